@@ -1,0 +1,84 @@
+package encoding
+
+// Spec says what a Builder builds: the type and encoding of the column, and
+// the dictionary that its codes are of (Dict for coded strings and UUIDs,
+// Lists for lists).
+type Spec struct {
+	Type     Type
+	Encoding Encoding
+	Dict     *Dict
+	Lists    *ListDict
+}
+
+// Builder collects rows and makes a Column of them. It belongs to one
+// goroutine and builds one column.
+type Builder struct {
+	spec  Spec
+	words []uint64
+	valid []uint64 // fixed types; nil while no row is null
+	data  []byte   // plain strings and UUIDs
+	ends  []uint64
+}
+
+// NewBuilder returns a builder with room for the given number of rows.
+func NewBuilder(spec Spec, rows int) *Builder {
+	return &Builder{spec: spec, words: make([]uint64, 0, rows)}
+}
+
+// Len returns the number of rows so far.
+func (b *Builder) Len() int { return len(b.words) }
+
+// Word appends a row: the value of a fixed type, or a dictionary code.
+func (b *Builder) Word(w uint64) {
+	if b.valid != nil {
+		b.valid = append(b.valid, 1)
+	}
+	b.words = append(b.words, w)
+}
+
+// Null appends a row without a value.
+func (b *Builder) Null() {
+	if b.spec.Type.Fixed() {
+		for len(b.valid) < len(b.words) {
+			b.valid = append(b.valid, 1)
+		}
+		b.valid = append(b.valid, 0)
+	}
+	b.words = append(b.words, 0)
+}
+
+// Bytes appends a row to a plain string or UUID column. It copies the value.
+func (b *Builder) Bytes(value []byte) {
+	b.data = append(b.data, value...)
+	b.ends = append(b.ends, uint64(len(b.data)))
+	b.words = append(b.words, uint64(len(b.ends)))
+}
+
+// Row appends a row of another column with the same spec, as the word and the
+// presence that were read from it.
+func (b *Builder) Row(from *Column, word uint64, valid bool) {
+	switch {
+	case !valid:
+		b.Null()
+	case from.own != nil:
+		b.Bytes(from.Bytes(word))
+	default:
+		b.Word(word)
+	}
+}
+
+// Build returns the column. The builder must not be used again.
+func (b *Builder) Build() *Column {
+	c := &Column{typ: b.spec.Type, dict: b.spec.Dict, lists: b.spec.Lists}
+	encoding := b.spec.Encoding
+	if b.valid != nil {
+		present := Encode(RLE, b.valid)
+		c.present = &present
+	}
+	if encoding == Plain && !b.spec.Type.Fixed() {
+		c.own = &values{data: append([]byte(nil), b.data...), ends: pack(b.ends)}
+		encoding = Delta // ordinals of values count up
+	}
+	c.words = Encode(encoding, b.words)
+	return c
+}

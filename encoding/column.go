@@ -1,0 +1,115 @@
+package encoding
+
+import "math"
+
+// Column is one immutable, encoded column: words and what they mean. A fixed
+// type's word is the value itself (FromInt64 and its like convert); any other
+// type's word is a code, 0 for null, whose bytes Bytes or Lists give.
+//
+// Reading is safe for any number of goroutines.
+type Column struct {
+	typ     Type
+	words   Words
+	present *Words    // fixed types: 1 where a row has a value; nil: all have
+	dict    *Dict     // coded strings and UUIDs
+	lists   *ListDict // lists
+	own     *values   // plain strings and UUIDs
+}
+
+// values is the bytes of a plain column: the value with code k is
+// data[end of k-1:end of k].
+type values struct {
+	data []byte
+	ends packed
+}
+
+// Type returns the type of the values.
+func (c *Column) Type() Type { return c.typ }
+
+// Len returns the number of rows.
+func (c *Column) Len() int { return c.words.Len() }
+
+// Words returns the words, one a row; that of a null row of a fixed type is 0.
+func (c *Column) Words() *Words { return &c.words }
+
+// Dict returns the dictionary of a coded string or UUID column, else nil.
+func (c *Column) Dict() *Dict { return c.dict }
+
+// Lists returns the dictionary of a list column, else nil.
+func (c *Column) Lists() *ListDict { return c.lists }
+
+// Null says whether row i has no value.
+func (c *Column) Null(i int) bool {
+	if c.typ.Fixed() {
+		return c.present != nil && c.present.At(i) == 0
+	}
+	return c.words.At(i) == 0
+}
+
+// AppendValid appends to dst, for each row of [lo, hi), whether it has a value.
+func (c *Column) AppendValid(dst []bool, lo, hi int) []bool {
+	words := c.present
+	if !c.typ.Fixed() {
+		words = &c.words
+	}
+	if words == nil {
+		for range hi - lo {
+			dst = append(dst, true)
+		}
+		return dst
+	}
+	for _, w := range words.Append(nil, lo, hi) {
+		dst = append(dst, w != 0)
+	}
+	return dst
+}
+
+// Bytes returns the value of a word of a string or UUID column, nil for null.
+// The bytes must not be changed.
+func (c *Column) Bytes(word uint64) []byte {
+	switch {
+	case word == 0:
+		return nil
+	case c.own == nil:
+		return c.dict.Value(uint32(word))
+	}
+	lo, hi := uint64(0), c.own.ends.at(int(word)-1)
+	if word > 1 {
+		lo = c.own.ends.at(int(word) - 2)
+	}
+	return c.own.data[lo:hi:hi]
+}
+
+// Size returns the bytes that the column holds on the heap, dictionaries not
+// counted: they are shared.
+func (c *Column) Size() int {
+	const self = 120
+	n := self + c.words.Size()
+	if c.present != nil {
+		n += c.present.Size()
+	}
+	if c.own != nil {
+		n += cap(c.own.data) + c.own.ends.size()
+	}
+	return n
+}
+
+// FromInt64 returns the word of an Int64; ToInt64 is its inverse.
+func FromInt64(v int64) uint64 { return uint64(v) }
+
+// ToInt64 returns the Int64 of a word.
+func ToInt64(word uint64) int64 { return int64(word) }
+
+// FromFloat64 returns the word of a Float64; ToFloat64 is its inverse.
+func FromFloat64(v float64) uint64 { return math.Float64bits(v) }
+
+// ToFloat64 returns the Float64 of a word.
+func ToFloat64(word uint64) float64 { return math.Float64frombits(word) }
+
+// FromBool returns the word of a Bool: 1 for true.
+func FromBool(v bool) uint64 {
+	if v {
+		return 1
+	}
+	return 0
+}

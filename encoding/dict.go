@@ -1,0 +1,175 @@
+package encoding
+
+import (
+	"errors"
+	"math"
+	"sync"
+
+	"github.com/zeebo/xxh3"
+)
+
+// ErrDictFull says that a dictionary has no code left to give: it holds
+// 2^32-2 values, or a value is longer than 2^31 bytes.
+var ErrDictFull = errors.New("dictionary is full")
+
+// Values' bytes lie in blocks that never move, so readers need no lock. Blocks
+// double from the first size to the last, so that a store of many small
+// dictionaries stays small; a longer value gets a block of its own.
+const (
+	firstBlock = 512
+	lastBlock  = 64 << 10
+)
+
+// Dict is an append-only set of byte strings, each with a code from 1 up in
+// the order of arrival; 0 is null and no value's code. Identity is exact: a
+// hash finds a value, its bytes decide.
+//
+// Value and Len take no lock. Intern and Find take a short one. All are safe
+// for concurrent use.
+type Dict struct {
+	seed    uint64
+	entries chunks[dictEntry]
+	blocks  chunks[[]byte]
+
+	mu     sync.RWMutex
+	n      int      // values
+	nblock int      // blocks in use
+	room   int      // bytes left in the last block
+	slots  []uint32 // open addressing: a code, or 0
+	size   int      // bytes of blocks
+}
+
+// dictEntry says where a value lies, and its hash so that most probes of other
+// values end without a look at their bytes.
+type dictEntry struct {
+	hash, block, offset, length uint32
+}
+
+// NewDict returns an empty dictionary. The seed keys its hash, so that input
+// made to collide in one store does not in another.
+func NewDict(seed uint64) *Dict { return &Dict{seed: seed} }
+
+// Intern returns the code of value, giving it one if it is new. It copies what
+// it keeps. The only error is ErrDictFull, and then nothing was added.
+func (d *Dict) Intern(value []byte) (uint32, error) {
+	hash := d.hash(value)
+	d.mu.RLock()
+	code, _ := d.find(hash, value)
+	d.mu.RUnlock()
+	if code != 0 {
+		return code, nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if 4*(d.n+1) > 3*len(d.slots) {
+		d.rehash()
+	}
+	code, slot := d.find(hash, value)
+	if code != 0 {
+		return code, nil
+	}
+	if d.n >= math.MaxUint32-1 || len(value) > math.MaxInt32 {
+		return 0, ErrDictFull
+	}
+	d.entries.grow(d.n)
+	*d.entries.at(d.n) = d.keep(hash, value)
+	d.n++
+	d.slots[slot] = uint32(d.n)
+	return uint32(d.n), nil
+}
+
+// Find returns the code of value, or 0 if the dictionary does not hold it.
+func (d *Dict) Find(value []byte) uint32 {
+	hash := d.hash(value)
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	code, _ := d.find(hash, value)
+	return code
+}
+
+// Value returns the bytes that code stands for. They must not be changed and
+// stay valid for as long as they are referred to. The code must be one that
+// the dictionary gave; 0 gives nil.
+func (d *Dict) Value(code uint32) []byte {
+	if code == 0 {
+		return nil
+	}
+	e := d.entries.at(int(code) - 1)
+	if e.length == 0 {
+		return []byte{}
+	}
+	end := e.offset + e.length
+	return (*d.blocks.at(int(e.block)))[e.offset:end:end]
+}
+
+// Len returns the number of values; their codes are 1 to Len.
+func (d *Dict) Len() int {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.n
+}
+
+// Size returns the bytes that the dictionary holds on the heap.
+func (d *Dict) Size() int {
+	const entrySize = 16
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	full := (d.n + chunkLen - 1) / chunkLen * chunkLen
+	return d.size + full*entrySize + 4*len(d.slots)
+}
+
+// find returns the code of value, or 0 and the slot where it would go. The
+// caller holds mu.
+func (d *Dict) find(hash uint32, value []byte) (code uint32, slot int) {
+	if len(d.slots) == 0 {
+		return 0, 0
+	}
+	mask := len(d.slots) - 1
+	for slot = int(hash) & mask; ; slot = (slot + 1) & mask {
+		code = d.slots[slot]
+		if code == 0 {
+			return 0, slot
+		}
+		e := d.entries.at(int(code) - 1)
+		if e.hash == hash && string(d.Value(code)) == string(value) {
+			return code, slot
+		}
+	}
+}
+
+func (d *Dict) hash(value []byte) uint32 {
+	h := xxh3.HashSeed(value, d.seed)
+	return uint32(h ^ h>>32)
+}
+
+// rehash doubles the slots.
+func (d *Dict) rehash() {
+	d.slots = make([]uint32, max(64, 2*len(d.slots)))
+	mask := len(d.slots) - 1
+	for i := range d.n {
+		slot := int(d.entries.at(i).hash) & mask
+		for d.slots[slot] != 0 {
+			slot = (slot + 1) & mask
+		}
+		d.slots[slot] = uint32(i + 1)
+	}
+}
+
+// keep copies value into the blocks.
+func (d *Dict) keep(hash uint32, value []byte) dictEntry {
+	if len(value) == 0 {
+		return dictEntry{hash: hash}
+	}
+	if len(value) > d.room {
+		d.blocks.grow(d.nblock)
+		d.room = max(min(firstBlock<<min(d.nblock, 16), lastBlock), len(value))
+		*d.blocks.at(d.nblock) = make([]byte, d.room)
+		d.size += d.room
+		d.nblock++
+	}
+	block := *d.blocks.at(d.nblock - 1)
+	offset := len(block) - d.room
+	copy(block[offset:], value)
+	d.room -= len(value)
+	return dictEntry{hash, uint32(d.nblock - 1), uint32(offset), uint32(len(value))}
+}

@@ -1,0 +1,115 @@
+package encoding
+
+import (
+	"encoding/binary"
+	"sync"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+)
+
+// ListDict is an append-only set of lists of UUIDs, each with a code from 1
+// up. Lists share their elements: a list is kept as the codes of its elements,
+// 4 bytes each, and an element once, with a record beside it (for profiles:
+// the symbols of a location).
+//
+// All methods are safe for concurrent use; only the Intern methods lock.
+type ListDict struct {
+	elements *Dict
+	lists    *Dict
+	records  *Dict
+	recordOf chunks[atomic.Uint32] // by element code-1: code in records, or 0
+	covered  atomic.Uint32         // elements that recordOf has room for
+
+	growing sync.Mutex // guards growing recordOf
+}
+
+// NewListDict returns an empty dictionary of lists; the seed is as in NewDict.
+func NewListDict(seed uint64) *ListDict {
+	return &ListDict{elements: NewDict(seed), lists: NewDict(seed), records: NewDict(seed)}
+}
+
+// InternElement returns the code of an element, giving it one if it is new,
+// and keeps record beside it unless it is empty or the element has one.
+func (d *ListDict) InternElement(id uuid.UUID, record []byte) (uint32, error) {
+	code, err := d.elements.Intern(id[:])
+	if err != nil {
+		return 0, err
+	}
+	d.cover(code)
+	of := d.recordOf.at(int(code) - 1)
+	if len(record) == 0 || of.Load() != 0 {
+		return code, nil
+	}
+	kept, err := d.records.Intern(record)
+	if err != nil {
+		return 0, err
+	}
+	of.CompareAndSwap(0, kept)
+	return code, nil
+}
+
+// cover makes room for the record of an element before its code is told.
+func (d *ListDict) cover(code uint32) {
+	if d.covered.Load() >= code {
+		return
+	}
+	d.growing.Lock()
+	defer d.growing.Unlock()
+	for n := d.covered.Load(); n < code; n++ {
+		d.recordOf.grow(int(n))
+		d.covered.Store(n + 1)
+	}
+}
+
+// InternList returns the code of the list of elements with the given codes.
+func (d *ListDict) InternList(elements []uint32) (uint32, error) {
+	var few [256]byte
+	key := few[:0]
+	for _, e := range elements {
+		key = binary.LittleEndian.AppendUint32(key, e)
+	}
+	return d.lists.Intern(key)
+}
+
+// List appends the codes of the elements of a list to dst.
+func (d *ListDict) List(dst []uint32, code uint32) []uint32 {
+	for key := d.lists.Value(code); len(key) > 0; key = key[4:] {
+		dst = append(dst, binary.LittleEndian.Uint32(key))
+	}
+	return dst
+}
+
+// ListLen returns the number of elements of a list.
+func (d *ListDict) ListLen(code uint32) int { return len(d.lists.Value(code)) / 4 }
+
+// UUIDs appends the elements of a list to dst.
+func (d *ListDict) UUIDs(dst []uuid.UUID, code uint32) []uuid.UUID {
+	for key := d.lists.Value(code); len(key) > 0; key = key[4:] {
+		dst = append(dst, d.Element(binary.LittleEndian.Uint32(key)))
+	}
+	return dst
+}
+
+// Element returns the element with the given code.
+func (d *ListDict) Element(code uint32) uuid.UUID {
+	return uuid.UUID(d.elements.Value(code))
+}
+
+// Record returns what is kept beside an element, nil if nothing is. It must
+// not be changed.
+func (d *ListDict) Record(code uint32) []byte {
+	return d.records.Value(d.recordOf.at(int(code) - 1).Load())
+}
+
+// Len returns the number of lists, Elements that of distinct elements.
+func (d *ListDict) Len() int { return d.lists.Len() }
+
+// Elements returns the number of distinct elements.
+func (d *ListDict) Elements() int { return d.elements.Len() }
+
+// Size returns the bytes that lists and elements hold on the heap, and those
+// of the records.
+func (d *ListDict) Size() (lists, records int) {
+	return d.lists.Size() + d.elements.Size() + 4*d.elements.Len(), d.records.Size()
+}

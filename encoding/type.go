@@ -1,0 +1,93 @@
+package encoding
+
+import "fmt"
+
+// Type is the logical type of a column's values.
+type Type uint8
+
+// The types of the store (DESIGN: data model).
+const (
+	// Int64 is a signed 64-bit integer.
+	Int64 Type = iota + 1
+	// Uint64 is an unsigned 64-bit integer.
+	Uint64
+	// Float64 is an IEEE 754 double.
+	Float64
+	// Bool is true or false.
+	Bool
+	// String is UTF-8 text.
+	String
+	// UUID is 16 bytes.
+	UUID
+	// UUIDList is a list of UUIDs: a stack is the list of its locations.
+	UUIDList
+)
+
+var typeNames = [...]string{"", "int64", "uint64", "float64", "bool", "string", "uuid", "uuid list"}
+
+// String returns the name of the type as error messages use it.
+func (t Type) String() string {
+	if !t.Known() {
+		return fmt.Sprintf("type(%d)", uint8(t))
+	}
+	return typeNames[t]
+}
+
+// Known says whether t is one of the types of the store.
+func (t Type) Known() bool { return t >= Int64 && t <= UUIDList }
+
+// Fixed says whether a value of the type is its own word: no dictionary, no
+// bytes outside the column.
+func (t Type) Fixed() bool { return t >= Int64 && t <= Bool }
+
+// Encoding is how a schema asks for a column to be stored.
+type Encoding uint8
+
+// The encodings that a schema can ask for.
+const (
+	// Plain stores every row's value. Integers are packed to the narrowest
+	// width where that is smaller; strings and UUIDs are kept as bytes, for
+	// columns whose values hardly repeat (trace ids).
+	Plain Encoding = iota + 1
+	// Dictionary stores every row's dictionary code, bit-packed.
+	Dictionary
+	// RLE stores runs of equal values.
+	RLE
+	// DictionaryRLE stores runs of equal dictionary codes.
+	DictionaryRLE
+	// Delta stores differences between neighbours: timestamps, counters.
+	Delta
+)
+
+var encodingNames = [...]string{"", "plain", "dictionary", "rle", "dictionary+rle", "delta"}
+
+// String returns the name of the encoding as error messages use it.
+func (e Encoding) String() string {
+	if !e.Known() {
+		return fmt.Sprintf("encoding(%d)", uint8(e))
+	}
+	return encodingNames[e]
+}
+
+// Known says whether e is one of the encodings that a schema can ask for.
+func (e Encoding) Known() bool { return e >= Plain && e <= Delta }
+
+// Coded says whether the encoding keeps values in a dictionary and only their
+// codes in the column.
+func (e Encoding) Coded() bool { return e == Dictionary || e == DictionaryRLE }
+
+// Fits says whether values of type t can be stored with the encoding.
+// Strings and UUIDs are plain or coded, lists are always coded, and a type
+// that is its own word has no use for a dictionary.
+func (e Encoding) Fits(t Type) bool {
+	switch {
+	case !e.Known() || !t.Known():
+		return false
+	case t.Fixed():
+		return !e.Coded()
+	case t == UUIDList:
+		return e.Coded()
+	default:
+		return e.Coded() || e == Plain
+	}
+}

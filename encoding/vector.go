@@ -1,0 +1,66 @@
+package encoding
+
+import "github.com/google/uuid"
+
+// Vector is a column of plain values: one of the slices, as Type says, with
+// an element a row. It is how values enter the store and how answers leave it.
+//
+// Valid says which rows have a value; nil means that all have. A null row's
+// element is ignored. A Vector has one owner at a time; what is given one says
+// whether it keeps it.
+type Vector struct {
+	Type      Type
+	Valid     []bool
+	Int64s    []int64
+	Uint64s   []uint64
+	Float64s  []float64
+	Bools     []bool
+	Strings   []string
+	UUIDs     []uuid.UUID
+	UUIDLists [][]uuid.UUID
+}
+
+// Int64s makes a vector of type Int64 that shares the slice.
+func Int64s(values ...int64) Vector { return Vector{Type: Int64, Int64s: values} }
+
+// Uint64s makes a vector of type Uint64 that shares the slice.
+func Uint64s(values ...uint64) Vector { return Vector{Type: Uint64, Uint64s: values} }
+
+// Float64s makes a vector of type Float64 that shares the slice.
+func Float64s(values ...float64) Vector { return Vector{Type: Float64, Float64s: values} }
+
+// Bools makes a vector of type Bool that shares the slice.
+func Bools(values ...bool) Vector { return Vector{Type: Bool, Bools: values} }
+
+// Strings makes a vector of type String that shares the slice.
+func Strings(values ...string) Vector { return Vector{Type: String, Strings: values} }
+
+// UUIDs makes a vector of type UUID that shares the slice.
+func UUIDs(values ...uuid.UUID) Vector { return Vector{Type: UUID, UUIDs: values} }
+
+// UUIDLists makes a vector of type UUIDList that shares the slice.
+func UUIDLists(values ...[]uuid.UUID) Vector { return Vector{Type: UUIDList, UUIDLists: values} }
+
+// Len returns the number of rows.
+func (v *Vector) Len() int {
+	switch v.Type {
+	case Int64:
+		return len(v.Int64s)
+	case Uint64:
+		return len(v.Uint64s)
+	case Float64:
+		return len(v.Float64s)
+	case Bool:
+		return len(v.Bools)
+	case String:
+		return len(v.Strings)
+	case UUID:
+		return len(v.UUIDs)
+	case UUIDList:
+		return len(v.UUIDLists)
+	}
+	return 0
+}
+
+// Null says whether row i has no value.
+func (v *Vector) Null(i int) bool { return v.Valid != nil && !v.Valid[i] }

@@ -1,0 +1,121 @@
+package schema
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding"
+)
+
+// Batch is rows on their way into a table, in columns of plain values. A
+// column holds one value a row, or a single value that stands for all rows.
+// Columns that are left out are null. Whoever is given a Batch reads it during
+// the call and keeps nothing of it.
+type Batch struct {
+	// Rows is the number of rows.
+	Rows int
+	// Columns maps concrete names ("timestamp", "labels.pod") to values.
+	Columns map[string]encoding.Vector
+	// Records is what to keep beside elements of lists that the table has
+	// not seen before: for a stack, the symbols of its locations.
+	Records map[uuid.UUID][]byte
+}
+
+// Concrete is one concrete column of checked rows: Values has one element, or
+// one a row.
+type Concrete struct {
+	Column int // index in Schema.Columns
+	Name   string
+	Values encoding.Vector
+}
+
+// At returns the index in Values that stands for row i.
+func (c *Concrete) At(i int) int {
+	if c.Values.Len() == 1 {
+		return 0
+	}
+	return i
+}
+
+// Null says whether row i has no value. In a dynamic column the empty string
+// is none (invariant S4).
+func (c *Concrete) Null(i int, dynamic bool) bool {
+	i = c.At(i)
+	return c.Values.Null(i) || dynamic && c.Values.Type == encoding.String && c.Values.Strings[i] == ""
+}
+
+// Check returns the columns of a batch in schema order, concrete dynamic
+// columns by name. Errors wrap ErrBatch or ErrLimit and name the column and the
+// row. It reads every string once and keeps the batch's slices.
+func (s *Schema) Check(b *Batch) ([]Concrete, error) {
+	if b.Rows < 0 || b.Rows > MaxRows {
+		return nil, fmt.Errorf("%w: %d rows, at most %d", ErrLimit, b.Rows, MaxRows)
+	}
+	columns := make([]Concrete, 0, len(b.Columns))
+	dynamic := 0
+	for name, values := range b.Columns {
+		i, ok := s.Resolve(name)
+		if !ok {
+			return nil, fmt.Errorf("%w: column %q is not in the schema", ErrBatch, name)
+		}
+		if s.columns[i].Dynamic {
+			dynamic++
+		}
+		if err := s.columns[i].checkValues(name, &values, b.Rows); err != nil {
+			return nil, err
+		}
+		columns = append(columns, Concrete{Column: i, Name: name, Values: values})
+	}
+	if dynamic > MaxDynamic {
+		return nil, fmt.Errorf("%w: %d dynamic columns, at most %d", ErrLimit, dynamic, MaxDynamic)
+	}
+	slices.SortFunc(columns, func(a, b Concrete) int {
+		return cmp.Or(cmp.Compare(a.Column, b.Column), cmp.Compare(a.Name, b.Name))
+	})
+	return columns, s.checkRequired(b)
+}
+
+// checkRequired finds columns that must have values and are not there.
+func (s *Schema) checkRequired(b *Batch) error {
+	for _, c := range s.columns {
+		if _, ok := b.Columns[c.Name]; !ok && !c.Nullable && !c.Dynamic {
+			return fmt.Errorf("%w: column %q is missing and not nullable", ErrBatch, c.Name)
+		}
+	}
+	return nil
+}
+
+func (c *Column) checkValues(name string, v *encoding.Vector, rows int) error {
+	n := v.Len()
+	switch {
+	case v.Type != c.Type:
+		return fmt.Errorf("%w: column %q is %v, not %v", ErrBatch, name, c.Type, v.Type)
+	case n != rows && n != 1:
+		return fmt.Errorf("%w: column %q has %d values for %d rows", ErrBatch, name, n, rows)
+	case v.Valid != nil && len(v.Valid) != n:
+		return fmt.Errorf("%w: column %q has %d values and %d valid flags", ErrBatch, name, n, len(v.Valid))
+	case c.Dynamic && !validName(name):
+		return fmt.Errorf("%w: column name %q: want at most %d bytes of printable UTF-8", ErrBatch, name, MaxName)
+	}
+	if i := slices.Index(v.Valid, false); i >= 0 && !c.Nullable && !c.Dynamic {
+		return fmt.Errorf("%w: column %q row %d is null and not nullable", ErrBatch, name, i)
+	}
+	for i, text := range v.Strings {
+		if len(text) > MaxString {
+			return fmt.Errorf("%w: column %q row %d: %d bytes, at most %d", ErrLimit, name, i, len(text), MaxString)
+		}
+		if !utf8.ValidString(text) {
+			return fmt.Errorf("%w: column %q row %d: not valid UTF-8", ErrBatch, name, i)
+		}
+	}
+	for i, list := range v.UUIDLists {
+		if len(list) > MaxList {
+			return fmt.Errorf("%w: column %q row %d: list of %d, at most %d", ErrLimit, name, i, len(list), MaxList)
+		}
+	}
+	return nil
+}

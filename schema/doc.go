@@ -1,0 +1,46 @@
+// Package schema says what a table is: its columns, its sorting key, its time
+// bucket, and which rows may enter it.
+//
+// A column is fixed (timestamp) or dynamic: a family (labels) whose concrete
+// columns (labels.pod) appear when they are first seen. Rows enter as a
+// [Batch] of plain values; [Schema.Check] is the gate that every row passes.
+//
+// # The order of rows
+//
+// The order is defined once, by a byte string per row, its key: rows sort as
+// their keys do under bytes.Compare. A bound between granules is such a key,
+// and the sparse index knows nothing else.
+//
+//	key    = [bucket] series suffix
+//	bucket = 8 bytes, big endian, sign bit flipped: the start of the bucket
+//	series = the leading string columns of the sorting key, the part that all
+//	         rows of one profile share
+//	suffix = the sorting-key columns after them
+//
+//	fixed column   00 null | 01 value
+//	dynamic family 01 ^name FF value ... 00, concrete columns in name order
+//	string, UUID   bytes with 00 as 00 FF, closed by 00 00
+//	integer        8 bytes, big endian, sign bit flipped if signed
+//	list           4 bytes, big endian: its dictionary code
+//
+// Names are written with their bits flipped, so that a row that has the first
+// of two columns sorts after a row that lacks it: nulls first, in name order.
+//
+// # Invariants
+//
+//	S1  Key order is a total order of rows: by sorting-key column, nulls first,
+//	    concrete dynamic columns in name order. A column that appears later
+//	    never changes the order of rows already there.
+//	S2  No key is a proper prefix of another one of the same table, so keys
+//	    can be joined and cut without lengths.
+//	S3  What Check lets through is within the limits of limits.go and fits its
+//	    columns; what it refuses, it names.
+//	S4  A null and, in a dynamic column, the empty string are the same: no value.
+//
+// Two departures from the RFC: lists of UUIDs (stacks) sort by dictionary
+// code, not by bytes (33 against 111 ns a row, and their order means nothing
+// to a reader), and a time bucket can lead the key, so that pruning by time and
+// retention drop whole granules.
+//
+// The package knows nothing of granules, transactions or Arrow.
+package schema

@@ -1,0 +1,197 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+
+	"github.com/granarydb/granary/encoding"
+)
+
+// errTuple says that bytes are not a series tuple of the schema. It can only
+// come from a bug: tuples are made here and never leave the process.
+var errTuple = errors.New("malformed series tuple")
+
+// Label is one value of a series: a concrete column and its value.
+type Label struct {
+	Column int    // index in Schema.Columns
+	Name   string // concrete name: "sample_type", "labels.pod"
+	Value  string
+}
+
+const (
+	tagNull  = 0x00 // a null, or the end of a dynamic family
+	tagValue = 0x01
+	endName  = 0xff // names have no control characters, so no flipped byte is this high
+)
+
+// AppendBucket appends the leading part of a key: the bucket's start. Tables
+// without a bucket have no such part.
+func (s *Schema) AppendBucket(dst []byte, start int64) []byte {
+	if s.bucket < 0 {
+		return dst
+	}
+	return binary.BigEndian.AppendUint64(dst, uint64(start)^1<<63)
+}
+
+// BucketBounds returns the lowest key of a bucket and the lowest key after all
+// of its rows; the latter is empty if there is none.
+func (s *Schema) BucketBounds(start int64) (lo, hi string) {
+	if s.bucket < 0 {
+		return "", ""
+	}
+	lo = string(s.AppendBucket(nil, start))
+	if end := s.bucketEnd(start); end > start {
+		hi = string(s.AppendBucket(nil, end))
+	}
+	return lo, hi
+}
+
+// bucketEnd returns the start of the next bucket. The first bucket of all may
+// be cut short by the range of int64, and the last one overflows.
+func (s *Schema) bucketEnd(start int64) int64 {
+	if start == math.MinInt64 && start%s.width != 0 {
+		return start - start%s.width
+	}
+	return start + s.width
+}
+
+// AppendTuple appends the series part of a key. Labels are in schema order,
+// concrete dynamic columns by name; what is not among them is null.
+func (s *Schema) AppendTuple(dst []byte, labels []Label) []byte {
+	for _, column := range s.series {
+		if !s.columns[column].Dynamic {
+			if len(labels) == 0 || labels[0].Column != column {
+				dst = AppendNull(dst)
+				continue
+			}
+			dst = appendEscaped(append(dst, tagValue), []byte(labels[0].Value))
+			labels = labels[1:]
+			continue
+		}
+		for len(labels) > 0 && labels[0].Column == column {
+			dst = AppendName(dst, labels[0].Name)
+			dst = appendEscaped(dst, []byte(labels[0].Value))
+			labels = labels[1:]
+		}
+		dst = AppendNull(dst)
+	}
+	return dst
+}
+
+// ReadTuple is the inverse of AppendTuple.
+func (s *Schema) ReadTuple(key []byte) ([]Label, error) {
+	var labels []Label
+	for _, column := range s.series {
+		c := &s.columns[column]
+		for {
+			if len(key) == 0 {
+				return nil, errTuple
+			}
+			tag := key[0]
+			key = key[1:]
+			if tag == tagNull {
+				break
+			}
+			label := Label{Column: column, Name: c.Name}
+			if c.Dynamic {
+				if label.Name, key = readName(key); key == nil {
+					return nil, errTuple
+				}
+			}
+			if label.Value, key = readEscaped(key); key == nil {
+				return nil, errTuple
+			}
+			labels = append(labels, label)
+			if !c.Dynamic {
+				break
+			}
+		}
+	}
+	if len(key) != 0 {
+		return nil, errTuple
+	}
+	return labels, nil
+}
+
+// AppendNull appends a null of a fixed column, or closes a dynamic family.
+func AppendNull(dst []byte) []byte { return append(dst, tagNull) }
+
+// AppendName opens the value of a concrete dynamic column.
+func AppendName(dst []byte, name string) []byte {
+	dst = append(dst, tagValue)
+	for i := range len(name) {
+		dst = append(dst, ^name[i])
+	}
+	return append(dst, endName)
+}
+
+// AppendPresent opens the value of a fixed column that is not null.
+func AppendPresent(dst []byte) []byte { return append(dst, tagValue) }
+
+// AppendWord appends the value of a fixed type, or the code of a list, so that
+// it sorts as the value does.
+func AppendWord(dst []byte, t encoding.Type, word uint64) []byte {
+	switch t {
+	case encoding.Int64:
+		word ^= 1 << 63
+	case encoding.Float64:
+		// Negative floats sort by their bits in reverse.
+		if word>>63 == 1 {
+			word = ^word
+		} else {
+			word |= 1 << 63
+		}
+	case encoding.UUIDList:
+		return binary.BigEndian.AppendUint32(dst, uint32(word))
+	}
+	return binary.BigEndian.AppendUint64(dst, word)
+}
+
+// AppendBytes appends the value of a string or a UUID.
+func AppendBytes(dst, value []byte) []byte { return appendEscaped(dst, value) }
+
+// appendEscaped writes bytes so that they sort as they are and end by
+// themselves.
+func appendEscaped(dst, value []byte) []byte {
+	for {
+		i := bytes.IndexByte(value, 0)
+		if i < 0 {
+			dst = append(dst, value...)
+			return append(dst, 0, 0)
+		}
+		dst = append(dst, value[:i]...)
+		dst = append(dst, 0, 0xff)
+		value = value[i+1:]
+	}
+}
+
+// readEscaped reads what appendEscaped wrote; rest is nil if it did not.
+func readEscaped(key []byte) (value string, rest []byte) {
+	var out []byte
+	for {
+		i := bytes.IndexByte(key, 0)
+		if i < 0 || i+1 == len(key) {
+			return "", nil
+		}
+		out = append(out, key[:i]...)
+		if key[i+1] == 0 {
+			return string(out), key[i+2:]
+		}
+		out = append(out, 0)
+		key = key[i+2:]
+	}
+}
+
+func readName(key []byte) (name string, rest []byte) {
+	i := bytes.IndexByte(key, endName)
+	if i < 0 {
+		return "", nil
+	}
+	out := make([]byte, i)
+	for k := range out {
+		out[k] = ^key[k]
+	}
+	return string(out), key[i+1:]
+}

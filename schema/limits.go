@@ -1,0 +1,20 @@
+package schema
+
+// Limits on what a batch may hold. Each bounds an allocation that input
+// controls; a batch beyond one is refused whole with ErrLimit.
+const (
+	// MaxRows bounds the rows of one batch: working memory is a few hundred
+	// bytes a row while a batch is sorted.
+	MaxRows = 4 << 20
+	// MaxName bounds a column's name in bytes. Kubernetes allows 63+253.
+	MaxName = 1 << 10
+	// MaxString bounds a string value in bytes.
+	MaxString = 64 << 10
+	// MaxList bounds the elements of a list: ten times the deepest stacks
+	// that runtimes report.
+	MaxList = 16 << 10
+	// MaxDynamic bounds the concrete dynamic columns of one batch.
+	MaxDynamic = 1 << 10
+	// MaxColumns bounds the columns of a schema.
+	MaxColumns = 1 << 10
+)

@@ -1,0 +1,208 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/granarydb/granary/encoding"
+)
+
+// Errors that New and Check wrap.
+var (
+	// ErrSchema says that a definition contradicts itself.
+	ErrSchema = errors.New("invalid schema")
+	// ErrBatch says that rows do not fit the schema.
+	ErrBatch = errors.New("invalid batch")
+	// ErrLimit says that rows are beyond a limit of limits.go.
+	ErrLimit = errors.New("limit exceeded")
+)
+
+// Column defines a column of a table.
+type Column struct {
+	// Name is the column's name, or that of a family if Dynamic. It may not
+	// hold a dot or a control character.
+	Name string
+	// Type is the type of the values.
+	Type encoding.Type
+	// Encoding is how they are stored; see encoding.Encoding for what fits.
+	Encoding encoding.Encoding
+	// Nullable lets rows have no value. Dynamic columns are always nullable.
+	Nullable bool
+	// Dynamic makes the column a family: "labels" stands for "labels.pod",
+	// "labels.job" and whatever else appears.
+	Dynamic bool
+}
+
+// Bucket makes time the first part of the sorting key: rows of different
+// buckets never share a granule. The zero Bucket turns it off.
+type Bucket struct {
+	// Column names a non-null Int64 column: Unix time in nanoseconds.
+	Column string
+	// Width is the length of a bucket in nanoseconds.
+	Width int64
+}
+
+// Definition is what a table is made from.
+type Definition struct {
+	// Columns lists the columns, in the order in which scans return them.
+	Columns []Column
+	// SortingKey names the columns that rows are sorted by. May be empty.
+	SortingKey []string
+	// Bucket is the time bucket that leads the key.
+	Bucket Bucket
+}
+
+// Schema is a checked Definition. It is immutable.
+type Schema struct {
+	columns []Column
+	index   map[string]int
+	series  []int // columns of the series tuple, in key order
+	suffix  []int // key columns after them
+	bucket  int   // column of the time bucket, -1 without
+	width   int64
+}
+
+// New checks a definition. Errors wrap ErrSchema and name the column.
+func New(def Definition) (*Schema, error) {
+	s := &Schema{columns: append([]Column(nil), def.Columns...), index: map[string]int{}, bucket: -1}
+	if len(s.columns) == 0 || len(s.columns) > MaxColumns {
+		return nil, fmt.Errorf("%w: %d columns, want 1 to %d", ErrSchema, len(s.columns), MaxColumns)
+	}
+	for i, c := range s.columns {
+		if err := c.check(); err != nil {
+			return nil, err
+		}
+		if _, twice := s.index[c.Name]; twice {
+			return nil, fmt.Errorf("%w: column %q is defined twice", ErrSchema, c.Name)
+		}
+		s.index[c.Name] = i
+	}
+	if err := s.setKey(def.SortingKey); err != nil {
+		return nil, err
+	}
+	return s, s.setBucket(def.Bucket)
+}
+
+func (c Column) check() error {
+	switch {
+	case c.Name == "" || strings.Contains(c.Name, ".") || !validName(c.Name):
+		return fmt.Errorf("%w: column name %q: want 1 to %d bytes of printable UTF-8 without a dot", ErrSchema, c.Name, MaxName)
+	case !c.Type.Known():
+		return fmt.Errorf("%w: column %q: unknown %v", ErrSchema, c.Name, c.Type)
+	case !c.Encoding.Fits(c.Type):
+		return fmt.Errorf("%w: column %q: %v cannot hold %v", ErrSchema, c.Name, c.Encoding, c.Type)
+	case c.Dynamic && c.Type == encoding.UUIDList:
+		return fmt.Errorf("%w: column %q: a dynamic column cannot be a %v", ErrSchema, c.Name, c.Type)
+	}
+	return nil
+}
+
+// setKey cuts the sorting key into the series tuple, its leading coded
+// strings, and the suffix.
+func (s *Schema) setKey(names []string) error {
+	seen := map[string]bool{}
+	for _, name := range names {
+		i, ok := s.index[name]
+		if !ok || seen[name] {
+			return fmt.Errorf("%w: sorting key: column %q is unknown or named twice", ErrSchema, name)
+		}
+		seen[name] = true
+		c := s.columns[i]
+		if len(s.suffix) == 0 && c.Type == encoding.String && c.Encoding.Coded() {
+			s.series = append(s.series, i)
+		} else {
+			s.suffix = append(s.suffix, i)
+		}
+	}
+	return nil
+}
+
+func (s *Schema) setBucket(b Bucket) error {
+	if b == (Bucket{}) {
+		return nil
+	}
+	i, ok := s.index[b.Column]
+	if !ok || s.columns[i].Type != encoding.Int64 || s.columns[i].Nullable || s.columns[i].Dynamic {
+		return fmt.Errorf("%w: bucket column %q: want a fixed int64 column that is not nullable", ErrSchema, b.Column)
+	}
+	if b.Width <= 0 {
+		return fmt.Errorf("%w: bucket width %d: want more than 0", ErrSchema, b.Width)
+	}
+	s.bucket, s.width = i, b.Width
+	return nil
+}
+
+// Columns returns the columns in definition order. It must not be changed.
+func (s *Schema) Columns() []Column { return s.columns }
+
+// Series returns the columns of the series tuple: the leading coded string
+// columns of the sorting key. It must not be changed.
+func (s *Schema) Series() []int { return s.series }
+
+// Suffix returns the columns of the sorting key after the series tuple.
+func (s *Schema) Suffix() []int { return s.suffix }
+
+// BucketColumn returns the column of the time bucket, or -1.
+func (s *Schema) BucketColumn() int { return s.bucket }
+
+// BucketStart returns the start of the bucket that time t is in, 0 without
+// buckets. The start of the earliest bucket can be before the earliest int64;
+// it is then the earliest int64.
+func (s *Schema) BucketStart(t int64) int64 {
+	if s.bucket < 0 {
+		return 0
+	}
+	start := t - t%s.width
+	if t%s.width < 0 {
+		if start -= s.width; start > t {
+			return -1 << 63
+		}
+	}
+	return start
+}
+
+// BucketWidth returns the length of a bucket, 0 without buckets.
+func (s *Schema) BucketWidth() int64 { return s.width }
+
+// IsSeries says whether column i is part of the series tuple.
+func (s *Schema) IsSeries(i int) bool {
+	for _, k := range s.series {
+		if k == i {
+			return true
+		}
+	}
+	return false
+}
+
+// Resolve finds the column of a concrete name: "timestamp", or "labels.pod"
+// for the family "labels".
+func (s *Schema) Resolve(name string) (column int, ok bool) {
+	if i, ok := s.index[name]; ok && !s.columns[i].Dynamic {
+		return i, true
+	}
+	family, rest, dotted := strings.Cut(name, ".")
+	i, ok := s.index[family]
+	return i, ok && dotted && rest != "" && s.columns[i].Dynamic
+}
+
+// Family returns the index of the dynamic column with the given name.
+func (s *Schema) Family(name string) (column int, ok bool) {
+	i, ok := s.index[name]
+	return i, ok && s.columns[i].Dynamic
+}
+
+// validName says whether a name is printable UTF-8 of a bounded length. Keys
+// rely on names having no control characters.
+func validName(name string) bool {
+	if len(name) > MaxName || !utf8.ValidString(name) {
+		return false
+	}
+	for i := range len(name) {
+		if name[i] < 0x20 || name[i] == 0x7f {
+			return false
+		}
+	}
+	return true
+}
