@@ -54,19 +54,6 @@ func (b *Builder) Bytes(value []byte) {
 	b.words = append(b.words, uint64(len(b.ends)))
 }
 
-// Row appends a row of another column with the same spec, as the word and the
-// presence that were read from it.
-func (b *Builder) Row(from *Column, word uint64, valid bool) {
-	switch {
-	case !valid:
-		b.Null()
-	case from.own != nil:
-		b.Bytes(from.Bytes(word))
-	default:
-		b.Word(word)
-	}
-}
-
 // Build returns the column. The builder must not be used again.
 func (b *Builder) Build() *Column {
 	c := &Column{typ: b.spec.Type, dict: b.spec.Dict, lists: b.spec.Lists}

@@ -46,6 +46,10 @@ func (c *Column) Null(i int) bool {
 	return c.words.At(i) == 0
 }
 
+// Nulls says whether any row of a fixed type has no value. Words of other
+// types say it themselves: 0 is null.
+func (c *Column) Nulls() bool { return c.present != nil }
+
 // AppendValid appends to dst, for each row of [lo, hi), whether it has a value.
 func (c *Column) AppendValid(dst []bool, lo, hi int) []bool {
 	words := c.present

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/profile"
+)
+
+// Exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// usageError is a wrong call; failedError a failure that has been told already.
+type (
+	usageError  struct{ error }
+	failedError struct{ error }
+)
+
+func (e usageError) Unwrap() error { return e.error }
+
+// run is the program without the process around it.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot(stdout, stderr)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var failed failedError
+	if err == nil {
+		return exitOK
+	}
+	if !errors.As(err, &failed) {
+		fmt.Fprintf(stderr, "granary: %s\n", oneLine(err))
+	}
+	if isUsage(err) {
+		fmt.Fprintln(stderr, "Try 'granary --help' or 'granary COMMAND --help'.")
+		return exitUsage
+	}
+	return exitFailed
+}
+
+func isUsage(err error) bool {
+	var usage usageError
+	return errors.As(err, &usage) || errors.Is(err, profile.ErrSelector) ||
+		errors.Is(err, profile.ErrUnknownType) || errors.Is(err, profile.ErrAmbiguousType)
+}
+
+// oneLine puts an error on one line: parsers like to draw arrows.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+func newRoot(stdout, stderr io.Writer) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "granary",
+		Short: "A column store for profiling data",
+		Long: `granary loads pprof profiles into a column store in memory and answers
+questions about them.
+
+  granary demo                         see it at work, no data needed
+  granary top cpu.pb.gz                the functions that cost most
+  granary top --json --nodes 0 DIR     the same of all profiles in DIR, for scripts
+  granary merge -o sum.pb.gz DIR       many profiles as one
+  granary flamegraph -o f.svg URL      a picture of a running Go server, with
+                                       URL = http://localhost:6060/debug/pprof/heap
+
+Exit codes: 0 done, 1 something failed, 2 wrong use.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("unknown command %q", args[0])}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return errors.Join(cmd.Help(), usageError{errors.New("a command is missing")})
+		},
+	}
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(newDemo(), newTop(), newMerge(), newFlamegraph(), newVersion())
+	return root
+}
+
+// inputs is cobra's check that there is at least one input.
+func inputs(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usageError{errors.New("name at least one profile: a file, a directory or an http URL")}
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
+)
+
+func newMerge() *cobra.Command {
+	var s selection
+	var output string
+	cmd := &cobra.Command{
+		Use:   "merge -o FILE [flags] INPUT...",
+		Short: "Merge profiles into one",
+		Long: `merge sums profiles by stack and labels and writes one pprof profile, gzipped,
+with all of their sample types: what go tool pprof -proto does. go tool pprof,
+speedscope, go build -pgo and granary itself read it.
+
+Profiles of different kinds (CPU and heap) cannot be one profile: choose with
+--sample-index or --selector.
+
+` + inputsHelp,
+		Example: `  granary merge -o week.pb.gz monday.pb.gz tuesday.pb.gz
+  granary merge -o default.pgo --sample-index cpu profiles/
+  granary merge -o - heaps/ | go tool pprof -top -`,
+		Args: inputs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if output == "" {
+				return errNoOutput
+			}
+			return withInputs(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
+				var only []profile.Type
+				if s.sampleIndex != "" {
+					t, err := db.FindType(ctx, snap, s.sampleIndex)
+					if err != nil {
+						return err
+					}
+					only = append(only, t)
+				}
+				p, err := db.Profile(ctx, snap, q, only...)
+				if err != nil {
+					return err
+				}
+				return writeTo(output, cmd.OutOrStdout(), p.Write)
+			})
+		},
+	}
+	s.flags(cmd)
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - is standard output")
+	return cmd
+}
+
+func newFlamegraph() *cobra.Command {
+	var s selection
+	var output, title string
+	cmd := &cobra.Command{
+		Use:   "flamegraph -o FILE [flags] INPUT...",
+		Short: "Draw a flame graph",
+		Long: `flamegraph merges the profiles and draws them as one SVG file that any browser
+opens: callers above callees, as wide as their share of the total, coloured by
+package. Click to zoom, / to search, Esc to go back.
+
+` + inputsHelp,
+		Example: `  granary flamegraph -o cpu.svg cpu.pb.gz
+  granary flamegraph -o heap.svg --sample-index inuse_space heaps/`,
+		Args: inputs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if output == "" {
+				return errNoOutput
+			}
+			return withInputs(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
+				stacks, err := mergeType(ctx, db, snap, q, s.sampleIndex)
+				if err != nil {
+					return err
+				}
+				return writeTo(output, cmd.OutOrStdout(), func(w io.Writer) error { return drawFlameGraph(w, stacks, title) })
+			})
+		},
+	}
+	s.flags(cmd)
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - is standard output")
+	cmd.Flags().StringVar(&title, "title", "", "`TEXT` above the picture (default: the sample type)")
+	return cmd
+}
+
+func drawFlameGraph(w io.Writer, stacks *profile.Stacks, title string) error {
+	if title == "" {
+		title = "Flame graph: " + stacks.Type.Sample
+	}
+	return profile.WriteSVG(w, stacks.FlameGraph(), profile.SVGOptions{
+		Title: title, SampleType: stacks.Type.Sample, Unit: stacks.Type.SampleUnit,
+	})
+}
+
+// writeTo writes a file, or standard output for "-". A file that could not be
+// written whole is removed.
+func writeTo(name string, stdout io.Writer, write func(io.Writer) error) error {
+	if name == "-" {
+		return write(stdout)
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		f.Close()
+		os.Remove(name)
+		return err
+	}
+	return f.Close()
+}

@@ -1,0 +1,46 @@
+// Package columnstore is the embeddable store: tables with a dynamic schema,
+// transactions, snapshots, scans and aggregations, and the maintenance that
+// keeps parts few and granules small. It implements Parca RFC-001, "Column
+// Store for Profiling Data".
+//
+// Four types are all that most programs need:
+//
+//   - [Store] is the database. [Open] starts it, [Store.Close] ends it.
+//   - [Table] is a handle on one table. Rows go in with [Table.Insert], or with
+//     [Tx] where several inserts belong together.
+//   - [Snapshot] is the state of the whole database after one commit. It stays
+//     as it is until it is closed, whatever is inserted, compacted or split.
+//   - [Expr] says which rows a [Table.Scan] or [Table.Aggregate] is about.
+//
+// # How it fits together
+//
+//	root -> table -> index: bound -> granule -> parts   (immutable, published)
+//	             \-> bucket -> series that have rows there
+//	table -> generation -> dictionaries                 (append-only)
+//
+// A write builds parts privately and publishes a new root; a read loads the
+// root and walks it; maintenance rewrites a granule privately and publishes, or
+// drops its work if the granule was rewritten meanwhile.
+//
+// # Invariants
+//
+//	C1  A snapshot sees all rows of a transaction or none, over all tables.
+//	C2  A snapshot gives the same rows every time, whatever happens meanwhile.
+//	C3  Rows out = rows committed at or before the snapshot: none lost, none
+//	    twice, each within the bounds of its granule.
+//	C4  When a commit has returned, every later snapshot has its rows.
+//	C5  An error means that nothing happened: no row, no series, no column.
+//	C6  Granules of one bucket have adjoining bounds that cover it; the first
+//	    is bounded by the bucket itself, so a key below all others has a place.
+//	C7  Readers take no lock but those of dictionaries' look-ups by value.
+//	C8  Yield points are outside of every lock.
+//
+// # Departures from the RFC
+//
+// The index version is part of the published root, so it is transactional: the
+// RFC leaves that open. Aborted writes were never reachable, so no reader has to
+// skip them. The sorting key is led by a time bucket; series are factored out
+// of the rows (package granule); a merge is a loser tree, not a min-heap.
+//
+// Everything is in memory: Close forgets it.
+package columnstore

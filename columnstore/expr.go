@@ -1,0 +1,75 @@
+package columnstore
+
+import (
+	"regexp"
+
+	"github.com/google/uuid"
+)
+
+// Expr is a condition on rows. It is immutable; the zero Expr holds for every
+// row.
+//
+// A comparison with a null is false, and Not makes it true. In a dynamic string
+// column no value and the empty string are the same (package schema, S4), so
+// Equal("labels.zone", "") holds for rows without a zone, and
+// Not(Equal("labels.zone", "a")) as well: the semantics of Prometheus.
+type Expr struct {
+	op      exprOp
+	column  string
+	value   any
+	pattern *regexp.Regexp
+	args    []Expr
+}
+
+type exprOp uint8
+
+const (
+	opTrue exprOp = iota
+	opEqual
+	opAtLeast
+	opLess
+	opMatch
+	opNull
+	opAnd
+	opOr
+	opNot
+)
+
+// Value is what a column can be compared with: a string for String, an int or
+// an int64 for Int64, and so on; package encoding lists the types.
+type Value interface {
+	string | int | int64 | uint64 | float64 | bool | uuid.UUID
+}
+
+// Equal holds where the column has the value.
+func Equal[V Value](column string, v V) Expr {
+	return Expr{op: opEqual, column: column, value: v}
+}
+
+// AtLeast holds where the column's value is v or greater.
+func AtLeast[V Value](column string, v V) Expr {
+	return Expr{op: opAtLeast, column: column, value: v}
+}
+
+// Less holds where the column's value is less than v.
+func Less[V Value](column string, v V) Expr {
+	return Expr{op: opLess, column: column, value: v}
+}
+
+// Match holds where the pattern matches the value of a string column. The
+// pattern is not anchored. It is tried once for each distinct value.
+func Match(column string, pattern *regexp.Regexp) Expr {
+	return Expr{op: opMatch, column: column, pattern: pattern}
+}
+
+// IsNull holds where the column has no value.
+func IsNull(column string) Expr { return Expr{op: opNull, column: column} }
+
+// And holds where all of the conditions do; And() always.
+func And(args ...Expr) Expr { return Expr{op: opAnd, args: args} }
+
+// Or holds where at least one of the conditions does; Or() never.
+func Or(args ...Expr) Expr { return Expr{op: opOr, args: args} }
+
+// Not holds where the condition does not.
+func Not(arg Expr) Expr { return Expr{op: opNot, args: []Expr{arg}} }

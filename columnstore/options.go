@@ -1,0 +1,69 @@
+package columnstore
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Options configures a store. The zero value is a good choice.
+type Options struct {
+	// GranuleRows is the number of rows above which a granule is split.
+	// 0 means 65,536; at least 1.
+	GranuleRows int
+	// FreshParts is the number of parts since the last rewrite at which a
+	// granule is compacted, once they hold half as many rows as the base.
+	// 0 means 16; at least 2.
+	FreshParts int
+	// MaxParts is the number of fresh parts at which a granule is compacted
+	// whatever they hold. 0 means 256; at least FreshParts.
+	MaxParts int
+	// FutureLimit is how far ahead of the clock a row's time may be, in
+	// tables with a time bucket. 0 means 10 minutes; negative, no limit.
+	FutureLimit time.Duration
+	// Manual leaves maintenance to the caller: no goroutine is started, and
+	// Maintain or Compact must be called.
+	Manual bool
+	// Now is the clock. nil means time.Now.
+	Now func() time.Time
+	// Rand is where hash seeds come from. nil means crypto/rand.
+	Rand io.Reader
+	// Yield, if set, is called at named points between the steps of inserts,
+	// commits, scans and maintenance, outside of every lock. A simulator
+	// switches tasks there. It must be safe for concurrent use.
+	Yield func(point string)
+}
+
+// withDefaults checks the options and fills in what is zero.
+func (o Options) withDefaults() (Options, error) {
+	for _, f := range []struct {
+		name        string
+		value       *int
+		zero, least int
+	}{
+		{"GranuleRows", &o.GranuleRows, 64 << 10, 1},
+		{"FreshParts", &o.FreshParts, 16, 2},
+		{"MaxParts", &o.MaxParts, max(256, o.FreshParts), max(2, o.FreshParts)},
+	} {
+		if *f.value == 0 {
+			*f.value = f.zero
+		}
+		if *f.value < f.least {
+			return o, fmt.Errorf("%w: %s is %d, want at least %d", ErrOptions, f.name, *f.value, f.least)
+		}
+	}
+	if o.FutureLimit == 0 {
+		o.FutureLimit = 10 * time.Minute
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Reader
+	}
+	if o.Yield == nil {
+		o.Yield = func(string) {}
+	}
+	return o, nil
+}

@@ -1,0 +1,203 @@
+package columnstore
+
+import (
+	"context"
+	"iter"
+
+	"github.com/apache/arrow/go/v14/arrow"
+	"github.com/apache/arrow/go/v14/arrow/memory"
+
+	"github.com/granarydb/granary/arrowconv"
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/schema"
+)
+
+// recordRows is how many rows a record has before it is handed out. Records are
+// made of whole slices, so one can have up to a granule's rows more.
+const recordRows = 32 << 10
+
+// ScanOptions says what a Scan returns. The zero value is everything.
+type ScanOptions struct {
+	// Columns names concrete columns, or families for all of their concrete
+	// columns. nil means all columns, in schema order.
+	Columns []string
+	// Where chooses rows.
+	Where Expr
+	// Ordered returns rows in the order of the sorting key; without it they
+	// come in any order, and cheaper.
+	Ordered bool
+	// Limit is the greatest number of rows to return; 0 means all.
+	Limit int
+	// Memory allocates the records; nil means the Go allocator.
+	Memory memory.Allocator
+}
+
+// Scan yields the chosen rows of a snapshot as Arrow records, all of one
+// schema: strings and lists as dictionaries, each record with dictionaries of
+// its own (package arrowconv, Dictionary form). A record has at most a granule's
+// rows more than 32,768. The receiver of a record releases it.
+//
+// The sequence ends after the first error: ErrQuery, ErrSnapshotClosed, or that
+// of ctx, which is looked at before each granule. The snapshot may be closed
+// while the scan runs. Without a merge it costs about 10 ns a row and column.
+func (t *Table) Scan(ctx context.Context, snap *Snapshot, opts ScanOptions) iter.Seq2[arrow.Record, error] {
+	return func(yield func(arrow.Record, error) bool) {
+		if err := t.scan(ctx, snap, opts, func(rec arrow.Record) bool { return yield(rec, nil) }); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+func (t *Table) scan(ctx context.Context, snap *Snapshot, opts ScanOptions, yield func(arrow.Record) bool) error {
+	state, err := snap.table(t)
+	if err != nil {
+		return err
+	}
+	columns, err := t.concrete(state, opts.Columns)
+	if err != nil {
+		return err
+	}
+	s := newScanner(t, columns, opts.Memory)
+	defer s.out.Release()
+	left := opts.Limit
+	for chosen, err := range t.chosen(ctx, state, opts.Where, opts.Ordered) {
+		if err != nil {
+			return err
+		}
+		if gen := chosen.Part.Generation(); s.rows >= recordRows || s.gen != gen {
+			if more, err := s.flush(yield); err != nil || !more {
+				return err
+			}
+			s.gen = gen
+		}
+		if opts.Limit > 0 {
+			chosen.limit(left)
+			left -= chosen.rows
+		}
+		if err := s.add(&chosen); err != nil {
+			return err
+		}
+		if opts.Limit > 0 && left == 0 {
+			break
+		}
+	}
+	_, err = s.flush(yield)
+	return err
+}
+
+// limit keeps the first n of the chosen rows.
+func (s *selection) limit(n int) {
+	if s.rows <= n {
+		return
+	}
+	s.rows = n
+	if s.mask.bits == nil {
+		s.Hi = s.Lo + n
+		return
+	}
+	for i, chosen := range s.mask.bits {
+		if chosen {
+			n--
+		}
+		s.mask.bits[i] = chosen && n >= 0
+	}
+}
+
+// scanner collects rows of one generation into a record.
+type scanner struct {
+	table   *Table
+	columns []schema.Concrete
+	out     *arrowconv.Builder
+	gen     *granule.Generation
+	rows    int
+	labels  map[uint32]Series // of gen
+	buf     []uint64
+}
+
+func newScanner(t *Table, columns []schema.Concrete, mem memory.Allocator) *scanner {
+	fields := make([]arrowconv.Field, len(columns))
+	for i, c := range columns {
+		def := t.schema.Columns()[c.Column]
+		fields[i] = arrowconv.Field{
+			Name: c.Name, Type: def.Type, Coded: def.Encoding.Coded(), Nullable: def.Nullable || def.Dynamic,
+		}
+	}
+	return &scanner{table: t, columns: columns, out: arrowconv.NewBuilder(mem, fields), labels: map[uint32]Series{}}
+}
+
+// flush hands out the record so far; more is false if the receiver has enough.
+func (s *scanner) flush(yield func(arrow.Record) bool) (more bool, err error) {
+	clear(s.labels)
+	if s.rows == 0 {
+		return true, nil
+	}
+	s.rows = 0
+	rec, err := s.out.Record()
+	if err != nil {
+		return false, err
+	}
+	return yield(rec), nil
+}
+
+func (s *scanner) add(chosen *selection) error {
+	s.rows += chosen.rows
+	for i, c := range s.columns {
+		if s.table.schema.IsSeries(c.Column) {
+			if err := s.addLabel(i, c.Name, chosen); err != nil {
+				return err
+			}
+			continue
+		}
+		column := chosen.Part.Find(c.Column, c.Name)
+		if column == nil {
+			s.out.Nulls(i, chosen.rows)
+			continue
+		}
+		s.buf = keep(chosen.mask, column.Words().Append(s.buf[:0], chosen.Lo, chosen.Hi))
+		var valid []bool
+		if column.Type().Fixed() && column.Nulls() {
+			valid = keep(chosen.mask, column.AppendValid(nil, chosen.Lo, chosen.Hi))
+		}
+		s.out.Words(i, column, s.buf, valid)
+	}
+	return nil
+}
+
+// addLabel derives a column of the series tuple from the series of the rows.
+func (s *scanner) addLabel(field int, name string, chosen *selection) error {
+	s.buf = keep(chosen.mask, chosen.Part.Series().Append(s.buf[:0], chosen.Lo, chosen.Hi))
+	for lo := 0; lo < len(s.buf); {
+		code := uint32(s.buf[lo])
+		hi := lo + 1
+		for hi < len(s.buf) && uint32(s.buf[hi]) == code {
+			hi++
+		}
+		value, ok, err := s.label(code, name)
+		if err != nil {
+			return err
+		}
+		if ok {
+			s.out.Repeat(field, value, hi-lo)
+		} else {
+			s.out.Nulls(field, hi-lo)
+		}
+		lo = hi
+	}
+	return nil
+}
+
+func (s *scanner) label(code uint32, name string) (value string, ok bool, err error) {
+	series, known := s.labels[code]
+	if !known {
+		if series, err = s.table.schema.ReadTuple(s.gen.Series.Value(code)); err != nil {
+			return "", false, err
+		}
+		s.labels[code] = series
+	}
+	for _, label := range series {
+		if label.Name == name {
+			return label.Value, true, nil
+		}
+	}
+	return "", false, nil
+}

@@ -1,0 +1,114 @@
+package columnstore
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// samples is a small profiling schema.
+func samples(bucket int64) schema.Definition {
+	def := schema.Definition{
+		Columns: []schema.Column{
+			{Name: "kind", Type: encoding.String, Encoding: encoding.DictionaryRLE},
+			{Name: "labels", Type: encoding.String, Encoding: encoding.DictionaryRLE, Dynamic: true},
+			{Name: "stack", Type: encoding.UUIDList, Encoding: encoding.Dictionary},
+			{Name: "time", Type: encoding.Int64, Encoding: encoding.Delta},
+			{Name: "tags", Type: encoding.String, Encoding: encoding.DictionaryRLE, Dynamic: true},
+			{Name: "trace", Type: encoding.UUID, Encoding: encoding.Plain, Nullable: true},
+			{Name: "value", Type: encoding.Int64, Encoding: encoding.Plain},
+		},
+		SortingKey: []string{"kind", "labels", "stack", "time", "tags"},
+	}
+	if bucket > 0 {
+		def.Bucket = schema.Bucket{Column: "time", Width: bucket}
+	}
+	return def
+}
+
+// batch makes n rows at a time, with values that sum to total.
+func batch(rng *rand.Rand, n int, at int64) (b schema.Batch, total int64) {
+	stacks := make([][]uuid.UUID, n)
+	values := make([]int64, n)
+	tags := make([]string, n)
+	traces := encoding.Vector{Type: encoding.UUID, UUIDs: make([]uuid.UUID, n), Valid: make([]bool, n)}
+	for i := range n {
+		for range 1 + rng.IntN(4) {
+			stacks[i] = append(stacks[i], uuid.UUID{byte(rng.IntN(10))})
+		}
+		values[i] = int64(rng.IntN(1000))
+		total += values[i]
+		tags[i] = []string{"", "a", "b"}[rng.IntN(3)]
+		if traces.Valid[i] = rng.IntN(2) == 0; traces.Valid[i] {
+			traces.UUIDs[i] = uuid.UUID{byte(i), byte(at)}
+		}
+	}
+	return schema.Batch{Rows: n, Columns: map[string]encoding.Vector{
+		"kind":       encoding.Strings("cpu"),
+		"labels.pod": encoding.Strings(fmt.Sprint("pod-", rng.IntN(5))),
+		"stack":      encoding.UUIDLists(stacks...),
+		"time":       encoding.Int64s(at),
+		"tags.t":     encoding.Strings(tags...),
+		"trace":      traces,
+		"value":      encoding.Int64s(values...),
+	}}, total
+}
+
+func TestSmoke(t *testing.T) {
+	for _, bucket := range []int64{0, 100} {
+		store, err := Open(Options{GranuleRows: 200, FreshParts: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, err := store.CreateTable("samples", samples(bucket))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rng := rand.New(rand.NewPCG(1, 2))
+		ctx := context.Background()
+		var want int64
+		rows := 0
+		for i := range 300 {
+			b, sum := batch(rng, 1+rng.IntN(40), int64(i*7))
+			want += sum
+			rows += b.Rows
+			if _, err := table.Insert(ctx, b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			err = store.View(ctx, func(snap *Snapshot) error {
+				g, err := table.Aggregate(ctx, snap, AggregateOptions{Sum: "value", By: []string{"stack", "labels", "tags", "trace"}})
+				if err != nil {
+					return err
+				}
+				var got, n int64
+				for i := range g.Sums {
+					got += g.Sums[i]
+					n += g.Counts[i]
+				}
+				if got != want || n != int64(rows) {
+					t.Errorf("sum %d of %d rows, want %d of %d", got, n, want, rows)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := store.Compact(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Logf("%+v", store.Stats())
+		store.Close()
+	}
+}

@@ -1,0 +1,206 @@
+package columnstore
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/schema"
+	"github.com/granarydb/granary/txn"
+)
+
+// Tx is a transaction: inserts into any tables of a store that become visible
+// together, or not at all (C1). It belongs to one goroutine.
+type Tx struct {
+	store  *Store
+	tx     *txn.Tx[*root]
+	pieces []piece
+}
+
+// piece is a part on its way into a granule.
+type piece struct {
+	table   *Table
+	part    *granule.Part
+	bucket  int64
+	key     string   // of the first row
+	hi      string   // upper bound of the granule that it was cut for
+	series  []uint32 // distinct codes
+	columns []string // concrete dynamic columns with a value
+}
+
+// Insert builds the parts of a batch. Nothing of them can be seen before
+// Commit. After an error the transaction is as it was before the call and can
+// go on. The batch is the caller's again when Insert returns.
+func (tx *Tx) Insert(ctx context.Context, t *Table, b schema.Batch) error {
+	switch {
+	case tx.tx.Done():
+		return ErrTxDone
+	case t.store != tx.store:
+		return fmt.Errorf("%w: transaction and table %q are of different stores", ErrTable, t.name)
+	case tx.store.closed.Load():
+		return ErrClosed
+	}
+	columns, err := t.schema.Check(&b)
+	if err != nil {
+		return fmt.Errorf("table %q: %w", t.name, err)
+	}
+	buckets, err := t.groupByBucket(columns, b.Rows)
+	if err != nil {
+		return fmt.Errorf("table %q: %w", t.name, err)
+	}
+	names := dynamicNames(t.schema, columns, b.Rows)
+	var pieces []piece
+	for _, start := range slices.Sorted(maps.Keys(buckets)) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		rows, err := granule.Code(t.schema, t.generation(start), start, columns, buckets[start], b.Records)
+		if err != nil {
+			return fmt.Errorf("table %q: %w", t.name, err)
+		}
+		pieces = append(pieces, t.cut(start, rows, names)...)
+	}
+	tx.pieces = append(tx.pieces, pieces...)
+	tx.store.opts.Yield("insert/built")
+	return nil
+}
+
+// Commit makes the rows visible and returns the commit id. An error means that
+// none are. It costs about a microsecond for each granule that gets rows.
+func (tx *Tx) Commit() (txn.ID, error) {
+	s := tx.store
+	s.opts.Yield("commit/start")
+	var due []dueGranule
+	id, err := tx.tx.Commit(func(commit txn.ID, current *root) (*root, error) {
+		if s.closed.Load() {
+			return nil, ErrClosed
+		}
+		var next *root
+		next, due = tx.publish(commit, current)
+		return next, nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	tx.pieces = nil
+	s.opts.Yield("commit/published")
+	s.queue.add(due)
+	return id, nil
+}
+
+// Abort drops the rows. They were never visible. It may be called after Commit
+// and then does nothing.
+func (tx *Tx) Abort() {
+	tx.tx.Abort()
+	tx.pieces = nil
+}
+
+// publish derives the root that has the transaction's rows. It runs under the
+// commit lock.
+func (tx *Tx) publish(commit txn.ID, current *root) (*root, []dueGranule) {
+	var due []dueGranule
+	next := current
+	slices.SortStableFunc(tx.pieces, func(a, b piece) int { return a.table.ordinal - b.table.ordinal })
+	for lo := 0; lo < len(tx.pieces); {
+		t := tx.pieces[lo].table
+		edit := next.tables[t.ordinal].edit(t.schema)
+		for ; lo < len(tx.pieces) && tx.pieces[lo].table == t; lo++ {
+			tx.pieces[lo].part.Stamp(uint64(tx.tx.Begin()), uint64(commit))
+			edit.add(tx.pieces[lo])
+		}
+		for _, bound := range edit.due {
+			if _, g, _ := edit.granules.Floor(bound); tx.store.isDue(g) {
+				due = append(due, dueGranule{t, bound})
+			}
+		}
+		next = next.with(t.ordinal, edit.done())
+	}
+	return next, due
+}
+
+// groupByBucket returns the rows of each time bucket.
+func (t *Table) groupByBucket(columns []schema.Concrete, rows int) (map[int64][]int32, error) {
+	groups := map[int64][]int32{}
+	column := t.schema.BucketColumn()
+	var times []int64
+	for i := range columns {
+		if columns[i].Column == column {
+			times = columns[i].Values.Int64s
+		}
+	}
+	latest := t.store.latestTime()
+	var start int64
+	var group []int32
+	for row := range rows {
+		if times != nil {
+			at := times[min(row, len(times)-1)]
+			if at > latest {
+				return nil, fmt.Errorf("%w: row %d is at %s, the clock is at %s", ErrFuture, row,
+					time.Unix(0, at).UTC().Format(time.RFC3339Nano), t.store.opts.Now().UTC().Format(time.RFC3339Nano))
+			}
+			if s := t.schema.BucketStart(at); s != start {
+				groups[start] = group
+				start, group = s, groups[s]
+			}
+		}
+		group = append(group, int32(row))
+	}
+	groups[start] = group
+	maps.DeleteFunc(groups, func(_ int64, rows []int32) bool { return len(rows) == 0 })
+	return groups, nil
+}
+
+// latestTime returns the latest time that a row may have.
+func (s *Store) latestTime() int64 {
+	if s.opts.FutureLimit < 0 {
+		return 1<<63 - 1
+	}
+	return s.opts.Now().Add(s.opts.FutureLimit).UnixNano()
+}
+
+// cut builds one part for each granule of the current root that the rows meet.
+func (t *Table) cut(start int64, rows *granule.Rows, columns []string) []piece {
+	state := t.store.log.Root().State.table(t.ordinal)
+	bucketLo, bucketHi := t.schema.BucketBounds(start)
+	var pieces []piece
+	for lo := 0; lo < rows.Len(); {
+		p := piece{table: t, bucket: start, key: string(rows.Key(lo)), hi: bucketHi, columns: columns}
+		if bound, g, ok := state.granules.Floor(p.key); ok && bound >= bucketLo {
+			_, p.hi = g.Bounds()
+		}
+		hi := rows.Len()
+		if p.hi != "" {
+			hi = rows.Search(lo, p.hi)
+		}
+		p.part = rows.Part(lo, hi)
+		p.series = p.part.SeriesSet()
+		pieces = append(pieces, p)
+		lo = hi
+	}
+	return pieces
+}
+
+// dynamicNames returns the concrete dynamic columns that have a value.
+func dynamicNames(s *schema.Schema, columns []schema.Concrete, rows int) []string {
+	var names []string
+	for i := range columns {
+		c := &columns[i]
+		if !s.Columns()[c.Column].Dynamic {
+			continue
+		}
+		for row := range rows {
+			if !c.Null(row, true) {
+				names = append(names, c.Name)
+				break
+			}
+			if c.Values.Type == encoding.String && c.Values.Len() == 1 {
+				break
+			}
+		}
+	}
+	return names
+}

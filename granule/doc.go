@@ -1,0 +1,32 @@
+// Package granule holds the unit of everything: a granule is all rows of a
+// table whose keys lie between two bounds, as sorted immutable parts.
+//
+//	granule [lo, hi)
+//	  base   the rows of the last rewrite, one sorted part, or none
+//	  fresh  part <- part <- part   one per insert, newest first
+//
+// A part is built from the rows of one transaction, or by a rewrite of the
+// parts of one granule. It is a set of encoded columns plus the series of each
+// row, and belongs to a [Generation]: the dictionaries that its codes are of.
+// Where a granule was split after a part was built, the children refer to
+// sub-ranges of its rows: a [Slice].
+//
+// A rewrite merges the parts of a granule into one new granule (compaction) or
+// several (split); it is a pure function. Making the result visible, and
+// carrying over what was inserted meanwhile, is [Granule.Succeed].
+//
+// # Invariants
+//
+//	G1  A granule, a part and their columns never change after they are built.
+//	    (A part is stamped once, before anyone else can see it.)
+//	G2  The rows of a part are sorted by key. Every row of a granule's slices
+//	    has lo <= key < hi; hi empty means no upper bound.
+//	G3  A rewrite keeps the multiset of rows: decode(children) = decode(parent).
+//	G4  The children of a split have bounds that partition the parent's, and
+//	    rows with equal keys go to the same child.
+//	G5  Codes are compared only within one generation; all parts of a granule
+//	    share one.
+//	G6  Adding a part to a granule shares its list of parts and copies nothing.
+//
+// The package knows nothing of the index, of goroutines, clocks or Arrow.
+package granule

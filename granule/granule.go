@@ -1,0 +1,92 @@
+package granule
+
+import (
+	"slices"
+
+	"github.com/granarydb/granary/schema"
+)
+
+// Granule is all rows of a table with Lo <= key < Hi. It is immutable: adding
+// rows makes a new Granule that shares the old one's parts.
+type Granule struct {
+	lo, hi string
+	base   Slice // the last rewrite's rows; its Part is nil if there are none
+	fresh  *cell // parts inserted since, newest first
+
+	freshParts, freshRows int
+}
+
+// cell is a link of the persistent list of fresh parts. Cells are allocated
+// one by one: in a slab, one live cell would keep its dead neighbours and all
+// that their lists lead to.
+type cell struct {
+	slice Slice
+	next  *cell
+}
+
+// New returns a granule without rows.
+func New(lo, hi string) *Granule { return &Granule{lo: lo, hi: hi} }
+
+// Bounds returns the inclusive lower and the exclusive upper bound of the keys;
+// an empty upper bound means none.
+func (g *Granule) Bounds() (lo, hi string) { return g.lo, g.hi }
+
+// Rows returns the number of rows.
+func (g *Granule) Rows() int { return g.base.Rows() + g.freshRows }
+
+// FreshParts returns the number of parts since the last rewrite.
+func (g *Granule) FreshParts() int { return g.freshParts }
+
+// FreshRows returns the number of rows since the last rewrite.
+func (g *Granule) FreshRows() int { return g.freshRows }
+
+// With returns a granule that also has the rows of s, which must be within the
+// bounds. O(1): two allocations.
+func (g *Granule) With(s Slice) *Granule {
+	next := *g
+	next.fresh = &cell{s, g.fresh}
+	next.freshParts++
+	next.freshRows += s.Rows()
+	return &next
+}
+
+// Slices returns the parts of the granule, oldest first.
+func (g *Granule) Slices() []Slice {
+	out := make([]Slice, 0, g.freshParts+1)
+	for c := g.fresh; c != nil; c = c.next {
+		out = append(out, c.slice)
+	}
+	if g.base.Part != nil {
+		out = append(out, g.base)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// Succeed decides whether children, a rewrite of old, can take the place of g,
+// the granule that is at old's bound now. They can if g is old with zero or
+// more parts added since; those are carried into the children as sub-ranges
+// within their bounds (G2), and the children to publish are returned. Otherwise
+// something else rewrote the granule meanwhile, and ok is false.
+func (g *Granule) Succeed(s *schema.Schema, old *Granule, children []*Granule) (successors []*Granule, ok bool) {
+	if g.lo != old.lo || g.hi != old.hi || g.base != old.base {
+		return nil, false
+	}
+	var since []Slice
+	c := g.fresh
+	for ; c != nil && c != old.fresh; c = c.next {
+		since = append(since, c.slice)
+	}
+	if c != old.fresh {
+		return nil, false
+	}
+	successors = slices.Clone(children)
+	for _, slice := range slices.Backward(since) {
+		for i, child := range successors {
+			if part := slice.Within(s, child.lo, child.hi); part.Rows() > 0 {
+				successors[i] = child.With(part)
+			}
+		}
+	}
+	return successors, true
+}

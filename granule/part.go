@@ -1,0 +1,146 @@
+package granule
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+// Part is sorted, immutable rows of one bucket, in encoded columns. Reading is
+// safe for any number of goroutines.
+type Part struct {
+	gen     *Generation
+	bucket  int64
+	rows    int
+	series  encoding.Words
+	columns []Column
+	minTime int64
+	maxTime int64
+	size    int
+
+	begin, commit uint64
+}
+
+// Column is one concrete column of a part, outside of the series tuple.
+type Column struct {
+	Index int // in Schema.Columns
+	Name  string
+	*encoding.Column
+}
+
+// seal derives what is known only when all columns are there.
+func (p *Part) seal(s *schema.Schema) {
+	const self = 160
+	p.size = self + p.series.Size()
+	p.minTime, p.maxTime = math.MinInt64, math.MaxInt64
+	for _, c := range p.columns {
+		p.size += c.Size() + 48
+		if c.Index == s.BucketColumn() {
+			p.minTime, p.maxTime = timeRange(c.Words())
+		}
+	}
+}
+
+func timeRange(words *encoding.Words) (lo, hi int64) {
+	lo, hi = math.MaxInt64, math.MinInt64
+	cursor := words.Cursor()
+	for {
+		word, rows := cursor.Next()
+		if rows == 0 {
+			return lo, hi
+		}
+		lo, hi = min(lo, encoding.ToInt64(word)), max(hi, encoding.ToInt64(word))
+	}
+}
+
+// Stamp sets the ids of the transaction that inserted the rows. It is called
+// once, by the commit that makes the part visible.
+func (p *Part) Stamp(begin, commit uint64) { p.begin, p.commit = begin, commit }
+
+// Begin returns the begin id of the transaction that inserted the rows: of
+// several, the lowest.
+func (p *Part) Begin() uint64 { return p.begin }
+
+// Commit returns the commit id of the transaction that inserted the rows: of
+// several, the highest.
+func (p *Part) Commit() uint64 { return p.commit }
+
+// Rows returns the number of rows.
+func (p *Part) Rows() int { return p.rows }
+
+// Size returns the bytes that the part holds on the heap, its dictionaries not
+// counted.
+func (p *Part) Size() int { return p.size }
+
+// Generation returns the dictionaries that the part's codes are of.
+func (p *Part) Generation() *Generation { return p.gen }
+
+// TimeRange returns the least and the greatest value of the bucket column; all
+// of int64 without buckets.
+func (p *Part) TimeRange() (lo, hi int64) { return p.minTime, p.maxTime }
+
+// Series returns the series of each row: codes in Generation.Series.
+func (p *Part) Series() *encoding.Words { return &p.series }
+
+// Columns returns the columns that have a value, in schema order, concrete
+// dynamic columns by name. It must not be changed.
+func (p *Part) Columns() []Column { return p.columns }
+
+// Find returns the concrete column of the given name, or nil if no row has a
+// value in it. O(log columns).
+func (p *Part) Find(column int, name string) *encoding.Column {
+	i, ok := slices.BinarySearchFunc(p.columns, columnKey{column, name}, func(c Column, key columnKey) int {
+		return -key.compare(c.Index, c.Name)
+	})
+	if !ok {
+		return nil
+	}
+	return p.columns[i].Column
+}
+
+// SeriesSet returns the distinct series codes, sorted.
+func (p *Part) SeriesSet() []uint32 {
+	var set []uint32
+	cursor := p.series.Cursor()
+	for {
+		word, rows := cursor.Next()
+		if rows == 0 {
+			slices.Sort(set)
+			return slices.Compact(set)
+		}
+		if len(set) == 0 || set[len(set)-1] != uint32(word) {
+			set = append(set, uint32(word))
+		}
+	}
+}
+
+// Slice is the rows [Lo, Hi) of a part.
+type Slice struct {
+	Part   *Part
+	Lo, Hi int
+}
+
+// Rows returns the number of rows of the slice.
+func (s Slice) Rows() int { return s.Hi - s.Lo }
+
+// Within returns the rows of the slice with lo <= key < hi; an empty hi means
+// no upper bound. O(log rows) keys are decoded.
+func (s Slice) Within(sch *schema.Schema, lo, hi string) Slice {
+	from := s.search(sch, lo)
+	to := s.Hi
+	if hi != "" {
+		to = s.search(sch, hi)
+	}
+	return Slice{s.Part, from, max(from, to)}
+}
+
+// search returns the first row of the slice whose key is not below bound.
+func (s Slice) search(sch *schema.Schema, bound string) int {
+	return s.Lo + sort.Search(s.Rows(), func(i int) bool {
+		row := s.Lo + i
+		return string(frameOf(sch, s.Part, row, row+1).appendKey(nil, 0)) >= bound
+	})
+}

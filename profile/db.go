@@ -1,0 +1,116 @@
+package profile
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/columnstore"
+)
+
+// Options configures a DB. The zero value is a good choice.
+type Options struct {
+	// Table is the name of the table. Empty means "profiles".
+	Table string
+	// Bucket is the length of a time bucket; 0 means DefaultBucket, negative
+	// turns buckets off.
+	Bucket time.Duration
+	// KeepZeros makes rows of values that are 0 too.
+	KeepZeros bool
+	// Limits bounds the profiles that are inserted.
+	Limits Limits
+}
+
+// DB is a table of profiles in a store. It is safe for concurrent use and lives
+// as long as its store.
+type DB struct {
+	table *columnstore.Table
+	store *columnstore.Store
+	opts  Options
+
+	mu    sync.Mutex
+	kinds []Kind // in the order in which they were first inserted
+}
+
+// Open makes the table in the store. It must not be there yet.
+func Open(store *columnstore.Store, opts Options) (*DB, error) {
+	if opts.Table == "" {
+		opts.Table = "profiles"
+	}
+	if opts.Bucket == 0 {
+		opts.Bucket = DefaultBucket
+	}
+	opts.Limits = opts.Limits.withDefaults()
+	table, err := store.CreateTable(opts.Table, Schema(max(0, opts.Bucket)))
+	if err != nil {
+		return nil, err
+	}
+	return &DB{table: table, store: store, opts: opts}, nil
+}
+
+// Table returns the table that the profiles are in, for scans and inserts of
+// Arrow records.
+func (db *DB) Table() *columnstore.Table { return db.table }
+
+// Store returns the store that the table is in.
+func (db *DB) Store() *columnstore.Store { return db.store }
+
+// Type is one thing that profiles measure.
+type Type struct {
+	Sample, SampleUnit string // "inuse_space", "bytes"
+	Period, PeriodUnit string // "space", "bytes"; empty if the profile says none
+}
+
+// String returns the type as sample:unit:period:unit.
+func (t Type) String() string {
+	return fmt.Sprintf("%s:%s:%s:%s", t.Sample, t.SampleUnit, t.Period, t.PeriodUnit)
+}
+
+// Kind is what the profiles of one source measure, in the order in which they
+// say it, and which of it to show first. Rows do not keep either.
+type Kind struct {
+	Types   []Type
+	Default int // index in Types
+}
+
+// kindOf returns the kind of a profile. Without a default sample type the last
+// one is shown first, as go tool pprof does.
+func kindOf(p *pprof.Profile) Kind {
+	k := Kind{Default: len(p.SampleType) - 1}
+	var period pprof.ValueType
+	if p.PeriodType != nil {
+		period = *p.PeriodType
+	}
+	for i, t := range p.SampleType {
+		k.Types = append(k.Types, Type{t.Type, t.Unit, period.Type, period.Unit})
+		if t.Type == p.DefaultSampleType && t.Type != "" {
+			k.Default = i
+		}
+	}
+	return k
+}
+
+// remember adds a kind that is new. It does so when a profile is committed,
+// even one without rows: a profile of zeros has types too.
+func (db *DB) remember(k Kind) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	for _, known := range db.kinds {
+		if slices.Equal(known.Types, k.Types) {
+			return
+		}
+	}
+	db.kinds = append(db.kinds, k)
+}
+
+// Kinds returns the kinds of the profiles inserted so far, those that had no
+// rows included, in the order of their first insert. The slice is the caller's,
+// what it leads to is not.
+func (db *DB) Kinds() []Kind {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return slices.Clone(db.kinds)
+}

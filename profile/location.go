@@ -1,0 +1,202 @@
+package profile
+
+import (
+	"encoding/binary"
+	"errors"
+
+	pprof "github.com/google/pprof/profile"
+	"github.com/google/uuid"
+	"github.com/zeebo/xxh3"
+)
+
+// location is what the store keeps beside a location id: enough to make the
+// pprof location again.
+//
+// The record is its bytes. The first part is what the location is, and its hash
+// is the id (P3); the rest says where one process had it, and the first process
+// to be seen wins.
+//
+//	identity: flags | build id | file, if no build id | address from mapping
+//	          start | lines
+//	line:     function | system name | file | start line | line | column
+//	rest:     file, if build id | mapping start, size, offset | what it has
+//
+// Numbers are varints, strings have their length before them, lines their
+// count.
+type location struct {
+	folded  bool
+	mapping *pprof.Mapping // without an ID; nil if there is none
+	address uint64         // as in the profile: mapping start included
+	lines   []line
+}
+
+// line is one function at a location, the innermost first.
+type line struct {
+	noFunction           bool
+	function, systemName string
+	file                 string
+	startLine            int64
+	line, column         int64
+}
+
+const (
+	flagFolded = 1 << iota
+	flagMapping
+)
+
+const (
+	hasFunctions = 1 << iota
+	hasFilenames
+	hasLineNumbers
+	hasInlineFrames
+)
+
+// appendLocation appends the record of a location to dst and returns the id.
+func appendLocation(dst []byte, l *pprof.Location) ([]byte, uuid.UUID) {
+	start := len(dst)
+	var flags uint64
+	m := l.Mapping
+	if l.IsFolded {
+		flags |= flagFolded
+	}
+	if m != nil {
+		flags |= flagMapping
+	} else {
+		m = &pprof.Mapping{}
+	}
+	dst = binary.AppendUvarint(dst, flags)
+	identity, rest := m.File, ""
+	if m.BuildID != "" { // it says more than a path, which depends on mounts
+		identity, rest = "", m.File
+	}
+	dst = appendString(dst, m.BuildID)
+	dst = appendString(dst, identity)
+	dst = binary.AppendUvarint(dst, l.Address-m.Start)
+	dst = binary.AppendUvarint(dst, uint64(len(l.Line)))
+	for _, ln := range l.Line {
+		dst = appendLine(dst, ln)
+	}
+	id := locationID(dst[start:])
+	dst = appendString(dst, rest)
+	dst = binary.AppendUvarint(dst, m.Start)
+	dst = binary.AppendUvarint(dst, m.Limit-m.Start)
+	dst = binary.AppendUvarint(dst, m.Offset)
+	return binary.AppendUvarint(dst, mappingHas(m)), id
+}
+
+func appendLine(dst []byte, ln pprof.Line) []byte {
+	f := ln.Function
+	if f == nil {
+		dst = append(dst, 0)
+		f = &pprof.Function{}
+	} else {
+		dst = append(dst, 1)
+	}
+	dst = appendString(dst, f.Name)
+	dst = appendString(dst, f.SystemName)
+	dst = appendString(dst, f.Filename)
+	dst = binary.AppendVarint(dst, f.StartLine)
+	dst = binary.AppendVarint(dst, ln.Line)
+	return binary.AppendVarint(dst, ln.Column)
+}
+
+// locationID makes a version 8 UUID of the 128-bit xxh3 of an identity. It is
+// not keyed: the same code has the same id in every process and store.
+func locationID(identity []byte) uuid.UUID {
+	id := uuid.UUID(xxh3.Hash128(identity).Bytes())
+	id[6] = id[6]&0x0f | 0x80
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}
+
+func mappingHas(m *pprof.Mapping) uint64 {
+	var has uint64
+	for i, b := range []bool{m.HasFunctions, m.HasFilenames, m.HasLineNumbers, m.HasInlineFrames} {
+		if b {
+			has |= 1 << i
+		}
+	}
+	return has
+}
+
+func appendString(dst []byte, s string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
+// errRecord says that bytes are not a record. Records are made by this package,
+// but rows can also come as Arrow records from elsewhere.
+var errRecord = errors.New("malformed location record")
+
+// parseLocation is the inverse of appendLocation. No record at all is a
+// location that nothing is known of.
+func parseLocation(record []byte) (*location, error) {
+	if len(record) == 0 {
+		return &location{}, nil
+	}
+	r := recordReader{rest: record}
+	flags := r.uvarint()
+	m := &pprof.Mapping{BuildID: r.string(), File: r.string()}
+	l := &location{folded: flags&flagFolded != 0, address: r.uvarint()}
+	for n := r.uvarint(); n > 0 && !r.bad; n-- {
+		l.lines = append(l.lines, r.line())
+	}
+	m.File += r.string()
+	m.Start = r.uvarint()
+	m.Limit = m.Start + r.uvarint()
+	m.Offset = r.uvarint()
+	has := r.uvarint()
+	m.HasFunctions, m.HasFilenames = has&hasFunctions != 0, has&hasFilenames != 0
+	m.HasLineNumbers, m.HasInlineFrames = has&hasLineNumbers != 0, has&hasInlineFrames != 0
+	if r.bad || len(r.rest) > 0 {
+		return nil, errRecord
+	}
+	if flags&flagMapping != 0 {
+		l.mapping = m
+	}
+	l.address += m.Start
+	return l, nil
+}
+
+type recordReader struct {
+	rest []byte
+	bad  bool
+}
+
+func (r *recordReader) line() line {
+	return line{
+		noFunction: r.uvarint() == 0,
+		function:   r.string(), systemName: r.string(), file: r.string(),
+		startLine: r.varint(), line: r.varint(), column: r.varint(),
+	}
+}
+
+func (r *recordReader) uvarint() uint64 {
+	v, n := binary.Uvarint(r.rest)
+	r.skip(n)
+	return v
+}
+
+func (r *recordReader) varint() int64 {
+	v, n := binary.Varint(r.rest)
+	r.skip(n)
+	return v
+}
+
+func (r *recordReader) skip(n int) {
+	if n <= 0 {
+		r.bad, r.rest = true, nil
+		return
+	}
+	r.rest = r.rest[n:]
+}
+
+func (r *recordReader) string() string {
+	n := r.uvarint()
+	if n > uint64(len(r.rest)) {
+		r.bad, r.rest = true, nil
+		return ""
+	}
+	s := string(r.rest[:n])
+	r.rest = r.rest[n:]
+	return s
+}

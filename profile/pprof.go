@@ -1,0 +1,279 @@
+package profile
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/encoding"
+)
+
+// ErrMixed says that a query is about profiles that cannot be one pprof
+// profile, because they were sampled by different things.
+var ErrMixed = errors.New("profiles of different kinds")
+
+// Profile merges the profiles of a query into one pprof profile, as go tool
+// pprof -proto merges files: samples by stack and labels, the given sample
+// types or all, the least time, the sum of the durations, the greatest period.
+// Labels of whole profiles are not in it; comments and drop_frames patterns are
+// not kept by the store. Without rows the profile has no samples.
+//
+// Profiles of one time, duration, period and set of labels count as one.
+// Errors wrap ErrMixed if the profiles have several period types: choose a Type
+// or a Selector.
+func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, only ...Type) (*pprof.Profile, error) {
+	types, err := db.outputTypes(ctx, snap, q, only)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
+		Sum: ColumnValue,
+		By: []string{
+			ColumnStacktrace, ColumnSampleType, ColumnSampleUnit,
+			ColumnTraceID, ColumnSpanID, ColumnPprofLabels, ColumnPprofNumLabels,
+		},
+		Where: q.Expr(only...),
+	})
+	if err != nil {
+		return nil, err
+	}
+	b := newPprofBuilder(types, groups)
+	if err := b.addSamples(); err != nil {
+		return nil, err
+	}
+	if err := db.addHeader(ctx, snap, q.Expr(only...), b.out); err != nil {
+		return nil, err
+	}
+	return b.out, nil
+}
+
+// outputTypes returns the sample types that the answer has.
+func (db *DB) outputTypes(ctx context.Context, snap *columnstore.Snapshot, q Query, only []Type) ([]Type, error) {
+	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
+		By: []string{ColumnSampleType, ColumnSampleUnit, ColumnPeriodType, ColumnPeriodUnit}, Where: q.Expr(only...),
+	})
+	if err != nil {
+		return nil, err
+	}
+	var present []Type
+	for i := range groups.Counts {
+		present = append(present, Type{
+			groups.Columns[0].Values.Strings[i], groups.Columns[1].Values.Strings[i],
+			groups.Columns[2].Values.Strings[i], groups.Columns[3].Values.Strings[i],
+		})
+		if first := present[0]; first.Period != present[i].Period || first.PeriodUnit != present[i].PeriodUnit {
+			return nil, fmt.Errorf("%w: %v and %v; choose by type or by label", ErrMixed, first, present[i])
+		}
+	}
+	if len(only) > 0 {
+		return only, nil
+	}
+	return db.inOrder(present), nil
+}
+
+// inOrder returns the types of the first kind that has all of those present,
+// so that a type whose values are all zero is there as well. If no kind has,
+// those present, in the order of the kinds.
+func (db *DB) inOrder(present []Type) []Type {
+	var all []Type
+	for _, k := range db.Kinds() {
+		if !slices.ContainsFunc(present, func(t Type) bool { return !slices.Contains(k.Types, t) }) {
+			return slices.Clone(k.Types)
+		}
+		all = appendNew(all, k.Types...)
+	}
+	out := slices.DeleteFunc(all, func(t Type) bool { return !slices.Contains(present, t) })
+	return appendNew(out, present...)
+}
+
+// addHeader sets times, durations and periods.
+func (db *DB) addHeader(ctx context.Context, snap *columnstore.Snapshot, where columnstore.Expr, out *pprof.Profile) error {
+	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
+		By: []string{ColumnTimestamp, ColumnDuration, ColumnPeriod, ColumnLabels}, Where: where,
+	})
+	if err != nil {
+		return err
+	}
+	for i := range groups.Counts {
+		at, duration, period := groups.Columns[0].Values.Int64s[i], groups.Columns[1].Values.Int64s[i], groups.Columns[2].Values.Int64s[i]
+		if i == 0 || at < out.TimeNanos {
+			out.TimeNanos = at
+		}
+		out.DurationNanos += duration
+		out.Period = max(out.Period, period)
+	}
+	return nil
+}
+
+// pprofBuilder makes a pprof profile of groups.
+type pprofBuilder struct {
+	out       *pprof.Profile
+	types     []Type
+	groups    *columnstore.Groups
+	symbols   *symbols
+	locations map[uint32]*pprof.Location
+	mappings  map[pprof.Mapping]*pprof.Mapping
+	functions map[pprof.Function]*pprof.Function
+}
+
+func newPprofBuilder(types []Type, groups *columnstore.Groups) *pprofBuilder {
+	b := &pprofBuilder{
+		out: &pprof.Profile{}, types: types, groups: groups,
+		symbols:   newSymbols(groups.Columns[0].Lists),
+		locations: map[uint32]*pprof.Location{},
+		mappings:  map[pprof.Mapping]*pprof.Mapping{},
+		functions: map[pprof.Function]*pprof.Function{},
+	}
+	for _, t := range types {
+		b.out.SampleType = append(b.out.SampleType, &pprof.ValueType{Type: t.Sample, Unit: t.SampleUnit})
+	}
+	if len(types) > 0 {
+		b.out.PeriodType = &pprof.ValueType{Type: types[0].Period, Unit: types[0].PeriodUnit}
+	}
+	return b
+}
+
+// addSamples joins the sample types of each stack and set of labels again.
+func (b *pprofBuilder) addSamples() error {
+	if err := b.symbols.load(b.groups.Columns[0].Codes); err != nil {
+		return err
+	}
+	type key struct {
+		stack  uint32
+		labels string
+	}
+	samples := map[key]*pprof.Sample{}
+	for row, code := range b.groups.Columns[0].Codes {
+		t := slices.IndexFunc(b.types, func(t Type) bool {
+			return t.Sample == b.groups.Columns[1].Values.Strings[row] && t.SampleUnit == b.groups.Columns[2].Values.Strings[row]
+		})
+		labels := b.labels(row)
+		k := key{code, labels.key()}
+		s := samples[k]
+		if s == nil {
+			s = &pprof.Sample{Value: make([]int64, len(b.types)), Label: labels.text, NumLabel: labels.numbers, NumUnit: labels.units}
+			samples[k] = s
+		}
+		s.Value[t] += b.groups.Sums[row]
+	}
+	order := slices.SortedFunc(maps.Keys(samples), func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.stack, b.stack), cmp.Compare(a.labels, b.labels))
+	})
+	for _, k := range order {
+		s := samples[k]
+		if !slices.ContainsFunc(s.Value, func(v int64) bool { return v != 0 }) {
+			continue // values of several profiles cancelled out
+		}
+		for _, element := range b.symbols.lists.List(nil, k.stack) {
+			s.Location = append(s.Location, b.location(element))
+		}
+		b.out.Sample = append(b.out.Sample, s)
+	}
+	return nil
+}
+
+// sampleLabels is the labels of one sample, as pprof has them.
+type sampleLabels struct {
+	text    map[string][]string
+	numbers map[string][]int64
+	units   map[string][]string
+}
+
+func (l sampleLabels) key() string {
+	if len(l.text) == 0 && len(l.numbers) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%q %v %q", l.text, l.numbers, l.units) // maps print sorted
+}
+
+func (b *pprofBuilder) labels(row int) sampleLabels {
+	l := sampleLabels{map[string][]string{}, map[string][]int64{}, map[string][]string{}}
+	for i := range b.groups.Columns[3:] {
+		c := &b.groups.Columns[3+i]
+		if c.Values.Null(row) {
+			continue
+		}
+		family, column, _ := strings.Cut(c.Name, ".")
+		name, k, _ := cutNumber(column)
+		switch {
+		case c.Values.Type == encoding.UUID:
+			id := c.Values.UUIDs[row]
+			l.text[c.Name] = []string{hex.EncodeToString(id[:])}
+		case c.Values.Type == encoding.Uint64:
+			l.text[c.Name] = []string{hex.EncodeToString(binary.BigEndian.AppendUint64(nil, c.Values.Uint64s[row]))}
+		case family == ColumnPprofLabels:
+			l.text[name] = put(l.text[name], k, c.Values.Strings[row])
+		default:
+			number, unit := cutUnit(name)
+			l.numbers[number] = put(l.numbers[number], k, c.Values.Int64s[row])
+			l.units[number] = put(l.units[number], k, unit)
+		}
+	}
+	for name, units := range l.units {
+		if !slices.ContainsFunc(units, func(u string) bool { return u != "" }) {
+			delete(l.units, name) // no unit at all is how pprof says it
+		}
+	}
+	return l
+}
+
+// put sets the k-th value of a label.
+func put[T any](values []T, k int, v T) []T {
+	if k >= len(values) {
+		values = append(values, make([]T, k+1-len(values))...)
+	}
+	values[k] = v
+	return values
+}
+
+func (b *pprofBuilder) location(element uint32) *pprof.Location {
+	if l := b.locations[element]; l != nil {
+		return l
+	}
+	from := b.symbols.locations[element]
+	l := &pprof.Location{ID: uint64(len(b.out.Location) + 1), Address: from.address, IsFolded: from.folded}
+	if from.mapping != nil {
+		l.Mapping = b.mapping(*from.mapping)
+	}
+	for _, ln := range from.lines {
+		out := pprof.Line{Line: ln.line, Column: ln.column}
+		if !ln.noFunction {
+			out.Function = b.function(pprof.Function{Name: ln.function, SystemName: ln.systemName, Filename: ln.file, StartLine: ln.startLine})
+		}
+		l.Line = append(l.Line, out)
+	}
+	b.locations[element] = l
+	b.out.Location = append(b.out.Location, l)
+	return l
+}
+
+func (b *pprofBuilder) mapping(m pprof.Mapping) *pprof.Mapping {
+	out := b.mappings[m]
+	if out == nil {
+		out = &m
+		b.mappings[m] = out
+		out.ID = uint64(len(b.out.Mapping) + 1)
+		b.out.Mapping = append(b.out.Mapping, out)
+	}
+	return out
+}
+
+func (b *pprofBuilder) function(f pprof.Function) *pprof.Function {
+	out := b.functions[f]
+	if out == nil {
+		out = &f
+		b.functions[f] = out
+		out.ID = uint64(len(b.out.Function) + 1)
+		b.out.Function = append(b.out.Function, out)
+	}
+	return out
+}

@@ -1,0 +1,136 @@
+package profile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/granarydb/granary/columnstore"
+)
+
+// Errors of queries.
+var (
+	// ErrUnknownType says that no profile has the sample type that was asked
+	// for. The text names those that there are.
+	ErrUnknownType = errors.New("unknown sample type")
+	// ErrAmbiguousType says that a name stands for several types, whose
+	// values cannot be added up.
+	ErrAmbiguousType = errors.New("ambiguous sample type")
+)
+
+// Query says which profiles a question is about. The zero Query is about all.
+type Query struct {
+	// Selector chooses by label.
+	Selector Selector
+	// From and To bound the profiles' times in Unix nanoseconds: From <= time
+	// < To. Zero means no bound.
+	From, To int64
+}
+
+// Expr returns the query as a condition on rows, of the given types if there
+// are any.
+func (q Query) Expr(types ...Type) columnstore.Expr {
+	all := []columnstore.Expr{q.Selector.Expr()}
+	if len(types) > 0 {
+		either := make([]columnstore.Expr, len(types))
+		for i, t := range types {
+			either[i] = columnstore.And(
+				columnstore.Equal(ColumnSampleType, t.Sample),
+				columnstore.Equal(ColumnSampleUnit, t.SampleUnit),
+				columnstore.Equal(ColumnPeriodType, t.Period),
+				columnstore.Equal(ColumnPeriodUnit, t.PeriodUnit),
+			)
+		}
+		all = append(all, columnstore.Or(either...))
+	}
+	if q.From != 0 {
+		all = append(all, columnstore.AtLeast(ColumnTimestamp, q.From))
+	}
+	if q.To != 0 {
+		all = append(all, columnstore.Less(ColumnTimestamp, q.To))
+	}
+	return columnstore.And(all...)
+}
+
+// Types returns the types that have rows in a snapshot, in the order in which
+// their profiles list them, and then those of profiles that had no rows. No
+// row is read.
+func (db *DB) Types(ctx context.Context, snap *columnstore.Snapshot) ([]Type, error) {
+	series, err := db.table.Series(ctx, snap, math.MinInt64, math.MaxInt64)
+	if err != nil {
+		return nil, err
+	}
+	var known []Type
+	for _, k := range db.Kinds() {
+		known = appendNew(known, k.Types...)
+	}
+	var types []Type
+	for _, s := range series {
+		types = appendNew(types, Type{s.Value(ColumnSampleType), s.Value(ColumnSampleUnit), s.Value(ColumnPeriodType), s.Value(ColumnPeriodUnit)})
+	}
+	rank := func(t Type) int {
+		if i := slices.Index(known, t); i >= 0 {
+			return i
+		}
+		return len(known) // came as an Arrow record
+	}
+	slices.SortStableFunc(types, func(a, b Type) int { return rank(a) - rank(b) })
+	return appendNew(types, known...), nil
+}
+
+func appendNew(types []Type, more ...Type) []Type {
+	for _, t := range more {
+		if !slices.Contains(types, t) {
+			types = append(types, t)
+		}
+	}
+	return types
+}
+
+// FindType resolves what a person calls a type: its sample type ("cpu"), with
+// the unit ("cpu:nanoseconds"), or as Type.String writes it. The empty name
+// stands for the type that the first profile inserted shows first, of those
+// whose types have names. Errors wrap ErrUnknownType or ErrAmbiguousType and
+// name the choices.
+func (db *DB) FindType(ctx context.Context, snap *columnstore.Snapshot, name string) (Type, error) {
+	if kinds := db.Kinds(); name == "" && len(kinds) > 0 {
+		named := slices.IndexFunc(kinds, func(k Kind) bool { return k.Types[k.Default].Sample != "" })
+		k := kinds[max(0, named)]
+		return k.Types[k.Default], nil
+	}
+	types, err := db.Types(ctx, snap)
+	if err != nil {
+		return Type{}, err
+	}
+	var found []Type
+	for _, t := range types {
+		if name == t.Sample || name == t.Sample+":"+t.SampleUnit || name == t.String() {
+			found = append(found, t)
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return Type{}, fmt.Errorf("%w %q: there are %s", ErrUnknownType, name, names(types, Type.sampleName))
+	case len(found) > 1:
+		return Type{}, fmt.Errorf("%w %q: choose one of %s", ErrAmbiguousType, name, names(found, Type.String))
+	}
+	return found[0], nil
+}
+
+func (t Type) sampleName() string { return t.Sample }
+
+func names(types []Type, name func(Type) string) string {
+	var out []string
+	for _, t := range types {
+		if n := name(t); !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	if len(out) == 0 {
+		return "none"
+	}
+	return strings.Join(out, ", ")
+}
