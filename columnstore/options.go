@@ -1,6 +1,7 @@
 package columnstore
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"io"
@@ -37,21 +38,24 @@ type Options struct {
 
 // withDefaults checks the options and fills in what is zero.
 func (o Options) withDefaults() (Options, error) {
-	for _, f := range []struct {
-		name        string
-		value       *int
-		zero, least int
-	}{
-		{"GranuleRows", &o.GranuleRows, 64 << 10, 1},
-		{"FreshParts", &o.FreshParts, 16, 2},
-		{"MaxParts", &o.MaxParts, max(256, o.FreshParts), max(2, o.FreshParts)},
-	} {
-		if *f.value == 0 {
-			*f.value = f.zero
+	check := func(name string, value *int, zero, least int) error {
+		if *value == 0 {
+			*value = zero
 		}
-		if *f.value < f.least {
-			return o, fmt.Errorf("%w: %s is %d, want at least %d", ErrOptions, f.name, *f.value, f.least)
+		if *value < least {
+			return fmt.Errorf("%w: %s is %d, want at least %d", ErrOptions, name, *value, least)
 		}
+		return nil
+	}
+	err := cmp.Or(
+		check("GranuleRows", &o.GranuleRows, 64<<10, 1),
+		check("FreshParts", &o.FreshParts, 16, 2),
+	)
+	if err == nil {
+		err = check("MaxParts", &o.MaxParts, max(256, o.FreshParts), o.FreshParts)
+	}
+	if err != nil {
+		return o, err
 	}
 	if o.FutureLimit == 0 {
 		o.FutureLimit = 10 * time.Minute

@@ -1,3 +1,237 @@
 package main
-import "github.com/spf13/cobra"
-func newDemo() *cobra.Command { return &cobra.Command{Use:"demo"} }
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/trace"
+	"time"
+
+	"github.com/guptarohit/asciigraph"
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
+)
+
+// The demo's size. It takes seconds on a laptop.
+const (
+	demoRows    = 1_000_000
+	demoWriters = 4
+)
+
+func newDemo() *cobra.Command {
+	var dir, traceFile string
+	cmd := &cobra.Command{
+		Use:   "demo [flags]",
+		Short: "Replay an hour of a fleet and show what the store makes of it",
+		Long: `demo replays real CPU, heap, goroutine, block and mutex profiles of several Go
+programs as those of a fleet of pods that are scraped every 10 seconds: at least
+a million rows, through four writers, while the store splits and compacts. Then
+it reports what that cost and answers a few questions. It needs no network and
+no data, and takes seconds.`,
+		Example: `  granary demo
+  granary demo -o /tmp/granary --trace demo.trace && go tool trace demo.trace`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("demo takes no arguments, not %q", args[0])}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withTrace(traceFile, func() error {
+				return demo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), dir, demoRows)
+			})
+		},
+	}
+	cmd.Flags().StringVarP(&dir, "output", "o", "granary-demo", "`DIR` to write the flame graph to; made if it is not there")
+	cmd.Flags().StringVar(&traceFile, "trace", "", "write a Go execution trace of the demo to `FILE`, for go tool trace")
+	return cmd
+}
+
+// withTrace runs f, traced if a file is named.
+func withTrace(name string, f func() error) error {
+	if name == "" {
+		return f()
+	}
+	return writeTo(name, nil, func(w io.Writer) error {
+		if err := trace.Start(w); err != nil {
+			return err
+		}
+		defer trace.Stop()
+		return f()
+	})
+}
+
+// demo is the whole demo with a given number of rows.
+func demo(ctx context.Context, out, progressTo io.Writer, dir string, rows int64) error {
+	f, err := newFleet(time.Now(), rows)
+	if err != nil {
+		return err
+	}
+	before := heap()
+	store, err := columnstore.Open(columnstore.Options{})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	db, err := profile.Open(store, profile.Options{})
+	if err != nil {
+		return err
+	}
+	r := report{printer: printer{w: out}, fleet: f, store: store, db: db}
+	bar := newProgress(progressTo, "replaying")
+	start := time.Now()
+	r.profiles, err = f.replay(ctx, db, demoWriters, rows, func(done int64) { bar.show(done, rows) })
+	if err != nil {
+		return err
+	}
+	r.insertTime = time.Since(start)
+	bar.end()
+	if err := store.Compact(ctx); err != nil {
+		return err
+	}
+	r.heap = heap() - before
+	r.print("\n")
+	return store.View(ctx, func(snap *columnstore.Snapshot) error { return r.run(ctx, snap, dir) })
+}
+
+// heap returns the bytes of live objects on the heap.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // the first one may end a cycle that began before
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// report is what the demo prints.
+type report struct {
+	printer
+	fleet      *fleet
+	store      *columnstore.Store
+	db         *profile.DB
+	profiles   int64
+	insertTime time.Duration
+	heap       int64
+}
+
+func (r *report) print(text string) { r.printf("%s", text) }
+
+func (r *report) run(ctx context.Context, snap *columnstore.Snapshot, dir string) error {
+	r.stored()
+	cpu, err := r.db.FindType(ctx, snap, "cpu")
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	stacks, err := r.db.Merge(ctx, snap, cpu, profile.Query{})
+	if err != nil {
+		return err
+	}
+	r.top(stacks, time.Since(start))
+	if err := r.chart(ctx, snap, cpu); err != nil {
+		return err
+	}
+	return errors.Join(r.err, r.flameGraph(stacks, dir))
+}
+
+// stored tells what is in the store and what it took to get there.
+func (r *report) stored() {
+	s := r.store.Stats()
+	count := func(n int64) string { return profile.FormatValue(n, "count") }
+	mb := func(n int64) string { return profile.FormatValue(n, "bytes") }
+	r.printf("What went in\n")
+	r.printf("  %14s  pods of %d programs, scraped every %v for %v\n", count(int64(len(r.fleet.pods))),
+		len(r.fleet.programs()), scrapeEvery, time.Duration(r.fleet.steps)*scrapeEvery)
+	r.printf("  %14s  profiles, of %d kinds\n", count(r.profiles), len(r.fleet.templates))
+	r.printf("  %14s  rows: one value of one stack each\n", count(s.Rows))
+	r.printf("  %14s  rows a second, with %d writers while the store split and compacted\n",
+		count(int64(float64(s.Rows)/r.insertTime.Seconds())), demoWriters)
+	r.printf("\nWhat the store made of it\n")
+	r.printf("  %14s  series: sets of labels that profiles share\n", count(int64(s.Series)))
+	r.printf("  %14s  distinct stacks, each kept once\n", count(int64(s.Stacks)))
+	r.printf("  %14s  granules: sorted ranges of rows, found by a sparse index\n", count(int64(s.Granules)))
+	r.printf("  %14s  splits of a granule that grew too large, %s compactions\n", count(s.Splits), count(s.Compactions))
+	r.printf("  %14s  on the heap, all in: %.1f bytes a row\n", mb(r.heap), float64(r.heap)/float64(s.Rows))
+	r.printf("  %14s  of it rows (%.1f bytes a row), %s stacks, %s symbols, %s labels\n", mb(s.PartBytes),
+		float64(s.PartBytes)/float64(s.Rows), mb(s.StackBytes), mb(s.RecordBytes), mb(s.SeriesBytes))
+}
+
+func (r *report) top(stacks *profile.Stacks, took time.Duration) {
+	unit := stacks.Type.SampleUnit
+	functions := stacks.Top()
+	r.printf("\nWhere the CPU time of all pods went (%s stacks merged in %v)\n",
+		profile.FormatValue(int64(stacks.Len()), "count"), took.Round(time.Millisecond))
+	r.printf("  %10s %7s %10s %7s  %s\n", "flat", "flat%", "cum", "cum%", "function")
+	for _, f := range functions[:min(10, len(functions))] {
+		r.printf("  %10s %7s %10s %7s  %s\n", profile.FormatValue(f.Flat, unit), percent(f.Flat, stacks.Total),
+			profile.FormatValue(f.Cum, unit), percent(f.Cum, stacks.Total), f.Name)
+	}
+}
+
+// chart draws the CPU time of each job over time.
+func (r *report) chart(ctx context.Context, snap *columnstore.Snapshot, cpu profile.Type) error {
+	const width = 64
+	span := time.Duration(r.fleet.steps) * scrapeEvery
+	step := max(scrapeEvery, (span / width).Truncate(scrapeEvery))
+	lines, err := r.db.Range(ctx, snap, cpu, profile.Query{}, step, "job")
+	if err != nil {
+		return err
+	}
+	var data [][]float64
+	var legends []string
+	for _, line := range lines {
+		var values []float64
+		for _, p := range line.Points[:max(1, len(line.Points)-1)] { // the last step is cut short
+			values = append(values, float64(p.Value)/step.Seconds()/1e9)
+		}
+		data = append(data, values)
+		for _, l := range line.Labels {
+			legends = append(legends, l.Value)
+		}
+	}
+	r.printf("\nCPU seconds used a second, by job: one of them got slower\n")
+	r.print(r.plot(data, legends, span, width))
+	return nil
+}
+
+// plot tells lines apart by colour, or where there is none by their characters.
+func (r *report) plot(data [][]float64, legends []string, span time.Duration, width int) string {
+	options := []asciigraph.Option{
+		asciigraph.Height(12), asciigraph.Width(width), asciigraph.Precision(1), asciigraph.LowerBound(0),
+		asciigraph.XAxisRange(0, span.Minutes()), asciigraph.XAxisTickCount(6),
+		asciigraph.XAxisValueFormatter(func(minutes float64) string { return fmt.Sprintf("%.0f min", minutes) }),
+	}
+	if isTerminal(r.w) {
+		options = append(options, asciigraph.SeriesLegends(legends...),
+			asciigraph.SeriesColors(asciigraph.Blue, asciigraph.Red, asciigraph.Green, asciigraph.Goldenrod))
+		return asciigraph.PlotMany(data, options...) + "\n"
+	}
+	var chars []asciigraph.CharSet
+	legend := "     "
+	for i := range data {
+		char := string(rune('a' + i))
+		chars = append(chars, asciigraph.CreateCharSet(char))
+		legend += fmt.Sprintf(" %s: %s  ", char, legends[i])
+	}
+	return asciigraph.PlotMany(data, append(options, asciigraph.SeriesChars(chars...))...) + "\n" + legend + "\n"
+}
+
+func (r *report) flameGraph(stacks *profile.Stacks, dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	name := filepath.Join(dir, "flamegraph.svg")
+	err := writeTo(name, nil, func(w io.Writer) error { return drawFlameGraph(w, stacks, "CPU time of the demo fleet") })
+	if err != nil {
+		return err
+	}
+	r.printf("\nFlame graph: %s (open it in a browser)\n", name)
+	r.printf("Next: granary top YOUR.pb.gz, or granary --help\n")
+	return r.err
+}

@@ -1,0 +1,14 @@
+// Command bench measures the store on a replay of real profiles and prints one
+// JSON object: CPU time per row to insert, heap bytes per row, CPU time of a few
+// queries.
+//
+//	go run . -rows 1000000
+//
+// CPU time is that of the whole process (all goroutines, the garbage collector
+// included), because wall time on a shared machine says more about the machine.
+// Queries are repeated and the median is given. Heap is the runtime's, after
+// collection, minus the same before the store was opened.
+//
+// It is a Go module of its own, so that what it compares with later never enters
+// the module graph of the store.
+package main

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/testdata"
+)
+
+// pods is the number of pods that each profile is replayed as.
+const pods = 20
+
+// result is what is printed. Times are CPU time.
+type result struct {
+	Rows          int64              `json:"rows"`
+	Stacks        int                `json:"stacks"`
+	Series        int                `json:"series"`
+	InsertNsRow   float64            `json:"insert_ns_per_row"`   // maintenance included
+	CompactNsRow  float64            `json:"compact_ns_per_row"`  // the rest of it, after the last insert
+	HeapBytesRow  float64            `json:"heap_bytes_per_row"`  // all in
+	OwnBytesRow   float64            `json:"own_bytes_per_row"`   // the store's own accounting
+	PartsBytesRow float64            `json:"parts_bytes_per_row"` // without dictionaries
+	Amplification float64            `json:"write_amplification"`
+	QueryMs       map[string]float64 `json:"query_ms"`
+}
+
+func main() {
+	rows := flag.Int64("rows", 1_000_000, "rows to insert")
+	repeat := flag.Int("repeat", 5, "runs of each query; the median is printed")
+	flag.Parse()
+	if err := run(*rows, *repeat); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(rows int64, repeat int) error {
+	ctx := context.Background()
+	templates, err := load()
+	if err != nil {
+		return err
+	}
+	before := heap()
+	store, err := columnstore.Open(columnstore.Options{})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	db, err := profile.Open(store, profile.Options{})
+	if err != nil {
+		return err
+	}
+	start := cpuTime()
+	if err := insert(ctx, db, templates, rows); err != nil {
+		return err
+	}
+	inserted := cpuTime()
+	if err := store.Compact(ctx); err != nil {
+		return err
+	}
+	compacted := cpuTime()
+	stats := store.Stats()
+	n := float64(stats.Rows)
+	r := result{
+		Rows: stats.Rows, Stacks: stats.Stacks, Series: stats.Series,
+		InsertNsRow: float64(inserted-start) / n, CompactNsRow: float64(compacted-inserted) / n,
+		HeapBytesRow: float64(heap()-before) / n, OwnBytesRow: float64(stats.Bytes()) / n, PartsBytesRow: float64(stats.PartBytes) / n,
+		Amplification: float64(stats.RewrittenRows) / n,
+	}
+	if r.QueryMs, err = queries(ctx, db, repeat); err != nil {
+		return err
+	}
+	runtime.KeepAlive(templates)
+	out := json.NewEncoder(os.Stdout)
+	out.SetIndent("", "  ")
+	return out.Encode(r)
+}
+
+func load() (map[string]*pprof.Profile, error) {
+	templates := map[string]*pprof.Profile{}
+	err := fs.WalkDir(testdata.Profiles, ".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, ".pb.gz") {
+			return err
+		}
+		data, err := testdata.Profiles.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		templates[name], err = profile.Parse(data, profile.Limits{})
+		return err
+	})
+	return templates, err
+}
+
+// insert replays the templates: every pod is scraped every 10 seconds and has
+// about a third of the samples each time.
+func insert(ctx context.Context, db *profile.DB, templates map[string]*pprof.Profile, rows int64) error {
+	names := make([]string, 0, len(templates))
+	for name := range templates {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	rng := rand.New(rand.NewPCG(1, 1))
+	at := time.Now().Add(-24 * time.Hour).Truncate(time.Hour)
+	for done := int64(0); done < rows; at = at.Add(10 * time.Second) {
+		for _, name := range names {
+			for pod := range pods {
+				n, err := db.Insert(ctx, scrape(rng, templates[name], at), profile.InsertOptions{Labels: map[string]string{
+					"job": strings.Split(name, "/")[1], "kind": name, "pod": fmt.Sprint("pod-", pod), "zone": string(rune('a' + pod%3)),
+				}})
+				if err != nil {
+					return err
+				}
+				done += int64(n)
+			}
+		}
+	}
+	return nil
+}
+
+func scrape(rng *rand.Rand, from *pprof.Profile, at time.Time) *pprof.Profile {
+	p := *from
+	p.TimeNanos = at.UnixNano()
+	p.Sample = nil
+	for _, s := range from.Sample {
+		if rng.IntN(3) == 0 {
+			p.Sample = append(p.Sample, s)
+		}
+	}
+	return &p
+}
+
+// queries measures CPU milliseconds by name.
+func queries(ctx context.Context, db *profile.DB, repeat int) (map[string]float64, error) {
+	one, err := profile.ParseSelector(`{pod="pod-3"}`)
+	if err != nil {
+		return nil, err
+	}
+	some, err := profile.ParseSelector(`{pod=~"pod-1."}`)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]float64{}
+	err = db.Store().View(ctx, func(snap *columnstore.Snapshot) error {
+		cpu, err := db.FindType(ctx, snap, "cpu")
+		if err != nil {
+			return err
+		}
+		for name, query := range map[string]func() error{
+			"merge-type":  func() error { _, err := db.Merge(ctx, snap, cpu, profile.Query{}); return err },
+			"select-pod":  func() error { _, err := db.Merge(ctx, snap, cpu, profile.Query{Selector: one}); return err },
+			"regex-pods":  func() error { _, err := db.Merge(ctx, snap, cpu, profile.Query{Selector: some}); return err },
+			"types":       func() error { _, err := db.Types(ctx, snap); return err },
+			"series-type": func() error { _, err := db.Range(ctx, snap, cpu, profile.Query{}, time.Minute, "pod"); return err },
+			"scan-arrow":  func() error { return scan(ctx, db, snap) },
+		} {
+			if out[name], err = median(repeat, query); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func scan(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot) error {
+	for rec, err := range db.Table().Scan(ctx, snap, columnstore.ScanOptions{}) {
+		if err != nil {
+			return err
+		}
+		rec.Release()
+	}
+	return nil
+}
+
+func median(repeat int, f func() error) (float64, error) {
+	var times []float64
+	for range max(1, repeat) {
+		runtime.GC()
+		start := cpuTime()
+		if err := f(); err != nil {
+			return 0, err
+		}
+		times = append(times, float64(cpuTime()-start)/1e6)
+	}
+	slices.Sort(times)
+	return times[len(times)/2], nil
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // the first one may end a cycle that began before
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
