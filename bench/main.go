@@ -132,15 +132,17 @@ func insert(ctx context.Context, db *profile.DB, templates map[string]*pprof.Pro
 }
 
 func scrape(rng *rand.Rand, from *pprof.Profile, at time.Time) *pprof.Profile {
-	p := *from
-	p.TimeNanos = at.UnixNano()
-	p.Sample = nil
+	p := &pprof.Profile{
+		SampleType: from.SampleType, DefaultSampleType: from.DefaultSampleType, PeriodType: from.PeriodType, Period: from.Period,
+		Mapping: from.Mapping, Location: from.Location, Function: from.Function,
+		TimeNanos: at.UnixNano(), DurationNanos: from.DurationNanos,
+	}
 	for _, s := range from.Sample {
 		if rng.IntN(3) == 0 {
 			p.Sample = append(p.Sample, s)
 		}
 	}
-	return &p
+	return p
 }
 
 // queries measures CPU milliseconds by name.

@@ -254,7 +254,8 @@ func allTrue(n int) []bool {
 	return out
 }
 
-// roundDown rounds times down to a multiple of step, toward minus infinity.
+// roundDown rounds times down to a multiple of step, toward minus infinity. The
+// first step of all may be cut short by the range of int64, as a bucket may.
 func roundDown(words []uint64, step int64) {
 	for i, w := range words {
 		t := encoding.ToInt64(w)
@@ -262,7 +263,11 @@ func roundDown(words []uint64, step int64) {
 		if rest < 0 {
 			rest += step
 		}
-		words[i] = encoding.FromInt64(max(t-rest, math.MinInt64))
+		down := t - rest
+		if down > t {
+			down = math.MinInt64
+		}
+		words[i] = encoding.FromInt64(down)
 	}
 }
 

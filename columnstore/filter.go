@@ -90,7 +90,7 @@ func (l *leaf) setTest(c schema.Column, e Expr) bool {
 
 func bytesTest(t encoding.Type, e Expr) func([]byte) bool {
 	if e.op == opMatch {
-		if t != encoding.String {
+		if t != encoding.String || e.pattern == nil {
 			return nil
 		}
 		return e.pattern.Match

@@ -142,30 +142,37 @@ func (s *Store) rewrite(t *Table, g *granule.Granule) bool {
 // With Options.Manual it is how splits and compactions happen. It returns early
 // with ErrClosed or the error of ctx.
 func (s *Store) Maintain(ctx context.Context) error {
-	for s.maintainOnce() {
-		if err := ctx.Err(); err != nil {
+	for {
+		if err := s.goOn(ctx); err != nil {
 			return err
 		}
-		if s.closed.Load() {
-			return ErrClosed
+		if !s.maintainOnce() {
+			return nil
 		}
 	}
-	return nil
+}
+
+// goOn returns why maintenance must end, nil if it may go on.
+func (s *Store) goOn(ctx context.Context) error {
+	if s.closed.Load() {
+		return ErrClosed
+	}
+	return ctx.Err()
 }
 
 // Compact rewrites every granule that has fresh parts, due or not, so that
 // what was committed before the call is in base parts: the smallest form.
 // About 150 ns a row. It returns early with ErrClosed or the error of ctx.
 func (s *Store) Compact(ctx context.Context) error {
+	if err := s.goOn(ctx); err != nil {
+		return err
+	}
 	for _, t := range s.tablesInOrder() {
 		for done := false; !done; {
 			done = true
 			for _, g := range s.log.Root().State.table(t.ordinal).granules.All() {
-				if err := ctx.Err(); err != nil {
+				if err := s.goOn(ctx); err != nil {
 					return err
-				}
-				if s.closed.Load() {
-					return ErrClosed
 				}
 				if g.FreshParts() > 0 && !s.rewrite(t, g) {
 					done = false // another rewrite was faster: look again

@@ -20,7 +20,7 @@ func (t *Table) bounds(lo, hi int64) (from, to string) {
 	}
 	from, _ = t.schema.BucketBounds(t.schema.BucketStart(lo))
 	if hi != math.MaxInt64 {
-		_, to = t.schema.BucketBounds(t.schema.BucketStart(hi))
+		_, to = t.schema.BucketBounds(t.schema.BucketStart(max(hi, math.MinInt64+1) - 1))
 	}
 	return from, to
 }
@@ -121,6 +121,9 @@ func (t *Table) Series(ctx context.Context, snap *Snapshot, from, to int64) ([]S
 	for _, b := range state.buckets.Overlapping(lo, hi) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
+		}
+		if _, end := t.schema.BucketBounds(b.start); end != "" && end <= lo {
+			continue // the last bucket before a gap, which the range is in
 		}
 		b.series.all(func(code uint32) { distinct[string(b.gen.Series.Value(code))] = true })
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -80,7 +81,7 @@ func (s *Store) CreateTable(name string, def schema.Definition) (*Table, error) 
 	t := &Table{store: s, name: name, schema: sch, ordinal: len(s.tables.byName), seed: binary.LittleEndian.Uint64(seed[:])}
 	t.generations.byNumber = map[int64]*granule.Generation{}
 	s.log.Rewrite(func(r *root) (*root, bool) {
-		return &root{tables: append(r.tables[:len(r.tables):len(r.tables)], newTableState())}, true
+		return &root{tables: append(slices.Clip(r.tables), newTableState())}, true
 	})
 	s.tables.byName[name] = t
 	return t, nil

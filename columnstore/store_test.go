@@ -1,7 +1,6 @@
 package columnstore
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -63,52 +62,17 @@ func batch(rng *rand.Rand, n int, at int64) (b schema.Batch, total int64) {
 	}}, total
 }
 
-func TestSmoke(t *testing.T) {
-	for _, bucket := range []int64{0, 100} {
-		store, err := Open(Options{GranuleRows: 200, FreshParts: 4})
-		if err != nil {
-			t.Fatal(err)
-		}
-		table, err := store.CreateTable("samples", samples(bucket))
-		if err != nil {
-			t.Fatal(err)
-		}
-		rng := rand.New(rand.NewPCG(1, 2))
-		ctx := context.Background()
-		var want int64
-		rows := 0
-		for i := range 300 {
-			b, sum := batch(rng, 1+rng.IntN(40), int64(i*7))
-			want += sum
-			rows += b.Rows
-			if _, err := table.Insert(ctx, b); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for range 2 {
-			err = store.View(ctx, func(snap *Snapshot) error {
-				g, err := table.Aggregate(ctx, snap, AggregateOptions{Sum: "value", By: []string{"stack", "labels", "tags", "trace"}})
-				if err != nil {
-					return err
-				}
-				var got, n int64
-				for i := range g.Sums {
-					got += g.Sums[i]
-					n += g.Counts[i]
-				}
-				if got != want || n != int64(rows) {
-					t.Errorf("sum %d of %d rows, want %d of %d", got, n, want, rows)
-				}
-				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := store.Compact(ctx); err != nil {
-				t.Fatal(err)
-			}
-		}
-		t.Logf("%+v", store.Stats())
-		store.Close()
+// open starts a store with one table; the test closes it.
+func open(t *testing.T, opts Options, def schema.Definition) (*Store, *Table) {
+	t.Helper()
+	store, err := Open(opts)
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(store.Close)
+	table, err := store.CreateTable("samples", def)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store, table
 }

@@ -67,12 +67,7 @@ func (t *Table) InsertRecord(ctx context.Context, rec arrow.Record) (txn.ID, err
 func (t *Table) generation(bucket int64) *granule.Generation {
 	number := int64(0)
 	if width := t.schema.BucketWidth(); width > 0 {
-		// The bucket's number, then that of its group; both rounded down.
-		number = bucket / width
-		if bucket%width < 0 {
-			number--
-		}
-		number >>= 4
+		number = floorDiv(floorDiv(bucket, width), generationBuckets)
 	}
 	t.generations.Lock()
 	defer t.generations.Unlock()
@@ -82,4 +77,13 @@ func (t *Table) generation(bucket int64) *granule.Generation {
 		t.generations.byNumber[number] = g
 	}
 	return g
+}
+
+// floorDiv divides and rounds toward minus infinity.
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
 }

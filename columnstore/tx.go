@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -156,10 +157,12 @@ func (t *Table) groupByBucket(columns []schema.Concrete, rows int) (map[int64][]
 
 // latestTime returns the latest time that a row may have.
 func (s *Store) latestTime() int64 {
-	if s.opts.FutureLimit < 0 {
-		return 1<<63 - 1
+	now := s.opts.Now().UnixNano()
+	latest := now + int64(s.opts.FutureLimit)
+	if s.opts.FutureLimit < 0 || latest < now { // no limit, or one beyond int64
+		return math.MaxInt64
 	}
-	return s.opts.Now().Add(s.opts.FutureLimit).UnixNano()
+	return latest
 }
 
 // cut builds one part for each granule of the current root that the rows meet.

@@ -63,7 +63,7 @@ func (b *Builder) Build() *Column {
 		c.present = &present
 	}
 	if encoding == Plain && !b.spec.Type.Fixed() {
-		c.own = &values{data: append([]byte(nil), b.data...), ends: pack(b.ends)}
+		c.own = &values{data: append([]byte{}, b.data...), ends: pack(b.ends)}
 		encoding = Delta // ordinals of values count up
 	}
 	c.words = Encode(encoding, b.words)

@@ -13,6 +13,9 @@ type chunks[T any] struct {
 	directory atomic.Pointer[[]*[chunkLen]T]
 }
 
+// chunked returns how many elements the chunks of n elements have room for.
+func chunked(n int) int { return (n + chunkLen - 1) / chunkLen * chunkLen }
+
 // at returns element i. The caller knows that it exists.
 func (c *chunks[T]) at(i int) *T {
 	return &(*c.directory.Load())[i/chunkLen][i%chunkLen]

@@ -87,7 +87,7 @@ func (c *Column) Bytes(word uint64) []byte {
 // Size returns the bytes that the column holds on the heap, dictionaries not
 // counted: they are shared.
 func (c *Column) Size() int {
-	const self = 120
+	const self = 144
 	n := self + c.words.Size()
 	if c.present != nil {
 		n += c.present.Size()

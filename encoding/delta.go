@@ -8,7 +8,7 @@ const deltaBlock = 128
 // block is kept whole, so that reading may start there.
 type delta struct {
 	anchors []uint64
-	steps   packed // zigzag(w[i]-w[i-1]); 0 where a block opens
+	steps   packed // zigzag(w[i]-w[i-1]); where a block opens, a neighbour's
 }
 
 func deltaOf(words []uint64) delta {
@@ -17,9 +17,14 @@ func deltaOf(words []uint64) delta {
 	for i, w := range words {
 		if i%deltaBlock == 0 {
 			d.anchors = append(d.anchors, w)
+			// Nobody reads this step. A neighbour's keeps the frame narrow.
+			steps[i] = steps[max(i-1, 0)]
 		} else {
 			steps[i] = zigzag(w - words[i-1])
 		}
+	}
+	if len(steps) > 1 {
+		steps[0] = steps[1]
 	}
 	d.steps = pack(steps)
 	return d

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/zeebo/xxh3"
 )
@@ -32,11 +33,11 @@ type Dict struct {
 	blocks  chunks[[]byte]
 
 	mu     sync.RWMutex
-	n      int      // values
-	nblock int      // blocks in use
-	room   int      // bytes left in the last block
-	slots  []uint32 // open addressing: a code, or 0
-	size   int      // bytes of blocks
+	n      atomic.Uint32 // values; written under mu
+	nblock int           // blocks in use
+	room   int           // bytes left in the last block
+	slots  []uint32      // open addressing: a code, or 0
+	size   int           // bytes of blocks
 }
 
 // dictEntry says where a value lies, and its hash so that most probes of other
@@ -61,21 +62,22 @@ func (d *Dict) Intern(value []byte) (uint32, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if 4*(d.n+1) > 3*len(d.slots) {
+	n := int(d.n.Load())
+	if 4*(n+1) > 3*len(d.slots) {
 		d.rehash()
 	}
 	code, slot := d.find(hash, value)
 	if code != 0 {
 		return code, nil
 	}
-	if d.n >= math.MaxUint32-1 || len(value) > math.MaxInt32 {
+	if n >= math.MaxUint32-1 || len(value) > math.MaxInt32 {
 		return 0, ErrDictFull
 	}
-	d.entries.grow(d.n)
-	*d.entries.at(d.n) = d.keep(hash, value)
-	d.n++
-	d.slots[slot] = uint32(d.n)
-	return uint32(d.n), nil
+	d.entries.grow(n)
+	*d.entries.at(n) = d.keep(hash, value)
+	code = d.n.Add(1)
+	d.slots[slot] = code
+	return code, nil
 }
 
 // Find returns the code of value, or 0 if the dictionary does not hold it.
@@ -103,19 +105,14 @@ func (d *Dict) Value(code uint32) []byte {
 }
 
 // Len returns the number of values; their codes are 1 to Len.
-func (d *Dict) Len() int {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return d.n
-}
+func (d *Dict) Len() int { return int(d.n.Load()) }
 
 // Size returns the bytes that the dictionary holds on the heap.
 func (d *Dict) Size() int {
-	const entrySize = 16
+	const entrySize, blockSize = 16, 24
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	full := (d.n + chunkLen - 1) / chunkLen * chunkLen
-	return d.size + full*entrySize + 4*len(d.slots)
+	return d.size + 4*len(d.slots) + entrySize*chunked(d.Len()) + blockSize*chunked(d.nblock)
 }
 
 // find returns the code of value, or 0 and the slot where it would go. The
@@ -146,7 +143,7 @@ func (d *Dict) hash(value []byte) uint32 {
 func (d *Dict) rehash() {
 	d.slots = make([]uint32, max(64, 2*len(d.slots)))
 	mask := len(d.slots) - 1
-	for i := range d.n {
+	for i := range d.Len() {
 		slot := int(d.entries.at(i).hash) & mask
 		for d.slots[slot] != 0 {
 			slot = (slot + 1) & mask

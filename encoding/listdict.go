@@ -105,11 +105,12 @@ func (d *ListDict) Record(code uint32) []byte {
 // Len returns the number of lists, Elements that of distinct elements.
 func (d *ListDict) Len() int { return d.lists.Len() }
 
-// Elements returns the number of distinct elements.
-func (d *ListDict) Elements() int { return d.elements.Len() }
+// Elements returns the number of distinct elements; their codes are 1 to
+// Elements.
+func (d *ListDict) Elements() int { return int(d.covered.Load()) }
 
 // Size returns the bytes that lists and elements hold on the heap, and those
 // of the records.
 func (d *ListDict) Size() (lists, records int) {
-	return d.lists.Size() + d.elements.Size() + 4*d.elements.Len(), d.records.Size()
+	return d.lists.Size() + d.elements.Size() + 4*chunked(d.Elements()), d.records.Size()
 }

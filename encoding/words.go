@@ -101,7 +101,7 @@ func (w *Words) Append(dst []uint64, lo, hi int) []uint64 {
 func (w *Words) Size() int {
 	switch w.layout {
 	case LayoutPlain:
-		return 8 * len(w.plain)
+		return 8 * cap(w.plain)
 	case LayoutRuns:
 		return w.runs.size()
 	case LayoutDelta:

@@ -14,10 +14,10 @@ import (
 // It is a pure function: g goes on to be read. It costs 100 to 200 ns a row
 // and, while it runs, about 8 bytes a row and column.
 func Rewrite(s *schema.Schema, g *Granule, maxRows int) []*Granule {
-	slices := g.Slices()
-	if len(slices) == 0 {
-		return []*Granule{g}
+	if g.Rows() == 0 {
+		return []*Granule{New(g.lo, g.hi)}
 	}
+	slices := g.Slices()
 	frames := make([]*frame, len(slices))
 	stamp := Part{begin: slices[0].Part.begin}
 	for i, slice := range slices {

@@ -1,5 +1,7 @@
 package profile
 
+import "slices"
+
 // FlameNode is one function in a flame graph: the node and its ancestors are
 // one call path, and Total says how much was sampled on that path or below it.
 //
@@ -29,8 +31,8 @@ func (s *Stacks) FlameGraph() *FlameNode {
 	s.Each(func(frames []Frame, value int64) {
 		root.Total += value
 		at := root
-		for i := len(frames) - 1; i >= 0; i-- {
-			e := edge{at, frames[i].Function, frames[i].File}
+		for _, f := range slices.Backward(frames) {
+			e := edge{at, f.Function, f.File}
 			child := nodes[e]
 			if child == nil {
 				child = &FlameNode{Name: e.name, File: e.file}

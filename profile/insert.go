@@ -24,7 +24,8 @@ type InsertOptions struct {
 	// Labels are those of the whole profile: job, pod and the like. An empty
 	// value is no label.
 	Labels map[string]string
-	// Time is used for a profile that has none.
+	// Time is used for a profile that has none. If it is zero too, the
+	// profile's time is 0, which is how pprof says that there is none.
 	Time time.Time
 }
 
@@ -104,7 +105,7 @@ func newBatcher(p *pprof.Profile, opts InsertOptions, zeros bool) (*batcher, err
 // addShared sets what all rows have in common.
 func (b *batcher) addShared(opts InsertOptions) {
 	at := b.profile.TimeNanos
-	if at == 0 {
+	if at == 0 && !opts.Time.IsZero() {
 		at = opts.Time.UnixNano()
 	}
 	columns := b.batch.Columns

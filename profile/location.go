@@ -16,8 +16,8 @@ import (
 // is the id (P3); the rest says where one process had it, and the first process
 // to be seen wins.
 //
-//	identity: flags | build id | file, if no build id | address from mapping
-//	          start | lines
+//	identity: flags | build id | file, if no build id | address in the file:
+//	          from mapping start, plus its offset | lines
 //	line:     function | system name | file | start line | line | column
 //	rest:     file, if build id | mapping start, size, offset | what it has
 //
@@ -71,7 +71,7 @@ func appendLocation(dst []byte, l *pprof.Location) ([]byte, uuid.UUID) {
 	}
 	dst = appendString(dst, m.BuildID)
 	dst = appendString(dst, identity)
-	dst = binary.AppendUvarint(dst, l.Address-m.Start)
+	dst = binary.AppendUvarint(dst, l.Address-m.Start+m.Offset) // segments of a file differ in the offset
 	dst = binary.AppendUvarint(dst, uint64(len(l.Line)))
 	for _, ln := range l.Line {
 		dst = appendLine(dst, ln)
@@ -153,7 +153,7 @@ func parseLocation(record []byte) (*location, error) {
 	if flags&flagMapping != 0 {
 		l.mapping = m
 	}
-	l.address += m.Start
+	l.address += m.Start - m.Offset
 	return l, nil
 }
 

@@ -72,7 +72,6 @@ func gunzip(data []byte, most int) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: gzip: %w", ErrProfile, err)
 	}
-	defer r.Close()
 	out, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
 	if err != nil {
 		return nil, fmt.Errorf("%w: gzip: %w", ErrProfile, err)

@@ -50,6 +50,7 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 	if err := b.addSamples(); err != nil {
 		return nil, err
 	}
+	b.out.DefaultSampleType = db.shownFirst(types)
 	if err := db.addHeader(ctx, snap, q.Expr(only...), b.out); err != nil {
 		return nil, err
 	}
@@ -93,6 +94,19 @@ func (db *DB) inOrder(present []Type) []Type {
 	}
 	out := slices.DeleteFunc(all, func(t Type) bool { return !slices.Contains(present, t) })
 	return appendNew(out, present...)
+}
+
+// shownFirst returns the name of the type to show first, as the first profile
+// says that shows one of these. Empty means the last, as it does in pprof.
+func (db *DB) shownFirst(types []Type) string {
+	for _, k := range db.Kinds() {
+		if i := slices.Index(types, k.Types[k.Default]); i >= 0 && i < len(types)-1 {
+			return types[i].Sample
+		} else if i >= 0 {
+			return ""
+		}
+	}
+	return ""
 }
 
 // addHeader sets times, durations and periods.

@@ -63,7 +63,7 @@ func (s Selector) String() string { return s.text }
 func (s Selector) Expr() columnstore.Expr {
 	all := make([]columnstore.Expr, len(s.matchers))
 	for i, m := range s.matchers {
-		profile, sample := ColumnLabels+"."+m.name, ColumnPprofLabels+"."+m.name
+		profile, sample := ColumnLabels+"."+m.name, labelColumn(ColumnPprofLabels, m.name, 0)
 		missing := columnstore.Equal(profile, "")
 		all[i] = columnstore.Or(
 			columnstore.And(columnstore.Not(missing), m.expr(profile)),

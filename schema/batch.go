@@ -76,7 +76,10 @@ func (s *Schema) Check(b *Batch) ([]Concrete, error) {
 	slices.SortFunc(columns, func(a, b Concrete) int {
 		return cmp.Or(cmp.Compare(a.Column, b.Column), cmp.Compare(a.Name, b.Name))
 	})
-	return columns, s.checkRequired(b)
+	if err := s.checkRequired(b); err != nil {
+		return nil, err
+	}
+	return columns, nil
 }
 
 // checkRequired finds columns that must have values and are not there.
@@ -104,17 +107,26 @@ func (c *Column) checkValues(name string, v *encoding.Vector, rows int) error {
 	if i := slices.Index(v.Valid, false); i >= 0 && !c.Nullable && !c.Dynamic {
 		return fmt.Errorf("%w: column %q row %d is null and not nullable", ErrBatch, name, i)
 	}
-	for i, text := range v.Strings {
-		if len(text) > MaxString {
-			return fmt.Errorf("%w: column %q row %d: %d bytes, at most %d", ErrLimit, name, i, len(text), MaxString)
-		}
-		if !utf8.ValidString(text) {
-			return fmt.Errorf("%w: column %q row %d: not valid UTF-8", ErrBatch, name, i)
-		}
+	return checkElements(name, v)
+}
+
+// checkElements checks what the limits and UTF-8 say of single values. The
+// element of a null row is ignored, as Vector says.
+func checkElements(name string, v *encoding.Vector) error {
+	if v.Type != encoding.String && v.Type != encoding.UUIDList {
+		return nil
 	}
-	for i, list := range v.UUIDLists {
-		if len(list) > MaxList {
-			return fmt.Errorf("%w: column %q row %d: list of %d, at most %d", ErrLimit, name, i, len(list), MaxList)
+	for i := range v.Len() {
+		switch {
+		case v.Null(i):
+		case v.Type == encoding.UUIDList:
+			if n := len(v.UUIDLists[i]); n > MaxList {
+				return fmt.Errorf("%w: column %q row %d: list of %d, at most %d", ErrLimit, name, i, n, MaxList)
+			}
+		case len(v.Strings[i]) > MaxString:
+			return fmt.Errorf("%w: column %q row %d: %d bytes, at most %d", ErrLimit, name, i, len(v.Strings[i]), MaxString)
+		case !utf8.ValidString(v.Strings[i]):
+			return fmt.Errorf("%w: column %q row %d: not valid UTF-8", ErrBatch, name, i)
 		}
 	}
 	return nil

@@ -57,8 +57,8 @@ func (s *Schema) bucketEnd(start int64) int64 {
 	return start + s.width
 }
 
-// AppendTuple appends the series part of a key. Labels are in schema order,
-// concrete dynamic columns by name; what is not among them is null.
+// AppendTuple appends the series part of a key. Labels are in the order of
+// Series, concrete dynamic columns by name; what is not among them is null.
 func (s *Schema) AppendTuple(dst []byte, labels []Label) []byte {
 	for _, column := range s.series {
 		if !s.columns[column].Dynamic {
@@ -93,6 +93,9 @@ func (s *Schema) ReadTuple(key []byte) ([]Label, error) {
 			key = key[1:]
 			if tag == tagNull {
 				break
+			}
+			if tag != tagValue {
+				return nil, errTuple
 			}
 			label := Label{Column: column, Name: c.Name}
 			if c.Dynamic {
@@ -176,10 +179,14 @@ func readEscaped(key []byte) (value string, rest []byte) {
 			return "", nil
 		}
 		out = append(out, key[:i]...)
-		if key[i+1] == 0 {
+		switch key[i+1] {
+		case 0:
 			return string(out), key[i+2:]
+		case 0xff:
+			out = append(out, 0)
+		default:
+			return "", nil
 		}
-		out = append(out, 0)
 		key = key[i+2:]
 	}
 }

@@ -82,7 +82,10 @@ func New(def Definition) (*Schema, error) {
 	if err := s.setKey(def.SortingKey); err != nil {
 		return nil, err
 	}
-	return s, s.setBucket(def.Bucket)
+	if err := s.setBucket(def.Bucket); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 func (c Column) check() error {

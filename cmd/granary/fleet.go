@@ -45,9 +45,9 @@ type template struct {
 
 // pod is a source of profiles.
 type pod struct {
-	labels    map[string]string
-	templates []*template
-	share     float64 // of the load
+	labels map[string]string
+	kinds  [][]*template // of each kind, captured one after the other
+	share  float64       // of the load
 }
 
 // newFleet reads the profiles that come with the program, for a replay of at
@@ -103,10 +103,15 @@ func sortByValue(p *pprof.Profile) {
 }
 
 func (f *fleet) addPods() {
-	byProgram := map[string][]*template{}
-	for i := range f.templates {
+	byProgram := map[string][][]*template{}
+	for i := range f.templates { // in the order of their names: kinds are neighbours
 		t := &f.templates[i]
-		byProgram[t.program] = append(byProgram[t.program], t)
+		kinds := byProgram[t.program]
+		if n := len(kinds); n > 0 && kinds[n-1][0].kind == t.kind {
+			kinds[n-1] = append(kinds[n-1], t)
+			continue
+		}
+		byProgram[t.program] = append(kinds, []*template{t})
 	}
 	for _, program := range f.programs() {
 		for i := range podsPerJob {
@@ -115,8 +120,8 @@ func (f *fleet) addPods() {
 					"job": program, "pod": fmt.Sprintf("%s-%d", program, i),
 					"zone": string(rune('a' + i%3)), "node": fmt.Sprintf("node-%02d", (i*7+len(program))%12),
 				},
-				templates: byProgram[program],
-				share:     0.5 + float64(i)/podsPerJob,
+				kinds: byProgram[program],
+				share: 0.5 + float64(i)/podsPerJob,
 			})
 		}
 	}
@@ -143,8 +148,8 @@ type scrape struct {
 func (f *fleet) scrapes(step int) iter.Seq[scrape] {
 	return func(yield func(scrape) bool) {
 		for i := range f.pods {
-			for _, t := range f.pods[i].templates {
-				if !yield(scrape{step, &f.pods[i], t}) {
+			for _, templates := range f.pods[i].kinds {
+				if !yield(scrape{step, &f.pods[i], templates[step%len(templates)]}) {
 					return
 				}
 			}
@@ -205,15 +210,18 @@ func (f *fleet) make(s scrape) *pprof.Profile {
 	rng := rand.New(rand.NewPCG(uint64(s.step), name.Sum64()))
 	slow := f.steps > 0 && 3*s.step >= 2*f.steps && s.template.kind == "cpu" && s.template.program == f.templates[0].program
 	real := s.template.profile
-	out := *real
-	out.TimeNanos = f.start.Add(time.Duration(s.step) * scrapeEvery).UnixNano()
-	out.DurationNanos = int64(scrapeEvery)
-	out.Sample = make([]*pprof.Sample, 0, len(real.Sample))
+	out := &pprof.Profile{
+		SampleType: real.SampleType, DefaultSampleType: real.DefaultSampleType, PeriodType: real.PeriodType, Period: real.Period,
+		Mapping: real.Mapping, Location: real.Location, Function: real.Function,
+		TimeNanos:     f.start.Add(time.Duration(s.step) * scrapeEvery).UnixNano(),
+		DurationNanos: int64(scrapeEvery),
+		Sample:        make([]*pprof.Sample, 0, len(real.Sample)),
+	}
 	load := s.pod.share * (1 + 0.4*math.Sin(float64(s.step)/12)) * (0.9 + 0.2*rng.Float64())
 	for i, sample := range real.Sample {
-		hot := i < 20
-		if !hot && rng.IntN(3) != 0 {
-			continue // a rare stack is in every third scrape
+		hot := i < 10
+		if !hot && rng.IntN(12) != 0 {
+			continue // a rare stack is in every twelfth scrape
 		}
 		scale := load * (0.5 + rng.Float64())
 		if slow && hot {
@@ -221,7 +229,7 @@ func (f *fleet) make(s scrape) *pprof.Profile {
 		}
 		out.Sample = append(out.Sample, scaled(sample, scale))
 	}
-	return &out
+	return out
 }
 
 // scaled returns a sample with other values; what was not zero stays so.

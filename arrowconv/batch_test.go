@@ -1,0 +1,317 @@
+package arrowconv
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow/go/v14/arrow"
+	"github.com/apache/arrow/go/v14/arrow/array"
+	"github.com/apache/arrow/go/v14/arrow/endian"
+	"github.com/apache/arrow/go/v14/arrow/memory"
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+// arrayOf makes an array of a type from JSON, as Arrow reads it: an authority
+// that is not ours.
+func arrayOf(t testing.TB, mem memory.Allocator, typ arrow.DataType, json string) arrow.Array {
+	t.Helper()
+	a, _, err := array.FromJSON(mem, typ, strings.NewReader(json))
+	if err != nil {
+		t.Fatalf("%v: %v", typ, err)
+	}
+	return a
+}
+
+// dictOf makes a dictionary array of indexes and values.
+func dictOf(t testing.TB, mem memory.Allocator, index, value arrow.DataType, indexes, values string) arrow.Array {
+	t.Helper()
+	i, v := arrayOf(t, mem, index, indexes), arrayOf(t, mem, value, values)
+	defer i.Release()
+	defer v.Release()
+	return array.NewDictionaryArray(&arrow.DictionaryType{IndexType: index, ValueType: value}, i, v)
+}
+
+// recordOf makes a record of one column "c", and takes over the array.
+func recordOf(a arrow.Array) arrow.Record {
+	defer a.Release()
+	s := arrow.NewSchema([]arrow.Field{{Name: "c", Type: a.DataType(), Nullable: true}}, nil)
+	return array.NewRecord(s, []arrow.Array{a}, int64(a.Len()))
+}
+
+// uuidJSON is the base64 of id(1) and id(2), as FromJSON wants it.
+const (
+	json1 = `"AQAAAAAAAAAAAAAAAAAA/g=="`
+	json2 = `"AgAAAAAAAAAAAAAAAAAA/Q=="`
+)
+
+var (
+	largeList = arrow.LargeListOf(uuidType)
+	dictUUID  = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int16, ValueType: uuidType}
+	nanos     = &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}
+	integerTs = []arrow.DataType{
+		arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
+		arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64,
+	}
+)
+
+// inCase is an array that Batch takes, and its rows.
+type inCase struct {
+	typ  encoding.Type
+	make func(testing.TB, memory.Allocator) arrow.Array
+	want []any
+}
+
+func fromJSON(typ arrow.DataType, json string) func(testing.TB, memory.Allocator) arrow.Array {
+	return func(t testing.TB, mem memory.Allocator) arrow.Array { return arrayOf(t, mem, typ, json) }
+}
+
+func fromDict(index, value arrow.DataType, indexes, values string) func(testing.TB, memory.Allocator) arrow.Array {
+	return func(t testing.TB, mem memory.Allocator) arrow.Array {
+		return dictOf(t, mem, index, value, indexes, values)
+	}
+}
+
+// inCases lists all forms that Batch takes, each with nulls.
+func inCases() []inCase {
+	one, two := []uuid.UUID{id(1)}, []uuid.UUID{id(2), id(1)}
+	lists := fmt.Sprintf(`[[%s], null, [], [%s, %s], [%s]]`, json1, json2, json1, json1)
+	listRows := []any{one, nil, []uuid.UUID{}, two, one}
+	texts := []any{"a", nil, "", "日本", "a"}
+	textJSON := `["a", null, "", "日本", "a"]`
+	cases := []inCase{
+		{encoding.Int64, fromJSON(nanos, `["1970-01-01 00:00:00.000000007", null, "1969-12-31 23:59:59"]`), []any{int64(7), nil, int64(-1e9)}},
+		{encoding.Float64, fromJSON(arrow.PrimitiveTypes.Float64, `[1.5, null, -0.25]`), []any{1.5, nil, -0.25}},
+		{encoding.Float64, fromJSON(arrow.PrimitiveTypes.Float32, `[1.5, null, -0.25]`), []any{1.5, nil, -0.25}},
+		{encoding.Bool, fromJSON(arrow.FixedWidthTypes.Boolean, `[true, null, false, true]`), []any{true, nil, false, true}},
+		{encoding.String, fromJSON(arrow.BinaryTypes.String, textJSON), texts},
+		{encoding.String, fromJSON(arrow.BinaryTypes.LargeString, textJSON), texts},
+		{encoding.String, fromJSON(arrow.BinaryTypes.Binary, `["YQ==", null, ""]`), []any{"a", nil, ""}},
+		{encoding.String, fromJSON(arrow.BinaryTypes.LargeBinary, `["YQ==", null, ""]`), []any{"a", nil, ""}},
+		{encoding.String, fromDict(arrow.PrimitiveTypes.Int8, arrow.BinaryTypes.LargeString, `[2, 0, 1]`, textJSON), []any{"", "a", nil}},
+		{encoding.String, fromDict(arrow.PrimitiveTypes.Int8, arrow.BinaryTypes.Binary, `[0, 0]`, `["YQ=="]`), []any{"a", "a"}},
+		{encoding.UUID, fromJSON(uuidType, `[`+json1+`, null, `+json2+`]`), []any{id(1), nil, id(2)}},
+		{encoding.UUID, fromDict(arrow.PrimitiveTypes.Uint8, uuidType, `[1, null, 0, 1]`, `[`+json1+`, null]`), []any{nil, nil, id(1), nil}},
+		{encoding.UUIDList, fromJSON(listType, lists), listRows},
+		{encoding.UUIDList, fromJSON(largeList, lists), listRows},
+		{encoding.UUIDList, fromJSON(arrow.ListOf(dictUUID), lists), listRows},
+		{encoding.UUIDList, fromJSON(arrow.LargeListOf(dictUUID), lists), listRows},
+		{encoding.UUIDList, fromDict(arrow.PrimitiveTypes.Int32, listType, `[4, 3, null, 1, 3]`, lists), []any{one, two, nil, nil, two}},
+		{encoding.UUIDList, fromDict(arrow.PrimitiveTypes.Int64, arrow.ListOf(dictUUID), `[4, 3, null, 1, 3]`, lists), []any{one, two, nil, nil, two}},
+	}
+	for _, typ := range integerTs {
+		cases = append(cases, inCase{encoding.String, fromDict(typ, arrow.BinaryTypes.String, `[1, 0, null, 1]`, `["x", "y"]`), []any{"y", "x", nil, "y"}})
+		if typ.ID() != arrow.UINT64 {
+			cases = append(cases, inCase{encoding.Int64, fromJSON(typ, `[1, null, 127]`), []any{int64(1), nil, int64(127)}})
+		}
+		if strings.HasPrefix(typ.Name(), "u") {
+			cases = append(cases, inCase{encoding.Uint64, fromJSON(typ, `[1, null, 127]`), []any{uint64(1), nil, uint64(127)}})
+		} else {
+			cases = append(cases, inCase{encoding.Int64, fromJSON(typ, `[-1, -128]`), []any{int64(-1), int64(-128)}})
+		}
+	}
+	return cases
+}
+
+// TestBatchTypes: every Arrow form of a type gives the same rows, whole and
+// sliced, and the batch outlives the record (A4).
+func TestBatchTypes(t *testing.T) {
+	for _, c := range inCases() {
+		mem := &scribbler{memory.NewGoAllocator()}
+		rec := recordOf(c.make(t, mem))
+		t.Run(fmt.Sprintf("%v/%v", c.typ, rec.Column(0).DataType()), func(t *testing.T) {
+			got := map[[2]int]encoding.Vector{}
+			for lo := range c.want {
+				for hi := lo; hi <= len(c.want); hi++ {
+					part := rec.NewSlice(int64(lo), int64(hi))
+					got[[2]int{lo, hi}] = mustBatch(t, c.typ, part)
+					part.Release()
+				}
+			}
+			rec.Release() // overwrites the record's memory
+			for at, v := range got {
+				diff(t, c.want[at[0]:at[1]], rows(v))
+			}
+		})
+	}
+}
+
+// scribbler is an allocator that overwrites what is freed.
+type scribbler struct{ memory.Allocator }
+
+func (s *scribbler) Free(b []byte) {
+	for i := range b {
+		b[i] = 0xdb
+	}
+	s.Allocator.Free(b)
+}
+
+// TestBatchRefuses: types that do not fit, and records that are no batch.
+func TestBatchRefuses(t *testing.T) {
+	mem := memory.NewGoAllocator()
+	cases := []struct {
+		typ  encoding.Type
+		make func(testing.TB, memory.Allocator) arrow.Array
+		want string
+	}{
+		{encoding.Int64, fromJSON(arrow.PrimitiveTypes.Uint64, `[1]`), "arrow type uint64 does not fit int64"},
+		{encoding.Int64, fromJSON(arrow.FixedWidthTypes.Timestamp_ms, `["1970-01-01"]`), "arrow type timestamp[ms, tz=UTC] does not fit int64"},
+		{encoding.Uint64, fromJSON(arrow.PrimitiveTypes.Int8, `[1]`), "arrow type int8 does not fit uint64"},
+		{encoding.Float64, fromJSON(arrow.PrimitiveTypes.Int8, `[1]`), "does not fit float64"},
+		{encoding.Bool, fromJSON(arrow.PrimitiveTypes.Int8, `[1]`), "does not fit bool"},
+		{encoding.String, fromJSON(uuidType, `[`+json1+`]`), "does not fit string"},
+		{encoding.UUID, fromJSON(arrow.BinaryTypes.Binary, `["YQ=="]`), "does not fit uuid"},
+		{encoding.UUID, fromJSON(&arrow.FixedSizeBinaryType{ByteWidth: 1}, `["YQ=="]`), "want fixed_size_binary[16]"},
+		{encoding.UUID, fromDict(arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int64, `[0]`, `[1]`), "want fixed_size_binary[16]"},
+		{encoding.UUIDList, fromJSON(arrow.BinaryTypes.String, `["a"]`), "does not fit uuid list"},
+		{encoding.UUIDList, fromJSON(arrow.ListOf(arrow.PrimitiveTypes.Int64), `[[1]]`), "want fixed_size_binary[16]"},
+		{encoding.UUIDList, fromJSON(listType, `[[`+json1+`], [`+json1+`, null]]`), "row 1: element 1 is null"},
+		{encoding.UUIDList, fromJSON(arrow.ListOf(dictUUID), `[[null]]`), "row 0: element 0 is null"},
+		{encoding.UUIDList, fromDict(arrow.PrimitiveTypes.Int8, listType, `[1]`, `[[], [null]]`), "dictionary entry 1: element 0 is null"},
+		{encoding.UUIDList, fromDict(arrow.PrimitiveTypes.Int8, arrow.BinaryTypes.String, `[0]`, `["a"]`), "dictionary of utf8, want lists"},
+		{encoding.String, fromDict(arrow.PrimitiveTypes.Int8, listType, `[0]`, `[[]]`), "want strings"},
+		{encoding.String, fromDict(arrow.PrimitiveTypes.Int8, arrow.BinaryTypes.String, `[-1]`, `["a"]`), "row 0: dictionary index -1, want less than 1"},
+		{encoding.String, fromDict(arrow.PrimitiveTypes.Uint8, arrow.BinaryTypes.String, `[0, 255]`, `["a"]`), "row 1: dictionary index 255"},
+		{encoding.String, fromDict(arrow.PrimitiveTypes.Uint64, arrow.BinaryTypes.String, `[9223372036854775808]`, `["a"]`), "row 0: dictionary index"},
+		{encoding.String, fromJSON(arrow.BinaryTypes.Binary, `["YQ==", "/w=="]`), "row 1: not valid UTF-8"},
+		{encoding.String, fromDict(arrow.PrimitiveTypes.Int8, arrow.BinaryTypes.Binary, `[1]`, `["YQ==", "/w=="]`), "dictionary entry 1: not valid UTF-8"},
+		{encoding.Int64, runEnds, "run-end encoded"},
+	}
+	for _, c := range cases {
+		rec := recordOf(c.make(t, mem))
+		wantError(t, tableOf(t, c.typ), rec, `column "c": `, c.want)
+		rec.Release()
+	}
+}
+
+func runEnds(testing.TB, memory.Allocator) arrow.Array {
+	b := array.NewRunEndEncodedBuilder(memory.NewGoAllocator(), arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64)
+	b.Append(3)
+	b.ValueBuilder().(*array.Int64Builder).Append(7)
+	return b.NewArray()
+}
+
+// wantError checks that Batch refuses a record, and says why.
+func wantError(t *testing.T, s *schema.Schema, rec arrow.Record, want ...string) {
+	t.Helper()
+	batch, err := Batch(s, rec)
+	if !errors.Is(err, ErrRecord) {
+		t.Fatalf("Batch: %v, %v; want an ErrRecord: %v", batch, err, want)
+	}
+	for _, w := range want {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("Batch: %v; want %q", err, w)
+		}
+	}
+}
+
+// TestBatchColumns: any order and any dynamic columns; no unknown or doubled ones.
+func TestBatchColumns(t *testing.T) {
+	a := arrayOf(t, memory.NewGoAllocator(), arrow.BinaryTypes.String, `["x", null]`)
+	n := arrayOf(t, memory.NewGoAllocator(), arrow.PrimitiveTypes.Int64, `[1, 2]`)
+	s := tableOf(t, encoding.Int64)
+	record := func(names ...string) arrow.Record {
+		var fields []arrow.Field
+		var arrays []arrow.Array
+		for _, name := range names {
+			column := a
+			if name == "c" {
+				column = n
+			}
+			fields = append(fields, arrow.Field{Name: name, Type: column.DataType()})
+			arrays = append(arrays, column)
+		}
+		return array.NewRecord(arrow.NewSchema(fields, nil), arrays, 2)
+	}
+	batch, err := Batch(s, record("labels.z", "c", "labels.a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Check(&batch); err != nil {
+		t.Error(err)
+	}
+	got := map[string][]any{}
+	for name, v := range batch.Columns {
+		got[name] = rows(v)
+	}
+	diff(t, map[string][]any{"labels.z": {"x", nil}, "labels.a": {"x", nil}, "c": {int64(1), int64(2)}}, got)
+	for _, name := range []string{"", "d", "labels", "labels.", "c.x", "lab"} {
+		wantError(t, s, record("c", name), fmt.Sprintf("column %q: not in the schema", name))
+	}
+	wantError(t, s, record("c", "c"), `column "c" is there twice`)
+	wantError(t, s, record("labels.a", "c", "labels.a"), `column "labels.a" is there twice`)
+	wantError(t, s, record("labels."+strings.Repeat("x", schema.MaxName)), "column 0: limit exceeded")
+}
+
+// TestBatchShape: records whose outside is wrong.
+func TestBatchShape(t *testing.T) {
+	s := tableOf(t, encoding.Int64)
+	n := arrayOf(t, memory.NewGoAllocator(), arrow.PrimitiveTypes.Int64, `[1, 2]`)
+	fields := []arrow.Field{{Name: "c", Type: n.DataType()}}
+	wantError(t, s, nil, "without schema")
+	wantError(t, s, array.NewRecord(arrow.NewSchema(fields, nil), nil, 0), "0 columns, but 1 in the schema")
+	wantError(t, s, array.NewRecord(arrow.NewSchema(fields, nil), []arrow.Array{n}, 1), `column "c": 2 rows, the record has 1`)
+	other := endian.BigEndian
+	if endian.NativeEndian == other {
+		other = endian.LittleEndian
+	}
+	wantError(t, s, array.NewRecord(arrow.NewSchemaWithEndian(fields, nil, other), []arrow.Array{n}, 2), "byte order")
+	released := array.NewRecord(arrow.NewSchema(fields, nil), []arrow.Array{n}, 2)
+	released.Release()
+	wantError(t, s, released, "0 columns, but 1")
+	wantError(t, s, &fakeRecord{released, nil, 1, -1}, "-1 rows")
+	wantError(t, s, &fakeRecord{released, nil, 1, 1}, `column "c": array without data`)
+	wantError(t, s, &fakeRecord{released, array.NewInt64Data(n.Data()), 1, 3}, `2 rows, the record has 3`)
+	dead := array.NewInt64Data(n.Data())
+	dead.Release()
+	wantError(t, s, &fakeRecord{released, dead, 1, 1}, `column "c": array without data`)
+}
+
+// fakeRecord is a record with one column that no constructor has seen.
+type fakeRecord struct {
+	arrow.Record
+	column     arrow.Array
+	cols, rows int64
+}
+
+func (f *fakeRecord) Column(int) arrow.Array { return f.column }
+func (f *fakeRecord) NumCols() int64         { return f.cols }
+func (f *fakeRecord) NumRows() int64         { return f.rows }
+
+// TestBatchLimits: what is beyond a limit of package schema wraps ErrLimit.
+func TestBatchLimits(t *testing.T) {
+	mem := memory.NewGoAllocator()
+	long := strings.Repeat("x", schema.MaxString+1)
+	elements := strings.Repeat(json1+",", schema.MaxList) + json1
+	many := make([]arrow.Field, schema.MaxColumns+schema.MaxDynamic+1)
+	for i := range many {
+		many[i] = arrow.Field{Name: fmt.Sprintf("labels.%d", i), Type: arrow.BinaryTypes.String}
+	}
+	empty := array.NewRecord(arrow.NewSchema(nil, nil), nil, 0)
+	cases := []struct {
+		name string
+		typ  encoding.Type
+		rec  arrow.Record
+	}{
+		{"string", encoding.String, recordOf(arrayOf(t, mem, arrow.BinaryTypes.String, `["`+long+`"]`))},
+		{"string in dictionary", encoding.String, recordOf(dictOf(t, mem, arrow.PrimitiveTypes.Int8, arrow.BinaryTypes.String, `[0]`, `["`+long+`"]`))},
+		{"list", encoding.UUIDList, recordOf(arrayOf(t, mem, listType, `[[`+elements+`]]`))},
+		{"list in dictionary", encoding.UUIDList, recordOf(dictOf(t, mem, arrow.PrimitiveTypes.Int8, listType, `[0]`, `[[`+elements+`]]`))},
+		{"rows", encoding.Bool, &fakeRecord{empty, nil, 0, schema.MaxRows + 1}},
+		{"columns", encoding.Bool, &fakeRecord{array.NewRecord(arrow.NewSchema(many, nil), nil, 0), nil, int64(len(many)), 0}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := Batch(tableOf(t, c.typ), c.rec); !errors.Is(err, ErrRecord) || !errors.Is(err, schema.ErrLimit) {
+				t.Errorf("Batch: %v; want ErrRecord and ErrLimit", err)
+			}
+		})
+	}
+	// What no row has does not count.
+	rec := recordOf(dictOf(t, mem, arrow.PrimitiveTypes.Int8, arrow.BinaryTypes.String, `[0, null]`, `["a", "`+long+`"]`))
+	diff(t, []any{"a", nil}, rows(mustBatch(t, encoding.String, rec)))
+}

@@ -1,0 +1,139 @@
+package arrowconv
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/apache/arrow/go/v14/arrow"
+	"github.com/apache/arrow/go/v14/arrow/array"
+	"github.com/apache/arrow/go/v14/arrow/memory"
+
+	"github.com/granarydb/granary/encoding"
+)
+
+// ErrBuild says that the rows given to a Builder do not make a record; the
+// error that wraps it names the field. It comes from a mistake of the caller,
+// or from strings or lists beyond 2^31 bytes or elements in one record.
+var ErrBuild = errors.New("rows do not make a record")
+
+// Builder makes records of rows that it is given column by column. Mistakes
+// (a wrong type, uneven lengths) are kept and reported by Record. A Builder
+// belongs to one goroutine.
+type Builder struct {
+	schema  *arrow.Schema
+	columns []column
+	err     error // the first mistake since the last record
+}
+
+// NewBuilder returns an empty builder that takes all memory of records from
+// mem, or from the Go heap if mem is nil. It panics if a field's type is not one
+// of encoding's. The caller releases the builder.
+func NewBuilder(mem memory.Allocator, fields []Field) *Builder {
+	if mem == nil {
+		mem = memory.NewGoAllocator()
+	}
+	b := &Builder{schema: NewSchema(fields), columns: make([]column, len(fields))}
+	for i, f := range fields {
+		b.columns[i] = newColumn(mem, f)
+	}
+	return b
+}
+
+// Schema returns the schema of the records.
+func (b *Builder) Schema() *arrow.Schema { return b.schema }
+
+// Words appends rows read from an encoded column of the field's type: the
+// words, as from.Words gives them, and which rows have a value. If valid is
+// nil, all rows of a fixed type have one, and of another type those whose word
+// is not 0, which is null in any case.
+//
+// It is fastest if the calls for one field between two records bring columns
+// of one dictionary; values of different dictionaries, and of plain columns in
+// a coded field, are unified by their bytes. Nothing is kept of the arguments
+// but the dictionary, until Record.
+func (b *Builder) Words(field int, from *encoding.Column, words []uint64, valid []bool) {
+	if b.err == nil {
+		b.note(field, b.columns[field].appendWords(from, words, valid))
+	}
+}
+
+// Repeat appends n rows with one string to a String field: a label that is
+// derived from a series. In a coded field it costs one look-up and 4 bytes a
+// row.
+func (b *Builder) Repeat(field int, value string, n int) {
+	if b.err == nil {
+		b.note(field, b.columns[field].repeat(value, n))
+	}
+}
+
+// Nulls appends n rows without a value.
+func (b *Builder) Nulls(field int, n int) {
+	if b.err == nil {
+		b.note(field, b.columns[field].nulls(n))
+	}
+}
+
+// note keeps the first error.
+func (b *Builder) note(field int, err error) {
+	if err != nil {
+		b.err = fmt.Errorf("%w: field %q: %w", ErrBuild, b.columns[field].field.Name, err)
+	}
+}
+
+// Len returns the number of rows of a field since the last record.
+func (b *Builder) Len(field int) int { return b.columns[field].n }
+
+// Record returns the rows as a record, which the caller releases, and empties
+// the builder. Errors wrap ErrBuild; the rows are gone then too (A2).
+func (b *Builder) Record() (arrow.Record, error) {
+	defer b.reset()
+	if err := b.check(); err != nil {
+		return nil, err
+	}
+	rows := 0
+	arrays := make([]arrow.Array, len(b.columns))
+	for i := range b.columns {
+		rows = b.columns[i].n
+		data := b.columns[i].take()
+		arrays[i] = array.MakeFromData(data)
+		data.Release()
+	}
+	record := array.NewRecord(b.schema, arrays, int64(rows))
+	for _, a := range arrays {
+		a.Release()
+	}
+	return record, nil
+}
+
+// check says whether the rows make a record.
+func (b *Builder) check() error {
+	if b.err != nil {
+		return b.err
+	}
+	for i := range b.columns {
+		c := &b.columns[i]
+		if want := b.columns[0].n; c.n != want {
+			return fmt.Errorf("%w: field %q has %d rows, field %q %d",
+				ErrBuild, c.field.Name, c.n, b.columns[0].field.Name, want)
+		}
+		if c.validity.nulls > 0 && !c.field.Nullable {
+			return fmt.Errorf("%w: field %q has %d nulls and is not nullable", ErrBuild, c.field.Name, c.validity.nulls)
+		}
+	}
+	return nil
+}
+
+func (b *Builder) reset() {
+	b.err = nil
+	for i := range b.columns {
+		b.columns[i].reset()
+	}
+}
+
+// Release frees the rows that no record was made of, and the builder's tables.
+// Records made before stay valid. The builder must not be used again, except
+// for another Release, which does nothing.
+func (b *Builder) Release() {
+	b.reset()
+	b.columns = nil
+}

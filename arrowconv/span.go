@@ -1,0 +1,201 @@
+package arrowconv
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/apache/arrow/go/v14/arrow"
+	"github.com/apache/arrow/go/v14/arrow/array"
+	"github.com/apache/arrow/go/v14/arrow/bitutil"
+)
+
+// maxEnd bounds offset+length of an array, so that sizes in bytes and bits
+// that are computed from it cannot overflow. No memory holds as many rows.
+const maxEnd = math.MaxInt / 64
+
+// errNoData says that an array has been released, or never was one.
+var errNoData = errors.New("array without data")
+
+// span is a range of rows of an array whose lengths and null bitmap have been
+// checked. Its methods check the other buffers before they return any of them
+// (A3). Rows are counted from 0 at the start of the span.
+type span struct {
+	data   *array.Data
+	typ    arrow.DataType
+	offset int // of the first row, within the buffers
+	rows   int
+	valid  []byte // null bitmap, from bit 0 of the buffer; nil: no nulls
+}
+
+// newSpan checks that data has the number of buffers and children that its
+// type needs, and lengths that its bitmap covers.
+func newSpan(given arrow.ArrayData, buffers, children int) (span, error) {
+	if typeID(given) < 0 {
+		return span{}, errNoData
+	}
+	data := given.(*array.Data)
+	s := span{data: data, typ: data.DataType(), offset: data.Offset(), rows: data.Len()}
+	switch {
+	case s.rows < 0 || s.offset < 0 || s.rows > maxEnd || s.offset > maxEnd-s.rows:
+		return span{}, fmt.Errorf("length %d and offset %d", s.rows, s.offset)
+	case len(data.Buffers()) != buffers:
+		return span{}, fmt.Errorf("%d buffers, want %d", len(data.Buffers()), buffers)
+	case len(data.Children()) != children:
+		return span{}, fmt.Errorf("%d children, want %d", len(data.Children()), children)
+	}
+	// A bitmap without bytes is none, as in Arrow's own IsNull.
+	if s.valid = s.buffer(0); len(s.valid) == 0 {
+		s.valid = nil
+	} else if need := bitutil.BytesForBits(int64(s.offset + s.rows)); int64(len(s.valid)) < need {
+		return span{}, fmt.Errorf("null bitmap of %d bytes, want %d", len(s.valid), need)
+	}
+	return s, nil
+}
+
+// buffer returns the bytes of buffer i, unchecked; nil if it is absent.
+func (s *span) buffer(i int) []byte {
+	if b := s.data.Buffers()[i]; b != nil {
+		return b.Bytes()
+	}
+	return nil
+}
+
+// cut returns rows [lo, hi) of the span, which must be within it.
+func (s span) cut(lo, hi int) span {
+	s.offset += lo
+	s.rows = hi - lo
+	return s
+}
+
+// null says whether row i has no value.
+func (s *span) null(i int) bool {
+	return s.valid != nil && bitutil.BitIsNotSet(s.valid, s.offset+i)
+}
+
+// flags returns which rows have a value, nil if all have.
+func (s *span) flags() []bool {
+	if s.valid == nil {
+		return nil
+	}
+	flags := make([]bool, s.rows)
+	all := true
+	for i := range flags {
+		flags[i] = !s.null(i)
+		all = all && flags[i]
+	}
+	if all {
+		return nil
+	}
+	return flags
+}
+
+// fixed returns the values of the rows, width bytes each, from buffer 1.
+func (s *span) fixed(width int) ([]byte, error) {
+	raw := s.buffer(1)
+	if len(raw)/width < s.offset+s.rows {
+		return nil, fmt.Errorf("buffer of %d bytes for %d values of %d", len(raw), s.offset+s.rows, width)
+	}
+	return raw[s.offset*width:][:s.rows*width], nil
+}
+
+// bits returns buffer 1 if it has a bit for each row; row i has bit offset+i.
+func (s *span) bits() ([]byte, error) {
+	raw := s.buffer(1)
+	if int64(len(raw)) < bitutil.BytesForBits(int64(s.offset+s.rows)) {
+		return nil, fmt.Errorf("buffer of %d bytes for %d bits", len(raw), s.offset+s.rows)
+	}
+	return raw, nil
+}
+
+// offsets returns, from buffer 1, where the value of each row begins, and
+// after them where the last one ends. They are in order and within [0, limit].
+func (s *span) offsets(limit int) ([]int, error) {
+	if s.rows == 0 {
+		return []int{0}, nil // the buffer may be absent then
+	}
+	all := *s
+	all.rows++
+	wide := s.typ.ID() == arrow.LARGE_STRING || s.typ.ID() == arrow.LARGE_BINARY || s.typ.ID() == arrow.LARGE_LIST
+	width := 4
+	if wide {
+		width = 8
+	}
+	raw, err := all.fixed(width)
+	if err != nil {
+		return nil, fmt.Errorf("offsets: %w", err)
+	}
+	out := make([]int, all.rows)
+	last := int64(0)
+	for i := range out {
+		end := int64(0)
+		if wide {
+			end = int64(binary.NativeEndian.Uint64(raw[8*i:]))
+		} else {
+			end = int64(int32(binary.NativeEndian.Uint32(raw[4*i:])))
+		}
+		if end < last || end > int64(limit) {
+			return nil, fmt.Errorf("offset %d is %d, want %d to %d", i, end, last, limit)
+		}
+		out[i], last = int(end), end
+	}
+	return out, nil
+}
+
+// integer lists the types whose values are read by integers.
+type integer interface{ int64 | uint64 }
+
+// integers returns the values of an integer array, null rows' too.
+func integers[T integer](s *span) ([]T, error) {
+	width := integerWidth(s.typ.ID())
+	raw, err := s.fixed(width)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]T, s.rows)
+	switch s.typ.ID() {
+	case arrow.INT8:
+		for i := range out {
+			out[i] = T(int8(raw[i]))
+		}
+	case arrow.UINT8:
+		for i := range out {
+			out[i] = T(raw[i])
+		}
+	case arrow.INT16:
+		for i := range out {
+			out[i] = T(int16(binary.NativeEndian.Uint16(raw[2*i:])))
+		}
+	case arrow.UINT16:
+		for i := range out {
+			out[i] = T(binary.NativeEndian.Uint16(raw[2*i:]))
+		}
+	case arrow.INT32:
+		for i := range out {
+			out[i] = T(int32(binary.NativeEndian.Uint32(raw[4*i:])))
+		}
+	case arrow.UINT32:
+		for i := range out {
+			out[i] = T(binary.NativeEndian.Uint32(raw[4*i:]))
+		}
+	default:
+		for i := range out {
+			out[i] = T(binary.NativeEndian.Uint64(raw[8*i:]))
+		}
+	}
+	return out, nil
+}
+
+// integerWidth returns the bytes of a value; of what is no narrower integer, 8.
+func integerWidth(id arrow.Type) int {
+	switch id {
+	case arrow.INT8, arrow.UINT8:
+		return 1
+	case arrow.INT16, arrow.UINT16:
+		return 2
+	case arrow.INT32, arrow.UINT32:
+		return 4
+	}
+	return 8
+}

@@ -1,0 +1,235 @@
+package arrowconv
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/apache/arrow/go/v14/arrow"
+	"github.com/apache/arrow/go/v14/arrow/bitutil"
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding"
+)
+
+// newVector checks an array and copies it into a vector of type t. Errors do
+// not name the column.
+func newVector(t encoding.Type, data arrow.ArrayData) (encoding.Vector, error) {
+	id := typeID(data)
+	switch {
+	case id < 0:
+		return encoding.Vector{}, errNoData
+	case id == arrow.RUN_END_ENCODED:
+		return encoding.Vector{}, fmt.Errorf("run-end encoded arrays are not accepted: decode them first")
+	case !accepts(t, data.DataType()):
+		return encoding.Vector{}, fmt.Errorf("arrow type %.200v does not fit %v", data.DataType(), t)
+	}
+	v := encoding.Vector{Type: t}
+	if data.Len() == 0 {
+		return v, nil // buffers and dictionaries may be absent then
+	}
+	var err error
+	switch t {
+	case encoding.String:
+		v.Strings, v.Valid, err = newStrings(data)
+	case encoding.UUID:
+		v.UUIDs, v.Valid, err = newUUIDs(data)
+	case encoding.UUIDList:
+		v.UUIDLists, v.Valid, err = newUUIDLists(data)
+	default:
+		err = fillFixed(&v, data)
+	}
+	if err != nil {
+		return encoding.Vector{}, err
+	}
+	return v, nil
+}
+
+// accepts says whether an array of the Arrow type can hold values of type t.
+// Inner types are looked at when they are read.
+func accepts(t encoding.Type, typ arrow.DataType) bool {
+	id := typ.ID()
+	switch t {
+	case encoding.Int64:
+		if stamp, ok := typ.(*arrow.TimestampType); ok && stamp != nil {
+			return stamp.Unit == arrow.Nanosecond
+		}
+		return isInteger(typ) && id != arrow.UINT64
+	case encoding.Uint64:
+		return id == arrow.UINT8 || id == arrow.UINT16 || id == arrow.UINT32 || id == arrow.UINT64
+	case encoding.Float64:
+		return id == arrow.FLOAT64 || id == arrow.FLOAT32
+	case encoding.Bool:
+		return id == arrow.BOOL
+	case encoding.String:
+		return id == arrow.DICTIONARY || isText(id)
+	case encoding.UUID:
+		return id == arrow.DICTIONARY || id == arrow.FIXED_SIZE_BINARY
+	case encoding.UUIDList:
+		return id == arrow.DICTIONARY || isList(id)
+	}
+	return false
+}
+
+func isText(id arrow.Type) bool {
+	return id == arrow.STRING || id == arrow.LARGE_STRING || id == arrow.BINARY || id == arrow.LARGE_BINARY
+}
+
+func isList(id arrow.Type) bool { return id == arrow.LIST || id == arrow.LARGE_LIST }
+
+// fillFixed reads a column of a fixed type.
+func fillFixed(v *encoding.Vector, data arrow.ArrayData) error {
+	s, err := newSpan(data, 2, 0)
+	if err != nil {
+		return err
+	}
+	v.Valid = s.flags()
+	switch v.Type {
+	case encoding.Int64:
+		v.Int64s, err = integers[int64](&s)
+	case encoding.Uint64:
+		v.Uint64s, err = integers[uint64](&s)
+	case encoding.Float64:
+		v.Float64s, err = newFloats(&s)
+	default:
+		v.Bools, err = newBools(&s)
+	}
+	return err
+}
+
+func newFloats(s *span) ([]float64, error) {
+	width := 8
+	if s.typ.ID() == arrow.FLOAT32 {
+		width = 4
+	}
+	raw, err := s.fixed(width)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float64, s.rows)
+	for i := range out {
+		if width == 4 {
+			out[i] = float64(math.Float32frombits(binary.NativeEndian.Uint32(raw[4*i:])))
+		} else {
+			out[i] = math.Float64frombits(binary.NativeEndian.Uint64(raw[8*i:]))
+		}
+	}
+	return out, nil
+}
+
+func newBools(s *span) ([]bool, error) {
+	bits, err := s.bits()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]bool, s.rows)
+	for i := range out {
+		out[i] = bitutil.BitIsSet(bits, s.offset+i)
+	}
+	return out, nil
+}
+
+// newStrings copies strings: those of a plain array in one piece, those of a
+// dictionary one by one, and only the ones that rows have.
+func newStrings(data arrow.ArrayData) ([]string, []bool, error) {
+	if typeID(data) == arrow.DICTIONARY {
+		dict, codes, err := newCodes(data)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !isText(typeID(dict)) {
+			return nil, nil, fmt.Errorf("dictionary of %.200v, want strings", dict.DataType())
+		}
+		entries, err := newTexts(dict)
+		if err != nil {
+			return nil, nil, fmt.Errorf("dictionary: %w", err)
+		}
+		return gather(&entries.span, codes, func(i int) (string, error) {
+			text, err := entries.at(i)
+			return string(text), err
+		})
+	}
+	t, err := newTexts(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	first := t.ends[0]
+	whole := string(t.data[first:t.ends[t.rows]])
+	out := make([]string, t.rows)
+	for i := range out {
+		if t.null(i) {
+			continue
+		}
+		if _, err := t.at(i); err != nil {
+			return nil, nil, fmt.Errorf("row %d: %w", i, err)
+		}
+		out[i] = whole[t.ends[i]-first : t.ends[i+1]-first]
+	}
+	return out, t.flags(), nil
+}
+
+func newUUIDs(data arrow.ArrayData) (out []uuid.UUID, valid []bool, err error) {
+	d, err := newIDs(data, 0, -1)
+	if err != nil {
+		return nil, nil, err
+	}
+	out = make([]uuid.UUID, d.n)
+	for i := range out {
+		id, ok := d.at(i)
+		if !ok && valid == nil {
+			valid = trues(d.n)
+		}
+		if !ok {
+			valid[i] = false
+		}
+		out[i] = id
+	}
+	return out, valid, nil
+}
+
+// newUUIDLists copies lists: those of a plain array into one piece of memory,
+// those of a dictionary one by one, so that equal rows share them.
+func newUUIDLists(data arrow.ArrayData) ([][]uuid.UUID, []bool, error) {
+	if typeID(data) == arrow.DICTIONARY {
+		dict, codes, err := newCodes(data)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !isList(typeID(dict)) {
+			return nil, nil, fmt.Errorf("dictionary of %.200v, want lists", dict.DataType())
+		}
+		entries, err := newLists(dict)
+		if err != nil {
+			return nil, nil, fmt.Errorf("dictionary: %w", err)
+		}
+		return gather(&entries.span, codes, entries.at)
+	}
+	l, err := newLists(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	total := 0
+	for i := range l.rows {
+		if l.null(i) {
+			continue
+		}
+		n, err := l.len(i)
+		if err != nil {
+			return nil, nil, fmt.Errorf("row %d: %w", i, err)
+		}
+		total += n
+	}
+	out := make([][]uuid.UUID, l.rows)
+	all := make([]uuid.UUID, 0, total)
+	for i := range out {
+		if l.null(i) {
+			continue
+		}
+		begin := len(all)
+		if all, err = l.append(all, i); err != nil {
+			return nil, nil, fmt.Errorf("row %d: %w", i, err)
+		}
+		out[i] = all[begin:len(all):len(all)]
+	}
+	return out, l.flags(), nil
+}

@@ -1,0 +1,506 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	pprof "github.com/google/pprof/profile"
+	"go.uber.org/goleak"
+)
+
+var update = flag.Bool("update", false, "write the golden files in testdata")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// result is what a call of the program left.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+func granary(t testing.TB, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	args = append([]string{}, args...) // cobra takes nil for the arguments of the test
+	code := run(context.Background(), args, &stdout, &stderr)
+	r := result{code, stdout.String(), stderr.String()}
+	checkErrors(t, args, r)
+	return r
+}
+
+// checkErrors holds standard error to its form: a line a problem, and the hint
+// if and only if the call was wrong.
+func checkErrors(t testing.TB, args []string, r result) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSuffix(r.stderr, "\n"), "\n")
+	if hint := strings.HasPrefix(lines[len(lines)-1], "Try 'granary "); hint != (r.code == exitUsage) {
+		t.Errorf("granary %q: exit code %d, hint: %t\n%s", args, r.code, hint, r.stderr)
+	} else if hint {
+		lines = lines[:len(lines)-1]
+	}
+	if (r.code == exitOK) != (r.stderr == "") {
+		t.Errorf("granary %q: exit code %d, standard error %q", args, r.code, r.stderr)
+	}
+	for _, line := range lines {
+		if r.stderr != "" && (!strings.HasPrefix(line, "granary: ") || len(line) < len("granary: x")) {
+			t.Errorf("granary %q: line of standard error %q", args, line)
+		}
+	}
+	for _, word := range []string{"goroutine", "panic", "%!", "<nil>"} {
+		if strings.Contains(r.stderr, word) {
+			t.Errorf("granary %q: standard error has %q:\n%s", args, word, r.stderr)
+		}
+	}
+}
+
+// problems returns the lines of standard error that name a problem.
+func (r result) problems() []string {
+	lines := strings.Split(strings.TrimSpace(r.stderr), "\n")
+	return slices.DeleteFunc(lines, func(l string) bool { return l == "" || strings.HasPrefix(l, "Try ") })
+}
+
+// sample is one sample of a profile made here: functions, the leaf first.
+type sample struct {
+	stack  string
+	values []int64
+	labels map[string][]string
+}
+
+// file writes a profile and returns its name.
+func file(t testing.TB, name string, p *pprof.Profile) string {
+	t.Helper()
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(t.TempDir(), name)
+	}
+	var b bytes.Buffer
+	if err := p.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return write(t, name, b.Bytes())
+}
+
+func write(t testing.TB, name string, data []byte) string {
+	t.Helper()
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(t.TempDir(), name)
+	}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, data, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// newProfile makes a profile with types like "cpu:nanoseconds", the first of
+// which is the kind of its period.
+func newProfile(types string, samples ...sample) *pprof.Profile {
+	p := &pprof.Profile{TimeNanos: 1_700_000_000_000_000_000, DurationNanos: 1e10, Period: 1}
+	for _, t := range strings.Fields(types) {
+		name, unit, _ := strings.Cut(t, ":")
+		p.SampleType = append(p.SampleType, &pprof.ValueType{Type: name, Unit: unit})
+	}
+	p.PeriodType = p.SampleType[0]
+	locations := map[string]*pprof.Location{}
+	for _, s := range samples {
+		out := &pprof.Sample{Value: s.values, Label: s.labels}
+		for name := range strings.FieldsSeq(s.stack) {
+			if locations[name] == nil {
+				f := &pprof.Function{ID: uint64(len(p.Function) + 1), Name: name, Filename: name + ".go"}
+				p.Function = append(p.Function, f)
+				locations[name] = &pprof.Location{ID: f.ID, Address: f.ID, Line: []pprof.Line{{Function: f, Line: 1}}}
+				p.Location = append(p.Location, locations[name])
+			}
+			out.Location = append(out.Location, locations[name])
+		}
+		p.Sample = append(p.Sample, out)
+	}
+	return p
+}
+
+// service is a profile with two types and labels.
+func service() *pprof.Profile {
+	worker := func(n string) map[string][]string { return map[string][]string{"thread": {"worker-" + n}} }
+	return newProfile("samples:count cpu:nanoseconds",
+		sample{"compress handle main", []int64{60, 600_000_000}, worker("1")},
+		sample{"parse handle main", []int64{25, 250_000_000}, worker("2")},
+		sample{"parse parse handle main", []int64{5, 50_000_000}, worker("2")},
+		sample{"gc", []int64{9, 90_000_000}, nil},
+		sample{"main", []int64{1, 10_000_000}, map[string][]string{"thread": {"main"}}},
+	)
+}
+
+func TestWrongUse(t *testing.T) {
+	good := file(t, "good.pb.gz", service())
+	for _, tc := range []struct {
+		name string
+		args []string
+		want string // in the message
+	}{
+		{"no arguments", nil, "a command is missing"},
+		{"unknown command", []string{"frob"}, `unknown command "frob"`},
+		{"unknown flag of the program", []string{"--frob"}, "--frob"},
+		{"unknown flag", []string{"top", "--frob", good}, "--frob"},
+		{"flag without its value", []string{"top", good, "--nodes"}, "--nodes"},
+		{"number that is none", []string{"top", "--nodes", "many", good}, "many"},
+		{"negative number", []string{"top", "--nodes", "-1", good}, "-1"},
+		{"top without inputs", []string{"top"}, "name at least one profile"},
+		{"merge without inputs", []string{"merge", "-o", "x"}, "name at least one profile"},
+		{"flamegraph without inputs", []string{"flamegraph", "-o", "x"}, "name at least one profile"},
+		{"merge without -o", []string{"merge", good}, "-o FILE"},
+		{"flamegraph without -o", []string{"flamegraph", good}, "-o FILE"},
+		{"unknown sample type", []string{"top", "--sample-index", "heap", good}, `"heap": there are samples, cpu`},
+		{"unknown sample type of merge", []string{"merge", "-o", "-", "--sample-index", "heap", good}, `"heap"`},
+		{"unknown sample type of flamegraph", []string{"flamegraph", "-o", "-", "--sample-index", "heap", good}, `"heap"`},
+		{"selector cut", []string{"top", "--selector", `{job="api"`, good}, `{job="api"`},
+		{"selector with a bad pattern", []string{"top", "--selector", `{job=~"("}`, good}, `{job=~"("}`},
+		{"selector of two lines", []string{"top", "--selector", "{job=\n}", good}, `selector`},
+		{"version with an argument", []string{"version", "x"}, `"x"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := granary(t, tc.args...)
+			if r.code != exitUsage || len(r.problems()) != 1 || !strings.Contains(r.stderr, tc.want) {
+				t.Errorf("exit code %d, want %d and one line with %q:\n%s", r.code, exitUsage, tc.want, r.stderr)
+			}
+		})
+	}
+}
+
+// An ambiguous name is wrong use too, and the message has the names to choose from.
+func TestAmbiguousType(t *testing.T) {
+	a := file(t, "a.pb.gz", newProfile("cpu:nanoseconds", sample{"f", []int64{1}, nil}))
+	b := file(t, "b.pb.gz", newProfile("cpu:count", sample{"f", []int64{1}, nil}))
+	r := granary(t, "top", "--sample-index", "cpu", a, b)
+	if r.code != exitUsage || !strings.Contains(r.stderr, "cpu:nanoseconds:cpu:nanoseconds, cpu:count:cpu:count") {
+		t.Errorf("exit code %d: %s", r.code, r.stderr)
+	}
+	for _, name := range []string{"cpu:count", "cpu:count:cpu:count"} {
+		if r := granary(t, "top", "--sample-index", name, a, b); r.code != exitOK {
+			t.Errorf("%s: exit code %d: %s", name, r.code, r.stderr)
+		}
+	}
+}
+
+func TestBadInputs(t *testing.T) {
+	var zipped bytes.Buffer
+	if err := service().Write(&zipped); err != nil {
+		t.Fatal(err)
+	}
+	empty := t.TempDir()
+	write(t, filepath.Join(empty, "README.txt"), []byte("nothing to see"))
+	for _, tc := range []struct {
+		name, input string
+		want        string // in the message, besides the input's name
+	}{
+		{"gzip cut", write(t, "cut.pb.gz", zipped.Bytes()[:zipped.Len()/2]), "gzip"},
+		{"text", write(t, "text.pb.gz", []byte("heap profile: 1: 2 [3: 4] @ heap/1048576\nx\n")), "not a valid pprof profile"},
+		{"empty", write(t, "empty.pb.gz", nil), "it is empty"},
+		{"gzip of nothing", write(t, "void.pb.gz", zip(t, nil)), "not a valid pprof profile"},
+		{"gzip bomb", write(t, "bomb.pb.gz", zip(t, make([]byte, 65<<20))), "too large"},
+		{"directory without profiles", empty, "no profiles"},
+		{"missing", filepath.Join(empty, "missing.pb.gz"), "no such file"},
+		{"name of two lines", filepath.Join(empty, "two\nlines"), "no such file"},
+		{"not a URL", "http://%zz", "invalid URL"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "out")
+			for _, args := range [][]string{{"top", tc.input}, {"top", "--json", tc.input}, {"merge", "-o", out, tc.input}, {"flamegraph", "-o", out, tc.input}} {
+				r := granary(t, args...)
+				named := strings.Contains(r.stderr, oneLine(errors.New(tc.input)))
+				if r.code != exitFailed || len(r.problems()) != 1 || !named || !strings.Contains(r.stderr, tc.want) || r.stdout != "" {
+					t.Errorf("%s: exit code %d, want %d and one line with the name and %q:\n%s%s", args[0], r.code, exitFailed, tc.want, r.stderr, r.stdout)
+				}
+			}
+			if _, err := os.Stat(out); err == nil {
+				t.Error("there is an output")
+			}
+		})
+	}
+}
+
+func zip(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// A gzip bomb costs the limit on profiles and what growing a buffer to it takes,
+// not what it unpacks to.
+func TestGzipBombMemory(t *testing.T) {
+	bomb := write(t, "bomb.pb.gz", zip(t, make([]byte, 512<<20)))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r := granary(t, "top", bomb)
+	runtime.ReadMemStats(&after)
+	if r.code != exitFailed {
+		t.Errorf("exit code %d", r.code)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 8*maxFetch {
+		t.Errorf("it took %d MiB in all", took>>20)
+	}
+}
+
+// A profile without samples is an answer, not an error.
+func TestNoSamples(t *testing.T) {
+	none := file(t, "none.pb.gz", newProfile("samples:count cpu:nanoseconds"))
+	zeros := file(t, "zeros.pb.gz", newProfile("samples:count cpu:nanoseconds", sample{"f", []int64{0, 0}, nil}))
+	for _, input := range []string{none, zeros} {
+		if got := granaryTop(t, input); got.SampleType != "cpu" || got.Unit != "nanoseconds" || got.Total != 0 || got.Functions == nil || len(got.Functions) != 0 {
+			t.Errorf("%s: %+v", filepath.Base(input), got)
+		}
+		if r := granary(t, "top", input); r.code != exitOK || !strings.Contains(r.stdout, "There are no samples.") {
+			t.Errorf("%s: %+v", filepath.Base(input), r)
+		}
+		if p := granaryMerge(t, input); len(p.Sample) != 0 || len(p.SampleType) != 2 {
+			t.Errorf("%s: merged: %v", filepath.Base(input), p)
+		}
+		if r := granary(t, "flamegraph", "-o", "-", input); r.code != exitOK || !strings.Contains(r.stdout, "</svg>") {
+			t.Errorf("%s: flame graph: %+v", filepath.Base(input), r)
+		}
+	}
+	// Nothing chosen is the same.
+	if got := granaryTop(t, "--selector", `{thread="none"}`, file(t, "a.pb.gz", service())); got.Functions == nil || len(got.Functions) != 0 {
+		t.Errorf("nothing chosen: %+v", got)
+	}
+}
+
+// A directory with bad profiles is answered from the others.
+func TestDirectory(t *testing.T) {
+	dir := t.TempDir()
+	for i, name := range []string{"a.pb.gz", "b.pb", "sub/c.pprof", "sub/sub/d.PROF"} {
+		p := service()
+		p.TimeNanos += int64(i)
+		file(t, filepath.Join(dir, name), p)
+	}
+	write(t, filepath.Join(dir, "notes.txt"), []byte("not looked at"))
+	if got := granaryTop(t, dir); got.Total != 4e9 {
+		t.Errorf("total %d, want that of 4 profiles", got.Total)
+	}
+	// The same file twice counts twice: it is what was asked for.
+	if got := granaryTop(t, filepath.Join(dir, "a.pb.gz"), filepath.Join(dir, "a.pb.gz")); got.Total != 2e9 {
+		t.Errorf("total %d, want that of 2 profiles", got.Total)
+	}
+	write(t, filepath.Join(dir, "bad.pb.gz"), []byte("bad"))
+	write(t, filepath.Join(dir, "sub", "empty.pb.gz"), nil)
+	out := filepath.Join(t.TempDir(), "sum.pb.gz")
+	for _, args := range [][]string{{"top", "--json", dir}, {"merge", "-o", out, dir}} {
+		r := granary(t, args...)
+		if r.code != exitFailed || len(r.problems()) != 2 || !strings.Contains(r.stderr, "bad.pb.gz") || !strings.Contains(r.stderr, "empty.pb.gz") {
+			t.Errorf("%s: exit code %d: %s", args[0], r.code, r.stderr)
+		}
+		var got topJSON
+		if args[0] == "top" {
+			if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || got.Total != 4e9 {
+				t.Errorf("total %d, %v", got.Total, err)
+			}
+		}
+	}
+	if got := granaryTop(t, out); got.Total != 4e9 {
+		t.Errorf("total of the merged file %d", got.Total)
+	}
+}
+
+func TestMergeOfMixedKinds(t *testing.T) {
+	cpu := file(t, "cpu.pb.gz", service())
+	heap := file(t, "heap.pb.gz", newProfile("inuse_space:bytes", sample{"f", []int64{1}, nil}))
+	out := filepath.Join(t.TempDir(), "sum.pb.gz")
+	r := granary(t, "merge", "-o", out, cpu, heap)
+	if r.code != exitFailed || len(r.problems()) != 1 || !strings.Contains(r.stderr, "different kinds") || !strings.Contains(r.stderr, "inuse_space") {
+		t.Errorf("exit code %d: %s", r.code, r.stderr)
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("there is an output")
+	}
+	for _, flags := range [][]string{{"--sample-index", "cpu"}, {"--selector", `{file=~".*/cpu.*"}`}} {
+		if r := granary(t, append([]string{"merge", "-o", out, cpu, heap}, flags...)...); r.code != exitOK {
+			t.Errorf("%q: exit code %d: %s", flags, r.code, r.stderr)
+		}
+		if got := granaryTop(t, out); got.SampleType != "cpu" || got.Total != 1e9 {
+			t.Errorf("%q: %s, total %d", flags, got.SampleType, got.Total)
+		}
+	}
+}
+
+func TestOutput(t *testing.T) {
+	input := file(t, "in.pb.gz", service())
+	for _, command := range []string{"merge", "flamegraph"} {
+		dir := filepath.Join(t.TempDir(), "missing")
+		r := granary(t, command, "-o", filepath.Join(dir, "out"), input)
+		if r.code != exitFailed || !strings.Contains(r.stderr, dir) {
+			t.Errorf("%s: exit code %d: %s", command, r.code, r.stderr)
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("%s: made the directory", command)
+		}
+		// A file that is there is replaced, whatever its length.
+		out := write(t, "out", bytes.Repeat([]byte("old"), 100_000))
+		if r := granary(t, command, "-o", out, input); r.code != exitOK || r.stdout != "" {
+			t.Errorf("%s: %+v", command, r)
+		}
+		inFile, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if toStdout := granary(t, command, "-o", "-", input); toStdout.stdout != string(inFile) {
+			t.Errorf("%s: standard output and the file differ", command)
+		}
+	}
+	r := granary(t, "flamegraph", "-o", "-", "--title", "Tuesday & co", "--sample-index", "samples", input)
+	if !strings.Contains(r.stdout, "Tuesday &amp; co") || !strings.Contains(r.stdout, "compress") {
+		t.Errorf("flame graph: %.300s", r.stdout)
+	}
+	r = granary(t, "flamegraph", "-o", "-", input)
+	if !strings.Contains(r.stdout, "Flame graph: cpu") {
+		t.Errorf("flame graph: %.300s", r.stdout)
+	}
+}
+
+// brokenWriter is a pipe whose reader went away.
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// What could not be written is an error, and leaves no half of a file.
+func TestWriteErrors(t *testing.T) {
+	input := file(t, "in.pb.gz", service())
+	for _, args := range [][]string{{"top", input}, {"top", "--json", input}, {"merge", "-o", "-", input}, {"flamegraph", "-o", "-", input}, {"version"}} {
+		var stderr bytes.Buffer
+		if code := run(context.Background(), args, brokenWriter{}, &stderr); code != exitFailed || !strings.Contains(stderr.String(), "closed pipe") {
+			t.Errorf("%s: exit code %d: %s", args[0], code, stderr.String())
+		}
+	}
+	name := filepath.Join(t.TempDir(), "half")
+	err := writeTo(name, nil, func(w io.Writer) error {
+		_, err := io.WriteString(w, "half")
+		return errors.Join(err, io.ErrClosedPipe)
+	})
+	if _, statErr := os.Stat(name); !errors.Is(err, io.ErrClosedPipe) || statErr == nil {
+		t.Errorf("error %v; the file: %v", err, statErr)
+	}
+}
+
+func TestCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var stdout, stderr bytes.Buffer
+	if code := run(ctx, []string{"top", file(t, "in.pb.gz", service())}, &stdout, &stderr); code != exitFailed || !strings.Contains(stderr.String(), "canceled") {
+		t.Errorf("exit code %d: %s%s", code, stdout.String(), stderr.String())
+	}
+}
+
+func TestURL(t *testing.T) {
+	var body bytes.Buffer
+	if err := service().Write(&body); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/good":
+			w.Write(body.Bytes())
+		case "/moved":
+			http.Redirect(w, r, "/good", http.StatusFound)
+		case "/html":
+			io.WriteString(w, "<!DOCTYPE html>\n<html><body>Sign in</body></html>")
+		case "/half":
+			w.Header().Set("Content-Length", "100000")
+			w.Write(body.Bytes()[:body.Len()/2])
+		case "/endless":
+			block := make([]byte, 1<<20)
+			for range 2 * maxFetch / len(block) {
+				if _, err := w.Write(block); err != nil {
+					return
+				}
+			}
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	t.Cleanup(server.Close)
+	for _, tc := range []struct{ path, want string }{
+		{"/good?seconds=1", ""},
+		{"/moved", ""},
+		{"/none", "404 Not Found"},
+		{"/html", "not a valid pprof profile"},
+		{"/half", "unexpected EOF"},
+		{"/endless", "too large"},
+	} {
+		r := granary(t, "top", "--json", server.URL+tc.path)
+		switch {
+		case tc.want == "" && r.code != exitOK:
+			t.Errorf("%s: exit code %d: %s", tc.path, r.code, r.stderr)
+		case tc.want != "" && (r.code != exitFailed || len(r.problems()) != 1 || !strings.Contains(r.stderr, tc.want) || !strings.Contains(r.stderr, server.URL+tc.path)):
+			t.Errorf("%s: exit code %d, want a line with the URL and %q: %s", tc.path, r.code, tc.want, r.stderr)
+		}
+	}
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	if r := granary(t, "top", gone.URL); r.code != exitFailed || len(r.problems()) != 1 || !strings.Contains(r.stderr, gone.URL) {
+		t.Errorf("no server: exit code %d: %s", r.code, r.stderr)
+	}
+}
+
+// Every command says in its help what its flags do, and gives an example.
+func TestHelp(t *testing.T) {
+	for _, cmd := range newRoot(io.Discard, io.Discard).Commands() {
+		if cmd.Name() == "demo" || cmd.Name() == "completion" || cmd.Name() == "help" {
+			continue
+		}
+		r := granary(t, cmd.Name(), "--help")
+		for _, part := range append([]string{"Usage:", "granary " + cmd.Name()}, map[string][]string{
+			"top":        {"Examples:", "--nodes", "--json", "--sample-index", "--selector", "Inputs are"},
+			"merge":      {"Examples:", "--output", "-o", "--sample-index", "--selector", "Inputs are"},
+			"flamegraph": {"Examples:", "--output", "-o", "--title", "--sample-index", "--selector", "Inputs are"},
+		}[cmd.Name()]...) {
+			if !strings.Contains(r.stdout, part) {
+				t.Errorf("help of %s has no %q:\n%s", cmd.Name(), part, r.stdout)
+			}
+		}
+	}
+	if r := granary(t, "--help"); r.code != exitOK || !strings.Contains(r.stdout, "Exit codes:") || !strings.Contains(r.stdout, "flamegraph") {
+		t.Errorf("help: %+v", r)
+	}
+	if r := granary(t); !strings.Contains(r.stdout, "Exit codes:") {
+		t.Errorf("without arguments there is no help: %+v", r)
+	}
+	if r := granary(t, "version"); r.code != exitOK || !strings.HasPrefix(r.stdout, "granary ") || !strings.Contains(r.stdout, runtime.Version()) || strings.Count(r.stdout, "\n") != 1 {
+		t.Errorf("version: %+v", r)
+	}
+}
+
+// golden compares text with a file in testdata; -update writes it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	name = filepath.Join("testdata", name)
+	if *update {
+		if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(name, []byte(got), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatalf("%v; go test -update writes it", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s: -want +got\n%s", name, diff)
+	}
+}

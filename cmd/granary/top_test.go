@@ -1,0 +1,135 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/granarydb/granary/profile"
+)
+
+// What top prints for people: header, percentages, order and units.
+func TestTopGolden(t *testing.T) {
+	input := file(t, "in.pb.gz", service())
+	diff := file(t, "diff.pb.gz", newProfile("inuse_space:bytes",
+		sample{"grew main", []int64{3 << 20}, nil}, sample{"shrank main", []int64{-1 << 20}, nil}))
+	even := file(t, "even.pb.gz", newProfile("inuse_space:bytes",
+		sample{"grew main", []int64{1 << 20}, nil}, sample{"shrank main", []int64{-1 << 20}, nil}))
+	none := file(t, "none.pb.gz", newProfile("inuse_space:bytes"))
+	for _, tc := range []struct {
+		golden string
+		args   []string
+	}{
+		{"top.golden", []string{"top", input}},
+		{"top-two.golden", []string{"top", "--nodes", "2", input}},
+		{"top-samples.golden", []string{"top", "--nodes", "0", "--sample-index", "samples", input}},
+		{"top-json.golden", []string{"top", "--json", "--nodes", "3", input}},
+		{"top-selector.golden", []string{"top", "--selector", `{thread=~"worker-.*"}`, input}},
+		{"top-difference.golden", []string{"top", diff}},
+		{"top-even.golden", []string{"top", even}},
+		{"top-none.golden", []string{"top", none}},
+	} {
+		t.Run(tc.golden, func(t *testing.T) {
+			r := granary(t, tc.args...)
+			if r.code != exitOK {
+				t.Fatalf("exit code %d: %s", r.code, r.stderr)
+			}
+			golden(t, tc.golden, r.stdout)
+		})
+	}
+}
+
+func TestTopNodes(t *testing.T) {
+	var samples []sample
+	for i := range 50 {
+		samples = append(samples, sample{"f" + strings.Repeat("x", i), []int64{int64(i + 1)}, nil})
+	}
+	input := file(t, "in.pb.gz", newProfile("n:count", samples...))
+	for _, tc := range []struct {
+		args []string
+		want int
+	}{
+		{[]string{"top"}, 20},
+		{[]string{"top", "--nodes", "7"}, 7},
+		{[]string{"top", "--nodes", "0"}, 50},
+		{[]string{"top", "--nodes", "1000"}, 50},
+		{[]string{"top", "--json"}, 50},
+		{[]string{"top", "--json", "--nodes", "7"}, 7},
+		{[]string{"top", "--json", "--nodes", "0"}, 50},
+	} {
+		r := granary(t, append(tc.args, input)...)
+		got := strings.Count(r.stdout, "\n") - 3 // lines of the header
+		if slices.Contains(tc.args, "--json") {
+			var out topJSON
+			if err := json.Unmarshal([]byte(r.stdout), &out); err != nil {
+				t.Fatal(err)
+			}
+			got = len(out.Functions)
+		}
+		if got != tc.want {
+			t.Errorf("%q: %d functions, want %d", tc.args, got, tc.want)
+		}
+	}
+}
+
+// Labels of samples and of files choose; names with odd characters too.
+func TestTopSelector(t *testing.T) {
+	a, b := file(t, "a.pb.gz", service()), file(t, "b.pb.gz", service())
+	for _, tc := range []struct {
+		selector string
+		want     int64
+	}{
+		{`{}`, 2000},
+		{`{thread="worker-1"}`, 1200},
+		{`{thread=~"worker-.*"}`, 1800},
+		{`{thread!~"worker-.*"}`, 200},
+		{`{thread=""}`, 180},
+		{`{thread!=""}`, 1820},
+		{`{file=~".*/a[.]pb[.]gz"}`, 1000},
+		{`{file=~".*/a[.]pb[.]gz", thread="main"}`, 10},
+		{`{file="a.pb.gz"}`, 0},
+	} {
+		if got := granaryTop(t, "--selector", tc.selector, a, b); got.Total != tc.want*1e6 {
+			t.Errorf("%s: total %d, want %d", tc.selector, got.Total, tc.want*1e6)
+		}
+	}
+}
+
+// Labels of real profiles: what a selector chooses and what it leaves out are
+// the whole, function by function.
+func TestTopSelectorOfRealProfiles(t *testing.T) {
+	for _, tc := range []struct{ file, with, without string }{
+		{"profile-with-labels.pb.gz", `{thread_id="2756158"}`, `{thread_id!="2756158"}`},
+		{"profile-with-labels.pb.gz", `{thread_name="parca",thread_id=~"2756.*"}`, `{thread_id!~"2756.*"}`},
+		{"labels.pb.gz", `{api!=""}`, `{api=""}`},
+	} {
+		input := sharedFile(t, tc.file)
+		with, without, all := granaryTop(t, "--selector", tc.with, input), granaryTop(t, "--selector", tc.without, input), granaryTop(t, input)
+		sum := byName(t, with.Functions)
+		for name, c := range byName(t, without.Functions) {
+			sum[name] = cost{sum[name].Flat + c.Flat, sum[name].Cum + c.Cum}
+		}
+		if diff := cmp.Diff(byName(t, all.Functions), sum); diff != "" {
+			t.Errorf("%s %s: -all +sum\n%s", tc.file, tc.with, diff)
+		}
+		if with.Total == 0 || without.Total == 0 || with.Total+without.Total != all.Total {
+			t.Errorf("%s %s: %d and %d of %d", tc.file, tc.with, with.Total, without.Total, all.Total)
+		}
+	}
+}
+
+// JSON is for scripts: names as they are, an empty list and not null.
+func TestTopJSON(t *testing.T) {
+	input := file(t, "in.pb.gz", newProfile("n:count", sample{"<a>&\u00e9 main", []int64{1 << 60}, nil}))
+	r := granary(t, "top", "--json", input)
+	if !strings.Contains(r.stdout, "<a>&\u00e9") || !strings.Contains(r.stdout, "1152921504606846976") {
+		t.Error(r.stdout)
+	}
+	got := granaryTop(t, input)
+	if diff := cmp.Diff([]profile.Function{{Name: "<a>&\u00e9", Flat: 1 << 60, Cum: 1 << 60}, {Name: "main", Cum: 1 << 60}}, got.Functions); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,175 @@
+package columnstore
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/granarydb/granary/schema"
+)
+
+const quarter = int64(15 * time.Minute)
+
+// openBench starts a store with a table of profiles of 500 rows.
+func openBench(b *testing.B, opts Options, profiles int) (*Store, *Table, *fleet) {
+	b.Helper()
+	opts.FutureLimit = -1
+	store, err := Open(opts)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(store.Close)
+	table, err := store.CreateTable("profiles", samples(quarter))
+	if err != nil {
+		b.Fatal(err)
+	}
+	f := newFleet(1, 20_000)
+	for n := range profiles {
+		insert(b, table, f.profile(n, 500))
+	}
+	compact(b, store)
+	return store, table, f
+}
+
+func perRow(b *testing.B, rows int) {
+	b.Helper()
+	total := float64(rows) * float64(b.N)
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/total, "ns/row")
+	b.ReportMetric(total/b.Elapsed().Seconds(), "rows/s")
+}
+
+// BenchmarkInsert commits profiles of 500 rows and 18 frames; with maintenance
+// in the background, or without.
+func BenchmarkInsert(b *testing.B) {
+	for _, manual := range []bool{true, false} {
+		b.Run(fmt.Sprintf("maintained=%v", !manual), func(b *testing.B) {
+			_, table, f := openBench(b, Options{Manual: manual}, 200)
+			const prepared = 400
+			var batches []schema.Batch
+			for n := range prepared {
+				batches = append(batches, f.profile(200+n, 500))
+			}
+			n := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				batches[n%prepared].Columns["time"].Int64s[0] = int64(200+n) * scrapeEvery
+				insert(b, table, batches[n%prepared])
+				n++
+			}
+			perRow(b, 500)
+		})
+	}
+}
+
+func BenchmarkAggregate(b *testing.B) {
+	const profiles = 2000
+	store, table, _ := openBench(b, Options{Manual: true}, profiles)
+	snap := snapshot(b, store)
+	for _, test := range []struct {
+		name string
+		opts AggregateOptions
+		rows int
+	}{
+		{"by=stack", AggregateOptions{Sum: "value", By: []string{"stack"}}, 500 * profiles},
+		{"by=labels", AggregateOptions{Sum: "value", By: []string{"labels"}}, 500 * profiles},
+		{"by=step", AggregateOptions{Sum: "value", By: []string{"time"}, Step: int64(time.Minute)}, 500 * profiles},
+		{"by=none", AggregateOptions{Sum: "value"}, 500 * profiles},
+		{"by=stack,pod=1of20", AggregateOptions{Sum: "value", By: []string{"stack"}, Where: Equal("labels.pod", "pod-7")}, 500 * profiles / fleetPods},
+	} {
+		b.Run(test.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				groups, err := table.Aggregate(context.Background(), snap, test.opts)
+				if err != nil || len(groups.Sums) == 0 {
+					b.Fatal(groups, err)
+				}
+			}
+			perRow(b, test.rows)
+		})
+	}
+}
+
+func BenchmarkScan(b *testing.B) {
+	const profiles = 400
+	store, table, _ := openBench(b, Options{Manual: true}, profiles)
+	snap := snapshot(b, store)
+	for _, test := range []struct {
+		name string
+		opts ScanOptions
+	}{
+		{"columns=all", ScanOptions{}},
+		{"columns=value", ScanOptions{Columns: []string{"value"}}},
+		{"columns=all,ordered", ScanOptions{Ordered: true}},
+	} {
+		b.Run(test.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				rows := 0
+				for rec, err := range table.Scan(context.Background(), snap, test.opts) {
+					if err != nil {
+						b.Fatal(err)
+					}
+					rows += int(rec.NumRows())
+					rec.Release()
+				}
+				if rows != 500*profiles {
+					b.Fatal(rows)
+				}
+			}
+			perRow(b, 500*profiles)
+		})
+	}
+}
+
+func BenchmarkSnapshot(b *testing.B) {
+	store, _, _ := openBench(b, Options{Manual: true}, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		snap, err := store.Snapshot()
+		if err != nil {
+			b.Fatal(err)
+		}
+		snap.Close()
+	}
+}
+
+// BenchmarkCommit publishes one row in one of 2,000 granules; parts are built
+// outside of the clock.
+func BenchmarkCommit(b *testing.B) {
+	const granules = 2000
+	store, err := Open(Options{Manual: true, FutureLimit: -1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer store.Close()
+	table, err := store.CreateTable("t", samples(100))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range granules {
+		insert(b, table, oneRow(int64(i)*100))
+	}
+	compact(b, store)
+	if n := store.Stats().Granules; n != granules {
+		b.Fatalf("%d granules", n)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	var spent time.Duration
+	commits := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		tx := store.Begin()
+		if err := tx.Insert(context.Background(), table, oneRow(int64(rng.IntN(granules))*100)); err != nil {
+			b.Fatal(err)
+		}
+		start := time.Now()
+		if _, err := tx.Commit(); err != nil {
+			b.Fatal(err)
+		}
+		spent += time.Since(start)
+		commits++
+	}
+	b.ReportMetric(float64(spent.Nanoseconds())/float64(commits), "ns/commit")
+}

@@ -1,0 +1,328 @@
+package columnstore
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/granarydb/granary/encoding"
+)
+
+var (
+	seedFlag  = flag.Uint64("seed", 0, "run the differential test with this seed only")
+	seedsFlag = flag.Uint64("seeds", 30, "number of seeds of the differential test")
+)
+
+// TestDifferential asks random tables random questions and compares every
+// answer with the oracle's (C3), in all states that maintenance brings about,
+// and again later from snapshots that were held meanwhile (C2). Replay one with
+// go test -run TestDifferential -seed N.
+func TestDifferential(t *testing.T) {
+	first, last := uint64(1), *seedsFlag
+	if raceEnabled {
+		last = min(last, 6) // this test has one goroutine; the oracle is what is slow
+	}
+	if *seedFlag != 0 {
+		first, last = *seedFlag, *seedFlag
+	}
+	asked, matched := 0, 0
+	var stats Stats
+	for seed := first; seed <= last; seed++ {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			d := newDifferential(t, seed)
+			d.run()
+			asked, matched = asked+d.asked, matched+d.matched
+			s := d.store.Stats()
+			stats.Splits += s.Splits
+			stats.Compactions += s.Compactions
+			if t.Failed() {
+				t.Logf("replay with -run TestDifferential -seed %d", seed)
+			}
+		})
+	}
+	t.Logf("%d questions, %d of them chose some rows but not all; %d splits, %d compactions", asked, matched, stats.Splits, stats.Compactions)
+	if *seedFlag == 0 && last >= 30 && (asked < 2000 || matched < asked/3 || stats.Splits == 0 || stats.Compactions == 0) {
+		t.Error("too little was tested")
+	}
+}
+
+// differential is one table and its oracle.
+type differential struct {
+	*testing.T
+	rng   *rand.Rand
+	seed  uint64
+	width int64
+	key   []string
+	store *Store
+	table *Table
+	rows  []oracleRow
+	held  []heldSnapshot
+
+	asked, matched int
+}
+
+// heldSnapshot is a snapshot with the rows that it must have.
+type heldSnapshot struct {
+	snap *Snapshot
+	rows []oracleRow
+	when string
+}
+
+func newDifferential(t *testing.T, seed uint64) *differential {
+	rng := rand.New(rand.NewPCG(seed, 99))
+	d := &differential{T: t, rng: rng, seed: seed, key: keys[int(seed)%len(keys)]}
+	if seed%4 != 0 {
+		d.width = 100
+	}
+	d.store, d.table = open(t, Options{Manual: true, GranuleRows: 1 + rng.IntN(30), FreshParts: 2}, wide(d.width, d.key))
+	return d
+}
+
+func (d *differential) run() {
+	d.look("empty")
+	d.insertSome(150)
+	d.look("fresh")
+	d.rewriteSome()
+	d.look("half compacted")
+	compact(d.T, d.store)
+	d.look("compacted")
+	d.insertSome(80)
+	d.look("fresh upon base")
+	if err := d.store.Maintain(context.Background()); err != nil {
+		d.Fatal(err)
+	}
+	d.look("maintained")
+	compact(d.T, d.store)
+	d.look("compacted again")
+	for _, h := range d.held {
+		d.askSome(h.when+", held", h.snap, h.rows, 4)
+	}
+}
+
+// look asks questions of a new snapshot and holds it.
+func (d *differential) look(when string) {
+	snap := snapshot(d.T, d.store)
+	d.held = append(d.held, heldSnapshot{snap, d.rows, when})
+	d.askSome(when, snap, d.rows, 8)
+}
+
+func (d *differential) insertSome(n int) {
+	rows := randomRows(d.rng, n)
+	d.rows = slices.Concat(d.rows, rows)
+	for len(rows) > 0 {
+		k := min(len(rows), d.rng.IntN(40))
+		insert(d.T, d.table, batchOf(d.rng, rows[:k]))
+		rows = rows[k:]
+	}
+}
+
+// rewriteSome rewrites about half of the granules.
+func (d *differential) rewriteSome() {
+	for _, g := range d.store.log.Root().State.table(d.table.ordinal).granules.All() {
+		if d.rng.IntN(2) == 0 && !d.store.rewrite(d.table, g) {
+			d.Errorf("a rewrite without a rival was not published")
+		}
+	}
+}
+
+func (d *differential) askSome(when string, snap *Snapshot, rows []oracleRow, n int) {
+	names, err := d.table.Columns(snap)
+	if want := concreteNames(rows); err != nil || !slices.Equal(names, want) {
+		d.Errorf("%s: columns %v, %v; want %v", when, names, err, want)
+	}
+	for range n {
+		where := randomCondition(d.rng, d.rng.IntN(4))
+		if d.rng.IntN(8) == 0 {
+			where = condition{holds: func(oracleRow) bool { return true }, text: "all"}
+		}
+		var chosen []oracleRow
+		for _, row := range rows {
+			if where.holds(row) {
+				chosen = append(chosen, row)
+			}
+		}
+		d.asked += 2
+		if len(chosen) > 0 && len(chosen) < len(rows) {
+			d.matched += 2
+		}
+		d.askAggregate(when, snap, rows, chosen, where)
+		d.askScan(when, snap, rows, chosen, where)
+	}
+}
+
+// randomColumns picks names of columns and families.
+func (d *differential) randomColumns() []string {
+	all := append(slices.Sorted(maps.Keys(domains)), "labels", "tags", "nums", "ids", "memo", "time", "labels.none", "nums.none")
+	d.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all[:d.rng.IntN(5)]
+}
+
+func (d *differential) askAggregate(when string, snap *Snapshot, rows, chosen []oracleRow, where condition) {
+	opts := AggregateOptions{
+		Sum: pick(d.rng, []string{"", "value", "value", "bonus", "nums.n", "nums.none", "time"}),
+		By:  d.randomColumns(), Where: where.expr,
+	}
+	if d.rng.IntN(5) == 0 {
+		opts.By = nil
+	}
+	if d.width > 0 && d.rng.IntN(2) == 0 {
+		opts.Step = pick(d.rng, []int64{1, 7, 100, 1000, 1 << 40})
+	}
+	question := fmt.Sprintf("%s: sum %q by %q step %d where %s", when, opts.Sum, opts.By, opts.Step, where)
+	got, err := d.table.Aggregate(context.Background(), snap, opts)
+	if err != nil {
+		d.Errorf("%s: %v", question, err)
+		return
+	}
+	var by []string
+	for _, name := range opts.By {
+		by = append(by, expand(rows, name)...)
+	}
+	want := map[string][2]int64{}
+	for _, row := range chosen {
+		var group []string
+		for _, name := range by {
+			value := row[name]
+			if name == "time" && opts.Step > 0 {
+				value = floor(value.(int64), opts.Step)
+			}
+			group = append(group, text(value))
+		}
+		sum, _ := row[opts.Sum].(int64)
+		key := strings.Join(group, " ")
+		want[key] = [2]int64{want[key][0] + sum, want[key][1] + 1}
+	}
+	groups, names, err := groupsOf(got)
+	if err != nil {
+		d.Errorf("%s: %v", question, err)
+	}
+	if !slices.Equal(names, by) {
+		d.Errorf("%s: columns %q, want %q", question, names, by)
+	}
+	if !maps.Equal(groups, want) {
+		d.Errorf("%s: groups -> sum, count (-want +got):\n%s", question, gocmp.Diff(want, groups))
+	}
+}
+
+// groupsOf writes groups as text -> sum, count.
+func groupsOf(g *Groups) (groups map[string][2]int64, names []string, err error) {
+	groups = map[string][2]int64{}
+	for _, c := range g.Columns {
+		names = append(names, c.Name)
+	}
+	for i := range g.Counts {
+		var group []string
+		for k := range g.Columns {
+			group = append(group, text(valueOf(&g.Columns[k], i)))
+		}
+		key := strings.Join(group, " ")
+		if _, twice := groups[key]; twice {
+			err = fmt.Errorf("group %s comes twice", key)
+		}
+		groups[key] = [2]int64{g.Sums[i], g.Counts[i]}
+	}
+	return groups, names, err
+}
+
+func valueOf(c *GroupColumn, i int) any {
+	if c.Values.Null(i) {
+		return nil
+	}
+	switch c.Values.Type {
+	case encoding.Int64:
+		return c.Values.Int64s[i]
+	case encoding.Uint64:
+		return c.Values.Uint64s[i]
+	case encoding.Float64:
+		return c.Values.Float64s[i]
+	case encoding.Bool:
+		return c.Values.Bools[i]
+	case encoding.String:
+		return c.Values.Strings[i]
+	case encoding.UUID:
+		return c.Values.UUIDs[i]
+	}
+	return c.Lists.UUIDs(nil, c.Codes[i])
+}
+
+func (d *differential) askScan(when string, snap *Snapshot, rows, chosen []oracleRow, where condition) {
+	opts := ScanOptions{Where: where.expr, Ordered: d.rng.IntN(2) == 0}
+	var names []string
+	switch d.rng.IntN(3) {
+	case 0:
+		names = concreteNames(rows)
+	default:
+		for len(opts.Columns) == 0 {
+			opts.Columns = d.randomColumns()
+		}
+		for _, name := range opts.Columns {
+			names = append(names, expand(rows, name)...)
+		}
+		if len(names) == 0 { // families without columns: no schema to test
+			return
+		}
+	}
+	if d.rng.IntN(3) == 0 {
+		opts.Limit = 1 + d.rng.IntN(2*len(chosen)+2)
+	}
+	question := fmt.Sprintf("%s: scan %q ordered=%v limit=%d where %s", when, opts.Columns, opts.Ordered, opts.Limit, where)
+	got := slices.Collect(scanRows(d.T, d.table, snap, opts))
+	want := make(map[string]int, len(chosen))
+	for _, row := range chosen {
+		want[text(project(row, names))]++
+	}
+	n := len(chosen)
+	if opts.Limit > 0 {
+		n = min(n, opts.Limit)
+	}
+	if len(got) != n {
+		d.Errorf("%s: %d rows, want %d", question, len(got), n)
+	}
+	for _, row := range got {
+		for _, name := range names {
+			if _, ok := row[name]; !ok {
+				d.Errorf("%s: no column %q", question, name)
+			}
+		}
+		if want[text(row)]--; want[text(row)] < 0 {
+			d.Errorf("%s: row too much: %s", question, text(row))
+		}
+	}
+	if opts.Ordered {
+		d.checkOrder(question, snap, opts, names, got)
+	}
+}
+
+// checkOrder compares an ordered scan with one of all columns, whose order it
+// checks.
+func (d *differential) checkOrder(question string, snap *Snapshot, opts ScanOptions, names []string, got []map[string]any) {
+	opts.Columns, opts.Limit = nil, 0
+	full := slices.Collect(scanRows(d.T, d.table, snap, opts))
+	if wrong := disorder(d.width, d.key, full); wrong != "" {
+		d.Errorf("%s: %s", question, wrong)
+	}
+	for i, row := range got {
+		if i >= len(full) {
+			break
+		}
+		if want := text(project(full[i], names)); text(row) != want {
+			d.Errorf("%s: row %d is %s, with all columns %s", question, i, text(row), want)
+			return
+		}
+	}
+}
+
+func project(row map[string]any, names []string) map[string]any {
+	out := map[string]any{}
+	for _, name := range names {
+		out[name] = row[name]
+	}
+	return out
+}

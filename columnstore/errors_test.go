@@ -1,0 +1,597 @@
+package columnstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+// wantError checks an error by its sentinel and a piece of its text.
+func wantError(t *testing.T, err, sentinel error, text string) {
+	t.Helper()
+	if !errors.Is(err, sentinel) || !strings.Contains(err.Error(), text) {
+		t.Errorf("error is %v; want %q with %q", err, sentinel, text)
+	}
+}
+
+// oneRow is the smallest batch of the samples schema.
+func oneRow(at int64) schema.Batch {
+	return schema.Batch{Rows: 1, Columns: map[string]encoding.Vector{
+		"kind": encoding.Strings("cpu"), "stack": encoding.UUIDLists([]uuid.UUID{{1}}),
+		"time": encoding.Int64s(at), "value": encoding.Int64s(1),
+	}}
+}
+
+func TestOptions(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		opts Options
+		text string // of the error, "" for none
+	}{
+		{"zero", Options{}, ""},
+		{"least", Options{GranuleRows: 1, FreshParts: 2, MaxParts: 2}, ""},
+		{"many fresh parts raise the default of MaxParts", Options{FreshParts: 1000}, ""},
+		{"GranuleRows", Options{GranuleRows: -1}, "GranuleRows is -1, want at least 1"},
+		{"FreshParts", Options{FreshParts: 1}, "FreshParts is 1, want at least 2"},
+		{"negative FreshParts", Options{FreshParts: -3}, "FreshParts is -3, want at least 2"},
+		{"MaxParts", Options{MaxParts: 1}, "MaxParts is 1, want at least 16"},
+		{"MaxParts below FreshParts", Options{FreshParts: 20, MaxParts: 19}, "MaxParts is 19, want at least 20"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			store, err := Open(test.opts)
+			if test.text == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				store.Close()
+				return
+			}
+			wantError(t, err, ErrOptions, test.text)
+			if store != nil {
+				t.Error("a store was returned with the error")
+			}
+		})
+	}
+}
+
+func TestClosed(t *testing.T) {
+	ctx := context.Background()
+	for _, manual := range []bool{false, true} {
+		store, table := open(t, Options{Manual: manual}, samples(0))
+		insert(t, table, oneRow(1))
+		tx := store.Begin()
+		if err := tx.Insert(ctx, table, oneRow(2)); err != nil {
+			t.Fatal(err)
+		}
+		early := store.Begin()
+		snap := snapshot(t, store)
+		store.Close()
+		store.Close() // may be called twice
+
+		_, err := table.Insert(ctx, oneRow(3))
+		wantError(t, err, ErrClosed, "store is closed")
+		_, err = tx.Commit()
+		wantError(t, err, ErrClosed, "store is closed")
+		_, err = tx.Commit()
+		wantError(t, err, ErrTxDone, "transaction has ended")
+		wantError(t, early.Insert(ctx, table, oneRow(3)), ErrClosed, "store is closed")
+		_, err = store.Begin().Commit()
+		wantError(t, err, ErrClosed, "store is closed")
+		_, err = store.Snapshot()
+		wantError(t, err, ErrClosed, "store is closed")
+		wantError(t, store.View(ctx, func(*Snapshot) error { return nil }), ErrClosed, "store is closed")
+		_, err = store.CreateTable("more", samples(0))
+		wantError(t, err, ErrClosed, "store is closed")
+		wantError(t, store.Maintain(ctx), ErrClosed, "store is closed")
+		wantError(t, store.Compact(ctx), ErrClosed, "store is closed")
+
+		// What was open stays readable.
+		if c := total(t, table, snap); c != (committed{1, 1}) {
+			t.Errorf("a snapshot from before has %+v", c)
+		}
+		if got := allRows(t, table, snap, ScanOptions{}); len(got) != 1 {
+			t.Errorf("a snapshot from before has rows %v", got)
+		}
+		if rows := store.Stats().Rows; rows != 1 {
+			t.Errorf("%d rows", rows)
+		}
+	}
+}
+
+func TestClosed_EmptyStore(t *testing.T) {
+	store, err := Open(Options{Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.Close()
+	wantError(t, store.Maintain(context.Background()), ErrClosed, "store is closed")
+	wantError(t, store.Compact(context.Background()), ErrClosed, "store is closed")
+}
+
+func TestCreateTable_Errors(t *testing.T) {
+	store, table := open(t, Options{Manual: true}, samples(0))
+	_, err := store.CreateTable("samples", samples(0))
+	wantError(t, err, ErrTable, `"samples" exists already`)
+	_, err = store.CreateTable("bad", schema.Definition{})
+	wantError(t, err, schema.ErrSchema, `create table "bad"`)
+	if store.Table("bad") != nil {
+		t.Error("a bad table exists")
+	}
+	if store.Table("samples") != table || table.Name() != "samples" || len(table.Schema().Columns()) != 7 {
+		t.Error("the table is not what it was made as")
+	}
+
+	broken, err := Open(Options{Manual: true, Rand: iotest.ErrReader(io.ErrUnexpectedEOF)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer broken.Close()
+	_, err = broken.CreateTable("t", samples(0))
+	wantError(t, err, io.ErrUnexpectedEOF, "hash seed")
+	if broken.Table("t") != nil {
+		t.Error("a table without a seed exists")
+	}
+}
+
+func TestFuture(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	for _, test := range []struct {
+		name   string
+		limit  time.Duration
+		bucket int64
+		at     time.Time
+		ok     bool
+	}{
+		{"default limit, at it", 0, 100, now.Add(10 * time.Minute), true},
+		{"default limit, 1 ns beyond", 0, 100, now.Add(10*time.Minute + 1), false},
+		{"limit, at it", time.Second, 100, now.Add(time.Second), true},
+		{"limit, 1 ns beyond", time.Second, 100, now.Add(time.Second + 1), false},
+		{"past", time.Second, 100, time.Unix(0, math.MinInt64), true},
+		{"negative is none", -1, 100, time.Unix(0, math.MaxInt64), true},
+		{"no bucket", time.Second, 0, time.Unix(0, math.MaxInt64), true},
+		{"limit beyond the end of time", math.MaxInt64, 100, now.Add(time.Hour), true},
+		{"limit beyond the end of time, end of time", math.MaxInt64, 100, time.Unix(0, math.MaxInt64), true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			opts := Options{Manual: true, FutureLimit: test.limit, Now: func() time.Time { return now }}
+			store, table := open(t, opts, samples(test.bucket))
+			insert(t, table, oneRow(0))
+			before := stateOf(t, store, table)
+			b := oneRow(0)
+			b.Rows = 3
+			b.Columns["time"] = encoding.Int64s(0, test.at.UnixNano(), 0)
+			_, err := table.Insert(context.Background(), b)
+			if test.ok {
+				if err != nil {
+					t.Errorf("unexpected error %v", err)
+				}
+				return
+			}
+			wantError(t, err, ErrFuture, "row 1 is at 1970-01-12T")
+			wantError(t, err, ErrFuture, `table "samples"`)
+			before.check(t, store, table)
+		})
+	}
+}
+
+// state is all that can be seen of a table.
+type state struct {
+	Rows    []string
+	Series  []Series
+	Columns []string
+	Stats   Stats
+	Commits committed
+}
+
+func stateOf(t *testing.T, store *Store, table *Table) state {
+	t.Helper()
+	snap := snapshot(t, store)
+	series, err := table.Series(context.Background(), snap, math.MinInt64, math.MaxInt64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns, err := table.Columns(snap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state{allRows(t, table, snap, ScanOptions{}), series, columns, store.Stats(), total(t, table, snap)}
+}
+
+// check fails the test if anything of the state has changed (C5).
+func (s state) check(t *testing.T, store *Store, table *Table) {
+	t.Helper()
+	if diff := cmp.Diff(s, stateOf(t, store, table), cmp.AllowUnexported(committed{})); diff != "" {
+		t.Errorf("something happened in spite of the error (-before +after):\n%s", diff)
+	}
+}
+
+// visible is the part of the state that an aborted transaction must not
+// change: its entries in dictionaries stay until their generation goes.
+func (s state) visible() state {
+	s.Stats.Series, s.Stats.Stacks, s.Stats.SeriesBytes, s.Stats.StackBytes, s.Stats.RecordBytes = 0, 0, 0, 0, 0
+	return s
+}
+
+func TestInsert_Errors(t *testing.T) {
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	other, err := Open(Options{Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	stranger, err := other.CreateTable("samples", samples(100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name     string
+		ctx      context.Context
+		table    *Table
+		edit     func(*schema.Batch)
+		sentinel error
+		text     string
+	}{
+		{"unknown column", nil, nil, func(b *schema.Batch) { b.Columns["nope"] = encoding.Int64s(1) }, ErrBatch, `"nope"`},
+		{"wrong type", nil, nil, func(b *schema.Batch) { b.Columns["value"] = encoding.Strings("1") }, ErrBatch, `"value"`},
+		{"missing", nil, nil, func(b *schema.Batch) { delete(b.Columns, "value") }, ErrBatch, `"value"`},
+		{"too many values", nil, nil, func(b *schema.Batch) { b.Columns["labels.new"] = encoding.Strings("a", "b") }, ErrBatch, `"labels.new"`},
+		{"not UTF-8", nil, nil, func(b *schema.Batch) { b.Columns["labels.new"] = encoding.Strings("\xff") }, ErrBatch, "UTF-8"},
+		{"long string", nil, nil, func(b *schema.Batch) {
+			b.Columns["labels.new"] = encoding.Strings(strings.Repeat("x", schema.MaxString+1))
+		}, ErrLimit, `"labels.new"`},
+		{"too many rows", nil, nil, func(b *schema.Batch) { b.Rows = schema.MaxRows + 1 }, ErrLimit, "rows"},
+		{"negative rows", nil, nil, func(b *schema.Batch) { b.Rows = -1 }, ErrLimit, "rows"},
+		{"future", nil, nil, func(b *schema.Batch) { b.Columns["time"] = encoding.Int64s(math.MaxInt64) }, ErrFuture, "row 0"},
+		{"cancelled", cancelled, nil, func(b *schema.Batch) { b.Columns["labels.new"] = encoding.Strings("n") }, context.Canceled, "canceled"},
+		{"another store", nil, stranger, func(*schema.Batch) {}, ErrTable, "different stores"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			store, table := open(t, Options{Manual: true}, samples(100))
+			b, _ := batch(rand.New(rand.NewPCG(1, 1)), 30, 150)
+			insert(t, table, b)
+			before := stateOf(t, store, table)
+			bad := oneRow(300)
+			bad.Columns["kind"] = encoding.Strings("another kind")
+			test.edit(&bad)
+			ctx, into := test.ctx, test.table
+			if ctx == nil {
+				ctx = context.Background()
+			}
+			if into == nil {
+				into = table
+				_, err := table.Insert(ctx, bad)
+				wantError(t, err, test.sentinel, test.text)
+				before.check(t, store, table)
+			}
+			// In a transaction, what went before and comes after is not harmed.
+			tx := store.Begin()
+			for i := range 3 {
+				if i == 1 {
+					wantError(t, tx.Insert(ctx, into, bad), test.sentinel, test.text)
+				} else if err := tx.Insert(context.Background(), table, oneRow(151)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before.visibleCheck(t, store, table)
+			if _, err := tx.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			after := stateOf(t, store, table)
+			if got := len(after.Rows) - len(before.Rows); got != 2 || len(after.Series) != len(before.Series)+1 {
+				t.Errorf("%d rows more, series %v; want 2 rows and one series more", got, after.Series)
+			}
+		})
+	}
+}
+
+func (s state) visibleCheck(t *testing.T, store *Store, table *Table) {
+	t.Helper()
+	if diff := cmp.Diff(s.visible(), stateOf(t, store, table).visible(), cmp.AllowUnexported(committed{})); diff != "" {
+		t.Errorf("something is visible (-before +after):\n%s", diff)
+	}
+}
+
+// TestAbort_LeavesNothingVisible has transactions that bring new series,
+// columns, stacks and buckets, and end without a commit (C5).
+func TestAbort_LeavesNothingVisible(t *testing.T) {
+	ctx := context.Background()
+	for _, test := range []struct {
+		name string
+		end  func(*testing.T, *Store, *Tx)
+	}{
+		{"abort", func(_ *testing.T, _ *Store, tx *Tx) { tx.Abort(); tx.Abort() }},
+		{"forgotten", func(*testing.T, *Store, *Tx) {}},
+		{"insert after abort", func(t *testing.T, s *Store, tx *Tx) {
+			tx.Abort()
+			wantError(t, tx.Insert(ctx, s.Table("samples"), oneRow(1)), ErrTxDone, "transaction has ended")
+			_, err := tx.Commit()
+			wantError(t, err, ErrTxDone, "transaction has ended")
+		}},
+		{"closed store", func(t *testing.T, s *Store, tx *Tx) {
+			s.closed.Store(true)
+			_, err := tx.Commit()
+			wantError(t, err, ErrClosed, "closed")
+			s.closed.Store(false)
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			store, table := open(t, Options{Manual: true, GranuleRows: 8}, samples(100))
+			b, _ := batch(rand.New(rand.NewPCG(1, 1)), 30, 150)
+			insert(t, table, b)
+			before := stateOf(t, store, table)
+			tx := store.Begin()
+			secret := oneRow(150)
+			secret.Rows = 2
+			secret.Columns["time"] = encoding.Int64s(150, -9000)
+			secret.Columns["labels.secret"] = encoding.Strings("s")
+			secret.Columns["tags.secret"] = encoding.Strings("s")
+			if err := tx.Insert(ctx, table, secret); err != nil {
+				t.Fatal(err)
+			}
+			before.visibleCheck(t, store, table)
+			test.end(t, store, tx)
+			before.visibleCheck(t, store, table)
+			compact(t, store)
+			if got := stateOf(t, store, table); !cmp.Equal(before.Rows, got.Rows) || !cmp.Equal(before.Series, got.Series) || !cmp.Equal(before.Columns, got.Columns) {
+				t.Errorf("compaction changed %+v to %+v", before, got)
+			}
+		})
+	}
+}
+
+// TestAbort_DoneAfterCommit checks that Abort after Commit does nothing.
+func TestAbort_DoneAfterCommit(t *testing.T) {
+	store, table := open(t, Options{Manual: true}, samples(0))
+	tx := store.Begin()
+	if err := tx.Insert(context.Background(), table, oneRow(1)); err != nil {
+		t.Fatal(err)
+	}
+	id, err := tx.Commit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx.Abort()
+	if snap := snapshot(t, store); snap.Commit() != id || total(t, table, snap).rows != 1 {
+		t.Errorf("snapshot at %d has %+v, want one row at %d", snap.Commit(), total(t, table, snap), id)
+	}
+}
+
+func TestQuery_Errors(t *testing.T) {
+	store, err := Open(Options{Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	bucketed, err := store.CreateTable("bucketed", wide(100, wideKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := store.CreateTable("plain", wide(0, wideKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pattern := regexp.MustCompile("x")
+	type ask struct {
+		name  string
+		table *Table
+		scan  *ScanOptions
+		sum   *AggregateOptions
+		text  string
+	}
+	asks := []ask{
+		{"scan: unknown column", plain, &ScanOptions{Columns: []string{"value", "nope"}}, nil, `no column "nope"`},
+		{"scan: family with an empty name", plain, &ScanOptions{Columns: []string{"labels."}}, nil, `no column "labels."`},
+		{"scan: fixed column is no family", plain, &ScanOptions{Columns: []string{"value.x"}}, nil, `no column "value.x"`},
+		{"sum: unknown", plain, nil, &AggregateOptions{Sum: "nope"}, `cannot sum column "nope"`},
+		{"sum: string", plain, nil, &AggregateOptions{Sum: "note"}, `want an int64 column`},
+		{"sum: float", plain, nil, &AggregateOptions{Sum: "ratio"}, `want an int64 column`},
+		{"sum: family", plain, nil, &AggregateOptions{Sum: "nums"}, `cannot sum column "nums"`},
+		{"by: unknown", plain, nil, &AggregateOptions{By: []string{"nope"}}, `no column "nope"`},
+		{"step: negative", bucketed, nil, &AggregateOptions{Step: -1}, "step -1"},
+		{"step: no bucket", plain, nil, &AggregateOptions{Step: 10}, "step 10"},
+	}
+	for _, where := range []struct {
+		name  string
+		where Expr
+		text  string
+	}{
+		{"unknown", Equal("nope", "x"), `no column "nope"`},
+		{"family", Equal("labels", "x"), `no column "labels"`},
+		{"null of a family", IsNull("labels"), `no column "labels"`},
+		{"string with int", Equal("kind", 1), `"kind" is string and cannot be compared with 1`},
+		{"label with int", Less("labels.a", 1), `"labels.a" is string`},
+		{"plain string with uuid", Equal("note", uuid.UUID{}), `"note" is string`},
+		{"uuid with string", Equal("trace", "x"), `"trace" is uuid`},
+		{"int with string", AtLeast("value", "x"), `"value" is int64 and cannot be compared with x`},
+		{"int with uint", Equal("value", uint64(1)), `"value" is int64`},
+		{"uint with int", Equal("size", 1), `"size" is uint64`},
+		{"float with int", Equal("ratio", 1), `"ratio" is float64`},
+		{"int with float", Equal("value", 1.0), `"value" is int64`},
+		{"bool with int", Equal("flag", 1), `"flag" is bool`},
+		{"int with bool", Equal("value", true), `"value" is int64`},
+		{"dynamic int with string", Equal("nums.x", "1"), `"nums.x" is int64`},
+		{"list", Equal("stack", uuid.UUID{}), `"stack" is uuid list`},
+		{"match of a list", Match("stack", pattern), `"stack" is uuid list`},
+		{"match of int", Match("value", pattern), `"value" is int64`},
+		{"match of uuid", Match("trace", pattern), `"trace" is uuid`},
+		{"match of no pattern", Match("kind", nil), `"kind" is string`},
+		{"deep inside", And(Equal("kind", "x"), Or(Not(Equal("nope", 1)))), `no column "nope"`},
+	} {
+		asks = append(asks,
+			ask{"scan where: " + where.name, bucketed, &ScanOptions{Where: where.where}, nil, where.text},
+			ask{"aggregate where: " + where.name, plain, nil, &AggregateOptions{Where: where.where}, where.text})
+	}
+	for _, rows := range []int{0, 1} {
+		if rows > 0 {
+			insert(t, plain, batchOf(rand.New(rand.NewPCG(1, 1)), randomRows(rand.New(rand.NewPCG(1, 1)), 5)))
+			insert(t, bucketed, batchOf(rand.New(rand.NewPCG(1, 1)), randomRows(rand.New(rand.NewPCG(1, 1)), 5)))
+		}
+		snap := snapshot(t, store)
+		for _, ask := range asks {
+			t.Run(fmt.Sprintf("rows=%d/%s", rows, ask.name), func(t *testing.T) {
+				if ask.scan == nil {
+					groups, err := ask.table.Aggregate(context.Background(), snap, *ask.sum)
+					wantError(t, err, ErrQuery, ask.text)
+					if groups != nil {
+						t.Error("groups with an error")
+					}
+					return
+				}
+				wantError(t, scanError(t, context.Background(), ask.table, snap, *ask.scan), ErrQuery, ask.text)
+			})
+		}
+	}
+}
+
+// scanError returns the error of a scan, which must be its last element.
+func scanError(t *testing.T, ctx context.Context, table *Table, snap *Snapshot, opts ScanOptions) (found error) {
+	t.Helper()
+	for rec, err := range table.Scan(ctx, snap, opts) {
+		if found != nil {
+			t.Errorf("the scan went on after %v", found)
+		}
+		if found = err; err == nil {
+			rec.Release()
+		} else if rec != nil {
+			t.Errorf("a record with error %v", err)
+		}
+	}
+	return found
+}
+
+func TestSnapshot_Errors(t *testing.T) {
+	ctx := context.Background()
+	store, table := open(t, Options{Manual: true}, samples(100))
+	insert(t, table, oneRow(1))
+	other, stranger := open(t, Options{Manual: true}, samples(100))
+	closed, err := store.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	closed.Close() // may be called twice
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	for _, test := range []struct {
+		name     string
+		ctx      context.Context
+		table    *Table
+		snap     *Snapshot
+		sentinel error
+		text     string
+	}{
+		{"closed", ctx, table, closed, ErrSnapshotClosed, "snapshot is closed"},
+		{"snapshot of another store", ctx, table, snapshot(t, other), ErrTable, `snapshot and table "samples" are of different stores`},
+		{"table of another store", ctx, stranger, snapshot(t, store), ErrTable, "different stores"},
+		{"cancelled", cancelled, table, snapshot(t, store), context.Canceled, "canceled"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			wantError(t, scanError(t, test.ctx, test.table, test.snap, ScanOptions{}), test.sentinel, test.text)
+			wantError(t, scanError(t, test.ctx, test.table, test.snap, ScanOptions{Ordered: true}), test.sentinel, test.text)
+			_, err := test.table.Aggregate(test.ctx, test.snap, AggregateOptions{})
+			wantError(t, err, test.sentinel, test.text)
+			_, err = test.table.Series(test.ctx, test.snap, 0, math.MaxInt64)
+			wantError(t, err, test.sentinel, test.text)
+			if test.ctx == ctx {
+				_, err = test.table.Columns(test.snap)
+				wantError(t, err, test.sentinel, test.text)
+			}
+		})
+	}
+	wantError(t, store.View(cancelled, func(*Snapshot) error { t.Error("called"); return nil }), context.Canceled, "canceled")
+	wantError(t, store.View(ctx, func(*Snapshot) error { return io.ErrNoProgress }), io.ErrNoProgress, "")
+	wantError(t, store.Compact(cancelled), context.Canceled, "canceled")
+	if stats := store.Stats(); stats.Compactions != 0 {
+		t.Errorf("%d compactions under a cancelled context", stats.Compactions)
+	}
+}
+
+// TestMaintain_Cancelled checks that maintenance stops between granules.
+func TestMaintain_Cancelled(t *testing.T) {
+	store, table := open(t, Options{Manual: true, FreshParts: 2}, samples(100))
+	for i := range 20 {
+		insert(t, table, oneRow(int64(i%5)*100))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	wantError(t, store.Maintain(ctx), context.Canceled, "canceled")
+	if n := store.Stats().Compactions; n > 1 {
+		t.Errorf("%d compactions under a cancelled context", n)
+	}
+	if err := store.Maintain(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if n := store.Stats().Parts; n > 5*2 {
+		t.Errorf("%d parts in 5 granules after maintenance", n)
+	}
+}
+
+// TestInsert_CancelledBetweenBuckets cancels in the middle of a batch (C5).
+func TestInsert_CancelledBetweenBuckets(t *testing.T) {
+	store, table := open(t, Options{Manual: true}, samples(100))
+	insert(t, table, oneRow(1))
+	before := stateOf(t, store, table)
+	b := oneRow(0)
+	b.Rows = 50
+	var times []int64
+	for i := range 50 {
+		times = append(times, int64(i)*100)
+	}
+	b.Columns["time"] = encoding.Int64s(times...)
+	b.Columns["labels.new"] = encoding.Strings("n")
+	_, err := table.Insert(&countdown{Context: context.Background(), left: 10}, b)
+	wantError(t, err, context.DeadlineExceeded, "deadline")
+	before.visibleCheck(t, store, table)
+}
+
+// countdown is a context that ends after it was asked some times.
+type countdown struct {
+	context.Context
+	left int
+}
+
+func (c *countdown) Err() error {
+	if c.left--; c.left < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// TestTableNewerThanSnapshot asks a snapshot for a table that it does not know.
+func TestTableNewerThanSnapshot(t *testing.T) {
+	store, _ := open(t, Options{Manual: true}, samples(0))
+	snap := snapshot(t, store)
+	table, err := store.CreateTable("later", wide(0, wideKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	insert(t, table, batchOf(rand.New(rand.NewPCG(1, 1)), randomRows(rand.New(rand.NewPCG(1, 1)), 9)))
+	if got := allRows(t, table, snap, ScanOptions{}); len(got) > 0 {
+		t.Errorf("rows %v", got)
+	}
+	if c := total(t, table, snap); c.rows != 0 {
+		t.Errorf("aggregate of %+v", c)
+	}
+	if series, err := table.Series(context.Background(), snap, 0, 1); err != nil || len(series) > 0 {
+		t.Errorf("series %v, %v", series, err)
+	}
+	got, err := table.Columns(snap)
+	if want := concreteNames(nil); err != nil || !cmp.Equal(got, want) {
+		t.Errorf("columns %v, %v; want %v", got, err, want)
+	}
+}

@@ -1,0 +1,98 @@
+package columnstore_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+// check keeps README.md's example short. A program handles its errors.
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// A table of web requests: any tags, sorted by them and by time.
+func Example() {
+	ctx := context.Background()
+	store, err := columnstore.Open(columnstore.Options{})
+	check(err)
+	defer store.Close()
+
+	requests, err := store.CreateTable("requests", schema.Definition{
+		Columns: []schema.Column{
+			{Name: "tag", Type: encoding.String, Encoding: encoding.DictionaryRLE, Dynamic: true},
+			{Name: "time", Type: encoding.Int64, Encoding: encoding.Delta},
+			{Name: "micros", Type: encoding.Int64, Encoding: encoding.Plain},
+		},
+		SortingKey: []string{"tag", "time"},
+	})
+	check(err)
+	_, err = requests.Insert(ctx, schema.Batch{Rows: 3, Columns: map[string]encoding.Vector{
+		"tag.host": encoding.Strings("a"), // one value stands for all rows
+		"tag.path": encoding.Strings("/", "/buy", "/buy"),
+		"time":     encoding.Int64s(1, 2, 3),
+		"micros":   encoding.Int64s(120, 900, 1100),
+	}})
+	check(err)
+
+	snap, err := store.Snapshot()
+	check(err)
+	defer snap.Close()
+	groups, err := requests.Aggregate(ctx, snap, columnstore.AggregateOptions{
+		Sum: "micros", By: []string{"tag.path"}, Where: columnstore.Equal("tag.host", "a"),
+	})
+	check(err)
+	for i, path := range groups.Column("tag.path").Values.Strings {
+		fmt.Println(path, groups.Sums[i], groups.Counts[i])
+	}
+	// Unordered output:
+	// / 120 1
+	// /buy 2000 2
+}
+
+// A transaction makes rows of several inserts visible together.
+func ExampleStore_Begin() {
+	ctx := context.Background()
+	store, err := columnstore.Open(columnstore.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	table, err := store.CreateTable("events", schema.Definition{
+		Columns: []schema.Column{{Name: "n", Type: encoding.Int64, Encoding: encoding.Plain}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	count := func() (n int64) {
+		_ = store.View(ctx, func(snap *columnstore.Snapshot) error {
+			groups, err := table.Aggregate(ctx, snap, columnstore.AggregateOptions{})
+			for _, c := range groups.Counts {
+				n += c
+			}
+			return err
+		})
+		return n
+	}
+	tx := store.Begin()
+	for i := range 3 {
+		b := schema.Batch{Rows: 1, Columns: map[string]encoding.Vector{"n": encoding.Int64s(int64(i))}}
+		if err := tx.Insert(ctx, table, b); err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Println("before commit:", count())
+	if _, err := tx.Commit(); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("after commit:", count())
+	// Output:
+	// before commit: 0
+	// after commit: 3
+}

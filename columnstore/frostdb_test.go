@@ -1,0 +1,227 @@
+package columnstore
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+// The tests in this file are named after defects that were found in FrostDB,
+// another implementation of RFC-001. Each reproduces one there.
+
+// shards makes n rows of one kind at the given time; an empty shard is none.
+func shards(n int, kind, shard string, at int64) schema.Batch {
+	values := make([]int64, n)
+	for i := range values {
+		values[i] = int64(i)
+	}
+	return schema.Batch{Rows: n, Columns: map[string]encoding.Vector{
+		"kind":         encoding.Strings(kind),
+		"labels.pod":   encoding.Strings("p"),
+		"labels.shard": encoding.Strings(shard),
+		"stack":        encoding.UUIDLists([]uuid.UUID{{1}}),
+		"time":         encoding.Int64s(at),
+		"value":        encoding.Int64s(values...),
+	}}
+}
+
+// There, a merged part is stamped with the transaction of its smallest key: a
+// snapshot of 30 rows sees 60 after a compaction with later keys, and none
+// after one with earlier keys (C2).
+func TestFrostDB_SnapshotSurvivesCompaction(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		kinds []string // of what is inserted behind the snapshot's back
+	}{
+		{"later keys", []string{"z"}},
+		{"earlier keys", []string{"a"}},
+		{"equal keys", []string{"m"}},
+		{"all of them", []string{"a", "m", "z", "b", "y"}},
+	} {
+		for _, bucket := range []int64{0, 100} {
+			for _, granuleRows := range []int{1 << 16, 7} {
+				t.Run(fmt.Sprintf("%s/bucket=%d/granule=%d", test.name, bucket, granuleRows), func(t *testing.T) {
+					store, table := open(t, Options{Manual: true, FreshParts: 2, GranuleRows: granuleRows}, samples(bucket))
+					for i := range 3 {
+						insert(t, table, shards(10, "m", "s", int64(50+i)))
+					}
+					snap := snapshot(t, store)
+					want := allRows(t, table, snap, ScanOptions{})
+					if len(want) != 30 {
+						t.Fatalf("%d rows before, want 30", len(want))
+					}
+					for round, kind := range test.kinds {
+						for i := range 3 {
+							insert(t, table, shards(10, kind, "late", int64(200*round-300+i)))
+							insert(t, table, shards(10, kind, "late", int64(50+i)))
+						}
+						if err := store.Maintain(context.Background()); err != nil {
+							t.Fatal(err)
+						}
+						check := func(when string) {
+							for _, ordered := range []bool{false, true} {
+								if diff := cmp.Diff(want, allRows(t, table, snap, ScanOptions{Ordered: ordered})); diff != "" {
+									t.Errorf("round %d, %s, ordered=%v (-want +got):\n%s", round, when, ordered, diff)
+								}
+							}
+							if c := total(t, table, snap); c != (committed{30, 3 * 45}) {
+								t.Errorf("round %d, %s: aggregate of %+v", round, when, c)
+							}
+						}
+						check("maintained")
+						compact(t, store)
+						check("compacted")
+					}
+					if got, want := store.Stats().Rows, int64(30+60*len(test.kinds)); got != want {
+						t.Errorf("store has %d rows, want %d", got, want)
+					}
+				})
+			}
+		}
+	}
+}
+
+// There, a label that only some rows have matches != and !~ in fresh data and
+// never in compacted data.
+func TestFrostDB_MissingLabelAnswersDoNotChangeWithCompaction(t *testing.T) {
+	store, table := open(t, Options{Manual: true, GranuleRows: 20}, samples(1000))
+	for i := range 8 {
+		insert(t, table, shards(5, "cpu", []string{"", "x", "", "y"}[i%4], int64(i*400)))
+	}
+	questions := []struct {
+		name  string
+		where Expr
+		rows  int
+	}{
+		{`shard!="x"`, Not(Equal("labels.shard", "x")), 30},
+		{`shard="x"`, Equal("labels.shard", "x"), 10},
+		{`shard=""`, Equal("labels.shard", ""), 20},
+		{`shard!=""`, Not(Equal("labels.shard", "")), 20},
+		{`shard!~"x"`, Not(Match("labels.shard", regexp.MustCompile(`^(?:x)$`))), 30},
+		{`shard=~".*"`, Match("labels.shard", regexp.MustCompile(`^(?:.*)$`)), 40},
+		{`shard=~".+"`, Match("labels.shard", regexp.MustCompile(`^(?:.+)$`)), 20},
+		{`shard=~"x|"`, Match("labels.shard", regexp.MustCompile(`^(?:x|)$`)), 30},
+		{`nowhere!="x"`, Not(Equal("labels.nowhere", "x")), 40},
+		{`nowhere=~".*"`, Match("labels.nowhere", regexp.MustCompile(`^(?:.*)$`)), 40},
+		{`tags: nowhere!="x"`, Not(Equal("tags.nowhere", "x")), 40},
+		{"null", IsNull("labels.shard"), 20},
+		{"not null", Not(IsNull("labels.shard")), 20},
+	}
+	want := map[string][]string{}
+	for round, when := range []string{"fresh", "compacted", "half fresh again", "compacted again"} {
+		for _, q := range questions {
+			got := allRows(t, table, snapshot(t, store), ScanOptions{Where: q.where})
+			if round == 0 {
+				want[q.name] = got
+			}
+			n := q.rows
+			if round >= 2 {
+				n *= 2
+			}
+			if len(got) != n {
+				t.Errorf("%s, %s: %d rows, want %d", when, q.name, len(got), n)
+			}
+			if diff := cmp.Diff(want[q.name], got); round < 2 && diff != "" {
+				t.Errorf("%s, %s (-fresh +now):\n%s", when, q.name, diff)
+			}
+		}
+		if round == 1 {
+			for i := range 8 {
+				insert(t, table, shards(5, "cpu", []string{"", "x", "", "y"}[i%4], int64(i*400)))
+			}
+		} else {
+			compact(t, store)
+		}
+	}
+}
+
+// There, a filter without a projection returns the filter's columns only.
+func TestFrostDB_FilterWithoutProjectReturnsAllColumns(t *testing.T) {
+	store, table := open(t, Options{Manual: true}, samples(0))
+	b, _ := batch(rand.New(rand.NewPCG(1, 2)), 50, 7)
+	insert(t, table, b)
+	want := []string{"kind", "labels.pod", "stack", "time", "tags.t", "trace", "value"}
+	for _, when := range []string{"fresh", "compacted"} {
+		rows := 0
+		for rec, err := range table.Scan(context.Background(), snapshot(t, store), ScanOptions{Where: AtLeast("value", 500)}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, f := range rec.Schema().Fields() {
+				got = append(got, f.Name)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: columns (-want +got):\n%s", when, diff)
+			}
+			rows += int(rec.NumRows())
+			rec.Release()
+		}
+		if chosen := 50 - countBelow(b.Columns["value"].Int64s, 500); rows != chosen {
+			t.Errorf("%s: %d rows, want %d", when, rows, chosen)
+		}
+		compact(t, store)
+	}
+}
+
+func countBelow(values []int64, limit int64) (n int) {
+	for _, v := range values {
+		if v < limit {
+			n++
+		}
+	}
+	return n
+}
+
+// There, compaction is started by inserts only: what is due when they stop
+// stays as it is.
+func TestFrostDB_CompactionWithoutInserts(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		drain func(*Store) error
+		parts int // at most, beyond one a granule
+	}{
+		{"maintain", func(s *Store) error { return s.Maintain(context.Background()) }, 4},
+		{"compact", func(s *Store) error { return s.Compact(context.Background()) }, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			store, table := open(t, Options{Manual: true, FreshParts: 4, MaxParts: 8, GranuleRows: 100}, samples(0))
+			for i := range 40 {
+				insert(t, table, shards(10, fmt.Sprint("kind", i%3), "s", int64(i)))
+			}
+			before := store.Stats()
+			if before.Parts != 40 || before.Granules != 1 {
+				t.Fatalf("%d parts in %d granules before, want 40 in 1", before.Parts, before.Granules)
+			}
+			if err := test.drain(store); err != nil {
+				t.Fatal(err)
+			}
+			after := store.Stats()
+			if after.Granules < 4 || after.Parts > after.Granules*(1+test.parts) || after.Rows != before.Rows {
+				t.Errorf("%d rows in %d parts of %d granules after, %d rows before", after.Rows, after.Parts, after.Granules, before.Rows)
+			}
+			if store.maintainOnce() && test.name == "maintain" {
+				t.Error("work was left over")
+			}
+			again := store.Stats()
+			if err := test.drain(store); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(again, store.Stats()); diff != "" {
+				t.Errorf("draining twice did more (-once +twice):\n%s", diff)
+			}
+			if got := len(slices.Collect(scanRows(t, table, snapshot(t, store), ScanOptions{}))); got != 400 {
+				t.Errorf("%d rows, want 400", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,200 @@
+package columnstore
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// TestMaintainer_Settles has the real goroutine: when inserts stop, nothing
+// stays due, without another insert to start it.
+func TestMaintainer_Settles(t *testing.T) {
+	store, table := open(t, Options{FreshParts: 4, MaxParts: 8, GranuleRows: 200}, samples(1000))
+	rng := rand.New(rand.NewPCG(1, 2))
+	rows := int64(0)
+	for i := range 200 {
+		b, _ := batch(rng, 1+rng.IntN(40), int64(i*20))
+		insert(t, table, b)
+		rows += int64(b.Rows)
+	}
+	due := func() (n int) {
+		for _, g := range store.log.Root().State.table(table.ordinal).granules.All() {
+			if store.isDue(g) {
+				n++
+			}
+		}
+		return n
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for due() > 0 && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+	}
+	stats := store.Stats()
+	if n := due(); n > 0 || stats.Splits+stats.Compactions == 0 {
+		t.Errorf("%d granules are due; stats %+v", n, stats)
+	}
+	if stats.Parts > 8*stats.Granules {
+		t.Errorf("%d parts in %d granules", stats.Parts, stats.Granules)
+	}
+	if c := total(t, table, snapshot(t, store)); c.rows != rows {
+		t.Errorf("%d rows, want %d", c.rows, rows)
+	}
+	checkBounds(t, store, table)
+}
+
+// TestClose_WaitsForRewrite closes while a rewrite is between merge and publish:
+// Close returns after it, and what it did is whole.
+func TestClose_WaitsForRewrite(t *testing.T) {
+	var once sync.Once
+	merged, goOn := make(chan struct{}), make(chan struct{})
+	var published atomic.Bool
+	store, table := open(t, Options{FreshParts: 2, Yield: func(point string) {
+		switch point {
+		case "maintain/merged":
+			once.Do(func() { close(merged); <-goOn })
+		case "maintain/published":
+			published.Store(true)
+		}
+	}}, samples(0))
+	for i := range 10 {
+		insert(t, table, oneRow(int64(i)))
+	}
+	<-merged
+	returned := make(chan struct{})
+	go func() { store.Close(); close(returned) }()
+	for !store.closed.Load() {
+		time.Sleep(time.Millisecond)
+	}
+	select {
+	case <-returned:
+		t.Error("Close did not wait for the rewrite")
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(goOn)
+	<-returned
+	if !published.Load() {
+		t.Error("Close returned before the rewrite was published")
+	}
+	if stats := store.Stats(); stats.Rows != 10 || stats.Compactions != 1 || stats.Discarded != 0 {
+		t.Errorf("stats %+v", stats)
+	}
+}
+
+// TestMaintain_ClosedMeanwhile closes a Manual store from a yield point.
+func TestMaintain_ClosedMeanwhile(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		f    func(*Store) error
+	}{
+		{"maintain", func(s *Store) error { return s.Maintain(context.Background()) }},
+		{"compact", func(s *Store) error { return s.Compact(context.Background()) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var store *Store
+			armed := false
+			store, table := open(t, Options{Manual: true, FreshParts: 2, Yield: func(point string) {
+				if armed && point == "maintain/published" {
+					store.Close()
+				}
+			}}, samples(100))
+			for i := range 30 {
+				insert(t, table, oneRow(int64(i%10)*100))
+			}
+			armed = true
+			wantError(t, test.f(store), ErrClosed, "closed")
+			if n := store.Stats().Compactions; n != 1 {
+				t.Errorf("%d rewrites, want the one under way", n)
+			}
+		})
+	}
+}
+
+// TestClose_UnderLoad closes a store that is inserted into, read and
+// maintained: everyone gets an answer or ErrClosed.
+func TestClose_UnderLoad(t *testing.T) {
+	for round := range 10 {
+		store, table := open(t, Options{FreshParts: 2, GranuleRows: 50}, samples(100))
+		var workers sync.WaitGroup
+		var committed atomic.Int64
+		for w := range 3 {
+			workers.Go(func() {
+				rng := rand.New(rand.NewPCG(uint64(round), uint64(w)))
+				for {
+					b, _ := batch(rng, 10, int64(rng.IntN(1000)))
+					if _, err := table.Insert(context.Background(), b); err != nil {
+						if !errors.Is(err, ErrClosed) {
+							t.Error(err)
+						}
+						return
+					}
+					committed.Add(int64(b.Rows))
+				}
+			})
+		}
+		for committed.Load() < 300 {
+			time.Sleep(100 * time.Microsecond)
+		}
+		store.Close()
+		workers.Wait()
+		if rows := store.Stats().Rows; rows != committed.Load() {
+			t.Errorf("%d rows, %d were committed", rows, committed.Load())
+		}
+		checkBounds(t, store, table)
+	}
+}
+
+// TestOpenClose leaves no goroutine, with work under way or not.
+func TestOpenClose(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	for i := range 100 {
+		store, err := Open(Options{FreshParts: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, err := store.CreateTable("t", samples(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := range i % 7 {
+			insert(t, table, oneRow(int64(at)))
+		}
+		var both sync.WaitGroup
+		both.Go(store.Close)
+		both.Go(store.Close)
+		both.Wait()
+	}
+}
+
+// TestQueue holds each granule once, oldest first.
+func TestQueue(t *testing.T) {
+	var q queue
+	q.init()
+	table := &Table{}
+	a, b, c := dueGranule{table, "a"}, dueGranule{table, "b"}, dueGranule{&Table{}, "a"}
+	q.add(nil)
+	if _, ok := q.pop(); ok {
+		t.Error("something was in an empty queue")
+	}
+	q.add([]dueGranule{a, b, a})
+	q.add([]dueGranule{b, c})
+	for i, want := range []dueGranule{a, b, c} {
+		if i == 1 {
+			q.add([]dueGranule{a}) // may come again once it was taken
+		}
+		if got, ok := q.pop(); !ok || got != want {
+			t.Errorf("element %d: %v", i, got)
+		}
+	}
+	if got, ok := q.pop(); !ok || got != a {
+		t.Errorf("last: %v", got)
+	}
+	if len(q.in) > 0 || len(q.wake) != 1 {
+		t.Errorf("%d left, %d tokens", len(q.in), len(q.wake))
+	}
+}

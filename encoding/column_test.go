@@ -1,0 +1,325 @@
+package encoding
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+)
+
+var types = []Type{Int64, Uint64, Float64, Bool, String, UUID, UUIDList}
+
+// row is one row of a column as a reader sees it. Value is the word of a fixed
+// type, the bytes of a string or UUID, the elements of a list.
+type row struct {
+	Null  bool
+	Value any
+}
+
+// specOf makes the spec of a column with dictionaries of its own.
+func specOf(typ Type, e Encoding) Spec {
+	spec := Spec{Type: typ, Encoding: e}
+	switch {
+	case typ == UUIDList:
+		spec.Lists = NewListDict(1)
+	case e.Coded():
+		spec.Dict = NewDict(1)
+	}
+	return spec
+}
+
+// rowsOf makes n rows of a type. Row i is null if null says so.
+func rowsOf(typ Type, n int, null func(i int) bool) []row {
+	r := rand.New(rand.NewPCG(1, 1))
+	rows := make([]row, n)
+	for i := range rows {
+		switch k := r.IntN(9); {
+		case null(i):
+			rows[i].Null = true
+		case typ == Bool:
+			rows[i].Value = FromBool(k < 4)
+		case typ == Float64:
+			rows[i].Value = FromFloat64([...]float64{0, math.Copysign(0, -1), -1.5, math.Inf(1), math.NaN(), 3, 4, 5, 6}[k])
+		case typ.Fixed():
+			rows[i].Value = FromInt64(int64(k) - 4)
+		case typ == String:
+			rows[i].Value = []byte(strings.Repeat("ab\x00", k)) // "" too
+		case typ == UUID:
+			rows[i].Value = bytes.Repeat([]byte{byte(k)}, 16)
+		case typ == UUIDList:
+			rows[i].Value = slices.Repeat([]uuid.UUID{{byte(k)}, {9}}, k/2) // empty too
+		}
+	}
+	return rows
+}
+
+// build makes a column of rows.
+func build(t *testing.T, spec Spec, rows []row) *Column {
+	t.Helper()
+	b := NewBuilder(spec, len(rows))
+	for i, r := range rows {
+		if b.Len() != i {
+			t.Fatalf("Builder.Len() = %d, want %d", b.Len(), i)
+		}
+		switch value := r.Value.(type) {
+		case nil:
+			b.Null()
+		case uint64:
+			b.Word(value)
+		case []byte:
+			if spec.Dict == nil {
+				b.Bytes(value)
+				continue
+			}
+			code, err := spec.Dict.Intern(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Word(uint64(code))
+		case []uuid.UUID:
+			b.Word(uint64(internUUIDs(t, spec.Lists, value)))
+		}
+	}
+	return b.Build()
+}
+
+// read reads a column back.
+func read(c *Column) []row {
+	rows := make([]row, c.Len())
+	for i := range rows {
+		word := c.Words().At(i)
+		switch {
+		case c.Null(i):
+			rows[i] = row{Null: true}
+		case c.Type().Fixed():
+			rows[i].Value = word
+		case c.Lists() != nil:
+			rows[i].Value = c.Lists().UUIDs([]uuid.UUID{}, uint32(word))
+		default:
+			rows[i].Value = c.Bytes(word)
+		}
+	}
+	return rows
+}
+
+// copyOf builds a column of what another one gives, as a rewrite does.
+func copyOf(spec Spec, c *Column) *Column {
+	b := NewBuilder(spec, c.Len())
+	words, valid := c.Words().Append(nil, 0, c.Len()), c.AppendValid(nil, 0, c.Len())
+	for i, word := range words {
+		switch {
+		case !valid[i]:
+			b.Null()
+		case spec.Dict == nil && !spec.Type.Fixed() && spec.Lists == nil:
+			b.Bytes(c.Bytes(word))
+		default:
+			b.Word(word)
+		}
+	}
+	return b.Build()
+}
+
+// E1 for columns of every type in every encoding that fits, with nulls in all
+// the places where a builder could lose count.
+func TestColumnRoundTrip(t *testing.T) {
+	nulls := map[string]func(i int) bool{
+		"none":   func(int) bool { return false },
+		"all":    func(int) bool { return true },
+		"first":  func(i int) bool { return i == 0 },
+		"last":   func(i int) bool { return i == 199 },
+		"runs":   func(i int) bool { return i/50%2 == 1 },
+		"thirds": func(i int) bool { return i%3 == 1 },
+	}
+	for _, typ := range types {
+		for _, e := range encodings {
+			if !e.Fits(typ) {
+				continue
+			}
+			for name, null := range nulls {
+				t.Run(fmt.Sprintf("%v/%v/nulls=%s", typ, e, name), func(t *testing.T) {
+					for _, n := range []int{0, 1, 200} {
+						spec := specOf(typ, e)
+						checkColumn(t, spec, rowsOf(typ, n, null))
+					}
+				})
+			}
+		}
+	}
+}
+
+func checkColumn(t *testing.T, spec Spec, want []row) {
+	t.Helper()
+	c := build(t, spec, want)
+	if c.Type() != spec.Type || c.Dict() != spec.Dict || c.Lists() != spec.Lists || c.Len() != len(want) {
+		t.Fatalf("column of %v, %d rows, dictionaries %p, %p; want %v, %d, %p, %p",
+			c.Type(), c.Len(), c.Dict(), c.Lists(), spec.Type, len(want), spec.Dict, spec.Lists)
+	}
+	for name, got := range map[string][]row{"rows": read(c), "rows of a copy": read(copyOf(spec, c))} {
+		if !reflect.DeepEqual(want, got) {
+			t.Errorf("%s (-want +got):\n%s", name, cmp.Diff(want, got))
+		}
+	}
+	hasNull := slices.ContainsFunc(want, func(r row) bool { return r.Null })
+	if wantNulls := hasNull && spec.Type.Fixed(); c.Nulls() != wantNulls {
+		t.Errorf("Nulls() = %v, want %v", c.Nulls(), wantNulls)
+	}
+	for _, lo := range []int{0, len(want) / 3, len(want)} {
+		wantValid := []bool{true}
+		for _, r := range want[lo:] {
+			wantValid = append(wantValid, !r.Null)
+		}
+		if got := c.AppendValid([]bool{true}, lo, len(want)); !slices.Equal(wantValid, got) {
+			t.Errorf("AppendValid from %d (-want +got):\n%s", lo, cmp.Diff(wantValid, got))
+		}
+	}
+}
+
+// A null of a fixed type reads as the word 0, whatever is around it.
+func TestNullWordIsZero(t *testing.T) {
+	b := NewBuilder(Spec{Type: Int64, Encoding: Delta}, 3)
+	b.Word(FromInt64(-5))
+	b.Null()
+	b.Word(FromInt64(-4))
+	if diff := cmp.Diff([]uint64{FromInt64(-5), 0, FromInt64(-4)}, b.Build().Words().Append(nil, 0, 3)); diff != "" {
+		t.Errorf("words (-want +got):\n%s", diff)
+	}
+}
+
+// An empty value is one: it is not nil, even where no value has a byte.
+func TestEmptyValueIsNotNull(t *testing.T) {
+	for _, e := range []Encoding{Plain, Dictionary} {
+		spec := specOf(String, e)
+		c := build(t, spec, []row{{Value: []byte{}}, {Null: true}, {Value: []byte{}}})
+		for i, wantNull := range []bool{false, true, false} {
+			if value := c.Bytes(c.Words().At(i)); c.Null(i) != wantNull || (value == nil) != wantNull || len(value) != 0 {
+				t.Errorf("%v: row %d: Null() = %v, Bytes() = %#v; want null %v", e, i, c.Null(i), value, wantNull)
+			}
+		}
+	}
+}
+
+// E2: a builder keeps nothing of the slice that Bytes was given, and who
+// appends to what Column.Bytes gave does not write into the next value.
+func TestColumnSharesNothing(t *testing.T) {
+	b := NewBuilder(Spec{Type: String, Encoding: Plain}, 2)
+	value := []byte("first")
+	b.Bytes(value)
+	copy(value, "XXXXX")
+	b.Bytes([]byte("second"))
+	c := b.Build()
+	_ = append(c.Bytes(c.Words().At(0)), "YYYYYY"...)
+	for i, want := range []string{"first", "second"} {
+		if got := string(c.Bytes(c.Words().At(i))); got != want {
+			t.Errorf("row %d = %q, want %q", i, got, want)
+		}
+	}
+}
+
+func TestColumnSize(t *testing.T) {
+	for _, typ := range types {
+		for _, e := range encodings {
+			if !e.Fits(typ) || e.Coded() {
+				continue // dictionaries are not counted
+			}
+			for name, null := range map[string]func(int) bool{
+				"no nulls": func(int) bool { return false },
+				"nulls":    func(i int) bool { return i%7 == 0 },
+			} {
+				c := build(t, Spec{Type: typ, Encoding: e}, rowsOf(typ, 200, null))
+				want := int(reflect.TypeFor[Column]().Size()) + sliceBytes(reflect.ValueOf(c))
+				if got := c.Size(); got != want {
+					t.Errorf("%v, %v, %s: Size() = %d, want %d", typ, e, name, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestWordConversions(t *testing.T) {
+	for _, v := range []int64{0, -1, 1, math.MinInt64, math.MaxInt64} {
+		if got := ToInt64(FromInt64(v)); got != v {
+			t.Errorf("ToInt64(FromInt64(%d)) = %d", v, got)
+		}
+	}
+	for _, v := range []float64{0, math.Copysign(0, -1), math.Inf(-1), math.NaN(), math.SmallestNonzeroFloat64} {
+		if got := ToFloat64(FromFloat64(v)); math.Float64bits(got) != math.Float64bits(v) {
+			t.Errorf("ToFloat64(FromFloat64(%v)) = %v", v, got)
+		}
+	}
+	if FromBool(true) != 1 || FromBool(false) != 0 {
+		t.Errorf("FromBool: true is %d, false is %d", FromBool(true), FromBool(false))
+	}
+}
+
+// The golden file is the table of types and encodings.
+func TestFitsGolden(t *testing.T) {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%-12s", "")
+	for _, e := range encodings {
+		fmt.Fprintf(&out, "%-15v", e)
+	}
+	for _, typ := range types {
+		fmt.Fprintf(&out, "\n%-12v", typ)
+		for _, e := range encodings {
+			fmt.Fprintf(&out, "%-15v", e.Fits(typ))
+		}
+	}
+	checkGolden(t, "fits.txt", trimLines(out.String()))
+}
+
+func TestUnknownTypesAndEncodings(t *testing.T) {
+	for _, tt := range []struct {
+		value fmt.Stringer
+		known bool
+		want  string
+	}{
+		{Type(0), Type(0).Known(), "type(0)"},
+		{Type(8), Type(8).Known(), "type(8)"},
+		{Encoding(0), Encoding(0).Known(), "encoding(0)"},
+		{Encoding(6), Encoding(6).Known(), "encoding(6)"},
+	} {
+		if got := tt.value.String(); got != tt.want || tt.known {
+			t.Errorf("%T: String() = %q, Known() = %v; want %q, false", tt.value, got, tt.known, tt.want)
+		}
+	}
+	if Plain.Fits(Type(0)) || Encoding(0).Fits(Int64) {
+		t.Error("what is unknown fits")
+	}
+}
+
+func TestVector(t *testing.T) {
+	tests := []struct {
+		vector Vector
+		typ    Type
+		want   int
+	}{
+		{Int64s(1, 2, 3), Int64, 3},
+		{Uint64s(1, 2), Uint64, 2},
+		{Float64s(1), Float64, 1},
+		{Bools(true, false), Bool, 2},
+		{Strings("", "a", "b", "c"), String, 4},
+		{UUIDs(uuid.UUID{1}), UUID, 1},
+		{UUIDLists(nil, []uuid.UUID{{1}}), UUIDList, 2},
+		{Vector{Int64s: []int64{1}}, 0, 0},
+		{Vector{Type: String, Int64s: []int64{1}}, String, 0},
+	}
+	for _, tt := range tests {
+		if got := tt.vector.Len(); got != tt.want || tt.vector.Type != tt.typ {
+			t.Errorf("%v: %d rows; want %v, %d", tt.vector.Type, got, tt.typ, tt.want)
+		}
+		if tt.want > 0 && tt.vector.Null(0) {
+			t.Errorf("%v: row 0 is null without Valid", tt.typ)
+		}
+	}
+	v := Vector{Type: Bool, Bools: []bool{true, true}, Valid: []bool{true, false}}
+	if v.Null(0) || !v.Null(1) {
+		t.Errorf("Null() = %v, %v; want false, true", v.Null(0), v.Null(1))
+	}
+}

@@ -1,0 +1,268 @@
+package granule
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+// G2, G3, G4: a rewrite of random parts, whole or in sub-ranges, into one or
+// several granules has the same rows, sorted, within bounds that tile the
+// parent's. And G1: the parent is as it was.
+func TestRewriteIsIdentity(t *testing.T) {
+	for _, width := range bucketWidths {
+		t.Run(fmt.Sprintf("bucket=%d", width), func(t *testing.T) {
+			def := everything(width)
+			s := mustSchema(t, def)
+			rapid.Check(t, func(rt *rapid.T) {
+				gen := NewGeneration(1)
+				g := drawGranule(rt, t, def, s, gen)
+				before := decodeAll(t, s, g)
+				for _, maxRows := range []int{math.MaxInt, 1, rapid.IntRange(1, 30).Draw(rt, "max rows")} {
+					children := Rewrite(s, g, maxRows)
+					checkRewrite(t, s, g, children, maxRows)
+					after := decodeAll(t, s, children...)
+					checkSameRows(t, fmt.Sprintf("G3: rewrite to %d rows", maxRows), before, after)
+					if !slices.IsSortedFunc(after, func(a, b row) int { return compareRows(def, gen, a, b) }) {
+						rt.Fatalf("G2: rows of the children are not in order:\n%v", after)
+					}
+				}
+				if diff := gocmp.Diff(text(before), text(decodeAll(t, s, g))); diff != "" {
+					rt.Fatalf("G1: the parent changed (-before +after):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// drawGranule draws a granule of some parts, cut to random bounds.
+func drawGranule(rt *rapid.T, t testing.TB, def schema.Definition, s *schema.Schema, gen *Generation) *Granule {
+	var parts []Slice
+	var keys []string
+	for range rapid.IntRange(1, 5).Draw(rt, "parts") {
+		p := partOf(t, s, gen, drawBatch(rt, def, rapid.IntRange(1, 8).Draw(rt, "rows"), true))
+		parts = append(parts, whole(p))
+		keys = append(keys, keysOf(s, whole(p))...)
+	}
+	lo, hi := "", ""
+	if rapid.Bool().Draw(rt, "bounded") {
+		lo, hi = rapid.SampledFrom(keys).Draw(rt, "lo"), rapid.SampledFrom(keys).Draw(rt, "hi")
+		if hi <= lo {
+			hi = ""
+		}
+	}
+	g := New(lo, hi)
+	for _, slice := range parts {
+		if within := slice.Within(s, lo, hi); within.Rows() > 0 {
+			g = g.With(within)
+		}
+	}
+	if g.Rows() > 0 && rapid.Bool().Draw(rt, "rewritten before") {
+		g = Rewrite(s, g, math.MaxInt)[0]
+		for _, slice := range parts[:len(parts)/2] {
+			g = g.With(slice.Within(s, lo, hi))
+		}
+	}
+	return g
+}
+
+// checkRewrite checks what holds of any rewrite's result, its rows apart.
+func checkRewrite(t testing.TB, s *schema.Schema, g *Granule, children []*Granule, maxRows int) {
+	t.Helper()
+	lo, hi := g.Bounds()
+	checkTiling(t, s, lo, hi, children)
+	if g.Rows() == 0 {
+		return
+	}
+	for i, child := range children {
+		if child.FreshParts() != 0 {
+			t.Fatalf("child %d has %d fresh parts", i, child.FreshParts())
+		}
+		keys := keysOf(s, child.Slices()[0])
+		if len(keys) > maxRows && keys[0] != keys[len(keys)-1] {
+			t.Fatalf("G4: child %d has %d rows of different keys, want at most %d", i, len(keys), maxRows)
+		}
+		// G5: the codes are those of the parent's generation.
+		if child.base.Part.Generation() != g.Slices()[0].Part.Generation() {
+			t.Fatalf("G5: child %d is of another generation", i)
+		}
+	}
+}
+
+// numbered returns a granule with one part for each list of numbers.
+func numbered(t testing.TB, s *schema.Schema, gen *Generation, parts ...[]int64) *Granule {
+	t.Helper()
+	g := New("", "")
+	for _, n := range parts {
+		g = g.With(whole(numberPart(t, s, gen, n...)))
+	}
+	return g
+}
+
+// contents lists the numbers of each granule.
+func contents(t testing.TB, s *schema.Schema, granules []*Granule) [][]int64 {
+	t.Helper()
+	var out [][]int64
+	for _, g := range granules {
+		var n []int64
+		for _, r := range decodeAll(t, s, g) {
+			n = append(n, r["n"].(int64))
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// G4: where a split cuts. Equal keys stay together, whatever that does to the
+// sizes, and a granule of nothing else is not split at all.
+func TestRewriteCuts(t *testing.T) {
+	s := mustSchema(t, numbers)
+	tests := []struct {
+		name    string
+		parts   [][]int64
+		maxRows int
+		want    [][]int64
+	}{
+		{"no rows", nil, 5, [][]int64{nil}},
+		{"one row", [][]int64{{1}}, 1, [][]int64{{1}}},
+		{"fits exactly", [][]int64{{1, 3}, {2, 4}}, 4, [][]int64{{1, 2, 3, 4}}},
+		{"one too many", [][]int64{{1, 3, 5}, {2, 4}}, 4, [][]int64{{1, 2}, {3, 4, 5}}},
+		{"even pieces", [][]int64{{1, 2, 3, 4, 5, 6}}, 2, [][]int64{{1, 2}, {3, 4}, {5, 6}}},
+		{"not a small rest", [][]int64{{1, 2, 3, 4, 5, 6, 7}}, 3, [][]int64{{1, 2}, {3, 4}, {5, 6, 7}}},
+		{"one row each", [][]int64{{1, 2, 3}}, 1, [][]int64{{1}, {2}, {3}}},
+		{"no limit", [][]int64{{2}, {1}}, math.MaxInt, [][]int64{{1, 2}}},
+		{"all equal", [][]int64{{7, 7, 7}, {7, 7}}, 2, [][]int64{{7, 7, 7, 7, 7}}},
+		{"all equal, one row each", [][]int64{{7}, {7}}, 1, [][]int64{{7, 7}}},
+		{"equal keys across the cut: step back", [][]int64{{1, 2, 2, 2}}, 2, [][]int64{{1}, {2, 2, 2}}},
+		{"equal keys from the start: step on", [][]int64{{1, 1, 1, 2}}, 2, [][]int64{{1, 1, 1}, {2}}},
+		{"equal keys at both ends", [][]int64{{1, 1, 1, 2, 3, 3, 3}}, 2, [][]int64{{1, 1, 1}, {2}, {3, 3, 3}}},
+		{"equal keys of several parts", [][]int64{{1, 2}, {2, 3}, {2, 4}}, 3, [][]int64{{1}, {2, 2, 2}, {3, 4}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := numbered(t, s, NewGeneration(1), tt.parts...)
+			children := Rewrite(s, g, tt.maxRows)
+			if diff := gocmp.Diff(tt.want, contents(t, s, children)); diff != "" {
+				t.Errorf("children (-want +got):\n%s", diff)
+			}
+			checkRewrite(t, s, g, children, tt.maxRows)
+		})
+	}
+}
+
+// With keys that all differ, a split has as few children as keep to the limit,
+// and no child has more than one row more than another.
+func TestRewriteSplitsEvenly(t *testing.T) {
+	s := mustSchema(t, numbers)
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.SliceOfNDistinct(rapid.Int64(), 1, 60, rapid.ID[int64]).Draw(rt, "numbers")
+		maxRows := rapid.IntRange(1, 70).Draw(rt, "max rows")
+		children := Rewrite(s, numbered(t, s, NewGeneration(1), n), maxRows)
+		if want := (len(n) + maxRows - 1) / maxRows; len(children) != want {
+			rt.Fatalf("%d rows in %d children, want %d", len(n), len(children), want)
+		}
+		small, large := len(n), 0
+		for _, child := range children {
+			small, large = min(small, child.Rows()), max(large, child.Rows())
+		}
+		if large-small > 1 {
+			rt.Fatalf("children have %d to %d rows", small, large)
+		}
+	})
+}
+
+// Rows with equal keys keep the order in which they were inserted, so that a
+// scan reads the same before and after.
+func TestRewriteIsStable(t *testing.T) {
+	def := schema.Definition{
+		Columns: []schema.Column{
+			{Name: "n", Type: encoding.Int64, Encoding: encoding.Plain},
+			{Name: "insert", Type: encoding.Int64, Encoding: encoding.Plain},
+		},
+		SortingKey: []string{"n"},
+	}
+	s := mustSchema(t, def)
+	gen := NewGeneration(1)
+	g := New("", "")
+	for i := range int64(9) {
+		g = g.With(whole(partOf(t, s, gen, &schema.Batch{Rows: 2, Columns: map[string]encoding.Vector{
+			"n": encoding.Int64s(i%2, 5), "insert": encoding.Int64s(i),
+		}})))
+	}
+	var got []int64
+	for _, r := range decodeAll(t, s, Rewrite(s, g, math.MaxInt)...) {
+		got = append(got, r["insert"].(int64))
+	}
+	want := []int64{0, 2, 4, 6, 8, 1, 3, 5, 7, 0, 1, 2, 3, 4, 5, 6, 7, 8}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("inserts in scan order (-want +got):\n%s", diff)
+	}
+}
+
+// A rewritten part is stamped with the lowest begin and the highest commit.
+func TestRewriteStamps(t *testing.T) {
+	s := mustSchema(t, numbers)
+	gen := NewGeneration(1)
+	tests := []struct {
+		name          string
+		stamps        [][2]uint64
+		begin, commit uint64
+	}{
+		{"one", [][2]uint64{{3, 5}}, 3, 5},
+		{"in order", [][2]uint64{{3, 5}, {6, 7}}, 3, 7},
+		{"nested", [][2]uint64{{4, 5}, {1, 9}, {6, 8}}, 1, 9},
+		{"from different transactions", [][2]uint64{{4, 9}, {2, 5}, {6, 7}}, 2, 9},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := New("", "")
+			for i, stamp := range tt.stamps {
+				p := numberPart(t, s, gen, int64(i), int64(i+10))
+				p.Stamp(stamp[0], stamp[1])
+				g = g.With(whole(p))
+			}
+			for i, child := range Rewrite(s, g, 2) {
+				if p := child.base.Part; p.Begin() != tt.begin || p.Commit() != tt.commit {
+					t.Errorf("child %d: Begin, Commit = %d, %d, want %d, %d", i, p.Begin(), p.Commit(), tt.begin, tt.commit)
+				}
+			}
+		})
+	}
+}
+
+// G5: a rewrite moves codes and adds none to the dictionaries.
+func TestRewriteAddsNoCodes(t *testing.T) {
+	def := everything(0)
+	s := mustSchema(t, def)
+	rapid.Check(t, func(rt *rapid.T) {
+		gen := NewGeneration(1)
+		g := drawGranule(rt, t, def, s, gen)
+		sizes := func() [5]int {
+			return [5]int{gen.Strings.Len(), gen.UUIDs.Len(), gen.Lists.Len(), gen.Lists.Elements(), gen.Series.Len()}
+		}
+		before := sizes()
+		Rewrite(s, g, 3)
+		if after := sizes(); after != before {
+			rt.Fatalf("dictionaries have %v values after a rewrite, %v before", after, before)
+		}
+	})
+}
+
+// A granule without rows, from parts that have none within it, is not lost.
+func TestRewriteEmptySlices(t *testing.T) {
+	s := mustSchema(t, numbers)
+	p := numberPart(t, s, NewGeneration(1), 1, 2)
+	g := New(numberKey(5), numberKey(9)).With(whole(p).Within(s, numberKey(5), numberKey(9)))
+	children := Rewrite(s, g, 10)
+	checkTiling(t, s, numberKey(5), numberKey(9), children)
+	if n := len(decodeAll(t, s, children...)); n != 0 {
+		t.Errorf("%d rows of none", n)
+	}
+}

@@ -1,0 +1,209 @@
+package profile
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	pprof "github.com/google/pprof/profile"
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+)
+
+// back makes the pprof location of a record, as a query does.
+func (l *location) back() *pprof.Location {
+	out := &pprof.Location{Address: l.address, IsFolded: l.folded, Mapping: l.mapping}
+	for _, ln := range l.lines {
+		line := pprof.Line{Line: ln.line, Column: ln.column}
+		if !ln.noFunction {
+			line.Function = &pprof.Function{Name: ln.function, SystemName: ln.systemName, Filename: ln.file, StartLine: ln.startLine}
+		}
+		out.Line = append(out.Line, line)
+	}
+	return out
+}
+
+var ignorePrivate = cmpopts.IgnoreUnexported(pprof.Location{}, pprof.Mapping{}, pprof.Function{}, pprof.Line{})
+
+func drawLocation(t *rapid.T) *pprof.Location {
+	text := rapid.SampledFrom([]string{"", "a", "b.go", "\x00\xff", "/usr/lib/a.so"})
+	number := rapid.OneOf(rapid.Int64(), rapid.Int64Range(0, 3))
+	l := &pprof.Location{Address: rapid.Uint64().Draw(t, "address"), IsFolded: rapid.Bool().Draw(t, "folded")}
+	if rapid.Bool().Draw(t, "has mapping") {
+		has := rapid.SliceOfN(rapid.Bool(), 4, 4).Draw(t, "has")
+		l.Mapping = &pprof.Mapping{
+			Start: rapid.Uint64().Draw(t, "start"), Limit: rapid.Uint64().Draw(t, "limit"), Offset: rapid.Uint64().Draw(t, "offset"),
+			File: text.Draw(t, "file"), BuildID: text.Draw(t, "build id"),
+			HasFunctions: has[0], HasFilenames: has[1], HasLineNumbers: has[2], HasInlineFrames: has[3],
+		}
+	}
+	for range rapid.IntRange(0, 4).Draw(t, "lines") {
+		ln := pprof.Line{Line: number.Draw(t, "line"), Column: number.Draw(t, "column")}
+		if rapid.Bool().Draw(t, "has function") {
+			ln.Function = &pprof.Function{
+				Name: text.Draw(t, "name"), SystemName: text.Draw(t, "system name"),
+				Filename: text.Draw(t, "file name"), StartLine: number.Draw(t, "start line"),
+			}
+		}
+		l.Line = append(l.Line, ln)
+	}
+	return l
+}
+
+// P1: a record is the location, whole. P5: cut short anywhere, it is refused.
+func TestLocationRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := drawLocation(t)
+		record, id := appendLocation([]byte("before"), want)
+		record = bytes.TrimPrefix(record, []byte("before"))
+		got, err := parseLocation(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got.back(), ignorePrivate); diff != "" {
+			t.Fatal(diff)
+		}
+		again, sameID := appendLocation(nil, got.back())
+		if !bytes.Equal(again, record) || sameID != id {
+			t.Fatal("the record of the same location is another")
+		}
+		for n := 1; n < len(record); n++ {
+			if _, err := parseLocation(record[:n]); !errors.Is(err, errRecord) {
+				t.Fatalf("%d of %d bytes: error is %v", n, len(record), err)
+			}
+		}
+		if _, err := parseLocation(append(record, 0)); !errors.Is(err, errRecord) {
+			t.Fatalf("a byte too many: error is %v", err)
+		}
+	})
+}
+
+// P3: the id is of what the location is, not of where a process had it.
+func TestLocationID(t *testing.T) {
+	base := func() *pprof.Location {
+		return &pprof.Location{
+			ID: 1, Address: 0x401234,
+			Mapping: &pprof.Mapping{ID: 1, Start: 0x400000, Limit: 0x500000, Offset: 0x1000, File: "/bin/app", BuildID: "b1"},
+			Line: []pprof.Line{
+				{Function: &pprof.Function{ID: 1, Name: "f", SystemName: "_f", Filename: "f.go", StartLine: 3}, Line: 5, Column: 7},
+				{Function: &pprof.Function{ID: 2, Name: "g"}, Line: 9},
+			},
+		}
+	}
+	_, id := appendLocation(nil, base())
+	for _, tc := range []struct {
+		name   string
+		same   bool
+		change func(l *pprof.Location)
+	}{
+		{"itself", true, func(*pprof.Location) {}},
+		{"other ids in the profile", true, func(l *pprof.Location) { l.ID, l.Mapping.ID, l.Line[0].Function.ID = 7, 8, 9 }},
+		{"loaded elsewhere (ASLR)", true, func(l *pprof.Location) {
+			l.Address += 0x7f0000000000
+			l.Mapping.Start += 0x7f0000000000
+			l.Mapping.Limit += 0x7f0000000000
+		}},
+		{"loaded elsewhere, below", true, func(l *pprof.Location) { l.Address -= 0x400000; l.Mapping.Start = 0 }},
+		{"mapped from an earlier offset", true, func(l *pprof.Location) { l.Mapping.Start -= 0x1000; l.Mapping.Offset = 0 }},
+		{"another path of the same build", true, func(l *pprof.Location) { l.Mapping.File = "/proc/1/root/bin/app" }},
+		{"symbolised by someone else", true, func(l *pprof.Location) { l.Mapping.HasFunctions = true }},
+		{"address", false, func(l *pprof.Location) { l.Address++ }},
+		{"offset", false, func(l *pprof.Location) { l.Mapping.Offset += 0x1000 }},
+		{"build id", false, func(l *pprof.Location) { l.Mapping.BuildID = "b2" }},
+		{"no build id", false, func(l *pprof.Location) { l.Mapping.BuildID = "" }},
+		{"build id as a file", false, func(l *pprof.Location) { l.Mapping.BuildID, l.Mapping.File = "", "b1" }},
+		{"no mapping", false, func(l *pprof.Location) { l.Mapping = nil }},
+		{"folded", false, func(l *pprof.Location) { l.IsFolded = true }},
+		{"line", false, func(l *pprof.Location) { l.Line[0].Line++ }},
+		{"column", false, func(l *pprof.Location) { l.Line[0].Column++ }},
+		{"function", false, func(l *pprof.Location) { l.Line[0].Function.Name = "h" }},
+		{"system name", false, func(l *pprof.Location) { l.Line[0].Function.SystemName = "_h" }},
+		{"file", false, func(l *pprof.Location) { l.Line[0].Function.Filename = "h.go" }},
+		{"start line", false, func(l *pprof.Location) { l.Line[0].Function.StartLine++ }},
+		{"no function", false, func(l *pprof.Location) { l.Line[1].Function = nil }},
+		{"order of lines", false, func(l *pprof.Location) { l.Line[0], l.Line[1] = l.Line[1], l.Line[0] }},
+		{"fewer lines", false, func(l *pprof.Location) { l.Line = l.Line[:1] }},
+		{"no lines", false, func(l *pprof.Location) { l.Line = nil }},
+	} {
+		l := base()
+		tc.change(l)
+		if _, got := appendLocation(nil, l); (got == id) != tc.same {
+			t.Errorf("%s: same id: %t, want %t", tc.name, got == id, tc.same)
+		}
+	}
+	// Strings next to each other do not run together.
+	a, b := base(), base()
+	a.Line[0].Function.Name, a.Line[0].Function.SystemName = "fg", "h"
+	b.Line[0].Function.Name, b.Line[0].Function.SystemName = "f", "gh"
+	_, idA := appendLocation(nil, a)
+	if _, idB := appendLocation(nil, b); idA == idB {
+		t.Error("two functions have one id")
+	}
+}
+
+// P3: the id is a UUID of version 8 and of the standard's variant, and it is
+// the same in every version of this program: stores and queries exchange it.
+func TestLocationIDForm(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		_, id := appendLocation(nil, drawLocation(t))
+		if id.Version() != 8 || id.Variant() != uuid.RFC4122 {
+			t.Fatalf("%v: version %v, variant %v", id, id.Version(), id.Variant())
+		}
+	})
+	_, id := appendLocation(nil, &pprof.Location{Address: 0x10, Line: []pprof.Line{{Function: &pprof.Function{Name: "main.main", Filename: "main.go"}, Line: 3}}})
+	if want := "5292ad96-f4e2-8c27-8e24-1d7dbdc12e80"; id.String() != want {
+		t.Errorf("id is %v, want %v", id, want)
+	}
+}
+
+// P5: a record that this package did not make is an error, never a panic.
+func TestParseLocationMalformed(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		record []byte
+	}{
+		{"one byte", []byte{1}},
+		{"string beyond the end", []byte{0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}},
+		{"number of eleven bytes", bytes.Repeat([]byte{0xff}, 11)},
+		{"2^63 lines", append([]byte{0, 0, 0, 0}, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1)},
+	} {
+		if l, err := parseLocation(tc.record); !errors.Is(err, errRecord) || l != nil {
+			t.Errorf("%s: %v, %v", tc.name, l, err)
+		}
+	}
+	if l, err := parseLocation(nil); err != nil || l.unnamed() != "<unknown>" || len(l.lines) != 0 {
+		t.Errorf("no record: %v, %v", l, err)
+	}
+}
+
+// FuzzParseLocation: P5, and what is a record means one location only.
+func FuzzParseLocation(f *testing.F) {
+	for _, l := range []*pprof.Location{
+		{},
+		{Address: 1 << 60, IsFolded: true, Mapping: &pprof.Mapping{Start: 1, Limit: 9, File: "a", BuildID: "b", HasFunctions: true}},
+		{Line: []pprof.Line{{Function: &pprof.Function{Name: "f", Filename: "f.go"}, Line: 2, Column: 1}, {Line: -1}}},
+	} {
+		record, _ := appendLocation(nil, l)
+		f.Add(record)
+	}
+	f.Add([]byte{0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
+	f.Fuzz(func(t *testing.T, record []byte) {
+		got, err := parseLocation(record)
+		if err != nil {
+			if !errors.Is(err, errRecord) {
+				t.Fatalf("error %v", err)
+			}
+			return
+		}
+		again, _ := appendLocation(nil, got.back())
+		second, err := parseLocation(again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(got.back(), second.back(), ignorePrivate); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}

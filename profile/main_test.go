@@ -1,0 +1,187 @@
+package profile
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+	"go.uber.org/goleak"
+
+	"github.com/granarydb/granary/columnstore"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// start is the time of the first profile of a test: not a multiple of a bucket.
+const start = 1_700_000_123_456_789_000
+
+// fataler is what *testing.T, *testing.F and *rapid.T have in common.
+type fataler interface {
+	Helper()
+	Fatal(args ...any)
+}
+
+// openDB opens a store in which maintenance happens only when asked for. It is
+// ended by the caller: rapid's checks have no Cleanup of a long life.
+func openDB(t fataler, opts Options) *DB {
+	t.Helper()
+	store, err := columnstore.Open(columnstore.Options{Manual: true, FutureLimit: -1, GranuleRows: 16, FreshParts: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := Open(store, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// testDB is openDB for a whole test.
+func testDB(t testing.TB, opts Options) *DB {
+	t.Helper()
+	db := openDB(t, opts)
+	t.Cleanup(db.store.Close)
+	return db
+}
+
+// view takes a snapshot until the end of the test.
+func view(t testing.TB, db *DB) *columnstore.Snapshot {
+	t.Helper()
+	snap, err := db.store.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(snap.Close)
+	return snap
+}
+
+func insert(t fataler, db *DB, p *pprof.Profile, labels ...string) int {
+	t.Helper()
+	opts := InsertOptions{Labels: map[string]string{}}
+	for i := 0; i < len(labels); i += 2 {
+		opts.Labels[labels[i]] = labels[i+1]
+	}
+	rows, err := db.Insert(context.Background(), p, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// stack is one sample of a hand-made profile: functions, the leaf first, and
+// the values. A function after a "+" is inlined into the one that follows it.
+type stack struct {
+	frames string // "leaf +inlined caller root"
+	values []int64
+	labels map[string][]string
+	nums   map[string][]int64
+	units  map[string][]string
+}
+
+// makeProfile makes a profile with types like "cpu:nanoseconds".
+func makeProfile(at int64, types string, stacks ...stack) *pprof.Profile {
+	p := &pprof.Profile{TimeNanos: at, DurationNanos: int64(10 * time.Second), Period: 10, PeriodType: &pprof.ValueType{Type: "cpu", Unit: "nanoseconds"}}
+	for _, t := range strings.Fields(types) {
+		name, unit, _ := strings.Cut(t, ":")
+		p.SampleType = append(p.SampleType, &pprof.ValueType{Type: name, Unit: unit})
+	}
+	m := &pprof.Mapping{ID: 1, File: "/usr/bin/app", Start: 0x1000, Limit: 0x9000}
+	p.Mapping = append(p.Mapping, m)
+	functions := map[string]*pprof.Function{}
+	locations := map[string]*pprof.Location{}
+	for _, s := range stacks {
+		sample := &pprof.Sample{Value: s.values, Label: s.labels, NumLabel: s.nums, NumUnit: s.units}
+		for group := range strings.FieldsSeq(strings.ReplaceAll(s.frames, " +", "+")) {
+			group = strings.TrimPrefix(group, "+")
+			l := locations[group]
+			if l == nil {
+				l = &pprof.Location{ID: uint64(len(p.Location) + 1), Mapping: m, Address: m.Start + uint64(len(p.Location))}
+				for i, name := range strings.Split(group, "+") {
+					f := functions[name]
+					if f == nil {
+						f = &pprof.Function{ID: uint64(len(p.Function) + 1), Name: strings.Trim(name, "?"), Filename: name + ".go"}
+						functions[name] = f
+						p.Function = append(p.Function, f)
+					}
+					l.Line = append(l.Line, pprof.Line{Function: f, Line: int64(i + 1)})
+				}
+				locations[group] = l
+				p.Location = append(p.Location, l)
+			}
+			sample.Location = append(sample.Location, l)
+		}
+		p.Sample = append(p.Sample, sample)
+	}
+	return p
+}
+
+// answer is what a profile says, without ids and order: P1 compares these.
+type answer struct {
+	Types, PeriodType      string
+	Period, Time, Duration int64
+	Samples                map[string][]int64 // zero ones left out
+}
+
+func answerOf(p *pprof.Profile) answer {
+	a := answer{Period: p.Period, Time: p.TimeNanos, Duration: p.DurationNanos, Samples: map[string][]int64{}}
+	for _, t := range p.SampleType {
+		a.Types += t.Type + ":" + t.Unit + " "
+	}
+	if p.PeriodType != nil {
+		a.PeriodType = p.PeriodType.Type + ":" + p.PeriodType.Unit
+	}
+	for _, s := range p.Sample {
+		key := stackKey(s) + " " + labelKey(s)
+		if a.Samples[key] == nil {
+			a.Samples[key] = make([]int64, len(s.Value))
+		}
+		for i, v := range s.Value {
+			a.Samples[key][i] += v
+		}
+	}
+	maps.DeleteFunc(a.Samples, func(_ string, values []int64) bool {
+		return !slices.ContainsFunc(values, func(v int64) bool { return v != 0 })
+	})
+	return a
+}
+
+func stackKey(s *pprof.Sample) string {
+	var b strings.Builder
+	for _, l := range s.Location {
+		b.WriteString("\n ")
+		if m := l.Mapping; m != nil {
+			// Where in the file the code is: what a symboliser looks up.
+			fmt.Fprintf(&b, " %s+%x", cmpOr(m.BuildID, m.File), l.Address-m.Start+m.Offset)
+		} else {
+			fmt.Fprintf(&b, " %x", l.Address)
+		}
+		fmt.Fprintf(&b, " %t", l.IsFolded)
+		for i, ln := range l.Line {
+			fmt.Fprintf(&b, " (%s %s %s:%d %d:%d %t)", ln.Function.Name, ln.Function.SystemName, ln.Function.Filename,
+				ln.Function.StartLine, ln.Line, ln.Column, i < len(l.Line)-1)
+		}
+	}
+	return b.String()
+}
+
+func cmpOr(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func labelKey(s *pprof.Sample) string {
+	units := map[string][]string{}
+	for name, u := range s.NumUnit {
+		if slices.ContainsFunc(u, func(u string) bool { return u != "" }) {
+			units[name] = u
+		}
+	}
+	return fmt.Sprintf("%q %v %q", s.Label, s.NumLabel, units)
+}

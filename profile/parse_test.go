@@ -1,0 +1,206 @@
+package profile
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/columnstore"
+)
+
+// encoded returns a profile as a file has it, gzipped and not.
+func encoded(t testing.TB, p *pprof.Profile) (zipped, plain []byte) {
+	t.Helper()
+	var z, u bytes.Buffer
+	if err := errors.Join(p.Write(&z), p.WriteUncompressed(&u)); err != nil {
+		t.Fatal(err)
+	}
+	return z.Bytes(), u.Bytes()
+}
+
+// P5: input is limited before it is decoded, and its errors can be told apart.
+func TestParse(t *testing.T) {
+	small := makeProfile(start, "n:count m:count", stack{frames: "a b c", values: []int64{1, 2}}, stack{frames: "b c", values: []int64{3, 4}})
+	zipped, plain := encoded(t, small)
+	noTypes, _ := encoded(t, &pprof.Profile{})
+	noSamples, _ := encoded(t, &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "n", Unit: "count"}}})
+	for _, tc := range []struct {
+		name   string
+		data   []byte
+		limits Limits
+		want   error
+	}{
+		{"gzipped", zipped, Limits{}, nil},
+		{"not gzipped", plain, Limits{}, nil},
+		{"no samples", noSamples, Limits{}, nil},
+		{"nothing", nil, Limits{}, ErrProfile},
+		{"text", []byte("goroutine profile: total 7\n"), Limits{}, ErrProfile},
+		{"HTML", []byte("<!DOCTYPE html><html>"), Limits{}, ErrProfile},
+		{"gzip of nothing", gzipped(t, nil), Limits{}, ErrProfile},
+		{"gzip of text", gzipped(t, []byte("hello, hello")), Limits{}, ErrProfile},
+		{"gzip cut in its header", zipped[:5], Limits{}, ErrProfile},
+		{"gzip cut", zipped[:len(zipped)/2], Limits{}, ErrProfile},
+		{"gzip without its checksum", zipped[:len(zipped)-4], Limits{}, ErrProfile},
+		{"protobuf cut", plain[:len(plain)-3], Limits{}, ErrProfile},
+		{"no sample types", noTypes, Limits{}, ErrProfile},
+		{"as large as the limit", plain, Limits{Bytes: len(plain)}, nil},
+		{"gzipped as large as the limit", zipped, Limits{Bytes: len(plain)}, nil},
+		{"too large", plain, Limits{Bytes: len(plain) - 1}, ErrTooLarge},
+		{"gzipped too large", zipped, Limits{Bytes: len(plain) - 1}, ErrTooLarge},
+		{"as many samples as the limit", zipped, Limits{Samples: 2}, nil},
+		{"too many samples", zipped, Limits{Samples: 1}, ErrTooLarge},
+		{"as deep as the limit", zipped, Limits{Depth: 3}, nil},
+		{"too deep", zipped, Limits{Depth: 2}, ErrTooLarge},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p, err := Parse(tc.data, tc.limits)
+			if !errors.Is(err, tc.want) {
+				t.Fatalf("error %v, want %v", err, tc.want)
+			}
+			if errors.Is(err, ErrProfile) && errors.Is(err, ErrTooLarge) {
+				t.Errorf("error %v is of two kinds", err)
+			}
+			if err == nil && p == nil || err != nil && strings.Contains(err.Error(), "\n") {
+				t.Errorf("profile %v, error %q", p, err)
+			}
+		})
+	}
+}
+
+func gzipped(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// P5: a small file that says it is a gigabyte costs no more than the limit.
+func TestParseGzipBomb(t *testing.T) {
+	bomb := gzipped(t, make([]byte, 256<<20))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := Parse(bomb, Limits{Bytes: 1 << 20})
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, ErrTooLarge) {
+		t.Errorf("error %v, want %v", err, ErrTooLarge)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 16<<20 {
+		t.Errorf("it took %d bytes", took)
+	}
+}
+
+// Insert holds profiles that were not parsed here to the same limits.
+func TestInsertChecks(t *testing.T) {
+	db := testDB(t, Options{Limits: Limits{Samples: 2, Depth: 3}})
+	good := func() *pprof.Profile {
+		return makeProfile(start, "n:count", stack{frames: "a b c", values: []int64{1}}, stack{frames: "b", values: []int64{2}})
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(p *pprof.Profile)
+		want   error
+	}{
+		{"too many samples", func(p *pprof.Profile) { p.Sample = append(p.Sample, p.Sample...) }, ErrTooLarge},
+		{"too deep", func(p *pprof.Profile) { p.Sample[0].Location = append(p.Sample[0].Location, p.Location[0]) }, ErrTooLarge},
+		{"no types", func(p *pprof.Profile) { p.SampleType, p.Sample = nil, nil }, ErrProfile},
+		{"too few values", func(p *pprof.Profile) { p.Sample[1].Value = nil }, ErrProfile},
+		{"nil sample", func(p *pprof.Profile) { p.Sample[0] = nil }, ErrProfile},
+		{"nil location", func(p *pprof.Profile) { p.Sample[0].Location[0] = nil }, ErrProfile},
+		{"line without a function", func(p *pprof.Profile) { p.Location[0].Line[0].Function = nil }, ErrProfile},
+		{"unit that cannot be kept", func(p *pprof.Profile) {
+			p.Sample[1].NumLabel, p.Sample[1].NumUnit = map[string][]int64{"n": {1}}, map[string][]string{"n": {"a[b"}}
+		}, ErrProfile},
+		{"label that is not UTF-8", func(p *pprof.Profile) { p.Sample[1].Label = map[string][]string{"k": {"\xff"}} }, columnstore.ErrBatch},
+		{"label without a name", func(p *pprof.Profile) { p.Sample[1].Label = map[string][]string{"": {"v"}} }, columnstore.ErrBatch},
+		{"label that is too long", func(p *pprof.Profile) {
+			p.Sample[1].Label = map[string][]string{"k": {strings.Repeat("x", 1<<20)}}
+		}, columnstore.ErrLimit},
+	} {
+		p := good()
+		tc.change(p)
+		if rows, err := db.Insert(context.Background(), p, InsertOptions{}); !errors.Is(err, tc.want) || rows != 0 {
+			t.Errorf("%s: %d rows, error %v, want %v", tc.name, rows, err, tc.want)
+		}
+	}
+	// P2: nothing of them is there.
+	if got := db.store.Stats().Rows; got != 0 || len(db.Kinds()) != 0 {
+		t.Errorf("%d rows, kinds %v", got, db.Kinds())
+	}
+	if rows := insert(t, db, good()); rows != 2 {
+		t.Errorf("%d rows of a good profile, want 2", rows)
+	}
+}
+
+// FuzzParse: P5. Bytes are refused with an error that says of which kind it is,
+// or they are a profile that the store takes or refuses, and gives back.
+func FuzzParse(f *testing.F) {
+	p := makeProfile(start, "n:count m:count", stack{frames: "a +b c", values: []int64{1, -2}, labels: map[string][]string{"k": {"v", "w"}}},
+		stack{frames: "c", values: []int64{0, 4}, nums: map[string][]int64{"n": {1, 2}}, units: map[string][]string{"n": {"", "bytes"}}})
+	zipped, plain := encoded(f, p)
+	f.Add(zipped)
+	f.Add(plain)
+	f.Add([]byte("heap profile: 0: 0 [0: 0] @ heap/1048576\n"))
+	for _, name := range []string{"two-stacks.pb.gz", "single-stack.pb.gz", "no-python.pb.gz"} {
+		if data, err := os.ReadFile(filepath.Join("..", "..", "shared", "data", "pprof", name)); err == nil {
+			f.Add(data)
+		}
+	}
+	limits := Limits{Bytes: 1 << 20, Samples: 1000, Depth: 100}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := Parse(data, limits)
+		if err != nil {
+			if !errors.Is(err, ErrProfile) && !errors.Is(err, ErrTooLarge) {
+				t.Fatalf("error of no kind: %v", err)
+			}
+			return
+		}
+		db := openDB(t, Options{Limits: limits})
+		defer db.store.Close()
+		ctx := context.Background()
+		rows, err := db.Insert(ctx, p, InsertOptions{})
+		if err != nil {
+			if !errors.Is(err, ErrProfile) && !errors.Is(err, columnstore.ErrBatch) && !errors.Is(err, columnstore.ErrLimit) {
+				t.Fatalf("error of no kind: %v", err)
+			}
+			if db.store.Stats().Rows != 0 {
+				t.Fatal("refused, but rows are there") // P2
+			}
+			return
+		}
+		if rows != countValues(p) {
+			t.Fatalf("%d rows of %d values", rows, countValues(p))
+		}
+		err = db.store.View(ctx, func(snap *columnstore.Snapshot) error {
+			out, err := db.Profile(ctx, snap, Query{})
+			if err != nil {
+				return err
+			}
+			for _, typ := range kindOf(p).Types {
+				stacks, err := db.Merge(ctx, snap, typ, Query{})
+				if err != nil {
+					return err
+				}
+				stacks.Top()
+				checkFlameGraph(t, stacks)
+			}
+			return out.CheckValid()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,237 @@
+package profile
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	pprof "github.com/google/pprof/profile"
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+var (
+	ctx      = context.Background()
+	cpuCount = Type{"n", "count", "cpu", "nanoseconds"} // of makeProfile("n:count")
+)
+
+func TestTypes(t *testing.T) {
+	db := testDB(t, Options{})
+	if types, err := db.Types(ctx, view(t, db)); err != nil || len(types) != 0 {
+		t.Errorf("of an empty store: %v, %v", types, err)
+	}
+	insert(t, db, makeProfile(start, "z:count a:bytes", stack{frames: "f", values: []int64{0, 1}}))
+	heap := makeProfile(start, "objects:count space:bytes", stack{frames: "f", values: []int64{0, 0}})
+	heap.PeriodType = &pprof.ValueType{Type: "space", Unit: "bytes"}
+	heap.DefaultSampleType = "objects"
+	insert(t, db, heap) // zeros only: no rows, and still types
+	insert(t, db, makeProfile(start, "z:count a:bytes", stack{frames: "f", values: []int64{3, 1}}), "job", "other")
+	noPeriod := makeProfile(start, "m:count", stack{frames: "f", values: []int64{3}})
+	noPeriod.PeriodType = nil
+	insert(t, db, noPeriod)
+	want := []Type{
+		{"z", "count", "cpu", "nanoseconds"}, {"a", "bytes", "cpu", "nanoseconds"}, {"m", "count", "", ""},
+		{"objects", "count", "space", "bytes"}, {"space", "bytes", "space", "bytes"},
+	}
+	got, err := db.Types(ctx, view(t, db))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("types with rows first, in the order of their profiles: -want +got\n%s", diff)
+	}
+	wantKinds := []Kind{{want[:2], 1}, {want[3:], 0}, {want[2:3], 0}}
+	kinds := db.Kinds()
+	if diff := cmp.Diff(wantKinds, kinds); diff != "" {
+		t.Errorf("kinds: %s", diff)
+	}
+	kinds[0] = Kind{}
+	if len(db.Kinds()[0].Types) != 2 {
+		t.Error("the slice of Kinds is not the caller's")
+	}
+	if got := want[1].String(); got != "a:bytes:cpu:nanoseconds" {
+		t.Errorf("String: %s", got)
+	}
+}
+
+func TestFindType(t *testing.T) {
+	db := testDB(t, Options{})
+	if _, err := db.FindType(ctx, view(t, db), ""); !errors.Is(err, ErrUnknownType) || !strings.Contains(err.Error(), "there are none") {
+		t.Errorf("in an empty store: %v", err)
+	}
+	unnamed := makeProfile(start, ":", stack{frames: "f", values: []int64{1}})
+	insert(t, db, unnamed)
+	if typ, err := db.FindType(ctx, view(t, db), ""); err != nil || typ != (Type{"", "", "cpu", "nanoseconds"}) {
+		t.Errorf("where no type has a name: %v, %v", typ, err)
+	}
+	withDefault := makeProfile(start, "samples:count cpu:nanoseconds", stack{frames: "f", values: []int64{1, 2}})
+	withDefault.DefaultSampleType = "samples"
+	insert(t, db, withDefault)
+	insert(t, db, makeProfile(start, "cpu:count x:count", stack{frames: "f", values: []int64{1, 2}}))
+	for _, tc := range []struct {
+		name, want string
+		err        error
+	}{
+		{"", "samples:count:cpu:nanoseconds", nil}, // the first with a name
+		{"samples", "samples:count:cpu:nanoseconds", nil},
+		{"x", "x:count:cpu:nanoseconds", nil},
+		{"cpu", "", ErrAmbiguousType},
+		{"cpu:count", "cpu:count:cpu:nanoseconds", nil},
+		{"cpu:nanoseconds", "cpu:nanoseconds:cpu:nanoseconds", nil},
+		{"cpu:count:cpu:nanoseconds", "cpu:count:cpu:nanoseconds", nil},
+		{"cpu:count:cpu", "", ErrUnknownType},
+		{"CPU", "", ErrUnknownType},
+		{"nothing", "", ErrUnknownType},
+	} {
+		got, err := db.FindType(ctx, view(t, db), tc.name)
+		if !errors.Is(err, tc.err) || err == nil && got.String() != tc.want {
+			t.Errorf("%q: %v, %v; want %s, %v", tc.name, got, err, tc.want, tc.err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "cpu") { // the choices
+			t.Errorf("%q: %v", tc.name, err)
+		}
+	}
+}
+
+// From is in, To is out; zero is no bound; and times before 1970 are times.
+func TestQueryTimes(t *testing.T) {
+	db := testDB(t, Options{})
+	times := []int64{-int64(48 * time.Hour), -1, 1, start, start + 1, start + int64(24*time.Hour)}
+	for i, at := range times {
+		insert(t, db, makeProfile(at, "n:count", stack{frames: "f", values: []int64{1 << i}}))
+	}
+	bounds := append([]int64{math.MinInt64, 0, start + 2, math.MaxInt64}, times...)
+	for _, when := range []string{"fresh", "compacted"} {
+		for _, from := range bounds {
+			for _, to := range bounds {
+				var want int64
+				for i, at := range times {
+					if (from == 0 || at >= from) && (to == 0 || at < to) {
+						want |= 1 << i
+					}
+				}
+				got, err := db.Merge(ctx, view(t, db), cpuCount, Query{From: from, To: to})
+				if err != nil || got.Total != want {
+					t.Fatalf("%s: from %d to %d: %b, %v; want %b", when, from, to, got.Total, err, want)
+				}
+			}
+		}
+		if err := db.store.Compact(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A snapshot answers the same whatever is inserted and compacted after it.
+func TestMergeOfOldSnapshot(t *testing.T) {
+	db := testDB(t, Options{})
+	empty := view(t, db)
+	insert(t, db, makeProfile(start, "n:count", stack{frames: "f", values: []int64{1}}))
+	one := view(t, db)
+	for i := range 40 {
+		insert(t, db, makeProfile(start+int64(i), "n:count", stack{frames: "f g", values: []int64{1}}))
+	}
+	if err := db.store.Compact(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for snap, want := range map[*columnstore.Snapshot]int64{empty: 0, one: 1, view(t, db): 41} {
+		if got, err := db.Merge(ctx, snap, cpuCount, Query{}); err != nil || got.Total != want {
+			t.Errorf("total %d, %v; want %d", got.Total, err, want)
+		}
+	}
+}
+
+// Every question of a closed snapshot, a canceled context and another store is
+// an error.
+func TestQueryErrors(t *testing.T) {
+	db, other := testDB(t, Options{}), testDB(t, Options{})
+	insert(t, db, makeProfile(start, "n:count", stack{frames: "f", values: []int64{1}}))
+	closed := view(t, db)
+	closed.Close()
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	for _, tc := range []struct {
+		name string
+		ctx  context.Context
+		snap *columnstore.Snapshot
+		want error
+	}{
+		{"closed", ctx, closed, columnstore.ErrSnapshotClosed},
+		{"canceled", canceled, view(t, db), context.Canceled},
+		{"of another store", ctx, view(t, other), columnstore.ErrTable},
+	} {
+		_, mergeErr := db.Merge(tc.ctx, tc.snap, cpuCount, Query{})
+		_, profileErr := db.Profile(tc.ctx, tc.snap, Query{})
+		_, rangeErr := db.Range(tc.ctx, tc.snap, cpuCount, Query{}, time.Second)
+		_, typesErr := db.Types(tc.ctx, tc.snap)
+		_, findErr := db.FindType(tc.ctx, tc.snap, "n")
+		headerErr := db.addHeader(tc.ctx, tc.snap, columnstore.Expr{}, &pprof.Profile{})
+		for i, err := range []error{mergeErr, profileErr, rangeErr, typesErr, findErr, headerErr} {
+			if !errors.Is(err, tc.want) {
+				t.Errorf("%s: error %d is %v, want %v", tc.name, i, err, tc.want)
+			}
+		}
+	}
+}
+
+// Rows that came around Insert can have no records, and records that are none.
+func TestRowsFromElsewhere(t *testing.T) {
+	rows := func(record []byte) schema.Batch {
+		id := uuid.UUID{1}
+		return schema.Batch{Rows: 1, Records: map[uuid.UUID][]byte{id: record}, Columns: map[string]encoding.Vector{
+			ColumnSampleType: encoding.Strings("n"), ColumnSampleUnit: encoding.Strings("count"),
+			ColumnPeriodType: encoding.Strings("cpu"), ColumnPeriodUnit: encoding.Strings("nanoseconds"),
+			ColumnStacktrace: encoding.UUIDLists([]uuid.UUID{id}), ColumnTimestamp: encoding.Int64s(start),
+			ColumnDuration: encoding.Int64s(1), ColumnPeriod: encoding.Int64s(1), ColumnValue: encoding.Int64s(7),
+		}}
+	}
+	noFunction, _ := appendLocation(nil, &pprof.Location{Line: []pprof.Line{{Line: 3}}})
+	for _, tc := range []struct {
+		name   string
+		record []byte
+		want   []Function
+		err    error
+	}{
+		{"no record", nil, []Function{{"<unknown>", 7, 7}}, nil},
+		{"line without a function", noFunction, []Function{{"<unknown>", 7, 7}}, nil},
+		{"no record at all", []byte("no record at all"), nil, errRecord},
+	} {
+		db := testDB(t, Options{})
+		if _, err := db.Table().Insert(ctx, rows(tc.record)); err != nil {
+			t.Fatal(err)
+		}
+		snap := view(t, db)
+		stacks, err := db.Merge(ctx, snap, cpuCount, Query{})
+		if !errors.Is(err, tc.err) {
+			t.Fatalf("%s: error %v, want %v", tc.name, err, tc.err)
+		}
+		p, err := db.Profile(ctx, snap, Query{})
+		if !errors.Is(err, tc.err) {
+			t.Fatalf("%s: error of Profile %v, want %v", tc.name, err, tc.err)
+		}
+		if tc.err != nil {
+			continue
+		}
+		if diff := cmp.Diff(tc.want, stacks.Top()); diff != "" {
+			t.Errorf("%s: %s", tc.name, diff)
+		}
+		if len(p.Sample) != 1 || p.Sample[0].Value[0] != 7 || len(p.SampleType) != 1 {
+			t.Errorf("%s: %v", tc.name, p)
+		}
+		// Types that no profile told of come last, and are found.
+		if typ, err := db.FindType(ctx, snap, "n"); err != nil || typ != cpuCount {
+			t.Errorf("%s: %v, %v", tc.name, typ, err)
+		}
+		insert(t, db, makeProfile(start, "b:count", stack{frames: "f", values: []int64{1}}))
+		if types, err := db.Types(ctx, view(t, db)); err != nil || len(types) != 2 || types[1] != cpuCount {
+			t.Errorf("%s: %v, %v", tc.name, types, err)
+		}
+	}
+}

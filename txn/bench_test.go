@@ -1,0 +1,22 @@
+package txn
+
+import "testing"
+
+func BenchmarkCommit(b *testing.B) {
+	l := New(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		l.Begin().Commit(func(_ ID, n int) (int, error) { return n + 1, nil })
+	}
+}
+
+func BenchmarkSnapshot(b *testing.B) {
+	l := New(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		var s Snapshot[int]
+		s.Take(l)
+		s.State()
+		s.Close()
+	}
+}

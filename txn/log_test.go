@@ -1,0 +1,336 @@
+package txn
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// set returns a publish callback that makes state the new root.
+func set(state string) func(ID, string) (string, error) {
+	return func(ID, string) (string, error) { return state, nil }
+}
+
+func mustCommit[R any](t *testing.T, tx *Tx[R], publish func(ID, R) (R, error)) ID {
+	t.Helper()
+	id, err := tx.Commit(publish)
+	if err != nil {
+		t.Fatalf("Commit: %v", err)
+	}
+	return id
+}
+
+func TestFirstRoot(t *testing.T) {
+	l := New("first")
+	if diff := cmp.Diff(&Root[string]{Commit: 0, State: "first"}, l.Root()); diff != "" {
+		t.Errorf("Root of a new log (-want +got):\n%s", diff)
+	}
+}
+
+func TestBeginIDs(t *testing.T) {
+	l := New("")
+	var last ID
+	for range 100 {
+		tx := l.Begin()
+		if tx.Begin() <= last {
+			t.Fatalf("begin id %d after %d", tx.Begin(), last)
+		}
+		last = tx.Begin()
+	}
+}
+
+// T2: transactions get their commit ids in the order of their commits, not of
+// their begins, from the counter that begins use too.
+func TestCommitOrder(t *testing.T) {
+	l := New("")
+	early, late := l.Begin(), l.Begin()
+	first := mustCommit(t, late, set("late"))
+	second := mustCommit(t, early, set("early"))
+	if !(early.Begin() < late.Begin() && late.Begin() < first && first < second) {
+		t.Errorf("ids begin %d, begin %d, commit %d, commit %d; want them to grow",
+			early.Begin(), late.Begin(), first, second)
+	}
+	if diff := cmp.Diff(&Root[string]{Commit: second, State: "early"}, l.Root()); diff != "" {
+		t.Errorf("Root (-want +got):\n%s", diff)
+	}
+}
+
+// T2: what the callback is told is what the root says and Commit returns, and
+// the state that it derives from is the one before.
+func TestCommitCallback(t *testing.T) {
+	l := New([]ID(nil))
+	var want []ID
+	for range 5 {
+		var told ID
+		id := mustCommit(t, l.Begin(), func(commit ID, current []ID) ([]ID, error) {
+			told = commit
+			if diff := cmp.Diff(want, current); diff != "" {
+				t.Errorf("current state (-want +got):\n%s", diff)
+			}
+			return append(current[:len(current):len(current)], commit), nil
+		})
+		want = append(want, id)
+		if told != id || l.Root().Commit != id {
+			t.Errorf("callback was told %d, Commit returned %d, root has %d", told, id, l.Root().Commit)
+		}
+	}
+}
+
+// T5, T3: an error of publish leaves the root and ends the transaction.
+func TestCommitError(t *testing.T) {
+	l := New("before")
+	mustCommit(t, l.Begin(), set("kept"))
+	root := l.Root()
+	errFull := errors.New("full")
+	tx := l.Begin()
+	id, err := tx.Commit(func(ID, string) (string, error) { return "half done", errFull })
+	if id != 0 || !errors.Is(err, errFull) {
+		t.Errorf("Commit = %d, %v, want 0, %v", id, err, errFull)
+	}
+	if l.Root() != root {
+		t.Errorf("root is %+v after a failed commit, want the one before", l.Root())
+	}
+	if !tx.Done() {
+		t.Error("Done() = false after a failed commit")
+	}
+	// The lock was released and later ids are beyond the one that was lost.
+	if id := mustCommit(t, l.Begin(), set("after")); id <= root.Commit {
+		t.Errorf("commit id %d after %d", id, root.Commit)
+	}
+}
+
+// T3: a transaction ends once; what comes after its end never runs.
+func TestTxEnds(t *testing.T) {
+	failing := func(ID, string) (string, error) { return "", errors.New("no") }
+	tests := []struct {
+		name string
+		end  func(tx *Tx[string])
+		want string // state at the end
+	}{
+		{"commit", func(tx *Tx[string]) { tx.Commit(set("committed")) }, "committed"},
+		{"failed commit", func(tx *Tx[string]) { tx.Commit(failing) }, "before"},
+		{"abort", func(tx *Tx[string]) { tx.Abort() }, "before"},
+		{"abort twice", func(tx *Tx[string]) { tx.Abort(); tx.Abort() }, "before"},
+		{"abort after commit", func(tx *Tx[string]) { tx.Commit(set("committed")); tx.Abort() }, "committed"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := New("before")
+			tx := l.Begin()
+			if tx.Done() {
+				t.Error("Done() = true before the end")
+			}
+			tt.end(tx)
+			if !tx.Done() {
+				t.Error("Done() = false after the end")
+			}
+			root := l.Root()
+			id, err := tx.Commit(func(ID, string) (string, error) {
+				t.Error("the callback of a commit after the end runs")
+				return "again", nil
+			})
+			if id != 0 || !errors.Is(err, ErrDone) {
+				t.Errorf("Commit after the end = %d, %v, want 0, %v", id, err, ErrDone)
+			}
+			if l.Root() != root || root.State != tt.want {
+				t.Errorf("state %q, then %q; want %q", root.State, l.Root().State, tt.want)
+			}
+		})
+	}
+}
+
+// T4: a rewrite publishes a new root with the commit id of the one before.
+func TestRewrite(t *testing.T) {
+	l := New("")
+	id := mustCommit(t, l.Begin(), set("rows"))
+	before := l.Root()
+	ok := l.Rewrite(func(current string) (string, bool) { return current + " rewritten", true })
+	if !ok {
+		t.Error("Rewrite = false, want true")
+	}
+	if diff := cmp.Diff(&Root[string]{Commit: id, State: "rows rewritten"}, l.Root()); diff != "" {
+		t.Errorf("Root after a rewrite (-want +got):\n%s", diff)
+	}
+	if before.State != "rows" { // T1
+		t.Errorf("the root before became %q", before.State)
+	}
+	// It spends no id either: the next transaction's is the next.
+	if next := l.Begin().Begin(); next != id+1 {
+		t.Errorf("begin id %d after a rewrite, want %d", next, id+1)
+	}
+}
+
+// A rewrite that was overtaken changes nothing, whatever state it returns.
+func TestRewriteRefused(t *testing.T) {
+	l := New("")
+	mustCommit(t, l.Begin(), set("rows"))
+	root := l.Root()
+	if l.Rewrite(func(string) (string, bool) { return "discarded", false }) {
+		t.Error("Rewrite = true, want false")
+	}
+	if l.Root() != root {
+		t.Errorf("root is %+v after a refused rewrite", l.Root())
+	}
+	mustCommit(t, l.Begin(), set("the lock is free"))
+}
+
+// T3: between begin and commit, nothing that a transaction does shows.
+func TestNothingBeforeCommit(t *testing.T) {
+	l := New("before")
+	root := l.Root()
+	tx := l.Begin()
+	inside := make(chan *Root[string], 1)
+	mustCommit(t, tx, func(ID, string) (string, error) {
+		inside <- l.Root() // a load: allowed, unlike anything that locks
+		return "after", nil
+	})
+	if got := <-inside; got != root {
+		t.Errorf("root during publish is %+v, want the one before", got)
+	}
+	if l.Root().State != "after" {
+		t.Errorf("state %q after commit", l.Root().State)
+	}
+}
+
+// counters is a state in which every transaction touches both fields: a
+// reader that sees one without the other sees half a transaction.
+type counters struct {
+	a, b     int
+	rewrites int
+	last     ID
+}
+
+// T1, T2, T3, T6: many goroutines commit, one rewrites, others read.
+func TestConcurrentCommits(t *testing.T) {
+	const writers, commits, readers = 8, 500, 3
+	l := New(counters{})
+	stop := make(chan struct{})
+	var writing, reading sync.WaitGroup
+	for range readers {
+		reading.Go(func() {
+			var last Root[counters]
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				r := *l.Root()
+				switch {
+				case r.State.a != r.State.b:
+					t.Errorf("T3: half a transaction in %+v", r)
+				case r.State.last != r.Commit:
+					t.Errorf("root of commit %d has the state of %d", r.Commit, r.State.last)
+				case r.Commit < last.Commit || r.State.a < last.State.a || r.State.rewrites < last.State.rewrites:
+					t.Errorf("T2: %+v after %+v", r, last)
+				case r.Commit == last.Commit && r.State.a != last.State.a:
+					t.Errorf("T4: one commit id with the rows of %+v and %+v", r, last)
+				}
+				last = r
+			}
+		})
+	}
+	for range writers {
+		writing.Go(func() {
+			var last ID
+			for range commits {
+				tx := l.Begin()
+				id, err := tx.Commit(func(id ID, c counters) (counters, error) {
+					if id <= c.last {
+						t.Errorf("T2: commit %d on top of %d", id, c.last)
+					}
+					runtime.Gosched() // let whoever is not held by the lock get in between
+					return counters{c.a + 1, c.b + 1, c.rewrites, id}, nil
+				})
+				if err != nil || id <= tx.Begin() || id <= last {
+					t.Errorf("commit %d, %v of begin %d after commit %d", id, err, tx.Begin(), last)
+				}
+				last = id
+				var s Snapshot[counters]
+				if s.Take(l); s.Commit() < id {
+					t.Errorf("T2: a snapshot of %d after commit %d returned", s.Commit(), id)
+				}
+			}
+		})
+	}
+	const rewrites = 300
+	writing.Go(func() {
+		for range rewrites {
+			l.Rewrite(func(c counters) (counters, bool) {
+				c.rewrites++
+				runtime.Gosched()
+				return c, true
+			})
+		}
+	})
+	writing.Wait()
+	close(stop)
+	reading.Wait()
+	got := l.Root().State
+	if want := writers * commits; got.a != want || got.b != want || got.rewrites != rewrites {
+		t.Errorf("state %+v at the end, want %d commits and %d rewrites", got, want, rewrites)
+	}
+}
+
+// T2: a commit that waits for the lock gets its id when it has it, above all
+// ids that were given while it waited.
+func TestCommitIDUnderLock(t *testing.T) {
+	l := New("")
+	entered, release := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		l.Begin().Commit(func(ID, string) (string, error) {
+			close(entered)
+			<-release
+			return "first", nil
+		})
+	})
+	<-entered
+	waiter := l.Begin()
+	var second ID
+	wg.Go(func() { second, _ = waiter.Commit(set("second")) })
+	time.Sleep(5 * time.Millisecond) // long enough for the waiter to wait
+	meanwhile := l.Begin().Begin()
+	close(release)
+	wg.Wait()
+	if second <= meanwhile {
+		t.Errorf("commit id %d, but %d was given before it had the lock", second, meanwhile)
+	}
+	if got := l.Root(); got.State != "second" || got.Commit != second {
+		t.Errorf("root %+v, want that of commit %d", got, second)
+	}
+}
+
+// T6: a reader goes on while a commit holds the lock.
+func TestReadersDoNotWait(t *testing.T) {
+	l := New("before")
+	entered, release := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		l.Begin().Commit(func(ID, string) (string, error) {
+			close(entered)
+			<-release
+			return "after", nil
+		})
+	})
+	<-entered
+	var s Snapshot[string]
+	s.Take(l) // would deadlock if it took the lock
+	if state, err := s.State(); state != "before" || err != nil {
+		t.Errorf("State during a commit = %q, %v", state, err)
+	}
+	l.Begin().Abort() // nor does a begin wait
+	close(release)
+	wg.Wait()
+}
+
+func TestRootDoesNotAllocate(t *testing.T) {
+	l := New("state")
+	if n := testing.AllocsPerRun(100, func() { l.Root() }); n > 0 {
+		t.Errorf("Root allocates %v times, want 0", n)
+	}
+}

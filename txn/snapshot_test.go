@@ -1,0 +1,139 @@
+package txn
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// T1: a snapshot is frozen, whatever is committed or rewritten after it.
+func TestSnapshotFrozen(t *testing.T) {
+	l := New("")
+	id := mustCommit(t, l.Begin(), set("old"))
+	var s Snapshot[string]
+	s.Take(l)
+	mustCommit(t, l.Begin(), set("new"))
+	l.Rewrite(func(string) (string, bool) { return "rewritten", true })
+	if state, err := s.State(); state != "old" || err != nil {
+		t.Errorf("State() = %q, %v, want %q", state, err, "old")
+	}
+	if s.Commit() != id {
+		t.Errorf("Commit() = %d, want %d", s.Commit(), id)
+	}
+}
+
+// T2: every snapshot after a commit has it.
+func TestSnapshotSeesCommit(t *testing.T) {
+	l := New("")
+	for _, want := range []string{"a", "b", "c"} {
+		id := mustCommit(t, l.Begin(), set(want))
+		var s Snapshot[string]
+		s.Take(l)
+		if state, err := s.State(); state != want || err != nil || s.Commit() != id {
+			t.Errorf("snapshot after commit %d of %q: %q, %v at %d", id, want, state, err, s.Commit())
+		}
+	}
+}
+
+func TestSnapshotClosed(t *testing.T) {
+	l := New("")
+	id := mustCommit(t, l.Begin(), set("rows"))
+	tests := []struct {
+		name   string
+		make   func() *Snapshot[string]
+		commit ID
+	}{
+		{"closed", func() *Snapshot[string] {
+			s := &Snapshot[string]{}
+			s.Take(l)
+			s.Close()
+			return s
+		}, id},
+		{"closed twice", func() *Snapshot[string] {
+			s := &Snapshot[string]{}
+			s.Take(l)
+			s.Close()
+			s.Close()
+			return s
+		}, id},
+		{"zero", func() *Snapshot[string] { return &Snapshot[string]{} }, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := tt.make()
+			if state, err := s.State(); state != "" || !errors.Is(err, ErrSnapshotClosed) {
+				t.Errorf("State() = %q, %v, want none and %v", state, err, ErrSnapshotClosed)
+			}
+			if s.Commit() != tt.commit {
+				t.Errorf("Commit() = %d, want %d", s.Commit(), tt.commit)
+			}
+		})
+	}
+}
+
+// Close lets go of the state even while the handle lives on.
+func TestSnapshotCloseFrees(t *testing.T) {
+	freed := make(chan struct{})
+	l := New(new([1 << 10]byte))
+	runtime.AddCleanup(l.Root().State, func(c chan struct{}) { close(c) }, freed)
+	var s Snapshot[*[1 << 10]byte]
+	s.Take(l)
+	mustCommit(t, l.Begin(), func(ID, *[1 << 10]byte) (*[1 << 10]byte, error) { return nil, nil })
+	runtime.GC()
+	select {
+	case <-freed:
+		t.Fatal("the state of an open snapshot was freed")
+	case <-time.After(10 * time.Millisecond):
+	}
+	s.Close()
+	for range 100 {
+		runtime.GC()
+		select {
+		case <-freed:
+			runtime.KeepAlive(&s)
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	t.Error("the state of a closed snapshot is still held")
+}
+
+// A snapshot may be closed under its readers: each gets the state or the error.
+func TestSnapshotConcurrentClose(t *testing.T) {
+	l := New("rows")
+	for range 100 {
+		var s Snapshot[string]
+		s.Take(l)
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				for {
+					state, err := s.State()
+					if errors.Is(err, ErrSnapshotClosed) {
+						return
+					}
+					if state != "rows" || err != nil {
+						t.Errorf("State() = %q, %v", state, err)
+						return
+					}
+				}
+			})
+		}
+		s.Close()
+		wg.Wait()
+	}
+}
+
+func TestSnapshotDoesNotAllocate(t *testing.T) {
+	l := New("rows")
+	var s Snapshot[string]
+	if n := testing.AllocsPerRun(100, func() {
+		s.Take(l)
+		s.State()
+		s.Close()
+	}); n > 0 {
+		t.Errorf("a snapshot allocates %v times, want 0", n)
+	}
+}
