@@ -60,13 +60,13 @@ func Batch(s *schema.Schema, rec arrow.Record) (schema.Batch, error) {
 func checkShape(rec arrow.Record) (rows int, fields []arrow.Field, err error) {
 	const maxColumns = schema.MaxColumns + schema.MaxDynamic
 	if rec == nil || rec.Schema() == nil {
-		return 0, nil, fmt.Errorf("record without schema")
+		return 0, nil, errors.New("record without schema")
 	}
 	fields = rec.Schema().Fields()
 	n := rec.NumRows()
 	switch {
 	case !rec.Schema().IsNativeEndian():
-		return 0, nil, fmt.Errorf("byte order of another machine")
+		return 0, nil, errors.New("byte order of another machine")
 	case int64(len(fields)) != rec.NumCols():
 		return 0, nil, fmt.Errorf("%d columns, but %d in the schema", rec.NumCols(), len(fields))
 	case len(fields) > maxColumns:
@@ -84,7 +84,7 @@ func columnValues(s *schema.Schema, name string, column arrow.Array, rows int) (
 	i, ok := s.Resolve(name)
 	switch {
 	case !ok:
-		return encoding.Vector{}, fmt.Errorf("not in the schema")
+		return encoding.Vector{}, errors.New("not in the schema")
 	case column == nil || typeID(column.Data()) < 0:
 		return encoding.Vector{}, errNoData
 	case column.Data().Len() != rows:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/apache/arrow/go/v14/arrow"
@@ -314,4 +315,22 @@ func TestBatchLimits(t *testing.T) {
 	// What no row has does not count.
 	rec := recordOf(dictOf(t, mem, arrow.PrimitiveTypes.Int8, arrow.BinaryTypes.String, `[0, null]`, `["a", "`+long+`"]`))
 	diff(t, []any{"a", nil}, rows(mustBatch(t, encoding.String, rec)))
+}
+
+// TestBatchConcurrent: readers of one record do not race; the race detector
+// judges.
+func TestBatchConcurrent(t *testing.T) {
+	rec := recordOf(dictOf(t, memory.NewGoAllocator(), arrow.PrimitiveTypes.Int8, listType, `[0, null, 0]`, `[[`+json1+`]]`))
+	part := rec.NewSlice(1, 3) // its null count is not known yet
+	table := tableOf(t, encoding.UUIDList)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			if _, err := Batch(table, part); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	part.Column(0).NullN()
+	wg.Wait()
 }

@@ -18,15 +18,21 @@ func (b *buffer) grow(n int) []byte {
 	if n == 0 {
 		return nil
 	}
+	b.reserve(n)
+	have := b.buf.Len()
+	b.buf.ResizeNoShrink(have + n)
+	return b.buf.Bytes()[have:]
+}
+
+// reserve makes room for n more bytes, so that growing by as much in small
+// steps copies nothing.
+func (b *buffer) reserve(n int) {
 	if b.buf == nil {
 		b.buf = memory.NewResizableBuffer(b.mem)
 	}
-	have := b.buf.Len()
-	if have+n > b.buf.Cap() {
-		b.buf.Reserve(max(have+n, 2*b.buf.Cap()))
+	if need := b.buf.Len() + n; need > b.buf.Cap() {
+		b.buf.Reserve(max(need, 2*b.buf.Cap()))
 	}
-	b.buf.ResizeNoShrink(have + n)
-	return b.buf.Bytes()[have:]
 }
 
 // bytes returns the content. It is valid until the next grow.

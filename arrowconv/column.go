@@ -106,6 +106,7 @@ func (c *column) growBits(n int) []byte {
 }
 
 func (c *column) appendPlain(from *encoding.Column, words []uint64, valid []bool) error {
+	c.values.reserve(len(words))
 	for i, w := range words {
 		if w == 0 || valid != nil && !valid[i] {
 			if err := c.appendEmpty(); err != nil {
@@ -143,6 +144,7 @@ func (c *column) repeat(value string, n int) error {
 	case n == 0:
 		return nil
 	case c.dict == nil:
+		c.values.reserve(n)
 		for range n {
 			if err := c.values.append([]byte(value)); err != nil {
 				return err
@@ -176,6 +178,7 @@ func (c *column) nulls(n int) error {
 	case c.field.Type.Fixed():
 		clear(c.words.grow(8 * n))
 	default:
+		c.values.reserve(n)
 		for range n {
 			if err := c.appendEmpty(); err != nil {
 				return err

@@ -1,6 +1,7 @@
 package arrowconv
 
 import (
+	"errors"
 	"fmt"
 	"unicode/utf8"
 
@@ -56,7 +57,7 @@ func newCodes(given arrow.ArrayData) (dict arrow.ArrayData, codes []int64, err e
 func (s *span) codes() (dict arrow.ArrayData, codes []int64, err error) {
 	typ, ok := s.typ.(*arrow.DictionaryType)
 	if !ok || typ == nil || !isInteger(typ.IndexType) {
-		return nil, nil, fmt.Errorf("dictionary without integer indexes")
+		return nil, nil, errors.New("dictionary without integer indexes")
 	}
 	dict = s.data.Dictionary() // an interface that is not nil, whatever is in it
 	if id := typeID(dict); id < 0 || id != idOf(typ.ValueType) || dict.Len() < 0 {
@@ -137,7 +138,7 @@ func (t *texts) at(i int) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", schema.ErrLimit, len(text), schema.MaxString)
 	}
 	if !utf8.Valid(text) {
-		return nil, fmt.Errorf("not valid UTF-8")
+		return nil, errors.New("not valid UTF-8")
 	}
 	return text, nil
 }

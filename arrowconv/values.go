@@ -39,6 +39,15 @@ func (v *values) unit() int {
 	return 1
 }
 
+// reserve makes room for n more values, but not for the bytes of strings.
+func (v *values) reserve(n int) {
+	if v.typ == encoding.UUID {
+		v.data.reserve(n * uuidLen)
+		return
+	}
+	v.offsets.reserve(4 * (n + 1))
+}
+
 // append adds a copy of a value.
 func (v *values) append(value []byte) error {
 	if v.typ == encoding.UUID {

@@ -1,6 +1,7 @@
 package arrowconv
 
 import (
+	"errors"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -20,7 +21,7 @@ func newVector(t encoding.Type, data arrow.ArrayData) (encoding.Vector, error) {
 	case id < 0:
 		return encoding.Vector{}, errNoData
 	case id == arrow.RUN_END_ENCODED:
-		return encoding.Vector{}, fmt.Errorf("run-end encoded arrays are not accepted: decode them first")
+		return encoding.Vector{}, errors.New("run-end encoded arrays are not accepted: decode them first")
 	case !accepts(t, data.DataType()):
 		return encoding.Vector{}, fmt.Errorf("arrow type %.200v does not fit %v", data.DataType(), t)
 	}

@@ -218,6 +218,7 @@ func TestConcurrentCommits(t *testing.T) {
 				case <-stop:
 					return
 				default:
+					runtime.Gosched()
 				}
 				r := *l.Root()
 				switch {

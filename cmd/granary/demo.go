@@ -28,7 +28,7 @@ func newDemo() *cobra.Command {
 	var dir, traceFile string
 	cmd := &cobra.Command{
 		Use:   "demo [flags]",
-		Short: "Replay an hour of a fleet and show what the store makes of it",
+		Short: "Replay a fleet and show what the store makes of it",
 		Long: `demo replays real CPU, heap, goroutine, block and mutex profiles of several Go
 programs as those of a fleet of pods that are scraped every 10 seconds: at least
 a million rows, through four writers, while the store splits and compacts. Then
@@ -148,7 +148,7 @@ func (r *report) stored() {
 	r.printf("What went in\n")
 	r.printf("  %14s  pods of %d programs, scraped every %v for %v\n", count(int64(len(r.fleet.pods))),
 		len(r.fleet.programs()), scrapeEvery, time.Duration(r.fleet.steps)*scrapeEvery)
-	r.printf("  %14s  profiles, of %d kinds\n", count(r.profiles), len(r.fleet.templates))
+	r.printf("  %14s  profiles, made of %d real ones\n", count(r.profiles), len(r.fleet.templates))
 	r.printf("  %14s  rows: one value of one stack each\n", count(s.Rows))
 	r.printf("  %14s  rows a second, with %d writers while the store split and compacted\n",
 		count(int64(float64(s.Rows)/r.insertTime.Seconds())), demoWriters)
@@ -195,7 +195,7 @@ func (r *report) chart(ctx context.Context, snap *columnstore.Snapshot, cpu prof
 			legends = append(legends, l.Value)
 		}
 	}
-	r.printf("\nCPU seconds used a second, by job: one of them got slower\n")
+	r.printf("\nCPU seconds used a second, by job: one of them began to need more\n")
 	r.print(r.plot(data, legends, span, width))
 	return nil
 }

@@ -35,6 +35,12 @@ type fleet struct {
 const (
 	scrapeEvery = 10 * time.Second
 	podsPerJob  = 8
+	// A program has up to three real profiles of a kind; each is replayed for
+	// so many scrapes before the next one.
+	scrapesPerTemplate = 12
+	// slowJob begins to need four times the CPU in its hottest stacks after
+	// two thirds of the time: something to find in the chart.
+	slowJob = "nats-server"
 )
 
 // template is one real profile.
@@ -149,7 +155,7 @@ func (f *fleet) scrapes(step int) iter.Seq[scrape] {
 	return func(yield func(scrape) bool) {
 		for i := range f.pods {
 			for _, templates := range f.pods[i].kinds {
-				if !yield(scrape{step, &f.pods[i], templates[step%len(templates)]}) {
+				if !yield(scrape{step, &f.pods[i], templates[step/scrapesPerTemplate%len(templates)]}) {
 					return
 				}
 			}
@@ -201,14 +207,11 @@ func (s scrape) labels() map[string]string {
 
 // make returns the profile of a scrape. It is the same for the same fleet,
 // step, pod and template, whoever makes it.
-//
-// One job begins to need three times the CPU in its hottest stacks after two
-// thirds of the time: something to find in the chart.
 func (f *fleet) make(s scrape) *pprof.Profile {
 	name := fnv.New64a()
 	fmt.Fprint(name, s.pod.labels["pod"], s.template.kind)
 	rng := rand.New(rand.NewPCG(uint64(s.step), name.Sum64()))
-	slow := f.steps > 0 && 3*s.step >= 2*f.steps && s.template.kind == "cpu" && s.template.program == f.templates[0].program
+	slow := f.steps > 0 && 3*s.step >= 2*f.steps && s.template.kind == "cpu" && s.template.program == slowJob
 	real := s.template.profile
 	out := &pprof.Profile{
 		SampleType: real.SampleType, DefaultSampleType: real.DefaultSampleType, PeriodType: real.PeriodType, Period: real.Period,
@@ -217,7 +220,7 @@ func (f *fleet) make(s scrape) *pprof.Profile {
 		DurationNanos: int64(scrapeEvery),
 		Sample:        make([]*pprof.Sample, 0, len(real.Sample)),
 	}
-	load := s.pod.share * (1 + 0.4*math.Sin(float64(s.step)/12)) * (0.9 + 0.2*rng.Float64())
+	load := s.pod.share * (1 + 0.25*math.Sin(float64(s.step)/9+float64(len(s.template.program)))) * (0.9 + 0.2*rng.Float64())
 	for i, sample := range real.Sample {
 		hot := i < 10
 		if !hot && rng.IntN(12) != 0 {
@@ -225,7 +228,7 @@ func (f *fleet) make(s scrape) *pprof.Profile {
 		}
 		scale := load * (0.5 + rng.Float64())
 		if slow && hot {
-			scale *= 3
+			scale *= 4
 		}
 		out.Sample = append(out.Sample, scaled(sample, scale))
 	}

@@ -230,6 +230,19 @@ func TestBadInputs(t *testing.T) {
 	}
 }
 
+// Each bad input has its line, whether others are good or not.
+func TestSeveralBadInputs(t *testing.T) {
+	one, two := write(t, "one.pb.gz", []byte("bad")), filepath.Join(t.TempDir(), "two.pb.gz")
+	good := file(t, "good.pb.gz", service())
+	for _, args := range [][]string{{"top", one, two}, {"top", one, good, two}, {"top", two, one, good}} {
+		r := granary(t, args...)
+		answered := strings.Contains(r.stdout, "compress")
+		if r.code != exitFailed || len(r.problems()) != 2 || !strings.Contains(r.stderr, one) || !strings.Contains(r.stderr, two) || answered != (len(args) == 4) {
+			t.Errorf("%q: %+v", args, r)
+		}
+	}
+}
+
 func zip(t testing.TB, data []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer

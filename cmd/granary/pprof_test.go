@@ -33,7 +33,7 @@ func TestTopEqualsPprof(t *testing.T) {
 		var types, functions atomic.Int64
 		t.Run("files", func(t *testing.T) {
 			for _, file := range files {
-				t.Run(filepath.Base(file), func(t *testing.T) {
+				t.Run(filepath.Join(filepath.Base(filepath.Dir(file)), filepath.Base(file)), func(t *testing.T) {
 					t.Parallel() // as many as GOMAXPROCS
 					n, m := compareTop(t, tool, file)
 					types.Add(int64(n))
@@ -45,25 +45,32 @@ func TestTopEqualsPprof(t *testing.T) {
 	})
 }
 
+// Captures of one kind, one after the other, merge to what pprof makes of them.
 func TestMergeEqualsPprof(t *testing.T) {
 	eachCorpus(t, func(t *testing.T, files []string) {
-		many := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return filepath.Base(filepath.Dir(f)) != "many" })
-		if len(many) == 0 {
-			t.Skip("this corpus has no folder many")
-		}
 		tool := newPprofTool(t)
-		sum := filepath.Join(t.TempDir(), "sum.pb.gz")
-		tool.run(t, append([]string{"-proto", "-symbolize=none", "-output=" + sum}, many...)...)
-		data, err := os.ReadFile(sum)
-		if err != nil {
-			t.Fatal(err)
+		groups := map[string][]string{}
+		for _, file := range files {
+			kind := filepath.Join(filepath.Dir(file), strings.TrimRight(strings.TrimSuffix(filepath.Base(file), ".pb.gz"), "-0123456789"))
+			groups[kind] = append(groups[kind], file)
 		}
-		want, got := mustParse(t, data, sum), granaryMerge(t, many...)
-		diff := cmp.Diff(contentOf(want), contentOf(got))
-		if diff != "" {
-			t.Errorf("-pprof +granary\n%s", diff)
+		for _, kind := range slices.Sorted(maps.Keys(groups)) {
+			many := groups[kind]
+			if len(many) == 1 {
+				continue
+			}
+			sum := filepath.Join(t.TempDir(), "sum.pb.gz")
+			tool.run(t, append([]string{"-proto", "-symbolize=none", "-output=" + sum}, many...)...)
+			data, err := os.ReadFile(sum)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, got := contentOf(mustParse(t, data, sum)), contentOf(granaryMerge(t, many...))
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: -pprof +granary\n%s", kind, diff)
+			}
+			t.Logf("%s: %d files merged, %d distinct samples", kind, len(many), len(got.Samples))
 		}
-		t.Logf("compared %d files merged: %d samples, %d distinct", len(many), len(got.Sample), len(contentOf(got).Samples))
 	})
 }
 

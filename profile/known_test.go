@@ -1,0 +1,71 @@
+package profile
+
+import (
+	"testing"
+
+	pprof "github.com/google/pprof/profile"
+)
+
+// What is known to be wrong. Who mends one of these takes its Skip out.
+
+// A trace id is a label of its sample, so a selector should find it; it is in a
+// column of its own, where selectors do not look.
+func TestSelectorFindsTraceID(t *testing.T) {
+	t.Skip("known: a selector looks in labels and pprof_labels, never in trace_id and span_id")
+	const trace = "0af7651916cd43dd8448eb211c80319c"
+	db := testDB(t, Options{})
+	insert(t, db, makeProfile(start, "n:count", stack{frames: "f", values: []int64{1}, labels: map[string][]string{"trace_id": {trace}}}, stack{frames: "f", values: []int64{2}}))
+	for text, want := range map[string]int64{`{trace_id="` + trace + `"}`: 1, `{trace_id!=""}`: 1, `{trace_id=""}`: 2, `{trace_id=~"0af7.*"}`: 1} {
+		s, err := ParseSelector(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := db.Merge(ctx, view(t, db), cpuCount, Query{Selector: s}); err != nil || got.Total != want {
+			t.Errorf("%s: total %d, %v; want %d", text, got.Total, err, want)
+		}
+	}
+}
+
+// P1: two sample types of one name and unit should stay apart, or the profile be
+// refused; they are added up.
+func TestSampleTypesThatAreEqual(t *testing.T) {
+	t.Skip("known: rows do not tell equal sample types of one profile apart")
+	db := testDB(t, Options{})
+	p := makeProfile(start, "n:count n:count", stack{frames: "f", values: []int64{1, 2}})
+	if _, err := db.Insert(ctx, p, InsertOptions{}); err != nil {
+		return
+	}
+	got, err := db.Profile(ctx, view(t, db), Query{})
+	if err != nil || got.Sample[0].Value[0] != 1 || got.Sample[0].Value[1] != 2 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// DESIGN.md, section 5: no name of a transaction shows before its commit.
+func TestAbortedInsertLeavesNoKind(t *testing.T) {
+	t.Skip("known: InsertTx remembers the kind of a profile before its transaction commits")
+	db := testDB(t, Options{})
+	tx := db.Store().Begin()
+	if _, err := db.InsertTx(ctx, tx, makeProfile(start, "n:count", stack{frames: "f", values: []int64{1}}), InsertOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	tx.Abort()
+	if types, err := db.Types(ctx, view(t, db)); err != nil || len(types) != 0 {
+		t.Errorf("%v, %v", types, err)
+	}
+}
+
+// In a pprof file the first mapping is the program: pprof prints its name.
+func TestProfileKeepsMainMapping(t *testing.T) {
+	t.Skip("known: mappings come in the order of the stacks")
+	db := testDB(t, Options{})
+	p := makeProfile(start, "n:count", stack{frames: "f", values: []int64{1}}, stack{frames: "g", values: []int64{2}})
+	library := &pprof.Mapping{ID: 2, File: "/lib/libc.so", Start: 0x10000, Limit: 0x20000}
+	p.Mapping = append(p.Mapping, library)
+	p.Location[0].Mapping = library
+	insert(t, db, p)
+	got, err := db.Profile(ctx, view(t, db), Query{})
+	if err != nil || got.Mapping[0].File != "/usr/bin/app" {
+		t.Errorf("%v, %v", got.Mapping, err)
+	}
+}
