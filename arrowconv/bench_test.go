@@ -46,9 +46,12 @@ func benchVector(typ encoding.Type) encoding.Vector {
 
 func benchCases() []Field {
 	return []Field{
-		{Name: "int64", Type: encoding.Int64}, {Name: "bool", Type: encoding.Bool},
-		{Name: "string", Type: encoding.String}, {Name: "string-coded", Type: encoding.String, Coded: true},
-		{Name: "uuid", Type: encoding.UUID}, {Name: "uuid-coded", Type: encoding.UUID, Coded: true},
+		{Name: "int64", Type: encoding.Int64},
+		{Name: "bool", Type: encoding.Bool},
+		{Name: "string", Type: encoding.String},
+		{Name: "string-coded", Type: encoding.String, Coded: true},
+		{Name: "uuid", Type: encoding.UUID},
+		{Name: "uuid-coded", Type: encoding.UUID, Coded: true},
 		{Name: "list", Type: encoding.UUIDList, Coded: true},
 	}
 }

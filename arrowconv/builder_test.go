@@ -161,21 +161,36 @@ func TestUnify(t *testing.T) {
 		want []any
 		dict string
 	}{
-		{"repeat first", func(b *Builder) { b.Repeat(0, "a", 2); add(b, one, "b", "a"); b.Repeat(0, "b", 1) },
-			[]any{"a", "a", "b", "a", "b"}, `["a" "b"]`},
-		{"words first", func(b *Builder) {
-			add(b, one, "a", "b")
-			b.Repeat(0, "b", 1)
-			b.Repeat(0, "c", 1)
-			add(b, one, "c", "a")
+		{
+			"repeat first", func(b *Builder) { b.Repeat(0, "a", 2); add(b, one, "b", "a"); b.Repeat(0, "b", 1) },
+			[]any{"a", "a", "b", "a", "b"},
+			`["a" "b"]`,
 		},
-			[]any{"a", "b", "b", "c", "c", "a"}, `["a" "b" "c"]`},
-		{"two dictionaries", func(b *Builder) { add(b, one, "a", "b"); add(b, two, "c", "b"); add(b, one, "c", "b") },
-			[]any{"a", "b", "c", "b", "c", "b"}, `["a" "b" "c"]`},
-		{"plain", func(b *Builder) { add(b, one, "a"); add(b, plain, "b", "a"); add(b, one, "b") },
-			[]any{"a", "b", "a", "b"}, `["a" "b"]`},
-		{"nulls between", func(b *Builder) { b.Nulls(0, 2); b.Repeat(0, "", 1); b.Nulls(0, 1); b.Repeat(0, "x", 0) },
-			[]any{nil, nil, "", nil}, `[""]`},
+		{
+			"words first", func(b *Builder) {
+				add(b, one, "a", "b")
+				b.Repeat(0, "b", 1)
+				b.Repeat(0, "c", 1)
+				add(b, one, "c", "a")
+			},
+			[]any{"a", "b", "b", "c", "c", "a"},
+			`["a" "b" "c"]`,
+		},
+		{
+			"two dictionaries", func(b *Builder) { add(b, one, "a", "b"); add(b, two, "c", "b"); add(b, one, "c", "b") },
+			[]any{"a", "b", "c", "b", "c", "b"},
+			`["a" "b" "c"]`,
+		},
+		{
+			"plain", func(b *Builder) { add(b, one, "a"); add(b, plain, "b", "a"); add(b, one, "b") },
+			[]any{"a", "b", "a", "b"},
+			`["a" "b"]`,
+		},
+		{
+			"nulls between", func(b *Builder) { b.Nulls(0, 2); b.Repeat(0, "", 1); b.Nulls(0, 1); b.Repeat(0, "x", 0) },
+			[]any{nil, nil, "", nil},
+			`[""]`,
+		},
 	}
 	b := NewBuilder(checked(t), []Field{{Name: "c", Type: encoding.String, Coded: true, Nullable: true}})
 	defer b.Release()
@@ -350,8 +365,10 @@ func TestMisuse(t *testing.T) {
 		}},
 	}
 	b := NewBuilder(checked(t), []Field{
-		{Name: "i", Type: encoding.Int64}, {Name: "s", Type: encoding.String, Nullable: true},
-		{Name: "u", Type: encoding.UUID, Nullable: true}, {Name: "d", Type: encoding.UUID, Coded: true, Nullable: true},
+		{Name: "i", Type: encoding.Int64},
+		{Name: "s", Type: encoding.String, Nullable: true},
+		{Name: "u", Type: encoding.UUID, Nullable: true},
+		{Name: "d", Type: encoding.UUID, Coded: true, Nullable: true},
 	})
 	defer b.Release()
 	for _, c := range cases {

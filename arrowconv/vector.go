@@ -1,8 +1,8 @@
 package arrowconv
 
 import (
-	"errors"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 

@@ -20,9 +20,11 @@ type AggregateOptions struct {
 	// By names the concrete columns, or families for all of theirs, whose
 	// values make a group.
 	By []string
-	// Step, if above 0, rounds the bucket column down to a multiple of it
+	// Step, if above 0, rounds the column named Time down to a multiple of it
 	// before rows are grouped by it.
 	Step int64
+	// Time names an Int64 column. Empty means that of the time bucket.
+	Time string
 	// Where chooses rows.
 	Where Expr
 }
@@ -89,6 +91,7 @@ type aggregator struct {
 	sum   int // column, or -1
 	name  string
 	step  int64
+	time  int // column that step is about, or -1
 	by    []*byColumn
 
 	index  map[string]int // key -> group
@@ -115,8 +118,8 @@ func (t *Table) newAggregator(state *tableState, opts AggregateOptions) (*aggreg
 		}
 		a.sum = column
 	}
-	if opts.Step < 0 || opts.Step > 0 && t.schema.BucketColumn() < 0 {
-		return nil, fmt.Errorf("%w: step %d: want at least 0, and a table with a time bucket", ErrQuery, opts.Step)
+	if err := a.setTime(opts); err != nil {
+		return nil, err
 	}
 	columns, err := t.concrete(state, opts.By)
 	if err != nil || opts.By == nil {
@@ -127,6 +130,23 @@ func (t *Table) newAggregator(state *tableState, opts AggregateOptions) (*aggreg
 		a.by = append(a.by, by)
 	}
 	return a, nil
+}
+
+// setTime resolves the column that Step is about.
+func (a *aggregator) setTime(opts AggregateOptions) error {
+	s := a.table.schema
+	a.time = s.BucketColumn()
+	if opts.Time != "" {
+		column, ok := s.Resolve(opts.Time)
+		if !ok || s.Columns()[column].Type != encoding.Int64 || s.Columns()[column].Dynamic {
+			return fmt.Errorf("%w: time %q: want a fixed int64 column", ErrQuery, opts.Time)
+		}
+		a.time = column
+	}
+	if opts.Step < 0 || opts.Step > 0 && a.time < 0 {
+		return fmt.Errorf("%w: step %d: want at least 0, and a time column", ErrQuery, opts.Step)
+	}
+	return nil
 }
 
 // add puts the rows of one selection into their groups.
@@ -221,7 +241,7 @@ func (a *aggregator) load(by *byColumn, chosen *selection) error {
 				by.nulls[i] = !valid
 			}
 		}
-		if a.step > 0 && by.Column == a.table.schema.BucketColumn() {
+		if a.step > 0 && by.Column == a.time {
 			roundDown(by.words, a.step)
 		}
 		return nil

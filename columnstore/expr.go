@@ -18,6 +18,7 @@ type Expr struct {
 	column  string
 	value   any
 	pattern *regexp.Regexp
+	holds   func(value any) bool
 	args    []Expr
 }
 
@@ -29,6 +30,7 @@ const (
 	opAtLeast
 	opLess
 	opMatch
+	opFunc
 	opNull
 	opAnd
 	opOr
@@ -60,6 +62,14 @@ func Less[V Value](column string, v V) Expr {
 // pattern is not anchored. It is tried once for each distinct value.
 func Match(column string, pattern *regexp.Regexp) Expr {
 	return Expr{op: opMatch, column: column, pattern: pattern}
+}
+
+// Func holds where f says so of the column's value: a string, an int64, a
+// uint64, a float64, a bool or a uuid.UUID as the column's type is, nil for a
+// row without a value. f is called about once for each distinct value, by the
+// goroutine that reads. It serves what the other conditions cannot say.
+func Func(column string, f func(value any) bool) Expr {
+	return Expr{op: opFunc, column: column, holds: f}
 }
 
 // IsNull holds where the column has no value.

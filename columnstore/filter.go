@@ -24,6 +24,7 @@ type filter struct {
 
 // leaf compares one column.
 type leaf struct {
+	op     exprOp
 	schema *schema.Schema
 	column int
 	name   string
@@ -56,7 +57,7 @@ func bind(s *schema.Schema, e Expr) (*filter, error) {
 	}
 	c := s.Columns()[column]
 	f.leaf = &leaf{
-		schema: s, column: column, name: e.column, series: s.IsSeries(column),
+		op: e.op, schema: s, column: column, name: e.column, series: s.IsSeries(column),
 		known: map[*granule.Generation]map[uint64]bool{},
 	}
 	if !f.leaf.setTest(c, e) {
@@ -73,6 +74,9 @@ func (l *leaf) setTest(c schema.Column, e Expr) bool {
 		l.word = func(uint64) bool { return false }
 		return true
 	}
+	if e.op == opFunc {
+		return l.setFunc(c.Type, e.holds)
+	}
 	switch c.Type {
 	case encoding.String, encoding.UUID:
 		if l.test = bytesTest(c.Type, e); l.test == nil {
@@ -86,6 +90,31 @@ func (l *leaf) setTest(c schema.Column, e Expr) bool {
 		l.word = wordTest(c.Type, e)
 		return l.word != nil
 	}
+}
+
+// setFunc makes the test of a Func condition.
+func (l *leaf) setFunc(t encoding.Type, f func(any) bool) bool {
+	if f == nil {
+		return false
+	}
+	switch t {
+	case encoding.String:
+		l.test = func(value []byte) bool { return f(string(value)) }
+	case encoding.UUID:
+		l.test = func(value []byte) bool { return f(uuid.UUID(value)) }
+	case encoding.Int64:
+		l.word = func(w uint64) bool { return f(encoding.ToInt64(w)) }
+	case encoding.Uint64:
+		l.word = func(w uint64) bool { return f(w) }
+	case encoding.Float64:
+		l.word = func(w uint64) bool { return f(encoding.ToFloat64(w)) }
+	case encoding.Bool:
+		l.word = func(w uint64) bool { return f(w != 0) }
+	default:
+		return false
+	}
+	l.null = f(nil)
+	return true
 }
 
 func bytesTest(t encoding.Type, e Expr) func([]byte) bool {
@@ -272,11 +301,9 @@ func (l *leaf) prune(p *granule.Part) (all, ok bool) {
 		return false, false
 	}
 	atLo, atHi := l.word(encoding.FromInt64(lo)), l.word(encoding.FromInt64(hi))
-	// AtLeast and Less do not change back inside the range; Equal might.
-	return atLo, atLo == atHi && (lo == hi || l.monotone())
+	// AtLeast and Less do not change back inside of the range; others might.
+	return atLo, atLo == atHi && (lo == hi || l.op == opAtLeast || l.op == opLess)
 }
-
-func (l *leaf) monotone() bool { return l.word(1<<63) != l.word(1<<63-1) }
 
 // testSeries decides for one series.
 func (l *leaf) testSeries(gen *granule.Generation, code uint64) bool {

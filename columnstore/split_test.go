@@ -3,10 +3,8 @@ package columnstore
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -298,121 +296,6 @@ func TestRewrite_Concurrent(t *testing.T) {
 	}
 }
 
-// TestGranuleOfEqualKeys grows beyond GranuleRows, since equal keys stay
-// together, and is not rewritten again and again for it.
-func TestGranuleOfEqualKeys(t *testing.T) {
-	store, table := open(t, Options{Manual: true, GranuleRows: 10, FreshParts: 4, MaxParts: 16}, samples(0))
-	b := oneRow(1)
-	const inserts = 400
-	for range inserts {
-		insert(t, table, b)
-		if err := store.Maintain(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	stats := store.Stats()
-	if stats.Granules != 1 || stats.Rows != inserts {
-		t.Errorf("%d rows in %d granules, want %d in 1", stats.Rows, stats.Granules, inserts)
-	}
-	// A rewrite each MaxParts inserts at the least often: 16 -> sum of 16, 32, ... 400.
-	if limit := int64(inserts * inserts / 16); stats.RewrittenRows > limit || stats.Compactions < 5 {
-		t.Errorf("%d rows rewritten in %d compactions, want at most %d", stats.RewrittenRows, stats.Compactions, limit)
-	}
-	compact(t, store)
-	settled := store.Stats()
-	if err := store.Maintain(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	compact(t, store)
-	if diff := cmp.Diff(settled, store.Stats()); diff != "" {
-		t.Errorf("a compacted store was rewritten (-before +after):\n%s", diff)
-	}
-	// Keys beside them make granules of their own.
-	for _, kind := range []string{"a", "z"} {
-		for range 30 {
-			b := oneRow(1)
-			b.Columns["kind"] = encoding.Strings(kind)
-			insert(t, table, b)
-		}
-	}
-	compact(t, store)
-	checkBounds(t, store, table)
-	if g := store.Stats().Granules; g != 3 {
-		t.Errorf("%d granules, want one for each of 3 keys", g)
-	}
-}
-
-// TestFirstKeyBelowAll inserts keys that fall, in buckets that come in falling
-// order: there is a place for each (C6).
-func TestFirstKeyBelowAll(t *testing.T) {
-	for _, width := range []int64{0, 100} {
-		store, table := open(t, Options{Manual: true, GranuleRows: 3, FreshParts: 2, FutureLimit: -1}, samples(width))
-		var want []string
-		at := []int64{math.MaxInt64, 1000, 150, 100, 99, 0, -1, -100, -101, math.MinInt64}
-		for i, kind := range []string{"zz", "z", "m", "b", "aa", "a", "\x01", "\x00\x01", "\x00", ""} {
-			for range 4 {
-				b := oneRow(at[i])
-				b.Columns["kind"] = encoding.Strings(kind)
-				insert(t, table, b)
-				b.Columns["time"] = encoding.Int64s(50) // and all into one bucket
-				insert(t, table, b)
-				if err := store.Maintain(context.Background()); err != nil {
-					t.Fatal(err)
-				}
-				want = append(want, kind, kind)
-			}
-			checkBounds(t, store, table)
-		}
-		var got []string
-		for row := range scanRows(t, table, snapshot(t, store), ScanOptions{Ordered: true}) {
-			got = append(got, row["kind"].(string))
-		}
-		if width == 0 && !slices.IsSorted(got) {
-			t.Errorf("not in order: %q", got)
-		}
-		slices.Sort(got)
-		slices.Sort(want)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("width %d (-want +got):\n%s", width, diff)
-		}
-	}
-}
-
-// TestManyDynamicColumns splits and merges parts whose columns differ, each
-// with a name of its own.
-func TestManyDynamicColumns(t *testing.T) {
-	store, table := open(t, Options{Manual: true, GranuleRows: 16}, samples(0))
-	var want []string
-	for i := range 100 {
-		b := oneRow(int64(i))
-		name := fmt.Sprint(strings.Repeat("n", 1+i%3), i)
-		b.Columns["labels."+name] = encoding.Strings("v")
-		b.Columns["tags."+name] = encoding.Strings("w")
-		want = append(want, "labels."+name, "tags."+name)
-		insert(t, table, b)
-	}
-	for _, when := range []string{"fresh", "compacted"} {
-		snap := snapshot(t, store)
-		names, err := table.Columns(snap)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := slices.DeleteFunc(names, func(n string) bool { return !strings.Contains(n, ".") })
-		slices.Sort(got)
-		slices.Sort(want)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: columns (-want +got):\n%s", when, diff)
-		}
-		for _, name := range want {
-			if rows := allRows(t, table, snap, ScanOptions{Columns: []string{name}, Where: Not(Equal(name, ""))}); len(rows) != 1 {
-				t.Errorf("%s: column %q has rows %v, want 1", when, name, rows)
-			}
-		}
-		compact(t, store)
-	}
-	checkBounds(t, store, table)
-}
-
 // TestTransactionOrder checks commit ids: they grow, and a snapshot has that of
 // the newest commit (C4).
 func TestTransactionOrder(t *testing.T) {
@@ -438,5 +321,88 @@ func TestTransactionOrder(t *testing.T) {
 	empty, err := store.Begin().Commit()
 	if err != nil || empty <= last {
 		t.Errorf("empty commit %d after %d, %v", empty, last, err)
+	}
+}
+
+// TestRewrite_OfBaseOnly has a rewrite of a granule without fresh parts, and
+// behind its back an insert and another rewrite: what the insert brought is not
+// lost, though again there are no fresh parts.
+func TestRewrite_OfBaseOnly(t *testing.T) {
+	store, table := open(t, Options{Manual: true}, samples(0))
+	insert(t, table, oneRow(1))
+	compact(t, store)
+	_, old, _ := store.log.Root().State.table(table.ordinal).granules.Floor("")
+	insert(t, table, oneRow(2))
+	compact(t, store)
+	if store.rewrite(table, old) {
+		t.Error("a rewrite of rows before an insert was published")
+	}
+	if c := total(t, table, snapshot(t, store)); c.rows != 2 {
+		t.Errorf("%d rows, want 2", c.rows)
+	}
+}
+
+// TestSplit_LargeGranulesHaveOneKey looks at what splits leave above
+// GranuleRows: only rows that cannot be told apart.
+func TestSplit_LargeGranulesHaveOneKey(t *testing.T) {
+	store, table := open(t, Options{Manual: true, GranuleRows: 10}, samples(0))
+	rng := rand.New(rand.NewPCG(6, 6))
+	for range 60 {
+		b := oneRow(1)
+		b.Rows = 1 + rng.IntN(12)
+		b.Columns["kind"] = encoding.Strings(fmt.Sprint("kind", rng.IntN(40)))
+		insert(t, table, b)
+	}
+	compact(t, store)
+	checkBounds(t, store, table)
+	large := 0
+	for _, g := range store.log.Root().State.table(table.ordinal).granules.All() {
+		if g.Rows() <= 10 {
+			continue
+		}
+		large++
+		if keys := len(granule.Rewrite(table.schema, g, 1)); keys != 1 {
+			t.Errorf("a granule of %d rows has %d keys", g.Rows(), keys)
+		}
+	}
+	if large == 0 {
+		t.Error("nothing was tested")
+	}
+}
+
+// TestRewrite_ChildIsDue has inserts into the upper half of a granule that is
+// being split: the child that they go to is due at once, and nothing but the
+// rewrite itself knows its bound.
+func TestRewrite_ChildIsDue(t *testing.T) {
+	var store *Store
+	var table *Table
+	armed := false
+	store, table = open(t, Options{Manual: true, GranuleRows: 10, FreshParts: 3, Yield: func(point string) {
+		if !armed || point != "maintain/merged" {
+			return
+		}
+		armed = false
+		for range 20 {
+			b := oneRow(1)
+			b.Columns["kind"] = encoding.Strings("z")
+			insert(t, table, b)
+		}
+	}}, samples(0))
+	for i := range 11 {
+		b := oneRow(1)
+		b.Columns["kind"] = encoding.Strings(string(rune('a' + i)))
+		insert(t, table, b)
+	}
+	armed = true
+	if err := store.Maintain(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if armed {
+		t.Fatal("nothing was tested")
+	}
+	for bound, g := range store.log.Root().State.table(table.ordinal).granules.All() {
+		if store.isDue(g) {
+			t.Errorf("granule at %x is due: %d rows, %d fresh parts", bound, g.Rows(), g.FreshParts())
+		}
 	}
 }

@@ -20,6 +20,7 @@ type Tx struct {
 	store  *Store
 	tx     *txn.Tx[*root]
 	pieces []piece
+	after  []func()
 }
 
 // piece is a part on its way into a granule.
@@ -90,8 +91,15 @@ func (tx *Tx) Commit() (txn.ID, error) {
 	tx.pieces = nil
 	s.opts.Yield("commit/published")
 	s.queue.add(due)
+	for _, f := range tx.after {
+		f()
+	}
 	return id, nil
 }
+
+// OnCommit has f called by Commit after the rows became visible, outside of
+// every lock, and not at all if the transaction fails or is aborted.
+func (tx *Tx) OnCommit(f func()) { tx.after = append(tx.after, f) }
 
 // Abort drops the rows. They were never visible. It may be called after Commit
 // and then does nothing.

@@ -104,6 +104,9 @@ func TestListDictRecords(t *testing.T) {
 	if got := d.Record(mustElement(t, d, uuidOf(4), "")); got != nil {
 		t.Errorf("Record() without one = %#v, want nil", got)
 	}
+	if got := d.records.Len(); got != 2 {
+		t.Errorf("%d records are kept, want 2: those that lost are not", got)
+	}
 }
 
 func TestListDictSize(t *testing.T) {
@@ -139,8 +142,10 @@ func TestListDictConcurrent(t *testing.T) {
 	const writers, lists = 8, 400
 	d := NewListDict(1)
 	codes := make([][lists]uint32, writers)
+	records := make([]map[uint32]string, writers) // as each writer saw them first
 	var wg sync.WaitGroup
 	for w := range writers {
+		records[w] = map[uint32]string{}
 		wg.Go(func() {
 			for _, i := range rand.New(rand.NewPCG(uint64(w), 0)).Perm(lists) {
 				var elements []uint32
@@ -150,8 +155,8 @@ func TestListDictConcurrent(t *testing.T) {
 					if err != nil {
 						t.Error(err)
 					}
-					if first := string(d.Record(code)); first == "" || first != string(d.Record(code)) {
-						t.Errorf("record of %d is %q, then %q", i+k, first, d.Record(code))
+					if records[w][code] == "" {
+						records[w][code] = string(d.Record(code))
 					}
 					elements = append(elements, code)
 				}
@@ -174,6 +179,11 @@ func TestListDictConcurrent(t *testing.T) {
 	for w := range codes {
 		if diff := cmp.Diff(codes[0], codes[w]); diff != "" {
 			t.Errorf("codes of writers 0 and %d differ:\n%s", w, diff)
+		}
+		for code, record := range records[w] {
+			if got := string(d.Record(code)); got != record || record == "" {
+				t.Errorf("record of element %d is %q, was %q to writer %d", code, got, record, w)
+			}
 		}
 	}
 }

@@ -301,24 +301,42 @@ func TestZeroWords(t *testing.T) {
 	}
 }
 
-// A runs layout gives each run whole, so that work is done once a run.
+// Runs and constants come whole, so that work is done once a run.
 func TestCursorGivesRunsWhole(t *testing.T) {
-	words := slices.Concat(slices.Repeat([]uint64{5}, 100), slices.Repeat([]uint64{1 << 50}, 200), slices.Repeat([]uint64{5}, 1))
-	w := Encode(RLE, words)
-	if w.Layout() != LayoutRuns {
-		t.Fatalf("layout %v, want runs", w.Layout())
+	type run struct {
+		Word uint64
+		Rows int
 	}
-	type run struct{ Word, Rows uint64 }
-	var got []run
-	for c := w.Cursor(); ; {
-		word, rows := c.Next()
-		if rows == 0 {
-			break
-		}
-		got = append(got, run{word, uint64(rows)})
+	tests := []struct {
+		name   string
+		layout Layout
+		want   []run
+	}{
+		{"runs", LayoutRuns, []run{{5, 100}, {1 << 50, 200}, {5, 1}}},
+		{"constant", LayoutPacked, []run{{5, 300}}},
 	}
-	if diff := cmp.Diff([]run{{5, 100}, {1 << 50, 200}, {5, 1}}, got); diff != "" {
-		t.Errorf("runs (-want +got):\n%s", diff)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var words []uint64
+			for _, r := range tt.want {
+				words = append(words, slices.Repeat([]uint64{r.Word}, r.Rows)...)
+			}
+			w := Encode(RLE, words)
+			if w.Layout() != tt.layout {
+				t.Fatalf("layout %v, want %v", w.Layout(), tt.layout)
+			}
+			var got []run
+			for c := w.Cursor(); ; {
+				word, rows := c.Next()
+				if rows == 0 {
+					break
+				}
+				got = append(got, run{word, rows})
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("runs (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -132,8 +132,16 @@ func TestColumnsAndFind(t *testing.T) {
 		t.Errorf("Columns (-want +got):\n%s", diff)
 	}
 	for _, absent := range []struct{ column, name string }{
-		{"tags", "tags.empty"}, {"tags", "tags.null"}, {"tags", "tags.aa"}, {"tags", "tags.c"}, {"tags", ""},
-		{"note", "note"}, {"labels", "labels.pod"}, {"unit", "unit"}, {"nums", "tags.a"}, {"value", "w"},
+		{"tags", "tags.empty"},
+		{"tags", "tags.null"},
+		{"tags", "tags.aa"},
+		{"tags", "tags.c"},
+		{"tags", ""},
+		{"note", "note"},
+		{"labels", "labels.pod"},
+		{"unit", "unit"},
+		{"nums", "tags.a"},
+		{"value", "w"},
 	} {
 		if p.Find(column[absent.column], absent.name) != nil {
 			t.Errorf("Find(%q, %q) finds a column", absent.column, absent.name)

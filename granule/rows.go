@@ -158,10 +158,7 @@ func (c *coder) tuple(parts []*schema.Concrete, row int) (uint32, error) {
 func (c *coder) column(in *schema.Concrete) (frameColumn, error) {
 	column := c.schema.Columns()[in.Column]
 	out := frameColumn{column: in.Column, name: in.Name, words: make([]uint64, len(c.rows))}
-	word, err := c.wordFunc(column, in, &out)
-	if err != nil {
-		return out, err
-	}
+	word := c.wordFunc(column, in, &out)
 	for i, row := range c.rows {
 		switch {
 		case in.Null(int(row), column.Dynamic):
@@ -171,6 +168,7 @@ func (c *coder) column(in *schema.Concrete) (frameColumn, error) {
 		case i > 0 && in.Values.Len() == 1:
 			out.words[i] = out.words[0]
 		default:
+			var err error
 			if out.words[i], err = word(in.At(int(row))); err != nil {
 				return out, err
 			}
@@ -191,26 +189,26 @@ func (c *frameColumn) setNull(row int) {
 
 // wordFunc returns what makes the word of an element of in, and sets how out
 // gives back the bytes of a word.
-func (c *coder) wordFunc(column schema.Column, in *schema.Concrete, out *frameColumn) (func(i int) (uint64, error), error) {
+func (c *coder) wordFunc(column schema.Column, in *schema.Concrete, out *frameColumn) func(i int) (uint64, error) {
 	v := &in.Values
 	switch column.Type {
 	case encoding.Int64:
-		return func(i int) (uint64, error) { return encoding.FromInt64(v.Int64s[i]), nil }, nil
+		return func(i int) (uint64, error) { return encoding.FromInt64(v.Int64s[i]), nil }
 	case encoding.Uint64:
-		return func(i int) (uint64, error) { return v.Uint64s[i], nil }, nil
+		return func(i int) (uint64, error) { return v.Uint64s[i], nil }
 	case encoding.Float64:
-		return func(i int) (uint64, error) { return encoding.FromFloat64(v.Float64s[i]), nil }, nil
+		return func(i int) (uint64, error) { return encoding.FromFloat64(v.Float64s[i]), nil }
 	case encoding.Bool:
-		return func(i int) (uint64, error) { return encoding.FromBool(v.Bools[i]), nil }, nil
+		return func(i int) (uint64, error) { return encoding.FromBool(v.Bools[i]), nil }
 	case encoding.UUIDList:
-		return c.listFunc(v.UUIDLists), nil
+		return c.listFunc(v.UUIDLists)
 	case encoding.UUID:
-		return c.bytesFunc(column, out, func(i int) []byte { return v.UUIDs[i][:] }), nil
+		return c.bytesFunc(column, out, func(i int) []byte { return v.UUIDs[i][:] })
 	default:
 		return c.bytesFunc(column, out, func(i int) []byte {
 			c.scratch = append(c.scratch[:0], v.Strings[i]...)
 			return c.scratch
-		}), nil
+		})
 	}
 }
 

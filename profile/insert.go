@@ -42,10 +42,8 @@ func (db *DB) Insert(ctx context.Context, p *pprof.Profile, opts InsertOptions) 
 		tx.Abort()
 		return 0, err
 	}
-	if rows > 0 {
-		if _, err := tx.Commit(); err != nil {
-			return 0, err
-		}
+	if _, err := tx.Commit(); err != nil {
+		return 0, err
 	}
 	return rows, nil
 }
@@ -56,16 +54,13 @@ func (db *DB) InsertTx(ctx context.Context, tx *columnstore.Tx, p *pprof.Profile
 	if err := db.opts.Limits.check(p); err != nil {
 		return 0, err
 	}
-	b, err := newBatcher(p, opts, db.opts.KeepZeros)
-	if err != nil {
-		return 0, err
-	}
+	b := newBatcher(p, opts, db.opts.KeepZeros)
 	if b.batch.Rows > 0 {
 		if err := tx.Insert(ctx, db.table, b.batch); err != nil {
 			return 0, err
 		}
 	}
-	db.remember(b.kind)
+	tx.OnCommit(func() { db.remember(b.kind) })
 	return b.batch.Rows, nil
 }
 
@@ -82,7 +77,7 @@ type batcher struct {
 // rowOf names the value that a row is made of.
 type rowOf struct{ sample, value int }
 
-func newBatcher(p *pprof.Profile, opts InsertOptions, zeros bool) (*batcher, error) {
+func newBatcher(p *pprof.Profile, opts InsertOptions, zeros bool) *batcher {
 	b := &batcher{profile: p, kind: kindOf(p), ids: map[*pprof.Location]uuid.UUID{}}
 	for value := range p.SampleType {
 		for sample, s := range p.Sample {
@@ -99,7 +94,8 @@ func newBatcher(p *pprof.Profile, opts InsertOptions, zeros bool) (*batcher, err
 	b.addShared(opts)
 	b.addTypes()
 	b.addStacks()
-	return b, b.addLabels()
+	b.addLabels()
+	return b
 }
 
 // addShared sets what all rows have in common.
@@ -143,7 +139,7 @@ func (b *batcher) addStacks() {
 			for k, l := range b.profile.Sample[r.sample].Location {
 				id, known := b.ids[l]
 				if !known {
-					record, id = appendLocation(record[:0], l)
+					record, id = appendLocation(record[:0], l, b.program())
 					b.ids[l] = id
 					b.batch.Records[id] = slices.Clone(record)
 				}
@@ -156,8 +152,16 @@ func (b *batcher) addStacks() {
 	b.batch.Columns[ColumnStacktrace] = encoding.UUIDLists(lists...)
 }
 
+// program returns the mapping of the program itself: the first, if there is one.
+func (b *batcher) program() *pprof.Mapping {
+	if len(b.profile.Mapping) == 0 {
+		return nil
+	}
+	return b.profile.Mapping[0]
+}
+
 // addLabels sets the labels of samples.
-func (b *batcher) addLabels() error {
+func (b *batcher) addLabels() {
 	for i, r := range b.rows {
 		s := b.profile.Sample[r.sample]
 		for _, name := range slices.Sorted(maps.Keys(s.Label)) {
@@ -176,16 +180,11 @@ func (b *batcher) addLabels() error {
 				if k < len(units) {
 					unit = units[k]
 				}
-				column, err := numLabelColumn(name, unit, k)
-				if err != nil {
-					return err
-				}
-				v := b.nullable(column, encoding.Int64)
+				v := b.nullable(numLabelColumn(name, unit, k), encoding.Int64)
 				v.Int64s[i], v.Valid[i] = value, true
 			}
 		}
 	}
-	return nil
 }
 
 // addID puts a trace or span id into its own column, if it is one: they differ
@@ -268,15 +267,19 @@ func cutNumber(column string) (name string, k int, numbered bool) {
 
 // numLabelColumn returns the concrete column of the k-th value of a number
 // label, which has a unit: name[unit].
-func numLabelColumn(name, unit string, k int) (string, error) {
-	if strings.Contains(unit, "[") {
-		return "", fmt.Errorf("%w: number label %q has the unit %q", ErrProfile, name, unit)
-	}
+func numLabelColumn(name, unit string, k int) string {
 	if unit != "" || strings.HasSuffix(name, "]") {
-		name += "[" + unit + "]"
+		name += "[" + escapeUnit.Replace(unit) + "]"
 	}
-	return labelColumn(ColumnPprofNumLabels, name, k), nil
+	return labelColumn(ColumnPprofNumLabels, name, k)
 }
+
+// Units have no brackets in their columns' names, so that the last one opens
+// the unit.
+var (
+	escapeUnit   = strings.NewReplacer("%", "%25", "[", "%5B")
+	unescapeUnit = strings.NewReplacer("%25", "%", "%5B", "[")
+)
 
 // cutUnit splits the name of a number label's column into name and unit.
 func cutUnit(name string) (base, unit string) {
@@ -284,5 +287,5 @@ func cutUnit(name string) (base, unit string) {
 		return name, ""
 	}
 	i := strings.LastIndexByte(name, '[')
-	return name[:i], name[i+1 : len(name)-1]
+	return name[:i], unescapeUnit.Replace(name[i+1 : len(name)-1])
 }

@@ -217,12 +217,8 @@ func TestLabelColumns(t *testing.T) {
 			}
 			seen[column] = name
 		}
-		for _, unit := range []string{"", "bytes", "u#2", "u]", "]"} {
-			column, err := numLabelColumn(name, unit, 1)
-			if err != nil {
-				t.Errorf("%q [%s]: %v", name, unit, err)
-				continue
-			}
+		for _, unit := range []string{"", "bytes", "u#2", "u]", "]", "[", "a[b", "[]", "%5B", "%"} {
+			column := numLabelColumn(name, unit, 1)
 			text, k, _ := cutNumber(strings.TrimPrefix(column, ColumnPprofNumLabels+"."))
 			if gotName, gotUnit := cutUnit(text); gotName != name || gotUnit != unit || k != 1 {
 				t.Errorf("%q [%s]: column %q is read as %q [%s] %d", name, unit, column, gotName, gotUnit, k)

@@ -26,6 +26,7 @@ import (
 type location struct {
 	folded  bool
 	mapping *pprof.Mapping // without an ID; nil if there is none
+	program bool           // the mapping is that of the program itself
 	address uint64         // as in the profile: mapping start included
 	lines   []line
 }
@@ -49,10 +50,12 @@ const (
 	hasFilenames
 	hasLineNumbers
 	hasInlineFrames
+	isProgram // the profile's first mapping: the program itself
 )
 
 // appendLocation appends the record of a location to dst and returns the id.
-func appendLocation(dst []byte, l *pprof.Location) ([]byte, uuid.UUID) {
+// program is the mapping of the program itself, or nil.
+func appendLocation(dst []byte, l *pprof.Location, program *pprof.Mapping) ([]byte, uuid.UUID) {
 	start := len(dst)
 	var flags uint64
 	m := l.Mapping
@@ -81,7 +84,11 @@ func appendLocation(dst []byte, l *pprof.Location) ([]byte, uuid.UUID) {
 	dst = binary.AppendUvarint(dst, m.Start)
 	dst = binary.AppendUvarint(dst, m.Limit-m.Start)
 	dst = binary.AppendUvarint(dst, m.Offset)
-	return binary.AppendUvarint(dst, mappingHas(m)), id
+	has := mappingHas(m)
+	if m == program {
+		has |= isProgram
+	}
+	return binary.AppendUvarint(dst, has), id
 }
 
 func appendLine(dst []byte, ln pprof.Line) []byte {
@@ -151,7 +158,7 @@ func parseLocation(record []byte) (*location, error) {
 		return nil, errRecord
 	}
 	if flags&flagMapping != 0 {
-		l.mapping = m
+		l.mapping, l.program = m, has&isProgram != 0
 	}
 	l.address += m.Start - m.Offset
 	return l, nil

@@ -86,7 +86,7 @@ type stack struct {
 // makeProfile makes a profile with types like "cpu:nanoseconds".
 func makeProfile(at int64, types string, stacks ...stack) *pprof.Profile {
 	p := &pprof.Profile{TimeNanos: at, DurationNanos: int64(10 * time.Second), Period: 10, PeriodType: &pprof.ValueType{Type: "cpu", Unit: "nanoseconds"}}
-	for _, t := range strings.Fields(types) {
+	for t := range strings.FieldsSeq(types) {
 		name, unit, _ := strings.Cut(t, ":")
 		p.SampleType = append(p.SampleType, &pprof.ValueType{Type: name, Unit: unit})
 	}

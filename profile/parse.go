@@ -90,6 +90,13 @@ func (l Limits) check(p *pprof.Profile) error {
 	if len(p.SampleType) == 0 {
 		return fmt.Errorf("%w: it has no sample types", ErrProfile)
 	}
+	for i, t := range p.SampleType {
+		for _, u := range p.SampleType[:i] {
+			if *t == *u {
+				return fmt.Errorf("%w: it has the sample type %s:%s twice", ErrProfile, t.Type, t.Unit)
+			}
+		}
+	}
 	for i, s := range p.Sample {
 		if len(s.Location) > l.Depth {
 			return fmt.Errorf("%w: sample %d has a stack of %d, at most %d", ErrTooLarge, i, len(s.Location), l.Depth)

@@ -3,8 +3,6 @@ package profile
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -50,6 +48,7 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 	if err := b.addSamples(); err != nil {
 		return nil, err
 	}
+	b.programFirst()
 	b.out.DefaultSampleType = db.shownFirst(types)
 	if err := db.addHeader(ctx, snap, q.Expr(only...), b.out); err != nil {
 		return nil, err
@@ -135,7 +134,8 @@ type pprofBuilder struct {
 	groups    *columnstore.Groups
 	symbols   *symbols
 	locations map[uint32]*pprof.Location
-	mappings  map[pprof.Mapping]*pprof.Mapping
+	mappings  map[pprof.Mapping]*pprof.Mapping // by all but where they start
+	program   *pprof.Mapping
 	functions map[pprof.Function]*pprof.Function
 }
 
@@ -220,10 +220,9 @@ func (b *pprofBuilder) labels(row int) sampleLabels {
 		name, k, _ := cutNumber(column)
 		switch {
 		case c.Values.Type == encoding.UUID:
-			id := c.Values.UUIDs[row]
-			l.text[c.Name] = []string{hex.EncodeToString(id[:])}
+			l.text[c.Name] = []string{idText(c.Values.UUIDs[row])}
 		case c.Values.Type == encoding.Uint64:
-			l.text[c.Name] = []string{hex.EncodeToString(binary.BigEndian.AppendUint64(nil, c.Values.Uint64s[row]))}
+			l.text[c.Name] = []string{idText(c.Values.Uint64s[row])}
 		case family == ColumnPprofLabels:
 			l.text[name] = put(l.text[name], k, c.Values.Strings[row])
 		default:
@@ -256,7 +255,11 @@ func (b *pprofBuilder) location(element uint32) *pprof.Location {
 	from := b.symbols.locations[element]
 	l := &pprof.Location{ID: uint64(len(b.out.Location) + 1), Address: from.address, IsFolded: from.folded}
 	if from.mapping != nil {
-		l.Mapping = b.mapping(*from.mapping)
+		l.Mapping = b.mapping(from.mapping)
+		l.Address += l.Mapping.Start - from.mapping.Start
+		if from.program {
+			b.program = l.Mapping
+		}
 	}
 	for _, ln := range from.lines {
 		out := pprof.Line{Line: ln.line, Column: ln.column}
@@ -270,15 +273,37 @@ func (b *pprofBuilder) location(element uint32) *pprof.Location {
 	return l
 }
 
-func (b *pprofBuilder) mapping(m pprof.Mapping) *pprof.Mapping {
-	out := b.mappings[m]
+// mapping returns the output's mapping for m. Processes have one binary at
+// different addresses; the first one's stand for all.
+func (b *pprofBuilder) mapping(m *pprof.Mapping) *pprof.Mapping {
+	key := *m
+	key.Limit -= key.Start
+	key.Start = 0
+	out := b.mappings[key]
 	if out == nil {
-		out = &m
-		b.mappings[m] = out
+		clone := *m
+		out = &clone
+		b.mappings[key] = out
 		out.ID = uint64(len(b.out.Mapping) + 1)
 		b.out.Mapping = append(b.out.Mapping, out)
 	}
 	return out
+}
+
+// programFirst moves the program's mapping to where pprof looks for it.
+func (b *pprofBuilder) programFirst() {
+	slices.SortStableFunc(b.out.Mapping, func(x, y *pprof.Mapping) int {
+		switch {
+		case x == b.program && y != b.program:
+			return -1
+		case y == b.program && x != b.program:
+			return 1
+		}
+		return 0
+	})
+	for i, m := range b.out.Mapping {
+		m.ID = uint64(i + 1)
+	}
 }
 
 func (b *pprofBuilder) function(f pprof.Function) *pprof.Function {

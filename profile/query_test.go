@@ -37,8 +37,11 @@ func TestTypes(t *testing.T) {
 	noPeriod.PeriodType = nil
 	insert(t, db, noPeriod)
 	want := []Type{
-		{"z", "count", "cpu", "nanoseconds"}, {"a", "bytes", "cpu", "nanoseconds"}, {"m", "count", "", ""},
-		{"objects", "count", "space", "bytes"}, {"space", "bytes", "space", "bytes"},
+		{"z", "count", "cpu", "nanoseconds"},
+		{"a", "bytes", "cpu", "nanoseconds"},
+		{"m", "count", "", ""},
+		{"objects", "count", "space", "bytes"},
+		{"space", "bytes", "space", "bytes"},
 	}
 	got, err := db.Types(ctx, view(t, db))
 	if err != nil {
@@ -192,7 +195,7 @@ func TestRowsFromElsewhere(t *testing.T) {
 			ColumnDuration: encoding.Int64s(1), ColumnPeriod: encoding.Int64s(1), ColumnValue: encoding.Int64s(7),
 		}}
 	}
-	noFunction, _ := appendLocation(nil, &pprof.Location{Line: []pprof.Line{{Line: 3}}})
+	noFunction, _ := appendLocation(nil, &pprof.Location{Line: []pprof.Line{{Line: 3}}}, nil)
 	for _, tc := range []struct {
 		name   string
 		record []byte

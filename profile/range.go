@@ -40,11 +40,9 @@ func (db *DB) Range(ctx context.Context, snap *columnstore.Snapshot, t Type, q Q
 	for _, name := range by {
 		columns = append(columns, ColumnLabels+"."+name)
 	}
-	opts := columnstore.AggregateOptions{Sum: ColumnValue, By: columns, Step: int64(step), Where: q.Expr(t)}
-	if db.opts.Bucket < 0 {
-		opts.Step = 0 // the store rounds the column of time buckets only
-	}
-	groups, err := db.table.Aggregate(ctx, snap, opts)
+	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
+		Sum: ColumnValue, By: columns, Step: int64(step), Time: ColumnTimestamp, Where: q.Expr(t),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +58,8 @@ func (db *DB) Range(ctx context.Context, snap *columnstore.Snapshot, t Type, q Q
 		}
 		lines[i].Points = append(lines[i].Points, Point{groups.Columns[0].Values.Int64s[row], groups.Sums[row]})
 	}
-	for i := range lines {
-		lines[i].Points = sumSteps(lines[i].Points, int64(step))
+	for _, line := range lines {
+		slices.SortFunc(line.Points, func(a, b Point) int { return cmp.Compare(a.Time, b.Time) })
 	}
 	slices.SortFunc(lines, func(a, b Line) int {
 		return slices.CompareFunc(a.Labels, b.Labels, func(a, b Label) int {
@@ -69,23 +67,6 @@ func (db *DB) Range(ctx context.Context, snap *columnstore.Snapshot, t Type, q Q
 		})
 	})
 	return lines, nil
-}
-
-// sumSteps sorts points and sums those of one step, in place.
-func sumSteps(points []Point, step int64) []Point {
-	for i, p := range points {
-		points[i].Time -= (p.Time%step + step) % step // down, before 1970 too
-	}
-	slices.SortFunc(points, func(a, b Point) int { return cmp.Compare(a.Time, b.Time) })
-	out := points[:0]
-	for _, p := range points {
-		if n := len(out); n > 0 && out[n-1].Time == p.Time {
-			out[n-1].Value += p.Value
-			continue
-		}
-		out = append(out, p)
-	}
-	return out
 }
 
 // labelsOf returns the labels of a group, and a key that tells them apart.

@@ -1,11 +1,14 @@
 package profile
 
 import (
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 
@@ -64,13 +67,48 @@ func (s Selector) Expr() columnstore.Expr {
 	all := make([]columnstore.Expr, len(s.matchers))
 	for i, m := range s.matchers {
 		profile, sample := ColumnLabels+"."+m.name, labelColumn(ColumnPprofLabels, m.name, 0)
-		missing := columnstore.Equal(profile, "")
-		all[i] = columnstore.Or(
-			columnstore.And(columnstore.Not(missing), m.expr(profile)),
-			columnstore.And(missing, m.expr(sample)),
-		)
+		all[i] = either(profile, m.expr(profile), m.sampleExpr(sample))
 	}
 	return columnstore.And(all...)
+}
+
+// either is the first condition where the label has a value, else the second.
+func either(label string, first, second columnstore.Expr) columnstore.Expr {
+	missing := columnstore.Equal(label, "")
+	return columnstore.Or(columnstore.And(columnstore.Not(missing), first), columnstore.And(missing, second))
+}
+
+// sampleExpr is the matcher on the labels of samples. Trace and span ids have
+// columns of their own and are matched as the text that they came as.
+func (m matcher) sampleExpr(column string) columnstore.Expr {
+	if m.name != ColumnTraceID && m.name != ColumnSpanID {
+		return m.expr(column)
+	}
+	return either(column, m.expr(column), columnstore.Func(m.name, func(id any) bool { return m.matches(idText(id)) }))
+}
+
+// idText is the inverse of what batcher.addID does to a label.
+func idText(id any) string {
+	switch id := id.(type) {
+	case uuid.UUID:
+		return hex.EncodeToString(id[:])
+	case uint64:
+		return hex.EncodeToString(binary.BigEndian.AppendUint64(nil, id))
+	}
+	return ""
+}
+
+func (m matcher) matches(value string) bool {
+	switch m.kind {
+	case labels.MatchEqual:
+		return value == m.value
+	case labels.MatchNotEqual:
+		return value != m.value
+	case labels.MatchRegexp:
+		return m.pattern.MatchString(value)
+	default:
+		return !m.pattern.MatchString(value)
+	}
 }
 
 func (m matcher) expr(column string) columnstore.Expr {

@@ -34,10 +34,7 @@ func selectorDB(t testing.TB) *DB {
 func TestSelector(t *testing.T) {
 	db := selectorDB(t)
 	const all = 127
-	for _, tc := range []struct {
-		text string
-		want int64
-	}{
+	checkSelectors(t, db, []selectorCase{
 		{"", all},
 		{"{}", all},
 		{" { } ", all},
@@ -83,7 +80,16 @@ func TestSelector(t *testing.T) {
 		{`{thread="a\"b\\\n"}`, 32},
 		{"{job=\"\\u00e9\"}", 64},
 		{"{job=\"\u00e9\"}", 64},
-	} {
+	})
+}
+
+type selectorCase struct {
+	text string
+	want int64
+}
+
+func checkSelectors(t *testing.T, db *DB, cases []selectorCase) {
+	for _, tc := range cases {
 		s, err := ParseSelector(tc.text)
 		if err != nil {
 			t.Errorf("%s: %v", tc.text, err)

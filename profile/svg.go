@@ -467,9 +467,10 @@ func packageColor(name string, shade uint32) string {
 func oklch(lightness, chroma, hue float64) string {
 	sin, cos := math.Sincos(hue * math.Pi / 180)
 	a, b := chroma*cos, chroma*sin
-	l := math.Pow(lightness+0.3963377774*a+0.2158037573*b, 3)
-	m := math.Pow(lightness-0.1055613458*a-0.0638541728*b, 3)
-	s := math.Pow(lightness-0.0894841775*a-1.2914855480*b, 3)
+	cube := func(v float64) float64 { return v * v * v }
+	l := cube(lightness + 0.3963377774*a + 0.2158037573*b)
+	m := cube(lightness - 0.1055613458*a - 0.0638541728*b)
+	s := cube(lightness - 0.0894841775*a - 1.2914855480*b)
 	return fmt.Sprintf("#%02x%02x%02x",
 		gamma(+4.0767416621*l-3.3077115913*m+0.2309699292*s),
 		gamma(-1.2684380046*l+2.6097574011*m-0.3413193965*s),

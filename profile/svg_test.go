@@ -371,8 +371,15 @@ func TestSVGTooltip(t *testing.T) {
 func TestSVGContrast(t *testing.T) {
 	const ink = "#1b1d22"
 	pairs := [][2]string{
-		{ink, "#fbfbfa"}, {"#565c66", "#fbfbfa"}, {"#4a4f58", "#e7e8ea"}, {ink, "#d9a0ff"},
-		{"#eceef1", "#17191e"}, {"#a9b0bb", "#17191e"}, {"#c5cad3", "#343840"}, {"#eceef1", "#24272e"}, {"#8b919c", "#24272e"},
+		{ink, "#fbfbfa"},
+		{"#565c66", "#fbfbfa"},
+		{"#4a4f58", "#e7e8ea"},
+		{ink, "#d9a0ff"},
+		{"#eceef1", "#17191e"},
+		{"#a9b0bb", "#17191e"},
+		{"#c5cad3", "#343840"},
+		{"#eceef1", "#24272e"},
+		{"#8b919c", "#24272e"},
 	}
 	for _, pair := range pairs {
 		for _, color := range pair {

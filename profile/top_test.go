@@ -29,18 +29,36 @@ func TestTop(t *testing.T) {
 		want   []Function
 	}{
 		{"nothing", nil, nil},
-		{"callers", []stack{{frames: "c b a", values: []int64{3}}, {frames: "b a", values: []int64{2}}, {frames: "a", values: []int64{1}}},
-			[]Function{{"c", 3, 3}, {"b", 2, 5}, {"a", 1, 6}}},
-		{"a function that recurs counts once", []stack{{frames: "f f f main", values: []int64{4}}, {frames: "g f g f main", values: []int64{1}}},
-			[]Function{{"f", 4, 5}, {"g", 1, 1}, {"main", 0, 5}}},
-		{"inlined frames are frames", []stack{{frames: "in +mid out main", values: []int64{4}}},
-			[]Function{{"in", 4, 4}, {"main", 0, 4}, {"mid", 0, 4}, {"out", 0, 4}}},
-		{"unnamed functions are their binary", []stack{{frames: "? main", values: []int64{2}}, {frames: "?? ? main", values: []int64{1}}},
-			[]Function{{"[app]", 3, 3}, {"main", 0, 3}}},
-		{"by size, then by name", []stack{{frames: "b", values: []int64{2}}, {frames: "a", values: []int64{2}}, {frames: "c", values: []int64{-3}}, {frames: "d a", values: []int64{1}}},
-			[]Function{{"c", -3, -3}, {"a", 2, 3}, {"b", 2, 2}, {"d", 1, 1}}},
-		{"the least int64", []stack{{frames: "a", values: []int64{math.MinInt64}}, {frames: "b", values: []int64{math.MaxInt64}}},
-			[]Function{{"a", math.MinInt64, math.MinInt64}, {"b", math.MaxInt64, math.MaxInt64}}},
+		{
+			"callers",
+			[]stack{{frames: "c b a", values: []int64{3}}, {frames: "b a", values: []int64{2}}, {frames: "a", values: []int64{1}}},
+			[]Function{{"c", 3, 3}, {"b", 2, 5}, {"a", 1, 6}},
+		},
+		{
+			"a function that recurs counts once",
+			[]stack{{frames: "f f f main", values: []int64{4}}, {frames: "g f g f main", values: []int64{1}}},
+			[]Function{{"f", 4, 5}, {"g", 1, 1}, {"main", 0, 5}},
+		},
+		{
+			"inlined frames are frames",
+			[]stack{{frames: "in +mid out main", values: []int64{4}}},
+			[]Function{{"in", 4, 4}, {"main", 0, 4}, {"mid", 0, 4}, {"out", 0, 4}},
+		},
+		{
+			"unnamed functions are their binary",
+			[]stack{{frames: "? main", values: []int64{2}}, {frames: "?? ? main", values: []int64{1}}},
+			[]Function{{"[app]", 3, 3}, {"main", 0, 3}},
+		},
+		{
+			"by size, then by name",
+			[]stack{{frames: "b", values: []int64{2}}, {frames: "a", values: []int64{2}}, {frames: "c", values: []int64{-3}}, {frames: "d a", values: []int64{1}}},
+			[]Function{{"c", -3, -3}, {"a", 2, 3}, {"b", 2, 2}, {"d", 1, 1}},
+		},
+		{
+			"the least int64",
+			[]stack{{frames: "a", values: []int64{math.MinInt64}}, {frames: "b", values: []int64{math.MaxInt64}}},
+			[]Function{{"a", math.MinInt64, math.MinInt64}, {"b", math.MaxInt64, math.MaxInt64}},
+		},
 		{"stacks that cancel out", []stack{{frames: "a", values: []int64{1}}, {frames: "a", values: []int64{-1}, labels: map[string][]string{"k": {"v"}}}}, nil},
 		{"no frames", []stack{{frames: "", values: []int64{5}}, {frames: "a", values: []int64{1}}}, []Function{{"a", 1, 1}}},
 	} {

@@ -3,6 +3,7 @@ package schema
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -171,12 +172,7 @@ func (s *Schema) BucketWidth() int64 { return s.width }
 
 // IsSeries says whether column i is part of the series tuple.
 func (s *Schema) IsSeries(i int) bool {
-	for _, k := range s.series {
-		if k == i {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.series, i)
 }
 
 // Resolve finds the column of a concrete name: "timestamp", or "labels.pod"

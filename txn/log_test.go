@@ -3,6 +3,7 @@ package txn
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -50,7 +51,7 @@ func TestCommitOrder(t *testing.T) {
 	early, late := l.Begin(), l.Begin()
 	first := mustCommit(t, late, set("late"))
 	second := mustCommit(t, early, set("early"))
-	if !(early.Begin() < late.Begin() && late.Begin() < first && first < second) {
+	if !slices.IsSorted([]ID{early.Begin(), late.Begin(), first, second}) || first == second {
 		t.Errorf("ids begin %d, begin %d, commit %d, commit %d; want them to grow",
 			early.Begin(), late.Begin(), first, second)
 	}
@@ -71,7 +72,7 @@ func TestCommitCallback(t *testing.T) {
 			if diff := cmp.Diff(want, current); diff != "" {
 				t.Errorf("current state (-want +got):\n%s", diff)
 			}
-			return append(current[:len(current):len(current)], commit), nil
+			return append(slices.Clip(current), commit), nil
 		})
 		want = append(want, id)
 		if told != id || l.Root().Commit != id {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/trace"
+	"strings"
 	"time"
 
 	"github.com/guptarohit/asciigraph"
@@ -213,13 +214,12 @@ func (r *report) plot(data [][]float64, legends []string, span time.Duration, wi
 		return asciigraph.PlotMany(data, options...) + "\n"
 	}
 	var chars []asciigraph.CharSet
-	legend := "     "
 	for i := range data {
 		char := string(rune('a' + i))
 		chars = append(chars, asciigraph.CreateCharSet(char))
-		legend += fmt.Sprintf(" %s: %s  ", char, legends[i])
+		legends[i] = char + ": " + legends[i]
 	}
-	return asciigraph.PlotMany(data, append(options, asciigraph.SeriesChars(chars...))...) + "\n" + legend + "\n"
+	return asciigraph.PlotMany(data, append(options, asciigraph.SeriesChars(chars...))...) + "\n      " + strings.Join(legends, "   ") + "\n"
 }
 
 func (r *report) flameGraph(stacks *profile.Stacks, dir string) error {

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"io/fs"
 	"iter"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"path"
@@ -60,7 +61,7 @@ type pod struct {
 // least the given number of rows that ends about now.
 func newFleet(now time.Time, rows int64) (*fleet, error) {
 	f := &fleet{}
-	err := fs.WalkDir(testdata.Profiles, "profiles", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(testdata.Profiles, "profiles", func(name string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(name, ".pb.gz") {
 			return err
 		}
@@ -199,9 +200,7 @@ func (f *fleet) replay(ctx context.Context, db *profile.DB, writers int, rows in
 
 func (s scrape) labels() map[string]string {
 	labels := map[string]string{"__name__": s.template.kind}
-	for name, value := range s.pod.labels {
-		labels[name] = value
-	}
+	maps.Copy(labels, s.pod.labels)
 	return labels
 }
 
@@ -212,16 +211,16 @@ func (f *fleet) make(s scrape) *pprof.Profile {
 	fmt.Fprint(name, s.pod.labels["pod"], s.template.kind)
 	rng := rand.New(rand.NewPCG(uint64(s.step), name.Sum64()))
 	slow := f.steps > 0 && 3*s.step >= 2*f.steps && s.template.kind == "cpu" && s.template.program == slowJob
-	real := s.template.profile
+	from := s.template.profile
 	out := &pprof.Profile{
-		SampleType: real.SampleType, DefaultSampleType: real.DefaultSampleType, PeriodType: real.PeriodType, Period: real.Period,
-		Mapping: real.Mapping, Location: real.Location, Function: real.Function,
+		SampleType: from.SampleType, DefaultSampleType: from.DefaultSampleType, PeriodType: from.PeriodType, Period: from.Period,
+		Mapping: from.Mapping, Location: from.Location, Function: from.Function,
 		TimeNanos:     f.start.Add(time.Duration(s.step) * scrapeEvery).UnixNano(),
 		DurationNanos: int64(scrapeEvery),
-		Sample:        make([]*pprof.Sample, 0, len(real.Sample)),
+		Sample:        make([]*pprof.Sample, 0, len(from.Sample)),
 	}
 	load := s.pod.share * (1 + 0.25*math.Sin(float64(s.step)/9+float64(len(s.template.program)))) * (0.9 + 0.2*rng.Float64())
-	for i, sample := range real.Sample {
+	for i, sample := range from.Sample {
 		hot := i < 10
 		if !hot && rng.IntN(12) != 0 {
 			continue // a rare stack is in every twelfth scrape

@@ -41,11 +41,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot(stdout, stderr)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	var failed failedError
 	if err == nil {
 		return exitOK
 	}
-	if !errors.As(err, &failed) {
+	if _, told := errors.AsType[failedError](err); !told {
 		fmt.Fprintf(stderr, "granary: %s\n", oneLine(err))
 	}
 	if isUsage(err) {
@@ -56,8 +55,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func isUsage(err error) bool {
-	var usage usageError
-	return errors.As(err, &usage) || errors.Is(err, profile.ErrSelector) ||
+	_, usage := errors.AsType[usageError](err)
+	return usage || errors.Is(err, profile.ErrSelector) ||
 		errors.Is(err, profile.ErrUnknownType) || errors.Is(err, profile.ErrAmbiguousType)
 }
 

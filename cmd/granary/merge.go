@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 
@@ -97,20 +98,30 @@ func drawFlameGraph(w io.Writer, stacks *profile.Stacks, title string) error {
 	})
 }
 
-// writeTo writes a file, or standard output for "-". A file that could not be
-// written whole is removed.
+// writeTo writes a file, or standard output for "-". A file that is there
+// already is replaced only by a whole new one.
 func writeTo(name string, stdout io.Writer, write func(io.Writer) error) error {
 	if name == "-" {
 		return write(stdout)
 	}
-	f, err := os.Create(name)
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return writeFile(name, os.O_WRONLY, write) // a device or a pipe: there is nothing to replace
+	}
+	part := name + ".part"
+	err := writeFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, write)
+	if err == nil {
+		err = os.Rename(part, name)
+	}
+	if err != nil {
+		os.Remove(part)
+	}
+	return err
+}
+
+func writeFile(name string, flags int, write func(io.Writer) error) error {
+	f, err := os.OpenFile(name, flags, 0o666)
 	if err != nil {
 		return err
 	}
-	if err := write(f); err != nil {
-		f.Close()
-		os.Remove(name)
-		return err
-	}
-	return f.Close()
+	return errors.Join(write(f), f.Close())
 }

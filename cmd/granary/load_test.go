@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func TestBadInputs(t *testing.T) {
+	var zipped bytes.Buffer
+	if err := service().Write(&zipped); err != nil {
+		t.Fatal(err)
+	}
+	empty := t.TempDir()
+	write(t, filepath.Join(empty, "README.txt"), []byte("nothing to see"))
+	for _, tc := range []struct {
+		name, input string
+		want        string // in the message, besides the input's name
+	}{
+		{"gzip cut", write(t, "cut.pb.gz", zipped.Bytes()[:zipped.Len()/2]), "gzip"},
+		{"text", write(t, "text.pb.gz", []byte("heap profile: 1: 2 [3: 4] @ heap/1048576\nx\n")), "not a valid pprof profile"},
+		{"empty", write(t, "empty.pb.gz", nil), "it is empty"},
+		{"gzip of nothing", write(t, "void.pb.gz", zip(t, nil)), "not a valid pprof profile"},
+		{"gzip bomb", write(t, "bomb.pb.gz", zip(t, make([]byte, 65<<20))), "too large"},
+		{"directory without profiles", empty, "no profiles"},
+		{"missing", filepath.Join(empty, "missing.pb.gz"), "no such file"},
+		{"name of two lines", filepath.Join(empty, "two\nlines"), "no such file"},
+		{"not a URL", "http://%zz", "invalid URL"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "out")
+			for _, args := range [][]string{{"top", tc.input}, {"top", "--json", tc.input}, {"merge", "-o", out, tc.input}, {"flamegraph", "-o", out, tc.input}} {
+				r := granary(t, args...)
+				named := strings.Contains(r.stderr, oneLine(errors.New(tc.input)))
+				if r.code != exitFailed || len(r.problems()) != 1 || !named || !strings.Contains(r.stderr, tc.want) || r.stdout != "" {
+					t.Errorf("%s: exit code %d, want %d and one line with the name and %q:\n%s%s", args[0], r.code, exitFailed, tc.want, r.stderr, r.stdout)
+				}
+			}
+			if _, err := os.Stat(out); err == nil {
+				t.Error("there is an output")
+			}
+		})
+	}
+}
+
+// Each bad input has its line, whether others are good or not.
+func TestSeveralBadInputs(t *testing.T) {
+	one, two := write(t, "one.pb.gz", []byte("bad")), filepath.Join(t.TempDir(), "two.pb.gz")
+	good := file(t, "good.pb.gz", service())
+	for _, args := range [][]string{{"top", one, two}, {"top", one, good, two}, {"top", two, one, good}} {
+		r := granary(t, args...)
+		answered := strings.Contains(r.stdout, "compress")
+		if r.code != exitFailed || len(r.problems()) != 2 || !strings.Contains(r.stderr, one) || !strings.Contains(r.stderr, two) || answered != (len(args) == 4) {
+			t.Errorf("%q: %+v", args, r)
+		}
+	}
+}
+
+func zip(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// A gzip bomb costs the limit on profiles and what growing a buffer to it takes,
+// not what it unpacks to.
+func TestGzipBombMemory(t *testing.T) {
+	bomb := write(t, "bomb.pb.gz", zip(t, make([]byte, 128<<20)))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r := granary(t, "top", bomb)
+	runtime.ReadMemStats(&after)
+	if r.code != exitFailed {
+		t.Errorf("exit code %d", r.code)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 8*maxFetch {
+		t.Errorf("it took %d MiB in all", took>>20)
+	}
+}
+
+// A profile without samples is an answer, not an error.
+func TestNoSamples(t *testing.T) {
+	none := file(t, "none.pb.gz", newProfile("samples:count cpu:nanoseconds"))
+	zeros := file(t, "zeros.pb.gz", newProfile("samples:count cpu:nanoseconds", sample{"f", []int64{0, 0}, nil}))
+	for _, input := range []string{none, zeros} {
+		if got := granaryTop(t, input); got.SampleType != "cpu" || got.Unit != "nanoseconds" || got.Total != 0 || got.Functions == nil || len(got.Functions) != 0 {
+			t.Errorf("%s: %+v", filepath.Base(input), got)
+		}
+		if r := granary(t, "top", input); r.code != exitOK || !strings.Contains(r.stdout, "There are no samples.") {
+			t.Errorf("%s: %+v", filepath.Base(input), r)
+		}
+		if p := granaryMerge(t, input); len(p.Sample) != 0 || len(p.SampleType) != 2 {
+			t.Errorf("%s: merged: %v", filepath.Base(input), p)
+		}
+		if r := granary(t, "flamegraph", "-o", "-", input); r.code != exitOK || !strings.Contains(r.stdout, "</svg>") {
+			t.Errorf("%s: flame graph: %+v", filepath.Base(input), r)
+		}
+	}
+	// Nothing chosen is the same.
+	if got := granaryTop(t, "--selector", `{thread="none"}`, file(t, "a.pb.gz", service())); got.Functions == nil || len(got.Functions) != 0 {
+		t.Errorf("nothing chosen: %+v", got)
+	}
+}
+
+// A directory with bad profiles is answered from the others.
+func TestDirectory(t *testing.T) {
+	dir := t.TempDir()
+	for i, name := range []string{"a.pb.gz", "b.pb", "sub/c.pprof", "sub/sub/d.PROF"} {
+		p := service()
+		p.TimeNanos += int64(i)
+		file(t, filepath.Join(dir, name), p)
+	}
+	write(t, filepath.Join(dir, "notes.txt"), []byte("not looked at"))
+	if got := granaryTop(t, dir); got.Total != 4e9 {
+		t.Errorf("total %d, want that of 4 profiles", got.Total)
+	}
+	// The same file twice counts twice: it is what was asked for.
+	if got := granaryTop(t, filepath.Join(dir, "a.pb.gz"), filepath.Join(dir, "a.pb.gz")); got.Total != 2e9 {
+		t.Errorf("total %d, want that of 2 profiles", got.Total)
+	}
+	write(t, filepath.Join(dir, "bad.pb.gz"), []byte("bad"))
+	write(t, filepath.Join(dir, "sub", "empty.pb.gz"), nil)
+	out := filepath.Join(t.TempDir(), "sum.pb.gz")
+	for _, args := range [][]string{{"top", "--json", dir}, {"merge", "-o", out, dir}} {
+		r := granary(t, args...)
+		if r.code != exitFailed || len(r.problems()) != 2 || !strings.Contains(r.stderr, "bad.pb.gz") || !strings.Contains(r.stderr, "empty.pb.gz") {
+			t.Errorf("%s: exit code %d: %s", args[0], r.code, r.stderr)
+		}
+		var got topJSON
+		if args[0] == "top" {
+			if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || got.Total != 4e9 {
+				t.Errorf("total %d, %v", got.Total, err)
+			}
+		}
+	}
+	if got := granaryTop(t, out); got.Total != 4e9 {
+		t.Errorf("total of the merged file %d", got.Total)
+	}
+}
+
+func TestURL(t *testing.T) {
+	var body bytes.Buffer
+	if err := service().Write(&body); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/good":
+			w.Write(body.Bytes())
+		case "/moved":
+			http.Redirect(w, r, "/good", http.StatusFound)
+		case "/html":
+			io.WriteString(w, "<!DOCTYPE html>\n<html><body>Sign in</body></html>")
+		case "/half":
+			w.Header().Set("Content-Length", "100000")
+			w.Write(body.Bytes()[:body.Len()/2])
+		case "/endless":
+			block := make([]byte, 1<<20)
+			for range 2 * maxFetch / len(block) {
+				if _, err := w.Write(block); err != nil {
+					return
+				}
+			}
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	t.Cleanup(server.Close)
+	for _, tc := range []struct{ path, want string }{
+		{"/good?seconds=1", ""},
+		{"/moved", ""},
+		{"/none", "404 Not Found"},
+		{"/html", "not a valid pprof profile"},
+		{"/half", "unexpected EOF"},
+		{"/endless", "too large"},
+	} {
+		r := granary(t, "top", "--json", server.URL+tc.path)
+		switch {
+		case tc.want == "" && r.code != exitOK:
+			t.Errorf("%s: exit code %d: %s", tc.path, r.code, r.stderr)
+		case tc.want != "" && (r.code != exitFailed || len(r.problems()) != 1 || !strings.Contains(r.stderr, tc.want) || !strings.Contains(r.stderr, server.URL+tc.path)):
+			t.Errorf("%s: exit code %d, want a line with the URL and %q: %s", tc.path, r.code, tc.want, r.stderr)
+		}
+	}
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	if r := granary(t, "top", gone.URL); r.code != exitFailed || len(r.problems()) != 1 || !strings.Contains(r.stderr, gone.URL) {
+		t.Errorf("no server: exit code %d: %s", r.code, r.stderr)
+	}
+}
