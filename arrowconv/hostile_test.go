@@ -83,10 +83,10 @@ func needed(d *array.Data, buffer int) int {
 	if dict, ok := typ.(*arrow.DictionaryType); ok {
 		typ = dict.IndexType
 	}
-	switch id := typ.ID(); {
-	case id == arrow.LARGE_LIST || id == arrow.LARGE_STRING || id == arrow.LARGE_BINARY:
+	switch typ.ID() {
+	case arrow.LARGE_LIST, arrow.LARGE_STRING, arrow.LARGE_BINARY:
 		return 8 * (end + 1)
-	case id == arrow.LIST || id == arrow.STRING || id == arrow.BINARY:
+	case arrow.LIST, arrow.STRING, arrow.BINARY:
 		return 4 * (end + 1)
 	}
 	return (end*typ.(arrow.FixedWidthDataType).BitWidth() + 7) / 8

@@ -77,7 +77,7 @@ func (w *Words) At(i int) uint64 {
 }
 
 // Append appends the words of rows [lo, hi) to dst and returns it; it panics
-// unless 0 <= lo <= hi <= Len. About 1 ns a word.
+// unless 0 <= lo <= hi <= Len. 1 to 3 ns a word.
 func (w *Words) Append(dst []uint64, lo, hi int) []uint64 {
 	if lo < 0 || lo > hi || hi > w.n {
 		panic("encoding: rows out of range")

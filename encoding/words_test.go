@@ -275,8 +275,8 @@ func sliceBytes(v reflect.Value) int {
 			n = sliceBytes(v.Elem())
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			n += sliceBytes(v.Field(i))
+		for _, field := range v.Fields() {
+			n += sliceBytes(field)
 		}
 	}
 	return n

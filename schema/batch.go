@@ -76,6 +76,11 @@ func (s *Schema) Check(b *Batch) ([]Concrete, error) {
 	slices.SortFunc(columns, func(a, b Concrete) int {
 		return cmp.Or(cmp.Compare(a.Column, b.Column), cmp.Compare(a.Name, b.Name))
 	})
+	for id, record := range b.Records {
+		if len(record) > MaxRecord {
+			return nil, fmt.Errorf("%w: record of %v: %d bytes, at most %d", ErrLimit, id, len(record), MaxRecord)
+		}
+	}
 	if err := s.checkRequired(b); err != nil {
 		return nil, err
 	}

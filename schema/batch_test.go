@@ -135,6 +135,9 @@ func TestCheckRefuses(t *testing.T) {
 		{"missing", func(b *schema.Batch) { delete(b.Columns, "time") }, schema.ErrBatch, `"time" is missing`},
 		{"long string", set("note", encoding.Strings("", strings.Repeat("x", schema.MaxString+1))), schema.ErrLimit, `"note" row 1: 65537 bytes`},
 		{"string not UTF-8", set("labels.pod", encoding.Strings("a", "\xff")), schema.ErrBatch, `"labels.pod" row 1: not valid UTF-8`},
+		{"long record", func(b *schema.Batch) {
+			b.Records = map[uuid.UUID][]byte{{7}: make([]byte, schema.MaxRecord+1)}
+		}, schema.ErrLimit, "07000000-0000-0000-0000-000000000000: 1048577 bytes"},
 		{"long list", set("stack", encoding.UUIDLists(nil, make([]uuid.UUID, schema.MaxList+1))), schema.ErrLimit, `"stack" row 1: list of 16385`},
 		{"too many dynamic columns", func(b *schema.Batch) {
 			for i := 2; i < schema.MaxDynamic; i++ {

@@ -311,8 +311,11 @@ func TestAppendTuple(t *testing.T) {
 		{"nothing", nil, "\x00\x00"},
 		{"fixed", []schema.Label{{Column: 2, Name: "job", Value: "a\x00b"}}, "\x01a\x00\xffb\x00\x00\x00"},
 		{"empty", []schema.Label{{Column: 2, Name: "job"}}, "\x01\x00\x00\x00"},
-		{"dynamic", []schema.Label{{Column: 1, Name: "l.a", Value: "v"}, {Column: 1, Name: "l.b", Value: "w"}},
-			"\x00\x01\x93\xd1\x9e\xffv\x00\x00\x01\x93\xd1\x9d\xffw\x00\x00\x00"},
+		{
+			"dynamic",
+			[]schema.Label{{Column: 1, Name: "l.a", Value: "v"}, {Column: 1, Name: "l.b", Value: "w"}},
+			"\x00\x01\x93\xd1\x9e\xffv\x00\x00\x01\x93\xd1\x9d\xffw\x00\x00\x00",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

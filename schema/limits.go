@@ -13,6 +13,9 @@ const (
 	// MaxList bounds the elements of a list: ten times the deepest stacks
 	// that runtimes report.
 	MaxList = 16 << 10
+	// MaxRecord bounds what is kept beside one element of a list in bytes: the
+	// symbols of a location, with the functions inlined there.
+	MaxRecord = 1 << 20
 	// MaxDynamic bounds the concrete dynamic columns of one batch.
 	MaxDynamic = 1 << 10
 	// MaxColumns bounds the columns of a schema.
