@@ -56,8 +56,11 @@ func (b *Builder) Bytes(value []byte) {
 
 // Build returns the column. The builder must not be used again.
 func (b *Builder) Build() *Column {
-	c := &Column{typ: b.spec.Type, dict: b.spec.Dict, lists: b.spec.Lists}
+	c := &Column{typ: b.spec.Type}
 	encoding := b.spec.Encoding
+	if encoding.Coded() { // a plain column's codes are its own
+		c.dict, c.lists = b.spec.Dict, b.spec.Lists
+	}
 	if b.valid != nil {
 		present := Encode(RLE, b.valid)
 		c.present = &present
