@@ -9,7 +9,8 @@ import (
 // Expr is a condition on rows. It is immutable; the zero Expr holds for every
 // row.
 //
-// A comparison with a null is false, and Not makes it true. In a dynamic string
+// Floats compare as in Go's cmp package: a NaN equals itself and is less than
+// all else. A comparison with a null is false, and Not makes it true. In a dynamic string
 // column no value and the empty string are the same (package schema, S4), so
 // Equal("labels.zone", "") holds for rows without a zone, and
 // Not(Equal("labels.zone", "a")) as well: the semantics of Prometheus.

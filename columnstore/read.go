@@ -159,7 +159,7 @@ func (t *Table) chosen(ctx context.Context, state *tableState, where Expr, order
 				yield(selection{}, err)
 				return
 			}
-			if ordered {
+			if ordered && g.FreshParts() > 0 { // a base part alone is sorted
 				g = granule.Rewrite(t.schema, g, math.MaxInt)[0]
 			}
 			for _, slice := range g.Slices() {

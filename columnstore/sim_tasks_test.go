@@ -1,0 +1,284 @@
+package columnstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+// simRows makes a batch and the oracle's form of its rows.
+func (h *history) simRows(writer string) (schema.Batch, []string) {
+	n := 1 + h.rng.IntN(8)
+	b := schema.Batch{Rows: n, Columns: map[string]encoding.Vector{}}
+	kind := string(rune('a' + h.rng.IntN(2)))
+	pods, stacks, times := make([]string, n), make([][]uuid.UUID, n), make([]int64, n)
+	tags, values := make([]string, n), make([]int64, n)
+	rows := make([]string, n)
+	for i := range n {
+		pods[i] = []string{"", "p1", "p2", "p3"}[h.rng.IntN(4)]
+		stacks[i] = []uuid.UUID{{byte(h.rng.IntN(3))}, {byte(h.rng.IntN(3))}}
+		times[i] = int64(h.rng.IntN(60))
+		tags[i] = []string{"", "", "x", "y"}[h.rng.IntN(4)]
+		h.nextRow++
+		values[i] = h.nextRow
+		rows[i] = simRow(kind, pods[i], "", tags[i], times[i], stacks[i], values[i])
+	}
+	b.Columns["kind"] = encoding.Strings(kind)
+	b.Columns["labels.pod"] = encoding.Strings(pods...)
+	b.Columns["stack"] = encoding.UUIDLists(stacks...)
+	b.Columns["time"] = encoding.Int64s(times...)
+	b.Columns["tags.t"] = encoding.Strings(tags...)
+	b.Columns["value"] = encoding.Int64s(values...)
+	if h.rng.IntN(3) == 0 { // a label that few transactions have
+		b.Columns["labels."+writer] = encoding.Strings("only")
+		for i := range rows {
+			rows[i] = simRow(kind, pods[i], "labels."+writer+"=only", tags[i], times[i], stacks[i], values[i])
+		}
+	}
+	return b, rows
+}
+
+func simRow(kind, pod, extra, tag string, at int64, stack []uuid.UUID, value int64) string {
+	if pod != "" {
+		pod = "labels.pod=" + pod
+	}
+	if tag != "" {
+		tag = "tags.t=" + tag
+	}
+	return fmt.Sprintf("%d kind=%s %s %s %s time=%d stack=%v", value, kind, pod, extra, tag, at, stack)
+}
+
+// write is the task of a writer: transactions over one or more tables.
+func (h *history) write() {
+	name := fmt.Sprint("w", h.rng.IntN(100))
+	for range 2 + h.rng.IntN(6) {
+		tx := h.store.Begin()
+		rows := make([][]string, len(h.tables))
+		written := map[int]bool{}
+		for range 1 + h.rng.IntN(3) {
+			table := h.rng.IntN(len(h.tables))
+			b, added := h.simRows(name)
+			if err := tx.Insert(context.Background(), h.tables[table], b); err != nil {
+				h.expectClosed(err)
+				return
+			}
+			rows[table] = append(rows[table], added...)
+			written[table] = true
+		}
+		if len(tx.pieces) > len(written) {
+			h.note("insert over several granules")
+		}
+		if h.rng.IntN(5) == 0 {
+			tx.Abort()
+			h.note("abort")
+			continue
+		}
+		h.countRouted(tx)
+		id, err := tx.Commit()
+		if err != nil {
+			h.expectClosed(err)
+			return
+		}
+		h.commits = append(h.commits, simCommit{uint64(id), rows})
+		h.note("commit")
+		if len(written) > 1 {
+			h.note("commit of two tables")
+		}
+	}
+}
+
+// countRouted notes whether a granule that a part was cut for is gone by now.
+func (h *history) countRouted(tx *Tx) {
+	for _, p := range tx.pieces {
+		state := h.store.log.Root().State.table(p.table.ordinal)
+		if _, g, ok := state.granules.Floor(p.key); ok {
+			if lo, hi := g.Bounds(); p.key >= lo && hi != p.hi && hi != "" && (p.hi == "" || hi < p.hi) && p.key < hi {
+				h.note("part routed to children of a split")
+				return
+			}
+		}
+	}
+}
+
+// read is the task of a reader: snapshots that are held and read repeatedly.
+func (h *history) read() {
+	for range 1 + h.rng.IntN(4) {
+		snap, err := h.store.Snapshot()
+		if err != nil {
+			h.expectClosed(err)
+			return
+		}
+		h.note("snapshot")
+		for range 1 + h.rng.IntN(3) {
+			h.yieldPoint("reader holds a snapshot")
+			h.look(snap)
+			if len(h.commits) > 0 && h.commits[len(h.commits)-1].id > uint64(snap.Commit()) {
+				h.note("read after other commits")
+			}
+		}
+		snap.Close()
+	}
+}
+
+// look reads a table in one of two ways.
+func (h *history) look(snap *Snapshot) {
+	table := h.rng.IntN(len(h.tables))
+	v := simView{commit: uint64(snap.Commit()), table: table, by: "aggregate"}
+	var err error
+	if h.rng.IntN(4) == 0 {
+		v.by = "scan"
+		v.rows, err = scanSim(h.tables[table], snap, h.rng.IntN(2) == 0)
+		h.note("read by scan")
+	} else {
+		v.rows, err = aggregateSim(h.tables[table], snap)
+		h.note("read")
+	}
+	if err != nil {
+		h.fail("%s at commit %d: %v", v.by, v.commit, err)
+		return
+	}
+	slices.Sort(v.rows)
+	h.views = append(h.views, v)
+}
+
+// aggregateSim reads every row as a group of its own: values are distinct.
+func aggregateSim(t *Table, snap *Snapshot) ([]string, error) {
+	g, err := t.Aggregate(context.Background(), snap, AggregateOptions{
+		Sum: "value", By: []string{"value", "kind", "labels", "tags", "time", "stack"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	var rows []string
+	for i := range g.Sums {
+		var labels, pod, tag, extra string
+		for _, c := range g.Columns {
+			family, _, dynamic := strings.Cut(c.Name, ".")
+			if !dynamic || c.Values.Null(i) {
+				continue
+			}
+			labels = c.Name + "=" + c.Values.Strings[i]
+			switch {
+			case c.Name == "labels.pod":
+				pod = c.Values.Strings[i]
+			case family == "labels":
+				extra = labels
+			default:
+				tag = c.Values.Strings[i]
+			}
+		}
+		stack := g.Column("stack")
+		row := simRow(g.Column("kind").Values.Strings[i], pod, extra, tag, g.Column("time").Values.Int64s[i],
+			stack.Lists.UUIDs(nil, stack.Codes[i]), g.Column("value").Values.Int64s[i])
+		for range g.Counts[i] { // a row that is there twice is one group
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// scanSim reads the rows as Arrow records.
+func scanSim(t *Table, snap *Snapshot, ordered bool) ([]string, error) {
+	var rows []string
+	for row, err := range decodedRows(t, snap, ScanOptions{Ordered: ordered}) {
+		if err != nil {
+			return nil, err
+		}
+		text := func(name string) string {
+			s, _ := row[name].(string)
+			return s
+		}
+		extra := ""
+		for name, value := range row {
+			if strings.HasPrefix(name, "labels.w") && value != nil {
+				extra = fmt.Sprintf("%s=%v", name, value)
+			}
+		}
+		rows = append(rows, simRow(text("kind"), text("labels.pod"), extra, text("tags.t"),
+			row["time"].(int64), row["stack"].([]uuid.UUID), row["value"].(int64)))
+	}
+	return rows, nil
+}
+
+// maintain is the task of a maintainer: the shipped step, again and again.
+func (h *history) maintain() {
+	for range 6 + h.rng.IntN(10) {
+		before := h.store.Stats()
+		h.store.maintainOnce()
+		h.countRewrites(before)
+		h.yieldPoint("maintainer rests")
+	}
+}
+
+// compact rewrites everything once, somewhere in the history.
+func (h *history) compact() {
+	for range h.rng.IntN(12) {
+		h.yieldPoint("compactor waits")
+	}
+	before := h.store.Stats()
+	if err := h.store.Compact(context.Background()); err != nil {
+		h.expectClosed(err)
+	}
+	h.countRewrites(before)
+}
+
+func (h *history) countRewrites(before Stats) {
+	after := h.store.Stats()
+	for name, n := range map[string]int64{
+		"compaction": after.Compactions - before.Compactions, "split": after.Splits - before.Splits,
+		"rewrite discarded": after.Discarded - before.Discarded,
+	} {
+		if n > 0 {
+			h.note(name)
+		}
+	}
+}
+
+// closeStore ends the history early for everybody.
+func (h *history) closeStore() {
+	for range 20 + h.rng.IntN(40) {
+		h.yieldPoint("closer waits")
+	}
+	h.store.Close()
+	h.note("close")
+}
+
+// expectClosed accepts the one error that a task may meet.
+func (h *history) expectClosed(err error) {
+	if !errors.Is(err, ErrClosed) || !h.store.closed.Load() {
+		h.fail("unexpected error: %v", err)
+		return
+	}
+	h.note("refused after close")
+}
+
+// decodedRows yields the rows of a scan as maps.
+func decodedRows(t *Table, snap *Snapshot, opts ScanOptions) iter.Seq2[map[string]any, error] {
+	return func(yield func(map[string]any, error) bool) {
+		for rec, err := range t.Scan(context.Background(), snap, opts) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			rows, err := decode(rec)
+			rec.Release()
+			for _, row := range rows {
+				if !yield(row, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}

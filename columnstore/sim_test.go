@@ -1,0 +1,326 @@
+package columnstore
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/granarydb/granary/schema"
+)
+
+// The simulator runs the shipped store, not a model of it. A history is tasks
+// (writers, readers, maintainers) that run one at a time, each to its next
+// yield point; a seed decides who goes on, and what each does. So every
+// interleaving of yield points can happen, and the same seed gives the same one.
+//
+// What a history must not do is said by a dull oracle: the rows of each commit,
+// in a list.
+
+var (
+	simSeed  = flag.Uint64("sim.seed", 1, "the first seed of the simulator")
+	simSeeds = flag.Uint64("sim.seeds", 300, "how many histories the simulator runs")
+	simTrace = flag.Bool("sim.trace", false, "print what each step of a history does")
+)
+
+// TestSimulation runs histories (C1 to C6). It fails at the first one that is
+// wrong, with the command that runs it again.
+func TestSimulation(t *testing.T) {
+	events := map[string]int{}
+	for seed := *simSeed; seed < *simSeed+*simSeeds; seed++ {
+		h := newHistory(seed)
+		err := h.run()
+		for name, n := range h.events {
+			events[name] += n
+		}
+		if err != nil {
+			t.Fatalf("%v\nseed %d, commit %s, options %s\nrun it again: go test ./columnstore -run 'TestSimulation$' -sim.seed %d -sim.seeds 1 -sim.trace -v",
+				err, seed, head(), h.options(), seed)
+		}
+		if *simTrace {
+			t.Logf("seed %d:\n%s", seed, strings.Join(h.trace, "\n"))
+		}
+	}
+	for _, name := range simEvents {
+		t.Logf("%9d %s", events[name], name)
+		if events[name] == 0 && *simSeeds >= 300 {
+			t.Errorf("event %q never happened", name)
+		}
+	}
+}
+
+// TestSimulationIsDeterministic runs histories twice: the traces are the same,
+// byte for byte.
+func TestSimulationIsDeterministic(t *testing.T) {
+	for seed := range uint64(50) {
+		var traces [2]string
+		for i := range traces {
+			h := newHistory(seed)
+			if err := h.run(); err != nil {
+				t.Fatal(err)
+			}
+			traces[i] = strings.Join(h.trace, "\n")
+		}
+		if traces[0] != traces[1] {
+			t.Fatalf("seed %d: two runs differ:\n%s\n\n%s", seed, traces[0], traces[1])
+		}
+	}
+}
+
+// simEvents are counted over all histories; none may be missing.
+var simEvents = []string{
+	"step", "commit", "commit of two tables", "abort", "snapshot", "read", "read by scan", "read after other commits",
+	"compaction", "split", "rewrite discarded", "insert over several granules", "part routed to children of a split", "close", "refused after close",
+}
+
+// head names the commit under test, for the message of a failure.
+func head() string {
+	out, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// history is one run of the simulator.
+type history struct {
+	rng    *rand.Rand
+	opts   Options
+	bucket int64
+	store  *Store
+	tables []*Table
+
+	tasks   []*task
+	current *task
+	events  map[string]int
+	trace   []string
+	failure error
+
+	commits []simCommit
+	views   []simView
+	nextRow int64
+}
+
+// task is a coroutine: next runs it to its next yield point.
+type task struct {
+	name  string
+	next  func() (string, bool)
+	stop  func()
+	yield func(string) bool
+}
+
+// simCommit is the oracle's record of a commit: the rows that it added to each
+// table.
+type simCommit struct {
+	id   uint64
+	rows [][]string
+}
+
+// simView is what a reader found.
+type simView struct {
+	commit uint64
+	table  int
+	rows   []string
+	by     string
+}
+
+func newHistory(seed uint64) *history {
+	rng := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
+	h := &history{rng: rng, events: map[string]int{}}
+	h.opts = Options{
+		GranuleRows: 1 + rng.IntN(24), FreshParts: 2 + rng.IntN(4), FutureLimit: -1, Manual: true,
+		Rand: strings.NewReader(strings.Repeat("granary!", 8)), Yield: h.yieldPoint,
+	}
+	h.opts.MaxParts = h.opts.FreshParts + rng.IntN(6)
+	h.bucket = []int64{0, 20, 200}[rng.IntN(3)]
+	return h
+}
+
+func (h *history) options() string {
+	return fmt.Sprintf("GranuleRows %d, FreshParts %d, MaxParts %d, bucket %d, %d tasks",
+		h.opts.GranuleRows, h.opts.FreshParts, h.opts.MaxParts, h.bucket, len(h.tasks))
+}
+
+// yieldPoint is what the store calls: it gives control back to the scheduler.
+func (h *history) yieldPoint(point string) {
+	if t := h.current; t != nil && !t.yield(point) {
+		panic(errStopped)
+	}
+}
+
+// errStopped unwinds a task that is stopped before its end.
+var errStopped = errors.New("history was stopped")
+
+// start adds a task.
+func (h *history) start(name string, body func()) {
+	t := &task{name: name}
+	t.next, t.stop = iter.Pull(func(yield func(string) bool) {
+		defer func() {
+			if r := recover(); r != nil && r != errStopped { //nolint:errorlint // the very value
+				h.fail("%s panicked: %v", name, r)
+			}
+		}()
+		t.yield = yield
+		if yield("start") {
+			body()
+		}
+	})
+	h.tasks = append(h.tasks, t)
+}
+
+func (h *history) fail(format string, args ...any) {
+	if h.failure == nil {
+		h.failure = fmt.Errorf(format, args...)
+	}
+}
+
+func (h *history) note(event string) { h.events[event]++ }
+
+// run schedules the tasks until all have ended, then checks what they saw.
+func (h *history) run() error {
+	var err error
+	if h.store, err = Open(h.opts); err != nil {
+		return err
+	}
+	defer h.store.Close()
+	for i := range 1 + h.rng.IntN(2) {
+		table, err := h.store.CreateTable(fmt.Sprint("t", i), samples(h.bucket))
+		if err != nil {
+			return err
+		}
+		h.tables = append(h.tables, table)
+	}
+	h.startTasks()
+	for len(h.tasks) > 0 && h.failure == nil {
+		i := h.rng.IntN(len(h.tasks))
+		h.current = h.tasks[i]
+		point, more := h.current.next()
+		h.note("step")
+		h.trace = append(h.trace, fmt.Sprintf("%s: %s", h.current.name, point))
+		h.current = nil
+		if !more {
+			h.tasks = slices.Delete(h.tasks, i, i+1)
+		}
+	}
+	for _, t := range h.tasks {
+		t.stop()
+	}
+	if h.failure == nil {
+		h.check()
+	}
+	return h.failure
+}
+
+func (h *history) startTasks() {
+	for i := range 3 + h.rng.IntN(4) {
+		h.start(fmt.Sprint("writer ", i), h.write)
+	}
+	for i := range 2 + h.rng.IntN(4) {
+		h.start(fmt.Sprint("reader ", i), h.read)
+	}
+	for i := range 2 + h.rng.IntN(3) {
+		h.start(fmt.Sprint("maintainer ", i), h.maintain)
+	}
+	h.start("compactor", h.compact)
+	if h.rng.IntN(4) == 0 {
+		h.start("closer", h.closeStore)
+	}
+}
+
+// check holds every view to the oracle: exactly the rows of the commits at or
+// before it, in its table.
+func (h *history) check() {
+	for _, v := range h.views {
+		var want []string
+		for _, c := range h.commits {
+			if c.id <= v.commit {
+				want = append(want, c.rows[v.table]...)
+			}
+		}
+		slices.Sort(want)
+		if !slices.Equal(want, v.rows) {
+			h.fail("%s: table %d at commit %d has %d rows, the oracle %d\nmissing %v\ntoo many %v",
+				v.by, v.table, v.commit, len(v.rows), len(want), without(want, v.rows), without(v.rows, want))
+			return
+		}
+	}
+	h.checkGranules()
+}
+
+// without returns the multiset a less b.
+func without(a, b []string) []string {
+	count := map[string]int{}
+	for _, row := range b {
+		count[row]++
+	}
+	var out []string
+	for _, row := range a {
+		if count[row]--; count[row] < 0 {
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
+// checkGranules looks at the last root: granules adjoin within a bucket (C6),
+// rows are inside of their bounds, and no name of an aborted transaction shows.
+func (h *history) checkGranules() {
+	root := h.store.log.Root().State
+	for i, table := range h.tables {
+		end := map[string]string{}
+		state := root.table(table.ordinal)
+		for bound, g := range state.granules.All() {
+			lo, hi := g.Bounds()
+			bucketLo, bucketHi := table.schema.BucketBounds(bucketOf(table.schema, lo))
+			if want, seen := end[bucketLo]; lo != bound || (seen && lo != want) || (!seen && lo != bucketLo) {
+				h.fail("table %d: granule [%q, %q) does not adjoin the one before, which ends at %q", i, lo, hi, want)
+			}
+			end[bucketLo] = hi
+			for _, s := range g.Slices() {
+				if in := s.Within(table.schema, lo, hi); in != s {
+					h.fail("table %d: granule [%q, %q) has rows out of its bounds", i, lo, hi)
+				}
+			}
+			_ = bucketHi
+		}
+		for bucketLo, hi := range end {
+			if _, want := table.schema.BucketBounds(bucketOf(table.schema, bucketLo)); hi != want {
+				h.fail("table %d: the granules of bucket %q end at %q, not at %q", i, bucketLo, hi, want)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(state.columns)) {
+			if !h.committedName(i, name) {
+				h.fail("table %d: column %s shows, but no committed row has it", i, name)
+			}
+		}
+	}
+}
+
+func (h *history) committedName(table int, name string) bool {
+	for _, c := range h.commits {
+		for _, row := range c.rows[table] {
+			if strings.Contains(row, name+"=") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// bucketOf reads the start of the bucket from a bound.
+func bucketOf(s *schema.Schema, bound string) int64 {
+	if s.BucketColumn() < 0 {
+		return 0
+	}
+	var start uint64
+	for i := range 8 {
+		start = start<<8 | uint64(bound[i])
+	}
+	return int64(start ^ 1<<63)
+}
