@@ -91,6 +91,8 @@ func head() string {
 // history is one run of the simulator.
 type history struct {
 	rng    *rand.Rand
+	pick   func(n int) int // which of n tasks goes on
+	only   []string        // yield points that count; nil: all
 	opts   Options
 	bucket int64
 	store  *Store
@@ -132,7 +134,7 @@ type simView struct {
 
 func newHistory(seed uint64) *history {
 	rng := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
-	h := &history{rng: rng, events: map[string]int{}}
+	h := &history{rng: rng, pick: rng.IntN, events: map[string]int{}}
 	h.opts = Options{
 		GranuleRows: 1 + rng.IntN(24), FreshParts: 2 + rng.IntN(4), FutureLimit: -1, Manual: true,
 		Rand: strings.NewReader(strings.Repeat("granary!", 8)), Yield: h.yieldPoint,
@@ -149,6 +151,9 @@ func (h *history) options() string {
 
 // yieldPoint is what the store calls: it gives control back to the scheduler.
 func (h *history) yieldPoint(point string) {
+	if h.only != nil && !slices.Contains(h.only, point) {
+		return
+	}
 	if t := h.current; t != nil && !t.yield(point) {
 		panic(errStopped)
 	}
@@ -167,9 +172,7 @@ func (h *history) start(name string, body func()) {
 			}
 		}()
 		t.yield = yield
-		if yield("start") {
-			body()
-		}
+		body()
 	})
 	h.tasks = append(h.tasks, t)
 }
@@ -182,23 +185,36 @@ func (h *history) fail(format string, args ...any) {
 
 func (h *history) note(event string) { h.events[event]++ }
 
-// run schedules the tasks until all have ended, then checks what they saw.
+// run opens a store, adds tasks, and schedules them.
 func (h *history) run() error {
+	if err := h.open(1 + h.rng.IntN(2)); err != nil {
+		return err
+	}
+	defer h.store.Close()
+	h.startTasks()
+	return h.schedule()
+}
+
+func (h *history) open(tables int) error {
 	var err error
 	if h.store, err = Open(h.opts); err != nil {
 		return err
 	}
-	defer h.store.Close()
-	for i := range 1 + h.rng.IntN(2) {
+	for i := range tables {
 		table, err := h.store.CreateTable(fmt.Sprint("t", i), samples(h.bucket))
 		if err != nil {
 			return err
 		}
 		h.tables = append(h.tables, table)
 	}
-	h.startTasks()
+	return nil
+}
+
+// schedule lets the tasks go on one at a time until all have ended, then checks
+// what they saw.
+func (h *history) schedule() error {
 	for len(h.tasks) > 0 && h.failure == nil {
-		i := h.rng.IntN(len(h.tasks))
+		i := h.pick(len(h.tasks))
 		h.current = h.tasks[i]
 		point, more := h.current.next()
 		h.note("step")

@@ -1,0 +1,199 @@
+package columnstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+// scope is a few short tasks whose interleavings are tried one and all.
+type scope struct {
+	name   string
+	bucket int64
+	tables int
+	rows   []int // committed before the tasks start: times of single rows
+	tasks  []func(h *history)
+}
+
+// TestEveryInterleaving runs small scopes completely (C1 to C6): what random
+// schedules find once in a million, it finds.
+func TestEveryInterleaving(t *testing.T) {
+	for _, s := range []scope{
+		{"two writers and a reader", 0, 1, nil, tasks(commits(0, 1), commits(0, 2), reads(2))},
+		{"a writer, a reader and a compaction", 0, 1, times(1, 2), tasks(commits(0, 3), reads(2), compacts)},
+		{"a writer, a reader and a split", 0, 1, times(1, 2, 3), tasks(commits(0, 1, 4), reads(2), compacts)},
+		{"two writers and a split", 0, 1, times(1, 2, 3), tasks(commits(0, 1, 4), commits(0, 2, 5), compacts)},
+		{"two splits of one granule", 0, 1, times(1, 2, 3), tasks(compacts, compacts, reads(1))},
+		{"a split, a compaction and a writer", 0, 1, times(1, 2, 3), tasks(compacts, compacts, commits(0, 0, 9))},
+		{"a writer of two tables and a reader of both", 0, 2, nil, tasks(commitsBoth(1), readsBoth, commits(0, 2))},
+		{"a writer of two tables and a split", 0, 2, times(1, 2, 3), tasks(commitsBoth(2), readsBoth, compacts)},
+		{"an abort, a writer and a reader", 0, 1, times(1), tasks(aborts(2), commits(0, 3), reads(2))},
+		{"an abort and a split", 0, 1, times(1, 2, 3), tasks(aborts(2), compacts, reads(2))},
+		{"a close, a writer and a reader", 0, 1, times(1), tasks(closes, commits(0, 2), reads(2))},
+		{"a close and a split", 0, 1, times(1, 2, 3), tasks(closes, compacts, reads(2))},
+		{"writers of new buckets and a reader", 10, 1, nil, tasks(commits(0, 5, 15), commits(0, 5), reads(2))},
+		{"a late row, a reader and a split of its bucket", 10, 1, times(1, 2, 3, 15), tasks(commits(0, 0), reads(2), compacts)},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			runs, err := s.explore()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d interleavings", runs)
+		})
+	}
+}
+
+// decisive are the yield points between two looks at, or changes of, what tasks
+// share. Others only repeat an interleaving.
+var decisive = []string{"commit/start", "read/granule", "maintain/merged"}
+
+// mostRuns bounds a scope. One that needs more is no small scope.
+const mostRuns = 100_000
+
+// explore runs every schedule, in the order of a depth-first search: it repeats
+// the choices of the run before up to the last one that has an alternative.
+func (s scope) explore() (runs int, err error) {
+	var choices, options []int
+	for {
+		step := 0
+		h := newHistory(0)
+		h.opts.GranuleRows, h.opts.FreshParts, h.opts.MaxParts, h.bucket = 2, 2, 2, s.bucket
+		h.only = decisive
+		h.pick = func(n int) int {
+			if step == len(choices) {
+				choices, options = append(choices, 0), append(options, n)
+			}
+			step++
+			return choices[step-1]
+		}
+		if runs++; runs > mostRuns {
+			return runs, fmt.Errorf("more than %d interleavings", mostRuns)
+		}
+		if err := s.run(h); err != nil {
+			return runs, fmt.Errorf("%w\nschedule:\n%s", err, strings.Join(h.trace, "\n"))
+		}
+		last := len(choices) - 1
+		for last >= 0 && choices[last]+1 == options[last] {
+			last--
+		}
+		if last < 0 {
+			return runs, nil
+		}
+		choices, options = choices[:last+1], options[:last+1]
+		choices[last]++
+	}
+}
+
+func (s scope) run(h *history) error {
+	if err := h.open(s.tables); err != nil {
+		return err
+	}
+	defer h.store.Close()
+	for _, at := range s.rows {
+		commits(0, at)(h)
+	}
+	for i, task := range s.tasks {
+		h.start(fmt.Sprint("task ", i), func() { task(h) })
+	}
+	return h.schedule()
+}
+
+func tasks(list ...func(*history)) []func(*history) { return list }
+
+func times(list ...int) []int { return list }
+
+// rowsAt makes a batch of rows at the given times.
+func (h *history) rowsAt(at ...int) (schema.Batch, []string) {
+	b := schema.Batch{Rows: len(at), Columns: map[string]encoding.Vector{
+		"kind": encoding.Strings("k"), "stack": encoding.UUIDLists([]uuid.UUID{{1}}),
+	}}
+	var ats, values []int64
+	var rows []string
+	for _, t := range at {
+		h.nextRow++
+		ats, values = append(ats, int64(t)), append(values, h.nextRow)
+		rows = append(rows, simRow("k", "", "", "", int64(t), []uuid.UUID{{1}}, h.nextRow))
+	}
+	b.Columns["time"], b.Columns["value"] = encoding.Int64s(ats...), encoding.Int64s(values...)
+	return b, rows
+}
+
+// commits is a task that commits one transaction.
+func commits(table int, at ...int) func(*history) {
+	return func(h *history) { h.transaction(at, true, table) }
+}
+
+func commitsBoth(at ...int) func(*history) {
+	return func(h *history) { h.transaction(at, true, 0, 1) }
+}
+
+func aborts(at ...int) func(*history) {
+	return func(h *history) { h.transaction(at, false, 0) }
+}
+
+func (h *history) transaction(at []int, commit bool, tables ...int) {
+	tx := h.store.Begin()
+	rows := make([][]string, len(h.tables))
+	for _, table := range tables {
+		b, added := h.rowsAt(at...)
+		if err := tx.Insert(context.Background(), h.tables[table], b); err != nil {
+			h.expectClosed(err)
+			return
+		}
+		rows[table] = added
+	}
+	if !commit {
+		tx.Abort()
+		return
+	}
+	id, err := tx.Commit()
+	if err != nil {
+		h.expectClosed(err)
+		return
+	}
+	h.commits = append(h.commits, simCommit{uint64(id), rows})
+}
+
+// reads holds a snapshot and reads it several times.
+func reads(times int) func(*history) {
+	return func(h *history) { h.readTables(times, 0) }
+}
+
+func readsBoth(h *history) { h.readTables(1, 0, 1) }
+
+func (h *history) readTables(times int, tables ...int) {
+	snap, err := h.store.Snapshot()
+	if err != nil {
+		h.expectClosed(err)
+		return
+	}
+	defer snap.Close()
+	for range times {
+		for _, table := range tables {
+			rows, err := aggregateSim(h.tables[table], snap)
+			if err != nil {
+				h.fail("read at commit %d: %v", snap.Commit(), err)
+			}
+			slices.Sort(rows)
+			h.views = append(h.views, simView{uint64(snap.Commit()), table, rows, "aggregate"})
+		}
+	}
+}
+
+// compacts rewrites all that has fresh parts once: with granules of two rows a
+// compaction, or a split.
+func compacts(h *history) {
+	if err := h.store.Compact(context.Background()); err != nil {
+		h.expectClosed(err)
+	}
+}
+
+func closes(h *history) { h.store.Close() }
