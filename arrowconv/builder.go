@@ -22,6 +22,7 @@ var ErrBuild = errors.New("rows do not make a record")
 type Builder struct {
 	schema  *arrow.Schema
 	columns []column
+	rows    int   // of a record without fields
 	err     error // the first mistake since the last record
 }
 
@@ -83,6 +84,10 @@ func (b *Builder) note(field int, err error) {
 // Len returns the number of rows of a field since the last record.
 func (b *Builder) Len(field int) int { return b.columns[field].n }
 
+// Rows appends n rows to a record without fields, which still has a number of
+// rows. With fields it does nothing.
+func (b *Builder) Rows(n int) { b.rows += n }
+
 // Record returns the rows as a record, which the caller releases, and empties
 // the builder. Errors wrap ErrBuild; the rows are gone then too (A2).
 func (b *Builder) Record() (arrow.Record, error) {
@@ -90,7 +95,7 @@ func (b *Builder) Record() (arrow.Record, error) {
 	if err := b.check(); err != nil {
 		return nil, err
 	}
-	rows := 0
+	rows := b.rows
 	arrays := make([]arrow.Array, len(b.columns))
 	for i := range b.columns {
 		rows = b.columns[i].n
@@ -124,7 +129,7 @@ func (b *Builder) check() error {
 }
 
 func (b *Builder) reset() {
-	b.err = nil
+	b.err, b.rows = nil, 0
 	for i := range b.columns {
 		b.columns[i].reset()
 	}

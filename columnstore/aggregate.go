@@ -62,7 +62,7 @@ func (g *Groups) Column(name string) *GroupColumn {
 // Aggregate groups the chosen rows of a snapshot and sums them, on codes: a
 // value is looked at once for each distinct code. Errors are ErrQuery,
 // ErrSnapshotClosed, or that of ctx, which is looked at before each granule.
-// About 20 ns a row, and memory for the groups.
+// 20 to 70 ns a row (go test -bench Aggregate), and memory for the groups.
 func (t *Table) Aggregate(ctx context.Context, snap *Snapshot, opts AggregateOptions) (*Groups, error) {
 	state, err := snap.table(t)
 	if err != nil {

@@ -2,6 +2,9 @@ package columnstore
 
 import (
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -85,31 +88,76 @@ func TestStepOfAnyColumn(t *testing.T) {
 	}
 }
 
-// OnCommit runs once, after the rows are visible, and only if they are.
-func TestOnCommit(t *testing.T) {
+// Notes come with their transaction, once each, and stay in its snapshots.
+func TestNotes(t *testing.T) {
 	store, table := open(t, Options{}, samples(0))
-	b := schema.Batch{Rows: 1, Columns: map[string]encoding.Vector{
-		"kind": encoding.Strings("k"), "stack": encoding.UUIDLists(nil), "time": encoding.Int64s(1), "value": encoding.Int64s(5),
-	}}
-	var seen []int64
-	begin := func() *Tx {
+	note := func(texts ...string) error {
 		tx := store.Begin()
-		if err := tx.Insert(t.Context(), table, b); err != nil {
+		for _, text := range texts {
+			tx.Note(table, text)
+		}
+		_, err := tx.Commit()
+		return err
+	}
+	notes := func(snap *Snapshot) []string {
+		out, err := table.Notes(snap)
+		if err != nil {
 			t.Fatal(err)
 		}
-		tx.OnCommit(func() { seen = append(seen, store.Stats().Rows) })
-		return tx
+		return out
 	}
-	begin().Abort()
-	if _, err := begin().Commit(); err != nil {
+	if err := note("b", "a", "b"); err != nil {
 		t.Fatal(err)
 	}
-	late := begin()
-	store.Close()
-	if _, err := late.Commit(); !errors.Is(err, ErrClosed) {
-		t.Errorf("commit of a closed store: %v", err)
+	old, err := store.Snapshot()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(seen) != 1 || seen[0] != 1 {
-		t.Errorf("OnCommit saw %v rows, want 1 row once", seen)
+	defer old.Close()
+	aborted := store.Begin()
+	aborted.Note(table, "never")
+	aborted.Abort()
+	if err := note("a", "c"); err != nil {
+		t.Fatal(err)
+	}
+	if err := note("d", strings.Repeat("x", schema.MaxString+1)); !errors.Is(err, ErrLimit) {
+		t.Errorf("a long note: %v", err)
+	}
+	now, err := store.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer now.Close()
+	if got := notes(old); !slices.Equal(got, []string{"b", "a"}) {
+		t.Errorf("the old snapshot has notes %v", got)
+	}
+	if got := notes(now); !slices.Equal(got, []string{"b", "a", "c"}) {
+		t.Errorf("the new snapshot has notes %v", got)
+	}
+	for i := range maxNotes - 3 {
+		if err := note(fmt.Sprint(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := note("one too many"); !errors.Is(err, ErrLimit) {
+		t.Errorf("note %d: %v", maxNotes+1, err)
+	}
+}
+
+// A batch cannot be spread over more time buckets than the limit.
+func TestTooManyBuckets(t *testing.T) {
+	store, table := open(t, Options{FutureLimit: -1}, samples(10))
+	times := make([]int64, maxBuckets+1)
+	for i := range times {
+		times[i] = int64(10 * i)
+	}
+	b := schema.Batch{Rows: len(times), Columns: map[string]encoding.Vector{
+		"kind": encoding.Strings("k"), "stack": encoding.UUIDLists(nil), "time": encoding.Int64s(times...), "value": encoding.Int64s(5),
+	}}
+	if _, err := table.Insert(t.Context(), b); !errors.Is(err, ErrLimit) {
+		t.Errorf("insert into %d buckets: %v", len(times), err)
+	}
+	if stats := store.Stats(); stats.Rows != 0 || stats.Series != 0 {
+		t.Errorf("a refused insert left %+v", stats)
 	}
 }

@@ -28,7 +28,8 @@ type Options struct {
 	Manual bool
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
-	// Rand is where hash seeds come from. nil means crypto/rand.
+	// Rand is where hash seeds come from; CreateTable reads 8 bytes of it,
+	// one call at a time. nil means crypto/rand.
 	Rand io.Reader
 	// Yield, if set, is called at named points between the steps of inserts,
 	// commits, scans and maintenance, outside of every lock. A simulator

@@ -94,6 +94,16 @@ func (t *Table) Columns(snap *Snapshot) ([]string, error) {
 	return names, err
 }
 
+// Notes returns the notes of the table in a snapshot, in the order in which
+// they were committed (Tx.Note). It must not be changed.
+func (t *Table) Notes(snap *Snapshot) ([]string, error) {
+	state, err := snap.table(t)
+	if err != nil || state == nil {
+		return nil, err
+	}
+	return state.notes, nil
+}
+
 // Series is one combination of the values that lead a table's sorting key: for
 // profiles, the types and labels that all rows of a profile share.
 type Series []schema.Label

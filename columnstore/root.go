@@ -34,6 +34,7 @@ type tableState struct {
 	granules *index.Version[*granule.Granule] // by lower bound
 	buckets  *index.Version[*bucket]          // by lowest key
 	columns  map[string]bool                  // concrete dynamic columns that have a value
+	notes    []string                         // distinct, in the order of their commits
 	rows     int64
 }
 
@@ -59,6 +60,7 @@ type tableEdit struct {
 	buckets  *index.Edit[*bucket]
 	columns  map[string]bool
 	shared   bool // columns is still the old state's
+	notes    []string
 	rows     int64
 	due      []string // bounds of granules that grew
 }
@@ -66,12 +68,12 @@ type tableEdit struct {
 func (t *tableState) edit(s *schema.Schema) *tableEdit {
 	return &tableEdit{
 		schema: s, granules: t.granules.Edit(), buckets: t.buckets.Edit(),
-		columns: t.columns, shared: true, rows: t.rows,
+		columns: t.columns, shared: true, notes: t.notes, rows: t.rows,
 	}
 }
 
 func (e *tableEdit) done() *tableState {
-	return &tableState{granules: e.granules.Done(), buckets: e.buckets.Done(), columns: e.columns, rows: e.rows}
+	return &tableState{granules: e.granules.Done(), buckets: e.buckets.Done(), columns: e.columns, notes: e.notes, rows: e.rows}
 }
 
 // add routes a part to the granules that cover its rows now. Mostly that is

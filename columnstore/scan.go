@@ -141,6 +141,7 @@ func (s *scanner) flush(yield func(arrow.Record) bool) (more bool, err error) {
 
 func (s *scanner) add(chosen *selection) error {
 	s.rows += chosen.rows
+	s.out.Rows(chosen.rows)
 	for i, c := range s.columns {
 		if s.table.schema.IsSeries(c.Column) {
 			if err := s.addLabel(i, c.Name, chosen); err != nil {

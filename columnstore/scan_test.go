@@ -304,3 +304,30 @@ func TestInsertRecord_Errors(t *testing.T) {
 		t.Errorf("%d rows after a failed insert", rows)
 	}
 }
+
+// A scan of no columns, or of a family that nothing is in, still has rows.
+func TestScanWithoutColumns(t *testing.T) {
+	store, table := open(t, Options{}, samples(0))
+	b, _ := batch(rand.New(rand.NewPCG(1, 1)), 7, 5)
+	if _, err := table.Insert(context.Background(), b); err != nil {
+		t.Fatal(err)
+	}
+	snap, err := store.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	for _, columns := range [][]string{{}, {"time"}} {
+		rows := int64(0)
+		for rec, err := range table.Scan(context.Background(), snap, ScanOptions{Columns: columns}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows += rec.NumRows()
+			rec.Release()
+		}
+		if rows != 7 {
+			t.Errorf("columns %v: %d rows, want 7", columns, rows)
+		}
+	}
+}

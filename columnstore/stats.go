@@ -24,7 +24,7 @@ func (c *counters) count(published bool, children, rows int) {
 // store's own accounting.
 type Stats struct {
 	Rows     int64 // committed
-	Series   int   // distinct series per generation, summed
+	Series   int   // distinct series of each time bucket, summed
 	Stacks   int   // distinct lists per generation, summed
 	Granules int
 	Parts    int
@@ -65,6 +65,9 @@ func (s *Store) Stats() Stats {
 				out.PartBytes += int64(slice.Part.Size()) * int64(slice.Rows()) / int64(max(1, slice.Part.Rows()))
 			}
 		}
+		for _, b := range state.buckets.All() {
+			b.series.all(func(uint32) { out.Series++ })
+		}
 		t.addGenerations(&out)
 	}
 	return out
@@ -75,7 +78,6 @@ func (t *Table) addGenerations(out *Stats) {
 	defer t.generations.Unlock()
 	for _, g := range t.generations.byNumber {
 		lists, records := g.Lists.Size()
-		out.Series += g.Series.Len()
 		out.Stacks += g.Lists.Len()
 		out.SeriesBytes += int64(g.Series.Size() + g.Strings.Size() + g.UUIDs.Size())
 		out.StackBytes += int64(lists)

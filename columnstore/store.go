@@ -16,7 +16,7 @@ import (
 
 // Store is a database in memory. All methods are safe for concurrent use.
 //
-// Lock order: commit (package txn) -> queue. The tables lock is taken alone.
+// Lock order: tables -> commit (package txn); the queue's lock is a leaf.
 // No yield point, callback to the host, or channel send is under a lock.
 type Store struct {
 	opts     Options

@@ -20,8 +20,22 @@ type Tx struct {
 	store  *Store
 	tx     *txn.Tx[*root]
 	pieces []piece
-	after  []func()
+	notes  []tableNote
 }
+
+// tableNote is text on its way into a table's notes.
+type tableNote struct {
+	table *Table
+	text  string
+}
+
+const (
+	// maxBuckets bounds the time buckets of one batch: each takes a part, and
+	// every sixteenth dictionaries of its own. A day has 96.
+	maxBuckets = 1 << 10
+	// maxNotes bounds the notes of a table.
+	maxNotes = 1 << 10
+)
 
 // piece is a part on its way into a granule.
 type piece struct {
@@ -72,7 +86,8 @@ func (tx *Tx) Insert(ctx context.Context, t *Table, b schema.Batch) error {
 }
 
 // Commit makes the rows visible and returns the commit id. An error means that
-// none are. It costs about a microsecond for each granule that gets rows.
+// none are. It costs 2 to 10 us for each granule that gets rows (go test -bench
+// Commit), and copies the set of series, or of column names, if one is new.
 func (tx *Tx) Commit() (txn.ID, error) {
 	s := tx.store
 	s.opts.Yield("commit/start")
@@ -81,9 +96,9 @@ func (tx *Tx) Commit() (txn.ID, error) {
 		if s.closed.Load() {
 			return nil, ErrClosed
 		}
-		var next *root
-		next, due = tx.publish(commit, current)
-		return next, nil
+		next, granules := tx.publish(commit, current)
+		due = granules
+		return tx.addNotes(next)
 	})
 	if err != nil {
 		return 0, err
@@ -91,21 +106,20 @@ func (tx *Tx) Commit() (txn.ID, error) {
 	tx.pieces = nil
 	s.opts.Yield("commit/published")
 	s.queue.add(due)
-	for _, f := range tx.after {
-		f()
-	}
 	return id, nil
 }
 
-// OnCommit has f called by Commit after the rows became visible, outside of
-// every lock, and not at all if the transaction fails or is aborted.
-func (tx *Tx) OnCommit(f func()) { tx.after = append(tx.after, f) }
+// Note adds text to the notes of a table with the transaction: what a layer
+// above wants to know of a table at a snapshot that rows do not say. A text that
+// is there already is not added again. Commit fails with ErrLimit for a text of
+// over 64 KiB, or if the table would have more than 1,024.
+func (tx *Tx) Note(t *Table, text string) { tx.notes = append(tx.notes, tableNote{t, text}) }
 
 // Abort drops the rows. They were never visible. It may be called after Commit
 // and then does nothing.
 func (tx *Tx) Abort() {
 	tx.tx.Abort()
-	tx.pieces = nil
+	tx.pieces, tx.notes = nil, nil
 }
 
 // publish derives the root that has the transaction's rows. It runs under the
@@ -129,6 +143,25 @@ func (tx *Tx) publish(commit txn.ID, current *root) (*root, []dueGranule) {
 		next = next.with(t.ordinal, edit.done())
 	}
 	return next, due
+}
+
+// addNotes derives the root that has the transaction's notes. It runs under the
+// commit lock.
+func (tx *Tx) addNotes(next *root) (*root, error) {
+	for _, n := range tx.notes {
+		state := next.tables[n.table.ordinal]
+		if slices.Contains(state.notes, n.text) {
+			continue
+		}
+		if len(n.text) > schema.MaxString || len(state.notes) >= maxNotes {
+			return nil, fmt.Errorf("%w: note %d of table %q has %d bytes: at most %d notes of %d bytes", ErrLimit,
+				len(state.notes)+1, n.table.name, len(n.text), maxNotes, schema.MaxString)
+		}
+		noted := *state
+		noted.notes = append(slices.Clip(state.notes), n.text)
+		next = next.with(n.table.ordinal, &noted)
+	}
+	return next, nil
 }
 
 // groupByBucket returns the rows of each time bucket.
@@ -160,6 +193,9 @@ func (t *Table) groupByBucket(columns []schema.Concrete, rows int) (map[int64][]
 	}
 	groups[start] = group
 	maps.DeleteFunc(groups, func(_ int64, rows []int32) bool { return len(rows) == 0 })
+	if len(groups) > maxBuckets {
+		return nil, fmt.Errorf("%w: rows of %d time buckets, at most %d", ErrLimit, len(groups), maxBuckets)
+	}
 	return groups, nil
 }
 

@@ -245,7 +245,7 @@ func TestColumnSize(t *testing.T) {
 // A plain column of distinct values pays for their bytes and their ends; their
 // ordinals cost one anchor a block.
 func TestPlainOrdinalsCostLittle(t *testing.T) {
-	c := build(t, specOf(UUID, Plain), rowsOf(UUID, 10*deltaBlock, func(int) bool { return false }))
+	c := build(t, specOf(UUID, Plain), rowsOf(UUID, 10*anchorEvery, func(int) bool { return false }))
 	if got, want := c.Words().Size(), 10*8; got != want {
 		t.Errorf("ordinals take %d bytes, want %d", got, want)
 	}

@@ -1,8 +1,8 @@
 package encoding
 
-// deltaBlock is how many words share one anchor. Random access adds up to
+// anchorEvery is how many words share one anchor. Random access adds up to
 // this many differences; an anchor costs 8 bytes a block, half a bit a word.
-const deltaBlock = 128
+const anchorEvery = 128
 
 // delta is words as differences between neighbours. The word that opens each
 // block is kept whole, so that reading may start there.
@@ -12,10 +12,10 @@ type delta struct {
 }
 
 func deltaOf(words []uint64) delta {
-	d := delta{anchors: make([]uint64, 0, (len(words)+deltaBlock-1)/deltaBlock)}
+	d := delta{anchors: make([]uint64, 0, (len(words)+anchorEvery-1)/anchorEvery)}
 	steps := make([]uint64, len(words))
 	for i, w := range words {
-		if i%deltaBlock == 0 {
+		if i%anchorEvery == 0 {
 			d.anchors = append(d.anchors, w)
 			// Nobody reads this step. A neighbour's keeps the frame narrow.
 			steps[i] = steps[max(i-1, 0)]
@@ -31,9 +31,9 @@ func deltaOf(words []uint64) delta {
 }
 
 func (d *delta) at(i int) uint64 {
-	block := i / deltaBlock
+	block := i / anchorEvery
 	w := d.anchors[block]
-	for k := block*deltaBlock + 1; k <= i; k++ {
+	for k := block*anchorEvery + 1; k <= i; k++ {
 		w += unzigzag(d.steps.at(k))
 	}
 	return w
@@ -46,8 +46,8 @@ func (d *delta) appendTo(dst []uint64, lo, hi int) []uint64 {
 	w := d.at(lo)
 	dst = append(dst, w)
 	for i := lo + 1; i < hi; i++ {
-		if i%deltaBlock == 0 {
-			w = d.anchors[i/deltaBlock]
+		if i%anchorEvery == 0 {
+			w = d.anchors[i/anchorEvery]
 		} else {
 			w += unzigzag(d.steps.at(i))
 		}

@@ -29,8 +29,8 @@ const (
 // for concurrent use.
 type Dict struct {
 	seed    uint64
-	entries chunks[dictEntry]
-	blocks  chunks[[]byte]
+	entries stable[dictEntry]
+	blocks  stable[[]byte]
 
 	mu     sync.RWMutex
 	n      atomic.Uint32 // values; written under mu
@@ -112,7 +112,7 @@ func (d *Dict) Size() int {
 	const entrySize, blockSize = 16, 24
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	return d.size + 4*len(d.slots) + entrySize*chunked(d.Len()) + blockSize*chunked(d.nblock)
+	return d.size + 4*len(d.slots) + entrySize*paged(d.Len()) + blockSize*paged(d.nblock)
 }
 
 // find returns the code of value, or 0 and the slot where it would go. The

@@ -32,7 +32,7 @@
 //	    built, so any number of goroutines may read them without a lock.
 //	E3  A dictionary only grows. A code, once given, stands for the same value
 //	    for as long as the dictionary lives; equal values have equal codes.
-//	E4  A reader of a dictionary takes no lock.
+//	E4  Reading a dictionary by code takes no lock.
 //
 // The package knows nothing of column names, rows' meaning, transactions or
 // Arrow.

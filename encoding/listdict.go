@@ -18,7 +18,7 @@ type ListDict struct {
 	elements *Dict
 	lists    *Dict
 	records  *Dict
-	recordOf chunks[atomic.Uint32] // by element code-1: code in records, or 0
+	recordOf stable[atomic.Uint32] // by element code-1: code in records, or 0
 	covered  atomic.Uint32         // elements that recordOf has room for
 
 	growing sync.Mutex // guards growing recordOf
@@ -30,7 +30,9 @@ func NewListDict(seed uint64) *ListDict {
 }
 
 // InternElement returns the code of an element, giving it one if it is new,
-// and keeps record beside it unless it is empty or the element has one.
+// and keeps record beside it unless it is empty or the element has one. Records
+// describe elements and are no part of what a reader's snapshot fixes: an
+// element that is known without one can get one later.
 func (d *ListDict) InternElement(id uuid.UUID, record []byte) (uint32, error) {
 	code, err := d.elements.Intern(id[:])
 	if err != nil {
@@ -112,5 +114,5 @@ func (d *ListDict) Elements() int { return int(d.covered.Load()) }
 // Size returns the bytes that lists and elements hold on the heap, and those
 // of the records.
 func (d *ListDict) Size() (lists, records int) {
-	return d.lists.Size() + d.elements.Size() + 4*chunked(d.Elements()), d.records.Size()
+	return d.lists.Size() + d.elements.Size() + 4*paged(d.Elements()), d.records.Size()
 }

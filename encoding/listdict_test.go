@@ -113,7 +113,7 @@ func TestListDictSize(t *testing.T) {
 	d := NewListDict(1)
 	mustElement(t, d, uuidOf(1), "")
 	lists, records := d.Size()
-	if want := d.elements.Size() + 4*chunkLen; lists != want || records != 0 {
+	if want := d.elements.Size() + 4*pageLen; lists != want || records != 0 {
 		t.Errorf("Size() = %d, %d; want %d, 0", lists, records, want)
 	}
 	internUUIDs(t, d, []uuid.UUID{uuidOf(1)})

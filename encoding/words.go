@@ -139,8 +139,8 @@ func (c *Cursor) Next() (word uint64, rows int) {
 		c.run++
 	case LayoutDelta:
 		word = c.last + unzigzag(w.delta.steps.at(c.row))
-		if c.row%deltaBlock == 0 {
-			word = w.delta.anchors[c.row/deltaBlock]
+		if c.row%anchorEvery == 0 {
+			word = w.delta.anchors[c.row/anchorEvery]
 		}
 	case LayoutPlain:
 		word = w.plain[c.row]

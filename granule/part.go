@@ -139,8 +139,14 @@ func (s Slice) Within(sch *schema.Schema, lo, hi string) Slice {
 
 // search returns the first row of the slice whose key is not below bound.
 func (s Slice) search(sch *schema.Schema, bound string) int {
+	keyColumns := make([]Column, 0, len(s.Part.columns))
+	for _, c := range s.Part.columns {
+		if slices.Contains(sch.Suffix(), c.Index) {
+			keyColumns = append(keyColumns, c)
+		}
+	}
 	return s.Lo + sort.Search(s.Rows(), func(i int) bool {
 		row := s.Lo + i
-		return string(frameOf(sch, s.Part, row, row+1).appendKey(nil, 0)) >= bound
+		return string(frameOfColumns(sch, s.Part, keyColumns, row, row+1).appendKey(nil, 0)) >= bound
 	})
 }

@@ -1,9 +1,8 @@
 package profile
 
 import (
+	"encoding/json"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	pprof "github.com/google/pprof/profile"
@@ -30,9 +29,6 @@ type DB struct {
 	table *columnstore.Table
 	store *columnstore.Store
 	opts  Options
-
-	mu    sync.Mutex
-	kinds []Kind // in the order in which they were first inserted
 }
 
 // Open makes the table in the store. It must not be there yet.
@@ -93,24 +89,27 @@ func kindOf(p *pprof.Profile) Kind {
 	return k
 }
 
-// remember adds a kind that is new. It does so when a profile is committed,
-// even one without rows: a profile of zeros has types too.
-func (db *DB) remember(k Kind) {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	for _, known := range db.kinds {
-		if slices.Equal(known.Types, k.Types) {
-			return
-		}
-	}
-	db.kinds = append(db.kinds, k)
+// note returns the kind as a note of the table: rows keep neither the order of
+// types nor types whose values are all zero.
+func (k Kind) note() (string, error) {
+	text, err := json.Marshal(k)
+	return string(text), err
 }
 
-// Kinds returns the kinds of the profiles inserted so far, those that had no
-// rows included, in the order of their first insert. The slice is the caller's,
-// what it leads to is not.
-func (db *DB) Kinds() []Kind {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	return slices.Clone(db.kinds)
+// Kinds returns the kinds of the profiles that a snapshot has, those without
+// rows included, in the order of their first commit. Notes of the table that are
+// no kinds are passed over.
+func (db *DB) Kinds(snap *columnstore.Snapshot) ([]Kind, error) {
+	notes, err := db.table.Notes(snap)
+	if err != nil {
+		return nil, err
+	}
+	kinds := make([]Kind, 0, len(notes))
+	for _, text := range notes {
+		var k Kind
+		if json.Unmarshal([]byte(text), &k) == nil && k.Default >= 0 && k.Default < len(k.Types) {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds, nil
 }

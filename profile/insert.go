@@ -48,19 +48,23 @@ func (db *DB) Insert(ctx context.Context, p *pprof.Profile, opts InsertOptions) 
 	return rows, nil
 }
 
-// InsertTx is Insert in a transaction of the caller's. What it added to the
-// transaction before an error stays there.
+// InsertTx is Insert in a transaction of the caller's. After an error the
+// transaction is as it was before.
 func (db *DB) InsertTx(ctx context.Context, tx *columnstore.Tx, p *pprof.Profile, opts InsertOptions) (rows int, err error) {
 	if err := db.opts.Limits.check(p); err != nil {
 		return 0, err
 	}
 	b := newBatcher(p, opts, db.opts.KeepZeros)
+	note, err := b.kind.note()
+	if err != nil {
+		return 0, fmt.Errorf("%w: its types: %w", ErrProfile, err)
+	}
 	if b.batch.Rows > 0 {
 		if err := tx.Insert(ctx, db.table, b.batch); err != nil {
 			return 0, err
 		}
 	}
-	tx.OnCommit(func() { db.remember(b.kind) })
+	tx.Note(db.table, note)
 	return b.batch.Rows, nil
 }
 
@@ -244,6 +248,9 @@ func (b *batcher) nullable(column string, t encoding.Type) encoding.Vector {
 // of the label's name; the others are in columns named name#2, name#3. A name
 // that itself ends like that gets a #1, so that it can be told apart.
 
+// maxValues bounds the values of one label in one sample.
+const maxValues = 256
+
 // labelColumn returns the concrete column of the k-th value of a label.
 func labelColumn(family, name string, k int) string {
 	if _, _, numbered := cutNumber(name); k > 0 || numbered {
@@ -259,7 +266,7 @@ func cutNumber(column string) (name string, k int, numbered bool) {
 		return column, 0, false
 	}
 	n, err := strconv.Atoi(column[i+1:])
-	if err != nil || n < 1 || strconv.Itoa(n) != column[i+1:] {
+	if err != nil || n < 1 || n > maxValues || strconv.Itoa(n) != column[i+1:] {
 		return column, 0, false
 	}
 	return column[:i], n - 1, true
@@ -287,5 +294,8 @@ func cutUnit(name string) (base, unit string) {
 		return name, ""
 	}
 	i := strings.LastIndexByte(name, '[')
+	if i < 0 {
+		return name, "" // not a name that numLabelColumn makes
+	}
 	return name[:i], unescapeUnit.Replace(name[i+1 : len(name)-1])
 }

@@ -130,8 +130,8 @@ func appendString(dst []byte, s string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }
 
-// errRecord says that bytes are not a record. Records are made by this package,
-// but rows can also come as Arrow records from elsewhere.
+// errRecord says that bytes are not a record: a batch that was not made by this
+// package brought it.
 var errRecord = errors.New("malformed location record")
 
 // parseLocation is the inverse of appendLocation. No record at all is a

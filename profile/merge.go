@@ -37,7 +37,7 @@ type stackValue struct {
 }
 
 // Merge sums what the profiles of a query have of one type, by stack. It costs
-// about 30 ns a row and 100 ns a distinct stack.
+// what columnstore.Table.Aggregate does, and a look at each distinct location.
 func (db *DB) Merge(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query) (*Stacks, error) {
 	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
 		Sum: ColumnValue, By: []string{ColumnStacktrace}, Where: q.Expr(t),
@@ -54,7 +54,8 @@ func (db *DB) Merge(ctx context.Context, snap *columnstore.Snapshot, t Type, q Q
 		}
 	}
 	slices.SortFunc(s.stacks, func(a, b stackValue) int { return cmp.Compare(a.code, b.code) })
-	return s, s.symbols.load(column.Codes)
+	s.symbols.load(column.Codes)
+	return s, nil
 }
 
 // Len returns the number of distinct stacks with a value other than zero.
@@ -82,7 +83,7 @@ func newSymbols(lists *encoding.ListDict) *symbols {
 }
 
 // load decodes the record of each location of the given stacks, once.
-func (s *symbols) load(stacks []uint32) error {
+func (s *symbols) load(stacks []uint32) {
 	for _, stack := range stacks {
 		s.codes = s.lists.List(s.codes[:0], stack)
 		for _, element := range s.codes {
@@ -91,12 +92,11 @@ func (s *symbols) load(stacks []uint32) error {
 			}
 			l, err := parseLocation(s.lists.Record(element))
 			if err != nil {
-				return err
+				l = &location{} // nothing is known of it then
 			}
 			s.locations[element] = l
 		}
 	}
-	return nil
 }
 
 // frames appends the frames of a stack, leaf first.

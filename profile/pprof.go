@@ -45,11 +45,13 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 		return nil, err
 	}
 	b := newPprofBuilder(types, groups)
-	if err := b.addSamples(); err != nil {
+	b.addSamples()
+	b.programFirst()
+	kinds, err := db.Kinds(snap)
+	if err != nil {
 		return nil, err
 	}
-	b.programFirst()
-	b.out.DefaultSampleType = db.shownFirst(types)
+	b.out.DefaultSampleType = shownFirst(kinds, types)
 	if err := db.addHeader(ctx, snap, q.Expr(only...), b.out); err != nil {
 		return nil, err
 	}
@@ -77,28 +79,30 @@ func (db *DB) outputTypes(ctx context.Context, snap *columnstore.Snapshot, q Que
 	if len(only) > 0 {
 		return only, nil
 	}
-	return db.inOrder(present), nil
+	kinds, err := db.Kinds(snap)
+	return inOrder(kinds, present), err
 }
 
 // inOrder returns the types of the first kind that has all of those present,
 // so that a type whose values are all zero is there as well. If no kind has,
 // those present, in the order of the kinds.
-func (db *DB) inOrder(present []Type) []Type {
-	var all []Type
-	for _, k := range db.Kinds() {
+func inOrder(kinds []Kind, present []Type) []Type {
+	var all, out typeSet
+	for _, k := range kinds {
 		if !slices.ContainsFunc(present, func(t Type) bool { return !slices.Contains(k.Types, t) }) {
 			return slices.Clone(k.Types)
 		}
-		all = appendNew(all, k.Types...)
+		all.add(k.Types...)
 	}
-	out := slices.DeleteFunc(all, func(t Type) bool { return !slices.Contains(present, t) })
-	return appendNew(out, present...)
+	out.add(slices.DeleteFunc(all.types, func(t Type) bool { return !slices.Contains(present, t) })...)
+	out.add(present...)
+	return out.types
 }
 
 // shownFirst returns the name of the type to show first, as the first profile
 // says that shows one of these. Empty means the last, as it does in pprof.
-func (db *DB) shownFirst(types []Type) string {
-	for _, k := range db.Kinds() {
+func shownFirst(kinds []Kind, types []Type) string {
+	for _, k := range kinds {
 		if i := slices.Index(types, k.Types[k.Default]); i >= 0 && i < len(types)-1 {
 			return types[i].Sample
 		} else if i >= 0 {
@@ -157,10 +161,8 @@ func newPprofBuilder(types []Type, groups *columnstore.Groups) *pprofBuilder {
 }
 
 // addSamples joins the sample types of each stack and set of labels again.
-func (b *pprofBuilder) addSamples() error {
-	if err := b.symbols.load(b.groups.Columns[0].Codes); err != nil {
-		return err
-	}
+func (b *pprofBuilder) addSamples() {
+	b.symbols.load(b.groups.Columns[0].Codes)
 	type key struct {
 		stack  uint32
 		labels string
@@ -192,7 +194,6 @@ func (b *pprofBuilder) addSamples() error {
 		}
 		b.out.Sample = append(b.out.Sample, s)
 	}
-	return nil
 }
 
 // sampleLabels is the labels of one sample, as pprof has them.
@@ -206,7 +207,11 @@ func (l sampleLabels) key() string {
 	if len(l.text) == 0 && len(l.numbers) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%q %v %q", l.text, l.numbers, l.units) // maps print sorted
+	numbers := make(map[string]string, len(l.numbers))
+	for name, values := range l.numbers {
+		numbers[name] = fmt.Sprint(values)
+	}
+	return fmt.Sprintf("%q %q %q", l.text, numbers, l.units) // maps print sorted, names and texts quoted
 }
 
 func (b *pprofBuilder) labels(row int) sampleLabels {

@@ -63,31 +63,44 @@ func (db *DB) Types(ctx context.Context, snap *columnstore.Snapshot) ([]Type, er
 	if err != nil {
 		return nil, err
 	}
-	var known []Type
-	for _, k := range db.Kinds() {
-		known = appendNew(known, k.Types...)
+	kinds, err := db.Kinds(snap)
+	if err != nil {
+		return nil, err
 	}
-	var types []Type
+	var known, types typeSet
+	for _, k := range kinds {
+		known.add(k.Types...)
+	}
 	for _, s := range series {
-		types = appendNew(types, Type{s.Value(ColumnSampleType), s.Value(ColumnSampleUnit), s.Value(ColumnPeriodType), s.Value(ColumnPeriodUnit)})
+		types.add(Type{s.Value(ColumnSampleType), s.Value(ColumnSampleUnit), s.Value(ColumnPeriodType), s.Value(ColumnPeriodUnit)})
 	}
 	rank := func(t Type) int {
-		if i := slices.Index(known, t); i >= 0 {
+		if i, ok := known.index[t]; ok {
 			return i
 		}
-		return len(known) // came as an Arrow record
+		return len(known.types) // came as an Arrow record
 	}
-	slices.SortStableFunc(types, func(a, b Type) int { return rank(a) - rank(b) })
-	return appendNew(types, known...), nil
+	slices.SortStableFunc(types.types, func(a, b Type) int { return rank(a) - rank(b) })
+	types.add(known.types...)
+	return types.types, nil
 }
 
-func appendNew(types []Type, more ...Type) []Type {
-	for _, t := range more {
-		if !slices.Contains(types, t) {
-			types = append(types, t)
+// typeSet is distinct types in the order in which they were added.
+type typeSet struct {
+	types []Type
+	index map[Type]int
+}
+
+func (s *typeSet) add(types ...Type) {
+	if s.index == nil {
+		s.index = map[Type]int{}
+	}
+	for _, t := range types {
+		if _, ok := s.index[t]; !ok {
+			s.index[t] = len(s.types)
+			s.types = append(s.types, t)
 		}
 	}
-	return types
 }
 
 // FindType resolves what a person calls a type: its sample type ("cpu"), with
@@ -96,7 +109,11 @@ func appendNew(types []Type, more ...Type) []Type {
 // whose types have names. Errors wrap ErrUnknownType or ErrAmbiguousType and
 // name the choices.
 func (db *DB) FindType(ctx context.Context, snap *columnstore.Snapshot, name string) (Type, error) {
-	if kinds := db.Kinds(); name == "" && len(kinds) > 0 {
+	kinds, err := db.Kinds(snap)
+	if err != nil {
+		return Type{}, err
+	}
+	if name == "" && len(kinds) > 0 {
 		named := slices.IndexFunc(kinds, func(k Kind) bool { return k.Types[k.Default].Sample != "" })
 		k := kinds[max(0, named)]
 		return k.Types[k.Default], nil

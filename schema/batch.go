@@ -56,7 +56,7 @@ func (s *Schema) Check(b *Batch) ([]Concrete, error) {
 		return nil, fmt.Errorf("%w: %d rows, at most %d", ErrLimit, b.Rows, MaxRows)
 	}
 	columns := make([]Concrete, 0, len(b.Columns))
-	dynamic := 0
+	dynamic, expanded := 0, 0
 	for name, values := range b.Columns {
 		i, ok := s.Resolve(name)
 		if !ok {
@@ -68,6 +68,9 @@ func (s *Schema) Check(b *Batch) ([]Concrete, error) {
 		if err := s.columns[i].checkValues(name, &values, b.Rows); err != nil {
 			return nil, err
 		}
+		if !s.IsSeries(i) {
+			expanded += textBytes(&values, b.Rows)
+		}
 		columns = append(columns, Concrete{Column: i, Name: name, Values: values})
 	}
 	if dynamic > MaxDynamic {
@@ -76,6 +79,9 @@ func (s *Schema) Check(b *Batch) ([]Concrete, error) {
 	slices.SortFunc(columns, func(a, b Concrete) int {
 		return cmp.Or(cmp.Compare(a.Column, b.Column), cmp.Compare(a.Name, b.Name))
 	})
+	if expanded > MaxExpanded {
+		return nil, fmt.Errorf("%w: strings of all rows have %d bytes, at most %d", ErrLimit, expanded, MaxExpanded)
+	}
 	for id, record := range b.Records {
 		if len(record) > MaxRecord {
 			return nil, fmt.Errorf("%w: record of %v: %d bytes, at most %d", ErrLimit, id, len(record), MaxRecord)
@@ -85,6 +91,18 @@ func (s *Schema) Check(b *Batch) ([]Concrete, error) {
 		return nil, err
 	}
 	return columns, nil
+}
+
+// textBytes returns the bytes of a column's strings over all rows.
+func textBytes(v *encoding.Vector, rows int) int {
+	n := 0
+	for _, text := range v.Strings {
+		n += len(text)
+	}
+	if len(v.Strings) == 1 {
+		n *= rows
+	}
+	return n
 }
 
 // checkRequired finds columns that must have values and are not there.

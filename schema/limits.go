@@ -13,6 +13,10 @@ const (
 	// MaxList bounds the elements of a list: ten times the deepest stacks
 	// that runtimes report.
 	MaxList = 16 << 10
+	// MaxExpanded bounds the bytes of the strings outside of the series tuple
+	// that a batch's rows have, one that stands for all rows counted for each:
+	// keys and plain columns hold them row by row.
+	MaxExpanded = 512 << 20
 	// MaxRecord bounds what is kept beside one element of a list in bytes: the
 	// symbols of a location, with the functions inlined there.
 	MaxRecord = 1 << 20

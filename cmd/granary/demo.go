@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -44,6 +45,9 @@ no data, and takes seconds.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if traceFile == "-" {
+				return usageError{errors.New("--trace needs a file: standard output is for the report")}
+			}
 			return withTrace(traceFile, func() error {
 				return demo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), dir, demoRows)
 			})
@@ -124,7 +128,9 @@ type report struct {
 func (r *report) print(text string) { r.printf("%s", text) }
 
 func (r *report) run(ctx context.Context, snap *columnstore.Snapshot, dir string) error {
-	r.stored()
+	if err := r.stored(ctx, snap); err != nil {
+		return err
+	}
 	cpu, err := r.db.FindType(ctx, snap, "cpu")
 	if err != nil {
 		return err
@@ -142,8 +148,16 @@ func (r *report) run(ctx context.Context, snap *columnstore.Snapshot, dir string
 }
 
 // stored tells what is in the store and what it took to get there.
-func (r *report) stored() {
+func (r *report) stored(ctx context.Context, snap *columnstore.Snapshot) error {
 	s := r.store.Stats()
+	series, err := r.db.Table().Series(ctx, snap, math.MinInt64, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	stacks, err := r.db.Table().Aggregate(ctx, snap, columnstore.AggregateOptions{By: []string{profile.ColumnStacktrace}})
+	if err != nil {
+		return err
+	}
 	count := func(n int64) string { return profile.FormatValue(n, "count") }
 	mb := func(n int64) string { return profile.FormatValue(n, "bytes") }
 	r.printf("What went in\n")
@@ -154,13 +168,14 @@ func (r *report) stored() {
 	r.printf("  %14s  rows a second, with %d writers while the store split and compacted\n",
 		count(int64(float64(s.Rows)/r.insertTime.Seconds())), demoWriters)
 	r.printf("\nWhat the store made of it\n")
-	r.printf("  %14s  series: sets of labels that profiles share\n", count(int64(s.Series)))
-	r.printf("  %14s  distinct stacks, each kept once\n", count(int64(s.Stacks)))
+	r.printf("  %14s  series: sets of labels that profiles share\n", count(int64(len(series))))
+	r.printf("  %14s  distinct stacks, each kept once\n", count(int64(len(stacks.Counts))))
 	r.printf("  %14s  granules: sorted ranges of rows, found by a sparse index\n", count(int64(s.Granules)))
 	r.printf("  %14s  splits of a granule that grew too large, %s compactions\n", count(s.Splits), count(s.Compactions))
 	r.printf("  %14s  on the heap, all in: %.1f bytes a row\n", mb(r.heap), float64(r.heap)/float64(s.Rows))
 	r.printf("  %14s  of it rows (%.1f bytes a row), %s stacks, %s symbols, %s labels\n", mb(s.PartBytes),
 		float64(s.PartBytes)/float64(s.Rows), mb(s.StackBytes), mb(s.RecordBytes), mb(s.SeriesBytes))
+	return r.err
 }
 
 func (r *report) top(stacks *profile.Stacks, took time.Duration) {

@@ -48,6 +48,7 @@ type loaded struct {
 	store  *columnstore.Store
 	db     *profile.DB
 	failed int // inputs that could not be loaded, each told on stderr
+	inputs map[string]int
 }
 
 func (l *loaded) Close() { l.store.Close() }
@@ -79,7 +80,7 @@ func load(ctx context.Context, stderr io.Writer, args []string) (*loaded, error)
 	if err != nil {
 		return nil, err
 	}
-	l := &loaded{store: store}
+	l := &loaded{store: store, inputs: map[string]int{}}
 	if l.db, err = profile.Open(store, profile.Options{}); err != nil {
 		store.Close()
 		return nil, err
@@ -129,7 +130,7 @@ func profiles(arg string) func(yield func(string, error) bool) {
 		}
 		found := false
 		err = filepath.WalkDir(arg, func(name string, d fs.DirEntry, err error) error {
-			if err == nil && (!d.Type().IsRegular() || !looksLikeProfile(name)) {
+			if err == nil && (!looksLikeProfile(name) || !isFile(name, d)) {
 				return nil
 			}
 			found = true
@@ -144,6 +145,16 @@ func profiles(arg string) func(yield func(string, error) bool) {
 			yield(arg, fmt.Errorf("%s: no profiles in this directory", arg))
 		}
 	}
+}
+
+// isFile says whether an entry is a file, or a link that leads to one or to
+// nothing: what cannot be read is better told than passed over.
+func isFile(name string, d fs.DirEntry) bool {
+	if d.Type()&fs.ModeSymlink == 0 {
+		return d.Type().IsRegular()
+	}
+	info, err := os.Stat(name)
+	return err != nil || info.Mode().IsRegular()
 }
 
 func isURL(arg string) bool {
@@ -164,7 +175,11 @@ func (l *loaded) add(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	opts := profile.InsertOptions{Labels: map[string]string{"file": strings.ToValidUTF8(name, "?")}, Time: at}
+	label := strings.ToValidUTF8(name, "?")
+	if l.inputs[label]++; l.inputs[label] > 1 { // named twice, it counts twice
+		label = fmt.Sprintf("%s (%d)", label, l.inputs[label])
+	}
+	opts := profile.InsertOptions{Labels: map[string]string{"file": label}, Time: at}
 	if _, err := l.db.Insert(ctx, p, opts); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

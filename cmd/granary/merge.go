@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +30,7 @@ Profiles of different kinds (CPU and heap) cannot be one profile: choose with
 ` + inputsHelp,
 		Example: `  granary merge -o week.pb.gz monday.pb.gz tuesday.pb.gz
   granary merge -o default.pgo --sample-index cpu profiles/
-  granary merge -o - heaps/ | go tool pprof -top -`,
+  granary merge -o - heaps/ | go tool pprof -top /dev/stdin`,
 		Args: inputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {
@@ -99,29 +101,39 @@ func drawFlameGraph(w io.Writer, stacks *profile.Stacks, title string) error {
 }
 
 // writeTo writes a file, or standard output for "-". A file that is there
-// already is replaced only by a whole new one.
+// already is replaced only by a whole new one, where a link leads to.
 func writeTo(name string, stdout io.Writer, write func(io.Writer) error) error {
 	if name == "-" {
 		return write(stdout)
 	}
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return writeFile(name, os.O_WRONLY, write) // a device or a pipe: there is nothing to replace
+		f, err := os.OpenFile(name, os.O_WRONLY, 0) // a device or a pipe: there is nothing to replace
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
 	}
-	part := name + ".part"
-	err := writeFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, write)
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(write(f), f.Chmod(modeOf(name)), f.Close())
 	if err == nil {
-		err = os.Rename(part, name)
+		err = os.Rename(f.Name(), name)
 	}
 	if err != nil {
-		os.Remove(part)
+		os.Remove(f.Name())
 	}
 	return err
 }
 
-func writeFile(name string, flags int, write func(io.Writer) error) error {
-	f, err := os.OpenFile(name, flags, 0o666)
-	if err != nil {
-		return err
+// modeOf returns the permissions of a file, those of a new one if it is not there.
+func modeOf(name string) fs.FileMode {
+	if info, err := os.Stat(name); err == nil {
+		return info.Mode().Perm()
 	}
-	return errors.Join(write(f), f.Close())
+	return 0o644
 }

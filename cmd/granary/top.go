@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -106,9 +108,19 @@ func printTop(w io.Writer, stacks *profile.Stacks, nodes int) error {
 	for _, f := range shown {
 		sum += f.Flat
 		p.printf("%12s %7s %7s %12s %7s  %s\n", profile.FormatValue(f.Flat, unit), percent(f.Flat, stacks.Total),
-			percent(sum, stacks.Total), profile.FormatValue(f.Cum, unit), percent(f.Cum, stacks.Total), f.Name)
+			percent(sum, stacks.Total), profile.FormatValue(f.Cum, unit), percent(f.Cum, stacks.Total), printable(f.Name))
 	}
 	return p.err
+}
+
+// printable replaces what a terminal would take for a command.
+func printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, name)
 }
 
 func percent(part, whole int64) string {
