@@ -19,12 +19,14 @@
 // # Invariants
 //
 //	P1  Merging what was inserted gives what merging the profiles gives: the
-//	    same stacks, labels and values, as go tool pprof does it.
+//	    same stacks, labels and values, as go tool pprof does it. (Times and
+//	    durations come from rows; DB.Profile says what that leaves out.)
 //	P2  A profile enters whole, in one transaction, or not at all.
 //	P3  Equal locations have equal ids; locations that differ in what a person
 //	    or a symboliser can see have different ones.
 //	P4  A missing label equals the empty string in a selector (Prometheus).
-//	P5  Input is limited before it is decoded; no input panics.
+//	P5  Input is limited before it is decoded, and what its rows expand to
+//	    before they are made; no input panics.
 //
 // Addresses without lines stay addresses: symbolising binaries is left to
 // others.
