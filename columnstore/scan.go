@@ -2,6 +2,7 @@ package columnstore
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"github.com/apache/arrow/go/v14/arrow"
@@ -12,9 +13,12 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// recordRows is how many rows a record has before it is handed out. Records are
-// made of whole slices, so one can have up to a granule's rows more.
-const recordRows = 32 << 10
+// A record has at most this many rows, and, so that wide tables do not make
+// records of gigabytes, about this many rows times columns.
+const (
+	recordRows  = 32 << 10
+	recordCells = 4 << 20
+)
 
 // ScanOptions says what a Scan returns. The zero value is everything.
 type ScanOptions struct {
@@ -26,7 +30,8 @@ type ScanOptions struct {
 	// Ordered returns rows in the order of the sorting key; without it they
 	// come in any order, and cheaper.
 	Ordered bool
-	// Limit is the greatest number of rows to return; 0 means all.
+	// Limit is the greatest number of rows to return; 0 means all. A negative
+	// one is ErrQuery.
 	Limit int
 	// Memory allocates the records; nil means the Go allocator.
 	Memory memory.Allocator
@@ -34,12 +39,15 @@ type ScanOptions struct {
 
 // Scan yields the chosen rows of a snapshot as Arrow records, all of one
 // schema: strings and lists as dictionaries, each record with dictionaries of
-// its own (package arrowconv, Dictionary form). A record has at most a granule's
-// rows more than 32,768. The receiver of a record releases it.
+// its own (package arrowconv, Dictionary form). A record has at most 32,768
+// rows, fewer where there are more than 128 columns. The receiver of a record
+// releases it.
 //
-// The sequence ends after the first error: ErrQuery, ErrSnapshotClosed, or that
-// of ctx, which is looked at before each granule. The snapshot may be closed
-// while the scan runs. Without a merge it costs about 10 ns a row and column.
+// The sequence ends after the first error: ErrQuery, ErrSnapshotClosed, that of
+// ctx, which is looked at before each granule, or arrowconv.ErrBuild for a record
+// that Arrow cannot hold (2 GiB of plain strings). The snapshot may be closed
+// while the scan runs. Without a merge it costs about 10 ns a row and column,
+// columns that the row has no value in included: name those that you need.
 func (t *Table) Scan(ctx context.Context, snap *Snapshot, opts ScanOptions) iter.Seq2[arrow.Record, error] {
 	return func(yield func(arrow.Record, error) bool) {
 		if err := t.scan(ctx, snap, opts, func(rec arrow.Record) bool { return yield(rec, nil) }); err != nil {
@@ -57,6 +65,9 @@ func (t *Table) scan(ctx context.Context, snap *Snapshot, opts ScanOptions, yiel
 	if err != nil {
 		return err
 	}
+	if opts.Limit < 0 {
+		return fmt.Errorf("%w: limit %d", ErrQuery, opts.Limit)
+	}
 	s := newScanner(t, columns, opts.Memory)
 	defer s.out.Release()
 	left := opts.Limit
@@ -64,17 +75,11 @@ func (t *Table) scan(ctx context.Context, snap *Snapshot, opts ScanOptions, yiel
 		if err != nil {
 			return err
 		}
-		if gen := chosen.Part.Generation(); s.rows >= recordRows || s.gen != gen {
-			if more, err := s.flush(yield); err != nil || !more {
-				return err
-			}
-			s.gen = gen
-		}
 		if opts.Limit > 0 {
 			chosen.limit(left)
 			left -= chosen.rows
 		}
-		if err := s.add(&chosen); err != nil {
+		if more, err := s.addPieces(&chosen, yield); err != nil || !more {
 			return err
 		}
 		if opts.Limit > 0 && left == 0 {
@@ -83,6 +88,38 @@ func (t *Table) scan(ctx context.Context, snap *Snapshot, opts ScanOptions, yiel
 	}
 	_, err = s.flush(yield)
 	return err
+}
+
+// addPieces adds the rows of a selection, at most a record's worth at a time,
+// and hands out the records that are full.
+func (s *scanner) addPieces(chosen *selection, yield func(arrow.Record) bool) (more bool, err error) {
+	most := max(1, min(recordRows, recordCells/max(1, len(s.columns))))
+	for lo := chosen.Lo; lo < chosen.Hi; lo += most {
+		piece := chosen.between(lo, min(lo+most, chosen.Hi))
+		if gen := piece.Part.Generation(); s.rows+piece.rows > most || s.gen != gen {
+			if more, err := s.flush(yield); err != nil || !more {
+				return false, err
+			}
+			s.gen = gen
+		}
+		if piece.rows == 0 {
+			continue
+		}
+		if err := s.add(&piece); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// between returns what is chosen of the part's rows [lo, hi).
+func (s *selection) between(lo, hi int) selection {
+	out := selection{Slice: granule.Slice{Part: s.Part, Lo: lo, Hi: hi}, mask: s.mask}
+	if s.mask.bits != nil {
+		out.mask.bits = s.mask.bits[lo-s.Lo : hi-s.Lo]
+	}
+	out.rows = out.mask.count(hi - lo)
+	return out
 }
 
 // limit keeps the first n of the chosen rows.

@@ -40,7 +40,8 @@ type Stats struct {
 	RewrittenRows int64 // rows that rewrites went through
 }
 
-// Bytes returns all bytes that the store holds.
+// Bytes returns the bytes of the current state. What only open snapshots hold
+// is not in it.
 func (s Stats) Bytes() int64 { return s.PartBytes + s.SeriesBytes + s.StackBytes + s.RecordBytes }
 
 // Stats describes the current state over all tables. It walks all granules and

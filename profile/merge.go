@@ -25,6 +25,9 @@ type Stacks struct {
 	Type Type
 	// Total is the sum of all values, with their signs.
 	Total int64
+	// Magnitude is the sum of all values without their signs: what go tool
+	// pprof shows percentages of.
+	Magnitude int64
 
 	stacks  []stackValue
 	symbols *symbols
@@ -49,6 +52,7 @@ func (db *DB) Merge(ctx context.Context, snap *columnstore.Snapshot, t Type, q Q
 	s := &Stacks{Type: t, symbols: newSymbols(column.Lists)}
 	for i, code := range column.Codes {
 		s.Total += groups.Sums[i]
+		s.Magnitude += int64(size(groups.Sums[i]))
 		if groups.Sums[i] != 0 {
 			s.stacks = append(s.stacks, stackValue{code, groups.Sums[i]})
 		}

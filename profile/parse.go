@@ -77,10 +77,23 @@ func Parse(data []byte, limits Limits) (*pprof.Profile, error) {
 		return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limits.Bytes)
 	}
 	p, err := pprof.ParseUncompressed(data)
+	if err != nil && looksLikeText(data) {
+		return nil, fmt.Errorf("%w: it is text (a URL of net/http/pprof must not have debug=1)", ErrProfile)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrProfile, err)
 	}
 	return p, limits.check(p)
+}
+
+// looksLikeText tells a page or a listing from damaged bytes, for the message.
+func looksLikeText(data []byte) bool {
+	for _, b := range data[:min(len(data), 256)] {
+		if b < 0x20 && b != '\t' && b != '\n' && b != '\r' {
+			return false
+		}
+	}
+	return true
 }
 
 func gunzip(data []byte, most int) ([]byte, error) {

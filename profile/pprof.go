@@ -60,20 +60,13 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 
 // outputTypes returns the sample types that the answer has.
 func (db *DB) outputTypes(ctx context.Context, snap *columnstore.Snapshot, q Query, only []Type) ([]Type, error) {
-	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
-		By: []string{ColumnSampleType, ColumnSampleUnit, ColumnPeriodType, ColumnPeriodUnit}, Where: q.Expr(only...),
-	})
+	present, err := db.presentTypes(ctx, snap, q.Expr(only...))
 	if err != nil {
 		return nil, err
 	}
-	var present []Type
-	for i := range groups.Counts {
-		present = append(present, Type{
-			groups.Columns[0].Values.Strings[i], groups.Columns[1].Values.Strings[i],
-			groups.Columns[2].Values.Strings[i], groups.Columns[3].Values.Strings[i],
-		})
-		if first := present[0]; first.Period != present[i].Period || first.PeriodUnit != present[i].PeriodUnit {
-			return nil, fmt.Errorf("%w: %v and %v; choose by type or by label", ErrMixed, first, present[i])
+	for _, t := range present {
+		if first := present[0]; first.Period != t.Period || first.PeriodUnit != t.PeriodUnit {
+			return nil, fmt.Errorf("%w: %v and %v; choose by type or by label", ErrMixed, first, t)
 		}
 	}
 	if len(only) > 0 {

@@ -130,11 +130,51 @@ func (db *DB) FindType(ctx context.Context, snap *columnstore.Snapshot, name str
 	}
 	switch {
 	case len(found) == 0:
-		return Type{}, fmt.Errorf("%w %q: there are %s", ErrUnknownType, name, names(types, Type.sampleName))
+		return Type{}, fmt.Errorf("%w %q, there is: %s", ErrUnknownType, name, names(types, Type.sampleName))
 	case len(found) > 1:
-		return Type{}, fmt.Errorf("%w %q: choose one of %s", ErrAmbiguousType, name, names(found, Type.String))
+		return Type{}, fmt.Errorf("%w %q, choose one of: %s", ErrAmbiguousType, name, names(found, Type.String))
 	}
 	return found[0], nil
+}
+
+// DefaultType returns what to show of the profiles of a query when nobody said:
+// the type that the first of them shows first and has rows of. If none has rows
+// it is that of FindType's empty name.
+func (db *DB) DefaultType(ctx context.Context, snap *columnstore.Snapshot, q Query) (Type, error) {
+	kinds, err := db.Kinds(snap)
+	if err != nil {
+		return Type{}, err
+	}
+	present, err := db.presentTypes(ctx, snap, q.Expr())
+	if err != nil {
+		return Type{}, err
+	}
+	for _, named := range []bool{true, false} {
+		for _, k := range kinds {
+			if t := k.Types[k.Default]; slices.Contains(present, t) && (t.Sample != "") == named {
+				return t, nil
+			}
+		}
+	}
+	return db.FindType(ctx, snap, "")
+}
+
+// presentTypes returns the types of the rows for which where holds.
+func (db *DB) presentTypes(ctx context.Context, snap *columnstore.Snapshot, where columnstore.Expr) ([]Type, error) {
+	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
+		By: []string{ColumnSampleType, ColumnSampleUnit, ColumnPeriodType, ColumnPeriodUnit}, Where: where,
+	})
+	if err != nil {
+		return nil, err
+	}
+	present := make([]Type, len(groups.Counts))
+	for i := range present {
+		present[i] = Type{
+			groups.Columns[0].Values.Strings[i], groups.Columns[1].Values.Strings[i],
+			groups.Columns[2].Values.Strings[i], groups.Columns[3].Values.Strings[i],
+		}
+	}
+	return present, nil
 }
 
 func (t Type) sampleName() string { return t.Sample }

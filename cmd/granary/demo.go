@@ -163,7 +163,7 @@ func (r *report) stored(ctx context.Context, snap *columnstore.Snapshot) error {
 	r.printf("What went in\n")
 	r.printf("  %14s  pods of %d programs, scraped every %v for %v\n", count(int64(len(r.fleet.pods))),
 		len(r.fleet.programs()), scrapeEvery, time.Duration(r.fleet.steps)*scrapeEvery)
-	r.printf("  %14s  profiles, made of %d real ones\n", count(r.profiles), len(r.fleet.templates))
+	r.printf("  %14s  profiles, replayed with other values from %d real ones\n", count(r.profiles), len(r.fleet.templates))
 	r.printf("  %14s  rows: one value of one stack each\n", count(s.Rows))
 	r.printf("  %14s  rows a second, with %d writers while the store split and compacted\n",
 		count(int64(float64(s.Rows)/r.insertTime.Seconds())), demoWriters)
@@ -181,7 +181,7 @@ func (r *report) stored(ctx context.Context, snap *columnstore.Snapshot) error {
 func (r *report) top(stacks *profile.Stacks, took time.Duration) {
 	unit := stacks.Type.SampleUnit
 	functions := stacks.Top()
-	r.printf("\nWhere the CPU time of all pods went (%s stacks merged in %v)\n",
+	r.printf("\nWhere the CPU time went, summed over all pods (%s stacks merged in %v)\n",
 		profile.FormatValue(int64(stacks.Len()), "count"), took.Round(time.Millisecond))
 	r.printf("  %10s %7s %10s %7s  %s\n", "flat", "flat%", "cum", "cum%", "function")
 	for _, f := range functions[:min(10, len(functions))] {
@@ -211,7 +211,7 @@ func (r *report) chart(ctx context.Context, snap *columnstore.Snapshot, cpu prof
 			legends = append(legends, l.Value)
 		}
 	}
-	r.printf("\nCPU seconds used a second, by job: one of them began to need more\n")
+	r.printf("\nCPU cores in use, by job: %s begins to need more\n", slowJob)
 	r.print(r.plot(data, legends, span, width))
 	return nil
 }
@@ -221,7 +221,9 @@ func (r *report) plot(data [][]float64, legends []string, span time.Duration, wi
 	options := []asciigraph.Option{
 		asciigraph.Height(12), asciigraph.Width(width), asciigraph.Precision(1), asciigraph.LowerBound(0),
 		asciigraph.XAxisRange(0, span.Minutes()), asciigraph.XAxisTickCount(6),
-		asciigraph.XAxisValueFormatter(func(minutes float64) string { return fmt.Sprintf("%.0f min", minutes) }),
+		asciigraph.XAxisValueFormatter(func(minutes float64) string {
+			return time.Duration(minutes * float64(time.Minute)).Round(time.Second).String()
+		}),
 	}
 	if isTerminal(r.w) {
 		options = append(options, asciigraph.SeriesLegends(legends...),

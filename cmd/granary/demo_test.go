@@ -25,7 +25,7 @@ func TestDemo(t *testing.T) {
 	}
 	for _, want := range []string{
 		"pods of 5 programs", "rows a second", "series", "distinct stacks", "granules", "splits", "compactions",
-		"bytes a row", "function", "CPU seconds", "nats-server", filepath.Join(dir, "flamegraph.svg"),
+		"bytes a row", "function", "CPU cores", "nats-server", filepath.Join(dir, "flamegraph.svg"),
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report does not say %q", want)

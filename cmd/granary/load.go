@@ -31,14 +31,17 @@ type selection struct {
 	selector    string
 }
 
-func (s *selection) flags(cmd *cobra.Command) {
+func (s *selection) flags(cmd *cobra.Command, otherwise string) {
 	cmd.Flags().StringVar(&s.sampleIndex, "sample-index", "",
-		"sample `TYPE` to show, such as cpu or inuse_space (default: the one that the first profile shows first)")
+		"the sample `TYPE`, such as cpu or inuse_space (default: "+otherwise+")")
 	cmd.Flags().StringVar(&s.selector, "selector", "",
-		"choose by labels of profiles and samples, as in `{job=\"api\",pod=~\"x.*\",zone!=\"\"}`; each profile has a label file")
+		"`LABELS` to choose by, as in Prometheus: '{thread=~\"w.*\",file!=\"old.pb.gz\"}'. The label\nnamed file is the input as it was named; the others are those of the samples")
 }
 
-const inputsHelp = `Inputs are files, directories and http URLs. In a directory, and below it,
+// firstShown is what commands that show one sample type do without a flag.
+const firstShown = "the one that the first profile with samples shows first"
+
+const inputsHelp = `Inputs are files, directories, http URLs and - for standard input. In a directory, and below it,
 files named .pb.gz, .pb, .pprof, .prof or .gz are taken for profiles. A bad
 profile is named on standard error; the answer is then from the others, and
 the exit code 1.`
@@ -119,7 +122,7 @@ func load(ctx context.Context, stderr io.Writer, args []string) (*loaded, error)
 // profiles yields the names of the profiles that an argument stands for.
 func profiles(arg string) func(yield func(string, error) bool) {
 	return func(yield func(string, error) bool) {
-		if isURL(arg) {
+		if isURL(arg) || arg == "-" {
 			yield(arg, nil)
 			return
 		}
@@ -190,6 +193,10 @@ func (l *loaded) add(ctx context.Context, name string) error {
 func read(ctx context.Context, name string) ([]byte, time.Time, error) {
 	if isURL(name) {
 		data, err := fetch(ctx, name)
+		return data, time.Now(), err
+	}
+	if name == "-" {
+		data, err := readLimited("standard input", os.Stdin)
 		return data, time.Now(), err
 	}
 	f, err := os.Open(name)

@@ -78,6 +78,7 @@ questions about them.
                                        URL = http://localhost:6060/debug/pprof/heap
 
 Exit codes: 0 done, 1 something failed, 2 wrong use.`,
+		Version:       versionText(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -90,6 +91,7 @@ Exit codes: 0 done, 1 something failed, 2 wrong use.`,
 			return errors.Join(cmd.Help(), usageError{errors.New("a command is missing")})
 		},
 	}
+	root.SetVersionTemplate("granary {{.Version}}\n")
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })

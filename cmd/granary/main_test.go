@@ -157,7 +157,7 @@ func TestWrongUse(t *testing.T) {
 		{"flamegraph without inputs", []string{"flamegraph", "-o", "x"}, "name at least one profile"},
 		{"merge without -o", []string{"merge", good}, "-o FILE"},
 		{"flamegraph without -o", []string{"flamegraph", good}, "-o FILE"},
-		{"unknown sample type", []string{"top", "--sample-index", "heap", good}, `"heap": there are samples, cpu`},
+		{"unknown sample type", []string{"top", "--sample-index", "heap", good}, `"heap", there is: samples, cpu`},
 		{"unknown sample type of merge", []string{"merge", "-o", "-", "--sample-index", "heap", good}, `"heap"`},
 		{"unknown sample type of flamegraph", []string{"flamegraph", "-o", "-", "--sample-index", "heap", good}, `"heap"`},
 		{"selector cut", []string{"top", "--selector", `{job="api"`, good}, `{job="api"`},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -46,6 +47,9 @@ Profiles of different kinds (CPU and heap) cannot be one profile: choose with
 					only = append(only, t)
 				}
 				p, err := db.Profile(ctx, snap, q, only...)
+				if errors.Is(err, profile.ErrMixed) {
+					err = fmt.Errorf("%w (--sample-index, --selector)", err)
+				}
 				if err != nil {
 					return err
 				}
@@ -53,7 +57,7 @@ Profiles of different kinds (CPU and heap) cannot be one profile: choose with
 			})
 		},
 	}
-	s.flags(cmd)
+	s.flags(cmd, "all")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - is standard output")
 	return cmd
 }
@@ -85,7 +89,7 @@ package. Click to zoom, / to search, Esc to go back.
 			})
 		},
 	}
-	s.flags(cmd)
+	s.flags(cmd, firstShown)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - is standard output")
 	cmd.Flags().StringVar(&title, "title", "", "`TEXT` above the picture (default: the sample type)")
 	return cmd

@@ -55,7 +55,7 @@ A function that calls itself counts once in a stack.
 			})
 		},
 	}
-	s.flags(cmd)
+	s.flags(cmd, firstShown)
 	cmd.Flags().IntVar(&nodes, "nodes", 20, "show the first `N` functions; 0 shows all (default with --json: all)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: values are integers in the unit named in it")
 	return cmd
@@ -63,7 +63,11 @@ A function that calls itself counts once in a stack.
 
 // mergeType sums the profiles of a query for the named sample type.
 func mergeType(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) (*profile.Stacks, error) {
-	t, err := db.FindType(ctx, snap, name)
+	find := func() (profile.Type, error) { return db.FindType(ctx, snap, name) }
+	if name == "" {
+		find = func() (profile.Type, error) { return db.DefaultType(ctx, snap, q) }
+	}
+	t, err := find()
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +101,11 @@ func printTop(w io.Writer, stacks *profile.Stacks, nodes int) error {
 	}
 	unit := stacks.Type.SampleUnit
 	p := printer{w: w}
-	p.printf("Type: %s (%s), total %s\n", stacks.Type.Sample, unit, profile.FormatValue(stacks.Total, unit))
+	name := stacks.Type.Sample
+	if name == "" {
+		name = "unnamed"
+	}
+	p.printf("Type: %s (%s), total %s\n", name, unit, profile.FormatValue(stacks.Total, unit))
 	if len(functions) == 0 {
 		p.printf("There are no samples.\n")
 		return p.err
@@ -107,8 +115,8 @@ func printTop(w io.Writer, stacks *profile.Stacks, nodes int) error {
 	var sum int64
 	for _, f := range shown {
 		sum += f.Flat
-		p.printf("%12s %7s %7s %12s %7s  %s\n", profile.FormatValue(f.Flat, unit), percent(f.Flat, stacks.Total),
-			percent(sum, stacks.Total), profile.FormatValue(f.Cum, unit), percent(f.Cum, stacks.Total), printable(f.Name))
+		p.printf("%12s %7s %7s %12s %7s  %s\n", profile.FormatValue(f.Flat, unit), percent(f.Flat, stacks.Magnitude),
+			percent(sum, stacks.Magnitude), profile.FormatValue(f.Cum, unit), percent(f.Cum, stacks.Magnitude), printable(f.Name))
 	}
 	return p.err
 }

@@ -21,17 +21,21 @@ commit it was built from where that is known, and the Go version and platform.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			version, commit := "(devel)", ""
-			if info, ok := debug.ReadBuildInfo(); ok {
-				version = info.Main.Version
-				for _, s := range info.Settings {
-					if s.Key == "vcs.revision" {
-						commit = " " + s.Value
-					}
-				}
-			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "granary %s%s %s %s/%s\n", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "granary %s\n", versionText())
 			return err
 		},
 	}
+}
+
+func versionText() string {
+	version, commit := "(devel)", ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				commit = " " + s.Value
+			}
+		}
+	}
+	return fmt.Sprintf("%s%s %s %s/%s", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -1,0 +1,54 @@
+package profile
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What is shown when nobody said depends on what a query chooses, and a kind
+// without rows is passed over.
+func TestDefaultType(t *testing.T) {
+	db := testDB(t, Options{})
+	count := func(name string) Type { return Type{name, "count", "cpu", "nanoseconds"} }
+	insert(t, db, makeProfile(start, "empty:count", stack{frames: "f", values: []int64{0}}), "job", "0")
+	insert(t, db, makeProfile(start, "a:count b:count", stack{frames: "f", values: []int64{1, 2}}), "job", "1")
+	insert(t, db, makeProfile(start, "c:count", stack{frames: "f", values: []int64{3}}), "job", "2")
+	for text, want := range map[string]Type{``: count("b"), `{job="1"}`: count("b"), `{job="2"}`: count("c"), `{job="none"}`: count("empty")} {
+		s, err := ParseSelector(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := db.DefaultType(ctx, view(t, db), Query{Selector: s}); err != nil || got != want {
+			t.Errorf("%s: %v, %v; want %v", text, got, err, want)
+		}
+	}
+}
+
+// Range finds a label of samples where the profile has none of that name, and
+// sums what falls together.
+func TestRangeBySampleLabel(t *testing.T) {
+	db := testDB(t, Options{})
+	labelled := func(value string) map[string][]string { return map[string][]string{"who": {value}} }
+	insert(t, db, makeProfile(start, "n:count",
+		stack{frames: "f", values: []int64{1}, labels: labelled("x")},
+		stack{frames: "g", values: []int64{2}, labels: labelled("y")},
+		stack{frames: "h", values: []int64{4}}))
+	insert(t, db, makeProfile(start, "n:count",
+		stack{frames: "f", values: []int64{8}, labels: labelled("x")},
+		stack{frames: "g", values: []int64{16}, labels: labelled("z")}), "who", "y")
+	got, err := db.Range(ctx, view(t, db), cpuCount, Query{}, time.Hour, "who")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := start - start%int64(time.Hour)
+	want := []Line{
+		{nil, []Point{{at, 4}}},
+		{[]Label{{"who", "x"}}, []Point{{at, 1}}},
+		{[]Label{{"who", "y"}}, []Point{{at, 2 + 8 + 16}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
