@@ -20,12 +20,24 @@ type commitLog struct {
 	commits map[txn.ID]committed
 }
 
-type committed struct{ rows, sum int64 }
+// committed is rows by their number, the sum of their values, and a checksum of
+// values with their times that tells multisets of rows apart.
+type committed struct {
+	rows, sum int64
+	check     uint64
+}
 
-func (l *commitLog) add(id txn.ID, rows, sum int64) {
+func (c *committed) add(value, at int64) {
+	h := (uint64(value)*0x9e3779b97f4a7c15 ^ uint64(at)) * 0xbf58476d1ce4e5b9
+	c.rows++
+	c.sum += value
+	c.check += h ^ h>>29
+}
+
+func (l *commitLog) add(id txn.ID, c committed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.commits[id] = committed{rows, sum}
+	l.commits[id] = c
 }
 
 // upTo returns the sum of all commits at or before id.
@@ -36,6 +48,7 @@ func (l *commitLog) upTo(id txn.ID) (total committed) {
 		if commit <= id {
 			total.rows += c.rows
 			total.sum += c.sum
+			total.check += c.check
 		}
 	}
 	return total
@@ -48,9 +61,9 @@ type view struct {
 }
 
 // TestSnapshotsUnderLoad has 4 writers, 4 readers and constant splits (C1 to
-// C4). A reader looks twice at each of its snapshots, once by aggregation and
-// once by a scan, and both are checked against the commit log when all is done:
-// a commit can be visible before its writer has logged it.
+// C4). A reader scans each of its snapshots twice and aggregates it once; all is
+// checked against the commit log when the writers are done, because a commit can
+// be visible before its writer has logged it.
 func TestSnapshotsUnderLoad(t *testing.T) {
 	const writers, readers, inserts = 4, 4, 150
 	store, table := open(t, Options{GranuleRows: 400, FreshParts: 3, MaxParts: 6}, samples(500))
@@ -99,14 +112,17 @@ func write(t *testing.T, table *Table, log *commitLog, seed uint64, inserts int)
 	rng := rand.New(rand.NewPCG(seed, 7))
 	for i := range inserts {
 		tx := table.store.Begin()
-		var rows, sum int64
+		var all committed
 		for range 1 + i%5/4 {
-			b, n := batch(rng, 1+rng.IntN(60), int64(rng.IntN(2000)))
+			at := int64(rng.IntN(2000))
+			b, _ := batch(rng, 1+rng.IntN(60), at)
 			if err := tx.Insert(context.Background(), table, b); err != nil {
 				t.Error(err)
 				return
 			}
-			rows, sum = rows+int64(b.Rows), sum+n
+			for _, value := range b.Columns["value"].Int64s {
+				all.add(value, at)
+			}
 		}
 		if rng.IntN(6) == 0 {
 			tx.Abort()
@@ -117,7 +133,7 @@ func write(t *testing.T, table *Table, log *commitLog, seed uint64, inserts int)
 			t.Error(err)
 			return
 		}
-		log.add(id, rows, sum)
+		log.add(id, all)
 	}
 }
 
@@ -129,25 +145,32 @@ func look(t *testing.T, store *Store, table *Table) (v view, ok bool) {
 		return v, false
 	}
 	defer snap.Close()
+	v.commit = snap.Commit()
+	v.found = scanned(t, table, snap)
+	if again := scanned(t, table, snap); again != v.found {
+		t.Errorf("snapshot at commit %d: first %+v, then %+v", v.commit, v.found, again)
+	}
 	groups, err := table.Aggregate(context.Background(), snap, AggregateOptions{Sum: "value", By: []string{"labels"}})
 	if err != nil {
 		t.Error(err)
 		return v, false
 	}
-	v.commit = snap.Commit()
+	aggregated := committed{check: v.found.check}
 	for i := range groups.Sums {
-		v.found.rows += groups.Counts[i]
-		v.found.sum += groups.Sums[i]
+		aggregated.rows += groups.Counts[i]
+		aggregated.sum += groups.Sums[i]
 	}
-	var again committed
-	for row := range scanRows(t, table, snap, ScanOptions{Columns: []string{"value"}}) {
-		again.rows++
-		again.sum += row["value"].(int64)
-	}
-	if again != v.found {
-		t.Errorf("snapshot at commit %d: first %+v, then %+v", v.commit, v.found, again)
+	if aggregated != v.found {
+		t.Errorf("snapshot at commit %d: scanned %+v, aggregated %+v", v.commit, v.found, aggregated)
 	}
 	return v, true
+}
+
+func scanned(t *testing.T, table *Table, snap *Snapshot) (c committed) {
+	for row := range scanRows(t, table, snap, ScanOptions{Columns: []string{"value", "time"}}) {
+		c.add(row["value"].(int64), row["time"].(int64))
+	}
+	return c
 }
 
 // TestTransactionSpansTables has one transaction a step over two tables, and

@@ -98,7 +98,7 @@ func TestClosed(t *testing.T) {
 		wantError(t, store.Compact(ctx), ErrClosed, "store is closed")
 
 		// What was open stays readable.
-		if c := total(t, table, snap); c != (committed{1, 1}) {
+		if c := total(t, table, snap); c != (committed{rows: 1, sum: 1}) {
 			t.Errorf("a snapshot from before has %+v", c)
 		}
 		if got := allRows(t, table, snap, ScanOptions{}); len(got) != 1 {

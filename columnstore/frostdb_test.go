@@ -73,7 +73,7 @@ func TestFrostDB_SnapshotSurvivesCompaction(t *testing.T) {
 									t.Errorf("round %d, %s, ordered=%v (-want +got):\n%s", round, when, ordered, diff)
 								}
 							}
-							if c := total(t, table, snap); c != (committed{30, 3 * 45}) {
+							if c := total(t, table, snap); c != (committed{rows: 30, sum: 3 * 45}) {
 								t.Errorf("round %d, %s: aggregate of %+v", round, when, c)
 							}
 						}
