@@ -3,6 +3,7 @@ module github.com/granarydb/granary
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/apache/arrow/go/v14 v14.0.2
 	github.com/google/btree v1.1.3
 	github.com/google/go-cmp v0.7.0

@@ -40,13 +40,14 @@ type Groups struct {
 	Counts []int64
 }
 
-// GroupColumn is one column of Groups. A list column has Codes in Lists, each
-// distinct list once; any other has Values.
+// GroupColumn is one column of Groups. A list column has Codes, which Lists gives
+// the elements of, each distinct list once, and no Values; any other column has
+// Values only.
 type GroupColumn struct {
 	Name   string
 	Values encoding.Vector
 	Codes  []uint32 // 0 is null
-	Lists  *encoding.ListDict
+	Lists  encoding.Lists
 }
 
 // Column returns the column with the given name, nil if there is none.
@@ -357,7 +358,7 @@ func (a *aggregator) column(by *byColumn, keys []string, at int) GroupColumn {
 	c := GroupColumn{Name: by.Name, Values: encoding.Vector{Type: by.typ}}
 	v := &c.Values
 	if by.typ == encoding.UUIDList {
-		c.Lists = a.query.Lists
+		c.Lists = a.query.Lists.Reader()
 	}
 	for row, key := range keys {
 		word := binary.LittleEndian.Uint64([]byte(key[at : at+8]))

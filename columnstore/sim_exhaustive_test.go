@@ -59,8 +59,9 @@ var decisive = []string{"commit/start", "read/granule", "maintain/merged"}
 const mostRuns = 100_000
 
 // explore runs every schedule, in the order of a depth-first search: it repeats
-// the choices of the run before up to the last one that has an alternative.
-func (s scope) explore() (runs int, err error) {
+// the choices of the run before up to the last one that has an alternative. What
+// is to be said of each run besides the oracle's word, the checks say.
+func (s scope) explore(checks ...func(h *history)) (runs int, err error) {
 	var choices, options []int
 	for {
 		step := 0
@@ -77,7 +78,13 @@ func (s scope) explore() (runs int, err error) {
 		if runs++; runs > mostRuns {
 			return runs, fmt.Errorf("more than %d interleavings", mostRuns)
 		}
-		if err := s.run(h); err != nil {
+		err := s.run(h)
+		for _, check := range checks {
+			if check(h); err == nil {
+				err = h.failure
+			}
+		}
+		if err != nil {
 			return runs, fmt.Errorf("%w\nschedule:\n%s", err, strings.Join(h.trace, "\n"))
 		}
 		last := len(choices) - 1

@@ -3,11 +3,13 @@ package profile
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/schema"
 )
 
 // Options configures a DB. The zero value is a good choice.
@@ -31,7 +33,9 @@ type DB struct {
 	opts  Options
 }
 
-// Open makes the table in the store. It must not be there yet.
+// Open returns a handle on the table of profiles, which it makes if it is not
+// there yet. Handles on one table see the same profiles. A table of the name that
+// has another schema, or another bucket, is columnstore.ErrTable.
 func Open(store *columnstore.Store, opts Options) (*DB, error) {
 	if opts.Table == "" {
 		opts.Table = "profiles"
@@ -40,9 +44,15 @@ func Open(store *columnstore.Store, opts Options) (*DB, error) {
 		opts.Bucket = DefaultBucket
 	}
 	opts.Limits = opts.Limits.withDefaults()
-	table, err := store.CreateTable(opts.Table, Schema(max(0, opts.Bucket)))
-	if err != nil {
-		return nil, err
+	def := Schema(max(0, opts.Bucket))
+	table := store.Table(opts.Table)
+	if table == nil {
+		var err error
+		if table, err = store.CreateTable(opts.Table, def); err != nil {
+			return nil, err
+		}
+	} else if want, err := schema.New(def); err != nil || !reflect.DeepEqual(want, table.Schema()) {
+		return nil, fmt.Errorf("%w: %q is there and is no table of profiles with buckets of %v", columnstore.ErrTable, opts.Table, opts.Bucket)
 	}
 	return &DB{table: table, store: store, opts: opts}, nil
 }

@@ -71,8 +71,12 @@ func TestInsertErrors(t *testing.T) {
 	if _, err := db.Insert(canceled, p, InsertOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: error %v", err)
 	}
-	if _, err := Open(db.store, Options{}); !errors.Is(err, columnstore.ErrTable) {
-		t.Errorf("second table of the name: error %v", err)
+	if _, err := Open(db.store, Options{Bucket: time.Hour}); !errors.Is(err, columnstore.ErrTable) {
+		t.Errorf("the same table with other buckets: error %v", err)
+	}
+	again, err := Open(db.store, Options{})
+	if err != nil || again.Table() != db.Table() {
+		t.Errorf("a second handle: %v, %v", again, err)
 	}
 	other, err := Open(db.store, Options{Table: "other"})
 	if err != nil {

@@ -77,12 +77,12 @@ func (s *Stacks) Each(f func(frames []Frame, value int64)) {
 
 // symbols knows the locations of the stacks of one answer.
 type symbols struct {
-	lists     *encoding.ListDict
+	lists     encoding.Lists
 	locations map[uint32]*location // by element code
 	codes     []uint32
 }
 
-func newSymbols(lists *encoding.ListDict) *symbols {
+func newSymbols(lists encoding.Lists) *symbols {
 	return &symbols{lists: lists, locations: map[uint32]*location{}}
 }
 
