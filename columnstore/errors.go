@@ -26,6 +26,8 @@ var (
 	// ErrFuture says that a row is further ahead of the clock than
 	// Options.FutureLimit.
 	ErrFuture = errors.New("time is in the future")
+	// ErrTooOld says that a row is of a time bucket that retention dropped.
+	ErrTooOld = errors.New("time is older than what is kept")
 	// ErrTxDone says that the transaction was committed or aborted before.
 	ErrTxDone = txn.ErrDone
 )

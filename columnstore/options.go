@@ -23,6 +23,12 @@ type Options struct {
 	// FutureLimit is how far ahead of the clock a row's time may be, in
 	// tables with a time bucket. 0 means 10 minutes; negative, no limit.
 	FutureLimit time.Duration
+	// Retention is how long rows are kept, in tables with a time bucket: a
+	// bucket is dropped when all of it is older than the newest committed row
+	// by more than this. Data time decides, so replays work; a row far in the
+	// future would drop what is before it, and FutureLimit keeps it out.
+	// 0 means for ever; at least 0.
+	Retention time.Duration
 	// Manual leaves maintenance to the caller: no goroutine is started, and
 	// Maintain or Compact must be called.
 	Manual bool
@@ -57,6 +63,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if err != nil {
 		return o, err
+	}
+	if o.Retention < 0 {
+		return o, fmt.Errorf("%w: Retention is %v, want at least 0", ErrOptions, o.Retention)
 	}
 	if o.FutureLimit == 0 {
 		o.FutureLimit = 10 * time.Minute

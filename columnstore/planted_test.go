@@ -56,7 +56,7 @@ var plantedBugs = []planted{
 	{
 		"an insert shows its columns before it commits", "columnstore/tx.go",
 		"	tx.pieces = append(tx.pieces, pieces...)\n",
-		"	tx.pieces = append(tx.pieces, pieces...)\n	for _, name := range names {\n		tx.store.log.Root().State.table(t.ordinal).columns[name] = true\n	}\n",
+		"	tx.pieces = append(tx.pieces, pieces...)\n	for _, b := range tx.store.log.Root().State.table(t.ordinal).buckets.All() {\n		for _, name := range dynamicNames(t.schema, columns, []int32{0}) {\n			if b.columns != nil {\n				b.columns[name] = true\n			}\n		}\n	}\n",
 	},
 	{
 		"a rewrite is published over a changed granule", "granule/granule.go",
@@ -81,6 +81,14 @@ var plantedBugs = []planted{
 	{
 		"the last granule of a split has no upper bound", "granule/rewrite.go",
 		"child := New(bound, g.hi)", `child := New(bound, "")`,
+	},
+	{
+		"retention drops a bucket too much", "columnstore/root.go",
+		"floor := e.schema.BucketStart(e.state.newest - retention)", "floor := e.schema.BucketStart(e.state.newest-retention) + e.schema.BucketWidth()",
+	},
+	{
+		"a commit brings back what retention dropped", "columnstore/tx.go",
+		"start < edit.state.floor {", "false {",
 	},
 	{
 		"a merge takes equal rows once", "granule/merge.go",

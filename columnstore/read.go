@@ -69,13 +69,15 @@ func (s *tableState) family(name string) []string {
 	if s == nil {
 		return nil
 	}
-	for column := range s.columns {
-		if strings.HasPrefix(column, name+".") {
-			out = append(out, column)
+	for _, b := range s.buckets.All() {
+		for column := range b.columns {
+			if strings.HasPrefix(column, name+".") {
+				out = append(out, column)
+			}
 		}
 	}
 	slices.Sort(out)
-	return out
+	return slices.Compact(out)
 }
 
 // Columns returns the concrete names of the table's columns in a snapshot, in

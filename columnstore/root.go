@@ -2,6 +2,7 @@ package columnstore
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/granarydb/granary/granule"
@@ -33,23 +34,28 @@ func (r *root) table(ordinal int) *tableState {
 type tableState struct {
 	granules *index.Version[*granule.Granule] // by lower bound
 	buckets  *index.Version[*bucket]          // by lowest key
-	columns  map[string]bool                  // concrete dynamic columns that have a value
 	notes    []string                         // distinct, in the order of their commits
 	rows     int64
+	newest   int64 // the latest time of a committed row, with buckets
+	floor    int64 // start of the first bucket that rows are taken for
+	dropped  int64 // rows that retention dropped
 }
 
 // bucket is what a table knows of one time bucket without looking at rows.
 type bucket struct {
-	start  int64
-	gen    *granule.Generation
-	series bitset // codes of the series with committed rows
+	start   int64
+	gen     *granule.Generation
+	series  bitset          // codes of the series with committed rows
+	columns map[string]bool // concrete dynamic columns that a row here has a value in
+	rows    int64
 }
 
 func newTableState() *tableState {
 	return &tableState{
 		granules: index.New[*granule.Granule](),
 		buckets:  index.New[*bucket](),
-		columns:  map[string]bool{},
+		newest:   math.MinInt64,
+		floor:    math.MinInt64,
 	}
 }
 
@@ -58,22 +64,19 @@ type tableEdit struct {
 	schema   *schema.Schema
 	granules *index.Edit[*granule.Granule]
 	buckets  *index.Edit[*bucket]
-	columns  map[string]bool
-	shared   bool // columns is still the old state's
-	notes    []string
-	rows     int64
-	due      []string // bounds of granules that grew
+	state    tableState // what else it has
+	due      []string   // bounds of granules that grew
 }
 
 func (t *tableState) edit(s *schema.Schema) *tableEdit {
 	return &tableEdit{
-		schema: s, granules: t.granules.Edit(), buckets: t.buckets.Edit(),
-		columns: t.columns, shared: true, notes: t.notes, rows: t.rows,
+		schema: s, granules: t.granules.Edit(), buckets: t.buckets.Edit(), state: *t,
 	}
 }
 
 func (e *tableEdit) done() *tableState {
-	return &tableState{granules: e.granules.Done(), buckets: e.buckets.Done(), columns: e.columns, notes: e.notes, rows: e.rows}
+	e.state.granules, e.state.buckets = e.granules.Done(), e.buckets.Done()
+	return &e.state
 }
 
 // add routes a part to the granules that cover its rows now. Mostly that is
@@ -99,8 +102,11 @@ func (e *tableEdit) add(p piece) {
 		// The next row's key is the next granule's bound or above it.
 		rest.Lo, key = mine.Hi, hi
 	}
-	e.rows += int64(p.part.Rows())
-	e.addSeries(p)
+	e.state.rows += int64(p.part.Rows())
+	if _, newest := p.part.TimeRange(); e.schema.BucketColumn() >= 0 {
+		e.state.newest = max(e.state.newest, newest)
+	}
+	e.addToBucket(p)
 }
 
 // covering returns the granule that key belongs to: the bucket's first one, if
@@ -114,24 +120,58 @@ func (e *tableEdit) covering(p piece, key string) *granule.Granule {
 	return granule.New(e.schema.BucketBounds(p.bucket))
 }
 
-func (e *tableEdit) addSeries(p piece) {
+// addToBucket notes what the bucket has now. Sets are copied if they grow.
+func (e *tableEdit) addToBucket(p piece) {
 	lo, _ := e.schema.BucketBounds(p.bucket)
-	bound, b, ok := e.buckets.Floor(lo)
-	if !ok || bound != lo {
-		b = &bucket{start: p.bucket, gen: p.part.Generation()}
-		e.buckets.Set(lo, b)
+	next := &bucket{start: p.bucket, gen: p.part.Generation()}
+	if bound, b, ok := e.buckets.Floor(lo); ok && bound == lo {
+		*next = *b
 	}
-	if grown, changed := b.series.with(p.series); changed {
-		e.buckets.Set(lo, &bucket{start: b.start, gen: b.gen, series: grown})
-	}
+	next.rows += int64(p.part.Rows())
+	next.series, _ = next.series.with(p.series)
+	shared := true
 	for _, name := range p.columns {
-		if e.columns[name] {
+		if next.columns[name] {
 			continue
 		}
-		if e.shared {
-			e.columns, e.shared = maps.Clone(e.columns), false
+		if shared {
+			next.columns, shared = maps.Clone(next.columns), false
 		}
-		e.columns[name] = true
+		if next.columns == nil {
+			next.columns = map[string]bool{}
+		}
+		next.columns[name] = true
+	}
+	e.buckets.Set(lo, next)
+}
+
+// retain drops the buckets that lie wholly before the newest row by more than
+// the retention, and raises the floor. Whole granules go; no row is looked at.
+func (e *tableEdit) retain(retention int64) {
+	if retention <= 0 || e.schema.BucketColumn() < 0 || e.state.newest < math.MinInt64+retention {
+		return
+	}
+	floor := e.schema.BucketStart(e.state.newest - retention)
+	if floor <= e.state.floor {
+		return
+	}
+	e.state.floor = floor
+	first, _ := e.schema.BucketBounds(floor)
+	for {
+		bound, b, ok := e.buckets.First()
+		if !ok || bound >= first {
+			break
+		}
+		e.buckets.Delete(bound)
+		e.state.rows -= b.rows
+		e.state.dropped += b.rows
+	}
+	for {
+		bound, _, ok := e.granules.First()
+		if !ok || bound >= first {
+			return
+		}
+		e.granules.Delete(bound)
 	}
 }
 

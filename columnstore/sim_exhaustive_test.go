@@ -66,7 +66,7 @@ func (s scope) explore(checks ...func(h *history)) (runs int, err error) {
 	for {
 		step := 0
 		h := newHistory(0)
-		h.opts.GranuleRows, h.opts.FreshParts, h.opts.MaxParts, h.bucket = 2, 2, 2, s.bucket
+		h.opts.GranuleRows, h.opts.FreshParts, h.opts.MaxParts, h.opts.Retention, h.bucket = 2, 2, 2, 0, s.bucket
 		h.only = decisive
 		h.pick = func(n int) int {
 			if step == len(choices) {

@@ -26,6 +26,9 @@ func (h *history) simRows(writer string) (schema.Batch, []string) {
 		pods[i] = []string{"", "p1", "p2", "p3"}[h.rng.IntN(4)]
 		stacks[i] = []uuid.UUID{{byte(h.rng.IntN(3))}, {byte(h.rng.IntN(3))}}
 		times[i] = int64(h.rng.IntN(60))
+		if h.opts.Retention > 0 { // time goes on
+			times[i] += h.nextRow
+		}
 		tags[i] = []string{"", "", "x", "y"}[h.rng.IntN(4)]
 		h.nextRow++
 		values[i] = h.nextRow
@@ -66,7 +69,12 @@ func (h *history) write() {
 		for range 1 + h.rng.IntN(3) {
 			table := h.rng.IntN(len(h.tables))
 			b, added := h.simRows(name)
-			if err := tx.Insert(context.Background(), h.tables[table], b); err != nil {
+			err := tx.Insert(context.Background(), h.tables[table], b)
+			if errors.Is(err, ErrTooOld) && h.opts.Retention > 0 {
+				h.note("refused as too old")
+				continue
+			}
+			if err != nil {
 				h.expectClosed(err)
 				return
 			}
@@ -83,6 +91,10 @@ func (h *history) write() {
 		}
 		h.countRouted(tx)
 		id, err := tx.Commit()
+		if errors.Is(err, ErrTooOld) && h.opts.Retention > 0 {
+			h.note("refused as too old")
+			continue
+		}
 		if err != nil {
 			h.expectClosed(err)
 			return

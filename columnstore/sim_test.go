@@ -5,12 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"iter"
-	"maps"
+	"math"
 	"math/rand/v2"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/granarydb/granary/schema"
 )
@@ -76,7 +77,7 @@ func TestSimulationIsDeterministic(t *testing.T) {
 // simEvents are counted over all histories; none may be missing.
 var simEvents = []string{
 	"step", "commit", "commit of two tables", "abort", "snapshot", "read", "read by scan", "read after other commits",
-	"compaction", "split", "rewrite discarded", "insert over several granules", "part routed to children of a split", "close", "refused after close",
+	"compaction", "split", "rewrite discarded", "insert over several granules", "part routed to children of a split", "refused as too old", "read after retention dropped rows", "close", "refused after close",
 }
 
 // head names the commit under test, for the message of a failure.
@@ -141,6 +142,9 @@ func newHistory(seed uint64) *history {
 	}
 	h.opts.MaxParts = h.opts.FreshParts + rng.IntN(6)
 	h.bucket = []int64{0, 20, 200}[rng.IntN(3)]
+	if h.bucket == 20 && rng.IntN(2) == 0 {
+		h.opts.Retention = time.Duration(20 + rng.IntN(60))
+	}
 	return h
 }
 
@@ -253,13 +257,7 @@ func (h *history) startTasks() {
 // before it, in its table.
 func (h *history) check() {
 	for _, v := range h.views {
-		var want []string
-		for _, c := range h.commits {
-			if c.id <= v.commit {
-				want = append(want, c.rows[v.table]...)
-			}
-		}
-		slices.Sort(want)
+		want := h.want(v.commit, v.table)
 		if !slices.Equal(want, v.rows) {
 			h.fail("%s: table %d at commit %d has %d rows, the oracle %d\nmissing %v\ntoo many %v",
 				v.by, v.table, v.commit, len(v.rows), len(want), without(want, v.rows), without(v.rows, want))
@@ -267,6 +265,42 @@ func (h *history) check() {
 		}
 	}
 	h.checkGranules()
+}
+
+// want is the oracle: the rows of the commits at or before one, less those of
+// buckets that are over before the newest row by more than the retention.
+func (h *history) want(commit uint64, table int) []string {
+	var rows []string
+	newest := int64(math.MinInt64)
+	for _, c := range h.commits {
+		if c.id <= commit {
+			rows = append(rows, c.rows[table]...)
+		}
+	}
+	for _, row := range rows {
+		newest = max(newest, timeOf(row))
+	}
+	if keep := int64(h.opts.Retention); keep > 0 && len(rows) > 0 {
+		before := len(rows)
+		rows = slices.DeleteFunc(rows, func(row string) bool {
+			end := timeOf(row) - timeOf(row)%h.bucket + h.bucket
+			return end <= newest-keep
+		})
+		if len(rows) < before {
+			h.note("read after retention dropped rows")
+		}
+	}
+	slices.Sort(rows)
+	return rows
+}
+
+// timeOf reads the time from the oracle's form of a row.
+func timeOf(row string) (at int64) {
+	_, err := fmt.Sscanf(row[strings.Index(row, "time="):], "time=%d", &at)
+	if err != nil {
+		panic(err)
+	}
+	return at
 }
 
 // without returns the multiset a less b.
@@ -310,7 +344,7 @@ func (h *history) checkGranules() {
 				h.fail("table %d: the granules of bucket %q end at %q, not at %q", i, bucketLo, hi, want)
 			}
 		}
-		for _, name := range slices.Sorted(maps.Keys(state.columns)) {
+		for _, name := range slices.Concat(state.family("labels"), state.family("tags")) {
 			if !h.committedName(i, name) {
 				h.fail("table %d: column %s shows, but no committed row has it", i, name)
 			}
@@ -319,14 +353,7 @@ func (h *history) checkGranules() {
 }
 
 func (h *history) committedName(table int, name string) bool {
-	for _, c := range h.commits {
-		for _, row := range c.rows[table] {
-			if strings.Contains(row, name+"=") {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.want(math.MaxUint64, table), func(row string) bool { return strings.Contains(row, name+"=") })
 }
 
 // bucketOf reads the start of the bucket from a bound.

@@ -38,6 +38,7 @@ type Stats struct {
 	Compactions   int64 // rewrites that made one of one
 	Discarded     int64 // rewrites that found their granule changed
 	RewrittenRows int64 // rows that rewrites went through
+	DroppedRows   int64 // rows that retention dropped
 }
 
 // Bytes returns the bytes of the current state. What only open snapshots hold
@@ -58,6 +59,7 @@ func (s *Store) Stats() Stats {
 	for _, t := range tables {
 		state := root.table(t.ordinal)
 		out.Rows += state.rows
+		out.DroppedRows += state.dropped
 		for _, g := range state.granules.All() {
 			out.Granules++
 			for _, slice := range g.Slices() {

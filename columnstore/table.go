@@ -40,7 +40,7 @@ func (t *Table) Schema() *schema.Schema { return t.schema }
 // Insert adds the rows of one batch in a transaction of their own and returns
 // its commit id. When it returns, every new snapshot has the rows (C4). An
 // error means that nothing was inserted (C5); it wraps ErrBatch, ErrLimit,
-// ErrFuture, ErrClosed or the error of ctx.
+// ErrFuture, ErrTooOld, ErrClosed or the error of ctx.
 //
 // A batch is best one profile to a few thousand rows: each becomes at least
 // one part.
@@ -77,6 +77,22 @@ func (t *Table) generation(bucket int64) *granule.Generation {
 		t.generations.byNumber[number] = g
 	}
 	return g
+}
+
+// dropGenerations forgets the dictionaries of buckets before floor.
+func (t *Table) dropGenerations(floor int64) {
+	width := t.schema.BucketWidth()
+	if width == 0 {
+		return
+	}
+	first := floorDiv(floorDiv(floor, width), generationBuckets)
+	t.generations.Lock()
+	defer t.generations.Unlock()
+	for number := range t.generations.byNumber {
+		if number < first {
+			delete(t.generations.byNumber, number)
+		}
+	}
 }
 
 // floorDiv divides and rounds toward minus infinity.

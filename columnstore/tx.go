@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
@@ -68,7 +67,6 @@ func (tx *Tx) Insert(ctx context.Context, t *Table, b schema.Batch) error {
 	if err != nil {
 		return fmt.Errorf("table %q: %w", t.name, err)
 	}
-	names := dynamicNames(t.schema, columns, b.Rows)
 	var pieces []piece
 	for _, start := range slices.Sorted(maps.Keys(buckets)) {
 		if err := ctx.Err(); err != nil {
@@ -78,7 +76,7 @@ func (tx *Tx) Insert(ctx context.Context, t *Table, b schema.Batch) error {
 		if err != nil {
 			return fmt.Errorf("table %q: %w", t.name, err)
 		}
-		pieces = append(pieces, t.cut(start, rows, names)...)
+		pieces = append(pieces, t.cut(start, rows, dynamicNames(t.schema, columns, buckets[start]))...)
 	}
 	tx.pieces = append(tx.pieces, pieces...)
 	tx.store.opts.Yield("insert/built")
@@ -96,13 +94,17 @@ func (tx *Tx) Commit() (txn.ID, error) {
 		if s.closed.Load() {
 			return nil, ErrClosed
 		}
-		next, granules := tx.publish(commit, current)
+		next, granules, err := tx.publish(commit, current)
+		if err != nil {
+			return nil, err
+		}
 		due = granules
 		return tx.addNotes(next)
 	})
 	if err != nil {
 		return 0, err
 	}
+	tx.dropGenerations()
 	tx.pieces = nil
 	s.opts.Yield("commit/published")
 	s.queue.add(due)
@@ -124,7 +126,7 @@ func (tx *Tx) Abort() {
 
 // publish derives the root that has the transaction's rows. It runs under the
 // commit lock.
-func (tx *Tx) publish(commit txn.ID, current *root) (*root, []dueGranule) {
+func (tx *Tx) publish(commit txn.ID, current *root) (*root, []dueGranule, error) {
 	var due []dueGranule
 	next := current
 	slices.SortStableFunc(tx.pieces, func(a, b piece) int { return a.table.ordinal - b.table.ordinal })
@@ -132,18 +134,36 @@ func (tx *Tx) publish(commit txn.ID, current *root) (*root, []dueGranule) {
 		t := tx.pieces[lo].table
 		edit := next.tables[t.ordinal].edit(t.schema)
 		for ; lo < len(tx.pieces) && tx.pieces[lo].table == t; lo++ {
+			if start := tx.pieces[lo].bucket; start < edit.state.floor {
+				return nil, nil, fmt.Errorf("table %q: %w: rows of %s, kept from %s", t.name, ErrTooOld, timeText(start), timeText(edit.state.floor))
+			}
 			tx.pieces[lo].part.Stamp(uint64(tx.tx.Begin()), uint64(commit))
 			edit.add(tx.pieces[lo])
 		}
+		edit.retain(int64(tx.store.opts.Retention))
 		for _, bound := range edit.due {
-			if _, g, _ := edit.granules.Floor(bound); tx.store.isDue(g) {
+			if at, g, ok := edit.granules.Floor(bound); ok && at == bound && tx.store.isDue(g) {
 				due = append(due, dueGranule{t, bound})
 			}
 		}
 		next = next.with(t.ordinal, edit.done())
 	}
-	return next, due
+	return next, due, nil
 }
+
+// dropGenerations lets go of the dictionaries of buckets that retention has
+// dropped. Snapshots that still see rows of them keep them.
+func (tx *Tx) dropGenerations() {
+	if tx.store.opts.Retention == 0 {
+		return
+	}
+	state := tx.store.log.Root().State
+	for _, p := range tx.pieces {
+		p.table.dropGenerations(state.table(p.table.ordinal).floor)
+	}
+}
+
+func timeText(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339Nano) }
 
 // addNotes derives the root that has the transaction's notes. It runs under the
 // commit lock.
@@ -174,7 +194,7 @@ func (t *Table) groupByBucket(columns []schema.Concrete, rows int) (map[int64][]
 			times = columns[i].Values.Int64s
 		}
 	}
-	latest := t.store.latestTime()
+	latest, floor := t.store.latestTime(), t.store.log.Root().State.table(t.ordinal).floor
 	var start int64
 	var group []int32
 	for row := range rows {
@@ -182,11 +202,14 @@ func (t *Table) groupByBucket(columns []schema.Concrete, rows int) (map[int64][]
 			at := times[min(row, len(times)-1)]
 			if at > latest {
 				return nil, fmt.Errorf("%w: row %d is at %s, the clock is at %s", ErrFuture, row,
-					time.Unix(0, at).UTC().Format(time.RFC3339Nano), t.store.opts.Now().UTC().Format(time.RFC3339Nano))
+					timeText(at), timeText(t.store.opts.Now().UnixNano()))
 			}
 			if s := t.schema.BucketStart(at); s != start {
 				groups[start] = group
 				start, group = s, groups[s]
+			}
+			if start < floor {
+				return nil, fmt.Errorf("%w: row %d is at %s, kept from %s", ErrTooOld, row, timeText(at), timeText(floor))
 			}
 		}
 		group = append(group, int32(row))
@@ -231,22 +254,17 @@ func (t *Table) cut(start int64, rows *granule.Rows, columns []string) []piece {
 	return pieces
 }
 
-// dynamicNames returns the concrete dynamic columns that have a value.
-func dynamicNames(s *schema.Schema, columns []schema.Concrete, rows int) []string {
+// dynamicNames returns the concrete dynamic columns that one of the rows has a
+// value in.
+func dynamicNames(s *schema.Schema, columns []schema.Concrete, rows []int32) []string {
 	var names []string
 	for i := range columns {
 		c := &columns[i]
 		if !s.Columns()[c.Column].Dynamic {
 			continue
 		}
-		for row := range rows {
-			if !c.Null(row, true) {
-				names = append(names, c.Name)
-				break
-			}
-			if c.Values.Type == encoding.String && c.Values.Len() == 1 {
-				break
-			}
+		if slices.ContainsFunc(rows, func(row int32) bool { return !c.Null(int(row), true) }) {
+			names = append(names, c.Name)
 		}
 	}
 	return names

@@ -89,5 +89,11 @@ func (e *Edit[V]) Floor(key string) (bound string, value V, ok bool) {
 	return (&Version[V]{e.tree}).Floor(key)
 }
 
+// First returns the entry with the least bound.
+func (e *Edit[V]) First() (bound string, value V, ok bool) {
+	first, ok := e.tree.Min()
+	return first.bound, first.value, ok
+}
+
 // Done returns the new version. The Edit must not be used again.
 func (e *Edit[V]) Done() *Version[V] { return &Version[V]{e.tree} }
