@@ -317,14 +317,12 @@ func (by *byColumn) translate(gen *granule.Generation, codes int, find func(code
 
 // label returns the query's code of a series' value in a column, 0 for none.
 func (a *aggregator) label(gen *granule.Generation, by *byColumn, series uint32) (uint32, error) {
-	labels, err := a.table.schema.ReadTuple(gen.Series.Value(series))
+	labels, err := readSeries(a.table.schema, gen, series)
 	if err != nil {
 		return 0, err
 	}
-	for _, label := range labels {
-		if label.Name == by.Name {
-			return a.query.Strings.Intern([]byte(label.Value))
-		}
+	if value, ok := labels.find(by.Name); ok {
+		return a.query.Strings.Intern([]byte(value))
 	}
 	return 0, nil
 }

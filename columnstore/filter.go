@@ -307,14 +307,12 @@ func (l *leaf) prune(p *granule.Part) (all, ok bool) {
 
 // testSeries decides for one series.
 func (l *leaf) testSeries(gen *granule.Generation, code uint64) bool {
-	labels, err := l.schema.ReadTuple(gen.Series.Value(uint32(code)))
+	labels, err := readSeries(l.schema, gen, uint32(code))
 	if err != nil {
 		panic("columnstore: " + err.Error()) // broken invariant: tuples are made by this process
 	}
-	for _, label := range labels {
-		if label.Column == l.column && label.Name == l.name {
-			return l.test([]byte(label.Value))
-		}
+	if value, ok := labels.find(l.name); ok {
+		return l.test([]byte(value))
 	}
 	return l.null
 }

@@ -112,12 +112,22 @@ type Series []schema.Label
 
 // Value returns the value of a concrete column, empty if the series has none.
 func (s Series) Value(name string) string {
+	value, _ := s.find(name)
+	return value
+}
+
+func (s Series) find(name string) (value string, ok bool) {
 	for _, label := range s {
 		if label.Name == name {
-			return label.Value
+			return label.Value, true
 		}
 	}
-	return ""
+	return "", false
+}
+
+// readSeries returns the series with a code of a generation.
+func readSeries(s *schema.Schema, gen *granule.Generation, code uint32) (Series, error) {
+	return s.ReadTuple(gen.Series.Value(code))
 }
 
 // Series returns the distinct series that have committed rows in time buckets

@@ -227,15 +227,11 @@ func (s *scanner) addLabel(field int, name string, chosen *selection) error {
 func (s *scanner) label(code uint32, name string) (value string, ok bool, err error) {
 	series, known := s.labels[code]
 	if !known {
-		if series, err = s.table.schema.ReadTuple(s.gen.Series.Value(code)); err != nil {
+		if series, err = readSeries(s.table.schema, s.gen, code); err != nil {
 			return "", false, err
 		}
 		s.labels[code] = series
 	}
-	for _, label := range series {
-		if label.Name == name {
-			return label.Value, true, nil
-		}
-	}
-	return "", false, nil
+	value, ok = series.find(name)
+	return value, ok, nil
 }
