@@ -3,6 +3,7 @@ package arrowconv
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/apache/arrow/go/v14/arrow"
@@ -88,7 +89,7 @@ func gather[T any](entries *span, codes []int64, decode func(i int) (T, error)) 
 	for i, code := range codes {
 		if code < 0 || entries.null(int(code)) {
 			if valid == nil {
-				valid = trues(len(codes))
+				valid = slices.Repeat([]bool{true}, len(codes))
 			}
 			valid[i] = false
 			continue
@@ -102,14 +103,6 @@ func gather[T any](entries *span, codes []int64, decode func(i int) (T, error)) 
 		out[i] = decoded[code]
 	}
 	return out, valid, nil
-}
-
-func trues(n int) []bool {
-	out := make([]bool, n)
-	for i := range out {
-		out[i] = true
-	}
-	return out
 }
 
 // texts is a checked array of strings.

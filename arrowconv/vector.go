@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/apache/arrow/go/v14/arrow"
 	"github.com/apache/arrow/go/v14/arrow/bitutil"
@@ -178,7 +179,7 @@ func newUUIDs(data arrow.ArrayData) (out []uuid.UUID, valid []bool, err error) {
 	for i := range out {
 		id, ok := d.at(i)
 		if !ok && valid == nil {
-			valid = trues(d.n)
+			valid = slices.Repeat([]bool{true}, d.n)
 		}
 		if !ok {
 			valid[i] = false

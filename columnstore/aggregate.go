@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"math"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -229,7 +229,7 @@ func (a *aggregator) load(by *byColumn, chosen *selection) error {
 	if column == nil {
 		by.words = append(by.words[:0], make([]uint64, chosen.rows)...)
 		if by.typ.Fixed() {
-			by.nulls = allTrue(chosen.rows)
+			by.nulls = slices.Repeat([]bool{true}, chosen.rows)
 		}
 		return nil
 	}
@@ -267,28 +267,10 @@ func (a *aggregator) load(by *byColumn, chosen *selection) error {
 	return nil
 }
 
-func allTrue(n int) []bool {
-	out := make([]bool, n)
-	for i := range out {
-		out[i] = true
-	}
-	return out
-}
-
-// roundDown rounds times down to a multiple of step, toward minus infinity. The
-// first step of all may be cut short by the range of int64, as a bucket may.
+// roundDown rounds times down to a multiple of step.
 func roundDown(words []uint64, step int64) {
 	for i, w := range words {
-		t := encoding.ToInt64(w)
-		rest := t % step
-		if rest < 0 {
-			rest += step
-		}
-		down := t - rest
-		if down > t {
-			down = math.MinInt64
-		}
-		words[i] = encoding.FromInt64(down)
+		words[i] = encoding.FromInt64(schema.RoundDown(encoding.ToInt64(w), step))
 	}
 }
 
@@ -362,7 +344,7 @@ func (a *aggregator) column(by *byColumn, keys []string, at int) GroupColumn {
 		word := binary.LittleEndian.Uint64([]byte(key[at : at+8]))
 		null := key[at+8] == 1 || !by.typ.Fixed() && word == 0
 		if null && v.Valid == nil {
-			v.Valid = allTrue(len(keys))
+			v.Valid = slices.Repeat([]bool{true}, len(keys))
 		}
 		if null {
 			v.Valid[row] = false

@@ -134,6 +134,12 @@ func TestNotes(t *testing.T) {
 	if got := notes(now); !slices.Equal(got, []string{"b", "a", "c"}) {
 		t.Errorf("the new snapshot has notes %v", got)
 	}
+	elsewhere, _ := open(t, Options{}, samples(0))
+	foreign := elsewhere.Begin()
+	foreign.Note(table, "of another store")
+	if _, err := foreign.Commit(); !errors.Is(err, ErrTable) {
+		t.Errorf("a note on a table of another store: %v", err)
+	}
 	for i := range maxNotes - 3 {
 		if err := note(fmt.Sprint(i)); err != nil {
 			t.Fatal(err)

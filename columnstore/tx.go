@@ -169,6 +169,9 @@ func timeText(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC33
 // commit lock.
 func (tx *Tx) addNotes(next *root) (*root, error) {
 	for _, n := range tx.notes {
+		if n.table.store != tx.store {
+			return nil, fmt.Errorf("%w: transaction and table %q are of different stores", ErrTable, n.table.name)
+		}
 		state := next.tables[n.table.ordinal]
 		if slices.Contains(state.notes, n.text) {
 			continue

@@ -179,10 +179,7 @@ func (c *coder) column(in *schema.Concrete) (frameColumn, error) {
 
 func (c *frameColumn) setNull(row int) {
 	if c.valid == nil {
-		c.valid = make([]bool, len(c.words))
-		for i := range c.valid {
-			c.valid[i] = true
-		}
+		c.valid = slices.Repeat([]bool{true}, len(c.words))
 	}
 	c.valid[row] = false
 }

@@ -136,16 +136,17 @@ func (b *batcher) addTypes() {
 func (b *batcher) addStacks() {
 	stacks := make([][]uuid.UUID, len(b.profile.Sample))
 	lists := make([][]uuid.UUID, len(b.rows))
-	var record []byte
+	var records []byte
 	for i, r := range b.rows {
 		if stacks[r.sample] == nil {
 			stack := make([]uuid.UUID, len(b.profile.Sample[r.sample].Location))
 			for k, l := range b.profile.Sample[r.sample].Location {
 				id, known := b.ids[l]
 				if !known {
-					record, id = appendLocation(record[:0], l, b.program())
+					start := len(records)
+					records, id = appendLocation(records, l, b.program())
 					b.ids[l] = id
-					b.batch.Records[id] = slices.Clone(record)
+					b.batch.Records[id] = records[start:len(records):len(records)]
 				}
 				stack[k] = id
 			}

@@ -66,13 +66,13 @@ func (s *Schema) AppendTuple(dst []byte, labels []Label) []byte {
 				dst = AppendNull(dst)
 				continue
 			}
-			dst = appendEscaped(append(dst, tagValue), []byte(labels[0].Value))
+			dst = AppendBytes(append(dst, tagValue), []byte(labels[0].Value))
 			labels = labels[1:]
 			continue
 		}
 		for len(labels) > 0 && labels[0].Column == column {
 			dst = AppendName(dst, labels[0].Name)
-			dst = appendEscaped(dst, []byte(labels[0].Value))
+			dst = AppendBytes(dst, []byte(labels[0].Value))
 			labels = labels[1:]
 		}
 		dst = AppendNull(dst)
@@ -103,7 +103,7 @@ func (s *Schema) ReadTuple(key []byte) ([]Label, error) {
 					return nil, errTuple
 				}
 			}
-			if label.Value, key = readEscaped(key); key == nil {
+			if label.Value, key = readBytes(key); key == nil {
 				return nil, errTuple
 			}
 			labels = append(labels, label)
@@ -152,12 +152,9 @@ func AppendWord(dst []byte, t encoding.Type, word uint64) []byte {
 	return binary.BigEndian.AppendUint64(dst, word)
 }
 
-// AppendBytes appends the value of a string or a UUID.
-func AppendBytes(dst, value []byte) []byte { return appendEscaped(dst, value) }
-
-// appendEscaped writes bytes so that they sort as they are and end by
-// themselves.
-func appendEscaped(dst, value []byte) []byte {
+// AppendBytes appends the value of a string or a UUID: its bytes, so that they
+// sort as they are and end by themselves.
+func AppendBytes(dst, value []byte) []byte {
 	for {
 		i := bytes.IndexByte(value, 0)
 		if i < 0 {
@@ -170,8 +167,8 @@ func appendEscaped(dst, value []byte) []byte {
 	}
 }
 
-// readEscaped reads what appendEscaped wrote; rest is nil if it did not.
-func readEscaped(key []byte) (value string, rest []byte) {
+// readBytes reads what AppendBytes wrote; rest is nil if it did not.
+func readBytes(key []byte) (value string, rest []byte) {
 	var out []byte
 	for {
 		i := bytes.IndexByte(key, 0)

@@ -3,6 +3,7 @@ package schema
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -158,13 +159,19 @@ func (s *Schema) BucketStart(t int64) int64 {
 	if s.bucket < 0 {
 		return 0
 	}
-	start := t - t%s.width
-	if t%s.width < 0 {
-		if start -= s.width; start > t {
-			return -1 << 63
+	return RoundDown(t, s.width)
+}
+
+// RoundDown returns the greatest multiple of step, which is above 0, that is at
+// most t; the least int64 where that is below it.
+func RoundDown(t, step int64) int64 {
+	down := t - t%step
+	if t%step < 0 {
+		if down -= step; down > t {
+			return math.MinInt64
 		}
 	}
-	return start
+	return down
 }
 
 // BucketWidth returns the length of a bucket, 0 without buckets.
