@@ -126,8 +126,11 @@ func (d *differential) insertSome(n int) {
 // rewriteSome rewrites about half of the granules.
 func (d *differential) rewriteSome() {
 	for _, g := range d.store.log.Root().State.table(d.table.ordinal).granules.All() {
-		if d.rng.IntN(2) == 0 && !d.store.rewrite(d.table, g) {
-			d.Errorf("a rewrite without a rival was not published")
+		if d.rng.IntN(2) == 0 {
+			continue
+		}
+		if ok, err := d.store.rewrite(d.table, g); !ok || err != nil {
+			d.Errorf("a rewrite without a rival was not published: %v", err)
 		}
 	}
 }

@@ -26,7 +26,12 @@ var (
 	// ErrFuture says that a row is further ahead of the clock than
 	// Options.FutureLimit.
 	ErrFuture = errors.New("time is in the future")
-	// ErrTooOld says that a row is of a time bucket that retention dropped.
+	// ErrMemory says that rows do not fit into Options.MemoryBudget, and nothing
+	// that may be evicted would make room. It can pass: when older transactions
+	// and scans end, or rows of a later time bucket come.
+	ErrMemory = errors.New("out of the memory budget")
+	// ErrTooOld says that a row is of a time bucket that was dropped, by retention
+	// or by eviction.
 	ErrTooOld = errors.New("time is older than what is kept")
 	// ErrTxDone says that the transaction was committed or aborted before.
 	ErrTxDone = txn.ErrDone
@@ -36,6 +41,9 @@ var (
 var (
 	// ErrSnapshotClosed says that the snapshot was closed before the call.
 	ErrSnapshotClosed = txn.ErrSnapshotClosed
+	// ErrSnapshotExpired says that the memory budget wanted back what the snapshot
+	// held; a new one can be taken.
+	ErrSnapshotExpired = txn.ErrSnapshotExpired
 	// ErrQuery says that a query names an unknown column or compares a column
 	// with a value of another type.
 	ErrQuery = errors.New("invalid query")

@@ -218,8 +218,10 @@ func (s state) check(t *testing.T, store *Store, table *Table) {
 }
 
 // visible is the part of the state that an aborted transaction must not
-// change: its entries in dictionaries stay until their generation goes.
+// change: its entries in dictionaries stay until their generation goes, and its
+// parts are pending while it is open.
 func (s state) visible() state {
+	s.Stats.PendingBytes = 0
 	s.Stats.Series, s.Stats.Stacks, s.Stats.SeriesBytes, s.Stats.StackBytes, s.Stats.RecordBytes = 0, 0, 0, 0, 0
 	return s
 }

@@ -7,10 +7,17 @@ import (
 	"sync"
 
 	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/txn"
 )
 
 // dueGranule names a granule that maintenance should look at.
 type dueGranule struct {
+	granuleName
+	closing  bool // its bucket was closed: it is due if it has any fresh part
+	pressing bool // the maintainer does not keep up with it
+}
+
+type granuleName struct {
 	table *Table
 	bound string
 }
@@ -20,13 +27,13 @@ type queue struct {
 	wake chan struct{} // holds one token when something was added
 
 	mu    sync.Mutex
-	order []dueGranule
-	in    map[dueGranule]bool
+	order []granuleName
+	in    map[granuleName]dueGranule
 }
 
 func (q *queue) init() {
 	q.wake = make(chan struct{}, 1)
-	q.in = map[dueGranule]bool{}
+	q.in = map[granuleName]dueGranule{}
 }
 
 func (q *queue) add(due []dueGranule) {
@@ -35,10 +42,12 @@ func (q *queue) add(due []dueGranule) {
 	}
 	q.mu.Lock()
 	for _, d := range due {
-		if !q.in[d] {
-			q.in[d] = true
-			q.order = append(q.order, d)
+		known, ok := q.in[d.granuleName]
+		if !ok {
+			q.order = append(q.order, d.granuleName)
 		}
+		d.closing = d.closing || known.closing
+		q.in[d.granuleName] = d
 	}
 	q.mu.Unlock()
 	select {
@@ -53,9 +62,9 @@ func (q *queue) pop() (d dueGranule, ok bool) {
 	if len(q.order) == 0 {
 		return d, false
 	}
-	d = q.order[0]
+	d = q.in[q.order[0]]
+	delete(q.in, q.order[0])
 	q.order = q.order[1:]
-	delete(q.in, d)
 	return d, true
 }
 
@@ -82,8 +91,11 @@ func (s *Store) maintainOnce() bool {
 	}
 	s.opts.Yield("maintain/picked")
 	g, ok := s.log.Root().State.table(due.table.ordinal).granules.Get(due.bound)
-	if ok && s.isDue(g) {
-		s.rewrite(due.table, g)
+	if !ok || !s.isDue(g) && (!due.closing || g.FreshParts() == 0) {
+		return true
+	}
+	if ok, err := s.rewrite(due.table, g); !ok && err == nil && due.closing {
+		s.queue.add([]dueGranule{due}) // it was changed meanwhile
 	}
 	return true
 }
@@ -92,50 +104,67 @@ func (s *Store) maintainOnce() bool {
 // grew too large. A base that is too large by itself cannot be split (its keys
 // are all equal) and is left to the first two conditions.
 func (s *Store) isDue(g *granule.Granule) bool {
-	base := g.Rows() - g.FreshRows()
+	base, baseSize := g.Rows()-g.FreshRows(), g.Size()-g.FreshSize()
 	switch {
 	case g.FreshParts() >= s.opts.MaxParts:
 		return true
 	case g.FreshParts() >= s.opts.FreshParts && 2*g.FreshRows() >= base:
 		return true
+	case g.Rows() > s.opts.GranuleRows && base <= s.opts.GranuleRows:
+		return true
 	}
-	return g.Rows() > s.opts.GranuleRows && base <= s.opts.GranuleRows
+	return g.Size() > s.opts.GranuleBytes && baseSize <= s.opts.GranuleBytes
+}
+
+// dueOf returns the granules that a commit made due.
+func (s *Store) dueOf(e *tableEdit) []dueGranule {
+	var due []dueGranule
+	for _, bound := range e.due {
+		if at, g, ok := e.granules.Floor(bound); ok && at == bound && s.isDue(g) {
+			pressing := !s.opts.Manual && g.FreshParts() >= 2*s.opts.MaxParts
+			due = append(due, dueGranule{granuleName{e.table, bound}, false, pressing})
+		}
+	}
+	for _, bound := range e.closing {
+		due = append(due, dueGranule{granuleName{e.table, bound}, true, false})
+	}
+	return due
 }
 
 // rewrite merges a granule's parts privately and publishes what takes its
 // place, unless another rewrite was faster: then the work is dropped and
-// rewrite returns false.
-func (s *Store) rewrite(t *Table, g *granule.Granule) bool {
-	children := granule.Rewrite(t.schema, g, s.opts.GranuleRows)
+// rewrite returns false. The only error is ErrMemory.
+func (s *Store) rewrite(t *Table, g *granule.Granule) (bool, error) {
+	bytes := int64(g.RewriteSize())
+	if err := s.reserve(bytes, incoming{}); err != nil {
+		return false, err
+	}
+	defer s.release(bytes)
+	children := granule.Rewrite(t.schema, g, granule.Limit{Rows: s.opts.GranuleRows, Bytes: s.opts.GranuleBytes})
 	s.opts.Yield("maintain/merged")
 	bound, _ := g.Bounds()
 	var due []dueGranule
-	ok := s.log.Rewrite(func(current *root) (*root, bool) {
-		state := current.tables[t.ordinal]
+	ok := s.log.Rewrite(func(current *txn.Root[*root]) (next txn.Next[*root], ok bool) {
+		state := current.State.tables[t.ordinal]
 		now, ok := state.granules.Get(bound)
 		if !ok {
-			return nil, false
+			return next, false
 		}
 		successors, ok := now.Succeed(t.schema, g, children)
 		if !ok {
-			return nil, false
+			return next, false
 		}
-		next := *state
-		edit := state.granules.Edit()
-		for _, child := range successors {
-			lo, _ := child.Bounds()
-			edit.Set(lo, child)
-			if s.isDue(child) {
-				due = append(due, dueGranule{t, lo})
-			}
-		}
-		next.granules = edit.Done()
-		return current.with(t.ordinal, &next), true
+		edit := state.edit(t)
+		edit.replace(now, successors)
+		due = s.dueOf(edit)
+		next.State = current.State
+		edit.done(current.Version+1, &next)
+		return next, true
 	})
 	s.counters.count(ok, len(children), g.Rows())
 	s.opts.Yield("maintain/published")
 	s.queue.add(due)
-	return ok
+	return ok, nil
 }
 
 // Maintain does the maintenance that is due now and returns when none is left.
@@ -163,7 +192,8 @@ func (s *Store) goOn(ctx context.Context) error {
 // Compact rewrites every granule that has fresh parts, due or not, so that
 // what was committed before the call is in base parts: the fewest parts, and
 // the cheapest to read.
-// About 300 ns a row. It returns early with ErrClosed or the error of ctx.
+// About 300 ns a row. It returns early with ErrClosed, ErrMemory or the error of
+// ctx.
 func (s *Store) Compact(ctx context.Context) error {
 	if err := s.goOn(ctx); err != nil {
 		return err
@@ -175,9 +205,14 @@ func (s *Store) Compact(ctx context.Context) error {
 				if err := s.goOn(ctx); err != nil {
 					return err
 				}
-				if g.FreshParts() > 0 && !s.rewrite(t, g) {
-					done = false // another rewrite was faster: look again
+				if g.FreshParts() == 0 {
+					continue
 				}
+				ok, err := s.rewrite(t, g)
+				if err != nil {
+					return err
+				}
+				done = done && ok // another rewrite was faster: look again
 			}
 		}
 	}

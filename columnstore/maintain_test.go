@@ -176,7 +176,8 @@ func TestQueue(t *testing.T) {
 	var q queue
 	q.init()
 	table := &Table{}
-	a, b, c := dueGranule{table, "a"}, dueGranule{table, "b"}, dueGranule{&Table{}, "a"}
+	named := func(t *Table, bound string) dueGranule { return dueGranule{granuleName: granuleName{t, bound}} }
+	a, b, c := named(table, "a"), named(table, "b"), named(&Table{}, "a")
 	q.add(nil)
 	if _, ok := q.pop(); ok {
 		t.Error("something was in an empty queue")

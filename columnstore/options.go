@@ -11,8 +11,12 @@ import (
 // Options configures a store. The zero value is a good choice.
 type Options struct {
 	// GranuleRows is the number of rows above which a granule is split.
-	// 0 means 65,536; at least 1.
+	// 0 means 65,536, or with a MemoryBudget one for each 4 KiB of it if that is
+	// less, since a rewrite needs room for a granule several times; at least 1.
 	GranuleRows int
+	// GranuleBytes is the encoded size above which a granule is split.
+	// 0 means 4 MiB; at least 1.
+	GranuleBytes int
 	// FreshParts is the number of parts since the last rewrite at which a
 	// granule is compacted, once they hold half as many rows as the base.
 	// 0 means 16; at least 2.
@@ -29,6 +33,22 @@ type Options struct {
 	// future would drop what is before it, and FutureLimit keeps it out.
 	// 0 means for ever; at least 0.
 	Retention time.Duration
+	// MemoryBudget is the number of bytes that the store may keep alive on the
+	// heap: rows, dictionaries, symbols, what only snapshots hold, and what is
+	// being inserted or rewritten; not what queries allocate and hand out.
+	//
+	// When it is reached, the oldest time buckets are evicted, over all tables, but
+	// never the newest of a table, unless rows of a newer one come. If snapshots
+	// hold the oldest bucket, the oldest snapshot expires instead
+	// (ErrSnapshotExpired). If that is not enough, inserts get ErrMemory. From seven
+	// eighths of it on, inserts help with maintenance. Stats says what went.
+	// 0 means no limit; at least 1 MiB.
+	MemoryBudget int64
+	// GenerationBuckets is how many consecutive time buckets share their
+	// dictionaries, which are dropped with the last of them: more keep fewer
+	// copies of what stays the same, fewer give back sooner what does not.
+	// 0 means 16; at least 1.
+	GenerationBuckets int
 	// Manual leaves maintenance to the caller: no goroutine is started, and
 	// Maintain or Compact must be called.
 	Manual bool
@@ -43,6 +63,9 @@ type Options struct {
 	Yield func(point string)
 }
 
+// leastBudget is the least memory budget. The simulator has smaller ones.
+var leastBudget int64 = 1 << 20
+
 // withDefaults checks the options and fills in what is zero.
 func (o Options) withDefaults() (Options, error) {
 	check := func(name string, value *int, zero, least int) error {
@@ -54,8 +77,14 @@ func (o Options) withDefaults() (Options, error) {
 		}
 		return nil
 	}
+	granuleRows := 64 << 10
+	if o.MemoryBudget > 0 {
+		granuleRows = int(min(64<<10, max(1, o.MemoryBudget>>12)))
+	}
 	err := cmp.Or(
-		check("GranuleRows", &o.GranuleRows, 64<<10, 1),
+		check("GranuleRows", &o.GranuleRows, granuleRows, 1),
+		check("GranuleBytes", &o.GranuleBytes, 4<<20, 1),
+		check("GenerationBuckets", &o.GenerationBuckets, 16, 1),
 		check("FreshParts", &o.FreshParts, 16, 2),
 	)
 	if err == nil {
@@ -66,6 +95,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Retention < 0 {
 		return o, fmt.Errorf("%w: Retention is %v, want at least 0", ErrOptions, o.Retention)
+	}
+	if o.MemoryBudget < 0 || o.MemoryBudget > 0 && o.MemoryBudget < leastBudget {
+		return o, fmt.Errorf("%w: MemoryBudget is %d, want 0 or at least %d", ErrOptions, o.MemoryBudget, leastBudget)
 	}
 	if o.FutureLimit == 0 {
 		o.FutureLimit = 10 * time.Minute

@@ -1,6 +1,7 @@
 package columnstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -11,6 +12,7 @@ import (
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/index"
 	"github.com/granarydb/granary/schema"
+	"github.com/granarydb/granary/txn"
 )
 
 // bounds returns the keys that rows of the times [lo, hi) can have.
@@ -163,26 +165,27 @@ func (t *Table) Series(ctx context.Context, snap *Snapshot, from, to int64) ([]S
 	return out, nil
 }
 
-// chosen yields the slices of a snapshot that have rows for which where holds,
-// with the rows. Granules come in key order; with ordered, so do the rows.
-func (t *Table) chosen(ctx context.Context, state *tableState, where Expr, ordered bool) iter.Seq2[selection, error] {
+// chosen yields the slices of a read that have rows for which where holds, with
+// the rows. Granules come in key order; with ordered, so do the rows.
+func (t *Table) chosen(ctx context.Context, use txn.Use[*root], where Expr, ordered bool) iter.Seq2[selection, error] {
 	return func(yield func(selection, error) bool) {
 		f, err := bind(t.schema, where)
 		if err != nil {
 			yield(selection{}, err)
 			return
 		}
+		state := use.State.table(t.ordinal)
 		if state == nil {
 			return
 		}
 		for g := range overlapping(t, state.granules, where) {
 			t.store.opts.Yield("read/granule")
-			if err := ctx.Err(); err != nil {
+			if err := cmp.Or(ctx.Err(), use.Err()); err != nil {
 				yield(selection{}, err)
 				return
 			}
 			if ordered && g.FreshParts() > 0 { // a base part alone is sorted
-				g = granule.Rewrite(t.schema, g, math.MaxInt)[0]
+				g = granule.Rewrite(t.schema, g, granule.Limit{Rows: math.MaxInt})[0]
 			}
 			for _, slice := range g.Slices() {
 				m := f.eval(slice)

@@ -96,7 +96,7 @@ func TestRetention_DecidesAtCommit(t *testing.T) {
 // TestRetention_HeapStaysBounded replaces all labels and stacks over and over:
 // at the end the heap is about that of a store with the live data alone.
 func TestRetention_HeapStaysBounded(t *testing.T) {
-	const buckets, retention = 400, 20
+	const buckets, retention, generationBuckets = 400, 20, 16
 	fill := func(from, to int64) (*Store, int64) {
 		var before, after runtime.MemStats
 		runtime.GC()

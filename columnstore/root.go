@@ -1,6 +1,7 @@
 package columnstore
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -8,16 +9,18 @@ import (
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/index"
 	"github.com/granarydb/granary/schema"
+	"github.com/granarydb/granary/txn"
 )
 
 // root is the whole database as a value. It never changes once published.
 type root struct {
 	tables []*tableState // by Table.ordinal
+	bytes  int64         // of all tables
 }
 
 // with returns a root in which one table has another state.
 func (r *root) with(ordinal int, state *tableState) *root {
-	next := &root{tables: slices.Clone(r.tables)}
+	next := &root{tables: slices.Clone(r.tables), bytes: r.bytes + state.bytes - r.tables[ordinal].bytes}
 	next.tables[ordinal] = state
 	return next
 }
@@ -36,9 +39,12 @@ type tableState struct {
 	buckets  *index.Version[*bucket]          // by lowest key
 	notes    []string                         // distinct, in the order of their commits
 	rows     int64
+	bytes    int64 // on the heap: parts, granules, buckets, notes; not dictionaries
 	newest   int64 // the latest time of a committed row, with buckets
+	closed   int64 // start of the first bucket that is still open
 	floor    int64 // start of the first bucket that rows are taken for
 	dropped  int64 // rows that retention dropped
+	evicted  int64 // rows that were evicted
 }
 
 // bucket is what a table knows of one time bucket without looking at rows.
@@ -50,33 +56,77 @@ type bucket struct {
 	rows    int64
 }
 
+// Bytes of what is kept beside parts, each with its place in an index.
+const (
+	granuleSize = 320
+	bucketSize  = 360
+	columnSize  = 48 // a name in a bucket
+	noteSize    = 32
+)
+
+// size returns the bytes that the bucket holds on the heap.
+func (b *bucket) size() int64 {
+	return bucketSize + 8*int64(len(b.series)) + columnSize*int64(len(b.columns))
+}
+
 func newTableState() *tableState {
 	return &tableState{
 		granules: index.New[*granule.Granule](),
 		buckets:  index.New[*bucket](),
 		newest:   math.MinInt64,
+		closed:   math.MinInt64,
 		floor:    math.MinInt64,
 	}
 }
 
+// oldest returns the oldest bucket.
+func (t *tableState) oldest() (b *bucket, ok bool) {
+	for _, b := range t.buckets.All() {
+		return b, true
+	}
+	return nil, false
+}
+
 // tableEdit is a table's next state in the making, under the commit lock.
 type tableEdit struct {
+	table    *Table
 	schema   *schema.Schema
 	granules *index.Edit[*granule.Granule]
 	buckets  *index.Edit[*bucket]
 	state    tableState // what else it has
 	due      []string   // bounds of granules that grew
+	closing  []string   // bounds of granules of buckets that were closed
+
+	entered, left []granule.Slice // what the next root has more and less
 }
 
-func (t *tableState) edit(s *schema.Schema) *tableEdit {
+func (t *tableState) edit(table *Table) *tableEdit {
 	return &tableEdit{
-		schema: s, granules: t.granules.Edit(), buckets: t.buckets.Edit(), state: *t,
+		table: table, schema: table.schema, granules: t.granules.Edit(), buckets: t.buckets.Edit(), state: *t,
 	}
 }
 
-func (e *tableEdit) done() *tableState {
+// done puts the table's next state, and what that has no more, into the next
+// root, which is of the given version. Nothing may prevent its publication any
+// more.
+func (e *tableEdit) done(version txn.Version, next *txn.Next[*root]) {
+	for _, s := range e.entered { // first: what comes and goes does not leave
+		s.Part.Generation().Enter(uint64(version))
+		if s.Part.Enter(uint64(version)) {
+			e.state.bytes += int64(s.Part.Size())
+		}
+	}
+	for _, s := range e.left {
+		if s.Part.Leave() {
+			e.state.bytes -= int64(s.Part.Size())
+			next.Garbage = append(next.Garbage, txn.Garbage{Since: txn.Version(s.Part.Since()), Bytes: int64(s.Part.Size())})
+		}
+	}
+	if before := next.State.tables[e.table.ordinal].floor; e.state.floor > before {
+		next.Garbage = append(next.Garbage, e.table.dropGenerations(e.state.floor)...)
+	}
 	e.state.granules, e.state.buckets = e.granules.Done(), e.buckets.Done()
-	return &e.state
+	next.State = next.State.with(e.table.ordinal, &e.state)
 }
 
 // add routes a part to the granules that cover its rows now. Mostly that is
@@ -94,6 +144,7 @@ func (e *tableEdit) add(p piece) {
 		}
 		if mine.Rows() > 0 {
 			e.granules.Set(lo, g.With(mine))
+			e.entered = append(e.entered, mine)
 			e.due = append(e.due, lo)
 		}
 		if mine.Hi == rest.Hi {
@@ -117,6 +168,7 @@ func (e *tableEdit) covering(p piece, key string) *granule.Granule {
 			return g
 		}
 	}
+	e.state.bytes += granuleSize
 	return granule.New(e.schema.BucketBounds(p.bucket))
 }
 
@@ -126,6 +178,7 @@ func (e *tableEdit) addToBucket(p piece) {
 	next := &bucket{start: p.bucket, gen: p.part.Generation()}
 	if bound, b, ok := e.buckets.Floor(lo); ok && bound == lo {
 		*next = *b
+		e.state.bytes -= b.size()
 	}
 	next.rows += int64(p.part.Rows())
 	next.series, _ = next.series.with(p.series)
@@ -142,18 +195,36 @@ func (e *tableEdit) addToBucket(p piece) {
 		}
 		next.columns[name] = true
 	}
+	e.state.bytes += next.size()
 	e.buckets.Set(lo, next)
 }
 
+// replace puts the successors of a granule in its place.
+func (e *tableEdit) replace(old *granule.Granule, successors []*granule.Granule) {
+	e.left = append(e.left, old.Slices()...)
+	e.state.bytes += granuleSize * int64(len(successors)-1)
+	for _, g := range successors {
+		lo, _ := g.Bounds()
+		e.granules.Set(lo, g)
+		e.entered = append(e.entered, g.Slices()...)
+		e.due = append(e.due, lo)
+	}
+}
+
 // retain drops the buckets that lie wholly before the newest row by more than
-// the retention, and raises the floor. Whole granules go; no row is looked at.
+// the retention.
 func (e *tableEdit) retain(retention int64) {
 	if retention <= 0 || e.schema.BucketColumn() < 0 || e.state.newest < math.MinInt64+retention {
 		return
 	}
-	floor := e.schema.BucketStart(e.state.newest - retention)
+	e.state.dropped += e.dropBefore(e.schema.BucketStart(e.state.newest - retention))
+}
+
+// dropBefore raises the floor: the buckets before it go, whole granules at a
+// time; no row is looked at. It returns how many rows that were.
+func (e *tableEdit) dropBefore(floor int64) (rows int64) {
 	if floor <= e.state.floor {
-		return
+		return 0
 	}
 	e.state.floor = floor
 	first, _ := e.schema.BucketBounds(floor)
@@ -163,15 +234,55 @@ func (e *tableEdit) retain(retention int64) {
 			break
 		}
 		e.buckets.Delete(bound)
-		e.state.rows -= b.rows
-		e.state.dropped += b.rows
+		e.state.bytes -= b.size()
+		rows += b.rows
 	}
 	for {
-		bound, _, ok := e.granules.First()
+		bound, g, ok := e.granules.First()
 		if !ok || bound >= first {
-			return
+			break
 		}
 		e.granules.Delete(bound)
+		e.state.bytes -= granuleSize
+		e.left = append(e.left, g.Slices()...)
+	}
+	e.state.rows -= rows
+	return rows
+}
+
+// note adds text to the table's notes, unless it is there.
+func (e *tableEdit) note(text string) error {
+	if slices.Contains(e.state.notes, text) {
+		return nil
+	}
+	if len(text) > schema.MaxString || len(e.state.notes) >= maxNotes {
+		return fmt.Errorf("%w: note %d of table %q has %d bytes: at most %d notes of %d bytes", ErrLimit,
+			len(e.state.notes)+1, e.table.name, len(text), maxNotes, schema.MaxString)
+	}
+	e.state.notes = append(slices.Clip(e.state.notes), text)
+	e.state.bytes += int64(len(text)) + noteSize
+	return nil
+}
+
+// closeBuckets closes the buckets that the newest row is a whole bucket beyond,
+// and lists their granules that have fresh parts: they are compacted once, now
+// that few rows are still to come.
+func (e *tableEdit) closeBuckets() {
+	width := e.schema.BucketWidth()
+	if width == 0 || e.state.newest < math.MinInt64+width {
+		return
+	}
+	open := e.schema.BucketStart(e.state.newest - width)
+	if open <= e.state.closed {
+		return
+	}
+	from, _ := e.schema.BucketBounds(max(e.state.closed, e.state.floor))
+	to, _ := e.schema.BucketBounds(open)
+	e.state.closed = open
+	for bound, g := range e.granules.Between(from, to) {
+		if g.FreshParts() > 0 {
+			e.closing = append(e.closing, bound)
+		}
 	}
 }
 

@@ -44,7 +44,7 @@ type ScanOptions struct {
 // releases it.
 //
 // The sequence ends after the first error: ErrQuery, ErrSnapshotClosed, that of
-// ctx, which is looked at before each granule, or arrowconv.ErrBuild for a record
+// ctx or ErrSnapshotExpired, which are looked at before each granule, or arrowconv.ErrBuild for a record
 // that Arrow cannot hold (2 GiB of plain strings). The snapshot may be closed
 // while the scan runs. Without a merge it costs about 10 ns a row and column,
 // columns that the row has no value in included: name those that you need.
@@ -57,10 +57,11 @@ func (t *Table) Scan(ctx context.Context, snap *Snapshot, opts ScanOptions) iter
 }
 
 func (t *Table) scan(ctx context.Context, snap *Snapshot, opts ScanOptions, yield func(arrow.Record) bool) error {
-	state, err := snap.table(t)
+	state, use, err := snap.read(t)
 	if err != nil {
 		return err
 	}
+	defer use.Done()
 	columns, err := t.concrete(state, opts.Columns)
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func (t *Table) scan(ctx context.Context, snap *Snapshot, opts ScanOptions, yiel
 	s := newScanner(t, columns, opts.Memory)
 	defer s.out.Release()
 	left := opts.Limit
-	for chosen, err := range t.chosen(ctx, state, opts.Where, opts.Ordered) {
+	for chosen, err := range t.chosen(ctx, use, opts.Where, opts.Ordered) {
 		if err != nil {
 			return err
 		}

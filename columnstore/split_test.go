@@ -180,7 +180,7 @@ func TestRewrite_Race(t *testing.T) {
 					if between {
 						add()
 					}
-					if !store.rewrite(table, rival) {
+					if ok, err := store.rewrite(table, rival); !ok || err != nil {
 						t.Error("the rival was dropped")
 					}
 					if between {
@@ -190,7 +190,7 @@ func TestRewrite_Race(t *testing.T) {
 				add()
 				add()
 				_, rival, _ = store.log.Root().State.table(table.ordinal).granules.Floor("")
-				if store.rewrite(table, rival) {
+				if ok, _ := store.rewrite(table, rival); ok {
 					t.Error("both rewrites were published")
 				}
 				if s := store.Stats(); s.Discarded != 1 || s.Splits+s.Compactions != 1 {
@@ -229,7 +229,7 @@ func TestRewrite_CarriesWhatCameMeanwhile(t *testing.T) {
 	}}, wide(0, wideKey))
 	add(100)
 	_, g, _ := store.log.Root().State.table(table.ordinal).granules.Floor("")
-	if !store.rewrite(table, g) {
+	if ok, err := store.rewrite(table, g); !ok || err != nil {
 		t.Fatal("the rewrite was dropped")
 	}
 	checkBounds(t, store, table)
@@ -334,7 +334,7 @@ func TestRewrite_OfBaseOnly(t *testing.T) {
 	_, old, _ := store.log.Root().State.table(table.ordinal).granules.Floor("")
 	insert(t, table, oneRow(2))
 	compact(t, store)
-	if store.rewrite(table, old) {
+	if ok, _ := store.rewrite(table, old); ok {
 		t.Error("a rewrite of rows before an insert was published")
 	}
 	if c := total(t, table, snapshot(t, store)); c.rows != 2 {
@@ -361,7 +361,7 @@ func TestSplit_LargeGranulesHaveOneKey(t *testing.T) {
 			continue
 		}
 		large++
-		if keys := len(granule.Rewrite(table.schema, g, 1)); keys != 1 {
+		if keys := len(granule.Rewrite(table.schema, g, granule.Limit{Rows: 1})); keys != 1 {
 			t.Errorf("a granule of %d rows has %d keys", g.Rows(), keys)
 		}
 	}

@@ -9,19 +9,20 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
 )
 
 // Store is a database in memory. All methods are safe for concurrent use.
 //
-// Lock order: tables -> commit (package txn); the queue's lock is a leaf.
+// Lock order: tables -> commit (package txn) -> a table's generations, and
+// memory.making -> tables; the queue's lock is a leaf.
 // No yield point, callback to the host, or channel send is under a lock.
 type Store struct {
 	opts     Options
 	log      *txn.Log[*root]
 	closed   atomic.Bool
+	memory   account
 	queue    queue
 	counters counters
 
@@ -41,6 +42,7 @@ func Open(opts Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{opts: opts, log: txn.New(&root{}), stop: make(chan struct{})}
+	s.memory.budget = opts.MemoryBudget
 	s.tables.byName = map[string]*Table{}
 	s.queue.init()
 	if !opts.Manual {
@@ -79,9 +81,11 @@ func (s *Store) CreateTable(name string, def schema.Definition) (*Table, error) 
 		return nil, fmt.Errorf("%w: %q exists already", ErrTable, name)
 	}
 	t := &Table{store: s, name: name, schema: sch, ordinal: len(s.tables.byName), seed: binary.LittleEndian.Uint64(seed[:])}
-	t.generations.byNumber = map[int64]*granule.Generation{}
-	s.log.Rewrite(func(r *root) (*root, bool) {
-		return &root{tables: append(slices.Clip(r.tables), newTableState())}, true
+	t.generations.byNumber = map[int64]*generation{}
+	s.log.Rewrite(func(current *txn.Root[*root]) (next txn.Next[*root], ok bool) {
+		r := current.State
+		next.State = &root{append(slices.Clip(r.tables), newTableState()), r.bytes}
+		return next, true
 	})
 	s.tables.byName[name] = t
 	return t, nil
@@ -99,7 +103,7 @@ func (s *Store) Table(name string) *Table {
 func (s *Store) Begin() *Tx { return &Tx{store: s, tx: s.log.Begin()} }
 
 // Snapshot returns the state after the newest commit. It must be closed, or it
-// keeps alive what it sees. One atomic load and one allocation.
+// keeps alive what it sees. A few atomic operations and one allocation.
 func (s *Store) Snapshot() (*Snapshot, error) {
 	if s.closed.Load() {
 		return nil, ErrClosed
@@ -123,7 +127,8 @@ func (s *Store) View(ctx context.Context, f func(*Snapshot) error) error {
 }
 
 // Snapshot is the state of the database after one commit. It answers the same
-// until it is closed (C2). Safe for concurrent use.
+// until it is closed (C2), or has expired: with Options.MemoryBudget, when what
+// only snapshots hold is wanted back. Safe for concurrent use.
 type Snapshot struct {
 	store *Store
 	state txn.Snapshot[*root]
@@ -147,4 +152,18 @@ func (s *Snapshot) table(t *Table) (*tableState, error) {
 		return nil, err
 	}
 	return r.table(t.ordinal), nil
+}
+
+// read returns a table's state for a read that takes its time: it asks Err before
+// each granule and calls Done at its end.
+func (s *Snapshot) read(t *Table) (*tableState, txn.Use[*root], error) {
+	if s.store != t.store {
+		_, err := s.table(t)
+		return nil, txn.Use[*root]{}, err
+	}
+	use, err := s.state.Use()
+	if err != nil {
+		return nil, use, err
+	}
+	return use.State.table(t.ordinal), use, nil
 }

@@ -12,10 +12,6 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// generationBuckets is how many consecutive buckets share their dictionaries:
-// with buckets of 15 minutes, four hours.
-const generationBuckets = 16
-
 // Table is a handle on a table. It is safe for concurrent use and lives as
 // long as its store.
 type Table struct {
@@ -27,8 +23,15 @@ type Table struct {
 
 	generations struct {
 		sync.Mutex
-		byNumber map[int64]*granule.Generation
+		byNumber map[int64]*generation
 	}
+}
+
+// generation is dictionaries in the account of the store.
+type generation struct {
+	*granule.Generation
+	number  int64
+	counted int64 // bytes in account.dicts
 }
 
 // Name returns the table's name.
@@ -64,35 +67,56 @@ func (t *Table) InsertRecord(ctx context.Context, rec arrow.Record) (txn.ID, err
 }
 
 // generation returns the dictionaries of a bucket.
-func (t *Table) generation(bucket int64) *granule.Generation {
-	number := int64(0)
-	if width := t.schema.BucketWidth(); width > 0 {
-		number = floorDiv(floorDiv(bucket, width), generationBuckets)
-	}
+func (t *Table) generation(bucket int64) *generation {
+	number := t.generationOf(bucket)
 	t.generations.Lock()
 	defer t.generations.Unlock()
 	g := t.generations.byNumber[number]
 	if g == nil {
-		g = granule.NewGeneration(t.seed)
+		g = &generation{Generation: granule.NewGeneration(t.seed), number: number}
 		t.generations.byNumber[number] = g
 	}
 	return g
 }
 
-// dropGenerations forgets the dictionaries of buckets before floor.
-func (t *Table) dropGenerations(floor int64) {
+// generationOf numbers the generations: each is of so many consecutive buckets.
+func (t *Table) generationOf(bucket int64) int64 {
 	width := t.schema.BucketWidth()
 	if width == 0 {
-		return
+		return 0
 	}
-	first := floorDiv(floorDiv(floor, width), generationBuckets)
+	return floorDiv(floorDiv(bucket, width), int64(t.store.opts.GenerationBuckets))
+}
+
+// count brings the account of a generation up to date, if the table still has it.
+func (t *Table) count(g *generation) {
 	t.generations.Lock()
 	defer t.generations.Unlock()
-	for number := range t.generations.byNumber {
-		if number < first {
-			delete(t.generations.byNumber, number)
+	if t.generations.byNumber[g.number] == g {
+		size := int64(g.Size())
+		t.store.memory.dicts.Add(size - g.counted)
+		g.counted = size
+	}
+}
+
+// dropGenerations forgets the dictionaries of buckets before floor, and returns
+// them for the account of what snapshots hold.
+func (t *Table) dropGenerations(floor int64) []txn.Garbage {
+	var garbage []txn.Garbage
+	first := t.generationOf(floor)
+	t.generations.Lock()
+	defer t.generations.Unlock()
+	for number, g := range t.generations.byNumber {
+		if number >= first {
+			continue
+		}
+		delete(t.generations.byNumber, number)
+		t.store.memory.dicts.Add(-g.counted)
+		if g.Since() > 0 { // else no root ever had a part of it
+			garbage = append(garbage, txn.Garbage{Since: txn.Version(g.Since()), Bytes: int64(g.Size())})
 		}
 	}
+	return garbage
 }
 
 // floorDiv divides and rounds toward minus infinity.

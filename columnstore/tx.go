@@ -14,12 +14,14 @@ import (
 )
 
 // Tx is a transaction: inserts into any tables of a store that become visible
-// together, or not at all (C1). It belongs to one goroutine.
+// together, or not at all (C1). It belongs to one goroutine. What it has inserted
+// counts in the memory budget until Commit or Abort ends it.
 type Tx struct {
 	store  *Store
 	tx     *txn.Tx[*root]
 	pieces []piece
 	notes  []tableNote
+	bytes  int64 // of the pieces: pending until the transaction ends
 }
 
 // tableNote is text on its way into a table's notes.
@@ -67,20 +69,53 @@ func (tx *Tx) Insert(ctx context.Context, t *Table, b schema.Batch) error {
 	if err != nil {
 		return fmt.Errorf("table %q: %w", t.name, err)
 	}
+	bytes, err := t.reserveFor(&b, columns, buckets)
+	if err != nil {
+		return fmt.Errorf("table %q: %w", t.name, err)
+	}
+	defer tx.store.release(bytes)
 	var pieces []piece
 	for _, start := range slices.Sorted(maps.Keys(buckets)) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		rows, err := granule.Code(t.schema, t.generation(start), start, columns, buckets[start], b.Records)
+		gen := t.generation(start)
+		rows, err := granule.Code(t.schema, gen.Generation, start, columns, buckets[start], b.Records)
+		t.count(gen)
 		if err != nil {
 			return fmt.Errorf("table %q: %w", t.name, err)
 		}
 		pieces = append(pieces, t.cut(start, rows, dynamicNames(t.schema, columns, buckets[start]))...)
 	}
 	tx.pieces = append(tx.pieces, pieces...)
+	for _, p := range pieces {
+		tx.bytes += int64(p.part.Size())
+		tx.store.memory.pending.Add(int64(p.part.Size()))
+	}
 	tx.store.opts.Yield("insert/built")
 	return nil
+}
+
+// reserveFor reserves what inserting a batch may take: by a bound that is cheap to
+// have, or if that is more than there is, by looking every value up.
+func (t *Table) reserveFor(b *schema.Batch, columns []schema.Concrete, buckets map[int64][]int32) (int64, error) {
+	if t.store.memory.budget == 0 {
+		return 0, nil
+	}
+	starts := slices.Sorted(maps.Keys(buckets))
+	generations := map[int64]*generation{}
+	for _, start := range starts {
+		gen := t.generation(start)
+		generations[gen.number] = gen
+	}
+	bytes := granule.Need(t.schema, nil, b, columns) * len(generations)
+	if t.store.used()+int64(bytes) > t.store.memory.budget {
+		bytes = 0
+		for _, gen := range generations {
+			bytes += granule.Need(t.schema, gen.Generation, b, columns)
+		}
+	}
+	return int64(bytes), t.store.reserve(int64(bytes), incoming{t, starts[len(starts)-1]})
 }
 
 // Commit makes the rows visible and returns the commit id. An error means that
@@ -90,25 +125,30 @@ func (tx *Tx) Commit() (txn.ID, error) {
 	s := tx.store
 	s.opts.Yield("commit/start")
 	var due []dueGranule
-	id, err := tx.tx.Commit(func(commit txn.ID, current *root) (*root, error) {
+	id, err := tx.tx.Commit(func(commit txn.ID, current *txn.Root[*root]) (next txn.Next[*root], err error) {
 		if s.closed.Load() {
-			return nil, ErrClosed
+			return next, ErrClosed
 		}
-		next, granules, err := tx.publish(commit, current)
-		if err != nil {
-			return nil, err
-		}
-		due = granules
-		return tx.addNotes(next)
+		next, due, err = tx.publish(commit, current)
+		return next, err
 	})
+	tx.end()
 	if err != nil {
 		return 0, err
 	}
-	tx.dropGenerations()
-	tx.pieces = nil
 	s.opts.Yield("commit/published")
 	s.queue.add(due)
+	if s.isTight() || slices.ContainsFunc(due, func(d dueGranule) bool { return d.pressing }) {
+		s.maintainOnce()
+	}
 	return id, nil
+}
+
+// end lets go of what the transaction built; what was committed is counted in the
+// root by now.
+func (tx *Tx) end() {
+	tx.store.release(tx.bytes)
+	tx.pieces, tx.notes, tx.bytes = nil, nil, 0
 }
 
 // Note adds text to the notes of a table with the transaction: what a layer
@@ -121,71 +161,48 @@ func (tx *Tx) Note(t *Table, text string) { tx.notes = append(tx.notes, tableNot
 // and then does nothing.
 func (tx *Tx) Abort() {
 	tx.tx.Abort()
-	tx.pieces, tx.notes = nil, nil
+	tx.end()
 }
 
-// publish derives the root that has the transaction's rows. It runs under the
-// commit lock.
-func (tx *Tx) publish(commit txn.ID, current *root) (*root, []dueGranule, error) {
-	var due []dueGranule
-	next := current
-	slices.SortStableFunc(tx.pieces, func(a, b piece) int { return a.table.ordinal - b.table.ordinal })
-	for lo := 0; lo < len(tx.pieces); {
-		t := tx.pieces[lo].table
-		edit := next.tables[t.ordinal].edit(t.schema)
-		for ; lo < len(tx.pieces) && tx.pieces[lo].table == t; lo++ {
-			if start := tx.pieces[lo].bucket; start < edit.state.floor {
-				return nil, nil, fmt.Errorf("table %q: %w: rows of %s, kept from %s", t.name, ErrTooOld, timeText(start), timeText(edit.state.floor))
-			}
-			tx.pieces[lo].part.Stamp(uint64(tx.tx.Begin()), uint64(commit))
-			edit.add(tx.pieces[lo])
+// publish derives the root that has the transaction's rows and notes. It runs
+// under the commit lock.
+func (tx *Tx) publish(commit txn.ID, current *txn.Root[*root]) (next txn.Next[*root], due []dueGranule, err error) {
+	edits := map[*Table]*tableEdit{}
+	var order []*tableEdit
+	edit := func(t *Table) *tableEdit {
+		if edits[t] == nil {
+			edits[t] = current.State.tables[t.ordinal].edit(t)
+			order = append(order, edits[t])
 		}
-		edit.retain(int64(tx.store.opts.Retention))
-		for _, bound := range edit.due {
-			if at, g, ok := edit.granules.Floor(bound); ok && at == bound && tx.store.isDue(g) {
-				due = append(due, dueGranule{t, bound})
-			}
+		return edits[t]
+	}
+	for _, p := range tx.pieces {
+		e := edit(p.table)
+		if p.bucket < e.state.floor {
+			return next, nil, fmt.Errorf("table %q: %w: rows of %s, kept from %s", p.table.name, ErrTooOld, timeText(p.bucket), timeText(e.state.floor))
 		}
-		next = next.with(t.ordinal, edit.done())
+		p.part.Stamp(uint64(tx.tx.Begin()), uint64(commit))
+		e.add(p)
+	}
+	for _, n := range tx.notes {
+		if n.table.store != tx.store {
+			return next, nil, fmt.Errorf("%w: transaction and table %q are of different stores", ErrTable, n.table.name)
+		}
+		if err := edit(n.table).note(n.text); err != nil {
+			return next, nil, err
+		}
+	}
+	next.State = current.State
+	for _, e := range order {
+		e.retain(int64(tx.store.opts.Retention))
+		e.closeBuckets()
+		due = append(due, tx.store.dueOf(e)...)
+		e.done(current.Version+1, &next)
 	}
 	return next, due, nil
 }
 
-// dropGenerations lets go of the dictionaries of buckets that retention has
-// dropped. Snapshots that still see rows of them keep them.
-func (tx *Tx) dropGenerations() {
-	if tx.store.opts.Retention == 0 {
-		return
-	}
-	state := tx.store.log.Root().State
-	for _, p := range tx.pieces {
-		p.table.dropGenerations(state.table(p.table.ordinal).floor)
-	}
-}
-
 func timeText(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339Nano) }
-
-// addNotes derives the root that has the transaction's notes. It runs under the
-// commit lock.
-func (tx *Tx) addNotes(next *root) (*root, error) {
-	for _, n := range tx.notes {
-		if n.table.store != tx.store {
-			return nil, fmt.Errorf("%w: transaction and table %q are of different stores", ErrTable, n.table.name)
-		}
-		state := next.tables[n.table.ordinal]
-		if slices.Contains(state.notes, n.text) {
-			continue
-		}
-		if len(n.text) > schema.MaxString || len(state.notes) >= maxNotes {
-			return nil, fmt.Errorf("%w: note %d of table %q has %d bytes: at most %d notes of %d bytes", ErrLimit,
-				len(state.notes)+1, n.table.name, len(n.text), maxNotes, schema.MaxString)
-		}
-		noted := *state
-		noted.notes = append(slices.Clip(state.notes), n.text)
-		next = next.with(n.table.ordinal, &noted)
-	}
-	return next, nil
-}
 
 // groupByBucket returns the rows of each time bucket.
 func (t *Table) groupByBucket(columns []schema.Concrete, rows int) (map[int64][]int32, error) {

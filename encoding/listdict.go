@@ -67,11 +67,24 @@ func (d *ListDict) cover(code uint32) {
 // InternList returns the code of the list of elements with the given codes.
 func (d *ListDict) InternList(elements []uint32) (uint32, error) {
 	var few [256]byte
-	key := few[:0]
-	for _, e := range elements {
-		key = binary.LittleEndian.AppendUint32(key, e)
+	return d.lists.Intern(appendCodes(few[:0], elements))
+}
+
+// FindElement returns the code of an element, or 0 if it has none.
+func (d *ListDict) FindElement(id uuid.UUID) uint32 { return d.elements.Find(id[:]) }
+
+// FindList returns the code of the list of elements with the given codes, or 0 if
+// it has none.
+func (d *ListDict) FindList(elements []uint32) uint32 {
+	var few [256]byte
+	return d.lists.Find(appendCodes(few[:0], elements))
+}
+
+func appendCodes(key []byte, codes []uint32) []byte {
+	for _, c := range codes {
+		key = binary.LittleEndian.AppendUint32(key, c)
 	}
-	return d.lists.Intern(key)
+	return key
 }
 
 // List appends the codes of the elements of a list to dst.

@@ -111,7 +111,7 @@ func BenchmarkRewrite(b *testing.B) {
 	var children []*Granule
 	b.ReportAllocs()
 	for b.Loop() {
-		children = Rewrite(s, g, math.MaxInt)
+		children = Rewrite(s, g, Limit{Rows: math.MaxInt})
 	}
 	rows := float64(g.Rows())
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row")

@@ -38,7 +38,7 @@ func Example() {
 	}
 
 	old := granule.New("", "").With(insert(1)).With(insert(2))
-	children := granule.Rewrite(s, old, 2)
+	children := granule.Rewrite(s, old, granule.Limit{Rows: 2})
 	now := old.With(insert(3))
 	children, ok := now.Succeed(s, old, children)
 	fmt.Println("published:", ok)

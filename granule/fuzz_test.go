@@ -104,7 +104,7 @@ func FuzzRewrite(f *testing.F) {
 			want = append(want, rowsOf(fuzzed, b)...)
 			g = g.With(whole(partOf(t, s, gen, b)))
 		}
-		children := Rewrite(s, g, maxRows)
+		children := Rewrite(s, g, Limit{Rows: maxRows})
 		checkRewrite(t, s, g, children, maxRows)
 		checkSameRows(t, "G3: rewrite", want, decodeAll(t, s, children...))
 
@@ -117,7 +117,7 @@ func FuzzRewrite(f *testing.F) {
 		checkTiling(t, s, "", "", successors)
 		checkSameRows(t, "successors", want, decodeAll(t, s, successors...))
 		for _, child := range successors {
-			checkRewrite(t, s, child, Rewrite(s, child, maxRows), maxRows)
+			checkRewrite(t, s, child, Rewrite(s, child, Limit{Rows: maxRows}), maxRows)
 		}
 	})
 }

@@ -15,6 +15,27 @@ type Generation struct {
 	UUIDs   *encoding.Dict     // values of coded UUID columns
 	Lists   *encoding.ListDict // stacks, their locations and symbols
 	Series  *encoding.Dict     // series tuples, as schema.AppendTuple writes them
+
+	since uint64 // see Part
+}
+
+// Enter notes the version of a root that has a part of the generation; the first
+// counts. For the one who publishes roots, as Part.Enter.
+func (g *Generation) Enter(version uint64) {
+	if g.since == 0 {
+		g.since = version
+	}
+}
+
+// Since returns the version of the first root that has a part of the generation;
+// 0 if none had.
+func (g *Generation) Since() uint64 { return g.since }
+
+// Size returns the bytes that the dictionaries hold on the heap. O(1), with a
+// short lock of each.
+func (g *Generation) Size() int {
+	lists, records := g.Lists.Size()
+	return g.Strings.Size() + g.UUIDs.Size() + lists + records + g.Series.Size()
 }
 
 // NewGeneration returns empty dictionaries; the seed keys their hashes.

@@ -13,7 +13,7 @@ type Granule struct {
 	base   Slice // the last rewrite's rows; its Part is nil if there are none
 	fresh  *cell // parts inserted since, newest first
 
-	freshParts, freshRows int
+	freshParts, freshRows, freshSize int
 }
 
 // cell is a link of the persistent list of fresh parts. Cells are allocated
@@ -34,11 +34,25 @@ func (g *Granule) Bounds() (lo, hi string) { return g.lo, g.hi }
 // Rows returns the number of rows.
 func (g *Granule) Rows() int { return g.base.Rows() + g.freshRows }
 
+// Parts returns the number of parts.
+func (g *Granule) Parts() int {
+	if g.base.Part == nil {
+		return g.freshParts
+	}
+	return g.freshParts + 1
+}
+
 // FreshParts returns the number of parts since the last rewrite.
 func (g *Granule) FreshParts() int { return g.freshParts }
 
 // FreshRows returns the number of rows since the last rewrite.
 func (g *Granule) FreshRows() int { return g.freshRows }
+
+// Size returns the bytes of the rows: of a part that a split divided, the share.
+func (g *Granule) Size() int { return g.base.Size() + g.freshSize }
+
+// FreshSize returns the bytes of the parts since the last rewrite, as Size.
+func (g *Granule) FreshSize() int { return g.freshSize }
 
 // With returns a granule that also has the rows of s, which must be within the
 // bounds. O(1): two allocations.
@@ -47,6 +61,7 @@ func (g *Granule) With(s Slice) *Granule {
 	next.fresh = &cell{s, g.fresh}
 	next.freshParts++
 	next.freshRows += s.Rows()
+	next.freshSize += s.Size()
 	return &next
 }
 

@@ -40,7 +40,7 @@ func TestWithShares(t *testing.T) {
 func TestSlicesOrder(t *testing.T) {
 	s := mustSchema(t, numbers)
 	gen := NewGeneration(1)
-	g := Rewrite(s, numbered(t, s, gen, []int64{9}, []int64{8}), math.MaxInt)[0]
+	g := Rewrite(s, numbered(t, s, gen, []int64{9}, []int64{8}), Limit{Rows: math.MaxInt})[0]
 	for i := range int64(3) {
 		g = g.With(whole(numberPart(t, s, gen, i)))
 	}
@@ -60,8 +60,8 @@ func TestSucceed(t *testing.T) {
 	gen := NewGeneration(1)
 	part := func(n ...int64) Slice { return whole(numberPart(t, s, gen, n...)) }
 	old := numbered(t, s, gen, []int64{10, 20}, []int64{30, 40})
-	split := Rewrite(s, old, 2) // [.., 30) and [30, ..)
-	compacted := Rewrite(s, old, math.MaxInt)
+	split := Rewrite(s, old, Limit{Rows: 2}) // [.., 30) and [30, ..)
+	compacted := Rewrite(s, old, Limit{Rows: math.MaxInt})
 	based := compacted[0].With(part(50))
 	tests := []struct {
 		name     string
@@ -78,11 +78,11 @@ func TestSucceed(t *testing.T) {
 			[][]int64{{10, 20, 1, 2, 3}, {30, 40, 33, 31}},
 		},
 		{"a part for a compaction", old, old.With(part(1, 99)), compacted, [][]int64{{10, 20, 30, 40, 1, 99}}},
-		{"on top of a base", based, based.With(part(60)), Rewrite(s, based, math.MaxInt), [][]int64{{10, 20, 30, 40, 50, 60}}},
-		{"into what was empty", New("", ""), New("", "").With(part(1)), Rewrite(s, New("", ""), 2), [][]int64{{1}}},
+		{"on top of a base", based, based.With(part(60)), Rewrite(s, based, Limit{Rows: math.MaxInt}), [][]int64{{10, 20, 30, 40, 50, 60}}},
+		{"into what was empty", New("", ""), New("", "").With(part(1)), Rewrite(s, New("", ""), Limit{Rows: 2}), [][]int64{{1}}},
 		{"compacted meanwhile", old, compacted[0], split, nil},
 		{"compacted meanwhile, with a part since", old, compacted[0].With(part(1)), split, nil},
-		{"compacted twice", compacted[0], Rewrite(s, compacted[0], math.MaxInt)[0], Rewrite(s, compacted[0], 2), nil},
+		{"compacted twice", compacted[0], Rewrite(s, compacted[0], Limit{Rows: math.MaxInt})[0], Rewrite(s, compacted[0], Limit{Rows: 2}), nil},
 		{"split meanwhile: the upper bound is another", old, split[0], compacted, nil},
 		{"split meanwhile: the lower bound is another", old, split[1], compacted, nil},
 		{
@@ -201,7 +201,7 @@ func TestInterleavings(t *testing.T) {
 							rt.Skip("rewrites of no rows all succeed, in any order")
 						}
 						maxRows := rapid.SampledFrom([]int{1, 3, 10, math.MaxInt}).Draw(rt, "max rows")
-						begun = append(begun, rewrite{g, Rewrite(s, g, maxRows)})
+						begun = append(begun, rewrite{g, Rewrite(s, g, Limit{Rows: maxRows})})
 					},
 					"publish": func(rt *rapid.T) {
 						if len(begun) == 0 {

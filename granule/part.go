@@ -22,6 +22,10 @@ type Part struct {
 	size    int
 
 	begin, commit uint64
+
+	// Whoever publishes granules keeps these, under a lock of its own.
+	since uint64 // version of the first root that has the part
+	uses  int    // slices of it in the current root
 }
 
 // Column is one concrete column of a part, outside of the series tuple.
@@ -33,7 +37,7 @@ type Column struct {
 
 // seal derives what is known only when all columns are there.
 func (p *Part) seal(s *schema.Schema) {
-	const self = 160
+	const self = 160 + 48 // with the cell that leads to it
 	p.size = self + p.series.Size()
 	p.minTime, p.maxTime = math.MinInt64, math.MaxInt64
 	for _, c := range p.columns {
@@ -67,6 +71,27 @@ func (p *Part) Begin() uint64 { return p.begin }
 // Commit returns the commit id of the transaction that inserted the rows: of
 // several, the highest.
 func (p *Part) Commit() uint64 { return p.commit }
+
+// Enter counts a slice of the part into the root of the given version, and says
+// whether it is the first. Calls of Enter and Leave must not overlap: they are
+// for the one who publishes roots.
+func (p *Part) Enter(version uint64) (first bool) {
+	if p.uses++; p.uses > 1 {
+		return false
+	}
+	p.since = version
+	return true
+}
+
+// Leave counts a slice of the part out of the current root, and says whether it
+// was the last.
+func (p *Part) Leave() (last bool) {
+	p.uses--
+	return p.uses == 0
+}
+
+// Since returns the version of the first root that has the part.
+func (p *Part) Since() uint64 { return p.since }
 
 // Rows returns the number of rows.
 func (p *Part) Rows() int { return p.rows }
@@ -125,6 +150,14 @@ type Slice struct {
 
 // Rows returns the number of rows of the slice.
 func (s Slice) Rows() int { return s.Hi - s.Lo }
+
+// Size returns the slice's share of the part's bytes.
+func (s Slice) Size() int {
+	if s.Part == nil || s.Part.rows == 0 {
+		return 0
+	}
+	return int(int64(s.Part.size) * int64(s.Rows()) / int64(s.Part.rows))
+}
 
 // Within returns the rows of the slice with lo <= key < hi; an empty hi means
 // no upper bound. O(log rows) keys are decoded.

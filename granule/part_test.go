@@ -212,7 +212,7 @@ func TestConcurrentReads(t *testing.T) {
 	done := make(chan []string)
 	for range 4 {
 		go func() {
-			Rewrite(s, g, 2)
+			Rewrite(s, g, Limit{Rows: 2})
 			p.SeriesSet()
 			done <- text(decode(t, s, whole(p).Within(s, "", "\xff")))
 		}()

@@ -26,7 +26,7 @@ func TestRewriteIsIdentity(t *testing.T) {
 				g := drawGranule(rt, t, def, s, gen)
 				before := decodeAll(t, s, g)
 				for _, maxRows := range []int{math.MaxInt, 1, rapid.IntRange(1, 30).Draw(rt, "max rows")} {
-					children := Rewrite(s, g, maxRows)
+					children := Rewrite(s, g, Limit{Rows: maxRows})
 					checkRewrite(t, s, g, children, maxRows)
 					after := decodeAll(t, s, children...)
 					checkSameRows(t, fmt.Sprintf("G3: rewrite to %d rows", maxRows), before, after)
@@ -65,7 +65,7 @@ func drawGranule(rt *rapid.T, t testing.TB, def schema.Definition, s *schema.Sch
 		}
 	}
 	if g.Rows() > 0 && rapid.Bool().Draw(rt, "rewritten before") {
-		g = Rewrite(s, g, math.MaxInt)[0]
+		g = Rewrite(s, g, Limit{Rows: math.MaxInt})[0]
 		for _, slice := range parts[:len(parts)/2] {
 			g = g.With(slice.Within(s, lo, hi))
 		}
@@ -148,7 +148,7 @@ func TestRewriteCuts(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := numbered(t, s, NewGeneration(1), tt.parts...)
-			children := Rewrite(s, g, tt.maxRows)
+			children := Rewrite(s, g, Limit{Rows: tt.maxRows})
 			if diff := gocmp.Diff(tt.want, contents(t, s, children)); diff != "" {
 				t.Errorf("children (-want +got):\n%s", diff)
 			}
@@ -164,7 +164,7 @@ func TestRewriteSplitsEvenly(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.SliceOfNDistinct(rapid.Int64(), 1, 60, rapid.ID[int64]).Draw(rt, "numbers")
 		maxRows := rapid.IntRange(1, 70).Draw(rt, "max rows")
-		children := Rewrite(s, numbered(t, s, NewGeneration(1), n), maxRows)
+		children := Rewrite(s, numbered(t, s, NewGeneration(1), n), Limit{Rows: maxRows})
 		if want := (len(n) + maxRows - 1) / maxRows; len(children) != want {
 			rt.Fatalf("%d rows in %d children, want %d", len(n), len(children), want)
 		}
@@ -197,7 +197,7 @@ func TestRewriteIsStable(t *testing.T) {
 		}})))
 	}
 	var got []int64
-	for _, r := range decodeAll(t, s, Rewrite(s, g, math.MaxInt)...) {
+	for _, r := range decodeAll(t, s, Rewrite(s, g, Limit{Rows: math.MaxInt})...) {
 		got = append(got, r["insert"].(int64))
 	}
 	want := []int64{0, 2, 4, 6, 8, 1, 3, 5, 7, 0, 1, 2, 3, 4, 5, 6, 7, 8}
@@ -228,7 +228,7 @@ func TestRewriteStamps(t *testing.T) {
 				p.Stamp(stamp[0], stamp[1])
 				g = g.With(whole(p))
 			}
-			for i, child := range Rewrite(s, g, 2) {
+			for i, child := range Rewrite(s, g, Limit{Rows: 2}) {
 				if p := child.base.Part; p.Begin() != tt.begin || p.Commit() != tt.commit {
 					t.Errorf("child %d: Begin, Commit = %d, %d, want %d, %d", i, p.Begin(), p.Commit(), tt.begin, tt.commit)
 				}
@@ -248,7 +248,7 @@ func TestRewriteAddsNoCodes(t *testing.T) {
 			return [5]int{gen.Strings.Len(), gen.UUIDs.Len(), gen.Lists.Len(), gen.Lists.Elements(), gen.Series.Len()}
 		}
 		before := sizes()
-		Rewrite(s, g, 3)
+		Rewrite(s, g, Limit{Rows: 3})
 		if after := sizes(); after != before {
 			rt.Fatalf("dictionaries have %v values after a rewrite, %v before", after, before)
 		}
@@ -260,7 +260,7 @@ func TestRewriteEmptySlices(t *testing.T) {
 	s := mustSchema(t, numbers)
 	p := numberPart(t, s, NewGeneration(1), 1, 2)
 	g := New(numberKey(5), numberKey(9)).With(whole(p).Within(s, numberKey(5), numberKey(9)))
-	children := Rewrite(s, g, 10)
+	children := Rewrite(s, g, Limit{Rows: 10})
 	checkTiling(t, s, numberKey(5), numberKey(9), children)
 	if n := len(decodeAll(t, s, children...)); n != 0 {
 		t.Errorf("%d rows of none", n)

@@ -95,5 +95,15 @@ func (e *Edit[V]) First() (bound string, value V, ok bool) {
 	return first.bound, first.value, ok
 }
 
+// Between yields the entries whose bounds are in [lo, hi), in order; an empty hi
+// means no upper end. The entries must not be changed meanwhile.
+func (e *Edit[V]) Between(lo, hi string) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		e.tree.AscendGreaterOrEqual(entry[V]{bound: lo}, func(e entry[V]) bool {
+			return (hi == "" || e.bound < hi) && yield(e.bound, e.value)
+		})
+	}
+}
+
 // Done returns the new version. The Edit must not be used again.
 func (e *Edit[V]) Done() *Version[V] { return &Version[V]{e.tree} }

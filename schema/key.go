@@ -42,15 +42,16 @@ func (s *Schema) BucketBounds(start int64) (lo, hi string) {
 		return "", ""
 	}
 	lo = string(s.AppendBucket(nil, start))
-	if end := s.bucketEnd(start); end > start {
+	if end := s.BucketEnd(start); end > start {
 		hi = string(s.AppendBucket(nil, end))
 	}
 	return lo, hi
 }
 
-// bucketEnd returns the start of the next bucket. The first bucket of all may
+// BucketEnd returns the start of the bucket after the one that starts at start;
+// the schema must have buckets. The first bucket of all may
 // be cut short by the range of int64, and the last one overflows.
-func (s *Schema) bucketEnd(start int64) int64 {
+func (s *Schema) BucketEnd(start int64) int64 {
 	if start == math.MinInt64 && start%s.width != 0 {
 		return start - start%s.width
 	}

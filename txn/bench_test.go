@@ -6,7 +6,7 @@ func BenchmarkCommit(b *testing.B) {
 	l := New(0)
 	b.ReportAllocs()
 	for b.Loop() {
-		l.Begin().Commit(func(_ ID, n int) (int, error) { return n + 1, nil })
+		l.Begin().Commit(func(_ ID, current *Root[int]) (Next[int], error) { return Next[int]{State: current.State + 1}, nil })
 	}
 }
 

@@ -12,11 +12,12 @@ import (
 func Example() {
 	log := txn.New(0)
 	add := func(n int) error {
-		_, err := log.Begin().Commit(func(_ txn.ID, total int) (int, error) {
+		_, err := log.Begin().Commit(func(_ txn.ID, current *txn.Root[int]) (next txn.Next[int], err error) {
 			if n < 0 {
-				return 0, errors.New("only insertions")
+				return next, errors.New("only insertions")
 			}
-			return total + n, nil
+			next.State = current.State + n
+			return next, nil
 		})
 		return err
 	}

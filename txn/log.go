@@ -13,30 +13,47 @@ var ErrDone = errors.New("transaction has ended")
 // distinct and grow with time; 0 is none.
 type ID uint64
 
+// Version numbers the roots of one Log in the order in which they were
+// published, from 0. Rewrites count, unlike in commit ids.
+type Version uint64
+
 // Root is a published state with the id of the last commit in it.
 type Root[R any] struct {
-	Commit ID
-	State  R
+	Commit  ID
+	Version Version
+	State   R
 }
 
 // Log publishes the roots of one database. All methods are safe for concurrent
 // use.
 type Log[R any] struct {
-	ids  atomic.Uint64
-	root atomic.Pointer[Root[R]]
+	ids     atomic.Uint64
+	current atomic.Pointer[published[R]]
 
-	commit sync.Mutex // the commit lock: held while a root is derived and published
+	commit  sync.Mutex // the commit lock: held while a root is derived and published
+	held    []held[R]  // replaced roots that are read, oldest first
+	sweepAt int        // length of held at which it is looked through
+
+	heldBytes atomic.Int64 // of the garbage in held
+	expired   atomic.Int64 // snapshots
 }
 
 // New returns a log whose first root has the given state.
 func New[R any](state R) *Log[R] {
 	l := &Log[R]{}
-	l.root.Store(&Root[R]{State: state})
+	l.current.Store(publish(&Root[R]{State: state}))
 	return l
 }
 
-// Root returns the current root: one atomic load.
-func (l *Log[R]) Root() *Root[R] { return l.root.Load() }
+// Root returns the current root: two atomic loads.
+func (l *Log[R]) Root() *Root[R] {
+	for {
+		// A root that was replaced since the first load may have expired.
+		if root := l.current.Load().root.Load(); root != nil {
+			return root
+		}
+	}
+}
 
 // Begin starts a transaction. It costs one atomic addition and an allocation,
 // and holds nothing that must be released.
@@ -44,19 +61,35 @@ func (l *Log[R]) Begin() *Tx[R] { return &Tx[R]{log: l, begin: l.nextID()} }
 
 func (l *Log[R]) nextID() ID { return ID(l.ids.Add(1)) }
 
-// Rewrite derives a root with the same rows from the current one and publishes
-// it. If publish returns false, nothing happens and Rewrite returns false.
-// publish runs under the commit lock: it must be short and must not call the
-// log.
-func (l *Log[R]) Rewrite(publish func(current R) (next R, ok bool)) bool {
+// Rewrite derives a root from the current one and publishes it, without a commit
+// of its own. If publish returns false, nothing happens and Rewrite returns
+// false. publish runs under the commit lock: it must be short and must not call
+// the log. next has the current root's version and commit id plus what changed.
+func (l *Log[R]) Rewrite(publish func(current *Root[R]) (next Next[R], ok bool)) bool {
 	l.commit.Lock()
 	defer l.commit.Unlock()
-	root := l.root.Load()
-	next, ok := publish(root.State)
+	root := l.Root()
+	next, ok := publish(root)
 	if ok {
-		l.root.Store(&Root[R]{Commit: root.Commit, State: next})
+		l.publish(root.Commit, next)
 	}
 	return ok
+}
+
+// Next is what a publish callback makes of the current root: the state of the
+// root after it, and what that one has no more.
+type Next[R any] struct {
+	State   R
+	Garbage []Garbage
+}
+
+// publish makes a root the current one. The caller holds the commit lock.
+func (l *Log[R]) publish(commit ID, next Next[R]) {
+	old := l.current.Load()
+	l.current.Store(publish(&Root[R]{commit, old.version + 1, next.State}))
+	// In this order: a snapshot that counts itself on the old root too late to be
+	// seen by hold looks at the current root after that, and starts over.
+	l.hold(old, next.Garbage)
 }
 
 // Tx is a transaction: begun, and not yet committed or aborted. It belongs to
@@ -73,11 +106,11 @@ func (t *Tx[R]) Begin() ID { return t.begin }
 // Done says whether the transaction was committed or aborted.
 func (t *Tx[R]) Done() bool { return t.done }
 
-// Commit calls publish with a new commit id and the current state, and makes
+// Commit calls publish with a new commit id and the current root, and makes
 // what it returns the current root. When Commit returns, every new snapshot
 // sees it. An error of publish is returned and ends the transaction as an
 // abort does. publish runs under the commit lock, as in Rewrite.
-func (t *Tx[R]) Commit(publish func(commit ID, current R) (next R, err error)) (ID, error) {
+func (t *Tx[R]) Commit(publish func(commit ID, current *Root[R]) (next Next[R], err error)) (ID, error) {
 	if t.done {
 		return 0, ErrDone
 	}
@@ -86,11 +119,11 @@ func (t *Tx[R]) Commit(publish func(commit ID, current R) (next R, err error)) (
 	l.commit.Lock()
 	defer l.commit.Unlock()
 	id := l.nextID()
-	next, err := publish(id, l.root.Load().State)
+	next, err := publish(id, l.Root())
 	if err != nil {
 		return 0, err
 	}
-	l.root.Store(&Root[R]{Commit: id, State: next})
+	l.publish(id, next)
 	return id, nil
 }
 

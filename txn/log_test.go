@@ -12,11 +12,11 @@ import (
 )
 
 // set returns a publish callback that makes state the new root.
-func set(state string) func(ID, string) (string, error) {
-	return func(ID, string) (string, error) { return state, nil }
+func set(state string) func(ID, *Root[string]) (Next[string], error) {
+	return func(ID, *Root[string]) (Next[string], error) { return Next[string]{State: state}, nil }
 }
 
-func mustCommit[R any](t *testing.T, tx *Tx[R], publish func(ID, R) (R, error)) ID {
+func mustCommit[R any](t *testing.T, tx *Tx[R], publish func(ID, *Root[R]) (Next[R], error)) ID {
 	t.Helper()
 	id, err := tx.Commit(publish)
 	if err != nil {
@@ -55,7 +55,7 @@ func TestCommitOrder(t *testing.T) {
 		t.Errorf("ids begin %d, begin %d, commit %d, commit %d; want them to grow",
 			early.Begin(), late.Begin(), first, second)
 	}
-	if diff := cmp.Diff(&Root[string]{Commit: second, State: "early"}, l.Root()); diff != "" {
+	if diff := cmp.Diff(&Root[string]{Commit: second, Version: 2, State: "early"}, l.Root()); diff != "" {
 		t.Errorf("Root (-want +got):\n%s", diff)
 	}
 }
@@ -67,12 +67,12 @@ func TestCommitCallback(t *testing.T) {
 	var want []ID
 	for range 5 {
 		var told ID
-		id := mustCommit(t, l.Begin(), func(commit ID, current []ID) ([]ID, error) {
+		id := mustCommit(t, l.Begin(), func(commit ID, current *Root[[]ID]) (Next[[]ID], error) {
 			told = commit
-			if diff := cmp.Diff(want, current); diff != "" {
+			if diff := cmp.Diff(want, current.State); diff != "" {
 				t.Errorf("current state (-want +got):\n%s", diff)
 			}
-			return append(slices.Clip(current), commit), nil
+			return Next[[]ID]{State: append(slices.Clip(current.State), commit)}, nil
 		})
 		want = append(want, id)
 		if told != id || l.Root().Commit != id {
@@ -88,7 +88,9 @@ func TestCommitError(t *testing.T) {
 	root := l.Root()
 	errFull := errors.New("full")
 	tx := l.Begin()
-	id, err := tx.Commit(func(ID, string) (string, error) { return "half done", errFull })
+	id, err := tx.Commit(func(ID, *Root[string]) (Next[string], error) {
+		return Next[string]{State: "half done"}, errFull
+	})
 	if id != 0 || !errors.Is(err, errFull) {
 		t.Errorf("Commit = %d, %v, want 0, %v", id, err, errFull)
 	}
@@ -106,7 +108,7 @@ func TestCommitError(t *testing.T) {
 
 // T3: a transaction ends once; what comes after its end never runs.
 func TestTxEnds(t *testing.T) {
-	failing := func(ID, string) (string, error) { return "", errors.New("no") }
+	failing := func(ID, *Root[string]) (Next[string], error) { return Next[string]{}, errors.New("no") }
 	tests := []struct {
 		name string
 		end  func(tx *Tx[string])
@@ -130,9 +132,9 @@ func TestTxEnds(t *testing.T) {
 				t.Error("Done() = false after the end")
 			}
 			root := l.Root()
-			id, err := tx.Commit(func(ID, string) (string, error) {
+			id, err := tx.Commit(func(ID, *Root[string]) (Next[string], error) {
 				t.Error("the callback of a commit after the end runs")
-				return "again", nil
+				return Next[string]{State: "again"}, nil
 			})
 			if id != 0 || !errors.Is(err, ErrDone) {
 				t.Errorf("Commit after the end = %d, %v, want 0, %v", id, err, ErrDone)
@@ -149,11 +151,13 @@ func TestRewrite(t *testing.T) {
 	l := New("")
 	id := mustCommit(t, l.Begin(), set("rows"))
 	before := l.Root()
-	ok := l.Rewrite(func(current string) (string, bool) { return current + " rewritten", true })
+	ok := l.Rewrite(func(current *Root[string]) (Next[string], bool) {
+		return Next[string]{State: current.State + " rewritten"}, true
+	})
 	if !ok {
 		t.Error("Rewrite = false, want true")
 	}
-	if diff := cmp.Diff(&Root[string]{Commit: id, State: "rows rewritten"}, l.Root()); diff != "" {
+	if diff := cmp.Diff(&Root[string]{Commit: id, Version: 2, State: "rows rewritten"}, l.Root()); diff != "" {
 		t.Errorf("Root after a rewrite (-want +got):\n%s", diff)
 	}
 	if before.State != "rows" { // T1
@@ -170,7 +174,7 @@ func TestRewriteRefused(t *testing.T) {
 	l := New("")
 	mustCommit(t, l.Begin(), set("rows"))
 	root := l.Root()
-	if l.Rewrite(func(string) (string, bool) { return "discarded", false }) {
+	if l.Rewrite(func(*Root[string]) (Next[string], bool) { return Next[string]{State: "discarded"}, false }) {
 		t.Error("Rewrite = true, want false")
 	}
 	if l.Root() != root {
@@ -185,9 +189,9 @@ func TestNothingBeforeCommit(t *testing.T) {
 	root := l.Root()
 	tx := l.Begin()
 	inside := make(chan *Root[string], 1)
-	mustCommit(t, tx, func(ID, string) (string, error) {
+	mustCommit(t, tx, func(ID, *Root[string]) (Next[string], error) {
 		inside <- l.Root() // a load: allowed, unlike anything that locks
-		return "after", nil
+		return Next[string]{State: "after"}, nil
 	})
 	if got := <-inside; got != root {
 		t.Errorf("root during publish is %+v, want the one before", got)
@@ -241,12 +245,13 @@ func TestConcurrentCommits(t *testing.T) {
 			var last ID
 			for range commits {
 				tx := l.Begin()
-				id, err := tx.Commit(func(id ID, c counters) (counters, error) {
+				id, err := tx.Commit(func(id ID, current *Root[counters]) (Next[counters], error) {
+					c := current.State
 					if id <= c.last {
 						t.Errorf("T2: commit %d on top of %d", id, c.last)
 					}
 					runtime.Gosched() // let whoever is not held by the lock get in between
-					return counters{c.a + 1, c.b + 1, c.rewrites, id}, nil
+					return Next[counters]{State: counters{c.a + 1, c.b + 1, c.rewrites, id}}, nil
 				})
 				if err != nil || id <= tx.Begin() || id <= last {
 					t.Errorf("commit %d, %v of begin %d after commit %d", id, err, tx.Begin(), last)
@@ -262,10 +267,11 @@ func TestConcurrentCommits(t *testing.T) {
 	const rewrites = 300
 	writing.Go(func() {
 		for range rewrites {
-			l.Rewrite(func(c counters) (counters, bool) {
+			l.Rewrite(func(current *Root[counters]) (Next[counters], bool) {
+				c := current.State
 				c.rewrites++
 				runtime.Gosched()
-				return c, true
+				return Next[counters]{State: c}, true
 			})
 		}
 	})
@@ -285,10 +291,10 @@ func TestCommitIDUnderLock(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		l.Begin().Commit(func(ID, string) (string, error) {
+		l.Begin().Commit(func(ID, *Root[string]) (Next[string], error) {
 			close(entered)
 			<-release
-			return "first", nil
+			return Next[string]{State: "first"}, nil
 		})
 	})
 	<-entered
@@ -313,10 +319,10 @@ func TestReadersDoNotWait(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		l.Begin().Commit(func(ID, string) (string, error) {
+		l.Begin().Commit(func(ID, *Root[string]) (Next[string], error) {
 			close(entered)
 			<-release
-			return "after", nil
+			return Next[string]{State: "after"}, nil
 		})
 	})
 	<-entered

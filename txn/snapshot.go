@@ -5,37 +5,116 @@ import (
 	"sync/atomic"
 )
 
-// ErrSnapshotClosed says that a snapshot was used after its Close.
-var ErrSnapshotClosed = errors.New("snapshot is closed")
+// Errors of a snapshot's use.
+var (
+	// ErrSnapshotClosed says that a snapshot was used after its Close.
+	ErrSnapshotClosed = errors.New("snapshot is closed")
+	// ErrSnapshotExpired says that memory ran out and a snapshot was the oldest
+	// that was open (Log.Expire).
+	ErrSnapshotExpired = errors.New("snapshot has expired")
+)
+
+// published is a root and how many snapshots are open on it. They share its
+// fate: when it expires, the root is let go of under them.
+type published[R any] struct {
+	commit  ID
+	version Version
+	root    atomic.Pointer[Root[R]] // nil: expired, or not read any more
+	readers atomic.Int64            // open snapshots, plus use for each read under way
+	expired atomic.Bool
+}
+
+// use is what a read adds to the count of readers.
+const use = 1 << 32
+
+func publish[R any](root *Root[R]) *published[R] {
+	p := &published[R]{commit: root.Commit, version: root.Version}
+	p.root.Store(root)
+	return p
+}
 
 // Snapshot is a handle on one root. It is safe for concurrent use. The zero
 // Snapshot is closed; it is a value so that its owner can hold it without an
 // allocation of its own.
 type Snapshot[R any] struct {
-	root   atomic.Pointer[Root[R]]
+	at     atomic.Pointer[published[R]]
 	commit ID
 }
 
-// Take makes s a handle on the current root of l: one atomic load. It is
-// called once, before s is shared.
+// Take makes s a handle on the current root of l: three atomic operations, and
+// again for each root that is published in between. It is called once, before s
+// is shared.
 func (s *Snapshot[R]) Take(l *Log[R]) {
-	root := l.root.Load()
-	s.commit = root.Commit
-	s.root.Store(root)
+	for {
+		p := l.current.Load()
+		p.readers.Add(1)
+		if l.current.Load() == p {
+			// Whoever replaces the root from here on sees that it is read.
+			s.commit = p.commit
+			s.at.Store(p)
+			return
+		}
+		p.readers.Add(-1)
+	}
 }
 
 // Commit returns the id of the last commit that the snapshot sees.
 func (s *Snapshot[R]) Commit() ID { return s.commit }
 
-// State returns the state of the root, or ErrSnapshotClosed.
+// State returns the state of the root, or ErrSnapshotClosed, or
+// ErrSnapshotExpired.
 func (s *Snapshot[R]) State() (state R, err error) {
-	root := s.root.Load()
-	if root == nil {
+	p := s.at.Load()
+	if p == nil {
 		return state, ErrSnapshotClosed
+	}
+	root := p.root.Load()
+	if root == nil {
+		return state, ErrSnapshotExpired
 	}
 	return root.State, nil
 }
 
+// Use returns the state for a read, which ends with Done. Until then, what the
+// root holds counts as held, even if the snapshot is closed or expires meanwhile.
+// The error is that of State.
+func (s *Snapshot[R]) Use() (Use[R], error) {
+	p := s.at.Load()
+	if p == nil {
+		return Use[R]{}, ErrSnapshotClosed
+	}
+	p.readers.Add(use)
+	root := p.root.Load()
+	if root != nil {
+		return Use[R]{root.State, p}, nil
+	}
+	p.readers.Add(-use)
+	_, err := s.State()
+	return Use[R]{}, err
+}
+
+// Use is a read under way.
+type Use[R any] struct {
+	State R
+	at    *published[R]
+}
+
+// Err returns ErrSnapshotExpired if the snapshot has expired: what the read holds
+// is wanted back, and it should end.
+func (u Use[R]) Err() error {
+	if u.at.expired.Load() {
+		return ErrSnapshotExpired
+	}
+	return nil
+}
+
+// Done ends the read. It must be called once.
+func (u Use[R]) Done() { u.at.readers.Add(-use) }
+
 // Close lets go of the root, so that what only it holds can be freed. It may
-// be called more than once. Work that has asked for the state before goes on.
-func (s *Snapshot[R]) Close() { s.root.Store(nil) }
+// be called more than once. Reads under way go on.
+func (s *Snapshot[R]) Close() {
+	if p := s.at.Swap(nil); p != nil {
+		p.readers.Add(-1)
+	}
+}

@@ -15,7 +15,7 @@ func TestSnapshotFrozen(t *testing.T) {
 	var s Snapshot[string]
 	s.Take(l)
 	mustCommit(t, l.Begin(), set("new"))
-	l.Rewrite(func(string) (string, bool) { return "rewritten", true })
+	l.Rewrite(func(*Root[string]) (Next[string], bool) { return Next[string]{State: "rewritten"}, true })
 	if state, err := s.State(); state != "old" || err != nil {
 		t.Errorf("State() = %q, %v, want %q", state, err, "old")
 	}
@@ -80,7 +80,9 @@ func TestSnapshotCloseFrees(t *testing.T) {
 	runtime.AddCleanup(l.Root().State, func(c chan struct{}) { close(c) }, freed)
 	var s Snapshot[*[1 << 10]byte]
 	s.Take(l)
-	mustCommit(t, l.Begin(), func(ID, *[1 << 10]byte) (*[1 << 10]byte, error) { return nil, nil })
+	mustCommit(t, l.Begin(), func(ID, *Root[*[1 << 10]byte]) (Next[*[1 << 10]byte], error) {
+		return Next[*[1 << 10]byte]{}, nil
+	})
 	runtime.GC()
 	select {
 	case <-freed:

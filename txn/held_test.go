@@ -1,0 +1,232 @@
+package txn
+
+import (
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// things is a state for the tests of garbage: what a root has, with its size and
+// the version that brought it.
+type things map[int]Garbage
+
+// heldModel drives a log and knows who can reach what, by looking.
+type heldModel struct {
+	t     *testing.T
+	rng   *rand.Rand
+	log   *Log[things]
+	next  int
+	open  []*Snapshot[things]
+	uses  []Use[things]
+	known map[int]Garbage
+}
+
+// publish adds a thing and drops some.
+func (m *heldModel) publish() {
+	m.log.Rewrite(func(current *Root[things]) (Next[things], bool) {
+		next := Next[things]{State: maps.Clone(current.State)}
+		for _, id := range slices.Sorted(maps.Keys(next.State)) {
+			if m.rng.IntN(3) == 0 {
+				next.Garbage = append(next.Garbage, next.State[id])
+				delete(next.State, id)
+			}
+		}
+		m.next++
+		next.State[m.next] = Garbage{Since: current.Version + 1, Bytes: 1 << (m.next % 40)}
+		m.known[m.next] = next.State[m.next]
+		return next, true
+	})
+}
+
+// held adds up what a snapshot or a use can reach and the current root cannot.
+func (m *heldModel) held() int64 {
+	reach := things{}
+	for _, s := range m.open {
+		if state, err := s.State(); err == nil {
+			maps.Copy(reach, state)
+		}
+	}
+	for _, u := range m.uses {
+		maps.Copy(reach, u.State)
+	}
+	var sum int64
+	for id, g := range reach {
+		if _, current := m.log.Root().State[id]; !current {
+			sum += g.Bytes
+		}
+	}
+	return sum
+}
+
+func (m *heldModel) step() {
+	switch m.rng.IntN(8) {
+	case 0, 1, 2:
+		m.publish()
+	case 3:
+		s := &Snapshot[things]{}
+		s.Take(m.log)
+		m.open = append(m.open, s)
+	case 4:
+		if len(m.open) > 0 {
+			i := m.rng.IntN(len(m.open))
+			m.open[i].Close()
+			m.open = slices.Delete(m.open, i, i+1)
+		}
+	case 5:
+		if len(m.open) > 0 {
+			if u, err := m.open[m.rng.IntN(len(m.open))].Use(); err == nil {
+				m.uses = append(m.uses, u)
+			}
+		}
+	case 6:
+		if len(m.uses) > 0 {
+			i := m.rng.IntN(len(m.uses))
+			m.uses[i].Done()
+			m.uses = slices.Delete(m.uses, i, i+1)
+		}
+	case 7:
+		if m.rng.IntN(4) == 0 {
+			m.expire()
+		}
+	}
+}
+
+// expire checks that the snapshots of the oldest replaced root get the error, and
+// no others.
+func (m *heldModel) expire() {
+	current := m.log.Root().Version
+	oldest, expiring := current, 0
+	for _, s := range m.open {
+		if _, err := s.State(); err != nil {
+			continue
+		}
+		switch v := s.at.Load().version; {
+		case v < oldest:
+			oldest, expiring = v, 1
+		case v == oldest && v < current:
+			expiring++
+		}
+	}
+	before := m.log.Expired()
+	did := m.log.Expire()
+	if expiring > 0 && !did {
+		m.t.Fatalf("Expire() = false with %d snapshots of version %d", expiring, oldest)
+	}
+	// A use without a snapshot holds its root too, and may be the oldest.
+	if got := m.log.Expired() - before; did && got != int64(expiring) && got != 0 {
+		m.t.Fatalf("%d snapshots expired, want %d", got, expiring)
+	}
+}
+
+// TestHeld compares what a log says is held with what can be reached, over random
+// histories.
+func TestHeld(t *testing.T) {
+	for seed := range uint64(300) {
+		m := &heldModel{t: t, rng: rand.New(rand.NewPCG(seed, 1)), log: New(things{}), known: map[int]Garbage{}}
+		for range 200 {
+			m.step()
+			if m.rng.IntN(3) == 0 {
+				m.log.Sweep()
+				if got, want := m.log.Held(), m.held(); got != want {
+					t.Fatalf("seed %d: Held() = %d, %d can be reached", seed, got, want)
+				}
+			} else if got, want := m.log.Held(), m.held(); got < want {
+				t.Fatalf("seed %d: Held() = %d before a sweep, %d can be reached", seed, got, want)
+			}
+		}
+		for _, s := range m.open {
+			s.Close()
+		}
+		for _, u := range m.uses {
+			u.Done()
+		}
+		m.log.Sweep()
+		if got := m.log.Held(); got != 0 || len(m.log.held) != 0 {
+			t.Fatalf("seed %d: %d bytes held by %d roots, and nobody reads", seed, got, len(m.log.held))
+		}
+	}
+}
+
+// An expired snapshot says so, and a read that had begun is told to end; a
+// snapshot of the current root does not expire.
+func TestExpire(t *testing.T) {
+	l := New("first")
+	var old, now Snapshot[string]
+	old.Take(l)
+	if l.Expire() {
+		t.Error("a snapshot of the current root expired: nothing is gained by it")
+	}
+	mustCommit(t, l.Begin(), set("second"))
+	now.Take(l)
+	read, err := old.Use()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, ok := l.Newest(); !ok || v != 1 {
+		t.Errorf("Newest() = %d, %v: version 1 is read", v, ok)
+	}
+	if !l.Expire() || l.Expire() {
+		t.Error("one snapshot can expire, and once")
+	}
+	if _, err := old.State(); !errors.Is(err, ErrSnapshotExpired) {
+		t.Errorf("state of an expired snapshot: %v", err)
+	}
+	if _, err := old.Use(); !errors.Is(err, ErrSnapshotExpired) {
+		t.Errorf("use of an expired snapshot: %v", err)
+	}
+	if !errors.Is(read.Err(), ErrSnapshotExpired) || read.State != "first" {
+		t.Errorf("a read of an expired snapshot: %v, state %q", read.Err(), read.State)
+	}
+	read.Done()
+	if state, err := now.State(); state != "second" || err != nil {
+		t.Errorf("the other snapshot: %q, %v", state, err)
+	}
+	old.Close()
+	if _, err := old.State(); !errors.Is(err, ErrSnapshotClosed) {
+		t.Errorf("an expired snapshot after its close: %v", err)
+	}
+	if l.Expired() != 1 {
+		t.Errorf("%d snapshots expired, want 1", l.Expired())
+	}
+}
+
+// Snapshots are counted right under real threads: in the end nothing is held.
+func TestHeldConcurrently(t *testing.T) {
+	l := New(things{})
+	var wg sync.WaitGroup
+	for reader := range 4 {
+		wg.Go(func() {
+			for range 3000 {
+				var s Snapshot[things]
+				s.Take(l)
+				if u, err := s.Use(); err == nil {
+					if reader == 0 {
+						s.Close()
+					}
+					u.Done()
+				} else if !errors.Is(err, ErrSnapshotExpired) {
+					t.Error(err)
+				}
+				s.Close()
+			}
+		})
+	}
+	wg.Go(func() {
+		for i := range 3000 {
+			l.Rewrite(func(current *Root[things]) (Next[things], bool) {
+				return Next[things]{Garbage: []Garbage{{Since: current.Version, Bytes: 1}}}, true
+			})
+			if i%10 == 0 {
+				l.Expire()
+			}
+		}
+	})
+	wg.Wait()
+	l.Sweep()
+	if l.Held() != 0 || len(l.held) != 0 {
+		t.Errorf("%d bytes held by %d roots, and nobody reads", l.Held(), len(l.held))
+	}
+}
