@@ -2,6 +2,7 @@ package columnstore
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -50,7 +51,7 @@ func (s *transcript) look(h *history, name string, snap *Snapshot, table int) {
 		h.fail("%s: %v", name, err)
 	}
 	slices.Sort(rows)
-	h.views = append(h.views, simView{uint64(snap.Commit()), table, rows, name})
+	h.views = append(h.views, simView{uint64(snap.Commit()), table, math.MinInt64, rows, name})
 	var times []string
 	for _, row := range rows {
 		at, _, _ := strings.Cut(row[strings.Index(row, "time=")+len("time="):], " ")
@@ -59,17 +60,6 @@ func (s *transcript) look(h *history, name string, snap *Snapshot, table int) {
 	slices.Sort(times)
 	s.saw[name] = append(s.saw[name], strings.Join(times, ","))
 	s.at[name] = append(s.at[name], uint64(snap.Commit()))
-}
-
-// snapshot runs f with a new snapshot.
-func (h *history) snapshot(f func(snap *Snapshot)) {
-	snap, err := h.store.Snapshot()
-	if err != nil {
-		h.fail("snapshot: %v", err)
-		return
-	}
-	defer snap.Close()
-	f(snap)
 }
 
 // writes commits one transaction with a row at each of the times, each in an

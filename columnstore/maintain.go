@@ -116,13 +116,18 @@ func (s *Store) isDue(g *granule.Granule) bool {
 	return g.Size() > s.opts.GranuleBytes && baseSize <= s.opts.GranuleBytes
 }
 
+// isPressing says that the maintainer does not keep up with a granule: inserts into
+// it help, so that a rewrite never has much more than a granule to go through.
+func (s *Store) isPressing(g *granule.Granule) bool {
+	return !s.opts.Manual && (g.FreshParts() >= 2*s.opts.MaxParts || g.FreshRows() > 2*s.opts.GranuleRows)
+}
+
 // dueOf returns the granules that a commit made due.
 func (s *Store) dueOf(e *tableEdit) []dueGranule {
 	var due []dueGranule
 	for _, bound := range e.due {
 		if at, g, ok := e.granules.Floor(bound); ok && at == bound && s.isDue(g) {
-			pressing := !s.opts.Manual && g.FreshParts() >= 2*s.opts.MaxParts
-			due = append(due, dueGranule{granuleName{e.table, bound}, false, pressing})
+			due = append(due, dueGranule{granuleName{e.table, bound}, false, s.isPressing(g)})
 		}
 	}
 	for _, bound := range e.closing {
@@ -139,8 +144,15 @@ func (s *Store) rewrite(t *Table, g *granule.Granule) (bool, error) {
 	if err := s.reserve(bytes, incoming{}); err != nil {
 		return false, err
 	}
-	defer s.release(bytes)
 	children := granule.Rewrite(t.schema, g, granule.Limit{Rows: s.opts.GranuleRows, Bytes: s.opts.GranuleBytes})
+	s.release(bytes)
+	bytes = 0
+	for _, child := range children {
+		bytes += int64(child.Size()) + granuleSize
+	}
+	if err := s.reserve(bytes, incoming{}); err != nil {
+		return false, err // many small granules can be larger than one
+	}
 	s.opts.Yield("maintain/merged")
 	bound, _ := g.Bounds()
 	var due []dueGranule
@@ -161,6 +173,7 @@ func (s *Store) rewrite(t *Table, g *granule.Granule) (bool, error) {
 		edit.done(current.Version+1, &next)
 		return next, true
 	})
+	s.release(bytes) // they are counted in the root by now, or dropped
 	s.counters.count(ok, len(children), g.Rows())
 	s.opts.Yield("maintain/published")
 	s.queue.add(due)

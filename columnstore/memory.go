@@ -3,7 +3,6 @@ package columnstore
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -28,24 +27,56 @@ func (s *Store) used() int64 {
 	return s.log.Root().State.bytes + s.memory.dicts.Load() + s.memory.pending.Load() + s.log.Held()
 }
 
+// Of 16 parts of the budget: from helpAt on, inserts help with maintenance; from
+// evictAt on, the oldest buckets are evicted, and what is left is for those who read
+// what is evicted; heldAt is what snapshots that stay open may hold of it.
+const (
+	helpAt  = 14
+	evictAt = 15
+	heldAt  = 8
+)
+
+func (s *Store) share(of16 int64) int64 { return s.memory.budget / 16 * of16 }
+
 // reserve adds bytes to what is pending, and makes room for them. They are given
 // back with release. ErrMemory means that nothing was reserved.
 func (s *Store) reserve(bytes int64, in incoming) error {
 	s.memory.pending.Add(bytes)
-	if s.memory.budget == 0 || s.used() <= s.memory.budget {
+	if s.memory.budget == 0 || s.used() <= s.share(evictAt) || s.makeRoom(in) {
 		return nil
 	}
+	used := s.used() - bytes
+	s.release(bytes)
+	return fmt.Errorf("%w: %d bytes are wanted, %d of %d are used, and nothing can be evicted", ErrMemory, bytes, used, s.memory.budget)
+}
+
+// makeRoom evicts, and expires snapshots if it must; it returns false if what is
+// used stays above the budget.
+//
+// A snapshot that is older than the newest two buckets is there to stay: what it
+// holds is not freed by evicting it, so newer buckets go too, until it holds half of
+// the budget: then it expires. Younger ones will soon be closed: they do not count
+// when it is decided what to evict, and expire only if that cannot wait.
+func (s *Store) makeRoom(in incoming) bool {
 	s.memory.making.Lock()
 	defer s.memory.making.Unlock()
-	s.log.Sweep()
-	for s.used() > s.memory.budget {
-		if !s.evict(in, 1) && !s.log.Expire() && !s.evict(in, math.MaxInt) {
-			used := s.used() - bytes
-			s.release(bytes)
-			return fmt.Errorf("%w: %d bytes are wanted, %d of %d are used, and nothing can be evicted", ErrMemory, bytes, used, s.memory.budget)
+	for {
+		turned := s.log.Root().State.turned[0]
+		staying, newest, _ := s.log.HeldBefore(turned)
+		total := s.used()
+		withoutYoung := total - s.log.Held() + staying
+		v, ok := s.victim(in, newest)
+		switch {
+		case withoutYoung > s.share(evictAt) && ok && staying+v.held <= s.share(heldAt):
+			s.drop(v)
+		case withoutYoung > s.share(evictAt) && ok && s.log.Expire(0):
+		case total <= s.memory.budget:
+			return true
+		case withoutYoung > s.memory.budget && s.log.Expire(0):
+		case !s.log.Expire(turned):
+			return false
 		}
 	}
-	return nil
 }
 
 func (s *Store) release(bytes int64) { s.memory.pending.Add(-bytes) }
@@ -57,25 +88,27 @@ type incoming struct {
 	bucket int64
 }
 
-// evict drops a bucket: the first of the oldest n whose rows snapshots do not
-// hold all of. It returns false if there is none.
-func (s *Store) evict(in incoming, n int) bool {
-	held, ok := s.log.Newest()
-	candidates := s.evictable(in)
-	for _, v := range candidates[:min(n, len(candidates))] {
-		if !ok || v.frees(held) {
-			s.drop(v)
-			return true
-		}
-	}
-	return false
-}
-
-// victim is a bucket that can be evicted.
+// victim is a bucket that can be evicted, with all before it in its table.
 type victim struct {
 	table *Table
 	state *tableState
 	start int64
+	held  int64 // bytes that eviction would not free: staying snapshots have them
+}
+
+// victim returns the oldest bucket that can be evicted, and that snapshots of
+// version newest and before do not hold all of.
+func (s *Store) victim(in incoming, newest txn.Version) (victim, bool) {
+	var held int64
+	for _, v := range s.evictable(in) {
+		bytes, kept := v.bytes(newest)
+		held += kept
+		if bytes > kept {
+			v.held = held
+			return v, true
+		}
+	}
+	return victim{}, false
 }
 
 // evictable returns the buckets that may go, oldest first: all but the newest of
@@ -86,13 +119,13 @@ func (s *Store) evictable(in incoming) []victim {
 	root := s.log.Root().State
 	for _, t := range s.tablesInOrder() {
 		state := root.table(t.ordinal)
-		if t.schema.BucketColumn() < 0 {
+		if t.schema.BucketColumn() < 0 || state == nil {
 			continue
 		}
 		newest := t.schema.BucketStart(state.newest)
 		for _, b := range state.buckets.All() {
 			if b.start < newest || t == in.table && b.start < in.bucket {
-				out = append(out, victim{t, state, b.start})
+				out = append(out, victim{table: t, state: state, start: b.start})
 			}
 		}
 	}
@@ -100,21 +133,18 @@ func (s *Store) evictable(in incoming) []victim {
 	return out
 }
 
-// frees says whether something of the bucket, or of those before it, is newer
-// than what snapshots hold.
-func (v victim) frees(held txn.Version) bool {
-	_, end := v.table.schema.BucketBounds(v.start)
-	for bound, g := range v.state.granules.All() {
-		if bound >= end {
-			return false
-		}
+// bytes returns the bytes of the bucket's rows, and how many of them the roots up to
+// the given version have too.
+func (v victim) bytes(newest txn.Version) (bytes, kept int64) {
+	for _, g := range v.state.granules.Overlapping(v.table.schema.BucketBounds(v.start)) {
 		for _, s := range g.Slices() {
-			if txn.Version(s.Part.Since()) > held {
-				return true
+			bytes += int64(s.Size())
+			if txn.Version(s.Part.Since()) <= newest {
+				kept += int64(s.Size())
 			}
 		}
 	}
-	return false
+	return bytes, kept
 }
 
 // drop publishes a root without the bucket, and those of its table before it.
@@ -130,8 +160,7 @@ func (s *Store) drop(v victim) {
 	})
 }
 
-// isTight says whether inserts should help with maintenance: seven eighths of the
-// budget are used.
+// isTight says whether inserts should help with maintenance.
 func (s *Store) isTight() bool {
-	return s.memory.budget > 0 && s.used() > s.memory.budget/8*7
+	return s.memory.budget > 0 && s.used() > s.share(helpAt)
 }

@@ -37,11 +37,12 @@ type Options struct {
 	// heap: rows, dictionaries, symbols, what only snapshots hold, and what is
 	// being inserted or rewritten; not what queries allocate and hand out.
 	//
-	// When it is reached, the oldest time buckets are evicted, over all tables, but
-	// never the newest of a table, unless rows of a newer one come. If snapshots
-	// hold the oldest bucket, the oldest snapshot expires instead
-	// (ErrSnapshotExpired). If that is not enough, inserts get ErrMemory. From seven
-	// eighths of it on, inserts help with maintenance. Stats says what went.
+	// From 15/16 of it on, the oldest time buckets are evicted, over all tables, but
+	// never the newest of a table, unless rows of a newer one come. When snapshots
+	// hold so much that this would free nothing, the oldest snapshot expires
+	// (ErrSnapshotExpired); one that began since the newest bucket did expires only
+	// if what was evicted under it cannot wait. If that is not enough, inserts get
+	// ErrMemory. From 14/16 on, inserts help with maintenance. Stats says what went.
 	// 0 means no limit; at least 1 MiB.
 	MemoryBudget int64
 	// GenerationBuckets is how many consecutive time buckets share their

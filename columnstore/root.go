@@ -14,15 +14,19 @@ import (
 
 // root is the whole database as a value. It never changes once published.
 type root struct {
-	tables []*tableState // by Table.ordinal
-	bytes  int64         // of all tables
+	tables []*tableState  // by Table.ordinal
+	bytes  int64          // of all tables
+	newest int64          // start of the newest bucket of all tables
+	turned [2]txn.Version // when the one before it became the newest, and when it did
 }
 
 // with returns a root in which one table has another state.
 func (r *root) with(ordinal int, state *tableState) *root {
-	next := &root{tables: slices.Clone(r.tables), bytes: r.bytes + state.bytes - r.tables[ordinal].bytes}
+	next := *r
+	next.tables = slices.Clone(r.tables)
+	next.bytes += state.bytes - r.tables[ordinal].bytes
 	next.tables[ordinal] = state
-	return next
+	return &next
 }
 
 // table returns the state of a table, nil if the root is older than it.
@@ -122,11 +126,16 @@ func (e *tableEdit) done(version txn.Version, next *txn.Next[*root]) {
 			next.Garbage = append(next.Garbage, txn.Garbage{Since: txn.Version(s.Part.Since()), Bytes: int64(s.Part.Size())})
 		}
 	}
-	if before := next.State.tables[e.table.ordinal].floor; e.state.floor > before {
-		next.Garbage = append(next.Garbage, e.table.dropGenerations(e.state.floor)...)
-	}
+	before := next.State.tables[e.table.ordinal]
 	e.state.granules, e.state.buckets = e.granules.Done(), e.buckets.Done()
 	next.State = next.State.with(e.table.ordinal, &e.state)
+	if e.state.floor > before.floor {
+		next.Garbage = append(next.Garbage, e.table.dropGenerations(e.state.floor)...)
+	}
+	if newest := e.schema.BucketStart(e.state.newest); newest > next.State.newest && e.state.newest > before.newest {
+		next.State.newest = newest
+		next.State.turned = [2]txn.Version{next.State.turned[1], version}
+	}
 }
 
 // add routes a part to the granules that cover its rows now. Mostly that is

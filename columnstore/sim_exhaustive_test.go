@@ -19,6 +19,7 @@ type scope struct {
 	bucket int64
 	tables int
 	rows   []int // committed before the tasks start: times of single rows
+	room   int64 // if above 0: bytes that are left of a memory budget after them
 	tasks  []func(h *history)
 }
 
@@ -26,27 +27,39 @@ type scope struct {
 // schedules find once in a million, it finds.
 func TestEveryInterleaving(t *testing.T) {
 	for _, s := range []scope{
-		{"two writers and a reader", 0, 1, nil, tasks(commits(0, 1), commits(0, 2), reads(2))},
-		{"a writer, a reader and a compaction", 0, 1, times(1, 2), tasks(commits(0, 3), reads(2), compacts)},
-		{"a writer, a reader and a split", 0, 1, times(1, 2, 3), tasks(commits(0, 1, 4), reads(2), compacts)},
-		{"two writers and a split", 0, 1, times(1, 2, 3), tasks(commits(0, 1, 4), commits(0, 2, 5), compacts)},
-		{"two splits of one granule", 0, 1, times(1, 2, 3), tasks(compacts, compacts, reads(1))},
-		{"a split, a compaction and a writer", 0, 1, times(1, 2, 3), tasks(compacts, compacts, commits(0, 0, 9))},
-		{"a writer of two tables and a reader of both", 0, 2, nil, tasks(commitsBoth(1), readsBoth, commits(0, 2))},
-		{"a writer of two tables and a split", 0, 2, times(1, 2, 3), tasks(commitsBoth(2), readsBoth, compacts)},
-		{"an abort, a writer and a reader", 0, 1, times(1), tasks(aborts(2), commits(0, 3), reads(2))},
-		{"an abort and a split", 0, 1, times(1, 2, 3), tasks(aborts(2), compacts, reads(2))},
-		{"a close, a writer and a reader", 0, 1, times(1), tasks(closes, commits(0, 2), reads(2))},
-		{"a close and a split", 0, 1, times(1, 2, 3), tasks(closes, compacts, reads(2))},
-		{"writers of new buckets and a reader", 10, 1, nil, tasks(commits(0, 5, 15), commits(0, 5), reads(2))},
-		{"a late row, a reader and a split of its bucket", 10, 1, times(1, 2, 3, 15), tasks(commits(0, 0), reads(2), compacts)},
+		{"two writers and a reader", 0, 1, nil, 0, tasks(commits(0, 1), commits(0, 2), reads(2))},
+		{"a writer, a reader and a compaction", 0, 1, times(1, 2), 0, tasks(commits(0, 3), reads(2), compacts)},
+		{"a writer, a reader and a split", 0, 1, times(1, 2, 3), 0, tasks(commits(0, 1, 4), reads(2), compacts)},
+		{"two writers and a split", 0, 1, times(1, 2, 3), 0, tasks(commits(0, 1, 4), commits(0, 2, 5), compacts)},
+		{"two splits of one granule", 0, 1, times(1, 2, 3), 0, tasks(compacts, compacts, reads(1))},
+		{"a split, a compaction and a writer", 0, 1, times(1, 2, 3), 0, tasks(compacts, compacts, commits(0, 0, 9))},
+		{"a writer of two tables and a reader of both", 0, 2, nil, 0, tasks(commitsBoth(1), readsBoth, commits(0, 2))},
+		{"a writer of two tables and a split", 0, 2, times(1, 2, 3), 0, tasks(commitsBoth(2), readsBoth, compacts)},
+		{"an abort, a writer and a reader", 0, 1, times(1), 0, tasks(aborts(2), commits(0, 3), reads(2))},
+		{"an abort and a split", 0, 1, times(1, 2, 3), 0, tasks(aborts(2), compacts, reads(2))},
+		{"a close, a writer and a reader", 0, 1, times(1), 0, tasks(closes, commits(0, 2), reads(2))},
+		{"a close and a split", 0, 1, times(1, 2, 3), 0, tasks(closes, compacts, reads(2))},
+		{"writers of new buckets and a reader", 10, 1, nil, 0, tasks(commits(0, 5, 15), commits(0, 5), reads(2))},
+		{"a reader and a writer whose rows evict", 10, 1, times(1, 2, 15, 25, 35), 3000, tasks(reads(2), commits(0, 45), commits(0, 55))},
+		{"a late row and a writer whose rows evict", 10, 1, times(1, 2, 15, 25, 35), 3000, tasks(commits(0, 3), commits(0, 45), reads(1))},
+		{"a rewrite of what is evicted", 10, 1, times(1, 2, 3, 15, 25, 35), 6000, tasks(compacts, commits(0, 45), reads(1))},
+		{"a snapshot that expires", 10, 1, times(1, 15, 25, 35), 1, tasks(reads(2), commits(0, 45), commits(0, 55))},
+		{"a late row, a reader and a split of its bucket", 10, 1, times(1, 2, 3, 15), 0, tasks(commits(0, 0), reads(2), compacts)},
 	} {
 		t.Run(s.name, func(t *testing.T) {
-			runs, err := s.explore()
+			events := map[string]int{}
+			runs, err := s.explore(func(h *history) {
+				for name, n := range h.events {
+					events[name] += n
+				}
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("%d interleavings", runs)
+			t.Logf("%d interleavings: %d evictions, %d snapshots expired", runs, events["eviction"], events["snapshot expired"]+events["read cut off by expiry"])
+			if s.room > 0 && events["eviction"] == 0 {
+				t.Error("nothing was evicted")
+			}
 		})
 	}
 }
@@ -67,6 +80,7 @@ func (s scope) explore(checks ...func(h *history)) (runs int, err error) {
 		step := 0
 		h := newHistory(0)
 		h.opts.GranuleRows, h.opts.FreshParts, h.opts.MaxParts, h.opts.Retention, h.bucket = 2, 2, 2, 0, s.bucket
+		h.opts.GranuleBytes, h.opts.GenerationBuckets, h.opts.MemoryBudget = 0, 1, 0
 		h.only = decisive
 		h.pick = func(n int) int {
 			if step == len(choices) {
@@ -106,6 +120,10 @@ func (s scope) run(h *history) error {
 	defer h.store.Close()
 	for _, at := range s.rows {
 		commits(0, at)(h)
+	}
+	if s.room > 0 {
+		h.store.memory.budget = (h.store.used() + s.room) / 15 * 16
+		h.opts.MemoryBudget = h.store.memory.budget
 	}
 	for i, task := range s.tasks {
 		h.start(fmt.Sprint("task ", i), func() { task(h) })
@@ -152,7 +170,8 @@ func (h *history) transaction(at []int, commit bool, tables ...int) {
 	for _, table := range tables {
 		b, added := h.rowsAt(at...)
 		if err := tx.Insert(context.Background(), h.tables[table], b); err != nil {
-			h.expectClosed(err)
+			h.expectRefused(err)
+			tx.Abort()
 			return
 		}
 		rows[table] = added
@@ -163,7 +182,7 @@ func (h *history) transaction(at []int, commit bool, tables ...int) {
 	}
 	id, err := tx.Commit()
 	if err != nil {
-		h.expectClosed(err)
+		h.expectRefused(err)
 		return
 	}
 	h.commits = append(h.commits, simCommit{uint64(id), rows})
@@ -177,28 +196,46 @@ func reads(times int) func(*history) {
 func readsBoth(h *history) { h.readTables(1, 0, 1) }
 
 func (h *history) readTables(times int, tables ...int) {
-	snap, err := h.store.Snapshot()
-	if err != nil {
-		h.expectClosed(err)
+	h.snapshot(func(snap *Snapshot) {
+		for range times {
+			for _, table := range tables {
+				h.aggregate(snap, table)
+			}
+		}
+	})
+}
+
+// aggregate reads a table for the oracle.
+func (h *history) aggregate(snap *Snapshot, table int) {
+	h.reading++
+	defer func() { h.reading-- }()
+	state, err := snap.table(h.tables[table])
+	if h.expired(err, "snapshot expired") {
 		return
 	}
-	defer snap.Close()
-	for range times {
-		for _, table := range tables {
-			rows, err := aggregateSim(h.tables[table], snap)
-			if err != nil {
-				h.fail("read at commit %d: %v", snap.Commit(), err)
-			}
-			slices.Sort(rows)
-			h.views = append(h.views, simView{uint64(snap.Commit()), table, rows, "aggregate"})
-		}
+	rows, err := aggregateSim(h.tables[table], snap)
+	if h.expired(err, "read cut off by expiry") {
+		return
 	}
+	if err != nil {
+		h.fail("read at commit %d: %v", snap.Commit(), err)
+		return
+	}
+	slices.Sort(rows)
+	h.views = append(h.views, simView{uint64(snap.Commit()), table, state.floor, rows, "aggregate"})
 }
 
 // compacts rewrites all that has fresh parts once: with granules of two rows a
 // compaction, or a split.
 func compacts(h *history) {
 	if err := h.store.Compact(context.Background()); err != nil {
+		h.expectRefused(err)
+	}
+}
+
+// expectRefused accepts the errors of a store that is closed or full.
+func (h *history) expectRefused(err error) {
+	if !h.refused(err) {
 		h.expectClosed(err)
 	}
 }

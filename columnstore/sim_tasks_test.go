@@ -26,7 +26,7 @@ func (h *history) simRows(writer string) (schema.Batch, []string) {
 		pods[i] = []string{"", "p1", "p2", "p3"}[h.rng.IntN(4)]
 		stacks[i] = []uuid.UUID{{byte(h.rng.IntN(3))}, {byte(h.rng.IntN(3))}}
 		times[i] = int64(h.rng.IntN(60))
-		if h.opts.Retention > 0 { // time goes on
+		if h.timesGoOn() {
 			times[i] += h.nextRow
 		}
 		tags[i] = []string{"", "", "x", "y"}[h.rng.IntN(4)]
@@ -70,12 +70,12 @@ func (h *history) write() {
 			table := h.rng.IntN(len(h.tables))
 			b, added := h.simRows(name)
 			err := tx.Insert(context.Background(), h.tables[table], b)
-			if errors.Is(err, ErrTooOld) && h.opts.Retention > 0 {
-				h.note("refused as too old")
+			if h.refused(err) {
 				continue
 			}
 			if err != nil {
 				h.expectClosed(err)
+				tx.Abort()
 				return
 			}
 			rows[table] = append(rows[table], added...)
@@ -91,8 +91,10 @@ func (h *history) write() {
 		}
 		h.countRouted(tx)
 		id, err := tx.Commit()
-		if errors.Is(err, ErrTooOld) && h.opts.Retention > 0 {
-			h.note("refused as too old")
+		if h.refused(err) {
+			if floor := h.store.log.Root().State.tables[0].floor; h.opts.Retention == 0 && floor > 0 {
+				h.note("eviction from under an open transaction")
+			}
 			continue
 		}
 		if err != nil {
@@ -105,6 +107,19 @@ func (h *history) write() {
 			h.note("commit of two tables")
 		}
 	}
+}
+
+// refused accepts the errors that are no failure of the store.
+func (h *history) refused(err error) bool {
+	switch {
+	case errors.Is(err, ErrTooOld) && h.bucket > 0 && h.timesGoOn():
+		h.note("refused as too old")
+	case errors.Is(err, ErrMemory) && h.opts.MemoryBudget > 0:
+		h.note("refused for memory")
+	default:
+		return false
+	}
+	return true
 }
 
 // countRouted notes whether a granule that a part was cut for is gone by now.
@@ -123,20 +138,38 @@ func (h *history) countRouted(tx *Tx) {
 // read is the task of a reader: snapshots that are held and read repeatedly.
 func (h *history) read() {
 	for range 1 + h.rng.IntN(4) {
-		snap, err := h.store.Snapshot()
-		if err != nil {
-			h.expectClosed(err)
+		if !h.snapshot(h.hold) {
 			return
 		}
-		h.note("snapshot")
-		for range 1 + h.rng.IntN(3) {
-			h.yieldPoint("reader holds a snapshot")
-			h.look(snap)
-			if len(h.commits) > 0 && h.commits[len(h.commits)-1].id > uint64(snap.Commit()) {
-				h.note("read after other commits")
-			}
-		}
+	}
+}
+
+// snapshot calls f with a new snapshot, which is known to the checks of memory. It
+// returns false if the store is closed.
+func (h *history) snapshot(f func(snap *Snapshot)) bool {
+	snap, err := h.store.Snapshot()
+	if err != nil {
+		h.expectClosed(err)
+		return false
+	}
+	h.note("snapshot")
+	h.snaps[snap] = true
+	defer func() {
 		snap.Close()
+		delete(h.snaps, snap)
+	}()
+	f(snap)
+	return true
+}
+
+// hold reads a snapshot some times.
+func (h *history) hold(snap *Snapshot) {
+	for range 1 + h.rng.IntN(3) {
+		h.yieldPoint("reader holds a snapshot")
+		h.look(snap)
+		if len(h.commits) > 0 && h.commits[len(h.commits)-1].id > uint64(snap.Commit()) {
+			h.note("read after other commits")
+		}
 	}
 }
 
@@ -144,7 +177,17 @@ func (h *history) read() {
 func (h *history) look(snap *Snapshot) {
 	table := h.rng.IntN(len(h.tables))
 	v := simView{commit: uint64(snap.Commit()), table: table, by: "aggregate"}
-	var err error
+	state, err := snap.table(h.tables[table])
+	if h.expired(err, "snapshot expired") {
+		return
+	}
+	if err != nil {
+		h.fail("a snapshot at commit %d: %v", v.commit, err)
+		return
+	}
+	v.floor = state.floor
+	h.reading++
+	defer func() { h.reading-- }()
 	if h.rng.IntN(4) == 0 {
 		v.by = "scan"
 		v.rows, err = scanSim(h.tables[table], snap, h.rng.IntN(2) == 0)
@@ -153,12 +196,24 @@ func (h *history) look(snap *Snapshot) {
 		v.rows, err = aggregateSim(h.tables[table], snap)
 		h.note("read")
 	}
+	if h.expired(err, "read cut off by expiry") {
+		return
+	}
 	if err != nil {
 		h.fail("%s at commit %d: %v", v.by, v.commit, err)
 		return
 	}
 	slices.Sort(v.rows)
 	h.views = append(h.views, v)
+}
+
+// expired accepts that a snapshot of a store with a budget has expired.
+func (h *history) expired(err error, event string) bool {
+	if h.opts.MemoryBudget == 0 || !errors.Is(err, ErrSnapshotExpired) {
+		return false
+	}
+	h.note(event)
+	return true
 }
 
 // aggregateSim reads every row as a group of its own: values are distinct.
@@ -236,7 +291,7 @@ func (h *history) compact() {
 		h.yieldPoint("compactor waits")
 	}
 	before := h.store.Stats()
-	if err := h.store.Compact(context.Background()); err != nil {
+	if err := h.store.Compact(context.Background()); err != nil && !h.refused(err) {
 		h.expectClosed(err)
 	}
 	h.countRewrites(before)

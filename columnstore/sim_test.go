@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -78,6 +79,7 @@ func TestSimulationIsDeterministic(t *testing.T) {
 var simEvents = []string{
 	"step", "commit", "commit of two tables", "abort", "snapshot", "read", "read by scan", "read after other commits",
 	"compaction", "split", "rewrite discarded", "insert over several granules", "part routed to children of a split", "refused as too old", "read after retention dropped rows", "close", "refused after close",
+	"bucket closed", "eviction", "eviction from under an open transaction", "snapshot expired", "read cut off by expiry", "refused for memory", "snapshot that pins memory",
 }
 
 // head names the commit under test, for the message of a failure.
@@ -107,6 +109,10 @@ type history struct {
 
 	commits []simCommit
 	views   []simView
+	snaps   map[*Snapshot]bool
+	reading int // reads under way
+	dropped map[*granule.Generation]int64
+	before  map[int]*tableState // by table: in the step before
 	nextRow int64
 }
 
@@ -129,15 +135,16 @@ type simCommit struct {
 type simView struct {
 	commit uint64
 	table  int
+	floor  int64 // of the snapshot: rows before it are dropped or evicted
 	rows   []string
 	by     string
 }
 
 func newHistory(seed uint64) *history {
 	rng := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
-	h := &history{rng: rng, pick: rng.IntN, events: map[string]int{}}
+	h := &history{rng: rng, pick: rng.IntN, events: map[string]int{}, snaps: map[*Snapshot]bool{}, dropped: map[*granule.Generation]int64{}, before: map[int]*tableState{}}
 	h.opts = Options{
-		GranuleRows: 1 + rng.IntN(24), FreshParts: 2 + rng.IntN(4), FutureLimit: -1, Manual: true,
+		GranuleRows: 1 + rng.IntN(24), FreshParts: 2 + rng.IntN(4), FutureLimit: -1, Manual: true, GenerationBuckets: 1 + rng.IntN(4),
 		Rand: strings.NewReader(strings.Repeat("granary!", 8)), Yield: h.yieldPoint,
 	}
 	h.opts.MaxParts = h.opts.FreshParts + rng.IntN(6)
@@ -145,12 +152,22 @@ func newHistory(seed uint64) *history {
 	if h.bucket == 20 && rng.IntN(2) == 0 {
 		h.opts.Retention = time.Duration(20 + rng.IntN(60))
 	}
+	if rng.IntN(3) == 0 {
+		h.opts.MemoryBudget = int64(20_000 + rng.IntN(150_000))
+	}
+	if rng.IntN(4) == 0 {
+		h.opts.GranuleBytes = 2_000 + rng.IntN(4_000)
+	}
 	return h
 }
 
+// timesGoOn says that later rows have later times: so that buckets get old.
+func (h *history) timesGoOn() bool { return h.opts.Retention > 0 || h.opts.MemoryBudget > 0 }
+
 func (h *history) options() string {
-	return fmt.Sprintf("GranuleRows %d, FreshParts %d, MaxParts %d, bucket %d, %d tasks",
-		h.opts.GranuleRows, h.opts.FreshParts, h.opts.MaxParts, h.bucket, len(h.tasks))
+	return fmt.Sprintf("GranuleRows %d, GranuleBytes %d, FreshParts %d, MaxParts %d, Retention %d, MemoryBudget %d, GenerationBuckets %d, bucket %d, %d tasks",
+		h.opts.GranuleRows, h.opts.GranuleBytes, h.opts.FreshParts, h.opts.MaxParts, h.opts.Retention, h.opts.MemoryBudget,
+		h.opts.GenerationBuckets, h.bucket, len(h.tasks))
 }
 
 // yieldPoint is what the store calls: it gives control back to the scheduler.
@@ -224,6 +241,7 @@ func (h *history) schedule() error {
 		h.note("step")
 		h.trace = append(h.trace, fmt.Sprintf("%s: %s", h.current.name, point))
 		h.current = nil
+		h.checkMemory()
 		if !more {
 			h.tasks = slices.Delete(h.tasks, i, i+1)
 		}
@@ -257,36 +275,46 @@ func (h *history) startTasks() {
 // before it, in its table.
 func (h *history) check() {
 	for _, v := range h.views {
-		want := h.want(v.commit, v.table)
+		want := h.want(v.commit, v.table, v.floor)
 		if !slices.Equal(want, v.rows) {
-			h.fail("%s: table %d at commit %d has %d rows, the oracle %d\nmissing %v\ntoo many %v",
-				v.by, v.table, v.commit, len(v.rows), len(want), without(want, v.rows), without(v.rows, want))
+			h.fail("%s: table %d at commit %d, floor %d has %d rows, the oracle %d\nmissing %v\ntoo many %v",
+				v.by, v.table, v.commit, v.floor, len(v.rows), len(want), without(want, v.rows), without(v.rows, want))
 			return
 		}
 	}
 	h.checkGranules()
 }
 
-// want is the oracle: the rows of the commits at or before one, less those of
-// buckets that are over before the newest row by more than the retention.
-func (h *history) want(commit uint64, table int) []string {
+// want is the oracle: the rows of the commits at or before one, less those before
+// the floor. How far retention raises it is known; a store with a budget may have
+// raised it further, but never beyond the newest row that anybody wanted to insert.
+func (h *history) want(commit uint64, table int, floor int64) []string {
 	var rows []string
-	newest := int64(math.MinInt64)
 	for _, c := range h.commits {
 		if c.id <= commit {
 			rows = append(rows, c.rows[table]...)
 		}
 	}
+	if len(rows) == 0 {
+		return rows
+	}
+	newest := int64(math.MinInt64)
 	for _, row := range rows {
 		newest = max(newest, timeOf(row))
 	}
-	if keep := int64(h.opts.Retention); keep > 0 && len(rows) > 0 {
+	expected := int64(math.MinInt64)
+	if keep := int64(h.opts.Retention); keep > 0 {
+		over := newest - keep
+		expected = over - (over%h.bucket+h.bucket)%h.bucket
+	}
+	evicted := h.opts.MemoryBudget > 0 && floor > expected && floor <= h.nextRow+60
+	if floor != expected && !evicted {
+		h.fail("table %d at commit %d: rows are kept from %d, the oracle says %d", table, commit, floor, expected)
+	}
+	if h.bucket > 0 && floor > 0 {
 		before := len(rows)
-		rows = slices.DeleteFunc(rows, func(row string) bool {
-			end := timeOf(row) - timeOf(row)%h.bucket + h.bucket
-			return end <= newest-keep
-		})
-		if len(rows) < before {
+		rows = slices.DeleteFunc(rows, func(row string) bool { return timeOf(row) < floor })
+		if len(rows) < before && h.opts.Retention > 0 {
 			h.note("read after retention dropped rows")
 		}
 	}
@@ -353,7 +381,8 @@ func (h *history) checkGranules() {
 }
 
 func (h *history) committedName(table int, name string) bool {
-	return slices.ContainsFunc(h.want(math.MaxUint64, table), func(row string) bool { return strings.Contains(row, name+"=") })
+	floor := h.store.log.Root().State.tables[table].floor
+	return slices.ContainsFunc(h.want(math.MaxUint64, table, floor), func(row string) bool { return strings.Contains(row, name+"=") })
 }
 
 // bucketOf reads the start of the bucket from a bound.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -41,7 +42,7 @@ func Open(opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opts: opts, log: txn.New(&root{}), stop: make(chan struct{})}
+	s := &Store{opts: opts, log: txn.New(&root{newest: math.MinInt64}), stop: make(chan struct{})}
 	s.memory.budget = opts.MemoryBudget
 	s.tables.byName = map[string]*Table{}
 	s.queue.init()
@@ -83,8 +84,9 @@ func (s *Store) CreateTable(name string, def schema.Definition) (*Table, error) 
 	t := &Table{store: s, name: name, schema: sch, ordinal: len(s.tables.byName), seed: binary.LittleEndian.Uint64(seed[:])}
 	t.generations.byNumber = map[int64]*generation{}
 	s.log.Rewrite(func(current *txn.Root[*root]) (next txn.Next[*root], ok bool) {
-		r := current.State
-		next.State = &root{append(slices.Clip(r.tables), newTableState()), r.bytes}
+		r := *current.State
+		r.tables = append(slices.Clip(r.tables), newTableState())
+		next.State = &r
 		return next, true
 	})
 	s.tables.byName[name] = t

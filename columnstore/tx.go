@@ -69,31 +69,57 @@ func (tx *Tx) Insert(ctx context.Context, t *Table, b schema.Batch) error {
 	if err != nil {
 		return fmt.Errorf("table %q: %w", t.name, err)
 	}
+	if len(buckets) == 0 {
+		return nil
+	}
 	bytes, err := t.reserveFor(&b, columns, buckets)
 	if err != nil {
 		return fmt.Errorf("table %q: %w", t.name, err)
 	}
-	defer tx.store.release(bytes)
+	pieces, err := t.build(ctx, &b, columns, buckets)
+	tx.store.release(bytes)
+	if err != nil {
+		return fmt.Errorf("table %q: %w", t.name, err)
+	}
+	// What the parts really take: they may be many, if the rows meet many granules.
+	var size int64
+	for i := range pieces {
+		size += pieces[i].size()
+	}
+	if err := tx.store.reserve(size, incoming{t, pieces[len(pieces)-1].bucket}); err != nil {
+		return fmt.Errorf("table %q: %w", t.name, err)
+	}
+	tx.pieces = append(tx.pieces, pieces...)
+	tx.bytes += size
+	tx.store.opts.Yield("insert/built")
+	return nil
+}
+
+// build codes the rows and makes parts of them, those of the oldest bucket first.
+func (t *Table) build(ctx context.Context, b *schema.Batch, columns []schema.Concrete, buckets map[int64][]int32) ([]piece, error) {
 	var pieces []piece
 	for _, start := range slices.Sorted(maps.Keys(buckets)) {
 		if err := ctx.Err(); err != nil {
-			return err
+			return nil, err
+		}
+		if floor := t.floor(); start < floor { // making room may have raised it
+			return nil, tooOld(start, floor)
 		}
 		gen := t.generation(start)
 		rows, err := granule.Code(t.schema, gen.Generation, start, columns, buckets[start], b.Records)
 		t.count(gen)
 		if err != nil {
-			return fmt.Errorf("table %q: %w", t.name, err)
+			return nil, err
 		}
 		pieces = append(pieces, t.cut(start, rows, dynamicNames(t.schema, columns, buckets[start]))...)
 	}
-	tx.pieces = append(tx.pieces, pieces...)
-	for _, p := range pieces {
-		tx.bytes += int64(p.part.Size())
-		tx.store.memory.pending.Add(int64(p.part.Size()))
-	}
-	tx.store.opts.Yield("insert/built")
-	return nil
+	return pieces, nil
+}
+
+// size returns the bytes that the piece takes at most in a root: it may be the
+// first of its granule, and of its bucket.
+func (p *piece) size() int64 {
+	return int64(p.part.Size()) + granuleSize + bucketSize + columnSize*int64(len(p.columns)) + int64(len(p.series))
 }
 
 // reserveFor reserves what inserting a batch may take: by a bound that is cheap to
@@ -108,14 +134,17 @@ func (t *Table) reserveFor(b *schema.Batch, columns []schema.Concrete, buckets m
 		gen := t.generation(start)
 		generations[gen.number] = gen
 	}
-	bytes := granule.Need(t.schema, nil, b, columns) * len(generations)
-	if t.store.used()+int64(bytes) > t.store.memory.budget {
+	var bytes int64
+	for _, lookUp := range []bool{false, true} {
 		bytes = 0
 		for _, gen := range generations {
-			bytes += granule.Need(t.schema, gen.Generation, b, columns)
+			bytes += int64(granule.Need(t.schema, gen.Generation, lookUp, b, columns))
+		}
+		if t.store.used()+bytes <= t.store.memory.budget {
+			break
 		}
 	}
-	return int64(bytes), t.store.reserve(int64(bytes), incoming{t, starts[len(starts)-1]})
+	return bytes, t.store.reserve(bytes, incoming{t, starts[len(starts)-1]})
 }
 
 // Commit makes the rows visible and returns the commit id. An error means that
@@ -179,7 +208,7 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*root]) (next txn.Next[*r
 	for _, p := range tx.pieces {
 		e := edit(p.table)
 		if p.bucket < e.state.floor {
-			return next, nil, fmt.Errorf("table %q: %w: rows of %s, kept from %s", p.table.name, ErrTooOld, timeText(p.bucket), timeText(e.state.floor))
+			return next, nil, fmt.Errorf("table %q: %w", p.table.name, tooOld(p.bucket, e.state.floor))
 		}
 		p.part.Stamp(uint64(tx.tx.Begin()), uint64(commit))
 		e.add(p)
@@ -202,6 +231,13 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*root]) (next txn.Next[*r
 	return next, due, nil
 }
 
+// floor returns the start of the first bucket that rows are taken for.
+func (t *Table) floor() int64 { return t.store.log.Root().State.table(t.ordinal).floor }
+
+func tooOld(bucket, floor int64) error {
+	return fmt.Errorf("%w: rows of %s, kept from %s", ErrTooOld, timeText(bucket), timeText(floor))
+}
+
 func timeText(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339Nano) }
 
 // groupByBucket returns the rows of each time bucket.
@@ -214,7 +250,7 @@ func (t *Table) groupByBucket(columns []schema.Concrete, rows int) (map[int64][]
 			times = columns[i].Values.Int64s
 		}
 	}
-	latest, floor := t.store.latestTime(), t.store.log.Root().State.table(t.ordinal).floor
+	latest, floor := t.store.latestTime(), t.floor()
 	var start int64
 	var group []int32
 	for row := range rows {

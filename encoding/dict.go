@@ -21,6 +21,8 @@ const (
 	lastBlock  = 64 << 10
 )
 
+const firstSlots = 64
+
 // Dict is an append-only set of byte strings, each with a code from 1 up in
 // the order of arrival; 0 is null and no value's code. Identity is exact: a
 // hash finds a value, its bytes decide.
@@ -115,6 +117,33 @@ func (d *Dict) Size() int {
 	return d.size + 4*len(d.slots) + entrySize*paged(d.Len()) + blockSize*paged(d.nblock)
 }
 
+// Need returns at most how many bytes the dictionary grows by, for good or while
+// it does, when so many values with so many bytes in all are added. Pages, blocks
+// and slots come in steps.
+func (d *Dict) Need(values, bytes int) int {
+	if values == 0 {
+		return 0
+	}
+	const entrySize, blockSize = 16, 24
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	n := d.Len()
+	need := entrySize * (paged(n+values) - paged(n))
+	slots := len(d.slots)
+	for 4*(n+values) > 3*slots {
+		slots = max(firstSlots, 2*slots)
+	}
+	if slots > len(d.slots) {
+		need += 4 * slots
+	}
+	if bytes > d.room {
+		// What does not fit into the rest of a block wastes less than its length.
+		step := min(lastBlock, max(firstBlock<<min(d.nblock, 16), 2*bytes))
+		need += 2*bytes + step + blockSize*paged(2+2*bytes/lastBlock)
+	}
+	return need
+}
+
 // find returns the code of value, or 0 and the slot where it would go. The
 // caller holds mu.
 func (d *Dict) find(hash uint32, value []byte) (code uint32, slot int) {
@@ -141,7 +170,7 @@ func (d *Dict) hash(value []byte) uint32 {
 
 // rehash doubles the slots.
 func (d *Dict) rehash() {
-	d.slots = make([]uint32, max(64, 2*len(d.slots)))
+	d.slots = make([]uint32, max(firstSlots, 2*len(d.slots)))
 	mask := len(d.slots) - 1
 	for i := range d.Len() {
 		slot := int(d.entries.at(i).hash) & mask

@@ -124,6 +124,22 @@ func (d *ListDict) Len() int { return d.lists.Len() }
 // Elements.
 func (d *ListDict) Elements() int { return int(d.covered.Load()) }
 
+// Growth is what is added to a ListDict, at most.
+type Growth struct {
+	Elements int
+	Lists    int
+	Members  int // elements of the lists, summed
+	Records  int
+	Bytes    int // of the records
+}
+
+// Need returns at most how many bytes the dictionary grows by, as Dict.Need.
+func (d *ListDict) Need(g Growth) int {
+	n := d.Elements()
+	return d.elements.Need(g.Elements, len(uuid.UUID{})*g.Elements) + 4*(paged(n+g.Elements)-paged(n)) +
+		d.lists.Need(g.Lists, 4*g.Members) + d.records.Need(g.Records, g.Bytes)
+}
+
 // Size returns the bytes that lists and elements hold on the heap, and those
 // of the records.
 func (d *ListDict) Size() (lists, records int) {

@@ -84,30 +84,37 @@ func (l *Log[R]) Sweep() {
 	l.sweep()
 }
 
-// Newest returns the version of the newest replaced root that is read; what came
-// after it is freed when the current root drops it. It takes the commit lock.
-func (l *Log[R]) Newest() (v Version, ok bool) {
+// HeldBefore returns what of Held is reached by reads of roots older than v, and
+// the newest version among those: what entered after it, they do not hold. ok is
+// false if there is none. It takes the commit lock.
+func (l *Log[R]) HeldBefore(v Version) (bytes int64, newest Version, ok bool) {
 	l.commit.Lock()
 	defer l.commit.Unlock()
 	l.sweep()
-	current := l.current.Load()
-	if current.readers.Load() > 0 {
-		return current.version, true
+	for _, h := range l.held {
+		if h.version < v {
+			newest, ok = h.version, true
+		}
 	}
-	if len(l.held) == 0 {
-		return 0, false
+	for _, h := range l.held {
+		for _, g := range h.garbage {
+			if ok && g.Since <= newest {
+				bytes += g.Bytes
+			}
+		}
 	}
-	return l.held[len(l.held)-1].version, true
+	return bytes, newest, ok
 }
 
-// Expire lets go of the oldest replaced root with open snapshots: they get
-// ErrSnapshotExpired from now on. It returns false if there is none. What reads
-// under way still use stays held until they end. It takes the commit lock.
-func (l *Log[R]) Expire() bool {
+// Expire lets go of the oldest replaced root with snapshots or reads, of those that
+// are not older than from: they get ErrSnapshotExpired from now on. It returns
+// false if there is none. What reads under way still use stays held until they
+// end. It takes the commit lock.
+func (l *Log[R]) Expire(from Version) bool {
 	l.commit.Lock()
 	defer l.commit.Unlock()
 	l.sweep()
-	i := slices.IndexFunc(l.held, func(h held[R]) bool { return h.root.Load() != nil })
+	i := slices.IndexFunc(l.held, func(h held[R]) bool { return h.version >= from && h.root.Load() != nil })
 	if i < 0 {
 		return false
 	}

@@ -3,6 +3,7 @@ package txn
 import (
 	"errors"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -41,16 +42,19 @@ func (m *heldModel) publish() {
 	})
 }
 
-// held adds up what a snapshot or a use can reach and the current root cannot.
-func (m *heldModel) held() int64 {
+// held adds up what a snapshot or a use of a version before v can reach and the
+// current root cannot.
+func (m *heldModel) held(v Version) int64 {
 	reach := things{}
 	for _, s := range m.open {
-		if state, err := s.State(); err == nil {
+		if state, err := s.State(); err == nil && s.at.Load().version < v {
 			maps.Copy(reach, state)
 		}
 	}
 	for _, u := range m.uses {
-		maps.Copy(reach, u.State)
+		if u.at.version < v {
+			maps.Copy(reach, u.State)
+		}
 	}
 	var sum int64
 	for id, g := range reach {
@@ -111,9 +115,9 @@ func (m *heldModel) expire() {
 		}
 	}
 	before := m.log.Expired()
-	did := m.log.Expire()
+	did := m.log.Expire(0)
 	if expiring > 0 && !did {
-		m.t.Fatalf("Expire() = false with %d snapshots of version %d", expiring, oldest)
+		m.t.Fatalf("Expire(0) = false with %d snapshots of version %d", expiring, oldest)
 	}
 	// A use without a snapshot holds its root too, and may be the oldest.
 	if got := m.log.Expired() - before; did && got != int64(expiring) && got != 0 {
@@ -130,10 +134,14 @@ func TestHeld(t *testing.T) {
 			m.step()
 			if m.rng.IntN(3) == 0 {
 				m.log.Sweep()
-				if got, want := m.log.Held(), m.held(); got != want {
+				if got, want := m.log.Held(), m.held(math.MaxUint64); got != want {
 					t.Fatalf("seed %d: Held() = %d, %d can be reached", seed, got, want)
 				}
-			} else if got, want := m.log.Held(), m.held(); got < want {
+				v := Version(m.rng.Uint64N(1 + uint64(m.log.Root().Version)))
+				if got, _, _ := m.log.HeldBefore(v); got != m.held(v) {
+					t.Fatalf("seed %d: HeldBefore(%d) = %d, %d can be reached", seed, v, got, m.held(v))
+				}
+			} else if got, want := m.log.Held(), m.held(math.MaxUint64); got < want {
 				t.Fatalf("seed %d: Held() = %d before a sweep, %d can be reached", seed, got, want)
 			}
 		}
@@ -156,7 +164,7 @@ func TestExpire(t *testing.T) {
 	l := New("first")
 	var old, now Snapshot[string]
 	old.Take(l)
-	if l.Expire() {
+	if l.Expire(0) {
 		t.Error("a snapshot of the current root expired: nothing is gained by it")
 	}
 	mustCommit(t, l.Begin(), set("second"))
@@ -165,10 +173,13 @@ func TestExpire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, ok := l.Newest(); !ok || v != 1 {
-		t.Errorf("Newest() = %d, %v: version 1 is read", v, ok)
+	if _, v, ok := l.HeldBefore(2); !ok || v != 0 {
+		t.Errorf("HeldBefore(2): version %d, %v: version 0 is read", v, ok)
 	}
-	if !l.Expire() || l.Expire() {
+	if l.Expire(1) {
+		t.Error("a snapshot of version 0 is not of version 1 or later")
+	}
+	if !l.Expire(0) || l.Expire(0) {
 		t.Error("one snapshot can expire, and once")
 	}
 	if _, err := old.State(); !errors.Is(err, ErrSnapshotExpired) {
@@ -220,7 +231,7 @@ func TestHeldConcurrently(t *testing.T) {
 				return Next[things]{Garbage: []Garbage{{Since: current.Version, Bytes: 1}}}, true
 			})
 			if i%10 == 0 {
-				l.Expire()
+				l.Expire(0)
 			}
 		}
 	})

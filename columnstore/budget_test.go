@@ -1,0 +1,230 @@
+package columnstore
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+var (
+	loaderRows   = flag.Int("loader.rows", 1_000_000, "rows that the loader of TestMemoryBudget inserts")
+	loaderBudget = flag.Int64("loader.budget", 8<<20, "memory budget of TestMemoryBudget, in bytes")
+)
+
+// loader inserts rows at full speed: profiles of 500 rows from four writers, 10,000
+// rows for each second of data time, 5,000 stacks of depth 20 that no generation
+// before had.
+type loader struct {
+	table *Table
+	batch []loaderBatch // one a writer, made before the heap is measured
+
+	// gate stops everybody at the next yield point, in the middle of inserts and
+	// rewrites: a measurement would else count what they allocate while it runs,
+	// although nobody keeps it.
+	gate sync.RWMutex
+
+	next    atomic.Int64 // number of the next profile
+	refused atomic.Int64 // profiles
+	tooLate atomic.Int64
+}
+
+const (
+	loaderProfile = 500
+	loaderSecond  = 10_000 / loaderProfile // profiles
+	loaderBucket  = 10                     // seconds
+	loaderBuckets = 4                      // a generation
+	loaderStacks  = 5000                   // a generation
+	loaderDepth   = 20
+)
+
+type loaderBatch struct {
+	schema.Batch
+	frames []uuid.UUID
+}
+
+func newLoader(writers int) *loader {
+	l := &loader{}
+	for range writers {
+		b := loaderBatch{frames: make([]uuid.UUID, loaderProfile*loaderDepth)}
+		stacks := make([][]uuid.UUID, loaderProfile)
+		for i := range stacks {
+			stacks[i] = b.frames[i*loaderDepth : (i+1)*loaderDepth]
+		}
+		b.Rows = loaderProfile
+		b.Columns = map[string]encoding.Vector{
+			"kind": encoding.Strings("cpu"), "labels.pod": encoding.Strings(""), "labels.node": encoding.Strings(""),
+			"stack": encoding.UUIDLists(stacks...), "time": encoding.Int64s(0), "value": encoding.Int64s(1),
+		}
+		l.batch = append(l.batch, b)
+	}
+	return l
+}
+
+// fill makes the batch profile n.
+func (b *loaderBatch) fill(n int64) {
+	second := n / loaderSecond
+	generation := second / (loaderBucket * loaderBuckets)
+	pod := n % 200
+	b.Columns["labels.pod"].Strings[0] = fmt.Sprint("pod-", pod, "-", generation)
+	b.Columns["labels.node"].Strings[0] = fmt.Sprint("node-", pod%20)
+	b.Columns["time"].Int64s[0] = second*int64(time.Second) + n%loaderSecond
+	for i := range loaderProfile {
+		stack := (uint64(n)*2654435761 + uint64(i)*uint64(i)) % loaderStacks
+		for d := range loaderDepth {
+			f := &b.frames[i*loaderDepth+d]
+			binary.LittleEndian.PutUint64(f[:8], uint64(generation))
+			binary.LittleEndian.PutUint64(f[8:], stack/(1+uint64(loaderDepth-1-d))<<8|uint64(d)) // nearer the root, shared more
+		}
+	}
+}
+
+// load inserts profiles up to the given number.
+func (l *loader) load(t *testing.T, to int64) {
+	var wg sync.WaitGroup
+	for w := range l.batch {
+		wg.Go(func() {
+			for {
+				n := l.next.Add(1) - 1
+				if n >= to {
+					return
+				}
+				b := &l.batch[w]
+				b.fill(n)
+				switch _, err := l.table.Insert(context.Background(), b.Batch); {
+				case errors.Is(err, ErrMemory):
+					l.refused.Add(1)
+				case errors.Is(err, ErrTooOld):
+					l.tooLate.Add(1)
+				case err != nil:
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	l.next.Store(to)
+}
+
+// liveHeap is DESIGN's measure: what a collection leaves.
+func liveHeap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// TestMemoryBudget loads several times what the budget holds. The heap, sampled
+// while the writers run, stays within a tenth above it; the oldest buckets go, and
+// Stats says how much that was; what is kept can be queried all the time. The same
+// with a snapshot that is held throughout. For the figures of the README:
+//
+//	go test ./columnstore -run TestMemoryBudget -v -loader.rows 10000000 -loader.budget 67108864 -timeout 30m
+func TestMemoryBudget(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector has a heap of its own")
+	}
+	for _, held := range []bool{false, true} {
+		t.Run(fmt.Sprintf("snapshot held %v", held), func(t *testing.T) { testLoader(t, held) })
+	}
+}
+
+func testLoader(t *testing.T, held bool) {
+	profiles := int64(*loaderRows / loaderProfile)
+	l := newLoader(4)
+	before := liveHeap()
+	store, err := Open(Options{MemoryBudget: *loaderBudget, GenerationBuckets: loaderBuckets, FutureLimit: -1, Yield: func(string) {
+		l.gate.RLock()
+		l.gate.RUnlock() //nolint:staticcheck // to pass the gate is all
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if l.table, err = store.CreateTable("samples", samples(loaderBucket*int64(time.Second))); err != nil {
+		t.Fatal(err)
+	}
+	stop, done := make(chan struct{}), make(chan int64)
+	go func() { done <- l.sample(t, store, before, stop) }()
+	l.load(t, profiles/5)
+	var snap *Snapshot
+	if held {
+		if snap, err = store.Snapshot(); err != nil {
+			t.Fatal(err)
+		}
+		defer snap.Close()
+	}
+	started := time.Now()
+	l.load(t, profiles)
+	took := time.Since(started)
+	close(stop)
+	peak := <-done
+
+	stats := store.Stats()
+	rows := loaderProfile * (profiles - l.refused.Load() - l.tooLate.Load())
+	if stats.Rows+stats.EvictedRows != rows || stats.EvictedRows == 0 {
+		t.Errorf("%d rows kept, %d evicted, %d inserted", stats.Rows, stats.EvictedRows, rows)
+	}
+	if most := *loaderBudget + *loaderBudget/10; peak > most {
+		t.Errorf("the heap was up to %d bytes, want at most %d", peak, most)
+	}
+	live := liveHeap() - before
+	t.Logf("%d rows in %v: heap at most %.1f MiB of %.1f, at the end %.1f MiB, accounted %.1f (rows %.1f, stacks %.1f, series %.1f, pinned %.1f)", rows, took,
+		mib(peak), mib(*loaderBudget), mib(live), mib(stats.Bytes()), mib(stats.PartBytes), mib(stats.StackBytes), mib(stats.SeriesBytes), mib(stats.PinnedBytes))
+	t.Logf("%d rows kept since %s, %d evicted, %d snapshots expired, %d profiles refused, %d too late, write amplification %.1f, %d parts in %d granules",
+		stats.Rows, stats.Oldest.UTC().Format(time.TimeOnly), stats.EvictedRows, stats.Expired, l.refused.Load(), l.tooLate.Load(), stats.WriteAmplification(), stats.Parts, stats.Granules)
+	if held {
+		checkHeld(t, store, l.table, snap)
+	}
+	runtime.KeepAlive(l)
+}
+
+func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+
+// checkHeld reads the snapshot that was held: it answers as it did, or has expired
+// and says so.
+func checkHeld(t *testing.T, store *Store, table *Table, snap *Snapshot) {
+	t.Helper()
+	_, err := table.Aggregate(t.Context(), snap, AggregateOptions{Sum: "value"})
+	if expired := store.Stats().Expired; errors.Is(err, ErrSnapshotExpired) && expired == 0 || err != nil && !errors.Is(err, ErrSnapshotExpired) {
+		t.Errorf("the held snapshot: %v, and %d have expired", err, expired)
+	}
+}
+
+// sample measures the heap, and queries, until stop is closed. It returns the most
+// that the store held.
+func (l *loader) sample(t *testing.T, store *Store, before int64, stop chan struct{}) (peak int64) {
+	for {
+		select {
+		case <-stop:
+			return peak
+		case <-time.After(50 * time.Millisecond):
+		}
+		l.gate.Lock()
+		time.Sleep(20 * time.Millisecond)
+		peak = max(peak, liveHeap()-before)
+		l.gate.Unlock()
+		err := store.View(t.Context(), func(snap *Snapshot) error {
+			g, err := l.table.Aggregate(t.Context(), snap, AggregateOptions{Sum: "value"})
+			if err == nil && len(g.Sums) == 1 && g.Sums[0] != g.Counts[0] {
+				t.Errorf("%d rows of 1 sum to %d", g.Counts[0], g.Sums[0])
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, ErrSnapshotExpired) {
+			t.Error(err)
+		}
+	}
+}

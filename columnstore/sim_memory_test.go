@@ -1,0 +1,129 @@
+package columnstore
+
+import (
+	"slices"
+
+	"github.com/granarydb/granary/granule"
+)
+
+func init() { leastBudget = 1 } // a history has few rows
+
+// checkMemory walks all that can be reached and holds the accounts to it.
+func (h *history) checkMemory() {
+	if h.failure != nil {
+		return
+	}
+	s := h.store
+	root := s.log.Root().State
+	current, bytes := map[*granule.Part]bool{}, int64(0)
+	for i, state := range root.tables {
+		bytes += h.walk(state, current)
+		h.compare(i, state)
+	}
+	for p := range current {
+		bytes += int64(p.Size())
+	}
+	if bytes != root.bytes {
+		h.fail("the root has %d bytes by its account, %d by a walk", root.bytes, bytes)
+	}
+	s.log.Sweep()
+	pinned := h.pinned(current)
+	if held := s.log.Held(); held < pinned {
+		h.fail("open snapshots hold %d bytes, the account has %d", pinned, held)
+	} else if h.reading == 0 && len(h.snaps) == 0 && held > 0 {
+		h.fail("nobody reads, but the account has %d bytes held by snapshots", held)
+	}
+	if pinned > 0 {
+		h.note("snapshot that pins memory")
+	}
+	if pending := s.memory.pending.Load(); pending < 0 || len(h.tasks) == 0 && pending != 0 {
+		h.fail("%d bytes are pending", pending)
+	}
+	if used, budget := s.used(), s.memory.budget; budget > 0 && used > budget {
+		h.fail("%d bytes are used of a budget of %d: rows %d, dictionaries %d, pending %d, held %d", used, budget,
+			root.bytes, s.memory.dicts.Load(), s.memory.pending.Load(), s.log.Held())
+	}
+}
+
+// compare notes what became of a table since the step before.
+func (h *history) compare(table int, state *tableState) {
+	before := h.before[table]
+	h.before[table] = state
+	if before == nil {
+		return
+	}
+	if state.floor < before.floor || state.closed < before.closed || state.evicted < before.evicted {
+		h.fail("table %d: floor %d, %d closed, %d rows evicted after %d, %d, %d", table,
+			state.floor, state.closed, state.evicted, before.floor, before.closed, before.evicted)
+	}
+	if state.evicted > before.evicted {
+		h.note("eviction")
+	}
+	if state.closed > before.closed {
+		h.note("bucket closed")
+	}
+}
+
+// walk collects the parts of a table and returns the bytes of the rest.
+func (h *history) walk(state *tableState, parts map[*granule.Part]bool) int64 {
+	var bytes int64
+	for _, g := range state.granules.All() {
+		bytes += granuleSize
+		for _, slice := range g.Slices() {
+			parts[slice.Part] = true
+		}
+	}
+	for _, b := range state.buckets.All() {
+		bytes += b.size()
+	}
+	for _, n := range state.notes {
+		bytes += int64(len(n)) + noteSize
+	}
+	return bytes
+}
+
+// pinned returns the bytes of the parts and generations that open snapshots can
+// still reach, and the current root cannot.
+func (h *history) pinned(current map[*granule.Part]bool) int64 {
+	parts, generations := map[*granule.Part]bool{}, map[*granule.Generation]int64{}
+	for snap := range h.snaps {
+		for _, t := range h.tables {
+			if state, err := snap.table(t); err == nil && state != nil {
+				h.walk(state, parts)
+			}
+		}
+	}
+	var bytes int64
+	for p := range parts {
+		if !current[p] {
+			bytes += int64(p.Size())
+		}
+		generations[p.Generation()] = 0
+	}
+	for g := range generations {
+		if !slices.ContainsFunc(h.tables, func(t *Table) bool { return t.has(g) }) {
+			bytes += h.sizeAtDrop(g)
+		}
+	}
+	return bytes
+}
+
+func (t *Table) has(g *granule.Generation) bool {
+	for _, own := range t.generations.byNumber {
+		if own.Generation == g {
+			return true
+		}
+	}
+	return false
+}
+
+// sizeAtDrop returns the size that a dropped generation had when it was first seen
+// to be gone: a transaction that is too late may still add to it.
+func (h *history) sizeAtDrop(g *granule.Generation) int64 {
+	size, seen := h.dropped[g]
+	if !seen {
+		size = int64(g.Size())
+		h.dropped[g] = size
+	}
+	return size
+}
