@@ -63,7 +63,7 @@ func withInputs(cmd *cobra.Command, s selection, args []string, f func(ctx conte
 	if err != nil {
 		return err
 	}
-	l, err := load(cmd.Context(), cmd.ErrOrStderr(), args)
+	l, err := load(cmd.Context(), cmd.ErrOrStderr(), columnstore.Options{}, args)
 	if err != nil {
 		return err
 	}
@@ -77,9 +77,12 @@ func withInputs(cmd *cobra.Command, s selection, args []string, f func(ctx conte
 	return err
 }
 
-// load inserts every profile of the inputs. It fails if there is none.
-func load(ctx context.Context, stderr io.Writer, args []string) (*loaded, error) {
-	store, err := columnstore.Open(columnstore.Options{FutureLimit: -1}) // another machine's clock is not judged here
+// load inserts every profile of the inputs. It fails if there is none. With
+// opts.Manual, maintenance is done after each profile, not beside: the same inputs
+// end up in the same granules and parts.
+func load(ctx context.Context, stderr io.Writer, opts columnstore.Options, args []string) (*loaded, error) {
+	opts.FutureLimit = -1 // another machine's clock is not judged here
+	store, err := columnstore.Open(opts)
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +104,9 @@ func load(ctx context.Context, stderr io.Writer, args []string) (*loaded, error)
 		for name, err := range profiles(arg) {
 			if err == nil {
 				err = l.add(ctx, name)
+			}
+			if err == nil && opts.Manual {
+				err = store.Maintain(ctx)
 			}
 			if err != nil {
 				fail(err)

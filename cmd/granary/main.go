@@ -76,6 +76,7 @@ questions about them.
   granary merge -o sum.pb.gz DIR       many profiles as one
   granary flamegraph -o f.svg URL      a picture of a running Go server, with
                                        URL = http://localhost:6060/debug/pprof/heap
+  granary inspect --columns DIR        how the store keeps them: granules, parts, bytes
 
 Exit codes: 0 done, 1 something failed, 2 wrong use.`,
 		Version:       versionText(),
@@ -96,7 +97,7 @@ Exit codes: 0 done, 1 something failed, 2 wrong use.`,
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newDemo(), newTop(), newMerge(), newFlamegraph(), newVersion())
+	root.AddCommand(newDemo(), newTop(), newMerge(), newFlamegraph(), newInspect(), newVersion())
 	return root
 }
 
