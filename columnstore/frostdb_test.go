@@ -3,6 +3,7 @@ package columnstore
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -224,4 +225,64 @@ func TestFrostDB_CompactionWithoutInserts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// There, a compaction was stamped with the wrong transaction, and readers go by
+// that stamp (#729). Here a reader goes by the root; that the ids are right is
+// held against the transactions of simulated histories.
+func TestFrostDB_RewritesAreStamped(t *testing.T) {
+	rewritten := 0
+	for seed := *simSeed; seed < *simSeed+min(*simSeeds, 100); seed++ {
+		h := newHistory(seed)
+		err := h.run()
+		if err == nil {
+			var n int
+			n, err = h.checkStamps()
+			rewritten += n
+		}
+		if err != nil {
+			t.Fatalf("%v\nseed %d, commit %s, options %s", err, seed, head(), h.options())
+		}
+	}
+	if rewritten == 0 && *simSeeds >= 100 {
+		t.Error("no part had rows of several transactions")
+	}
+}
+
+// checkStamps holds the ids of the parts in the last root to the commits of their
+// rows. A split stamps its children alike, so a part's ids can be of more rows
+// than it has: its commit id is that of a commit, and not below any of its own,
+// its begin id is below all of them. It returns how many parts have rows of
+// several transactions.
+func (h *history) checkStamps() (rewritten int, err error) {
+	commitOf, ids := map[int64]uint64{}, map[uint64]bool{}
+	for _, c := range h.commits {
+		ids[c.id] = true
+		for _, row := range slices.Concat(c.rows...) {
+			var value int64
+			if _, err := fmt.Sscan(row, &value); err != nil {
+				return 0, err
+			}
+			commitOf[value] = c.id
+		}
+	}
+	for i, table := range h.tables {
+		column, _ := table.schema.Resolve("value")
+		for _, g := range h.store.log.Root().State.table(table.ordinal).granules.All() {
+			for _, s := range g.Slices() {
+				least, most := uint64(math.MaxUint64), uint64(0)
+				for _, word := range s.Part.Find(column, "value").Words().Append(nil, 0, s.Part.Rows()) {
+					id := commitOf[encoding.ToInt64(word)]
+					least, most = min(least, id), max(most, id)
+				}
+				if least < most {
+					rewritten++
+				}
+				if begin, commit := s.Part.Begin(), s.Part.Commit(); begin >= least || commit < most || !ids[commit] {
+					return rewritten, fmt.Errorf("table %d: a part with rows of the commits %d to %d is stamped %d, %d", i, least, most, begin, commit)
+				}
+			}
+		}
+	}
+	return rewritten, nil
 }

@@ -119,19 +119,23 @@ func (s *Store) isDue(g *granule.Granule) bool {
 // isPressing says that the maintainer does not keep up with a granule: inserts into
 // it help, so that a rewrite never has much more than a granule to go through.
 func (s *Store) isPressing(g *granule.Granule) bool {
-	return !s.opts.Manual && (g.FreshParts() >= 2*s.opts.MaxParts || g.FreshRows() > 2*s.opts.GranuleRows)
+	return !s.opts.Manual && (g.FreshParts()/2 >= s.opts.MaxParts || g.FreshRows()/2 > s.opts.GranuleRows)
 }
 
-// dueOf returns the granules that a commit made due.
+// dueOf returns the granules that an edit made due.
 func (s *Store) dueOf(e *tableEdit) []dueGranule {
 	var due []dueGranule
-	for _, bound := range e.due {
-		if at, g, ok := e.granules.Floor(bound); ok && at == bound && s.isDue(g) {
-			due = append(due, dueGranule{granuleName{e.table, bound}, false, s.isPressing(g)})
+	add := func(g *granule.Granule, closing bool) {
+		lo, _ := g.Bounds()
+		due = append(due, dueGranule{granuleName{e.table, lo}, closing, s.isPressing(g)})
+	}
+	for _, g := range e.due {
+		if s.isDue(g) {
+			add(g, false)
 		}
 	}
-	for _, bound := range e.closing {
-		due = append(due, dueGranule{granuleName{e.table, bound}, true, false})
+	for _, g := range e.closing {
+		add(g, true)
 	}
 	return due
 }

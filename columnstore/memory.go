@@ -124,7 +124,7 @@ func (s *Store) evictable(in incoming) []victim {
 		}
 		newest := t.schema.BucketStart(state.newest)
 		for _, b := range state.buckets.All() {
-			if b.start < newest || t == in.table && b.start < in.bucket {
+			if b.start >= state.floor && (b.start < newest || t == in.table && b.start < in.bucket) {
 				out = append(out, victim{table: t, state: state, start: b.start})
 			}
 		}

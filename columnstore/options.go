@@ -48,7 +48,8 @@ type Options struct {
 	// GenerationBuckets is how many consecutive time buckets share their
 	// dictionaries, which are dropped with the last of them: more keep fewer
 	// copies of what stays the same, fewer give back sooner what does not.
-	// 0 means 16; at least 1.
+	// 0 means 16, or with Retention so many that a generation is at most a quarter
+	// of it; at least 1.
 	GenerationBuckets int
 	// Manual leaves maintenance to the caller: no goroutine is started, and
 	// Maintain or Compact must be called.
@@ -62,6 +63,17 @@ type Options struct {
 	// commits, scans and maintenance, outside of every lock. A simulator
 	// switches tasks there. It must be safe for concurrent use.
 	Yield func(point string)
+}
+
+// generationBuckets returns how many buckets of a width share their dictionaries.
+func (o *Options) generationBuckets(width int64) int64 {
+	switch {
+	case o.GenerationBuckets > 0:
+		return int64(o.GenerationBuckets)
+	case o.Retention > 0:
+		return min(16, max(1, int64(o.Retention)/4/width))
+	}
+	return 16
 }
 
 // leastBudget is the least memory budget. The simulator has smaller ones.
@@ -85,7 +97,6 @@ func (o Options) withDefaults() (Options, error) {
 	err := cmp.Or(
 		check("GranuleRows", &o.GranuleRows, granuleRows, 1),
 		check("GranuleBytes", &o.GranuleBytes, 4<<20, 1),
-		check("GenerationBuckets", &o.GenerationBuckets, 16, 1),
 		check("FreshParts", &o.FreshParts, 16, 2),
 	)
 	if err == nil {
@@ -96,6 +107,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Retention < 0 {
 		return o, fmt.Errorf("%w: Retention is %v, want at least 0", ErrOptions, o.Retention)
+	}
+	if o.GenerationBuckets < 0 {
+		return o, fmt.Errorf("%w: GenerationBuckets is %d, want at least 0", ErrOptions, o.GenerationBuckets)
 	}
 	if o.MemoryBudget < 0 || o.MemoryBudget > 0 && o.MemoryBudget < leastBudget {
 		return o, fmt.Errorf("%w: MemoryBudget is %d, want 0 or at least %d", ErrOptions, o.MemoryBudget, leastBudget)

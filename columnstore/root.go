@@ -57,7 +57,6 @@ type bucket struct {
 	gen     *granule.Generation
 	series  bitset          // codes of the series with committed rows
 	columns map[string]bool // concrete dynamic columns that a row here has a value in
-	rows    int64
 }
 
 // Bytes of what is kept beside parts, each with its place in an index.
@@ -71,6 +70,22 @@ const (
 // size returns the bytes that the bucket holds on the heap.
 func (b *bucket) size() int64 {
 	return bucketSize + 8*int64(len(b.series)) + columnSize*int64(len(b.columns))
+}
+
+// has says that the piece brings nothing new to the bucket. That stays so: a bucket
+// only grows until it is dropped, and then takes no piece.
+func (b *bucket) has(p *piece) bool {
+	for _, code := range p.series {
+		if !b.series.has(code) {
+			return false
+		}
+	}
+	for _, name := range p.columns {
+		if !b.columns[name] {
+			return false
+		}
+	}
+	return true
 }
 
 func newTableState() *tableState {
@@ -97,17 +112,25 @@ type tableEdit struct {
 	schema   *schema.Schema
 	granules *index.Edit[*granule.Granule]
 	buckets  *index.Edit[*bucket]
-	state    tableState // what else it has
-	due      []string   // bounds of granules that grew
-	closing  []string   // bounds of granules of buckets that were closed
+	state    tableState         // what else it has
+	due      []*granule.Granule // that grew, or are new
+	closing  []*granule.Granule // of buckets that were closed
 
 	entered, left []granule.Slice // what the next root has more and less
 }
 
 func (t *tableState) edit(table *Table) *tableEdit {
 	return &tableEdit{
-		table: table, schema: table.schema, granules: t.granules.Edit(), buckets: t.buckets.Edit(), state: *t,
+		table: table, schema: table.schema, granules: t.granules.Edit(), state: *t,
 	}
+}
+
+// editBuckets returns the buckets to change: few commits do.
+func (e *tableEdit) editBuckets() *index.Edit[*bucket] {
+	if e.buckets == nil {
+		e.buckets = e.state.buckets.Edit()
+	}
+	return e.buckets
 }
 
 // done puts the table's next state, and what that has no more, into the next
@@ -127,7 +150,10 @@ func (e *tableEdit) done(version txn.Version, next *txn.Next[*root]) {
 		}
 	}
 	before := next.State.tables[e.table.ordinal]
-	e.state.granules, e.state.buckets = e.granules.Done(), e.buckets.Done()
+	e.state.granules = e.granules.Done()
+	if e.buckets != nil {
+		e.state.buckets = e.buckets.Done()
+	}
 	next.State = next.State.with(e.table.ordinal, &e.state)
 	if e.state.floor > before.floor {
 		next.Garbage = append(next.Garbage, e.table.dropGenerations(e.state.floor)...)
@@ -152,9 +178,10 @@ func (e *tableEdit) add(p piece) {
 			mine = rest.Within(e.schema, lo, hi)
 		}
 		if mine.Rows() > 0 {
-			e.granules.Set(lo, g.With(mine))
+			grown := g.With(mine)
+			e.granules.Set(lo, grown)
 			e.entered = append(e.entered, mine)
-			e.due = append(e.due, lo)
+			e.due = append(e.due, grown)
 		}
 		if mine.Hi == rest.Hi {
 			break
@@ -166,7 +193,9 @@ func (e *tableEdit) add(p piece) {
 	if _, newest := p.part.TimeRange(); e.schema.BucketColumn() >= 0 {
 		e.state.newest = max(e.state.newest, newest)
 	}
-	e.addToBucket(p)
+	if !p.known {
+		e.addToBucket(p)
+	}
 }
 
 // covering returns the granule that key belongs to: the bucket's first one, if
@@ -181,31 +210,34 @@ func (e *tableEdit) covering(p piece, key string) *granule.Granule {
 	return granule.New(e.schema.BucketBounds(p.bucket))
 }
 
-// addToBucket notes what the bucket has now. Sets are copied if they grow.
+// addToBucket notes what the bucket has now. Most commits bring nothing new; what
+// grows is copied.
 func (e *tableEdit) addToBucket(p piece) {
-	lo, _ := e.schema.BucketBounds(p.bucket)
-	next := &bucket{start: p.bucket, gen: p.part.Generation()}
-	if bound, b, ok := e.buckets.Floor(lo); ok && bound == lo {
-		*next = *b
-		e.state.bytes -= b.size()
+	buckets := e.editBuckets()
+	bound, b, ok := buckets.Floor(p.bucketKey)
+	if !ok || bound != p.bucketKey {
+		b = &bucket{start: p.bucket, gen: p.part.Generation()}
+		e.state.bytes += b.size()
 	}
-	next.rows += int64(p.part.Rows())
-	next.series, _ = next.series.with(p.series)
-	shared := true
+	next := *b
+	var more bool
+	next.series, more = b.series.with(p.series)
 	for _, name := range p.columns {
 		if next.columns[name] {
 			continue
 		}
-		if shared {
-			next.columns, shared = maps.Clone(next.columns), false
+		if len(next.columns) == len(b.columns) {
+			next.columns = maps.Clone(b.columns)
 		}
 		if next.columns == nil {
 			next.columns = map[string]bool{}
 		}
 		next.columns[name] = true
 	}
-	e.state.bytes += next.size()
-	e.buckets.Set(lo, next)
+	if !ok || bound != p.bucketKey || more || len(next.columns) > len(b.columns) {
+		e.state.bytes += next.size() - b.size()
+		buckets.Set(p.bucketKey, &next)
+	}
 }
 
 // replace puts the successors of a granule in its place.
@@ -216,7 +248,7 @@ func (e *tableEdit) replace(old *granule.Granule, successors []*granule.Granule)
 		lo, _ := g.Bounds()
 		e.granules.Set(lo, g)
 		e.entered = append(e.entered, g.Slices()...)
-		e.due = append(e.due, lo)
+		e.due = append(e.due, g)
 	}
 }
 
@@ -237,14 +269,14 @@ func (e *tableEdit) dropBefore(floor int64) (rows int64) {
 	}
 	e.state.floor = floor
 	first, _ := e.schema.BucketBounds(floor)
+	buckets := e.editBuckets()
 	for {
-		bound, b, ok := e.buckets.First()
+		bound, b, ok := buckets.First()
 		if !ok || bound >= first {
 			break
 		}
-		e.buckets.Delete(bound)
+		buckets.Delete(bound)
 		e.state.bytes -= b.size()
-		rows += b.rows
 	}
 	for {
 		bound, g, ok := e.granules.First()
@@ -253,6 +285,7 @@ func (e *tableEdit) dropBefore(floor int64) (rows int64) {
 		}
 		e.granules.Delete(bound)
 		e.state.bytes -= granuleSize
+		rows += int64(g.Rows())
 		e.left = append(e.left, g.Slices()...)
 	}
 	e.state.rows -= rows
@@ -288,9 +321,9 @@ func (e *tableEdit) closeBuckets() {
 	from, _ := e.schema.BucketBounds(max(e.state.closed, e.state.floor))
 	to, _ := e.schema.BucketBounds(open)
 	e.state.closed = open
-	for bound, g := range e.granules.Between(from, to) {
+	for _, g := range e.granules.Between(from, to) {
 		if g.FreshParts() > 0 {
-			e.closing = append(e.closing, bound)
+			e.closing = append(e.closing, g)
 		}
 	}
 }

@@ -169,6 +169,7 @@ func (h *history) transaction(at []int, commit bool, tables ...int) {
 	rows := make([][]string, len(h.tables))
 	for _, table := range tables {
 		b, added := h.rowsAt(at...)
+		h.offered[table] = max(h.offered[table], int64(slices.Max(at)))
 		if err := tx.Insert(context.Background(), h.tables[table], b); err != nil {
 			h.expectRefused(err)
 			tx.Abort()

@@ -36,12 +36,21 @@ func (h *history) checkMemory() {
 	if pinned > 0 {
 		h.note("snapshot that pins memory")
 	}
-	if pending := s.memory.pending.Load(); pending < 0 || len(h.tasks) == 0 && pending != 0 {
+	dicts := int64(0)
+	for _, t := range h.tables {
+		for _, g := range t.generations.byNumber {
+			dicts += int64(g.Size())
+		}
+	}
+	if counted := s.memory.dicts.Load(); counted != dicts {
+		h.fail("dictionaries have %d bytes, the account %d", dicts, counted)
+	}
+	pending := s.memory.pending.Load()
+	if pending < 0 {
 		h.fail("%d bytes are pending", pending)
 	}
-	if used, budget := s.used(), s.memory.budget; budget > 0 && used > budget {
-		h.fail("%d bytes are used of a budget of %d: rows %d, dictionaries %d, pending %d, held %d", used, budget,
-			root.bytes, s.memory.dicts.Load(), s.memory.pending.Load(), s.log.Held())
+	if used, budget := bytes+dicts+pending+pinned, s.memory.budget; budget > 0 && used > budget {
+		h.fail("%d bytes are used of a budget of %d: rows %d, dictionaries %d, pending %d, pinned %d", used, budget, bytes, dicts, pending, pinned)
 	}
 }
 

@@ -69,6 +69,7 @@ func (h *history) write() {
 		for range 1 + h.rng.IntN(3) {
 			table := h.rng.IntN(len(h.tables))
 			b, added := h.simRows(name)
+			h.offered[table] = max(h.offered[table], slices.Max(b.Columns["time"].Int64s))
 			err := tx.Insert(context.Background(), h.tables[table], b)
 			if h.refused(err) {
 				continue

@@ -112,6 +112,7 @@ type history struct {
 	snaps   map[*Snapshot]bool
 	reading int // reads under way
 	dropped map[*granule.Generation]int64
+	offered map[int]int64       // by table: the newest time of a row that somebody inserted
 	before  map[int]*tableState // by table: in the step before
 	nextRow int64
 }
@@ -142,7 +143,7 @@ type simView struct {
 
 func newHistory(seed uint64) *history {
 	rng := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
-	h := &history{rng: rng, pick: rng.IntN, events: map[string]int{}, snaps: map[*Snapshot]bool{}, dropped: map[*granule.Generation]int64{}, before: map[int]*tableState{}}
+	h := &history{rng: rng, pick: rng.IntN, events: map[string]int{}, snaps: map[*Snapshot]bool{}, dropped: map[*granule.Generation]int64{}, before: map[int]*tableState{}, offered: map[int]int64{}}
 	h.opts = Options{
 		GranuleRows: 1 + rng.IntN(24), FreshParts: 2 + rng.IntN(4), FutureLimit: -1, Manual: true, GenerationBuckets: 1 + rng.IntN(4),
 		Rand: strings.NewReader(strings.Repeat("granary!", 8)), Yield: h.yieldPoint,
@@ -283,6 +284,12 @@ func (h *history) check() {
 		}
 	}
 	h.checkGranules()
+	if _, err := h.checkStamps(); err != nil {
+		h.fail("%v", err)
+	}
+	if pending := h.store.memory.pending.Load(); pending != 0 {
+		h.fail("all transactions have ended, but %d bytes are pending", pending)
+	}
 }
 
 // want is the oracle: the rows of the commits at or before one, less those before
@@ -307,7 +314,7 @@ func (h *history) want(commit uint64, table int, floor int64) []string {
 		over := newest - keep
 		expected = over - (over%h.bucket+h.bucket)%h.bucket
 	}
-	evicted := h.opts.MemoryBudget > 0 && floor > expected && floor <= h.nextRow+60
+	evicted := h.opts.MemoryBudget > 0 && floor > expected && floor <= h.offered[table]
 	if floor != expected && !evicted {
 		h.fail("table %d at commit %d: rows are kept from %d, the oracle says %d", table, commit, floor, expected)
 	}

@@ -85,7 +85,7 @@ func (t *Table) generationOf(bucket int64) int64 {
 	if width == 0 {
 		return 0
 	}
-	return floorDiv(floorDiv(bucket, width), int64(t.store.opts.GenerationBuckets))
+	return floorDiv(floorDiv(bucket, width), t.store.opts.generationBuckets(width))
 }
 
 // count brings the account of a generation up to date, if the table still has it.

@@ -40,13 +40,15 @@ const (
 
 // piece is a part on its way into a granule.
 type piece struct {
-	table   *Table
-	part    *granule.Part
-	bucket  int64
-	key     string   // of the first row
-	hi      string   // upper bound of the granule that it was cut for
-	series  []uint32 // distinct codes
-	columns []string // concrete dynamic columns with a value
+	table     *Table
+	part      *granule.Part
+	bucket    int64
+	bucketKey string   // its lowest key
+	key       string   // of the first row
+	hi        string   // upper bound of the granule that it was cut for
+	series    []uint32 // distinct codes
+	columns   []string // concrete dynamic columns with a value
+	known     bool     // the bucket has all of them already
 }
 
 // Insert builds the parts of a batch. Nothing of them can be seen before
@@ -196,14 +198,16 @@ func (tx *Tx) Abort() {
 // publish derives the root that has the transaction's rows and notes. It runs
 // under the commit lock.
 func (tx *Tx) publish(commit txn.ID, current *txn.Root[*root]) (next txn.Next[*root], due []dueGranule, err error) {
-	edits := map[*Table]*tableEdit{}
-	var order []*tableEdit
+	var edits []*tableEdit // one a table: few
 	edit := func(t *Table) *tableEdit {
-		if edits[t] == nil {
-			edits[t] = current.State.tables[t.ordinal].edit(t)
-			order = append(order, edits[t])
+		for _, e := range edits {
+			if e.table == t {
+				return e
+			}
 		}
-		return edits[t]
+		e := current.State.tables[t.ordinal].edit(t)
+		edits = append(edits, e)
+		return e
 	}
 	for _, p := range tx.pieces {
 		e := edit(p.table)
@@ -222,7 +226,7 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*root]) (next txn.Next[*r
 		}
 	}
 	next.State = current.State
-	for _, e := range order {
+	for _, e := range edits {
 		e.retain(int64(tx.store.opts.Retention))
 		e.closeBuckets()
 		due = append(due, tx.store.dueOf(e)...)
@@ -292,9 +296,13 @@ func (s *Store) latestTime() int64 {
 func (t *Table) cut(start int64, rows *granule.Rows, columns []string) []piece {
 	state := t.store.log.Root().State.table(t.ordinal)
 	bucketLo, bucketHi := t.schema.BucketBounds(start)
+	_, known, ok := state.buckets.Floor(bucketLo)
+	if !ok || known.start != start {
+		known = &bucket{}
+	}
 	var pieces []piece
 	for lo := 0; lo < rows.Len(); {
-		p := piece{table: t, bucket: start, key: string(rows.Key(lo)), hi: bucketHi, columns: columns}
+		p := piece{table: t, bucket: start, bucketKey: bucketLo, key: string(rows.Key(lo)), hi: bucketHi, columns: columns}
 		if bound, g, ok := state.granules.Floor(p.key); ok && bound >= bucketLo {
 			_, p.hi = g.Bounds()
 		}
@@ -304,6 +312,7 @@ func (t *Table) cut(start int64, rows *granule.Rows, columns []string) []piece {
 		}
 		p.part = rows.Part(lo, hi)
 		p.series = p.part.SeriesSet()
+		p.known = known.has(&p)
 		pieces = append(pieces, p)
 		lo = hi
 	}

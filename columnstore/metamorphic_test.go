@@ -1,0 +1,341 @@
+package columnstore
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/granarydb/granary/schema"
+)
+
+var (
+	metaSeed  = flag.Uint64("meta.seed", 1, "the first seed of the metamorphic test")
+	metaLists = flag.Uint64("meta.lists", 50, "how many lists of operations the metamorphic test runs")
+)
+
+// setting is options that must not show in any answer.
+type setting struct {
+	opts  Options
+	width int64 // of the time bucket; 0: none
+}
+
+// settings are from a granule a row to one for all, from a rewrite every second
+// part to none, from a bucket for nearly each row to none at all, and with
+// dictionaries for each bucket or for many. The last has the store's own
+// maintainer, so that rewrites come when they like.
+var settings = []setting{
+	{Options{GranuleRows: 1 << 20, FreshParts: 1 << 10, MaxParts: 1 << 10}, 0}, // nothing is ever due
+	{Options{GranuleRows: 1 << 20, FreshParts: 2, MaxParts: 2}, 0},
+	{Options{GranuleRows: 1, FreshParts: 2, MaxParts: 2}, 0},
+	{Options{GranuleRows: 7, FreshParts: 3, MaxParts: 5}, 0},
+	{Options{GranuleBytes: 4 << 10, FreshParts: 2, MaxParts: 9}, 0},
+	{Options{GranuleRows: 1, FreshParts: 2, MaxParts: 3, GenerationBuckets: 1}, 7},
+	{Options{GranuleRows: 20, FreshParts: 2, MaxParts: 4, GenerationBuckets: 2}, 100},
+	{Options{GranuleRows: 2, FreshParts: 4, MaxParts: 4, GenerationBuckets: 5}, 100},
+	{Options{GranuleRows: 1 << 20, FreshParts: 1 << 10, MaxParts: 1 << 10}, 100},
+	{Options{GranuleRows: 50, FreshParts: 2, MaxParts: 8, GenerationBuckets: 1}, 1000},
+	{Options{GranuleRows: 3, FreshParts: 2, MaxParts: 2, GenerationBuckets: 64}, 10_000},
+	{Options{GranuleRows: 5, FreshParts: 2, MaxParts: 3, GenerationBuckets: 3}, 500},
+}
+
+func (s setting) String() string {
+	return fmt.Sprintf("GranuleRows %d, GranuleBytes %d, FreshParts %d, MaxParts %d, GenerationBuckets %d, bucket %d",
+		s.opts.GranuleRows, s.opts.GranuleBytes, s.opts.FreshParts, s.opts.MaxParts, s.opts.GenerationBuckets, s.width)
+}
+
+// TestMetamorphic runs lists of random operations, each under all settings: every
+// read must have the same answer (C2, C3). There is no oracle in it.
+func TestMetamorphic(t *testing.T) {
+	operations, rows := 0, 0
+	var stats Stats
+	lists := *metaLists
+	if raceEnabled {
+		lists = min(lists, 8) // only one setting has a second goroutine
+	}
+	for seed := *metaSeed; seed < *metaSeed+lists; seed++ {
+		list := newOpList(seed)
+		var want []string
+		for i, s := range settings {
+			run := runOps(t, list, s, i == len(settings)-1)
+			stats.Splits += run.stats.Splits
+			stats.Compactions += run.stats.Compactions
+			if i == 0 {
+				want = run.answers
+				operations, rows = operations+len(want), rows+int(run.stats.Rows)
+			}
+			if k, wrong := run.differs(want); wrong != "" {
+				t.Fatalf("operation %d under %v: %s\nseed %d, commit %s\n%v\nrun it again: go test ./columnstore -run 'TestMetamorphic$' -meta.seed %d -meta.lists 1",
+					k, s, wrong, seed, head(), list[:k+1], seed)
+			}
+		}
+	}
+	t.Logf("%d operations, %d rows in the end, %d splits, %d compactions", operations, rows, stats.Splits, stats.Compactions)
+	if rows == 0 || stats.Splits == 0 || stats.Compactions == 0 {
+		t.Error("nothing was tested")
+	}
+}
+
+// op is an operation. Its answer is what must not differ; of a write it is empty.
+type op struct {
+	text string
+	do   func(r *opRun) (answer string, err error)
+}
+
+type opList []op
+
+func (l opList) String() string {
+	var out strings.Builder
+	for i, o := range l {
+		fmt.Fprintf(&out, "%3d %s\n", i, o.text)
+	}
+	return out.String()
+}
+
+// opRun is a list at work under one setting.
+type opRun struct {
+	*testing.T
+	setting
+	store *Store
+	table *Table
+	txs   map[int]*Tx
+	snaps map[int]*Snapshot
+
+	answers []string
+	stats   Stats
+	err     error
+}
+
+// runOps opens a store and runs all operations, or those up to one that fails.
+func runOps(t *testing.T, list opList, s setting, maintainer bool) *opRun {
+	t.Helper()
+	r := &opRun{T: t, setting: s, txs: map[int]*Tx{}, snaps: map[int]*Snapshot{}}
+	s.opts.Manual, s.opts.FutureLimit = !maintainer, -1
+	if r.store, r.err = Open(s.opts); r.err != nil {
+		t.Fatal(r.err)
+	}
+	defer r.store.Close()
+	if r.table, r.err = r.store.CreateTable("t", wide(s.width, wideKey)); r.err != nil {
+		t.Fatal(r.err)
+	}
+	for _, o := range list {
+		answer, err := o.do(r)
+		r.answers = append(r.answers, answer)
+		if err != nil {
+			r.err = err
+			break
+		}
+	}
+	for _, tx := range r.txs {
+		tx.Abort()
+	}
+	for _, snap := range r.snaps {
+		snap.Close()
+	}
+	r.store.Close()
+	r.stats = r.store.Stats()
+	if held := r.stats.PendingBytes + r.stats.PinnedBytes; held != 0 && r.err == nil {
+		r.err = fmt.Errorf("%d bytes are pending or pinned in the end", held)
+	}
+	return r
+}
+
+// differs compares the answers with those under the first setting, and says which
+// operation is the first that failed or differs.
+func (r *opRun) differs(want []string) (k int, how string) {
+	for k, answer := range r.answers {
+		if r.err != nil && k == len(r.answers)-1 {
+			return k, r.err.Error()
+		}
+		if k < len(want) && want[k] != answer {
+			return k, fmt.Sprintf("the answer differs (-%v +%v):\n%s", settings[0], r.setting,
+				gocmp.Diff(strings.Split(want[k], "\n"), strings.Split(answer, "\n")))
+		}
+	}
+	return 0, ""
+}
+
+// newOpList makes a list. Transactions and snapshots are in slots, so that
+// everything else goes on while they are open.
+func newOpList(seed uint64) opList {
+	rng := rand.New(rand.NewPCG(seed, 0x6d657461))
+	l := opList{insertOp(rng, 0), commitOp(0), snapshotOp(0)}
+	for range 40 {
+		slot := rng.IntN(3)
+		switch n := rng.IntN(20); {
+		case n < 5:
+			l = append(l, insertOp(rng, slot))
+		case n < 9:
+			l = append(l, commitOp(slot))
+		case n < 10:
+			l = append(l, op{fmt.Sprintf("abort transaction %d", slot), func(r *opRun) (string, error) {
+				r.tx(slot).Abort()
+				delete(r.txs, slot)
+				return "", nil
+			}})
+		case n < 12:
+			l = append(l, snapshotOp(slot))
+		case n < 14:
+			l = append(l, op{"maintain", func(r *opRun) (string, error) { return "", r.store.Maintain(context.Background()) }})
+		case n < 15:
+			l = append(l, op{"compact", func(r *opRun) (string, error) { return "", r.store.Compact(context.Background()) }})
+		default:
+			l = append(l, readOp(rng, rng.IntN(3)))
+		}
+	}
+	compact := op{"compact", func(r *opRun) (string, error) { return "", r.store.Compact(context.Background()) }}
+	l = append(l, commitOp(0), commitOp(1), snapshotOp(1), readOp(rng, 0), readOp(rng, 1), compact)
+	return append(l, readOp(rng, 0), readOp(rng, 1), statsOp)
+}
+
+// tx returns the transaction in a slot, a new one if there is none.
+func (r *opRun) tx(slot int) *Tx {
+	if r.txs[slot] == nil {
+		r.txs[slot] = r.store.Begin()
+	}
+	return r.txs[slot]
+}
+
+// insertOp inserts one batch for all settings: a store must not write to it.
+func insertOp(rng *rand.Rand, slot int) op {
+	rows := randomRows(rng, 1+rng.IntN(25))
+	b := batchOf(rng, rows)
+	return op{fmt.Sprintf("insert %d rows into transaction %d", len(rows), slot), func(r *opRun) (string, error) {
+		given := schema.Batch{Rows: b.Rows, Columns: b.Columns}
+		return "", r.tx(slot).Insert(context.Background(), r.table, given)
+	}}
+}
+
+func commitOp(slot int) op {
+	return op{fmt.Sprintf("commit transaction %d", slot), func(r *opRun) (string, error) {
+		r.tx(slot).Note(r.table, fmt.Sprint("slot ", slot))
+		_, err := r.tx(slot).Commit()
+		delete(r.txs, slot)
+		return "", err
+	}}
+}
+
+func snapshotOp(slot int) op {
+	return op{fmt.Sprintf("snapshot %d", slot), func(r *opRun) (string, error) {
+		snap, err := r.store.Snapshot()
+		if err != nil {
+			return "", err
+		}
+		if old := r.snaps[slot]; old != nil {
+			old.Close()
+		}
+		r.snaps[slot] = snap
+		return fmt.Sprint("commit ", snap.Commit()), nil
+	}}
+}
+
+// statsOp says what of the statistics is about rows and not about their parts.
+var statsOp = op{"stats", func(r *opRun) (string, error) {
+	s := r.store.Stats()
+	return fmt.Sprint(s.Rows, " rows, ", s.DroppedRows+s.EvictedRows, " dropped"), nil
+}}
+
+// readOp asks a held snapshot, or a new one if the slot has none.
+func readOp(rng *rand.Rand, slot int) op {
+	read := []func(*rand.Rand) op{aggregateOp, aggregateOp, scanOp, scanOp, namesOp}[rng.IntN(5)](rng)
+	return op{fmt.Sprintf("snapshot %d: %s", slot, read.text), func(r *opRun) (string, error) {
+		if r.snaps[slot] == nil {
+			if _, err := snapshotOp(slot).do(r); err != nil {
+				return "", err
+			}
+		}
+		r.snaps[3] = r.snaps[slot] // where the reads find it
+		defer delete(r.snaps, 3)
+		return read.do(r)
+	}}
+}
+
+// randomNames picks columns and families, present or not.
+func randomNames(rng *rand.Rand) []string {
+	d := differential{rng: rng}
+	return d.randomColumns()
+}
+
+func aggregateOp(rng *rand.Rand) op {
+	where := randomCondition(rng, rng.IntN(3))
+	if rng.IntN(3) == 0 {
+		where = condition{text: "all"}
+	}
+	opts := AggregateOptions{
+		Sum: pick(rng, []string{"", "value", "bonus", "nums.n", "time"}), By: randomNames(rng), Where: where.expr,
+		Time: "time", Step: pick(rng, []int64{0, 0, 7, 100, 1 << 40}),
+	}
+	return op{fmt.Sprintf("sum %q by %q step %d where %s", opts.Sum, opts.By, opts.Step, where), func(r *opRun) (string, error) {
+		g, err := r.table.Aggregate(context.Background(), r.snaps[3], opts)
+		if err != nil {
+			return "", err
+		}
+		groups, names, err := groupsOf(g)
+		var lines []string
+		for key, of := range groups {
+			lines = append(lines, fmt.Sprintf("%s: %d rows, sum %d", key, of[1], of[0]))
+		}
+		slices.Sort(lines)
+		return fmt.Sprint(names, "\n", strings.Join(lines, "\n")), err
+	}}
+}
+
+// scanOp scans. The order of rows depends on the bucket and on what the store saw
+// first; that it is one is checked, and which rows a limit leaves is not compared.
+func scanOp(rng *rand.Rand) op {
+	where := randomCondition(rng, rng.IntN(3))
+	if rng.IntN(3) == 0 {
+		where = condition{text: "all"}
+	}
+	opts := ScanOptions{Where: where.expr, Ordered: rng.IntN(2) == 0}
+	if rng.IntN(2) == 0 {
+		opts.Columns = append(randomNames(rng), "time")
+	}
+	if rng.IntN(4) == 0 {
+		opts.Limit = 1 + rng.IntN(40)
+	}
+	return op{fmt.Sprintf("scan %q ordered=%v limit=%d where %s", opts.Columns, opts.Ordered, opts.Limit, where), func(r *opRun) (string, error) {
+		rows := slices.Collect(scanRows(r.T, r.table, r.snaps[3], opts))
+		if opts.Ordered && opts.Columns == nil {
+			if wrong := disorder(r.width, wideKey, rows); wrong != "" {
+				return "", fmt.Errorf("order: %s", wrong)
+			}
+		}
+		if opts.Limit > 0 {
+			return fmt.Sprint(len(rows), " rows"), nil
+		}
+		var lines []string
+		for _, row := range rows {
+			lines = append(lines, text(row))
+		}
+		slices.Sort(lines)
+		return strings.Join(lines, "\n"), nil
+	}}
+}
+
+// namesOp asks what is known without looking at rows.
+func namesOp(*rand.Rand) op {
+	return op{"columns, series and notes", func(r *opRun) (string, error) {
+		snap := r.snaps[3]
+		columns, err := r.table.Columns(snap)
+		if err != nil {
+			return "", err
+		}
+		series, err := r.table.Series(context.Background(), snap, math.MinInt64, math.MaxInt64)
+		if err != nil {
+			return "", err
+		}
+		notes, err := r.table.Notes(snap)
+		lines := []string{fmt.Sprint(columns), fmt.Sprint(notes)}
+		for _, s := range series {
+			lines = append(lines, fmt.Sprint(s))
+		}
+		return strings.Join(lines, "\n"), err
+	}}
+}
