@@ -328,3 +328,36 @@ func TestDictHitsWithoutAllocating(t *testing.T) {
 		}
 	}
 }
+
+// Need is a bound on what the dictionary grows by, in every state of its pages,
+// blocks and slots, and not a wild one.
+func TestDictNeed(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		d := NewDict(1)
+		for range 30 {
+			values := make([][]byte, 1+rng.IntN(1<<rng.IntN(10)))
+			longest, bytes := 1<<rng.IntN(12), 0
+			for i := range values {
+				values[i] = make([]byte, rng.IntN(longest))
+				for k := range values[i] {
+					values[i][k] = byte(rng.Uint32())
+				}
+				bytes += len(values[i])
+			}
+			before, need := d.Size(), d.Need(len(values), bytes)
+			for _, v := range values {
+				mustIntern(t, d, string(v))
+			}
+			if grew := d.Size() - before; grew > need {
+				t.Fatalf("%d values of %d bytes: grew by %d, Need said %d", len(values), bytes, grew, need)
+			}
+			if most := 4*bytes + 64*len(values) + 2*lastBlock + 4*len(d.slots) + 4096; need > most {
+				t.Fatalf("%d values of %d bytes: Need said %d, want at most %d", len(values), bytes, need, most)
+			}
+		}
+		if d.Need(0, 0) != 0 {
+			t.Errorf("Need(0, 0) = %d", d.Need(0, 0))
+		}
+	}
+}

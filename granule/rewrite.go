@@ -85,7 +85,8 @@ func cut(frames []*frame, order []rowRef, lo, maxRows int, last string) (at int,
 	}
 	share := left / pieces
 	target := lo + share
-	from, to := max(lo+1, target-share/16), min(target+share/16, lo+maxRows)
+	// Not so near that what is left would need a granule more.
+	from, to := max(lo+1, target-share/16, len(order)-(pieces-1)*maxRows), min(target+share/16, lo+maxRows)
 	consider := func(i int) {
 		b, differ := separator(keyOf(frames, order[i-1]), keyOf(frames, order[i]))
 		if differ && (at == 0 || len(b) < len(bound)) {

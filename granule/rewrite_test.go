@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
 	"github.com/granarydb/granary/encoding"
@@ -176,6 +177,104 @@ func TestRewriteSplitsEvenly(t *testing.T) {
 			rt.Fatalf("children have %d to %d rows", small, large)
 		}
 	})
+}
+
+// A split is where neighbours have the least in common, near the middle: between
+// two series, else between two stacks; and inside of a stack's run only if there is
+// nothing else near. The bound is no longer than it takes to tell them apart.
+func TestRewriteCutsAtRuns(t *testing.T) {
+	s := mustSchema(t, schema.Definition{
+		Columns: []schema.Column{
+			{Name: "kind", Type: encoding.String, Encoding: encoding.DictionaryRLE},
+			{Name: "stack", Type: encoding.UUIDList, Encoding: encoding.Dictionary},
+			{Name: "time", Type: encoding.Int64, Encoding: encoding.Delta},
+		},
+		SortingKey: []string{"kind", "stack", "time"},
+	})
+	const rows = 320 // the middle is 160, near is 10 rows away
+	run := func(from, to int, kind string, stack byte) (kinds []string, stacks [][]uuid.UUID) {
+		for range to - from {
+			kinds, stacks = append(kinds, kind), append(stacks, []uuid.UUID{{stack}})
+		}
+		return kinds, stacks
+	}
+	tests := []struct {
+		name          string
+		series, stack int // rows from which on they are others
+		want          int // rows of the first child
+	}{
+		{"between series", 168, 155, 168},
+		{"between stacks", 200, 155, 155},
+		{"the series is not near", 100, 152, 152},
+		{"inside of a run that is too large", 300, 290, 160},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var kinds []string
+			var stacks [][]uuid.UUID
+			marks := []int{0, min(tt.series, tt.stack), max(tt.series, tt.stack), rows}
+			for i := range 3 {
+				kind, stack := "a", byte(1)
+				if marks[i] >= tt.series {
+					kind = "b"
+				}
+				if marks[i] >= tt.stack {
+					stack = 2
+				}
+				k, st := run(marks[i], marks[i+1], kind, stack)
+				kinds, stacks = append(kinds, k...), append(stacks, st...)
+			}
+			times := make([]int64, rows)
+			for i := range times {
+				times[i] = int64(i)
+			}
+			g := New("", "").With(whole(partOf(t, s, NewGeneration(1), &schema.Batch{Rows: rows, Columns: map[string]encoding.Vector{
+				"kind": encoding.Strings(kinds...), "stack": encoding.UUIDLists(stacks...), "time": encoding.Int64s(times...),
+			}})))
+			children := Rewrite(s, g, Limit{Rows: 200})
+			if len(children) != 2 || children[0].Rows() != tt.want {
+				t.Fatalf("%d children, the first of %d rows, want 2 and %d", len(children), children[0].Rows(), tt.want)
+			}
+			checkRewrite(t, s, g, children, 200)
+		})
+	}
+}
+
+func TestSeparator(t *testing.T) {
+	for _, tt := range []struct{ a, b, want string }{
+		{"a", "b", "b"}, {"abc", "abd", "abd"}, {"abcd", "abd", "abd"}, {"ab", "abc", "abc"}, {"ab", "b123", "b"}, {"", "x", "x"},
+	} {
+		s, ok := separator([]byte(tt.a), []byte(tt.b))
+		if string(s) != tt.want || !ok || string(s) <= tt.a || string(s) > tt.b {
+			t.Errorf("separator(%q, %q) = %q, %v", tt.a, tt.b, s, ok)
+		}
+	}
+	if s, ok := separator([]byte("a"), []byte("a")); ok {
+		t.Errorf("%q separates equal keys", s)
+	}
+}
+
+// A limit in bytes splits as one in rows does, by the average row.
+func TestRewriteByBytes(t *testing.T) {
+	s := mustSchema(t, numbers)
+	n := make([]int64, 1000)
+	for i := range n {
+		n[i] = int64(i) * 1_000_003
+	}
+	g := numbered(t, s, NewGeneration(1), n)
+	for _, pieces := range []int{1, 2, 5} {
+		children := Rewrite(s, g, Limit{Rows: math.MaxInt, Bytes: g.Size()/pieces + pieces})
+		if len(children) != pieces {
+			t.Errorf("%d bytes in %d children, want %d", g.Size(), len(children), pieces)
+		}
+		checkRewrite(t, s, g, children, 1000/pieces+1000/16)
+	}
+	if children := Rewrite(s, g, Limit{Rows: 100, Bytes: 1 << 30}); len(children) != 10 {
+		t.Errorf("the limit in rows made %d children of 1,000 rows, want 10", len(children))
+	}
+	if children := Rewrite(s, g, Limit{Rows: math.MaxInt, Bytes: 1}); len(children) != 1000 {
+		t.Errorf("a limit of one byte made %d children of 1,000 rows", len(children))
+	}
 }
 
 // Rows with equal keys keep the order in which they were inserted, so that a
