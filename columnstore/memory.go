@@ -3,6 +3,7 @@ package columnstore
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -73,10 +74,22 @@ func (s *Store) makeRoom(in incoming) bool {
 		case total <= s.memory.budget:
 			return true
 		case withoutYoung > s.memory.budget && s.log.Expire(0):
-		case !s.log.Expire(turned):
+		case s.log.Expire(turned):
+		case !s.evictUnread(in):
 			return false
 		}
 	}
+}
+
+// evictUnread evicts what no read under way holds, when all snapshots have expired
+// and reads of them stand still. It returns false if there is nothing.
+func (s *Store) evictUnread(in incoming) bool {
+	_, newest, _ := s.log.HeldBefore(math.MaxUint64)
+	v, ok := s.victim(in, newest)
+	if ok {
+		s.drop(v)
+	}
+	return ok
 }
 
 func (s *Store) release(bytes int64) { s.memory.pending.Add(-bytes) }

@@ -161,7 +161,7 @@ var others = []planted{
 	},
 	{
 		name:  "rows are taken although there is no room for them",
-		edits: one("columnstore/memory.go", "case !s.log.Expire(turned):\n			return false", "case !s.log.Expire(turned):\n			return true"),
+		edits: one("columnstore/memory.go", "case !s.evictUnread(in):\n			return false", "case !s.evictUnread(in):\n			return true"),
 	},
 	{
 		name:  "a part that two granules share is counted out with the first of them",

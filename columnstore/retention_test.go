@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -93,43 +94,90 @@ func TestRetention_DecidesAtCommit(t *testing.T) {
 	}
 }
 
-// TestRetention_HeapStaysBounded replaces all labels and stacks over and over:
-// at the end the heap is about that of a store with the live data alone.
-func TestRetention_HeapStaysBounded(t *testing.T) {
-	const buckets, retention, generationBuckets = 400, 20, 16
-	fill := func(from, to int64) (*Store, int64) {
-		var before, after runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		store, table := open(t, Options{Retention: retention * 1000, FutureLimit: -1, Manual: true}, samples(1000))
-		for time := from; time < to; time += 100 {
-			b := schema.Batch{Rows: 50, Columns: map[string]encoding.Vector{
-				"kind": encoding.Strings("k"), "labels.pod": encoding.Strings(fmt.Sprint("pod-", time/300)),
-				"time": encoding.Int64s(time), "value": encoding.Int64s(1),
-			}}
-			stacks := make([][]uuid.UUID, b.Rows)
+// churn inserts what a fleet of 20 pods makes from one instant to another: each has
+// a profile of 40 rows every ten seconds, and every ten minutes all pods, all their
+// labels and all their stacks are replaced by others.
+func churn(t *testing.T, table *Table, from, to time.Time) {
+	for now := from; now.Before(to); now = now.Add(10 * time.Second) {
+		life := now.Unix() / 600
+		for pod := range 20 {
+			stacks := make([][]uuid.UUID, 40)
 			for i := range stacks {
-				stacks[i] = []uuid.UUID{{byte(i), byte(time), byte(time >> 8), byte(time >> 16)}, {byte(i)}}
+				for depth := range 10 {
+					stacks[i] = append(stacks[i], uuid.UUID{byte(life), byte(life >> 8), byte(pod), byte(i), byte(depth), byte(now.Unix() / 10 % 3)})
+				}
 			}
-			b.Columns["stack"] = encoding.UUIDLists(stacks...)
-			insert(t, table, b)
+			insert(t, table, schema.Batch{Rows: len(stacks), Columns: map[string]encoding.Vector{
+				"kind": encoding.Strings("cpu"), "labels.pod": encoding.Strings(fmt.Sprintf("pod-%d-%d", life, pod)),
+				fmt.Sprint("labels.l", life%50): encoding.Strings(fmt.Sprint("value-", life)),
+				"stack":                         encoding.UUIDLists(stacks...), "time": encoding.Int64s(now.UnixNano()), "value": encoding.Int64s(1),
+			}})
 		}
-		if err := store.Compact(t.Context()); err != nil {
+	}
+}
+
+// TestRetention_Churn replaces all labels and stacks every ten minutes for two
+// hours of simulated time, with a retention of 20 minutes: the heap ends within a
+// fifth of that of a fresh store with the same live data, with buckets of 15 minutes
+// and of one.
+func TestRetention_Churn(t *testing.T) {
+	end := time.Date(2026, 1, 1, 2, 0, 0, 0, time.UTC)
+	for _, width := range []time.Duration{15 * time.Minute, time.Minute} {
+		t.Run(fmt.Sprint("buckets of ", width), func(t *testing.T) {
+			measure := func(from time.Time) (*Store, int64) {
+				before := heap()
+				store, table := open(t, Options{Retention: 20 * time.Minute, Now: func() time.Time { return end }, Manual: true}, samples(int64(width)))
+				churn(t, table, from, end)
+				compact(t, store)
+				return store, heap() - before
+			}
+			churned, got := measure(end.Add(-2 * time.Hour))
+			stats := churned.Stats()
+			fresh, want := measure(stats.Oldest)
+			if f := fresh.Stats(); f.Rows != stats.Rows || stats.DroppedRows == 0 {
+				t.Fatalf("%d rows live and %d dropped after churn, %d in the fresh store", stats.Rows, stats.DroppedRows, f.Rows)
+			}
+			t.Logf("heap %d bytes after two hours, %d of which rows and index; fresh %d, with the same %d rows since %v", got, stats.PartBytes, want, stats.Rows, stats.Oldest.UTC())
+			if got > want*12/10 {
+				t.Errorf("heap of %d bytes after churn, %d in a fresh store with the same data", got, want)
+			}
+			runtime.KeepAlive(fresh)
+			runtime.KeepAlive(churned)
+		})
+	}
+}
+
+// A bucket that the newest row is a whole bucket beyond is compacted once,
+// whatever it has; late rows wait for the usual limits.
+func TestBucket_Closes(t *testing.T) {
+	store, table := open(t, Options{FutureLimit: -1, Manual: true}, samples(10))
+	parts := func() (n []int) {
+		for _, g := range store.log.Root().State.table(table.ordinal).granules.All() {
+			n = append(n, g.FreshParts())
+		}
+		return n
+	}
+	maintain := func(want ...int) {
+		t.Helper()
+		if err := store.Maintain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		runtime.GC()
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		return store, int64(after.HeapAlloc) - int64(before.HeapAlloc)
+		if got := parts(); !slices.Equal(got, want) {
+			t.Errorf("fresh parts of the granules: %v, want %v", got, want)
+		}
 	}
-	// The live data of both: the buckets of the last generations that have any.
-	first := int64(buckets-retention) / generationBuckets * generationBuckets * 1000
-	fresh, want := fill(first, buckets*1000)
-	churned, got := fill(0, buckets*1000)
-	if got > want*12/10 {
-		t.Errorf("heap of %d bytes after churn, %d in a fresh store with the same data", got, want)
+	insert(t, table, at(1))
+	insert(t, table, at(2))
+	insert(t, table, at(11))
+	insert(t, table, at(19))
+	maintain(2, 2) // the newest row is not yet beyond
+	insert(t, table, at(20))
+	maintain(0, 2, 1) // bucket 0 ended at 10, and 20 is a whole bucket later
+	insert(t, table, at(3))
+	maintain(1, 2, 1) // late
+	insert(t, table, at(55))
+	maintain(1, 0, 0, 1) // and once closed, closed
+	if stats := store.Stats(); stats.Compactions != 3 || stats.Rows != 7 {
+		t.Errorf("%+v", stats)
 	}
-	t.Logf("heap %d bytes after %d buckets, %d fresh with %d", got, buckets, want, buckets-first/1000)
-	runtime.KeepAlive(fresh)
-	runtime.KeepAlive(churned)
 }

@@ -154,7 +154,8 @@ func (e *tableEdit) done(version txn.Version, next *txn.Next[*root]) {
 	if e.buckets != nil {
 		e.state.buckets = e.buckets.Done()
 	}
-	next.State = next.State.with(e.table.ordinal, &e.state)
+	state := e.state // a copy: a pointer to e would keep what has left alive
+	next.State = next.State.with(e.table.ordinal, &state)
 	if e.state.floor > before.floor {
 		next.Garbage = append(next.Garbage, e.table.dropGenerations(e.state.floor)...)
 	}

@@ -113,8 +113,8 @@ func TestStats_BytesAreThoseOfTheHeap(t *testing.T) {
 			t.Logf("fresh: %d bytes of heap, %d by accounting (%+.1f %%)", fresh, freshBytes, deviation(freshBytes, fresh))
 			t.Logf("compacted: %d bytes of heap, %d by accounting (%+.1f %%), %.1f bytes a row; %+v",
 				grown, stats.Bytes(), deviation(stats.Bytes(), grown), float64(grown)/float64(stats.Rows), stats)
-			if d := deviation(stats.Bytes(), grown); d < -25 || d > 25 {
-				t.Errorf("accounting is %+.1f %% off, want at most 25", d)
+			if d := deviation(stats.Bytes(), grown); d < -10 || d > 10 {
+				t.Errorf("accounting is %+.1f %% off, want at most 10", d)
 			}
 			if stats.Rows != profiles*rows || stats.RecordBytes == 0 {
 				t.Errorf("stats %+v", stats)
