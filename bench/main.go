@@ -35,6 +35,8 @@ type result struct {
 	PartsBytesRow float64            `json:"parts_bytes_per_row"` // without dictionaries
 	Amplification float64            `json:"write_amplification"`
 	QueryMs       map[string]float64 `json:"query_ms"`
+	CommitUs      float64            `json:"commit_us_per_granule"` // of 2,000, beyond building the part
+	HeldRatio     float64            `json:"insert_ratio_snapshot_held"`
 }
 
 func main() {
@@ -78,9 +80,17 @@ func run(rows int64, repeat int) error {
 		Rows: stats.Rows, Stacks: stats.Stacks, Series: stats.Series,
 		InsertNsRow: float64(inserted-start) / n, CompactNsRow: float64(compacted-inserted) / n,
 		HeapBytesRow: float64(heap()-before) / n, OwnBytesRow: float64(stats.Bytes()) / n, PartsBytesRow: float64(stats.PartBytes) / n,
-		Amplification: float64(stats.RewrittenRows) / n,
+		Amplification: stats.WriteAmplification(),
 	}
 	if r.QueryMs, err = queries(ctx, db, repeat); err != nil {
+		return err
+	}
+	commit, err := commitCost(ctx, repeat)
+	if err != nil {
+		return err
+	}
+	r.CommitUs = float64(commit) / 1e3
+	if r.HeldRatio, err = heldRatio(ctx, templates, repeat); err != nil {
 		return err
 	}
 	runtime.KeepAlive(templates)
@@ -169,7 +179,7 @@ func queries(ctx context.Context, db *profile.DB, repeat int) (map[string]float6
 			"series-type": func() error { _, err := db.Range(ctx, snap, cpu, profile.Query{}, time.Minute, "pod"); return err },
 			"scan-arrow":  func() error { return scan(ctx, db, snap) },
 		} {
-			if out[name], err = median(repeat, query); err != nil {
+			if out[name], err = medianOf(repeat, query); err != nil {
 				return err
 			}
 		}
@@ -188,7 +198,7 @@ func scan(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot) error
 	return nil
 }
 
-func median(repeat int, f func() error) (float64, error) {
+func medianOf(repeat int, f func() error) (float64, error) {
 	var times []float64
 	for range max(1, repeat) {
 		runtime.GC()
@@ -198,8 +208,7 @@ func median(repeat int, f func() error) (float64, error) {
 		}
 		times = append(times, float64(cpuTime()-start)/1e6)
 	}
-	slices.Sort(times)
-	return times[len(times)/2], nil
+	return median(times), nil
 }
 
 func heap() int64 {

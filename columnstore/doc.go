@@ -25,7 +25,8 @@
 // # Invariants
 //
 //	C1  A snapshot sees all rows of a transaction or none, over all tables.
-//	C2  A snapshot gives the same rows every time, whatever happens meanwhile.
+//	C2  A snapshot gives the same rows every time, whatever happens meanwhile,
+//	    or ErrSnapshotExpired.
 //	C3  Rows out = rows committed at or before the snapshot: none lost, none
 //	    twice, each within the bounds of its granule.
 //	C4  When a commit has returned, every later snapshot has its rows.
@@ -34,6 +35,10 @@
 //	    is bounded by the bucket itself, so a key below all others has a place.
 //	C7  Readers take no lock but those of dictionaries' look-ups by value.
 //	C8  Yield points are outside of every lock.
+//	C9  What the store keeps alive by its own account is within the memory
+//	    budget: rows, dictionaries, what only snapshots hold, and what inserts
+//	    and rewrites under way have reserved.
+//	C10 A floor never falls. No root has rows before it, and none get in.
 //
 // # Departures from the RFC
 //

@@ -119,9 +119,14 @@ func (t *Table) build(ctx context.Context, b *schema.Batch, columns []schema.Con
 }
 
 // size returns the bytes that the piece takes at most in a root: it may be the
-// first of its granule, and of its bucket.
+// first of its granule and of its bucket.
 func (p *piece) size() int64 {
-	return int64(p.part.Size()) + granuleSize + bucketSize + columnSize*int64(len(p.columns)) + int64(len(p.series))
+	size := int64(p.part.Size())
+	if !p.known {
+		last := p.series[len(p.series)-1]
+		size += granuleSize + bucketSize + columnSize*int64(len(p.columns)) + 8*int64(last/64+1)
+	}
+	return size
 }
 
 // reserveFor reserves what inserting a batch may take: by a bound that is cheap to
