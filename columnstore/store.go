@@ -100,8 +100,9 @@ func (s *Store) Table(name string) *Table {
 	return s.tables.byName[name]
 }
 
-// Begin starts a transaction. It costs two small allocations and holds nothing:
-// one that is forgotten needs no abort.
+// Begin starts a transaction. It costs two small allocations and holds nothing
+// before its first Insert; from then on Commit or Abort must end it, or what it has
+// inserted counts in the memory budget for ever.
 func (s *Store) Begin() *Tx { return &Tx{store: s, tx: s.log.Begin()} }
 
 // Snapshot returns the state after the newest commit. It must be closed, or it

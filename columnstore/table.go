@@ -43,7 +43,8 @@ func (t *Table) Schema() *schema.Schema { return t.schema }
 // Insert adds the rows of one batch in a transaction of their own and returns
 // its commit id. When it returns, every new snapshot has the rows (C4). An
 // error means that nothing was inserted (C5); it wraps ErrBatch, ErrLimit,
-// ErrFuture, ErrTooOld, ErrClosed or the error of ctx.
+// ErrFuture, ErrTooOld, ErrMemory, ErrClosed or the error of ctx. With a memory
+// budget, older rows may have been evicted to make room.
 //
 // A batch is best one profile to a few thousand rows: each becomes at least
 // one part.

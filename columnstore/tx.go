@@ -53,7 +53,8 @@ type piece struct {
 
 // Insert builds the parts of a batch. Nothing of them can be seen before
 // Commit. After an error the transaction is as it was before the call and can
-// go on. The batch is the caller's again when Insert returns.
+// go on. The batch is the caller's again when Insert returns. The errors are those
+// of Table.Insert, and ErrTxDone.
 func (tx *Tx) Insert(ctx context.Context, t *Table, b schema.Batch) error {
 	switch {
 	case tx.tx.Done():
@@ -155,8 +156,10 @@ func (t *Table) reserveFor(b *schema.Batch, columns []schema.Concrete, buckets m
 }
 
 // Commit makes the rows visible and returns the commit id. An error means that
-// none are. It costs 2 to 10 us for each granule that gets rows (go test -bench
-// Commit), and copies the set of series, or of column names, if one is new.
+// none are. It costs 1 to 3 us for each granule that gets rows (go test -bench
+// Commit), and copies the set of series, or of column names, if one is new. When the
+// maintainer does not keep up, or memory gets short, it also does one rewrite that is
+// due: some milliseconds, after the rows are visible.
 func (tx *Tx) Commit() (txn.ID, error) {
 	s := tx.store
 	s.opts.Yield("commit/start")
