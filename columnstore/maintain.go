@@ -26,9 +26,10 @@ type granuleName struct {
 type queue struct {
 	wake chan struct{} // holds one token when something was added
 
-	mu    sync.Mutex
-	order []granuleName
-	in    map[granuleName]dueGranule
+	mu        sync.Mutex
+	order     []granuleName
+	in        map[granuleName]dueGranule
+	postponed []dueGranule // come back with the next that is added
 }
 
 func (q *queue) init() {
@@ -41,6 +42,8 @@ func (q *queue) add(due []dueGranule) {
 		return
 	}
 	q.mu.Lock()
+	due = append(due, q.postponed...)
+	q.postponed = nil
 	for _, d := range due {
 		known, ok := q.in[d.granuleName]
 		if !ok {
@@ -54,6 +57,13 @@ func (q *queue) add(due []dueGranule) {
 	case q.wake <- struct{}{}:
 	default: // the maintainer is told already
 	}
+}
+
+// postpone keeps what cannot be done now.
+func (q *queue) postpone(d dueGranule) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.postponed = append(q.postponed, d)
 }
 
 func (q *queue) pop() (d dueGranule, ok bool) {
@@ -94,7 +104,10 @@ func (s *Store) maintainOnce() bool {
 	if !ok || !s.isDue(g) && (!due.closing || g.FreshParts() == 0) {
 		return true
 	}
-	if ok, err := s.rewrite(due.table, g); !ok && err == nil && due.closing {
+	switch ok, err := s.rewrite(due.table, g); {
+	case err != nil:
+		s.queue.postpone(due) // for want of memory
+	case !ok && due.closing:
 		s.queue.add([]dueGranule{due}) // it was changed meanwhile
 	}
 	return true
@@ -184,9 +197,9 @@ func (s *Store) rewrite(t *Table, g *granule.Granule) (bool, error) {
 	return ok, nil
 }
 
-// Maintain does the maintenance that is due now and returns when none is left.
-// With Options.Manual it is how splits and compactions happen. It returns early
-// with ErrClosed or the error of ctx.
+// Maintain does the maintenance that is due now and returns when none is left, but
+// what there is no memory for. With Options.Manual it is how splits and compactions
+// happen. It returns early with ErrClosed or the error of ctx.
 func (s *Store) Maintain(ctx context.Context) error {
 	for {
 		if err := s.goOn(ctx); err != nil {

@@ -43,38 +43,79 @@ func (s *Store) share(of16 int64) int64 { return s.memory.budget / 16 * of16 }
 // back with release. ErrMemory means that nothing was reserved.
 func (s *Store) reserve(bytes int64, in incoming) error {
 	s.memory.pending.Add(bytes)
-	if s.memory.budget == 0 || s.used() <= s.share(evictAt) || s.makeRoom(in) {
+	if s.memory.budget == 0 || s.used() <= s.share(evictAt) {
 		return nil
 	}
-	used := s.used() - bytes
+	// One at a time, so that nobody makes room for those who wait.
 	s.release(bytes)
-	return fmt.Errorf("%w: %d bytes are wanted, %d of %d are used, and nothing can be evicted", ErrMemory, bytes, used, s.memory.budget)
+	s.memory.making.Lock()
+	defer s.memory.making.Unlock()
+	s.memory.pending.Add(bytes)
+	if s.used() <= s.share(evictAt) || s.canFit(in) && s.makeRoom(in) {
+		return nil
+	}
+	s.release(bytes)
+	return fmt.Errorf("%w: %d bytes are wanted, %d of %d are used, and too little can be evicted", ErrMemory, bytes, s.used(), s.memory.budget)
+}
+
+// canFit says whether it helps to evict: whether what must stay, and what is
+// pending, is within the budget. What snapshots hold is taken to go.
+func (s *Store) canFit(in incoming) bool {
+	root := s.log.Root().State
+	left := root.bytes + s.memory.pending.Load() + s.memory.dicts.Load()
+	keep := map[*Table]int64{} // start of the first bucket that stays
+	for _, v := range s.evictable(in) {
+		bytes, _ := v.bytes(math.MaxUint64)
+		left -= bytes
+		keep[v.table] = v.table.schema.BucketEnd(v.start)
+	}
+	for t, start := range keep {
+		left -= t.generationsBefore(t.firstKept(root, start, in))
+	}
+	return left <= s.memory.budget
+}
+
+// firstKept returns the start of the first bucket from start on that has rows, or
+// that rows come for.
+func (t *Table) firstKept(root *root, start int64, in incoming) int64 {
+	key, _ := t.schema.BucketBounds(start)
+	for bound, b := range root.table(t.ordinal).buckets.Overlapping(key, "") {
+		if bound >= key {
+			return b.start
+		}
+	}
+	if in.table == t {
+		return max(start, in.bucket)
+	}
+	return start
 }
 
 // makeRoom evicts, and expires snapshots if it must; it returns false if what is
 // used stays above the budget.
 //
 // A snapshot that is older than the newest two buckets is there to stay: what it
-// holds is not freed by evicting it, so newer buckets go too, until it holds half of
-// the budget: then it expires. Younger ones will soon be closed: they do not count
-// when it is decided what to evict, and expire only if that cannot wait.
+// holds is not freed by evicting it, so newer buckets go too; if that would have it
+// hold half of the budget, it expires. Younger ones will soon be closed: they do not
+// count when it is decided what to evict, and expire only if that cannot wait.
 func (s *Store) makeRoom(in incoming) bool {
-	s.memory.making.Lock()
-	defer s.memory.making.Unlock()
 	for {
 		turned := s.log.Root().State.turned[0]
 		staying, newest, _ := s.log.HeldBefore(turned)
 		total := s.used()
 		withoutYoung := total - s.log.Held() + staying
-		v, ok := s.victim(in, newest)
+		if withoutYoung > s.share(evictAt) {
+			if v, ok := s.victim(in, newest); ok {
+				if staying+v.held <= s.share(heldAt) || !s.log.Expire(0, turned) {
+					s.drop(v, in)
+				}
+				continue
+			}
+		}
 		switch {
-		case withoutYoung > s.share(evictAt) && ok && staying+v.held <= s.share(heldAt):
-			s.drop(v)
-		case withoutYoung > s.share(evictAt) && ok && s.log.Expire(0):
 		case total <= s.memory.budget:
 			return true
-		case withoutYoung > s.memory.budget && s.log.Expire(0):
-		case s.log.Expire(turned):
+		case withoutYoung > s.memory.budget && s.log.Expire(0, turned):
+		case s.log.Expire(turned, math.MaxUint64):
 		case !s.evictUnread(in):
 			return false
 		}
@@ -87,7 +128,7 @@ func (s *Store) evictUnread(in incoming) bool {
 	_, newest, _ := s.log.HeldBefore(math.MaxUint64)
 	v, ok := s.victim(in, newest)
 	if ok {
-		s.drop(v)
+		s.drop(v, in)
 	}
 	return ok
 }
@@ -137,6 +178,7 @@ func (s *Store) evictable(in incoming) []victim {
 		}
 		newest := t.schema.BucketStart(state.newest)
 		for _, b := range state.buckets.All() {
+			// Before the floor there is nothing; if there were, this would not end.
 			if b.start >= state.floor && (b.start < newest || t == in.table && b.start < in.bucket) {
 				out = append(out, victim{table: t, state: state, start: b.start})
 			}
@@ -160,13 +202,16 @@ func (v victim) bytes(newest txn.Version) (bytes, kept int64) {
 	return bytes, kept
 }
 
-// drop publishes a root without the bucket, and those of its table before it.
-func (s *Store) drop(v victim) {
-	floor := v.table.schema.BucketEnd(v.start)
+// drop publishes a root without the bucket, and those of its table before it. The
+// floor rises to the generation of the first bucket that stays: those before it have
+// no rows, and their dictionaries go.
+func (s *Store) drop(v victim, in incoming) {
+	t := v.table
 	s.log.Rewrite(func(current *txn.Root[*root]) (txn.Next[*root], bool) {
-		edit := current.State.table(v.table.ordinal).edit(v.table)
-		rows := edit.dropBefore(floor)
-		edit.state.evicted += rows
+		edit := current.State.table(t.ordinal).edit(t)
+		end := t.schema.BucketEnd(v.start)
+		floor := max(end, t.generationStart(t.firstKept(current.State, end, in)))
+		edit.state.evicted += edit.dropBefore(floor)
 		next := txn.Next[*root]{State: current.State}
 		edit.done(current.Version+1, &next)
 		return next, true

@@ -15,7 +15,7 @@ type Options struct {
 	// less, since a rewrite needs room for a granule several times; at least 1.
 	GranuleRows int
 	// GranuleBytes is the encoded size above which a granule is split.
-	// 0 means 4 MiB; at least 1.
+	// 0 means 4 MiB, or 1/32 of a MemoryBudget if that is less; at least 1.
 	GranuleBytes int
 	// FreshParts is the number of parts since the last rewrite at which a
 	// granule is compacted, once they hold half as many rows as the base.
@@ -40,9 +40,10 @@ type Options struct {
 	// From 15/16 of it on, the oldest time buckets are evicted, over all tables, but
 	// never the newest of a table, unless rows of a newer one come. When snapshots
 	// hold so much that this would free nothing, the oldest snapshot expires
-	// (ErrSnapshotExpired); one that began since the newest bucket did expires only
-	// if what was evicted under it cannot wait. If that is not enough, inserts get
-	// ErrMemory. From 14/16 on, inserts help with maintenance. Stats says what went.
+	// (ErrSnapshotExpired), at the latest when old ones hold half of the budget; one
+	// that began since the newest bucket but one did expires only if what was evicted
+	// under it cannot wait. If that is not enough, inserts get ErrMemory. From 14/16
+	// on, inserts help with maintenance. Stats says what went.
 	// 0 means no limit; at least 1 MiB.
 	MemoryBudget int64
 	// GenerationBuckets is how many consecutive time buckets share their
@@ -52,7 +53,8 @@ type Options struct {
 	// of it; at least 1.
 	GenerationBuckets int
 	// Manual leaves maintenance to the caller: no goroutine is started, and
-	// Maintain or Compact must be called.
+	// Maintain or Compact must be called. Only when the memory budget gets short do
+	// inserts help.
 	Manual bool
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
@@ -90,13 +92,14 @@ func (o Options) withDefaults() (Options, error) {
 		}
 		return nil
 	}
-	granuleRows := 64 << 10
+	granuleRows, granuleBytes := 64<<10, 4<<20
 	if o.MemoryBudget > 0 {
 		granuleRows = int(min(64<<10, max(1, o.MemoryBudget>>12)))
+		granuleBytes = int(min(4<<20, max(1, o.MemoryBudget>>5)))
 	}
 	err := cmp.Or(
 		check("GranuleRows", &o.GranuleRows, granuleRows, 1),
-		check("GranuleBytes", &o.GranuleBytes, 4<<20, 1),
+		check("GranuleBytes", &o.GranuleBytes, granuleBytes, 1),
 		check("FreshParts", &o.FreshParts, 16, 2),
 	)
 	if err == nil {

@@ -84,7 +84,7 @@ func (s *tableState) family(name string) []string {
 
 // Columns returns the concrete names of the table's columns in a snapshot, in
 // schema order: fixed ones, and dynamic ones that a committed row has a value
-// in. O(columns).
+// in. O(columns). Errors are ErrSnapshotClosed and ErrSnapshotExpired.
 func (t *Table) Columns(snap *Snapshot) ([]string, error) {
 	state, err := snap.table(t)
 	if err != nil {
@@ -99,7 +99,7 @@ func (t *Table) Columns(snap *Snapshot) ([]string, error) {
 }
 
 // Notes returns the notes of the table in a snapshot, in the order in which
-// they were committed (Tx.Note). It must not be changed.
+// they were committed (Tx.Note). It must not be changed. Errors are those of Columns.
 func (t *Table) Notes(snap *Snapshot) ([]string, error) {
 	state, err := snap.table(t)
 	if err != nil || state == nil {
@@ -134,16 +134,21 @@ func readSeries(s *schema.Schema, gen *granule.Generation, code uint32) (Series,
 
 // Series returns the distinct series that have committed rows in time buckets
 // that meet [from, to) (Unix nanoseconds; to = math.MaxInt64 has no end),
-// sorted by key. No row is read: O(series x buckets).
+// sorted by key. No row is read: O(series x buckets). Errors are ErrSnapshotClosed,
+// ErrSnapshotExpired and that of ctx.
 func (t *Table) Series(ctx context.Context, snap *Snapshot, from, to int64) ([]Series, error) {
-	state, err := snap.table(t)
-	if err != nil || state == nil {
+	state, use, err := snap.read(t)
+	if err != nil {
 		return nil, err
+	}
+	defer use.Done()
+	if state == nil {
+		return nil, nil
 	}
 	distinct := map[string]bool{}
 	lo, hi := t.bounds(from, to)
 	for _, b := range state.buckets.Overlapping(lo, hi) {
-		if err := ctx.Err(); err != nil {
+		if err := cmp.Or(ctx.Err(), use.Err()); err != nil {
 			return nil, err
 		}
 		if _, end := t.schema.BucketBounds(b.start); end != "" && end <= lo {

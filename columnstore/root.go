@@ -45,7 +45,7 @@ type tableState struct {
 	rows     int64
 	bytes    int64 // on the heap: parts, granules, buckets, notes; not dictionaries
 	newest   int64 // the latest time of a committed row, with buckets
-	closed   int64 // start of the first bucket that is still open
+	open     int64 // start of the first bucket that is not closed
 	floor    int64 // start of the first bucket that rows are taken for
 	dropped  int64 // rows that retention dropped
 	evicted  int64 // rows that were evicted
@@ -93,7 +93,7 @@ func newTableState() *tableState {
 		granules: index.New[*granule.Granule](),
 		buckets:  index.New[*bucket](),
 		newest:   math.MinInt64,
-		closed:   math.MinInt64,
+		open:     math.MinInt64,
 		floor:    math.MinInt64,
 	}
 }
@@ -241,8 +241,10 @@ func (e *tableEdit) addToBucket(p piece) {
 	}
 }
 
-// replace puts the successors of a granule in its place.
+// replace puts the successors of a granule in its place. Of a closed bucket, those
+// that have parts which came meanwhile are listed again.
 func (e *tableEdit) replace(old *granule.Granule, successors []*granule.Granule) {
+	open, _ := e.schema.BucketBounds(e.state.open)
 	e.left = append(e.left, old.Slices()...)
 	e.state.bytes += granuleSize * int64(len(successors)-1)
 	for _, g := range successors {
@@ -250,6 +252,9 @@ func (e *tableEdit) replace(old *granule.Granule, successors []*granule.Granule)
 		e.granules.Set(lo, g)
 		e.entered = append(e.entered, g.Slices()...)
 		e.due = append(e.due, g)
+		if lo < open && g.FreshParts() > 0 {
+			e.closing = append(e.closing, g)
+		}
 	}
 }
 
@@ -298,9 +303,17 @@ func (e *tableEdit) note(text string) error {
 	if slices.Contains(e.state.notes, text) {
 		return nil
 	}
-	if len(text) > schema.MaxString || len(e.state.notes) >= maxNotes {
-		return fmt.Errorf("%w: note %d of table %q has %d bytes: at most %d notes of %d bytes", ErrLimit,
-			len(e.state.notes)+1, e.table.name, len(text), maxNotes, schema.MaxString)
+	bytes := len(text)
+	for _, n := range e.state.notes {
+		bytes += len(n)
+	}
+	most := maxNoteBytes
+	if budget := e.table.store.share(1); budget > 0 {
+		most = min(most, int(budget))
+	}
+	if len(text) > schema.MaxString || len(e.state.notes) >= maxNotes || bytes > most {
+		return fmt.Errorf("%w: note %d of table %q has %d bytes, all have %d: at most %d notes of %d bytes, all of %d", ErrLimit,
+			len(e.state.notes)+1, e.table.name, len(text), bytes, maxNotes, schema.MaxString, most)
 	}
 	e.state.notes = append(slices.Clip(e.state.notes), text)
 	e.state.bytes += int64(len(text)) + noteSize
@@ -316,12 +329,12 @@ func (e *tableEdit) closeBuckets() {
 		return
 	}
 	open := e.schema.BucketStart(e.state.newest - width)
-	if open <= e.state.closed {
+	if open <= e.state.open {
 		return
 	}
-	from, _ := e.schema.BucketBounds(max(e.state.closed, e.state.floor))
+	from, _ := e.schema.BucketBounds(max(e.state.open, e.state.floor))
 	to, _ := e.schema.BucketBounds(open)
-	e.state.closed = open
+	e.state.open = open
 	for _, g := range e.granules.Between(from, to) {
 		if g.FreshParts() > 0 {
 			e.closing = append(e.closing, g)

@@ -61,14 +61,14 @@ func (h *history) compare(table int, state *tableState) {
 	if before == nil {
 		return
 	}
-	if state.floor < before.floor || state.closed < before.closed || state.evicted < before.evicted {
-		h.fail("table %d: floor %d, %d closed, %d rows evicted after %d, %d, %d", table,
-			state.floor, state.closed, state.evicted, before.floor, before.closed, before.evicted)
+	if state.floor < before.floor || state.open < before.open || state.evicted < before.evicted {
+		h.fail("table %d: floor %d, open from %d, %d rows evicted after %d, %d, %d", table,
+			state.floor, state.open, state.evicted, before.floor, before.open, before.evicted)
 	}
 	if state.evicted > before.evicted {
 		h.note("eviction")
 	}
-	if state.closed > before.closed {
+	if state.open > before.open {
 		h.note("bucket closed")
 	}
 }

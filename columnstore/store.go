@@ -83,6 +83,7 @@ func (s *Store) CreateTable(name string, def schema.Definition) (*Table, error) 
 	}
 	t := &Table{store: s, name: name, schema: sch, ordinal: len(s.tables.byName), seed: binary.LittleEndian.Uint64(seed[:])}
 	t.generations.byNumber = map[int64]*generation{}
+	t.generations.first = math.MinInt64
 	s.log.Rewrite(func(current *txn.Root[*root]) (next txn.Next[*root], ok bool) {
 		r := *current.State
 		r.tables = append(slices.Clip(r.tables), newTableState())

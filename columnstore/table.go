@@ -24,6 +24,7 @@ type Table struct {
 	generations struct {
 		sync.Mutex
 		byNumber map[int64]*generation
+		first    int64 // those before it were dropped
 	}
 }
 
@@ -67,7 +68,8 @@ func (t *Table) InsertRecord(ctx context.Context, rec arrow.Record) (txn.ID, err
 	return t.Insert(ctx, b)
 }
 
-// generation returns the dictionaries of a bucket.
+// generation returns the dictionaries of a bucket. If they were dropped, it returns
+// some that nobody else has: the rows will be refused.
 func (t *Table) generation(bucket int64) *generation {
 	number := t.generationOf(bucket)
 	t.generations.Lock()
@@ -75,9 +77,37 @@ func (t *Table) generation(bucket int64) *generation {
 	g := t.generations.byNumber[number]
 	if g == nil {
 		g = &generation{Generation: granule.NewGeneration(t.seed), number: number}
-		t.generations.byNumber[number] = g
+		if number >= t.generations.first {
+			t.generations.byNumber[number] = g
+		}
 	}
 	return g
+}
+
+// generationStart returns the start of the first bucket of a bucket's generation.
+func (t *Table) generationStart(bucket int64) int64 {
+	width := t.schema.BucketWidth()
+	if width == 0 {
+		return bucket
+	}
+	start := t.generationOf(bucket) * t.store.opts.generationBuckets(width) * width
+	if start > bucket { // beyond the range of int64
+		return bucket
+	}
+	return start
+}
+
+// generationsBefore returns the bytes of the generations that end before a bucket's.
+func (t *Table) generationsBefore(bucket int64) (bytes int64) {
+	first := t.generationOf(bucket)
+	t.generations.Lock()
+	defer t.generations.Unlock()
+	for number, g := range t.generations.byNumber {
+		if number < first {
+			bytes += g.counted
+		}
+	}
+	return bytes
 }
 
 // generationOf numbers the generations: each is of so many consecutive buckets.
@@ -107,6 +137,7 @@ func (t *Table) dropGenerations(floor int64) []txn.Garbage {
 	first := t.generationOf(floor)
 	t.generations.Lock()
 	defer t.generations.Unlock()
+	t.generations.first = first
 	for number, g := range t.generations.byNumber {
 		if number >= first {
 			continue

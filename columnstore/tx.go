@@ -34,8 +34,9 @@ const (
 	// maxBuckets bounds the time buckets of one batch: each takes a part, and
 	// every sixteenth dictionaries of its own. A day has 96.
 	maxBuckets = 1 << 10
-	// maxNotes bounds the notes of a table.
-	maxNotes = 1 << 10
+	// maxNotes and maxNoteBytes bound the notes of a table.
+	maxNotes     = 1 << 10
+	maxNoteBytes = 1 << 20
 )
 
 // piece is a part on its way into a granule.
@@ -137,18 +138,29 @@ func (t *Table) reserveFor(b *schema.Batch, columns []schema.Concrete, buckets m
 		return 0, nil
 	}
 	starts := slices.Sorted(maps.Keys(buckets))
-	generations := map[int64]*generation{}
+	needs := map[*generation]*struct {
+		rows  []int32
+		parts int
+	}{}
 	for _, start := range starts {
 		gen := t.generation(start)
-		generations[gen.number] = gen
+		n := needs[gen]
+		if n == nil {
+			needs[gen] = &struct {
+				rows  []int32
+				parts int
+			}{buckets[start], 1}
+			continue
+		}
+		n.rows, n.parts = append(slices.Clip(n.rows), buckets[start]...), n.parts+1
 	}
 	var bytes int64
 	for _, lookUp := range []bool{false, true} {
 		bytes = 0
-		for _, gen := range generations {
-			bytes += int64(granule.Need(t.schema, gen.Generation, lookUp, b, columns))
+		for gen, n := range needs {
+			bytes += int64(granule.Need(t.schema, gen.Generation, lookUp, b, columns, n.rows, n.parts))
 		}
-		if t.store.used()+bytes <= t.store.memory.budget {
+		if t.store.used()+bytes <= t.store.share(evictAt) {
 			break
 		}
 	}
@@ -163,6 +175,12 @@ func (t *Table) reserveFor(b *schema.Batch, columns []schema.Concrete, buckets m
 func (tx *Tx) Commit() (txn.ID, error) {
 	s := tx.store
 	s.opts.Yield("commit/start")
+	notes, err := tx.reserveNotes()
+	if err != nil {
+		tx.Abort()
+		return 0, err
+	}
+	defer s.release(notes)
 	var due []dueGranule
 	id, err := tx.tx.Commit(func(commit txn.ID, current *txn.Root[*root]) (next txn.Next[*root], err error) {
 		if s.closed.Load() {
@@ -183,6 +201,20 @@ func (tx *Tx) Commit() (txn.ID, error) {
 	return id, nil
 }
 
+// reserveNotes reserves what the notes take that are not there yet.
+func (tx *Tx) reserveNotes() (bytes int64, err error) {
+	root := tx.store.log.Root().State
+	for _, n := range tx.notes {
+		if n.table.store == tx.store && !slices.Contains(root.tables[n.table.ordinal].notes, n.text) {
+			bytes += int64(len(n.text)) + noteSize
+		}
+	}
+	if bytes == 0 {
+		return 0, nil
+	}
+	return bytes, tx.store.reserve(bytes, incoming{})
+}
+
 // end lets go of what the transaction built; what was committed is counted in the
 // root by now.
 func (tx *Tx) end() {
@@ -192,8 +224,9 @@ func (tx *Tx) end() {
 
 // Note adds text to the notes of a table with the transaction: what a layer
 // above wants to know of a table at a snapshot that rows do not say. A text that
-// is there already is not added again. Commit fails with ErrLimit for a text of
-// over 64 KiB, or if the table would have more than 1,024.
+// is there already is not added again. Notes are never evicted. Commit fails with
+// ErrLimit for a text of over 64 KiB, or if the table would have more than 1,024 or
+// more than 1 MiB of them, a sixteenth of the memory budget if that is less.
 func (tx *Tx) Note(t *Table, text string) { tx.notes = append(tx.notes, tableNote{t, text}) }
 
 // Abort drops the rows. They were never visible. It may be called after Commit

@@ -14,25 +14,31 @@ const (
 	needPart = 512 // a part, and as much again for each column
 )
 
-// Need returns at most how many bytes inserting a checked batch with the
-// dictionaries of gen takes: while it is coded, and for good. With lookUp it looks
-// every value up and counts those that are new; without, it takes all for new,
-// which is faster and, for profiles of known stacks, tens of times too much.
-func Need(s *schema.Schema, gen *Generation, lookUp bool, b *schema.Batch, columns []schema.Concrete) int {
-	n := needer{schema: s, gen: gen, lookUp: lookUp, records: b.Records, elements: map[uuid.UUID]bool{}}
-	n.series.values = 1
-	total := needPart + b.Rows*needRow
-	if !lookUp {
+// Need returns at most how many bytes inserting rows of a checked batch takes, in so
+// many parts and with the dictionaries of gen: while they are coded, and for good. nil
+// stands for all rows. With lookUp it looks every value up and counts those that are
+// new, each once; without, it takes all for new, which is faster and, for profiles of
+// known stacks, tens of times too much.
+func Need(s *schema.Schema, gen *Generation, lookUp bool, b *schema.Batch, columns []schema.Concrete, rows []int32, parts int) int {
+	n := needer{schema: s, gen: gen, lookUp: lookUp, records: b.Records, rows: rows, count: len(rows)}
+	if rows == nil {
+		n.count = b.Rows
+	}
+	if lookUp {
+		n.elements, n.seen = map[uuid.UUID]bool{}, map[string]bool{}
+	} else {
 		for _, r := range b.Records {
 			n.lists.Records++
 			n.lists.Bytes += len(r)
 		}
 	}
+	n.series.values = 1
+	total := n.count*needRow + parts*needPart
 	for i := range columns {
 		if c := &columns[i]; s.IsSeries(c.Column) {
-			n.tuple(c, b.Rows)
+			n.tuple(c)
 		} else {
-			total += needPart + b.Rows*needWord + n.column(c)
+			total += n.count*needWord + parts*needPart + n.column(c)
 		}
 	}
 	total += gen.Series.Need(n.series.values, n.series.bytes+n.series.values*n.series.each)
@@ -41,13 +47,16 @@ func Need(s *schema.Schema, gen *Generation, lookUp bool, b *schema.Batch, colum
 	return total + gen.Lists.Need(n.lists)
 }
 
-// needer counts what a batch adds to dictionaries.
+// needer counts what rows add to dictionaries.
 type needer struct {
 	schema   *schema.Schema
 	gen      *Generation
 	lookUp   bool
 	records  map[uuid.UUID][]byte
-	elements map[uuid.UUID]bool // seen
+	rows     []int32 // nil: all
+	count    int
+	elements map[uuid.UUID]bool // new ones that were counted
+	seen     map[string]bool    // new strings and lists that were, after a letter for the kind
 
 	series  struct{ values, bytes, each int } // each: bytes that are in all of them
 	strings struct{ values, bytes int }
@@ -55,53 +64,94 @@ type needer struct {
 	lists   encoding.Growth
 }
 
+// each calls f with the index of each row's value in a column: with a value that
+// stands for all rows, once.
+func (n *needer) each(v *encoding.Vector, f func(i int)) {
+	switch {
+	case v.Len() == 1:
+		f(0)
+	case n.rows == nil:
+		for i := range v.Len() {
+			f(i)
+		}
+	default:
+		for _, row := range n.rows {
+			f(int(row))
+		}
+	}
+}
+
+// isNew says whether a value was not counted before.
+func (n *needer) isNew(kind byte, value string) bool {
+	key := string(kind) + value
+	if n.seen[key] {
+		return false
+	}
+	n.seen[key] = true
+	return true
+}
+
 // tuple counts a column's share of the series. A label that stands for all rows is
 // in each of them, one that does not can make each row a series of its own.
-func (n *needer) tuple(c *schema.Concrete, rows int) {
+func (n *needer) tuple(c *schema.Concrete) {
 	const marks = 4 // around a name and a value; zeros in them are escaped
 	bytes := 0
-	for _, v := range c.Values.Strings {
-		bytes += 2*len(v) + 2*len(c.Name) + marks
-	}
-	if len(c.Values.Strings) > 1 {
-		n.series.values = rows
-		n.series.bytes += bytes
+	n.each(&c.Values, func(i int) { bytes += 2*len(c.Values.Strings[i]) + 2*len(c.Name) + marks })
+	if c.Values.Len() == 1 {
+		n.series.each += bytes
 		return
 	}
-	n.series.each += bytes
+	n.series.values = max(1, n.count)
+	n.series.bytes += bytes
 }
 
 // column counts a column's values, and returns the bytes of those that the part
 // keeps itself.
 func (n *needer) column(c *schema.Concrete) (own int) {
-	def, v := n.schema.Columns()[c.Column], &c.Values
-	coded := def.Encoding.Coded()
-	for i, s := range v.Strings {
-		switch {
-		case !coded:
-			own += 2 * len(s) // in the frame and in the part
-		case i > 0 && s == v.Strings[i-1] || n.lookUp && n.gen.Strings.Find([]byte(s)) != 0:
-		default:
-			n.strings.values++
-			n.strings.bytes += len(s)
+	v := &c.Values
+	last := -1 // the row before
+	switch def := n.schema.Columns()[c.Column]; {
+	case def.Type == encoding.UUIDList:
+		n.each(v, func(i int) {
+			if last < 0 || !same(v.UUIDLists[i], v.UUIDLists[last]) {
+				n.list(v.UUIDLists[i])
+			}
+			last = i
+		})
+	case def.Type == encoding.String && def.Encoding.Coded():
+		n.each(v, func(i int) {
+			if last < 0 || v.Strings[i] != v.Strings[last] {
+				n.str(v.Strings[i])
+			}
+			last = i
+		})
+	case def.Type == encoding.UUID && def.Encoding.Coded():
+		n.each(v, func(i int) { n.id(v.UUIDs[i]) })
+	case def.Type == encoding.String:
+		each := 1 // a value that stands for all rows is kept for each
+		if v.Len() == 1 {
+			each = n.count
 		}
-	}
-	for _, id := range v.UUIDs {
-		switch {
-		case !coded:
-			own += 2 * len(id)
-		case n.lookUp && n.gen.UUIDs.Find(id[:]) != 0:
-		default:
-			n.uuids++
-		}
-	}
-	for i, list := range v.UUIDLists {
-		if i > 0 && same(list, v.UUIDLists[i-1]) {
-			continue
-		}
-		n.list(list)
+		n.each(v, func(i int) { own += 2 * len(v.Strings[i]) * each }) // in the frame and in the part
+	case def.Type == encoding.UUID:
+		own = 2 * len(uuid.UUID{}) * n.count
 	}
 	return own
+}
+
+func (n *needer) str(s string) {
+	if n.lookUp && (n.gen.Strings.Find([]byte(s)) != 0 || !n.isNew('s', s)) {
+		return
+	}
+	n.strings.values++
+	n.strings.bytes += len(s)
+}
+
+func (n *needer) id(id uuid.UUID) {
+	if n.lookUp && (n.gen.UUIDs.Find(id[:]) != 0 || !n.isNew('u', string(id[:]))) {
+		return
+	}
+	n.uuids++
 }
 
 func same(a, b []uuid.UUID) bool {
@@ -118,9 +168,10 @@ func (n *needer) list(list []uuid.UUID) {
 	}
 	known := true
 	codes := make([]uint32, 0, 64)
+	key := make([]byte, 0, 1024)
 	for _, id := range list {
 		code := n.gen.Lists.FindElement(id)
-		codes = append(codes, code)
+		codes, key = append(codes, code), append(key, id[:]...)
 		known = known && code != 0
 		if n.elements[id] {
 			continue
@@ -135,7 +186,7 @@ func (n *needer) list(list []uuid.UUID) {
 			n.lists.Bytes += len(r)
 		}
 	}
-	if !known || n.gen.Lists.FindList(codes) == 0 {
+	if (!known || n.gen.Lists.FindList(codes) == 0) && n.isNew('l', string(key)) {
 		n.lists.Lists++
 		n.lists.Members += len(list)
 	}

@@ -24,7 +24,7 @@ func TestNeed(t *testing.T) {
 				rt.Fatal(err)
 			}
 			before := gen.Size()
-			quick, exact := Need(s, gen, false, b, columns), Need(s, gen, true, b, columns)
+			quick, exact := Need(s, gen, false, b, columns, nil, 1), Need(s, gen, true, b, columns, nil, 1)
 			part := partOf(t, s, gen, b)
 			if grew := gen.Size() - before + part.Size(); quick < grew || exact < grew {
 				rt.Fatalf("%d rows grew by %d bytes, Need said %d, and %d looked up", b.Rows, grew, quick, exact)
@@ -63,9 +63,9 @@ func TestNeed_KnownStacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	gen := NewGeneration(1)
-	unknown := Need(s, gen, true, b, columns)
+	unknown := Need(s, gen, true, b, columns, nil, 1)
 	partOf(t, s, gen, b)
-	known, quick := Need(s, gen, true, b, columns), Need(s, gen, false, b, columns)
+	known, quick := Need(s, gen, true, b, columns, nil, 1), Need(s, gen, false, b, columns, nil, 1)
 	if least := rows * depth * 16; unknown < least || quick < least || known > least {
 		t.Errorf("Need is %d for unknown stacks, %d for known ones, %d without a look: %d is the elements alone", unknown, known, quick, least)
 	}

@@ -30,6 +30,7 @@ func (h *held[R]) free() bool {
 // hold counts what a root that was just replaced had and its successor has not.
 // The caller holds the commit lock.
 func (l *Log[R]) hold(old *published[R], garbage []Garbage) {
+	old.replaced.Store(true)
 	if old.readers.Load() > 0 {
 		l.held = append(l.held, held[R]{published: old})
 	}
@@ -106,15 +107,15 @@ func (l *Log[R]) HeldBefore(v Version) (bytes int64, newest Version, ok bool) {
 	return bytes, newest, ok
 }
 
-// Expire lets go of the oldest replaced root with snapshots or reads, of those that
-// are not older than from: they get ErrSnapshotExpired from now on. It returns
-// false if there is none. What reads under way still use stays held until they
-// end. It takes the commit lock.
-func (l *Log[R]) Expire(from Version) bool {
+// Expire lets go of the oldest replaced root with snapshots or reads, of those of
+// versions [from, to): they get ErrSnapshotExpired from now on. It returns false if
+// there is none. What reads under way still use stays held until they end. It takes
+// the commit lock.
+func (l *Log[R]) Expire(from, to Version) bool {
 	l.commit.Lock()
 	defer l.commit.Unlock()
 	l.sweep()
-	i := slices.IndexFunc(l.held, func(h held[R]) bool { return h.version >= from && h.root.Load() != nil })
+	i := slices.IndexFunc(l.held, func(h held[R]) bool { return h.version >= from && h.version < to && h.root.Load() != nil })
 	if i < 0 {
 		return false
 	}

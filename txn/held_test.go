@@ -115,9 +115,9 @@ func (m *heldModel) expire() {
 		}
 	}
 	before := m.log.Expired()
-	did := m.log.Expire(0)
+	did := m.log.Expire(0, math.MaxUint64)
 	if expiring > 0 && !did {
-		m.t.Fatalf("Expire(0) = false with %d snapshots of version %d", expiring, oldest)
+		m.t.Fatalf("Expire(0, math.MaxUint64) = false with %d snapshots of version %d", expiring, oldest)
 	}
 	// A use without a snapshot holds its root too, and may be the oldest.
 	if got := m.log.Expired() - before; did && got != int64(expiring) && got != 0 {
@@ -164,7 +164,7 @@ func TestExpire(t *testing.T) {
 	l := New("first")
 	var old, now Snapshot[string]
 	old.Take(l)
-	if l.Expire(0) {
+	if l.Expire(0, math.MaxUint64) {
 		t.Error("a snapshot of the current root expired: nothing is gained by it")
 	}
 	mustCommit(t, l.Begin(), set("second"))
@@ -176,10 +176,10 @@ func TestExpire(t *testing.T) {
 	if _, v, ok := l.HeldBefore(2); !ok || v != 0 {
 		t.Errorf("HeldBefore(2): version %d, %v: version 0 is read", v, ok)
 	}
-	if l.Expire(1) {
+	if l.Expire(1, math.MaxUint64) || l.Expire(0, 0) {
 		t.Error("a snapshot of version 0 is not of version 1 or later")
 	}
-	if !l.Expire(0) || l.Expire(0) {
+	if !l.Expire(0, math.MaxUint64) || l.Expire(0, math.MaxUint64) {
 		t.Error("one snapshot can expire, and once")
 	}
 	if _, err := old.State(); !errors.Is(err, ErrSnapshotExpired) {
@@ -201,6 +201,35 @@ func TestExpire(t *testing.T) {
 	}
 	if l.Expired() != 1 {
 		t.Errorf("%d snapshots expired, want 1", l.Expired())
+	}
+}
+
+// The last reader of a replaced root lets go of it, without a sweep.
+func TestCloseFreesReplacedRoot(t *testing.T) {
+	l := New("first")
+	var a, b Snapshot[string]
+	a.Take(l)
+	b.Take(l)
+	root := a.at.Load()
+	read, err := a.Use()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustCommit(t, l.Begin(), set("second"))
+	a.Close()
+	b.Close()
+	if root.root.Load() == nil {
+		t.Error("the root of a read under way was let go of")
+	}
+	read.Done()
+	if root.root.Load() != nil {
+		t.Error("nobody reads the root that was replaced, and it is still held")
+	}
+	var now Snapshot[string]
+	now.Take(l)
+	now.Close()
+	if l.Root().State != "second" {
+		t.Error("a close let go of the current root")
 	}
 }
 
@@ -231,7 +260,7 @@ func TestHeldConcurrently(t *testing.T) {
 				return Next[things]{Garbage: []Garbage{{Since: current.Version, Bytes: 1}}}, true
 			})
 			if i%10 == 0 {
-				l.Expire(0)
+				l.Expire(0, math.MaxUint64)
 			}
 		}
 	})

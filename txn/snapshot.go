@@ -22,6 +22,15 @@ type published[R any] struct {
 	root    atomic.Pointer[Root[R]] // nil: expired, or not read any more
 	readers atomic.Int64            // open snapshots, plus use for each read under way
 	expired atomic.Bool
+
+	replaced atomic.Bool // set before the readers are looked at
+}
+
+// leave counts a reader out. The last one of a root that was replaced lets go of it.
+func (p *published[R]) leave(n int64) {
+	if p.readers.Add(-n) == 0 && p.replaced.Load() {
+		p.root.Store(nil)
+	}
 }
 
 // use is what a read adds to the count of readers.
@@ -54,7 +63,7 @@ func (s *Snapshot[R]) Take(l *Log[R]) {
 			s.at.Store(p)
 			return
 		}
-		p.readers.Add(-1)
+		p.leave(1)
 	}
 }
 
@@ -69,10 +78,13 @@ func (s *Snapshot[R]) State() (state R, err error) {
 		return state, ErrSnapshotClosed
 	}
 	root := p.root.Load()
-	if root == nil {
+	switch {
+	case root != nil:
+		return root.State, nil
+	case p.expired.Load():
 		return state, ErrSnapshotExpired
 	}
-	return root.State, nil
+	return state, ErrSnapshotClosed // since the first look
 }
 
 // Use returns the state for a read, which ends with Done. Until then, what the
@@ -88,9 +100,11 @@ func (s *Snapshot[R]) Use() (Use[R], error) {
 	if root != nil {
 		return Use[R]{root.State, p}, nil
 	}
-	p.readers.Add(-use)
-	_, err := s.State()
-	return Use[R]{}, err
+	p.leave(use)
+	if p.expired.Load() {
+		return Use[R]{}, ErrSnapshotExpired
+	}
+	return Use[R]{}, ErrSnapshotClosed
 }
 
 // Use is a read under way.
@@ -109,12 +123,12 @@ func (u Use[R]) Err() error {
 }
 
 // Done ends the read. It must be called once.
-func (u Use[R]) Done() { u.at.readers.Add(-use) }
+func (u Use[R]) Done() { u.at.leave(use) }
 
 // Close lets go of the root, so that what only it holds can be freed. It may
 // be called more than once. Reads under way go on.
 func (s *Snapshot[R]) Close() {
 	if p := s.at.Swap(nil); p != nil {
-		p.readers.Add(-1)
+		p.leave(1)
 	}
 }

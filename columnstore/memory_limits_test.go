@@ -1,0 +1,207 @@
+package columnstore
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding"
+)
+
+// Rows that could not fit into an empty store evict nothing.
+func TestMemory_HopelessInsertEvictsNothing(t *testing.T) {
+	store, table := tight(t, 20)
+	for i := range int64(12) {
+		insert(t, table, heavy(i*10, 500))
+	}
+	before := store.Stats()
+	if _, err := table.Insert(t.Context(), heavy(200, 60_000)); !errors.Is(err, ErrMemory) {
+		t.Fatal(err)
+	}
+	if after := store.Stats(); after != before {
+		t.Errorf("a refused insert changed %+v to %+v", before, after)
+	}
+}
+
+// Nobody makes room for those who wait to make room themselves.
+func TestMemory_RoomIsMadeForOne(t *testing.T) {
+	store, table := tight(t, 20)
+	for i := range int64(24) {
+		insert(t, table, heavy(i*10, 500))
+	}
+	before := store.Stats()
+	const callers, bytes = 64, 50_000
+	var wg sync.WaitGroup
+	var refused atomic.Int64
+	store.memory.making.Lock() // somebody makes room
+	room := store.share(evictAt) - store.used()
+	store.memory.pending.Add(room)
+	for range callers {
+		wg.Go(func() {
+			if err := store.reserve(bytes, incoming{table, 230}); err != nil {
+				refused.Add(1)
+				return
+			}
+			store.release(bytes)
+		})
+	}
+	time.Sleep(20 * time.Millisecond)
+	store.memory.pending.Add(-room)
+	store.memory.making.Unlock()
+	wg.Wait()
+	if after := store.Stats(); refused.Load() > 0 || after.Rows < before.Rows-500*5 {
+		t.Errorf("%d reservations of %d bytes, each given back at once: %d refused, %d rows before, %d after",
+			callers, bytes, refused.Load(), before.Rows, after.Rows)
+	}
+}
+
+// long is a row with a label of its own that takes so many bytes.
+func long(at int64, bytes int) (b map[string]encoding.Vector) {
+	return map[string]encoding.Vector{
+		"kind": encoding.Strings("k"), "labels.pod": encoding.Strings(fmt.Sprint(at, strings.Repeat("x", bytes))),
+		"stack": encoding.UUIDLists([]uuid.UUID{{1}}), "time": encoding.Int64s(at), "value": encoding.Int64s(1),
+	}
+}
+
+// A generation whose dictionaries fill the budget is given up when rows of the next
+// come: the store does not stop.
+func TestMemory_FullGenerationIsLeftBehind(t *testing.T) {
+	store, table := open(t, Options{MemoryBudget: 1 << 20, FutureLimit: -1, Manual: true, GenerationBuckets: 16}, samples(10))
+	refused := 0
+	for i := range int64(400) { // a row a tick: 160 are a generation
+		b := heavy(i, 1)
+		b.Columns = long(i, 20_000)
+		if _, err := table.Insert(t.Context(), b); errors.Is(err, ErrMemory) {
+			refused++
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	stats := store.Stats()
+	if stats.Rows+stats.EvictedRows+int64(refused) != 400 || stats.Rows == 0 || refused == 0 || refused > 380 {
+		t.Errorf("%d refused, %+v", refused, stats)
+	}
+	b := heavy(480, 1)
+	b.Columns = long(480, 20_000)
+	insert(t, table, b)
+}
+
+// Notes are in the account, and bounded.
+func TestMemory_Notes(t *testing.T) {
+	store, table := open(t, Options{MemoryBudget: 1 << 20, Manual: true}, samples(0))
+	var err error
+	n := 0
+	for ; err == nil && n < 100; n++ {
+		tx := store.Begin()
+		tx.Note(table, fmt.Sprint(n, strings.Repeat("n", 10_000)))
+		_, err = tx.Commit()
+	}
+	stats := store.Stats()
+	if !errors.Is(err, ErrLimit) || stats.Bytes() > 1<<17 || stats.Bytes() < 1<<15 || stats.PendingBytes != 0 {
+		t.Errorf("%d notes of 10 kB: %v, %+v", n, err, stats)
+	}
+}
+
+// paused begins a scan of a new snapshot and stops after its first record.
+func paused(t *testing.T, store *Store, table *Table) (stop func()) {
+	t.Helper()
+	snap := snapshot(t, store)
+	next, end := iter.Pull2(table.Scan(t.Context(), snap, ScanOptions{Columns: []string{"value"}}))
+	rec, err, ok := next()
+	if !ok || err != nil {
+		t.Fatal(err)
+	}
+	rec.Release()
+	return func() {
+		end()
+		snap.Close()
+	}
+}
+
+// A read that stands still costs room, but not the snapshots of others, and not the
+// inserts.
+func TestMemory_ReadStandsStill(t *testing.T) {
+	store, table := tight(t, 20)
+	for i := range int64(16) {
+		insert(t, table, heavy(i*10, 500))
+	}
+	stop := paused(t, store, table)
+	defer stop()
+	expired := 0
+	for i := int64(16); i < 200; i++ {
+		young := snapshot(t, store) // a query of a moment
+		insert(t, table, heavy(i*10, 500))
+		if _, err := countRows(t, table, young); errors.Is(err, ErrSnapshotExpired) {
+			expired++
+		}
+		young.Close()
+	}
+	stats := store.Stats()
+	if expired > 5 || stats.PinnedBytes < stats.Bytes()/4 || stats.Rows < 1000 || stats.Bytes() > store.opts.MemoryBudget {
+		t.Errorf("%d of 184 short queries expired, %+v", expired, stats)
+	}
+	stop()
+	if stats := store.Stats(); stats.PinnedBytes != 0 {
+		t.Errorf("after the read: %+v", stats)
+	}
+}
+
+// What an insert needs is asked for each generation by its own rows, and for a value
+// that occurs often once.
+func TestMemory_NeedIsNotCountedTwice(t *testing.T) {
+	store, table := open(t, Options{MemoryBudget: 4 << 20, FutureLimit: -1, Manual: true, GenerationBuckets: 1}, samples(10))
+	many := heavy(0, 2000)
+	times := make([]int64, many.Rows)
+	for i := range times {
+		times[i] = int64(i % 200)
+	}
+	many.Columns["time"] = encoding.Int64s(times...)
+	insert(t, table, many) // 20 generations
+	tags := make([]string, 1000)
+	for i := range tags {
+		tags[i] = fmt.Sprint(i%2) + strings.Repeat("t", 10_000)
+	}
+	b := heavy(300, len(tags))
+	b.Columns["tags.a"] = encoding.Strings(tags...)
+	insert(t, table, b)
+	if stats := store.Stats(); stats.Rows != 3000 || stats.EvictedRows != 0 {
+		t.Errorf("%+v", stats)
+	}
+}
+
+// A bucket that is closed while one of its granules is split is compacted whole.
+func TestBucket_ClosesDuringSplit(t *testing.T) {
+	var between func()
+	store, table := open(t, Options{FutureLimit: -1, Manual: true, GranuleRows: 100, Yield: func(point string) {
+		if f := between; point == "maintain/merged" && f != nil {
+			between = nil
+			f()
+		}
+	}}, samples(10))
+	insert(t, table, heavy(1, 150))
+	between = func() {
+		b := heavy(1, 150)
+		b.Columns["stack"].UUIDLists[0], b.Columns["stack"].UUIDLists[149] = b.Columns["stack"].UUIDLists[149], b.Columns["stack"].UUIDLists[0]
+		insert(t, table, b) // to both children
+		insert(t, table, at(35))
+	}
+	if err := store.Maintain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	granules := 0
+	for _, g := range store.log.Root().State.table(table.ordinal).granules.All() {
+		if granules++; g.FreshParts() > 0 && g.Rows() > 1 {
+			t.Errorf("granule %d of a closed bucket has %d fresh parts", granules, g.FreshParts())
+		}
+	}
+	if granules < 3 {
+		t.Errorf("%d granules: nothing was split", granules)
+	}
+}
