@@ -140,7 +140,7 @@ var others = []planted{
 	},
 	{
 		name:  "eviction does not raise the floor",
-		edits: one("columnstore/memory.go", "rows := edit.dropBefore(floor)", "before := edit.state.floor\n		rows := edit.dropBefore(floor)\n		edit.state.floor = before"),
+		edits: one("columnstore/memory.go", "edit.state.evicted += edit.dropBefore(floor)", "before := edit.state.floor\n		edit.state.evicted += edit.dropBefore(floor)\n		edit.state.floor = before"),
 	},
 	{name: "an expired snapshot still answers", edits: []edit{
 		{"txn/snapshot.go", "	at     atomic.Pointer[published[R]]\n", "	at     atomic.Pointer[published[R]]\n	kept   *Root[R]\n"},

@@ -15,6 +15,11 @@ func (h *history) checkMemory() {
 	}
 	s := h.store
 	root := s.log.Root().State
+	now := [...]int64{s.memory.dicts.Load(), s.memory.pending.Load(), s.log.Held(), int64(len(h.snaps)), int64(h.reading), s.log.Expired()}
+	if root == h.checked.root && now == h.checked.accounts {
+		return // nothing has changed
+	}
+	h.checked.root, h.checked.accounts = root, now
 	current, bytes := map[*granule.Part]bool{}, int64(0)
 	for i, state := range root.tables {
 		bytes += h.walk(state, current)

@@ -45,6 +45,9 @@ func TestSimulation(t *testing.T) {
 			t.Fatalf("%v\nseed %d, commit %s, options %s\nrun it again: go test ./columnstore -run 'TestSimulation$' -sim.seed %d -sim.seeds 1 -sim.trace -v",
 				err, seed, head(), h.options(), seed)
 		}
+		if done := seed - *simSeed + 1; done%100_000 == 0 {
+			t.Logf("%d histories", done)
+		}
 		if *simTrace {
 			t.Logf("seed %d:\n%s", seed, strings.Join(h.trace, "\n"))
 		}
@@ -114,6 +117,10 @@ type history struct {
 	dropped map[*granule.Generation]int64
 	offered map[int]int64       // by table: the newest time of a row that somebody inserted
 	before  map[int]*tableState // by table: in the step before
+	checked struct {            // by checkMemory
+		root     *root
+		accounts [6]int64
+	}
 	nextRow int64
 }
 
