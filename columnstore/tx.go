@@ -172,6 +172,9 @@ func (t *Table) reserveFor(b *schema.Batch, columns []schema.Concrete, buckets m
 // Commit), and copies the set of series, or of column names, if one is new. When the
 // maintainer does not keep up, or memory gets short, it also does one rewrite that is
 // due: some milliseconds, after the rows are visible.
+//
+// The errors are ErrTxDone; ErrClosed; ErrTooOld if a bucket was dropped since its
+// rows were inserted; ErrLimit and ErrMemory for notes.
 func (tx *Tx) Commit() (txn.ID, error) {
 	s := tx.store
 	s.opts.Yield("commit/start")
