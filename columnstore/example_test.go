@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"math"
+	"time"
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
@@ -95,4 +97,52 @@ func ExampleStore_Begin() {
 	// Output:
 	// before commit: 0
 	// after commit: 3
+}
+
+// With a memory budget the oldest time buckets make room for new rows. A snapshot
+// goes on seeing what it saw.
+func ExampleOptions_memoryBudget() {
+	ctx := context.Background()
+	const budget = 1 << 20
+	store, err := columnstore.Open(columnstore.Options{MemoryBudget: budget, FutureLimit: -1})
+	check(err)
+	defer store.Close()
+	visits, err := store.CreateTable("visits", schema.Definition{
+		Columns: []schema.Column{
+			{Name: "page", Type: encoding.String, Encoding: encoding.DictionaryRLE},
+			{Name: "time", Type: encoding.Int64, Encoding: encoding.Delta},
+		},
+		SortingKey: []string{"page", "time"},
+		Bucket:     schema.Bucket{Column: "time", Width: int64(time.Minute)},
+	})
+	check(err)
+
+	visit := func(minute int) {
+		const rows = 200
+		b := schema.Batch{Rows: rows, Columns: map[string]encoding.Vector{"time": encoding.Int64s(int64(minute) * int64(time.Minute))}}
+		pages := make([]string, rows)
+		for i := range pages {
+			pages[i] = fmt.Sprintf("/page-%d-of-minute-%d", i, minute) // never seen again
+		}
+		b.Columns["page"] = encoding.Strings(pages...)
+		_, err := visits.Insert(ctx, b)
+		check(err)
+	}
+	visit(0)
+	first, err := store.Snapshot()
+	check(err)
+	defer first.Close()
+	for minute := range 500 {
+		visit(minute + 1)
+	}
+
+	stats := store.Stats()
+	fmt.Println("within the budget:", stats.Bytes() <= budget)
+	fmt.Println("nothing lost but what was evicted:", stats.Rows+stats.EvictedRows == 501*200, stats.EvictedRows > 0)
+	series, err := visits.Series(ctx, first, math.MinInt64, math.MaxInt64)
+	fmt.Println("pages of the first minute, in its snapshot:", len(series), err)
+	// Output:
+	// within the budget: true
+	// nothing lost but what was evicted: true true
+	// pages of the first minute, in its snapshot: 200 <nil>
 }
