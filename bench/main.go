@@ -42,8 +42,18 @@ type result struct {
 func main() {
 	rows := flag.Int64("rows", 1_000_000, "rows to insert")
 	repeat := flag.Int("repeat", 5, "runs of each query; the median is printed")
+	workload := flag.String("workload", "replay", "replay: the project's own profiles, as pprof; fleet: a made-up fleet, as lists of location ids")
 	flag.Parse()
-	if err := run(*rows, *repeat); err != nil {
+	do := run
+	switch *workload {
+	case "replay":
+	case "fleet":
+		do = runFleet
+	default:
+		fmt.Fprintf(os.Stderr, "bench: unknown workload %q: want replay or fleet\n", *workload)
+		os.Exit(2)
+	}
+	if err := do(*rows, *repeat); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
