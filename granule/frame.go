@@ -16,6 +16,7 @@ type frame struct {
 	bucket  int64
 	series  []uint32 // code in gen.Series, one a row
 	columns []frameColumn
+	suffix  []int // where in columns each of Schema.Suffix is, or would be
 }
 
 // frameColumn is one concrete column outside of the series tuple. Columns of a
@@ -64,13 +65,23 @@ func (f *frame) appendKey(dst []byte, row int) []byte {
 	return f.appendSuffix(dst, row)
 }
 
-// appendSuffix appends the part of a row's key behind the series tuple.
-func (f *frame) appendSuffix(dst []byte, row int) []byte {
-	for _, column := range f.schema.Suffix() {
-		c := f.schema.Columns()[column]
-		first, _ := slices.BinarySearchFunc(f.columns, column, func(fc frameColumn, column int) int {
+// findSuffix looks the columns of the key up, once all are there.
+func (f *frame) findSuffix() {
+	f.suffix = make([]int, len(f.schema.Suffix()))
+	for i, column := range f.schema.Suffix() {
+		f.suffix[i], _ = slices.BinarySearchFunc(f.columns, column, func(fc frameColumn, column int) int {
 			return fc.column - column
 		})
+	}
+}
+
+// appendSuffix appends the part of a row's key behind the series tuple.
+func (f *frame) appendSuffix(dst []byte, row int) []byte {
+	if f.suffix == nil {
+		f.findSuffix()
+	}
+	for i, column := range f.schema.Suffix() {
+		c, first := &f.schema.Columns()[column], f.suffix[i]
 		if !c.Dynamic {
 			if first == len(f.columns) || f.columns[first].column != column || f.columns[first].isNull(c.Type, row) {
 				dst = schema.AppendNull(dst)
