@@ -358,10 +358,10 @@ func TestMisuse(t *testing.T) {
 				b.Nulls(i, 3)
 			}
 		}},
-		{"uuid length", `field "u": uuid of 5 bytes`, func(b *Builder) { b.Words(2, badUUID, []uint64{1}, nil) }},
+		{"uuid length", `field "u": uuid of 5 bytes`, func(b *Builder) { b.Words(2, &badUUID, []uint64{1}, nil) }},
 		{"coded uuid length", `field "d": uuid of 5 bytes`, func(b *Builder) {
 			b.Words(3, short.from, short.words, nil)
-			b.Words(3, badUUID, []uint64{1}, nil)
+			b.Words(3, &badUUID, []uint64{1}, nil)
 		}},
 	}
 	b := NewBuilder(checked(t), []Field{

@@ -21,7 +21,7 @@ func Example() {
 		{Name: "labels.pod", Type: encoding.String, Coded: true, Nullable: true},
 	})
 	defer b.Release()
-	b.Words(0, column, column.Words().Append(nil, 0, 3), nil)
+	b.Words(0, &column, column.Words().Append(nil, 0, 3), nil)
 	b.Repeat(1, "api-0", 2)
 	b.Nulls(1, 1)
 	record, err := b.Record()

@@ -56,7 +56,7 @@ func encode(t testing.TB, spec encoding.Spec, v encoding.Vector) words {
 		}
 	}
 	c := b.Build()
-	return words{c, c.Words().Append(nil, 0, c.Len()), c.AppendValid(nil, 0, c.Len())}
+	return words{&c, c.Words().Append(nil, 0, c.Len()), c.AppendValid(nil, 0, c.Len())}
 }
 
 func fixedWord(v *encoding.Vector, i int) uint64 {

@@ -20,7 +20,7 @@ import (
 
 var (
 	loaderRows   = flag.Int("loader.rows", 1_000_000, "rows that the loader of TestMemoryBudget inserts")
-	loaderBudget = flag.Int64("loader.budget", 8<<20, "memory budget of TestMemoryBudget, in bytes")
+	loaderBudget = flag.Int64("loader.budget", 4<<20, "memory budget of TestMemoryBudget, in bytes")
 )
 
 // loader inserts rows at full speed: profiles of 500 rows from four writers, 10,000
@@ -131,7 +131,7 @@ func liveHeap() int64 {
 // Stats says how much that was; what is kept can be queried all the time. The same
 // with a snapshot that is held throughout. For the figures of the README:
 //
-//	go test ./columnstore -run TestMemoryBudget -v -loader.rows 10000000 -loader.budget 67108864 -timeout 30m
+//	go test ./columnstore -run TestMemoryBudget -v -loader.rows 30000000 -loader.budget 67108864 -timeout 30m
 func TestMemoryBudget(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector has a heap of its own")

@@ -154,14 +154,15 @@ func inspectSlice(s *schema.Schema, slice granule.Slice) PartInfo {
 		Name: "(series)", Type: "series", Encoding: encoding.DictionaryRLE.String(),
 		Layout: p.Series().Layout().String(), Bytes: p.Series().Size(),
 	})
-	for _, c := range p.Columns() {
+	for i := range p.Columns() {
+		c := &p.Columns()[i]
 		def := s.Columns()[c.Index]
 		column := ColumnInfo{
 			Name: c.Name, Type: def.Type.String(), Encoding: def.Encoding.String(),
 			Layout: c.Words().Layout().String(), Bytes: c.Size(),
 		}
 		if def.Nullable || def.Dynamic {
-			column.Nulls = countNulls(c.Column)
+			column.Nulls = countNulls(&c.Column)
 		}
 		info.Columns = append(info.Columns, column)
 	}

@@ -134,7 +134,7 @@ func checkPart(t *testing.T, s *schema.Schema, p *PartInfo) {
 	} else if at := s.BucketStart(p.MinTime.UnixNano()); p.MaxTime.Before(p.MinTime) || s.BucketStart(p.MaxTime.UnixNano()) != at {
 		t.Errorf("times %v to %v are not of one bucket", p.MinTime, p.MaxTime)
 	}
-	layouts := []string{"plain", "packed", "runs", "delta"}
+	layouts := []string{"plain", "packed", "runs", "blocks", "rises", "changes", "bends", "sparse", "lookup"}
 	sum := 0
 	for i, c := range p.Columns {
 		sum += c.Bytes

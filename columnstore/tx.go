@@ -110,12 +110,13 @@ func (t *Table) build(ctx context.Context, b *schema.Batch, columns []schema.Con
 			return nil, tooOld(start, floor)
 		}
 		gen := t.generation(start)
-		rows, err := granule.Code(t.schema, gen.Generation, start, columns, buckets[start], b.Records)
+		rows, err := granule.Code(t.schema, gen.Generation, start, b, columns, buckets[start])
 		t.count(gen)
 		if err != nil {
 			return nil, err
 		}
 		pieces = append(pieces, t.cut(start, rows, dynamicNames(t.schema, columns, buckets[start]))...)
+		rows.Done()
 	}
 	return pieces, nil
 }

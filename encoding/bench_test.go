@@ -3,6 +3,8 @@ package encoding
 import (
 	"fmt"
 	"testing"
+
+	"github.com/google/uuid"
 )
 
 // benchWords are columns like those of a profile store, one for each layout.
@@ -14,7 +16,10 @@ var benchWords = []struct {
 	{LayoutPlain, Plain, "random"},
 	{LayoutPacked, Dictionary, "codes"},
 	{LayoutRuns, DictionaryRLE, "long runs"},
-	{LayoutDelta, Delta, "timestamps"},
+	{LayoutBlocks, Plain, "outliers"},
+	{LayoutRises, Delta, "rising"},
+	{LayoutChanges, Delta, "wandering"},
+	{LayoutBends, Delta, "timestamps"},
 }
 
 const benchLen = 1 << 16
@@ -118,22 +123,43 @@ func BenchmarkDict(b *testing.B) {
 }
 
 func BenchmarkListDict(b *testing.B) {
-	const depth = 40
-	d := NewListDict(1)
-	var lists [1000][]uint32
+	const depth, batch = 20, 500
+	lists := make([][]uuid.UUID, 20*batch)
+	codes := make([][]uint32, len(lists))
+	full := NewListDict(1)
 	for i := range lists {
-		for k := range depth {
-			lists[i] = append(lists[i], mustElement(b, d, uuidOf((i+k)*k), ""))
-		}
-		if _, err := d.InternList(lists[i]); err != nil {
-			b.Fatal(err)
+		lists[i] = stackOf(i*7919, depth)
+	}
+	for i, code := range mustLists(b, full, lists) {
+		codes[i] = full.List(nil, code)
+	}
+	var out []uint32
+	inBatches := func(intern func(lo, hi int)) func() {
+		return func() {
+			for lo := 0; lo < len(lists); lo += batch {
+				intern(lo, lo+batch)
+			}
 		}
 	}
-	b.Run("op=InternList/hit/depth=40", func(b *testing.B) {
+	b.Run("op=InternLists/hit", func(b *testing.B) {
+		perWord(b, len(lists), inBatches(func(lo, hi int) { out, _ = full.InternLists(out[:0], lists[lo:hi]) }))
+	})
+	b.Run("op=InternCodes/hit", func(b *testing.B) {
+		perWord(b, len(lists), inBatches(func(lo, hi int) { out, _ = full.InternCodes(out[:0], codes[lo:hi]) }))
+	})
+	b.Run("op=InternLists/miss", func(b *testing.B) {
+		var d *ListDict
 		perWord(b, len(lists), func() {
-			for _, list := range lists {
-				code, _ := d.InternList(list)
-				sink += uint64(code)
+			d = NewListDict(1)
+			inBatches(func(lo, hi int) { out, _ = d.InternLists(out[:0], lists[lo:hi]) })()
+		})
+		bytes, _ := d.Size()
+		b.ReportMetric(float64(bytes)/float64(len(lists)), "B/list")
+	})
+	b.Run("op=List", func(b *testing.B) {
+		perWord(b, len(lists), func() {
+			for code := range uint32(len(lists)) {
+				out = full.List(out[:0], code+1)
 			}
 		})
 	})

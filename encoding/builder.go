@@ -55,20 +55,17 @@ func (b *Builder) Bytes(value []byte) {
 }
 
 // Build returns the column. The builder must not be used again.
-func (b *Builder) Build() *Column {
-	c := &Column{typ: b.spec.Type}
+func (b *Builder) Build() Column {
 	encoding := b.spec.Encoding
-	if encoding.Coded() { // a plain column's codes are its own
-		c.dict, c.lists = b.spec.Dict, b.spec.Lists
-	}
+	var present *Words
 	if b.valid != nil {
-		present := Encode(RLE, b.valid)
-		c.present = &present
+		words := Encode(RLE, b.valid)
+		present = &words
 	}
-	if encoding == Plain && !b.spec.Type.Fixed() {
-		c.own = &values{data: append([]byte{}, b.data...), ends: pack(b.ends)}
-		encoding = Delta // ordinals of values count up
+	if encoding != Plain || b.spec.Type.Fixed() {
+		return NewColumn(b.spec, Encode(encoding, b.words), present)
 	}
-	c.words = Encode(encoding, b.words)
+	c := NewColumn(b.spec, Encode(Delta, b.words), present) // ordinals of values count up
+	c.own = &values{data: append([]byte{}, b.data...), ends: pack(b.ends)}
 	return c
 }

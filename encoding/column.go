@@ -23,6 +23,17 @@ type values struct {
 	ends packed
 }
 
+// NewColumn returns the column of words that are encoded already: values of a fixed
+// type, or codes. present says with 1 which rows of a fixed type have a value; nil
+// means that all have. The word of one that has none is 0.
+func NewColumn(spec Spec, words Words, present *Words) Column {
+	c := Column{typ: spec.Type, words: words, present: present}
+	if spec.Encoding.Coded() { // a plain column's codes are its own
+		c.dict, c.lists = spec.Dict, spec.Lists
+	}
+	return c
+}
+
 // Type returns the type of the values.
 func (c *Column) Type() Type { return c.typ }
 
@@ -84,16 +95,20 @@ func (c *Column) Bytes(word uint64) []byte {
 	return c.own.data[lo:hi:hi]
 }
 
-// Size returns the bytes that the column holds on the heap, dictionaries not
-// counted: they are shared.
+// ColumnSize is the bytes of a Column itself.
+const ColumnSize = 104
+
+// Size returns the bytes that the column holds on the heap, without the Column
+// value itself and without what is shared: dictionaries, and the ordinals of the
+// lookup layout.
 func (c *Column) Size() int {
-	const self = 144
-	n := self + c.words.Size()
+	const words, own = 64, 72
+	n := c.words.Size()
 	if c.present != nil {
-		n += c.present.Size()
+		n += words + c.present.Size()
 	}
 	if c.own != nil {
-		n += cap(c.own.data) + c.own.ends.size()
+		n += own + cap(c.own.data) + c.own.ends.size()
 	}
 	return n
 }

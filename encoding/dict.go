@@ -13,16 +13,6 @@ import (
 // 2^32-2 values, or a value is longer than 2^31 bytes.
 var ErrDictFull = errors.New("dictionary is full")
 
-// Values' bytes lie in blocks that never move, so readers need no lock. Blocks
-// double from the first size to the last, so that a store of many small
-// dictionaries stays small; a longer value gets a block of its own.
-const (
-	firstBlock = 512
-	lastBlock  = 64 << 10
-)
-
-const firstSlots = 64
-
 // Dict is an append-only set of byte strings, each with a code from 1 up in
 // the order of arrival; 0 is null and no value's code. Identity is exact: a
 // hash finds a value, its bytes decide.
@@ -32,14 +22,11 @@ const firstSlots = 64
 type Dict struct {
 	seed    uint64
 	entries stable[dictEntry]
-	blocks  stable[[]byte]
+	bytes   arena
 
-	mu     sync.RWMutex
-	n      atomic.Uint32 // values; written under mu
-	nblock int           // blocks in use
-	room   int           // bytes left in the last block
-	slots  []uint32      // open addressing: a code, or 0
-	size   int           // bytes of blocks
+	mu    sync.RWMutex
+	n     atomic.Uint32 // values; written under mu
+	slots []uint32      // open addressing: a code, or 0
 }
 
 // dictEntry says where a value lies, and its hash so that most probes of other
@@ -47,6 +34,11 @@ type Dict struct {
 type dictEntry struct {
 	hash, block, offset, length uint32
 }
+
+const entrySize = 16
+
+// maxCodes is how many codes a dictionary can give.
+const maxCodes = math.MaxUint32 - 1
 
 // NewDict returns an empty dictionary. The seed keys its hash, so that input
 // made to collide in one store does not in another.
@@ -72,7 +64,7 @@ func (d *Dict) Intern(value []byte) (uint32, error) {
 	if code != 0 {
 		return code, nil
 	}
-	if n >= math.MaxUint32-1 || len(value) > math.MaxInt32 {
+	if n >= maxCodes || len(value) > math.MaxInt32 {
 		return 0, ErrDictFull
 	}
 	d.entries.grow(n)
@@ -102,8 +94,7 @@ func (d *Dict) Value(code uint32) []byte {
 	if e.length == 0 {
 		return []byte{}
 	}
-	end := e.offset + e.length
-	return (*d.blocks.at(int(e.block)))[e.offset:end:end]
+	return d.bytes.from(e.block, e.offset)[:e.length:e.length]
 }
 
 // Len returns the number of values; their codes are 1 to Len.
@@ -111,10 +102,9 @@ func (d *Dict) Len() int { return int(d.n.Load()) }
 
 // Size returns the bytes that the dictionary holds on the heap.
 func (d *Dict) Size() int {
-	const entrySize, blockSize = 16, 24
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	return d.size + 4*len(d.slots) + entrySize*paged(d.Len()) + blockSize*paged(d.nblock)
+	return d.bytes.heap() + 4*len(d.slots) + entrySize*paged(d.Len())
 }
 
 // Need returns at most how many bytes the dictionary grows by, for good or while
@@ -124,7 +114,6 @@ func (d *Dict) Need(values, bytes int) int {
 	if values == 0 {
 		return 0
 	}
-	const entrySize, blockSize = 16, 24
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	n := d.Len()
@@ -136,12 +125,7 @@ func (d *Dict) Need(values, bytes int) int {
 	if slots > len(d.slots) {
 		need += 4 * slots
 	}
-	if bytes > d.room {
-		// What does not fit into the rest of a block wastes less than its length.
-		step := min(lastBlock, max(firstBlock<<min(d.nblock, 16), 2*bytes))
-		need += 2*bytes + step + blockSize*paged(2+2*bytes/lastBlock)
-	}
-	return need
+	return need + d.bytes.need(bytes)
 }
 
 // find returns the code of value, or 0 and the slot where it would go. The
@@ -186,16 +170,6 @@ func (d *Dict) keep(hash uint32, value []byte) dictEntry {
 	if len(value) == 0 {
 		return dictEntry{hash: hash}
 	}
-	if len(value) > d.room {
-		d.blocks.grow(d.nblock)
-		d.room = max(min(firstBlock<<min(d.nblock, 16), lastBlock), len(value))
-		*d.blocks.at(d.nblock) = make([]byte, d.room)
-		d.size += d.room
-		d.nblock++
-	}
-	block := *d.blocks.at(d.nblock - 1)
-	offset := len(block) - d.room
-	copy(block[offset:], value)
-	d.room -= len(value)
-	return dictEntry{hash, uint32(d.nblock - 1), uint32(offset), uint32(len(value))}
+	block, offset := d.bytes.keep(value)
+	return dictEntry{hash, block, offset, uint32(len(value))}
 }

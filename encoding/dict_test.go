@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 	"pgregory.net/rapid"
 )
 
@@ -232,17 +233,19 @@ func TestDictReadersTakeNoLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, dict := range []*Dict{d.elements, d.lists, d.records} {
-		dict.mu.Lock()
-		defer dict.mu.Unlock()
-	}
-	d.growing.Lock()
-	defer d.growing.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.records.mu.Lock()
+	defer d.records.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		d.elements.Value(element)
-		d.elements.Len()
+		d.Element(element)
+		d.FindElement(uuidOf(1))
+		d.FindList([]uuid.UUID{uuidOf(1)})
+		if codes, err := d.InternLists(nil, [][]uuid.UUID{{uuidOf(1)}}); err != nil || codes[0] != list {
+			t.Errorf("InternLists() = %v, %v; want %d", codes, err, list)
+		}
 		d.UUIDs(nil, list)
 		d.List(nil, list)
 		d.ListLen(list)

@@ -13,13 +13,27 @@
 //   - [Column]: words together with what they mean: the type, which rows are
 //     null, the dictionary.
 //
-// Words come in four layouts. [Encode] takes the encoding that a schema asks
-// for and picks the smallest layout that keeps its promise:
+// Words come in nine layouts. [Encode] takes the encoding that a schema asks
+// for and picks the smallest of the layouts that it stands for; [Pack] is quicker,
+// for what will soon be encoded again:
 //
 //	plain    w0 w1 w2 ...                       8 bytes a word
-//	packed   min | width | (w-min) in width bits, end to end
-//	runs     value of each run, packed | end of each run, packed
-//	delta    every 128th word, plain | zigzag(w[i]-w[i-1]), packed
+//	packed   min | scale | (w-min)/scale in width bits, end to end
+//	runs     value of each run, in blocks | end of each run, packed
+//	sparse   a bit a word, 1 where it is not 0 | words that are not 0, in blocks
+//	lookup   a table of words | of each row, which of them it has
+//
+// Blocks are of 128 words, each with a reference and a width of its own, and
+// exceptions where a few words need more bits than the others (patched frame of
+// reference, PFOR). What is packed in them, after low and scale were taken off, are
+//
+//	blocks   the words
+//	rises    differences of neighbours, most of which are not negative
+//	changes  differences of neighbours, zigzag
+//	bends    differences of differences, zigzag
+//
+// The greatest common divisor of a column's distances is its scale: CPU times are
+// multiples of the sampling period, and sizes of an allocator's steps.
 //
 // A dictionary code is 1 or more; the code 0 is null. So a dictionary column
 // needs no presence bits, and nulls sort first by code too.

@@ -44,12 +44,11 @@ func ExampleBuilder_dictionary() {
 		if rows == 0 {
 			break
 		}
-		fmt.Printf("%d row of %s\n", rows, column.Bytes(code))
+		fmt.Printf("%d rows of %s\n", rows, column.Bytes(code))
 	}
 	// Output:
-	// 1 row of api
-	// 1 row of api
-	// 1 row of db
+	// 2 rows of api
+	// 1 rows of db
 }
 
 // Equal values have equal codes, counted from 1; 0 is no value.

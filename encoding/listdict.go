@@ -1,115 +1,335 @@
 package encoding
 
 import (
-	"encoding/binary"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/google/uuid"
+	"github.com/zeebo/xxh3"
+)
+
+// Errors of lists of codes.
+var (
+	// ErrCode says that a list has a code that no element has.
+	ErrCode = errors.New("unknown code")
+	// ErrCollision says that two lists have one hash: see ListDict.Verify.
+	ErrCollision = errors.New("two lists with one hash")
 )
 
 // ListDict is an append-only set of lists of UUIDs, each with a code from 1
-// up. Lists share their elements: a list is kept as the codes of its elements,
-// 4 bytes each, and an element once, with a record beside it (for profiles:
-// the symbols of a location).
+// up. Lists share their elements, which have codes of their own, with a record
+// beside an element (for profiles: the symbols of a location).
 //
-// All methods are safe for concurrent use; only the Intern methods lock.
+// A list is known by the 128-bit xxh3 of its elements, keyed by the seed: among
+// 10^7 lists, two that differ have the same with a probability of 10^-25. Verify
+// looks.
+//
+// All methods are safe for concurrent use. Reading by code, and finding what is
+// there, takes no lock; adding takes one for all.
 type ListDict struct {
-	elements *Dict
-	lists    *Dict
+	seed     uint64
+	elements idSet
+	hashes   idSet      // of lists, with the codes of the lists
+	lists    frontCoded // the last element first: for stacks, the root
 	records  *Dict
 	recordOf stable[atomic.Uint32] // by element code-1: code in records, or 0
-	covered  atomic.Uint32         // elements that recordOf has room for
+	verify   atomic.Bool
 
-	growing sync.Mutex // guards growing recordOf
+	mu sync.Mutex // of writers
 }
 
-// NewListDict returns an empty dictionary of lists; the seed is as in NewDict.
+// newList is a list on its way in.
+type newList struct {
+	hash  uuid.UUID
+	codes []uint32 // of its elements, the last first
+	at    int      // whose code it is to be
+}
+
+// NewListDict returns an empty dictionary of lists. The seed keys its hashes, so
+// that input made to collide in one store does not in another.
 func NewListDict(seed uint64) *ListDict {
-	return &ListDict{elements: NewDict(seed), lists: NewDict(seed), records: NewDict(seed)}
+	return &ListDict{seed: seed, records: NewDict(seed)}
 }
+
+// Verify has every list that is found by its hash compared with the one that is
+// there, for about 100 ns each; ErrCollision says that they differ.
+func (d *ListDict) Verify(on bool) { d.verify.Store(on) }
 
 // InternElement returns the code of an element, giving it one if it is new,
 // and keeps record beside it unless it is empty or the element has one. Records
 // describe elements and are no part of what a reader's snapshot fixes: an
 // element that is known without one can get one later.
 func (d *ListDict) InternElement(id uuid.UUID, record []byte) (uint32, error) {
-	code, err := d.elements.Intern(id[:])
-	if err != nil {
-		return 0, err
+	hash := d.elementHash(&id)
+	code := d.elements.find(&id, hash)
+	if code == 0 {
+		d.mu.Lock()
+		var err error
+		code, err = d.addElement(&id, hash)
+		d.mu.Unlock()
+		if err != nil {
+			return 0, err
+		}
 	}
-	d.cover(code)
-	of := d.recordOf.at(int(code) - 1)
-	if len(record) == 0 || of.Load() != 0 {
-		return code, nil
-	}
-	kept, err := d.records.Intern(record)
-	if err != nil {
-		return 0, err
-	}
-	of.CompareAndSwap(0, kept)
-	return code, nil
+	return code, d.keepRecord(code, record)
 }
 
-// cover makes room for the record of an element before its code is told.
-func (d *ListDict) cover(code uint32) {
-	if d.covered.Load() >= code {
-		return
+// InternElements appends to dst the codes of elements, as InternElement does;
+// records is nil, or has one for each element.
+func (d *ListDict) InternElements(dst []uint32, ids []uuid.UUID, records [][]byte) ([]uint32, error) {
+	for i := range ids {
+		var record []byte
+		if records != nil {
+			record = records[i]
+		}
+		code, err := d.InternElement(ids[i], record)
+		if err != nil {
+			return dst, err
+		}
+		dst = append(dst, code)
 	}
-	d.growing.Lock()
-	defer d.growing.Unlock()
-	for n := d.covered.Load(); n < code; n++ {
-		d.recordOf.grow(int(n))
-		d.covered.Store(n + 1)
+	return dst, nil
+}
+
+// KeepRecord keeps a record beside an element that is known; one that is not is
+// left out.
+func (d *ListDict) KeepRecord(id uuid.UUID, record []byte) error {
+	if code := d.FindElement(id); code != 0 {
+		return d.keepRecord(code, record)
 	}
+	return nil
+}
+
+func (d *ListDict) keepRecord(code uint32, record []byte) error {
+	of := d.recordOf.at(int(code) - 1)
+	if len(record) == 0 || of.Load() != 0 {
+		return nil
+	}
+	kept, err := d.records.Intern(record)
+	if err == nil {
+		of.CompareAndSwap(0, kept)
+	}
+	return err
+}
+
+// addElement looks again and adds. The caller holds mu.
+func (d *ListDict) addElement(id *uuid.UUID, hash uint64) (uint32, error) {
+	if code := d.elements.find(id, hash); code != 0 {
+		return code, nil
+	}
+	if d.elements.len() >= maxCodes {
+		return 0, ErrDictFull
+	}
+	d.recordOf.grow(d.elements.len())
+	return d.elements.add(*id, hash, d.elementHash), nil
+}
+
+func (d *ListDict) elementHash(id *uuid.UUID) uint64 { return xxh3.HashSeed(id[:], d.seed) }
+
+// listHash returns the identity of a list: the hash of its elements.
+func (d *ListDict) listHash(ids []uuid.UUID) uuid.UUID {
+	return uuid.UUID(xxh3.Hash128Seed(idBytes(ids), d.seed).Bytes())
+}
+
+// slotHash returns where the slots have a list: any bits of its hash do.
+func slotHash(hash *uuid.UUID) uint64 {
+	return uint64(hash[0]) | uint64(hash[1])<<8 | uint64(hash[2])<<16 | uint64(hash[3])<<24 |
+		uint64(hash[4])<<32 | uint64(hash[5])<<40 | uint64(hash[6])<<48 | uint64(hash[7])<<56
+}
+
+// InternLists appends to dst the codes of lists, giving codes to those that are
+// new. A list that is the one before by reference costs nothing. All are hashed
+// first and looked for then, so that the misses of the processor's caches overlap;
+// new ones are sorted, so that neighbours share much.
+//
+// About 60 ns for a known list of 20, 500 ns for a new one of known elements.
+// After an error dst is as long as it was; elements and lists that were added by
+// then stay, unused.
+func (d *ListDict) InternLists(dst []uint32, lists [][]uuid.UUID) ([]uint32, error) {
+	w := internWork.Get().(*listWork)
+	defer w.done()
+	for i, list := range lists {
+		if i > 0 && sameList(list, lists[i-1]) {
+			w.hashes = append(w.hashes, w.hashes[i-1])
+			continue
+		}
+		w.hashes = append(w.hashes, d.listHash(list))
+	}
+	return d.intern(dst, w, func(_ []uuid.UUID, i int) ([]uuid.UUID, error) { return lists[i], nil })
+}
+
+// InternCodes is InternLists for lists of codes of elements. ErrCode means that
+// there is no such element.
+func (d *ListDict) InternCodes(dst []uint32, lists [][]uint32) ([]uint32, error) {
+	w := internWork.Get().(*listWork)
+	defer w.done()
+	gather := func(ids []uuid.UUID, i int) ([]uuid.UUID, error) {
+		for _, code := range lists[i] {
+			if code == 0 || int(code) > d.Elements() {
+				return ids, fmt.Errorf("%w: element %d of a list; there are %d", ErrCode, code, d.Elements())
+			}
+			ids = append(ids, *d.elements.ids.at(int(code) - 1))
+		}
+		return ids, nil
+	}
+	for i := range lists {
+		ids, err := gather(w.ids[:0], i)
+		if err != nil {
+			return dst, err
+		}
+		w.ids = ids
+		w.hashes = append(w.hashes, d.listHash(ids))
+	}
+	return d.intern(dst, w, gather)
 }
 
 // InternList returns the code of the list of elements with the given codes.
 func (d *ListDict) InternList(elements []uint32) (uint32, error) {
-	var few [256]byte
-	return d.lists.Intern(appendCodes(few[:0], elements))
+	codes, err := d.InternCodes(nil, [][]uint32{elements})
+	if err != nil {
+		return 0, err
+	}
+	return codes[0], nil
+}
+
+// listWork is what interning a batch needs beside the dictionary.
+type listWork struct {
+	hashes []uuid.UUID
+	misses []int
+	ids    []uuid.UUID
+
+	fresh []newList // what misses are new
+	codes []uint32  // of their elements
+}
+
+var internWork = sync.Pool{New: func() any { return new(listWork) }}
+
+func (w *listWork) done() {
+	w.hashes, w.misses, w.ids, w.fresh, w.codes = w.hashes[:0], w.misses[:0], w.ids[:0], w.fresh[:0], w.codes[:0]
+	internWork.Put(w)
+}
+
+// intern appends to dst the codes of the lists whose hashes are in w; elements
+// gives the ids of one, for which it may use what it is given.
+func (d *ListDict) intern(dst []uint32, w *listWork, elements func([]uuid.UUID, int) ([]uuid.UUID, error)) ([]uint32, error) {
+	start := len(dst)
+	for i := range w.hashes {
+		code := d.hashes.find(&w.hashes[i], slotHash(&w.hashes[i]))
+		if code == 0 {
+			w.misses = append(w.misses, i)
+		}
+		dst = append(dst, code)
+	}
+	if len(w.misses) > 0 {
+		if err := d.addLists(dst[start:], w, elements); err != nil {
+			return dst[:start], err
+		}
+	}
+	if d.verify.Load() {
+		for i, code := range dst[start:] {
+			ids, err := elements(w.ids[:0], i)
+			if err != nil {
+				return dst[:start], err
+			}
+			if !slices.Equal(ids, d.UUIDs(nil, code)) {
+				return dst[:start], fmt.Errorf("%w: %x", ErrCollision, w.hashes[i])
+			}
+		}
+	}
+	return dst, nil
+}
+
+// addLists adds the lists that were not found and sets their codes.
+func (d *ListDict) addLists(codes []uint32, w *listWork, elements func([]uuid.UUID, int) ([]uuid.UUID, error)) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, at := range w.misses {
+		ids, err := elements(w.ids[:0], at)
+		if err != nil {
+			return err
+		}
+		start := len(w.codes)
+		for k := len(ids) - 1; k >= 0; k-- {
+			code, err := d.addElement(&ids[k], d.elementHash(&ids[k]))
+			if err != nil {
+				return err
+			}
+			w.codes = append(w.codes, code)
+		}
+		w.fresh = append(w.fresh, newList{w.hashes[at], w.codes[start:len(w.codes):len(w.codes)], at})
+	}
+	slices.SortFunc(w.fresh, func(a, b newList) int { return cmp.Or(slices.Compare(a.codes, b.codes), a.at-b.at) })
+	for i := range w.fresh {
+		var err error
+		if codes[w.fresh[i].at], err = d.addList(&w.fresh[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addList looks again and adds. The caller holds mu.
+func (d *ListDict) addList(list *newList) (uint32, error) {
+	hash := slotHash(&list.hash)
+	if code := d.hashes.find(&list.hash, hash); code != 0 {
+		return code, nil
+	}
+	if d.hashes.len() >= maxCodes {
+		return 0, ErrDictFull
+	}
+	if err := d.lists.add(list.codes); err != nil {
+		return 0, err
+	}
+	return d.hashes.add(list.hash, hash, slotHash), nil
+}
+
+func sameList(a, b []uuid.UUID) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // FindElement returns the code of an element, or 0 if it has none.
-func (d *ListDict) FindElement(id uuid.UUID) uint32 { return d.elements.Find(id[:]) }
-
-// FindList returns the code of the list of elements with the given codes, or 0 if
-// it has none.
-func (d *ListDict) FindList(elements []uint32) uint32 {
-	var few [256]byte
-	return d.lists.Find(appendCodes(few[:0], elements))
+func (d *ListDict) FindElement(id uuid.UUID) uint32 {
+	return d.elements.find(&id, d.elementHash(&id))
 }
 
-func appendCodes(key []byte, codes []uint32) []byte {
-	for _, c := range codes {
-		key = binary.LittleEndian.AppendUint32(key, c)
-	}
-	return key
+// FindList returns the code of a list, or 0 if it has none.
+func (d *ListDict) FindList(list []uuid.UUID) uint32 {
+	hash := d.listHash(list)
+	return d.hashes.find(&hash, slotHash(&hash))
 }
 
-// List appends the codes of the elements of a list to dst.
+// List appends the codes of the elements of a list to dst. 10 to 20 ns an
+// element: a list is put together of up to sixteen.
 func (d *ListDict) List(dst []uint32, code uint32) []uint32 {
-	for key := d.lists.Value(code); len(key) > 0; key = key[4:] {
-		dst = append(dst, binary.LittleEndian.Uint32(key))
+	if code == 0 {
+		return dst
 	}
-	return dst
+	return d.lists.appendReversed(dst, int(code)-1)
 }
 
 // ListLen returns the number of elements of a list.
-func (d *ListDict) ListLen(code uint32) int { return len(d.lists.Value(code)) / 4 }
+func (d *ListDict) ListLen(code uint32) int {
+	if code == 0 {
+		return 0
+	}
+	return d.lists.len(int(code) - 1)
+}
 
 // UUIDs appends the elements of a list to dst.
 func (d *ListDict) UUIDs(dst []uuid.UUID, code uint32) []uuid.UUID {
-	for key := d.lists.Value(code); len(key) > 0; key = key[4:] {
-		dst = append(dst, d.Element(binary.LittleEndian.Uint32(key)))
+	var few [64]uint32
+	for _, element := range d.List(few[:0], code) {
+		dst = append(dst, d.Element(element))
 	}
 	return dst
 }
 
 // Element returns the element with the given code.
-func (d *ListDict) Element(code uint32) uuid.UUID {
-	return uuid.UUID(d.elements.Value(code))
-}
+func (d *ListDict) Element(code uint32) uuid.UUID { return *d.elements.ids.at(int(code) - 1) }
 
 // Record returns what is kept beside an element, nil if nothing is. It must
 // not be changed.
@@ -117,31 +337,38 @@ func (d *ListDict) Record(code uint32) []byte {
 	return d.records.Value(d.recordOf.at(int(code) - 1).Load())
 }
 
-// Len returns the number of lists, Elements that of distinct elements.
-func (d *ListDict) Len() int { return d.lists.Len() }
+// Len returns the number of lists; their codes are 1 to Len.
+func (d *ListDict) Len() int { return d.hashes.len() }
 
 // Elements returns the number of distinct elements; their codes are 1 to
 // Elements.
-func (d *ListDict) Elements() int { return int(d.covered.Load()) }
+func (d *ListDict) Elements() int { return d.elements.len() }
 
 // Growth is what is added to a ListDict, at most.
 type Growth struct {
 	Elements int
 	Lists    int
 	Members  int // elements of the lists, summed
+	Longest  int // elements of the longest list
 	Records  int
 	Bytes    int // of the records
 }
 
 // Need returns at most how many bytes the dictionary grows by, as Dict.Need.
 func (d *ListDict) Need(g Growth) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	n := d.Elements()
-	return d.elements.Need(g.Elements, len(uuid.UUID{})*g.Elements) + 4*(paged(n+g.Elements)-paged(n)) +
-		d.lists.Need(g.Lists, 4*g.Members) + d.records.Need(g.Records, g.Bytes)
+	const newList = 48 + 4 // while lists are sorted
+	return d.elements.need(g.Elements) + 4*(paged(n+g.Elements)-paged(n)) +
+		d.hashes.need(g.Lists) + d.lists.need(g.Lists, g.Members, g.Longest) + 2*(newList*g.Lists+4*g.Members) +
+		d.records.Need(g.Records, g.Bytes)
 }
 
 // Size returns the bytes that lists and elements hold on the heap, and those
 // of the records.
 func (d *ListDict) Size() (lists, records int) {
-	return d.lists.Size() + d.elements.Size() + 4*paged(d.Elements()), d.records.Size()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.elements.heap() + d.hashes.heap() + d.lists.heap() + 4*paged(d.Elements()), d.records.Size()
 }

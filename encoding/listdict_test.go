@@ -2,11 +2,14 @@ package encoding
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -109,30 +112,152 @@ func TestListDictRecords(t *testing.T) {
 	}
 }
 
-func TestListDictSize(t *testing.T) {
-	d := NewListDict(1)
-	mustElement(t, d, uuidOf(1), "")
-	lists, records := d.Size()
-	if want := d.elements.Size() + 4*pageLen; lists != want || records != 0 {
-		t.Errorf("Size() = %d, %d; want %d, 0", lists, records, want)
-	}
-	internUUIDs(t, d, []uuid.UUID{uuidOf(1)})
-	mustElement(t, d, uuidOf(1), "record")
-	moreLists, moreRecords := d.Size()
-	if moreLists-lists != d.lists.Size() || moreRecords != d.records.Size() {
-		t.Errorf("Size() = %d, %d after a list and a record; want %d, %d", moreLists, moreRecords, lists+d.lists.Size(), d.records.Size())
+// Size is within a tenth of what the heap says, at any size.
+func TestListDictSizeIsHeap(t *testing.T) {
+	for _, tt := range []struct{ dicts, lists int }{{100, 0}, {100, 1}, {20, 300}, {1, 50_000}} {
+		t.Run(fmt.Sprintf("lists=%d", tt.lists), func(t *testing.T) {
+			dicts := make([]*ListDict, tt.dicts)
+			before, size := heap(), 0
+			for i := range dicts {
+				dicts[i] = NewListDict(1)
+				for from := 0; from < tt.lists; from += 100 {
+					var batch [][]uuid.UUID
+					for n := from; n < min(from+100, tt.lists); n++ {
+						batch = append(batch, stackOf(n, 20))
+					}
+					mustLists(t, dicts[i], batch)
+				}
+				lists, records := dicts[i].Size()
+				size += lists + records
+			}
+			grown := heap() - before - tt.dicts*int(unsafe.Sizeof(ListDict{}))
+			if slack := size/10 + 64<<10; size < grown-slack || size > grown+slack {
+				t.Errorf("Size() adds up to %d, the heap grew by %d", size, grown)
+			}
+			runtime.KeepAlive(dicts)
+		})
 	}
 }
 
-// Elements counts an element only once Record may be asked for it. Here the
-// element is between the two steps of InternElement.
-func TestListDictElementsHaveRoomForRecords(t *testing.T) {
-	d := NewListDict(1)
-	if _, err := d.elements.Intern([]byte("0123456789abcdef")); err != nil {
+// stackOf returns the n-th of many lists that share what is near the end.
+func stackOf(n, depth int) []uuid.UUID {
+	list := make([]uuid.UUID, depth)
+	for k := depth - 1; k >= 0; k-- {
+		list[k] = uuidOf(1 + n%7 + 10*(depth-k))
+		n /= 7
+	}
+	if n > 0 && depth > 0 {
+		list[0] = uuidOf(1000 + n)
+	}
+	return list
+}
+
+func mustLists(t testing.TB, d *ListDict, lists [][]uuid.UUID) []uint32 {
+	t.Helper()
+	codes, err := d.InternLists(nil, lists)
+	if err != nil {
 		t.Fatal(err)
 	}
-	for code := 1; code <= d.Elements(); code++ {
-		d.Record(uint32(code))
+	return codes
+}
+
+// A batch gives the codes that one list at a time finds, whatever is in it twice,
+// and whether it comes as ids or as codes of elements.
+func TestListDictBatches(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	d, model := NewListDict(7), map[string]uint32{}
+	d.Verify(true)
+	for range 200 {
+		var batch [][]uuid.UUID
+		for range rng.IntN(40) {
+			batch = append(batch, stackOf(rng.IntN(3000), rng.IntN(30)))
+			if rng.IntN(4) == 0 {
+				batch = append(batch, batch[len(batch)-1])
+			}
+		}
+		codes := mustLists(t, d, batch)
+		byCode := make([][]uint32, len(batch))
+		for i, list := range batch {
+			key := string(idBytes(list))
+			if known, ok := model[key]; ok && known != codes[i] {
+				t.Fatalf("a list has code %d, then %d", known, codes[i])
+			}
+			model[key] = codes[i]
+			if got := d.UUIDs(nil, codes[i]); !slices.Equal(got, list) || d.ListLen(codes[i]) != len(list) {
+				t.Fatalf("list %d is %v, want %v", codes[i], got, list)
+			}
+			if got := d.FindList(list); got != codes[i] {
+				t.Fatalf("FindList() = %d, want %d", got, codes[i])
+			}
+			byCode[i] = d.List(nil, codes[i])
+		}
+		again, err := d.InternCodes([]uint32{9}, byCode)
+		if err != nil || !slices.Equal(again[1:], codes) || again[0] != 9 {
+			t.Fatalf("InternCodes() = %v, %v; want 9 and %v", again, err, codes)
+		}
+	}
+	if d.Len() != len(model) {
+		t.Errorf("%d lists, want %d", d.Len(), len(model))
+	}
+}
+
+func TestListDictUnknownCode(t *testing.T) {
+	d := NewListDict(1)
+	mustElement(t, d, uuidOf(1), "")
+	for _, list := range [][]uint32{{0}, {2}, {1, 1 << 31}} {
+		if codes, err := d.InternCodes([]uint32{5}, [][]uint32{{1}, list}); !errors.Is(err, ErrCode) || len(codes) != 1 {
+			t.Errorf("InternCodes(%v) = %v, %v; want ErrCode", list, codes, err)
+		}
+	}
+	if d.FindElement(uuidOf(2)) != 0 || d.FindList([]uuid.UUID{uuidOf(2)}) != 0 {
+		t.Error("what was never added is found")
+	}
+}
+
+// With Verify, a list under the hash of another one is refused. That it is there is
+// the work of the test: nobody knows two such lists.
+func TestListDictVerify(t *testing.T) {
+	d := NewListDict(1)
+	other := []uuid.UUID{uuidOf(2)}
+	element := mustElement(t, d, uuidOf(1), "")
+	planted := newList{hash: d.listHash(other), codes: []uint32{element}}
+	d.mu.Lock()
+	code, err := d.addList(&planted)
+	d.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := mustLists(t, d, [][]uuid.UUID{other}); got[0] != code {
+		t.Errorf("without Verify: code %d, want %d", got[0], code)
+	}
+	d.Verify(true)
+	if _, err := d.InternLists(nil, [][]uuid.UUID{other}); !errors.Is(err, ErrCollision) {
+		t.Errorf("with Verify: %v, want ErrCollision", err)
+	}
+}
+
+// Need is a bound on what the dictionary grows by, in every state of its shards,
+// pages and blocks.
+func TestListDictNeed(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 60 {
+		d := NewListDict(rng.Uint64())
+		for range 30 {
+			g := Growth{Lists: 1 + rng.IntN(1<<rng.IntN(9))}
+			batch := make([][]uuid.UUID, g.Lists)
+			for i := range batch {
+				batch[i] = stackOf(rng.IntN(1<<20), rng.IntN(1<<rng.IntN(7)))
+				g.Members += len(batch[i])
+				g.Longest = max(g.Longest, len(batch[i]))
+			}
+			g.Elements = g.Members
+			before, _ := d.Size()
+			need := d.Need(g)
+			mustLists(t, d, batch)
+			if after, _ := d.Size(); after-before > need {
+				t.Fatalf("%+v: grew by %d, Need said %d", g, after-before, need)
+			}
+		}
 	}
 }
 

@@ -2,32 +2,77 @@ package encoding
 
 import "math/bits"
 
-// packed is n words in the fewest bits that hold their distance from the
-// smallest of them (frame of reference). Distances wrap modulo 2^64, so one
-// form serves signed and unsigned words.
+// packed is n words in the fewest bits that tell them apart: of each, how many
+// times the greatest common divisor of all distances it is away from the smallest
+// (frame of reference). Distances wrap modulo 2^64, so one form serves signed and
+// unsigned words.
 type packed struct {
-	bits  []uint64
+	bits  []uint64 // end to end, and one more, so that reading needs no look at the end
 	min   uint64
-	n     int
+	scale uint64 // 0 stands for 1
+	n     uint32
 	width uint8
 }
 
-// pack encodes words. It reads them twice and allocates once, or not at all
+// pack encodes words. It reads them three times and allocates once, or not at all
 // when all words are equal.
 func pack(words []uint64) packed {
+	p := planOf(words)
+	p.fill(make([]uint64, p.need()), words)
+	return p
+}
+
+// planOf returns how words would be packed: all but the bits.
+func planOf(words []uint64) packed {
 	if len(words) == 0 {
 		return packed{}
 	}
 	low, span := frame(words)
-	p := packed{min: low, n: len(words), width: uint8(bits.Len64(span))}
-	if p.width == 0 {
+	p := packed{min: low, n: uint32(len(words))}
+	if span == 0 {
 		return p
 	}
-	p.bits = make([]uint64, (p.n*int(p.width)+63)/64)
-	for i, w := range words {
-		p.put(i, w-low)
+	if g := divisor(words, low); g > 1 {
+		p.scale = g
+		span /= g
 	}
+	p.width = uint8(bits.Len64(span))
 	return p
+}
+
+// need returns how many words the bits take.
+func (p *packed) need() int {
+	if p.width == 0 {
+		return 0
+	}
+	return packedLen(int(p.n), int(p.width)) + 1
+}
+
+// packedLen returns how many 64-bit words n words of so many bits take.
+func packedLen(n, width int) int { return (n*width + 63) / 64 }
+
+// fill sets the bits in a slice of the length that is needed, which the words keep.
+func (p *packed) fill(dst, words []uint64) {
+	if p.width == 0 {
+		return
+	}
+	p.bits = dst[:p.need():p.need()]
+	d := divide(p.scale)
+	low, width := p.min, uint(p.width)
+	var acc uint64
+	var used uint
+	out := 0
+	for _, w := range words {
+		v := d.exact(w - low)
+		acc |= v << used
+		if used += width; used >= 64 {
+			dst[out] = acc
+			out++
+			used -= 64
+			acc = v >> (width - used) // 64 bits or more shift all out
+		}
+	}
+	dst[out] = acc
 }
 
 // frame returns the reference and the largest distance from it: of the signed
@@ -45,13 +90,52 @@ func frame(words []uint64) (low, span uint64) {
 	return lowU, highU - lowU
 }
 
-func (p *packed) put(i int, distance uint64) {
+// divisor returns the greatest common divisor of the distances from low, of which
+// one is not 0. It mostly is 1, and found to be after a few words.
+func divisor(words []uint64, low uint64) uint64 {
+	g := uint64(0)
+	for _, w := range words {
+		v := w - low
+		if g != 0 && v%g == 0 {
+			continue
+		}
+		for v != 0 {
+			g, v = v, g%v
+		}
+		if g == 1 {
+			return 1
+		}
+	}
+	return g
+}
+
+// exactly divides multiples of a number by it, with one multiplication: by the
+// inverse modulo 2^64 of its odd part.
+type exactly struct {
+	inverse uint64
+	twos    uint
+}
+
+func divide(by uint64) exactly {
+	if by <= 1 {
+		return exactly{inverse: 1}
+	}
+	twos := uint(bits.TrailingZeros64(by))
+	odd := by >> twos
+	inverse := odd // right in the lowest 3 bits; each step doubles them
+	for range 5 {
+		inverse *= 2 - odd*inverse
+	}
+	return exactly{inverse, twos}
+}
+
+func (d exactly) exact(v uint64) uint64 { return v >> d.twos * d.inverse }
+
+// unscaled returns word i as it was packed, in O(1).
+func (p *packed) unscaled(i int) uint64 {
 	bit := i * int(p.width)
 	word, shift := bit>>6, uint(bit&63)
-	p.bits[word] |= distance << shift
-	if shift+uint(p.width) > 64 {
-		p.bits[word+1] |= distance >> (64 - shift)
-	}
+	return (p.bits[word]>>shift | p.bits[word+1]<<(64-shift)) & (^uint64(0) >> (64 - p.width))
 }
 
 // at returns word i in O(1).
@@ -59,13 +143,44 @@ func (p *packed) at(i int) uint64 {
 	if p.width == 0 {
 		return p.min
 	}
-	bit := i * int(p.width)
-	word, shift := bit>>6, uint(bit&63)
-	v := p.bits[word] >> shift
-	if shift+uint(p.width) > 64 {
-		v |= p.bits[word+1] << (64 - shift)
-	}
-	return p.min + v&(^uint64(0)>>(64-p.width))
+	return p.min + p.unscaled(i)*max(p.scale, 1)
 }
 
-func (p *packed) size() int { return 8 * len(p.bits) }
+// appendTo appends the words [lo, hi) to dst.
+func (p *packed) appendTo(dst []uint64, lo, hi int) []uint64 {
+	if p.width == 0 {
+		for range hi - lo {
+			dst = append(dst, p.min)
+		}
+		return dst
+	}
+	start := len(dst)
+	dst = grown(dst, hi-lo)
+	unpack(dst[start:], p.bits, lo*int(p.width), uint(p.width))
+	low, scale := p.min, max(p.scale, 1)
+	for i, v := range dst[start:] {
+		dst[start+i] = low + v*scale
+	}
+	return dst
+}
+
+// grown returns a slice with so many elements more, of any value.
+func grown(s []uint64, n int) []uint64 {
+	if len(s)+n <= cap(s) {
+		return s[:len(s)+n]
+	}
+	return append(s, make([]uint64, n)...)
+}
+
+// unpack reads words of a width from a place in bits, which go on for a word after
+// the last one.
+func unpack(dst, src []uint64, bit int, width uint) {
+	mask := ^uint64(0) >> (64 - width)
+	for i := range dst {
+		word, shift := bit>>6, uint(bit&63)
+		dst[i] = (src[word]>>shift | src[word+1]<<(64-shift)) & mask
+		bit += int(width)
+	}
+}
+
+func (p *packed) size() int { return 8 * cap(p.bits) }

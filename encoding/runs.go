@@ -5,12 +5,12 @@ import "sort"
 // runs is words as runs of equal neighbours: the value of each run and the
 // row after its last one.
 type runs struct {
-	values packed
+	values Words // flat
 	ends   packed
 }
 
 // runsOf encodes words. It allocates as much as there are runs.
-func runsOf(words []uint64) runs {
+func runsOf(words []uint64) *runs {
 	var values, ends []uint64
 	for i, w := range words {
 		if i == 0 || w != words[i-1] {
@@ -19,27 +19,37 @@ func runsOf(words []uint64) runs {
 		}
 	}
 	if len(ends) == 0 {
-		return runs{}
+		return &runs{}
 	}
 	ends = append(ends[1:], uint64(len(words)))
-	return runs{values: pack(values), ends: pack(ends)}
+	return &runs{values: inBlocks(values), ends: pack(ends)}
 }
 
 // find returns the run that row i is in, by binary search.
 func (r *runs) find(i int) int {
-	return sort.Search(r.ends.n, func(k int) bool { return r.ends.at(k) > uint64(i) })
+	return sort.Search(int(r.ends.n), func(k int) bool { return r.ends.at(k) > uint64(i) })
 }
 
-func (r *runs) at(i int) uint64 { return r.values.at(r.find(i)) }
+func (r *runs) at(i int) uint64 { return r.values.At(r.find(i)) }
 
 func (r *runs) appendTo(dst []uint64, lo, hi int) []uint64 {
-	for k := r.find(lo); lo < hi; k++ {
-		value, end := r.values.at(k), min(int(r.ends.at(k)), hi)
-		for ; lo < end; lo++ {
-			dst = append(dst, value)
+	if lo >= hi {
+		return dst
+	}
+	var buf [blockLen]uint64
+	for run := r.find(lo); lo < hi; {
+		for _, value := range r.values.appendFlat(buf[:0], run, min(run+blockLen, int(r.ends.n))) {
+			end := min(int(r.ends.at(run)), hi)
+			for ; lo < end; lo++ {
+				dst = append(dst, value)
+			}
+			run++
 		}
 	}
 	return dst
 }
 
-func (r *runs) size() int { return r.values.size() + r.ends.size() }
+func (r *runs) size() int {
+	const self = 112
+	return self + r.values.Size() + r.ends.size()
+}

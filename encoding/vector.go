@@ -18,6 +18,9 @@ type Vector struct {
 	Strings   []string
 	UUIDs     []uuid.UUID
 	UUIDLists [][]uuid.UUID
+	// Codes, if not nil, stands for UUIDLists: the codes of the lists in a dictionary
+	// that whoever is given the vector knows.
+	Codes []uint32
 }
 
 // Int64s makes a vector of type Int64 that shares the slice.
@@ -41,6 +44,9 @@ func UUIDs(values ...uuid.UUID) Vector { return Vector{Type: UUID, UUIDs: values
 // UUIDLists makes a vector of type UUIDList that shares the slice.
 func UUIDLists(values ...[]uuid.UUID) Vector { return Vector{Type: UUIDList, UUIDLists: values} }
 
+// ListCodes makes a vector of type UUIDList of codes that shares the slice.
+func ListCodes(codes ...uint32) Vector { return Vector{Type: UUIDList, Codes: codes} }
+
 // Len returns the number of rows.
 func (v *Vector) Len() int {
 	switch v.Type {
@@ -57,7 +63,7 @@ func (v *Vector) Len() int {
 	case UUID:
 		return len(v.UUIDs)
 	case UUIDList:
-		return len(v.UUIDLists)
+		return max(len(v.UUIDLists), len(v.Codes))
 	}
 	return 0
 }

@@ -8,10 +8,15 @@ const (
 	LayoutPlain Layout = iota
 	LayoutPacked
 	LayoutRuns
-	LayoutDelta
+	LayoutBlocks
+	LayoutRises
+	LayoutChanges
+	LayoutBends
+	LayoutSparse
+	LayoutLookup
 )
 
-var layoutNames = [...]string{"plain", "packed", "runs", "delta"}
+var layoutNames = [...]string{"plain", "packed", "runs", "blocks", "rises", "changes", "bends", "sparse", "lookup"}
 
 // String returns the name of the layout.
 func (l Layout) String() string { return layoutNames[l] }
@@ -19,95 +24,186 @@ func (l Layout) String() string { return layoutNames[l] }
 // Words is an immutable sequence of 64-bit words in one of the layouts. The
 // zero Words is empty. Reading is safe for any number of goroutines.
 type Words struct {
+	packed packed // plain (with a width of 64) and packed
+	form   *form  // the others
+	n      uint32
 	layout Layout
-	n      int
-	plain  []uint64
-	packed packed
-	runs   *runs
-	delta  *delta
 }
 
-// Encode builds the words of a column. The encoding names the layout to try
-// beside packed; the smaller of the two is taken, so a column that does not
-// repeat never pays for a wish that it would. The caller keeps words.
+// form is one of the layouts that packed is not.
+type form struct {
+	runs   *runs
+	blocks *blocks
+	sparse *sparse
+	lookup *lookup
+}
+
+const formSize = 32
+
+// Encode builds the words of a column. The encoding names the layouts to try
+// beside packed; the smallest is taken, so a column that does not repeat never pays
+// for a wish that it would. The caller keeps words.
 //
-// It costs a few ns a word and allocates about the size of the result, twice
-// that for a moment.
+// It costs 10 to 30 ns a word and allocates about the size of the result, twice
+// that and the words again for a moment. Pack is for what will not be kept long.
 func Encode(e Encoding, words []uint64) Words {
-	w := Words{layout: LayoutPacked, n: len(words), packed: pack(words)}
+	orders := []order{asIs, changes}
 	switch e {
-	case RLE, DictionaryRLE:
-		if r := runsOf(words); r.size() < w.packed.size() {
-			w = Words{layout: LayoutRuns, n: len(words), runs: &r}
-		}
+	case DictionaryRLE, RLE:
+		orders = []order{asIs, rises}
 	case Delta:
-		if d := deltaOf(words); d.size() < w.packed.size() {
-			w = Words{layout: LayoutDelta, n: len(words), delta: &d}
-		}
+		orders = []order{rises, changes, bends}
 	}
-	if w.layout == LayoutPacked && w.packed.width == 64 {
-		w = Words{layout: LayoutPlain, n: len(words), plain: append([]uint64(nil), words...)}
+	best := inPacked(pack(words))
+	if len(words) > blockLen {
+		best = smaller(best, ofBlocks(blocksOf(words, orders...)))
+	}
+	if e == RLE || e == DictionaryRLE {
+		best = smaller(best, Words{layout: LayoutRuns, n: uint32(len(words)), form: &form{runs: runsOf(words)}})
+	}
+	if manyZeros(words) {
+		best = smaller(best, Words{layout: LayoutSparse, n: uint32(len(words)), form: &form{sparse: sparseOf(words)}})
+	}
+	return best
+}
+
+// inBlocks returns words in the smaller of packed and any kind of blocks, which are
+// called flat: for what is inside of another layout.
+func inBlocks(words []uint64) Words {
+	best := inPacked(pack(words))
+	if len(words) > blockLen {
+		best = smaller(best, ofBlocks(blocksOf(words, asIs, rises, changes)))
+	}
+	return best
+}
+
+// Pack appends to dst the words of some columns in the packed layout, all in one
+// allocation. 3 to 6 ns a word: for what will not be kept long.
+func Pack(dst []Words, columns ...[]uint64) []Words {
+	start, total := len(dst), 0
+	for _, words := range columns {
+		dst = append(dst, inPacked(planOf(words)))
+		total += dst[len(dst)-1].packed.need()
+	}
+	slab := make([]uint64, total)
+	for i, words := range columns {
+		p := &dst[start+i].packed
+		need := p.need()
+		p.fill(slab[:need], words)
+		slab = slab[need:]
+	}
+	return dst
+}
+
+// Constant returns n words that are all the same. It allocates nothing.
+func Constant(word uint64, n int) Words {
+	return Words{packed: packed{min: word, n: uint32(n)}, n: uint32(n), layout: LayoutPacked}
+}
+
+// Constant returns the word that all words are, if its layout says so.
+func (w *Words) Constant() (word uint64, ok bool) {
+	return w.packed.min, w.form == nil && w.packed.width == 0 && w.n > 0
+}
+
+func inPacked(p packed) Words {
+	w := Words{layout: LayoutPacked, n: p.n, packed: p}
+	if p.width == 64 {
+		w.layout = LayoutPlain
 	}
 	return w
 }
 
+func ofBlocks(b *blocks) Words {
+	return Words{layout: LayoutBlocks + Layout(b.order), n: uint32(b.n), form: &form{blocks: b}}
+}
+
+func smaller(a, b Words) Words {
+	if b.Size() < a.Size() {
+		return b
+	}
+	return a
+}
+
+// manyZeros says whether leaving zeros out may pay.
+func manyZeros(words []uint64) bool {
+	zeros := 0
+	for _, w := range words {
+		if w == 0 {
+			zeros++
+		}
+	}
+	return zeros > len(words)/4 && zeros < len(words)
+}
+
 // Len returns the number of words.
-func (w *Words) Len() int { return w.n }
+func (w *Words) Len() int { return int(w.n) }
 
 // Layout returns how the words lie in memory.
 func (w *Words) Layout() Layout { return w.layout }
 
-// At returns word i; it panics unless 0 <= i < Len. O(1) in the plain and
-// packed layouts, O(log runs) in runs, up to 127 additions in delta: read
+// At returns word i; it panics unless 0 <= i < Len. O(1) in the plain and packed
+// layouts, O(log runs) in runs, up to 128 words are read in those of blocks: read
 // sequences with Append or a Cursor.
 func (w *Words) At(i int) uint64 {
 	if uint(i) >= uint(w.n) {
 		panic("encoding: row out of range")
 	}
 	switch w.layout {
-	case LayoutPlain:
-		return w.plain[i]
-	case LayoutRuns:
-		return w.runs.at(i)
-	case LayoutDelta:
-		return w.delta.at(i)
-	default:
+	case LayoutPlain, LayoutPacked:
 		return w.packed.at(i)
+	case LayoutRuns:
+		return w.form.runs.at(i)
+	case LayoutSparse:
+		return w.form.sparse.at(i)
+	case LayoutLookup:
+		return w.form.lookup.at(i)
+	default:
+		return w.form.blocks.at(i)
 	}
 }
 
 // Append appends the words of rows [lo, hi) to dst and returns it; it panics
 // unless 0 <= lo <= hi <= Len. 1 to 3 ns a word.
 func (w *Words) Append(dst []uint64, lo, hi int) []uint64 {
-	if lo < 0 || lo > hi || hi > w.n {
+	if lo < 0 || lo > hi || hi > int(w.n) {
 		panic("encoding: rows out of range")
 	}
 	switch w.layout {
-	case LayoutPlain:
-		return append(dst, w.plain[lo:hi]...)
+	case LayoutPlain, LayoutPacked:
+		return w.packed.appendTo(dst, lo, hi)
 	case LayoutRuns:
-		return w.runs.appendTo(dst, lo, hi)
-	case LayoutDelta:
-		return w.delta.appendTo(dst, lo, hi)
+		return w.form.runs.appendTo(dst, lo, hi)
+	case LayoutSparse:
+		return w.form.sparse.appendTo(dst, lo, hi)
+	case LayoutLookup:
+		return w.form.lookup.appendTo(dst, lo, hi)
+	default:
+		return w.form.blocks.appendTo(dst, lo, hi)
 	}
-	for i := lo; i < hi; i++ {
-		dst = append(dst, w.packed.at(i))
+}
+
+// appendFlat is Append of what inBlocks made.
+func (w *Words) appendFlat(dst []uint64, lo, hi int) []uint64 {
+	if w.form == nil {
+		return w.packed.appendTo(dst, lo, hi)
 	}
-	return dst
+	return w.form.blocks.appendTo(dst, lo, hi)
 }
 
 // Size returns the bytes that the words hold on the heap, without the Words
 // value itself.
 func (w *Words) Size() int {
 	switch w.layout {
-	case LayoutPlain:
-		return 8 * cap(w.plain)
-	case LayoutRuns:
-		return w.runs.size()
-	case LayoutDelta:
-		return w.delta.size()
-	default:
+	case LayoutPlain, LayoutPacked:
 		return w.packed.size()
+	case LayoutRuns:
+		return formSize + w.form.runs.size()
+	case LayoutSparse:
+		return formSize + w.form.sparse.size()
+	case LayoutLookup:
+		return formSize + w.form.lookup.size()
+	default:
+		return formSize + w.form.blocks.size()
 	}
 }
 
@@ -115,42 +211,64 @@ func (w *Words) Size() int {
 // belongs to one goroutine.
 type Cursor struct {
 	words *Words
-	row   int
-	run   int // runs layout: the next run
-	last  uint64
+	row   int      // the next row
+	run   int      // of the runs layout: the next one
+	buf   []uint64 // of the rows [row, ...) what was read already
+	mem   []uint64 // where it is
 }
 
 // Cursor returns a cursor that stands before the first word.
 func (w *Words) Cursor() Cursor { return Cursor{words: w} }
 
 // Next returns the next word and how many rows in a row have it, or 0 rows at
-// the end. Runs are whole in the runs layout and may come in pieces in the
-// others. O(1).
+// the end. A run may come in pieces. 2 to 4 ns a word, less where runs are long.
 func (c *Cursor) Next() (word uint64, rows int) {
 	w := c.words
-	if c.row == w.n {
+	switch {
+	case c.row == w.Len():
 		return 0, 0
+	case w.form == nil && w.packed.width == 0:
+		rows = w.Len() - c.row
+		c.row = w.Len()
+		return w.packed.min, rows
+	case w.layout == LayoutRuns:
+		return c.nextRun()
 	}
-	rows = 1
-	switch w.layout {
-	case LayoutRuns:
-		word = w.runs.values.at(c.run)
-		rows = int(w.runs.ends.at(c.run)) - c.row
-		c.run++
-	case LayoutDelta:
-		word = c.last + unzigzag(w.delta.steps.at(c.row))
-		if c.row%anchorEvery == 0 {
-			word = w.delta.anchors[c.row/anchorEvery]
-		}
-	case LayoutPlain:
-		word = w.plain[c.row]
-	default:
-		word = w.packed.at(c.row)
-		if w.packed.width == 0 {
-			rows = w.n - c.row
-		}
+	if len(c.buf) == 0 {
+		c.fill(w, c.row)
+	}
+	return c.take(c.buf[0])
+}
+
+// fill reads the next words.
+func (c *Cursor) fill(w *Words, at int) {
+	if c.mem == nil {
+		c.mem = make([]uint64, 0, blockLen)
+	}
+	c.buf = w.Append(c.mem, at, min(at+blockLen, w.Len()))
+}
+
+// take returns the word at the front of what was read, with those equal to it.
+func (c *Cursor) take(word uint64) (uint64, int) {
+	rows := 1
+	for rows < len(c.buf) && c.buf[rows] == word {
+		rows++
 	}
 	c.row += rows
-	c.last = word
+	c.buf = c.buf[rows:]
+	return word, rows
+}
+
+// nextRun is Next of the runs layout: what is read is a value a run.
+func (c *Cursor) nextRun() (word uint64, rows int) {
+	r := c.words.form.runs
+	if len(c.buf) == 0 {
+		c.fill(&r.values, c.run)
+	}
+	word, c.buf = c.buf[0], c.buf[1:]
+	end := int(r.ends.at(c.run))
+	rows = end - c.row
+	c.run++
+	c.row = end
 	return word, rows
 }

@@ -18,7 +18,7 @@ import (
 
 var (
 	encodings = []Encoding{Plain, Dictionary, RLE, DictionaryRLE, Delta}
-	layouts   = []Layout{LayoutPlain, LayoutPacked, LayoutRuns, LayoutDelta}
+	layouts   = []Layout{LayoutPlain, LayoutPacked, LayoutRuns, LayoutBlocks, LayoutRises, LayoutChanges, LayoutBends, LayoutSparse, LayoutLookup}
 )
 
 // shapes are kinds of data. Together they make Encode choose every layout, and
@@ -41,6 +41,26 @@ var shapes = []struct {
 	{"counter", func(_ *rand.Rand, i int, _ uint64) uint64 { return 1 << 40 * uint64(i) }},
 	{"timestamps", func(r *rand.Rand, i int, _ uint64) uint64 {
 		return 1_790_000_000_000_000_000 + uint64(i)*10_000_000_000 + r.Uint64N(1000)
+	}},
+	{"outliers", func(r *rand.Rand, _ int, _ uint64) uint64 {
+		if r.IntN(50) == 0 {
+			return r.Uint64N(1 << 30)
+		}
+		return r.Uint64N(1 << 8)
+	}},
+	{"rising", func(r *rand.Rand, _ int, last uint64) uint64 {
+		if r.IntN(200) == 0 {
+			return r.Uint64N(1 << 10)
+		}
+		return last + r.Uint64N(1<<8)
+	}},
+	{"wandering", func(r *rand.Rand, _ int, last uint64) uint64 { return last + r.Uint64N(1<<10) - 1<<9 }},
+	{"multiples", func(r *rand.Rand, _ int, _ uint64) uint64 { return 10_000_000 * (1 + r.Uint64N(30)) }},
+	{"mostly zero", func(r *rand.Rand, _ int, _ uint64) uint64 {
+		if r.IntN(30) == 0 {
+			return r.Uint64()
+		}
+		return 0
 	}},
 	{"falling", func(_ *rand.Rand, i int, _ uint64) uint64 { return -uint64(i) }},
 	{"around zero", func(r *rand.Rand, _ int, _ uint64) uint64 { return r.Uint64N(200) - 100 }},
@@ -67,18 +87,27 @@ func wordsOf(shape int, seed uint64, n int) []uint64 {
 
 // inLayout encodes words in a layout, be it the smallest or not.
 func inLayout(l Layout, words []uint64) Words {
-	w := Words{layout: l, n: len(words)}
+	w := Words{layout: l, n: uint32(len(words)), form: &form{}}
 	switch l {
 	case LayoutPlain:
-		w.plain = slices.Clone(words)
+		w.packed, w.form = packed{bits: append(slices.Clone(words), 0), width: 64, n: uint32(len(words))}, nil
 	case LayoutPacked:
-		w.packed = pack(words)
+		w.packed, w.form = pack(words), nil
 	case LayoutRuns:
-		r := runsOf(words)
-		w.runs = &r
-	case LayoutDelta:
-		d := deltaOf(words)
-		w.delta = &d
+		w.form.runs = runsOf(words)
+	case LayoutSparse:
+		w.form.sparse = sparseOf(words)
+	case LayoutLookup:
+		table := slices.Compact(slices.Sorted(slices.Values(words)))
+		ordinals := make([]uint64, len(words))
+		for i, word := range words {
+			at, _ := slices.BinarySearch(table, word)
+			ordinals[i] = uint64(at)
+		}
+		packed := Encode(Plain, ordinals)
+		return Lookup(Encode(Delta, table), &packed)
+	default:
+		w.form.blocks = blocksOf(words, order(l-LayoutBlocks))
 	}
 	return w
 }
@@ -221,24 +250,48 @@ func checkGolden(t *testing.T, name, got string) {
 	}
 }
 
-// Encode promises the smaller of packed and what was asked for.
-func TestEncodeTakesTheSmaller(t *testing.T) {
+// Encode promises the smallest of packed and what was asked for.
+func TestEncodeTakesTheSmallest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := drawWords(t)
-		packed, runs, delta := inLayout(LayoutPacked, words), inLayout(LayoutRuns, words), inLayout(LayoutDelta, words)
-		for e, want := range map[Encoding]int{
-			Plain:         packed.Size(),
-			Dictionary:    packed.Size(),
-			RLE:           min(packed.Size(), runs.Size()),
-			DictionaryRLE: min(packed.Size(), runs.Size()),
-			Delta:         min(packed.Size(), delta.Size()),
+		for e, tried := range map[Encoding][]Layout{
+			Plain:         {LayoutPacked, LayoutBlocks, LayoutChanges},
+			Dictionary:    {LayoutPacked, LayoutBlocks, LayoutChanges},
+			RLE:           {LayoutPacked, LayoutBlocks, LayoutRises, LayoutRuns},
+			DictionaryRLE: {LayoutPacked, LayoutBlocks, LayoutRises, LayoutRuns},
+			Delta:         {LayoutPacked, LayoutRises, LayoutChanges, LayoutBends},
 		} {
 			w := Encode(e, words)
-			if used := w.Size(); w.Layout() != LayoutPlain && used != want || w.Layout() == LayoutPlain && used < want {
-				t.Errorf("Encode(%v): %v of %d bytes, want %d", e, w.Layout(), used, want)
+			for _, l := range tried {
+				other := inLayout(l, words)
+				// Orders are compared before their references are packed.
+				if l >= LayoutBlocks && l <= LayoutBends && (w.Layout() >= LayoutBlocks && w.Layout() <= LayoutBends || len(words) <= blockLen) {
+					continue
+				}
+				if w.Size() > other.Size() {
+					t.Errorf("Encode(%v): %v of %d bytes, %v has %d", e, w.Layout(), w.Size(), l, other.Size())
+				}
 			}
 		}
 	})
+}
+
+// Pack gives each column its words, of one slab.
+func TestPack(t *testing.T) {
+	var columns [][]uint64
+	for shape := range shapes {
+		columns = append(columns, wordsOf(shape, 1, 100+shape))
+	}
+	columns = append(columns, nil)
+	first := inLayout(LayoutPlain, []uint64{7})
+	all := Pack([]Words{first}, columns...)
+	checkWords(t, &all[0], []uint64{7})
+	for i, want := range columns {
+		checkWords(t, &all[i+1], want)
+	}
+	if n := testing.AllocsPerRun(10, func() { all = Pack(all[:0], columns...) }); n != 1 {
+		t.Errorf("Pack allocates %v times, want 1", n)
+	}
 }
 
 // E2: neither the slice that Encode was given nor one that Append gave is part
@@ -272,7 +325,7 @@ func sliceBytes(v reflect.Value) int {
 		n = v.Cap() * int(v.Type().Elem().Size())
 	case reflect.Pointer:
 		if !v.IsNil() {
-			n = sliceBytes(v.Elem())
+			n = int(v.Type().Elem().Size()) + sliceBytes(v.Elem())
 		}
 	case reflect.Struct:
 		for _, field := range v.Fields() {
@@ -285,8 +338,9 @@ func sliceBytes(v reflect.Value) int {
 func TestWordsSize(t *testing.T) {
 	for shape, s := range shapes {
 		for _, e := range encodings {
-			w := Encode(e, wordsOf(shape, 1, 129))
-			if got, want := w.Size(), sliceBytes(reflect.ValueOf(w)); got != want {
+			w := Encode(e, wordsOf(shape, 1, 1300))
+			// What is rounded up to the sizes that the allocator has is not counted.
+			if got, want := w.Size(), sliceBytes(reflect.ValueOf(w)); got < want || got > want+32 {
 				t.Errorf("%s, %v as %v: Size() = %d, want %d", s.name, e, w.Layout(), got, want)
 			}
 		}
@@ -312,7 +366,7 @@ func TestCursorGivesRunsWhole(t *testing.T) {
 		layout Layout
 		want   []run
 	}{
-		{"runs", LayoutRuns, []run{{5, 100}, {1 << 50, 200}, {5, 1}}},
+		{"runs", LayoutRuns, []run{{5, 1000}, {1 << 50, 2000}, {5, 1}}},
 		{"constant", LayoutPacked, []run{{5, 300}}},
 	}
 	for _, tt := range tests {
@@ -395,8 +449,12 @@ func TestWordsReadWithoutAllocating(t *testing.T) {
 				}
 			},
 		} {
-			if n := testing.AllocsPerRun(100, read); n != 0 {
-				t.Errorf("%v: %s allocates %v times, want 0", l, name, n)
+			want := 0.0
+			if name == "Cursor" {
+				want = 1 // what it reads into
+			}
+			if n := testing.AllocsPerRun(100, read); n > want {
+				t.Errorf("%v: %s allocates %v times, want %v", l, name, n, want)
 			}
 		}
 	}

@@ -31,6 +31,7 @@ var profiles = schema.Definition{
 		"stacktrace", "timestamp", "pprof_labels",
 	},
 	Bucket: schema.Bucket{Column: "timestamp", Width: 15 * 60 * 1e9},
+	Header: []string{"timestamp", "duration", "period"},
 }
 
 // profileStacks makes stacks 18 deep that share their roots.
@@ -85,11 +86,12 @@ func BenchmarkCodePart(b *testing.B) {
 	var part *Part
 	b.ReportAllocs()
 	for b.Loop() {
-		coded, err := Code(s, gen, 0, columns, rows, nil)
+		coded, err := Code(s, gen, 0, batch, columns, rows)
 		if err != nil {
 			b.Fatal(err)
 		}
 		part = coded.Part(0, coded.Len())
+		coded.Done()
 	}
 	b.ReportMetric(float64(batch.Rows)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 	b.ReportMetric(float64(part.Size())/float64(part.Rows()), "B/row")

@@ -11,6 +11,18 @@
 // Where a granule was split after a part was built, the children refer to
 // sub-ranges of its rows: a [Slice].
 //
+// A fresh part is as inserted: its columns packed, all bits in one allocation. A
+// base part is built to be kept: each column in its smallest layout, and the columns
+// of [schema.Schema.Header], whose values come together, as one list of headers for
+// each series, with an ordinal a row. For profiles a header is a profile: time,
+// duration, period.
+//
+//	series    a a a a a a | b b b ...
+//	stack     1 1 1 4 4 9 | 1 4 4 ...       sorted within a series
+//	header    0 1 2 0 2 1 | 3 3 4 ...       rises within a stack
+//	value     of each row
+//	headers   time, duration, period of 0 1 2 (of a), 3 4 (of b) ...
+//
 // A rewrite merges the parts of a granule into one new granule (compaction) or
 // several (split); it is a pure function. Making the result visible, and
 // carrying over what was inserted meanwhile, is [Granule.Succeed].

@@ -23,17 +23,19 @@ func Example() {
 	}
 	gen := granule.NewGeneration(1)
 	insert := func(time int64) granule.Slice {
-		columns, err := s.Check(&schema.Batch{Rows: 2, Columns: map[string]encoding.Vector{
+		b := schema.Batch{Rows: 2, Columns: map[string]encoding.Vector{
 			"host": encoding.Strings("b", "a"), "time": encoding.Int64s(time),
-		}})
+		}}
+		columns, err := s.Check(&b)
 		if err != nil {
 			panic(err)
 		}
-		rows, err := granule.Code(s, gen, 0, columns, []int32{0, 1}, nil)
+		rows, err := granule.Code(s, gen, 0, &b, columns, nil)
 		if err != nil {
 			panic(err)
 		}
 		part := rows.Part(0, rows.Len())
+		rows.Done()
 		return granule.Slice{Part: part, Lo: 0, Hi: part.Rows()}
 	}
 

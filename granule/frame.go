@@ -1,6 +1,8 @@
 package granule
 
 import (
+	"bytes"
+	"cmp"
 	"slices"
 
 	"github.com/granarydb/granary/encoding"
@@ -9,7 +11,7 @@ import (
 
 // frame is rows in working form, between batches and parts: columns as words,
 // one a row. What is inserted is coded into a frame, what is merged is decoded
-// into one, and build makes parts of either.
+// into one, and parts are built of either.
 type frame struct {
 	schema  *schema.Schema
 	gen     *Generation
@@ -17,41 +19,76 @@ type frame struct {
 	series  []uint32 // code in gen.Series, one a row
 	columns []frameColumn
 	suffix  []int // where in columns each of Schema.Suffix is, or would be
+
+	scratch [2][]byte // of compare
 }
 
 // frameColumn is one concrete column outside of the series tuple. Columns of a
 // frame are in schema order, concrete dynamic columns by name.
 type frameColumn struct {
-	column int
-	name   string
-	words  []uint64
-	valid  []bool                // fixed types; nil: all rows have a value
-	bytes  func(w uint64) []byte // strings and UUIDs: the value of a word
+	column   int
+	name     string
+	words    []uint64              // one a row, unless one of the next two says otherwise
+	constant bool                  // all rows have word 0
+	ordinals []uint64              // if not nil, row i has word ordinals[i]
+	valid    []bool                // fixed types: like words; nil: all rows have a value
+	bytes    func(w uint64) []byte // strings and UUIDs: the value of a word
 }
+
+// at returns where in words a row's word is.
+func (c *frameColumn) at(row int) int {
+	switch {
+	case c.constant:
+		return 0
+	case c.ordinals != nil:
+		return int(c.ordinals[row])
+	}
+	return row
+}
+
+func (c *frameColumn) word(row int) uint64 { return c.words[c.at(row)] }
 
 func (c *frameColumn) isNull(t encoding.Type, row int) bool {
 	if t.Fixed() {
-		return c.valid != nil && !c.valid[row]
+		return c.valid != nil && !c.valid[c.at(row)]
 	}
-	return c.words[row] == 0
+	return c.word(row) == 0
 }
 
-// frameOf decodes rows of a part: 1 to 3 ns and 8 bytes a row and column.
-func frameOf(s *schema.Schema, p *Part, lo, hi int) *frame {
-	return frameOfColumns(s, p, p.columns, lo, hi)
+// frameOf decodes rows of a part: 1 to 3 ns and 8 bytes a row and column. What it
+// needs it takes from the slab.
+func frameOf(s *schema.Schema, p *Part, lo, hi int, mem *slab) *frame {
+	return frameOfColumns(s, p, p.columns, lo, hi, mem)
 }
 
 // frameOfColumns decodes some columns of rows of a part.
-func frameOfColumns(s *schema.Schema, p *Part, columns []Column, lo, hi int) *frame {
-	f := &frame{schema: s, gen: p.gen, bucket: p.bucket, series: make([]uint32, 0, hi-lo)}
-	for _, w := range p.series.Append(nil, lo, hi) {
-		f.series = append(f.series, uint32(w))
+func frameOfColumns(s *schema.Schema, p *Part, columns []Column, lo, hi int, mem *slab) *frame {
+	f := &frame{schema: s, gen: p.gen, bucket: p.bucket, series: make([]uint32, 0, hi-lo), columns: make([]frameColumn, 0, len(columns))}
+	row := 0
+	for cursor := p.series.Cursor(); row < hi; {
+		word, n := cursor.Next()
+		for range min(row+n, hi) - max(row, lo) {
+			f.series = append(f.series, uint32(word))
+		}
+		row += n
 	}
-	for _, c := range columns {
+	var shared *encoding.Words // whose ordinals are decoded already
+	var ordinals []uint64
+	for i := range columns {
+		c := &columns[i]
 		fc := frameColumn{column: c.Index, name: c.Name, bytes: c.Bytes}
-		fc.words = c.Words().Append(make([]uint64, 0, hi-lo), lo, hi)
-		if c.Type().Fixed() && c.Nulls() {
-			fc.valid = c.AppendValid(make([]bool, 0, hi-lo), lo, hi)
+		if word, ok := c.Words().Constant(); ok && !c.Nulls() {
+			fc.words, fc.constant = mem.one(word), true
+		} else if table, by := c.Words().Lookup(); table != nil {
+			if by != shared {
+				shared, ordinals = by, by.Append(mem.take(hi-lo), lo, hi)
+			}
+			fc.words, fc.ordinals = table.Append(mem.take(table.Len()), 0, table.Len()), ordinals
+		} else {
+			fc.words = c.Words().Append(mem.take(hi-lo), lo, hi)
+			if c.Type().Fixed() && c.Nulls() {
+				fc.valid = c.AppendValid(make([]bool, 0, hi-lo), lo, hi)
+			}
 		}
 		f.columns = append(f.columns, fc)
 	}
@@ -75,89 +112,98 @@ func (f *frame) findSuffix() {
 	}
 }
 
-// appendSuffix appends the part of a row's key behind the series tuple.
-func (f *frame) appendSuffix(dst []byte, row int) []byte {
+// suffixColumn returns the frame's column of the i-th column of the key's suffix,
+// or of a family the first; nil if it has none.
+func (f *frame) suffixColumn(i int) *frameColumn {
 	if f.suffix == nil {
 		f.findSuffix()
 	}
-	for i, column := range f.schema.Suffix() {
-		c, first := &f.schema.Columns()[column], f.suffix[i]
-		if !c.Dynamic {
-			if first == len(f.columns) || f.columns[first].column != column || f.columns[first].isNull(c.Type, row) {
-				dst = schema.AppendNull(dst)
-			} else {
-				dst = f.columns[first].appendValue(schema.AppendPresent(dst), c.Type, row)
-			}
-			continue
-		}
-		for k := first; k < len(f.columns) && f.columns[k].column == column; k++ {
-			if fc := &f.columns[k]; !fc.isNull(c.Type, row) {
-				dst = fc.appendValue(schema.AppendName(dst, fc.name), c.Type, row)
-			}
-		}
-		dst = schema.AppendNull(dst)
+	at := f.suffix[i]
+	if at == len(f.columns) || f.columns[at].column != f.schema.Suffix()[i] {
+		return nil
+	}
+	return &f.columns[at]
+}
+
+// appendSuffix appends the part of a row's key behind the series tuple.
+func (f *frame) appendSuffix(dst []byte, row int) []byte {
+	for i := range f.schema.Suffix() {
+		dst = f.appendSuffixColumn(dst, i, row)
 	}
 	return dst
 }
 
+// appendSuffixColumn appends what one column of the suffix, or a family, has in a
+// row's key.
+func (f *frame) appendSuffixColumn(dst []byte, i, row int) []byte {
+	column := f.schema.Suffix()[i]
+	c, fc := &f.schema.Columns()[column], f.suffixColumn(i)
+	if !c.Dynamic {
+		if fc == nil || fc.isNull(c.Type, row) {
+			return schema.AppendNull(dst)
+		}
+		return fc.appendValue(schema.AppendPresent(dst), c.Type, row)
+	}
+	if fc != nil {
+		for k := f.suffix[i]; k < len(f.columns) && f.columns[k].column == column; k++ {
+			if fc := &f.columns[k]; !fc.isNull(c.Type, row) {
+				dst = fc.appendValue(schema.AppendName(dst, fc.name), c.Type, row)
+			}
+		}
+	}
+	return schema.AppendNull(dst)
+}
+
 func (c *frameColumn) appendValue(dst []byte, t encoding.Type, row int) []byte {
 	if t == encoding.String || t == encoding.UUID {
-		return schema.AppendBytes(dst, c.bytes(c.words[row]))
+		return schema.AppendBytes(dst, c.bytes(c.word(row)))
 	}
-	return schema.AppendWord(dst, t, c.words[row])
+	return schema.AppendWord(dst, t, c.word(row))
+}
+
+// compare compares the suffixes of two rows' keys from a column on, without making
+// them.
+func (f *frame) compare(row int, g *frame, other, from int) int {
+	for i := from; i < len(f.schema.Suffix()); i++ {
+		if c := f.compareColumn(i, row, g, other); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func (f *frame) compareColumn(i, row int, g *frame, other int) int {
+	c := &f.schema.Columns()[f.schema.Suffix()[i]]
+	a, b := f.suffixColumn(i), g.suffixColumn(i)
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case c.Dynamic:
+		f.scratch[0] = f.appendSuffixColumn(f.scratch[0][:0], i, row)
+		f.scratch[1] = g.appendSuffixColumn(f.scratch[1][:0], i, other)
+		return bytes.Compare(f.scratch[0], f.scratch[1])
+	}
+	nullA, nullB := a == nil || a.isNull(c.Type, row), b == nil || b.isNull(c.Type, other)
+	switch {
+	case nullA && nullB:
+		return 0
+	case nullA:
+		return -1
+	case nullB:
+		return 1
+	}
+	x, y := a.word(row), b.word(other)
+	switch {
+	case c.Type == encoding.String || c.Type == encoding.UUID:
+		return bytes.Compare(a.bytes(x), b.bytes(y))
+	case x == y:
+		return 0
+	}
+	return cmp.Compare(schema.OrderedWord(c.Type, x), schema.OrderedWord(c.Type, y))
 }
 
 // rowRef names a row of one of several frames.
 type rowRef struct{ frame, row int32 }
-
-// build makes a part of the given rows, which must be in key order (G2). All
-// frames are of one bucket and generation. Columns without a value are left
-// out of the part.
-func build(frames []*frame, order []rowRef) *Part {
-	f := frames[0]
-	p := &Part{gen: f.gen, bucket: f.bucket, rows: len(order)}
-	series := make([]uint64, len(order))
-	for i, r := range order {
-		series[i] = uint64(frames[r.frame].series[r.row])
-	}
-	p.series = encoding.Encode(encoding.DictionaryRLE, series)
-	sources := make([]*frameColumn, len(frames))
-	for _, key := range unionColumns(frames) {
-		for i, f := range frames {
-			sources[i] = f.find(key)
-		}
-		if column := buildColumn(f, key, sources, order); column != nil {
-			p.columns = append(p.columns, Column{key.column, key.name, column})
-		}
-	}
-	p.seal(f.schema)
-	return p
-}
-
-// buildColumn gathers one column; nil if it has no value.
-func buildColumn(f *frame, key columnKey, sources []*frameColumn, order []rowRef) *encoding.Column {
-	c := f.schema.Columns()[key.column]
-	b := encoding.NewBuilder(f.gen.spec(c), len(order))
-	plainBytes := !c.Type.Fixed() && !c.Encoding.Coded()
-	values := 0
-	for _, r := range order {
-		source := sources[r.frame]
-		if source == nil || source.isNull(c.Type, int(r.row)) {
-			b.Null()
-			continue
-		}
-		values++
-		if word := source.words[r.row]; plainBytes {
-			b.Bytes(source.bytes(word))
-		} else {
-			b.Word(word)
-		}
-	}
-	if values == 0 {
-		return nil
-	}
-	return b.Build()
-}
 
 type columnKey struct {
 	column int
@@ -168,13 +214,7 @@ func (k columnKey) compare(column int, name string) int {
 	if k.column != column {
 		return k.column - column
 	}
-	switch {
-	case k.name < name:
-		return -1
-	case k.name > name:
-		return 1
-	}
-	return 0
+	return cmp.Compare(k.name, name)
 }
 
 // find returns the column of the frame, or nil.
@@ -193,8 +233,8 @@ func unionColumns(frames []*frame) []columnKey {
 	seen := map[columnKey]bool{}
 	var keys []columnKey
 	for _, f := range frames {
-		for _, c := range f.columns {
-			if key := (columnKey{c.column, c.name}); !seen[key] {
+		for i := range f.columns {
+			if key := (columnKey{f.columns[i].column, f.columns[i].name}); !seen[key] {
 				seen[key] = true
 				keys = append(keys, key)
 			}

@@ -175,7 +175,7 @@ func code(t testing.TB, s *schema.Schema, gen *Generation, b *schema.Batch) map[
 	}
 	out := map[int64]*Rows{}
 	for bucket, rows := range byBucket {
-		if out[bucket], err = Code(s, gen, bucket, columns, rows, b.Records); err != nil {
+		if out[bucket], err = Code(s, gen, bucket, b, columns, rows); err != nil {
 			t.Fatalf("Code: %v", err)
 		}
 	}

@@ -62,9 +62,9 @@ func checkMerge(t *testing.T, s *schema.Schema, gen *Generation, values [][]int6
 	frames := make([]*frame, len(values))
 	var want []rowRef
 	for i, numbers := range values {
-		frames[i] = frameOf(s, some, 0, 0)
+		frames[i] = frameOf(s, some, 0, 0, new(slab))
 		if len(numbers) > 0 {
-			frames[i] = frameOf(s, numberPart(t, s, gen, numbers...), 0, len(numbers))
+			frames[i] = frameOf(s, numberPart(t, s, gen, numbers...), 0, len(numbers), new(slab))
 		}
 		for k := range numbers {
 			want = append(want, rowRef{int32(i), int32(k)})
@@ -77,7 +77,7 @@ func checkMerge(t *testing.T, s *schema.Schema, gen *Generation, values [][]int6
 		}
 		return 0
 	})
-	got := merge(frames, len(want))
+	got := merge(frames, len(want), new(slab)).order
 	if diff := gocmp.Diff(want, got, gocmp.AllowUnexported(rowRef{})); diff != "" && len(want)+len(got) > 0 {
 		t.Errorf("order of %v (-want +got):\n%s", values, diff)
 	}

@@ -111,6 +111,7 @@ func (n *needer) column(c *schema.Concrete) (own int) {
 	v := &c.Values
 	last := -1 // the row before
 	switch def := n.schema.Columns()[c.Column]; {
+	case v.Codes != nil: // they are in the dictionary
 	case def.Type == encoding.UUIDList:
 		n.each(v, func(i int) {
 			if last < 0 || !same(v.UUIDLists[i], v.UUIDLists[last]) {
@@ -160,22 +161,22 @@ func same(a, b []uuid.UUID) bool {
 
 // list counts a list and its elements.
 func (n *needer) list(list []uuid.UUID) {
+	n.lists.Longest = max(n.lists.Longest, len(list))
 	if !n.lookUp {
 		n.lists.Lists++
 		n.lists.Members += len(list)
 		n.lists.Elements += len(list)
 		return
 	}
-	known := true
-	codes := make([]uint32, 0, 64)
-	key := make([]byte, 0, 1024)
+	if n.gen.Lists.FindList(list) == 0 && n.isNew('l', string(idsOf(list))) {
+		n.lists.Lists++
+		n.lists.Members += len(list)
+	}
 	for _, id := range list {
-		code := n.gen.Lists.FindElement(id)
-		codes, key = append(codes, code), append(key, id[:]...)
-		known = known && code != 0
 		if n.elements[id] {
 			continue
 		}
+		code := n.gen.Lists.FindElement(id)
 		if code == 0 {
 			n.elements[id] = true
 			n.lists.Elements++
@@ -186,8 +187,13 @@ func (n *needer) list(list []uuid.UUID) {
 			n.lists.Bytes += len(r)
 		}
 	}
-	if (!known || n.gen.Lists.FindList(codes) == 0) && n.isNew('l', string(key)) {
-		n.lists.Lists++
-		n.lists.Members += len(list)
+}
+
+// idsOf returns the bytes of ids.
+func idsOf(list []uuid.UUID) []byte {
+	key := make([]byte, 0, len(uuid.UUID{})*len(list))
+	for _, id := range list {
+		key = append(key, id[:]...)
 	}
+	return key
 }

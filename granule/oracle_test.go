@@ -194,7 +194,7 @@ func decode(t testing.TB, s *schema.Schema, slice Slice) []row {
 		}
 		for _, c := range p.Columns() {
 			if !c.Null(i) {
-				r[c.Name] = value(c.Column, i)
+				r[c.Name] = value(&c.Column, i)
 			}
 		}
 		rows = append(rows, r)
@@ -260,7 +260,7 @@ func sortRows(def schema.Definition, gen *Generation, rows []row) []row {
 // keysOf returns the keys of the rows of a slice. That keys sort as values do
 // is what TestCodeMatchesOracle is about.
 func keysOf(s *schema.Schema, slice Slice) []string {
-	f := frameOf(s, slice.Part, slice.Lo, slice.Hi)
+	f := frameOf(s, slice.Part, slice.Lo, slice.Hi, new(slab))
 	keys := make([]string, slice.Rows())
 	for i := range keys {
 		keys[i] = string(f.appendKey(nil, i))

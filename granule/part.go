@@ -17,9 +17,12 @@ type Part struct {
 	rows    int
 	series  encoding.Words
 	columns []Column
-	minTime int64
-	maxTime int64
-	size    int
+	// ordinals says which header each row has, where a rewrite listed them: the
+	// columns of the header share it.
+	ordinals *encoding.Words
+	minTime  int64
+	maxTime  int64
+	size     int
 
 	begin, commit uint64
 
@@ -32,16 +35,21 @@ type Part struct {
 type Column struct {
 	Index int // in Schema.Columns
 	Name  string
-	*encoding.Column
+	encoding.Column
 }
 
 // seal derives what is known only when all columns are there.
 func (p *Part) seal(s *schema.Schema) {
-	const self = 160 + 48 // with the cell that leads to it
-	p.size = self + p.series.Size()
+	const self = 192 + 48 // with the cell that leads to it
+	const words, column = 64, encoding.ColumnSize + 24
+	p.size = self + p.series.Size() + column*cap(p.columns)
+	if p.ordinals != nil {
+		p.size += words + p.ordinals.Size()
+	}
 	p.minTime, p.maxTime = math.MinInt64, math.MaxInt64
-	for _, c := range p.columns {
-		p.size += c.Size() + 48
+	for i := range p.columns {
+		c := &p.columns[i]
+		p.size += c.Size()
 		if c.Index == s.BucketColumn() {
 			p.minTime, p.maxTime = timeRange(c.Words())
 		}
@@ -50,6 +58,9 @@ func (p *Part) seal(s *schema.Schema) {
 
 func timeRange(words *encoding.Words) (lo, hi int64) {
 	lo, hi = math.MaxInt64, math.MinInt64
+	if table, _ := words.Lookup(); table != nil {
+		words = table // of which each is some row's
+	}
 	cursor := words.Cursor()
 	for {
 		word, rows := cursor.Next()
@@ -123,7 +134,7 @@ func (p *Part) Find(column int, name string) *encoding.Column {
 	if !ok {
 		return nil
 	}
-	return p.columns[i].Column
+	return &p.columns[i].Column
 }
 
 // SeriesSet returns the distinct series codes, sorted.
@@ -178,8 +189,11 @@ func (s Slice) search(sch *schema.Schema, bound string) int {
 			keyColumns = append(keyColumns, c)
 		}
 	}
+	mem := takeSlab()
+	defer mem.done()
 	return s.Lo + sort.Search(s.Rows(), func(i int) bool {
 		row := s.Lo + i
-		return string(frameOfColumns(sch, s.Part, keyColumns, row, row+1).appendKey(nil, 0)) >= bound
+		mem.used = 0
+		return string(frameOfColumns(sch, s.Part, keyColumns, row, row+1, mem).appendKey(nil, 0)) >= bound
 	})
 }

@@ -122,9 +122,9 @@ func TestColumnsAndFind(t *testing.T) {
 		column[c.Name] = i
 	}
 	var got []string
-	for _, c := range p.Columns() {
+	for i, c := range p.Columns() {
 		got = append(got, c.Name)
-		if found := p.Find(c.Index, c.Name); found != c.Column {
+		if found := p.Find(c.Index, c.Name); found != &p.Columns()[i].Column {
 			t.Errorf("Find(%d, %q) is another column", c.Index, c.Name)
 		}
 	}

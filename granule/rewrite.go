@@ -29,22 +29,24 @@ func Rewrite(s *schema.Schema, g *Granule, limit Limit) []*Granule {
 	if g.Rows() == 0 {
 		return []*Granule{New(g.lo, g.hi)}
 	}
+	mem := takeSlab()
+	defer mem.done()
 	slices := g.Slices()
 	frames := make([]*frame, len(slices))
 	stamp := Part{begin: slices[0].Part.begin}
 	for i, slice := range slices {
-		frames[i] = frameOf(s, slice.Part, slice.Lo, slice.Hi)
+		frames[i] = frameOf(s, slice.Part, slice.Lo, slice.Hi, mem)
 		stamp.begin = min(stamp.begin, slice.Part.begin)
 		stamp.commit = max(stamp.commit, slice.Part.commit)
 	}
-	order := merge(frames, g.Rows())
+	m := merge(frames, g.Rows(), mem)
 	maxRows := limit.rows(g)
 	children := make([]*Granule, 0, 1)
 	lo, bound := 0, g.lo
-	for lo < len(order) {
-		hi, next := cut(frames, order, lo, maxRows, g.hi)
+	for lo < len(m.order) {
+		hi, next := m.cut(lo, maxRows, g.hi)
 		child := New(bound, next)
-		part := build(frames, order[lo:hi])
+		part := buildBase(m, lo, hi)
 		part.Stamp(stamp.begin, stamp.commit)
 		child.base = Slice{part, 0, part.Rows()}
 		children = append(children, child)
@@ -65,53 +67,81 @@ func (g *Granule) RewriteSize() int {
 	return size
 }
 
-func keyOf(frames []*frame, r rowRef) []byte {
-	return frames[r.frame].appendKey(nil, int(r.row))
-}
-
 // cut returns where the child that begins at row lo ends, and its upper bound:
 // after about an equal share of what is left, or at the end, bounded by last, if
 // that is at most maxRows away or no key changes.
 //
-// Near the target it takes the place where neighbours have the least in common:
-// that is between two series if there is such a place, else between two stacks,
-// and inside of the run of one stack only if that is too large. The bound is the
+// Near the target it takes the nearest place where the series changes; if there is
+// none, where what is next in the key does, which for profiles is the stack; and
+// inside of the run of one stack only if that is too large. The bound is the
 // shortest string that separates the two. Rows with equal keys stay together (G4).
-func cut(frames []*frame, order []rowRef, lo, maxRows int, last string) (at int, bound string) {
-	left := len(order) - lo
+func (m *merged) cut(lo, maxRows int, last string) (at int, bound string) {
+	left := len(m.order) - lo
 	pieces := (left-1)/maxRows + 1
 	if pieces == 1 {
-		return len(order), last
+		return len(m.order), last
 	}
 	share := left / pieces
 	target := lo + share
 	// Not so near that what is left would need a granule more.
-	from, to := max(lo+1, target-share/16, len(order)-(pieces-1)*maxRows), min(target+share/16, lo+maxRows)
-	consider := func(i int) {
-		b, differ := separator(keyOf(frames, order[i-1]), keyOf(frames, order[i]))
-		if differ && (at == 0 || len(b) < len(bound)) {
-			at, bound = i, string(b)
+	from, to := max(lo+1, target-share/16, len(m.order)-(pieces-1)*maxRows), min(target+share/16, lo+maxRows)
+	for _, changes := range []func(i int) bool{m.seriesChanges, m.listChanges, m.keyChanges} {
+		if at = nearest(target, from, to, changes); at > 0 {
+			return at, m.separator(at)
 		}
 	}
-	// From the middle outward, so that of equals the nearest is taken.
+	for at = from - 1; at > lo; at-- {
+		if m.keyChanges(at) {
+			return at, m.separator(at)
+		}
+	}
+	for at = to + 1; at < len(m.order); at++ {
+		if m.keyChanges(at) {
+			return at, m.separator(at)
+		}
+	}
+	return len(m.order), last
+}
+
+// nearest returns the place in [from, to] that is nearest to target and for which
+// changes holds, 0 if there is none.
+func nearest(target, from, to int, changes func(i int) bool) int {
 	for d := 0; target-d >= from || target+d <= to; d++ {
-		if target-d >= from {
-			consider(target - d)
+		if target-d >= from && changes(target-d) {
+			return target - d
 		}
-		if d > 0 && target+d <= to {
-			consider(target + d)
+		if d > 0 && target+d <= to && changes(target+d) {
+			return target + d
 		}
 	}
-	for i := from - 1; at == 0 && i > lo; i-- {
-		consider(i)
-	}
-	for i := to + 1; at == 0 && i < len(order); i++ {
-		consider(i)
-	}
-	if at == 0 {
-		return len(order), last
-	}
-	return at, bound
+	return 0
+}
+
+// seriesChanges says whether row i is of another series than the one before.
+func (m *merged) seriesChanges(i int) bool {
+	a, b := m.order[i-1], m.order[i]
+	return m.frames[a.frame].series[a.row] != m.frames[b.frame].series[b.row]
+}
+
+// listChanges says whether row i has another list at the front of its suffix than the
+// one before.
+func (m *merged) listChanges(i int) bool {
+	a, b := m.order[i-1], m.order[i]
+	f, g := m.frames[a.frame], m.frames[b.frame]
+	return f.schema.ListsLead() && f.compareColumn(0, int(a.row), g, int(b.row)) != 0
+}
+
+// keyChanges says whether row i has another key than the one before.
+func (m *merged) keyChanges(i int) bool {
+	a, b := m.order[i-1], m.order[i]
+	return m.seriesChanges(i) || m.frames[a.frame].compare(int(a.row), m.frames[b.frame], int(b.row), 0) != 0
+}
+
+// separator returns the bound between row i and the one before.
+func (m *merged) separator(i int) string {
+	a, b := m.order[i-1], m.order[i]
+	bound, _ := separator(m.frames[a.frame].appendKey(nil, int(a.row)), m.frames[b.frame].appendKey(nil, int(b.row)))
+	return string(bound)
 }
 
 // separator returns the shortest string that is above a and not above b, where

@@ -17,18 +17,22 @@ import (
 type Rows struct {
 	frame *frame
 	order []rowRef
+	mem   *slab
 	key   []byte
 }
 
 // Code puts rows of a checked batch into codes of gen and sorts them. All rows
 // must be of the given bucket. The only errors are those of a full dictionary;
-// entries that were added by then stay in it, unused.
+// entries that were added by then stay in it, unused. Done gives back what the rows
+// take.
 //
-// Cost: a dictionary look-up for each string and for each element of a list
-// that the batch does not repeat by reference, then a sort by key.
-func Code(s *schema.Schema, gen *Generation, bucket int64, columns []schema.Concrete, rows []int32, records map[uuid.UUID][]byte) (*Rows, error) {
-	c := coder{schema: s, gen: gen, rows: rows, records: records}
-	f := &frame{schema: s, gen: gen, bucket: bucket}
+// Cost: a dictionary look-up for each string and for each list that the batch does
+// not repeat by reference, none for codes; then a sort by series and leading list, as
+// integers, which is all for the rows of a profile.
+func Code(s *schema.Schema, gen *Generation, bucket int64, b *schema.Batch, columns []schema.Concrete, rows []int32) (*Rows, error) {
+	mem := takeSlab()
+	c := coder{schema: s, gen: gen, batch: b, rows: rows, mem: mem}
+	f := &frame{schema: s, gen: gen, bucket: bucket, columns: make([]frameColumn, 0, len(columns))}
 	var err error
 	if f.series, err = c.series(columns); err != nil {
 		return nil, err
@@ -43,8 +47,12 @@ func Code(s *schema.Schema, gen *Generation, bucket int64, columns []schema.Conc
 		}
 		f.columns = append(f.columns, fc)
 	}
-	return &Rows{frame: f, order: f.sorted(len(rows))}, nil
+	return &Rows{frame: f, order: f.sorted(mem), mem: mem}, nil
 }
+
+// Done gives back the memory that the rows were coded in. They must not be used any
+// more; parts of them may.
+func (r *Rows) Done() { r.mem.done() }
 
 // Len returns the number of rows.
 func (r *Rows) Len() int { return len(r.order) }
@@ -61,70 +69,131 @@ func (r *Rows) Search(lo int, bound string) int {
 }
 
 // Part builds a part of the rows [lo, hi) in sorted order.
-func (r *Rows) Part(lo, hi int) *Part { return build([]*frame{r.frame}, r.order[lo:hi]) }
+func (r *Rows) Part(lo, hi int) *Part { return buildFresh(r.frame, r.order[lo:hi], r.mem) }
 
-// sorted returns the rows in key order. The series of a batch are few, so they
-// are ranked once and compared by rank.
-func (f *frame) sorted(n int) []rowRef {
-	distinct := slices.Clone(f.series)
-	slices.Sort(distinct)
-	distinct = slices.Compact(distinct)
-	slices.SortFunc(distinct, func(a, b uint32) int {
-		return bytes.Compare(f.gen.Series.Value(a), f.gen.Series.Value(b))
-	})
-	rank := make(map[uint32]int, len(distinct))
-	for i, code := range distinct {
-		rank[code] = i
+// sorted returns the rows in key order: by series and leading list as one integer,
+// then, where those are equal, by what is behind them in the key.
+func (f *frame) sorted(mem *slab) []rowRef {
+	n := len(f.series)
+	keys, rows := mem.take(n), mem.take(n)
+	rank := rankSeries(f.gen, f.distinctSeries())
+	lists := f.leadingLists()
+	for i, code := range f.series {
+		key := uint64(0)
+		if i > 0 && code == f.series[i-1] {
+			key = keys[i-1] >> 32
+		} else {
+			key = uint64(rank(code))
+		}
+		key <<= 32
+		if lists != nil {
+			key |= lists.word(i)
+		}
+		keys, rows = append(keys, key), append(rows, uint64(i))
 	}
-	type sortKey struct {
-		rank   int
-		suffix []byte
-	}
-	keys := make([]sortKey, n)
+	keys, rows = radixSort(keys, rows, mem)
 	order := make([]rowRef, n)
-	var arena []byte
-	for i := range keys {
-		start := len(arena)
-		arena = f.appendSuffix(arena, i)
-		keys[i] = sortKey{rank[f.series[i]], arena[start:len(arena):len(arena)]}
-		order[i].row = int32(i)
+	for i, row := range rows {
+		order[i].row = int32(row)
 	}
-	slices.SortFunc(order, func(a, b rowRef) int {
-		x, y := &keys[a.row], &keys[b.row]
-		return cmp.Or(x.rank-y.rank, bytes.Compare(x.suffix, y.suffix), int(a.row-b.row))
-	})
+	from := 0
+	if f.schema.ListsLead() {
+		from = 1
+	}
+	if !f.varies(from) {
+		return order
+	}
+	for lo := 0; lo < n; {
+		hi := lo + 1
+		for hi < n && keys[hi] == keys[lo] {
+			hi++
+		}
+		if hi-lo > 1 {
+			slices.SortFunc(order[lo:hi], func(a, b rowRef) int {
+				return cmp.Or(f.compare(int(a.row), f, int(b.row), from), int(a.row-b.row))
+			})
+		}
+		lo = hi
+	}
 	return order
+}
+
+// distinctSeries returns the series of the rows, neighbours once.
+func (f *frame) distinctSeries() []uint32 {
+	var codes []uint32
+	for i, code := range f.series {
+		if i == 0 || code != f.series[i-1] {
+			codes = append(codes, code)
+		}
+	}
+	return codes
+}
+
+// varies says whether rows can differ in the columns of the suffix from one on.
+func (f *frame) varies(from int) bool {
+	for _, column := range f.schema.Suffix()[from:] {
+		for i := range f.columns {
+			if f.columns[i].column == column && !f.columns[i].constant {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // coder turns plain values into words.
 type coder struct {
 	schema  *schema.Schema
 	gen     *Generation
-	rows    []int32 // rows of the batch that are wanted
-	records map[uuid.UUID][]byte
+	batch   *schema.Batch
+	rows    []int32 // rows of the batch that are wanted; nil: all
+	mem     *slab
 	scratch []byte
+}
+
+// n returns the number of rows, row the i-th.
+func (c *coder) n() int {
+	if c.rows == nil {
+		return c.batch.Rows
+	}
+	return len(c.rows)
+}
+
+func (c *coder) row(i int) int {
+	if c.rows == nil {
+		return i
+	}
+	return int(c.rows[i])
 }
 
 // series returns the series code of each row. Neighbours mostly share theirs,
 // and a batch whose labels stand for all rows has one.
 func (c *coder) series(columns []schema.Concrete) ([]uint32, error) {
+	codes := make([]uint32, c.n())
+	if c.batch.Series != 0 {
+		for i := range codes {
+			codes[i] = c.batch.Series
+		}
+		return codes, nil
+	}
 	var parts []*schema.Concrete
 	constant := true
-	for _, column := range c.schema.Series() {
-		for i := range columns {
-			if columns[i].Column == column {
-				parts = append(parts, &columns[i])
-				constant = constant && columns[i].Values.Len() == 1
-			}
+	for i := range columns {
+		if c.schema.IsSeries(columns[i].Column) {
+			parts = append(parts, &columns[i])
+			constant = constant && columns[i].Values.Len() == 1
 		}
 	}
-	codes := make([]uint32, len(c.rows))
-	for i, row := range c.rows {
-		if i > 0 && (constant || c.sameSeries(parts, c.rows[i-1], row)) {
+	slices.SortStableFunc(parts, func(a, b *schema.Concrete) int {
+		return slices.Index(c.schema.Series(), a.Column) - slices.Index(c.schema.Series(), b.Column)
+	})
+	for i := range codes {
+		row := c.row(i)
+		if i > 0 && (constant || c.sameSeries(parts, c.row(i-1), row)) {
 			codes[i] = codes[i-1]
 			continue
 		}
-		code, err := c.tuple(parts, int(row))
+		code, err := c.tuple(parts, row)
 		if err != nil {
 			return nil, err
 		}
@@ -133,9 +202,9 @@ func (c *coder) series(columns []schema.Concrete) ([]uint32, error) {
 	return codes, nil
 }
 
-func (c *coder) sameSeries(parts []*schema.Concrete, a, b int32) bool {
+func (c *coder) sameSeries(parts []*schema.Concrete, a, b int) bool {
 	for _, p := range parts {
-		x, y := p.At(int(a)), p.At(int(b))
+		x, y := p.At(a), p.At(b)
 		if p.Values.Null(x) != p.Values.Null(y) || p.Values.Strings[x] != p.Values.Strings[y] {
 			return false
 		}
@@ -154,24 +223,32 @@ func (c *coder) tuple(parts []*schema.Concrete, row int) (uint32, error) {
 	return c.gen.Series.Intern(c.scratch)
 }
 
-// column codes one column outside of the series tuple.
+// column codes one column outside of the series tuple. A value that stands for all
+// rows is coded once.
 func (c *coder) column(in *schema.Concrete) (frameColumn, error) {
 	column := c.schema.Columns()[in.Column]
-	out := frameColumn{column: in.Column, name: in.Name, words: make([]uint64, len(c.rows))}
+	out := frameColumn{column: in.Column, name: in.Name, constant: in.Values.Len() == 1}
+	n := c.n()
+	if out.constant {
+		n = 1
+	}
+	out.words = c.mem.take(n)[:n]
+	if column.Type == encoding.UUIDList {
+		return out, c.lists(in, &out)
+	}
 	word := c.wordFunc(column, in, &out)
-	for i, row := range c.rows {
-		switch {
-		case in.Null(int(row), column.Dynamic):
+	for i := range out.words {
+		out.words[i] = 0 // the slab's memory is not cleared
+		row := c.row(i)
+		if in.Null(row, column.Dynamic) {
 			if column.Type.Fixed() {
 				out.setNull(i)
 			}
-		case i > 0 && in.Values.Len() == 1:
-			out.words[i] = out.words[0]
-		default:
-			var err error
-			if out.words[i], err = word(in.At(int(row))); err != nil {
-				return out, err
-			}
+			continue
+		}
+		var err error
+		if out.words[i], err = word(in.At(row)); err != nil {
+			return out, err
 		}
 	}
 	return out, nil
@@ -197,8 +274,6 @@ func (c *coder) wordFunc(column schema.Column, in *schema.Concrete, out *frameCo
 		return func(i int) (uint64, error) { return encoding.FromFloat64(v.Float64s[i]), nil }
 	case encoding.Bool:
 		return func(i int) (uint64, error) { return encoding.FromBool(v.Bools[i]), nil }
-	case encoding.UUIDList:
-		return c.listFunc(v.UUIDLists)
 	case encoding.UUID:
 		return c.bytesFunc(column, out, func(i int) []byte { return v.UUIDs[i][:] })
 	default:
@@ -228,39 +303,45 @@ func (c *coder) bytesFunc(column schema.Column, out *frameColumn, value func(i i
 	}
 }
 
-// listFunc makes words of lists. Rows of one batch often share a list (the
-// sample types of one sample): a list seen before by reference costs a look-up.
-func (c *coder) listFunc(lists [][]uuid.UUID) func(i int) (uint64, error) {
-	type ref struct {
-		first *uuid.UUID
-		n     int
+// lists makes words of lists: codes are taken as they are, lists of ids are looked
+// up, all of the batch at once.
+func (c *coder) lists(in *schema.Concrete, out *frameColumn) error {
+	v := &in.Values
+	var lists [][]uuid.UUID
+	if v.Codes == nil {
+		lists = make([][]uuid.UUID, 0, len(out.words))
 	}
-	known := map[ref]uint32{}
-	elements := map[uuid.UUID]uint32{}
-	var codes []uint32
-	return func(i int) (uint64, error) {
-		list := lists[i]
-		r := ref{n: len(list)}
-		if r.n > 0 {
-			r.first = &list[0]
+	for i := range out.words {
+		out.words[i] = 0
+		switch at := in.At(c.row(i)); {
+		case v.Null(at):
+		case v.Codes != nil:
+			out.words[i] = uint64(v.Codes[at])
+		default:
+			lists = append(lists, v.UUIDLists[at])
 		}
-		if code, ok := known[r]; ok {
-			return uint64(code), nil
-		}
-		codes = codes[:0]
-		for _, id := range list {
-			code, ok := elements[id]
-			if !ok {
-				var err error
-				if code, err = c.gen.Lists.InternElement(id, c.records[id]); err != nil {
-					return 0, err
-				}
-				elements[id] = code
-			}
-			codes = append(codes, code)
-		}
-		code, err := c.gen.Lists.InternList(codes)
-		known[r] = code
-		return uint64(code), err
 	}
+	if v.Codes != nil {
+		return nil
+	}
+	codes, err := c.gen.Lists.InternLists(make([]uint32, 0, len(lists)), lists)
+	if err != nil {
+		return err
+	}
+	for i := range out.words {
+		if !v.Null(in.At(c.row(i))) {
+			out.words[i], codes = uint64(codes[0]), codes[1:]
+		}
+	}
+	return c.records()
+}
+
+// records keeps the batch's records beside the elements of its lists.
+func (c *coder) records() error {
+	for id, record := range c.batch.Records {
+		if err := c.gen.Lists.KeepRecord(id, record); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -283,7 +283,7 @@ func TestCodeConcurrently(t *testing.T) {
 				for k := range all {
 					all[k] = int32(k)
 				}
-				rows, err := Code(s, gen, 0, columns, all, nil)
+				rows, err := Code(s, gen, 0, b, columns, all)
 				if err != nil {
 					t.Error(err)
 					return
@@ -301,11 +301,12 @@ func TestCodeConcurrently(t *testing.T) {
 // Code takes the rows that it is asked for, in whatever order, and no others.
 func TestCodeWantedRows(t *testing.T) {
 	s := mustSchema(t, numbers)
-	columns, err := s.Check(&schema.Batch{Rows: 6, Columns: map[string]encoding.Vector{"n": encoding.Int64s(5, 0, 3, 9, 1, 4)}})
+	b := &schema.Batch{Rows: 6, Columns: map[string]encoding.Vector{"n": encoding.Int64s(5, 0, 3, 9, 1, 4)}}
+	columns, err := s.Check(b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := Code(s, NewGeneration(1), 0, columns, []int32{5, 0, 3}, nil)
+	rows, err := Code(s, NewGeneration(1), 0, b, columns, []int32{5, 0, 3})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,6 +59,7 @@ func Schema(bucket time.Duration) schema.Definition {
 			ColumnSampleType, ColumnSampleUnit, ColumnPeriodType, ColumnPeriodUnit, ColumnLabels,
 			ColumnStacktrace, ColumnTimestamp, ColumnPprofLabels, ColumnPprofNumLabels,
 		},
+		Header: []string{ColumnTimestamp, ColumnDuration, ColumnPeriod},
 	}
 	if bucket > 0 {
 		def.Bucket = schema.Bucket{Column: ColumnTimestamp, Width: int64(bucket)}

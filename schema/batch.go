@@ -20,6 +20,10 @@ type Batch struct {
 	Rows int
 	// Columns maps concrete names ("timestamp", "labels.pod") to values.
 	Columns map[string]encoding.Vector
+	// Series, if not 0, is the code of the series of all rows, in place of the columns
+	// that lead the sorting key. Like the codes of lists, it is of dictionaries that
+	// the batch is inserted with.
+	Series uint32
 	// Records is what to keep beside elements of lists that the table has
 	// not seen before: for a stack, the symbols of its locations.
 	Records map[uuid.UUID][]byte

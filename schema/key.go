@@ -137,20 +137,24 @@ func AppendPresent(dst []byte) []byte { return append(dst, tagValue) }
 // AppendWord appends the value of a fixed type, or the code of a list, so that
 // it sorts as the value does.
 func AppendWord(dst []byte, t encoding.Type, word uint64) []byte {
-	switch t {
-	case encoding.Int64:
-		word ^= 1 << 63
-	case encoding.Float64:
-		// Negative floats sort by their bits in reverse.
-		if word>>63 == 1 {
-			word = ^word
-		} else {
-			word |= 1 << 63
-		}
-	case encoding.UUIDList:
+	if t == encoding.UUIDList {
 		return binary.BigEndian.AppendUint32(dst, uint32(word))
 	}
-	return binary.BigEndian.AppendUint64(dst, word)
+	return binary.BigEndian.AppendUint64(dst, OrderedWord(t, word))
+}
+
+// OrderedWord returns a word that compares, as an unsigned integer, as the value
+// of a fixed type does, or the code of a list.
+func OrderedWord(t encoding.Type, word uint64) uint64 {
+	switch {
+	case t == encoding.Int64:
+		return word ^ 1<<63
+	case t == encoding.Float64 && word>>63 == 1:
+		return ^word // negative floats sort by their bits in reverse
+	case t == encoding.Float64:
+		return word | 1<<63
+	}
+	return word
 }
 
 // AppendBytes appends the value of a string or a UUID: its bytes, so that they

@@ -54,6 +54,11 @@ type Definition struct {
 	SortingKey []string
 	// Bucket is the time bucket that leads the key.
 	Bucket Bucket
+	// Header names fixed-type columns that are not null and whose values come
+	// together: the rows of one profile have one time and one duration. After a
+	// rewrite each combination is stored once for a series, and rows say which one
+	// is theirs. May be empty; it changes how rows are stored, not what they say.
+	Header []string
 }
 
 // Schema is a checked Definition. It is immutable.
@@ -62,7 +67,8 @@ type Schema struct {
 	index   map[string]int
 	series  []int // columns of the series tuple, in key order
 	suffix  []int // key columns after them
-	bucket  int   // column of the time bucket, -1 without
+	header  []int
+	bucket  int // column of the time bucket, -1 without
 	width   int64
 }
 
@@ -85,6 +91,9 @@ func New(def Definition) (*Schema, error) {
 		return nil, err
 	}
 	if err := s.setBucket(def.Bucket); err != nil {
+		return nil, err
+	}
+	if err := s.setHeader(def.Header); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -139,6 +148,25 @@ func (s *Schema) setBucket(b Bucket) error {
 	return nil
 }
 
+func (s *Schema) setHeader(names []string) error {
+	for _, name := range names {
+		i, ok := s.index[name]
+		if !ok || slices.Contains(s.header, i) {
+			return fmt.Errorf("%w: header: column %q is unknown or named twice", ErrSchema, name)
+		}
+		if c := s.columns[i]; !c.Type.Fixed() || c.Nullable || c.Dynamic {
+			return fmt.Errorf("%w: header: column %q: want a fixed int64, uint64, float64 or bool column that is not nullable", ErrSchema, name)
+		}
+		s.header = append(s.header, i)
+	}
+	slices.Sort(s.header)
+	return nil
+}
+
+// Header returns the columns whose values come together, in column order. It must
+// not be changed.
+func (s *Schema) Header() []int { return s.header }
+
 // Columns returns the columns in definition order. It must not be changed.
 func (s *Schema) Columns() []Column { return s.columns }
 
@@ -148,6 +176,11 @@ func (s *Schema) Series() []int { return s.series }
 
 // Suffix returns the columns of the sorting key after the series tuple.
 func (s *Schema) Suffix() []int { return s.suffix }
+
+// ListsLead says whether the suffix begins with a column of lists.
+func (s *Schema) ListsLead() bool {
+	return len(s.suffix) > 0 && s.columns[s.suffix[0]].Type == encoding.UUIDList
+}
 
 // BucketColumn returns the column of the time bucket, or -1.
 func (s *Schema) BucketColumn() int { return s.bucket }

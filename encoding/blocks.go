@@ -1,0 +1,275 @@
+package encoding
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// blockLen is how many words of a sequence are packed alike.
+const blockLen = 128
+
+// order is what the words of a blocks layout are taken for.
+type order uint8
+
+const (
+	asIs    order = iota // themselves
+	rises                // differences from the word before, of which most are not negative
+	changes              // differences from the word before, of either sign
+	bends                // differences of differences: of timestamps at a steady pace
+)
+
+// blocks is words in blocks of 128 with a reference and a width of their own
+// (patched frame of reference). A word that needs more bits than the others of its
+// block has what they leave over beside them.
+//
+//	block  128 words in width bits, end to end, up to a whole 64-bit word
+//	       exceptions, two a 64-bit word: place 7 bits | what is above width bits 25
+//
+// What is packed are the multiples of scale that words are above low, or the
+// differences of those: rises modulo a power of 2 above them all, others zigzag.
+type blocks struct {
+	low, scale uint64
+	order      order
+	bound      uint8  // rises: the words are below 2^bound
+	n          int    // words
+	firsts     packed // differences: of each block, the word before its first one
+	seconds    packed // bends: of each block, the difference before its first one
+	bases      packed // of each block, the reference
+	widths     packed // of each block
+	starts     packed // of each block, and the end, in 64-bit words
+	bits       []uint64
+}
+
+const (
+	placeBits  = 7
+	excessBits = 32 - placeBits
+)
+
+// blocksOf encodes words: of the orders it is given, in that with the fewest bits.
+func blocksOf(words []uint64, orders ...order) *blocks {
+	if len(words) == 0 {
+		return &blocks{}
+	}
+	plan := planOf(words)
+	b := &blocks{low: plan.min, scale: max(plan.scale, 1), n: len(words), bound: plan.width}
+	d := divide(b.scale)
+	scaled := make([]uint64, len(words))
+	for i, w := range words {
+		scaled[i] = d.exact(w - b.low)
+	}
+	var best []blockPlan
+	bestSize, work := -1, make([]uint64, blockLen)
+	plans := make([]blockPlan, (len(words)+blockLen-1)/blockLen)
+	for _, o := range orders {
+		size := 0
+		for i := range plans {
+			plans[i] = planBlock(b.differences(work, scaled, i, o))
+			size += plans[i].len
+		}
+		// A difference needs two or three numbers a block more.
+		if size += len(plans) * int(o) / 2; bestSize < 0 || size < bestSize {
+			b.order, bestSize, best = o, size, append(best[:0], plans...)
+		}
+	}
+	b.fill(scaled, best, work)
+	return b
+}
+
+// differences returns what is packed of block i.
+func (b *blocks) differences(dst, scaled []uint64, i int, o order) []uint64 {
+	lo := i * blockLen
+	hi := min(lo+blockLen, len(scaled))
+	before, step := b.before(scaled, i)
+	mask := ^uint64(0) >> (64 - max(b.bound, 1))
+	dst = dst[:0]
+	for _, v := range scaled[lo:hi] {
+		switch o {
+		case asIs:
+			dst = append(dst, v)
+		case rises:
+			dst = append(dst, (v-before)&mask)
+		case changes:
+			dst = append(dst, zigzag(v-before))
+		case bends:
+			dst = append(dst, zigzag(v-before-step))
+			step = v - before
+		}
+		before = v
+	}
+	return dst
+}
+
+// before returns the word before block i and the difference between it and the one
+// before that. Before the first word stands one that makes both differences the next.
+func (b *blocks) before(scaled []uint64, i int) (word, step uint64) {
+	switch at := i * blockLen; {
+	case at >= 2:
+		return scaled[at-1], scaled[at-1] - scaled[at-2]
+	case len(scaled) > 2:
+		step = scaled[2] - scaled[1]
+	case len(scaled) > 1:
+		step = scaled[1] - scaled[0]
+	}
+	return scaled[0] - step, step
+}
+
+// blockPlan is how a block is packed.
+type blockPlan struct {
+	base  uint64
+	width int
+	len   int // in 64-bit words
+}
+
+// planBlock finds the width with the fewest bits.
+func planBlock(block []uint64) blockPlan {
+	base := slices.Min(block)
+	var count [65]int // of words by how many bits they need
+	for _, v := range block {
+		count[bits.Len64(v-base)]++
+	}
+	widest := 64
+	for widest > 0 && count[widest] == 0 {
+		widest--
+	}
+	best := blockPlan{base, widest, packedLen(len(block), widest)}
+	exceptions := 0
+	for width := widest - 1; width >= 0 && widest-width <= excessBits; width-- {
+		exceptions += count[width+1]
+		if size := packedLen(len(block), width) + (exceptions+1)/2; size < best.len {
+			best.width, best.len = width, size
+		}
+	}
+	return best
+}
+
+// fill packs the blocks as planned.
+func (b *blocks) fill(scaled []uint64, plans []blockPlan, work []uint64) {
+	total := 0
+	var firsts, seconds, bases, widths, starts []uint64
+	for i, p := range plans {
+		word, step := b.before(scaled, i)
+		firsts, seconds, bases = append(firsts, word), append(seconds, step), append(bases, p.base)
+		widths, starts = append(widths, uint64(p.width)), append(starts, uint64(total))
+		total += p.len
+	}
+	b.bits = make([]uint64, total+1)
+	for i, p := range plans {
+		out := b.bits[starts[i]:]
+		block := b.differences(work, scaled, i, b.order)
+		exception := 2 * packedLen(len(block), p.width) // in 32-bit halves
+		for k, v := range block {
+			v -= p.base
+			if p.width < 64 && v>>p.width != 0 {
+				out[exception/2] |= (v>>p.width<<placeBits | uint64(k)) << (exception % 2 * 32)
+				exception++
+				v &= 1<<p.width - 1
+			}
+			put64(out, k*p.width, uint(p.width), v)
+		}
+	}
+	b.bases, b.widths, b.starts = pack(bases), pack(widths), pack(append(starts, uint64(total)))
+	if b.order != asIs {
+		b.firsts = pack(firsts)
+	}
+	if b.order == bends {
+		b.seconds = pack(seconds)
+	}
+}
+
+// put64 sets width bits at a place.
+func put64(dst []uint64, bit int, width uint, v uint64) {
+	word, shift := bit>>6, uint(bit&63)
+	dst[word] |= v << shift
+	if shift+width > 64 {
+		dst[word+1] |= v >> (64 - shift)
+	}
+}
+
+// read unpacks block i into dst, which has room for it, and returns its words.
+func (b *blocks) read(dst []uint64, i int) []uint64 {
+	n := min(blockLen, b.n-i*blockLen)
+	dst = dst[:n]
+	src := b.bits[b.starts.at(i):]
+	width, base := uint(b.widths.at(i)), b.bases.at(i)
+	if width == 0 {
+		clear(dst)
+	} else {
+		unpack(dst, src, 0, width)
+	}
+	packed, end := packedLen(n, int(width)), int(b.starts.at(i+1)-b.starts.at(i))
+	for _, two := range src[packed:end] {
+		dst[two&(blockLen-1)] |= two << 32 >> 32 >> placeBits << width
+		if two >>= 32; two>>placeBits != 0 { // the last may be alone
+			dst[two&(blockLen-1)] |= two >> placeBits << width
+		}
+	}
+	b.sum(dst, i, base)
+	return dst
+}
+
+// sum turns what was packed back into words.
+func (b *blocks) sum(dst []uint64, i int, base uint64) {
+	low, scale := b.low, b.scale
+	if b.order == asIs {
+		low += base * scale
+		for k, v := range dst {
+			dst[k] = low + v*scale
+		}
+		return
+	}
+	word := b.firsts.at(i)
+	switch b.order {
+	case rises:
+		mask := ^uint64(0) >> (64 - max(b.bound, 1))
+		for k, v := range dst {
+			word = (word + v + base) & mask
+			dst[k] = low + word*scale
+		}
+	case changes:
+		for k, v := range dst {
+			word += unzigzag(v + base)
+			dst[k] = low + word*scale
+		}
+	default:
+		step := b.seconds.at(i)
+		for k, v := range dst {
+			step += unzigzag(v + base)
+			word += step
+			dst[k] = low + word*scale
+		}
+	}
+}
+
+// at returns word i: all of its block up to it is read.
+func (b *blocks) at(i int) uint64 {
+	var buf [blockLen]uint64
+	return b.read(buf[:], i/blockLen)[i%blockLen]
+}
+
+func (b *blocks) appendTo(dst []uint64, lo, hi int) []uint64 {
+	var buf [blockLen]uint64
+	for lo < hi {
+		i, skip := lo/blockLen, lo%blockLen
+		n := min(blockLen-skip, hi-lo)
+		if start := len(dst); skip == 0 && n == min(blockLen, b.n-lo) && start+n <= cap(dst) {
+			dst = dst[:start+n]
+			b.read(dst[start:], i)
+		} else {
+			dst = append(dst, b.read(buf[:], i)[skip:skip+n]...)
+		}
+		lo += n
+	}
+	return dst
+}
+
+func (b *blocks) size() int {
+	const self = 312
+	return self + 8*cap(b.bits) + b.firsts.size() + b.seconds.size() + b.bases.size() + b.widths.size() + b.starts.size()
+}
+
+// zigzag maps small differences of either sign to small words.
+func zigzag(difference uint64) uint64 {
+	return difference<<1 ^ uint64(int64(difference)>>63)
+}
+
+func unzigzag(word uint64) uint64 { return word>>1 ^ -(word & 1) }

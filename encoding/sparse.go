@@ -1,0 +1,79 @@
+package encoding
+
+import "math/bits"
+
+// rankEvery is how many rows of a bitmap share a count of those before them.
+const rankEvery = 512
+
+// sparse is words of which many are 0: the others, and a bitmap that says where
+// they are.
+//
+//	bitmap  1 bit a word, 1 where it is kept
+//	ranks   every 512 bits, how many words are kept before them
+//	kept    the words that are not 0
+type sparse struct {
+	bitmap []uint64
+	ranks  []uint32
+	kept   Words // flat
+}
+
+func sparseOf(words []uint64) *sparse {
+	s := &sparse{
+		bitmap: make([]uint64, (len(words)+63)/64),
+		ranks:  make([]uint32, 0, (len(words)+rankEvery-1)/rankEvery),
+	}
+	var kept []uint64
+	for i, w := range words {
+		if i%rankEvery == 0 {
+			s.ranks = append(s.ranks, uint32(len(kept)))
+		}
+		if w != 0 {
+			s.bitmap[i/64] |= 1 << (i % 64)
+			kept = append(kept, w)
+		}
+	}
+	s.kept = inBlocks(kept)
+	return s
+}
+
+// rank returns how many words before word i are kept.
+func (s *sparse) rank(i int) int {
+	n := int(s.ranks[i/rankEvery])
+	for k := i / rankEvery * (rankEvery / 64); k < i/64; k++ {
+		n += bits.OnesCount64(s.bitmap[k])
+	}
+	return n + bits.OnesCount64(s.bitmap[i/64]&(1<<(i%64)-1))
+}
+
+func (s *sparse) at(i int) uint64 {
+	if s.bitmap[i/64]>>(i%64)&1 == 0 {
+		return 0
+	}
+	return s.kept.At(s.rank(i))
+}
+
+func (s *sparse) appendTo(dst []uint64, lo, hi int) []uint64 {
+	if lo >= hi {
+		return dst
+	}
+	var buf [blockLen]uint64
+	from := s.rank(lo)
+	left := buf[:0]
+	for i := lo; i < hi; i++ {
+		if s.bitmap[i/64]>>(i%64)&1 == 0 {
+			dst = append(dst, 0)
+			continue
+		}
+		if len(left) == 0 {
+			left = s.kept.appendFlat(buf[:0], from, min(from+blockLen, s.kept.Len()))
+			from += len(left)
+		}
+		dst, left = append(dst, left[0]), left[1:]
+	}
+	return dst
+}
+
+func (s *sparse) size() int {
+	const self = 112
+	return self + 8*cap(s.bitmap) + 4*cap(s.ranks) + s.kept.Size()
+}

@@ -1,0 +1,219 @@
+package granule
+
+import (
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+// gathered is one column of the rows that a part is made of.
+type gathered struct {
+	key   columnKey
+	spec  encoding.Spec
+	words []uint64
+	valid []uint64 // fixed types; nil: all have a value
+}
+
+// gatherer collects columns from frames in the order of the part.
+type gatherer struct {
+	frames []*frame
+	order  []rowRef
+	mem    *slab
+
+	sources []source // by frame
+}
+
+// source is a column in one frame: of row r, the word at r & mask.
+type source struct {
+	words []uint64
+	mask  int
+	fc    *frameColumn // nil: the frame has none, and words is one 0
+}
+
+var noWord = []uint64{0}
+
+// gather collects a column; false if no row has a value in it. A column of plain
+// strings or UUIDs is not for it.
+func (g *gatherer) gather(key columnKey, spec encoding.Spec) (out gathered, found bool) {
+	out = gathered{key: key, spec: spec}
+	simple := true // each row's word says it all
+	g.sources = g.sources[:0]
+	for _, f := range g.frames {
+		s := source{words: noWord, fc: f.find(key)}
+		switch {
+		case s.fc == nil:
+			simple = simple && !spec.Type.Fixed()
+		case s.fc.constant:
+			s.words = s.fc.words
+		default:
+			s.words, s.mask = s.fc.words, -1
+		}
+		simple = simple && (s.fc == nil || s.fc.valid == nil && s.fc.ordinals == nil)
+		g.sources = append(g.sources, s)
+	}
+	out.words = g.mem.take(len(g.order))[:len(g.order)]
+	if simple {
+		var all uint64
+		for i, r := range g.order {
+			s := &g.sources[r.frame]
+			w := s.words[int(r.row)&s.mask]
+			out.words[i] = w
+			all |= w
+		}
+		return out, spec.Type.Fixed() || all != 0
+	}
+	return out, g.gatherSlowly(&out)
+}
+
+// gatherSlowly is gather where words are shared, or rows of a fixed type can be
+// without a value.
+func (g *gatherer) gatherSlowly(out *gathered) (found bool) {
+	nulls := false
+	valid := g.mem.take(len(g.order))[:len(g.order)]
+	for i, r := range g.order {
+		fc := g.sources[r.frame].fc
+		out.words[i], valid[i] = 0, 0
+		if fc == nil || fc.isNull(out.spec.Type, int(r.row)) {
+			nulls = true
+			continue
+		}
+		out.words[i], valid[i] = fc.word(int(r.row)), 1
+		found = true
+	}
+	if nulls && out.spec.Type.Fixed() {
+		out.valid = valid
+	}
+	return found
+}
+
+// gatherBytes builds a column of plain strings or UUIDs; false if no row has a
+// value in it.
+func (g *gatherer) gatherBytes(key columnKey, spec encoding.Spec) (c encoding.Column, found bool) {
+	b := encoding.NewBuilder(spec, len(g.order))
+	sources := make([]*frameColumn, len(g.frames))
+	for i, f := range g.frames {
+		sources[i] = f.find(key)
+	}
+	for _, r := range g.order {
+		fc := sources[r.frame]
+		if fc == nil || fc.isNull(spec.Type, int(r.row)) {
+			b.Null()
+			continue
+		}
+		found = true
+		b.Bytes(fc.bytes(fc.word(int(r.row))))
+	}
+	if !found {
+		return c, false
+	}
+	return b.Build(), true
+}
+
+// isPlainBytes says whether the parts of a column keep its values themselves.
+func isPlainBytes(c schema.Column) bool { return !c.Type.Fixed() && !c.Encoding.Coded() }
+
+// buildFresh makes a part of rows of one frame, as they were inserted: the columns
+// in the packed layout, all in one allocation. It is soon rewritten.
+func buildFresh(f *frame, order []rowRef, mem *slab) *Part {
+	p := &Part{gen: f.gen, bucket: f.bucket, rows: len(order), columns: make([]Column, 0, len(f.columns))}
+	g := gatherer{frames: []*frame{f}, order: order, mem: mem}
+	series := mem.take(len(order))
+	for _, r := range order {
+		series = append(series, uint64(f.series[r.row]))
+	}
+	pending := [][]uint64{series}
+	type place struct{ column, words, valid int } // in p.columns and pending; valid 0: none
+	var places []place
+	for i := range f.columns {
+		fc := &f.columns[i]
+		def := f.schema.Columns()[fc.column]
+		spec, key := f.gen.spec(def), columnKey{fc.column, fc.name}
+		switch {
+		case fc.constant && !isPlainBytes(def):
+			if !fc.isNull(def.Type, 0) {
+				p.columns = append(p.columns, Column{key.column, key.name, encoding.NewColumn(spec, encoding.Constant(fc.words[0], len(order)), nil)})
+			}
+		case isPlainBytes(def):
+			if c, found := g.gatherBytes(key, spec); found {
+				p.columns = append(p.columns, Column{key.column, key.name, c})
+			}
+		default:
+			c, found := g.gather(key, spec)
+			if !found {
+				continue
+			}
+			at := place{column: len(p.columns), words: len(pending)}
+			pending = append(pending, c.words)
+			if c.valid != nil {
+				at.valid = len(pending)
+				pending = append(pending, c.valid)
+			}
+			places = append(places, at)
+			p.columns = append(p.columns, Column{Index: key.column, Name: key.name})
+		}
+	}
+	packed := encoding.Pack(nil, pending...)
+	p.series = packed[0]
+	for _, at := range places {
+		c := &p.columns[at.column]
+		var present *encoding.Words
+		if at.valid > 0 {
+			present = &packed[at.valid]
+		}
+		c.Column = encoding.NewColumn(f.gen.spec(f.schema.Columns()[c.Index]), packed[at.words], present)
+	}
+	p.seal(f.schema)
+	return p
+}
+
+// buildBase makes a part of merged rows [lo, hi), each column in the layout that is
+// the smallest. Columns without a value are left out.
+func buildBase(m *merged, lo, hi int) *Part {
+	f := m.frames[0]
+	p := &Part{gen: f.gen, bucket: f.bucket, rows: hi - lo}
+	mark := m.mem.used
+	p.series = encoding.Encode(encoding.DictionaryRLE, m.seriesWords(lo, hi))
+	ordinals, table := m.header(lo, hi)
+	if ordinals != nil {
+		p.ordinals = ordinals
+	}
+	g := gatherer{frames: m.frames, order: m.order[lo:hi], mem: m.mem}
+	for _, key := range m.columns {
+		def := f.schema.Columns()[key.column]
+		spec := f.gen.spec(def)
+		column, found := encoding.Column{}, true
+		if words, ok := table[key.column]; ok {
+			column = headerColumn(spec, words, ordinals, hi-lo)
+		} else if isPlainBytes(def) {
+			column, found = g.gatherBytes(key, spec)
+		} else {
+			var c gathered
+			if c, found = g.gather(key, spec); found {
+				column = encodeColumn(c, def.Encoding)
+			}
+			m.mem.used = mark
+		}
+		if found {
+			p.columns = append(p.columns, Column{key.column, key.name, column})
+		}
+	}
+	p.seal(f.schema)
+	return p
+}
+
+// headerColumn makes a column of a header's words.
+func headerColumn(spec encoding.Spec, table []uint64, ordinals *encoding.Words, rows int) encoding.Column {
+	words := encoding.Encode(spec.Encoding, table)
+	if word, ok := words.Constant(); ok {
+		return encoding.NewColumn(spec, encoding.Constant(word, rows), nil)
+	}
+	return encoding.NewColumn(spec, encoding.Lookup(words, ordinals), nil)
+}
+
+func encodeColumn(c gathered, e encoding.Encoding) encoding.Column {
+	var present *encoding.Words
+	if c.valid != nil {
+		words := encoding.Encode(encoding.RLE, c.valid)
+		present = &words
+	}
+	return encoding.NewColumn(c.spec, encoding.Encode(e, c.words), present)
+}

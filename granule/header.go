@@ -1,0 +1,193 @@
+package granule
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/granarydb/granary/encoding"
+)
+
+// headers is what the rows of a frame have in the columns of Schema.Header: a list of
+// combinations, and which of them is each row's.
+type headers struct {
+	table    [][]uint64 // by column, a word for each header
+	ordinals []uint64   // nil: all rows have header 0
+	merged   []uint64   // which header each is in the merge, for the series at hand
+}
+
+// of returns the merged header of a row.
+func (h *headers) of(row int) uint64 {
+	if h.ordinals == nil {
+		return h.merged[0]
+	}
+	return h.merged[h.ordinals[row]]
+}
+
+// headers finds the headers of a frame. Those of a part that a rewrite made are
+// there; those of one that was inserted are mostly one.
+func (f *frame) headers(mem *slab) headers {
+	var h headers
+	constant := true
+	var shared []uint64
+	listed := true
+	for _, column := range f.schema.Header() {
+		fc := f.find(columnKey{column, f.schema.Columns()[column].Name})
+		constant = constant && fc.constant
+		switch {
+		case fc.constant:
+		case len(fc.ordinals) == 0 || len(shared) > 0 && &shared[0] != &fc.ordinals[0]:
+			listed = false
+		default:
+			shared = fc.ordinals
+		}
+	}
+	switch {
+	case constant:
+		h.list(f, 1)
+	case listed:
+		h.ordinals = shared
+		n := 0
+		for _, column := range f.schema.Header() {
+			n = max(n, len(f.find(columnKey{column, f.schema.Columns()[column].Name}).words))
+		}
+		h.list(f, n)
+	default:
+		h.collect(f, mem)
+	}
+	h.merged = mem.take(h.len())[:h.len()]
+	return h
+}
+
+func (h *headers) len() int {
+	if len(h.table) == 0 {
+		return 1
+	}
+	return len(h.table[0])
+}
+
+// list takes over the columns of a frame that has n headers.
+func (h *headers) list(f *frame, n int) {
+	for _, column := range f.schema.Header() {
+		fc := f.find(columnKey{column, f.schema.Columns()[column].Name})
+		words := fc.words
+		if fc.constant && n > 1 {
+			words = slices.Repeat(words, n)
+		}
+		h.table = append(h.table, words)
+	}
+}
+
+// collect finds the distinct combinations of rows.
+func (h *headers) collect(f *frame, mem *slab) {
+	h.table = make([][]uint64, len(f.schema.Header()))
+	h.ordinals = mem.take(len(f.series))
+	columns := make([]*frameColumn, len(h.table))
+	for i, column := range f.schema.Header() {
+		columns[i] = f.find(columnKey{column, f.schema.Columns()[column].Name})
+	}
+	known := map[string]uint64{}
+	var key []byte
+	for row := range f.series {
+		key = key[:0]
+		for _, fc := range columns {
+			key = binary.LittleEndian.AppendUint64(key, fc.word(row))
+		}
+		ordinal, ok := known[string(key)]
+		if !ok {
+			ordinal = uint64(len(known))
+			known[string(key)] = ordinal
+			for i, fc := range columns {
+				h.table[i] = append(h.table[i], fc.word(row))
+			}
+		}
+		h.ordinals = append(h.ordinals, ordinal)
+	}
+}
+
+// addHeaders gives the headers of one series their places in the merge: in the order
+// of their words, each combination once. So the ordinals of a series are a range, and
+// rise within a stack.
+func (m *merged) addHeaders(stretches []stretch) {
+	if len(m.headers) == 0 {
+		for _, s := range stretches {
+			m.of[s.frame].merged[0] = 0
+		}
+		return
+	}
+	type use struct{ frame, header int }
+	var uses []use
+	for _, s := range stretches {
+		h := &m.of[s.frame]
+		if h.ordinals == nil {
+			uses = append(uses, use{int(s.frame), 0})
+			continue
+		}
+		seen := h.ordinals[s.lo:s.hi]
+		lo, hi := slices.Min(seen), slices.Max(seen)
+		present := make([]bool, hi-lo+1)
+		for _, o := range seen {
+			present[o-lo] = true
+		}
+		for i, p := range present {
+			if p {
+				uses = append(uses, use{int(s.frame), int(lo) + i})
+			}
+		}
+	}
+	compare := func(a, b use) int {
+		for i := range m.headers {
+			x, y := m.of[a.frame].table[i][a.header], m.of[b.frame].table[i][b.header]
+			if x != y {
+				if int64(x) < int64(y) {
+					return -1
+				}
+				return 1
+			}
+		}
+		return 0
+	}
+	slices.SortFunc(uses, compare)
+	for i, u := range uses {
+		if i == 0 || compare(uses[i-1], u) != 0 {
+			for c := range m.headers {
+				m.headers[c] = append(m.headers[c], m.of[u.frame].table[c][u.header])
+			}
+		}
+		m.of[u.frame].merged[u.header] = uint64(len(m.headers[0]) - 1)
+	}
+}
+
+// header returns the words of the columns of the header for rows [lo, hi), and which
+// of them is each row's; nil if there is but one.
+func (m *merged) header(lo, hi int) (ordinals *encoding.Words, table map[int][]uint64) {
+	if len(m.headers) == 0 {
+		return nil, nil
+	}
+	rows := m.ordinals[lo:hi]
+	first, last := slices.Min(rows), slices.Max(rows)
+	table = map[int][]uint64{}
+	constant := true
+	for i, column := range m.frames[0].schema.Header() {
+		words := m.headers[i][first : last+1]
+		table[column] = words
+		constant = constant && slices.Min(words) == slices.Max(words)
+	}
+	if constant {
+		return nil, table
+	}
+	relative := m.mem.take(len(rows))
+	for _, o := range rows {
+		relative = append(relative, o-first)
+	}
+	words := encoding.Encode(encoding.DictionaryRLE, relative)
+	return &words, table
+}
+
+// seriesWords returns the series of rows [lo, hi).
+func (m *merged) seriesWords(lo, hi int) []uint64 {
+	words := m.mem.take(hi - lo)
+	for _, r := range m.order[lo:hi] {
+		words = append(words, uint64(m.frames[r.frame].series[r.row]))
+	}
+	return words
+}

@@ -1,0 +1,43 @@
+package granule
+
+import "sync"
+
+// slab is words to work with: taken one after the other, and given back all at
+// once. It belongs to one goroutine.
+type slab struct {
+	words []uint64
+	used  int
+	want  int // the most that were in use
+}
+
+var slabs = sync.Pool{New: func() any { return new(slab) }}
+
+// takeSlab returns a slab that nobody uses.
+func takeSlab() *slab { return slabs.Get().(*slab) }
+
+// take returns an empty slice with room for n words. What it holds is not cleared.
+func (s *slab) take(n int) []uint64 {
+	lo := s.used
+	s.used += n
+	s.want = max(s.want, s.used)
+	if s.used > len(s.words) {
+		return make([]uint64, 0, n)
+	}
+	return s.words[lo:lo:s.used]
+}
+
+// one returns a slice of one word.
+func (s *slab) one(word uint64) []uint64 { return append(s.take(1), word) }
+
+// slabKept bounds what is kept for the next user, in words: three columns of a
+// granule of 64 Ki rows, some times over.
+const slabKept = 1 << 20
+
+// done gives all back. The next user finds room for as much as this one took.
+func (s *slab) done() {
+	if s.want > len(s.words) && s.want <= slabKept {
+		s.words = make([]uint64, s.want)
+	}
+	s.used, s.want = 0, 0
+	slabs.Put(s)
+}
