@@ -1,21 +1,16 @@
 package main
 
 import (
-	"context"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"hash/maphash"
 	"math"
 	"math/rand/v2"
-	"os"
-	"runtime"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/schema"
@@ -186,67 +181,6 @@ type made struct {
 	Columns       int     `json:"columns"`
 	Series        int     `json:"series"`
 	Seconds       float64 `json:"seconds_of_fleet"`
-}
-
-// fleetResult is what is printed. Times are CPU time.
-type fleetResult struct {
-	Made          made    `json:"made"`
-	InsertNsRow   float64 `json:"insert_ns_per_row"` // maintenance included
-	HeapBytesRow  float64 `json:"heap_bytes_per_row"`
-	OwnBytesRow   float64 `json:"own_bytes_per_row"`
-	PartsBytesRow float64 `json:"parts_bytes_per_row"`
-	StackBytes    float64 `json:"dictionary_bytes_per_stack"`
-	Amplification float64 `json:"write_amplification"`
-}
-
-// runFleet inserts a fleet's profiles as lists of location ids. They are made beside
-// the clock, a few hundred at a time.
-func runFleet(rows int64, _ int) error {
-	ctx, f := context.Background(), newFleet(1)
-	r := fleetResult{Made: f.describe(int(rows))}
-	before := heap()
-	store, err := columnstore.Open(columnstore.Options{})
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	table, err := store.CreateTable("profiles", profile.Schema(15*time.Minute))
-	if err != nil {
-		return err
-	}
-	from := time.Now().Add(-24 * time.Hour).Truncate(time.Hour)
-	var spent time.Duration
-	for n := 0; n < r.Made.Profiles; {
-		batches := make([]schema.Batch, 0, 400)
-		for ; len(batches) < cap(batches) && n < r.Made.Profiles; n++ {
-			batches = append(batches, f.profile(n, from))
-		}
-		start := cpuTime()
-		for _, b := range batches {
-			if _, err := table.Insert(ctx, b); err != nil {
-				return err
-			}
-		}
-		if err := store.Maintain(ctx); err != nil {
-			return err
-		}
-		spent += cpuTime() - start
-	}
-	if err := store.Compact(ctx); err != nil {
-		return err
-	}
-	stats, n := store.Stats(), float64(r.Made.Rows)
-	if stats.Rows != int64(r.Made.Rows) || stats.Stacks != r.Made.Stacks {
-		return fmt.Errorf("the store has %d rows and %d stacks, the fleet made %d and %d", stats.Rows, stats.Stacks, r.Made.Rows, r.Made.Stacks)
-	}
-	r.InsertNsRow = float64(spent) / n
-	r.HeapBytesRow, r.OwnBytesRow, r.PartsBytesRow = float64(heap()-before)/n, float64(stats.Bytes())/n, float64(stats.PartBytes)/n
-	r.StackBytes = float64(stats.StackBytes) / float64(stats.Stacks)
-	r.Amplification = stats.WriteAmplification()
-	runtime.KeepAlive(f)
-	out := json.NewEncoder(os.Stdout)
-	out.SetIndent("", "  ")
-	return out.Encode(r)
 }
 
 // describe makes profiles until they have so many rows and says what they were.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/index"
 	"github.com/granarydb/granary/schema"
@@ -72,16 +73,24 @@ func (b *bucket) size() int64 {
 	return bucketSize + 8*int64(len(b.series)) + columnSize*int64(len(b.columns))
 }
 
-// has says that the piece brings nothing new to the bucket. That stays so: a bucket
-// only grows until it is dropped, and then takes no piece.
-func (b *bucket) has(p *piece) bool {
-	for _, code := range p.series {
-		if !b.series.has(code) {
-			return false
+// hasSeries says that all series of some rows are in the bucket. That stays so: a
+// bucket only grows until it is dropped, and then takes no rows.
+func (b *bucket) hasSeries(series *encoding.Words) bool {
+	cursor := series.Cursor()
+	for {
+		code, rows := cursor.Next()
+		if rows == 0 || !b.series.has(uint32(code)) {
+			return rows == 0
 		}
 	}
-	for _, name := range p.columns {
-		if !b.columns[name] {
+}
+
+// hasColumns says that all dynamic columns of rows of a batch, nil for all, are in the
+// bucket. Those of a series are if the series is.
+func (b *bucket) hasColumns(s *schema.Schema, columns []schema.Concrete, rows []int32) bool {
+	for i := range columns {
+		c := &columns[i]
+		if s.Columns()[c.Column].Dynamic && !s.IsSeries(c.Column) && !b.columns[c.Name] && hasValue(c, rows) {
 			return false
 		}
 	}
@@ -116,7 +125,8 @@ type tableEdit struct {
 	due      []*granule.Granule // that grew, or are new
 	closing  []*granule.Granule // of buckets that were closed
 
-	entered, left []granule.Slice // what the next root has more and less
+	own           map[*granule.Granule]bool // made by add: nobody else has seen them
+	entered, left []granule.Slice           // what the next root has more and less
 }
 
 func (t *tableState) edit(table *Table) *tableEdit {
@@ -170,25 +180,22 @@ func (e *tableEdit) done(version txn.Version, next *txn.Next[*root]) {
 // sub-ranges.
 func (e *tableEdit) add(p piece) {
 	rest := granule.Slice{Part: p.part, Lo: 0, Hi: p.part.Rows()}
-	key := p.key
+	bound := p.bound
 	for {
-		g := e.covering(p, key)
+		g := e.covering(p, bound)
 		lo, hi := g.Bounds()
 		mine := rest
 		if hi != p.hi {
 			mine = rest.Within(e.schema, lo, hi)
 		}
 		if mine.Rows() > 0 {
-			grown := g.With(mine)
-			e.granules.Set(lo, grown)
+			e.grow(g, lo, mine)
 			e.entered = append(e.entered, mine)
-			e.due = append(e.due, grown)
 		}
 		if mine.Hi == rest.Hi {
 			break
 		}
-		// The next row's key is the next granule's bound or above it.
-		rest.Lo, key = mine.Hi, hi
+		rest.Lo, bound = mine.Hi, hi // the next granule begins where this one ends
 	}
 	e.state.rows += int64(p.part.Rows())
 	if _, newest := p.part.TimeRange(); e.schema.BucketColumn() >= 0 {
@@ -199,13 +206,27 @@ func (e *tableEdit) add(p piece) {
 	}
 }
 
-// covering returns the granule that key belongs to: the bucket's first one, if
-// the bucket has none yet (C6).
-func (e *tableEdit) covering(p piece, key string) *granule.Granule {
-	if _, g, ok := e.granules.Floor(key); ok {
-		if _, hi := g.Bounds(); hi == "" || key < hi {
-			return g
-		}
+// grow adds rows to a granule: in place, if this edit made it.
+func (e *tableEdit) grow(g *granule.Granule, bound string, rows granule.Slice) {
+	if e.own[g] {
+		g.Add(rows)
+		return
+	}
+	grown := g.With(rows)
+	e.granules.Set(bound, grown)
+	e.due = append(e.due, grown)
+	if e.own == nil {
+		e.own = map[*granule.Granule]bool{}
+	}
+	e.own[grown] = true
+}
+
+// covering returns the granule that begins at a bound, at which one did when the
+// piece was cut: a split leaves its first child there. If there was none, it is the
+// bucket's first one (C6).
+func (e *tableEdit) covering(p piece, bound string) *granule.Granule {
+	if g, ok := e.granules.Get(bound); ok {
+		return g
 	}
 	e.state.bytes += granuleSize
 	return granule.New(e.schema.BucketBounds(p.bucket))

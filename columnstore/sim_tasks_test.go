@@ -127,8 +127,8 @@ func (h *history) refused(err error) bool {
 func (h *history) countRouted(tx *Tx) {
 	for _, p := range tx.pieces {
 		state := h.store.log.Root().State.table(p.table.ordinal)
-		if _, g, ok := state.granules.Floor(p.key); ok {
-			if lo, hi := g.Bounds(); p.key >= lo && hi != p.hi && hi != "" && (p.hi == "" || hi < p.hi) && p.key < hi {
+		if g, ok := state.granules.Get(p.bound); ok {
+			if _, hi := g.Bounds(); hi != p.hi && hi != "" && (p.hi == "" || hi < p.hi) {
 				h.note("part routed to children of a split")
 				return
 			}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/granarydb/granary/granule"
@@ -22,6 +23,12 @@ type Tx struct {
 	pieces []piece
 	notes  []tableNote
 	bytes  int64 // of the pieces: pending until the transaction ends
+
+	last struct { // bounds that were asked for last
+		table  *Table
+		start  int64
+		lo, hi string
+	}
 }
 
 // tableNote is text on its way into a table's notes.
@@ -45,11 +52,10 @@ type piece struct {
 	part      *granule.Part
 	bucket    int64
 	bucketKey string   // its lowest key
-	key       string   // of the first row
-	hi        string   // upper bound of the granule that it was cut for
-	series    []uint32 // distinct codes
-	columns   []string // concrete dynamic columns with a value
-	known     bool     // the bucket has all of them already
+	bound, hi string   // bounds of the granule that it was cut for
+	known     bool     // the bucket has its series and columns already
+	series    []uint32 // if not: distinct codes
+	columns   []string // if not: concrete dynamic columns with a value
 }
 
 // Insert builds the parts of a batch. Nothing of them can be seen before
@@ -57,6 +63,26 @@ type piece struct {
 // go on. The batch is the caller's again when Insert returns. The errors are those
 // of Table.Insert, and ErrTxDone.
 func (tx *Tx) Insert(ctx context.Context, t *Table, b schema.Batch) error {
+	return tx.insert(ctx, t, nil, b)
+}
+
+// insertScratch is what an insert works with.
+type insertScratch struct {
+	columns []schema.Concrete
+	buckets []bucketRows
+}
+
+var insertWork = sync.Pool{New: func() any { return new(insertScratch) }}
+
+// done gives the scratch back: nothing of the caller's stays in it.
+func (w *insertScratch) done() {
+	clear(w.columns)
+	clear(w.buckets)
+	insertWork.Put(w)
+}
+
+// insert inserts a batch, with codes unless there are none.
+func (tx *Tx) insert(ctx context.Context, t *Table, codes *Codes, b schema.Batch) error {
 	switch {
 	case tx.tx.Done():
 		return ErrTxDone
@@ -65,11 +91,25 @@ func (tx *Tx) Insert(ctx context.Context, t *Table, b schema.Batch) error {
 	case tx.store.closed.Load():
 		return ErrClosed
 	}
-	columns, err := t.schema.Check(&b)
+	w := insertWork.Get().(*insertScratch)
+	defer w.done()
+	columns, err := t.schema.CheckInto(w.columns[:0], &b)
 	if err != nil {
 		return fmt.Errorf("table %q: %w", t.name, err)
 	}
-	buckets, err := t.groupByBucket(columns, b.Rows)
+	w.columns = columns
+	w.buckets, err = t.groupByBucket(w.buckets[:0], columns, b.Rows)
+	buckets := w.buckets
+	if err == nil && codes != nil {
+		err = codes.check(t, buckets)
+	}
+	if err == nil {
+		var gen *generation
+		if codes != nil {
+			gen = codes.gen
+		}
+		err = checkCodes(&b, columns, gen)
+	}
 	if err != nil {
 		return fmt.Errorf("table %q: %w", t.name, err)
 	}
@@ -80,45 +120,46 @@ func (tx *Tx) Insert(ctx context.Context, t *Table, b schema.Batch) error {
 	if err != nil {
 		return fmt.Errorf("table %q: %w", t.name, err)
 	}
-	pieces, err := t.build(ctx, &b, columns, buckets)
+	before := len(tx.pieces)
+	err = tx.build(ctx, t, &b, columns, buckets)
 	tx.store.release(bytes)
-	if err != nil {
-		return fmt.Errorf("table %q: %w", t.name, err)
-	}
 	// What the parts really take: they may be many, if the rows meet many granules.
 	var size int64
-	for i := range pieces {
-		size += pieces[i].size()
+	for i := range tx.pieces[before:] {
+		size += tx.pieces[before+i].size()
 	}
-	if err := tx.store.reserve(size, incoming{t, pieces[len(pieces)-1].bucket}); err != nil {
+	if err == nil {
+		err = tx.store.reserve(size, incoming{t, buckets[len(buckets)-1].start})
+	}
+	if err != nil {
+		clear(tx.pieces[before:])
+		tx.pieces = tx.pieces[:before]
 		return fmt.Errorf("table %q: %w", t.name, err)
 	}
-	tx.pieces = append(tx.pieces, pieces...)
 	tx.bytes += size
 	tx.store.opts.Yield("insert/built")
 	return nil
 }
 
 // build codes the rows and makes parts of them, those of the oldest bucket first.
-func (t *Table) build(ctx context.Context, b *schema.Batch, columns []schema.Concrete, buckets map[int64][]int32) ([]piece, error) {
-	var pieces []piece
-	for _, start := range slices.Sorted(maps.Keys(buckets)) {
+func (tx *Tx) build(ctx context.Context, t *Table, b *schema.Batch, columns []schema.Concrete, buckets []bucketRows) error {
+	for _, in := range buckets {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
-		if floor := t.floor(); start < floor { // making room may have raised it
-			return nil, tooOld(start, floor)
+		if floor := t.floor(); in.start < floor { // making room may have raised it
+			return tooOld(in.start, floor)
 		}
-		gen := t.generation(start)
-		rows, err := granule.Code(t.schema, gen.Generation, start, b, columns, buckets[start])
+		gen := t.generation(in.start)
+		rows, err := granule.Code(t.schema, gen.Generation, in.start, b, columns, in.rows)
 		t.count(gen)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		pieces = append(pieces, t.cut(start, rows, dynamicNames(t.schema, columns, buckets[start]))...)
+		tx.cut(t, in, b, columns, rows)
 		rows.Done()
 	}
-	return pieces, nil
+	return nil
 }
 
 // size returns the bytes that the piece takes at most in a root: it may be the
@@ -132,40 +173,40 @@ func (p *piece) size() int64 {
 	return size
 }
 
-// reserveFor reserves what inserting a batch may take: by a bound that is cheap to
-// have, or if that is more than there is, by looking every value up.
-func (t *Table) reserveFor(b *schema.Batch, columns []schema.Concrete, buckets map[int64][]int32) (int64, error) {
+// reserveFor reserves what inserting a batch may take.
+func (t *Table) reserveFor(b *schema.Batch, columns []schema.Concrete, buckets []bucketRows) (int64, error) {
 	if t.store.memory.budget == 0 {
 		return 0, nil
 	}
-	starts := slices.Sorted(maps.Keys(buckets))
-	needs := map[*generation]*struct {
-		rows  []int32
-		parts int
-	}{}
-	for _, start := range starts {
-		gen := t.generation(start)
-		n := needs[gen]
-		if n == nil {
-			needs[gen] = &struct {
-				rows  []int32
-				parts int
-			}{buckets[start], 1}
+	needs := map[*generation]*bucketRows{} // with the number of buckets as start
+	for _, in := range buckets {
+		gen := t.generation(in.start)
+		if n := needs[gen]; n != nil {
+			n.rows, n.start = append(slices.Clip(n.rows), in.rows...), n.start+1
 			continue
 		}
-		n.rows, n.parts = append(slices.Clip(n.rows), buckets[start]...), n.parts+1
+		needs[gen] = &bucketRows{1, in.rows}
 	}
-	var bytes int64
-	for _, lookUp := range []bool{false, true} {
-		bytes = 0
+	need := func(lookUp bool) (bytes int) {
 		for gen, n := range needs {
-			bytes += int64(granule.Need(t.schema, gen.Generation, lookUp, b, columns, n.rows, n.parts))
+			bytes += granule.Need(t.schema, gen.Generation, lookUp, b, columns, n.rows, int(n.start))
 		}
-		if t.store.used()+bytes <= t.store.share(evictAt) {
-			break
-		}
+		return bytes
 	}
-	return bytes, t.store.reserve(bytes, incoming{t, starts[len(starts)-1]})
+	return t.store.reserveNeed(need, incoming{t, buckets[len(buckets)-1].start})
+}
+
+// reserveNeed reserves what need says: a bound that is cheap to have, or if that is
+// more than there is, what is known when every value has been looked up.
+func (s *Store) reserveNeed(need func(lookUp bool) int, in incoming) (int64, error) {
+	if s.memory.budget == 0 {
+		return 0, nil
+	}
+	bytes := int64(need(false))
+	if s.used()+bytes > s.share(evictAt) {
+		bytes = int64(need(true))
+	}
+	return bytes, s.reserve(bytes, in)
 }
 
 // Commit makes the rows visible and returns the commit id. An error means that
@@ -289,9 +330,17 @@ func tooOld(bucket, floor int64) error {
 
 func timeText(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339Nano) }
 
-// groupByBucket returns the rows of each time bucket.
-func (t *Table) groupByBucket(columns []schema.Concrete, rows int) (map[int64][]int32, error) {
-	groups := map[int64][]int32{}
+// bucketRows is rows of a batch that are in one time bucket.
+type bucketRows struct {
+	start int64
+	rows  []int32 // nil: all of the batch
+}
+
+// groupByBucket appends the rows of each time bucket, the oldest first.
+func (t *Table) groupByBucket(dst []bucketRows, columns []schema.Concrete, rows int) ([]bucketRows, error) {
+	if rows == 0 {
+		return dst, nil
+	}
 	column := t.schema.BucketColumn()
 	var times []int64
 	for i := range columns {
@@ -300,31 +349,46 @@ func (t *Table) groupByBucket(columns []schema.Concrete, rows int) (map[int64][]
 		}
 	}
 	latest, floor := t.store.latestTime(), t.floor()
+	groups := map[int64][]int32(nil)
 	var start int64
 	var group []int32
-	for row := range rows {
-		if times != nil {
-			at := times[min(row, len(times)-1)]
-			if at > latest {
-				return nil, fmt.Errorf("%w: row %d is at %s, the clock is at %s", ErrFuture, row,
-					timeText(at), timeText(t.store.opts.Now().UnixNano()))
-			}
-			if s := t.schema.BucketStart(at); s != start {
-				groups[start] = group
-				start, group = s, groups[s]
-			}
-			if start < floor {
-				return nil, fmt.Errorf("%w: row %d is at %s, kept from %s", ErrTooOld, row, timeText(at), timeText(floor))
-			}
+	for row, at := range times {
+		if at > latest {
+			return nil, fmt.Errorf("%w: row %d is at %s, the clock is at %s", ErrFuture, row,
+				timeText(at), timeText(t.store.opts.Now().UnixNano()))
 		}
-		group = append(group, int32(row))
+		s := t.schema.BucketStart(at)
+		if s < floor {
+			return nil, fmt.Errorf("%w: row %d is at %s, kept from %s", ErrTooOld, row, timeText(at), timeText(floor))
+		}
+		switch {
+		case row == 0:
+			start = s
+		case s != start:
+			if groups == nil { // the first that is in another bucket
+				groups = map[int64][]int32{}
+				for before := range row {
+					group = append(group, int32(before))
+				}
+			}
+			groups[start] = group
+			start, group = s, groups[s]
+		}
+		if groups != nil {
+			group = append(group, int32(row))
+		}
+	}
+	if groups == nil {
+		return append(dst, bucketRows{start: start}), nil
 	}
 	groups[start] = group
-	maps.DeleteFunc(groups, func(_ int64, rows []int32) bool { return len(rows) == 0 })
 	if len(groups) > maxBuckets {
 		return nil, fmt.Errorf("%w: rows of %d time buckets, at most %d", ErrLimit, len(groups), maxBuckets)
 	}
-	return groups, nil
+	for _, start := range slices.Sorted(maps.Keys(groups)) {
+		dst = append(dst, bucketRows{start, groups[start]})
+	}
+	return dst, nil
 }
 
 // latestTime returns the latest time that a row may have.
@@ -338,43 +402,78 @@ func (s *Store) latestTime() int64 {
 }
 
 // cut builds one part for each granule of the current root that the rows meet.
-func (t *Table) cut(start int64, rows *granule.Rows, columns []string) []piece {
+func (tx *Tx) cut(t *Table, in bucketRows, b *schema.Batch, columns []schema.Concrete, rows *granule.Rows) {
 	state := t.store.log.Root().State.table(t.ordinal)
-	bucketLo, bucketHi := t.schema.BucketBounds(start)
+	bucketLo, bucketHi := tx.bucketBounds(t, in.start)
 	_, known, ok := state.buckets.Floor(bucketLo)
-	if !ok || known.start != start {
+	if !ok || known.start != in.start {
 		known = &bucket{}
 	}
-	var pieces []piece
 	for lo := 0; lo < rows.Len(); {
-		p := piece{table: t, bucket: start, bucketKey: bucketLo, key: string(rows.Key(lo)), hi: bucketHi, columns: columns}
-		if bound, g, ok := state.granules.Floor(p.key); ok && bound >= bucketLo {
-			_, p.hi = g.Bounds()
+		p := piece{table: t, bucket: in.start, bucketKey: bucketLo, bound: bucketLo, hi: bucketHi}
+		if bound, g, ok := state.granules.FloorBytes(rows.Key(lo)); ok && bound >= bucketLo {
+			p.bound, p.hi = g.Bounds()
 		}
 		hi := rows.Len()
-		if p.hi != "" {
+		if p.hi != "" && string(rows.Key(hi-1)) >= p.hi {
 			hi = rows.Search(lo, p.hi)
 		}
 		p.part = rows.Part(lo, hi)
-		p.series = p.part.SeriesSet()
-		p.known = known.has(&p)
-		pieces = append(pieces, p)
+		p.known = known.hasSeries(p.part.Series()) && known.hasColumns(t.schema, columns, in.rows)
+		if !p.known {
+			p.series = p.part.SeriesSet()
+			p.columns = p.dynamicNames(b, columns, in.rows)
+		}
+		tx.pieces = append(tx.pieces, p)
 		lo = hi
 	}
-	return pieces
 }
 
-// dynamicNames returns the concrete dynamic columns that one of the rows has a
-// value in.
-func dynamicNames(s *schema.Schema, columns []schema.Concrete, rows []int32) []string {
-	var names []string
-	for i := range columns {
-		c := &columns[i]
-		if !s.Columns()[c.Column].Dynamic {
-			continue
+// bucketBounds returns the bounds of a bucket: mostly that of the insert before.
+func (tx *Tx) bucketBounds(t *Table, start int64) (lo, hi string) {
+	if l := &tx.last; l.table != t || l.start != start {
+		l.table, l.start = t, start
+		l.lo, l.hi = t.schema.BucketBounds(start)
+	}
+	return tx.last.lo, tx.last.hi
+}
+
+// hasValue says whether one of the rows, nil for all, has a value in a dynamic column.
+func hasValue(c *schema.Concrete, rows []int32) bool {
+	switch {
+	case c.Values.Len() == 1:
+		return !c.Null(0, true)
+	case rows == nil:
+		for row := range c.Values.Len() {
+			if !c.Null(row, true) {
+				return true
+			}
 		}
-		if slices.ContainsFunc(rows, func(row int32) bool { return !c.Null(int(row), true) }) {
+		return false
+	}
+	return slices.ContainsFunc(rows, func(row int32) bool { return !c.Null(int(row), true) })
+}
+
+// dynamicNames returns the concrete dynamic columns that a row of the piece can have a
+// value in: those of the batch, and those of the series that stands for columns.
+func (p *piece) dynamicNames(b *schema.Batch, columns []schema.Concrete, rows []int32) []string {
+	var names []string
+	s := p.table.schema
+	for i := range columns {
+		if c := &columns[i]; s.Columns()[c.Column].Dynamic && hasValue(c, rows) {
 			names = append(names, c.Name)
+		}
+	}
+	if b.Series == 0 {
+		return names
+	}
+	labels, err := s.ReadTuple(p.part.Generation().Series.Value(b.Series))
+	if err != nil {
+		panic("columnstore: " + err.Error()) // broken invariant: tuples are made by this process
+	}
+	for _, l := range labels {
+		if s.Columns()[l.Column].Dynamic {
+			names = append(names, l.Name)
 		}
 	}
 	return names

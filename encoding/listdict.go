@@ -365,6 +365,39 @@ func (d *ListDict) Need(g Growth) int {
 		d.records.Need(g.Records, g.Bytes)
 }
 
+// New returns what interning elements with records (nil, or one for each) adds, at
+// most: what is there is left out.
+func (d *ListDict) New(ids []uuid.UUID, records [][]byte) (g Growth) {
+	for i, id := range ids {
+		code := d.FindElement(id)
+		if code == 0 {
+			g.Elements++
+		}
+		if records != nil && len(records[i]) > 0 && (code == 0 || d.Record(code) == nil) {
+			g.Records++
+			g.Bytes += len(records[i])
+		}
+	}
+	return g
+}
+
+// NewLists returns what interning lists of codes of elements adds, at most.
+func (d *ListDict) NewLists(lists [][]uint32) (g Growth) {
+	var ids []uuid.UUID
+	for _, list := range lists {
+		ids = ids[:0]
+		for _, code := range list {
+			ids = append(ids, d.Element(code))
+		}
+		if d.FindList(ids) == 0 {
+			g.Lists++
+			g.Members += len(list)
+			g.Longest = max(g.Longest, len(list))
+		}
+	}
+	return g
+}
+
 // Size returns the bytes that lists and elements hold on the heap, and those
 // of the records.
 func (d *ListDict) Size() (lists, records int) {

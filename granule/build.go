@@ -111,60 +111,6 @@ func (g *gatherer) gatherBytes(key columnKey, spec encoding.Spec) (c encoding.Co
 // isPlainBytes says whether the parts of a column keep its values themselves.
 func isPlainBytes(c schema.Column) bool { return !c.Type.Fixed() && !c.Encoding.Coded() }
 
-// buildFresh makes a part of rows of one frame, as they were inserted: the columns
-// in the packed layout, all in one allocation. It is soon rewritten.
-func buildFresh(f *frame, order []rowRef, mem *slab) *Part {
-	p := &Part{gen: f.gen, bucket: f.bucket, rows: len(order), columns: make([]Column, 0, len(f.columns))}
-	g := gatherer{frames: []*frame{f}, order: order, mem: mem}
-	series := mem.take(len(order))
-	for _, r := range order {
-		series = append(series, uint64(f.series[r.row]))
-	}
-	pending := [][]uint64{series}
-	type place struct{ column, words, valid int } // in p.columns and pending; valid 0: none
-	var places []place
-	for i := range f.columns {
-		fc := &f.columns[i]
-		def := f.schema.Columns()[fc.column]
-		spec, key := f.gen.spec(def), columnKey{fc.column, fc.name}
-		switch {
-		case fc.constant && !isPlainBytes(def):
-			if !fc.isNull(def.Type, 0) {
-				p.columns = append(p.columns, Column{key.column, key.name, encoding.NewColumn(spec, encoding.Constant(fc.words[0], len(order)), nil)})
-			}
-		case isPlainBytes(def):
-			if c, found := g.gatherBytes(key, spec); found {
-				p.columns = append(p.columns, Column{key.column, key.name, c})
-			}
-		default:
-			c, found := g.gather(key, spec)
-			if !found {
-				continue
-			}
-			at := place{column: len(p.columns), words: len(pending)}
-			pending = append(pending, c.words)
-			if c.valid != nil {
-				at.valid = len(pending)
-				pending = append(pending, c.valid)
-			}
-			places = append(places, at)
-			p.columns = append(p.columns, Column{Index: key.column, Name: key.name})
-		}
-	}
-	packed := encoding.Pack(nil, pending...)
-	p.series = packed[0]
-	for _, at := range places {
-		c := &p.columns[at.column]
-		var present *encoding.Words
-		if at.valid > 0 {
-			present = &packed[at.valid]
-		}
-		c.Column = encoding.NewColumn(f.gen.spec(f.schema.Columns()[c.Index]), packed[at.words], present)
-	}
-	p.seal(f.schema)
-	return p
-}
-
 // buildBase makes a part of merged rows [lo, hi), each column in the layout that is
 // the smallest. Columns without a value are left out.
 func buildBase(m *merged, lo, hi int) *Part {

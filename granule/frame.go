@@ -104,18 +104,18 @@ func (f *frame) appendKey(dst []byte, row int) []byte {
 
 // findSuffix looks the columns of the key up, once all are there.
 func (f *frame) findSuffix() {
-	f.suffix = make([]int, len(f.schema.Suffix()))
-	for i, column := range f.schema.Suffix() {
-		f.suffix[i], _ = slices.BinarySearchFunc(f.columns, column, func(fc frameColumn, column int) int {
+	for _, column := range f.schema.Suffix() {
+		at, _ := slices.BinarySearchFunc(f.columns, column, func(fc frameColumn, column int) int {
 			return fc.column - column
 		})
+		f.suffix = append(f.suffix, at)
 	}
 }
 
 // suffixColumn returns the frame's column of the i-th column of the key's suffix,
 // or of a family the first; nil if it has none.
 func (f *frame) suffixColumn(i int) *frameColumn {
-	if f.suffix == nil {
+	if len(f.suffix) == 0 {
 		f.findSuffix()
 	}
 	at := f.suffix[i]

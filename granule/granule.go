@@ -58,11 +58,16 @@ func (g *Granule) FreshSize() int { return g.freshSize }
 // bounds. O(1): two allocations.
 func (g *Granule) With(s Slice) *Granule {
 	next := *g
-	next.fresh = &cell{s, g.fresh}
-	next.freshParts++
-	next.freshRows += s.Rows()
-	next.freshSize += s.Size()
+	next.Add(s)
 	return &next
+}
+
+// Add is With for a granule that nobody else has seen yet: it changes it.
+func (g *Granule) Add(s Slice) {
+	g.fresh = &cell{s, g.fresh}
+	g.freshParts++
+	g.freshRows += s.Rows()
+	g.freshSize += s.Size()
 }
 
 // Slices returns the parts of the granule, oldest first.

@@ -38,6 +38,22 @@ type Column struct {
 	encoding.Column
 }
 
+// smallPart is a part with room for the columns of a profile: one allocation.
+type smallPart struct {
+	Part
+	few [5]Column
+}
+
+// newPart returns a part with room for so many columns.
+func newPart(columns int) *Part {
+	if columns > len(smallPart{}.few) {
+		return &Part{columns: make([]Column, 0, columns)}
+	}
+	p := new(smallPart)
+	p.columns = p.few[:0]
+	return &p.Part
+}
+
 // seal derives what is known only when all columns are there.
 func (p *Part) seal(s *schema.Schema) {
 	const self = 192 + 48 // with the cell that leads to it

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"slices"
 	"sort"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -15,11 +16,15 @@ import (
 // Rows is the rows of one batch that fall into one bucket, coded and sorted:
 // what the parts of an insert are cut from. It belongs to one goroutine.
 type Rows struct {
-	frame *frame
+	frame frame
+	coder coder
 	order []rowRef
-	mem   *slab
+	mem   slab
 	key   []byte
+	fresh freshBuilder
 }
+
+var rowsPool = sync.Pool{New: func() any { return new(Rows) }}
 
 // Code puts rows of a checked batch into codes of gen and sorts them. All rows
 // must be of the given bucket. The only errors are those of a full dictionary;
@@ -30,11 +35,12 @@ type Rows struct {
 // not repeat by reference, none for codes; then a sort by series and leading list, as
 // integers, which is all for the rows of a profile.
 func Code(s *schema.Schema, gen *Generation, bucket int64, b *schema.Batch, columns []schema.Concrete, rows []int32) (*Rows, error) {
-	mem := takeSlab()
-	c := coder{schema: s, gen: gen, batch: b, rows: rows, mem: mem}
-	f := &frame{schema: s, gen: gen, bucket: bucket, columns: make([]frameColumn, 0, len(columns))}
+	r := rowsPool.Get().(*Rows)
+	r.coder = coder{schema: s, gen: gen, batch: b, rows: rows, mem: &r.mem, scratch: r.coder.scratch}
+	c, f := &r.coder, &r.frame
+	*f = frame{schema: s, gen: gen, bucket: bucket, series: f.series[:0], columns: f.columns[:0], suffix: f.suffix[:0], scratch: f.scratch}
 	var err error
-	if f.series, err = c.series(columns); err != nil {
+	if f.series, err = c.series(f.series, columns); err != nil {
 		return nil, err
 	}
 	for i := range columns {
@@ -47,12 +53,18 @@ func Code(s *schema.Schema, gen *Generation, bucket int64, b *schema.Batch, colu
 		}
 		f.columns = append(f.columns, fc)
 	}
-	return &Rows{frame: f, order: f.sorted(mem), mem: mem}, nil
+	r.order = f.sorted(r.order[:0], &r.mem)
+	return r, nil
 }
 
 // Done gives back the memory that the rows were coded in. They must not be used any
 // more; parts of them may.
-func (r *Rows) Done() { r.mem.done() }
+func (r *Rows) Done() {
+	r.mem.reset()
+	clear(r.frame.columns) // what they refer to is not kept
+	r.coder = coder{scratch: r.coder.scratch}
+	rowsPool.Put(r)
+}
 
 // Len returns the number of rows.
 func (r *Rows) Len() int { return len(r.order) }
@@ -69,32 +81,27 @@ func (r *Rows) Search(lo int, bound string) int {
 }
 
 // Part builds a part of the rows [lo, hi) in sorted order.
-func (r *Rows) Part(lo, hi int) *Part { return buildFresh(r.frame, r.order[lo:hi], r.mem) }
+func (r *Rows) Part(lo, hi int) *Part {
+	return r.fresh.build(&r.frame, r.order[lo:hi], &r.mem)
+}
 
 // sorted returns the rows in key order: by series and leading list as one integer,
 // then, where those are equal, by what is behind them in the key.
-func (f *frame) sorted(mem *slab) []rowRef {
+func (f *frame) sorted(order []rowRef, mem *slab) []rowRef {
 	n := len(f.series)
 	keys, rows := mem.take(n), mem.take(n)
-	rank := rankSeries(f.gen, f.distinctSeries())
+	keys = f.seriesRanks(keys)
 	lists := f.leadingLists()
-	for i, code := range f.series {
-		key := uint64(0)
-		if i > 0 && code == f.series[i-1] {
-			key = keys[i-1] >> 32
-		} else {
-			key = uint64(rank(code))
-		}
-		key <<= 32
+	for i := range keys {
+		keys[i] <<= 32
 		if lists != nil {
-			key |= lists.word(i)
+			keys[i] |= lists.word(i)
 		}
-		keys, rows = append(keys, key), append(rows, uint64(i))
+		rows = append(rows, uint64(i))
 	}
 	keys, rows = radixSort(keys, rows, mem)
-	order := make([]rowRef, n)
-	for i, row := range rows {
-		order[i].row = int32(row)
+	for _, row := range rows {
+		order = append(order, rowRef{row: int32(row)})
 	}
 	from := 0
 	if f.schema.ListsLead() {
@@ -118,15 +125,27 @@ func (f *frame) sorted(mem *slab) []rowRef {
 	return order
 }
 
-// distinctSeries returns the series of the rows, neighbours once.
-func (f *frame) distinctSeries() []uint32 {
-	var codes []uint32
+// seriesRanks appends the rank of each row's series. The rows of a profile have one.
+func (f *frame) seriesRanks(dst []uint64) []uint64 {
+	var codes []uint32 // neighbours once
 	for i, code := range f.series {
-		if i == 0 || code != f.series[i-1] {
+		if i > 0 && code != f.series[i-1] {
 			codes = append(codes, code)
 		}
+		dst = append(dst, 0)
 	}
-	return codes
+	if len(codes) == 0 {
+		return dst
+	}
+	rank := rankSeries(f.gen, append(codes, f.series[0]))
+	for i, code := range f.series {
+		if i > 0 && code == f.series[i-1] {
+			dst[i] = dst[i-1]
+		} else {
+			dst[i] = uint64(rank(code))
+		}
+	}
+	return dst
 }
 
 // varies says whether rows can differ in the columns of the suffix from one on.
@@ -168,8 +187,8 @@ func (c *coder) row(i int) int {
 
 // series returns the series code of each row. Neighbours mostly share theirs,
 // and a batch whose labels stand for all rows has one.
-func (c *coder) series(columns []schema.Concrete) ([]uint32, error) {
-	codes := make([]uint32, c.n())
+func (c *coder) series(codes []uint32, columns []schema.Concrete) ([]uint32, error) {
+	codes = slices.Grow(codes, c.n())[:c.n()]
 	if c.batch.Series != 0 {
 		for i := range codes {
 			codes[i] = c.batch.Series
@@ -200,6 +219,16 @@ func (c *coder) series(columns []schema.Concrete) ([]uint32, error) {
 		codes[i] = code
 	}
 	return codes, nil
+}
+
+// InternSeries returns the code of the series of checked columns with a value each.
+func InternSeries(s *schema.Schema, gen *Generation, columns []schema.Concrete) (uint32, error) {
+	c := coder{schema: s, gen: gen, batch: &schema.Batch{Rows: 1}}
+	codes, err := c.series(nil, columns)
+	if err != nil {
+		return 0, err
+	}
+	return codes[0], nil
 }
 
 func (c *coder) sameSeries(parts []*schema.Concrete, a, b int) bool {
@@ -233,17 +262,18 @@ func (c *coder) column(in *schema.Concrete) (frameColumn, error) {
 		n = 1
 	}
 	out.words = c.mem.take(n)[:n]
-	if column.Type == encoding.UUIDList {
+	switch {
+	case column.Type == encoding.UUIDList:
 		return out, c.lists(in, &out)
+	case column.Type.Fixed():
+		c.fixed(in, &out)
+		return out, nil
 	}
-	word := c.wordFunc(column, in, &out)
+	word := c.bytesFunc(column, in, &out)
 	for i := range out.words {
 		out.words[i] = 0 // the slab's memory is not cleared
 		row := c.row(i)
 		if in.Null(row, column.Dynamic) {
-			if column.Type.Fixed() {
-				out.setNull(i)
-			}
 			continue
 		}
 		var err error
@@ -261,32 +291,37 @@ func (c *frameColumn) setNull(row int) {
 	c.valid[row] = false
 }
 
-// wordFunc returns what makes the word of an element of in, and sets how out
-// gives back the bytes of a word.
-func (c *coder) wordFunc(column schema.Column, in *schema.Concrete, out *frameColumn) func(i int) (uint64, error) {
+// fixed makes words of a fixed type.
+func (c *coder) fixed(in *schema.Concrete, out *frameColumn) {
 	v := &in.Values
-	switch column.Type {
-	case encoding.Int64:
-		return func(i int) (uint64, error) { return encoding.FromInt64(v.Int64s[i]), nil }
-	case encoding.Uint64:
-		return func(i int) (uint64, error) { return v.Uint64s[i], nil }
-	case encoding.Float64:
-		return func(i int) (uint64, error) { return encoding.FromFloat64(v.Float64s[i]), nil }
-	case encoding.Bool:
-		return func(i int) (uint64, error) { return encoding.FromBool(v.Bools[i]), nil }
-	case encoding.UUID:
-		return c.bytesFunc(column, out, func(i int) []byte { return v.UUIDs[i][:] })
-	default:
-		return c.bytesFunc(column, out, func(i int) []byte {
-			c.scratch = append(c.scratch[:0], v.Strings[i]...)
-			return c.scratch
-		})
+	for i := range out.words {
+		switch at := in.At(c.row(i)); {
+		case v.Null(at):
+			out.words[i] = 0
+			out.setNull(i)
+		case v.Type == encoding.Int64:
+			out.words[i] = encoding.FromInt64(v.Int64s[at])
+		case v.Type == encoding.Uint64:
+			out.words[i] = v.Uint64s[at]
+		case v.Type == encoding.Float64:
+			out.words[i] = encoding.FromFloat64(v.Float64s[at])
+		default:
+			out.words[i] = encoding.FromBool(v.Bools[at])
+		}
 	}
 }
 
-// bytesFunc makes words of strings and UUIDs: codes, or for a plain column the
-// ordinals of values that the frame keeps itself.
-func (c *coder) bytesFunc(column schema.Column, out *frameColumn, value func(i int) []byte) func(i int) (uint64, error) {
+// bytesFunc returns what makes the word of an element of in, which is a string or a
+// UUID, and sets how out gives back its bytes: words are codes, or for a plain column
+// the ordinals of values that the frame keeps itself.
+func (c *coder) bytesFunc(column schema.Column, in *schema.Concrete, out *frameColumn) func(i int) (uint64, error) {
+	value := func(i int) []byte { return in.Values.UUIDs[i][:] }
+	if column.Type == encoding.String {
+		value = func(i int) []byte {
+			c.scratch = append(c.scratch[:0], in.Values.Strings[i]...)
+			return c.scratch
+		}
+	}
 	if column.Encoding.Coded() {
 		dict := c.gen.spec(column).Dict
 		out.bytes = func(w uint64) []byte { return dict.Value(uint32(w)) }

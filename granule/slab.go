@@ -33,11 +33,17 @@ func (s *slab) one(word uint64) []uint64 { return append(s.take(1), word) }
 // granule of 64 Ki rows, some times over.
 const slabKept = 1 << 20
 
-// done gives all back. The next user finds room for as much as this one took.
+// done gives the slab back.
 func (s *slab) done() {
+	s.reset()
+	slabs.Put(s)
+}
+
+// reset gives back all that was taken. The next user finds room for as much as this
+// one took.
+func (s *slab) reset() {
 	if s.want > len(s.words) && s.want <= slabKept {
 		s.words = make([]uint64, s.want)
 	}
 	s.used, s.want = 0, 0
-	slabs.Put(s)
 }

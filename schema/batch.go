@@ -55,11 +55,14 @@ func (c *Concrete) Null(i int, dynamic bool) bool {
 // Check returns the columns of a batch in schema order, concrete dynamic
 // columns by name. Errors wrap ErrBatch or ErrLimit and name the column and the
 // row. It reads every string once and keeps the batch's slices.
-func (s *Schema) Check(b *Batch) ([]Concrete, error) {
+func (s *Schema) Check(b *Batch) ([]Concrete, error) { return s.CheckInto(nil, b) }
+
+// CheckInto is Check that appends to an empty slice.
+func (s *Schema) CheckInto(columns []Concrete, b *Batch) ([]Concrete, error) {
 	if b.Rows < 0 || b.Rows > MaxRows {
 		return nil, fmt.Errorf("%w: %d rows, at most %d", ErrLimit, b.Rows, MaxRows)
 	}
-	columns := make([]Concrete, 0, len(b.Columns))
+	columns = slices.Grow(columns, len(b.Columns))
 	dynamic, expanded := 0, 0
 	for name, values := range b.Columns {
 		i, ok := s.Resolve(name)
@@ -68,6 +71,9 @@ func (s *Schema) Check(b *Batch) ([]Concrete, error) {
 		}
 		if s.columns[i].Dynamic {
 			dynamic++
+		}
+		if b.Series != 0 && s.IsSeries(i) {
+			return nil, fmt.Errorf("%w: column %q is given, and the code of a series", ErrBatch, name)
 		}
 		if err := s.columns[i].checkValues(name, &values, b.Rows); err != nil {
 			return nil, err
@@ -80,9 +86,7 @@ func (s *Schema) Check(b *Batch) ([]Concrete, error) {
 	if dynamic > MaxDynamic {
 		return nil, fmt.Errorf("%w: %d dynamic columns, at most %d", ErrLimit, dynamic, MaxDynamic)
 	}
-	slices.SortFunc(columns, func(a, b Concrete) int {
-		return cmp.Or(cmp.Compare(a.Column, b.Column), cmp.Compare(a.Name, b.Name))
-	})
+	sortColumns(columns)
 	if expanded > MaxExpanded {
 		return nil, fmt.Errorf("%w: strings of all rows have %d bytes, at most %d", ErrLimit, expanded, MaxExpanded)
 	}
@@ -95,6 +99,48 @@ func (s *Schema) Check(b *Batch) ([]Concrete, error) {
 		return nil, err
 	}
 	return columns, nil
+}
+
+// CheckSeries is Check for values of the columns of the series alone.
+func (s *Schema) CheckSeries(b *Batch) ([]Concrete, error) {
+	columns := make([]Concrete, 0, len(b.Columns))
+	for name, values := range b.Columns {
+		i, ok := s.Resolve(name)
+		if !ok || !s.IsSeries(i) {
+			return nil, fmt.Errorf("%w: column %q is not one that leads the sorting key", ErrBatch, name)
+		}
+		if err := s.columns[i].checkValues(name, &values, b.Rows); err != nil {
+			return nil, err
+		}
+		columns = append(columns, Concrete{Column: i, Name: name, Values: values})
+	}
+	if len(columns) > MaxDynamic {
+		return nil, fmt.Errorf("%w: %d columns, at most %d", ErrLimit, len(columns), MaxDynamic)
+	}
+	sortColumns(columns)
+	for _, i := range s.series {
+		c := &s.columns[i]
+		if _, ok := b.Columns[c.Name]; !ok && !c.Nullable && !c.Dynamic {
+			return nil, fmt.Errorf("%w: column %q is missing and not nullable", ErrBatch, c.Name)
+		}
+	}
+	return columns, nil
+}
+
+// CheckLists checks lists as values of the first column of that type.
+func (s *Schema) CheckLists(lists [][]uuid.UUID) ([]Concrete, error) {
+	i := slices.IndexFunc(s.columns, func(c Column) bool { return c.Type == encoding.UUIDList })
+	if i < 0 {
+		return nil, fmt.Errorf("%w: no column of type %v", ErrBatch, encoding.UUIDList)
+	}
+	c := Concrete{Column: i, Name: s.columns[i].Name, Values: encoding.UUIDLists(lists...)}
+	return []Concrete{c}, checkElements(c.Name, &c.Values)
+}
+
+func sortColumns(columns []Concrete) {
+	slices.SortFunc(columns, func(a, b Concrete) int {
+		return cmp.Or(cmp.Compare(a.Column, b.Column), cmp.Compare(a.Name, b.Name))
+	})
 }
 
 // textBytes returns the bytes of a column's strings over all rows.
@@ -111,7 +157,11 @@ func textBytes(v *encoding.Vector, rows int) int {
 
 // checkRequired finds columns that must have values and are not there.
 func (s *Schema) checkRequired(b *Batch) error {
-	for _, c := range s.columns {
+	for i := range s.columns {
+		c := &s.columns[i]
+		if b.Series != 0 && s.IsSeries(i) {
+			continue
+		}
 		if _, ok := b.Columns[c.Name]; !ok && !c.Nullable && !c.Dynamic {
 			return fmt.Errorf("%w: column %q is missing and not nullable", ErrBatch, c.Name)
 		}
@@ -134,13 +184,19 @@ func (c *Column) checkValues(name string, v *encoding.Vector, rows int) error {
 	if i := slices.Index(v.Valid, false); i >= 0 && !c.Nullable && !c.Dynamic {
 		return fmt.Errorf("%w: column %q row %d is null and not nullable", ErrBatch, name, i)
 	}
+	if i := slices.Index(v.Codes, 0); i >= 0 && !c.Nullable {
+		return fmt.Errorf("%w: column %q row %d is null and not nullable", ErrBatch, name, i)
+	}
+	if v.Codes != nil && v.UUIDLists != nil {
+		return fmt.Errorf("%w: column %q has lists and codes of lists", ErrBatch, name)
+	}
 	return checkElements(name, v)
 }
 
 // checkElements checks what the limits and UTF-8 say of single values. The
 // element of a null row is ignored, as Vector says.
 func checkElements(name string, v *encoding.Vector) error {
-	if v.Type != encoding.String && v.Type != encoding.UUIDList {
+	if v.Type != encoding.String && v.Type != encoding.UUIDList || v.Codes != nil {
 		return nil
 	}
 	for i := range v.Len() {
