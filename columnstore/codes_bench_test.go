@@ -13,7 +13,7 @@ import (
 
 // BenchmarkCodes inserts profiles of 500 rows by codes, a transaction each.
 func BenchmarkCodes(b *testing.B) {
-	store, err := Open(Options{Manual: true, FutureLimit: -1})
+	store, err := Open(Options{Manual: true, FutureLimit: -1, GenerationBuckets: 1 << 20})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -42,18 +42,31 @@ func BenchmarkCodes(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	rows, values := make([]uint32, 500), make([]int64, 500)
-	batch := schema.Batch{Rows: 500, Series: series, Columns: map[string]encoding.Vector{
-		"stack": encoding.ListCodes(rows...), "time": encoding.Int64s(0), "value": encoding.Int64s(values...),
-	}}
-	b.ReportAllocs()
-	for b.Loop() {
+	batches := make([]schema.Batch, 100)
+	for k := range batches {
+		rows, values := make([]uint32, 500), make([]int64, 500)
 		for i := range rows {
 			rows[i], values[i] = stacks[rng.IntN(len(stacks))], 1+rng.Int64N(100)
 		}
-		batch.Columns["time"].Int64s[0]++
+		batches[k] = schema.Batch{Rows: 500, Series: series, Columns: map[string]encoding.Vector{
+			"stack": encoding.ListCodes(rows...), "time": encoding.Int64s(0), "value": encoding.Int64s(values...),
+		}}
+	}
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		n++
+		batch := batches[n%len(batches)]
+		batch.Columns["time"].Int64s[0] = int64(n) * 1e10
 		if _, err := codes.Insert(b.Context(), batch); err != nil {
 			b.Fatal(err)
+		}
+		if n%1000 == 0 {
+			b.StopTimer()
+			if err := store.Compact(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			b.StartTimer()
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/500, "ns/row")

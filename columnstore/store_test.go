@@ -27,6 +27,7 @@ func samples(bucket int64) schema.Definition {
 			{Name: "value", Type: encoding.Int64, Encoding: encoding.Plain},
 		},
 		SortingKey: []string{"kind", "labels", "stack", "time", "tags"},
+		Header:     []string{"time"},
 	}
 	if bucket > 0 {
 		def.Bucket = schema.Bucket{Column: "time", Width: bucket}

@@ -19,7 +19,7 @@ var benchWords = []struct {
 	{LayoutBlocks, Plain, "outliers"},
 	{LayoutRises, Delta, "rising"},
 	{LayoutChanges, Delta, "wandering"},
-	{LayoutBends, Delta, "timestamps"},
+	{LayoutBends, Delta, "accelerating"},
 }
 
 const benchLen = 1 << 16

@@ -50,29 +50,69 @@ func blocksOf(words []uint64, orders ...order) *blocks {
 	if len(words) == 0 {
 		return &blocks{}
 	}
-	plan := planOf(words)
-	b := &blocks{low: plan.min, scale: max(plan.scale, 1), n: len(words), bound: plan.width}
-	d := divide(b.scale)
-	scaled := make([]uint64, len(words))
+	d := newBlocksDraft(words, planOf(words))
+	d.plan(orders)
+	return d.build()
+}
+
+// blocksDraft is blocks before they are packed: their size is known.
+type blocksDraft struct {
+	blocks
+	scaled []uint64
+	work   []uint64
+	plans  []blockPlan
+}
+
+func newBlocksDraft(words []uint64, plan packed) *blocksDraft {
+	d := &blocksDraft{scaled: make([]uint64, len(words)), work: make([]uint64, blockLen)}
+	d.low, d.scale, d.n, d.bound = plan.min, max(plan.scale, 1), len(words), plan.width
+	by := divide(d.scale)
 	for i, w := range words {
-		scaled[i] = d.exact(w - b.low)
+		d.scaled[i] = by.exact(w - d.low)
 	}
-	var best []blockPlan
-	bestSize, work := -1, make([]uint64, blockLen)
-	plans := make([]blockPlan, (len(words)+blockLen-1)/blockLen)
+	d.plans = make([]blockPlan, (len(words)+blockLen-1)/blockLen)
+	return d
+}
+
+// sampled is how many blocks are planned to choose an order.
+const sampled = 16
+
+// plan chooses the order, by a sample of the blocks, and plans all of them in it.
+func (d *blocksDraft) plan(orders []order) {
+	step := (len(d.plans) + sampled - 1) / sampled
+	best := -1
 	for _, o := range orders {
 		size := 0
-		for i := range plans {
-			plans[i] = planBlock(b.differences(work, scaled, i, o))
-			size += plans[i].len
+		for i := 0; i < len(d.plans); i += step {
+			// A difference needs a number or two a block more.
+			size += planBlock(d.differences(d.work, d.scaled, i, o)).len + int(o)/2
 		}
-		// A difference needs two or three numbers a block more.
-		if size += len(plans) * int(o) / 2; bestSize < 0 || size < bestSize {
-			b.order, bestSize, best = o, size, append(best[:0], plans...)
+		if best < 0 || size < best {
+			d.order, best = o, size
+		}
+		if len(orders) == 1 {
+			break
 		}
 	}
-	b.fill(scaled, best, work)
-	return b
+	for i := range d.plans {
+		d.plans[i] = planBlock(d.differences(d.work, d.scaled, i, d.order))
+	}
+}
+
+// size returns about how many bytes the blocks will take.
+func (d *blocksDraft) size() int {
+	const self, perBlock = formSize + blocksSize + 5*8, 6
+	size := self + perBlock*len(d.plans)
+	for _, p := range d.plans {
+		size += 8 * p.len
+	}
+	return size
+}
+
+func (d *blocksDraft) build() *blocks {
+	b := d.blocks
+	b.fill(d.scaled, d.plans, d.work)
+	return &b
 }
 
 // differences returns what is packed of block i.
@@ -262,9 +302,10 @@ func (b *blocks) appendTo(dst []uint64, lo, hi int) []uint64 {
 	return dst
 }
 
+const blocksSize = 312
+
 func (b *blocks) size() int {
-	const self = 312
-	return self + 8*cap(b.bits) + b.firsts.size() + b.seconds.size() + b.bases.size() + b.widths.size() + b.starts.size()
+	return blocksSize + 8*cap(b.bits) + b.firsts.size() + b.seconds.size() + b.bases.size() + b.widths.size() + b.starts.size()
 }
 
 // zigzag maps small differences of either sign to small words.

@@ -41,8 +41,9 @@ type form struct {
 const formSize = 32
 
 // Encode builds the words of a column. The encoding names the layouts to try
-// beside packed; the smallest is taken, so a column that does not repeat never pays
-// for a wish that it would. The caller keeps words.
+// beside packed; the smallest is taken, as far as a sample of the blocks and the
+// number of runs tell, so a column that does not repeat never pays for a wish that it
+// would. The caller keeps words.
 //
 // It costs 10 to 30 ns a word and allocates about the size of the result, twice
 // that and the words again for a moment. Pack is for what will not be kept long.
@@ -54,27 +55,61 @@ func Encode(e Encoding, words []uint64) Words {
 	case Delta:
 		orders = []order{rises, changes, bends}
 	}
-	best := inPacked(pack(words))
-	if len(words) > blockLen {
-		best = smaller(best, ofBlocks(blocksOf(words, orders...)))
+	p := planOf(words)
+	if p.width == 0 {
+		return inPacked(p)
 	}
-	if e == RLE || e == DictionaryRLE {
-		best = smaller(best, Words{layout: LayoutRuns, n: uint32(len(words)), form: &form{runs: runsOf(words)}})
+	zeros, runs := count(words)
+	var best Words
+	if repeats := e == RLE || e == DictionaryRLE; repeats && 8*runs < len(words) {
+		best = inRuns(words) // nothing else comes near
+	} else {
+		best = flat(p, words, orders)
+		if repeats && 2*runs < len(words) {
+			best = smaller(best, inRuns(words))
+		}
 	}
-	if manyZeros(words) {
+	if zeros > len(words)/4 {
 		best = smaller(best, Words{layout: LayoutSparse, n: uint32(len(words)), form: &form{sparse: sparseOf(words)}})
 	}
 	return best
 }
 
-// inBlocks returns words in the smaller of packed and any kind of blocks, which are
-// called flat: for what is inside of another layout.
-func inBlocks(words []uint64) Words {
-	best := inPacked(pack(words))
+// flat returns words in the smaller of packed and blocks.
+func flat(p packed, words []uint64, orders []order) Words {
 	if len(words) > blockLen {
-		best = smaller(best, ofBlocks(blocksOf(words, asIs, rises, changes)))
+		d := newBlocksDraft(words, p)
+		if d.plan(orders); d.size() < 8*p.need() {
+			return ofBlocks(d.build())
+		}
 	}
-	return best
+	p.fill(make([]uint64, p.need()), words)
+	return inPacked(p)
+}
+
+// inBlocks returns words in the smaller of packed and any kind of blocks: for what is
+// inside of another layout.
+func inBlocks(words []uint64) Words {
+	return flat(planOf(words), words, []order{asIs, rises, changes})
+}
+
+func inRuns(words []uint64) Words {
+	return Words{layout: LayoutRuns, n: uint32(len(words)), form: &form{runs: runsOf(words)}}
+}
+
+// count returns how many words are 0, and how many differ from the one before.
+func count(words []uint64) (zeros, runs int) {
+	last := words[0] + 1
+	for _, w := range words {
+		if w == 0 {
+			zeros++
+		}
+		if w != last {
+			runs++
+		}
+		last = w
+	}
+	return zeros, runs
 }
 
 // Pack appends to dst the words of some columns in the packed layout, all in one
@@ -122,17 +157,6 @@ func smaller(a, b Words) Words {
 		return b
 	}
 	return a
-}
-
-// manyZeros says whether leaving zeros out may pay.
-func manyZeros(words []uint64) bool {
-	zeros := 0
-	for _, w := range words {
-		if w == 0 {
-			zeros++
-		}
-	}
-	return zeros > len(words)/4 && zeros < len(words)
 }
 
 // Len returns the number of words.

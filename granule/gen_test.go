@@ -35,6 +35,9 @@ func everything(bucket int64) schema.Definition {
 			{Name: "value", Type: encoding.Int64, Encoding: encoding.Plain},
 		},
 	}
+	if bucket > 0 { // with and without
+		def.Header = []string{"time", "value"}
+	}
 	for _, c := range def.Columns {
 		if c.Name != "value" {
 			def.SortingKey = append(def.SortingKey, c.Name)

@@ -1,10 +1,12 @@
 package granule
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
 )
 
 // headers is what the rows of a frame have in the columns of Schema.Header: a list of
@@ -134,19 +136,19 @@ func (m *merged) addHeaders(stretches []stretch) {
 			}
 		}
 	}
+	s := m.frames[0].schema
 	compare := func(a, b use) int {
 		for i := range m.headers {
 			x, y := m.of[a.frame].table[i][a.header], m.of[b.frame].table[i][b.header]
 			if x != y {
-				if int64(x) < int64(y) {
-					return -1
-				}
-				return 1
+				t := s.Columns()[s.Header()[i]].Type
+				return cmp.Compare(schema.OrderedWord(t, x), schema.OrderedWord(t, y))
 			}
 		}
 		return 0
 	}
 	slices.SortFunc(uses, compare)
+	m.first = uint64(len(m.headers[0]))
 	for i, u := range uses {
 		if i == 0 || compare(uses[i-1], u) != 0 {
 			for c := range m.headers {

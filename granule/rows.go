@@ -2,7 +2,6 @@ package granule
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 	"sort"
 	"sync"
@@ -83,46 +82,6 @@ func (r *Rows) Search(lo int, bound string) int {
 // Part builds a part of the rows [lo, hi) in sorted order.
 func (r *Rows) Part(lo, hi int) *Part {
 	return r.fresh.build(&r.frame, r.order[lo:hi], &r.mem)
-}
-
-// sorted returns the rows in key order: by series and leading list as one integer,
-// then, where those are equal, by what is behind them in the key.
-func (f *frame) sorted(order []rowRef, mem *slab) []rowRef {
-	n := len(f.series)
-	keys, rows := mem.take(n), mem.take(n)
-	keys = f.seriesRanks(keys)
-	lists := f.leadingLists()
-	for i := range keys {
-		keys[i] <<= 32
-		if lists != nil {
-			keys[i] |= lists.word(i)
-		}
-		rows = append(rows, uint64(i))
-	}
-	keys, rows = radixSort(keys, rows, mem)
-	for _, row := range rows {
-		order = append(order, rowRef{row: int32(row)})
-	}
-	from := 0
-	if f.schema.ListsLead() {
-		from = 1
-	}
-	if !f.varies(from) {
-		return order
-	}
-	for lo := 0; lo < n; {
-		hi := lo + 1
-		for hi < n && keys[hi] == keys[lo] {
-			hi++
-		}
-		if hi-lo > 1 {
-			slices.SortFunc(order[lo:hi], func(a, b rowRef) int {
-				return cmp.Or(f.compare(int(a.row), f, int(b.row), from), int(a.row-b.row))
-			})
-		}
-		lo = hi
-	}
-	return order
 }
 
 // seriesRanks appends the rank of each row's series. The rows of a profile have one.
@@ -294,6 +253,12 @@ func (c *frameColumn) setNull(row int) {
 // fixed makes words of a fixed type.
 func (c *coder) fixed(in *schema.Concrete, out *frameColumn) {
 	v := &in.Values
+	if v.Type == encoding.Int64 && c.rows == nil && v.Valid == nil {
+		for i, value := range v.Int64s {
+			out.words[i] = encoding.FromInt64(value)
+		}
+		return
+	}
 	for i := range out.words {
 		switch at := in.At(c.row(i)); {
 		case v.Null(at):
@@ -342,22 +307,16 @@ func (c *coder) bytesFunc(column schema.Column, in *schema.Concrete, out *frameC
 // up, all of the batch at once.
 func (c *coder) lists(in *schema.Concrete, out *frameColumn) error {
 	v := &in.Values
-	var lists [][]uuid.UUID
-	if v.Codes == nil {
-		lists = make([][]uuid.UUID, 0, len(out.words))
+	if v.Codes != nil {
+		c.listCodes(in, out)
+		return nil
 	}
+	lists := make([][]uuid.UUID, 0, len(out.words))
 	for i := range out.words {
 		out.words[i] = 0
-		switch at := in.At(c.row(i)); {
-		case v.Null(at):
-		case v.Codes != nil:
-			out.words[i] = uint64(v.Codes[at])
-		default:
+		if at := in.At(c.row(i)); !v.Null(at) {
 			lists = append(lists, v.UUIDLists[at])
 		}
-	}
-	if v.Codes != nil {
-		return nil
 	}
 	codes, err := c.gen.Lists.InternLists(make([]uint32, 0, len(lists)), lists)
 	if err != nil {
@@ -369,6 +328,23 @@ func (c *coder) lists(in *schema.Concrete, out *frameColumn) error {
 		}
 	}
 	return c.records()
+}
+
+// listCodes makes words of codes of lists.
+func (c *coder) listCodes(in *schema.Concrete, out *frameColumn) {
+	v := &in.Values
+	if c.rows == nil && v.Valid == nil {
+		for i, code := range v.Codes {
+			out.words[i] = uint64(code)
+		}
+		return
+	}
+	for i := range out.words {
+		out.words[i] = 0
+		if at := in.At(c.row(i)); !v.Null(at) {
+			out.words[i] = uint64(v.Codes[at])
+		}
+	}
 }
 
 // records keeps the batch's records beside the elements of its lists.
