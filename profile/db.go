@@ -4,9 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"sync"
 	"time"
-
-	pprof "github.com/google/pprof/profile"
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/schema"
@@ -31,6 +30,8 @@ type DB struct {
 	table *columnstore.Table
 	store *columnstore.Store
 	opts  Options
+
+	workspaces sync.Pool // of *workspace
 }
 
 // Open returns a handle on the table of profiles, which it makes if it is not
@@ -80,23 +81,6 @@ func (t Type) String() string {
 type Kind struct {
 	Types   []Type
 	Default int // index in Types
-}
-
-// kindOf returns the kind of a profile. Without a default sample type the last
-// one is shown first, as go tool pprof does.
-func kindOf(p *pprof.Profile) Kind {
-	k := Kind{Default: len(p.SampleType) - 1}
-	var period pprof.ValueType
-	if p.PeriodType != nil {
-		period = *p.PeriodType
-	}
-	for i, t := range p.SampleType {
-		k.Types = append(k.Types, Type{t.Type, t.Unit, period.Type, period.Unit})
-		if t.Type == p.DefaultSampleType && t.Type != "" {
-			k.Default = i
-		}
-	}
-	return k
 }
 
 // note returns the kind as a note of the table: rows keep neither the order of

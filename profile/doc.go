@@ -4,7 +4,8 @@
 // back, parses selectors ({job="api", pod=~"x.*"}), and merges: by stack, to
 // the top functions, to a flame graph, to a series over time, to a pprof file.
 //
-//	pprof bytes -> Parse -> DB.Insert -> rows, symbols beside their locations
+//	pprof bytes -> DB.InsertEncoded -> rows, symbols beside their locations
+//	a pprof.Profile in memory -> DB.Insert -> the same
 //	Query -> DB.Merge   -> Stacks -> Top, FlameGraph
 //	      -> DB.Profile -> a pprof profile
 //	      -> DB.Range   -> a series over time
@@ -27,6 +28,22 @@
 //	P4  A missing label equals the empty string in a selector (Prometheus).
 //	P5  Input is limited before it is decoded, and what its rows expand to
 //	    before they are made; no input panics.
+//	P6  Bytes are taken, or refused, as google/pprof and the limits do, and
+//	    their rows are those of the profile that google/pprof makes of them.
+//
+// # Two ways in, one of rows
+//
+// decode reads bytes, flatten reads a profile in memory. Both make a flat
+// profile: slices without pointers, in which each string, function and location is
+// once. It is checked, and a batcher makes rows of it. A DB keeps the memory of all
+// this for the next profile, so that an insert makes little but what the store
+// keeps.
+//
+//	flat.samples  [ ends of sample 0 | ends of sample 1 | ... ]
+//	                  |                  |
+//	flat.stack    [ 5 3 1 ............ 7 3 1 ............ ]  locations
+//	flat.values   [ v v v v .......... v v v v .......... ]  one a type
+//	flat.labels   [ k=v .............. k=v k=7[bytes] ... ]
 //
 // Addresses without lines stay addresses: symbolising binaries is left to
 // others.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +19,7 @@ import (
 // P5: small profiles that would expand to gigabytes are refused before anything
 // is made of them.
 func TestAmplification(t *testing.T) {
+	deep := make([]*pprof.Location, 16_000)
 	long := strings.Repeat("x", 60_000)
 	many := func(n int, sample func(i int) *pprof.Sample) *pprof.Profile {
 		p := makeProfile(start, "n:count", stack{frames: "f", values: []int64{1}})
@@ -32,7 +34,6 @@ func TestAmplification(t *testing.T) {
 		}
 		return p
 	}
-	deep := make([]*pprof.Location, 16_000)
 	for _, tc := range []struct {
 		name string
 		make func() *pprof.Profile
@@ -55,8 +56,21 @@ func TestAmplification(t *testing.T) {
 		}},
 		{"many values of one label", func() *pprof.Profile {
 			return many(1, func(int) *pprof.Sample {
-				return &pprof.Sample{NumLabel: map[string][]int64{"k": make([]int64, maxValues+1)}}
+				return &pprof.Sample{NumLabel: map[string][]int64{"k": slices.Repeat([]int64{1}, maxValues+1)}}
 			})
+		}},
+		{"a unit of its own for each sample", func() *pprof.Profile {
+			return many(20_000, func(i int) *pprof.Sample {
+				return &pprof.Sample{NumLabel: map[string][]int64{"k": {1}}, NumUnit: map[string][]string{"k": {fmt.Sprint("u", i)}}}
+			})
+		}},
+		{"a long name in many types", func() *pprof.Profile {
+			p := many(0, nil)
+			p.SampleType = nil
+			for i := range 10_000 {
+				p.SampleType = append(p.SampleType, &pprof.ValueType{Type: long, Unit: fmt.Sprint(i)})
+			}
+			return p
 		}},
 		{"deep stacks", func() *pprof.Profile {
 			p := many(3_900, func(int) *pprof.Sample { return &pprof.Sample{Location: deep} })
@@ -69,16 +83,15 @@ func TestAmplification(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			db := testDB(t, Options{})
 			p := tc.make()
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			_, err := db.Insert(ctx, p, InsertOptions{})
-			runtime.ReadMemStats(&after)
-			if !errors.Is(err, ErrTooLarge) {
-				t.Errorf("error %v, want %v", err, ErrTooLarge)
-			}
-			if used := after.TotalAlloc - before.TotalAlloc; used > 64<<20 {
-				t.Errorf("to refuse it took %d MiB", used>>20)
-			}
+			refused(t, ErrTooLarge, 64<<20, func() error {
+				_, err := db.Insert(ctx, p, InsertOptions{})
+				return err
+			})
+			_, plain := encoded(t, p)
+			refused(t, ErrTooLarge, 64<<20+8*len(plain), func() error {
+				_, err := db.InsertEncoded(ctx, plain, InsertOptions{})
+				return err
+			})
 		})
 	}
 	for _, p := range []*pprof.Profile{nil, {SampleType: []*pprof.ValueType{nil}}} {
@@ -86,6 +99,86 @@ func TestAmplification(t *testing.T) {
 			t.Errorf("nil: %v", err)
 		}
 	}
+}
+
+// refused expects an error of f that took at most so many bytes of memory, those
+// that were given back included.
+func refused(t *testing.T, want error, most int, f func() error) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := f()
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, want) {
+		t.Errorf("error %v, want %v", err, want)
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > uint64(most) {
+		t.Errorf("to refuse it took %d MiB, want at most %d", used>>20, most>>20)
+	}
+}
+
+// P5: what a kilobyte of gzip can hold, a megabyte of the smallest parts that a
+// profile can have, costs a few times that megabyte.
+func TestTinyParts(t *testing.T) {
+	const n = 500_000
+	many := func(part string, n int) string { return strings.Repeat(part, n/len(part)) }
+	entries := func(field uint64, of func(i uint64) message) message {
+		var m message
+		for i := range uint64(n / 10) {
+			m = m.bytes(field, of(i+1).string())
+		}
+		return m
+	}
+	for _, tc := range []struct {
+		name string
+		data message
+		want error
+	}{
+		{"nothing but zeros", make(message, 2*n), ErrProfile},
+		{"strings", message(many("\x32\x00", 2*n)), ErrProfile},
+		{"types", append(smallest(), many("\x0a\x00", 2*n)...), ErrProfile},
+		{"samples", append(smallest(), many("\x12\x00", 2*n)...), ErrProfile},
+		{"mappings", append(smallest(), many("\x1a\x00", 2*n)...), ErrProfile},
+		{"locations", append(smallest(), many("\x22\x00", 2*n)...), ErrProfile},
+		{"functions", append(smallest(), many("\x2a\x00", 2*n)...), ErrProfile},
+		{"comments", append(smallest(), many("\x68\x09", 2*n)...), ErrProfile},
+		{"lines", smallest().bytes(fieldLocation, "\x08\x02"+many("\x22\x00", 2*n)), ErrProfile},
+		{"lines of a function", smallest().bytes(fieldLocation, "\x08\x02"+many("\x22\x02\x08\x01", 2*n)), ErrTooLarge},
+		{"packed locations", smallest().bytes(fieldSample, message{}.bytes(sampleStack, many("\x01", 2*n)).string()), ErrTooLarge},
+		{"locations one by one", smallest().bytes(fieldSample, many("\x08\x01", 2*n)), ErrTooLarge},
+		{"packed values", smallest().bytes(fieldSample, message{}.bytes(sampleValues, many("\x01", 2*n)).string()), ErrProfile},
+		{"values one by one", smallest().bytes(fieldSample, many("\x10\x01", 2*n)), ErrProfile},
+		{"labels without a value", smallest().bytes(fieldSample, many("\x1a\x00", 2*n)), ErrProfile},
+		{"labels", smallest().bytes(fieldSample, "\x10\x01"+many("\x1a\x04\x08\x01\x10\x01", 2*n)), ErrTooLarge},
+		{"mappings in no order", entries(fieldMapping, func(i uint64) message { return message{}.number(1, i<<8) }), ErrProfile},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			db := testDB(t, Options{})
+			zipped := gzipped(t, tc.data)
+			most := 48 * len(tc.data)
+			for range 2 { // with new memory, and with what the last one left
+				refused(t, tc.want, most, func() error {
+					_, err := db.InsertEncoded(ctx, zipped, InsertOptions{})
+					return err
+				})
+			}
+			refused(t, tc.want, most, func() error {
+				_, err := Parse(zipped, Limits{})
+				return err
+			})
+		})
+	}
+}
+
+// P5: what the end of a gzip file says of its size is not believed.
+func TestGzipSaysTooMuch(t *testing.T) {
+	zipped := gzipped(t, smallest())
+	copy(zipped[len(zipped)-4:], "\xff\xff\xff\xff")
+	db := testDB(t, Options{})
+	refused(t, ErrProfile, 1<<20, func() error {
+		_, err := db.InsertEncoded(ctx, zipped, InsertOptions{})
+		return err
+	})
 }
 
 // Rows that this package did not make can have any names of columns.

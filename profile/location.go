@@ -53,58 +53,52 @@ const (
 	isProgram // the profile's first mapping: the program itself
 )
 
-// appendLocation appends the record of a location to dst and returns the id.
-// program is the mapping of the program itself, or nil.
-func appendLocation(dst []byte, l *pprof.Location, program *pprof.Mapping) ([]byte, uuid.UUID) {
+// appendLocation appends the record of location i to dst and returns the id.
+func (f *flat) appendLocation(dst []byte, i uint32) ([]byte, uuid.UUID) {
 	start := len(dst)
-	var flags uint64
-	m := l.Mapping
-	if l.IsFolded {
+	l := &f.locations[i]
+	m := &f.mappings[l.mapping]
+	var flags byte
+	if l.folded {
 		flags |= flagFolded
 	}
-	if m != nil {
+	if l.mapping != 0 {
 		flags |= flagMapping
-	} else {
-		m = &pprof.Mapping{}
 	}
-	dst = binary.AppendUvarint(dst, flags)
-	identity, rest := m.File, ""
-	if m.BuildID != "" { // it says more than a path, which depends on mounts
-		identity, rest = "", m.File
+	dst = append(dst, flags)
+	identity, rest := f.strings[m.file], ""
+	if f.strings[m.buildID] != "" { // it says more than a path, which depends on mounts
+		identity, rest = rest, identity
 	}
-	dst = appendString(dst, m.BuildID)
+	dst = appendString(dst, f.strings[m.buildID])
 	dst = appendString(dst, identity)
-	dst = binary.AppendUvarint(dst, l.Address-m.Start+m.Offset) // segments of a file differ in the offset
-	dst = binary.AppendUvarint(dst, uint64(len(l.Line)))
-	for _, ln := range l.Line {
-		dst = appendLine(dst, ln)
+	dst = binary.AppendUvarint(dst, l.address-m.start+m.offset) // segments of a file differ in the offset
+	lines := f.linesOf(i)
+	dst = binary.AppendUvarint(dst, uint64(len(lines)))
+	for k := range lines {
+		dst = f.appendLine(dst, &lines[k])
 	}
 	id := locationID(dst[start:])
 	dst = appendString(dst, rest)
-	dst = binary.AppendUvarint(dst, m.Start)
-	dst = binary.AppendUvarint(dst, m.Limit-m.Start)
-	dst = binary.AppendUvarint(dst, m.Offset)
-	has := mappingHas(m)
-	if m == program {
-		has |= isProgram
-	}
-	return binary.AppendUvarint(dst, has), id
+	dst = binary.AppendUvarint(dst, m.start)
+	dst = binary.AppendUvarint(dst, m.limit-m.start)
+	dst = binary.AppendUvarint(dst, m.offset)
+	return binary.AppendUvarint(dst, m.has), id
 }
 
-func appendLine(dst []byte, ln pprof.Line) []byte {
-	f := ln.Function
-	if f == nil {
-		dst = append(dst, 0)
-		f = &pprof.Function{}
-	} else {
-		dst = append(dst, 1)
+func (f *flat) appendLine(dst []byte, ln *flatLine) []byte {
+	fn := &f.functions[ln.function]
+	hasFunction := byte(1)
+	if ln.function == 0 {
+		hasFunction = 0
 	}
-	dst = appendString(dst, f.Name)
-	dst = appendString(dst, f.SystemName)
-	dst = appendString(dst, f.Filename)
-	dst = binary.AppendVarint(dst, f.StartLine)
-	dst = binary.AppendVarint(dst, ln.Line)
-	return binary.AppendVarint(dst, ln.Column)
+	dst = append(dst, hasFunction)
+	dst = appendString(dst, f.strings[fn.name])
+	dst = appendString(dst, f.strings[fn.systemName])
+	dst = appendString(dst, f.strings[fn.file])
+	dst = binary.AppendVarint(dst, fn.startLine)
+	dst = binary.AppendVarint(dst, ln.line)
+	return binary.AppendVarint(dst, ln.column)
 }
 
 // locationID makes a version 8 UUID of the 128-bit xxh3 of an identity. It is

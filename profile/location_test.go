@@ -56,7 +56,7 @@ func drawLocation(t *rapid.T) *pprof.Location {
 func TestLocationRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawLocation(t)
-		record, id := appendLocation([]byte("before"), want, want.Mapping)
+		record, id := locationRecord([]byte("before"), want, want.Mapping)
 		record = bytes.TrimPrefix(record, []byte("before"))
 		got, err := parseLocation(record)
 		if err != nil {
@@ -66,7 +66,7 @@ func TestLocationRoundTrip(t *testing.T) {
 			t.Fatal(diff)
 		}
 		back := got.back()
-		again, sameID := appendLocation(nil, back, back.Mapping)
+		again, sameID := locationRecord(nil, back, back.Mapping)
 		if !bytes.Equal(again, record) || sameID != id {
 			t.Fatal("the record of the same location is another")
 		}
@@ -93,7 +93,7 @@ func TestLocationID(t *testing.T) {
 			},
 		}
 	}
-	_, id := appendLocation(nil, base(), nil)
+	_, id := locationRecord(nil, base(), nil)
 	for _, tc := range []struct {
 		name   string
 		same   bool
@@ -130,7 +130,7 @@ func TestLocationID(t *testing.T) {
 	} {
 		l := base()
 		tc.change(l)
-		if _, got := appendLocation(nil, l, nil); (got == id) != tc.same {
+		if _, got := locationRecord(nil, l, nil); (got == id) != tc.same {
 			t.Errorf("%s: same id: %t, want %t", tc.name, got == id, tc.same)
 		}
 	}
@@ -138,8 +138,8 @@ func TestLocationID(t *testing.T) {
 	a, b := base(), base()
 	a.Line[0].Function.Name, a.Line[0].Function.SystemName = "fg", "h"
 	b.Line[0].Function.Name, b.Line[0].Function.SystemName = "f", "gh"
-	_, idA := appendLocation(nil, a, nil)
-	if _, idB := appendLocation(nil, b, nil); idA == idB {
+	_, idA := locationRecord(nil, a, nil)
+	if _, idB := locationRecord(nil, b, nil); idA == idB {
 		t.Error("two functions have one id")
 	}
 }
@@ -148,12 +148,12 @@ func TestLocationID(t *testing.T) {
 // the same in every version of this program: stores and queries exchange it.
 func TestLocationIDForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		_, id := appendLocation(nil, drawLocation(t), nil)
+		_, id := locationRecord(nil, drawLocation(t), nil)
 		if id.Version() != 8 || id.Variant() != uuid.RFC4122 {
 			t.Fatalf("%v: version %v, variant %v", id, id.Version(), id.Variant())
 		}
 	})
-	_, id := appendLocation(nil, &pprof.Location{Address: 0x10, Line: []pprof.Line{{Function: &pprof.Function{Name: "main.main", Filename: "main.go"}, Line: 3}}}, nil)
+	_, id := locationRecord(nil, &pprof.Location{Address: 0x10, Line: []pprof.Line{{Function: &pprof.Function{Name: "main.main", Filename: "main.go"}, Line: 3}}}, nil)
 	if want := "5292ad96-f4e2-8c27-8e24-1d7dbdc12e80"; id.String() != want {
 		t.Errorf("id is %v, want %v", id, want)
 	}
@@ -186,7 +186,7 @@ func FuzzParseLocation(f *testing.F) {
 		{Address: 1 << 60, IsFolded: true, Mapping: &pprof.Mapping{Start: 1, Limit: 9, File: "a", BuildID: "b", HasFunctions: true}},
 		{Line: []pprof.Line{{Function: &pprof.Function{Name: "f", Filename: "f.go"}, Line: 2, Column: 1}, {Line: -1}}},
 	} {
-		record, _ := appendLocation(nil, l, nil)
+		record, _ := locationRecord(nil, l, nil)
 		f.Add(record)
 	}
 	f.Add([]byte{0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
@@ -198,7 +198,7 @@ func FuzzParseLocation(f *testing.F) {
 			}
 			return
 		}
-		again, _ := appendLocation(nil, got.back(), nil)
+		again, _ := locationRecord(nil, got.back(), nil)
 		second, err := parseLocation(again)
 		if err != nil {
 			t.Fatal(err)

@@ -2,15 +2,13 @@ package profile
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	pprof "github.com/google/pprof/profile"
 	"github.com/klauspost/compress/gzip"
-
-	"github.com/granarydb/granary/schema"
 )
 
 // Errors of profiles that come in.
@@ -33,7 +31,15 @@ const (
 	maxLabelBytes = 256 << 20
 	// maxLabelCells bounds rows times distinct labels, 16 bytes each.
 	maxLabelCells = 16 << 20
+	// maxSampleValues bounds the values of all samples, 8 bytes each.
+	maxSampleValues = 16 << 20
+	// maxEntries bounds the strings of a profile, its mappings, its functions,
+	// its locations and the lines of them, each: they take up to 64 bytes.
+	maxEntries = 2 << 20
 )
+
+// maxKept bounds the memory that a DB keeps for the next insert, in bytes.
+const maxKept = 16 << 20
 
 // Limits bounds what a profile may hold. A field that is 0 means its default.
 type Limits struct {
@@ -61,29 +67,80 @@ func (l Limits) withDefaults() Limits {
 }
 
 // Parse decodes a pprof profile, gzipped or not. It reads at most
-// limits.Bytes of it decompressed. Errors wrap ErrProfile or ErrTooLarge.
+// limits.Bytes of it decompressed. Errors wrap ErrProfile or ErrTooLarge. To insert
+// a profile, InsertEncoded does not need it.
 func Parse(data []byte, limits Limits) (*pprof.Profile, error) {
-	limits = limits.withDefaults()
-	if len(data) == 0 {
-		return nil, fmt.Errorf("%w: it is empty", ErrProfile)
+	var w workspace
+	if err := w.read(data, limits.withDefaults()); err != nil {
+		return nil, err
 	}
-	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
-		var err error
-		if data, err = gunzip(data, limits.Bytes); err != nil {
-			return nil, err
-		}
-	}
-	if len(data) > limits.Bytes {
-		return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limits.Bytes)
-	}
-	p, err := pprof.ParseUncompressed(data)
-	if err != nil && looksLikeText(data) {
-		return nil, fmt.Errorf("%w: it is text (a URL of net/http/pprof must not have debug=1)", ErrProfile)
-	}
+	// What came this far is within the limits: pprof's own parser knows none.
+	p, err := pprof.ParseUncompressed(w.plain(data))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrProfile, err)
 	}
-	return p, limits.check(p)
+	return p, nil
+}
+
+// workspace is the memory that an insert works in. A DB keeps some for the next.
+type workspace struct {
+	source  bytes.Reader
+	zip     gzip.Reader
+	raw     bytes.Buffer // what zip gave
+	flat    flat
+	batcher batcher
+}
+
+func (db *DB) workspace() *workspace {
+	if w, ok := db.workspaces.Get().(*workspace); ok {
+		return w
+	}
+	return new(workspace)
+}
+
+// release gives a workspace back. One that a very large profile has grown is left
+// to the garbage collector.
+func (db *DB) release(w *workspace) {
+	if w.raw.Cap()+w.flat.size()+w.batcher.size() > maxKept {
+		return
+	}
+	w.source.Reset(nil)
+	w.flat.reset()
+	w.batcher.reset()
+	db.workspaces.Put(w)
+}
+
+// read decompresses and decodes a profile into w.flat.
+func (w *workspace) read(data []byte, limits Limits) error {
+	if len(data) == 0 {
+		return fmt.Errorf("%w: it is empty", ErrProfile)
+	}
+	if isGzip(data) {
+		if err := w.gunzip(data, limits.Bytes); err != nil {
+			return err
+		}
+	}
+	plain := w.plain(data)
+	if len(plain) > limits.Bytes {
+		return fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limits.Bytes)
+	}
+	// A copy, which the strings of the profile are parts of: the memory of plain
+	// is the caller's, or that of the next profile.
+	err := decode(string(plain), limits, &w.flat)
+	if errors.Is(err, ErrProfile) && looksLikeText(plain) {
+		return fmt.Errorf("%w: it is text (a URL of net/http/pprof must not have debug=1)", ErrProfile)
+	}
+	return err
+}
+
+func isGzip(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
+
+// plain returns what read decoded.
+func (w *workspace) plain(data []byte) []byte {
+	if isGzip(data) {
+		return w.raw.Bytes()
+	}
+	return data
 }
 
 // looksLikeText tells a page or a listing from damaged bytes, for the message.
@@ -96,99 +153,20 @@ func looksLikeText(data []byte) bool {
 	return true
 }
 
-func gunzip(data []byte, most int) ([]byte, error) {
-	r, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, fmt.Errorf("%w: gzip: %w", ErrProfile, err)
+// gunzip decompresses data into w.raw, up to one byte more than most.
+func (w *workspace) gunzip(data []byte, most int) error {
+	w.raw.Reset()
+	w.source.Reset(data)
+	if err := w.zip.Reset(&w.source); err != nil {
+		return fmt.Errorf("%w: gzip: %w", ErrProfile, err)
 	}
-	out, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
-	if err != nil {
-		return nil, fmt.Errorf("%w: gzip: %w", ErrProfile, err)
-	}
-	return out, nil
-}
-
-// check holds a decoded profile to the limits and to what rows need.
-func (l Limits) check(p *pprof.Profile) error {
-	if p == nil || slices.Contains(p.SampleType, nil) {
-		return fmt.Errorf("%w: it or one of its sample types is nil", ErrProfile)
-	}
-	if len(p.Sample) > l.Samples {
-		return fmt.Errorf("%w: %d samples, at most %d", ErrTooLarge, len(p.Sample), l.Samples)
-	}
-	if err := p.CheckValid(); err != nil {
-		return fmt.Errorf("%w: %w", ErrProfile, err)
-	}
-	if len(p.SampleType) == 0 {
-		return fmt.Errorf("%w: it has no sample types", ErrProfile)
-	}
-	for i, t := range p.SampleType {
-		for _, u := range p.SampleType[:i] {
-			if *t == *u {
-				return fmt.Errorf("%w: it has the sample type %s:%s twice", ErrProfile, t.Type, t.Unit)
-			}
-		}
-	}
-	for i, s := range p.Sample {
-		if len(s.Location) > l.Depth {
-			return fmt.Errorf("%w: sample %d has a stack of %d, at most %d", ErrTooLarge, i, len(s.Location), l.Depth)
-		}
-	}
-	return checkExpanded(p)
-}
-
-// checkExpanded bounds what the rows of a profile will need, before any of it
-// is made.
-func checkExpanded(p *pprof.Profile) error {
-	var ids, records, labels int
-	names := map[string]int{} // the most values in one sample
-	for _, s := range p.Sample {
-		ids += len(s.Location)
-		for name, values := range s.Label {
-			names["s"+name] = max(names["s"+name], len(values))
-			for _, v := range values {
-				labels += len(name) + len(v)
-			}
-		}
-		for name, values := range s.NumLabel {
-			names["n"+name] = max(names["n"+name], len(values))
-			labels += (len(name) + 16) * len(values)
-		}
-	}
-	for _, l := range p.Location {
-		record := 64
-		for _, ln := range l.Line {
-			record += 32
-			if f := ln.Function; f != nil {
-				record += len(f.Name) + len(f.SystemName) + len(f.Filename)
-			}
-		}
-		if record > schema.MaxRecord {
-			return fmt.Errorf("%w: the names at address %#x have %d bytes, at most %d", ErrTooLarge, l.Address, record, schema.MaxRecord)
-		}
-		records += record
-	}
-	columns := 0
-	for name, n := range names {
-		if n > maxValues {
-			return fmt.Errorf("%w: label %q has %d values in one sample, at most %d", ErrTooLarge, name[1:], n, maxValues)
-		}
-		columns += n
-	}
-	rows := len(p.Sample) * len(p.SampleType)
-	for _, c := range []struct {
-		what       string
-		have, most int
-	}{
-		{"locations in all stacks", ids, maxStackIDs},
-		{"bytes of location names", records, maxRecords},
-		{"bytes of labels", labels * len(p.SampleType), maxLabelBytes},
-		{"distinct labels", columns, schema.MaxDynamic},
-		{"labels times rows", columns * rows, maxLabelCells},
-	} {
-		if c.have > c.most {
-			return fmt.Errorf("%w: %d %s, at most %d", ErrTooLarge, c.have, c.what, c.most)
-		}
+	// The last bytes say the size, if one believes them: deflate makes at most
+	// 1,032 bytes of one.
+	says := binary.LittleEndian.Uint32(data[len(data)-4:]) // the header has ten
+	size := min(uint64(says), uint64(most), 1032*uint64(len(data)))
+	w.raw.Grow(int(size) + bytes.MinRead)
+	if _, err := w.raw.ReadFrom(io.LimitReader(&w.zip, int64(most)+1)); err != nil {
+		return fmt.Errorf("%w: gzip: %w", ErrProfile, err)
 	}
 	return nil
 }

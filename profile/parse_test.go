@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -70,6 +71,10 @@ func TestParse(t *testing.T) {
 			}
 			if err == nil && p == nil || err != nil && strings.Contains(err.Error(), "\n") {
 				t.Errorf("profile %v, error %q", p, err)
+			}
+			rows, insertErr := testDB(t, Options{Limits: tc.limits}).InsertEncoded(ctx, tc.data, InsertOptions{})
+			if fmt.Sprint(insertErr) != fmt.Sprint(err) || rows > 0 && err != nil {
+				t.Errorf("InsertEncoded: %d rows, error %v, want %v", rows, insertErr, err)
 			}
 		})
 	}
@@ -162,19 +167,28 @@ func FuzzParse(f *testing.F) {
 	}
 	limits := Limits{Bytes: 1 << 20, Samples: 1000, Depth: 100}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		db := openDB(t, Options{Limits: limits})
+		defer db.store.Close()
 		p, err := Parse(data, limits)
 		if err != nil {
 			if !errors.Is(err, ErrProfile) && !errors.Is(err, ErrTooLarge) {
 				t.Fatalf("error of no kind: %v", err)
 			}
+			if _, insertErr := db.InsertEncoded(ctx, data, InsertOptions{}); insertErr == nil || insertErr.Error() != err.Error() {
+				t.Fatalf("InsertEncoded: error %v, want %v", insertErr, err)
+			}
 			return
 		}
-		db := openDB(t, Options{Limits: limits})
-		defer db.store.Close()
-		ctx := context.Background()
-		rows, err := db.Insert(ctx, p, InsertOptions{})
+		// From memory and from bytes by turns: TestDecodeEqualsPprof has that they
+		// are one.
+		var rows int
+		if len(data)%2 == 0 {
+			rows, err = db.Insert(ctx, p, InsertOptions{})
+		} else {
+			rows, err = db.InsertEncoded(ctx, data, InsertOptions{})
+		}
 		if err != nil {
-			if !errors.Is(err, ErrProfile) && !errors.Is(err, columnstore.ErrBatch) && !errors.Is(err, columnstore.ErrLimit) {
+			if !errors.Is(err, ErrProfile) && !errors.Is(err, ErrTooLarge) && !errors.Is(err, columnstore.ErrBatch) && !errors.Is(err, columnstore.ErrLimit) {
 				t.Fatalf("error of no kind: %v", err)
 			}
 			if db.store.Stats().Rows != 0 {

@@ -194,7 +194,7 @@ func TestRowsFromElsewhere(t *testing.T) {
 			ColumnDuration: encoding.Int64s(1), ColumnPeriod: encoding.Int64s(1), ColumnValue: encoding.Int64s(7),
 		}}
 	}
-	noFunction, _ := appendLocation(nil, &pprof.Location{Line: []pprof.Line{{Line: 3}}}, nil)
+	noFunction, _ := locationRecord(nil, &pprof.Location{Line: []pprof.Line{{Line: 3}}}, nil)
 	for _, tc := range []struct {
 		name   string
 		record []byte

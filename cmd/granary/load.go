@@ -180,16 +180,12 @@ func (l *loaded) add(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	p, err := profile.Parse(data, profile.Limits{})
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
 	label := strings.ToValidUTF8(name, "?")
 	if l.inputs[label]++; l.inputs[label] > 1 { // named twice, it counts twice
 		label = fmt.Sprintf("%s (%d)", label, l.inputs[label])
 	}
 	opts := profile.InsertOptions{Labels: map[string]string{"file": label}, Time: at}
-	if _, err := l.db.Insert(ctx, p, opts); err != nil {
+	if _, err := l.db.InsertEncoded(ctx, data, opts); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil

@@ -1,0 +1,117 @@
+package profile
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/columnstore"
+)
+
+// benchFiles calls f for each of the profiles that benchmarks are about: the
+// project's own, and real ones if they are there.
+func benchFiles(b *testing.B, f func(b *testing.B, zipped, plain []byte)) {
+	for _, file := range []struct{ name, path string }{
+		{"etcd_heap", "../testdata/profiles/etcd/heap-1.pb.gz"},
+		{"alloc_objects", "../../shared/data/pprof/alloc_objects.pb.gz"},
+		{"labels", "../../shared/data/pprof/labels.pb.gz"},
+	} {
+		b.Run("file="+file.name, func(b *testing.B) {
+			zipped, err := os.ReadFile(filepath.FromSlash(file.path))
+			if err != nil {
+				b.Skipf("%s is not part of the project: %v", file.path, err)
+			}
+			var w workspace
+			if err := w.read(zipped, Limits{}.withDefaults()); err != nil {
+				b.Fatal(err)
+			}
+			plain := w.plain(zipped)
+			b.SetBytes(int64(len(plain)))
+			b.ReportAllocs()
+			f(b, zipped, plain)
+		})
+	}
+}
+
+// BenchmarkInsertEncoded is the way from the bytes of a file to committed rows.
+// MB/s are those of the profile decompressed. The store is a new one from time to
+// time: it would only grow.
+func BenchmarkInsertEncoded(b *testing.B) {
+	benchFiles(b, func(b *testing.B, zipped, _ []byte) {
+		const profilesOfStore = 64
+		var db *DB
+		rows := 0
+		for i := 0; b.Loop(); i++ {
+			if i%profilesOfStore == 0 {
+				b.StopTimer()
+				if db != nil {
+					db.store.Close()
+				}
+				db = openBenchDB(b)
+				b.StartTimer()
+			}
+			n, err := db.InsertEncoded(ctx, zipped, InsertOptions{Labels: map[string]string{"job": "bench"}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			rows += n
+		}
+		b.ReportMetric(float64(rows)/b.Elapsed().Seconds(), "rows/s")
+		db.store.Close()
+	})
+}
+
+func openBenchDB(b *testing.B) *DB {
+	b.Helper()
+	store, err := columnstore.Open(columnstore.Options{FutureLimit: -1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	db, err := Open(store, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return db
+}
+
+// BenchmarkBatch is the part of an insert that is done here: all but the store.
+func BenchmarkBatch(b *testing.B) {
+	limits := Limits{}.withDefaults()
+	benchFiles(b, func(b *testing.B, zipped, _ []byte) {
+		var w workspace
+		for b.Loop() {
+			if err := w.read(zipped, limits); err != nil {
+				b.Fatal(err)
+			}
+			w.batcher.batch(&w.flat, w.flat.kind(), InsertOptions{}, false)
+		}
+	})
+}
+
+// BenchmarkDecode compares the decoder, its checks included, with google/pprof's.
+func BenchmarkDecode(b *testing.B) {
+	limits := Limits{}.withDefaults()
+	for name, decodePlain := range map[string]func(w *workspace, plain []byte) error{
+		"flat": func(w *workspace, plain []byte) error { return decode(string(plain), limits, &w.flat) },
+		"pprof": func(_ *workspace, plain []byte) error {
+			p, err := pprof.ParseUncompressed(plain)
+			if err != nil {
+				return err
+			}
+			return p.CheckValid()
+		},
+	} {
+		b.Run("decoder="+name, func(b *testing.B) {
+			benchFiles(b, func(b *testing.B, _, plain []byte) {
+				var w workspace
+				for b.Loop() {
+					if err := decodePlain(&w, plain); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,284 @@
+package profile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	pprof "github.com/google/pprof/profile"
+	"pgregory.net/rapid"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+var oracleOpts = InsertOptions{Labels: map[string]string{"job": "j", "none": ""}, Time: time.Unix(7, 0)}
+
+// usedProfile is what is in a workspace before the profile that a test is about.
+var usedProfile = sync.OnceValues(func() ([]byte, error) {
+	var plain bytes.Buffer
+	p := makeProfile(start, "used:u more:m again:a", stack{
+		frames: "u +v w x y z", values: []int64{5, 6, 7},
+		labels: map[string][]string{"k": {"left", "over"}, "trace_id": {strings.Repeat("ab", 16)}}, nums: map[string][]int64{"n": {9, 9}},
+	}, stack{frames: "z z z", values: []int64{1, 0, 1}})
+	p.DefaultSampleType = "more"
+	err := p.WriteUncompressed(&plain)
+	return plain.Bytes(), err
+})
+
+// usedWorkspace returns a workspace that another profile was in: nothing of it may
+// be seen in the next.
+func usedWorkspace(t fataler) *workspace {
+	t.Helper()
+	plain, err := usedProfile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := new(workspace)
+	if err := w.read(plain, Limits{}.withDefaults()); err != nil {
+		t.Fatal(err)
+	}
+	w.batcher.batch(&w.flat, w.flat.kind(), InsertOptions{}, true)
+	w.batcher.reset()
+	return w
+}
+
+// checkAgainstPprof: P6. It holds the decoder to google/pprof's: the same bytes are taken,
+// and the batch is the same as the plain way makes it. So it is for a profile in
+// memory.
+func checkAgainstPprof(t fataler, data []byte, limits Limits, zeros bool) (taken bool) {
+	t.Helper()
+	want, wantKind, wantErr := slowBatch(data, limits, oracleOpts, zeros)
+	w := usedWorkspace(t)
+	err := decode(string(data), limits, &w.flat)
+	if (err == nil) != (wantErr == nil) {
+		t.Fatal("the decoder says", err, "- google/pprof and the limits", wantErr)
+	}
+	if err != nil {
+		if errors.Is(err, ErrProfile) == errors.Is(err, ErrTooLarge) {
+			t.Fatal("error is not of one kind:", err)
+		}
+		return false
+	}
+	compareBatches(t, "decoded", w, zeros, want, wantKind)
+	p, err := pprof.ParseUncompressed(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w = usedWorkspace(t)
+	if err := flatten(p, limits, &w.flat); err != nil {
+		t.Fatal("in memory:", err)
+	}
+	compareBatches(t, "in memory", w, zeros, want, wantKind)
+	return true
+}
+
+func compareBatches(t fataler, way string, w *workspace, zeros bool, want schema.Batch, wantKind Kind) {
+	t.Helper()
+	kind := w.flat.kind()
+	got := w.batcher.batch(&w.flat, kind, oracleOpts, zeros)
+	if diff := cmp.Diff(wantKind, kind); diff != "" {
+		t.Fatal(way, "kind: -want +got\n", diff)
+	}
+	// cmp takes minutes for what follows: stacks are looked at without it.
+	stacks := got.Columns[ColumnStacktrace].UUIDLists
+	if !slices.EqualFunc(want.Columns[ColumnStacktrace].UUIDLists, stacks, slices.Equal) {
+		t.Fatal(way, "stacks differ")
+	}
+	if !maps.EqualFunc(want.Records, got.Records, bytes.Equal) {
+		t.Fatal(way, "records: -want +got\n", cmp.Diff(want.Records, got.Records))
+	}
+	rest := cmpopts.IgnoreFields(encoding.Vector{}, "UUIDLists")
+	if diff := cmp.Diff(want.Columns, got.Columns, rest, cmpopts.EquateEmpty()); diff != "" || want.Rows != got.Rows {
+		t.Fatal(way, "batch of", got.Rows, "rows, want", want.Rows, "-want +got\n", diff)
+	}
+}
+
+// Real profiles, and they are not all refused.
+func TestDecodeRealProfiles(t *testing.T) {
+	n := 0
+	for _, pattern := range []string{"../testdata/profiles/*/*.pb.gz", "../../shared/data/pprof/*.pb.gz", "../../shared/data/pprof/many/*.pb.gz"} {
+		files, err := filepath.Glob(filepath.FromSlash(pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var w workspace
+			limits := Limits{}.withDefaults()
+			if err := w.read(data, limits); err != nil {
+				t.Errorf("%s: %v", name, err)
+			} else if !checkAgainstPprof(t, w.plain(data), limits, n%2 == 0) {
+				t.Errorf("%s is refused", name)
+			}
+			n++
+		}
+	}
+	if n < 10 {
+		t.Errorf("only %d profiles", n)
+	}
+}
+
+// message writes fields for tests: the writer knows no rules.
+type message []byte
+
+func (m message) number(field, v uint64) message {
+	return binary.AppendUvarint(binary.AppendUvarint(m, field<<3|wireVarint), v)
+}
+
+func (m message) bytes(field uint64, data string) message {
+	return append(binary.AppendUvarint(binary.AppendUvarint(m, field<<3|wireBytes), uint64(len(data))), data...)
+}
+
+func (m message) string() string { return string(m) }
+
+// smallest returns the tables of a small profile, of one type and with location 1.
+func smallest() message {
+	return message{}.bytes(fieldSampleType, "\x08\x01\x10\x01").bytes(fieldString, "").bytes(fieldString, "n").
+		bytes(fieldFunction, "\x08\x01\x10\x01").bytes(fieldLocation, "\x08\x01\x22\x02\x08\x01")
+}
+
+// oddities are bytes about which decoders differ, and what google/pprof says.
+func oddities() []struct {
+	name  string
+	data  message
+	taken bool
+} {
+	tenBytes := "\x80\x80\x80\x80\x80\x80\x80\x80\x80"
+	return []struct {
+		name  string
+		data  message
+		taken bool
+	}{
+		{"smallest", smallest(), true},
+		{"nothing", message{}, false},
+		{"no strings", message{}.bytes(fieldSampleType, ""), false},
+		{"first string is not empty", message{}.bytes(fieldSampleType, "").bytes(fieldString, "x"), false},
+		{"no types", message{}.bytes(fieldString, ""), false},
+		{"sample", smallest().bytes(fieldSample, "\x0a\x01\x01\x12\x01\x05"), true},
+		{"sample, not packed", smallest().bytes(fieldSample, "\x08\x01\x08\x01\x10\x05"), true},
+		{"sample, both", smallest().bytes(fieldSample, "\x08\x01\x0a\x02\x01\x01\x10\x05"), true},
+		{"sample before its tables", append(message{}.bytes(fieldSample, "\x08\x01\x10\x05"), smallest()...), true},
+		{"number of over 64 bits", smallest().bytes(fieldSample, "\x08\x01\x10"+tenBytes+"\x7f"), true},
+		{"number of eleven bytes", smallest().bytes(fieldSample, "\x08\x01\x10"+tenBytes+"\x80\x01"), false},
+		{"long form of a number", smallest().bytes(fieldSample, "\x08\x81\x00\x10\x85\x80\x00"), true},
+		{"too few values", smallest().bytes(fieldSample, "\x08\x01"), false},
+		{"too many values", smallest().bytes(fieldSample, "\x08\x01\x12\x02\x05\x06"), false},
+		{"no such location", smallest().bytes(fieldSample, "\x08\x02\x10\x05"), false},
+		{"location 0", smallest().bytes(fieldSample, "\x08\x00\x10\x05"), false},
+		{"cut in a packed field", smallest().bytes(fieldSample, "\x0a\x02\x01\x80\x10\x05"), false},
+		{"values as a fixed number", smallest().bytes(fieldSample, "\x15\x01\x02\x03\x04"), false},
+		{"unknown fixed numbers", append(smallest(), "\x85\x01\x01\x02\x03\x04\x81\x01\x01\x02\x03\x04\x05\x06\x07\x08"...), true},
+		{"unknown fixed number, cut", append(smallest(), "\x85\x01\x01\x02\x03"...), false},
+		{"unknown group", append(smallest(), "\x83\x01\x84\x01"...), false},
+		{"field 0", append(smallest(), "\x00\x05"...), true},
+		{"field beyond 32 bits", smallest().number(1<<60, 3), true},
+		{"label without a value", smallest().bytes(fieldSample, "\x08\x01\x10\x05\x1a\x02\x08\x01"), true},
+		{"label without a value, of no string", smallest().bytes(fieldSample, "\x08\x01\x10\x05\x1a\x02\x08\x09"), false},
+		{"text label of a bad unit", smallest().bytes(fieldSample, "\x08\x01\x10\x05\x1a\x06\x08\x01\x10\x01\x20\x09"), true},
+		{"number label of a bad unit", smallest().bytes(fieldSample, "\x08\x01\x10\x05\x1a\x06\x08\x01\x18\x01\x20\x09"), false},
+		{"label of a negative string", smallest().bytes(fieldSample, "\x08\x01\x10\x05\x1a\x0b\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), false},
+		{"string beyond 32 bits", smallest().bytes(fieldPeriodType, message{}.number(1, 1<<32).string()), false},
+		{"mapping that is not there", smallest().bytes(fieldLocation, "\x08\x02\x10\x07").bytes(fieldSample, "\x08\x02\x10\x05"), true},
+		{"function that is not there", smallest().bytes(fieldLocation, "\x08\x02\x22\x02\x08\x07"), false},
+		{"line without a function", smallest().bytes(fieldLocation, "\x08\x02\x22\x00"), false},
+		{"function twice", smallest().bytes(fieldFunction, "\x08\x01"), false},
+		{"location twice", smallest().bytes(fieldLocation, "\x08\x01"), false},
+		{"location 0 is there", smallest().bytes(fieldLocation, ""), false},
+		{"ids in no order", smallest().bytes(fieldLocation, "\x08\x09").bytes(fieldLocation, "\x08\x02").bytes(fieldSample, "\x0a\x03\x09\x02\x01\x10\x05"), true},
+		{"largest id", smallest().bytes(fieldLocation, message{}.number(1, math.MaxUint64).string()).
+			bytes(fieldSample, message{}.number(1, math.MaxUint64).number(2, 5).string()), true},
+		{"period type twice, the first bad", smallest().bytes(fieldPeriodType, "\x08\x63").bytes(fieldPeriodType, "\x08\x01"), true},
+		{"string of a function twice, the first bad", smallest().bytes(fieldFunction, "\x08\x02\x10\x63\x10\x01"), true},
+		{"time twice", smallest().number(fieldTime, 5).number(fieldTime, 5), false},
+		{"time twice, the first 0", smallest().number(fieldTime, 0).number(fieldTime, 5), true},
+		{"comment of no string", smallest().number(fieldComment, 9), false},
+		{"packed comments", smallest().bytes(fieldComment, "\x00\x01"), true},
+		{"packed comments, cut", smallest().bytes(fieldComment, "\x00\x81"), false},
+		{"document of no string", smallest().number(fieldDocURL, 9), false},
+		{"equal types of two strings", smallest().bytes(fieldString, "n").bytes(fieldSampleType, "\x08\x02\x10\x02"), false},
+		{"equal locations", smallest().bytes(fieldLocation, "\x08\x02\x22\x02\x08\x01").bytes(fieldSample, "\x0a\x02\x02\x01\x10\x05"), true},
+	}
+}
+
+func TestDecodeOddities(t *testing.T) {
+	for _, tc := range oddities() {
+		t.Run(tc.name, func(t *testing.T) {
+			if taken := checkAgainstPprof(t, tc.data, Limits{}.withDefaults(), false); taken != tc.taken {
+				t.Errorf("taken: %t, want %t", taken, tc.taken)
+			}
+		})
+	}
+}
+
+// Random profiles, as they are and damaged in a few places.
+func TestDecodeEqualsPprof(t *testing.T) {
+	limits := Limits{Samples: 9, Depth: 5}.withDefaults()
+	rapid.Check(t, func(t *rapid.T) {
+		var b bytes.Buffer
+		if err := drawProfile(t).WriteUncompressed(&b); err != nil {
+			t.Fatal(err)
+		}
+		data := b.Bytes()
+		for range rapid.IntRange(0, 4).Draw(t, "damages") {
+			at := rapid.IntRange(0, len(data)-1).Draw(t, "at")
+			switch rapid.IntRange(0, 3).Draw(t, "damage") {
+			case 0:
+				data[at] = rapid.Byte().Draw(t, "byte")
+			case 1:
+				data[at] = rapid.ByteRange(0, 9).Draw(t, "small byte")
+			case 2: // a part twice, or left out
+				to := rapid.IntRange(0, len(data)).Draw(t, "from")
+				data = append(append([]byte{}, data[:to]...), data[at:]...)
+			case 3:
+				data = append(data, oddities()[rapid.IntRange(0, len(oddities())-1).Draw(t, "oddity")].data...)
+			}
+			if len(data) == 0 {
+				return
+			}
+		}
+		checkAgainstPprof(t, data, limits, rapid.Bool().Draw(t, "zeros"))
+	})
+}
+
+// FuzzDecode: the decoder takes what google/pprof and the limits take, and makes
+// the same of it.
+func FuzzDecode(f *testing.F) {
+	for _, tc := range oddities() {
+		f.Add([]byte(tc.data), true)
+	}
+	p := makeProfile(start, "n:count m:count", stack{frames: "a +b c", values: []int64{1, -2}, labels: map[string][]string{"k": {"v", "w"}}},
+		stack{frames: "c", values: []int64{0, 4}, nums: map[string][]int64{"n": {1, 2}}, units: map[string][]string{"n": {"", "bytes"}}},
+		stack{frames: "c", values: []int64{0, 0}, labels: map[string][]string{"trace_id": {strings.Repeat("0a", 16)}, "span_id": {strings.Repeat("1", 16)}}})
+	_, plain := encoded(f, p)
+	f.Add(plain, false)
+	for _, name := range []string{"two-stacks.pb.gz", "single-stack.pb.gz", "no-python.pb.gz"} {
+		if data, err := os.ReadFile(filepath.Join("..", "..", "shared", "data", "pprof", name)); err == nil {
+			var w workspace
+			if err := w.read(data, Limits{}.withDefaults()); err != nil {
+				f.Fatal(err)
+			}
+			f.Add(bytes.Clone(w.plain(data)), true)
+		}
+	}
+	limits := Limits{Bytes: 1 << 20, Samples: 1000, Depth: 100}
+	f.Fuzz(func(t *testing.T, data []byte, zeros bool) {
+		if len(data) <= limits.Bytes {
+			checkAgainstPprof(t, data, limits, zeros)
+		}
+	})
+}

@@ -1,0 +1,63 @@
+package profile
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A sample can have several values of one label. The first is in the column
+// of the label's name; the others are in columns named name#2, name#3. A name
+// that itself ends like that gets a #1, so that it can be told apart.
+
+// maxValues bounds the values of one label in one sample.
+const maxValues = 256
+
+// labelColumn returns the concrete column of the k-th value of a label.
+func labelColumn(family, name string, k int) string {
+	if _, _, numbered := cutNumber(name); k > 0 || numbered {
+		return fmt.Sprintf("%s.%s#%d", family, name, k+1)
+	}
+	return family + "." + name
+}
+
+// cutNumber splits what labelColumn numbered into the name and k.
+func cutNumber(column string) (name string, k int, numbered bool) {
+	i := strings.LastIndexByte(column, '#')
+	if i < 0 {
+		return column, 0, false
+	}
+	n, err := strconv.Atoi(column[i+1:])
+	if err != nil || n < 1 || n > maxValues || strconv.Itoa(n) != column[i+1:] {
+		return column, 0, false
+	}
+	return column[:i], n - 1, true
+}
+
+// numLabelColumn returns the concrete column of the k-th value of a number
+// label, which has a unit: name[unit].
+func numLabelColumn(name, unit string, k int) string {
+	if unit != "" || strings.HasSuffix(name, "]") {
+		name += "[" + escapeUnit.Replace(unit) + "]"
+	}
+	return labelColumn(ColumnPprofNumLabels, name, k)
+}
+
+// Units have no brackets in their columns' names, so that the last one opens
+// the unit.
+var (
+	escapeUnit   = strings.NewReplacer("%", "%25", "[", "%5B")
+	unescapeUnit = strings.NewReplacer("%25", "%", "%5B", "[")
+)
+
+// cutUnit splits the name of a number label's column into name and unit.
+func cutUnit(name string) (base, unit string) {
+	if !strings.HasSuffix(name, "]") {
+		return name, ""
+	}
+	i := strings.LastIndexByte(name, '[')
+	if i < 0 {
+		return name, "" // not a name that numLabelColumn makes
+	}
+	return name[:i], unescapeUnit.Replace(name[i+1 : len(name)-1])
+}
