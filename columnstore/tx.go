@@ -55,7 +55,7 @@ type piece struct {
 	bound, hi string   // bounds of the granule that it was cut for
 	known     bool     // the bucket has its series and columns already
 	series    []uint32 // if not: distinct codes
-	columns   []string // if not: concrete dynamic columns with a value
+	columns   []string // if not: concrete dynamic columns with a value that it lacks
 }
 
 // Insert builds the parts of a batch. Nothing of them can be seen before
@@ -422,7 +422,7 @@ func (tx *Tx) cut(t *Table, in bucketRows, b *schema.Batch, columns []schema.Con
 		p.known = known.hasSeries(p.part.Series()) && known.hasColumns(t.schema, columns, in.rows)
 		if !p.known {
 			p.series = p.part.SeriesSet()
-			p.columns = p.dynamicNames(b, columns, in.rows)
+			p.columns = p.newNames(known, b, columns, in.rows)
 		}
 		tx.pieces = append(tx.pieces, p)
 		lo = hi
@@ -454,27 +454,23 @@ func hasValue(c *schema.Concrete, rows []int32) bool {
 	return slices.ContainsFunc(rows, func(row int32) bool { return !c.Null(int(row), true) })
 }
 
-// dynamicNames returns the concrete dynamic columns that a row of the piece can have a
-// value in: those of the batch, and those of the series that stands for columns.
-func (p *piece) dynamicNames(b *schema.Batch, columns []schema.Concrete, rows []int32) []string {
+// newNames returns the concrete dynamic columns that a row of the piece can have a
+// value in and that the bucket does not know: of the batch, and of the series that
+// stands for columns.
+func (p *piece) newNames(known *bucket, b *schema.Batch, columns []schema.Concrete, rows []int32) []string {
 	var names []string
 	s := p.table.schema
 	for i := range columns {
-		if c := &columns[i]; s.Columns()[c.Column].Dynamic && hasValue(c, rows) {
+		if c := &columns[i]; s.Columns()[c.Column].Dynamic && !known.columns[c.Name] && hasValue(c, rows) {
 			names = append(names, c.Name)
 		}
 	}
-	if b.Series == 0 {
-		return names
-	}
-	labels, err := s.ReadTuple(p.part.Generation().Series.Value(b.Series))
-	if err != nil {
-		panic("columnstore: " + err.Error()) // broken invariant: tuples are made by this process
-	}
-	for _, l := range labels {
-		if s.Columns()[l.Column].Dynamic {
-			names = append(names, l.Name)
-		}
+	if b.Series != 0 {
+		s.EachLabel(p.part.Generation().Series.Value(b.Series), func(column int, name []byte) {
+			if s.Columns()[column].Dynamic && !known.columns[string(name)] {
+				names = append(names, string(name))
+			}
+		})
 	}
 	return names
 }

@@ -1,9 +1,10 @@
 package encoding
 
 import (
-	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -44,7 +45,6 @@ type ListDict struct {
 
 // newList is a list on its way in.
 type newList struct {
-	hash  uuid.UUID
 	codes []uint32 // of its elements, the last first
 	at    int      // whose code it is to be
 }
@@ -136,10 +136,7 @@ func (d *ListDict) listHash(ids []uuid.UUID) uuid.UUID {
 }
 
 // slotHash returns where the slots have a list: any bits of its hash do.
-func slotHash(hash *uuid.UUID) uint64 {
-	return uint64(hash[0]) | uint64(hash[1])<<8 | uint64(hash[2])<<16 | uint64(hash[3])<<24 |
-		uint64(hash[4])<<32 | uint64(hash[5])<<40 | uint64(hash[6])<<48 | uint64(hash[7])<<56
-}
+func slotHash(hash *uuid.UUID) uint64 { return binary.LittleEndian.Uint64(hash[:]) }
 
 // InternLists appends to dst the codes of lists, giving codes to those that are
 // new. A list that is the one before by reference costs nothing. All are hashed
@@ -154,12 +151,12 @@ func (d *ListDict) InternLists(dst []uint32, lists [][]uuid.UUID) ([]uint32, err
 	defer w.done()
 	for i, list := range lists {
 		if i > 0 && sameList(list, lists[i-1]) {
-			w.hashes = append(w.hashes, w.hashes[i-1])
+			w.add(w.hashes[i-1])
 			continue
 		}
-		w.hashes = append(w.hashes, d.listHash(list))
+		w.add(d.listHash(list))
 	}
-	return d.intern(dst, w, func(_ []uuid.UUID, i int) ([]uuid.UUID, error) { return lists[i], nil })
+	return d.intern(dst, w, func(ids []uuid.UUID, i int) ([]uuid.UUID, error) { return append(ids, lists[i]...), nil })
 }
 
 // InternCodes is InternLists for lists of codes of elements. ErrCode means that
@@ -182,7 +179,7 @@ func (d *ListDict) InternCodes(dst []uint32, lists [][]uint32) ([]uint32, error)
 			return dst, err
 		}
 		w.ids = ids
-		w.hashes = append(w.hashes, d.listHash(ids))
+		w.add(d.listHash(ids))
 	}
 	return d.intern(dst, w, gather)
 }
@@ -199,30 +196,39 @@ func (d *ListDict) InternList(elements []uint32) (uint32, error) {
 // listWork is what interning a batch needs beside the dictionary.
 type listWork struct {
 	hashes []uuid.UUID
+	slots  []uint64 // slotHash of each
 	misses []int
-	ids    []uuid.UUID
 
-	fresh []newList // what misses are new
-	codes []uint32  // of their elements
+	// Of the lists that miss:
+	ids      []uuid.UUID // elements, the last of each list first
+	idHashes []uint64
+	codes    []uint32
+	ends     []int // of each list in ids and codes
+	fresh    []newList
 }
 
 var internWork = sync.Pool{New: func() any { return new(listWork) }}
 
 func (w *listWork) done() {
-	w.hashes, w.misses, w.ids, w.fresh, w.codes = w.hashes[:0], w.misses[:0], w.ids[:0], w.fresh[:0], w.codes[:0]
+	w.hashes, w.slots, w.misses = w.hashes[:0], w.slots[:0], w.misses[:0]
+	w.ids, w.idHashes, w.codes, w.ends, w.fresh = w.ids[:0], w.idHashes[:0], w.codes[:0], w.ends[:0], w.fresh[:0]
 	internWork.Put(w)
 }
 
+func (w *listWork) add(hash uuid.UUID) {
+	w.hashes, w.slots = append(w.hashes, hash), append(w.slots, slotHash(&hash))
+}
+
 // intern appends to dst the codes of the lists whose hashes are in w; elements
-// gives the ids of one, for which it may use what it is given.
+// appends the ids of one.
 func (d *ListDict) intern(dst []uint32, w *listWork, elements func([]uuid.UUID, int) ([]uuid.UUID, error)) ([]uint32, error) {
 	start := len(dst)
-	for i := range w.hashes {
-		code := d.hashes.find(&w.hashes[i], slotHash(&w.hashes[i]))
+	dst = slices.Grow(dst, len(w.hashes))[:start+len(w.hashes)]
+	d.hashes.findAll(dst[start:], w.hashes, w.slots)
+	for i, code := range dst[start:] {
 		if code == 0 {
 			w.misses = append(w.misses, i)
 		}
-		dst = append(dst, code)
 	}
 	if len(w.misses) > 0 {
 		if err := d.addLists(dst[start:], w, elements); err != nil {
@@ -245,46 +251,103 @@ func (d *ListDict) intern(dst []uint32, w *listWork, elements func([]uuid.UUID, 
 
 // addLists adds the lists that were not found and sets their codes.
 func (d *ListDict) addLists(codes []uint32, w *listWork, elements func([]uuid.UUID, int) ([]uuid.UUID, error)) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	w.ids = w.ids[:0]
 	for _, at := range w.misses {
-		ids, err := elements(w.ids[:0], at)
-		if err != nil {
+		start := len(w.ids)
+		var err error
+		if w.ids, err = elements(w.ids, at); err != nil {
 			return err
 		}
-		start := len(w.codes)
-		for k := len(ids) - 1; k >= 0; k-- {
-			code, err := d.addElement(&ids[k], d.elementHash(&ids[k]))
-			if err != nil {
-				return err
-			}
-			w.codes = append(w.codes, code)
-		}
-		w.fresh = append(w.fresh, newList{w.hashes[at], w.codes[start:len(w.codes):len(w.codes)], at})
+		slices.Reverse(w.ids[start:])
+		w.ends = append(w.ends, len(w.ids))
 	}
-	slices.SortFunc(w.fresh, func(a, b newList) int { return cmp.Or(slices.Compare(a.codes, b.codes), a.at-b.at) })
-	for i := range w.fresh {
+	for i := range w.ids {
+		w.idHashes = append(w.idHashes, d.elementHash(&w.ids[i]))
+	}
+	w.codes = slices.Grow(w.codes, len(w.ids))[:len(w.ids)]
+	d.elements.findAll(w.codes, w.ids, w.idHashes)
+	start := 0
+	for i, end := range w.ends {
+		w.fresh = append(w.fresh, newList{w.codes[start:end], w.misses[i]})
+		start = end
+	}
+
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i, code := range w.codes {
+		if code != 0 {
+			continue
+		}
 		var err error
-		if codes[w.fresh[i].at], err = d.addList(&w.fresh[i]); err != nil {
+		if w.codes[i], err = d.addElement(&w.ids[i], w.idHashes[i]); err != nil {
+			return err
+		}
+	}
+	sortLists(w.fresh, 0, 2*bits.Len(uint(len(w.fresh))))
+	for i := range w.fresh {
+		list := &w.fresh[i]
+		var err error
+		if codes[list.at], err = d.addList(&w.hashes[list.at], list.codes); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// sortLists sorts lists that are equal up to a depth: by the code there into less,
+// equal and greater (multikey quicksort). So what they share is looked at once, not in
+// each comparison. After so many bad pivots as there should not be, it compares.
+func sortLists(lists []newList, depth, pivots int) {
+	for len(lists) > 1 {
+		if pivots == 0 {
+			slices.SortFunc(lists, func(a, b newList) int { return slices.Compare(a.codes[depth:], b.codes[depth:]) })
+			return
+		}
+		pivot := lists[len(lists)/2].code(depth)
+		lo, hi := 0, len(lists)
+		for i := 0; i < hi; {
+			switch code := lists[i].code(depth); {
+			case code < pivot:
+				lists[lo], lists[i] = lists[i], lists[lo]
+				lo++
+				i++
+			case code > pivot:
+				hi--
+				lists[hi], lists[i] = lists[i], lists[hi]
+			default:
+				i++
+			}
+		}
+		sortLists(lists[:lo], depth, pivots-1)
+		sortLists(lists[hi:], depth, pivots-1)
+		if pivot == 0 { // they have ended
+			return
+		}
+		lists, depth = lists[lo:hi], depth+1
+	}
+}
+
+// code returns the code at a depth, 0 behind the end.
+func (l *newList) code(depth int) uint32 {
+	if depth >= len(l.codes) {
+		return 0
+	}
+	return l.codes[depth]
+}
+
 // addList looks again and adds. The caller holds mu.
-func (d *ListDict) addList(list *newList) (uint32, error) {
-	hash := slotHash(&list.hash)
-	if code := d.hashes.find(&list.hash, hash); code != 0 {
+func (d *ListDict) addList(id *uuid.UUID, codes []uint32) (uint32, error) {
+	hash := slotHash(id)
+	if code := d.hashes.find(id, hash); code != 0 {
 		return code, nil
 	}
 	if d.hashes.len() >= maxCodes {
 		return 0, ErrDictFull
 	}
-	if err := d.lists.add(list.codes); err != nil {
+	if err := d.lists.add(codes); err != nil {
 		return 0, err
 	}
-	return d.hashes.add(list.hash, hash, slotHash), nil
+	return d.hashes.add(*id, hash, slotHash), nil
 }
 
 func sameList(a, b []uuid.UUID) bool {
@@ -359,9 +422,9 @@ func (d *ListDict) Need(g Growth) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n := d.Elements()
-	const newList = 48 + 4 // while lists are sorted
+	const list, member = 72, 16 + 8 + 4 // of listWork, while it grows
 	return d.elements.need(g.Elements) + 4*(paged(n+g.Elements)-paged(n)) +
-		d.hashes.need(g.Lists) + d.lists.need(g.Lists, g.Members, g.Longest) + 2*(newList*g.Lists+4*g.Members) +
+		d.hashes.need(g.Lists) + d.lists.need(g.Lists, g.Members, g.Longest) + 2*(list*g.Lists+member*g.Members) +
 		d.records.Need(g.Records, g.Bytes)
 }
 

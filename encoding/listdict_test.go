@@ -220,9 +220,9 @@ func TestListDictVerify(t *testing.T) {
 	d := NewListDict(1)
 	other := []uuid.UUID{uuidOf(2)}
 	element := mustElement(t, d, uuidOf(1), "")
-	planted := newList{hash: d.listHash(other), codes: []uint32{element}}
+	hash := d.listHash(other)
 	d.mu.Lock()
-	code, err := d.addList(&planted)
+	code, err := d.addList(&hash, []uint32{element})
 	d.mu.Unlock()
 	if err != nil {
 		t.Fatal(err)

@@ -81,6 +81,53 @@ func (s *Schema) AppendTuple(dst []byte, labels []Label) []byte {
 	return dst
 }
 
+// EachLabel calls f with the column and the name of each label of a series tuple of
+// this schema, up to where it ends or is malformed. The name is only good for the
+// call; nothing is allocated but room for a long one.
+func (s *Schema) EachLabel(key []byte, f func(column int, name []byte)) {
+	var few [64]byte
+	name := few[:0]
+	for _, column := range s.series {
+		c := &s.columns[column]
+		for len(key) > 0 {
+			tag := key[0]
+			if key = key[1:]; tag != tagValue {
+				break
+			}
+			name = append(name[:0], c.Name...)
+			if c.Dynamic {
+				end := bytes.IndexByte(key, endName)
+				if end < 0 {
+					return
+				}
+				name = name[:0]
+				for _, b := range key[:end] {
+					name = append(name, ^b)
+				}
+				key = key[end+1:]
+			}
+			f(column, name)
+			if key = skipBytes(key); !c.Dynamic {
+				break
+			}
+		}
+	}
+}
+
+// skipBytes skips what AppendBytes wrote.
+func skipBytes(key []byte) []byte {
+	for {
+		i := bytes.IndexByte(key, 0)
+		if i < 0 || i+1 >= len(key) {
+			return nil
+		}
+		ended := key[i+1] == 0
+		if key = key[i+2:]; ended {
+			return key
+		}
+	}
+}
+
 // ReadTuple is the inverse of AppendTuple.
 func (s *Schema) ReadTuple(key []byte) ([]Label, error) {
 	var labels []Label
