@@ -28,10 +28,13 @@ type Codes struct {
 
 // Codes returns the dictionaries for rows of a time in Unix nanoseconds, which in a
 // table without time buckets is ignored. Range says which other rows they are for.
-// The error is ErrTooOld, or ErrClosed.
+// The error is ErrTooOld, ErrFuture, or ErrClosed.
 func (t *Table) Codes(at int64) (*Codes, error) {
 	if t.store.closed.Load() {
 		return nil, ErrClosed
+	}
+	if t.schema.BucketColumn() >= 0 && at > t.store.latestTime() {
+		return nil, fmt.Errorf("table %q: %w: %s, the clock is at %s", t.name, ErrFuture, timeText(at), timeText(t.store.opts.Now().UnixNano()))
 	}
 	start := t.schema.BucketStart(at)
 	if floor := t.floor(); start < floor {

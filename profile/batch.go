@@ -21,36 +21,44 @@ type batcher struct {
 	types, units []string
 	values       []int64
 
-	used     []usedLocation
-	ids      []uuid.UUID // by location; zero for one that no row has
-	records  []byte
-	recordOf map[uuid.UUID][]byte // parts of records
+	// Of the locations that rows have, in the order of their first use:
+	ids     []uuid.UUID
+	bytes   []byte
+	ends    []int    // of each record, in bytes
+	records [][]byte // parts of bytes
+	codes   []uint32
 
-	stacks []uuid.UUID
-	lists  [][]uuid.UUID // parts of stacks, by row
+	useOf  []uint32   // by location: 1 more than its place among those in use, or 0
+	stacks []uint32   // codes of the locations of each sample with a row
+	lists  [][]uint32 // parts of stacks
+	known  []uint32   // codes of the lists
+	stack  []uint32   // by row: the code of its stack
 }
 
-// usedLocation is a location that a row has, in the order of their first use.
-type usedLocation struct {
-	location uint32
-	end      int // of its record, in batcher.records
+// interner gives codes to locations and stacks: columnstore.Codes, or what a test
+// looks at them with.
+type interner interface {
+	Elements(dst []uint32, ids []uuid.UUID, records [][]byte) ([]uint32, error)
+	Lists(dst []uint32, lists [][]uint32) ([]uint32, error)
 }
 
 const noRow = -1
 
 func isRow(row int32) bool { return row != noRow }
 
-// batch makes the batch of a profile. It is good until the next one is made.
-func (b *batcher) batch(f *flat, kind Kind, opts InsertOptions, zeros bool) schema.Batch {
+// batch makes the batch of a profile, with codes for its stacks. It is good until the
+// next one is made.
+func (b *batcher) batch(f *flat, kind Kind, opts InsertOptions, zeros bool, codes interner) (schema.Batch, error) {
 	b.flat = f
 	b.number(zeros)
 	columns := make(map[string]encoding.Vector, 16+len(opts.Labels)+len(f.columns.list))
 	b.addShared(columns, kind, opts)
 	b.addValues(columns, kind)
-	b.identify()
-	b.addStacks(columns)
+	if err := b.addStacks(columns, codes); err != nil {
+		return schema.Batch{}, err
+	}
 	b.addLabels(columns)
-	return schema.Batch{Rows: b.rows, Columns: columns, Records: b.recordsByID()}
+	return schema.Batch{Rows: b.rows, Columns: columns}, nil
 }
 
 // reset lets go of the strings of a profile.
@@ -62,7 +70,8 @@ func (b *batcher) reset() {
 
 // size returns the bytes of memory that b keeps, about.
 func (b *batcher) size() int {
-	return 64*cap(b.lists) + 64*cap(b.used) + 16*(cap(b.ids)+cap(b.stacks)) + cap(b.records) + 4*cap(b.rowOf)
+	return 24*(cap(b.lists)+cap(b.records)) + 40*cap(b.types) + 16*cap(b.ids) + 8*cap(b.ends) + cap(b.bytes) +
+		4*(cap(b.rowOf)+cap(b.codes)+cap(b.useOf)+cap(b.stacks)+cap(b.known)+cap(b.stack))
 }
 
 // resize returns a slice of n elements that are whatever they were.
@@ -91,11 +100,7 @@ func (b *batcher) rowsOf(i int) []int32 {
 
 // addShared sets what all rows have in common.
 func (b *batcher) addShared(columns map[string]encoding.Vector, kind Kind, opts InsertOptions) {
-	at := b.flat.time
-	if at == 0 && !opts.Time.IsZero() {
-		at = opts.Time.UnixNano()
-	}
-	columns[ColumnTimestamp] = encoding.Int64s(at)
+	columns[ColumnTimestamp] = encoding.Int64s(b.flat.at(opts))
 	columns[ColumnDuration] = encoding.Int64s(b.flat.duration)
 	columns[ColumnPeriod] = encoding.Int64s(b.flat.every)
 	columns[ColumnPeriodType] = encoding.Strings(kind.Types[0].Period)
@@ -118,65 +123,71 @@ func (b *batcher) addValues(columns map[string]encoding.Vector, kind Kind) {
 	columns[ColumnValue] = encoding.Int64s(b.values...)
 }
 
-// identify finds the locations that rows have, and sets their ids and records:
-// once for a location, however many stacks it is in.
+// identify finds the locations that rows have, and their ids and records: once for a
+// location, however many stacks it is in. Of locations with one id the first counts.
 func (b *batcher) identify() {
-	b.ids = resize(b.ids, len(b.flat.locations))
-	clear(b.ids)
-	b.used, b.records = b.used[:0], b.records[:0]
+	b.useOf = resize(b.useOf, len(b.flat.locations))
+	clear(b.useOf)
+	b.ids, b.bytes, b.ends, b.records = b.ids[:0], b.bytes[:0], b.ends[:0], b.records[:0]
 	for i := range b.flat.samples {
 		if !slices.ContainsFunc(b.rowsOf(i), isRow) {
 			continue
 		}
 		stack, _, _ := b.flat.sample(i)
 		for _, l := range stack {
-			if b.ids[l] == (uuid.UUID{}) { // no id is all zero
-				b.records, b.ids[l] = b.flat.appendLocation(b.records, l)
-				b.used = append(b.used, usedLocation{l, len(b.records)})
+			if b.useOf[l] == 0 {
+				var id uuid.UUID
+				b.bytes, id = b.flat.appendLocation(b.bytes, l)
+				b.ids, b.ends = append(b.ids, id), append(b.ends, len(b.bytes))
+				b.useOf[l] = uint32(len(b.ids))
 			}
 		}
 	}
-}
-
-// recordsByID returns the records of the locations that rows have. Of locations
-// with one id the first in a stack counts.
-func (b *batcher) recordsByID() map[uuid.UUID][]byte {
-	if b.recordOf == nil {
-		b.recordOf = map[uuid.UUID][]byte{}
-	}
-	clear(b.recordOf)
 	start := 0
-	for _, u := range b.used {
-		id := b.ids[u.location]
-		if _, known := b.recordOf[id]; !known {
-			b.recordOf[id] = b.records[start:u.end:u.end]
-		}
-		start = u.end
+	for _, end := range b.ends {
+		b.records = append(b.records, b.bytes[start:end:end])
+		start = end
 	}
-	return b.recordOf
 }
 
-// addStacks sets the stacks. Rows of one sample share the list, which is how the
-// store sees it once.
-func (b *batcher) addStacks(columns map[string]encoding.Vector) {
-	b.lists = resize(b.lists, b.rows)
+// addStacks sets the stacks, which are interned: locations once a profile, stacks once
+// a sample.
+func (b *batcher) addStacks(columns map[string]encoding.Vector, codes interner) (err error) {
+	b.identify()
+	if b.codes, err = codes.Elements(b.codes[:0], b.ids, b.records); err != nil {
+		return err
+	}
 	b.stacks = slices.Grow(b.stacks[:0], len(b.flat.stack)) // lists are parts: it must not move
+	b.lists = b.lists[:0]
 	for i := range b.flat.samples {
+		if !slices.ContainsFunc(b.rowsOf(i), isRow) {
+			continue
+		}
 		start := len(b.stacks)
+		stack, _, _ := b.flat.sample(i)
+		for _, l := range stack {
+			b.stacks = append(b.stacks, b.codes[b.useOf[l]-1])
+		}
+		b.lists = append(b.lists, b.stacks[start:len(b.stacks):len(b.stacks)])
+	}
+	if b.known, err = codes.Lists(b.known[:0], b.lists); err != nil {
+		return err
+	}
+	b.stack = resize(b.stack, b.rows)
+	list := 0
+	for i := range b.flat.samples {
+		has := false
 		for _, row := range b.rowsOf(i) {
-			if !isRow(row) {
-				continue
+			if isRow(row) {
+				b.stack[row], has = b.known[list], true
 			}
-			if start == len(b.stacks) { // the first row, or an empty stack
-				stack, _, _ := b.flat.sample(i)
-				for _, l := range stack {
-					b.stacks = append(b.stacks, b.ids[l])
-				}
-			}
-			b.lists[row] = b.stacks[start:len(b.stacks):len(b.stacks)]
+		}
+		if has {
+			list++
 		}
 	}
-	columns[ColumnStacktrace] = encoding.UUIDLists(b.lists...)
+	columns[ColumnStacktrace] = encoding.ListCodes(b.stack...)
+	return nil
 }
 
 // addLabels sets the labels of samples.

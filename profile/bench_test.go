@@ -81,11 +81,14 @@ func BenchmarkBatch(b *testing.B) {
 	limits := Limits{}.withDefaults()
 	benchFiles(b, func(b *testing.B, zipped, _ []byte) {
 		var w workspace
+		codes := newDictionary()
 		for b.Loop() {
 			if err := w.read(zipped, limits); err != nil {
 				b.Fatal(err)
 			}
-			w.batcher.batch(&w.flat, w.flat.kind(), InsertOptions{}, false)
+			if _, err := w.batcher.batch(&w.flat, w.flat.kind(), InsertOptions{}, false, codes); err != nil {
+				b.Fatal(err)
+			}
 		}
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	pprof "github.com/google/pprof/profile"
+	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
 	"github.com/granarydb/granary/encoding"
@@ -49,9 +50,33 @@ func usedWorkspace(t fataler) *workspace {
 	if err := w.read(plain, Limits{}.withDefaults()); err != nil {
 		t.Fatal(err)
 	}
-	w.batcher.batch(&w.flat, w.flat.kind(), InsertOptions{}, true)
+	if _, err := w.batcher.batch(&w.flat, w.flat.kind(), InsertOptions{}, true, newDictionary()); err != nil {
+		t.Fatal(err)
+	}
 	w.batcher.reset()
 	return w
+}
+
+// dictionary is an interner that can be looked into.
+type dictionary struct{ *encoding.ListDict }
+
+func newDictionary() dictionary { return dictionary{encoding.NewListDict(1)} }
+
+func (d dictionary) Elements(dst []uint32, ids []uuid.UUID, records [][]byte) ([]uint32, error) {
+	return d.InternElements(dst, ids, records)
+}
+
+func (d dictionary) Lists(dst []uint32, lists [][]uint32) ([]uint32, error) {
+	return d.InternCodes(dst, lists)
+}
+
+// records returns what is kept beside the elements.
+func (d dictionary) records() map[uuid.UUID][]byte {
+	records := map[uuid.UUID][]byte{}
+	for code := range uint32(d.ListDict.Elements()) {
+		records[d.Element(code+1)] = d.Record(code + 1)
+	}
+	return records
 }
 
 // checkAgainstPprof: P6. It holds the decoder to google/pprof's: the same bytes are taken,
@@ -87,19 +112,26 @@ func checkAgainstPprof(t fataler, data []byte, limits Limits, zeros bool) (taken
 func compareBatches(t fataler, way string, w *workspace, zeros bool, want schema.Batch, wantKind Kind) {
 	t.Helper()
 	kind := w.flat.kind()
-	got := w.batcher.batch(&w.flat, kind, oracleOpts, zeros)
+	codes := newDictionary()
+	got, err := w.batcher.batch(&w.flat, kind, oracleOpts, zeros, codes)
+	if err != nil {
+		t.Fatal(way, err)
+	}
 	if diff := cmp.Diff(wantKind, kind); diff != "" {
 		t.Fatal(way, "kind: -want +got\n", diff)
 	}
 	// cmp takes minutes for what follows: stacks are looked at without it.
-	stacks := got.Columns[ColumnStacktrace].UUIDLists
+	var stacks [][]uuid.UUID
+	for _, code := range got.Columns[ColumnStacktrace].Codes {
+		stacks = append(stacks, codes.UUIDs(nil, code))
+	}
 	if !slices.EqualFunc(want.Columns[ColumnStacktrace].UUIDLists, stacks, slices.Equal) {
 		t.Fatal(way, "stacks differ")
 	}
-	if !maps.EqualFunc(want.Records, got.Records, bytes.Equal) {
-		t.Fatal(way, "records: -want +got\n", cmp.Diff(want.Records, got.Records))
+	if records := codes.records(); !maps.EqualFunc(want.Records, records, bytes.Equal) {
+		t.Fatal(way, "records: -want +got\n", cmp.Diff(want.Records, records))
 	}
-	rest := cmpopts.IgnoreFields(encoding.Vector{}, "UUIDLists")
+	rest := cmpopts.IgnoreFields(encoding.Vector{}, "UUIDLists", "Codes")
 	if diff := cmp.Diff(want.Columns, got.Columns, rest, cmpopts.EquateEmpty()); diff != "" || want.Rows != got.Rows {
 		t.Fatal(way, "batch of", got.Rows, "rows, want", want.Rows, "-want +got\n", diff)
 	}

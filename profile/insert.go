@@ -3,6 +3,7 @@ package profile
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	pprof "github.com/google/pprof/profile"
@@ -83,12 +84,34 @@ func (db *DB) insert(ctx context.Context, tx *columnstore.Tx, w *workspace, opts
 	if err := bound("bytes of types", len(note), schema.MaxString); err != nil {
 		return 0, err // else it would be the commit that fails
 	}
-	batch := w.batcher.batch(&w.flat, kind, opts, db.opts.KeepZeros)
-	if batch.Rows > 0 {
-		if err := tx.Insert(ctx, db.table, batch); err != nil {
-			return 0, err
-		}
+	if w.flat.isEmpty(db.opts.KeepZeros) {
+		tx.Note(db.table, note)
+		return 0, nil
+	}
+	codes, err := db.table.Codes(w.flat.at(opts))
+	if err != nil {
+		return 0, err
+	}
+	batch, err := w.batcher.batch(&w.flat, kind, opts, db.opts.KeepZeros, codes)
+	if err != nil {
+		return 0, err
+	}
+	if err := tx.InsertCodes(ctx, codes, batch); err != nil {
+		return 0, err
 	}
 	tx.Note(db.table, note)
 	return batch.Rows, nil
+}
+
+// at returns the time of a profile's rows.
+func (f *flat) at(opts InsertOptions) int64 {
+	if f.time == 0 && !opts.Time.IsZero() {
+		return opts.Time.UnixNano()
+	}
+	return f.time
+}
+
+// isEmpty says whether a profile has no rows.
+func (f *flat) isEmpty(zeros bool) bool {
+	return len(f.values) == 0 || !zeros && !slices.ContainsFunc(f.values, func(v int64) bool { return v != 0 })
 }
