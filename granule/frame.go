@@ -19,8 +19,6 @@ type frame struct {
 	series  []uint32 // code in gen.Series, one a row
 	columns []frameColumn
 	suffix  []int // where in columns each of Schema.Suffix is, or would be
-
-	scratch [2][]byte // of compare
 }
 
 // frameColumn is one concrete column outside of the series tuple. Columns of a
@@ -179,11 +177,15 @@ func (f *frame) compareColumn(i, row int, g *frame, other int) int {
 	case a == nil && b == nil:
 		return 0
 	case c.Dynamic:
-		f.scratch[0] = f.appendSuffixColumn(f.scratch[0][:0], i, row)
-		f.scratch[1] = g.appendSuffixColumn(f.scratch[1][:0], i, other)
-		return bytes.Compare(f.scratch[0], f.scratch[1])
+		return compareFamilies(c.Type, f.family(i), row, g.family(i), other)
 	}
-	nullA, nullB := a == nil || a.isNull(c.Type, row), b == nil || b.isNull(c.Type, other)
+	return compareWords(c.Type, a, row, b, other)
+}
+
+// compareWords compares two rows in columns of one name, of which a frame may have
+// none; nulls come first.
+func compareWords(t encoding.Type, a *frameColumn, row int, b *frameColumn, other int) int {
+	nullA, nullB := a == nil || a.isNull(t, row), b == nil || b.isNull(t, other)
 	switch {
 	case nullA && nullB:
 		return 0
@@ -194,12 +196,48 @@ func (f *frame) compareColumn(i, row int, g *frame, other int) int {
 	}
 	x, y := a.word(row), b.word(other)
 	switch {
-	case c.Type == encoding.String || c.Type == encoding.UUID:
+	case t == encoding.String || t == encoding.UUID:
 		return bytes.Compare(a.bytes(x), b.bytes(y))
 	case x == y:
 		return 0
 	}
-	return cmp.Compare(schema.OrderedWord(c.Type, x), schema.OrderedWord(c.Type, y))
+	return cmp.Compare(schema.OrderedWord(t, x), schema.OrderedWord(t, y))
+}
+
+// family returns the columns of the i-th of the suffix, a family.
+func (f *frame) family(i int) []frameColumn {
+	if f.suffixColumn(i) == nil {
+		return nil
+	}
+	from := f.suffix[i]
+	to := from + 1
+	for to < len(f.columns) && f.columns[to].column == f.columns[from].column {
+		to++
+	}
+	return f.columns[from:to]
+}
+
+// compareFamilies compares two rows in the columns of a family, by name.
+func compareFamilies(t encoding.Type, a []frameColumn, row int, b []frameColumn, other int) int {
+	for len(a) > 0 || len(b) > 0 {
+		var x, y *frameColumn
+		if len(b) == 0 || len(a) > 0 && a[0].name <= b[0].name {
+			x = &a[0]
+		}
+		if len(a) == 0 || len(b) > 0 && b[0].name <= a[0].name {
+			y = &b[0]
+		}
+		if c := compareWords(t, x, row, y, other); c != 0 {
+			return c
+		}
+		if x != nil {
+			a = a[1:]
+		}
+		if y != nil {
+			b = b[1:]
+		}
+	}
+	return 0
 }
 
 // rowRef names a row of one of several frames.

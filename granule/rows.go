@@ -37,7 +37,7 @@ func Code(s *schema.Schema, gen *Generation, bucket int64, b *schema.Batch, colu
 	r := rowsPool.Get().(*Rows)
 	r.coder = coder{schema: s, gen: gen, batch: b, rows: rows, mem: &r.mem, scratch: r.coder.scratch}
 	c, f := &r.coder, &r.frame
-	*f = frame{schema: s, gen: gen, bucket: bucket, series: f.series[:0], columns: f.columns[:0], suffix: f.suffix[:0], scratch: f.scratch}
+	*f = frame{schema: s, gen: gen, bucket: bucket, series: f.series[:0], columns: f.columns[:0], suffix: f.suffix[:0]}
 	var err error
 	if f.series, err = c.series(f.series, columns); err != nil {
 		return nil, err
@@ -154,12 +154,13 @@ func (c *coder) series(codes []uint32, columns []schema.Concrete) ([]uint32, err
 		}
 		return codes, nil
 	}
-	var parts []*schema.Concrete
-	constant := true
+	var parts, varying []*schema.Concrete
 	for i := range columns {
 		if c.schema.IsSeries(columns[i].Column) {
 			parts = append(parts, &columns[i])
-			constant = constant && columns[i].Values.Len() == 1
+			if columns[i].Values.Len() > 1 {
+				varying = append(varying, &columns[i])
+			}
 		}
 	}
 	slices.SortStableFunc(parts, func(a, b *schema.Concrete) int {
@@ -167,7 +168,7 @@ func (c *coder) series(codes []uint32, columns []schema.Concrete) ([]uint32, err
 	})
 	for i := range codes {
 		row := c.row(i)
-		if i > 0 && (constant || c.sameSeries(parts, c.row(i-1), row)) {
+		if i > 0 && c.sameSeries(varying, c.row(i-1), row) {
 			codes[i] = codes[i-1]
 			continue
 		}

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -41,6 +42,10 @@ func benchFiles(b *testing.B, f func(b *testing.B, zipped, plain []byte)) {
 func BenchmarkInsertEncoded(b *testing.B) {
 	benchFiles(b, func(b *testing.B, zipped, _ []byte) {
 		const profilesOfStore = 64
+		pods := make([]string, profilesOfStore)
+		for i := range pods {
+			pods[i] = fmt.Sprint("pod-", i)
+		}
 		var db *DB
 		rows := 0
 		for i := 0; b.Loop(); i++ {
@@ -52,7 +57,8 @@ func BenchmarkInsertEncoded(b *testing.B) {
 				db = openBenchDB(b)
 				b.StartTimer()
 			}
-			n, err := db.InsertEncoded(ctx, zipped, InsertOptions{Labels: map[string]string{"job": "bench"}})
+			// Each time of another pod: the file has one time.
+			n, err := db.InsertEncoded(ctx, zipped, InsertOptions{Labels: map[string]string{"job": "bench", "pod": pods[i%profilesOfStore]}})
 			if err != nil {
 				b.Fatal(err)
 			}
