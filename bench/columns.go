@@ -115,7 +115,11 @@ const fleetSeries = fleetJobs * fleetPods * 4
 // chunk is how many profiles are made at a time: few enough that the caches still have
 // them when they are inserted, as they have what was just received and decoded, and
 // enough that what makes them does not leave the store's own memory cold.
-const chunk = 8
+// Lists of UUIDs are thirty times as large as codes.
+const (
+	chunk     = 8
+	listChunk = 2
+)
 
 // clocked returns the CPU time of this thread that f takes.
 func clocked(f func()) time.Duration {
@@ -275,7 +279,7 @@ func (f *fleet) runLists(m made) (c columnsRun, err error) {
 	defer store.Close()
 	for pass, spent := range []*float64{&c.all, &c.known} {
 		for n := 0; n < m.Profiles; {
-			batches := make([]schema.Batch, 0, chunk)
+			batches := make([]schema.Batch, 0, listChunk)
 			for ; len(batches) < cap(batches) && n < m.Profiles; n++ {
 				b := f.profile(n, from.Add(time.Duration(pass)*time.Minute))
 				received(&b)
@@ -285,7 +289,7 @@ func (f *fleet) runLists(m made) (c columnsRun, err error) {
 				for i := 0; i < len(batches) && err == nil; i++ {
 					_, err = table.Insert(ctx, batches[i])
 				}
-				if err == nil && pass == 0 && n/maintainEvery > (n-chunk)/maintainEvery {
+				if err == nil && pass == 0 && n/maintainEvery > (n-listChunk)/maintainEvery {
 					err = store.Maintain(ctx)
 				}
 			}))

@@ -50,13 +50,12 @@ func (c *Codes) Range() (from, to int64) {
 		return math.MinInt64, math.MaxInt64
 	}
 	buckets := c.table.store.opts.generationBuckets(width)
-	if c.gen.number < math.MinInt64/width/buckets {
-		from = math.MinInt64
-	} else {
-		from = c.gen.number * buckets * width
+	from, to = math.MinInt64, math.MaxInt64
+	if n := c.gen.number; n >= math.MinInt64/width/buckets {
+		from = n * buckets * width
 	}
-	if to = from + (buckets*width - 1); to < from {
-		to = math.MaxInt64
+	if next := c.gen.number + 1; next <= math.MaxInt64/width/buckets {
+		to = next*buckets*width - 1
 	}
 	return from, to
 }
@@ -222,7 +221,7 @@ func checkCodes(b *schema.Batch, columns []schema.Concrete, gen *generation) err
 			return fmt.Errorf("%w: column %q has codes: use Codes.Insert", ErrBatch, columns[i].Name)
 		}
 		for row, code := range codes {
-			if code > lists {
+			if code > lists && !columns[i].Values.Null(row) {
 				return fmt.Errorf("%w: column %q row %d: list %d of %d", ErrBatch, columns[i].Name, row, code, lists)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -64,6 +65,7 @@ type differential struct {
 	table *Table
 	rows  []oracleRow
 	held  []heldSnapshot
+	codes *codeInserter // inserts half of the batches, if there is one
 
 	asked, matched int
 }
@@ -118,7 +120,11 @@ func (d *differential) insertSome(n int) {
 	d.rows = slices.Concat(d.rows, rows)
 	for len(rows) > 0 {
 		k := min(len(rows), d.rng.IntN(40))
-		insert(d.T, d.table, batchOf(d.rng, rows[:k]))
+		if d.codes != nil && d.rng.IntN(2) == 0 {
+			d.codes.insert(d.T, rows[:k])
+		} else {
+			insert(d.T, d.table, batchOf(d.rng, rows[:k]))
+		}
 		rows = rows[k:]
 	}
 }
@@ -140,6 +146,7 @@ func (d *differential) askSome(when string, snap *Snapshot, rows []oracleRow, n 
 	if want := concreteNames(rows); err != nil || !slices.Equal(names, want) {
 		d.Errorf("%s: columns %v, %v; want %v", when, names, err, want)
 	}
+	d.askSeries(when, snap, rows)
 	for range n {
 		where := randomCondition(d.rng, d.rng.IntN(4))
 		if d.rng.IntN(8) == 0 {
@@ -157,6 +164,35 @@ func (d *differential) askSome(when string, snap *Snapshot, rows []oracleRow, n 
 		}
 		d.askAggregate(when, snap, rows, chosen, where)
 		d.askScan(when, snap, rows, chosen, where)
+	}
+}
+
+// askSeries asks for the series of all rows, and of those whose buckets meet a range.
+func (d *differential) askSeries(when string, snap *Snapshot, rows []oracleRow) {
+	from := int64(d.rng.IntN(6000) - 3000)
+	for _, r := range [][2]int64{{math.MinInt64, math.MaxInt64}, {from, from + 1 + int64(d.rng.IntN(1000))}} {
+		want := map[string]bool{}
+		for _, row := range rows {
+			start := row["time"].(int64)
+			if d.width > 0 {
+				start = floor(start, d.width)
+			}
+			if d.width == 0 || start < r[1] && start+d.width > r[0] {
+				want[rowText(seriesOf(d.table, row))] = true
+			}
+		}
+		series, err := d.table.Series(context.Background(), snap, r[0], r[1])
+		got := map[string]bool{}
+		for _, s := range series {
+			labels := oracleRow{}
+			for _, l := range s {
+				labels[l.Name] = l.Value
+			}
+			got[rowText(labels)] = true
+		}
+		if err != nil || len(got) != len(series) || !maps.Equal(got, want) {
+			d.Errorf("%s: series of %v: %v (-want +got):\n%s", when, r, err, gocmp.Diff(want, got))
+		}
 	}
 }
 

@@ -121,7 +121,7 @@ func (s *Store) isDue(g *granule.Granule) bool {
 	switch {
 	case g.FreshParts() >= s.opts.MaxParts:
 		return true
-	case g.FreshParts() >= s.opts.FreshParts && 2*g.FreshRows() >= base:
+	case g.FreshParts() >= s.opts.FreshParts && g.FreshRows() >= base:
 		return true
 	case g.Rows() > s.opts.GranuleRows && base <= s.opts.GranuleRows:
 		return true

@@ -68,6 +68,7 @@ func (tx *Tx) Insert(ctx context.Context, t *Table, b schema.Batch) error {
 
 // insertScratch is what an insert works with.
 type insertScratch struct {
+	batch   schema.Batch
 	columns []schema.Concrete
 	buckets []bucketRows
 }
@@ -76,6 +77,7 @@ var insertWork = sync.Pool{New: func() any { return new(insertScratch) }}
 
 // done gives the scratch back: nothing of the caller's stays in it.
 func (w *insertScratch) done() {
+	w.batch = schema.Batch{}
 	clear(w.columns)
 	clear(w.buckets)
 	insertWork.Put(w)
@@ -93,12 +95,13 @@ func (tx *Tx) insert(ctx context.Context, t *Table, codes *Codes, b schema.Batch
 	}
 	w := insertWork.Get().(*insertScratch)
 	defer w.done()
-	columns, err := t.schema.CheckInto(w.columns[:0], &b)
+	w.batch = b // here, so that it is not allocated anew
+	columns, err := t.schema.CheckInto(w.columns[:0], &w.batch)
 	if err != nil {
 		return fmt.Errorf("table %q: %w", t.name, err)
 	}
 	w.columns = columns
-	w.buckets, err = t.groupByBucket(w.buckets[:0], columns, b.Rows)
+	w.buckets, err = t.groupByBucket(w.buckets[:0], columns, w.batch.Rows)
 	buckets := w.buckets
 	if err == nil && codes != nil {
 		err = codes.check(t, buckets)
@@ -108,7 +111,7 @@ func (tx *Tx) insert(ctx context.Context, t *Table, codes *Codes, b schema.Batch
 		if codes != nil {
 			gen = codes.gen
 		}
-		err = checkCodes(&b, columns, gen)
+		err = checkCodes(&w.batch, columns, gen)
 	}
 	if err != nil {
 		return fmt.Errorf("table %q: %w", t.name, err)
@@ -116,12 +119,12 @@ func (tx *Tx) insert(ctx context.Context, t *Table, codes *Codes, b schema.Batch
 	if len(buckets) == 0 {
 		return nil
 	}
-	bytes, err := t.reserveFor(&b, columns, buckets)
+	bytes, err := t.reserveFor(&w.batch, columns, buckets)
 	if err != nil {
 		return fmt.Errorf("table %q: %w", t.name, err)
 	}
 	before := len(tx.pieces)
-	err = tx.build(ctx, t, &b, columns, buckets)
+	err = tx.build(ctx, t, &w.batch, columns, buckets)
 	tx.store.release(bytes)
 	// What the parts really take: they may be many, if the rows meet many granules.
 	var size int64

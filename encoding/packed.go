@@ -79,9 +79,14 @@ func (p *packed) fill(dst, words []uint64) {
 // and the unsigned view, the one with the smaller span.
 func frame(words []uint64) (low, span uint64) {
 	lowU, highU := words[0], words[0]
-	lowS, highS := int64(words[0]), int64(words[0])
 	for _, w := range words {
 		lowU, highU = min(lowU, w), max(highU, w)
+	}
+	if highU>>63 == lowU>>63 { // all of one sign: both views are alike
+		return lowU, highU - lowU
+	}
+	lowS, highS := int64(words[0]), int64(words[0])
+	for _, w := range words {
 		lowS, highS = min(lowS, int64(w)), max(highS, int64(w))
 	}
 	if spanS := uint64(highS) - uint64(lowS); spanS < highU-lowU {

@@ -51,6 +51,16 @@ func (g *gatherer) gather(key columnKey, spec encoding.Spec) (out gathered, foun
 		g.sources = append(g.sources, s)
 	}
 	out.words = g.mem.take(len(g.order))[:len(g.order)]
+	if simple && len(g.frames) == 1 {
+		var all uint64
+		s := &g.sources[0]
+		for i, r := range g.order {
+			w := s.words[int(r.row)&s.mask]
+			out.words[i] = w
+			all |= w
+		}
+		return out, spec.Type.Fixed() || all != 0
+	}
 	if simple {
 		var all uint64
 		for i, r := range g.order {
