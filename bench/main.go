@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -42,21 +44,35 @@ type result struct {
 func main() {
 	rows := flag.Int64("rows", 1_000_000, "rows to insert")
 	repeat := flag.Int("repeat", 5, "runs of each query; the median is printed")
-	workload := flag.String("workload", "replay", "replay: the project's own profiles, as pprof; fleet: a made-up fleet, as lists of location ids")
+	workload := flag.String("workload", "", "replay: the project's own profiles, as pprof (the default); fleet: a made-up fleet, what its rows cost; pprof: with -peers, real pprof files as a fleet")
+	peers := flag.String("peers", "", "measure stores side by side, each in a process of its own: `names` with commas between them, or all")
 	flag.Parse()
-	do := run
-	switch *workload {
-	case "replay":
-	case "fleet":
-		do = runFleet
-	default:
-		fmt.Fprintf(os.Stderr, "bench: unknown workload %q: want replay or fleet\n", *workload)
-		os.Exit(2)
-	}
-	if err := do(*rows, *repeat); err != nil {
+	if err := choose(*workload, *peers, *rows, *repeat); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
+		if errors.Is(err, errUsage) {
+			os.Exit(2)
+		}
 		os.Exit(1)
 	}
+}
+
+var errUsage = errors.New("wrong usage")
+
+// choose runs what the flags ask for.
+func choose(workload, peers string, rows int64, repeat int) error {
+	switch {
+	case peers != "":
+		names := strings.Split(peers, ",")
+		if peers == "all" {
+			names = nil
+		}
+		return runPeers(rows, repeat, names, cmp.Or(workload, "fleet"))
+	case workload == "" || workload == "replay":
+		return run(rows, repeat)
+	case workload == "fleet":
+		return runFleet(rows, repeat)
+	}
+	return fmt.Errorf("%w: workload %q: want replay or fleet, or pprof with -peers", errUsage, workload)
 }
 
 func run(rows int64, repeat int) error {

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/polarsignals/frostdb"
+	schemapb "github.com/polarsignals/frostdb/gen/proto/go/frostdb/schema/v1alpha1"
+	"github.com/polarsignals/frostdb/index"
+	"github.com/polarsignals/frostdb/query"
+	"github.com/polarsignals/frostdb/query/logicalplan"
+
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/schema"
+)
+
+const (
+	frostTable = "profiles"
+	// frostRowGroup is the rows of a row group, as Parca sets it.
+	frostRowGroup = 8192
+	// frostBacklog is how many bytes of records may wait for compaction before the
+	// writer waits: FrostDB takes any number, and its memory then grows without bound.
+	frostBacklog = 32 << 20
+)
+
+// frost is FrostDB with one of two schemas, in memory, without a log.
+type frost struct {
+	store      *frostdb.ColumnStore
+	db         *frostdb.DB
+	table      *frostdb.Table
+	engine     *query.LocalEngine
+	definition *schemapb.Schema
+	tx         uint64 // of the last insert
+}
+
+func openFrost(definition *schemapb.Schema) (peer, error) {
+	// A block that is full is dropped, unless there is storage to put it: never full.
+	store, err := frostdb.New(frostdb.WithActiveMemorySize(math.MaxInt64))
+	if err != nil {
+		return nil, fmt.Errorf("open frostdb: %w", err)
+	}
+	f := &frost{store: store, definition: definition}
+	if f.db, err = store.DB(context.Background(), "bench"); err == nil {
+		f.table, err = f.db.Table(frostTable, frostdb.NewTableConfig(definition, frostdb.WithRowGroupSize(frostRowGroup)))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make a frostdb table: %w", errors.Join(err, store.Close()))
+	}
+	f.engine = query.NewEngine(memory.NewGoAllocator(), f.db.TableProvider())
+	return f, nil
+}
+
+func (f *frost) insert(b schema.Batch) error {
+	rec := f.record(b)
+	defer rec.Release()
+	tx, err := f.table.InsertRecord(context.Background(), rec)
+	f.tx = tx
+	return err
+}
+
+// maintain holds the writer while too much waits. A compaction begins within an insert
+// only, so when none is under way the next insert must be let through.
+func (f *frost) maintain() error {
+	if lsm := f.table.ActiveBlock().Index(); lsm.LevelSize(index.L0) > frostBacklog {
+		lsm.WaitForPendingCompactions()
+	}
+	return nil
+}
+
+func (f *frost) rest() error {
+	f.table.ActiveBlock().Index().WaitForPendingCompactions()
+	f.db.Wait(f.tx) // until readers see it
+	return nil
+}
+
+func (f *frost) settle() error { return f.table.EnsureCompaction() }
+func (f *frost) close() error  { return f.store.Close() }
+
+// frostExpr turns terms into a condition, nil for none. != is not among them: its
+// answers change with compaction where a label is missing.
+func frostExpr(where []term) logicalplan.Expr {
+	var all []logicalplan.Expr
+	for _, t := range where {
+		column := logicalplan.Col(t.column)
+		switch {
+		case t.pattern != nil:
+			all = append(all, column.RegexMatch(t.pattern.String()))
+		case t.column == profile.ColumnTimestamp:
+			all = append(all, column.Eq(logicalplan.Literal(t.number)))
+		default:
+			all = append(all, column.Eq(logicalplan.Literal(t.text)))
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return logicalplan.And(all...)
+}
+
+// scan begins a query of the rows for which all terms hold.
+func (f *frost) scan(where []term) query.Builder {
+	q := f.engine.ScanTable(frostTable)
+	if e := frostExpr(where); e != nil {
+		q = q.Filter(e)
+	}
+	return q
+}
+
+// group sums values by a column and calls each for every group with its place in the
+// arrays of the column, the sums and the counts.
+func (f *frost) group(column string, where []term, each func(keys arrow.Array, i int, sum, rows int64)) error {
+	value := logicalplan.Col(profile.ColumnValue)
+	sum, count := logicalplan.Sum(value), logicalplan.Count(value)
+	functions := []*logicalplan.AggregationFunction{sum}
+	if column != profile.ColumnStacktrace && column != profile.ColumnTimestamp {
+		functions = append(functions, count)
+	}
+	q := f.scan(where).Aggregate(functions, []logicalplan.Expr{logicalplan.Col(column)})
+	return q.Execute(context.Background(), func(_ context.Context, r arrow.Record) error {
+		if each == nil {
+			return nil
+		}
+		keys, sums, counts := frostColumn(r, column), frostColumn(r, sum.Name()), frostColumn(r, count.Name())
+		for i := range int(r.NumRows()) {
+			var rows int64
+			if counts != nil {
+				rows = counts.(*array.Int64).Value(i)
+			}
+			each(keys, i, sums.(*array.Int64).Value(i), rows)
+		}
+		return nil
+	})
+}
+
+// frostColumn returns a column of a record by its name, nil if there is none.
+func frostColumn(r arrow.Record, name string) arrow.Array {
+	for i, field := range r.Schema().Fields() {
+		if field.Name == name {
+			return r.Column(i)
+		}
+	}
+	return nil
+}
+
+func (f *frost) merge(where []term, each func(stack []byte, sum int64)) error {
+	if each == nil {
+		return f.group(profile.ColumnStacktrace, where, nil)
+	}
+	var stack []byte
+	return f.group(profile.ColumnStacktrace, where, func(keys arrow.Array, i int, sum, _ int64) {
+		stack = frostStack(stack[:0], keys, i)
+		each(stack, sum)
+	})
+}
+
+func (f *frost) series(where []term, each func(at, sum int64)) error {
+	if each == nil {
+		return f.group(profile.ColumnTimestamp, where, nil)
+	}
+	return f.group(profile.ColumnTimestamp, where, func(keys arrow.Array, i int, sum, _ int64) {
+		each(keys.(*array.Int64).Value(i), sum)
+	})
+}
+
+func (f *frost) totals(column string, each func(value string, rows, sum int64)) error {
+	if each == nil {
+		return f.group(column, nil, nil)
+	}
+	return f.group(column, nil, func(keys arrow.Array, i int, sum, rows int64) {
+		each(string(frostBytes(keys, i)), rows, sum)
+	})
+}
+
+func (f *frost) pick(where []term, columns []string, each func(schema.Batch)) (rows int64, err error) {
+	var project []logicalplan.Expr
+	for _, column := range columns {
+		project = append(project, logicalplan.Col(column))
+	}
+	if columns == nil {
+		// Without a projection a filter gives its own columns only.
+		for _, c := range f.definition.Columns {
+			if c.Dynamic {
+				project = append(project, logicalplan.DynCol(c.Name))
+			} else {
+				project = append(project, logicalplan.Col(c.Name))
+			}
+		}
+	}
+	err = f.scan(where).Project(project...).Execute(context.Background(), func(_ context.Context, r arrow.Record) error {
+		rows += r.NumRows()
+		if each != nil {
+			each(frostBatch(r))
+		}
+		return nil
+	})
+	return rows, err
+}
+
+func (f *frost) labelNames() (names []string, err error) {
+	q := f.engine.ScanSchema(frostTable).
+		Distinct(logicalplan.Col("name")).
+		Filter(logicalplan.Col("name").RegexMatch("^" + regexp.QuoteMeta(labelPrefix)))
+	err = q.Execute(context.Background(), func(_ context.Context, r arrow.Record) error {
+		for i := range int(r.NumRows()) {
+			names = append(names, strings.TrimPrefix(r.Column(0).(*array.String).Value(i), labelPrefix))
+		}
+		return nil
+	})
+	return names, err
+}
+
+func (f *frost) labelValues(label string) (values []string, err error) {
+	q := f.engine.ScanTable(frostTable).Distinct(logicalplan.Col(labelPrefix + label))
+	err = q.Execute(context.Background(), func(_ context.Context, r arrow.Record) error {
+		for i := range int(r.NumRows()) {
+			if value := frostBytes(r.Column(0), i); len(value) > 0 {
+				values = append(values, string(value))
+			}
+		}
+		return nil
+	})
+	return values, err
+}

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/kelindar/column"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/schema"
+)
+
+// kelindar is a collection of github.com/kelindar/column: fixed arrays of 16,384 rows a
+// column, bitmaps to filter by. It has no dynamic columns, so a column is made when it
+// is first seen; it is not sorted, has no groups and no Arrow.
+//
+// Its ForEnum tells values apart by a 32-bit hash and merges those that have the same:
+// fine for a few hundred labels, wrong for 200,000 stacks. So stacks are numbered here
+// and their numbers kept in a ForUint32 column, which also lets a merge add to an array.
+type kelindar struct {
+	rows    *column.Collection
+	types   map[string]encoding.Type // of columns
+	codes   map[string]uint32        // of stacks
+	stacks  []string                 // by code
+	scratch []byte
+}
+
+func openKelindar() (peer, error) {
+	return &kelindar{rows: column.NewCollection(), types: map[string]encoding.Type{}, codes: map[string]uint32{}}, nil
+}
+
+func (k *kelindar) maintain() error { return nil }
+func (k *kelindar) rest() error     { return nil }
+func (k *kelindar) settle() error   { return nil }
+func (k *kelindar) close() error    { return k.rows.Close() }
+
+func (k *kelindar) insert(b schema.Batch) error {
+	for name, v := range b.Columns {
+		if err := k.create(name, v.Type); err != nil {
+			return err
+		}
+	}
+	return k.rows.Query(func(txn *column.Txn) error {
+		var row int
+		var set []func()
+		for name, v := range b.Columns {
+			set = append(set, k.setter(txn, name, v, &row))
+		}
+		for row = range b.Rows {
+			_, err := txn.Insert(func(column.Row) error {
+				for _, f := range set {
+					f()
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// create makes a column unless it is there.
+func (k *kelindar) create(name string, t encoding.Type) error {
+	if _, ok := k.types[name]; ok {
+		return nil
+	}
+	k.types[name] = t
+	switch t {
+	case encoding.String:
+		return k.rows.CreateColumn(name, column.ForEnum())
+	case encoding.Int64:
+		return k.rows.CreateColumn(name, column.ForInt64())
+	case encoding.UUIDList:
+		return k.rows.CreateColumn(name, column.ForUint32())
+	}
+	return fmt.Errorf("column %s: type %v is not among those that profiles have", name, t)
+}
+
+// setter returns what sets a column of the row that is being inserted.
+func (k *kelindar) setter(txn *column.Txn, name string, v encoding.Vector, row *int) func() {
+	at := func() int {
+		if v.Len() == 1 {
+			return 0
+		}
+		return *row
+	}
+	switch v.Type {
+	case encoding.String:
+		to := txn.Enum(name)
+		return func() {
+			if value := v.Strings[at()]; value != "" {
+				to.Set(value)
+			}
+		}
+	case encoding.UUIDList:
+		to := txn.Uint32(name)
+		return func() { to.Set(k.code(v.UUIDLists[at()])) }
+	default:
+		to := txn.Int64(name)
+		return func() {
+			if i := at(); !v.Null(i) {
+				to.Set(v.Int64s[i])
+			}
+		}
+	}
+}
+
+func (k *kelindar) code(stack []uuid.UUID) uint32 {
+	k.scratch = stackBytes(k.scratch[:0], stack)
+	code, ok := k.codes[string(k.scratch)]
+	if !ok {
+		code = uint32(len(k.stacks))
+		k.stacks = append(k.stacks, string(k.scratch))
+		k.codes[k.stacks[code]] = code
+	}
+	return code
+}
+
+// chosen calls f in a transaction that is narrowed to the rows that are chosen. Each
+// term looks at the rows that those before it left.
+func (k *kelindar) chosen(where []term, f func(txn *column.Txn) error) error {
+	return k.rows.Query(func(txn *column.Txn) error {
+		for _, t := range where {
+			switch {
+			case t.pattern != nil:
+				txn.WithString(t.column, t.pattern.MatchString)
+			case t.column == profile.ColumnTimestamp:
+				txn.WithInt(t.column, func(v int64) bool { return v == t.number })
+			default:
+				txn.WithString(t.column, func(v string) bool { return v == t.text })
+			}
+		}
+		return f(txn)
+	})
+}
+
+func (k *kelindar) merge(where []term, each func(stack []byte, sum int64)) error {
+	sums, seen := make([]int64, len(k.stacks)), make([]bool, len(k.stacks))
+	err := k.chosen(where, func(txn *column.Txn) error {
+		stacks, values := txn.Uint32(profile.ColumnStacktrace), txn.Int64(profile.ColumnValue)
+		return txn.Range(func(uint32) {
+			code, _ := stacks.Get()
+			value, _ := values.Get()
+			sums[code] += value
+			seen[code] = true
+		})
+	})
+	if err != nil || each == nil {
+		return err
+	}
+	for code, sum := range sums {
+		if seen[code] {
+			each([]byte(k.stacks[code]), sum)
+		}
+	}
+	return nil
+}
+
+func (k *kelindar) series(where []term, each func(at, sum int64)) error {
+	sums := map[int64]int64{}
+	err := k.chosen(where, func(txn *column.Txn) error {
+		times, values := txn.Int64(profile.ColumnTimestamp), txn.Int64(profile.ColumnValue)
+		return txn.Range(func(uint32) {
+			at, _ := times.Get()
+			value, _ := values.Get()
+			sums[at] += value
+		})
+	})
+	if err != nil || each == nil {
+		return err
+	}
+	for at, sum := range sums {
+		each(at, sum)
+	}
+	return nil
+}
+
+func (k *kelindar) totals(name string, each func(value string, rows, sum int64)) error {
+	rows, sums := map[string]int64{}, map[string]int64{}
+	err := k.chosen(nil, func(txn *column.Txn) error {
+		keys, values := txn.Enum(name), txn.Int64(profile.ColumnValue)
+		return txn.Range(func(uint32) {
+			key, _ := keys.Get()
+			value, _ := values.Get()
+			rows[key]++
+			sums[key] += value
+		})
+	})
+	if err != nil || each == nil {
+		return err
+	}
+	for key, sum := range sums {
+		each(key, rows[key], sum)
+	}
+	return nil
+}
+
+// pick copies what is chosen into plain vectors: there is no form of its own. Stacks
+// are their codes until somebody wants them.
+func (k *kelindar) pick(where []term, columns []string, each func(schema.Batch)) (rows int64, err error) {
+	if columns == nil {
+		columns = slices.Collect(maps.Keys(k.types))
+	}
+	b := schema.Batch{Columns: map[string]encoding.Vector{}}
+	err = k.chosen(where, func(txn *column.Txn) error {
+		vectors := make([]encoding.Vector, len(columns))
+		get := make([]func(), len(columns))
+		for i, name := range columns {
+			get[i] = k.getter(txn, name, &vectors[i])
+		}
+		err := txn.Range(func(uint32) {
+			b.Rows++
+			for _, f := range get {
+				f()
+			}
+		})
+		for i, name := range columns {
+			b.Columns[name] = vectors[i]
+		}
+		return err
+	})
+	if err == nil && each != nil {
+		for name, v := range b.Columns {
+			if v.Type == encoding.UUIDList {
+				b.Columns[name] = k.lists(v.Uint64s)
+			}
+		}
+		each(b)
+	}
+	return int64(b.Rows), err
+}
+
+// lists returns the stacks with the given codes.
+func (k *kelindar) lists(codes []uint64) encoding.Vector {
+	v := encoding.Vector{Type: encoding.UUIDList}
+	for _, code := range codes {
+		var stack []uuid.UUID
+		for ids := k.stacks[code]; len(ids) > 0; ids = ids[16:] {
+			stack = append(stack, uuid.UUID([]byte(ids[:16])))
+		}
+		v.UUIDLists = append(v.UUIDLists, stack)
+	}
+	return v
+}
+
+// getter returns what appends a column of the row at the cursor.
+func (k *kelindar) getter(txn *column.Txn, name string, into *encoding.Vector) func() {
+	into.Type = k.types[name]
+	switch into.Type {
+	case encoding.String:
+		from := txn.Enum(name)
+		return func() {
+			value, _ := from.Get()
+			into.Strings = append(into.Strings, value)
+		}
+	case encoding.UUIDList:
+		from := txn.Uint32(name)
+		return func() {
+			code, _ := from.Get()
+			into.Uint64s = append(into.Uint64s, uint64(code))
+		}
+	default:
+		from := txn.Int64(name)
+		return func() {
+			value, ok := from.Get()
+			into.Int64s, into.Valid = append(into.Int64s, value), append(into.Valid, ok)
+		}
+	}
+}
+
+func (k *kelindar) labelNames() (names []string, err error) {
+	for name := range k.types {
+		if label, ok := strings.CutPrefix(name, labelPrefix); ok {
+			names = append(names, label)
+		}
+	}
+	return names, nil
+}
+
+func (k *kelindar) labelValues(label string) ([]string, error) {
+	values := map[string]bool{}
+	err := k.chosen(nil, func(txn *column.Txn) error {
+		keys := txn.Enum(labelPrefix + label)
+		return txn.Range(func(uint32) {
+			if value, ok := keys.Get(); ok && !values[value] {
+				values[value] = true
+			}
+		})
+	})
+	return slices.Collect(maps.Keys(values)), err
+}
