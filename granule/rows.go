@@ -35,7 +35,7 @@ var rowsPool = sync.Pool{New: func() any { return new(Rows) }}
 // integers, which is all for the rows of a profile.
 func Code(s *schema.Schema, gen *Generation, bucket int64, b *schema.Batch, columns []schema.Concrete, rows []int32) (*Rows, error) {
 	r := rowsPool.Get().(*Rows)
-	r.coder = coder{schema: s, gen: gen, batch: b, rows: rows, mem: &r.mem, scratch: r.coder.scratch}
+	r.coder = coder{schema: s, gen: gen, batch: b, rows: rows, mem: &r.mem, scratch: r.coder.scratch, codes: r.coder.codes}
 	c, f := &r.coder, &r.frame
 	*f = frame{schema: s, gen: gen, bucket: bucket, series: f.series[:0], columns: f.columns[:0], suffix: f.suffix[:0]}
 	var err error
@@ -61,7 +61,7 @@ func Code(s *schema.Schema, gen *Generation, bucket int64, b *schema.Batch, colu
 func (r *Rows) Done() {
 	r.mem.reset()
 	clear(r.frame.columns) // what they refer to is not kept
-	r.coder = coder{scratch: r.coder.scratch}
+	r.coder = coder{scratch: r.coder.scratch, codes: r.coder.codes}
 	rowsPool.Put(r)
 }
 
@@ -127,6 +127,7 @@ type coder struct {
 	rows    []int32 // rows of the batch that are wanted; nil: all
 	mem     *slab
 	scratch []byte
+	codes   []uint32 // of lists
 }
 
 // n returns the number of rows, row the i-th.
@@ -312,18 +313,22 @@ func (c *coder) lists(in *schema.Concrete, out *frameColumn) error {
 		c.listCodes(in, out)
 		return nil
 	}
-	lists := make([][]uuid.UUID, 0, len(out.words))
-	for i := range out.words {
-		out.words[i] = 0
-		if at := in.At(c.row(i)); !v.Null(at) {
-			lists = append(lists, v.UUIDLists[at])
+	lists := v.UUIDLists
+	if c.rows != nil || v.Valid != nil {
+		lists = make([][]uuid.UUID, 0, len(out.words))
+		for i := range out.words {
+			if at := in.At(c.row(i)); !v.Null(at) {
+				lists = append(lists, v.UUIDLists[at])
+			}
 		}
 	}
-	codes, err := c.gen.Lists.InternLists(make([]uint32, 0, len(lists)), lists)
+	codes, err := c.gen.Lists.InternLists(c.codes[:0], lists)
 	if err != nil {
 		return err
 	}
+	c.codes = codes
 	for i := range out.words {
+		out.words[i] = 0
 		if !v.Null(in.At(c.row(i))) {
 			out.words[i], codes = uint64(codes[0]), codes[1:]
 		}

@@ -199,13 +199,17 @@ func checkElements(name string, v *encoding.Vector) error {
 	if v.Type != encoding.String && v.Type != encoding.UUIDList || v.Codes != nil {
 		return nil
 	}
+	if v.Type == encoding.UUIDList {
+		for i, list := range v.UUIDLists {
+			if len(list) > MaxList && !v.Null(i) {
+				return fmt.Errorf("%w: column %q row %d: list of %d, at most %d", ErrLimit, name, i, len(list), MaxList)
+			}
+		}
+		return nil
+	}
 	for i := range v.Len() {
 		switch {
 		case v.Null(i):
-		case v.Type == encoding.UUIDList:
-			if n := len(v.UUIDLists[i]); n > MaxList {
-				return fmt.Errorf("%w: column %q row %d: list of %d, at most %d", ErrLimit, name, i, n, MaxList)
-			}
 		case len(v.Strings[i]) > MaxString:
 			return fmt.Errorf("%w: column %q row %d: %d bytes, at most %d", ErrLimit, name, i, len(v.Strings[i]), MaxString)
 		case !utf8.ValidString(v.Strings[i]):
