@@ -18,7 +18,7 @@ type Options struct {
 	// 0 means 4 MiB, or 1/32 of a MemoryBudget if that is less; at least 1.
 	GranuleBytes int
 	// FreshParts is the number of parts since the last rewrite at which a
-	// granule is compacted, once they hold half as many rows as the base.
+	// granule is compacted, once they hold as many rows as the base.
 	// 0 means 16; at least 2.
 	FreshParts int
 	// MaxParts is the number of fresh parts at which a granule is compacted
@@ -56,6 +56,10 @@ type Options struct {
 	// Maintain or Compact must be called. Only when the memory budget gets short do
 	// inserts help.
 	Manual bool
+	// VerifyLists has inserts compare each list of UUIDs that is found by its 128-bit
+	// hash with the one that is there, for about 100 ns each, and fail with
+	// encoding.ErrCollision if they differ. It is for those who doubt the hash.
+	VerifyLists bool
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
 	// Rand is where hash seeds come from; CreateTable reads 8 bytes of it,

@@ -77,6 +77,7 @@ func (t *Table) generation(bucket int64) *generation {
 	g := t.generations.byNumber[number]
 	if g == nil {
 		g = &generation{Generation: granule.NewGeneration(t.seed), number: number}
+		g.Lists.Verify(t.store.opts.VerifyLists)
 		if number >= t.generations.first {
 			t.generations.byNumber[number] = g
 		}
