@@ -85,7 +85,7 @@ func (c *Codes) Series(labels map[string]string) (uint32, error) {
 
 // Elements appends to dst the codes of elements of lists, for profiles of locations.
 // records is nil, or has one for each: what to keep beside an element that has none.
-// The errors are ErrLimit and ErrMemory, and then dst is as it was.
+// The errors are ErrLimit, ErrMemory and ErrTooOld, and then dst is as it was.
 func (c *Codes) Elements(dst []uint32, ids []uuid.UUID, records [][]byte) ([]uint32, error) {
 	if records != nil && len(records) != len(ids) {
 		return dst, fmt.Errorf("%w: %d records for %d elements", ErrBatch, len(records), len(ids))
@@ -146,7 +146,7 @@ func (c *Codes) Lists(dst []uint32, lists [][]uint32) ([]uint32, error) {
 }
 
 // UUIDLists appends to dst the codes of lists, each given as its elements. About 60 ns
-// for a list of 20 that is known. The errors are ErrLimit and ErrMemory, and then dst
+// for a list of 20 that is known. The errors are ErrLimit, ErrMemory and ErrTooOld, and then dst
 // is as it was.
 func (c *Codes) UUIDLists(dst []uint32, lists [][]uuid.UUID) ([]uint32, error) {
 	b := schema.Batch{Rows: len(lists)}
@@ -173,6 +173,10 @@ func (c *Codes) intern(need func(lookUp bool) int, add func() error) error {
 	s := c.table.store
 	if s.closed.Load() {
 		return ErrClosed
+	}
+	if !c.table.keeps(c.gen) { // nobody would count what is added
+		from, _ := c.Range()
+		return fmt.Errorf("table %q: %w", c.table.name, tooOld(from, c.table.floor()))
 	}
 	bytes, err := s.reserveNeed(need, incoming{c.table, c.lastBucket()})
 	if err != nil {

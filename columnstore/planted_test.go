@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -36,7 +37,7 @@ const (
 	mergeBegin = "	children := granule.Rewrite(t.schema, g, "
 	replaced   = "		edit.replace(now, successors)\n"
 	rewriteEnd = "	s.opts.Yield(\"maintain/published\")\n"
-	pieceAdded = "	tx.pieces = append(tx.pieces, pieces...)\n"
+	pieceAdded = "		tx.pieces = append(tx.pieces, p)\n"
 )
 
 // rootOf is code that publishes a root of its own, with a change to one table.
@@ -106,7 +107,7 @@ var ancestors = []planted{
 		{"granule/granule.go", "// Slices returns the parts", "func (g *Granule) sortParts(s *schema.Schema) {\n	var sorted []Slice\n" +
 			"	for c := g.fresh; c != nil; c = c.next {\n		sorted = append(sorted, c.slice)\n	}\n" +
 			"	slices.SortStableFunc(sorted, func(a, b Slice) int {\n" +
-			"		x := frameOf(s, a.Part, a.Lo, a.Lo+1).appendKey(nil, 0)\n		return bytes.Compare(x, frameOf(s, b.Part, b.Lo, b.Lo+1).appendKey(nil, 0))\n	})\n" +
+			"		x := frameOf(s, a.Part, a.Lo, a.Lo+1, new(slab)).appendKey(nil, 0)\n		return bytes.Compare(x, frameOf(s, b.Part, b.Lo, b.Lo+1, new(slab)).appendKey(nil, 0))\n	})\n" +
 			"	for c := g.fresh; c != nil; c = c.next {\n		c.slice, sorted = sorted[0], sorted[1:]\n	}\n}\n\n// Slices returns the parts"},
 		{"granule/granule.go", "import (\n", "import (\n	\"bytes\"\n"},
 	}},
@@ -116,7 +117,7 @@ var ancestors = []planted{
 	},
 	{name: "a compaction swallows an uncommitted part", edits: []edit{
 		{"columnstore/table.go", "	ordinal int\n", "	ordinal int\n	open    []piece\n"},
-		{"columnstore/tx.go", pieceAdded, pieceAdded + "	t.open = append(t.open, pieces...)\n"},
+		{"columnstore/tx.go", pieceAdded, pieceAdded + "		t.open = append(t.open, p)\n"},
 		{"columnstore/maintain.go", mergeBegin, "	whole, lo, hi := g, \"\", \"\"\n	lo, hi = g.Bounds()\n	for _, p := range t.open {\n" +
 			"		if in := (granule.Slice{Part: p.part, Hi: p.part.Rows()}).Within(t.schema, lo, hi); in.Rows() > 0 {\n			whole = whole.With(in)\n		}\n	}\n" +
 			"	t.open = nil\n	children := granule.Rewrite(t.schema, whole, "},
@@ -180,11 +181,11 @@ var others = []planted{
 	{name: "a row range is off by one at a bound", edits: one("granule/part.go",
 		"		to = s.search(sch, hi)\n", "		to = min(s.Hi, s.search(sch, hi)+1)\n")},
 	{name: "the first granule of a bucket is bounded from below", edits: one("columnstore/root.go",
-		"return granule.New(e.schema.BucketBounds(p.bucket))", "_, bucketHi := e.schema.BucketBounds(p.bucket)\n	return granule.New(key, bucketHi)")},
+		"return granule.New(e.schema.BucketBounds(p.bucket))", "bucketLo, bucketHi := e.schema.BucketBounds(p.bucket)\n	return granule.New(bucketLo+\"\\x01b\", bucketHi)")},
 	{name: "an abort leaves its parts", edits: one("columnstore/tx.go", "	tx.tx.Abort()\n", "	_, _ = tx.Commit()\n")},
 	{name: "an abort keeps its bytes pending", by: "TestMetamorphic$", edits: one("columnstore/tx.go", "	tx.tx.Abort()\n	tx.end()\n", "	tx.tx.Abort()\n")},
 	{name: "an insert shows its columns before it commits", edits: one("columnstore/tx.go", pieceAdded,
-		pieceAdded+fmt.Sprintf(showNames, "t", "dynamicNames(t.schema, columns, []int32{0})"))},
+		pieceAdded+fmt.Sprintf(showNames, "t", "p.columns"))},
 	{name: "a rewrite is published over a changed granule", edits: one("granule/granule.go",
 		"	if g.lo != old.lo || g.hi != old.hi || g.base != old.base {\n", "	if g.base != old.base {\n		return children, true\n	}\n	if g.lo != old.lo || g.hi != old.hi {\n")},
 	{name: "a rewrite starts from a root of before its merge", edits: []edit{
@@ -199,15 +200,57 @@ var others = []planted{
 			"	s.opts.Yield(\"commit/start\")\n")},
 	{name: "a split loses the rows at its cut", edits: one("granule/rewrite.go", "		lo, bound = hi, next\n", "		lo, bound = hi+1, next\n")},
 	{name: "the last granule of a split has no upper bound", edits: one("granule/rewrite.go",
-		"		child := New(bound, next)\n", "		child := New(bound, next)\n		if hi == len(order) {\n			child = New(bound, \"\")\n		}\n")},
+		"		child := New(bound, next)\n", "		child := New(bound, next)\n		if hi == len(m.order) {\n			child = New(bound, \"\")\n		}\n")},
 	{name: "rows with equal keys come to both sides of a cut", edits: one("granule/rewrite.go", "	for i := range b {\n		if i == len(a) ||",
 		"	if string(a) == string(b) {\n		return b, true\n	}\n	for i := range b {\n		if i == len(a) ||")},
-	{name: "a merge takes equal rows once", edits: one("granule/merge.go", "		order = append(order, rowRef{int32(leaf), int32(r.row)})\n",
-		"		if n := len(order); n == 0 || string(keyOf(frames, order[n-1])) != string(r.key) {\n			order = append(order, rowRef{int32(leaf), int32(r.row)})\n		}\n")},
+	{name: "a merge takes equal rows once", edits: one("granule/merge.go", "		m.add(stretches[leaf].frame, r.row)\n",
+		"		next := rowRef{stretches[leaf].frame, r.row}\n		key := func(r rowRef) string { return string(m.frames[r.frame].appendKey(nil, int(r.row))) }\n"+
+			"		if n := len(m.order); n == 0 || key(m.order[n-1]) != key(next) {\n			m.add(next.frame, next.row)\n		}\n")},
 	{name: "retention drops a bucket too much", edits: one("columnstore/root.go",
 		"e.schema.BucketStart(e.state.newest - retention)", "e.schema.BucketStart(e.state.newest-retention) + e.schema.BucketWidth()")},
 	{name: "a commit brings back what retention dropped", edits: one("columnstore/tx.go", "		if p.bucket < e.state.floor {\n", "		if false {\n")},
 	{name: "a generation goes before its last bucket", edits: one("columnstore/table.go", "if number >= first {", "if number > first {")},
+}
+
+// ofCodes are mistakes with codes, headers and what is kept of lists and words.
+var ofCodes = []planted{
+	{name: "a split's headers begin with the last of the series before", edits: one("granule/header.go",
+		"m.headers[i][first : last+1]", "m.headers[i][max(first, 1)-1 : last+1]")},
+	{name: "a row gets the header of the row before in its series", edits: one("granule/header.go",
+		"relative = append(relative, o-first)", "relative = append(relative, max(o-first, 1)-1)")},
+	{name: "rows of one list and time are not compared further", edits: one("granule/merge.go",
+		"ties(words, rowBits, func(lo, hi int) {", "ties(words[:0], rowBits, func(lo, hi int) {")},
+	{name: "rows of one list are not sorted by time", edits: one("granule/merge.go",
+		"word = word<<timeBits | ranks[h.of(int(row))-m.first]", "word = word<<timeBits | ranks[h.of(int(row))-m.first]*0")},
+	{name: "a list is found by its slot alone", edits: []edit{
+		{"encoding/idset.go", "*s.ids.at(int(code) - 1) == *id {", "id != nil {"},
+		{"encoding/idset.go", "*s.ids.at(int(code) - 1) != ids[i] {", "len(ids) == 0 {"},
+	}},
+	{name: "an element is added without a second look under the lock", by: "TestCodes_Once$", edits: one("encoding/listdict.go",
+		"	if code := d.elements.find(id, hash); code != 0 {\n		return code, nil\n	}\n	if d.elements.len()", "	if d.elements.len()")},
+	{name: "a list is added without a second look under the lock", by: "TestCodes_Once$", edits: one("encoding/listdict.go",
+		"	if code := d.hashes.find(id, hash); code != 0 {\n		return code, nil\n	}\n", "")},
+	{name: "a list shares a code too many with the one before", edits: one("encoding/front.go",
+		"shared = sharedFront(f.last, list)", "shared = min(len(f.last), len(list), sharedFront(f.last, list)+1)")},
+	{name: "the last exception of a block is dropped", by: "TestCodes_Outliers$", edits: one("encoding/blocks.go",
+		"range src[packed:end] {", "range src[packed:max(packed, end-1)] {")},
+	{name: "codes of another generation are taken", by: "TestCodes_InsertErrors$", edits: []edit{
+		{"columnstore/codes.go", "t.generationOf(b.start) != c.gen.number {", "from > to {"},
+		{"columnstore/codes.go", "b.start < floor || t.generation(b.start) != c.gen {", "b.start < floor {"},
+	}},
+	{name: "codes of another table are taken", by: "TestCodes_InsertErrors$", edits: one("columnstore/codes.go", "if c.table != t {", "if c == nil {")},
+	{name: "a list that nobody gave a code is taken", by: "TestCodes_InsertErrors$", edits: one("columnstore/codes.go", "if code > lists ", "if code > lists+1 ")},
+	{name: "rows get the codes of one generation and the dictionaries of another", by: "TestCodes_DroppedMeanwhile$", edits: one("columnstore/tx.go",
+		"		return codes.gen\n", "		return t.generation(bucket)\n")},
+	{name: "parts of inserts share their memory", edits: []edit{
+		{"encoding/words.go", "	slab := make([]uint64, total)\n", "	if total > len(packSlab) {\n		packSlab = make([]uint64, total)\n	}\n	slab := packSlab[:total]\n"},
+		{"encoding/words.go", "// Pack appends", "var packSlab []uint64\n\n// Pack appends"},
+	}},
+	{name: "the first label of a series that is given by code is not noted", by: "TestCodes_SameAsValues$", edits: one("columnstore/tx.go",
+		"if s.Columns()[column].Dynamic && !known.columns[string(name)] {", "if s.Columns()[column].Dynamic && !known.columns[string(name)] && column < 0 {")},
+	{name: "a series that is known in one bucket is taken to be in all", by: "TestCodes_Names$", edits: one("columnstore/tx.go",
+		"	if !ok || known.start != in.start {\n", "	if !ok {\n")},
+	{name: "what is interned does not count", by: "TestCodes_Budget$", edits: one("columnstore/codes.go", "	defer c.table.count(c.gen)\n", "")},
 }
 
 // TestPlantedBugs builds the package with each bug in turn and runs the test
@@ -219,7 +262,7 @@ func TestPlantedBugs(t *testing.T) {
 		t.Fatal(err)
 	}
 	sound := buildWith(t, root, nil)
-	for _, bug := range append(ancestors, others...) {
+	for _, bug := range slices.Concat(ancestors, others, ofCodes) {
 		t.Run(bug.name, func(t *testing.T) {
 			t.Parallel()
 			if bug.by == "" {
@@ -230,6 +273,9 @@ func TestPlantedBugs(t *testing.T) {
 				t.Fatalf("%s did not find it:\n%s", bug.by, out)
 			}
 			seed := seedOf.FindSubmatch(out)
+			if seed == nil && strings.HasPrefix(bug.by, "TestCodes") { // most of them do the same each time
+				seed = [][]byte{nil, []byte("1")}
+			}
 			if seed == nil || !said.Match(out) {
 				t.Fatalf("%s failed without a seed:\n%s", bug.by, out)
 			}

@@ -85,6 +85,13 @@ func (t *Table) generation(bucket int64) *generation {
 	return g
 }
 
+// keeps says whether the table still has a generation.
+func (t *Table) keeps(g *generation) bool {
+	t.generations.Lock()
+	defer t.generations.Unlock()
+	return t.generations.byNumber[g.number] == g
+}
+
 // generationStart returns the start of the first bucket of a bucket's generation.
 func (t *Table) generationStart(bucket int64) int64 {
 	width := t.schema.BucketWidth()

@@ -119,12 +119,12 @@ func (tx *Tx) insert(ctx context.Context, t *Table, codes *Codes, b schema.Batch
 	if len(buckets) == 0 {
 		return nil
 	}
-	bytes, err := t.reserveFor(&w.batch, columns, buckets)
+	bytes, err := t.reserveFor(codes, &w.batch, columns, buckets)
 	if err != nil {
 		return fmt.Errorf("table %q: %w", t.name, err)
 	}
 	before := len(tx.pieces)
-	err = tx.build(ctx, t, &w.batch, columns, buckets)
+	err = tx.build(ctx, t, codes, &w.batch, columns, buckets)
 	tx.store.release(bytes)
 	// What the parts really take: they may be many, if the rows meet many granules.
 	var size int64
@@ -145,7 +145,7 @@ func (tx *Tx) insert(ctx context.Context, t *Table, codes *Codes, b schema.Batch
 }
 
 // build codes the rows and makes parts of them, those of the oldest bucket first.
-func (tx *Tx) build(ctx context.Context, t *Table, b *schema.Batch, columns []schema.Concrete, buckets []bucketRows) error {
+func (tx *Tx) build(ctx context.Context, t *Table, codes *Codes, b *schema.Batch, columns []schema.Concrete, buckets []bucketRows) error {
 	for _, in := range buckets {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -153,7 +153,7 @@ func (tx *Tx) build(ctx context.Context, t *Table, b *schema.Batch, columns []sc
 		if floor := t.floor(); in.start < floor { // making room may have raised it
 			return tooOld(in.start, floor)
 		}
-		gen := t.generation(in.start)
+		gen := t.dictionaries(codes, in.start)
 		rows, err := granule.Code(t.schema, gen.Generation, in.start, b, columns, in.rows)
 		t.count(gen)
 		if err != nil {
@@ -176,14 +176,23 @@ func (p *piece) size() int64 {
 	return size
 }
 
+// dictionaries returns those that rows of a bucket are coded with. Codes stay with
+// theirs, even if they are dropped meanwhile: the commit will refuse the rows.
+func (t *Table) dictionaries(codes *Codes, bucket int64) *generation {
+	if codes != nil {
+		return codes.gen
+	}
+	return t.generation(bucket)
+}
+
 // reserveFor reserves what inserting a batch may take.
-func (t *Table) reserveFor(b *schema.Batch, columns []schema.Concrete, buckets []bucketRows) (int64, error) {
+func (t *Table) reserveFor(codes *Codes, b *schema.Batch, columns []schema.Concrete, buckets []bucketRows) (int64, error) {
 	if t.store.memory.budget == 0 {
 		return 0, nil
 	}
 	needs := map[*generation]*bucketRows{} // with the number of buckets as start
 	for _, in := range buckets {
-		gen := t.generation(in.start)
+		gen := t.dictionaries(codes, in.start)
 		if n := needs[gen]; n != nil {
 			n.rows, n.start = append(slices.Clip(n.rows), in.rows...), n.start+1
 			continue

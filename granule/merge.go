@@ -183,7 +183,7 @@ func (m *merged) reorder(from int, words []uint64, rowBits int) {
 	for i, w := range words {
 		order[i] = unsorted[w&(1<<rowBits-1)]
 	}
-	if slices.ContainsFunc(m.frames, func(f *frame) bool { return f.varies(2) }) {
+	if slices.ContainsFunc(m.frames, func(f *frame) bool { return f.hasSuffix(2) }) {
 		ties(words, rowBits, func(lo, hi int) {
 			slices.SortStableFunc(order[lo:hi], func(a, b rowRef) int {
 				return m.frames[a.frame].compare(int(a.row), m.frames[b.frame], int(b.row), 2)

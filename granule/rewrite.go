@@ -59,7 +59,7 @@ func Rewrite(s *schema.Schema, g *Granule, limit Limit) []*Granule {
 // it runs: a word for each row and column, the order of the rows, the column
 // that is being built, and the parts that come out.
 func (g *Granule) RewriteSize() int {
-	const word, perRow = 8, 40
+	const word, perRow = 8, 72
 	size := g.Size()
 	for _, s := range g.Slices() {
 		size += s.Rows() * (perRow + word*len(s.Part.columns))

@@ -187,6 +187,9 @@ func (c *Column) checkValues(name string, v *encoding.Vector, rows int) error {
 	if i := slices.Index(v.Codes, 0); i >= 0 && !c.Nullable {
 		return fmt.Errorf("%w: column %q row %d is null and not nullable", ErrBatch, name, i)
 	}
+	if v.Codes != nil && v.Type != encoding.UUIDList {
+		return fmt.Errorf("%w: column %q is %v and has codes of lists", ErrBatch, name, v.Type)
+	}
 	if v.Codes != nil && v.UUIDLists != nil {
 		return fmt.Errorf("%w: column %q has lists and codes of lists", ErrBatch, name)
 	}
@@ -196,7 +199,7 @@ func (c *Column) checkValues(name string, v *encoding.Vector, rows int) error {
 // checkElements checks what the limits and UTF-8 say of single values. The
 // element of a null row is ignored, as Vector says.
 func checkElements(name string, v *encoding.Vector) error {
-	if v.Type != encoding.String && v.Type != encoding.UUIDList || v.Codes != nil {
+	if v.Type != encoding.String && v.Type != encoding.UUIDList || v.Type == encoding.UUIDList && v.Codes != nil {
 		return nil
 	}
 	if v.Type == encoding.UUIDList {
