@@ -336,7 +336,11 @@ func TestDictHitsWithoutAllocating(t *testing.T) {
 // blocks and slots, and not a wild one.
 func TestDictNeed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range 200 {
+	dicts := 200
+	if raceEnabled {
+		dicts = 40
+	}
+	for range dicts {
 		d := NewDict(1)
 		for range 30 {
 			values := make([][]byte, 1+rng.IntN(1<<rng.IntN(10)))

@@ -35,6 +35,8 @@
 // The greatest common divisor of a column's distances is its scale: CPU times are
 // multiples of the sampling period, and sizes of an allocator's steps.
 //
+// [Words.Dump] shows what lies where, byte by byte; testdata has a *.golden of each layout.
+//
 // A dictionary code is 1 or more; the code 0 is null. So a dictionary column
 // needs no presence bits, and nulls sort first by code too.
 //

@@ -18,7 +18,7 @@ import (
 //
 // Stacks are kept root first, and those that come together sorted: so they share
 // what is near the root, as in a trie, without its nodes and the look-up of their
-// children (docs/decisions/0008).
+// children (docs/decisions/0010).
 type frontCoded struct {
 	places stable[uint32] // of list i: block << 16 | offset
 	bytes  arena

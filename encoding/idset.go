@@ -80,9 +80,11 @@ func (s *idSet) add(id uuid.UUID, hash uint64, rehash func(*uuid.UUID) uint64) u
 	if old := shard.slots.Load(); old == nil || 4*(shard.used+1) > 3*len(*old) {
 		s.regrow(int(hash%idShards), rehash)
 	}
+	// Counted before it can be found: a code that a reader found is one of those there.
+	s.n.Store(uint32(n + 1))
 	put(*shard.slots.Load(), hash, uint32(n+1))
 	shard.used++
-	return s.n.Add(1)
+	return uint32(n + 1)
 }
 
 func put(slots []atomic.Uint32, hash uint64, code uint32) {

@@ -143,7 +143,8 @@ func slotHash(hash *uuid.UUID) uint64 { return binary.LittleEndian.Uint64(hash[:
 // first and looked for then, so that the misses of the processor's caches overlap;
 // new ones are sorted, so that neighbours share much.
 //
-// About 60 ns for a known list of 20, 500 ns for a new one of known elements.
+// About 60 ns for a known list of 20, 500 ns for a new one of known elements. For lists
+// that are known nothing is allocated but what dst lacks.
 // After an error dst is as long as it was; elements and lists that were added by
 // then stay, unused.
 func (d *ListDict) InternLists(dst []uint32, lists [][]uuid.UUID) ([]uint32, error) {

@@ -10,16 +10,23 @@ type lookup struct {
 
 func (l *lookup) at(i int) uint64 { return l.table.At(int(l.ordinals.At(i))) }
 
+// decode returns the table as a slice: one allocation.
+func (l *lookup) decode() []uint64 {
+	return l.table.Append(make([]uint64, 0, l.table.Len()), 0, l.table.Len())
+}
+
+// appendTo decodes a table that lies in blocks, unless to read a block of it for each
+// row is less.
 func (l *lookup) appendTo(dst []uint64, lo, hi int) []uint64 {
 	start := len(dst)
 	dst = l.ordinals.Append(dst, lo, hi)
-	if l.table.layout == LayoutPacked || l.table.layout == LayoutPlain {
+	if l.table.form == nil || (hi-lo)*blockLen < l.table.Len() {
 		for i, ordinal := range dst[start:] {
-			dst[start+i] = l.table.packed.at(int(ordinal))
+			dst[start+i] = l.table.At(int(ordinal))
 		}
 		return dst
 	}
-	table := l.table.Append(nil, 0, l.table.Len())
+	table := l.decode()
 	for i, ordinal := range dst[start:] {
 		dst[start+i] = table[ordinal]
 	}

@@ -187,7 +187,8 @@ func (w *Words) At(i int) uint64 {
 }
 
 // Append appends the words of rows [lo, hi) to dst and returns it; it panics
-// unless 0 <= lo <= hi <= Len. 1 to 3 ns a word.
+// unless 0 <= lo <= hi <= Len. 1 to 3 ns a word. It allocates nothing but what dst lacks
+// and, of the lookup layout, a table that lies in blocks.
 func (w *Words) Append(dst []uint64, lo, hi int) []uint64 {
 	if lo < 0 || lo > hi || hi > int(w.n) {
 		panic("encoding: rows out of range")
@@ -239,9 +240,11 @@ type Cursor struct {
 	run   int      // of the runs layout: the next one
 	buf   []uint64 // of the rows [row, ...) what was read already
 	mem   []uint64 // where it is
+	table []uint64 // of the lookup layout: decoded
 }
 
-// Cursor returns a cursor that stands before the first word.
+// Cursor returns a cursor that stands before the first word. It allocates what it reads
+// into, at most twice.
 func (w *Words) Cursor() Cursor { return Cursor{words: w} }
 
 // Next returns the next word and how many rows in a row have it, or 0 rows at
@@ -269,7 +272,18 @@ func (c *Cursor) fill(w *Words, at int) {
 	if c.mem == nil {
 		c.mem = make([]uint64, 0, blockLen)
 	}
-	c.buf = w.Append(c.mem, at, min(at+blockLen, w.Len()))
+	if w.layout != LayoutLookup {
+		c.buf = w.Append(c.mem, at, min(at+blockLen, w.Len()))
+		return
+	}
+	l := w.form.lookup
+	if c.table == nil { // once, not for each piece
+		c.table = l.decode()
+	}
+	c.buf = l.ordinals.Append(c.mem, at, min(at+blockLen, w.Len()))
+	for i, ordinal := range c.buf {
+		c.buf[i] = c.table[ordinal]
+	}
 }
 
 // take returns the word at the front of what was read, with those equal to it.

@@ -137,6 +137,34 @@ func checkWords(t fataler, got *Words, want []uint64) {
 	}
 }
 
+// checkRanges reads ranges, at random and around the ends of blocks, into slices with
+// and without room, and compares with what was encoded (E1). What a slice held, and
+// what lies behind the range, stays.
+func checkRanges(t fataler, got *Words, want []uint64, seed uint64) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 1))
+	for range 6 {
+		lo := r.IntN(len(want) + 1)
+		hi := lo + r.IntN(len(want)+1-lo)
+		if r.IntN(2) == 0 {
+			lo = min(lo/blockLen*blockLen+r.IntN(2), hi)
+		}
+		room := []int{0, hi - lo, hi - lo + 5}[r.IntN(3)]
+		dst := make([]uint64, 1, 1+room)
+		behind := dst[:cap(dst)]
+		for i := range behind {
+			behind[i] = 7
+		}
+		out := got.Append(dst, lo, hi)
+		if out[0] != 7 || !slices.Equal(out[1:], want[lo:hi]) {
+			t.Fatalf("%v: Append(%d, %d) of %d words (-want +got):\n%s", got.Layout(), lo, hi, len(want), cmp.Diff(want[lo:hi], out[1:]))
+		}
+		if room > hi-lo && slices.ContainsFunc(behind[1+hi-lo:], func(w uint64) bool { return w != 7 }) {
+			t.Fatalf("%v: Append(%d, %d) writes behind its end", got.Layout(), lo, hi)
+		}
+	}
+}
+
 // walk reads words with a cursor, and asks it once more at the end.
 func walk(t fataler, w *Words) []uint64 {
 	t.Helper()
@@ -251,7 +279,8 @@ func checkGolden(t *testing.T, name, got string) {
 	}
 }
 
-// Encode takes about the smallest of packed and what was asked for.
+// Encode takes about the smallest of packed and what was asked for: blocks where there
+// is more than one, runs where there are two words to one.
 func TestEncodeTakesTheSmallest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := drawWords(t)
@@ -265,6 +294,12 @@ func TestEncodeTakesTheSmallest(t *testing.T) {
 			w := Encode(e, words)
 			for _, l := range tried {
 				other := inLayout(l, words)
+				switch {
+				case l == LayoutRuns && 2*other.form.runs.ends.n >= other.n:
+					continue
+				case other.form != nil && other.form.blocks != nil && other.n <= blockLen:
+					continue
+				}
 				if slack := other.Size()/4 + blocksSize; w.Size() > other.Size()+slack {
 					t.Errorf("Encode(%v): %v of %d bytes, %v has %d", e, w.Layout(), w.Size(), l, other.Size())
 				}
@@ -427,32 +462,6 @@ func TestZigzag(t *testing.T) {
 		}
 		if got := int64(unzigzag(want)); got != difference {
 			t.Errorf("unzigzag(%d) = %d, want %d", want, got, difference)
-		}
-	}
-}
-
-func TestWordsReadWithoutAllocating(t *testing.T) {
-	for _, l := range layouts {
-		w := inLayout(l, wordsOf(5, 1, 1000))
-		dst := make([]uint64, 0, 1000)
-		for name, read := range map[string]func(){
-			"At":     func() { w.At(500) },
-			"Append": func() { dst = w.Append(dst[:0], 0, 1000) },
-			"Cursor": func() {
-				for c := w.Cursor(); ; {
-					if _, rows := c.Next(); rows == 0 {
-						break
-					}
-				}
-			},
-		} {
-			want := 0.0
-			if name == "Cursor" {
-				want = 1 // what it reads into
-			}
-			if n := testing.AllocsPerRun(100, read); n > want {
-				t.Errorf("%v: %s allocates %v times, want %v", l, name, n, want)
-			}
 		}
 	}
 }
