@@ -218,8 +218,12 @@ func differences(t *testing.T, snap *Snapshot, a, b *Table) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
+		byBucket := map[int64][]string{} // of each bucket
+		for _, b := range table.store.log.Root().State.table(table.ordinal).buckets.All() {
+			byBucket[b.start] = slices.Sorted(maps.Keys(b.columns))
+		}
 		return map[string]any{
-			"columns": columns, "series": series, "sums": sums, "names": names,
+			"columns": columns, "columns of each bucket": byBucket, "series": series, "sums": sums, "names": names,
 			"rows": allRows(t, table, snap, ScanOptions{}), "ordered": len(allRows(t, table, snap, ScanOptions{Ordered: true})),
 		}
 	}
@@ -381,89 +385,5 @@ func TestCodes_Range(t *testing.T) {
 	}
 	if from, to := codes.Range(); from != math.MinInt64 || to != math.MaxInt64 {
 		t.Errorf("without buckets, codes are for %d to %d", from, to)
-	}
-}
-
-// Rows with values and times far off the others', in parts of many blocks: each comes
-// back as it was, also after a rewrite.
-func TestCodes_Outliers(t *testing.T) {
-	for seed := range uint64(4) {
-		rng := rand.New(rand.NewPCG(seed, 71))
-		store, table := open(t, Options{Manual: true}, samples(0))
-		codes, err := table.Codes(0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := map[string]int{}
-		for range 5 {
-			b := codedRow(t, codes, 0)
-			b.Rows = 700
-			values, times := make([]int64, b.Rows), make([]int64, b.Rows)
-			for i := range values {
-				values[i], times[i] = rng.Int64N(16), rng.Int64N(1000)
-				if rng.IntN(40) == 0 {
-					values[i] <<= 20
-				}
-				want[fmt.Sprint(values[i], times[i])]++
-			}
-			b.Columns["stack"] = encoding.ListCodes(slices.Repeat(b.Columns["stack"].Codes, b.Rows)...)
-			b.Columns["time"], b.Columns["value"] = encoding.Int64s(times...), encoding.Int64s(values...)
-			if _, err := codes.Insert(t.Context(), b); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for range 2 {
-			got := map[string]int{}
-			for row := range scanRows(t, table, snapshot(t, store), ScanOptions{Columns: []string{"value", "time"}}) {
-				got[fmt.Sprint(row["value"], row["time"])]++
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Fatalf("seed %d: rows (-want +got):\n%s", seed, diff)
-			}
-			compact(t, store)
-		}
-	}
-}
-
-// In a transaction of 100 profiles of 500 rows, whose series and stacks are known, each
-// profile takes at most five allocations: its part, the packed columns, and the slices
-// of the transaction, which double.
-func TestCodes_Allocations(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector allocates")
-	}
-	store, table := open(t, Options{Manual: true}, samples(0))
-	codes, err := table.Codes(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lists := make([][]uuid.UUID, 500)
-	for i := range lists {
-		lists[i] = []uuid.UUID{{byte(i)}, {byte(i >> 8), 1}}
-	}
-	stacks, err := codes.UUIDLists(nil, lists)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := codedRow(t, codes, 0)
-	b.Rows, b.Columns["stack"], b.Columns["value"] = 500, encoding.ListCodes(stacks...), encoding.Int64s(make([]int64, 500)...)
-	const profiles = 100
-	transaction := func() {
-		tx := store.Begin()
-		for i := range profiles {
-			b.Columns["time"].Int64s[0] = int64(i)
-			if err := tx.InsertCodes(t.Context(), codes, b); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := tx.Commit(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	transaction() // the bucket, the series and the pools
-	if n := testing.AllocsPerRun(20, transaction) / profiles; n > 5 {
-		t.Errorf("%.2f allocations a profile, want at most 5", n)
-	} else {
-		t.Logf("%.2f allocations a profile", n)
 	}
 }

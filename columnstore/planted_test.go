@@ -201,8 +201,10 @@ var others = []planted{
 	{name: "a split loses the rows at its cut", edits: one("granule/rewrite.go", "		lo, bound = hi, next\n", "		lo, bound = hi+1, next\n")},
 	{name: "the last granule of a split has no upper bound", edits: one("granule/rewrite.go",
 		"		child := New(bound, next)\n", "		child := New(bound, next)\n		if hi == len(m.order) {\n			child = New(bound, \"\")\n		}\n")},
-	{name: "rows with equal keys come to both sides of a cut", edits: one("granule/rewrite.go", "	for i := range b {\n		if i == len(a) ||",
-		"	if string(a) == string(b) {\n		return b, true\n	}\n	for i := range b {\n		if i == len(a) ||")},
+	{name: "rows with equal keys come to both sides of a cut", edits: []edit{
+		{"granule/rewrite.go", "m.keyChanges} {", "m.keyChanges, func(int) bool { return true }} {"},
+		{"granule/rewrite.go", "	for i := range b {\n		if i == len(a) ||", "	if string(a) == string(b) {\n		return b, true\n	}\n	for i := range b {\n		if i == len(a) ||"},
+	}},
 	{name: "a merge takes equal rows once", edits: one("granule/merge.go", "		m.add(stretches[leaf].frame, r.row)\n",
 		"		next := rowRef{stretches[leaf].frame, r.row}\n		key := func(r rowRef) string { return string(m.frames[r.frame].appendKey(nil, int(r.row))) }\n"+
 			"		if n := len(m.order); n == 0 || key(m.order[n-1]) != key(next) {\n			m.add(next.frame, next.row)\n		}\n")},
@@ -222,7 +224,7 @@ var ofCodes = []planted{
 		"ties(words, rowBits, func(lo, hi int) {", "ties(words[:0], rowBits, func(lo, hi int) {")},
 	{name: "rows of one list are not sorted by time", edits: one("granule/merge.go",
 		"word = word<<timeBits | ranks[h.of(int(row))-m.first]", "word = word<<timeBits | ranks[h.of(int(row))-m.first]*0")},
-	{name: "a list is found by its slot alone", edits: []edit{
+	{name: "a list is found by its slot alone", by: "TestCodes_ManyLists$", edits: []edit{
 		{"encoding/idset.go", "*s.ids.at(int(code) - 1) == *id {", "id != nil {"},
 		{"encoding/idset.go", "*s.ids.at(int(code) - 1) != ids[i] {", "len(ids) == 0 {"},
 	}},
@@ -246,8 +248,8 @@ var ofCodes = []planted{
 		{"encoding/words.go", "	slab := make([]uint64, total)\n", "	if total > len(packSlab) {\n		packSlab = make([]uint64, total)\n	}\n	slab := packSlab[:total]\n"},
 		{"encoding/words.go", "// Pack appends", "var packSlab []uint64\n\n// Pack appends"},
 	}},
-	{name: "the first label of a series that is given by code is not noted", by: "TestCodes_SameAsValues$", edits: one("columnstore/tx.go",
-		"if s.Columns()[column].Dynamic && !known.columns[string(name)] {", "if s.Columns()[column].Dynamic && !known.columns[string(name)] && column < 0 {")},
+	{name: "the first label of a series that is given by code is not noted", by: "TestCodes_Names$", edits: one("columnstore/tx.go",
+		"if s.Columns()[column].Dynamic && !known.columns[string(name)] {", "if s.Columns()[column].Dynamic && !known.columns[string(name)] && len(names) > 0 {")},
 	{name: "a series that is known in one bucket is taken to be in all", by: "TestCodes_Names$", edits: one("columnstore/tx.go",
 		"	if !ok || known.start != in.start {\n", "	if !ok {\n")},
 	{name: "what is interned does not count", by: "TestCodes_Budget$", edits: one("columnstore/codes.go", "	defer c.table.count(c.gen)\n", "")},

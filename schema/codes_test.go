@@ -71,6 +71,9 @@ func TestCheckIntoRefuses(t *testing.T) {
 		{"lists and no codes, but room for them", s, func(b *schema.Batch) {
 			b.Columns["stack"] = encoding.Vector{Type: encoding.UUIDList, Codes: []uint32{}, UUIDLists: [][]uuid.UUID{nil, nil}}
 		}, `"stack" has lists and codes of lists`},
+		{"codes beside strings", s, func(b *schema.Batch) {
+			b.Columns["note"] = encoding.Vector{Type: encoding.String, Strings: []string{"\xff"}, Codes: []uint32{}}
+		}, `"note"`},
 		{"too few codes", s, func(b *schema.Batch) {
 			b.Rows, b.Columns = 3, map[string]encoding.Vector{"time": encoding.Int64s(1), "stack": encoding.ListCodes(1, 2)}
 		}, `"stack" has 2 values for 3 rows`},

@@ -2,25 +2,28 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
 )
 
 // TestDemo runs the whole demo, smaller.
 func TestDemo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made by the demo")
 	var out, progress bytes.Buffer
-	if err := demo(t.Context(), &out, &progress, dir, 50_000); err != nil {
+	if err := demo(t.Context(), &out, &progress, dir, 3); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -72,39 +75,129 @@ func TestDemoFlags(t *testing.T) {
 	}
 }
 
-// TestFleet holds the embedded profiles to what the demo says of them, and the
-// replay to being the same each time.
+// TestFleet holds the embedded profiles to what the demo says of them, and the replay
+// to being an hour of ten million rows, the same each time.
 func TestFleet(t *testing.T) {
-	f, err := newFleet(time.Unix(1_800_000_000, 0), 1_000_000)
+	now := time.Unix(1_800_000_000, 0)
+	f, err := newFleet(now, demoSteps)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stacks := map[string]bool{}
 	kinds := map[string]bool{}
 	for _, template := range f.templates {
 		kinds[template.kind] = true
-		for _, s := range template.profile.Sample {
-			stacks[frames(s)] = true
-		}
-	}
-	if programs := f.programs(); len(programs) < 3 || len(stacks) < 2000 {
-		t.Errorf("%d programs and %d distinct stacks, want 3 and 2000", len(programs), len(stacks))
 	}
 	for _, kind := range []string{"cpu", "heap", "goroutine", "block", "mutex"} {
 		if !kinds[kind] {
 			t.Errorf("there is no %s profile", kind)
 		}
 	}
-	for s := range f.scrapes(3) {
-		a, b := f.make(s), f.make(s)
-		if !slices.EqualFunc(a.Sample, b.Sample, func(x, y *pprof.Sample) bool { return slices.Equal(x.Value, y.Value) }) {
-			t.Fatalf("scrape of %v is not the same twice", s.labels())
-		}
-		if len(s.template.profile.Sample) >= 10 && len(a.Sample) < 10 {
-			t.Errorf("scrape of %v has %d samples", s.labels(), len(a.Sample))
+	if end := f.start.Add(time.Duration(f.steps) * scrapeEvery); len(f.pods) != 50 || f.steps != 360 || end.After(now) {
+		t.Errorf("%d scrapes of %d pods, up to %v", f.steps, len(f.pods), end)
+	}
+	stacks := map[string]bool{}
+	rows, steps := 0, 0
+	for step := 0; step < f.steps; step += 5*scrapesPerTemplate + 1 {
+		steps++
+		for i := range f.pods {
+			for kind := range f.pods[i].kinds {
+				p := checkScrape(t, f, scrape{step, &f.pods[i]}, kind)
+				for _, s := range p.Sample {
+					stacks[frames(s)] = true
+					for _, v := range s.Value {
+						if v != 0 {
+							rows++
+						}
+					}
+				}
+			}
 		}
 	}
-	t.Logf("%d distinct stacks in %d profiles; %d scrapes of %d pods make a million rows", len(stacks), len(f.templates), f.steps, len(f.pods))
+	if programs := f.programs(); len(programs) < 3 || len(stacks) < 2000 {
+		t.Errorf("%d programs and %d distinct stacks, want 3 and 2000", len(programs), len(stacks))
+	}
+	if all := rows / steps * f.steps; all < 10_200_000 {
+		t.Errorf("an hour is about %d rows, want 10,000,000 and a little more", all)
+	}
+	t.Logf("%d distinct stacks in %d profiles; about %d rows in an hour", len(stacks), len(f.templates), rows/steps*f.steps)
+}
+
+// checkScrape makes a profile twice and reads it as others would.
+func checkScrape(t *testing.T, f *fleet, s scrape, kind int) *pprof.Profile {
+	t.Helper()
+	k := &s.pod.kinds[kind]
+	data := f.appendProfile(nil, s, kind)
+	if !bytes.Equal(data, f.appendProfile(nil, s, kind)) {
+		t.Fatalf("scrape %d of %v is not the same twice", s.step, k.labels)
+	}
+	p, err := pprof.ParseData(data)
+	if err != nil {
+		t.Fatalf("scrape %d of %v: %v", s.step, k.labels, err)
+	}
+	if want := f.start.Add(time.Duration(s.step) * scrapeEvery); p.TimeNanos != want.UnixNano() || p.DurationNanos != int64(scrapeEvery) {
+		t.Errorf("scrape %d of %v is at %d for %d", s.step, k.labels, p.TimeNanos, p.DurationNanos)
+	}
+	if k.labels["job"] == "" || k.labels["pod"] == "" || k.labels["__name__"] == "" {
+		t.Errorf("labels %v", k.labels)
+	}
+	return p
+}
+
+// A profile that is taken apart and put together again, unscaled, is what it was.
+func TestEncoded(t *testing.T) {
+	f, err := newFleet(time.Unix(1_800_000_000, 0), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range f.templates {
+		part := &f.templates[i].parts[i%rareEvery]
+		at := time.Unix(int64(i), 5)
+		first, err := pprof.ParseData(part.append(nil, at, func(int) float64 { return 1 }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := encode(first, part.hot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := pprof.ParseData(again.append(nil, at, func(int) float64 { return 1e-30 })) // what is not 0 stays
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first.String() != second.String() || first.TimeNanos != at.UnixNano() || len(first.Sample) != len(part.samples) {
+			t.Errorf("template %d is not the same again", i)
+		}
+	}
+	for _, bad := range []string{"\x08", "\x80", "\x12\x05a", "\x09\x01", "\x12\x80"} {
+		if err := eachField([]byte(bad), func(uint64, []byte, []byte) error { return nil }); !errors.Is(err, errWire) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// A replay that cannot go on says why, and ends.
+func TestReplay_Errors(t *testing.T) {
+	f, err := newFleet(time.Now(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := columnstore.Open(columnstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := profile.Open(store, profile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.Close()
+	if n, err := f.replay(t.Context(), db, 2, func(int64, int64) {}); !errors.Is(err, columnstore.ErrClosed) || n != 0 {
+		t.Errorf("%d profiles into a closed store: %v", n, err)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if n, err := f.replay(cancelled, db, 2, func(int64, int64) {}); !errors.Is(err, context.Canceled) || n != 0 {
+		t.Errorf("%d profiles of a replay that was cancelled: %v", n, err)
+	}
 }
 
 func frames(s *pprof.Sample) string {

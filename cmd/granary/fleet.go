@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
-	"iter"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"path"
@@ -35,32 +33,44 @@ type fleet struct {
 
 const (
 	scrapeEvery = 10 * time.Second
-	podsPerJob  = 8
+	podsPerJob  = 10
 	// A program has up to three real profiles of a kind; each is replayed for
 	// so many scrapes before the next one.
 	scrapesPerTemplate = 12
+	// The samples with the greatest values are in each scrape, each of the others
+	// in every rareEvery-th: programs do most of the time what they mostly do.
+	hotSamples = 10
+	rareEvery  = 8
 	// slowJob begins to need four times the CPU in its hottest stacks after
 	// two thirds of the time: something to find in the chart.
 	slowJob = "nats-server"
 )
 
-// template is one real profile.
+// template is one real profile, in parts: what scrapes have of it in turn.
 type template struct {
 	program, kind string
-	profile       *pprof.Profile
+	parts         [rareEvery]encoded
 }
 
 // pod is a source of profiles.
 type pod struct {
-	labels map[string]string
-	kinds  [][]*template // of each kind, captured one after the other
-	share  float64       // of the load
+	name  string
+	job   string
+	kinds []podKind
+	share float64 // of the load
 }
 
-// newFleet reads the profiles that come with the program, for a replay of at
-// least the given number of rows that ends about now.
-func newFleet(now time.Time, rows int64) (*fleet, error) {
-	f := &fleet{}
+// podKind is the profiles of one kind that a pod has.
+type podKind struct {
+	templates []*template // captured one after the other
+	labels    map[string]string
+	seed      uint64
+}
+
+// newFleet reads the profiles that come with the program, for a replay of so many
+// scrapes of each pod that ends about now.
+func newFleet(now time.Time, steps int) (*fleet, error) {
+	f := &fleet{steps: steps, start: now.Add(-time.Duration(steps) * scrapeEvery).Truncate(scrapeEvery)}
 	err := fs.WalkDir(testdata.Profiles, "profiles", func(name string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(name, ".pb.gz") {
 			return err
@@ -74,39 +84,41 @@ func newFleet(now time.Time, rows int64) (*fleet, error) {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		kind, _, _ := strings.Cut(path.Base(name), ".")
-		kind = strings.TrimRight(kind, "-0123456789")
+		t := template{program: path.Base(path.Dir(name)), kind: strings.TrimRight(kind, "-0123456789")}
 		sortByValue(p)
-		f.templates = append(f.templates, template{path.Base(path.Dir(name)), kind, p})
+		for i := range t.parts {
+			if t.parts[i], err = encodePart(p, i); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		f.templates = append(f.templates, t)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	f.addPods()
-	f.steps = int(rows/f.rowsAt(0)) + 1
-	f.start = now.Add(-time.Duration(f.steps) * scrapeEvery).Truncate(scrapeEvery)
 	return f, nil
-}
-
-// rowsAt returns the number of rows of one scrape of all pods.
-func (f *fleet) rowsAt(step int) int64 {
-	rows := int64(0)
-	for s := range f.scrapes(step) {
-		for _, sample := range f.make(s).Sample {
-			for _, v := range sample.Value {
-				if v != 0 {
-					rows++
-				}
-			}
-		}
-	}
-	return rows
 }
 
 // sortByValue puts the samples with the greatest last value first.
 func sortByValue(p *pprof.Profile) {
 	last := len(p.SampleType) - 1
 	slices.SortStableFunc(p.Sample, func(a, b *pprof.Sample) int { return cmp.Compare(b.Value[last], a.Value[last]) })
+}
+
+// encodePart encodes the samples of a profile that every rareEvery-th scrape has.
+func encodePart(p *pprof.Profile, i int) (encoded, error) {
+	part := &pprof.Profile{
+		SampleType: p.SampleType, DefaultSampleType: p.DefaultSampleType, PeriodType: p.PeriodType, Period: p.Period,
+		Mapping: p.Mapping, Location: p.Location, Function: p.Function,
+	}
+	for k, s := range p.Sample {
+		if k < hotSamples || k%rareEvery == i {
+			part.Sample = append(part.Sample, s)
+		}
+	}
+	return encode(part.Compact(), min(hotSamples, len(p.Sample)))
 }
 
 func (f *fleet) addPods() {
@@ -122,14 +134,17 @@ func (f *fleet) addPods() {
 	}
 	for _, program := range f.programs() {
 		for i := range podsPerJob {
-			f.pods = append(f.pods, pod{
-				labels: map[string]string{
-					"job": program, "pod": fmt.Sprintf("%s-%d", program, i),
+			p := pod{name: fmt.Sprintf("%s-%d", program, i), job: program, share: 0.5 + float64(i)/podsPerJob}
+			for _, templates := range byProgram[program] {
+				kind := templates[0].kind
+				seed := fnv.New64a()
+				fmt.Fprint(seed, p.name, kind)
+				p.kinds = append(p.kinds, podKind{templates, map[string]string{
+					"__name__": kind, "job": program, "pod": p.name,
 					"zone": string(rune('a' + i%3)), "node": fmt.Sprintf("node-%02d", (i*7+len(program))%12),
-				},
-				kinds: byProgram[program],
-				share: 0.5 + float64(i)/podsPerJob,
-			})
+				}, seed.Sum64()})
+			}
+			f.pods = append(f.pods, p)
 		}
 	}
 }
@@ -144,30 +159,15 @@ func (f *fleet) programs() []string {
 	return slices.Compact(names)
 }
 
-// scrape is one profile on its way into the store.
+// scrape is the profiles of one pod at one time on their way into the store.
 type scrape struct {
-	step     int
-	pod      *pod
-	template *template
+	step int
+	pod  *pod
 }
 
-// scrapes yields what is scraped in a step.
-func (f *fleet) scrapes(step int) iter.Seq[scrape] {
-	return func(yield func(scrape) bool) {
-		for i := range f.pods {
-			for _, templates := range f.pods[i].kinds {
-				if !yield(scrape{step, &f.pods[i], templates[step/scrapesPerTemplate%len(templates)]}) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// replay inserts profiles with several writers until there are at least the
-// given number of rows, and returns the number of profiles. report is called
-// with the rows so far, by one goroutine at a time.
-func (f *fleet) replay(ctx context.Context, db *profile.DB, writers int, rows int64, report func(done int64)) (int64, error) {
+// replay inserts all profiles with several writers, and returns how many there were.
+// report is called with the scrapes so far, by one goroutine at a time.
+func (f *fleet) replay(ctx context.Context, db *profile.DB, writers int, report func(done, total int64)) (int64, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	work := make(chan scrape, writers)
@@ -175,22 +175,22 @@ func (f *fleet) replay(ctx context.Context, db *profile.DB, writers int, rows in
 	var wg sync.WaitGroup
 	for range writers {
 		wg.Go(func() {
+			var buf []byte
 			for s := range work {
-				n, err := db.Insert(ctx, f.make(s), profile.InsertOptions{Labels: s.labels()})
-				if err != nil {
+				var err error
+				if buf, err = f.insert(ctx, db, s, buf); err != nil {
 					cancel(err)
 					continue // drain, so that the sender goes on
 				}
-				done.Add(int64(n))
-				profiles.Add(1)
+				profiles.Add(int64(len(s.pod.kinds)))
+				done.Add(1)
 			}
 		})
 	}
-	// Whole steps only: every pod is scraped as often as the others.
-	for step := 0; done.Load() < rows && ctx.Err() == nil; step++ {
-		for s := range f.scrapes(step) {
-			work <- s
-			report(done.Load())
+	for step := 0; step < f.steps && ctx.Err() == nil; step++ {
+		for i := range f.pods {
+			work <- scrape{step, &f.pods[i]}
+			report(done.Load(), int64(f.steps*len(f.pods)))
 		}
 	}
 	close(work)
@@ -198,49 +198,34 @@ func (f *fleet) replay(ctx context.Context, db *profile.DB, writers int, rows in
 	return profiles.Load(), context.Cause(ctx)
 }
 
-func (s scrape) labels() map[string]string {
-	labels := map[string]string{"__name__": s.template.kind}
-	maps.Copy(labels, s.pod.labels)
-	return labels
+// insert inserts the profiles of a scrape in one transaction: all are seen, or none. It
+// returns the buffer that it made them in.
+func (f *fleet) insert(ctx context.Context, db *profile.DB, s scrape, buf []byte) ([]byte, error) {
+	tx := db.Store().Begin()
+	defer tx.Abort()
+	for i := range s.pod.kinds {
+		buf = f.appendProfile(buf[:0], s, i)
+		if _, err := db.InsertEncodedTx(ctx, tx, buf, profile.InsertOptions{Labels: s.pod.kinds[i].labels}); err != nil {
+			return buf, err
+		}
+	}
+	_, err := tx.Commit()
+	return buf, err
 }
 
-// make returns the profile of a scrape. It is the same for the same fleet,
-// step, pod and template, whoever makes it.
-func (f *fleet) make(s scrape) *pprof.Profile {
-	name := fnv.New64a()
-	fmt.Fprint(name, s.pod.labels["pod"], s.template.kind)
-	rng := rand.New(rand.NewPCG(uint64(s.step), name.Sum64()))
-	slow := f.steps > 0 && 3*s.step >= 2*f.steps && s.template.kind == "cpu" && s.template.program == slowJob
-	from := s.template.profile
-	out := &pprof.Profile{
-		SampleType: from.SampleType, DefaultSampleType: from.DefaultSampleType, PeriodType: from.PeriodType, Period: from.Period,
-		Mapping: from.Mapping, Location: from.Location, Function: from.Function,
-		TimeNanos:     f.start.Add(time.Duration(s.step) * scrapeEvery).UnixNano(),
-		DurationNanos: int64(scrapeEvery),
-		Sample:        make([]*pprof.Sample, 0, len(from.Sample)),
-	}
-	load := s.pod.share * (1 + 0.25*math.Sin(float64(s.step)/9+float64(len(s.template.program)))) * (0.9 + 0.2*rng.Float64())
-	for i, sample := range from.Sample {
-		hot := i < 10
-		if !hot && rng.IntN(12) != 0 {
-			continue // a rare stack is in every twelfth scrape
+// appendProfile appends the profile of one kind of a scrape, as the pod would send it.
+// It is the same for the same fleet, step, pod and kind, whoever makes it.
+func (f *fleet) appendProfile(dst []byte, s scrape, kind int) []byte {
+	k := &s.pod.kinds[kind]
+	t := k.templates[s.step/scrapesPerTemplate%len(k.templates)]
+	rng := rand.New(rand.NewPCG(uint64(s.step), k.seed))
+	load := s.pod.share * (1 + 0.25*math.Sin(float64(s.step)/9+float64(len(s.pod.job)))) * (0.9 + 0.2*rng.Float64())
+	slow := 3*s.step >= 2*f.steps && t.kind == "cpu" && s.pod.job == slowJob
+	part := &t.parts[(uint64(s.step)+k.seed)%rareEvery]
+	return part.append(dst, f.start.Add(time.Duration(s.step)*scrapeEvery), func(i int) float64 {
+		if slow && i < part.hot {
+			return 4 * load * (0.5 + rng.Float64())
 		}
-		scale := load * (0.5 + rng.Float64())
-		if slow && hot {
-			scale *= 4
-		}
-		out.Sample = append(out.Sample, scaled(sample, scale))
-	}
-	return out
-}
-
-// scaled returns a sample with other values; what was not zero stays so.
-func scaled(s *pprof.Sample, scale float64) *pprof.Sample {
-	values := make([]int64, len(s.Value))
-	for i, v := range s.Value {
-		if values[i] = int64(float64(v) * scale); values[i] == 0 {
-			values[i] = v
-		}
-	}
-	return &pprof.Sample{Location: s.Location, Value: values, Label: s.Label, NumLabel: s.NumLabel, NumUnit: s.NumUnit}
+		return load * (0.5 + rng.Float64())
+	})
 }

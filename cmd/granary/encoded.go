@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+)
+
+// encoded is a profile as it is sent, but for its time and values: those are put in for
+// each scrape, and the rest is copied.
+type encoded struct {
+	rest    []byte // all fields but samples and times
+	samples []encodedSample
+	hot     int // how many of the samples, from the first on, are hot
+}
+
+type encodedSample struct {
+	rest   []byte // all fields but the values
+	values []int64
+}
+
+// The fields of profile.proto that are put in.
+const (
+	fieldSample   = 2 // of a profile
+	fieldTime     = 9
+	fieldDuration = 10
+	fieldValue    = 2 // of a sample
+)
+
+// Kinds of fields in protocol buffers.
+const (
+	wireVarint = 0
+	wireBytes  = 2
+)
+
+var errWire = errors.New("the profile is not what was encoded")
+
+// encode takes a profile apart.
+func encode(p *pprof.Profile, hot int) (encoded, error) {
+	var buf bytes.Buffer
+	if err := p.WriteUncompressed(&buf); err != nil {
+		return encoded{}, err
+	}
+	e := encoded{hot: hot}
+	err := eachField(buf.Bytes(), func(field uint64, whole, content []byte) error {
+		switch field {
+		case fieldSample:
+			s := encodedSample{values: p.Sample[len(e.samples)].Value}
+			err := eachField(content, func(field uint64, whole, _ []byte) error {
+				if field != fieldValue {
+					s.rest = append(s.rest, whole...)
+				}
+				return nil
+			})
+			e.samples = append(e.samples, s)
+			return err
+		case fieldTime, fieldDuration:
+		default:
+			e.rest = append(e.rest, whole...)
+		}
+		return nil
+	})
+	if err == nil && len(e.samples) != len(p.Sample) {
+		err = errWire
+	}
+	return e, err
+}
+
+// eachField calls f with each field of a message: its number, all of its bytes, and
+// what is in it.
+func eachField(data []byte, f func(field uint64, whole, content []byte) error) error {
+	for len(data) > 0 {
+		tag, n := binary.Uvarint(data)
+		value, m := binary.Uvarint(data[max(n, 0):])
+		if n <= 0 || m <= 0 {
+			return errWire
+		}
+		end := n + m
+		switch tag & 7 {
+		case wireVarint:
+		case wireBytes:
+			if value > uint64(len(data)-end) {
+				return errWire
+			}
+			end += int(value)
+		default:
+			return errWire // pprof has no others
+		}
+		if err := f(tag>>3, data[:end], data[n+m:end]); err != nil {
+			return err
+		}
+		data = data[end:]
+	}
+	return nil
+}
+
+// append appends the profile of a time, with the values of sample i scaled by what scale
+// says; what was not zero stays so.
+func (e *encoded) append(dst []byte, at time.Time, scale func(i int) float64) []byte {
+	dst = slices.Grow(dst, len(e.rest)+64*len(e.samples))
+	dst = appendVarint(dst, fieldTime, uint64(at.UnixNano()))
+	dst = appendVarint(dst, fieldDuration, uint64(scrapeEvery))
+	var values []byte
+	for i := range e.samples {
+		s := &e.samples[i]
+		by := scale(i)
+		values = values[:0]
+		for _, v := range s.values {
+			if scaled := int64(float64(v) * by); scaled != 0 {
+				v = scaled
+			}
+			values = binary.AppendUvarint(values, uint64(v))
+		}
+		sample := len(s.rest) + 1 + uvarintLen(len(values)) + len(values)
+		dst = appendHeader(dst, fieldSample, sample)
+		dst = append(dst, s.rest...)
+		dst = append(appendHeader(dst, fieldValue, len(values)), values...)
+	}
+	return append(dst, e.rest...)
+}
+
+func appendVarint(dst []byte, field, value uint64) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(dst, field<<3|wireVarint), value)
+}
+
+// appendHeader appends what is before a field of so many bytes.
+func appendHeader(dst []byte, field uint64, length int) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(dst, field<<3|wireBytes), uint64(length))
+}
+
+func uvarintLen(n int) int { return len(binary.AppendUvarint(nil, uint64(n))) }
