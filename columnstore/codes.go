@@ -234,7 +234,8 @@ func checkCodes(b *schema.Batch, columns []schema.Concrete, gen *generation) err
 }
 
 // Insert is Table.Insert for a batch with codes: Batch.Series in place of the columns
-// that lead the sorting key, and Vector.Codes in place of lists; either may be left
+// that lead the sorting key, and Vector.Codes in place of lists, without Batch.Records,
+// which are for lists; either may be left
 // out. The errors are those of Table.Insert; ErrBatch too for codes that these are
 // not, and for rows of another time.
 func (c *Codes) Insert(ctx context.Context, b schema.Batch) (txn.ID, error) {

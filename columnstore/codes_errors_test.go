@@ -309,6 +309,16 @@ func TestCodes_Dropped(t *testing.T) {
 		wantError(t, err, ErrTooOld, `table "samples"`)
 	}
 	before.visibleCheck(t, store, table)
+	size := old.gen.Size() // nobody counts it any more: it must not grow
+	_, err = old.Series(map[string]string{"kind": "new"})
+	wantError(t, err, ErrTooOld, "kept from")
+	_, err = old.UUIDLists(nil, [][]uuid.UUID{{{7}}})
+	wantError(t, err, ErrTooOld, "kept from")
+	_, err = old.Elements(nil, []uuid.UUID{{7}}, nil)
+	wantError(t, err, ErrTooOld, "kept from")
+	if now := old.gen.Size(); now != size {
+		t.Errorf("dropped dictionaries grew from %d to %d bytes", size, now)
+	}
 	if now, err := table.Codes(25); err != nil {
 		t.Error(err)
 	} else if _, err := now.Insert(t.Context(), codedRow(t, now, 25)); err != nil {

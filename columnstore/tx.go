@@ -78,7 +78,7 @@ var insertWork = sync.Pool{New: func() any { return new(insertScratch) }}
 // done gives the scratch back: nothing of the caller's stays in it.
 func (w *insertScratch) done() {
 	w.batch = schema.Batch{}
-	clear(w.columns)
+	clear(w.columns[:cap(w.columns)]) // a check that failed may have left some behind
 	clear(w.buckets)
 	insertWork.Put(w)
 }

@@ -83,7 +83,7 @@ func (s *Schema) AppendTuple(dst []byte, labels []Label) []byte {
 
 // EachLabel calls f with the column and the name of each label of a series tuple of
 // this schema, up to where it ends or is malformed. The name is only good for the
-// call; nothing is allocated but room for a long one.
+// call.
 func (s *Schema) EachLabel(key []byte, f func(column int, name []byte)) {
 	var few [64]byte
 	name := few[:0]
