@@ -421,6 +421,9 @@ func (tx *Tx) cut(t *Table, in bucketRows, b *schema.Batch, columns []schema.Con
 	if !ok || known.start != in.start {
 		known = &bucket{}
 	}
+	knowsColumns := known.hasColumns(t.schema, columns, in.rows)
+	var names []string
+	named := false
 	for lo := 0; lo < rows.Len(); {
 		p := piece{table: t, bucket: in.start, bucketKey: bucketLo, bound: bucketLo, hi: bucketHi}
 		if bound, g, ok := state.granules.FloorBytes(rows.Key(lo)); ok && bound >= bucketLo {
@@ -431,10 +434,11 @@ func (tx *Tx) cut(t *Table, in bucketRows, b *schema.Batch, columns []schema.Con
 			hi = rows.Search(lo, p.hi)
 		}
 		p.part = rows.Part(lo, hi)
-		p.known = known.hasSeries(p.part.Series()) && known.hasColumns(t.schema, columns, in.rows)
-		if !p.known {
-			p.series = p.part.SeriesSet()
-			p.columns = p.newNames(known, b, columns, in.rows)
+		if p.known = knowsColumns && known.hasSeries(p.part.Series()); !p.known {
+			if !named { // once: names are those of the batch, whatever the piece
+				names, named = p.newNames(known, b, columns, in.rows), true
+			}
+			p.series, p.columns = p.part.SeriesSet(), names
 		}
 		tx.pieces = append(tx.pieces, p)
 		lo = hi

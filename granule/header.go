@@ -124,16 +124,8 @@ func (m *merged) addHeaders(stretches []stretch) {
 			uses = append(uses, use{int(s.frame), 0})
 			continue
 		}
-		seen := h.ordinals[s.lo:s.hi]
-		lo, hi := slices.Min(seen), slices.Max(seen)
-		present := make([]bool, hi-lo+1)
-		for _, o := range seen {
-			present[o-lo] = true
-		}
-		for i, p := range present {
-			if p {
-				uses = append(uses, use{int(s.frame), int(lo) + i})
-			}
+		for _, o := range distinct(h.ordinals[s.lo:s.hi]) {
+			uses = append(uses, use{int(s.frame), int(o)})
 		}
 	}
 	s := m.frames[0].schema
@@ -159,18 +151,57 @@ func (m *merged) addHeaders(stretches []stretch) {
 	}
 }
 
-// header returns the words of the columns of the header for rows [lo, hi), and which
-// of them is each row's; nil if there is but one.
+// distinct returns the distinct of some ordinals, in order. Those of a series are
+// mostly a range; where they are not, looking at all of it would cost more than sorting.
+func distinct(ordinals []uint64) []uint64 {
+	lo, hi := slices.Min(ordinals), slices.Max(ordinals)
+	if hi-lo > 2*uint64(len(ordinals)) {
+		sorted := slices.Clone(ordinals)
+		slices.Sort(sorted)
+		return slices.Compact(sorted)
+	}
+	present := make([]bool, hi-lo+1)
+	for _, o := range ordinals {
+		present[o-lo] = true
+	}
+	var out []uint64
+	for i, p := range present {
+		if p {
+			out = append(out, lo+uint64(i))
+		}
+	}
+	return out
+}
+
+// header returns the words of the columns of the header for rows [lo, hi), of those
+// headers that they have, and which of them is each row's; nil if there is but one.
 func (m *merged) header(lo, hi int) (ordinals *encoding.Words, table map[int][]uint64) {
 	if len(m.headers) == 0 {
 		return nil, nil
 	}
 	rows := m.ordinals[lo:hi]
 	first, last := slices.Min(rows), slices.Max(rows)
+	// A cut inside of a series leaves headers without a row on either side.
+	place := make([]uint64, last-first+1) // 1 more than the place among those in use
+	for _, o := range rows {
+		place[o-first] = 1
+	}
+	used := uint64(0)
+	for i, p := range place {
+		if p != 0 {
+			used++
+			place[i] = used
+		}
+	}
 	table = map[int][]uint64{}
 	constant := true
 	for i, column := range m.frames[0].schema.Header() {
-		words := m.headers[i][first : last+1]
+		words := make([]uint64, 0, used)
+		for k, p := range place {
+			if p != 0 {
+				words = append(words, m.headers[i][first+uint64(k)])
+			}
+		}
 		table[column] = words
 		constant = constant && slices.Min(words) == slices.Max(words)
 	}
@@ -179,7 +210,7 @@ func (m *merged) header(lo, hi int) (ordinals *encoding.Words, table map[int][]u
 	}
 	relative := m.mem.take(len(rows))
 	for _, o := range rows {
-		relative = append(relative, o-first)
+		relative = append(relative, place[o-first]-1)
 	}
 	words := encoding.Encode(encoding.DictionaryRLE, relative)
 	return &words, table

@@ -61,6 +61,8 @@ func Code(s *schema.Schema, gen *Generation, bucket int64, b *schema.Batch, colu
 func (r *Rows) Done() {
 	r.mem.reset()
 	clear(r.frame.columns) // what they refer to is not kept
+	r.frame.gen, r.frame.schema = nil, nil
+	clear(r.fresh.gather.sources)
 	r.coder = coder{scratch: r.coder.scratch, codes: r.coder.codes}
 	rowsPool.Put(r)
 }

@@ -71,6 +71,8 @@ func (s *Schema) CheckInto(columns []Concrete, b *Batch) ([]Concrete, error) {
 		}
 		if s.columns[i].Dynamic {
 			dynamic++
+		} else {
+			name = s.columns[i].Name // the batch's may be a piece of something large
 		}
 		if b.Series != 0 && s.IsSeries(i) {
 			return nil, fmt.Errorf("%w: column %q is given, and the code of a series", ErrBatch, name)

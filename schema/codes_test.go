@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	diff "github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -329,5 +330,19 @@ func TestHeader(t *testing.T) {
 		if err != nil || !slices.Equal(s.Header(), tt.want) {
 			t.Errorf("header %q: %v, %v; want %v", tt.header, s.Header(), err, tt.want)
 		}
+	}
+}
+
+// The name of a fixed column is the schema's: that of a batch may be a piece of a whole
+// profile, which parts would keep alive.
+func TestCheck_NamesOfFixedColumns(t *testing.T) {
+	s := mustNew(t, schema.Definition{Columns: []schema.Column{{Name: "value", Type: encoding.Int64, Encoding: encoding.Plain}}})
+	large := strings.Repeat("x", 1000) + "value"
+	columns, err := s.Check(&schema.Batch{Rows: 1, Columns: map[string]encoding.Vector{large[1000:]: encoding.Int64s(1)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if unsafe.StringData(columns[0].Name) != unsafe.StringData(s.Columns()[0].Name) {
+		t.Error("the name is the batch's")
 	}
 }
