@@ -217,9 +217,9 @@ var others = []planted{
 // ofCodes are mistakes with codes, headers and what is kept of lists and words.
 var ofCodes = []planted{
 	{name: "a split's headers begin with the last of the series before", edits: one("granule/header.go",
-		"m.headers[i][first : last+1]", "m.headers[i][max(first, 1)-1 : last+1]")},
+		"m.headers[i][first+uint64(k)]", "m.headers[i][max(first, 1)-1+uint64(k)]")},
 	{name: "a row gets the header of the row before in its series", edits: one("granule/header.go",
-		"relative = append(relative, o-first)", "relative = append(relative, max(o-first, 1)-1)")},
+		"relative = append(relative, place[o-first]-1)", "relative = append(relative, max(place[o-first], 2)-2)")},
 	{name: "rows of one list and time are not compared further", edits: one("granule/merge.go",
 		"ties(words, rowBits, func(lo, hi int) {", "ties(words[:0], rowBits, func(lo, hi int) {")},
 	{name: "rows of one list are not sorted by time", edits: one("granule/merge.go",
