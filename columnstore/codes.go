@@ -61,8 +61,8 @@ func (c *Codes) Range() (from, to int64) {
 }
 
 // Series returns the code of the series that has these values in the columns that
-// lead the sorting key: concrete names to values, those that are missing null. Of a
-// batch, only what stands for all rows counts. The errors are those of Table.Insert.
+// lead the sorting key: concrete names to values, those that are missing null.
+// The errors are those of Table.Insert.
 func (c *Codes) Series(labels map[string]string) (uint32, error) {
 	b := schema.Batch{Rows: 1, Columns: make(map[string]encoding.Vector, len(labels))}
 	for name, value := range labels {
@@ -103,15 +103,7 @@ func (c *Codes) Elements(dst []uint32, ids []uuid.UUID, records [][]byte) ([]uin
 		}
 		return c.gen.Lists.Need(c.gen.Lists.New(ids, records))
 	}
-	out := dst
-	err := c.intern(need, func() (err error) {
-		out, err = c.gen.Lists.InternElements(dst, ids, records)
-		return err
-	})
-	if err != nil {
-		return dst, err
-	}
-	return out, nil
+	return c.appendTo(dst, need, func() ([]uint32, error) { return c.gen.Lists.InternElements(dst, ids, records) })
 }
 
 // Lists appends to dst the codes of lists of elements, each given as the elements'
@@ -134,15 +126,7 @@ func (c *Codes) Lists(dst []uint32, lists [][]uint32) ([]uint32, error) {
 		}
 		return c.gen.Lists.Need(encoding.Growth{Lists: len(lists), Members: members, Longest: longest})
 	}
-	out := dst
-	err := c.intern(need, func() (err error) {
-		out, err = c.gen.Lists.InternCodes(dst, lists)
-		return err
-	})
-	if err != nil {
-		return dst, err
-	}
-	return out, nil
+	return c.appendTo(dst, need, func() ([]uint32, error) { return c.gen.Lists.InternCodes(dst, lists) })
 }
 
 // UUIDLists appends to dst the codes of lists, each given as its elements. About 60 ns
@@ -157,9 +141,14 @@ func (c *Codes) UUIDLists(dst []uint32, lists [][]uuid.UUID) ([]uint32, error) {
 	need := func(lookUp bool) int {
 		return granule.Need(c.table.schema, c.gen.Generation, lookUp, &b, columns, nil, 0)
 	}
+	return c.appendTo(dst, need, func() ([]uint32, error) { return c.gen.Lists.InternLists(dst, lists) })
+}
+
+// appendTo is intern for what appends codes to dst, which is as it was after an error.
+func (c *Codes) appendTo(dst []uint32, need func(lookUp bool) int, add func() ([]uint32, error)) ([]uint32, error) {
 	out := dst
-	err = c.intern(need, func() (err error) {
-		out, err = c.gen.Lists.InternLists(dst, lists)
+	err := c.intern(need, func() (err error) {
+		out, err = add()
 		return err
 	})
 	if err != nil {
@@ -202,7 +191,7 @@ func (c *Codes) check(t *Table, buckets []bucketRows) error {
 		if from, to := c.Range(); t.generationOf(b.start) != c.gen.number {
 			return fmt.Errorf("%w: codes are for times from %s to %s, a row is of %s", ErrBatch, timeText(from), timeText(to), timeText(b.start))
 		}
-		if floor := t.floor(); b.start < floor || t.generation(b.start) != c.gen {
+		if floor := t.floor(); b.start < floor || !t.keeps(c.gen) {
 			return tooOld(b.start, floor)
 		}
 	}
@@ -235,16 +224,10 @@ func checkCodes(b *schema.Batch, columns []schema.Concrete, gen *generation) err
 
 // Insert is Table.Insert for a batch with codes: Batch.Series in place of the columns
 // that lead the sorting key, and Vector.Codes in place of lists, without Batch.Records,
-// which are for lists; either may be left
-// out. The errors are those of Table.Insert; ErrBatch too for codes that these are
+// which are for lists; either may be left out. The errors are those of Table.Insert; ErrBatch too for codes that these are
 // not, and for rows of another time.
 func (c *Codes) Insert(ctx context.Context, b schema.Batch) (txn.ID, error) {
-	tx := c.table.store.Begin()
-	if err := tx.InsertCodes(ctx, c, b); err != nil {
-		tx.Abort()
-		return 0, err
-	}
-	return tx.Commit()
+	return c.table.insert(ctx, c, b)
 }
 
 // InsertCodes is Insert for a batch with codes; see Codes.Insert.

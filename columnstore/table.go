@@ -50,8 +50,13 @@ func (t *Table) Schema() *schema.Schema { return t.schema }
 // A batch is best one profile to a few thousand rows: each becomes at least
 // one part.
 func (t *Table) Insert(ctx context.Context, b schema.Batch) (txn.ID, error) {
+	return t.insert(ctx, nil, b)
+}
+
+// insert inserts a batch in a transaction of its own, with codes unless there are none.
+func (t *Table) insert(ctx context.Context, codes *Codes, b schema.Batch) (txn.ID, error) {
 	tx := t.store.Begin()
-	if err := tx.Insert(ctx, t, b); err != nil {
+	if err := tx.insert(ctx, t, codes, b); err != nil {
 		tx.Abort()
 		return 0, err
 	}

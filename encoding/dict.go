@@ -35,7 +35,10 @@ type dictEntry struct {
 	hash, block, offset, length uint32
 }
 
-const entrySize = 16
+const (
+	entrySize  = 16
+	firstSlots = 64
+)
 
 // maxCodes is how many codes a dictionary can give.
 const maxCodes = math.MaxUint32 - 1

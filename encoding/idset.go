@@ -28,7 +28,6 @@ type idShard struct {
 
 const (
 	idShards   = 16
-	firstSlots = 64 // of a Dict
 	slotHeader = 24 // of a slice
 )
 

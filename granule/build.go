@@ -7,7 +7,6 @@ import (
 
 // gathered is one column of the rows that a part is made of.
 type gathered struct {
-	key   columnKey
 	spec  encoding.Spec
 	words []uint64
 	valid []uint64 // fixed types; nil: all have a value
@@ -34,7 +33,7 @@ var noWord = []uint64{0}
 // gather collects a column; false if no row has a value in it. A column of plain
 // strings or UUIDs is not for it.
 func (g *gatherer) gather(key columnKey, spec encoding.Spec) (out gathered, found bool) {
-	out = gathered{key: key, spec: spec}
+	out.spec = spec
 	simple := true // each row's word says it all
 	g.sources = g.sources[:0]
 	for _, f := range g.frames {
@@ -51,16 +50,6 @@ func (g *gatherer) gather(key columnKey, spec encoding.Spec) (out gathered, foun
 		g.sources = append(g.sources, s)
 	}
 	out.words = g.mem.take(len(g.order))[:len(g.order)]
-	if simple && len(g.frames) == 1 {
-		var all uint64
-		s := &g.sources[0]
-		for i, r := range g.order {
-			w := s.words[int(r.row)&s.mask]
-			out.words[i] = w
-			all |= w
-		}
-		return out, spec.Type.Fixed() || all != 0
-	}
 	if simple {
 		var all uint64
 		for i, r := range g.order {
@@ -129,9 +118,7 @@ func buildBase(m *merged, lo, hi int) *Part {
 	mark := m.mem.used
 	p.series = encoding.Encode(encoding.DictionaryRLE, m.seriesWords(lo, hi))
 	ordinals, table := m.header(lo, hi)
-	if ordinals != nil {
-		p.ordinals = ordinals
-	}
+	p.ordinals = ordinals
 	g := gatherer{frames: m.frames, order: m.order[lo:hi], mem: m.mem}
 	for _, key := range m.columns {
 		def := f.schema.Columns()[key.column]

@@ -29,35 +29,33 @@ func (h *headers) of(row int) uint64 {
 // there; those of one that was inserted are mostly one.
 func (f *frame) headers(mem *slab) headers {
 	var h headers
-	constant := true
-	var shared []uint64
-	listed := true
-	for _, column := range f.schema.Header() {
-		fc := f.find(columnKey{column, f.schema.Columns()[column].Name})
-		constant = constant && fc.constant
+	columns := f.headerColumns()
+	n, listed := 1, true
+	for _, fc := range columns {
 		switch {
 		case fc.constant:
-		case len(fc.ordinals) == 0 || len(shared) > 0 && &shared[0] != &fc.ordinals[0]:
+		case len(fc.ordinals) == 0 || h.ordinals != nil && &h.ordinals[0] != &fc.ordinals[0]:
 			listed = false
 		default:
-			shared = fc.ordinals
+			h.ordinals, n = fc.ordinals, len(fc.words)
 		}
 	}
-	switch {
-	case constant:
-		h.list(f, 1)
-	case listed:
-		h.ordinals = shared
-		n := 0
-		for _, column := range f.schema.Header() {
-			n = max(n, len(f.find(columnKey{column, f.schema.Columns()[column].Name}).words))
-		}
-		h.list(f, n)
-	default:
-		h.collect(f, mem)
+	if listed {
+		h.list(columns, n)
+	} else {
+		h.collect(columns, len(f.series), mem)
 	}
 	h.merged = mem.take(h.len())[:h.len()]
 	return h
+}
+
+// headerColumns returns the columns of the header, which every frame has.
+func (f *frame) headerColumns() []*frameColumn {
+	var columns []*frameColumn
+	for _, column := range f.schema.Header() {
+		columns = append(columns, f.find(columnKey{column, f.schema.Columns()[column].Name}))
+	}
+	return columns
 }
 
 func (h *headers) len() int {
@@ -68,9 +66,8 @@ func (h *headers) len() int {
 }
 
 // list takes over the columns of a frame that has n headers.
-func (h *headers) list(f *frame, n int) {
-	for _, column := range f.schema.Header() {
-		fc := f.find(columnKey{column, f.schema.Columns()[column].Name})
+func (h *headers) list(columns []*frameColumn, n int) {
+	for _, fc := range columns {
 		words := fc.words
 		if fc.constant && n > 1 {
 			words = slices.Repeat(words, n)
@@ -80,16 +77,12 @@ func (h *headers) list(f *frame, n int) {
 }
 
 // collect finds the distinct combinations of rows.
-func (h *headers) collect(f *frame, mem *slab) {
-	h.table = make([][]uint64, len(f.schema.Header()))
-	h.ordinals = mem.take(len(f.series))
-	columns := make([]*frameColumn, len(h.table))
-	for i, column := range f.schema.Header() {
-		columns[i] = f.find(columnKey{column, f.schema.Columns()[column].Name})
-	}
+func (h *headers) collect(columns []*frameColumn, rows int, mem *slab) {
+	h.table = make([][]uint64, len(columns))
+	h.ordinals = mem.take(rows)
 	known := map[string]uint64{}
 	var key []byte
-	for row := range f.series {
+	for row := range rows {
 		key = key[:0]
 		for _, fc := range columns {
 			key = binary.LittleEndian.AppendUint64(key, fc.word(row))

@@ -18,6 +18,7 @@ type merged struct {
 	headers  [][]uint64 // by column of Schema.Header, a word for each header
 	of       []headers  // by frame
 	first    uint64     // header of the series at hand
+	further  bool       // keys go on behind the second column of their suffix
 
 	unsorted []rowRef // scratch of reorder
 	ranks    []uint64 // scratch of timeRanks
@@ -37,6 +38,7 @@ type stretch struct {
 // table grows, there is nothing to compare at all.
 func merge(frames []*frame, rows int, mem *slab) *merged {
 	m := &merged{frames: frames, mem: mem, order: make([]rowRef, 0, rows), columns: unionColumns(frames), ordinals: mem.take(rows)}
+	m.further = m.hasSuffix(2)
 	m.of = make([]headers, len(frames))
 	for i, f := range frames {
 		m.of[i] = f.headers(mem)
@@ -52,6 +54,15 @@ func merge(frames []*frame, rows int, mem *slab) *merged {
 		stretches = stretches[n:]
 	}
 	return m
+}
+
+// hasSuffix says whether a frame has a column of the suffix from one on: rows of two
+// frames can differ in it even if each frame has one value only.
+func (m *merged) hasSuffix(from int) bool {
+	suffix := m.frames[0].schema.Suffix()
+	return slices.ContainsFunc(m.columns, func(c columnKey) bool {
+		return slices.Contains(suffix[min(from, len(suffix)):], c.column)
+	})
 }
 
 // stretchesOf returns the rows of each series in each frame, those of the first
@@ -183,7 +194,7 @@ func (m *merged) reorder(from int, words []uint64, rowBits int) {
 	for i, w := range words {
 		order[i] = unsorted[w&(1<<rowBits-1)]
 	}
-	if slices.ContainsFunc(m.frames, func(f *frame) bool { return f.hasSuffix(2) }) {
+	if m.further {
 		ties(words, rowBits, func(lo, hi int) {
 			slices.SortStableFunc(order[lo:hi], func(a, b rowRef) int {
 				return m.frames[a.frame].compare(int(a.row), m.frames[b.frame], int(b.row), 2)

@@ -109,14 +109,6 @@ func (f *frame) seriesRanks(dst []uint64) []uint64 {
 	return dst
 }
 
-// hasSuffix says whether the frame has a column of the suffix from one on: rows of two
-// frames can differ in it even if each frame has one value only.
-func (f *frame) hasSuffix(from int) bool {
-	return slices.ContainsFunc(f.columns, func(c frameColumn) bool {
-		return slices.Contains(f.schema.Suffix()[from:], c.column)
-	})
-}
-
 // varies says whether rows can differ in the columns of the suffix from one on.
 func (f *frame) varies(from int) bool {
 	for _, column := range f.schema.Suffix()[from:] {
