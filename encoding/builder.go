@@ -67,5 +67,8 @@ func (b *Builder) Build() Column {
 	}
 	c := NewColumn(b.spec, Encode(Delta, b.words), present) // ordinals of values count up
 	c.own = &values{data: append([]byte{}, b.data...), ends: pack(b.ends)}
+	if b.spec.Type == UUID && len(b.ends) >= filterFrom {
+		c.own.filter = newIDFilter(c.own.data)
+	}
 	return c
 }

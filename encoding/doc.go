@@ -37,6 +37,9 @@
 //
 // [Words.Dump] shows what lies where, byte by byte; testdata has a *.golden of each layout.
 //
+// A column of UUIDs that keeps its values itself, as trace ids do, has a filter (blocked
+// Bloom) once it is long: a query for one id passes over parts that do not have it.
+//
 // A dictionary code is 1 or more; the code 0 is null. So a dictionary column
 // needs no presence bits, and nulls sort first by code too.
 //

@@ -98,6 +98,46 @@ func (f *frontCoded) appendReversed(dst []uint32, i int) []uint32 {
 	}
 }
 
+// with sets bit i+1 of found for each list i of [lo, hi) that has a code whose bit is set
+// in wanted. What a list shares with the one before it is not looked at again; that at lo
+// shares nothing.
+func (f *frontCoded) with(found []uint64, lo, hi int, wanted []uint64) {
+	first := math.MaxInt // index in the list at hand of the first such code
+	for i := lo; i < hi; i++ {
+		place := *f.places.at(i)
+		codes := f.bytes.from(place>>16, place&math.MaxUint16)
+		shared, codes := short(codes)
+		own, codes := short(codes)
+		if first >= int(shared) {
+			first = math.MaxInt
+			for k := range own {
+				var code uint32
+				if code, codes = short(codes); int(code/64) < len(wanted) && wanted[code/64]>>(code%64)&1 == 1 {
+					first = int(shared + k)
+					break
+				}
+			}
+		}
+		if first < math.MaxInt {
+			found[(i+1)/64] |= 1 << ((i + 1) % 64)
+		}
+	}
+}
+
+// short reads a varint, those of up to three bytes without a loop.
+func short(b []byte) (uint32, []byte) {
+	switch {
+	case b[0] < 0x80:
+		return uint32(b[0]), b[1:]
+	case b[1] < 0x80:
+		return uint32(b[0]&0x7f) | uint32(b[1])<<7, b[2:]
+	case b[2] < 0x80:
+		return uint32(b[0]&0x7f) | uint32(b[1]&0x7f)<<7 | uint32(b[2])<<14, b[3:]
+	}
+	v, n := binary.Uvarint(b)
+	return uint32(v), b[n:]
+}
+
 // heap returns the bytes that the sequence holds. For the writer.
 func (f *frontCoded) heap() int {
 	return f.bytes.heap() + 4*paged(int(f.n.Load())) + 4*cap(f.last) + cap(f.entry)

@@ -1,6 +1,9 @@
 package encoding
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // packed is n words in the fewest bits that tell them apart: of each, how many
 // times the greatest common divisor of all distances it is away from the smallest
@@ -178,8 +181,43 @@ func grown(s []uint64, n int) []uint64 {
 }
 
 // unpack reads words of a width from a place in bits, which go on for a word after
-// the last one.
+// the last one. Up to 57 bits a word is in eight bytes from some byte on: one load, and
+// eight words of w bits are w bytes. That takes half the time of putting words together.
 func unpack(dst, src []uint64, bit int, width uint) {
+	if width > 57 || !littleEndian {
+		unpackWide(dst, src, bit, width)
+		return
+	}
+	mask := ^uint64(0) >> (64 - width)
+	w := int(width)
+	b := wordBytes(src)[bit>>3:]
+	bit &= 7
+	for ; len(dst) >= 8; dst, b = dst[8:], b[w:] {
+		d, at := dst[:8:8], bit
+		d[0] = binary.LittleEndian.Uint64(b) >> uint(at) & mask
+		at += w
+		d[1] = binary.LittleEndian.Uint64(b[at>>3:]) >> uint(at&7) & mask
+		at += w
+		d[2] = binary.LittleEndian.Uint64(b[at>>3:]) >> uint(at&7) & mask
+		at += w
+		d[3] = binary.LittleEndian.Uint64(b[at>>3:]) >> uint(at&7) & mask
+		at += w
+		d[4] = binary.LittleEndian.Uint64(b[at>>3:]) >> uint(at&7) & mask
+		at += w
+		d[5] = binary.LittleEndian.Uint64(b[at>>3:]) >> uint(at&7) & mask
+		at += w
+		d[6] = binary.LittleEndian.Uint64(b[at>>3:]) >> uint(at&7) & mask
+		at += w
+		d[7] = binary.LittleEndian.Uint64(b[at>>3:]) >> uint(at&7) & mask
+	}
+	for i := range dst {
+		dst[i] = binary.LittleEndian.Uint64(b[bit>>3:]) >> uint(bit&7) & mask
+		bit += w
+	}
+}
+
+// unpackWide is unpack for any width and order of bytes.
+func unpackWide(dst, src []uint64, bit int, width uint) {
 	mask := ^uint64(0) >> (64 - width)
 	for i := range dst {
 		word, shift := bit>>6, uint(bit&63)

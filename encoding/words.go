@@ -247,6 +247,10 @@ type Cursor struct {
 // into, at most twice.
 func (w *Words) Cursor() Cursor { return Cursor{words: w} }
 
+// Reset stands the cursor before the first of other words; what it has allocated it
+// keeps.
+func (c *Cursor) Reset(w *Words) { *c = Cursor{words: w, mem: c.mem} }
+
 // Next returns the next word and how many rows in a row have it, or 0 rows at
 // the end. A run may come in pieces. 2 to 4 ns a word, less where runs are long.
 func (c *Cursor) Next() (word uint64, rows int) {

@@ -16,7 +16,8 @@ type Generation struct {
 	Lists   *encoding.ListDict // stacks, their locations and symbols
 	Series  *encoding.Dict     // series tuples, as schema.AppendTuple writes them
 
-	since uint64 // see Part
+	columns seriesColumns
+	since   uint64 // see Part
 }
 
 // Enter notes the version of a root that has a part of the generation; the first
@@ -35,7 +36,11 @@ func (g *Generation) Since() uint64 { return g.since }
 // short lock of each.
 func (g *Generation) Size() int {
 	lists, records := g.Lists.Size()
-	return g.Strings.Size() + g.UUIDs.Size() + lists + records + g.Series.Size()
+	size := g.Strings.Size() + g.UUIDs.Size() + lists + records + g.Series.Size()
+	if c := g.columns.latest.Load(); c != nil {
+		size += c.size
+	}
+	return size
 }
 
 // NewGeneration returns empty dictionaries; the seed keys their hashes.

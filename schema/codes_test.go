@@ -247,6 +247,13 @@ func FuzzEachLabel(f *testing.F) {
 			t.Errorf("%d labels of %d bytes", len(got), len(key))
 		}
 		want, err := s.ReadTuple(key)
+		for column, name := range map[int]string{2: "job", 1: "labels.a"} {
+			value, ok := s.TupleValue(key, column, name)
+			i := slices.IndexFunc(want, func(l schema.Label) bool { return l.Name == name })
+			if err == nil && (ok != (i >= 0) || ok && string(value) != want[i].Value) {
+				t.Errorf("%s of %x is %q, %t; labels are %v", name, key, value, ok, want)
+			}
+		}
 		if err != nil {
 			return
 		}
@@ -345,4 +352,28 @@ func TestCheck_NamesOfFixedColumns(t *testing.T) {
 	if unsafe.StringData(columns[0].Name) != unsafe.StringData(s.Columns()[0].Name) {
 		t.Error("the name is the batch's")
 	}
+}
+
+// TupleValue gives of any tuple the values that ReadTuple gives, and no others.
+func TestTupleValue(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, sortingKey := drawTable(t)
+		labels := labelsOf(s, drawRows(t, s, sortingKey)[0])
+		key := s.AppendTuple(nil, labels)
+		for _, l := range labels {
+			if got, ok := s.TupleValue(key, l.Column, l.Name); !ok || string(got) != l.Value {
+				t.Fatalf("%q of %x is %q, %t; want %q", l.Name, key, got, ok, l.Value)
+			}
+		}
+		for column, c := range s.Columns() {
+			name := c.Name
+			if c.Dynamic {
+				name += "." + rapid.StringMatching(`[a-c]{0,2}`).Draw(t, "name")
+			}
+			has := slices.ContainsFunc(labels, func(l schema.Label) bool { return l.Name == name })
+			if got, ok := s.TupleValue(key, column, name); ok != has {
+				t.Fatalf("%q of %x is %q, %t; the tuple has it: %t", name, key, got, ok, has)
+			}
+		}
+	})
 }

@@ -1,0 +1,134 @@
+package granule
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/granarydb/granary/schema"
+)
+
+// addSeries gives series codes: each of some labels.
+func addSeries(t *testing.T, s *schema.Schema, g *Generation, rng *rand.Rand, n int) {
+	for range n {
+		var labels []schema.Label
+		for _, name := range []string{"labels.a", "labels.b", "labels.c"} {
+			if rng.IntN(2) == 0 {
+				labels = append(labels, schema.Label{Column: 1, Name: name, Value: fmt.Sprint(rng.IntN(40))})
+			}
+		}
+		if _, err := g.Series.Intern(s.AppendTuple(nil, labels)); err != nil {
+			t.Error(err)
+			return
+		}
+	}
+}
+
+// byTuple is what SeriesColumns says, read from the tuples.
+func byTuple(t *testing.T, s *schema.Schema, g *Generation, n int) map[string]map[uint32]string {
+	out := map[string]map[uint32]string{}
+	for code := uint32(1); code <= uint32(n); code++ {
+		labels, err := s.ReadTuple(g.Series.Value(code))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range labels {
+			if out[l.Name] == nil {
+				out[l.Name] = map[uint32]string{}
+			}
+			out[l.Name][code] = l.Value
+		}
+	}
+	return out
+}
+
+func byColumn(c *SeriesColumns) map[string]map[uint32]string {
+	out := map[string]map[uint32]string{}
+	c.Each(func(name string, of SeriesColumn) {
+		out[name] = map[uint32]string{}
+		for i, value := range of.Values {
+			for _, series := range of.Series[i] {
+				out[name][series] = value
+			}
+		}
+	})
+	return out
+}
+
+// The columns of series are those of their tuples, whenever they are asked for, and do
+// not change in the hands of who has them.
+func TestSeriesColumns(t *testing.T) {
+	s := mustSchema(t, everything(0))
+	g := NewGeneration(1)
+	rng := rand.New(rand.NewPCG(1, 0))
+	type held struct {
+		columns *SeriesColumns
+		want    map[string]map[uint32]string
+	}
+	var all []held
+	for round := range 30 {
+		addSeries(t, s, g, rng, rng.IntN(20))
+		columns, bytes := g.SeriesColumns(s)
+		if columns.Len() != g.Series.Len() {
+			t.Errorf("round %d: %d series of %d", round, columns.Len(), g.Series.Len())
+		}
+		if rng.IntN(2) == 0 && bytes > 0 { // somebody else asks, and does as well
+			others, _ := g.SeriesColumns(s)
+			all = append(all, held{others, byTuple(t, s, g, others.Len())})
+		}
+		if rng.IntN(3) > 0 && bytes > 0 {
+			size := g.Size()
+			if kept := g.KeepSeriesColumns(columns); kept <= 0 || g.Size()-size != kept {
+				t.Errorf("round %d: %d bytes kept, the generation grew by %d", round, kept, g.Size()-size)
+			}
+			if kept := g.KeepSeriesColumns(columns); kept != 0 {
+				t.Errorf("round %d: kept again, for %d bytes", round, kept)
+			}
+			if again, bytes := g.SeriesColumns(s); again != columns || bytes != 0 {
+				t.Errorf("round %d: asked again, the columns are others", round)
+			}
+		}
+		all = append(all, held{columns, byTuple(t, s, g, columns.Len())})
+		for i, h := range all {
+			if diff := gocmp.Diff(h.want, byColumn(h.columns)); diff != "" {
+				t.Fatalf("columns of round %d, in round %d (-want +got):\n%s", i, round, diff)
+			}
+		}
+	}
+	if none := all[0].columns.Column("labels.none"); len(none.Series) != 0 {
+		t.Errorf("a column that nobody has: %v", none)
+	}
+}
+
+// Several ask while series come.
+func TestSeriesColumns_Concurrent(t *testing.T) {
+	s := mustSchema(t, everything(0))
+	g := NewGeneration(1)
+	var running sync.WaitGroup
+	for i := range uint64(2) {
+		running.Go(func() { addSeries(t, s, g, rand.New(rand.NewPCG(i, 1)), 500) })
+		running.Go(func() {
+			for range 200 {
+				columns, bytes := g.SeriesColumns(s)
+				if bytes > 0 && bytes%2 == 0 {
+					g.KeepSeriesColumns(columns)
+				}
+				columns.Each(func(name string, of SeriesColumn) {
+					for i, value := range of.Values {
+						if series := of.Series[i]; len(series) == 0 || int(series[len(series)-1]) > columns.Len() {
+							t.Errorf("column %s of %d series: %q is of %v", name, columns.Len(), value, series)
+						}
+					}
+				})
+			}
+		})
+	}
+	running.Wait()
+	columns, _ := g.SeriesColumns(s)
+	if diff := gocmp.Diff(byTuple(t, s, g, g.Series.Len()), byColumn(columns)); diff != "" {
+		t.Errorf("columns in the end (-want +got):\n%s", diff)
+	}
+}
