@@ -206,7 +206,7 @@ func differences(t *testing.T, snap *Snapshot, a, b *Table) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		series, err := table.Series(t.Context(), snap, -500, 500)
+		series, err := table.Series(t.Context(), snap, between(-500, 500))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,7 +269,7 @@ func TestCodes_Names(t *testing.T) {
 	if _, err := codes.Insert(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	got, err := table.Series(t.Context(), snapshot(t, store), 100, 200)
+	got, err := table.Series(t.Context(), snapshot(t, store), between(100, 200))
 	if err != nil || len(got) != 1 || got[0].Value("labels.b") != "2" {
 		t.Errorf("series of the second bucket: %v, %v", got, err)
 	}

@@ -181,7 +181,7 @@ func (d *differential) askSeries(when string, snap *Snapshot, rows []oracleRow) 
 				want[rowText(seriesOf(d.table, row))] = true
 			}
 		}
-		series, err := d.table.Series(context.Background(), snap, r[0], r[1])
+		series, err := d.table.Series(context.Background(), snap, between(r[0], r[1]))
 		got := map[string]bool{}
 		for _, s := range series {
 			labels := oracleRow{}

@@ -22,6 +22,23 @@
 // root and walks it; maintenance rewrites a granule privately and publishes, or
 // drops its work if the granule was rewritten meanwhile.
 //
+// # How a query is answered
+//
+// On codes, and from the outside in: what says something of many rows at once is asked
+// first, and rows are looked at last.
+//
+//	condition on labels -> set of series      a bit each, each distinct value once
+//	          on times  -> buckets            of those, the ones with such series
+//	series, or bounds   -> granules           by the index
+//	granule             -> parts              by their range of times, missing columns,
+//	                                          filters of trace ids
+//	part                -> runs of series     all rows, none, or those that ...
+//	run                 -> rows               ... the rest of the condition holds for
+//
+// What is chosen is spans of rows, each of one series. A scan turns their words into
+// Arrow; an aggregation adds them up: by the columns of series once a span, by the time
+// of profiles once a header, by stacks into cells by code. No stack is looked at.
+//
 // # Invariants
 //
 //	C1  A snapshot sees all rows of a transaction or none, over all tables.
@@ -33,7 +50,8 @@
 //	C5  An error means that nothing happened: no row, no series, no column.
 //	C6  Granules of one bucket have adjoining bounds that cover it; the first
 //	    is bounded by the bucket itself, so a key below all others has a place.
-//	C7  Readers take no lock but those of dictionaries' look-ups by value.
+//	C7  Readers take no lock but those of dictionaries' look-ups by value, and the
+//	    first to ask after new series have come, one of their generation.
 //	C8  Yield points are outside of every lock.
 //	C9  What the store keeps alive by its own account is within the memory
 //	    budget: rows, dictionaries, what only snapshots hold, and what inserts

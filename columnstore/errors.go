@@ -47,4 +47,6 @@ var (
 	// ErrQuery says that a query names an unknown column or compares a column
 	// with a value of another type.
 	ErrQuery = errors.New("invalid query")
+	// ErrQueryMemory says that the answer needs more memory than the query may take.
+	ErrQueryMemory = errors.New("query needs more memory than it may take")
 )

@@ -198,7 +198,7 @@ type state struct {
 func stateOf(t *testing.T, store *Store, table *Table) state {
 	t.Helper()
 	snap := snapshot(t, store)
-	series, err := table.Series(context.Background(), snap, math.MinInt64, math.MaxInt64)
+	series, err := table.Series(context.Background(), snap, Expr{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -417,7 +417,7 @@ func TestTableNewerThanSnapshot(t *testing.T) {
 	if c := total(t, table, snap); c.rows != 0 {
 		t.Errorf("aggregate of %+v", c)
 	}
-	if series, err := table.Series(context.Background(), snap, 0, 1); err != nil || len(series) > 0 {
+	if series, err := table.Series(context.Background(), snap, between(0, 1)); err != nil || len(series) > 0 {
 		t.Errorf("series %v, %v", series, err)
 	}
 	got, err := table.Columns(snap)

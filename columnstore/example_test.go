@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"math"
 	"time"
 
 	"github.com/google/uuid"
@@ -141,7 +140,7 @@ func ExampleOptions_memoryBudget() {
 	stats := store.Stats()
 	fmt.Println("within the budget:", stats.Bytes() <= budget)
 	fmt.Println("nothing lost but what was evicted:", stats.Rows+stats.EvictedRows == 501*200, stats.EvictedRows > 0)
-	series, err := visits.Series(ctx, first, math.MinInt64, math.MaxInt64)
+	series, err := visits.Series(ctx, first, columnstore.Expr{})
 	fmt.Println("pages of the first minute, in its snapshot:", len(series), err)
 	// Output:
 	// within the budget: true

@@ -20,6 +20,7 @@ type Expr struct {
 	value   any
 	pattern *regexp.Regexp
 	holds   func(value any) bool
+	element func(id uuid.UUID, record []byte) bool
 	args    []Expr
 }
 
@@ -32,6 +33,7 @@ const (
 	opLess
 	opMatch
 	opFunc
+	opElement
 	opNull
 	opAnd
 	opOr
@@ -47,6 +49,15 @@ type Value interface {
 // Equal holds where the column has the value.
 func Equal[V Value](column string, v V) Expr {
 	return Expr{op: opEqual, column: column, value: v}
+}
+
+// In holds where the column has one of the values; In without any never.
+func In[V Value](column string, values ...V) Expr {
+	args := make([]Expr, len(values))
+	for i, v := range values {
+		args[i] = Equal(column, v)
+	}
+	return Or(args...)
 }
 
 // AtLeast holds where the column's value is v or greater.
@@ -73,7 +84,17 @@ func Func(column string, f func(value any) bool) Expr {
 	return Expr{op: opFunc, column: column, holds: f}
 }
 
-// IsNull holds where the column has no value.
+// HasElement holds where f says so of one of the elements of a list column; record is
+// what is kept beside the element, nil if nothing is. f is called once for each distinct
+// element that a list can have, by the goroutine that reads, also for elements of inserts
+// under way, which may have no record yet. Where many rows are asked
+// about, all lists of the dictionaries are looked at in one pass, each as far as it
+// differs from the one before.
+func HasElement(column string, f func(id uuid.UUID, record []byte) bool) Expr {
+	return Expr{op: opElement, column: column, element: f}
+}
+
+// IsNull holds where the column has no value; Not(IsNull) where it has one.
 func IsNull(column string) Expr { return Expr{op: opNull, column: column} }
 
 // And holds where all of the conditions do; And() always.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -24,25 +25,47 @@ type filter struct {
 
 // leaf compares one column.
 type leaf struct {
-	op     exprOp
-	schema *schema.Schema
-	column int
-	name   string
-	series bool                    // the column is part of the series tuple
-	test   func(value []byte) bool // strings and UUIDs
-	word   func(word uint64) bool  // fixed types; for any type, if it need not see the value
-	null   bool                    // what a row without a value gives
-	known  map[*granule.Generation]map[uint64]bool
+	op      exprOp
+	schema  *schema.Schema
+	column  int
+	name    string
+	series  bool                             // the column is part of the series tuple
+	test    func(value []byte) bool          // strings and UUIDs
+	word    func(word uint64) bool           // fixed types; for any type, if it need not see the value
+	null    bool                             // what a row without a value gives
+	id      *uuid.UUID                       // the only value for which it holds, if that is an id
+	known   map[*granule.Generation][]truth  // by code in a dictionary
+	sets    map[*granule.Generation][]uint64 // of series
+	element func(id uuid.UUID, record []byte) bool
+	lists   map[*granule.Generation]*listFilter
+	work    *filterWork
+}
+
+// truth is what is known of a condition for some rows at once.
+type truth uint8
+
+const (
+	unknown truth = iota // nobody looked yet
+	yes
+	no
+	maybe // it differs by row
+)
+
+func truthOf(b bool) truth {
+	if b {
+		return yes
+	}
+	return no
 }
 
 // bind checks an expression against a schema. Errors wrap ErrQuery.
-func bind(s *schema.Schema, e Expr) (*filter, error) {
+func bind(s *schema.Schema, e Expr, work *filterWork) (*filter, error) {
 	f := &filter{op: e.op}
 	if e.op == opTrue {
 		return f, nil
 	}
 	for _, arg := range e.args {
-		bound, err := bind(s, arg)
+		bound, err := bind(s, arg, work)
 		if err != nil {
 			return nil, err
 		}
@@ -57,8 +80,8 @@ func bind(s *schema.Schema, e Expr) (*filter, error) {
 	}
 	c := s.Columns()[column]
 	f.leaf = &leaf{
-		op: e.op, schema: s, column: column, name: e.column, series: s.IsSeries(column),
-		known: map[*granule.Generation]map[uint64]bool{},
+		op: e.op, schema: s, column: column, name: e.column, series: s.IsSeries(column), work: work,
+		known: map[*granule.Generation][]truth{}, sets: map[*granule.Generation][]uint64{},
 	}
 	if !f.leaf.setTest(c, e) {
 		return nil, fmt.Errorf("%w: column %q is %v and cannot be compared with %v", ErrQuery, e.column, c.Type, e.value)
@@ -83,9 +106,12 @@ func (l *leaf) setTest(c schema.Column, e Expr) bool {
 			return false
 		}
 		l.null = c.Dynamic && c.Type == encoding.String && l.test(nil)
+		if id, ok := e.value.(uuid.UUID); ok && e.op == opEqual {
+			l.id = &id
+		}
 		return true
 	case encoding.UUIDList:
-		return false
+		return e.op == opElement && e.element != nil && l.setElement(e.element)
 	default:
 		l.word = wordTest(c.Type, e)
 		return l.word != nil
@@ -182,31 +208,22 @@ type mask struct {
 	bits []bool // nil: all decides
 }
 
-// count returns the number of chosen rows of n.
-func (m mask) count(n int) int {
+// each returns the mask with a bit for each of n rows.
+func (m mask) each(n int) mask {
 	if m.bits == nil {
-		if m.all {
-			return n
-		}
-		return 0
+		m.bits = slices.Repeat([]bool{m.all}, n)
 	}
-	chosen := 0
-	for _, b := range m.bits {
-		if b {
-			chosen++
-		}
-	}
-	return chosen
+	return m
 }
 
-// eval returns the rows of a slice for which the filter holds. What a column
-// says for all rows of a slice at once, it does not say row by row.
-func (f *filter) eval(s granule.Slice) mask {
+// eval returns the rows of a stretch for which the filter holds. What a column
+// says for all rows at once, it does not say row by row.
+func (f *filter) eval(p *granule.Part, r *stretch) mask {
 	switch f.op {
 	case opTrue:
 		return mask{all: true}
 	case opNot:
-		m := f.args[0].eval(s)
+		m := f.args[0].eval(p, r)
 		if m.bits == nil {
 			return mask{all: !m.all}
 		}
@@ -215,17 +232,17 @@ func (f *filter) eval(s granule.Slice) mask {
 		}
 		return m
 	case opAnd, opOr:
-		return f.combine(s)
+		return f.combine(p, r)
 	}
-	return f.leaf.eval(s)
+	return f.leaf.eval(p, r)
 }
 
 // combine evaluates And and Or and stops as soon as the answer is known.
-func (f *filter) combine(s granule.Slice) mask {
+func (f *filter) combine(p *granule.Part, r *stretch) mask {
 	or := f.op == opOr
 	out := mask{all: !or}
 	for _, arg := range f.args {
-		m := arg.eval(s)
+		m := arg.eval(p, r)
 		switch {
 		case m.bits == nil && m.all == or:
 			return m
@@ -243,52 +260,190 @@ func (f *filter) combine(s granule.Slice) mask {
 	return out
 }
 
-// eval walks the column in runs.
-func (l *leaf) eval(s granule.Slice) mask {
-	if l.series {
-		known := l.memo(s.Part.Generation())
-		return runMask(s.Part.Series(), s, func(word uint64) bool {
-			return remember(known, word, func() bool { return l.testSeries(s.Part.Generation(), word) })
-		})
+// seriesSet is what a filter says of the series of a generation, each a bit: those of
+// which all rows hold, and those of which some can.
+type seriesSet struct{ all, some []uint64 }
+
+func newSeriesSet(n int, all, some bool) seriesSet {
+	words := n/64 + 1
+	return seriesSet{slices.Repeat([]uint64{-encoding.FromBool(all)}, words), slices.Repeat([]uint64{-encoding.FromBool(some)}, words)}
+}
+
+// of returns what is known of one series.
+func (s *seriesSet) of(code uint32) truth {
+	switch bit := uint64(1) << (code % 64); {
+	case s.all[code/64]&bit != 0:
+		return yes
+	case s.some[code/64]&bit != 0:
+		return maybe
 	}
-	if all, ok := l.prune(s.Part); ok {
+	return no
+}
+
+// ofSeries says what the filter says of each series; in a bucket, if one is given. The
+// set is the caller's.
+func (f *filter) ofSeries(gen *granule.Generation, columns *granule.SeriesColumns, b *bucket) seriesSet {
+	switch f.op {
+	case opTrue:
+		return newSeriesSet(columns.Len(), true, true)
+	case opNot:
+		s := f.args[0].ofSeries(gen, columns, b)
+		for i := range s.all {
+			s.all[i], s.some[i] = ^s.some[i], ^s.all[i]
+		}
+		return s
+	case opAnd, opOr:
+		and := f.op == opAnd
+		out := newSeriesSet(columns.Len(), and, and)
+		for _, arg := range f.args {
+			s := arg.ofSeries(gen, columns, b)
+			for i := range out.all {
+				if and {
+					out.all[i], out.some[i] = out.all[i]&s.all[i], out.some[i]&s.some[i]
+				} else {
+					out.all[i], out.some[i] = out.all[i]|s.all[i], out.some[i]|s.some[i]
+				}
+			}
+		}
+		return out
+	}
+	l := f.leaf
+	switch {
+	case l.series:
+		set := l.seriesOf(gen, columns)
+		return seriesSet{slices.Clone(set), slices.Clone(set)}
+	case b != nil && l.schema.Columns()[l.column].Dynamic && !b.columns[l.name]:
+		return newSeriesSet(columns.Len(), l.null, l.null)
+	}
+	return newSeriesSet(columns.Len(), false, true)
+}
+
+// seriesOf returns the series for which a leaf on a column of theirs holds, a bit each.
+// Each distinct value is looked at once.
+func (l *leaf) seriesOf(gen *granule.Generation, columns *granule.SeriesColumns) []uint64 {
+	if set, ok := l.sets[gen]; ok {
+		return set
+	}
+	set := newSeriesSet(columns.Len(), l.null, l.null).all
+	column := columns.Column(l.name)
+	for i, value := range column.Values {
+		holds := l.test([]byte(value))
+		if holds == l.null {
+			continue
+		}
+		for _, series := range column.Series[i] {
+			set[series/64] ^= 1 << (series % 64)
+		}
+	}
+	l.sets[gen] = set
+	return set
+}
+
+// ofPart says what the filter says of all rows of a part, as far as that is told without
+// looking at them.
+func (f *filter) ofPart(p *granule.Part) truth {
+	switch f.op {
+	case opTrue:
+		return yes
+	case opNot:
+		switch f.args[0].ofPart(p) {
+		case yes:
+			return no
+		case no:
+			return yes
+		}
+		return maybe
+	case opAnd, opOr:
+		decides, out := truthOf(f.op == opOr), truthOf(f.op == opAnd)
+		for _, arg := range f.args {
+			switch arg.ofPart(p) {
+			case decides:
+				return decides
+			case maybe:
+				out = maybe
+			}
+		}
+		return out
+	}
+	return f.leaf.ofPart(p)
+}
+
+func (l *leaf) ofPart(p *granule.Part) truth {
+	if l.series {
+		if code, constant := p.Series().Constant(); constant {
+			return truthOf(l.testSeries(p.Generation(), uint32(code)))
+		}
+		if len(l.work.columns(p.Generation()).Column(l.name).Values) == 0 {
+			return truthOf(l.null) // nobody has the label
+		}
+		return maybe
+	}
+	if all, ok := l.prune(p); ok {
+		return truthOf(all)
+	}
+	column := p.Find(l.column, l.name)
+	switch {
+	case column == nil:
+		return truthOf(l.null)
+	case l.id != nil && !column.MayHave(*l.id):
+		return no
+	}
+	return maybe
+}
+
+// eval says which rows of a stretch the leaf holds for.
+func (l *leaf) eval(p *granule.Part, r *stretch) mask {
+	gen := p.Generation()
+	switch {
+	case l.series && !r.mixed:
+		return mask{all: l.testSeries(gen, r.series)}
+	case l.series:
+		return l.mask(p.Series(), r, func(word uint64) bool { return l.testSeries(gen, uint32(word)) })
+	}
+	if all, ok := l.prune(p); ok {
 		return mask{all: all}
 	}
-	column := s.Part.Find(l.column, l.name)
+	column := p.Find(l.column, l.name)
 	if column == nil {
 		return mask{all: l.null}
 	}
 	if column.Type().Fixed() {
-		m := runMask(column.Words(), s, l.word)
-		if !column.Nulls() {
-			return m
-		}
-		if m.bits == nil {
-			m.bits = slices.Repeat([]bool{m.all}, s.Rows())
-		}
-		for i, valid := range column.AppendValid(nil, s.Lo, s.Hi) {
-			if !valid {
-				m.bits[i] = l.null
+		m := l.mask(column.Words(), r, l.word)
+		if column.Nulls() {
+			m = m.each(r.hi - r.lo)
+			for i, valid := range column.AppendValid(nil, r.lo, r.hi) {
+				if !valid {
+					m.bits[i] = l.null
+				}
 			}
 		}
 		return m
 	}
-	test := func(word uint64) bool {
-		switch {
-		case word == 0:
+	if l.op == opElement {
+		words := l.work.read(column.Words(), r)
+		return l.listsOf(gen).mask(l.work.bools(len(words)), words)
+	}
+	return l.mask(column.Words(), r, l.ofCode(gen, column))
+}
+
+// ofCode returns the test of a column of codes.
+func (l *leaf) ofCode(gen *granule.Generation, column *encoding.Column) func(word uint64) bool {
+	switch {
+	case l.word != nil:
+		return func(word uint64) bool { return word != 0 && l.word(word) || word == 0 && l.null }
+	case column.Dict() == nil:
+		return func(word uint64) bool { return word == 0 && l.null || word != 0 && l.test(column.Bytes(word)) }
+	}
+	known := l.memo(gen, column.Dict().Len())
+	return func(word uint64) bool {
+		if word == 0 {
 			return l.null
-		case l.word != nil:
-			return l.word(word)
 		}
-		return l.test(column.Bytes(word))
+		if known[word] == unknown {
+			known[word] = truthOf(l.test(column.Bytes(word)))
+		}
+		return known[word] == yes
 	}
-	if column.Dict() == nil {
-		return runMask(column.Words(), s, test)
-	}
-	known := l.memo(s.Part.Generation())
-	return runMask(column.Words(), s, func(word uint64) bool {
-		return remember(known, word, func() bool { return test(word) })
-	})
 }
 
 // prune answers for a whole part from its range of times.
@@ -306,64 +461,90 @@ func (l *leaf) prune(p *granule.Part) (all, ok bool) {
 }
 
 // testSeries decides for one series.
-func (l *leaf) testSeries(gen *granule.Generation, code uint64) bool {
-	labels, err := readSeries(l.schema, gen, uint32(code))
-	if err != nil {
-		panic("columnstore: " + err.Error()) // broken invariant: tuples are made by this process
+func (l *leaf) testSeries(gen *granule.Generation, code uint32) bool {
+	set := l.sets[gen]
+	if set == nil {
+		set = l.seriesOf(gen, l.work.columns(gen))
 	}
-	if value, ok := labels.find(l.name); ok {
-		return l.test([]byte(value))
-	}
-	return l.null
+	return set[code/64]>>(code%64)&1 == 1
 }
 
-func (l *leaf) memo(gen *granule.Generation) map[uint64]bool {
+// memo returns what is known of the codes of a generation, up to most.
+func (l *leaf) memo(gen *granule.Generation, most int) []truth {
 	known := l.known[gen]
-	if known == nil {
-		known = map[uint64]bool{}
+	if len(known) <= most {
+		known = append(known, make([]truth, most+1-len(known)+most/8)...)
 		l.known[gen] = known
 	}
 	return known
 }
 
-func remember(known map[uint64]bool, word uint64, find func() bool) bool {
-	result, ok := known[word]
-	if !ok {
-		result = find()
-		known[word] = result
+// mask tests the words of a stretch, those of a table once each.
+func (l *leaf) mask(words *encoding.Words, r *stretch, test func(uint64) bool) mask {
+	if word, ok := words.Constant(); ok {
+		return mask{all: test(word)}
 	}
-	return result
+	if table, ordinals := words.Lookup(); table != nil {
+		results := l.work.bools(table.Len())
+		for i, word := range l.work.read(table, &stretch{hi: table.Len()}) {
+			results[i] = test(word)
+		}
+		if !slices.Contains(results, !results[0]) {
+			return mask{all: results[0]}
+		}
+		rows := l.work.read(ordinals, r)
+		bits := l.work.bools(len(rows))
+		for i, ordinal := range rows {
+			bits[i] = results[ordinal]
+		}
+		return mask{bits: bits}
+	}
+	rows := l.work.read(words, r)
+	bits := l.work.bools(len(rows))
+	result, differ := false, false
+	for i, word := range rows {
+		if i == 0 || word != rows[i-1] {
+			was := result
+			result = test(word)
+			differ = differ || i > 0 && result != was
+		}
+		bits[i] = result
+	}
+	if !differ {
+		return mask{all: result}
+	}
+	return mask{bits: bits}
 }
 
-// runMask tests each run of words once.
-func runMask(words *encoding.Words, s granule.Slice, test func(uint64) bool) mask {
-	cursor := words.Cursor()
-	var m mask
-	row, last, lastWord, started := 0, false, uint64(0), false
-	for row < s.Hi {
-		word, n := cursor.Next()
-		lo, hi := max(row, s.Lo), min(row+n, s.Hi)
-		row += n
-		if lo >= hi {
-			continue
-		}
-		if !started || word != lastWord {
-			result := test(word)
-			switch {
-			case !started:
-				m.all = result
-			case result != last && m.bits == nil:
-				m.bits = slices.Repeat([]bool{last}, lo-s.Lo)
-			}
-			last, lastWord, started = result, word, true
-		}
-		if m.bits != nil {
-			for range hi - lo {
-				m.bits = append(m.bits, last)
-			}
-		}
+// filterWork is what the leaves of a filter work with.
+type filterWork struct {
+	words        []uint64
+	series, walk encoding.Cursor // of the chooser
+	slab         []bool
+	used         int // of slab, by the stretch at hand
+	// stop says whether the query was cancelled; who finds that it was sets stopped, and
+	// says anything then.
+	stop    func() bool
+	stopped bool
+
+	columns func(*granule.Generation) *granule.SeriesColumns
+}
+
+var filterWorks = sync.Pool{New: func() any { return new(filterWork) }}
+
+// read returns the words of a stretch, good until the next call.
+func (w *filterWork) read(words *encoding.Words, r *stretch) []uint64 {
+	w.words = words.Append(w.words[:0], r.lo, r.hi)
+	return w.words
+}
+
+// bools returns n of any value, good for the stretch at hand.
+func (w *filterWork) bools(n int) []bool {
+	if w.used+n > len(w.slab) {
+		w.slab, w.used = make([]bool, 2*(w.used+n)), 0
 	}
-	return m
+	w.used += n
+	return w.slab[w.used-n : w.used : w.used]
 }
 
 // timeBounds returns the times that rows can have for which e holds, as far as

@@ -163,7 +163,7 @@ func TestExpiry(t *testing.T) {
 			return nil
 		},
 		"aggregate": func() error { _, err := countRows(t, table, large); return err },
-		"series":    func() error { _, err := table.Series(t.Context(), large, 0, 1); return err },
+		"series":    func() error { _, err := table.Series(t.Context(), large, between(0, 1)); return err },
 		"columns":   func() error { _, err := table.Columns(large); return err },
 		"notes":     func() error { _, err := table.Notes(large); return err },
 		"inspect": func() error {

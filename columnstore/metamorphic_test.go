@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -327,7 +326,7 @@ func namesOp(*rand.Rand) op {
 		if err != nil {
 			return "", err
 		}
-		series, err := r.table.Series(context.Background(), snap, math.MinInt64, math.MaxInt64)
+		series, err := r.table.Series(context.Background(), snap, Expr{})
 		if err != nil {
 			return "", err
 		}

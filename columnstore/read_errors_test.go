@@ -146,7 +146,7 @@ func TestSnapshot_Errors(t *testing.T) {
 			wantError(t, scanError(t, test.ctx, test.table, test.snap, ScanOptions{Ordered: true}), test.sentinel, test.text)
 			_, err := test.table.Aggregate(test.ctx, test.snap, AggregateOptions{})
 			wantError(t, err, test.sentinel, test.text)
-			_, err = test.table.Series(test.ctx, test.snap, 0, math.MaxInt64)
+			_, err = test.table.Series(test.ctx, test.snap, between(0, math.MaxInt64))
 			wantError(t, err, test.sentinel, test.text)
 			if test.ctx == ctx {
 				_, err = test.table.Columns(test.snap)

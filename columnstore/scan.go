@@ -77,7 +77,7 @@ func (t *Table) scan(ctx context.Context, snap *Snapshot, opts ScanOptions, yiel
 			return err
 		}
 		if opts.Limit > 0 {
-			chosen.limit(left)
+			chosen, _ = chosen.cut(left)
 			left -= chosen.rows
 		}
 		if more, err := s.addPieces(&chosen, yield); err != nil || !more {
@@ -95,50 +95,20 @@ func (t *Table) scan(ctx context.Context, snap *Snapshot, opts ScanOptions, yiel
 // and hands out the records that are full.
 func (s *scanner) addPieces(chosen *selection, yield func(arrow.Record) bool) (more bool, err error) {
 	most := max(1, min(recordRows, recordCells/max(1, len(s.columns))))
-	for lo := chosen.Lo; lo < chosen.Hi; lo += most {
-		piece := chosen.between(lo, min(lo+most, chosen.Hi))
-		if gen := piece.Part.Generation(); s.rows+piece.rows > most || s.gen != gen {
+	for rest := *chosen; rest.rows > 0; {
+		if gen := rest.part.Generation(); s.rows == most || s.gen != gen {
 			if more, err := s.flush(yield); err != nil || !more {
 				return false, err
 			}
 			s.gen = gen
 		}
-		if piece.rows == 0 {
-			continue
-		}
+		var piece selection
+		piece, rest = rest.cut(most - s.rows)
 		if err := s.add(&piece); err != nil {
 			return false, err
 		}
 	}
 	return true, nil
-}
-
-// between returns what is chosen of the part's rows [lo, hi).
-func (s *selection) between(lo, hi int) selection {
-	out := selection{Slice: granule.Slice{Part: s.Part, Lo: lo, Hi: hi}, mask: s.mask}
-	if s.mask.bits != nil {
-		out.mask.bits = s.mask.bits[lo-s.Lo : hi-s.Lo]
-	}
-	out.rows = out.mask.count(hi - lo)
-	return out
-}
-
-// limit keeps the first n of the chosen rows.
-func (s *selection) limit(n int) {
-	if s.rows <= n {
-		return
-	}
-	s.rows = n
-	if s.mask.bits == nil {
-		s.Hi = s.Lo + n
-		return
-	}
-	for i, chosen := range s.mask.bits {
-		if chosen {
-			n--
-		}
-		s.mask.bits[i] = chosen && n >= 0
-	}
 }
 
 // scanner collects rows of one generation into a record.
@@ -187,42 +157,44 @@ func (s *scanner) add(chosen *selection) error {
 			}
 			continue
 		}
-		column := chosen.Part.Find(c.Column, c.Name)
+		column := chosen.part.Find(c.Column, c.Name)
 		if column == nil {
 			s.out.Nulls(i, chosen.rows)
 			continue
 		}
-		s.buf = keep(chosen.mask, column.Words().Append(s.buf[:0], chosen.Lo, chosen.Hi))
-		var valid []bool
-		if column.Type().Fixed() && column.Nulls() {
-			valid = keep(chosen.mask, column.AppendValid(nil, chosen.Lo, chosen.Hi))
-		}
-		s.out.Words(i, column, s.buf, valid)
+		s.buf = chosen.words(s.buf[:0], column.Words())
+		s.out.Words(i, column, s.buf, chosen.valid(column))
 	}
 	return nil
 }
 
 // addLabel derives a column of the series tuple from the series of the rows.
 func (s *scanner) addLabel(field int, name string, chosen *selection) error {
-	s.buf = keep(chosen.mask, chosen.Part.Series().Append(s.buf[:0], chosen.Lo, chosen.Hi))
-	for lo := 0; lo < len(s.buf); {
-		code := uint32(s.buf[lo])
-		hi := lo + 1
-		for hi < len(s.buf) && uint32(s.buf[hi]) == code {
-			hi++
-		}
-		value, ok, err := s.label(code, name)
+	for spans := chosen.spans; len(spans) > 0; {
+		rows, rest := sameSeries(spans)
+		value, ok, err := s.label(spans[0].series, name)
 		if err != nil {
 			return err
 		}
 		if ok {
-			s.out.Repeat(field, value, hi-lo)
+			s.out.Repeat(field, value, rows)
 		} else {
-			s.out.Nulls(field, hi-lo)
+			s.out.Nulls(field, rows)
 		}
-		lo = hi
+		spans = rest
 	}
 	return nil
+}
+
+// sameSeries returns the number of rows of the first spans that are of one series, and
+// the spans behind them.
+func sameSeries(spans []span) (rows int, rest []span) {
+	rest = spans
+	for len(rest) > 0 && rest[0].series == spans[0].series {
+		rows += int(rest[0].hi - rest[0].lo)
+		rest = rest[1:]
+	}
+	return rows, rest
 }
 
 func (s *scanner) label(code uint32, name string) (value string, ok bool, err error) {

@@ -45,7 +45,7 @@ func TestSeries_MeetTheRange(t *testing.T) {
 		{"no end", 4000, math.MaxInt64, []string{"last", "late"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			series, err := table.Series(context.Background(), snap, test.from, test.to)
+			series, err := table.Series(context.Background(), snap, between(test.from, test.to))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +76,7 @@ func TestSeries_AreTheRows(t *testing.T) {
 			want[text(project(row, names))] = true
 		}
 		for range 2 {
-			series, err := table.Series(context.Background(), snapshot(t, store), math.MinInt64, math.MaxInt64)
+			series, err := table.Series(context.Background(), snapshot(t, store), Expr{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -230,3 +230,6 @@ func TestEmptyBatch(t *testing.T) {
 		t.Errorf("rows %v, series %v, columns %v, stats %+v", got.Rows, got.Series, got.Columns, got.Stats)
 	}
 }
+
+// between is a condition on times: from <= time < to.
+func between(from, to int64) Expr { return And(AtLeast("time", from), Less("time", to)) }

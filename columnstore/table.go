@@ -143,6 +143,32 @@ func (t *Table) count(g *generation) {
 	}
 }
 
+// seriesColumns returns the series of a generation by column. They are kept for the next
+// query if the table still has the generation and they fit into the budget: a query does
+// not make room.
+func (t *Table) seriesColumns(gen *granule.Generation) *granule.SeriesColumns {
+	columns, bytes := gen.SeriesColumns(t.schema)
+	if bytes == 0 {
+		return columns
+	}
+	t.generations.Lock()
+	defer t.generations.Unlock()
+	for _, g := range t.generations.byNumber {
+		if g.Generation != gen {
+			continue
+		}
+		memory := &t.store.memory
+		memory.pending.Add(int64(bytes))
+		if memory.budget == 0 || t.store.used() <= memory.budget {
+			kept := int64(gen.KeepSeriesColumns(columns))
+			g.counted += kept
+			memory.dicts.Add(kept)
+		}
+		memory.pending.Add(-int64(bytes))
+	}
+	return columns
+}
+
 // dropGenerations forgets the dictionaries of buckets before floor, and returns
 // them for the account of what snapshots hold.
 func (t *Table) dropGenerations(floor int64) []txn.Garbage {

@@ -1,0 +1,144 @@
+package columnstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+// manyStacks fills a table with more rows than one goroutine sums alone, by codes, in
+// several generations that share some stacks and not others.
+func manyStacks(t testing.TB, table *Table, generations int) {
+	t.Helper()
+	const profiles, rows, stacks = 200, 1500, 4000
+	for g := range generations {
+		start := int64(g) * 100
+		codes, err := table.Codes(start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lists := make([][]uuid.UUID, stacks)
+		for i := range lists {
+			n := g*stacks/2 + i // half of them are of the generation before too
+			lists[i] = []uuid.UUID{{1, byte(n), byte(n >> 8)}, {2, byte(n % 7)}}
+		}
+		known, err := codes.UUIDLists(nil, lists)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for p := range profiles {
+			series, err := codes.Series(map[string]string{"kind": "cpu", "labels.pod": fmt.Sprint("pod-", p%40)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := schema.Batch{Rows: rows, Series: series, Columns: map[string]encoding.Vector{"time": encoding.Int64s(start + int64(p%90))}}
+			of, values := make([]uint32, rows), make([]int64, rows)
+			for i := range of {
+				of[i], values[i] = known[(p*31+i*7)%stacks], int64(p-i)
+			}
+			b.Columns["stack"], b.Columns["value"] = encoding.ListCodes(of...), encoding.Int64s(values...)
+			if _, err := codes.Insert(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// stackSamples is a table of samples with stacks, as far as sums go.
+func stackSamples() schema.Definition {
+	return schema.Definition{
+		Columns: []schema.Column{
+			{Name: "kind", Type: encoding.String, Encoding: encoding.DictionaryRLE},
+			{Name: "labels", Type: encoding.String, Encoding: encoding.DictionaryRLE, Dynamic: true},
+			{Name: "stack", Type: encoding.UUIDList, Encoding: encoding.DictionaryRLE},
+			{Name: "time", Type: encoding.Int64, Encoding: encoding.Delta},
+			{Name: "value", Type: encoding.Int64, Encoding: encoding.Plain},
+		},
+		SortingKey: []string{"kind", "labels", "stack", "time"},
+		Header:     []string{"time"},
+		Bucket:     schema.Bucket{Column: "time", Width: 100},
+	}
+}
+
+// sumsOf returns an answer as text by group.
+func sumsOf(t testing.TB, g *Groups) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for i, sum := range g.Sums {
+		key := ""
+		for k := range g.Columns {
+			if c := &g.Columns[k]; c.Codes != nil {
+				key += fmt.Sprint(c.Lists.UUIDs(nil, c.Codes[i]), " ")
+			} else {
+				key += valueText(&c.Values, i) + " "
+			}
+		}
+		if _, twice := out[key]; twice {
+			t.Fatalf("group %s comes twice", key)
+		}
+		out[key] = fmt.Sprint(sum, g.Counts[i])
+	}
+	return out
+}
+
+func valueText(v *encoding.Vector, i int) string {
+	if v.Type == encoding.String {
+		return v.Strings[i]
+	}
+	return fmt.Sprint(v.Int64s[i])
+}
+
+// TestAggregate_Parallel asks what several goroutines answer, and what one does: the same.
+func TestAggregate_Parallel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a million rows")
+	}
+	store, table := open(t, Options{Manual: true, FutureLimit: -1, GenerationBuckets: 1}, stackSamples())
+	manyStacks(t, table, 3)
+	if err := store.Maintain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	snap := snapshot(t, store)
+	for _, opts := range []AggregateOptions{
+		{Sum: "value", By: []string{"stack"}},
+		{Sum: "value", By: []string{"stack"}, Where: Less("time", int64(100))},
+		{Sum: "value", By: []string{"labels.pod", "stack"}},
+		{Sum: "value", By: []string{"time"}, Step: 7},
+		{By: []string{"kind"}},
+		{Sum: "value", By: []string{"time", "labels"}, Where: Not(Equal("labels.pod", "pod-3"))},
+	} {
+		t.Run(fmt.Sprint(opts.By, opts.Step), func(t *testing.T) {
+			ask := func(processors int) map[string]string {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+				groups, err := table.Aggregate(t.Context(), snap, opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return sumsOf(t, groups)
+			}
+			want, got := ask(1), ask(4)
+			if len(want) == 0 || !maps.Equal(want, got) {
+				t.Errorf("one goroutine and several (-one +several):\n%s", cmp.Diff(want, got))
+			}
+			opts.MaxBytes = 1 << 10
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+			if _, err := table.Aggregate(t.Context(), snap, opts); len(want) > 100 && !errors.Is(err, ErrQueryMemory) {
+				t.Errorf("%d groups in a kilobyte: %v", len(want), err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if _, err := table.Aggregate(ctx, snap, opts); !errors.Is(err, context.Canceled) {
+				t.Errorf("cancelled: %v", err)
+			}
+		})
+	}
+}

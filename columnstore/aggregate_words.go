@@ -1,0 +1,176 @@
+package columnstore
+
+import (
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/schema"
+)
+
+// load finds out what a column's words depend on in the rows at hand, and decodes those
+// of headers and rows into words of the query. Columns of headers share their ordinals,
+// those of the first such column; another one's are of rows.
+func (a *aggregator) load(by *byColumn, s *selection, header **encoding.Words) error {
+	by.nulls = nil
+	if by.series {
+		by.how = ofSeries
+		return nil
+	}
+	column := s.part.Find(by.Column, by.Name)
+	if column == nil {
+		by.how, by.word, by.null = ofAll, 0, by.typ.Fixed()
+		return nil
+	}
+	if word, ok := column.Words().Constant(); ok && !column.Nulls() {
+		by.words = append(by.words[:0], word)
+		err := a.translate(by, column, s.part.Generation())
+		by.how, by.word, by.null = ofAll, by.words[0], false
+		return err
+	}
+	table, ordinals := column.Words().Lookup()
+	if table != nil && !column.Nulls() && (*header == nil || *header == ordinals) && table.Len() <= 2*s.rows {
+		*header, by.how = ordinals, ofHeader
+		by.words = table.Append(by.words[:0], 0, table.Len())
+		return a.translate(by, column, s.part.Generation())
+	}
+	by.how = ofRow
+	by.words = s.words(by.words[:0], column.Words())
+	if by.typ.Fixed() {
+		by.nulls = s.valid(column)
+		for i, valid := range by.nulls {
+			by.nulls[i] = !valid
+		}
+	}
+	return a.translate(by, column, s.part.Generation())
+}
+
+// translate replaces words of a column by words of the query.
+func (a *aggregator) translate(by *byColumn, column *encoding.Column, gen *granule.Generation) error {
+	switch {
+	case by.typ.Fixed():
+		if a.step > 0 && by.Column == a.time {
+			roundDown(by.words, a.step)
+		}
+		return nil
+	case column.Lists() != nil:
+		return by.translate(gen, gen.Lists.Len(), func(code uint32) (uint32, error) { return a.internList(gen, code) })
+	case column.Dict() != nil:
+		dict := column.Dict()
+		return by.translate(gen, dict.Len(), func(code uint32) (uint32, error) { return a.intern(dict.Value(code)) })
+	}
+	for i, word := range by.words { // plain: the words mean something in this part only
+		if word == 0 {
+			continue
+		}
+		code, err := a.intern(column.Bytes(word))
+		if err != nil {
+			return err
+		}
+		by.words[i] = uint64(code)
+	}
+	return nil
+}
+
+// roundDown rounds times down to a multiple of step.
+func roundDown(words []uint64, step int64) {
+	for i, w := range words {
+		words[i] = encoding.FromInt64(schema.RoundDown(encoding.ToInt64(w), step))
+	}
+}
+
+// translate replaces codes of a generation by codes of the query.
+func (by *byColumn) translate(gen *granule.Generation, codes int, find func(code uint32) (uint32, error)) error {
+	known := by.known(gen, codes)
+	for i, word := range by.words {
+		if word == 0 {
+			continue
+		}
+		if known[word] == 0 {
+			code, err := find(uint32(word))
+			if err != nil {
+				return err
+			}
+			known[word] = code + 1 // 0 means not looked at yet; code 0 is null
+		}
+		by.words[i] = uint64(known[word] - 1)
+	}
+	return nil
+}
+
+// known returns what the codes of a generation, up to most, are in the query, plus 1.
+func (by *byColumn) known(gen *granule.Generation, most int) []uint32 {
+	known := by.codes[gen]
+	if len(known) <= most {
+		known = append(known, make([]uint32, most+1-len(known)+most/8)...)
+		by.codes[gen] = known
+	}
+	return known
+}
+
+// label returns the query's code of a series' value in a column, 0 for none.
+func (a *aggregator) label(by *byColumn, series uint32) (uint32, error) {
+	gen := a.gens[a.gen]
+	known := by.known(gen, int(series))
+	if known[series] == 0 {
+		code := uint32(0)
+		if value, ok := a.table.schema.TupleValue(gen.Series.Value(series), by.Column, by.Name); ok {
+			var err error
+			if code, err = a.intern(value); err != nil {
+				return 0, err
+			}
+		}
+		known[series] = code + 1
+	}
+	return known[series] - 1, nil
+}
+
+// intern returns the query's code of a value.
+func (a *aggregator) intern(value []byte) (uint32, error) {
+	if code := a.query.strings().Find(value); code != 0 {
+		return code, nil
+	}
+	const entry = 64
+	if err := a.memory.take(int64(len(value)) + entry); err != nil {
+		return 0, err
+	}
+	return a.query.strings().Intern(value)
+}
+
+// internList returns the query's code of a list of a column that has no cells of its own.
+func (a *aggregator) internList(gen *granule.Generation, code uint32) (uint32, error) {
+	elements := gen.Lists.List(nil, code)
+	const element = 64
+	if err := a.memory.take(int64(element * (len(elements) + 1))); err != nil {
+		return 0, err
+	}
+	for i, e := range elements {
+		var err error
+		if elements[i], err = a.query.lists().InternElement(gen.Lists.Element(e), gen.Lists.Record(e)); err != nil {
+			return 0, err
+		}
+	}
+	return a.query.lists().InternList(elements)
+}
+
+// loadList decodes the list column that has cells of its own.
+func (a *aggregator) loadList(s *selection) {
+	if a.list < 0 {
+		return
+	}
+	if column := s.part.Find(a.by[a.list].Column, a.by[a.list].Name); column != nil {
+		a.codes = s.words(a.codes[:0], column.Words())
+		return
+	}
+	a.codes = append(a.codes[:0], make([]uint64, s.rows)...)
+}
+
+// loadValues decodes the column to sum. The word of a null is 0 and adds nothing.
+func (a *aggregator) loadValues(s *selection) {
+	a.values = nil
+	if a.sum < 0 {
+		return
+	}
+	if column := s.part.Find(a.sum, a.name); column != nil {
+		a.mem = s.words(a.mem[:0], column.Words())
+		a.values = a.mem
+	}
+}

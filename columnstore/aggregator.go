@@ -1,0 +1,406 @@
+package columnstore
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/schema"
+)
+
+// aggregator sums rows by group. It belongs to one goroutine.
+//
+// A group's key is a word and a byte for each column of By but the first list, which
+// has cells of its own beneath the group. Codes of strings mean different things in
+// different generations: they are translated into dictionaries of the query, each once.
+// Those of lists are not, until all is summed.
+type aggregator struct {
+	table *Table
+	sum   int // column, or -1
+	name  string
+	step  int64
+	time  int // column that step is about, or -1
+	by    []*byColumn
+	list  int // in by: the list column that has its own cells, or -1
+
+	noCounts bool
+
+	index  map[string]int32 // key -> group
+	keys   []string         // of groups
+	cells  []tally          // of groups
+	lists  [][]*listSums    // of groups, by number of the generation
+	gens   []*granule.Generation
+	memory *queryMemory
+	query  *queryDicts
+
+	*sumScratch
+	gen int // of the rows at hand
+}
+
+// sumScratch is what rows are decoded into.
+type sumScratch struct {
+	values   []uint64 // nil: none of the rows at hand has one
+	mem      []uint64 // where they are
+	codes    []uint64 // of the list column
+	ordinals []uint64 // of headers
+	ofHeader []tally  // sums by ordinal
+	key      []byte
+}
+
+var sumWork = sync.Pool{New: func() any { return new(sumScratch) }}
+
+// queryMemory is what a query has allocated, by all of its goroutines, and whether it is
+// still to go on.
+type queryMemory struct {
+	ctx  context.Context
+	used atomic.Int64
+	most int64
+}
+
+// check returns the error of a query that was cancelled.
+func (m *queryMemory) check() error { return m.ctx.Err() }
+
+// take accounts for bytes that will be allocated.
+func (m *queryMemory) take(bytes int64) error {
+	if used := m.used.Add(bytes); used > m.most {
+		return fmt.Errorf("%w: %d bytes, may take %d", ErrQueryMemory, used, m.most)
+	}
+	return nil
+}
+
+// queryDicts is the dictionaries of a query: most need none.
+type queryDicts struct {
+	strings func() *encoding.Dict // and ids that are not coded
+	lists   func() *encoding.ListDict
+}
+
+func newQueryDicts(seed uint64) *queryDicts {
+	return &queryDicts{
+		strings: sync.OnceValue(func() *encoding.Dict { return encoding.NewDict(seed) }),
+		lists:   sync.OnceValue(func() *encoding.ListDict { return encoding.NewListDict(seed) }),
+	}
+}
+
+// byColumn is one column to group by, and how the rows at hand have its words.
+type byColumn struct {
+	schema.Concrete
+	typ    encoding.Type
+	series bool
+	codes  map[*granule.Generation][]uint32 // translated
+
+	how   wordsOf
+	word  uint64   // constant
+	null  bool     // constant
+	words []uint64 // by ordinal or by row, in the query's codes
+	nulls []bool   // fixed types: by row; nil if none is
+}
+
+// wordsOf says what a column's words depend on.
+type wordsOf uint8
+
+const (
+	ofAll    wordsOf = iota // all rows have the same
+	ofSeries                // the rows of one series
+	ofHeader                // the rows of one ordinal
+	ofRow
+)
+
+// fork returns an aggregator that does the same and knows nothing.
+func (a *aggregator) fork() *aggregator {
+	b := &aggregator{
+		table: a.table, sum: a.sum, name: a.name, step: a.step, time: a.time, list: a.list,
+		index: map[string]int32{}, memory: a.memory, query: a.query, sumScratch: sumWork.Get().(*sumScratch),
+	}
+	for _, by := range a.by {
+		b.by = append(b.by, &byColumn{Concrete: by.Concrete, typ: by.typ, series: by.series, codes: map[*granule.Generation][]uint32{}})
+	}
+	return b
+}
+
+// done gives back what can be used again.
+func (a *aggregator) done() {
+	for _, lists := range a.lists {
+		for _, s := range lists {
+			if s != nil {
+				s.done()
+			}
+		}
+	}
+	a.lists = nil
+	sumWork.Put(a.sumScratch)
+	a.sumScratch = nil
+}
+
+// add puts the chosen rows of a part into their groups.
+func (a *aggregator) add(s *selection) error {
+	gen := s.part.Generation()
+	if a.gen = slices.Index(a.gens, gen); a.gen < 0 {
+		a.gen = len(a.gens)
+		a.gens = append(a.gens, gen)
+	}
+	var header *encoding.Words
+	by := ofAll // what the groups of the part depend on
+	for i, c := range a.by {
+		if i == a.list {
+			continue
+		}
+		if err := a.load(c, s, &header); err != nil {
+			return err
+		}
+		by = max(by, c.how)
+	}
+	a.loadList(s)
+	a.loadValues(s)
+	if header != nil {
+		a.ordinals = s.words(a.ordinals[:0], header)
+	}
+	row := 0
+	for spans := s.spans; len(spans) > 0; {
+		n, rest := sameSeries(spans)
+		if err := a.addSeries(by, spans[0].series, row, row+n); err != nil {
+			return err
+		}
+		row, spans = row+n, rest
+	}
+	return nil
+}
+
+// addSeries puts rows of one series into their groups.
+func (a *aggregator) addSeries(by wordsOf, series uint32, lo, hi int) error {
+	switch by {
+	case ofHeader:
+		return a.addByHeader(series, lo, hi)
+	case ofRow:
+		return a.addByRow(series, lo, hi)
+	}
+	if err := a.readKey(series, lo); err != nil {
+		return err
+	}
+	group, err := a.group()
+	if err != nil {
+		return err
+	}
+	return a.addRows(group, lo, hi)
+}
+
+// addByHeader puts rows into groups that their series and their headers decide: they are
+// summed by header first, of which a series has few.
+func (a *aggregator) addByHeader(series uint32, lo, hi int) error {
+	if err := a.readKey(series, lo); err != nil {
+		return err
+	}
+	ordinals := a.ordinals[lo:hi]
+	if a.list >= 0 {
+		return a.addListsByHeader(ordinals, lo)
+	}
+	first := slices.Min(ordinals)
+	of := append(a.ofHeader[:0], make([]tally, slices.Max(ordinals)-first+1)...)
+	a.ofHeader = of
+	if a.values == nil {
+		for _, ordinal := range ordinals {
+			of[ordinal-first].count++
+		}
+	} else {
+		for i, v := range a.values[lo:hi] {
+			c := &of[ordinals[i]-first]
+			c.sum += int64(v)
+			c.count++
+		}
+	}
+	for i, c := range of {
+		if c.count == 0 {
+			continue
+		}
+		group, err := a.groupOfHeader(first + uint64(i))
+		if err != nil {
+			return err
+		}
+		a.cells[group].sum += c.sum
+		a.cells[group].count += c.count
+	}
+	return nil
+}
+
+// addListsByHeader is addByHeader with lists beneath the groups.
+func (a *aggregator) addListsByHeader(ordinals []uint64, lo int) error {
+	var group int32
+	for i, ordinal := range ordinals {
+		if i == 0 || ordinal != ordinals[i-1] {
+			var err error
+			if group, err = a.groupOfHeader(ordinal); err != nil {
+				return err
+			}
+		}
+		if err := a.addLists(group, lo+i, lo+i+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// groupOfHeader returns the group of a header of the series that the key was read of.
+func (a *aggregator) groupOfHeader(ordinal uint64) (int32, error) {
+	for i, c := range a.by {
+		if c.how == ofHeader {
+			a.setKey(i, c.words[ordinal], false)
+		}
+	}
+	return a.group()
+}
+
+// addByRow puts rows into groups that differ row by row; rows are sorted, so that of a
+// row mostly is that of the row before.
+func (a *aggregator) addByRow(series uint32, lo, hi int) error {
+	var group int32
+	for row := lo; row < hi; row++ {
+		if row == lo || !a.likeBefore(row) {
+			if err := a.readKey(series, row); err != nil {
+				return err
+			}
+			var err error
+			if group, err = a.group(); err != nil {
+				return err
+			}
+		}
+		if err := a.addRows(group, row, row+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addRows sums rows of one group.
+func (a *aggregator) addRows(group int32, lo, hi int) error {
+	if a.list >= 0 {
+		return a.addLists(group, lo, hi)
+	}
+	c := &a.cells[group]
+	c.count += int64(hi - lo)
+	if a.values != nil {
+		for _, v := range a.values[lo:hi] {
+			c.sum += int64(v)
+		}
+	}
+	return nil
+}
+
+// addLists sums rows of one group by their lists.
+func (a *aggregator) addLists(group int32, lo, hi int) error {
+	lists := &a.lists[group]
+	for len(*lists) <= a.gen {
+		*lists = append(*lists, nil)
+	}
+	s := (*lists)[a.gen]
+	if s == nil {
+		s = newListSums(a.gens[a.gen].Lists.Len(), hi-lo)
+		if err := a.memory.take(s.bytes()); err != nil {
+			return err
+		}
+		(*lists)[a.gen] = s
+	}
+	var values []uint64
+	if a.values != nil {
+		values = a.values[lo:hi]
+	}
+	return s.add(a.codes[lo:hi], values, a.memory)
+}
+
+// readKey makes the key of a row of a series.
+func (a *aggregator) readKey(series uint32, row int) error {
+	const width = 9
+	a.key = append(a.key[:0], make([]byte, width*len(a.by))...)
+	for i, c := range a.by {
+		if i == a.list {
+			continue
+		}
+		word, null := c.word, c.null
+		switch c.how {
+		case ofSeries:
+			code, err := a.label(c, series)
+			if err != nil {
+				return err
+			}
+			word = uint64(code)
+		case ofHeader:
+			word = c.words[a.ordinals[row]]
+		case ofRow:
+			word, null = c.words[row], c.nulls != nil && c.nulls[row]
+		}
+		a.setKey(i, word, null)
+	}
+	return nil
+}
+
+func (a *aggregator) setKey(i int, word uint64, null bool) {
+	binary.LittleEndian.PutUint64(a.key[9*i:], word)
+	a.key[9*i+8] = byte(encoding.FromBool(null))
+}
+
+// likeBefore says whether a row's group is that of the row before, which is of the same
+// series.
+func (a *aggregator) likeBefore(row int) bool {
+	for _, c := range a.by {
+		switch {
+		case c.how == ofHeader && c.words[a.ordinals[row]] != c.words[a.ordinals[row-1]],
+			c.how == ofRow && (c.words[row] != c.words[row-1] || c.nulls != nil && c.nulls[row] != c.nulls[row-1]):
+			return false
+		}
+	}
+	return true
+}
+
+// groupSize is about what a group takes beside its key, twice.
+const groupSize = 120
+
+// group returns the group that has the key.
+func (a *aggregator) group() (int32, error) {
+	if group, ok := a.index[string(a.key)]; ok {
+		return group, nil
+	}
+	if err := a.memory.take(int64(groupSize + 2*len(a.key))); err != nil {
+		return 0, err
+	}
+	group, key := int32(len(a.cells)), string(a.key)
+	a.index[key] = group
+	a.keys, a.cells, a.lists = append(a.keys, key), append(a.cells, tally{}), append(a.lists, nil)
+	return group, nil
+}
+
+// merge adds what another aggregator of the same query has summed.
+func (a *aggregator) merge(other *aggregator) error {
+	for i, key := range other.keys {
+		a.key = append(a.key[:0], key...)
+		group, err := a.group()
+		if err != nil {
+			return err
+		}
+		a.cells[group].sum += other.cells[i].sum
+		a.cells[group].count += other.cells[i].count
+		for k, from := range other.lists[i] {
+			if from == nil {
+				continue
+			}
+			gen := slices.Index(a.gens, other.gens[k])
+			if gen < 0 {
+				gen = len(a.gens)
+				a.gens = append(a.gens, other.gens[k])
+			}
+			for len(a.lists[group]) <= gen {
+				a.lists[group] = append(a.lists[group], nil)
+			}
+			if a.lists[group][gen] == nil { // it changes hands
+				a.lists[group][gen], other.lists[i][k] = from, nil
+				continue
+			}
+			if err := a.lists[group][gen].merge(from, nil, a.memory); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,409 @@
+package columnstore
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/txn"
+)
+
+// span is the rows [lo, hi) of a part, all of one series.
+type span struct {
+	lo, hi int32
+	series uint32
+}
+
+// selection is chosen rows of one part, in order.
+type selection struct {
+	part  *granule.Part
+	spans []span
+	rows  int // in all
+}
+
+// words appends a column's words of the chosen rows to dst.
+func (s *selection) words(dst []uint64, words *encoding.Words) []uint64 {
+	if len(s.spans) == 0 {
+		return dst
+	}
+	if table, ordinals := words.Lookup(); table != nil {
+		start := len(dst)
+		dst = s.words(dst, ordinals)
+		lookUp(dst[start:], table)
+		return dst
+	}
+	lo, hi := s.hull()
+	const few = 32 // rows of a span: less than what lies in a block
+	if hi-lo == s.rows || len(s.spans)*few > hi-lo {
+		start := len(dst)
+		dst = words.Append(dst, lo, hi)
+		return dst[:start+len(squeeze(s, dst[start:]))]
+	}
+	for _, r := range s.spans {
+		dst = words.Append(dst, int(r.lo), int(r.hi))
+	}
+	return dst
+}
+
+// lookUp replaces ordinals by the words of a table, which is decoded unless they are few.
+func lookUp(ordinals []uint64, table *encoding.Words) {
+	const few = 32 // rows of a table for each: less than what is read for one
+	if len(ordinals)*few < table.Len() {
+		for i, ordinal := range ordinals {
+			ordinals[i] = table.At(int(ordinal))
+		}
+		return
+	}
+	all := table.Append(make([]uint64, 0, table.Len()), 0, table.Len())
+	for i, ordinal := range ordinals {
+		ordinals[i] = all[ordinal]
+	}
+}
+
+// valid returns which of the chosen rows have a value in a column of a fixed type; nil
+// if all have.
+func (s *selection) valid(column *encoding.Column) []bool {
+	if !column.Nulls() || len(s.spans) == 0 {
+		return nil
+	}
+	lo, hi := s.hull()
+	return squeeze(s, column.AppendValid(make([]bool, 0, hi-lo), lo, hi))
+}
+
+// hull returns the first of the chosen rows and the one after the last.
+func (s *selection) hull() (lo, hi int) {
+	return int(s.spans[0].lo), int(s.spans[len(s.spans)-1].hi)
+}
+
+// squeeze moves what belongs to the chosen rows to the front of all, which has an
+// element for each row of the hull, and returns it.
+func squeeze[T any](s *selection, all []T) []T {
+	if len(all) == s.rows {
+		return all
+	}
+	n, first := 0, s.spans[0].lo
+	for _, r := range s.spans {
+		n += copy(all[n:], all[r.lo-first:r.hi-first])
+	}
+	return all[:n]
+}
+
+// cut returns the first n of the chosen rows, and the others.
+func (s *selection) cut(n int) (head, tail selection) {
+	if n >= s.rows {
+		return *s, selection{part: s.part}
+	}
+	head = selection{part: s.part, rows: n}
+	tail = selection{part: s.part, rows: s.rows - n}
+	i := 0
+	for n >= int(s.spans[i].hi-s.spans[i].lo) {
+		n -= int(s.spans[i].hi - s.spans[i].lo)
+		i++
+	}
+	head.spans, tail.spans = slices.Clone(s.spans[:i]), slices.Clone(s.spans[i:])
+	if n > 0 {
+		first := tail.spans[0]
+		first.hi = first.lo + int32(n)
+		head.spans = append(head.spans, first)
+		tail.spans[0].lo = first.hi
+	}
+	return head, tail
+}
+
+// chooser finds the rows for which a condition holds. It belongs to one goroutine:
+// it remembers what it found of series and codes.
+type chooser struct {
+	work   *filterWork
+	table  *Table
+	filter *filter
+
+	columns map[*granule.Generation]*granule.SeriesColumns // as they were first asked for
+	sets    map[*granule.Generation]*seriesSet             // what the filter says of series
+
+	spans []span
+}
+
+// newChooser returns a chooser for a query, which gives it back with done.
+func newChooser(ctx context.Context, t *Table, where Expr) (*chooser, error) {
+	work := filterWorks.Get().(*filterWork)
+	work.stop, work.stopped = func() bool { return ctx.Err() != nil }, false
+	f, err := bind(t.schema, where, work)
+	if err != nil {
+		return nil, err
+	}
+	c := &chooser{table: t, filter: f, work: work, columns: map[*granule.Generation]*granule.SeriesColumns{}, sets: map[*granule.Generation]*seriesSet{}}
+	work.columns = c.seriesColumns
+	return c, nil
+}
+
+func (c *chooser) done() {
+	c.work.stop, c.work.columns = nil, nil
+	c.work.series.Reset(nil)
+	c.work.walk.Reset(nil)
+	filterWorks.Put(c.work)
+}
+
+// choose returns the chosen rows of a slice. They are good until the next call.
+//
+// What a series decides is not looked at row by row: rows of one that cannot hold are
+// passed over, those of one that must are taken.
+func (c *chooser) choose(s granule.Slice) selection {
+	c.spans = c.spans[:0]
+	set := c.set(s.Part.Generation())
+	if c.filter.ofPart(s.Part) == no {
+		return selection{}
+	}
+	c.work.series.Reset(s.Part.Series())
+	var open stretch // rows that no series decides
+	for row := 0; row < s.Hi; {
+		code, n := c.work.series.Next()
+		lo, hi := max(row, s.Lo), min(row+n, s.Hi)
+		row += n
+		if lo >= hi {
+			continue
+		}
+		v := set.of(uint32(code))
+		if v != maybe || hi-lo >= manyRows || open.hi-open.lo >= manyRows && !open.mixed {
+			c.look(s.Part, &open)
+		}
+		switch v {
+		case yes:
+			c.add(lo, hi, uint32(code))
+		case maybe:
+			open.extend(lo, hi, uint32(code))
+		}
+	}
+	c.look(s.Part, &open)
+	out := selection{part: s.Part, spans: c.spans}
+	for _, r := range c.spans {
+		out.rows += int(r.hi - r.lo)
+	}
+	return out
+}
+
+// add appends rows of one series.
+func (c *chooser) add(lo, hi int, series uint32) {
+	if n := len(c.spans); n > 0 && c.spans[n-1].hi == int32(lo) && c.spans[n-1].series == series {
+		c.spans[n-1].hi = int32(hi)
+		return
+	}
+	c.spans = append(c.spans, span{int32(lo), int32(hi), series})
+}
+
+// stretch is rows [lo, hi) in a row that are looked at together.
+type stretch struct {
+	lo, hi int
+	series uint32 // of all of them, unless they are mixed
+	mixed  bool
+}
+
+// manyRows is how many rows of one series are looked at by themselves: what series say
+// need not be looked at row by row then.
+const manyRows = 256
+
+func (r *stretch) extend(lo, hi int, series uint32) {
+	if r.hi == r.lo {
+		*r = stretch{lo, hi, series, false}
+		return
+	}
+	r.hi, r.mixed = hi, r.mixed || series != r.series
+}
+
+// look evaluates the condition on rows of which it differs, appends those for which it
+// holds, and empties the stretch.
+func (c *chooser) look(p *granule.Part, r *stretch) {
+	if r.hi == r.lo {
+		return
+	}
+	lo, hi := r.lo, r.hi
+	c.work.used = 0
+	m := c.filter.eval(p, r)
+	*r = stretch{}
+	if m.bits == nil && !m.all {
+		return
+	}
+	c.work.walk.Reset(p.Series())
+	for row := 0; row < hi; {
+		code, n := c.work.walk.Next()
+		from, to := max(row, lo), min(row+n, hi)
+		row += n
+		if m.bits == nil {
+			if from < to {
+				c.add(from, to, uint32(code))
+			}
+			continue
+		}
+		for from < to {
+			if !m.bits[from-lo] {
+				from++
+				continue
+			}
+			end := from + 1
+			for end < to && m.bits[end-lo] {
+				end++
+			}
+			c.add(from, end, uint32(code))
+			from = end
+		}
+	}
+}
+
+// seriesColumns returns the series of a generation: those that come while the query runs
+// are left out, and not of its snapshot.
+func (c *chooser) seriesColumns(gen *granule.Generation) *granule.SeriesColumns {
+	columns := c.columns[gen]
+	if columns == nil {
+		columns = c.table.seriesColumns(gen)
+		c.columns[gen] = columns
+	}
+	return columns
+}
+
+// set returns what the filter says of the series of a generation.
+func (c *chooser) set(gen *granule.Generation) *seriesSet {
+	set := c.sets[gen]
+	if set == nil {
+		made := c.filter.ofSeries(gen, c.seriesColumns(gen), nil)
+		set = &made
+		c.sets[gen] = set
+	}
+	return set
+}
+
+// fewSeries is how many series are looked for in the index. Beyond it, all granules of a
+// bucket are looked at.
+const fewSeries = 64
+
+// granules yields the granules that can have rows for which the condition holds, in key
+// order.
+func (c *chooser) granules(state *tableState, where Expr) iter.Seq[*granule.Granule] {
+	s := c.table.schema
+	from, to := c.table.bounds(timeBounds(s, where))
+	return func(yield func(*granule.Granule) bool) {
+		for _, b := range state.buckets.Overlapping(from, to) {
+			if _, end := s.BucketBounds(b.start); end != "" && end <= from {
+				continue // the last bucket before a gap, which the times are in
+			}
+			codes, few := c.fewSeries(b)
+			lo, hi := s.BucketBounds(b.start)
+			ranges := [][2]string{{lo, hi}}
+			if few {
+				ranges = c.table.rangesOf(b, codes)
+			}
+			if !eachGranule(state, ranges, yield) {
+				return
+			}
+		}
+	}
+}
+
+// fewSeries returns the series of a bucket that can have rows for which the condition
+// holds, unless they are many.
+func (c *chooser) fewSeries(b *bucket) (codes []uint32, few bool) {
+	set := c.set(b.gen)
+	n := 0
+	for i, word := range b.series {
+		n += bits.OnesCount64(word & set.some[i])
+	}
+	if n > fewSeries {
+		return nil, false
+	}
+	codes = make([]uint32, 0, n)
+	for i, word := range b.series {
+		for word &= set.some[i]; word != 0; word &= word - 1 {
+			codes = append(codes, uint32(64*i+bits.TrailingZeros64(word)))
+		}
+	}
+	return codes, true
+}
+
+// rangesOf returns the keys that rows of series of a bucket can have, in order.
+func (t *Table) rangesOf(b *bucket, codes []uint32) [][2]string {
+	keys := make([]string, len(codes))
+	for i, code := range codes {
+		keys[i] = string(append(t.schema.AppendBucket(nil, b.start), b.gen.Series.Value(code)...))
+	}
+	slices.Sort(keys)
+	ranges := make([][2]string, len(keys))
+	for i, key := range keys {
+		ranges[i] = [2]string{key, after(key)}
+	}
+	return ranges
+}
+
+// after returns the lowest key above all that begin with prefix; empty if there is none.
+func after(prefix string) string {
+	b := []byte(prefix)
+	for len(b) > 0 {
+		if last := len(b) - 1; b[last] < 0xff {
+			b[last]++
+			return string(b)
+		}
+		b = b[:len(b)-1]
+	}
+	return ""
+}
+
+// eachGranule calls yield with the granules that ranges of keys, in order, are in, each
+// once; false if it has enough.
+func eachGranule(state *tableState, ranges [][2]string, yield func(*granule.Granule) bool) bool {
+	first, last := true, ""
+	for _, r := range ranges {
+		for bound, g := range state.granules.Overlapping(r[0], r[1]) {
+			if !first && bound <= last {
+				continue
+			}
+			if _, hi := g.Bounds(); hi != "" && hi <= r[0] {
+				continue // of another bucket
+			}
+			first, last = false, bound
+			if !yield(g) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// chosen yields the parts of a read that have rows for which where holds, with
+// the rows, which are good until the next. Granules come in key order; with ordered, so
+// do the rows.
+func (t *Table) chosen(ctx context.Context, use txn.Use[*root], where Expr, ordered bool) iter.Seq2[selection, error] {
+	return func(yield func(selection, error) bool) {
+		c, err := newChooser(ctx, t, where)
+		if err != nil {
+			yield(selection{}, err)
+			return
+		}
+		defer c.done()
+		state := use.State.table(t.ordinal)
+		if state == nil {
+			return
+		}
+		for g := range c.granules(state, where) {
+			t.store.opts.Yield("read/granule")
+			if err := cmp.Or(ctx.Err(), use.Err()); err != nil {
+				yield(selection{}, err)
+				return
+			}
+			if ordered && g.FreshParts() > 0 { // a base part alone is sorted
+				g = granule.Rewrite(t.schema, g, granule.Limit{Rows: math.MaxInt})[0]
+			}
+			for _, slice := range g.Slices() {
+				s := c.choose(slice)
+				if c.work.stopped {
+					yield(selection{}, ctx.Err())
+					return
+				}
+				if s.rows > 0 && !yield(s, nil) {
+					return
+				}
+			}
+		}
+	}
+}

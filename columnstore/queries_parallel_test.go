@@ -1,0 +1,211 @@
+package columnstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+// largeTable is a table of enough rows for an Aggregate of several goroutines, over four
+// generations with the same lists, and what is in it.
+type largeTable struct {
+	store *Store
+	table *Table
+	snap  *Snapshot
+	rows  int
+	want  map[string][2]int64 // pod, list, bucket -> sum, count
+}
+
+const (
+	manyPods  = 5
+	manyLists = 700
+	manyWidth = 100
+)
+
+func newLargeTable(t *testing.T, opts Options) *largeTable {
+	t.Helper()
+	m := &largeTable{want: map[string][2]int64{}}
+	opts.Manual, opts.GenerationBuckets, opts.GranuleRows = true, 1, 10_000
+	m.store, m.table = open(t, opts, samples(manyWidth))
+	rng := rand.New(rand.NewPCG(3, 15))
+	const n = 10_000
+	for m.rows < (3-boolInt(raceEnabled))*parallelRows {
+		bucket, pod := int64(rng.IntN(4)), rng.IntN(manyPods)
+		lists, values := make([][]uuid.UUID, n), make([]int64, n)
+		for i := range n {
+			list := rng.IntN(manyLists)
+			lists[i] = []uuid.UUID{{1, byte(list % 7)}, {2, byte(list), byte(list >> 8)}}
+			values[i] = int64(rng.IntN(1000))
+			key := fmt.Sprint(pod, " ", list, " ", bucket)
+			m.want[key] = [2]int64{m.want[key][0] + values[i], m.want[key][1] + 1}
+		}
+		insert(t, m.table, batchOfMany(bucket*manyWidth+int64(rng.IntN(manyWidth)), pod, lists, values))
+		m.rows += n
+	}
+	m.snap = snapshot(t, m.store)
+	return m
+}
+
+// batchOfMany is rows of one pod and time.
+func batchOfMany(at int64, pod int, lists [][]uuid.UUID, values []int64) schema.Batch {
+	return schema.Batch{Rows: len(values), Columns: map[string]encoding.Vector{
+		"kind": encoding.Strings("cpu"), "labels.pod": encoding.Strings(fmt.Sprint(pod)), "stack": encoding.UUIDLists(lists...),
+		"time": encoding.Int64s(at), "value": encoding.Int64s(values...),
+	}}
+}
+
+// options asks by pod, list and bucket.
+func (m *largeTable) options(where Expr) AggregateOptions {
+	return AggregateOptions{Sum: "value", By: []string{"labels.pod", "stack", "time"}, Step: manyWidth, Where: where}
+}
+
+// answer writes groups as pod, list, bucket -> sum, count.
+func (m *largeTable) answer(t *testing.T, g *Groups) map[string][2]int64 {
+	t.Helper()
+	out := map[string][2]int64{}
+	lists := g.Column("stack")
+	for i, pod := range g.Column("labels.pod").Values.Strings {
+		ids := lists.Lists.UUIDs(nil, lists.Codes[i])
+		key := fmt.Sprint(pod, " ", int(ids[1][1])+int(ids[1][2])<<8, " ", g.Column("time").Values.Int64s[i]/manyWidth)
+		if _, twice := out[key]; twice {
+			t.Errorf("group %s comes twice", key)
+		}
+		out[key] = [2]int64{g.Sums[i], g.Counts[i]}
+	}
+	return out
+}
+
+// Several goroutines sum what one would: over several generations, in fresh parts and in
+// bases, with a condition and without, and with one that calls a function.
+func TestQueries_ManyRows(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	m := newLargeTable(t, Options{})
+	calls := 0 // by the goroutine that reads, and no other
+	for _, when := range []string{"fresh", "compacted", "held"} {
+		snap := m.snap
+		if when != "held" {
+			snap = snapshot(t, m.store)
+		}
+		for _, test := range []struct {
+			name  string
+			where Expr
+			pods  []string
+		}{
+			{"all", Expr{}, []string{"0", "1", "2", "3", "4"}},
+			{"one pod", Equal("labels.pod", "3"), []string{"3"}},
+			{"not two pods", Not(In("labels.pod", "3", "0")), []string{"1", "2", "4"}},
+			{"function", Func("labels.pod", func(v any) bool { calls++; return v == "1" || v == "2" }), []string{"1", "2"}},
+			{"element", And(HasElement("stack", func(uuid.UUID, []byte) bool { calls++; return true }), Equal("labels.pod", "4")), []string{"4"}},
+		} {
+			g, err := m.table.Aggregate(t.Context(), snap, m.options(test.where))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, want := m.answer(t, g), map[string][2]int64{}
+			for key, of := range m.want {
+				if slices.Contains(test.pods, key[:1]) {
+					want[key] = of
+				}
+			}
+			if len(got) != len(want) {
+				t.Errorf("%s, %s: %d groups, want %d", when, test.name, len(got), len(want))
+			}
+			for key, of := range want {
+				if got[key] != of {
+					t.Fatalf("%s, %s: group %s has sum and count %v, want %v", when, test.name, key, got[key], of)
+				}
+			}
+		}
+		if when == "fresh" {
+			compact(t, m.store)
+		}
+	}
+	m.checkLimits(t)
+}
+
+// checkLimits asks with limits: beyond them the error is ErrQueryMemory, within them the
+// answer is the same. What a query allocates is near to the least limit that lets it pass.
+func (m *largeTable) checkLimits(t *testing.T) {
+	t.Helper()
+	failed := 0
+	for limit := int64(1); ; limit *= 2 {
+		opts := m.options(Expr{})
+		opts.MaxBytes = limit
+		g, err := m.table.Aggregate(t.Context(), m.snap, opts)
+		if err == nil {
+			if len(m.answer(t, g)) != len(m.want) {
+				t.Errorf("within %d bytes there are %d groups, want %d", limit, len(g.Counts), len(m.want))
+			}
+			break
+		}
+		if failed++; !errors.Is(err, ErrQueryMemory) || g != nil || limit > 1<<32 {
+			t.Fatalf("within %d bytes: %v, %v", limit, g, err)
+		}
+	}
+	if failed < 10 {
+		t.Errorf("only %d limits were too low", failed)
+	}
+}
+
+// A cancelled query looks at no more granules than are at work at that time.
+func TestQueries_CancelledSoon(t *testing.T) {
+	const workers = 4
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(workers))
+	var granules, last atomic.Int64 // looked at, and at most until the query is cancelled
+	var cancel atomic.Pointer[context.CancelCauseFunc]
+	m := newLargeTable(t, Options{Yield: func(point string) {
+		if point == "read/granule" && granules.Add(1) == last.Load() {
+			(*cancel.Load())(errors.New("the cause"))
+		}
+	}})
+	compact(t, m.store)
+	m.snap = snapshot(t, m.store)
+	all := int64(m.store.Stats().Granules)
+	if all < 8*workers {
+		t.Fatalf("%d granules", all)
+	}
+	for name, query := range map[string]func(ctx context.Context) error{
+		"aggregate": func(ctx context.Context) error {
+			g, err := m.table.Aggregate(ctx, m.snap, m.options(Expr{}))
+			if err != nil && g != nil {
+				t.Errorf("groups with the error %v", err)
+			}
+			return err
+		},
+		"aggregate by one goroutine": func(ctx context.Context) error {
+			_, err := m.table.Aggregate(ctx, m.snap, m.options(Func("value", func(any) bool { return true })))
+			return err
+		},
+		"scan": func(ctx context.Context) error {
+			return scanError(t, ctx, m.table, m.snap, ScanOptions{Columns: []string{"value"}})
+		},
+		"ordered scan": func(ctx context.Context) error {
+			return scanError(t, ctx, m.table, m.snap, ScanOptions{Columns: []string{"value"}, Ordered: true})
+		},
+	} {
+		for _, after := range []int64{1, 5, all / 2, 0} {
+			ctx, stop := context.WithCancelCause(t.Context())
+			granules.Store(0)
+			last.Store(after)
+			cancel.Store(&stop)
+			err := query(ctx)
+			stop(nil)
+			switch n := granules.Load(); {
+			case after == 0 && (err != nil || n != all):
+				t.Errorf("%s: %d granules of %d, %v", name, n, all, err)
+			case after > 0 && (!errors.Is(err, context.Canceled) || n > after+workers):
+				t.Errorf("%s, cancelled at granule %d: went on to %d of %d, %v", name, after, n, all, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,319 @@
+package columnstore
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/granarydb/granary/txn"
+)
+
+var (
+	queriesPairs = flag.Int("queries.pairs", 10_000, "how many pairs of data and question TestQueries asks at least")
+	querySeed    = flag.Uint64("queries.seed", 1, "the first seed of TestQueries")
+)
+
+// queryStages are when questions are asked; each must have been. Those with "held" are
+// of older snapshots: their answers are those of before.
+var queryStages = []string{"empty", "fresh", "rewriting", "rewriting,held", "during", "compacted", "maintained", "held", "running", "running,held"}
+
+// TestQueries asks random tables random questions of all shapes and compares each answer
+// with that of a dull oracle (C2, C3): before, between the steps of and after compaction, while
+// rows are inserted and granules rewritten in the middle of a question, and while
+// goroutines do so all the time, over several generations of dictionaries.
+func TestQueries(t *testing.T) {
+	pairs := *queriesPairs
+	if raceEnabled {
+		pairs = min(pairs, 1500) // the oracle is what is slow
+	}
+	var mu sync.Mutex
+	total := queryAsker{shapes: map[string]int{}, stages: map[string]int{}, ops: map[string]int{}}
+	start, seed, generations := time.Now(), *querySeed, 0
+	for total.pairs < pairs && !t.Failed() {
+		next := seed + uint64(max(1, min(64, (pairs-total.pairs)/queriesPerSet)))
+		t.Run("seeds", func(t *testing.T) {
+			for seed := seed; seed < next; seed++ {
+				t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+					t.Parallel()
+					a := newQueryAsker(t, seed)
+					a.run()
+					mu.Lock()
+					defer mu.Unlock()
+					total.pairs, total.empty = total.pairs+a.pairs, total.empty+a.empty
+					generations = max(generations, len(a.table.generations.byNumber))
+					for _, counts := range [][2]map[string]int{{total.shapes, a.shapes}, {total.stages, a.stages}, {total.ops, a.ops}} {
+						for name, n := range counts[1] {
+							counts[0][name] += n
+						}
+					}
+				})
+			}
+		})
+		seed = next
+	}
+	t.Logf("seeds %d to %d: %d pairs, %d of them with an empty answer, %.0f a second; up to %d generations",
+		*querySeed, seed-1, total.pairs, total.empty, float64(total.pairs)/time.Since(start).Seconds(), generations)
+	all := pairs >= 1500 && !t.Failed()
+	for _, counts := range []struct {
+		names []string
+		of    map[string]int
+	}{{queryShapes, total.shapes}, {queryStages, total.stages}, {queryOps, total.ops}} {
+		for _, name := range counts.names {
+			t.Logf("%9d %s", counts.of[name], name)
+			if counts.of[name] == 0 && all {
+				t.Errorf("%q was never asked", name)
+			}
+		}
+	}
+	if all && (total.empty*10 > total.pairs*6 || generations < 4) {
+		t.Errorf("%d of %d answers are empty, over %d generations", total.empty, total.pairs, generations)
+	}
+}
+
+const queriesPerSet = 160 // about
+
+func newQueryAsker(t *testing.T, seed uint64) *queryAsker {
+	a := &queryAsker{T: t, querySet: newQuerySet(seed), shapes: map[string]int{}, stages: map[string]int{}, ops: map[string]int{}}
+	opts := a.opts
+	if opts.Manual {
+		opts.Yield = a.yield
+	}
+	a.store, a.table = open(t, opts, a.def)
+	a.writer = &queryInserter{querySet: a.querySet, rng: a.rng, table: a.table}
+	return a
+}
+
+func (a *queryAsker) run() {
+	a.ask(a.view("empty"), 2)
+	if !a.opts.Manual {
+		a.runWithOthers()
+		return
+	}
+	var held []*queryView
+	look := func(when string, n int) *queryView {
+		v := a.view(when)
+		a.ask(v, n)
+		held = append(held, v)
+		return v
+	}
+	a.insertSome(a.total / 2)
+	before := look("fresh", 20)
+	a.step(before, 8)
+	a.compact()
+	look("compacted", 20)
+	a.insertSome(a.total / 3)
+	before = look("fresh upon base", 20)
+	a.step(before, 8)
+	for range 4 {
+		v := a.view("during inserts and rewrites")
+		a.during = true
+		a.ask(v, 6)
+		a.during = false
+		held = append(held, v)
+	}
+	if err := a.store.Maintain(a.Context()); err != nil {
+		a.Error(err)
+	}
+	look("maintained", 14)
+	a.compact()
+	look("compacted", 20)
+	for _, v := range held {
+		was := v.when
+		v.when = "held since " + was
+		a.ask(v, 3)
+	}
+}
+
+func (a *queryAsker) compact() {
+	if err := a.store.Compact(a.Context()); err != nil {
+		a.Error(err)
+	}
+}
+
+// view takes a snapshot of the rows so far.
+func (a *queryAsker) view(when string) *queryView {
+	return newQueryView(a.querySet, snapshot(a.T, a.store), len(a.rows), when)
+}
+
+// insertSome makes and commits about n rows, in many parts.
+func (a *queryAsker) insertSome(n int) {
+	rows := a.makeRows(n)
+	for len(rows) > 0 {
+		k := min(len(rows), 1+a.rng.IntN(max(20, n/12)))
+		a.writer.insert(a.T, rows[:k])
+		rows = rows[k:]
+	}
+}
+
+// step rewrites granules one by one and asks after each, of the state that is and of
+// the one before all.
+func (a *queryAsker) step(before *queryView, steps int) {
+	when := before.when
+	for i := range steps {
+		a.rewriteOne()
+		if i%2 == 0 {
+			before.when = "rewriting,held since " + when
+			a.ask(before, 2)
+		} else {
+			a.ask(a.view("rewriting"), 3)
+		}
+	}
+	before.when = when
+}
+
+// rewriteOne does a step of maintenance, or rewrites any granule.
+func (a *queryAsker) rewriteOne() {
+	if a.rng.IntN(2) == 0 && a.store.maintainOnce() {
+		return
+	}
+	granules := a.store.log.Root().State.table(a.table.ordinal).granules
+	var all []string
+	for bound := range granules.All() {
+		all = append(all, bound)
+	}
+	if len(all) > 0 {
+		g, _ := granules.Get(pick(a.rng, all))
+		if _, err := a.store.rewrite(a.table, g); err != nil {
+			a.Error(err)
+		}
+	}
+}
+
+// yield inserts or rewrites in the middle of a question, and inserts in the middle of
+// rewrites, so that parts are cut where granules split.
+func (a *queryAsker) yield(point string) {
+	asked, merged := a.during && point == "read/granule", point == "maintain/merged"
+	if a.busy || !asked && !merged || a.rng.IntN(3) > 0 {
+		return
+	}
+	a.busy = true // what is done here yields too
+	if room := len(a.rows) < 3*a.total; room && (merged || a.rng.IntN(3) == 0) {
+		a.insertSome(1 + a.rng.IntN(12))
+	} else if asked {
+		a.rewriteOne()
+	}
+	a.busy = false
+}
+
+// queryCommit is how many rows there were after a commit.
+type queryCommit struct {
+	id txn.ID
+	n  int
+}
+
+// runWithOthers asks while a goroutine inserts and the maintainer rewrites. All rows are
+// made before; a snapshot has those up to its commit.
+func (a *queryAsker) runWithOthers() {
+	first := a.store.log.Root().Commit
+	rows := a.makeRows(a.total)
+	writer := queryInserter{querySet: a.querySet, rng: rand.New(rand.NewPCG(a.seed, 16)), table: a.table}
+	var mu sync.Mutex
+	commits := []queryCommit{{first, 0}}
+	asked, done := make(chan struct{}, 1), make(chan struct{})
+	go func() {
+		defer close(done)
+		for n, size := 0, max(1, len(rows)/100); n < len(rows); {
+			k := min(n+1+writer.rng.IntN(2*size), len(rows))
+			id := writer.insert(a.T, rows[n:k])
+			mu.Lock()
+			commits = append(commits, queryCommit{id, k})
+			mu.Unlock()
+			n = k
+			<-asked // one more for each question
+		}
+		for range asked { // until there are no more questions
+		}
+	}()
+	var held []*queryView
+	for i := range 30 {
+		v := a.viewOf(&mu, &commits)
+		for range 4 {
+			select {
+			case asked <- struct{}{}:
+			default:
+			}
+			a.ask(v, 1)
+		}
+		if held = append(held, v); i%3 == 2 {
+			old := pick(a.rng, held)
+			old.when = "running,held"
+			a.ask(old, 4)
+		}
+	}
+	close(asked)
+	<-done
+}
+
+// viewOf takes a snapshot and waits until it is known which rows it has.
+func (a *queryAsker) viewOf(mu *sync.Mutex, commits *[]queryCommit) *queryView {
+	snap := snapshot(a.T, a.store)
+	for {
+		mu.Lock()
+		i := slices.IndexFunc(*commits, func(c queryCommit) bool { return c.id == snap.Commit() })
+		n := 0
+		if i >= 0 {
+			n = (*commits)[i].n
+		}
+		mu.Unlock()
+		if i >= 0 {
+			return newQueryView(a.querySet, snap, n, "running")
+		}
+		runtime.Gosched() // the commit is there, the writer has not said so yet
+	}
+}
+
+func (a *queryAsker) askSeriesColumns(v *queryView, where *queryCond, must, may map[string]queryRow) {
+	a.shapes["series columns"]++
+	a.question = "series columns where " + a.condText(where)
+	got, err := a.table.SeriesColumns(a.Context(), v.snap, a.expr(where))
+	if err != nil || !slices.IsSorted(got) {
+		a.errorf(v, "%q, %v", got, err)
+	}
+	names := func(series map[string]queryRow) []string {
+		out := map[string]bool{}
+		for _, row := range series {
+			for i := range a.columns {
+				if a.columns[i].series && row[i] != nil {
+					out[a.columns[i].name] = true
+				}
+			}
+		}
+		return slices.Collect(maps.Keys(out))
+	}
+	a.within(v, "columns", got, names(must), names(may))
+}
+
+func (a *queryAsker) askSeriesValues(v *queryView, where *queryCond, must, may map[string]queryRow) {
+	var columns []int
+	for i := range a.columns {
+		if a.columns[i].series {
+			columns = append(columns, i)
+		}
+	}
+	if len(columns) == 0 {
+		return
+	}
+	column := pick(a.rng, columns)
+	a.shapes["series values"]++
+	a.question = fmt.Sprintf("series values of %s where %s", a.columns[column].name, a.condText(where))
+	got, err := a.table.SeriesValues(a.Context(), v.snap, a.columns[column].name, a.expr(where))
+	if err != nil || !slices.IsSorted(got) {
+		a.errorf(v, "%q, %v", got, err)
+	}
+	values := func(series map[string]queryRow) []string {
+		out := map[string]bool{}
+		for _, row := range series {
+			if value, ok := row[column].(string); ok {
+				out[value] = true
+			}
+		}
+		return slices.Collect(maps.Keys(out))
+	}
+	a.within(v, "values", got, values(must), values(may))
+}

@@ -1,0 +1,153 @@
+package columnstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+// New series come into a generation while series of two of its buckets are looked at: the
+// answer is that of the snapshot.
+func TestQueries_SeriesWhileInserting(t *testing.T) {
+	for name, ask := range map[string]func(table *Table, snap *Snapshot, where Expr) (int, error){
+		"series": func(table *Table, snap *Snapshot, where Expr) (int, error) {
+			series, err := table.Series(t.Context(), snap, where)
+			return len(series), err
+		},
+		"series values": func(table *Table, snap *Snapshot, where Expr) (int, error) {
+			values, err := table.SeriesValues(t.Context(), snap, "labels.pod", where)
+			return len(values), err
+		},
+		"aggregate": func(table *Table, snap *Snapshot, where Expr) (int, error) {
+			g, err := table.Aggregate(t.Context(), snap, AggregateOptions{By: []string{"labels.pod"}, Where: where})
+			if err != nil {
+				return 0, err
+			}
+			return len(g.Counts), nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if r := recover(); r != nil {
+					t.Errorf("panic: %v", r)
+				}
+			}()
+			store, table := open(t, Options{Manual: true, GenerationBuckets: 2}, samples(100))
+			for i := range 4 {
+				insert(t, table, shardsOf(fmt.Sprint("pod ", i), int64(50*i)))
+			}
+			snap := snapshot(t, store)
+			done := false
+			where := And(AtLeast("value", 0), Func("labels.pod", func(v any) bool {
+				for i := range 200 {
+					if v != nil && !done {
+						insert(t, table, shardsOf(fmt.Sprint("later ", i, v), int64(i)))
+					}
+				}
+				done = done || v != nil
+				return true
+			}))
+			for _, where := range []Expr{where, Not(where), Or(where, Equal("kind", "x"))} {
+				want := 4
+				if where.op == opNot {
+					want = 4 * boolInt(name != "aggregate") // rows below 0 may be there for all that series tell
+				}
+				done = false
+				if n, err := ask(table, snap, where); err != nil || n != want {
+					t.Errorf("%d, want the %d of the snapshot: %v", n, want, err)
+				}
+			}
+		})
+	}
+}
+
+// shardsOf is a row of one pod.
+func shardsOf(pod string, at int64) schema.Batch {
+	b := oneRow(at)
+	b.Columns["labels.pod"] = encoding.Strings(pod)
+	return b
+}
+
+// What is cancelled in the middle hands out nothing beside the error.
+func TestQueries_SeriesCancelled(t *testing.T) {
+	store, table := open(t, Options{Manual: true, GenerationBuckets: 1}, samples(100))
+	for i := range 4 {
+		insert(t, table, shardsOf(fmt.Sprint("pod ", i), int64(100*i)))
+	}
+	snap := snapshot(t, store)
+	var ctx context.Context
+	cancel := func() {}
+	where := Func("labels.pod", func(v any) bool {
+		if v != nil { // a row without one is asked about before all
+			cancel()
+		}
+		return true
+	})
+	for name, ask := range allQueries(t, table, where) {
+		ctx, cancel = context.WithCancel(t.Context())
+		if err := ask(ctx, snap); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
+		}
+		cancel()
+	}
+}
+
+// An element of a list is asked about once in each generation that has it, by the
+// goroutine that reads, whatever number of rows and lists have it.
+func TestQueries_ElementsAreAskedOnce(t *testing.T) {
+	store, table := open(t, Options{Manual: true, GenerationBuckets: 1, GranuleRows: 50}, samples(100))
+	const generations = 3
+	for i := range 300 {
+		b := oneRow(int64(i % generations * 100))
+		b.Columns["stack"] = encoding.UUIDLists([]uuid.UUID{{1}, {2, byte(i % 50)}, {3, byte(i)}})
+		insert(t, table, b)
+	}
+	for _, when := range []string{"fresh", "compacted"} {
+		asked := map[uuid.UUID]int{}
+		g, err := table.Aggregate(t.Context(), snapshot(t, store), AggregateOptions{
+			Where: HasElement("stack", func(id uuid.UUID, record []byte) bool {
+				asked[id]++
+				if record != nil {
+					t.Errorf("record %q", record)
+				}
+				return id == uuid.UUID{2, 7}
+			}),
+		})
+		if err != nil || len(g.Counts) != 1 || g.Counts[0] != 6 {
+			t.Errorf("%s: %v, %v; want 6 rows", when, g, err)
+		}
+		for id, n := range asked {
+			if n > generations {
+				t.Errorf("%s: asked %d times about %v", when, n, id)
+			}
+		}
+		compact(t, store)
+	}
+}
+
+// An empty string of a column that is not dynamic is a value, and none is not.
+func TestQueries_EmptyValues(t *testing.T) {
+	store, table := open(t, Options{Manual: true}, wide(100, wideKey))
+	for i, zone := range []string{"", "a"} {
+		b := oneRow(int64(i))
+		b.Columns["kind"], b.Columns["zone"] = encoding.Strings(""), encoding.Strings(zone)
+		b.Columns["labels.pod"] = encoding.Strings("")
+		insert(t, table, b)
+	}
+	for column, want := range map[string][]string{"kind": {""}, "zone": {"", "a"}, "labels.pod": nil} {
+		if got, err := table.SeriesValues(t.Context(), snapshot(t, store), column, Expr{}); err != nil || !slices.Equal(got, want) {
+			t.Errorf("values of %s: %q, %v; want %q", column, got, err, want)
+		}
+	}
+	got, err := table.SeriesColumns(t.Context(), snapshot(t, store), Expr{})
+	if want := []string{"kind", "zone"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("columns %q, %v; want %q", got, err, want)
+	}
+}
