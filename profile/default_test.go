@@ -38,7 +38,7 @@ func TestRangeBySampleLabel(t *testing.T) {
 	insert(t, db, makeProfile(start, "n:count",
 		stack{frames: "f", values: []int64{8}, labels: labelled("x")},
 		stack{frames: "g", values: []int64{16}, labels: labelled("z")}), "who", "y")
-	got, err := db.Range(ctx, view(t, db), cpuCount, Query{}, time.Hour, "who")
+	got, err := db.Range(ctx, view(t, db), cpuCount, Query{}, RangeOptions{Step: time.Hour, By: []string{"who"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,5 +50,22 @@ func TestRangeBySampleLabel(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A stack that has a label in two ways, of its profile and of its sample, is one stack of
+// the group.
+func TestMergeByLabelOfBoth(t *testing.T) {
+	db := testDB(t, Options{})
+	insert(t, db, makeProfile(start, "n:count",
+		stack{frames: "f", values: []int64{1}, labels: map[string][]string{"who": {"x"}}},
+		stack{frames: "g", values: []int64{2}, labels: map[string][]string{"who": {"x"}}}))
+	insert(t, db, makeProfile(start, "n:count", stack{frames: "f", values: []int64{4}}, stack{frames: "g", values: []int64{-2}}), "who", "x")
+	got, err := db.MergeBy(ctx, view(t, db), cpuCount, Query{}, "who", "who")
+	if err != nil || len(got) != 1 {
+		t.Fatalf("%v, %v", got, err)
+	}
+	if s := got[0].Stacks; s.Len() != 1 || s.Total != 5 || s.Magnitude != 5 || stackSums(s)["f"] != 5 {
+		t.Errorf("%+v", s)
 	}
 }

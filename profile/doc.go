@@ -1,14 +1,26 @@
 // Package profile keeps profiles in a store and answers what one asks of them.
 //
 // It knows the profiling schema, turns pprof profiles into rows and symbols and
-// back, parses selectors ({job="api", pod=~"x.*"}), and merges: by stack, to
-// the top functions, to a flame graph, to a series over time, to a pprof file.
+// back, parses selectors ({job="api", pod=~"x.*"}), and answers what one asks of a
+// profiling server: what there is, sums by stack, by labels and over time, single profiles,
+// differences, searches, pictures.
 //
 //	pprof bytes -> DB.InsertEncoded -> rows, symbols beside their locations
 //	a pprof.Profile in memory -> DB.Insert -> the same
-//	Query -> DB.Merge   -> Stacks -> Top, FlameGraph
-//	      -> DB.Profile -> a pprof profile
-//	      -> DB.Range   -> a series over time
+//
+//	Query: labels, times, a function, a trace; of a Snapshot
+//	  |     reads series only
+//	  +-> DB.Types, LabelNames, LabelValues, Series    what there is
+//	  |     reads rows, on codes
+//	  +-> DB.Merge   -> Stacks ------------+-> Top, Each, FlameGraph -> WriteSVG
+//	  +-> DB.MergeBy -> Stacks of each ----+-> Search -> Stacks
+//	  |                                    +-> Diff   -> Stacks
+//	  +-> DB.Range    -> lines over time
+//	  +-> DB.Profiles -> which profiles there are
+//	  +-> DB.Profile  -> a pprof profile
+//
+// Stacks are codes and sums. What a location is, is decoded when the first frame of it is
+// asked for, once an answer, and a pattern is tried once for each distinct name.
 //
 // # Rows
 //
@@ -30,6 +42,9 @@
 //	    before they are made; no input panics.
 //	P6  Bytes are taken, or refused, as google/pprof and the limits do, and
 //	    their rows are those of the profile that google/pprof makes of them.
+//	P7  An answer is what one finds by looking at each row of the snapshot by itself,
+//	    whatever is compacted and over how many generations. A location is known by its
+//	    id: it has a code in each generation.
 //
 // # Two ways in, one of rows
 //

@@ -110,7 +110,7 @@ func ExampleDB_Range() {
 		if err != nil {
 			return err
 		}
-		lines, err := db.Range(ctx, snap, cpu, profile.Query{}, 30*time.Second, "pod")
+		lines, err := db.Range(ctx, snap, cpu, profile.Query{}, profile.RangeOptions{Step: 30 * time.Second, By: []string{"pod"}})
 		for _, line := range lines {
 			fmt.Println(line.Labels)
 			for _, p := range line.Points {

@@ -241,7 +241,7 @@ func TestWithoutBuckets(t *testing.T) {
 	if err != nil || stacks.Total != 2 || stacks.Len() != 1 {
 		t.Errorf("%+v, %v", stacks, err)
 	}
-	lines, err := db.Range(context.Background(), view(t, db), Type{"n", "count", "cpu", "nanoseconds"}, Query{}, time.Hour)
+	lines, err := db.Range(context.Background(), view(t, db), Type{"n", "count", "cpu", "nanoseconds"}, Query{}, RangeOptions{Step: time.Hour})
 	if err != nil || len(lines) != 1 || len(lines[0].Points) != 5 {
 		t.Errorf("Range: %v, %v", lines, err)
 	}

@@ -129,12 +129,13 @@ func appendString(dst []byte, s string) []byte {
 var errRecord = errors.New("malformed location record")
 
 // parseLocation is the inverse of appendLocation. No record at all is a
-// location that nothing is known of.
-func parseLocation(record []byte) (*location, error) {
+// location that nothing is known of. Texts that are in known are not made again, others
+// are added to it; nil keeps none.
+func parseLocation(record []byte, known map[string]string) (*location, error) {
 	if len(record) == 0 {
 		return &location{}, nil
 	}
-	r := recordReader{rest: record}
+	r := recordReader{rest: record, known: known}
 	flags := r.uvarint()
 	m := &pprof.Mapping{BuildID: r.string(), File: r.string()}
 	l := &location{folded: flags&flagFolded != 0, address: r.uvarint()}
@@ -158,9 +159,52 @@ func parseLocation(record []byte) (*location, error) {
 	return l, nil
 }
 
+// appendNames appends the names of the functions of a record, as frames have them, to
+// dst. They are parts of the record: no text is made of it, unless a function has no
+// name.
+func appendNames(dst [][]byte, record []byte) [][]byte {
+	start := len(dst)
+	r := recordReader{rest: record}
+	r.uvarint() // flags
+	r.bytes()   // build id
+	r.bytes()   // file
+	r.uvarint() // address
+	n := r.uvarint()
+	unnamed := n == 0
+	for ; n > 0 && !r.bad; n-- {
+		r.uvarint() // whether there is a function
+		name := r.bytes()
+		dst = append(dst, name)
+		unnamed = unnamed || len(name) == 0
+		r.bytes()  // system name
+		r.bytes()  // file
+		r.varint() // start line
+		r.varint() // line
+		r.varint() // column
+	}
+	r.bytes() // file, if there is a build id
+	for range 4 {
+		r.uvarint() // mapping start, size, offset, what it has
+	}
+	if !unnamed && !r.bad && len(r.rest) == 0 {
+		return dst
+	}
+	l, err := parseLocation(record, nil)
+	if err != nil {
+		l = &location{}
+	}
+	y := symbol{location: *l, unnamed: l.unnamed()}
+	dst = dst[:start]
+	for i := range y.frames() {
+		dst = append(dst, []byte(y.frame(i).Function))
+	}
+	return dst
+}
+
 type recordReader struct {
-	rest []byte
-	bad  bool
+	rest  []byte
+	bad   bool
+	known map[string]string
 }
 
 func (r *recordReader) line() line {
@@ -191,13 +235,25 @@ func (r *recordReader) skip(n int) {
 	r.rest = r.rest[n:]
 }
 
-func (r *recordReader) string() string {
+func (r *recordReader) bytes() []byte {
 	n := r.uvarint()
 	if n > uint64(len(r.rest)) {
 		r.bad, r.rest = true, nil
-		return ""
+		return nil
 	}
-	s := string(r.rest[:n])
+	b := r.rest[:n]
 	r.rest = r.rest[n:]
+	return b
+}
+
+func (r *recordReader) string() string {
+	b := r.bytes()
+	if s, ok := r.known[string(b)]; ok {
+		return s
+	}
+	s := string(b)
+	if r.known != nil {
+		r.known[s] = s
+	}
 	return s
 }

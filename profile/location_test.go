@@ -58,7 +58,7 @@ func TestLocationRoundTrip(t *testing.T) {
 		want := drawLocation(t)
 		record, id := locationRecord([]byte("before"), want, want.Mapping)
 		record = bytes.TrimPrefix(record, []byte("before"))
-		got, err := parseLocation(record)
+		got, err := parseLocation(record, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,11 +71,11 @@ func TestLocationRoundTrip(t *testing.T) {
 			t.Fatal("the record of the same location is another")
 		}
 		for n := 1; n < len(record); n++ {
-			if _, err := parseLocation(record[:n]); !errors.Is(err, errRecord) {
+			if _, err := parseLocation(record[:n], nil); !errors.Is(err, errRecord) {
 				t.Fatalf("%d of %d bytes: error is %v", n, len(record), err)
 			}
 		}
-		if _, err := parseLocation(append(record, 0)); !errors.Is(err, errRecord) {
+		if _, err := parseLocation(append(record, 0), nil); !errors.Is(err, errRecord) {
 			t.Fatalf("a byte too many: error is %v", err)
 		}
 	})
@@ -170,11 +170,11 @@ func TestParseLocationMalformed(t *testing.T) {
 		{"number of eleven bytes", bytes.Repeat([]byte{0xff}, 11)},
 		{"2^63 lines", append([]byte{0, 0, 0, 0}, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1)},
 	} {
-		if l, err := parseLocation(tc.record); !errors.Is(err, errRecord) || l != nil {
+		if l, err := parseLocation(tc.record, nil); !errors.Is(err, errRecord) || l != nil {
 			t.Errorf("%s: %v, %v", tc.name, l, err)
 		}
 	}
-	if l, err := parseLocation(nil); err != nil || l.unnamed() != "<unknown>" || len(l.lines) != 0 {
+	if l, err := parseLocation(nil, nil); err != nil || l.unnamed() != "<unknown>" || len(l.lines) != 0 {
 		t.Errorf("no record: %v, %v", l, err)
 	}
 }
@@ -191,7 +191,7 @@ func FuzzParseLocation(f *testing.F) {
 	}
 	f.Add([]byte{0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, record []byte) {
-		got, err := parseLocation(record)
+		got, err := parseLocation(record, nil)
 		if err != nil {
 			if !errors.Is(err, errRecord) {
 				t.Fatalf("error %v", err)
@@ -199,7 +199,7 @@ func FuzzParseLocation(f *testing.F) {
 			return
 		}
 		again, _ := locationRecord(nil, got.back(), nil)
-		second, err := parseLocation(again)
+		second, err := parseLocation(again, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,10 +1,9 @@
 package profile
 
 import (
-	"cmp"
 	"context"
-	"path"
 	"slices"
+	"sort"
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
@@ -18,114 +17,107 @@ type Frame struct {
 	Inlined  bool // into its caller
 }
 
-// Stacks is the sum of profiles by stack. It is immutable and belongs to the
-// caller, whatever becomes of the snapshot.
+// Stacks is the sum of profiles by stack. It is immutable, safe for concurrent use, and
+// belongs to the caller, whatever becomes of the snapshot: the dictionaries that its
+// stacks are in live as long as it does. The zero Stacks is no stacks of no type.
 type Stacks struct {
 	// Type is what was summed.
 	Type Type
-	// Total is the sum of all values, with their signs.
+	// Total is the sum of all values, with their signs, in Type.SampleUnit. It wraps
+	// around as int64 does, as all sums here.
 	Total int64
 	// Magnitude is the sum of all values without their signs: what go tool
 	// pprof shows percentages of.
 	Magnitude int64
 
-	stacks  []stackValue
+	codes   []uint32 // of the stacks, ascending
+	values  []int64  // beside them, none 0
 	symbols *symbols
 }
 
-// stackValue is one stack and its value.
-type stackValue struct {
-	code  uint32
-	value int64
-}
-
-// Merge sums what the profiles of a query have of one type, by stack. It costs
-// what columnstore.Table.Aggregate does, and a look at each distinct location.
+// Merge sums what the profiles of a query have of one type, by stack. Nothing that
+// was asked for, or a type that no profile has, is no stack and no error.
+//
+// It costs what columnstore.Table.Aggregate does, about 5 to 10 ns a row, and 12 bytes a
+// stack: nothing is looked up of locations before a method of the answer does. Errors are
+// those of Aggregate.
 func (db *DB) Merge(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query) (*Stacks, error) {
 	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
-		Sum: ColumnValue, By: []string{ColumnStacktrace}, Where: q.Expr(t),
+		Sum: ColumnValue, By: []string{ColumnStacktrace}, Where: q.Expr(t), NoCounts: true, MaxBytes: q.MaxBytes,
 	})
 	if err != nil {
 		return nil, err
 	}
-	column := groups.Columns[0]
-	s := &Stacks{Type: t, symbols: newSymbols(column.Lists)}
-	for i, code := range column.Codes {
-		s.Total += groups.Sums[i]
-		s.Magnitude += int64(size(groups.Sums[i]))
-		if groups.Sums[i] != 0 {
-			s.stacks = append(s.stacks, stackValue{code, groups.Sums[i]})
-		}
+	column := &groups.Columns[0]
+	return newStacks(t, newSymbols(column.Lists, column.Codes), column.Codes, groups.Sums), nil
+}
+
+// newStacks makes stacks of codes and values, whose memory it takes.
+func newStacks(t Type, symbols *symbols, codes []uint32, values []int64) *Stacks {
+	s := &Stacks{Type: t, symbols: symbols}
+	if !slices.IsSorted(codes) {
+		sort.Sort(byCode{codes, values})
 	}
-	slices.SortFunc(s.stacks, func(a, b stackValue) int { return cmp.Compare(a.code, b.code) })
-	s.symbols.load(column.Codes)
-	return s, nil
+	s.codes, s.values = codes[:0], values[:0]
+	for i := 0; i < len(codes); {
+		code, value := codes[i], values[i]
+		for i++; i < len(codes) && codes[i] == code; i++ {
+			value += values[i] // of two ways to have one label
+		}
+		s.add(code, value)
+	}
+	return s
+}
+
+// add adds a stack with a greater code than any so far. It is for those who make s.
+func (s *Stacks) add(code uint32, value int64) {
+	if value == 0 {
+		return
+	}
+	s.codes, s.values = append(s.codes, code), append(s.values, value)
+	s.Total += value
+	s.Magnitude += int64(size(value))
+}
+
+// byCode sorts stacks without a copy of them.
+type byCode struct {
+	codes  []uint32
+	values []int64
+}
+
+func (b byCode) Len() int           { return len(b.codes) }
+func (b byCode) Less(i, j int) bool { return b.codes[i] < b.codes[j] }
+func (b byCode) Swap(i, j int) {
+	b.codes[i], b.codes[j] = b.codes[j], b.codes[i]
+	b.values[i], b.values[j] = b.values[j], b.values[i]
+}
+
+// known returns what is known of the locations, of a zero Stacks as well.
+func (s *Stacks) known() *symbols {
+	if s.symbols == nil {
+		return newSymbols(encoding.Lists{}, nil)
+	}
+	return s.symbols
 }
 
 // Len returns the number of distinct stacks with a value other than zero.
-func (s *Stacks) Len() int { return len(s.stacks) }
+func (s *Stacks) Len() int { return len(s.codes) }
 
 // Each calls f with each stack, leaf first, and its value, which is never
-// zero. The frames are f's only during the call.
+// zero. The frames are f's only during the call. The order is that in which the store
+// first saw the stacks, about.
+//
+// About 10 to 20 ns a frame, and 1 us a distinct location for the first one to ask.
 func (s *Stacks) Each(f func(frames []Frame, value int64)) {
+	w := s.known().walk()
 	var frames []Frame
-	for _, stack := range s.stacks {
-		frames = s.symbols.frames(frames[:0], stack.code)
-		f(frames, stack.value)
-	}
-}
-
-// symbols knows the locations of the stacks of one answer.
-type symbols struct {
-	lists     encoding.Lists
-	locations map[uint32]*location // by element code
-	codes     []uint32
-}
-
-func newSymbols(lists encoding.Lists) *symbols {
-	return &symbols{lists: lists, locations: map[uint32]*location{}}
-}
-
-// load decodes the record of each location of the given stacks, once.
-func (s *symbols) load(stacks []uint32) {
-	for _, stack := range stacks {
-		s.codes = s.lists.List(s.codes[:0], stack)
-		for _, element := range s.codes {
-			if s.locations[element] != nil {
-				continue
+	for i, code := range s.codes {
+		frames = frames[:0]
+		for _, y := range w.locations(code) {
+			for k := range y.frames() {
+				frames = append(frames, y.frame(k))
 			}
-			l, err := parseLocation(s.lists.Record(element))
-			if err != nil {
-				l = &location{} // nothing is known of it then
-			}
-			s.locations[element] = l
 		}
+		f(frames, s.values[i])
 	}
-}
-
-// frames appends the frames of a stack, leaf first.
-func (s *symbols) frames(dst []Frame, stack uint32) []Frame {
-	s.codes = s.lists.List(s.codes[:0], stack)
-	for _, element := range s.codes {
-		l := s.locations[element]
-		if len(l.lines) == 0 {
-			dst = append(dst, Frame{Function: l.unnamed()})
-		}
-		for i, ln := range l.lines {
-			f := Frame{Function: ln.function, File: ln.file, Line: ln.line, Inlined: i < len(l.lines)-1}
-			if f.Function == "" {
-				f.Function = l.unnamed()
-			}
-			dst = append(dst, f)
-		}
-	}
-	return dst
-}
-
-// unnamed is what to call a function without a name: its binary, as pprof does.
-func (l *location) unnamed() string {
-	if l.mapping == nil || l.mapping.File == "" {
-		return "<unknown>"
-	}
-	return "[" + path.Base(l.mapping.File) + "]"
 }

@@ -172,7 +172,7 @@ func checkFlameGraph(t fataler, s *Stacks) {
 		}
 		return below
 	}
-	root := s.FlameGraph()
+	root := s.FlameGraph(FlameGraphOptions{})
 	if self := walk(root); self != s.Total || root.Total != s.Total {
 		t.Fatal(fmt.Sprintf("self values sum to %d, root %d, want %d", self, root.Total, s.Total))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -171,11 +172,21 @@ func TestQueryErrors(t *testing.T) {
 	} {
 		_, mergeErr := db.Merge(tc.ctx, tc.snap, cpuCount, Query{})
 		_, profileErr := db.Profile(tc.ctx, tc.snap, Query{})
-		_, rangeErr := db.Range(tc.ctx, tc.snap, cpuCount, Query{}, time.Second)
+		_, rangeErr := db.Range(tc.ctx, tc.snap, cpuCount, Query{}, RangeOptions{Step: time.Second})
 		_, typesErr := db.Types(tc.ctx, tc.snap)
 		_, findErr := db.FindType(tc.ctx, tc.snap, "n")
-		headerErr := db.addHeader(tc.ctx, tc.snap, columnstore.Expr{}, &pprof.Profile{})
-		for i, err := range []error{mergeErr, profileErr, rangeErr, typesErr, findErr, headerErr} {
+		headerErr := db.addHeader(tc.ctx, tc.snap, Query{}, nil, &pprof.Profile{})
+		_, groupErr := db.MergeBy(tc.ctx, tc.snap, cpuCount, Query{})
+		_, profilesErr := db.Profiles(tc.ctx, tc.snap, cpuCount, Query{})
+		_, namesErr := db.LabelNames(tc.ctx, tc.snap, Query{})
+		_, valuesErr := db.LabelValues(tc.ctx, tc.snap, "job", Query{})
+		_, idsErr := db.LabelValues(tc.ctx, tc.snap, "trace_id", Query{})
+		_, seriesErr := db.Series(tc.ctx, tc.snap, Query{})
+		_, hasErr := db.hasID(tc.ctx, tc.snap, ColumnTraceID, Query{})
+		_, defaultErr := db.DefaultType(tc.ctx, tc.snap, Query{})
+		for i, err := range []error{
+			mergeErr, profileErr, rangeErr, typesErr, findErr, headerErr, groupErr, profilesErr, namesErr, valuesErr, idsErr, seriesErr, hasErr, defaultErr,
+		} {
 			if !errors.Is(err, tc.want) {
 				t.Errorf("%s: error %d is %v, want %v", tc.name, i, err, tc.want)
 			}
@@ -231,5 +242,85 @@ func TestRowsFromElsewhere(t *testing.T) {
 		if types, err := db.Types(ctx, view(t, db)); err != nil || len(types) != 2 || types[1] != cpuCount {
 			t.Errorf("%s: %v, %v", tc.name, types, err)
 		}
+	}
+}
+
+// Trace and span ids are found by their column where they are ids, and by their text where
+// they are something else.
+func TestSelectorOfIDs(t *testing.T) {
+	const trace, span = "0af7651916cd43dd8448eb211c80319c", "00f067aa0ba902b7"
+	db := testDB(t, Options{})
+	sample := func(bit int, labels map[string][]string) stack {
+		return stack{frames: "f", values: []int64{1 << bit}, labels: labels}
+	}
+	insert(t, db, makeProfile(start, "n:count",
+		sample(0, map[string][]string{"trace_id": {trace}, "span_id": {span}}),
+		sample(1, map[string][]string{"trace_id": {strings.ToUpper(trace)}, "span_id": {"7"}}),
+		sample(2, map[string][]string{"trace_id": {strings.Repeat("0", 32)}, "span_id": {strings.Repeat("0", 16)}}),
+		sample(3, map[string][]string{"trace_id": {trace, "second"}}),
+		sample(4, nil)))
+	insert(t, db, makeProfile(start, "n:count", sample(5, map[string][]string{"trace_id": {span}})), "trace_id", trace)
+	for text, want := range map[string]int64{
+		`{trace_id="` + trace + `"}`:                         0b101001,
+		`{trace_id!="` + trace + `"}`:                        0b010110,
+		`{trace_id="` + strings.ToUpper(trace) + `"}`:        0b000010,
+		`{trace_id="` + strings.Repeat("0", 32) + `"}`:       0b000100,
+		`{trace_id="` + trace[1:] + `"}`:                     0,
+		`{trace_id!="` + trace[1:] + `"}`:                    0b111111,
+		`{trace_id=""}`:                                      0b010000,
+		`{trace_id!=""}`:                                     0b101111,
+		`{trace_id=~"` + trace + `|x"}`:                      0b101001,
+		`{trace_id!~".+"}`:                                   0b010000,
+		`{span_id="` + span + `"}`:                           0b000001,
+		`{span_id!="` + span + `"}`:                          0b111110,
+		`{span_id="7"}`:                                      0b000010,
+		`{span_id="` + strings.Repeat("0", 16) + `"}`:        0b000100,
+		`{span_id="0"}`:                                      0,
+		`{span_id=""}`:                                       0b111000,
+		`{span_id=~"0.*"}`:                                   0b000101,
+		`{trace_id="` + trace + `", span_id="` + span + `"}`: 0b000001,
+	} {
+		s, err := ParseSelector(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, when := range []string{"fresh", "compacted"} {
+			if got, err := db.Merge(ctx, view(t, db), cpuCount, Query{Selector: s}); err != nil || got.Total != want {
+				t.Errorf("%s, %s: %b, %v; want %b", when, text, got.Total, err, want)
+			}
+			if err := db.store.Compact(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if names, err := db.LabelNames(ctx, view(t, db), Query{}); err != nil || !slices.Equal(names, []string{"span_id", "trace_id"}) {
+		t.Errorf("names: %q, %v", names, err)
+	}
+	values, err := db.LabelValues(ctx, view(t, db), "span_id", Query{})
+	if err != nil || !slices.Equal(values, []string{strings.Repeat("0", 16), span, "7"}) {
+		t.Errorf("values: %q, %v", values, err)
+	}
+	if _, err := db.LabelValues(ctx, view(t, db), "", Query{}); !errors.Is(err, columnstore.ErrQuery) {
+		t.Errorf("a label without a name: %v", err)
+	}
+}
+
+// A profile of which nothing is known but its samples has names of labels as well.
+func TestLabelNamesOfNamelessType(t *testing.T) {
+	db := testDB(t, Options{})
+	if names, err := db.LabelNames(ctx, view(t, db), Query{}); err != nil || len(names) != 0 {
+		t.Errorf("of an empty store: %q, %v", names, err)
+	}
+	p := makeProfile(start, ":", stack{frames: "f", values: []int64{1}, labels: map[string][]string{"k#2": {"v", "w"}}})
+	p.PeriodType = nil
+	insert(t, db, p)
+	if names, err := db.LabelNames(ctx, view(t, db), Query{}); err != nil || !slices.Equal(names, []string{"k#2"}) {
+		t.Errorf("%q, %v", names, err)
+	}
+	if values, err := db.LabelValues(ctx, view(t, db), "k#2", Query{}); err != nil || !slices.Equal(values, []string{"v"}) {
+		t.Errorf("%q, %v", values, err)
+	}
+	if s, err := db.Series(ctx, view(t, db), Query{}); err != nil || len(s) != 1 || s[0].Labels != nil {
+		t.Errorf("%v, %v", s, err)
 	}
 }

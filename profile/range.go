@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/granarydb/granary/columnstore"
@@ -14,7 +13,7 @@ import (
 // Point is a sum at a time.
 type Point struct {
 	Time  int64 // Unix nanoseconds: the start of the step
-	Value int64
+	Value int64 // in Type.SampleUnit
 }
 
 // Line is a series over time: the profiles that share the labels asked for.
@@ -26,51 +25,82 @@ type Line struct {
 	Points []Point
 }
 
-// Label is a name and its value.
-type Label struct{ Name, Value string }
+// RangeOptions says how Range sums. The zero value is one line of all, with a point for
+// each time.
+type RangeOptions struct {
+	// Step is the time from one point to the next. Points are at multiples of it since
+	// 1970, and sum what is from there to the next. 0 means a point for each time of a
+	// profile.
+	Step time.Duration
+	// By names the labels whose values make a line. A name means a label of the
+	// profile first, and of the sample where the profile has none, as in a Selector.
+	By []string
+	// Top, if above 0, leaves the lines with the greatest sums of all their points only;
+	// of equal ones, those with the lesser labels.
+	Top int
+}
 
-// Range sums what the profiles of a query have of one type, by step and by
-// labels. A name means a label of the profile first, and of the sample where the
-// profile has none, as in a Selector. Lines are sorted by their labels.
+// Range sums what the profiles of a query have of one type over time, by labels. Lines are
+// sorted by their labels and belong to the caller.
 //
 // Values are added up: of heap sizes scraped twice in a step, that is twice the
 // heap.
-func (db *DB) Range(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, step time.Duration, by ...string) ([]Line, error) {
-	if step <= 0 {
-		return nil, fmt.Errorf("%w: step %v: want more than 0", columnstore.ErrQuery, step)
+//
+// It costs what columnstore.Table.Aggregate does, 5 to 10 ns a row, and about 100 ns a point.
+// Errors are those of Aggregate; a negative Step or Top, or an empty name, is
+// columnstore.ErrQuery.
+func (db *DB) Range(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, opts RangeOptions) ([]Line, error) {
+	if opts.Step < 0 || opts.Top < 0 {
+		return nil, fmt.Errorf("%w: step %v, top %d: want at least 0", columnstore.ErrQuery, opts.Step, opts.Top)
 	}
-	by = slices.Compact(slices.Sorted(slices.Values(by)))
-	columns := []string{ColumnTimestamp}
-	for _, name := range by {
-		columns = append(columns, ColumnLabels+"."+name, labelColumn(ColumnPprofLabels, name, 0))
-	}
+	g := newGrouping(opts.By)
 	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
-		Sum: ColumnValue, By: columns, Step: int64(step), Time: ColumnTimestamp, Where: q.Expr(t),
+		Sum: ColumnValue, By: append([]string{ColumnTimestamp}, g.columns()...),
+		Step: int64(opts.Step), Time: ColumnTimestamp, Where: q.Expr(t), MaxBytes: q.MaxBytes,
 	})
 	if err != nil {
 		return nil, err
 	}
-	index := map[string]int{}
+	const point = 16 * 2 // while the points of a line grow
+	if err := q.fits(groups, point*len(groups.Sums)); err != nil {
+		return nil, err
+	}
 	var lines []Line
-	for row := range groups.Sums {
-		labels, key := labelsOf(by, groups.Columns[1:], row)
-		i, ok := index[key]
-		if !ok {
-			i = len(lines)
-			index[key] = i
-			lines = append(lines, Line{Labels: labels})
+	times := groups.Columns[0].Values.Int64s
+	for row, sum := range groups.Sums {
+		i := int(g.group(groups.Columns[1:], row))
+		if i == len(lines) {
+			lines = append(lines, Line{Labels: g.labels[i]})
 		}
-		lines[i].Points = append(lines[i].Points, Point{groups.Columns[0].Values.Int64s[row], groups.Sums[row]})
+		lines[i].Points = append(lines[i].Points, Point{times[row], sum})
 	}
 	for i := range lines {
 		lines[i].Points = sumPoints(lines[i].Points)
 	}
-	slices.SortFunc(lines, func(a, b Line) int {
-		return slices.CompareFunc(a.Labels, b.Labels, func(a, b Label) int {
-			return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value))
-		})
-	})
-	return lines, nil
+	slices.SortFunc(lines, func(a, b Line) int { return compareLabels(a.Labels, b.Labels) })
+	return topLines(lines, opts.Top), nil
+}
+
+// topLines returns the lines with the greatest sums, in the order in which they are.
+func topLines(lines []Line, top int) []Line {
+	if top == 0 || len(lines) <= top {
+		return lines
+	}
+	sums, order := make([]int64, len(lines)), make([]int, len(lines))
+	for i := range lines {
+		order[i] = i
+		for _, p := range lines[i].Points {
+			sums[i] += p.Value
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sums[b], sums[a]) })
+	order = order[:top]
+	slices.Sort(order)
+	out := make([]Line, top)
+	for i, from := range order {
+		out[i] = lines[from]
+	}
+	return out
 }
 
 // sumPoints sorts points by time and sums those of one time, in place.
@@ -85,23 +115,4 @@ func sumPoints(points []Point) []Point {
 		}
 	}
 	return out
-}
-
-// labelsOf returns the labels of a group, and a key that tells them apart. There
-// are two columns a name: of profiles, and of samples.
-func labelsOf(by []string, columns []columnstore.GroupColumn, row int) (labels []Label, key string) {
-	var b strings.Builder
-	for i, name := range by {
-		c := &columns[2*i]
-		if c.Values.Null(row) {
-			c = &columns[2*i+1]
-		}
-		if c.Values.Null(row) {
-			continue
-		}
-		l := Label{name, c.Values.Strings[row]}
-		labels = append(labels, l)
-		fmt.Fprintf(&b, "%q=%q,", l.Name, l.Value)
-	}
-	return labels, b.String()
 }

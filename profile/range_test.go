@@ -33,30 +33,37 @@ func testRange(t *testing.T, db *DB) {
 		selector string
 		step     time.Duration
 		by       []string
+		top      int
 		want     []Line
 	}{
-		{"one line", "", 10, nil, []Line{{nil, []Point{{-10, 101}, {0, 505}, {10, 404}, {20, 0}}}}},
-		{"one step", "", time.Hour, nil, []Line{{nil, []Point{{-int64(time.Hour), 101}, {0, 909}}}}},
-		{"nanoseconds", `{job="b"}`, 1, nil, []Line{{nil, []Point{{-1, 101}, {5, 202}}}}},
-		{"by one label", "", 10, []string{"job"}, []Line{
+		{"one line", "", 10, nil, 0, []Line{{nil, []Point{{-10, 101}, {0, 505}, {10, 404}, {20, 0}}}}},
+		{"one step", "", time.Hour, nil, 0, []Line{{nil, []Point{{-int64(time.Hour), 101}, {0, 909}}}}},
+		{"nanoseconds", `{job="b"}`, 1, nil, 0, []Line{{nil, []Point{{-1, 101}, {5, 202}}}}},
+		{"by one label", "", 10, []string{"job"}, 0, []Line{
 			{nil, []Point{{20, 0}}},
 			{[]Label{{"job", "a"}}, []Point{{0, 303}, {10, 404}}},
 			{[]Label{{"job", "b"}}, []Point{{-10, 101}, {0, 202}}},
 		}},
-		{"by two labels, one of them twice", `{job!=""}`, 100, []string{"pod", "job", "pod"}, []Line{
+		{"by two labels, one of them twice", `{job!=""}`, 100, []string{"pod", "job", "pod"}, 0, []Line{
 			{[]Label{{"job", "a"}}, []Point{{0, 404}}},
 			{[]Label{{"job", "a"}, {"pod", "1"}}, []Point{{0, 303}}},
 			{[]Label{{"job", "b"}, {"pod", "1"}}, []Point{{-100, 101}}},
 			{[]Label{{"job", "b"}, {"pod", "2"}}, []Point{{0, 202}}},
 		}},
-		{"by a label that nothing has", "", 100, []string{"zone"}, []Line{{nil, []Point{{-100, 101}, {0, 909}}}}},
-		{"nothing", `{job="c"}`, 10, nil, nil},
+		{"by a label that nothing has", "", 100, []string{"zone"}, 0, []Line{{nil, []Point{{-100, 101}, {0, 909}}}}},
+		{"each time", `{job="a"}`, 0, nil, 0, []Line{{nil, []Point{{9, 303}, {10, 404}}}}},
+		{"the greatest sum", "", 10, []string{"job"}, 1, []Line{{[]Label{{"job", "a"}}, []Point{{0, 303}, {10, 404}}}}},
+		{"the greatest two, by label", "", 1000, []string{"pod"}, 2, []Line{
+			{nil, []Point{{0, 404}}}, {[]Label{{"pod", "1"}}, []Point{{-1000, 101}, {0, 303}}},
+		}},
+		{"equal sums, by label", `{job="b", pod="1"}`, 10, []string{"zone", "pod"}, 5, []Line{{[]Label{{"pod", "1"}}, []Point{{-10, 101}}}}},
+		{"nothing", `{job="c"}`, 10, nil, 0, nil},
 	} {
 		s, err := ParseSelector(tc.selector)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := db.Range(ctx, view(t, db), cpuCount, Query{Selector: s}, tc.step, tc.by...)
+		got, err := db.Range(ctx, view(t, db), cpuCount, Query{Selector: s}, RangeOptions{Step: tc.step, By: tc.by, Top: tc.top})
 		if err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 			continue
@@ -65,13 +72,10 @@ func testRange(t *testing.T, db *DB) {
 			t.Errorf("%s: -want +got\n%s", tc.name, diff)
 		}
 	}
-	for _, step := range []time.Duration{0, -1} {
-		if _, err := db.Range(ctx, view(t, db), cpuCount, Query{}, step); !errors.Is(err, columnstore.ErrQuery) {
-			t.Errorf("step %v: %v", step, err)
+	for _, wrong := range []RangeOptions{{Step: -1}, {Top: -1}, {Step: 1, By: []string{""}}} {
+		if _, err := db.Range(ctx, view(t, db), cpuCount, Query{}, wrong); !errors.Is(err, columnstore.ErrQuery) {
+			t.Errorf("%+v: %v", wrong, err)
 		}
-	}
-	if _, err := db.Range(ctx, view(t, db), cpuCount, Query{}, 1, ""); !errors.Is(err, columnstore.ErrQuery) {
-		t.Errorf("label without a name: %v", err)
 	}
 }
 
@@ -101,7 +105,7 @@ func TestRangeSumsToMerge(t *testing.T) {
 			want[job][floor*step] += v
 		}
 		err := db.store.View(ctx, func(snap *columnstore.Snapshot) error {
-			lines, err := db.Range(ctx, snap, cpuCount, Query{}, time.Duration(step), "job")
+			lines, err := db.Range(ctx, snap, cpuCount, Query{}, RangeOptions{Step: time.Duration(step), By: []string{"job"}})
 			got := map[string]map[int64]int64{}
 			for _, line := range lines {
 				job := ""

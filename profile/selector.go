@@ -62,32 +62,72 @@ func ParseSelector(text string) (Selector, error) {
 // String returns the text that the selector was parsed from.
 func (s Selector) String() string { return s.text }
 
-// Expr returns the selector as a condition on rows.
+// Expr returns the selector as a condition on rows. Equality with a text is made of
+// comparisons for equality only, that of a trace or span id included, so that the store
+// can pass over what has no such value.
 func (s Selector) Expr() columnstore.Expr {
 	all := make([]columnstore.Expr, len(s.matchers))
 	for i, m := range s.matchers {
-		profile, sample := ColumnLabels+"."+m.name, labelColumn(ColumnPprofLabels, m.name, 0)
-		all[i] = either(profile, m.expr(profile), m.sampleExpr(sample))
+		all[i] = m.first(m.columns(), m.idExpr)
 	}
 	return columnstore.And(all...)
 }
 
-// either is the first condition where the label has a value, else the second.
-func either(label string, first, second columnstore.Expr) columnstore.Expr {
-	missing := columnstore.Equal(label, "")
-	return columnstore.Or(columnstore.And(columnstore.Not(missing), first), columnstore.And(missing, second))
+// columns returns the columns that can have the label as text. The first in which a row
+// has a value counts.
+func (m matcher) columns() []string {
+	return []string{ColumnLabels + "." + m.name, labelColumn(ColumnPprofLabels, m.name, 0)}
 }
 
-// sampleExpr is the matcher on the labels of samples. Trace and span ids have
-// columns of their own and are matched as the text that they came as.
-func (m matcher) sampleExpr(column string) columnstore.Expr {
-	if m.name != ColumnTraceID && m.name != ColumnSpanID {
-		return m.expr(column)
+// first is the matcher on the first of the columns in which a row has a value; without
+// any, last.
+func (m matcher) first(columns []string, last func() columnstore.Expr) columnstore.Expr {
+	column := columns[0]
+	missing := columnstore.Equal(column, "")
+	if len(columns) == 1 && idType(m.name) == 0 {
+		return m.expr(column) // no value equals the empty text there
 	}
-	return either(column, m.expr(column), columnstore.Func(m.name, func(id any) bool { return m.matches(idText(id)) }))
+	rest := last
+	if len(columns) > 1 {
+		rest = func() columnstore.Expr { return m.first(columns[1:], last) }
+	}
+	here := m.expr(column)
+	if !m.matches("") { // then it does not hold where there is no value
+		return columnstore.Or(here, columnstore.And(missing, rest()))
+	}
+	return columnstore.Or(columnstore.And(columnstore.Not(missing), here), columnstore.And(missing, rest()))
 }
 
-// idText is the inverse of what batcher.addID does to a label.
+// idExpr is the matcher on the column of its own that trace and span ids have, as the
+// text that they came as.
+func (m matcher) idExpr() columnstore.Expr {
+	switch m.kind {
+	case labels.MatchEqual:
+		return m.equalID()
+	case labels.MatchNotEqual:
+		return columnstore.Not(m.equalID())
+	default:
+		return columnstore.Func(m.name, func(id any) bool { return m.matches(idText(id)) })
+	}
+}
+
+// equalID holds where the id in the column of its own has the matcher's value as text.
+func (m matcher) equalID() columnstore.Expr {
+	if m.value == "" {
+		return columnstore.IsNull(m.name)
+	}
+	id, ok := parseID(idType(m.name), m.value)
+	switch {
+	case !ok:
+		return columnstore.Or() // ids that are written otherwise are with the texts
+	case m.name == ColumnTraceID:
+		return columnstore.Equal(m.name, id)
+	default:
+		return columnstore.Equal(m.name, binary.BigEndian.Uint64(id[:]))
+	}
+}
+
+// idText is the inverse of parseID.
 func idText(id any) string {
 	switch id := id.(type) {
 	case uuid.UUID:

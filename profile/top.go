@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Function is what a function costs: Flat by itself, Cum with all that it
-// calls. A stack in which it recurs counts once.
+// Function is what a function costs, in the unit of the stacks' type: Flat by itself,
+// Cum with all that it calls. A stack in which it recurs counts once.
 type Function struct {
 	Name string `json:"name"`
 	Flat int64  `json:"flat"`
@@ -14,35 +14,61 @@ type Function struct {
 }
 
 // Top returns the functions of all stacks, by falling size of Flat, then of
-// Cum, then by name: the order of go tool pprof -top.
+// Cum, then by name: the order of go tool pprof -top. Functions of one name in several
+// files are one. The slice belongs to the caller. It costs what Each does.
 func (s *Stacks) Top() []Function {
-	index := map[string]int{}
-	var functions []Function
-	var lastIn []int // number of the last stack that a function was counted for
-	number := 0
-	s.Each(func(frames []Frame, value int64) {
-		number++
-		for depth, f := range frames {
-			i, ok := index[f.Function]
-			if !ok {
-				i = len(functions)
-				index[f.Function] = i
-				functions = append(functions, Function{Name: f.Function})
-				lastIn = append(lastIn, 0)
-			}
-			if depth == 0 {
-				functions[i].Flat += value
-			}
-			if lastIn[i] != number {
-				lastIn[i] = number
-				functions[i].Cum += value
-			}
-		}
-	})
-	slices.SortFunc(functions, func(a, b Function) int {
+	c := topCounter{index: map[string]int{}}
+	w := s.known().walk()
+	for i, code := range s.codes {
+		c.stack(w.locations(code), s.values[i])
+	}
+	slices.SortFunc(c.functions, func(a, b Function) int {
 		return cmp.Or(cmp.Compare(size(b.Flat), size(a.Flat)), cmp.Compare(size(b.Cum), size(a.Cum)), cmp.Compare(a.Name, b.Name))
 	})
-	return functions
+	return c.functions
+}
+
+// topCounter sums the values of stacks by function.
+type topCounter struct {
+	functions []Function
+	lastIn    []int          // number of the last stack that each was counted for
+	index     map[string]int // of functions, by name
+	byNumber  paged[int]     // 1 + the index, by number in symbols: a name is looked up once
+	stacks    int
+}
+
+// stack adds the value of a stack, leaf first.
+func (c *topCounter) stack(locations []*symbol, value int64) {
+	c.stacks++
+	for depth, y := range locations {
+		for k, number := range y.functions {
+			i := c.function(y, k, number)
+			if depth == 0 && k == 0 {
+				c.functions[i].Flat += value
+			}
+			if c.lastIn[i] != c.stacks {
+				c.lastIn[i] = c.stacks
+				c.functions[i].Cum += value
+			}
+		}
+	}
+}
+
+// function returns the index of the function of a frame.
+func (c *topCounter) function(y *symbol, frame int, number uint32) int {
+	at := c.byNumber.at(number)
+	if *at == 0 {
+		name := y.frame(frame).Function
+		i, ok := c.index[name]
+		if !ok {
+			i = len(c.functions)
+			c.index[name] = i
+			c.functions = append(c.functions, Function{Name: name})
+			c.lastIn = append(c.lastIn, 0)
+		}
+		*at = i + 1
+	}
+	return *at - 1
 }
 
 // size is the magnitude of a value: differences have negative ones.

@@ -104,7 +104,7 @@ func TestFlameGraph(t *testing.T) {
 			walk(c, depth+1)
 		}
 	}
-	walk(s.FlameGraph(), 0)
+	walk(s.FlameGraph(FlameGraphOptions{}), 0)
 	want := []string{
 		"root  0/12",
 		"  a a.go 0/12",
@@ -124,7 +124,7 @@ func TestFlameGraph(t *testing.T) {
 		}
 	}
 	// With recursion a path has a node a call.
-	root := merged(t, makeProfile(start, "n:count", stack{frames: "f f f", values: []int64{2}})).FlameGraph()
+	root := merged(t, makeProfile(start, "n:count", stack{frames: "f f f", values: []int64{2}})).FlameGraph(FlameGraphOptions{})
 	depth := 0
 	for n := root; len(n.Children) > 0; n = n.Children[0] {
 		depth++
@@ -132,7 +132,7 @@ func TestFlameGraph(t *testing.T) {
 	if depth != 3 {
 		t.Errorf("%d nodes deep, want 3", depth)
 	}
-	if root := merged(t, makeProfile(start, "n:count")).FlameGraph(); root.Total != 0 || len(root.Children) != 0 {
+	if root := merged(t, makeProfile(start, "n:count")).FlameGraph(FlameGraphOptions{}); root.Total != 0 || len(root.Children) != 0 {
 		t.Errorf("without samples: %+v", root)
 	}
 }

@@ -1,0 +1,483 @@
+package profile
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/granarydb/granary/columnstore"
+)
+
+// fact is one value of a sample: what a row says, in the plainest form. Questions are
+// answered from facts one by one, and so the store's answers are checked.
+type fact struct {
+	typ            Type
+	time, duration int64
+	labels         map[string]string // of the profile
+	sample         map[string]string // of the sample, the first value of each
+	stack          string            // frames, leaf first, as stack.frames has them
+	value          int64
+}
+
+func (f *fact) functions() []string {
+	return strings.Fields(strings.NewReplacer(" +", " ", "+", " ", "?", "[app]").Replace(f.stack))
+}
+
+// label is what a name means in a Selector.
+func (f *fact) label(name string) string { return cmp.Or(f.labels[name], f.sample[name]) }
+
+func (f *fact) chosen(t Type, q Query) bool {
+	if f.typ != t || q.From != 0 && f.time < q.From || q.To != 0 && f.time >= q.To {
+		return false
+	}
+	for _, m := range q.Selector.matchers {
+		if !m.matches(f.label(m.name)) {
+			return false
+		}
+	}
+	return q.Function == nil || slices.ContainsFunc(f.functions(), q.Function.MatchString)
+}
+
+// group returns the values of labels, as answers have them.
+func (f *fact) group(by []string) []Label {
+	var out []Label
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(by))) {
+		if value := f.label(name); value != "" {
+			out = append(out, Label{name, value})
+		}
+	}
+	return out
+}
+
+func (f *fact) profileLabels() []Label {
+	var out []Label
+	for _, name := range slices.Sorted(maps.Keys(f.labels)) {
+		if f.labels[name] != "" {
+			out = append(out, Label{name, f.labels[name]})
+		}
+	}
+	return out
+}
+
+func choose(facts []fact, t Type, q Query) []fact {
+	return slices.DeleteFunc(slices.Clone(facts), func(f fact) bool { return !f.chosen(t, q) })
+}
+
+const (
+	oracleBucket = 100 * time.Second
+	traceA       = "0af7651916cd43dd8448eb211c80319c"
+	spanA        = "00f067aa0ba902b7"
+)
+
+var (
+	oracleStacks  = []string{"", "a", "b a", "a a", "in +b a", "c b a", "? a", "c +in b", "other c ?"}
+	oracleTypes   = []Type{cpuCount, {"m", "bytes", "cpu", "nanoseconds"}}
+	oracleNames   = []string{"job", "pod", "thread", "trace_id", "span_id", "nobody"}
+	oracleQueries = []string{
+		"", `{job="a"}`, `{job!="a"}`, `{job=""}`, `{pod=~"p.*"}`, `{thread="t1"}`, `{thread!~"t.*", job="b"}`, `{nobody="x"}`, `{nobody=""}`,
+		`{trace_id="` + traceA + `"}`, `{trace_id!="` + traceA + `"}`, `{trace_id!=""}`, `{trace_id="none"}`, `{trace_id="` + strings.ToUpper(traceA) + `"}`,
+		`{span_id="` + spanA + `"}`, `{span_id=""}`, `{span_id=~".+", job="a"}`, `{span_id!="` + spanA + `", pod!=""}`,
+	}
+	oracleFunctions = []*regexp.Regexp{nil, regexp.MustCompile("^c$"), regexp.MustCompile("a|o"), regexp.MustCompile(`\[`), regexp.MustCompile("nothing")}
+)
+
+// insertFacts draws a profile and inserts it.
+func insertFacts(t *rapid.T, db *DB, facts []fact) []fact {
+	sometimes := func(name string, values ...string) string {
+		return rapid.SampledFrom(append(values, "")).Draw(t, name)
+	}
+	labels := map[string]string{"job": sometimes("job", "a", "b"), "pod": sometimes("pod", "p1", "p2"), "thread": sometimes("thread", "", "", "t1")}
+	at := start + rapid.SampledFrom([]int64{0, 1, 7e9, 150e9, 151e9, 400e9, -3600e9}).Draw(t, "time")
+	duration := rapid.SampledFrom([]int64{10e9, 11e9}).Draw(t, "duration")
+	var stacks []stack
+	for _, s := range oracleStacks { // so that all profiles have the same locations
+		stacks = append(stacks, stack{frames: s, values: []int64{0, 0}})
+	}
+	for range rapid.IntRange(0, 6).Draw(t, "samples") {
+		s := stack{frames: rapid.SampledFrom(oracleStacks).Draw(t, "stack"), labels: map[string][]string{}}
+		sample := map[string]string{
+			"job": sometimes("sample's job", "", "a", "z"), "thread": sometimes("sample's thread", "t1", "t2"),
+			"trace_id": sometimes("trace", "", traceA, strings.ToUpper(traceA), strings.Repeat("0", 32)), "span_id": sometimes("span", "", spanA, "00"),
+		}
+		for name, value := range sample {
+			if value != "" {
+				s.labels[name] = []string{value}
+			}
+		}
+		if sample["thread"] != "" && rapid.Bool().Draw(t, "two threads") {
+			s.labels["thread"] = append(s.labels["thread"], "t9") // a selector finds the first
+		}
+		s.values = rapid.SliceOfN(rapid.SampledFrom([]int64{0, 1, -1, 5, 1 << 40}), 2, 2).Draw(t, "values")
+		stacks = append(stacks, s)
+		for i, v := range s.values {
+			if v != 0 {
+				facts = append(facts, fact{oracleTypes[i], at, duration, labels, sample, s.frames, v})
+			}
+		}
+	}
+	p := makeProfile(at, "n:count m:bytes", stacks...)
+	p.DurationNanos = duration
+	if _, err := db.Insert(ctx, p, InsertOptions{Labels: labels}); err != nil {
+		t.Fatal(err)
+	}
+	return facts
+}
+
+func drawQuery(t *rapid.T) Query {
+	s, err := ParseSelector(rapid.SampledFrom(oracleQueries).Draw(t, "selector"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound := func(name string) int64 {
+		return rapid.SampledFrom([]int64{0, 0, start, start + 1, start + 8e9, start + 151e9, start + 400e9, start - 1800e9}).Draw(t, name)
+	}
+	return Query{
+		Selector: s, From: bound("from"), To: bound("to"),
+		Function: rapid.SampledFrom(oracleFunctions).Draw(t, "function"), MaxBytes: rapid.SampledFrom([]int64{0, 1 << 30}).Draw(t, "max bytes"),
+	}
+}
+
+// P7: every question, over one or several generations, of fresh rows, of some compacted and
+// of all, gives what one finds by looking at each value by itself.
+func TestQueriesEqualOracle(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		store, err := columnstore.Open(columnstore.Options{
+			Manual: true, FutureLimit: -1, GranuleRows: 16, FreshParts: 2,
+			GenerationBuckets: rapid.SampledFrom([]int{1, 2, 16}).Draw(t, "generation"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		db, err := Open(store, Options{Bucket: rapid.SampledFrom([]time.Duration{oracleBucket, oracleBucket, -1}).Draw(t, "bucket")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var facts []fact
+		checkQueries(t, db, facts)
+		for range rapid.IntRange(1, 5).Draw(t, "profiles") {
+			facts = insertFacts(t, db, facts)
+		}
+		checkQueries(t, db, facts)
+		if err := store.Compact(ctx); err != nil {
+			t.Fatal(err)
+		}
+		for range rapid.IntRange(0, 3).Draw(t, "late profiles") {
+			facts = insertFacts(t, db, facts)
+		}
+		checkQueries(t, db, facts)
+		if err := store.Compact(ctx); err != nil {
+			t.Fatal(err)
+		}
+		checkQueries(t, db, facts)
+	})
+}
+
+func checkQueries(t *rapid.T, db *DB, facts []fact) {
+	snap, err := db.store.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	q, typ := drawQuery(t), rapid.SampledFrom(oracleTypes).Draw(t, "type")
+	c := queryCheck{t, db, snap, typ, q, choose(facts, typ, q)}
+	c.merge()
+	c.mergeBy()
+	c.rangeOf()
+	c.profiles()
+	c.series(facts)
+	c.diff(choose(facts, typ, Query{}))
+}
+
+// queryCheck compares the answers to one query.
+type queryCheck struct {
+	t    *rapid.T
+	db   *DB
+	snap *columnstore.Snapshot
+	typ  Type
+	q    Query
+	want []fact // the rows of the query
+}
+
+func (c *queryCheck) equal(what string, want, got any, err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatalf("%s: %v", what, err)
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		c.t.Fatalf("%s of %v %s [%d, %d) %v: -want +got\n%s", what, c.typ, c.q.Selector, c.q.From, c.q.To, c.q.Function, diff)
+	}
+}
+
+// sumsOf returns the sum of each stack, none 0.
+func sumsOf(facts []fact) map[string]int64 {
+	sums := map[string]int64{}
+	for i := range facts {
+		sums[strings.Join(facts[i].functions(), " ")] += facts[i].value
+	}
+	maps.DeleteFunc(sums, func(_ string, v int64) bool { return v == 0 })
+	return sums
+}
+
+func stackSums(s *Stacks) map[string]int64 {
+	sums := map[string]int64{}
+	s.Each(func(frames []Frame, value int64) {
+		var functions []string
+		for _, f := range frames {
+			functions = append(functions, f.Function)
+		}
+		sums[strings.Join(functions, " ")] += value
+	})
+	maps.DeleteFunc(sums, func(_ string, v int64) bool { return v == 0 })
+	return sums
+}
+
+func (c *queryCheck) merge() *Stacks {
+	got, err := c.db.Merge(ctx, c.snap, c.typ, c.q)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.equal("Merge", sumsOf(c.want), stackSums(got), nil)
+	if again := stackSums(got.Search(nil)); len(again) != got.Len() {
+		c.t.Fatalf("%d stacks, %d of them differ", got.Len(), len(again))
+	}
+	pattern := rapid.SampledFrom(oracleFunctions[1:]).Draw(c.t, "search")
+	found := slices.DeleteFunc(slices.Clone(c.want), func(f fact) bool { return !slices.ContainsFunc(f.functions(), pattern.MatchString) })
+	searched := got.Search(pattern)
+	c.equal("Search for "+pattern.String(), sumsOf(found), stackSums(searched), nil)
+	checkFlameGraph(c.t, searched)
+	checkPruned(c.t, got, rapid.IntRange(1, 12).Draw(c.t, "most nodes"))
+	return got
+}
+
+func (c *queryCheck) mergeBy() {
+	by := rapid.SliceOfN(rapid.SampledFrom(oracleNames), 0, 3).Draw(c.t, "by")
+	want := map[string]map[string]int64{}
+	groups := map[string][]fact{}
+	for _, f := range c.want {
+		key := fmt.Sprint(f.group(by))
+		groups[key] = append(groups[key], f)
+	}
+	for key, facts := range groups {
+		want[key] = sumsOf(facts)
+	}
+	groupsGot, err := c.db.MergeBy(ctx, c.snap, c.typ, c.q, by...)
+	got := map[string]map[string]int64{}
+	for i, g := range groupsGot {
+		got[fmt.Sprint(g.Labels)] = stackSums(g.Stacks)
+		if g.Stacks.Len() != len(stackSums(g.Stacks)) || i > 0 && compareLabels(groupsGot[i-1].Labels, g.Labels) >= 0 {
+			c.t.Fatalf("group %v is not in order, or has a stack twice", g.Labels)
+		}
+	}
+	c.equal(fmt.Sprint("MergeBy ", by), want, got, err)
+}
+
+func (c *queryCheck) rangeOf() {
+	opts := RangeOptions{
+		Step: rapid.SampledFrom([]time.Duration{0, 1, 9 * time.Second, time.Hour}).Draw(c.t, "step"),
+		By:   rapid.SliceOfN(rapid.SampledFrom(oracleNames), 0, 2).Draw(c.t, "by"),
+		Top:  rapid.IntRange(0, 3).Draw(c.t, "top"),
+	}
+	sums := map[string]map[int64]int64{}
+	labels := map[string][]Label{}
+	for _, f := range c.want {
+		group := f.group(opts.By)
+		key := fmt.Sprint(group)
+		if labels[key] = group; sums[key] == nil {
+			sums[key] = map[int64]int64{}
+		}
+		at := f.time
+		if opts.Step > 0 {
+			at -= at % int64(opts.Step) // after 1970
+		}
+		sums[key][at] += f.value
+	}
+	var want []Line
+	for key, points := range sums {
+		line := Line{Labels: labels[key]}
+		for _, at := range slices.Sorted(maps.Keys(points)) {
+			line.Points = append(line.Points, Point{at, points[at]})
+		}
+		want = append(want, line)
+	}
+	slices.SortFunc(want, func(a, b Line) int { return compareLabels(a.Labels, b.Labels) })
+	if opts.Top > 0 && len(want) > opts.Top {
+		total := func(l Line) (sum int64) {
+			for _, p := range l.Points {
+				sum += p.Value
+			}
+			return sum
+		}
+		slices.SortStableFunc(want, func(a, b Line) int { return cmp.Compare(total(b), total(a)) })
+		want = want[:opts.Top]
+		slices.SortFunc(want, func(a, b Line) int { return compareLabels(a.Labels, b.Labels) })
+	}
+	got, err := c.db.Range(ctx, c.snap, c.typ, c.q, opts)
+	c.equal(fmt.Sprintf("Range %+v", opts), want, got, err)
+}
+
+func (c *queryCheck) profiles() {
+	sums := map[string]*ProfileInfo{}
+	for _, f := range c.want {
+		labels := f.profileLabels()
+		key := fmt.Sprint(f.time, labels, f.duration)
+		if sums[key] == nil {
+			sums[key] = &ProfileInfo{Time: f.time, Duration: f.duration, Period: 10, Labels: labels}
+		}
+		sums[key].Total += f.value
+		sums[key].Rows++
+	}
+	want := []ProfileInfo{}
+	for _, key := range slices.Sorted(maps.Keys(sums)) {
+		want = append(want, *sums[key])
+	}
+	slices.SortFunc(want, func(a, b ProfileInfo) int {
+		return cmp.Or(cmp.Compare(a.Time, b.Time), compareLabels(a.Labels, b.Labels), cmp.Compare(a.Duration, b.Duration))
+	})
+	got, err := c.db.Profiles(ctx, c.snap, c.typ, c.q)
+	c.equal("Profiles", want, got, err)
+	if len(got) > 0 && got[0].Time > 0 {
+		one := c.q
+		one.From, one.To = got[0].Time, got[0].Time+1
+		stacks, err := c.db.Merge(ctx, c.snap, c.typ, one)
+		c.equal("one profile", sumsOf(choose(c.want, c.typ, one)), stackSums(stacks), err)
+	}
+}
+
+// series checks the questions that read no row. They answer what can be: at least what
+// rows of the query have, and nothing that no row has in the buckets of its time.
+func (c *queryCheck) series(facts []fact) {
+	var sure, can []fact
+	for _, f := range facts {
+		if f.chosen(f.typ, c.q) {
+			sure = append(sure, f)
+		}
+		if c.canBe(&f) {
+			can = append(can, f)
+		}
+	}
+	collect := func(facts []fact, f func(f *fact, add func(string))) map[string]bool {
+		out := map[string]bool{}
+		for i := range facts {
+			f(&facts[i], func(s string) { out[s] = true })
+		}
+		return out
+	}
+	check := func(what string, got []string, err error, sure, can map[string]bool) {
+		if err != nil || !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != len(got) {
+			c.t.Fatalf("%s: %q, %v", what, got, err)
+		}
+		for s := range sure {
+			if !slices.Contains(got, s) {
+				c.t.Fatalf("%s of %s: %q, want %q too", what, c.q.Selector, got, s)
+			}
+		}
+		for _, s := range got {
+			if !can[s] {
+				c.t.Fatalf("%s of %s: %q is in no row", what, c.q.Selector, s)
+			}
+		}
+	}
+	ofProfiles := func(f *fact, add func(string)) {
+		for _, l := range f.profileLabels() {
+			add(l.Name)
+		}
+	}
+	ofAll := func(f *fact, add func(string)) {
+		ofProfiles(f, add)
+		for name, value := range f.sample {
+			if value != "" {
+				add(name)
+			}
+		}
+	}
+	names, err := c.db.LabelNames(ctx, c.snap, c.q)
+	sample := collect(facts, ofAll) // labels of samples are those of all
+	if len(can) == 0 {
+		sample = nil
+	}
+	check("LabelNames", names, err, collect(sure, ofAll), sample)
+	for _, name := range oracleNames {
+		value := func(f *fact, add func(string)) {
+			if v := f.label(name); v != "" {
+				add(v)
+			}
+		}
+		values, err := c.db.LabelValues(ctx, c.snap, name, c.q)
+		check("LabelValues of "+name, values, err, collect(sure, value), collect(can, value))
+	}
+	source := func(f *fact, add func(string)) { add(fmt.Sprint(Source{f.typ, f.profileLabels()})) }
+	series, err := c.db.Series(ctx, c.snap, c.q)
+	var got []string
+	for i, s := range series {
+		got = append(got, fmt.Sprint(s))
+		if i > 0 && cmp.Or(series[i-1].Type.compare(s.Type), compareLabels(series[i-1].Labels, s.Labels)) >= 0 {
+			c.t.Fatalf("series are not in order: %v", series)
+		}
+	}
+	slices.Sort(got)
+	check("Series", got, err, collect(sure, source), collect(can, source))
+	types, err := c.db.Types(ctx, c.snap)
+	if err != nil || len(facts) > 0 && (len(types) != 2 || types[0] != oracleTypes[0] && types[1] != oracleTypes[0]) {
+		c.t.Fatalf("Types: %v, %v", types, err)
+	}
+}
+
+// canBe says whether a fact is of a series and a bucket of the query.
+func (c *queryCheck) canBe(f *fact) bool {
+	from, to := c.q.From, c.q.To
+	if width := c.db.opts.Bucket; width > 0 {
+		from -= from % int64(width)
+		if to != 0 {
+			to = to - 1 - (to-1)%int64(width) + int64(width)
+		}
+	} else {
+		from, to = 0, 0
+	}
+	if from != 0 && f.time < from || to != 0 && f.time >= to {
+		return false
+	}
+	for _, m := range c.q.Selector.matchers {
+		if value := f.labels[m.name]; value != "" && !m.matches(value) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *queryCheck) diff(all []fact) {
+	before, err := c.db.Merge(ctx, c.snap, c.typ, c.q)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	after, err := c.db.Merge(ctx, c.snap, c.typ, Query{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	want := slices.Clone(all)
+	for _, f := range c.want {
+		f.value = -f.value
+		want = append(want, f)
+	}
+	got, err := Diff(before, after)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.equal("Diff", sumsOf(want), stackSums(got), err)
+	if got.Len() != len(sumsOf(want)) || got.Total != after.Total-before.Total {
+		c.t.Fatalf("difference of %d stacks, total %d", got.Len(), got.Total)
+	}
+	checkFlameGraph(c.t, got)
+	checkPruned(c.t, got, rapid.IntRange(1, 12).Draw(c.t, "most nodes"))
+	if nothing, err := Diff(got, got); err != nil || nothing.Len() != 0 || nothing.Total != 0 || nothing.Magnitude != 0 {
+		c.t.Fatalf("a difference less itself: %+v, %v", nothing, err)
+	}
+}

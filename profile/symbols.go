@@ -1,0 +1,224 @@
+package profile
+
+import (
+	"path"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding"
+)
+
+// symbols knows the locations of the stacks of one answer. A location is known by
+// its id: in an answer over several generations it can have a code in each.
+//
+// A record is decoded when somebody first asks for a frame of its location, and once an
+// answer. Looking takes mu; a walker remembers what it found, so that a walk
+// takes it once a location.
+type symbols struct {
+	lists  []encoding.Lists // one; of a difference, those of the answers that it is of
+	refs   []stackRef       // by code of a stack; nil: codes are those of lists[0]
+	stacks []uint32         // codes of all stacks of the answer
+
+	mu        sync.Mutex
+	found     map[uuid.UUID]*symbol
+	functions map[functionID]uint32
+	named     []functionID         // by number
+	strings   map[string]string    // names and files, once each
+	described map[uuid.UUID][]byte // what describeAll found; nil before
+}
+
+// stackRef is a stack of one of several answers.
+type stackRef struct{ lists, code uint32 }
+
+// functionID is what tells functions apart for those who read frames.
+type functionID struct{ name, file string }
+
+// symbol is what is known of one location.
+type symbol struct {
+	location
+	unnamed   string   // what to call functions without a name
+	functions []uint32 // of each frame: numbers in symbols.named
+}
+
+func newSymbols(lists encoding.Lists, stacks []uint32) *symbols {
+	return &symbols{
+		lists: []encoding.Lists{lists}, stacks: stacks,
+		found: map[uuid.UUID]*symbol{}, functions: map[functionID]uint32{}, strings: map[string]string{},
+	}
+}
+
+// ref returns where a stack is.
+func (s *symbols) ref(code uint32) stackRef {
+	if s.refs == nil {
+		return stackRef{0, code}
+	}
+	return s.refs[code]
+}
+
+// symbol returns what is known of an element of one of the lists.
+func (s *symbols) symbol(lists, element uint32) *symbol {
+	id := s.lists[lists].Element(element)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	y := s.found[id]
+	if y == nil {
+		y = s.decode(id, s.lists[lists].Record(element))
+		s.found[id] = y
+	}
+	return y
+}
+
+// decode makes the symbol of a location. The caller holds mu.
+func (s *symbols) decode(id uuid.UUID, record []byte) *symbol {
+	l, err := parseLocation(record, s.strings)
+	if err != nil || len(record) == 0 {
+		if l, err = parseLocation(s.recordElsewhere(id), s.strings); err != nil {
+			l = &location{} // nothing is known of it then
+		}
+	}
+	y := &symbol{location: *l, unnamed: l.unnamed()}
+	for i := range y.frames() {
+		f := y.frame(i)
+		y.functions = append(y.functions, s.number(functionID{f.Function, f.File}))
+	}
+	return y
+}
+
+// record returns the record of an element of one of the lists.
+func (s *symbols) record(lists, element uint32) []byte {
+	record := s.lists[lists].Record(element)
+	if len(record) > 0 {
+		return record
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.recordElsewhere(s.lists[lists].Element(element))
+}
+
+// recordElsewhere returns the record that another generation has of a location: rows that
+// came as Arrow records may lack what profiles say. The caller holds mu.
+func (s *symbols) recordElsewhere(id uuid.UUID) []byte {
+	if s.described == nil {
+		s.described = s.describeAll()
+	}
+	return s.described[id]
+}
+
+// describeAll finds records of the locations that one generation has no good record of, in
+// the others. It looks at all stacks, for answers that have such a location only.
+func (s *symbols) describeAll() map[uuid.UUID][]byte {
+	good, seen := map[uuid.UUID][]byte{}, make([]paged[bool], len(s.lists))
+	var codes []uint32
+	for _, stack := range s.stacks {
+		ref := s.ref(stack)
+		lists := s.lists[ref.lists]
+		codes = lists.List(codes[:0], ref.code)
+		for _, element := range codes {
+			if was := seen[ref.lists].at(element); !*was {
+				*was = true
+				if record := lists.Record(element); isRecord(record) {
+					good[lists.Element(element)] = record
+				}
+			}
+		}
+	}
+	return good
+}
+
+// isRecord says whether bytes are a record that says something.
+func isRecord(record []byte) bool {
+	_, err := parseLocation(record, nil)
+	return err == nil && len(record) > 0
+}
+
+// number returns the number of a function. The caller holds mu.
+func (s *symbols) number(f functionID) uint32 {
+	n, known := s.functions[f]
+	if !known {
+		n = uint32(len(s.named))
+		s.functions[f] = n
+		s.named = append(s.named, f)
+	}
+	return n
+}
+
+// names returns the functions by number, those that symbols which a walker has seen
+// have at least.
+func (s *symbols) names() []functionID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.named
+}
+
+// frames returns how many frames a location is.
+func (y *symbol) frames() int { return max(1, len(y.lines)) }
+
+// frame returns a frame of a location, the innermost first.
+func (y *symbol) frame(i int) Frame {
+	if len(y.lines) == 0 {
+		return Frame{Function: y.unnamed}
+	}
+	ln := &y.lines[i]
+	f := Frame{Function: ln.function, File: ln.file, Line: ln.line, Inlined: i < len(y.lines)-1}
+	if f.Function == "" {
+		f.Function = y.unnamed
+	}
+	return f
+}
+
+// unnamed is what to call a function without a name: its binary, as pprof does.
+func (l *location) unnamed() string {
+	if l.mapping == nil || l.mapping.File == "" {
+		return "<unknown>"
+	}
+	return "[" + path.Base(l.mapping.File) + "]"
+}
+
+// walker reads stacks, for one goroutine.
+type walker struct {
+	symbols *symbols
+	seen    []paged[*symbol] // by element, of each of the lists
+	codes   []uint32
+	stack   []*symbol
+}
+
+func (s *symbols) walk() *walker {
+	return &walker{symbols: s, seen: make([]paged[*symbol], len(s.lists))}
+}
+
+// locations returns the locations of a stack, leaf first. They are good until the next
+// call.
+func (w *walker) locations(stack uint32) []*symbol {
+	ref := w.symbols.ref(stack)
+	w.codes = w.symbols.lists[ref.lists].List(w.codes[:0], ref.code)
+	w.stack = w.stack[:0]
+	seen := &w.seen[ref.lists]
+	for _, element := range w.codes {
+		y := seen.at(element)
+		if *y == nil {
+			*y = w.symbols.symbol(ref.lists, element)
+		}
+		w.stack = append(w.stack, *y)
+	}
+	return w.stack
+}
+
+// paged is a slice that has memory only near what was asked for: an answer can have
+// few of the codes that there are.
+type paged[T any] struct{ pages [][]T }
+
+const page = 256
+
+// at returns the element at i, zero at first.
+func (p *paged[T]) at(i uint32) *T {
+	if n := int(i / page); n >= len(p.pages) {
+		p.pages = append(p.pages, make([][]T, n+1-len(p.pages))...)
+	}
+	in := p.pages[i/page]
+	if in == nil {
+		in = make([]T, page)
+		p.pages[i/page] = in
+	}
+	return &in[i%page]
+}

@@ -1,0 +1,292 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+// generationsDB is a table in which each bucket of a second is a generation.
+func generationsDB(t testing.TB) *DB {
+	t.Helper()
+	store, err := columnstore.Open(columnstore.Options{Manual: true, FutureLimit: -1, GenerationBuckets: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	db, err := Open(store, Options{Bucket: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// A location of several generations is one: in pprof files, lists and graphs.
+func TestLocationsOfGenerationsAreOne(t *testing.T) {
+	db := generationsDB(t)
+	for i := range 5 {
+		insert(t, db, makeProfile(start+int64(i)*int64(time.Second), "n:count",
+			stack{frames: "b a", values: []int64{1}}, stack{frames: fmt.Sprintf("x%d b a", i), values: []int64{10}}))
+	}
+	for _, when := range []string{"fresh", "compacted"} {
+		snap := view(t, db)
+		p, err := db.Profile(ctx, snap, Query{})
+		if err != nil || p.CheckValid() != nil || len(p.Location) != 2+5 || len(p.Function) != 2+5 || len(p.Mapping) != 1 || len(p.Sample) != 1+5 {
+			t.Errorf("%s: %v, %v", when, p, err)
+		}
+		s, err := db.Merge(ctx, snap, cpuCount, Query{})
+		if err != nil || s.Len() != 6 {
+			t.Fatal(s, err)
+		}
+		if top := s.Top(); len(top) != 7 || top[5] != (Function{"b", 5, 55}) || top[6] != (Function{"a", 0, 55}) {
+			t.Errorf("%s: %v", when, top)
+		}
+		if root := s.FlameGraph(FlameGraphOptions{}); len(root.Children) != 1 || len(root.Children[0].Children) != 1 || len(root.Children[0].Children[0].Children) != 5 {
+			t.Errorf("%s: %+v", when, root)
+		}
+		if len(s.symbols.found) != 7 {
+			t.Errorf("%s: %d locations", when, len(s.symbols.found))
+		}
+		if err := db.store.Compact(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A location that one generation has no record of is named by another's; each question
+// of it gives the same.
+func TestRecordOfAnotherGeneration(t *testing.T) {
+	db := generationsDB(t)
+	p := makeProfile(start, "n:count", stack{frames: "f", values: []int64{1}})
+	insert(t, db, p)
+	_, id := locationRecord(nil, p.Location[0], p.Mapping[0])
+	for i, at := range []int64{-1e9, 1e9} { // a generation before and one behind
+		rows := schema.Batch{Rows: 1, Columns: map[string]encoding.Vector{
+			ColumnSampleType: encoding.Strings("n"), ColumnSampleUnit: encoding.Strings("count"),
+			ColumnPeriodType: encoding.Strings("cpu"), ColumnPeriodUnit: encoding.Strings("nanoseconds"),
+			ColumnStacktrace: encoding.UUIDLists([]uuid.UUID{id, {1}}), ColumnTimestamp: encoding.Int64s(start + at),
+			ColumnDuration: encoding.Int64s(1), ColumnPeriod: encoding.Int64s(1), ColumnValue: encoding.Int64s(int64(10 + 90*i)),
+		}}
+		if _, err := db.Table().Insert(ctx, rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := db.Merge(ctx, view(t, db), cpuCount, Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Function{{"f", 111, 111}, {"<unknown>", 0, 110}}
+	if diff := cmp.Diff(want, s.Top()); diff != "" {
+		t.Error(diff)
+	}
+	if found := s.Search(regexp.MustCompile("^f$")); found.Total != 111 {
+		t.Errorf("found %d", found.Total)
+	}
+	out, err := db.Profile(ctx, view(t, db), Query{})
+	if err != nil || len(out.Location) != 2 {
+		t.Errorf("%v, %v", out, err)
+	}
+}
+
+// Names are found in a record as frames have them, whatever its bytes are.
+func TestNamesOfRecords(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := drawLocation(t)
+		record, _ := locationRecord(nil, l, nil)
+		switch rapid.IntRange(0, 3).Draw(t, "damage") {
+		case 1:
+			record = record[:rapid.IntRange(0, len(record)).Draw(t, "bytes")]
+		case 2:
+			record[rapid.IntRange(0, len(record)-1).Draw(t, "at")] ^= byte(rapid.IntRange(1, 255).Draw(t, "with"))
+		}
+		var want, got []string
+		s := newSymbols(encoding.Lists{}, nil)
+		y := s.decode(uuid.UUID{}, record)
+		for i := range y.frames() {
+			want = append(want, y.frame(i).Function)
+			if f := s.named[y.functions[i]]; f.name != want[i] || f.file != y.frame(i).File {
+				t.Fatalf("function %d is %v", i, f)
+			}
+		}
+		for _, name := range appendNames([][]byte{[]byte("before")}, record)[1:] {
+			got = append(got, string(name))
+		}
+		if !slices.Equal(want, got) {
+			t.Fatalf("frames %q, names %q", want, got)
+		}
+	})
+}
+
+// A pattern is tried once for each name, and not where what all matches begin with is
+// not in it.
+func TestPatternOnceAName(t *testing.T) {
+	for pattern, want := range map[string]int{"b|c": 2, "b": 1, "^a?b$": 2, "bx": 0} {
+		m := newFunctionMatcher(regexp.MustCompile(pattern))
+		for i, name := range []string{"a", "b", "a", "b"} {
+			l := makeProfile(start, "n:count", stack{frames: name, values: []int64{1}}).Location[0]
+			l.Address += uint64(i)
+			record, _ := locationRecord(nil, l, nil)
+			if m.matches(record) != (name == "b" && pattern != "bx") {
+				t.Errorf("%s: %s", pattern, name)
+			}
+		}
+		if len(m.known) != want {
+			t.Errorf("%s: tried %d names, want %d", pattern, len(m.known), want)
+		}
+	}
+}
+
+// Stacks answer any number of goroutines; a merge looks nothing up before they ask.
+func TestStacksAreSafeForConcurrentUse(t *testing.T) {
+	db := generationsDB(t)
+	for i := range 6 {
+		insert(t, db, makeProfile(start+int64(i)*int64(time.Second), "n:count",
+			stack{frames: "c b a", values: []int64{1}}, stack{frames: "in +b a", values: []int64{2}}, stack{frames: "? a", values: []int64{3}}))
+	}
+	s, err := db.Merge(ctx, view(t, db), cpuCount, Query{})
+	if err != nil || len(s.symbols.found) != 0 {
+		t.Fatalf("%d locations looked up, %v", len(s.symbols.found), err)
+	}
+	q := Query{Function: regexp.MustCompile("^c$")}
+	where := q.Expr(cpuCount) // may be used by all as well
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			if top := s.Top(); len(top) != 5 {
+				t.Errorf("%v", top)
+			}
+			if n := s.FlameGraph(FlameGraphOptions{MaxNodes: 2}); n.Total != 36 {
+				t.Errorf("%+v", n)
+			}
+			d, err := Diff(s, s.Search(regexp.MustCompile("^in$")))
+			if err != nil || d.Total != 12-36 {
+				t.Errorf("%+v, %v", d, err)
+			}
+			d.Each(func([]Frame, int64) { s.Top() }) // in one another
+			groups, err := db.table.Aggregate(ctx, view(t, db), columnstore.AggregateOptions{Sum: ColumnValue, Where: where})
+			if err != nil || groups.Sums[0] != 6 {
+				t.Errorf("%v, %v", groups, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A merge makes little more than its answer.
+func TestMergeAllocatesLittle(t *testing.T) {
+	if testing.Short() || raceEnabled {
+		t.Skip("inserts 80,000 stacks; under the race detector the store keeps less")
+	}
+	db := testDB(t, Options{})
+	const profiles, stacks = 4, 20_000
+	for i := range profiles {
+		var all []stack
+		for k := range stacks {
+			n := i*stacks + k
+			all = append(all, stack{frames: fmt.Sprintf("f%d g%d h%d main", n%97, n/97%89, n/97/89), values: []int64{1}})
+		}
+		insert(t, db, makeProfile(start, "n:count", all...), "pod", fmt.Sprint(i))
+	}
+	if err := db.store.Compact(ctx); err != nil {
+		t.Fatal(err)
+	}
+	snap := view(t, db)
+	least := uint64(math.MaxUint64) // what the store sums in is kept for the next query, mostly
+	for range 10 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		s, err := db.Merge(ctx, snap, cpuCount, Query{})
+		runtime.ReadMemStats(&after)
+		if err != nil || s.Len() != profiles*stacks {
+			t.Fatal(s.Len(), err)
+		}
+		least = min(least, after.TotalAlloc-before.TotalAlloc)
+	}
+	if result := uint64(12 * profiles * stacks); least > 2*result {
+		t.Errorf("%d bytes for an answer of %d", least, result)
+	}
+}
+
+// A query that may not take the memory says so, whatever it asks; one that may, answers.
+func TestMaxBytes(t *testing.T) {
+	db := testDB(t, Options{})
+	for i := range 50 {
+		insert(t, db, makeProfile(start+int64(i), "n:count",
+			stack{frames: "f g", values: []int64{1}, labels: map[string][]string{"k": {fmt.Sprint(i)}}}), "pod", fmt.Sprint(i))
+	}
+	snap := view(t, db)
+	for name, ask := range map[string]func(q Query) error{
+		"Merge":       func(q Query) error { _, err := db.Merge(ctx, snap, cpuCount, q); return err },
+		"MergeBy":     func(q Query) error { _, err := db.MergeBy(ctx, snap, cpuCount, q, "pod"); return err },
+		"Range":       func(q Query) error { _, err := db.Range(ctx, snap, cpuCount, q, RangeOptions{}); return err },
+		"Profiles":    func(q Query) error { _, err := db.Profiles(ctx, snap, cpuCount, q); return err },
+		"Profile":     func(q Query) error { _, err := db.Profile(ctx, snap, q); return err },
+		"LabelValues": func(q Query) error { _, err := db.LabelValues(ctx, snap, "k", q); return err },
+		"DefaultType": func(q Query) error { _, err := db.DefaultType(ctx, snap, q); return err },
+	} {
+		if err := ask(Query{MaxBytes: 1}); !errors.Is(err, columnstore.ErrQueryMemory) {
+			t.Errorf("%s in a byte: %v", name, err)
+		}
+		if err := ask(Query{MaxBytes: 64 << 20}); err != nil {
+			t.Errorf("%s in 64 MiB: %v", name, err)
+		}
+	}
+	// The last steps count as well: of 50 groups in a little more than the groups are.
+	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{By: []string{ColumnTimestamp, ColumnTraceID, ColumnStacktrace, ColumnSampleType}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rows = 50 * (16 + 8 + 16 + 1 + 4 + 16)
+	for most, want := range map[int64]error{0: nil, -1: nil, rows + 100: nil, rows + 99: columnstore.ErrQueryMemory} {
+		if err := (Query{MaxBytes: most}).fits(groups, 100); !errors.Is(err, want) {
+			t.Errorf("%d bytes: %v, want %v", most, err, want)
+		}
+	}
+}
+
+// Differences are of one type, and of stacks by what they are: in any stores.
+func TestDiff(t *testing.T) {
+	merge := func(types string, stacks ...stack) *Stacks { return merged(t, makeProfile(start, types, stacks...)) }
+	before := merge("n:count", stack{frames: "b a", values: []int64{5}}, stack{frames: "a", values: []int64{2}}, stack{frames: "gone", values: []int64{1}})
+	after := merge("n:count", stack{frames: "b a", values: []int64{3}}, stack{frames: "a", values: []int64{2}}, stack{frames: "new", values: []int64{9}}, stack{frames: "gone", values: []int64{0}})
+	d, err := Diff(before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]int64{"b a": -2, "gone": -1, "new": 9}, stackSums(d)); diff != "" || d.Total != 6 || d.Magnitude != 12 || d.Len() != 3 || d.Type != cpuCount {
+		t.Errorf("%+v\n%s", d, diff)
+	}
+	if found := d.Search(regexp.MustCompile("^[ab]$")); found.Total != -2 || found.Len() != 1 {
+		t.Errorf("search: %+v", found)
+	}
+	back, err := Diff(d, new(Stacks))
+	if !errors.Is(err, ErrMixed) || back != nil || !strings.Contains(err.Error(), cpuCount.String()) {
+		t.Errorf("of two types: %v, %v", back, err)
+	}
+	if d, err = Diff(&Stacks{Type: cpuCount}, d); err != nil || d.Total != 6 || d.Len() != 3 {
+		t.Errorf("of nothing before: %+v, %v", d, err)
+	}
+	if d, err = Diff(after, before); err != nil || d.Total != -6 {
+		t.Errorf("the other way: %+v, %v", d, err)
+	}
+	none := new(Stacks)
+	none.Each(func([]Frame, int64) { t.Error("a stack of none") })
+	if none.Len() != 0 || len(none.Top()) != 0 || none.Search(regexp.MustCompile("")).Len() != 0 {
+		t.Error("the zero Stacks has stacks")
+	}
+}
