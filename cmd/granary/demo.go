@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/trace"
-	"strings"
 	"time"
 
-	"github.com/guptarohit/asciigraph"
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/columnstore"
@@ -32,10 +29,10 @@ func newDemo() *cobra.Command {
 		Use:   "demo [flags]",
 		Short: "Replay a fleet and show what the store makes of it",
 		Long: `demo replays real CPU, heap, goroutine, block and mutex profiles of several Go
-programs as an hour of a fleet of 50 pods that are scraped every 10 seconds: more
-than ten million rows, through four writers, while the store splits and compacts.
-Then it reports what that cost and answers a few questions. It needs no network
-and no data, and takes less than a minute on two cores.`,
+programs as an hour of a fleet of 50 pods that are scraped every 10 seconds:
+more than ten million rows, through four writers, while the store splits and
+compacts. Then it reports what that cost and answers a few questions. It needs
+no network and no data, and takes less than a minute on two cores.`,
 		Example: `  granary demo
   granary demo -o /tmp/granary --trace demo.trace && go tool trace demo.trace`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -150,7 +147,7 @@ func (r *report) run(ctx context.Context, snap *columnstore.Snapshot, dir string
 // stored tells what is in the store and what it took to get there.
 func (r *report) stored(ctx context.Context, snap *columnstore.Snapshot) error {
 	s := r.store.Stats()
-	series, err := r.db.Table().Series(ctx, snap, math.MinInt64, math.MaxInt64)
+	series, err := r.db.Table().Series(ctx, snap, columnstore.And())
 	if err != nil {
 		return err
 	}
@@ -192,51 +189,36 @@ func (r *report) top(stacks *profile.Stacks, took time.Duration) {
 
 // chart draws the CPU time of each job over time.
 func (r *report) chart(ctx context.Context, snap *columnstore.Snapshot, cpu profile.Type) error {
-	const width = 64
+	const points = 60
 	span := time.Duration(r.fleet.steps) * scrapeEvery
-	step := max(scrapeEvery, (span / width).Truncate(scrapeEvery))
-	lines, err := r.db.Range(ctx, snap, cpu, profile.Query{}, step, "job")
+	step := max(scrapeEvery, (span / points).Truncate(scrapeEvery))
+	lines, err := r.db.Range(ctx, snap, cpu, profile.Query{}, profile.RangeOptions{Step: step, By: []string{"job"}})
 	if err != nil {
 		return err
 	}
-	var data [][]float64
-	var legends []string
+	c := chart{unit: "nanoseconds", from: r.fleet.start.UnixNano(), terminal: isTerminal(r.w)}
+	c.to = c.from + int64(span)
+	c.label = func(v float64) string { return fmt.Sprintf("%.1f", v/1e9) } // a second of CPU time a second is a core
+	c.tick = func(t int64) string { return time.Duration(t - c.from).Round(time.Second).String() }
+	var jobs []string
 	for _, line := range lines {
-		var values []float64
-		for _, p := range line.Points[:max(1, len(line.Points)-1)] { // the last step is cut short
-			values = append(values, float64(p.Value)/step.Seconds()/1e9)
+		line.Points = line.Points[:max(1, len(line.Points)-1)] // the last step is cut short
+		for k := range line.Points {
+			p := &line.Points[k]
+			p.Time, p.Value = max(p.Time, c.from), int64(float64(p.Value)/step.Seconds())
 		}
-		data = append(data, values)
+		c.lines = append(c.lines, line.Points)
 		for _, l := range line.Labels {
-			legends = append(legends, l.Value)
+			jobs = append(jobs, l.Value)
 		}
 	}
 	r.printf("\nCPU cores in use, by job: %s begins to need more\n", slowJob)
-	r.print(r.plot(data, legends, span, width))
+	r.print(c.String())
+	for i, job := range jobs {
+		r.printf("   %s %s", c.mark(i), job)
+	}
+	r.print("\n")
 	return nil
-}
-
-// plot tells lines apart by colour, or where there is none by their characters.
-func (r *report) plot(data [][]float64, legends []string, span time.Duration, width int) string {
-	options := []asciigraph.Option{
-		asciigraph.Height(12), asciigraph.Width(width), asciigraph.Precision(1), asciigraph.LowerBound(0),
-		asciigraph.XAxisRange(0, span.Minutes()), asciigraph.XAxisTickCount(6),
-		asciigraph.XAxisValueFormatter(func(minutes float64) string {
-			return time.Duration(minutes * float64(time.Minute)).Round(time.Second).String()
-		}),
-	}
-	if isTerminal(r.w) {
-		options = append(options, asciigraph.SeriesLegends(legends...),
-			asciigraph.SeriesColors(asciigraph.Blue, asciigraph.Red, asciigraph.Green, asciigraph.Goldenrod))
-		return asciigraph.PlotMany(data, options...) + "\n"
-	}
-	var chars []asciigraph.CharSet
-	for i := range data {
-		char := string(rune('a' + i))
-		chars = append(chars, asciigraph.CreateCharSet(char))
-		legends[i] = char + ": " + legends[i]
-	}
-	return asciigraph.PlotMany(data, append(options, asciigraph.SeriesChars(chars...))...) + "\n      " + strings.Join(legends, "   ") + "\n"
 }
 
 func (r *report) flameGraph(stacks *profile.Stacks, dir string) error {
@@ -244,7 +226,7 @@ func (r *report) flameGraph(stacks *profile.Stacks, dir string) error {
 		return err
 	}
 	name := filepath.Join(dir, "flamegraph.svg")
-	err := writeTo(name, nil, func(w io.Writer) error { return drawFlameGraph(w, stacks, "CPU time of the demo fleet") })
+	err := writeTo(name, nil, func(w io.Writer) error { return drawFlameGraph(w, stacks, "CPU time of the demo fleet", 0) })
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,6 @@
 // Command granary loads pprof profiles into an embedded store and answers
-// questions about them: the top functions, a flame graph, a merged profile.
+// questions about them: the top functions, what changed from one profile to
+// another, values over time, labels, a flame graph, a merged profile.
 //
 // Inputs are files, directories and http URLs. All commands exit with 0 when
 // they did what was asked, with 1 when something failed (what could be answered

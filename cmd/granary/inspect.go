@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,8 +26,8 @@ func newInspect() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect [flags] INPUT...",
 		Short: "Show how the store keeps profiles: its index, parts and columns",
-		Long: `inspect loads the profiles and shows the index of the table that they are in, what
-is behind each of its entries, and what that takes in memory:
+		Long: `inspect loads the profiles and shows the index of the table that they are in,
+what is behind each of its entries, and what that takes in memory:
 
   granule   all rows from one bound of the sorting key up to the next: an entry
             of the index. One with more than --granule-rows is split in several
@@ -47,18 +46,18 @@ is behind each of its entries, and what that takes in memory:
 
 and with --columns, of each part, the columns that have a value:
 
-  (series)  the number of each row's series, in place of the columns of its types
-            and of the labels of profiles
+  (series)  the number of each row's series, in place of the columns of its
+            types and of the labels of profiles
   encoding  what the schema asks for
   layout    what was chosen because it is smaller:
               plain    8 bytes a row
-              packed   as many bits a row as the values' range needs: 0 if all are
-                       equal
+              packed   as many bits a row as the values' range needs: 0 if all
+                       are equal
               runs     equal neighbours once, with the row where they end
               delta    differences between neighbours, packed
 
-Strings, stacks and symbols are in dictionaries, which parts share. They count in
-the first lines only.
+Strings, stacks and symbols are in dictionaries, which parts share. They count
+in the first lines only.
 
 ` + inputsHelp,
 		Example: `  granary inspect cpu.pb.gz
@@ -108,7 +107,7 @@ func inspect(cmd *cobra.Command, o inspectOptions, args []string) error {
 		return err
 	}
 	if o.asJSON {
-		err = found.printJSON(cmd.OutOrStdout())
+		err = printJSON(cmd.OutOrStdout(), &found)
 	} else {
 		err = found.print(cmd.OutOrStdout(), o.columns)
 	}
@@ -166,13 +165,6 @@ func look(ctx context.Context, l *loaded, snap *columnstore.Snapshot, limit int)
 	out.Bytes = inspectedBytes{stats.PartBytes, stats.SeriesBytes, stats.StackBytes, stats.RecordBytes, stats.Bytes()}
 	out.Tables = []inspected{{table.Name(), granules}}
 	return out, nil
-}
-
-func (i *inspection) printJSON(w io.Writer) error {
-	out := json.NewEncoder(w)
-	out.SetIndent("", " ")
-	out.SetEscapeHTML(false)
-	return out.Encode(i)
 }
 
 // inspectWidth is how many columns the text has at most.

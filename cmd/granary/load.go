@@ -25,26 +25,10 @@ const fetchTimeout = 5 * time.Minute
 // maxFetch bounds what is read of one file or URL, compressed or not.
 const maxFetch = 64 << 20
 
-// selection is the flags that choose what a command is about.
-type selection struct {
-	sampleIndex string
-	selector    string
-}
-
-func (s *selection) flags(cmd *cobra.Command, otherwise string) {
-	cmd.Flags().StringVar(&s.sampleIndex, "sample-index", "",
-		"the sample `TYPE`, such as cpu or inuse_space (default: "+otherwise+")")
-	cmd.Flags().StringVar(&s.selector, "selector", "",
-		"`LABELS` to choose by, as in Prometheus: '{thread=~\"w.*\",file!=\"old.pb.gz\"}'. The label\nnamed file is the input as it was named; the others are those of the samples")
-}
-
-// firstShown is what commands that show one sample type do without a flag.
-const firstShown = "the one that the first profile with samples shows first"
-
-const inputsHelp = `Inputs are files, directories, http URLs and - for standard input. In a directory, and below it,
-files named .pb.gz, .pb, .pprof, .prof or .gz are taken for profiles. A bad
-profile is named on standard error; the answer is then from the others, and
-the exit code 1.`
+const inputsHelp = `Inputs are files, directories, http URLs and - for standard input. In a
+directory, and below it, files named .pb.gz, .pb, .pprof, .prof or .gz are taken
+for profiles. A bad profile is named on standard error; the answer is then from
+the others, and the exit code 1.`
 
 // loaded is a store with the profiles of a command's inputs.
 type loaded struct {
@@ -56,10 +40,13 @@ type loaded struct {
 
 func (l *loaded) Close() { l.store.Close() }
 
+// answer answers a query about the profiles of a snapshot.
+type answer func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error
+
 // withInputs loads the inputs and calls f with a snapshot of them and the query
 // that the flags ask for. What failed to load makes an error after f's answer.
-func withInputs(cmd *cobra.Command, s selection, args []string, f func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error) error {
-	selector, err := profile.ParseSelector(s.selector)
+func withInputs(cmd *cobra.Command, s selection, args []string, f answer) error {
+	asked, err := s.read()
 	if err != nil {
 		return err
 	}
@@ -69,7 +56,11 @@ func withInputs(cmd *cobra.Command, s selection, args []string, f func(ctx conte
 	}
 	defer l.Close()
 	err = l.store.View(cmd.Context(), func(snap *columnstore.Snapshot) error {
-		return f(cmd.Context(), l.db, snap, profile.Query{Selector: selector})
+		q, err := asked.at(cmd.Context(), l.db, snap, &s)
+		if err != nil {
+			return err
+		}
+		return f(cmd.Context(), l.db, snap, q)
 	})
 	if err == nil && l.failed > 0 {
 		err = failedError{errors.New("some inputs could not be read")}

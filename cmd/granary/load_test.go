@@ -21,6 +21,7 @@ func TestBadInputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	empty := t.TempDir()
+	good := file(t, "good.pb.gz", service())
 	write(t, filepath.Join(empty, "README.txt"), []byte("nothing to see"))
 	for _, tc := range []struct {
 		name, input string
@@ -38,7 +39,7 @@ func TestBadInputs(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")
-			for _, args := range [][]string{{"top", tc.input}, {"top", "--json", tc.input}, {"merge", "-o", out, tc.input}, {"flamegraph", "-o", out, tc.input}} {
+			for _, args := range [][]string{{"top", tc.input}, {"top", "--json", tc.input}, {"merge", "-o", out, tc.input}, {"flamegraph", "-o", out, tc.input}, {"labels", tc.input}, {"series", tc.input}, {"diff", tc.input, good}, {"diff", "-o", out, good, tc.input}} {
 				r := granary(t, args...)
 				named := strings.Contains(r.stderr, oneLine(errors.New(tc.input)))
 				if r.code != exitFailed || len(r.problems()) != 1 || !named || !strings.Contains(r.stderr, tc.want) || r.stdout != "" {

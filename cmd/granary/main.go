@@ -72,11 +72,14 @@ questions about them.
 
   granary demo                         see it at work, no data needed
   granary top cpu.pb.gz                the functions that cost most
-  granary top --json --nodes 0 DIR     the same of all profiles in DIR, for scripts
+  granary top --json DIR               the same of a directory, for scripts
+  granary diff a.pb.gz b.pb.gz         what costs more in b than in a, what less
+  granary series --by thread DIR       values over time, as a chart
+  granary labels DIR                   which labels there are to choose by
   granary merge -o sum.pb.gz DIR       many profiles as one
-  granary flamegraph -o f.svg URL      a picture of a running Go server, with
-                                       URL = http://localhost:6060/debug/pprof/heap
-  granary inspect --columns DIR        how the store keeps them: granules, parts, bytes
+  granary flamegraph -o f.svg URL      a picture of a running Go server: URL is
+                                       http://localhost:6060/debug/pprof/heap
+  granary inspect --columns DIR        how the store keeps them: granules, parts
 
 Exit codes: 0 done, 1 something failed, 2 wrong use.`,
 		Version:       versionText(),
@@ -93,11 +96,12 @@ Exit codes: 0 done, 1 something failed, 2 wrong use.`,
 		},
 	}
 	root.SetVersionTemplate("granary {{.Version}}\n")
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", textWidth)))
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newDemo(), newTop(), newMerge(), newFlamegraph(), newInspect(), newVersion())
+	root.AddCommand(newDemo(), newTop(), newDiff(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newInspect(), newVersion())
 	return root
 }
 

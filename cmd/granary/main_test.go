@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	pprof "github.com/google/pprof/profile"
@@ -140,6 +141,7 @@ func service() *pprof.Profile {
 
 func TestWrongUse(t *testing.T) {
 	good := file(t, "good.pb.gz", service())
+	other := file(t, "other.pb.gz", newProfile("inuse_space:bytes", sample{"f", []int64{1}, nil}))
 	for _, tc := range []struct {
 		name string
 		args []string
@@ -160,6 +162,36 @@ func TestWrongUse(t *testing.T) {
 		{"unknown sample type", []string{"top", "--sample-index", "heap", good}, `"heap", there is: samples, cpu`},
 		{"unknown sample type of merge", []string{"merge", "-o", "-", "--sample-index", "heap", good}, `"heap"`},
 		{"unknown sample type of flamegraph", []string{"flamegraph", "-o", "-", "--sample-index", "heap", good}, `"heap"`},
+		{"labels without inputs", []string{"labels"}, "name at least one profile"},
+		{"labels of no name", []string{"labels", "--name", "", good}, "--name"},
+		{"labels of an unknown name", []string{"labels", "--name", "pod", good}, `"pod": there is no such label, there is: file, thread`},
+		{"series without inputs", []string{"series"}, "name at least one profile"},
+		{"series by an unknown label", []string{"series", "--by", "thread", "--by", "pod", good}, `"pod": there is no such label, there is: file, thread`},
+		{"series of an unknown sample type", []string{"series", "--sample-index", "heap", good}, `"heap"`},
+		{"step of nothing", []string{"series", "--step", "0s", good}, "above 0"},
+		{"step back", []string{"series", "--step", "-1s", good}, "above 0"},
+		{"step that is none", []string{"series", "--step", "often", good}, "often"},
+		{"negative top", []string{"series", "--top", "-1", good}, "-1"},
+		{"diff of one", []string{"diff", good}, "two inputs"},
+		{"diff of three", []string{"diff", good, good, good}, "two inputs, A and B, not 3"},
+		{"diff of nothing", []string{"diff"}, "two inputs"},
+		{"diff with a negative number", []string{"diff", "--nodes", "-1", good, good}, "-1"},
+		{"diff as JSON and picture", []string{"diff", "--json", "-o", "-", good, good}, "choose one"},
+		{"diff of an unknown sample type", []string{"diff", "--sample-index", "heap", good, good}, `"heap"`},
+		{"diff of what the other has not", []string{"diff", good, other}, other + `: unknown sample type "cpu:nanoseconds", there is: inuse_space`},
+		{"negative nodes of a flame graph", []string{"flamegraph", "-o", "-", "--max-nodes", "-1", good}, "--max-nodes -1"},
+		{"bad regular expression", []string{"top", "--search", "(", good}, `--search "(": want a regular expression, such as 'json[.]' or '^main[.]': missing closing )`},
+		{"bad repetition", []string{"merge", "-o", "-", "--search", "a{2000}", good}, `invalid repeat count`},
+		{"time that is none", []string{"top", "--from", "yesterday", good}, `--from "yesterday": want a time such as 2026-01-31T09:00:00Z, Unix seconds`},
+		{"duration without a sign", []string{"top", "--to", "1h", good}, `--to "1h": want a time`},
+		{"duration of two signs", []string{"top", "--to", "--1h", good}, `--to "--1h": want a time`},
+		{"milliseconds", []string{"labels", "--from", "1700000000000", good}, "Unix seconds"},
+		{"time before 1970", []string{"series", "--to", "1969-12-31T00:00:00Z", good}, "want a time"},
+		{"time that has no nanoseconds", []string{"diff", "--from", "2500-01-01T00:00:00Z", good, good}, "want a time"},
+		{"not a number", []string{"flamegraph", "-o", "-", "--from", "NaN", good}, "want a time"},
+		{"times that are the wrong way", []string{"top", "--from", "2026-01-31T09:00:00Z", "--to", "1700000000", good}, "is not before --to 1700000000"},
+		{"durations that are the wrong way", []string{"top", "--from", "-1h", "--to", "-2h", good}, "--from -1h is not before --to -2h"},
+		{"a time and a duration that are the wrong way", []string{"top", "--from", "-1h", "--to", "1600000000", good}, "--from -1h is not before"},
 		{"selector cut", []string{"top", "--selector", `{job="api"`, good}, `{job="api"`},
 		{"selector with a bad pattern", []string{"top", "--selector", `{job=~"("}`, good}, `{job=~"("}`},
 		{"selector of two lines", []string{"top", "--selector", "{job=\n}", good}, `selector`},
@@ -252,7 +284,21 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 // What could not be written is an error, and leaves no half of a file.
 func TestWriteErrors(t *testing.T) {
 	input := file(t, "in.pb.gz", service())
-	for _, args := range [][]string{{"top", input}, {"top", "--json", input}, {"merge", "-o", "-", input}, {"flamegraph", "-o", "-", input}, {"version"}} {
+	for _, args := range [][]string{
+		{"diff", input, input},
+		{"diff", "--json", input, input},
+		{"diff", "-o", "-", input, input},
+		{"labels", input},
+		{"labels", "--json", input},
+		{"labels", "--name", "thread", input},
+		{"series", input},
+		{"series", "--json", input},
+		{"top", input},
+		{"top", "--json", input},
+		{"merge", "-o", "-", input},
+		{"flamegraph", "-o", "-", input},
+		{"version"},
+	} {
 		var stderr bytes.Buffer
 		if code := run(context.Background(), args, brokenWriter{}, &stderr); code != exitFailed || !strings.Contains(stderr.String(), "closed pipe") {
 			t.Errorf("%s: exit code %d: %s", args[0], code, stderr.String())
@@ -280,20 +326,25 @@ func TestCanceled(t *testing.T) {
 // Every command says in its help what its flags do, and gives an example.
 func TestHelp(t *testing.T) {
 	for _, cmd := range newRoot(io.Discard, io.Discard).Commands() {
-		if cmd.Name() == "demo" || cmd.Name() == "completion" || cmd.Name() == "help" {
+		if cmd.Name() == "completion" || cmd.Name() == "help" {
 			continue
 		}
 		r := granary(t, cmd.Name(), "--help")
 		for _, part := range append([]string{"Usage:", "granary " + cmd.Name()}, map[string][]string{
-			"top":        {"Examples:", "--nodes", "--json", "--sample-index", "--selector", "Inputs are"},
-			"merge":      {"Examples:", "--output", "-o", "--sample-index", "--selector", "Inputs are"},
-			"flamegraph": {"Examples:", "--output", "-o", "--title", "--sample-index", "--selector", "Inputs are"},
+			"top":        {"Examples:", "--nodes", "--json", "--sample-index", "--selector", "--search", "--from", "--to", "Inputs are"},
+			"diff":       {"Examples:", "--nodes", "--json", "-o", "--normalize", "--sample-index", "--selector", "--search", "--from", "--to"},
+			"labels":     {"Examples:", "--name", "--json", "--selector", "--search", "--from", "--to", "Inputs are"},
+			"series":     {"Examples:", "--by", "--step", "--top", "--average", "--json", "--sample-index", "--selector", "--search", "--from", "--to", "Inputs are"},
+			"merge":      {"Examples:", "--output", "-o", "--sample-index", "--selector", "--search", "--from", "--to", "Inputs are"},
+			"flamegraph": {"Examples:", "--output", "-o", "--title", "--max-nodes", "--sample-index", "--selector", "--search", "--from", "--to", "Inputs are"},
 		}[cmd.Name()]...) {
 			if !strings.Contains(r.stdout, part) {
 				t.Errorf("help of %s has no %q:\n%s", cmd.Name(), part, r.stdout)
 			}
 		}
+		checkWidth(t, cmd.Name()+" --help", r.stdout)
 	}
+	checkWidth(t, "--help", granary(t, "--help").stdout)
 	if r := granary(t, "--help"); r.code != exitOK || !strings.Contains(r.stdout, "Exit codes:") || !strings.Contains(r.stdout, "flamegraph") {
 		t.Errorf("help: %+v", r)
 	}
@@ -302,6 +353,19 @@ func TestHelp(t *testing.T) {
 	}
 	if r := granary(t, "version"); r.code != exitOK || !strings.HasPrefix(r.stdout, "granary ") || !strings.Contains(r.stdout, runtime.Version()) || strings.Count(r.stdout, "\n") != 1 {
 		t.Errorf("version: %+v", r)
+	}
+}
+
+// checkWidth holds text to what a terminal has.
+func checkWidth(t *testing.T, what, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > textWidth {
+			t.Errorf("%s: a line has %d columns: %q", what, n, line)
+		}
+		if strings.Contains(line, "\x1b") {
+			t.Errorf("%s: escape codes for what is no terminal: %q", what, line)
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ Profiles of different kinds (CPU and heap) cannot be one profile: choose with
 ` + inputsHelp,
 		Example: `  granary merge -o week.pb.gz monday.pb.gz tuesday.pb.gz
   granary merge -o default.pgo --sample-index cpu profiles/
+  granary merge -o day.pb.gz --from -1d profiles/   # the last day that is there
   granary merge -o - heaps/ | go tool pprof -top /dev/stdin`,
 		Args: inputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,6 +66,7 @@ Profiles of different kinds (CPU and heap) cannot be one profile: choose with
 func newFlamegraph() *cobra.Command {
 	var s selection
 	var output, title string
+	var maxNodes int
 	cmd := &cobra.Command{
 		Use:   "flamegraph -o FILE [flags] INPUT...",
 		Short: "Draw a flame graph",
@@ -74,32 +76,37 @@ package. Click to zoom, / to search, Esc to go back.
 
 ` + inputsHelp,
 		Example: `  granary flamegraph -o cpu.svg cpu.pb.gz
-  granary flamegraph -o heap.svg --sample-index inuse_space heaps/`,
+  granary flamegraph -o heap.svg --sample-index inuse_space heaps/
+  granary flamegraph -o json.svg --search 'json[.]' --from -1h profiles/`,
 		Args: inputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {
 				return errNoOutput
+			}
+			if maxNodes < 0 {
+				return usageError{fmt.Errorf("--max-nodes %d: want 0 (all) or more", maxNodes)}
 			}
 			return withInputs(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
 				stacks, err := mergeType(ctx, db, snap, q, s.sampleIndex)
 				if err != nil {
 					return err
 				}
-				return writeTo(output, cmd.OutOrStdout(), func(w io.Writer) error { return drawFlameGraph(w, stacks, title) })
+				return writeTo(output, cmd.OutOrStdout(), func(w io.Writer) error { return drawFlameGraph(w, stacks, title, maxNodes) })
 			})
 		},
 	}
 	s.flags(cmd, firstShown)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - is standard output")
 	cmd.Flags().StringVar(&title, "title", "", "`TEXT` above the picture (default: the sample type)")
+	cmd.Flags().IntVar(&maxNodes, "max-nodes", 0, "draw the `N` frames with the greatest values, and what is left as \"other\"; 0 draws all")
 	return cmd
 }
 
-func drawFlameGraph(w io.Writer, stacks *profile.Stacks, title string) error {
+func drawFlameGraph(w io.Writer, stacks *profile.Stacks, title string, maxNodes int) error {
 	if title == "" {
 		title = "Flame graph: " + stacks.Type.Sample
 	}
-	return profile.WriteSVG(w, stacks.FlameGraph(), profile.SVGOptions{
+	return profile.WriteSVG(w, stacks.FlameGraph(profile.FlameGraphOptions{MaxNodes: maxNodes}), profile.SVGOptions{
 		Title: title, SampleType: stacks.Type.Sample, Unit: stacks.Type.SampleUnit,
 	})
 }

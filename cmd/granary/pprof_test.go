@@ -307,14 +307,16 @@ func (p pprofTool) run(t *testing.T, args ...string) []byte {
 }
 
 // top runs pprof -top without any rounding and adds up names listed twice.
-func (p pprofTool) top(t *testing.T, file, index, unit string) map[string]cost {
+func (p pprofTool) top(t *testing.T, file, index, unit string, flags ...string) map[string]cost {
 	t.Helper()
 	to := map[string]string{"bytes": "B", "nanoseconds": "ns"}[unit]
 	if to == "" {
 		to = "minimum"
 	}
-	out := p.run(t, "-top", "-symbolize=none", "-trim=false", "-nodecount=1000000", "-nodefraction=0", "-edgefraction=0",
-		"-unit="+to, "-sample_index="+index, file)
+	out := p.run(t, append(append([]string{
+		"-top", "-symbolize=none", "-trim=false", "-nodecount=1000000", "-nodefraction=0",
+		"-edgefraction=0", "-unit=" + to, "-sample_index=" + index,
+	}, flags...), file)...)
 	_, table, found := strings.Cut(string(out), " flat  flat%   sum%        cum   cum%\n")
 	if !found {
 		t.Fatalf("pprof %s prints no table:\n%s", file, out)

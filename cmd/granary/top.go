@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,6 +35,7 @@ A function that calls itself counts once in a stack.
 		Example: `  granary top cpu.pb.gz
   granary top --sample-index inuse_space --nodes 30 heaps/
   granary top --selector '{thread=~"worker-.*"}' cpu.pb.gz
+  granary top --search 'json[.]' --from -1h profiles/   # JSON in the last hour
   granary top --json --nodes 0 heaps/ | jq '.functions[0]'`,
 		Args: inputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -63,11 +65,7 @@ A function that calls itself counts once in a stack.
 
 // mergeType sums the profiles of a query for the named sample type.
 func mergeType(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) (*profile.Stacks, error) {
-	find := func() (profile.Type, error) { return db.FindType(ctx, snap, name) }
-	if name == "" {
-		find = func() (profile.Type, error) { return db.DefaultType(ctx, snap, q) }
-	}
-	t, err := find()
+	t, err := findType(ctx, db, snap, q, name)
 	if err != nil {
 		return nil, err
 	}
@@ -82,10 +80,7 @@ func printTopJSON(w io.Writer, stacks *profile.Stacks, nodes int) error {
 	if functions == nil {
 		functions = []profile.Function{}
 	}
-	out := json.NewEncoder(w)
-	out.SetIndent("", " ")
-	out.SetEscapeHTML(false)
-	return out.Encode(struct {
+	return printJSON(w, struct {
 		SampleType string             `json:"sample_type"`
 		Unit       string             `json:"unit"`
 		Total      int64              `json:"total"`
@@ -101,11 +96,7 @@ func printTop(w io.Writer, stacks *profile.Stacks, nodes int) error {
 	}
 	unit := stacks.Type.SampleUnit
 	p := printer{w: w}
-	name := stacks.Type.Sample
-	if name == "" {
-		name = "unnamed"
-	}
-	p.printf("Type: %s (%s), total %s\n", name, unit, profile.FormatValue(stacks.Total, unit))
+	p.printf("Type: %s (%s), total %s\n", typeName(stacks.Type), unit, profile.FormatValue(stacks.Total, unit))
 	if len(functions) == 0 {
 		p.printf("There are no samples.\n")
 		return p.err
@@ -119,6 +110,17 @@ func printTop(w io.Writer, stacks *profile.Stacks, nodes int) error {
 			percent(sum, stacks.Magnitude), profile.FormatValue(f.Cum, unit), percent(f.Cum, stacks.Magnitude), printable(f.Name))
 	}
 	return p.err
+}
+
+// typeName is what to call a sample type: old profiles have some without a name.
+func typeName(t profile.Type) string { return cmp.Or(printable(t.Sample), "unnamed") }
+
+// printJSON prints a value for scripts: names as they are.
+func printJSON(w io.Writer, v any) error {
+	out := json.NewEncoder(w)
+	out.SetIndent("", " ")
+	out.SetEscapeHTML(false)
+	return out.Encode(v)
 }
 
 // printable replaces what a terminal would take for a command.

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	pprof "github.com/google/pprof/profile"
+)
+
+// later is what service is after a change: parse costs less, compress more, gc as
+// much, and inflate is new.
+func later() *pprof.Profile {
+	return newProfile("samples:count cpu:nanoseconds",
+		sample{"compress handle main", []int64{90, 900_000_000}, nil},
+		sample{"parse handle main", []int64{10, 100_000_000}, nil},
+		sample{"inflate handle main", []int64{40, 400_000_000}, nil},
+		sample{"gc", []int64{9, 90_000_000}, nil},
+		sample{"main", []int64{1, 10_000_000}, nil},
+	)
+}
+
+func TestDiffGolden(t *testing.T) {
+	dir := t.TempDir()
+	file(t, filepath.Join(dir, "a.pb.gz"), service())
+	file(t, filepath.Join(dir, "b.pb.gz"), later())
+	file(t, filepath.Join(dir, "none.pb.gz"), newProfile("samples:count cpu:nanoseconds"))
+	for _, tc := range []struct {
+		golden string
+		args   []string
+	}{
+		{"diff.golden", []string{"a.pb.gz", "b.pb.gz"}},
+		{"diff-back.golden", []string{"--nodes", "2", "b.pb.gz", "a.pb.gz"}},
+		{"diff-normalize.golden", []string{"--normalize", "a.pb.gz", "b.pb.gz"}},
+		{"diff-samples.golden", []string{"--sample-index", "samples", "--search", "handle", "a.pb.gz", "b.pb.gz"}},
+		{"diff-same.golden", []string{"a.pb.gz", "a.pb.gz"}},
+		{"diff-new.golden", []string{"none.pb.gz", "b.pb.gz"}},
+		{"diff-none.golden", []string{"none.pb.gz", "none.pb.gz"}},
+		{"diff-json.golden", []string{"--json", "--nodes", "2", "a.pb.gz", "b.pb.gz"}},
+		{"diff-none-json.golden", []string{"--json", "none.pb.gz", "none.pb.gz"}},
+	} {
+		t.Run(tc.golden, func(t *testing.T) {
+			r := inDir(t, dir, append([]string{"diff"}, tc.args...)...)
+			if r.code != exitOK {
+				t.Fatalf("exit code %d: %s", r.code, r.stderr)
+			}
+			checkWidth(t, tc.golden, r.stdout)
+			golden(t, tc.golden, r.stdout)
+		})
+	}
+}
+
+// diffJSON is what granary diff --json prints.
+type diffJSON struct {
+	SampleType string    `json:"sample_type"`
+	Unit       string    `json:"unit"`
+	Before     int64     `json:"before"`
+	After      int64     `json:"after"`
+	Scale      float64   `json:"scale"`
+	Functions  []changed `json:"functions"`
+}
+
+func granaryDiff(t *testing.T, args ...string) diffJSON {
+	t.Helper()
+	r := granary(t, append([]string{"diff", "--json"}, args...)...)
+	var out diffJSON
+	d := json.NewDecoder(strings.NewReader(r.stdout))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&out); err != nil || r.code != exitOK {
+		t.Fatalf("granary diff %q: exit code %d, %v: %s", args, r.code, err, r.stderr)
+	}
+	return out
+}
+
+// What granary says of the difference of real profiles is what go tool pprof says.
+func TestDiffEqualsPprof(t *testing.T) {
+	tool := newPprofTool(t)
+	profiles := filepath.Join(repositoryRoot(t), "testdata", "profiles")
+	pairs := [][2]string{
+		{filepath.Join(profiles, "etcd", "cpu-1.pb.gz"), filepath.Join(profiles, "etcd", "cpu-3.pb.gz")},
+		{filepath.Join(profiles, "etcd", "heap-1.pb.gz"), filepath.Join(profiles, "etcd", "heap-3.pb.gz")},
+		{filepath.Join(profiles, "etcd", "mutex-2.pb.gz"), filepath.Join(profiles, "nats-server", "mutex-1.pb.gz")},
+		{filepath.Join(profiles, "compile", "cpu-2.pb.gz"), filepath.Join(profiles, "pebble", "cpu-1.pb.gz")},
+		{filepath.Join(profiles, "etcd", "goroutine-1.pb.gz"), filepath.Join(profiles, "nats-server", "goroutine-2.pb.gz")},
+	}
+	many := profilesBelow(t, filepath.Join(repositoryRoot(t), "..", "shared", "data", "pprof", "many"))
+	if len(many) > 0 {
+		pairs = append(pairs, [2]string{many[0], many[len(many)-1]})
+	}
+	for _, pair := range pairs {
+		a, b := pair[0], pair[1]
+		t.Run(filepath.Base(a)+" "+filepath.Base(b), func(t *testing.T) {
+			t.Parallel()
+			data, err := os.ReadFile(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := mustParse(t, data, b)
+			functions := 0
+			for _, typ := range p.SampleType {
+				want := tool.top(t, b, typ.Type, typ.Unit, "-diff_base="+a)
+				got := granaryDiff(t, "--sample-index", typ.Type, a, b)
+				if diff := cmp.Diff(want, costs(got.Functions)); diff != "" {
+					t.Errorf("%s: -pprof +granary\n%s", typ.Type, diff)
+				}
+				functions += len(want)
+				// pprof rounds the values of samples, granary those of functions.
+				most := int64(len(p.Sample))
+				want = tool.top(t, b, typ.Type, typ.Unit, "-diff_base="+a, "-normalize")
+				compareNearly(t, want, costs(granaryDiff(t, "--normalize", "--sample-index", typ.Type, a, b).Functions), most)
+			}
+			if functions == 0 {
+				t.Error("nothing differs: choose others")
+			}
+			t.Logf("compared %d types, %d functions", len(p.SampleType), functions)
+		})
+	}
+}
+
+func costs(functions []changed) map[string]cost {
+	out := map[string]cost{}
+	for _, f := range functions {
+		out[f.Name] = cost{f.Flat, f.Cum}
+	}
+	return out
+}
+
+// compareNearly compares costs that may differ by a rounding error.
+func compareNearly(t *testing.T, want, got map[string]cost, most int64) {
+	t.Helper()
+	near := func(a, b int64) bool { return max(a-b, b-a) <= most }
+	for _, side := range []map[string]cost{want, got} {
+		for name := range side {
+			if w, g := want[name], got[name]; !near(w.Flat, g.Flat) || !near(w.Cum, g.Cum) {
+				t.Errorf("%s normalised: pprof says %+v, granary %+v", name, w, g)
+			}
+		}
+	}
+}
+
+// A side is what its input has: the same file on both has not changed, and a
+// directory is the sum of its profiles.
+func TestDiffSides(t *testing.T) {
+	dir := t.TempDir()
+	a := file(t, filepath.Join(dir, "a.pb.gz"), service())
+	file(t, filepath.Join(dir, "b.pb.gz"), service())
+	if got := granaryDiff(t, a, dir); got.Before != 1e9 || got.After != 2e9 || got.Functions[0] != (changed{"compress", 6e8, 6e8, value{6e8, 6e8}, value{12e8, 12e8}}) {
+		t.Errorf("%+v", got)
+	}
+	if got := granaryDiff(t, "--normalize", a, dir); got.After != 1e9 || got.Scale != 0.5 || len(got.Functions) != 0 {
+		t.Errorf("normalised: %+v", got)
+	}
+	write(t, filepath.Join(dir, "bad.pb.gz"), []byte("bad"))
+	for _, args := range [][]string{{"diff", a, dir}, {"diff", dir, a}, {"diff", "-o", "-", dir, a}} {
+		if r := granary(t, args...); r.code != exitFailed || len(r.problems()) != 1 || !strings.Contains(r.stderr, "bad.pb.gz") || !strings.Contains(r.stdout, "compress") {
+			t.Errorf("%q with a bad profile: %+v", args, r)
+		}
+	}
+}
+
+func TestDiffErrors(t *testing.T) {
+	a := file(t, "a.pb.gz", service())
+	none := file(t, "none.pb.gz", newProfile("samples:count cpu:nanoseconds"))
+	seconds := file(t, "s.pb.gz", newProfile("cpu:seconds", sample{"f", []int64{1}, nil}))
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--normalize", a, none}, "0 has no scale"},
+		{[]string{"--normalize", none, a}, "0 has no scale"},
+		{[]string{"--sample-index", "cpu", a, seconds}, "cpu is in nanoseconds in A and in seconds in B"},
+	} {
+		if r := granary(t, append([]string{"diff"}, tc.args...)...); r.code != exitFailed || !strings.Contains(r.stderr, tc.want) || r.stdout != "" {
+			t.Errorf("%q: %+v", tc.args, r)
+		}
+	}
+}
+
+// The picture has both directions, each as wide as the change.
+func TestDiffFlameGraph(t *testing.T) {
+	a, b := file(t, "a.pb.gz", service()), file(t, "b.pb.gz", later())
+	out := filepath.Join(t.TempDir(), "diff.svg")
+	if r := granary(t, "diff", "-o", out, a, b); r.code != exitOK || r.stdout != "" {
+		t.Fatalf("%+v", r)
+	}
+	svg, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := xml.NewDecoder(strings.NewReader(string(svg)))
+	for {
+		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("not well-formed: %v", err)
+		}
+	}
+	for _, want := range []string{
+		`<g data-value="900000000"><title>root`, `<g data-value="700000000"><title>more in B`, `<g data-value="200000000"><title>less in B`,
+		`<g data-value="300000000"><title>compress`, `<g data-value="400000000"><title>inflate`, `<g data-value="200000000"><title>parse`,
+		`<g data-value="50000000"><title>parse`, "Difference: cpu 1.5 s in B, 1 s in A",
+	} {
+		if !strings.Contains(string(svg), want) {
+			t.Errorf("there is no %q", want)
+		}
+	}
+	if strings.Contains(string(svg), "<title>gc") {
+		t.Error("what did not change is drawn")
+	}
+	if same := granary(t, "diff", "-o", "-", a, a); !strings.Contains(same.stdout, "No samples") {
+		t.Errorf("the same twice: %.500s", same.stdout)
+	}
+}

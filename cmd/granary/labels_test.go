@@ -1,0 +1,107 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// labelled writes two profiles with labels of samples, and returns their directory.
+func labelled(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	file(t, filepath.Join(dir, "a.pb.gz"), service())
+	file(t, filepath.Join(dir, "b.pb.gz"), newProfile("cpu:nanoseconds",
+		sample{"parse main", []int64{1e6}, map[string][]string{"thread": {"worker-1"}, "a label with a very long name": {"x\x1b[31m"}}},
+		sample{"main", []int64{1e6}, map[string][]string{"thread": {strings.Repeat("long-", 20) + "end"}}},
+	))
+	return dir
+}
+
+func TestLabelsGolden(t *testing.T) {
+	dir := labelled(t)
+	none := file(t, "none.pb.gz", newProfile("cpu:nanoseconds"))
+	for _, tc := range []struct {
+		golden string
+		args   []string
+	}{
+		{"labels.golden", []string{"labels", "a.pb.gz", "b.pb.gz"}},
+		{"labels-name.golden", []string{"labels", "--name", "thread", "a.pb.gz", "b.pb.gz"}},
+		{"labels-search.golden", []string{"labels", "--search", "parse", "a.pb.gz", "b.pb.gz"}},
+		{"labels-none.golden", []string{"labels", none}},
+		{"labels-none.golden", []string{"labels", "--name", "thread", none}},
+		{"labels-none.golden", []string{"labels", "--search", "^none$", "a.pb.gz"}},
+		{"labels-none.golden", []string{"labels", "--search", "^none$", "--name", "thread", "a.pb.gz"}},
+		{"labels-json.golden", []string{"labels", "--json", "a.pb.gz", "b.pb.gz"}},
+		{"labels-name-json.golden", []string{"labels", "--json", "--name", "thread", "a.pb.gz"}},
+		{"labels-none-json.golden", []string{"labels", "--json", none}},
+		{"labels-name-none-json.golden", []string{"labels", "--json", "--name", "thread", none}},
+	} {
+		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
+			r := inDir(t, dir, tc.args...)
+			if r.code != exitOK {
+				t.Fatalf("exit code %d: %s", r.code, r.stderr)
+			}
+			if !strings.Contains(tc.golden, "json") {
+				checkWidth(t, tc.golden, r.stdout)
+			}
+			golden(t, tc.golden, r.stdout)
+		})
+	}
+}
+
+// granaryLabels returns the values of a label.
+func granaryLabels(t *testing.T, name string, args ...string) []labelValue {
+	t.Helper()
+	r := granary(t, append([]string{"labels", "--json", "--name", name}, args...)...)
+	var out struct {
+		Name   string
+		Values []labelValue
+	}
+	d := json.NewDecoder(strings.NewReader(r.stdout))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&out); err != nil || r.code != exitOK || out.Name != name {
+		t.Fatalf("granary labels %q: exit code %d, %v, %+v", args, r.code, err, out)
+	}
+	return out.Values
+}
+
+// The values are counted where they are: a series is an input and a sample type that
+// has rows with the value.
+func TestLabelValues(t *testing.T) {
+	dir := labelled(t)
+	want := []labelValue{
+		{strings.Repeat("long-", 20) + "end", 1, 1},
+		{"main", 1, 2},
+		{"worker-1", 2, 3},
+		{"worker-2", 1, 2},
+	}
+	if diff := cmp.Diff(want, granaryLabels(t, "thread", dir)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(want[2:], granaryLabels(t, "thread", "--search", "compress|parse", dir)); diff != "" {
+		t.Error(diff)
+	}
+	one := labelValue{filepath.Join(dir, "b.pb.gz"), 1, 1}
+	if diff := cmp.Diff([]labelValue{one}, granaryLabels(t, "file", "--selector", `{thread=~"long.*"}`, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Labels of real profiles, as pprof's parser finds them.
+func TestLabelsOfRealProfiles(t *testing.T) {
+	for name, labels := range map[string]map[string]int{
+		"profile-with-labels.pb.gz": {"thread_id": 6, "thread_name": 1},
+		"labels.pb.gz":              {"api": 1, "file": 1},
+	} {
+		input := sharedFile(t, name)
+		for label, n := range labels {
+			if got := granaryLabels(t, label, input); len(got) != n || got[0].Profiles != 1 {
+				t.Errorf("%s: %s has values %+v, want %d", name, label, got, n)
+			}
+		}
+	}
+}

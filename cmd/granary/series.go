@@ -1,0 +1,421 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
+)
+
+// seriesOptions is the flags of series.
+type seriesOptions struct {
+	selection
+	by      []string
+	step    time.Duration
+	top     int
+	average bool
+	asJSON  bool
+}
+
+func newSeries() *cobra.Command {
+	var o seriesOptions
+	cmd := &cobra.Command{
+		Use:   "series [flags] INPUT...",
+		Short: "Chart values over time, by label",
+		Long: `series draws what profiles measure over time: one line, or with --by one for
+each value of a label. A profile without a time has that of its file.
+
+A point is the sum of the profiles of one time, or with --step of those in each
+step. A chart of more than 64 times chooses a step by itself; JSON does not.
+
+What profiles measure over a while, such as CPU time or allocations, adds up.
+What they find at a time, such as the heap in use, does not: where several
+profiles are in a point, --average shows their mean.
+
+If all profiles are of one time there is no chart, but a table of the sums.
+
+` + inputsHelp,
+		Example: `  granary series heaps/
+  granary series --by thread --sample-index cpu cpu/
+  granary series --by job --by zone --top 0 --step 5m --from -24h profiles/
+  granary series --search 'runtime[.]gcBgMarkWorker' cpu/   # garbage collection
+  granary series --json heaps/ | jq -r '.lines[].points[] | [.time, .value]'`,
+		Args: inputs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.top < 0 {
+				return usageError{fmt.Errorf("--top %d: want 0 (all) or more", o.top)}
+			}
+			if cmd.Flags().Changed("step") && o.step <= 0 {
+				return usageError{fmt.Errorf("--step %v: want a duration above 0, such as 10s, 5m or 1h", o.step)}
+			}
+			if o.asJSON && !cmd.Flags().Changed("top") {
+				o.top = 0 // a script wants all unless it says otherwise
+			}
+			return withInputs(cmd, o.selection, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
+				found, err := findSeries(ctx, db, snap, q, &o)
+				if err != nil {
+					return err
+				}
+				if o.asJSON {
+					return found.printJSON(cmd.OutOrStdout())
+				}
+				return found.print(cmd.OutOrStdout())
+			})
+		},
+	}
+	o.flags(cmd)
+	return cmd
+}
+
+// flags adds the flags.
+func (o *seriesOptions) flags(cmd *cobra.Command) {
+	o.selection.flags(cmd, firstShown)
+	cmd.Flags().StringArrayVar(&o.by, "by", nil, "a line for each value of `LABEL`; several times, for each combination. 'granary labels' lists the labels")
+	cmd.Flags().DurationVar(&o.step, "step", 0, "make points of steps of a `DURATION`: 10s, 5m, 1h (default: a point for each time, if they are few)")
+	cmd.Flags().IntVar(&o.top, "top", 5, "show the `N` lines with the greatest values; 0 shows all (default with --json: all)")
+	cmd.Flags().BoolVar(&o.average, "average", false, "make a point the mean of its profiles, not the sum")
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON: values are integers in the unit named in it")
+}
+
+// seriesFound is the answer of series.
+type seriesFound struct {
+	typ      profile.Type
+	by       []string
+	step     time.Duration // 0: each time is a point
+	average  bool
+	profiles int
+	from, to int64 // times of the first and the last profile
+	total    int64
+	most     int  // profiles of one point
+	cut      bool // steps at the edges were left out
+	lines    []seriesLine
+	all      int // lines, shown or not
+}
+
+// seriesLine is a line and what its points come to.
+type seriesLine struct {
+	profile.Line
+	total               int64
+	least, most, middle int64 // the last is the mean
+}
+
+func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, o *seriesOptions) (*seriesFound, error) {
+	t, err := findType(ctx, db, snap, q, o.sampleIndex)
+	if err != nil {
+		return nil, err
+	}
+	if err := knownLabels(ctx, db, snap, q, "by", o.by...); err != nil {
+		return nil, err
+	}
+	infos, err := db.Profiles(ctx, snap, t, q)
+	if err != nil {
+		return nil, err
+	}
+	out := &seriesFound{typ: t, by: o.by, step: o.step, average: o.average, profiles: len(infos)}
+	if len(infos) == 0 {
+		return out, nil
+	}
+	out.from, out.to = infos[0].Time, infos[0].Time
+	for _, p := range infos {
+		out.from, out.to = min(out.from, p.Time), max(out.to, p.Time)
+		out.total += p.Total
+	}
+	if out.step == 0 && !o.asJSON {
+		out.step = chosenStep(infos)
+	}
+	// By file too, so that it is known how many profiles a point is of.
+	lines, err := db.Range(ctx, snap, t, q, profile.RangeOptions{Step: out.step, By: append([]string{"file"}, o.by...)})
+	if err != nil {
+		return nil, err
+	}
+	out.lines = out.join(lines)
+	if !o.asJSON {
+		out.leaveOutEdges(infos)
+	}
+	out.summarize()
+	out.all = len(out.lines)
+	if o.top > 0 && out.all > o.top {
+		out.lines = out.lines[:o.top]
+	}
+	return out, nil
+}
+
+// join adds lines of files up to those that were asked for.
+func (f *seriesFound) join(lines []profile.Line) []seriesLine {
+	type sum struct {
+		value    int64
+		profiles int
+	}
+	index := map[string]int{}
+	var out []seriesLine
+	var sums []map[int64]sum
+	for _, line := range lines {
+		labels := slices.DeleteFunc(line.Labels, func(l profile.Label) bool { return !slices.Contains(f.by, l.Name) })
+		key := fmt.Sprintf("%q", labels)
+		i, known := index[key]
+		if !known {
+			i = len(out)
+			index[key] = i
+			out = append(out, seriesLine{Line: profile.Line{Labels: labels}})
+			sums = append(sums, map[int64]sum{})
+		}
+		for _, p := range line.Points {
+			s := sums[i][p.Time]
+			sums[i][p.Time] = sum{s.value + p.Value, s.profiles + 1}
+		}
+	}
+	for i := range out {
+		for _, t := range slices.Sorted(maps.Keys(sums[i])) {
+			s := sums[i][t]
+			f.most = max(f.most, s.profiles)
+			if f.average {
+				s.value = int64(math.Round(float64(s.value) / float64(s.profiles)))
+			}
+			out[i].Points = append(out[i].Points, profile.Point{Time: t, Value: s.value})
+		}
+	}
+	return out
+}
+
+// leaveOutEdges leaves the first and the last step out of sums if the profiles begin or
+// end within it: there would seem to be less.
+func (f *seriesFound) leaveOutEdges(infos []profile.ProfileInfo) {
+	if f.step == 0 || f.average {
+		return
+	}
+	times := map[int64]bool{}
+	for _, p := range infos {
+		times[p.Time] = true
+	}
+	distance := (f.to - f.from) / int64(max(1, len(times)-1))
+	first, last := f.from-f.from%int64(f.step), f.to-f.to%int64(f.step)
+	if last-first < 3*int64(f.step) {
+		return // too few to do without
+	}
+	begin, end := f.from-first > distance, last+int64(f.step)-f.to > 2*distance
+	for i := range f.lines {
+		f.lines[i].Points = slices.DeleteFunc(f.lines[i].Points, func(p profile.Point) bool {
+			return begin && p.Time == first || end && p.Time == last
+		})
+	}
+	f.lines = slices.DeleteFunc(f.lines, func(l seriesLine) bool { return len(l.Points) == 0 })
+	f.cut = begin || end
+}
+
+// summarize says what the points of each line come to, and puts the greatest first.
+func (f *seriesFound) summarize() {
+	for i := range f.lines {
+		l := &f.lines[i]
+		l.least, l.most = math.MaxInt64, math.MinInt64
+		for _, p := range l.Points {
+			l.total += p.Value
+			l.least, l.most = min(l.least, p.Value), max(l.most, p.Value)
+		}
+		l.middle = l.total / int64(max(1, len(l.Points)))
+	}
+	slices.SortFunc(f.lines, func(a, b seriesLine) int {
+		return cmp.Or(bySize(a.total, b.total), cmp.Compare(fmt.Sprint(a.Labels), fmt.Sprint(b.Labels)))
+	})
+}
+
+// chosenStep returns the step of a chart of many times, or 0 if there are few.
+func chosenStep(infos []profile.ProfileInfo) time.Duration {
+	const most = 64 // about a column a point
+	times := map[int64]bool{}
+	first, last := infos[0].Time, infos[0].Time
+	for _, p := range infos {
+		times[p.Time] = true
+		first, last = min(first, p.Time), max(last, p.Time)
+	}
+	if len(times) <= most {
+		return 0
+	}
+	want := time.Duration((last - first) / most)
+	for _, step := range []time.Duration{
+		time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second,
+		time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
+		time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
+	} {
+		if step >= want {
+			return step
+		}
+	}
+	return want.Truncate(24*time.Hour) + 24*time.Hour
+}
+
+func (f *seriesFound) print(w io.Writer) error {
+	p := printer{w: w}
+	p.printf("Type: %s (%s)\n", typeName(f.typ), f.typ.SampleUnit)
+	if len(f.lines) == 0 {
+		p.printf("There are no samples.\n")
+		return p.err
+	}
+	c := chart{unit: f.typ.SampleUnit, label: valueLabel(f.typ.SampleUnit), from: math.MaxInt64, to: math.MinInt64, terminal: isTerminal(w)}
+	for _, line := range f.lines {
+		c.lines = append(c.lines, line.Points)
+		c.from, c.to = min(c.from, line.Points[0].Time), max(c.to, line.Points[len(line.Points)-1].Time)
+	}
+	p.printf("%s, %s UTC\n", many(f.profiles, "profile"), timeRange(f.from, f.to))
+	switch {
+	case f.from == f.to:
+		p.printf("There is no chart of one time.\n\n")
+		f.printSums(&p)
+	case c.from == c.to:
+		p.printf("There is no chart of one point: all of them are in one step of %s.\n\n", duration(f.step))
+		f.printSums(&p)
+	default:
+		c.tick = timeTick(c.from, c.to)
+		p.printf("A point is %s\n", f.pointText())
+		if f.cut {
+			p.printf("Steps that the profiles begin or end in are cut short and not shown.\n")
+		}
+		p.printf("\n%s\n", c.String())
+		f.printLegend(&p, c.mark)
+	}
+	if len(f.lines) < f.all {
+		p.printf("Showing %s of %s lines: those with the greatest sums (--top 0 shows all)\n", number(len(f.lines)), number(f.all))
+	}
+	return p.err
+}
+
+// duration prints a step: 1m, not 1m0s.
+func duration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// timeRange prints a time, or two.
+func timeRange(from, to int64) string {
+	first, last := time.Unix(0, from).UTC(), time.Unix(0, to).UTC()
+	text := first.Format(time.DateTime)
+	switch {
+	case from == to:
+	case first.Format(time.DateOnly) == last.Format(time.DateOnly):
+		text += " to " + last.Format(time.TimeOnly)
+	default:
+		text += " to " + last.Format(time.DateTime)
+	}
+	return text
+}
+
+// pointText says what a point is.
+func (f *seriesFound) pointText() string {
+	of := "one profile"
+	switch {
+	case f.most > 1 && f.step > 0:
+		of = fmt.Sprintf("up to %d profiles in %s", f.most, duration(f.step))
+	case f.most > 1:
+		of = fmt.Sprintf("up to %d profiles of one time", f.most)
+	case f.step > 0:
+		of = "one profile in " + duration(f.step)
+	}
+	switch {
+	case f.most <= 1:
+		return of + "."
+	case f.average:
+		return "the mean of " + of + "."
+	default:
+		return "the sum of " + of + ". --average shows the mean."
+	}
+}
+
+// lineNames is the heading above the names of lines.
+func (f *seriesFound) lineNames() string {
+	if len(f.by) == 0 {
+		return "profiles"
+	}
+	return printable(strings.Join(f.by, ", "))
+}
+
+// printSums prints the lines as a table, for want of a chart.
+func (f *seriesFound) printSums(p *printer) {
+	value := func(line seriesLine) string { return profile.FormatValue(line.total, f.typ.SampleUnit) }
+	if f.average {
+		p.printf("%12s  %s\n", "mean", f.lineNames())
+		for _, line := range f.lines {
+			p.printf("%12s  %s\n", value(line), f.nameOf(line, textWidth-14))
+		}
+		return
+	}
+	p.printf("%12s %7s  %s\n", "sum", "sum%", f.lineNames())
+	for _, line := range f.lines {
+		p.printf("%12s %7s  %s\n", value(line), percent(line.total, f.total), f.nameOf(line, textWidth-22))
+	}
+}
+
+// printLegend prints the lines of a chart.
+func (f *seriesFound) printLegend(p *printer, mark func(line int) string) {
+	p.printf("   %12s %12s %12s  %s\n", "least", "mean", "most", f.lineNames())
+	value := func(v int64) string { return profile.FormatValue(v, f.typ.SampleUnit) }
+	for i, line := range f.lines {
+		p.printf(" %s %12s %12s %12s  %s\n", mark(i), value(line.least), value(line.middle), value(line.most), f.nameOf(line, textWidth-43))
+	}
+}
+
+// nameOf is the values of the labels of a line, in a column.
+func (f *seriesFound) nameOf(line seriesLine, width int) string {
+	if len(f.by) == 0 {
+		return "all"
+	}
+	var values []string
+	for _, name := range f.by {
+		value := "(none)"
+		for _, l := range line.Labels {
+			if l.Name == name {
+				value = l.Value
+			}
+		}
+		values = append(values, value)
+	}
+	return fitFront(printable(strings.Join(values, ", ")), width)
+}
+
+// seriesPoint is a point in JSON.
+type seriesPoint struct {
+	Time  string `json:"time"`
+	Value int64  `json:"value"`
+}
+
+// seriesLineJSON is a line in JSON.
+type seriesLineJSON struct {
+	Labels map[string]string `json:"labels"`
+	Points []seriesPoint     `json:"points"`
+}
+
+func (f *seriesFound) printJSON(w io.Writer) error {
+	lines := []seriesLineJSON{}
+	for _, line := range f.lines {
+		out := seriesLineJSON{Labels: map[string]string{}, Points: []seriesPoint{}}
+		for _, l := range line.Labels {
+			out.Labels[l.Name] = l.Value
+		}
+		for _, p := range line.Points {
+			out.Points = append(out.Points, seriesPoint{time.Unix(0, p.Time).UTC().Format(time.RFC3339Nano), p.Value})
+		}
+		lines = append(lines, out)
+	}
+	return printJSON(w, struct {
+		SampleType string           `json:"sample_type"`
+		Unit       string           `json:"unit"`
+		Profiles   int              `json:"profiles"`
+		Step       float64          `json:"step_seconds"`
+		Average    bool             `json:"average"`
+		Lines      []seriesLineJSON `json:"lines"`
+	}{f.typ.Sample, f.typ.SampleUnit, f.profiles, f.step.Seconds(), f.average, lines})
+}

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/granarydb/granary/profile"
+)
+
+// scrapes writes profiles of two pods, every ten seconds for n times, at
+// dir/pod-K/N.pb.gz, with a label pod on their samples.
+func scrapes(t *testing.T, n int) string {
+	t.Helper()
+	dir := t.TempDir()
+	for pod := range 2 {
+		for k := range n {
+			p := newProfile("heap:bytes", sample{"f main", []int64{int64(pod+1) << 20 * int64(2+k%3)}, map[string][]string{"pod": {fmt.Sprintf("pod-%d", pod)}}})
+			file(t, filepath.Join(dir, fmt.Sprintf("pod-%d", pod), fmt.Sprintf("%04d.pb.gz", k)), at(p, epoch.Add(time.Duration(k)*10*time.Second)))
+		}
+	}
+	return dir
+}
+
+func TestSeriesGolden(t *testing.T) {
+	dir := scrapes(t, 30)
+	file(t, filepath.Join(dir, "one.pb.gz"), service())
+	file(t, filepath.Join(dir, "none.pb.gz"), newProfile("cpu:nanoseconds"))
+	falls := newProfile("inuse_space:bytes", sample{"f", []int64{-3 << 20}, nil})
+	file(t, filepath.Join(dir, "diffs", "a.pb.gz"), at(falls, epoch))
+	falls = newProfile("inuse_space:bytes", sample{"f", []int64{5 << 20}, nil})
+	file(t, filepath.Join(dir, "diffs", "b.pb.gz"), at(falls, epoch.Add(time.Hour)))
+	for _, tc := range []struct {
+		golden string
+		args   []string
+	}{
+		{"series.golden", []string{"pod-0"}},
+		{"series-by.golden", []string{"--by", "pod", "pod-0", "pod-1"}},
+		{"series-sum.golden", []string{"pod-0", "pod-1"}},
+		{"series-step.golden", []string{"--step", "1m", "--by", "pod", "pod-0", "pod-1"}},
+		{"series-average.golden", []string{"--step", "1m", "--average", "--by", "pod", "pod-0", "pod-1"}},
+		{"series-top.golden", []string{"--by", "file", "--top", "2", "pod-1"}},
+		{"series-negative.golden", []string{"diffs"}},
+		{"series-one-time.golden", []string{"--by", "thread", "one.pb.gz"}},
+		{"series-one-step.golden", []string{"--by", "pod", "--step", "24h", "pod-0", "pod-1"}},
+		{"series-one-average.golden", []string{"--by", "pod", "--by", "file", "--average", "pod-0/0001.pb.gz", "pod-1/0001.pb.gz"}},
+		{"series-none.golden", []string{"none.pb.gz"}},
+		{"series-json.golden", []string{"--json", "--by", "pod", "--step", "1m", "--to", "2023-11-14T22:16:00Z", "pod-0", "pod-1"}},
+		{"series-none-json.golden", []string{"--json", "none.pb.gz"}},
+	} {
+		t.Run(tc.golden, func(t *testing.T) {
+			r := inDir(t, dir, append([]string{"series"}, tc.args...)...)
+			if r.code != exitOK {
+				t.Fatalf("exit code %d: %s", r.code, r.stderr)
+			}
+			checkWidth(t, tc.golden, r.stdout)
+			golden(t, tc.golden, r.stdout)
+		})
+	}
+}
+
+// seriesJSON is what granary series --json prints.
+type seriesJSON struct {
+	SampleType string           `json:"sample_type"`
+	Unit       string           `json:"unit"`
+	Profiles   int              `json:"profiles"`
+	Step       float64          `json:"step_seconds"`
+	Average    bool             `json:"average"`
+	Lines      []seriesLineJSON `json:"lines"`
+}
+
+func granarySeries(t *testing.T, args ...string) seriesJSON {
+	t.Helper()
+	r := granary(t, append([]string{"series", "--json"}, args...)...)
+	var out seriesJSON
+	d := json.NewDecoder(strings.NewReader(r.stdout))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&out); err != nil || r.code != exitOK {
+		t.Fatalf("granary series %q: exit code %d, %v: %s", args, r.code, err, r.stderr)
+	}
+	return out
+}
+
+// Sums and means of steps, of labels of samples and of whole profiles.
+func TestSeriesValues(t *testing.T) {
+	dir := scrapes(t, 100)
+	const mib = 1 << 20
+	got := granarySeries(t, dir)
+	if got.SampleType != "heap" || got.Unit != "bytes" || got.Profiles != 200 || got.Step != 0 || len(got.Lines) != 1 || len(got.Lines[0].Points) != 100 {
+		t.Fatalf("%+v", got)
+	}
+	for k, p := range got.Lines[0].Points {
+		want := seriesPoint{epoch.Add(time.Duration(k) * 10 * time.Second).UTC().Format(time.RFC3339), 3 * mib * int64(2+k%3)}
+		if p != want {
+			t.Errorf("point %d is %+v, want %+v", k, p, want)
+		}
+	}
+	got = granarySeries(t, "--by", "pod", "--step", "30s", dir) // pod-1 has more, and comes first
+	if got.Step != 30 || len(got.Lines) != 2 || got.Lines[0].Labels["pod"] != "pod-1" || got.Lines[0].Points[1].Value != 2*9*mib || got.Lines[1].Points[1].Value != 9*mib {
+		t.Errorf("by pod: %+v", got)
+	}
+	// The mean is that of the profiles that are in a line.
+	got = granarySeries(t, "--by", "pod", "--step", "30s", "--average", dir)
+	if !got.Average || got.Lines[0].Points[1].Value != 2*3*mib || got.Lines[1].Points[1].Value != 3*mib {
+		t.Errorf("mean by pod: %+v", got)
+	}
+	got = granarySeries(t, "--average", "--step", "30s", dir)
+	if got.Lines[0].Points[1].Value != 4.5*mib {
+		t.Errorf("mean of all: %+v", got.Lines[0].Points[1])
+	}
+	got = granarySeries(t, "--by", "file", "--by", "pod", "--top", "3", dir)
+	if len(got.Lines) != 3 || len(got.Lines[0].Labels) != 2 || got.Lines[0].Points[0].Value != 8*mib {
+		t.Errorf("three files: %+v", got)
+	}
+}
+
+// A line for those that have no label is there, and says so.
+func TestSeriesWithoutLabel(t *testing.T) {
+	input := file(t, "in.pb.gz", service())
+	got := granarySeries(t, "--by", "thread", input)
+	sums := map[string]int64{}
+	for _, line := range got.Lines {
+		sums[line.Labels["thread"]] = line.Points[0].Value
+	}
+	want := map[string]int64{"": 9e7, "main": 1e7, "worker-1": 6e8, "worker-2": 3e8}
+	if diff := cmp.Diff(want, sums); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Many times are drawn in steps; those that the profiles begin and end in, only if
+// they are whole.
+func TestSeriesOfManyTimes(t *testing.T) {
+	dir := scrapes(t, 100)
+	r := granary(t, "series", filepath.Join(dir, "pod-0"))
+	for _, want := range []string{"the sum of up to 3 profiles in 30s", "100 profiles", "cut short"} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("there is no %q:\n%s", want, r.stdout)
+		}
+	}
+	checkWidth(t, "series", r.stdout)
+	for _, tc := range []struct {
+		seconds int // of the time between profiles
+		want    time.Duration
+	}{{1, 2 * time.Second}, {30, time.Minute}, {3600, 2 * time.Hour}, {86400, 2 * 24 * time.Hour}, {1000000, 18 * 24 * time.Hour}} {
+		var infos []profile.ProfileInfo
+		for k := range 100 {
+			infos = append(infos, profile.ProfileInfo{Time: int64(k) * int64(tc.seconds) * 1e9})
+		}
+		if got := chosenStep(infos); got != tc.want {
+			t.Errorf("100 profiles, %d seconds apart: steps of %v, want %v", tc.seconds, got, tc.want)
+		}
+		if got := chosenStep(infos[:64]); got != 0 {
+			t.Errorf("64 profiles: steps of %v", got)
+		}
+	}
+}
+
+// Real profiles of one process, three seconds apart.
+func TestSeriesOfRealProfiles(t *testing.T) {
+	dir := filepath.Dir(sharedFile(t, "many/1644509272337470000.pb.gz"))
+	got := granarySeries(t, "--sample-index", "inuse_space", dir)
+	if got.Profiles != 10 || len(got.Lines) != 1 || len(got.Lines[0].Points) != 10 {
+		t.Fatalf("%+v", got)
+	}
+	for i, name := range profilesBelow(t, dir) {
+		if p := got.Lines[0].Points[i]; p.Value != granaryTop(t, "--sample-index", "inuse_space", name).Total {
+			t.Errorf("%s is not %+v", name, p)
+		}
+	}
+	checkWidth(t, "series", granary(t, "series", dir).stdout)
+}
+
+// Whatever the values and times, a chart is drawn, and not too wide.
+func TestChart(t *testing.T) {
+	units := []string{"", "count", "bytes", "nanoseconds", "seconds", "things"}
+	for _, values := range [][]int64{
+		{1, 2},
+		{0, 0},
+		{-5, -7},
+		{-1, 1},
+		{math.MaxInt64, 1},
+		{math.MinInt64, math.MaxInt64},
+		{math.MinInt64, math.MinInt64},
+		{59_999_999_999, 60_000_000_001},
+		{1023, 1025},
+		{7, 7, 7, 7},
+	} {
+		for _, unit := range units {
+			for _, span := range []int64{1, 1e9, 60e9, 3600e9, 86400e9, 40 * 86400e9} {
+				c := chart{unit: unit, label: valueLabel(unit), from: 1e18, to: 1e18 + span, tick: timeTick(1e18, 1e18+span)}
+				for i := range 3 {
+					var points []profile.Point
+					for k, v := range values[i%2:] {
+						points = append(points, profile.Point{Time: c.from + span*int64(k)/int64(len(values)), Value: v})
+					}
+					c.lines = append(c.lines, points)
+				}
+				text := c.String()
+				checkWidth(t, fmt.Sprintf("%v %s for %v", values, unit, time.Duration(span)), text)
+				if n := strings.Count(text, "\n"); n < 3 || n > 30 {
+					t.Errorf("%v %s: a chart of %d lines\n%s", values, unit, n, text)
+				}
+			}
+		}
+	}
+}
+
+// Points are joined, but not over a gap.
+func TestChartGap(t *testing.T) {
+	var points []profile.Point
+	for _, k := range []int64{0, 1, 2, 3, 10, 11, 12} {
+		points = append(points, profile.Point{Time: k, Value: k})
+	}
+	c := chart{from: 0, to: 12}
+	got := ""
+	for _, v := range c.columns(points, 25) {
+		if math.IsNaN(v) {
+			got += "- "
+		} else {
+			got += fmt.Sprint(v, " ")
+		}
+	}
+	if want := "0 0.5 1 1.5 2 2.5 3 " + strings.Repeat("- ", 13) + "10 10.5 11 11.5 12 "; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if got := c.columns(points, 2); got[0] != 1.5 || got[1] != 11 {
+		t.Errorf("in two columns: %v", got)
+	}
+}
+
+// On a terminal, lines and their names in the legend have one colour.
+func TestChartColours(t *testing.T) {
+	c := chart{
+		lines: [][]profile.Point{{{Time: 0, Value: 1}, {Time: 9, Value: 1}}, {{Time: 0, Value: 5}, {Time: 9, Value: 5}}},
+		from:  0, to: 9, label: valueLabel(""), tick: func(int64) string { return "" }, terminal: true,
+	}
+	text := c.String()
+	for i := range c.lines {
+		colour, _, _ := strings.Cut(c.mark(i), "■")
+		if !strings.HasPrefix(colour, "\x1b[") || !strings.Contains(text, colour) {
+			t.Errorf("line %d is not %q:\n%q", i, colour, text)
+		}
+	}
+}
