@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/maphash"
@@ -44,8 +45,18 @@ var fleetTypes = [][4]string{
 
 type fleet struct {
 	seed    uint64
+	variant fleetVariant
 	jobs    []fleetJob
 	weights []float64 // of a job's stacks, added up
+	symbols map[uuid.UUID][]byte
+}
+
+// fleetVariant says how a fleet differs from the one above. The zero value is that one.
+type fleetVariant struct {
+	jobs    int  // 0 means fleetJobs; those that a larger fleet adds leave the others' rows as they are
+	pods    int  // of a job, 0 means fleetPods, which is the most
+	symbols bool // batches have a record for each location
+	traces  bool // rows of one profile in four have trace ids
 }
 
 type fleetJob struct {
@@ -54,8 +65,11 @@ type fleetJob struct {
 	nodes  int                 // of the call tree
 }
 
-func newFleet(seed uint64) *fleet {
-	f := &fleet{seed: seed}
+func newFleet(seed uint64) *fleet { return newFleetOf(seed, fleetVariant{}) }
+
+func newFleetOf(seed uint64, v fleetVariant) *fleet {
+	v.jobs, v.pods = cmp.Or(v.jobs, fleetJobs), cmp.Or(v.pods, fleetPods)
+	f := &fleet{seed: seed, variant: v, symbols: map[uuid.UUID][]byte{}}
 	total := 0.0
 	for rank := range fleetStacks {
 		// Zipf, with a shift that keeps the hottest from being in every profile
@@ -63,15 +77,15 @@ func newFleet(seed uint64) *fleet {
 		total += math.Pow(float64(rank)+600, -1.3)
 		f.weights = append(f.weights, total)
 	}
-	for job := range fleetJobs {
-		f.jobs = append(f.jobs, newFleetJob(rand.New(rand.NewPCG(seed, uint64(job))), job))
+	for job := range v.jobs {
+		f.jobs = append(f.jobs, newFleetJob(rand.New(rand.NewPCG(seed, uint64(job))), job, v.pods))
 	}
 	return f
 }
 
-func newFleetJob(rng *rand.Rand, job int) fleetJob {
+func newFleetJob(rng *rand.Rand, job, pods int) fleetJob {
 	var j fleetJob
-	for pod := range fleetPods {
+	for pod := range pods {
 		labels := map[string]string{
 			"job": fmt.Sprint("job-", job), "namespace": fmt.Sprint("team-", job%7), "pod": fmt.Sprintf("job-%d-%08x", job, rng.Uint32()),
 			"node": fmt.Sprint("node-", rng.IntN(40)), "instance": fmt.Sprintf("10.0.%d.%d:8080", job, pod),
@@ -118,15 +132,36 @@ func fleetFunction(rng *rand.Rand, job int) (id uuid.UUID) {
 	return id
 }
 
-// profile returns the batch of the n-th profile, counted through types, pods and
-// scrapes in this order. It does not depend on those before it.
+// fleetPlace is which profile of a fleet one is.
+type fleetPlace struct{ kind, job, pod, scrape int }
+
+// place returns the place of the n-th profile, counted through types, pods, jobs and
+// scrapes in this order.
+func (f *fleet) place(n int) (at fleetPlace) {
+	n, at.kind = n/len(fleetTypes), n%len(fleetTypes)
+	n, at.pod = n/f.variant.pods, n%f.variant.pods
+	at.scrape, at.job = n/f.variant.jobs, n%f.variant.jobs
+	return at
+}
+
+// number is the reverse of place.
+func (f *fleet) number(at fleetPlace) int {
+	return ((at.scrape*f.variant.jobs+at.job)*f.variant.pods+at.pod)*len(fleetTypes) + at.kind
+}
+
+// draw returns what a profile's random numbers are drawn from beside the seed: its
+// number in the fleet of 25 jobs, so that the rows of a job are the same in a larger one.
+func (at fleetPlace) draw() uint64 {
+	n := ((at.scrape*fleetJobs+at.job%fleetJobs)*fleetPods+at.pod)*len(fleetTypes) + at.kind
+	return uint64(at.job/fleetJobs)<<40 | uint64(n)
+}
+
+// profile returns the batch of the n-th profile. It does not depend on those before it.
 func (f *fleet) profile(n int, from time.Time) schema.Batch {
-	rng := rand.New(rand.NewPCG(f.seed^0x5eed, uint64(n)))
-	kind := fleetTypes[n%len(fleetTypes)]
-	pod := n / len(fleetTypes) % (fleetJobs * fleetPods)
-	scrape := n / (len(fleetTypes) * fleetJobs * fleetPods)
-	job := &f.jobs[pod/fleetPods]
-	at := from.Add(time.Duration(scrape)*fleetScrape + time.Duration(rng.IntN(int(fleetScrape))))
+	place := f.place(n)
+	rng := rand.New(rand.NewPCG(f.seed^0x5eed, place.draw()))
+	kind, job := fleetTypes[place.kind], &f.jobs[place.job]
+	at := from.Add(time.Duration(place.scrape)*fleetScrape + time.Duration(rng.IntN(int(fleetScrape))))
 
 	const spread = 0.5
 	rows := int(fleetMean * math.Exp(spread*rng.NormFloat64()-spread*spread/2))
@@ -138,7 +173,7 @@ func (f *fleet) profile(n int, from time.Time) schema.Batch {
 		if rank = min(rank, fleetStacks-1); !seen[rank] {
 			seen[rank] = true
 			stacks = append(stacks, job.stacks[rank])
-			values = append(values, fleetValue(rng, n%len(fleetTypes)))
+			values = append(values, fleetValue(rng, place.kind))
 		}
 	}
 	b := schema.Batch{Rows: rows, Columns: map[string]encoding.Vector{
@@ -148,8 +183,14 @@ func (f *fleet) profile(n int, from time.Time) schema.Batch {
 		profile.ColumnTimestamp: encoding.Int64s(at.UnixNano()), profile.ColumnPeriod: encoding.Int64s(int64(10 * time.Millisecond)),
 		profile.ColumnDuration: encoding.Int64s(int64(fleetScrape) + int64(rng.IntN(1e6))),
 	}}
-	for name, value := range job.labels[pod%fleetPods] {
+	for name, value := range job.labels[place.pod] {
 		b.Columns[profile.ColumnLabels+"."+name] = encoding.Strings(value)
+	}
+	if f.variant.symbols {
+		b.Records = f.records(stacks)
+	}
+	if f.variant.traces {
+		f.trace(&b, place)
 	}
 	return b
 }
@@ -222,7 +263,7 @@ func (f *fleet) describe(rows int) made {
 	}
 	m.Mean, m.Depth = float64(m.Rows)/float64(m.Profiles), float64(depth)/float64(m.Rows)
 	m.Stacks, m.Locations, m.Columns, m.Series = len(distinct), len(locations), len(columns), len(series)
-	m.NodesPerStack = float64(nodes) / (fleetJobs * fleetStacks)
-	m.Seconds = float64(m.Profiles) / float64(len(fleetTypes)*fleetJobs*fleetPods) * fleetScrape.Seconds()
+	m.NodesPerStack = float64(nodes) / float64(len(f.jobs)*fleetStacks)
+	m.Seconds = float64(m.Profiles) / float64(f.number(fleetPlace{scrape: 1})) * fleetScrape.Seconds()
 	return m
 }

@@ -44,10 +44,11 @@ type result struct {
 func main() {
 	rows := flag.Int64("rows", 1_000_000, "rows to insert")
 	repeat := flag.Int("repeat", 5, "runs of each query; the median is printed")
-	workload := flag.String("workload", "", "replay: the project's own profiles, as pprof (the default); fleet: a made-up fleet, what its rows cost; pprof: with -peers, real pprof files as a fleet")
+	workload := flag.String("workload", "", "replay: the project's own profiles, as pprof (the default); fleet: a made-up fleet, what its rows cost; queries: the same with symbols and traces, what questions cost; pprof: with -peers, real pprof files as a fleet")
+	scale := flag.Int("scale", 0, "with -workload queries: ask fleets with so many times the rows too, one of more jobs and one for longer; 10 takes some minutes and 4 GB at a million rows")
 	peers := flag.String("peers", "", "measure stores side by side, each in a process of its own: `names` with commas between them, or all")
 	flag.Parse()
-	if err := choose(*workload, *peers, *rows, *repeat); err != nil {
+	if err := choose(*workload, *peers, *rows, *repeat, *scale); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		if errors.Is(err, errUsage) {
 			os.Exit(2)
@@ -59,7 +60,7 @@ func main() {
 var errUsage = errors.New("wrong usage")
 
 // choose runs what the flags ask for.
-func choose(workload, peers string, rows int64, repeat int) error {
+func choose(workload, peers string, rows int64, repeat, scale int) error {
 	switch {
 	case peers != "":
 		names := strings.Split(peers, ",")
@@ -71,8 +72,10 @@ func choose(workload, peers string, rows int64, repeat int) error {
 		return run(rows, repeat)
 	case workload == "fleet":
 		return runFleet(rows, repeat)
+	case workload == "queries":
+		return runQueries(rows, repeat, scale)
 	}
-	return fmt.Errorf("%w: workload %q: want replay or fleet, or pprof with -peers", errUsage, workload)
+	return fmt.Errorf("%w: workload %q: want replay, fleet or queries, or pprof with -peers", errUsage, workload)
 }
 
 func run(rows int64, repeat int) error {
@@ -198,12 +201,15 @@ func queries(ctx context.Context, db *profile.DB, repeat int) (map[string]float6
 			return err
 		}
 		for name, query := range map[string]func() error{
-			"merge-type":  func() error { _, err := db.Merge(ctx, snap, cpu, profile.Query{}); return err },
-			"select-pod":  func() error { _, err := db.Merge(ctx, snap, cpu, profile.Query{Selector: one}); return err },
-			"regex-pods":  func() error { _, err := db.Merge(ctx, snap, cpu, profile.Query{Selector: some}); return err },
-			"types":       func() error { _, err := db.Types(ctx, snap); return err },
-			"series-type": func() error { _, err := db.Range(ctx, snap, cpu, profile.Query{}, time.Minute, "pod"); return err },
-			"scan-arrow":  func() error { return scan(ctx, db, snap) },
+			"merge-type": func() error { _, err := db.Merge(ctx, snap, cpu, profile.Query{}); return err },
+			"select-pod": func() error { _, err := db.Merge(ctx, snap, cpu, profile.Query{Selector: one}); return err },
+			"regex-pods": func() error { _, err := db.Merge(ctx, snap, cpu, profile.Query{Selector: some}); return err },
+			"types":      func() error { _, err := db.Types(ctx, snap); return err },
+			"series-type": func() error {
+				_, err := db.Range(ctx, snap, cpu, profile.Query{}, profile.RangeOptions{Step: time.Minute, By: []string{"pod"}})
+				return err
+			},
+			"scan-arrow": func() error { return scan(ctx, db, snap) },
 		} {
 			if out[name], err = medianOf(repeat, query); err != nil {
 				return err

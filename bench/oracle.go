@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -54,22 +55,52 @@ func (t term) holds(b schema.Batch, row int) bool {
 		return value == t.text
 	case int64:
 		return value == t.number
+	case uuid.UUID:
+		return value == t.id
 	}
 	return false
 }
 
 func (o *oracle) merge(where []term, each func(stack []byte, sum int64)) error {
 	sums := map[string]int64{}
-	o.chosen(where, func(b schema.Batch, row int) {
-		stack := cell(b.Columns[profile.ColumnStacktrace], row).([]uuid.UUID)
-		sums[string(stackBytes(nil, stack))] += cell(b.Columns[profile.ColumnValue], row).(int64)
-	})
-	if each != nil {
-		for stack, sum := range sums {
-			each([]byte(stack), sum)
+	o.chosen(where, func(b schema.Batch, row int) { addStack(sums, b, row) })
+	handStacks(sums, each)
+	return nil
+}
+
+func (o *oracle) search(pattern *regexp.Regexp, each func(stack []byte, sum int64)) error {
+	matches := map[uuid.UUID]bool{}
+	for _, b := range o.batches {
+		for id, record := range b.Records {
+			if _, ok := matches[id]; !ok {
+				function, _, _ := strings.Cut(string(record), "\x00")
+				matches[id] = pattern.MatchString(function)
+			}
 		}
 	}
+	sums := map[string]int64{}
+	o.chosen(nil, func(b schema.Batch, row int) {
+		stack := cell(b.Columns[profile.ColumnStacktrace], row).([]uuid.UUID)
+		if slices.ContainsFunc(stack, func(id uuid.UUID) bool { return matches[id] }) {
+			addStack(sums, b, row)
+		}
+	})
+	handStacks(sums, each)
 	return nil
+}
+
+func addStack(sums map[string]int64, b schema.Batch, row int) {
+	stack := cell(b.Columns[profile.ColumnStacktrace], row).([]uuid.UUID)
+	sums[string(stackBytes(nil, stack))] += cell(b.Columns[profile.ColumnValue], row).(int64)
+}
+
+func handStacks(sums map[string]int64, each func(stack []byte, sum int64)) {
+	if each == nil {
+		return
+	}
+	for stack, sum := range sums {
+		each([]byte(stack), sum)
+	}
 }
 
 // stackBytes appends the ids of a stack's locations.
@@ -124,6 +155,8 @@ func (o *oracle) pick(where []term, columns []string, each func(schema.Batch)) (
 				one.Columns[name] = encoding.Strings(value)
 			case int64:
 				one.Columns[name] = encoding.Int64s(value)
+			case uuid.UUID:
+				one.Columns[name] = encoding.UUIDs(value)
 			case []uuid.UUID:
 				one.Columns[name] = encoding.UUIDLists(value)
 			}
@@ -145,9 +178,21 @@ func (o *oracle) labelNames() ([]string, error) {
 	return slices.Collect(maps.Keys(names)), nil
 }
 
-func (o *oracle) labelValues(label string) ([]string, error) {
-	values := map[string]bool{}
+func (o *oracle) types() ([]profileType, error) {
+	types := map[profileType]bool{}
 	o.chosen(nil, func(b schema.Batch, row int) {
+		var kind profileType
+		for i, column := range typeColumns {
+			kind[i], _ = cell(b.Columns[column], row).(string)
+		}
+		types[kind] = true
+	})
+	return slices.Collect(maps.Keys(types)), nil
+}
+
+func (o *oracle) labelValues(label string, where []term) ([]string, error) {
+	values := map[string]bool{}
+	o.chosen(where, func(b schema.Batch, row int) {
 		if value, ok := cell(b.Columns[labelPrefix+label], row).(string); ok {
 			values[value] = true
 		}

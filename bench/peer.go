@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/schema"
 )
@@ -35,11 +37,23 @@ type peer interface {
 	// pick returns the number of rows chosen, having made their values of the
 	// columns; none means all columns. Nulls may be left out of what each gets.
 	pick(where []term, columns []string, each func(schema.Batch)) (rows int64, err error)
+	// types returns the types that rows have, in any order.
+	types() ([]profileType, error)
 	// labelNames and labelValues return what there is, in any order.
 	labelNames() ([]string, error)
-	labelValues(label string) ([]string, error)
+	labelValues(label string, where []term) ([]string, error)
 	close() error
 }
+
+// searcher is a peer that keeps names of functions beside the locations.
+type searcher interface {
+	// search sums values by stack, as merge does, of the rows whose stack has a function
+	// with a name that matches.
+	search(pattern *regexp.Regexp, each func(stack []byte, sum int64)) error
+}
+
+// profileType is the values of typeColumns.
+type profileType [4]string
 
 // term is a condition on rows, of which several hold together.
 type term struct {
@@ -47,6 +61,7 @@ type term struct {
 	text    string         // equal to; for string columns
 	pattern *regexp.Regexp // matches; instead of text
 	number  int64          // equal to; for the timestamp
+	id      uuid.UUID      // equal to; for the trace id
 }
 
 // peerKind is a peer that can be opened.
@@ -59,6 +74,8 @@ type peerKind struct {
 	apart bool
 	// arrow says that pick makes Arrow records.
 	arrow bool
+	// symbols says that it is a searcher.
+	symbols bool
 }
 
 const (
@@ -70,7 +87,7 @@ const (
 var peerKinds = map[string]peerKind{
 	"granary": {
 		about: "this store, by lists of location ids; maintenance on demand after every insert, else default options",
-		open:  openGranary, apart: true, arrow: true,
+		open:  openGranary, apart: true, arrow: true, symbols: true,
 	},
 	"frostdb-parca": {
 		about: "FrostDB as Parca uses it: stack a list of dictionary binaries, sorted by name, types and time; pprof labels as columns of their own",
@@ -86,7 +103,7 @@ var peerKinds = map[string]peerKind{
 	},
 	"oracle": {
 		about: "brute force over the batches as they came: for answers, not for figures",
-		open:  openOracle, apart: true,
+		open:  openOracle, apart: true, symbols: true,
 	},
 }
 

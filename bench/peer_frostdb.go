@@ -94,6 +94,8 @@ func frostExpr(where []term) logicalplan.Expr {
 			all = append(all, column.RegexMatch(t.pattern.String()))
 		case t.column == profile.ColumnTimestamp:
 			all = append(all, column.Eq(logicalplan.Literal(t.number)))
+		case t.column == profile.ColumnTraceID:
+			all = append(all, logicalplan.Col(frostTrace).Eq(logicalplan.Literal(string(t.id[:]))))
 		default:
 			all = append(all, column.Eq(logicalplan.Literal(t.text)))
 		}
@@ -216,8 +218,27 @@ func (f *frost) labelNames() (names []string, err error) {
 	return names, err
 }
 
-func (f *frost) labelValues(label string) (values []string, err error) {
-	q := f.engine.ScanTable(frostTable).Distinct(logicalplan.Col(labelPrefix + label))
+func (f *frost) types() (types []profileType, err error) {
+	var columns []logicalplan.Expr
+	for _, name := range typeColumns {
+		columns = append(columns, logicalplan.Col(name))
+	}
+	q := f.engine.ScanTable(frostTable).Distinct(columns...)
+	err = q.Execute(context.Background(), func(_ context.Context, r arrow.Record) error {
+		for row := range int(r.NumRows()) {
+			var kind profileType
+			for i, name := range typeColumns {
+				kind[i] = string(frostBytes(frostColumn(r, name), row))
+			}
+			types = append(types, kind)
+		}
+		return nil
+	})
+	return types, err
+}
+
+func (f *frost) labelValues(label string, where []term) (values []string, err error) {
+	q := f.scan(where).Distinct(logicalplan.Col(labelPrefix + label))
 	err = q.Execute(context.Background(), func(_ context.Context, r arrow.Record) error {
 		for i := range int(r.NumRows()) {
 			if value := frostBytes(r.Column(0), i); len(value) > 0 {

@@ -24,6 +24,7 @@ var frostDictionary = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint
 // order of their names, rows in the order of the key. FrostDB takes rows as they come,
 // but compaction goes by the first and the last, as if they were sorted.
 func (f *frost) record(b schema.Batch) arrow.Record {
+	b = frostTraces(b)
 	named := maps.Clone(b.Columns)
 	if f.list() {
 		named[columnName] = b.Columns[profile.ColumnPeriodType]
@@ -42,6 +43,24 @@ func (f *frost) record(b schema.Batch) arrow.Record {
 		c.Release() // the record has it
 	}
 	return rec
+}
+
+// frostTraces returns a batch whose trace ids are labels of samples.
+func frostTraces(b schema.Batch) schema.Batch {
+	v, ok := b.Columns[profile.ColumnTraceID]
+	if !ok {
+		return b
+	}
+	b.Columns = maps.Clone(b.Columns)
+	delete(b.Columns, profile.ColumnTraceID)
+	ids := make([]string, b.Rows)
+	for i := range ids {
+		if !v.Null(i) {
+			ids[i] = string(v.UUIDs[i][:])
+		}
+	}
+	b.Columns[frostTrace] = encoding.Strings(ids...)
+	return b
 }
 
 // list says whether stacks are lists: if so, the key ends with the time.
@@ -232,6 +251,12 @@ func frostBatch(r arrow.Record) schema.Batch {
 				}
 			}
 			b.Columns[field.Name] = encoding.UUIDLists(stacks...)
+		case field.Name == frostTrace:
+			v := encoding.Vector{Type: encoding.UUID, UUIDs: make([]uuid.UUID, b.Rows), Valid: make([]bool, b.Rows)}
+			for row := range v.UUIDs {
+				v.Valid[row] = copy(v.UUIDs[row][:], frostBytes(column, row)) > 0
+			}
+			b.Columns[profile.ColumnTraceID] = v
 		case field.Type.ID() == arrow.INT64:
 			v := encoding.Vector{Type: encoding.Int64, Int64s: make([]int64, b.Rows), Valid: make([]bool, b.Rows)}
 			for row := range v.Int64s {

@@ -10,6 +10,10 @@ import (
 // itself ("process_cpu"). It is given the period type.
 const columnName = "name"
 
+// frostTrace is the column of trace ids: a label of samples, where Parca has them and where
+// a fleet without traces has no column. A UUID is its 16 bytes.
+const frostTrace = profile.ColumnPprofLabels + "." + profile.ColumnTraceID
+
 // parcaDefinition is the schema of Parca in 2026: labels are not in the sorting key. Its
 // second column of time is left out, and sample labels, which Parca has among
 // the labels, stay columns of their own.

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"math"
-	"slices"
+	"regexp"
 	"strings"
 
 	"github.com/apache/arrow/go/v14/arrow"
@@ -22,10 +22,20 @@ type granary struct {
 	table *columnstore.Table
 	// put inserts a batch. Other ways to do it are peers of their own.
 	put func(b schema.Batch) error
+	// snap, if there is one, is what is asked, instead of what is there at the time.
+	snap *columnstore.Snapshot
 }
 
 func openGranary() (peer, error) {
-	store, err := columnstore.Open(columnstore.Options{Manual: true, FutureLimit: -1})
+	g, err := openGranaryWith(columnstore.Options{Manual: true, FutureLimit: -1})
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+func openGranaryWith(opts columnstore.Options) (*granary, error) {
+	store, err := columnstore.Open(opts)
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +71,8 @@ func expr(where []term) columnstore.Expr {
 			all = append(all, columnstore.Match(t.column, t.pattern))
 		case t.column == profile.ColumnTimestamp:
 			all = append(all, columnstore.Equal(t.column, t.number))
+		case t.column == profile.ColumnTraceID:
+			all = append(all, columnstore.Equal(t.column, t.id))
 		default:
 			all = append(all, columnstore.Equal(t.column, t.text))
 		}
@@ -68,21 +80,59 @@ func expr(where []term) columnstore.Expr {
 	return columnstore.And(all...)
 }
 
-// view calls f with a snapshot of what is there now.
+// view calls f with the snapshot that is asked.
 func (g *granary) view(f func(ctx context.Context, snap *columnstore.Snapshot) error) error {
 	ctx := context.Background()
+	if g.snap != nil {
+		return f(ctx, g.snap)
+	}
 	return g.store.View(ctx, func(snap *columnstore.Snapshot) error { return f(ctx, snap) })
 }
 
-func (g *granary) aggregate(by string, where []term) (groups *columnstore.Groups, err error) {
+func (g *granary) aggregate(by string, where columnstore.Expr) (groups *columnstore.Groups, err error) {
 	err = g.view(func(ctx context.Context, snap *columnstore.Snapshot) error {
-		groups, err = g.table.Aggregate(ctx, snap, columnstore.AggregateOptions{Sum: profile.ColumnValue, By: []string{by}, Where: expr(where)})
+		groups, err = g.table.Aggregate(ctx, snap, columnstore.AggregateOptions{Sum: profile.ColumnValue, By: []string{by}, Where: where})
 		return err
 	})
 	return groups, err
 }
 
 func (g *granary) merge(where []term, each func(stack []byte, sum int64)) error {
+	return g.stacks(expr(where), each)
+}
+
+// search matches the pattern with the functions of all locations, in the records that
+// are kept beside them.
+func (g *granary) search(pattern *regexp.Regexp, each func(stack []byte, sum int64)) error {
+	return g.stacks(searched(pattern), each)
+}
+
+// searched holds for the rows whose stack has a function with a name that matches.
+func searched(pattern *regexp.Regexp) columnstore.Expr {
+	matches := functionMatcher(pattern)
+	return columnstore.HasElement(profile.ColumnStacktrace, func(_ uuid.UUID, record []byte) bool { return matches(record) })
+}
+
+// functionMatcher tries a pattern on the names of functions in records, once on each that
+// has what all matches begin with: as package profile does.
+func functionMatcher(pattern *regexp.Regexp) func(record []byte) bool {
+	prefix, _ := pattern.LiteralPrefix()
+	begins, known := []byte(prefix), map[string]bool{}
+	return func(record []byte) bool {
+		function, _, _ := bytes.Cut(record, []byte{0})
+		if !bytes.Contains(function, begins) {
+			return false
+		}
+		match, ok := known[string(function)]
+		if !ok {
+			match = pattern.Match(function)
+			known[string(function)] = match
+		}
+		return match
+	}
+}
+
+func (g *granary) stacks(where columnstore.Expr, each func(stack []byte, sum int64)) error {
 	groups, err := g.aggregate(profile.ColumnStacktrace, where)
 	if err != nil || each == nil {
 		return err
@@ -99,7 +149,7 @@ func (g *granary) merge(where []term, each func(stack []byte, sum int64)) error 
 }
 
 func (g *granary) series(where []term, each func(at, sum int64)) error {
-	groups, err := g.aggregate(profile.ColumnTimestamp, where)
+	groups, err := g.aggregate(profile.ColumnTimestamp, expr(where))
 	if err != nil || each == nil {
 		return err
 	}
@@ -110,7 +160,7 @@ func (g *granary) series(where []term, each func(at, sum int64)) error {
 }
 
 func (g *granary) totals(column string, each func(value string, rows, sum int64)) error {
-	groups, err := g.aggregate(column, nil)
+	groups, err := g.aggregate(column, columnstore.Expr{})
 	if err != nil || each == nil {
 		return err
 	}
@@ -152,9 +202,22 @@ func (g *granary) hand(rec arrow.Record, each func(schema.Batch)) error {
 	return nil
 }
 
+func (g *granary) types() (types []profileType, err error) {
+	err = g.view(func(ctx context.Context, snap *columnstore.Snapshot) error {
+		tuples, err := g.table.SeriesTuples(ctx, snap, typeColumns, columnstore.Expr{})
+		for _, t := range tuples {
+			types = append(types, profileType(t))
+		}
+		return err
+	})
+	return types, err
+}
+
+// labelNames asks the series, as a server must that is given matchers or a time.
+// Table.Columns is cheaper still, and knows of neither.
 func (g *granary) labelNames() (names []string, err error) {
-	err = g.view(func(_ context.Context, snap *columnstore.Snapshot) error {
-		columns, err := g.table.Columns(snap)
+	err = g.view(func(ctx context.Context, snap *columnstore.Snapshot) error {
+		columns, err := g.table.SeriesColumns(ctx, snap, columnstore.Expr{})
 		for _, name := range columns {
 			if label, ok := strings.CutPrefix(name, labelPrefix); ok {
 				names = append(names, label)
@@ -165,16 +228,10 @@ func (g *granary) labelNames() (names []string, err error) {
 	return names, err
 }
 
-func (g *granary) labelValues(label string) (values []string, err error) {
+func (g *granary) labelValues(label string, where []term) (values []string, err error) {
 	err = g.view(func(ctx context.Context, snap *columnstore.Snapshot) error {
-		series, err := g.table.Series(ctx, snap, math.MinInt64, math.MaxInt64)
-		for _, s := range series {
-			if value := s.Value(labelPrefix + label); value != "" {
-				values = append(values, value)
-			}
-		}
+		values, err = g.table.SeriesValues(ctx, snap, labelPrefix+label, expr(where))
 		return err
 	})
-	slices.Sort(values)
-	return slices.Compact(values), err
+	return values, err
 }

@@ -23,14 +23,14 @@ import (
 // and their numbers kept in a ForUint32 column, which also lets a merge add to an array.
 type kelindar struct {
 	rows    *column.Collection
-	types   map[string]encoding.Type // of columns
+	columns map[string]encoding.Type // by name
 	codes   map[string]uint32        // of stacks
 	stacks  []string                 // by code
 	scratch []byte
 }
 
 func openKelindar() (peer, error) {
-	return &kelindar{rows: column.NewCollection(), types: map[string]encoding.Type{}, codes: map[string]uint32{}}, nil
+	return &kelindar{rows: column.NewCollection(), columns: map[string]encoding.Type{}, codes: map[string]uint32{}}, nil
 }
 
 func (k *kelindar) maintain() error { return nil }
@@ -67,10 +67,10 @@ func (k *kelindar) insert(b schema.Batch) error {
 
 // create makes a column unless it is there.
 func (k *kelindar) create(name string, t encoding.Type) error {
-	if _, ok := k.types[name]; ok {
+	if _, ok := k.columns[name]; ok {
 		return nil
 	}
-	k.types[name] = t
+	k.columns[name] = t
 	switch t {
 	case encoding.String:
 		return k.rows.CreateColumn(name, column.ForEnum())
@@ -78,6 +78,8 @@ func (k *kelindar) create(name string, t encoding.Type) error {
 		return k.rows.CreateColumn(name, column.ForInt64())
 	case encoding.UUIDList:
 		return k.rows.CreateColumn(name, column.ForUint32())
+	case encoding.UUID: // trace ids are many: an enum would merge some of them
+		return k.rows.CreateColumn(name, column.ForString())
 	}
 	return fmt.Errorf("column %s: type %v is not among those that profiles have", name, t)
 }
@@ -101,6 +103,13 @@ func (k *kelindar) setter(txn *column.Txn, name string, v encoding.Vector, row *
 	case encoding.UUIDList:
 		to := txn.Uint32(name)
 		return func() { to.Set(k.code(v.UUIDLists[at()])) }
+	case encoding.UUID:
+		to := txn.String(name)
+		return func() {
+			if i := at(); !v.Null(i) {
+				to.Set(string(v.UUIDs[i][:]))
+			}
+		}
 	default:
 		to := txn.Int64(name)
 		return func() {
@@ -132,6 +141,8 @@ func (k *kelindar) chosen(where []term, f func(txn *column.Txn) error) error {
 				txn.WithString(t.column, t.pattern.MatchString)
 			case t.column == profile.ColumnTimestamp:
 				txn.WithInt(t.column, func(v int64) bool { return v == t.number })
+			case t.column == profile.ColumnTraceID:
+				txn.WithString(t.column, func(v string) bool { return v == string(t.id[:]) })
 			default:
 				txn.WithString(t.column, func(v string) bool { return v == t.text })
 			}
@@ -205,7 +216,7 @@ func (k *kelindar) totals(name string, each func(value string, rows, sum int64))
 // are their codes until somebody wants them.
 func (k *kelindar) pick(where []term, columns []string, each func(schema.Batch)) (rows int64, err error) {
 	if columns == nil {
-		columns = slices.Collect(maps.Keys(k.types))
+		columns = slices.Collect(maps.Keys(k.columns))
 	}
 	b := schema.Batch{Columns: map[string]encoding.Vector{}}
 	err = k.chosen(where, func(txn *column.Txn) error {
@@ -251,7 +262,7 @@ func (k *kelindar) lists(codes []uint64) encoding.Vector {
 
 // getter returns what appends a column of the row at the cursor.
 func (k *kelindar) getter(txn *column.Txn, name string, into *encoding.Vector) func() {
-	into.Type = k.types[name]
+	into.Type = k.columns[name]
 	switch into.Type {
 	case encoding.String:
 		from := txn.Enum(name)
@@ -265,6 +276,14 @@ func (k *kelindar) getter(txn *column.Txn, name string, into *encoding.Vector) f
 			code, _ := from.Get()
 			into.Uint64s = append(into.Uint64s, uint64(code))
 		}
+	case encoding.UUID:
+		from := txn.String(name)
+		return func() {
+			var id uuid.UUID
+			value, ok := from.Get()
+			copy(id[:], value)
+			into.UUIDs, into.Valid = append(into.UUIDs, id), append(into.Valid, ok)
+		}
 	default:
 		from := txn.Int64(name)
 		return func() {
@@ -275,7 +294,7 @@ func (k *kelindar) getter(txn *column.Txn, name string, into *encoding.Vector) f
 }
 
 func (k *kelindar) labelNames() (names []string, err error) {
-	for name := range k.types {
+	for name := range k.columns {
 		if label, ok := strings.CutPrefix(name, labelPrefix); ok {
 			names = append(names, label)
 		}
@@ -283,9 +302,29 @@ func (k *kelindar) labelNames() (names []string, err error) {
 	return names, nil
 }
 
-func (k *kelindar) labelValues(label string) ([]string, error) {
-	values := map[string]bool{}
+func (k *kelindar) types() ([]profileType, error) {
+	types := map[profileType]bool{}
 	err := k.chosen(nil, func(txn *column.Txn) error {
+		var get [len(profileType{})]func() (string, bool)
+		for i, name := range typeColumns {
+			get[i] = txn.Enum(name).Get
+		}
+		return txn.Range(func(uint32) {
+			var kind profileType
+			for i := range get {
+				kind[i], _ = get[i]()
+			}
+			if !types[kind] {
+				types[kind] = true
+			}
+		})
+	})
+	return slices.Collect(maps.Keys(types)), err
+}
+
+func (k *kelindar) labelValues(label string, where []term) ([]string, error) {
+	values := map[string]bool{}
+	err := k.chosen(where, func(txn *column.Txn) error {
 		keys := txn.Enum(labelPrefix + label)
 		return txn.Range(func(uint32) {
 			if value, ok := keys.Get(); ok && !values[value] {

@@ -30,8 +30,16 @@ var podsPattern = regexp.MustCompile(`^job-[0-4]-.*$`)
 // to draw profiles over time.
 var selected = []string{profile.ColumnTimestamp, profile.ColumnStacktrace, profile.ColumnValue, labelPrefix + "pod"}
 
+// searchFew and searchMany match names of functions of the made-up fleet: of two
+// names in 2,000, and of one verb in 40.
+var (
+	searchFew  = regexp.MustCompile(`\.Decode(Frame|Header)$`)
+	searchMany = regexp.MustCompile(`\.Decode[A-Z]`)
+)
+
 // questions returns what to ask about a workload. One of its profiles says which job,
-// pod, type and time.
+// pod, type and time. Workloads whose profiles have records are asked about functions
+// and traces too.
 func questions(about schema.Batch) []question {
 	label := func(name string) term {
 		return term{column: labelPrefix + name, text: about.Columns[labelPrefix+name].Strings[0]}
@@ -41,11 +49,14 @@ func questions(about schema.Batch) []question {
 	job, pod := slices.Concat([]term{label("job")}, kind), slices.Concat([]term{label("pod")}, kind)
 	one := slices.Concat(pod[:1], []term{{column: profile.ColumnTimestamp, number: about.Columns[profile.ColumnTimestamp].Int64s[0]}}, kind)
 	pods := slices.Concat([]term{{column: labelPrefix + "pod", pattern: podsPattern}}, kind)
-	return []question{
+	all := []question{
 		{name: "merge-all", ask: askMerge(nil)},
 		{name: "merge-all-walked", ask: askWalk},
 		{name: "merge-type", ask: askMerge(kind)},
 		{name: "merge-job", ask: askMerge(job)},
+		{name: "merge-pod", ask: askMerge(pod)},
+		{name: "merge-pods", ask: askMerge(pods)},
+		{name: "merge-profile", ask: askMerge(one)},
 		{name: "select-pod", ask: askPick(pod, selected)},
 		{name: "select-pod-wide", ask: askPick(pod, nil)},
 		{name: "select-pods", ask: askPick(pods, selected)},
@@ -53,27 +64,50 @@ func questions(about schema.Batch) []question {
 		{name: "one-profile", ask: askPick(one, selected)},
 		{name: "series-job", ask: askSeries(job)},
 		{name: "series-type", ask: askSeries(kind)},
+		{name: "series-all", ask: askSeries(nil)},
 		{name: "totals-pod", ask: askTotals(labelPrefix + "pod")},
 		{name: "totals-type", ask: askTotals(profile.ColumnSampleType)},
 		{name: "label-names", ask: askNames},
-		{name: "label-values", ask: askValues("pod")},
+		{name: "types", ask: askTypes},
+		{name: "label-values", ask: askValues("pod", nil)},
+		{name: "label-values-job", ask: askValues("pod", job)},
 		{name: scanArrow, ask: askPick(nil, nil), whole: true},
 	}
+	if about.Records == nil {
+		return all
+	}
+	return append(all,
+		question{name: "merge-trace", ask: askMerge([]term{{column: profile.ColumnTraceID, id: fleetTrace}})},
+		question{name: "search-few", ask: askSearch(searchFew)},
+		question{name: "search-many", ask: askSearch(searchMany)},
+	)
 }
 
 // scanArrow is the question that only peers who make Arrow records are asked.
 const scanArrow = "scan-arrow"
 
-// asked says whether a kind of peer is asked a question.
-func (k peerKind) asked(q question) bool { return k.arrow || q.name != scanArrow }
+// asked says whether a kind of peer is asked a question. Peers without symbols cannot be
+// asked about functions: FrostDB and kelindar/column have columns only, no place for what
+// belongs to an element of a stack. Parca keeps symbols in a store of its own and would
+// have to read all stacks to search by them.
+func (k peerKind) asked(q question) bool {
+	return (k.arrow || q.name != scanArrow) && (k.symbols || !strings.HasPrefix(q.name, "search-"))
+}
 
 func askMerge(where []term) func(peer, func(string)) error {
-	return func(p peer, add func(string)) error {
-		if add == nil {
-			return p.merge(where, nil)
-		}
-		return p.merge(where, func(stack []byte, sum int64) { add(fmt.Sprintf("%x %d", stack, sum)) })
+	return func(p peer, add func(string)) error { return p.merge(where, stackText(add)) }
+}
+
+func askSearch(pattern *regexp.Regexp) func(peer, func(string)) error {
+	return func(p peer, add func(string)) error { return p.(searcher).search(pattern, stackText(add)) }
+}
+
+// stackText writes each stack and its sum as text, unless nobody wants it.
+func stackText(add func(string)) func(stack []byte, sum int64) {
+	if add == nil {
+		return nil
 	}
+	return func(stack []byte, sum int64) { add(fmt.Sprintf("%x %d", stack, sum)) }
 }
 
 // askWalk merges everything and looks at every location of the answer, which some
@@ -125,10 +159,21 @@ func askNames(p peer, add func(string)) error {
 	return addAll(p.labelNames, add)
 }
 
-func askValues(label string) func(peer, func(string)) error {
+func askValues(label string, where []term) func(peer, func(string)) error {
 	return func(p peer, add func(string)) error {
-		return addAll(func() ([]string, error) { return p.labelValues(label) }, add)
+		return addAll(func() ([]string, error) { return p.labelValues(label, where) }, add)
 	}
+}
+
+func askTypes(p peer, add func(string)) error {
+	types, err := p.types()
+	if err != nil || add == nil {
+		return err
+	}
+	for _, kind := range types {
+		add(strings.Join(kind[:], ":"))
+	}
+	return nil
 }
 
 func addAll(of func() ([]string, error), add func(string)) error {
@@ -171,6 +216,8 @@ func cell(v encoding.Vector, row int) any {
 			return nil
 		}
 		return v.Strings[row]
+	case encoding.UUID:
+		return v.UUIDs[row]
 	case encoding.UUIDList:
 		return v.UUIDLists[row]
 	default:

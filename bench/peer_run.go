@@ -44,6 +44,8 @@ var peerNotes = []string{
 	"The generator's heap is beside the peer's while rows go in, for all alike, so collections are rarer than without.",
 	"Answers are made in each peer's own form. merge-all-walked looks at every location of the answer too: granary's own form has codes, the others' has bytes (kelindar: codes of a map beside it).",
 	"select-* are rows with four columns, -wide with all; of one type and one pod, or a fifth of the pods (a regular expression).",
+	"merge-pods, merge-profile and series-all are sums of what select-pods, one-profile and everything are rows of. Workload queries adds merge-trace, and search-* for those who keep names of functions.",
+	"Trace ids (workload queries) are labels of samples in FrostDB, where Parca has them, and strings in kelindar. Names of functions are in granary's insert figures of that workload, and in no other's: they have no place for them.",
 	"FrostDB has no back-pressure: the writer waits while more than 32 MiB wait for compaction. A compaction begins within an insert only; it works beside the writer, so insert_ns_per_row cannot be told apart. Records are built and sorted by the writer, and that is in its figures.",
 	"FrostDB is given no log and no storage, and a block without bounds. It tells groups apart by a 64-bit hash.",
 	"kelindar merges values of ForEnum by a 32-bit hash, so stacks are numbered by a map beside it, which is in its figures; it has no Arrow, no order and no compression.",

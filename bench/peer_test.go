@@ -53,7 +53,7 @@ func fill(t *testing.T, w workload, rows int64, names ...string) (map[string]pee
 // wrong: FrostDB a != on a label that some rows lack (its answers change with
 // compaction), kelindar columns of so many values that their 32-bit hashes meet.
 func TestPeers(t *testing.T) {
-	for _, name := range []string{"fleet", "pprof"} {
+	for _, name := range []string{"queries", "pprof"} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := os.Stat(replayFolder); name == "pprof" && err != nil {
 				t.Skip(replayFolder, "is not there")

@@ -35,6 +35,12 @@ func openWorkload(name string) (workload, error) {
 			about:   "the made-up fleet: 200 pods of 25 jobs, four types, in order of time",
 			profile: func(n int) schema.Batch { return f.profile(n, peerStart) },
 		}, nil
+	case "queries":
+		f := newFleetOf(peerSeed, queryVariant)
+		return workload{
+			about:   "the fleet, with names of functions beside the locations, and trace ids in the rows of one profile in four",
+			profile: func(n int) schema.Batch { return f.profile(n, peerStart) },
+		}, nil
 	case "pprof":
 		r, err := openReplay(replayFolder)
 		if err != nil {
@@ -45,7 +51,7 @@ func openWorkload(name string) (workload, error) {
 			profile: r.profile,
 		}, nil
 	}
-	return workload{}, fmt.Errorf("unknown workload %q: want fleet or pprof", name)
+	return workload{}, fmt.Errorf("unknown workload %q: want fleet, queries or pprof", name)
 }
 
 // peerWorkload says what a workload is made of, down to the profile in which its rows
