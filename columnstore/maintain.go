@@ -3,6 +3,7 @@ package columnstore
 import (
 	"context"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -161,7 +162,10 @@ func (s *Store) rewrite(t *Table, g *granule.Granule) (bool, error) {
 	if err := s.reserve(bytes, incoming{}); err != nil {
 		return false, err
 	}
-	children := granule.Rewrite(t.schema, g, granule.Limit{Rows: s.opts.GranuleRows, Bytes: s.opts.GranuleBytes})
+	children := granule.Rewrite(t.schema, g, granule.Limit{
+		Rows: s.opts.GranuleRows, Bytes: s.opts.GranuleBytes,
+		Pause: runtime.Gosched, // inserts and queries that wait for a processor go first
+	})
 	s.release(bytes)
 	bytes = 0
 	for _, child := range children {

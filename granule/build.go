@@ -121,6 +121,7 @@ func buildBase(m *merged, lo, hi int) *Part {
 	p.ordinals = ordinals
 	g := gatherer{frames: m.frames, order: m.order[lo:hi], mem: m.mem}
 	for _, key := range m.columns {
+		m.pause.did(hi - lo)
 		def := f.schema.Columns()[key.column]
 		spec := f.gen.spec(def)
 		column, found := encoding.Column{}, true

@@ -19,6 +19,7 @@ type merged struct {
 	of       []headers  // by frame
 	first    uint64     // header of the series at hand
 	further  bool       // keys go on behind the second column of their suffix
+	pause    *pauser
 
 	unsorted []rowRef // scratch of reorder
 	ranks    []uint64 // scratch of timeRanks
@@ -36,8 +37,8 @@ type stretch struct {
 // It goes series by series: rows of different ones are compared by the rank of the
 // series alone, and where only one frame has a series, which is so for most while a
 // table grows, there is nothing to compare at all.
-func merge(frames []*frame, rows int, mem *slab) *merged {
-	m := &merged{frames: frames, mem: mem, order: make([]rowRef, 0, rows), columns: unionColumns(frames), ordinals: mem.take(rows)}
+func merge(frames []*frame, rows int, mem *slab, pause *pauser) *merged {
+	m := &merged{frames: frames, mem: mem, pause: pause, order: make([]rowRef, 0, rows), columns: unionColumns(frames), ordinals: mem.take(rows)}
 	m.further = m.hasSuffix(2)
 	m.of = make([]headers, len(frames))
 	for i, f := range frames {
@@ -50,8 +51,10 @@ func merge(frames []*frame, rows int, mem *slab) *merged {
 		for n < len(stretches) && stretches[n].rank == stretches[0].rank {
 			n++
 		}
+		before := len(m.order)
 		m.addSeries(stretches[:n])
 		stretches = stretches[n:]
+		pause.did(len(m.order) - before)
 	}
 	return m
 }

@@ -77,7 +77,7 @@ func checkMerge(t *testing.T, s *schema.Schema, gen *Generation, values [][]int6
 		}
 		return 0
 	})
-	got := merge(frames, len(want), new(slab)).order
+	got := merge(frames, len(want), new(slab), new(pauser)).order
 	if diff := gocmp.Diff(want, got, gocmp.AllowUnexported(rowRef{})); diff != "" && len(want)+len(got) > 0 {
 		t.Errorf("order of %v (-want +got):\n%s", values, diff)
 	}

@@ -93,7 +93,7 @@ func TestSortSeries(t *testing.T) {
 // checkOrders merges frames in three ways.
 func checkOrders(t *testing.T, seed uint64, frames []*frame, rows int) {
 	t.Helper()
-	m := merge(frames, rows, new(slab))
+	m := merge(frames, rows, new(slab), new(pauser))
 	if m.unsorted == nil {
 		t.Errorf("seed %d: nothing was sorted as integers", seed)
 	}

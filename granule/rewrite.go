@@ -8,6 +8,25 @@ import (
 type Limit struct {
 	Rows  int
 	Bytes int // of Granule.Size; 0 means no limit
+	// Pause, if not nil, is called every some thousand rows and columns: for who lets
+	// others run meanwhile.
+	Pause func()
+}
+
+// pauser calls a function now and then.
+type pauser struct {
+	pause func()
+	rows  int // since the last time
+}
+
+const pauseEvery = 1 << 12 // rows of a few columns: some hundred microseconds
+
+// did counts rows that were worked on.
+func (p *pauser) did(rows int) {
+	if p.rows += rows; p.rows >= pauseEvery && p.pause != nil {
+		p.rows = 0
+		p.pause()
+	}
 }
 
 // rows returns the limit in rows of g's average size.
@@ -34,12 +53,14 @@ func Rewrite(s *schema.Schema, g *Granule, limit Limit) []*Granule {
 	slices := g.Slices()
 	frames := make([]*frame, len(slices))
 	stamp := Part{begin: slices[0].Part.begin}
+	pause := &pauser{pause: limit.Pause}
 	for i, slice := range slices {
+		pause.did(slice.Rows())
 		frames[i] = frameOf(s, slice.Part, slice.Lo, slice.Hi, mem)
 		stamp.begin = min(stamp.begin, slice.Part.begin)
 		stamp.commit = max(stamp.commit, slice.Part.commit)
 	}
-	m := merge(frames, g.Rows(), mem)
+	m := merge(frames, g.Rows(), mem, pause)
 	maxRows := limit.rows(g)
 	children := make([]*Granule, 0, 1)
 	lo, bound := 0, g.lo
