@@ -38,7 +38,7 @@ func (s *selection) words(dst []uint64, words *encoding.Words) []uint64 {
 		return dst
 	}
 	lo, hi := s.hull()
-	const few = 32 // rows of a span: less than what lies in a block
+	const few = 128 // rows for each span: what is read at least for one
 	if hi-lo == s.rows || len(s.spans)*few > hi-lo {
 		start := len(dst)
 		dst = words.Append(dst, lo, hi)
@@ -137,12 +137,12 @@ func newChooser(ctx context.Context, t *Table, where Expr) (*chooser, error) {
 		return nil, err
 	}
 	c := &chooser{table: t, filter: f, work: work, columns: map[*granule.Generation]*granule.SeriesColumns{}, sets: map[*granule.Generation]*seriesSet{}}
-	work.columns = c.seriesColumns
+	work.columns, work.manySeries = c.seriesColumns, c.manySeries
 	return c, nil
 }
 
 func (c *chooser) done() {
-	c.work.stop, c.work.columns = nil, nil
+	c.work.stop, c.work.columns, c.work.manySeries = nil, nil, nil
 	c.work.series.Reset(nil)
 	c.work.walk.Reset(nil)
 	filterWorks.Put(c.work)
@@ -273,6 +273,15 @@ func (c *chooser) set(gen *granule.Generation) *seriesSet {
 		c.sets[gen] = set
 	}
 	return set
+}
+
+// manySeries says whether rows of many of a generation's series can hold.
+func (c *chooser) manySeries(gen *granule.Generation) bool {
+	n := 0
+	for _, word := range c.set(gen).some {
+		n += bits.OnesCount64(word)
+	}
+	return n*onePassFrom > c.seriesColumns(gen).Len()
 }
 
 // fewSeries is how many series are looked for in the index. Beyond it, all granules of a

@@ -527,7 +527,8 @@ type filterWork struct {
 	stop    func() bool
 	stopped bool
 
-	columns func(*granule.Generation) *granule.SeriesColumns
+	columns    func(*granule.Generation) *granule.SeriesColumns
+	manySeries func(*granule.Generation) bool // can hold: a share of all
 }
 
 var filterWorks = sync.Pool{New: func() any { return new(filterWork) }}
