@@ -26,8 +26,9 @@ type Stacks struct {
 	// Total is the sum of all values, with their signs, in Type.SampleUnit. It wraps
 	// around as int64 does, as all sums here.
 	Total int64
-	// Magnitude is the sum of all values without their signs: what go tool
-	// pprof shows percentages of.
+	// Magnitude is the sum over the stacks of their values without signs, a base for
+	// percentages. That of go tool pprof keeps samples of one stack with different
+	// labels apart: it is greater where values of such samples cancel out here.
 	Magnitude int64
 
 	codes   []uint32 // of the stacks, ascending

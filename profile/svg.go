@@ -32,6 +32,8 @@ type SVGOptions struct {
 	// Unit is the unit of all values, as FormatValue takes it. Bare numbers
 	// when empty.
 	Unit string
+	// Empty is what a picture without frames says; "No samples" when empty.
+	Empty string
 	// Width of the picture in pixels: 1200 when zero, else 600 to 20,000.
 	Width int
 	// MinWidth is the width in pixels below which a frame is left out together
@@ -314,8 +316,8 @@ func (p *picture) drawFrames() {
 	}
 	p.out.WriteString("</g>\n")
 	if len(p.rows) == 0 {
-		fmt.Fprintf(&p.out, "<text class=\"empty\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">No samples</text>\n",
-			p.opts.Width/2, svgHeader+2*svgRow)
+		fmt.Fprintf(&p.out, "<text class=\"empty\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>\n",
+			p.opts.Width/2, svgHeader+2*svgRow, escape(cmp.Or(p.opts.Empty, "No samples")))
 	}
 }
 

@@ -256,6 +256,13 @@ func TestSVGWithoutSamples(t *testing.T) {
 	}
 }
 
+func TestSVGEmpty(t *testing.T) {
+	d := draw(t, nil, SVGOptions{Empty: "Nothing <here>"})
+	if len(d.frames) != 0 || !strings.Contains(d.words, "Nothing <here>\n") || strings.Contains(d.words, "No samples\n") {
+		t.Errorf("%d frames, words:\n%s", len(d.frames), d.words)
+	}
+}
+
 func TestSVGOfDifference(t *testing.T) {
 	root := &FlameNode{Name: "root", Total: 10, Children: []*FlameNode{
 		{Name: "less", Total: -6, Children: []*FlameNode{{Name: "below less", Total: 3}}},

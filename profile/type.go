@@ -149,7 +149,13 @@ func (db *DB) presentTypes(ctx context.Context, snap *columnstore.Snapshot, q Qu
 	return present, nil
 }
 
-func (t Type) sampleName() string { return t.Sample }
+// sampleName is the name of a type in a list, where one is missing too.
+func (t Type) sampleName() string {
+	if t.Sample == "" {
+		return "'' (unnamed)"
+	}
+	return t.Sample
+}
 
 func names(types []Type, name func(Type) string) string {
 	var out []string

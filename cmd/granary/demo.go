@@ -71,6 +71,9 @@ func withTrace(name string, f func() error) error {
 
 // demo is the whole demo, with so many scrapes of each pod.
 func demo(ctx context.Context, out, progressTo io.Writer, dir string, steps int) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
 	f, err := newFleet(time.Now(), steps)
 	if err != nil {
 		return err
@@ -222,9 +225,6 @@ func (r *report) chart(ctx context.Context, snap *columnstore.Snapshot, cpu prof
 }
 
 func (r *report) flameGraph(stacks *profile.Stacks, dir string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
 	name := filepath.Join(dir, "flamegraph.svg")
 	err := writeTo(name, nil, func(w io.Writer) error { return drawFlameGraph(w, stacks, "CPU time of the demo fleet", 0) })
 	if err != nil {

@@ -70,6 +70,10 @@ func TestDemoFlags(t *testing.T) {
 		t.Errorf("an error inside of a trace became %v", err)
 	}
 	var stdout, stderr bytes.Buffer
+	in := filepath.Join(trace, "x") // a file is there
+	if code := run(t.Context(), []string{"demo", "-o", in}, &stdout, &stderr); code != exitFailed || stdout.Len() > 0 || strings.Count(stderr.String(), "\n") != 1 {
+		t.Errorf("demo with a folder that cannot be made: exit code %d\n%s%s", code, stdout.String(), stderr.String())
+	}
 	if code := run(t.Context(), []string{"demo", "extra"}, &stdout, &stderr); code != exitUsage {
 		t.Errorf("demo with an argument exits %d", code)
 	}

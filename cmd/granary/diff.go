@@ -18,7 +18,7 @@ import (
 // diffOptions is the flags of diff.
 type diffOptions struct {
 	selection
-	nodes     int
+	limit     limit
 	normalize bool
 	output    string
 	asJSON    bool
@@ -35,6 +35,9 @@ lists the functions by how much more or less they cost in B, as go tool pprof
 
   flat   more (+) or less (-) in the function itself     flat%  of A's total
   cum    more or less in it and in what it calls         cum%   of A's total
+
+Where A has negative values, percentages are of the sum of its values without
+their signs, by stack; that is then named.
 
 A and B are one input each: a file, a directory, an http URL, or - for standard
 input. --selector, --search, --from and --to choose from both; a time before the
@@ -58,20 +61,14 @@ wide as the difference.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.nodes < 0 {
-				return usageError{fmt.Errorf("--nodes %d: want 0 (all) or more", o.nodes)}
-			}
 			if o.asJSON && o.output != "" {
 				return usageError{errors.New("-o draws a flame graph and --json prints a table: choose one")}
-			}
-			if o.asJSON && !cmd.Flags().Changed("nodes") {
-				o.nodes = 0 // a script wants all unless it says otherwise
 			}
 			return diff(cmd, &o, args)
 		},
 	}
 	o.flags(cmd, "the one that the first profile of A with samples shows first")
-	cmd.Flags().IntVar(&o.nodes, "nodes", 20, "show the first `N` functions; 0 shows all (default with --json: all)")
+	o.limit.flags(cmd, "nodes", 20, "show the first `N` functions")
 	cmd.Flags().BoolVar(&o.normalize, "normalize", false, "scale B to the total of A")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE` to draw a flame graph to, as SVG; - is standard output")
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON: values are integers in the unit named in it")
@@ -81,6 +78,7 @@ wide as the difference.`,
 // diff compares the two inputs.
 func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 	var sides [2]*profile.Stacks
+	var none string // why neither has samples
 	var failed error
 	for i, arg := range args {
 		err := withInputs(cmd, o.selection, []string{arg}, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
@@ -89,8 +87,14 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 				name = sides[0].Type.Sample + ":" + sides[0].Type.SampleUnit
 			}
 			var err error
-			if sides[i], err = mergeType(ctx, db, snap, q, name); err != nil {
-				err = fmt.Errorf("%s: %w", arg, err)
+			sides[i], err = mergeType(ctx, db, snap, q, name)
+			switch {
+			case i == 1 && errors.Is(err, profile.ErrUnknownType):
+				return fmt.Errorf("%s: %s", arg, err.Error()) // A has it: no wrong use, they do not fit together
+			case err != nil:
+				return fmt.Errorf("%s: %w", arg, err)
+			case sides[i].Len() == 0:
+				none, err = whyNoSamples(ctx, db, snap, q)
 			}
 			return err
 		})
@@ -104,14 +108,18 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	w := cmd.OutOrStdout()
+	d.none = none
+	w, n := cmd.OutOrStdout(), o.limit.of(o.asJSON)
 	switch {
 	case o.output != "":
 		err = writeTo(o.output, w, d.draw)
+		if err == nil && d.empty() {
+			noteNothing(cmd, none)
+		}
 	case o.asJSON:
-		err = d.printJSON(w, o.nodes)
+		err = d.printJSON(w, n)
 	default:
-		err = d.print(w, args, o.nodes)
+		err = d.print(w, args, n)
 	}
 	return errors.Join(err, failed)
 }
@@ -122,7 +130,11 @@ type difference struct {
 	a, b      *profile.Stacks
 	scale     float64 // of the values of B
 	functions []changed
+	none      string // why neither has samples
 }
+
+// empty says whether neither side has samples.
+func (d *difference) empty() bool { return d.a.Len() == 0 && d.b.Len() == 0 }
 
 // value is what a function costs on one side.
 type value struct {
@@ -216,7 +228,7 @@ func (d *difference) printJSON(w io.Writer, nodes int) error {
 func (d *difference) print(w io.Writer, args []string, nodes int) error {
 	unit, base := d.typ.SampleUnit, d.a.Magnitude
 	p := printer{w: w}
-	p.printf("Type: %s (%s), B compared with A\n", typeName(d.typ), unit)
+	p.printf("Type: %s, B compared with A\n", typeText(d.typ))
 	for i, side := range []*profile.Stacks{d.a, d.b} {
 		p.printf("  %c %12s  %s\n", 'A'+i, profile.FormatValue(side.Total, unit), fitFront(printable(args[i]), textWidth-18))
 	}
@@ -227,9 +239,12 @@ func (d *difference) print(w io.Writer, args []string, nodes int) error {
 	case base != 0:
 		p.printf("    %12s  %s of A\n", signed(after-d.a.Total, unit), signedPercent(after-d.a.Total, base))
 	}
+	if base != d.a.Total {
+		p.printf("(percentages are of %s: values of A without their signs)\n", profile.FormatValue(base, unit))
+	}
 	if len(d.functions) == 0 {
-		if d.a.Len() == 0 && d.b.Len() == 0 {
-			p.printf("There are no samples.\n")
+		if d.empty() {
+			p.printf("%s\n", cmp.Or(d.none, "There are no samples."))
 		} else {
 			p.printf("No function changed.\n")
 		}
@@ -270,9 +285,13 @@ func (d *difference) draw(w io.Writer) error {
 			root.Children = append(root.Children, side)
 		}
 	}
+	title, nothing := "Difference", ""
+	if root.Total == 0 && !d.empty() {
+		title, nothing = "No difference", "No difference"
+	}
 	return profile.WriteSVG(w, root, profile.SVGOptions{
-		Title:      fmt.Sprintf("Difference: %s %s in B, %s in A", typeName(d.typ), profile.FormatValue(d.scaled(d.b.Total), d.typ.SampleUnit), profile.FormatValue(d.a.Total, d.typ.SampleUnit)),
-		SampleType: "difference", Unit: d.typ.SampleUnit,
+		Title:      fmt.Sprintf("%s: %s %s in B, %s in A", title, typeName(d.typ), profile.FormatValue(d.scaled(d.b.Total), d.typ.SampleUnit), profile.FormatValue(d.a.Total, d.typ.SampleUnit)),
+		SampleType: "difference", Unit: d.typ.SampleUnit, Empty: nothing,
 	})
 }
 

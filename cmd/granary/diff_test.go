@@ -31,6 +31,8 @@ func TestDiffGolden(t *testing.T) {
 	file(t, filepath.Join(dir, "a.pb.gz"), service())
 	file(t, filepath.Join(dir, "b.pb.gz"), later())
 	file(t, filepath.Join(dir, "none.pb.gz"), newProfile("samples:count cpu:nanoseconds"))
+	file(t, filepath.Join(dir, "fell.pb.gz"), newProfile("inuse_space:bytes", sample{"f", []int64{3 << 20}, nil}, sample{"g", []int64{-1 << 20}, nil}))
+	file(t, filepath.Join(dir, "rose.pb.gz"), newProfile("inuse_space:bytes", sample{"f", []int64{4 << 20}, nil}))
 	for _, tc := range []struct {
 		golden string
 		args   []string
@@ -38,6 +40,7 @@ func TestDiffGolden(t *testing.T) {
 		{"diff.golden", []string{"a.pb.gz", "b.pb.gz"}},
 		{"diff-back.golden", []string{"--nodes", "2", "b.pb.gz", "a.pb.gz"}},
 		{"diff-normalize.golden", []string{"--normalize", "a.pb.gz", "b.pb.gz"}},
+		{"diff-negative.golden", []string{"fell.pb.gz", "rose.pb.gz"}},
 		{"diff-samples.golden", []string{"--sample-index", "samples", "--search", "handle", "a.pb.gz", "b.pb.gz"}},
 		{"diff-same.golden", []string{"a.pb.gz", "a.pb.gz"}},
 		{"diff-new.golden", []string{"none.pb.gz", "b.pb.gz"}},
@@ -167,6 +170,7 @@ func TestDiffSides(t *testing.T) {
 func TestDiffErrors(t *testing.T) {
 	a := file(t, "a.pb.gz", service())
 	none := file(t, "none.pb.gz", newProfile("samples:count cpu:nanoseconds"))
+	heap := file(t, "heap.pb.gz", newProfile("inuse_space:bytes", sample{"f", []int64{1}, nil}))
 	seconds := file(t, "s.pb.gz", newProfile("cpu:seconds", sample{"f", []int64{1}, nil}))
 	for _, tc := range []struct {
 		args []string
@@ -174,6 +178,8 @@ func TestDiffErrors(t *testing.T) {
 	}{
 		{[]string{"--normalize", a, none}, "0 has no scale"},
 		{[]string{"--normalize", none, a}, "0 has no scale"},
+		{[]string{a, heap}, heap + `: unknown sample type "cpu:nanoseconds", there is: inuse_space`},
+		{[]string{"--sample-index", "cpu", a, heap}, heap + `: unknown sample type "cpu"`},
 		{[]string{"--sample-index", "cpu", a, seconds}, "cpu is in nanoseconds in A and in seconds in B"},
 	} {
 		if r := granary(t, append([]string{"diff"}, tc.args...)...); r.code != exitFailed || !strings.Contains(r.stderr, tc.want) || r.stdout != "" {
@@ -213,7 +219,7 @@ func TestDiffFlameGraph(t *testing.T) {
 	if strings.Contains(string(svg), "<title>gc") {
 		t.Error("what did not change is drawn")
 	}
-	if same := granary(t, "diff", "-o", "-", a, a); !strings.Contains(same.stdout, "No samples") {
+	if same := granary(t, "diff", "-o", "-", a, a); !strings.Contains(same.stdout, ">No difference<") || !strings.Contains(same.stdout, "No difference: cpu 1 s in B") || same.stderr != "" {
 		t.Errorf("the same twice: %.500s", same.stdout)
 	}
 }

@@ -18,7 +18,8 @@ import (
 // inspectOptions is the flags of inspect.
 type inspectOptions struct {
 	compact, columns, asJSON bool
-	limit, granuleRows       int
+	limit                    limit
+	granuleRows              int
 }
 
 func newInspect() *cobra.Command {
@@ -67,27 +68,18 @@ in the first lines only.
     | select(.layout=="runs") | .name' | sort | uniq -c`,
 		Args: inputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.asJSON && !cmd.Flags().Changed("limit") {
-				o.limit = 0 // a script wants all unless it says otherwise
-			}
 			return inspect(cmd, o, args)
 		},
 	}
 	cmd.Flags().BoolVar(&o.compact, "compact", false, "compact all granules first")
 	cmd.Flags().BoolVar(&o.columns, "columns", false, "list the columns of each part; JSON always has them")
-	cmd.Flags().IntVar(&o.granuleRows, "granule-rows", 0, "split granules of more than `N` rows (default 65536)")
-	cmd.Flags().IntVar(&o.limit, "limit", 20, "show the first `N` granules; 0 shows all (default with --json: all)")
+	cmd.Flags().Var(&wholeNumber{flag: "granule-rows", least: 1, n: &o.granuleRows, set: new(bool)}, "granule-rows", "split granules of more than `N` rows (default 65536)")
+	o.limit.flags(cmd, "", 20, "show the first `N` granules")
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON: sizes are bytes on the heap, bounds are in text and in hex")
 	return cmd
 }
 
 func inspect(cmd *cobra.Command, o inspectOptions, args []string) error {
-	if o.limit < 0 {
-		return usageError{fmt.Errorf("--limit %d: want 0 (all) or more", o.limit)}
-	}
-	if o.granuleRows < 0 {
-		return usageError{fmt.Errorf("--granule-rows %d: want 1 or more", o.granuleRows)}
-	}
 	ctx := cmd.Context()
 	l, err := load(ctx, cmd.ErrOrStderr(), columnstore.Options{GranuleRows: o.granuleRows, Manual: true}, args)
 	if err != nil {
@@ -101,7 +93,7 @@ func inspect(cmd *cobra.Command, o inspectOptions, args []string) error {
 	}
 	var found inspection
 	if err := l.store.View(ctx, func(snap *columnstore.Snapshot) error {
-		found, err = look(ctx, l, snap, o.limit)
+		found, err = look(ctx, l, snap, o.limit.of(o.asJSON))
 		return err
 	}); err != nil {
 		return err
@@ -188,7 +180,7 @@ func (i *inspection) print(w io.Writer, columns bool) error {
 		before = g
 	}
 	if left := i.Granules - len(table.Granules); left > 0 {
-		p.printf("\n%s not shown (--limit 0 shows all)\n", many(left, "more granule"))
+		p.printf("\n%s not shown (-n 0 shows all)\n", many(left, "more granule"))
 	}
 	return p.err
 }

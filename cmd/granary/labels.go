@@ -25,7 +25,9 @@ func newLabels() *cobra.Command {
 		Short: "List labels and their values",
 		Long: `labels lists the labels that profiles and their samples have, with the number of
 distinct values and the first of them. These are the names that --selector and
---by take. The label named file is the input that a profile came from.
+--by take. The label named file is the input that a profile came from. Labels of
+samples that are numbers are kept, and "granary merge" writes them, but they are
+not listed here, and --selector and --by cannot choose by them.
 
 With --name it lists the values of one label, with the number of profiles that
 have samples with it and of series: a series is what one input has of one sample
@@ -106,8 +108,7 @@ func labelNames(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	}
 	p := printer{w: w}
 	if len(labels) == 0 {
-		p.printf("There are no samples.\n")
-		return p.err
+		return p.noSamples(ctx, db, snap, q)
 	}
 	const width = 24
 	p.printf("%8s  %-*s  %s\n", "values", width, "label", "such as")
@@ -166,8 +167,7 @@ func labelValues(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot
 	}
 	p := printer{w: w}
 	if len(values) == 0 {
-		p.printf("There are no samples.\n")
-		return p.err
+		return p.noSamples(ctx, db, snap, q)
 	}
 	p.printf("%8s  %8s  %s\n", "profiles", "series", printable(name))
 	for _, v := range values {

@@ -27,8 +27,9 @@ const maxFetch = 64 << 20
 
 const inputsHelp = `Inputs are files, directories, http URLs and - for standard input. In a
 directory, and below it, files named .pb.gz, .pb, .pprof, .prof or .gz are taken
-for profiles. A bad profile is named on standard error; the answer is then from
-the others, and the exit code 1.`
+for profiles; links to files are followed there, links to directories are not. A
+bad profile is named on standard error; the answer is then from the others, and
+the exit code 1.`
 
 // loaded is a store with the profiles of a command's inputs.
 type loaded struct {
@@ -128,8 +129,12 @@ func profiles(arg string) func(yield func(string, error) bool) {
 			yield(arg, err)
 			return
 		}
+		root := arg
+		if link, err := os.Lstat(arg); err == nil && link.Mode()&fs.ModeSymlink != 0 {
+			root += string(filepath.Separator) // what it leads to, by the name that was given
+		}
 		found := false
-		err = filepath.WalkDir(arg, func(name string, d fs.DirEntry, err error) error {
+		err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 			if err == nil && (!looksLikeProfile(name) || !isFile(name, d)) {
 				return nil
 			}

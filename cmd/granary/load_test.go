@@ -66,6 +66,73 @@ func TestSeveralBadInputs(t *testing.T) {
 	}
 }
 
+// A directory that is named by a link is the directory; links inside of it are
+// followed to files only.
+func TestLinkToDirectory(t *testing.T) {
+	dir := t.TempDir()
+	target, inner := filepath.Join(dir, "target"), filepath.Join(dir, "inner")
+	file(t, filepath.Join(target, "a.pb.gz"), service())
+	b := file(t, filepath.Join(inner, "b.pb.gz"), service())
+	link := filepath.Join(dir, "link")
+	if err := errors.Join(os.Symlink(target, link), os.Symlink(inner, filepath.Join(target, "inner")), os.Symlink(b, filepath.Join(target, "b.pb.gz"))); err != nil {
+		t.Skip(err)
+	}
+	for _, name := range []string{target, link, link + "/"} {
+		if got := granaryTop(t, name); got.Total != 2e9 || got.Profiles != 2 {
+			t.Errorf("%s: %d profiles, total %d", name, got.Profiles, got.Total)
+		}
+	}
+	if r := granary(t, "labels", "--json", "--name", "file", link); !strings.Contains(r.stdout, filepath.Join(link, "a.pb.gz")) {
+		t.Errorf("names of inputs: %+v", r)
+	}
+	empty := filepath.Join(dir, "empty")
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "nothing"), 0o755), os.Symlink(filepath.Join(dir, "nothing"), empty)); err != nil {
+		t.Fatal(err)
+	}
+	if r := granary(t, "top", empty); r.code != exitFailed || !strings.Contains(r.stderr, empty+": no profiles in this directory") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// An empty answer says why where a label is wanted that nothing has, and one that is a
+// file says so beside it.
+func TestNoSuchLabel(t *testing.T) {
+	a := file(t, "a.pb.gz", service())
+	const why = `here are no samples: no profile has the label "nope" ("granary labels" lists them)`
+	for _, args := range [][]string{
+		{"top"}, {"series"}, {"labels"}, {"labels", "--name", "thread"}, {"diff", a},
+	} {
+		args = append(args, a, "--selector")
+		if r := granary(t, append(args, `{nope="x",thread="main"}`)...); r.code != exitOK || !strings.Contains(r.stdout, "T"+why+".\n") {
+			t.Errorf("%q: %+v", args, r)
+		}
+		for _, selector := range []string{`{thread="x"}`, `{nope="",thread="x"}`, `{nope!="x",thread="x"}`} {
+			if r := granary(t, append(args, selector)...); r.code != exitOK || !strings.Contains(r.stdout, "There are no samples.\n") {
+				t.Errorf("%q %s: %+v", args, selector, r)
+			}
+		}
+	}
+	numbered := newProfile("cpu:nanoseconds", sample{"f", []int64{1}, nil})
+	numbered.Sample[0].NumLabel = map[string][]int64{"bytes": {4096}}
+	numbered.Sample[0].NumUnit = map[string][]string{"bytes": {"bytes"}}
+	b := file(t, "b.pb.gz", numbered)
+	if r := granary(t, "labels", b); strings.Contains(r.stdout, "bytes") {
+		t.Errorf("numbers are listed now: say so in the help\n%s", r.stdout)
+	}
+	if r := granary(t, "top", b, "--selector", `{bytes="4096"}`); !strings.Contains(r.stdout, `There are no samples: the label "bytes" is a number, --selector chooses by text.`) {
+		t.Errorf("%+v", r)
+	}
+	for _, args := range [][]string{{"merge", "-o", "-"}, {"flamegraph", "-o", "-"}, {"diff", "-o", "-", a}} {
+		args = append(args, a)
+		if r := granary(t, append(args, "--selector", `{nope="x"}`)...); r.code != exitOK || r.stdout == "" || r.stderr != "granary: t"+why+"\n" {
+			t.Errorf("%q: exit code %d, %s", args, r.code, r.stderr)
+		}
+		if r := granary(t, append(args, "--search", "nothing")...); r.code != exitOK || r.stdout == "" || r.stderr != "granary: there are no samples\n" {
+			t.Errorf("%q: exit code %d, %s", args, r.code, r.stderr)
+		}
+	}
+}
+
 func zip(t testing.TB, data []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer

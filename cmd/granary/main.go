@@ -40,7 +40,7 @@ func (e usageError) Unwrap() error { return e.error }
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot(stdout, stderr)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	called, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
 	}
@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "granary: %s\n", oneLine(err))
 	}
 	if isUsage(err) {
-		fmt.Fprintln(stderr, "Try 'granary --help' or 'granary COMMAND --help'.")
+		fmt.Fprintf(stderr, "Try '%s --help'.\n", called.CommandPath())
 		return exitUsage
 	}
 	return exitFailed
@@ -85,12 +85,17 @@ Exit codes: 0 done, 1 something failed, 2 wrong use.`,
 		Version:       versionText(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError{fmt.Errorf("unknown command %q", args[0])}
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
 			}
-			return nil
+			hint := ""
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				hint = ": did you mean " + strings.Join(near, " or ") + "?"
+			}
+			return usageError{fmt.Errorf("unknown command %q%s", args[0], hint)}
 		},
+		SuggestionsMinimumDistance: 2,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return errors.Join(cmd.Help(), usageError{errors.New("a command is missing")})
 		},
@@ -99,7 +104,7 @@ Exit codes: 0 done, 1 something failed, 2 wrong use.`,
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", textWidth)))
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newDemo(), newTop(), newDiff(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newInspect(), newVersion())
 	return root

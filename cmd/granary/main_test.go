@@ -44,12 +44,13 @@ func granary(t testing.TB, args ...string) result {
 func checkErrors(t testing.TB, args []string, r result) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSuffix(r.stderr, "\n"), "\n")
-	if hint := strings.HasPrefix(lines[len(lines)-1], "Try 'granary "); hint != (r.code == exitUsage) {
+	if hint := strings.HasPrefix(lines[len(lines)-1], "Try 'granary"); hint != (r.code == exitUsage) {
 		t.Errorf("granary %q: exit code %d, hint: %t\n%s", args, r.code, hint, r.stderr)
 	} else if hint {
 		lines = lines[:len(lines)-1]
 	}
-	if (r.code == exitOK) != (r.stderr == "") {
+	note := strings.HasPrefix(r.stderr, "granary: there are no samples") && strings.Count(r.stderr, "\n") == 1
+	if (r.code == exitOK) != (r.stderr == "" || note) {
 		t.Errorf("granary %q: exit code %d, standard error %q", args, r.code, r.stderr)
 	}
 	for _, line := range lines {
@@ -141,7 +142,6 @@ func service() *pprof.Profile {
 
 func TestWrongUse(t *testing.T) {
 	good := file(t, "good.pb.gz", service())
-	other := file(t, "other.pb.gz", newProfile("inuse_space:bytes", sample{"f", []int64{1}, nil}))
 	for _, tc := range []struct {
 		name string
 		args []string
@@ -152,7 +152,12 @@ func TestWrongUse(t *testing.T) {
 		{"unknown flag of the program", []string{"--frob"}, "--frob"},
 		{"unknown flag", []string{"top", "--frob", good}, "--frob"},
 		{"flag without its value", []string{"top", good, "--nodes"}, "--nodes"},
-		{"number that is none", []string{"top", "--nodes", "many", good}, "many"},
+		{"number that is none", []string{"top", "--nodes", "many", good}, `--nodes "many": want a whole number, 0 (all) or more`},
+		{"number that is none, by its short name", []string{"diff", "-n", "many", good, good}, `--limit "many": want a whole number, 0 (all) or more`},
+		{"number of nothing", []string{"inspect", "--granule-rows", "0", good}, `--granule-rows 0: want a whole number, 1 or more`},
+		{"too large a number", []string{"series", "--limit", "99999999999999999999", good}, "want a whole number"},
+		{"neither true nor false", []string{"top", "--json=maybe", good}, `invalid argument "maybe" for "--json" flag: want true or false`},
+		{"command that is nearly one", []string{"tpo"}, `unknown command "tpo": did you mean top?`},
 		{"negative number", []string{"top", "--nodes", "-1", good}, "-1"},
 		{"top without inputs", []string{"top"}, "name at least one profile"},
 		{"merge without inputs", []string{"merge", "-o", "x"}, "name at least one profile"},
@@ -170,7 +175,8 @@ func TestWrongUse(t *testing.T) {
 		{"series of an unknown sample type", []string{"series", "--sample-index", "heap", good}, `"heap"`},
 		{"step of nothing", []string{"series", "--step", "0s", good}, "above 0"},
 		{"step back", []string{"series", "--step", "-1s", good}, "above 0"},
-		{"step that is none", []string{"series", "--step", "often", good}, "often"},
+		{"step that is none", []string{"series", "--step", "often", good}, `--step "often": want a duration above 0, such as 10s, 5m, 1h or 7d`},
+		{"step without a unit", []string{"series", "--step", "10", good}, `--step "10": want a duration`},
 		{"negative top", []string{"series", "--top", "-1", good}, "-1"},
 		{"diff of one", []string{"diff", good}, "two inputs"},
 		{"diff of three", []string{"diff", good, good, good}, "two inputs, A and B, not 3"},
@@ -178,7 +184,6 @@ func TestWrongUse(t *testing.T) {
 		{"diff with a negative number", []string{"diff", "--nodes", "-1", good, good}, "-1"},
 		{"diff as JSON and picture", []string{"diff", "--json", "-o", "-", good, good}, "choose one"},
 		{"diff of an unknown sample type", []string{"diff", "--sample-index", "heap", good, good}, `"heap"`},
-		{"diff of what the other has not", []string{"diff", good, other}, other + `: unknown sample type "cpu:nanoseconds", there is: inuse_space`},
 		{"negative nodes of a flame graph", []string{"flamegraph", "-o", "-", "--max-nodes", "-1", good}, "--max-nodes -1"},
 		{"bad regular expression", []string{"top", "--search", "(", good}, `--search "(": want a regular expression, such as 'json[.]' or '^main[.]': missing closing )`},
 		{"bad repetition", []string{"merge", "-o", "-", "--search", "a{2000}", good}, `invalid repeat count`},
@@ -250,6 +255,9 @@ func TestOutput(t *testing.T) {
 		if r.code != exitFailed || !strings.Contains(r.stderr, dir) {
 			t.Errorf("%s: exit code %d: %s", command, r.code, r.stderr)
 		}
+		if want := filepath.Join(dir, "out") + ": "; !strings.Contains(r.stderr, want) {
+			t.Errorf("%s: error %q, want %q in it", command, r.stderr, want)
+		}
 		if _, err := os.Stat(dir); err == nil {
 			t.Errorf("%s: made the directory", command)
 		}
@@ -314,6 +322,52 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
+// Errors of the file that is written first have the name of the one that was asked for.
+func TestWriteErrorsName(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "out")
+	err := writeTo(name, nil, func(w io.Writer) error {
+		temporary, _ := filepath.Glob(name + ".*")
+		for _, f := range temporary {
+			if err := os.Remove(f); err != nil {
+				return err
+			}
+		}
+		_, err := io.WriteString(w, "all")
+		return err
+	})
+	if !errors.Is(err, os.ErrNotExist) || strings.Count(err.Error(), name) != 1 || !strings.Contains(err.Error(), name+":") {
+		t.Errorf("error %v, want one of %s", err, name)
+	}
+	full := &os.PathError{Op: "write", Path: name + ".123", Err: os.ErrInvalid}
+	if err := naming(name, full); !errors.Is(err, os.ErrInvalid) || err.Error() != "write "+name+": invalid argument" {
+		t.Errorf("error %v", err)
+	}
+	if naming(name, nil) != nil || !errors.Is(naming(name, io.EOF), io.EOF) {
+		t.Error("other errors change")
+	}
+}
+
+// The hint names the command that was called wrongly.
+func TestHint(t *testing.T) {
+	good := file(t, "good.pb.gz", service())
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"top"}, "Try 'granary top --help'."},
+		{[]string{"top", "--nope", good}, "Try 'granary top --help'."},
+		{[]string{"series", "--step", "1", good}, "Try 'granary series --help'."},
+		{[]string{"merge", "-o", "-", "--sample-index", "x", good}, "Try 'granary merge --help'."},
+		{[]string{"nope"}, "Try 'granary --help'."},
+		{nil, "Try 'granary --help'."},
+	} {
+		if r := granary(t, tc.args...); !strings.HasSuffix(r.stderr, "\n"+tc.want+"\n") {
+			t.Errorf("%q: %s", tc.args, r.stderr)
+		}
+	}
+}
+
 func TestCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -331,14 +385,14 @@ func TestHelp(t *testing.T) {
 		}
 		r := granary(t, cmd.Name(), "--help")
 		for _, part := range append([]string{"Usage:", "granary " + cmd.Name()}, map[string][]string{
-			"top":        {"Examples:", "--nodes", "--json", "--sample-index", "--selector", "--search", "--from", "--to", "Inputs are"},
-			"diff":       {"Examples:", "--nodes", "--json", "-o", "--normalize", "--sample-index", "--selector", "--search", "--from", "--to"},
+			"top":        {"Examples:", "-n, --limit", "--json", "--sample-index", "--selector", "--search", "--from", "--to", "Inputs are"},
+			"diff":       {"Examples:", "-n, --limit", "--json", "-o", "--normalize", "--sample-index", "--selector", "--search", "--from", "--to"},
 			"labels":     {"Examples:", "--name", "--json", "--selector", "--search", "--from", "--to", "Inputs are"},
-			"series":     {"Examples:", "--by", "--step", "--top", "--average", "--json", "--sample-index", "--selector", "--search", "--from", "--to", "Inputs are"},
+			"series":     {"Examples:", "--by", "--step", "-n, --limit", "--average", "--json", "--sample-index", "--selector", "--search", "--from", "--to", "Inputs are"},
 			"merge":      {"Examples:", "--output", "-o", "--sample-index", "--selector", "--search", "--from", "--to", "Inputs are"},
 			"flamegraph": {"Examples:", "--output", "-o", "--title", "--max-nodes", "--sample-index", "--selector", "--search", "--from", "--to", "Inputs are"},
 		}[cmd.Name()]...) {
-			if !strings.Contains(r.stdout, part) {
+			if !strings.Contains(r.stdout, part) || strings.Contains(r.stdout, "--nodes") || strings.Contains(r.stdout, "--top ") {
 				t.Errorf("help of %s has no %q:\n%s", cmd.Name(), part, r.stdout)
 			}
 		}

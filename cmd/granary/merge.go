@@ -41,7 +41,7 @@ Profiles of different kinds (CPU and heap) cannot be one profile: choose with
 			return withInputs(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
 				var only []profile.Type
 				if s.sampleIndex != "" {
-					t, err := db.FindType(ctx, snap, s.sampleIndex)
+					t, err := findType(ctx, db, snap, q, s.sampleIndex)
 					if err != nil {
 						return err
 					}
@@ -54,7 +54,10 @@ Profiles of different kinds (CPU and heap) cannot be one profile: choose with
 				if err != nil {
 					return err
 				}
-				return writeTo(output, cmd.OutOrStdout(), p.Write)
+				if err := writeTo(output, cmd.OutOrStdout(), p.Write); err != nil || len(p.Sample) > 0 {
+					return err
+				}
+				return noteNoSamples(ctx, cmd, db, snap, q)
 			})
 		},
 	}
@@ -83,28 +86,29 @@ package. Click to zoom, / to search, Esc to go back.
 			if output == "" {
 				return errNoOutput
 			}
-			if maxNodes < 0 {
-				return usageError{fmt.Errorf("--max-nodes %d: want 0 (all) or more", maxNodes)}
-			}
 			return withInputs(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
 				stacks, err := mergeType(ctx, db, snap, q, s.sampleIndex)
 				if err != nil {
 					return err
 				}
-				return writeTo(output, cmd.OutOrStdout(), func(w io.Writer) error { return drawFlameGraph(w, stacks, title, maxNodes) })
+				draw := func(w io.Writer) error { return drawFlameGraph(w, stacks, title, maxNodes) }
+				if err := writeTo(output, cmd.OutOrStdout(), draw); err != nil || stacks.Len() > 0 {
+					return err
+				}
+				return noteNoSamples(ctx, cmd, db, snap, q)
 			})
 		},
 	}
 	s.flags(cmd, firstShown)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - is standard output")
 	cmd.Flags().StringVar(&title, "title", "", "`TEXT` above the picture (default: the sample type)")
-	cmd.Flags().IntVar(&maxNodes, "max-nodes", 0, "draw the `N` frames with the greatest values, and what is left as \"other\"; 0 draws all")
+	cmd.Flags().Var(&wholeNumber{flag: "max-nodes", n: &maxNodes, set: new(bool)}, "max-nodes", "draw the `N` frames with the greatest values, and what is left as \"other\"; 0 draws all")
 	return cmd
 }
 
 func drawFlameGraph(w io.Writer, stacks *profile.Stacks, title string, maxNodes int) error {
 	if title == "" {
-		title = "Flame graph: " + stacks.Type.Sample
+		title = "Flame graph: " + typeName(stacks.Type)
 	}
 	return profile.WriteSVG(w, stacks.FlameGraph(profile.FlameGraphOptions{MaxNodes: maxNodes}), profile.SVGOptions{
 		Title: title, SampleType: stacks.Type.Sample, Unit: stacks.Type.SampleUnit,
@@ -124,19 +128,42 @@ func writeTo(name string, stdout io.Writer, write func(io.Writer) error) error {
 		}
 		return errors.Join(write(f), f.Close())
 	}
-	if target, err := filepath.EvalSymlinks(name); err == nil {
-		name = target
+	target := name
+	if leads, err := filepath.EvalSymlinks(name); err == nil {
+		target = leads
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
+	f, err := os.CreateTemp(filepath.Dir(target), filepath.Base(target)+".*")
 	if err != nil {
-		return err
+		return naming(name, err)
 	}
-	err = errors.Join(write(f), f.Chmod(modeOf(name)), f.Close())
+	err = errors.Join(write(namedWriter{f, name}), naming(name, f.Chmod(modeOf(target))), naming(name, f.Close()))
 	if err == nil {
-		err = os.Rename(f.Name(), name)
+		err = naming(name, os.Rename(f.Name(), target))
 	}
 	if err != nil {
 		os.Remove(f.Name())
+	}
+	return err
+}
+
+// namedWriter writes a file, whose errors have the name that a person knows it by.
+type namedWriter struct {
+	w    io.Writer
+	name string
+}
+
+func (n namedWriter) Write(data []byte) (int, error) {
+	written, err := n.w.Write(data)
+	return written, naming(n.name, err)
+}
+
+// naming is what went wrong with a temporary file, said of the one that it is for.
+func naming(name string, err error) error {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		return &fs.PathError{Op: "write", Path: name, Err: path.Err}
+	}
+	if link, ok := errors.AsType[*os.LinkError](err); ok {
+		return &fs.PathError{Op: "write", Path: name, Err: link.Err}
 	}
 	return err
 }

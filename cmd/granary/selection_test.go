@@ -40,6 +40,13 @@ func TestTimes(t *testing.T) {
 		{[]string{"--to", at(1)}, 1},
 		{[]string{"--from", at(1), "--to", at(3)}, 6},
 		{[]string{"--from", unix(1), "--to", unix(3)}, 6},
+		{[]string{"--from", "2023-11-15"}, 12}, // the second of four is at 23:13:20
+		{[]string{"--from", "2023-11-14", "--to", "2023-11-15"}, 3},
+		{[]string{"--from", "2023-11-14T23:13:20"}, 14},
+		{[]string{"--from", "2023-11-14 23:13:21"}, 12},
+		{[]string{"--from", "2023-11-14T23:13"}, 14},
+		{[]string{"--to", "2023-11-14 23:14"}, 3},
+		{[]string{"--to", "2023-11-14 23:13:20Z"}, 1},
 		{[]string{"--from", unix(1) + ".5", "--to", unix(3) + ".5"}, 12},
 		{[]string{"--from", "2023-11-15T01:13:20+02:00"}, 14}, // at(1) elsewhere
 		{[]string{"--from", "-1h"}, 12},

@@ -22,7 +22,7 @@ type seriesOptions struct {
 	selection
 	by      []string
 	step    time.Duration
-	top     int
+	limit   limit
 	average bool
 	asJSON  bool
 }
@@ -47,20 +47,11 @@ If all profiles are of one time there is no chart, but a table of the sums.
 ` + inputsHelp,
 		Example: `  granary series heaps/
   granary series --by thread --sample-index cpu cpu/
-  granary series --by job --by zone --top 0 --step 5m --from -24h profiles/
+  granary series --by job --by zone -n 0 --step 5m --from -24h profiles/
   granary series --search 'runtime[.]gcBgMarkWorker' cpu/   # garbage collection
   granary series --json heaps/ | jq -r '.lines[].points[] | [.time, .value]'`,
 		Args: inputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.top < 0 {
-				return usageError{fmt.Errorf("--top %d: want 0 (all) or more", o.top)}
-			}
-			if cmd.Flags().Changed("step") && o.step <= 0 {
-				return usageError{fmt.Errorf("--step %v: want a duration above 0, such as 10s, 5m or 1h", o.step)}
-			}
-			if o.asJSON && !cmd.Flags().Changed("top") {
-				o.top = 0 // a script wants all unless it says otherwise
-			}
 			return withInputs(cmd, o.selection, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
 				found, err := findSeries(ctx, db, snap, q, &o)
 				if err != nil {
@@ -81,25 +72,46 @@ If all profiles are of one time there is no chart, but a table of the sums.
 func (o *seriesOptions) flags(cmd *cobra.Command) {
 	o.selection.flags(cmd, firstShown)
 	cmd.Flags().StringArrayVar(&o.by, "by", nil, "a line for each value of `LABEL`; several times, for each combination. 'granary labels' lists the labels")
-	cmd.Flags().DurationVar(&o.step, "step", 0, "make points of steps of a `DURATION`: 10s, 5m, 1h (default: a point for each time, if they are few)")
-	cmd.Flags().IntVar(&o.top, "top", 5, "show the `N` lines with the greatest values; 0 shows all (default with --json: all)")
+	cmd.Flags().Var(stepValue{&o.step}, "step", "make points of steps of a `DURATION`: 10s, 5m, 1h, 7d (default: a point for each time, if they are few)")
+	o.limit.flags(cmd, "top", 5, "show the `N` lines with the greatest values")
 	cmd.Flags().BoolVar(&o.average, "average", false, "make a point the mean of its profiles, not the sum")
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON: values are integers in the unit named in it")
 }
 
 // seriesFound is the answer of series.
 type seriesFound struct {
-	typ      profile.Type
-	by       []string
-	step     time.Duration // 0: each time is a point
-	average  bool
+	typ     profile.Type
+	by      []string
+	step    time.Duration // 0: each time is a point
+	average bool
+	span
+	total int64
+	most  int  // profiles of one point
+	cut   bool // steps at the edges were left out
+	lines []seriesLine
+	all   int    // lines, shown or not
+	none  string // why there are no samples
+}
+
+// span is how many profiles an answer is of, and of when.
+type span struct {
 	profiles int
 	from, to int64 // times of the first and the last profile
-	total    int64
-	most     int  // profiles of one point
-	cut      bool // steps at the edges were left out
-	lines    []seriesLine
-	all      int // lines, shown or not
+}
+
+func spanOf(infos []profile.ProfileInfo) span {
+	s := span{profiles: len(infos)}
+	for i, p := range infos {
+		if i == 0 {
+			s.from, s.to = p.Time, p.Time
+		}
+		s.from, s.to = min(s.from, p.Time), max(s.to, p.Time)
+	}
+	return s
+}
+
+func (s span) String() string {
+	return fmt.Sprintf("%s, %s UTC", many(s.profiles, "profile"), timeRange(s.from, s.to))
 }
 
 // seriesLine is a line and what its points come to.
@@ -121,13 +133,12 @@ func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	if err != nil {
 		return nil, err
 	}
-	out := &seriesFound{typ: t, by: o.by, step: o.step, average: o.average, profiles: len(infos)}
+	out := &seriesFound{typ: t, by: o.by, step: o.step, average: o.average, span: spanOf(infos)}
 	if len(infos) == 0 {
-		return out, nil
+		out.none, err = whyNoSamples(ctx, db, snap, q)
+		return out, err
 	}
-	out.from, out.to = infos[0].Time, infos[0].Time
 	for _, p := range infos {
-		out.from, out.to = min(out.from, p.Time), max(out.to, p.Time)
 		out.total += p.Total
 	}
 	if out.step == 0 && !o.asJSON {
@@ -144,8 +155,8 @@ func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	}
 	out.summarize()
 	out.all = len(out.lines)
-	if o.top > 0 && out.all > o.top {
-		out.lines = out.lines[:o.top]
+	if n := o.limit.of(o.asJSON); n > 0 && out.all > n {
+		out.lines = out.lines[:n]
 	}
 	return out, nil
 }
@@ -255,9 +266,9 @@ func chosenStep(infos []profile.ProfileInfo) time.Duration {
 
 func (f *seriesFound) print(w io.Writer) error {
 	p := printer{w: w}
-	p.printf("Type: %s (%s)\n", typeName(f.typ), f.typ.SampleUnit)
+	p.printf("Type: %s\n", typeText(f.typ))
 	if len(f.lines) == 0 {
-		p.printf("There are no samples.\n")
+		p.printf("%s\n", cmp.Or(f.none, "There are no samples."))
 		return p.err
 	}
 	c := chart{unit: f.typ.SampleUnit, label: valueLabel(f.typ.SampleUnit), from: math.MaxInt64, to: math.MinInt64, terminal: isTerminal(w)}
@@ -265,7 +276,7 @@ func (f *seriesFound) print(w io.Writer) error {
 		c.lines = append(c.lines, line.Points)
 		c.from, c.to = min(c.from, line.Points[0].Time), max(c.to, line.Points[len(line.Points)-1].Time)
 	}
-	p.printf("%s, %s UTC\n", many(f.profiles, "profile"), timeRange(f.from, f.to))
+	p.printf("%s\n", f.span)
 	switch {
 	case f.from == f.to:
 		p.printf("There is no chart of one time.\n\n")
@@ -283,7 +294,7 @@ func (f *seriesFound) print(w io.Writer) error {
 		f.printLegend(&p, c.mark)
 	}
 	if len(f.lines) < f.all {
-		p.printf("Showing %s of %s lines: those with the greatest sums (--top 0 shows all)\n", number(len(f.lines)), number(f.all))
+		p.printf("Showing %s of %s lines: those with the greatest sums (-n 0 shows all)\n", number(len(f.lines)), number(f.all))
 	}
 	return p.err
 }
@@ -406,7 +417,7 @@ func (f *seriesFound) printJSON(w io.Writer) error {
 			out.Labels[l.Name] = l.Value
 		}
 		for _, p := range line.Points {
-			out.Points = append(out.Points, seriesPoint{time.Unix(0, p.Time).UTC().Format(time.RFC3339Nano), p.Value})
+			out.Points = append(out.Points, seriesPoint{timeJSON(p.Time), p.Value})
 		}
 		lines = append(lines, out)
 	}

@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +21,7 @@ import (
 
 func newTop() *cobra.Command {
 	var s selection
-	var nodes int
+	var show limit
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "top [flags] INPUT...",
@@ -29,36 +32,32 @@ func newTop() *cobra.Command {
   sum%   flat% of this line and above
   cum    in it and in what it calls     cum%   of the total
 
-A function that calls itself counts once in a stack.
+A function that calls itself counts once in a stack. Where values are negative,
+as in a difference, percentages are of the sum of all values without their
+signs, by stack; that is then named.
 
 ` + inputsHelp,
 		Example: `  granary top cpu.pb.gz
-  granary top --sample-index inuse_space --nodes 30 heaps/
+  granary top --sample-index inuse_space -n 30 heaps/
   granary top --selector '{thread=~"worker-.*"}' cpu.pb.gz
   granary top --search 'json[.]' --from -1h profiles/   # JSON in the last hour
-  granary top --json --nodes 0 heaps/ | jq '.functions[0]'`,
+  granary top --json heaps/ | jq '.functions[0]'`,
 		Args: inputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if nodes < 0 {
-				return usageError{fmt.Errorf("--nodes %d: want 0 (all) or more", nodes)}
-			}
-			if asJSON && !cmd.Flags().Changed("nodes") {
-				nodes = 0 // a script wants all unless it says otherwise
-			}
 			return withInputs(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
-				stacks, err := mergeType(ctx, db, snap, q, s.sampleIndex)
+				found, err := findTop(ctx, db, snap, q, s.sampleIndex)
 				if err != nil {
 					return err
 				}
 				if asJSON {
-					return printTopJSON(cmd.OutOrStdout(), stacks, nodes)
+					return found.printJSON(cmd.OutOrStdout(), show.of(asJSON))
 				}
-				return printTop(cmd.OutOrStdout(), stacks, nodes)
+				return found.print(cmd.OutOrStdout(), show.of(asJSON))
 			})
 		},
 	}
 	s.flags(cmd, firstShown)
-	cmd.Flags().IntVar(&nodes, "nodes", 20, "show the first `N` functions; 0 shows all (default with --json: all)")
+	show.flags(cmd, "nodes", 20, "show the first `N` functions")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: values are integers in the unit named in it")
 	return cmd
 }
@@ -72,48 +71,136 @@ func mergeType(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, 
 	return db.Merge(ctx, snap, t, q)
 }
 
-func printTopJSON(w io.Writer, stacks *profile.Stacks, nodes int) error {
-	functions := stacks.Top()
-	if nodes > 0 && len(functions) > nodes {
-		functions = functions[:nodes]
+// topFound is the answer of top.
+type topFound struct {
+	*profile.Stacks
+	span
+	others []string // types that could have been shown instead, if none was asked for
+	none   string   // why there are no samples
+}
+
+func findTop(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) (*topFound, error) {
+	stacks, err := mergeType(ctx, db, snap, q, name)
+	if err != nil {
+		return nil, err
 	}
+	infos, err := db.Profiles(ctx, snap, stacks.Type, q)
+	if err != nil {
+		return nil, err
+	}
+	found := &topFound{Stacks: stacks, span: spanOf(infos)}
+	if stacks.Len() == 0 {
+		found.none, err = whyNoSamples(ctx, db, snap, q)
+	} else if name == "" {
+		found.others, err = otherTypes(ctx, db, snap, q, stacks.Type)
+	}
+	return found, err
+}
+
+// otherTypes names the types that the profiles of a query have beside one.
+func otherTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, but profile.Type) ([]string, error) {
+	types, err := db.Types(ctx, snap)
+	if err != nil || len(types) < 2 {
+		return nil, err
+	}
+	groups, err := db.Table().Aggregate(ctx, snap, columnstore.AggregateOptions{
+		By:    []string{profile.ColumnSampleType, profile.ColumnSampleUnit, profile.ColumnPeriodType, profile.ColumnPeriodUnit},
+		Where: q.Expr(), NoCounts: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	there := map[profile.Type]bool{}
+	sample, unit, period, periodUnit := groups.Columns[0].Values, groups.Columns[1].Values, groups.Columns[2].Values, groups.Columns[3].Values
+	for i, name := range sample.Strings {
+		there[profile.Type{Sample: name, SampleUnit: unit.Strings[i], Period: period.Strings[i], PeriodUnit: periodUnit.Strings[i]}] = true
+	}
+	var names []string
+	for _, t := range types {
+		if name := typeName(t); there[t] && t != but && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// first returns the functions to show, and how many there are.
+func (f *topFound) first(nodes int) ([]profile.Function, int) {
+	functions := f.Top()
+	if nodes > 0 && len(functions) > nodes {
+		return functions[:nodes], len(functions)
+	}
+	return functions, len(functions)
+}
+
+func (f *topFound) printJSON(w io.Writer, nodes int) error {
+	functions, _ := f.first(nodes)
 	if functions == nil {
 		functions = []profile.Function{}
+	}
+	var from, to string
+	if f.profiles > 0 {
+		from, to = timeJSON(f.from), timeJSON(f.to)
 	}
 	return printJSON(w, struct {
 		SampleType string             `json:"sample_type"`
 		Unit       string             `json:"unit"`
+		Profiles   int                `json:"profiles"`
+		From       string             `json:"from,omitempty"`
+		To         string             `json:"to,omitempty"`
 		Total      int64              `json:"total"`
+		Magnitude  int64              `json:"magnitude"`
 		Functions  []profile.Function `json:"functions"`
-	}{stacks.Type.Sample, stacks.Type.SampleUnit, stacks.Total, functions})
+	}{f.Type.Sample, f.Type.SampleUnit, f.profiles, from, to, f.Total, f.Magnitude, functions})
 }
 
-func printTop(w io.Writer, stacks *profile.Stacks, nodes int) error {
-	functions := stacks.Top()
-	shown := functions
-	if nodes > 0 && len(shown) > nodes {
-		shown = shown[:nodes]
-	}
-	unit := stacks.Type.SampleUnit
+// timeJSON is a time for scripts.
+func timeJSON(nanos int64) string { return time.Unix(0, nanos).UTC().Format(time.RFC3339Nano) }
+
+func (f *topFound) print(w io.Writer, nodes int) error {
+	shown, all := f.first(nodes)
+	unit := f.Type.SampleUnit
 	p := printer{w: w}
-	p.printf("Type: %s (%s), total %s\n", typeName(stacks.Type), unit, profile.FormatValue(stacks.Total, unit))
-	if len(functions) == 0 {
-		p.printf("There are no samples.\n")
+	p.printf("Type: %s, total %s", typeText(f.Type), profile.FormatValue(f.Total, unit))
+	if f.Magnitude != f.Total {
+		p.printf("\n(percentages are of %s: values without their signs)", profile.FormatValue(f.Magnitude, unit))
+	}
+	p.printf("\n")
+	if all == 0 {
+		p.printf("%s\n", cmp.Or(f.none, "There are no samples."))
 		return p.err
 	}
-	p.printf("Showing %d of %d functions\n", len(shown), len(functions))
+	p.printf("%s\n", f.span)
+	if len(f.others) > 0 {
+		p.printf("%s\n", othersText(f.others))
+	}
+	p.printf("Showing %d of %d functions\n", len(shown), all)
 	p.printf("%12s %7s %7s %12s %7s  %s\n", "flat", "flat%", "sum%", "cum", "cum%", "function")
 	var sum int64
-	for _, f := range shown {
-		sum += f.Flat
-		p.printf("%12s %7s %7s %12s %7s  %s\n", profile.FormatValue(f.Flat, unit), percent(f.Flat, stacks.Magnitude),
-			percent(sum, stacks.Magnitude), profile.FormatValue(f.Cum, unit), percent(f.Cum, stacks.Magnitude), printable(f.Name))
+	for _, g := range shown {
+		sum += g.Flat
+		p.printf("%12s %7s %7s %12s %7s  %s\n", profile.FormatValue(g.Flat, unit), percent(g.Flat, f.Magnitude),
+			percent(sum, f.Magnitude), profile.FormatValue(g.Cum, unit), percent(g.Cum, f.Magnitude), printable(g.Name))
 	}
 	return p.err
 }
 
-// typeName is what to call a sample type: old profiles have some without a name.
-func typeName(t profile.Type) string { return cmp.Or(printable(t.Sample), "unnamed") }
+// othersText names other types, as many as fit.
+func othersText(names []string) string {
+	const before, after = "Others: ", " (--sample-index)"
+	text := before
+	for i, name := range names {
+		if i > 0 {
+			text += ", "
+		}
+		if utf8.RuneCountInString(text+name+", ..."+after) > textWidth {
+			text += "..."
+			break
+		}
+		text += name
+	}
+	return text + after
+}
 
 // printJSON prints a value for scripts: names as they are.
 func printJSON(w io.Writer, v any) error {
@@ -150,6 +237,16 @@ func (p *printer) printf(format string, args ...any) {
 	if p.err == nil {
 		_, p.err = fmt.Fprintf(p.w, format, args...)
 	}
+}
+
+// noSamples says that there are no samples, and why where that is known.
+func (p *printer) noSamples(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
+	why, err := whyNoSamples(ctx, db, snap, q)
+	if err != nil {
+		return err
+	}
+	p.printf("%s\n", why)
+	return p.err
 }
 
 var errNoOutput = usageError{errors.New("say where to write: -o FILE, or -o - for standard output")}

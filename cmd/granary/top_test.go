@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,15 @@ func TestTopGolden(t *testing.T) {
 	even := file(t, "even.pb.gz", newProfile("inuse_space:bytes",
 		sample{"grew main", []int64{1 << 20}, nil}, sample{"shrank main", []int64{-1 << 20}, nil}))
 	none := file(t, "none.pb.gz", newProfile("inuse_space:bytes"))
+	next := service()
+	next.TimeNanos += 3600 * 1e9
+	later := file(t, "later.pb.gz", next)
+	var types strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&types, "type-%d:count ", i)
+	}
+	many := file(t, "many.pb.gz", newProfile(types.String(), sample{"f", slices.Repeat([]int64{1}, 30), nil}))
+	bare := file(t, "bare.pb.gz", newProfile(": cpu:nanoseconds", sample{"f", []int64{1, 2}, nil}))
 	for _, tc := range []struct {
 		golden string
 		args   []string
@@ -31,6 +41,11 @@ func TestTopGolden(t *testing.T) {
 		{"top-difference.golden", []string{"top", diff}},
 		{"top-even.golden", []string{"top", even}},
 		{"top-none.golden", []string{"top", none}},
+		{"top-mixed.golden", []string{"top", input, diff, later}},
+		{"top-many-types.golden", []string{"top", many}},
+		{"top-unnamed.golden", []string{"top", "--sample-index", "unnamed", bare}},
+		{"top-unnamed.golden", []string{"top", "--sample-index", "''", bare}},
+		{"top-default-unnamed.golden", []string{"top", bare}},
 	} {
 		t.Run(tc.golden, func(t *testing.T) {
 			r := granary(t, tc.args...)
@@ -39,6 +54,42 @@ func TestTopGolden(t *testing.T) {
 			}
 			golden(t, tc.golden, r.stdout)
 		})
+	}
+}
+
+// A type without a name can be asked for by the name that it has in answers, unless
+// another has that one; errors list it.
+func TestUnnamedType(t *testing.T) {
+	bare := file(t, "bare.pb.gz", newProfile(": cpu:nanoseconds", sample{"f", []int64{1, 2}, nil}))
+	named := file(t, "named.pb.gz", newProfile("unnamed:count", sample{"f", []int64{4}, nil}))
+	other := file(t, "other.pb.gz", newProfile(":count", sample{"f", []int64{8}, nil}))
+	for _, tc := range []struct {
+		args []string
+		want int64
+	}{
+		{[]string{"--sample-index", "unnamed", bare}, 1},
+		{[]string{"--sample-index", "unnamed", bare, named}, 4},
+		{[]string{"--sample-index", "''", bare, named}, 1},
+		{[]string{"--sample-index", ":count", bare, other}, 8},
+	} {
+		if got := granaryTop(t, tc.args...); got.Total != tc.want {
+			t.Errorf("%q: total %d, want %d", tc.args, got.Total, tc.want)
+		}
+	}
+	if p := granaryMerge(t, "--sample-index", "unnamed", bare); len(p.SampleType) != 1 || p.SampleType[0].Type != "" {
+		t.Errorf("merged: %v", p)
+	}
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--sample-index", "nope", bare}, "there is: '' (unnamed), cpu"},
+		{[]string{"--sample-index", "unnamed", file(t, "service.pb.gz", service())}, `unknown sample type "unnamed", there is: samples, cpu`},
+		{[]string{"--sample-index", "unnamed", bare, other}, `ambiguous sample type "unnamed", choose one of: `},
+	} {
+		if r := granary(t, append([]string{"top"}, tc.args...)...); r.code != exitUsage || !strings.Contains(r.stderr, tc.want) {
+			t.Errorf("%q: %+v", tc.args, r)
+		}
 	}
 }
 
@@ -54,6 +105,9 @@ func TestTopNodes(t *testing.T) {
 	}{
 		{[]string{"top"}, 20},
 		{[]string{"top", "--nodes", "7"}, 7},
+		{[]string{"top", "--limit", "7"}, 7},
+		{[]string{"top", "-n7"}, 7},
+		{[]string{"top", "--json", "-n", "7"}, 7},
 		{[]string{"top", "--nodes", "0"}, 50},
 		{[]string{"top", "--nodes", "1000"}, 50},
 		{[]string{"top", "--json"}, 50},
@@ -61,7 +115,7 @@ func TestTopNodes(t *testing.T) {
 		{[]string{"top", "--json", "--nodes", "0"}, 50},
 	} {
 		r := granary(t, append(tc.args, input)...)
-		got := strings.Count(r.stdout, "\n") - 3 // lines of the header
+		got := strings.Count(r.stdout, "\n") - 4 // lines of the header
 		if slices.Contains(tc.args, "--json") {
 			var out topJSON
 			if err := json.Unmarshal([]byte(r.stdout), &out); err != nil {
