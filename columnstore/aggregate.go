@@ -31,8 +31,9 @@ type AggregateOptions struct {
 	Where Expr
 	// NoCounts leaves Groups.Counts out: 8 bytes a group.
 	NoCounts bool
-	// MaxBytes, if above 0, bounds what the query may allocate at a time: for the groups
-	// and for finding them. Beyond it the error is ErrQueryMemory.
+	// MaxBytes, if above 0, bounds what the query may allocate for the groups and for
+	// finding them; what was outgrown meanwhile counts too. Beyond it the error is
+	// ErrQueryMemory.
 	MaxBytes int64
 }
 
@@ -125,6 +126,9 @@ func (a *aggregator) sumAll(ctx context.Context, state *tableState, use txn.Use[
 	for i := range others {
 		others[i] = a.fork()
 		defer others[i].done()
+	}
+	defer running.Wait() // whatever happens, before they are given back
+	for i := range others {
 		running.Go(func() {
 			c, err := newChooser(shared, a.table, where)
 			if err == nil {

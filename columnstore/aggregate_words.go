@@ -10,7 +10,7 @@ import (
 // of headers and rows into words of the query. Columns of headers share their ordinals,
 // those of the first such column; another one's are of rows.
 func (a *aggregator) load(by *byColumn, s *selection, header **encoding.Words) error {
-	by.nulls = nil
+	by.nulls, by.null = nil, false
 	if by.series {
 		by.how = ofSeries
 		return nil
@@ -52,10 +52,10 @@ func (a *aggregator) translate(by *byColumn, column *encoding.Column, gen *granu
 		}
 		return nil
 	case column.Lists() != nil:
-		return by.translate(gen, gen.Lists.Len(), func(code uint32) (uint32, error) { return a.internList(gen, code) })
+		return a.translateCodes(by, gen, gen.Lists.Len(), func(code uint32) (uint32, error) { return a.internList(gen, code) })
 	case column.Dict() != nil:
 		dict := column.Dict()
-		return by.translate(gen, dict.Len(), func(code uint32) (uint32, error) { return a.intern(dict.Value(code)) })
+		return a.translateCodes(by, gen, dict.Len(), func(code uint32) (uint32, error) { return a.intern(dict.Value(code)) })
 	}
 	for i, word := range by.words { // plain: the words mean something in this part only
 		if word == 0 {
@@ -77,9 +77,12 @@ func roundDown(words []uint64, step int64) {
 	}
 }
 
-// translate replaces codes of a generation by codes of the query.
-func (by *byColumn) translate(gen *granule.Generation, codes int, find func(code uint32) (uint32, error)) error {
-	known := by.known(gen, codes)
+// translateCodes replaces codes of a generation by codes of the query.
+func (a *aggregator) translateCodes(by *byColumn, gen *granule.Generation, codes int, find func(code uint32) (uint32, error)) error {
+	known, err := a.known(by, gen, codes)
+	if err != nil {
+		return err
+	}
 	for i, word := range by.words {
 		if word == 0 {
 			continue
@@ -97,23 +100,29 @@ func (by *byColumn) translate(gen *granule.Generation, codes int, find func(code
 }
 
 // known returns what the codes of a generation, up to most, are in the query, plus 1.
-func (by *byColumn) known(gen *granule.Generation, most int) []uint32 {
+func (a *aggregator) known(by *byColumn, gen *granule.Generation, most int) ([]uint32, error) {
 	known := by.codes[gen]
 	if len(known) <= most {
-		known = append(known, make([]uint32, most+1-len(known)+most/8)...)
+		more := most + 1 - len(known) + most/8
+		if err := a.memory.take(4 * int64(more)); err != nil {
+			return nil, err
+		}
+		known = append(known, make([]uint32, more)...)
 		by.codes[gen] = known
 	}
-	return known
+	return known, nil
 }
 
 // label returns the query's code of a series' value in a column, 0 for none.
 func (a *aggregator) label(by *byColumn, series uint32) (uint32, error) {
 	gen := a.gens[a.gen]
-	known := by.known(gen, int(series))
+	known, err := a.known(by, gen, int(series))
+	if err != nil {
+		return 0, err
+	}
 	if known[series] == 0 {
 		code := uint32(0)
 		if value, ok := a.table.schema.TupleValue(gen.Series.Value(series), by.Column, by.Name); ok {
-			var err error
 			if code, err = a.intern(value); err != nil {
 				return 0, err
 			}

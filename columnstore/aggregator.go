@@ -68,7 +68,7 @@ func (m *queryMemory) check() error { return m.ctx.Err() }
 // take accounts for bytes that will be allocated.
 func (m *queryMemory) take(bytes int64) error {
 	if used := m.used.Add(bytes); used > m.most {
-		return fmt.Errorf("%w: %d bytes, may take %d", ErrQueryMemory, used, m.most)
+		return fmt.Errorf("%w: stopped at %d bytes of %d", ErrQueryMemory, used, m.most)
 	}
 	return nil
 }

@@ -144,7 +144,7 @@ func newChooser(ctx context.Context, t *Table, where Expr) (*chooser, error) {
 func (c *chooser) done() {
 	c.work.stop, c.work.columns, c.work.manySeries = nil, nil, nil
 	c.work.series.Reset(nil)
-	c.work.walk.Reset(nil)
+	c.work.walk.reset(nil)
 	filterWorks.Put(c.work)
 }
 
@@ -159,6 +159,7 @@ func (c *chooser) choose(s granule.Slice) selection {
 		return selection{}
 	}
 	c.work.series.Reset(s.Part.Series())
+	c.work.walk.reset(s.Part.Series())
 	var open stretch // rows that no series decides
 	for row := 0; row < s.Hi; {
 		code, n := c.work.series.Next()
@@ -220,37 +221,54 @@ func (c *chooser) look(p *granule.Part, r *stretch) {
 	if r.hi == r.lo {
 		return
 	}
+	defer func() { *r = stretch{} }()
 	lo, hi := r.lo, r.hi
 	c.work.used = 0
 	m := c.filter.eval(p, r)
-	*r = stretch{}
 	if m.bits == nil && !m.all {
 		return
 	}
-	c.work.walk.Reset(p.Series())
-	for row := 0; row < hi; {
-		code, n := c.work.walk.Next()
-		from, to := max(row, lo), min(row+n, hi)
-		row += n
-		if m.bits == nil {
-			if from < to {
-				c.add(from, to, uint32(code))
-			}
-			continue
+	for row := lo; row < hi; {
+		series, end := r.series, hi
+		if r.mixed {
+			series, end = c.work.walk.at(row)
+			end = min(end, hi)
 		}
-		for from < to {
-			if !m.bits[from-lo] {
-				from++
+		for row < end {
+			if m.bits != nil && !m.bits[row-lo] {
+				row++
 				continue
 			}
-			end := from + 1
-			for end < to && m.bits[end-lo] {
-				end++
+			from := row
+			for row < end && (m.bits == nil || m.bits[row-lo]) {
+				row++
 			}
-			c.add(from, end, uint32(code))
-			from = end
+			c.add(from, row, series)
 		}
 	}
+}
+
+// walk follows the series of a part's rows forwards.
+type walk struct {
+	runs   encoding.Cursor
+	series uint32
+	end    int // of its rows
+}
+
+func (w *walk) reset(words *encoding.Words) {
+	w.runs.Reset(words)
+	w.end = 0
+}
+
+// at returns the series of a row, not before the last that was asked for, and where its
+// rows end.
+func (w *walk) at(row int) (series uint32, end int) {
+	for w.end <= row {
+		code, n := w.runs.Next()
+		w.series = uint32(code)
+		w.end += n
+	}
+	return w.series, w.end
 }
 
 // seriesColumns returns the series of a generation: those that come while the query runs

@@ -138,6 +138,9 @@ func (a *aggregator) column(by *byColumn, groups []int32, at int) (GroupColumn, 
 	v := &c.Values
 	var texts []string // by code, as far as they are made
 	if by.typ == encoding.String {
+		if err := a.memory.take(16 * int64(a.query.strings().Len()+1)); err != nil {
+			return c, err
+		}
 		texts = make([]string, a.query.strings().Len()+1)
 	}
 	for group, key := range a.keys {

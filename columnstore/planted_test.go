@@ -113,7 +113,7 @@ var ancestors = []planted{
 	}},
 	{
 		name: `FrostDB: answers to label!="x" change with compaction: fresh rows without the label match, merged ones do not`, by: "TestMetamorphic$",
-		edits: one("columnstore/filter.go", "		case word == 0:\n			return l.null\n", "		case word == 0:\n			return false\n"),
+		edits: one("columnstore/mask.go", "		if word == 0 {\n			return l.null\n", "		if word == 0 {\n			return false\n"),
 	},
 	{name: "a compaction swallows an uncommitted part", edits: []edit{
 		{"columnstore/table.go", "	ordinal int\n", "	ordinal int\n	open    []piece\n"},
@@ -173,7 +173,7 @@ var others = []planted{
 		"	id := l.nextID()\n", "	id := t.begin\n")},
 	{name: "a snapshot's commit id is read later than its root", edits: one("columnstore/store.go",
 		"return s.state.Commit()", "return s.store.log.Root().Commit")},
-	{name: "the index is read later than the snapshot", edits: one("columnstore/read.go",
+	{name: "the index is read later than the snapshot", edits: one("columnstore/choose.go",
 		"		state := use.State.table(t.ordinal)\n", "		state := t.store.log.Root().State.table(t.ordinal)\n")},
 	{name: "a part inserted during a split is missing from a child", edits: one("granule/granule.go",
 		carried, strings.Replace(carried, "> 0", "> 0 && i == 0", 1))},

@@ -2,6 +2,7 @@ package columnstore
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -48,24 +49,23 @@ func (t *Table) concrete(state *tableState, names []string) ([]schema.Concrete, 
 
 // family returns the concrete columns of a dynamic one that have a value.
 func (s *tableState) family(name string) []string {
-	var out []string
 	if s == nil {
 		return nil
 	}
+	distinct := map[string]bool{}
 	for _, b := range s.buckets.All() {
 		for column := range b.columns {
-			if strings.HasPrefix(column, name+".") {
-				out = append(out, column)
+			if !distinct[column] && strings.HasPrefix(column, name+".") {
+				distinct[column] = true
 			}
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return slices.Sorted(maps.Keys(distinct))
 }
 
 // Columns returns the concrete names of the table's columns in a snapshot, in
 // schema order: fixed ones, and dynamic ones that a committed row has a value
-// in. O(columns). Errors are ErrSnapshotClosed and ErrSnapshotExpired.
+// in. O(columns x buckets). Errors are ErrSnapshotClosed and ErrSnapshotExpired.
 func (t *Table) Columns(snap *Snapshot) ([]string, error) {
 	state, err := snap.table(t)
 	if err != nil {

@@ -64,7 +64,7 @@ func batch(rng *rand.Rand, n int, at int64) (b schema.Batch, total int64) {
 }
 
 // open starts a store with one table; the test closes it.
-func open(t *testing.T, opts Options, def schema.Definition) (*Store, *Table) {
+func open(t testing.TB, opts Options, def schema.Definition) (*Store, *Table) {
 	t.Helper()
 	store, err := Open(opts)
 	if err != nil {

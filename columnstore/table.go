@@ -144,27 +144,24 @@ func (t *Table) count(g *generation) {
 }
 
 // seriesColumns returns the series of a generation by column. They are kept for the next
-// query if the table still has the generation and they fit into the budget: a query does
-// not make room.
+// query if that does not use what would make inserts evict.
 func (t *Table) seriesColumns(gen *granule.Generation) *granule.SeriesColumns {
-	columns, bytes := gen.SeriesColumns(t.schema)
-	if bytes == 0 {
+	columns, kept := gen.SeriesColumns(t.schema, func(bytes int) bool {
+		return t.store.memory.budget == 0 || t.store.used()+int64(bytes) <= t.store.share(evictAt)
+	})
+	if !kept {
 		return columns
 	}
 	t.generations.Lock()
-	defer t.generations.Unlock()
+	var owner *generation // none if it was dropped
 	for _, g := range t.generations.byNumber {
-		if g.Generation != gen {
-			continue
+		if g.Generation == gen {
+			owner = g
 		}
-		memory := &t.store.memory
-		memory.pending.Add(int64(bytes))
-		if memory.budget == 0 || t.store.used() <= memory.budget {
-			kept := int64(gen.KeepSeriesColumns(columns))
-			g.counted += kept
-			memory.dicts.Add(kept)
-		}
-		memory.pending.Add(-int64(bytes))
+	}
+	t.generations.Unlock()
+	if owner != nil {
+		t.count(owner)
 	}
 	return columns
 }

@@ -16,9 +16,6 @@ type SeriesColumns struct {
 	len     int // series 1 to len are in
 	columns map[string]SeriesColumn
 	size    int
-
-	from  *SeriesColumns               // what it was made of, until it is kept
-	added map[string]map[string]uint32 // by column, the values that from does not have
 }
 
 // SeriesColumn is one concrete column of the series of a generation. It must not be
@@ -50,12 +47,13 @@ func (c *SeriesColumns) Each(f func(name string, column SeriesColumn)) {
 }
 
 // SeriesColumns returns the columns of all series that have a code by now, those of
-// inserts that are not committed included. Where series have come since somebody asked,
-// they are taken in, for about 5 us each, and bytes is what keeping the result takes: the
-// caller does so with KeepSeriesColumns, or does not.
-func (g *Generation) SeriesColumns(s *schema.Schema) (columns *SeriesColumns, bytes int) {
+// inserts that are not committed included. Series that have come since somebody asked are
+// taken in, which costs some us each, and for the columns that they are in a copy of 24
+// bytes a distinct value. keep is asked whether that many bytes at most may be kept for who
+// asks next; kept says that they were, and that Size is another.
+func (g *Generation) SeriesColumns(s *schema.Schema, keep func(bytes int) bool) (columns *SeriesColumns, kept bool) {
 	if c := g.columns.latest.Load(); c != nil && c.len == g.Series.Len() {
-		return c, 0
+		return c, false
 	}
 	g.columns.mu.Lock()
 	defer g.columns.mu.Unlock()
@@ -65,72 +63,96 @@ func (g *Generation) SeriesColumns(s *schema.Schema) (columns *SeriesColumns, by
 	}
 	n := g.Series.Len()
 	if before.len == n {
-		return before, 0
+		return before, false
 	}
-	c := &SeriesColumns{len: n, columns: maps.Clone(before.columns), size: before.size, from: before, added: map[string]map[string]uint32{}}
+	var tuples [][]schema.Label
+	most := 0
 	for code := before.len + 1; code <= n; code++ {
 		labels, err := s.ReadTuple(g.Series.Value(uint32(code)))
 		if err != nil {
 			panic("granule: " + err.Error()) // broken invariant: tuples are made by this process
 		}
+		tuples = append(tuples, labels)
 		for _, l := range labels {
-			c.add(uint32(code), l, g.columns.places[l.Name])
+			most += columnSize + len(l.Name) + valueSize + len(l.Value) + labelSize
 		}
 	}
-	return c, c.size - before.size
-}
-
-// KeepSeriesColumns keeps what SeriesColumns returned for who asks next, and returns by
-// how much Size grows: not at all if others have been kept meanwhile.
-func (g *Generation) KeepSeriesColumns(c *SeriesColumns) (bytes int) {
-	g.columns.mu.Lock()
-	defer g.columns.mu.Unlock()
-	if before := g.columns.latest.Load(); before != c.from && (before != nil || c.from.len > 0) || c.from == nil {
-		return 0
-	}
-	if g.columns.places == nil {
-		g.columns.places = map[string]map[string]uint32{}
-	}
-	for name, added := range c.added {
-		if places := g.columns.places[name]; places != nil {
-			maps.Copy(places, added)
-		} else {
-			g.columns.places[name] = added
+	kept = keep(most)
+	c := &SeriesColumns{len: n, columns: maps.Clone(before.columns), size: before.size}
+	m := seriesMaker{columns: c, places: g.columns.places, own: map[string]bool{}, alone: !kept}
+	for i, labels := range tuples {
+		for _, l := range labels {
+			m.add(uint32(before.len+1+i), l)
 		}
 	}
-	bytes = c.size - c.from.size
-	c.from, c.added = nil, nil
-	g.columns.latest.Store(c)
-	return bytes
+	if kept {
+		g.columns.places = m.places
+		g.columns.latest.Store(c)
+	}
+	return c, kept
 }
 
-// add adds a label. places are those of the values that are there already.
-func (c *SeriesColumns) add(series uint32, l schema.Label, places map[string]uint32) {
-	const label, value, column = 2 * 4, 2*(16+24) + 48 + 16, 256 // slices have up to twice the room
+// Bytes of a column, of a value in it, and of a series that has it: slices have up to
+// twice the room.
+const (
+	columnSize = 256
+	valueSize  = 2*(16+24) + 48 + 16
+	labelSize  = 2 * 4
+)
+
+// seriesMaker adds labels to columns. What is kept grows behind the ends of what others
+// read; what is not has copies of all that it adds to.
+type seriesMaker struct {
+	columns *SeriesColumns
+	places  map[string]map[string]uint32 // of values, by column
+	own     map[string]bool              // columns whose lists are copied
+	alone   bool
+}
+
+func (m *seriesMaker) add(series uint32, l schema.Label) {
+	c := m.columns
 	of, known := c.columns[l.Name]
 	if !known {
-		c.size += column + len(l.Name)
+		c.size += columnSize + len(l.Name)
 	}
-	added := c.added[l.Name]
-	if added == nil { // the first of this column: what others hold is not written behind its end
-		added = map[string]uint32{}
-		c.added[l.Name] = added
-		of.Values, of.Series = slices.Clip(of.Values), slices.Clone(of.Series)
-		for i, series := range of.Series {
-			of.Series[i] = slices.Clip(series)
-		}
+	if !m.own[l.Name] {
+		m.own[l.Name] = true
+		m.take(l.Name, &of)
 	}
-	at, known := places[l.Value]
-	if !known {
-		at, known = added[l.Value]
-	}
+	at, known := m.places[l.Name][l.Value]
 	if !known {
 		at = uint32(len(of.Values))
-		added[l.Value] = at
+		m.places[l.Name][l.Value] = at
 		of.Values, of.Series = append(of.Values, l.Value), append(of.Series, nil)
-		c.size += value + len(l.Value)
+		c.size += valueSize + len(l.Value)
 	}
 	of.Series[at] = append(of.Series[at], series)
 	c.columns[l.Name] = of
-	c.size += label
+	c.size += labelSize
+}
+
+// take makes a column ready to be added to.
+func (m *seriesMaker) take(name string, of *SeriesColumn) {
+	of.Series = slices.Clone(of.Series)
+	if m.places == nil || m.alone {
+		m.places = maps.Clone(m.places)
+	}
+	if m.places == nil {
+		m.places = map[string]map[string]uint32{}
+	}
+	if !m.alone {
+		if m.places[name] == nil {
+			m.places[name] = map[string]uint32{}
+		}
+		return
+	}
+	places := maps.Clone(m.places[name])
+	if places == nil {
+		places = map[string]uint32{}
+	}
+	m.places[name] = places
+	of.Values = slices.Clip(of.Values)
+	for i, series := range of.Series {
+		of.Series[i] = slices.Clip(series)
+	}
 }

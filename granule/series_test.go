@@ -71,25 +71,20 @@ func TestSeriesColumns(t *testing.T) {
 	var all []held
 	for round := range 30 {
 		addSeries(t, s, g, rng, rng.IntN(20))
-		columns, bytes := g.SeriesColumns(s)
+		before, size := g.columns.latest.Load(), g.Size()
+		asked := -1
+		columns, kept := g.SeriesColumns(s, func(bytes int) bool {
+			asked = bytes
+			return rng.IntN(3) > 0
+		})
 		if columns.Len() != g.Series.Len() {
 			t.Errorf("round %d: %d series of %d", round, columns.Len(), g.Series.Len())
 		}
-		if rng.IntN(2) == 0 && bytes > 0 { // somebody else asks, and does as well
-			others, _ := g.SeriesColumns(s)
-			all = append(all, held{others, byTuple(t, s, g, others.Len())})
+		if grown := g.Size() - size; kept && (grown <= 0 || grown > asked) || !kept && grown != 0 {
+			t.Errorf("round %d: the generation grew by %d bytes, asked for at most %d, kept: %t", round, grown, asked, kept)
 		}
-		if rng.IntN(3) > 0 && bytes > 0 {
-			size := g.Size()
-			if kept := g.KeepSeriesColumns(columns); kept <= 0 || g.Size()-size != kept {
-				t.Errorf("round %d: %d bytes kept, the generation grew by %d", round, kept, g.Size()-size)
-			}
-			if kept := g.KeepSeriesColumns(columns); kept != 0 {
-				t.Errorf("round %d: kept again, for %d bytes", round, kept)
-			}
-			if again, bytes := g.SeriesColumns(s); again != columns || bytes != 0 {
-				t.Errorf("round %d: asked again, the columns are others", round)
-			}
+		if latest := g.columns.latest.Load(); kept && latest != columns || !kept && latest != before {
+			t.Errorf("round %d: kept: %t, and the latest is another", round, kept)
 		}
 		all = append(all, held{columns, byTuple(t, s, g, columns.Len())})
 		for i, h := range all {
@@ -112,10 +107,7 @@ func TestSeriesColumns_Concurrent(t *testing.T) {
 		running.Go(func() { addSeries(t, s, g, rand.New(rand.NewPCG(i, 1)), 500) })
 		running.Go(func() {
 			for range 200 {
-				columns, bytes := g.SeriesColumns(s)
-				if bytes > 0 && bytes%2 == 0 {
-					g.KeepSeriesColumns(columns)
-				}
+				columns, _ := g.SeriesColumns(s, func(bytes int) bool { return bytes%3 > 0 })
 				columns.Each(func(name string, of SeriesColumn) {
 					for i, value := range of.Values {
 						if series := of.Series[i]; len(series) == 0 || int(series[len(series)-1]) > columns.Len() {
@@ -127,7 +119,7 @@ func TestSeriesColumns_Concurrent(t *testing.T) {
 		})
 	}
 	running.Wait()
-	columns, _ := g.SeriesColumns(s)
+	columns, _ := g.SeriesColumns(s, func(int) bool { return true })
 	if diff := gocmp.Diff(byTuple(t, s, g, g.Series.Len()), byColumn(columns)); diff != "" {
 		t.Errorf("columns in the end (-want +got):\n%s", diff)
 	}

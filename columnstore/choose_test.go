@@ -1,0 +1,115 @@
+package columnstore
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+// fewRowsEach fills a table with series of a few rows each, in one granule.
+func fewRowsEach(t testing.TB, store *Store, table *Table, series, rows int) {
+	t.Helper()
+	for lo := 0; lo < series; lo += 500 {
+		b := schema.Batch{Columns: map[string]encoding.Vector{}}
+		var kinds, pods []string
+		var stacks [][]uuid.UUID
+		var times, values []int64
+		for s := lo; s < min(lo+500, series); s++ {
+			for row := range rows {
+				kinds, pods = append(kinds, "cpu"), append(pods, fmt.Sprintf("pod-%05d-%d", s, s%2))
+				stacks, times, values = append(stacks, []uuid.UUID{{byte(row)}}), append(times, int64(row%40)), append(values, int64(s))
+			}
+		}
+		b.Rows = len(kinds)
+		b.Columns["kind"], b.Columns["labels.pod"] = encoding.Strings(kinds...), encoding.Strings(pods...)
+		b.Columns["stack"], b.Columns["time"], b.Columns["value"] = encoding.UUIDLists(stacks...), encoding.Int64s(times...), encoding.Int64s(values...)
+		insert(t, table, b)
+	}
+	compact(t, store)
+}
+
+// isOdd chooses every other pod of fewRowsEach.
+func isOdd(pod any) bool {
+	name, ok := pod.(string)
+	return ok && name[len(name)-1] == '1'
+}
+
+// TestChoose_Stretches asks for rows of every other series by time: what a part says once
+// for all of them is not found out again for each.
+func TestChoose_Stretches(t *testing.T) {
+	store, table := open(t, Options{Manual: true, FutureLimit: -1}, stackSamples())
+	const series, rows = 2000, 8
+	fewRowsEach(t, store, table, series, rows)
+	snap := snapshot(t, store)
+	calls := 0
+	late := Func("time", func(at any) bool {
+		calls++
+		time, ok := at.(int64)
+		return ok && time >= 4
+	})
+	groups, err := table.Aggregate(t.Context(), snap, AggregateOptions{
+		Sum: "value", By: []string{"kind"}, Where: And(Func("labels.pod", isOdd), late),
+	})
+	if err != nil || len(groups.Sums) != 1 || groups.Counts[0] != series/2*rows/2 {
+		t.Fatalf("%v, %v; want one group of %d rows", groups, err, series/2*rows/2)
+	}
+	most := series*rows + 2*series + 10 // each header once, both ends of the part for each stretch
+	if calls > most {
+		t.Errorf("times were looked at %d times, want at most %d", calls, most)
+	}
+}
+
+// A search looks at all elements of a dictionary while others add some.
+func TestHasElement_WhileInserting(t *testing.T) {
+	store, table := open(t, Options{Manual: true, FutureLimit: -1}, stackSamples())
+	fewRowsEach(t, store, table, 300, 20)
+	snap := snapshot(t, store)
+	codes, err := table.Codes(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			id := uuid.UUID{1, byte(i), byte(i >> 8), byte(i >> 16)}
+			if _, err := codes.UUIDLists(nil, [][]uuid.UUID{{id}}); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for range 50 {
+		groups, err := table.Aggregate(t.Context(), snap, AggregateOptions{
+			By: []string{"kind"}, Where: HasElement("stack", func(uuid.UUID, []byte) bool { return true }),
+		})
+		if err != nil || len(groups.Counts) != 1 || groups.Counts[0] != 300*20 {
+			t.Errorf("%v, %v; want %d rows", groups, err, 300*20)
+		}
+	}
+	close(stop)
+	running.Wait()
+}
+
+// BenchmarkAggregate_SmallSeries sums half of 16,000 series of four rows, by time too.
+func BenchmarkAggregate_SmallSeries(b *testing.B) {
+	store, table := open(b, Options{Manual: true, FutureLimit: -1}, stackSamples())
+	fewRowsEach(b, store, table, 16_000, 4)
+	snap := snapshot(b, store)
+	where := And(Not(Equal("labels.pod", "")), AtLeast("time", 2), Func("labels.pod", isOdd))
+	for b.Loop() {
+		if _, err := table.Aggregate(b.Context(), snap, AggregateOptions{Sum: "value", By: []string{"stack"}, Where: where}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
