@@ -8,8 +8,8 @@ import (
 type Limit struct {
 	Rows  int
 	Bytes int // of Granule.Size; 0 means no limit
-	// Pause, if not nil, is called every some thousand rows and columns: for who lets
-	// others run meanwhile.
+	// Pause, if not nil, is called between series and between columns when some thousand
+	// rows have been worked on: for who lets others run meanwhile.
 	Pause func()
 }
 
@@ -19,7 +19,7 @@ type pauser struct {
 	rows  int // since the last time
 }
 
-const pauseEvery = 1 << 12 // rows of a few columns: some hundred microseconds
+const pauseEvery = 1 << 12 // rows; a series or a column of more takes up to milliseconds
 
 // did counts rows that were worked on.
 func (p *pauser) did(rows int) {
