@@ -1,0 +1,122 @@
+package columnstore_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+
+	"github.com/apache/arrow/go/v14/arrow"
+	"github.com/apache/arrow/go/v14/arrow/array"
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+// calls is a table of sampled calls: where, of whom, when, and how long.
+func calls(store *columnstore.Store) *columnstore.Table {
+	table, err := store.CreateTable("calls", schema.Definition{
+		Columns: []schema.Column{
+			{Name: "labels", Type: encoding.String, Encoding: encoding.DictionaryRLE, Dynamic: true},
+			{Name: "stack", Type: encoding.UUIDList, Encoding: encoding.DictionaryRLE},
+			{Name: "time", Type: encoding.Int64, Encoding: encoding.Delta},
+			{Name: "micros", Type: encoding.Int64, Encoding: encoding.Plain},
+		},
+		SortingKey: []string{"labels", "stack", "time"},
+	})
+	check(err)
+	main, read, write := uuid.UUID{1}, uuid.UUID{2}, uuid.UUID{3} // locations
+	for _, host := range []string{"a", "b"} {
+		_, err = table.Insert(context.Background(), schema.Batch{
+			Rows: 3,
+			Columns: map[string]encoding.Vector{
+				"labels.host": encoding.Strings(host),
+				"stack":       encoding.UUIDLists([]uuid.UUID{read, main}, []uuid.UUID{write, main}, []uuid.UUID{main}),
+				"time":        encoding.Int64s(1, 2, 3),
+				"micros":      encoding.Int64s(10, 20, 5),
+			},
+			Records: map[uuid.UUID][]byte{main: []byte("main"), read: []byte("io.read"), write: []byte("io.write")},
+		})
+		check(err)
+	}
+	return table
+}
+
+// Scan what is asked for, in order, as Arrow records. Who receives a record releases it.
+func ExampleTable_Scan() {
+	store, err := columnstore.Open(columnstore.Options{})
+	check(err)
+	defer store.Close()
+	table := calls(store)
+	snap, err := store.Snapshot()
+	check(err)
+	defer snap.Close()
+
+	records := table.Scan(context.Background(), snap, columnstore.ScanOptions{
+		Columns: []string{"labels.host", "micros"},
+		Where:   columnstore.And(columnstore.In("labels.host", "b", "c"), columnstore.AtLeast("micros", 10)),
+		Ordered: true, Limit: 10,
+	})
+	for rec, err := range records {
+		check(err)
+		printRecord(rec)
+		rec.Release()
+	}
+	// Output:
+	// b 10
+	// b 20
+}
+
+func printRecord(rec arrow.Record) {
+	hosts, micros := rec.Column(0).(*array.Dictionary), rec.Column(1).(*array.Int64)
+	names := hosts.Dictionary().(*array.String)
+	for row := range int(rec.NumRows()) {
+		fmt.Println(names.Value(hosts.GetValueIndex(row)), micros.Value(row))
+	}
+}
+
+// Sum by stack, of the stacks that have an element whose record matches. Each element is
+// asked about once.
+func ExampleHasElement() {
+	store, err := columnstore.Open(columnstore.Options{})
+	check(err)
+	defer store.Close()
+	table := calls(store)
+	snap, err := store.Snapshot()
+	check(err)
+	defer snap.Close()
+
+	pattern := regexp.MustCompile(`^io\.`)
+	groups, err := table.Aggregate(context.Background(), snap, columnstore.AggregateOptions{
+		Sum: "micros", By: []string{"stack"},
+		Where: columnstore.HasElement("stack", func(_ uuid.UUID, record []byte) bool { return pattern.Match(record) }),
+	})
+	check(err)
+	stacks := groups.Column("stack")
+	for i, code := range stacks.Codes {
+		for _, element := range stacks.Lists.List(nil, code) {
+			fmt.Printf("%s ", stacks.Lists.Record(element))
+		}
+		fmt.Println(groups.Sums[i])
+	}
+	// Unordered output:
+	// io.read main 20
+	// io.write main 40
+}
+
+// Which hosts are there? No row is read.
+func ExampleTable_SeriesValues() {
+	store, err := columnstore.Open(columnstore.Options{})
+	check(err)
+	defer store.Close()
+	table := calls(store)
+	snap, err := store.Snapshot()
+	check(err)
+	defer snap.Close()
+
+	hosts, err := table.SeriesValues(context.Background(), snap, "labels.host", columnstore.Expr{})
+	check(err)
+	fmt.Println(hosts)
+	// Output: [a b]
+}
