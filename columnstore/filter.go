@@ -32,6 +32,7 @@ type leaf struct {
 	word    func(word uint64) bool           // fixed types; for any type, if it need not see the value
 	null    bool                             // what a row without a value gives
 	id      *uuid.UUID                       // the only value for which it holds, if that is an id
+	text    *string                          // likewise
 	known   map[*granule.Generation][]truth  // by code in a dictionary
 	sets    map[*granule.Generation][]uint64 // of series
 	element func(id uuid.UUID, record []byte) bool
@@ -108,8 +109,13 @@ func (l *leaf) setTest(c schema.Column, e Expr) bool {
 			return false
 		}
 		l.null = c.Dynamic && c.Type == encoding.String && l.test(nil)
-		if id, ok := e.value.(uuid.UUID); ok && e.op == opEqual {
-			l.id = &id
+		if e.op == opEqual {
+			switch value := e.value.(type) {
+			case uuid.UUID:
+				l.id = &value
+			case string:
+				l.text = &value
+			}
 		}
 		return true
 	case encoding.UUIDList:
