@@ -138,11 +138,7 @@ func (a *aggregator) done() {
 
 // add puts the chosen rows of a part into their groups.
 func (a *aggregator) add(s *selection) error {
-	gen := s.part.Generation()
-	if a.gen = slices.Index(a.gens, gen); a.gen < 0 {
-		a.gen = len(a.gens)
-		a.gens = append(a.gens, gen)
-	}
+	a.gen = a.number(s.part.Generation())
 	var header *encoding.Words
 	by := ofAll // what the groups of the part depend on
 	for i, c := range a.by {
@@ -168,6 +164,16 @@ func (a *aggregator) add(s *selection) error {
 		row, spans = row+n, rest
 	}
 	return nil
+}
+
+// number returns the number of a generation, a new one if it has none yet.
+func (a *aggregator) number(gen *granule.Generation) int {
+	at := slices.Index(a.gens, gen)
+	if at < 0 {
+		at = len(a.gens)
+		a.gens = append(a.gens, gen)
+	}
+	return at
 }
 
 // addSeries puts rows of one series into their groups.
@@ -220,8 +226,7 @@ func (a *aggregator) addByHeader(series uint32, lo, hi int) error {
 		if err != nil {
 			return err
 		}
-		a.cells[group].sum += c.sum
-		a.cells[group].count += c.count
+		a.cells[group].add(c)
 	}
 	return nil
 }
@@ -291,23 +296,29 @@ func (a *aggregator) addRows(group int32, lo, hi int) error {
 
 // addLists sums rows of one group by their lists.
 func (a *aggregator) addLists(group int32, lo, hi int) error {
-	lists := &a.lists[group]
-	for len(*lists) <= a.gen {
-		*lists = append(*lists, nil)
-	}
-	s := (*lists)[a.gen]
+	of := a.listsOf(group, a.gen)
+	s := *of
 	if s == nil {
 		s = newListSums(a.gens[a.gen].Lists.Len(), hi-lo)
 		if err := a.memory.take(s.bytes()); err != nil {
 			return err
 		}
-		(*lists)[a.gen] = s
+		*of = s
 	}
 	var values []uint64
 	if a.values != nil {
 		values = a.values[lo:hi]
 	}
 	return s.add(a.codes[lo:hi], values, a.memory)
+}
+
+// listsOf returns the place of a group's cells for the lists of a generation, nil so far if
+// it has none.
+func (a *aggregator) listsOf(group int32, gen int) **listSums {
+	for len(a.lists[group]) <= gen {
+		a.lists[group] = append(a.lists[group], nil)
+	}
+	return &a.lists[group][gen]
 }
 
 // readKey makes the key of a row of a series.
@@ -379,25 +390,17 @@ func (a *aggregator) merge(other *aggregator) error {
 		if err != nil {
 			return err
 		}
-		a.cells[group].sum += other.cells[i].sum
-		a.cells[group].count += other.cells[i].count
+		a.cells[group].add(other.cells[i])
 		for k, from := range other.lists[i] {
 			if from == nil {
 				continue
 			}
-			gen := slices.Index(a.gens, other.gens[k])
-			if gen < 0 {
-				gen = len(a.gens)
-				a.gens = append(a.gens, other.gens[k])
-			}
-			for len(a.lists[group]) <= gen {
-				a.lists[group] = append(a.lists[group], nil)
-			}
-			if a.lists[group][gen] == nil { // it changes hands
-				a.lists[group][gen], other.lists[i][k] = from, nil
+			of := a.listsOf(group, a.number(other.gens[k]))
+			if *of == nil { // it changes hands
+				*of, other.lists[i][k] = from, nil
 				continue
 			}
-			if err := a.lists[group][gen].merge(from, nil, a.memory); err != nil {
+			if err := (*of).merge(from, nil, a.memory); err != nil {
 				return err
 			}
 		}

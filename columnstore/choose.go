@@ -309,15 +309,10 @@ const fewSeries = 64
 // granules yields the granules that can have rows for which the condition holds, in key
 // order.
 func (c *chooser) granules(state *tableState, where Expr) iter.Seq[*granule.Granule] {
-	s := c.table.schema
-	from, to := c.table.bounds(timeBounds(s, where))
 	return func(yield func(*granule.Granule) bool) {
-		for _, b := range state.buckets.Overlapping(from, to) {
-			if _, end := s.BucketBounds(b.start); end != "" && end <= from {
-				continue // the last bucket before a gap, which the times are in
-			}
+		for b := range c.table.bucketsOf(state, where) {
 			codes, few := c.fewSeries(b)
-			lo, hi := s.BucketBounds(b.start)
+			lo, hi := c.table.schema.BucketBounds(b.start)
 			ranges := [][2]string{{lo, hi}}
 			if few {
 				ranges = c.table.rangesOf(b, codes)

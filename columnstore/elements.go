@@ -31,13 +31,6 @@ const (
 	onePassAfter = 64
 )
 
-// setElement makes the test of a HasElement condition.
-func (l *leaf) setElement(holds func(uuid.UUID, []byte) bool) bool {
-	l.lists = map[*granule.Generation]*listFilter{}
-	l.element = holds
-	return true
-}
-
 func (l *leaf) listsOf(gen *granule.Generation) *listFilter {
 	f := l.lists[gen]
 	if f == nil {

@@ -119,7 +119,8 @@ func (l *leaf) setTest(c schema.Column, e Expr) bool {
 		}
 		return true
 	case encoding.UUIDList:
-		return e.op == opElement && e.element != nil && l.setElement(e.element)
+		l.element, l.lists = e.element, map[*granule.Generation]*listFilter{}
+		return e.op == opElement && e.element != nil
 	default:
 		l.word = wordTest(c.Type, e)
 		return l.word != nil

@@ -2,6 +2,7 @@ package columnstore
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -20,6 +21,21 @@ func (t *Table) bounds(lo, hi int64) (from, to string) {
 		_, to = t.schema.BucketBounds(t.schema.BucketStart(max(hi, math.MinInt64+1) - 1))
 	}
 	return from, to
+}
+
+// bucketsOf yields the buckets that can have rows for which where holds, by time.
+func (t *Table) bucketsOf(state *tableState, where Expr) iter.Seq[*bucket] {
+	from, to := t.bounds(timeBounds(t.schema, where))
+	return func(yield func(*bucket) bool) {
+		for _, b := range state.buckets.Overlapping(from, to) {
+			if _, end := t.schema.BucketBounds(b.start); end != "" && end <= from {
+				continue // the last bucket before a gap, which the times are in
+			}
+			if !yield(b) {
+				return
+			}
+		}
+	}
 }
 
 // concrete resolves names of columns and families to concrete names, in the

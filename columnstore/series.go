@@ -65,8 +65,8 @@ func (t *Table) Series(ctx context.Context, snap *Snapshot, where Expr) ([]Serie
 // have in a concrete column of the series; those without one add nothing. It fails as
 // Series does, and looks at one column: about 1 ns a series and bucket, and the values.
 func (t *Table) SeriesValues(ctx context.Context, snap *Snapshot, column string, where Expr) ([]string, error) {
-	if index, ok := t.schema.Resolve(column); !ok || !t.schema.IsSeries(index) {
-		return nil, fmt.Errorf("%w: column %q is none of series", ErrQuery, column)
+	if err := t.checkSeries(column); err != nil {
+		return nil, err
 	}
 	distinct := map[string]bool{}
 	err := t.eachSeries(ctx, snap, where, func(_ *granule.Generation, columns *granule.SeriesColumns, set bitset) {
@@ -88,10 +88,8 @@ func (t *Table) SeriesValues(ctx context.Context, snap *Snapshot, column string,
 // a series has none. It fails as SeriesValues does, and looks at these columns: about 20
 // ns a series and bucket, and the answer.
 func (t *Table) SeriesTuples(ctx context.Context, snap *Snapshot, columns []string, where Expr) ([][]string, error) {
-	for _, column := range columns {
-		if index, ok := t.schema.Resolve(column); !ok || !t.schema.IsSeries(index) {
-			return nil, fmt.Errorf("%w: column %q is none of series", ErrQuery, column)
-		}
+	if err := t.checkSeries(columns...); err != nil {
+		return nil, err
 	}
 	distinct := map[string][]string{}
 	err := t.eachSeries(ctx, snap, where, func(_ *granule.Generation, all *granule.SeriesColumns, set bitset) {
@@ -109,6 +107,16 @@ func (t *Table) SeriesTuples(ctx context.Context, snap *Snapshot, columns []stri
 	tuples := slices.Collect(maps.Values(distinct))
 	slices.SortFunc(tuples, slices.Compare)
 	return tuples, nil
+}
+
+// checkSeries says whether all columns are of series.
+func (t *Table) checkSeries(columns ...string) error {
+	for _, column := range columns {
+		if index, ok := t.schema.Resolve(column); !ok || !t.schema.IsSeries(index) {
+			return fmt.Errorf("%w: column %q is none of series", ErrQuery, column)
+		}
+	}
+	return nil
 }
 
 // tuplesOf returns the distinct combinations of values that some series have.
@@ -180,13 +188,9 @@ func (t *Table) eachSeries(ctx context.Context, snap *Snapshot, where Expr, each
 	if state == nil {
 		return nil
 	}
-	lo, hi := t.bounds(timeBounds(t.schema, where))
-	for _, b := range state.buckets.Overlapping(lo, hi) {
+	for b := range t.bucketsOf(state, where) {
 		if err := cmp.Or(ctx.Err(), use.Err()); err != nil {
 			return err
-		}
-		if _, end := t.schema.BucketBounds(b.start); end != "" && end <= lo {
-			continue // the last bucket before a gap, which the range is in
 		}
 		columns := c.seriesColumns(b.gen)
 		set := bitset(c.filter.ofSeries(b.gen, columns, b).some[:len(b.series)])

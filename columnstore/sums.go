@@ -10,6 +10,11 @@ type tally struct{ sum, count int64 }
 
 const tallySize = 16
 
+func (t *tally) add(from tally) {
+	t.sum += from.sum
+	t.count += from.count
+}
+
 // listSums is cells by the code of a list: a hash table while few of the dictionary's
 // lists are in it, and then an array by code. Rows come sorted by code, so the array is
 // walked, not jumped about in.
@@ -174,16 +179,20 @@ func (s *listSums) appendTo(codes []uint32, sums, counts []int64, memory *queryM
 		if c.count == 0 {
 			continue
 		}
-		code := uint32(i)
-		if s.codes != nil {
-			code = s.codes[i] - 1
-		}
-		codes, sums = append(codes, code), append(sums, c.sum)
+		codes, sums = append(codes, s.code(i)), append(sums, c.sum)
 		if counts != nil {
 			counts = append(counts, c.count)
 		}
 	}
 	return codes, sums, counts, nil
+}
+
+// code returns the code of the list whose cell is at i.
+func (s *listSums) code(i int) uint32 {
+	if s.codes == nil {
+		return uint32(i)
+	}
+	return s.codes[i] - 1
 }
 
 // len returns the number of lists that have rows.
@@ -213,16 +222,12 @@ func (s *listSums) merge(from *listSums, to func(code uint32) uint32, memory *qu
 		if c.count == 0 {
 			continue
 		}
-		code := uint32(i)
-		if from.codes != nil {
-			code = from.codes[i] - 1
-		}
+		code := from.code(i)
 		if to != nil {
 			code = to(code)
 		}
 		if s.codes == nil {
-			s.cells[code].sum += c.sum
-			s.cells[code].count += c.count
+			s.cells[code].add(*c)
 		} else if err := s.addCell(code, c, memory); err != nil {
 			return err
 		}
@@ -248,8 +253,7 @@ func (s *listSums) addCell(code uint32, c *tally, memory *queryMemory) error {
 		}
 		at = int(code)
 	}
-	s.cells[at].sum += c.sum
-	s.cells[at].count += c.count
+	s.cells[at].add(*c)
 	return nil
 }
 

@@ -79,14 +79,20 @@ func (g *Generation) SeriesColumns(s *schema.Schema, keep func(bytes int) bool) 
 	}
 	kept = keep(most)
 	c := &SeriesColumns{len: n, columns: maps.Clone(before.columns), size: before.size}
-	m := seriesMaker{columns: c, places: g.columns.places, own: map[string]bool{}, alone: !kept}
+	places := g.columns.places
+	if places == nil {
+		places = map[string]map[string]uint32{}
+	} else if !kept {
+		places = maps.Clone(places)
+	}
+	m := seriesMaker{columns: c, places: places, own: map[string]bool{}, alone: !kept}
 	for i, labels := range tuples {
 		for _, l := range labels {
 			m.add(uint32(before.len+1+i), l)
 		}
 	}
 	if kept {
-		g.columns.places = m.places
+		g.columns.places = places
 		g.columns.latest.Store(c)
 	}
 	return c, kept
@@ -134,25 +140,16 @@ func (m *seriesMaker) add(series uint32, l schema.Label) {
 // take makes a column ready to be added to.
 func (m *seriesMaker) take(name string, of *SeriesColumn) {
 	of.Series = slices.Clone(of.Series)
-	if m.places == nil || m.alone {
-		m.places = maps.Clone(m.places)
-	}
-	if m.places == nil {
-		m.places = map[string]map[string]uint32{}
-	}
-	if !m.alone {
-		if m.places[name] == nil {
-			m.places[name] = map[string]uint32{}
+	places := m.places[name]
+	if m.alone {
+		places = maps.Clone(places)
+		of.Values = slices.Clip(of.Values)
+		for i, series := range of.Series {
+			of.Series[i] = slices.Clip(series)
 		}
-		return
 	}
-	places := maps.Clone(m.places[name])
 	if places == nil {
 		places = map[string]uint32{}
 	}
 	m.places[name] = places
-	of.Values = slices.Clip(of.Values)
-	for i, series := range of.Series {
-		of.Series[i] = slices.Clip(series)
-	}
 }
