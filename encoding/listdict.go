@@ -206,7 +206,11 @@ type listWork struct {
 	codes    []uint32
 	ends     []int // of each list in ids and codes
 	fresh    []newList
+	repeats  []repeat
 }
+
+// repeat is a list that misses, and is the same as one before it.
+type repeat struct{ at, first int }
 
 var internWork = sync.Pool{New: func() any { return new(listWork) }}
 
@@ -252,15 +256,8 @@ func (d *ListDict) intern(dst []uint32, w *listWork, elements func([]uuid.UUID, 
 
 // addLists adds the lists that were not found and sets their codes.
 func (d *ListDict) addLists(codes []uint32, w *listWork, elements func([]uuid.UUID, int) ([]uuid.UUID, error)) error {
-	w.ids = w.ids[:0]
-	for _, at := range w.misses {
-		start := len(w.ids)
-		var err error
-		if w.ids, err = elements(w.ids, at); err != nil {
-			return err
-		}
-		slices.Reverse(w.ids[start:])
-		w.ends = append(w.ends, len(w.ids))
+	if err := w.gather(elements); err != nil {
+		return err
 	}
 	for i := range w.ids {
 		w.idHashes = append(w.idHashes, d.elementHash(&w.ids[i]))
@@ -292,6 +289,45 @@ func (d *ListDict) addLists(codes []uint32, w *listWork, elements func([]uuid.UU
 			return err
 		}
 	}
+	for _, r := range w.repeats {
+		codes[r.at] = codes[r.first]
+	}
+	return nil
+}
+
+// manyIDs is from where on a list that comes again is not gathered again. Below, to look
+// for it costs more than what it takes.
+const manyIDs = 1 << 16
+
+// gather makes ids of the lists that miss, and leaves of misses those that are no repeats.
+func (w *listWork) gather(elements func([]uuid.UUID, int) ([]uuid.UUID, error)) error {
+	w.ids, w.repeats = w.ids[:0], w.repeats[:0]
+	var seen map[uuid.UUID]int
+	misses := w.misses[:0]
+	for _, at := range w.misses {
+		if len(w.ids) > manyIDs {
+			if seen == nil {
+				seen = map[uuid.UUID]int{}
+				for _, known := range misses {
+					seen[w.hashes[known]] = known
+				}
+			}
+			if first, ok := seen[w.hashes[at]]; ok {
+				w.repeats = append(w.repeats, repeat{at, first})
+				continue
+			}
+			seen[w.hashes[at]] = at
+		}
+		start := len(w.ids)
+		var err error
+		if w.ids, err = elements(w.ids, at); err != nil {
+			return err
+		}
+		slices.Reverse(w.ids[start:])
+		w.ends = append(w.ends, len(w.ids))
+		misses = append(misses, at)
+	}
+	w.misses = misses
 	return nil
 }
 
