@@ -3,6 +3,8 @@ package arrowconv
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -42,6 +44,24 @@ func recordOf(a arrow.Array) arrow.Record {
 	defer a.Release()
 	s := arrow.NewSchema([]arrow.Field{{Name: "c", Type: a.DataType(), Nullable: true}}, nil)
 	return array.NewRecord(s, []arrow.Array{a}, int64(a.Len()))
+}
+
+// runsOf makes a run-end encoded array: values and, by run, where it ends.
+func runsOf(t testing.TB, mem memory.Allocator, index arrow.DataType, ends string, values arrow.Array, length int) arrow.Array {
+	t.Helper()
+	e := arrayOf(t, mem, index, ends)
+	defer e.Release()
+	defer values.Release()
+	return array.NewRunEndEncodedArray(e, values, length, 0)
+}
+
+// spreadOne makes a vector that stands for all rows one of all rows.
+func spreadOne(v encoding.Vector, rows int) encoding.Vector {
+	if v.Len() != 1 || rows == 1 {
+		return v
+	}
+	one := runs{ends: []int64{int64(rows)}}
+	return one.spread(&v)
 }
 
 // uuidJSON is the base64 of id(1) and id(2), as FromJSON wants it.
@@ -118,10 +138,32 @@ func inCases() []inCase {
 	return cases
 }
 
+// runLengths is how often runCases repeats the rows of a case.
+var runLengths = []int{1, 3, 2, 1, 4}
+
+// runCases lists the cases run-end encoded, with one type of run ends for each.
+func runCases(cases []inCase) []inCase {
+	indexes := []arrow.DataType{arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64}
+	var out []inCase
+	for i, c := range cases {
+		var want []any
+		ends := "["
+		for k, row := range c.want {
+			want = append(want, slices.Repeat([]any{row}, runLengths[k])...)
+			ends += fmt.Sprintf("%d, ", len(want))
+		}
+		ends = strings.TrimSuffix(ends, ", ") + "]"
+		out = append(out, inCase{c.typ, func(t testing.TB, mem memory.Allocator) arrow.Array {
+			return runsOf(t, mem, indexes[i%len(indexes)], ends, c.make(t, mem), len(want))
+		}, want})
+	}
+	return out
+}
+
 // TestBatchTypes: every Arrow form of a type gives the same rows, whole and
 // sliced, and the batch outlives the record (A4).
 func TestBatchTypes(t *testing.T) {
-	for _, c := range inCases() {
+	for _, c := range append(inCases(), runCases(inCases())...) {
 		mem := &scribbler{memory.NewGoAllocator()}
 		rec := recordOf(c.make(t, mem))
 		t.Run(fmt.Sprintf("%v/%v", c.typ, rec.Column(0).DataType()), func(t *testing.T) {
@@ -151,6 +193,28 @@ func (s *scribbler) Free(b []byte) {
 	s.Allocator.Free(b)
 }
 
+// TestBatchOneRun: rows of one run are one value, and of the other runs none is
+// looked at, where runs begin and end as the rows do too.
+func TestBatchOneRun(t *testing.T) {
+	runs := fromRuns(arrow.PrimitiveTypes.Int32, `[2, 5, 6]`, fromJSON(arrow.BinaryTypes.Binary, `["/w==", "YQ==", "/w=="]`))
+	rec := recordOf(runs(t, memory.NewGoAllocator()))
+	for lo := int64(2); lo <= 5; lo++ {
+		for hi := lo; hi <= 5; hi++ {
+			batch, err := Batch(tableOf(t, encoding.String), rec.NewSlice(lo, hi))
+			if err != nil {
+				t.Fatalf("rows %d to %d: %v", lo, hi, err)
+			}
+			v := batch.Columns["c"]
+			if want := []string{"a"}[:min(1, hi-lo)]; !slices.Equal(v.Strings, want) {
+				t.Errorf("rows %d to %d: %q, want %q", lo, hi, v.Strings, want)
+			}
+		}
+	}
+	for _, bad := range [][2]int64{{1, 2}, {1, 3}, {4, 6}, {5, 6}, {0, 6}} {
+		wantError(t, tableOf(t, encoding.String), rec.NewSlice(bad[0], bad[1]), "not valid UTF-8")
+	}
+}
+
 // TestBatchRefuses: types that do not fit, and records that are no batch.
 func TestBatchRefuses(t *testing.T) {
 	mem := memory.NewGoAllocator()
@@ -170,6 +234,7 @@ func TestBatchRefuses(t *testing.T) {
 		{encoding.UUID, fromDict(arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int64, `[0]`, `[1]`), "want fixed_size_binary[16]"},
 		{encoding.UUIDList, fromJSON(arrow.BinaryTypes.String, `["a"]`), "does not fit uuid list"},
 		{encoding.UUIDList, fromJSON(arrow.ListOf(arrow.PrimitiveTypes.Int64), `[[1]]`), "want fixed_size_binary[16]"},
+		{encoding.UUIDList, fromDict(arrow.PrimitiveTypes.Uint32, arrow.ListOf(arrow.BinaryTypes.String), `[0]`, `[["main"]]`), "elements: utf8, want fixed_size_binary[16]"},
 		{encoding.UUIDList, fromJSON(listType, `[[`+json1+`], [`+json1+`, null]]`), "row 1: element 1 is null"},
 		{encoding.UUIDList, fromJSON(arrow.ListOf(dictUUID), `[[null]]`), "row 0: element 0 is null"},
 		{encoding.UUIDList, fromDict(arrow.PrimitiveTypes.Int8, listType, `[1]`, `[[], [null]]`), "dictionary entry 1: element 0 is null"},
@@ -180,7 +245,11 @@ func TestBatchRefuses(t *testing.T) {
 		{encoding.String, fromDict(arrow.PrimitiveTypes.Uint64, arrow.BinaryTypes.String, `[9223372036854775808]`, `["a"]`), "row 0: dictionary index"},
 		{encoding.String, fromJSON(arrow.BinaryTypes.Binary, `["YQ==", "/w=="]`), "row 1: not valid UTF-8"},
 		{encoding.String, fromDict(arrow.PrimitiveTypes.Int8, arrow.BinaryTypes.Binary, `[1]`, `["YQ==", "/w=="]`), "dictionary entry 1: not valid UTF-8"},
-		{encoding.Int64, runEnds, "run-end encoded"},
+		{encoding.Int64, fromRuns(arrow.PrimitiveTypes.Int64, `[3]`, fromJSON(arrow.BinaryTypes.String, `["a"]`)), "run-end encoded utf8 does not fit int64"},
+		{encoding.String, fromRuns(arrow.PrimitiveTypes.Int32, `[3]`, fromJSON(arrow.BinaryTypes.Binary, `["/w=="]`)), "values of runs: row 0: not valid UTF-8"},
+		{encoding.Int64, fromRuns(arrow.PrimitiveTypes.Int32, `[3]`, fromRuns(arrow.PrimitiveTypes.Int32, `[1]`, fromJSON(arrow.PrimitiveTypes.Int64, `[1]`))), "run-end encoded run_end_encoded does not fit int64"},
+		{encoding.String, dictOfRuns, "dictionary of run_end_encoded, want strings"},
+		{encoding.UUIDList, listOfRuns, "elements: run_end_encoded, want fixed_size_binary[16]"},
 	}
 	for _, c := range cases {
 		rec := recordOf(c.make(t, mem))
@@ -189,11 +258,31 @@ func TestBatchRefuses(t *testing.T) {
 	}
 }
 
-func runEnds(testing.TB, memory.Allocator) arrow.Array {
-	b := array.NewRunEndEncodedBuilder(memory.NewGoAllocator(), arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64)
-	b.Append(3)
-	b.ValueBuilder().(*array.Int64Builder).Append(7)
-	return b.NewArray()
+func fromRuns(index arrow.DataType, ends string, values func(testing.TB, memory.Allocator) arrow.Array) func(testing.TB, memory.Allocator) arrow.Array {
+	return func(t testing.TB, mem memory.Allocator) arrow.Array {
+		e := arrayOf(t, mem, index, ends)
+		last := array.NewSlice(e, int64(e.Len()-1), int64(e.Len())).ValueStr(0)
+		length, err := strconv.Atoi(last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return runsOf(t, mem, index, ends, values(t, mem), length)
+	}
+}
+
+// dictOfRuns and listOfRuns are what Arrow can nest and Batch does not take.
+func dictOfRuns(t testing.TB, mem memory.Allocator) arrow.Array {
+	runs := fromRuns(arrow.PrimitiveTypes.Int32, `[2]`, fromJSON(arrow.BinaryTypes.String, `["a"]`))(t, mem)
+	typ := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: runs.DataType()}
+	indexes := arrayOf(t, mem, arrow.PrimitiveTypes.Int8, `[0, 1]`).Data()
+	return array.MakeFromData(array.NewDataWithDictionary(typ, 2, indexes.Buffers(), 0, 0, runs.Data().(*array.Data)))
+}
+
+func listOfRuns(t testing.TB, mem memory.Allocator) arrow.Array {
+	runs := fromRuns(arrow.PrimitiveTypes.Int32, `[2]`, fromJSON(uuidType, `[`+json1+`]`))(t, mem)
+	offsets := arrayOf(t, mem, arrow.PrimitiveTypes.Int32, `[0, 2]`).Data().Buffers()[1]
+	return array.MakeFromData(array.NewData(arrow.ListOf(runs.DataType()), 1, []*memory.Buffer{nil, offsets},
+		[]arrow.ArrayData{runs.Data()}, 0, 0))
 }
 
 // wantError checks that Batch refuses a record, and says why.
@@ -333,4 +422,28 @@ func TestBatchConcurrent(t *testing.T) {
 	}
 	part.Column(0).NullN()
 	wg.Wait()
+}
+
+// BenchmarkBatchRuns reads a column of strings in runs of 16 rows, and one of a
+// single run.
+func BenchmarkBatchRuns(b *testing.B) {
+	const rows = 1 << 16
+	for _, length := range []int{16, rows} {
+		b.Run(fmt.Sprint("run=", length), func(b *testing.B) {
+			var ends, values []string
+			for end := length; end <= rows; end += length {
+				ends, values = append(ends, fmt.Sprint(end)), append(values, fmt.Sprintf("%q", fmt.Sprint("pod-", end%7)))
+			}
+			rec := recordOf(fromRuns(arrow.PrimitiveTypes.Int32, "["+strings.Join(ends, ",")+"]",
+				fromJSON(arrow.BinaryTypes.String, "["+strings.Join(values, ",")+"]"))(b, memory.NewGoAllocator()))
+			table := tableOf(b, encoding.String)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Batch(table, rec); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row")
+		})
+	}
 }

@@ -57,14 +57,37 @@ func benchCases() []Field {
 }
 
 func BenchmarkWords(b *testing.B) {
-	for _, f := range benchCases() {
-		b.Run("type="+f.Name, func(b *testing.B) {
-			w := encode(b, spec(f.Type, f.Coded), benchVector(f.Type))
-			out := NewBuilder(nil, []Field{f})
+	for _, form := range allForms {
+		for _, f := range benchCases() {
+			b.Run(fmt.Sprintf("form=%v/type=%s", form, f.Name), func(b *testing.B) {
+				w := encode(b, spec(f.Type, f.Coded), benchVector(f.Type))
+				f.Runs = true
+				out := NewBuilder(nil, form, []Field{f})
+				defer out.Release()
+				b.ReportAllocs()
+				for b.Loop() {
+					out.Words(0, w.from, w.words, nil)
+					rec, err := out.Record()
+					if err != nil {
+						b.Fatal(err)
+					}
+					rec.Release()
+				}
+				perRow(b)
+			})
+		}
+	}
+}
+
+func BenchmarkRepeat(b *testing.B) {
+	for _, form := range allForms {
+		b.Run(fmt.Sprint("form=", form), func(b *testing.B) {
+			out := NewBuilder(nil, form, []Field{{Name: "c", Type: encoding.String, Coded: true, Runs: true}})
 			defer out.Release()
-			b.ReportAllocs()
 			for b.Loop() {
-				out.Words(0, w.from, w.words, nil)
+				for range benchRows / 64 {
+					out.Repeat(0, "pod-7", 64)
+				}
 				rec, err := out.Record()
 				if err != nil {
 					b.Fatal(err)
@@ -76,28 +99,12 @@ func BenchmarkWords(b *testing.B) {
 	}
 }
 
-func BenchmarkRepeat(b *testing.B) {
-	out := NewBuilder(nil, []Field{{Name: "c", Type: encoding.String, Coded: true}})
-	defer out.Release()
-	for b.Loop() {
-		for range benchRows / 64 {
-			out.Repeat(0, "pod-7", 64)
-		}
-		rec, err := out.Record()
-		if err != nil {
-			b.Fatal(err)
-		}
-		rec.Release()
-	}
-	perRow(b)
-}
-
 func BenchmarkBatch(b *testing.B) {
 	for _, f := range benchCases() {
 		b.Run("type="+f.Name, func(b *testing.B) {
 			w := encode(b, spec(f.Type, f.Coded), benchVector(f.Type))
 			f.Name = "c"
-			out := NewBuilder(nil, []Field{f})
+			out := NewBuilder(nil, Dictionary, []Field{f})
 			defer out.Release()
 			out.Words(0, w.from, w.words, nil)
 			rec, err := out.Record()

@@ -6,57 +6,69 @@ import (
 )
 
 // buffer is Arrow memory that grows at its end, at least by doubling, until it
-// is handed over to an array.
+// is handed over to an array. One that is filled again begins with room for what it
+// held last.
 type buffer struct {
-	mem memory.Allocator
-	buf *memory.Buffer // nil while empty
+	mem  memory.Allocator
+	buf  *memory.Buffer // nil while it has no memory
+	all  []byte         // its memory
+	n    int            // bytes of it that are in use
+	last int            // bytes, and some more, that were handed over last
 }
 
-// grow appends n bytes and returns them. What they hold is undefined: an
-// allocator need not clear memory.
+// grow appends n bytes and returns them, until the next grow. What they hold is
+// undefined: an allocator need not clear memory.
 func (b *buffer) grow(n int) []byte {
-	if n == 0 {
-		return nil
+	from := b.n
+	if b.n += n; b.n > len(b.all) {
+		b.extend(0)
 	}
-	b.reserve(n)
-	have := b.buf.Len()
-	b.buf.ResizeNoShrink(have + n)
-	return b.buf.Bytes()[have:]
+	return b.all[from:b.n]
 }
 
 // reserve makes room for n more bytes, so that growing by as much in small
 // steps copies nothing.
 func (b *buffer) reserve(n int) {
-	if b.buf == nil {
-		b.buf = memory.NewResizableBuffer(b.mem)
-	}
-	if need := b.buf.Len() + n; need > b.buf.Cap() {
-		b.buf.Reserve(max(need, 2*b.buf.Cap()))
+	if n > len(b.all)-b.n {
+		b.extend(n)
 	}
 }
 
-// bytes returns the content. It is valid until the next grow.
-func (b *buffer) bytes() []byte {
+func (b *buffer) extend(n int) {
+	need := max(b.n+n, 2*len(b.all))
 	if b.buf == nil {
-		return nil
+		b.buf = memory.NewResizableBuffer(b.mem)
+		need = max(need, b.last)
 	}
-	return b.buf.Bytes()
+	b.buf.Reserve(need)
+	b.all = b.buf.Buf()
 }
+
+// cut drops all but the first n bytes.
+func (b *buffer) cut(n int) { b.n = n }
+
+// bytes returns the content. It is valid until the next grow.
+func (b *buffer) bytes() []byte { return b.all[:b.n] }
 
 // take hands the content over. The caller releases it.
 func (b *buffer) take() *memory.Buffer {
-	buf := b.buf
+	const some, slack = 4 << 10, 8 // bytes; a share of them
+	buf, n := b.buf, b.n
+	b.buf, b.all, b.n, b.last = nil, nil, 0, n+n/slack
 	if buf == nil {
 		return memory.NewBufferBytes([]byte{})
 	}
-	b.buf = nil
+	buf.ResizeNoShrink(n)
+	if buf.Cap() > some && n < buf.Cap()/2 { // an array holds at most twice what it needs
+		buf.Resize(n)
+	}
 	return buf
 }
 
 func (b *buffer) release() {
 	if b.buf != nil {
 		b.buf.Release()
-		b.buf = nil
+		b.buf, b.all, b.n = nil, nil, 0
 	}
 }
 
@@ -68,28 +80,44 @@ type validity struct {
 	nulls int
 }
 
-// null makes row i null; i is not less than that of the call before.
-func (v *validity) null(i int) {
-	v.cover(i + 1)
-	bitutil.ClearBit(v.bits.bytes(), i)
-	v.nulls++
+// null makes n rows from row i on null; i is not less than where those of the call
+// before end.
+func (v *validity) null(i, n int) {
+	if n == 0 {
+		return
+	}
+	v.cover(i + n)
+	if n == 1 {
+		bitutil.ClearBit(v.bits.bytes(), i)
+	} else {
+		bitutil.SetBitsTo(v.bits.bytes(), int64(i), int64(n), false)
+	}
+	v.nulls += n
+}
+
+// is says whether row i is null.
+func (v *validity) is(i int) bool {
+	return v.nulls > 0 && i < 8*v.bits.n && bitutil.BitIsNotSet(v.bits.bytes(), i)
+}
+
+// forget makes row i, which is null and the last, one that is not there.
+func (v *validity) forget(i int) {
+	bitutil.SetBit(v.bits.bytes(), i)
+	v.nulls--
 }
 
 // cover makes sure that there are bits for n rows.
 func (v *validity) cover(n int) {
-	missing := int(bitutil.BytesForBits(int64(n))) - len(v.bits.bytes())
-	if missing <= 0 {
-		return
-	}
-	added := v.bits.grow(missing)
-	for i := range added {
-		added[i] = 0xff
+	missing := int(bitutil.BytesForBits(int64(n))) - v.bits.n
+	if missing > 0 {
+		fillWith(v.bits.grow(missing), 0xff)
 	}
 }
 
 // take hands over the bitmap of n rows: nil if none is null.
 func (v *validity) take(n int) (bits *memory.Buffer, nulls int) {
 	if v.nulls == 0 {
+		v.release()
 		return nil, 0
 	}
 	v.cover(n)
@@ -100,4 +128,24 @@ func (v *validity) take(n int) (bits *memory.Buffer, nulls int) {
 func (v *validity) release() {
 	v.bits.release()
 	v.nulls = 0
+}
+
+// fillWith sets all elements to a value. Copies of some are quicker than stores, while those
+// stay in the processor's nearest cache.
+func fillWith[T uint8 | uint32 | uint64](dst []T, value T) {
+	n := min(32, len(dst))
+	for i := range dst[:n] {
+		dst[i] = value
+	}
+	for n < len(dst) {
+		n += copy(dst[n:], dst[:min(n, 1024)])
+	}
+}
+
+// repeatBytes fills bytes, of which there are a multiple, with a value again and again.
+func repeatBytes(dst, value []byte) {
+	n := copy(dst, value)
+	for n < len(dst) {
+		n += copy(dst[n:], dst[:n])
+	}
 }

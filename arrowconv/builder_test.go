@@ -57,7 +57,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func testRoundTrip(t *testing.T, v encoding.Vector, coded bool) {
-	b := NewBuilder(checked(t), []Field{{Name: "c", Type: v.Type, Coded: coded, Nullable: true}})
+	b := NewBuilder(checked(t), Dictionary, []Field{{Name: "c", Type: v.Type, Coded: coded, Nullable: true}})
 	defer b.Release()
 	w := encode(t, spec(v.Type, coded), v)
 	for _, pieces := range [][]int{{9}, {1, 8}, {3, 0, 3, 3}} { // and reuse of the builder
@@ -122,7 +122,7 @@ func TestWordsValid(t *testing.T) {
 	v.Valid = []bool{true, false, true}
 	for _, coded := range []bool{false, true} {
 		w := encode(t, spec(encoding.String, coded), v)
-		b := NewBuilder(checked(t), []Field{{Name: "c", Type: encoding.String, Coded: coded, Nullable: true}})
+		b := NewBuilder(checked(t), Dictionary, []Field{{Name: "c", Type: encoding.String, Coded: coded, Nullable: true}})
 		b.Words(0, w.from, w.words, nil)
 		b.Words(0, w.from, w.words, []bool{false, true, true}) // a null word is null all the same
 		rec, err := b.Record()
@@ -135,7 +135,7 @@ func TestWordsValid(t *testing.T) {
 		b.Release()
 	}
 	w := encode(t, spec(encoding.Int64, false), encoding.Int64s(0, 1))
-	b := NewBuilder(nil, []Field{{Name: "c", Type: encoding.Int64}})
+	b := NewBuilder(nil, Dictionary, []Field{{Name: "c", Type: encoding.Int64}})
 	b.Words(0, w.from, w.words, nil)
 	rec, err := b.Record()
 	if err != nil {
@@ -192,7 +192,7 @@ func TestUnify(t *testing.T) {
 			`[""]`,
 		},
 	}
-	b := NewBuilder(checked(t), []Field{{Name: "c", Type: encoding.String, Coded: true, Nullable: true}})
+	b := NewBuilder(checked(t), Dictionary, []Field{{Name: "c", Type: encoding.String, Coded: true, Nullable: true}})
 	defer b.Release()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestUnify(t *testing.T) {
 // TestUnifyLists: lists of two dictionaries are unified too.
 func TestUnifyLists(t *testing.T) {
 	v := encoding.UUIDLists([]uuid.UUID{id(1), id(2)}, nil, []uuid.UUID{id(2)})
-	b := NewBuilder(checked(t), []Field{{Name: "c", Type: encoding.UUIDList}})
+	b := NewBuilder(checked(t), Dictionary, []Field{{Name: "c", Type: encoding.UUIDList}})
 	defer b.Release()
 	for range 2 {
 		w := encode(t, spec(encoding.UUIDList, true), v)
@@ -234,7 +234,7 @@ func TestLargeCodes(t *testing.T) {
 		all = append(all, fmt.Sprint(i))
 	}
 	w := encode(t, s, encoding.Strings(all...))
-	b := NewBuilder(checked(t), []Field{{Name: "c", Type: encoding.String, Coded: true}})
+	b := NewBuilder(checked(t), Dictionary, []Field{{Name: "c", Type: encoding.String, Coded: true}})
 	defer b.Release()
 	for range 2 {
 		var want []any
@@ -257,7 +257,7 @@ func TestRepeatAndNulls(t *testing.T) {
 	for _, v := range samples() {
 		for _, coded := range []bool{false, true} {
 			w := encode(t, spec(v.Type, coded && !v.Type.Fixed()), v)
-			b := NewBuilder(checked(t), []Field{{Name: "c", Type: v.Type, Coded: coded, Nullable: true}})
+			b := NewBuilder(checked(t), Dictionary, []Field{{Name: "c", Type: v.Type, Coded: coded, Nullable: true}})
 			b.Nulls(0, 11)
 			b.Words(0, w.from, w.words, nil)
 			b.Nulls(0, 1)
@@ -288,7 +288,7 @@ func TestSchema(t *testing.T) {
 		fields = append(fields, Field{Name: fmt.Sprintf("%v coded", typ), Type: typ, Coded: true, Nullable: true})
 	}
 	got := ""
-	for _, f := range NewSchema(fields).Fields() {
+	for _, f := range NewSchema(Dictionary, fields).Fields() {
 		got += fmt.Sprintf("%s: %v %v\n", f.Name, f.Type, f.Nullable)
 	}
 	diff(t, `int64: int64 false
@@ -311,13 +311,13 @@ uuid list coded: dictionary<values=list<item: fixed_size_binary[16], nullable>, 
 			t.Error("no panic for a field without a type")
 		}
 	}()
-	NewSchema([]Field{{Name: "c"}})
+	NewSchema(Dictionary, []Field{{Name: "c"}})
 }
 
 // TestEmpty: records without rows, or without columns.
 func TestEmpty(t *testing.T) {
 	for _, v := range samples() {
-		b := NewBuilder(checked(t), []Field{{Name: "c", Type: v.Type}, {Name: "labels.x", Type: encoding.String, Coded: true}})
+		b := NewBuilder(checked(t), Dictionary, []Field{{Name: "c", Type: v.Type}, {Name: "labels.x", Type: encoding.String, Coded: true}})
 		rec, err := b.Record()
 		if err != nil {
 			t.Fatal(err)
@@ -326,7 +326,7 @@ func TestEmpty(t *testing.T) {
 		rec.Release()
 		b.Release()
 	}
-	rec, err := NewBuilder(nil, nil).Record()
+	rec, err := NewBuilder(nil, Dictionary, nil).Record()
 	if err != nil || rec.NumRows() != 0 || rec.NumCols() != 0 {
 		t.Errorf("record without columns: %v, %v", rec, err)
 	}
@@ -364,7 +364,7 @@ func TestMisuse(t *testing.T) {
 			b.Words(3, &badUUID, []uint64{1}, nil)
 		}},
 	}
-	b := NewBuilder(checked(t), []Field{
+	b := NewBuilder(checked(t), Dictionary, []Field{
 		{Name: "i", Type: encoding.Int64},
 		{Name: "s", Type: encoding.String, Nullable: true},
 		{Name: "u", Type: encoding.UUID, Nullable: true},
@@ -395,10 +395,10 @@ func TestTooLarge(t *testing.T) {
 			func(b *Builder, _ words) { b.Repeat(0, "abc", 1); b.Repeat(0, "def", 2) },
 			func(b *Builder, w words) { b.Nulls(0, 1); b.Words(0, w.from, w.words, nil); b.Repeat(0, "h", 1) },
 		} {
-			b := NewBuilder(checked(t), []Field{{Name: "c", Type: encoding.String, Coded: coded, Nullable: true}})
-			b.columns[0].values.limit = 5
+			b := NewBuilder(checked(t), Dictionary, []Field{{Name: "c", Type: encoding.String, Coded: coded, Nullable: true}})
+			b.columns[0].cells.values.limit = 5
 			if coded {
-				b.columns[0].dict.values.limit = 5
+				b.columns[0].cells.dict.values.limit = 5
 			}
 			fill(b, encode(t, spec(encoding.String, coded), encoding.Strings("abcde", "f")))
 			if _, err := b.Record(); !errors.Is(err, errLarge) || !errors.Is(err, ErrBuild) {
@@ -407,9 +407,9 @@ func TestTooLarge(t *testing.T) {
 			b.Release()
 		}
 	}
-	b := NewBuilder(checked(t), []Field{{Name: "c", Type: encoding.UUIDList}})
+	b := NewBuilder(checked(t), Dictionary, []Field{{Name: "c", Type: encoding.UUIDList}})
 	defer b.Release()
-	b.columns[0].dict.values.limit = 2
+	b.columns[0].cells.dict.values.limit = 2
 	w := encode(t, spec(encoding.UUIDList, true), encoding.UUIDLists([]uuid.UUID{id(1), id(2)}, []uuid.UUID{id(3)}))
 	b.Words(0, w.from, w.words, nil)
 	if _, err := b.Record(); !errors.Is(err, errLarge) {
@@ -420,7 +420,7 @@ func TestTooLarge(t *testing.T) {
 // TestSchemaOfBuilder: records carry the schema that NewSchema gives.
 func TestSchemaOfBuilder(t *testing.T) {
 	fields := []Field{{Name: "a", Type: encoding.Bool}, {Name: "b", Type: encoding.UUIDList}}
-	if b := NewBuilder(nil, fields); !b.Schema().Equal(NewSchema(fields)) {
+	if b := NewBuilder(nil, Dictionary, fields); !b.Schema().Equal(NewSchema(Dictionary, fields)) {
 		t.Error("schemas differ")
 	}
 }

@@ -3,103 +3,148 @@ package arrowconv
 import (
 	"github.com/apache/arrow/go/v14/arrow/array"
 	"github.com/apache/arrow/go/v14/arrow/memory"
-	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
 )
-
-// pageLen is how many codes share a page of the table from store codes to
-// local ones. A record of few rows then pays for few pages, however large the
-// store's dictionary is: a plain slice of 300,000 codes costs 1.2 MB.
-const pageLen = 256
 
 // dictionary is the local dictionary of one column of one record.
 //
 // Most records see one dictionary of the store, where two codes never stand for
 // one value (encoding E3), so a code is all that is looked up. When values
 // come otherwise too (a repeated string, a plain column, the dictionary of
-// another generation), they are found by their bytes from then on.
+// another generation), they are found by their bytes from then on. Lists of names
+// are not: each list of ids has its own.
+//
+// Where records share all lists of the store's dictionary, a code says where its list is.
 type dictionary struct {
 	values  values
-	dict    *encoding.Dict     // whose codes pages has, or
-	lists   *encoding.ListDict // whose
-	codes   []uint32           // the codes in pages
-	pages   []*[pageLen]uint32 // by code: local code+1, 0 if not met
-	byValue map[string]uint32  // nil while all values are from dict or lists
+	lists   *listReader        // of lists; else nil
+	dict    *encoding.Dict     // whose codes local has, or
+	listed  *encoding.ListDict // whose
+	local   pages[localCode]   // by code
+	epoch   uint32             // of what local has
+	byValue map[string]uint32  // nil while all values are from dict or listed
 
-	elements []uuid.UUID // scratch of listBytes
-	list     []byte
+	shared bool // the record at hand has the array of lists, and no values
 }
 
-func newDictionary(mem memory.Allocator, typ encoding.Type) *dictionary {
-	return &dictionary{values: newValues(mem, typ)}
+// localCode is the local code of a code, if it is of the dictionary's epoch: so nothing
+// is to be cleared for the next record.
+type localCode struct{ epoch, code uint32 }
+
+func newDictionary(mem memory.Allocator, form Form, f *Field) *dictionary {
+	return &dictionary{values: newValues(mem, f), lists: newListReader(mem, form, f), epoch: 1}
 }
 
 // follow prepares for codes of another column.
 func (d *dictionary) follow(from *encoding.Column) {
 	switch {
-	case from.Dict() == nil && from.Lists() == nil:
+	case isPlain(from):
 		d.findByValue()
-	case d.dict == from.Dict() && d.lists == from.Lists():
+	case d.dict == from.Dict() && d.listed == from.Lists():
 	default:
-		if d.values.n > 0 {
-			d.findByValue()
+		d.leave()
+		d.dict, d.listed = from.Dict(), from.Lists()
+		if d.listed != nil {
+			d.lists.follow(d.listed.Reader(), d.listed)
+			d.shared = d.lists.array != nil && d.values.n == 0
 		}
-		d.forget()
-		d.dict, d.lists = from.Dict(), from.Lists()
 	}
 }
 
-// local returns the local code of a word that is not null, of a column that
+// inArray says whether a list is in the array that records share.
+func (d *dictionary) inArray(code uint32) bool { return int(code-1) < d.lists.array.Len() }
+
+// mayShare says whether a record that shares the array can have codes of a dictionary, up
+// to one.
+func (d *dictionary) mayShare(from *encoding.ListDict, most uint64) bool {
+	return d.listed == from && (most == 0 || d.inArray(uint32(most)))
+}
+
+// followLists prepares for codes of lists of an answer.
+func (d *dictionary) followLists(from encoding.Lists) {
+	d.leave()
+	d.lists.follow(from, nil)
+}
+
+// leave forgets the codes of a column.
+func (d *dictionary) leave() {
+	if d.values.n > 0 {
+		d.findByValue()
+	}
+	d.forget()
+}
+
+// find returns the local code of a code, if it has been met.
+func (d *dictionary) find(code uint32) (local uint32, ok bool) {
+	if d.shared {
+		return code - 1, d.inArray(code)
+	}
+	known := d.local.find(code)
+	if known == nil || known.epoch != d.epoch {
+		return 0, false
+	}
+	return known.code, true
+}
+
+// code returns the local code of a word that is not null, of a column that
 // follow was told.
-func (d *dictionary) local(from *encoding.Column, word uint64) (uint32, error) {
-	if from.Dict() == nil && from.Lists() == nil {
-		return d.add(from.Bytes(word))
+func (d *dictionary) code(from *encoding.Column, word uint64) (uint32, error) {
+	if isPlain(from) {
+		return addValue(d, from.Bytes(word))
 	}
-	page, slot := word/pageLen, word%pageLen
-	if page < uint64(len(d.pages)) && d.pages[page] != nil && d.pages[page][slot] != 0 {
-		return d.pages[page][slot] - 1, nil
+	if local, ok := d.find(uint32(word)); ok {
+		return local, nil
 	}
-	value := d.listBytes(word)
-	if d.lists == nil {
-		value = from.Bytes(word)
+	if d.listed != nil {
+		return d.addList(uint32(word))
 	}
-	local, err := d.add(value)
+	local, err := addValue(d, from.Bytes(word))
 	if err != nil {
 		return 0, err
 	}
-	for uint64(len(d.pages)) <= page {
-		d.pages = append(d.pages, nil)
-	}
-	if d.pages[page] == nil {
-		d.pages[page] = new([pageLen]uint32)
-	}
-	d.pages[page][slot] = local + 1
-	d.codes = append(d.codes, uint32(word))
+	*d.local.make(uint32(word)) = localCode{d.epoch, local}
 	return local, nil
 }
 
-// listBytes returns the bytes of a list's elements, valid until the next call,
-// or nil if the column is none of lists.
-func (d *dictionary) listBytes(word uint64) []byte {
-	if d.lists == nil {
-		return nil
+// isPlain says whether the words of a column that is not of a fixed type are codes of its
+// own.
+func isPlain(c *encoding.Column) bool { return c.Dict() == nil && c.Lists() == nil }
+
+// list is code of lists.
+func (d *dictionary) list(code uint32) (uint32, error) {
+	if local, ok := d.find(code); ok {
+		return local, nil
 	}
-	d.elements = d.lists.UUIDs(d.elements[:0], uint32(word))
-	d.list = d.list[:0]
-	for i := range d.elements {
-		d.list = append(d.list, d.elements[i][:]...)
-	}
-	return d.list
+	return d.addList(code)
 }
 
-// add returns the local code of a value, giving it one unless byValue knows it.
-func (d *dictionary) add(value []byte) (uint32, error) {
+// addList returns the local code of a list that has not been met by its code.
+func (d *dictionary) addList(code uint32) (uint32, error) {
+	local := uint32(d.values.n)
+	if err := d.lists.add(&d.values, code); err != nil {
+		return 0, err
+	}
+	if d.byValue != nil {
+		value := d.values.at(int(local))
+		if known, ok := d.byValue[string(value)]; ok {
+			d.values.drop()
+			local = known
+		} else {
+			d.byValue[string(value)] = local
+		}
+	}
+	*d.local.make(code) = localCode{d.epoch, local}
+	return local, nil
+}
+
+// addValue returns the local code of a value, giving it one unless byValue knows it.
+func addValue[V string | []byte](d *dictionary, value V) (uint32, error) {
 	if local, ok := d.byValue[string(value)]; ok {
 		return local, nil
 	}
 	local := uint32(d.values.n)
-	if err := d.values.append(value); err != nil {
+	if err := appendValue(&d.values, value); err != nil {
 		return 0, err
 	}
 	if d.byValue != nil {
@@ -108,9 +153,9 @@ func (d *dictionary) add(value []byte) (uint32, error) {
 	return local, nil
 }
 
-// findByValue makes add look for values that are there.
+// findByValue makes values that are there be found by their bytes.
 func (d *dictionary) findByValue() {
-	if d.byValue != nil {
+	if d.byValue != nil || d.values.names {
 		return
 	}
 	d.byValue = make(map[string]uint32, d.values.n)
@@ -119,13 +164,12 @@ func (d *dictionary) findByValue() {
 	}
 }
 
-// forget empties the table of codes; it costs as much as there are codes.
+// forget empties the table of codes.
 func (d *dictionary) forget() {
-	for _, code := range d.codes {
-		d.pages[code/pageLen][code%pageLen] = 0
+	if d.epoch++; d.epoch == 0 {
+		d.local, d.epoch = pages[localCode]{}, 1
 	}
-	d.codes = d.codes[:0]
-	d.dict, d.lists = nil, nil
+	d.dict, d.listed = nil, nil
 }
 
 // take hands over the values and empties the dictionary. The caller releases
@@ -133,12 +177,45 @@ func (d *dictionary) forget() {
 func (d *dictionary) take() *array.Data {
 	d.forget()
 	d.byValue = nil
+	if d.shared {
+		d.shared = false
+		d.lists.array.Retain()
+		return d.lists.array
+	}
 	return d.values.take(nil, 0)
 }
 
 // reset empties the dictionary.
 func (d *dictionary) reset() {
 	d.forget()
-	d.byValue = nil
+	d.byValue, d.shared = nil, false
 	d.values.release()
+}
+
+// pageLen is how many elements a page has: a record of few rows pays for few pages,
+// however large the store's dictionary is. A plain slice of 300,000 codes costs 1.2 MB.
+const pageLen = 256
+
+// pages is a slice that has memory only near what was asked for.
+type pages[T any] struct{ all []*[pageLen]T }
+
+// find returns an element, nil if nothing near it was made.
+func (p *pages[T]) find(i uint32) *T {
+	if n := i / pageLen; n < uint32(len(p.all)) && p.all[n] != nil {
+		return &p.all[n][i%pageLen]
+	}
+	return nil
+}
+
+// make returns an element, zero at first.
+func (p *pages[T]) make(i uint32) *T {
+	if element := p.find(i); element != nil {
+		return element
+	}
+	n := int(i / pageLen)
+	if n >= len(p.all) {
+		p.all = append(p.all, make([]*[pageLen]T, n+1-len(p.all))...)
+	}
+	p.all[n] = new([pageLen]T)
+	return &p.all[n][i%pageLen]
 }

@@ -2,24 +2,46 @@
 // into plain ones. It is the only package that touches Arrow arrays.
 //
 // Outwards, a [Builder] is fed rows as the words of encoded columns, a column
-// at a time, and makes records of the form that every engine reads: no
-// run-end encoding, dictionaries where values repeat.
+// at a time, and makes records. Engines differ in what they read, so there are
+// three forms:
 //
-//	Int64 Uint64 Float64 Bool  int64 uint64 double bool
-//	String           coded     dictionary<uint32, utf8>
-//	                 plain     utf8
-//	UUID             coded     dictionary<uint32, fixed_size_binary[16]>
-//	                 plain     fixed_size_binary[16]
-//	UUIDList                   dictionary<uint32, list<fixed_size_binary[16]>>
+//	             Dictionary                       Native       Plain
+//	Int64        int64                            the same     int64
+//	Uint64       uint64                           the same     uint64
+//	Float64      double                           the same     double
+//	Bool         bool                             the same     bool
+//	String       dictionary<uint32, utf8>         the same     utf8
+//	  not coded  utf8                             the same     utf8
+//	UUID         dictionary<uint32, fsb[16]>      the same     fsb[16]
+//	  not coded  fsb[16]                          the same     fsb[16]
+//	UUIDList     dictionary<uint32, list<fsb[16]>> the same    list<fsb[16]>
+//	  of names   dictionary<uint32, list<utf8>>   the same     list<utf8>
+//
+// where fsb is fixed_size_binary, and fields of the Native form can be run-end
+// encoded (Field.Runs): run_end_encoded<int32, T>, T being what the table says.
 //
 // The words of a fixed type are the values of an Arrow buffer, so such rows
 // are copied as they are. The codes of a dictionary of the store are mapped to
 // those of a dictionary made for one record, and a value is looked at when its
-// code is first met:
+// code is first met. Run-end encoded, what is kept is a value for each run, and
+// where it ends:
 //
-//	words    7 7 9 0 7        codes of the store, 0 is null
-//	indexes  0 0 1 - 0        in the record
-//	values   [ value(7) value(9) ]
+//	words     7 7 9 0 0 7     codes of the store, 0 is null
+//	indexes   0 0 1 - - 0     in the record
+//	values    [ value(7) value(9) ]
+//
+//	run ends  2 3 5 6         of the same rows, in runs
+//	indexes   0 1 - 0         the null is in the child: the array itself has none
+//	values    [ value(7) value(9) ]
+//
+// Lists are most of what a record of profiles holds, and many records have the
+// same. One by one they are read slowly; so from some on, all lists of the
+// store's dictionary are read at once, and are the dictionary of all records
+// that follow, where these may share it (Field.Shared):
+//
+//	store     code 1 -> [a b]  code 2 -> [c b]  code 3 -> []
+//	array     [ [a b] [c b] [] ]        one for many records
+//	indexes   1 1 - 0                   words 2 2 0 1: a code, less 1
 //
 // Inwards, [Batch] checks a record that somebody else made, then copies it into
 // the vectors that a table takes. It trusts nothing: not the lengths, not the
@@ -28,7 +50,9 @@
 // # Invariants
 //
 //	A1  The dictionary of a record holds the values that its rows have, each
-//	    once, in the order of their first use.
+//	    once, in the order of their first use. Two exceptions: a shared one of
+//	    lists has all that the store's dictionary had at a time, by code; and
+//	    one of names has a list for each list of ids, though two can be equal.
 //	A2  A record has columns of one length and no null in a field that is not
 //	    nullable. If rows do not make such a record, Record says so, and the
 //	    builder is as empty as after a success.
@@ -38,32 +62,37 @@
 //	A4  A batch shares no memory with its record.
 //	A5  Batch allocates at most a small multiple of the bytes of a record,
 //	    where a buffer counts once for each column that has it.
+//	A6  Neighbouring runs of a run-end encoded column differ, and it has no
+//	    null of its own.
+//	A7  Memory of a record is used for another one only when the last reference
+//	    to it has been released.
 //
 // # Ownership
 //
 // A Builder belongs to one goroutine and is released by who made it. A record
 // owns its memory, all of it from the builder's allocator, and is released by
-// who was given it. Batch neither keeps nor releases a record; reading one
-// takes no lock and writes nothing to it.
+// who was given it, in any goroutine and also after the builder. What strings
+// and slices of its arrays are read from goes with it. Batch neither keeps nor
+// releases a record; reading one takes no lock and writes nothing to it.
 //
 // # Traps of Arrow v14
 //
-//   - Concatenating sliced run-end encoded arrays is silently wrong, so such
-//     arrays are neither made nor taken here (Batch refuses them by name), and
-//     nothing is ever concatenated.
+//   - Concatenating sliced run-end encoded arrays is silently wrong: nothing is
+//     ever concatenated. String of such a slice prints the whole array.
 //   - Decoding IPC allocates what the bytes ask for; one flipped bit asked for
 //     183 GB. This package takes records of the process, never bytes.
 //   - The arrays' constructors check little (a list none of its offsets), and
 //     accessors rely on it. Batch reads buffers only, each bounded anew.
 //   - Data.Dictionary returns a nil *Data as an interface that is not nil.
 //   - NullN counts lazily and stores the count without a lock: a race between
-//     two readers of one record. The bitmap alone says what is null.
+//     two readers of one record. The bitmap alone says what is null. Of a run-end
+//     encoded array it is 0.
 //   - NewRecord takes columns longer than the record, and no columns for a
 //     schema that has some. Both are refused here.
 //   - Buffer.Resize to the size that a buffer has reallocates it.
 //   - The dictionary builders hash every row. Here only new codes cost more
 //     than a look into a table.
 //
-// What this package does not do: the other two output forms (run-end encoded,
-// all plain), IPC, and anything about granules or transactions.
+// What this package does not do: IPC, and anything about granules or
+// transactions.
 package arrowconv

@@ -16,7 +16,7 @@ func Example() {
 	}
 	column := values.Build()
 
-	b := arrowconv.NewBuilder(nil, []arrowconv.Field{
+	b := arrowconv.NewBuilder(nil, arrowconv.Dictionary, []arrowconv.Field{
 		{Name: "value", Type: encoding.Int64},
 		{Name: "labels.pod", Type: encoding.String, Coded: true, Nullable: true},
 	})

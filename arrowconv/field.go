@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/apache/arrow/go/v14/arrow"
+	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
 )
@@ -15,9 +16,16 @@ const uuidLen = 16
 // nullable as arrow.ListOf does by default: that form is what engines were
 // tried with.
 var (
-	uuidType = &arrow.FixedSizeBinaryType{ByteWidth: uuidLen}
-	listType = arrow.ListOf(uuidType)
+	uuidType  = &arrow.FixedSizeBinaryType{ByteWidth: uuidLen}
+	listType  = arrow.ListOf(uuidType)
+	namesType = arrow.ListOf(arrow.BinaryTypes.String)
+	endsType  = arrow.PrimitiveTypes.Int32
 )
+
+// Names appends to dst the names that an element of a list stands for, given its id
+// and what is kept beside it, nil if nothing is: any number of them, in order. It must
+// not keep or change the record. Bytes that are not UTF-8 become U+FFFD.
+type Names func(dst []string, id uuid.UUID, record []byte) []string
 
 // Field is one column of the records that a Builder makes.
 type Field struct {
@@ -25,29 +33,57 @@ type Field struct {
 	Name string
 	// Type is the type of the values.
 	Type encoding.Type
-	// Coded makes strings and UUIDs a dictionary. Lists always are one, the
-	// fixed types never: there it is ignored.
+	// Coded makes strings and UUIDs a dictionary, unless the form is Plain. Lists
+	// always are one then, the fixed types never: there it is ignored.
 	Coded bool
+	// Runs makes the field run-end encoded in the Native form; in the others it is
+	// ignored.
+	Runs bool
+	// Shared lets records have one dictionary of UUIDList, unless it has Names: that of
+	// all lists of the store's dictionary, once these have been read (A1). It is for who
+	// reads records as they are, or writes a dictionary when it is another; not for who
+	// converts the dictionary of each record.
+	Shared bool
+	// Many says that rows will have most of the lists of the dictionary: all are read at
+	// once then, and not when an eighth has been added. Lists of more than 8 Mi elements
+	// are read one by one in any case.
+	Many bool
 	// Nullable lets rows have no value.
 	Nullable bool
+	// Names, if not nil, makes UUIDList lists of strings: the names of their elements,
+	// end to end. It is called from the builder's goroutine, once for each distinct
+	// element of the lists of one dictionary. For other types it is ignored.
+	Names Names
 }
 
-// coded says whether the field is a dictionary.
-func (f *Field) coded() bool {
-	return f.Type == encoding.UUIDList || f.Coded && !f.Type.Fixed()
+// coded says whether the field's values are a dictionary.
+func (f *Field) coded(form Form) bool {
+	return form != Plain && (f.Type == encoding.UUIDList || f.Coded && !f.Type.Fixed())
 }
 
-// dataType returns the Arrow type of the field; it panics if its type is
-// unknown: fields come from code, not from input.
-func (f *Field) dataType() arrow.DataType {
-	if f.coded() {
-		return &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: valueType(f.Type)}
+// named says whether the field is of names in place of ids.
+func (f *Field) named() bool { return f.Type == encoding.UUIDList && f.Names != nil }
+
+// cellType returns the Arrow type of the field's values: of each row or, where it is
+// run-end encoded, of each run. It panics if the field's type is unknown: fields come
+// from code, not from input.
+func (f *Field) cellType(form Form) arrow.DataType {
+	if f.coded(form) {
+		return &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: f.valueType()}
 	}
-	return valueType(f.Type)
+	return f.valueType()
 }
 
-func valueType(t encoding.Type) arrow.DataType {
-	switch t {
+// dataType returns the Arrow type of the field.
+func (f *Field) dataType(form Form) arrow.DataType {
+	if form == Native && f.Runs {
+		return arrow.RunEndEncodedOf(endsType, f.cellType(form))
+	}
+	return f.cellType(form)
+}
+
+func (f *Field) valueType() arrow.DataType {
+	switch f.Type {
 	case encoding.Int64:
 		return arrow.PrimitiveTypes.Int64
 	case encoding.Uint64:
@@ -61,17 +97,24 @@ func valueType(t encoding.Type) arrow.DataType {
 	case encoding.UUID:
 		return uuidType
 	case encoding.UUIDList:
+		if f.named() {
+			return namesType
+		}
 		return listType
 	}
-	panic(fmt.Sprintf("arrowconv: unknown type: %v", t))
+	panic(fmt.Sprintf("arrowconv: unknown type: %v", f.Type))
 }
 
-// NewSchema returns the schema of the records that a Builder with the same
-// fields makes. It panics if a field's type is not one of encoding's.
-func NewSchema(fields []Field) *arrow.Schema {
+// NewSchema returns the schema of the records that a Builder of the same form and
+// fields makes. It panics if the form is unknown, or if a field's type is not one of
+// encoding's.
+func NewSchema(form Form, fields []Field) *arrow.Schema {
+	if !form.Known() {
+		panic(fmt.Sprintf("arrowconv: %v", form))
+	}
 	out := make([]arrow.Field, len(fields))
 	for i, f := range fields {
-		out[i] = arrow.Field{Name: f.Name, Type: f.dataType(), Nullable: f.Nullable}
+		out[i] = arrow.Field{Name: f.Name, Type: f.dataType(form), Nullable: f.Nullable}
 	}
 	return arrow.NewSchema(out, nil)
 }

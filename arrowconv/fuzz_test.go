@@ -12,7 +12,7 @@ import (
 // FuzzBatch damages a record step by step, as the input says, and reads it
 // after each step: no panic, an ErrRecord or a batch of the right length (A3).
 // The first byte chooses the record; each step is 5 bytes: the node, the deed
-// and 3 bytes of argument.
+// and 3 bytes of argument. There are at most maxSteps.
 func FuzzBatch(f *testing.F) {
 	all := victims(f)
 	for i := range all {
@@ -23,7 +23,7 @@ func FuzzBatch(f *testing.F) {
 			return
 		}
 		v := all[int(input[0])%len(all)]()
-		for step := input[1:]; len(step) >= 5; step = step[5:] {
+		for step := input[1:min(len(input), 1+5*maxSteps)]; len(step) >= 5; step = step[5:] {
 			damage(v.nodes[int(step[0])%len(v.nodes)], step[1], [3]byte(step[2:5]))
 			v.batch(t, "fuzz")
 		}

@@ -164,7 +164,7 @@ func mustBatch(t *testing.T, typ encoding.Type, rec arrow.Record) encoding.Vecto
 	if batch.Rows != int(rec.NumRows()) {
 		t.Fatalf("%d rows, want %d", batch.Rows, rec.NumRows())
 	}
-	return batch.Columns["c"]
+	return spreadOne(batch.Columns["c"], batch.Rows)
 }
 
 func diff(t *testing.T, want, got any) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/apache/arrow/go/v14/arrow"
@@ -44,17 +45,31 @@ func isInteger(t arrow.DataType) bool {
 	return idOf(t) >= arrow.UINT8 && idOf(t) <= arrow.INT64
 }
 
-// newCodes checks a dictionary array: it returns the dictionary, not looked
-// into, and for each row an index within it, or -1 for null.
-func newCodes(given arrow.ArrayData) (dict arrow.ArrayData, codes []int64, err error) {
+// typeName names a type in an error. Of a nested type it gives the outer one
+// only: String of what is nested a million deep never returns.
+func typeName(t arrow.DataType) string {
+	switch id := idOf(t); {
+	case id < 0:
+		return "none"
+	case arrow.IsNested(id), id == arrow.DICTIONARY, id == arrow.RUN_END_ENCODED, id == arrow.EXTENSION:
+		return strings.ToLower(id.String())
+	}
+	return fmt.Sprintf("%.200v", t)
+}
+
+// newCodes checks rows [lo, hi) of a dictionary array: it returns the
+// dictionary, not looked into, and for each row an index within it, or -1 for
+// null.
+func newCodes(given arrow.ArrayData, lo, hi int) (dict arrow.ArrayData, codes []int64, err error) {
 	s, err := newSpan(given, 2, 0)
 	if err != nil {
 		return nil, nil, err
 	}
+	s = s.cut(lo, hi)
 	return s.codes()
 }
 
-// codes is newCodes for some rows of an array.
+// codes is newCodes for all rows of a span.
 func (s *span) codes() (dict arrow.ArrayData, codes []int64, err error) {
 	typ, ok := s.typ.(*arrow.DictionaryType)
 	if !ok || typ == nil || !isInteger(typ.IndexType) {
@@ -62,7 +77,7 @@ func (s *span) codes() (dict arrow.ArrayData, codes []int64, err error) {
 	}
 	dict = s.data.Dictionary() // an interface that is not nil, whatever is in it
 	if id := typeID(dict); id < 0 || id != idOf(typ.ValueType) || dict.Len() < 0 {
-		return nil, nil, fmt.Errorf("dictionary is missing or of another type than %.200v", typ.ValueType)
+		return nil, nil, fmt.Errorf("dictionary is missing or of another type than %s", typeName(typ.ValueType))
 	}
 	indexes := *s
 	indexes.typ = typ.IndexType
@@ -112,13 +127,14 @@ type texts struct {
 	data []byte
 }
 
-// newTexts checks a utf8, large_utf8, binary or large_binary array, but for
-// the text itself.
-func newTexts(given arrow.ArrayData) (texts, error) {
+// newTexts checks rows [lo, hi) of a utf8, large_utf8, binary or large_binary
+// array, but for the text itself.
+func newTexts(given arrow.ArrayData, lo, hi int) (texts, error) {
 	s, err := newSpan(given, 3, 0)
 	if err != nil {
 		return texts{}, err
 	}
+	s = s.cut(lo, hi)
 	t := texts{span: s, data: s.buffer(2)}
 	t.ends, err = s.offsets(len(t.data))
 	return t, err
@@ -144,18 +160,14 @@ type ids struct {
 	n     int
 }
 
-// newIDs checks rows [lo, hi) of an array of UUIDs. The caller knows only that
-// lo <= hi. All rows if hi is negative.
+// newIDs checks rows [lo, hi) of an array of UUIDs.
 func newIDs(given arrow.ArrayData, lo, hi int) (ids, error) {
+	if id := typeID(given); id != arrow.DICTIONARY && id != arrow.FIXED_SIZE_BINARY {
+		return ids{}, fmt.Errorf("%s, want fixed_size_binary[%d]", typeName(given.DataType()), uuidLen)
+	}
 	s, err := newSpan(given, 2, 0)
 	if err != nil {
 		return ids{}, err
-	}
-	if hi < 0 {
-		lo, hi = 0, s.rows
-	}
-	if hi > s.rows {
-		return ids{}, fmt.Errorf("%d elements, want %d", s.rows, hi)
 	}
 	s = s.cut(lo, hi)
 	out := ids{span: s, n: s.rows}
@@ -170,7 +182,7 @@ func newIDs(given arrow.ArrayData, lo, hi int) (ids, error) {
 	}
 	typ, ok := out.typ.(*arrow.FixedSizeBinaryType)
 	if !ok || typ == nil || typ.ByteWidth != uuidLen {
-		return ids{}, fmt.Errorf("type %.200v, want fixed_size_binary[%d]", out.typ, uuidLen)
+		return ids{}, fmt.Errorf("%s, want fixed_size_binary[%d]", typeName(out.typ), uuidLen)
 	}
 	out.raw, err = out.fixed(uuidLen)
 	return out, err
@@ -196,18 +208,20 @@ type lists struct {
 	elements ids   // element k is row k-ends[0]
 }
 
-// newLists checks a list or large_list array, but for null elements.
-func newLists(given arrow.ArrayData) (lists, error) {
+// newLists checks rows [lo, hi) of a list or large_list array, but for null
+// elements.
+func newLists(given arrow.ArrayData, lo, hi int) (lists, error) {
 	s, err := newSpan(given, 2, 1)
 	if err != nil {
 		return lists{}, err
 	}
+	s = s.cut(lo, hi)
 	child := s.data.Children()[0]
 	if typeID(child) < 0 || child.Len() < 0 {
 		return lists{}, fmt.Errorf("elements: %w", errNoData)
 	}
 	if idOf(elemType(s.typ)) != typeID(child) {
-		return lists{}, fmt.Errorf("elements are of another type than %.200v", s.typ)
+		return lists{}, fmt.Errorf("elements are of another type than %s", typeName(elemType(s.typ)))
 	}
 	l := lists{span: s}
 	if l.ends, err = s.offsets(child.Len()); err != nil {

@@ -56,8 +56,8 @@ func newSpan(given arrow.ArrayData, buffers, children int) (span, error) {
 
 // buffer returns the bytes of buffer i, unchecked; nil if it is absent.
 func (s *span) buffer(i int) []byte {
-	if b := s.data.Buffers()[i]; b != nil {
-		return b.Bytes()
+	if all := s.data.Buffers(); i < len(all) && all[i] != nil {
+		return all[i].Bytes()
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package arrowconv
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -16,19 +17,107 @@ import (
 // are 32 bits wide.
 var errLarge = errors.New("values are too large for one record")
 
-// values is strings, UUIDs or lists of UUIDs in the buffers of an Arrow array:
-// the rows of a plain column, or the dictionary of a coded one. A list is the
-// bytes of its elements, end to end.
+// values is strings, UUIDs or lists in the buffers of an Arrow array: the rows of a
+// plain column, or the dictionary of a coded one.
+//
+//	              offsets               inner                data
+//	string        of each, in data      -                    text
+//	UUID          -                     -                    16 bytes each
+//	list          of each, in elements  -                    16 bytes an element
+//	list of names of each, in names     of names, in data    text
 type values struct {
 	typ     encoding.Type
+	names   bool // of lists
 	n       int
 	limit   int    // largest offset
 	data    buffer // bytes of all values
 	offsets buffer // int32: where each value begins, and the end; unused for UUIDs
+	inner   buffer // int32: of names
 }
 
-func newValues(mem memory.Allocator, typ encoding.Type) values {
-	return values{typ: typ, limit: math.MaxInt32, data: buffer{mem: mem}, offsets: buffer{mem: mem}}
+func newValues(mem memory.Allocator, f *Field) values {
+	return values{
+		typ: f.Type, names: f.named(), limit: math.MaxInt32,
+		data: buffer{mem: mem}, offsets: buffer{mem: mem}, inner: buffer{mem: mem},
+	}
+}
+
+// reserve makes room for n more values, but not for what strings and lists hold.
+func (v *values) reserve(n int) {
+	if v.typ == encoding.UUID {
+		v.data.reserve(n * uuidLen)
+		return
+	}
+	v.offsets.reserve(4 * (n + 1))
+}
+
+// appendValue adds a copy of a value, which is a string or a UUID.
+func appendValue[V string | []byte](v *values, value V) error {
+	if v.typ == encoding.UUID && len(value) != uuidLen {
+		return fmt.Errorf("uuid of %d bytes", len(value))
+	}
+	copy(v.data.grow(len(value)), value)
+	return v.close()
+}
+
+// close makes a value of what was added since the one before: to data, or to the names.
+func (v *values) close() error {
+	if v.typ == encoding.UUID {
+		v.n++
+		return nil
+	}
+	end := v.members()
+	if end > v.limit {
+		return errLarge
+	}
+	if v.offsets.n == 0 {
+		v.begin()
+	}
+	putInt32(v.offsets.grow(4), int32(end))
+	v.n++
+	return nil
+}
+
+// members returns how much the offsets count so far.
+func (v *values) members() int {
+	switch {
+	case v.names:
+		return max(0, v.inner.n/4-1)
+	}
+	return v.data.n / v.unit()
+}
+
+// addName adds a name to the list that close will make.
+func (v *values) addName(name string) error {
+	if v.data.n+len(name) > v.limit {
+		return errLarge
+	}
+	if v.inner.n == 0 {
+		putInt32(v.inner.grow(4), 0)
+	}
+	copy(v.data.grow(len(name)), name)
+	putInt32(v.inner.grow(4), int32(v.data.n))
+	return nil
+}
+
+// appendAgain adds the last value, which is not a list of names, n times more.
+func (v *values) appendAgain(n int) error {
+	size := len(v.at(v.n - 1))
+	if v.typ != encoding.UUID && size > 0 && n > (v.limit-v.members())*v.unit()/size {
+		return errLarge
+	}
+	end := v.data.n
+	repeatBytes(v.data.grow(n*size), v.data.bytes()[end-size:end]) // grown first: it can move
+	if v.typ != encoding.UUID {
+		offsets := arrow.Int32Traits.CastFromBytes(v.offsets.grow(4 * n))
+		each, at := size/v.unit(), end/v.unit()
+		for i := range offsets {
+			at += each
+			offsets[i] = int32(at)
+		}
+	}
+	v.n += n
+	return nil
 }
 
 // unit is the number of bytes that an offset counts.
@@ -39,84 +128,75 @@ func (v *values) unit() int {
 	return 1
 }
 
-// reserve makes room for n more values, but not for the bytes of strings.
-func (v *values) reserve(n int) {
-	if v.typ == encoding.UUID {
-		v.data.reserve(n * uuidLen)
-		return
-	}
-	v.offsets.reserve(4 * (n + 1))
-}
-
-// append adds a copy of a value.
-func (v *values) append(value []byte) error {
-	if v.typ == encoding.UUID {
-		if len(value) != uuidLen {
-			return fmt.Errorf("uuid of %d bytes", len(value))
-		}
-		copy(v.data.grow(uuidLen), value)
-		v.n++
-		return nil
-	}
-	end := (len(v.data.bytes()) + len(value)) / v.unit()
-	if end > v.limit {
-		return errLarge
-	}
-	v.begin()
-	copy(v.data.grow(len(value)), value)
-	putInt32(v.offsets.grow(4), int32(end))
-	v.n++
-	return nil
-}
-
 // begin writes the offset where the first value begins.
 func (v *values) begin() {
-	if v.n == 0 && len(v.offsets.bytes()) == 0 {
+	if v.offsets.n == 0 {
 		putInt32(v.offsets.grow(4), 0)
 	}
 }
 
-// at returns value i. It is valid until the next append.
+// span returns where value i is in what the offsets count.
+func (v *values) span(i int) (lo, hi int) {
+	offsets := arrow.Int32Traits.CastFromBytes(v.offsets.bytes())
+	return int(offsets[i]), int(offsets[i+1])
+}
+
+// at returns the bytes of value i, which is not a list of names. They are valid until
+// the next append.
 func (v *values) at(i int) []byte {
 	if v.typ == encoding.UUID {
 		return v.data.bytes()[i*uuidLen:][:uuidLen]
 	}
-	offsets := arrow.Int32Traits.CastFromBytes(v.offsets.bytes())
-	return v.data.bytes()[int(offsets[i])*v.unit() : int(offsets[i+1])*v.unit()]
+	lo, hi := v.span(i)
+	return v.data.bytes()[lo*v.unit() : hi*v.unit()]
 }
+
+// equal says whether two values, which are not lists of names, are the same.
+func (v *values) equal(i, j int) bool { return bytes.Equal(v.at(i), v.at(j)) }
+
+// drop removes the last value, which is not a list of names.
+func (v *values) drop() {
+	v.data.cut(v.data.n - len(v.at(v.n-1)))
+	v.n--
+	if v.typ != encoding.UUID {
+		v.offsets.cut(4 * (v.n + 1))
+	}
+}
+
+// size returns the bytes that the values hold.
+func (v *values) size() int { return v.data.n + v.offsets.n + v.inner.n }
 
 // take hands the values over as an array with the given nulls. It takes over
 // bits; the caller releases the result.
 func (v *values) take(bits *memory.Buffer, nulls int) *array.Data {
-	n := v.n
+	n, members := v.n, v.members()
 	v.n = 0
-	switch v.typ {
-	case encoding.UUID:
+	if v.typ == encoding.UUID {
 		return newData(uuidType, n, nulls, bits, v.data.take())
-	case encoding.UUIDList:
-		v.beginEmpty(n)
-		elements := newData(uuidType, len(v.data.bytes())/uuidLen, 0, nil, v.data.take())
-		defer elements.Release()
-		offsets := v.offsets.take()
-		defer release(bits, offsets)
-		return array.NewData(listType, n, []*memory.Buffer{bits, offsets}, []arrow.ArrayData{elements}, nulls, 0)
-	default:
-		v.beginEmpty(n)
+	}
+	v.begin() // an array without values may lack its one offset; some readers want it
+	if v.typ == encoding.String {
 		return newData(arrow.BinaryTypes.String, n, nulls, bits, v.offsets.take(), v.data.take())
 	}
-}
-
-// beginEmpty gives an array without values its one offset, which the format
-// lets be absent and some readers do not.
-func (v *values) beginEmpty(n int) {
-	if n == 0 {
-		v.begin()
+	typ, elements := listType, (*array.Data)(nil)
+	if v.names {
+		if v.inner.n == 0 {
+			putInt32(v.inner.grow(4), 0)
+		}
+		typ, elements = namesType, newData(arrow.BinaryTypes.String, members, 0, nil, v.inner.take(), v.data.take())
+	} else {
+		elements = newData(uuidType, members, 0, nil, v.data.take())
 	}
+	defer elements.Release()
+	offsets := v.offsets.take()
+	defer release(bits, offsets)
+	return array.NewData(typ, n, []*memory.Buffer{bits, offsets}, []arrow.ArrayData{elements}, nulls, 0)
 }
 
 func (v *values) release() {
 	v.data.release()
 	v.offsets.release()
+	v.inner.release()
 	v.n = 0
 }
 

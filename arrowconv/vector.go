@@ -2,7 +2,6 @@ package arrowconv
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -14,32 +13,26 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// newVector checks an array and copies it into a vector of type t. Errors do
-// not name the column.
-func newVector(t encoding.Type, data arrow.ArrayData) (encoding.Vector, error) {
-	id := typeID(data)
-	switch {
-	case id < 0:
-		return encoding.Vector{}, errNoData
-	case id == arrow.RUN_END_ENCODED:
-		return encoding.Vector{}, errors.New("run-end encoded arrays are not accepted: decode them first")
-	case !accepts(t, data.DataType()):
-		return encoding.Vector{}, fmt.Errorf("arrow type %.200v does not fit %v", data.DataType(), t)
+// newVector checks rows [lo, hi) of an array, which has a type and as many rows,
+// and copies them into a vector of type t. Errors do not name the column.
+func newVector(t encoding.Type, data arrow.ArrayData, lo, hi int) (encoding.Vector, error) {
+	if !accepts(t, data.DataType()) {
+		return encoding.Vector{}, fmt.Errorf("arrow type %s does not fit %v", typeName(data.DataType()), t)
 	}
 	v := encoding.Vector{Type: t}
-	if data.Len() == 0 {
+	if lo == hi {
 		return v, nil // buffers and dictionaries may be absent then
 	}
 	var err error
 	switch t {
 	case encoding.String:
-		v.Strings, v.Valid, err = newStrings(data)
+		v.Strings, v.Valid, err = newStrings(data, lo, hi)
 	case encoding.UUID:
-		v.UUIDs, v.Valid, err = newUUIDs(data)
+		v.UUIDs, v.Valid, err = newUUIDs(data, lo, hi)
 	case encoding.UUIDList:
-		v.UUIDLists, v.Valid, err = newUUIDLists(data)
+		v.UUIDLists, v.Valid, err = newUUIDLists(data, lo, hi)
 	default:
-		err = fillFixed(&v, data)
+		err = fillFixed(&v, data, lo, hi)
 	}
 	if err != nil {
 		return encoding.Vector{}, err
@@ -47,10 +40,24 @@ func newVector(t encoding.Type, data arrow.ArrayData) (encoding.Vector, error) {
 	return v, nil
 }
 
+// rowBytes returns what a row of a vector takes, with the flag that it has a
+// value, but for the bytes of strings and lists.
+func rowBytes(t encoding.Type) int {
+	switch t {
+	case encoding.Bool:
+		return 1 + 1
+	case encoding.String, encoding.UUID:
+		return 16 + 1
+	case encoding.UUIDList:
+		return 24 + 1
+	}
+	return 8 + 1
+}
+
 // accepts says whether an array of the Arrow type can hold values of type t.
 // Inner types are looked at when they are read.
 func accepts(t encoding.Type, typ arrow.DataType) bool {
-	id := typ.ID()
+	id := idOf(typ)
 	switch t {
 	case encoding.Int64:
 		if stamp, ok := typ.(*arrow.TimestampType); ok && stamp != nil {
@@ -80,11 +87,12 @@ func isText(id arrow.Type) bool {
 func isList(id arrow.Type) bool { return id == arrow.LIST || id == arrow.LARGE_LIST }
 
 // fillFixed reads a column of a fixed type.
-func fillFixed(v *encoding.Vector, data arrow.ArrayData) error {
+func fillFixed(v *encoding.Vector, data arrow.ArrayData, lo, hi int) error {
 	s, err := newSpan(data, 2, 0)
 	if err != nil {
 		return err
 	}
+	s = s.cut(lo, hi)
 	v.Valid = s.flags()
 	switch v.Type {
 	case encoding.Int64:
@@ -133,16 +141,16 @@ func newBools(s *span) ([]bool, error) {
 
 // newStrings copies strings: those of a plain array in one piece, those of a
 // dictionary one by one, and only the ones that rows have.
-func newStrings(data arrow.ArrayData) ([]string, []bool, error) {
+func newStrings(data arrow.ArrayData, lo, hi int) ([]string, []bool, error) {
 	if typeID(data) == arrow.DICTIONARY {
-		dict, codes, err := newCodes(data)
+		dict, codes, err := newCodes(data, lo, hi)
 		if err != nil {
 			return nil, nil, err
 		}
 		if !isText(typeID(dict)) {
-			return nil, nil, fmt.Errorf("dictionary of %.200v, want strings", dict.DataType())
+			return nil, nil, fmt.Errorf("dictionary of %s, want strings", typeName(dict.DataType()))
 		}
-		entries, err := newTexts(dict)
+		entries, err := newTexts(dict, 0, dict.Len())
 		if err != nil {
 			return nil, nil, fmt.Errorf("dictionary: %w", err)
 		}
@@ -151,7 +159,7 @@ func newStrings(data arrow.ArrayData) ([]string, []bool, error) {
 			return string(text), err
 		})
 	}
-	t, err := newTexts(data)
+	t, err := newTexts(data, lo, hi)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -170,8 +178,8 @@ func newStrings(data arrow.ArrayData) ([]string, []bool, error) {
 	return out, t.flags(), nil
 }
 
-func newUUIDs(data arrow.ArrayData) (out []uuid.UUID, valid []bool, err error) {
-	d, err := newIDs(data, 0, -1)
+func newUUIDs(data arrow.ArrayData, lo, hi int) (out []uuid.UUID, valid []bool, err error) {
+	d, err := newIDs(data, lo, hi)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -191,22 +199,22 @@ func newUUIDs(data arrow.ArrayData) (out []uuid.UUID, valid []bool, err error) {
 
 // newUUIDLists copies lists: those of a plain array into one piece of memory,
 // those of a dictionary one by one, so that equal rows share them.
-func newUUIDLists(data arrow.ArrayData) ([][]uuid.UUID, []bool, error) {
+func newUUIDLists(data arrow.ArrayData, lo, hi int) ([][]uuid.UUID, []bool, error) {
 	if typeID(data) == arrow.DICTIONARY {
-		dict, codes, err := newCodes(data)
+		dict, codes, err := newCodes(data, lo, hi)
 		if err != nil {
 			return nil, nil, err
 		}
 		if !isList(typeID(dict)) {
-			return nil, nil, fmt.Errorf("dictionary of %.200v, want lists", dict.DataType())
+			return nil, nil, fmt.Errorf("dictionary of %s, want lists", typeName(dict.DataType()))
 		}
-		entries, err := newLists(dict)
+		entries, err := newLists(dict, 0, dict.Len())
 		if err != nil {
 			return nil, nil, fmt.Errorf("dictionary: %w", err)
 		}
 		return gather(&entries.span, codes, entries.at)
 	}
-	l, err := newLists(data)
+	l, err := newLists(data, lo, hi)
 	if err != nil {
 		return nil, nil, err
 	}
