@@ -1,0 +1,103 @@
+package history
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+const firstCells = 64
+
+// cells is a hash table of things that are numbered from 1 in the order in which they are
+// made: names, attributes. It holds the numbers, by open addressing, 1/2 to 3/4 full but
+// when there are few; whose they are the caller knows. One goroutine at a time adds the
+// next number or drops the last; beside it any number search, without a lock.
+//
+// The cells are always as if the numbers had been put in one by one, in order. So a cell
+// with a number that a reader does not know, because it came later, was empty at the
+// reader's time, and ends its search as an empty one does; and to drop the last number is
+// to empty its cell.
+type cells struct {
+	table atomic.Pointer[[]atomic.Uint32]
+}
+
+// find returns the number, of 1 to n, that has the key and of which is holds; or 0. It asks
+// is of no other numbers.
+func (c *cells) find(key uint64, n uint32, is func(i uint32) bool) uint32 {
+	p := c.table.Load()
+	if p == nil {
+		return 0
+	}
+	table := *p
+	for at := home(key, len(table)); ; at = after(at, len(table)) {
+		i := table[at].Load()
+		if i == 0 || i > n {
+			return 0
+		}
+		if is(i) {
+			return i
+		}
+	}
+}
+
+// add puts in i, the number after the last. If the cells are too full for it, all numbers
+// go into new ones, in order; readers go on in the old ones, which have all that they know.
+func (c *cells) add(i uint32, key func(i uint32) uint64) {
+	p := c.table.Load()
+	if p != nil && 4*int(i) <= 3*len(*p) {
+		put(*p, i, key(i))
+		return
+	}
+	size := firstCells
+	if p != nil {
+		size = len(*p) + len(*p)/2
+	}
+	grown := make([]atomic.Uint32, size)
+	for k := uint32(1); k <= i; k++ {
+		put(grown, k, key(k))
+	}
+	c.table.Store(&grown)
+}
+
+// drop takes out i, the last number, which has the key.
+func (c *cells) drop(i uint32, key uint64) {
+	table := *c.table.Load()
+	at := home(key, len(table))
+	for table[at].Load() != i {
+		at = after(at, len(table))
+	}
+	table[at].Store(0)
+}
+
+// size returns the bytes of the cells.
+func (c *cells) size() int {
+	if p := c.table.Load(); p != nil {
+		return 4 * len(*p)
+	}
+	return 0
+}
+
+// put writes i into the first empty cell from the key's on.
+func put(table []atomic.Uint32, i uint32, key uint64) {
+	at := home(key, len(table))
+	for table[at].Load() != 0 {
+		at = after(at, len(table))
+	}
+	table[at].Store(i)
+}
+
+// home returns the first of so many cells that a number with the key may be in: the upper
+// half of a product with a hash, which is the key times 2^64 over the golden ratio, folded.
+func home(key uint64, cells int) int {
+	const golden = 0x9e3779b97f4a7c15
+	hi, lo := bits.Mul64(key, golden)
+	cell, _ := bits.Mul64(hi^lo, uint64(cells))
+	return int(cell)
+}
+
+// after returns the cell after one of so many, in a circle.
+func after(cell, cells int) int {
+	if cell++; cell < cells {
+		return cell
+	}
+	return 0
+}

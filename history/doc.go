@@ -1,0 +1,70 @@
+// Package history keeps interval histories: which state each attribute of a system (a
+// thread, a CPU, a goroutine, a queue) was in at every instant. It does the job of the
+// State History Tree, eSHT, R-SHT and partial histories, without a tree.
+//
+// Per attribute the intervals tile time: each begins where the one before it ended. So
+// one number an interval is enough, its end, and the plane of attributes and time can be
+// cut into rectangles that do not overlap. Each interval is stored once, and a query reads
+// the rectangles that it crosses.
+//
+//	           time ->
+//	lane 0     | tile  | tile    | tile                  |  entries that are not sealed
+//	lane 1     | tile                  | tile   | tile   |  entries
+//	lane 2     | tile                                    |  entries
+//
+// A lane is up to 64 attributes of one shape, in the order of their first use; each has a
+// slot. A lane cuts its tiles by its own rate: quiet ones have few long tiles, busy ones
+// many short ones. A tile holds the intervals that end in its time, in the order of slot,
+// then end. Its entry in the lane's directory has the latest end and a mask of the slots
+// that have an end in it, so that the tile in which an attribute changes next, or changed
+// last, is found by looking at words of bits.
+//
+// # A tile in bytes
+//
+// Little endian. An end is kept as a number of w bits that counts from a base: the latest
+// end less 2^w - 1.
+//
+//	+0   u8   w
+//	+1   u8   flags: nulls 1, dictionary 2, wide counts 4
+//	+2   u8   bits of a value's code
+//	+3   u8   bits of a word of the dictionary
+//	+4   u16  words in the dictionary
+//	+8   u64  the least word
+//	+16  u8   entries of each slot in the mask; u16 if counts are wide
+//	     u8   high byte of each end (all of it if w < 9)
+//	     w-8 bits of each end, packed
+//	     words of the dictionary less the least, packed
+//	     codes: words less the least, or places in the dictionary; packed
+//
+// With nulls, code 0 is null and the others are one more. A word is what a value is: an
+// int, a float's bits, the code of a text in the history's dictionary. The high bytes are
+// searched eight at a time with plain 64-bit arithmetic.
+//
+// # Writing and reading
+//
+// A history has one writer at a time (Tx) and any number of readers, at every moment. What
+// a commit makes is a View: the lanes there are, and up to where ends are committed. It
+// costs the same whatever the history holds. The writer goes on in the same memory, behind
+// what readers look at, and what ended after a view was made is an open interval to it.
+//
+// # Invariants
+//
+//	H1  Of each attribute every instant of a view is in exactly one interval.
+//	H2  A view answers the same for ever. What one view says of an instant, all later
+//	    ones say; but for what Add feeds, which is null and Open until it is known.
+//	H3  A transaction is in a view whole or not at all.
+//	H4  Tiles, and entries that readers may look at, never change. Equal ends of a lane
+//	    are in one tile, so no later end is before the last of a tile.
+//	H5  Only what is committed is sealed.
+//	H6  A reader takes no lock and waits for nobody. It looks for an ongoing value before
+//	    it looks for the end of it, and a writer publishes them the other way round.
+//	H7  An error means that nothing happened.
+//	H8  What is dropped is dropped for later views only.
+//
+// # Departures from the papers
+//
+// There is no tree and no node to split or to search through, so nothing grows with the
+// number of attributes but the lanes. Times that come too late are an error, not a silent
+// change; so are values of another kind. Files, mip-maps and partial histories are not
+// here (docs/decisions/0013).
+package history

@@ -1,0 +1,84 @@
+package history
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// CheckLanes says what in the lanes of a history, whose writer has ended, is not as the
+// invariants H4 and H5 have it.
+func CheckLanes(h *History) error {
+	for i, l := range h.lanes {
+		if err := l.check(h.final); err != nil {
+			return fmt.Errorf("lane %d of %d: %w", i, len(h.lanes), err)
+		}
+	}
+	return nil
+}
+
+// TileEnds returns the last ends of a history's tiles.
+func TileEnds(h *History) (ends []int64) {
+	for _, l := range h.lanes {
+		for _, t := range l.sealed.Load().tiles {
+			ends = append(ends, t.last)
+		}
+	}
+	return ends
+}
+
+func (l *lane) check(final int64) error {
+	s := l.sealed.Load()
+	for i := range s.tiles {
+		t := s.tiles[i].open()
+		if err := t.check(s.tiles[:i+1]); err != nil {
+			return fmt.Errorf("tile %d of %d: %w", i, len(s.tiles), err)
+		}
+		if last := s.tiles[i].last; last > final && l.work != nil {
+			return fmt.Errorf("tile %d ends at %d, committed is only what ends up to %d", i, last, final)
+		}
+	}
+	for g, mask := range s.groups {
+		for _, t := range s.tiles[g*groupLen:][:groupLen] {
+			mask &^= t.mask
+		}
+		if mask != 0 {
+			return fmt.Errorf("group %d has slots %x too many", g, mask)
+		}
+		for i, t := range s.tiles[g*groupLen:][:groupLen] {
+			if t.mask&^s.groups[g] != 0 {
+				return fmt.Errorf("group %d has not the slots of its tile %d", g, i)
+			}
+		}
+	}
+	if n := len(s.tiles)/groupLen - len(s.groups); n != 0 {
+		return fmt.Errorf("%d groups, %d missing", len(s.groups), n)
+	}
+	return nil
+}
+
+// check looks at the last of some tiles: it has as many entries as it says, each slot's in
+// the order of their ends, which are later than those of all tiles before.
+func (t *tile) check(tiles []tileRef) error {
+	r := tiles[len(tiles)-1]
+	at := 0
+	for mask, rank := t.mask, 0; mask != 0; mask, rank = mask&(mask-1), rank+1 {
+		lo, hi := t.slot(uint(bits.TrailingZeros64(mask)))
+		if lo != at || hi <= lo || hi-lo != t.count(rank) {
+			return fmt.Errorf("rank %d has entries [%d, %d), counted are %d from %d on", rank, lo, hi, t.count(rank), at)
+		}
+		for i := lo; i < hi; i++ {
+			end := t.end(i)
+			if end > r.last || i > lo && end <= t.end(i-1) {
+				return fmt.Errorf("entry %d ends at %d, out of order", i, end)
+			}
+			if n := len(tiles); n > 1 && end <= tiles[n-2].last {
+				return fmt.Errorf("entry %d ends at %d, the tile before at %d", i, end, tiles[n-2].last)
+			}
+		}
+		at = hi
+	}
+	if at != t.n || t.n > maxTileEntries {
+		return fmt.Errorf("%d entries, want %d, at most %d", at, t.n, maxTileEntries)
+	}
+	return nil
+}

@@ -1,0 +1,267 @@
+package history
+
+import (
+	"math"
+	"math/bits"
+	"sync/atomic"
+)
+
+// laneWidth is how many attributes a lane has at most: a bit each in a word.
+const laneWidth = 64
+
+// lane is up to 64 attributes of one shape, in slots, in the order of their first use.
+// One writer, any number of readers: they see sealed, fed and now through atomics, and
+// a kind only where they have seen a value of it.
+type lane struct {
+	sealed   atomic.Pointer[sealed]
+	fed      atomic.Uint64           // slots that Add feeds
+	now      atomic.Pointer[ongoing] // of slots that Change feeds; nil when all are closed
+	kinds    [laneWidth]Kind         // of a slot's values, from its first that is not null
+	slots    int                     // the writer's: how many are used
+	work     *laneWork               // the writer's; nil when the history is closed
+	buffered int64                   // the writer's: bytes of entries, as counted
+	starts   *[laneWidth]int64       // the writer's: of the ongoing intervals when tiles were dropped; nil: never
+}
+
+// sealed is what a lane has for readers.
+type sealed struct {
+	tiles  []tileRef // by their last end
+	groups []uint64  // the masks of each groupLen tiles together; the last tiles are in none
+	open   *buffer   // ends after those of all tiles; nil: none
+}
+
+// groupLen is how many tiles one look can pass over.
+const groupLen = 64
+
+// buffer is what a lane has not sealed, for readers.
+type buffer struct {
+	n      atomic.Int64 // entries that readers may look at
+	blocks []*block
+}
+
+// entries is intervals that ended, in the order of arrival, of one slot that of their
+// ends. When one began says the one before of its slot.
+type entries struct {
+	blocks []*block
+	n      int
+}
+
+// block is room for entries, as columns. The writer writes behind those that readers
+// look at.
+type block struct {
+	ends  [blockLen]int64
+	words [blockLen]uint64
+	slots [blockLen]uint8 // and nullEntry
+}
+
+const (
+	blockLen  = 64
+	nullEntry = 1 << 7 // in the byte of a slot: the value is null
+)
+
+// ongoing is the values that the attributes of a lane have from their last ends on.
+// A writer publishes the ends before them; so who reads a value here first and finds no
+// end in the lane after that, has the right one.
+type ongoing struct {
+	has   atomic.Uint64 // slots whose value is not null
+	words [laneWidth]atomic.Uint64
+}
+
+// laneWork is what the writer knows of a lane.
+type laneWork struct {
+	start   [laneWidth]int64 // of the ongoing interval
+	word    [laneWidth]uint64
+	has     uint64          // slots whose ongoing value is not null
+	plain   [laneWidth]Kind // of slots that Add feeds with values that are no text; else null
+	ended   uint64          // slots that have an end at the last instant of all: no interval can follow
+	entries entries
+	latest  int64  // end of those
+	mixed   bool   // they are not in the order of their ends
+	changed uint64 // slots with writes that are not committed
+}
+
+// add appends an entry.
+func (e *entries) add(end int64, word uint64, slot uint8) {
+	i := e.n % blockLen
+	if i == 0 && e.n/blockLen == len(e.blocks) {
+		e.blocks = append(e.blocks, new(block))
+	}
+	b := e.blocks[e.n/blockLen]
+	b.ends[i], b.words[i], b.slots[i] = end, word, slot
+	e.n++
+}
+
+// entriesOf returns the buffered entries that readers may look at.
+func (s *sealed) entriesOf() entries {
+	if s.open == nil {
+		return entries{}
+	}
+	return entries{s.open.blocks, int(s.open.n.Load())}
+}
+
+// from returns the first tile whose last end is at or after a time.
+func (s *sealed) from(t int64) int {
+	lo, hi := 0, len(s.tiles)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if s.tiles[mid].last < t {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// after returns the first tile from i on that has an end of one of the slots, or the
+// number of tiles.
+func (s *sealed) after(i int, slots uint64) int {
+	for i < len(s.tiles) {
+		if i%groupLen == 0 && i/groupLen < len(s.groups) && s.groups[i/groupLen]&slots == 0 {
+			i += groupLen
+			continue
+		}
+		if s.tiles[i].mask&slots != 0 {
+			return i
+		}
+		i++
+	}
+	return i
+}
+
+// before returns the last tile up to i that has an end of one of the slots, or -1.
+func (s *sealed) before(i int, slots uint64) int {
+	for i >= 0 {
+		if i%groupLen == groupLen-1 && s.groups[i/groupLen]&slots == 0 {
+			i -= groupLen
+			continue
+		}
+		if s.tiles[i].mask&slots != 0 {
+			return i
+		}
+		i--
+	}
+	return -1
+}
+
+// with returns what a lane has when tiles are added, and other entries are left.
+// Readers of s do not look behind its lengths.
+func (s *sealed) with(tiles []tileRef, open *buffer) *sealed {
+	next := &sealed{tiles: append(s.tiles, tiles...), groups: s.groups, open: open}
+	for g := len(next.groups); (g+1)*groupLen <= len(next.tiles); g++ {
+		var mask uint64
+		for _, t := range next.tiles[g*groupLen:][:groupLen] {
+			mask |= t.mask
+		}
+		next.groups = append(next.groups, mask)
+	}
+	return next
+}
+
+// found is an interval of one slot as the lane has it.
+type found struct {
+	start, end int64
+	word       uint64
+	null       bool
+	ended      bool // else only start is known: it goes on
+}
+
+// add appends an entry.
+func (work *laneWork) add(end int64, word uint64, slot uint, null bool) {
+	if work.entries.n == 0 || end >= work.latest {
+		work.latest = end
+	} else {
+		work.mixed = true
+	}
+	at := uint8(slot)
+	if null {
+		at |= nullEntry
+	}
+	work.entries.add(end, word, at)
+}
+
+// find returns the interval of a slot that an instant is in. from is where the first
+// interval begins.
+func (s *sealed) find(slot uint, t, from int64) (f found) {
+	bit := uint64(1) << slot
+	f.start = from
+	j := s.from(t)
+	first := j // the tile in whose time the instant is
+	if j < len(s.tiles) && s.tiles[j].mask&bit != 0 {
+		tl := s.tiles[j].open()
+		lo, hi := tl.slot(slot)
+		i := tl.search(lo, hi, t)
+		if i > lo {
+			f.start = tl.end(i-1) + 1
+		}
+		if i < hi {
+			f.end, f.ended = tl.end(i), true
+			f.word, f.null = tl.value(i)
+		}
+		if i > lo && f.ended {
+			return f
+		}
+		j++ // the end is in a later tile, or known already
+		if i > lo {
+			first = -1 // the start is known
+		}
+	}
+	if !f.ended {
+		if j = s.after(j, bit); j < len(s.tiles) {
+			tl := s.tiles[j].open()
+			lo, _ := tl.slot(slot)
+			f.end, f.ended = tl.end(lo), true
+			f.word, f.null = tl.value(lo)
+		} else if s.findOpen(slot, t, &f) {
+			return f
+		}
+	}
+	if first >= 0 {
+		if k := s.before(first-1, bit); k >= 0 {
+			tl := s.tiles[k].open()
+			_, hi := tl.slot(slot)
+			f.start = tl.end(hi-1) + 1
+		}
+	}
+	return f
+}
+
+// findOpen looks for the end among the buffered entries, and says whether it found the
+// start there.
+func (s *sealed) findOpen(slot uint, t int64, f *found) (started bool) {
+	open := s.entriesOf()
+	for i := range open.n {
+		b := open.blocks[i/blockLen]
+		at := b.slots[i%blockLen]
+		if uint(at&^nullEntry) != slot {
+			continue
+		}
+		end := b.ends[i%blockLen]
+		if end >= t {
+			f.end, f.word, f.null, f.ended = end, b.words[i%blockLen], at&nullEntry != 0, true
+			return started
+		}
+		f.start, started = end+1, true
+	}
+	return started
+}
+
+// lastEnd returns the last end of a slot that is at most a time.
+func (s *sealed) lastEnd(slot uint, most int64) (end int64, ok bool) {
+	open := s.entriesOf()
+	for i := open.n - 1; i >= 0; i-- {
+		b := open.blocks[i/blockLen]
+		if end := b.ends[i%blockLen]; uint(b.slots[i%blockLen]&^nullEntry) == slot && end <= most {
+			return end, true
+		}
+	}
+	if k := s.before(len(s.tiles)-1, 1<<slot); k >= 0 {
+		tl := s.tiles[k].open()
+		_, hi := tl.slot(slot)
+		return tl.end(hi - 1), true
+	}
+	return math.MinInt64, false
+}
+
+// nextSlot returns the lowest slot of a set, which is not empty, and the others.
+func nextSlot(set uint64) (slot int, rest uint64) { return bits.TrailingZeros64(set), set & (set - 1) }

@@ -1,0 +1,40 @@
+package history
+
+import "sync/atomic"
+
+// pageLen is how many elements a page holds: of nodes 4 KiB, so that a small history
+// stays small.
+const pageLen = 256
+
+// paged is an array that only grows and whose elements never move, for one writer at a
+// time and any number of readers, without a lock. Elements are atomics: they may be
+// written again.
+type paged[T any] struct {
+	pages atomic.Pointer[[]*[pageLen]T]
+}
+
+// at returns element i. The caller knows that there is one.
+func (p *paged[T]) at(i uint32) *T { return &(*p.pages.Load())[i/pageLen][i%pageLen] }
+
+// grow makes room for element i, of which all before have room. It may write behind the
+// end of a list of pages that readers hold; they never look there.
+func (p *paged[T]) grow(i uint32) {
+	var pages []*[pageLen]T
+	if old := p.pages.Load(); old != nil {
+		pages = *old
+	}
+	if int(i/pageLen) < len(pages) {
+		return
+	}
+	grown := append(pages, new([pageLen]T))
+	p.pages.Store(&grown)
+}
+
+// size returns the bytes on the heap, of elements of so many.
+func (p *paged[T]) size(element int) int {
+	pages := p.pages.Load()
+	if pages == nil {
+		return 0
+	}
+	return len(*pages)*pageLen*element + 8*cap(*pages)
+}

@@ -1,0 +1,141 @@
+package history
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestReorder makes changes in a disorder of up to a window, and finds the history of the
+// same changes in order.
+func TestReorder(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		window := int64(rng.IntN(20))
+		var changes []delayedChange
+		for i := range 300 {
+			v := Int(int64(rng.IntN(3)))
+			if rng.IntN(5) == 0 {
+				v = Value{}
+			}
+			changes = append(changes, delayedChange{int64(i/3 + rng.IntN(2)), 0, change{Attribute(rng.IntN(4)), v}})
+		}
+		slices.SortStableFunc(changes, func(a, b delayedChange) int { return int(a.at - b.at) })
+		// Each comes at its time plus up to the window, in the order of those times.
+		mixed := slices.Clone(changes)
+		came := map[int]int64{}
+		for i := range mixed {
+			mixed[i].order = uint64(i)
+			came[i] = mixed[i].at + rng.Int64N(window+1)
+		}
+		slices.SortStableFunc(mixed, func(a, b delayedChange) int { return int(came[int(a.order)] - came[int(b.order)]) })
+		// Of one time, those that come first are first.
+		slices.SortStableFunc(changes, func(a, b delayedChange) int { return int(a.at - b.at) })
+		inOrder := slices.Clone(mixed)
+		slices.SortStableFunc(inOrder, func(a, b delayedChange) int { return int(a.at - b.at) })
+
+		var views [2]*View
+		for i := range views {
+			h, err := New(Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tx, err := h.Begin()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"a", "b", "c", "d"} {
+				if _, err := tx.Attribute(name); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if i == 0 {
+				for _, c := range inOrder {
+					if err := tx.Change(c.at, c.attribute, c.value); err != nil {
+						t.Fatal(err)
+					}
+				}
+			} else {
+				r, err := NewReorder(tx.Writer, window)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, c := range mixed {
+					if err := r.Change(c.at, c.attribute, c.value); err != nil {
+						t.Fatal(seed, err)
+					}
+				}
+				if err := r.Flush(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if views[i], err = tx.Commit(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for a := range Attribute(4) {
+			var of [2][]Interval
+			for i, v := range views {
+				for in, err := range v.Range(a, v.Start(), v.End(), RangeOptions{}) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					of[i] = append(of[i], in)
+				}
+			}
+			if !slices.Equal(of[0], of[1]) {
+				t.Fatalf("seed %d: attribute %d is\n%v in order,\n%v in disorder", seed, a, of[0], of[1])
+			}
+		}
+	}
+}
+
+// TestReorder_Errors takes what is too late, or of another kind than what waits.
+func TestReorder_Errors(t *testing.T) {
+	h, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := h.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Abort()
+	a, err := tx.Attribute("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewReorder(tx.Writer, -1); !errors.Is(err, ErrQuery) {
+		t.Errorf("a window of -1: %v", err)
+	}
+	r, err := NewReorder(tx.Writer, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		at   int64
+		a    Attribute
+		v    Value
+		want error
+	}{
+		{100, a, Int(1), nil},
+		{95, a, Bool(true), ErrKind}, // one that waits is an int
+		{90, a, Int(2), nil},
+		{111, a, Int(3), nil}, // 100 is made
+		{99, a, Int(4), ErrTime},
+		{100, a, Int(5), nil}, // as late as can be
+		{100, a + 1, Int(6), ErrAttribute},
+	} {
+		if err := r.Change(c.at, c.a, c.v); !errors.Is(err, c.want) {
+			t.Errorf("change of %d at %d to %v: %v, want %v", c.a, c.at, c.v, err, c.want)
+		}
+	}
+	if err := r.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	in, err := tx.Ongoing(a)
+	if err != nil || in.Start != 111 || in.Value.Int() != 3 {
+		t.Errorf("ongoing is %+v, %v", in, err)
+	}
+}

@@ -1,0 +1,137 @@
+package history_test
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/granarydb/granary/history"
+)
+
+var errNoMemory = errors.New("no memory")
+
+// TestRefusedMemory refuses memory at each request that an operation makes, the first,
+// the second and so on: what is refused changed nothing.
+func TestRefusedMemory(t *testing.T) {
+	const many = 5000
+	big := func(i int) history.Value { return history.String(strconv.Itoa(i) + strings.Repeat("x", 60_000)) }
+	for _, test := range []struct {
+		name string
+		// prepare is committed, op refused.
+		prepare func(p *pair)
+		op      func(w *history.Tx) error
+	}{
+		{"Child", func(*pair) {}, func(w *history.Tx) error {
+			path := make([]string, 1000)
+			for i := range path {
+				path[i] = strings.Repeat("n", 200) + strconv.Itoa(i)
+			}
+			_, err := w.Child(history.Root, path...)
+			return err
+		}},
+		{"Change", nil, func(w *history.Tx) error { return w.Change(5, 0, big(1)) }},
+		{"Add", nil, func(w *history.Tx) error { return w.Add(0, 0, 5, big(1)) }},
+		{"Update", nil, func(w *history.Tx) error { return w.Update(0, big(1)) }},
+		{"Remove", func(p *pair) {
+			for i := range many {
+				a := p.child(history.Root, "a", strings.Repeat("b", i%100), strconv.Itoa(i))
+				p.change(1, a, history.Int(int64(i)))
+			}
+		}, func(w *history.Tx) error { return w.Remove(5, 0) }},
+		{"Push", nil, func(w *history.Tx) error { return w.Push(5, 0, big(1)) }},
+		{"Pop", func(p *pair) {
+			p.child(history.Root, "a")
+			p.refused(p.w.Push(1, 0, big(1)), p.o.push(1, 0, big(1)), "Push")
+			for i := range many {
+				a := p.child(history.Root, "a", "1", strings.Repeat("b", i%100), strconv.Itoa(i))
+				p.change(1, a, history.Int(int64(i)))
+			}
+		}, func(w *history.Tx) error { _, err := w.Pop(5, 0); return err }},
+		{"Poll", func(p *pair) {
+			p.child(history.Root, "a")
+			for i := range many {
+				p.refused(p.w.Offer(1, 0, history.Int(int64(i))), p.o.push(1, 0, history.Int(int64(i))), "Offer")
+			}
+		}, func(w *history.Tx) error { _, err := w.Poll(5, 0); return err }},
+		{"IncrementInt", nil, func(w *history.Tx) error { return w.IncrementInt(5, 0, 1) }},
+		{"IncrementFloat", nil, func(w *history.Tx) error { return w.IncrementFloat(5, 0, 1) }},
+		{"Close", func(p *pair) {
+			for i := range many {
+				p.change(1, p.child(history.Root, strings.Repeat("b", i%100), strconv.Itoa(i)), history.Int(1))
+			}
+		}, func(w *history.Tx) error { return w.Close(5) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			refused := 0
+			for allowed := range 100 {
+				if !refuseAfter(t, test.prepare, test.op, allowed) {
+					break
+				}
+				refused++
+			}
+			if refused == 0 {
+				t.Error("it asked for no memory")
+			}
+			t.Logf("refused at %d requests", refused)
+		})
+	}
+}
+
+// refuseAfter runs an operation of which so many requests are granted, and says whether
+// one was refused.
+func refuseAfter(t *testing.T, prepare func(*pair), op func(*history.Tx) error, allowed int) bool {
+	t.Helper()
+	requests := -1 << 30 // to be granted
+	h, err := history.New(history.Options{Reserve: func(bytes int64) error {
+		if bytes < 64<<10 {
+			t.Errorf("%d bytes asked for", bytes)
+		}
+		if requests++; requests > 0 {
+			return fmt.Errorf("request %d: %w", requests, errNoMemory)
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pair{tester: t, h: h, o: newOracle(0)}
+	p.begin()
+	if prepare == nil {
+		p.child(history.Root, "a")
+	} else {
+		prepare(p)
+	}
+	p.commit()
+	p.begin()
+	requests = -allowed
+	err = op(p.w)
+	if err != nil && !errors.Is(err, errNoMemory) {
+		t.Fatalf("%v, want that there is no memory", err)
+	}
+	if err == nil {
+		return false
+	}
+	requests = -1 << 30
+	if n := len(p.o.now.attributes); p.w.Len() != n {
+		t.Fatalf("%d requests granted: the writer has %d attributes, want %d", allowed, p.w.Len(), n)
+	}
+	for i := range p.o.now.attributes {
+		a := history.Attribute(i)
+		want, _ := p.o.ongoing(a)
+		if got, err := p.w.Ongoing(a); err != nil || got.Start != want.Start || !got.Value.Equal(want.Value) {
+			t.Fatalf("%d requests granted: attribute %d is %.20v from %d on, %v; want %.20v from %d on",
+				allowed, a, got.Value, got.Start, err, want.Value, want.Start)
+		}
+	}
+	if n := len(p.o.now.attributes); n > 0 { // the writer goes on
+		p.change(7, history.Attribute(n-1), history.Value{})
+	}
+	v, o := p.commit()
+	c := newChecker(t, fmt.Sprintf("%d requests granted", allowed), v, o)
+	for i := range o.state.attributes {
+		c.at(history.Attribute(i), o.end())
+	}
+	return true
+}

@@ -1,0 +1,156 @@
+package history
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"sort"
+)
+
+// Intervals is intervals of attributes. It belongs to the caller; any number of goroutines
+// may read it. 32 bytes an interval.
+type Intervals struct {
+	view *View
+	rows []row
+}
+
+type row struct {
+	start, end int64
+	word       uint64
+	attribute  Attribute
+	kind       Kind
+	open       bool
+}
+
+// Len returns the number of intervals.
+func (r *Intervals) Len() int { return len(r.rows) }
+
+// At returns interval i and whose it is.
+func (r *Intervals) At(i int) (Attribute, Interval) {
+	w := &r.rows[i]
+	return w.attribute, Interval{w.start, w.end, r.view.history.value(w.kind, w.word), w.open}
+}
+
+// Sample returns the intervals of attributes in which one of the times is, each once:
+// those of one attribute in the order of time, the attributes in the order in which
+// they were asked for, which ones asked for twice are in twice. Times may come in any
+// order and more than once. This is the 2D query of the state history papers. 10 to 40
+// ns an interval, 50 to 100 an attribute. The errors are those of View.At, for any of
+// the attributes and times, and nothing else is returned then.
+func (v *View) Sample(attributes []Attribute, times []int64) (*Intervals, error) {
+	if !slices.IsSorted(times) {
+		times = slices.Clone(times)
+		slices.Sort(times)
+	}
+	if len(times) > 0 {
+		if err := v.checkTime(times[0]); err != nil {
+			return nil, err
+		}
+		if err := v.checkTime(times[len(times)-1]); err != nil {
+			return nil, err
+		}
+	}
+	for _, a := range attributes {
+		if err := v.checkAttribute(a); err != nil {
+			return nil, err
+		}
+	}
+	out := &Intervals{view: v}
+	if len(times) == 0 {
+		return out, nil
+	}
+	out.rows = make([]row, 0, len(attributes))
+	for _, a := range attributes {
+		out.sample(a, times)
+	}
+	return out, nil
+}
+
+// maxPixels is more than any picture has.
+const maxPixels = 1 << 20
+
+// Pixels is Sample at so many instants, evenly from from to to: what a picture of that
+// many columns shows; at every instant, if there are no more. It returns ErrQuery if
+// pixels is not from 1 to 1,048,576 or to is before from.
+func (v *View) Pixels(attributes []Attribute, from, to int64, pixels int) (*Intervals, error) {
+	if pixels <= 0 || pixels > maxPixels || to < from {
+		return nil, fmt.Errorf("%w: %d pixels from %d to %d", ErrQuery, pixels, from, to)
+	}
+	if err := v.checkTime(from); err != nil {
+		return nil, err
+	}
+	if err := v.checkTime(to); err != nil {
+		return nil, err
+	}
+	return v.Sample(attributes, pixelTimes(from, to, pixels))
+}
+
+// pixelTimes returns the instant in the middle of each pixel: of so many parts of a range
+// of N instants, the middle of part i is (2i+1)N/2n behind its start.
+func pixelTimes(from, to int64, pixels int) []int64 {
+	span, n := uint64(to)-uint64(from), uint64(pixels)
+	if span < n {
+		times := make([]int64, span+1)
+		for i := range times {
+			times[i] = from + int64(i)
+		}
+		return times
+	}
+	times := make([]int64, n)
+	for i := range times {
+		part := uint64(2*i + 1)
+		hi, lo := bits.Mul64(part, span+1)
+		if span+1 == 0 { // all of int64: N is 2^64
+			hi, lo = part, 0
+		}
+		offset, _ := bits.Div64(hi, lo, 2*n)
+		times[i] = int64(uint64(from) + offset)
+	}
+	return times
+}
+
+// sample appends the intervals of an attribute that times, which are sorted, hit.
+func (r *Intervals) sample(a Attribute, times []int64) {
+	w := r.view.walk(a)
+	for {
+		w.seek(times[0])
+		end := r.append(a, &w)
+		if end >= times[len(times)-1] {
+			return
+		}
+		times = times[pass(times, end):]
+	}
+}
+
+// pass returns how many of the times, the last of which is later, are not after end.
+func pass(times []int64, end int64) int {
+	n := 1
+	for n < len(times) && times[n] <= end {
+		n *= 2
+	}
+	lo, hi := n/2, min(n, len(times))
+	return lo + sort.Search(hi-lo, func(i int) bool { return times[lo+i] > end })
+}
+
+// append adds the interval where a walker is, and returns its end.
+func (r *Intervals) append(a Attribute, w *walker) int64 {
+	v := r.view
+	start, end, word, kind, open := v.start, v.end, uint64(0), KindNull, !v.closed
+	if w.l != nil {
+		f := &w.found
+		start, word = max(f.start, start), f.word
+		null := f.null
+		switch {
+		case !f.ended:
+		case v.isOpen(w.l, w.slot, f.end):
+			null = null || w.l.fed.Load()&w.bit != 0
+		default:
+			end, open = f.end, false
+		}
+		if !null {
+			kind = w.l.kinds[w.slot]
+		}
+	}
+	r.rows = append(r.rows, row{start, end, word, a, kind, open})
+	return end
+}

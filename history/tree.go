@@ -1,0 +1,195 @@
+package history
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+	"unicode/utf8"
+)
+
+// MaxName is the length of the longest name of an attribute, in bytes.
+const MaxName = 64 << 10
+
+// maxAttributes is how many attributes a tree takes: as many as an int counts on every
+// platform. Their nodes would fill 32 GiB.
+const maxAttributes = math.MaxInt32 - 1
+
+const (
+	nodeSize = 16
+	// fewChildren is how many children the writer walks past to find the last one; of a
+	// parent with more it keeps which is the last. Most attributes have none at all, so
+	// that a field of each node for it would be 4 bytes that stand empty.
+	fewChildren = 8
+)
+
+// tree is the attributes of a history: whose child each is, and by which name. One
+// goroutine at a time writes; beside it any number read, through [Names], without a lock.
+//
+// Attributes are nodes in order of creation, in pages that never move. Node 0 is Root and
+// attribute a is node a+1, so that 0 says "none" wherever a child may be.
+//
+//	node    parent | name | first child | next sibling    16 bytes
+//	cells   by hash of (parent, name): a node
+//	texts   names, each once
+//
+// A reader knows the first n attributes, and must find what there was when there were no
+// more, whatever the writer has added since, taken back, and added in its place. Three
+// invariants see to that:
+//
+//	N1  A child is later than its parent, a sibling later than the one before it. So the
+//	    first link to a node that the reader does not know ends its walk, unread, and
+//	    every walk ends.
+//	N2  The cells are as if the nodes had been put in one by one, in order. So the first
+//	    one with a node that the reader does not know ends its search, unread.
+//	N3  What a reader shares with the writer is atomic, and written before what leads to
+//	    it. What a node that the reader knows says of parent and name never changes.
+type tree struct {
+	limit uint32 // attributes, for the writer to lower
+	nodes paged[node]
+	cells cells
+	texts texts
+
+	// The writer's own.
+	n    uint32            // attributes, which is also the last node
+	last map[uint32]uint32 // last child of nodes with more than fewChildren
+}
+
+// node is an attribute, or Root.
+type node struct {
+	parent, name, first, next atomic.Uint32
+}
+
+// newTree returns a tree without attributes. The seed keys its hashes, so that names made
+// to collide in one history do not in another.
+func newTree(seed uint64) *tree {
+	t := &tree{limit: maxAttributes, texts: texts{seed: seed}, last: map[uint32]uint32{}}
+	t.nodes.grow(0)
+	return t
+}
+
+// names returns all attributes, for the writer. Others may have the value once it is
+// published to them.
+func (t *tree) names() Names { return Names{t, int(t.n)} }
+
+// node returns node i. The caller knows that it exists.
+func (t *tree) node(i uint32) *node { return t.nodes.at(i) }
+
+// text returns the name of node i. It must not be changed.
+func (t *tree) text(i uint32) []byte { return t.texts.at(t.node(i).name.Load()) }
+
+// key returns the key of node i in the cells. Only the writer may call it.
+func (t *tree) key(i uint32) uint64 {
+	node := t.node(i)
+	return uint64(node.parent.Load())<<32 | t.texts.key(node.name.Load())
+}
+
+// find returns the child of p whose name is the one, and has the hash, if it is one of the
+// first n nodes; or 0.
+func (t *tree) find(p uint32, name string, hash, n uint32) uint32 {
+	return t.cells.find(uint64(p)<<32|uint64(hash), n, func(i uint32) bool {
+		node := t.node(i)
+		return node.parent.Load() == p && string(t.texts.at(node.name.Load())) == name
+	})
+}
+
+// add returns the child of parent that has the name, and makes it if there is none: then
+// isNew. An error says ErrAttribute of the parent, or ErrLimit: the name is longer than
+// MaxName or not UTF-8, or there are too many attributes. Then nothing was added. Only
+// the writer may call it. Cost: a hash and a search; now and then the cells grow.
+func (t *tree) add(parent Attribute, name string) (a Attribute, isNew bool, err error) {
+	p := uint32(parent + 1)
+	if p > t.n {
+		return 0, false, unknown(parent)
+	}
+	hash := t.texts.hash(name)
+	if i := t.find(p, name, hash, t.n); i != 0 {
+		return Attribute(i - 1), false, nil
+	}
+	switch {
+	case len(name) > MaxName:
+		return 0, false, fmt.Errorf("%w: a name of %d bytes, at most %d are allowed", ErrLimit, len(name), MaxName)
+	case !utf8.ValidString(name):
+		return 0, false, fmt.Errorf("%w: name %.100q is not UTF-8", ErrLimit, name)
+	case t.n >= t.limit:
+		return 0, false, fmt.Errorf("%w: %d attributes", ErrLimit, t.n)
+	}
+	i := t.n + 1
+	t.nodes.grow(i)
+	node := t.node(i)
+	node.parent.Store(p)
+	node.name.Store(t.texts.intern(name, hash, i))
+	node.first.Store(0) // it may be one that was taken back
+	node.next.Store(0)
+	t.n = i
+	t.cells.add(i, t.key)
+	t.link(p, i)
+	return Attribute(i - 1), true, nil
+}
+
+// link puts node i after the last child of p.
+func (t *tree) link(p, i uint32) {
+	last, kept := t.last[p]
+	children := 0
+	if !kept {
+		for c := t.node(p).first.Load(); c != 0; c = t.node(c).next.Load() {
+			last = c
+			children++
+		}
+	}
+	if last == 0 {
+		t.node(p).first.Store(i)
+	} else {
+		t.node(last).next.Store(i)
+	}
+	if kept || children >= fewChildren {
+		t.last[p] = i
+	}
+}
+
+// truncate forgets attributes n and up, and names that only they have; the next attribute
+// that is added is n. Readers that know at most n are not disturbed. Names that hold more,
+// which only a writer can have had, must not be used any longer: it does no harm, but
+// they would see what comes in place of what they knew. Room stays, for as many as there
+// ever were. Only the writer may call it. Cost: a search for each forgotten attribute, a
+// walk past the children that are left to each parent that loses some, and a copy of at
+// most 64 KiB of names.
+func (t *tree) truncate(n int) {
+	keep := uint32(n)
+	for i := t.n; i > keep; i-- {
+		t.cells.drop(i, t.key(i))
+		delete(t.last, i)
+		if p := t.node(i).parent.Load(); p <= keep {
+			t.cut(p, keep)
+		}
+	}
+	t.texts.truncate(keep)
+	t.n = min(t.n, keep)
+}
+
+// cut ends the children of p before the first that is later than keep.
+func (t *tree) cut(p, keep uint32) {
+	last, kept := t.last[p]
+	if kept && last <= keep {
+		return // done, when a later child was forgotten
+	}
+	last = 0
+	for i := t.node(p).first.Load(); i != 0 && i <= keep; i = t.node(i).next.Load() {
+		last = i
+	}
+	if last == 0 {
+		t.node(p).first.Store(0)
+		delete(t.last, p)
+		return
+	}
+	t.node(last).next.Store(0)
+	if kept {
+		t.last[p] = last
+	}
+}
+
+// size returns the bytes that the tree holds on the heap, to about a tenth. Only the
+// writer may call it.
+func (t *tree) size() int {
+	const perParent = 16 // a Go map's, for two numbers
+	return t.nodes.size(nodeSize) + t.cells.size() + t.texts.size() + perParent*len(t.last)
+}

@@ -1,0 +1,121 @@
+package history
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// Kind is what a value is. An attribute has the kind of its first value that is not
+// null, for ever.
+type Kind uint8
+
+// The kinds of values.
+const (
+	KindNull Kind = iota
+	KindBool
+	KindInt    // int64
+	KindFloat  // float64
+	KindString // UTF-8
+	KindBytes
+)
+
+var kindNames = [...]string{"null", "bool", "int", "float", "string", "bytes"}
+
+// String returns the kind's name.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// MaxValue is the length of the longest string or bytes, in bytes.
+const MaxValue = 64 << 10
+
+// Value is the state of an attribute during an interval. The zero Value is null. A
+// Value is immutable and may be copied; Equal compares.
+type Value struct {
+	kind Kind
+	word uint64 // Bool: 0 or 1; Int; Float: its bits
+	text string
+}
+
+// Bool returns a bool as a value.
+func Bool(b bool) Value {
+	if b {
+		return Value{kind: KindBool, word: 1}
+	}
+	return Value{kind: KindBool}
+}
+
+// Int returns an integer as a value.
+func Int(i int64) Value { return Value{kind: KindInt, word: uint64(i)} }
+
+// Float returns a number as a value. Every NaN is kept as it is.
+func Float(f float64) Value { return Value{kind: KindFloat, word: math.Float64bits(f)} }
+
+// String returns text as a value: valid UTF-8 of at most MaxValue bytes, or the write
+// that gets it says ErrLimit.
+func String(s string) Value { return Value{kind: KindString, text: s} }
+
+// Bytes returns bytes as a value, of which it makes a copy: at most MaxValue.
+func Bytes(b []byte) Value { return Value{kind: KindBytes, text: string(b)} }
+
+// Kind returns what the value is.
+func (v Value) Kind() Kind { return v.kind }
+
+// IsNull says whether the value is null.
+func (v Value) IsNull() bool { return v.kind == KindNull }
+
+// Bool returns the value of a KindBool, false for other kinds.
+func (v Value) Bool() bool { return v.kind == KindBool && v.word != 0 }
+
+// Int returns the value of a KindInt, 0 for other kinds.
+func (v Value) Int() int64 {
+	if v.kind != KindInt {
+		return 0
+	}
+	return int64(v.word)
+}
+
+// Float returns the value of a KindFloat, 0 for other kinds.
+func (v Value) Float() float64 {
+	if v.kind != KindFloat {
+		return 0
+	}
+	return math.Float64frombits(v.word)
+}
+
+// Text returns the bytes of a KindString or KindBytes, "" for other kinds.
+func (v Value) Text() string { return v.text }
+
+// Equal says whether two values are of one kind and the same; floats by their bits.
+func (v Value) Equal(u Value) bool { return v == u }
+
+// String returns the value for people: strings and bytes quoted.
+func (v Value) String() string {
+	switch v.kind {
+	case KindBool:
+		return strconv.FormatBool(v.Bool())
+	case KindInt:
+		return strconv.FormatInt(v.Int(), 10)
+	case KindFloat:
+		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
+	case KindString, KindBytes:
+		return strconv.Quote(v.text)
+	}
+	return "null"
+}
+
+// check says ErrLimit for text that is too long or not UTF-8.
+func (v Value) check() error {
+	switch {
+	case len(v.text) > MaxValue:
+		return fmt.Errorf("%w: value of %d bytes, at most %d", ErrLimit, len(v.text), MaxValue)
+	case v.kind == KindString && !utf8.ValidString(v.text):
+		return fmt.Errorf("%w: string is not valid UTF-8: %.60q", ErrLimit, v.text)
+	}
+	return nil
+}

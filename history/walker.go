@@ -1,0 +1,129 @@
+package history
+
+// walker goes over the intervals of one attribute in the order of time. It opens each
+// tile once.
+type walker struct {
+	v    *View
+	l    *lane
+	s    *sealed
+	slot uint
+	bit  uint64
+
+	at    int  // tile that is open
+	tile  tile // if opened
+	lo    int  // entries of the slot that are left in it
+	hi    int
+	found found
+	begun bool
+}
+
+// walk returns a walker, which must be told to seek. The lane is nil for an attribute
+// without a place.
+func (v *View) walk(a Attribute) walker {
+	w := walker{v: v}
+	pos := v.pos(a)
+	if pos == 0 {
+		return w
+	}
+	w.l = v.lanes[(pos-1)/laneWidth]
+	w.s = w.l.sealed.Load()
+	w.slot = uint(pos-1) % laneWidth
+	w.bit = 1 << w.slot
+	return w
+}
+
+// seek goes to the interval that t is in. It must not be before the one where the
+// walker is.
+func (w *walker) seek(t int64) {
+	if w.l == nil {
+		return
+	}
+	if w.begun && w.step(t) {
+		return
+	}
+	w.jump(t)
+}
+
+// step looks for t in the tile that is open, and at the first entry in the next one. It
+// returns false if it is not there.
+func (w *walker) step(t int64) bool {
+	if w.lo >= w.hi {
+		return false
+	}
+	if w.s.tiles[w.at].last < t {
+		return false
+	}
+	i := w.tile.search(w.lo, w.hi, t)
+	if i == w.hi {
+		return false
+	}
+	switch {
+	case i > w.lo:
+		w.found.start = w.tile.end(i-1) + 1
+	default:
+		w.found.start = w.found.end + 1
+	}
+	w.take(i)
+	return true
+}
+
+// take makes entry i of the open tile the interval where the walker is.
+func (w *walker) take(i int) {
+	w.found.end, w.found.ended = w.tile.end(i), true
+	w.found.word, w.found.null = w.tile.value(i)
+	w.lo = i + 1
+}
+
+// jump looks for t from the directory on.
+func (w *walker) jump(t int64) {
+	before, begun := w.found, w.begun
+	w.begun = true
+	w.lo, w.hi = 0, 0
+	j := w.s.from(t)
+	k := w.s.after(j, w.bit)
+	if k == len(w.s.tiles) {
+		w.found = w.l.find(w.slot, t, w.v.start)
+		return
+	}
+	w.at = k
+	w.tile = w.s.tiles[k].open()
+	w.lo, w.hi = w.tile.slot(w.slot)
+	i := w.lo
+	if k == j {
+		i = w.tile.search(w.lo, w.hi, t)
+	}
+	if i == w.hi {
+		// The end is in a later tile, or not sealed.
+		w.lo = w.hi
+		w.found = w.l.find(w.slot, t, w.v.start)
+		return
+	}
+	switch {
+	case i > w.lo:
+		w.found.start = w.tile.end(i-1) + 1
+	case begun && before.ended && t == before.end+1:
+		w.found.start = t
+	default:
+		w.found.start = w.startBefore(k)
+	}
+	w.take(i)
+}
+
+// startBefore returns where the interval begins whose end is the first in tile k.
+func (w *walker) startBefore(k int) int64 {
+	b := w.s.before(k-1, w.bit)
+	if b < 0 {
+		return w.v.start
+	}
+	tl := w.s.tiles[b].open()
+	_, hi := tl.slot(w.slot)
+	return tl.end(hi-1) + 1
+}
+
+// interval returns the interval where the walker is.
+func (w *walker) interval() Interval {
+	if w.l == nil {
+		return Interval{Start: w.v.start, End: w.v.end, Open: !w.v.closed}
+	}
+	return w.v.interval(w.l, w.slot, &w.found)
+}
