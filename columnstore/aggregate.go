@@ -12,6 +12,7 @@ import (
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -27,6 +28,8 @@ type AggregateOptions struct {
 	Step int64
 	// Time names an Int64 column. Empty means that of the time bucket.
 	Time string
+	// AsOf, if not nil, is one more thing to group by.
+	AsOf *AsOf
 	// Where chooses rows.
 	Where Expr
 	// NoCounts leaves Groups.Counts out: 8 bytes a group.
@@ -40,7 +43,8 @@ type AggregateOptions struct {
 // Groups is the answer of an Aggregate: one element a group in every slice, in
 // no particular order. It belongs to the caller.
 type Groups struct {
-	// Columns has the values that make the groups, in the order of By.
+	// Columns has the values that make the groups, in the order of By; behind them, as
+	// Uint64s without a name, the groups of AggregateOptions.AsOf.
 	Columns []GroupColumn
 	// Sums has the sum of each group, wrapping around as int64 does.
 	Sums []int64
@@ -199,9 +203,12 @@ func (t *Table) newAggregator(ctx context.Context, state *tableState, opts Aggre
 	if err := a.setTime(opts); err != nil {
 		return nil, err
 	}
-	columns, err := t.concrete(state, opts.By)
-	if err != nil || opts.By == nil {
-		return a, err
+	var columns []schema.Concrete
+	if opts.By != nil { // else it would be all
+		var err error
+		if columns, err = t.concrete(state, opts.By); err != nil {
+			return nil, err
+		}
 	}
 	for i, c := range columns {
 		by := &byColumn{Concrete: c, typ: t.schema.Columns()[c.Column].Type, series: t.schema.IsSeries(c.Column), codes: map[*granule.Generation][]uint32{}}
@@ -209,6 +216,9 @@ func (t *Table) newAggregator(ctx context.Context, state *tableState, opts Aggre
 			a.list = i
 		}
 		a.by = append(a.by, by)
+	}
+	if opts.AsOf != nil {
+		return a, a.newAsOf(opts.AsOf)
 	}
 	return a, nil
 }

@@ -47,7 +47,7 @@ func (a *aggregator) load(by *byColumn, s *selection, header **encoding.Words) e
 func (a *aggregator) translate(by *byColumn, column *encoding.Column, gen *granule.Generation) error {
 	switch {
 	case by.typ.Fixed():
-		if a.step > 0 && by.Column == a.time {
+		if a.step > 0 && by.Column == a.time && !by.exact {
 			roundDown(by.words, a.step)
 		}
 		return nil

@@ -29,6 +29,7 @@ type aggregator struct {
 	list  int // in by: the list column that has its own cells, or -1
 
 	noCounts bool
+	asOf     *asOf // nil: none
 
 	index  map[string]int32 // key -> group
 	keys   []string         // of groups
@@ -48,7 +49,10 @@ type sumScratch struct {
 	mem      []uint64 // where they are
 	codes    []uint64 // of the list column
 	ordinals []uint64 // of headers
-	ofHeader []tally  // sums by ordinal
+	divided  []tally  // by word
+	order    []uint32 // of rows, by word
+	ends     []uint32 // of the rows of a word in order
+	gathered []uint64 // what rows of one group have
 	key      []byte
 }
 
@@ -91,6 +95,7 @@ type byColumn struct {
 	schema.Concrete
 	typ    encoding.Type
 	series bool
+	exact  bool                             // never rounded
 	codes  map[*granule.Generation][]uint32 // translated
 
 	how   wordsOf
@@ -117,9 +122,17 @@ func (a *aggregator) fork() *aggregator {
 		index: map[string]int32{}, memory: a.memory, query: a.query, sumScratch: sumWork.Get().(*sumScratch),
 	}
 	for _, by := range a.by {
-		b.by = append(b.by, &byColumn{Concrete: by.Concrete, typ: by.typ, series: by.series, codes: map[*granule.Generation][]uint32{}})
+		b.by = append(b.by, by.fork())
+	}
+	if a.asOf != nil {
+		b.start(a.asOf.fork())
 	}
 	return b
+}
+
+// fork returns a column that is the same and knows nothing.
+func (c *byColumn) fork() *byColumn {
+	return &byColumn{Concrete: c.Concrete, typ: c.typ, series: c.series, exact: c.exact, how: c.how, codes: map[*granule.Generation][]uint32{}}
 }
 
 // done gives back what can be used again.
@@ -145,15 +158,29 @@ func (a *aggregator) add(s *selection) error {
 		if i == a.list {
 			continue
 		}
-		if err := a.load(c, s, &header); err != nil {
-			return err
+		if a.asOf == nil || c != a.asOf.to {
+			if err := a.load(c, s, &header); err != nil {
+				return err
+			}
 		}
 		by = max(by, c.how)
+	}
+	if a.asOf != nil {
+		for _, c := range a.asOf.from {
+			if err := a.load(c, s, &header); err != nil {
+				return err
+			}
+		}
 	}
 	a.loadList(s)
 	a.loadValues(s)
 	if header != nil {
 		a.ordinals = s.words(a.ordinals[:0], header)
+	}
+	if a.asOf != nil {
+		if err := a.addCases(s); err != nil {
+			return err
+		}
 	}
 	row := 0
 	for spans := s.spans; len(spans) > 0; {
@@ -178,74 +205,29 @@ func (a *aggregator) number(gen *granule.Generation) int {
 
 // addSeries puts rows of one series into their groups.
 func (a *aggregator) addSeries(by wordsOf, series uint32, lo, hi int) error {
-	switch by {
-	case ofHeader:
-		return a.addByHeader(series, lo, hi)
-	case ofRow:
-		return a.addByRow(series, lo, hi)
-	}
-	if err := a.readKey(series, lo); err != nil {
-		return err
-	}
-	group, err := a.group()
-	if err != nil {
-		return err
-	}
-	return a.addRows(group, lo, hi)
-}
-
-// addByHeader puts rows into groups that their series and their headers decide: they are
-// summed by header first, of which a series has few.
-func (a *aggregator) addByHeader(series uint32, lo, hi int) error {
-	if err := a.readKey(series, lo); err != nil {
-		return err
-	}
-	ordinals := a.ordinals[lo:hi]
-	if a.list >= 0 {
-		return a.addListsByHeader(ordinals, lo)
-	}
-	first := slices.Min(ordinals)
-	of := append(a.ofHeader[:0], make([]tally, slices.Max(ordinals)-first+1)...)
-	a.ofHeader = of
-	if a.values == nil {
-		for _, ordinal := range ordinals {
-			of[ordinal-first].count++
+	if by < ofHeader {
+		if err := a.readKey(series, lo); err != nil {
+			return err
 		}
-	} else {
-		for i, v := range a.values[lo:hi] {
-			c := &of[ordinals[i]-first]
-			c.sum += int64(v)
-			c.count++
-		}
-	}
-	for i, c := range of {
-		if c.count == 0 {
-			continue
-		}
-		group, err := a.groupOfHeader(first + uint64(i))
+		group, err := a.group()
 		if err != nil {
 			return err
 		}
-		a.cells[group].add(c)
+		return a.addRows(group, lo, hi)
 	}
-	return nil
-}
-
-// addListsByHeader is addByHeader with lists beneath the groups.
-func (a *aggregator) addListsByHeader(ordinals []uint64, lo int) error {
-	var group int32
-	for i, ordinal := range ordinals {
-		if i == 0 || ordinal != ordinals[i-1] {
-			var err error
-			if group, err = a.groupOfHeader(ordinal); err != nil {
-				return err
-			}
-		}
-		if err := a.addLists(group, lo+i, lo+i+1); err != nil {
-			return err
+	if by == ofHeader {
+		return a.addDivided(series, lo, a.ordinals[lo:hi], a.groupOfHeader)
+	}
+	if i := a.alone(); i >= 0 {
+		words := a.by[i].words[lo:hi]
+		if _, span := spanOf(words); isDense(span, len(words)) {
+			return a.addDivided(series, lo, words, func(word uint64) (int32, error) {
+				a.setKey(i, word, false)
+				return a.group()
+			})
 		}
 	}
-	return nil
+	return a.addByRow(series, lo, hi)
 }
 
 // groupOfHeader returns the group of a header of the series that the key was read of.
@@ -282,7 +264,11 @@ func (a *aggregator) addByRow(series uint32, lo, hi int) error {
 // addRows sums rows of one group.
 func (a *aggregator) addRows(group int32, lo, hi int) error {
 	if a.list >= 0 {
-		return a.addLists(group, lo, hi)
+		var values []uint64
+		if a.values != nil {
+			values = a.values[lo:hi]
+		}
+		return a.addLists(group, a.codes[lo:hi], values)
 	}
 	c := &a.cells[group]
 	c.count += int64(hi - lo)
@@ -294,22 +280,18 @@ func (a *aggregator) addRows(group int32, lo, hi int) error {
 	return nil
 }
 
-// addLists sums rows of one group by their lists.
-func (a *aggregator) addLists(group int32, lo, hi int) error {
+// addLists sums rows of one group by their lists; values is nil, or has a word for each.
+func (a *aggregator) addLists(group int32, codes, values []uint64) error {
 	of := a.listsOf(group, a.gen)
 	s := *of
 	if s == nil {
-		s = newListSums(a.gens[a.gen].Lists.Len(), hi-lo)
+		s = newListSums(a.gens[a.gen].Lists.Len(), len(codes))
 		if err := a.memory.take(s.bytes()); err != nil {
 			return err
 		}
 		*of = s
 	}
-	var values []uint64
-	if a.values != nil {
-		values = a.values[lo:hi]
-	}
-	return s.add(a.codes[lo:hi], values, a.memory)
+	return s.add(codes, values, a.memory)
 }
 
 // listsOf returns the place of a group's cells for the lists of a generation, nil so far if

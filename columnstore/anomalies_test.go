@@ -21,19 +21,19 @@ type transcript struct {
 }
 
 // script runs the tasks in every interleaving and calls check after each run.
-func script(t *testing.T, bucket int64, tables int, rows []int, check func(t *testing.T, s *transcript), tasks ...func(h *history, s *transcript)) {
+func script(t *testing.T, bucket int64, tables int, rows []int, check func(t *testing.T, s *transcript), tasks ...func(h *simRun, s *transcript)) {
 	t.Helper()
 	var s *transcript
 	sc := scope{bucket: bucket, tables: tables, rows: rows}
 	for _, task := range tasks {
-		sc.tasks = append(sc.tasks, func(h *history) {
+		sc.tasks = append(sc.tasks, func(h *simRun) {
 			if s == nil {
 				s = &transcript{map[string][]string{}, map[string][]uint64{}}
 			}
 			task(h, s)
 		})
 	}
-	runs, err := sc.explore(func(*history) {
+	runs, err := sc.explore(func(*simRun) {
 		check(t, s)
 		s = nil
 	})
@@ -45,7 +45,7 @@ func script(t *testing.T, bucket int64, tables int, rows []int, check func(t *te
 
 // look reads one table of a snapshot and remembers it under a name. The oracle
 // checks it as well.
-func (s *transcript) look(h *history, name string, snap *Snapshot, table int) {
+func (s *transcript) look(h *simRun, name string, snap *Snapshot, table int) {
 	rows, err := aggregateSim(h.tables[table], snap)
 	if err != nil {
 		h.fail("%s: %v", name, err)
@@ -64,8 +64,8 @@ func (s *transcript) look(h *history, name string, snap *Snapshot, table int) {
 
 // writes commits one transaction with a row at each of the times, each in an
 // insert of its own.
-func writes(table int, at ...int) func(*history, *transcript) {
-	return func(h *history, _ *transcript) {
+func writes(table int, at ...int) func(*simRun, *transcript) {
+	return func(h *simRun, _ *transcript) {
 		tx := h.store.Begin()
 		rows := make([][]string, len(h.tables))
 		for _, t := range at {
@@ -79,13 +79,13 @@ func writes(table int, at ...int) func(*history, *transcript) {
 		if err != nil {
 			h.fail("commit: %v", err)
 		}
-		h.commits = append(h.commits, simCommit{uint64(id), rows})
+		h.commits = append(h.commits, simCommit{id: uint64(id), rows: rows})
 	}
 }
 
 // reader looks so many times at each of so many snapshots.
-func reader(name string, snapshots, looks int) func(*history, *transcript) {
-	return func(h *history, s *transcript) {
+func reader(name string, snapshots, looks int) func(*simRun, *transcript) {
+	return func(h *simRun, s *transcript) {
 		for range snapshots {
 			h.snapshot(func(snap *Snapshot) {
 				for range looks {
@@ -96,7 +96,7 @@ func reader(name string, snapshots, looks int) func(*history, *transcript) {
 	}
 }
 
-func rewriter(h *history, _ *transcript) { compacts(h) }
+func rewriter(h *simRun, _ *transcript) { compacts(h) }
 
 // only fails unless all that a reader saw is among the allowed.
 func only(name string, allowed ...string) func(*testing.T, *transcript) {
@@ -120,7 +120,7 @@ func same(name string) func(*testing.T, *transcript) {
 
 func TestAnomaly_G1a_AbortedRead(t *testing.T) {
 	script(t, 0, 1, nil, only("r", ""),
-		func(h *history, _ *transcript) { aborts(1, 2)(h) }, reader("r", 2, 1))
+		func(h *simRun, _ *transcript) { aborts(1, 2)(h) }, reader("r", 2, 1))
 }
 
 func TestAnomaly_G1b_IntermediateRead(t *testing.T) {
@@ -128,8 +128,8 @@ func TestAnomaly_G1b_IntermediateRead(t *testing.T) {
 }
 
 func TestAnomaly_G1c_CircularInformationFlow(t *testing.T) {
-	lookThenWrite := func(name string, at int) func(*history, *transcript) {
-		return func(h *history, s *transcript) {
+	lookThenWrite := func(name string, at int) func(*simRun, *transcript) {
+		return func(h *simRun, s *transcript) {
 			h.snapshot(func(snap *Snapshot) { s.look(h, name, snap, 0) })
 			writes(0, at)(h, s)
 		}
@@ -155,7 +155,7 @@ func TestAnomaly_OTV_ObservedTransactionVanishes(t *testing.T) {
 }
 
 func TestAnomaly_PMP_PredicateManyPreceders(t *testing.T) {
-	predicate := func(h *history, s *transcript) {
+	predicate := func(h *simRun, s *transcript) {
 		h.snapshot(func(snap *Snapshot) {
 			for range 2 {
 				g, err := h.tables[0].Aggregate(context.Background(), snap, AggregateOptions{Where: AtLeast("time", 2)})
@@ -174,7 +174,7 @@ func TestAnomaly_GSingle_ReadSkewOfTwoGranules(t *testing.T) {
 }
 
 func TestAnomaly_GSingle_ReadSkewOfTwoColumns(t *testing.T) {
-	columns := func(h *history, s *transcript) {
+	columns := func(h *simRun, s *transcript) {
 		h.snapshot(func(snap *Snapshot) {
 			for _, column := range []string{"time", "kind"} {
 				rows := 0
@@ -192,13 +192,13 @@ func TestAnomaly_GSingle_ReadSkewOfTwoColumns(t *testing.T) {
 }
 
 func TestAnomaly_GSingle_ReadSkewOfTwoTables(t *testing.T) {
-	both := func(h *history, s *transcript) {
+	both := func(h *simRun, s *transcript) {
 		h.snapshot(func(snap *Snapshot) {
 			s.look(h, "r", snap, 0)
 			s.look(h, "r", snap, 1)
 		})
 	}
-	script(t, 0, 2, nil, same("r"), func(h *history, _ *transcript) { commitsBoth(1, 2)(h) }, both)
+	script(t, 0, 2, nil, same("r"), func(h *simRun, _ *transcript) { commitsBoth(1, 2)(h) }, both)
 }
 
 func TestAnomaly_FracturedReadDuringSplit(t *testing.T) {
@@ -218,7 +218,7 @@ func TestAnomaly_NonMonotonicSnapshots(t *testing.T) {
 }
 
 func TestAnomaly_MissingOwnWrite(t *testing.T) {
-	script(t, 0, 1, nil, only("w", "1", "1,2"), func(h *history, s *transcript) {
+	script(t, 0, 1, nil, only("w", "1", "1,2"), func(h *simRun, s *transcript) {
 		writes(0, 1)(h, s)
 		reader("w", 1, 1)(h, s)
 	}, writes(0, 2), rewriter)
@@ -231,10 +231,10 @@ func TestAnomaly_PhantomWithinOneSnapshot(t *testing.T) {
 // G0 (dirty write) and P4 (lost update) need a write that replaces another's:
 // there is none, so the rows of both writers are there at the end.
 func TestAnomaly_G0_P4_CannotBeWritten(t *testing.T) {
-	script(t, 0, 1, nil, only("w", "1", "1,1"), func(h *history, s *transcript) {
+	script(t, 0, 1, nil, only("w", "1", "1,1"), func(h *simRun, s *transcript) {
 		writes(0, 1)(h, s)
 		reader("w", 1, 1)(h, s)
-	}, func(h *history, s *transcript) {
+	}, func(h *simRun, s *transcript) {
 		writes(0, 1)(h, s)
 		reader("w", 1, 1)(h, s)
 	}, rewriter)
@@ -243,8 +243,8 @@ func TestAnomaly_G0_P4_CannotBeWritten(t *testing.T) {
 // G2 (write skew) is allowed: two transactions can each miss the other.
 func TestAnomaly_G2_IsAllowed(t *testing.T) {
 	happened := 0
-	lookThenWrite := func(name string, at int) func(*history, *transcript) {
-		return func(h *history, s *transcript) {
+	lookThenWrite := func(name string, at int) func(*simRun, *transcript) {
+		return func(h *simRun, s *transcript) {
 			h.snapshot(func(snap *Snapshot) { s.look(h, name, snap, 0) })
 			writes(0, at)(h, s)
 		}

@@ -100,7 +100,13 @@ func BenchmarkScan(b *testing.B) {
 		name string
 		opts ScanOptions
 	}{
-		{"columns=all", ScanOptions{}},
+		{"columns=all,form=dictionary", ScanOptions{}},
+		{"columns=all,form=dictionary,own", ScanOptions{OwnDictionaries: true}},
+		{"columns=all,form=native", ScanOptions{Form: Native}},
+		{"columns=all,form=plain", ScanOptions{Form: Plain}},
+		{"columns=all,form=dictionary,names", ScanOptions{Elements: elementNames}},
+		{"columns=labels,form=dictionary", ScanOptions{Columns: []string{"labels"}}},
+		{"columns=labels,form=native", ScanOptions{Columns: []string{"labels"}, Form: Native}},
 		{"columns=value", ScanOptions{Columns: []string{"value"}}},
 		{"columns=all,ordered", ScanOptions{Ordered: true}},
 	} {
@@ -120,6 +126,28 @@ func BenchmarkScan(b *testing.B) {
 				}
 			}
 			perRow(b, 500*profiles)
+		})
+	}
+}
+
+// BenchmarkGroupsRecord makes a record of all stacks and their sums.
+func BenchmarkGroupsRecord(b *testing.B) {
+	store, table, _ := openBench(b, Options{Manual: true}, 400)
+	groups, err := table.Aggregate(context.Background(), snapshot(b, store), AggregateOptions{Sum: "value", By: []string{"stack"}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, form := range recordForms {
+		b.Run(fmt.Sprint("form=", form), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				rec, err := groups.Record(RecordOptions{Form: form})
+				if err != nil {
+					b.Fatal(err)
+				}
+				rec.Release()
+			}
+			perRow(b, len(groups.Sums))
 		})
 	}
 }

@@ -254,7 +254,7 @@ func TestFrostDB_RewritesAreStamped(t *testing.T) {
 // than it has: its commit id is that of a commit, and not below any of its own,
 // its begin id is below all of them. It returns how many parts have rows of
 // several transactions.
-func (h *history) checkStamps() (rewritten int, err error) {
+func (h *simRun) checkStamps() (rewritten int, err error) {
 	commitOf, ids := map[int64]uint64{}, map[uint64]bool{}
 	for _, c := range h.commits {
 		ids[c.id] = true

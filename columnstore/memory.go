@@ -15,17 +15,18 @@ import (
 // is about to: a root's own bytes are in the root, what only snapshots hold is in
 // the log.
 type account struct {
-	budget  int64        // 0: none
-	dicts   atomic.Int64 // dictionaries of generations that tables have
-	pending atomic.Int64 // parts of open transactions, inserts and rewrites under way
-	making  sync.Mutex   // one makes room at a time
+	budget    int64        // 0: none
+	dicts     atomic.Int64 // dictionaries of generations that tables have
+	histories atomic.Int64 // interval histories, as of the last transaction on each
+	pending   atomic.Int64 // parts of open transactions, inserts and rewrites under way
+	making    sync.Mutex   // one makes room at a time
 }
 
 // used returns the bytes that the store holds by its own account. What was
 // dropped, but is held by snapshots that have been closed since the last sweep,
 // is still in it.
 func (s *Store) used() int64 {
-	return s.log.Root().State.bytes + s.memory.dicts.Load() + s.memory.pending.Load() + s.log.Held()
+	return s.log.Root().State.bytes + s.memory.dicts.Load() + s.memory.histories.Load() + s.memory.pending.Load() + s.log.Held()
 }
 
 // Of 16 parts of the budget: from helpAt on, inserts help with maintenance; from
@@ -62,7 +63,7 @@ func (s *Store) reserve(bytes int64, in incoming) error {
 // pending, is within the budget. What snapshots hold is taken to go.
 func (s *Store) canFit(in incoming) bool {
 	root := s.log.Root().State
-	left := root.bytes + s.memory.pending.Load() + s.memory.dicts.Load()
+	left := root.bytes + s.memory.pending.Load() + s.memory.dicts.Load() + s.memory.histories.Load()
 	keep := map[*Table]int64{} // start of the first bucket that stays
 	for _, v := range s.evictable(in) {
 		bytes, _ := v.bytes(math.MaxUint64)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/index"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
@@ -15,10 +16,11 @@ import (
 
 // root is the whole database as a value. It never changes once published.
 type root struct {
-	tables []*tableState  // by Table.ordinal
-	bytes  int64          // of all tables
-	newest int64          // start of the newest bucket of all tables
-	turned [2]txn.Version // when the one before it became the newest, and when it did
+	tables    []*tableState   // by Table.ordinal
+	histories []*history.View // by History.ordinal
+	bytes     int64           // of all tables
+	newest    int64           // start of the newest bucket of all tables
+	turned    [2]txn.Version  // when the one before it became the newest, and when it did
 }
 
 // with returns a root in which one table has another state.

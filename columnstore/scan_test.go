@@ -144,7 +144,8 @@ func TestScan_ReleasesEverything(t *testing.T) {
 	store, table, rows := filled(t, Options{GranuleRows: 100}, 1000)
 	snap := snapshot(t, store)
 	pattern := Less("value", 20)
-	for _, ordered := range []bool{false, true} {
+	for i := range 2 * 3 * 2 {
+		ordered, form, own := i%2 == 1, recordForms[i/2%3], i/6 == 1
 		for _, test := range []struct {
 			name string
 			opts ScanOptions
@@ -161,11 +162,12 @@ func TestScan_ReleasesEverything(t *testing.T) {
 			{name: "cancelled", kill: 1},
 			{name: "unknown column", opts: ScanOptions{Columns: []string{"nope"}}},
 			{name: "bad condition", opts: ScanOptions{Where: Equal("value", "x")}},
+			{name: "names", opts: ScanOptions{Elements: elementNames}},
 		} {
-			t.Run(fmt.Sprintf("ordered=%v/%s", ordered, test.name), func(t *testing.T) {
+			t.Run(fmt.Sprintf("ordered=%v/%v/own=%v/%s", ordered, form, own, test.name), func(t *testing.T) {
 				mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 				defer mem.AssertSize(t, 0)
-				test.opts.Memory, test.opts.Ordered = mem, ordered
+				test.opts.Memory, test.opts.Ordered, test.opts.Form, test.opts.OwnDictionaries = mem, ordered, form, own
 				ctx, cancel := context.WithCancel(context.Background())
 				defer cancel()
 				records, got := 0, 0
@@ -178,7 +180,11 @@ func TestScan_ReleasesEverything(t *testing.T) {
 					}
 					records++
 					got += int(rec.NumRows())
-					rec.Release()
+					if records%2 == 0 { // now, or when the scan has ended
+						defer rec.Release()
+					} else {
+						rec.Release()
+					}
 					if records == test.kill {
 						cancel()
 					}

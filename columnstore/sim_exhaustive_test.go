@@ -20,7 +20,7 @@ type scope struct {
 	tables int
 	rows   []int // committed before the tasks start: times of single rows
 	room   int64 // if above 0: bytes that are left of a memory budget after them
-	tasks  []func(h *history)
+	tasks  []func(h *simRun)
 }
 
 // TestEveryInterleaving runs small scopes completely (C1 to C6): what random
@@ -48,7 +48,7 @@ func TestEveryInterleaving(t *testing.T) {
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			events := map[string]int{}
-			runs, err := s.explore(func(h *history) {
+			runs, err := s.explore(func(h *simRun) {
 				for name, n := range h.events {
 					events[name] += n
 				}
@@ -74,7 +74,7 @@ const mostRuns = 100_000
 // explore runs every schedule, in the order of a depth-first search: it repeats
 // the choices of the run before up to the last one that has an alternative. What
 // is to be said of each run besides the oracle's word, the checks say.
-func (s scope) explore(checks ...func(h *history)) (runs int, err error) {
+func (s scope) explore(checks ...func(h *simRun)) (runs int, err error) {
 	var choices, options []int
 	for {
 		step := 0
@@ -113,7 +113,7 @@ func (s scope) explore(checks ...func(h *history)) (runs int, err error) {
 	}
 }
 
-func (s scope) run(h *history) error {
+func (s scope) run(h *simRun) error {
 	if err := h.open(s.tables); err != nil {
 		return err
 	}
@@ -131,12 +131,12 @@ func (s scope) run(h *history) error {
 	return h.schedule()
 }
 
-func tasks(list ...func(*history)) []func(*history) { return list }
+func tasks(list ...func(*simRun)) []func(*simRun) { return list }
 
 func times(list ...int) []int { return list }
 
 // rowsAt makes a batch of rows at the given times.
-func (h *history) rowsAt(at ...int) (schema.Batch, []string) {
+func (h *simRun) rowsAt(at ...int) (schema.Batch, []string) {
 	b := schema.Batch{Rows: len(at), Columns: map[string]encoding.Vector{
 		"kind": encoding.Strings("k"), "stack": encoding.UUIDLists([]uuid.UUID{{1}}),
 	}}
@@ -152,19 +152,19 @@ func (h *history) rowsAt(at ...int) (schema.Batch, []string) {
 }
 
 // commits is a task that commits one transaction.
-func commits(table int, at ...int) func(*history) {
-	return func(h *history) { h.transaction(at, true, table) }
+func commits(table int, at ...int) func(*simRun) {
+	return func(h *simRun) { h.transaction(at, true, table) }
 }
 
-func commitsBoth(at ...int) func(*history) {
-	return func(h *history) { h.transaction(at, true, 0, 1) }
+func commitsBoth(at ...int) func(*simRun) {
+	return func(h *simRun) { h.transaction(at, true, 0, 1) }
 }
 
-func aborts(at ...int) func(*history) {
-	return func(h *history) { h.transaction(at, false, 0) }
+func aborts(at ...int) func(*simRun) {
+	return func(h *simRun) { h.transaction(at, false, 0) }
 }
 
-func (h *history) transaction(at []int, commit bool, tables ...int) {
+func (h *simRun) transaction(at []int, commit bool, tables ...int) {
 	tx := h.store.Begin()
 	rows := make([][]string, len(h.tables))
 	for _, table := range tables {
@@ -186,17 +186,17 @@ func (h *history) transaction(at []int, commit bool, tables ...int) {
 		h.expectRefused(err)
 		return
 	}
-	h.commits = append(h.commits, simCommit{uint64(id), rows})
+	h.commits = append(h.commits, simCommit{id: uint64(id), rows: rows})
 }
 
 // reads holds a snapshot and reads it several times.
-func reads(times int) func(*history) {
-	return func(h *history) { h.readTables(times, 0) }
+func reads(times int) func(*simRun) {
+	return func(h *simRun) { h.readTables(times, 0) }
 }
 
-func readsBoth(h *history) { h.readTables(1, 0, 1) }
+func readsBoth(h *simRun) { h.readTables(1, 0, 1) }
 
-func (h *history) readTables(times int, tables ...int) {
+func (h *simRun) readTables(times int, tables ...int) {
 	h.snapshot(func(snap *Snapshot) {
 		for range times {
 			for _, table := range tables {
@@ -207,7 +207,7 @@ func (h *history) readTables(times int, tables ...int) {
 }
 
 // aggregate reads a table for the oracle.
-func (h *history) aggregate(snap *Snapshot, table int) {
+func (h *simRun) aggregate(snap *Snapshot, table int) {
 	h.reading++
 	defer func() { h.reading-- }()
 	state, err := snap.table(h.tables[table])
@@ -228,17 +228,17 @@ func (h *history) aggregate(snap *Snapshot, table int) {
 
 // compacts rewrites all that has fresh parts once: with granules of two rows a
 // compaction, or a split.
-func compacts(h *history) {
+func compacts(h *simRun) {
 	if err := h.store.Compact(context.Background()); err != nil {
 		h.expectRefused(err)
 	}
 }
 
 // expectRefused accepts the errors of a store that is closed or full.
-func (h *history) expectRefused(err error) {
+func (h *simRun) expectRefused(err error) {
 	if !h.refused(err) {
 		h.expectClosed(err)
 	}
 }
 
-func closes(h *history) { h.store.Close() }
+func closes(h *simRun) { h.store.Close() }

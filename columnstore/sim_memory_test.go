@@ -9,7 +9,7 @@ import (
 func init() { leastBudget = 1 } // a history has few rows
 
 // checkMemory walks all that can be reached and holds the accounts to it.
-func (h *history) checkMemory() {
+func (h *simRun) checkMemory() {
 	if h.failure != nil {
 		return
 	}
@@ -60,7 +60,7 @@ func (h *history) checkMemory() {
 }
 
 // compare notes what became of a table since the step before.
-func (h *history) compare(table int, state *tableState) {
+func (h *simRun) compare(table int, state *tableState) {
 	before := h.before[table]
 	h.before[table] = state
 	if before == nil {
@@ -79,7 +79,7 @@ func (h *history) compare(table int, state *tableState) {
 }
 
 // walk collects the parts of a table and returns the bytes of the rest.
-func (h *history) walk(state *tableState, parts map[*granule.Part]bool) int64 {
+func (h *simRun) walk(state *tableState, parts map[*granule.Part]bool) int64 {
 	var bytes int64
 	for _, g := range state.granules.All() {
 		bytes += granuleSize
@@ -98,7 +98,7 @@ func (h *history) walk(state *tableState, parts map[*granule.Part]bool) int64 {
 
 // pinned returns the bytes of the parts and generations that open snapshots can
 // still reach, and the current root cannot.
-func (h *history) pinned(current map[*granule.Part]bool) int64 {
+func (h *simRun) pinned(current map[*granule.Part]bool) int64 {
 	parts, generations := map[*granule.Part]bool{}, map[*granule.Generation]int64{}
 	for snap := range h.snaps {
 		for _, t := range h.tables {
@@ -133,7 +133,7 @@ func (t *Table) has(g *granule.Generation) bool {
 
 // sizeAtDrop returns the size that a dropped generation had when it was first seen
 // to be gone: a transaction that is too late may still add to it.
-func (h *history) sizeAtDrop(g *granule.Generation) int64 {
+func (h *simRun) sizeAtDrop(g *granule.Generation) int64 {
 	size, seen := h.dropped[g]
 	if !seen {
 		size = int64(g.Size())

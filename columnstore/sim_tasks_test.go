@@ -15,7 +15,7 @@ import (
 )
 
 // simRows makes a batch and the oracle's form of its rows.
-func (h *history) simRows(writer string) (schema.Batch, []string) {
+func (h *simRun) simRows(writer string) (schema.Batch, []string) {
 	n := 1 + h.rng.IntN(8)
 	b := schema.Batch{Rows: n, Columns: map[string]encoding.Vector{}}
 	kind := string(rune('a' + h.rng.IntN(2)))
@@ -60,7 +60,7 @@ func simRow(kind, pod, extra, tag string, at int64, stack []uuid.UUID, value int
 }
 
 // write is the task of a writer: transactions over one or more tables.
-func (h *history) write() {
+func (h *simRun) write() {
 	name := fmt.Sprint("w", h.rng.IntN(100))
 	for range 2 + h.rng.IntN(6) {
 		tx := h.store.Begin()
@@ -82,6 +82,10 @@ func (h *history) write() {
 			rows[table] = append(rows[table], added...)
 			written[table] = true
 		}
+		var states []simChange
+		if h.states != nil && h.rng.IntN(3) == 0 {
+			states = h.writeStates(tx)
+		}
 		if len(tx.pieces) > len(written) {
 			h.note("insert over several granules")
 		}
@@ -102,7 +106,8 @@ func (h *history) write() {
 			h.expectClosed(err)
 			return
 		}
-		h.commits = append(h.commits, simCommit{uint64(id), rows})
+		h.commits = append(h.commits, simCommit{uint64(id), rows, states})
+		h.committedStates(states)
 		h.note("commit")
 		if len(written) > 1 {
 			h.note("commit of two tables")
@@ -111,7 +116,7 @@ func (h *history) write() {
 }
 
 // refused accepts the errors that are no failure of the store.
-func (h *history) refused(err error) bool {
+func (h *simRun) refused(err error) bool {
 	switch {
 	case errors.Is(err, ErrTooOld) && h.bucket > 0 && h.timesGoOn():
 		h.note("refused as too old")
@@ -124,7 +129,7 @@ func (h *history) refused(err error) bool {
 }
 
 // countRouted notes whether a granule that a part was cut for is gone by now.
-func (h *history) countRouted(tx *Tx) {
+func (h *simRun) countRouted(tx *Tx) {
 	for _, p := range tx.pieces {
 		state := h.store.log.Root().State.table(p.table.ordinal)
 		if g, ok := state.granules.Get(p.bound); ok {
@@ -137,7 +142,7 @@ func (h *history) countRouted(tx *Tx) {
 }
 
 // read is the task of a reader: snapshots that are held and read repeatedly.
-func (h *history) read() {
+func (h *simRun) read() {
 	for range 1 + h.rng.IntN(4) {
 		if !h.snapshot(h.hold) {
 			return
@@ -147,7 +152,7 @@ func (h *history) read() {
 
 // snapshot calls f with a new snapshot, which is known to the checks of memory. It
 // returns false if the store is closed.
-func (h *history) snapshot(f func(snap *Snapshot)) bool {
+func (h *simRun) snapshot(f func(snap *Snapshot)) bool {
 	snap, err := h.store.Snapshot()
 	if err != nil {
 		h.expectClosed(err)
@@ -164,7 +169,7 @@ func (h *history) snapshot(f func(snap *Snapshot)) bool {
 }
 
 // hold reads a snapshot some times.
-func (h *history) hold(snap *Snapshot) {
+func (h *simRun) hold(snap *Snapshot) {
 	for range 1 + h.rng.IntN(3) {
 		h.yieldPoint("reader holds a snapshot")
 		h.look(snap)
@@ -175,7 +180,11 @@ func (h *history) hold(snap *Snapshot) {
 }
 
 // look reads a table in one of two ways.
-func (h *history) look(snap *Snapshot) {
+func (h *simRun) look(snap *Snapshot) {
+	if h.states != nil && h.rng.IntN(3) == 0 {
+		h.lookAtStates(snap)
+		return
+	}
 	table := h.rng.IntN(len(h.tables))
 	v := simView{commit: uint64(snap.Commit()), table: table, by: "aggregate"}
 	state, err := snap.table(h.tables[table])
@@ -209,7 +218,7 @@ func (h *history) look(snap *Snapshot) {
 }
 
 // expired accepts that a snapshot of a store with a budget has expired.
-func (h *history) expired(err error, event string) bool {
+func (h *simRun) expired(err error, event string) bool {
 	if h.opts.MemoryBudget == 0 || !errors.Is(err, ErrSnapshotExpired) {
 		return false
 	}
@@ -277,7 +286,7 @@ func scanSim(t *Table, snap *Snapshot, ordered bool) ([]string, error) {
 }
 
 // maintain is the task of a maintainer: the shipped step, again and again.
-func (h *history) maintain() {
+func (h *simRun) maintain() {
 	for range 6 + h.rng.IntN(10) {
 		before := h.store.Stats()
 		h.store.maintainOnce()
@@ -287,7 +296,7 @@ func (h *history) maintain() {
 }
 
 // compact rewrites everything once, somewhere in the history.
-func (h *history) compact() {
+func (h *simRun) compact() {
 	for range h.rng.IntN(12) {
 		h.yieldPoint("compactor waits")
 	}
@@ -298,7 +307,7 @@ func (h *history) compact() {
 	h.countRewrites(before)
 }
 
-func (h *history) countRewrites(before Stats) {
+func (h *simRun) countRewrites(before Stats) {
 	after := h.store.Stats()
 	for name, n := range map[string]int64{
 		"compaction": after.Compactions - before.Compactions, "split": after.Splits - before.Splits,
@@ -311,7 +320,7 @@ func (h *history) countRewrites(before Stats) {
 }
 
 // closeStore ends the history early for everybody.
-func (h *history) closeStore() {
+func (h *simRun) closeStore() {
 	for range 20 + h.rng.IntN(40) {
 		h.yieldPoint("closer waits")
 	}
@@ -320,7 +329,7 @@ func (h *history) closeStore() {
 }
 
 // expectClosed accepts the one error that a task may meet.
-func (h *history) expectClosed(err error) {
+func (h *simRun) expectClosed(err error) {
 	if !errors.Is(err, ErrClosed) || !h.store.closed.Load() {
 		h.fail("unexpected error: %v", err)
 		return

@@ -17,7 +17,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// The simulator runs the shipped store, not a model of it. A history is tasks
+// The simulator runs the shipped store, not a model of it. A run is tasks
 // (writers, readers, maintainers) that run one at a time, each to its next
 // yield point; a seed decides who goes on, and what each does. So every
 // interleaving of yield points can happen, and the same seed gives the same one.
@@ -82,6 +82,7 @@ func TestSimulationIsDeterministic(t *testing.T) {
 var simEvents = []string{
 	"step", "commit", "commit of two tables", "abort", "snapshot", "read", "read by scan", "read after other commits",
 	"compaction", "split", "rewrite discarded", "insert over several granules", "part routed to children of a split", "refused as too old", "read after retention dropped rows", "close", "refused after close",
+	"commit of states", "read of states", "history has a writer", "change of what is committed refused",
 	"bucket closed", "eviction", "eviction from under an open transaction", "snapshot expired", "read cut off by expiry", "refused for memory", "snapshot that pins memory",
 }
 
@@ -94,8 +95,8 @@ func head() string {
 	return strings.TrimSpace(string(out))
 }
 
-// history is one run of the simulator.
-type history struct {
+// simRun is one run of the simulator.
+type simRun struct {
 	rng    *rand.Rand
 	pick   func(n int) int // which of n tasks goes on
 	only   []string        // yield points that count; nil: all
@@ -122,6 +123,10 @@ type history struct {
 		accounts [6]int64
 	}
 	nextRow int64
+
+	states    *History // none with a memory budget: a chunk of tiles is more than that
+	stateTime int64    // up to which it is committed
+	kept      []simState
 }
 
 // task is a coroutine: next runs it to its next yield point.
@@ -135,8 +140,9 @@ type task struct {
 // simCommit is the oracle's record of a commit: the rows that it added to each
 // table.
 type simCommit struct {
-	id   uint64
-	rows [][]string
+	id     uint64
+	rows   [][]string
+	states []simChange
 }
 
 // simView is what a reader found.
@@ -148,9 +154,9 @@ type simView struct {
 	by     string
 }
 
-func newHistory(seed uint64) *history {
+func newHistory(seed uint64) *simRun {
 	rng := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
-	h := &history{rng: rng, pick: rng.IntN, events: map[string]int{}, snaps: map[*Snapshot]bool{}, dropped: map[*granule.Generation]int64{}, before: map[int]*tableState{}, offered: map[int]int64{}}
+	h := &simRun{rng: rng, pick: rng.IntN, events: map[string]int{}, snaps: map[*Snapshot]bool{}, dropped: map[*granule.Generation]int64{}, before: map[int]*tableState{}, offered: map[int]int64{}}
 	h.opts = Options{
 		GranuleRows: 1 + rng.IntN(24), FreshParts: 2 + rng.IntN(4), FutureLimit: -1, Manual: true, GenerationBuckets: 1 + rng.IntN(4),
 		Rand: strings.NewReader(strings.Repeat("granary!", 8)), Yield: h.yieldPoint,
@@ -170,16 +176,16 @@ func newHistory(seed uint64) *history {
 }
 
 // timesGoOn says that later rows have later times: so that buckets get old.
-func (h *history) timesGoOn() bool { return h.opts.Retention > 0 || h.opts.MemoryBudget > 0 }
+func (h *simRun) timesGoOn() bool { return h.opts.Retention > 0 || h.opts.MemoryBudget > 0 }
 
-func (h *history) options() string {
+func (h *simRun) options() string {
 	return fmt.Sprintf("GranuleRows %d, GranuleBytes %d, FreshParts %d, MaxParts %d, Retention %d, MemoryBudget %d, GenerationBuckets %d, bucket %d, %d tasks",
 		h.opts.GranuleRows, h.opts.GranuleBytes, h.opts.FreshParts, h.opts.MaxParts, h.opts.Retention, h.opts.MemoryBudget,
 		h.opts.GenerationBuckets, h.bucket, len(h.tasks))
 }
 
 // yieldPoint is what the store calls: it gives control back to the scheduler.
-func (h *history) yieldPoint(point string) {
+func (h *simRun) yieldPoint(point string) {
 	if h.only != nil && !slices.Contains(h.only, point) {
 		return
 	}
@@ -192,7 +198,7 @@ func (h *history) yieldPoint(point string) {
 var errStopped = errors.New("history was stopped")
 
 // start adds a task.
-func (h *history) start(name string, body func()) {
+func (h *simRun) start(name string, body func()) {
 	t := &task{name: name}
 	t.next, t.stop = iter.Pull(func(yield func(string) bool) {
 		defer func() {
@@ -206,16 +212,16 @@ func (h *history) start(name string, body func()) {
 	h.tasks = append(h.tasks, t)
 }
 
-func (h *history) fail(format string, args ...any) {
+func (h *simRun) fail(format string, args ...any) {
 	if h.failure == nil {
 		h.failure = fmt.Errorf(format, args...)
 	}
 }
 
-func (h *history) note(event string) { h.events[event]++ }
+func (h *simRun) note(event string) { h.events[event]++ }
 
 // run opens a store, adds tasks, and schedules them.
-func (h *history) run() error {
+func (h *simRun) run() error {
 	if err := h.open(1 + h.rng.IntN(2)); err != nil {
 		return err
 	}
@@ -224,7 +230,7 @@ func (h *history) run() error {
 	return h.schedule()
 }
 
-func (h *history) open(tables int) error {
+func (h *simRun) open(tables int) error {
 	var err error
 	if h.store, err = Open(h.opts); err != nil {
 		return err
@@ -236,12 +242,15 @@ func (h *history) open(tables int) error {
 		}
 		h.tables = append(h.tables, table)
 	}
-	return nil
+	if h.opts.MemoryBudget == 0 && h.opts.Retention == 0 {
+		h.states, err = h.store.CreateHistory("states", HistoryOptions{})
+	}
+	return err
 }
 
 // schedule lets the tasks go on one at a time until all have ended, then checks
 // what they saw.
-func (h *history) schedule() error {
+func (h *simRun) schedule() error {
 	for len(h.tasks) > 0 && h.failure == nil {
 		i := h.pick(len(h.tasks))
 		h.current = h.tasks[i]
@@ -263,7 +272,7 @@ func (h *history) schedule() error {
 	return h.failure
 }
 
-func (h *history) startTasks() {
+func (h *simRun) startTasks() {
 	for i := range 3 + h.rng.IntN(4) {
 		h.start(fmt.Sprint("writer ", i), h.write)
 	}
@@ -281,7 +290,7 @@ func (h *history) startTasks() {
 
 // check holds every view to the oracle: exactly the rows of the commits at or
 // before it, in its table.
-func (h *history) check() {
+func (h *simRun) check() {
 	for _, v := range h.views {
 		want := h.want(v.commit, v.table, v.floor)
 		if !slices.Equal(want, v.rows) {
@@ -290,6 +299,7 @@ func (h *history) check() {
 			return
 		}
 	}
+	h.checkKeptStates()
 	h.checkGranules()
 	if _, err := h.checkStamps(); err != nil {
 		h.fail("%v", err)
@@ -302,7 +312,7 @@ func (h *history) check() {
 // want is the oracle: the rows of the commits at or before one, less those before
 // the floor. How far retention raises it is known; a store with a budget may have
 // raised it further, but never beyond the newest row that anybody wanted to insert.
-func (h *history) want(commit uint64, table int, floor int64) []string {
+func (h *simRun) want(commit uint64, table int, floor int64) []string {
 	var rows []string
 	for _, c := range h.commits {
 		if c.id <= commit {
@@ -362,7 +372,7 @@ func without(a, b []string) []string {
 
 // checkGranules looks at the last root: granules adjoin within a bucket (C6),
 // rows are inside of their bounds, and no name of an aborted transaction shows.
-func (h *history) checkGranules() {
+func (h *simRun) checkGranules() {
 	root := h.store.log.Root().State
 	for i, table := range h.tables {
 		end := map[string]string{}
@@ -394,7 +404,7 @@ func (h *history) checkGranules() {
 	}
 }
 
-func (h *history) committedName(table int, name string) bool {
+func (h *simRun) committedName(table int, name string) bool {
 	floor := h.store.log.Root().State.tables[table].floor
 	return slices.ContainsFunc(h.want(math.MaxUint64, table, floor), func(row string) bool { return strings.Contains(row, name+"=") })
 }

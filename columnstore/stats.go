@@ -37,6 +37,7 @@ type Stats struct {
 	SeriesBytes  int64 // dictionaries of series and strings
 	StackBytes   int64 // dictionaries of lists and their elements
 	RecordBytes  int64 // what is kept beside elements: symbols
+	HistoryBytes int64 // interval histories, as of the last transaction on each
 	PinnedBytes  int64 // what only snapshots and reads under way hold
 	PendingBytes int64 // open transactions, inserts and rewrites under way
 
@@ -51,7 +52,7 @@ type Stats struct {
 
 // Bytes returns all bytes that the store holds: what MemoryBudget bounds.
 func (s Stats) Bytes() int64 {
-	return s.PartBytes + s.SeriesBytes + s.StackBytes + s.RecordBytes + s.PinnedBytes + s.PendingBytes
+	return s.PartBytes + s.SeriesBytes + s.StackBytes + s.RecordBytes + s.HistoryBytes + s.PinnedBytes + s.PendingBytes
 }
 
 // WriteAmplification returns how often a committed row was written: once, and
@@ -71,6 +72,7 @@ func (s *Store) Stats() Stats {
 	root := s.log.Root().State
 	out := Stats{
 		PartBytes:     root.bytes,
+		HistoryBytes:  s.memory.histories.Load(),
 		PinnedBytes:   s.log.Held(),
 		PendingBytes:  s.memory.pending.Load(),
 		Splits:        s.counters.splits.Load(),

@@ -32,7 +32,8 @@ type Store struct {
 
 	tables struct {
 		sync.Mutex
-		byName map[string]*Table
+		byName    map[string]*Table
+		histories map[string]*History
 	}
 }
 
@@ -45,6 +46,7 @@ func Open(opts Options) (*Store, error) {
 	s := &Store{opts: opts, log: txn.New(&root{newest: math.MinInt64}), stop: make(chan struct{})}
 	s.memory.budget = opts.MemoryBudget
 	s.tables.byName = map[string]*Table{}
+	s.tables.histories = map[string]*History{}
 	s.queue.init()
 	if !opts.Manual {
 		s.maintainer.Go(s.maintain)

@@ -14,15 +14,16 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// Tx is a transaction: inserts into any tables of a store that become visible
-// together, or not at all (C1). It belongs to one goroutine. What it has inserted
+// Tx is a transaction: inserts into any tables of a store, and states of any
+// histories, that become visible together, or not at all (C1). It belongs to one goroutine. What it has inserted
 // counts in the memory budget until Commit or Abort ends it.
 type Tx struct {
-	store  *Store
-	tx     *txn.Tx[*root]
-	pieces []piece
-	notes  []tableNote
-	bytes  int64 // of the pieces: pending until the transaction ends
+	store     *Store
+	tx        *txn.Tx[*root]
+	pieces    []piece
+	notes     []tableNote
+	bytes     int64 // of the pieces: pending until the transaction ends
+	histories []historyWrite
 
 	last struct { // bounds that were asked for last
 		table  *Table
@@ -238,19 +239,27 @@ func (tx *Tx) Commit() (txn.ID, error) {
 		return 0, err
 	}
 	defer s.release(notes)
+	for i := range tx.histories {
+		tx.histories[i].trim()
+	}
 	var due []dueGranule
 	id, err := tx.tx.Commit(func(commit txn.ID, current *txn.Root[*root]) (next txn.Next[*root], err error) {
 		if s.closed.Load() {
 			return next, ErrClosed
 		}
 		next, due, err = tx.publish(commit, current)
+		for i := 0; i < len(tx.histories) && err == nil; i++ {
+			err = tx.histories[i].publish(&next)
+		}
 		return next, err
 	})
 	tx.end()
 	if err != nil {
+		tx.endHistories()
 		return 0, err
 	}
 	s.opts.Yield("commit/published")
+	tx.endHistories()
 	s.queue.add(due)
 	if s.isTight() || slices.ContainsFunc(due, func(d dueGranule) bool { return d.pressing }) {
 		s.maintainOnce()
@@ -279,6 +288,14 @@ func (tx *Tx) end() {
 	tx.pieces, tx.notes, tx.bytes = nil, nil, 0
 }
 
+// endHistories lets go of the histories: others can write them.
+func (tx *Tx) endHistories() {
+	for i := range tx.histories {
+		tx.histories[i].end()
+	}
+	tx.histories = nil
+}
+
 // Note adds text to the notes of a table with the transaction: what a layer
 // above wants to know of a table at a snapshot that rows do not say. A text that
 // is there already is not added again. Notes are never evicted. Commit fails with
@@ -291,6 +308,7 @@ func (tx *Tx) Note(t *Table, text string) { tx.notes = append(tx.notes, tableNot
 func (tx *Tx) Abort() {
 	tx.tx.Abort()
 	tx.end()
+	tx.endHistories()
 }
 
 // publish derives the root that has the transaction's rows and notes. It runs

@@ -1,0 +1,158 @@
+package columnstore
+
+import (
+	"cmp"
+	"slices"
+)
+
+// alone returns which column to group by it is in which alone rows of one series differ;
+// -1 if there are several, or one with nulls.
+func (a *aggregator) alone() int {
+	alone := -1
+	for i, c := range a.by {
+		if i == a.list || c.how < ofHeader {
+			continue
+		}
+		if alone >= 0 || c.how == ofHeader || c.nulls != nil {
+			return -1
+		}
+		alone = i
+	}
+	return alone
+}
+
+// addDivided puts rows from lo on into groups that their series and a word decide: they are
+// brought together by word first, of which a series has few.
+func (a *aggregator) addDivided(series uint32, lo int, words []uint64, groupOf func(word uint64) (int32, error)) error {
+	if err := a.readKey(series, lo); err != nil {
+		return err
+	}
+	if first, span := spanOf(words); a.list < 0 && isDense(span, len(words)) {
+		return a.addSums(lo, words, first, span, groupOf)
+	}
+	return a.eachWord(words, func(word uint64, rows []uint32) error {
+		group, err := groupOf(word)
+		if err != nil {
+			return err
+		}
+		return a.addGathered(group, lo, rows)
+	})
+}
+
+// spanOf returns the least of the words, and how many there are from it to the greatest.
+func spanOf(words []uint64) (first, span uint64) {
+	first, last := words[0], words[0]
+	for _, word := range words {
+		first, last = min(first, word), max(last, word)
+	}
+	return first, last - first + 1
+}
+
+// isDense says whether an array for a span of words is not much larger than as many rows. A
+// span of all words is 0.
+func isDense(span uint64, rows int) bool { return span-1 < uint64(4*rows+64) }
+
+// addSums is addDivided of a dense span without lists.
+func (a *aggregator) addSums(lo int, words []uint64, first, span uint64, groupOf func(word uint64) (int32, error)) error {
+	of := append(a.divided[:0], make([]tally, span)...)
+	a.divided = of
+	if a.values == nil {
+		for _, word := range words {
+			of[word-first].count++
+		}
+	} else {
+		for i, v := range a.values[lo : lo+len(words)] {
+			c := &of[words[i]-first]
+			c.sum += int64(v)
+			c.count++
+		}
+	}
+	for i, c := range of {
+		if c.count == 0 {
+			continue
+		}
+		group, err := groupOf(first + uint64(i))
+		if err != nil {
+			return err
+		}
+		a.cells[group].add(c)
+	}
+	return nil
+}
+
+// addGathered sums some rows of one group, which count from lo on.
+func (a *aggregator) addGathered(group int32, lo int, rows []uint32) error {
+	a.gathered = slices.Grow(a.gathered[:0], 2*len(rows))[:2*len(rows)]
+	codes, values := a.gathered[:len(rows)], a.gathered[len(rows):]
+	if a.values == nil {
+		values = nil
+	}
+	for i := range values {
+		values[i] = a.values[lo+int(rows[i])]
+	}
+	if a.list >= 0 {
+		for i, row := range rows {
+			codes[i] = a.codes[lo+int(row)]
+		}
+		return a.addLists(group, codes, values)
+	}
+	c := &a.cells[group]
+	c.count += int64(len(rows))
+	for _, v := range values {
+		c.sum += int64(v)
+	}
+	return nil
+}
+
+// eachWord calls f with each of the words, ascending, and with the rows that have it, in
+// order, which are f's only while it runs.
+func (a *aggregator) eachWord(words []uint64, f func(word uint64, rows []uint32) error) error {
+	a.order = slices.Grow(a.order[:0], len(words))[:len(words)]
+	order := a.order
+	first, span := spanOf(words)
+	if !isDense(span, len(words)) {
+		return eachSorted(words, order, f)
+	}
+	a.ends = append(a.ends[:0], make([]uint32, span+1)...)
+	ends := a.ends // of each word's rows in order: where they begin, until they are there
+	for _, word := range words {
+		ends[word-first+1]++
+	}
+	for i := 1; i < len(ends); i++ {
+		ends[i] += ends[i-1]
+	}
+	for row, word := range words {
+		order[ends[word-first]] = uint32(row)
+		ends[word-first]++
+	}
+	from := uint32(0)
+	for i, end := range ends[:span] {
+		if end == from {
+			continue
+		}
+		if err := f(first+uint64(i), order[from:end]); err != nil {
+			return err
+		}
+		from = end
+	}
+	return nil
+}
+
+// eachSorted is eachWord of words that are far apart.
+func eachSorted(words []uint64, order []uint32, f func(word uint64, rows []uint32) error) error {
+	for row := range order {
+		order[row] = uint32(row)
+	}
+	slices.SortFunc(order, func(a, b uint32) int { return cmp.Or(cmp.Compare(words[a], words[b]), cmp.Compare(a, b)) })
+	for len(order) > 0 {
+		word, n := words[order[0]], 1
+		for n < len(order) && words[order[n]] == word {
+			n++
+		}
+		if err := f(word, order[:n]); err != nil {
+			return err
+		}
+		order = order[n:]
+	}
+	return nil
+}

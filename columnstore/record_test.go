@@ -1,0 +1,136 @@
+package columnstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow/go/v14/arrow/memory"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/arrowconv"
+	"github.com/granarydb/granary/encoding"
+)
+
+// groupTexts writes the rows of an answer, as text without order: from its slices, and
+// with names of elements in place of their ids if wanted.
+func groupTexts(g *Groups, names bool) []string {
+	out := make([]string, len(g.Sums))
+	for i := range out {
+		row := oracleRow{"sum": g.Sums[i]}
+		if g.Counts != nil {
+			row["count"] = g.Counts[i]
+		}
+		for _, c := range g.Columns {
+			v := &c.Values
+			switch {
+			case v.Type == encoding.UUIDList && c.Codes[i] != 0:
+				row[c.Name] = append([]uuid.UUID{}, c.Lists.UUIDs(nil, c.Codes[i])...)
+				if names {
+					row = namesOf(row, c.Name, nil)
+				}
+			case v.Type == encoding.UUIDList || v.Null(i):
+			case v.Type == encoding.String:
+				row[c.Name] = v.Strings[i]
+			case v.Type == encoding.UUID:
+				row[c.Name] = v.UUIDs[i]
+			case v.Type == encoding.Bool:
+				row[c.Name] = v.Bools[i]
+			case v.Type == encoding.Int64:
+				row[c.Name] = v.Int64s[i]
+			case v.Type == encoding.Uint64:
+				row[c.Name] = v.Uint64s[i]
+			case v.Type == encoding.Float64:
+				row[c.Name] = v.Float64s[i]
+			}
+		}
+		out[i] = text(row)
+	}
+	return out
+}
+
+// TestGroups_Record: the record of an answer has its rows in their order, in each form, of
+// one generation and of several.
+func TestGroups_Record(t *testing.T) {
+	for _, generation := range []int{0, 1000} {
+		store, table, _ := filled(t, Options{GranuleRows: 100, GenerationBuckets: generation}, 1500)
+		snap := snapshot(t, store)
+		for _, by := range [][]string{
+			nil,
+			{},
+			{"stack"},
+			{"kind"},
+			{"stack", "labels"},
+			{"zone", "stack", "flag"},
+			{"host", "trace", "note"},
+			{"size", "ratio", "bonus"},
+			{"ids", "memo", "tags", "nums"},
+			{"time"},
+		} {
+			for i := range 4 {
+				opts := AggregateOptions{Sum: "value", By: by, NoCounts: i&1 > 0}
+				if i&2 > 0 {
+					opts.Where = Less("value", 20)
+				}
+				groups, err := table.Aggregate(context.Background(), snap, opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, form := range recordForms {
+					for _, names := range []bool{false, true} {
+						t.Run(fmt.Sprintf("%v/%v/%v/counts=%v/where=%v/names=%v", generation, by, form, i&1 == 0, i&2 > 0, names), func(t *testing.T) {
+							checkRecord(t, groups, form, names)
+						})
+					}
+				}
+			}
+		}
+	}
+}
+
+func checkRecord(t *testing.T, groups *Groups, form Form, names bool) {
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	opts := RecordOptions{Memory: mem, Form: form}
+	if names {
+		opts.Elements = elementNames
+	}
+	rec, err := groups.Record(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Release()
+	if diff := cmp.Diff(groupTexts(groups, names), formRows(rec)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	var want, got []string
+	for _, c := range groups.Columns {
+		want = append(want, c.Name)
+	}
+	if want = append(want, "sum"); groups.Counts != nil {
+		want = append(want, "count")
+	}
+	for _, f := range rec.Schema().Fields() {
+		got = append(got, f.Name)
+	}
+	if !slices.Equal(want, got) {
+		t.Errorf("columns %v, want %v", got, want)
+	}
+}
+
+// TestGroups_RecordErrors: what is no form and what is no answer.
+func TestGroups_RecordErrors(t *testing.T) {
+	g := &Groups{Sums: []int64{1}}
+	if _, err := g.Record(RecordOptions{Form: 3}); !errors.Is(err, ErrQuery) {
+		t.Errorf("unknown form: %v", err)
+	}
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	g.Columns = []GroupColumn{{Name: "kind", Values: encoding.Strings("a", "b")}}
+	if _, err := g.Record(RecordOptions{Memory: mem}); !errors.Is(err, arrowconv.ErrBuild) {
+		t.Errorf("columns of different lengths: %v", err)
+	}
+}

@@ -1,0 +1,224 @@
+package columnstore
+
+import (
+	"errors"
+	"maps"
+	"math"
+	"strconv"
+
+	"github.com/granarydb/granary/history"
+)
+
+// simChange is the oracle's record of one change of an attribute.
+type simChange struct {
+	attribute string
+	at        int64
+	value     history.Value
+}
+
+// simState is what a reader found in the history: the state of every attribute at an
+// instant, alone and in a slice.
+type simState struct {
+	commit uint64
+	view   *history.View
+	at     int64
+	states map[string]history.Interval
+}
+
+// writeStates writes to the history within a transaction, and returns what it wrote. Now
+// and then it is more than a tile takes, with many ends at one instant.
+func (h *simRun) writeStates(tx *Tx) []simChange {
+	w, err := tx.History(h.states)
+	if errors.Is(err, history.ErrBusy) {
+		h.note("history has a writer")
+		return nil
+	}
+	if err != nil {
+		h.expectClosed(err)
+		return nil
+	}
+	h.yieldPoint("history is written")
+	var changes []simChange
+	n := 1 + h.rng.IntN(6)
+	if h.rng.IntN(4) == 0 {
+		n = 100 + h.rng.IntN(500)
+	}
+	at := h.stateTime
+	for range n {
+		if h.rng.IntN(40) > 0 && len(changes) > 0 {
+			at += int64(h.rng.IntN(2))
+		} else {
+			at += 1 + int64(h.rng.IntN(3))
+		}
+		c := simChange{"a" + strconv.Itoa(h.rng.IntN(24)), at, history.Int(int64(h.rng.IntN(3)))}
+		if h.rng.IntN(8) == 0 {
+			c.value = history.Value{}
+		}
+		a, err := w.Attribute("sim", c.attribute)
+		if err == nil {
+			err = w.Change(c.at, a, c.value)
+		}
+		if err != nil {
+			h.fail("change of %s at %d: %v", c.attribute, c.at, err)
+			return nil
+		}
+		changes = append(changes, c)
+	}
+	if h.rng.IntN(6) == 0 {
+		h.replaceCommitted(w, changes[0].attribute)
+	}
+	return changes
+}
+
+// replaceCommitted tries to change what is final, which must not be possible.
+func (h *simRun) replaceCommitted(w *history.Writer, attribute string) {
+	if len(h.statesOf(math.MaxUint64)) == 0 {
+		return
+	}
+	a, err := w.Lookup("sim", attribute)
+	if err == nil {
+		err = w.Change(h.stateTime, a, history.Int(99))
+	}
+	if !errors.Is(err, history.ErrTime) {
+		h.fail("a change at %d, which is committed, got %v", h.stateTime, err)
+	}
+	h.note("change of what is committed refused")
+}
+
+// committedStates remembers what a commit added.
+func (h *simRun) committedStates(changes []simChange) {
+	for _, c := range changes {
+		h.stateTime = max(h.stateTime, c.at)
+	}
+	if len(changes) > 0 {
+		h.note("commit of states")
+	}
+}
+
+// lookAtStates reads the history of a snapshot, at once and once more at the end.
+func (h *simRun) lookAtStates(snap *Snapshot) {
+	view, err := snap.History(h.states)
+	if h.expired(err, "snapshot expired") {
+		return
+	}
+	if err != nil {
+		h.fail("history of a snapshot at commit %d: %v", snap.Commit(), err)
+		return
+	}
+	s := simState{commit: uint64(snap.Commit()), view: view}
+	if view.Instants() {
+		s.at = view.End()
+		if h.rng.IntN(3) > 0 {
+			s.at = int64(h.rng.IntN(int(view.End()) + 1))
+		}
+	}
+	if s.states = h.readStates(s); s.states != nil {
+		h.note("read of states")
+		h.kept = append(h.kept, s)
+	}
+}
+
+// readStates asks a view for the state of every attribute, in two ways.
+func (h *simRun) readStates(s simState) map[string]history.Interval {
+	states := map[string]history.Interval{}
+	if !s.view.Instants() {
+		return states
+	}
+	slice, err := s.view.Slice(s.at)
+	if err != nil {
+		h.fail("slice at %d of %d: %v", s.at, s.view.End(), err)
+		return nil
+	}
+	for i := range 24 {
+		name := "a" + strconv.Itoa(i)
+		a, err := s.view.Lookup("sim", name)
+		if err != nil {
+			continue
+		}
+		in, err := s.view.At(a, s.at)
+		same, sliced := slice.Of(a)
+		if err != nil || sliced != nil || in != same {
+			h.fail("attribute %s at %d of commit %d: %+v %v, in a slice %+v %v", name, s.at, s.commit, in, err, same, sliced)
+			return nil
+		}
+		states[name] = in
+	}
+	return states
+}
+
+// statesOf returns the changes of the commits at or before one, in their order.
+func (h *simRun) statesOf(commit uint64) (changes []simChange) {
+	for _, c := range h.commits {
+		if c.id <= commit {
+			changes = append(changes, c.states...)
+		}
+	}
+	return changes
+}
+
+// checkStates holds what a view said to the oracle, and to what it says now.
+func (h *simRun) checkStates(s simState) {
+	changes := h.statesOf(s.commit)
+	end := int64(0)
+	want := map[string]history.Interval{}
+	if len(changes) > 0 {
+		end = changes[len(changes)-1].at
+		for i := range 24 {
+			name := "a" + strconv.Itoa(i)
+			if in, known := stateAt(changes, name, s.at, end); known {
+				want[name] = in
+			}
+		}
+	}
+	if s.view.Instants() != (len(changes) > 0) || s.view.Instants() && s.view.End() != end {
+		h.fail("the history at commit %d ends at %d, the oracle's at %d", s.commit, s.view.End(), end)
+	}
+	if !maps.Equal(s.states, want) {
+		h.fail("the history at %d of commit %d is\n%v, the oracle's\n%v", s.at, s.commit, s.states, want)
+	}
+	if now := h.readStates(s); !maps.Equal(s.states, now) {
+		h.fail("the history at %d of commit %d was\n%v, and is now\n%v", s.at, s.commit, s.states, now)
+	}
+}
+
+// stateAt is the oracle: the interval of an attribute that an instant is in.
+func stateAt(changes []simChange, attribute string, at, end int64) (in history.Interval, known bool) {
+	type begin struct {
+		at    int64
+		value history.Value
+	}
+	begins := []begin{{}}
+	for _, c := range changes {
+		if c.attribute != attribute {
+			continue
+		}
+		known = true
+		last := &begins[len(begins)-1]
+		switch {
+		case last.value == c.value:
+		case last.at == c.at:
+			last.value = c.value
+		default:
+			begins = append(begins, begin{c.at, c.value})
+		}
+	}
+	i := len(begins) - 1
+	for begins[i].at > at {
+		i--
+	}
+	in = history.Interval{Start: begins[i].at, End: end, Value: begins[i].value, Open: true}
+	if i+1 < len(begins) {
+		in.End, in.Open = begins[i+1].at-1, false
+	}
+	return in, known
+}
+
+// checkKeptStates looks at what all readers found, and asks again after all that happened.
+func (h *simRun) checkKeptStates() {
+	for _, s := range h.kept {
+		h.checkStates(s)
+	}
+	if h.states != nil && h.states.busy.Load() {
+		h.fail("all transactions have ended, but one has the writer of the history")
+	}
+}
