@@ -1,0 +1,286 @@
+package profile
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/history"
+)
+
+// stateJoin finds the states of the samples of one query. Subjects are values of labels;
+// groups are those of StateStatus, and from firstState on one for each state.
+type stateJoin struct {
+	view    *history.View
+	path    statePath
+	columns []string
+	labelOf []int // by column: in path.labels
+
+	states sync.Mutex // guards what follows
+	number map[history.Value]uint32
+	values []history.Value // by number, from firstState on
+}
+
+// newStateJoin finds out in which columns the labels can be.
+func (db *DB) newStateJoin(snap *columnstore.Snapshot, states States) (*stateJoin, error) {
+	path, err := parseStatePath(states.Path)
+	if err != nil {
+		return nil, err
+	}
+	if states.History == nil {
+		return nil, fmt.Errorf("%w: states of no history", columnstore.ErrQuery)
+	}
+	j := &stateJoin{path: path, number: map[history.Value]uint32{}}
+	if j.view, err = snap.History(states.History); err != nil {
+		return nil, err
+	}
+	all, err := db.table.Columns(snap)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range path.labels {
+		columns := matcher{name: name}.columns()
+		if idType(name) != 0 {
+			columns = append(columns, name)
+		}
+		for _, column := range all {
+			if family, rest, _ := strings.Cut(column, "."); family == ColumnPprofNumLabels && isFirstNumber(rest, name) {
+				columns = append(columns, column)
+			}
+		}
+		j.columns = append(j.columns, columns...)
+		j.labelOf = append(j.labelOf, slices.Repeat([]int{i}, len(columns))...)
+	}
+	return j, nil
+}
+
+// isFirstNumber says whether a column of number labels is that of the first values of one.
+func isFirstNumber(column, label string) bool {
+	name, k, _ := cutNumber(column)
+	name, _ = cutUnit(name)
+	return k == 0 && name == label
+}
+
+func (j *stateJoin) asOf() *columnstore.AsOf {
+	return &columnstore.AsOf{Time: ColumnTimestamp, Of: j.columns, New: func(take func(bytes int64) error) columnstore.CaseFinder {
+		return &stateFinder{
+			join: j, take: take, known: map[history.Value]uint32{}, common: make([]stateGroup, 0, 8),
+			labels: []stateLabels{{values: make([]string, len(j.path.labels))}}, index: map[stateLabel]uint32{},
+		}
+	}}
+}
+
+// state returns the number of the group of a value.
+func (j *stateJoin) state(v history.Value, take func(bytes int64) error) (uint32, error) {
+	j.states.Lock()
+	defer j.states.Unlock()
+	number, known := j.number[v]
+	if known {
+		return number, nil
+	}
+	const state = 200 // in the map, the slice, and while they grow
+	if err := take(int64(state + len(v.Text()))); err != nil {
+		return 0, err
+	}
+	number = uint32(firstState) + uint32(len(j.values))
+	j.number[v] = number
+	j.values = append(j.values, v)
+	return number, nil
+}
+
+// stateFinder finds states for one goroutine.
+type stateFinder struct {
+	join   *stateJoin
+	take   func(bytes int64) error
+	labels []stateLabels         // by number
+	index  map[stateLabel]uint32 // the numbers of those that have one value more
+	known  map[history.Value]uint32
+	common []stateGroup // the first of them, which are enough for most attributes
+
+	missing []int64
+}
+
+type stateGroup struct {
+	value history.Value
+	group uint32
+}
+
+// stateLabel is a value of a label that comes to others.
+type stateLabel struct {
+	number uint32
+	label  int
+	value  string
+}
+
+// stateLabels is values of labels, and the attribute that they lead to.
+type stateLabels struct {
+	values []string // by label; empty: none so far
+
+	found     bool // the attribute was looked for
+	status    StateStatus
+	attribute history.Attribute
+	times     []int64 // that were asked for last, and their groups
+	groups    []uint32
+}
+
+// Subject makes one value of a label known, unless it is.
+func (f *stateFinder) Subject(subject uint32, column int, v columnstore.Cell) (uint32, error) {
+	label := f.join.labelOf[column]
+	if v.Null || f.labels[subject].values[label] != "" {
+		return subject, nil
+	}
+	return f.with(stateLabel{subject, label, f.join.text(column, v)})
+}
+
+// text returns a value of a label as text.
+func (j *stateJoin) text(column int, v columnstore.Cell) string {
+	switch name := j.columns[column]; {
+	case name == ColumnTraceID:
+		return idText(uuid.UUID(v.Bytes))
+	case name == ColumnSpanID:
+		return idText(v.Word)
+	case strings.HasPrefix(name, ColumnPprofNumLabels+"."):
+		return strconv.FormatInt(encoding.ToInt64(v.Word), 10)
+	}
+	return string(v.Bytes)
+}
+
+// with returns the number of labels with one value more.
+func (f *stateFinder) with(key stateLabel) (uint32, error) {
+	if key.value == "" {
+		return key.number, nil
+	}
+	number, known := f.index[key]
+	if known {
+		return number, nil
+	}
+	const labels, value = 400, 16 // in the map, the slice, and while they grow
+	values := slices.Clone(f.labels[key.number].values)
+	if err := f.take(int64(labels + value*len(values) + len(key.value))); err != nil {
+		return 0, err
+	}
+	values[key.label] = key.value
+	number = uint32(len(f.labels))
+	f.labels = append(f.labels, stateLabels{values: values})
+	f.index[key] = number
+	return number, nil
+}
+
+// Groups finds the states of an attribute in the order of time.
+func (f *stateFinder) Groups(subject uint32, times []int64, groups []uint32) error {
+	l := &f.labels[subject]
+	if !l.found {
+		l.found = true
+		l.status = f.find(l)
+	}
+	view, status, lo, hi := f.join.view, l.status, 0, 0
+	if status == StateKnown {
+		status = StateNoInstant
+		if view.Instants() {
+			lo, _ = slices.BinarySearch(times, view.Start())
+			hi = sort.Search(len(times), func(i int) bool { return times[i] > view.End() })
+		}
+	}
+	if lo >= hi {
+		lo, hi = 0, 0
+	}
+	for i := range groups {
+		if i < lo || i >= hi {
+			groups[i] = uint32(status)
+		}
+	}
+	return f.states(l, times[lo:hi], groups[lo:hi])
+}
+
+// states finds the states at times that the history has. Granules of one bucket ask for
+// much the same times: what was asked last is known.
+func (f *stateFinder) states(l *stateLabels, times []int64, groups []uint32) error {
+	f.missing = f.missing[:0]
+	k := 0
+	for i, t := range times {
+		for k < len(l.times) && l.times[k] < t {
+			k++
+		}
+		if groups[i] = 0; k < len(l.times) && l.times[k] == t {
+			groups[i] = l.groups[k]
+		} else {
+			f.missing = append(f.missing, t)
+		}
+	}
+	if len(f.missing) == 0 {
+		return nil
+	}
+	if err := f.look(l.attribute, times, groups); err != nil {
+		return err
+	}
+	if more := len(times) - cap(l.times); more > 0 {
+		const time = 2 * 12 // and while they grow
+		if err := f.take(int64(time * more)); err != nil {
+			return err
+		}
+	}
+	l.times, l.groups = append(l.times[:0], times...), append(l.groups[:0], groups...)
+	return nil
+}
+
+// look sets the groups that are 0, those at the missing times.
+func (f *stateFinder) look(a history.Attribute, times []int64, groups []uint32) error {
+	intervals, err := f.join.view.Sample([]history.Attribute{a}, f.missing)
+	if err != nil {
+		return err
+	}
+	i := 0
+	for k := range intervals.Len() {
+		_, in := intervals.At(k)
+		group, err := f.group(in.Value)
+		if err != nil {
+			return err
+		}
+		for ; i < len(times) && times[i] <= in.End; i++ {
+			if groups[i] == 0 {
+				groups[i] = group
+			}
+		}
+	}
+	return nil
+}
+
+// group returns the group of a state.
+func (f *stateFinder) group(v history.Value) (uint32, error) {
+	for i := range f.common {
+		if f.common[i].value.Equal(v) {
+			return f.common[i].group, nil
+		}
+	}
+	group, known := f.known[v]
+	if !known {
+		var err error
+		if group, err = f.join.state(v, f.take); err != nil {
+			return 0, err
+		}
+		f.known[v] = group
+		if len(f.common) < cap(f.common) {
+			f.common = append(f.common, stateGroup{v, group})
+		}
+	}
+	return group, nil
+}
+
+// find finds the attribute of labels.
+func (f *stateFinder) find(l *stateLabels) StateStatus {
+	if slices.Contains(l.values, "") {
+		return StateNoLabel
+	}
+	var err error
+	if l.attribute, err = f.join.view.Lookup(f.join.path.of(l.values)...); err != nil {
+		return StateNoAttribute
+	}
+	return StateKnown
+}
