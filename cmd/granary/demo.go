@@ -24,7 +24,8 @@ const (
 )
 
 func newDemo() *cobra.Command {
-	var dir, traceFile string
+	var dir, profilesDir, traceFile string
+	span := demoSpan
 	cmd := &cobra.Command{
 		Use:   "demo [flags]",
 		Short: "Replay a fleet and show what the store makes of it",
@@ -34,7 +35,9 @@ more than ten million rows, through four writers, while the store splits and
 compacts. Then it reports what that cost and answers a few questions. It needs
 no network and no data, and takes less than a minute on two cores.`,
 		Example: `  granary demo
-  granary demo -o /tmp/granary --trace demo.trace && go tool trace demo.trace`,
+  granary demo --span 2m --profiles fleet && granary top fleet
+  granary demo -o /tmp/granary --trace demo.trace && go tool trace demo.trace
+  granary export --demo 5m -o demo.parquet   # its rows, for pandas and others`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError{fmt.Errorf("demo takes no arguments, not %q", args[0])}
@@ -45,12 +48,20 @@ no network and no data, and takes less than a minute on two cores.`,
 			if traceFile == "-" {
 				return usageError{errors.New("--trace needs a file: standard output is for the report")}
 			}
+			steps := int(span / scrapeEvery)
+			if profilesDir != "" {
+				if err := saveFleet(cmd, profilesDir, steps); err != nil {
+					return err
+				}
+			}
 			return withTrace(traceFile, func() error {
-				return demo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), dir, demoSteps)
+				return demo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), dir, steps)
 			})
 		},
 	}
 	cmd.Flags().StringVarP(&dir, "output", "o", "granary-demo", "`DIR` to write the flame graph to; made if it is not there")
+	cmd.Flags().Var(spanValue{"span", &span}, "span", "how long a `TIME` of the fleet to replay")
+	cmd.Flags().StringVar(&profilesDir, "profiles", "", "also write the profiles to `DIR`, as pprof files in folders that say their labels: something to try the other commands with. An hour is some 70,000 files")
 	cmd.Flags().StringVar(&traceFile, "trace", "", "write a Go execution trace of the demo to `FILE`, for go tool trace")
 	return cmd
 }
@@ -231,6 +242,6 @@ func (r *report) flameGraph(stacks *profile.Stacks, dir string) error {
 		return err
 	}
 	r.printf("\nFlame graph: %s (open it in a browser)\n", name)
-	r.printf("Next: granary top YOUR.pb.gz, or granary --help\n")
+	r.printf("Next: granary top YOUR.pb.gz, granary export --demo 5m -o demo.parquet, or granary --help\n")
 	return r.err
 }

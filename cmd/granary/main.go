@@ -77,9 +77,11 @@ questions about them.
   granary series --by thread DIR       values over time, as a chart
   granary labels DIR                   which labels there are to choose by
   granary merge -o sum.pb.gz DIR       many profiles as one
+  granary export -o rows.parquet DIR   rows for pandas, Polars, DuckDB, others
   granary flamegraph -o f.svg URL      a picture of a running Go server: URL is
                                        http://localhost:6060/debug/pprof/heap
   granary inspect --columns DIR        how the store keeps them: granules, parts
+  granary history plot -o s.svg SET    recorded states over time, as a picture
 
 Exit codes: 0 done, 1 something failed, 2 wrong use.`,
 		Version:       versionText(),
@@ -106,7 +108,7 @@ Exit codes: 0 done, 1 something failed, 2 wrong use.`,
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newDemo(), newTop(), newDiff(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newInspect(), newVersion())
+	root.AddCommand(newDemo(), newTop(), newDiff(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newExport(), newInspect(), newHistory(), newVersion())
 	return root
 }
 
