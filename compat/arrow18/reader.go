@@ -1,0 +1,160 @@
+package arrow18
+
+import (
+	"fmt"
+	"iter"
+	"sync/atomic"
+
+	arrow14 "github.com/apache/arrow/go/v14/arrow"
+
+	arrow18 "github.com/apache/arrow-go/v18/arrow"
+	array18 "github.com/apache/arrow-go/v18/arrow/array"
+)
+
+var _ array18.RecordReader = (*Reader)(nil)
+
+// Reader hands out the records of a scan, one at a time, as a v18
+// array.RecordReader. It is made by NewReader and begins with one reference.
+//
+// The scan runs in a goroutine that the Reader owns, in turns with its caller:
+// only inside of Next and of the last Release, which waits for its end. So
+// Next may be called from any thread, by C through cgo too. (A coroutine of
+// iter.Pull, as in array.ReaderFromIter, ends the process when it is switched to
+// from a thread that it was not made on.) A panic of the scan is not caught.
+//
+// Retain, Release, Schema may be called by several goroutines at once, the
+// others by one at a time. A Reader whose Next was called must be released, or
+// be read to its end: else the scan waits forever, with its snapshot.
+type Reader struct {
+	refs    atomic.Int64
+	plan    *plan
+	records iter.Seq2[arrow14.Record, error]
+
+	turn    chan struct{} // one for each further record; closed: no more
+	results chan result   // closed when the scan has ended
+	started bool
+	ended   bool
+
+	current arrow18.RecordBatch
+	err     error
+}
+
+// result is what a scan yields.
+type result struct {
+	rec arrow14.Record
+	err error
+}
+
+// NewReader returns a reader of records, such as those of
+// columnstore.Table.Scan, all of one schema. The scan begins with the first
+// Next. The Reader releases each v14 record as soon as it is bridged. The
+// error wraps ErrType, or ErrRecord if something is nil; then records is not
+// touched.
+func NewReader(schema *arrow14.Schema, records iter.Seq2[arrow14.Record, error]) (*Reader, error) {
+	p, err := newPlan(schema)
+	if err != nil {
+		return nil, err
+	}
+	if records == nil {
+		return nil, fmt.Errorf("%w: no records to read", ErrRecord)
+	}
+	r := &Reader{plan: p, records: records, turn: make(chan struct{}), results: make(chan result)}
+	r.refs.Store(1)
+	return r, nil
+}
+
+// Schema returns the schema of all records.
+func (r *Reader) Schema() *arrow18.Schema { return r.plan.to }
+
+// Next releases the record before and moves to the next one, if there is one
+// and no error: so at most one is alive unless the caller retains more. It
+// costs what the scan and Record cost, and a switch between goroutines.
+func (r *Reader) Next() bool {
+	r.drop()
+	if r.ended {
+		return false
+	}
+	if !r.started {
+		r.started = true
+		go r.scan()
+	} else {
+		r.turn <- struct{}{}
+	}
+	res, more := <-r.results
+	if !more {
+		r.ended = true
+		return false
+	}
+	if r.current, r.err = r.bridge(res); r.err != nil {
+		r.end()
+		return false
+	}
+	return true
+}
+
+// bridge takes over what the scan yielded.
+func (r *Reader) bridge(res result) (arrow18.RecordBatch, error) {
+	if res.rec != nil {
+		defer res.rec.Release()
+	}
+	switch {
+	case res.err != nil:
+		return nil, res.err
+	case res.rec == nil:
+		return nil, fmt.Errorf("%w: none", ErrRecord)
+	case !res.rec.Schema().Equal(r.plan.from):
+		return nil, fmt.Errorf("%w: its schema is not that of the reader: %v", ErrRecord, res.rec.Schema())
+	}
+	return r.plan.record(res.rec)
+}
+
+// RecordBatch returns the record that Next moved to: nil before the first and
+// after the last. It is valid until Next is called or the Reader is released;
+// who keeps it longer retains it.
+func (r *Reader) RecordBatch() arrow18.RecordBatch { return r.current }
+
+// Record is RecordBatch under its old name.
+func (r *Reader) Record() arrow18.RecordBatch { return r.current }
+
+// Err returns why Next returned false: nil at the end of the records, else the
+// error of the scan as it is, or one of Record's.
+func (r *Reader) Err() error { return r.err }
+
+// Retain adds a reference.
+func (r *Reader) Retain() { r.refs.Add(1) }
+
+// Release gives a reference back. The last one releases the record, ends the
+// scan where it is, and waits for it; Next returns false from then on.
+func (r *Reader) Release() {
+	if r.refs.Add(-1) == 0 {
+		r.drop()
+		r.end()
+	}
+}
+
+// scan is the goroutine that the records come from.
+func (r *Reader) scan() {
+	defer close(r.results)
+	for rec, err := range r.records {
+		r.results <- result{rec, err}
+		if _, more := <-r.turn; !more {
+			return
+		}
+	}
+}
+
+// end has the scan return from its last yield, and waits until it has.
+func (r *Reader) end() {
+	if r.started && !r.ended {
+		close(r.turn)
+		<-r.results
+	}
+	r.ended = true
+}
+
+func (r *Reader) drop() {
+	if r.current != nil {
+		r.current.Release()
+		r.current = nil
+	}
+}

@@ -1,0 +1,49 @@
+package arrow18
+
+import (
+	"fmt"
+
+	arrow14 "github.com/apache/arrow/go/v14/arrow"
+
+	arrow18 "github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/endian"
+)
+
+// Schema returns the v18 schema that says what a v14 one says: names, types,
+// which fields take nulls, the metadata of the schema, its fields and the
+// elements of lists. The error wraps ErrType, or ErrRecord for nil. It costs
+// about 1 us a field.
+func Schema(schema *arrow14.Schema) (*arrow18.Schema, error) {
+	p, err := newPlan(schema)
+	if err != nil {
+		return nil, err
+	}
+	return p.to, nil
+}
+
+// plan is a schema in both versions of Arrow: what records of it need that
+// does not depend on their rows. It is immutable.
+type plan struct {
+	from    *arrow14.Schema
+	to      *arrow18.Schema
+	columns []*shape
+}
+
+func newPlan(from *arrow14.Schema) (*plan, error) {
+	if from == nil {
+		return nil, fmt.Errorf("%w: no schema", ErrRecord)
+	}
+	p := &plan{from: from}
+	fields := make([]arrow18.Field, len(from.Fields()))
+	for i, f := range from.Fields() {
+		s, err := shapeOf(f.Type, 1)
+		if err != nil {
+			return nil, fmt.Errorf("column %q: %w", f.Name, err)
+		}
+		p.columns = append(p.columns, s)
+		fields[i] = field(f, s)
+	}
+	md := metadata(from.Metadata())
+	p.to = arrow18.NewSchemaWithEndian(fields, &md, endian.Endianness(from.Endianness()))
+	return p, nil
+}

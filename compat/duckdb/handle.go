@@ -1,0 +1,53 @@
+//go:build cgo
+
+package duckdb
+
+/*
+#include <stdint.h>
+#include <stdlib.h>
+*/
+import "C"
+
+import (
+	"errors"
+	"reflect"
+	"runtime/cgo"
+	"unsafe"
+
+	"github.com/duckdb/duckdb-go/v2/mapping"
+)
+
+// errDriver says that the driver is not the one that this package was written for.
+var errDriver = errors.New("the driver keeps its connection elsewhere than it used to")
+
+// connectionOf returns DuckDB's own connection of one of the driver's: functions of tables
+// are registered with it, and the driver's own way to register them sets value by value.
+// The driver keeps it in a field that is not exported, and that can be read all the same;
+// go.mod pins the version, and Open fails if the field is not there.
+func connectionOf(driverConn any) (mapping.Connection, error) {
+	v := reflect.ValueOf(driverConn)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		return mapping.Connection{}, errDriver
+	}
+	conn := v.Elem().FieldByName("conn")
+	if !conn.IsValid() || conn.Type() != reflect.TypeFor[mapping.Connection]() {
+		return mapping.Connection{}, errDriver
+	}
+	return mapping.Connection{Ptr: conn.FieldByName("Ptr").UnsafePointer()}, nil
+}
+
+// newHandle returns a pointer that C may keep for a value of Go's: to C's memory with a
+// handle of it. freeHandle ends it.
+func newHandle(value any) unsafe.Pointer {
+	p := C.malloc(C.sizeof_uintptr_t) // never nil: cgo ends the process without memory
+	*(*cgo.Handle)(p) = cgo.NewHandle(value)
+	return p
+}
+
+// valueOf returns the value of a handle.
+func valueOf[T any](p unsafe.Pointer) T { return (*(*cgo.Handle)(p)).Value().(T) }
+
+func freeHandle(p unsafe.Pointer) {
+	(*(*cgo.Handle)(p)).Delete()
+	C.free(p)
+}

@@ -1,0 +1,205 @@
+//go:build cgo
+
+package duckdb
+
+import (
+	"bytes"
+	"encoding/binary"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/apache/arrow/go/v14/arrow"
+	"github.com/duckdb/duckdb-go/v2/mapping"
+)
+
+// This file writes to the memory of DuckDB's vectors, and is the only one that does. Why
+// it stays within: a vector of n rows of a type has n elements of the size that DuckDB
+// documents for the type, from VectorGetData on, and a bit each, rounded up to 64, from
+// VectorGetValidity on; every slice below is made with that n, and Go checks its bounds.
+
+// elements returns the memory of a flat vector of n rows.
+func elements[T any](v mapping.Vector, n int) []T {
+	return unsafe.Slice((*T)(mapping.VectorGetData(v)), n)
+}
+
+// setNull makes rows null, those of the first n that null says so of.
+func setNull(v mapping.Vector, n int, null func(row int) bool) {
+	mapping.VectorEnsureValidityWritable(v)
+	valid := unsafe.Slice((*uint64)(mapping.VectorGetValidity(v)), (n+63)/64)
+	for row := range n {
+		if null(row) {
+			valid[row/64] &^= 1 << (row % 64)
+		}
+	}
+}
+
+// bits is a bitmap of Arrow from a row on.
+type bits struct {
+	bytes  []byte
+	offset int
+}
+
+func (b bits) at(i int) bool {
+	i += b.offset
+	return b.bytes[i/8]>>(i%8)&1 != 0
+}
+
+// validity returns which values are there, from row lo on; ok is false if all are.
+func validity(data arrow.ArrayData, lo int) (valid bits, ok bool) {
+	buffer := data.Buffers()[0]
+	if buffer == nil || data.NullN() == 0 {
+		return bits{}, false
+	}
+	return bits{buffer.Bytes(), data.Offset() + lo}, true
+}
+
+// words returns the values of a fixed type from row lo on.
+func words[T any](data arrow.ArrayData, lo, n int) []T {
+	var zero T
+	at := (data.Offset() + lo) * int(unsafe.Sizeof(zero))
+	bytes := data.Buffers()[1].Bytes()[at : at+n*int(unsafe.Sizeof(zero))]
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(bytes))), n)
+}
+
+// copyValues copies n values from row lo on into a flat vector, from its first row on.
+func copyValues(out mapping.Vector, data arrow.ArrayData, lo, n int) {
+	if n == 0 {
+		return // there may be no buffers
+	}
+	if valid, ok := validity(data, lo); ok {
+		setNull(out, n, func(row int) bool { return !valid.at(row) })
+	}
+	switch data.DataType().ID() {
+	case arrow.BOOL:
+		values := bits{data.Buffers()[1].Bytes(), data.Offset() + lo}
+		for i, to := 0, elements[bool](out, n); i < n; i++ {
+			to[i] = values.at(i)
+		}
+	case arrow.STRING:
+		copyText(out, data, lo, n)
+	case arrow.FIXED_SIZE_BINARY:
+		to := elements[[2]uint64](out, n)
+		for i, id := range words[[16]byte](data, lo, n) {
+			to[i] = hugeint(id)
+		}
+	default: // int64, uint64, double
+		copy(elements[uint64](out, n), words[uint64](data, lo, n))
+	}
+}
+
+// hugeint is a UUID as DuckDB keeps it: a number whose order is that of the bytes.
+func hugeint(id [16]byte) [2]uint64 {
+	return [2]uint64{binary.BigEndian.Uint64(id[8:]), binary.BigEndian.Uint64(id[:8]) ^ 1<<63}
+}
+
+// copyText copies texts into a flat vector. DuckDB keeps them in memory of its own.
+func copyText(out mapping.Vector, data arrow.ArrayData, lo, n int) {
+	at := texts(data, lo, n)
+	valid, some := validity(data, lo)
+	for i := range n {
+		if !some || valid.at(i) {
+			assign(out, i, at(i))
+		}
+	}
+}
+
+// assign puts a text into a row, where DuckDB copies it. Of a text that is not UTF-8, which
+// Table.Elements can make, DuckDB would make a null.
+func assign(v mapping.Vector, row int, text []byte) {
+	if !utf8.Valid(text) {
+		text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
+	}
+	mapping.VectorAssignStringElementLen(v, mapping.IdxT(row), text)
+}
+
+// texts returns the texts of an array from row lo on.
+func texts(data arrow.ArrayData, lo, n int) func(i int) []byte {
+	ends := words[int32](data, lo, n+1)
+	var all []byte
+	if buffer := data.Buffers()[2]; buffer != nil {
+		all = buffer.Bytes()
+	}
+	return func(i int) []byte { return all[ends[i]:ends[i+1]] }
+}
+
+// newValues makes a vector of the values of a dictionary, and of a null behind them.
+func newValues(typ mapping.LogicalType, data arrow.ArrayData) mapping.Vector {
+	n := data.Len()
+	v := mapping.CreateVector(typ, mapping.IdxT(n+1))
+	if data.DataType().ID() == arrow.LIST {
+		copyLists(v, data)
+	} else {
+		copyValues(v, data, 0, n)
+	}
+	elements[[2]uint64](v, n+1)[n] = [2]uint64{} // of every type that has a dictionary
+	setNull(v, n+1, func(row int) bool { return row == n })
+	return v
+}
+
+// copyLists copies lists into a flat vector.
+func copyLists(v mapping.Vector, data arrow.ArrayData) {
+	n := data.Len()
+	if n == 0 {
+		return
+	}
+	if valid, ok := validity(data, 0); ok {
+		setNull(v, n, func(row int) bool { return !valid.at(row) })
+	}
+	ends := words[int32](data, 0, n+1)
+	for i, to := 0, elements[[2]uint64](v, n); i < n; i++ {
+		to[i] = [2]uint64{uint64(ends[i] - ends[0]), uint64(ends[i+1] - ends[i])} // where it begins, its length
+	}
+	lo, count := int(ends[0]), int(ends[n]-ends[0])
+	mapping.ListVectorReserve(v, mapping.IdxT(count))
+	mapping.ListVectorSetSize(v, mapping.IdxT(count))
+	child, items := mapping.ListVectorGetChild(v), data.Children()[0]
+	if items.DataType().ID() == arrow.STRING {
+		copyNames(child, items, lo, count)
+	} else {
+		copyValues(child, items, lo, count)
+	}
+}
+
+// copyNames copies texts as copyText does, each that is there before by what DuckDB knows
+// of the first: its length, and where it is. The frames of stacks are many, functions few.
+// (A dictionary vector would be smaller; as elements of lists DuckDB 1.5 reads the wrong
+// ones of it.)
+func copyNames(out mapping.Vector, data arrow.ArrayData, lo, n int) {
+	at, to := texts(data, lo, n), elements[[2]uint64](out, n)
+	first := map[string]int{}
+	for i := range n {
+		text := at(i)
+		if was, ok := first[string(text)]; ok {
+			to[i] = to[was]
+			continue
+		}
+		assign(out, i, text)
+		first[string(text)] = i
+	}
+}
+
+// slice makes a dictionary vector of n rows from row lo on. values is of newValues.
+func slice(out, values mapping.Vector, data arrow.ArrayData, lo, n int) {
+	indexes := words[uint32](data, lo, n)
+	null := uint32(data.Dictionary().Len())
+	valid, some := validity(data, lo)
+	refer(out, values, n, func(i int) uint32 {
+		if some && !valid.at(i) {
+			return null
+		}
+		return indexes[i]
+	})
+}
+
+// refer makes a dictionary vector of n rows. Its values are shared, and live as long as it
+// does, though their vector may be destroyed before.
+func refer(out, values mapping.Vector, n int, code func(i int) uint32) {
+	sel := mapping.CreateSelectionVector(mapping.IdxT(n))
+	defer mapping.DestroySelectionVector(&sel)
+	to := unsafe.Slice((*uint32)(unsafe.Pointer(mapping.SelectionVectorGetDataPtr(sel))), n)
+	for i := range to {
+		to[i] = code(i)
+	}
+	mapping.VectorReferenceVector(out, values)
+	mapping.SliceVector(out, sel, mapping.IdxT(n))
+}
