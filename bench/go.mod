@@ -55,7 +55,7 @@ require (
 	github.com/oklog/ulid v1.3.1 // indirect
 	github.com/oklog/ulid/v2 v2.1.2 // indirect
 	github.com/olekukonko/tablewriter v0.0.5 // indirect
-	github.com/parquet-go/parquet-go v0.24.0 // indirect
+	github.com/parquet-go/parquet-go v0.32.0 // indirect
 	github.com/pierrec/lz4/v4 v4.1.22 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/planetscale/vtprotobuf v0.6.1-0.20240319094008-0393e58bdf10 // indirect
@@ -86,3 +86,6 @@ require (
 )
 
 replace github.com/granarydb/granary => ../
+
+// FrostDB does not build with the version that granary export uses.
+replace github.com/parquet-go/parquet-go => github.com/parquet-go/parquet-go v0.24.0

@@ -44,7 +44,7 @@ type result struct {
 func main() {
 	rows := flag.Int64("rows", 1_000_000, "rows to insert")
 	repeat := flag.Int("repeat", 5, "runs of each query; the median is printed")
-	workload := flag.String("workload", "", "replay: the project's own profiles, as pprof (the default); fleet: a made-up fleet, what its rows cost; queries: the same with symbols and traces, what questions cost; pprof: with -peers, real pprof files as a fleet")
+	workload := flag.String("workload", "", "replay: the project's own profiles, as pprof (the default); fleet: a made-up fleet, what its rows cost; queries: the same with symbols and traces, what questions cost; arrow: the fleet as Arrow records; histories: interval histories of the sets that are named, files or synth:ATTRIBUTES:CHANGES; pprof: with -peers, real pprof files as a fleet")
 	scale := flag.Int("scale", 0, "with -workload queries: ask fleets with so many times the rows too, one of more jobs and one for longer; 10 takes some minutes and 4 GB at a million rows")
 	peers := flag.String("peers", "", "measure stores side by side, each in a process of its own: `names` with commas between them, or all")
 	flag.Parse()
@@ -74,8 +74,16 @@ func choose(workload, peers string, rows int64, repeat, scale int) error {
 		return runFleet(rows, repeat)
 	case workload == "queries":
 		return runQueries(rows, repeat, scale)
+	case workload == "arrow":
+		return runArrow(rows, repeat)
+	case workload == "histories":
+		sets := flag.Args()
+		if len(sets) == 0 {
+			sets = historySets
+		}
+		return runHistories(sets, repeat)
 	}
-	return fmt.Errorf("%w: workload %q: want replay, fleet or queries, or pprof with -peers", errUsage, workload)
+	return fmt.Errorf("%w: workload %q: want replay, fleet, queries, arrow or histories, or pprof with -peers", errUsage, workload)
 }
 
 func run(rows int64, repeat int) error {

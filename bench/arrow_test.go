@@ -1,0 +1,41 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/granarydb/granary/profile"
+)
+
+// TestArrow wants all rows and their sum in every form, and of FrostDB too.
+func TestArrow(t *testing.T) {
+	v := smallFleet
+	v.symbols, v.traces = false, false
+	q := small(t, v, smallRows)
+	f := newFleetOf(peerSeed, v)
+	figures, err := q.arrowFigures(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	others, err := frostArrow(f, q.about.Profiles, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows, sum int64
+	for n := range q.about.Profiles {
+		b := f.profile(n, peerStart)
+		rows += int64(b.Rows)
+		for _, value := range b.Columns[profile.ColumnValue].Int64s {
+			sum += value
+		}
+	}
+	for _, one := range append(figures, others...) {
+		want := rows
+		switch one.Name {
+		case "merge-dictionary", "merge-plain", "frostdb-merge":
+			want = int64(q.about.Stacks)
+		}
+		if one.Rows != want || one.Sum != sum || one.Records == 0 {
+			t.Errorf("%s: %d rows, sum %d, in %d records; want %d, %d", one.Name, one.Rows, one.Sum, one.Records, want, sum)
+		}
+	}
+}
