@@ -21,7 +21,8 @@ var historyKeys = map[string]string{
 	"bytes_interval":    "what the heap has grown by after two collections, less 32 bytes an attribute for names, by interval",
 	"own_ratio":         "the history's own account to what the heap has grown by",
 	"state_ns":          "state and interval of a random attribute at a random time",
-	"slice_ms":          "all attributes at a random time, into new memory",
+	"slice_ms":          "all attributes at a random time, looked up anew into the memory of the slice before",
+	"slice_new_ms":      "the same into new memory",
 	"cursor_1_ms":       "all attributes at a random time, by a cursor that keeps 1 slice, 4, 8, 16",
 	"sweep_ms":          "all attributes at 1,000 times in order, by a cursor, each",
 	"sample_ms":         "100 random attributes at 2,000 times across the history",
@@ -41,6 +42,7 @@ type historyFigures struct {
 	Own      float64            `json:"own_ratio"`
 	State    float64            `json:"state_ns"`
 	Slice    float64            `json:"slice_ms"`
+	SliceNew float64            `json:"slice_new_ms"`
 	Cursor   map[string]float64 `json:"cursor_ms"`
 	Sweep    float64            `json:"sweep_ms"`
 	Sample   float64            `json:"sample_ms"`
@@ -256,7 +258,9 @@ func askHistory(f *historyFigures, view *history.View, repeat int) error {
 		}
 		return nil
 	})
-	f.Slice = ms(func() error { _, err := view.Slice(at()); return err })
+	var slice *history.Slice
+	f.Slice = ms(func() (err error) { slice, err = view.SliceInto(slice, at()); return err })
+	f.SliceNew = ms(func() error { _, err := view.Slice(at()); return err })
 	for _, keep := range []int{1, 4, 8, 16} {
 		c, err := view.Cursor(keep)
 		if err != nil {

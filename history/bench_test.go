@@ -1,63 +1,176 @@
 package history
 
 import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/granarydb/granary/history/ihs"
 )
 
-func BenchmarkBuild(b *testing.B) {
-	s := loadSet(b, "many-threads")
-	h, _ := New(Options{Start: s.Header.Start})
-	w, _ := h.Begin()
-	for k := range s.Attributes {
-		parent := Root
-		if p := s.Attributes[k].Parent; p >= 0 {
-			parent = Attribute(p)
-		}
-		w.Child(parent, s.Attributes[k].Name)
+// The set of the benchmarks. `cd bench && go run . -workload histories` has the figures.
+const benchSet = "many-threads"
+
+func loadSet(tb testing.TB, name string) *ihs.Set {
+	path := filepath.Join("..", "..", "shared", "data", "intervals", name)
+	if _, err := os.Stat(path + ".ihs.gz"); err != nil {
+		tb.Skip(path, "is not there")
 	}
-	w.Commit()
-	_ = h
+	s, err := ihs.Open(path, ihs.Limits{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+func valueOf(s *ihs.Set, i int) Value {
+	switch s.Kinds[i] {
+	case ihs.KindInt, ihs.KindLong:
+		return Int(int64(s.Words[i]))
+	case ihs.KindFloat:
+		return Value{kind: KindFloat, word: s.Words[i]}
+	case ihs.KindString:
+		return String(s.Texts[s.Words[i]])
+	}
+	return Value{}
+}
+
+// nameSet returns a history with the attributes of a set.
+func nameSet(tb testing.TB, s *ihs.Set) *History {
+	h, err := New(Options{Start: s.Header.Start})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	w, err := h.Begin()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, a := range s.Attributes {
+		parent := Root
+		if a.Parent >= 0 {
+			parent = Attribute(a.Parent)
+		}
+		if _, err := w.Child(parent, a.Name); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(); err != nil {
+		tb.Fatal(err)
+	}
+	return h
+}
+
+// feed adds the intervals of a set, so many a commit, and closes the history.
+func feed(tb testing.TB, h *History, s *ihs.Set, batch int) *View {
+	w, err := h.Begin()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	n := 0
+	for i := range s.Keys {
+		if n >= batch && s.Ends[i] != s.Ends[i-1] {
+			if _, err := w.Commit(); err != nil {
+				tb.Fatal(err)
+			}
+			if w, err = h.Begin(); err != nil {
+				tb.Fatal(err)
+			}
+			n = 0
+		}
+		n++
+		if err := w.Add(Attribute(s.Keys[i]), s.Starts[i], s.Ends[i], valueOf(s, i)); err != nil {
+			tb.Fatal(i, err)
+		}
+	}
+	if err := w.Close(s.Header.End); err != nil {
+		tb.Fatal(err)
+	}
+	v, err := w.Commit()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return v
+}
+
+// benchView returns the history of the benchmarks, and instants of it at random.
+func benchView(b *testing.B) (*View, func() int64) {
+	s := loadSet(b, benchSet)
+	v := feed(b, nameSet(b, s), s, 10000)
+	rng := rand.New(rand.NewPCG(1, 2))
+	return v, func() int64 { return s.Header.Start + rng.Int64N(s.Header.End-s.Header.Start) }
+}
+
+func BenchmarkBuild(b *testing.B) {
+	s := loadSet(b, benchSet)
 	for b.Loop() {
 		b.StopTimer()
-		h, _ := New(Options{Start: s.Header.Start})
-		w, _ := h.Begin()
-		for k := range s.Attributes {
-			parent := Root
-			if p := s.Attributes[k].Parent; p >= 0 {
-				parent = Attribute(p)
-			}
-			w.Child(parent, s.Attributes[k].Name)
-		}
-		w.Commit()
+		h := nameSet(b, s)
 		runtime.GC()
 		b.StartTimer()
 		feed(b, h, s, 10000)
 	}
+	b.ReportMetric(float64(s.Len())*float64(b.N)/b.Elapsed().Seconds()/1e6, "M/s")
 }
 
-func BenchmarkSampleThreads(b *testing.B) {
-	s := loadSet(b, "many-threads")
-	_, v := buildSet(b, s, 10000)
-	th, _ := v.Lookup("Threads")
-	var all []Attribute
-	for a := range v.Children(th) {
-		all = append(all, a)
-	}
-	times := pixelTimes(s.Header.Start, s.Header.End, 2000)
+func BenchmarkAt(b *testing.B) {
+	v, at := benchView(b)
+	rng := rand.New(rand.NewPCG(3, 4))
 	for b.Loop() {
-		v.Sample(all, times)
+		v.at(Attribute(rng.IntN(v.Len())), at())
 	}
 }
 
 func BenchmarkSlice(b *testing.B) {
-	s := loadSet(b, "many-threads")
-	_, v := buildSet(b, s, 10000)
-	sl := v.newSlice(nil)
-	t := s.Header.Start
-	step := (s.Header.End - s.Header.Start) / 1009 * 377
+	v, at := benchView(b)
 	for b.Loop() {
-		t = s.Header.Start + (t+step-s.Header.Start)%(s.Header.End-s.Header.Start)
-		sl.fill(t)
+		if _, err := v.Slice(at()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkSliceInto(b *testing.B) {
+	v, at := benchView(b)
+	var s *Slice
+	for b.Loop() {
+		var err error
+		if s, err = v.SliceInto(s, at()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkSample100(b *testing.B) {
+	v, _ := benchView(b)
+	times := pixelTimes(v.Start(), v.End(), 2000)
+	rng := rand.New(rand.NewPCG(3, 4))
+	some := make([]Attribute, 100)
+	for b.Loop() {
+		for i := range some {
+			some[i] = Attribute(rng.IntN(v.Len()))
+		}
+		if _, err := v.Sample(some, times); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkSampleThreads(b *testing.B) {
+	v, _ := benchView(b)
+	threads, err := v.Lookup("Threads")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var all []Attribute
+	for a := range v.Children(threads) {
+		all = append(all, a)
+	}
+	times := pixelTimes(v.Start(), v.End(), 2000)
+	for b.Loop() {
+		if _, err := v.Sample(all, times); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

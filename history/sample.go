@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
-	"sort"
 )
 
 // Intervals is intervals of attributes. It belongs to the caller; any number of goroutines
@@ -55,15 +54,10 @@ func (v *View) Sample(attributes []Attribute, times []int64) (*Intervals, error)
 			return nil, err
 		}
 	}
-	out := &Intervals{view: v}
-	if len(times) == 0 {
-		return out, nil
+	if len(times) == 0 || len(attributes) == 0 {
+		return &Intervals{view: v}, nil
 	}
-	out.rows = make([]row, 0, len(attributes))
-	for _, a := range attributes {
-		out.sample(a, times)
-	}
-	return out, nil
+	return &Intervals{v, v.sample(attributes, times)}, nil
 }
 
 // maxPixels is more than any picture has.
@@ -107,50 +101,4 @@ func pixelTimes(from, to int64, pixels int) []int64 {
 		times[i] = int64(uint64(from) + offset)
 	}
 	return times
-}
-
-// sample appends the intervals of an attribute that times, which are sorted, hit.
-func (r *Intervals) sample(a Attribute, times []int64) {
-	w := r.view.walk(a)
-	for {
-		w.seek(times[0])
-		end := r.append(a, &w)
-		if end >= times[len(times)-1] {
-			return
-		}
-		times = times[pass(times, end):]
-	}
-}
-
-// pass returns how many of the times, the last of which is later, are not after end.
-func pass(times []int64, end int64) int {
-	n := 1
-	for n < len(times) && times[n] <= end {
-		n *= 2
-	}
-	lo, hi := n/2, min(n, len(times))
-	return lo + sort.Search(hi-lo, func(i int) bool { return times[lo+i] > end })
-}
-
-// append adds the interval where a walker is, and returns its end.
-func (r *Intervals) append(a Attribute, w *walker) int64 {
-	v := r.view
-	start, end, word, kind, open := v.start, v.end, uint64(0), KindNull, !v.closed
-	if w.l != nil {
-		f := &w.found
-		start, word = max(f.start, start), f.word
-		null := f.null
-		switch {
-		case !f.ended:
-		case v.isOpen(w.l, w.slot, f.end):
-			null = null || w.l.fed.Load()&w.bit != 0
-		default:
-			end, open = f.end, false
-		}
-		if !null {
-			kind = w.l.kinds[w.slot]
-		}
-	}
-	r.rows = append(r.rows, row{start, end, word, a, kind, open})
-	return end
 }

@@ -19,12 +19,13 @@ type Slice struct {
 	// A word for each lane, a bit for each slot.
 	has    []uint64 // it has a value
 	open   []uint64
-	wanted []uint64    // it is in the slice
+	wanted []uint64    // it is in the slice; maybe shared with other slices
 	some   []Attribute // those asked for; nil: all of the view
 }
 
 // Slice returns the state of attributes at an instant; of all, if none is named. The
-// errors are those of View.At. 24 bytes and about 15 ns an attribute, 60 of a few.
+// errors are those of View.At. 24 bytes and about 15 ns an attribute, 60 of a few; a
+// third of that is for the memory, see SliceInto.
 func (v *View) Slice(t int64, attributes ...Attribute) (*Slice, error) {
 	if err := v.checkTime(t); err != nil {
 		return nil, err
@@ -39,28 +40,59 @@ func (v *View) Slice(t int64, attributes ...Attribute) (*Slice, error) {
 	return s, nil
 }
 
+// SliceInto is Slice of all attributes, in the memory of a slice that nobody reads any
+// more, of any view of any history, which becomes the result; nil has none. After an error
+// the old slice is as it was. It must not be that of a Cursor.
+func (v *View) SliceInto(old *Slice, t int64) (*Slice, error) {
+	if err := v.checkTime(t); err != nil {
+		return nil, err
+	}
+	s := old
+	if n := len(v.lanes); s == nil || cap(s.has) < n {
+		s = v.newSlice(nil)
+	} else {
+		s.view, s.wanted, s.some = v, v.places(), nil
+		s.starts, s.ends, s.words = s.starts[:n*laneWidth], s.ends[:n*laneWidth], s.words[:n*laneWidth]
+		s.has, s.open = s.has[:n], s.open[:n]
+	}
+	s.fill(t)
+	return s, nil
+}
+
 // newSlice returns a slice without any state.
 func (v *View) newSlice(attributes []Attribute) *Slice {
 	n := len(v.lanes)
 	s := &Slice{
 		view: v, starts: make([]int64, n*laneWidth), ends: make([]int64, n*laneWidth), words: make([]uint64, n*laneWidth),
-		has: make([]uint64, n), open: make([]uint64, n), wanted: make([]uint64, n),
+		has: make([]uint64, n), open: make([]uint64, n),
 	}
-	if len(attributes) > 0 {
-		s.some = slices.Clone(attributes)
-		for _, a := range attributes {
-			if pos := v.pos(a); pos > 0 {
-				s.wanted[(pos-1)/laneWidth] |= 1 << ((pos - 1) % laneWidth)
-			}
-		}
+	if len(attributes) == 0 {
+		s.wanted = v.places()
 		return s
 	}
-	for a := range v.n {
-		if pos := v.pos(Attribute(a)); pos > 0 {
+	s.some = slices.Clone(attributes)
+	s.wanted = make([]uint64, n)
+	for _, a := range attributes {
+		if pos := v.pos(a); pos > 0 {
 			s.wanted[(pos-1)/laneWidth] |= 1 << ((pos - 1) % laneWidth)
 		}
 	}
 	return s
+}
+
+// places returns the places of all attributes of the view, as Slice.wanted.
+func (v *View) places() []uint64 {
+	if known := v.placed.Load(); known != nil {
+		return *known
+	}
+	placed := make([]uint64, len(v.lanes))
+	for a := range v.n {
+		if pos := v.pos(Attribute(a)); pos > 0 {
+			placed[(pos-1)/laneWidth] |= 1 << ((pos - 1) % laneWidth)
+		}
+	}
+	v.placed.Store(&placed)
+	return placed
 }
 
 // fill looks up all states at t.
@@ -155,19 +187,6 @@ func (s *Slice) All() iter.Seq2[Attribute, Interval] {
 	}
 }
 
-// laneFill is the work of finding the states of one lane at t.
-type laneFill struct {
-	s      *sealed
-	t      int64
-	starts *[laneWidth]int64
-	ends   *[laneWidth]int64
-	words  *[laneWidth]uint64
-	has    uint64
-	start  uint64 // slots whose start is wanted
-	end    uint64 // slots whose end is
-	seen   int    // entries that were not sealed
-}
-
 // fillLane finds the states of some slots of a lane.
 func (s *Slice) fillLane(i int, slots uint64) {
 	v, l := s.view, s.view.lanes[i]
@@ -196,124 +215,6 @@ func (s *Slice) fillLane(i int, slots uint64) {
 	}
 	if !v.closed {
 		s.clip(i, l, slots)
-	}
-}
-
-// within finds what the tile has in whose time t is.
-func (f *laneFill) within(r *tileRef) {
-	tl := r.open()
-	at := 0
-	rank := 0
-	for rest := r.mask; rest != 0; rank++ {
-		var slot int
-		bit := rest & -rest
-		slot, rest = nextSlot(rest)
-		lo := at
-		at += tl.count(rank)
-		if f.start&bit == 0 {
-			continue
-		}
-		i := tl.search(lo, at, f.t)
-		if i > lo {
-			f.starts[slot] = tl.end(i-1) + 1
-			f.start &^= bit
-		}
-		if i < at {
-			f.take(&tl, slot, i)
-		}
-	}
-}
-
-// take makes an entry the end of a slot's interval.
-func (f *laneFill) take(tl *tile, slot, i int) {
-	f.ends[slot] = tl.end(i)
-	word, null := tl.value(i)
-	f.words[slot] = word
-	if !null {
-		f.has |= 1 << slot
-	}
-	f.end &^= 1 << slot
-}
-
-// later finds ends in the tiles from j on.
-func (f *laneFill) later(j int) {
-	for f.end != 0 {
-		if j = f.s.after(j, f.end); j == len(f.s.tiles) {
-			return
-		}
-		tl := f.s.tiles[j].open()
-		at, rank := 0, 0
-		for rest := tl.mask; rest != 0; rank++ {
-			var slot int
-			bit := rest & -rest
-			slot, rest = nextSlot(rest)
-			if f.end&bit != 0 {
-				f.take(&tl, slot, at)
-			}
-			at += tl.count(rank)
-		}
-		j++
-	}
-}
-
-// earlier finds starts in the tiles up to j; what has none began with the history.
-func (f *laneFill) earlier(j int, start int64) {
-	for f.start != 0 {
-		if j = f.s.before(j, f.start); j < 0 {
-			break
-		}
-		tl := f.s.tiles[j].open()
-		at, rank := 0, 0
-		for rest := tl.mask; rest != 0; rank++ {
-			var slot int
-			bit := rest & -rest
-			slot, rest = nextSlot(rest)
-			at += tl.count(rank)
-			if f.start&bit != 0 {
-				f.starts[slot] = tl.end(at-1) + 1
-				f.start &^= bit
-			}
-		}
-		j--
-	}
-	for rest := f.start; rest != 0; {
-		var slot int
-		slot, rest = nextSlot(rest)
-		f.starts[slot] = start
-	}
-}
-
-// clip lets no interval begin before the start of a view whose oldest tiles were dropped.
-func (f *laneFill) clip(slots uint64, start int64) {
-	for slots != 0 {
-		var slot int
-		slot, slots = nextSlot(slots)
-		f.starts[slot] = max(f.starts[slot], start)
-	}
-}
-
-// buffered finds what is not sealed.
-func (f *laneFill) buffered() {
-	open := f.s.entriesOf()
-	f.seen = open.n
-	for i := range open.n {
-		b := open.blocks[i/blockLen]
-		slot := b.slots[i%blockLen] &^ nullEntry
-		bit := uint64(1) << slot
-		if f.end&bit == 0 {
-			continue
-		}
-		end := b.ends[i%blockLen]
-		if end < f.t {
-			f.starts[slot] = end + 1
-			f.start &^= bit
-			continue
-		}
-		f.ends[slot], f.words[slot] = end, b.words[i%blockLen]
-		if b.slots[i%blockLen]&nullEntry == 0 {
-			f.has |= bit
-		}
-		f.end &^= bit
 	}
 }
 

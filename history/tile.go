@@ -43,36 +43,41 @@ const (
 	tileWide              // counts are of two bytes
 )
 
-// tile is a tile opened for reading. Entries are in the order of slot, then end.
+// tile is a tile opened for reading. Entries are in the order of slot, then end. Offsets
+// are from the beginning of the chunk.
 type tile struct {
-	b      []byte // from the header to the end of the chunk
+	in     *chunk
 	mask   uint64
 	base   int64  // ends are relative to it; it may be before all of int64, around its corner
 	span   uint64 // greatest number that an end can be
 	n      int
-	low    uint // bits of an end below its high byte
+	low    uint   // bits of an end below its high byte
+	lowest uint64 // so many bits, set
 	wide   bool
-	high   int // offset of the high bytes
-	lows   int // offset of the low bits
-	values int // offset of the dictionary, or of the codes
+	head   int // the header
+	high   int // the high bytes
+	lows   int // the low bits
+	values int // the dictionary, or the codes
 }
 
 // open reads the header.
 func (r *tileRef) open() (t tile) {
-	t.b = r.in[r.at:]
+	t.in, t.head = r.in, int(r.at)
 	t.mask = r.mask
 	t.n = int(r.n)
-	width := uint(t.b[headEnds])
+	width := uint(t.in[t.head+headEnds])
 	t.span = ones(width)
 	t.base = r.last - int64(t.span)
-	t.high = headerSize + bits.OnesCount64(r.mask)
-	if t.b[headFlags]&tileWide != 0 {
+	present := bits.OnesCount64(r.mask)
+	t.high = t.head + headerSize + present
+	if t.in[t.head+headFlags]&tileWide != 0 {
 		t.wide = true
-		t.high += bits.OnesCount64(r.mask)
+		t.high += present
 	}
 	if width > 8 {
 		t.low = width - 8
 	}
+	t.lowest = ones(t.low)
 	t.lows = t.high + t.n
 	t.values = t.lows + packedBytes(t.n, t.low)
 	return t
@@ -84,23 +89,24 @@ func ones(width uint) uint64 { return 1<<width - 1 } // a shift by 64 gives 0
 // packedBytes returns the bytes of n numbers of width bits.
 func packedBytes(n int, width uint) int { return (n*int(width) + 7) / 8 }
 
-// unpack returns number i of those of width bits, at most 56, at an offset.
-func unpack(b []byte, at, i int, width uint) uint64 {
+// unpack returns number i of those of width bits, at most 56, at an offset. mask is ones of
+// the width.
+func (c *chunk) unpack(at, i int, width uint, mask uint64) uint64 {
 	bit := i * int(width)
-	return binary.LittleEndian.Uint64(b[at+bit>>3:]) >> (bit & 7) & ones(width)
+	return c.load(at+bit>>3) >> (bit & 7) & mask
 }
 
 // unpackWide is unpack for any width.
-func unpackWide(b []byte, at, i int, width uint) uint64 {
+func (c *chunk) unpackWide(at, i int, width uint) uint64 {
 	if width <= 56 {
-		return unpack(b, at, i, width)
+		return c.unpack(at, i, width, ones(width))
 	}
 	bit := i * int(width)
-	b = b[at+bit>>3:]
+	at += bit >> 3
 	shift := uint(bit & 7)
-	x := binary.LittleEndian.Uint64(b) >> shift
+	x := c.load(at) >> shift
 	if shift+width > 64 {
-		x |= uint64(b[8]) << (64 - shift)
+		x |= uint64(c[at+8]) << (64 - shift)
 	}
 	return x & ones(width)
 }
@@ -108,9 +114,9 @@ func unpackWide(b []byte, at, i int, width uint) uint64 {
 // count returns how many entries the slot of a rank has.
 func (t *tile) count(rank int) int {
 	if t.wide {
-		return int(binary.LittleEndian.Uint16(t.b[headerSize+2*rank:]))
+		return int(binary.LittleEndian.Uint16(t.in[t.head+headerSize+2*rank:]))
 	}
-	return int(t.b[headerSize+rank])
+	return int(t.in[t.head+headerSize+rank])
 }
 
 // slot returns the entries [lo, hi) of a slot that the tile has.
@@ -120,16 +126,15 @@ func (t *tile) slot(slot uint) (lo, hi int) {
 		for r := range rank {
 			lo += t.count(r)
 		}
-	} else {
-		r := headerSize
-		for ; rank >= 8; rank -= 8 {
-			lo += sumBytes(binary.LittleEndian.Uint64(t.b[r:]))
-			r += 8
-		}
-		lo += sumBytes(binary.LittleEndian.Uint64(t.b[r:]) & ones(8*uint(rank)))
-		return lo, lo + int(t.b[r+rank])
+		return lo, lo + t.count(rank)
 	}
-	return lo, lo + t.count(rank)
+	r := t.head + headerSize
+	for ; rank >= 8; rank -= 8 {
+		lo += sumBytes(t.in.load(r))
+		r += 8
+	}
+	lo += sumBytes(t.in.load(r) & ones(8*uint(rank)))
+	return lo, lo + int(t.in[r+rank])
 }
 
 // sumBytes returns the sum of eight bytes.
@@ -140,9 +145,9 @@ func sumBytes(x uint64) int {
 
 // ordinal returns the end of an entry as it is kept: from the base.
 func (t *tile) ordinal(i int) uint64 {
-	x := uint64(t.b[t.high+i])
+	x := uint64(t.in[t.high+i])
 	if t.low > 0 {
-		x = x<<t.low | unpack(t.b, t.lows, i, t.low)
+		x = x<<t.low | t.in.unpack(t.lows, i, t.low, t.lowest)
 	}
 	return x
 }
@@ -153,71 +158,107 @@ func (t *tile) end(i int) int64 { return t.base + int64(t.ordinal(i)) }
 // search returns the first of the entries [lo, hi), of one slot, that ends at or
 // after a time; hi if none does.
 func (t *tile) search(lo, hi int, at int64) int {
+	s := t.seeker(at)
+	return s.first(lo, hi)
+}
+
+// seeker looks for one time in the slots of a tile.
+type seeker struct {
+	t     *tile
+	x     uint64 // the time as an end is kept
+	high  byte   // its high byte
+	highs uint64 // the same, eight times
+	low   uint64 // its other bits
+}
+
+// seeker returns a seeker for a time that is not after the last end of the tile.
+func (t *tile) seeker(at int64) seeker {
 	x := uint64(at - t.base)
 	if x > t.span {
-		return lo // it is before the base: the caller asks for none after the last
+		x = 0 // it is before the base
 	}
-	if hi-lo > 32 {
-		for lo < hi {
-			mid := int(uint(lo+hi) >> 1)
-			if t.ordinal(mid) < x {
-				lo = mid + 1
-			} else {
-				hi = mid
-			}
+	high := x >> t.low
+	return seeker{t, x, byte(high), high * 0x0101010101010101, x & t.lowest}
+}
+
+// first returns the first of the entries [lo, hi), of one slot, that ends at or after the
+// time; hi if none does.
+func (s *seeker) first(lo, hi int) int {
+	t := s.t
+	for hi-lo > 32 {
+		mid := int(uint(lo+hi) >> 1)
+		if t.ordinal(mid) < s.x {
+			lo = mid + 1
+		} else {
+			hi = mid
 		}
-		return lo
 	}
-	xh := x >> t.low
-	lo = t.searchHigh(lo, hi, byte(xh))
-	if t.low == 0 {
-		return lo
+	for lo < hi {
+		if ge := atLeast(t.in.load(t.high+lo), s.highs); ge != 0 {
+			lo = min(hi, lo+bits.TrailingZeros64(ge)>>3)
+			break
+		}
+		lo = min(hi, lo+8)
 	}
-	x &= ones(t.low)
-	for lo < hi && uint64(t.b[t.high+lo]) == xh && unpack(t.b, t.lows, lo, t.low) < x {
+	for lo < hi && t.in[t.high+lo] == s.high && t.in.unpack(t.lows, lo, t.low, t.lowest) < s.low {
 		lo++
 	}
 	return lo
 }
 
-// searchHigh returns the first of the entries [lo, hi) whose high byte is at least y:
-// eight at a time, each compared in its own byte of a word.
-func (t *tile) searchHigh(lo, hi int, y byte) int {
+// atLeast returns the top bit of each byte of x that is at least that of y: without
+// borrows from its neighbours.
+func atLeast(x, y uint64) uint64 {
 	const tops = 0x8080808080808080
-	ys := uint64(y) * 0x0101010101010101
-	for ; lo < hi; lo += 8 {
-		x := binary.LittleEndian.Uint64(t.b[t.high+lo:])
-		// The top bit of each byte: without borrows from its neighbours, x >= y.
-		d := (x | tops) - (ys &^ tops)
-		if ge := (x&^ys | ^(x^ys)&d) & tops; ge != 0 {
-			return min(hi, lo+bits.TrailingZeros64(ge)>>3)
-		}
+	d := (x | tops) - (y &^ tops)
+	return (x&^y | ^(x^y)&d) & tops
+}
+
+// codes is where a tile has its values, and how.
+type codes struct {
+	in    *chunk
+	least uint64
+	at    int  // offset of the codes
+	width uint // bits of a code
+	flags byte
+	dict  int  // offset of the dictionary
+	words uint // bits of its words
+}
+
+// codes reads the header's part of the values.
+func (t *tile) codes() (c codes) {
+	c.in = t.in
+	c.flags = t.in[t.head+headFlags]
+	c.width = uint(t.in[t.head+headCode])
+	c.least = t.in.load(t.head + headLeast)
+	c.at = t.values
+	if c.flags&tileDict != 0 {
+		c.dict, c.words = t.values, uint(t.in[t.head+headWord])
+		c.at += packedBytes(int(binary.LittleEndian.Uint16(t.in[t.head+headWords:])), c.words)
 	}
-	return hi
+	return c
 }
 
 // value returns the word of an entry, or null.
-func (t *tile) value(i int) (word uint64, null bool) {
-	flags := t.b[headFlags]
-	width := uint(t.b[headCode])
-	least := binary.LittleEndian.Uint64(t.b[headLeast:])
-	if flags == 0 {
-		return least + unpackWide(t.b, t.values, i, width), false
+func (c *codes) value(i int) (word uint64, null bool) {
+	if c.flags == 0 && c.width <= 56 {
+		return c.least + c.in.unpack(c.at, i, c.width, ones(c.width)), false
 	}
-	codes := t.values
-	words := uint(t.b[headWord])
-	if flags&tileDict != 0 {
-		codes += packedBytes(int(binary.LittleEndian.Uint16(t.b[headWords:])), words)
-	}
-	code := unpackWide(t.b, codes, i, width)
-	if flags&tileNulls != 0 {
+	code := c.in.unpackWide(c.at, i, c.width)
+	if c.flags&tileNulls != 0 {
 		if code == 0 {
 			return 0, true
 		}
 		code--
 	}
-	if flags&tileDict != 0 {
-		code = unpackWide(t.b, t.values, int(code), words)
+	if c.flags&tileDict != 0 {
+		code = c.in.unpackWide(c.dict, int(code), c.words)
 	}
-	return least + code, false
+	return c.least + code, false
+}
+
+// value returns the word of an entry, or null.
+func (t *tile) value(i int) (word uint64, null bool) {
+	c := t.codes()
+	return c.value(i)
 }

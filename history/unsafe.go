@@ -1,6 +1,9 @@
 package history
 
-import "unsafe"
+import (
+	"encoding/binary"
+	"unsafe"
+)
 
 // textOf returns bytes of a dictionary as a string, without a copy.
 //
@@ -11,6 +14,15 @@ func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b))
 // bytesOf returns the bytes of a string to read, without a copy: an encoding.Dict looks
 // at them, and copies what it keeps.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+
+// load returns the eight bytes at an offset.
+//
+// The offset is of a tile or of its slack: at most chunkBytes-8, for tileSlack is eight bytes
+// behind each tile, and never below 0. Who wrote the tile's header is this package, in
+// memory, so no input can make an offset.
+func (c *chunk) load(at int) uint64 {
+	return binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(unsafe.Pointer(c), at))[:])
+}
 
 // What the parts of a lane take on the heap, in bytes.
 const (

@@ -17,6 +17,7 @@ type View struct {
 	history *History
 	lanes   []*lane
 	slots   []atomic.Uint32
+	placed  atomic.Pointer[[]uint64] // the places of all attributes, once a slice asked for them
 
 	start, end int64
 	final      int64 // later ends of what Add fed are not committed

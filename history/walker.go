@@ -1,5 +1,7 @@
 package history
 
+import "math/bits"
+
 // walker goes over the intervals of one attribute in the order of time. It opens each
 // tile once.
 type walker struct {
@@ -104,19 +106,20 @@ func (w *walker) jump(t int64) {
 	case begun && before.ended && t == before.end+1:
 		w.found.start = t
 	default:
-		w.found.start = w.startBefore(k)
+		w.found.start = w.s.startBefore(k, w.bit, w.v.start)
 	}
 	w.take(i)
 }
 
-// startBefore returns where the interval begins whose end is the first in tile k.
-func (w *walker) startBefore(k int) int64 {
-	b := w.s.before(k-1, w.bit)
+// startBefore returns where the interval begins whose end is the first of a slot in tile k;
+// from is where the first interval begins.
+func (s *sealed) startBefore(k int, bit uint64, from int64) int64 {
+	b := s.before(k-1, bit)
 	if b < 0 {
-		return w.v.start
+		return from
 	}
-	tl := w.s.tiles[b].open()
-	_, hi := tl.slot(w.slot)
+	tl := s.tiles[b].open()
+	_, hi := tl.slot(uint(bits.TrailingZeros64(bit)))
 	return tl.end(hi-1) + 1
 }
 

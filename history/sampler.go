@@ -1,0 +1,274 @@
+package history
+
+import (
+	"math/bits"
+	"slices"
+	"sort"
+	"sync"
+)
+
+// sampler finds the intervals of attributes that times hit. It goes over the tiles of each
+// lane once, for all its attributes together, each of which is at its own place among the
+// times. What it finds it puts in order at the end, when it knows how much there is of each.
+type sampler struct {
+	v     *View
+	times []int64 // sorted, one at least
+	order []asked
+	rows  []row    // in the order in which they were found
+	of    []uint32 // where among order a row's attribute is; where it is first, if more often
+
+	counts, starts []int // of arranged
+
+	// Of the lane at hand.
+	l         *lane
+	s         *sealed
+	place     [laneWidth]uint32 // among order
+	attribute [laneWidth]Attribute
+	next      [laneWidth]int   // of the times, the first that is not answered
+	from      [laneWidth]int64 // where the interval begins that follows the last end passed
+	known     uint64           // slots of which from is known
+	active    uint64           // slots with times that are not answered
+}
+
+// samplers are used for a moment each; a large one holds megabytes.
+var samplers = sync.Pool{New: func() any { return new(sampler) }}
+
+// asked is a place in the history, from 1, or 0 for none, above where its attribute is
+// among those asked for: they sort by place.
+type asked uint64
+
+func (a asked) pos() int   { return int(a >> 32) }
+func (a asked) index() int { return int(uint32(a)) }
+func (a asked) lane() int  { return (a.pos() - 1 + laneWidth) / laneWidth } // from 1, or 0 for none
+func (a asked) slot() int  { return (a.pos() - 1) % laneWidth }
+
+// sample returns the intervals of attributes that times, which are sorted, hit.
+func (v *View) sample(attributes []Attribute, times []int64) []row {
+	p := samplers.Get().(*sampler)
+	p.v, p.times = v, times
+	p.order = slices.Grow(p.order[:0], len(attributes))[:len(attributes)]
+	for i, a := range attributes {
+		p.order[i] = asked(v.pos(a))<<32 | asked(i)
+	}
+	if !slices.IsSorted(p.order) {
+		slices.Sort(p.order)
+	}
+	p.rows, p.of = p.rows[:0], p.of[:0]
+	for lo := 0; lo < len(p.order); {
+		hi := lo + 1
+		for hi < len(p.order) && p.order[hi].lane() == p.order[lo].lane() {
+			hi++
+		}
+		if p.order[lo].pos() == 0 {
+			p.unused(lo, hi, attributes)
+		} else {
+			p.ofLane(lo, hi, attributes)
+		}
+		lo = hi
+	}
+	rows := p.arranged()
+	p.v, p.times, p.l, p.s = nil, nil, nil, nil
+	samplers.Put(p)
+	return rows
+}
+
+// unused gives attributes that have no place null for all time.
+func (p *sampler) unused(lo, hi int, attributes []Attribute) {
+	for i := lo; i < hi; i++ {
+		a := attributes[p.order[i].index()]
+		p.rows = append(p.rows, row{start: p.v.start, end: p.v.end, attribute: a, open: !p.v.closed})
+		p.of = append(p.of, uint32(i))
+	}
+}
+
+// ofLane samples attributes of one lane.
+func (p *sampler) ofLane(lo, hi int, attributes []Attribute) {
+	p.l = p.v.lanes[p.order[lo].lane()-1]
+	p.s = p.l.sealed.Load()
+	p.active, p.known = 0, 0
+	for i := hi - 1; i >= lo; i-- {
+		slot := p.order[i].slot()
+		p.active |= 1 << slot
+		p.next[slot], p.place[slot], p.attribute[slot] = 0, uint32(i), attributes[p.order[i].index()]
+	}
+	p.sealed()
+	for p.active != 0 {
+		p.open(bits.TrailingZeros64(p.active))
+	}
+}
+
+// arranged returns the rows in the order in which attributes were asked for.
+func (p *sampler) arranged() []row {
+	p.counts = slices.Grow(p.counts[:0], len(p.order))[:len(p.order)]
+	clear(p.counts)
+	for _, of := range p.of {
+		p.counts[of]++
+	}
+	p.starts = slices.Grow(p.starts[:0], len(p.order)+1)[:len(p.order)+1]
+	p.starts[0] = 0
+	for i, a := range p.order {
+		if p.again(i) {
+			p.counts[i] = p.counts[i-1]
+		}
+		p.starts[a.index()+1] = p.counts[i]
+	}
+	for i := range p.order {
+		p.starts[i+1] += p.starts[i]
+	}
+	rows := make([]row, p.starts[len(p.order)])
+	for i, a := range p.order {
+		p.counts[i] = p.starts[a.index()]
+	}
+	for i := range p.rows {
+		at := &p.counts[p.of[i]]
+		rows[*at] = p.rows[i]
+		*at++
+	}
+	for i, a := range p.order {
+		if p.again(i) {
+			before := p.order[i-1].index()
+			copy(rows[p.starts[a.index()]:], rows[p.starts[before]:p.starts[before+1]])
+		}
+	}
+	return rows
+}
+
+// again says whether an attribute is the one before it in the order: its rows are that's.
+func (p *sampler) again(i int) bool {
+	return i > 0 && p.order[i].pos() == p.order[i-1].pos() && p.order[i].pos() > 0
+}
+
+// sealed goes over the tiles.
+func (p *sampler) sealed() {
+	for j := p.s.from(p.times[0]); p.active != 0; j++ {
+		if j = p.s.after(j, p.active); j == len(p.s.tiles) {
+			return
+		}
+		if p.s.tiles[j].last < p.times[p.least()] {
+			j = p.s.from(p.times[p.least()]) - 1 // to where the next of the times is
+			p.known = 0
+			continue
+		}
+		p.tile(j)
+	}
+}
+
+// least returns the first of the times that is not answered for all.
+func (p *sampler) least() int {
+	least := len(p.times)
+	for rest := p.active; rest != 0; {
+		var slot int
+		slot, rest = nextSlot(rest)
+		least = min(least, p.next[slot])
+	}
+	return least
+}
+
+// tile finds what a tile has.
+func (p *sampler) tile(j int) {
+	r := &p.s.tiles[j]
+	tl := r.open()
+	c := tl.codes()
+	wanted := r.mask & p.active
+	if 8*bits.OnesCount64(wanted) <= bits.OnesCount64(r.mask) {
+		for wanted != 0 {
+			var slot int
+			slot, wanted = nextSlot(wanted)
+			lo, hi := tl.slot(uint(slot))
+			p.within(j, &tl, &c, slot, lo, hi)
+		}
+		return
+	}
+	rank, hi := 0, 0
+	for rest := r.mask; rest != 0; rank++ {
+		var slot int
+		slot, rest = nextSlot(rest)
+		lo := hi
+		hi += tl.count(rank)
+		if wanted>>slot&1 != 0 {
+			p.within(j, &tl, &c, slot, lo, hi)
+		}
+	}
+}
+
+// within finds what a tile has of a slot: among the entries [lo, hi).
+func (p *sampler) within(j int, tl *tile, c *codes, slot, lo, hi int) {
+	bit := uint64(1) << slot
+	from, known := p.from[slot], p.known&bit != 0
+	for lo < hi {
+		t := p.times[p.next[slot]]
+		if t > p.s.tiles[j].last {
+			break
+		}
+		i := lo
+		end := tl.end(lo)
+		if end < t { // mostly the first is right
+			i = tl.search(lo+1, hi, t)
+			from, known = tl.end(i-1)+1, true
+			if i == hi {
+				break
+			}
+			end = tl.end(i)
+		} else if !known {
+			from = p.s.startBefore(j, bit, p.v.start)
+		}
+		word, null := c.value(i)
+		p.add(slot, found{from, end, word, null, true})
+		if p.next[slot] == len(p.times) {
+			p.active &^= bit
+			return
+		}
+		from, known = end+1, true
+		lo = i + 1
+	}
+	if lo < hi {
+		from = tl.end(hi-1) + 1
+	}
+	p.from[slot] = from
+	p.known |= bit
+}
+
+// open finds what is not sealed: the rest of a slot, one by one.
+func (p *sampler) open(slot int) {
+	for p.next[slot] < len(p.times) {
+		p.add(slot, p.l.find(uint(slot), p.times[p.next[slot]], p.v.start))
+	}
+	p.active &^= 1 << slot
+}
+
+// add appends an interval, and goes to the first of the times behind it.
+func (p *sampler) add(slot int, f found) {
+	v := p.v
+	start, end, open, null := max(f.start, v.start), v.end, !v.closed, f.null
+	switch {
+	case !f.ended:
+	case v.isOpen(p.l, uint(slot), f.end):
+		null = null || p.l.fed.Load()>>slot&1 != 0 // it came later
+	default:
+		end, open = f.end, false
+	}
+	kind := KindNull
+	if !null {
+		kind = p.l.kinds[slot]
+	}
+	p.rows = append(p.rows, row{start, end, f.word, p.attribute[slot], kind, open})
+	p.of = append(p.of, p.place[slot])
+	if p.times[len(p.times)-1] <= end {
+		p.next[slot] = len(p.times)
+		return
+	}
+	p.next[slot] += pass(p.times[p.next[slot]:], end)
+}
+
+// pass returns how many of the times are not after end: the first is not.
+func pass(times []int64, end int64) int {
+	if len(times) == 1 || times[1] > end {
+		return 1
+	}
+	n := 2
+	for n < len(times) && times[n] <= end {
+		n *= 2
+	}
+	lo, hi := n/2, min(n, len(times))
+	return lo + sort.Search(hi-lo, func(i int) bool { return times[lo+i] > end })
+}
