@@ -10,9 +10,13 @@ import (
 // behind the end of the history is taken to be that end.
 func (tx *Tx) DropBefore(t int64) { tx.drop = &t }
 
-// DropBytes is DropBefore with the earliest instant that frees so many bytes of tiles, if
-// there are as many.
+// DropBytes is DropBefore with the earliest instant that frees so many bytes of tiles; with
+// the end of the latest tile, if all that is before it is less. Nothing is dropped for 0
+// bytes or fewer.
 func (tx *Tx) DropBytes(bytes int64) {
+	if bytes <= 0 {
+		return
+	}
 	type old struct {
 		last  int64
 		bytes int64
@@ -21,7 +25,7 @@ func (tx *Tx) DropBytes(bytes int64) {
 	for _, l := range tx.h.lanes {
 		for _, r := range l.sealed.Load().tiles {
 			tl := r.open()
-			tiles = append(tiles, old{r.last, int64(tl.values) + int64(tl.n)/2})
+			tiles = append(tiles, old{r.last, int64(tl.values-tl.head) + int64(tl.n)/2})
 		}
 	}
 	slices.SortFunc(tiles, func(a, b old) int {

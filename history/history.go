@@ -49,13 +49,15 @@ const defaultMaxAttributes = 1 << 26
 type History struct {
 	opts  Options
 	tree  *tree
-	texts *encoding.Dict  // string and bytes values
-	lanes []*lane         // the writer's; views have the first of them
-	slots []atomic.Uint32 // of each attribute: 1 + lane*laneWidth + slot, 0 before its first use; replaced when it grows
-	busy  atomic.Bool     // a writer has not ended
+	texts *encoding.Dict            // string and bytes values
+	lanes []*lane                   // the writer's; views have the first of them
+	slots []atomic.Uint32           // of each attribute: 1 + lane*laneWidth + slot, 0 before its first use; replaced when it grows
+	busy  atomic.Bool               // a writer has not ended
+	all   atomic.Pointer[directory] // of the closed history; nil before
 
 	// The writer's, from commit to commit.
 	shapes    shapes
+	recent    *recent // nil before the first text
 	chunks    chunks
 	start     int64 // what was before it has been dropped
 	final     int64 // ends up to here are committed

@@ -72,7 +72,7 @@ type laneWork struct {
 	start   [laneWidth]int64 // of the ongoing interval
 	word    [laneWidth]uint64
 	has     uint64          // slots whose ongoing value is not null
-	plain   [laneWidth]Kind // of slots that Add feeds with values that are no text; else null
+	plain   [laneWidth]Kind // of slots that Add feeds with values that are no bytes; else null
 	ended   uint64          // slots that have an end at the last instant of all: no interval can follow
 	entries entries
 	latest  int64  // end of those

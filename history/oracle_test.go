@@ -276,6 +276,9 @@ func (o *oracle) ongoing(a history.Attribute) (history.Interval, refusals) {
 	}
 	at := &o.now.attributes[a]
 	in := history.Interval{Start: at.began, End: at.began, Value: at.value, Open: true}
+	if at.full {
+		in.Start, in.End = math.MaxInt64, math.MaxInt64
+	}
 	if last, _ := o.now.last(); last.is {
 		in.End = max(in.End, last.at)
 	}

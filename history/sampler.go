@@ -204,7 +204,7 @@ func (p *sampler) within(j int, tl *tile, c *codes, slot, lo, hi int) {
 		end := tl.end(lo)
 		if end < t { // mostly the first is right
 			i = tl.search(lo+1, hi, t)
-			from, known = tl.end(i-1)+1, true
+			from = tl.end(i-1) + 1
 			if i == hi {
 				break
 			}

@@ -15,13 +15,18 @@ const (
 	maxTileEntries = tileEntries + laneWidth
 )
 
-// entry is an interval that ended, on its way into a tile.
-type entry struct {
-	end  int64
-	word uint64
-	slot uint8
-	null bool
+// run is intervals that ended, on their way into tiles: columns as those of a block.
+type run struct {
+	ends  []int64
+	words []uint64
+	slots []uint8 // and nullEntry
 }
+
+// part returns the entries [lo, hi).
+func (r run) part(lo, hi int) run { return run{r.ends[lo:hi], r.words[lo:hi], r.slots[lo:hi]} }
+
+// behind returns the entries from n on.
+func (r run) behind(n int) run { return r.part(n, len(r.ends)) }
 
 // chunks is where the tiles of a history lie.
 type chunks struct {
@@ -59,7 +64,8 @@ var sealers = sync.Pool{New: func() any { return new(sealer) }}
 
 // sealer makes tiles. Its slices are of one tile, in the order of slot, then end.
 type sealer struct {
-	flat  []entry // of a lane
+	flat  run // of a lane
+	order []uint32
 	ends  [maxTileEntries]int64
 	words [maxTileEntries]uint64
 	nulls [maxTileEntries]bool
@@ -69,47 +75,61 @@ type sealer struct {
 	dict  tileWords
 }
 
-// cut returns how many of the entries, which are in the order of their ends, the next
-// tile takes, 0 if they should wait for more. A tile ends where its span of time would
-// need one more bit, and only where time advances.
-func cut(entries []entry, all bool) int {
-	first := entries[0].end
-	for n := 1; n < len(entries); n++ {
-		before, end := entries[n-1].end, entries[n].end
+// cut returns how many of the entries, whose ends are in order, the next tile takes, 0 if
+// they should wait for more. A tile ends where its span of time would need one more bit,
+// and only where time advances.
+func cut(ends []int64, all bool) int {
+	for n := tileEntries / 2; n < len(ends); n++ {
+		before, end := ends[n-1], ends[n]
 		if end == before {
 			continue
 		}
-		if n >= tileEntries || n >= tileEntries/2 && bits.Len64(uint64(end-first)) > bits.Len64(uint64(before-first)) {
+		if n >= tileEntries || bits.Len64(uint64(end-ends[0])) > bits.Len64(uint64(before-ends[0])) {
 			return n
 		}
 	}
 	if all {
-		return len(entries)
+		return len(ends)
 	}
 	return 0
 }
 
 // flatten returns what a lane has not sealed in the order of the ends, until the next
 // call.
-func (s *sealer) flatten(work *laneWork) []entry {
-	s.flat = s.flat[:0]
-	for i := range work.entries.n {
-		b := work.entries.blocks[i/blockLen]
-		slot := b.slots[i%blockLen]
-		s.flat = append(s.flat, entry{b.ends[i%blockLen], b.words[i%blockLen], slot &^ nullEntry, slot&nullEntry != 0})
+func (s *sealer) flatten(work *laneWork) run {
+	f := &s.flat
+	f.ends, f.words, f.slots = f.ends[:0], f.words[:0], f.slots[:0]
+	for left, i := work.entries.n, 0; left > 0; left, i = left-blockLen, i+1 {
+		b, n := work.entries.blocks[i], min(left, blockLen)
+		f.ends = append(f.ends, b.ends[:n]...)
+		f.words = append(f.words, b.words[:n]...)
+		f.slots = append(f.slots, b.slots[:n]...)
 	}
-	if work.mixed { // those of one slot are in order
-		slices.SortStableFunc(s.flat, func(a, b entry) int { return cmp.Compare(a.end, b.end) })
+	if work.mixed {
+		s.sort()
 	}
-	return s.flat
+	return *f
+}
+
+// sort brings the flat entries into the order of the ends. Those of one slot are in order.
+func (s *sealer) sort() {
+	s.order = s.order[:0]
+	for i := range s.flat.ends {
+		s.order = append(s.order, uint32(i))
+	}
+	old := run{slices.Clone(s.flat.ends), slices.Clone(s.flat.words), slices.Clone(s.flat.slots)}
+	slices.SortStableFunc(s.order, func(a, b uint32) int { return cmp.Compare(old.ends[a], old.ends[b]) })
+	for i, from := range s.order {
+		s.flat.ends[i], s.flat.words[i], s.flat.slots[i] = old.ends[from], old.words[from], old.slots[from]
+	}
 }
 
 // tile writes a tile of entries in the order of their ends.
-func (s *sealer) tile(to *chunks, entries []entry) tileRef {
-	n := len(entries)
+func (s *sealer) tile(to *chunks, entries run) tileRef {
+	n := len(entries.ends)
 	mask := s.bySlot(entries)
-	last := entries[n-1].end
-	width := uint(max(1, bits.Len64(uint64(last-entries[0].end))))
+	last := entries.ends[n-1]
+	width := uint(max(1, bits.Len64(uint64(last-entries.ends[0]))))
 	low := uint(0)
 	if width > 8 {
 		low = width - 8
@@ -159,10 +179,10 @@ func (s *sealer) tile(to *chunks, entries []entry) tileRef {
 }
 
 // bySlot puts the entries into the sealer's slices, by slot, and returns the slots.
-func (s *sealer) bySlot(entries []entry) (mask uint64) {
+func (s *sealer) bySlot(entries run) (mask uint64) {
 	var next [laneWidth]int
-	for i := range entries {
-		next[entries[i].slot]++
+	for _, slot := range entries.slots {
+		next[slot%laneWidth]++
 	}
 	n := 0
 	for slot, count := range next {
@@ -173,11 +193,10 @@ func (s *sealer) bySlot(entries []entry) (mask uint64) {
 		}
 	}
 	s.first[laneWidth] = n
-	for i := range entries {
-		e := &entries[i]
-		at := next[e.slot]
-		next[e.slot]++
-		s.ends[at], s.words[at], s.nulls[at] = e.end, e.word, e.null
+	for i, slot := range entries.slots {
+		at := next[slot%laneWidth]
+		next[slot%laneWidth]++
+		s.ends[at], s.words[at], s.nulls[at] = entries.ends[i], entries.words[i], slot&nullEntry != 0
 	}
 	return mask
 }

@@ -80,8 +80,17 @@ func (v *View) at(a Attribute, t int64) Interval {
 	if pos == 0 {
 		return Interval{Start: v.start, End: v.end, Open: !v.closed}
 	}
-	l := v.lanes[(pos-1)/laneWidth]
-	slot := uint(pos-1) % laneWidth
+	i, slot := int(pos-1)/laneWidth, uint(pos-1)%laneWidth
+	l := v.lanes[i]
+	if v.closed {
+		if all := v.history.all.Load(); all != nil {
+			if s, ok := all.of(i); ok {
+				if f := s.find(slot, t, v.start); f.ended {
+					return v.interval(l, slot, &f)
+				}
+			}
+		}
+	}
 	f := l.find(slot, t, v.start)
 	return v.interval(l, slot, &f)
 }

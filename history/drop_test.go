@@ -1,0 +1,63 @@
+package history_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/granarydb/granary/history"
+)
+
+// dropped returns how many bytes of tiles a history lets go of when so many are asked for,
+// and its view afterwards: 64 attributes that change at every instant, 64 thousand times.
+func dropped(t *testing.T, bytes int64) (freed int64, view *history.View) {
+	t.Helper()
+	h, err := history.New(history.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := h.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all [64]history.Attribute
+	for i := range all {
+		if all[i], err = tx.Attribute(string(rune('A' + i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for at := range int64(16_000) {
+		for i, a := range all {
+			if err := tx.Change(at, a, history.Int(at*7919%251+int64(i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	before := h.Size()
+	if tx, err = h.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	tx.DropBytes(bytes)
+	if view, err = tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	return before - h.Size(), view
+}
+
+func TestDropBytes(t *testing.T) {
+	for _, bytes := range []int64{512 << 10, 1 << 20} {
+		if freed, view := dropped(t, bytes); freed < bytes/2 || freed > 2*bytes || view.Start() <= 0 {
+			t.Errorf("asked for %d bytes: %d are free, the history starts at %d", bytes, freed, view.Start())
+		}
+	}
+	for _, bytes := range []int64{0, -1, math.MinInt64} {
+		if freed, view := dropped(t, bytes); freed != 0 || view.Start() != 0 {
+			t.Errorf("asked for %d bytes: %d are free, the history starts at %d", bytes, freed, view.Start())
+		}
+	}
+	if freed, view := dropped(t, math.MaxInt64); freed < 1<<20 || view.Start() >= view.End() {
+		t.Errorf("asked for everything: %d bytes are free, the history is from %d to %d", freed, view.Start(), view.End())
+	}
+}
