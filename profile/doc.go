@@ -15,6 +15,7 @@
 //	  +-> DB.Merge   -> Stacks ------------+-> Top, Each, FlameGraph -> WriteSVG
 //	  +-> DB.MergeBy -> Stacks of each ----+-> Search -> Stacks
 //	  |                                    +-> Diff   -> Stacks
+//	  +-> DB.MergeByState -> Stacks of each state that a history has for the samples
 //	  +-> DB.Range    -> lines over time
 //	  +-> DB.Profiles -> which profiles there are
 //	  +-> DB.Profile  -> a pprof profile
