@@ -43,6 +43,8 @@
 //	array     [ [a b] [c b] [] ]        one for many records
 //	indexes   1 1 - 0                   words 2 2 0 1: a code, less 1
 //
+// An [IntervalBuilder] makes records of the states of histories (NewIntervalSchema).
+//
 // Inwards, [Batch] checks a record that somebody else made, then copies it into
 // the vectors that a table takes. It trusts nothing: not the lengths, not the
 // offsets, not that text is UTF-8.

@@ -12,6 +12,8 @@
 //     as it is until it is closed, whatever is inserted, compacted or split.
 //   - [Expr] says which rows a [Table.Scan] or [Table.Aggregate] is about.
 //
+// States beside the rows are a [History]; [HistoryScan] has them as Arrow records.
+//
 // # How it fits together
 //
 //	root -> table -> index: bound -> granule -> parts   (immutable, published)

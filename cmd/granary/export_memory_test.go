@@ -152,7 +152,7 @@ func TestExportMemory(t *testing.T) {
 		t.Logf("%v: %d and %d bytes written, at most %d and %d of records", flags, written[0][k], written[1][k], most[0][k], most[1][k])
 		limit := 128 << 20
 		if slices.Contains(flags, "plain") {
-			limit = 384 << 20 // a stack in every row
+			limit = 192 << 20 // a stack in every row
 		}
 		if written[1][k] < 2*written[0][k] || most[1][k] > 3*most[0][k] || most[1][k] > limit {
 			t.Errorf("%v: six times the rows need %d bytes instead of %d", flags, most[1][k], most[0][k])

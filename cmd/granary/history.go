@@ -148,24 +148,7 @@ func parsePattern(text string) ([]history.Step, error) {
 }
 
 // pathText writes a path so that splitPath reads it, in patterns too.
-func pathText(path []string) string {
-	var out strings.Builder
-	for i, name := range path {
-		if i > 0 {
-			out.WriteRune(pathSeparator)
-		}
-		if name == ".." {
-			out.WriteByte('\\')
-		}
-		for _, r := range name {
-			if r == pathSeparator || r == '\\' || r == '*' {
-				out.WriteByte('\\')
-			}
-			out.WriteRune(r)
-		}
-	}
-	return out.String()
-}
+func pathText(path []string) string { return history.PathText(path) }
 
 // matchFlag adds --match.
 func matchFlag(cmd *cobra.Command, patterns *[]string) {

@@ -10,35 +10,8 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/spf13/cobra"
-
 	"github.com/granarydb/granary/history"
 )
-
-// intervalForm is how intervals are printed.
-type intervalForm struct {
-	json, csv bool
-	limit     limit
-}
-
-func (f *intervalForm) flags(cmd *cobra.Command) {
-	f.limit.flags(cmd, "", 40, "show the first `N` intervals")
-	f.formFlags(cmd)
-}
-
-// formFlags adds the flags of commands with a single answer.
-func (f *intervalForm) formFlags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON: times as dates, both ends included")
-	cmd.Flags().BoolVar(&f.csv, "csv", false, "print CSV: times in Unix nanoseconds, both ends included; history import reads it")
-}
-
-// check says whether the flags go together.
-func (f *intervalForm) check() error {
-	if f.json && f.csv {
-		return usageError{errors.New("choose one of --json and --csv")}
-	}
-	return nil
-}
 
 // intervalPrinter prints intervals one by one, and holds none of them.
 type intervalPrinter struct {
@@ -57,11 +30,11 @@ type intervalPrinter struct {
 func newIntervalPrinter(w io.Writer, l *loadedHistory, form *intervalForm, title string, head any) (*intervalPrinter, error) {
 	p := &intervalPrinter{view: l, form: form, out: bufio.NewWriterSize(w, 64<<10), of: history.Root}
 	p.printer.w = p.out
-	switch {
-	case form.csv:
+	switch form.format {
+	case formatCSV:
 		p.csv = csv.NewWriter(p.out)
 		return p, p.csv.Write([]string{"start", "end", "attribute", "value", "kind"})
-	case form.json:
+	case formatJSON:
 		var b bytes.Buffer
 		if err := printJSON(&b, head); err != nil {
 			return nil, err
@@ -92,13 +65,13 @@ func (p *intervalPrinter) print(a history.Attribute, in history.Interval) error 
 		p.of, p.path = a, pathText(path)
 	}
 	p.n++
-	if most := p.form.limit.of(p.form.json || p.form.csv); most > 0 && p.n > most {
+	if most := p.form.most(); most > 0 && p.n > most {
 		return nil
 	}
-	switch {
-	case p.form.csv:
+	switch p.form.format {
+	case formatCSV:
 		return p.csv.Write([]string{strconv.FormatInt(in.Start, 10), strconv.FormatInt(in.End, 10), p.path, plainValue(in.Value), in.Value.Kind().String()})
-	case p.form.json:
+	case formatJSON:
 		text, err := compactJSON(jsonOf(p.path, in))
 		if p.n > 1 {
 			p.printer.printf(",")
@@ -116,12 +89,12 @@ func (p *intervalPrinter) print(a history.Attribute, in history.Interval) error 
 
 // end prints what stands below.
 func (p *intervalPrinter) end() error {
-	most := p.form.limit.of(p.form.json || p.form.csv)
+	most := p.form.most()
 	switch {
-	case p.form.csv:
+	case p.form.format == formatCSV:
 		p.csv.Flush()
 		return errors.Join(p.csv.Error(), p.out.Flush())
-	case p.form.json:
+	case p.form.format == formatJSON:
 		p.printer.printf("\n ]\n}\n")
 	case p.n == 0:
 		p.printer.printf("There is no value (--nulls shows null too).\n")

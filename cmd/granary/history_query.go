@@ -1,18 +1,21 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/history"
 )
 
 func newHistoryAt() *cobra.Command {
-	var form intervalForm
+	var asJSON bool
 	var behind string
 	cmd := &cobra.Command{
 		Use:   "at [flags] FILE ATTRIBUTE TIME",
@@ -47,11 +50,11 @@ when; both ends are included.
 			if err != nil {
 				return err
 			}
-			return printState(cmd, l, a, t, in, form.json)
+			return printState(cmd, l, a, t, in, asJSON)
 		},
 	}
 	agoFlags(cmd, &behind)
-	cmd.Flags().BoolVar(&form.json, "json", false, "print JSON: times as dates, both ends included")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: times as dates, both ends included")
 	return cmd
 }
 
@@ -112,16 +115,17 @@ func newHistorySlice() *cobra.Command {
 		Long: `slice shows the states that attributes were in at an instant, each with its
 whole interval; both ends are included.
 
-` + historyFileHelp + historyPatternHelp + historyTimeHelp,
+` + historyFileHelp + historyPatternHelp + historyTimeHelp + historyArrowHelp,
 		Example: `  granary history slice run +1.5s
   granary history slice --match 'CPUs/*/Current_thread' run -200ms
-  granary history slice --json run 50% | jq '.intervals[] | select(.value==2)'`,
+  granary history slice --json run 50% | jq '.intervals[] | select(.value==2)'
+  granary history slice -o states.arrows run +1.5s`,
 		Args: arguments(&behind, "FILE TIME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := form.check(); err != nil {
+			args = withTime(args, behind)
+			if err := form.check(cmd, args[0]); err != nil {
 				return err
 			}
-			args = withTime(args, behind)
 			when, err := parseInstant(args[1])
 			if err != nil {
 				return err
@@ -138,7 +142,13 @@ whole interval; both ends are included.
 			if err != nil {
 				return err
 			}
-			return printSlice(cmd, l, t, attributes, &form, nulls)
+			if form.format == formatArrow {
+				return form.writeArrow(cmd, l, !nulls, func(ctx context.Context, q columnstore.HistoryScan) recordSeq {
+					q.Attributes = attributes
+					return q.Slice(ctx, t)
+				})
+			}
+			return form.write(cmd, func(w io.Writer) error { return printSlice(w, l, t, attributes, &form, nulls) })
 		},
 	}
 	agoFlags(cmd, &behind)
@@ -152,13 +162,13 @@ func nullsFlag(cmd *cobra.Command, nulls *bool) {
 	cmd.Flags().BoolVar(nulls, "nulls", false, "show null too: times at which an attribute has no value")
 }
 
-func printSlice(cmd *cobra.Command, l *loadedHistory, t int64, attributes []history.Attribute, form *intervalForm, nulls bool) error {
+func printSlice(w io.Writer, l *loadedHistory, t int64, attributes []history.Attribute, form *intervalForm, nulls bool) error {
 	head := struct {
 		Time       string `json:"time"`
 		Attributes int    `json:"attributes"`
 	}{timeJSON(t), len(attributes)}
 	title := fmt.Sprintf("%s at %s", many(len(attributes), "attribute"), whenText(l, t))
-	p, err := newIntervalPrinter(cmd.OutOrStdout(), l, form, title, head)
+	p, err := newIntervalPrinter(w, l, form, title, head)
 	if err != nil {
 		return err
 	}
@@ -189,10 +199,11 @@ func newHistoryRange() *cobra.Command {
 		Long: `range shows the intervals of an attribute in the order of time, whole, also if
 they begin before --from or end behind --to; both ends are included.
 
-` + historyFileHelp + historyAttributeHelp + historyTimeHelp,
+` + historyFileHelp + historyAttributeHelp + historyTimeHelp + historyArrowHelp,
 		Example: `  granary history range run CPUs/0
   granary history range --from +2s --to 50% run CPUs/0
-  granary history range --csv --resolution 10ms run CPUs/0 > cpu0.csv`,
+  granary history range --csv --resolution 10ms run CPUs/0 > cpu0.csv
+  granary history range -o cpu0.arrows run CPUs/0`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return usageError{fmt.Errorf("want 2 arguments, FILE ATTRIBUTE, not %d", len(args))}
@@ -200,7 +211,7 @@ they begin before --from or end behind --to; both ends are included.
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := form.check(); err != nil {
+			if err := form.check(cmd, args[0]); err != nil {
 				return err
 			}
 			l, from, to, err := openPeriod(cmd, args[0], &when)
@@ -211,7 +222,13 @@ they begin before --from or end behind --to; both ends are included.
 			if err != nil {
 				return err
 			}
-			return printRange(cmd, l, a, from, to, &form, int64(every))
+			if form.format == formatArrow {
+				return form.writeArrow(cmd, l, false, func(ctx context.Context, q columnstore.HistoryScan) recordSeq {
+					q.Attributes, q.Resolution = []history.Attribute{a}, int64(every)
+					return q.Range(ctx, from, to)
+				})
+			}
+			return form.write(cmd, func(w io.Writer) error { return printRange(w, l, a, from, to, &form, int64(every)) })
 		},
 	}
 	when.flags(cmd)
@@ -237,13 +254,13 @@ type periodJSON struct {
 	To   string `json:"to"`
 }
 
-func printRange(cmd *cobra.Command, l *loadedHistory, a history.Attribute, from, to int64, form *intervalForm, every int64) error {
+func printRange(w io.Writer, l *loadedHistory, a history.Attribute, from, to int64, form *intervalForm, every int64) error {
 	path, err := l.Path(a)
 	if err != nil {
 		return err
 	}
 	title := fmt.Sprintf("%s from %s to %s", printable(pathText(path)), offset(l.View, from), offset(l.View, to))
-	p, err := newIntervalPrinter(cmd.OutOrStdout(), l, form, title, periodJSON{timeJSON(from), timeJSON(to)})
+	p, err := newIntervalPrinter(w, l, form, title, periodJSON{timeJSON(from), timeJSON(to)})
 	if err != nil {
 		return err
 	}
@@ -296,13 +313,14 @@ many equal parts of the time, once: what a picture of so many columns shows. It
 costs by that, not by how many intervals there are. They are whole, also where
 they begin before --from or end behind --to; both ends are included.
 
-` + historyFileHelp + historyPatternHelp + historyTimeHelp,
+` + historyFileHelp + historyPatternHelp + historyTimeHelp + historyArrowHelp,
 		Example: `  granary history sample --match 'CPUs/*' --pixels 100 run
   granary history sample --csv --from 25% --to 50% run > part.csv
-  granary history sample --json --pixels 1 run | jq '.intervals | length'`,
+  granary history sample --json --pixels 1 run | jq '.intervals | length'
+  granary history sample -o states.arrows --match 'Threads/*' run`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := form.check(); err != nil {
+			if err := form.check(cmd, args[0]); err != nil {
 				return err
 			}
 			if pixels > 1<<20 {
@@ -316,7 +334,15 @@ they begin before --from or end behind --to; both ends are included.
 			if err != nil {
 				return err
 			}
-			return printSample(cmd, l, attributes, from, to, pixels, &form, nulls)
+			if form.format == formatArrow {
+				return form.writeArrow(cmd, l, !nulls, func(ctx context.Context, q columnstore.HistoryScan) recordSeq {
+					q.Attributes = attributes
+					return q.Pixels(ctx, from, to, pixels)
+				})
+			}
+			return form.write(cmd, func(w io.Writer) error {
+				return printSample(w, l, attributes, from, to, pixels, &form, nulls)
+			})
 		},
 	}
 	matchFlag(cmd, &patterns)
@@ -327,7 +353,7 @@ they begin before --from or end behind --to; both ends are included.
 	return cmd
 }
 
-func printSample(cmd *cobra.Command, l *loadedHistory, attributes []history.Attribute, from, to int64, pixels int, form *intervalForm, nulls bool) error {
+func printSample(w io.Writer, l *loadedHistory, attributes []history.Attribute, from, to int64, pixels int, form *intervalForm, nulls bool) error {
 	found, err := l.Pixels(attributes, from, to, pixels)
 	if err != nil {
 		return err
@@ -338,7 +364,7 @@ func printSample(cmd *cobra.Command, l *loadedHistory, attributes []history.Attr
 		Attributes int `json:"attributes"`
 	}{periodJSON{timeJSON(from), timeJSON(to)}, pixels, len(attributes)}
 	title := fmt.Sprintf("%s at %s from %s to %s", many(len(attributes), "attribute"), many(pixels, "instant"), offset(l.View, from), offset(l.View, to))
-	p, err := newIntervalPrinter(cmd.OutOrStdout(), l, form, title, head)
+	p, err := newIntervalPrinter(w, l, form, title, head)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow/go/v14/arrow"
+	"github.com/apache/arrow/go/v14/arrow/array"
+	"github.com/apache/arrow/go/v14/arrow/ipc"
+	"github.com/apache/arrow/go/v14/arrow/memory"
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/columnstore"
+)
+
+// arrowRows reads a stream as the lines of CSV that the same command prints.
+func arrowRows(t *testing.T, stream []byte) (rows [][]string, schema *arrow.Schema) {
+	t.Helper()
+	r, err := ipc.NewReader(bytes.NewReader(stream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	for r.Next() {
+		rec := r.Record()
+		cell := func(name string, row int) string {
+			c := rec.Column(r.Schema().FieldIndices(name)[0])
+			if runs, ok := c.(*array.RunEndEncoded); ok {
+				c, row = runs.Values(), runs.GetPhysicalIndex(row)
+			}
+			if c.IsNull(row) {
+				return ""
+			}
+			return c.ValueStr(row)
+		}
+		for row := range int(rec.NumRows()) {
+			value := ""
+			if kind := cell("kind", row); kind != "null" {
+				value = cell("value_"+kind, row)
+			}
+			rows = append(rows, []string{cell("start", row), cell("end", row), cell("attribute", row), value, cell("kind", row)})
+		}
+	}
+	if r.Err() != nil {
+		t.Fatal(r.Err())
+	}
+	return rows, r.Schema()
+}
+
+// An Arrow stream has the rows of the CSV of the same command, in each form, and to a file
+// or to standard output; of no rows it has the schema.
+func TestHistoryArrow(t *testing.T) {
+	inSet(t)
+	for _, args := range [][]string{
+		{"slice", "run", "+2.25s"},
+		{"slice", "--nulls", "run", "50%"},
+		{"slice", "--match", "CPUs", "run", "-1s"}, // nothing
+		{"slice", "-n", "2", "run", "+2.25s"},
+		{"range", "run", "CPUs/0"},
+		{"range", "run", "Threads/4297/Exec_name"},
+		{"range", "--resolution", "3s", "--from", "10%", "run", "CPUs/0"},
+		{"range", "run", `odd\/name \*`},
+		{"sample", "--pixels", "2", "run"},
+		{"sample", "--nulls", "--pixels", "4", "--match", "Threads/*/*", "run"},
+		{"sample", "synth:20:300"},
+	} {
+		command := append([]string{"history", args[0]}, args[1:]...)
+		want, err := csv.NewReader(strings.NewReader(granary(t, append(command, "--csv")...).stdout)).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, form := range formNames() {
+			r := granary(t, append(command, "--format", "arrow", "--form", form, "-o", "-")...)
+			rows, schema := arrowRows(t, []byte(r.stdout))
+			if r.code != exitOK || !slices.EqualFunc(rows, want[1:], slices.Equal) {
+				t.Errorf("%q as %s: %s%q, want %q", args, form, r.stderr, rows, want[1:])
+			}
+			if len(schema.Fields()) != 11 {
+				t.Errorf("%q as %s: %v", args, form, schema)
+			}
+			if r = granary(t, append(command, "--form", form, "-o", "out.arrows")...); r.code != exitOK || r.stdout != "" {
+				t.Fatalf("%+v", r)
+			}
+			file, err := os.ReadFile("out.arrows")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again, _ := arrowRows(t, file); !slices.EqualFunc(rows, again, slices.Equal) {
+				t.Errorf("%q as %s: a file of %d rows, want %d", args, form, len(again), len(rows))
+			}
+		}
+	}
+}
+
+// The schema, for people who look for what a column is.
+func TestHistoryArrowSchema(t *testing.T) {
+	goldens, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inSet(t)
+	var b strings.Builder
+	for _, form := range formNames() {
+		_, schema := arrowRows(t, []byte(granary(t, "history", "range", "--format", "arrow", "--form", form, "-o", "-", "run", "CPUs/0").stdout))
+		fmt.Fprintf(&b, "%s\n", form)
+		for _, f := range schema.Fields() {
+			fmt.Fprintf(&b, "  %s %v nullable=%v\n", f.Name, f.Type, f.Nullable)
+		}
+	}
+	t.Chdir(goldens)
+	golden(t, "history-arrow-schema.golden", b.String())
+}
+
+// Formats by flag and by the name of the file, and what does not go together.
+func TestHistoryFormats(t *testing.T) {
+	inSet(t)
+	slice := func(args ...string) result {
+		return granary(t, append([]string{"history", "slice"}, append(args, "run", "50%")...)...)
+	}
+	for format, name := range map[string]string{"text": "a.txt", "csv": "a.csv", "json": "a.JSON"} {
+		want := slice("--format", format)
+		if short := slice("--" + format); format != "text" && short != want {
+			t.Errorf("--%s: %+v, want %+v", format, short, want)
+		}
+		if r := slice("-o", "-", "--format", format); r != want {
+			t.Errorf("%s to -: %+v, want %+v", format, r, want)
+		}
+		if r := slice("-o", name); r.code != exitOK || r.stdout != "" {
+			t.Errorf("%s: %+v", name, r)
+		}
+		if got, err := os.ReadFile(name); err != nil || string(got) != want.stdout {
+			t.Errorf("%s: %v, %s, want %s", name, err, got, want.stdout)
+		}
+	}
+	set, err := os.ReadFile("run.ihs.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--format", "arrow"}, "-o"},
+		{[]string{"--format", "xml"}, "want text, csv, json or arrow"},
+		{[]string{"--format", "csv", "--json"}, "choose one of --format, --json and --csv"},
+		{[]string{"--csv", "--json"}, "choose one of --json and --csv"},
+		{[]string{"-o", "a"}, "name it .arrows, .csv, .json or .txt"},
+		{[]string{"-o", "a.arrow"}, "stream form"},
+		{[]string{"--form", "plain"}, "--form is for --format arrow"},
+		{[]string{"--form", "flat", "-o", "a.arrows"}, "want dictionary, native or plain"},
+		{[]string{"-o", "run.ihs.gz", "--format", "arrow"}, "that is the input"},
+		{[]string{"-o", "run.attrs.tsv.gz", "--csv"}, "that is the input"},
+	} {
+		if r := slice(c.args...); r.code != exitUsage || !strings.Contains(r.stderr, c.want) {
+			t.Errorf("%q: %+v, want %q", c.args, r, c.want)
+		}
+	}
+	if r := granary(t, "history", "slice", "-o", "states.csv", "states.csv", "50%"); r.code != exitUsage || !strings.Contains(r.stderr, "that is the input") {
+		t.Errorf("the input as output: %+v", r)
+	}
+	if after, err := os.ReadFile("run.ihs.gz"); err != nil || !bytes.Equal(set, after) {
+		t.Errorf("the input has changed: %v", err)
+	}
+	if r := slice("-o", "no/such/folder.arrows"); r.code != exitFailed || !strings.Contains(r.stderr, "no/such/folder.arrows") {
+		t.Errorf("a folder that is not there: %+v", r)
+	}
+}
+
+// Memory of records is given back.
+func TestHistoryArrowMemory(t *testing.T) {
+	inSet(t)
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	var form intervalForm
+	cmd := &cobra.Command{}
+	form.flags(cmd)
+	form.format, form.output, form.memory = formatArrow, "-", mem
+	cmd.SetContext(t.Context())
+	cmd.SetOut(brokenWriter{})
+	l, err := openHistory(cmd, "synth:500:100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := func(ctx context.Context, q columnstore.HistoryScan) recordSeq {
+		return q.Range(ctx, l.Start(), l.End())
+	}
+	if err := form.writeArrow(cmd, l, true, all); err == nil {
+		t.Error("a writer that fails is no error")
+	}
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	if err := form.writeArrow(cmd, l, true, all); err != nil {
+		t.Error(err)
+	}
+	if rows, _ := arrowRows(t, out.Bytes()); len(rows) < 30000 {
+		t.Errorf("%d rows", len(rows))
+	}
+}

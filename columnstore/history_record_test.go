@@ -1,0 +1,370 @@
+package columnstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow/go/v14/arrow"
+	"github.com/apache/arrow/go/v14/arrow/memory"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/granarydb/granary/arrowconv"
+	"github.com/granarydb/granary/history"
+)
+
+// TestHistoryScan holds records to what At and Range say, one interval at a time.
+func TestHistoryScan(t *testing.T) {
+	ctx := context.Background()
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	for seed := range uint64(4) {
+		rng := rand.New(rand.NewPCG(seed, 6))
+		views := oddViews(t, seed)
+		for round := range 12 {
+			view := views[rng.IntN(len(views))]
+			q := HistoryScan{View: view, Attributes: someAttributes(rng, view), Memory: mem}
+			wanted := allOf(view, q.Attributes)
+			from, to := instant(rng, view), instant(rng, view)
+			from, to = min(from, to), max(from, to)
+			times := []int64{to, from, instant(rng, view), from}[:rng.IntN(5)]
+
+			var inRange, inSlice, inSample, inPixels []string
+			for _, a := range wanted {
+				for in, err := range view.Range(a, from, to, history.RangeOptions{}) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					inRange = append(inRange, intervalText(view, a, in))
+				}
+				inSample = append(inSample, hit(t, view, a, times)...)
+				inSlice = append(inSlice, hit(t, view, a, []int64{to})...)
+			}
+			found, err := view.Pixels(wanted, from, to, 1+round)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range found.Len() {
+				a, in := found.At(i)
+				inPixels = append(inPixels, intervalText(view, a, in))
+			}
+			for _, q.Form = range recordForms {
+				for _, c := range []struct {
+					name string
+					want []string
+					scan iter.Seq2[arrow.Record, error]
+				}{
+					{"range", inRange, q.Range(ctx, from, to)},
+					{"slice", inSlice, q.Slice(ctx, to)},
+					{"sample", inSample, q.Sample(ctx, times)},
+					{"pixels", inPixels, q.Pixels(ctx, from, to, 1+round)},
+				} {
+					if diff := cmp.Diff(c.want, scanTexts(t, q, c.scan)); diff != "" {
+						t.Fatalf("seed %d, round %d, %s from %d to %d as %v (-want +got):\n%s", seed, round, c.name, from, to, q.Form, diff)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestHistoryScan_Options: rows and columns that are left out.
+func TestHistoryScan_Options(t *testing.T) {
+	ctx := context.Background()
+	views := oddViews(t, 9)
+	view := views[2]
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, form := range recordForms {
+		q := HistoryScan{View: view, Form: form}
+		all := scanTexts(t, q, q.Range(ctx, view.Start(), view.End()))
+		var values []string
+		for _, row := range all {
+			if !strings.HasSuffix(row, " null null") {
+				values = append(values, row)
+			}
+		}
+		if len(values) == 0 || len(values) == len(all) {
+			t.Fatalf("%d of %d intervals have a value", len(values), len(all))
+		}
+		q.NoNulls = true
+		if diff := cmp.Diff(values, scanTexts(t, q, q.Range(ctx, view.Start(), view.End()))); diff != "" {
+			t.Errorf("%v without null (-want +got):\n%s", form, diff)
+		}
+		for _, limit := range []int{1, 2, 1000, len(values) - 1, len(values), len(values) + 1} {
+			q.Limit = limit
+			if diff := cmp.Diff(values[:min(limit, len(values))], scanTexts(t, q, q.Range(ctx, view.Start(), view.End()))); diff != "" {
+				t.Errorf("%v, the first %d (-want +got):\n%s", form, limit, diff)
+			}
+		}
+		checkColumns(t, rng, HistoryScan{View: view, Form: form})
+		q = HistoryScan{View: view, Form: form, Resolution: 100, Attributes: []history.Attribute{4}}
+		var grid []string
+		for in := range view.Range(4, view.Start(), view.End(), history.RangeOptions{Resolution: 100}) {
+			grid = append(grid, intervalText(view, 4, in))
+		}
+		if diff := cmp.Diff(grid, scanTexts(t, q, q.Range(ctx, view.Start(), view.End()))); diff != "" {
+			t.Errorf("%v at a resolution (-want +got):\n%s", form, diff)
+		}
+	}
+}
+
+// checkColumns compares scans of some columns with one of all.
+func checkColumns(t *testing.T, rng *rand.Rand, q HistoryScan) {
+	t.Helper()
+	names := arrowconv.IntervalColumns()
+	cells := func(columns []string) map[string][]any {
+		q.Columns = columns
+		out := map[string][]any{}
+		rows := 0
+		for rec, err := range q.Range(context.Background(), q.View.Start(), q.View.End()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows += int(rec.NumRows())
+			for i, f := range rec.Schema().Fields() {
+				for row := range int(rec.NumRows()) {
+					out[f.Name] = append(out[f.Name], cellOf(t, rec.Column(i), row))
+				}
+			}
+			rec.Release()
+		}
+		out["rows"] = []any{rows}
+		return out
+	}
+	all := cells(nil)
+	for range 4 {
+		rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		some := names[:rng.IntN(len(names))]
+		got := cells(some)
+		for _, name := range append([]string{"rows"}, some...) {
+			if diff := cmp.Diff(all[name], got[name]); diff != "" {
+				t.Fatalf("%v: %s of %q (-want +got):\n%s", q.Form, name, some, diff)
+			}
+		}
+		if len(got) != len(some)+1 {
+			t.Fatalf("%d columns for %q", len(got), some)
+		}
+	}
+}
+
+// TestHistoryScan_Errors: nothing but an error, and no record before it.
+func TestHistoryScan_Errors(t *testing.T) {
+	ctx := context.Background()
+	view := oddViews(t, 3)[6]
+	states, err := history.New(history.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	all := HistoryScan{View: view}
+	strange := HistoryScan{View: view, Attributes: []history.Attribute{0, history.Attribute(view.Len())}}
+	root := HistoryScan{View: view, Attributes: []history.Attribute{history.Root}}
+	none := HistoryScan{View: view, Attributes: []history.Attribute{}}
+	for name, c := range map[string]struct {
+		scan iter.Seq2[arrow.Record, error]
+		want error
+	}{
+		"no view":           {HistoryScan{}.Slice(ctx, 0), ErrQuery},
+		"form":              {HistoryScan{View: view, Form: 9}.Slice(ctx, 0), ErrQuery},
+		"column":            {HistoryScan{View: view, Columns: []string{"value"}}.Slice(ctx, 0), ErrQuery},
+		"column twice":      {HistoryScan{View: view, Columns: []string{"end", "end"}}.Slice(ctx, 0), ErrQuery},
+		"limit":             {HistoryScan{View: view, Limit: -1}.Slice(ctx, 0), ErrQuery},
+		"resolution":        {HistoryScan{View: view, Resolution: -1}.Range(ctx, 0, 0), history.ErrQuery},
+		"canceled":          {all.Slice(canceled, 0), context.Canceled},
+		"before":            {all.Slice(ctx, view.Start()-1), history.ErrTime},
+		"range before":      {all.Range(ctx, view.Start()-1, 0), history.ErrTime},
+		"range behind":      {none.Range(ctx, 0, view.End()+1), history.ErrTime},
+		"range turned":      {all.Range(ctx, 1, 0), history.ErrQuery},
+		"sample behind":     {all.Sample(ctx, []int64{0, view.End() + 1, 1}), history.ErrTime},
+		"pixels":            {all.Pixels(ctx, 0, 1, 0), history.ErrQuery},
+		"pixels before":     {all.Pixels(ctx, math.MinInt64, 1, 1), history.ErrTime},
+		"attribute, range":  {strange.Range(ctx, 0, 1), history.ErrAttribute},
+		"attribute, slice":  {strange.Slice(ctx, 0), history.ErrAttribute},
+		"attribute, sample": {strange.Sample(ctx, []int64{0}), history.ErrAttribute},
+		"attribute, pixels": {strange.Pixels(ctx, 0, 1, 1), history.ErrAttribute},
+		"root":              {root.Slice(ctx, 0), history.ErrAttribute},
+		"no instant":        {HistoryScan{View: states.Empty()}.Slice(ctx, 0), history.ErrTime},
+	} {
+		n := 0
+		for rec, err := range c.scan {
+			if n++; rec != nil || !errors.Is(err, c.want) {
+				t.Errorf("%s: %v, %v, want %v", name, rec, err, c.want)
+			}
+		}
+		if n != 1 {
+			t.Errorf("%s: %d elements, want one error", name, n)
+		}
+	}
+	for name, scan := range map[string]iter.Seq2[arrow.Record, error]{
+		"range": none.Range(ctx, 0, 1), "slice": none.Slice(ctx, 0), "sample": none.Sample(ctx, []int64{0}),
+		"pixels": none.Pixels(ctx, 0, 1, 1), "no times": all.Sample(ctx, nil),
+	} {
+		for rec, err := range scan {
+			t.Errorf("%s of nothing: %v, %v", name, rec, err)
+		}
+	}
+	if _, err := (HistoryScan{Form: 9}).Schema(); !errors.Is(err, ErrQuery) {
+		t.Errorf("the schema of an unknown form: %v", err)
+	}
+}
+
+// TestHistoryScan_Records: how much a record has, and that memory is given back when the
+// receiver breaks off, or its context is canceled.
+func TestHistoryScan_Records(t *testing.T) {
+	view := manyStates(t, 30, 2400, intValue)
+	const want = 30*2401 + 31 // from before the first change of each; and their parents
+	for _, form := range recordForms {
+		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+		q := HistoryScan{View: view, Form: form, Memory: mem}
+		rows, records := int64(0), 0
+		for rec, err := range q.Range(context.Background(), 0, view.End()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rows += rec.NumRows(); rec.NumRows() != recordRows && rows < want-1 {
+				t.Errorf("%v: a record of %d rows", form, rec.NumRows())
+			}
+			records++
+			rec.Release()
+		}
+		if records != 3 || rows < want-30 || rows > want {
+			t.Errorf("%v: %d rows in %d records", form, rows, records)
+		}
+		for _, limit := range []int64{4096, 5000, recordRows + 1} {
+			limited := q
+			limited.Limit = int(limit)
+			rows = 0
+			for rec, err := range limited.Range(context.Background(), 0, view.End()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				rows += rec.NumRows()
+				rec.Release()
+			}
+			if rows != limit {
+				t.Errorf("%v: %d rows of at most %d", form, rows, limit)
+			}
+		}
+		var kept arrow.Record
+		for rec := range q.Range(context.Background(), 0, view.End()) {
+			kept = rec // and break off: it outlives the scan
+			break
+		}
+		last := kept.NewSlice(recordRows-100, recordRows)
+		if len(recordTexts(t, last)) != 100 {
+			t.Errorf("%v: %d rows are left of a record", form, kept.NumRows())
+		}
+		last.Release()
+		kept.Release()
+		ctx, cancel := context.WithCancel(context.Background())
+		records = 0
+		for rec, err := range q.Range(ctx, 0, view.End()) {
+			if records++; records == 3 {
+				if !errors.Is(err, context.Canceled) {
+					t.Errorf("%v: %v, want it canceled", form, err)
+				}
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rec.Release(); records == 2 {
+				cancel()
+			}
+		}
+		if cancel(); records != 3 {
+			t.Errorf("%v: %d records", form, records)
+		}
+		mem.AssertSize(t, 0)
+	}
+}
+
+// TestHistoryScan_RecordBytes: records end where their texts are large.
+func TestHistoryScan_RecordBytes(t *testing.T) {
+	text := strings.Repeat("x", history.MaxValue-8)
+	for name, value := range map[string]func(i int) history.Value{
+		"strings": func(i int) history.Value { return history.String(fmt.Sprintf("%s%08d", text, i)) },
+		"bytes":   func(i int) history.Value { return history.Bytes(fmt.Appendf(nil, "%s%08d", text, i)) },
+	} {
+		view := manyStates(t, 1, 700, value)
+		for _, form := range []Form{Dictionary, Plain} {
+			q := HistoryScan{View: view, Form: form, NoNulls: true}
+			var sizes []int64
+			for rec, err := range q.Range(context.Background(), 0, view.End()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				sizes = append(sizes, rec.NumRows())
+				rec.Release()
+			}
+			// 512 values of 64 KiB are 32 MiB, the offsets a little of it.
+			if len(sizes) != 2 || sizes[0]+sizes[1] != 700 || sizes[0] > 512 || sizes[0] < 500 {
+				t.Errorf("%s as %v: records of %d rows", name, form, sizes)
+			}
+		}
+	}
+}
+
+// TestHistoryScan_Snapshot: a scan of what a snapshot shows, while the history goes on.
+func TestHistoryScan_Snapshot(t *testing.T) {
+	store, _ := open(t, Options{Manual: true}, wide(100, wideKey))
+	h := createHistory(t, store, HistoryOptions{})
+	tx := store.Begin()
+	change(t, writerOf(t, tx, h), 5, "a", history.Int(1))
+	commit(t, tx)
+	q := HistoryScan{View: viewOf(t, store, h)}
+	tx = store.Begin()
+	change(t, writerOf(t, tx, h), 6, "a", history.Int(2))
+	change(t, writerOf(t, tx, h), 7, "b", history.Int(3))
+	commit(t, tx)
+	want := []string{`0 "a" 0..4 false null null`, `0 "a" 5..5 true int 1`}
+	if diff := cmp.Diff(want, scanTexts(t, q, q.Range(context.Background(), 0, 5))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestHistoryScan_WhileWritten: scans of a view say the same while the history goes on.
+func TestHistoryScan_WhileWritten(t *testing.T) {
+	store, _ := open(t, Options{Manual: true}, wide(100, wideKey))
+	h := createHistory(t, store, HistoryOptions{})
+	write := func(from int64) {
+		tx := store.Begin()
+		w := writerOf(t, tx, h)
+		for at := from; at < from+200; at++ {
+			change(t, w, at, fmt.Sprint("a", at%(20+from/200)), history.String(fmt.Sprint(at%7)))
+		}
+		commit(t, tx)
+	}
+	write(0)
+	q := HistoryScan{View: viewOf(t, store, h)}
+	all := func() []string {
+		rows := scanTexts(t, q, q.Range(context.Background(), 0, q.View.End()))
+		rows = append(rows, scanTexts(t, q, q.Slice(context.Background(), q.View.End()))...)
+		return append(rows, scanTexts(t, q, q.Pixels(context.Background(), 0, q.View.End(), 9))...)
+	}
+	want := all()
+	done := make(chan struct{})
+	defer func() { <-done }()
+	go func() {
+		defer close(done)
+		for from := int64(200); from < 20_000; from += 200 {
+			write(from)
+		}
+	}()
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		if diff := cmp.Diff(want, all()); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
+	}
+}
