@@ -61,9 +61,10 @@ func (a *aggregator) addSums(lo int, words []uint64, first, span uint64, groupOf
 			of[word-first].count++
 		}
 	} else {
-		for i, v := range a.values[lo : lo+len(words)] {
-			c := &of[words[i]-first]
-			c.sum += int64(v)
+		values := a.values[lo : lo+len(words)]
+		for i, word := range words[:len(values)] {
+			c := &of[word-first]
+			c.sum += int64(values[i])
 			c.count++
 		}
 	}
@@ -78,6 +79,15 @@ func (a *aggregator) addSums(lo int, words []uint64, first, span uint64, groupOf
 		a.cells[group].add(c)
 	}
 	return nil
+}
+
+// addHeaders puts the chosen rows of a part into groups that their headers alone decide.
+func (a *aggregator) addHeaders(s *selection) error {
+	if err := a.readKey(s.spans[0].series, 0); err != nil {
+		return err
+	}
+	headers := slices.IndexFunc(a.by, func(c *byColumn) bool { return c.how == ofHeader })
+	return a.addSums(0, a.ordinals, 0, uint64(len(a.by[headers].words)), a.groupOfHeader)
 }
 
 // addGathered sums some rows of one group, which count from lo on.

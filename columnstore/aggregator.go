@@ -182,9 +182,16 @@ func (a *aggregator) add(s *selection) error {
 			return err
 		}
 	}
+	alike := by < ofRow && !slices.ContainsFunc(a.by, func(c *byColumn) bool { return c.how == ofSeries })
+	if alike && by == ofHeader && a.list < 0 {
+		return a.addHeaders(s)
+	}
 	row := 0
 	for spans := s.spans; len(spans) > 0; {
 		n, rest := sameSeries(spans)
+		if alike { // to all series
+			n, rest = s.rows, nil
+		}
 		if err := a.addSeries(by, spans[0].series, row, row+n); err != nil {
 			return err
 		}

@@ -19,7 +19,6 @@ type listFilter struct {
 	looked   int     // how many of them
 	all      []uint64
 	codes    []uint32
-	touched  byte // of records, so that they are read
 	work     *filterWork
 }
 
@@ -85,17 +84,18 @@ func (f *listFilter) has(code uint32) bool {
 func (f *listFilter) lookAtAll(code uint32) bool {
 	n := uint32(f.lists.Elements())
 	wanted := make([]uint64, n/64+1)
-	const some = 64
-	for lo := uint32(1); lo <= n; lo += some {
-		if lo%(16*some) == 1 && f.stopped() {
+	for i, e := range f.lists.ElementsByRecord() { // so that the misses of the caches are few
+		if i%1024 == 0 && f.stopped() {
 			return false
 		}
-		hi := min(lo+some-1, n)
-		f.touch(lo, hi)
-		for e := lo; e <= hi; e++ {
-			if f.element(e) {
-				wanted[e/64] |= 1 << (e % 64)
-			}
+		f.element(e)
+	}
+	for e := uint32(1); e <= n; e++ { // mostly known by now
+		if e%1024 == 0 && f.stopped() {
+			return false
+		}
+		if f.element(e) {
+			wanted[e/64] |= 1 << (e % 64)
 		}
 	}
 	all := f.lists.ListsWith(wanted, f.stopped)
@@ -104,17 +104,6 @@ func (f *listFilter) lookAtAll(code uint32) bool {
 	}
 	f.all = all
 	return f.all[code/64]>>(code%64)&1 == 1
-}
-
-// touch reads a byte of the records of some elements, one after the other: so the misses of
-// the processor's caches overlap, which they do not while each is matched. That takes a third
-// off a search.
-func (f *listFilter) touch(lo, hi uint32) {
-	for e := lo; e <= hi; e++ {
-		if record := f.lists.Record(e); len(record) > 0 {
-			f.touched += record[0] + record[len(record)-1]
-		}
-	}
 }
 
 func (f *listFilter) stopped() bool {

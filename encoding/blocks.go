@@ -262,8 +262,8 @@ func (b *blocks) sum(dst []uint64, i int, base uint64) {
 	case rises:
 		mask := ^uint64(0) >> (64 - max(b.bound, 1))
 		for k, v := range dst {
-			word = (word + v + base) & mask
-			dst[k] = low + word*scale
+			word += v + base // masked beside: that the next one need not wait for
+			dst[k] = low + word&mask*scale
 		}
 	case changes:
 		for k, v := range dst {

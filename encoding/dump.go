@@ -235,15 +235,12 @@ func (d *dumper) list(f *frontCoded, i int) {
 	shared, own, codes := f.open(i)
 	d.inside("list", fmt.Sprintf("%d, at %d of block %d", i+1, place&math.MaxUint16, place>>16), func() {
 		d.line("shared", hexVarint(uint64(shared)), "%d with the list before", shared)
-		d.line("own", hexVarint(uint64(own)), "%d", own)
+		d.line("own", hexVarint(uint64(own<<widthBits|(codes.width-1))), "%d of width %d", own, codes.width)
 		var numbers []uint64
-		size := 0
-		for range own {
-			code, n := binary.Uvarint(codes[size:])
-			numbers = append(numbers, code)
-			size += n
+		for k := range own {
+			numbers = append(numbers, uint64(codes.at(k)))
 		}
-		d.line("codes", fmt.Sprintf("% x", codes[:min(size, 2*dumpedItems)]), "%s", list(numbers, signed))
+		d.line("codes", fmt.Sprintf("% x", codes.bytes[:min(own*codes.width, 2*dumpedItems)]), "%s", list(numbers, signed))
 		numbers = numbers[:0]
 		whole := f.appendReversed(nil, i)
 		for k := range whole {

@@ -11,10 +11,12 @@ import (
 // distinguishes it from the list before:
 //
 //	varint: codes shared with the front of the list before
-//	varint: codes of its own | varint each
+//	varint: codes of its own * 4 + width-1 | width bytes each, the lowest first
 //
-// Every sixteenth list shares nothing, so that reading one looks at no more than
-// that many. It is for one writer at a time and any number of readers.
+// Codes of one width are read without waiting for how long those before them are, and mostly
+// take fewer bytes than varints (docs/decisions/0018). Every sixteenth list shares nothing, so
+// that reading one looks at no more than that many. It is for one writer at a time and any
+// number of readers.
 //
 // Stacks are kept root first, and those that come together sorted: so they share
 // what is near the root, as in a trie, without its nodes and the look-up of their
@@ -23,8 +25,9 @@ type frontCoded struct {
 	places stable[uint32] // of list i: block << 16 | offset
 	bytes  arena
 	n      atomic.Uint32
-	last   []uint32 // the last list, for the writer
-	entry  []byte   // in the making
+	codes  atomic.Uint64 // of all lists
+	last   []uint32      // the last list, for the writer
+	entry  []byte        // in the making
 }
 
 // restart is how often a list is kept whole.
@@ -38,10 +41,9 @@ func (f *frontCoded) add(list []uint32) error {
 		shared = sharedFront(f.last, list)
 	}
 	f.entry = binary.AppendUvarint(f.entry[:0], uint64(shared))
-	f.entry = binary.AppendUvarint(f.entry, uint64(len(list)-shared))
-	for _, code := range list[shared:] {
-		f.entry = binary.AppendUvarint(f.entry, uint64(code))
-	}
+	width := widthOf(list[shared:])
+	f.entry = binary.AppendUvarint(f.entry, uint64((len(list)-shared)<<widthBits|(width-1)))
+	f.entry = appendNarrow(f.entry, list[shared:], width)
 	if f.bytes.n > math.MaxUint16 {
 		return ErrDictFull
 	}
@@ -49,6 +51,7 @@ func (f *frontCoded) add(list []uint32) error {
 	f.places.grow(n)
 	*f.places.at(n) = block<<16 | offset
 	f.last = append(f.last[:0], list...)
+	f.codes.Add(uint64(len(list)))
 	f.n.Add(1)
 	return nil
 }
@@ -63,13 +66,17 @@ func sharedFront(a, b []uint32) int {
 	return n
 }
 
-// open returns what list i shares, what it has of its own, and where that is.
-func (f *frontCoded) open(i int) (shared, own int, codes []byte) {
+// open returns what list i shares, how many codes it has of its own, and these.
+func (f *frontCoded) open(i int) (shared, own int, codes narrow) {
 	place := *f.places.at(i)
-	codes = f.bytes.from(place>>16, place&math.MaxUint16)
-	a, n := binary.Uvarint(codes)
-	b, m := binary.Uvarint(codes[n:])
-	return int(a), int(b), codes[n+m:]
+	return opened(f.bytes.from(place>>16, place&math.MaxUint16))
+}
+
+// opened is open of the list that begins at b.
+func opened(b []byte) (shared, own int, codes narrow) {
+	front, b := short(b)
+	n, b := short(b)
+	return int(front), int(n >> widthBits), narrow{b, int(n&(1<<widthBits-1)) + 1}
 }
 
 // len returns the number of codes of list i.
@@ -86,9 +93,7 @@ func (f *frontCoded) appendReversed(dst []uint32, i int) []uint32 {
 	for end := shared + own; ; {
 		// Of list i the codes [shared, end) are wanted, if there are any.
 		for k := shared; k < end; k++ {
-			code, n := binary.Uvarint(codes)
-			codes = codes[n:]
-			dst[len(dst)-1-k] = uint32(code)
+			dst[len(dst)-1-k] = codes.at(k - shared)
 		}
 		if end = min(end, shared); end == 0 {
 			return dst
@@ -103,19 +108,22 @@ func (f *frontCoded) appendReversed(dst []uint32, i int) []uint32 {
 // shares nothing.
 func (f *frontCoded) with(found []uint64, lo, hi int, wanted []uint64) {
 	first := math.MaxInt // index in the list at hand of the first such code
+	var page *[pageLen]uint32
+	var block []byte // what lists at hand are in, by number
+	number := -1
 	for i := lo; i < hi; i++ {
-		place := *f.places.at(i)
-		codes := f.bytes.from(place>>16, place&math.MaxUint16)
-		shared, codes := short(codes)
-		own, codes := short(codes)
-		if first >= int(shared) {
+		if page == nil || i%pageLen == 0 {
+			page = f.places.page(i)
+		}
+		place := page[i%pageLen]
+		if number != int(place>>16) {
+			number, block = int(place>>16), f.bytes.from(place>>16, 0)
+		}
+		shared, own, codes := opened(block[place&math.MaxUint16:])
+		if first >= shared {
 			first = math.MaxInt
-			for k := range own {
-				var code uint32
-				if code, codes = short(codes); int(code/64) < len(wanted) && wanted[code/64]>>(code%64)&1 == 1 {
-					first = int(shared + k)
-					break
-				}
+			if k := codes.first(own, wanted); k < own {
+				first = shared + k
 			}
 		}
 		if first < math.MaxInt {
@@ -149,8 +157,9 @@ func (f *frontCoded) need(lists, codes, longest int) int {
 	if lists == 0 {
 		return 0
 	}
-	const header = 2 * 3 // varints of at most MaxUint16: what schemas let through
+	const header = 2 * 3 // varints of at most 4 * MaxUint16: what schemas let through
+	const code = 4
 	n := int(f.n.Load())
-	working := 2 * (4 + binary.MaxVarintLen32) * longest
-	return f.bytes.need(header*lists+binary.MaxVarintLen32*codes) + 4*(paged(n+lists)-paged(n)) + working
+	working := 2 * (4 + code) * longest
+	return f.bytes.need(header*lists+code*codes) + 4*(paged(n+lists)-paged(n)) + working
 }

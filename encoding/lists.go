@@ -55,6 +55,19 @@ func (l Lists) Len(code uint32) int {
 	return d.ListLen(there)
 }
 
+// Members returns the number of elements of all lists, counted in each list, and of those
+// that are being added. O(1).
+func (d *ListDict) Members() int { return int(d.lists.codes.Load()) }
+
+// All returns how many lists the dictionaries have in all, and how many elements these lists
+// have: what bounds those of lists that are each read once. O(dictionaries).
+func (l Lists) All() (lists, members int) {
+	for _, d := range l.dicts {
+		lists, members = lists+d.Len(), members+d.Members()
+	}
+	return lists, members
+}
+
 // UUIDs appends the elements of a list to dst.
 func (l Lists) UUIDs(dst []uuid.UUID, code uint32) []uuid.UUID {
 	d, there, _ := l.list(code)

@@ -21,6 +21,9 @@ func (s *stable[T]) at(i int) *T {
 	return &(*s.directory.Load())[i/pageLen][i%pageLen]
 }
 
+// page returns the page of element i, which exists.
+func (s *stable[T]) page(i int) *[pageLen]T { return (*s.directory.Load())[i/pageLen] }
+
 // grow makes room for element i, the one after the last. Appending may write
 // behind the end of a directory that readers hold; they never look there.
 func (s *stable[T]) grow(i int) {
