@@ -3,7 +3,6 @@ package arrowconv
 import (
 	"slices"
 
-	"github.com/apache/arrow/go/v14/arrow"
 	"github.com/apache/arrow/go/v14/arrow/array"
 	"github.com/apache/arrow/go/v14/arrow/memory"
 	"github.com/google/uuid"
@@ -25,12 +24,17 @@ type allLists struct {
 
 // newAllLists reads all lists of a dictionary, nil if they are too large.
 func newAllLists(of *encoding.ListDict) *allLists {
-	a := &allLists{ends: make([]int32, of.Len()+1)}
-	if !endsOf(a.ends, of) {
+	codes, members := everyList(of)
+	if members > mostElements {
 		return nil
 	}
-	a.codes = make([]uint32, 0, a.ends[len(a.ends)-1])
-	a.codes = appendLists(a.codes, of.Reader(), 1, uint32(len(a.ends)), func(element uint32) uint32 { return element })
+	from := of.Reader().Cursor()
+	a := &allLists{ends: make([]int32, 1, len(codes)+1), codes: make([]uint32, 0, members)}
+	for _, code := range codes {
+		from.Move(code)
+		a.codes = append(a.codes, from.Elements()...)
+		a.ends = append(a.ends, int32(len(a.codes)))
+	}
 	if len(a.codes) > 0 {
 		a.ids = make([]uuid.UUID, slices.Max(a.codes))
 	}
@@ -57,58 +61,25 @@ func (a *allLists) copyIDs(dst []byte, elements []uint32) {
 // newListArray returns all lists of a dictionary as an Arrow array, in the order of their
 // codes, for records to share; nil if they are too large. The caller releases it.
 func newListArray(mem memory.Allocator, of *encoding.ListDict) *array.Data {
-	n := of.Len()
+	codes, members := everyList(of)
+	if members > mostElements {
+		return nil
+	}
 	v := newValues(mem, &Field{Type: encoding.UUIDList})
-	ends := arrow.Int32Traits.CastFromBytes(v.offsets.grow(4 * (n + 1)))
-	if !endsOf(ends, of) {
+	from := of.Reader().Cursor()
+	if err := v.appendLists(&from, codes, members); err != nil {
 		v.release()
 		return nil
 	}
-	ids := asUUIDs(v.data.grow(uuidLen * int(ends[n])))
-	appendLists(ids[:0], of.Reader(), 1, uint32(n+1), of.Element)
-	v.n = n
 	return v.take(nil, 0)
 }
 
-// endsOf sets where each list of a dictionary ends, one behind the other; false if they
-// are too large.
-func endsOf(ends []int32, of *encoding.ListDict) bool {
-	members := 0
-	for i := range ends {
-		if i > 0 {
-			members += of.ListLen(uint32(i))
-		}
-		if members > mostElements {
-			return false
-		}
-		ends[i] = int32(members)
+// everyList returns the codes of the lists that a dictionary has, and at least how many
+// elements these have in all.
+func everyList(of *encoding.ListDict) (codes []uint32, members int) {
+	codes = make([]uint32, of.Len())
+	for i := range codes {
+		codes[i] = uint32(i + 1)
 	}
-	return true
-}
-
-// appendLists appends what the elements of lists with codes from lo up to hi, which is
-// left out, are. A list ends as the one before it does, mostly: stacks have in common what
-// is near the root.
-func appendLists[T any](dst []T, from encoding.Lists, lo, hi uint32, is func(element uint32) T) []T {
-	var codes, before []uint32
-	for code := lo; code < hi; code++ {
-		codes = from.List(codes[:0], code)
-		shared := sharedEnd(codes, before)
-		end := len(dst)
-		for _, element := range codes[:len(codes)-shared] {
-			dst = append(dst, is(element))
-		}
-		dst = append(dst, dst[end-shared:end]...)
-		codes, before = before, codes
-	}
-	return dst
-}
-
-// sharedEnd returns how many elements two lists have in common at their ends.
-func sharedEnd(a, b []uint32) int {
-	n := 0
-	for n < min(len(a), len(b)) && a[len(a)-1-n] == b[len(b)-1-n] {
-		n++
-	}
-	return n
+	return codes, of.Members() // asked last: lists may be added
 }

@@ -33,7 +33,7 @@ type Builder struct {
 // field's type is not one of encoding's. The caller releases the builder.
 func NewBuilder(mem memory.Allocator, form Form, fields []Field) *Builder {
 	if mem == nil {
-		mem = memory.NewGoAllocator()
+		mem = newHeap()
 	}
 	b := &Builder{schema: NewSchema(form, fields), columns: make([]column, len(fields)), memory: newRecycler(mem)}
 	for i, f := range fields {

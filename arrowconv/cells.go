@@ -90,6 +90,8 @@ func (c *cells) reserve(n int) {
 	switch {
 	case c.dict != nil:
 		c.words.reserve(4 * n)
+	case c.of == encoding.Bool:
+		c.words.reserve(n/8 + 1)
 	case c.of.Fixed():
 		c.words.reserve(8 * n)
 	default:
@@ -119,6 +121,16 @@ func (c *cells) appendWords(from *encoding.Column, words []uint64, valid []bool)
 func (c *cells) appendCoded(from *encoding.Column, words []uint64, valid []bool) error {
 	indexes := c.appendIndexes(len(words))
 	d, plain := c.dict, isPlain(from)
+	if d.shared { // which follow has seen to have all of them
+		for i, w := range words {
+			if indexes[i] = uint32(w) - 1; w == 0 || valid != nil && !valid[i] {
+				indexes[i] = 0
+				c.validity.null(c.n+i, 1)
+			}
+		}
+		c.n += len(words)
+		return nil
+	}
 	var lastWord uint64 // rows often repeat the row before
 	var lastIndex uint32
 	for i, w := range words {
@@ -223,6 +235,20 @@ func (c *cells) constant(from *encoding.Column, word uint64, n int) error {
 	}
 	c.n += n
 	return nil
+}
+
+// appendLists appends lists of ids of the answer that followLists was told; code 0 is null.
+func (c *cells) appendLists(codes []uint32) error {
+	for i, code := range codes {
+		if code == 0 {
+			c.validity.null(c.n+i, 1)
+		}
+	}
+	c.n += len(codes)
+	if c.dict == nil {
+		return c.values.appendLists(&c.lists.cursor, codes, c.lists.members(codes))
+	}
+	return c.dict.appendLists(c.appendIndexes(len(codes)), codes)
 }
 
 // list appends a list of the answer that followLists was told; code 0 is null.

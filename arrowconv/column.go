@@ -101,22 +101,16 @@ func (c *column) appendLists(from encoding.Lists, codes []uint32) error {
 	if err := c.cells.followLists(from); err != nil {
 		return err
 	}
+	if c.runs == nil && !c.field.named() {
+		return c.cells.appendLists(codes)
+	}
 	if c.runs == nil {
 		c.cells.reserve(len(codes))
 	}
-	reader, to := c.cells.listReader(), &c.cells.values
-	if c.cells.dict != nil {
-		to = &c.cells.dict.values
-	}
-	reader.reserve(to, codes)
-	for len(codes) > 0 {
-		n := reader.readRow(codes)
-		for _, code := range codes[:n] {
-			if err := c.times(1, func(int) error { return c.cells.list(code) }); err != nil {
-				return err
-			}
+	for _, code := range codes {
+		if err := c.times(1, func(int) error { return c.cells.list(code) }); err != nil {
+			return err
 		}
-		codes = codes[n:]
 	}
 	return nil
 }

@@ -111,6 +111,39 @@ func (d *dictionary) code(from *encoding.Column, word uint64) (uint32, error) {
 // own.
 func isPlain(c *encoding.Column) bool { return c.Dict() == nil && c.Lists() == nil }
 
+// appendLists sets indexes to the local codes of lists of ids of an answer, and to 0 for code
+// 0. The lists that have not been met are read together.
+func (d *dictionary) appendLists(indexes, codes []uint32) error {
+	if d.byValue != nil {
+		for i, code := range codes {
+			var err error
+			if indexes[i] = 0; code == 0 {
+				continue
+			}
+			if indexes[i], err = d.list(code); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	fresh := d.lists.fresh[:0]
+	for i, code := range codes {
+		if code == 0 {
+			indexes[i] = 0
+			continue
+		}
+		local := d.local.make(code)
+		if local.epoch != d.epoch {
+			*local = localCode{d.epoch, uint32(d.values.n + len(fresh))}
+			fresh = append(fresh, code)
+		}
+		indexes[i] = local.code
+	}
+	d.lists.fresh = fresh
+	members := d.lists.mostMembers(fresh, d.values.limit-d.values.members())
+	return d.values.appendLists(&d.lists.cursor, fresh, members)
+}
+
 // list is code of lists.
 func (d *dictionary) list(code uint32) (uint32, error) {
 	if local, ok := d.find(code); ok {

@@ -3,6 +3,8 @@ package arrowconv
 import (
 	"fmt"
 
+	"github.com/apache/arrow/go/v14/arrow"
+
 	"github.com/granarydb/granary/encoding"
 )
 
@@ -36,6 +38,12 @@ func (c *column) appendVector(v *encoding.Vector) error {
 
 // appendVector appends the rows of a vector of a fixed type.
 func (c *cells) appendVector(v *encoding.Vector) {
+	c.reserve(v.Len())
+	if v.Type == encoding.Int64 && v.Valid == nil {
+		copy(c.words.grow(8*v.Len()), arrow.Int64Traits.CastToBytes(v.Int64s))
+		c.n += v.Len()
+		return
+	}
 	var words [512]uint64
 	for lo := 0; lo < v.Len(); lo += len(words) {
 		n := min(len(words), v.Len()-lo)

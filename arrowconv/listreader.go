@@ -1,7 +1,6 @@
 package arrowconv
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/apache/arrow/go/v14/arrow/array"
@@ -30,18 +29,11 @@ type listReader struct {
 	all   *allLists          // what was read; nil before, if they are too large,
 	array *array.Data        // or if it is this, for records to share
 
-	row   rowOfLists      // of an answer
-	codes []uint32        // of the list at hand
-	named pages[[]string] // by code of an element; nil if not asked
-	given []string        // by Names
-}
-
-// rowOfLists is the elements of lists that have their codes in a row, from lo up to hi,
-// which is left out.
-type rowOfLists struct {
-	lo, hi uint32
-	ends   []int // of each
-	ids    []uuid.UUID
+	cursor encoding.ListCursor // of from
+	fresh  []uint32            // of an answer: codes of the lists at hand, each once
+	codes  []uint32            // of the list at hand
+	named  pages[[]string]     // by code of an element; nil if not asked
+	given  []string            // by Names
 }
 
 // allAfter is what share of a dictionary's lists are added one by one before all are
@@ -59,7 +51,7 @@ func newListReader(mem memory.Allocator, form Form, f *Field) *listReader {
 func (l *listReader) follow(from encoding.Lists, dict *encoding.ListDict) {
 	if dict == nil || l.dict != dict {
 		l.done()
-		l.from, l.dict = from, dict
+		l.from, l.dict, l.cursor = from, dict, from.Cursor()
 	}
 	if dict == nil || l.tried || !l.many && l.added*allAfter <= dict.Len() {
 		return
@@ -82,9 +74,6 @@ func (l *listReader) done() {
 // add adds a list to values.
 func (l *listReader) add(to *values, code uint32) error {
 	l.added++
-	if l.row.lo <= code && code < l.row.hi {
-		return l.addRow(to, int(code-l.row.lo))
-	}
 	elements, known := l.read(code)
 	if to.names {
 		return l.addNames(to, elements)
@@ -133,55 +122,20 @@ func (l *listReader) addNames(to *values, elements []uint32) error {
 	return to.close()
 }
 
-// reserve makes room in values for the lists of an answer, each once.
-func (l *listReader) reserve(to *values, codes []uint32) {
-	if to.names || len(codes) == 0 {
-		return
-	}
-	members, seen := 0, make([]uint64, slices.Max(codes)/64+1)
+// members returns how many elements lists have in all.
+func (l *listReader) members(codes []uint32) (n int) {
 	for _, code := range codes {
-		if bit := uint64(1) << (code % 64); seen[code/64]&bit == 0 {
-			seen[code/64] |= bit
-			members += l.from.Len(code)
-		}
+		n += l.from.Len(code)
 	}
-	to.data.reserve(uuidLen * min(members, to.limit))
-}
-
-// readRow reads lists of an answer that are in a row from the first of some codes on, if
-// those are most of them and some. It returns how many of the codes it is asked about
-// next.
-func (l *listReader) readRow(codes []uint32) int {
-	const few, most = 8, 256
-	n := 1
-	for n < min(most, len(codes)) && codes[n] > codes[n-1] {
-		n++
-	}
-	l.row.lo, l.row.hi = 0, 0
-	lo, hi := codes[0], codes[n-1]+1
-	if lo == 0 || n < few || int(hi-lo) > 2*n || l.names != nil {
-		return n
-	}
-	l.row.lo, l.row.hi, l.row.ends = lo, hi, l.row.ends[:0]
-	end := 0
-	for code := lo; code < hi; code++ {
-		end += l.from.Len(code)
-		l.row.ends = append(l.row.ends, end)
-	}
-	l.row.ids = appendLists(l.row.ids[:0], l.from, lo, hi, l.from.Element)
 	return n
 }
 
-// addRow adds list i of the row.
-func (l *listReader) addRow(to *values, i int) error {
-	begin := 0
-	if i > 0 {
-		begin = l.row.ends[i-1]
+// mostMembers returns how many elements lists, each of which comes once, have in all, or how
+// many all lists have, which takes no look at them: if these are most of them and values
+// have room for so many.
+func (l *listReader) mostMembers(codes []uint32, room int) int {
+	if lists, members := l.from.All(); len(codes) > lists/4*3 && members <= room {
+		return members
 	}
-	ids := l.row.ids[begin:l.row.ends[i]]
-	if len(ids) > to.limit-to.members() {
-		return errLarge
-	}
-	copy(asUUIDs(to.data.grow(uuidLen*len(ids))), ids)
-	return to.close()
+	return l.members(codes)
 }

@@ -154,6 +154,23 @@ func TestSharedGrows(t *testing.T) {
 	}
 }
 
+// TestSharedNulls: of a shared dictionary too, a row that is said to have no value has none,
+// whatever its word.
+func TestSharedNulls(t *testing.T) {
+	v := someLists(20)
+	w := encode(t, spec(encoding.UUIDList, true), v)
+	w.valid = slices.Repeat([]bool{true}, 20)
+	want := rows(v)
+	w.valid[3], want[3] = false, nil
+	w.words[5], want[5] = 0, nil
+	b := NewBuilder(checked(t), Dictionary, []Field{{Name: "c", Type: encoding.UUIDList, Shared: true, Many: true, Nullable: true}})
+	defer b.Release()
+	rec := oneRecord(t, b, w)
+	defer rec.Release()
+	checkRows(t, want, rec)
+	diff(t, 20, dictionaryOf(rec).Dictionary().Len())
+}
+
 // TestSharedTooLarge: a dictionary beyond the limit is read list by list.
 func TestSharedTooLarge(t *testing.T) {
 	s := spec(encoding.UUIDList, true)

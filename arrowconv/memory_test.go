@@ -102,6 +102,29 @@ func TestRecycledBound(t *testing.T) {
 	mem.AssertSize(t, 0)
 }
 
+// TestRecycledAfterGrowth: memory of sizes that nobody asks for again does not keep out what
+// is asked for again and again.
+func TestRecycledAfterGrowth(t *testing.T) {
+	mem := &counting{Allocator: checked(t)}
+	r := newRecycler(mem)
+	for size := 1 << 10; size < mostKept; size *= 2 {
+		r.Free(r.Allocate(size))
+		r.Free(r.Allocate(size / 4 * 3))
+	}
+	before := mem.calls
+	for range 10 {
+		large, small := r.Allocate(mostKept/2), r.Allocate(mostKept/16)
+		r.Free(small)
+		r.Free(large)
+	}
+	r.Free(r.Allocate(mostKept + 1)) // which drops nothing of what is kept
+	r.Free(r.Allocate(mostKept / 2))
+	r.close()
+	if calls := mem.calls - before; calls > 3 {
+		t.Errorf("%d allocations", calls)
+	}
+}
+
 // TestSmallAfterLarge: an array holds at most twice the memory that its rows need, however
 // large the record before was.
 func TestSmallAfterLarge(t *testing.T) {

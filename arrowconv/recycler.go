@@ -2,6 +2,7 @@ package arrowconv
 
 import (
 	"math/bits"
+	"slices"
 	"sync"
 
 	"github.com/apache/arrow/go/v14/arrow/memory"
@@ -15,9 +16,16 @@ type recycler struct {
 	from memory.Allocator
 
 	mu     sync.Mutex
-	free   map[int][][]byte // by length
-	kept   int              // bytes that are free
+	free   map[int][]freed // by length, those that were freed first in front
+	frees  uint64
+	kept   int // bytes that are free
 	closed bool
+}
+
+// freed is memory to be used again.
+type freed struct {
+	bytes []byte
+	since uint64 // how many were freed before
 }
 
 // mostKept bounds the memory that is kept for the next record: two of the largest that a
@@ -25,7 +33,7 @@ type recycler struct {
 const mostKept = 64 << 20
 
 func newRecycler(from memory.Allocator) *recycler {
-	return &recycler{from: from, free: map[int][][]byte{}}
+	return &recycler{from: from, free: map[int][]freed{}}
 }
 
 // Allocate returns at least so many bytes.
@@ -38,15 +46,16 @@ func (r *recycler) Allocate(size int) []byte {
 		return r.from.Allocate(size)
 	}
 	last := len(free) - 1
+	b := free[last].bytes
+	free[last] = freed{}
 	r.free[size] = free[:last]
 	r.kept -= size
-	return free[last]
+	return b
 }
 
 // sizeClass rounds a size up to one of four lengths for each power of two, of at least
 // a cache line.
 func sizeClass(size int) int {
-	const line = 64
 	step := max(line, 1<<max(0, bits.Len(uint(size-1))-3))
 	return (size + step - 1) / step * step
 }
@@ -59,17 +68,35 @@ func (r *recycler) Reallocate(size int, b []byte) []byte {
 	return to
 }
 
-// Free keeps memory for the next who asks for as much, unless the recycler is closed or
-// has enough.
+// Free keeps memory for the next who asks for as much, unless the recycler is closed or it
+// is too large. What is too much then goes back, the longest free first: while a buffer
+// grows it leaves memory of sizes that nobody asks for again.
 func (r *recycler) Free(b []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed || len(b) == 0 || r.kept+len(b) > mostKept {
+	if r.closed || len(b) == 0 || len(b) > mostKept {
 		r.from.Free(b)
 		return
 	}
+	r.free[len(b)] = append(r.free[len(b)], freed{b, r.frees})
+	r.frees++
 	r.kept += len(b)
-	r.free[len(b)] = append(r.free[len(b)], b)
+	for r.kept > mostKept {
+		r.freeOldest()
+	}
+}
+
+// freeOldest gives back what has been free for longest. The caller holds mu.
+func (r *recycler) freeOldest() {
+	oldest, since := 0, r.frees
+	for size, free := range r.free {
+		if len(free) > 0 && free[0].since < since {
+			oldest, since = size, free[0].since
+		}
+	}
+	r.from.Free(r.free[oldest][0].bytes)
+	r.free[oldest] = slices.Delete(r.free[oldest], 0, 1)
+	r.kept -= oldest
 }
 
 // close frees what it keeps. What is freed later is not kept.
@@ -77,8 +104,8 @@ func (r *recycler) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, free := range r.free {
-		for _, b := range free {
-			r.from.Free(b)
+		for _, f := range free {
+			r.from.Free(f.bytes)
 		}
 	}
 	r.free, r.closed = nil, true

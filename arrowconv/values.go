@@ -60,6 +60,25 @@ func appendValue[V string | []byte](v *values, value V) error {
 	return v.close()
 }
 
+// appendLists adds lists of ids by their codes, 0 being one without elements. They have at
+// most so many elements in all, for which there is room first.
+func (v *values) appendLists(from *encoding.ListCursor, codes []uint32, members int) error {
+	if members > v.limit-v.members() {
+		return errLarge
+	}
+	v.begin()
+	v.data.reserve(uuidLen * members)
+	ends := arrow.Int32Traits.CastFromBytes(v.offsets.grow(4 * len(codes)))
+	for i, code := range codes {
+		from.Move(code)
+		ids := from.UUIDs()
+		copy(asUUIDs(v.data.grow(uuidLen*len(ids))), ids)
+		ends[i] = int32(v.members())
+	}
+	v.n += len(codes)
+	return nil
+}
+
 // close makes a value of what was added since the one before: to data, or to the names.
 func (v *values) close() error {
 	if v.typ == encoding.UUID {

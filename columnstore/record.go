@@ -29,8 +29,8 @@ type RecordOptions struct {
 // dictionaries, unless the form is Plain. The record shares no memory with the groups, and
 // the caller releases it.
 //
-// It costs about 100 ns for each distinct list of an answer that has most of the lists
-// there are, three times that of one with few, and 10 to 50 ns for another value. Errors
+// It costs about 150 ns for each distinct list of 20 elements, less if the answer has most of
+// the lists there are in their order, and 1 to 50 ns for another value. Errors
 // are ErrQuery, and arrowconv.ErrBuild for what Arrow cannot hold (2 GiB of strings, or 2^31
 // elements of lists).
 func (g *Groups) Record(opts RecordOptions) (arrow.Record, error) {
