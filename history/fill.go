@@ -20,7 +20,11 @@ func (f *laneFill) within(r *tileRef) {
 	tl := r.open()
 	in, high, lows, low, base := tl.in, tl.high, tl.lows, tl.low&63, tl.base
 	near := low <= 28 // two neighbours have their low bits in one word
-	seek := tl.seeker(f.t)
+	x := uint64(f.t - tl.base)
+	if x > tl.span {
+		x = 0 // it is before the base
+	}
+	xHigh := x >> low
 	var at [laneWidth]hit
 	var started, ended uint64
 	n, rank, hi := 0, 0, 0
@@ -32,9 +36,9 @@ func (f *laneFill) within(r *tileRef) {
 		if f.start>>slot&1 == 0 {
 			continue
 		}
-		i := lo + bits.TrailingZeros64(atLeast(in.load(high+lo), seek.highs))>>3
-		if i >= lo+8 || in[high+i] == seek.high {
-			i = seek.first(lo, hi)
+		i := lo + bits.TrailingZeros64(atLeast(in.load(high+lo), xHigh*everyByte))>>3
+		if i >= lo+8 || uint64(in[high+i]) == xHigh {
+			i = tl.search(lo, hi, f.t)
 		}
 		i = min(i, hi)
 		// Without branches, which nobody can foresee: what is not so is found later.

@@ -155,56 +155,37 @@ func (t *tile) ordinal(i int) uint64 {
 // end returns the end of an entry.
 func (t *tile) end(i int) int64 { return t.base + int64(t.ordinal(i)) }
 
-// search returns the first of the entries [lo, hi), of one slot, that ends at or
-// after a time; hi if none does.
+// search returns the first of the entries [lo, hi), of one slot, that ends at or after a
+// time; hi if none does. The time is not after the last end of the tile.
 func (t *tile) search(lo, hi int, at int64) int {
-	s := t.seeker(at)
-	return s.first(lo, hi)
-}
-
-// seeker looks for one time in the slots of a tile.
-type seeker struct {
-	t     *tile
-	x     uint64 // the time as an end is kept
-	high  byte   // its high byte
-	highs uint64 // the same, eight times
-	low   uint64 // its other bits
-}
-
-// seeker returns a seeker for a time that is not after the last end of the tile.
-func (t *tile) seeker(at int64) seeker {
 	x := uint64(at - t.base)
 	if x > t.span {
-		x = 0 // it is before the base
+		return lo // it is before the base
 	}
-	high := x >> t.low
-	return seeker{t, x, byte(high), high * 0x0101010101010101, x & t.lowest}
-}
-
-// first returns the first of the entries [lo, hi), of one slot, that ends at or after the
-// time; hi if none does.
-func (s *seeker) first(lo, hi int) int {
-	t := s.t
 	for hi-lo > 32 {
 		mid := int(uint(lo+hi) >> 1)
-		if t.ordinal(mid) < s.x {
+		if t.ordinal(mid) < x {
 			lo = mid + 1
 		} else {
 			hi = mid
 		}
 	}
-	for lo < hi {
-		if ge := atLeast(t.in.load(t.high+lo), s.highs); ge != 0 {
-			lo = min(hi, lo+bits.TrailingZeros64(ge)>>3)
+	high := x >> t.low
+	for ; lo < hi; lo += 8 {
+		if ge := atLeast(t.in.load(t.high+lo), high*everyByte); ge != 0 {
+			lo += bits.TrailingZeros64(ge) >> 3
 			break
 		}
-		lo = min(hi, lo+8)
 	}
-	for lo < hi && t.in[t.high+lo] == s.high && t.in.unpack(t.lows, lo, t.low, t.lowest) < s.low {
+	lo = min(lo, hi)
+	for x &= t.lowest; lo < hi && uint64(t.in[t.high+lo]) == high && t.in.unpack(t.lows, lo, t.low, t.lowest) < x; {
 		lo++
 	}
 	return lo
 }
+
+// everyByte times a byte has it in all eight.
+const everyByte = 0x0101010101010101
 
 // atLeast returns the top bit of each byte of x that is at least that of y: without
 // borrows from its neighbours.
@@ -257,8 +238,19 @@ func (c *codes) value(i int) (word uint64, null bool) {
 	return c.least + code, false
 }
 
-// value returns the word of an entry, or null.
+// value returns the word of an entry, or null: codes and its value, for one.
 func (t *tile) value(i int) (word uint64, null bool) {
-	c := t.codes()
-	return c.value(i)
+	flags, width := t.in[t.head+headFlags], uint(t.in[t.head+headCode])
+	if flags&tileDict != 0 || width > 56 {
+		c := t.codes()
+		return c.value(i)
+	}
+	code := t.in.unpack(t.values, i, width, ones(width))
+	if flags&tileNulls != 0 {
+		if code == 0 {
+			return 0, true
+		}
+		code--
+	}
+	return t.in.load(t.head+headLeast) + code, false
 }
