@@ -83,6 +83,8 @@ func runHistories(sets []string, repeat int) error {
 }
 
 func measureHistory(name string, set *ihs.Set, repeat int) (historyFigures, error) {
+	// All but collections is done by one goroutine, and idle collectors look for work.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	f := historyFigures{Set: name, Attributes: set.Header.Keys, Intervals: set.Len(), Cursor: map[string]float64{}}
 	values := valuesOf(set)
 	byStart := set.ByStart()

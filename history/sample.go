@@ -90,15 +90,24 @@ func pixelTimes(from, to int64, pixels int) []int64 {
 		}
 		return times
 	}
+	var high uint64 // of N, which is 2^64 for all of int64
+	if span+1 == 0 {
+		high = 1
+	}
+	// From part to part the offset grows by N/n. Its fraction is counted in 2n-ths.
+	offset, fraction := bits.Div64(high, span+1, 2*n)
+	var step, rest uint64
+	if n > 1 {
+		step, rest = bits.Div64(high, span+1, n)
+	}
 	times := make([]int64, n)
 	for i := range times {
-		part := uint64(2*i + 1)
-		hi, lo := bits.Mul64(part, span+1)
-		if span+1 == 0 { // all of int64: N is 2^64
-			hi, lo = part, 0
-		}
-		offset, _ := bits.Div64(hi, lo, 2*n)
 		times[i] = int64(uint64(from) + offset)
+		offset += step
+		if fraction += 2 * rest; fraction >= 2*n {
+			offset++
+			fraction -= 2 * n
+		}
 	}
 	return times
 }

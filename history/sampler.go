@@ -13,6 +13,7 @@ import (
 type sampler struct {
 	v     *View
 	times []int64 // sorted, one at least
+	rate  float64 // of them, in an instant, if they are even
 	order []asked
 	rows  []row    // in the order in which they were found
 	of    []uint32 // where among order a row's attribute is; where it is first, if more often
@@ -45,7 +46,10 @@ func (a asked) slot() int  { return (a.pos() - 1) % laneWidth }
 // sample returns the intervals of attributes that times, which are sorted, hit.
 func (v *View) sample(attributes []Attribute, times []int64) []row {
 	p := samplers.Get().(*sampler)
-	p.v, p.times = v, times
+	p.v, p.times, p.rate = v, times, 0
+	if n := len(times) - 1; times[n] > times[0] {
+		p.rate = float64(n) / float64(uint64(times[n])-uint64(times[0]))
+	}
 	p.order = slices.Grow(p.order[:0], len(attributes))[:len(attributes)]
 	for i, a := range attributes {
 		p.order[i] = asked(v.pos(a))<<32 | asked(i)
@@ -257,7 +261,17 @@ func (p *sampler) add(slot int, f found) {
 		p.next[slot] = len(p.times)
 		return
 	}
-	p.next[slot] += pass(p.times[p.next[slot]:], end)
+	p.next[slot] = p.behind(p.next[slot], end)
+}
+
+// behind returns the first of the times after end, which is before the last; next is not.
+func (p *sampler) behind(next int, end int64) int {
+	// Mostly they are even, as those of a picture are: then a search would be all in vain.
+	guess := int(float64(uint64(end)-uint64(p.times[0]))*p.rate) + 1
+	if next < guess && guess < len(p.times) && p.times[guess-1] <= end && end < p.times[guess] {
+		return guess
+	}
+	return next + pass(p.times[next:], end)
 }
 
 // pass returns how many of the times are not after end: the first is not.
