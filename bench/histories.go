@@ -16,7 +16,7 @@ import (
 
 // historyKeys says what each figure is.
 var historyKeys = map[string]string{
-	"build_m_s":         "million intervals a second, one core: closed intervals in the order of their ends into a new history with its attributes, a commit each 10,000, closed at the end; CPU time, collections included",
+	"build_m_s":         "million intervals a second: closed intervals in the order of their ends into a new history with its attributes, a commit each 10,000, closed at the end; CPU time, collections included",
 	"change_m_s":        "the same set as changes, in the order in which the intervals start",
 	"bytes_interval":    "what the heap has grown by after two collections, less 32 bytes an attribute for names, by interval",
 	"own_ratio":         "the history's own account to what the heap has grown by",
