@@ -47,25 +47,39 @@ func (c narrow) at(k int) uint32 {
 	return binary.LittleEndian.Uint32(b)
 }
 
-// first returns which of n codes is the first whose bit is set in wanted, n if none is. Two
-// codes are read at a time: they have at most eight bytes.
+// two returns the codes k and k+1, one above the other, and nothing of the bytes that
+// follow: they may be written meanwhile.
+func (c narrow) two(k int) uint64 {
+	b := c.bytes[k*c.width:]
+	switch c.width {
+	case 1:
+		return uint64(binary.LittleEndian.Uint16(b))
+	case 2:
+		return uint64(binary.LittleEndian.Uint32(b))
+	case 3:
+		return uint64(binary.LittleEndian.Uint32(b)) | uint64(binary.LittleEndian.Uint16(b[4:]))<<32
+	}
+	return binary.LittleEndian.Uint64(b)
+}
+
+// first returns which of n codes is the first whose bit is set in wanted, n if none is.
 func (c narrow) first(n int, wanted []uint64) int {
 	width := uint(8 * c.width)
 	mask := uint64(1)<<width - 1
 	k := 0
-	for at := 0; k < n && at+8 <= len(c.bytes); k, at = k+2, at+2*c.width {
-		two := binary.LittleEndian.Uint64(c.bytes[at:])
+	for ; k+1 < n; k += 2 {
+		two := c.two(k)
 		if isSet(wanted, uint32(two&mask)) {
 			return k
 		}
-		if isSet(wanted, uint32(two>>width&mask)) {
-			return k + 1 // n if that is what follows them
+		if isSet(wanted, uint32(two>>width)) {
+			return k + 1
 		}
 	}
-	for k < n && !isSet(wanted, c.at(k)) {
+	if k < n && !isSet(wanted, c.at(k)) {
 		k++
 	}
-	return min(k, n)
+	return k
 }
 
 // isSet says whether a set of codes, which may be too short for all of them, has one.
