@@ -96,7 +96,9 @@ func (tx *Tx) Seal() {
 			h.seal(s, l, tx.closing)
 		}
 	}
-	sealers.Put(s)
+	if cap(s.flat.ends) <= keptEntries {
+		sealers.Put(s)
+	}
 	if tx.closing {
 		h.gather()
 		for _, l := range h.lanes {
@@ -245,5 +247,5 @@ func (h *History) account(lanes []*lane) {
 		each += workSize + ongoingSize
 	}
 	h.size.Store(h.chunks.bytes() + h.directory + h.buffers + each*int64(len(h.lanes)) +
-		int64(h.tree.size()) + int64(h.texts.Size()) + 4*int64(cap(h.slots)) + 8*int64(cap(h.lanes)) + 4*int64(cap(h.shapes.of)))
+		int64(h.tree.size()) + int64(h.texts.Size()) + fillSize*int64(len(h.shapes.fills)) + 4*int64(cap(h.slots)) + 8*int64(cap(h.lanes)) + 4*int64(cap(h.shapes.of)))
 }

@@ -1,5 +1,7 @@
 package history
 
+import "slices"
+
 // Cursor answers slices at instants near to each other at a fraction of their cost: it
 // keeps slices, and looks up what changed since the nearest. It belongs to one goroutine.
 type Cursor struct {
@@ -19,7 +21,7 @@ func (v *View) Cursor(keep int, attributes ...Attribute) (*Cursor, error) {
 			return nil, err
 		}
 	}
-	return &Cursor{view: v, some: attributes, keep: max(1, keep)}, nil
+	return &Cursor{view: v, some: slices.Clone(attributes), keep: max(1, keep)}, nil
 }
 
 // MoveTo returns the state at t; the slice is valid until the next call. About 1 ns an

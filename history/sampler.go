@@ -31,7 +31,9 @@ type sampler struct {
 	active    uint64           // slots with times that are not answered
 }
 
-// samplers are used for a moment each; a large one holds megabytes.
+// samplers are used for a moment each. Those with more than keptRows are not used again.
+const keptRows = 1 << 16
+
 var samplers = sync.Pool{New: func() any { return new(sampler) }}
 
 // asked is a place in the history, from 1, or 0 for none, above where its attribute is
@@ -70,9 +72,11 @@ func (v *View) sample(attributes []Attribute, times []int64) []row {
 		}
 		lo = hi
 	}
-	rows := p.arranged()
-	p.v, p.times, p.l, p.s = nil, nil, nil, nil
-	samplers.Put(p)
+	rows := p.arranged(attributes)
+	if cap(p.rows) <= keptRows {
+		p.v, p.times, p.l, p.s = nil, nil, nil, nil
+		samplers.Put(p)
+	}
 	return rows
 }
 
@@ -102,7 +106,7 @@ func (p *sampler) ofLane(lo, hi int, attributes []Attribute) {
 }
 
 // arranged returns the rows in the order in which attributes were asked for.
-func (p *sampler) arranged() []row {
+func (p *sampler) arranged(attributes []Attribute) []row {
 	p.counts = slices.Grow(p.counts[:0], len(p.order))[:len(p.order)]
 	clear(p.counts)
 	for _, of := range p.of {
@@ -129,15 +133,23 @@ func (p *sampler) arranged() []row {
 		*at++
 	}
 	for i, a := range p.order {
-		if p.again(i) {
-			before := p.order[i-1].index()
-			copy(rows[p.starts[a.index()]:], rows[p.starts[before]:p.starts[before+1]])
+		if !p.again(i) {
+			continue
+		}
+		before := p.order[i-1].index()
+		again := rows[p.starts[a.index()]:p.starts[a.index()+1]]
+		copy(again, rows[p.starts[before]:])
+		// It can be another: two that got the place one after the other since the view was made,
+		// the first in a transaction that was aborted. Both are null there.
+		for k := range again {
+			again[k].attribute = attributes[a.index()]
 		}
 	}
 	return rows
 }
 
-// again says whether an attribute is the one before it in the order: its rows are that's.
+// again says whether an attribute has the place of the one before it in the order: its rows
+// are that's.
 func (p *sampler) again(i int) bool {
 	return i > 0 && p.order[i].pos() == p.order[i-1].pos() && p.order[i].pos() > 0
 }

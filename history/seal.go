@@ -59,7 +59,10 @@ func (c *chunks) drop(r *tileRef) {
 // bytes returns what all chunks take.
 func (c *chunks) bytes() int64 { return int64(len(c.tiles)) * chunkBytes }
 
-// sealers are used for a moment each; they are larger than many a history.
+// sealers are used for a moment each; they are larger than many a history. Those that sealed
+// more than keptEntries of a lane at once are not used again.
+const keptEntries = 1 << 16
+
 var sealers = sync.Pool{New: func() any { return new(sealer) }}
 
 // sealer makes tiles. Its slices are of one tile, in the order of slot, then end.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -100,4 +101,60 @@ func (r *threadReader) read() {
 	c.ask(r.rng, 2)
 	r.held[r.rng.IntN(len(r.held))].ask(r.rng, 2)
 	r.questions.Add(1)
+}
+
+// TestSample_PlacesChange samples attributes that have no place in the view while a writer
+// gives the same place to one, takes it back, and gives it to another: each keeps its rows.
+func TestSample_PlacesChange(t *testing.T) {
+	h, err := history.New(history.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := func() *history.Tx {
+		tx, err := h.Begin()
+		if err != nil {
+			t.Error(err)
+		}
+		return tx
+	}
+	tx := begin()
+	var all []history.Attribute
+	for i := range 3000 {
+		a, err := tx.Attribute("x", strconv.Itoa(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, a)
+	}
+	if err := tx.Change(100, all[len(all)/2], history.Int(1)); err != nil {
+		t.Fatal(err)
+	}
+	view, err := tx.Commit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stop atomic.Bool
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for i := 0; !stop.Load(); i++ {
+			tx := begin()
+			if err := tx.Change(200, all[i%2*(len(all)-1)], history.Int(1)); err != nil {
+				t.Error(err)
+			}
+			tx.Abort()
+		}
+	})
+	defer writer.Wait()
+	defer stop.Store(true)
+	for range 2000 {
+		found, err := view.Sample(all, []int64{50})
+		if err != nil || found.Len() != len(all) {
+			t.Fatalf("%d intervals, %v; want %d", found.Len(), err, len(all))
+		}
+		for i, want := range all {
+			if got, in := found.At(i); got != want || !in.Value.IsNull() {
+				t.Fatalf("interval %d is %v of %d, want null of %d", i, in, got, want)
+			}
+		}
+	}
 }

@@ -32,4 +32,5 @@ const (
 	sealedSize  = int64(unsafe.Sizeof(sealed{}))
 	workSize    = int64(unsafe.Sizeof(laneWork{}))
 	ongoingSize = int64(unsafe.Sizeof(ongoing{}))
+	fillSize    = int64(unsafe.Sizeof(fill{})) + 3*8 // and its place in the map, which is half to fully used
 )

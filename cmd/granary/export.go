@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -140,7 +139,7 @@ func (e *exporter) run(cmd *cobra.Command, args []string) error {
 	if err := e.findFormat(cmd.Flags().Changed("form")); err != nil {
 		return err
 	}
-	if err := e.spareInputs(args); err != nil {
+	if err := spareProfiles(e.output, args); err != nil {
 		return err
 	}
 	write := func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
@@ -170,25 +169,6 @@ func (e *exporter) findFormat(hasForm bool) error {
 	}
 	if hasForm && e.format != formatArrow {
 		return usageError{errors.New("--form is for --format arrow: Parquet has dictionaries of its own")}
-	}
-	return nil
-}
-
-// spareInputs refuses to replace a profile that is to be read by a table.
-func (e *exporter) spareInputs(args []string) error {
-	out, err := os.Stat(e.output)
-	if err != nil || !out.Mode().IsRegular() {
-		return nil
-	}
-	for _, arg := range args {
-		for name, err := range profiles(arg) {
-			if err != nil {
-				continue // told when it is read
-			}
-			if in, err := os.Stat(name); err == nil && os.SameFile(in, out) {
-				return usageError{fmt.Errorf("-o %s: that is one of the inputs", e.output)}
-			}
-		}
 	}
 	return nil
 }

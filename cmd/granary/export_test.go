@@ -207,9 +207,9 @@ func TestExportWrongUse(t *testing.T) {
 		{"demo of no time", []string{"-o", "x.parquet", "--demo", "1s"}, `--demo "1s": want a duration from 10s to 24h`},
 		{"demo of too much time", []string{"-o", "x.parquet", "--demo", "2d"}, `--demo "2d": want a duration`},
 		{"demo of what is no time", []string{"-o", "x.parquet", "--demo", "often"}, `--demo "often"`},
-		{"an input", []string{"-o", good, "--format", "arrow", good}, "that is one of the inputs"},
-		{"an input in a directory", []string{"-o", good, "--format", "parquet", filepath.Dir(good)}, "that is one of the inputs"},
-		{"an input by another name", []string{"-o", link, good}, "that is one of the inputs"},
+		{"an input", []string{"-o", good, "--format", "arrow", good}, "that is the input"},
+		{"an input in a directory", []string{"-o", good, "--format", "parquet", filepath.Dir(good)}, "that is the input"},
+		{"an input by another name", []string{"-o", link, good}, "that is the input"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			before, err := os.ReadFile(good)

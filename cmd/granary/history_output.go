@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,6 +74,8 @@ func (f *intervalForm) check(cmd *cobra.Command, input string) error {
 	switch {
 	case f.json && f.csv:
 		return usageError{errors.New("choose one of --json and --csv")}
+	case cmd.Flags().Changed("output") && f.output == "":
+		return errNoOutput
 	case (f.json || f.csv) && f.format != "":
 		return usageError{errors.New("choose one of --format, --json and --csv")}
 	case f.json:
@@ -89,12 +90,14 @@ func (f *intervalForm) check(cmd *cobra.Command, input string) error {
 		}
 	}
 	switch {
+	case f.format != formatArrow && strings.EqualFold(filepath.Ext(f.output), ".arrows"):
+		return usageError{fmt.Errorf("-o %s: the name says arrow, the flags %s", f.output, f.format)}
 	case f.format == formatArrow && f.output == "":
 		return errNoOutput
 	case f.format != formatArrow && cmd.Flags().Changed("form"):
 		return usageError{errors.New("--form is for --format arrow")}
 	}
-	return f.spareInput(input)
+	return spareHistory(f.output, input)
 }
 
 // fromName sets the format that the name of the output says.
@@ -112,21 +115,6 @@ func (f *intervalForm) fromName() error {
 		return usageError{fmt.Errorf("-o %s: this writes the stream form of Arrow, not files for random access: name it .arrows, or say --format arrow", f.output)}
 	default:
 		return usageError{fmt.Errorf("-o %s: name it .arrows, .csv, .json or .txt, or say --format", f.output)}
-	}
-	return nil
-}
-
-// spareInput refuses to replace the file that is asked.
-func (f *intervalForm) spareInput(input string) error {
-	out, err := os.Stat(f.output)
-	if err != nil || !out.Mode().IsRegular() {
-		return nil
-	}
-	set := strings.TrimSuffix(input, intervalsSuffix)
-	for _, name := range []string{input, set + intervalsSuffix, set + attributesSuffix} {
-		if in, err := os.Stat(name); err == nil && os.SameFile(in, out) {
-			return usageError{fmt.Errorf("-o %s: that is the input", f.output)}
-		}
 	}
 	return nil
 }

@@ -156,6 +156,8 @@ func TestHistoryFormats(t *testing.T) {
 		{[]string{"--form", "flat", "-o", "a.arrows"}, "want dictionary, native or plain"},
 		{[]string{"-o", "run.ihs.gz", "--format", "arrow"}, "that is the input"},
 		{[]string{"-o", "run.attrs.tsv.gz", "--csv"}, "that is the input"},
+		{[]string{"-o", "a.arrows", "--csv"}, "the name says arrow, the flags csv"},
+		{[]string{"-o", ""}, "say where to write"},
 	} {
 		if r := slice(c.args...); r.code != exitUsage || !strings.Contains(r.stderr, c.want) {
 			t.Errorf("%q: %+v, want %q", c.args, r, c.want)
@@ -163,6 +165,9 @@ func TestHistoryFormats(t *testing.T) {
 	}
 	if r := granary(t, "history", "slice", "-o", "states.csv", "states.csv", "50%"); r.code != exitUsage || !strings.Contains(r.stderr, "that is the input") {
 		t.Errorf("the input as output: %+v", r)
+	}
+	if r := granary(t, "history", "plot", "-o", "run.ihs.gz", "run"); r.code != exitUsage || !strings.Contains(r.stderr, "that is the input") {
+		t.Errorf("a plot over its input: %+v", r)
 	}
 	if after, err := os.ReadFile("run.ihs.gz"); err != nil || !bytes.Equal(set, after) {
 		t.Errorf("the input has changed: %v", err)

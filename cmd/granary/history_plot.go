@@ -100,6 +100,9 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 	if o.output == "" {
 		return errNoOutput
 	}
+	if err := spareHistory(o.output, name); err != nil {
+		return err
+	}
 	opts, err := o.svgOptions(name)
 	if err != nil {
 		return err

@@ -185,6 +185,8 @@ func TestWrongUse(t *testing.T) {
 		{"diff as JSON and picture", []string{"diff", "--json", "-o", "-", good, good}, "choose one"},
 		{"diff of an unknown sample type", []string{"diff", "--sample-index", "heap", good, good}, `"heap"`},
 		{"negative nodes of a flame graph", []string{"flamegraph", "-o", "-", "--max-nodes", "-1", good}, "--max-nodes -1"},
+		{"a flame graph over its input", []string{"flamegraph", "-o", good, good}, "that is the input"},
+		{"a diff over its input", []string{"diff", "-o", good, good, good}, "that is the input"},
 		{"bad regular expression", []string{"top", "--search", "(", good}, `--search "(": want a regular expression, such as 'json[.]' or '^main[.]': missing closing )`},
 		{"bad repetition", []string{"merge", "-o", "-", "--search", "a{2000}", good}, `invalid repeat count`},
 		{"time that is none", []string{"top", "--from", "yesterday", good}, `--from "yesterday": want a time such as 2026-01-31T09:00:00Z, Unix seconds`},

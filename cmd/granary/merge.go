@@ -86,6 +86,9 @@ package. Click to zoom, / to search, Esc to go back.
 			if output == "" {
 				return errNoOutput
 			}
+			if err := spareProfiles(output, args); err != nil {
+				return err
+			}
 			return withInputs(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
 				stacks, err := mergeType(ctx, db, snap, q, s.sampleIndex)
 				if err != nil {
