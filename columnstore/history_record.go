@@ -34,7 +34,7 @@ import (
 // to 32 MB. The receiver of a record releases it, best before it goes on to the next: its
 // memory is used again. Records may outlive the scan, the view and the store.
 //
-// A sequence ends after its first error: ErrQuery for what the fields below say, what the
+// A sequence ends after its first error: ErrQuery for what the fields say, what the
 // methods say, that of ctx, which is looked at every 4,096 intervals and when all of a slice
 // has been looked up, or arrowconv.ErrBuild for a path of 2 GiB. A HistoryScan may
 // be copied, and used by any number of goroutines.

@@ -41,8 +41,9 @@ func (v *View) Slice(t int64, attributes ...Attribute) (*Slice, error) {
 }
 
 // SliceInto is Slice of all attributes, in the memory of a slice that nobody reads any
-// more, of any view of any history, which becomes the result; nil has none. After an error
-// the old slice is as it was. It must not be that of a Cursor.
+// more, of any view of any history, which becomes the result; nil has none. The error is
+// ErrTime, as of View.At: then the result is nil, and the old slice as it was. It must not
+// be that of a Cursor.
 func (v *View) SliceInto(old *Slice, t int64) (*Slice, error) {
 	if err := v.checkTime(t); err != nil {
 		return nil, err

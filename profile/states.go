@@ -68,8 +68,10 @@ func (s StateStatus) String() string {
 // the snapshot: what one transaction wrote to both is seen in both.
 //
 // The time of a sample is that of its profile: it says more the shorter profiles are
-// against states. An interval that has not ended is a state like others; what Add fed to the
-// history is null behind its last end.
+// against states. An interval that has not ended is a state like others, but a history ends
+// with the latest instant that anything was said of, of any attribute: a profile later than
+// that is StateNoInstant. A Change at the profile's time, in the transaction that inserts it,
+// sees to that, be it to the value that is there. What Add fed is null behind its last end.
 //
 // It costs twice to three times what MergeBy does by the labels: that, 10 to 20 ns a row, and
 // 50 to 150 ns for each distinct pair of an attribute and a time in a granule that the one
