@@ -203,6 +203,22 @@ func checkHeld(t *testing.T, store *Store, table *Table, snap *Snapshot) {
 	}
 }
 
+// awaitQuiet returns when nobody allocates any more: all have come to the gate. On a busy
+// machine that takes longer than any time one could name.
+func awaitQuiet() {
+	const look, enough = 10 * time.Millisecond, 3
+	var before, now runtime.MemStats
+	for quiet := 0; quiet < enough; before = now {
+		time.Sleep(look)
+		runtime.ReadMemStats(&now)
+		if now.TotalAlloc-before.TotalAlloc < 16<<10 {
+			quiet++
+		} else {
+			quiet = 0
+		}
+	}
+}
+
 // sample measures the heap, and queries, until stop is closed. It returns the most
 // that the store held.
 func (l *loader) sample(t *testing.T, store *Store, before int64, stop chan struct{}) (peak int64) {
@@ -213,7 +229,7 @@ func (l *loader) sample(t *testing.T, store *Store, before int64, stop chan stru
 		case <-time.After(50 * time.Millisecond):
 		}
 		l.gate.Lock()
-		time.Sleep(20 * time.Millisecond)
+		awaitQuiet()
 		peak = max(peak, liveHeap()-before)
 		l.gate.Unlock()
 		err := store.View(t.Context(), func(snap *Snapshot) error {
