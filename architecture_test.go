@@ -14,19 +14,20 @@ const module = "github.com/granarydb/granary"
 
 // below says what each package may import of this module: imports run down.
 var below = map[string][]string{
-	"cmd/granary": {"profile", "columnstore", "history", "history/ihs", "testdata"},
-	"profile":     {"columnstore", "history", "schema", "encoding"},
-	"columnstore": {"history", "granule", "index", "txn", "arrowconv", "schema", "encoding"},
-	"granule":     {"schema", "encoding"},
-	"arrowconv":   {"schema", "encoding"},
-	"history":     {"encoding"},
-	"history/ihs": {},
-	"schema":      {"encoding"},
-	"index":       {},
-	"txn":         {},
-	"encoding":    {},
-	"testdata":    {},
-	"":            {},
+	"cmd/granary":    {"profile", "columnstore", "history", "history/ihs", "internal/input", "testdata"},
+	"internal/input": {"profile"},
+	"profile":        {"columnstore", "history", "schema", "encoding"},
+	"columnstore":    {"history", "granule", "index", "txn", "arrowconv", "schema", "encoding"},
+	"granule":        {"schema", "encoding"},
+	"arrowconv":      {"schema", "encoding"},
+	"history":        {"encoding"},
+	"history/ihs":    {},
+	"schema":         {"encoding"},
+	"index":          {},
+	"txn":            {},
+	"encoding":       {},
+	"testdata":       {},
+	"":               {},
 }
 
 func goList(t *testing.T, args ...string) []string {

@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/granarydb/granary/internal/input"
 )
 
 func TestBadInputs(t *testing.T) {
@@ -157,7 +159,7 @@ func TestGzipBombMemory(t *testing.T) {
 	if r.code != exitFailed {
 		t.Errorf("exit code %d", r.code)
 	}
-	if took := after.TotalAlloc - before.TotalAlloc; took > 8*maxFetch {
+	if took := after.TotalAlloc - before.TotalAlloc; took > 8*input.MaxBytes {
 		t.Errorf("it took %d MiB in all", took>>20)
 	}
 }
@@ -240,7 +242,7 @@ func TestURL(t *testing.T) {
 			w.Write(body.Bytes()[:body.Len()/2])
 		case "/endless":
 			block := make([]byte, 1<<20)
-			for range 2 * maxFetch / len(block) {
+			for range 2 * input.MaxBytes / len(block) {
 				if _, err := w.Write(block); err != nil {
 					return
 				}

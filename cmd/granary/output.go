@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/granarydb/granary/internal/input"
 )
 
 // spareProfiles refuses an output that would replace one of the profiles to read.
 func spareProfiles(output string, args []string) error {
 	return spare(output, func(yield func(string) bool) {
 		for _, arg := range args {
-			for name, err := range profiles(arg) {
+			for name, err := range input.Names(arg) {
 				if err == nil && !yield(name) { // an error is told when it is read
 					return
 				}

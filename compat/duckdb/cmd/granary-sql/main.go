@@ -18,6 +18,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/compat/duckdb"
+	"github.com/granarydb/granary/internal/input"
 )
 
 // Exit codes.
@@ -93,7 +94,7 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 				return usageError{errors.New("--csv and --json are two answers to one question: choose one")}
 			case !schema && (len(args) == 0 || strings.TrimSpace(args[0]) == ""):
 				return usageError{errors.New("the SQL is missing")}
-			case !schema && isInput(args[0]):
+			case !schema && input.Is(args[0]):
 				return usageError{fmt.Errorf("the SQL is missing: %s is an input", args[0])}
 			case len(args) == 0 || !schema && len(args) == 1:
 				return usageError{errors.New("name at least one profile: a file, a directory or an http URL")}

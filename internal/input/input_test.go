@@ -1,0 +1,134 @@
+package input_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/granarydb/granary/internal/input"
+	"github.com/granarydb/granary/profile"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestNames(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"b.pb.gz", "a.PROF", "sub/c.pprof", "sub/d.pb", "notes.txt", "x.svg"} {
+		write(t, filepath.Join(dir, name), "")
+	}
+	nothing := filepath.Join(dir, "nothing")
+	if err := errors.Join(os.Mkdir(nothing, 0o755), os.Symlink(filepath.Join(dir, "gone"), filepath.Join(dir, "z.pb"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		arg   string
+		want  []string
+		wrong string // what an error says, "" for none
+	}{
+		{dir, []string{"a.PROF", "b.pb.gz", "sub/c.pprof", "sub/d.pb", "z.pb"}, ""},
+		{filepath.Join(dir, "notes.txt"), []string{"notes.txt"}, ""},
+		{nothing, nil, "no profiles in this directory"},
+		{filepath.Join(dir, "gone"), nil, "no such file"},
+		{"-", []string{"-"}, ""},
+		{"http://localhost/x", []string{"http://localhost/x"}, ""},
+	} {
+		var got []string
+		var wrong error
+		for name, err := range input.Names(tc.arg) {
+			if err != nil {
+				wrong = err
+				continue
+			}
+			if rel, err := filepath.Rel(dir, name); err == nil {
+				name = filepath.ToSlash(rel)
+			}
+			got = append(got, name)
+		}
+		if !slices.Equal(got, tc.want) || (wrong == nil) != (tc.wrong == "") {
+			t.Errorf("%s: %q, %v; want %q, %q", tc.arg, got, wrong, tc.want, tc.wrong)
+		}
+		if wrong != nil && (!strings.Contains(wrong.Error(), tc.wrong) || !strings.Contains(wrong.Error(), tc.arg)) {
+			t.Errorf("%s: %v, want its name and %q", tc.arg, wrong, tc.wrong)
+		}
+		for range input.Names(tc.arg) {
+			break // it goes no further when nobody asks
+		}
+		if is := input.Is(tc.arg); is != (tc.wrong != "no such file") {
+			t.Errorf("%s: Is says %v", tc.arg, is)
+		}
+	}
+}
+
+func TestRead(t *testing.T) {
+	dir := t.TempDir()
+	old := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	name := write(t, filepath.Join(dir, "a.pb"), "profile")
+	if err := os.Chtimes(name, old, old); err != nil {
+		t.Fatal(err)
+	}
+	if data, at, err := input.Read(t.Context(), name); string(data) != "profile" || !at.Equal(old) || err != nil {
+		t.Errorf("%q of %v, %v", data, at, err)
+	}
+	if _, _, err := input.Read(t.Context(), filepath.Join(dir, "gone")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	large := write(t, filepath.Join(dir, "large.pb"), "")
+	if err := os.Truncate(large, input.MaxBytes+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := input.Read(t.Context(), large); !errors.Is(err, profile.ErrTooLarge) || !strings.Contains(err.Error(), large) {
+		t.Error(err)
+	}
+	if err := os.Truncate(large, input.MaxBytes); err != nil {
+		t.Fatal(err)
+	}
+	if data, _, err := input.Read(t.Context(), large); len(data) != input.MaxBytes || err != nil {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+}
+
+// A context ends the fetching of a URL whose server says nothing.
+func TestReadCancelled(t *testing.T) {
+	asked := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+	}))
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	t.Cleanup(server.Close)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { // ends with the request, which the test waits for
+		<-asked
+		cancel()
+	}()
+	if _, _, err := input.Read(ctx, server.URL); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), server.URL) {
+		t.Error(err)
+	}
+}
+
+func TestLabels(t *testing.T) {
+	var labels input.Labels
+	for _, tc := range [][2]string{{"a", "a"}, {"b\xff", "b?"}, {"a", "a (2)"}, {"b\xfe", "b? (2)"}, {"a", "a (3)"}} {
+		if got := labels.Of(tc[0]); got != tc[1] {
+			t.Errorf("%q: %q, want %q", tc[0], got, tc[1])
+		}
+	}
+}
