@@ -92,12 +92,22 @@ func (f *frame) sorted(order []rowRef, mem *slab) []rowRef {
 	for _, w := range words {
 		order = append(order, rowRef{row: int32(uint32(w))})
 	}
-	if f.varies(from) {
+	if columns := f.varying(from); columns != nil {
 		ties(words, 32, func(lo, hi int) {
-			slices.SortStableFunc(order[lo:hi], func(a, b rowRef) int { return f.compare(int(a.row), f, int(b.row), from) })
+			slices.SortStableFunc(order[lo:hi], func(a, b rowRef) int { return compareKeys(columns, int(a.row), int(b.row)) })
 		})
 	}
 	return order
+}
+
+// compareKeys compares two rows of a frame in some of its columns.
+func compareKeys(columns []keyColumn, a, b int) int {
+	for _, c := range columns {
+		if d := compareWords(c.t, c.frameColumn, a, c.frameColumn, b); d != 0 {
+			return d
+		}
+	}
+	return 0
 }
 
 // ties calls f with each range of neighbours, two or more, that are equal from a bit

@@ -109,16 +109,25 @@ func (f *frame) seriesRanks(dst []uint64) []uint64 {
 	return dst
 }
 
-// varies says whether rows can differ in the columns of the suffix from one on.
-func (f *frame) varies(from int) bool {
+// keyColumn is a column of the key, with its type.
+type keyColumn struct {
+	*frameColumn
+	t encoding.Type
+}
+
+// varying returns the columns in which keys of the frame's rows can differ, of the suffix
+// from one on, in the order in which they are compared: that of frame.compare, as two rows
+// of one frame have the same columns of a family.
+func (f *frame) varying(from int) []keyColumn {
+	var columns []keyColumn
 	for _, column := range f.schema.Suffix()[from:] {
 		for i := range f.columns {
-			if f.columns[i].column == column && !f.columns[i].constant {
-				return true
+			if c := &f.columns[i]; c.column == column && !c.constant {
+				columns = append(columns, keyColumn{c, f.schema.Columns()[column].Type})
 			}
 		}
 	}
-	return false
+	return columns
 }
 
 // coder turns plain values into words.

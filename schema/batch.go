@@ -212,13 +212,16 @@ func checkElements(name string, v *encoding.Vector) error {
 		}
 		return nil
 	}
+	checked := "" // rows of a profile have the same string over and over
 	for i := range v.Len() {
-		switch {
-		case v.Null(i):
-		case len(v.Strings[i]) > MaxString:
-			return fmt.Errorf("%w: column %q row %d: %d bytes, at most %d", ErrLimit, name, i, len(v.Strings[i]), MaxString)
-		case !utf8.ValidString(v.Strings[i]):
+		switch text := v.Strings[i]; {
+		case v.Null(i) || text == checked:
+		case len(text) > MaxString:
+			return fmt.Errorf("%w: column %q row %d: %d bytes, at most %d", ErrLimit, name, i, len(text), MaxString)
+		case !utf8.ValidString(text):
 			return fmt.Errorf("%w: column %q row %d: not valid UTF-8", ErrBatch, name, i)
+		default:
+			checked = text
 		}
 	}
 	return nil
