@@ -101,10 +101,10 @@ func frame(words []uint64) (low, span uint64) {
 // divisor returns the greatest common divisor of the distances from low, of which
 // one is not 0. It mostly is 1, and found to be after a few words.
 func divisor(words []uint64, low uint64) uint64 {
-	g := uint64(0)
+	g, d := uint64(0), exactly{inverse: 1} // of 0, which is a multiple of it
 	for _, w := range words {
 		v := w - low
-		if g != 0 && v%g == 0 {
+		if d.divides(v) {
 			continue
 		}
 		for v != 0 {
@@ -113,6 +113,7 @@ func divisor(words []uint64, low uint64) uint64 {
 		if g == 1 {
 			return 1
 		}
+		d = divide(g)
 	}
 	return g
 }
@@ -122,11 +123,12 @@ func divisor(words []uint64, low uint64) uint64 {
 type exactly struct {
 	inverse uint64
 	twos    uint
+	most    uint64 // times that the number fits into 64 bits
 }
 
 func divide(by uint64) exactly {
 	if by <= 1 {
-		return exactly{inverse: 1}
+		return exactly{inverse: 1, most: ^uint64(0)}
 	}
 	twos := uint(bits.TrailingZeros64(by))
 	odd := by >> twos
@@ -134,7 +136,14 @@ func divide(by uint64) exactly {
 	for range 5 {
 		inverse *= 2 - odd*inverse
 	}
-	return exactly{inverse, twos}
+	return exactly{inverse, twos, ^uint64(0) / by}
+}
+
+// divides says whether v is a multiple: multiplying by the inverse moves the words about,
+// each to a place of its own, and multiples to the places up to most, which are as many; a
+// two that is missing moves a bit to the front.
+func (d exactly) divides(v uint64) bool {
+	return bits.RotateLeft64(v*d.inverse, -int(d.twos)) <= d.most
 }
 
 func (d exactly) exact(v uint64) uint64 { return v >> d.twos * d.inverse }

@@ -17,6 +17,15 @@ func idBytes(ids []uuid.UUID) []byte {
 	return unsafe.Slice(&ids[0][0], len(uuid.UUID{})*len(ids))
 }
 
+// Int64Words returns the words of values, in their memory: who is given them must not
+// change them, and they change with the values.
+//
+// An int64 and a uint64 have the same size and alignment, and FromInt64 keeps the bits; the
+// result refers to the same memory and keeps it alive.
+func Int64Words(values []int64) []uint64 {
+	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(values))), len(values))
+}
+
 // wordBytes returns the bytes of words in the order of this machine, to read.
 //
 // n words in a slice are 8*n bytes in a row, and a byte may be anywhere; the result

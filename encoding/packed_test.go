@@ -1,0 +1,54 @@
+package encoding
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// A number divides its multiples and nothing else, whatever its twos, and what is not a
+// multiple of it is far from one in all directions.
+func TestDivides(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 71))
+	for range 20_000 {
+		by := rng.Uint64()>>rng.IntN(64) | 1
+		by <<= rng.IntN(64)
+		if by == 0 {
+			continue
+		}
+		d := divide(by)
+		times := rng.Uint64() >> rng.IntN(64) % (^uint64(0)/by + 1 | 1)
+		for _, v := range []uint64{0, by, by * times, by*times + 1, by*times - 1, by / 2, by << 1, rng.Uint64(), ^uint64(0), 1 << 63} {
+			if got, want := d.divides(v), v%by == 0; got != want {
+				t.Fatalf("%d divides %d: %v, want %v", by, v, got, want)
+			}
+			if v%by == 0 && d.exact(v) != v/by {
+				t.Fatalf("%d / %d = %d, want %d", v, by, d.exact(v), v/by)
+			}
+		}
+	}
+}
+
+func TestDivisor(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 73))
+	for range 2_000 {
+		step, low := 1+rng.Uint64()>>(20+rng.IntN(44)), rng.Uint64()
+		words := make([]uint64, 2+rng.IntN(100))
+		want := uint64(0)
+		for i := range words {
+			words[i] = low + step*(rng.Uint64()>>(44+rng.IntN(20)))
+			for a, b := want, words[i]-low; ; {
+				if b == 0 {
+					want = a
+					break
+				}
+				a, b = b, a%b
+			}
+		}
+		if want == 0 {
+			continue // all are equal
+		}
+		if got := divisor(words, low); got != want {
+			t.Fatalf("divisor of %d above %d: %d, want %d", words, low, got, want)
+		}
+	}
+}
