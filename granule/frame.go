@@ -19,6 +19,10 @@ type frame struct {
 	series  []uint32 // code in gen.Series, one a row
 	columns []frameColumn
 	suffix  []int // where in columns each of Schema.Suffix is, or would be
+
+	// Of rows on their way into fresh parts:
+	one   bool // all rows are of one series
+	keyed bool // the upper half of a sorted key is the word of the leading list
 }
 
 // frameColumn is one concrete column outside of the series tuple. Columns of a

@@ -8,6 +8,8 @@ import "github.com/granarydb/granary/encoding"
 type freshBuilder struct {
 	gather  gatherer
 	frames  [1]*frame
+	keys    []uint64
+	order   []rowRef   // of the keys, once a column wants it
 	pending [][]uint64 // what is to be packed
 	places  []freshPlace
 	packed  []encoding.Words
@@ -16,19 +18,20 @@ type freshBuilder struct {
 // freshPlace says which of the pending words a column of the part is made of.
 type freshPlace struct{ column, words, valid int } // valid 0: none
 
-func (b *freshBuilder) build(f *frame, order []rowRef, mem *slab) *Part {
+// build makes a part of rows in order, by their keys.
+func (b *freshBuilder) build(f *frame, keys []uint64, mem *slab) *Part {
 	p := newPart(len(f.columns))
-	p.gen, p.bucket, p.rows = f.gen, f.bucket, len(order)
-	b.frames[0] = f
-	b.gather.frames, b.gather.order, b.gather.mem = b.frames[:], order, mem
+	p.gen, p.bucket, p.rows = f.gen, f.bucket, len(keys)
+	b.frames[0], b.keys = f, keys
+	b.gather.frames, b.gather.order, b.gather.mem = b.frames[:], nil, mem
 	b.pending, b.places = b.pending[:0], b.places[:0]
-	code, one := oneSeries(f, order)
+	code, one := oneSeries(f, keys)
 	if one {
-		p.series = encoding.Constant(uint64(code), len(order))
+		p.series = encoding.Constant(uint64(code), len(keys))
 	} else {
-		series := mem.take(len(order))
-		for _, r := range order {
-			series = append(series, uint64(f.series[r.row]))
+		series := mem.take(len(keys))
+		for _, key := range keys {
+			series = append(series, uint64(f.series[rowOf(key)]))
 		}
 		b.pending = append(b.pending, series)
 	}
@@ -53,12 +56,19 @@ func (b *freshBuilder) build(f *frame, order []rowRef, mem *slab) *Part {
 	return p
 }
 
+// done lets go of what the parts were made of.
+func (b *freshBuilder) done() {
+	b.frames[0], b.keys, b.gather.mem = nil, nil, nil
+	clear(b.gather.sources)
+	clear(b.pending)
+}
+
 // oneSeries returns the series of sorted rows, if they have one.
-func oneSeries(f *frame, order []rowRef) (code uint32, one bool) {
-	if len(order) == 0 {
+func oneSeries(f *frame, keys []uint64) (code uint32, one bool) {
+	if len(keys) == 0 {
 		return 0, true
 	}
-	first, last := f.series[order[0].row], f.series[order[len(order)-1].row]
+	first, last := f.series[rowOf(keys[0])], f.series[rowOf(keys[len(keys)-1])]
 	return first, first == last
 }
 
@@ -67,6 +77,7 @@ func (b *freshBuilder) add(p *Part, f *frame, fc *frameColumn) {
 	def := f.schema.Columns()[fc.column]
 	spec, key := f.gen.spec(def), columnKey{fc.column, fc.name}
 	if isPlainBytes(def) {
+		b.findOrder()
 		if c, found := b.gather.gatherBytes(key, spec); found {
 			p.columns = append(p.columns, Column{key.column, key.name, c})
 		}
@@ -79,7 +90,7 @@ func (b *freshBuilder) add(p *Part, f *frame, fc *frameColumn) {
 		}
 		return
 	}
-	c, found := b.gather.gather(key, spec)
+	c, found := b.column(fc, f, key, spec)
 	if !found {
 		return
 	}
@@ -91,4 +102,40 @@ func (b *freshBuilder) add(p *Part, f *frame, fc *frameColumn) {
 	}
 	b.places = append(b.places, at)
 	p.columns = append(p.columns, Column{Index: key.column, Name: key.name})
+}
+
+// column collects a column of the frame in the order of the part; false if no row has a
+// value in it.
+func (b *freshBuilder) column(fc *frameColumn, f *frame, key columnKey, spec encoding.Spec) (out gathered, found bool) {
+	if fc.valid != nil || fc.ordinals != nil {
+		b.findOrder()
+		return b.gather.gather(key, spec)
+	}
+	words := b.gather.mem.take(len(b.keys))[:len(b.keys)]
+	all := uint64(0)
+	if f.keyed && spec.Type == encoding.UUIDList && fc == f.leadingLists() {
+		for i, key := range b.keys {
+			all = key >> 32 // they rise
+			words[i] = all
+		}
+	} else {
+		for i, key := range b.keys {
+			w := fc.words[rowOf(key)]
+			words[i] = w
+			all |= w
+		}
+	}
+	return gathered{spec: spec, words: words}, spec.Type.Fixed() || all != 0
+}
+
+// findOrder gives the gatherer the order of the rows.
+func (b *freshBuilder) findOrder() {
+	if b.gather.order != nil {
+		return
+	}
+	b.order = b.order[:0]
+	for _, key := range b.keys {
+		b.order = append(b.order, rowRef{row: int32(rowOf(key))})
+	}
+	b.gather.order = b.order
 }

@@ -63,12 +63,36 @@ func sortDigit(sorted, words []uint64, shift int, mask uint64, place *[1 << many
 	}
 }
 
-// sorted appends the rows in key order: by series and leading list as one integer,
-// then, where those are equal, by what is behind them in the key.
-func (f *frame) sorted(order []rowRef, mem *slab) []rowRef {
-	n := len(f.series)
-	words := f.seriesRanks(mem.take(n))
-	from, list := 0, f.leadingLists()
+// rowOf returns which row of the frame a key is of.
+func rowOf(key uint64) int { return int(uint32(key)) }
+
+// sorted returns a key for each row, in key order: by series and leading list as one
+// integer, then, where those are equal, by what is behind them in the key. The rows of a
+// profile are of one series, so the list alone sorts them.
+func (f *frame) sorted(mem *slab) []uint64 {
+	from, words := 0, []uint64(nil)
+	list := f.leadingLists()
+	if f.keyed = f.one && list != nil && !list.constant; f.keyed {
+		from, words = 1, mem.take(len(list.words))[:len(list.words)]
+		for i, code := range list.words {
+			words[i] = code<<32 | uint64(i)
+		}
+	} else {
+		from, words = f.unsortedKeys(list, mem)
+	}
+	words = radixSort(words, mem.take(len(words))[:len(words)], 32)
+	if columns := f.varying(from); columns != nil {
+		ties(words, 32, func(lo, hi int) {
+			slices.SortStableFunc(words[lo:hi], func(a, b uint64) int { return compareKeys(columns, rowOf(a), rowOf(b)) })
+		})
+	}
+	return words
+}
+
+// unsortedKeys returns the keys of rows of several series, and from which column of the
+// suffix on rows with equal ones can differ.
+func (f *frame) unsortedKeys(list *frameColumn, mem *slab) (from int, words []uint64) {
+	words = f.seriesRanks(mem.take(len(f.series)))
 	if f.schema.ListsLead() {
 		from = 1
 	}
@@ -88,16 +112,7 @@ func (f *frame) sorted(order []rowRef, mem *slab) []rowRef {
 	for i := range words {
 		words[i] = words[i]<<32 | uint64(i)
 	}
-	words = radixSort(words, mem.take(n)[:n], 32)
-	for _, w := range words {
-		order = append(order, rowRef{row: int32(uint32(w))})
-	}
-	if columns := f.varying(from); columns != nil {
-		ties(words, 32, func(lo, hi int) {
-			slices.SortStableFunc(order[lo:hi], func(a, b rowRef) int { return compareKeys(columns, int(a.row), int(b.row)) })
-		})
-	}
-	return order
+	return from, words
 }
 
 // compareKeys compares two rows of a frame in some of its columns.

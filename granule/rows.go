@@ -17,7 +17,7 @@ import (
 type Rows struct {
 	frame frame
 	coder coder
-	order []rowRef
+	keys  []uint64 // in order; the lower half of a key says which row of the frame it is of
 	mem   slab
 	key   []byte
 	fresh freshBuilder
@@ -39,7 +39,7 @@ func Code(s *schema.Schema, gen *Generation, bucket int64, b *schema.Batch, colu
 	c, f := &r.coder, &r.frame
 	*f = frame{schema: s, gen: gen, bucket: bucket, series: f.series[:0], columns: f.columns[:0], suffix: f.suffix[:0]}
 	var err error
-	if f.series, err = c.series(f.series, columns); err != nil {
+	if f.series, f.one, err = c.series(f.series, columns); err != nil {
 		return nil, err
 	}
 	for i := range columns {
@@ -52,27 +52,28 @@ func Code(s *schema.Schema, gen *Generation, bucket int64, b *schema.Batch, colu
 		}
 		f.columns = append(f.columns, fc)
 	}
-	r.order = f.sorted(r.order[:0], &r.mem)
+	r.keys = f.sorted(&r.mem)
 	return r, nil
 }
 
 // Done gives back the memory that the rows were coded in. They must not be used any
 // more; parts of them may.
 func (r *Rows) Done() {
+	r.keys = nil
 	r.mem.reset()
 	clear(r.frame.columns) // what they refer to is not kept
 	r.frame.gen, r.frame.schema = nil, nil
-	clear(r.fresh.gather.sources)
+	r.fresh.done()
 	r.coder = coder{scratch: r.coder.scratch, codes: r.coder.codes}
 	rowsPool.Put(r)
 }
 
 // Len returns the number of rows.
-func (r *Rows) Len() int { return len(r.order) }
+func (r *Rows) Len() int { return len(r.keys) }
 
 // Key returns the key of a row in sorted order, valid until the next call.
 func (r *Rows) Key(i int) []byte {
-	r.key = r.frame.appendKey(r.key[:0], int(r.order[i].row))
+	r.key = r.frame.appendKey(r.key[:0], rowOf(r.keys[i]))
 	return r.key
 }
 
@@ -83,7 +84,7 @@ func (r *Rows) Search(lo int, bound string) int {
 
 // Part builds a part of the rows [lo, hi) in sorted order.
 func (r *Rows) Part(lo, hi int) *Part {
-	return r.fresh.build(&r.frame, r.order[lo:hi], &r.mem)
+	return r.fresh.build(&r.frame, r.keys[lo:hi], &r.mem)
 }
 
 // seriesRanks appends the rank of each row's series. The rows of a profile have one.
@@ -157,14 +158,14 @@ func (c *coder) row(i int) int {
 }
 
 // series returns the series code of each row. Neighbours mostly share theirs,
-// and a batch whose labels stand for all rows has one.
-func (c *coder) series(codes []uint32, columns []schema.Concrete) ([]uint32, error) {
+// and a batch whose labels stand for all rows has one, as most have.
+func (c *coder) series(codes []uint32, columns []schema.Concrete) (all []uint32, one bool, err error) {
 	codes = slices.Grow(codes, c.n())[:c.n()]
 	if c.batch.Series != 0 {
 		for i := range codes {
 			codes[i] = c.batch.Series
 		}
-		return codes, nil
+		return codes, true, nil
 	}
 	var parts, varying []*schema.Concrete
 	for i := range columns {
@@ -178,25 +179,27 @@ func (c *coder) series(codes []uint32, columns []schema.Concrete) ([]uint32, err
 	slices.SortStableFunc(parts, func(a, b *schema.Concrete) int {
 		return slices.Index(c.schema.Series(), a.Column) - slices.Index(c.schema.Series(), b.Column)
 	})
+	one = true
 	for i := range codes {
 		row := c.row(i)
-		if i > 0 && c.sameSeries(varying, c.row(i-1), row) {
+		if i > 0 && (len(varying) == 0 || c.sameSeries(varying, c.row(i-1), row)) {
 			codes[i] = codes[i-1]
 			continue
 		}
 		code, err := c.tuple(parts, row)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		codes[i] = code
+		one = one && code == codes[0]
 	}
-	return codes, nil
+	return codes, one, nil
 }
 
 // InternSeries returns the code of the series of checked columns with a value each.
 func InternSeries(s *schema.Schema, gen *Generation, columns []schema.Concrete) (uint32, error) {
 	c := coder{schema: s, gen: gen, batch: &schema.Batch{Rows: 1}}
-	codes, err := c.series(nil, columns)
+	codes, _, err := c.series(nil, columns)
 	if err != nil {
 		return 0, err
 	}
@@ -233,6 +236,10 @@ func (c *coder) column(in *schema.Concrete) (frameColumn, error) {
 	if out.constant {
 		n = 1
 	}
+	if v := &in.Values; v.Type == encoding.Int64 && v.Valid == nil && (c.rows == nil || out.constant) {
+		out.words = encoding.Int64Words(v.Int64s)
+		return out, nil
+	}
 	out.words = c.mem.take(n)[:n]
 	switch {
 	case column.Type == encoding.UUIDList:
@@ -266,12 +273,6 @@ func (c *frameColumn) setNull(row int) {
 // fixed makes words of a fixed type.
 func (c *coder) fixed(in *schema.Concrete, out *frameColumn) {
 	v := &in.Values
-	if v.Type == encoding.Int64 && c.rows == nil && v.Valid == nil {
-		for i, value := range v.Int64s {
-			out.words[i] = encoding.FromInt64(value)
-		}
-		return
-	}
 	for i := range out.words {
 		switch at := in.At(c.row(i)); {
 		case v.Null(at):

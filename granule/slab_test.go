@@ -151,3 +151,27 @@ func TestSlab(t *testing.T) {
 		t.Errorf("%v allocations for what there is room for", n)
 	}
 }
+
+// A batch is the caller's again when its parts are built: nothing of it is in them.
+func TestPartKeepsNothingOfTheBatch(t *testing.T) {
+	s := mustSchema(t, scrapes)
+	gen := NewGeneration(1)
+	rng := rand.New(rand.NewPCG(1, 53))
+	for name, shape := range shapes {
+		b := profileBatch(rng, shape, 100)
+		rows := codeAll(t, s, gen, b)
+		p := rows.Part(0, rows.Len())
+		rows.Done()
+		want := text(decode(t, s, whole(p)))
+		for _, v := range b.Columns {
+			for i := range v.Int64s {
+				v.Int64s[i] ^= 0x55
+			}
+			clear(v.Codes)
+			clear(v.UUIDLists)
+		}
+		if diff := gocmp.Diff(want, text(decode(t, s, whole(p)))); diff != "" {
+			t.Fatalf("%s: the part changed with the batch (-before +after):\n%s", name, diff)
+		}
+	}
+}
