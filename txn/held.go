@@ -27,12 +27,14 @@ func (h *held[R]) free() bool {
 	return h.root.Load() == nil && h.readers.Load()/use == 0
 }
 
-// hold counts what a root that was just replaced had and its successor has not.
-// The caller holds the commit lock.
+// hold counts what a root that was just replaced had and its successor has not. It is
+// nil if nobody has taken it. The caller holds the commit lock.
 func (l *Log[R]) hold(old *published[R], garbage []Garbage) {
-	old.replaced.Store(true)
-	if old.readers.Load() > 0 {
-		l.held = append(l.held, held[R]{published: old})
+	if old != nil {
+		old.replaced.Store(true)
+		if old.readers.Load() > 0 {
+			l.held = append(l.held, held[R]{published: old})
+		}
 	}
 	for _, g := range garbage {
 		l.list(g)

@@ -17,18 +17,20 @@ type ID uint64
 // published, from 0. Rewrites count, unlike in commit ids.
 type Version uint64
 
-// Root is a published state with the id of the last commit in it.
+// Root is a published state with the id of the last commit in it. It must not be copied.
 type Root[R any] struct {
 	Commit  ID
 	Version Version
 	State   R
+
+	read atomic.Pointer[published[R]] // nil: nobody has taken a snapshot of it
 }
 
 // Log publishes the roots of one database. All methods are safe for concurrent
 // use.
 type Log[R any] struct {
 	ids     atomic.Uint64
-	current atomic.Pointer[published[R]]
+	current atomic.Pointer[Root[R]]
 
 	commit  sync.Mutex // the commit lock: held while a root is derived and published
 	held    []held[R]  // replaced roots that are read, oldest first
@@ -41,23 +43,24 @@ type Log[R any] struct {
 // New returns a log whose first root has the given state.
 func New[R any](state R) *Log[R] {
 	l := &Log[R]{}
-	l.current.Store(publish(&Root[R]{State: state}))
+	l.current.Store(&Root[R]{State: state})
 	return l
 }
 
-// Root returns the current root: two atomic loads.
-func (l *Log[R]) Root() *Root[R] {
-	for {
-		// A root that was replaced since the first load may have expired.
-		if root := l.current.Load().root.Load(); root != nil {
-			return root
-		}
-	}
-}
+// Root returns the current root: one atomic load.
+func (l *Log[R]) Root() *Root[R] { return l.current.Load() }
 
 // Begin starts a transaction. It costs one atomic addition and an allocation,
 // and holds nothing that must be released.
-func (l *Log[R]) Begin() *Tx[R] { return &Tx[R]{log: l, begin: l.nextID()} }
+func (l *Log[R]) Begin() *Tx[R] {
+	t := new(Tx[R])
+	l.Start(t)
+	return t
+}
+
+// Start is Begin of a transaction that lies where its owner has room for it. What was in
+// there is forgotten.
+func (l *Log[R]) Start(t *Tx[R]) { *t = Tx[R]{log: l, begin: l.nextID()} }
 
 func (l *Log[R]) nextID() ID { return ID(l.ids.Add(1)) }
 
@@ -81,15 +84,22 @@ func (l *Log[R]) Rewrite(publish func(current *Root[R]) (next Next[R], ok bool))
 type Next[R any] struct {
 	State   R
 	Garbage []Garbage
+	// Room, if not nil, is where the root is made: for a state that lies in memory with
+	// room for it, as they live equally long. It must be zero.
+	Room *Root[R]
 }
 
 // publish makes a root the current one. The caller holds the commit lock.
 func (l *Log[R]) publish(commit ID, next Next[R]) {
-	old := l.current.Load()
-	l.current.Store(publish(&Root[R]{commit, old.version + 1, next.State}))
+	old, root := l.current.Load(), next.Room
+	if root == nil {
+		root = new(Root[R])
+	}
+	root.Commit, root.Version, root.State = commit, old.Version+1, next.State
+	l.current.Store(root)
 	// In this order: a snapshot that counts itself on the old root too late to be
 	// seen by hold looks at the current root after that, and starts over.
-	l.hold(old, next.Garbage)
+	l.hold(old.read.Load(), next.Garbage)
 }
 
 // Tx is a transaction: begun, and not yet committed or aborted. It belongs to

@@ -15,7 +15,8 @@ var (
 )
 
 // published is a root and how many snapshots are open on it. They share its
-// fate: when it expires, the root is let go of under them.
+// fate: when it expires, the root is let go of under them. It is made for the first of them:
+// most roots are replaced before anyone looks at them.
 type published[R any] struct {
 	commit  ID
 	version Version
@@ -36,10 +37,17 @@ func (p *published[R]) leave(n int64) {
 // use is what a read adds to the count of readers.
 const use = 1 << 32
 
-func publish[R any](root *Root[R]) *published[R] {
-	p := &published[R]{commit: root.Commit, version: root.Version}
-	p.root.Store(root)
-	return p
+// published returns what counts the readers of the root.
+func (r *Root[R]) published() *published[R] {
+	if p := r.read.Load(); p != nil {
+		return p
+	}
+	p := &published[R]{commit: r.Commit, version: r.Version}
+	p.root.Store(r)
+	if r.read.CompareAndSwap(nil, p) {
+		return p
+	}
+	return r.read.Load()
 }
 
 // Snapshot is a handle on one root. It is safe for concurrent use. The zero
@@ -50,14 +58,15 @@ type Snapshot[R any] struct {
 	commit ID
 }
 
-// Take makes s a handle on the current root of l: three atomic operations, and
-// again for each root that is published in between. It is called once, before s
-// is shared.
+// Take makes s a handle on the current root of l: four atomic operations, and
+// again for each root that is published in between; the first handle on a root takes an
+// allocation. It is called once, before s is shared.
 func (s *Snapshot[R]) Take(l *Log[R]) {
 	for {
-		p := l.current.Load()
+		root := l.current.Load()
+		p := root.published()
 		p.readers.Add(1)
-		if l.current.Load() == p {
+		if l.current.Load() == root {
 			// Whoever replaces the root from here on sees that it is read.
 			s.commit = p.commit
 			s.at.Store(p)

@@ -139,3 +139,59 @@ func TestSnapshotDoesNotAllocate(t *testing.T) {
 		t.Errorf("a snapshot allocates %v times, want 0", n)
 	}
 }
+
+// Those who take the first snapshots of a root at once, while it is replaced, are counted
+// together: the root is held until the last has closed, and then let go of.
+func TestSnapshotsTakenAtOnce(t *testing.T) {
+	l := New(0)
+	for n := range 300 {
+		var snapshots [3]Snapshot[int]
+		var wg sync.WaitGroup
+		for i := range snapshots {
+			wg.Go(func() { snapshots[i].Take(l) })
+		}
+		l.Rewrite(func(current *Root[int]) (next Next[int], ok bool) {
+			return Next[int]{State: n + 1, Garbage: []Garbage{{Since: current.Version, Bytes: 1}}}, true
+		})
+		wg.Wait()
+		older := 0
+		for i := range snapshots {
+			state, err := snapshots[i].State()
+			if err != nil || state != n && state != n+1 {
+				t.Fatalf("round %d: snapshot %d of state %d, %v", n, i, state, err)
+			}
+			if state == n {
+				older++
+			}
+		}
+		l.Sweep()
+		if want := int64(min(older, 1)); l.Held() != want {
+			t.Fatalf("round %d: %d snapshots are of the root before, %d bytes are held, want %d", n, older, l.Held(), want)
+		}
+		for i := range snapshots {
+			snapshots[i].Close()
+		}
+		l.Sweep()
+		if l.Held() != 0 {
+			t.Fatalf("round %d: %d bytes are held with all snapshots closed", n, l.Held())
+		}
+	}
+}
+
+// A root is made where the publisher has room for it.
+func TestRoomForRoot(t *testing.T) {
+	l := New("")
+	var room Root[string]
+	id := mustCommit(t, l.Begin(), func(ID, *Root[string]) (Next[string], error) {
+		return Next[string]{State: "rows", Room: &room}, nil
+	})
+	if l.Root() != &room || room.State != "rows" || room.Commit != id || room.Version != 1 {
+		t.Errorf("the root is %+v", l.Root())
+	}
+	var s Snapshot[string]
+	s.Take(l)
+	mustCommit(t, l.Begin(), set("more"))
+	if state, err := s.State(); state != "rows" || err != nil {
+		t.Errorf("State() = %q, %v", state, err)
+	}
+}
