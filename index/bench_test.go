@@ -56,3 +56,17 @@ func BenchmarkEditSet(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkEditAmend is what a commit costs that adds to one granule of so many.
+func BenchmarkEditAmend(b *testing.B) {
+	sizes(b, func(b *testing.B, v *Version[*int], bounds []string) {
+		value := new(int)
+		i := 0
+		for b.Loop() {
+			edit := v.Edit()
+			edit.Amend(bounds[i*7919%len(bounds)], value)
+			v = edit.Done()
+			i++
+		}
+	})
+}

@@ -9,6 +9,9 @@
 //	entries    |--- A ---|--- B ----|--- C ------->
 //	Floor("k")                ^
 //
+// Most commits add rows to a granule or two. What an entry leads to then is kept beside the
+// tree, with the version, until that is so for too many of them: no node is copied.
+//
 // # Invariants
 //
 //	X1  A Version never changes: whoever holds one sees the same entries for

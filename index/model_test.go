@@ -1,6 +1,7 @@
 package index
 
 import (
+	"fmt"
 	"slices"
 	"sort"
 	"testing"
@@ -80,11 +81,42 @@ func TestModel(t *testing.T) {
 				edit.Set(bound, value)
 				pending = pending.set(bound, value)
 			},
+			"amend": func(t *rapid.T) {
+				start()
+				bound, value := boundGen.Draw(t, "bound"), rapid.Int().Draw(t, "value")
+				edit.Amend(bound, value)
+				pending = pending.set(bound, value)
+			},
+			"amend all": func(t *rapid.T) { // more than are kept beside the tree
+				start()
+				value := rapid.Int().Draw(t, "value")
+				for i := range pending {
+					edit.Amend(pending[i].Bound, value+i)
+					pending[i].Value = value + i
+				}
+			},
+			"set many": func(*rapid.T) {
+				start()
+				for i := range maxAmended + 8 {
+					bound := fmt.Sprintf("b%02d", i)
+					edit.Set(bound, i)
+					pending = pending.set(bound, i)
+				}
+			},
 			"delete": func(t *rapid.T) {
 				start()
 				bound := boundGen.Draw(t, "bound")
 				edit.Delete(bound)
 				pending = pending.delete(bound)
+			},
+			"rest of the edit": func(t *rapid.T) {
+				start()
+				if diff := cmp.Diff(pending, collect(edit.Between("", "")), cmpopts.EquateEmpty()); diff != "" {
+					t.Fatalf("entries of the edit (-want +got):\n%s", diff)
+				}
+				if bound, value, ok := edit.First(); ok != (len(pending) > 0) || ok && pending[0] != (modelEntry{bound, value}) {
+					t.Fatalf("First() = %q, %d, %t", bound, value, ok)
+				}
 			},
 			"floor of the edit": func(t *rapid.T) {
 				start()
