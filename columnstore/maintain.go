@@ -188,6 +188,7 @@ func (s *Store) rewrite(t *Table, g *granule.Granule) (bool, error) {
 			return next, false
 		}
 		edit := state.edit(t)
+		defer edit.release()
 		edit.replace(now, successors)
 		due = s.dueOf(edit)
 		next.State = current.State

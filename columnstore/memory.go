@@ -210,6 +210,7 @@ func (s *Store) drop(v victim, in incoming) {
 	t := v.table
 	s.log.Rewrite(func(current *txn.Root[*root]) (txn.Next[*root], bool) {
 		edit := current.State.table(t.ordinal).edit(t)
+		defer edit.release()
 		end := t.schema.BucketEnd(v.start)
 		floor := max(end, t.generationStart(t.firstKept(current.State, end, in)))
 		edit.state.evicted += edit.dropBefore(floor)

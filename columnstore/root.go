@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/granule"
@@ -23,13 +24,30 @@ type root struct {
 	turned    [2]txn.Version  // when the one before it became the newest, and when it did
 }
 
-// with returns a root in which one table has another state.
-func (r *root) with(ordinal int, state *tableState) *root {
-	next := *r
-	next.tables = slices.Clone(r.tables)
-	next.bytes += state.bytes - r.tables[ordinal].bytes
-	next.tables[ordinal] = state
-	return &next
+// single is the state of a table, with room for the root of a store with that one table:
+// one allocation a commit. In a store of more tables the room stays empty: a state that
+// the next root has too would keep alive the root that it came with, and so all before.
+type single struct {
+	state tableState
+	at    txn.Root[*root]
+	root  root
+	list  [1]*tableState
+}
+
+// put makes the next root one in which a table has another state.
+func (s *single) put(next *txn.Next[*root], ordinal int) {
+	r := next.State
+	bytes := r.bytes + s.state.bytes - r.tables[ordinal].bytes
+	if len(r.tables) == 1 {
+		s.root, s.list[0] = *r, &s.state
+		s.root.tables, s.root.bytes = s.list[:], bytes
+		next.State, next.Room = &s.root, &s.at
+		return
+	}
+	more := *r
+	more.tables, more.bytes = slices.Clone(r.tables), bytes
+	more.tables[ordinal] = &s.state
+	next.State, next.Room = &more, nil
 }
 
 // table returns the state of a table, nil if the root is older than it.
@@ -42,9 +60,9 @@ func (r *root) table(ordinal int) *tableState {
 
 // tableState is one table in a root.
 type tableState struct {
-	granules *index.Version[*granule.Granule] // by lower bound
-	buckets  *index.Version[*bucket]          // by lowest key
-	notes    []string                         // distinct, in the order of their commits
+	granules index.Version[*granule.Granule] // by lower bound
+	buckets  *index.Version[*bucket]         // by lowest key
+	notes    []string                        // distinct, in the order of their commits
 	rows     int64
 	bytes    int64 // on the heap: parts, granules, buckets, notes; not dictionaries
 	newest   int64 // the latest time of a committed row, with buckets
@@ -101,7 +119,7 @@ func (b *bucket) hasColumns(s *schema.Schema, columns []schema.Concrete, rows []
 
 func newTableState() *tableState {
 	return &tableState{
-		granules: index.New[*granule.Granule](),
+		granules: *index.New[*granule.Granule](),
 		buckets:  index.New[*bucket](),
 		newest:   math.MinInt64,
 		open:     math.MinInt64,
@@ -121,9 +139,10 @@ func (t *tableState) oldest() (b *bucket, ok bool) {
 type tableEdit struct {
 	table    *Table
 	schema   *schema.Schema
-	granules *index.Edit[*granule.Granule]
+	granules index.Edit[*granule.Granule]
 	buckets  *index.Edit[*bucket]
-	state    tableState         // what else it has
+	next     *single
+	state    *tableState        // of next
 	due      []*granule.Granule // that grew, or are new
 	closing  []*granule.Granule // of buckets that were closed
 
@@ -131,10 +150,27 @@ type tableEdit struct {
 	entered, left []granule.Slice           // what the next root has more and less
 }
 
+var tableEdits = sync.Pool{New: func() any { return &tableEdit{own: map[*granule.Granule]bool{}} }}
+
+// edit returns the next state of a table, to be changed until it is published. Release
+// gives it back then, or where it is not.
 func (t *tableState) edit(table *Table) *tableEdit {
-	return &tableEdit{
-		table: table, schema: table.schema, granules: t.granules.Edit(), state: *t,
-	}
+	e := tableEdits.Get().(*tableEdit)
+	e.table, e.schema, e.next = table, table.schema, &single{state: *t}
+	e.state = &e.next.state
+	e.granules = index.EditOf(&e.state.granules)
+	return e
+}
+
+// release gives the edit back. Nothing of it is used by what was published.
+func (e *tableEdit) release() {
+	clear(e.due)
+	clear(e.closing)
+	clear(e.own)
+	clear(e.entered)
+	clear(e.left)
+	*e = tableEdit{due: e.due[:0], closing: e.closing[:0], own: e.own, entered: e.entered[:0], left: e.left[:0]}
+	tableEdits.Put(e)
 }
 
 // editBuckets returns the buckets to change: few commits do.
@@ -162,12 +198,11 @@ func (e *tableEdit) done(version txn.Version, next *txn.Next[*root]) {
 		}
 	}
 	before := next.State.tables[e.table.ordinal]
-	e.state.granules = e.granules.Done()
+	e.granules.Done() // in place
 	if e.buckets != nil {
 		e.state.buckets = e.buckets.Done()
 	}
-	state := e.state // a copy: a pointer to e would keep what has left alive
-	next.State = next.State.with(e.table.ordinal, &state)
+	e.next.put(next, e.table.ordinal)
 	if e.state.floor > before.floor {
 		next.Garbage = append(next.Garbage, e.table.dropGenerations(e.state.floor)...)
 	}
@@ -215,11 +250,8 @@ func (e *tableEdit) grow(g *granule.Granule, bound string, rows granule.Slice) {
 		return
 	}
 	grown := g.With(rows)
-	e.granules.Set(bound, grown)
+	e.granules.Amend(bound, grown)
 	e.due = append(e.due, grown)
-	if e.own == nil {
-		e.own = map[*granule.Granule]bool{}
-	}
 	e.own[grown] = true
 }
 

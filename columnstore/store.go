@@ -103,10 +103,14 @@ func (s *Store) Table(name string) *Table {
 	return s.tables.byName[name]
 }
 
-// Begin starts a transaction. It costs two small allocations and holds nothing
+// Begin starts a transaction. It costs an allocation and holds nothing
 // before its first Insert; from then on Commit or Abort must end it, or what it has
 // inserted counts in the memory budget for ever.
-func (s *Store) Begin() *Tx { return &Tx{store: s, tx: s.log.Begin()} }
+func (s *Store) Begin() *Tx {
+	tx := &Tx{store: s}
+	s.log.Start(&tx.tx)
+	return tx
+}
 
 // Snapshot returns the state after the newest commit. It must be closed, or it
 // keeps alive what it sees. A few atomic operations and one allocation.

@@ -3,6 +3,7 @@ package columnstore
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/apache/arrow/go/v14/arrow"
 
@@ -20,12 +21,19 @@ type Table struct {
 	schema  *schema.Schema
 	ordinal int
 	seed    uint64
+	asked   atomic.Pointer[bucketBounds] // the bounds that were asked for last
 
 	generations struct {
 		sync.Mutex
 		byNumber map[int64]*generation
 		first    int64 // those before it were dropped
 	}
+}
+
+// bucketBounds is the bounds of the time bucket that begins at start.
+type bucketBounds struct {
+	start  int64
+	lo, hi string
 }
 
 // generation is dictionaries in the account of the store.

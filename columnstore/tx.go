@@ -19,17 +19,12 @@ import (
 // counts in the memory budget until Commit or Abort ends it.
 type Tx struct {
 	store     *Store
-	tx        *txn.Tx[*root]
+	tx        txn.Tx[*root]
 	pieces    []piece
+	one       [1]piece // room for them: most transactions have one
 	notes     []tableNote
 	bytes     int64 // of the pieces: pending until the transaction ends
 	histories []historyWrite
-
-	last struct { // bounds that were asked for last
-		table  *Table
-		start  int64
-		lo, hi string
-	}
 }
 
 // tableNote is text on its way into a table's notes.
@@ -285,7 +280,7 @@ func (tx *Tx) reserveNotes() (bytes int64, err error) {
 // root by now.
 func (tx *Tx) end() {
 	tx.store.release(tx.bytes)
-	tx.pieces, tx.notes, tx.bytes = nil, nil, 0
+	tx.pieces, tx.one[0], tx.notes, tx.bytes = nil, piece{}, nil, 0
 }
 
 // endHistories lets go of the histories: others can write them.
@@ -314,7 +309,13 @@ func (tx *Tx) Abort() {
 // publish derives the root that has the transaction's rows and notes. It runs
 // under the commit lock.
 func (tx *Tx) publish(commit txn.ID, current *txn.Root[*root]) (next txn.Next[*root], due []dueGranule, err error) {
-	var edits []*tableEdit // one a table: few
+	var few [4]*tableEdit
+	edits := few[:0] // one a table: few
+	defer func() {
+		for _, e := range edits {
+			e.release()
+		}
+	}()
 	edit := func(t *Table) *tableEdit {
 		for _, e := range edits {
 			if e.table == t {
@@ -434,7 +435,10 @@ func (s *Store) latestTime() int64 {
 // cut builds one part for each granule of the current root that the rows meet.
 func (tx *Tx) cut(t *Table, in bucketRows, b *schema.Batch, columns []schema.Concrete, rows *granule.Rows) {
 	state := t.store.log.Root().State.table(t.ordinal)
-	bucketLo, bucketHi := tx.bucketBounds(t, in.start)
+	bucketLo, bucketHi := t.bucketBounds(in.start)
+	if tx.pieces == nil {
+		tx.pieces = tx.one[:0]
+	}
 	_, known, ok := state.buckets.Floor(bucketLo)
 	if !ok || known.start != in.start {
 		known = &bucket{}
@@ -464,12 +468,14 @@ func (tx *Tx) cut(t *Table, in bucketRows, b *schema.Batch, columns []schema.Con
 }
 
 // bucketBounds returns the bounds of a bucket: mostly that of the insert before.
-func (tx *Tx) bucketBounds(t *Table, start int64) (lo, hi string) {
-	if l := &tx.last; l.table != t || l.start != start {
-		l.table, l.start = t, start
-		l.lo, l.hi = t.schema.BucketBounds(start)
+func (t *Table) bucketBounds(start int64) (lo, hi string) {
+	b := t.asked.Load()
+	if b == nil || b.start != start {
+		b = &bucketBounds{start: start}
+		b.lo, b.hi = t.schema.BucketBounds(start)
+		t.asked.Store(b)
 	}
-	return tx.last.lo, tx.last.hi
+	return b.lo, b.hi
 }
 
 // hasValue says whether one of the rows, nil for all, has a value in a dynamic column.

@@ -24,6 +24,14 @@ type cell struct {
 	next  *cell
 }
 
+// grown is a granule with the cell of what it has more than the one before. The cell keeps
+// the granule alive for as long as there are others with it; these have the same base, so
+// that is nothing but the granule itself.
+type grown struct {
+	Granule
+	cell cell
+}
+
 // New returns a granule without rows.
 func New(lo, hi string) *Granule { return &Granule{lo: lo, hi: hi} }
 
@@ -55,16 +63,19 @@ func (g *Granule) Size() int { return g.base.Size() + g.freshSize }
 func (g *Granule) FreshSize() int { return g.freshSize }
 
 // With returns a granule that also has the rows of s, which must be within the
-// bounds. O(1): two allocations.
+// bounds. O(1): one allocation.
 func (g *Granule) With(s Slice) *Granule {
-	next := *g
-	next.Add(s)
-	return &next
+	next := &grown{Granule: *g}
+	next.add(s, &next.cell)
+	return &next.Granule
 }
 
 // Add is With for a granule that nobody else has seen yet: it changes it.
-func (g *Granule) Add(s Slice) {
-	g.fresh = &cell{s, g.fresh}
+func (g *Granule) Add(s Slice) { g.add(s, new(cell)) }
+
+func (g *Granule) add(s Slice, c *cell) {
+	*c = cell{s, g.fresh}
+	g.fresh = c
 	g.freshParts++
 	g.freshRows += s.Rows()
 	g.freshSize += s.Size()

@@ -56,7 +56,7 @@ func newPart(columns int) *Part {
 
 // seal derives what is known only when all columns are there.
 func (p *Part) seal(s *schema.Schema) {
-	const self = 192 + 48 // with the cell that leads to it
+	const self = 192 + 128 // with the granule and the cell that lead to it
 	const words, column = 64, encoding.ColumnSize + 24
 	p.size = self + p.series.Size() + column*cap(p.columns)
 	if p.ordinals != nil {
