@@ -1,16 +1,11 @@
 package encoding
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
-	"math/bits"
-	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/google/uuid"
-	"github.com/zeebo/xxh3"
 )
 
 // Errors of lists of codes.
@@ -33,26 +28,22 @@ var (
 // there, takes no lock; adding takes one for all.
 type ListDict struct {
 	seed     uint64
+	key      elementKey
 	elements idSet
 	hashes   idSet      // of lists, with the codes of the lists
 	lists    frontCoded // the last element first: for stacks, the root
 	records  *Dict
 	recordOf stable[atomic.Uint32] // by element code-1: code in records, or 0
 	verify   atomic.Bool
+	settled  atomic.Uint32 // lists that all who look from now on find
 
 	mu sync.Mutex // of writers
-}
-
-// newList is a list on its way in.
-type newList struct {
-	codes []uint32 // of its elements, the last first
-	at    int      // whose code it is to be
 }
 
 // NewListDict returns an empty dictionary of lists. The seed keys its hashes, so
 // that input made to collide in one store does not in another.
 func NewListDict(seed uint64) *ListDict {
-	return &ListDict{seed: seed, records: NewDict(seed)}
+	return &ListDict{seed: seed, key: newElementKey(seed), records: NewDict(seed)}
 }
 
 // Verify has every list that is found by its hash compared with the one that is
@@ -64,7 +55,7 @@ func (d *ListDict) Verify(on bool) { d.verify.Store(on) }
 // describe elements and are no part of what a reader's snapshot fixes: an
 // element that is known without one can get one later.
 func (d *ListDict) InternElement(id uuid.UUID, record []byte) (uint32, error) {
-	hash := d.elementHash(&id)
+	hash := d.key.hash(&id)
 	code := d.elements.find(&id, hash)
 	if code == 0 {
 		d.mu.Lock()
@@ -125,266 +116,7 @@ func (d *ListDict) addElement(id *uuid.UUID, hash uint64) (uint32, error) {
 		return 0, ErrDictFull
 	}
 	d.recordOf.grow(d.elements.len())
-	return d.elements.add(*id, hash, d.elementHash), nil
-}
-
-func (d *ListDict) elementHash(id *uuid.UUID) uint64 { return xxh3.HashSeed(id[:], d.seed) }
-
-// listHash returns the identity of a list: the hash of its elements.
-func (d *ListDict) listHash(ids []uuid.UUID) uuid.UUID {
-	return uuid.UUID(xxh3.Hash128Seed(idBytes(ids), d.seed).Bytes())
-}
-
-// slotHash returns where the slots have a list: any bits of its hash do.
-func slotHash(hash *uuid.UUID) uint64 { return binary.LittleEndian.Uint64(hash[:]) }
-
-// InternLists appends to dst the codes of lists, giving codes to those that are
-// new. A list that is the one before by reference costs nothing. All are hashed
-// first and looked for then, so that the misses of the processor's caches overlap;
-// new ones are sorted, so that neighbours share much.
-//
-// About 60 ns for a known list of 20, 500 ns for a new one of known elements. For lists
-// that are known nothing is allocated but what dst lacks.
-// After an error dst is as long as it was; elements and lists that were added by
-// then stay, unused.
-func (d *ListDict) InternLists(dst []uint32, lists [][]uuid.UUID) ([]uint32, error) {
-	w := internWork.Get().(*listWork)
-	defer w.done()
-	for i, list := range lists {
-		if i > 0 && sameList(list, lists[i-1]) {
-			w.add(w.hashes[i-1])
-			continue
-		}
-		w.add(d.listHash(list))
-	}
-	return d.intern(dst, w, func(ids []uuid.UUID, i int) ([]uuid.UUID, error) { return append(ids, lists[i]...), nil })
-}
-
-// InternCodes is InternLists for lists of codes of elements. ErrCode means that
-// there is no such element.
-func (d *ListDict) InternCodes(dst []uint32, lists [][]uint32) ([]uint32, error) {
-	w := internWork.Get().(*listWork)
-	defer w.done()
-	gather := func(ids []uuid.UUID, i int) ([]uuid.UUID, error) {
-		for _, code := range lists[i] {
-			if code == 0 || int(code) > d.Elements() {
-				return ids, fmt.Errorf("%w: element %d of a list; there are %d", ErrCode, code, d.Elements())
-			}
-			ids = append(ids, *d.elements.ids.at(int(code) - 1))
-		}
-		return ids, nil
-	}
-	for i := range lists {
-		ids, err := gather(w.ids[:0], i)
-		if err != nil {
-			return dst, err
-		}
-		w.ids = ids
-		w.add(d.listHash(ids))
-	}
-	return d.intern(dst, w, gather)
-}
-
-// InternList returns the code of the list of elements with the given codes.
-func (d *ListDict) InternList(elements []uint32) (uint32, error) {
-	codes, err := d.InternCodes(nil, [][]uint32{elements})
-	if err != nil {
-		return 0, err
-	}
-	return codes[0], nil
-}
-
-// listWork is what interning a batch needs beside the dictionary.
-type listWork struct {
-	hashes []uuid.UUID
-	slots  []uint64 // slotHash of each
-	misses []int
-
-	// Of the lists that miss:
-	ids      []uuid.UUID // elements, the last of each list first
-	idHashes []uint64
-	codes    []uint32
-	ends     []int // of each list in ids and codes
-	fresh    []newList
-	repeats  []repeat
-}
-
-// repeat is a list that misses, and is the same as one before it.
-type repeat struct{ at, first int }
-
-var internWork = sync.Pool{New: func() any { return new(listWork) }}
-
-func (w *listWork) done() {
-	w.hashes, w.slots, w.misses = w.hashes[:0], w.slots[:0], w.misses[:0]
-	w.ids, w.idHashes, w.codes, w.ends, w.fresh = w.ids[:0], w.idHashes[:0], w.codes[:0], w.ends[:0], w.fresh[:0]
-	internWork.Put(w)
-}
-
-func (w *listWork) add(hash uuid.UUID) {
-	w.hashes, w.slots = append(w.hashes, hash), append(w.slots, slotHash(&hash))
-}
-
-// intern appends to dst the codes of the lists whose hashes are in w; elements
-// appends the ids of one.
-func (d *ListDict) intern(dst []uint32, w *listWork, elements func([]uuid.UUID, int) ([]uuid.UUID, error)) ([]uint32, error) {
-	start := len(dst)
-	dst = slices.Grow(dst, len(w.hashes))[:start+len(w.hashes)]
-	d.hashes.findAll(dst[start:], w.hashes, w.slots)
-	for i, code := range dst[start:] {
-		if code == 0 {
-			w.misses = append(w.misses, i)
-		}
-	}
-	if len(w.misses) > 0 {
-		if err := d.addLists(dst[start:], w, elements); err != nil {
-			return dst[:start], err
-		}
-	}
-	if d.verify.Load() {
-		for i, code := range dst[start:] {
-			ids, err := elements(w.ids[:0], i)
-			if err != nil {
-				return dst[:start], err
-			}
-			if !slices.Equal(ids, d.UUIDs(nil, code)) {
-				return dst[:start], fmt.Errorf("%w: %x", ErrCollision, w.hashes[i])
-			}
-		}
-	}
-	return dst, nil
-}
-
-// addLists adds the lists that were not found and sets their codes.
-func (d *ListDict) addLists(codes []uint32, w *listWork, elements func([]uuid.UUID, int) ([]uuid.UUID, error)) error {
-	if err := w.gather(elements); err != nil {
-		return err
-	}
-	for i := range w.ids {
-		w.idHashes = append(w.idHashes, d.elementHash(&w.ids[i]))
-	}
-	w.codes = slices.Grow(w.codes, len(w.ids))[:len(w.ids)]
-	d.elements.findAll(w.codes, w.ids, w.idHashes)
-	start := 0
-	for i, end := range w.ends {
-		w.fresh = append(w.fresh, newList{w.codes[start:end], w.misses[i]})
-		start = end
-	}
-
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for i, code := range w.codes {
-		if code != 0 {
-			continue
-		}
-		var err error
-		if w.codes[i], err = d.addElement(&w.ids[i], w.idHashes[i]); err != nil {
-			return err
-		}
-	}
-	sortLists(w.fresh, 0, 2*bits.Len(uint(len(w.fresh))))
-	for i := range w.fresh {
-		list := &w.fresh[i]
-		var err error
-		if codes[list.at], err = d.addList(&w.hashes[list.at], list.codes); err != nil {
-			return err
-		}
-	}
-	for _, r := range w.repeats {
-		codes[r.at] = codes[r.first]
-	}
-	return nil
-}
-
-// manyIDs is from where on a list that comes again is not gathered again. Below, to look
-// for it costs more than what it takes.
-const manyIDs = 1 << 16
-
-// gather makes ids of the lists that miss, and leaves of misses those that are no repeats.
-func (w *listWork) gather(elements func([]uuid.UUID, int) ([]uuid.UUID, error)) error {
-	w.ids, w.repeats = w.ids[:0], w.repeats[:0]
-	var seen map[uuid.UUID]int
-	misses := w.misses[:0]
-	for _, at := range w.misses {
-		if len(w.ids) > manyIDs {
-			if seen == nil {
-				seen = map[uuid.UUID]int{}
-				for _, known := range misses {
-					seen[w.hashes[known]] = known
-				}
-			}
-			if first, ok := seen[w.hashes[at]]; ok {
-				w.repeats = append(w.repeats, repeat{at, first})
-				continue
-			}
-			seen[w.hashes[at]] = at
-		}
-		start := len(w.ids)
-		var err error
-		if w.ids, err = elements(w.ids, at); err != nil {
-			return err
-		}
-		slices.Reverse(w.ids[start:])
-		w.ends = append(w.ends, len(w.ids))
-		misses = append(misses, at)
-	}
-	w.misses = misses
-	return nil
-}
-
-// sortLists sorts lists that are equal up to a depth: by the code there into less,
-// equal and greater (multikey quicksort). So what they share is looked at once, not in
-// each comparison. After so many bad pivots as there should not be, it compares.
-func sortLists(lists []newList, depth, pivots int) {
-	for len(lists) > 1 {
-		if pivots == 0 {
-			slices.SortFunc(lists, func(a, b newList) int { return slices.Compare(a.codes[depth:], b.codes[depth:]) })
-			return
-		}
-		pivot := lists[len(lists)/2].code(depth)
-		lo, hi := 0, len(lists)
-		for i := 0; i < hi; {
-			switch code := lists[i].code(depth); {
-			case code < pivot:
-				lists[lo], lists[i] = lists[i], lists[lo]
-				lo++
-				i++
-			case code > pivot:
-				hi--
-				lists[hi], lists[i] = lists[i], lists[hi]
-			default:
-				i++
-			}
-		}
-		sortLists(lists[:lo], depth, pivots-1)
-		sortLists(lists[hi:], depth, pivots-1)
-		if pivot == 0 { // they have ended
-			return
-		}
-		lists, depth = lists[lo:hi], depth+1
-	}
-}
-
-// code returns the code at a depth, 0 behind the end.
-func (l *newList) code(depth int) uint32 {
-	if depth >= len(l.codes) {
-		return 0
-	}
-	return l.codes[depth]
-}
-
-// addList looks again and adds. The caller holds mu.
-func (d *ListDict) addList(id *uuid.UUID, codes []uint32) (uint32, error) {
-	hash := slotHash(id)
-	if code := d.hashes.find(id, hash); code != 0 {
-		return code, nil
-	}
-	if d.hashes.len() >= maxCodes {
-		return 0, ErrDictFull
-	}
-	if err := d.lists.add(codes); err != nil {
-		return 0, err
-	}
-	return d.hashes.add(*id, hash, slotHash), nil
+	return d.elements.add(*id, hash, d.key.hash), nil
 }
 
 func sameList(a, b []uuid.UUID) bool {
@@ -393,7 +125,7 @@ func sameList(a, b []uuid.UUID) bool {
 
 // FindElement returns the code of an element, or 0 if it has none.
 func (d *ListDict) FindElement(id uuid.UUID) uint32 {
-	return d.elements.find(&id, d.elementHash(&id))
+	return d.elements.find(&id, d.key.hash(&id))
 }
 
 // FindList returns the code of a list, or 0 if it has none.
@@ -473,7 +205,7 @@ func (d *ListDict) Need(g Growth) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n := d.Elements()
-	const list, member = 72, 16 + 8 + 4 // of listWork, while it grows
+	const list, member = 64, 16 + 8 + 4 // of listWork, while it grows
 	return d.elements.need(g.Elements) + 4*(paged(n+g.Elements)-paged(n)) +
 		d.hashes.need(g.Lists) + d.lists.need(g.Lists, g.Members, g.Longest) + 2*(list*g.Lists+member*g.Members) +
 		d.records.Need(g.Records, g.Bytes)

@@ -221,12 +221,10 @@ func TestListDictVerify(t *testing.T) {
 	other := []uuid.UUID{uuidOf(2)}
 	element := mustElement(t, d, uuidOf(1), "")
 	hash := d.listHash(other)
-	d.mu.Lock()
-	code, err := d.addList(&hash, []uint32{element})
-	d.mu.Unlock()
-	if err != nil {
+	if err := d.lists.add([]uint32{element}); err != nil {
 		t.Fatal(err)
 	}
+	code := d.hashes.add(hash, slotHash(&hash), slotHash)
 	if got := mustLists(t, d, [][]uuid.UUID{other}); got[0] != code {
 		t.Errorf("without Verify: code %d, want %d", got[0], code)
 	}

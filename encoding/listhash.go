@@ -1,0 +1,51 @@
+package encoding
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/google/uuid"
+	"github.com/zeebo/xxh3"
+)
+
+// elementKey is what chooses the hash of elements out of a family (multiply-shift of two
+// words): of any two elements, each pair of hashes is as likely as any other, when the key
+// is random. So who does not know the key cannot choose elements that meet in few slots.
+// That needs no more than 64 bits: elements are compared with what is there.
+type elementKey struct{ add, first, second [2]uint64 } // low, high
+
+// newElementKey makes a key of a seed.
+func newElementKey(seed uint64) (k elementKey) {
+	for i, word := range []*[2]uint64{&k.add, &k.first, &k.second} {
+		sum := xxh3.Hash128Seed([]byte{byte(i)}, seed)
+		*word = [2]uint64{sum.Lo, sum.Hi}
+	}
+	return k
+}
+
+// hash returns the upper half of add + first * low word of id + second * high word, modulo
+// 2^128.
+func (k *elementKey) hash(id *uuid.UUID) uint64 {
+	low, high := binary.LittleEndian.Uint64(id[:8]), binary.LittleEndian.Uint64(id[8:])
+	upper, lower := bits.Mul64(k.first[0], low)
+	upper2, lower2 := bits.Mul64(k.second[0], high)
+	lower, carry := bits.Add64(lower, lower2, 0)
+	_, carry2 := bits.Add64(lower, k.add[0], 0)
+	return upper + upper2 + carry + carry2 + k.first[1]*low + k.second[1]*high + k.add[1]
+}
+
+// listHash returns the identity of a list: the xxh3 of its elements.
+//
+// What speaks for it: lists that nobody made to collide have the same 128 bits with a
+// probability of 2^-128 a pair. xxh3 multiplies each word with another one after a key
+// that depends on the seed was mixed with both, so who does not know the seed, and is told no
+// hash, has nothing to compute collisions with; a store draws its seed at random. That is
+// how xxh3 is built, and no proof: who cannot rely on it has Verify. Sums of products with
+// a bound that is proven (NH, twice, for 2^-126) take 43 ns for a list of 24 in plain Go,
+// where this takes 31 (and 22 with a proof of 2^-64 alone).
+func (d *ListDict) listHash(ids []uuid.UUID) uuid.UUID {
+	return uuid.UUID(xxh3.Hash128Seed(idBytes(ids), d.seed).Bytes())
+}
+
+// slotHash returns where the slots have a list: any bits of its hash do.
+func slotHash(hash *uuid.UUID) uint64 { return binary.LittleEndian.Uint64(hash[:]) }
