@@ -89,6 +89,19 @@ func BenchmarkWords(b *testing.B) {
 
 var sink uint64
 
+// BenchmarkUnpack reads a block of words of some widths: of the narrow ones, several a load.
+func BenchmarkUnpack(b *testing.B) {
+	src, dst := make([]uint64, blockLen), make([]uint64, blockLen)
+	for _, width := range []uint{4, 12, 20, 60} {
+		b.Run(fmt.Sprintf("width=%d", width), func(b *testing.B) {
+			for b.Loop() {
+				unpack(dst, src, 0, width)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/blockLen, "ns/word")
+		})
+	}
+}
+
 func BenchmarkDict(b *testing.B) {
 	values := make([][]byte, benchLen)
 	for i := range values {

@@ -192,36 +192,96 @@ func grown(s []uint64, n int) []uint64 {
 // unpack reads words of a width from a place in bits, which go on for a word after
 // the last one. Up to 57 bits a word is in eight bytes from some byte on: one load, and
 // eight words of w bits are w bytes. That takes half the time of putting words together.
+// Most words are narrow, and a load has eight or four of them: half the time again.
 func unpack(dst, src []uint64, bit int, width uint) {
 	if width > 57 || !littleEndian {
 		unpackWide(dst, src, bit, width)
 		return
 	}
-	mask := ^uint64(0) >> (64 - width)
-	w := int(width)
 	b := wordBytes(src)[bit>>3:]
-	bit &= 7
-	for ; len(dst) >= 8; dst, b = dst[8:], b[w:] {
+	at := uint(bit & 7)
+	var done int
+	switch {
+	case width <= 7: // 7 bits before them, and eight words
+		done = unpackEights(dst, b, at, width)
+	case width <= 14:
+		done = unpackFours(dst, b, at, width)
+	}
+	dst, b = dst[done:], b[done/8*int(width):]
+	unpackEach(dst, b, at, width)
+}
+
+// unpackEights reads eight words a load, of at most 7 bits, from bit at of b on, and
+// returns how many it has read: all but the last few.
+func unpackEights(dst []uint64, b []byte, at, width uint) int {
+	mask := ^uint64(0) >> (64 - width)
+	w, n := width&7, len(dst)&^7
+	for ; len(dst) >= 8; dst, b = dst[8:], b[width:] {
+		d := dst[:8:8]
+		v := binary.LittleEndian.Uint64(b) >> (at & 7)
+		d[0] = v & mask
+		v >>= w
+		d[1] = v & mask
+		v >>= w
+		d[2] = v & mask
+		v >>= w
+		d[3] = v & mask
+		v >>= w
+		d[4] = v & mask
+		v >>= w
+		d[5] = v & mask
+		v >>= w
+		d[6] = v & mask
+		v >>= w
+		d[7] = v & mask
+	}
+	return n
+}
+
+// unpackFours is unpackEights of at most 14 bits: four words a load.
+func unpackFours(dst []uint64, b []byte, at, width uint) int {
+	mask := ^uint64(0) >> (64 - width)
+	w, n := width&15, len(dst)&^7
+	second := at + 4*width
+	for ; len(dst) >= 8; dst, b = dst[8:], b[width:] {
+		d := dst[:8:8]
+		v := binary.LittleEndian.Uint64(b) >> (at & 7)
+		u := binary.LittleEndian.Uint64(b[second>>3:]) >> (second & 7)
+		d[0], d[4] = v&mask, u&mask
+		v, u = v>>w, u>>w
+		d[1], d[5] = v&mask, u&mask
+		v, u = v>>w, u>>w
+		d[2], d[6] = v&mask, u&mask
+		v, u = v>>w, u>>w
+		d[3], d[7] = v&mask, u&mask
+	}
+	return n
+}
+
+// unpackEach reads a word a load, of at most 57 bits.
+func unpackEach(dst []uint64, b []byte, bit, width uint) {
+	mask := ^uint64(0) >> (64 - width)
+	for ; len(dst) >= 8; dst, b = dst[8:], b[width:] {
 		d, at := dst[:8:8], bit
-		d[0] = binary.LittleEndian.Uint64(b) >> uint(at) & mask
-		at += w
-		d[1] = binary.LittleEndian.Uint64(b[at>>3:]) >> uint(at&7) & mask
-		at += w
-		d[2] = binary.LittleEndian.Uint64(b[at>>3:]) >> uint(at&7) & mask
-		at += w
-		d[3] = binary.LittleEndian.Uint64(b[at>>3:]) >> uint(at&7) & mask
-		at += w
-		d[4] = binary.LittleEndian.Uint64(b[at>>3:]) >> uint(at&7) & mask
-		at += w
-		d[5] = binary.LittleEndian.Uint64(b[at>>3:]) >> uint(at&7) & mask
-		at += w
-		d[6] = binary.LittleEndian.Uint64(b[at>>3:]) >> uint(at&7) & mask
-		at += w
-		d[7] = binary.LittleEndian.Uint64(b[at>>3:]) >> uint(at&7) & mask
+		d[0] = binary.LittleEndian.Uint64(b) >> at & mask
+		at += width
+		d[1] = binary.LittleEndian.Uint64(b[at>>3:]) >> (at & 7) & mask
+		at += width
+		d[2] = binary.LittleEndian.Uint64(b[at>>3:]) >> (at & 7) & mask
+		at += width
+		d[3] = binary.LittleEndian.Uint64(b[at>>3:]) >> (at & 7) & mask
+		at += width
+		d[4] = binary.LittleEndian.Uint64(b[at>>3:]) >> (at & 7) & mask
+		at += width
+		d[5] = binary.LittleEndian.Uint64(b[at>>3:]) >> (at & 7) & mask
+		at += width
+		d[6] = binary.LittleEndian.Uint64(b[at>>3:]) >> (at & 7) & mask
+		at += width
+		d[7] = binary.LittleEndian.Uint64(b[at>>3:]) >> (at & 7) & mask
 	}
 	for i := range dst {
-		dst[i] = binary.LittleEndian.Uint64(b[bit>>3:]) >> uint(bit&7) & mask
-		bit += w
+		dst[i] = binary.LittleEndian.Uint64(b[bit>>3:]) >> (bit & 7) & mask
+		bit += width
 	}
 }
 
