@@ -73,8 +73,13 @@ func (g *Groups) Column(name string) *GroupColumn {
 	return nil
 }
 
-// parallelRows is how many rows of granules are worth a goroutine of their own.
-const parallelRows = 1 << 18
+// What is worth a goroutine of its own: so many chosen rows and, of sums by list, so many
+// for each list of the dictionary. Its sums become an array by list, which another one goes
+// through to add them to its own: at a row a list that would be most of the work.
+const (
+	parallelRows = 1 << 18
+	rowsPerList  = 4
+)
 
 // Aggregate groups the chosen rows of a snapshot and sums them, on codes: a
 // value is looked at once for each distinct code, and no list is looked at.
@@ -82,8 +87,8 @@ const parallelRows = 1 << 18
 // It costs 5 to 10 ns a chosen row by columns of series, by lists and by time, up to 70
 // by columns that differ row by row (go test -bench Aggregate), and about 1 us for each
 // part. Beside the answer it allocates little: what it sums in is kept for the next
-// query. From 500,000 rows in the granules on it uses several processors, unless a
-// condition calls a function. Errors are ErrQuery, ErrQueryMemory, ErrSnapshotClosed,
+// query. From 500,000 chosen rows on, if that is 8 for each list, it uses several
+// processors, unless a condition calls a function. Errors are ErrQuery, ErrQueryMemory, ErrSnapshotClosed,
 // ErrSnapshotExpired, or that of ctx, which is looked at before each granule.
 func (t *Table) Aggregate(ctx context.Context, snap *Snapshot, opts AggregateOptions) (*Groups, error) {
 	state, use, err := snap.read(t)
@@ -119,7 +124,12 @@ func (a *aggregator) sumAll(ctx context.Context, state *tableState, use txn.Use[
 		rows += g.Rows()
 	}
 	next := new(atomic.Int64)
-	workers := min(runtime.GOMAXPROCS(0), rows/parallelRows, len(granules))
+	chosen, lists := c.estimate(state, where, rows)
+	worth := parallelRows
+	if a.list >= 0 {
+		worth = max(worth, rowsPerList*lists)
+	}
+	workers := min(runtime.GOMAXPROCS(0), chosen/worth, len(granules))
 	if workers <= 1 || where.calls() {
 		return a.sumSome(ctx, use, c, granules, next)
 	}

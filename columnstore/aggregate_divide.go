@@ -54,19 +54,17 @@ func isDense(span uint64, rows int) bool { return span-1 < uint64(4*rows+64) }
 
 // addSums is addDivided of a dense span without lists.
 func (a *aggregator) addSums(lo int, words []uint64, first, span uint64, groupOf func(word uint64) (int32, error)) error {
-	of := append(a.divided[:0], make([]tally, span)...)
-	a.divided = of
+	a.divided = append(a.divided[:0], make([]tally, 2*span)...)
+	of, others := a.divided[:span:span], a.divided[span:]
 	if a.values == nil {
 		for _, word := range words {
 			of[word-first].count++
 		}
 	} else {
-		values := a.values[lo : lo+len(words)]
-		for i, word := range words[:len(values)] {
-			c := &of[word-first]
-			c.sum += int64(values[i])
-			c.count++
-		}
+		sumDivided(of, others, words, a.values[lo:lo+len(words)], first)
+	}
+	for i := range others {
+		of[i].add(others[i])
 	}
 	for i, c := range of {
 		if c.count == 0 {
@@ -79,6 +77,26 @@ func (a *aggregator) addSums(lo int, words []uint64, first, span uint64, groupOf
 		a.cells[group].add(c)
 	}
 	return nil
+}
+
+// sumDivided sums values by their words, which count from first on. Neighbours often have
+// the same word: every second row is summed in cells of its own, so that it need not wait
+// for the sum of the row before.
+func sumDivided(even, odd []tally, words, values []uint64, first uint64) {
+	values, odd = values[:len(words)], odd[:len(even)]
+	for len(words) >= 2 && len(values) >= 2 {
+		c, d := &even[words[0]-first], &odd[words[1]-first]
+		c.sum += int64(values[0])
+		c.count++
+		d.sum += int64(values[1])
+		d.count++
+		words, values = words[2:], values[2:]
+	}
+	for i, word := range words {
+		c := &even[word-first]
+		c.sum += int64(values[i])
+		c.count++
+	}
 }
 
 // addHeaders puts the chosen rows of a part into groups that their headers alone decide.

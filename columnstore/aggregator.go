@@ -77,6 +77,9 @@ func (m *queryMemory) take(bytes int64) error {
 	return nil
 }
 
+// left returns how many bytes may still be taken.
+func (m *queryMemory) left() int64 { return m.most - m.used.Load() }
+
 // queryDicts is the dictionaries of a query: most need none.
 type queryDicts struct {
 	strings func() *encoding.Dict // and ids that are not coded
@@ -292,7 +295,11 @@ func (a *aggregator) addLists(group int32, codes, values []uint64) error {
 	of := a.listsOf(group, a.gen)
 	s := *of
 	if s == nil {
-		s = newListSums(a.gens[a.gen].Lists.Len(), len(codes))
+		most, rows := a.gens[a.gen].Lists.Len(), len(codes)
+		if a.memory.left() < tallySize*int64(most+1) {
+			rows = 0 // a hash table may do
+		}
+		s = newListSums(most, rows)
 		if err := a.memory.take(s.bytes()); err != nil {
 			return err
 		}

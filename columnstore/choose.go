@@ -324,6 +324,21 @@ func (c *chooser) granules(state *tableState, where Expr) iter.Seq[*granule.Gran
 	}
 }
 
+// estimate returns about how many of some granules' rows are of series that can hold, if
+// all series have as many, and how many lists the largest dictionary of theirs has.
+func (c *chooser) estimate(state *tableState, where Expr, rows int) (chosen, lists int) {
+	some, all := 0, 0
+	for b := range c.table.bucketsOf(state, where) {
+		set := c.set(b.gen)
+		for i, word := range b.series {
+			all += bits.OnesCount64(word)
+			some += bits.OnesCount64(word & set.some[i])
+		}
+		lists = max(lists, b.gen.Lists.Len())
+	}
+	return min(rows, int(float64(state.rows)*float64(some)/float64(max(all, 1)))), lists
+}
+
 // fewSeries returns the series of a bucket that can have rows for which the condition
 // holds, unless they are many.
 func (c *chooser) fewSeries(b *bucket) (codes []uint32, few bool) {

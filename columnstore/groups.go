@@ -56,10 +56,10 @@ func (a *aggregator) emitLists(out *Groups, groups *[]int32) error {
 	if err := a.memory.take(int64((row + groupOf) * n)); err != nil {
 		return err
 	}
-	codes := make([]uint32, 0, n)
-	out.Sums = make([]int64, 0, n)
+	codes := make([]uint32, 0, n+1) // as moveTo wants it
+	out.Sums = make([]int64, 0, n+1)
 	if !a.noCounts {
-		out.Counts = make([]int64, 0, n)
+		out.Counts = make([]int64, 0, n+1)
 	}
 	if len(a.by) > 1 {
 		*groups = make([]int32, 0, n)
@@ -68,7 +68,7 @@ func (a *aggregator) emitLists(out *Groups, groups *[]int32) error {
 		if len(lists) == 0 {
 			continue
 		}
-		if codes, out.Sums, out.Counts, err = lists[0].appendTo(codes, out.Sums, out.Counts, a.memory); err != nil {
+		if codes, out.Sums, out.Counts, err = lists[0].moveTo(codes, out.Sums, out.Counts, a.memory); err != nil {
 			return err
 		}
 		for len(a.by) > 1 && len(*groups) < len(codes) {

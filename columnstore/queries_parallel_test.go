@@ -103,6 +103,7 @@ func TestQueries_ManyRows(t *testing.T) {
 		}{
 			{"all", Expr{}, []string{"0", "1", "2", "3", "4"}},
 			{"one pod", Equal("labels.pod", "3"), []string{"3"}},
+			{"not one pod", Not(Equal("labels.pod", "2")), []string{"0", "1", "3", "4"}},
 			{"not two pods", Not(In("labels.pod", "3", "0")), []string{"1", "2", "4"}},
 			{"function", Func("labels.pod", func(v any) bool { calls++; return v == "1" || v == "2" }), []string{"1", "2"}},
 			{"element", And(HasElement("stack", func(uuid.UUID, []byte) bool { calls++; return true }), Equal("labels.pod", "4")), []string{"4"}},
