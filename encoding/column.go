@@ -22,12 +22,14 @@ type Column struct {
 }
 
 // values is the bytes of a plain column: the value with code k is
-// data[end of k-1:end of k].
+// data[end of k-1:end of k], and UUIDs end every 16 bytes.
 type values struct {
 	data   []byte
-	ends   packed
-	filter idFilter // of UUIDs, if they are many
+	ends   packed   // of strings
+	filter idFilter // of UUIDs, if they are many and will be kept
 }
+
+const idSize = 16 // bytes of a UUID
 
 // NewColumn returns the column of words that are encoded already: values of a fixed
 // type, or codes. present says with 1 which rows of a fixed type have a value; nil
@@ -93,6 +95,9 @@ func (c *Column) Bytes(word uint64) []byte {
 		return nil
 	case c.own == nil:
 		return c.dict.Value(uint32(word))
+	}
+	if c.typ == UUID {
+		return c.own.data[idSize*(word-1) : idSize*word : idSize*word]
 	}
 	lo, hi := uint64(0), c.own.ends.at(int(word)-1)
 	if word > 1 {

@@ -184,6 +184,24 @@ func TestColumn_MayHave(t *testing.T) {
 			t.Errorf("%d ids: %d of 1000 others seem to be there", n, wrong)
 		}
 	}
+	data := make([]byte, 16*filterFrom)
+	words, spec := []uint64{}, Spec{Type: UUID, Encoding: Plain}
+	for i := range filterFrom {
+		id := uuidOf(i + 1)
+		copy(data[16*i:], id[:])
+		words = append(words, uint64(i+1))
+	}
+	for _, b := range []bool{false, true} {
+		c := NewIDs(spec, words, data, b)
+		if hasFilter := c.own.filter != nil; hasFilter == b || !c.MayHave(uuidOf(7)) || c.MayHave(uuidOf(1<<30)) {
+			t.Errorf("brief %v: a filter: %v", b, hasFilter)
+		}
+		for i, word := range words {
+			if got, want := c.Bytes(c.Words().At(i)), uuidOf(int(word)); uuid.UUID(got) != want || c.Words().At(i) != word {
+				t.Fatalf("brief %v: row %d is %x, want %v", b, i, got, want)
+			}
+		}
+	}
 	coded := NewBuilder(Spec{Type: UUID, Encoding: Dictionary, Dict: NewDict(1)}, 1)
 	coded.Null()
 	if c := coded.Build(); !c.MayHave(uuidOf(1)) {

@@ -87,11 +87,14 @@ func (g *gatherer) gatherSlowly(out *gathered) (found bool) {
 // gatherBytes builds a column of plain strings or UUIDs; false if no row has a
 // value in it.
 func (g *gatherer) gatherBytes(key columnKey, spec encoding.Spec) (c encoding.Column, found bool) {
-	b := encoding.NewBuilder(spec, len(g.order))
 	sources := make([]*frameColumn, len(g.frames))
 	for i, f := range g.frames {
 		sources[i] = f.find(key)
 	}
+	if spec.Type == encoding.UUID {
+		return g.gatherIDs(sources, spec)
+	}
+	b := encoding.NewBuilder(spec, len(g.order))
 	for _, r := range g.order {
 		fc := sources[r.frame]
 		if fc == nil || fc.isNull(spec.Type, int(r.row)) {
@@ -105,6 +108,31 @@ func (g *gatherer) gatherBytes(key columnKey, spec encoding.Spec) (c encoding.Co
 		return c, false
 	}
 	return b.Build(), true
+}
+
+// gatherIDs is gatherBytes of UUIDs.
+func (g *gatherer) gatherIDs(sources []*frameColumn, spec encoding.Spec) (c encoding.Column, found bool) {
+	words := g.mem.take(len(g.order))[:len(g.order)]
+	n := 0
+	for i, r := range g.order {
+		words[i] = 0
+		if fc := sources[r.frame]; fc != nil && !fc.isNull(spec.Type, int(r.row)) {
+			n++
+			words[i] = uint64(n)
+		}
+	}
+	if n == 0 {
+		return c, false
+	}
+	const id = 16
+	data := make([]byte, 0, id*n)
+	for i, r := range g.order {
+		if words[i] != 0 {
+			fc := sources[r.frame]
+			data = append(data, fc.bytes(fc.word(int(r.row)))...)
+		}
+	}
+	return encoding.NewIDs(spec, words, data, len(g.frames) == 1), true
 }
 
 // isPlainBytes says whether the parts of a column keep its values themselves.
@@ -129,6 +157,7 @@ func buildBase(m *merged, lo, hi int) *Part {
 			column = headerColumn(spec, words, ordinals, hi-lo)
 		} else if isPlainBytes(def) {
 			column, found = g.gatherBytes(key, spec)
+			m.mem.used = mark
 		} else {
 			var c gathered
 			if c, found = g.gather(key, spec); found {

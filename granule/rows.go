@@ -309,6 +309,10 @@ func (c *coder) bytesFunc(column schema.Column, in *schema.Concrete, out *frameC
 			return uint64(code), err
 		}
 	}
+	if column.Type == encoding.UUID { // the batch's own: parts are made before it is given back
+		out.bytes = func(w uint64) []byte { return value(int(w - 1)) }
+		return func(i int) (uint64, error) { return uint64(i + 1), nil }
+	}
 	var own [][]byte
 	out.bytes = func(w uint64) []byte { return own[w-1] }
 	return func(i int) (uint64, error) {
