@@ -11,12 +11,12 @@ import (
 // lane once, for all its attributes together, each of which is at its own place among the
 // times. What it finds it puts in order at the end, when it knows how much there is of each.
 type sampler struct {
-	v     *View
-	times []int64 // sorted, one at least
-	rate  float64 // of them, in an instant, if they are even
-	order []asked
-	rows  []row    // in the order in which they were found
-	of    []uint32 // where among order a row's attribute is; where it is first, if more often
+	v         *View
+	times     []int64 // sorted, one at least
+	rate      float64 // of them, in an instant, if they are even
+	order     []asked
+	rows      []row // in the order in which they were found
+	stretches []stretch
 
 	counts, starts []int // of arranged
 
@@ -29,6 +29,12 @@ type sampler struct {
 	from      [laneWidth]int64 // where the interval begins that follows the last end passed
 	known     uint64           // slots of which from is known
 	active    uint64           // slots with times that are not answered
+}
+
+// stretch is rows of one attribute behind each other.
+type stretch struct {
+	place uint32 // of the attribute in the order; where it is first, if more often
+	rows  uint32
 }
 
 // samplers are used for a moment each. Those with more than keptRows are not used again.
@@ -59,7 +65,7 @@ func (v *View) sample(attributes []Attribute, times []int64) []row {
 	if !slices.IsSorted(p.order) {
 		slices.Sort(p.order)
 	}
-	p.rows, p.of = p.rows[:0], p.of[:0]
+	p.rows, p.stretches = p.rows[:0], p.stretches[:0]
 	for lo := 0; lo < len(p.order); {
 		hi := lo + 1
 		for hi < len(p.order) && p.order[hi].lane() == p.order[lo].lane() {
@@ -85,7 +91,7 @@ func (p *sampler) unused(lo, hi int, attributes []Attribute) {
 	for i := lo; i < hi; i++ {
 		a := attributes[p.order[i].index()]
 		p.rows = append(p.rows, row{start: p.v.start, end: p.v.end, attribute: a, open: !p.v.closed})
-		p.of = append(p.of, uint32(i))
+		p.note(uint32(i), len(p.rows)-1)
 	}
 }
 
@@ -105,12 +111,19 @@ func (p *sampler) ofLane(lo, hi int, attributes []Attribute) {
 	}
 }
 
+// note says whose the rows from began on are: those of a place in the order.
+func (p *sampler) note(place uint32, began int) {
+	if n := len(p.rows) - began; n > 0 {
+		p.stretches = append(p.stretches, stretch{place, uint32(n)})
+	}
+}
+
 // arranged returns the rows in the order in which attributes were asked for.
 func (p *sampler) arranged(attributes []Attribute) []row {
 	p.counts = slices.Grow(p.counts[:0], len(p.order))[:len(p.order)]
 	clear(p.counts)
-	for _, of := range p.of {
-		p.counts[of]++
+	for _, s := range p.stretches {
+		p.counts[s.place] += int(s.rows)
 	}
 	p.starts = slices.Grow(p.starts[:0], len(p.order)+1)[:len(p.order)+1]
 	p.starts[0] = 0
@@ -127,10 +140,15 @@ func (p *sampler) arranged(attributes []Attribute) []row {
 	for i, a := range p.order {
 		p.counts[i] = p.starts[a.index()]
 	}
-	for i := range p.rows {
-		at := &p.counts[p.of[i]]
-		rows[*at] = p.rows[i]
-		*at++
+	rest := p.rows
+	for _, s := range p.stretches {
+		at, n := p.counts[s.place], int(s.rows)
+		to := rows[at : at+n]
+		for i := range to {
+			to[i] = rest[i]
+		}
+		rest = rest[n:]
+		p.counts[s.place] = at + n
 	}
 	for i, a := range p.order {
 		if !p.again(i) {
@@ -191,7 +209,9 @@ func (p *sampler) tile(j int) {
 			var slot int
 			slot, wanted = nextSlot(wanted)
 			lo, hi := tl.slot(uint(slot))
+			began := len(p.rows)
 			p.within(j, &tl, &c, slot, lo, hi)
+			p.note(p.place[slot], began)
 		}
 		return
 	}
@@ -202,7 +222,9 @@ func (p *sampler) tile(j int) {
 		lo := hi
 		hi += tl.count(rank)
 		if wanted>>slot&1 != 0 {
+			began := len(p.rows)
 			p.within(j, &tl, &c, slot, lo, hi)
+			p.note(p.place[slot], began)
 		}
 	}
 }
@@ -211,26 +233,26 @@ func (p *sampler) tile(j int) {
 func (p *sampler) within(j int, tl *tile, c *codes, slot, lo, hi int) {
 	bit := uint64(1) << slot
 	from, known := p.from[slot], p.known&bit != 0
+	last, times := p.s.tiles[j].last, p.times
 	for lo < hi {
-		t := p.times[p.next[slot]]
-		if t > p.s.tiles[j].last {
+		t := times[p.next[slot]]
+		if t > last {
 			break
 		}
 		i := lo
 		end := tl.end(lo)
 		if end < t { // mostly the first is right
-			i = tl.search(lo+1, hi, t)
-			from = tl.end(i-1) + 1
-			if i == hi {
+			if i = tl.search(lo+1, hi, t); i == hi {
 				break
 			}
+			from = tl.end(i-1) + 1
 			end = tl.end(i)
 		} else if !known {
 			from = p.s.startBefore(j, bit, p.v.start)
 		}
 		word, null := c.value(i)
 		p.add(slot, found{from, end, word, null, true})
-		if p.next[slot] == len(p.times) {
+		if p.next[slot] == len(times) {
 			p.active &^= bit
 			return
 		}
@@ -246,9 +268,11 @@ func (p *sampler) within(j int, tl *tile, c *codes, slot, lo, hi int) {
 
 // open finds what is not sealed: the rest of a slot, one by one.
 func (p *sampler) open(slot int) {
+	began := len(p.rows)
 	for p.next[slot] < len(p.times) {
 		p.add(slot, p.l.find(uint(slot), p.times[p.next[slot]], p.v.start))
 	}
+	p.note(p.place[slot], began)
 	p.active &^= 1 << slot
 }
 
@@ -267,23 +291,28 @@ func (p *sampler) add(slot int, f found) {
 	if !null {
 		kind = p.l.kinds[slot]
 	}
-	p.rows = append(p.rows, row{start, end, f.word, p.attribute[slot], kind, open})
-	p.of = append(p.of, p.place[slot])
+	// Field by field: a row that is made elsewhere first is read back in words that are wider
+	// than those just written, for which the processor has to wait.
+	n := len(p.rows)
+	if n == cap(p.rows) {
+		p.rows = slices.Grow(p.rows, 1)
+	}
+	p.rows = p.rows[:n+1]
+	r := &p.rows[n]
+	r.start, r.end, r.word, r.attribute, r.kind, r.open = start, end, f.word, p.attribute[slot], kind, open
 	if p.times[len(p.times)-1] <= end {
 		p.next[slot] = len(p.times)
 		return
 	}
-	p.next[slot] = p.behind(p.next[slot], end)
-}
-
-// behind returns the first of the times after end, which is before the last; next is not.
-func (p *sampler) behind(next int, end int64) int {
-	// Mostly they are even, as those of a picture are: then a search would be all in vain.
-	guess := int(float64(uint64(end)-uint64(p.times[0]))*p.rate) + 1
+	next := p.next[slot]
+	// Mostly they are even, as those of a picture are: then a search would be all in vain. If
+	// the difference is too great for an int64 it is below 0, and so is the guess.
+	guess := int(float64(end-p.times[0])*p.rate) + 1
 	if next < guess && guess < len(p.times) && p.times[guess-1] <= end && end < p.times[guess] {
-		return guess
+		p.next[slot] = guess
+		return
 	}
-	return next + pass(p.times[next:], end)
+	p.next[slot] = next + pass(p.times[next:], end)
 }
 
 // pass returns how many of the times are not after end: the first is not.
