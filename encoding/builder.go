@@ -59,7 +59,7 @@ func (b *Builder) Bytes(value []byte) {
 // Build returns the column. The builder must not be used again.
 func (b *Builder) Build() Column {
 	encoding := b.spec.Encoding
-	if b.spec.Type == UUID && encoding == Plain {
+	if b.spec.Type == UUID && encoding == Plain && b.haveIDs() {
 		return NewIDs(b.spec, b.words, slices.Clone(b.data), false)
 	}
 	var present *Words
@@ -73,6 +73,16 @@ func (b *Builder) Build() Column {
 	c := NewColumn(b.spec, Encode(Delta, b.words), present) // ordinals of values count up
 	c.own = &values{data: append([]byte{}, b.data...), ends: pack(b.ends)}
 	return c
+}
+
+// haveIDs says whether all values have the length of a UUID.
+func (b *Builder) haveIDs() bool {
+	for i, end := range b.ends {
+		if end != uint64(i+1)*idSize {
+			return false
+		}
+	}
+	return true
 }
 
 // NewIDs returns a plain column of UUIDs that lie end to end in data, which the column

@@ -22,10 +22,10 @@ type Column struct {
 }
 
 // values is the bytes of a plain column: the value with code k is
-// data[end of k-1:end of k], and UUIDs end every 16 bytes.
+// data[end of k-1:end of k], or without ends one of 16 bytes.
 type values struct {
 	data   []byte
-	ends   packed   // of strings
+	ends   packed   // of strings; none of UUIDs
 	filter idFilter // of UUIDs, if they are many and will be kept
 }
 
@@ -96,7 +96,7 @@ func (c *Column) Bytes(word uint64) []byte {
 	case c.own == nil:
 		return c.dict.Value(uint32(word))
 	}
-	if c.typ == UUID {
+	if c.own.ends.n == 0 {
 		return c.own.data[idSize*(word-1) : idSize*word : idSize*word]
 	}
 	lo, hi := uint64(0), c.own.ends.at(int(word)-1)
