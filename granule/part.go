@@ -207,9 +207,15 @@ func (s Slice) search(sch *schema.Schema, bound string) int {
 	}
 	mem := takeSlab()
 	defer mem.done()
-	return s.Lo + sort.Search(s.Rows(), func(i int) bool {
-		row := s.Lo + i
+	below := func(row int) bool {
 		mem.used = 0
-		return string(frameOfColumns(sch, s.Part, keyColumns, row, row+1, mem).appendKey(nil, 0)) >= bound
-	})
+		return string(frameOfColumns(sch, s.Part, keyColumns, row, row+1, mem).appendKey(nil, 0)) < bound
+	}
+	switch { // mostly a slice is on one side of a bound as a whole
+	case s.Rows() == 0 || !below(s.Lo):
+		return s.Lo
+	case below(s.Hi - 1):
+		return s.Hi
+	}
+	return s.Lo + sort.Search(s.Rows(), func(i int) bool { return !below(s.Lo + i) })
 }
