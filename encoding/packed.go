@@ -65,14 +65,26 @@ func (p *packed) fill(dst, words []uint64) {
 	var acc uint64
 	var used uint
 	out := 0
+	if two := 2 * width; two <= 64 { // two at a time: their end is looked for half as often
+		for ; len(words) >= 2; words = words[2:] {
+			v := d.exact(words[0]-low) | d.exact(words[1]-low)<<(width&63)
+			acc |= v << (used & 63)
+			if used += two; used >= 64 {
+				dst[out] = acc
+				out++
+				used -= 64
+				acc = v >> (two - used) // 64 bits or more shift all out
+			}
+		}
+	}
 	for _, w := range words {
 		v := d.exact(w - low)
-		acc |= v << used
+		acc |= v << (used & 63)
 		if used += width; used >= 64 {
 			dst[out] = acc
 			out++
 			used -= 64
-			acc = v >> (width - used) // 64 bits or more shift all out
+			acc = v >> (width - used)
 		}
 	}
 	dst[out] = acc
@@ -82,7 +94,12 @@ func (p *packed) fill(dst, words []uint64) {
 // and the unsigned view, the one with the smaller span.
 func frame(words []uint64) (low, span uint64) {
 	lowU, highU := words[0], words[0]
-	for _, w := range words {
+	rest := words
+	for ; len(rest) >= 4; rest = rest[4:] { // four at a time: none waits for the one before
+		a, b, c, d := rest[0], rest[1], rest[2], rest[3]
+		lowU, highU = min(lowU, min(min(a, b), min(c, d))), max(highU, max(max(a, b), max(c, d)))
+	}
+	for _, w := range rest {
 		lowU, highU = min(lowU, w), max(highU, w)
 	}
 	if highU>>63 == lowU>>63 { // all of one sign: both views are alike
@@ -146,7 +163,7 @@ func (d exactly) divides(v uint64) bool {
 	return bits.RotateLeft64(v*d.inverse, -int(d.twos)) <= d.most
 }
 
-func (d exactly) exact(v uint64) uint64 { return v >> d.twos * d.inverse }
+func (d exactly) exact(v uint64) uint64 { return v >> (d.twos & 63) * d.inverse }
 
 // unscaled returns word i as it was packed, in O(1).
 func (p *packed) unscaled(i int) uint64 {
