@@ -30,7 +30,17 @@ func radixSort(words, spare []uint64, from int) []uint64 {
 	width, most := bits.Len64(differ>>from), fewBits
 	if len(words) >= many {
 		most = manyBits
+	} else if width > fewBits && width <= 2*fewBits {
+		sortTwoDigits(words, spare, from, (width+1)/2)
+		return words
 	}
+	return sortDigits(words, spare, from, differ, most)
+}
+
+// sortDigits sorts words by the bits from one on that differ, in digits of so many bits at
+// most.
+func sortDigits(words, spare []uint64, from int, differ uint64, most int) []uint64 {
+	width := bits.Len64(differ >> from)
 	digits := (width + most - 1) / most
 	digit := (width + digits - 1) / digits
 	mask := uint64(1)<<digit - 1
@@ -42,6 +52,37 @@ func radixSort(words, spare []uint64, from int) []uint64 {
 		}
 	}
 	return words
+}
+
+// sortTwoDigits sorts words by two digits of a width, the first from a bit on: both are
+// counted at once.
+func sortTwoDigits(words, spare []uint64, from, digit int) {
+	const most = 1<<fewBits - 1
+	var low, high [most + 1]uint32
+	mask, lowAt, highAt := uint64(1)<<digit-1, from&63, (from+digit)&63
+	for _, w := range words {
+		low[w>>lowAt&mask&most]++
+		high[w>>highAt&mask&most]++
+	}
+	var sumLow, sumHigh uint32
+	for i := range mask + 1 {
+		countLow, countHigh := low[i&most], high[i&most]
+		low[i&most], high[i&most] = sumLow, sumHigh
+		sumLow += countLow
+		sumHigh += countHigh
+	}
+	for _, w := range words {
+		d := w >> lowAt & mask & most
+		at := low[d]
+		low[d] = at + 1
+		spare[at] = w
+	}
+	for _, w := range spare {
+		d := w >> highAt & mask & most
+		at := high[d]
+		high[d] = at + 1
+		words[at] = w
+	}
 }
 
 // sortDigit writes words to sorted in the order of a digit.
