@@ -2,6 +2,7 @@ package encoding
 
 import (
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -41,5 +42,32 @@ func TestInternLists_Repeats(t *testing.T) {
 	}
 	if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 64<<20 {
 		t.Errorf("%d MB were allocated for two lists of 1 MB", bytes>>20)
+	}
+}
+
+// A list that another batch adds while this one is on its way in gets no second code. The
+// other batch comes when this one has looked for its lists and asks for their elements.
+func TestListDictAddedMeanwhile(t *testing.T) {
+	for _, before := range []int{0, 3, 1000} {
+		d := NewListDict(1)
+		for i := range before {
+			mustLists(t, d, [][]uuid.UUID{stackOf(i, 5)})
+		}
+		lists := [][]uuid.UUID{stackOf(5000, 7), stackOf(5001, 7), stackOf(5000, 7)}
+		var other []uint32
+		w := &listWork{settled: d.settled.Load()}
+		for _, list := range lists {
+			w.add(d.listHash(list))
+		}
+		got, err := d.intern(nil, w, func(ids []uuid.UUID, i int) ([]uuid.UUID, error) {
+			if other == nil {
+				other = mustLists(t, d, lists[:2])
+			}
+			return append(ids, lists[i]...), nil
+		})
+		want := []uint32{other[0], other[1], other[0]}
+		if err != nil || !slices.Equal(got, want) || d.Len() != before+2 {
+			t.Errorf("%d lists before: codes %v of %d lists, %v; want %v", before, got, d.Len(), err, want)
+		}
 	}
 }
