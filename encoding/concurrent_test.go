@@ -38,6 +38,11 @@ func TestIDSetFindBesideAdd(t *testing.T) {
 	if raceEnabled {
 		ids = 30_000
 	}
+	all, hashes := make([]uuid.UUID, ids), make([]uint64, ids)
+	for i := range all {
+		all[i] = uuidOf(i)
+		hashes[i] = hashOf(&all[i])
+	}
 	var s idSet
 	var added atomic.Int64
 	var writing sync.WaitGroup
@@ -59,22 +64,30 @@ func TestIDSetFindBesideAdd(t *testing.T) {
 		}
 		return code != 0
 	}
-	while(&writing, 2, func(reader int) {
+	while(&writing, 3, func(reader int) {
 		known := int(added.Load())
 		if reader == 0 { // where a find meets an add: it waits for the next id
 			for spins := 0; !look(known, known) && spins < 1000; spins++ {
 			}
 			return
 		}
-		for range 10 { // where a find meets a move
-			look(rand.IntN(known+1), known)
+		if reader == 1 {
+			for range 10 { // where a find meets a move
+				look(rand.IntN(known+1), known)
+			}
+			return
+		}
+		lo := rand.IntN(known + 1) // where one of many does, between its loops
+		hi := min(known, lo+200)
+		codes := make([]uint32, hi-lo)
+		s.findAll(codes, all[lo:hi], hashes[lo:hi])
+		for i, code := range codes {
+			if int(code) != lo+i+1 {
+				t.Errorf("id %d of %d has code %d, of many", lo+i, known, code)
+			}
 		}
 	})
-	codes, all, hashes := make([]uint32, ids), make([]uuid.UUID, ids), make([]uint64, ids)
-	for i := range all {
-		all[i] = uuidOf(i)
-		hashes[i] = hashOf(&all[i])
-	}
+	codes := make([]uint32, ids)
 	s.findAll(codes, all, hashes)
 	for i, code := range codes {
 		if int(code) != i+1 {
