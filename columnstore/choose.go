@@ -228,22 +228,17 @@ func (c *chooser) look(p *granule.Part, r *stretch) {
 	if m.bits == nil && !m.all {
 		return
 	}
-	for row := lo; row < hi; {
-		series, end := r.series, hi
-		if r.mixed {
-			series, end = c.work.walk.at(row)
-			end = min(end, hi)
-		}
-		for row < end {
-			if m.bits != nil && !m.bits[row-lo] {
-				row++
-				continue
+	for row := 0; row < hi-lo; {
+		from := m.next(row, hi-lo, false)
+		row = m.next(from, hi-lo, true)
+		for from < row {
+			series, end := r.series, row
+			if r.mixed {
+				series, end = c.work.walk.at(lo + from)
+				end = min(end-lo, row)
 			}
-			from := row
-			for row < end && (m.bits == nil || m.bits[row-lo]) {
-				row++
-			}
-			c.add(from, row, series)
+			c.add(lo+from, lo+end, series)
+			from = end
 		}
 	}
 }

@@ -43,23 +43,19 @@ func (l *leaf) listsOf(gen *granule.Generation) *listFilter {
 }
 
 // mask says which of some rows, of which words are the lists, have such an element.
-func (f *listFilter) mask(bits []bool, words []uint64) mask {
-	some, all := false, true
-	for i, word := range words {
-		code := uint32(word)
-		var holds bool
-		if int(code/64) < len(f.all) {
-			holds = f.all[code/64]>>(code%64)&1 == 1
-		} else {
-			holds = code != 0 && f.has(code)
+func (f *listFilter) mask(words []uint64) mask {
+	return f.work.bitsOf(len(words), func(lo, hi int) (bits uint64) {
+		for _, word := range words[lo:hi] {
+			code, has := uint32(word), uint64(0) // in its lowest bit
+			if at := int(code / 64); at < len(f.all) {
+				has = f.all[at] >> (code % 64)
+			} else if code != 0 {
+				has = encoding.FromBool(f.has(code))
+			}
+			bits = bits>>1 | has<<63
 		}
-		bits[i] = holds
-		some, all = some || holds, all && holds
-	}
-	if some == all {
-		return mask{all: all}
-	}
-	return mask{bits: bits}
+		return bits >> (64 - (hi - lo))
+	})
 }
 
 // has says whether a list has such an element, if not all lists are known yet.

@@ -1,6 +1,7 @@
 package columnstore
 
 import (
+	"math/bits"
 	"slices"
 	"sync"
 
@@ -12,7 +13,46 @@ import (
 // with their bit set.
 type mask struct {
 	all  bool
-	bits []bool // nil: all decides
+	bits []uint64 // nil: all decides; those behind the last row mean nothing
+}
+
+// next returns the first of n rows, from one on, that is chosen, or with not that is not; n
+// if there is none.
+func (m *mask) next(row, n int, not bool) int {
+	if m.bits == nil || row >= n {
+		if m.all != not {
+			return row
+		}
+		return n
+	}
+	flip := -encoding.FromBool(not)
+	at := row / 64
+	word := (m.bits[at] ^ flip) >> (row % 64) << (row % 64)
+	for word == 0 {
+		if at++; 64*at >= n {
+			return n
+		}
+		word = m.bits[at] ^ flip
+	}
+	return min(n, 64*at+bits.TrailingZeros64(word))
+}
+
+// bitsOf sets a bit for each of n rows, 64 at a time: f returns those of rows [lo, hi), the
+// first one's lowest. It says whether all rows are alike, and then whether they are chosen.
+func (w *filterWork) bitsOf(n int, f func(lo, hi int) uint64) mask {
+	bits := w.take(n)
+	some, every := uint64(0), ^uint64(0)
+	for i := range bits {
+		lo, hi := 64*i, min(64*i+64, n)
+		word := f(lo, hi)
+		bits[i] = word
+		some |= word
+		every &= word | ^(^uint64(0) >> (64 - (hi - lo)))
+	}
+	if some == 0 || every == ^uint64(0) {
+		return mask{all: some != 0}
+	}
+	return mask{bits: bits}
 }
 
 // eval returns the rows of a stretch for which the filter holds. What a column
@@ -27,7 +67,7 @@ func (f *filter) eval(p *granule.Part, r *stretch) mask {
 			return mask{all: !m.all}
 		}
 		for i := range m.bits {
-			m.bits[i] = !m.bits[i]
+			m.bits[i] = ^m.bits[i]
 		}
 		return m
 	case opAnd, opOr:
@@ -49,9 +89,11 @@ func (f *filter) combine(p *granule.Part, r *stretch) mask {
 		case out.bits == nil:
 			out = m
 		default:
-			for i, b := range m.bits {
-				if b == or {
-					out.bits[i] = or
+			for i, word := range m.bits {
+				if or {
+					out.bits[i] |= word
+				} else {
+					out.bits[i] &= word
 				}
 			}
 		}
@@ -83,7 +125,7 @@ func (l *leaf) eval(p *granule.Part, r *stretch) mask {
 	}
 	if l.op == opElement {
 		words := l.work.read(column.Words(), r)
-		return l.listsOf(gen).mask(l.work.bools(len(words)), words)
+		return l.listsOf(gen).mask(words)
 	}
 	return l.mask(column.Words(), r, l.ofCode(gen, column))
 }
@@ -129,45 +171,44 @@ func (l *leaf) mask(words *encoding.Words, r *stretch, test func(uint64) bool) m
 			return mask{all: results[0]}
 		}
 		rows := l.work.read(ordinals, r)
-		bits := l.work.bools(len(rows))
-		for i, ordinal := range rows {
-			bits[i] = results[ordinal]
-		}
-		return mask{bits: bits}
+		return l.work.bitsOf(len(rows), func(lo, hi int) (bits uint64) {
+			for _, ordinal := range rows[lo:hi] {
+				bits = bits>>1 | encoding.FromBool(results[ordinal])<<63
+			}
+			return bits >> (64 - (hi - lo))
+		})
 	}
 	rows := l.work.read(words, r)
-	bits := l.work.bools(len(rows))
-	result, differ := false, false
-	for i, word := range rows {
-		if i == 0 || word != rows[i-1] {
-			was := result
-			result = test(word)
-			differ = differ || i > 0 && result != was
+	tested, result := -1, uint64(0)
+	return l.work.bitsOf(len(rows), func(lo, hi int) (bits uint64) {
+		for i, word := range rows[lo:hi] {
+			if tested < 0 || word != rows[tested] {
+				tested, result = lo+i, encoding.FromBool(test(word))
+			}
+			bits = bits>>1 | result<<63
 		}
-		bits[i] = result
-	}
-	if !differ {
-		return mask{all: result}
-	}
-	return mask{bits: bits}
+		return bits >> (64 - (hi - lo))
+	})
 }
 
 // maskOfNullable tests the words of the rows of a stretch that have one.
 func (l *leaf) maskOfNullable(column *encoding.Column, r *stretch) mask {
-	bits := column.AppendValid(l.work.bools(r.hi - r.lo)[:0], r.lo, r.hi)
-	rows := l.work.read(column.Words(), r)
+	l.work.valid = column.AppendValid(l.work.valid[:0], r.lo, r.hi)
+	valid, rows := l.work.valid, l.work.read(column.Words(), r)
 	tested, result := -1, false // the last row with a value, and what its word gave
-	for i, word := range rows {
-		if !bits[i] {
-			bits[i] = l.null
-			continue
+	return l.work.bitsOf(len(rows), func(lo, hi int) (bits uint64) {
+		for i, word := range rows[lo:hi] {
+			if !valid[lo+i] {
+				bits |= encoding.FromBool(l.null) << i
+				continue
+			}
+			if tested < 0 || word != rows[tested] {
+				tested, result = lo+i, l.word(word)
+			}
+			bits |= encoding.FromBool(result) << i
 		}
-		if tested < 0 || word != rows[tested] {
-			result = l.word(word)
-		}
-		bits[i], tested = result, i
-	}
-	return mask{bits: bits}
+		return bits
+	})
 }
 
 // ofTable returns what the test says of the words of a part's table, of which it is asked
@@ -189,7 +230,8 @@ type filterWork struct {
 	words  []uint64
 	series encoding.Cursor // of the chooser, as walk
 	walk   walk
-	slab   []bool
+	valid  []bool // of the rows at hand
+	slab   []uint64
 	used   int // of slab, by the stretch at hand
 	// stop says whether the query was cancelled; who finds that it was sets stopped, and
 	// says anything then.
@@ -208,10 +250,11 @@ func (w *filterWork) read(words *encoding.Words, r *stretch) []uint64 {
 	return w.words
 }
 
-// bools returns n of any value, good for the stretch at hand.
-func (w *filterWork) bools(n int) []bool {
+// take returns room for bits of n rows, of any value, good for the stretch at hand.
+func (w *filterWork) take(n int) []uint64 {
+	n = (n + 63) / 64
 	if w.used+n > len(w.slab) {
-		w.slab, w.used = make([]bool, 2*(w.used+n)), 0
+		w.slab, w.used = make([]uint64, 2*(w.used+n)), 0
 	}
 	w.used += n
 	return w.slab[w.used-n : w.used : w.used]
