@@ -64,7 +64,7 @@ wide as the difference.`,
 			if o.asJSON && o.output != "" {
 				return usageError{errors.New("-o draws a flame graph and --json prints a table: choose one")}
 			}
-			if err := spareProfiles(o.output, args); err != nil {
+			if err := errors.Join(spareProfiles(o.output, args), isSVG(o.output)); err != nil {
 				return err
 			}
 			return diff(cmd, &o, args)

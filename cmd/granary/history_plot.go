@@ -100,7 +100,7 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 	if o.output == "" {
 		return errNoOutput
 	}
-	if err := spareHistory(o.output, name); err != nil {
+	if err := errors.Join(spareHistory(o.output, name), isSVG(o.output)); err != nil {
 		return err
 	}
 	opts, err := o.svgOptions(name)

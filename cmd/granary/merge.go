@@ -38,6 +38,9 @@ Profiles of different kinds (CPU and heap) cannot be one profile: choose with
 			if output == "" {
 				return errNoOutput
 			}
+			if err := spareProfiles(output, args); err != nil {
+				return err
+			}
 			return withInputs(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
 				var only []profile.Type
 				if s.sampleIndex != "" {
@@ -86,7 +89,7 @@ package. Click to zoom, / to search, Esc to go back.
 			if output == "" {
 				return errNoOutput
 			}
-			if err := spareProfiles(output, args); err != nil {
+			if err := errors.Join(spareProfiles(output, args), isSVG(output)); err != nil {
 				return err
 			}
 			return withInputs(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/granarydb/granary/internal/input"
@@ -39,6 +41,21 @@ func spare(output string, inputs func(yield func(string) bool)) error {
 		if in, err := os.Stat(name); err == nil && os.SameFile(in, out) {
 			return usageError{fmt.Errorf("-o %s: that is the input", output)}
 		}
+	}
+	return nil
+}
+
+// otherForms is endings of names that say that a file is not SVG as text.
+var otherForms = []string{
+	".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".svgz", ".pdf", ".ps", ".eps",
+	".html", ".htm", ".json", ".csv", ".txt", ".gz", ".pb", ".pprof", ".arrow", ".arrows", ".parquet",
+}
+
+// isSVG refuses the name of a picture that says another form: who opens it would be told that
+// it is broken.
+func isSVG(output string) error {
+	if ending := filepath.Ext(output); slices.Contains(otherForms, strings.ToLower(ending)) {
+		return usageError{fmt.Errorf("-o %s: this writes SVG, not %s: name it .svg", output, ending)}
 	}
 	return nil
 }
