@@ -98,7 +98,7 @@ func (s *Schema) CheckInto(columns []Concrete, b *Batch) ([]Concrete, error) {
 			return nil, fmt.Errorf("%w: record of %v: %d bytes, at most %d", ErrLimit, id, len(record), MaxRecord)
 		}
 	}
-	if err := s.checkRequired(b); err != nil {
+	if err := s.checkRequired(b, columns); err != nil {
 		return nil, err
 	}
 	return columns, nil
@@ -165,10 +165,25 @@ func (s *Schema) CheckLists(lists [][]uuid.UUID) ([]Concrete, error) {
 	return []Concrete{c}, checkElements(c.Name, &c.Values)
 }
 
+// fewColumns is how many are sorted by insertion, which compares them where they lie: a
+// Concrete is large, and a function that is given two of them copies both.
+const fewColumns = 12
+
 func sortColumns(columns []Concrete) {
-	slices.SortFunc(columns, func(a, b Concrete) int {
-		return cmp.Or(cmp.Compare(a.Column, b.Column), cmp.Compare(a.Name, b.Name))
-	})
+	if len(columns) > fewColumns {
+		slices.SortFunc(columns, func(a, b Concrete) int { return a.compare(&b) })
+		return
+	}
+	for i := 1; i < len(columns); i++ {
+		for k := i; k > 0 && columns[k].compare(&columns[k-1]) < 0; k-- {
+			columns[k], columns[k-1] = columns[k-1], columns[k]
+		}
+	}
+}
+
+// compare orders columns as the schema does, concrete dynamic ones by name.
+func (c *Concrete) compare(other *Concrete) int {
+	return cmp.Or(cmp.Compare(c.Column, other.Column), cmp.Compare(c.Name, other.Name))
 }
 
 // textBytes returns the bytes of a column's strings over all rows.
@@ -183,16 +198,18 @@ func textBytes(v *encoding.Vector, rows int) int {
 	return n
 }
 
-// checkRequired finds columns that must have values and are not there.
-func (s *Schema) checkRequired(b *Batch) error {
+// checkRequired finds columns that must have values and are not among those of the batch,
+// which are sorted.
+func (s *Schema) checkRequired(b *Batch, columns []Concrete) error {
 	for i := range s.columns {
+		for len(columns) > 0 && columns[0].Column < i {
+			columns = columns[1:]
+		}
 		c := &s.columns[i]
-		if b.Series != 0 && s.IsSeries(i) {
+		if c.Nullable || c.Dynamic || len(columns) > 0 && columns[0].Column == i || b.Series != 0 && s.IsSeries(i) {
 			continue
 		}
-		if _, ok := b.Columns[c.Name]; !ok && !c.Nullable && !c.Dynamic {
-			return fmt.Errorf("%w: column %q is missing and not nullable", ErrBatch, c.Name)
-		}
+		return fmt.Errorf("%w: column %q is missing and not nullable", ErrBatch, c.Name)
 	}
 	return nil
 }
