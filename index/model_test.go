@@ -109,6 +109,23 @@ func TestModel(t *testing.T) {
 				edit.Delete(bound)
 				pending = pending.delete(bound)
 			},
+			"get, then amend": func(t *rapid.T) {
+				start()
+				bound, value := boundGen.Draw(t, "bound"), rapid.Int().Draw(t, "value")
+				got, ok := edit.Get(bound)
+				i := slices.IndexFunc(pending, func(e modelEntry) bool { return e.Bound == bound })
+				if ok != (i >= 0) || ok && got != pending[i].Value {
+					t.Fatalf("Get(%q) = %d, %t; the model has it at %d", bound, got, ok, i)
+				}
+				switch rapid.IntRange(0, 3).Draw(t, "before") {
+				case 0:
+					edit.Delete(bound)
+				case 1:
+					edit.Set(bound, value-1)
+				}
+				edit.Amend(bound, value)
+				pending = pending.set(bound, value)
+			},
 			"rest of the edit": func(t *rapid.T) {
 				start()
 				if diff := cmp.Diff(pending, collect(edit.Between("", "")), cmpopts.EquateEmpty()); diff != "" {

@@ -149,6 +149,8 @@ func (v *Version[V]) Edit() *Edit[V] {
 type Edit[V any] struct {
 	next *Version[V]
 	own  bool // the tree is not another version's
+
+	found *entry[V] // that Get found last: to be amended next
 }
 
 // EditOf is Version.Edit in place, for who has room for the new version: next is a copy of
@@ -166,6 +168,7 @@ func (e *Edit[V]) tree() *btree.BTreeG[*entry[V]] {
 // Set adds an entry or replaces the one with the same bound. O(log n), copying
 // the nodes on the way the first time.
 func (e *Edit[V]) Set(bound string, value V) {
+	e.found = nil
 	if old, ok := e.tree().ReplaceOrInsert(&entry[V]{bound, value}); ok {
 		e.forget(old)
 	}
@@ -174,7 +177,10 @@ func (e *Edit[V]) Set(bound string, value V) {
 // Amend is Set for a value that has in it all that the one before had: that may stay alive
 // for as long as the new one is. It mostly changes no node and allocates nothing.
 func (e *Edit[V]) Amend(bound string, value V) {
-	next, at := e.next, e.next.at(bound)
+	next, at := e.next, e.found
+	if at == nil || at.bound != bound {
+		at = next.at(bound)
+	}
 	if at == nil {
 		e.Set(bound, value)
 		return
@@ -194,6 +200,7 @@ func (e *Edit[V]) Amend(bound string, value V) {
 
 // settle puts the amended values into the tree.
 func (e *Edit[V]) settle() {
+	e.found = nil
 	next := e.next
 	for i, at := range next.amended[:next.n] {
 		e.tree().ReplaceOrInsert(&entry[V]{at.bound, next.values[i]})
@@ -205,6 +212,7 @@ func (e *Edit[V]) settle() {
 
 // Delete removes the entry with the bound, if there is one.
 func (e *Edit[V]) Delete(bound string) {
+	e.found = nil
 	if old, ok := e.tree().Delete(&entry[V]{bound: bound}); ok {
 		e.forget(old)
 	}
@@ -227,7 +235,12 @@ func (e *Edit[V]) Floor(key string) (bound string, value V, ok bool) {
 }
 
 // Get is Version.Get on the entries so far.
-func (e *Edit[V]) Get(bound string) (value V, ok bool) { return e.next.Get(bound) }
+func (e *Edit[V]) Get(bound string) (value V, ok bool) {
+	if e.found = e.next.at(bound); e.found == nil {
+		return value, false
+	}
+	return e.next.value(e.found), true
+}
 
 // First returns the entry with the least bound.
 func (e *Edit[V]) First() (bound string, value V, ok bool) {
