@@ -290,9 +290,14 @@ func (e *tableEdit) addToBucket(p piece) {
 		}
 		next.columns[name] = true
 	}
-	if !ok || bound != p.bucketKey || more || len(next.columns) > len(b.columns) {
+	named := len(next.columns) > len(b.columns)
+	if !ok || bound != p.bucketKey || more || named {
 		e.state.bytes += next.size() - b.size()
-		buckets.Set(p.bucketKey, &next)
+		if named {
+			buckets.Set(p.bucketKey, &next) // so that the columns before are not kept
+		} else {
+			buckets.Amend(p.bucketKey, &next)
+		}
 	}
 }
 

@@ -27,6 +27,11 @@ func radixSort(words, spare []uint64, from int) []uint64 {
 	if ordered {
 		return words
 	}
+	return sortDiffering(words, spare, from, differ)
+}
+
+// sortDiffering is radixSort of words that differ in these bits.
+func sortDiffering(words, spare []uint64, from int, differ uint64) []uint64 {
 	width, most := bits.Len64(differ>>from), fewBits
 	if len(words) >= many {
 		most = manyBits
@@ -114,20 +119,37 @@ func (f *frame) sorted(mem *slab) []uint64 {
 	from, words := 0, []uint64(nil)
 	list := f.leadingLists()
 	if f.keyed = f.one && list != nil && !list.constant; f.keyed {
-		from, words = 1, mem.take(len(list.words))[:len(list.words)]
-		for i, code := range list.words {
-			words[i] = code<<32 | uint64(i)
-		}
+		from, words = 1, sortedLists(list.words, mem)
 	} else {
 		from, words = f.unsortedKeys(list, mem)
+		words = radixSort(words, mem.take(len(words))[:len(words)], 32)
 	}
-	words = radixSort(words, mem.take(len(words))[:len(words)], 32)
 	if columns := f.varying(from); columns != nil {
 		ties(words, 32, func(lo, hi int) {
 			slices.SortStableFunc(words[lo:hi], func(a, b uint64) int { return compareKeys(columns, rowOf(a), rowOf(b)) })
 		})
 	}
 	return words
+}
+
+// sortedLists returns a key for each of some codes of lists, in order.
+func sortedLists(codes []uint64, mem *slab) []uint64 {
+	if len(codes) == 0 {
+		return nil
+	}
+	keys := mem.take(len(codes))[:len(codes)]
+	first, last := codes[0], codes[0]
+	differ, ordered := uint64(0), true
+	for i, code := range codes {
+		keys[i] = code<<32 | uint64(i)
+		differ |= code ^ first
+		ordered = ordered && last <= code
+		last = code
+	}
+	if ordered {
+		return keys
+	}
+	return sortDiffering(keys, mem.take(len(keys))[:len(keys)], 32, differ<<32)
 }
 
 // unsortedKeys returns the keys of rows of several series, and from which column of the

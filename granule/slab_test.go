@@ -8,6 +8,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -174,4 +175,19 @@ func TestPartKeepsNothingOfTheBatch(t *testing.T) {
 			t.Fatalf("%s: the part changed with the batch (-before +after):\n%s", name, diff)
 		}
 	}
+}
+
+// No rows are coded and sorted like others.
+func TestCodeOfNoRows(t *testing.T) {
+	s := mustSchema(t, scrapes)
+	b := profileBatch(rand.New(rand.NewPCG(1, 57)), shapes["of each row"], 1)
+	b.Rows = 0
+	for name, v := range b.Columns {
+		b.Columns[name] = encoding.Vector{Type: v.Type}
+	}
+	rows := codeAll(t, s, NewGeneration(1), b)
+	if rows.Len() != 0 {
+		t.Errorf("%d rows", rows.Len())
+	}
+	rows.Done()
 }
