@@ -136,9 +136,8 @@ func (s *Store) isPressing(g *granule.Granule) bool {
 	return !s.opts.Manual && (g.FreshParts()/2 >= s.opts.MaxParts || g.FreshRows()/2 > s.opts.GranuleRows)
 }
 
-// dueOf returns the granules that an edit made due.
-func (s *Store) dueOf(e *tableEdit) []dueGranule {
-	var due []dueGranule
+// appendDue appends the granules that an edit made due.
+func (s *Store) appendDue(due []dueGranule, e *tableEdit) []dueGranule {
 	add := func(g *granule.Granule, closing bool) {
 		lo, _ := g.Bounds()
 		due = append(due, dueGranule{granuleName{e.table, lo}, closing, s.isPressing(g)})
@@ -190,7 +189,7 @@ func (s *Store) rewrite(t *Table, g *granule.Granule) (bool, error) {
 		edit := state.edit(t)
 		defer edit.release()
 		edit.replace(now, successors)
-		due = s.dueOf(edit)
+		due = s.appendDue(nil, edit)
 		next.State = current.State
 		edit.done(current.Version+1, &next)
 		return next, true

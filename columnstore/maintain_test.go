@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -197,5 +198,52 @@ func TestQueue(t *testing.T) {
 	}
 	if len(q.in) > 0 || len(q.wake) != 1 {
 		t.Errorf("%d left, %d tokens", len(q.in), len(q.wake))
+	}
+}
+
+// What a rewrite has replaced is let go of at once, in a store of one table and of two: neither
+// the index, nor a root, nor a cell of a fresh part keeps the parts of before.
+func TestRewriteFreesParts(t *testing.T) {
+	for _, tables := range []int{1, 2} {
+		store, table := open(t, Options{Manual: true, FutureLimit: -1}, samples(1000))
+		both := []*Table{table}
+		if tables == 2 {
+			other, err := store.CreateTable("other", samples(1000))
+			if err != nil {
+				t.Fatal(err)
+			}
+			both = append(both, other)
+		}
+		rng := rand.New(rand.NewPCG(1, 91))
+		var left atomic.Int64
+		for round := range 4 {
+			for i := range 60 {
+				b, _ := batch(rng, 20, int64(i%5)*1000)
+				if _, err := both[i%tables].Insert(t.Context(), b); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, table := range both {
+				for _, g := range store.log.Root().State.table(table.ordinal).granules.All() {
+					for _, s := range g.Slices() {
+						left.Add(1)
+						runtime.AddCleanup(s.Part, func(int) { left.Add(-1) }, 0)
+					}
+				}
+			}
+			if err := store.Compact(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for range 200 {
+				if runtime.GC(); left.Load() == 0 {
+					break
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+			if n := left.Load(); n != 0 {
+				t.Fatalf("%d tables, round %d: %d parts are kept that no root has", tables, round, n)
+			}
+		}
+		runtime.KeepAlive(store)
 	}
 }

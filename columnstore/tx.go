@@ -21,7 +21,8 @@ type Tx struct {
 	store     *Store
 	tx        txn.Tx[*root]
 	pieces    []piece
-	one       [1]piece // room for them: most transactions have one
+	one       [1]piece      // room for them: most transactions have one
+	due       [1]dueGranule // and for what the commit makes due
 	notes     []tableNote
 	bytes     int64 // of the pieces: pending until the transaction ends
 	histories []historyWrite
@@ -342,11 +343,11 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*root]) (next txn.Next[*r
 			return next, nil, err
 		}
 	}
-	next.State = current.State
+	next.State, due = current.State, tx.due[:0]
 	for _, e := range edits {
 		e.retain(int64(tx.store.opts.Retention))
 		e.closeBuckets()
-		due = append(due, tx.store.dueOf(e)...)
+		due = tx.store.appendDue(due, e)
 		e.done(current.Version+1, &next)
 	}
 	return next, due, nil
