@@ -80,11 +80,13 @@ func (f *listFilter) has(code uint32) bool {
 func (f *listFilter) lookAtAll(code uint32) bool {
 	n := uint32(f.lists.Elements())
 	wanted := make([]uint64, n/64+1)
-	for i, e := range f.lists.ElementsByRecord() { // so that the misses of the caches are few
-		if i%1024 == 0 && f.stopped() {
+	asked := 0
+	for e, record := range f.lists.Records() { // so that the misses of the caches are few
+		if asked%1024 == 0 && f.stopped() {
 			return false
 		}
-		f.element(e)
+		f.ask(e, record)
+		asked++
 	}
 	for e := uint32(1); e <= n; e++ { // mostly known by now
 		if e%1024 == 0 && f.stopped() {
@@ -113,13 +115,20 @@ func (f *listFilter) one(code uint32) bool {
 	return slices.ContainsFunc(f.codes, f.element)
 }
 
-// element asks about an element, once.
+// element says what is to be known of an element, and asks if nobody did.
 func (f *listFilter) element(code uint32) bool {
+	if int(code) >= len(f.elements) || f.elements[code] == unknown {
+		f.ask(code, f.lists.Record(code))
+	}
+	return f.elements[code] == yes
+}
+
+// ask asks about an element with a record, once.
+func (f *listFilter) ask(code uint32, record []byte) {
 	if int(code) >= len(f.elements) {
 		f.elements = append(f.elements, make([]truth, f.lists.Elements()+1-len(f.elements))...)
 	}
 	if f.elements[code] == unknown {
-		f.elements[code] = truthOf(f.holds(f.lists.Element(code), f.lists.Record(code)))
+		f.elements[code] = truthOf(f.holds(f.lists.Element(code), record))
 	}
-	return f.elements[code] == yes
 }

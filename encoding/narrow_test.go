@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"github.com/google/uuid"
 )
 
 // widest is the greatest code of each width, by width less 1.
@@ -80,35 +78,5 @@ func TestFront_With(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestListDict_ElementsByRecord has one element for each record, in the order of the records.
-func TestListDict_ElementsByRecord(t *testing.T) {
-	d := NewListDict(1)
-	var ids []uuid.UUID
-	for i := range 200 {
-		ids = append(ids, uuid.UUID{byte(i), 1})
-	}
-	if _, err := d.InternElements(nil, ids, nil); err != nil {
-		t.Fatal(err)
-	}
-	if got := d.ElementsByRecord(); len(got) != 0 {
-		t.Fatalf("without records: %d", got)
-	}
-	var want []uint32
-	for i, element := range rand.New(rand.NewPCG(1, 1)).Perm(len(ids))[:100] {
-		record := []byte{byte(i / 2)} // of two elements each
-		if err := d.KeepRecord(ids[element], record); err != nil {
-			t.Fatal(err)
-		}
-		if code := uint32(element + 1); i%2 == 0 {
-			want = append(want, code)
-		} else {
-			want[len(want)-1] = max(want[len(want)-1], code)
-		}
-	}
-	if got := d.ElementsByRecord(); !slices.Equal(got, want) {
-		t.Fatalf("%d, want %d", got, want)
 	}
 }
