@@ -56,8 +56,9 @@ func TestListDictAddedMeanwhile(t *testing.T) {
 		lists := [][]uuid.UUID{stackOf(5000, 7), stackOf(5001, 7), stackOf(5000, 7)}
 		var other []uint32
 		w := &listWork{settled: d.settled.Load()}
-		for _, list := range lists {
-			w.add(d.listHash(list))
+		w.grow(len(lists))
+		for i, list := range lists {
+			w.hashes[i], w.slots[i] = d.listHash(list)
 		}
 		got, err := d.intern(nil, w, func(ids []uuid.UUID, i int) ([]uuid.UUID, error) {
 			if other == nil {

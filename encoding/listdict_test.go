@@ -220,7 +220,7 @@ func TestListDictVerify(t *testing.T) {
 	d := NewListDict(1)
 	other := []uuid.UUID{uuidOf(2)}
 	element := mustElement(t, d, uuidOf(1), "")
-	hash := d.listHash(other)
+	hash, _ := d.listHash(other)
 	if err := d.lists.add([]uint32{element}); err != nil {
 		t.Fatal(err)
 	}

@@ -22,12 +22,14 @@ func (d *ListDict) InternLists(dst []uint32, lists [][]uuid.UUID) ([]uint32, err
 	w := internWork.Get().(*listWork)
 	defer w.done()
 	w.settled = d.settled.Load()
+	w.grow(len(lists))
+	hashes, slots := w.hashes, w.slots
 	for i, list := range lists {
 		if i > 0 && sameList(list, lists[i-1]) {
-			w.add(w.hashes[i-1])
+			hashes[i], slots[i] = hashes[i-1], slots[i-1]
 			continue
 		}
-		w.add(d.listHash(list))
+		hashes[i], slots[i] = d.listHash(list)
 	}
 	return d.intern(dst, w, func(ids []uuid.UUID, i int) ([]uuid.UUID, error) { return append(ids, lists[i]...), nil })
 }
@@ -47,13 +49,14 @@ func (d *ListDict) InternCodes(dst []uint32, lists [][]uint32) ([]uint32, error)
 		return ids, nil
 	}
 	w.settled = d.settled.Load()
+	w.grow(len(lists))
 	for i := range lists {
 		ids, err := gather(w.ids[:0], i)
 		if err != nil {
 			return dst, err
 		}
 		w.ids = ids
-		w.add(d.listHash(ids))
+		w.hashes[i], w.slots[i] = d.listHash(ids)
 	}
 	return d.intern(dst, w, gather)
 }
@@ -93,8 +96,9 @@ func (w *listWork) done() {
 	internWork.Put(w)
 }
 
-func (w *listWork) add(hash uuid.UUID) {
-	w.hashes, w.slots = append(w.hashes, hash), append(w.slots, slotHash(&hash))
+// grow makes room for so many hashes.
+func (w *listWork) grow(n int) {
+	w.hashes, w.slots = slices.Grow(w.hashes[:0], n)[:n], slices.Grow(w.slots[:0], n)[:n]
 }
 
 // intern appends to dst the codes of the lists whose hashes are in w; elements
