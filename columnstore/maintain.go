@@ -95,7 +95,15 @@ func (s *Store) maintain() {
 // maintainOnce looks at one due granule and rewrites it if it still is due. It
 // returns false if there was none. It is the step that simulators drive; any
 // number of them may run at once.
-func (s *Store) maintainOnce() bool {
+func (s *Store) maintainOnce() bool { return s.maintainNext(runtime.Gosched) }
+
+// help is maintainOnce for an insert, which is late already: it does not give way to those
+// who wait for a processor. Each time it did it came back when they had used up their time
+// slices, so that 10 ms of work took 60 to 200.
+func (s *Store) help() { s.maintainNext(nil) }
+
+// maintainNext is maintainOnce that calls pause, unless it is nil, between its pieces.
+func (s *Store) maintainNext(pause func()) bool {
 	due, ok := s.queue.pop()
 	if !ok {
 		return false
@@ -105,7 +113,13 @@ func (s *Store) maintainOnce() bool {
 	if !ok || !s.isDue(g) && (!due.closing || g.FreshParts() == 0) {
 		return true
 	}
-	switch ok, err := s.rewrite(due.table, g); {
+	if !due.closing {
+		// The oldest of many fresh rows: so that a rewrite has a bound, even if nobody came
+		// to the granule for long, and an insert that helps has one too.
+		base := g.Rows() - g.FreshRows()
+		g = g.Oldest(max(2*s.opts.GranuleRows-base, base))
+	}
+	switch ok, err := s.rewritePausing(due.table, g, pause); {
 	case err != nil:
 		s.queue.postpone(due) // for want of memory
 	case !ok && due.closing:
@@ -157,13 +171,18 @@ func (s *Store) appendDue(due []dueGranule, e *tableEdit) []dueGranule {
 // place, unless another rewrite was faster: then the work is dropped and
 // rewrite returns false. The only error is ErrMemory.
 func (s *Store) rewrite(t *Table, g *granule.Granule) (bool, error) {
+	return s.rewritePausing(t, g, runtime.Gosched)
+}
+
+// rewritePausing is rewrite that calls pause, unless it is nil, between its pieces.
+func (s *Store) rewritePausing(t *Table, g *granule.Granule, pause func()) (bool, error) {
 	bytes := int64(g.RewriteSize())
 	if err := s.reserve(bytes, incoming{}); err != nil {
 		return false, err
 	}
 	children := granule.Rewrite(t.schema, g, granule.Limit{
 		Rows: s.opts.GranuleRows, Bytes: s.opts.GranuleBytes,
-		Pause: runtime.Gosched, // inserts and queries that wait for a processor go first
+		Pause: pause, // inserts and queries that wait for a processor go first
 	})
 	s.release(bytes)
 	bytes = 0

@@ -242,6 +242,33 @@ func TestRewrite_CarriesWhatCameMeanwhile(t *testing.T) {
 	}
 }
 
+// TestMaintain_Bounded has a granule that nobody came to for long: one step goes through
+// two granules' rows at most, not through all; the steps after it do the rest.
+func TestMaintain_Bounded(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 9))
+	store, table := open(t, Options{Manual: true, GranuleRows: 40, FreshParts: 2}, wide(0, wideKey))
+	var want []oracleRow
+	for range 30 {
+		rows := randomRows(rng, 10)
+		want = append(want, rows...)
+		insert(t, table, batchOf(rng, rows))
+	}
+	for before := int64(0); store.maintainOnce(); {
+		rewritten := store.Stats().RewrittenRows
+		if rewritten-before > 80 { // twice 40
+			t.Fatalf("a step rewrote %d rows", rewritten-before)
+		}
+		before = rewritten
+		if diff := cmp.Diff(oracleText(want), allRows(t, table, snapshot(t, store), ScanOptions{})); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
+	}
+	checkBounds(t, store, table)
+	if s := store.Stats(); s.Granules < 300/40 || s.Parts > 2*s.Granules {
+		t.Errorf("in the end: %+v", s)
+	}
+}
+
 // TestRewrite_Concurrent has many rewrites of everything at once, with inserts
 // and aborts meanwhile: under the race detector above all.
 func TestRewrite_Concurrent(t *testing.T) {

@@ -258,7 +258,7 @@ func (tx *Tx) Commit() (txn.ID, error) {
 	tx.endHistories()
 	s.queue.add(due)
 	if s.isTight() || slices.ContainsFunc(due, func(d dueGranule) bool { return d.pressing }) {
-		s.maintainOnce()
+		s.help()
 	}
 	return id, nil
 }

@@ -81,6 +81,24 @@ func (g *Granule) add(s Slice, c *cell) {
 	g.freshSize += s.Size()
 }
 
+// Oldest returns the granule as it was when it had at most so many fresh rows, or one fresh
+// part: what is rewritten at once then has a bound, and Succeed carries over the parts since.
+// One allocation, and O(parts that are left out).
+func (g *Granule) Oldest(rows int) *Granule {
+	if g.freshRows <= rows || g.freshParts <= 1 {
+		return g
+	}
+	before := *g
+	for before.freshRows > rows && before.freshParts > 1 {
+		newest := before.fresh
+		before.fresh = newest.next
+		before.freshParts--
+		before.freshRows -= newest.slice.Rows()
+		before.freshSize -= newest.slice.Size()
+	}
+	return &before
+}
+
 // Slices returns the parts of the granule, oldest first.
 func (g *Granule) Slices() []Slice {
 	out := make([]Slice, 0, g.freshParts+1)

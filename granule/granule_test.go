@@ -55,6 +55,46 @@ func TestSlicesOrder(t *testing.T) {
 	}
 }
 
+// G1, G2: Oldest is the granule as it was before its newest parts came, which are carried
+// over when a rewrite of it is published.
+func TestOldest(t *testing.T) {
+	s := mustSchema(t, numbers)
+	gen := NewGeneration(1)
+	part := func(n ...int64) Slice { return whole(numberPart(t, s, gen, n...)) }
+	g := Rewrite(s, numbered(t, s, gen, []int64{10, 20, 30}), Limit{Rows: math.MaxInt})[0]
+	for _, n := range []int64{1, 11, 21, 31} { // two rows each
+		g = g.With(part(n, n+1))
+	}
+	for _, test := range []struct{ rows, parts int }{{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 2}, {7, 3}, {8, 4}, {math.MaxInt, 4}} {
+		old := g.Oldest(test.rows)
+		if old.FreshParts() != test.parts || old.FreshRows() != 2*test.parts || old.Rows() != 3+2*test.parts || len(old.Slices()) != 1+test.parts {
+			t.Fatalf("with %d fresh rows: %d fresh parts of %d rows, want %d", test.rows, old.FreshParts(), old.FreshRows(), test.parts)
+		}
+		size := 0
+		for _, slice := range old.Slices()[1:] {
+			size += slice.Size()
+		}
+		if old.FreshSize() != size || test.parts == 4 && old != g {
+			t.Errorf("with %d fresh rows: %d fresh bytes, want %d", test.rows, old.FreshSize(), size)
+		}
+		lo, hi := g.Bounds()
+		successors, ok := g.Succeed(s, old, Rewrite(s, old, Limit{Rows: 4}))
+		if !ok {
+			t.Fatalf("with %d fresh rows: a rewrite is refused", test.rows)
+		}
+		checkTiling(t, s, lo, hi, successors)
+		want, got := slices.Concat(contents(t, s, []*Granule{g})...), slices.Concat(contents(t, s, successors)...)
+		slices.Sort(want)
+		slices.Sort(got)
+		if diff := gocmp.Diff(want, got); diff != "" {
+			t.Errorf("with %d fresh rows (-want +got):\n%s", test.rows, diff)
+		}
+	}
+	if empty := New("", ""); empty.Oldest(0) != empty {
+		t.Error("a granule without rows is another")
+	}
+}
+
 func TestSucceed(t *testing.T) {
 	s := mustSchema(t, numbers)
 	gen := NewGeneration(1)
