@@ -33,11 +33,7 @@ system (a thread, a CPU, a queue) was in at every instant of a recording.
 			if len(args) == 0 {
 				return nil
 			}
-			hint := ""
-			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-				hint = ": did you mean " + strings.Join(near, " or ") + "?"
-			}
-			return usageError{fmt.Errorf("unknown command %q%s", args[0], hint)}
+			return unknownCommand(cmd, args[0])
 		},
 		SuggestionsMinimumDistance: 2,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -45,8 +41,38 @@ system (a thread, a CPU, a queue) was in at every instant of a recording.
 		},
 	}
 	cmd.AddCommand(newHistoryImport(), newHistoryInfo(), newHistoryAt(), newHistorySlice(), newHistoryRange(),
-		newHistorySample(), newHistoryPlot())
+		newHistorySample(), newHistoryPlot(), newHistoryHelp())
 	return cmd
+}
+
+// unknownCommand is the error of a name that none of a command's commands has.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	hint := ""
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		hint = ": did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usageError{fmt.Errorf("unknown command %q%s", name, hint)}
+}
+
+// newHistoryHelp makes history help slice what history slice --help is, as granary help is
+// for the commands of the program.
+func newHistoryHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Show what a command about histories does",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of := cmd.Parent()
+			for _, name := range args {
+				at := slices.IndexFunc(of.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
+				if at < 0 {
+					return unknownCommand(of, name)
+				}
+				of = of.Commands()[at]
+			}
+			of.InitDefaultHelpFlag() // it is shown too
+			return of.Help()
+		},
+	}
 }
 
 // What the commands about histories say of their arguments.
@@ -69,8 +95,10 @@ one of a star. Several patterns: their attributes, one pattern after the other.`
 
 	historyTimeHelp = `
 
-A TIME is 2026-01-31T09:00:00.5Z, or without the zone (UTC); Unix nanoseconds;
-so long behind the start of the history, +1.5s, or before its end, -200ms, also
+A TIME is 2026-01-31T09:00:00.5Z (RFC 3339), or without the zone (UTC); a plain
+number, which is Unix nanoseconds, or Unix seconds if only so it is in the
+history or nearer to it (1769850000.5, with a point, is seconds always); so long
+behind the start of the history, +1.5s, or before its end, -200ms, also
 start+1.5s and end-200ms; or a share of it, 12.5%.`
 )
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
@@ -130,7 +129,7 @@ func importCSV(cmd *cobra.Command, o *importOptions, names []string) error {
 	if err := cmd.Context().Err(); err != nil {
 		return err
 	}
-	output := strings.TrimSuffix(o.output, intervalsSuffix)
+	output := setName(o.output)
 	if err := saveSet(cmd, output, s); err != nil {
 		return err
 	}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -46,10 +48,31 @@ func inputError(name string, err error) error {
 	if name == "-" {
 		name = "standard input"
 	}
-	if text := err.Error(); strings.Contains(text, name+":") || strings.Contains(text, strings.TrimSuffix(name, intervalsSuffix)+".") {
+	if text := err.Error(); strings.Contains(text, name+":") || strings.Contains(text, setName(name)+".") {
 		return err
 	}
 	return fmt.Errorf("%s: %w", name, err)
+}
+
+// setName returns the name of a set without what its files end in: either of them may be
+// named for it.
+func setName(name string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(name, intervalsSuffix), attributesSuffix)
+}
+
+// openError is the error of a set that is not there. Who names a whole file, run.ihs, did not
+// ask for run.ihs.ihs.gz, and is told of the file that was named.
+func openError(given string, err error) error {
+	ending := strings.ToLower(filepath.Ext(given))
+	if !errors.Is(err, fs.ErrNotExist) || given != setName(given) || ending != ".ihs" && ending != ".gz" {
+		return err
+	}
+	f, err := os.Open(given)
+	if err != nil {
+		return err
+	}
+	f.Close()
+	return fmt.Errorf("%s is not the file of a set: those end in %s", given, intervalsSuffix)
 }
 
 func feedFile(ctx context.Context, p *feedProgress, name string) (*loadedHistory, error) {
@@ -69,10 +92,10 @@ func feedFile(ctx context.Context, p *feedProgress, name string) (*loadedHistory
 			return s.At(i - 1), nil
 		})
 	}
-	name = strings.TrimSuffix(name, intervalsSuffix)
+	given, name := name, setName(name)
 	f, err := os.Open(name + intervalsSuffix)
 	if err != nil {
-		return nil, err
+		return nil, openError(given, err)
 	}
 	defer f.Close()
 	z, err := gzip.NewReader(f)

@@ -60,12 +60,17 @@ type intervalForm struct {
 func (f *intervalForm) flags(cmd *cobra.Command) {
 	f.form = columnstore.Dictionary.String()
 	f.limit.flags(cmd, "", 40, "show the first `N` intervals")
+	f.printFlags(cmd)
 	flags := cmd.Flags()
-	flags.BoolVar(&f.json, "json", false, "print JSON: times as dates, both ends included")
-	flags.BoolVar(&f.csv, "csv", false, "print CSV: times in Unix nanoseconds, both ends included; history import reads it")
 	flags.StringVarP(&f.output, "output", "o", "", "`FILE` to write; - is standard output")
 	flags.Var(&choice{"format", []string{formatText, formatCSV, formatJSON, formatArrow}, &f.format}, "format", "`FORMAT` to write: text, csv, json or arrow (default: what the name of FILE ends in, or text)")
 	flags.Var(&choice{"form", formNames(), &f.form}, "form", "`FORM` of Arrow: dictionary, native or plain")
+}
+
+// printFlags adds those that choose what is printed.
+func (f *intervalForm) printFlags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON: times as dates, both ends included")
+	cmd.Flags().BoolVar(&f.csv, "csv", false, "print CSV: times in Unix nanoseconds, both ends included; history import reads it")
 }
 
 // check says whether the flags go together, and finds out the format; input is the file

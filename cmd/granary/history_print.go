@@ -52,6 +52,7 @@ type intervalJSON struct {
 	Start     string `json:"start"`
 	End       string `json:"end"`
 	Duration  uint64 `json:"duration_ns"`
+	Open      bool   `json:"open"` // the recording ended before the interval did
 	Kind      string `json:"kind"`
 	Value     any    `json:"value"`
 }
@@ -106,7 +107,7 @@ func (p *intervalPrinter) end() error {
 
 // jsonOf returns an interval for JSON.
 func jsonOf(path string, in history.Interval) intervalJSON {
-	return intervalJSON{path, timeJSON(in.Start), timeJSON(in.End), length(in), in.Value.Kind().String(), jsonValue(in.Value)}
+	return intervalJSON{path, timeJSON(in.Start), timeJSON(in.End), length(in), in.Open, in.Value.Kind().String(), jsonValue(in.Value)}
 }
 
 func compactJSON(v any) ([]byte, error) {

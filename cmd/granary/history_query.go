@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -15,7 +16,7 @@ import (
 )
 
 func newHistoryAt() *cobra.Command {
-	var asJSON bool
+	var form intervalForm
 	var behind string
 	cmd := &cobra.Command{
 		Use:   "at [flags] FILE ATTRIBUTE TIME",
@@ -26,10 +27,14 @@ when; both ends are included.
 ` + historyFileHelp + historyAttributeHelp + historyTimeHelp,
 		Example: `  granary history at run CPUs/0 +1.5s
   granary history at run CPUs/0 -200ms
-  granary history at --json run CPUs/0 50% | jq .value`,
+  granary history at --json run CPUs/0 50% | jq .value
+  granary history at --csv run CPUs/0 50% > state.csv`,
 		Args: arguments(&behind, "FILE ATTRIBUTE TIME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args = withTime(args, behind)
+			if err := form.check(cmd, args[0]); err != nil {
+				return err
+			}
 			when, err := parseInstant(args[2])
 			if err != nil {
 				return err
@@ -50,27 +55,34 @@ when; both ends are included.
 			if err != nil {
 				return err
 			}
-			return printState(cmd, l, a, t, in, asJSON)
+			return printState(cmd.OutOrStdout(), l, a, t, in, &form)
 		},
 	}
 	agoFlags(cmd, &behind)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: times as dates, both ends included")
+	form.printFlags(cmd)
 	return cmd
 }
 
 // printState prints the answer of history at.
-func printState(cmd *cobra.Command, l *loadedHistory, a history.Attribute, t int64, in history.Interval, asJSON bool) error {
+func printState(w io.Writer, l *loadedHistory, a history.Attribute, t int64, in history.Interval, form *intervalForm) error {
 	path, err := l.Path(a)
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return printJSON(cmd.OutOrStdout(), struct {
+	switch form.format {
+	case formatCSV:
+		p, err := newIntervalPrinter(w, l, form, "", nil)
+		if err != nil {
+			return err
+		}
+		return errors.Join(p.print(a, in), p.end())
+	case formatJSON:
+		return printJSON(w, struct {
 			Time string `json:"time"`
 			intervalJSON
 		}{timeJSON(t), jsonOf(pathText(path), in)})
 	}
-	p := printer{w: cmd.OutOrStdout()}
+	p := printer{w: w}
 	p.printf("%s at %s\n", printable(pathText(path)), whenText(l, t))
 	p.printf("  value  %s\n", printable(in.Value.String()))
 	p.printf("  kind   %s\n", in.Value.Kind())

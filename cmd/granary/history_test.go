@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,6 +70,7 @@ func TestHistoryGolden(t *testing.T) {
 	for name, args := range map[string][]string{
 		"info":            {"info", "run"},
 		"at":              {"at", "run", "CPUs/0", "+2.25s"},
+		"at-csv":          {"at", "--csv", "run", "Threads/4297/Exec_name", "50%"},
 		"at-json":         {"at", "--json", "run", "Threads/4297/Exec_name", "50%"},
 		"slice":           {"slice", "run", "+2.25s"},
 		"slice-limit":     {"slice", "-n", "2", "run", "+2.25s"},
@@ -177,7 +179,16 @@ func TestHistoryWrongUse(t *testing.T) {
 		"range of everything":     {[]string{"range", "run"}, "want 2 arguments, FILE ATTRIBUTE, not 1"},
 		"time that is none":       {[]string{"at", "run", "CPUs/0", "noon"}, `time "noon": want one such as`},
 		"time before":             {[]string{"at", "run", "CPUs/0", "2026-01-31"}, "time 2026-01-31 is outside of the history, which is from 2026-01-31T09:00:00Z to 2026-01-31T09:00:10Z: +10s"},
-		"seconds":                 {[]string{"slice", "run", "1769850001"}, "(plain numbers are nanoseconds)"},
+		"seconds behind":          {[]string{"slice", "run", "1769850011"}, "time 1769850011 is outside of the history"},
+		"seconds before":          {[]string{"at", "run", "CPUs/0", "1769849999.5"}, "(plain numbers are Unix nanoseconds or seconds)"},
+		"milliseconds":            {[]string{"slice", "run", "1769850001000"}, "time 1769850001000 is outside of the history"},
+		"seconds of two points":   {[]string{"slice", "run", "1769850001.5.5"}, `time "1769850001.5.5": want one such as`},
+		"from seconds behind":     {[]string{"range", "--from", "1800000000", "run", "CPUs/0"}, "there is nothing of the history"},
+		"at in two forms":         {[]string{"at", "--json", "--csv", "run", "CPUs/0", "50%"}, "choose one of --json and --csv"},
+		"help of no command":      {[]string{"help", "slise"}, `unknown command "slise": did you mean slice?`},
+		"help of below a command": {[]string{"help", "slice", "x"}, `unknown command "x"`},
+		"plot to another form":    {[]string{"plot", "-o", "a.png", "run"}, "-o a.png: this writes SVG, not .png: name it .svg"},
+		"plot to another FORM":    {[]string{"plot", "-o", "a.svg.GZ", "run"}, "this writes SVG, not .GZ"},
 		"time behind":             {[]string{"slice", "run", "+11s"}, "time +11s is outside"},
 		"long before the end":     {[]string{"slice", "run", "-11s"}, "time -11s is outside"},
 		"share":                   {[]string{"slice", "run", "101%"}, `time "101%": want`},
@@ -229,6 +240,7 @@ func TestHistoryFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "alone.ihs.gz"), data)
+	write(t, filepath.Join(dir, "plain.ihs"), []byte("a set that is not compressed"))
 	write(t, filepath.Join(dir, "cut.ihs.gz"), data[:len(data)-20])
 	write(t, filepath.Join(dir, "cut.attrs.tsv.gz"), attributes)
 	write(t, filepath.Join(dir, "text.ihs.gz"), []byte("no gzip"))
@@ -236,6 +248,11 @@ func TestHistoryFailures(t *testing.T) {
 	write(t, filepath.Join(dir, "names.attrs.tsv.gz"), attributes[:len(attributes)-9])
 	for _, tc := range []struct{ name, want string }{
 		{"nothing", "open nothing.ihs.gz: no such file or directory"},
+		{"nothing.ihs.gz", "granary: open nothing.ihs.gz: no such file"},
+		{"nothing.attrs.tsv.gz", "granary: open nothing.ihs.gz: no such file"},
+		{"nothing.ihs", "granary: open nothing.ihs: no such file"},
+		{"nothing.IHS.GZ", "granary: open nothing.IHS.GZ: no such file"},
+		{"plain.ihs", "plain.ihs is not the file of a set: those end in .ihs.gz"},
 		{"nothing.csv", "open nothing.csv: no such file"},
 		{"alone", "alone.attrs.tsv.gz: no such file"},
 		{"cut", "cut: "},
@@ -254,6 +271,7 @@ func TestHistoryFailures(t *testing.T) {
 		{"info", "--json", "run"},
 		{"at", "run", "CPUs/0", "50%"},
 		{"at", "--json", "run", "CPUs/0", "50%"},
+		{"at", "--csv", "run", "CPUs/0", "50%"},
 		{"slice", "run", "50%"},
 		{"slice", "--json", "run", "50%"},
 		{"slice", "--csv", "run", "50%"},
@@ -335,6 +353,71 @@ func TestHistoryHelp(t *testing.T) {
 		}
 		checkWidth(t, strings.Join(args, " "), r.stdout)
 		golden(t, name, r.stdout)
+	}
+}
+
+// A help is the same whichever way it is asked for.
+func TestHistoryHelpCommand(t *testing.T) {
+	for _, cmd := range newHistory().Commands() {
+		want := granary(t, "history", cmd.Name(), "--help")
+		if got := granary(t, "history", "help", cmd.Name()); got.code != exitOK || got != want {
+			t.Errorf("help %s: %+v, want %+v", cmd.Name(), got, want)
+		}
+	}
+	if got, want := granary(t, "history", "help"), granary(t, "history", "--help"); got != want {
+		t.Errorf("help: %+v, want %+v", got, want)
+	}
+}
+
+// An instant written in each of the ways that there are is the same instant.
+func TestHistoryTimes(t *testing.T) {
+	inSet(t)
+	want := granary(t, "history", "at", "run", "CPUs/0", "+2.25s")
+	for _, text := range []string{
+		"2026-01-31T09:00:02.25Z", "2026-01-31T10:00:02.25+01:00", "2026-01-31T04:30:02.25-04:30", "2026-01-31 09:00:02.25",
+		"1769850002250000000", "1769850002.25", "1769850002.250000000",
+	} {
+		if got := granary(t, "history", "at", "run", "CPUs/0", text); got.code != exitOK || got != want {
+			t.Errorf("%s: %+v, want %+v", text, got, want)
+		}
+	}
+	want = granary(t, "history", "slice", "run", "+2s")
+	if got := granary(t, "history", "slice", "run", "1769850002"); got.code != exitOK || got != want {
+		t.Errorf("seconds: %+v, want %+v", got, want)
+	}
+	// Bounds outside of the history are its own, on whichever side they are.
+	all := granary(t, "history", "range", "--csv", "run", "CPUs/0")
+	if got := granary(t, "history", "range", "--csv", "--from", "1700000000", "--to", "1800000000", "run", "CPUs/0"); got.code != exitOK || got != all {
+		t.Errorf("years around: %+v, want %+v", got, all)
+	}
+	// Where both are in the history a number is nanoseconds.
+	write(t, filepath.Join(mustWd(t), "zero.csv"), []byte("time,attribute,value\n0,a,1\n3,a,2\n5000000000,a,3\n"))
+	if got := granary(t, "history", "at", "--csv", "zero.csv", "a", "4"); !strings.HasSuffix(got.stdout, "\n3,4999999999,a,2,int\n") {
+		t.Errorf("nanoseconds: %+v", got)
+	}
+	if got := granary(t, "history", "at", "--csv", "zero.csv", "a", "5.0"); !strings.HasSuffix(got.stdout, "\n5000000000,5000000000,a,3,int\n") {
+		t.Errorf("a point: %+v", got)
+	}
+}
+
+// JSON says of an interval whether it goes on.
+func TestHistoryJSONOpen(t *testing.T) {
+	for _, open := range []bool{false, true} {
+		text, err := compactJSON(jsonOf("a", history.Interval{Start: 1, End: 2, Open: open}))
+		if want := fmt.Sprintf(`"open":%v,`, open); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s, %v: want %s", text, err, want)
+		}
+	}
+}
+
+// A set may be named by either of its files.
+func TestHistoryNames(t *testing.T) {
+	inSet(t)
+	want := granary(t, "history", "slice", "run", "50%")
+	for _, name := range []string{"run.ihs.gz", "run.attrs.tsv.gz"} {
+		if got := granary(t, "history", "slice", name, "50%"); got.code != exitOK || got != want {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
 	}
 }
 

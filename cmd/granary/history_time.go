@@ -18,8 +18,14 @@ type instant struct {
 	text   string
 	anchor byte // what it counts from: 0 none, '+' the start, '-' the end, '%' a share
 	nanos  int64
-	share  float64 // of the history, 0 to 1
+	// seconds is what a plain number is if it counts seconds, in nanoseconds; the same as
+	// nanos if it cannot.
+	seconds int64
+	share   float64 // of the history, 0 to 1
 }
+
+// secondDigits is how many decimal digits seconds are from nanoseconds.
+const secondDigits = 9
 
 // parseInstant parses a time. Its error is wrong use.
 func parseInstant(text string) (instant, error) {
@@ -48,14 +54,24 @@ func parseInstant(text string) (instant, error) {
 	default:
 		if t, ok := parseTime(text); ok && t.Year() > 1677 && t.Year() < 2262 {
 			in.nanos = t.UnixNano()
+			in.seconds = in.nanos
 			return in, nil
 		}
 	}
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil && text[0] != '+' {
-		in.nanos = n
+	n, err := strconv.ParseInt(text, 10, 64)
+	seconds, ok := scaled(text, secondDigits)
+	switch {
+	case err == nil && text[0] != '+':
+		in.nanos, in.seconds = n, n
+		if ok {
+			in.seconds = seconds
+		}
+		return in, nil
+	case ok:
+		in.nanos, in.seconds = seconds, seconds
 		return in, nil
 	}
-	return in, usageError{fmt.Errorf("time %q: want one such as 2026-01-31T09:00:00Z, Unix nanoseconds, +1.5s behind the start of the history, -200ms before its end, or 12.5%%", text)}
+	return in, usageError{fmt.Errorf("time %q: want one such as 2026-01-31T09:00:00Z, Unix nanoseconds or seconds, +1.5s behind the start of the history, -200ms before its end, or 12.5%%", text)}
 }
 
 // in returns the instant in a history, and whether it is in it.
@@ -73,14 +89,29 @@ func (in instant) in(v *history.View) (int64, bool) {
 		}
 		return int64(uint64(start) + uint64(math.Round(in.share*float64(whole)))), true
 	}
-	return in.nanos, in.nanos >= start && in.nanos <= end
+	t := in.nanos
+	if far(v, in.seconds) < far(v, t) {
+		t = in.seconds
+	}
+	return t, far(v, t) == 0
+}
+
+// far returns how far an instant is outside of a history: 0 if it is in it.
+func far(v *history.View, t int64) uint64 {
+	switch {
+	case t < v.Start():
+		return uint64(v.Start()) - uint64(t)
+	case t > v.End():
+		return uint64(t) - uint64(v.End())
+	}
+	return 0
 }
 
 // at returns an instant that must be in the history.
 func (in instant) at(v *history.View) (int64, error) {
 	t, ok := in.in(v)
 	if !ok {
-		return 0, usageError{fmt.Errorf("time %s is outside of the history, which is from %s to %s: %s (plain numbers are nanoseconds)",
+		return 0, usageError{fmt.Errorf("time %s is outside of the history, which is from %s to %s: %s (plain numbers are Unix nanoseconds or seconds)",
 			in.text, timeJSON(v.Start()), timeJSON(v.End()), offset(v, v.End()))}
 	}
 	return t, nil
@@ -125,7 +156,7 @@ func (in instant) clip(v *history.View) int64 {
 	switch {
 	case ok:
 		return t
-	case in.anchor == '+', in.anchor == 0 && in.nanos > v.End():
+	case in.anchor == '+', in.anchor == 0 && t > v.End():
 		return v.End()
 	default:
 		return v.Start()

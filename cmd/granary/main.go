@@ -91,11 +91,7 @@ Exit codes: 0 done, 1 something failed, 2 wrong use.`,
 			if len(args) == 0 {
 				return nil
 			}
-			hint := ""
-			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-				hint = ": did you mean " + strings.Join(near, " or ") + "?"
-			}
-			return usageError{fmt.Errorf("unknown command %q%s", args[0], hint)}
+			return unknownCommand(cmd, args[0])
 		},
 		SuggestionsMinimumDistance: 2,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -25,7 +25,7 @@ func spareProfiles(output string, args []string) error {
 
 // spareHistory refuses an output that would replace the history to read.
 func spareHistory(output, input string) error {
-	set := strings.TrimSuffix(input, intervalsSuffix)
+	set := setName(input)
 	return spare(output, func(yield func(string) bool) {
 		_ = yield(input) && yield(set+intervalsSuffix) && yield(set+attributesSuffix)
 	})
