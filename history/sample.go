@@ -50,8 +50,8 @@ func (v *View) Sample(attributes []Attribute, times []int64) (*Intervals, error)
 		}
 	}
 	for _, a := range attributes {
-		if err := v.checkAttribute(a); err != nil {
-			return nil, err
+		if int64(a) >= int64(v.n) {
+			return nil, v.checkAttribute(a)
 		}
 	}
 	if len(times) == 0 || len(attributes) == 0 {

@@ -48,8 +48,8 @@ type asked uint64
 
 func (a asked) pos() int   { return int(a >> 32) }
 func (a asked) index() int { return int(uint32(a)) }
-func (a asked) lane() int  { return (a.pos() - 1 + laneWidth) / laneWidth } // from 1, or 0 for none
-func (a asked) slot() int  { return (a.pos() - 1) % laneWidth }
+func (a asked) lane() int  { return int((a>>32 + laneWidth - 1) / laneWidth) } // from 1, or 0 for none
+func (a asked) slot() int  { return int((a>>32 - 1) % laneWidth) }
 
 // sample returns the intervals of attributes that times, which are sorted, hit.
 func (v *View) sample(attributes []Attribute, times []int64) []row {
@@ -133,10 +133,12 @@ func (p *sampler) arranged(attributes []Attribute) []row {
 		}
 		p.starts[a.index()+1] = p.counts[i]
 	}
+	all := 0
 	for i := range p.order {
-		p.starts[i+1] += p.starts[i]
+		all += p.starts[i+1]
+		p.starts[i+1] = all
 	}
-	rows := make([]row, p.starts[len(p.order)])
+	rows := make([]row, all)
 	for i, a := range p.order {
 		p.counts[i] = p.starts[a.index()]
 	}
@@ -178,13 +180,26 @@ func (p *sampler) sealed() {
 		if j = p.s.after(j, p.active); j == len(p.s.tiles) {
 			return
 		}
-		if p.s.tiles[j].last < p.times[p.least()] {
+		if !p.due(p.s.tiles[j].last) {
 			j = p.s.from(p.times[p.least()]) - 1 // to where the next of the times is
 			p.known = 0
 			continue
 		}
 		p.tile(j)
 	}
+}
+
+// due says whether one of the times that are not answered is up to last. The first slot mostly
+// has one.
+func (p *sampler) due(last int64) bool {
+	for rest := p.active; rest != 0; {
+		var slot int
+		slot, rest = nextSlot(rest)
+		if p.times[p.next[slot]] <= last {
+			return true
+		}
+	}
+	return false
 }
 
 // least returns the first of the times that is not answered for all.
@@ -231,11 +246,13 @@ func (p *sampler) tile(j int) {
 
 // within finds what a tile has of a slot: among the entries [lo, hi).
 func (p *sampler) within(j int, tl *tile, c *codes, slot, lo, hi int) {
+	slot &= laneWidth - 1 // which it is already: the compiler leaves out checks of bounds
 	bit := uint64(1) << slot
 	from, known := p.from[slot], p.known&bit != 0
 	last, times := p.s.tiles[j].last, p.times
+	next := p.next[slot]
 	for lo < hi {
-		t := times[p.next[slot]]
+		t := times[next]
 		if t > last {
 			break
 		}
@@ -251,8 +268,7 @@ func (p *sampler) within(j int, tl *tile, c *codes, slot, lo, hi int) {
 			from = p.s.startBefore(j, bit, p.v.start)
 		}
 		word, null := c.value(i)
-		p.add(slot, found{from, end, word, null, true})
-		if p.next[slot] == len(times) {
+		if next = p.add(slot, next, found{from, end, word, null, true}); next == len(times) {
 			p.active &^= bit
 			return
 		}
@@ -262,6 +278,7 @@ func (p *sampler) within(j int, tl *tile, c *codes, slot, lo, hi int) {
 	if lo < hi {
 		from = tl.end(hi-1) + 1
 	}
+	p.next[slot] = next
 	p.from[slot] = from
 	p.known |= bit
 }
@@ -269,15 +286,17 @@ func (p *sampler) within(j int, tl *tile, c *codes, slot, lo, hi int) {
 // open finds what is not sealed: the rest of a slot, one by one.
 func (p *sampler) open(slot int) {
 	began := len(p.rows)
-	for p.next[slot] < len(p.times) {
-		p.add(slot, p.l.find(uint(slot), p.times[p.next[slot]], p.v.start))
+	for next := p.next[slot]; next < len(p.times); {
+		next = p.add(slot, next, p.l.find(uint(slot), p.times[next], p.v.start))
 	}
 	p.note(p.place[slot], began)
 	p.active &^= 1 << slot
 }
 
-// add appends an interval, and goes to the first of the times behind it.
-func (p *sampler) add(slot int, f found) {
+// add appends an interval, which one of the times is in, and returns the first of them that is
+// behind it.
+func (p *sampler) add(slot, next int, f found) int {
+	slot &= laneWidth - 1 // which it is already: the compiler leaves out checks of bounds
 	v := p.v
 	start, end, open, null := max(f.start, v.start), v.end, !v.closed, f.null
 	switch {
@@ -300,19 +319,17 @@ func (p *sampler) add(slot int, f found) {
 	p.rows = p.rows[:n+1]
 	r := &p.rows[n]
 	r.start, r.end, r.word, r.attribute, r.kind, r.open = start, end, f.word, p.attribute[slot], kind, open
-	if p.times[len(p.times)-1] <= end {
-		p.next[slot] = len(p.times)
-		return
+	times := p.times
+	if times[len(times)-1] <= end {
+		return len(times)
 	}
-	next := p.next[slot]
 	// Mostly they are even, as those of a picture are: then a search would be all in vain. If
 	// the difference is too great for an int64 it is below 0, and so is the guess.
-	guess := int(float64(end-p.times[0])*p.rate) + 1
-	if next < guess && guess < len(p.times) && p.times[guess-1] <= end && end < p.times[guess] {
-		p.next[slot] = guess
-		return
+	guess := int(float64(end-times[0])*p.rate) + 1
+	if next < guess && guess < len(times) && times[guess-1] <= end && end < times[guess] {
+		return guess
 	}
-	p.next[slot] = next + pass(p.times[next:], end)
+	return next + pass(times[next:], end)
 }
 
 // pass returns how many of the times are not after end: the first is not.
