@@ -14,7 +14,7 @@ var ofHistories = []planted{
 	{name: "an abort leaves ends behind", edits: one("history/commit.go",
 		"	work.entries = s.entriesOf()\n", "")},
 	{name: "an abort leaves the start of an interval", in: "history", by: "TestOperations$", edits: one("history/commit.go",
-		"			work.start[slot] = end + 1\n", "			_ = end\n")},
+		"			*start = end + 1\n", "			_ = end\n")},
 	{name: "an abort leaves attributes behind", edits: one("history/commit.go",
 		"	tx.truncate(tx.names)\n", "")},
 	{name: "an abort leaves places behind", edits: one("history/commit.go",
@@ -35,6 +35,8 @@ var ofHistories = []planted{
 		"			mask |= t.mask\n", "			mask = t.mask\n")},
 	{name: "readers get blocks that are written again", in: "history", by: "TestBursts$", edits: one("history/commit.go",
 		"	work.entries, work.mixed = entries{}, false\n", "	work.entries.n, work.mixed = 0, false\n")},
+	{name: "blocks that readers have seen are written again", in: "history", by: "TestBursts$", edits: one("history/commit.go",
+		"	work.entries.reuse(old.open)\n", "	work.entries.reuse(nil)\n")},
 	{name: "dropped tiles are gone for older views too", in: "history", by: "TestBursts$", edits: one("history/drop.go",
 		"	h.lanes = slices.Clone(h.lanes)\n", "")},
 }

@@ -58,7 +58,8 @@
 //	H5  Only what is committed is sealed.
 //	H6  A reader takes no lock and waits for nobody. It looks for an ongoing value before
 //	    it looks for the end of it, and a writer publishes them the other way round.
-//	H7  An error means that nothing happened.
+//	H7  An error means that nothing happened; that of AddAll, that what is before the
+//	    interval that it is of was added, and nothing else happened.
 //	H8  What is dropped is dropped for later views only.
 //
 // # Departures from the papers

@@ -79,8 +79,12 @@ func (h *History) dropBefore(t int64, touched []*lane) []*lane {
 
 // without returns a copy of a lane without its first n tiles.
 func (h *History) without(l *lane, n int) *lane {
-	starts := l.work.start
-	next := &lane{kinds: l.kinds, slots: l.slots, work: l.work, buffered: l.buffered, starts: &starts}
+	starts := new([laneWidth]int64)
+	for slot := range starts {
+		starts[slot] = l.work.slots[slot].start
+	}
+	next := &lane{kinds: l.kinds, slots: l.slots, work: l.work, buffered: l.buffered, starts: starts}
+	next.work.lane = next
 	next.fed.Store(l.fed.Load())
 	if now := l.now.Load(); now != nil {
 		next.now.Store(now.clone())

@@ -163,13 +163,13 @@ func (f *laneFill) buffered() {
 		if f.end&bit == 0 {
 			continue
 		}
-		end := b.ends[i%blockLen]
+		end := b.at[i%blockLen].end
 		if end < f.t {
 			f.starts[slot] = end + 1
 			f.start &^= bit
 			continue
 		}
-		f.ends[slot], f.words[slot] = end, b.words[i%blockLen]
+		f.ends[slot], f.words[slot] = end, b.at[i%blockLen].word
 		if b.slots[i%blockLen]&nullEntry == 0 {
 			f.has |= bit
 		}

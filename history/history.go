@@ -52,6 +52,7 @@ type History struct {
 	texts *encoding.Dict            // string and bytes values
 	lanes []*lane                   // the writer's; views have the first of them
 	slots []atomic.Uint32           // of each attribute: 1 + lane*laneWidth + slot, 0 before its first use; replaced when it grows
+	works []*laneWork               // the writer's, of each lane: the way there without the lane; nil when the history is closed
 	busy  atomic.Bool               // a writer has not ended
 	all   atomic.Pointer[directory] // of the closed history; nil before
 
@@ -123,7 +124,7 @@ func (h *History) Begin() (*Tx, error) {
 	}
 	return &Tx{Writer: &Writer{
 		Names: h.tree.names(), h: h,
-		names: h.tree.names().n, laneCount: len(h.lanes),
+		undo: undos.Get().(*undo), names: h.tree.names().n, laneCount: len(h.lanes),
 		written: h.written, last: h.last, final: h.final, barred: h.barred,
 	}}, nil
 }

@@ -3,6 +3,7 @@ package history
 import (
 	"math"
 	"math/bits"
+	"sync"
 	"sync/atomic"
 )
 
@@ -42,16 +43,22 @@ type buffer struct {
 // entries is intervals that ended, in the order of arrival, of one slot that of their
 // ends. When one began says the one before of its slot.
 type entries struct {
-	blocks []*block
+	tail   *block // the writer's: where the next one goes; nil if that is not known, or a new one
 	n      int
+	blocks []*block
 }
 
 // block is room for entries, as columns. The writer writes behind those that readers
 // look at.
 type block struct {
-	ends  [blockLen]int64
-	words [blockLen]uint64
+	at    [blockLen]entry
 	slots [blockLen]uint8 // and nullEntry
+}
+
+// entry is where an interval ended, and the word of its value.
+type entry struct {
+	end  int64
+	word uint64
 }
 
 const (
@@ -69,26 +76,75 @@ type ongoing struct {
 
 // laneWork is what the writer knows of a lane.
 type laneWork struct {
-	start   [laneWidth]int64 // of the ongoing interval
-	word    [laneWidth]uint64
-	has     uint64          // slots whose ongoing value is not null
-	plain   [laneWidth]Kind // of slots that Add feeds with values that are no bytes; else null
-	ended   uint64          // slots that have an end at the last instant of all: no interval can follow
+	// What each entry needs is in one line of the cache.
 	entries entries
 	latest  int64  // end of those
-	mixed   bool   // they are not in the order of their ends
 	changed uint64 // slots with writes that are not committed
+	plain   uint64 // slots that Add feeds with values of one kind, not bytes, which can go on
+
+	has   uint64 // slots whose ongoing value is not null
+	ended uint64 // slots that have an end at the last instant of all: no interval can follow
+	mixed bool   // the entries are not in the order of their ends
+	lane  *lane
+	slots [laneWidth]slotWork
+}
+
+// slotWork is what the writer knows of an attribute.
+type slotWork struct {
+	start int64  // of the ongoing interval
+	word  uint64 // of its value; of plain slots, the kind of values
 }
 
 // add appends an entry.
 func (e *entries) add(end int64, word uint64, slot uint8) {
-	i := e.n % blockLen
-	if i == 0 && e.n/blockLen == len(e.blocks) {
-		e.blocks = append(e.blocks, new(block))
+	b := e.tail
+	if b == nil {
+		b = e.next()
 	}
-	b := e.blocks[e.n/blockLen]
-	b.ends[i], b.words[i], b.slots[i] = end, word, slot
+	i := e.n % blockLen
+	b.at[i], b.slots[i] = entry{end, word}, slot
 	e.n++
+	if i == blockLen-1 {
+		e.tail = nil
+	}
+}
+
+// next returns the block where the next entry goes.
+func (e *entries) next() *block {
+	if e.n/blockLen == len(e.blocks) {
+		e.blocks = append(e.blocks, blocks.Get().(*block))
+	}
+	e.tail = e.blocks[e.n/blockLen]
+	return e.tail
+}
+
+// blocks that no reader has seen are used again, in the same or another history: what is in
+// them behind the entries that there are is nobody's.
+var blocks = sync.Pool{New: func() any { return new(block) }}
+
+// reuse lets go of the blocks that are not among those which readers have; nil: none are.
+func (e *entries) reuse(seen *buffer) {
+	from := 0
+	if seen != nil {
+		from = len(seen.blocks)
+	}
+	for _, b := range e.blocks[from:] {
+		blocks.Put(b)
+	}
+}
+
+// addAll appends entries.
+func (e *entries) addAll(from run) {
+	for len(from.at) > 0 {
+		b, i := e.next(), e.n%blockLen
+		n := copy(b.at[i:], from.at)
+		copy(b.slots[i:], from.slots[:n])
+		e.n += n
+		from = from.behind(n)
+	}
+	if e.n%blockLen == 0 {
+		e.tail = nil
+	}
 }
 
 // entriesOf returns the buffered entries that readers may look at.
@@ -96,7 +152,7 @@ func (s *sealed) entriesOf() entries {
 	if s.open == nil {
 		return entries{}
 	}
-	return entries{s.open.blocks, int(s.open.n.Load())}
+	return entries{blocks: s.open.blocks, n: int(s.open.n.Load())}
 }
 
 // from returns the first tile whose last end is at or after a time.
@@ -236,9 +292,9 @@ func (s *sealed) findOpen(slot uint, t int64, f *found) (started bool) {
 		if uint(at&^nullEntry) != slot {
 			continue
 		}
-		end := b.ends[i%blockLen]
+		end := b.at[i%blockLen].end
 		if end >= t {
-			f.end, f.word, f.null, f.ended = end, b.words[i%blockLen], at&nullEntry != 0, true
+			f.end, f.word, f.null, f.ended = end, b.at[i%blockLen].word, at&nullEntry != 0, true
 			return started
 		}
 		f.start, started = end+1, true
@@ -251,7 +307,7 @@ func (s *sealed) lastEnd(slot uint, most int64) (end int64, ok bool) {
 	open := s.entriesOf()
 	for i := open.n - 1; i >= 0; i-- {
 		b := open.blocks[i/blockLen]
-		if end := b.ends[i%blockLen]; uint(b.slots[i%blockLen]&^nullEntry) == slot && end <= most {
+		if end := b.at[i%blockLen].end; uint(b.slots[i%blockLen]&^nullEntry) == slot && end <= most {
 			return end, true
 		}
 	}

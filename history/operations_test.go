@@ -336,6 +336,7 @@ func TestEndedWriter(t *testing.T) {
 		_, got["Publish"] = w.Publish()
 		got["Change"] = w.Change(1, a, history.Int(1))
 		got["Add"] = w.Add(a, 0, 1, history.Int(1))
+		_, got["AddAll"] = w.AddAll([]history.Attribute{a}, []int64{0}, []int64{1}, []history.Value{history.Int(1)})
 		got["Update"] = w.Update(a, history.Int(1))
 		got["Remove"] = w.Remove(1, a)
 		got["Push"] = w.Push(1, a, history.Int(1))

@@ -3,6 +3,7 @@ package history
 import (
 	"cmp"
 	"encoding/binary"
+	"math"
 	"math/bits"
 	"slices"
 	"sync"
@@ -17,16 +18,15 @@ const (
 
 // run is intervals that ended, on their way into tiles: columns as those of a block.
 type run struct {
-	ends  []int64
-	words []uint64
+	at    []entry
 	slots []uint8 // and nullEntry
 }
 
 // part returns the entries [lo, hi).
-func (r run) part(lo, hi int) run { return run{r.ends[lo:hi], r.words[lo:hi], r.slots[lo:hi]} }
+func (r run) part(lo, hi int) run { return run{r.at[lo:hi], r.slots[lo:hi]} }
 
 // behind returns the entries from n on.
-func (r run) behind(n int) run { return r.part(n, len(r.ends)) }
+func (r run) behind(n int) run { return r.part(n, len(r.at)) }
 
 // chunks is where the tiles of a history lie.
 type chunks struct {
@@ -65,13 +65,13 @@ const keptEntries = 1 << 16
 
 var sealers = sync.Pool{New: func() any { return new(sealer) }}
 
-// sealer makes tiles. Its slices are of one tile, in the order of slot, then end.
+// sealer makes tiles. Its arrays are of one tile, in the order of slot, then end.
 type sealer struct {
 	flat  run // of a lane
 	order []uint32
-	ends  [maxTileEntries]int64
-	words [maxTileEntries]uint64
-	nulls [maxTileEntries]bool
+	at    [maxTileEntries]entry
+	nulls [maxTileEntries]bool // if there are some
+	lows  [maxTileEntries]uint64
 	codes [maxTileEntries]uint64
 
 	first [laneWidth + 1]int // entries of the slots before
@@ -81,18 +81,18 @@ type sealer struct {
 // cut returns how many of the entries, whose ends are in order, the next tile takes, 0 if
 // they should wait for more. A tile ends where its span of time would need one more bit,
 // and only where time advances.
-func cut(ends []int64, all bool) int {
-	for n := tileEntries / 2; n < len(ends); n++ {
-		before, end := ends[n-1], ends[n]
+func cut(at []entry, all bool) int {
+	for n := tileEntries / 2; n < len(at); n++ {
+		before, end := at[n-1].end, at[n].end
 		if end == before {
 			continue
 		}
-		if n >= tileEntries || bits.Len64(uint64(end-ends[0])) > bits.Len64(uint64(before-ends[0])) {
+		if n >= tileEntries || bits.Len64(uint64(end-at[0].end)) > bits.Len64(uint64(before-at[0].end)) {
 			return n
 		}
 	}
 	if all {
-		return len(ends)
+		return len(at)
 	}
 	return 0
 }
@@ -100,13 +100,15 @@ func cut(ends []int64, all bool) int {
 // flatten returns what a lane has not sealed in the order of the ends, until the next
 // call.
 func (s *sealer) flatten(work *laneWork) run {
+	n := work.entries.n
 	f := &s.flat
-	f.ends, f.words, f.slots = f.ends[:0], f.words[:0], f.slots[:0]
-	for left, i := work.entries.n, 0; left > 0; left, i = left-blockLen, i+1 {
-		b, n := work.entries.blocks[i], min(left, blockLen)
-		f.ends = append(f.ends, b.ends[:n]...)
-		f.words = append(f.words, b.words[:n]...)
-		f.slots = append(f.slots, b.slots[:n]...)
+	if cap(f.at) < n {
+		f.at, f.slots = make([]entry, n, 2*n), make([]uint8, n, 2*n)
+	}
+	f.at, f.slots = f.at[:n], f.slots[:n]
+	for i, b := range work.entries.blocks[:(n+blockLen-1)/blockLen] {
+		copy(f.at[i*blockLen:], b.at[:])
+		copy(f.slots[i*blockLen:], b.slots[:])
 	}
 	if work.mixed {
 		s.sort()
@@ -117,29 +119,28 @@ func (s *sealer) flatten(work *laneWork) run {
 // sort brings the flat entries into the order of the ends. Those of one slot are in order.
 func (s *sealer) sort() {
 	s.order = s.order[:0]
-	for i := range s.flat.ends {
+	for i := range s.flat.at {
 		s.order = append(s.order, uint32(i))
 	}
-	old := run{slices.Clone(s.flat.ends), slices.Clone(s.flat.words), slices.Clone(s.flat.slots)}
-	slices.SortStableFunc(s.order, func(a, b uint32) int { return cmp.Compare(old.ends[a], old.ends[b]) })
+	old := run{slices.Clone(s.flat.at), slices.Clone(s.flat.slots)}
+	slices.SortStableFunc(s.order, func(a, b uint32) int { return cmp.Compare(old.at[a].end, old.at[b].end) })
 	for i, from := range s.order {
-		s.flat.ends[i], s.flat.words[i], s.flat.slots[i] = old.ends[from], old.words[from], old.slots[from]
+		s.flat.at[i], s.flat.slots[i] = old.at[from], old.slots[from]
 	}
 }
 
 // tile writes a tile of entries in the order of their ends.
 func (s *sealer) tile(to *chunks, entries run) tileRef {
-	n := len(entries.ends)
-	mask := s.bySlot(entries)
-	last := entries.ends[n-1]
-	width := uint(max(1, bits.Len64(uint64(last-entries.ends[0]))))
+	n := len(entries.at)
+	mask, nulls := s.bySlot(entries)
+	last := entries.at[n-1].end
+	width := uint(max(1, bits.Len64(uint64(last-entries.at[0].end))))
 	low := uint(0)
 	if width > 8 {
 		low = width - 8
 	}
-	base := last - int64(ones(width))
 
-	flags, code, words, least := s.encode(n)
+	flags, code, words, least := s.encode(n, nulls)
 	counts := bits.OnesCount64(mask)
 	if s.isWide(mask) {
 		flags |= tileWide
@@ -163,45 +164,59 @@ func (s *sealer) tile(to *chunks, entries run) tileRef {
 			at++
 		}
 	}
-	out := packer{b: b, at: at + n}
-	for i, end := range s.ends[:n] {
-		x := uint64(end - base)
-		b[at+i] = byte(x >> low)
-		out.put(x&ones(low), low)
+	at = s.packEnds(b, at, n, last-int64(ones(width)), low)
+	for i := range s.dict.words {
+		s.dict.words[i] -= least
 	}
-	out.flush()
-	for _, w := range s.dict.words {
-		out.put(w-least, words)
-	}
-	out.flush()
-	for _, c := range s.codes[:n] {
-		out.put(c, code)
-	}
-	out.flush()
+	at = pack(b, at, s.dict.words, words)
+	pack(b, at, s.codes[:n], code)
 	return ref
 }
 
-// bySlot puts the entries into the sealer's slices, by slot, and returns the slots.
-func (s *sealer) bySlot(entries run) (mask uint64) {
+// packEnds writes the high bytes of the ends, and behind them the low bits. It returns the
+// offset behind.
+func (s *sealer) packEnds(b []byte, at, n int, base int64, low uint) int {
+	high := b[at:][:n]
+	lowest := ones(low)
+	for i := range high {
+		x := uint64(s.at[i].end - base)
+		high[i] = byte(x >> (low & 63))
+		s.lows[i] = x & lowest
+	}
+	return pack(b, at+n, s.lows[:n], low)
+}
+
+// bySlot puts the entries into the sealer's array, by slot, and returns the slots, and
+// whether there are nulls.
+func (s *sealer) bySlot(entries run) (mask uint64, nulls bool) {
 	var next [laneWidth]int
+	seen := uint8(0)
 	for _, slot := range entries.slots {
 		next[slot%laneWidth]++
+		seen |= slot
 	}
 	n := 0
 	for slot, count := range next {
 		s.first[slot], next[slot] = n, n
 		n += count
-		if count > 0 {
-			mask |= 1 << slot
-		}
+		mask |= one(count > 0) << slot
 	}
 	s.first[laneWidth] = n
+	from := entries.at[:len(entries.slots)]
+	if seen < nullEntry {
+		for i, slot := range entries.slots {
+			at := next[slot%laneWidth]
+			next[slot%laneWidth] = at + 1
+			s.at[at] = from[i]
+		}
+		return mask, false
+	}
 	for i, slot := range entries.slots {
 		at := next[slot%laneWidth]
-		next[slot%laneWidth]++
-		s.ends[at], s.words[at], s.nulls[at] = entries.ends[i], entries.words[i], slot&nullEntry != 0
+		next[slot%laneWidth] = at + 1
+		s.at[at], s.nulls[at] = from[i], slot >= nullEntry
 	}
-	return mask
+	return mask, true
 }
 
 // isWide says whether a slot has more entries than a byte counts.
@@ -217,77 +232,80 @@ func (s *sealer) isWide(mask uint64) bool {
 
 // encode fills codes: words less the least, or places in a dictionary of the tile
 // where that takes fewer bits. A null is code 0, and the others are one more.
-func (s *sealer) encode(n int) (flags byte, code, words uint, least uint64) {
-	least, most, values := s.bounds(n)
+func (s *sealer) encode(n int, nulls bool) (flags byte, code, words uint, least uint64) {
 	s.dict.words = s.dict.words[:0]
-	one := uint64(0)
-	if values < n {
-		flags, one = tileNulls, 1
+	least, most, some := s.bounds(n, nulls)
+	first := uint64(0)
+	if nulls {
+		flags, first = tileNulls, 1
 	}
-	if values == 0 {
+	if !some {
 		clear(s.codes[:n])
 		return flags, 0, 0, 0
 	}
 	span := most - least
-	plain := span + one
+	plain := span + first
 	code = uint(bits.Len64(plain))
 	fits := plain >= span // else it takes 65 bits
 	if code > 4 || !fits {
 		words = uint(bits.Len64(span))
-		if s.index(n, code, words, fits) {
+		if s.index(n, nulls, code, words, fits) {
 			flags |= tileDict
-			code = uint(bits.Len64(uint64(len(s.dict.words)) - 1 + one))
+			code = uint(bits.Len64(uint64(len(s.dict.words)) - 1 + first))
 			return flags, code, words, least
 		}
 	}
-	for i, w := range s.words[:n] {
-		s.codes[i] = w - least + one
-		if s.nulls[i] {
-			s.codes[i] = 0
+	from := s.at[:n]
+	codes := s.codes[:len(from)]
+	for i := range from {
+		codes[i] = from[i].word - least + first
+	}
+	if nulls {
+		for i := range codes {
+			if s.nulls[i] {
+				codes[i] = 0
+			}
 		}
 	}
 	return flags, code, 0, least
 }
 
-// bounds returns the least and the greatest word as signed numbers, and how many
-// entries have one.
-func (s *sealer) bounds(n int) (least, most uint64, values int) {
-	lo, hi := int64(0), int64(0)
-	for i, w := range s.words[:n] {
-		if s.nulls[i] {
+// bounds returns the least and the greatest word as signed numbers, if some entries have
+// one.
+func (s *sealer) bounds(n int, nulls bool) (least, most uint64, some bool) {
+	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
+	for i := range s.at[:n] {
+		if nulls && s.nulls[i] {
 			continue
 		}
-		if v := int64(w); values == 0 {
-			lo, hi = v, v
-		} else {
-			lo, hi = min(lo, v), max(hi, v)
-		}
-		values++
+		v := int64(s.at[i].word)
+		lo, hi = min(lo, v), max(hi, v)
+		some = true
 	}
-	return uint64(lo), uint64(hi), values
+	return uint64(lo), uint64(hi), some
 }
 
 // index makes a dictionary of the words and fills codes, if that is smaller than codes
 // of the given width, or if those do not fit.
-func (s *sealer) index(n int, code, words uint, fits bool) bool {
+func (s *sealer) index(n int, nulls bool, code, words uint, fits bool) bool {
 	d := &s.dict
 	d.begin()
-	one := uint64(0)
-	if slices.Contains(s.nulls[:n], true) {
-		one = 1
+	first := uint64(0)
+	if nulls {
+		first = 1
 	}
-	for i, w := range s.words[:n] {
-		if s.nulls[i] {
+	for i := range s.at[:n] {
+		if nulls && s.nulls[i] {
 			s.codes[i] = 0
 			continue
 		}
-		s.codes[i] = uint64(d.place(w)) + one
+		s.codes[i] = uint64(d.place(s.at[i].word)) + first
 		if fits && len(d.words)*int(words) > n*int(code) {
 			d.words = d.words[:0]
 			return false
 		}
 	}
-	width := bits.Len64(uint64(len(d.words)) - 1 + one)
+	width := bits.Len64(uint64(len(d.words)) - 1 + first)
 	if fits && len(d.words)*int(words)+n*width >= n*int(code) {
 		d.words = d.words[:0]
 		return false
@@ -330,32 +348,67 @@ func (d *tileWords) place(w uint64) uint32 {
 	}
 }
 
-// packer writes numbers of some bits behind each other.
-type packer struct {
-	b    []byte
-	at   int
-	held uint64
-	bits uint
+// pack writes numbers of some bits, at most 64, behind each other, from an offset on. They
+// have no other bits. It returns the offset behind them, in whole bytes; up to seven bytes
+// from there on are zero then.
+func pack(b []byte, at int, numbers []uint64, width uint) int {
+	if width == 0 {
+		return at
+	}
+	if width > 56 {
+		return packWide(b, at, numbers, width)
+	}
+	behind := at + packedBytes(len(numbers), width)
+	held, have := uint64(0), uint(0) // what is not in whole bytes: below 8 bits
+	// Each step waits for the one before, so narrow numbers are put together first.
+	for width <= 14 && len(numbers) >= 4 {
+		x := numbers[0] | numbers[1]<<(width&63) | (numbers[2]|numbers[3]<<(width&63))<<(2*width&63)
+		numbers = numbers[4:]
+		held |= x << (have & 7)
+		binary.LittleEndian.PutUint64(b[at:], held)
+		have += 4 * width
+		at += int(have >> 3)
+		held >>= have & 0x38
+		have &= 7
+	}
+	for width <= 28 && len(numbers) >= 2 {
+		x := numbers[0] | numbers[1]<<(width&63)
+		numbers = numbers[2:]
+		held |= x << (have & 7)
+		binary.LittleEndian.PutUint64(b[at:], held)
+		have += 2 * width
+		at += int(have >> 3)
+		held >>= have & 0x38
+		have &= 7
+	}
+	for _, x := range numbers {
+		held |= x << (have & 7)
+		binary.LittleEndian.PutUint64(b[at:], held)
+		have += width
+		at += int(have >> 3)
+		held >>= have & 0x38
+		have &= 7
+	}
+	return behind
 }
 
-// put appends a number of width bits, at most 64; it has no others.
-func (p *packer) put(x uint64, width uint) {
-	p.held |= x << p.bits
-	p.bits += width
-	if p.bits < 64 {
-		return
+// packWide is pack for numbers that do not fit a word behind seven bits.
+func packWide(b []byte, at int, numbers []uint64, width uint) int {
+	held, have := uint64(0), uint(0)
+	for _, x := range numbers {
+		held |= x << have
+		if have += width; have < 64 {
+			continue
+		}
+		binary.LittleEndian.PutUint64(b[at:], held)
+		at += 8
+		have -= 64
+		held = x >> (width - have) // a shift by 64 gives 0
 	}
-	binary.LittleEndian.PutUint64(p.b[p.at:], p.held)
-	p.at += 8
-	p.bits -= 64
-	p.held = x >> (width - p.bits) // a shift by 64 gives 0
-}
-
-// flush writes what is left, in whole bytes.
-func (p *packer) flush() {
-	for n := uint(0); n < p.bits; n += 8 {
-		p.b[p.at] = byte(p.held >> n)
-		p.at++
+	for ; have > 0; have -= min(have, 8) {
+		b[at] = byte(held)
+		held >>= 8
+		at++
 	}
-	p.held, p.bits = 0, 0
+	return at
 }

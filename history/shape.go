@@ -8,14 +8,16 @@ import "github.com/zeebo/xxh3"
 type shapes struct {
 	of    []uint32 // of each attribute
 	fills map[uint32]*fill
-	mixed int // the lane that takes what is rare; -1: none
+	last  [16]*fill // some of them, by the low bits of the shape: what comes comes again
+	mixed int       // the lane that takes what is rare; -1: none
 	text  []byte
 }
 
 // fill is where the attributes of a shape go.
 type fill struct {
-	n    int
-	lane int
+	shape uint32
+	n     int
+	lane  int
 }
 
 // rareShape is how many attributes of a shape go to lanes that they share with others:
@@ -42,6 +44,21 @@ func (s *shapes) add(parent Attribute, name string) {
 	s.of = append(s.of, uint32(xxh3.HashSeed(s.text, seed)))
 }
 
+// fill returns where the attributes of a shape go.
+func (s *shapes) fill(shape uint32) *fill {
+	last := &s.last[shape%uint32(len(s.last))]
+	if f := *last; f != nil && f.shape == shape {
+		return f
+	}
+	f := s.fills[shape]
+	if f == nil {
+		f = &fill{shape: shape}
+		s.fills[shape] = f
+	}
+	*last = f
+	return f
+}
+
 // placement is what placing an attribute changed.
 type placement struct {
 	attribute Attribute
@@ -54,11 +71,7 @@ type placement struct {
 func (w *Writer) place(a Attribute) (pos uint32) {
 	h := w.h
 	s := &h.shapes
-	f := s.fills[s.of[a]]
-	if f == nil {
-		f = new(fill)
-		s.fills[s.of[a]] = f
-	}
+	f := s.fill(s.of[a])
 	w.placed = append(w.placed, placement{a, f, *f, s.mixed})
 	f.n++
 	var ln int
@@ -76,10 +89,10 @@ func (w *Writer) place(a Attribute) (pos uint32) {
 	l := h.lanes[ln]
 	slot := l.slots
 	l.slots++
-	l.work.start[slot] = h.opts.Start
+	l.work.slots[slot].start = h.opts.Start
 	l.work.has &^= 1 << slot
 	l.work.ended &^= 1 << slot
-	l.work.plain[slot] = KindNull
+	l.work.plain &^= 1 << slot
 	l.kinds[slot] = KindNull
 	pos = uint32(ln*laneWidth + slot)
 	h.slots[a].Store(pos + 1)
@@ -90,7 +103,9 @@ func (w *Writer) place(a Attribute) (pos uint32) {
 func (h *History) newLane() int {
 	l := &lane{work: new(laneWork)}
 	l.sealed.Store(new(sealed))
+	l.work.lane = l
 	h.lanes = append(h.lanes, l)
+	h.works = append(h.works, l.work)
 	return len(h.lanes) - 1
 }
 

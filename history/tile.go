@@ -11,8 +11,8 @@ type chunk [chunkBytes]byte
 
 const (
 	chunkBytes = 64 << 10
-	// tileSlack is bytes behind each tile that are never written: readers load eight
-	// bytes at a time, and of those only the first may be the tile's.
+	// tileSlack is bytes behind each tile that stay zero: readers load eight bytes at a
+	// time, and of those only the first may be the tile's; so does who packs it.
 	tileSlack = 8
 )
 

@@ -3,12 +3,13 @@ package history
 import (
 	"fmt"
 	"math"
+	"sync"
 	"sync/atomic"
 )
 
 // Writer writes a history within a transaction (Tx): what it writes is seen when that is
 // committed, all of it or nothing. It belongs to one goroutine. An error of a method means
-// that it changed nothing; the writer can go on.
+// that it changed nothing (AddAll says how much it did); the writer can go on.
 //
 // Its Names are those of all attributes, the ones that it created included.
 //
@@ -30,9 +31,7 @@ type Writer struct {
 	names     int // attributes when it began
 	laneCount int // lanes
 	touched   []*lane
-	placed    []placement
-	kinds     []uint32 // slots that got their kind ...
-	kindsIn   []*lane  // ... in these lanes
+	*undo
 
 	written bool
 	last    int64
@@ -177,14 +176,14 @@ func (w *Writer) Change(t int64, a Attribute, v Value) error {
 	w.setKind(l, slot, v.kind)
 	work := l.work
 	bit := uint64(1) << slot
-	if had := work.has&bit != 0; had == !v.IsNull() && (!had || work.word[slot] == word) {
+	if had := work.has&bit != 0; had == !v.IsNull() && (!had || work.slots[slot].word == word) {
 		return nil
 	}
-	if t > work.start[slot] {
+	if t > work.slots[slot].start {
 		w.end(l, slot, t-1)
-		work.start[slot] = t
+		work.slots[slot].start = t
 	}
-	w.touch(l, bit)
+	w.touch(work, bit)
 	work.set(slot, word, !v.IsNull())
 	return nil
 }
@@ -220,7 +219,7 @@ func (w *Writer) changeable(t int64, a Attribute) (l *lane, slot uint, err error
 		if l.fed.Load()>>slot&1 != 0 {
 			return nil, 0, fmt.Errorf("%w: attribute %d has closed intervals added", ErrFeed, a)
 		}
-		begin = l.work.start[slot]
+		begin = l.work.slots[slot].start
 	}
 	if t < begin {
 		return nil, 0, fmt.Errorf("%w: attribute %d at %d, its ongoing interval began at %d", ErrTime, a, t, begin)
@@ -272,8 +271,32 @@ func (w *Writer) word(l *lane, slot uint, a Attribute, v *Value) (uint64, error)
 func (w *Writer) setKind(l *lane, slot uint, k Kind) {
 	if k != KindNull && l.kinds[slot] == KindNull {
 		l.kinds[slot] = k
-		w.kinds = append(w.kinds, uint32(slot))
-		w.kindsIn = append(w.kindsIn, l)
+		w.kinds = append(w.kinds, kindOf{l, slot})
+	}
+}
+
+// undo is what an abort undoes. Transactions use the memory one after the other, but for that
+// of one with more than keptEntries.
+type undo struct {
+	placed []placement
+	kinds  []kindOf // slots that got their kind
+}
+
+// kindOf is a slot of a lane.
+type kindOf struct {
+	l    *lane
+	slot uint
+}
+
+var undos = sync.Pool{New: func() any { return new(undo) }}
+
+// drop lets another transaction use the memory.
+func (u *undo) drop() {
+	clear(u.placed)
+	clear(u.kinds)
+	u.placed, u.kinds = u.placed[:0], u.kinds[:0]
+	if max(cap(u.placed), cap(u.kinds)) <= keptEntries {
+		undos.Put(u)
 	}
 }
 
@@ -297,129 +320,24 @@ func (w *Writer) advance(t int64) {
 // end appends the end of a slot's ongoing interval.
 func (w *Writer) end(l *lane, slot uint, at int64) {
 	work := l.work
-	work.add(at, work.word[slot], slot, work.has>>slot&1 == 0)
+	work.add(at, work.slots[slot].word, slot, work.has>>slot&1 == 0)
 }
 
 // touch notes slots of a lane that are written.
-func (w *Writer) touch(l *lane, slots uint64) {
-	if l.work.changed == 0 {
-		w.touched = append(w.touched, l)
+func (w *Writer) touch(work *laneWork, slots uint64) {
+	if work.changed == 0 {
+		w.touched = append(w.touched, work.lane)
 	}
-	l.work.changed |= slots
+	work.changed |= slots
 }
 
 func (work *laneWork) set(slot uint, word uint64, has bool) {
-	work.word[slot] = word
+	work.slots[slot].word = word
 	if has {
 		work.has |= 1 << slot
 	} else {
 		work.has &^= 1 << slot
 	}
-}
-
-// Add gives an attribute a closed interval, as trees of intervals are fed: in the order
-// of time, each beginning where the one before it ended. What the attribute is after
-// its last interval is not known before the next: until then views say null, Open.
-// About 20 ns; text that was not written lately is hashed.
-//
-// The errors are ErrTime for an interval that ends before it begins, leaves a gap,
-// overlaps, or ends at a time that is final; else those of Change.
-func (w *Writer) Add(a Attribute, start, end int64, v Value) error {
-	if w.addNext(a, start, end, &v) {
-		return nil
-	}
-	if err := w.check(); err != nil {
-		return err
-	}
-	if int64(a) >= int64(w.n) {
-		return fmt.Errorf("%w: %d of %d", ErrAttribute, a, w.n)
-	}
-	var l *lane
-	var slot uint
-	begin, ended := w.h.opts.Start, false
-	if pos := w.h.slots[a].Load(); pos != 0 {
-		l, slot = w.slotOf(pos - 1)
-		if l.fed.Load()>>slot&1 == 0 {
-			return fmt.Errorf("%w: attribute %d has changes", ErrFeed, a)
-		}
-		begin, ended = l.work.start[slot], l.work.ended>>slot&1 != 0
-	}
-	switch {
-	case start != begin || ended || end < start:
-		return fmt.Errorf("%w: attribute %d in [%d, %d], its next interval begins at %d", ErrTime, a, start, end, begin)
-	case w.h.written && end <= w.h.final:
-		return fmt.Errorf("%w: attribute %d in [%d, %d], everything up to %d is committed", ErrTime, a, start, end, w.h.final)
-	}
-	word, err := w.word(l, slot, a, &v)
-	if err != nil {
-		return err
-	}
-	isNew := l == nil
-	if l, slot, err = w.room(a, l, slot); err != nil {
-		return err
-	}
-	if isNew {
-		l.fed.Or(1 << slot)
-	}
-	w.setKind(l, slot, v.kind)
-	if k := l.kinds[slot]; k != KindBytes {
-		l.work.plain[slot] = k
-	}
-	w.touch(l, 1<<slot)
-	l.work.add(end, word, slot, v.IsNull())
-	if end == math.MaxInt64 {
-		l.work.ended |= 1 << slot
-		l.work.plain[slot] = KindNull
-	} else {
-		l.work.start[slot] = end + 1
-	}
-	w.addEnd(end)
-	return nil
-}
-
-// addNext is Add of what mostly comes: the next interval of an attribute in an order that
-// needs no other look, with a value that is no text or a recent one, into a block that has
-// room. It returns false, and has done nothing, if that is not what this is.
-func (w *Writer) addNext(a Attribute, start, end int64, v *Value) bool {
-	if w.done || w.published || w.closing || int64(a) >= int64(w.n) {
-		return false
-	}
-	pos := w.h.slots[a].Load()
-	if pos == 0 {
-		return false
-	}
-	l, slot := w.slotOf(pos - 1)
-	work := l.work
-	plain := work.plain[slot]
-	switch {
-	case start != work.start[slot], end < start, end <= w.h.final, end == math.MaxInt64,
-		plain == KindNull, v.kind != plain && v.kind != KindNull, work.entries.n%blockLen == 0:
-		return false
-	}
-	word := v.word
-	if v.kind == KindString {
-		if word = uint64(w.h.recent.find(v.text)); word == 0 {
-			return false
-		}
-	}
-	w.touch(l, 1<<slot)
-	work.add(end, word, slot, v.kind == KindNull)
-	work.start[slot] = end + 1
-	w.addEnd(end)
-	return true
-}
-
-// addEnd makes everything up to the end of an interval instants of the history.
-func (w *Writer) addEnd(end int64) {
-	after := end + 1
-	if end == math.MaxInt64 {
-		after = end
-	}
-	if !w.written {
-		w.written, w.last, w.final, w.barred = true, end, end, after
-		return
-	}
-	w.last, w.final, w.barred = max(w.last, end), max(w.final, end), max(w.barred, after)
 }
 
 // Update replaces the value of an attribute's ongoing interval, and leaves its start.
@@ -436,7 +354,7 @@ func (w *Writer) Update(a Attribute, v Value) error {
 	at := w.h.opts.Start
 	if pos := w.h.slots[a].Load(); pos != 0 {
 		l, slot := w.slotOf(pos - 1)
-		at = l.work.start[slot]
+		at = l.work.slots[slot].start
 	}
 	return w.Change(at, a, v)
 }
@@ -455,12 +373,12 @@ func (w *Writer) Ongoing(a Attribute) (Interval, error) {
 	in := Interval{Start: w.h.opts.Start, Open: true}
 	if pos := w.h.slots[a].Load(); pos != 0 {
 		l, slot := w.slotOf(pos - 1)
-		in.Start = l.work.start[slot]
+		in.Start = l.work.slots[slot].start
 		if l.work.ended>>slot&1 != 0 {
 			in.Start = math.MaxInt64
 		}
 		if l.work.has>>slot&1 != 0 {
-			in.Value = w.h.value(l.kinds[slot], l.work.word[slot])
+			in.Value = w.h.value(l.kinds[slot], l.work.slots[slot].word)
 		}
 	}
 	in.End = max(in.Start, w.last)
@@ -524,7 +442,7 @@ func (w *Writer) Close(t int64) error {
 	for _, l := range w.h.lanes {
 		has := l.work.has
 		if has != 0 {
-			w.touch(l, has)
+			w.touch(l.work, has)
 		}
 		for has != 0 {
 			var slot int

@@ -1,0 +1,157 @@
+package history
+
+import (
+	"fmt"
+	"math"
+)
+
+// Add gives an attribute a closed interval, as trees of intervals are fed: in the order
+// of time, each beginning where the one before it ended. What the attribute is after
+// its last interval is not known before the next: until then views say null, Open.
+// About 20 ns; text that was not written lately is hashed. AddAll is for many.
+//
+// The errors are ErrTime for an interval that ends before it begins, leaves a gap,
+// overlaps, or ends at a time that is final; else those of Change.
+func (w *Writer) Add(a Attribute, start, end int64, v Value) error {
+	if !w.done && !w.published && !w.closing && int64(a) < int64(w.n) {
+		if pos := w.h.slots[a].Load(); pos != 0 && w.addNext(pos-1, start, end, &v) {
+			return nil
+		}
+	}
+	return w.add(a, start, end, &v)
+}
+
+// AddAll is Add of many intervals, in columns: of attribute i from start i to end i with
+// value i. It keeps none of the columns. Where attributes are very many it takes less time
+// than as many Adds, for it does not wait for the memory of one attribute before it asks for
+// that of the next: with a million 15 ns less each.
+//
+// It returns how many were added, in order: all, or those before the one that the error is
+// of, which was not. The errors are those of Add, and ErrQuery for columns that are not of
+// one length, of which nothing is added.
+func (w *Writer) AddAll(attributes []Attribute, starts, ends []int64, values []Value) (added int, err error) {
+	if err := w.check(); err != nil {
+		return 0, err
+	}
+	n := len(attributes)
+	if len(starts) != n || len(ends) != n || len(values) != n {
+		return 0, fmt.Errorf("%w: %d attributes, %d starts, %d ends, %d values", ErrQuery, n, len(starts), len(ends), len(values))
+	}
+	var places [addAhead]uint32
+	for lo := 0; lo < n; lo += addAhead {
+		hi := min(n, lo+addAhead)
+		some := attributes[lo:hi]
+		for k, a := range some {
+			places[k] = 0
+			if int64(a) < int64(w.n) {
+				places[k] = w.h.slots[a].Load()
+			}
+		}
+		starts, ends, values := starts[lo:hi], ends[lo:hi], values[lo:hi]
+		for k, a := range some {
+			if pos := places[k]; pos == 0 || !w.addNext(pos-1, starts[k], ends[k], &values[k]) {
+				if err := w.add(a, starts[k], ends[k], &values[k]); err != nil {
+					return lo + k, err
+				}
+			}
+		}
+	}
+	return n, nil
+}
+
+// addAhead is how many attributes AddAll looks up at a time: loads that do not wait for
+// each other.
+const addAhead = 64
+
+// add is Add of any interval.
+func (w *Writer) add(a Attribute, start, end int64, v *Value) error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	if int64(a) >= int64(w.n) {
+		return fmt.Errorf("%w: %d of %d", ErrAttribute, a, w.n)
+	}
+	var l *lane
+	var slot uint
+	begin, ended := w.h.opts.Start, false
+	if pos := w.h.slots[a].Load(); pos != 0 {
+		l, slot = w.slotOf(pos - 1)
+		if l.fed.Load()>>slot&1 == 0 {
+			return fmt.Errorf("%w: attribute %d has changes", ErrFeed, a)
+		}
+		begin, ended = l.work.slots[slot].start, l.work.ended>>slot&1 != 0
+	}
+	switch {
+	case start != begin || ended || end < start:
+		return fmt.Errorf("%w: attribute %d in [%d, %d], its next interval begins at %d", ErrTime, a, start, end, begin)
+	case w.h.written && end <= w.h.final:
+		return fmt.Errorf("%w: attribute %d in [%d, %d], everything up to %d is committed", ErrTime, a, start, end, w.h.final)
+	}
+	word, err := w.word(l, slot, a, v)
+	if err != nil {
+		return err
+	}
+	isNew := l == nil
+	if l, slot, err = w.room(a, l, slot); err != nil {
+		return err
+	}
+	bit := uint64(1) << slot
+	if isNew {
+		l.fed.Or(bit)
+		l.kinds[slot] = v.kind // an abort takes the place back
+	} else {
+		w.setKind(l, slot, v.kind)
+	}
+	work := l.work
+	if k := l.kinds[slot]; k != KindBytes && k != KindNull {
+		work.plain |= bit
+		work.slots[slot].word = uint64(k)
+	}
+	w.touch(work, bit)
+	work.add(end, word, slot, v.IsNull())
+	if end == math.MaxInt64 {
+		work.ended |= bit
+		work.plain &^= bit
+	} else {
+		work.slots[slot].start = end + 1
+	}
+	w.addEnd(end)
+	return nil
+}
+
+// addNext is Add, at the place of an attribute, of what mostly comes: the next interval in
+// an order that needs no other look, with a value that is no text or a recent one, and no
+// memory that must be asked for. It returns false, and has done nothing, if that is not what
+// this is.
+func (w *Writer) addNext(pos uint32, start, end int64, v *Value) bool {
+	work, slot := w.h.works[pos/laneWidth], uint(pos%laneWidth)
+	at := &work.slots[slot]
+	if work.plain>>slot&1 == 0 || start != at.start || end < start || end <= w.h.final || end == math.MaxInt64 ||
+		uint64(v.kind) != at.word && v.kind != KindNull || work.entries.tail == nil && w.h.opts.Reserve != nil {
+		return false
+	}
+	word := v.word
+	if v.kind == KindString {
+		if word = uint64(w.h.recent.find(v.text)); word == 0 {
+			return false
+		}
+	}
+	w.touch(work, 1<<slot)
+	work.add(end, word, slot, v.kind == KindNull)
+	at.start = end + 1
+	w.addEnd(end)
+	return true
+}
+
+// addEnd makes everything up to the end of an interval instants of the history.
+func (w *Writer) addEnd(end int64) {
+	after := end + 1
+	if end == math.MaxInt64 {
+		after = end
+	}
+	if !w.written {
+		w.written, w.last, w.final, w.barred = true, end, end, after
+		return
+	}
+	w.last, w.final, w.barred = max(w.last, end), max(w.final, end), max(w.barred, after)
+}

@@ -1,0 +1,230 @@
+package history_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/granarydb/granary/history"
+)
+
+// columns is intervals for AddAll.
+type columns struct {
+	attributes   []history.Attribute
+	starts, ends []int64
+	values       []history.Value
+}
+
+func (c *columns) append(a history.Attribute, start, end int64, v history.Value) {
+	c.attributes = append(c.attributes, a)
+	c.starts, c.ends, c.values = append(c.starts, start), append(c.ends, end), append(c.values, v)
+}
+
+// addAll gives both the same intervals, the oracle one by one, and returns how many it took.
+func (p *pair) addAll(c *columns) int {
+	p.Helper()
+	added, err := p.w.AddAll(c.attributes, c.starts, c.ends, c.values)
+	for i, a := range c.attributes {
+		r := p.o.add(a, c.starts[i], c.ends[i], c.values[i])
+		if i == added {
+			p.refused(err, r, "AddAll, interval %d of %d", i, len(c.attributes))
+			return added
+		}
+		p.refused(nil, r, "AddAll, interval %d of %d, of which %d were added", i, len(c.attributes), added)
+	}
+	p.refused(err, nil, "AddAll of %d", len(c.attributes))
+	if added != len(c.attributes) {
+		p.Fatalf("AddAll added %d of %d", added, len(c.attributes))
+	}
+	return added
+}
+
+// TestAddAll adds intervals of attributes new and known, often the same ones again in a
+// call, and some that are wrong: what a call adds, and why it stops, is as if each was
+// added by itself.
+func TestAddAll(t *testing.T) {
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 1))
+			p := newPair(t, -50)
+			p.begin()
+			now, wrong := int64(-50), 0
+			var held []*checker
+			for call := range 120 {
+				if n := len(p.o.now.attributes); n < 150 {
+					for i := range 1 + rng.IntN(20) {
+						p.child(history.Root, fmt.Sprintf("%c/%d", 'a'+rune(i%3), n+i))
+					}
+				}
+				c := someIntervals(rng, p, &now)
+				if p.addAll(c) < len(c.attributes) {
+					wrong++
+				}
+				now++
+				switch {
+				case rng.IntN(12) == 0:
+					p.abort()
+					p.begin()
+				case rng.IntN(3) == 0:
+					v, o := p.commit()
+					check := newChecker(t, fmt.Sprintf("call %d", call), v, o)
+					check.ask(rng, 10)
+					held = append(held, check)
+					p.begin()
+				}
+				if last, _ := p.o.now.last(); last.is {
+					now = max(now, last.at+1)
+				}
+			}
+			p.close(now + 5)
+			v, o := p.commit()
+			newChecker(t, "closed", v, o).ask(rng, 200)
+			for _, c := range held {
+				c.name += ", later"
+				c.ask(rng, 10)
+			}
+			if wrong < 10 || wrong > 110 {
+				t.Errorf("%d of 120 calls had something wrong", wrong)
+			}
+		})
+	}
+}
+
+// someIntervals returns intervals of known attributes from a time on, some of them wrong.
+func someIntervals(rng *rand.Rand, p *pair, now *int64) *columns {
+	c := new(columns)
+	known := p.o.now.attributes
+	next := map[history.Attribute]int64{}
+	for range rng.IntN(300) {
+		a := history.Attribute(rng.IntN(len(known)))
+		start, again := next[a]
+		if !again {
+			start = known[a].began
+		}
+		*now += rng.Int64N(2)
+		end := max(*now, start)
+		v := anyOfKind(rng, a)
+		switch rng.IntN(1000) {
+		case 0:
+			start--
+		case 1:
+			end = start - 1
+		case 2:
+			v = history.Bool(true)
+		case 3:
+			v = history.String("\xff")
+		case 4:
+			a += history.Attribute(len(known))
+		}
+		next[a] = end + 1
+		c.append(a, start, end, v)
+	}
+	return c
+}
+
+// anyOfKind returns null or a value of the attribute's kind, which is any but bool.
+func anyOfKind(rng *rand.Rand, a history.Attribute) history.Value {
+	n := rng.IntN(5)
+	switch {
+	case n == 0:
+		return history.Value{}
+	case a%4 == 1:
+		return history.Int(int64(n))
+	case a%4 == 2:
+		return history.Float(float64(n))
+	case a%4 == 3:
+		return history.Bytes([]byte{byte(n)})
+	}
+	return history.String(fmt.Sprint("state ", n))
+}
+
+// TestAddAllColumns wants columns of one length.
+func TestAddAllColumns(t *testing.T) {
+	p := newPair(t, 0)
+	p.begin()
+	a := p.child(history.Root, "a")
+	for _, c := range []columns{
+		{[]history.Attribute{a}, nil, []int64{1}, []history.Value{{}}},
+		{[]history.Attribute{a}, []int64{0}, []int64{1, 2}, []history.Value{{}}},
+		{[]history.Attribute{a}, []int64{0}, []int64{1}, nil},
+		{nil, []int64{0}, []int64{1}, []history.Value{{}}},
+	} {
+		if n, err := p.w.AddAll(c.attributes, c.starts, c.ends, c.values); n != 0 || !errors.Is(err, history.ErrQuery) {
+			t.Errorf("%v: %d added, %v", c, n, err)
+		}
+	}
+	p.addAll(&columns{})
+	v, o := p.commit()
+	newChecker(t, "nothing added", v, o).at(a, 0)
+}
+
+// TestAddAllUnknown adds to an unknown attribute what would be next of another, which is at
+// the same place of the batch before.
+func TestAddAllUnknown(t *testing.T) {
+	p := newPair(t, 0)
+	p.begin()
+	a := p.child(history.Root, "a")
+	p.add(a, 0, 0, history.Int(1))
+	for n := range int64(200) {
+		c := new(columns)
+		began := p.o.now.attributes[a].began
+		for i := range n {
+			c.append(a, began+i, began+i, history.Int(i))
+		}
+		c.append(a+1, began+n, began+n, history.Int(1))
+		p.addAll(c)
+	}
+	v, o := p.commit()
+	newChecker(t, "all known", v, o).ask(rand.New(rand.NewPCG(1, 1)), 50)
+}
+
+// TestAddToTheEnd adds an interval up to the last instant of all, behind which nothing is.
+func TestAddToTheEnd(t *testing.T) {
+	p := newPair(t, 0)
+	p.begin()
+	a := p.child(history.Root, "a")
+	p.add(a, 0, 0, history.Int(1))
+	c := new(columns)
+	for i := int64(1); i < 9; i++ {
+		c.append(a, i, i, history.Int(1))
+	}
+	c.append(a, 9, math.MaxInt64, history.Int(2))
+	c.append(a, math.MinInt64, math.MaxInt64, history.Int(3))
+	p.addAll(c)
+	want, _ := p.o.ongoing(a)
+	if got, err := p.w.Ongoing(a); err != nil || got != want {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+	v, o := p.commit()
+	newChecker(t, "to the end", v, o).ask(rand.New(rand.NewPCG(1, 1)), 20)
+}
+
+// TestAddAllAllocates adds what fits the blocks that there are without an allocation.
+func TestAddAllAllocates(t *testing.T) {
+	h, err := history.New(history.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := h.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Abort()
+	a, err := tx.Attribute("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := int64(0)
+	add := func() {
+		if _, err := tx.AddAll([]history.Attribute{a}, []int64{now}, []int64{now}, []history.Value{history.Int(now)}); err != nil {
+			t.Fatal(err)
+		}
+		now++
+	}
+	add()
+	if n := testing.AllocsPerRun(50, add); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
