@@ -3,6 +3,7 @@ package encoding
 import (
 	"math/bits"
 	"slices"
+	"sync"
 )
 
 // blockLen is how many words of a sequence are packed alike.
@@ -51,11 +52,13 @@ func blocksOf(words []uint64, orders ...order) *blocks {
 		return &blocks{}
 	}
 	d := newBlocksDraft(words, planOf(words))
+	defer d.done()
 	d.plan(orders)
 	return d.build()
 }
 
-// blocksDraft is blocks before they are packed: their size is known.
+// blocksDraft is blocks before they are packed: their size is known. It is used again when
+// it is done: what it works in is as large as the words.
 type blocksDraft struct {
 	blocks
 	scaled []uint64
@@ -64,14 +67,30 @@ type blocksDraft struct {
 }
 
 func newBlocksDraft(words []uint64, plan packed) *blocksDraft {
-	d := &blocksDraft{scaled: make([]uint64, len(words)), work: make([]uint64, blockLen)}
-	d.low, d.scale, d.n, d.bound = plan.min, max(plan.scale, 1), len(words), plan.width
+	d := blocksDrafts.Get().(*blocksDraft)
+	d.blocks = blocks{low: plan.min, scale: max(plan.scale, 1), n: len(words), bound: plan.width}
+	d.scaled = slices.Grow(d.scaled[:0], len(words))[:len(words)]
+	d.work = slices.Grow(d.work[:0], blockLen)[:blockLen]
 	by := divide(d.scale)
 	for i, w := range words {
 		d.scaled[i] = by.exact(w - d.low)
 	}
-	d.plans = make([]blockPlan, (len(words)+blockLen-1)/blockLen)
+	n := (len(words) + blockLen - 1) / blockLen
+	d.plans = slices.Grow(d.plans[:0], n)[:n]
 	return d
+}
+
+var blocksDrafts = sync.Pool{New: func() any { return new(blocksDraft) }}
+
+// draftKept bounds what is kept for the next draft, in words: a column of a granule.
+const draftKept = 1 << 17
+
+// done gives back what the draft worked in. What it built stays.
+func (d *blocksDraft) done() {
+	d.blocks = blocks{}
+	if cap(d.scaled) <= draftKept {
+		blocksDrafts.Put(d)
+	}
 }
 
 // sampled is how many blocks are planned to choose an order.

@@ -79,6 +79,7 @@ func Encode(e Encoding, words []uint64) Words {
 func flat(p packed, words []uint64, orders []order) Words {
 	if len(words) > blockLen {
 		d := newBlocksDraft(words, p)
+		defer d.done()
 		if d.plan(orders); d.size() < 8*p.need() {
 			return ofBlocks(d.build())
 		}
