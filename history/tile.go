@@ -222,12 +222,10 @@ func (t *tile) codes() (c codes) {
 
 // value returns the word of an entry, or null.
 func (c *codes) value(i int) (word uint64, null bool) {
-	var code uint64
-	if c.width <= 56 {
-		code = c.in.unpack(c.at, i, c.width, ones(c.width))
-	} else {
-		code = c.in.unpackWide(c.at, i, c.width)
+	if c.flags == 0 && c.width <= 56 {
+		return c.least + c.in.unpack(c.at, i, c.width, ones(c.width)), false
 	}
+	code := c.in.unpackWide(c.at, i, c.width)
 	if c.flags&tileNulls != 0 {
 		if code == 0 {
 			return 0, true
