@@ -197,9 +197,10 @@ func (v *View) addSample(b *batches, attributes []Attribute, times []int64) {
 	if len(times) == 0 {
 		return
 	}
+	var found *Intervals
+	var err error
 	for part := range slices.Chunk(attributes, max(1, sampleCells/len(times))) {
-		found, err := v.Sample(part, times)
-		if err != nil {
+		if found, err = v.SampleInto(found, part, times); err != nil {
 			b.done = !b.yield(nil, err)
 			return
 		}

@@ -37,6 +37,13 @@ func (r *Intervals) At(i int) (Attribute, Interval) {
 // ns an interval, 50 to 100 an attribute. The errors are those of View.At, for any of
 // the attributes and times, and nothing else is returned then.
 func (v *View) Sample(attributes []Attribute, times []int64) (*Intervals, error) {
+	return v.SampleInto(nil, attributes, times)
+}
+
+// SampleInto is Sample in the memory of intervals that nobody reads any more, of any view of
+// any history, which become the result; nil has none. The errors are those of Sample: then the
+// result is nil, and the old intervals are as they were.
+func (v *View) SampleInto(old *Intervals, attributes []Attribute, times []int64) (*Intervals, error) {
 	if !slices.IsSorted(times) {
 		times = slices.Clone(times)
 		slices.Sort(times)
@@ -54,10 +61,14 @@ func (v *View) Sample(attributes []Attribute, times []int64) (*Intervals, error)
 			return nil, v.checkAttribute(a)
 		}
 	}
-	if len(times) == 0 || len(attributes) == 0 {
-		return &Intervals{view: v}, nil
+	if old == nil {
+		old = new(Intervals)
 	}
-	return &Intervals{v, v.sample(attributes, times)}, nil
+	old.view, old.rows = v, old.rows[:0]
+	if len(times) > 0 && len(attributes) > 0 {
+		old.rows = v.sample(old.rows, attributes, times)
+	}
+	return old, nil
 }
 
 // maxPixels is more than any picture has.
@@ -67,6 +78,11 @@ const maxPixels = 1 << 20
 // many columns shows; at every instant, if there are no more. It returns ErrQuery if
 // pixels is not from 1 to 1,048,576 or to is before from.
 func (v *View) Pixels(attributes []Attribute, from, to int64, pixels int) (*Intervals, error) {
+	return v.PixelsInto(nil, attributes, from, to, pixels)
+}
+
+// PixelsInto is to Pixels what SampleInto is to Sample.
+func (v *View) PixelsInto(old *Intervals, attributes []Attribute, from, to int64, pixels int) (*Intervals, error) {
 	if pixels <= 0 || pixels > maxPixels || to < from {
 		return nil, fmt.Errorf("%w: %d pixels from %d to %d", ErrQuery, pixels, from, to)
 	}
@@ -76,7 +92,7 @@ func (v *View) Pixels(attributes []Attribute, from, to int64, pixels int) (*Inte
 	if err := v.checkTime(to); err != nil {
 		return nil, err
 	}
-	return v.Sample(attributes, pixelTimes(from, to, pixels))
+	return v.SampleInto(old, attributes, pixelTimes(from, to, pixels))
 }
 
 // pixelTimes returns the instant in the middle of each pixel: of so many parts of a range

@@ -51,8 +51,9 @@ func (a asked) index() int { return int(uint32(a)) }
 func (a asked) lane() int  { return int((a>>32 + laneWidth - 1) / laneWidth) } // from 1, or 0 for none
 func (a asked) slot() int  { return int((a>>32 - 1) % laneWidth) }
 
-// sample returns the intervals of attributes that times, which are sorted, hit.
-func (v *View) sample(attributes []Attribute, times []int64) []row {
+// sample returns the intervals of attributes that times, which are sorted, hit, in the memory
+// of rows if there is enough.
+func (v *View) sample(rows []row, attributes []Attribute, times []int64) []row {
 	p := samplers.Get().(*sampler)
 	p.v, p.times, p.rate = v, times, 0
 	if n := len(times) - 1; times[n] > times[0] {
@@ -78,7 +79,7 @@ func (v *View) sample(attributes []Attribute, times []int64) []row {
 		}
 		lo = hi
 	}
-	rows := p.arranged(attributes)
+	rows = p.arranged(rows, attributes)
 	if cap(p.rows) <= keptRows {
 		p.v, p.times, p.l, p.s = nil, nil, nil, nil
 		samplers.Put(p)
@@ -118,8 +119,9 @@ func (p *sampler) note(place uint32, began int) {
 	}
 }
 
-// arranged returns the rows in the order in which attributes were asked for.
-func (p *sampler) arranged(attributes []Attribute) []row {
+// arranged returns the rows in the order in which attributes were asked for, in the memory of
+// rows if there is enough.
+func (p *sampler) arranged(rows []row, attributes []Attribute) []row {
 	p.counts = slices.Grow(p.counts[:0], len(p.order))[:len(p.order)]
 	clear(p.counts)
 	for _, s := range p.stretches {
@@ -138,7 +140,10 @@ func (p *sampler) arranged(attributes []Attribute) []row {
 		all += p.starts[i+1]
 		p.starts[i+1] = all
 	}
-	rows := make([]row, all)
+	if cap(rows) < all {
+		rows = make([]row, all)
+	}
+	rows = rows[:all]
 	for i, a := range p.order {
 		p.counts[i] = p.starts[a.index()]
 	}

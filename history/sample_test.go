@@ -1,0 +1,58 @@
+package history_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/granarydb/granary/history"
+)
+
+// What is sampled into an older answer becomes that, and an error leaves it as it was.
+func TestSampleInto(t *testing.T) {
+	h, err := history.New(history.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := h.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := tx.Attribute("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(100) {
+		if err := tx.Change(10*i, a, history.Int(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	view, err := tx.Commit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	some := []history.Attribute{a}
+	old, err := view.Pixels(some, 0, 900, 50)
+	if err != nil || old.Len() != 50 {
+		t.Fatal(old, err)
+	}
+	_, before := old.At(49)
+	if got, err := view.SampleInto(old, some, []int64{5, 5000}); !errors.Is(err, history.ErrTime) || got != nil {
+		t.Errorf("%v, %v, want ErrTime", got, err)
+	}
+	if got, err := view.PixelsInto(old, []history.Attribute{99}, 0, 900, 50); !errors.Is(err, history.ErrAttribute) || got != nil {
+		t.Errorf("%v, %v, want ErrAttribute", got, err)
+	}
+	if _, after := old.At(49); old.Len() != 50 || after != before {
+		t.Errorf("after an error there are %d intervals, the last %+v, want %+v", old.Len(), after, before)
+	}
+	times := []int64{5, 17, 230}
+	if got, err := view.SampleInto(old, some, times); got != old || err != nil || got.Len() != 3 {
+		t.Errorf("%d intervals in other memory, %v", got.Len(), err)
+	}
+	if _, in := old.At(2); in.Start != 230 || in.Value != history.Int(23) {
+		t.Errorf("%+v", in)
+	}
+	if old, err = view.SampleInto(old, nil, times); err != nil || old.Len() != 0 {
+		t.Errorf("of nothing: %d intervals, %v", old.Len(), err)
+	}
+}
