@@ -36,6 +36,17 @@ type bucketBounds struct {
 	lo, hi string
 }
 
+// bucketBounds returns the bounds of a bucket: mostly that of the insert before.
+func (t *Table) bucketBounds(start int64) (lo, hi string) {
+	b := t.asked.Load()
+	if b == nil || b.start != start {
+		b = &bucketBounds{start: start}
+		b.lo, b.hi = t.schema.BucketBounds(start)
+		t.asked.Store(b)
+	}
+	return b.lo, b.hi
+}
+
 // generation is dictionaries in the account of the store.
 type generation struct {
 	*granule.Generation

@@ -468,17 +468,6 @@ func (tx *Tx) cut(t *Table, in bucketRows, b *schema.Batch, columns []schema.Con
 	}
 }
 
-// bucketBounds returns the bounds of a bucket: mostly that of the insert before.
-func (t *Table) bucketBounds(start int64) (lo, hi string) {
-	b := t.asked.Load()
-	if b == nil || b.start != start {
-		b = &bucketBounds{start: start}
-		b.lo, b.hi = t.schema.BucketBounds(start)
-		t.asked.Store(b)
-	}
-	return b.lo, b.hi
-}
-
 // hasValue says whether one of the rows, nil for all, has a value in a dynamic column.
 func hasValue(c *schema.Concrete, rows []int32) bool {
 	switch {
