@@ -91,23 +91,27 @@ func (s *idSet) findAll(codes []uint32, ids []uuid.UUID, hashes []uint64) {
 }
 
 func (s *idSet) findSome(codes []uint32, ids []uuid.UUID, hashes []uint64) {
-	// Nothing but this belongs into the first loop: as soon as what waits for a miss and
-	// what comes after it are more than the processor holds, the misses no longer overlap.
-	for i, hash := range hashes {
-		codes[i] = 0
-		if in := s.shards[hash%idShards].slots.Load(); in != nil {
-			codes[i] = in.slots[home(hash, len(in.slots))].Load()
+	var shards [idShards]*idSlots // all looks are into the same slots, whoever moves them
+	for i := range shards {
+		if shards[i] = s.shards[i].slots.Load(); shards[i] == nil {
+			shards[i] = &noSlots
 		}
 	}
+	// Nothing but this belongs into the first loop: as soon as what waits for a miss and
+	// what comes after it are more than the processor holds, the misses no longer overlap.
+	codes, ids = codes[:len(hashes)], ids[:len(hashes)]
 	for i, hash := range hashes {
-		if codes[i] == 0 {
+		slots := shards[hash%idShards].slots
+		codes[i] = slots[home(hash, len(slots))].Load()
+	}
+	for i, word := range codes {
+		if word == 0 {
 			continue
 		}
-		in := s.shards[hash%idShards].slots.Load() // perhaps others than before
-		at := home(hash, len(in.slots))
-		word := in.slots[at].Load()
+		hash := hashes[i]
+		in := shards[hash%idShards]
 		if codes[i] = word & in.codes; (word^uint32(hash))&^in.codes != 0 {
-			codes[i], _ = in.next(at, hash)
+			codes[i], _ = in.next(home(hash, len(in.slots)), hash)
 		}
 	}
 	directory := s.ids.directory.Load() // after the codes: it has the pages of them all
@@ -117,6 +121,9 @@ func (s *idSet) findSome(codes []uint32, ids []uuid.UUID, hashes []uint64) {
 		}
 	}
 }
+
+// noSlots is what a shard has before its first id: one that stays free.
+var noSlots = idSlots{slots: make([]atomic.Uint32, 1)}
 
 // home returns the slot where looking for a hash begins.
 func home(hash uint64, slots int) int { return int(hash >> 32 * uint64(slots) >> 32) }

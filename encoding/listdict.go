@@ -130,7 +130,8 @@ func (d *ListDict) FindElement(id uuid.UUID) uint32 {
 
 // FindList returns the code of a list, or 0 if it has none.
 func (d *ListDict) FindList(list []uuid.UUID) uint32 {
-	hash, slot := d.listHash(list)
+	var hash uuid.UUID
+	slot := d.listHash(&hash, list)
 	return d.hashes.find(&hash, slot)
 }
 

@@ -58,7 +58,7 @@ func TestListDictAddedMeanwhile(t *testing.T) {
 		w := &listWork{settled: d.settled.Load()}
 		w.grow(len(lists))
 		for i, list := range lists {
-			w.hashes[i], w.slots[i] = d.listHash(list)
+			w.slots[i] = d.listHash(&w.hashes[i], list)
 		}
 		got, err := d.intern(nil, w, func(ids []uuid.UUID, i int) ([]uuid.UUID, error) {
 			if other == nil {

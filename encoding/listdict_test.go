@@ -220,7 +220,8 @@ func TestListDictVerify(t *testing.T) {
 	d := NewListDict(1)
 	other := []uuid.UUID{uuidOf(2)}
 	element := mustElement(t, d, uuidOf(1), "")
-	hash, _ := d.listHash(other)
+	var hash uuid.UUID
+	d.listHash(&hash, other)
 	if err := d.lists.add([]uint32{element}); err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func (d *ListDict) InternLists(dst []uint32, lists [][]uuid.UUID) ([]uint32, err
 			hashes[i], slots[i] = hashes[i-1], slots[i-1]
 			continue
 		}
-		hashes[i], slots[i] = d.listHash(list)
+		slots[i] = d.listHash(&hashes[i], list)
 	}
 	return d.intern(dst, w, func(ids []uuid.UUID, i int) ([]uuid.UUID, error) { return append(ids, lists[i]...), nil })
 }
@@ -56,7 +56,7 @@ func (d *ListDict) InternCodes(dst []uint32, lists [][]uint32) ([]uint32, error)
 			return dst, err
 		}
 		w.ids = ids
-		w.hashes[i], w.slots[i] = d.listHash(ids)
+		w.slots[i] = d.listHash(&w.hashes[i], ids)
 	}
 	return d.intern(dst, w, gather)
 }
