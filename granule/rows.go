@@ -179,10 +179,17 @@ func (c *coder) series(codes []uint32, columns []schema.Concrete) (all []uint32,
 	slices.SortStableFunc(parts, func(a, b *schema.Concrete) int {
 		return slices.Index(c.schema.Series(), a.Column) - slices.Index(c.schema.Series(), b.Column)
 	})
+	if len(codes) > 0 && len(varying) == 0 {
+		code, err := c.tuple(parts, c.row(0))
+		for i := range codes {
+			codes[i] = code
+		}
+		return codes, true, err
+	}
 	one = true
 	for i := range codes {
 		row := c.row(i)
-		if i > 0 && (len(varying) == 0 || c.sameSeries(varying, c.row(i-1), row)) {
+		if i > 0 && c.sameSeries(varying, c.row(i-1), row) {
 			codes[i] = codes[i-1]
 			continue
 		}
@@ -343,6 +350,12 @@ func (c *coder) lists(in *schema.Concrete, out *frameColumn) error {
 		return err
 	}
 	c.codes = codes
+	if c.rows == nil && v.Valid == nil {
+		for i, code := range codes {
+			out.words[i] = uint64(code)
+		}
+		return c.records()
+	}
 	for i := range out.words {
 		out.words[i] = 0
 		if !v.Null(in.At(c.row(i))) {
