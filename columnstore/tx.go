@@ -67,6 +67,7 @@ func (tx *Tx) Insert(ctx context.Context, t *Table, b schema.Batch) error {
 type insertScratch struct {
 	batch   schema.Batch
 	columns []schema.Concrete
+	order   schema.Order
 	buckets []bucketRows
 }
 
@@ -93,7 +94,7 @@ func (tx *Tx) insert(ctx context.Context, t *Table, codes *Codes, b schema.Batch
 	w := insertWork.Get().(*insertScratch)
 	defer w.done()
 	w.batch = b // here, so that it is not allocated anew
-	columns, err := t.schema.CheckInto(w.columns[:0], &w.batch)
+	columns, err := t.schema.CheckInto(w.columns[:0], &w.order, &w.batch)
 	if err != nil {
 		return fmt.Errorf("table %q: %w", t.name, err)
 	}

@@ -55,37 +55,35 @@ func (c *Concrete) Null(i int, dynamic bool) bool {
 // Check returns the columns of a batch in schema order, concrete dynamic
 // columns by name. Errors wrap ErrBatch or ErrLimit and name the column and the
 // row. It reads every string once and keeps the batch's slices.
-func (s *Schema) Check(b *Batch) ([]Concrete, error) { return s.CheckInto(nil, b) }
+func (s *Schema) Check(b *Batch) ([]Concrete, error) { return s.CheckInto(nil, new(Order), b) }
 
-// CheckInto is Check that appends to an empty slice.
-func (s *Schema) CheckInto(columns []Concrete, b *Batch) ([]Concrete, error) {
+// CheckInto is Check that appends to an empty slice. If the batch has columns of the same
+// names as the one before it with this order, which profiles of one source have, their
+// names are neither resolved nor sorted again.
+func (s *Schema) CheckInto(columns []Concrete, order *Order, b *Batch) ([]Concrete, error) {
 	if b.Rows < 0 || b.Rows > MaxRows {
 		return nil, fmt.Errorf("%w: %d rows, at most %d", ErrLimit, b.Rows, MaxRows)
 	}
-	columns = slices.Grow(columns, len(b.Columns))
-	var few [64]columnName
-	names, err := s.inOrder(few[:0], b)
+	columns, err := s.concrete(columns, order, b)
 	if err != nil {
 		return nil, err
 	}
 	dynamic, expanded := 0, 0
-	for _, n := range names {
-		i, name, values := n.column, n.name, b.Columns[n.name]
-		if s.columns[i].Dynamic {
+	for i := range columns {
+		c := &columns[i]
+		def, series := &s.columns[c.Column], s.IsSeries(c.Column)
+		if def.Dynamic {
 			dynamic++
-		} else {
-			name = s.columns[i].Name // the batch's may be a piece of something large
 		}
-		if b.Series != 0 && s.IsSeries(i) {
-			return nil, fmt.Errorf("%w: column %q is given, and the code of a series", ErrBatch, name)
+		if b.Series != 0 && series {
+			return nil, fmt.Errorf("%w: column %q is given, and the code of a series", ErrBatch, c.Name)
 		}
-		if err := s.columns[i].checkValues(name, &values, b.Rows); err != nil {
+		if err := def.checkValues(c.Name, &c.Values, b.Rows); err != nil {
 			return nil, err
 		}
-		if !s.IsSeries(i) {
-			expanded += textBytes(&values, b.Rows)
+		if !series {
+			expanded += textBytes(&c.Values, b.Rows)
 		}
-		columns = append(columns, Concrete{Column: i, Name: name, Values: values})
 	}
 	if dynamic > MaxDynamic {
 		return nil, fmt.Errorf("%w: %d dynamic columns, at most %d", ErrLimit, dynamic, MaxDynamic)
@@ -102,31 +100,6 @@ func (s *Schema) CheckInto(columns []Concrete, b *Batch) ([]Concrete, error) {
 		return nil, err
 	}
 	return columns, nil
-}
-
-// columnName is a concrete column of a batch and the index of its column of the schema.
-type columnName struct {
-	column int
-	name   string
-}
-
-// inOrder appends the columns of a batch to dst, in schema order, concrete dynamic ones by
-// name. Columns themselves, with their values, are ten times as large to move.
-func (s *Schema) inOrder(dst []columnName, b *Batch) ([]columnName, error) {
-	for name := range b.Columns {
-		i, ok := s.Resolve(name)
-		if !ok {
-			return nil, fmt.Errorf("%w: column %q is not in the schema", ErrBatch, name)
-		}
-		dst = append(dst, columnName{i, name})
-	}
-	slices.SortFunc(dst, func(a, b columnName) int {
-		if a.column != b.column {
-			return cmp.Compare(a.column, b.column)
-		}
-		return cmp.Compare(a.name, b.name)
-	})
-	return dst, nil
 }
 
 // CheckSeries is Check for values of the columns of the series alone.

@@ -31,7 +31,7 @@ func coded() *schema.Batch {
 func TestCheckInto(t *testing.T) {
 	s := mustNew(t, definition())
 	given := make([]schema.Concrete, 0, 10)
-	got, err := s.CheckInto(given, coded())
+	got, err := s.CheckInto(given, new(schema.Order), coded())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestCheckInto(t *testing.T) {
 	if &got[0] != &given[:1][0] {
 		t.Error("the slice that was given has room, and was not used")
 	}
-	if again, err := s.CheckInto(got[:0], batch()); err != nil || len(again) != 6 {
+	if again, err := s.CheckInto(got[:0], new(schema.Order), batch()); err != nil || len(again) != 6 {
 		t.Errorf("again: %d columns, %v", len(again), err)
 	}
 }
@@ -89,7 +89,7 @@ func TestCheckIntoRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := coded()
 			tt.change(b)
-			columns, err := tt.schema.CheckInto(nil, b)
+			columns, err := tt.schema.CheckInto(nil, new(schema.Order), b)
 			if columns != nil || !errors.Is(err, schema.ErrBatch) || !strings.Contains(err.Error(), tt.text) {
 				t.Errorf("CheckInto() = %d columns, %v; want none and %s", len(columns), err, tt.text)
 			}

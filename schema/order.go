@@ -1,0 +1,99 @@
+package schema
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Order is the columns that a batch had, in schema order, for the next batch that has
+// columns of the same names. The zero value is of none. It belongs to one goroutine, and
+// keeps nothing of a batch: names are copied.
+type Order struct {
+	schema *Schema
+	names  []columnName
+}
+
+// columnName is a concrete column of a batch and the index of its column of the schema.
+type columnName struct {
+	column int
+	name   string
+}
+
+// maxOrder is for how many columns an order is kept: what it takes is bounded.
+const maxOrder = 64
+
+// concrete appends the columns of a batch to an empty slice, in schema order, concrete
+// dynamic ones by name.
+func (s *Schema) concrete(columns []Concrete, order *Order, b *Batch) ([]Concrete, error) {
+	columns = slices.Grow(columns, len(b.Columns))
+	if order.schema == s && len(order.names) == len(b.Columns) {
+		if all, ok := take(columns, order.names, b); ok {
+			return all, nil
+		}
+	}
+	var few [maxOrder]columnName
+	names, err := s.inOrder(few[:0], b)
+	if err != nil {
+		return nil, err
+	}
+	columns, _ = take(columns, names, b)
+	order.keep(s, names)
+	return columns, nil
+}
+
+// take appends the columns of a batch that have these names; false if one is not there.
+func take(columns []Concrete, names []columnName, b *Batch) ([]Concrete, bool) {
+	columns = columns[:len(names)]
+	for i, n := range names {
+		values, ok := b.Columns[n.name]
+		if !ok {
+			return nil, false
+		}
+		c := &columns[i] // a Concrete is large: it is made where it stays
+		c.Column, c.Name, c.Values = n.column, n.name, values
+	}
+	return columns, true
+}
+
+// inOrder appends the names of a batch's columns to dst, in schema order, concrete dynamic
+// ones as the names go. Columns themselves, with their values, are ten times as large to
+// move.
+func (s *Schema) inOrder(dst []columnName, b *Batch) ([]columnName, error) {
+	for name := range b.Columns {
+		i, ok := s.Resolve(name)
+		if !ok {
+			return nil, fmt.Errorf("%w: column %q is not in the schema", ErrBatch, name)
+		}
+		if !s.columns[i].Dynamic {
+			name = s.columns[i].Name // the batch's may be a piece of something large
+		}
+		dst = append(dst, columnName{i, name})
+	}
+	slices.SortFunc(dst, func(a, b columnName) int {
+		if a.column != b.column {
+			return cmp.Compare(a.column, b.column)
+		}
+		return cmp.Compare(a.name, b.name)
+	})
+	return dst, nil
+}
+
+// keep keeps the names of a batch's columns, in one piece of memory, unless they are many.
+func (o *Order) keep(s *Schema, names []columnName) {
+	o.schema, o.names = nil, o.names[:0]
+	if len(names) > maxOrder {
+		return
+	}
+	var text strings.Builder
+	for _, n := range names {
+		text.WriteString(n.name)
+	}
+	rest := text.String()
+	for _, n := range names {
+		o.names = append(o.names, columnName{n.column, rest[:len(n.name)]})
+		rest = rest[len(n.name):]
+	}
+	o.schema = s
+}
