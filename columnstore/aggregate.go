@@ -117,6 +117,7 @@ func (a *aggregator) sumAll(ctx context.Context, state *tableState, use txn.Use[
 	if state == nil {
 		return nil
 	}
+	having := a.having(c, state, where)
 	var granules []*granule.Granule
 	rows := 0
 	for g := range c.granules(state, where) {
@@ -131,7 +132,10 @@ func (a *aggregator) sumAll(ctx context.Context, state *tableState, use txn.Use[
 	}
 	workers := min(runtime.GOMAXPROCS(0), chosen/worth, len(granules))
 	if workers <= 1 || where.calls() {
-		return a.sumSome(ctx, use, c, granules, next)
+		if err := a.sumSome(ctx, use, c, granules, next); err != nil {
+			return err
+		}
+		return a.keep(having)
 	}
 	shared, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

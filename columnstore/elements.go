@@ -49,7 +49,7 @@ func (f *listFilter) mask(words []uint64) mask {
 			code, has := uint32(word), uint64(0) // in its lowest bit
 			if at := int(code / 64); at < len(f.all) {
 				has = f.all[at] >> (code % 64)
-			} else if code != 0 {
+			} else {
 				has = encoding.FromBool(f.has(code))
 			}
 			bits = bits>>1 | has<<63
@@ -58,8 +58,14 @@ func (f *listFilter) mask(words []uint64) mask {
 	})
 }
 
-// has says whether a list has such an element, if not all lists are known yet.
+// has says whether a list has such an element.
 func (f *listFilter) has(code uint32) bool {
+	if code == 0 {
+		return false
+	}
+	if at := int(code / 64); at < len(f.all) {
+		return f.all[at]>>(code%64)&1 == 1
+	}
 	if int(code) >= len(f.known) {
 		f.known = append(f.known, make([]truth, f.lists.Len()+1-len(f.known))...)
 	}

@@ -91,7 +91,8 @@ func Func(column string, f func(value any) bool) Expr {
 // element that a list can have, by the goroutine that reads, also for elements of inserts
 // under way, which may have no record yet. Where many rows are asked
 // about, all lists of the dictionaries are looked at in one pass, each as far as it
-// differs from the one before.
+// differs from the one before. An Aggregate by the column alone asks once for each group, and
+// not for each row.
 func HasElement(column string, f func(id uuid.UUID, record []byte) bool) Expr {
 	return Expr{op: opElement, column: column, element: f}
 }

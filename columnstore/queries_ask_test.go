@@ -20,7 +20,7 @@ import (
 var queryShapes = []string{
 	"scan", "scan: all columns", "scan: limit", "scan: ordered", "scan: ordered, limit", "scan: no columns",
 	"aggregate", "aggregate: sum", "aggregate: count", "aggregate: of all", "aggregate: by a list", "aggregate: by a family",
-	"aggregate: by several columns", "aggregate: by steps", "aggregate: by steps of another column", "aggregate: limited memory",
+	"aggregate: by several columns", "aggregate: by steps", "aggregate: by steps of another column", "aggregate: limited memory", "aggregate: by the list that is searched",
 	"series", "series: certain", "series values", "series columns",
 }
 
@@ -279,6 +279,10 @@ func (a *queryAsker) askAggregate(v *queryView, where *queryCond, chosen []query
 	if a.rng.IntN(8) == 0 {
 		opts.By = nil
 	}
+	if list := searched(where); list >= 0 && a.rng.IntN(2) == 0 {
+		opts.By = []string{a.columns[list].name}
+		a.shapes["aggregate: by the list that is searched"]++
+	}
 	by := v.expand(opts.By)
 	a.countAggregate(opts, by, stepped)
 	a.question = fmt.Sprintf("sum %q by %q step %d of %q max %d where %s", opts.Sum, opts.By, opts.Step, opts.Time, opts.MaxBytes, a.condText(where))
@@ -292,6 +296,21 @@ func (a *queryAsker) askAggregate(v *queryView, where *queryCond, chosen []query
 		a.errorf(v, "groups, sums and counts: %s", wrong)
 	}
 	return len(want)
+}
+
+// searched returns a column that must have an element for the condition to hold, -1 for none.
+func searched(c *queryCond) int {
+	switch c.op {
+	case "has":
+		return c.column
+	case "and":
+		for _, arg := range c.args {
+			if list := searched(arg); list >= 0 {
+				return list
+			}
+		}
+	}
+	return -1
 }
 
 func (a *queryAsker) countAggregate(opts AggregateOptions, by []int, stepped int) {

@@ -231,9 +231,6 @@ func (s *listSums) code(i int) uint32 {
 
 // len returns the number of lists that have rows.
 func (s *listSums) len() int {
-	if s.codes != nil {
-		return s.used
-	}
 	n := 0
 	for i := range s.cells {
 		if s.cells[i].count != 0 {
