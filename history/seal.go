@@ -3,7 +3,6 @@ package history
 import (
 	"cmp"
 	"encoding/binary"
-	"math"
 	"math/bits"
 	"slices"
 	"sync"
@@ -65,14 +64,16 @@ const keptEntries = 1 << 16
 
 var sealers = sync.Pool{New: func() any { return new(sealer) }}
 
-// sealer makes tiles. Its arrays are of one tile, in the order of slot, then end.
+// sealer makes tiles. Its arrays are of one tile, in the order of slot, then end: what of an
+// entry goes where in the tile is known before they are filled.
 type sealer struct {
 	flat  run // of a lane
 	order []uint32
-	at    [maxTileEntries]entry
-	nulls [maxTileEntries]bool // if there are some
-	lows  [maxTileEntries]uint64
-	codes [maxTileEntries]uint64
+	highs [maxTileEntries]byte   // of the ends
+	lows  [maxTileEntries]uint64 // of them, below the high bytes
+	words [maxTileEntries]uint64 // less the least; if there are nulls, these are 0 and the others one more
+	nulls [maxTileEntries]bool   // if that does not tell them
+	codes [maxTileEntries]uint64 // places in a dictionary
 
 	first [laneWidth + 1]int // entries of the slots before
 	dict  tileWords
@@ -132,15 +133,15 @@ func (s *sealer) sort() {
 // tile writes a tile of entries in the order of their ends.
 func (s *sealer) tile(to *chunks, entries run) tileRef {
 	n := len(entries.at)
-	mask, nulls := s.bySlot(entries)
+	mask, of := s.count(entries)
 	last := entries.at[n-1].end
 	width := uint(max(1, bits.Len64(uint64(last-entries.at[0].end))))
 	low := uint(0)
 	if width > 8 {
 		low = width - 8
 	}
-
-	flags, code, words, least := s.encode(n, nulls)
+	s.spread(entries, last-int64(ones(width)), low, of)
+	flags, code, words := s.encode(n, of)
 	counts := bits.OnesCount64(mask)
 	if s.isWide(mask) {
 		flags |= tileWide
@@ -152,7 +153,7 @@ func (s *sealer) tile(to *chunks, entries run) tileRef {
 
 	b[headEnds], b[headFlags], b[headCode], b[headWord] = byte(width), flags, byte(code), byte(words)
 	binary.LittleEndian.PutUint16(b[headWords:], uint16(len(s.dict.words)))
-	binary.LittleEndian.PutUint64(b[headLeast:], least)
+	binary.LittleEndian.PutUint64(b[headLeast:], of.least)
 	at := headerSize
 	for m := mask; m != 0; m &= m - 1 {
 		slot := bits.TrailingZeros64(m)
@@ -164,59 +165,85 @@ func (s *sealer) tile(to *chunks, entries run) tileRef {
 			at++
 		}
 	}
-	at = s.packEnds(b, at, n, last-int64(ones(width)), low)
-	for i := range s.dict.words {
-		s.dict.words[i] -= least
-	}
+	at += copy(b[at:], s.highs[:n])
+	at = pack(b, at, s.lows[:n], low)
 	at = pack(b, at, s.dict.words, words)
-	pack(b, at, s.codes[:n], code)
+	codes := &s.words
+	if flags&tileDict != 0 {
+		codes = &s.codes
+	}
+	pack(b, at, codes[:n], code)
 	return ref
 }
 
-// packEnds writes the high bytes of the ends, and behind them the low bits. It returns the
-// offset behind.
-func (s *sealer) packEnds(b []byte, at, n int, base int64, low uint) int {
-	high := b[at:][:n]
-	lowest := ones(low)
-	for i := range high {
-		x := uint64(s.at[i].end - base)
-		high[i] = byte(x >> (low & 63))
-		s.lows[i] = x & lowest
-	}
-	return pack(b, at+n, s.lows[:n], low)
+// wordsOf is what the words of a tile's entries are like.
+type wordsOf struct {
+	least, most uint64 // as signed numbers; 0 if there are none
+	first       uint64 // of the codes, that which is no null: 1 if there are nulls
+	none        bool   // all are null
 }
 
-// bySlot puts the entries into the sealer's array, by slot, and returns the slots, and
-// whether there are nulls.
-func (s *sealer) bySlot(entries run) (mask uint64, nulls bool) {
-	var next [laneWidth]int
-	seen := uint8(0)
-	for _, slot := range entries.slots {
-		next[slot%laneWidth]++
+// fits says that a word less the least, and null, fit 64 bits.
+func (of *wordsOf) fits() bool { return of.most-of.least+of.first >= of.first }
+
+// count says where the entries of each slot begin, which slots there are, and of what words.
+func (s *sealer) count(entries run) (mask uint64, of wordsOf) {
+	var counts [laneWidth]int
+	from := entries.at[:len(entries.slots)]
+	v := int64(0) // the last that is not null; before that, the first
+	of.none = true
+	for i, slot := range entries.slots {
+		if slot < nullEntry {
+			v, of.none = int64(from[i].word), false
+			break
+		}
+	}
+	lo, hi, seen := v, v, uint8(0)
+	for i, slot := range entries.slots {
+		counts[slot%laneWidth]++
 		seen |= slot
+		word := int64(from[i].word)
+		if slot < nullEntry {
+			v = word
+		}
+		lo, hi = min(lo, v), max(hi, v)
 	}
 	n := 0
-	for slot, count := range next {
-		s.first[slot], next[slot] = n, n
+	for slot, count := range counts {
+		s.first[slot] = n
 		n += count
 		mask |= one(count > 0) << slot
 	}
 	s.first[laneWidth] = n
+	of.least, of.most, of.first = uint64(lo), uint64(hi), one(seen >= nullEntry)
+	return mask, of
+}
+
+// spread puts the parts of the entries into the sealer's arrays, by slot: ends from a base
+// on, with so many low bits.
+func (s *sealer) spread(entries run, base int64, low uint, of wordsOf) {
+	var next [laneWidth]int
+	copy(next[:], s.first[:])
+	lowest, zero := ones(low), of.least-of.first
 	from := entries.at[:len(entries.slots)]
-	if seen < nullEntry {
-		for i, slot := range entries.slots {
-			at := next[slot%laneWidth]
-			next[slot%laneWidth] = at + 1
-			s.at[at] = from[i]
-		}
-		return mask, false
-	}
 	for i, slot := range entries.slots {
 		at := next[slot%laneWidth]
 		next[slot%laneWidth] = at + 1
-		s.at[at], s.nulls[at] = from[i], slot >= nullEntry
+		x, word := uint64(from[i].end-base), from[i].word-zero
+		if slot >= nullEntry {
+			word = 0
+		}
+		s.highs[at], s.lows[at], s.words[at] = byte(x>>(low&63)), x&lowest, word
 	}
-	return mask, true
+	if of.fits() {
+		return
+	}
+	copy(next[:], s.first[:])
+	for _, slot := range entries.slots {
+		at := next[slot%laneWidth]
+		next[slot%laneWidth] = at + 1
+		s.nulls[at] = slot >= nullEntry
+	}
 }
 
 // isWide says whether a slot has more entries than a byte counts.
@@ -230,76 +257,39 @@ func (s *sealer) isWide(mask uint64) bool {
 	return false
 }
 
-// encode fills codes: words less the least, or places in a dictionary of the tile
+// encode says how wide codes are: words less the least, or places in a dictionary of the tile
 // where that takes fewer bits. A null is code 0, and the others are one more.
-func (s *sealer) encode(n int, nulls bool) (flags byte, code, words uint, least uint64) {
+func (s *sealer) encode(n int, of wordsOf) (flags byte, code, words uint) {
 	s.dict.words = s.dict.words[:0]
-	least, most, some := s.bounds(n, nulls)
-	first := uint64(0)
-	if nulls {
-		flags, first = tileNulls, 1
+	if of.first > 0 {
+		flags = tileNulls
 	}
-	if !some {
-		clear(s.codes[:n])
-		return flags, 0, 0, 0
+	if of.none {
+		return flags, 0, 0
 	}
-	span := most - least
-	plain := span + first
-	code = uint(bits.Len64(plain))
-	fits := plain >= span // else it takes 65 bits
-	if code > 4 || !fits {
-		words = uint(bits.Len64(span))
-		if s.index(n, nulls, code, words, fits) {
-			flags |= tileDict
-			code = uint(bits.Len64(uint64(len(s.dict.words)) - 1 + first))
-			return flags, code, words, least
-		}
+	code = uint(bits.Len64(of.most - of.least + of.first))
+	if code <= 4 && of.fits() {
+		return flags, code, 0
 	}
-	from := s.at[:n]
-	codes := s.codes[:len(from)]
-	for i := range from {
-		codes[i] = from[i].word - least + first
+	words = uint(bits.Len64(of.most - of.least))
+	if !s.index(n, of, code, words) {
+		return flags, code, 0
 	}
-	if nulls {
-		for i := range codes {
-			if s.nulls[i] {
-				codes[i] = 0
-			}
-		}
-	}
-	return flags, code, 0, least
-}
-
-// bounds returns the least and the greatest word as signed numbers, if some entries have
-// one.
-func (s *sealer) bounds(n int, nulls bool) (least, most uint64, some bool) {
-	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
-	for i := range s.at[:n] {
-		if nulls && s.nulls[i] {
-			continue
-		}
-		v := int64(s.at[i].word)
-		lo, hi = min(lo, v), max(hi, v)
-		some = true
-	}
-	return uint64(lo), uint64(hi), some
+	return flags | tileDict, uint(bits.Len64(uint64(len(s.dict.words)) - 1 + of.first)), words
 }
 
 // index makes a dictionary of the words and fills codes, if that is smaller than codes
 // of the given width, or if those do not fit.
-func (s *sealer) index(n int, nulls bool, code, words uint, fits bool) bool {
+func (s *sealer) index(n int, of wordsOf, code, words uint) bool {
 	d := &s.dict
 	d.begin()
-	first := uint64(0)
-	if nulls {
-		first = 1
-	}
-	for i := range s.at[:n] {
-		if nulls && s.nulls[i] {
+	first, fits := of.first, of.fits()
+	for i, word := range s.words[:n] {
+		if word < first && (fits || s.nulls[i]) {
 			s.codes[i] = 0
 			continue
 		}
-		s.codes[i] = uint64(d.place(s.at[i].word)) + first
+		s.codes[i] = uint64(d.place(word-first)) + first
 		if fits && len(d.words)*int(words) > n*int(code) {
 			d.words = d.words[:0]
 			return false

@@ -1,0 +1,106 @@
+package history
+
+import (
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestTile writes tiles of words of all widths, without nulls, with some and with nothing
+// else, and reads each entry back: words that need 65 bits beside null, and those that a
+// dictionary holds, are among them. It wants to have seen each way of writing them.
+func TestTile(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	s := new(sealer)
+	c := chunks{tiles: map[*chunk]int{}}
+	seen := map[byte]int{}
+	for round := range 3000 {
+		e := someEntries(rng)
+		var slots [laneWidth][]int // the entries of each
+		for i, slot := range e.slots {
+			slots[slot%laneWidth] = append(slots[slot%laneWidth], i)
+		}
+		r := s.tile(&c, e)
+		tl := r.open()
+		codes := tl.codes()
+		seen[codes.flags]++
+		if most := plainWidth(e); codes.width > most {
+			t.Fatalf("round %d: codes of %d bits, %d are enough", round, codes.width, most)
+		}
+		for slot, entries := range slots {
+			if len(entries) == 0 != (r.mask>>slot&1 == 0) {
+				t.Fatalf("round %d: slots %x, slot %d has %d entries", round, r.mask, slot, len(entries))
+			}
+			if len(entries) == 0 {
+				continue
+			}
+			lo, hi := tl.slot(uint(slot))
+			if hi-lo != len(entries) {
+				t.Fatalf("round %d, slot %d: %d entries, want %d", round, slot, hi-lo, len(entries))
+			}
+			for i, entry := range entries {
+				word, null := tl.value(lo + i)
+				again, nullAgain := codes.value(lo + i)
+				want, wantNull := e.at[entry].word, e.slots[entry] >= nullEntry
+				if null != wantNull || nullAgain != null || !null && (word != want || again != want) {
+					t.Fatalf("round %d, slot %d, entry %d of %d: %x, %v, and %x, %v; want %x, %v", round, slot, i, len(entries), word, null, again, nullAgain, want, wantNull)
+				}
+				if end := tl.end(lo + i); end != e.at[entry].end {
+					t.Fatalf("round %d, slot %d, entry %d of %d ends at %d, want %d", round, slot, i, len(entries), end, e.at[entry].end)
+				}
+			}
+		}
+	}
+	for _, flags := range []byte{0, tileNulls, tileDict, tileNulls | tileDict, tileWide, tileWide | tileNulls | tileDict} {
+		if seen[flags] == 0 {
+			t.Errorf("no tile with flags %b: %v", flags, seen)
+		}
+	}
+}
+
+// plainWidth returns the bits of words less the least of those that are not null, which is none.
+func plainWidth(e run) uint {
+	lo, hi, nulls := int64(math.MaxInt64), int64(math.MinInt64), uint64(0)
+	for i, slot := range e.slots {
+		if slot >= nullEntry {
+			nulls = 1
+			continue
+		}
+		lo, hi = min(lo, int64(e.at[i].word)), max(hi, int64(e.at[i].word))
+	}
+	switch span := uint64(hi) - uint64(lo); {
+	case lo > hi:
+		return 0
+	case span+nulls < span:
+		return 65
+	default:
+		return uint(bits.Len64(span + nulls))
+	}
+}
+
+// someEntries returns entries for one tile.
+func someEntries(rng *rand.Rand) (e run) {
+	n := 1 + rng.IntN(maxTileEntries)
+	slots, step := 1+rng.IntN(laneWidth), int64(1)<<rng.IntN(50)
+	nulls := []int{0, 1, 50, 100}[rng.IntN(4)] // of a hundred
+	base, width := rng.Uint64(), uint(rng.IntN(65))
+	few := []uint64{math.MaxInt64, 1 << 63, base, 0} // the first two are as far from each other as can be
+	few = few[:1+rng.IntN(len(few))]
+	from := rng.IntN(2)
+	end := rng.Int64N(math.MaxInt64) - math.MaxInt64/2
+	for range n {
+		word := base + rng.Uint64()&ones(width)
+		if from == 0 {
+			word = few[rng.IntN(len(few))]
+		}
+		slot := uint8(rng.IntN(slots))
+		if rng.IntN(100) < nulls {
+			slot |= nullEntry
+			word = rng.Uint64() // no matter what
+		}
+		end += 1 + rng.Int64N(step)
+		e.at, e.slots = append(e.at, entry{end, word}), append(e.slots, slot)
+	}
+	return e
+}
