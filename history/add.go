@@ -49,7 +49,13 @@ func (w *Writer) AddAll(attributes []Attribute, starts, ends []int64, values []V
 		}
 		starts, ends, values := starts[lo:hi], ends[lo:hi], values[lo:hi]
 		for k, a := range some {
-			if pos := places[k]; pos == 0 || !w.addNext(pos-1, starts[k], ends[k], &values[k]) {
+			pos := places[k]
+			if pos == 0 && int64(a) < int64(w.n) {
+				if pos = w.h.slots[a].Load(); pos == 0 && w.addFirst(a, starts[k], ends[k], &values[k]) {
+					continue
+				}
+			}
+			if pos == 0 || !w.addNext(pos-1, starts[k], ends[k], &values[k]) {
 				if err := w.add(a, starts[k], ends[k], &values[k]); err != nil {
 					return lo + k, err
 				}
@@ -103,7 +109,7 @@ func (w *Writer) add(a Attribute, start, end int64, v *Value) error {
 		w.setKind(l, slot, v.kind)
 	}
 	work := l.work
-	if k := l.kinds[slot]; k != KindBytes && k != KindNull {
+	if k := l.kinds[slot]; k != KindBytes {
 		work.plain |= bit
 		work.slots[slot].word = uint64(k)
 	}
@@ -119,6 +125,22 @@ func (w *Writer) add(a Attribute, start, end int64, v *Value) error {
 	return nil
 }
 
+// addFirst is Add of the first interval of an attribute, which is known and has no place yet,
+// if no memory must be asked for and the value is no text. It returns false, and has done nothing, if that is not what this is.
+func (w *Writer) addFirst(a Attribute, start, end int64, v *Value) bool {
+	h := w.h
+	if start != h.opts.Start || end < start || end <= h.final || end == math.MaxInt64 ||
+		v.kind >= KindString || h.opts.Reserve != nil {
+		return false
+	}
+	pos := w.place(a)
+	l, slot := w.slotOf(pos)
+	l.fed.Or(1 << slot)
+	l.work.plain |= 1 << slot
+	l.work.slots[slot].word = uint64(KindNull)
+	return w.addNext(pos, start, end, v)
+}
+
 // addNext is Add, at the place of an attribute, of what mostly comes: the next interval in
 // an order that needs no other look, with a value that is no text or a recent one, and no
 // memory that must be asked for. It returns false, and has done nothing, if that is not what
@@ -126,8 +148,9 @@ func (w *Writer) add(a Attribute, start, end int64, v *Value) error {
 func (w *Writer) addNext(pos uint32, start, end int64, v *Value) bool {
 	work, slot := w.h.works[pos/laneWidth], uint(pos%laneWidth)
 	at := &work.slots[slot]
+	isFirst := uint64(v.kind) != at.word && v.kind != KindNull // else it is of the kind of the others
 	if work.plain>>slot&1 == 0 || start != at.start || end < start || end <= w.h.final || end == math.MaxInt64 ||
-		uint64(v.kind) != at.word && v.kind != KindNull || work.entries.tail == nil && w.h.opts.Reserve != nil {
+		isFirst && (at.word != uint64(KindNull) || v.kind == KindBytes) || work.entries.tail == nil && w.h.opts.Reserve != nil {
 		return false
 	}
 	word := v.word
@@ -135,6 +158,10 @@ func (w *Writer) addNext(pos uint32, start, end int64, v *Value) bool {
 		if word = uint64(w.h.recent.find(v.text)); word == 0 {
 			return false
 		}
+	}
+	if isFirst {
+		w.setKind(work.lane, slot, v.kind)
+		at.word = uint64(v.kind)
 	}
 	w.touch(work, 1<<slot)
 	work.add(end, word, slot, v.kind == KindNull)

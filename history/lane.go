@@ -80,7 +80,7 @@ type laneWork struct {
 	entries entries
 	latest  int64  // end of those
 	changed uint64 // slots with writes that are not committed
-	plain   uint64 // slots that Add feeds with values of one kind, not bytes, which can go on
+	plain   uint64 // slots that Add feeds with values of one kind, not bytes, or only null yet, which can go on
 
 	has   uint64 // slots whose ongoing value is not null
 	ended uint64 // slots that have an end at the last instant of all: no interval can follow
@@ -92,7 +92,7 @@ type laneWork struct {
 // slotWork is what the writer knows of an attribute.
 type slotWork struct {
 	start int64  // of the ongoing interval
-	word  uint64 // of its value; of plain slots, the kind of values
+	word  uint64 // of its value; of plain slots, the kind of values, null if there are none
 }
 
 // add appends an entry.

@@ -8,7 +8,7 @@ import "github.com/zeebo/xxh3"
 type shapes struct {
 	of    []uint32 // of each attribute
 	fills map[uint32]*fill
-	last  [16]*fill // some of them, by the low bits of the shape: what comes comes again
+	last  [64]*fill // some of them, by the low bits of the shape: what comes comes again
 	mixed int       // the lane that takes what is rare; -1: none
 	text  []byte
 }
@@ -61,10 +61,10 @@ func (s *shapes) fill(shape uint32) *fill {
 
 // placement is what placing an attribute changed.
 type placement struct {
-	attribute Attribute
 	shape     *fill
-	before    fill
-	mixed     int
+	attribute Attribute
+	lane      int32 // of the shape, before
+	mixed     int32 // before
 }
 
 // place gives an attribute a slot at its first use.
@@ -72,7 +72,7 @@ func (w *Writer) place(a Attribute) (pos uint32) {
 	h := w.h
 	s := &h.shapes
 	f := s.fill(s.of[a])
-	w.placed = append(w.placed, placement{a, f, *f, s.mixed})
+	w.placed = append(w.placed, placement{f, a, int32(f.lane), int32(s.mixed)})
 	f.n++
 	var ln int
 	if f.n <= rareShape {
@@ -117,6 +117,7 @@ func (w *Writer) unplace(p placement) {
 	l.slots--
 	l.fed.And(^(uint64(1) << (pos % laneWidth)))
 	h.slots[p.attribute].Store(0)
-	*p.shape = p.before
-	h.shapes.mixed = p.mixed
+	p.shape.n--
+	p.shape.lane = int(p.lane)
+	h.shapes.mixed = int(p.mixed)
 }
