@@ -218,6 +218,14 @@ func mallocs() uint64 {
 func mallocsSince(before uint64) uint64 { return mallocs() - before }
 
 func insertCodes(ctx context.Context, store *columnstore.Store, codes *columnstore.Codes, batches []schema.Batch, perTx int) error {
+	if perTx == 1 { // as who has one profile inserts it
+		for _, b := range batches {
+			if _, err := codes.Insert(ctx, b); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	for some := range slices.Chunk(batches, perTx) {
 		tx := store.Begin()
 		for _, b := range some {

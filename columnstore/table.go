@@ -74,12 +74,36 @@ func (t *Table) Insert(ctx context.Context, b schema.Batch) (txn.ID, error) {
 
 // insert inserts a batch in a transaction of its own, with codes unless there are none.
 func (t *Table) insert(ctx context.Context, codes *Codes, b schema.Batch) (txn.ID, error) {
-	tx := t.store.Begin()
-	if err := tx.insert(ctx, t, codes, b); err != nil {
+	tx := ownTxs.Get().(*Tx)
+	id, err := tx.insertAlone(ctx, t, codes, b)
+	ownTxs.Put(tx) // not after a panic: who knows what has it then
+	return id, err
+}
+
+// ownTxs has cleared transactions for inserts that are one each.
+//
+// Such a transaction is never the caller's, and nothing refers to it, or into it, when
+// its insert returns: the log has no list of transactions, and it calls what Commit
+// gives it before it returns; what is published is made of the parts, of the series and
+// names beside them, which are allocations of their own, and of an edit, which copies
+// pieces; the queue of what is due copies names of granules; errors have text. A history,
+// which would outlive the call, nobody can have asked for. TestInsert_LeavesNoTransaction
+// has the garbage collector look.
+var ownTxs = sync.Pool{New: func() any { return new(Tx) }}
+
+// insertAlone makes tx a transaction that inserts a batch, commits it, and clears it.
+func (tx *Tx) insertAlone(ctx context.Context, t *Table, codes *Codes, b schema.Batch) (txn.ID, error) {
+	tx.store = t.store
+	t.store.log.Start(&tx.tx)
+	err := tx.insert(ctx, t, codes, b)
+	var id txn.ID
+	if err == nil {
+		id, err = tx.Commit()
+	} else {
 		tx.Abort()
-		return 0, err
 	}
-	return tx.Commit()
+	*tx = Tx{}
+	return id, err
 }
 
 // InsertRecord is Insert for an Arrow record. The record is checked whole and
