@@ -82,7 +82,9 @@ func (in *idSlots) next(i int, hash uint64) (code uint32, slot int) {
 // overlap, and no guess of the processor waits for one. That is twice as fast as one by
 // one when the set is larger than the caches.
 func (s *idSet) findAll(codes []uint32, ids []uuid.UUID, hashes []uint64) {
-	const some = 256 // less than lines of the nearest cache
+	// So few that what a loop leaves is near when the next one comes, and so many that the
+	// end of a loop, where nothing is left to overlap, is seldom.
+	const some = 1024
 	for len(hashes) > some {
 		s.findSome(codes[:some], ids[:some], hashes[:some])
 		codes, ids, hashes = codes[some:], ids[some:], hashes[some:]
@@ -111,7 +113,7 @@ func (s *idSet) findSome(codes []uint32, ids []uuid.UUID, hashes []uint64) {
 		hash := hashes[i]
 		in := shards[hash%idShards]
 		if codes[i] = word & in.codes; (word^uint32(hash))&^in.codes != 0 {
-			codes[i], _ = in.next(home(hash, len(in.slots)), hash)
+			codes[i], _ = in.next(home(hash, len(in.slots))+1, hash)
 		}
 	}
 	directory := s.ids.directory.Load() // after the codes: it has the pages of them all
