@@ -157,6 +157,9 @@ func (c *coder) row(i int) int {
 	return int(c.rows[i])
 }
 
+// fewLabels is how many labels of a series need no memory of their own.
+const fewLabels = 32
+
 // series returns the series code of each row. Neighbours mostly share theirs,
 // and a batch whose labels stand for all rows has one, as most have.
 func (c *coder) series(codes []uint32, columns []schema.Concrete) (all []uint32, one bool, err error) {
@@ -167,7 +170,8 @@ func (c *coder) series(codes []uint32, columns []schema.Concrete) (all []uint32,
 		}
 		return codes, true, nil
 	}
-	var parts, varying []*schema.Concrete
+	var few, fewVarying [fewLabels]*schema.Concrete
+	parts, varying := few[:0], fewVarying[:0]
 	for i := range columns {
 		if c.schema.IsSeries(columns[i].Column) {
 			parts = append(parts, &columns[i])
@@ -224,7 +228,8 @@ func (c *coder) sameSeries(parts []*schema.Concrete, a, b int) bool {
 }
 
 func (c *coder) tuple(parts []*schema.Concrete, row int) (uint32, error) {
-	labels := make([]schema.Label, 0, len(parts))
+	var few [fewLabels]schema.Label
+	labels := few[:0]
 	for _, p := range parts {
 		if !p.Null(row, c.schema.Columns()[p.Column].Dynamic) {
 			labels = append(labels, schema.Label{Column: p.Column, Name: p.Name, Value: p.Values.Strings[p.At(row)]})
