@@ -33,6 +33,10 @@ func TestRefusedMemory(t *testing.T) {
 		}},
 		{"Change", nil, func(w *history.Tx) error { return w.Change(5, 0, big(1)) }},
 		{"Add", nil, func(w *history.Tx) error { return w.Add(0, 0, 5, big(1)) }},
+		{"AddAll", nil, func(w *history.Tx) error {
+			_, err := w.AddAll([]history.Attribute{0}, []int64{0}, []int64{5}, []history.Value{history.Int(1)})
+			return err
+		}},
 		{"Update", nil, func(w *history.Tx) error { return w.Update(0, big(1)) }},
 		{"Remove", func(p *pair) {
 			for i := range many {
