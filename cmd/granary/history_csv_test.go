@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -265,6 +266,56 @@ func TestFeedOfBrokenSet(t *testing.T) {
 	}
 	if r := granary(t, "history", "info", name); r.code != exitFailed || !strings.Contains(r.stderr, "attribute 0 has no interval up to the end, 20") {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A wrong interval is named wherever it is, the first of them only, and before what cannot be
+// read behind it.
+func TestFeedNamesInterval(t *testing.T) {
+	const n = 2*feedBatch + 2*feedChunk
+	broken := errors.New("broken")
+	for _, test := range []struct {
+		gap, end int // the interval that is wrong, and the one that cannot be read
+		want     string
+	}{
+		{0, n, "interval 0: time"},
+		{feedChunk - 1, n, fmt.Sprintf("interval %d: time", feedChunk-1)},
+		{feedBatch + 7, n, fmt.Sprintf("interval %d: time", feedBatch+7)},
+		{2*feedBatch + 1, 2*feedBatch + 2, fmt.Sprintf("interval %d: time", 2*feedBatch+1)},
+		{n, 1, "broken"},
+		{n, n - 1, "broken"},
+		{n, n, ""},
+	} {
+		i := -1
+		l, err := feedHistory(t.Context(), newFeedProgress(io.Discard, "reading"), ihs.Header{Keys: 1, Intervals: n, End: n - 1},
+			[]ihs.Attribute{{Parent: ihs.Root, Name: "a"}}, func() (ihs.Interval, error) {
+				i++
+				switch start := int64(i); i {
+				case n:
+					return ihs.Interval{}, io.EOF
+				case test.end:
+					return ihs.Interval{}, broken
+				case test.gap, test.gap + 3:
+					return ihs.Interval{Start: start + 1, End: start + 1, Kind: ihs.KindInt}, nil
+				default:
+					return ihs.Interval{Start: start, End: start, Kind: ihs.KindInt, Word: uint64(i)}, nil
+				}
+			})
+		switch {
+		case test.want != "":
+			if err == nil || !strings.HasPrefix(err.Error(), test.want) {
+				t.Errorf("%+v: %v", test, err)
+			}
+		case err != nil:
+			t.Error(err)
+		default:
+			if l.counts[0] != n || l.values[0] != n || l.kinds[ihs.KindInt] != n {
+				t.Errorf("counted %d, %d, %d", l.counts[0], l.values[0], l.kinds[ihs.KindInt])
+			}
+			if in, err := l.At(0, n-2); err != nil || in.Start != n-2 || in.Value != history.Int(n-2) {
+				t.Errorf("%+v, %v", in, err)
+			}
+		}
 	}
 }
 

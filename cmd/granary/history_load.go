@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,7 +147,7 @@ func readAttributes(name string, keys int) ([]ihs.Attribute, error) {
 // not sealed takes several times the room.
 const feedBatch = 10_000
 
-// feedHistory makes a history of a set, interval by interval.
+// feedHistory makes a history of a set.
 func feedHistory(ctx context.Context, p *feedProgress, header ihs.Header, attributes []ihs.Attribute, next func() (ihs.Interval, error)) (*loadedHistory, error) {
 	h, err := history.New(history.Options{Start: header.Start})
 	if err != nil {
@@ -161,14 +162,14 @@ func feedHistory(ctx context.Context, p *feedProgress, header ihs.Header, attrib
 		return nil, err
 	}
 	last, pending := header.Start, 0
-	ends := make([]int64, len(attributes)) // of the last interval of each
+	c := feedColumns{ends: make([]int64, len(attributes))}
 	for n := 0; ; n++ {
 		iv, err := next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
 		if err != nil {
-			return nil, err
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			return nil, cmp.Or(c.feed(tx, l), err)
 		}
 		if n%feedBatch == 0 {
 			if err := ctx.Err(); err != nil {
@@ -178,26 +179,20 @@ func feedHistory(ctx context.Context, p *feedProgress, header ihs.Header, attrib
 		}
 		// A commit ends the writing of the instants that it has.
 		if pending++; pending > feedBatch && iv.End > last {
-			if _, err = tx.Commit(); err == nil {
-				tx, err = h.Begin()
-			}
-			if err != nil {
+			if tx, err = c.commit(tx, l); err != nil {
 				return nil, err
 			}
 			pending = 1
 		}
 		last = iv.End
-		if err := tx.Add(history.Attribute(iv.Key), iv.Start, iv.End, setValue(iv)); err != nil {
-			return nil, fmt.Errorf("interval %d: %w", n, err)
+		if err := c.add(tx, l, iv); err != nil {
+			return nil, err
 		}
-		ends[iv.Key] = iv.End
-		l.counts[iv.Key]++
-		if iv.Kind != ihs.KindNull {
-			l.values[iv.Key]++
-		}
-		l.kinds[iv.Kind]++
 	}
-	for key, end := range ends {
+	if err := c.feed(tx, l); err != nil {
+		return nil, err
+	}
+	for key, end := range c.ends {
 		if end != header.End || l.counts[key] == 0 {
 			return nil, fmt.Errorf("%w: attribute %d has no interval up to the end, %d", ihs.ErrFormat, key, header.End)
 		}
@@ -208,6 +203,62 @@ func feedHistory(ctx context.Context, p *feedProgress, header ihs.Header, attrib
 	l.View, err = tx.Commit()
 	p.end()
 	return l, err
+}
+
+// feedChunk is how many intervals are added at a time.
+const feedChunk = 1024
+
+// feedColumns is intervals on their way into a history.
+type feedColumns struct {
+	some   []history.Attribute
+	starts []int64
+	until  []int64
+	values []history.Value
+	kinds  []ihs.Kind
+	before int     // how many were added
+	ends   []int64 // of the last interval of each attribute that was
+}
+
+// add takes an interval, and feeds the history when there are enough.
+func (c *feedColumns) add(tx *history.Tx, l *loadedHistory, iv ihs.Interval) error {
+	c.some = append(c.some, history.Attribute(iv.Key))
+	c.starts, c.until = append(c.starts, iv.Start), append(c.until, iv.End)
+	c.values, c.kinds = append(c.values, setValue(iv)), append(c.kinds, iv.Kind)
+	if len(c.some) < feedChunk {
+		return nil
+	}
+	return c.feed(tx, l)
+}
+
+// commit commits what there is, and begins the next transaction.
+func (c *feedColumns) commit(tx *history.Tx, l *loadedHistory) (*history.Tx, error) {
+	if err := c.feed(tx, l); err != nil {
+		return nil, err
+	}
+	if _, err := tx.Commit(); err != nil {
+		return nil, err
+	}
+	return l.history.Begin()
+}
+
+// feed adds the intervals, counts them, and forgets them. Its error names the one that it is of.
+func (c *feedColumns) feed(tx *history.Tx, l *loadedHistory) error {
+	added, err := tx.AddAll(c.some, c.starts, c.until, c.values)
+	if err != nil {
+		return fmt.Errorf("interval %d: %w", c.before+added, err)
+	}
+	c.before += added
+	for i, a := range c.some {
+		c.ends[a] = c.until[i]
+		l.counts[a]++
+		if c.kinds[i] != ihs.KindNull {
+			l.values[a]++
+		}
+		l.kinds[c.kinds[i]]++
+	}
+	c.some, c.starts, c.until = c.some[:0], c.starts[:0], c.until[:0]
+	c.values, c.kinds = c.values[:0], c.kinds[:0]
+	return nil
 }
 
 func addAttributes(tx *history.Tx, attributes []ihs.Attribute) error {
