@@ -279,7 +279,7 @@ func (a *queryAsker) askAggregate(v *queryView, where *queryCond, chosen []query
 	if a.rng.IntN(8) == 0 {
 		opts.By = nil
 	}
-	if list := searched(where); list >= 0 && a.rng.IntN(2) == 0 {
+	if list := searched(where); list >= 0 && a.pairs%2 == 0 {
 		opts.By = []string{a.columns[list].name}
 		a.shapes["aggregate: by the list that is searched"]++
 	}
