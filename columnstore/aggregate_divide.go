@@ -52,10 +52,19 @@ func spanOf(words []uint64) (first, span uint64) {
 // span of all words is 0.
 func isDense(span uint64, rows int) bool { return span-1 < uint64(4*rows+64) }
 
+// keptCells is how many cells are kept for the next sums, 16 bytes each.
+const keptCells = 1 << 16
+
 // addSums is addDivided of a dense span without lists.
 func (a *aggregator) addSums(lo int, words []uint64, first, span uint64, groupOf func(word uint64) (int32, error)) error {
-	a.divided = append(a.divided[:0], make([]tally, 2*span)...)
-	of, others := a.divided[:span:span], a.divided[span:]
+	cells := span
+	if span <= uint64(len(words)) { // else few neighbours have the same word
+		cells *= 2
+	}
+	if a.divided = append(a.divided[:0], make([]tally, cells)...); cells > keptCells {
+		defer func() { a.divided = nil }()
+	}
+	of, others := a.divided[:span:span], a.divided[cells-span:] // the same, if there is one
 	if a.values == nil {
 		for _, word := range words {
 			of[word-first].count++
@@ -63,8 +72,10 @@ func (a *aggregator) addSums(lo int, words []uint64, first, span uint64, groupOf
 	} else {
 		sumDivided(of, others, words, a.values[lo:lo+len(words)], first)
 	}
-	for i := range others {
-		of[i].add(others[i])
+	if cells > span {
+		for i := range others {
+			of[i].add(others[i])
+		}
 	}
 	for i, c := range of {
 		if c.count == 0 {

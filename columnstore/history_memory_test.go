@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -203,4 +204,37 @@ func TestHistory_MemoryBudget(t *testing.T) {
 	if stats := store.Stats(); stats.PendingBytes != 0 || stats.HistoryBytes > held+held/10 {
 		t.Errorf("after the abort: %+v, before %d", stats, held)
 	}
+}
+
+// An old view of a history goes when no root and no snapshot has it, although the table's
+// state is still that of its time.
+func TestHistory_OldViewIsFreed(t *testing.T) {
+	store, table := open(t, Options{Manual: true, FutureLimit: -1}, samples(0))
+	h := createHistory(t, store, HistoryOptions{})
+	changeAt := func(at int64) {
+		tx := store.Begin()
+		change(t, writerOf(t, tx, h), at, "a", history.Int(at))
+		commit(t, tx)
+	}
+	changeAt(1)
+	insert(t, table, oneRow(1))
+	var freed atomic.Bool
+	func() { runtime.AddCleanup(viewOf(t, store, h), func(int) { freed.Store(true) }, 0) }()
+	for at := range int64(5) {
+		changeAt(10 + at)
+	}
+	if !collected(&freed) {
+		t.Error("the view of five commits ago is still referred to")
+	}
+}
+
+// collected says whether something is freed by some collections.
+func collected(freed *atomic.Bool) bool {
+	for range 100 {
+		if runtime.GC(); freed.Load() {
+			return true
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	return false
 }

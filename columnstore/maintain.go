@@ -113,12 +113,11 @@ func (s *Store) maintainNext(pause func()) bool {
 	if !ok || !s.isDue(g) && (!due.closing || g.FreshParts() == 0) {
 		return true
 	}
-	if !due.closing {
-		// The oldest of many fresh rows: so that a rewrite has a bound, even if nobody came
-		// to the granule for long, and an insert that helps has one too.
-		base := g.Rows() - g.FreshRows()
-		g = g.Oldest(max(2*s.opts.GranuleRows-base, base))
-	}
+	// The oldest of many fresh rows: so that a rewrite has a bound, even if nobody came to the
+	// granule for long, and an insert that helps has one too. A granule of a closed bucket is
+	// listed again until it has none.
+	base := g.Rows() - g.FreshRows()
+	g = g.Oldest(max(2*s.opts.GranuleRows-base, base))
 	switch ok, err := s.rewritePausing(due.table, g, pause); {
 	case err != nil:
 		s.queue.postpone(due) // for want of memory

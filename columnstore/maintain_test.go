@@ -247,3 +247,32 @@ func TestRewriteFreesParts(t *testing.T) {
 		runtime.KeepAlive(store)
 	}
 }
+
+// A step goes through two granules' rows at most, also where the bucket is closed meanwhile,
+// and in the end no granule of that has fresh parts.
+func TestMaintain_StepsAreBounded(t *testing.T) {
+	for _, closed := range []bool{false, true} {
+		store, table := open(t, Options{Manual: true, FutureLimit: -1, GranuleRows: 100}, samples(1000))
+		for i := range int64(100) {
+			insert(t, table, heavy(i, 100))
+		}
+		if closed {
+			insert(t, table, heavy(5000, 1))
+		}
+		last, most := int64(0), int64(0)
+		for store.maintainOnce() {
+			rewritten := store.Stats().RewrittenRows
+			most, last = max(most, rewritten-last), rewritten
+		}
+		if most == 0 || most > 2*100 {
+			t.Errorf("closed %v: a step went through %d rows", closed, most)
+		}
+		fresh := 0
+		for _, g := range store.log.Root().State.table(table.ordinal).granules.All() {
+			fresh += g.FreshParts()
+		}
+		if closed && fresh > 1 { // the part that closed the bucket is in an open one
+			t.Errorf("%d fresh parts are left", fresh)
+		}
+	}
+}

@@ -25,8 +25,9 @@ type root struct {
 }
 
 // single is the state of a table, with room for the root of a store with that one table:
-// one allocation a commit. In a store of more tables the room stays empty: a state that
-// the next root has too would keep alive the root that it came with, and so all before.
+// one allocation a commit. In a store of more tables, or with histories, the room stays
+// empty: a state that the next root has too would keep alive the root that it came with, and
+// so the other tables' states and the views of histories in that.
 type single struct {
 	state tableState
 	at    txn.Root[*root]
@@ -38,7 +39,7 @@ type single struct {
 func (s *single) put(next *txn.Next[*root], ordinal int) {
 	r := next.State
 	bytes := r.bytes + s.state.bytes - r.tables[ordinal].bytes
-	if len(r.tables) == 1 {
+	if len(r.tables) == 1 && len(r.histories) == 0 {
 		s.root, s.list[0] = *r, &s.state
 		s.root.tables, s.root.bytes = s.list[:], bytes
 		next.State, next.Room = &s.root, &s.at
@@ -293,13 +294,17 @@ func (e *tableEdit) addToBucket(p piece) {
 	named := len(next.columns) > len(b.columns)
 	if !ok || bound != p.bucketKey || more || named {
 		e.state.bytes += next.size() - b.size()
-		if named {
-			buckets.Set(p.bucketKey, &next) // so that the columns before are not kept
+		if named || len(next.series) > smallSet {
+			buckets.Set(p.bucketKey, &next) // so that the columns or series before are not kept
 		} else {
 			buckets.Amend(p.bucketKey, &next)
 		}
 	}
 }
+
+// smallSet is how many words a set of series may have of which the one before may stay alive
+// too: no more than what an entry of the index takes.
+const smallSet = 8
 
 // replace puts the successors of a granule in its place. Of a closed bucket, those
 // that have parts which came meanwhile are listed again.

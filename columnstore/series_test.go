@@ -2,13 +2,17 @@ package columnstore
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/schema"
@@ -233,3 +237,31 @@ func TestEmptyBatch(t *testing.T) {
 
 // between is a condition on times: from <= time < to.
 func between(from, to int64) Expr { return And(AtLeast("time", from), Less("time", to)) }
+
+// A bucket whose set of series is large does not keep the one before alive.
+func TestSeries_OldSetIsFreed(t *testing.T) {
+	store, table := open(t, Options{Manual: true, FutureLimit: -1}, samples(1000))
+	put := func(lo, hi int) {
+		kinds, values := make([]string, hi-lo), make([]int64, hi-lo)
+		for i := range kinds {
+			kinds[i], values[i] = fmt.Sprint("k", lo+i), 1
+		}
+		insert(t, table, schema.Batch{Rows: hi - lo, Columns: map[string]encoding.Vector{
+			"kind": encoding.Strings(kinds...), "stack": encoding.UUIDLists([]uuid.UUID{{1}}),
+			"time": encoding.Int64s(0), "value": encoding.Int64s(values...),
+		}})
+	}
+	const n = 1 << 12
+	put(0, n-1)
+	var freed atomic.Bool
+	for _, b := range store.log.Root().State.tables[0].buckets.All() {
+		runtime.AddCleanup(b, func(int) { freed.Store(true) }, 0)
+	}
+	put(n-1, n)
+	for i := range int64(20) {
+		insert(t, table, oneRow(i))
+	}
+	if !collected(&freed) {
+		t.Error("the bucket before is kept, with a set of series that nobody counts")
+	}
+}

@@ -126,7 +126,7 @@ func TestReadCancelled(t *testing.T) {
 
 func TestLabels(t *testing.T) {
 	var labels input.Labels
-	for _, tc := range [][2]string{{"a", "a"}, {"b\xff", "b?"}, {"a", "a (2)"}, {"b\xfe", "b? (2)"}, {"a", "a (3)"}} {
+	for _, tc := range [][2]string{{"a", "a"}, {"b\xff", "b?"}, {"a", "a (2)"}, {"b\xfe", "b? (2)"}, {"a", "a (3)"}, {"a (4)", "a (4)"}, {"a", "a (5)"}, {"a (2)", "a (2) (2)"}} {
 		if got := labels.Of(tc[0]); got != tc[1] {
 			t.Errorf("%q: %q, want %q", tc[0], got, tc[1])
 		}

@@ -14,13 +14,15 @@ type Labels struct {
 // Of returns the label of an input: its name, as UTF-8. One that is named again counts
 // again, so it has the number of times behind its name.
 func (l *Labels) Of(name string) string {
-	label := strings.ToValidUTF8(name, "?")
+	text := strings.ToValidUTF8(name, "?")
 	if l.times == nil {
 		l.times = map[string]int{}
 	}
-	l.times[label]++
-	if n := l.times[label]; n > 1 {
-		return fmt.Sprintf("%s (%d)", label, n)
+	label := text
+	for l.times[label] > 0 { // one can be named like the second of another
+		l.times[text]++
+		label = fmt.Sprintf("%s (%d)", text, l.times[text])
 	}
+	l.times[label] = 1
 	return label
 }
