@@ -37,21 +37,23 @@ func (w *Writer) AddAll(attributes []Attribute, starts, ends []int64, values []V
 	if len(starts) != n || len(ends) != n || len(values) != n {
 		return 0, fmt.Errorf("%w: %d attributes, %d starts, %d ends, %d values", ErrQuery, n, len(starts), len(ends), len(values))
 	}
-	var places [addAhead]uint32
+	var places, shapes [addAhead]uint32
 	for lo := 0; lo < n; lo += addAhead {
 		hi := min(n, lo+addAhead)
 		some := attributes[lo:hi]
 		for k, a := range some {
 			places[k] = 0
 			if int64(a) < int64(w.n) {
-				places[k] = w.h.slots[a].Load()
+				if places[k] = w.h.slots[a].Load(); places[k] == 0 {
+					shapes[k] = w.h.shapes.of[a]
+				}
 			}
 		}
 		starts, ends, values := starts[lo:hi], ends[lo:hi], values[lo:hi]
 		for k, a := range some {
 			pos := places[k]
 			if pos == 0 && int64(a) < int64(w.n) {
-				if pos = w.h.slots[a].Load(); pos == 0 && w.addFirst(a, starts[k], ends[k], &values[k]) {
+				if pos = w.h.slots[a].Load(); pos == 0 && w.addFirst(a, shapes[k], starts[k], ends[k], &values[k]) {
 					continue
 				}
 			}
@@ -67,7 +69,7 @@ func (w *Writer) AddAll(attributes []Attribute, starts, ends []int64, values []V
 
 // addAhead is how many attributes AddAll looks up at a time: loads that do not wait for
 // each other.
-const addAhead = 64
+const addAhead = 512
 
 // add is Add of any interval.
 func (w *Writer) add(a Attribute, start, end int64, v *Value) error {
@@ -125,15 +127,16 @@ func (w *Writer) add(a Attribute, start, end int64, v *Value) error {
 	return nil
 }
 
-// addFirst is Add of the first interval of an attribute, which is known and has no place yet,
-// if no memory must be asked for and the value is no text. It returns false, and has done nothing, if that is not what this is.
-func (w *Writer) addFirst(a Attribute, start, end int64, v *Value) bool {
+// addFirst is Add of the first interval of an attribute, which is known, is of a shape and has
+// no place yet, if no memory must be asked for and the value is no text. It returns false, and
+// has done nothing, if that is not what this is.
+func (w *Writer) addFirst(a Attribute, shape uint32, start, end int64, v *Value) bool {
 	h := w.h
 	if start != h.opts.Start || end < start || end <= h.final || end == math.MaxInt64 ||
 		v.kind >= KindString || h.opts.Reserve != nil {
 		return false
 	}
-	pos := w.place(a)
+	pos := w.place(a, shape)
 	l, slot := w.slotOf(pos)
 	l.fed.Or(1 << slot)
 	l.work.plain |= 1 << slot

@@ -67,11 +67,11 @@ type placement struct {
 	mixed     int32 // before
 }
 
-// place gives an attribute a slot at its first use.
-func (w *Writer) place(a Attribute) (pos uint32) {
+// place gives an attribute, which is of a shape, a slot at its first use.
+func (w *Writer) place(a Attribute, shape uint32) (pos uint32) {
 	h := w.h
 	s := &h.shapes
-	f := s.fill(s.of[a])
+	f := s.fill(shape)
 	w.placed = append(w.placed, placement{f, a, int32(f.lane), int32(s.mixed)})
 	f.n++
 	var ln int

@@ -195,7 +195,7 @@ func (w *Writer) room(a Attribute, l *lane, slot uint) (*lane, uint, error) {
 		if err := w.reserve(placeBytes); err != nil {
 			return nil, 0, err
 		}
-		l, slot = w.slotOf(w.place(a))
+		l, slot = w.slotOf(w.place(a, w.h.shapes.of[a]))
 		return l, slot, nil
 	}
 	if l.work.entries.n%blockLen == 0 {
