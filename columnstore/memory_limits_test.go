@@ -153,6 +153,29 @@ func TestMemory_ReadStandsStill(t *testing.T) {
 	}
 }
 
+// What a read holds that stands still is no room for others: what would fit without it is
+// refused, and taken when the read has ended.
+func TestMemory_HeldByReadIsNoRoom(t *testing.T) {
+	store, table := tight(t, 20)
+	for i := range int64(24) {
+		insert(t, table, heavy(i*10, 500))
+	}
+	stop := paused(t, store, table)
+	defer stop()
+	bytes, next := store.opts.MemoryBudget/4*3, incoming{table, 1000}
+	if err := store.reserve(bytes, next); !errors.Is(err, ErrMemory) {
+		t.Errorf("%v, %+v", err, store.Stats())
+	}
+	if stats := store.Stats(); stats.PendingBytes != 0 || stats.Bytes() > store.opts.MemoryBudget {
+		t.Errorf("after it was refused: %+v", stats)
+	}
+	stop()
+	if err := store.reserve(bytes, next); err != nil {
+		t.Error(err)
+	}
+	store.release(bytes)
+}
+
 // What an insert needs is asked for each generation by its own rows, and for a value
 // that occurs often once.
 func TestMemory_NeedIsNotCountedTwice(t *testing.T) {

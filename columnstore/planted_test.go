@@ -166,7 +166,7 @@ var others = []planted{
 	},
 	{
 		name:  "rows are taken although there is no room for them",
-		from:  7001,
+		by:    "TestMemory_HeldByReadIsNoRoom$",
 		edits: one("columnstore/memory.go", "case !s.evictUnread(in):\n			return false", "case !s.evictUnread(in):\n			return true"),
 	},
 	{
