@@ -85,8 +85,15 @@ func (v *View) at(a Attribute, t int64) Interval {
 	if v.closed {
 		if all := v.history.all.Load(); all != nil {
 			if s, ok := all.of(i); ok {
+				// Asked for before the search, in memory that has nothing to do with it: a miss that
+				// overlaps. In a closed view nothing that has ended is open.
+				kind := l.kinds[slot]
 				if f := s.find(slot, t, v.start); f.ended {
-					return v.interval(l, slot, &f)
+					in := Interval{Start: max(f.start, v.start), End: f.end}
+					if !f.null {
+						in.Value = v.history.value(kind, f.word)
+					}
+					return in
 				}
 			}
 		}
