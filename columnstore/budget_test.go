@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"regexp"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -203,21 +204,18 @@ func checkHeld(t *testing.T, store *Store, table *Table, snap *Snapshot) {
 	}
 }
 
-// awaitQuiet returns when nobody allocates any more: all have come to the gate. On a busy
-// machine that takes longer than any time one could name.
+// awaitQuiet returns when nobody but the caller runs any more: all have come to the
+// gate, or wait for somebody who has. That no time passes in which something is allocated
+// does not say so: on a busy machine a thread is off its processor for longer.
 func awaitQuiet() {
-	const look, enough = 10 * time.Millisecond, 3
-	var before, now runtime.MemStats
-	for quiet := 0; quiet < enough; before = now {
-		time.Sleep(look)
-		runtime.ReadMemStats(&now)
-		if now.TotalAlloc-before.TotalAlloc < 16<<10 {
-			quiet++
-		} else {
-			quiet = 0
-		}
+	stacks := make([]byte, 1<<20)
+	for len(running.FindAll(stacks[:runtime.Stack(stacks, true)], 2)) > 1 {
+		time.Sleep(time.Millisecond)
 	}
 }
+
+// running finds, in what runtime.Stack says, the goroutines that run or could.
+var running = regexp.MustCompile(`(?m)^goroutine \d+ .*\[(running|runnable|syscall|preempted|copystack|GC assist \w+)`)
 
 // sample measures the heap, and queries, until stop is closed. It returns the most
 // that the store held.
