@@ -13,7 +13,8 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// span is the rows [lo, hi) of a part, all of one series.
+// span is the rows [lo, hi) of a part, or those of the picked that have these places: all
+// of one series.
 type span struct {
 	lo, hi int32
 	series uint32
@@ -21,9 +22,10 @@ type span struct {
 
 // selection is chosen rows of one part, in order.
 type selection struct {
-	part  *granule.Part
-	spans []span
-	rows  int // in all
+	part   *granule.Part
+	spans  []span
+	picked []int32 // rows that spans are places of; nil if they are of rows
+	rows   int     // in all
 }
 
 // words appends a column's words of the chosen rows to dst.
@@ -38,11 +40,21 @@ func (s *selection) words(dst []uint64, words *encoding.Words) []uint64 {
 		return dst
 	}
 	lo, hi := s.hull()
-	const few = 128 // rows for each span: what is read at least for one
-	if hi-lo == s.rows || len(s.spans)*few > hi-lo {
+	pieces, picks := len(s.spans), s.picks()
+	if picks != nil {
+		pieces = len(picks)
+	}
+	const few = 128 // rows for each piece: what is read at least for one
+	if hi-lo == s.rows || pieces*few > hi-lo {
 		start := len(dst)
 		dst = words.Append(dst, lo, hi)
 		return dst[:start+len(squeeze(s, dst[start:]))]
+	}
+	if picks != nil {
+		for _, row := range picks {
+			dst = append(dst, words.At(int(row)))
+		}
+		return dst
 	}
 	for _, r := range s.spans {
 		dst = words.Append(dst, int(r.lo), int(r.hi))
@@ -75,8 +87,19 @@ func (s *selection) valid(column *encoding.Column) []bool {
 	return squeeze(s, column.AppendValid(make([]bool, 0, hi-lo), lo, hi))
 }
 
+// picks returns the chosen rows if they were picked, else nil.
+func (s *selection) picks() []int32 {
+	if s.picked == nil {
+		return nil
+	}
+	return s.picked[s.spans[0].lo:s.spans[len(s.spans)-1].hi]
+}
+
 // hull returns the first of the chosen rows and the one after the last.
 func (s *selection) hull() (lo, hi int) {
+	if picks := s.picks(); picks != nil {
+		return int(picks[0]), int(picks[len(picks)-1]) + 1
+	}
 	return int(s.spans[0].lo), int(s.spans[len(s.spans)-1].hi)
 }
 
@@ -85,6 +108,12 @@ func (s *selection) hull() (lo, hi int) {
 func squeeze[T any](s *selection, all []T) []T {
 	if len(all) == s.rows {
 		return all
+	}
+	if picks := s.picks(); picks != nil {
+		for i, row := range picks {
+			all[i] = all[row-picks[0]]
+		}
+		return all[:len(picks)]
 	}
 	n, first := 0, s.spans[0].lo
 	for _, r := range s.spans {
@@ -98,8 +127,8 @@ func (s *selection) cut(n int) (head, tail selection) {
 	if n >= s.rows {
 		return *s, selection{part: s.part}
 	}
-	head = selection{part: s.part, rows: n}
-	tail = selection{part: s.part, rows: s.rows - n}
+	head = selection{part: s.part, picked: s.picked, rows: n}
+	tail = selection{part: s.part, picked: s.picked, rows: s.rows - n}
 	i := 0
 	for n >= int(s.spans[i].hi-s.spans[i].lo) {
 		n -= int(s.spans[i].hi - s.spans[i].lo)
@@ -125,7 +154,8 @@ type chooser struct {
 	columns map[*granule.Generation]*granule.SeriesColumns // as they were first asked for
 	sets    map[*granule.Generation]*seriesSet             // what the filter says of series
 
-	spans []span
+	spans   []span
+	picking bool // spans are of work.picked
 }
 
 // newChooser returns a chooser for a query, which gives it back with done.
@@ -153,7 +183,7 @@ func (c *chooser) done() {
 // What a series decides is not looked at row by row: rows of one that cannot hold are
 // passed over, those of one that must are taken.
 func (c *chooser) choose(s granule.Slice) selection {
-	c.spans = c.spans[:0]
+	c.spans, c.picking = c.spans[:0], false
 	set := c.set(s.Part.Generation())
 	if c.filter.ofPart(s.Part) == no {
 		return selection{}
@@ -184,11 +214,26 @@ func (c *chooser) choose(s granule.Slice) selection {
 	for _, r := range c.spans {
 		out.rows += int(r.hi - r.lo)
 	}
+	if c.picking && out.rows > 0 {
+		out.picked = c.work.picked
+	}
 	return out
 }
 
 // add appends rows of one series.
 func (c *chooser) add(lo, hi int, series uint32) {
+	if c.picking {
+		from := len(c.work.picked)
+		for row := lo; row < hi; row++ {
+			c.work.picked = append(c.work.picked, int32(row))
+		}
+		lo, hi = from, len(c.work.picked)
+	}
+	c.extend(lo, hi, series)
+}
+
+// extend appends a span, of rows or of picks.
+func (c *chooser) extend(lo, hi int, series uint32) {
 	if n := len(c.spans); n > 0 && c.spans[n-1].hi == int32(lo) && c.spans[n-1].series == series {
 		c.spans[n-1].hi = int32(hi)
 		return
@@ -225,7 +270,11 @@ func (c *chooser) look(p *granule.Part, r *stretch) {
 	lo, hi := r.lo, r.hi
 	c.work.used = 0
 	m := c.filter.eval(p, r)
-	if m.bits == nil && !m.all {
+	switch {
+	case m.bits == nil && !m.all:
+		return
+	case m.bits != nil && m.scattered(hi-lo):
+		c.pick(r, m.bits)
 		return
 	}
 	for row := 0; row < hi-lo; {
@@ -240,6 +289,38 @@ func (c *chooser) look(p *granule.Part, r *stretch) {
 			c.add(lo+from, lo+end, series)
 			from = end
 		}
+	}
+}
+
+// pick appends the rows of a stretch whose bits are set, one by one.
+func (c *chooser) pick(r *stretch, set []uint64) {
+	if !c.picking { // what was chosen before is picked too
+		spans := c.spans
+		c.spans, c.work.picked, c.picking = c.spans[:0], c.work.picked[:0], true
+		for _, s := range spans { // a span is appended where it was, or before
+			c.add(int(s.lo), int(s.hi), s.series)
+		}
+	}
+	at := len(c.work.picked)
+	picked := c.work.picked
+	for i, word := range set {
+		picked = slices.Grow(picked, 64)
+		for row := int32(r.lo + 64*i); word != 0; word &= word - 1 {
+			picked = append(picked, row+int32(bits.TrailingZeros64(word)))
+		}
+	}
+	c.work.picked = picked
+	if !r.mixed {
+		c.extend(at, len(picked), r.series)
+		return
+	}
+	for at < len(picked) {
+		series, end := c.work.walk.at(int(picked[at]))
+		from := at
+		for at < len(picked) && int(picked[at]) < end {
+			at++
+		}
+		c.extend(from, at, series)
 	}
 }
 

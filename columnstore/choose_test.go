@@ -2,6 +2,9 @@ package columnstore
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 
@@ -61,6 +64,87 @@ func TestChoose_Stretches(t *testing.T) {
 	most := series*rows + 2*series + 10 // each header once, both ends of the part for each stretch
 	if calls > most {
 		t.Errorf("times were looked at %d times, want at most %d", calls, most)
+	}
+}
+
+// TestChoose_Picks chooses rows here and there of some series, and all of others: what is
+// picked and what is taken whole come in one answer, each with its series.
+func TestChoose_Picks(t *testing.T) {
+	store, table := open(t, Options{Manual: true, FutureLimit: -1}, stackSamples())
+	const series, rows = 60, 40
+	fewRowsEach(t, store, table, series, rows)
+	snap := snapshot(t, store)
+	third := func(at any) bool { time, _ := at.(int64); return time%3 == 1 }
+	last := func(at any) bool { return at == int64(rows-1) }
+	for name, where := range map[string]Expr{
+		"odd whole":  Or(Func("labels.pod", isOdd), Func("time", third)),
+		"even whole": Or(Not(Func("labels.pod", isOdd)), Func("time", third)),
+		"picks only": Func("time", third),
+		"odd only":   And(Func("labels.pod", isOdd), Func("time", third)),
+		"few of all": Func("time", last),
+		"not":        Not(Func("time", third)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			groups, err := table.Aggregate(t.Context(), snap, AggregateOptions{Sum: "value", By: []string{"labels.pod", "time"}, Where: where})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]int64{}
+			for i, pod := range groups.Columns[0].Values.Strings {
+				got[fmt.Sprint(pod, " ", groups.Columns[1].Values.Int64s[i])] = groups.Sums[i]
+			}
+			want := map[string]int64{}
+			for s := range series {
+				odd := s%2 == 1
+				for at := range int64(rows) {
+					chosen := map[string]bool{
+						"odd whole": odd || third(at), "even whole": !odd || third(at), "picks only": third(at),
+						"odd only": odd && third(at), "few of all": last(at), "not": !third(at),
+					}
+					if chosen[name] {
+						want[fmt.Sprintf("pod-%05d-%d %d", s, s%2, at)] = int64(s)
+					}
+				}
+			}
+			if !maps.Equal(got, want) {
+				t.Errorf("%d groups %v,\nwant %d %v", len(got), got, len(want), want)
+			}
+		})
+	}
+}
+
+// TestSelection_Picked holds rows that were picked to the same rows as spans.
+func TestSelection_Picked(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 200 {
+		n, share := 1+rng.IntN(2000), 1+rng.IntN(300)
+		words := make([]uint64, n)
+		for i := range words {
+			words[i] = uint64(i * i)
+		}
+		coded := encoding.Encode(encoding.Plain, words)
+		var spans, picked selection
+		for row := range int32(n) {
+			if rng.IntN(share) == 0 {
+				series := uint32(row / 100)
+				spans.spans = append(spans.spans, span{row, row + 1, series})
+				at := int32(len(picked.picked))
+				picked.picked, picked.spans = append(picked.picked, row), append(picked.spans, span{at, at + 1, series})
+			}
+		}
+		spans.rows, picked.rows = len(spans.spans), len(picked.picked)
+		for spans.rows > 0 {
+			if got, want := picked.words(nil, &coded), spans.words(nil, &coded); !slices.Equal(got, want) || len(got) != spans.rows {
+				t.Fatalf("%d of %d rows: %v, want %v", spans.rows, n, got, want)
+			}
+			most := 1 + rng.IntN(spans.rows)
+			head, tail := spans.cut(most)
+			pickedHead, pickedTail := picked.cut(most)
+			if got, want := pickedHead.words(nil, &coded), head.words(nil, &coded); !slices.Equal(got, want) {
+				t.Fatalf("the first %d of %d rows: %v, want %v", most, n, got, want)
+			}
+			spans, picked = tail, pickedTail
+		}
 	}
 }
 

@@ -37,6 +37,20 @@ func (m *mask) next(row, n int, not bool) int {
 	return min(n, 64*at+bits.TrailingZeros64(word))
 }
 
+// scattered says whether the chosen of n rows are mostly in short runs. It clears the bits
+// that mean nothing.
+func (m *mask) scattered(n int) bool {
+	const long = 8 // rows in a run: moved together as fast as one by one
+	m.bits[len(m.bits)-1] &= ^uint64(0) >> (-n & 63)
+	rows, runs, before := 0, 0, uint64(0)
+	for _, word := range m.bits {
+		rows += bits.OnesCount64(word)
+		runs += bits.OnesCount64(word &^ (word<<1 | before>>63))
+		before = word
+	}
+	return rows < long*runs
+}
+
 // bitsOf sets a bit for each of n rows, 64 at a time: f returns those of rows [lo, hi), the
 // first one's lowest. It says whether all rows are alike, and then whether they are chosen.
 func (w *filterWork) bitsOf(n int, f func(lo, hi int) uint64) mask {
@@ -171,12 +185,7 @@ func (l *leaf) mask(words *encoding.Words, r *stretch, test func(uint64) bool) m
 			return mask{all: results[0]}
 		}
 		rows := l.work.read(ordinals, r)
-		return l.work.bitsOf(len(rows), func(lo, hi int) (bits uint64) {
-			for _, ordinal := range rows[lo:hi] {
-				bits = bits>>1 | encoding.FromBool(results[ordinal])<<63
-			}
-			return bits >> (64 - (hi - lo))
-		})
+		return l.work.bitsOf(len(rows), func(lo, hi int) uint64 { return bitsOfOrdinals(rows[lo:hi], results) })
 	}
 	rows := l.work.read(words, r)
 	tested, result := -1, uint64(0)
@@ -189,6 +198,22 @@ func (l *leaf) mask(words *encoding.Words, r *stretch, test func(uint64) bool) m
 		}
 		return bits >> (64 - (hi - lo))
 	})
+}
+
+// bitsOfOrdinals returns what is said of each ordinal, the first one's lowest.
+func bitsOfOrdinals(ordinals []uint64, results []bool) (bits uint64) {
+	bit := func(ordinal uint64) uint64 { return encoding.FromBool(results[ordinal]) }
+	at := 0
+	for ; len(ordinals) >= 8; ordinals, at = ordinals[8:], at+8 { // none waits for the one before
+		o := ordinals[:8:8]
+		low := bit(o[0]) | bit(o[1])<<1 | bit(o[2])<<2 | bit(o[3])<<3
+		high := bit(o[4]) | bit(o[5])<<1 | bit(o[6])<<2 | bit(o[7])<<3
+		bits |= (low | high<<4) << (at & 63)
+	}
+	for i, ordinal := range ordinals {
+		bits |= bit(ordinal) << ((at + i) & 63)
+	}
+	return bits
 }
 
 // maskOfNullable tests the words of the rows of a stretch that have one.
@@ -230,7 +255,8 @@ type filterWork struct {
 	words  []uint64
 	series encoding.Cursor // of the chooser, as walk
 	walk   walk
-	valid  []bool // of the rows at hand
+	valid  []bool  // of the rows at hand
+	picked []int32 // of the selection at hand
 	slab   []uint64
 	used   int // of slab, by the stretch at hand
 	// stop says whether the query was cancelled; who finds that it was sets stopped, and

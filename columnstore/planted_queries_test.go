@@ -86,4 +86,10 @@ var ofQueries = []planted{
 	{name: "rows of a series outside of the slice are chosen", by: "TestQueries$", edits: one("columnstore/choose.go",
 		"lo, hi := max(row, s.Lo), min(row+n, s.Hi)",
 		"lo, hi := row, min(row+n, s.Hi)")},
+	{name: "rows taken whole are forgotten when others are picked", by: "TestChoose_Picks$", edits: one("columnstore/choose.go",
+		"\t\tfor _, s := range spans { // a span",
+		"\t\tfor _, s := range spans[:0] { // a span")},
+	{name: "rows picked of several series are the first one's", by: "TestChoose_Picks$", edits: one("columnstore/choose.go",
+		"\tif !r.mixed {\n\t\tc.extend(",
+		"\tif true {\n\t\tc.extend(")},
 }
