@@ -109,9 +109,9 @@ func TestQueries_Figures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, pace := range []int{writerPace, 0} {
+	for _, how := range w.ways() {
 		before := q.store.Stats().Rows
-		p, err := w.phase(pace, 50*time.Millisecond, quiet)
+		p, err := w.phase(how, 50*time.Millisecond, quiet)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ const (
 
 // writerKeys says what each figure is.
 var writerKeys = map[string]string{
-	"phases":         "paced: the writer inserts 500 profiles a second (250,000 rows, six times what such a fleet makes) and the maintainer keeps up; full-speed: one after the other without a pause, so that it does not and inserts help. Each for as many seconds as it says, with default options and no memory budget. The fleet goes on where the filled one ended, ten seconds a scrape, in codes that were looked up before; all stacks are known",
+	"phases":         "paced: the writer inserts 500 profiles a second (250,000 rows, six times what such a fleet makes) and the maintainer keeps up; pprof: it decodes and inserts gzipped pprof files of the same fleet without a pause, which is all that one core takes in; codes: it inserts batches of codes without a pause, so that the maintainer does not keep up and inserts help. Each for as many seconds as it says, with default options and no memory budget. The fleet goes on where the filled one ended, ten seconds a scrape, in codes that were looked up before, but for pprof; all stacks are known, but for the first files of pprof, which name locations in their own way",
 	"reads":          "wall times of one-job merges of one type, to codes, each on a snapshot of its own that is taken in the same time; the reader takes the three in turns without a pause",
 	"same-rows":      "of the rows that were there before the writer began: the same answer each time, which is checked",
 	"last":           "of as much time as the filled fleet has, up to the newest insert: an answer of the same size, in rows that were just inserted",
@@ -72,8 +72,8 @@ func (q *queryFleet) besideWriter() (*writerFigures, error) {
 		return nil, err
 	}
 	figures := &writerFigures{Keys: writerKeys, Machine: machineLatency(40*time.Microsecond, 50_000)}
-	for _, pace := range []int{writerPace, 0} {
-		p, err := w.phase(pace, writerSeconds*time.Second, quiet)
+	for _, how := range w.ways() {
+		p, err := w.phase(how, writerSeconds*time.Second, quiet)
 		if err != nil {
 			return nil, fmt.Errorf("beside a writer: %w", err)
 		}
@@ -109,16 +109,36 @@ type fleetWriter struct {
 	*queryFleet
 	codes    *columnstore.Codes
 	profiles []schema.Batch // of some scrapes, inserted again and again
-	offsets  []int64        // of their times, from the first scrape's start
-	span     int64          // of time, of those scrapes
-	next     int            // profiles inserted
-	start    int64          // the time of the first
-	newest   atomic.Int64   // time
-	last     int64          // how much time the read of that name is about
+	files    []pprofFile    // the same ones
+	db       *profile.DB
+	offsets  []int64      // of their times, from the first scrape's start
+	span     int64        // of time, of those scrapes
+	next     int          // profiles inserted
+	start    int64        // the time of the first
+	newest   atomic.Int64 // time
+	last     int64        // how much time the read of that name is about
 	same     *columnstore.Groups
 }
 
-// newWriter makes codes of the profiles of two scrapes. The generator is garbage then.
+// writerHow is how a writer writes in a phase.
+type writerHow struct {
+	name   string
+	pace   int                         // profiles a second; 0: as many as it can
+	insert func(n int, at int64) error // profile n of w.profiles, of that time
+	must   float64                     // the p99 of inserts at most, us; 0: no matter
+}
+
+// ways returns how the writer writes, one phase each.
+func (w *fleetWriter) ways() []writerHow {
+	return []writerHow{
+		{name: "paced", pace: writerPace, insert: w.insertCodes, must: 200},
+		{name: "pprof", insert: w.insertPprof},
+		{name: "codes", insert: w.insertCodes},
+	}
+}
+
+// newWriter makes codes and files of the profiles of two scrapes. The generator is garbage
+// then.
 func (q *queryFleet) newWriter() (*fleetWriter, error) {
 	const scrapes = 2
 	v := q.variant
@@ -131,16 +151,24 @@ func (q *queryFleet) newWriter() (*fleetWriter, error) {
 	}
 	w.newest.Store(w.start - 1)
 	var err error
+	if w.db, err = profile.Open(q.store, profile.Options{}); err != nil {
+		return nil, err
+	}
 	if w.codes, err = q.table.Codes(w.start); err != nil {
 		return nil, err
 	}
 	coder := fleetCoder{codes: w.codes, series: map[string]uint32{}}
 	for n := range f.number(fleetPlace{scrape: scrapes}) {
-		b, err := coder.code(f.profile(n, peerStart))
+		made := f.profile(n, peerStart)
+		file, err := newPprofFile(made)
 		if err != nil {
 			return nil, err
 		}
-		w.profiles = append(w.profiles, b)
+		b, err := coder.code(made)
+		if err != nil {
+			return nil, err
+		}
+		w.profiles, w.files = append(w.profiles, b), append(w.files, file)
 		w.offsets = append(w.offsets, b.Columns[profile.ColumnTimestamp].Int64s[0]-peerStart.UnixNano())
 	}
 	runtime.GC() // the generator is large
@@ -148,16 +176,14 @@ func (q *queryFleet) newWriter() (*fleetWriter, error) {
 }
 
 // insertNext inserts the next profile and returns how long it took, us.
-func (w *fleetWriter) insertNext() (us float64, err error) {
+func (w *fleetWriter) insertNext(insert func(n int, at int64) error) (us float64, err error) {
 	n := w.next % len(w.profiles)
 	at := w.start + int64(w.next/len(w.profiles))*w.span + w.offsets[n]
 	if _, end := w.codes.Range(); at > end {
 		return 0, errors.New("the writer went past the time that its codes are for: use fewer seconds")
 	}
-	b := w.profiles[n]
-	b.Columns[profile.ColumnTimestamp].Int64s[0] = at
 	start := time.Now()
-	if _, err := w.codes.Insert(context.Background(), b); err != nil {
+	if err := insert(n, at); err != nil {
 		return 0, err
 	}
 	us = float64(time.Since(start)) / 1e3
@@ -166,15 +192,23 @@ func (w *fleetWriter) insertNext() (us float64, err error) {
 	return us, nil
 }
 
-// write inserts until it is told to stop: so many profiles a second, or 0 for as many
-// as it can.
-func (w *fleetWriter) write(pace int, stop *atomic.Bool) (us []float64, err error) {
+func (w *fleetWriter) insertCodes(n int, at int64) error {
+	b := w.profiles[n]
+	b.Columns[profile.ColumnTimestamp].Int64s[0] = at
+	_, err := w.codes.Insert(context.Background(), b)
+	return err
+}
+
+func (w *fleetWriter) insertPprof(n int, at int64) error { return w.files[n].insert(w.db, at) }
+
+// write inserts until it is told to stop.
+func (w *fleetWriter) write(how writerHow, stop *atomic.Bool) (us []float64, err error) {
 	begin := time.Now()
 	for n := 0; !stop.Load(); n++ {
-		if pace > 0 {
-			time.Sleep(time.Until(begin.Add(time.Duration(n) * time.Second / time.Duration(pace))))
+		if how.pace > 0 {
+			time.Sleep(time.Until(begin.Add(time.Duration(n) * time.Second / time.Duration(how.pace))))
 		}
-		one, err := w.insertNext()
+		one, err := w.insertNext(how.insert)
 		if err != nil {
 			return nil, err
 		}
@@ -242,11 +276,8 @@ func (w *fleetWriter) quiet() (us []float64, err error) {
 }
 
 // phase runs a writer and a reader beside each other for some time.
-func (w *fleetWriter) phase(pace int, long time.Duration, quiet []float64) (p writerPhase, err error) {
-	p.Name, p.MustUs = "paced", 200
-	if pace == 0 {
-		p.Name, p.MustUs = "full-speed", 0
-	}
+func (w *fleetWriter) phase(how writerHow, long time.Duration, quiet []float64) (p writerPhase, err error) {
+	p.Name, p.MustUs = how.name, how.must
 	type written struct {
 		us  []float64
 		err error
@@ -255,7 +286,7 @@ func (w *fleetWriter) phase(pace int, long time.Duration, quiet []float64) (p wr
 	var stop atomic.Bool
 	done, begin := make(chan written, 1), time.Now()
 	go func() {
-		us, err := w.write(pace, &stop)
+		us, err := w.write(how, &stop)
 		done <- written{us, err}
 	}()
 	taken := make([][]float64, len(reads))
