@@ -338,7 +338,10 @@ func costOf(repeat int, f func() error) (c cost, err error) {
 	c.batch = int(min(most, max(1, enough/max(1e-6, float64(cpuTime()-start)/1e6))))
 	var times, bytes []float64
 	for range max(1, repeat) {
-		runtime.GC()
+		runtime.GC() // so that none is due soon
+		if err := f(); err != nil {
+			return c, err
+		}
 		start := cpuTime()
 		for range c.batch {
 			if err := f(); err != nil {
