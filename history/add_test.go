@@ -203,14 +203,7 @@ func TestAddToTheEnd(t *testing.T) {
 
 // TestAddAllAllocates adds what fits the blocks that there are without an allocation.
 func TestAddAllAllocates(t *testing.T) {
-	h, err := history.New(history.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tx, err := h.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, tx := begun(t)
 	defer tx.Abort()
 	a, err := tx.Attribute("a")
 	if err != nil {

@@ -13,6 +13,20 @@ type tester interface {
 	Fatalf(format string, args ...any)
 }
 
+// begun returns a new history and its first transaction.
+func begun(t tester) (*history.History, *history.Tx) {
+	t.Helper()
+	h, err := history.New(history.Options{})
+	if err != nil {
+		t.Fatalf("a new history: %v", err)
+	}
+	tx, err := h.Begin()
+	if err != nil {
+		t.Fatalf("its first transaction: %v", err)
+	}
+	return h, tx
+}
+
 // checker asks a view and the oracle's the same questions. What fails says which view and
 // which question; it calls no Helper, for that takes longer than most questions.
 type checker struct {

@@ -252,14 +252,7 @@ func TestPathText(t *testing.T) {
 			t.Errorf("%q is %q, want %q", path, got, text)
 		}
 	}
-	h, err := history.New(history.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tx, err := h.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, tx := begun(t)
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 3000 {
 		path := make([]string, 1+rng.IntN(4))

@@ -11,14 +11,8 @@ import (
 // and its view afterwards: 64 attributes that change at every instant, 64 thousand times.
 func dropped(t *testing.T, bytes int64) (freed int64, view *history.View) {
 	t.Helper()
-	h, err := history.New(history.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tx, err := h.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	h, tx := begun(t)
+	var err error
 	var all [64]history.Attribute
 	for i := range all {
 		if all[i], err = tx.Attribute(string(rune('A' + i))); err != nil {

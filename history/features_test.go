@@ -47,14 +47,7 @@ func TestFeatures(t *testing.T) {
 		{"values of every kind", showValues},
 	} {
 		t.Run(f.name, func(t *testing.T) {
-			h, err := history.New(history.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			w, err := h.Begin()
-			if err != nil {
-				t.Fatal(err)
-			}
+			h, w := begun(t)
 			f.show(&feature{T: t, h: h, Tx: w})
 		})
 	}

@@ -303,14 +303,7 @@ func (m *machine) writerSees() {
 // TestEndedWriter: nothing can be done with a writer after its end.
 func TestEndedWriter(t *testing.T) {
 	for _, end := range []string{"Commit", "Abort"} {
-		h, err := history.New(history.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, err := h.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
+		h, w := begun(t)
 		if _, err := h.Begin(); !errors.Is(err, history.ErrBusy) {
 			t.Errorf("a second writer: %v", err)
 		}

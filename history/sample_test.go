@@ -9,14 +9,7 @@ import (
 
 // What is sampled into an older answer becomes that, and an error leaves it as it was.
 func TestSampleInto(t *testing.T) {
-	h, err := history.New(history.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tx, err := h.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, tx := begun(t)
 	a, err := tx.Attribute("a")
 	if err != nil {
 		t.Fatal(err)

@@ -251,14 +251,7 @@ func TestSVGLegend(t *testing.T) {
 
 // Many states do not make a file of any size: the narrow ones lose their texts, no pixels.
 func TestSVGSize(t *testing.T) {
-	h, err := history.New(history.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tx, err := h.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, tx := begun(t)
 	for i := range 200 {
 		a, err := tx.Attribute(fmt.Sprintf("t%d", i))
 		if err != nil {
