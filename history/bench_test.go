@@ -118,7 +118,9 @@ func BenchmarkAt(b *testing.B) {
 	v, at := benchView(b)
 	rng := rand.New(rand.NewPCG(3, 4))
 	for b.Loop() {
-		v.at(Attribute(rng.IntN(v.Len())), at())
+		if _, err := v.At(Attribute(rng.IntN(v.Len())), at()); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

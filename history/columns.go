@@ -155,10 +155,11 @@ func (v *View) SliceColumns(t int64, attributes []Attribute, rows int) iter.Seq2
 }
 
 // state returns the interval and the word of an attribute that the slice is of.
-func (s *Slice) state(a Attribute) (Interval, uint64) {
+func (s *Slice) state(a Attribute) (in Interval, word uint64) {
 	pos := s.view.pos(a)
 	if pos == 0 || s.wanted[(pos-1)/laneWidth]>>((pos-1)%laneWidth)&1 == 0 {
-		return s.view.at(a, s.at), 0 // it had no place when the slice was made
+		s.view.at(&in, a, s.at)
+		return in, 0 // it had no place when the slice was made
 	}
 	return s.interval(int(pos - 1)), s.words[pos-1]
 }

@@ -134,11 +134,8 @@ type directory struct {
 	first []uint32 // of each lane, and behind the last
 }
 
-// of returns what a lane has, without groups; ok is false if it would need them.
-func (d *directory) of(lane int) (s sealed, ok bool) {
-	s.tiles = d.tiles[d.first[lane]:d.first[lane+1]]
-	return s, len(s.tiles) < groupLen
-}
+// of returns the tiles of a lane.
+func (d *directory) of(lane int) []tileRef { return d.tiles[d.first[lane]:d.first[lane+1]] }
 
 // gather makes one directory of those of all lanes, which then refer to it.
 func (h *History) gather() {

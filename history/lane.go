@@ -236,10 +236,11 @@ func (work *laneWork) add(end int64, word uint64, slot uint, null bool) {
 	work.entries.add(end, word, at)
 }
 
-// find returns the interval of a slot that an instant is in. from is where the first
+// find finds the interval of a slot that an instant is in. from is where the first
 // interval begins.
-func (s *sealed) find(slot uint, t, from int64) (f found) {
+func (s *sealed) find(f *found, slot uint, t, from int64) {
 	bit := uint64(1) << slot
+	*f = found{}
 	f.start = from
 	j := s.from(t)
 	first := j // the tile in whose time the instant is
@@ -259,7 +260,7 @@ func (s *sealed) find(slot uint, t, from int64) (f found) {
 			f.word, f.null = tl.value(i)
 		}
 		if i > lo && f.ended {
-			return f
+			return
 		}
 		j++ // the end is in a later tile, or known already
 		if i > lo {
@@ -272,8 +273,8 @@ func (s *sealed) find(slot uint, t, from int64) (f found) {
 			lo, _ := tl.slot(slot)
 			f.end, f.ended = tl.end(lo), true
 			f.word, f.null = tl.value(lo)
-		} else if s.findOpen(slot, t, &f) {
-			return f
+		} else if s.findOpen(slot, t, f) {
+			return
 		}
 	}
 	if first >= 0 {
@@ -283,7 +284,6 @@ func (s *sealed) find(slot uint, t, from int64) (f found) {
 			f.start = tl.end(hi-1) + 1
 		}
 	}
-	return f
 }
 
 // findOpen looks for the end among the buffered entries, and says whether it found the

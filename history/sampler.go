@@ -292,7 +292,9 @@ func (p *sampler) within(j int, tl *tile, c *codes, slot, lo, hi int) {
 func (p *sampler) open(slot int) {
 	began := len(p.rows)
 	for next := p.next[slot]; next < len(p.times); {
-		next = p.add(slot, next, p.l.find(uint(slot), p.times[next], p.v.start))
+		var f found
+		p.l.find(&f, uint(slot), p.times[next], p.v.start)
+		next = p.add(slot, next, f)
 	}
 	p.note(p.place[slot], began)
 	p.active &^= 1 << slot

@@ -247,7 +247,8 @@ func (s *Slice) fillOngoing(i int, l *lane, f *laneFill) {
 			}
 			continue
 		}
-		found := l.find(uint(slot), s.at, s.view.start)
+		var found found
+		l.find(&found, uint(slot), s.at, s.view.start)
 		s.words[pos], s.ends[pos] = found.word, found.end
 		if !found.null {
 			s.has[i] |= bit

@@ -149,7 +149,8 @@ func (v *View) Top(a Attribute, t int64) (in Interval, ok bool, err error) {
 	if err != nil {
 		return Interval{}, false, fmt.Errorf("%w: attribute %d has no value %d", ErrDepth, a, depth)
 	}
-	return v.at(child, t), true, nil
+	v.at(&in, child, t)
+	return in, true, nil
 }
 
 // depth returns how many values a stack has, if it can change at t.

@@ -64,42 +64,50 @@ func (v *View) checkAttribute(a Attribute) error {
 
 // At returns the interval of an attribute that t is in. The errors are ErrTime for a t
 // outside of the view and ErrAttribute. About 0.1 us, two or three cache misses.
-func (v *View) At(a Attribute, t int64) (Interval, error) {
+func (v *View) At(a Attribute, t int64) (in Interval, err error) {
 	if err := v.checkTime(t); err != nil {
-		return Interval{}, err
+		return in, err
 	}
 	if err := v.checkAttribute(a); err != nil {
-		return Interval{}, err
+		return in, err
 	}
-	return v.at(a, t), nil
+	v.at(&in, a, t)
+	return in, nil
 }
 
 // at is At for a known attribute and an instant of the view.
-func (v *View) at(a Attribute, t int64) Interval {
+//
+// It and find write what they find where the caller has it, word by word. As a result it
+// would be written in words and read again in pairs of them, and for such a read a
+// processor waits until all that is before the writes is done: the cache misses of one
+// state would not overlap with those of the next.
+func (v *View) at(in *Interval, a Attribute, t int64) {
+	*in = Interval{}
 	pos := v.pos(a)
 	if pos == 0 {
-		return Interval{Start: v.start, End: v.end, Open: !v.closed}
+		in.Start, in.End, in.Open = v.start, v.end, !v.closed
+		return
 	}
 	i, slot := int(pos-1)/laneWidth, uint(pos-1)%laneWidth
 	l := v.lanes[i]
-	if v.closed {
-		if all := v.history.all.Load(); all != nil {
-			if s, ok := all.of(i); ok {
-				// Asked for before the search, in memory that has nothing to do with it: a miss that
-				// overlaps. In a closed view nothing that has ended is open.
-				kind := l.kinds[slot]
-				if f := s.find(slot, t, v.start); f.ended {
-					in := Interval{Start: max(f.start, v.start), End: f.end}
-					if !f.null {
-						in.Value = v.history.value(kind, f.word)
-					}
-					return in
+	var f found
+	if all := v.history.all.Load(); v.closed && all != nil {
+		var s sealed
+		if s.tiles = all.of(i); len(s.tiles) < groupLen { // else groups are worth the way to the lane
+			// Asked for before the search, in memory that has nothing to do with it: a miss that
+			// overlaps. In a closed view nothing that has ended is open.
+			kind := l.kinds[slot]
+			if s.find(&f, slot, t, v.start); f.ended {
+				in.Start, in.End = max(f.start, v.start), f.end
+				if !f.null {
+					in.Value = v.history.value(kind, f.word)
 				}
+				return
 			}
 		}
 	}
-	f := l.find(slot, t, v.start)
-	return v.interval(l, slot, &f)
+	l.find(&f, slot, t, v.start)
+	v.interval(in, l, slot, &f)
 }
 
 // pos returns where an attribute is, from 1, or 0 if it was not used yet when the view
@@ -115,17 +123,15 @@ func (v *View) pos(a Attribute) uint32 {
 }
 
 // find is sealed.find, with the ongoing value of what Change feeds.
-func (l *lane) find(slot uint, t, from int64) found {
-	f := l.sealed.Load().find(slot, t, from)
-	if f.ended {
-		return f
+func (l *lane) find(f *found, slot uint, t, from int64) {
+	if l.sealed.Load().find(f, slot, t, from); f.ended {
+		return
 	}
 	word, null := l.ongoing(slot)
 	// It may have ended since: then the value is that of what follows.
-	if f = l.sealed.Load().find(slot, t, from); !f.ended {
+	if l.sealed.Load().find(f, slot, t, from); !f.ended {
 		f.word, f.null = word, null
 	}
-	return f
 }
 
 // ongoing returns the value that a slot has from its last end on.
@@ -149,9 +155,10 @@ func (v *View) isOpen(l *lane, slot uint, end int64) bool {
 	return end >= v.end
 }
 
-// interval returns what the view has of what was found in a lane.
-func (v *View) interval(l *lane, slot uint, f *found) Interval {
-	in := Interval{Start: max(f.start, v.start), End: f.end}
+// interval says what the view has of what was found in a lane.
+func (v *View) interval(in *Interval, l *lane, slot uint, f *found) {
+	*in = Interval{}
+	in.Start, in.End = max(f.start, v.start), f.end
 	null := f.null
 	switch {
 	case !f.ended:
@@ -165,7 +172,6 @@ func (v *View) interval(l *lane, slot uint, f *found) Interval {
 	if !null {
 		in.Value = v.history.value(l.kinds[slot], f.word)
 	}
-	return in
 }
 
 // Next returns the interval of an attribute behind the one that t is in; ok is false if
@@ -175,7 +181,8 @@ func (v *View) Next(a Attribute, t int64) (in Interval, ok bool, err error) {
 	if err != nil || in.End >= v.end {
 		return Interval{}, false, err
 	}
-	return v.at(a, in.End+1), true, nil
+	v.at(&in, a, in.End+1)
+	return in, true, nil
 }
 
 // Previous returns the interval of an attribute before the one that t is in; ok is false
@@ -185,7 +192,8 @@ func (v *View) Previous(a Attribute, t int64) (in Interval, ok bool, err error) 
 	if err != nil || in.Start <= v.start {
 		return Interval{}, false, err
 	}
-	return v.at(a, in.Start-1), true, nil
+	v.at(&in, a, in.Start-1)
+	return in, true, nil
 }
 
 // NextNonNull returns the first interval of an attribute that ends at or after t and has
@@ -277,7 +285,8 @@ func onGrid(t, from, to, resolution int64) int64 {
 
 func (v *View) backward(a Attribute, from, to, resolution int64, yield func(Interval, error) bool) {
 	for t := to; ; {
-		in := v.at(a, t)
+		var in Interval
+		v.at(&in, a, t)
 		if !yield(in, nil) || in.Start <= from {
 			return
 		}

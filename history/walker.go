@@ -84,7 +84,7 @@ func (w *walker) jump(t int64) {
 	j := w.s.from(t)
 	k := w.s.after(j, w.bit)
 	if k == len(w.s.tiles) {
-		w.found = w.l.find(w.slot, t, w.v.start)
+		w.l.find(&w.found, w.slot, t, w.v.start)
 		return
 	}
 	w.at = k
@@ -97,7 +97,7 @@ func (w *walker) jump(t int64) {
 	if i == w.hi {
 		// The end is in a later tile, or not sealed.
 		w.lo = w.hi
-		w.found = w.l.find(w.slot, t, w.v.start)
+		w.l.find(&w.found, w.slot, t, w.v.start)
 		return
 	}
 	switch {
@@ -124,9 +124,10 @@ func (s *sealed) startBefore(k int, bit uint64, from int64) int64 {
 }
 
 // interval returns the interval where the walker is.
-func (w *walker) interval() Interval {
+func (w *walker) interval() (in Interval) {
 	if w.l == nil {
 		return Interval{Start: w.v.start, End: w.v.end, Open: !w.v.closed}
 	}
-	return w.v.interval(w.l, w.slot, &w.found)
+	w.v.interval(&in, w.l, w.slot, &w.found)
+	return in
 }
