@@ -17,20 +17,18 @@
 // many short ones. A tile holds the intervals that end in its time, in the order of slot,
 // then end. Its entry in the lane's directory has the latest end and a mask of the slots
 // that have an end in it, so that the tile in which an attribute changes next, or changed
-// last, is found by looking at words of bits.
+// last, is found by looking at words of bits. It also says how many bits the tile's numbers
+// have, and so where in the tile they are.
 //
 // # A tile in bytes
 //
 // Little endian. An end is kept as a number of w bits that counts from a base: the latest
-// end less 2^w - 1.
+// end less 2^w - 1. The directory says w, the bits of a code and of a word, and whether there
+// are nulls, a dictionary, and wide counts.
 //
-//	+0   u8   w
-//	+1   u8   flags: nulls 1, dictionary 2, wide counts 4
-//	+2   u8   bits of a value's code
-//	+3   u8   bits of a word of the dictionary
-//	+4   u16  words in the dictionary
-//	+8   u64  the least word
-//	+16  u8   entries of each slot in the mask; u16 if counts are wide
+//	+0   u64  the least word
+//	+8   u16  words in the dictionary
+//	+10  u8   entries of each slot in the mask; u16 if counts are wide
 //	     u8   high byte of each end (all of it if w < 9)
 //	     w-8 bits of each end, packed
 //	     words of the dictionary less the least, packed

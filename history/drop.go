@@ -24,7 +24,8 @@ func (tx *Tx) DropBytes(bytes int64) {
 	var tiles []old
 	for _, l := range tx.h.lanes {
 		for _, r := range l.sealed.Load().tiles {
-			tl := r.open()
+			var tl tile
+			tl.open(&r)
 			tiles = append(tiles, old{r.last, int64(tl.values-tl.head) + int64(tl.n)/2})
 		}
 	}

@@ -29,7 +29,8 @@ func TileEnds(h *History) (ends []int64) {
 func (l *lane) check(final int64) error {
 	s := l.sealed.Load()
 	for i := range s.tiles {
-		t := s.tiles[i].open()
+		var t tile
+		t.open(&s.tiles[i])
 		if err := t.check(s.tiles[:i+1]); err != nil {
 			return fmt.Errorf("tile %d of %d: %w", i, len(s.tiles), err)
 		}

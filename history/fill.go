@@ -17,7 +17,8 @@ type laneFill struct {
 
 // within finds what the tile has in whose time t is.
 func (f *laneFill) within(r *tileRef) {
-	tl := r.open()
+	var tl tile
+	tl.open(r)
 	in, high, lows, low, base := tl.in, tl.high, tl.lows, tl.low&63, tl.base
 	near := low <= 28 // two neighbours have their low bits in one word
 	x := uint64(f.t - tl.base)
@@ -104,7 +105,8 @@ func (f *laneFill) later(j int) {
 		if j = f.s.after(j, f.end); j == len(f.s.tiles) {
 			return
 		}
-		tl := f.s.tiles[j].open()
+		var tl tile
+		tl.open(&f.s.tiles[j])
 		var at [laneWidth]hit
 		n := 0
 		for rest := tl.mask & f.end; rest != 0; n++ {
@@ -126,7 +128,8 @@ func (f *laneFill) earlier(j int, start int64) {
 		if j = f.s.before(j, f.start); j < 0 {
 			break
 		}
-		tl := f.s.tiles[j].open()
+		var tl tile
+		tl.open(&f.s.tiles[j])
 		for rest := tl.mask & f.start; rest != 0; {
 			var slot int
 			slot, rest = nextSlot(rest)

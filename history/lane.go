@@ -245,12 +245,9 @@ func (s *sealed) find(f *found, slot uint, t, from int64) {
 	j := s.from(t)
 	first := j // the tile in whose time the instant is
 	if j < len(s.tiles) && s.tiles[j].mask&bit != 0 {
-		tl := s.tiles[j].open()
+		var tl tile
+		tl.open(&s.tiles[j])
 		lo, hi := tl.slot(slot)
-		// The low bits and the code of the first entry are loaded before the search among the high
-		// bytes: behind it, those of the entry that is found, which are beside them, were one more
-		// cache miss. What is loaded is of no use.
-		f.word = tl.in.load(tl.lows+lo*int(tl.low)>>3) + tl.in.load(tl.values+lo*int(tl.in[tl.head+headCode])>>3)
 		i := tl.search(lo, hi, t)
 		if i > lo {
 			f.start = tl.end(i-1) + 1
@@ -269,7 +266,8 @@ func (s *sealed) find(f *found, slot uint, t, from int64) {
 	}
 	if !f.ended {
 		if j = s.after(j, bit); j < len(s.tiles) {
-			tl := s.tiles[j].open()
+			var tl tile
+			tl.open(&s.tiles[j])
 			lo, _ := tl.slot(slot)
 			f.end, f.ended = tl.end(lo), true
 			f.word, f.null = tl.value(lo)
@@ -279,7 +277,8 @@ func (s *sealed) find(f *found, slot uint, t, from int64) {
 	}
 	if first >= 0 {
 		if k := s.before(first-1, bit); k >= 0 {
-			tl := s.tiles[k].open()
+			var tl tile
+			tl.open(&s.tiles[k])
 			_, hi := tl.slot(slot)
 			f.start = tl.end(hi-1) + 1
 		}
@@ -316,7 +315,8 @@ func (s *sealed) lastEnd(slot uint, most int64) (end int64, ok bool) {
 		}
 	}
 	if k := s.before(len(s.tiles)-1, 1<<slot); k >= 0 {
-		tl := s.tiles[k].open()
+		var tl tile
+		tl.open(&s.tiles[k])
 		_, hi := tl.slot(slot)
 		return tl.end(hi - 1), true
 	}

@@ -221,7 +221,8 @@ func (p *sampler) least() int {
 // tile finds what a tile has.
 func (p *sampler) tile(j int) {
 	r := &p.s.tiles[j]
-	tl := r.open()
+	var tl tile
+	tl.open(r)
 	c := tl.codes()
 	wanted := r.mask & p.active
 	if 8*bits.OnesCount64(wanted) <= bits.OnesCount64(r.mask) {

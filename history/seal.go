@@ -39,7 +39,7 @@ func (c *chunks) take(size int) ([]byte, tileRef) {
 	if c.last == nil || c.used+size+tileSlack > chunkBytes {
 		c.last, c.used = new(chunk), 0
 	}
-	ref := tileRef{in: c.last, at: uint32(c.used)}
+	ref := tileRef{in: c.last, at: uint16(c.used)}
 	c.used += size + tileSlack
 	c.tiles[c.last]++
 	return c.last[ref.at:], ref
@@ -149,9 +149,9 @@ func (s *sealer) tile(to *chunks, entries run) tileRef {
 	}
 	size := headerSize + counts + n + packedBytes(n, low) + packedBytes(len(s.dict.words), words) + packedBytes(n, code)
 	b, ref := to.take(size)
-	ref.last, ref.mask, ref.n = last, mask, uint32(n)
+	ref.last, ref.mask, ref.n = last, mask, uint16(n)
+	ref.layout = layout{ends: uint8(width), code: uint8(code), word: uint8(words), flags: flags}
 
-	b[headEnds], b[headFlags], b[headCode], b[headWord] = byte(width), flags, byte(code), byte(words)
 	binary.LittleEndian.PutUint16(b[headWords:], uint16(len(s.dict.words)))
 	binary.LittleEndian.PutUint64(b[headLeast:], of.least)
 	at := headerSize

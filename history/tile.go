@@ -16,27 +16,33 @@ const (
 	tileSlack = 8
 )
 
-// tileRef is the directory's entry of a tile: 32 bytes.
+// tileRef is the directory's entry of a tile: 32 bytes. With what it says of the layout,
+// what a question needs of the tile is asked for at once, not when the header has come.
 type tileRef struct {
 	last int64  // latest end in the tile
 	mask uint64 // the slots that have an end in it
 	in   *chunk
-	at   uint32
-	n    uint32 // entries
+	at   uint16
+	n    uint16 // entries
+	layout
+}
+
+// layout is how a tile's numbers are kept: bits of each, and flags.
+type layout struct {
+	ends  uint8 // of an end, from 1
+	code  uint8 // of a value's code
+	word  uint8 // of a word of the dictionary
+	flags uint8
 }
 
 // Offsets of a tile's header, little endian.
 const (
-	headEnds   = 0 // u8: bits of an end, from 1
-	headFlags  = 1 // u8
-	headCode   = 2 // u8: bits of a value's code
-	headWord   = 3 // u8: bits of a word of the dictionary
-	headWords  = 4 // u16: words in the dictionary
-	headLeast  = 8 // u64: the least word
-	headerSize = 16
+	headLeast  = 0 // u64: the least word
+	headWords  = 8 // u16: words in the dictionary
+	headerSize = 10
 )
 
-// Flags of a header.
+// Flags of a layout.
 const (
 	tileNulls = 1 << iota // code 0 is null, the others are one more
 	tileDict              // codes are of the tile's dictionary
@@ -53,34 +59,32 @@ type tile struct {
 	n      int
 	low    uint   // bits of an end below its high byte
 	lowest uint64 // so many bits, set
-	wide   bool
+	layout
 	head   int // the header
 	high   int // the high bytes
 	lows   int // the low bits
 	values int // the dictionary, or the codes
 }
 
-// open reads the header.
-func (r *tileRef) open() (t tile) {
+// open says where what is, without a look at the tile; into where it is wanted: what is
+// returned is copied, and View.at says what that costs.
+func (t *tile) open(r *tileRef) {
 	t.in, t.head = r.in, int(r.at)
 	t.mask = r.mask
 	t.n = int(r.n)
-	width := uint(t.in[t.head+headEnds])
+	t.layout = r.layout
+	width := uint(r.ends)
 	t.span = ones(width)
 	t.base = r.last - int64(t.span)
 	present := bits.OnesCount64(r.mask)
 	t.high = t.head + headerSize + present
-	if t.in[t.head+headFlags]&tileWide != 0 {
-		t.wide = true
+	if r.flags&tileWide != 0 {
 		t.high += present
 	}
-	if width > 8 {
-		t.low = width - 8
-	}
+	t.low = max(width, 8) - 8
 	t.lowest = ones(t.low)
 	t.lows = t.high + t.n
 	t.values = t.lows + packedBytes(t.n, t.low)
-	return t
 }
 
 // ones returns a number of width bits, all set.
@@ -113,7 +117,7 @@ func (c *chunk) unpackWide(at, i int, width uint) uint64 {
 
 // count returns how many entries the slot of a rank has.
 func (t *tile) count(rank int) int {
-	if t.wide {
+	if t.flags&tileWide != 0 {
 		return int(binary.LittleEndian.Uint16(t.in[t.head+headerSize+2*rank:]))
 	}
 	return int(t.in[t.head+headerSize+rank])
@@ -122,7 +126,7 @@ func (t *tile) count(rank int) int {
 // slot returns the entries [lo, hi) of a slot that the tile has.
 func (t *tile) slot(slot uint) (lo, hi int) {
 	rank := bits.OnesCount64(t.mask & (1<<slot - 1))
-	if t.wide {
+	if t.flags&tileWide != 0 {
 		for r := range rank {
 			lo += t.count(r)
 		}
@@ -206,15 +210,14 @@ type codes struct {
 	words uint // bits of its words
 }
 
-// codes reads the header's part of the values.
+// codes says where the values are.
 func (t *tile) codes() (c codes) {
 	c.in = t.in
-	c.flags = t.in[t.head+headFlags]
-	c.width = uint(t.in[t.head+headCode])
+	c.flags, c.width = t.flags, uint(t.code)
 	c.least = t.in.load(t.head + headLeast)
 	c.at = t.values
 	if c.flags&tileDict != 0 {
-		c.dict, c.words = t.values, uint(t.in[t.head+headWord])
+		c.dict, c.words = t.values, uint(t.word)
 		c.at += packedBytes(int(binary.LittleEndian.Uint16(t.in[t.head+headWords:])), c.words)
 	}
 	return c
@@ -240,7 +243,7 @@ func (c *codes) value(i int) (word uint64, null bool) {
 
 // value returns the word of an entry, or null: codes and its value, for one.
 func (t *tile) value(i int) (word uint64, null bool) {
-	flags, width := t.in[t.head+headFlags], uint(t.in[t.head+headCode])
+	flags, width := t.flags, uint(t.code)
 	if flags&tileDict != 0 || width > 56 {
 		c := t.codes()
 		return c.value(i)

@@ -22,7 +22,8 @@ func TestTile(t *testing.T) {
 			slots[slot%laneWidth] = append(slots[slot%laneWidth], i)
 		}
 		r := s.tile(&c, e)
-		tl := r.open()
+		var tl tile
+		tl.open(&r)
 		codes := tl.codes()
 		seen[codes.flags]++
 		if most := plainWidth(e); codes.width > most {

@@ -88,7 +88,7 @@ func (w *walker) jump(t int64) {
 		return
 	}
 	w.at = k
-	w.tile = w.s.tiles[k].open()
+	w.tile.open(&w.s.tiles[k])
 	w.lo, w.hi = w.tile.slot(w.slot)
 	i := w.lo
 	if k == j {
@@ -118,7 +118,8 @@ func (s *sealed) startBefore(k int, bit uint64, from int64) int64 {
 	if b < 0 {
 		return from
 	}
-	tl := s.tiles[b].open()
+	var tl tile
+	tl.open(&s.tiles[b])
 	_, hi := tl.slot(uint(bits.TrailingZeros64(bit)))
 	return tl.end(hi-1) + 1
 }
