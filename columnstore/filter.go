@@ -27,14 +27,13 @@ type leaf struct {
 	schema  *schema.Schema
 	column  int
 	name    string
-	series  bool                             // the column is part of the series tuple
-	test    func(value []byte) bool          // strings and UUIDs
-	word    func(word uint64) bool           // fixed types; for any type, if it need not see the value
-	null    bool                             // what a row without a value gives
-	id      *uuid.UUID                       // the only value for which it holds, if that is an id
-	text    *string                          // likewise
-	known   map[*granule.Generation][]truth  // by code in a dictionary
-	sets    map[*granule.Generation][]uint64 // of series
+	series  bool                    // the column is part of the series tuple
+	test    func(value []byte) bool // strings and UUIDs
+	word    func(word uint64) bool  // fixed types; for any type, if it need not see the value
+	null    bool                    // what a row without a value gives
+	id      *uuid.UUID              // the only value for which it holds, if that is an id
+	text    *string                 // likewise
+	known   []*leafKnown            // of generations: mostly one
 	element func(id uuid.UUID, record []byte) bool
 	lists   map[*granule.Generation]*listFilter
 	work    *filterWork
@@ -42,6 +41,27 @@ type leaf struct {
 	table      *encoding.Words // of the part at hand: headers
 	ofWords    []bool          // what the test says of each
 	tableAlike bool            // of all the same
+}
+
+// leafKnown is what a leaf has found out of the values of a generation.
+type leafKnown struct {
+	gen    *granule.Generation
+	codes  []truth  // by code in a dictionary
+	looked bool     // at the values of series
+	values []uint32 // of series: those of which the leaf does not say what it says of none
+	set    []uint64 // of series for which it holds, a bit each; nil: not asked for yet
+}
+
+// in returns what is known of a generation.
+func (l *leaf) in(gen *granule.Generation) *leafKnown {
+	for _, k := range l.known {
+		if k.gen == gen {
+			return k
+		}
+	}
+	k := &leafKnown{gen: gen}
+	l.known = append(l.known, k)
+	return k
 }
 
 // truth is what is known of a condition for some rows at once.
@@ -82,10 +102,7 @@ func bind(s *schema.Schema, e Expr, work *filterWork) (*filter, error) {
 		return nil, fmt.Errorf("%w: no column %q", ErrQuery, e.column)
 	}
 	c := s.Columns()[column]
-	f.leaf = &leaf{
-		op: e.op, schema: s, column: column, name: e.column, series: s.IsSeries(column), work: work,
-		known: map[*granule.Generation][]truth{}, sets: map[*granule.Generation][]uint64{},
-	}
+	f.leaf = &leaf{op: e.op, schema: s, column: column, name: e.column, series: s.IsSeries(column), work: work}
 	if !f.leaf.setTest(c, e) {
 		return nil, fmt.Errorf("%w: column %q is %v and cannot be compared with %v", ErrQuery, e.column, c.Type, e.value)
 	}

@@ -122,7 +122,8 @@ func (l *leaf) eval(p *granule.Part, r *stretch) mask {
 	case l.series && !r.mixed:
 		return mask{all: l.testSeries(gen, r.series)}
 	case l.series:
-		return l.mask(p.Series(), r, func(word uint64) bool { return l.testSeries(gen, uint32(word)) })
+		set := l.seriesOf(gen, l.work.columns(gen))
+		return l.mask(p.Series(), r, func(word uint64) bool { return set[word/64]>>(word%64)&1 == 1 })
 	}
 	if all, ok := l.prune(p); ok {
 		return mask{all: all}
@@ -166,12 +167,11 @@ func (l *leaf) ofCode(gen *granule.Generation, column *encoding.Column) func(wor
 
 // memo returns what is known of the codes of a generation, up to most.
 func (l *leaf) memo(gen *granule.Generation, most int) []truth {
-	known := l.known[gen]
-	if len(known) <= most {
-		known = append(known, make([]truth, most+1-len(known)+most/8)...)
-		l.known[gen] = known
+	known := l.in(gen)
+	if n := len(known.codes); n <= most {
+		known.codes = append(known.codes, make([]truth, most+1-n+most/8)...)
 	}
-	return known
+	return known.codes
 }
 
 // mask tests the words of a stretch, those of a table once each.

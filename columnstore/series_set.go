@@ -1,6 +1,7 @@
 package columnstore
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/granarydb/granary/encoding"
@@ -28,7 +29,7 @@ func (s *seriesSet) of(code uint32) truth {
 }
 
 // ofSeries says what the filter says of each series; in a bucket, if one is given. The
-// set is the caller's.
+// set is the caller's; its two halves can be one.
 func (f *filter) ofSeries(gen *granule.Generation, columns *granule.SeriesColumns, b *bucket) seriesSet {
 	switch f.op {
 	case opTrue:
@@ -39,17 +40,14 @@ func (f *filter) ofSeries(gen *granule.Generation, columns *granule.SeriesColumn
 			s.all[i], s.some[i] = ^s.some[i], ^s.all[i]
 		}
 		return s
-	case opAnd, opOr:
-		and := f.op == opAnd
-		out := newSeriesSet(columns.Len(), and, and)
+	case opAnd:
+		return f.allOfSeries(gen, columns, b)
+	case opOr:
+		out := newSeriesSet(columns.Len(), false, false)
 		for _, arg := range f.args {
 			s := arg.ofSeries(gen, columns, b)
 			for i := range out.all {
-				if and {
-					out.all[i], out.some[i] = out.all[i]&s.all[i], out.some[i]&s.some[i]
-				} else {
-					out.all[i], out.some[i] = out.all[i]|s.all[i], out.some[i]|s.some[i]
-				}
+				out.all[i], out.some[i] = out.all[i]|s.all[i], out.some[i]|s.some[i]
 			}
 		}
 		return out
@@ -57,33 +55,130 @@ func (f *filter) ofSeries(gen *granule.Generation, columns *granule.SeriesColumn
 	l := f.leaf
 	switch {
 	case l.series:
-		set := l.seriesOf(gen, columns)
-		return seriesSet{slices.Clone(set), slices.Clone(set)}
+		set := slices.Clone(l.seriesOf(gen, columns))
+		return seriesSet{set, set}
 	case b != nil && l.schema.Columns()[l.column].Dynamic && !b.columns[l.name]:
 		return newSeriesSet(columns.Len(), l.null, l.null)
 	}
 	return newSeriesSet(columns.Len(), false, true)
 }
 
-// seriesOf returns the series for which a leaf on a column of theirs holds, a bit each.
-// Each distinct value is looked at once.
-func (l *leaf) seriesOf(gen *granule.Generation, columns *granule.SeriesColumns) []uint64 {
-	if set, ok := l.sets[gen]; ok {
-		return set
+// allOfSeries is ofSeries of And. It begins with the condition on the column that has the
+// most values, which mostly leaves few series, and asks the other conditions of these.
+func (f *filter) allOfSeries(gen *granule.Generation, columns *granule.SeriesColumns, b *bucket) seriesSet {
+	first, most := -1, 0
+	for i, arg := range f.args {
+		if l := arg.leaf; l != nil && l.series && len(columns.Column(l.name).Values) > most {
+			first, most = i, len(columns.Column(l.name).Values)
+		}
 	}
-	set := newSeriesSet(columns.Len(), l.null, l.null).all
-	column := columns.Column(l.name)
-	for i, value := range column.Values {
-		holds := l.testText(value)
-		if holds == l.null {
+	var out seriesSet
+	if first < 0 {
+		out = newSeriesSet(columns.Len(), true, true)
+	} else {
+		out = f.args[first].ofSeries(gen, columns, b)
+	}
+	for k, arg := range f.args {
+		if k == first {
 			continue
 		}
-		for _, series := range column.Series[i] {
-			set[series/64] ^= 1 << (series % 64)
+		if l := arg.leaf; l != nil && l.series {
+			l.keepSeries(out, gen, columns)
+			continue
+		}
+		s := arg.ofSeries(gen, columns, b)
+		if &out.all[0] == &out.some[0] {
+			out.all = slices.Clone(out.all)
+		}
+		for i := range out.all {
+			out.all[i], out.some[i] = out.all[i]&s.all[i], out.some[i]&s.some[i]
 		}
 	}
-	l.sets[gen] = set
-	return set
+	return out
+}
+
+// keepSeries takes the series for which the leaf does not hold out of a set. If it has few,
+// these alone are looked at.
+func (l *leaf) keepSeries(s seriesSet, gen *granule.Generation, columns *granule.SeriesColumns) {
+	few := codesOf(s.some, fewSeries)
+	if few == nil {
+		for i, word := range l.seriesOf(gen, columns) {
+			s.all[i] &= word
+			s.some[i] &= word
+		}
+		return
+	}
+	for _, series := range few {
+		if !l.ofOneSeries(gen, columns, series) {
+			s.all[series/64] &^= 1 << (series % 64)
+			s.some[series/64] &^= 1 << (series % 64)
+		}
+	}
+}
+
+// codesOf returns the codes in a set of series; nil if they are more than most.
+func codesOf(set []uint64, most int) []uint32 {
+	n := 0
+	for _, word := range set {
+		n += bits.OnesCount64(word)
+	}
+	if n > most {
+		return nil
+	}
+	codes := make([]uint32, 0, n)
+	for i, word := range set {
+		for ; word != 0; word &= word - 1 {
+			codes = append(codes, uint32(64*i+bits.TrailingZeros64(word)))
+		}
+	}
+	return codes
+}
+
+// seriesOf returns the series for which a leaf on a column of theirs holds, a bit each.
+func (l *leaf) seriesOf(gen *granule.Generation, columns *granule.SeriesColumns) []uint64 {
+	known := l.valuesOf(gen, columns)
+	if known.set == nil {
+		known.set = newSeriesSet(columns.Len(), l.null, l.null).all
+		column := columns.Column(l.name)
+		for _, value := range known.values {
+			for _, series := range column.Series[value] {
+				known.set[series/64] ^= 1 << (series % 64)
+			}
+		}
+	}
+	return known.set
+}
+
+// valuesOf returns what is known of a generation, the values of its series among it. Each
+// distinct value is looked at once.
+func (l *leaf) valuesOf(gen *granule.Generation, columns *granule.SeriesColumns) *leafKnown {
+	known := l.in(gen)
+	if !known.looked {
+		known.looked = true
+		for i, value := range columns.Column(l.name).Values {
+			if l.testText(value) != l.null {
+				known.values = append(known.values, uint32(i))
+			}
+		}
+	}
+	return known
+}
+
+// ofOneSeries says whether the leaf holds for a series, without a look at the others if few
+// values decide that.
+func (l *leaf) ofOneSeries(gen *granule.Generation, columns *granule.SeriesColumns, series uint32) bool {
+	const few = 4
+	known := l.valuesOf(gen, columns)
+	if known.set != nil || len(known.values) > few {
+		return l.seriesOf(gen, columns)[series/64]>>(series%64)&1 == 1
+	}
+	column := columns.Column(l.name)
+	for _, value := range known.values {
+		if _, has := slices.BinarySearch(column.Series[value], series); has {
+			return !l.null
+		}
+	}
+	return l.null
 }
 
 // testText is test of a string.
@@ -148,9 +243,5 @@ func (l *leaf) ofPart(p *granule.Part) truth {
 
 // testSeries decides for one series.
 func (l *leaf) testSeries(gen *granule.Generation, code uint32) bool {
-	set := l.sets[gen]
-	if set == nil {
-		set = l.seriesOf(gen, l.work.columns(gen))
-	}
-	return set[code/64]>>(code%64)&1 == 1
+	return l.ofOneSeries(gen, l.work.columns(gen), code)
 }
