@@ -38,6 +38,10 @@ type leaf struct {
 	lists   map[*granule.Generation]*listFilter
 	work    *filterWork
 
+	idPart  *granule.Part // of which idRows are: they have the only id for which the leaf holds
+	idRows  []int32       // rising
+	idKnown bool          // else the column does not tell
+
 	table      *encoding.Words // of the part at hand: headers
 	ofWords    []bool          // what the test says of each
 	tableAlike bool            // of all the same

@@ -69,6 +69,23 @@ func (w *filterWork) bitsOf(n int, f func(lo, hi int) uint64) mask {
 	return mask{bits: bits}
 }
 
+// bitsOfRows sets the bits of some rows of a part, rising: of those in a stretch.
+func (w *filterWork) bitsOfRows(rows []int32, r *stretch) mask {
+	at, _ := slices.BinarySearch(rows, int32(r.lo))
+	if rows = rows[at:]; len(rows) == 0 || int(rows[0]) >= r.hi {
+		return mask{}
+	}
+	bits := w.take(r.hi - r.lo)
+	clear(bits)
+	for _, row := range rows {
+		if int(row) >= r.hi {
+			break
+		}
+		bits[(int(row)-r.lo)/64] |= 1 << ((int(row) - r.lo) % 64)
+	}
+	return mask{bits: bits}
+}
+
 // eval returns the rows of a stretch for which the filter holds. What a column
 // says for all rows at once, it does not say row by row.
 func (f *filter) eval(p *granule.Part, r *stretch) mask {
@@ -137,6 +154,11 @@ func (l *leaf) eval(p *granule.Part, r *stretch) mask {
 			return l.maskOfNullable(column, r)
 		}
 		return l.mask(column.Words(), r, l.word)
+	}
+	if l.id != nil {
+		if rows, ok := l.rowsOfID(p, column); ok {
+			return l.work.bitsOfRows(rows, r)
+		}
 	}
 	if l.op == opElement {
 		words := l.work.read(column.Words(), r)

@@ -235,10 +235,25 @@ func (l *leaf) ofPart(p *granule.Part) truth {
 	switch {
 	case column == nil:
 		return truthOf(l.null)
-	case l.id != nil && !column.MayHave(*l.id):
+	case l.id == nil:
+		return maybe
+	case !column.MayHave(*l.id):
+		return no
+	}
+	if rows, ok := l.rowsOfID(p, column); ok && len(rows) == 0 {
 		return no
 	}
 	return maybe
+}
+
+// rowsOfID returns the rows of a part that have the only id for which the leaf holds, if the
+// column tells.
+func (l *leaf) rowsOfID(p *granule.Part, column *encoding.Column) (rows []int32, ok bool) {
+	if l.idPart != p {
+		l.idPart = p
+		l.idRows, l.idKnown = column.RowsOf(l.idRows[:0], *l.id)
+	}
+	return l.idRows, l.idKnown
 }
 
 // testSeries decides for one series.

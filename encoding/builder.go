@@ -75,6 +75,18 @@ func (b *Builder) Build() Column {
 	return c
 }
 
+// countUp says whether the words that are not 0 are 1, 2, 3 and on, up to most.
+func countUp(words []uint64, most int) bool {
+	n := uint64(0)
+	for _, word := range words {
+		n += FromBool(word != 0)
+		if word != 0 && word != n {
+			return false
+		}
+	}
+	return n == uint64(most)
+}
+
 // haveIDs says whether all values have the length of a UUID.
 func (b *Builder) haveIDs() bool {
 	for i, end := range b.ends {
@@ -98,7 +110,7 @@ func NewIDs(spec Spec, words []uint64, data []byte, brief bool) Column {
 		all = Encode(Delta, words) // ordinals count up
 	}
 	c := NewColumn(spec, all, nil)
-	c.own = &values{data: data}
+	c.own, c.counts = &values{data: data}, countUp(words, len(data)/idSize)
 	if !brief && len(data) >= filterFrom*idSize {
 		c.own.filter = newIDFilter(data)
 	}

@@ -14,6 +14,7 @@ import (
 // Reading is safe for any number of goroutines.
 type Column struct {
 	typ     Type
+	counts  bool // plain UUIDs: the words that are not 0 are 1, 2, 3 and on
 	words   Words
 	present *Words    // fixed types: 1 where a row has a value; nil: all have
 	dict    *Dict     // coded strings and UUIDs
@@ -123,6 +124,42 @@ func (c *Column) MayHave(id uuid.UUID) bool {
 		}
 	}
 	return false
+}
+
+// RowsOf appends the rows whose value is an id to dst, rising, of a column of UUIDs that
+// keeps its values itself in the order of the rows, which Builder and NewIDs see to. Of
+// another column it says false and appends nothing. About 0.5 ns a value and 10 a row found.
+func (c *Column) RowsOf(dst []int32, id uuid.UUID) (rows []int32, ok bool) {
+	if !c.counts {
+		return dst, false
+	}
+	first, found := binary.LittleEndian.Uint64(id[:]), len(dst)
+	for k, data := int32(0), c.own.data; len(data) >= len(id); k, data = k+1, data[len(id):] {
+		if binary.LittleEndian.Uint64(data) == first && uuid.UUID(data) == id {
+			dst = append(dst, k)
+		}
+	}
+	switch places := dst[found:]; {
+	case len(c.own.data) == idSize*c.words.Len(): // no nulls
+	case c.words.layout == LayoutSparse:
+		c.words.form.sparse.rows(places)
+	default:
+		c.rows(places)
+	}
+	return dst, true
+}
+
+// rows replaces places of values, rising, by the rows that have them.
+func (c *Column) rows(places []int32) {
+	cursor := c.words.Cursor()
+	for row := 0; len(places) > 0; {
+		word, n := cursor.Next()
+		if word == uint64(places[0])+1 {
+			places[0] = int32(row)
+			places = places[1:]
+		}
+		row += n
+	}
 }
 
 // ColumnSize is the bytes of a Column itself.

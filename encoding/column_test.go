@@ -181,6 +181,62 @@ func checkColumn(t *testing.T, spec Spec, want []row) {
 			t.Errorf("AppendValid from %d (-want +got):\n%s", lo, cmp.Diff(wantValid, got))
 		}
 	}
+	if spec.Type == UUID {
+		checkRowsOf(t, c, want)
+	}
+}
+
+// checkRowsOf asks a column for the rows of each of its ids, and of one that it has not.
+func checkRowsOf(t *testing.T, c *Column, all []row) {
+	t.Helper()
+	want := map[uuid.UUID][]int32{{15: 0xfe, 14: 0xfe}: nil}
+	for i, r := range all {
+		if !r.Null {
+			id := uuid.UUID(r.Value.([]byte))
+			want[id] = append(want[id], int32(i))
+		}
+	}
+	for id, rows := range want {
+		got, ok := c.RowsOf([]int32{-1}, id)
+		if !ok {
+			rows = nil
+		}
+		if ok != (c.Dict() == nil) || !slices.Equal(got, append([]int32{-1}, rows...)) {
+			t.Errorf("%v is in rows %v, %v; want %v", id, got[1:], ok, rows)
+		}
+	}
+}
+
+// TestColumn_RowsOf asks for rows of columns with many nulls, with few, and with none, and of
+// one whose values are not in the order of its rows.
+func TestColumn_RowsOf(t *testing.T) {
+	spec := Spec{Type: UUID, Encoding: Plain}
+	rng := rand.New(rand.NewPCG(1, 1))
+	layouts := map[Layout]bool{}
+	for _, share := range []float64{0, 0.001, 0.02, 0.3, 0.75, 0.999} {
+		for _, n := range []int{1, 70, 5000} {
+			var all []row
+			for range n {
+				if rng.Float64() < share {
+					all = append(all, row{Null: true})
+					continue
+				}
+				id := uuidOf(rng.IntN(n/10 + 1))
+				all = append(all, row{Value: id[:]})
+			}
+			c := build(t, spec, all)
+			layouts[c.Words().Layout()] = true
+			checkRowsOf(t, c, all)
+		}
+	}
+	if !layouts[LayoutSparse] || len(layouts) < 2 {
+		t.Errorf("columns of the layouts %v", layouts)
+	}
+	one, two := uuidOf(1), uuidOf(2)
+	c := NewIDs(spec, []uint64{2, 1}, append(one[:], two[:]...), false)
+	if rows, ok := c.RowsOf(nil, one); ok {
+		t.Errorf("values that are not in the order of the rows: %v", rows)
+	}
 }
 
 // A null of a fixed type reads as the word 0, whatever is around it.

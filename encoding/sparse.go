@@ -1,6 +1,9 @@
 package encoding
 
-import "math/bits"
+import (
+	"math/bits"
+	"sort"
+)
 
 // rankEvery is how many rows of a bitmap share a count of those before them.
 const rankEvery = 512
@@ -71,6 +74,31 @@ func (s *sparse) appendTo(dst []uint64, lo, hi int) []uint64 {
 		dst, left = append(dst, left[0]), left[1:]
 	}
 	return dst
+}
+
+// rows replaces numbers of kept words, rising, by the rows that they are of.
+func (s *sparse) rows(kept []int32) {
+	at, before := 0, 0 // a word of the bitmap, and how many are kept before it
+	for i, k := range kept {
+		if block := max(at*64/rankEvery, s.block(k)); block*rankEvery/64 > at {
+			at, before = block*rankEvery/64, int(s.ranks[block])
+		}
+		n := bits.OnesCount64(s.bitmap[at])
+		for ; before+n <= int(k); n = bits.OnesCount64(s.bitmap[at]) {
+			before += n
+			at++
+		}
+		word := s.bitmap[at]
+		for range int(k) - before {
+			word &= word - 1
+		}
+		kept[i] = int32(64*at + bits.TrailingZeros64(word))
+	}
+}
+
+// block returns which of those that share a count has kept word k.
+func (s *sparse) block(k int32) int {
+	return sort.Search(len(s.ranks), func(i int) bool { return s.ranks[i] > uint32(k) }) - 1
 }
 
 func (s *sparse) size() int {
