@@ -72,7 +72,7 @@ var queryKeys = map[string]string{
 	"label-*":      "label names; values of the label pod, all and those of one job and type",
 	"types":        "the distinct types, from all series",
 	"scaling":      "the same fleet with ten (-scale) times the rows: wide has as many times the jobs, so that what is asked about one job or some pods has the same answer (same_answer: compared); long has the same jobs for as many times as long, so that most answers grow. ratio is to the first fleet's cpu_ms; must_ratio is 1.5 for what has no more to go through, else scale: linear",
-	"writer":       "wall times while one goroutine inserts profiles by codes and another asks one-job merges one after the other, with the maintainer; see its own keys",
+	"writer":       "wall times while one goroutine inserts profiles and another asks one-job merges one after the other, with the maintainer; see its own keys",
 	"cancel":       "wall time from the cancellation of a query under way until it has returned; those that were done before are not counted",
 }
 

@@ -54,7 +54,7 @@ func newPprofFile(b schema.Batch) (pprofFile, error) {
 	if err := p.Write(&buf); err != nil {
 		return file, err
 	}
-	file.data = buf.Bytes()
+	file.data = bytes.Clone(buf.Bytes())
 	return file, nil
 }
 

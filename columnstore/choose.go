@@ -13,18 +13,19 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// span is the rows [lo, hi) of a part, or those of the picked that have these places: all
-// of one series.
+// span is the rows [lo, hi) of a part, or those that were picked one by one and have these
+// places: all of one series.
 type span struct {
 	lo, hi int32
 	series uint32
+	picks  bool
 }
 
 // selection is chosen rows of one part, in order.
 type selection struct {
 	part   *granule.Part
 	spans  []span
-	picked []int32 // rows that spans are places of; nil if they are of rows
+	picked []int32 // rows
 	rows   int     // in all
 }
 
@@ -40,26 +41,33 @@ func (s *selection) words(dst []uint64, words *encoding.Words) []uint64 {
 		return dst
 	}
 	lo, hi := s.hull()
-	pieces, picks := len(s.spans), s.picks()
-	if picks != nil {
-		pieces = len(picks)
-	}
 	const few = 128 // rows for each piece: what is read at least for one
-	if hi-lo == s.rows || pieces*few > hi-lo {
+	if hi-lo == s.rows || s.pieces()*few > hi-lo {
 		start := len(dst)
 		dst = words.Append(dst, lo, hi)
 		return dst[:start+len(squeeze(s, dst[start:]))]
 	}
-	if picks != nil {
-		for _, row := range picks {
+	for _, r := range s.spans {
+		if !r.picks {
+			dst = words.Append(dst, int(r.lo), int(r.hi))
+			continue
+		}
+		for _, row := range s.picked[r.lo:r.hi] {
 			dst = append(dst, words.At(int(row)))
 		}
-		return dst
-	}
-	for _, r := range s.spans {
-		dst = words.Append(dst, int(r.lo), int(r.hi))
 	}
 	return dst
+}
+
+// pieces returns how many times one would read, if not all of the hull at once.
+func (s *selection) pieces() int {
+	n := len(s.spans)
+	for _, r := range s.spans {
+		if r.picks {
+			n += int(r.hi-r.lo) - 1
+		}
+	}
+	return n
 }
 
 // lookUp replaces ordinals by the words of a table, which is decoded unless they are few.
@@ -87,20 +95,17 @@ func (s *selection) valid(column *encoding.Column) []bool {
 	return squeeze(s, column.AppendValid(make([]bool, 0, hi-lo), lo, hi))
 }
 
-// picks returns the chosen rows if they were picked, else nil.
-func (s *selection) picks() []int32 {
-	if s.picked == nil {
-		return nil
-	}
-	return s.picked[s.spans[0].lo:s.spans[len(s.spans)-1].hi]
-}
-
 // hull returns the first of the chosen rows and the one after the last.
 func (s *selection) hull() (lo, hi int) {
-	if picks := s.picks(); picks != nil {
-		return int(picks[0]), int(picks[len(picks)-1]) + 1
+	first, last := s.spans[0], s.spans[len(s.spans)-1]
+	lo, hi = int(first.lo), int(last.hi)
+	if first.picks {
+		lo = int(s.picked[lo])
 	}
-	return int(s.spans[0].lo), int(s.spans[len(s.spans)-1].hi)
+	if last.picks {
+		hi = int(s.picked[hi-1]) + 1
+	}
+	return lo, hi
 }
 
 // squeeze moves what belongs to the chosen rows to the front of all, which has an
@@ -109,15 +114,17 @@ func squeeze[T any](s *selection, all []T) []T {
 	if len(all) == s.rows {
 		return all
 	}
-	if picks := s.picks(); picks != nil {
-		for i, row := range picks {
-			all[i] = all[row-picks[0]]
-		}
-		return all[:len(picks)]
-	}
-	n, first := 0, s.spans[0].lo
+	n := 0
+	first, _ := s.hull()
 	for _, r := range s.spans {
-		n += copy(all[n:], all[r.lo-first:r.hi-first])
+		if !r.picks {
+			n += copy(all[n:], all[int(r.lo)-first:int(r.hi)-first])
+			continue
+		}
+		for _, row := range s.picked[r.lo:r.hi] {
+			all[n] = all[int(row)-first]
+			n++
+		}
 	}
 	return all[:n]
 }
@@ -154,8 +161,7 @@ type chooser struct {
 	columns map[*granule.Generation]*granule.SeriesColumns // as they were first asked for
 	sets    map[*granule.Generation]*seriesSet             // what the filter says of series
 
-	spans   []span
-	picking bool // spans are of work.picked
+	spans []span
 }
 
 // newChooser returns a chooser for a query, which gives it back with done.
@@ -183,7 +189,7 @@ func (c *chooser) done() {
 // What a series decides is not looked at row by row: rows of one that cannot hold are
 // passed over, those of one that must are taken.
 func (c *chooser) choose(s granule.Slice) selection {
-	c.spans, c.picking = c.spans[:0], false
+	c.spans, c.work.picked = c.spans[:0], c.work.picked[:0]
 	set := c.set(s.Part.Generation())
 	if c.filter.ofPart(s.Part) == no {
 		return selection{}
@@ -204,41 +210,28 @@ func (c *chooser) choose(s granule.Slice) selection {
 		}
 		switch v {
 		case yes:
-			c.add(lo, hi, uint32(code))
+			c.add(span{int32(lo), int32(hi), uint32(code), false})
 		case maybe:
 			open.extend(lo, hi, uint32(code))
 		}
 	}
 	c.look(s.Part, &open)
-	out := selection{part: s.Part, spans: c.spans}
+	out := selection{part: s.Part, spans: c.spans, picked: c.work.picked}
 	for _, r := range c.spans {
 		out.rows += int(r.hi - r.lo)
-	}
-	if c.picking && out.rows > 0 {
-		out.picked = c.work.picked
 	}
 	return out
 }
 
-// add appends rows of one series.
-func (c *chooser) add(lo, hi int, series uint32) {
-	if c.picking {
-		from := len(c.work.picked)
-		for row := lo; row < hi; row++ {
-			c.work.picked = append(c.work.picked, int32(row))
+// add appends a span.
+func (c *chooser) add(s span) {
+	if n := len(c.spans); n > 0 {
+		if last := &c.spans[n-1]; last.hi == s.lo && last.series == s.series && last.picks == s.picks {
+			last.hi = s.hi
+			return
 		}
-		lo, hi = from, len(c.work.picked)
 	}
-	c.extend(lo, hi, series)
-}
-
-// extend appends a span, of rows or of picks.
-func (c *chooser) extend(lo, hi int, series uint32) {
-	if n := len(c.spans); n > 0 && c.spans[n-1].hi == int32(lo) && c.spans[n-1].series == series {
-		c.spans[n-1].hi = int32(hi)
-		return
-	}
-	c.spans = append(c.spans, span{int32(lo), int32(hi), series})
+	c.spans = append(c.spans, s)
 }
 
 // stretch is rows [lo, hi) in a row that are looked at together.
@@ -286,7 +279,7 @@ func (c *chooser) look(p *granule.Part, r *stretch) {
 				series, end = c.work.walk.at(lo + from)
 				end = min(end-lo, row)
 			}
-			c.add(lo+from, lo+end, series)
+			c.add(span{int32(lo + from), int32(lo + end), series, false})
 			from = end
 		}
 	}
@@ -294,15 +287,8 @@ func (c *chooser) look(p *granule.Part, r *stretch) {
 
 // pick appends the rows of a stretch whose bits are set, one by one.
 func (c *chooser) pick(r *stretch, set []uint64) {
-	if !c.picking { // what was chosen before is picked too
-		spans := c.spans
-		c.spans, c.work.picked, c.picking = c.spans[:0], c.work.picked[:0], true
-		for _, s := range spans { // a span is appended where it was, or before
-			c.add(int(s.lo), int(s.hi), s.series)
-		}
-	}
-	at := len(c.work.picked)
 	picked := c.work.picked
+	at := len(picked)
 	for i, word := range set {
 		picked = slices.Grow(picked, 64)
 		for row := int32(r.lo + 64*i); word != 0; word &= word - 1 {
@@ -311,7 +297,7 @@ func (c *chooser) pick(r *stretch, set []uint64) {
 	}
 	c.work.picked = picked
 	if !r.mixed {
-		c.extend(at, len(picked), r.series)
+		c.add(span{int32(at), int32(len(picked)), r.series, true})
 		return
 	}
 	for at < len(picked) {
@@ -320,7 +306,7 @@ func (c *chooser) pick(r *stretch, set []uint64) {
 		for at < len(picked) && int(picked[at]) < end {
 			at++
 		}
-		c.extend(from, at, series)
+		c.add(span{int32(from), int32(at), series, true})
 	}
 }
 

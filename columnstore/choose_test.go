@@ -127,12 +127,17 @@ func TestSelection_Picked(t *testing.T) {
 		for row := range int32(n) {
 			if rng.IntN(share) == 0 {
 				series := uint32(row / 100)
-				spans.spans = append(spans.spans, span{row, row + 1, series})
+				spans.spans = append(spans.spans, span{row, row + 1, series, false})
+				picked.rows++
+				if row%7 == 0 { // beside picks
+					picked.spans = append(picked.spans, span{row, row + 1, series, false})
+					continue
+				}
 				at := int32(len(picked.picked))
-				picked.picked, picked.spans = append(picked.picked, row), append(picked.spans, span{at, at + 1, series})
+				picked.picked, picked.spans = append(picked.picked, row), append(picked.spans, span{at, at + 1, series, true})
 			}
 		}
-		spans.rows, picked.rows = len(spans.spans), len(picked.picked)
+		spans.rows = len(spans.spans)
 		for spans.rows > 0 {
 			if got, want := picked.words(nil, &coded), spans.words(nil, &coded); !slices.Equal(got, want) || len(got) != spans.rows {
 				t.Fatalf("%d of %d rows: %v, want %v", spans.rows, n, got, want)

@@ -37,7 +37,8 @@
 //	part                -> runs of series     all rows, none, or those that ...
 //	run                 -> rows               ... the rest of the condition holds for
 //
-// What is chosen is spans of rows, each of one series. A scan turns their words into
+// What is chosen is spans of rows, each of one series; of rows here and there, their
+// numbers. A scan turns their words into
 // Arrow; an aggregation adds them up: by the columns of series once a span, by the time
 // of profiles once a header, by stacks into cells by code. No stack is looked at.
 //

@@ -78,7 +78,8 @@ func Match(column string, pattern *regexp.Regexp) Expr {
 
 // Func holds where f says so of the column's value: a string, an int64, a
 // uint64, a float64, a bool or a uuid.UUID as the column's type is, nil for a
-// row without a value. f is called by the goroutine that reads: about once for each
+// row without a value. It is called with nil once a query, whatever the column. f is called by
+// the goroutine that reads: about once for each
 // distinct value of a coded column, also of rows that are not committed or were aborted,
 // and for each run of values of a column of a fixed type. It serves what the other
 // conditions cannot say.

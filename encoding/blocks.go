@@ -46,17 +46,6 @@ const (
 	excessBits = 32 - placeBits
 )
 
-// blocksOf encodes words: of the orders it is given, in that with the fewest bits.
-func blocksOf(words []uint64, orders ...order) *blocks {
-	if len(words) == 0 {
-		return &blocks{}
-	}
-	d := newBlocksDraft(words, planOf(words))
-	defer d.done()
-	d.plan(orders)
-	return d.build()
-}
-
 // blocksDraft is blocks before they are packed: their size is known. It is used again when
 // it is done: what it works in is as large as the words.
 type blocksDraft struct {

@@ -86,6 +86,17 @@ func wordsOf(shape int, seed uint64, n int) []uint64 {
 	return words
 }
 
+// blocksOf encodes words: of the orders it is given, in that with the fewest bits.
+func blocksOf(words []uint64, orders ...order) *blocks {
+	if len(words) == 0 {
+		return &blocks{}
+	}
+	d := newBlocksDraft(words, planOf(words))
+	defer d.done()
+	d.plan(orders)
+	return d.build()
+}
+
 // inLayout encodes words in a layout, be it the smallest or not.
 func inLayout(l Layout, words []uint64) Words {
 	w := Words{layout: l, n: uint32(len(words)), form: &form{}}

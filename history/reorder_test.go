@@ -31,7 +31,6 @@ func TestReorder(t *testing.T) {
 		}
 		slices.SortStableFunc(mixed, func(a, b delayedChange) int { return int(came[int(a.order)] - came[int(b.order)]) })
 		// Of one time, those that come first are first.
-		slices.SortStableFunc(changes, func(a, b delayedChange) int { return int(a.at - b.at) })
 		inOrder := slices.Clone(mixed)
 		slices.SortStableFunc(inOrder, func(a, b delayedChange) int { return int(a.at - b.at) })
 
