@@ -24,10 +24,10 @@ func spareProfiles(output string, args []string) error {
 }
 
 // spareHistory refuses an output that would replace the history to read.
-func spareHistory(output, input string) error {
-	set := setName(input)
+func spareHistory(output, name string) error {
+	set := setName(name)
 	return spare(output, func(yield func(string) bool) {
-		_ = yield(input) && yield(set+intervalsSuffix) && yield(set+attributesSuffix)
+		_ = yield(name) && yield(set+intervalsSuffix) && yield(set+attributesSuffix)
 	})
 }
 
