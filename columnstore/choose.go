@@ -373,7 +373,7 @@ const fewSeries = 64
 func (c *chooser) granules(state *tableState, where Expr) iter.Seq[*granule.Granule] {
 	return func(yield func(*granule.Granule) bool) {
 		for b := range c.table.bucketsOf(state, where) {
-			codes, few := c.fewSeries(b)
+			codes, few := b.series.few(c.set(b.gen).some, fewSeries)
 			lo, hi := c.table.schema.BucketBounds(b.start)
 			ranges := [][2]string{{lo, hi}}
 			if few {
@@ -399,26 +399,6 @@ func (c *chooser) estimate(state *tableState, where Expr, rows int) (chosen, lis
 		lists = max(lists, b.gen.Lists.Len())
 	}
 	return min(rows, int(float64(state.rows)*float64(some)/float64(max(all, 1)))), lists
-}
-
-// fewSeries returns the series of a bucket that can have rows for which the condition
-// holds, unless they are many.
-func (c *chooser) fewSeries(b *bucket) (codes []uint32, few bool) {
-	set := c.set(b.gen)
-	n := 0
-	for i, word := range b.series {
-		n += bits.OnesCount64(word & set.some[i])
-	}
-	if n > fewSeries {
-		return nil, false
-	}
-	codes = make([]uint32, 0, n)
-	for i, word := range b.series {
-		for word &= set.some[i]; word != 0; word &= word - 1 {
-			codes = append(codes, uint32(64*i+bits.TrailingZeros64(word)))
-		}
-	}
-	return codes, true
 }
 
 // rangesOf returns the keys that rows of series of a bucket can have, in order.

@@ -53,7 +53,7 @@ type leafKnown struct {
 	codes  []truth  // by code in a dictionary
 	looked bool     // at the values of series
 	values []uint32 // of series: those of which the leaf does not say what it says of none
-	set    []uint64 // of series for which it holds, a bit each; nil: not asked for yet
+	set    bitset   // of series for which it holds; nil: not asked for yet
 }
 
 // in returns what is known of a generation.

@@ -137,10 +137,10 @@ func (l *leaf) eval(p *granule.Part, r *stretch) mask {
 	gen := p.Generation()
 	switch {
 	case l.series && !r.mixed:
-		return mask{all: l.testSeries(gen, r.series)}
+		return mask{all: l.testSeries(gen, l.work.columns(gen), r.series)}
 	case l.series:
 		set := l.seriesOf(gen, l.work.columns(gen))
-		return l.mask(p.Series(), r, func(word uint64) bool { return set[word/64]>>(word%64)&1 == 1 })
+		return l.mask(p.Series(), r, func(word uint64) bool { return set.has(uint32(word)) })
 	}
 	if all, ok := l.prune(p); ok {
 		return mask{all: all}

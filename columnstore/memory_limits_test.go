@@ -109,9 +109,14 @@ func TestMemory_Notes(t *testing.T) {
 	}
 }
 
-// paused begins a scan of a new snapshot and stops after its first record.
-func paused(t *testing.T, store *Store, table *Table) (stop func()) {
+// paused fills a table with so many profiles, begins a scan of a snapshot of it, and stops
+// after the first record.
+func paused(t *testing.T, profiles int64) (store *Store, table *Table, stop func()) {
 	t.Helper()
+	store, table = tight(t, 20)
+	for i := range profiles {
+		insert(t, table, heavy(i*10, 500))
+	}
 	snap := snapshot(t, store)
 	next, end := iter.Pull2(table.Scan(t.Context(), snap, ScanOptions{Columns: []string{"value"}}))
 	rec, err, ok := next()
@@ -119,7 +124,7 @@ func paused(t *testing.T, store *Store, table *Table) (stop func()) {
 		t.Fatal(err)
 	}
 	rec.Release()
-	return func() {
+	return store, table, func() {
 		end()
 		snap.Close()
 	}
@@ -128,11 +133,7 @@ func paused(t *testing.T, store *Store, table *Table) (stop func()) {
 // A read that stands still costs room, but not the snapshots of others, and not the
 // inserts.
 func TestMemory_ReadStandsStill(t *testing.T) {
-	store, table := tight(t, 20)
-	for i := range int64(16) {
-		insert(t, table, heavy(i*10, 500))
-	}
-	stop := paused(t, store, table)
+	store, table, stop := paused(t, 16)
 	defer stop()
 	expired := 0
 	for i := int64(16); i < 200; i++ {
@@ -156,11 +157,7 @@ func TestMemory_ReadStandsStill(t *testing.T) {
 // What a read holds that stands still is no room for others: what would fit without it is
 // refused, and taken when the read has ended.
 func TestMemory_HeldByReadIsNoRoom(t *testing.T) {
-	store, table := tight(t, 20)
-	for i := range int64(24) {
-		insert(t, table, heavy(i*10, 500))
-	}
-	stop := paused(t, store, table)
+	store, table, stop := paused(t, 24)
 	defer stop()
 	bytes, next := store.opts.MemoryBudget/4*3, incoming{table, 1000}
 	if err := store.reserve(bytes, next); !errors.Is(err, ErrMemory) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/bits"
 	"slices"
 	"sync"
 
@@ -429,6 +430,24 @@ func (b bitset) with(members []uint32) (grown bitset, changed bool) {
 		b[m/64] |= 1 << (m % 64)
 	}
 	return b, changed
+}
+
+// few returns the members that are in others too, in order, unless they are more than most.
+func (b bitset) few(others []uint64, most int) (members []uint32, few bool) {
+	n := 0
+	for i, word := range b {
+		n += bits.OnesCount64(word & others[i])
+	}
+	if n > most {
+		return nil, false
+	}
+	members = make([]uint32, 0, n)
+	for i, word := range b {
+		for word &= others[i]; word != 0; word &= word - 1 {
+			members = append(members, uint32(64*i+bits.TrailingZeros64(word)))
+		}
+	}
+	return members, true
 }
 
 // all calls f with each member in order.

@@ -1,7 +1,6 @@
 package columnstore
 
 import (
-	"math/bits"
 	"slices"
 
 	"github.com/granarydb/granary/encoding"
@@ -29,7 +28,7 @@ func (s *seriesSet) of(code uint32) truth {
 }
 
 // ofSeries says what the filter says of each series; in a bucket, if one is given. The
-// set is the caller's; its two halves can be one.
+// set is the caller's.
 func (f *filter) ofSeries(gen *granule.Generation, columns *granule.SeriesColumns, b *bucket) seriesSet {
 	switch f.op {
 	case opTrue:
@@ -55,8 +54,8 @@ func (f *filter) ofSeries(gen *granule.Generation, columns *granule.SeriesColumn
 	l := f.leaf
 	switch {
 	case l.series:
-		set := slices.Clone(l.seriesOf(gen, columns))
-		return seriesSet{set, set}
+		set := l.seriesOf(gen, columns)
+		return seriesSet{slices.Clone(set), slices.Clone(set)}
 	case b != nil && l.schema.Columns()[l.column].Dynamic && !b.columns[l.name]:
 		return newSeriesSet(columns.Len(), l.null, l.null)
 	}
@@ -66,30 +65,27 @@ func (f *filter) ofSeries(gen *granule.Generation, columns *granule.SeriesColumn
 // allOfSeries is ofSeries of And. It begins with the condition on the column that has the
 // most values, which mostly leaves few series, and asks the other conditions of these.
 func (f *filter) allOfSeries(gen *granule.Generation, columns *granule.SeriesColumns, b *bucket) seriesSet {
-	first, most := -1, 0
-	for i, arg := range f.args {
-		if l := arg.leaf; l != nil && l.series && len(columns.Column(l.name).Values) > most {
-			first, most = i, len(columns.Column(l.name).Values)
-		}
-	}
-	var out seriesSet
-	if first < 0 {
-		out = newSeriesSet(columns.Len(), true, true)
-	} else {
-		out = f.args[first].ofSeries(gen, columns, b)
-	}
-	for k, arg := range f.args {
-		if k == first {
-			continue
-		}
+	var first *leaf
+	most := 0
+	for _, arg := range f.args {
 		if l := arg.leaf; l != nil && l.series {
-			l.keepSeries(out, gen, columns)
+			if n := len(columns.Column(l.name).Values); n > most {
+				first, most = l, n
+			}
+		}
+	}
+	out := newSeriesSet(columns.Len(), true, true)
+	if first != nil {
+		first.keepSeries(out, gen, columns)
+	}
+	for _, arg := range f.args {
+		if l := arg.leaf; l != nil && l.series {
+			if l != first {
+				l.keepSeries(out, gen, columns)
+			}
 			continue
 		}
 		s := arg.ofSeries(gen, columns, b)
-		if &out.all[0] == &out.some[0] {
-			out.all = slices.Clone(out.all)
-		}
 		for i := range out.all {
 			out.all[i], out.some[i] = out.all[i]&s.all[i], out.some[i]&s.some[i]
 		}
@@ -100,42 +96,24 @@ func (f *filter) allOfSeries(gen *granule.Generation, columns *granule.SeriesCol
 // keepSeries takes the series for which the leaf does not hold out of a set. If it has few,
 // these alone are looked at.
 func (l *leaf) keepSeries(s seriesSet, gen *granule.Generation, columns *granule.SeriesColumns) {
-	few := codesOf(s.some, fewSeries)
-	if few == nil {
+	codes, few := bitset(s.some).few(s.some, fewSeries)
+	if !few {
 		for i, word := range l.seriesOf(gen, columns) {
 			s.all[i] &= word
 			s.some[i] &= word
 		}
 		return
 	}
-	for _, series := range few {
-		if !l.ofOneSeries(gen, columns, series) {
-			s.all[series/64] &^= 1 << (series % 64)
-			s.some[series/64] &^= 1 << (series % 64)
+	for _, code := range codes {
+		if !l.testSeries(gen, columns, code) {
+			s.all[code/64] &^= 1 << (code % 64)
+			s.some[code/64] &^= 1 << (code % 64)
 		}
 	}
-}
-
-// codesOf returns the codes in a set of series; nil if they are more than most.
-func codesOf(set []uint64, most int) []uint32 {
-	n := 0
-	for _, word := range set {
-		n += bits.OnesCount64(word)
-	}
-	if n > most {
-		return nil
-	}
-	codes := make([]uint32, 0, n)
-	for i, word := range set {
-		for ; word != 0; word &= word - 1 {
-			codes = append(codes, uint32(64*i+bits.TrailingZeros64(word)))
-		}
-	}
-	return codes
 }
 
 // seriesOf returns the series for which a leaf on a column of theirs holds, a bit each.
-func (l *leaf) seriesOf(gen *granule.Generation, columns *granule.SeriesColumns) []uint64 {
+func (l *leaf) seriesOf(gen *granule.Generation, columns *granule.SeriesColumns) bitset {
 	known := l.valuesOf(gen, columns)
 	if known.set == nil {
 		known.set = newSeriesSet(columns.Len(), l.null, l.null).all
@@ -164,17 +142,16 @@ func (l *leaf) valuesOf(gen *granule.Generation, columns *granule.SeriesColumns)
 	return known
 }
 
-// ofOneSeries says whether the leaf holds for a series, without a look at the others if few
-// values decide that.
-func (l *leaf) ofOneSeries(gen *granule.Generation, columns *granule.SeriesColumns, series uint32) bool {
+// testSeries decides for one series, without a look at the others if few values do that.
+func (l *leaf) testSeries(gen *granule.Generation, columns *granule.SeriesColumns, code uint32) bool {
 	const few = 4
 	known := l.valuesOf(gen, columns)
 	if known.set != nil || len(known.values) > few {
-		return l.seriesOf(gen, columns)[series/64]>>(series%64)&1 == 1
+		return l.seriesOf(gen, columns).has(code)
 	}
 	column := columns.Column(l.name)
 	for _, value := range known.values {
-		if _, has := slices.BinarySearch(column.Series[value], series); has {
+		if _, has := slices.BinarySearch(column.Series[value], code); has {
 			return !l.null
 		}
 	}
@@ -220,10 +197,11 @@ func (f *filter) ofPart(p *granule.Part) truth {
 
 func (l *leaf) ofPart(p *granule.Part) truth {
 	if l.series {
+		columns := l.work.columns(p.Generation())
 		if code, constant := p.Series().Constant(); constant {
-			return truthOf(l.testSeries(p.Generation(), uint32(code)))
+			return truthOf(l.testSeries(p.Generation(), columns, uint32(code)))
 		}
-		if len(l.work.columns(p.Generation()).Column(l.name).Values) == 0 {
+		if len(columns.Column(l.name).Values) == 0 {
 			return truthOf(l.null) // nobody has the label
 		}
 		return maybe
@@ -254,9 +232,4 @@ func (l *leaf) rowsOfID(p *granule.Part, column *encoding.Column) (rows []int32,
 		l.idRows, l.idKnown = column.RowsOf(l.idRows[:0], *l.id)
 	}
 	return l.idRows, l.idKnown
-}
-
-// testSeries decides for one series.
-func (l *leaf) testSeries(gen *granule.Generation, code uint32) bool {
-	return l.ofOneSeries(gen, l.work.columns(gen), code)
 }

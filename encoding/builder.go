@@ -79,8 +79,10 @@ func (b *Builder) Build() Column {
 func countUp(words []uint64, most int) bool {
 	n := uint64(0)
 	for _, word := range words {
-		n += FromBool(word != 0)
-		if word != 0 && word != n {
+		if word == 0 {
+			continue
+		}
+		if n++; word != n {
 			return false
 		}
 	}

@@ -117,13 +117,18 @@ func (c *Column) MayHave(id uuid.UUID) bool {
 	if c.own.filter != nil {
 		return c.own.filter.mayHave(id)
 	}
+	return c.own.place(id, 0) >= 0
+}
+
+// place returns the place of the first value from one on that is an id, -1 if none is.
+func (v *values) place(id uuid.UUID, from int) int {
 	first := binary.LittleEndian.Uint64(id[:])
-	for data := c.own.data; len(data) >= len(id); data = data[len(id):] {
+	for at, data := from, v.data[idSize*from:]; len(data) >= idSize; at, data = at+1, data[idSize:] {
 		if binary.LittleEndian.Uint64(data) == first && uuid.UUID(data) == id {
-			return true
+			return at
 		}
 	}
-	return false
+	return -1
 }
 
 // RowsOf appends the rows whose value is an id to dst, rising, of a column of UUIDs that
@@ -133,11 +138,9 @@ func (c *Column) RowsOf(dst []int32, id uuid.UUID) (rows []int32, ok bool) {
 	if !c.counts {
 		return dst, false
 	}
-	first, found := binary.LittleEndian.Uint64(id[:]), len(dst)
-	for k, data := int32(0), c.own.data; len(data) >= len(id); k, data = k+1, data[len(id):] {
-		if binary.LittleEndian.Uint64(data) == first && uuid.UUID(data) == id {
-			dst = append(dst, k)
-		}
+	found := len(dst)
+	for k := c.own.place(id, 0); k >= 0; k = c.own.place(id, k+1) {
+		dst = append(dst, int32(k))
 	}
 	switch places := dst[found:]; {
 	case len(c.own.data) == idSize*c.words.Len(): // no nulls

@@ -2,7 +2,7 @@ package encoding
 
 import (
 	"math/bits"
-	"sort"
+	"slices"
 )
 
 // rankEvery is how many rows of a bitmap share a count of those before them.
@@ -98,7 +98,8 @@ func (s *sparse) rows(kept []int32) {
 
 // block returns which of those that share a count has kept word k.
 func (s *sparse) block(k int32) int {
-	return sort.Search(len(s.ranks), func(i int) bool { return s.ranks[i] > uint32(k) }) - 1
+	next, _ := slices.BinarySearch(s.ranks, uint32(k)+1)
+	return next - 1
 }
 
 func (s *sparse) size() int {

@@ -276,12 +276,7 @@ func (s *sealed) find(f *found, slot uint, t, from int64) {
 		}
 	}
 	if first >= 0 {
-		if k := s.before(first-1, bit); k >= 0 {
-			var tl tile
-			tl.open(&s.tiles[k])
-			_, hi := tl.slot(slot)
-			f.start = tl.end(hi-1) + 1
-		}
+		f.start = s.startBefore(first, bit, from)
 	}
 }
 
