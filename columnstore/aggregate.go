@@ -184,7 +184,8 @@ func (a *aggregator) sumSome(ctx context.Context, use txn.Use[*root], c *chooser
 		if err := cmp.Or(ctx.Err(), use.Err()); err != nil {
 			return err
 		}
-		for _, slice := range granules[i].Slices() {
+		c.slices = granules[i].AppendSlices(c.slices[:0])
+		for _, slice := range c.slices {
 			s := c.choose(slice)
 			if c.work.stopped {
 				return ctx.Err()

@@ -41,33 +41,23 @@ func (s *selection) words(dst []uint64, words *encoding.Words) []uint64 {
 		return dst
 	}
 	lo, hi := s.hull()
-	const few = 128 // rows for each piece: what is read at least for one
-	if hi-lo == s.rows || s.pieces()*few > hi-lo {
+	const (
+		atLeast = 128 // rows are read for each span
+		many    = 8   // of so many rows one chosen: all are read as fast
+	)
+	if many*s.rows > hi-lo || atLeast*len(s.spans) > hi-lo {
 		start := len(dst)
 		dst = words.Append(dst, lo, hi)
 		return dst[:start+len(squeeze(s, dst[start:]))]
 	}
 	for _, r := range s.spans {
-		if !r.picks {
+		if r.picks {
+			dst = words.Pick(dst, s.picked[r.lo:r.hi])
+		} else {
 			dst = words.Append(dst, int(r.lo), int(r.hi))
-			continue
-		}
-		for _, row := range s.picked[r.lo:r.hi] {
-			dst = append(dst, words.At(int(row)))
 		}
 	}
 	return dst
-}
-
-// pieces returns how many times one would read, if not all of the hull at once.
-func (s *selection) pieces() int {
-	n := len(s.spans)
-	for _, r := range s.spans {
-		if r.picks {
-			n += int(r.hi-r.lo) - 1
-		}
-	}
-	return n
 }
 
 // lookUp replaces ordinals by the words of a table, which is decoded unless they are few.
@@ -161,7 +151,10 @@ type chooser struct {
 	columns map[*granule.Generation]*granule.SeriesColumns // as they were first asked for
 	sets    map[*granule.Generation]*seriesSet             // what the filter says of series
 
-	spans []span
+	gen    *granule.Generation // that was asked about last
+	set    *seriesSet          // of it
+	spans  []span
+	slices []granule.Slice // of the granule at hand
 }
 
 // newChooser returns a chooser for a query, which gives it back with done.
@@ -190,7 +183,7 @@ func (c *chooser) done() {
 // passed over, those of one that must are taken.
 func (c *chooser) choose(s granule.Slice) selection {
 	c.spans, c.work.picked = c.spans[:0], c.work.picked[:0]
-	set := c.set(s.Part.Generation())
+	set := c.setOf(s.Part.Generation())
 	if c.filter.ofPart(s.Part) == no {
 		return selection{}
 	}
@@ -344,21 +337,25 @@ func (c *chooser) seriesColumns(gen *granule.Generation) *granule.SeriesColumns 
 	return columns
 }
 
-// set returns what the filter says of the series of a generation.
-func (c *chooser) set(gen *granule.Generation) *seriesSet {
+// setOf returns what the filter says of the series of a generation.
+func (c *chooser) setOf(gen *granule.Generation) *seriesSet {
+	if c.gen == gen {
+		return c.set
+	}
 	set := c.sets[gen]
 	if set == nil {
 		made := c.filter.ofSeries(gen, c.seriesColumns(gen), nil)
 		set = &made
 		c.sets[gen] = set
 	}
+	c.gen, c.set = gen, set
 	return set
 }
 
 // manySeries says whether rows of many of a generation's series can hold.
 func (c *chooser) manySeries(gen *granule.Generation) bool {
 	n := 0
-	for _, word := range c.set(gen).some {
+	for _, word := range c.setOf(gen).some {
 		n += bits.OnesCount64(word)
 	}
 	return n*onePassFrom > c.seriesColumns(gen).Len()
@@ -373,7 +370,7 @@ const fewSeries = 64
 func (c *chooser) granules(state *tableState, where Expr) iter.Seq[*granule.Granule] {
 	return func(yield func(*granule.Granule) bool) {
 		for b := range c.table.bucketsOf(state, where) {
-			codes, few := b.series.few(c.set(b.gen).some, fewSeries)
+			codes, few := b.series.few(c.setOf(b.gen).some, fewSeries)
 			lo, hi := c.table.schema.BucketBounds(b.start)
 			ranges := [][2]string{{lo, hi}}
 			if few {
@@ -391,7 +388,7 @@ func (c *chooser) granules(state *tableState, where Expr) iter.Seq[*granule.Gran
 func (c *chooser) estimate(state *tableState, where Expr, rows int) (chosen, lists int) {
 	some, all := 0, 0
 	for b := range c.table.bucketsOf(state, where) {
-		set := c.set(b.gen)
+		set := c.setOf(b.gen)
 		for i, word := range b.series {
 			all += bits.OnesCount64(word)
 			some += bits.OnesCount64(word & set.some[i])
@@ -431,16 +428,17 @@ func after(prefix string) string {
 // eachGranule calls yield with the granules that ranges of keys, in order, are in, each
 // once; false if it has enough.
 func eachGranule(state *tableState, ranges [][2]string, yield func(*granule.Granule) bool) bool {
-	first, last := true, ""
+	var last *granule.Granule
 	for _, r := range ranges {
-		for bound, g := range state.granules.Overlapping(r[0], r[1]) {
-			if !first && bound <= last {
-				continue
+		first := true
+		for _, g := range state.granules.Overlapping(r[0], r[1]) {
+			if first { // the others begin in the range
+				first = false
+				if _, hi := g.Bounds(); g == last || hi != "" && hi <= r[0] {
+					continue // the last one's, or of another bucket
+				}
 			}
-			if _, hi := g.Bounds(); hi != "" && hi <= r[0] {
-				continue // of another bucket
-			}
-			first, last = false, bound
+			last = g
 			if !yield(g) {
 				return false
 			}
@@ -473,7 +471,8 @@ func (t *Table) chosen(ctx context.Context, use txn.Use[*root], where Expr, orde
 			if ordered && g.FreshParts() > 0 { // a base part alone is sorted
 				g = granule.Rewrite(t.schema, g, granule.Limit{Rows: math.MaxInt})[0]
 			}
-			for _, slice := range g.Slices() {
+			c.slices = g.AppendSlices(c.slices[:0])
+			for _, slice := range c.slices {
 				s := c.choose(slice)
 				if c.work.stopped {
 					yield(selection{}, ctx.Err())

@@ -43,7 +43,7 @@ type leaf struct {
 	idKnown bool          // else the column does not tell
 
 	table      *encoding.Words // of the part at hand: headers
-	ofWords    []bool          // what the test says of each
+	ofWords    []byte          // what the test says of each: 1 or 0
 	tableAlike bool            // of all the same
 }
 

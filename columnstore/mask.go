@@ -52,17 +52,26 @@ func (m *mask) scattered(n int) bool {
 }
 
 // bitsOf sets a bit for each of n rows, 64 at a time: f returns those of rows [lo, hi), the
-// first one's lowest. It says whether all rows are alike, and then whether they are chosen.
+// first one's lowest.
 func (w *filterWork) bitsOf(n int, f func(lo, hi int) uint64) mask {
 	bits := w.take(n)
-	some, every := uint64(0), ^uint64(0)
 	for i := range bits {
-		lo, hi := 64*i, min(64*i+64, n)
-		word := f(lo, hi)
-		bits[i] = word
-		some |= word
-		every &= word | ^(^uint64(0) >> (64 - (hi - lo)))
+		bits[i] = f(64*i, min(64*i+64, n))
 	}
+	return maskOf(bits, n)
+}
+
+// maskOf returns the mask of n rows that have these bits, and says if they are alike.
+func maskOf(bits []uint64, n int) mask {
+	some, every := uint64(0), ^uint64(0)
+	last := len(bits) - 1
+	for _, word := range bits[:last] {
+		some |= word
+		every &= word
+	}
+	behind := ^(^uint64(0) >> (-n & 63))
+	some |= bits[last] &^ behind
+	every &= bits[last] | behind
 	if some == 0 || every == ^uint64(0) {
 		return mask{all: some != 0}
 	}
@@ -202,12 +211,13 @@ func (l *leaf) mask(words *encoding.Words, r *stretch, test func(uint64) bool) m
 		return mask{all: test(word)}
 	}
 	if table, ordinals := words.Lookup(); table != nil {
-		results := l.ofTable(table, test)
+		of := l.ofTable(table, test)
 		if l.tableAlike {
-			return mask{all: results[0]}
+			return mask{all: of[0] != 0}
 		}
-		rows := l.work.read(ordinals, r)
-		return l.work.bitsOf(len(rows), func(lo, hi int) uint64 { return bitsOfOrdinals(rows[lo:hi], results) })
+		bits := l.work.take(r.hi - r.lo)
+		ordinals.Bits(bits, r.lo, r.hi, of)
+		return maskOf(bits, r.hi-r.lo)
 	}
 	rows := l.work.read(words, r)
 	tested, result := -1, uint64(0)
@@ -220,22 +230,6 @@ func (l *leaf) mask(words *encoding.Words, r *stretch, test func(uint64) bool) m
 		}
 		return bits >> (64 - (hi - lo))
 	})
-}
-
-// bitsOfOrdinals returns what is said of each ordinal, the first one's lowest.
-func bitsOfOrdinals(ordinals []uint64, results []bool) (bits uint64) {
-	bit := func(ordinal uint64) uint64 { return encoding.FromBool(results[ordinal]) }
-	at := 0
-	for ; len(ordinals) >= 8; ordinals, at = ordinals[8:], at+8 { // none waits for the one before
-		o := ordinals[:8:8]
-		low := bit(o[0]) | bit(o[1])<<1 | bit(o[2])<<2 | bit(o[3])<<3
-		high := bit(o[4]) | bit(o[5])<<1 | bit(o[6])<<2 | bit(o[7])<<3
-		bits |= (low | high<<4) << (at & 63)
-	}
-	for i, ordinal := range ordinals {
-		bits |= bit(ordinal) << ((at + i) & 63)
-	}
-	return bits
 }
 
 // maskOfNullable tests the words of the rows of a stretch that have one.
@@ -258,17 +252,17 @@ func (l *leaf) maskOfNullable(column *encoding.Column, r *stretch) mask {
 	})
 }
 
-// ofTable returns what the test says of the words of a part's table, of which it is asked
-// for each stretch.
-func (l *leaf) ofTable(table *encoding.Words, test func(uint64) bool) []bool {
+// ofTable returns what the test says of the words of a part's table, 1 or 0, of which it is
+// asked for each stretch.
+func (l *leaf) ofTable(table *encoding.Words, test func(uint64) bool) []byte {
 	if l.table == table { // held, so that no other part's is at its place
 		return l.ofWords
 	}
 	l.table, l.ofWords = table, l.ofWords[:0]
 	for _, word := range l.work.read(table, &stretch{hi: table.Len()}) {
-		l.ofWords = append(l.ofWords, test(word))
+		l.ofWords = append(l.ofWords, byte(encoding.FromBool(test(word))))
 	}
-	l.tableAlike = !slices.Contains(l.ofWords, !l.ofWords[0])
+	l.tableAlike = !slices.Contains(l.ofWords, l.ofWords[0]^1)
 	return l.ofWords
 }
 

@@ -82,8 +82,11 @@ func (c *Column) AppendValid(dst []bool, lo, hi int) []bool {
 		}
 		return dst
 	}
-	for _, w := range words.Append(nil, lo, hi) {
-		dst = append(dst, w != 0)
+	var buf [blockLen]uint64
+	for ; lo < hi; lo += blockLen {
+		for _, w := range words.Append(buf[:0], lo, min(lo+blockLen, hi)) {
+			dst = append(dst, w != 0)
+		}
 	}
 	return dst
 }
@@ -123,10 +126,20 @@ func (c *Column) MayHave(id uuid.UUID) bool {
 // place returns the place of the first value from one on that is an id, -1 if none is.
 func (v *values) place(id uuid.UUID, from int) int {
 	first := binary.LittleEndian.Uint64(id[:])
-	for at, data := from, v.data[idSize*from:]; len(data) >= idSize; at, data = at+1, data[idSize:] {
-		if binary.LittleEndian.Uint64(data) == first && uuid.UUID(data) == id {
+	half := func(data []byte, k int) uint64 { return binary.LittleEndian.Uint64(data[k*idSize:]) }
+	at, data := from, v.data[idSize*from:]
+	for len(data) >= idSize {
+		if len(data) >= 4*idSize { // most are other ids: four at a time
+			four := data[: 4*idSize : 4*idSize]
+			if half(four, 0) != first && half(four, 1) != first && half(four, 2) != first && half(four, 3) != first {
+				at, data = at+4, data[4*idSize:]
+				continue
+			}
+		}
+		if half(data, 0) == first && uuid.UUID(data) == id {
 			return at
 		}
+		at, data = at+1, data[idSize:]
 	}
 	return -1
 }

@@ -96,6 +96,7 @@ func FuzzWords(f *testing.F) {
 			w := inLayout(l, want)
 			checkWords(t, &w, want)
 			checkRanges(t, &w, want, seed)
+			checkPick(t, &w, want, 1+int(seed%100), seed)
 			if seed%16 > 0 {
 				continue // what is for people is slow
 			}
@@ -139,6 +140,12 @@ func FuzzRawWords(f *testing.F) {
 				checkWords(t, &w, want)
 				checkRanges(t, &w, want, seed)
 			}
+		}
+		of := answersOf(int(seed%uint64(len(answers))), seed, 256)
+		for _, l := range layouts {
+			w := inLayout(l, small)
+			checkBits(t, &w, small, of, seed)
+			checkPick(t, &w, small, 1+int(seed%100), seed)
 		}
 	})
 }

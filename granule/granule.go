@@ -100,16 +100,19 @@ func (g *Granule) Oldest(rows int) *Granule {
 }
 
 // Slices returns the parts of the granule, oldest first.
-func (g *Granule) Slices() []Slice {
-	out := make([]Slice, 0, g.freshParts+1)
+func (g *Granule) Slices() []Slice { return g.AppendSlices(make([]Slice, 0, g.freshParts+1)) }
+
+// AppendSlices appends the parts of the granule, oldest first, to dst.
+func (g *Granule) AppendSlices(dst []Slice) []Slice {
+	start := len(dst)
 	for c := g.fresh; c != nil; c = c.next {
-		out = append(out, c.slice)
+		dst = append(dst, c.slice)
 	}
 	if g.base.Part != nil {
-		out = append(out, g.base)
+		dst = append(dst, g.base)
 	}
-	slices.Reverse(out)
-	return out
+	slices.Reverse(dst[start:])
+	return dst
 }
 
 // Succeed decides whether children, a rewrite of old, can take the place of g,

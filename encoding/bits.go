@@ -1,0 +1,268 @@
+package encoding
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// Bits sets a bit of dst for each of the rows [lo, hi), the first one's lowest, to what of
+// says of its word: of[word], 0 or 1. Every word must have its place in of; dst must have
+// room, and what it has behind the last bit of its last word is 0 then. It panics unless
+// 0 <= lo <= hi <= Len. It allocates nothing but what Append does.
+//
+// 0.8 to 1.4 ns a row where words are packed in up to 14 bits and of says yes in a range or
+// a few, as of times that lie in order; else 2 ns.
+func (w *Words) Bits(dst []uint64, lo, hi int, of []byte) {
+	if lo < 0 || lo > hi || hi > int(w.n) {
+		panic("encoding: rows out of range")
+	}
+	out := bitWriter{dst: dst[:(hi-lo+63)/64], of: of}
+	clear(out.dst)
+	switch {
+	case w.form == nil:
+		w.packed.bitsTo(&out, lo, hi)
+	case w.layout == LayoutRuns:
+		w.form.runs.bitsTo(&out, lo, hi)
+	case w.form.blocks != nil:
+		w.form.blocks.bitsTo(&out, lo, hi)
+	default:
+		var buf [blockLen]uint64
+		for ; lo < hi; lo += blockLen {
+			out.words(w.Append(buf[:0], lo, min(lo+blockLen, hi)))
+		}
+	}
+}
+
+// bitWriter sets the bits of rows, one after the other.
+type bitWriter struct {
+	dst []uint64 // 0 where no row has been
+	n   int      // rows so far
+	of  []byte
+}
+
+// put sets the bits of so many rows, at most 64; above them bits are 0.
+func (o *bitWriter) put(bits uint64, rows int) {
+	at, shift := o.n/64, uint(o.n%64)
+	o.dst[at] |= bits << shift
+	if int(shift)+rows > 64 {
+		o.dst[at+1] |= bits >> (64 - shift)
+	}
+	o.n += rows
+}
+
+// fill sets the bits of so many rows that are alike.
+func (o *bitWriter) fill(bit byte, rows int) {
+	for ; rows > 0; rows -= 64 {
+		n := min(rows, 64)
+		o.put(-uint64(bit)>>(64-n), n)
+	}
+}
+
+// words sets the bits of rows by their words.
+func (o *bitWriter) words(words []uint64) {
+	for len(words) > 0 {
+		n := min(len(words), 64)
+		o.put(o.bitsOf(words[:n]), n)
+		words = words[n:]
+	}
+}
+
+// bitsOf returns the bits of up to 64 words.
+func (o *bitWriter) bitsOf(words []uint64) (bits uint64) {
+	bit := func(word uint64) uint64 { return uint64(o.of[word]) }
+	at := 0
+	for ; len(words) >= 8; words, at = words[8:], at+8 { // none waits for the one before
+		w := words[:8:8]
+		low := bit(w[0]) | bit(w[1])<<1 | bit(w[2])<<2 | bit(w[3])<<3
+		high := bit(w[4]) | bit(w[5])<<1 | bit(w[6])<<2 | bit(w[7])<<3
+		bits |= (low | high<<4) << (at & 63)
+	}
+	for i, word := range words {
+		bits |= bit(word) << ((at + i) & 63)
+	}
+	return bits
+}
+
+func (p *packed) bitsTo(o *bitWriter, lo, hi int) {
+	if p.width == 0 {
+		if lo < hi {
+			o.fill(o.of[p.min], hi-lo)
+		}
+		return
+	}
+	var yes wordRanges
+	if p.scale > 1 || !yes.find(o.of, p.min, uint(p.width)) {
+		var buf [blockLen]uint64
+		for ; lo < hi; lo += blockLen {
+			o.words(p.appendTo(buf[:0], lo, min(lo+blockLen, hi)))
+		}
+		return
+	}
+	for ; lo < hi; lo += 64 {
+		rows := min(hi-lo, 64)
+		o.put(yes.bits(p.bits, lo*int(p.width), uint(p.width), rows), rows)
+	}
+}
+
+func (r *runs) bitsTo(o *bitWriter, lo, hi int) {
+	if lo >= hi {
+		return
+	}
+	var buf [blockLen]uint64
+	for run := r.find(lo); lo < hi; {
+		for _, value := range r.values.appendFlat(buf[:0], run, min(run+blockLen, int(r.ends.n))) {
+			end := min(int(r.ends.at(run)), hi)
+			if lo < end {
+				o.fill(o.of[value], end-lo)
+				lo = end
+			}
+			run++
+		}
+	}
+}
+
+func (b *blocks) bitsTo(o *bitWriter, lo, hi int) {
+	var buf [blockLen]uint64
+	for lo < hi {
+		i, skip := lo/blockLen, lo%blockLen
+		rows := min(blockLen-skip, hi-lo)
+		if two, ok := b.bitsOf(o.of, i); ok {
+			for left := rows; left > 0; {
+				n := min(64-skip%64, left)
+				o.put(two[skip/64]>>(skip%64)&(^uint64(0)>>(64-n)), n)
+				skip, left = skip+n, left-n
+			}
+		} else {
+			o.words(b.read(buf[:], i)[skip : skip+rows])
+		}
+		lo += rows
+	}
+}
+
+// bitsOf returns the bits of block i; ok is false if its words have to be read.
+func (b *blocks) bitsOf(of []byte, i int) (two [2]uint64, ok bool) {
+	width, base := uint(b.widths.at(i)), b.low+b.bases.at(i)
+	var yes wordRanges
+	if b.order != asIs || b.scale != 1 || !yes.find(of, base, width) {
+		return two, false
+	}
+	n := min(blockLen, b.n-i*blockLen)
+	src := b.bits[b.starts.at(i):]
+	two[0] = yes.bits(src, 0, width, min(n, 64))
+	if n > 64 {
+		two[1] = yes.bits(src, 64*int(width), width, n-64)
+	}
+	packed, end := packedLen(n, int(width)), int(b.starts.at(i+1)-b.starts.at(i))
+	for _, both := range src[packed:end] {
+		for ; both>>placeBits != 0; both >>= 32 { // the last may be alone
+			place, high := both&(blockLen-1), both<<32>>32>>placeBits
+			bit := uint64(of[base+(get64(src, int(place)*int(width), width)|high<<width)])
+			two[place/64] = two[place/64]&^(1<<(place%64)) | bit<<(place%64)
+		}
+	}
+	return two, true
+}
+
+// get64 returns the width bits at a place, behind which is one word more.
+func get64(src []uint64, bit int, width uint) uint64 {
+	if width == 0 {
+		return 0
+	}
+	word, shift := bit>>6, uint(bit&63)
+	return (src[word]>>shift | src[word+1]<<(64-shift)) & (^uint64(0) >> (64 - width))
+}
+
+// wordRanges is some ranges of words that lie in a window, which a word is compared with
+// while it is packed, eight words or four at once: words are spread out to lanes of 8 or 16
+// bits, of which they leave the highest bit. Subtracting a lane from another that has this
+// bit more than it leaves the bit where the other is not less, and none borrows from its
+// neighbour.
+type wordRanges struct {
+	n        int
+	from, to [4]uint64 // a word in each lane; both ends are in
+}
+
+const (
+	narrowBits = 7  // the widest words that fit lanes of 8 bits
+	rangeBits  = 14 // the widest that fit lanes of 16 bits, and four times a load
+	lanes8     = 0x0101010101010101
+	lanes16    = 0x0001000100010001
+)
+
+// find sets the ranges of the words from base on, of a width, of which of says yes. It says
+// false if they are too many or the words too wide.
+func (r *wordRanges) find(of []byte, base uint64, width uint) bool {
+	if width > rangeBits || !littleEndian {
+		return false
+	}
+	of = of[base:min(uint64(len(of)), base+1<<width)]
+	lanes := uint64(lanes8)
+	if width > narrowBits {
+		lanes = lanes16
+	}
+	for at := 0; ; r.n++ {
+		skip := bytes.IndexByte(of[at:], 1)
+		if skip < 0 {
+			return true
+		}
+		if r.n == len(r.from) {
+			return false
+		}
+		at += skip
+		r.from[r.n] = uint64(at) * lanes
+		if skip = bytes.IndexByte(of[at:], 0); skip < 0 {
+			skip = len(of) - at
+		}
+		at += skip
+		r.to[r.n] = uint64(at-1) * lanes
+	}
+}
+
+// bits returns the bits of up to 64 words of a width, at a place in src.
+func (r *wordRanges) bits(src []uint64, bit int, width uint, rows int) (bits uint64) {
+	for i := range r.n {
+		switch {
+		case width == 0: // base itself, which is in
+			bits = ^uint64(0)
+		case width <= narrowBits:
+			bits |= inRange8(wordBytes(src), uint(bit), width, rows, r.from[i], r.to[i])
+		default:
+			bits |= inRange16(wordBytes(src), uint(bit), width, rows, r.from[i], r.to[i])
+		}
+	}
+	return bits & (^uint64(0) >> (64 - rows))
+}
+
+// inRange8 compares words of at most 7 bits: eight of them are in one load.
+func inRange8(b []byte, bit, width uint, rows int, from, to uint64) (bits uint64) {
+	const high = 0x80 * lanes8
+	half := ^uint64(0) >> (64 - 4*width)
+	quarters := (^uint64(0) >> (64 - 2*width)) * (1<<32 + 1)
+	eighths := (^uint64(0) >> (64 - width)) * lanes16
+	to |= high
+	for at := 0; at < rows; at += 8 {
+		v := binary.LittleEndian.Uint64(b[bit>>3:]) >> (bit & 7)
+		bit += 8 * width
+		v = v&half | v>>(4*width&63)&half<<32
+		v = v&quarters | v>>(2*width&63)&quarters<<16
+		v = v&eighths | v>>(width&63)&eighths<<8
+		bits |= ((v | high - from) & (to - v) & high >> 7 * 0x0102040810204080) >> 56 << (at & 63)
+	}
+	return bits
+}
+
+// inRange16 compares words of at most 14 bits: four of them are in one load.
+func inRange16(b []byte, bit, width uint, rows int, from, to uint64) (bits uint64) {
+	const high = 0x8000 * lanes16
+	half := ^uint64(0) >> (64 - 2*width)
+	quarters := (^uint64(0) >> (64 - width)) * (1<<32 + 1)
+	to |= high
+	for at := 0; at < rows; at += 4 {
+		v := binary.LittleEndian.Uint64(b[bit>>3:]) >> (bit & 7)
+		bit += 4 * width
+		v = v&half | v>>(2*width&63)&half<<32
+		v = v&quarters | v>>(width&63)&quarters<<16
+		bits |= ((v | high - from) & (to - v) & high >> 15 * 0x0001000200040008) >> 48 & 15 << (at & 63)
+	}
+	return bits
+}

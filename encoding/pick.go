@@ -1,0 +1,121 @@
+package encoding
+
+import "slices"
+
+// Pick appends the words of some rows, which rise, to dst and returns it; it panics unless
+// each is at least 0 and below Len. 2 to 5 ns a row if few of their neighbours are picked
+// too and words are packed or in runs; else, of each 128 rows that one is picked of, those
+// from the first picked to the last are read as Append does.
+func (w *Words) Pick(dst []uint64, rows []int32) []uint64 {
+	if len(rows) == 0 {
+		return dst
+	}
+	if rows[0] < 0 || int(rows[len(rows)-1]) >= int(w.n) {
+		panic("encoding: row out of range")
+	}
+	switch {
+	case w.form == nil && sparsely(rows):
+		for _, row := range rows {
+			dst = append(dst, w.packed.at(int(row)))
+		}
+		return dst
+	case w.layout == LayoutRuns:
+		return w.form.runs.pick(dst, rows)
+	case w.form != nil && w.form.blocks != nil:
+		return w.form.blocks.pick(dst, rows)
+	}
+	var buf [blockLen]uint64
+	for len(rows) > 0 {
+		near, rest := inBlock(rows)
+		lo, hi := near[0], near[len(near)-1]+1
+		words := w.Append(buf[:0], int(lo), int(hi))
+		for _, row := range near {
+			dst = append(dst, words[row-lo])
+		}
+		rows = rest
+	}
+	return dst
+}
+
+// sparsely says whether few of the rows between the first and the last are among some.
+func sparsely(rows []int32) bool {
+	const each = 8 // rows that are read together, in the time of one by itself
+	return int(rows[len(rows)-1]-rows[0]) > each*len(rows)
+}
+
+// inBlock returns those of some rows that lie in the block of the first, and the others.
+func inBlock(rows []int32) (near, rest []int32) {
+	end := (rows[0]/blockLen + 1) * blockLen
+	n := 1
+	for n < len(rows) && rows[n] < end {
+		n++
+	}
+	return rows[:n], rows[n:]
+}
+
+// pick goes on from run to run, and looks for one that is far.
+func (r *runs) pick(dst []uint64, rows []int32) []uint64 {
+	const near = 8 // runs: stepped over as fast as a search finds one
+	var buf [blockLen]uint64
+	values, first := buf[:0], 0 // of the runs from first on
+	run, end := 0, int32(0)
+	for _, row := range rows {
+		for steps := 0; end <= row; steps++ {
+			if steps == near || end == 0 {
+				run = r.find(int(row))
+			} else {
+				run++
+			}
+			end = int32(r.ends.at(run))
+		}
+		if run >= first+len(values) {
+			first = run / blockLen * blockLen
+			values = r.values.appendFlat(buf[:0], first, min(first+blockLen, int(r.ends.n)))
+		}
+		dst = append(dst, values[run-first])
+	}
+	return dst
+}
+
+// pick reads the words of few rows of a block one by one, if none is said by those before.
+func (b *blocks) pick(dst []uint64, rows []int32) []uint64 {
+	const few = blockLen / 8
+	var buf [blockLen]uint64
+	for len(rows) > 0 {
+		near, rest := inBlock(rows)
+		rows = rest
+		i := int(near[0]) / blockLen
+		if b.order == asIs && len(near) <= few {
+			dst = b.pickFew(dst, i, near)
+			continue
+		}
+		words := b.read(buf[:], i)
+		for _, row := range near {
+			dst = append(dst, words[row%blockLen])
+		}
+	}
+	return dst
+}
+
+// pickFew picks rows of block i.
+func (b *blocks) pickFew(dst []uint64, i int, rows []int32) []uint64 {
+	from, width := int(b.starts.at(i)), uint(b.widths.at(i))
+	src, start := b.bits[from:], len(dst)
+	for _, row := range rows {
+		dst = append(dst, get64(src, int(row%blockLen)*int(width), width))
+	}
+	n := min(blockLen, b.n-i*blockLen)
+	for _, both := range src[packedLen(n, int(width)) : int(b.starts.at(i+1))-from] {
+		for ; both>>placeBits != 0; both >>= 32 { // the last may be alone
+			place, high := int32(both&(blockLen-1)), both<<32>>32>>placeBits
+			if k, ok := slices.BinarySearch(rows, int32(i*blockLen)+place); ok {
+				dst[start+k] |= high << width
+			}
+		}
+	}
+	base := b.low + b.bases.at(i)*b.scale
+	for k, v := range dst[start:] {
+		dst[start+k] = base + v*b.scale
+	}
+	return dst
+}
