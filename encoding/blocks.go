@@ -71,9 +71,6 @@ func newBlocksDraft(words []uint64, plan packed) *blocksDraft {
 
 var blocksDrafts = sync.Pool{New: func() any { return new(blocksDraft) }}
 
-// draftKept bounds what is kept for the next draft, in words: a column of a granule.
-const draftKept = 1 << 17
-
 // done gives back what the draft worked in. What it built stays.
 func (d *blocksDraft) done() {
 	d.blocks = blocks{}

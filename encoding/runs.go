@@ -9,9 +9,11 @@ type runs struct {
 	ends   packed
 }
 
-// runsOf encodes words. It allocates as much as there are runs.
+// runsOf encodes words. It allocates little but the result.
 func runsOf(words []uint64) *runs {
-	var values, ends []uint64
+	d := takeDraft()
+	defer d.done()
+	values, ends := d.values[:0], d.ends[:0]
 	for i, w := range words {
 		if i == 0 || w != words[i-1] {
 			values = append(values, w)
@@ -21,8 +23,9 @@ func runsOf(words []uint64) *runs {
 	if len(ends) == 0 {
 		return &runs{}
 	}
-	ends = append(ends[1:], uint64(len(words)))
-	return &runs{values: inBlocks(values), ends: pack(ends)}
+	ends = append(ends, uint64(len(words)))
+	d.values, d.ends = values, ends
+	return &runs{values: inBlocks(values), ends: pack(ends[1:])}
 }
 
 // find returns the run that row i is in, by binary search.

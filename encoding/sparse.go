@@ -25,7 +25,9 @@ func sparseOf(words []uint64) *sparse {
 		bitmap: make([]uint64, (len(words)+63)/64),
 		ranks:  make([]uint32, 0, (len(words)+rankEvery-1)/rankEvery),
 	}
-	var kept []uint64
+	d := takeDraft()
+	defer d.done()
+	kept := d.values[:0]
 	for i, w := range words {
 		if i%rankEvery == 0 {
 			s.ranks = append(s.ranks, uint32(len(kept)))
@@ -35,7 +37,7 @@ func sparseOf(words []uint64) *sparse {
 			kept = append(kept, w)
 		}
 	}
-	s.kept = inBlocks(kept)
+	s.kept, d.values = inBlocks(kept), kept
 	return s
 }
 

@@ -21,8 +21,7 @@ type merged struct {
 	further  bool       // keys go on behind the second column of their suffix
 	pause    *pauser
 
-	unsorted []rowRef // scratch of reorder
-	ranks    []uint64 // scratch of timeRanks
+	ranks []uint64 // scratch of timeRanks
 }
 
 // stretch is rows of one series in one frame.
@@ -38,7 +37,7 @@ type stretch struct {
 // series alone, and where only one frame has a series, which is so for most while a
 // table grows, there is nothing to compare at all.
 func merge(frames []*frame, rows int, mem *slab, pause *pauser) *merged {
-	m := &merged{frames: frames, mem: mem, pause: pause, order: make([]rowRef, 0, rows), columns: unionColumns(frames), ordinals: mem.take(rows)}
+	m := &merged{frames: frames, mem: mem, pause: pause, order: mem.refs(rows), columns: unionColumns(frames), ordinals: mem.take(rows)}
 	m.further = m.hasSuffix(2)
 	m.of = make([]headers, len(frames))
 	for i, f := range frames {
@@ -191,8 +190,8 @@ func (m *merged) sortSeries(stretches []stretch) bool {
 // reorder puts the rows from one on into the order of sorted words, whose lower bits
 // say which row each is; those whose upper bits are equal are compared further.
 func (m *merged) reorder(from int, words []uint64, rowBits int) {
-	unsorted := append(m.unsorted[:0], m.order[from:]...)
-	m.unsorted = unsorted
+	unsorted := append(m.mem.unsorted[:0], m.order[from:]...)
+	m.mem.unsorted = unsorted
 	order := m.order[from:]
 	for i, w := range words {
 		order[i] = unsorted[w&(1<<rowBits-1)]

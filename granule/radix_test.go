@@ -97,7 +97,7 @@ func TestSortSeries(t *testing.T) {
 func checkOrders(t *testing.T, seed uint64, frames []*frame, rows int) {
 	t.Helper()
 	m := merge(frames, rows, new(slab), new(pauser))
-	if m.unsorted == nil {
+	if m.mem.unsorted == nil {
 		t.Errorf("seed %d: nothing was sorted as integers", seed)
 	}
 	var want []rowRef

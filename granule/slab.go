@@ -1,6 +1,9 @@
 package granule
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // slab is words to work with: taken one after the other, and given back all at
 // once. It belongs to one goroutine.
@@ -8,6 +11,8 @@ type slab struct {
 	words []uint64
 	used  int
 	want  int // the most that were in use
+
+	order, unsorted []rowRef // of a merge
 }
 
 var slabs = sync.Pool{New: func() any { return new(slab) }}
@@ -26,12 +31,22 @@ func (s *slab) take(n int) []uint64 {
 	return s.words[lo:lo:s.used]
 }
 
+// refs returns an empty slice with room for n rows, until the slab is given back the only
+// one.
+func (s *slab) refs(n int) []rowRef {
+	s.order = slices.Grow(s.order[:0], n)
+	return s.order
+}
+
 // one returns a slice of one word.
 func (s *slab) one(word uint64) []uint64 { return append(s.take(1), word) }
 
 // slabKept bounds what is kept for the next user, in words: three columns of a
 // granule of 64 Ki rows, some times over.
 const slabKept = 1 << 20
+
+// refsKept bounds it in rows of a merge.
+const refsKept = 1 << 18
 
 // done gives the slab back.
 func (s *slab) done() {
@@ -44,6 +59,9 @@ func (s *slab) done() {
 func (s *slab) reset() {
 	if s.want > len(s.words) && s.want <= slabKept {
 		s.words = make([]uint64, s.want)
+	}
+	if max(cap(s.order), cap(s.unsorted)) > refsKept {
+		s.order, s.unsorted = nil, nil
 	}
 	s.used, s.want = 0, 0
 }
