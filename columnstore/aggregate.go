@@ -125,13 +125,16 @@ func (a *aggregator) sumAll(ctx context.Context, state *tableState, use txn.Use[
 		rows += g.Rows()
 	}
 	next := new(atomic.Int64)
-	chosen, lists := c.estimate(state, where, rows)
+	about := c.estimate(state, where, rows)
 	worth := parallelRows
 	if a.list >= 0 {
-		worth = max(worth, rowsPerList*lists)
+		worth = max(worth, rowsPerList*about.lists)
 	}
-	workers := min(runtime.GOMAXPROCS(0), chosen/worth, len(granules))
-	if workers <= 1 || where.calls() {
+	workers := max(1, min(runtime.GOMAXPROCS(0), about.rows/worth, len(granules)))
+	if about.sure && len(a.by) == 1 { // else there are more groups, or fewer rows
+		a.expected = about.rows / workers
+	}
+	if workers == 1 || where.calls() {
 		if err := a.sumSome(ctx, use, c, granules, next); err != nil {
 			return err
 		}

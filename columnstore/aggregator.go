@@ -28,6 +28,7 @@ type aggregator struct {
 	by    []*byColumn
 	list  int // in by: the list column that has its own cells, or -1
 
+	expected int // rows of the only group; 0: not known
 	noCounts bool
 	asOf     *asOf // nil: none
 
@@ -121,7 +122,7 @@ const (
 // fork returns an aggregator that does the same and knows nothing.
 func (a *aggregator) fork() *aggregator {
 	b := &aggregator{
-		table: a.table, sum: a.sum, name: a.name, step: a.step, time: a.time, list: a.list,
+		table: a.table, sum: a.sum, name: a.name, step: a.step, time: a.time, list: a.list, expected: a.expected,
 		index: map[string]int32{}, memory: a.memory, query: a.query, sumScratch: sumWork.Get().(*sumScratch),
 	}
 	for _, by := range a.by {
@@ -295,7 +296,7 @@ func (a *aggregator) addLists(group int32, codes, values []uint64) error {
 	of := a.listsOf(group, a.gen)
 	s := *of
 	if s == nil {
-		most, rows := a.gens[a.gen].Lists.Len(), len(codes)
+		most, rows := a.gens[a.gen].Lists.Len(), max(len(codes), a.expected)
 		if a.memory.left() < tallySize*int64(most+1) {
 			rows = 0 // a hash table may do
 		}

@@ -383,19 +383,29 @@ func (c *chooser) granules(state *tableState, where Expr) iter.Seq[*granule.Gran
 	}
 }
 
-// estimate returns about how many of some granules' rows are of series that can hold, if
-// all series have as many, and how many lists the largest dictionary of theirs has.
-func (c *chooser) estimate(state *tableState, where Expr, rows int) (chosen, lists int) {
+// estimate is about what a condition chooses.
+type estimate struct {
+	rows  int  // of some granules, of series that can hold, if all series have as many
+	sure  bool // those series hold whatever else their rows have, and are of one generation
+	lists int  // that the largest dictionary of theirs has
+}
+
+func (c *chooser) estimate(state *tableState, where Expr, rows int) (e estimate) {
 	some, all := 0, 0
+	var gen *granule.Generation
+	e.sure = true
 	for b := range c.table.bucketsOf(state, where) {
 		set := c.setOf(b.gen)
 		for i, word := range b.series {
 			all += bits.OnesCount64(word)
 			some += bits.OnesCount64(word & set.some[i])
+			e.sure = e.sure && word&set.some[i]&^set.all[i] == 0
 		}
-		lists = max(lists, b.gen.Lists.Len())
+		e.sure = e.sure && (gen == nil || gen == b.gen)
+		gen, e.lists = b.gen, max(e.lists, b.gen.Lists.Len())
 	}
-	return min(rows, int(float64(state.rows)*float64(some)/float64(max(all, 1)))), lists
+	e.rows = min(rows, int(float64(state.rows)*float64(some)/float64(max(all, 1))))
+	return e
 }
 
 // rangesOf returns the keys that rows of series of a bucket can have, in order.

@@ -101,22 +101,24 @@ func TestChooser_Estimate(t *testing.T) {
 		name         string
 		where        Expr
 		rows, chosen int
+		sure         bool
 	}{
-		{"all", Expr{}, 300_000, 300_000},
-		{"all that some granules have", Expr{}, 1000, 1000},
-		{"one pod of forty", Equal("labels.pod", "pod-7"), 300_000, 7500},
-		{"no pod", Equal("labels.pod", "none"), 300_000, 0},
-		{"another time", AtLeast("time", int64(1000)), 300_000, 0},
-		{"what only rows say", Less("value", int64(3)), 300_000, 300_000},
+		{"all", Expr{}, 300_000, 300_000, true},
+		{"all that some granules have", Expr{}, 1000, 1000, true},
+		{"one pod of forty", Equal("labels.pod", "pod-7"), 300_000, 7500, true},
+		{"no pod", Equal("labels.pod", "none"), 300_000, 0, true},
+		{"another time", AtLeast("time", int64(1000)), 300_000, 0, true},
+		{"what only rows say", Less("value", int64(3)), 300_000, 300_000, false},
+		{"one pod, and what only rows say", And(Equal("labels.pod", "pod-7"), Less("value", int64(3))), 300_000, 7500, false},
 	} {
 		c, err := newChooser(t.Context(), table, test.where)
 		if err != nil {
 			t.Fatal(err)
 		}
-		chosen, lists := c.estimate(state, test.where, test.rows)
+		got := c.estimate(state, test.where, test.rows)
 		c.done()
-		if want := 4000 * boolInt(test.name != "another time"); chosen != test.chosen || lists != want {
-			t.Errorf("%s: %d of %d rows, %d lists, want %d and %d", test.name, chosen, test.rows, lists, test.chosen, want)
+		if want := (estimate{test.chosen, test.sure, 4000 * boolInt(test.name != "another time")}); got != want {
+			t.Errorf("%s, of %d rows: %+v, want %+v", test.name, test.rows, got, want)
 		}
 	}
 }
