@@ -91,7 +91,10 @@ func (p *packed) bitsTo(o *bitWriter, lo, hi int) {
 		return
 	}
 	var yes wordRanges
-	if p.scale > 1 || !yes.find(o.of, p.min, uint(p.width)) {
+	if p.scale <= 1 {
+		yes.find(o.of, p.min, uint(p.width))
+	}
+	if !yes.found {
 		var buf [blockLen]uint64
 		for ; lo < hi; lo += blockLen {
 			o.words(p.appendTo(buf[:0], lo, min(lo+blockLen, hi)))
@@ -123,10 +126,11 @@ func (r *runs) bitsTo(o *bitWriter, lo, hi int) {
 
 func (b *blocks) bitsTo(o *bitWriter, lo, hi int) {
 	var buf [blockLen]uint64
+	var yes wordRanges
 	for lo < hi {
 		i, skip := lo/blockLen, lo%blockLen
 		rows := min(blockLen-skip, hi-lo)
-		if two, ok := b.bitsOf(o.of, i); ok {
+		if two, ok := b.bitsOf(o.of, i, &yes); ok {
 			for left := rows; left > 0; {
 				n := min(64-skip%64, left)
 				o.put(two[skip/64]>>(skip%64)&(^uint64(0)>>(64-n)), n)
@@ -139,12 +143,17 @@ func (b *blocks) bitsTo(o *bitWriter, lo, hi int) {
 	}
 }
 
-// bitsOf returns the bits of block i; ok is false if its words have to be read.
-func (b *blocks) bitsOf(of []byte, i int) (two [2]uint64, ok bool) {
-	width, base := uint(b.widths.at(i)), b.low+b.bases.at(i)
-	var yes wordRanges
-	if b.order != asIs || b.scale != 1 || !yes.find(of, base, width) {
+// bitsOf returns the bits of block i; ok is false if its words have to be read. yes is of
+// the block before: mostly of the same series, and of this one too.
+func (b *blocks) bitsOf(of []byte, i int, yes *wordRanges) (two [2]uint64, ok bool) {
+	if b.order != asIs || b.scale != 1 {
 		return two, false
+	}
+	width, base := uint(b.widths.at(i)), b.low+b.bases.at(i)
+	if !yes.found || base != yes.base || width != yes.width {
+		if yes.find(of, base, width); !yes.found {
+			return two, false
+		}
 	}
 	n := min(blockLen, b.n-i*blockLen)
 	src := b.bits[b.starts.at(i):]
@@ -178,6 +187,9 @@ func get64(src []uint64, bit int, width uint) uint64 {
 // bit more than it leaves the bit where the other is not less, and none borrows from its
 // neighbour.
 type wordRanges struct {
+	base     uint64 // of the window
+	width    uint
+	found    bool // else they are too many, or the words too wide
 	n        int
 	from, to [4]uint64 // a word in each lane; both ends are in
 }
@@ -189,11 +201,11 @@ const (
 	lanes16    = 0x0001000100010001
 )
 
-// find sets the ranges of the words from base on, of a width, of which of says yes. It says
-// false if they are too many or the words too wide.
-func (r *wordRanges) find(of []byte, base uint64, width uint) bool {
+// find sets the ranges of the words from base on, of a width, of which of says yes.
+func (r *wordRanges) find(of []byte, base uint64, width uint) {
+	r.base, r.width, r.found, r.n = base, width, false, 0
 	if width > rangeBits || !littleEndian {
-		return false
+		return
 	}
 	of = of[base:min(uint64(len(of)), base+1<<width)]
 	lanes := uint64(lanes8)
@@ -203,10 +215,11 @@ func (r *wordRanges) find(of []byte, base uint64, width uint) bool {
 	for at := 0; ; r.n++ {
 		skip := bytes.IndexByte(of[at:], 1)
 		if skip < 0 {
-			return true
+			r.found = true
+			return
 		}
 		if r.n == len(r.from) {
-			return false
+			return
 		}
 		at += skip
 		r.from[r.n] = uint64(at) * lanes
