@@ -57,9 +57,13 @@ func (a *aggregator) emitLists(out *Groups, groups *[]int32) error {
 		return err
 	}
 	codes := make([]uint32, 0, n+1) // as moveTo wants it
-	out.Sums = make([]int64, 0, n+1)
+	if out.Sums, err = a.room(n + 1); err != nil {
+		return err
+	}
 	if !a.noCounts {
-		out.Counts = make([]int64, 0, n+1)
+		if out.Counts, err = a.room(n + 1); err != nil {
+			return err
+		}
 	}
 	if len(a.by) > 1 {
 		*groups = make([]int32, 0, n)
@@ -84,6 +88,15 @@ func (a *aggregator) emitLists(out *Groups, groups *[]int32) error {
 		out.Columns[a.list].Values.Valid = valid
 	}
 	return nil
+}
+
+// room returns an empty slice with room for n, unless the query was cancelled: fresh memory
+// for millions takes the system ten milliseconds.
+func (a *aggregator) room(n int) ([]int64, error) {
+	if err := a.memory.check(); err != nil {
+		return nil, err
+	}
+	return make([]int64, 0, n), nil
 }
 
 // unite gives the lists of several generations codes that mean the same in all of

@@ -75,6 +75,9 @@ func (s *listSums) keep(f *listFilter) {
 	}
 	for i := range s.cells {
 		if c := &s.cells[i]; c.count != 0 && !f.has(s.code(i)) {
+			if f.work.stopped {
+				return
+			}
 			*c = tally{}
 		}
 	}
