@@ -12,8 +12,12 @@ import (
 type seriesSet struct{ all, some []uint64 }
 
 func newSeriesSet(n int, all, some bool) seriesSet {
-	words := n/64 + 1
-	return seriesSet{slices.Repeat([]uint64{-encoding.FromBool(all)}, words), slices.Repeat([]uint64{-encoding.FromBool(some)}, words)}
+	return seriesSet{newBitset(n, all), newBitset(n, some)}
+}
+
+// newBitset returns n bits that are alike, and one for code 0.
+func newBitset(n int, on bool) bitset {
+	return slices.Repeat([]uint64{-encoding.FromBool(on)}, n/64+1)
 }
 
 // of returns what is known of one series.
@@ -56,10 +60,15 @@ func (f *filter) ofSeries(gen *granule.Generation, columns *granule.SeriesColumn
 	case l.series:
 		set := l.seriesOf(gen, columns)
 		return seriesSet{slices.Clone(set), slices.Clone(set)}
-	case b != nil && l.schema.Columns()[l.column].Dynamic && !b.columns[l.name]:
+	case l.nowhere(b):
 		return newSeriesSet(columns.Len(), l.null, l.null)
 	}
 	return newSeriesSet(columns.Len(), false, true)
+}
+
+// nowhere says whether no row of a bucket, if one is given, has a value in the leaf's column.
+func (l *leaf) nowhere(b *bucket) bool {
+	return b != nil && l.schema.Columns()[l.column].Dynamic && !b.columns[l.name]
 }
 
 // allOfSeries is ofSeries of And. It begins with the condition on the column that has the
@@ -74,20 +83,25 @@ func (f *filter) allOfSeries(gen *granule.Generation, columns *granule.SeriesCol
 			}
 		}
 	}
-	out := newSeriesSet(columns.Len(), true, true)
+	var out seriesSet
 	if first != nil {
-		first.keepSeries(out, gen, columns)
+		set := first.seriesOf(gen, columns)
+		out = seriesSet{slices.Clone(set), slices.Clone(set)}
+	} else {
+		out = newSeriesSet(columns.Len(), true, true)
 	}
 	for _, arg := range f.args {
-		if l := arg.leaf; l != nil && l.series {
-			if l != first {
-				l.keepSeries(out, gen, columns)
+		switch l := arg.leaf; {
+		case l != nil && l == first:
+		case l != nil && l.series:
+			l.keepSeries(out, gen, columns)
+		case l != nil && !l.nowhere(b):
+			clear(out.all) // rows decide
+		default:
+			s := arg.ofSeries(gen, columns, b)
+			for i := range out.all {
+				out.all[i], out.some[i] = out.all[i]&s.all[i], out.some[i]&s.some[i]
 			}
-			continue
-		}
-		s := arg.ofSeries(gen, columns, b)
-		for i := range out.all {
-			out.all[i], out.some[i] = out.all[i]&s.all[i], out.some[i]&s.some[i]
 		}
 	}
 	return out
@@ -116,7 +130,7 @@ func (l *leaf) keepSeries(s seriesSet, gen *granule.Generation, columns *granule
 func (l *leaf) seriesOf(gen *granule.Generation, columns *granule.SeriesColumns) bitset {
 	known := l.valuesOf(gen, columns)
 	if known.set == nil {
-		known.set = newSeriesSet(columns.Len(), l.null, l.null).all
+		known.set = newBitset(columns.Len(), l.null)
 		column := columns.Column(l.name)
 		for _, value := range known.values {
 			for _, series := range column.Series[value] {
