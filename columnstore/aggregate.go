@@ -128,11 +128,11 @@ func (a *aggregator) sumAll(ctx context.Context, state *tableState, use txn.Use[
 	about := c.estimate(state, where, rows)
 	worth := parallelRows
 	if a.list >= 0 {
-		worth = max(worth, rowsPerList*about.lists)
+		worth = max(worth, rowsPerList*about.most)
 	}
 	workers := max(1, min(runtime.GOMAXPROCS(0), about.rows/worth, len(granules)))
 	if about.sure && len(a.by) == 1 { // else there are more groups, or fewer rows
-		a.expected = about.rows / workers
+		a.expected = about.lists
 	}
 	if workers == 1 || where.calls() {
 		if err := a.sumSome(ctx, use, c, granules, next); err != nil {

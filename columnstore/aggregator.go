@@ -1,6 +1,7 @@
 package columnstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -28,7 +29,7 @@ type aggregator struct {
 	by    []*byColumn
 	list  int // in by: the list column that has its own cells, or -1
 
-	expected int // rows of the only group; 0: not known
+	expected int // lists of the only group; 0: not known
 	noCounts bool
 	asOf     *asOf // nil: none
 
@@ -296,11 +297,11 @@ func (a *aggregator) addLists(group int32, codes, values []uint64) error {
 	of := a.listsOf(group, a.gen)
 	s := *of
 	if s == nil {
-		most, rows := a.gens[a.gen].Lists.Len(), max(len(codes), a.expected)
+		most, lists := a.gens[a.gen].Lists.Len(), cmp.Or(a.expected, len(codes))
 		if a.memory.left() < tallySize*int64(most+1) {
-			rows = 0 // a hash table may do
+			lists = 0 // a hash table may do
 		}
-		s = newListSums(most, rows)
+		s = newListSums(most, lists)
 		if err := a.memory.take(s.bytes()); err != nil {
 			return err
 		}

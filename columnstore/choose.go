@@ -383,11 +383,13 @@ func (c *chooser) granules(state *tableState, where Expr) iter.Seq[*granule.Gran
 	}
 }
 
-// estimate is about what a condition chooses.
+// estimate is about what a condition chooses, if all series have as many rows, and as many
+// lists of their own.
 type estimate struct {
-	rows  int  // of some granules, of series that can hold, if all series have as many
+	rows  int  // of some granules, of series that can hold
+	lists int  // that these rows have
 	sure  bool // those series hold whatever else their rows have, and are of one generation
-	lists int  // that the largest dictionary of theirs has
+	most  int  // lists of the largest dictionary
 }
 
 func (c *chooser) estimate(state *tableState, where Expr, rows int) (e estimate) {
@@ -402,9 +404,11 @@ func (c *chooser) estimate(state *tableState, where Expr, rows int) (e estimate)
 			e.sure = e.sure && word&set.some[i]&^set.all[i] == 0
 		}
 		e.sure = e.sure && (gen == nil || gen == b.gen)
-		gen, e.lists = b.gen, max(e.lists, b.gen.Lists.Len())
+		gen, e.most = b.gen, max(e.most, b.gen.Lists.Len())
 	}
-	e.rows = min(rows, int(float64(state.rows)*float64(some)/float64(max(all, 1))))
+	share := float64(some) / float64(max(all, 1))
+	e.rows = min(rows, int(float64(state.rows)*share))
+	e.lists = min(e.rows, int(float64(e.most)*share))
 	return e
 }
 

@@ -98,18 +98,18 @@ func TestChooser_Estimate(t *testing.T) {
 	manyStacks(t, table, 1)
 	state := store.log.Root().State.table(table.ordinal)
 	for _, test := range []struct {
-		name         string
-		where        Expr
-		rows, chosen int
-		sure         bool
+		name  string
+		where Expr
+		rows  int
+		want  estimate
 	}{
-		{"all", Expr{}, 300_000, 300_000, true},
-		{"all that some granules have", Expr{}, 1000, 1000, true},
-		{"one pod of forty", Equal("labels.pod", "pod-7"), 300_000, 7500, true},
-		{"no pod", Equal("labels.pod", "none"), 300_000, 0, true},
-		{"another time", AtLeast("time", int64(1000)), 300_000, 0, true},
-		{"what only rows say", Less("value", int64(3)), 300_000, 300_000, false},
-		{"one pod, and what only rows say", And(Equal("labels.pod", "pod-7"), Less("value", int64(3))), 300_000, 7500, false},
+		{"all", Expr{}, 300_000, estimate{300_000, 4000, true, 4000}},
+		{"all that some granules have", Expr{}, 1000, estimate{1000, 1000, true, 4000}},
+		{"one pod of forty", Equal("labels.pod", "pod-7"), 300_000, estimate{7500, 100, true, 4000}},
+		{"no pod", Equal("labels.pod", "none"), 300_000, estimate{0, 0, true, 4000}},
+		{"another time", AtLeast("time", int64(1000)), 300_000, estimate{sure: true}},
+		{"what only rows say", Less("value", int64(3)), 300_000, estimate{300_000, 4000, false, 4000}},
+		{"one pod, and what only rows say", And(Equal("labels.pod", "pod-7"), Less("value", int64(3))), 300_000, estimate{7500, 100, false, 4000}},
 	} {
 		c, err := newChooser(t.Context(), table, test.where)
 		if err != nil {
@@ -117,8 +117,8 @@ func TestChooser_Estimate(t *testing.T) {
 		}
 		got := c.estimate(state, test.where, test.rows)
 		c.done()
-		if want := (estimate{test.chosen, test.sure, 4000 * boolInt(test.name != "another time")}); got != want {
-			t.Errorf("%s, of %d rows: %+v, want %+v", test.name, test.rows, got, want)
+		if got != test.want {
+			t.Errorf("%s, of %d rows: %+v, want %+v", test.name, test.rows, got, test.want)
 		}
 	}
 }
