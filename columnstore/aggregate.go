@@ -205,7 +205,7 @@ func (a *aggregator) sumSome(ctx context.Context, use txn.Use[*root], c *chooser
 // newAggregator checks the options.
 func (t *Table) newAggregator(ctx context.Context, state *tableState, opts AggregateOptions) (*aggregator, error) {
 	a := &aggregator{
-		table: t, sum: -1, name: opts.Sum, step: opts.Step, list: -1, noCounts: opts.NoCounts, index: map[string]int32{},
+		table: t, sum: -1, name: opts.Sum, step: opts.Step, list: -1, noCounts: opts.NoCounts,
 		memory: &queryMemory{ctx: ctx, most: opts.MaxBytes}, query: newQueryDicts(t.seed), sumScratch: sumWork.Get().(*sumScratch),
 	}
 	if opts.MaxBytes <= 0 {

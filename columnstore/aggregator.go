@@ -33,10 +33,6 @@ type aggregator struct {
 	noCounts bool
 	asOf     *asOf // nil: none
 
-	index  map[string]int32 // key -> group
-	keys   []string         // of groups
-	cells  []tally          // of groups
-	lists  [][]*listSums    // of groups, by number of the generation
 	gens   []*granule.Generation
 	memory *queryMemory
 	query  *queryDicts
@@ -45,8 +41,13 @@ type aggregator struct {
 	gen int // of the rows at hand
 }
 
-// sumScratch is what rows are decoded into.
+// sumScratch is what rows are decoded into and summed in.
 type sumScratch struct {
+	index map[string]int32 // key -> group
+	keys  []string         // of groups
+	cells []tally          // of groups
+	lists [][]*listSums    // of groups, by number of the generation
+
 	values   []uint64 // nil: none of the rows at hand has one
 	mem      []uint64 // where they are
 	codes    []uint64 // of the list column
@@ -58,7 +59,29 @@ type sumScratch struct {
 	key      []byte
 }
 
-var sumWork = sync.Pool{New: func() any { return new(sumScratch) }}
+var sumWork = sync.Pool{New: func() any { return &sumScratch{index: map[string]int32{}} }}
+
+// keptGroups bounds the groups that there is room for in what the next query finds.
+const keptGroups = 1 << 13
+
+// done gives back what the next query can use.
+func (s *sumScratch) done() {
+	for _, lists := range s.lists {
+		for _, l := range lists {
+			if l != nil {
+				l.done()
+			}
+		}
+	}
+	if len(s.keys) > keptGroups {
+		s.index, s.keys, s.cells, s.lists = map[string]int32{}, nil, nil, nil
+	}
+	clear(s.index)
+	clear(s.keys) // what they refer to is not kept
+	clear(s.lists)
+	s.keys, s.cells, s.lists = s.keys[:0], s.cells[:0], s.lists[:0]
+	sumWork.Put(s)
+}
 
 // queryMemory is what a query has allocated, by all of its goroutines, and whether it is
 // still to go on.
@@ -124,7 +147,7 @@ const (
 func (a *aggregator) fork() *aggregator {
 	b := &aggregator{
 		table: a.table, sum: a.sum, name: a.name, step: a.step, time: a.time, list: a.list, expected: a.expected,
-		index: map[string]int32{}, memory: a.memory, query: a.query, sumScratch: sumWork.Get().(*sumScratch),
+		memory: a.memory, query: a.query, sumScratch: sumWork.Get().(*sumScratch),
 	}
 	for _, by := range a.by {
 		b.by = append(b.by, by.fork())
@@ -142,15 +165,7 @@ func (c *byColumn) fork() *byColumn {
 
 // done gives back what can be used again.
 func (a *aggregator) done() {
-	for _, lists := range a.lists {
-		for _, s := range lists {
-			if s != nil {
-				s.done()
-			}
-		}
-	}
-	a.lists = nil
-	sumWork.Put(a.sumScratch)
+	a.sumScratch.done()
 	a.sumScratch = nil
 }
 

@@ -18,6 +18,10 @@ func (a *aggregator) groups() (*Groups, error) {
 		out.Columns[a.list] = GroupColumn{Name: by.Name, Values: encoding.Vector{Type: by.typ}}
 	}
 	if a.list < 0 {
+		out.Sums = make([]int64, 0, len(a.cells))
+		if !a.noCounts {
+			out.Counts = make([]int64, 0, len(a.cells))
+		}
 		for _, c := range a.cells {
 			out.Sums = append(out.Sums, c.sum)
 			if !a.noCounts {
@@ -149,6 +153,9 @@ func (a *aggregator) column(by *byColumn, groups []int32, at int) (GroupColumn, 
 		return c, err
 	}
 	v := &c.Values
+	if by.typ == encoding.Int64 { // as times are
+		v.Int64s = make([]int64, 0, len(a.keys))
+	}
 	var texts []string // by code, as far as they are made
 	if by.typ == encoding.String {
 		if err := a.memory.take(16 * int64(a.query.strings().Len()+1)); err != nil {
