@@ -83,8 +83,12 @@ func (c *Column) AppendValid(dst []bool, lo, hi int) []bool {
 		return dst
 	}
 	var buf [blockLen]uint64
-	for ; lo < hi; lo += blockLen {
-		for _, w := range words.Append(buf[:0], lo, min(lo+blockLen, hi)) {
+	piece := blockLen
+	if words.layout == LayoutLookup {
+		piece = hi - lo // a table in blocks is decoded for each
+	}
+	for ; lo < hi; lo += piece {
+		for _, w := range words.Append(buf[:0], lo, min(lo+piece, hi)) {
 			dst = append(dst, w != 0)
 		}
 	}

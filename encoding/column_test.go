@@ -392,3 +392,33 @@ func TestVector(t *testing.T) {
 		t.Errorf("Null() = %v, %v; want false, true", v.Null(0), v.Null(1))
 	}
 }
+
+// Of a lookup column whose table lies in blocks, the table is decoded once and not for each
+// piece of the rows.
+func TestColumn_AppendValid_Lookup(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	table, ordinals := make([]uint64, 4096), make([]uint64, 1<<15)
+	for i := range table {
+		table[i] = r.Uint64N(50)
+		if i%500 == 0 {
+			table[i] = 1 << 20 // an exception
+		}
+	}
+	for i := range ordinals {
+		ordinals[i] = r.Uint64N(uint64(len(table)))
+	}
+	words, by := Encode(Plain, table), Encode(Plain, ordinals)
+	if words.Layout() != LayoutBlocks {
+		t.Fatalf("the table is in %v", words.Layout())
+	}
+	c := NewColumn(Spec{Type: String, Encoding: Dictionary}, Lookup(words, &by), nil)
+	dst := make([]bool, 0, len(ordinals))
+	if n := testing.AllocsPerRun(5, func() { dst = c.AppendValid(dst[:0], 3, len(ordinals)) }); n > 5 {
+		t.Errorf("AppendValid allocates %v times", n)
+	}
+	for i, valid := range dst {
+		if want := table[ordinals[3+i]] != 0; valid != want {
+			t.Fatalf("row %d: valid %v, want %v", 3+i, valid, want)
+		}
+	}
+}
