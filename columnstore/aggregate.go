@@ -119,10 +119,11 @@ func (a *aggregator) sumAll(ctx context.Context, state *tableState, use txn.Use[
 	}
 	having := a.having(c, state, where)
 	var granules []*granule.Granule
-	rows := 0
+	rows, parts := 0, 0
 	for g := range c.granules(state, where) {
 		granules = append(granules, g)
 		rows += g.Rows()
+		parts += g.FreshParts() + 1
 	}
 	next := new(atomic.Int64)
 	about := c.estimate(state, where, rows)
@@ -131,10 +132,13 @@ func (a *aggregator) sumAll(ctx context.Context, state *tableState, use txn.Use[
 		worth = max(worth, rowsPerList*about.most)
 	}
 	workers := max(1, min(runtime.GOMAXPROCS(0), about.rows/worth, len(granules)))
-	if about.sure && len(a.by) == 1 { // else there are more groups, or fewer rows
-		a.expected = about.lists
+	if where.calls() {
+		workers = 1
 	}
-	if workers == 1 || where.calls() {
+	if about.sure && len(a.by) == 1 { // else there are more groups, or fewer rows
+		a.expected, a.parts = about.lists, parts
+	}
+	if workers == 1 {
 		if err := a.sumSome(ctx, use, c, granules, next); err != nil {
 			return err
 		}

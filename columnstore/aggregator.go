@@ -1,7 +1,6 @@
 package columnstore
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -29,7 +28,8 @@ type aggregator struct {
 	by    []*byColumn
 	list  int // in by: the list column that has its own cells, or -1
 
-	expected int // lists of the only group; 0: not known
+	expected int // lists of the only group, if all series have as many; 0: not known
+	parts    int // of the granules that they are in
 	noCounts bool
 	asOf     *asOf // nil: none
 
@@ -146,7 +146,7 @@ const (
 // fork returns an aggregator that does the same and knows nothing.
 func (a *aggregator) fork() *aggregator {
 	b := &aggregator{
-		table: a.table, sum: a.sum, name: a.name, step: a.step, time: a.time, list: a.list, expected: a.expected,
+		table: a.table, sum: a.sum, name: a.name, step: a.step, time: a.time, list: a.list, expected: a.expected, parts: a.parts,
 		memory: a.memory, query: a.query, sumScratch: sumWork.Get().(*sumScratch),
 	}
 	for _, by := range a.by {
@@ -312,7 +312,10 @@ func (a *aggregator) addLists(group int32, codes, values []uint64) error {
 	of := a.listsOf(group, a.gen)
 	s := *of
 	if s == nil {
-		most, lists := a.gens[a.gen].Lists.Len(), cmp.Or(a.expected, len(codes))
+		most, lists := a.gens[a.gen].Lists.Len(), len(codes)
+		if a.expected > 0 {
+			lists = min(a.expected, lists*a.parts) // a series may have few of what is expected
+		}
 		if a.memory.left() < tallySize*int64(most+1) {
 			lists = 0 // a hash table may do
 		}

@@ -57,8 +57,9 @@ func newListSums(most, lists int) *listSums {
 	return s
 }
 
-// bytes returns what the cells take.
-func (s *listSums) bytes() int64 { return int64(tallySize*cap(s.cells) + 4*len(s.codes)) }
+// bytes returns what the cells take: an array that was kept may be longer than was wanted,
+// which is not the query's.
+func (s *listSums) bytes() int64 { return int64(tallySize*len(s.cells) + 4*len(s.codes)) }
 
 // add sums rows by their codes; values is nil, or has a word for each of them.
 func (s *listSums) add(codes, values []uint64, memory *queryMemory) error {

@@ -4,6 +4,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
 )
 
 // Sums by list are those of a map: of a hash table, of one that became an array, of an
@@ -119,6 +124,81 @@ func TestChooser_Estimate(t *testing.T) {
 		c.done()
 		if got != test.want {
 			t.Errorf("%s, of %d rows: %+v, want %+v", test.name, test.rows, got, test.want)
+		}
+	}
+}
+
+// skewed fills a table with a series of many rows, of as many lists as said, and one of ten.
+func skewed(t testing.TB, table *Table, lists, rows int) {
+	t.Helper()
+	codes, err := table.Codes(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make([][]uuid.UUID, lists)
+	for i := range all {
+		all[i] = []uuid.UUID{{1, byte(i), byte(i >> 8), byte(i >> 16)}}
+	}
+	known, err := codes.UUIDLists(nil, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pod, n := range map[string]int{"large": rows, "small": 10} {
+		series, err := codes.Series(map[string]string{"kind": "cpu", "labels.pod": pod})
+		if err != nil {
+			t.Fatal(err)
+		}
+		of, values := make([]uint32, n), make([]int64, n)
+		for i := range of {
+			of[i], values[i] = known[i%lists], int64(i)
+		}
+		b := schema.Batch{Rows: n, Series: series, Columns: map[string]encoding.Vector{"time": encoding.Int64s(1)}}
+		b.Columns["stack"], b.Columns["value"] = encoding.ListCodes(of...), encoding.Int64s(values...)
+		if _, err := codes.Insert(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A series of few rows among others of many is summed in a hash table of as few lists, and
+// not in an array of all that the dictionary has.
+func TestAggregate_SmallSeries(t *testing.T) {
+	store, table := open(t, Options{Manual: true, FutureLimit: -1}, stackSamples())
+	skewed(t, table, 4000, 20_000)
+	compact(t, store)
+	state, use, err := snapshot(t, store).read(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer use.Done()
+	for pod, array := range map[string]bool{"small": false, "large": true} {
+		a, err := table.newAggregator(t.Context(), state, AggregateOptions{Sum: "value", By: []string{"stack"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.sumAll(t.Context(), state, use, Equal("labels.pod", pod)); err != nil {
+			t.Fatal(err)
+		}
+		if s := a.lists[0][0]; (s.codes == nil) != array || !array && len(s.cells) > 64 {
+			t.Errorf("%s: %d cells, an array: %v", pod, len(s.cells), s.codes == nil)
+		}
+		a.done()
+	}
+}
+
+// An array that an earlier query left counts with what is wanted of it, not with its length.
+func TestAggregate_MaxBytes_KeptArray(t *testing.T) {
+	store, table := open(t, Options{Manual: true, FutureLimit: -1}, stackSamples())
+	skewed(t, table, 4000, 20_000)
+	snap := snapshot(t, store)
+	for range 4 {
+		for range 10 {
+			cells := make([]tally, 1<<20)
+			arrays.Put(&cells)
+		}
+		opts := AggregateOptions{Sum: "value", By: []string{"stack"}, Where: Equal("labels.pod", "large"), MaxBytes: 1 << 20}
+		if g, err := table.Aggregate(t.Context(), snap, opts); err != nil || len(g.Sums) != 4000 {
+			t.Fatal(err)
 		}
 	}
 }
