@@ -439,8 +439,8 @@ func after(prefix string) string {
 	return ""
 }
 
-// eachGranule calls yield with the granules that ranges of keys, in order, are in, each
-// once; false if it has enough.
+// eachGranule calls yield with the granules that ranges of keys, in order and apart from
+// each other, are in, each once; false if it has enough.
 func eachGranule(state *tableState, ranges [][2]string, yield func(*granule.Granule) bool) bool {
 	var last *granule.Granule
 	for _, r := range ranges {
