@@ -104,7 +104,7 @@ func (p *packed) bitsTo(o *bitWriter, lo, hi int) {
 	}
 	for ; lo < hi; lo += 64 {
 		rows := min(hi-lo, 64)
-		o.put(yes.bits(p.bits, lo*int(p.width), uint(p.width), rows), rows)
+		o.put(yes.bits(p.bits, lo*int(p.width), rows), rows)
 	}
 }
 
@@ -159,9 +159,9 @@ func (b *blocks) bitsOf(of []byte, i int, yes *wordRanges) (two [2]uint64, ok bo
 	}
 	n := min(blockLen, b.n-i*blockLen)
 	src := b.bits[b.starts.at(i):]
-	two[0] = yes.bits(src, 0, width, min(n, 64))
+	two[0] = yes.bits(src, 0, min(n, 64))
 	if n > 64 {
-		two[1] = yes.bits(src, 64*int(width), width, n-64)
+		two[1] = yes.bits(src, 64*int(width), n-64)
 	}
 	packed, end := packedLen(n, int(width)), int(b.starts.at(i+1)-b.starts.at(i))
 	for _, both := range src[packed:end] {
@@ -240,16 +240,16 @@ func (r *wordRanges) find(of []byte, base uint64, width uint) {
 	}
 }
 
-// bits returns the bits of up to 64 words of a width, at a place in src.
-func (r *wordRanges) bits(src []uint64, bit int, width uint, rows int) (bits uint64) {
+// bits returns the bits of up to 64 words at a place in src.
+func (r *wordRanges) bits(src []uint64, bit, rows int) (bits uint64) {
 	for i := range r.n {
 		switch {
-		case width == 0: // base itself, which is in
+		case r.width == 0: // base itself, which is in
 			bits = ^uint64(0)
-		case width <= narrowBits:
-			bits |= inRange8(wordBytes(src), uint(bit), width, rows, r.from[i], r.to[i])
+		case r.width <= narrowBits:
+			bits |= inRange8(wordBytes(src), uint(bit), r.width, rows, r.from[i], r.to[i])
 		default:
-			bits |= inRange16(wordBytes(src), uint(bit), width, rows, r.from[i], r.to[i])
+			bits |= inRange16(wordBytes(src), uint(bit), r.width, rows, r.from[i], r.to[i])
 		}
 	}
 	return bits & (^uint64(0) >> (64 - rows))

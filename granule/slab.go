@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// slab is words to work with: taken one after the other, and given back all at
-// once. It belongs to one goroutine.
+// slab is words to work with, taken one after the other, and the order of the rows of a
+// merge: given back all at once. It belongs to one goroutine.
 type slab struct {
 	words []uint64
 	used  int
@@ -31,8 +31,8 @@ func (s *slab) take(n int) []uint64 {
 	return s.words[lo:lo:s.used]
 }
 
-// refs returns an empty slice with room for n rows, until the slab is given back the only
-// one.
+// refs returns an empty slice with room for n rows. There is but one: it is asked for once
+// before the slab is given back.
 func (s *slab) refs(n int) []rowRef {
 	s.order = slices.Grow(s.order[:0], n)
 	return s.order
