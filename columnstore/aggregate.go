@@ -210,7 +210,7 @@ func (a *aggregator) sumSome(ctx context.Context, use txn.Use[*root], c *chooser
 func (t *Table) newAggregator(ctx context.Context, state *tableState, opts AggregateOptions) (*aggregator, error) {
 	a := &aggregator{
 		table: t, sum: -1, name: opts.Sum, step: opts.Step, list: -1, noCounts: opts.NoCounts,
-		memory: &queryMemory{ctx: ctx, most: opts.MaxBytes}, query: newQueryDicts(t.seed), sumScratch: sumWork.Get().(*sumScratch),
+		memory: &queryMemory{ctx: ctx, most: opts.MaxBytes}, query: &queryDicts{seed: t.seed}, sumScratch: sumWork.Get().(*sumScratch),
 	}
 	if opts.MaxBytes <= 0 {
 		a.memory.most = math.MaxInt64
@@ -233,7 +233,7 @@ func (t *Table) newAggregator(ctx context.Context, state *tableState, opts Aggre
 		}
 	}
 	for i, c := range columns {
-		by := &byColumn{Concrete: c, typ: t.schema.Columns()[c.Column].Type, series: t.schema.IsSeries(c.Column), codes: map[*granule.Generation][]uint32{}}
+		by := &byColumn{Concrete: c, typ: t.schema.Columns()[c.Column].Type, series: t.schema.IsSeries(c.Column)}
 		if by.typ == encoding.UUIDList && a.list < 0 {
 			a.list = i
 		}

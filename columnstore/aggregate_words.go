@@ -108,6 +108,9 @@ func (a *aggregator) known(by *byColumn, gen *granule.Generation, most int) ([]u
 			return nil, err
 		}
 		known = append(known, make([]uint32, more)...)
+		if by.codes == nil {
+			by.codes = map[*granule.Generation][]uint32{}
+		}
 		by.codes[gen] = known
 	}
 	return known, nil

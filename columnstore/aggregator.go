@@ -105,17 +105,22 @@ func (m *queryMemory) take(bytes int64) error {
 // left returns how many bytes may still be taken.
 func (m *queryMemory) left() int64 { return m.most - m.used.Load() }
 
-// queryDicts is the dictionaries of a query: most need none.
+// queryDicts is the dictionaries of a query, made when they are asked for: most need none.
 type queryDicts struct {
-	strings func() *encoding.Dict // and ids that are not coded
-	lists   func() *encoding.ListDict
+	seed          uint64
+	made, madeToo sync.Once
+	ofText        *encoding.Dict // and of ids that are not coded
+	ofLists       *encoding.ListDict
 }
 
-func newQueryDicts(seed uint64) *queryDicts {
-	return &queryDicts{
-		strings: sync.OnceValue(func() *encoding.Dict { return encoding.NewDict(seed) }),
-		lists:   sync.OnceValue(func() *encoding.ListDict { return encoding.NewListDict(seed) }),
-	}
+func (d *queryDicts) strings() *encoding.Dict {
+	d.made.Do(func() { d.ofText = encoding.NewDict(d.seed) })
+	return d.ofText
+}
+
+func (d *queryDicts) lists() *encoding.ListDict {
+	d.madeToo.Do(func() { d.ofLists = encoding.NewListDict(d.seed) })
+	return d.ofLists
 }
 
 // byColumn is one column to group by, and how the rows at hand have its words.
@@ -124,7 +129,7 @@ type byColumn struct {
 	typ    encoding.Type
 	series bool
 	exact  bool                             // never rounded
-	codes  map[*granule.Generation][]uint32 // translated
+	codes  map[*granule.Generation][]uint32 // translated; nil: none
 
 	how   wordsOf
 	word  uint64   // constant
@@ -160,7 +165,7 @@ func (a *aggregator) fork() *aggregator {
 
 // fork returns a column that is the same and knows nothing.
 func (c *byColumn) fork() *byColumn {
-	return &byColumn{Concrete: c.Concrete, typ: c.typ, series: c.series, exact: c.exact, how: c.how, codes: map[*granule.Generation][]uint32{}}
+	return &byColumn{Concrete: c.Concrete, typ: c.typ, series: c.series, exact: c.exact, how: c.how}
 }
 
 // done gives back what can be used again.

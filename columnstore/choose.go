@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/granule"
@@ -148,11 +149,9 @@ type chooser struct {
 	table  *Table
 	filter *filter
 
-	columns map[*granule.Generation]*granule.SeriesColumns // as they were first asked for
-	sets    map[*granule.Generation]*seriesSet             // what the filter says of series
-
-	gen    *granule.Generation // that was asked about last
-	set    *seriesSet          // of it
+	found  []*bucket           // that can have rows for which the condition holds
+	gens   []*generationSeries // so far: mostly one
+	last   *generationSeries   // that was asked for
 	spans  []span
 	slices []granule.Slice // of the granule at hand
 }
@@ -165,7 +164,7 @@ func newChooser(ctx context.Context, t *Table, where Expr) (*chooser, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &chooser{table: t, filter: f, work: work, columns: map[*granule.Generation]*granule.SeriesColumns{}, sets: map[*granule.Generation]*seriesSet{}}
+	c := &chooser{table: t, filter: f, work: work}
 	work.columns, work.manySeries = c.seriesColumns, c.manySeries
 	return c, nil
 }
@@ -174,6 +173,7 @@ func (c *chooser) done() {
 	c.work.stop, c.work.columns, c.work.manySeries = nil, nil, nil
 	c.work.series.Reset(nil)
 	c.work.walk.reset(nil)
+	c.work.forget()
 	filterWorks.Put(c.work)
 }
 
@@ -326,30 +326,48 @@ func (w *walk) at(row int) (series uint32, end int) {
 	return w.series, w.end
 }
 
-// seriesColumns returns the series of a generation: those that come while the query runs
-// are left out, and not of its snapshot.
-func (c *chooser) seriesColumns(gen *granule.Generation) *granule.SeriesColumns {
-	columns := c.columns[gen]
-	if columns == nil {
-		columns = c.table.seriesColumns(gen)
-		c.columns[gen] = columns
+// generationSeries is what is known of the series of a generation. Those that come while the
+// query runs are left out, and not of its snapshot.
+type generationSeries struct {
+	gen     *granule.Generation
+	columns *granule.SeriesColumns
+	set     seriesSet // what the filter says of them; none before it was asked for
+}
+
+// seriesOf returns what is known of a generation.
+func (c *chooser) seriesOf(gen *granule.Generation) *generationSeries {
+	if c.last != nil && c.last.gen == gen {
+		return c.last
 	}
-	return columns
+	i := slices.IndexFunc(c.gens, func(g *generationSeries) bool { return g.gen == gen })
+	if i < 0 {
+		i = len(c.gens)
+		c.gens = append(c.gens, &generationSeries{gen: gen, columns: c.table.seriesColumns(gen)})
+	}
+	c.last = c.gens[i]
+	return c.last
+}
+
+func (c *chooser) seriesColumns(gen *granule.Generation) *granule.SeriesColumns {
+	return c.seriesOf(gen).columns
 }
 
 // setOf returns what the filter says of the series of a generation.
 func (c *chooser) setOf(gen *granule.Generation) *seriesSet {
-	if c.gen == gen {
-		return c.set
+	g := c.seriesOf(gen)
+	if g.set.some == nil {
+		g.set = c.filter.ofSeries(gen, g.columns, nil)
 	}
-	set := c.sets[gen]
-	if set == nil {
-		made := c.filter.ofSeries(gen, c.seriesColumns(gen), nil)
-		set = &made
-		c.sets[gen] = set
+	return &g.set
+}
+
+// buckets returns those of a state that can have rows for which the condition holds, by
+// time. A chooser is for one state.
+func (c *chooser) buckets(state *tableState, where Expr) []*bucket {
+	if c.found == nil {
+		c.found = slices.AppendSeq(make([]*bucket, 0, 1), c.table.bucketsOf(state, where))
 	}
-	c.gen, c.set = gen, set
-	return set
+	return c.found
 }
 
 // manySeries says whether rows of many of a generation's series can hold.
@@ -369,7 +387,7 @@ const fewSeries = 64
 // order.
 func (c *chooser) granules(state *tableState, where Expr) iter.Seq[*granule.Granule] {
 	return func(yield func(*granule.Granule) bool) {
-		for b := range c.table.bucketsOf(state, where) {
+		for _, b := range c.buckets(state, where) {
 			codes, few := b.series.few(c.setOf(b.gen).some, fewSeries)
 			lo, hi := c.table.schema.BucketBounds(b.start)
 			ranges := [][2]string{{lo, hi}}
@@ -396,7 +414,7 @@ func (c *chooser) estimate(state *tableState, where Expr, rows int) (e estimate)
 	some, all := 0, 0
 	var gen *granule.Generation
 	e.sure = true
-	for b := range c.table.bucketsOf(state, where) {
+	for _, b := range c.buckets(state, where) {
 		set := c.setOf(b.gen)
 		for i, word := range b.series {
 			all += bits.OnesCount64(word)
@@ -415,8 +433,14 @@ func (c *chooser) estimate(state *tableState, where Expr, rows int) (e estimate)
 // rangesOf returns the keys that rows of series of a bucket can have, in order.
 func (t *Table) rangesOf(b *bucket, codes []uint32) [][2]string {
 	keys := make([]string, len(codes))
+	bucket := t.schema.AppendBucket(nil, b.start)
 	for i, code := range codes {
-		keys[i] = string(append(t.schema.AppendBucket(nil, b.start), b.gen.Series.Value(code)...))
+		tuple := b.gen.Series.Value(code)
+		var key strings.Builder
+		key.Grow(len(bucket) + len(tuple))
+		key.Write(bucket)
+		key.Write(tuple)
+		keys[i] = key.String()
 	}
 	slices.Sort(keys)
 	ranges := make([][2]string, len(keys))
@@ -428,13 +452,10 @@ func (t *Table) rangesOf(b *bucket, codes []uint32) [][2]string {
 
 // after returns the lowest key above all that begin with prefix; empty if there is none.
 func after(prefix string) string {
-	b := []byte(prefix)
-	for len(b) > 0 {
-		if last := len(b) - 1; b[last] < 0xff {
-			b[last]++
-			return string(b)
+	for n := len(prefix) - 1; n >= 0; n-- {
+		if last := prefix[n]; last < 0xff {
+			return prefix[:n] + string([]byte{last + 1})
 		}
-		b = b[:len(b)-1]
 	}
 	return ""
 }

@@ -91,6 +91,7 @@ func bind(s *schema.Schema, e Expr, work *filterWork) (*filter, error) {
 	if e.op == opTrue {
 		return f, nil
 	}
+	f.args = make([]*filter, 0, len(e.args))
 	for _, arg := range e.args {
 		bound, err := bind(s, arg, work)
 		if err != nil {
@@ -106,7 +107,8 @@ func bind(s *schema.Schema, e Expr, work *filterWork) (*filter, error) {
 		return nil, fmt.Errorf("%w: no column %q", ErrQuery, e.column)
 	}
 	c := s.Columns()[column]
-	f.leaf = &leaf{op: e.op, schema: s, column: column, name: e.column, series: s.IsSeries(column), work: work}
+	f.leaf = work.leaf()
+	*f.leaf = leaf{op: e.op, schema: s, column: column, name: e.column, series: s.IsSeries(column), work: work, ofWords: f.leaf.ofWords}
 	if !f.leaf.setTest(c, e) {
 		return nil, fmt.Errorf("%w: column %q is %v and cannot be compared with %v", ErrQuery, e.column, c.Type, e.value)
 	}
@@ -190,31 +192,33 @@ func bytesTest(t encoding.Type, e Expr) func([]byte) bool {
 	if _, isString := e.value.(string); want == nil || isString != (t == encoding.String) {
 		return nil
 	}
-	return func(value []byte) bool { return holds(e.op, bytes.Compare(value, want)) }
+	op := e.op // and not all of the expression
+	return func(value []byte) bool { return holds(op, bytes.Compare(value, want)) }
 }
 
 func wordTest(t encoding.Type, e Expr) func(uint64) bool {
 	if e.op == opMatch {
 		return nil
 	}
+	op := e.op // and not all of the expression
 	switch v := e.value.(type) {
 	case int:
-		return wordTest(t, Expr{op: e.op, value: int64(v)})
+		return wordTest(t, Expr{op: op, value: int64(v)})
 	case int64:
 		if t == encoding.Int64 {
-			return func(w uint64) bool { return holds(e.op, cmp.Compare(encoding.ToInt64(w), v)) }
+			return func(w uint64) bool { return holds(op, cmp.Compare(encoding.ToInt64(w), v)) }
 		}
 	case uint64:
 		if t == encoding.Uint64 {
-			return func(w uint64) bool { return holds(e.op, cmp.Compare(w, v)) }
+			return func(w uint64) bool { return holds(op, cmp.Compare(w, v)) }
 		}
 	case float64:
 		if t == encoding.Float64 {
-			return func(w uint64) bool { return holds(e.op, cmp.Compare(encoding.ToFloat64(w), v)) }
+			return func(w uint64) bool { return holds(op, cmp.Compare(encoding.ToFloat64(w), v)) }
 		}
 	case bool:
 		if t == encoding.Bool {
-			return func(w uint64) bool { return holds(e.op, cmp.Compare(w, encoding.FromBool(v))) }
+			return func(w uint64) bool { return holds(op, cmp.Compare(w, encoding.FromBool(v))) }
 		}
 	}
 	return nil
@@ -253,30 +257,31 @@ func timeBounds(s *schema.Schema, e Expr) (lo, hi int64) {
 	if s.BucketColumn() < 0 {
 		return lo, hi
 	}
-	conditions := []Expr{e}
-	for len(conditions) > 0 {
-		c := conditions[0]
-		conditions = conditions[1:]
-		if c.op == opAnd {
-			conditions = append(conditions, c.args...)
-			continue
+	return e.bounds(s.Columns()[s.BucketColumn()].Name, lo, hi)
+}
+
+// bounds narrows the times that a condition leaves.
+func (e *Expr) bounds(column string, lo, hi int64) (int64, int64) {
+	if e.op == opAnd {
+		for i := range e.args {
+			lo, hi = e.args[i].bounds(column, lo, hi)
 		}
-		if c.column != s.Columns()[s.BucketColumn()].Name {
-			continue
-		}
-		v, ok := c.value.(int64)
-		if i, isInt := c.value.(int); isInt {
-			v, ok = int64(i), true
-		}
-		switch {
-		case !ok:
-		case c.op == opAtLeast:
-			lo = max(lo, v)
-		case c.op == opLess:
-			hi = min(hi, v)
-		case c.op == opEqual:
-			lo, hi = max(lo, v), min(hi, max(v, v+1))
-		}
+		return lo, hi
+	}
+	v, ok := e.value.(int64)
+	if i, isInt := e.value.(int); isInt {
+		v, ok = int64(i), true
+	}
+	if !ok || e.column != column {
+		return lo, hi
+	}
+	switch e.op {
+	case opAtLeast:
+		lo = max(lo, v)
+	case opLess:
+		hi = min(hi, v)
+	case opEqual:
+		lo, hi = max(lo, v), min(hi, max(v, v+1))
 	}
 	return lo, hi
 }

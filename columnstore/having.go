@@ -18,7 +18,7 @@ func (a *aggregator) having(c *chooser, state *tableState, where Expr) []*leaf {
 	}
 	lists := 0
 	var last *bucket
-	for b := range a.table.bucketsOf(state, where) {
+	for _, b := range c.buckets(state, where) {
 		if last == nil || b.gen != last.gen {
 			lists += b.gen.Lists.Len() + 1
 		}

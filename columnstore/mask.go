@@ -274,7 +274,9 @@ type filterWork struct {
 	valid  []bool  // of the rows at hand
 	picked []int32 // of the selection at hand
 	slab   []uint64
-	used   int // of slab, by the stretch at hand
+	used   int     // of slab, by the stretch at hand
+	leaves []*leaf // of the filter at hand, and behind them some for the next
+	bound  int     // of the leaves
 	// stop says whether the query was cancelled; who finds that it was sets stopped, and
 	// says anything then.
 	stop    func() bool
@@ -285,6 +287,29 @@ type filterWork struct {
 }
 
 var filterWorks = sync.Pool{New: func() any { return new(filterWork) }}
+
+// leaf returns a leaf of any value, until forget.
+func (w *filterWork) leaf() *leaf {
+	if w.bound == len(w.leaves) {
+		w.leaves = append(w.leaves, new(leaf))
+	}
+	w.bound++
+	return w.leaves[w.bound-1]
+}
+
+// keptLeaves bounds how many are kept for the next filter.
+const keptLeaves = 64
+
+// forget takes the leaves back. What they refer to is not kept.
+func (w *filterWork) forget() {
+	for _, l := range w.leaves[:w.bound] {
+		*l = leaf{ofWords: l.ofWords[:0]}
+	}
+	w.bound = 0
+	if len(w.leaves) > keptLeaves {
+		w.leaves = nil
+	}
+}
 
 // read returns the words of a stretch, good until the next call.
 func (w *filterWork) read(words *encoding.Words, r *stretch) []uint64 {

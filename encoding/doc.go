@@ -45,7 +45,7 @@
 //
 // # Invariants
 //
-//	E1  Decoding is the inverse of encoding: for every layout, At(i), Append
+//	E1  Decoding is the inverse of encoding: for every layout, At(i), Append, Pick
 //	    and Cursor give back the words that Encode was given.
 //	E2  Words, Column and every slice inside them never change after they are
 //	    built, so any number of goroutines may read them without a lock.
