@@ -121,6 +121,32 @@ func checkRecord(t *testing.T, groups *Groups, form Form, names bool) {
 	}
 }
 
+// TestGroups_RecordOfNothing: the columns are those of any answer, counts as they were asked
+// for.
+func TestGroups_RecordOfNothing(t *testing.T) {
+	store, table, _ := filled(t, Options{}, 10)
+	snap := snapshot(t, store)
+	for _, by := range [][]string{{"kind"}, {"time"}, {"stack"}, {"kind", "stack"}} {
+		for _, without := range []bool{false, true} {
+			groups, err := table.Aggregate(t.Context(), snap, AggregateOptions{By: by, NoCounts: without, Where: Or()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(groups.Sums) != 0 || (groups.Counts == nil) != without {
+				t.Errorf("by %v, without counts %v: %d sums, counts %v", by, without, len(groups.Sums), groups.Counts)
+			}
+			rec, err := groups.Record(RecordOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if has := rec.Schema().HasField("count"); has == without || rec.NumRows() != 0 {
+				t.Errorf("by %v, without counts %v: a record of %d rows and %v", by, without, rec.NumRows(), rec.Schema())
+			}
+			rec.Release()
+		}
+	}
+}
+
 // TestGroups_RecordErrors: what is no form and what is no answer.
 func TestGroups_RecordErrors(t *testing.T) {
 	g := &Groups{Sums: []int64{1}}
