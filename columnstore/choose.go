@@ -149,9 +149,10 @@ type chooser struct {
 	table  *Table
 	filter *filter
 
-	found  []*bucket           // that can have rows for which the condition holds
-	gens   []*generationSeries // so far: mostly one
-	last   *generationSeries   // that was asked for
+	found  []*bucket                                 // that can have rows for which the condition holds
+	gens   []*generationSeries                       // so far: mostly one
+	more   map[*granule.Generation]*generationSeries // behind the first fewGens
+	last   *generationSeries                         // that was asked for
 	spans  []span
 	slices []granule.Slice // of the granule at hand
 }
@@ -334,18 +335,33 @@ type generationSeries struct {
 	set     seriesSet // what the filter says of them; none before it was asked for
 }
 
+// fewGens is how many generations are looked through one by one: of thousands that would be
+// a third of a query.
+const fewGens = 8
+
 // seriesOf returns what is known of a generation.
 func (c *chooser) seriesOf(gen *granule.Generation) *generationSeries {
 	if c.last != nil && c.last.gen == gen {
 		return c.last
 	}
-	i := slices.IndexFunc(c.gens, func(g *generationSeries) bool { return g.gen == gen })
-	if i < 0 {
-		i = len(c.gens)
-		c.gens = append(c.gens, &generationSeries{gen: gen, columns: c.table.seriesColumns(gen)})
+	if i := slices.IndexFunc(c.gens, func(g *generationSeries) bool { return g.gen == gen }); i >= 0 {
+		c.last = c.gens[i]
+		return c.last
 	}
-	c.last = c.gens[i]
-	return c.last
+	g := c.more[gen]
+	if g == nil {
+		g = &generationSeries{gen: gen, columns: c.table.seriesColumns(gen)}
+		if len(c.gens) < fewGens {
+			c.gens = append(c.gens, g)
+		} else {
+			if c.more == nil {
+				c.more = map[*granule.Generation]*generationSeries{}
+			}
+			c.more[gen] = g
+		}
+	}
+	c.last = g
+	return g
 }
 
 func (c *chooser) seriesColumns(gen *granule.Generation) *granule.SeriesColumns {
