@@ -150,9 +150,8 @@ type chooser struct {
 	filter *filter
 
 	found  []*bucket                                 // that can have rows for which the condition holds
-	gens   []*generationSeries                       // so far: mostly one
-	more   map[*granule.Generation]*generationSeries // behind the first fewGens
 	last   *generationSeries                         // that was asked for
+	gens   map[*granule.Generation]*generationSeries // nil until there are two, which mostly is never
 	spans  []span
 	slices []granule.Slice // of the granule at hand
 }
@@ -335,29 +334,19 @@ type generationSeries struct {
 	set     seriesSet // what the filter says of them; none before it was asked for
 }
 
-// fewGens is how many generations are looked through one by one: of thousands that would be
-// a third of a query.
-const fewGens = 8
-
 // seriesOf returns what is known of a generation.
 func (c *chooser) seriesOf(gen *granule.Generation) *generationSeries {
 	if c.last != nil && c.last.gen == gen {
 		return c.last
 	}
-	if i := slices.IndexFunc(c.gens, func(g *generationSeries) bool { return g.gen == gen }); i >= 0 {
-		c.last = c.gens[i]
-		return c.last
-	}
-	g := c.more[gen]
+	g := c.gens[gen]
 	if g == nil {
 		g = &generationSeries{gen: gen, columns: c.table.seriesColumns(gen)}
-		if len(c.gens) < fewGens {
-			c.gens = append(c.gens, g)
-		} else {
-			if c.more == nil {
-				c.more = map[*granule.Generation]*generationSeries{}
-			}
-			c.more[gen] = g
+		if c.last != nil && c.gens == nil {
+			c.gens = map[*granule.Generation]*generationSeries{c.last.gen: c.last}
+		}
+		if c.gens != nil {
+			c.gens[gen] = g
 		}
 	}
 	c.last = g
