@@ -227,13 +227,16 @@ func (w *fleetWriter) write(how writerHow, stop *atomic.Bool) (us []float64, err
 // reads are the one-job merges, in the order in which they take turns.
 var reads = []string{"held", "same-rows", "last", "all-time"}
 
+// isFixed says whether a read is of the rows that were there before the writer began.
+func isFixed(name string) bool { return name == "held" || name == "same-rows" }
+
 // read asks for one of them and returns how long it took, us.
 func (w *fleetWriter) read(name string) (us float64, err error) {
 	where := []columnstore.Expr{expr([]term{{column: labelPrefix + "job", text: w.subject.Columns[labelPrefix+"job"].Strings[0]}}), expr(ofType(w.subject))}
-	switch name {
-	case "held", "same-rows":
+	switch {
+	case isFixed(name):
 		where = append(where, columnstore.Less(profile.ColumnTimestamp, w.start))
-	case "last":
+	case name == "last":
 		where = append(where, columnstore.AtLeast(profile.ColumnTimestamp, w.newest.Load()-w.last))
 	}
 	opts := columnstore.AggregateOptions{Sum: profile.ColumnValue, By: []string{profile.ColumnStacktrace}, Where: columnstore.And(where...)}
@@ -248,7 +251,7 @@ func (w *fleetWriter) read(name string) (us float64, err error) {
 		})
 	}
 	us = float64(time.Since(start)) / 1e3
-	if err != nil || name != "held" && name != "same-rows" {
+	if err != nil || !isFixed(name) {
 		return us, err
 	}
 	if w.same == nil {
@@ -322,7 +325,7 @@ func (w *fleetWriter) phase(how writerHow, long time.Duration, quiet []float64) 
 	for i, name := range reads {
 		r := readFigure{Read: name, latencies: latenciesOf(taken[i]), QuietUs: quiet[i], QuietAfterUs: after[i]}
 		r.P99Ratio = r.P99 / r.QuietUs
-		if name == "held" || name == "same-rows" {
+		if isFixed(name) {
 			r.MustRatio = 5
 		}
 		p.Reads = append(p.Reads, r)

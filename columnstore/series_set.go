@@ -58,8 +58,7 @@ func (f *filter) ofSeries(gen *granule.Generation, columns *granule.SeriesColumn
 	l := f.leaf
 	switch {
 	case l.series:
-		set := l.seriesOf(gen, columns)
-		return seriesSet{slices.Clone(set), slices.Clone(set)}
+		return l.setOf(gen, columns)
 	case l.nowhere(b):
 		return newSeriesSet(columns.Len(), l.null, l.null)
 	}
@@ -85,8 +84,7 @@ func (f *filter) allOfSeries(gen *granule.Generation, columns *granule.SeriesCol
 	}
 	var out seriesSet
 	if first != nil {
-		set := first.seriesOf(gen, columns)
-		out = seriesSet{slices.Clone(set), slices.Clone(set)}
+		out = first.setOf(gen, columns)
 	} else {
 		out = newSeriesSet(columns.Len(), true, true)
 	}
@@ -139,6 +137,12 @@ func (l *leaf) seriesOf(gen *granule.Generation, columns *granule.SeriesColumns)
 		}
 	}
 	return known.set
+}
+
+// setOf is ofSeries of such a leaf.
+func (l *leaf) setOf(gen *granule.Generation, columns *granule.SeriesColumns) seriesSet {
+	set := l.seriesOf(gen, columns)
+	return seriesSet{slices.Clone(set), slices.Clone(set)}
 }
 
 // valuesOf returns what is known of a generation, the values of its series among it. Each
