@@ -90,6 +90,17 @@ func (v *Version[V]) floor(key string) (found *entry[V]) {
 	return found
 }
 
+// ceiling returns the entry with the least bound at or above a key, nil if there is none.
+func (v *Version[V]) ceiling(key string) (found *entry[V]) {
+	probe := v.probe(key)
+	v.tree.AscendGreaterOrEqual(probe, func(e *entry[V]) bool {
+		found = e
+		return false
+	})
+	v.done(probe)
+	return found
+}
+
 // probe returns an entry to look others up with, until done.
 func (v *Version[V]) probe(key string) *entry[V] {
 	e := v.probes.Get().(*entry[V])
@@ -130,6 +141,31 @@ func (v *Version[V]) Overlapping(lo, hi string) iter.Seq2[string, V] {
 			return (hi == "" || e.bound < hi) && yield(e.bound, v.value(e))
 		})
 	}
+}
+
+// AppendOverlapping appends to dst what Overlapping yields, without the bounds: a third of
+// the time an entry where they are many.
+func (v *Version[V]) AppendOverlapping(dst []V, lo, hi string) []V {
+	const few = 8 // whose bounds are looked at, before one search for the end pays
+	if floor, _, ok := v.Floor(lo); ok {
+		lo = floor
+	}
+	n := 0
+	var end *entry[V]
+	v.tree.AscendGreaterOrEqual(&entry[V]{bound: lo}, func(e *entry[V]) bool {
+		if n++; n <= few && hi != "" && e.bound >= hi {
+			return false
+		}
+		if n == few && hi != "" {
+			end = v.ceiling(hi)
+		}
+		if e == end {
+			return false
+		}
+		dst = append(dst, v.value(e))
+		return true
+	})
+	return dst
 }
 
 // All yields every entry in order.

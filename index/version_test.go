@@ -81,6 +81,33 @@ func TestOverlapping(t *testing.T) {
 	}
 }
 
+// AppendOverlapping finds the end by its bound among a few entries, and by a search among
+// many.
+func TestAppendOverlapping(t *testing.T) {
+	edit := New[int]().Edit()
+	for i := range 100 {
+		edit.Set(fmt.Sprintf("%02d", i), i)
+	}
+	v := edit.Done()
+	for lo := range 100 {
+		for hi := lo; hi <= 100; hi++ {
+			from, to := fmt.Sprintf("%02d", lo), fmt.Sprintf("%02d", hi)
+			if hi == 100 {
+				to = ""
+			}
+			for _, within := range []string{"", "5"} { // of the first entry, whose bound is below then
+				want := []int{-1}
+				for _, i := range v.Overlapping(from+within, to) {
+					want = append(want, i)
+				}
+				if got := v.AppendOverlapping([]int{-1}, from+within, to); !slices.Equal(got, want) {
+					t.Fatalf("AppendOverlapping(%q, %q) = %v; want %v", from+within, to, got, want)
+				}
+			}
+		}
+	}
+}
+
 // A caller that has seen enough may stop an iteration.
 func TestOverlappingStops(t *testing.T) {
 	var got []string
