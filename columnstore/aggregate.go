@@ -118,10 +118,9 @@ func (a *aggregator) sumAll(ctx context.Context, state *tableState, use txn.Use[
 		return nil
 	}
 	having := a.having(c, state, where)
-	var granules []*granule.Granule
+	granules := c.granules(state, where)
 	rows, parts := 0, 0
-	for g := range c.granules(state, where) {
-		granules = append(granules, g)
+	for _, g := range granules {
 		rows += g.Rows()
 		parts += g.FreshParts() + 1
 	}

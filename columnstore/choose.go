@@ -172,6 +172,7 @@ func newChooser(ctx context.Context, t *Table, where Expr) (*chooser, error) {
 func (c *chooser) done() {
 	c.work.stop, c.work.columns, c.work.manySeries = nil, nil, nil
 	c.work.series.Reset(nil)
+	c.work.forgetGranules()
 	c.work.walk.reset(nil)
 	c.work.forget()
 	filterWorks.Put(c.work)
@@ -260,9 +261,10 @@ func (c *chooser) look(p *granule.Part, r *stretch) {
 	case m.bits == nil && !m.all:
 		return
 	case m.bits != nil && m.scattered(hi-lo):
-		c.pick(r, m.bits)
+		c.pick(r, &m)
 		return
 	}
+	m = mask{all: m.all, bits: c.work.wholeBits(&m, hi-lo)}
 	for row := 0; row < hi-lo; {
 		from := m.next(row, hi-lo, false)
 		row = m.next(from, hi-lo, true)
@@ -279,12 +281,12 @@ func (c *chooser) look(p *granule.Part, r *stretch) {
 }
 
 // pick appends the rows of a stretch whose bits are set, one by one.
-func (c *chooser) pick(r *stretch, set []uint64) {
+func (c *chooser) pick(r *stretch, m *mask) {
 	picked := c.work.picked
 	at := len(picked)
-	for i, word := range set {
+	for i, word := range m.bits {
 		picked = slices.Grow(picked, 64)
-		for row := int32(r.lo + 64*i); word != 0; word &= word - 1 {
+		for row := int32(r.lo) + 64*(m.from+int32(i)); word != 0; word &= word - 1 {
 			picked = append(picked, row+int32(bits.TrailingZeros64(word)))
 		}
 	}
@@ -388,22 +390,24 @@ func (c *chooser) manySeries(gen *granule.Generation) bool {
 // bucket are looked at.
 const fewSeries = 64
 
-// granules yields the granules that can have rows for which the condition holds, in key
-// order.
-func (c *chooser) granules(state *tableState, where Expr) iter.Seq[*granule.Granule] {
-	return func(yield func(*granule.Granule) bool) {
-		for _, b := range c.buckets(state, where) {
-			codes, few := b.series.few(c.setOf(b.gen).some, fewSeries)
-			lo, hi := c.table.schema.BucketBounds(b.start)
-			ranges := [][2]string{{lo, hi}}
-			if few {
-				ranges = c.table.rangesOf(b, codes)
-			}
-			if !eachGranule(state, ranges, yield) {
-				return
-			}
+// granules returns the granules that can have rows for which the condition holds, in key
+// order, good until the next call.
+func (c *chooser) granules(state *tableState, where Expr) []*granule.Granule {
+	found := c.work.granules[:0]
+	for _, b := range c.buckets(state, where) {
+		codes, few := b.series.few(c.setOf(b.gen).some, fewSeries)
+		lo, hi := c.table.schema.BucketBounds(b.start)
+		ranges := [][2]string{{lo, hi}}
+		if few {
+			ranges = c.table.rangesOf(b, codes)
 		}
+		found = appendGranules(found, state, ranges)
 	}
+	c.work.granules = found
+	if id := c.filter.onlyID(); id != nil {
+		found = slices.DeleteFunc(found, id.lacks)
+	}
+	return found
 }
 
 // estimate is about what a condition chooses, if all series have as many rows, and as many
@@ -465,26 +469,21 @@ func after(prefix string) string {
 	return ""
 }
 
-// eachGranule calls yield with the granules that ranges of keys, in order and apart from
-// each other, are in, each once; false if it has enough.
-func eachGranule(state *tableState, ranges [][2]string, yield func(*granule.Granule) bool) bool {
-	var last *granule.Granule
+// appendGranules appends the granules that ranges of keys, in order and apart from each
+// other, are in, each once.
+func appendGranules(dst []*granule.Granule, state *tableState, ranges [][2]string) []*granule.Granule {
 	for _, r := range ranges {
-		first := true
-		for _, g := range state.granules.Overlapping(r[0], r[1]) {
-			if first { // the others begin in the range
-				first = false
-				if _, hi := g.Bounds(); g == last || hi != "" && hi <= r[0] {
-					continue // the last one's, or of another bucket
-				}
-			}
-			last = g
-			if !yield(g) {
-				return false
-			}
+		n := len(dst)
+		dst = state.granules.AppendOverlapping(dst, r[0], r[1])
+		if n == len(dst) {
+			continue
+		}
+		// All but the first begin in the range. That may be the last one's, or of another bucket.
+		if _, hi := dst[n].Bounds(); n > 0 && dst[n-1] == dst[n] || hi != "" && hi <= r[0] {
+			dst = slices.Delete(dst, n, n+1)
 		}
 	}
-	return true
+	return dst
 }
 
 // chosen yields the parts of a read that have rows for which where holds, with
@@ -502,7 +501,7 @@ func (t *Table) chosen(ctx context.Context, use txn.Use[*root], where Expr, orde
 		if state == nil {
 			return
 		}
-		for g := range c.granules(state, where) {
+		for _, g := range c.granules(state, where) {
 			t.store.opts.Yield("read/granule")
 			if err := cmp.Or(ctx.Err(), use.Err()); err != nil {
 				yield(selection{}, err)

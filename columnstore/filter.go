@@ -19,6 +19,7 @@ type filter struct {
 	op   exprOp
 	args []*filter
 	leaf *leaf
+	work *filterWork
 }
 
 // leaf compares one column.
@@ -32,6 +33,7 @@ type leaf struct {
 	word    func(word uint64) bool  // fixed types; for any type, if it need not see the value
 	null    bool                    // what a row without a value gives
 	id      *uuid.UUID              // the only value for which it holds, if that is an id
+	idHash  encoding.IDHash         // of id
 	text    *string                 // likewise
 	known   []*leafKnown            // of generations: mostly one
 	element func(id uuid.UUID, record []byte) bool
@@ -87,7 +89,7 @@ func truthOf(b bool) truth {
 
 // bind checks an expression against a schema. Errors wrap ErrQuery.
 func bind(s *schema.Schema, e Expr, work *filterWork) (*filter, error) {
-	f := &filter{op: e.op}
+	f := &filter{op: e.op, work: work}
 	if e.op == opTrue {
 		return f, nil
 	}
@@ -135,7 +137,7 @@ func (l *leaf) setTest(c schema.Column, e Expr) bool {
 		if e.op == opEqual {
 			switch value := e.value.(type) {
 			case uuid.UUID:
-				l.id = &value
+				l.id, l.idHash = &value, encoding.HashID(value)
 			case string:
 				l.text = &value
 			}

@@ -13,11 +13,12 @@ import (
 // with their bit set.
 type mask struct {
 	all  bool
+	from int32    // words of bits that are left out, as are some behind: their rows are not chosen
 	bits []uint64 // nil: all decides; those behind the last row mean nothing
 }
 
 // next returns the first of n rows, from one on, that is chosen, or with not that is not; n
-// if there is none.
+// if there is none. No words may be left out.
 func (m *mask) next(row, n int, not bool) int {
 	if m.bits == nil || row >= n {
 		if m.all != not {
@@ -37,11 +38,27 @@ func (m *mask) next(row, n int, not bool) int {
 	return min(n, 64*at+bits.TrailingZeros64(word))
 }
 
+// whole says whether no words are left out of a mask of n rows.
+func (m *mask) whole(n int) bool { return m.from == 0 && len(m.bits) == (n+63)/64 }
+
+// wholeBits returns the bits of a mask of n rows with none left out.
+func (w *filterWork) wholeBits(m *mask, n int) []uint64 {
+	if m.bits == nil || m.whole(n) {
+		return m.bits
+	}
+	bits := w.take(n)
+	clear(bits)
+	copy(bits[m.from:], m.bits)
+	return bits
+}
+
 // scattered says whether the chosen of n rows are mostly in short runs. It clears the bits
 // that mean nothing.
 func (m *mask) scattered(n int) bool {
 	const long = 8 // rows in a run: moved together as fast as one by one
-	m.bits[len(m.bits)-1] &= ^uint64(0) >> (-n & 63)
+	if m.whole(n) {
+		m.bits[len(m.bits)-1] &= ^uint64(0) >> (-n & 63)
+	}
 	rows, runs, before := 0, 0, uint64(0)
 	for _, word := range m.bits {
 		rows += bits.OnesCount64(word)
@@ -84,15 +101,16 @@ func (w *filterWork) bitsOfRows(rows []int32, r *stretch) mask {
 	if rows = rows[at:]; len(rows) == 0 || int(rows[0]) >= r.hi {
 		return mask{}
 	}
-	bits := w.take(r.hi - r.lo)
+	n, _ := slices.BinarySearch(rows, int32(r.hi))
+	rows = rows[:n]
+	word := func(row int32) int32 { return (row - int32(r.lo)) / 64 }
+	from := word(rows[0])
+	bits := w.take(64 * int(word(rows[n-1])+1-from))
 	clear(bits)
 	for _, row := range rows {
-		if int(row) >= r.hi {
-			break
-		}
-		bits[(int(row)-r.lo)/64] |= 1 << ((int(row) - r.lo) % 64)
+		bits[word(row)-from] |= 1 << ((int(row) - r.lo) % 64)
 	}
-	return mask{bits: bits}
+	return mask{bits: bits, from: from}
 }
 
 // eval returns the rows of a stretch for which the filter holds. What a column
@@ -106,10 +124,11 @@ func (f *filter) eval(p *granule.Part, r *stretch) mask {
 		if m.bits == nil {
 			return mask{all: !m.all}
 		}
-		for i := range m.bits {
-			m.bits[i] = ^m.bits[i]
+		bits := f.work.wholeBits(&m, r.hi-r.lo)
+		for i := range bits {
+			bits[i] = ^bits[i]
 		}
-		return m
+		return mask{bits: bits}
 	case opAnd, opOr:
 		return f.combine(p, r)
 	}
@@ -129,7 +148,8 @@ func (f *filter) combine(p *granule.Part, r *stretch) mask {
 		case out.bits == nil:
 			out = m
 		default:
-			for i, word := range m.bits {
+			out = mask{bits: f.work.wholeBits(&out, r.hi-r.lo)}
+			for i, word := range f.work.wholeBits(&m, r.hi-r.lo) {
 				if or {
 					out.bits[i] |= word
 				} else {
@@ -277,6 +297,9 @@ type filterWork struct {
 	used   int     // of slab, by the stretch at hand
 	leaves []*leaf // of the filter at hand, and behind them some for the next
 	bound  int     // of the leaves
+
+	granules []*granule.Granule // that the query looks at
+
 	// stop says whether the query was cancelled; who finds that it was sets stopped, and
 	// says anything then.
 	stop    func() bool
@@ -309,6 +332,19 @@ func (w *filterWork) forget() {
 	if len(w.leaves) > keptLeaves {
 		w.leaves = nil
 	}
+}
+
+// keptGranules bounds how many there is room for in what the next query finds.
+const keptGranules = 1 << 13
+
+// forgetGranules lets go of the granules: what is kept holds none.
+func (w *filterWork) forgetGranules() {
+	if cap(w.granules) > keptGranules {
+		w.granules = nil
+	}
+	w.granules = w.granules[:cap(w.granules)]
+	clear(w.granules)
+	w.granules = w.granules[:0]
 }
 
 // read returns the words of a stretch, good until the next call.

@@ -234,13 +234,39 @@ func (l *leaf) ofPart(p *granule.Part) truth {
 		return truthOf(l.null)
 	case l.id == nil:
 		return maybe
-	case !column.MayHave(*l.id):
-		return no
 	}
-	if rows, ok := l.rowsOfID(p, column); ok && len(rows) == 0 {
+	if rows, ok := l.rowsOfID(p, column); ok && len(rows) == 0 || !column.MayHave(l.idHash) {
 		return no
 	}
 	return maybe
+}
+
+// onlyID returns the leaf that holds for one id only and without which the filter does not
+// hold, nil if there is none.
+func (f *filter) onlyID() *leaf {
+	switch {
+	case f.op == opAnd:
+		for _, arg := range f.args {
+			if l := arg.onlyID(); l != nil {
+				return l
+			}
+		}
+	case f.leaf != nil && f.leaf.id != nil && !f.leaf.series:
+		return f.leaf
+	}
+	return nil
+}
+
+// lacks says whether it is known of a granule, without a look at its rows, that none of them
+// has the only id for which the leaf holds. It is asked of all granules at once: most
+// questions for a trace have nothing to do but this.
+func (l *leaf) lacks(g *granule.Granule) bool {
+	base, ok := g.Base()
+	if !ok {
+		return false
+	}
+	column := base.Part.Find(l.column, l.name)
+	return column == nil || !column.MayHave(l.idHash)
 }
 
 // rowsOfID returns the rows of a part that have the only id for which the leaf holds, if the

@@ -114,7 +114,7 @@ func NewIDs(spec Spec, words []uint64, data []byte, brief bool) Column {
 	c := NewColumn(spec, all, nil)
 	c.own, c.counts = &values{data: data}, countUp(words, len(data)/idSize)
 	if !brief && len(data) >= filterFrom*idSize {
-		c.own.filter = newIDFilter(data)
+		c.own.filter, c.own.index = newIDFilter(data), newIDIndex(data)
 	}
 	return c
 }

@@ -1,7 +1,6 @@
 package encoding
 
 import (
-	"encoding/binary"
 	"math"
 
 	"github.com/google/uuid"
@@ -28,6 +27,7 @@ type values struct {
 	data   []byte
 	ends   packed   // of strings; none of UUIDs
 	filter idFilter // of UUIDs, if they are many and will be kept
+	index  idIndex  // likewise
 }
 
 const idSize = 16 // bytes of a UUID
@@ -114,51 +114,23 @@ func (c *Column) Bytes(word uint64) []byte {
 	return c.own.data[lo:hi:hi]
 }
 
-// MayHave says whether a row can have an id as its value, of a column of UUIDs that keeps
-// its values itself; of others it says yes. What says no has been looked at: about 1 ns
-// a row, or of a column of many rows a filter that is wrong for one id in a hundred.
-func (c *Column) MayHave(id uuid.UUID) bool {
-	if c.own == nil || c.typ != UUID {
-		return true
-	}
-	if c.own.filter != nil {
-		return c.own.filter.mayHave(id)
-	}
-	return c.own.place(id, 0) >= 0
-}
-
-// place returns the place of the first value from one on that is an id, -1 if none is.
-func (v *values) place(id uuid.UUID, from int) int {
-	first := binary.LittleEndian.Uint64(id[:])
-	half := func(data []byte, k int) uint64 { return binary.LittleEndian.Uint64(data[k*idSize:]) }
-	at, data := from, v.data[idSize*from:]
-	for len(data) >= idSize {
-		if len(data) >= 4*idSize { // most are other ids: four at a time
-			four := data[: 4*idSize : 4*idSize]
-			if half(four, 0) != first && half(four, 1) != first && half(four, 2) != first && half(four, 3) != first {
-				at, data = at+4, data[4*idSize:]
-				continue
-			}
-		}
-		if half(data, 0) == first && uuid.UUID(data) == id {
-			return at
-		}
-		at, data = at+1, data[idSize:]
-	}
-	return -1
+// MayHave says whether a row can have an id, by its hash, as its value, as far as a column of
+// many UUIDs that keeps them itself has an index, which is wrong for one id in thirty; any
+// other column says yes. About 10 ns.
+func (c *Column) MayHave(id IDHash) bool {
+	return c.own == nil || c.own.filter == nil || c.own.filter.mayHave(id)
 }
 
 // RowsOf appends the rows whose value is an id to dst, rising, of a column of UUIDs that
 // keeps its values itself in the order of the rows, which Builder and NewIDs see to. Of
-// another column it says false and appends nothing. About 0.5 ns a value and 10 a row found.
+// another column it says false and appends nothing. 10 ns a row found; and 0.5 ns a value, or
+// of a column of many rows 0.1 us for each 256th of the values that has the id.
 func (c *Column) RowsOf(dst []int32, id uuid.UUID) (rows []int32, ok bool) {
 	if !c.counts {
 		return dst, false
 	}
 	found := len(dst)
-	for k := c.own.place(id, 0); k >= 0; k = c.own.place(id, k+1) {
-		dst = append(dst, int32(k))
-	}
+	dst = c.own.places(dst, id)
 	switch places := dst[found:]; {
 	case len(c.own.data) == idSize*c.words.Len(): // no nulls
 	case c.words.layout == LayoutSparse:
@@ -189,13 +161,13 @@ const ColumnSize = 104
 // value itself and without what is shared: dictionaries, and the ordinals of the
 // lookup layout.
 func (c *Column) Size() int {
-	const words, own = 64, 96
+	const words, own = 64, 160
 	n := c.words.Size()
 	if c.present != nil {
 		n += words + c.present.Size()
 	}
 	if c.own != nil {
-		n += own + cap(c.own.data) + c.own.ends.size() + 8*cap(c.own.filter)
+		n += own + cap(c.own.data) + c.own.ends.size() + 8*cap(c.own.filter) + c.own.index.size()
 	}
 	return n
 }

@@ -3,6 +3,7 @@ package encoding
 import (
 	"fmt"
 	"maps"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -141,14 +142,14 @@ func TestIDFilter(t *testing.T) {
 			t.Errorf("%d ids take %d bytes", n, 8*len(f))
 		}
 		for i := 0; i < len(ids); i += 16 {
-			if !f.mayHave(uuid.UUID(ids[i : i+16])) {
+			if !f.mayHave(hashID(ids[i : i+16])) {
 				t.Fatalf("id %d of %d is not in the filter", i/16, n)
 			}
 		}
 		wrong := 0
 		const asked = 20_000
 		for range asked {
-			if f.mayHave(random()) {
+			if f.mayHave(HashID(random())) {
 				wrong++
 			}
 		}
@@ -158,8 +159,41 @@ func TestIDFilter(t *testing.T) {
 	}
 }
 
+// TestIDIndex says of every id a chunk that it is in, of few others, and takes as much as it
+// says.
+func TestIDIndex(t *testing.T) {
+	for _, n := range []int{1, 255, 256, 257, 5000, 300_000} {
+		for _, distinct := range []int{1, 10, n} { // many of a trace
+			ids := make([]byte, 0, idSize*n)
+			for i := range n {
+				id := uuidOf(i % distinct)
+				ids = append(ids, id[:]...)
+			}
+			x := newIDIndex(ids)
+			most := 0
+			for i := 0; i < n; i += 1 + n/1000 {
+				in := x.chunksOf(hashID(ids[idSize*i : idSize*(i+1)]))
+				if chunk := i / x.chunk; in[chunk/64]>>(chunk%64)&1 == 0 {
+					t.Fatalf("%d ids, %d distinct: id %d is not said to be in chunk %d", n, distinct, i, chunk)
+				}
+				chunks := 0
+				for _, word := range in {
+					chunks += bits.OnesCount64(word)
+				}
+				most = max(most, chunks)
+			}
+			if distinct == n && most > 40 {
+				t.Errorf("%d ids: one is said to be in %d chunks", n, most)
+			}
+			if size := x.size(); size > n+n/2+16 {
+				t.Errorf("%d ids take %d bytes", n, size)
+			}
+		}
+	}
+}
+
 // TestColumn_MayHave asks columns for ids that they have and for others, with a filter
-// and without.
+// and without, where all seem to be there.
 func TestColumn_MayHave(t *testing.T) {
 	for _, n := range []int{0, 1, 10, filterFrom - 1, filterFrom, 3 * filterFrom} {
 		b := NewBuilder(Spec{Type: UUID, Encoding: Plain}, n)
@@ -170,17 +204,17 @@ func TestColumn_MayHave(t *testing.T) {
 		}
 		c := b.Build()
 		for i := range n {
-			if !c.MayHave(uuidOf(i + 1)) {
+			if !c.MayHave(HashID(uuidOf(i + 1))) {
 				t.Fatalf("%d ids: id %d is not there", n, i)
 			}
 		}
 		wrong := 0
 		for i := range 1000 {
-			if c.MayHave(uuidOf(1<<30 + i)) {
+			if c.MayHave(HashID(uuidOf(1<<30 + i))) {
 				wrong++
 			}
 		}
-		if n < filterFrom && wrong > 0 || wrong > 40 {
+		if n < filterFrom && wrong < 1000 || n >= filterFrom && wrong > 40 {
 			t.Errorf("%d ids: %d of 1000 others seem to be there", n, wrong)
 		}
 	}
@@ -193,7 +227,7 @@ func TestColumn_MayHave(t *testing.T) {
 	}
 	for _, b := range []bool{false, true} {
 		c := NewIDs(spec, words, data, b)
-		if hasFilter := c.own.filter != nil; hasFilter == b || !c.MayHave(uuidOf(7)) || c.MayHave(uuidOf(1<<30)) {
+		if hasFilter := c.own.filter != nil; hasFilter == b || !c.MayHave(HashID(uuidOf(7))) || c.MayHave(HashID(uuidOf(1<<30))) != b {
 			t.Errorf("brief %v: a filter: %v", b, hasFilter)
 		}
 		for i, word := range words {
@@ -204,7 +238,7 @@ func TestColumn_MayHave(t *testing.T) {
 	}
 	coded := NewBuilder(Spec{Type: UUID, Encoding: Dictionary, Dict: NewDict(1)}, 1)
 	coded.Null()
-	if c := coded.Build(); !c.MayHave(uuidOf(1)) {
+	if c := coded.Build(); !c.MayHave(HashID(uuidOf(1))) {
 		t.Error("a column with a dictionary says that it does not have an id: it does not know")
 	}
 }

@@ -99,6 +99,9 @@ func (g *Granule) Oldest(rows int) *Granule {
 	return &before
 }
 
+// Base returns the rows of the last rewrite, if the granule has no others.
+func (g *Granule) Base() (base Slice, ok bool) { return g.base, g.fresh == nil && g.base.Part != nil }
+
 // Slices returns the parts of the granule, oldest first.
 func (g *Granule) Slices() []Slice { return g.AppendSlices(make([]Slice, 0, g.freshParts+1)) }
 
