@@ -60,7 +60,7 @@ func (b *Builder) Bytes(value []byte) {
 func (b *Builder) Build() Column {
 	encoding := b.spec.Encoding
 	if b.spec.Type == UUID && encoding == Plain && b.haveIDs() {
-		return NewIDs(b.spec, b.words, slices.Clone(b.data), false)
+		return NewIDs(b.spec, b.words, slices.Clone(b.data))
 	}
 	var present *Words
 	if b.valid != nil {
@@ -100,21 +100,21 @@ func (b *Builder) haveIDs() bool {
 }
 
 // NewIDs returns a plain column of UUIDs that lie end to end in data, which the column
-// keeps: words has the ordinal of each row's, from 1 up, and 0 for null. brief says that
-// the column will not be kept long, as Pack does: then it costs 5 ns a row, else 30, and
-// 20 an id if they are many.
-func NewIDs(spec Spec, words []uint64, data []byte, brief bool) Column {
-	var all Words
-	if brief {
-		var one [1]Words
-		all = Pack(one[:0], words)[0]
-	} else {
-		all = Encode(Delta, words) // ordinals count up
-	}
-	c := NewColumn(spec, all, nil)
+// keeps: words has the ordinal of each row's, from 1 up, and 0 for null. It costs 30 ns a row,
+// and 40 an id if they are many.
+func NewIDs(spec Spec, words []uint64, data []byte) Column {
+	c := NewColumn(spec, Encode(Delta, words), nil) // ordinals count up
 	c.own, c.counts = &values{data: data}, countUp(words, len(data)/idSize)
-	if !brief && len(data) >= filterFrom*idSize {
+	if len(data) >= filterFrom*idSize {
 		c.own.filter, c.own.index = newIDFilter(data), newIDIndex(data)
 	}
+	return c
+}
+
+// PackedIDs is NewIDs for a column that will not be kept long, of words that were packed
+// already (Pack). Those that are not 0 must be 1, 2, 3 and on. It costs an allocation.
+func PackedIDs(spec Spec, words Words, data []byte) Column {
+	c := NewColumn(spec, words, nil)
+	c.own, c.counts = &values{data: data}, true
 	return c
 }

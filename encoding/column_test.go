@@ -233,7 +233,7 @@ func TestColumn_RowsOf(t *testing.T) {
 		t.Errorf("columns of the layouts %v", layouts)
 	}
 	one, two := uuidOf(1), uuidOf(2)
-	c := NewIDs(spec, []uint64{2, 1}, append(one[:], two[:]...), false)
+	c := NewIDs(spec, []uint64{2, 1}, append(one[:], two[:]...))
 	if rows, ok := c.RowsOf(nil, one); ok {
 		t.Errorf("values that are not in the order of the rows: %v", rows)
 	}

@@ -226,9 +226,15 @@ func TestColumn_MayHave(t *testing.T) {
 		words = append(words, uint64(i+1))
 	}
 	for _, b := range []bool{false, true} {
-		c := NewIDs(spec, words, data, b)
+		c := NewIDs(spec, words, data)
+		if b {
+			c = PackedIDs(spec, Pack(nil, words)[0], data)
+		}
 		if hasFilter := c.own.filter != nil; hasFilter == b || !c.MayHave(HashID(uuidOf(7))) || c.MayHave(HashID(uuidOf(1<<30))) != b {
 			t.Errorf("brief %v: a filter: %v", b, hasFilter)
+		}
+		if rows, ok := c.RowsOf(nil, uuidOf(7)); !ok || !slices.Equal(rows, []int32{6}) {
+			t.Errorf("brief %v: the rows of an id are %v, %v", b, rows, ok)
 		}
 		for i, word := range words {
 			if got, want := c.Bytes(c.Words().At(i)), uuidOf(int(word)); uuid.UUID(got) != want || c.Words().At(i) != word {

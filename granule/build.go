@@ -17,7 +17,6 @@ type gatherer struct {
 	frames []*frame
 	order  []rowRef
 	mem    *slab
-	kept   bool // for a base part, which is not rewritten soon
 
 	sources []source // by frame
 }
@@ -133,7 +132,7 @@ func (g *gatherer) gatherIDs(sources []*frameColumn, spec encoding.Spec) (c enco
 			data = append(data, fc.bytes(fc.word(int(r.row)))...)
 		}
 	}
-	return encoding.NewIDs(spec, words, data, !g.kept), true
+	return encoding.NewIDs(spec, words, data), true
 }
 
 // isPlainBytes says whether the parts of a column keep its values themselves.
@@ -148,7 +147,7 @@ func buildBase(m *merged, lo, hi int) *Part {
 	p.series = encoding.Encode(encoding.DictionaryRLE, m.seriesWords(lo, hi))
 	ordinals, table := m.header(lo, hi)
 	p.ordinals = ordinals
-	g := gatherer{frames: m.frames, order: m.order[lo:hi], mem: m.mem, kept: true}
+	g := gatherer{frames: m.frames, order: m.order[lo:hi], mem: m.mem}
 	for _, key := range m.columns {
 		m.pause.did(hi - lo)
 		def := f.schema.Columns()[key.column]

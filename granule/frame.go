@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/google/uuid"
+
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/schema"
 )
@@ -35,6 +37,7 @@ type frameColumn struct {
 	ordinals []uint64              // if not nil, row i has word ordinals[i]
 	valid    []bool                // fixed types: like words; nil: all rows have a value
 	bytes    func(w uint64) []byte // strings and UUIDs: the value of a word
+	ids      []uuid.UUID           // of a batch, in a plain column: word w stands for ids[w-1]
 }
 
 // at returns where in words a row's word is.

@@ -1,6 +1,10 @@
 package granule
 
-import "github.com/granarydb/granary/encoding"
+import (
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding"
+)
 
 // freshBuilder makes parts of rows of one frame, as they were inserted: the columns
 // in the packed layout, all bits in one allocation. They are soon rewritten. It is
@@ -16,7 +20,11 @@ type freshBuilder struct {
 }
 
 // freshPlace says which of the pending words a column of the part is made of.
-type freshPlace struct{ column, words, valid int } // valid 0: none
+type freshPlace struct {
+	column, words int
+	valid         int    // 0: none
+	ids           []byte // not nil: what a plain column of UUIDs keeps
+}
 
 // build makes a part of rows in order, by their keys.
 func (b *freshBuilder) build(f *frame, keys []uint64, mem *slab) *Part {
@@ -49,7 +57,12 @@ func (b *freshBuilder) build(f *frame, keys []uint64, mem *slab) *Part {
 			words := b.packed[at.valid]
 			present = &words
 		}
-		c.Column = encoding.NewColumn(f.gen.spec(f.schema.Columns()[c.Index]), b.packed[at.words], present)
+		spec := f.gen.spec(f.schema.Columns()[c.Index])
+		if at.ids != nil {
+			c.Column = encoding.PackedIDs(spec, b.packed[at.words], at.ids)
+			continue
+		}
+		c.Column = encoding.NewColumn(spec, b.packed[at.words], present)
 	}
 	clear(b.packed) // they belong to the part
 	p.seal(f.schema)
@@ -61,6 +74,7 @@ func (b *freshBuilder) done() {
 	b.frames[0], b.keys, b.gather.mem = nil, nil, nil
 	clear(b.gather.sources)
 	clear(b.pending)
+	clear(b.places)
 }
 
 // oneSeries returns the series of sorted rows, if they have one.
@@ -76,6 +90,10 @@ func oneSeries(f *frame, keys []uint64) (code uint32, one bool) {
 func (b *freshBuilder) add(p *Part, f *frame, fc *frameColumn) {
 	def := f.schema.Columns()[fc.column]
 	spec, key := f.gen.spec(def), columnKey{fc.column, fc.name}
+	if fc.ids != nil {
+		b.addIDs(p, fc)
+		return
+	}
 	if isPlainBytes(def) {
 		b.findOrder()
 		if c, found := b.gather.gatherBytes(key, spec); found {
@@ -102,6 +120,37 @@ func (b *freshBuilder) add(p *Part, f *frame, fc *frameColumn) {
 	}
 	b.places = append(b.places, at)
 	p.columns = append(p.columns, Column{Index: key.column, Name: key.name})
+}
+
+// addIDs adds a plain column of UUIDs, if a row has one. They lie here and there in the
+// batch: a loop that only copies them has many misses of the caches under way at once.
+func (b *freshBuilder) addIDs(p *Part, fc *frameColumn) {
+	mask := -1
+	if fc.constant {
+		mask = 0
+	}
+	ordinals, n := b.gather.mem.take(len(b.keys))[:len(b.keys)], 0
+	for i, key := range b.keys {
+		ordinals[i] = 0
+		if fc.words[rowOf(key)&mask] != 0 {
+			n++
+			ordinals[i] = uint64(n)
+		}
+	}
+	if n == 0 {
+		return
+	}
+	ids := make([]byte, n*len(uuid.UUID{}))
+	rest := ids
+	for _, key := range b.keys {
+		if word := fc.words[rowOf(key)&mask]; word != 0 {
+			*(*uuid.UUID)(rest) = fc.ids[word-1]
+			rest = rest[len(uuid.UUID{}):]
+		}
+	}
+	b.places = append(b.places, freshPlace{column: len(p.columns), words: len(b.pending), ids: ids})
+	b.pending = append(b.pending, ordinals)
+	p.columns = append(p.columns, Column{Index: fc.column, Name: fc.name})
 }
 
 // column collects a column of the frame in the order of the part; false if no row has a

@@ -178,6 +178,9 @@ func code(t testing.TB, s *schema.Schema, gen *Generation, b *schema.Batch) map[
 	}
 	out := map[int64]*Rows{}
 	for bucket, rows := range byBucket {
+		if len(rows) == b.Rows && len(rows)%2 == 0 { // as an insert does
+			rows = nil
+		}
 		if out[bucket], err = Code(s, gen, bucket, b, columns, rows); err != nil {
 			t.Fatalf("Code: %v", err)
 		}

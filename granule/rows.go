@@ -259,6 +259,9 @@ func (c *coder) column(in *schema.Concrete) (frameColumn, error) {
 	case column.Type.Fixed():
 		c.fixed(in, &out)
 		return out, nil
+	case column.Type == encoding.UUID && !column.Encoding.Coded():
+		c.ids(in, &out)
+		return out, nil
 	}
 	word := c.bytesFunc(column, in, &out)
 	for i := range out.words {
@@ -302,9 +305,29 @@ func (c *coder) fixed(in *schema.Concrete, out *frameColumn) {
 	}
 }
 
+// ids makes words of UUIDs of a plain column: ordinals of the batch's own, which parts
+// copy before it is given back.
+func (c *coder) ids(in *schema.Concrete, out *frameColumn) {
+	v := &in.Values
+	ids := v.UUIDs
+	out.ids, out.bytes = ids, func(w uint64) []byte { return ids[w-1][:] }
+	if v.Valid == nil && c.rows == nil {
+		for i := range out.words {
+			out.words[i] = uint64(i + 1)
+		}
+		return
+	}
+	for i := range out.words {
+		out.words[i] = 0 // the slab's memory is not cleared
+		if at := in.At(c.row(i)); !v.Null(at) {
+			out.words[i] = uint64(at + 1)
+		}
+	}
+}
+
 // bytesFunc returns what makes the word of an element of in, which is a string or a
-// UUID, and sets how out gives back its bytes: words are codes, or for a plain column
-// the ordinals of values that the frame keeps itself.
+// UUID, and sets how out gives back its bytes: words are codes, or for a plain column of
+// strings the ordinals of values that the frame keeps itself.
 func (c *coder) bytesFunc(column schema.Column, in *schema.Concrete, out *frameColumn) func(i int) (uint64, error) {
 	value := func(i int) []byte { return in.Values.UUIDs[i][:] }
 	if column.Type == encoding.String {
@@ -320,10 +343,6 @@ func (c *coder) bytesFunc(column schema.Column, in *schema.Concrete, out *frameC
 			code, err := dict.Intern(value(i))
 			return uint64(code), err
 		}
-	}
-	if column.Type == encoding.UUID { // the batch's own: parts are made before it is given back
-		out.bytes = func(w uint64) []byte { return value(int(w - 1)) }
-		return func(i int) (uint64, error) { return uint64(i + 1), nil }
 	}
 	var own [][]byte
 	out.bytes = func(w uint64) []byte { return own[w-1] }
