@@ -58,8 +58,8 @@ func (c *Concrete) Null(i int, dynamic bool) bool {
 func (s *Schema) Check(b *Batch) ([]Concrete, error) { return s.CheckInto(nil, new(Order), b) }
 
 // CheckInto is Check that appends to an empty slice. If the batch has columns of the same
-// names as the one before it with this order, which profiles of one source have, their
-// names are neither resolved nor sorted again.
+// names as one of the last two kinds of them with this order, which profiles of one source
+// have, their names are neither resolved nor sorted again.
 func (s *Schema) CheckInto(columns []Concrete, order *Order, b *Batch) ([]Concrete, error) {
 	if b.Rows < 0 || b.Rows > MaxRows {
 		return nil, fmt.Errorf("%w: %d rows, at most %d", ErrLimit, b.Rows, MaxRows)

@@ -7,12 +7,13 @@ import (
 	"strings"
 )
 
-// Order is the columns that a batch had, in schema order, for the next batch that has
-// columns of the same names. The zero value is of none. It belongs to one goroutine, and
-// keeps nothing of a batch: names are copied.
+// Order is the columns that batches had, in schema order, for the next batch that has
+// columns of the same names. It knows two: profiles with ids of traces come among others. The
+// zero value is of none. It belongs to one goroutine, and keeps nothing of a batch: names are
+// copied.
 type Order struct {
 	schema *Schema
-	names  []columnName
+	names  [2][]columnName // those that were kept last are the first
 }
 
 // columnName is a concrete column of a batch and the index of its column of the schema.
@@ -28,9 +29,11 @@ const maxOrder = 64
 // dynamic ones by name.
 func (s *Schema) concrete(columns []Concrete, order *Order, b *Batch) ([]Concrete, error) {
 	columns = slices.Grow(columns, len(b.Columns))
-	if order.schema == s && len(order.names) == len(b.Columns) {
-		if all, ok := take(columns, order.names, b); ok {
-			return all, nil
+	for _, names := range order.names {
+		if order.schema == s && len(names) == len(b.Columns) {
+			if all, ok := take(columns, names, b); ok {
+				return all, nil
+			}
 		}
 	}
 	var few [maxOrder]columnName
@@ -82,18 +85,21 @@ func (s *Schema) inOrder(dst []columnName, b *Batch) ([]columnName, error) {
 
 // keep keeps the names of a batch's columns, in one piece of memory, unless they are many.
 func (o *Order) keep(s *Schema, names []columnName) {
-	o.schema, o.names = nil, o.names[:0]
 	if len(names) > maxOrder {
 		return
+	}
+	if o.schema != s {
+		*o = Order{schema: s}
 	}
 	var text strings.Builder
 	for _, n := range names {
 		text.WriteString(n.name)
 	}
 	rest := text.String()
+	kept := o.names[1][:0]
 	for _, n := range names {
-		o.names = append(o.names, columnName{n.column, rest[:len(n.name)]})
+		kept = append(kept, columnName{n.column, rest[:len(n.name)]})
 		rest = rest[len(n.name):]
 	}
-	o.schema = s
+	o.names = [2][]columnName{kept, o.names[0]}
 }

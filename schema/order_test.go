@@ -48,6 +48,7 @@ func TestOrder(t *testing.T) {
 				for _, of := range []*schema.Schema{s, swapped} {
 					order := new(schema.Order)
 					memory, _ := s.CheckInto(nil, order, first)
+					memory, _ = s.CheckInto(memory[:0], order, batches["fewer"])
 					want, wantErr := of.Check(b)
 					for range 2 { // the second time it is the one before itself
 						got, err := of.CheckInto(memory[:0], order, b)
@@ -65,7 +66,18 @@ func TestOrder(t *testing.T) {
 func TestOrderAllocates(t *testing.T) {
 	s, order := mustNew(t, definition()), new(schema.Order)
 	b, memory := batch(), make([]schema.Concrete, 0, 10)
-	if n := testing.AllocsPerRun(100, func() { memory, _ = s.CheckInto(memory[:0], order, b) }); n != 0 {
-		t.Errorf("%v allocations, want none", n)
+	fewer, other := batch(), batch()
+	delete(fewer.Columns, "nums.size")
+	other.Columns["labels.b"] = other.Columns["labels.az"]
+	delete(other.Columns, "labels.az")
+	for name, batches := range map[string][]*schema.Batch{"one kind": {b}, "two kinds": {b, fewer}, "two as many": {other, b}} {
+		n := testing.AllocsPerRun(100, func() {
+			for _, b := range batches {
+				memory, _ = s.CheckInto(memory[:0], order, b)
+			}
+		})
+		if n != 0 {
+			t.Errorf("%s: %v allocations, want none", name, n)
+		}
 	}
 }
