@@ -103,35 +103,6 @@ func (f *frontCoded) appendReversed(dst []uint32, i int) []uint32 {
 	}
 }
 
-// with sets bit i+1 of found for each list i of [lo, hi) that has a code whose bit is set
-// in wanted. What a list shares with the one before it is not looked at again; that at lo
-// shares nothing.
-func (f *frontCoded) with(found []uint64, lo, hi int, wanted []uint64) {
-	first := math.MaxInt // index in the list at hand of the first such code
-	var page *[pageLen]uint32
-	var block []byte // what lists at hand are in, by number
-	number := -1
-	for i := lo; i < hi; i++ {
-		if page == nil || i%pageLen == 0 {
-			page = f.places.page(i)
-		}
-		place := page[i%pageLen]
-		if number != int(place>>16) {
-			number, block = int(place>>16), f.bytes.from(place>>16, 0)
-		}
-		shared, own, codes := opened(block[place&math.MaxUint16:])
-		if first >= shared {
-			first = math.MaxInt
-			if k := codes.first(own, wanted); k < own {
-				first = shared + k
-			}
-		}
-		if first < math.MaxInt {
-			found[(i+1)/64] |= 1 << ((i + 1) % 64)
-		}
-	}
-}
-
 // short reads a varint, those of up to three bytes without a loop.
 func short(b []byte) (uint32, []byte) {
 	switch {

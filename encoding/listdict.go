@@ -161,20 +161,6 @@ func (d *ListDict) UUIDs(dst []uuid.UUID, code uint32) []uuid.UUID {
 	return dst
 }
 
-// ListsWith returns the set of the lists that are there and have one of some elements.
-// Both are sets of codes: bit code%64 of word code/64. It looks at each list as far as it
-// differs from the one before: 20 to 50 ns a list. Every 16,384 lists it asks whether to
-// stop; what it returns then is incomplete.
-func (d *ListDict) ListsWith(elements []uint64, stop func() bool) []uint64 {
-	const often = 1 << 14 // a multiple of restart
-	n := d.Len()
-	found := make([]uint64, n/64+1)
-	for lo := 0; lo < n && !stop(); lo += often {
-		d.lists.with(found, lo, min(lo+often, n), elements)
-	}
-	return found
-}
-
 // Element returns the element with the given code.
 func (d *ListDict) Element(code uint32) uuid.UUID { return *d.elements.ids.at(int(code) - 1) }
 

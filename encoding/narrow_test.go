@@ -11,7 +11,7 @@ import (
 var widest = [...]uint32{1<<8 - 1, 1<<16 - 1, 1<<24 - 1, 1<<32 - 1}
 
 // TestNarrow reads codes of all widths back, at every distance from the end of what there is
-// to read, and finds each of them.
+// to read.
 func TestNarrow(t *testing.T) {
 	for width := 1; width <= 4; width++ {
 		codes := []uint32{1, widest[width-1], 7, widest[width-1] - 1, 0, widest[width-1] / 3, 9}
@@ -25,20 +25,72 @@ func TestNarrow(t *testing.T) {
 				if got := c.at(k); got != code {
 					t.Fatalf("width %d: code %d is %d, want %d", width, k, got, code)
 				}
-				if code > 1<<24 { // the set would be large
-					continue
-				}
-				for n := range len(codes) + 1 {
-					want := min(k, n)
-					set := make([]uint64, code/64+1)
-					set[code/64] |= 1 << (code % 64)
-					if got := c.first(n, set); got != want {
-						t.Fatalf("width %d, %d bytes behind: %d is the first of %d at %d, want %d", width, behind, code, n, got, want)
+			}
+		}
+	}
+}
+
+// TestMarks_First finds each of some codes, of all widths and as many as there are, whatever
+// lies before them and however near they are to the begin of what there is to read.
+func TestMarks_First(t *testing.T) {
+	for width := 1; width <= 4; width++ {
+		for n := range 30 {
+			var codes []uint32
+			for k := range n {
+				codes = append(codes, uint32(k)+min(widest[width-1], 1<<17)-29)
+			}
+			for before := range 30 {
+				// What lies before is bytes of a code that is marked.
+				b := slices.Repeat([]byte{1}, before)
+				b = appendNarrow(b, codes, width)
+				for k := range n + 1 {
+					var set []uint64
+					for _, code := range append(codes[k:], 1, 1<<8+1, 1<<16+1<<8+1) {
+						set = withBit(set, code)
 					}
+					m := newMarks(1<<18, set)
+					if got := m.first(b, n, width); got != k {
+						t.Fatalf("width %d, %d bytes before: of %d codes the first is at %d, want %d", width, before, n, got, k)
+					}
+					m.done()
 				}
 			}
 		}
 	}
+}
+
+// withBit returns a set with one more code.
+func withBit(set []uint64, code uint32) []uint64 {
+	set = append(set, make([]uint64, max(0, int(code/64)+1-len(set)))...)
+	set[code/64] |= 1 << (code % 64)
+	return set
+}
+
+// TestMarks_Kept has no mark left of the set before, whatever there was and will be room for.
+func TestMarks_Kept(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	for range 50 {
+		most := 1 + rng.IntN(1<<rng.IntN(22))
+		var set []uint64
+		for range 20 {
+			set = withBit(set, rng.Uint32N(2*uint32(most)))
+		}
+		m := newMarks(most, set)
+		if len(m.of) <= most {
+			t.Fatalf("%d places for codes up to %d", len(m.of), most)
+		}
+		for code, mark := range m.of {
+			if want := byte(FromBool(isSet(set, uint32(code)))); mark != want {
+				t.Fatalf("of codes up to %d, %d is marked %d, want %d", most, code, mark, want)
+			}
+		}
+		m.done()
+	}
+}
+
+// isSet says whether a set of codes, which may be too short for all of them, has one.
+func isSet(set []uint64, code uint32) bool {
+	return int(code/64) < len(set) && set[code/64]>>(code%64)&1 == 1
 }
 
 // TestFront_With finds lists of codes of all widths, of which none is as the one before.
@@ -48,7 +100,7 @@ func TestFront_With(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, uint64(most)))
 			var f frontCoded
 			var lists [][]uint32
-			wanted := make([]uint64, most/2/64+1) // greater codes are of elements that came later
+			wanted := make([]uint64, most/2/64+1)
 			for range len(wanted) {
 				code := rng.Uint32N(most / 2)
 				wanted[code/64] |= 1 << (code % 64)
@@ -59,17 +111,19 @@ func TestFront_With(t *testing.T) {
 					before := lists[n-1]
 					list = slices.Clone(before[:rng.IntN(len(before)+1)])
 				}
-				for range rng.IntN(8) {
-					list = append(list, 1+rng.Uint32N(most)>>rng.IntN(20))
+				for range rng.IntN(8) << (3 * rng.IntN(2) * rng.IntN(2)) { // seldom more than 32
+					list = append(list, rng.Uint32N(most)>>rng.IntN(20))
 				}
-				lists = append(lists, list[:min(len(list), 40)])
+				lists = append(lists, list[:min(len(list), 80)])
 				if err := f.add(lists[len(lists)-1]); err != nil {
 					t.Fatal(err)
 				}
 			}
 			found := make([]uint64, len(lists)/64+1)
+			m := newMarks(int(most), wanted)
+			defer m.done()
 			for lo := 0; lo < len(lists); lo += 3 * restart {
-				f.with(found, lo, min(lo+3*restart, len(lists)), wanted)
+				f.with(found, lo, min(lo+3*restart, len(lists)), m)
 			}
 			for i, list := range lists {
 				want := slices.ContainsFunc(list, func(code uint32) bool { return isSet(wanted, code) })
