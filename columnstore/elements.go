@@ -84,23 +84,26 @@ func (f *listFilter) has(code uint32) bool {
 // lookAtAll finds all lists, and says whether one is among them. It looks now and then
 // whether the query was cancelled.
 func (f *listFilter) lookAtAll(code uint32) bool {
-	n := uint32(f.lists.Elements())
-	wanted := make([]uint64, n/64+1)
+	n := f.lists.Elements()
+	f.room(n)
 	asked := 0
 	for e, record := range f.lists.Records() { // so that the misses of the caches are few
 		if asked%1024 == 0 && f.stopped() {
 			return false
 		}
-		f.ask(e, record)
 		asked++
+		f.ask(e, record)
 	}
-	for e := uint32(1); e <= n; e++ { // mostly known by now
-		if e%1024 == 0 && f.stopped() {
-			return false
+	wanted := make([]uint64, n/64+1)
+	for e := 1; e <= n; e++ {
+		if f.elements[e] == unknown { // it has no record, or that of another
+			if asked%1024 == 0 && f.stopped() {
+				return false
+			}
+			asked++
+			f.ask(uint32(e), f.lists.Record(uint32(e)))
 		}
-		if f.element(e) {
-			wanted[e/64] |= 1 << (e % 64)
-		}
+		wanted[e/64] |= encoding.FromBool(f.elements[e] == yes) << (e % 64)
 	}
 	all := f.lists.ListsWith(wanted, f.stopped)
 	if f.work.stopped {
@@ -132,9 +135,16 @@ func (f *listFilter) element(code uint32) bool {
 // ask asks about an element with a record, once.
 func (f *listFilter) ask(code uint32, record []byte) {
 	if int(code) >= len(f.elements) {
-		f.elements = append(f.elements, make([]truth, f.lists.Elements()+1-len(f.elements))...)
+		f.room(f.lists.Elements())
 	}
 	if f.elements[code] == unknown {
 		f.elements[code] = truthOf(f.holds(f.lists.Element(code), record))
+	}
+}
+
+// room makes room for what is known of so many elements.
+func (f *listFilter) room(elements int) {
+	if more := elements + 1 - len(f.elements); more > 0 {
+		f.elements = append(f.elements, make([]truth, more)...)
 	}
 }

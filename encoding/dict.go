@@ -93,7 +93,11 @@ func (d *Dict) Value(code uint32) []byte {
 	if code == 0 {
 		return nil
 	}
-	e := d.entries.at(int(code) - 1)
+	return d.valueAt(d.entries.at(int(code) - 1))
+}
+
+// valueAt returns the bytes of an entry.
+func (d *Dict) valueAt(e *dictEntry) []byte {
 	if e.length == 0 {
 		return []byte{}
 	}

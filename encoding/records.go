@@ -8,15 +8,24 @@ import "iter"
 // same, are left out. 4 bytes and about 3 ns an element beside what the caller does.
 func (d *ListDict) Records() iter.Seq2[uint32, []byte] {
 	return func(yield func(uint32, []byte) bool) {
-		elements := make([]uint32, d.records.Len()+1) // by record
-		for e := range d.Elements() {
-			if record := d.recordOf.at(e).Load(); int(record) < len(elements) { // others are new
-				elements[record] = uint32(e + 1)
+		n, records := d.Elements(), d.records.Len()
+		elements := make([]uint32, records+1) // by record
+		if n > 0 {
+			pages := *d.recordOf.directory.Load()
+			for e := range n {
+				if record := pages[e/pageLen][e%pageLen].Load(); int(record) < len(elements) { // others are new
+					elements[record] = uint32(e + 1)
+				}
 			}
 		}
-		for record, e := range elements {
-			if record != 0 && e != 0 && !yield(e, d.records.Value(uint32(record))) {
-				return
+		for record := 0; record < records; {
+			page := d.records.entries.page(record)
+			for _, e := range elements[record+1 : min(record+pageLen, records)+1] {
+				at := &page[record%pageLen]
+				record++
+				if e != 0 && !yield(e, d.records.valueAt(at)) {
+					return
+				}
 			}
 		}
 	}
