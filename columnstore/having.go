@@ -1,5 +1,10 @@
 package columnstore
 
+import (
+	"iter"
+	"math/bits"
+)
+
 // Sums by list alone are many rows to a group. What a condition says of their lists is
 // asked of the groups in the end, once each, and not of the rows: these are summed as if
 // there were no such condition, and no mask of them is made.
@@ -96,19 +101,32 @@ func (s *listSums) haveMore(lists int) bool {
 	return false
 }
 
-// keepBits drops the sums of an array that have no bit, 64 at a time. No processor can
-// guess which have.
-func (s *listSums) keepBits(bits []uint64) {
-	for lo := 0; lo < len(s.cells); lo += 64 {
-		cells, word := s.cells[lo:min(lo+64, len(s.cells))], bits[lo/64]
-		if word == 0 {
-			clear(cells)
-			continue
-		}
-		for i := range cells {
-			bit := -int64(word >> i & 1)
-			cells[i].sum &= bit
-			cells[i].count &= bit
+// keepBits drops the sums of an array that have no bit. They stay where they are, and only
+// those with a bit are looked at from now on.
+func (s *listSums) keepBits(set []uint64) {
+	if s.only == nil {
+		s.only = set
+		return
+	}
+	for i := range s.only {
+		s.only[i] &= set[i]
+	}
+}
+
+// kept yields the cells of an array from lo to hi, which are multiples of 64 or the end, that
+// have rows and were not dropped.
+func (s *listSums) kept(lo, hi int) iter.Seq2[int, *tally] {
+	return func(yield func(int, *tally) bool) {
+		for i, word := range s.only[lo/64 : (hi+63)/64] {
+			for ; word != 0; word &= word - 1 {
+				at := lo + 64*i + bits.TrailingZeros64(word)
+				if at >= hi {
+					return
+				}
+				if c := &s.cells[at]; c.count != 0 && !yield(at, c) {
+					return
+				}
+			}
 		}
 	}
 }

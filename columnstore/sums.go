@@ -25,6 +25,7 @@ type listSums struct {
 	used  int      // of the hash table
 	shift uint8    // of a hash to its slot
 	most  int      // greatest code
+	only  []uint64 // of an array: bits of the lists that were not dropped; nil: of all
 }
 
 const (
@@ -178,8 +179,8 @@ func takeCells(n int) []tally {
 
 // moveTo moves the sums of the lists that have rows, of an array in order, to the ends of
 // slices that have room for them and for one more element; counts may be nil. What they are
-// moved from is zero again, but for the codes of a hash table: to go through the cells once
-// more takes a tenth of a query.
+// moved from is zero again, but for the codes of a hash table and unless some were dropped: to
+// go through the cells once more takes a tenth of a query.
 func (s *listSums) moveTo(codes []uint32, sums, counts []int64, memory *queryMemory) ([]uint32, []int64, []int64, error) {
 	for lo := 0; lo < len(s.cells); lo += checkEvery {
 		if err := memory.check(); err != nil {
@@ -193,7 +194,7 @@ func (s *listSums) moveTo(codes []uint32, sums, counts []int64, memory *queryMem
 			counts = counts[:len(counts)+n]
 		}
 	}
-	s.clean = true
+	s.clean = s.only == nil
 	return codes, sums, counts, nil
 }
 
@@ -205,6 +206,14 @@ func (s *listSums) move(lo, hi int, codes []uint32, sums, counts []int64) (n int
 		counts = sums // which are written after them
 	}
 	counts = counts[:len(codes)]
+	if s.only != nil {
+		for code, c := range s.kept(lo, hi) {
+			counts[n] = c.count
+			codes[n], sums[n] = uint32(code), c.sum
+			n++
+		}
+		return n
+	}
 	for i := lo; i < hi; i++ {
 		c := &s.cells[i]
 		counts[n] = c.count
@@ -233,6 +242,12 @@ func (s *listSums) code(i int) uint32 {
 // len returns the number of lists that have rows.
 func (s *listSums) len() int {
 	n := 0
+	if s.only != nil {
+		for range s.kept(0, len(s.cells)) {
+			n++
+		}
+		return n
+	}
 	for i := range s.cells {
 		if s.cells[i].count != 0 {
 			n++
@@ -254,7 +269,7 @@ func (s *listSums) merge(from *listSums, to func(code uint32) uint32, memory *qu
 			}
 		}
 		c := &from.cells[i]
-		if c.count == 0 {
+		if c.count == 0 || from.only != nil && from.only[i/64]>>(i%64)&1 == 0 {
 			continue
 		}
 		code := from.code(i)
@@ -321,5 +336,5 @@ func (s *listSums) done() {
 		cells := s.cells
 		arrays.Put(&cells)
 	}
-	s.cells, s.codes = nil, nil
+	s.cells, s.codes, s.only = nil, nil, nil
 }
