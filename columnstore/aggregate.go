@@ -75,10 +75,13 @@ func (g *Groups) Column(name string) *GroupColumn {
 
 // What is worth a goroutine of its own: so many chosen rows and, of sums by list, so many
 // for each list of the dictionary. Its sums become an array by list, which another one goes
-// through to add them to its own: at a row a list that would be most of the work.
+// through to add them to its own: at a row a list that would be most of the work. Sums by
+// series and time alone take 3.5 ns a row, and each goroutine makes groups of its own: at a
+// million rows, two take 0.3 to 1 ms more of the processors than the 3.5 of one.
 const (
 	parallelRows = 1 << 18
 	rowsPerList  = 4
+	parallelSums = 1 << 19 // rows, by series and time alone
 )
 
 // Aggregate groups the chosen rows of a snapshot and sums them, on codes: a
@@ -87,9 +90,10 @@ const (
 // It costs 5 to 10 ns a chosen row by columns of series, by lists and by time, up to 70
 // by columns that differ row by row (go test -bench Aggregate), and about 1 us for each
 // part. Beside the answer it allocates little: what it sums in is kept for the next
-// query. From 500,000 chosen rows on, if that is 8 for each list, it uses several
-// processors, unless a condition calls a function. Errors are ErrQuery, ErrQueryMemory, ErrSnapshotClosed,
-// ErrSnapshotExpired, or that of ctx, which is looked at before each granule.
+// query. From 500,000 chosen rows on, if that is 8 for each list, and from a million by series
+// and time alone, it uses several processors, unless a condition calls a function. Errors are
+// ErrQuery, ErrQueryMemory, ErrSnapshotClosed, ErrSnapshotExpired, or that of ctx, which is
+// looked at before each granule.
 func (t *Table) Aggregate(ctx context.Context, snap *Snapshot, opts AggregateOptions) (*Groups, error) {
 	state, use, err := snap.read(t)
 	if err != nil {
@@ -126,11 +130,7 @@ func (a *aggregator) sumAll(ctx context.Context, state *tableState, use txn.Use[
 	}
 	next := new(atomic.Int64)
 	about := c.estimate(state, where, rows)
-	worth := parallelRows
-	if a.list >= 0 {
-		worth = max(worth, rowsPerList*about.most)
-	}
-	workers := max(1, min(runtime.GOMAXPROCS(0), about.rows/worth, len(granules)))
+	workers := a.workers(about, len(granules))
 	if where.calls() {
 		workers = 1
 	}
@@ -177,6 +177,18 @@ func (a *aggregator) sumAll(ctx context.Context, state *tableState, use txn.Use[
 		}
 	}
 	return ctx.Err()
+}
+
+// workers returns how many goroutines are worth it.
+func (a *aggregator) workers(about estimate, granules int) int {
+	worth := parallelRows
+	switch {
+	case a.list >= 0:
+		worth = max(worth, rowsPerList*about.most)
+	case a.asOf == nil && !slices.ContainsFunc(a.by, func(c *byColumn) bool { return !c.series && c.Column != a.time }):
+		worth = parallelSums
+	}
+	return max(1, min(runtime.GOMAXPROCS(0), about.rows/worth, granules))
 }
 
 // sumSome sums the granules that nobody else has taken.

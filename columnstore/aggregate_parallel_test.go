@@ -142,3 +142,40 @@ func TestAggregate_Parallel(t *testing.T) {
 		})
 	}
 }
+
+// A goroutine is worth its while from more rows on if they are summed by series and time
+// alone, or if lists are many.
+func TestAggregator_Workers(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	_, table := open(t, Options{Manual: true}, stackSamples())
+	for _, test := range []struct {
+		by                         []string
+		asOf                       bool
+		rows, most, granules, want int
+	}{
+		{nil, false, 1<<20 - 1, 0, 100, 1},
+		{[]string{"kind", "time"}, false, 1<<20 - 1, 0, 100, 1},
+		{[]string{"time"}, false, 1 << 20, 1 << 20, 100, 2},
+		{[]string{"time"}, false, 1 << 30, 0, 100, 4},
+		{[]string{"time"}, false, 1 << 30, 0, 3, 3},
+		{[]string{"time"}, false, 0, 0, 0, 1},
+		{[]string{"time"}, true, 1 << 19, 0, 100, 2},
+		{[]string{"time", "value"}, false, 1 << 19, 0, 100, 2},
+		{[]string{"stack"}, false, 1<<19 - 1, 1000, 100, 1},
+		{[]string{"time", "stack"}, false, 1 << 19, 1000, 100, 2},
+		{[]string{"stack"}, false, 1 << 19, 1<<16 + 1, 100, 1},
+		{[]string{"stack"}, false, 1 << 21, 1 << 18, 100, 2},
+	} {
+		a, err := table.newAggregator(t.Context(), nil, AggregateOptions{By: test.by})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if test.asOf {
+			a.asOf = &asOf{}
+		}
+		if got := a.workers(estimate{rows: test.rows, most: test.most}, test.granules); got != test.want {
+			t.Errorf("%+v: %d", test, got)
+		}
+		a.done()
+	}
+}
