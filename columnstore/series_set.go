@@ -146,15 +146,23 @@ func (l *leaf) setOf(gen *granule.Generation, columns *granule.SeriesColumns) se
 }
 
 // valuesOf returns what is known of a generation, the values of its series among it. Each
-// distinct value is looked at once.
+// distinct value is looked at once, unless only one can hold.
 func (l *leaf) valuesOf(gen *granule.Generation, columns *granule.SeriesColumns) *leafKnown {
 	known := l.in(gen)
-	if !known.looked {
-		known.looked = true
-		for i, value := range columns.Column(l.name).Values {
-			if l.testText(value) != l.null {
-				known.values = append(known.values, uint32(i))
-			}
+	if known.looked {
+		return known
+	}
+	known.looked = true
+	column := columns.Column(l.name)
+	if l.text != nil && !l.null {
+		if place := column.Place(*l.text); place >= 0 {
+			known.values = append(known.values, uint32(place))
+		}
+		return known
+	}
+	for i, value := range column.Values {
+		if l.test([]byte(value)) != l.null {
+			known.values = append(known.values, uint32(i))
 		}
 	}
 	return known
@@ -174,15 +182,6 @@ func (l *leaf) testSeries(gen *granule.Generation, columns *granule.SeriesColumn
 		}
 	}
 	return l.null
-}
-
-// testText is test of a string.
-func (l *leaf) testText(value string) bool {
-	if l.text != nil { // most conditions, on thousands of values: names that differ in their ends
-		n := len(value)
-		return n == len(*l.text) && (n == 0 || value[n-1] == (*l.text)[n-1]) && value == *l.text
-	}
-	return l.test([]byte(value))
 }
 
 // ofPart says what the filter says of all rows of a part, as far as that is told without

@@ -45,11 +45,14 @@ func byTuple(t *testing.T, s *schema.Schema, g *Generation, n int) map[string]ma
 	return out
 }
 
-func byColumn(c *SeriesColumns) map[string]map[uint32]string {
+func byColumn(t *testing.T, c *SeriesColumns) map[string]map[uint32]string {
 	out := map[string]map[uint32]string{}
 	c.Each(func(name string, of SeriesColumn) {
 		out[name] = map[uint32]string{}
 		for i, value := range of.Values {
+			if place := of.Place(value); place != i {
+				t.Errorf("value %d, %s, of %s is found at %d", i, value, name, place)
+			}
 			for _, series := range of.Series[i] {
 				out[name][series] = value
 			}
@@ -88,13 +91,29 @@ func TestSeriesColumns(t *testing.T) {
 		}
 		all = append(all, held{columns, byTuple(t, s, g, columns.Len())})
 		for i, h := range all {
-			if diff := gocmp.Diff(h.want, byColumn(h.columns)); diff != "" {
+			if diff := gocmp.Diff(h.want, byColumn(t, h.columns)); diff != "" {
 				t.Fatalf("columns of round %d, in round %d (-want +got):\n%s", i, round, diff)
 			}
 		}
 	}
 	if none := all[0].columns.Column("labels.none"); len(none.Series) != 0 {
 		t.Errorf("a column that nobody has: %v", none)
+	}
+}
+
+// Each value is found where it is, however many share a byte of their hashes, and no other.
+func TestSeriesColumn_Place(t *testing.T) {
+	var of SeriesColumn
+	for i := range 2000 {
+		if got := of.Place(fmt.Sprint(i)); got >= 0 {
+			t.Fatalf("%d values: %d is found at %d", i, i, got)
+		}
+		of.Values, of.tags = append(of.Values, fmt.Sprint(i)), append(of.tags, tagOf(fmt.Sprint(i)))
+	}
+	for i, value := range of.Values {
+		if got := of.Place(value); got != i {
+			t.Fatalf("%s is found at %d", value, got)
+		}
 	}
 }
 
@@ -120,7 +139,7 @@ func TestSeriesColumns_Concurrent(t *testing.T) {
 	}
 	running.Wait()
 	columns, _ := g.SeriesColumns(s, func(int) bool { return true })
-	if diff := gocmp.Diff(byTuple(t, s, g, g.Series.Len()), byColumn(columns)); diff != "" {
+	if diff := gocmp.Diff(byTuple(t, s, g, g.Series.Len()), byColumn(t, columns)); diff != "" {
 		t.Errorf("columns in the end (-want +got):\n%s", diff)
 	}
 }
