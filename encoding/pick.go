@@ -1,6 +1,10 @@
 package encoding
 
-import "slices"
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+)
 
 // Pick appends the words of some rows, which rise, to dst and returns it; it panics unless
 // each is at least 0 and below Len. If few of their neighbours are picked too, 3 to 6 ns a
@@ -83,7 +87,8 @@ func (r *runs) pick(dst []uint64, rows []int32) []uint64 {
 	return dst
 }
 
-// pick reads the words of few rows of a block one by one, if none is said by those before.
+// pick reads the words of few rows of a block one by one, if those before are not needed or
+// only their sum is.
 func (b *blocks) pick(dst []uint64, rows []int32) []uint64 {
 	const few = blockLen / 8
 	var buf [blockLen]uint64
@@ -91,8 +96,13 @@ func (b *blocks) pick(dst []uint64, rows []int32) []uint64 {
 		near, rest := inBlock(rows)
 		rows = rest
 		i := int(near[0]) / blockLen
-		if b.order == asIs && len(near) <= few {
+		switch {
+		case len(near) > few:
+		case b.order == asIs:
 			dst = b.pickFew(dst, i, near)
+			continue
+		case b.order == rises && b.widths.at(i) <= sumBits && littleEndian:
+			dst = b.pickRises(dst, i, near)
 			continue
 		}
 		words := b.read(buf[:], i)
@@ -124,4 +134,65 @@ func (b *blocks) pickFew(dst []uint64, i int, rows []int32) []uint64 {
 		dst[start+k] = base + v*b.scale
 	}
 	return dst
+}
+
+// pickRises picks rows of block i, of which each word is the sum of those packed so far. Sums
+// of what lies between two rows are taken without unpacking it.
+func (b *blocks) pickRises(dst []uint64, i int, rows []int32) []uint64 {
+	from, width, start := int(b.starts.at(i)), uint(b.widths.at(i)), len(dst)
+	src, sum, base, at := b.bits[from:], b.firsts.at(i), b.bases.at(i), 0
+	for _, row := range rows {
+		end := int(row%blockLen) + 1
+		sum += sumPacked(src, at, end, width) + uint64(end-at)*base
+		at = end
+		dst = append(dst, sum)
+	}
+	n := min(blockLen, b.n-i*blockLen)
+	for _, both := range src[packedLen(n, int(width)) : int(b.starts.at(i+1))-from] {
+		for ; both>>placeBits != 0; both >>= 32 { // the last may be alone
+			place, high := int32(both&(blockLen-1)), both<<32>>32>>placeBits
+			k, _ := slices.BinarySearch(rows, int32(i*blockLen)+place)
+			for k += start; k < len(dst); k++ {
+				dst[k] += high << width
+			}
+		}
+	}
+	mask := ^uint64(0) >> (64 - max(b.bound, 1))
+	for k, v := range dst[start:] {
+		dst[start+k] = b.low + v&mask*b.scale
+	}
+	return dst
+}
+
+// sumBits is the widest words that are summed bit by bit.
+const sumBits = 8
+
+// highest has the highest bits of the words of a width that are in one load.
+var highest = func() (of [sumBits + 1]uint64) {
+	for width := 1; width < len(of); width++ {
+		for end := width; end <= 57; end += width {
+			of[width] |= 1 << (end - 1)
+		}
+	}
+	return of
+}()
+
+// sumPacked returns the sum of the words [lo, hi) of a width: how many of those in one load
+// have their highest bit set, twice that and how many have the next one set, and so on.
+func sumPacked(src []uint64, lo, hi int, width uint) (sum uint64) {
+	if width == 0 {
+		return 0
+	}
+	b, each := wordBytes(src), 57/int(width)
+	for ; lo < hi; lo += each {
+		bit := uint(lo) * width
+		v := binary.LittleEndian.Uint64(b[bit>>3:]) >> (bit & 7) & (1<<(uint(min(hi-lo, each))*width&63) - 1)
+		some, place := 0, highest[width]
+		for range width {
+			some = 2*some + bits.OnesCount64(v&place)
+			place >>= 1
+		}
+		sum += uint64(some)
+	}
+	return sum
 }
