@@ -123,6 +123,9 @@ func (a *aggregator) sumAll(ctx context.Context, state *tableState, use txn.Use[
 	}
 	having := a.having(c, state, where)
 	granules := c.granules(state, where)
+	if err := cmp.Or(ctx.Err(), use.Err()); err != nil { // there may be none to ask before
+		return err
+	}
 	rows, parts := 0, 0
 	for _, g := range granules {
 		rows += g.Rows()

@@ -1,13 +1,11 @@
 package columnstore
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"math"
 	"math/bits"
 	"slices"
-	"strings"
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/granule"
@@ -386,30 +384,6 @@ func (c *chooser) manySeries(gen *granule.Generation) bool {
 	return n*onePassFrom > c.seriesColumns(gen).Len()
 }
 
-// fewSeries is how many series are looked for in the index. Beyond it, all granules of a
-// bucket are looked at.
-const fewSeries = 64
-
-// granules returns the granules that can have rows for which the condition holds, in key
-// order, good until the next call.
-func (c *chooser) granules(state *tableState, where Expr) []*granule.Granule {
-	found := c.work.granules[:0]
-	for _, b := range c.buckets(state, where) {
-		codes, few := b.series.few(c.setOf(b.gen).some, fewSeries)
-		lo, hi := c.table.schema.BucketBounds(b.start)
-		ranges := [][2]string{{lo, hi}}
-		if few {
-			ranges = c.table.rangesOf(b, codes)
-		}
-		found = appendGranules(found, state, ranges)
-	}
-	c.work.granules = found
-	if id := c.filter.onlyID(); id != nil {
-		found = slices.DeleteFunc(found, id.lacks)
-	}
-	return found
-}
-
 // estimate is about what a condition chooses, if all series have as many rows, and as many
 // lists of their own.
 type estimate struct {
@@ -439,53 +413,6 @@ func (c *chooser) estimate(state *tableState, where Expr, rows int) (e estimate)
 	return e
 }
 
-// rangesOf returns the keys that rows of series of a bucket can have, in order.
-func (t *Table) rangesOf(b *bucket, codes []uint32) [][2]string {
-	keys := make([]string, len(codes))
-	bucket := t.schema.AppendBucket(nil, b.start)
-	for i, code := range codes {
-		tuple := b.gen.Series.Value(code)
-		var key strings.Builder
-		key.Grow(len(bucket) + len(tuple))
-		key.Write(bucket)
-		key.Write(tuple)
-		keys[i] = key.String()
-	}
-	slices.Sort(keys)
-	ranges := make([][2]string, len(keys))
-	for i, key := range keys {
-		ranges[i] = [2]string{key, after(key)}
-	}
-	return ranges
-}
-
-// after returns the lowest key above all that begin with prefix; empty if there is none.
-func after(prefix string) string {
-	for n := len(prefix) - 1; n >= 0; n-- {
-		if last := prefix[n]; last < 0xff {
-			return prefix[:n] + string([]byte{last + 1})
-		}
-	}
-	return ""
-}
-
-// appendGranules appends the granules that ranges of keys, in order and apart from each
-// other, are in, each once.
-func appendGranules(dst []*granule.Granule, state *tableState, ranges [][2]string) []*granule.Granule {
-	for _, r := range ranges {
-		n := len(dst)
-		dst = state.granules.AppendOverlapping(dst, r[0], r[1])
-		if n == len(dst) {
-			continue
-		}
-		// All but the first begin in the range. That may be the last one's, or of another bucket.
-		if _, hi := dst[n].Bounds(); n > 0 && dst[n-1] == dst[n] || hi != "" && hi <= r[0] {
-			dst = slices.Delete(dst, n, n+1)
-		}
-	}
-	return dst
-}
-
 // chosen yields the parts of a read that have rows for which where holds, with
 // the rows, which are good until the next. Granules come in key order; with ordered, so
 // do the rows.
@@ -501,9 +428,8 @@ func (t *Table) chosen(ctx context.Context, use txn.Use[*root], where Expr, orde
 		if state == nil {
 			return
 		}
-		for _, g := range c.granules(state, where) {
-			t.store.opts.Yield("read/granule")
-			if err := cmp.Or(ctx.Err(), use.Err()); err != nil {
+		for g, err := range c.reads(ctx, state, use, where) {
+			if err != nil {
 				yield(selection{}, err)
 				return
 			}

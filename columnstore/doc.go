@@ -31,9 +31,9 @@
 //
 //	condition on labels -> set of series      a bit each, each distinct value once
 //	          on times  -> buckets            of those, the ones with such series
-//	series, or bounds   -> granules           by the index
+//	series, or bounds   -> granules           by the index, filters of trace ids
 //	granule             -> parts              by their range of times, missing columns,
-//	                                          filters of trace ids
+//	                                          indexes of trace ids
 //	part                -> runs of series     all rows, none, or those that ...
 //	run                 -> rows               ... the rest of the condition holds for
 //

@@ -78,8 +78,8 @@ func (s *listSums) keep(f *listFilter) {
 		s.keepBits(f.all)
 		return
 	}
-	for i := range s.cells {
-		if c := &s.cells[i]; c.count != 0 && !f.has(s.code(i)) {
+	for i, c := range s.present() {
+		if !f.has(s.code(i)) {
 			if f.work.stopped {
 				return
 			}
@@ -90,15 +90,26 @@ func (s *listSums) keep(f *listFilter) {
 
 // haveMore says whether more than so many lists have rows, and looks no further.
 func (s *listSums) haveMore(lists int) bool {
-	for i := range s.cells {
-		if s.cells[i].count == 0 {
-			continue
-		}
+	for range s.present() {
 		if lists--; lists < 0 {
 			return true
 		}
 	}
 	return false
+}
+
+// present yields the cells that have rows and were not dropped.
+func (s *listSums) present() iter.Seq2[int, *tally] {
+	if s.only != nil {
+		return s.kept(0, len(s.cells))
+	}
+	return func(yield func(int, *tally) bool) {
+		for i := range s.cells {
+			if c := &s.cells[i]; c.count != 0 && !yield(i, c) {
+				return
+			}
+		}
+	}
 }
 
 // keepBits drops the sums of an array that have no bit. They stay where they are, and only

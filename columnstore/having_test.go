@@ -226,3 +226,22 @@ func TestAggregate_HavingIsCancelled(t *testing.T) {
 		}
 	}
 }
+
+// What a condition has left is all that the next one is asked about, though the sums that were
+// dropped are still where they were.
+func TestAggregate_HavingOfFew(t *testing.T) {
+	store, table, _ := newHavingTable(t)
+	calls := 0
+	one := element(func(id uuid.UUID) bool { return id == uuid.UUID{2, 101} })
+	counted := HasElement("stack", func(id uuid.UUID, _ []byte) bool {
+		calls++
+		return id[0] == 2
+	})
+	g, err := table.Aggregate(t.Context(), snapshot(t, store), AggregateOptions{By: []string{"stack"}, Where: And(one.expr, counted)})
+	if err != nil || len(havingAnswer(t, g)) != 1 {
+		t.Fatalf("%d lists, %v", len(havingAnswer(t, g)), err)
+	}
+	if calls == 0 || calls > 2*havingGens {
+		t.Errorf("%d elements are asked about, of a list of two in each of %d generations", calls, havingGens)
+	}
+}

@@ -1,6 +1,8 @@
 package columnstore
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -77,11 +79,17 @@ func TestAggregate_ByID(t *testing.T) {
 	def.Columns = append(def.Columns[:4:4], schema.Column{Name: "trace", Type: encoding.UUID, Encoding: encoding.Plain, Nullable: true}, def.Columns[4])
 	store, table := open(t, Options{Manual: true, FutureLimit: -1}, def)
 	const batches, rows, ids = 8, 400, 500
-	idOf := func(row int) uuid.UUID { return uuid.UUID{byte(row * 7 % ids), byte(row * 7 % ids >> 8), 9: 1} }
+	idOf := func(batch, row int) uuid.UUID {
+		id := (batch*rows + row) * 7 % (ids - 1)
+		if batch == batches-1 && row == 17 { // of the fresh part alone
+			id = ids - 1
+		}
+		return uuid.UUID{byte(id), byte(id >> 8), 9: 1}
+	}
 	for n := range batches {
 		trace, stacks, values := make([]uuid.UUID, rows), make([][]uuid.UUID, rows), make([]int64, rows)
 		for i := range trace {
-			trace[i], stacks[i], values[i] = idOf(n*rows+i), []uuid.UUID{{byte(i * 31), byte(i * 31 >> 8)}}, int64(i%10)
+			trace[i], stacks[i], values[i] = idOf(n, i), []uuid.UUID{{byte(i * 31), byte(i * 31 >> 8)}}, int64(i%10)
 		}
 		insert(t, table, schema.Batch{Rows: rows, Columns: map[string]encoding.Vector{
 			"kind": encoding.Strings("cpu"), "labels.pod": encoding.Strings(fmt.Sprint(n % 2)), "time": encoding.Int64s(int64(n)),
@@ -106,7 +114,7 @@ func TestAggregate_ByID(t *testing.T) {
 			} {
 				want := int64(0)
 				for row := range batches * rows {
-					if tt.holds(idOf(row) == one, row%rows%10) {
+					if tt.holds(idOf(row/rows, row%rows) == one, row%rows%10) {
 						want++
 					}
 				}
@@ -124,5 +132,33 @@ func TestAggregate_ByID(t *testing.T) {
 			}
 		}
 		compact(t, store)
+	}
+}
+
+// A read that was cancelled says so, though it finds out before it is to look at a granule that
+// there is none.
+func TestRead_CancelledOfNoGranule(t *testing.T) {
+	def := stackSamples()
+	def.Columns = append(def.Columns[:4:4], schema.Column{Name: "trace", Type: encoding.UUID, Encoding: encoding.Plain, Nullable: true}, def.Columns[4])
+	store, table := open(t, Options{Manual: true, FutureLimit: -1}, def)
+	insert(t, table, schema.Batch{Rows: 1, Columns: map[string]encoding.Vector{
+		"kind": encoding.Strings("cpu"), "time": encoding.Int64s(1), "value": encoding.Int64s(1), "stack": encoding.UUIDLists([]uuid.UUID{{1}}),
+	}})
+	compact(t, store)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	snap, where := snapshot(t, store), Equal("trace", uuid.UUID{1})
+	if g, err := table.Aggregate(ctx, snap, AggregateOptions{Where: where}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Aggregate: %v, %v", g, err)
+	}
+	said := false
+	for record, err := range table.Scan(ctx, snap, ScanOptions{Columns: []string{"value"}, Where: where}) {
+		said = errors.Is(err, context.Canceled)
+		if record != nil {
+			t.Errorf("a record of %d rows", record.NumRows())
+		}
+	}
+	if !said {
+		t.Error("Scan does not say that it was cancelled")
 	}
 }

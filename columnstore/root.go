@@ -436,10 +436,9 @@ func (b bitset) with(members []uint32) (grown bitset, changed bool) {
 func (b bitset) few(others []uint64, most int) (members []uint32, few bool) {
 	n := 0
 	for i, word := range b {
-		n += bits.OnesCount64(word & others[i])
-	}
-	if n > most {
-		return nil, false
+		if n += bits.OnesCount64(word & others[i]); n > most {
+			return nil, false
+		}
 	}
 	members = make([]uint32, 0, n)
 	for i, word := range b {

@@ -244,7 +244,7 @@ func (l *leaf) ofPart(p *granule.Part) truth {
 // hold, nil if there is none.
 func (f *filter) onlyID() *leaf {
 	switch {
-	case f.op == opAnd:
+	case f.op == opAnd, f.op == opOr && len(f.args) == 1:
 		for _, arg := range f.args {
 			if l := arg.onlyID(); l != nil {
 				return l
@@ -264,7 +264,7 @@ func (l *leaf) lacks(g *granule.Granule) bool {
 	if !ok {
 		return false
 	}
-	column := base.Part.Find(l.column, l.name)
+	column := base.Part.FindNear(l.column, l.name, &l.near)
 	return column == nil || !column.MayHave(l.idHash)
 }
 

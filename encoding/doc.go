@@ -38,7 +38,8 @@
 // [Words.Dump] shows what lies where, byte by byte; testdata has a *.golden of each layout.
 //
 // A column of UUIDs that keeps its values itself, as trace ids do, has a filter (blocked
-// Bloom) once it is long: a query for one id passes over parts that do not have it.
+// Bloom) and an index by hash once it is long: a query for one id passes over parts that do
+// not have it, and looks at a few hundred ids of one that has.
 //
 // A dictionary code is 1 or more; the code 0 is null. So a dictionary column
 // needs no presence bits, and nulls sort first by code too.

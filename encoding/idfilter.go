@@ -13,6 +13,15 @@ func HashID(id uuid.UUID) IDHash { return hashID(id[:]) }
 
 func hashID(id []byte) IDHash { return IDHash(xxh3.Hash128(id)) }
 
+// hashIDs returns the hashes of ids that lie end to end. About 4 ns an id.
+func hashIDs(ids []byte) []IDHash {
+	hashes := make([]IDHash, len(ids)/idSize)
+	for i := range hashes {
+		hashes[i] = hashID(ids[idSize*i : idSize*(i+1)])
+	}
+	return hashes
+}
+
 // in returns which of so many parts the hash chooses.
 func (h IDHash) in(parts int) int { return int(h.Hi >> 32 * uint64(parts) >> 32) }
 
@@ -38,11 +47,10 @@ func filterSize(ids int) int {
 	return (ids*filterBits + 64*filterBlock - 1) / (64 * filterBlock) * filterBlock
 }
 
-// newIDFilter returns the filter of ids that lie end to end. About 20 ns an id.
-func newIDFilter(ids []byte) idFilter {
-	f := make(idFilter, filterSize(len(ids)/idSize))
-	for ; len(ids) > 0; ids = ids[idSize:] {
-		id := hashID(ids[:idSize])
+// newIDFilter returns the filter of ids. About 6 ns an id.
+func newIDFilter(ids []IDHash) idFilter {
+	f := make(idFilter, filterSize(len(ids)))
+	for _, id := range ids {
 		block, hash := f.block(id), id.Lo
 		for range filterProbe {
 			block[hash>>6%filterBlock] |= 1 << (hash % 64)

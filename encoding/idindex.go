@@ -24,14 +24,12 @@ const (
 	indexChunks = 256
 )
 
-// newIDIndex returns the index of ids that lie end to end. About 15 ns an id.
-func newIDIndex(ids []byte) idIndex {
-	n := len(ids) / idSize
+// newIDIndex returns the index of ids, by their places. About 6 ns an id.
+func newIDIndex(ids []IDHash) idIndex {
+	n := len(ids)
 	x := idIndex{starts: make([]uint32, (n+indexBucket-1)/indexBucket+1), chunks: make([]uint8, n), chunk: (n + indexChunks - 1) / indexChunks}
-	buckets := make([]uint32, n)
-	for i := range buckets {
-		buckets[i] = uint32(hashID(ids[idSize*i : idSize*(i+1)]).in(len(x.starts) - 1))
-		x.starts[buckets[i]]++
+	for _, id := range ids {
+		x.starts[id.in(len(x.starts)-1)]++
 	}
 	end := uint32(0)
 	for i, size := range x.starts {
@@ -39,7 +37,7 @@ func newIDIndex(ids []byte) idIndex {
 		x.starts[i] = end
 	}
 	for i := n - 1; i >= 0; i-- { // backwards: each bucket is filled from its end on
-		at := &x.starts[buckets[i]]
+		at := &x.starts[ids[i].in(len(x.starts)-1)]
 		*at--
 		x.chunks[*at] = uint8(i / x.chunk)
 	}

@@ -54,3 +54,33 @@ func TestListsWith_BesideWriter(t *testing.T) {
 		}
 	})
 }
+
+// The last of just as many elements as there is room for at first, and of one more or less, is
+// found as others are.
+func TestListsWith_Room(t *testing.T) {
+	d := NewListDict(1)
+	for known := 0; known < 1<<16+1; {
+		most := known + 1<<10
+		if most > 1<<16-2 {
+			most = known + 1
+		}
+		var lists [][]uuid.UUID
+		for ; known < most; known++ {
+			lists = append(lists, []uuid.UUID{uuidOf(known + 1)})
+		}
+		if _, err := d.InternLists(nil, lists); err != nil {
+			t.Fatal(err)
+		}
+		if known < 1<<16-1 {
+			continue
+		}
+		for _, code := range []uint32{1, uint32(known)} {
+			found := d.ListsWith(withBit(nil, code), func() bool { return false })
+			for list := 1; list <= d.Len(); list++ {
+				if want := d.List(nil, uint32(list))[0] == code; isSet(found, uint32(list)) != want {
+					t.Fatalf("%d elements: list %d is found: %t, want %t", known, list, !want, want)
+				}
+			}
+		}
+	}
+}

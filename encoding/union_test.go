@@ -137,7 +137,7 @@ func TestIDFilter(t *testing.T) {
 			id := random()
 			ids = append(ids, id[:]...)
 		}
-		f := newIDFilter(ids)
+		f := newIDFilter(hashIDs(ids))
 		if want := 8 * filterSize(n); 8*len(f) != want || want > 2*n+64 {
 			t.Errorf("%d ids take %d bytes", n, 8*len(f))
 		}
@@ -169,7 +169,7 @@ func TestIDIndex(t *testing.T) {
 				id := uuidOf(i % distinct)
 				ids = append(ids, id[:]...)
 			}
-			x := newIDIndex(ids)
+			x := newIDIndex(hashIDs(ids))
 			most := 0
 			for i := 0; i < n; i += 1 + n/1000 {
 				in := x.chunksOf(hashID(ids[idSize*i : idSize*(i+1)]))

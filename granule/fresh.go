@@ -73,8 +73,8 @@ func (b *freshBuilder) build(f *frame, keys []uint64, mem *slab) *Part {
 func (b *freshBuilder) done() {
 	b.frames[0], b.keys, b.gather.mem = nil, nil, nil
 	clear(b.gather.sources)
-	clear(b.pending)
-	clear(b.places)
+	clear(b.pending[:cap(b.pending)]) // what the parts before the last one had lies behind
+	clear(b.places[:cap(b.places)])
 }
 
 // oneSeries returns the series of sorted rows, if they have one.

@@ -17,7 +17,7 @@ func addSeries(t *testing.T, s *schema.Schema, g *Generation, rng *rand.Rand, n 
 		var labels []schema.Label
 		for _, name := range []string{"labels.a", "labels.b", "labels.c"} {
 			if rng.IntN(2) == 0 {
-				labels = append(labels, schema.Label{Column: 1, Name: name, Value: fmt.Sprint(rng.IntN(40))})
+				labels = append(labels, schema.Label{Column: 1, Name: name, Value: fmt.Sprint(rng.IntN(400))})
 			}
 		}
 		if _, err := g.Series.Intern(s.AppendTuple(nil, labels)); err != nil {
@@ -129,6 +129,9 @@ func TestSeriesColumns_Concurrent(t *testing.T) {
 				columns, _ := g.SeriesColumns(s, func(bytes int) bool { return bytes%3 > 0 })
 				columns.Each(func(name string, of SeriesColumn) {
 					for i, value := range of.Values {
+						if place := of.Place(value); place != i {
+							t.Errorf("column %s: %q is found at %d, not %d", name, value, place, i)
+						}
 						if series := of.Series[i]; len(series) == 0 || int(series[len(series)-1]) > columns.Len() {
 							t.Errorf("column %s of %d series: %q is of %v", name, columns.Len(), value, series)
 						}
