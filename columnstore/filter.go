@@ -34,7 +34,6 @@ type leaf struct {
 	null    bool                    // what a row without a value gives
 	id      *uuid.UUID              // the only value for which it holds, if that is an id
 	idHash  encoding.IDHash         // of id
-	near    int                     // where a part had the column that was asked for ids
 	text    *string                 // likewise
 	known   []*leafKnown            // of generations: mostly one
 	element func(id uuid.UUID, record []byte) bool

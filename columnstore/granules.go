@@ -37,7 +37,7 @@ func (c *chooser) granulesOf(dst []*granule.Granule, state *tableState, b *bucke
 	n := len(dst)
 	dst = appendGranules(dst, state, ranges)
 	if id := c.filter.onlyID(); id != nil {
-		dst = dst[:n+len(slices.DeleteFunc(dst[n:], id.lacks))]
+		dst = dst[:n+len(id.among(dst[n:]))]
 	}
 	return dst
 }
