@@ -234,7 +234,7 @@ func (l *leaf) ofPart(p *granule.Part) truth {
 	case l.id == nil:
 		return maybe
 	}
-	if rows, ok := l.rowsOfID(p, column); ok && len(rows) == 0 || !column.MayHave(l.idHash) {
+	if rows, ok := l.rowsOfID(p, column); ok && len(rows) == 0 || !ok && !column.MayHave(l.idHash) {
 		return no
 	}
 	return maybe
@@ -266,11 +266,10 @@ func (l *leaf) among(granules []*granule.Granule) []*granule.Granule {
 		if base, alone := g.Base(); alone {
 			columns := base.Part.Columns()
 			if near >= len(columns) || columns[near].Index != l.column || columns[near].Name != l.name {
-				near = slices.IndexFunc(columns, func(c granule.Column) bool { return c.Index == l.column && c.Name == l.name })
-				if near < 0 {
-					near = 0
+				if base.Part.Find(l.column, l.name) == nil {
 					continue
 				}
+				near = slices.IndexFunc(columns, func(c granule.Column) bool { return c.Index == l.column && c.Name == l.name })
 			}
 			if !columns[near].MayHave(l.idHash) {
 				continue
