@@ -25,6 +25,8 @@ var ofHistories = []planted{
 		"	r.histories = slices.Clone(r.histories)\n", "")},
 	{name: "the writer of a history is not let go of", edits: one("columnstore/tx.go",
 		"	tx.tx.Abort()\n	tx.end()\n	tx.endHistories()\n", "	tx.tx.Abort()\n	tx.end()\n")},
+	{name: "bytes behind a null leave a place for values of another kind", in: "history", by: "TestAddKinds$", edits: one("history/add.go",
+		"it was plain\n		work.plain &^= bit\n", "it was plain\n")},
 	{name: "a lane is sealed between equal ends", in: "history", by: "TestBursts$", edits: one("history/seal.go",
 		"		if end == before {\n", "		if end < before {\n")},
 	{name: "entries that came out of order are sealed as they came", in: "history", by: "TestMixedOrder$", edits: one("history/seal.go",

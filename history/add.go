@@ -111,7 +111,9 @@ func (w *Writer) add(a Attribute, start, end int64, v *Value) error {
 		w.setKind(l, slot, v.kind)
 	}
 	work := l.work
-	if k := l.kinds[slot]; k != KindBytes {
+	if k := l.kinds[slot]; k == KindBytes { // after a null it was plain
+		work.plain &^= bit
+	} else {
 		work.plain |= bit
 		work.slots[slot].word = uint64(k)
 	}

@@ -180,6 +180,29 @@ func TestAddAllUnknown(t *testing.T) {
 	newChecker(t, "all known", v, o).ask(rand.New(rand.NewPCG(1, 1)), 50)
 }
 
+// TestAddKinds adds values of each kind behind nulls, and then behind those of each kind: an
+// attribute takes the kind of its first, and no other.
+func TestAddKinds(t *testing.T) {
+	ofKinds := []history.Value{history.Int(0), history.Bool(false), history.Float(0), history.String(""), history.Bytes(nil)}
+	for _, nulls := range []int{0, 1, 3} {
+		for _, first := range ofKinds {
+			for _, second := range ofKinds {
+				t.Run(fmt.Sprintf("%d nulls, %v, %v", nulls, first.Kind(), second.Kind()), func(t *testing.T) {
+					p := newPair(t, 0)
+					p.begin()
+					a := p.child(history.Root, "a")
+					values := append(make([]history.Value, nulls), first, second, history.Value{}, first, second)
+					for end, v := range values {
+						p.add(a, p.o.now.attributes[a].began, int64(end), v)
+					}
+					view, o := p.commit()
+					newChecker(t, "kinds", view, o).ask(rand.New(rand.NewPCG(1, 1)), 5)
+				})
+			}
+		}
+	}
+}
+
 // TestAddToTheEnd adds an interval up to the last instant of all, behind which nothing is.
 func TestAddToTheEnd(t *testing.T) {
 	p := newPair(t, 0)
