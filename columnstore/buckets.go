@@ -32,7 +32,8 @@ func (t *Table) groupByBucket(dst []bucketRows, columns []schema.Concrete, rows 
 			times = columns[i].Values.Int64s
 		}
 	}
-	latest, floor := t.store.latestTime(), t.floor()
+	latest := t.store.latestTime()
+	find := t.bucketFinder()
 	groups := map[int64][]int32(nil)
 	var start int64
 	var group []int32
@@ -41,8 +42,8 @@ func (t *Table) groupByBucket(dst []bucketRows, columns []schema.Concrete, rows 
 			return nil, fmt.Errorf("%w: row %d is at %s, the clock is at %s", ErrFuture, row,
 				timeText(at), timeText(t.store.opts.Now().UnixNano()))
 		}
-		s := t.schema.BucketStart(at)
-		if s < floor {
+		s := find.at(at)
+		if floor := find.state.floor; s < floor {
 			return nil, fmt.Errorf("%w: row %d is at %s, kept from %s", ErrTooOld, row, timeText(at), timeText(floor))
 		}
 		switch {
@@ -73,6 +74,80 @@ func (t *Table) groupByBucket(dst []bucketRows, columns []schema.Concrete, rows 
 		dst = append(dst, bucketRows{start, groups[start]})
 	}
 	return dst, nil
+}
+
+// bucketFinder finds the buckets of times in a root. The bucket of a time is the last one
+// that begins at or before it in its time range of the schema's width.
+type bucketFinder struct {
+	table    *Table
+	state    *tableState
+	start    int64             // of the bucket that was found last
+	from, to int64             // times that are its, both ends inclusive; none if from is above to
+	starts   map[int64][]int64 // of a time range: where its buckets begin
+}
+
+// bucketFinder returns one of the newest root, which knows the newest bucket.
+func (t *Table) bucketFinder() bucketFinder {
+	f := bucketFinder{table: t, state: t.store.log.Root().State.table(t.ordinal), from: 1}
+	if t.schema.BucketColumn() >= 0 {
+		f.start = f.state.last
+		f.from, f.to = f.start, t.lastTime(f.start)
+	}
+	return f
+}
+
+// lastTime returns the last time of the time range that a bucket is in.
+func (t *Table) lastTime(bucket int64) int64 {
+	if end := t.schema.BucketEnd(t.schema.BucketStart(bucket)); end > bucket {
+		return end - 1
+	}
+	return math.MaxInt64
+}
+
+// at returns the start of the bucket of a time.
+func (f *bucketFinder) at(at int64) int64 {
+	if f.from <= at && at <= f.to {
+		return f.start
+	}
+	first := f.table.schema.BucketStart(at)
+	starts, known := f.starts[first]
+	if !known {
+		starts = f.table.startsIn(f.state, first)
+		if f.starts == nil {
+			f.starts = map[int64][]int64{}
+		}
+		f.starts[first] = starts
+	}
+	f.start, f.from, f.to = first, first, f.table.lastTime(first)
+	i, found := slices.BinarySearch(starts, at)
+	if found {
+		i++
+	}
+	if i > 0 {
+		f.start, f.from = starts[i-1], starts[i-1]
+	}
+	if i < len(starts) {
+		f.to = starts[i] - 1
+	}
+	return f.start
+}
+
+// startsIn returns where the buckets begin that the time range from first on is cut into.
+func (t *Table) startsIn(state *tableState, first int64) (starts []int64) {
+	for _, b := range state.buckets.Overlapping(t.rangeBounds(first)) {
+		if b.start >= first {
+			starts = append(starts, b.start)
+		}
+	}
+	return starts
+}
+
+// rangeBounds returns the lowest key of all buckets of the time range from first on, and
+// the lowest key after them, empty if there is none.
+func (t *Table) rangeBounds(first int64) (lo, hi string) {
+	lo, _ = t.schema.BucketBounds(first)
+	_, hi = t.schema.BucketBounds(t.lastTime(first))
+	return lo, hi
 }
 
 // latestTime returns the latest time that a row may have.

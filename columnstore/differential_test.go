@@ -344,7 +344,7 @@ func (d *differential) askScan(when string, snap *Snapshot, rows, chosen []oracl
 func (d *differential) checkOrder(question string, snap *Snapshot, opts ScanOptions, names []string, got []map[string]any) {
 	opts.Columns, opts.Limit = nil, 0
 	full := slices.Collect(scanRows(d.T, d.table, snap, opts))
-	if wrong := disorder(d.width, d.key, full); wrong != "" {
+	if wrong := disorder(d.width, nil, d.key, full); wrong != "" {
 		d.Errorf("%s: %s", question, wrong)
 	}
 	for i, row := range got {

@@ -60,6 +60,8 @@
 //	    budget: rows, dictionaries, what only snapshots hold, and what inserts
 //	    and rewrites under way have reserved.
 //	C10 A floor never falls. No root has rows before it, and none get in.
+//	C11 A bucket begins at the start of a range of the schema's width, or amid it if it was
+//	    cut (Options.BucketRows). Its rows are of times from there to the end of the range.
 //
 // # Departures from the RFC
 //

@@ -42,7 +42,8 @@ type Bound struct {
 	// `name=#7` for a list, by its code. Labels that are not there are left out.
 	// A bound can be only the front of a key: "…" marks a value, or a name, that
 	// was cut, and of a number that was, there are the bytes. Without a bound it is
-	// "-inf" or "+inf".
+	// "-inf" or "+inf". The keys of a bucket end where those of one would begin that begins
+	// a nanosecond later.
 	Values []string `json:"values"`
 }
 
@@ -130,6 +131,7 @@ func inspectGranule(s *schema.Schema, g *granule.Granule) GranuleInfo {
 	info := GranuleInfo{
 		Lower: boundOf(s, lo, "-inf"), Upper: boundOf(s, hi, "+inf"),
 		Rows: g.Rows(), Bytes: g.Size(), FreshParts: g.FreshParts(),
+		Parts: []PartInfo{}, // none in a granule of a new bucket that no rows came for yet
 	}
 	for i, slice := range g.Slices() {
 		part := inspectSlice(s, slice)

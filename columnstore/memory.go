@@ -64,7 +64,7 @@ func (s *Store) reserve(bytes int64, in incoming) error {
 func (s *Store) canFit(in incoming) bool {
 	root := s.log.Root().State
 	left := root.bytes + s.memory.pending.Load() + s.memory.dicts.Load() + s.memory.histories.Load()
-	keep := map[*Table]int64{} // start of the first bucket that stays
+	keep := map[*Table]int64{} // start of the first time range that stays
 	for _, v := range s.evictable(in) {
 		bytes, _ := v.bytes(math.MaxUint64)
 		left -= bytes
@@ -76,17 +76,17 @@ func (s *Store) canFit(in incoming) bool {
 	return left <= s.memory.budget
 }
 
-// firstKept returns the start of the first bucket from start on that has rows, or
+// firstKept returns the start of the first time range from start on that has rows, or
 // that rows come for.
 func (t *Table) firstKept(root *root, start int64, in incoming) int64 {
 	key, _ := t.schema.BucketBounds(start)
 	for bound, b := range root.table(t.ordinal).buckets.Overlapping(key, "") {
 		if bound >= key {
-			return b.start
+			return t.schema.BucketStart(b.start)
 		}
 	}
 	if in.table == t {
-		return max(start, in.bucket)
+		return max(start, in.start)
 	}
 	return start
 }
@@ -136,14 +136,14 @@ func (s *Store) evictUnread(in incoming) bool {
 
 func (s *Store) release(bytes int64) { s.memory.pending.Add(-bytes) }
 
-// incoming is what room is made for: rows of a bucket of a table, or, without a
+// incoming is what room is made for: rows of a time range of a table, or, without a
 // table, work of the store's own.
 type incoming struct {
-	table  *Table
-	bucket int64
+	table *Table
+	start int64
 }
 
-// victim is a bucket that can be evicted, with all before it in its table.
+// victim is a time range that can be evicted, with all before it in its table.
 type victim struct {
 	table *Table
 	state *tableState
@@ -151,7 +151,7 @@ type victim struct {
 	held  int64 // bytes that eviction would not free: staying snapshots have them
 }
 
-// victim returns the oldest bucket that can be evicted, and that snapshots of
+// victim returns the oldest time range that can be evicted, and that snapshots of
 // version newest and before do not hold all of.
 func (s *Store) victim(in incoming, newest txn.Version) (victim, bool) {
 	var held int64
@@ -166,7 +166,7 @@ func (s *Store) victim(in incoming, newest txn.Version) (victim, bool) {
 	return victim{}, false
 }
 
-// evictable returns the buckets that may go, oldest first: all but the newest of
+// evictable returns the time ranges that may go, oldest first: all but the newest of
 // each table. That one may go too if rows of a newer one come, or a generation of
 // dictionaries as large as the budget would stop the store for good.
 func (s *Store) evictable(in incoming) []victim {
@@ -179,9 +179,13 @@ func (s *Store) evictable(in incoming) []victim {
 		}
 		newest := t.schema.BucketStart(state.newest)
 		for _, b := range state.buckets.All() {
+			start := t.schema.BucketStart(b.start)
+			if n := len(out); n > 0 && out[n-1].table == t && out[n-1].start == start {
+				continue // another bucket of the same time range
+			}
 			// Before the floor there is nothing; if there were, this would not end.
-			if b.start >= state.floor && (b.start < newest || t == in.table && b.start < in.bucket) {
-				out = append(out, victim{table: t, state: state, start: b.start})
+			if start >= state.floor && (start < newest || t == in.table && start < in.start) {
+				out = append(out, victim{table: t, state: state, start: start})
 			}
 		}
 	}
@@ -189,10 +193,10 @@ func (s *Store) evictable(in incoming) []victim {
 	return out
 }
 
-// bytes returns the bytes of the bucket's rows, and how many of them the roots up to
+// bytes returns the bytes of the range's rows, and how many of them the roots up to
 // the given version have too.
 func (v victim) bytes(newest txn.Version) (bytes, kept int64) {
-	for _, g := range v.state.granules.Overlapping(v.table.schema.BucketBounds(v.start)) {
+	for _, g := range v.state.granules.Overlapping(v.table.rangeBounds(v.start)) {
 		for _, s := range g.Slices() {
 			bytes += int64(s.Size())
 			if txn.Version(s.Part.Since()) <= newest {
@@ -203,8 +207,8 @@ func (v victim) bytes(newest txn.Version) (bytes, kept int64) {
 	return bytes, kept
 }
 
-// drop publishes a root without the bucket, and those of its table before it. The
-// floor rises to the generation of the first bucket that stays: those before it have
+// drop publishes a root without the range, and those of its table before it. The
+// floor rises to the generation of the first range that stays: those before it have
 // no rows, and their dictionaries go.
 func (s *Store) drop(v victim, in incoming) {
 	t := v.table

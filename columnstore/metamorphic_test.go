@@ -27,7 +27,7 @@ type setting struct {
 
 // settings are from a granule a row to one for all, from a rewrite every second
 // part to none, from a bucket for nearly each row to none at all, and with
-// dictionaries for each bucket or for many. The last has the store's own
+// dictionaries for each bucket or for many; of some, buckets are cut by their rows. The last has the store's own
 // maintainer, so that rewrites come when they like.
 var settings = []setting{
 	{Options{GranuleRows: 1 << 20, FreshParts: 1 << 10, MaxParts: 1 << 10}, 0}, // nothing is ever due
@@ -41,12 +41,14 @@ var settings = []setting{
 	{Options{GranuleRows: 1 << 20, FreshParts: 1 << 10, MaxParts: 1 << 10}, 100},
 	{Options{GranuleRows: 50, FreshParts: 2, MaxParts: 8, GenerationBuckets: 1}, 1000},
 	{Options{GranuleRows: 3, FreshParts: 2, MaxParts: 2, GenerationBuckets: 64}, 10_000},
-	{Options{GranuleRows: 5, FreshParts: 2, MaxParts: 3, GenerationBuckets: 3}, 500},
+	{Options{GranuleRows: 4, FreshParts: 2, MaxParts: 5, GenerationBuckets: 2, BucketRows: 3}, 1000},
+	{Options{GranuleRows: 30, FreshParts: 3, MaxParts: 5, GenerationBuckets: 1, BucketRows: 20}, 10_000},
+	{Options{GranuleRows: 5, FreshParts: 2, MaxParts: 3, GenerationBuckets: 3, BucketRows: 10}, 500},
 }
 
 func (s setting) String() string {
-	return fmt.Sprintf("GranuleRows %d, GranuleBytes %d, FreshParts %d, MaxParts %d, GenerationBuckets %d, bucket %d",
-		s.opts.GranuleRows, s.opts.GranuleBytes, s.opts.FreshParts, s.opts.MaxParts, s.opts.GenerationBuckets, s.width)
+	return fmt.Sprintf("GranuleRows %d, GranuleBytes %d, FreshParts %d, MaxParts %d, GenerationBuckets %d, BucketRows %d, bucket %d",
+		s.opts.GranuleRows, s.opts.GranuleBytes, s.opts.FreshParts, s.opts.MaxParts, s.opts.GenerationBuckets, s.opts.BucketRows, s.width)
 }
 
 // TestMetamorphic runs lists of random operations, each under all settings: every
@@ -302,7 +304,7 @@ func scanOp(rng *rand.Rand) op {
 	return op{fmt.Sprintf("scan %q ordered=%v limit=%d where %s", opts.Columns, opts.Ordered, opts.Limit, where), func(r *opRun) (string, error) {
 		rows := slices.Collect(scanRows(r.T, r.table, r.snaps[3], opts))
 		if opts.Ordered && opts.Columns == nil {
-			if wrong := disorder(r.width, wideKey, rows); wrong != "" {
+			if wrong := disorder(r.width, bucketStarts(r.T, r.table, r.snaps[3]), wideKey, rows); wrong != "" {
 				return "", fmt.Errorf("order: %s", wrong)
 			}
 		}

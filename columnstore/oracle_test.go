@@ -303,7 +303,11 @@ func boolInt(b bool) int {
 // bucket width and key, "" if nothing is. Lists sort by the order in which they
 // were first seen, which a reader cannot know: where lists differ the rest of
 // the key decides nothing, but equal lists must lie together.
-func disorder(width int64, key []string, rows []map[string]any) string {
+//
+// starts says where buckets begin, in order: a range of the width can have several. A row
+// can be of any that begins in its range and not after it. So rows must be in an order for
+// which each can be in the bucket of the one before, or in a later one.
+func disorder(width int64, starts []int64, key []string, rows []map[string]any) string {
 	names := map[string]bool{}
 	for _, row := range rows {
 		for name := range row {
@@ -323,43 +327,76 @@ func disorder(width int64, key []string, rows []map[string]any) string {
 		}
 	}
 	left := map[string]bool{} // lists that ended within the prefix at hand
-	for i := 1; i < len(rows); i++ {
-		a, b := rows[i-1], rows[i]
+	bucket := int64(math.MinInt64)
+	for i, b := range rows {
+		first := int64(0)
 		if width > 0 {
-			x, y := floor(a["time"].(int64), width), floor(b["time"].(int64), width)
-			if x > y {
-				return fmt.Sprintf("row %d is of bucket %d, after bucket %d", i, y, x)
-			}
-			if x < y {
-				clear(left)
-				continue
+			first = floor(b["time"].(int64), width)
+			if i > 0 && first < floor(rows[i-1]["time"].(int64), width) {
+				return fmt.Sprintf("row %d is of the range of %d, after a later one", i, first)
 			}
 		}
-	columns:
-		for _, name := range order {
-			x, y := a[name], b[name]
-			_, xList := x.([]uuid.UUID)
-			_, yList := y.([]uuid.UUID)
-			switch {
-			case xList && yList && text(x) == text(y):
-			case xList && yList:
-				left[text(x)] = true
-				if left[text(y)] {
-					return fmt.Sprintf("row %d: %s %s again after others", i, name, text(y))
-				}
-				break columns
-			case compareValues(x, y) > 0:
-				return fmt.Sprintf("row %d: %s is %s after %s", i, name, text(y), text(x))
-			case compareValues(x, y) < 0:
-				// Behind the list the prefix goes on; before it, a new one begins.
-				if k := slices.Index(order, "stack"); k < 0 || slices.Index(order, name) <= k {
-					clear(left)
-				}
-				break columns
+		if i == 0 || width > 0 && bucket < first {
+			clear(left)
+			bucket = first // the least that it can be of leaves the most to those that follow
+			continue
+		}
+		wrong := disorderOf(order, left, rows[i-1], b)
+		if width > 0 && wrong != "" {
+			k, _ := slices.BinarySearch(starts, bucket+1)
+			if k < len(starts) && starts[k] < first+width {
+				bucket, wrong = starts[k], ""
+				clear(left)
 			}
+		}
+		if wrong == "" && width > 0 && b["time"].(int64) < bucket {
+			wrong = "is of before its bucket"
+		}
+		if wrong != "" {
+			return fmt.Sprintf("row %d: %s", i, wrong)
 		}
 	}
 	return ""
+}
+
+// disorderOf says why row b of a bucket cannot come after row a.
+func disorderOf(order []string, left map[string]bool, a, b map[string]any) string {
+	for _, name := range order {
+		x, y := a[name], b[name]
+		_, xList := x.([]uuid.UUID)
+		_, yList := y.([]uuid.UUID)
+		switch {
+		case xList && yList && text(x) == text(y):
+		case xList && yList:
+			left[text(x)] = true
+			if left[text(y)] {
+				return fmt.Sprintf("%s %s again after others", name, text(y))
+			}
+			return ""
+		case compareValues(x, y) > 0:
+			return fmt.Sprintf("%s is %s after %s", name, text(y), text(x))
+		case compareValues(x, y) < 0:
+			// Behind the list the prefix goes on; before it, a new one begins.
+			if k := slices.Index(order, "stack"); k < 0 || slices.Index(order, name) <= k {
+				clear(left)
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
+// bucketStarts returns where the buckets of a table begin in a snapshot, in order.
+func bucketStarts(t testing.TB, table *Table, snap *Snapshot) (starts []int64) {
+	t.Helper()
+	state, err := snap.table(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range state.buckets.All() {
+		starts = append(starts, b.start)
+	}
+	return starts
 }
 
 // floor rounds down to a multiple of width, toward minus infinity.
@@ -376,29 +413,40 @@ func TestOracleOrder(t *testing.T) {
 	a, b := []uuid.UUID{{1}}, []uuid.UUID{{2}}
 	key := []string{"kind", "labels", "stack", "time"}
 	for _, test := range []struct {
-		name  string
-		rows  []map[string]any
-		sound bool
+		name   string
+		rows   []map[string]any
+		sound  bool
+		starts []int64
 	}{
-		{"sorted", []map[string]any{{"time": int64(1), "kind": "a"}, {"time": int64(0), "kind": "b"}}, true},
-		{"bucket leads", []map[string]any{{"time": int64(1), "kind": "b"}, {"time": int64(200), "kind": "a"}}, true},
-		{"bucket goes back", []map[string]any{{"time": int64(1)}, {"time": int64(-1)}}, false},
-		{"value goes back", []map[string]any{{"time": int64(1), "kind": "b"}, {"time": int64(1), "kind": "a"}}, false},
-		{"null is last", []map[string]any{{"time": int64(1), "kind": "b"}, {"time": int64(1), "kind": nil}}, false},
+		{"sorted", []map[string]any{{"time": int64(1), "kind": "a"}, {"time": int64(0), "kind": "b"}}, true, nil},
+		{"bucket leads", []map[string]any{{"time": int64(1), "kind": "b"}, {"time": int64(200), "kind": "a"}}, true, nil},
+		{"bucket goes back", []map[string]any{{"time": int64(1)}, {"time": int64(-1)}}, false, nil},
+		{"value goes back", []map[string]any{{"time": int64(1), "kind": "b"}, {"time": int64(1), "kind": "a"}}, false, nil},
+		{"null is last", []map[string]any{{"time": int64(1), "kind": "b"}, {"time": int64(1), "kind": nil}}, false, nil},
 		{"no label after label", []map[string]any{
 			{"time": int64(1), "labels.a": "x", "labels.b": nil}, {"time": int64(1), "labels.a": nil, "labels.b": "x"},
-		}, false},
-		{"lists lie together", []map[string]any{{"time": int64(1), "stack": b}, {"time": int64(2), "stack": b}, {"time": int64(0), "stack": a}}, true},
-		{"list comes again", []map[string]any{{"time": int64(1), "stack": b}, {"time": int64(2), "stack": a}, {"time": int64(0), "stack": b}}, false},
+		}, false, nil},
+		{"lists lie together", []map[string]any{{"time": int64(1), "stack": b}, {"time": int64(2), "stack": b}, {"time": int64(0), "stack": a}}, true, nil},
+		{"list comes again", []map[string]any{{"time": int64(1), "stack": b}, {"time": int64(2), "stack": a}, {"time": int64(0), "stack": b}}, false, nil},
 		{"list comes again behind another prefix", []map[string]any{
 			{"time": int64(1), "kind": "a", "stack": b},
 			{"time": int64(2), "kind": "a", "stack": a},
 			{"time": int64(0), "kind": "b", "stack": b},
-		}, true},
-		{"time goes back in a list", []map[string]any{{"time": int64(2), "stack": b}, {"time": int64(1), "stack": b}}, false},
+		}, true, nil},
+		{"time goes back in a list", []map[string]any{{"time": int64(2), "stack": b}, {"time": int64(1), "stack": b}}, false, nil},
+		{"value goes back behind a cut", []map[string]any{{"time": int64(1), "kind": "b"}, {"time": int64(7), "kind": "a"}}, true, []int64{0, 5}},
+		{"value goes back before a cut", []map[string]any{{"time": int64(1), "kind": "b"}, {"time": int64(4), "kind": "a"}}, false, []int64{0, 5}},
+		{"late row", []map[string]any{{"time": int64(7), "kind": "b"}, {"time": int64(5), "kind": "a"}}, true, []int64{0, 5}},
+		{"value goes back twice behind a cut", []map[string]any{
+			{"time": int64(1), "kind": "c"}, {"time": int64(7), "kind": "b"}, {"time": int64(7), "kind": "a"},
+		}, false, []int64{0, 5}},
+		{"row of before its bucket", []map[string]any{
+			{"time": int64(1), "kind": "b"}, {"time": int64(7), "kind": "a"}, {"time": int64(2), "kind": "c"},
+		}, false, []int64{0, 5}},
+		{"cut of another range", []map[string]any{{"time": int64(1), "kind": "b"}, {"time": int64(99), "kind": "a"}}, false, []int64{0, 100}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if found := disorder(100, key, test.rows); (found == "") != test.sound {
+			if found := disorder(100, test.starts, key, test.rows); (found == "") != test.sound {
 				t.Errorf("disorder = %q, want sound = %v", found, test.sound)
 			}
 		})

@@ -141,7 +141,7 @@ var others = []planted{
 	},
 	{
 		name:  "eviction takes the newest bucket",
-		edits: one("columnstore/memory.go", "(b.start < newest ||", "(b.start <= newest ||"),
+		edits: one("columnstore/memory.go", "(start < newest ||", "(start <= newest ||"),
 	},
 	{
 		name:  "eviction does not raise the floor",

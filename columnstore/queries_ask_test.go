@@ -193,7 +193,7 @@ func (a *queryAsker) checkOrder(v *queryView, opts ScanOptions, columns []int, g
 			named[i][a.columns[c].name] = row[k]
 		}
 	}
-	if wrong := disorder(a.width, a.def.SortingKey, named); wrong != "" && !a.extreme { // disorder knows no extremes
+	if wrong := disorder(a.width, bucketStarts(a.T, a.table, v.snap), a.def.SortingKey, named); wrong != "" && !a.extreme { // disorder knows no extremes
 		a.errorf(v, "order: %s", wrong)
 	}
 	for i, row := range got {

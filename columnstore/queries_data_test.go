@@ -47,6 +47,7 @@ type querySet struct {
 	ids     bool  // parts with more than a thousand ids of their own, which have a filter
 	columns []queryColumn
 	rows    []queryRow // all that were ever made, in the order of their commits
+	starts  rowStarts
 }
 
 func newQuerySet(seed uint64) *querySet {
@@ -68,6 +69,10 @@ func newQuerySet(seed uint64) *querySet {
 		Manual: seed%5 != 4,
 	}
 	d.opts.MaxParts = d.opts.FreshParts + d.rng.IntN(6)
+	if seed%3 > 0 {
+		d.opts.BucketRows = []int{3, 30, 300}[seed%7%3]
+	}
+	d.starts.of = map[*any]int64{}
 	d.makeSchema()
 	d.makeColumns()
 	return d
@@ -78,8 +83,8 @@ func (d *querySet) String() string {
 	for _, c := range d.def.Columns {
 		columns = append(columns, fmt.Sprintf("%s:%v,%v,null=%v,dynamic=%v", c.Name, c.Type, c.Encoding, c.Nullable, c.Dynamic))
 	}
-	return fmt.Sprintf("seed %d: bucket %d, extreme times %v, GenerationBuckets %d, GranuleRows %d, FreshParts %d, MaxParts %d, Manual %v, %d rows, key %q, header %q\ncolumns %s",
-		d.seed, d.width, d.extreme, d.opts.GenerationBuckets, d.opts.GranuleRows, d.opts.FreshParts, d.opts.MaxParts, d.opts.Manual, len(d.rows),
+	return fmt.Sprintf("seed %d: bucket %d, extreme times %v, GenerationBuckets %d, BucketRows %d, GranuleRows %d, FreshParts %d, MaxParts %d, Manual %v, %d rows, key %q, header %q\ncolumns %s",
+		d.seed, d.width, d.extreme, d.opts.GenerationBuckets, d.opts.BucketRows, d.opts.GranuleRows, d.opts.FreshParts, d.opts.MaxParts, d.opts.Manual, len(d.rows),
 		d.def.SortingKey, d.def.Header, strings.Join(columns, " "))
 }
 
@@ -297,7 +302,7 @@ func (d *querySet) makeRows(n int) []queryRow {
 		for range k {
 			row := d.makeRow(profile, progress)
 			if d.rng.IntN(10) == 0 && len(d.rows) > first {
-				row = d.rows[len(d.rows)-1]
+				row = slices.Clone(d.rows[len(d.rows)-1])
 			}
 			d.rows = append(d.rows, row)
 		}

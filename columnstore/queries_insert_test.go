@@ -3,6 +3,7 @@ package columnstore
 import (
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -23,6 +24,7 @@ type queryInserter struct {
 // insert commits rows in one transaction.
 func (w *queryInserter) insert(t testing.TB, rows []queryRow) txn.ID {
 	t.Helper()
+	w.noteStarts(t, rows)
 	tx := w.table.store.Begin()
 	if w.rng.IntN(2) == 0 {
 		for _, group := range w.groups(t, rows) {
@@ -38,6 +40,36 @@ func (w *queryInserter) insert(t testing.TB, rows []queryRow) txn.ID {
 		t.Fatalf("%v\n%v", err, w.querySet)
 	}
 	return id
+}
+
+// rowStarts says where the bucket of each row begins, by its first cell. Who inserts and who
+// asks can be two goroutines.
+type rowStarts struct {
+	mu sync.Mutex
+	of map[*any]int64
+}
+
+// noteStarts notes the buckets that rows to be inserted will be of: those that are there
+// now, as nobody else inserts. It is the last that begins in the range of the row's time and
+// not after it.
+func (w *queryInserter) noteStarts(t testing.TB, rows []queryRow) {
+	t.Helper()
+	snap := snapshot(t, w.table.store)
+	starts := bucketStarts(t, w.table, snap)
+	snap.Close()
+	time := w.index("time")
+	w.starts.mu.Lock()
+	defer w.starts.mu.Unlock()
+	for _, row := range rows {
+		at := row[time].(int64)
+		first, _ := timesOf(at, w.width)
+		for _, start := range starts {
+			if w.width > 0 && start <= at {
+				first = max(first, start)
+			}
+		}
+		w.starts.of[&row[0]] = first
+	}
 }
 
 // queryGroup is rows of one series and of one generation.

@@ -33,8 +33,11 @@ func newQueryView(d *querySet, snap *Snapshot, n int, when string) *queryView {
 	v := &queryView{querySet: d, snap: snap, n: n, when: when, present: make([]bool, len(d.columns))}
 	byStart := map[int64]*queryBucket{}
 	time := d.index("time")
+	d.starts.mu.Lock()
+	defer d.starts.mu.Unlock()
 	for _, row := range d.rows[:n] {
-		first, last := timesOf(row[time].(int64), d.width)
+		_, last := timesOf(row[time].(int64), d.width)
+		first := d.starts.of[&row[0]] // a bucket can get rows up to the end of its range
 		b := byStart[first]
 		if b == nil {
 			b = &queryBucket{first: first, last: last, present: make([]bool, len(d.columns)), series: map[string]queryRow{}}

@@ -11,24 +11,27 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// bounds returns the keys that rows of the times [lo, hi) can have.
+// bounds returns the keys that rows of the times [lo, hi) can have: a bucket that was cut
+// off can still get rows up to the end of its time range, so all of that before lo count.
 func (t *Table) bounds(lo, hi int64) (from, to string) {
 	if t.schema.BucketColumn() < 0 {
 		return "", ""
 	}
 	from, _ = t.schema.BucketBounds(t.schema.BucketStart(lo))
 	if hi != math.MaxInt64 {
-		_, to = t.schema.BucketBounds(t.schema.BucketStart(max(hi, math.MinInt64+1) - 1))
+		to, _ = t.schema.BucketBounds(hi) // no bucket has times before its start
 	}
 	return from, to
 }
 
 // bucketsOf yields the buckets that can have rows for which where holds, by time.
 func (t *Table) bucketsOf(state *tableState, where Expr) iter.Seq[*bucket] {
-	from, to := t.bounds(timeBounds(t.schema, where))
+	lo, hi := timeBounds(t.schema, where)
+	first := t.schema.BucketStart(lo)
+	from, to := t.bounds(lo, hi)
 	return func(yield func(*bucket) bool) {
 		for _, b := range state.buckets.Overlapping(from, to) {
-			if _, end := t.schema.BucketBounds(b.start); end != "" && end <= from {
+			if b.start < first {
 				continue // the last bucket before a gap, which the times are in
 			}
 			if !yield(b) {

@@ -68,13 +68,21 @@ type tableState struct {
 	rows     int64
 	bytes    int64 // on the heap: parts, granules, buckets, notes; not dictionaries
 	newest   int64 // the latest time of a committed row, with buckets
-	open     int64 // start of the first bucket that is not closed
-	floor    int64 // start of the first bucket that rows are taken for
+	last     int64 // start of the newest bucket
+	filled   int64 // rows that came for its time range since that, or the last bucket in it, began
+	open     int64 // start of the first time range that is not closed
+	floor    int64 // start of the first time range that rows are taken for
 	dropped  int64 // rows that retention dropped
 	evicted  int64 // rows that were evicted
 }
 
 // bucket is what a table knows of one time bucket without looking at rows.
+//
+// Time is divided into ranges of the schema's width. A range is one bucket, which begins
+// with it, until it is cut (tableEdit.cutBucket): then a bucket begins amid it, at any time.
+// A row goes to the last bucket of its range that begins at or before its time; if that was
+// not there yet when the row was prepared, it goes to the one before. So a bucket has rows
+// from its start to the end of its range. What is dropped is whole ranges.
 type bucket struct {
 	start   int64
 	gen     *granule.Generation
@@ -124,6 +132,7 @@ func newTableState() *tableState {
 		granules: *index.New[*granule.Granule](),
 		buckets:  index.New[*bucket](),
 		newest:   math.MinInt64,
+		last:     math.MinInt64,
 		open:     math.MinInt64,
 		floor:    math.MinInt64,
 	}
@@ -145,6 +154,7 @@ type tableEdit struct {
 	buckets  *index.Edit[*bucket]
 	next     *single
 	state    *tableState        // of next
+	latest   int64              // the newest time of the rows that came
 	due      []*granule.Granule // that grew, or are new
 	closing  []*granule.Granule // of buckets that were closed
 
@@ -159,7 +169,7 @@ var tableEdits = sync.Pool{New: func() any { return &tableEdit{own: map[*granule
 func (t *tableState) edit(table *Table) *tableEdit {
 	e := tableEdits.Get().(*tableEdit)
 	e.table, e.schema, e.next = table, table.schema, &single{state: *t}
-	e.state = &e.next.state
+	e.state, e.latest = &e.next.state, math.MinInt64
 	e.granules = index.EditOf(&e.state.granules)
 	return e
 }
@@ -239,6 +249,8 @@ func (e *tableEdit) add(p piece) {
 	e.state.rows += int64(p.part.Rows())
 	if _, newest := p.part.TimeRange(); e.schema.BucketColumn() >= 0 {
 		e.state.newest = max(e.state.newest, newest)
+		e.fill(p.bucket, int64(p.part.Rows()))
+		e.latest = max(e.latest, newest)
 	}
 	if !p.known {
 		e.addToBucket(p)

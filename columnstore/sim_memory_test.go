@@ -76,6 +76,44 @@ func (h *simRun) compare(table int, state *tableState) {
 	if state.open > before.open {
 		h.note("bucket closed")
 	}
+	h.compareCuts(table, before, state)
+}
+
+// compareCuts notes buckets that began amid their range, and holds rows to them: a part is
+// of one bucket, and of times from its start to the end of its range.
+func (h *simRun) compareCuts(table int, before, state *tableState) {
+	s := h.tables[table].schema
+	for bound, b := range state.buckets.All() {
+		if _, known := before.buckets.Get(bound); !known && b.start != s.BucketStart(b.start) {
+			h.note("bucket cut")
+		}
+	}
+	if s.BucketColumn() < 0 || before.granules.Len() == 0 && state.granules.Len() == 0 {
+		return
+	}
+	for bound, g := range state.granules.All() {
+		start := bucketOf(s, bound)
+		next, cut := nextStart(state, start)
+		for _, slice := range g.Slices() {
+			lo, hi := slice.Part.TimeRange()
+			if lo < start || s.BucketStart(hi) != s.BucketStart(start) {
+				h.fail("table %d: bucket %d has rows of times from %d to %d", table, start, lo, hi)
+			}
+			if cut && hi >= next {
+				h.note("row behind the cut of its bucket")
+			}
+		}
+	}
+}
+
+// nextStart returns where the bucket after another begins.
+func nextStart(state *tableState, start int64) (next int64, ok bool) {
+	for _, b := range state.buckets.All() {
+		if b.start > start {
+			return b.start, true
+		}
+	}
+	return 0, false
 }
 
 // walk collects the parts of a table and returns the bytes of the rest.

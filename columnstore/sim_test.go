@@ -83,7 +83,7 @@ var simEvents = []string{
 	"step", "commit", "commit of two tables", "abort", "snapshot", "read", "read by scan", "read after other commits",
 	"compaction", "split", "rewrite discarded", "insert over several granules", "part routed to children of a split", "refused as too old", "read after retention dropped rows", "close", "refused after close",
 	"commit of states", "read of states", "history has a writer", "change of what is committed refused",
-	"bucket closed", "eviction", "eviction from under an open transaction", "snapshot expired", "read cut off by expiry", "refused for memory", "snapshot that pins memory",
+	"bucket closed", "bucket cut", "row behind the cut of its bucket", "eviction", "eviction from under an open transaction", "snapshot expired", "read cut off by expiry", "refused for memory", "snapshot that pins memory",
 }
 
 // head names the commit under test, for the message of a failure.
@@ -169,6 +169,9 @@ func newHistory(seed uint64) *simRun {
 	if rng.IntN(3) == 0 {
 		h.opts.MemoryBudget = int64(20_000 + rng.IntN(150_000))
 	}
+	if seed%3 > 0 { // drawn from the seed alone: the histories of before stay what they were
+		h.opts.BucketRows = int(1 + seed%7*5)
+	}
 	if rng.IntN(4) == 0 {
 		h.opts.GranuleBytes = 2_000 + rng.IntN(4_000)
 	}
@@ -179,9 +182,9 @@ func newHistory(seed uint64) *simRun {
 func (h *simRun) timesGoOn() bool { return h.opts.Retention > 0 || h.opts.MemoryBudget > 0 }
 
 func (h *simRun) options() string {
-	return fmt.Sprintf("GranuleRows %d, GranuleBytes %d, FreshParts %d, MaxParts %d, Retention %d, MemoryBudget %d, GenerationBuckets %d, bucket %d, %d tasks",
+	return fmt.Sprintf("GranuleRows %d, GranuleBytes %d, FreshParts %d, MaxParts %d, Retention %d, MemoryBudget %d, GenerationBuckets %d, BucketRows %d, bucket %d, %d tasks",
 		h.opts.GranuleRows, h.opts.GranuleBytes, h.opts.FreshParts, h.opts.MaxParts, h.opts.Retention, h.opts.MemoryBudget,
-		h.opts.GenerationBuckets, h.bucket, len(h.tasks))
+		h.opts.GenerationBuckets, h.opts.BucketRows, h.bucket, len(h.tasks))
 }
 
 // yieldPoint is what the store calls: it gives control back to the scheduler.

@@ -119,12 +119,12 @@ func (tx *Tx) insert(ctx context.Context, t *Table, codes *Codes, b schema.Batch
 	err = tx.build(ctx, t, codes, &w.batch, columns, buckets)
 	tx.store.release(bytes)
 	// What the parts really take: they may be many, if the rows meet many granules.
-	var size int64
+	size := int64(bucketSize) // the commit may begin one
 	for i := range tx.pieces[before:] {
 		size += tx.pieces[before+i].size()
 	}
 	if err == nil {
-		err = tx.store.reserve(size, incoming{t, buckets[len(buckets)-1].start})
+		err = tx.store.reserve(size, t.incoming(buckets))
 	}
 	if err != nil {
 		clear(tx.pieces[before:])
@@ -197,7 +197,12 @@ func (t *Table) reserveFor(codes *Codes, b *schema.Batch, columns []schema.Concr
 		}
 		return bytes
 	}
-	return t.store.reserveNeed(need, incoming{t, buckets[len(buckets)-1].start})
+	return t.store.reserveNeed(need, t.incoming(buckets))
+}
+
+// incoming says what comes with the rows of some buckets, the oldest first.
+func (t *Table) incoming(buckets []bucketRows) incoming {
+	return incoming{t, t.schema.BucketStart(buckets[len(buckets)-1].start)}
 }
 
 // reserveNeed reserves what need says: a bound that is cheap to have, or if that is
@@ -342,6 +347,7 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*root]) (next txn.Next[*r
 	for _, e := range edits {
 		e.retain(int64(tx.store.opts.Retention))
 		e.closeBuckets()
+		e.cutBucket(tx.store.opts.BucketRows)
 		due = tx.store.appendDue(due, e)
 		e.done(current.Version+1, &next)
 	}

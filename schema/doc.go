@@ -12,7 +12,7 @@
 // and the sparse index knows nothing else.
 //
 //	key    = [bucket] series suffix
-//	bucket = 8 bytes, big endian, sign bit flipped: the start of the bucket
+//	bucket = 8 bytes, big endian, sign bit flipped: the start of the bucket, any time
 //	series = the leading string columns of the sorting key, the part that all
 //	         rows of one profile share
 //	suffix = the sorting-key columns after them

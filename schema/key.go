@@ -26,8 +26,8 @@ const (
 	endName  = 0xff // names have no control characters, so no flipped byte is this high
 )
 
-// AppendBucket appends the leading part of a key: the bucket's start. Tables
-// without a bucket have no such part.
+// AppendBucket appends the leading part of a key: the bucket's start, which may be any
+// time. Tables without a bucket have no such part.
 func (s *Schema) AppendBucket(dst []byte, start int64) []byte {
 	if s.bucket < 0 {
 		return dst
@@ -35,21 +35,22 @@ func (s *Schema) AppendBucket(dst []byte, start int64) []byte {
 	return binary.BigEndian.AppendUint64(dst, uint64(start)^1<<63)
 }
 
-// BucketBounds returns the lowest key of a bucket and the lowest key after all
-// of its rows; the latter is empty if there is none.
+// BucketBounds returns the lowest key of the bucket that begins at start, which may be
+// any time, and the lowest key after all of its rows: that of a bucket that would begin a
+// nanosecond later. The latter is empty if there is none.
 func (s *Schema) BucketBounds(start int64) (lo, hi string) {
 	if s.bucket < 0 {
 		return "", ""
 	}
 	lo = string(s.AppendBucket(nil, start))
-	if end := s.BucketEnd(start); end > start {
-		hi = string(s.AppendBucket(nil, end))
+	if start < math.MaxInt64 {
+		hi = string(s.AppendBucket(nil, start+1))
 	}
 	return lo, hi
 }
 
-// BucketEnd returns the start of the bucket after the one that starts at start;
-// the schema must have buckets. The first bucket of all may
+// BucketEnd returns the start of the range of the width after the one that starts at start;
+// the schema must have buckets. The first range of all may
 // be cut short by the range of int64, and the last one overflows.
 func (s *Schema) BucketEnd(start int64) int64 {
 	if start == math.MinInt64 && start%s.width != 0 {

@@ -42,7 +42,8 @@ type Column struct {
 type Bucket struct {
 	// Column names a non-null Int64 column: Unix time in nanoseconds.
 	Column string
-	// Width is the length of a bucket in nanoseconds.
+	// Width is the length of a bucket in nanoseconds. A store can begin further ones
+	// within a width (columnstore.Options.BucketRows).
 	Width int64
 }
 
@@ -185,8 +186,9 @@ func (s *Schema) ListsLead() bool {
 // BucketColumn returns the column of the time bucket, or -1.
 func (s *Schema) BucketColumn() int { return s.bucket }
 
-// BucketStart returns the start of the bucket that time t is in, 0 without
-// buckets. The start of the earliest bucket can be before the earliest int64;
+// BucketStart returns the start of the range of the width that time t is in, and so of the
+// bucket, unless the store began another in it; 0 without
+// buckets. The start of the earliest range can be before the earliest int64;
 // it is then the earliest int64.
 func (s *Schema) BucketStart(t int64) int64 {
 	if s.bucket < 0 {

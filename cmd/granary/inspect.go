@@ -34,7 +34,8 @@ what is behind each of its entries, and what that takes in memory:
             of the index. One with more than --granule-rows is split in several
   bound     a sorting key, or as much of its front as tells two granules apart,
             with … where it was cut: the start of the time bucket, then types,
-            labels, the number of the stack (#7), time and labels of samples
+            labels, the number of the stack (#7), time and labels of samples. A
+            bucket ends at its start and a nanosecond
   part      sorted rows in columns. Once written it never changes
   fresh     a part as it was inserted: a profile, or what a granule has of it
   base      a part that a compaction or a split made of all that there was. The

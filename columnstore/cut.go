@@ -1,0 +1,78 @@
+package columnstore
+
+import "github.com/granarydb/granary/granule"
+
+// A time range of the schema's width that gets many rows is cut into several buckets
+// (Options.BucketRows), by the state of the table and the commit alone. Nothing moves: a
+// cut adds an empty bucket, and rows that are prepared from then on find it.
+
+// fill counts rows of a bucket, if it is of the newest time range.
+func (e *tableEdit) fill(bucket, rows int64) {
+	switch start, newest := e.schema.BucketStart(bucket), e.schema.BucketStart(e.state.last); {
+	case start < newest:
+		return
+	case start > newest:
+		e.state.last, e.state.filled = start, 0
+	}
+	e.state.filled += rows
+}
+
+// cutBucket begins a bucket behind the newest row of this commit, if so many rows have come
+// for the newest time range since the last one began: who looks for rows of before has less
+// to go through. Granules of the bucket that is cut are listed like those of a closed one:
+// they get late rows only.
+//
+// It is not behind the newest row of all, which may be of a clock that is ahead: all rows
+// until that time would go to the bucket that is cut.
+func (e *tableEdit) cutBucket(most int) {
+	if most < 0 || e.state.filled < int64(most) || e.schema.BucketColumn() < 0 {
+		return
+	}
+	e.state.filled = 0 // also if it cannot be cut: so many rows later it is tried again
+	at := e.latest + 1
+	if at < e.latest || e.schema.BucketStart(at) != e.schema.BucketStart(e.state.last) {
+		return
+	}
+	key, end := e.schema.BucketBounds(at)
+	bound, b, ok := e.editBuckets().Floor(key)
+	if !ok || bound == key {
+		return
+	}
+	next := &bucket{start: at, gen: b.gen}
+	e.editBuckets().Set(key, next)
+	e.state.bytes += next.size()
+	e.state.last = max(e.state.last, at)
+	var places []string
+	rows := 0
+	for bound, g := range e.granules.Between(bound, key) {
+		if g.FreshParts() > 0 {
+			e.closing = append(e.closing, g)
+		}
+		if rows > e.table.store.opts.GranuleRows/2 {
+			places, rows = append(places, bound[len(key):]), 0
+		}
+		rows += g.Rows()
+	}
+	e.divide(key, end, places)
+}
+
+// divide makes the granules of a new bucket: they end at the places of the keys at which
+// those of the bucket before it do, as the rows to come are mostly of the same series. With
+// one granule to begin with, and all inserts waiting for its splits, a writer at full speed
+// was half as fast. If the memory budget has no room for them, the first row makes one.
+func (e *tableEdit) divide(key, end string, places []string) {
+	s := e.table.store
+	bytes := granuleSize * int64(len(places)+1)
+	if s.memory.budget > 0 && s.used()+bytes > s.memory.budget {
+		return
+	}
+	e.state.bytes += bytes
+	for lo, i := key, 0; i <= len(places); i++ {
+		hi := end
+		if i < len(places) {
+			hi = key + places[i]
+		}
+		e.granules.Set(lo, granule.New(lo, hi))
+		lo = hi
+	}
+}

@@ -1,0 +1,264 @@
+package columnstore
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+// pods makes a row a time, all of one pod.
+func pods(pod string, times ...int64) schema.Batch {
+	stacks, values := make([][]uuid.UUID, len(times)), make([]int64, len(times))
+	for i, at := range times {
+		stacks[i], values[i] = []uuid.UUID{{byte(at % 3)}}, 1
+	}
+	return schema.Batch{Rows: len(times), Columns: map[string]encoding.Vector{
+		"kind": encoding.Strings("k"), "labels.pod": encoding.Strings(pod), "stack": encoding.UUIDLists(stacks...),
+		"time": encoding.Int64s(times...), "value": encoding.Int64s(values...),
+	}}
+}
+
+// rowsByBucket returns the times of the rows of each bucket, sorted; of buckets without
+// rows none.
+func rowsByBucket(t *testing.T, store *Store, table *Table) map[int64][]int64 {
+	t.Helper()
+	out := map[int64][]int64{}
+	state := store.log.Root().State.table(table.ordinal)
+	for _, b := range state.buckets.All() {
+		out[b.start] = nil
+	}
+	for bound, g := range state.granules.All() {
+		start := bucketOf(table.schema, bound)
+		column := slices.IndexFunc(table.schema.Columns(), func(c schema.Column) bool { return c.Name == "time" })
+		for _, s := range g.Slices() {
+			for _, c := range s.Part.Columns() {
+				if c.Index == column {
+					for _, w := range c.Words().Append(nil, s.Lo, s.Hi) {
+						out[start] = append(out[start], encoding.ToInt64(w))
+					}
+				}
+			}
+		}
+	}
+	for _, times := range out {
+		slices.Sort(times)
+	}
+	return out
+}
+
+func wantBuckets(t *testing.T, store *Store, table *Table, when string, want map[int64][]int64) {
+	t.Helper()
+	if got := rowsByBucket(t, store, table); !maps.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("%s: rows by bucket %v, want %v", when, got, want)
+	}
+}
+
+// A bucket with enough rows is cut behind the newest row of the commit: later rows go to the
+// new one, late rows to the one that their time is of, and rows that were inserted before
+// the cut to the bucket that was there then.
+func TestCut(t *testing.T) {
+	store, table := open(t, Options{FutureLimit: -1, Manual: true, BucketRows: 4}, samples(100))
+	before := store.Begin()
+	if err := before.Insert(t.Context(), table, pods("early", 1, 50)); err != nil {
+		t.Fatal(err)
+	}
+	insert(t, table, pods("a", 90)) // of a clock that is ahead: it does not decide where the cut is
+	insert(t, table, pods("a", 10, 20))
+	wantBuckets(t, store, table, "three rows", map[int64][]int64{0: {10, 20, 90}})
+	insert(t, table, pods("a", 30))
+	wantBuckets(t, store, table, "the fourth", map[int64][]int64{0: {10, 20, 30, 90}, 31: nil})
+	insert(t, table, pods("a", 31, 30, 99))
+	wantBuckets(t, store, table, "after the cut", map[int64][]int64{0: {10, 20, 30, 30, 90}, 31: {31, 99}})
+	if _, err := before.Commit(); err != nil { // five since the cut: the next is behind 50
+		t.Fatal(err)
+	}
+	wantBuckets(t, store, table, "inserted before the cut", map[int64][]int64{0: {1, 10, 20, 30, 30, 50, 90}, 31: {31, 99}, 51: nil})
+	insert(t, table, pods("b", 49, 51, 100, 205))
+	wantBuckets(t, store, table, "other ranges", map[int64][]int64{0: {1, 10, 20, 30, 30, 50, 90}, 31: {31, 49, 99}, 51: {51}, 100: {100}, 200: {205}})
+	insert(t, table, pods("b", 1, 2, 3, 4, 5, 60)) // the range is not the newest: it stays as it is
+	insert(t, table, pods("b", 299, 298, 297))     // no bucket begins behind 299 in its range
+	wantBuckets(t, store, table, "ranges that are not cut", map[int64][]int64{
+		0: {1, 1, 2, 3, 4, 5, 10, 20, 30, 30, 50, 90}, 31: {31, 49, 99}, 51: {51, 60}, 100: {100}, 200: {205, 297, 298, 299},
+	})
+	compact(t, store)
+	checkRange(t, store, table, 40, 60, 3)
+	checkRange(t, store, table, 90, 100, 2)
+	checkRange(t, store, table, math.MinInt64, 31, 10)
+}
+
+// checkRange counts the rows of times [lo, hi) in both ways that there are.
+func checkRange(t *testing.T, store *Store, table *Table, lo, hi int64, want int64) {
+	t.Helper()
+	snap := snapshot(t, store)
+	g, err := table.Aggregate(t.Context(), snap, AggregateOptions{Sum: "value", Where: between(lo, hi)})
+	if err != nil || len(g.Sums) != 1 || g.Sums[0] != want {
+		t.Errorf("sum of [%d, %d): %+v, %v; want %d", lo, hi, g, err, want)
+	}
+	if got := len(slices.Collect(scanRows(t, table, snap, ScanOptions{Where: between(lo, hi)}))); int64(got) != want {
+		t.Errorf("scan of [%d, %d): %d rows, want %d", lo, hi, got, want)
+	}
+}
+
+// Where cuts cannot be, or are not wanted, there are none.
+func TestCut_Never(t *testing.T) {
+	for name, tc := range map[string]struct {
+		opts  Options
+		width int64
+		times []int64
+		want  int // buckets
+	}{
+		"negative":          {Options{BucketRows: -1}, 100, []int64{1, 2, 3, 4}, 1},
+		"the default":       {Options{}, 100, []int64{1, 2, 3, 4}, 1},
+		"no buckets":        {Options{BucketRows: 1}, 0, []int64{1, 2, 3, 4}, 1},
+		"one time":          {Options{BucketRows: 1}, 100, []int64{1, 1, 1, 1}, 2},
+		"buckets of a time": {Options{BucketRows: 1}, 1, []int64{1, 2, 3, 4}, 4},
+		"the last time":     {Options{BucketRows: 1}, 100, []int64{math.MaxInt64, math.MaxInt64}, 1},
+		"the first time":    {Options{BucketRows: 1}, 100, []int64{math.MinInt64, math.MinInt64 + 1}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.opts.Manual, tc.opts.FutureLimit = true, -1
+			store, table := open(t, tc.opts, samples(tc.width))
+			for _, at := range tc.times {
+				insert(t, table, pods("a", at))
+			}
+			got := rowsByBucket(t, store, table)
+			rows := 0
+			for _, times := range got {
+				rows += len(times)
+			}
+			if len(got) != tc.want || rows != len(tc.times) {
+				t.Errorf("buckets %v, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+// A new bucket begins with granules that end where those of the bucket before do, and the
+// granules of that are compacted once.
+func TestCut_Granules(t *testing.T) {
+	store, table := open(t, Options{FutureLimit: -1, Manual: true, BucketRows: 200, GranuleRows: 20, FreshParts: 100, MaxParts: 100}, samples(1000))
+	for n := range 199 {
+		insert(t, table, pods(fmt.Sprint("pod", n%20), int64(n)))
+		if n%40 == 39 {
+			compact(t, store)
+		}
+	}
+	granules := func() (bounds []map[string]bool, fresh []int) {
+		last := int64(-1)
+		for bound, g := range store.log.Root().State.table(table.ordinal).granules.All() {
+			if start := bucketOf(table.schema, bound); start != last {
+				bounds, fresh, last = append(bounds, map[string]bool{}), append(fresh, 0), start
+			}
+			bounds[len(bounds)-1][bound[8:]] = true
+			fresh[len(fresh)-1] += g.FreshParts()
+		}
+		return bounds, fresh
+	}
+	bounds, fresh := granules()
+	if len(bounds) != 1 || len(bounds[0]) < 5 || fresh[0] != 39 {
+		t.Fatalf("before the cut: %d buckets, granules %d, fresh parts %v", len(bounds), len(bounds[0]), fresh)
+	}
+	insert(t, table, pods("pod0", 199))
+	if err := store.Maintain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	bounds, fresh = granules()
+	if len(bounds) != 2 || len(bounds[1]) < 3 || fresh[0] != 0 {
+		t.Fatalf("after the cut: %d buckets, granules %d and %d, fresh parts %v", len(bounds), len(bounds[0]), len(bounds[1]), fresh)
+	}
+	for bound := range bounds[1] {
+		if !bounds[0][bound] {
+			t.Errorf("a granule begins at %q, which none of the bucket before does", bound)
+		}
+	}
+	insert(t, table, pods("pod3", 7)) // late
+	if err := store.Maintain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, fresh = granules(); fresh[0] != 1 {
+		t.Errorf("after a late row: fresh parts %v", fresh)
+	}
+	for info, err := range table.Inspect(t.Context(), snapshot(t, store)) {
+		if err != nil || info.Parts == nil || info.Rows == 0 && len(info.Parts) > 0 {
+			t.Errorf("granule %+v, %v", info, err)
+		}
+	}
+}
+
+// Retention and eviction drop all buckets of a range, and none of a range that stays; so do
+// floors. The bytes of a range count once.
+func TestCut_Drops(t *testing.T) {
+	t.Run("retention", func(t *testing.T) {
+		store, table := open(t, Options{FutureLimit: -1, Manual: true, BucketRows: 2, Retention: 15}, samples(10))
+		insert(t, table, pods("a", 1, 2))
+		insert(t, table, pods("a", 5, 6))
+		insert(t, table, pods("a", 3, 9, 11, 12))
+		insert(t, table, pods("a", 14))
+		want := map[int64][]int64{0: {1, 2}, 3: {3, 5, 6}, 7: {9}, 10: {11, 12}, 13: {14}}
+		wantBuckets(t, store, table, "five buckets", want)
+		insert(t, table, pods("a", 24)) // 24-15 = 9: of the range that ends at 10 a time is kept
+		want[20] = []int64{24}
+		wantBuckets(t, store, table, "all are kept", want)
+		late := store.Begin()
+		if err := late.Insert(t.Context(), table, pods("a", 8)); err != nil {
+			t.Fatal(err)
+		}
+		insert(t, table, pods("a", 25)) // that fills the bucket of 20 too
+		wantBuckets(t, store, table, "a range is dropped", map[int64][]int64{10: {11, 12}, 13: {14}, 20: {24, 25}, 26: nil})
+		if _, err := late.Commit(); !errors.Is(err, ErrTooOld) {
+			t.Errorf("a row of a bucket that was dropped: %v", err)
+		}
+		if _, err := table.Insert(t.Context(), pods("a", 9)); !errors.Is(err, ErrTooOld) {
+			t.Errorf("a row of the last time that was dropped: %v", err)
+		}
+		checkRange(t, store, table, math.MinInt64, math.MaxInt64, 5)
+		if stats := store.Stats(); stats.Rows != 5 || stats.DroppedRows != 6 {
+			t.Errorf("%+v", stats)
+		}
+	})
+	t.Run("eviction", func(t *testing.T) {
+		store, table := open(t, Options{FutureLimit: -1, Manual: true, BucketRows: 400, GenerationBuckets: 1, MemoryBudget: 1_500_000}, samples(10))
+		for i := range int64(20) { // three batches a range, in two buckets or three
+			for n := range int64(3) {
+				insert(t, table, heavy(i*10+3*n, 300))
+			}
+			checkVictims(t, store, table)
+			stats := store.Stats()
+			if stats.Rows%900 != 0 || stats.Rows+stats.EvictedRows != (i+1)*900 {
+				t.Fatalf("after %d ranges: half of one was evicted: %+v", i+1, stats)
+			}
+		}
+		if stats := store.Stats(); stats.EvictedRows == 0 || stats.Rows < 900 {
+			t.Fatalf("%+v", stats)
+		}
+	})
+}
+
+// checkVictims holds what can be evicted to the ranges that there are: each once, with the
+// bytes of all its rows.
+func checkVictims(t *testing.T, store *Store, table *Table) {
+	t.Helper()
+	want := map[int64]int64{}
+	state := store.log.Root().State.table(table.ordinal)
+	for bound, g := range state.granules.All() {
+		if first := floor(bucketOf(table.schema, bound), 10); first < floor(state.newest, 10) {
+			want[first] += int64(g.Size())
+		}
+	}
+	got := map[int64]int64{}
+	for _, v := range store.evictable(incoming{}) {
+		bytes, _ := v.bytes(0)
+		got[v.start] += bytes
+	}
+	if !maps.Equal(got, want) {
+		t.Fatalf("bytes of what can be evicted, by range: %v, want %v", got, want)
+	}
+}
