@@ -83,7 +83,7 @@ type bucketFinder struct {
 	state    *tableState
 	start    int64             // of the bucket that was found last
 	from, to int64             // times that are its, both ends inclusive; none if from is above to
-	starts   map[int64][]int64 // of a time range: where its buckets begin
+	starts   map[int64][]int64 // of a time range that is cut: where its buckets begin
 }
 
 // bucketFinder returns one of the newest root, which knows the newest bucket.
@@ -111,7 +111,7 @@ func (f *bucketFinder) at(at int64) int64 {
 	}
 	first := f.table.schema.BucketStart(at)
 	starts, known := f.starts[first]
-	if !known {
+	if !known && f.table.isCut(f.state, first) {
 		starts = f.table.startsIn(f.state, first)
 		if f.starts == nil {
 			f.starts = map[int64][]int64{}
@@ -130,6 +130,13 @@ func (f *bucketFinder) at(at int64) int64 {
 		f.to = starts[i] - 1
 	}
 	return f.start
+}
+
+// isCut says whether the time range from first on has several buckets.
+func (t *Table) isCut(state *tableState, first int64) bool {
+	var key [8]byte
+	_, b, ok := state.buckets.FloorBytes(t.schema.AppendBucket(key[:0], t.lastTime(first)))
+	return ok && b.start > first
 }
 
 // startsIn returns where the buckets begin that the time range from first on is cut into.

@@ -70,7 +70,7 @@ func newQuerySet(seed uint64) *querySet {
 	}
 	d.opts.MaxParts = d.opts.FreshParts + d.rng.IntN(6)
 	if seed%3 > 0 {
-		d.opts.BucketRows = []int{3, 30, 300}[seed%7%3]
+		d.opts.BucketRows = []int{1, 4, 30}[seed%7%3]
 	}
 	d.starts.of = map[*any]int64{}
 	d.makeSchema()
@@ -326,10 +326,15 @@ func (d *querySet) makeRow(profile queryRow, progress float64) queryRow {
 	return row
 }
 
-// makeTime returns a time in one of twelve buckets, often at the start of one.
+// makeTime returns a time in one of twelve ranges, or of two so that these are cut often, and
+// often at the start of one.
 func (d *querySet) makeTime() int64 {
 	width := max(d.width, 100)
-	at := (int64(d.rng.IntN(12)) - 6) * width
+	ranges := 12
+	if d.seed%3 == 2 {
+		ranges = 2
+	}
+	at := int64(d.rng.IntN(ranges)-ranges/2) * width
 	switch k := d.rng.IntN(200); {
 	case k == 0 && d.extreme:
 		return math.MinInt64

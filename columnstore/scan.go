@@ -34,8 +34,8 @@ type ScanOptions struct {
 	Columns []string
 	// Where chooses rows.
 	Where Expr
-	// Ordered returns rows in the order of the sorting key; without it they
-	// come in any order, and cheaper.
+	// Ordered returns rows by time bucket (Options.BucketRows), those of one in the order of
+	// the sorting key; without it they come in any order, and cheaper.
 	Ordered bool
 	// Limit is the greatest number of rows to return; 0 means all. A negative
 	// one is ErrQuery.

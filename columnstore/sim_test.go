@@ -378,7 +378,7 @@ func without(a, b []string) []string {
 func (h *simRun) checkGranules() {
 	root := h.store.log.Root().State
 	for i, table := range h.tables {
-		end := map[string]string{}
+		end, last := map[string]string{}, ""
 		state := root.table(table.ordinal)
 		for bound, g := range state.granules.All() {
 			lo, hi := g.Bounds()
@@ -386,7 +386,10 @@ func (h *simRun) checkGranules() {
 			if want, seen := end[bucketLo]; lo != bound || (seen && lo != want) || (!seen && lo != bucketLo) {
 				h.fail("table %d: granule [%q, %q) does not adjoin the one before, which ends at %q", i, lo, hi, want)
 			}
-			end[bucketLo] = hi
+			if lo < last {
+				h.fail("table %d: granule [%q, %q) begins before the end of the one before, %q", i, lo, hi, last)
+			}
+			end[bucketLo], last = hi, hi
 			for _, s := range g.Slices() {
 				if in := s.Within(table.schema, lo, hi); in != s {
 					h.fail("table %d: granule [%q, %q) has rows out of its bounds", i, lo, hi)
