@@ -8,11 +8,14 @@ import "github.com/granarydb/granary/granule"
 
 // fill counts rows of a bucket, if it is of the newest time range.
 func (e *tableEdit) fill(bucket, rows int64) {
-	switch start, newest := e.schema.BucketStart(bucket), e.schema.BucketStart(e.state.last); {
-	case start < newest:
-		return
-	case start > newest:
-		e.state.last, e.state.filled = start, 0
+	if bucket != e.state.last { // mostly it is
+		start, newest := e.schema.BucketStart(bucket), e.schema.BucketStart(e.state.last)
+		switch {
+		case start < newest:
+			return
+		case start > newest:
+			e.state.last, e.state.filled = start, 0
+		}
 	}
 	e.state.filled += rows
 }
