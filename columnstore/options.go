@@ -54,8 +54,8 @@ type Options struct {
 	// time goes through all rows that its series have in the bucket, and beside a writer at
 	// full speed these become many: of 36 million rows in a bucket, a merge of one job's
 	// oldest million took eight times as long as when they were alone. More buckets cost
-	// memory, by less than 1 in 100 down to a million rows; time for sums over many of them,
-	// up to a quarter; and about 10 us each for what is asked of series without rows.
+	// memory, 1 byte in 100 at a million rows and less at the default; time for sums over
+	// many of them, up to a quarter; and up to 20 us each for what is asked of series.
 	//
 	// A bucket that was cut still gets the late rows of its time, and so those that were
 	// inserted before the cut and are committed after it. So an ordered scan, which is by
