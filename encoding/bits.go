@@ -93,7 +93,7 @@ func (p *packed) bitsTo(o *bitWriter, lo, hi int) {
 	}
 	var yes wordRanges
 	if p.scale <= 1 {
-		yes.find(o.of, p.min, uint(p.width))
+		yes.find(o.of, p.min, uint(p.width), false)
 	}
 	if !yes.found {
 		var buf [blockLen]uint64
@@ -147,12 +147,12 @@ func (b *blocks) bitsTo(o *bitWriter, lo, hi int) {
 // bitsOf returns the bits of block i; ok is false if its words have to be read. yes is of
 // the block before: mostly of the same series, and of this one too.
 func (b *blocks) bitsOf(of []byte, i int, yes *wordRanges) (two [2]uint64, ok bool) {
-	if b.order != asIs || b.scale != 1 {
+	if !b.order.isWords() || b.scale != 1 {
 		return two, false
 	}
 	width, base := uint(b.widths.at(i)), b.low+b.bases.at(i)
 	if !yes.looked || base != yes.base || width != yes.width {
-		yes.find(of, base, width)
+		yes.find(of, base, width, b.order == sliced)
 	}
 	if !yes.found {
 		return two, false
@@ -163,15 +163,23 @@ func (b *blocks) bitsOf(of []byte, i int, yes *wordRanges) (two [2]uint64, ok bo
 	if n > 64 {
 		two[1] = yes.bits(src, 64*int(width), n-64)
 	}
-	packed, end := packedLen(n, int(width)), int(b.starts.at(i+1)-b.starts.at(i))
+	packed, end := b.order.bitsLen(n, int(width)), int(b.starts.at(i+1)-b.starts.at(i))
 	for _, both := range src[packed:end] {
 		for ; both>>placeBits != 0; both >>= 32 { // the last may be alone
 			place, high := both&(blockLen-1), both<<32>>32>>placeBits
-			bit := uint64(of[base+(get64(src, int(place)*int(width), width)|high<<width)])
+			bit := uint64(of[base+(b.order.get(src, int(place), width)|high<<width)])
 			two[place/64] = two[place/64]&^(1<<(place%64)) | bit<<(place%64)
 		}
 	}
 	return two, true
+}
+
+// get returns what is packed of a word of a block, without its exception.
+func (o order) get(src []uint64, i int, width uint) uint64 {
+	if o == sliced {
+		return slicedAt(src, i, width)
+	}
+	return get64(src, i*int(width), width)
 }
 
 // get64 returns the width bits at a place, behind which is one word more.
@@ -184,17 +192,18 @@ func get64(src []uint64, bit int, width uint) uint64 {
 }
 
 // wordRanges is some ranges of words that lie in a window, which a word is compared with
-// while it is packed, eight words or four at once: words are spread out to lanes of 8 or 16
-// bits, of which they leave the highest bit. Subtracting a lane from another that has this
-// bit more than it leaves the bit where the other is not less, and none borrows from its
-// neighbour.
+// while it is packed. In slices, 64 at once. End to end, eight or four: words are spread out
+// to lanes of 8 or 16 bits, of which they leave the highest bit. Subtracting a lane from
+// another that has this bit more than it leaves the bit where the other is not less, and none
+// borrows from its neighbour.
 type wordRanges struct {
 	base     uint64 // of the window
 	width    uint
+	sliced   bool // how the words lie
 	looked   bool // for them; all zero before
 	found    bool // else they are too many, or the words too wide
 	n        int
-	from, to [narrowMost]uint64 // a word in each lane; both ends are in
+	from, to [slicedMost]uint64 // a word in each lane; both ends are in
 }
 
 const (
@@ -206,19 +215,23 @@ const (
 	// others, take less than to look the words up.
 	narrowMost = 2
 	wideMost   = 1
+	slicedMost = 4 // of words in slices
 	lanes8     = 0x0101010101010101
 	lanes16    = 0x0001000100010001
 )
 
 // find sets the ranges of the words from base on, of a width, of which of says yes.
-func (r *wordRanges) find(of []byte, base uint64, width uint) {
-	r.base, r.width, r.looked, r.found, r.n = base, width, true, false, 0
-	if width > rangeBits || !littleEndian {
+func (r *wordRanges) find(of []byte, base uint64, width uint, isSliced bool) {
+	r.base, r.width, r.sliced, r.looked, r.found, r.n = base, width, isSliced, true, false, 0
+	if width > rangeBits || !isSliced && !littleEndian {
 		return
 	}
 	of = of[base:min(uint64(len(of)), base+1<<width)]
 	lanes, most := uint64(lanes8), narrowMost
-	if width > narrowBits {
+	switch {
+	case isSliced:
+		lanes, most = 1, slicedMost
+	case width > narrowBits:
 		lanes, most = lanes16, wideMost
 	}
 	for at := 0; ; r.n++ {
@@ -246,6 +259,8 @@ func (r *wordRanges) bits(src []uint64, bit, rows int) (bits uint64) {
 		switch {
 		case r.width == 0: // base itself, which is in
 			bits = ^uint64(0)
+		case r.sliced:
+			bits |= slicedInRange(src[bit/64:bit/64+int(r.width)], r.from[i], r.to[i])
 		case r.width <= narrowBits:
 			bits |= inRange8(wordBytes(src), uint(bit), r.width, rows, r.from[i], r.to[i])
 		default:

@@ -1,6 +1,7 @@
 package encoding
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -138,13 +139,15 @@ func BenchmarkBits(b *testing.B) {
 			words[i] = r.Uint64N(uint64(tt.headers))
 		}
 		of := answersOf(tt.of, 1, tt.headers)
-		w := inLayout(LayoutBlocks, words)
-		dst := make([]uint64, rows/64)
-		b.Run(tt.name, func(b *testing.B) {
-			for b.Loop() {
-				w.Bits(dst, 0, rows, of)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row")
-		})
+		for _, l := range []Layout{LayoutBlocks, LayoutSliced} {
+			w := inLayout(l, words)
+			dst := make([]uint64, rows/64)
+			b.Run(fmt.Sprintf("%s/%v", tt.name, l), func(b *testing.B) {
+				for b.Loop() {
+					w.Bits(dst, 0, rows, of)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row")
+			})
+		}
 	}
 }

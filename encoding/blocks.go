@@ -17,13 +17,41 @@ const (
 	rises                // differences from the word before, of which most are not negative
 	changes              // differences from the word before, of either sign
 	bends                // differences of differences: of timestamps at a steady pace
+	sliced               // themselves, bit by bit: of ordinals that are asked for by their range
 )
+
+// isWords says whether it is the words that are packed, and not differences.
+func (o order) isWords() bool { return o == asIs || o == sliced }
+
+// numbers returns about how many 64-bit words more a block needs to begin with.
+func (o order) numbers() int {
+	if o == changes || o == bends {
+		return 1
+	}
+	return 0
+}
+
+// worth returns how much words in this order may take where in another they take size.
+func (o order) worth(size int) int {
+	if o == sliced {
+		return size + size/4
+	}
+	return size
+}
+
+// bitsLen returns how many 64-bit words n words of so many bits take in a block.
+func (o order) bitsLen(n, width int) int {
+	if o == sliced {
+		return slicedLen(n, width)
+	}
+	return packedLen(n, width)
+}
 
 // blocks is words in blocks of 128 with a reference and a width of their own
 // (patched frame of reference). A word that needs more bits than the others of its
 // block has what they leave over beside them.
 //
-//	block  128 words in width bits, end to end, up to a whole 64-bit word
+//	block  128 words in width bits, end to end or sliced, up to a whole 64-bit word
 //	       exceptions, two a 64-bit word: place 7 bits | what is above width bits 25
 //
 // What is packed are the multiples of scale that words are above low, or the
@@ -89,10 +117,9 @@ func (d *blocksDraft) plan(orders []order) {
 	for _, o := range orders {
 		size := 0
 		for i := 0; i < len(d.plans); i += step {
-			// A difference needs a number or two a block more.
-			size += planBlock(d.differences(d.work, d.scaled, i, o)).len + int(o)/2
+			size += planBlock(d.differences(d.work, d.scaled, i, o), o).len + o.numbers()
 		}
-		if best < 0 || size < best {
+		if best < 0 || size < o.worth(best) {
 			d.order, best = o, size
 		}
 		if len(orders) == 1 {
@@ -100,7 +127,7 @@ func (d *blocksDraft) plan(orders []order) {
 		}
 	}
 	for i := range d.plans {
-		d.plans[i] = planBlock(d.differences(d.work, d.scaled, i, d.order))
+		d.plans[i] = planBlock(d.differences(d.work, d.scaled, i, d.order), d.order)
 	}
 }
 
@@ -129,7 +156,7 @@ func (b *blocks) differences(dst, scaled []uint64, i int, o order) []uint64 {
 	dst = dst[:0]
 	for _, v := range scaled[lo:hi] {
 		switch o {
-		case asIs:
+		case asIs, sliced:
 			dst = append(dst, v)
 		case rises:
 			dst = append(dst, (v-before)&mask)
@@ -166,7 +193,7 @@ type blockPlan struct {
 }
 
 // planBlock finds the width with the fewest bits.
-func planBlock(block []uint64) blockPlan {
+func planBlock(block []uint64, o order) blockPlan {
 	base := slices.Min(block)
 	var count [65]int // of words by how many bits they need
 	for _, v := range block {
@@ -176,11 +203,11 @@ func planBlock(block []uint64) blockPlan {
 	for widest > 0 && count[widest] == 0 {
 		widest--
 	}
-	best := blockPlan{base, widest, packedLen(len(block), widest)}
+	best := blockPlan{base, widest, o.bitsLen(len(block), widest)}
 	exceptions := 0
 	for width := widest - 1; width >= 0 && widest-width <= excessBits; width-- {
 		exceptions += count[width+1]
-		if size := packedLen(len(block), width) + (exceptions+1)/2; size < best.len {
+		if size := o.bitsLen(len(block), width) + (exceptions+1)/2; size < best.len {
 			best.width, best.len = width, size
 		}
 	}
@@ -201,7 +228,7 @@ func (b *blocks) fill(scaled []uint64, plans []blockPlan, work []uint64) {
 	for i, p := range plans {
 		out := b.bits[starts[i]:]
 		block := b.differences(work, scaled, i, b.order)
-		exception := 2 * packedLen(len(block), p.width) // in 32-bit halves
+		exception := 2 * b.order.bitsLen(len(block), p.width) // in 32-bit halves
 		for k, v := range block {
 			v -= p.base
 			if p.width < 64 && v>>p.width != 0 {
@@ -209,11 +236,18 @@ func (b *blocks) fill(scaled []uint64, plans []blockPlan, work []uint64) {
 				exception++
 				v &= 1<<p.width - 1
 			}
+			block[k] = v
+		}
+		if b.order == sliced {
+			putSliced(out, block, p.width)
+			continue
+		}
+		for k, v := range block {
 			put64(out, k*p.width, uint(p.width), v)
 		}
 	}
 	b.bases, b.widths, b.starts = pack(bases), pack(widths), pack(append(starts, uint64(total)))
-	if b.order != asIs {
+	if !b.order.isWords() {
 		b.firsts = pack(firsts)
 	}
 	if b.order == bends {
@@ -236,12 +270,15 @@ func (b *blocks) read(dst []uint64, i int) []uint64 {
 	dst = dst[:n]
 	src := b.bits[b.starts.at(i):]
 	width, base := uint(b.widths.at(i)), b.bases.at(i)
-	if width == 0 {
+	switch {
+	case width == 0:
 		clear(dst)
-	} else {
+	case b.order == sliced:
+		readSliced(dst, src, int(width))
+	default:
 		unpack(dst, src, 0, width)
 	}
-	packed, end := packedLen(n, int(width)), int(b.starts.at(i+1)-b.starts.at(i))
+	packed, end := b.order.bitsLen(n, int(width)), int(b.starts.at(i+1)-b.starts.at(i))
 	for _, two := range src[packed:end] {
 		dst[two&(blockLen-1)] |= two << 32 >> 32 >> placeBits << width
 		if two >>= 32; two>>placeBits != 0 { // the last may be alone
@@ -255,7 +292,7 @@ func (b *blocks) read(dst []uint64, i int) []uint64 {
 // sum turns what was packed back into words.
 func (b *blocks) sum(dst []uint64, i int, base uint64) {
 	low, scale := b.low, b.scale
-	if b.order == asIs {
+	if b.order.isWords() {
 		low += base * scale
 		for k, v := range dst {
 			dst[k] = low + v*scale

@@ -13,7 +13,7 @@
 //   - [Column]: words together with what they mean: the type, which rows are
 //     null, the dictionary.
 //
-// Words come in nine layouts. [Encode] takes the encoding that a schema asks
+// Words come in ten layouts. [Encode] takes the encoding that a schema asks
 // for and picks the smallest of the layouts that it stands for; [Pack] is quicker,
 // for what will soon be encoded again:
 //
@@ -31,6 +31,7 @@
 //	rises    differences of neighbours, most of which are not negative
 //	changes  differences of neighbours, zigzag
 //	bends    differences of differences, zigzag
+//	sliced   the words, bit by bit: the lowest of 64 words, the next of all of them, ...
 //
 // The greatest common divisor of a column's distances is its scale: CPU times are
 // multiples of the sampling period, and sizes of an allocator's steps.

@@ -159,7 +159,7 @@ func (d *dumper) sparse(s *sparse, n int) {
 // orderMeaning says what the numbers of blocks are.
 var orderMeaning = [...]string{
 	"the words", "rises from the word before", "changes from the word before, zigzag",
-	"changes of the change from the word before, zigzag",
+	"changes of the change from the word before, zigzag", "the words, in slices",
 }
 
 func (d *dumper) blocks(b *blocks) {
@@ -191,8 +191,13 @@ func (d *dumper) block(b *blocks, i, n int) {
 	d.line("width", fmt.Sprintf("%02x", width), "%d bits", width)
 	d.line("start", fmt.Sprintf("%08x", start), "up to %d", end)
 	numbers := make([]uint64, n)
-	packed := packedLen(n, int(width))
-	if width > 0 {
+	packed := b.order.bitsLen(n, int(width))
+	switch {
+	case width == 0:
+	case b.order == sliced:
+		readSliced(numbers, b.bits[start:], int(width))
+		d.slices(b.bits[start:start+packed], int(width))
+	default:
 		unpack(numbers, b.bits[start:], 0, width)
 		d.bits(b.bits[start:start+packed], n, width, func(k int) uint64 { return numbers[k] })
 	}
@@ -201,7 +206,7 @@ func (d *dumper) block(b *blocks, i, n int) {
 		numbers[k] += base
 	}
 	switch b.order {
-	case asIs:
+	case asIs, sliced:
 	case rises:
 		d.line("rises", list(numbers, signed), "")
 	default:
@@ -209,6 +214,17 @@ func (d *dumper) block(b *blocks, i, n int) {
 	}
 	var words [blockLen]uint64
 	d.line("reads", list(b.read(words[:], i), signed), "")
+}
+
+// slices writes the slices of a block.
+func (d *dumper) slices(slices []uint64, width int) {
+	for i, s := range slices {
+		if i == 2*dumpedLines {
+			d.line("", fmt.Sprintf("and %d more", len(slices)-i), "")
+			return
+		}
+		d.word("slice", s, "bit %d of words %d to %d", i%width, i/width*64, i/width*64+63)
+	}
 }
 
 // exceptions writes those of a block, and adds what they are to its numbers.

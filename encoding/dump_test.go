@@ -67,6 +67,15 @@ var dumps = []struct {
 		counted(200, func(i uint64) uint64 { return 1_790_000_000e9 + 10e9*(i+max(i, 150)-150) }),
 	},
 	{
+		"sliced", LayoutSliced, "128 words of 20 to 24 with 300 at 9; a partial block of 70, of 0 to 511",
+		slices.Concat(counted(128, func(i uint64) uint64 {
+			if i == 9 {
+				return 300
+			}
+			return 20 + i%5
+		}), counted(70, func(i uint64) uint64 { return i * 73 % 512 })),
+	},
+	{
 		"sparse", LayoutSparse, "0, but 12, 40 and 7 at 3, 64 and 515",
 		counted(520, func(i uint64) uint64 { return map[uint64]uint64{3: 12, 64: 40, 515: 7}[i] }),
 	},

@@ -161,7 +161,7 @@ func FuzzBlocks(f *testing.F) {
 		if len(want) == 0 {
 			return
 		}
-		for _, o := range []order{asIs, rises, changes, bends} {
+		for _, o := range []order{asIs, rises, changes, bends, sliced} {
 			d := newBlocksDraft(want, planOf(want))
 			d.plan([]order{o})
 			b := d.build()

@@ -90,18 +90,17 @@ func (r *runs) pick(dst []uint64, rows []int32) []uint64 {
 // pick reads the words of few rows of a block one by one, if those before are not needed or
 // only their sum is.
 func (b *blocks) pick(dst []uint64, rows []int32) []uint64 {
-	const few = blockLen / 8
+	const few, fewWords = blockLen / 8, blockLen / 4 // of sums, and of words, which take less
 	var buf [blockLen]uint64
 	for len(rows) > 0 {
 		near, rest := inBlock(rows)
 		rows = rest
 		i := int(near[0]) / blockLen
 		switch {
-		case len(near) > few:
-		case b.order == asIs:
+		case b.order == asIs && len(near) <= fewWords, b.order == sliced && len(near) <= few/2:
 			dst = b.pickFew(dst, i, near)
 			continue
-		case b.order == rises && b.widths.at(i) <= sumBits && littleEndian:
+		case b.order == rises && b.summed(i, len(near), few):
 			dst = b.pickRises(dst, i, near)
 			continue
 		}
@@ -118,10 +117,10 @@ func (b *blocks) pickFew(dst []uint64, i int, rows []int32) []uint64 {
 	from, width := int(b.starts.at(i)), uint(b.widths.at(i))
 	src, start := b.bits[from:], len(dst)
 	for _, row := range rows {
-		dst = append(dst, get64(src, int(row%blockLen)*int(width), width))
+		dst = append(dst, b.order.get(src, int(row%blockLen), width))
 	}
 	n := min(blockLen, b.n-i*blockLen)
-	for _, both := range src[packedLen(n, int(width)) : int(b.starts.at(i+1))-from] {
+	for _, both := range src[b.order.bitsLen(n, int(width)) : int(b.starts.at(i+1))-from] {
 		for ; both>>placeBits != 0; both >>= 32 { // the last may be alone
 			place, high := int32(both&(blockLen-1)), both<<32>>32>>placeBits
 			if k, ok := slices.BinarySearch(rows, int32(i*blockLen)+place); ok {
@@ -143,6 +142,10 @@ func (b *blocks) pickRises(dst []uint64, i int, rows []int32) []uint64 {
 	src, sum, base, at := b.bits[from:], b.firsts.at(i), b.bases.at(i), 0
 	for _, row := range rows {
 		end := int(row%blockLen) + 1
+		if width == 1 {
+			dst = append(dst, sum+onesBefore(src, end)+uint64(end)*base)
+			continue
+		}
 		sum += sumPacked(src, at, end, width) + uint64(end-at)*base
 		at = end
 		dst = append(dst, sum)
@@ -162,6 +165,20 @@ func (b *blocks) pickRises(dst []uint64, i int, rows []int32) []uint64 {
 		dst[start+k] = b.low + v&mask*b.scale
 	}
 	return dst
+}
+
+// summed says whether so many picks of block i are sums: of words of a bit any, of others few.
+func (b *blocks) summed(i, picks, few int) bool {
+	width := b.widths.at(i)
+	return width == 1 || picks <= few && width <= sumBits && littleEndian
+}
+
+// onesBefore returns how many of the first n bits are set, n from 1 to 128.
+func onesBefore(src []uint64, n int) uint64 {
+	if n <= 64 {
+		return uint64(bits.OnesCount64(src[0] << (-n & 63)))
+	}
+	return uint64(bits.OnesCount64(src[0]) + bits.OnesCount64(src[1]<<(-n&63)))
 }
 
 // sumBits is the widest words that are summed bit by bit.

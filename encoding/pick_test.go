@@ -74,7 +74,7 @@ func TestWords_Pick_OutOfRange(t *testing.T) {
 func BenchmarkPick(b *testing.B) {
 	const n = 1 << 16
 	for _, each := range []int{4, 8, 12, 30, 300} {
-		for _, l := range []Layout{LayoutPacked, LayoutRuns, LayoutBlocks, LayoutRises} {
+		for _, l := range []Layout{LayoutPacked, LayoutRuns, LayoutBlocks, LayoutSliced, LayoutRises} {
 			r := rand.New(rand.NewPCG(1, 1))
 			words := make([]uint64, n)
 			var rows []int32

@@ -18,7 +18,7 @@ import (
 
 var (
 	encodings = []Encoding{Plain, Dictionary, RLE, DictionaryRLE, Delta}
-	layouts   = []Layout{LayoutPlain, LayoutPacked, LayoutRuns, LayoutBlocks, LayoutRises, LayoutChanges, LayoutBends, LayoutSparse, LayoutLookup}
+	layouts   = []Layout{LayoutPlain, LayoutPacked, LayoutRuns, LayoutBlocks, LayoutRises, LayoutChanges, LayoutBends, LayoutSliced, LayoutSparse, LayoutLookup}
 )
 
 // shapes are kinds of data. Together they make Encode choose every layout, and

@@ -205,7 +205,7 @@ func (m *merged) header(lo, hi int) (ordinals *encoding.Words, table map[int][]u
 	for _, o := range rows {
 		relative = append(relative, place[o-first]-1)
 	}
-	words := encoding.Encode(encoding.DictionaryRLE, relative)
+	words := encoding.EncodeOrdinals(relative)
 	return &words, table
 }
 
