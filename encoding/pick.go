@@ -97,7 +97,7 @@ func (b *blocks) pick(dst []uint64, rows []int32) []uint64 {
 		rows = rest
 		i := int(near[0]) / blockLen
 		switch {
-		case b.order == asIs && len(near) <= fewWords, b.order == sliced && len(near) <= few/2:
+		case b.order == asIs && len(near) <= fewWords, b.order == sliced && len(near) <= few:
 			dst = b.pickFew(dst, i, near)
 			continue
 		case b.order == rises && b.summed(i, len(near), few):
