@@ -41,7 +41,7 @@ func readSeries(s *schema.Schema, gen *granule.Generation, code uint32) (Series,
 // on the columns of series are exact. Those on times choose the buckets that meet them;
 // others may hold for some row, unless no row of the bucket has a value there.
 //
-// About 1 us a series and bucket. Errors are ErrQuery, ErrSnapshotClosed,
+// About 1 us a series and generation. Errors are ErrQuery, ErrSnapshotClosed,
 // ErrSnapshotExpired and that of ctx.
 func (t *Table) Series(ctx context.Context, snap *Snapshot, where Expr) ([]Series, error) {
 	distinct := map[string]bool{}
@@ -63,30 +63,31 @@ func (t *Table) Series(ctx context.Context, snap *Snapshot, where Expr) ([]Serie
 
 // SeriesValues returns the distinct values, sorted, that the series which Series returns
 // have in a concrete column of the series; those without one add nothing. It fails as
-// Series does, and looks at one column: about 1 ns a series and bucket, and the values.
+// Series does, and looks at one column: about 1 ns a series and generation, and the values.
 func (t *Table) SeriesValues(ctx context.Context, snap *Snapshot, column string, where Expr) ([]string, error) {
 	if err := t.checkSeries(column); err != nil {
 		return nil, err
 	}
-	distinct := map[string]bool{}
+	var values []string
 	err := t.eachSeries(ctx, snap, where, func(_ *granule.Generation, columns *granule.SeriesColumns, set bitset) {
 		of := columns.Column(column)
 		for i, value := range of.Values {
 			if slices.ContainsFunc(of.Series[i], set.has) {
-				distinct[value] = true
+				values = append(values, value)
 			}
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	return slices.Sorted(maps.Keys(distinct)), nil
+	slices.Sort(values)
+	return slices.Compact(values), nil // more generations have the same
 }
 
 // SeriesTuples returns the distinct combinations of values, sorted, that the series which
 // Series returns have in concrete columns of the series: one value a column, empty where
 // a series has none. It fails as SeriesValues does, and looks at these columns: about 20
-// ns a series and bucket, and the answer.
+// ns a series and generation, and the answer.
 func (t *Table) SeriesTuples(ctx context.Context, snap *Snapshot, columns []string, where Expr) ([][]string, error) {
 	if err := t.checkSeries(columns...); err != nil {
 		return nil, err
@@ -155,7 +156,7 @@ func tuplesOf(all *granule.SeriesColumns, columns []string, set bitset) [][]stri
 }
 
 // SeriesColumns returns the concrete columns, sorted, that the series which Series
-// returns have a value in. It fails as Series does: about 1 us a column and bucket.
+// returns have a value in. It fails as Series does: about 1 us a column and generation.
 func (t *Table) SeriesColumns(ctx context.Context, snap *Snapshot, where Expr) ([]string, error) {
 	distinct := map[string]bool{}
 	err := t.eachSeries(ctx, snap, where, func(_ *granule.Generation, columns *granule.SeriesColumns, set bitset) {
@@ -172,8 +173,8 @@ func (t *Table) SeriesColumns(ctx context.Context, snap *Snapshot, where Expr) (
 	return slices.Sorted(maps.Keys(distinct)), nil
 }
 
-// eachSeries calls each with the set of series of each bucket that can have rows for
-// which where holds.
+// eachSeries calls each with the sets of series that can have rows for which where holds:
+// those of the buckets of a generation, which come one after the other, together.
 func (t *Table) eachSeries(ctx context.Context, snap *Snapshot, where Expr, each func(*granule.Generation, *granule.SeriesColumns, bitset)) error {
 	state, use, err := snap.read(t)
 	if err != nil {
@@ -188,16 +189,27 @@ func (t *Table) eachSeries(ctx context.Context, snap *Snapshot, where Expr, each
 	if state == nil {
 		return nil
 	}
+	var gen *granule.Generation
+	var set bitset
 	for b := range t.bucketsOf(state, where) {
 		if err := cmp.Or(ctx.Err(), use.Err()); err != nil {
 			return err
 		}
-		columns := c.seriesColumns(b.gen)
-		set := bitset(c.filter.ofSeries(b.gen, columns, b).some[:len(b.series)])
-		for i, word := range b.series {
-			set[i] &= word
+		if gen != b.gen && gen != nil {
+			each(gen, c.seriesColumns(gen), set)
+			set = nil
 		}
-		each(b.gen, columns, set)
+		gen = b.gen
+		some := c.filter.ofSeries(gen, c.seriesColumns(gen), b).some
+		if more := len(b.series) - len(set); more > 0 {
+			set = append(set, make(bitset, more)...)
+		}
+		for i, word := range b.series {
+			set[i] |= word & some[i]
+		}
+	}
+	if gen != nil {
+		each(gen, c.seriesColumns(gen), set)
 	}
 	return nil
 }
