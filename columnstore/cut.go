@@ -1,6 +1,10 @@
 package columnstore
 
-import "github.com/granarydb/granary/granule"
+import (
+	"math"
+
+	"github.com/granarydb/granary/granule"
+)
 
 // A time range of the schema's width that gets many rows is cut into several buckets
 // (Options.BucketRows), by the state of the table and the commit alone. Nothing moves: a
@@ -31,8 +35,11 @@ func (e *tableEdit) cutBucket(most int) {
 	if most < 0 || e.state.filled < int64(most) || e.schema.BucketColumn() < 0 {
 		return
 	}
-	e.state.filled = 0 // also if it cannot be cut: so many rows later it is tried again
 	at := e.latest + 1
+	if e.latest < e.state.last {
+		return // late rows: the next commit is asked
+	}
+	e.state.filled = 0 // also if it cannot be cut: so many rows later it is tried again
 	if at < e.latest || e.schema.BucketStart(at) != e.schema.BucketStart(e.state.last) {
 		return
 	}
@@ -41,10 +48,13 @@ func (e *tableEdit) cutBucket(most int) {
 	if !ok || bound == key {
 		return
 	}
-	next := &bucket{start: at, gen: b.gen}
+	before := *b
+	before.latest = min(b.latest, e.state.newest)
+	e.editBuckets().Set(bound, &before)
+	next := &bucket{start: at, latest: math.MaxInt64, gen: b.gen}
 	e.editBuckets().Set(key, next)
 	e.state.bytes += next.size()
-	e.state.last = max(e.state.last, at)
+	e.state.last = at
 	var places []string
 	rows := 0
 	for bound, g := range e.granules.Between(bound, key) {
@@ -57,6 +67,16 @@ func (e *tableEdit) cutBucket(most int) {
 		rows += g.Rows()
 	}
 	e.divide(key, end, places)
+}
+
+// noteLate notes rows of a bucket that was cut, which are later than all that it had.
+func (e *tableEdit) noteLate(p piece) {
+	_, newest := p.part.TimeRange()
+	if b, ok := e.editBuckets().Get(p.bucketKey); ok && newest > b.latest {
+		later := *b
+		later.latest = newest
+		e.editBuckets().Set(p.bucketKey, &later)
+	}
 }
 
 // divide makes the granules of a new bucket: they end at the places of the keys at which

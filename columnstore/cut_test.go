@@ -94,6 +94,41 @@ func TestCut(t *testing.T) {
 	checkRange(t, store, table, math.MinInt64, 31, 10)
 }
 
+// A bucket that was cut is passed over by questions about later times, until later rows
+// come for it.
+func TestCut_Late(t *testing.T) {
+	store, table := open(t, Options{FutureLimit: -1, Manual: true, BucketRows: 4}, samples(100))
+	early := store.Begin()
+	if err := early.Insert(t.Context(), table, pods("early", 60)); err != nil {
+		t.Fatal(err)
+	}
+	insert(t, table, pods("a", 10, 20, 30, 31))
+	insert(t, table, pods("a", 32, 50))
+	wantFrom := func(when string, lo int64, want ...int64) {
+		t.Helper()
+		var got []int64
+		for b := range table.bucketsOf(store.log.Root().State.table(table.ordinal), AtLeast("time", lo)) {
+			got = append(got, b.start)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: a question from %d on looks at buckets %v, want %v", when, lo, got, want)
+		}
+	}
+	wantFrom("cut", 31, 0, 32)
+	wantFrom("cut", 32, 32)
+	if _, err := early.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	wantFrom("a later row", 60, 0, 32)
+	wantFrom("a later row", 61, 32)
+	checkRange(t, store, table, 32, 100, 3)
+	insert(t, table, pods("a", 5)) // not later
+	wantFrom("an earlier row", 61, 32)
+	compact(t, store)
+	checkRange(t, store, table, 40, 100, 2)
+	checkRange(t, store, table, 60, 61, 1)
+}
+
 // checkRange counts the rows of times [lo, hi) in both ways that there are.
 func checkRange(t *testing.T, store *Store, table *Table, lo, hi int64, want int64) {
 	t.Helper()

@@ -31,8 +31,8 @@ func (t *Table) bucketsOf(state *tableState, where Expr) iter.Seq[*bucket] {
 	from, to := t.bounds(lo, hi)
 	return func(yield func(*bucket) bool) {
 		for _, b := range state.buckets.Overlapping(from, to) {
-			if b.start < first {
-				continue // the last bucket before a gap, which the times are in
+			if b.start < first || b.latest < lo {
+				continue // the last bucket before a gap, which the times are in, or one that was cut before
 			}
 			if !yield(b) {
 				return

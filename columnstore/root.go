@@ -85,6 +85,7 @@ type tableState struct {
 // from its start to the end of its range. What is dropped is whole ranges.
 type bucket struct {
 	start   int64
+	latest  int64 // no row is later; the greatest int64 unless it was cut
 	gen     *granule.Generation
 	series  bitset          // codes of the series with committed rows
 	columns map[string]bool // concrete dynamic columns that a row here has a value in
@@ -255,6 +256,9 @@ func (e *tableEdit) add(p piece) {
 	if !p.known {
 		e.addToBucket(p)
 	}
+	if p.bucket < e.state.last {
+		e.noteLate(p)
+	}
 }
 
 // grow adds rows to a granule: in place, if this edit made it.
@@ -286,7 +290,7 @@ func (e *tableEdit) addToBucket(p piece) {
 	buckets := e.editBuckets()
 	bound, b, ok := buckets.Floor(p.bucketKey)
 	if !ok || bound != p.bucketKey {
-		b = &bucket{start: p.bucket, gen: p.part.Generation()}
+		b = &bucket{start: p.bucket, latest: math.MaxInt64, gen: p.part.Generation()}
 		e.state.bytes += b.size()
 	}
 	next := *b

@@ -190,7 +190,8 @@ func (t *Table) eachSeries(ctx context.Context, snap *Snapshot, where Expr, each
 		return nil
 	}
 	var gen *granule.Generation
-	var set bitset
+	var set, some bitset
+	byBucket := c.filter.byBucket()
 	for b := range t.bucketsOf(state, where) {
 		if err := cmp.Or(ctx.Err(), use.Err()); err != nil {
 			return err
@@ -199,8 +200,10 @@ func (t *Table) eachSeries(ctx context.Context, snap *Snapshot, where Expr, each
 			each(gen, c.seriesColumns(gen), set)
 			set = nil
 		}
-		gen = b.gen
-		some := c.filter.ofSeries(gen, c.seriesColumns(gen), b).some
+		if gen != b.gen || byBucket {
+			gen = b.gen
+			some = c.filter.ofSeries(gen, c.seriesColumns(gen), b).some
+		}
 		if more := len(b.series) - len(set); more > 0 {
 			set = append(set, make(bitset, more)...)
 		}

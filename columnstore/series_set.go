@@ -70,6 +70,14 @@ func (l *leaf) nowhere(b *bucket) bool {
 	return b != nil && l.schema.Columns()[l.column].Dynamic && !b.columns[l.name]
 }
 
+// byBucket says whether ofSeries can say another thing of another bucket of a generation.
+func (f *filter) byBucket() bool {
+	if l := f.leaf; l != nil {
+		return !l.series && l.schema.Columns()[l.column].Dynamic
+	}
+	return slices.ContainsFunc(f.args, (*filter).byBucket)
+}
+
 // allOfSeries is ofSeries of And. It begins with the condition on the column that has the
 // most values, which mostly leaves few series, and asks the other conditions of these.
 func (f *filter) allOfSeries(gen *granule.Generation, columns *granule.SeriesColumns, b *bucket) seriesSet {
