@@ -24,7 +24,8 @@ type queryView struct {
 
 // queryBucket is what can be known of a time bucket without its rows.
 type queryBucket struct {
-	first, last int64  // times
+	first, last int64  // times that it can have
+	latest      int64  // of its rows
 	present     []bool // columns
 	series      map[string]queryRow
 }
@@ -40,10 +41,11 @@ func newQueryView(d *querySet, snap *Snapshot, n int, when string) *queryView {
 		first := d.starts.of[&row[0]] // a bucket can get rows up to the end of its range
 		b := byStart[first]
 		if b == nil {
-			b = &queryBucket{first: first, last: last, present: make([]bool, len(d.columns)), series: map[string]queryRow{}}
+			b = &queryBucket{first: first, last: last, latest: math.MinInt64, present: make([]bool, len(d.columns)), series: map[string]queryRow{}}
 			byStart[first] = b
 			v.buckets = append(v.buckets, b)
 		}
+		b.latest = max(b.latest, row[time].(int64))
 		b.series[d.seriesKey(row)] = row
 		for i, value := range row {
 			v.present[i] = v.present[i] || value != nil
@@ -236,7 +238,11 @@ func (v *queryView) truth(c *queryCond, b *queryBucket, row queryRow, finest, to
 		return queryTruthOf(v.leafHolds(c, row[c.column]))
 	case column.name == "time" && v.width > 0:
 		if (finest || top) && len(c.values) > 0 {
-			return timeTruth(c.op, c.values[0].(int64), b)
+			last := b.last
+			if finest {
+				last = b.latest
+			}
+			return timeTruth(c.op, c.values[0].(int64), b.first, last)
 		}
 		if finest && c.op == "null" {
 			return holdsForNone
@@ -247,18 +253,18 @@ func (v *queryView) truth(c *queryCond, b *queryBucket, row queryRow, finest, to
 	return holdsForSome
 }
 
-// timeTruth says for how many times of a bucket a comparison holds.
-func timeTruth(op string, at int64, b *queryBucket) queryTruth {
+// timeTruth says for how many of the times [first, last] a comparison holds.
+func timeTruth(op string, at, first, last int64) queryTruth {
 	switch op {
 	case ">=":
-		if b.first >= at || b.last < at {
-			return queryTruthOf(b.first >= at)
+		if first >= at || last < at {
+			return queryTruthOf(first >= at)
 		}
 		return holdsForSome
 	case "<":
-		return holdsForAll - timeTruth(">=", at, b)
+		return holdsForAll - timeTruth(">=", at, first, last)
 	}
-	if at < b.first || at > b.last {
+	if at < first || at > last {
 		return holdsForNone
 	}
 	return holdsForSome

@@ -38,7 +38,7 @@ func readSeries(s *schema.Schema, gen *granule.Generation, code uint32) (Series,
 
 // Series returns the distinct series, sorted by key, that can have committed rows for
 // which where holds, as far as series and time buckets tell: no row is read. Conditions
-// on the columns of series are exact. Those on times choose the buckets that meet them;
+// on the columns of series are exact. Those on times choose the buckets that can have such rows;
 // others may hold for some row, unless no row of the bucket has a value there.
 //
 // About 1 us a series and generation. Errors are ErrQuery, ErrSnapshotClosed,

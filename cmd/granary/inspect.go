@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -34,8 +35,7 @@ what is behind each of its entries, and what that takes in memory:
             of the index. One with more than --granule-rows is split in several
   bound     a sorting key, or as much of its front as tells two granules apart,
             with … where it was cut: the start of the time bucket, then types,
-            labels, the number of the stack (#7), time and labels of samples. A
-            bucket ends at its start and a nanosecond
+            labels, the number of the stack (#7), time and labels of samples
   part      sorted rows in columns. Once written it never changes
   fresh     a part as it was inserted: a profile, or what a granule has of it
   base      a part that a compaction or a split made of all that there was. The
@@ -56,7 +56,13 @@ and with --columns, of each part, the columns that have a value:
               packed   as many bits a row as the values' range needs: 0 if all
                        are equal
               runs     equal neighbours once, with the row where they end
-              delta    differences between neighbours, packed
+              blocks   packed, 128 values at a time
+              rises, changes, bends
+                       differences between neighbours, in blocks
+              sliced   blocks, of which 64 values lie bit by bit
+              sparse   a bit a row, and the values that are not 0
+              lookup   times and durations of a profile once, and which of them
+                       each row has
 
 Strings, stacks and symbols are in dictionaries, which parts share. They count
 in the first lines only.
@@ -186,6 +192,21 @@ func (i *inspection) print(w io.Writer, columns bool) error {
 	return p.err
 }
 
+// endsBucket says whether a granule is the last of a bucket, whose keys end where those of
+// a bucket would begin that begins a nanosecond later.
+func endsBucket(g *columnstore.GranuleInfo) bool {
+	const start = 16 // hexadecimal digits of a bucket's start
+	if len(g.Lower.Key) < start || len(g.Upper.Key) != start {
+		return false
+	}
+	lower, err := strconv.ParseUint(g.Lower.Key[:start], 16, 64)
+	if err != nil {
+		return false
+	}
+	upper, err := strconv.ParseUint(g.Upper.Key, 16, 64)
+	return err == nil && upper == lower+1
+}
+
 // printGranule prints granule n; before is the one that was printed before it.
 func printGranule(p *printer, n int, before, g *columnstore.GranuleInfo, columns bool) {
 	p.printf("\nGranule %d: %s, %s, %s (%s fresh)\n", n, many(g.Rows, "row"), size(g.Bytes), many(len(g.Parts), "part"), number(g.FreshParts))
@@ -194,7 +215,11 @@ func printGranule(p *printer, n int, before, g *columnstore.GranuleInfo, columns
 	} else {
 		printBound(p, "from", g.Lower.Values)
 	}
-	printBound(p, "to", g.Upper.Values)
+	if endsBucket(g) {
+		p.printf("  to   the end of the bucket\n")
+	} else {
+		printBound(p, "to", g.Upper.Values)
+	}
 	const row = "  %-5s %9s %9s %9s %9s %9s  %-20s %9s"
 	p.printf("%s\n", strings.TrimRight(fmt.Sprintf(row, "part", "begin", "commit", "rows", "series", "bytes", "time", ""), " "))
 	for i := range g.Parts {
