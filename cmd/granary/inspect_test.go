@@ -15,6 +15,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/encoding"
 )
 
 // inspectedJSON is what inspect --json prints, as a script reads it: a field that
@@ -264,10 +265,14 @@ func TestInspectWrongUse(t *testing.T) {
 
 func TestInspectHelp(t *testing.T) {
 	r := granary(t, "inspect", "--help")
-	for _, part := range []string{
+	parts := []string{
 		"Usage:", "Examples:", "Inputs are", "--compact", "--columns", "--granule-rows", "--limit", "--json",
-		"granule ", "bound ", "fresh ", "base ", "begin ", "commit ", "series ", "encoding ", "layout ", "plain ", "packed ", "runs ", "delta ",
-	} {
+		"granule ", "bound ", "fresh ", "base ", "begin ", "commit ", "series ", "encoding ", "layout ",
+	}
+	for l := encoding.LayoutPlain; l <= encoding.LayoutLookup; l++ {
+		parts = append(parts, l.String())
+	}
+	for _, part := range parts {
 		if !strings.Contains(r.stdout, part) {
 			t.Errorf("help has no %q:\n%s", part, r.stdout)
 		}
