@@ -115,7 +115,7 @@ func (c *Column) Bytes(word uint64) []byte {
 }
 
 // MayHave says whether a row can have an id, by its hash, as its value, as far as a column of
-// many UUIDs that keeps them itself has a filter, which is wrong for one id in a hundred; any
+// many UUIDs that keeps them itself has a filter, which is wrong for one id in five hundred; any
 // other column says yes. About 10 ns.
 func (c *Column) MayHave(id IDHash) bool {
 	return c.own == nil || c.own.filter == nil || c.own.filter.mayHave(id)

@@ -28,18 +28,18 @@ func (h IDHash) in(parts int) int { return int(h.Hi >> 32 * uint64(parts) >> 32)
 // idFilter is a blocked Bloom filter of 16-byte ids: which of them a sequence can have.
 // The hash of an id chooses a block, a line of the processor's cache, and bits in it.
 //
-//	block  512 bits = 8 words | block | ...   about 10 bits an id
+//	block  512 bits = 8 words | block | ...   about 14 bits an id
 //
-// Of the ids that are not in it, about one in a hundred seems to be.
+// Of the ids that are not in it, about one in five hundred seems to be.
 type idFilter []uint64
 
 const (
 	filterBlock = 8 // words
-	filterBits  = 10
-	filterProbe = 6
+	filterBits  = 14
+	filterProbe = 7
 	// filterFrom is how many ids are worth a filter and an index: fewer are looked through as
 	// fast.
-	filterFrom = 1 << 10
+	filterFrom = 1 << 8
 )
 
 // filterSize returns the words of a filter of so many ids.

@@ -153,8 +153,8 @@ func TestIDFilter(t *testing.T) {
 				wrong++
 			}
 		}
-		if wrong > asked/40 {
-			t.Errorf("of %d ids that are not among %d, %d seem to be: want about one in a hundred", asked, n, wrong)
+		if wrong > asked/200 {
+			t.Errorf("of %d ids that are not among %d, %d seem to be: want about one in five hundred", asked, n, wrong)
 		}
 	}
 }

@@ -135,7 +135,7 @@ func (n *needer) column(c *schema.Concrete) (own int) {
 		}
 		n.each(v, func(i int) { own += 2 * len(v.Strings[i]) * each }) // in the frame and in the part
 	case def.Type == encoding.UUID:
-		own = (2*len(uuid.UUID{}) + 2) * n.count // and 10 bits of a filter
+		own = (2*len(uuid.UUID{}) + 2) * n.count // and 14 bits of a filter
 	}
 	return own
 }

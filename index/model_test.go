@@ -46,6 +46,13 @@ func (m model) overlapping(lo, hi string) model {
 	return out
 }
 
+func (m model) values() (values []int) {
+	for _, e := range m {
+		values = append(values, e.Value)
+	}
+	return values
+}
+
 func collect(seq func(func(string, int) bool)) model {
 	var out model
 	for bound, value := range seq {
@@ -157,6 +164,11 @@ func TestModel(t *testing.T) {
 					want, got := v.want.overlapping(key, hi), collect(v.version.Overlapping(key, hi))
 					if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 						t.Fatalf("Overlapping(%q, %q) (-want +got):\n%s", key, hi, diff)
+					}
+					for _, again := range []bool{false, true} { // the second may find what the first has listed
+						if diff := cmp.Diff(want.values(), v.version.AppendOverlapping(nil, key, hi), cmpopts.EquateEmpty()); diff != "" {
+							t.Fatalf("AppendOverlapping(%q, %q), again %v (-want +got):\n%s", key, hi, again, diff)
+						}
 					}
 				}
 			},

@@ -100,8 +100,13 @@ func TestAppendOverlapping(t *testing.T) {
 				for _, i := range v.Overlapping(from+within, to) {
 					want = append(want, i)
 				}
-				if got := v.AppendOverlapping([]int{-1}, from+within, to); !slices.Equal(got, want) {
-					t.Fatalf("AppendOverlapping(%q, %q) = %v; want %v", from+within, to, got, want)
+				for how, got := range map[string][]int{
+					"AppendOverlapping": v.AppendOverlapping([]int{-1}, from+within, to), // most are listed by one before
+					"walked":            v.appendWalked([]int{-1}, from+within, to),
+				} {
+					if !slices.Equal(got, want) {
+						t.Fatalf("%s(%q, %q) = %v; want %v", how, from+within, to, got, want)
+					}
 				}
 			}
 		}
