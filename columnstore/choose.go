@@ -377,11 +377,7 @@ func (c *chooser) buckets(state *tableState, where Expr) []*bucket {
 
 // manySeries says whether rows of many of a generation's series can hold.
 func (c *chooser) manySeries(gen *granule.Generation) bool {
-	n := 0
-	for _, word := range c.setOf(gen).some {
-		n += bits.OnesCount64(word)
-	}
-	return n*onePassFrom > c.seriesColumns(gen).Len()
+	return bitset(c.setOf(gen).some).len()*onePassFrom > c.seriesColumns(gen).Len()
 }
 
 // estimate is about what a condition chooses, if all series have as many rows, and as many

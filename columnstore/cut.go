@@ -18,10 +18,23 @@ func (e *tableEdit) fill(bucket, rows int64) {
 		case start < newest:
 			return
 		case start > newest:
-			e.state.last, e.state.filled = start, 0
+			e.state.last, e.state.filled, e.state.series = start, 0, 0
 		}
 	}
 	e.state.filled += rows
+}
+
+const (
+	leastRows  = 1 << 20 // of a bucket, by default
+	seriesRows = 1 << 12 // of each of its series
+)
+
+// rowsOfBucket returns how many rows a bucket of so many series may have.
+func rowsOfBucket(most, series int) int64 {
+	if most > 0 {
+		return int64(most)
+	}
+	return max(leastRows, seriesRows*int64(series))
 }
 
 // cutBucket begins a bucket behind the newest row of this commit, if so many rows have come
@@ -32,7 +45,7 @@ func (e *tableEdit) fill(bucket, rows int64) {
 // It is not behind the newest row of all, which may be of a clock that is ahead: all rows
 // until that time would go to the bucket that is cut.
 func (e *tableEdit) cutBucket(most int) {
-	if most < 0 || e.state.filled < int64(most) || e.schema.BucketColumn() < 0 {
+	if most < 0 || e.state.filled < rowsOfBucket(most, e.state.series) || e.schema.BucketColumn() < 0 {
 		return
 	}
 	at := e.latest + 1
@@ -54,7 +67,7 @@ func (e *tableEdit) cutBucket(most int) {
 	next := &bucket{start: at, latest: math.MaxInt64, gen: b.gen}
 	e.editBuckets().Set(key, next)
 	e.state.bytes += next.size()
-	e.state.last = at
+	e.state.last, e.state.series = at, 0
 	var places []string
 	rows := 0
 	for bound, g := range e.granules.Between(bound, key) {

@@ -94,6 +94,36 @@ func TestCut(t *testing.T) {
 	checkRange(t, store, table, math.MinInt64, 31, 10)
 }
 
+// By default a bucket may have more rows the more series it has.
+func TestCut_Default(t *testing.T) {
+	for _, tc := range []struct{ most, series, want int }{
+		{0, 0, 1 << 20}, {0, 1, 1 << 20}, {0, 256, 1 << 20}, {0, 257, 257 << 12}, {0, 8000, 8000 << 12}, {1, 8000, 1}, {1 << 30, 1, 1 << 30},
+	} {
+		if got := rowsOfBucket(tc.most, tc.series); got != int64(tc.want) {
+			t.Errorf("%d rows, %d series: %d, want %d", tc.most, tc.series, got, tc.want)
+		}
+	}
+	store, table := open(t, Options{FutureLimit: -1, Manual: true, BucketRows: 5}, samples(100))
+	wantSeries := func(when string, want int) {
+		t.Helper()
+		if got := store.log.Root().State.table(table.ordinal).series; got != want {
+			t.Errorf("%s: %d series, want %d", when, got, want)
+		}
+	}
+	insert(t, table, pods("a", 110, 111))
+	insert(t, table, pods("b", 112))
+	wantSeries("two of the range", 2)
+	insert(t, table, pods("c", 50)) // of an older one
+	wantSeries("a third in an older range", 2)
+	insert(t, table, pods("a", 113, 114))
+	wantSeries("cut", 0)
+	insert(t, table, pods("b", 115))
+	insert(t, table, pods("d", 101))
+	wantSeries("after the cut", 1)
+	insert(t, table, pods("a", 230))
+	wantSeries("another range", 1)
+}
+
 // A bucket that was cut is passed over by questions about later times, until later rows
 // come for it.
 func TestCut_Late(t *testing.T) {

@@ -70,6 +70,7 @@ type tableState struct {
 	newest   int64 // the latest time of a committed row, with buckets
 	last     int64 // start of the newest bucket
 	filled   int64 // rows that came for its time range since that, or the last bucket in it, began
+	series   int   // that it has
 	open     int64 // start of the first time range that is not closed
 	floor    int64 // start of the first time range that rows are taken for
 	dropped  int64 // rows that retention dropped
@@ -308,6 +309,9 @@ func (e *tableEdit) addToBucket(p piece) {
 		}
 		next.columns[name] = true
 	}
+	if more && p.bucket == e.state.last {
+		e.state.series = next.series.len()
+	}
 	named := len(next.columns) > len(b.columns)
 	if !ok || bound != p.bucketKey || more || named {
 		e.state.bytes += next.size() - b.size()
@@ -429,6 +433,13 @@ type bitset []uint64
 
 func (b bitset) has(i uint32) bool {
 	return int(i/64) < len(b) && b[i/64]>>(i%64)&1 == 1
+}
+
+func (b bitset) len() (n int) {
+	for _, word := range b {
+		n += bits.OnesCount64(word)
+	}
+	return n
 }
 
 // with returns the set with more members; it copies only if one is new.
