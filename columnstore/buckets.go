@@ -1,6 +1,7 @@
 package columnstore
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -79,19 +80,20 @@ func (t *Table) groupByBucket(dst []bucketRows, columns []schema.Concrete, rows 
 // bucketFinder finds the buckets of times in a root. The bucket of a time is the last one
 // that begins at or before it in its time range of the schema's width.
 type bucketFinder struct {
-	table    *Table
-	state    *tableState
-	start    int64             // of the bucket that was found last
-	from, to int64             // times that are its, both ends inclusive; none if from is above to
-	starts   map[int64][]int64 // of a time range that is cut: where its buckets begin
+	table *Table
+	state *tableState
+	last  bucketTimes   // of the bucket that was found last
+	found []bucketTimes // of up to maxBuckets, ascending
 }
+
+// bucketTimes is the times of a bucket, which begins at the first. Both ends are inclusive.
+type bucketTimes struct{ start, end int64 }
 
 // bucketFinder returns one of the newest root, which knows the newest bucket.
 func (t *Table) bucketFinder() bucketFinder {
-	f := bucketFinder{table: t, state: t.store.log.Root().State.table(t.ordinal), from: 1}
+	f := bucketFinder{table: t, state: t.store.log.Root().State.table(t.ordinal)}
 	if t.schema.BucketColumn() >= 0 {
-		f.start = f.state.last
-		f.from, f.to = f.start, t.lastTime(f.start)
+		f.last = bucketTimes{f.state.last, t.lastTime(f.state.last)}
 	}
 	return f
 }
@@ -106,47 +108,39 @@ func (t *Table) lastTime(bucket int64) int64 {
 
 // at returns the start of the bucket of a time.
 func (f *bucketFinder) at(at int64) int64 {
-	if f.from <= at && at <= f.to {
-		return f.start
+	if f.last.start <= at && at <= f.last.end {
+		return f.last.start
 	}
-	first := f.table.schema.BucketStart(at)
-	starts, known := f.starts[first]
-	if !known && f.table.isCut(f.state, first) {
-		starts = f.table.startsIn(f.state, first)
-		if f.starts == nil {
-			f.starts = map[int64][]int64{}
-		}
-		f.starts[first] = starts
+	i, exact := slices.BinarySearchFunc(f.found, at, func(b bucketTimes, at int64) int { return cmp.Compare(b.start, at) })
+	if !exact {
+		i-- // the one that begins before, if there is one
 	}
-	f.start, f.from, f.to = first, first, f.table.lastTime(first)
-	i, found := slices.BinarySearch(starts, at)
-	if found {
-		i++
+	if i >= 0 && at <= f.found[i].end {
+		f.last = f.found[i]
+		return f.last.start
 	}
-	if i > 0 {
-		f.start, f.from = starts[i-1], starts[i-1]
+	f.last = f.table.timesOf(f.state, at)
+	if len(f.found) < maxBuckets {
+		f.found = slices.Insert(f.found, i+1, f.last)
 	}
-	if i < len(starts) {
-		f.to = starts[i] - 1
-	}
-	return f.start
+	return f.last.start
 }
 
-// isCut says whether the time range from first on has several buckets.
-func (t *Table) isCut(state *tableState, first int64) bool {
-	var key [8]byte
-	_, b, ok := state.buckets.FloorBytes(t.schema.AppendBucket(key[:0], t.lastTime(first)))
-	return ok && b.start > first
-}
-
-// startsIn returns where the buckets begin that the time range from first on is cut into.
-func (t *Table) startsIn(state *tableState, first int64) (starts []int64) {
-	for _, b := range state.buckets.Overlapping(t.rangeBounds(first)) {
-		if b.start >= first {
-			starts = append(starts, b.start)
+// timesOf returns the times of the bucket of a time, which need not be there yet. It looks
+// at two buckets, however many the time range is cut into.
+func (t *Table) timesOf(state *tableState, at int64) bucketTimes {
+	first := t.schema.BucketStart(at)
+	times := bucketTimes{first, t.lastTime(first)}
+	key, _ := t.schema.BucketBounds(at)
+	_, end := t.schema.BucketBounds(times.end)
+	for _, b := range state.buckets.Overlapping(key, end) {
+		if b.start > at {
+			times.end = b.start - 1
+			break
 		}
+		times.start = max(first, b.start) // it can be of a range before
 	}
-	return starts
+	return times
 }
 
 // rangeBounds returns the lowest key of all buckets of the time range from first on, and

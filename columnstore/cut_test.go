@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -157,6 +158,56 @@ func TestCut_Late(t *testing.T) {
 	compact(t, store)
 	checkRange(t, store, table, 40, 100, 2)
 	checkRange(t, store, table, 60, 61, 1)
+}
+
+// The bucket of a time is found whatever was found before, also of ranges without a bucket
+// and in more buckets than are kept.
+func TestCut_Finder(t *testing.T) {
+	_, table := open(t, Options{FutureLimit: -1, Manual: true, BucketRows: 1}, samples(10_000))
+	for _, at := range []int64{math.MinInt64, math.MinInt64 + 5, -10_000, -9_999, 7} {
+		insert(t, table, pods("a", at))
+	}
+	for at := int64(20_000); at < 20_000+3*maxBuckets; at += 2 {
+		insert(t, table, pods("a", at))
+	}
+	state := table.store.log.Root().State.table(table.ordinal)
+	var starts []int64
+	for _, b := range state.buckets.All() {
+		starts = append(starts, b.start)
+	}
+	if len(starts) < maxBuckets+100 {
+		t.Fatalf("%d buckets", len(starts))
+	}
+	rng := rand.New(rand.NewPCG(1, 7))
+	find := table.bucketFinder()
+	for range 20_000 {
+		at := rng.Int64N(45_000) - 15_000
+		switch rng.IntN(16) {
+		case 0:
+			at = math.MinInt64 + rng.Int64N(20_000)
+		case 1:
+			at = math.MaxInt64 - rng.Int64N(20_000)
+		case 2:
+			at = starts[rng.IntN(len(starts))] + rng.Int64N(2)
+		}
+		want := table.schema.BucketStart(at)
+		for _, start := range starts {
+			if want < start && start <= at {
+				want = start
+			}
+		}
+		if got := find.at(at); got != want {
+			t.Fatalf("the bucket of %d begins at %d, want %d", at, got, want)
+		}
+	}
+	// However many buckets a range has, an insert of late rows looks at a few of them.
+	late := func() {
+		find := table.bucketFinder()
+		find.at(20_000)
+	}
+	if n := testing.AllocsPerRun(100, late); n > 8 {
+		t.Errorf("%v allocations for a late row", n)
+	}
 }
 
 // checkRange counts the rows of times [lo, hi) in both ways that there are.
