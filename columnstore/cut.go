@@ -44,22 +44,24 @@ func rowsOfBucket(most, series int) int64 {
 //
 // It is not behind the newest row of all, which may be of a clock that is ahead: all rows
 // until that time would go to the bucket that is cut.
-func (e *tableEdit) cutBucket(most int) {
+//
+// It returns bytes that stay pending until the commit is over, beside those of its pieces.
+func (e *tableEdit) cutBucket(most int) (pending int64) {
 	if most < 0 || e.state.filled < rowsOfBucket(most, e.state.series) || e.schema.BucketColumn() < 0 {
-		return
+		return 0
 	}
 	at := e.latest + 1
 	if e.latest < e.state.last {
-		return // late rows: the next commit is asked
+		return 0 // late rows: the next commit is asked
 	}
 	e.state.filled = 0 // also if it cannot be cut: so many rows later it is tried again
 	if at < e.latest || e.schema.BucketStart(at) != e.schema.BucketStart(e.state.last) {
-		return
+		return 0
 	}
 	key, end := e.schema.BucketBounds(at)
 	bound, b, ok := e.editBuckets().Floor(key)
 	if !ok || bound == key {
-		return
+		return 0
 	}
 	before := *b
 	before.latest = min(b.latest, e.state.newest)
@@ -79,7 +81,7 @@ func (e *tableEdit) cutBucket(most int) {
 		}
 		rows += g.Rows()
 	}
-	e.divide(key, end, places)
+	return e.divide(key, end, places)
 }
 
 // noteLate notes rows of a bucket that was cut, which are later than all that it had.
@@ -95,12 +97,14 @@ func (e *tableEdit) noteLate(p piece) {
 // divide makes the granules of a new bucket: they end at the places of the keys at which
 // those of the bucket before it do, as the rows to come are mostly of the same series. With
 // one granule to begin with, and all inserts waiting for its splits, a writer at full speed
-// was half as fast. If the memory budget has no room for them, the first row makes one.
-func (e *tableEdit) divide(key, end string, places []string) {
+// was half as fast. If the memory budget has no room for them, the first row makes one. Until
+// the root has them, what they take is pending: others reserve theirs meanwhile.
+func (e *tableEdit) divide(key, end string, places []string) (pending int64) {
 	s := e.table.store
 	bytes := granuleSize * int64(len(places)+1)
-	if s.memory.budget > 0 && s.used()+bytes > s.memory.budget {
-		return
+	if s.memory.pending.Add(bytes); s.memory.budget > 0 && s.used() > s.memory.budget {
+		s.release(bytes)
+		return 0
 	}
 	e.state.bytes += bytes
 	for lo, i := key, 0; i <= len(places); i++ {
@@ -111,4 +115,5 @@ func (e *tableEdit) divide(key, end string, places []string) {
 		e.granules.Set(lo, granule.New(lo, hi))
 		lo = hi
 	}
+	return bytes
 }

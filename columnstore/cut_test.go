@@ -210,6 +210,34 @@ func TestCut_Finder(t *testing.T) {
 	}
 }
 
+// The granules of a new bucket are reserved before the root has them, and not made where the
+// budget has no room.
+func TestCut_Reserves(t *testing.T) {
+	for room, want := range map[int64]int64{granuleSize: granuleSize, granuleSize - 1: 0} {
+		store, table := open(t, Options{FutureLimit: -1, Manual: true, BucketRows: 4}, samples(100))
+		insert(t, table, pods("a", 1, 2, 3))
+		state := store.log.Root().State.table(table.ordinal)
+		e := state.edit(table)
+		e.state.filled, e.latest = 4, 3
+		store.memory.budget = store.used() + room
+		pending := e.cutBucket(4)
+		if pending != want || store.memory.pending.Load() != want {
+			t.Errorf("room for %d bytes: %d pending, %d in the account, want %d", room, pending, store.memory.pending.Load(), want)
+		}
+		if got := e.state.bytes - state.bytes; got != bucketSize+want {
+			t.Errorf("room for %d bytes: the table has %d more, want %d", room, got, bucketSize+want)
+		}
+		e.release()
+		store.release(pending)
+		store.memory.budget = 0
+		insert(t, table, pods("a", 4))
+		wantBuckets(t, store, table, "the fourth row", map[int64][]int64{0: {1, 2, 3, 4}, 5: nil})
+		if n := store.memory.pending.Load(); n != 0 {
+			t.Errorf("%d bytes are pending after the commit", n)
+		}
+	}
+}
+
 // checkRange counts the rows of times [lo, hi) in both ways that there are.
 func checkRange(t *testing.T, store *Store, table *Table, lo, hi int64, want int64) {
 	t.Helper()

@@ -80,7 +80,7 @@ func (h *simRun) compare(table int, state *tableState) {
 }
 
 // compareCuts notes buckets that began amid their range, and holds rows to them: a part is
-// of one bucket, and of times from its start to the end of its range.
+// of one bucket, of times from its start to the end of its range, and not later than its latest.
 func (h *simRun) compareCuts(table int, before, state *tableState) {
 	s := h.tables[table].schema
 	for bound, b := range state.buckets.All() {
@@ -94,10 +94,17 @@ func (h *simRun) compareCuts(table int, before, state *tableState) {
 	for bound, g := range state.granules.All() {
 		start := bucketOf(s, bound)
 		next, cut := nextStart(state, start)
+		_, b, ok := state.buckets.Floor(bound)
+		if ok = ok && b.start == start; !ok && g.Rows() > 0 {
+			h.fail("table %d: rows of bucket %d, which is not there", table, start)
+		}
 		for _, slice := range g.Slices() {
 			lo, hi := slice.Part.TimeRange()
 			if lo < start || s.BucketStart(hi) != s.BucketStart(start) {
 				h.fail("table %d: bucket %d has rows of times from %d to %d", table, start, lo, hi)
+			}
+			if ok && hi > b.latest {
+				h.fail("table %d: bucket %d has a row of %d, its latest is %d", table, start, hi, b.latest)
 			}
 			if cut && hi >= next {
 				h.note("row behind the cut of its bucket")

@@ -21,7 +21,7 @@ type Tx struct {
 	one       [1]piece      // room for them: most transactions have one
 	due       [1]dueGranule // and for what the commit makes due
 	notes     []tableNote
-	bytes     int64 // of the pieces: pending until the transaction ends
+	bytes     int64 // of the pieces and of new buckets: pending until the transaction ends
 	histories []historyWrite
 }
 
@@ -347,7 +347,7 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*root]) (next txn.Next[*r
 	for _, e := range edits {
 		e.retain(int64(tx.store.opts.Retention))
 		e.closeBuckets()
-		e.cutBucket(tx.store.opts.BucketRows)
+		tx.bytes += e.cutBucket(tx.store.opts.BucketRows)
 		due = tx.store.appendDue(due, e)
 		e.done(current.Version+1, &next)
 	}
