@@ -12,7 +12,7 @@ import (
 )
 
 // maxBuckets bounds the time buckets of one batch: each takes a part, and
-// every sixteenth dictionaries of its own. A day has 96.
+// every sixteenth range dictionaries of its own. A day has 96 ranges.
 const maxBuckets = 1 << 10
 
 // bucketRows is rows of a batch that are in one time bucket.

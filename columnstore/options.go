@@ -63,9 +63,10 @@ type Options struct {
 	// same series too. Retention, eviction and generations are by whole ranges: cuts
 	// change nothing about what they drop. A range older than the newest is not cut, nor
 	// are rows of one time.
-	// 0 means 4,096 for each series that the bucket has, and at least 1,048,576: what a
-	// profile of 100 rows every 10 seconds makes in 7 minutes. Negative, buckets end by time
-	// alone.
+	// Nothing but the rows bounds how many buckets there are; a batch with rows of more
+	// than 1,024 of them is ErrLimit.
+	// 0 means 4,096 for each series that the bucket has, which is 7 minutes of profiles of 100
+	// rows every 10 seconds, and at least 1,048,576. Negative, buckets end by time alone.
 	BucketRows int
 	// GenerationBuckets is how many consecutive time buckets share their
 	// dictionaries, which are dropped with the last of them: more keep fewer
