@@ -27,8 +27,8 @@ type Options struct {
 	// FutureLimit is how far ahead of the clock a row's time may be, in
 	// tables with a time bucket. 0 means 10 minutes; negative, no limit.
 	FutureLimit time.Duration
-	// Retention is how long rows are kept, in tables with a time bucket: a
-	// bucket is dropped when all of it is older than the newest committed row
+	// Retention is how long rows are kept, in tables with a time bucket: a range
+	// of the bucket's width is dropped when all of it is older than the newest committed row
 	// by more than this. Data time decides, so replays work; a row far in the
 	// future would drop what is before it, and FutureLimit keeps it out.
 	// 0 means for ever; at least 0.
@@ -37,8 +37,8 @@ type Options struct {
 	// heap: rows, dictionaries, symbols, what only snapshots hold, and what is
 	// being inserted or rewritten; not what queries allocate and hand out.
 	//
-	// From 15/16 of it on, the oldest time buckets are evicted, over all tables, but
-	// never the newest of a table, unless rows of a newer one come. When snapshots
+	// From 15/16 of it on, the oldest time buckets are evicted, over all tables and those of
+	// a range of the width together, but never the newest of a table, unless rows of a newer one come. When snapshots
 	// hold so much that this would free nothing, the oldest snapshot expires
 	// (ErrSnapshotExpired), at the latest when old ones hold half of the budget; one
 	// that began since the newest bucket but one did expires only if what was evicted

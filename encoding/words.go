@@ -59,8 +59,8 @@ func Encode(e Encoding, words []uint64) Words {
 }
 
 // EncodeOrdinals is Encode of words that a Lookup takes its table's by, as DictionaryRLE has
-// it but for blocks of words as they are: those lie in slices, which Bits is asked of in a
-// tenth of the time and Append in up to twice, and may take a quarter more than others.
+// it but for blocks of words as they are: those lie in slices, of which Bits takes half the
+// time or less and Append 0.2 ns a word more, and may take a quarter more than others.
 func EncodeOrdinals(words []uint64) Words { return encode(words, true, rises, sliced) }
 
 // encode tries some orders of blocks and, if words may repeat, runs.
