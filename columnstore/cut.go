@@ -64,7 +64,7 @@ func (e *tableEdit) cutBucket(most int) (pending int64) {
 		return 0
 	}
 	before := *b
-	before.latest = min(b.latest, e.state.newest)
+	before.latest = e.state.newest
 	e.editBuckets().Set(bound, &before)
 	next := &bucket{start: at, latest: math.MaxInt64, gen: b.gen}
 	e.editBuckets().Set(key, next)
@@ -86,8 +86,12 @@ func (e *tableEdit) cutBucket(most int) (pending int64) {
 
 // noteLate notes rows of a bucket that was cut, which are later than all that it had.
 func (e *tableEdit) noteLate(p piece) {
+	get := e.state.buckets.Get
+	if e.buckets != nil { // most late rows change no bucket: no edit is begun to look
+		get = e.buckets.Get
+	}
 	_, newest := p.part.TimeRange()
-	if b, ok := e.editBuckets().Get(p.bucketKey); ok && newest > b.latest {
+	if b, ok := get(p.bucketKey); ok && newest > b.latest {
 		later := *b
 		later.latest = newest
 		e.editBuckets().Set(p.bucketKey, &later)

@@ -37,9 +37,9 @@ type Options struct {
 	// heap: rows, dictionaries, symbols, what only snapshots hold, and what is
 	// being inserted or rewritten; not what queries allocate and hand out.
 	//
-	// From 15/16 of it on, the oldest time buckets are evicted, over all tables and those of
-	// a range of the width together, but never the newest of a table, unless rows of a newer one come. When snapshots
-	// hold so much that this would free nothing, the oldest snapshot expires
+	// From 15/16 of it on, the oldest time buckets are evicted, over all tables, those of a
+	// range of the width together, but never the newest of a table, unless rows of a newer
+	// one come. When snapshots hold so much that this would free nothing, the oldest snapshot expires
 	// (ErrSnapshotExpired), at the latest when old ones hold half of the budget; one
 	// that began since the newest bucket but one did expires only if what was evicted
 	// under it cannot wait. If that is not enough, inserts get ErrMemory. From 14/16

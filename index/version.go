@@ -185,9 +185,8 @@ func (v *Version[V]) appendListed(dst []V, entries []*entry[V], lo, hi string) [
 	if from > 0 && (from == len(entries) || entries[from].bound != lo) {
 		from-- // it covers lo
 	}
-	for from < to {
+	for ; from < to; from++ {
 		dst = append(dst, v.value(entries[from]))
-		from++
 	}
 	return dst
 }
