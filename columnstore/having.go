@@ -71,7 +71,7 @@ func (a *aggregator) keep(conditions []*leaf) error {
 // keep drops the sums of lists for which a filter does not hold. They are anything if that
 // was stopped.
 func (s *listSums) keep(f *listFilter) {
-	if s.haveMore(f.lists.Len() / onePassAfter) {
+	if s.len() > f.lists.Len()/onePassAfter {
 		f.lookAtAll(0)
 	}
 	if s.codes == nil && f.all != nil {
@@ -84,18 +84,9 @@ func (s *listSums) keep(f *listFilter) {
 				return
 			}
 			*c = tally{}
+			s.used--
 		}
 	}
-}
-
-// haveMore says whether more than so many lists have rows, and looks no further.
-func (s *listSums) haveMore(lists int) bool {
-	for range s.present() {
-		if lists--; lists < 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // present yields the cells that have rows and were not dropped.

@@ -3,6 +3,8 @@ package columnstore
 import (
 	"math/bits"
 	"sync"
+
+	"github.com/granarydb/granary/encoding"
 )
 
 // tally is the sum and the number of the rows of a group.
@@ -22,7 +24,7 @@ type listSums struct {
 	cells []tally
 	clean bool     // all cells are zero
 	codes []uint32 // of the hash table: code+1 by slot, 0 where free; nil of the array
-	used  int      // of the hash table
+	used  int      // lists that have rows, but for those that only leaves out
 	shift uint8    // of a hash to its slot
 	most  int      // greatest code
 	only  []uint64 // of an array: bits of the lists that were not dropped; nil: of all
@@ -76,18 +78,29 @@ func (s *listSums) add(codes, values []uint64, memory *queryMemory) error {
 			return err
 		}
 	}
+	s.addArray(codes, values)
+	return nil
+}
+
+// addArray adds to the array. Which rows are the first of their list no processor can guess.
+func (s *listSums) addArray(codes, values []uint64) {
+	first := uint64(0)
 	if values == nil {
 		for _, code := range codes {
-			s.cells[code].count++
+			c := &s.cells[code]
+			first += encoding.FromBool(c.count == 0)
+			c.count++
 		}
-		return nil
+	} else {
+		values = values[:len(codes)]
+		for i, code := range codes {
+			c := &s.cells[code]
+			first += encoding.FromBool(c.count == 0)
+			c.sum += int64(values[i])
+			c.count++
+		}
 	}
-	for i, code := range codes {
-		c := &s.cells[code]
-		c.sum += int64(values[i])
-		c.count++
-	}
-	return nil
+	s.used += int(first)
 }
 
 // addHashed adds to the hash table until it is half full, and returns how many rows
@@ -241,17 +254,12 @@ func (s *listSums) code(i int) uint32 {
 
 // len returns the number of lists that have rows.
 func (s *listSums) len() int {
-	n := 0
-	if s.only != nil {
-		for range s.kept(0, len(s.cells)) {
-			n++
-		}
-		return n
+	if s.only == nil {
+		return s.used
 	}
-	for i := range s.cells {
-		if s.cells[i].count != 0 {
-			n++
-		}
+	n := 0
+	for range s.kept(0, len(s.cells)) {
+		n++
 	}
 	return n
 }
@@ -276,9 +284,7 @@ func (s *listSums) merge(from *listSums, to func(code uint32) uint32, memory *qu
 		if to != nil {
 			code = to(code)
 		}
-		if s.codes == nil {
-			s.cells[code].add(*c)
-		} else if err := s.addCell(code, c, memory); err != nil {
+		if err := s.addCell(code, c, memory); err != nil {
 			return err
 		}
 	}
@@ -290,14 +296,17 @@ func (s *listSums) merge(from *listSums, to func(code uint32) uint32, memory *qu
 func (s *listSums) mergeArray(from *listSums, memory *queryMemory) error {
 	n := min(len(s.cells), len(from.cells))
 	cells, others := s.cells[:n], from.cells[:n]
+	first := uint64(0)
 	for i := range others {
 		if i%checkEvery == 0 {
 			if err := memory.check(); err != nil {
 				return err
 			}
 		}
+		first += encoding.FromBool(cells[i].count == 0) & encoding.FromBool(others[i].count != 0)
 		cells[i].add(others[i])
 	}
+	s.used += int(first)
 	return nil
 }
 
@@ -310,7 +319,6 @@ func (s *listSums) addCell(code uint32, c *tally, memory *queryMemory) error {
 			break
 		}
 		if 2*s.used < len(s.codes) {
-			s.used++
 			s.codes[at] = code + 1
 			break
 		}
@@ -319,6 +327,7 @@ func (s *listSums) addCell(code uint32, c *tally, memory *queryMemory) error {
 		}
 		at = int(code)
 	}
+	s.used += int(encoding.FromBool(s.cells[at].count == 0))
 	s.cells[at].add(*c)
 	return nil
 }
