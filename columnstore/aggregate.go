@@ -140,6 +140,9 @@ func (a *aggregator) sumAll(ctx context.Context, state *tableState, use txn.Use[
 	if about.sure && len(a.by) == 1 { // else there are more groups, or fewer rows
 		a.expected, a.parts = about.lists, parts
 	}
+	if a.list >= 0 && about.most > cachedLists && about.rows > 2*about.most {
+		a.sortByLists(granules)
+	}
 	if workers == 1 {
 		if err := a.sumSome(ctx, use, c, granules, next); err != nil {
 			return err
@@ -192,6 +195,45 @@ func (a *aggregator) workers(about estimate, granules int) int {
 		worth = parallelSums
 	}
 	return max(1, min(runtime.GOMAXPROCS(0), about.rows/worth, granules))
+}
+
+// cachedLists is of how many lists an array of sums stays in a processor's cache: 1 MiB.
+const cachedLists = 1 << 20 / tallySize
+
+// sortByLists sorts the granules of each generation so that those whose lists came at about
+// the same time, and have codes that are near, come one after the other: their sums are in
+// the cache when their turn comes again. The key sorts by type before all that says whose
+// stacks they are, so that otherwise each type goes through all of the sums: at two million
+// lists, a seventh of a merge. The code of one row in the middle says well enough where a
+// granule's are.
+func (a *aggregator) sortByLists(granules []*granule.Granule) {
+	type placed struct {
+		*granule.Granule
+		gen  int // counted: a generation's granules come one after the other
+		code uint64
+	}
+	places := make([]placed, len(granules))
+	var gen *granule.Generation
+	gens, read := 0, []granule.Slice(nil)
+	for i, g := range granules {
+		places[i] = placed{Granule: g, gen: gens}
+		if read = g.AppendSlices(read[:0]); len(read) == 0 {
+			continue
+		}
+		s := read[0] // the rewritten one, if there is one
+		if s.Part.Generation() != gen {
+			gen = s.Part.Generation()
+			gens++
+			places[i].gen = gens
+		}
+		if column := s.Part.Find(a.by[a.list].Column, a.by[a.list].Name); column != nil && s.Rows() > 0 {
+			places[i].code = column.Words().At((s.Lo + s.Hi) / 2)
+		}
+	}
+	slices.SortFunc(places, func(x, y placed) int { return cmp.Or(cmp.Compare(x.gen, y.gen), cmp.Compare(x.code, y.code)) })
+	for i := range places {
+		granules[i] = places[i].Granule
+	}
 }
 
 // sumSome sums the granules that nobody else has taken.
