@@ -238,6 +238,7 @@ func (a *aggregator) sortByLists(granules []*granule.Granule) {
 
 // sumSome sums the granules that nobody else has taken.
 func (a *aggregator) sumSome(ctx context.Context, use txn.Use[*root], c *chooser, granules []*granule.Granule, next *atomic.Int64) error {
+	a.index.start(a.table.seed, keyWidth*len(a.by))
 	for {
 		i := int(next.Add(1)) - 1
 		if i >= len(granules) {

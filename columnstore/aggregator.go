@@ -15,8 +15,8 @@ import (
 
 // aggregator sums rows by group. It belongs to one goroutine.
 //
-// A group's key is a word and a byte for each column of By but the first list, which
-// has cells of its own beneath the group. Codes of strings mean different things in
+// A group's key is a word and a byte for each column of By but the first list, whose place
+// is empty: it has cells of its own beneath the group. Codes of strings mean different things in
 // different generations: they are translated into dictionaries of the query, each once.
 // Those of lists are not, until all is summed.
 type aggregator struct {
@@ -41,12 +41,14 @@ type aggregator struct {
 	gen int // of the rows at hand
 }
 
+// keyWidth is what a column of By takes in a key: a word, and whether it is null.
+const keyWidth = 9
+
 // sumScratch is what rows are decoded into and summed in.
 type sumScratch struct {
-	index map[string]int32 // key -> group
-	keys  []string         // of groups
-	cells []tally          // of groups
-	lists [][]*listSums    // of groups, by number of the generation
+	index groupIndex
+	cells []tally       // of groups
+	lists [][]*listSums // of groups, by number of the generation
 
 	values   []uint64 // nil: none of the rows at hand has one
 	mem      []uint64 // where they are
@@ -59,10 +61,10 @@ type sumScratch struct {
 	key      []byte
 }
 
-var sumWork = sync.Pool{New: func() any { return &sumScratch{index: map[string]int32{}} }}
+var sumWork = sync.Pool{New: func() any { return new(sumScratch) }}
 
-// keptGroups bounds the groups that there is room for in what the next query finds.
-const keptGroups = 1 << 13
+// keptGroups bounds what is kept of the room for groups, to 4 MiB.
+const keptGroups = 4 << 20
 
 // done gives back what the next query can use.
 func (s *sumScratch) done() {
@@ -73,13 +75,12 @@ func (s *sumScratch) done() {
 			}
 		}
 	}
-	if len(s.keys) > keptGroups {
-		s.index, s.keys, s.cells, s.lists = map[string]int32{}, nil, nil, nil
+	if cap(s.cells)*(groupSize/2)+cap(s.index.keys) > keptGroups {
+		s.index, s.cells, s.lists = groupIndex{}, nil, nil
 	}
-	clear(s.index)
-	clear(s.keys) // what they refer to is not kept
-	clear(s.lists)
-	s.keys, s.cells, s.lists = s.keys[:0], s.cells[:0], s.lists[:0]
+	s.index.done()
+	clear(s.lists) // what they refer to is not kept
+	s.cells, s.lists = s.cells[:0], s.lists[:0]
 	sumWork.Put(s)
 }
 
@@ -344,8 +345,7 @@ func (a *aggregator) listsOf(group int32, gen int) **listSums {
 
 // readKey makes the key of a row of a series.
 func (a *aggregator) readKey(series uint32, row int) error {
-	const width = 9
-	a.key = append(a.key[:0], make([]byte, width*len(a.by))...)
+	a.key = append(a.key[:0], make([]byte, keyWidth*len(a.by))...)
 	for i, c := range a.by {
 		if i == a.list {
 			continue
@@ -369,8 +369,8 @@ func (a *aggregator) readKey(series uint32, row int) error {
 }
 
 func (a *aggregator) setKey(i int, word uint64, null bool) {
-	binary.LittleEndian.PutUint64(a.key[9*i:], word)
-	a.key[9*i+8] = byte(encoding.FromBool(null))
+	binary.LittleEndian.PutUint64(a.key[keyWidth*i:], word)
+	a.key[keyWidth*i+8] = byte(encoding.FromBool(null))
 }
 
 // likeBefore says whether a row's group is that of the row before, which is of the same
@@ -391,22 +391,20 @@ const groupSize = 120
 
 // group returns the group that has the key.
 func (a *aggregator) group() (int32, error) {
-	if group, ok := a.index[string(a.key)]; ok {
+	if group, ok := a.index.find(a.key); ok {
 		return group, nil
 	}
 	if err := a.memory.take(int64(groupSize + 2*len(a.key))); err != nil {
 		return 0, err
 	}
-	group, key := int32(len(a.cells)), string(a.key)
-	a.index[key] = group
-	a.keys, a.cells, a.lists = append(a.keys, key), append(a.cells, tally{}), append(a.lists, nil)
-	return group, nil
+	a.cells, a.lists = append(a.cells, tally{}), append(a.lists, nil)
+	return a.index.add(a.key), nil
 }
 
 // merge adds what another aggregator of the same query has summed.
 func (a *aggregator) merge(other *aggregator) error {
-	for i, key := range other.keys {
-		a.key = append(a.key[:0], key...)
+	for i := range other.cells {
+		a.key = append(a.key[:0], other.index.key(i)...)
 		group, err := a.group()
 		if err != nil {
 			return err

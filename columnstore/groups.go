@@ -37,7 +37,7 @@ func (a *aggregator) groups() (*Groups, error) {
 			continue
 		}
 		var err error
-		if out.Columns[i], err = a.column(by, groups, 9*i); err != nil {
+		if out.Columns[i], err = a.column(by, groups, keyWidth*i); err != nil {
 			return nil, err
 		}
 	}
@@ -149,12 +149,12 @@ func (a *aggregator) column(by *byColumn, groups []int32, at int) (GroupColumn, 
 		c.Lists = a.query.lists().Reader()
 	}
 	const value = 17 // bytes, of the widest, and whether it is there
-	if err := a.memory.take(value * int64(len(a.keys)+len(groups))); err != nil {
+	if err := a.memory.take(value * int64(len(a.cells)+len(groups))); err != nil {
 		return c, err
 	}
 	v := &c.Values
 	if by.typ == encoding.Int64 { // as times are
-		v.Int64s = make([]int64, 0, len(a.keys))
+		v.Int64s = make([]int64, 0, len(a.cells))
 	}
 	var texts []string // by code, as far as they are made
 	if by.typ == encoding.String {
@@ -163,11 +163,12 @@ func (a *aggregator) column(by *byColumn, groups []int32, at int) (GroupColumn, 
 		}
 		texts = make([]string, a.query.strings().Len()+1)
 	}
-	for group, key := range a.keys {
-		word := binary.LittleEndian.Uint64([]byte(key[at : at+8]))
-		null := key[at+8] == 1 || !by.typ.Fixed() && word == 0
+	for group := range a.cells {
+		key := a.index.key(group)[at:]
+		word := binary.LittleEndian.Uint64(key)
+		null := key[8] == 1 || !by.typ.Fixed() && word == 0
 		if null && v.Valid == nil {
-			v.Valid = slices.Repeat([]bool{true}, len(a.keys))
+			v.Valid = slices.Repeat([]bool{true}, len(a.cells))
 		}
 		if null {
 			v.Valid[group] = false
