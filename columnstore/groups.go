@@ -50,10 +50,11 @@ func (a *aggregator) emitLists(out *Groups, groups *[]int32) error {
 	if err != nil {
 		return err
 	}
-	n := 0
+	n, nulls := 0, false
 	for _, lists := range a.lists {
 		if len(lists) > 0 {
 			n += lists[0].len()
+			nulls = nulls || lists[0].has(0)
 		}
 	}
 	const row, groupOf = 20, 4
@@ -84,7 +85,7 @@ func (a *aggregator) emitLists(out *Groups, groups *[]int32) error {
 		}
 	}
 	out.Columns[a.list].Codes, out.Columns[a.list].Lists = codes, reader
-	if slices.Contains(codes, 0) {
+	if nulls {
 		valid := make([]bool, n)
 		for i, code := range codes {
 			valid[i] = code != 0

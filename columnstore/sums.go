@@ -252,6 +252,15 @@ func (s *listSums) code(i int) uint32 {
 	return s.codes[i] - 1
 }
 
+// has says whether a list has rows.
+func (s *listSums) has(code uint32) bool {
+	at := int(code)
+	if s.codes != nil {
+		at = s.slot(code)
+	}
+	return s.cells[at].count != 0 && (s.only == nil || s.only[at/64]>>(at%64)&1 != 0)
+}
+
 // len returns the number of lists that have rows.
 func (s *listSums) len() int {
 	if s.only == nil {

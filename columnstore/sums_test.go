@@ -71,6 +71,11 @@ func TestListSums(t *testing.T) {
 func checkMoved(t *testing.T, s *listSums, want map[uint32]tally, memory *queryMemory, counted bool) {
 	t.Helper()
 	n := s.len()
+	for code := range uint32(s.most + 1) {
+		if _, has := want[code]; s.has(code) != has {
+			t.Fatalf("it has list %d: %v", code, !has)
+		}
+	}
 	codes, sums, counts := append(make([]uint32, 0, n+2), 7), append(make([]int64, 0, n+2), 8), []int64(nil)
 	if counted {
 		counts = append(make([]int64, 0, n+2), 9)
