@@ -140,7 +140,7 @@ func (a *aggregator) sumAll(ctx context.Context, state *tableState, use txn.Use[
 	if about.sure && len(a.by) == 1 { // else there are more groups, or fewer rows
 		a.expected, a.parts = about.lists, parts
 	}
-	if a.list >= 0 && about.most > cachedLists && about.rows > 2*about.most {
+	if a.list >= 0 && len(a.by) == 1 && about.most > cachedLists && about.rows > 2*about.most {
 		a.sortByLists(granules)
 	}
 	if workers == 1 {
@@ -204,8 +204,8 @@ const cachedLists = 1 << 20 / tallySize
 // the same time, and have codes that are near, come one after the other: their sums are in
 // the cache when their turn comes again. The key sorts by type before all that says whose
 // stacks they are, so that otherwise each type goes through all of the sums: at two million
-// lists, a seventh of a merge. The code of one row in the middle says well enough where a
-// granule's are.
+// lists, a seventh of a merge (docs/decisions/0012). The code of one row in the middle says
+// well enough where a granule's are. By other columns too, each group has sums of its own.
 func (a *aggregator) sortByLists(granules []*granule.Granule) {
 	type placed struct {
 		*granule.Granule

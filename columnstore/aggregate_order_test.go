@@ -84,8 +84,8 @@ func TestAggregator_SortByLists(t *testing.T) {
 		return a.number(s.Part.Generation()), code
 	}
 	for i := 1; i < len(granules); i++ {
-		gen, code := place(granules[i])
-		if before, codeBefore := place(granules[i-1]); gen < before || gen == before && code < codeBefore {
+		before, codeBefore := place(granules[i-1])
+		if gen, code := place(granules[i]); gen < before || gen == before && code < codeBefore {
 			t.Errorf("a granule of generation %d, code %d, comes after one of %d, %d", gen, code, before, codeBefore)
 		}
 	}

@@ -48,7 +48,7 @@ const keyWidth = 9
 type sumScratch struct {
 	index groupIndex
 	cells []tally       // of groups
-	lists [][]*listSums // of groups, by number of the generation
+	lists [][]*listSums // of groups, by number of the generation; none if no list is grouped by
 
 	values   []uint64 // nil: none of the rows at hand has one
 	mem      []uint64 // where they are
@@ -63,8 +63,8 @@ type sumScratch struct {
 
 var sumWork = sync.Pool{New: func() any { return new(sumScratch) }}
 
-// keptGroups bounds what is kept of the room for groups, to 4 MiB.
-const keptGroups = 4 << 20
+// keptGroupBytes bounds what is kept of the room for groups.
+const keptGroupBytes = 4 << 20
 
 // done gives back what the next query can use.
 func (s *sumScratch) done() {
@@ -75,7 +75,7 @@ func (s *sumScratch) done() {
 			}
 		}
 	}
-	if cap(s.cells)*(groupSize/2)+cap(s.index.keys) > keptGroups {
+	if cap(s.cells)*(groupSize/2)+cap(s.index.keys) > keptGroupBytes {
 		s.index, s.cells, s.lists = groupIndex{}, nil, nil
 	}
 	s.index.done()
@@ -397,8 +397,20 @@ func (a *aggregator) group() (int32, error) {
 	if err := a.memory.take(int64(groupSize + 2*len(a.key))); err != nil {
 		return 0, err
 	}
-	a.cells, a.lists = append(a.cells, tally{}), append(a.lists, nil)
+	a.cells = append(twice(a.cells), tally{})
+	if a.list >= 0 {
+		a.lists = append(twice(a.lists), nil)
+	}
 	return a.index.add(a.key), nil
+}
+
+// twice makes room for as many elements again if there is none: append would make room for a
+// quarter of many, and leave more behind than is accounted for.
+func twice[T any](s []T) []T {
+	if len(s) == cap(s) {
+		s = slices.Grow(s, len(s)+1)
+	}
+	return s
 }
 
 // merge adds what another aggregator of the same query has summed.
@@ -410,6 +422,9 @@ func (a *aggregator) merge(other *aggregator) error {
 			return err
 		}
 		a.cells[group].add(other.cells[i])
+		if a.list < 0 {
+			continue
+		}
 		for k, from := range other.lists[i] {
 			if from == nil {
 				continue

@@ -174,10 +174,19 @@ func TestAggregate_Having(t *testing.T) {
 	}
 }
 
-// havingAnswer returns sums and counts by list.
+// havingAnswer returns sums and counts by list. An answer says which are valid only if one is not.
 func havingAnswer(t *testing.T, g *Groups) map[string]tally {
 	t.Helper()
 	out := map[string]tally{}
+	var valid []bool
+	if slices.Contains(g.Columns[0].Codes, 0) {
+		for _, code := range g.Columns[0].Codes {
+			valid = append(valid, code != 0)
+		}
+	}
+	if got := g.Columns[0].Values.Valid; !slices.Equal(got, valid) || (got == nil) != (valid == nil) {
+		t.Errorf("%d lists are said to be valid or not, want %d or others", len(got), len(valid))
+	}
 	for i, code := range g.Columns[0].Codes {
 		var ids []uuid.UUID
 		if code != 0 {
@@ -223,6 +232,23 @@ func TestAggregate_HavingIsCancelled(t *testing.T) {
 		g, err = table.Aggregate(t.Context(), snap, AggregateOptions{Sum: "value", By: []string{"stack"}, Where: Equal("labels.pod", "2")})
 		if err != nil || len(g.Sums) != 1 || g.Sums[0] != 10*havingGens || g.Counts[0] != 5*havingGens {
 			t.Errorf("afterwards: %v, %v", g, err)
+		}
+	}
+}
+
+// Rows without a list, which a condition drops, are not in what is said to be null: of one
+// generation, whose sums stay where they are.
+func TestAggregate_HavingDropsNulls(t *testing.T) {
+	store, table, _ := newHavingTable(t)
+	every := element(func(uuid.UUID) bool { return true })
+	for where, lists := range map[*Expr]int{{}: havingLists + 1, &every.expr: havingLists} {
+		opts := AggregateOptions{Sum: "value", By: []string{"stack"}, Where: And(Less("time", 100), *where)}
+		g, err := table.Aggregate(t.Context(), snapshot(t, store), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := havingAnswer(t, g); len(got) != lists {
+			t.Errorf("%d lists, want %d", len(got), lists)
 		}
 	}
 }

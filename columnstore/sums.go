@@ -24,7 +24,7 @@ type listSums struct {
 	cells []tally
 	clean bool     // all cells are zero
 	codes []uint32 // of the hash table: code+1 by slot, 0 where free; nil of the array
-	used  int      // lists that have rows, but for those that only leaves out
+	used  int      // lists that have rows, those that only leaves out too: see len
 	shift uint8    // of a hash to its slot
 	most  int      // greatest code
 	only  []uint64 // of an array: bits of the lists that were not dropped; nil: of all
