@@ -328,6 +328,7 @@ func (s *listSums) addCell(code uint32, c *tally, memory *queryMemory) error {
 			break
 		}
 		if 2*s.used < len(s.codes) {
+			s.used++
 			s.codes[at] = code + 1
 			break
 		}
@@ -336,7 +337,9 @@ func (s *listSums) addCell(code uint32, c *tally, memory *queryMemory) error {
 		}
 		at = int(code)
 	}
-	s.used += int(encoding.FromBool(s.cells[at].count == 0))
+	if s.codes == nil {
+		s.used += int(encoding.FromBool(s.cells[at].count == 0))
+	}
 	s.cells[at].add(*c)
 	return nil
 }
