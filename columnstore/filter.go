@@ -112,9 +112,26 @@ func bind(s *schema.Schema, e Expr, work *filterWork) (*filter, error) {
 	f.leaf = work.leaf()
 	*f.leaf = leaf{op: e.op, schema: s, column: column, name: e.column, series: s.IsSeries(column), work: work, ofWords: f.leaf.ofWords}
 	if !f.leaf.setTest(c, e) {
-		return nil, fmt.Errorf("%w: column %q is %v and cannot be compared with %v", ErrQuery, e.column, c.Type, e.value)
+		return nil, fmt.Errorf("%w: column %q is %v and %s", ErrQuery, e.column, c.Type, unfit(e))
 	}
 	return f, nil
+}
+
+// unfit says why a column does not fit a condition, or a condition any column.
+func unfit(e Expr) string {
+	switch {
+	case e.op == opMatch && e.pattern == nil:
+		return "is to be matched with a pattern that is nil"
+	case e.op == opMatch:
+		return "cannot be matched with a pattern"
+	case e.op == opFunc && e.holds == nil, e.op == opElement && e.element == nil:
+		return "is to be tried with a function that is nil"
+	case e.op == opFunc:
+		return "has no single values to try a function with"
+	case e.op == opElement:
+		return "has no elements"
+	}
+	return fmt.Sprintf("cannot be compared with %v", e.value)
 }
 
 // setTest sets the comparison; false if the value does not fit the column.

@@ -67,7 +67,7 @@ func (s *Schema) inOrder(dst []columnName, b *Batch) ([]columnName, error) {
 	for name := range b.Columns {
 		i, ok := s.Resolve(name)
 		if !ok {
-			return nil, fmt.Errorf("%w: column %q is not in the schema", ErrBatch, name)
+			return nil, fmt.Errorf("%w: column %s", ErrBatch, s.unknown(name))
 		}
 		if !s.columns[i].Dynamic {
 			name = s.columns[i].Name // the batch's may be a piece of something large
@@ -81,6 +81,16 @@ func (s *Schema) inOrder(dst []columnName, b *Batch) ([]columnName, error) {
 		return cmp.Compare(a.name, b.name)
 	})
 	return dst, nil
+}
+
+// unknown says which column is not one of the schema's.
+func (s *Schema) unknown(name string) string {
+	if family, ok := strings.CutSuffix(name, "."); ok {
+		if _, ok := s.Family(family); ok {
+			return fmt.Sprintf("%q has no name after the point", name)
+		}
+	}
+	return fmt.Sprintf("%.100q is not in the schema", name)
 }
 
 // keep keeps the names of a batch's columns, in one piece of memory, unless they are many.

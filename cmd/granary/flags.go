@@ -99,7 +99,7 @@ func (s stepValue) String() string {
 func (s stepValue) Set(text string) error {
 	d, ok := parseAgo(text)
 	if !ok || d <= 0 {
-		return usageError{fmt.Errorf("--step %q: want a duration above 0, such as 10s, 5m, 1h or 7d", text)}
+		return usageError{fmt.Errorf("--step %q: want a duration above 0 and up to 65535d, such as 10s, 5m, 1h or 7d", text)}
 	}
 	*s.d = d
 	return nil
