@@ -32,7 +32,8 @@ import (
 //
 // Records have at most 32,768 rows, and end with the row that brings their paths and texts
 // to 32 MB. The receiver of a record releases it, best before it goes on to the next: its
-// memory is used again. Records may outlive the scan, the view and the store.
+// memory is used again, that of strings which Arrow returned of it too. Records may outlive
+// the scan, the view and the store.
 //
 // A sequence ends after its first error: ErrQuery for what the fields say, what the
 // methods say, that of ctx, which is looked at every 4,096 intervals and when all of a slice

@@ -63,7 +63,9 @@ type ScanOptions struct {
 // Scan yields the chosen rows of a snapshot as Arrow records, all of one schema
 // (ScanOptions.Form). A record has at most 32,768 rows, fewer where there are more than
 // 128 columns, and about 32 MB of strings and lists. The receiver of a record releases
-// it, best before it goes on to the next: its memory is used again.
+// it, best before it goes on to the next: its memory is used again, and a string that
+// Arrow returned of it (array.String.Value, ValueStr) is in that memory. Clone what is to
+// outlive the record.
 //
 // The sequence ends after the first error: ErrQuery, ErrSnapshotClosed, that of
 // ctx or ErrSnapshotExpired, which are looked at before each granule, or

@@ -27,6 +27,12 @@ type InsertOptions struct {
 // new snapshot has them. An error means that nothing was inserted; it wraps
 // ErrProfile, ErrTooLarge or an error of columnstore.Table.Insert.
 //
+// A sample's text label trace_id of 32 digits, and span_id of 16, in lower case
+// hexadecimal, go to the columns of those names (ColumnTraceID), where one in ten million
+// rows is found without reading the rest. Written otherwise, in upper case or with
+// dashes, or several in one sample, they are labels as any other, and are found by what
+// was written.
+//
 // data is only read, and not kept. A profile without a value other than zero has
 // no rows and is no error. It does what Insert does with what Parse returns, at a
 // fraction of the cost: nothing is made of the profile but its rows.

@@ -13,7 +13,8 @@ import (
 //
 // One profile is that of its time: From: t, To: t+1, with a Selector of its labels
 // (DB.Profiles says which there are). One trace or span is the Selector
-// {trace_id="..."} or {span_id="..."}, with its id in lower case hexadecimal.
+// {trace_id="..."} or {span_id="..."}, with its id as the profiles have it
+// (DB.InsertEncoded says which spelling is fast).
 type Query struct {
 	// Selector chooses by label.
 	Selector Selector

@@ -24,9 +24,9 @@ const (
 	ColumnPprofNumLabels = "pprof_num_labels" // of the sample, named name[unit]
 	ColumnDuration       = "duration"         // nanoseconds
 	ColumnPeriod         = "period"           // in period_unit
-	ColumnTraceID        = "trace_id"
-	ColumnSpanID         = "span_id"
-	ColumnValue          = "value" // in sample_unit
+	ColumnTraceID        = "trace_id"         // of the sample: DB.InsertEncoded
+	ColumnSpanID         = "span_id"          // of the sample
+	ColumnValue          = "value"            // in sample_unit
 )
 
 // Schema returns the profiling schema in the RFC's order, behind a time bucket

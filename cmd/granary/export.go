@@ -70,7 +70,9 @@ one value of one sample:
   labels.NAME                labels of the profile; labels.file is the input
   pprof_labels.NAME          labels of the sample that are text
   pprof_num_labels.NAME[U]   those that are numbers, in the unit U
-  trace_id, span_id          of the sample: 16 bytes, and a number
+  trace_id, span_id          of the sample: 16 bytes, and a number, of labels
+                             of 32 and 16 digits of lower case hexadecimal;
+                             written otherwise they are text labels
 
 A label that a row does not have is null, never an empty text. Rows come in the
 order of the store: time bucket, type, labels, stack, time. Files are compressed

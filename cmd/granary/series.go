@@ -40,7 +40,8 @@ step. A chart of more than 64 times chooses a step by itself; JSON does not.
 
 What profiles measure over a while, such as CPU time or allocations, adds up.
 What they find at a time, such as the heap in use, does not: where several
-profiles are in a point, --average shows their mean.
+profiles are in a point, --average shows their mean. With --by it is the mean of
+those that have the label's value: lines then do not add up to that of all.
 
 If all profiles are of one time there is no chart, but a table of the sums.
 
