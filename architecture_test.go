@@ -14,25 +14,61 @@ const module = "github.com/granarydb/granary"
 
 // below says what each package may import of this module: imports run down.
 var below = map[string][]string{
-	"cmd/granary":    {"profile", "columnstore", "history", "history/ihs", "internal/input", "testdata"},
+	"cmd/granary":                  {"cmd/granary/internal/cli", "cmd/granary/internal/states", "cmd/granary/parquet", "render", "export", "trace", "profile", "columnstore", "internal/input", "testdata"},
+	"cmd/granary/internal/states":  {"cmd/granary/internal/cli", "render", "export", "trace", "trace/ihs", "columnstore", "history"},
+	"cmd/granary/internal/cli":     {"profile", "columnstore"},
+	"cmd/granary/internal/clitest": {"cmd/granary/internal/cli"}, // tests alone import it
+	"cmd/granary/parquet":          {"profile"},
+
+	"server":         {},
+	"export":         {"profile"},
 	"internal/input": {"profile"},
-	"profile":        {"columnstore", "history", "schema", "encoding"},
-	"columnstore":    {"history", "granule", "index", "txn", "arrowconv", "schema", "encoding"},
-	"granule":        {"schema", "encoding"},
-	"arrowconv":      {"schema", "encoding"},
-	"history":        {"encoding"},
-	"history/ihs":    {},
+	"render":         {"profile", "history"},
+	"profile":        {"columnstore", "history", "schema", "encoding", "encoding/dict", "profile/pprof", "internal/selector"},
+	"columnstore":    {"query", "query/filter", "catalog", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict"},
+	"query":          {"query/filter", "catalog", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict"},
+	"query/filter":   {"catalog", "granule", "txn", "schema", "encoding", "encoding/dict"},
+	"catalog":        {"history", "granule", "index", "txn", "schema", "encoding"},
+	"granule":        {"schema", "encoding", "encoding/dict"},
+	"arrowconv":      {"schema", "encoding", "encoding/dict"},
+	"history":        {"encoding/dict"},
+	"trace":          {"history", "trace/ihs"},
+	"trace/ihs":      {},
 	"schema":         {"encoding"},
 	"index":          {},
 	"txn":            {},
-	"encoding":       {},
+	"encoding":       {"encoding/dict"},
+	"encoding/dict":  {},
 	"testdata":       {},
 	"":               {},
+
+	"server/tutorial": {"render", "profile", "columnstore"},
+
+	"profile/pprof":     {},
+	"internal/selector": {},
+
+	"internal/oracle":  {}, // tests alone import these
+	"internal/planted": {},
+	"internal/script":  {},
 }
 
+// goList runs go list over the modules of go.work.
 func goList(t *testing.T, args ...string) []string {
 	t.Helper()
-	out, err := exec.Command("go", append([]string{"list"}, args...)...).Output()
+	return goListIn(t, "", args...)
+}
+
+// goListAlone runs go list over the root module alone, as an embedder has it.
+func goListAlone(t *testing.T, args ...string) []string {
+	t.Helper()
+	return goListIn(t, "off", args...)
+}
+
+func goListIn(t *testing.T, work string, args ...string) []string {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list"}, args...)...)
+	cmd.Env = append(os.Environ(), "GOWORK="+work)
+	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list %v: %v", args, err)
 	}
@@ -40,7 +76,7 @@ func goList(t *testing.T, args ...string) []string {
 }
 
 func TestImportsRunOneWay(t *testing.T) {
-	packages := append(goList(t, "./..."), module+"/testdata")
+	packages := append(goList(t, "work"), module+"/testdata")
 	for _, p := range packages {
 		name := strings.TrimPrefix(strings.TrimPrefix(p, module), "/")
 		allowed, known := below[name]
@@ -63,26 +99,23 @@ func TestEmbedderBuildsNoServer(t *testing.T) {
 		"golang.org/x/xerrors", "golang.org/x/sys", "github.com/klauspost/cpuid/v2",
 	}
 	store := slices.Concat(arrow, []string{"github.com/google/btree", "github.com/google/uuid", "github.com/zeebo/xxh3"})
-	// The parser of selectors is Prometheus' own (decision 0002).
-	selectors := []string{
-		"github.com/prometheus/prometheus", "github.com/prometheus/common", "github.com/prometheus/client_model",
-		"github.com/prometheus/client_golang", "github.com/prometheus/procfs", "github.com/grafana/regexp",
-		"github.com/beorn7/perks", "github.com/cespare/xxhash/v2", "github.com/dennwc/varint", "github.com/munnerz/goautoneg",
-		"go.uber.org/atomic", "golang.org/x/text", "google.golang.org/protobuf",
-	}
 	for name, allowed := range map[string][]string{
 		"columnstore": store,
 		"history":     {"github.com/zeebo/xxh3", "github.com/klauspost/cpuid/v2", "github.com/google/uuid", "golang.org/x/sys"},
-		"profile":     slices.Concat(store, selectors, []string{"github.com/google/pprof", "github.com/klauspost/compress"}),
+		"profile":     slices.Concat(store, []string{"github.com/google/pprof", "github.com/klauspost/compress"}),
 	} {
-		modules := goList(t, "-deps", "-f", `{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}`, "./"+name)
+		modules := goListAlone(t, "-deps", "-f", `{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}`, "./"+name)
 		slices.Sort(modules)
-		for _, m := range slices.Compact(modules) {
+		modules = slices.Compact(modules)
+		for _, m := range modules {
 			if !slices.Contains(allowed, m) {
 				t.Errorf("package %s builds module %s, which is not on its list", name, m)
 			}
 		}
-		for _, p := range goList(t, "-deps", "./"+name) {
+		if most := linked[name]; len(modules) > most {
+			t.Errorf("package %s builds %d modules, at most %d: %v", name, len(modules), most, modules)
+		}
+		for _, p := range goListAlone(t, "-deps", "./"+name) {
 			if strings.HasPrefix(p, module+"/server") || strings.HasPrefix(p, module+"/cmd") {
 				t.Errorf("package %s builds %s", name, p)
 			}
@@ -90,16 +123,29 @@ func TestEmbedderBuildsNoServer(t *testing.T) {
 	}
 }
 
+// linked is the most modules that a program with one package builds.
+var linked = map[string]int{"columnstore": 10, "history": 4, "profile": 12}
+
+// TestEmbedderPinsFewModules bounds the module graph that an embedder's own versions have
+// to agree with.
+func TestEmbedderPinsFewModules(t *testing.T) {
+	const most = 100
+	if modules := goListAlone(t, "-m", "-f", "{{.Path}}", "all"); len(modules) > most {
+		t.Errorf("the root module has %d modules in its graph, at most %d", len(modules), most)
+	}
+}
+
 // TestDocsNameFilesThatExist reads the names of files and folders in code
-// spans: `granule/merge.go`, `columnstore/`.
+// spans: `granule/merge.go`, `columnstore/`. Names are from the root, as on the
+// pages at the root; files in docs/decisions link each other by their folder.
 func TestDocsNameFilesThatExist(t *testing.T) {
 	span := regexp.MustCompile("`([a-zA-Z0-9_./-]+(?:\\.(?:go|md|yml|sh|mod)|/))`")
-	for _, doc := range []string{"ARCHITECTURE.md", "README.md", "CONTRIBUTING.md"} {
-		text, err := os.ReadFile(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		names := span.FindAllStringSubmatch(string(text), -1)
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("docs has %d pages: %v", len(pages), err)
+	}
+	for _, doc := range append(pages, "ARCHITECTURE.md", "README.md", "CONTRIBUTING.md") {
+		names := span.FindAllStringSubmatch(readFile(t, doc), -1)
 		if doc == "ARCHITECTURE.md" && len(names) < 20 {
 			t.Errorf("%s names %d files: the pattern of this test must be wrong", doc, len(names))
 		}
@@ -111,34 +157,128 @@ func TestDocsNameFilesThatExist(t *testing.T) {
 	}
 }
 
-// TestReadmeShowsTestedCode holds each Go block of README.md to the body of an
-// example that runs.
-func TestReadmeShowsTestedCode(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
+// TestReliabilityNamesTests holds the tests that RELIABILITY.md names to those there are.
+func TestReliabilityNamesTests(t *testing.T) {
+	tests := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	err := filepath.WalkDir(".", func(path string, _ os.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, "_test.go") {
+			for _, m := range declared.FindAllStringSubmatch(readFile(t, path), -1) {
+				tests[m[1]] = true
+			}
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var examples strings.Builder
-	files, err := filepath.Glob("*/example_test.go")
+	named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(readFile(t, "RELIABILITY.md"), -1)
+	if len(named) < 15 {
+		t.Errorf("RELIABILITY.md names %d tests: the pattern of this test must be wrong", len(named))
+	}
+	for _, m := range named {
+		if !tests[m[1]] {
+			t.Errorf("RELIABILITY.md names %s, which no file has", m[1])
+		}
+	}
+}
+
+// TestLinksLead follows the relative links and pictures of all Markdown files.
+func TestLinksLead(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#: ]+)\)`)
+	followed := 0
+	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".md" {
+			return err
+		}
+		for _, m := range link.FindAllStringSubmatch(readFile(t, path), -1) {
+			followed++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), filepath.FromSlash(m[1]))); err != nil {
+				t.Errorf("%s links %s: %v", path, m[1], err)
+			}
+		}
+		return nil
+	})
+	if err != nil || followed < 20 {
+		t.Errorf("%d links: %v: the pattern of this test must be wrong", followed, err)
+	}
+}
+
+// TestDecisionsAreListed holds the index of decisions to the files: each has a row
+// with its number, title and status.
+func TestDecisionsAreListed(t *testing.T) {
+	index := readFile(t, "docs/decisions/README.md")
+	files, err := filepath.Glob("docs/decisions/[0-9]*.md")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("docs/decisions has %d decisions: %v", len(files), err)
+	}
+	heading := regexp.MustCompile(`^# (\d{4}) (.+)\n\n\d{4}-\d\d-\d\d, ([a-z]+)`)
+	for _, name := range files {
+		m := heading.FindStringSubmatch(readFile(t, name))
+		if m == nil {
+			t.Errorf("%s does not begin with number, title, date and status", name)
+			continue
+		}
+		row := "| [" + m[1] + "](" + filepath.Base(name) + ") | " + m[2] + " | " + m[3] + " |"
+		if !strings.Contains(index, row) {
+			t.Errorf("docs/decisions/README.md has no row %q", row)
+		}
+	}
+}
+
+// TestDocsShowTestedCode holds each Go block of README.md and docs to an example that
+// runs.
+func TestDocsShowTestedCode(t *testing.T) {
+	examples, err := filepath.Glob("*/example*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range append(files, "example_test.go") {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
+	var tested strings.Builder
+	for _, name := range append(examples, "example_test.go", "server/tutorial/main.go") {
+		tested.WriteString(flat(readFile(t, name)))
+	}
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, "README.md") {
+		blocks := goBlocks(t, page)
+		if page == "README.md" && len(blocks) == 0 {
+			t.Errorf("%s has no Go block", page)
 		}
-		examples.WriteString(flat(string(text)))
-	}
-	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(readme), -1)
-	if len(blocks) < 2 {
-		t.Fatalf("README.md has %d Go blocks, want at least 2", len(blocks))
-	}
-	for _, b := range blocks {
-		if !strings.Contains(examples.String(), flat(b[1])) {
-			t.Errorf("README.md shows code that no example runs:\n%s", b[1])
+		for _, b := range blocks {
+			if !strings.Contains(tested.String(), flat(b)) {
+				t.Errorf("%s shows code that no example runs:\n%s", page, b)
+			}
 		}
 	}
+}
+
+// TestTutorialIsItsProgram holds the blocks of docs/tutorial.md, one after the other, to
+// the program that server/tutorial tests.
+func TestTutorialIsItsProgram(t *testing.T) {
+	page, program := strings.Join(goBlocks(t, "docs/tutorial.md"), "\n"), readFile(t, "server/tutorial/main.go")
+	if flat(page) != flat(program) {
+		t.Errorf("the blocks of docs/tutorial.md are not server/tutorial/main.go:\n%s", page)
+	}
+}
+
+// goBlocks returns the Go blocks of a page.
+func goBlocks(t *testing.T, page string) (blocks []string) {
+	t.Helper()
+	for _, m := range regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(readFile(t, page), -1) {
+		blocks = append(blocks, m[1])
+	}
+	return blocks
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.FromSlash(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // flat drops white space, so that indentation does not count.
@@ -148,7 +288,7 @@ func flat(text string) string { return strings.Join(strings.Fields(text), " ") }
 // tests: each must be waited for, and ARCHITECTURE.md must list it.
 func TestGoroutinesHaveOwners(t *testing.T) {
 	starts := regexp.MustCompile(`(?m)^\s*go |\.Go\(`)
-	want := map[string]int{"columnstore/store.go": 1, "columnstore/aggregate.go": 1, "cmd/granary/fleet.go": 1, "compat/arrow18/reader.go": 1, "compat/duckdb/scan.go": 1}
+	want := map[string]int{"columnstore/store_open.go": 1, "query/aggregator_sum.go": 1, "cmd/granary/fleet.go": 1, "compat/arrow18/reader.go": 1, "compat/duckdb/scan.go": 1}
 	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
 		path = filepath.ToSlash(path)
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||

@@ -17,7 +17,7 @@ func check(err error) {
 	}
 }
 
-// What README.md shows.
+// The example of README.md.
 func Example() {
 	ctx := context.Background()
 
@@ -29,9 +29,8 @@ func Example() {
 
 	data, err := os.ReadFile("testdata/profiles/pebble/cpu-1.pb.gz")
 	check(err)
-	p, err := profile.Parse(data, profile.Limits{})
-	check(err)
-	_, err = db.Insert(ctx, p, profile.InsertOptions{Labels: map[string]string{"job": "api", "pod": "api-1"}})
+	labels := map[string]string{"job": "api", "pod": "api-1"}
+	_, err = db.InsertEncoded(ctx, data, profile.InsertOptions{Labels: labels})
 	check(err)
 
 	snap, err := store.Snapshot()

@@ -8,27 +8,28 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
 )
 
-// mostElements bounds the elements of all lists that are read at once: 128 MB of ids, or
-// 32 MB of codes.
+// mostElements bounds the elements of all lists that are read at once: 128 MB of ids, or 32 MB
+// of codes.
 const mostElements = 8 << 20
 
-// allLists is the codes of the elements of all lists that a dictionary of the store had
-// at a time: of the list with code i+1 those from ends[i] to ends[i+1].
+// allLists is the codes of the elements of all lists of a dictionary at some time. The
+// elements of the list with code i+1 are those from ends[i] to ends[i+1].
 type allLists struct {
 	ends  []int32
 	codes []uint32
-	ids   []uuid.UUID // of their elements, by code-1
+	ids   []uuid.UUID // of the elements, by code-1
 }
 
-// newAllLists reads all lists of a dictionary, nil if they are too large.
-func newAllLists(of *encoding.ListDict) *allLists {
+// newAllLists reads all lists of a dictionary; it returns nil if they are too large.
+func newAllLists(of *dict.Lists) *allLists {
 	codes, members := everyList(of)
 	if members > mostElements {
 		return nil
 	}
-	from := of.Reader().Cursor()
+	from := of.View().Cursor()
 	a := &allLists{ends: make([]int32, 1, len(codes)+1), codes: make([]uint32, 0, members)}
 	for _, code := range codes {
 		from.Move(code)
@@ -44,10 +45,10 @@ func newAllLists(of *encoding.ListDict) *allLists {
 	return a
 }
 
-// has says whether a list is there.
+// has reports whether a list was read.
 func (a *allLists) has(code uint32) bool { return code-1 < uint32(len(a.ends)-1) }
 
-// at returns the codes of the elements of a list that is there.
+// at returns the codes of the elements of a list that was read.
 func (a *allLists) at(code uint32) []uint32 { return a.codes[a.ends[code-1]:a.ends[code]] }
 
 // copyIDs copies the ids of elements.
@@ -60,13 +61,13 @@ func (a *allLists) copyIDs(dst []byte, elements []uint32) {
 
 // newListArray returns all lists of a dictionary as an Arrow array, in the order of their
 // codes, for records to share; nil if they are too large. The caller releases it.
-func newListArray(mem memory.Allocator, of *encoding.ListDict) *array.Data {
+func newListArray(mem memory.Allocator, of *dict.Lists) *array.Data {
 	codes, members := everyList(of)
 	if members > mostElements {
 		return nil
 	}
 	v := newValues(mem, &Field{Type: encoding.UUIDList})
-	from := of.Reader().Cursor()
+	from := of.View().Cursor()
 	if err := v.appendLists(&from, codes, members); err != nil {
 		v.release()
 		return nil
@@ -74,12 +75,12 @@ func newListArray(mem memory.Allocator, of *encoding.ListDict) *array.Data {
 	return v.take(nil, 0)
 }
 
-// everyList returns the codes of the lists that a dictionary has, and at least how many
-// elements these have in all.
-func everyList(of *encoding.ListDict) (codes []uint32, members int) {
+// everyList returns the codes of all lists of a dictionary, and an upper bound of their
+// elements.
+func everyList(of *dict.Lists) (codes []uint32, members int) {
 	codes = make([]uint32, of.Len())
 	for i := range codes {
 		codes[i] = uint32(i + 1)
 	}
-	return codes, of.Members() // asked last: lists may be added
+	return codes, of.Members() // read last: lists may be added meanwhile
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// codesOf are the codes of what was read of a column of lists.
+// codesOf are the codes of a column of lists.
 func (w *words) codesOf() (codes []uint32) {
 	for _, word := range w.words {
 		codes = append(codes, uint32(word))
@@ -20,13 +20,13 @@ func (w *words) codesOf() (codes []uint32) {
 	return codes
 }
 
-// TestLists_Mixed: lists of an answer behind rows of a column of another dictionary, and
-// behind another answer, are found by what they are.
+// TestLists_Mixed: lists of an answer keep their identity after rows of a column with another
+// dictionary, and after another answer.
 func TestLists_Mixed(t *testing.T) {
 	v := someLists(90)
 	for _, form := range allForms {
 		for _, runs := range []bool{false, true} {
-			b := NewBuilder(checked(t), form, []Field{{Name: "c", Type: encoding.UUIDList, Nullable: true, Runs: runs}})
+			b := NewRecordBuilder(checked(t), form, []Field{{Name: "c", Type: encoding.UUIDList, Nullable: true, Runs: runs}})
 			first, second := encode(t, spec(encoding.UUIDList, true), v), encode(t, spec(encoding.UUIDList, true), v)
 			slices.Reverse(second.words)
 			want := rows(v)
@@ -34,14 +34,14 @@ func TestLists_Mixed(t *testing.T) {
 			slices.Reverse(backwards)
 			for range 2 {
 				b.Words(0, first.from, first.words, first.valid)
-				b.Lists(0, second.from.Lists().Reader(), append(second.codesOf(), 0, 0))
-				b.Lists(0, first.from.Lists().Reader(), append([]uint32{0}, first.codesOf()...))
+				b.Lists(0, second.from.Lists().View(), append(second.codesOf(), 0, 0))
+				b.Lists(0, first.from.Lists().View(), append([]uint32{0}, first.codesOf()...))
 				rec, err := b.Record()
 				if err != nil {
 					t.Fatal(err)
 				}
 				equal(t, slices.Concat(want, backwards, []any{nil, nil, nil}, want), rowsOf(rec.Column(0)))
-				if form != Plain {
+				if form != FormPlain {
 					distinct := map[string]bool{}
 					for _, list := range want {
 						distinct[fmt.Sprint(list)] = true
@@ -62,13 +62,13 @@ func TestLists_TooLarge(t *testing.T) {
 	w := encode(t, spec(encoding.UUIDList, true), v)
 	for _, form := range allForms {
 		mem := &counting{Allocator: checked(t)}
-		b := NewBuilder(mem, form, []Field{{Name: "c", Type: encoding.UUIDList}})
+		b := NewRecordBuilder(mem, form, []Field{{Name: "c", Type: encoding.UUIDList}})
 		of := &b.columns[0].cells.values
-		if form != Plain {
+		if form != FormPlain {
 			of = &b.columns[0].cells.dict.values
 		}
 		of.limit = 500
-		b.Lists(0, w.from.Lists().Reader(), w.codesOf())
+		b.Lists(0, w.from.Lists().View(), w.codesOf())
 		if _, err := b.Record(); !errors.Is(err, errLarge) || !errors.Is(err, ErrBuild) {
 			t.Errorf("%v: %v", form, err)
 		}
@@ -82,7 +82,7 @@ func TestLists_TooLarge(t *testing.T) {
 				codes, want = append(codes, code), append(want, list)
 			}
 		}
-		b.Lists(0, w.from.Lists().Reader(), codes)
+		b.Lists(0, w.from.Lists().View(), codes)
 		rec, err := b.Record()
 		if err != nil {
 			t.Fatal(err)
@@ -93,8 +93,8 @@ func TestLists_TooLarge(t *testing.T) {
 	}
 }
 
-// TestLists_MostOf: an answer with most lists of a dictionary holds at most twice what its
-// own need, though the others are the long ones.
+// TestLists_MostOf: an answer with most lists of a dictionary holds at most twice the memory
+// of its own lists, though the others are the long ones.
 func TestLists_MostOf(t *testing.T) {
 	v := encoding.Vector{Type: encoding.UUIDList}
 	for i := range 1000 {
@@ -114,8 +114,8 @@ func TestLists_MostOf(t *testing.T) {
 	}
 	for _, form := range allForms {
 		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
-		b := NewBuilder(mem, form, []Field{{Name: "c", Type: encoding.UUIDList}})
-		b.Lists(0, w.from.Lists().Reader(), codes)
+		b := NewRecordBuilder(mem, form, []Field{{Name: "c", Type: encoding.UUIDList}})
+		b.Lists(0, w.from.Lists().View(), codes)
 		rec, err := b.Record()
 		if err != nil {
 			t.Fatal(err)

@@ -11,27 +11,25 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// ErrRecord says that a record is malformed or does not fit a schema. The
-// error that wraps it names the column and the cause; if the cause is a limit,
-// of package schema or on what a record may ask for, it wraps schema.ErrLimit as
-// well.
+// ErrRecord reports a record that is malformed or does not fit a schema. The wrapping error
+// names the column and the cause. If the cause is a limit, of package schema or on the memory
+// of a record, it also wraps schema.ErrLimit.
 var ErrRecord = errors.New("invalid record")
 
-// Limits on what a record may ask for beyond its own bytes.
+// Limits on the memory that a record asks for beyond its own bytes.
 const (
-	// maxSpread bounds the memory of the rows that have no run of their own, in
-	// all run-end encoded columns of a record: the ends of two runs claim any
-	// number of rows.
+	// maxSpread bounds the memory of the rows without a run of their own, in all run-end
+	// encoded columns of a record: the ends of two runs claim any number of rows.
 	maxSpread = 512 << 20
-	// maxShared bounds the bytes of strings and lists that rows share in
-	// dictionaries and runs, counted for each row: who takes the batch reads
-	// them row by row, and copies the lists that a table has not seen. It is half
-	// a million stacks of 60 locations, or 20,000 of the deepest ones.
+	// maxShared bounds the bytes of strings and lists that rows share in dictionaries and
+	// runs, counted for each row: the consumer of the batch reads them row by row, and copies
+	// the lists that are new to a table. It is half a million stacks of 60 locations, or
+	// 20,000 of the deepest ones.
 	maxShared = schema.MaxExpanded
 )
 
-// Batch copies a record into a batch for a table with the given schema. The
-// columns may come in any order and be left out. A column fits if it holds
+// Batch copies a record into a batch for a table with the given schema. The columns may come in
+// any order and be left out. A column fits if it holds
 //
 //	Int64     int8 to int64, uint8 to uint32, timestamp in nanoseconds
 //	Uint64    uint8 to uint64
@@ -41,20 +39,17 @@ const (
 //	UUID      fixed_size_binary[16]
 //	UUIDList  list or large_list of UUIDs, none of them null
 //
-// where strings, UUIDs and lists can also be a dictionary of these with any
-// integer as index, and so can the elements of lists. All of them can be
-// run-end encoded, with int16, int32 or int64 as run ends, but for what is
-// inside of a dictionary, a list or other runs.
+// Strings, UUIDs, lists and the elements of lists can also be dictionaries with any integer type
+// as index. All columns can be run-end encoded, with int16, int32 or int64 as run ends, but not
+// inside a dictionary, a list or other runs.
 //
-// The record is checked in full first, however it was made (A3), and nothing of
-// it is kept (A4). Errors wrap ErrRecord. What rows a table takes is for
-// schema.Check to say: nulls and missing columns pass here. Rows that have one
-// entry of a dictionary or one run share its string or list, and a run-end
+// The record is checked in full first, whatever its origin (A3), and nothing of it is kept (A4).
+// Errors wrap ErrRecord. Nulls and missing columns pass here: schema.Check decides which rows a
+// table takes. Rows with the same dictionary entry or run share its string or list. A run-end
 // encoded column with one run for all rows becomes a vector of length 1.
 //
-// It costs about 1 to 50 ns a row and column, least for bools and most for lists
-// (go test -bench Batch). The runs of a run-end encoded column are all checked,
-// also for a slice of it.
+// It costs about 1 to 50 ns a row and column, least for bools and most for lists (go test -bench
+// Batch). All runs of a run-end encoded column are checked, even for a slice of it.
 func Batch(s *schema.Schema, rec arrow.Record) (schema.Batch, error) {
 	rows, fields, err := checkShape(rec)
 	if err != nil {
@@ -109,8 +104,8 @@ func checkShape(rec arrow.Record) (rows int, fields []arrow.Field, err error) {
 	return int(n), fields, nil
 }
 
-// reader reads the columns of one record: it opens all of them, and so knows
-// what they ask for, before it reads the first.
+// reader reads the columns of one record. It opens all of them, which bounds their memory,
+// before it reads the first.
 type reader struct {
 	schema *schema.Schema
 	rows   int
@@ -126,7 +121,7 @@ type input struct {
 	runs runs // if it is run-end encoded
 }
 
-// open checks the outside of a column, and its runs.
+// open checks the type, the length and the runs of a column.
 func (r *reader) open(name string, column arrow.Array) (input, error) {
 	i, ok := r.schema.Resolve(name)
 	switch {
@@ -172,7 +167,7 @@ func (r *reader) read(in *input) (encoding.Vector, error) {
 	if err != nil {
 		return encoding.Vector{}, fmt.Errorf("values of runs: %w", err)
 	}
-	if n > 1 { // else the value stands for all rows
+	if n > 1 { // otherwise the value stands for all rows
 		v = in.runs.spread(&v)
 	}
 	return v, r.share(&v)

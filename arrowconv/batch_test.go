@@ -183,7 +183,7 @@ func TestBatchTypes(t *testing.T) {
 	}
 }
 
-// scribbler is an allocator that overwrites what is freed.
+// scribbler is an allocator that overwrites freed memory.
 type scribbler struct{ memory.Allocator }
 
 func (s *scribbler) Free(b []byte) {
@@ -270,7 +270,7 @@ func fromRuns(index arrow.DataType, ends string, values func(testing.TB, memory.
 	}
 }
 
-// dictOfRuns and listOfRuns are what Arrow can nest and Batch does not take.
+// dictOfRuns and listOfRuns are nestings that Arrow permits and Batch refuses.
 func dictOfRuns(t testing.TB, mem memory.Allocator) arrow.Array {
 	runs := fromRuns(arrow.PrimitiveTypes.Int32, `[2]`, fromJSON(arrow.BinaryTypes.String, `["a"]`))(t, mem)
 	typ := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: runs.DataType()}
@@ -285,7 +285,7 @@ func listOfRuns(t testing.TB, mem memory.Allocator) arrow.Array {
 		[]arrow.ArrayData{runs.Data()}, 0, 0))
 }
 
-// wantError checks that Batch refuses a record, and says why.
+// wantError checks that Batch refuses a record, and names the cause.
 func wantError(t *testing.T, s *schema.Schema, rec arrow.Record, want ...string) {
 	t.Helper()
 	batch, err := Batch(s, rec)
@@ -337,7 +337,7 @@ func TestBatchColumns(t *testing.T) {
 	wantError(t, s, record("labels."+strings.Repeat("x", schema.MaxName)), "column 0: limit exceeded")
 }
 
-// TestBatchShape: records whose outside is wrong.
+// TestBatchShape: records with a wrong schema, length or columns are refused.
 func TestBatchShape(t *testing.T) {
 	s := tableOf(t, encoding.Int64)
 	n := arrayOf(t, memory.NewGoAllocator(), arrow.PrimitiveTypes.Int64, `[1, 2]`)
@@ -372,7 +372,7 @@ func (f *fakeRecord) Column(int) arrow.Array { return f.column }
 func (f *fakeRecord) NumCols() int64         { return f.cols }
 func (f *fakeRecord) NumRows() int64         { return f.rows }
 
-// TestBatchLimits: what is beyond a limit of package schema wraps ErrLimit.
+// TestBatchLimits: errors for values beyond a limit of package schema wrap ErrLimit.
 func TestBatchLimits(t *testing.T) {
 	mem := memory.NewGoAllocator()
 	long := strings.Repeat("x", schema.MaxString+1)
@@ -401,7 +401,7 @@ func TestBatchLimits(t *testing.T) {
 			}
 		})
 	}
-	// What no row has does not count.
+	// Entries that no row has do not count.
 	rec := recordOf(dictOf(t, mem, arrow.PrimitiveTypes.Int8, arrow.BinaryTypes.String, `[0, null]`, `["a", "`+long+`"]`))
 	diff(t, []any{"a", nil}, rows(mustBatch(t, encoding.String, rec)))
 }

@@ -62,7 +62,7 @@ func BenchmarkWords(b *testing.B) {
 			b.Run(fmt.Sprintf("form=%v/type=%s", form, f.Name), func(b *testing.B) {
 				w := encode(b, spec(f.Type, f.Coded), benchVector(f.Type))
 				f.Runs = true
-				out := NewBuilder(nil, form, []Field{f})
+				out := NewRecordBuilder(nil, form, []Field{f})
 				defer out.Release()
 				b.ReportAllocs()
 				for b.Loop() {
@@ -82,7 +82,7 @@ func BenchmarkWords(b *testing.B) {
 func BenchmarkRepeat(b *testing.B) {
 	for _, form := range allForms {
 		b.Run(fmt.Sprint("form=", form), func(b *testing.B) {
-			out := NewBuilder(nil, form, []Field{{Name: "c", Type: encoding.String, Coded: true, Runs: true}})
+			out := NewRecordBuilder(nil, form, []Field{{Name: "c", Type: encoding.String, Coded: true, Runs: true}})
 			defer out.Release()
 			for b.Loop() {
 				for range benchRows / 64 {
@@ -104,7 +104,7 @@ func BenchmarkBatch(b *testing.B) {
 		b.Run("type="+f.Name, func(b *testing.B) {
 			w := encode(b, spec(f.Type, f.Coded), benchVector(f.Type))
 			f.Name = "c"
-			out := NewBuilder(nil, Dictionary, []Field{f})
+			out := NewRecordBuilder(nil, FormDictionary, []Field{f})
 			defer out.Release()
 			out.Words(0, w.from, w.words, nil)
 			rec, err := out.Record()

@@ -5,18 +5,17 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/memory"
 )
 
-// buffer is Arrow memory that grows at its end, at least by doubling, until it
-// is handed over to an array. One that is filled again begins with room for what it
-// held last.
+// buffer is Arrow memory that grows at its end, at least by doubling, until an array takes it
+// over. When it is filled again, it starts with room for its previous content.
 type buffer struct {
 	mem  memory.Allocator
 	buf  *memory.Buffer // nil while it has no memory
 	all  []byte         // its memory
-	n    int            // bytes of it that are in use
-	last int            // bytes, and some more, that were handed over last
+	n    int            // bytes of it in use
+	last int            // bytes handed over last, and some more
 }
 
-// grow appends n bytes and returns them, until the next grow. What they hold is
+// grow appends n bytes and returns them, valid until the next grow. Their content is
 // undefined: an allocator need not clear memory.
 func (b *buffer) grow(n int) []byte {
 	from := b.n
@@ -44,13 +43,13 @@ func (b *buffer) extend(n int) {
 	b.all = b.buf.Buf()
 }
 
-// cut drops all but the first n bytes.
-func (b *buffer) cut(n int) { b.n = n }
+// truncate drops all but the first n bytes.
+func (b *buffer) truncate(n int) { b.n = n }
 
 // bytes returns the content. It is valid until the next grow.
 func (b *buffer) bytes() []byte { return b.all[:b.n] }
 
-// take hands the content over. The caller releases it.
+// take hands over the content. The caller releases it.
 func (b *buffer) take() *memory.Buffer {
 	const some, slack = 4 << 10, 8 // bytes; a share of them
 	buf, n := b.buf, b.n
@@ -59,7 +58,7 @@ func (b *buffer) take() *memory.Buffer {
 		return memory.NewBufferBytes([]byte{})
 	}
 	buf.ResizeNoShrink(n)
-	if buf.Cap() > some && n < buf.Cap()/2 { // an array holds at most twice what it needs
+	if buf.Cap() > some && n < buf.Cap()/2 { // an array holds at most twice the bytes that it needs
 		buf.Resize(n)
 	}
 	return buf
@@ -72,16 +71,16 @@ func (b *buffer) release() {
 	}
 }
 
-// validity says which rows of a column are null. It holds no bits until the
-// first null; then every bit that no null has cleared is 1, beyond the last
-// row too, so rows that have a value need no call.
+// validity is the null bitmap of a column. It holds no bits until the first null. From then on
+// every bit that no null has cleared is 1, beyond the last row too, so rows with a value need
+// no call.
 type validity struct {
 	bits  buffer
 	nulls int
 }
 
-// null makes n rows from row i on null; i is not less than where those of the call
-// before end.
+// null makes the n rows from row i on null; i is not below the end of the previous call's
+// rows.
 func (v *validity) null(i, n int) {
 	if n == 0 {
 		return
@@ -95,18 +94,18 @@ func (v *validity) null(i, n int) {
 	v.nulls += n
 }
 
-// is says whether row i is null.
+// is reports whether row i is null.
 func (v *validity) is(i int) bool {
 	return v.nulls > 0 && i < 8*v.bits.n && bitutil.BitIsNotSet(v.bits.bytes(), i)
 }
 
-// forget makes row i, which is null and the last, one that is not there.
+// forget removes row i, which is the last and null.
 func (v *validity) forget(i int) {
 	bitutil.SetBit(v.bits.bytes(), i)
 	v.nulls--
 }
 
-// cover makes sure that there are bits for n rows.
+// cover makes room for the bits of n rows.
 func (v *validity) cover(n int) {
 	missing := int(bitutil.BytesForBits(int64(n))) - v.bits.n
 	if missing > 0 {
@@ -130,8 +129,8 @@ func (v *validity) release() {
 	v.nulls = 0
 }
 
-// fillWith sets all elements to a value. Copies of some are quicker than stores, while those
-// stay in the processor's nearest cache.
+// fillWith sets all elements to a value. Copies of a filled prefix are quicker than stores, as
+// long as the prefix stays in the first-level cache.
 func fillWith[T uint8 | uint32 | uint64](dst []T, value T) {
 	n := min(32, len(dst))
 	for i := range dst[:n] {
@@ -142,7 +141,7 @@ func fillWith[T uint8 | uint32 | uint64](dst []T, value T) {
 	}
 }
 
-// repeatBytes fills bytes, of which there are a multiple, with a value again and again.
+// repeatBytes fills dst, whose length is a multiple of that of value, with copies of value.
 func repeatBytes(dst, value []byte) {
 	n := copy(dst, value)
 	for n < len(dst) {

@@ -9,17 +9,18 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/memory"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
 )
 
-// ErrBuild says that the rows given to a Builder do not make a record; the
-// error that wraps it names the field. It comes from a mistake of the caller,
-// or from strings or lists beyond 2^31 bytes or elements in one record.
+// ErrBuild reports that the rows given to a Builder do not make a record; the wrapping error
+// names the field. The cause is a mistake of the caller, or more than 2^31 bytes or elements
+// of strings or lists in one record.
 var ErrBuild = errors.New("rows do not make a record")
 
-// Builder makes records of rows that it is given column by column. Mistakes
-// (a wrong type, uneven lengths) are kept and reported by Record. A Builder
-// belongs to one goroutine.
-type Builder struct {
+// RecordBuilder makes records from rows that are appended column by column. Record reports mistakes
+// of earlier calls, such as a wrong type or uneven lengths. A Builder is not safe for
+// concurrent use.
+type RecordBuilder struct {
 	schema  *arrow.Schema
 	columns []column
 	memory  *recycler
@@ -27,15 +28,15 @@ type Builder struct {
 	err     error // the first mistake since the last record
 }
 
-// NewBuilder returns an empty builder of records of a form. It takes all memory of
-// records from mem, or from the Go heap if mem is nil, and uses again what records gave
-// back before the builder is released (A7). It panics if the form is unknown, or if a
-// field's type is not one of encoding's. The caller releases the builder.
-func NewBuilder(mem memory.Allocator, form Form, fields []Field) *Builder {
+// NewRecordBuilder returns an empty builder of records of a form. It takes the memory of records
+// from mem, or from the Go heap if mem is nil, and reuses the memory of records that are
+// released before the builder (A7). It panics if the form is unknown, or if a field's type is
+// not one of package encoding. The caller releases the builder.
+func NewRecordBuilder(mem memory.Allocator, form Form, fields []Field) *RecordBuilder {
 	if mem == nil {
 		mem = newHeap()
 	}
-	b := &Builder{schema: NewSchema(form, fields), columns: make([]column, len(fields)), memory: newRecycler(mem)}
+	b := &RecordBuilder{schema: NewSchema(form, fields), columns: make([]column, len(fields)), memory: newRecycler(mem)}
 	for i, f := range fields {
 		b.columns[i] = newColumn(b.memory, form, f)
 	}
@@ -43,77 +44,75 @@ func NewBuilder(mem memory.Allocator, form Form, fields []Field) *Builder {
 }
 
 // Schema returns the schema of the records.
-func (b *Builder) Schema() *arrow.Schema { return b.schema }
+func (b *RecordBuilder) Schema() *arrow.Schema { return b.schema }
 
-// Words appends rows read from an encoded column of the field's type: the
-// words, as from.Words gives them, and which rows have a value. If valid is
-// nil, all rows of a fixed type have one, and of another type those whose word
-// is not 0, which is null in any case.
+// Words appends rows of an encoded column of the field's type: words is a range of from.Words,
+// and valid tells which rows have a value. If valid is nil, all rows of a fixed type have one.
+// Rows of another type have one if their word is not 0, which is always null.
 //
-// It is fastest if the calls for one field between two records bring columns
-// of one dictionary; values of different dictionaries, and of plain columns in
-// a coded field, are unified by their bytes. Nothing is kept of the arguments
-// but the dictionary; that of lists, and what was read of it, until others come.
-func (b *Builder) Words(field int, from *encoding.Column, words []uint64, valid []bool) {
+// Words is fastest if all calls for one field between two records bring columns of one
+// dictionary. Values of different dictionaries, and of plain columns in a coded field, are
+// unified by their bytes. The builder retains only the dictionary of the arguments. It keeps a
+// dictionary of lists, and the lists read from it, until another one comes.
+func (b *RecordBuilder) Words(field int, from *encoding.Column, words []uint64, valid []bool) {
 	if b.err == nil {
 		b.note(field, b.columns[field].appendWords(from, words, valid))
 	}
 }
 
-// Constant appends n rows that all have one word of an encoded column of the field's
-// type; they have a value, unless the type is not fixed and the word is 0. It costs one
-// look-up, and what the rows take.
-func (b *Builder) Constant(field int, from *encoding.Column, word uint64, n int) {
+// Constant appends n rows with one word of an encoded column of the field's type. They have a
+// value, unless the type is not fixed and the word is 0. It costs one look-up and the memory
+// of the rows.
+func (b *RecordBuilder) Constant(field int, from *encoding.Column, word uint64, n int) {
 	if b.err == nil {
 		b.note(field, b.columns[field].constant(from, word, n))
 	}
 }
 
-// Lists appends rows to a UUIDList field, each with the code of a list of an answer, or
-// 0 for null. Unlike Words it keeps nothing of what it read for the next record.
-func (b *Builder) Lists(field int, from encoding.Lists, codes []uint32) {
+// Lists appends rows to a UUIDList field, each the code of a list of an answer, or 0 for null.
+// Unlike Words it keeps no list for the next record.
+func (b *RecordBuilder) Lists(field int, from dict.ListView, codes []uint32) {
 	if b.err == nil {
 		b.note(field, b.columns[field].appendLists(from, codes))
 	}
 }
 
-// Vector appends the rows of a vector of the field's type, but not of lists. It keeps
-// nothing of it.
-func (b *Builder) Vector(field int, v *encoding.Vector) {
+// Vector appends the rows of a vector of the field's type, which must not be UUIDList. It
+// retains nothing of the vector.
+func (b *RecordBuilder) Vector(field int, v *encoding.Vector) {
 	if b.err == nil {
 		b.note(field, b.columns[field].appendVector(v))
 	}
 }
 
-// Repeat appends n rows with one string to a String field: a label that is
-// derived from a series. In a coded field it costs one look-up and 4 bytes a
-// row, run-end encoded 8 bytes in all.
-func (b *Builder) Repeat(field int, value string, n int) {
+// Repeat appends n rows with one string, such as a label of a series, to a String field. In a
+// coded field it costs one look-up and 4 bytes a row, run-end encoded 8 bytes in all.
+func (b *RecordBuilder) Repeat(field int, value string, n int) {
 	if b.err == nil {
 		b.note(field, b.columns[field].repeat(value, n))
 	}
 }
 
 // Nulls appends n rows without a value.
-func (b *Builder) Nulls(field int, n int) {
+func (b *RecordBuilder) Nulls(field int, n int) {
 	if b.err == nil {
 		b.note(field, b.columns[field].nulls(n))
 	}
 }
 
 // note keeps the first error.
-func (b *Builder) note(field int, err error) {
+func (b *RecordBuilder) note(field int, err error) {
 	if err != nil {
 		b.err = fmt.Errorf("%w: field %q: %w", ErrBuild, b.columns[field].field.Name, err)
 	}
 }
 
 // Len returns the number of rows of a field since the last record.
-func (b *Builder) Len(field int) int { return b.columns[field].len() }
+func (b *RecordBuilder) Len(field int) int { return b.columns[field].len() }
 
-// Size returns the bytes that strings and lists take in the record so far, in all fields:
-// what limits how many rows fit. O(fields).
-func (b *Builder) Size() int {
+// Size returns the bytes of strings and lists in the record so far, in all fields; they limit
+// the number of rows. O(fields).
+func (b *RecordBuilder) Size() int {
 	n := 0
 	for i := range b.columns {
 		n += b.columns[i].cells.size()
@@ -121,13 +120,13 @@ func (b *Builder) Size() int {
 	return n
 }
 
-// Rows appends n rows to a record without fields, which still has a number of
-// rows. With fields it does nothing.
-func (b *Builder) Rows(n int) { b.rows += n }
+// Rows appends n rows to a record without fields, which still has a number of rows. With
+// fields it does nothing.
+func (b *RecordBuilder) Rows(n int) { b.rows += n }
 
-// Record returns the rows as a record, which the caller releases, and empties
-// the builder. Errors wrap ErrBuild; the rows are gone then too (A2).
-func (b *Builder) Record() (arrow.Record, error) {
+// Record returns the rows as a record, which the caller releases, and empties the builder.
+// Errors wrap ErrBuild; the builder is empty after an error too (A2).
+func (b *RecordBuilder) Record() (arrow.Record, error) {
 	defer b.reset()
 	if err := b.check(); err != nil {
 		return nil, err
@@ -147,8 +146,8 @@ func (b *Builder) Record() (arrow.Record, error) {
 	return record, nil
 }
 
-// check says whether the rows make a record.
-func (b *Builder) check() error {
+// check returns an error if the rows do not make a record.
+func (b *RecordBuilder) check() error {
 	if b.err != nil {
 		return b.err
 	}
@@ -165,17 +164,16 @@ func (b *Builder) check() error {
 	return nil
 }
 
-func (b *Builder) reset() {
+func (b *RecordBuilder) reset() {
 	b.err, b.rows = nil, 0
 	for i := range b.columns {
 		b.columns[i].reset()
 	}
 }
 
-// Release frees the rows that no record was made of, and the builder's tables.
-// Records made before stay valid. The builder must not be used again, except
-// for another Release, which does nothing.
-func (b *Builder) Release() {
+// Release frees the pending rows and the builder's tables. Records made before stay valid. The
+// builder must not be used again, except for another Release, which does nothing.
+func (b *RecordBuilder) Release() {
 	b.reset()
 	for i := range b.columns {
 		b.columns[i].cells.done()

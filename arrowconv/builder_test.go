@@ -29,7 +29,7 @@ func samples() []encoding.Vector {
 	}
 }
 
-// nullPatterns says which of nine rows have a value.
+// nullPatterns tells which of nine rows have a value.
 var nullPatterns = map[string][]bool{
 	"none":  nil,
 	"first": {false, true, true, true, true, true, true, true, true},
@@ -38,7 +38,7 @@ var nullPatterns = map[string][]bool{
 	"all":   make([]bool, 9),
 }
 
-// TestRoundTrip: what goes out comes back, in each type, plain and coded, with
+// TestRoundTrip: rows survive the way to Arrow and back, in each type, plain and coded, with
 // and without nulls, in one or many pieces, sliced anywhere (A1, A2, A4).
 func TestRoundTrip(t *testing.T) {
 	for _, v := range samples() {
@@ -57,7 +57,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func testRoundTrip(t *testing.T, v encoding.Vector, coded bool) {
-	b := NewBuilder(checked(t), Dictionary, []Field{{Name: "c", Type: v.Type, Coded: coded, Nullable: true}})
+	b := NewRecordBuilder(checked(t), FormDictionary, []Field{{Name: "c", Type: v.Type, Coded: coded, Nullable: true}})
 	defer b.Release()
 	w := encode(t, spec(v.Type, coded), v)
 	for _, pieces := range [][]int{{9}, {1, 8}, {3, 0, 3, 3}} { // and reuse of the builder
@@ -116,13 +116,13 @@ func checkDictionary(t *testing.T, a arrow.Array, rows []any) {
 	}
 }
 
-// TestWordsValid: what nil and explicit presence mean.
+// TestWordsValid: the meaning of nil and of explicit presence.
 func TestWordsValid(t *testing.T) {
 	v := encoding.Strings("a", "b", "a")
 	v.Valid = []bool{true, false, true}
 	for _, coded := range []bool{false, true} {
 		w := encode(t, spec(encoding.String, coded), v)
-		b := NewBuilder(checked(t), Dictionary, []Field{{Name: "c", Type: encoding.String, Coded: coded, Nullable: true}})
+		b := NewRecordBuilder(checked(t), FormDictionary, []Field{{Name: "c", Type: encoding.String, Coded: coded, Nullable: true}})
 		b.Words(0, w.from, w.words, nil)
 		b.Words(0, w.from, w.words, []bool{false, true, true}) // a null word is null all the same
 		rec, err := b.Record()
@@ -135,7 +135,7 @@ func TestWordsValid(t *testing.T) {
 		b.Release()
 	}
 	w := encode(t, spec(encoding.Int64, false), encoding.Int64s(0, 1))
-	b := NewBuilder(nil, Dictionary, []Field{{Name: "c", Type: encoding.Int64}})
+	b := NewRecordBuilder(nil, FormDictionary, []Field{{Name: "c", Type: encoding.Int64}})
 	b.Words(0, w.from, w.words, nil)
 	rec, err := b.Record()
 	if err != nil {
@@ -151,23 +151,23 @@ func TestWordsValid(t *testing.T) {
 // are one value in the record's dictionary (A1).
 func TestUnify(t *testing.T) {
 	one, two, plain := spec(encoding.String, true), spec(encoding.String, true), spec(encoding.String, false)
-	add := func(b *Builder, s encoding.Spec, values ...string) {
+	add := func(b *RecordBuilder, s encoding.Spec, values ...string) {
 		w := encode(t, s, encoding.Strings(values...))
 		b.Words(0, w.from, w.words, nil)
 	}
 	cases := []struct {
 		name string
-		fill func(*Builder)
+		fill func(*RecordBuilder)
 		want []any
 		dict string
 	}{
 		{
-			"repeat first", func(b *Builder) { b.Repeat(0, "a", 2); add(b, one, "b", "a"); b.Repeat(0, "b", 1) },
+			"repeat first", func(b *RecordBuilder) { b.Repeat(0, "a", 2); add(b, one, "b", "a"); b.Repeat(0, "b", 1) },
 			[]any{"a", "a", "b", "a", "b"},
 			`["a" "b"]`,
 		},
 		{
-			"words first", func(b *Builder) {
+			"words first", func(b *RecordBuilder) {
 				add(b, one, "a", "b")
 				b.Repeat(0, "b", 1)
 				b.Repeat(0, "c", 1)
@@ -177,22 +177,22 @@ func TestUnify(t *testing.T) {
 			`["a" "b" "c"]`,
 		},
 		{
-			"two dictionaries", func(b *Builder) { add(b, one, "a", "b"); add(b, two, "c", "b"); add(b, one, "c", "b") },
+			"two dictionaries", func(b *RecordBuilder) { add(b, one, "a", "b"); add(b, two, "c", "b"); add(b, one, "c", "b") },
 			[]any{"a", "b", "c", "b", "c", "b"},
 			`["a" "b" "c"]`,
 		},
 		{
-			"plain", func(b *Builder) { add(b, one, "a"); add(b, plain, "b", "a"); add(b, one, "b") },
+			"plain", func(b *RecordBuilder) { add(b, one, "a"); add(b, plain, "b", "a"); add(b, one, "b") },
 			[]any{"a", "b", "a", "b"},
 			`["a" "b"]`,
 		},
 		{
-			"nulls between", func(b *Builder) { b.Nulls(0, 2); b.Repeat(0, "", 1); b.Nulls(0, 1); b.Repeat(0, "x", 0) },
+			"nulls between", func(b *RecordBuilder) { b.Nulls(0, 2); b.Repeat(0, "", 1); b.Nulls(0, 1); b.Repeat(0, "x", 0) },
 			[]any{nil, nil, "", nil},
 			`[""]`,
 		},
 	}
-	b := NewBuilder(checked(t), Dictionary, []Field{{Name: "c", Type: encoding.String, Coded: true, Nullable: true}})
+	b := NewRecordBuilder(checked(t), FormDictionary, []Field{{Name: "c", Type: encoding.String, Coded: true, Nullable: true}})
 	defer b.Release()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestUnify(t *testing.T) {
 // TestUnifyLists: lists of two dictionaries are unified too.
 func TestUnifyLists(t *testing.T) {
 	v := encoding.UUIDLists([]uuid.UUID{id(1), id(2)}, nil, []uuid.UUID{id(2)})
-	b := NewBuilder(checked(t), Dictionary, []Field{{Name: "c", Type: encoding.UUIDList}})
+	b := NewRecordBuilder(checked(t), FormDictionary, []Field{{Name: "c", Type: encoding.UUIDList}})
 	defer b.Release()
 	for range 2 {
 		w := encode(t, spec(encoding.UUIDList, true), v)
@@ -234,7 +234,7 @@ func TestLargeCodes(t *testing.T) {
 		all = append(all, fmt.Sprint(i))
 	}
 	w := encode(t, s, encoding.Strings(all...))
-	b := NewBuilder(checked(t), Dictionary, []Field{{Name: "c", Type: encoding.String, Coded: true}})
+	b := NewRecordBuilder(checked(t), FormDictionary, []Field{{Name: "c", Type: encoding.String, Coded: true}})
 	defer b.Release()
 	for range 2 {
 		var want []any
@@ -257,7 +257,7 @@ func TestRepeatAndNulls(t *testing.T) {
 	for _, v := range samples() {
 		for _, coded := range []bool{false, true} {
 			w := encode(t, spec(v.Type, coded && !v.Type.Fixed()), v)
-			b := NewBuilder(checked(t), Dictionary, []Field{{Name: "c", Type: v.Type, Coded: coded, Nullable: true}})
+			b := NewRecordBuilder(checked(t), FormDictionary, []Field{{Name: "c", Type: v.Type, Coded: coded, Nullable: true}})
 			b.Nulls(0, 11)
 			b.Words(0, w.from, w.words, nil)
 			b.Nulls(0, 1)
@@ -280,7 +280,7 @@ func TestRepeatAndNulls(t *testing.T) {
 	}
 }
 
-// TestSchema: the Arrow types of the Dictionary form.
+// TestSchema: the Arrow types of FormDictionary.
 func TestSchema(t *testing.T) {
 	var fields []Field
 	for typ := encoding.Int64; typ.Known(); typ++ {
@@ -288,7 +288,7 @@ func TestSchema(t *testing.T) {
 		fields = append(fields, Field{Name: fmt.Sprintf("%v coded", typ), Type: typ, Coded: true, Nullable: true})
 	}
 	got := ""
-	for _, f := range NewSchema(Dictionary, fields).Fields() {
+	for _, f := range NewSchema(FormDictionary, fields).Fields() {
 		got += fmt.Sprintf("%s: %v %v\n", f.Name, f.Type, f.Nullable)
 	}
 	diff(t, `int64: int64 false
@@ -311,13 +311,13 @@ uuid list coded: dictionary<values=list<item: fixed_size_binary[16], nullable>, 
 			t.Error("no panic for a field without a type")
 		}
 	}()
-	NewSchema(Dictionary, []Field{{Name: "c"}})
+	NewSchema(FormDictionary, []Field{{Name: "c"}})
 }
 
 // TestEmpty: records without rows, or without columns.
 func TestEmpty(t *testing.T) {
 	for _, v := range samples() {
-		b := NewBuilder(checked(t), Dictionary, []Field{{Name: "c", Type: v.Type}, {Name: "labels.x", Type: encoding.String, Coded: true}})
+		b := NewRecordBuilder(checked(t), FormDictionary, []Field{{Name: "c", Type: v.Type}, {Name: "labels.x", Type: encoding.String, Coded: true}})
 		rec, err := b.Record()
 		if err != nil {
 			t.Fatal(err)
@@ -326,7 +326,7 @@ func TestEmpty(t *testing.T) {
 		rec.Release()
 		b.Release()
 	}
-	rec, err := NewBuilder(nil, Dictionary, nil).Record()
+	rec, err := NewRecordBuilder(nil, FormDictionary, nil).Record()
 	if err != nil || rec.NumRows() != 0 || rec.NumCols() != 0 {
 		t.Errorf("record without columns: %v, %v", rec, err)
 	}
@@ -341,30 +341,35 @@ func TestMisuse(t *testing.T) {
 	badUUID := bad.Build()
 	cases := []struct {
 		name, want string
-		fill       func(b *Builder)
+		fill       func(b *RecordBuilder)
 	}{
-		{"uneven", `field "s" has 1 rows, field "i" 2`, func(b *Builder) {
+		{"uneven", `field "s" has 1 rows, field "i" 2`, func(b *RecordBuilder) {
 			b.Words(0, ints.from, ints.words, nil)
 			b.Repeat(1, "x", 1)
 		}},
-		{"type", `field "s": rows of type int64, want string`, func(b *Builder) { b.Words(1, ints.from, ints.words, nil) }},
-		{"valid", `field "i": 2 words and 1 valid flags`, func(b *Builder) { b.Words(0, ints.from, ints.words, []bool{true}) }},
-		{"repeat type", `field "i": a string repeated in rows of type int64`, func(b *Builder) { b.Repeat(0, "x", 1) }},
-		{"repeat count", `field "s": -1 rows`, func(b *Builder) { b.Repeat(1, "x", -1) }},
-		{"null count", `field "s": -1 rows`, func(b *Builder) { b.Nulls(1, -1) }},
-		{"first error", `field "s": -1 rows`, func(b *Builder) { b.Nulls(1, -1); b.Nulls(0, -2); b.Repeat(0, "", 1); b.Words(1, ints.from, nil, nil) }},
-		{"not nullable", `field "i" has 3 nulls and is not nullable`, func(b *Builder) {
+		{"type", `field "s": rows of type int64, want string`, func(b *RecordBuilder) { b.Words(1, ints.from, ints.words, nil) }},
+		{"valid", `field "i": 2 words and 1 valid flags`, func(b *RecordBuilder) { b.Words(0, ints.from, ints.words, []bool{true}) }},
+		{"repeat type", `field "i": a string repeated in rows of type int64`, func(b *RecordBuilder) { b.Repeat(0, "x", 1) }},
+		{"repeat count", `field "s": -1 rows`, func(b *RecordBuilder) { b.Repeat(1, "x", -1) }},
+		{"null count", `field "s": -1 rows`, func(b *RecordBuilder) { b.Nulls(1, -1) }},
+		{"first error", `field "s": -1 rows`, func(b *RecordBuilder) {
+			b.Nulls(1, -1)
+			b.Nulls(0, -2)
+			b.Repeat(0, "", 1)
+			b.Words(1, ints.from, nil, nil)
+		}},
+		{"not nullable", `field "i" has 3 nulls and is not nullable`, func(b *RecordBuilder) {
 			for i := range b.columns {
 				b.Nulls(i, 3)
 			}
 		}},
-		{"uuid length", `field "u": uuid of 5 bytes`, func(b *Builder) { b.Words(2, &badUUID, []uint64{1}, nil) }},
-		{"coded uuid length", `field "d": uuid of 5 bytes`, func(b *Builder) {
+		{"uuid length", `field "u": uuid of 5 bytes`, func(b *RecordBuilder) { b.Words(2, &badUUID, []uint64{1}, nil) }},
+		{"coded uuid length", `field "d": uuid of 5 bytes`, func(b *RecordBuilder) {
 			b.Words(3, short.from, short.words, nil)
 			b.Words(3, &badUUID, []uint64{1}, nil)
 		}},
 	}
-	b := NewBuilder(checked(t), Dictionary, []Field{
+	b := NewRecordBuilder(checked(t), FormDictionary, []Field{
 		{Name: "i", Type: encoding.Int64},
 		{Name: "s", Type: encoding.String, Nullable: true},
 		{Name: "u", Type: encoding.UUID, Nullable: true},
@@ -390,12 +395,12 @@ func TestMisuse(t *testing.T) {
 // TestTooLarge: 32-bit offsets never overflow.
 func TestTooLarge(t *testing.T) {
 	for _, coded := range []bool{false, true} {
-		for _, fill := range []func(b *Builder, w words){
-			func(b *Builder, w words) { b.Words(0, w.from, w.words, nil) },
-			func(b *Builder, _ words) { b.Repeat(0, "abc", 1); b.Repeat(0, "def", 2) },
-			func(b *Builder, w words) { b.Nulls(0, 1); b.Words(0, w.from, w.words, nil); b.Repeat(0, "h", 1) },
+		for _, fill := range []func(b *RecordBuilder, w words){
+			func(b *RecordBuilder, w words) { b.Words(0, w.from, w.words, nil) },
+			func(b *RecordBuilder, _ words) { b.Repeat(0, "abc", 1); b.Repeat(0, "def", 2) },
+			func(b *RecordBuilder, w words) { b.Nulls(0, 1); b.Words(0, w.from, w.words, nil); b.Repeat(0, "h", 1) },
 		} {
-			b := NewBuilder(checked(t), Dictionary, []Field{{Name: "c", Type: encoding.String, Coded: coded, Nullable: true}})
+			b := NewRecordBuilder(checked(t), FormDictionary, []Field{{Name: "c", Type: encoding.String, Coded: coded, Nullable: true}})
 			b.columns[0].cells.values.limit = 5
 			if coded {
 				b.columns[0].cells.dict.values.limit = 5
@@ -407,7 +412,7 @@ func TestTooLarge(t *testing.T) {
 			b.Release()
 		}
 	}
-	b := NewBuilder(checked(t), Dictionary, []Field{{Name: "c", Type: encoding.UUIDList}})
+	b := NewRecordBuilder(checked(t), FormDictionary, []Field{{Name: "c", Type: encoding.UUIDList}})
 	defer b.Release()
 	b.columns[0].cells.dict.values.limit = 2
 	w := encode(t, spec(encoding.UUIDList, true), encoding.UUIDLists([]uuid.UUID{id(1), id(2)}, []uuid.UUID{id(3)}))
@@ -420,7 +425,7 @@ func TestTooLarge(t *testing.T) {
 // TestSchemaOfBuilder: records carry the schema that NewSchema gives.
 func TestSchemaOfBuilder(t *testing.T) {
 	fields := []Field{{Name: "a", Type: encoding.Bool}, {Name: "b", Type: encoding.UUIDList}}
-	if b := NewBuilder(nil, Dictionary, fields); !b.Schema().Equal(NewSchema(Dictionary, fields)) {
+	if b := NewRecordBuilder(nil, FormDictionary, fields); !b.Schema().Equal(NewSchema(FormDictionary, fields)) {
 		t.Error("schemas differ")
 	}
 }

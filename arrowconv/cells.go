@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/memory"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
 )
 
 // cells is values of one field, or nulls, in the buffers of an Arrow array.
@@ -34,7 +35,7 @@ func newCells(mem memory.Allocator, form Form, f *Field) cells {
 	return c
 }
 
-// follow prepares for words of a column of the same type, and is told the greatest if
+// follow prepares for words of another column of the same type. most is the greatest word, if
 // records may share lists.
 func (c *cells) follow(from *encoding.Column, most uint64) error {
 	switch {
@@ -46,16 +47,16 @@ func (c *cells) follow(from *encoding.Column, most uint64) error {
 		}
 		c.dict.follow(from)
 		if c.dict.shared && !c.dict.mayShare(from.Lists(), most) {
-			c.dict.shared = false // the list came since all were read
+			c.dict.shared = false // the list is newer than the shared array
 		}
 	case c.lists != nil:
-		c.lists.follow(from.Lists().Reader(), from.Lists())
+		c.lists.follow(from.Lists().View(), from.Lists())
 	}
 	return nil
 }
 
 // followLists prepares for codes of lists of an answer.
-func (c *cells) followLists(from encoding.Lists) error {
+func (c *cells) followLists(from dict.ListView) error {
 	if c.dict == nil {
 		c.lists.follow(from, nil)
 		return nil
@@ -69,7 +70,7 @@ func (c *cells) followLists(from encoding.Lists) error {
 	return nil
 }
 
-// unshare gives the record at hand a dictionary of its own.
+// unshare gives the current record its own dictionary.
 func (c *cells) unshare() error {
 	c.dict.shared = false
 	for i, index := range arrow.Uint32Traits.CastFromBytes(c.words.bytes()) {
@@ -85,7 +86,7 @@ func (c *cells) unshare() error {
 	return nil
 }
 
-// reserve makes room for n more cells, but not for what strings and lists hold.
+// reserve makes room for n more cells, without the contents of strings and lists.
 func (c *cells) reserve(n int) {
 	switch {
 	case c.dict != nil:
@@ -99,7 +100,7 @@ func (c *cells) reserve(n int) {
 	}
 }
 
-// appendWords appends words of the column that follow was told.
+// appendWords appends words of the column given to follow.
 func (c *cells) appendWords(from *encoding.Column, words []uint64, valid []bool) error {
 	switch {
 	case c.dict != nil:
@@ -121,7 +122,7 @@ func (c *cells) appendWords(from *encoding.Column, words []uint64, valid []bool)
 func (c *cells) appendCoded(from *encoding.Column, words []uint64, valid []bool) error {
 	indexes := c.appendIndexes(len(words))
 	d, plain := c.dict, isPlain(from)
-	if d.shared { // which follow has seen to have all of them
+	if d.shared { // follow has checked that it has all words
 		for i, w := range words {
 			if indexes[i] = uint32(w) - 1; w == 0 || valid != nil && !valid[i] {
 				indexes[i] = 0
@@ -131,7 +132,7 @@ func (c *cells) appendCoded(from *encoding.Column, words []uint64, valid []bool)
 		c.n += len(words)
 		return nil
 	}
-	var lastWord uint64 // rows often repeat the row before
+	var lastWord uint64 // rows often repeat the previous row
 	var lastIndex uint32
 	for i, w := range words {
 		switch {
@@ -160,8 +161,8 @@ func (c *cells) appendIndexes(n int) []uint32 {
 	return arrow.Uint32Traits.CastFromBytes(c.words.grow(4 * n))
 }
 
-// appendFixed appends values that are their own words, which are the values of
-// an Arrow buffer too, but for bools.
+// appendFixed appends values that are their own words. Except for bools, these are the values
+// of an Arrow buffer too.
 func (c *cells) appendFixed(words []uint64, valid []bool) {
 	if c.of == encoding.Bool {
 		bits := c.growBits(len(words))
@@ -186,7 +187,7 @@ func (c *cells) growBits(n int) []byte {
 	return c.words.bytes()
 }
 
-// appendPlain appends a word whose value is looked up.
+// appendPlain appends the value of a word.
 func (c *cells) appendPlain(from *encoding.Column, word uint64, null bool) error {
 	if null {
 		return c.appendEmpty()
@@ -209,8 +210,7 @@ func (c *cells) appendEmpty() error {
 	return c.values.close()
 }
 
-// constant appends n times one word, which is not null, of the column that follow was
-// told.
+// constant appends one word, which is not null, of the column given to follow n times.
 func (c *cells) constant(from *encoding.Column, word uint64, n int) error {
 	switch {
 	case c.dict != nil:
@@ -237,7 +237,7 @@ func (c *cells) constant(from *encoding.Column, word uint64, n int) error {
 	return nil
 }
 
-// appendLists appends lists of ids of the answer that followLists was told; code 0 is null.
+// appendLists appends lists of ids of the answer given to followLists; code 0 is null.
 func (c *cells) appendLists(codes []uint32) error {
 	for i, code := range codes {
 		if code == 0 {
@@ -251,7 +251,7 @@ func (c *cells) appendLists(codes []uint32) error {
 	return c.dict.appendLists(c.appendIndexes(len(codes)), codes)
 }
 
-// list appends a list of the answer that followLists was told; code 0 is null.
+// list appends a list of the answer given to followLists; code 0 is null.
 func (c *cells) list(code uint32) error {
 	switch {
 	case code == 0:
@@ -269,7 +269,7 @@ func (c *cells) list(code uint32) error {
 	return nil
 }
 
-// repeatValue appends n times one string or UUID.
+// repeatValue appends one string or UUID n times.
 func repeatValue[V string | []byte](c *cells, value V, n int) error {
 	c.n += n
 	if c.dict == nil {
@@ -317,7 +317,7 @@ func (c *cells) nulls(n int) error {
 	return nil
 }
 
-// equal says whether two cells are the same.
+// equal reports whether two cells are equal.
 func (c *cells) equal(i, j int) bool {
 	a, b := c.validity.is(i), c.validity.is(j)
 	switch {
@@ -335,7 +335,7 @@ func (c *cells) equal(i, j int) bool {
 	return c.values.equal(i, j)
 }
 
-// drop removes the last cell, which is equal to the one before.
+// drop removes the last cell, which equals its predecessor.
 func (c *cells) drop() {
 	c.n--
 	if c.validity.is(c.n) {
@@ -343,12 +343,12 @@ func (c *cells) drop() {
 	}
 	switch {
 	case c.dict != nil:
-		c.words.cut(4 * c.n)
+		c.words.truncate(4 * c.n)
 	case c.of == encoding.Bool:
 		bitutil.ClearBit(c.words.bytes(), c.n)
-		c.words.cut(int(bitutil.BytesForBits(int64(c.n))))
+		c.words.truncate(int(bitutil.BytesForBits(int64(c.n))))
 	case c.of.Fixed():
-		c.words.cut(8 * c.n)
+		c.words.truncate(8 * c.n)
 	default:
 		c.values.drop()
 	}
@@ -362,8 +362,7 @@ func (c *cells) size() int {
 	return c.values.size()
 }
 
-// take hands over the cells as array data and empties them. The caller releases the
-// result.
+// take hands over the cells as array data and empties them. The caller releases the result.
 func (c *cells) take() *array.Data {
 	n := c.n
 	c.n = 0
@@ -382,14 +381,14 @@ func (c *cells) take() *array.Data {
 	}
 }
 
-// done frees what is kept for the next record.
+// done frees the state kept for the next record.
 func (c *cells) done() {
 	if lists := c.listReader(); lists != nil {
 		lists.done()
 	}
 }
 
-// listReader returns what reads lists, nil for other types.
+// listReader returns the reader of lists, nil for other types.
 func (c *cells) listReader() *listReader {
 	if c.dict != nil {
 		return c.dict.lists

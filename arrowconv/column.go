@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/memory"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
 )
 
 // column collects the rows of one field: a cell a row or, run-end encoded, a cell a run.
@@ -19,7 +20,7 @@ type column struct {
 
 func newColumn(mem memory.Allocator, form Form, f Field) column {
 	c := column{field: f, cells: newCells(mem, form, &f)}
-	if form == Native && f.Runs {
+	if form == FormNative && f.Runs {
 		c.runs = &runBuilder{typ: f.dataType(form), ends: buffer{mem: mem}}
 	}
 	return c
@@ -94,7 +95,7 @@ func (c *column) constant(from *encoding.Column, word uint64, n int) error {
 }
 
 // appendLists appends rows of lists with codes of an answer.
-func (c *column) appendLists(from encoding.Lists, codes []uint32) error {
+func (c *column) appendLists(from dict.ListView, codes []uint32) error {
 	if err := c.checkType(encoding.UUIDList); err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func (c *column) repeat(value string, n int) error {
 // nulls appends n rows without a value.
 func (c *column) nulls(n int) error { return c.times(n, c.cells.nulls) }
 
-// times appends n rows that are alike: n cells, or one and its run.
+// times appends n equal rows: n cells, or one cell and its run.
 func (c *column) times(n int, add func(n int) error) error {
 	switch {
 	case n < 0:

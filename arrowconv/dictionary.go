@@ -5,31 +5,32 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/memory"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
 )
 
 // dictionary is the local dictionary of one column of one record.
 //
-// Most records see one dictionary of the store, where two codes never stand for
-// one value (encoding E3), so a code is all that is looked up. When values
-// come otherwise too (a repeated string, a plain column, the dictionary of
-// another generation), they are found by their bytes from then on. Lists of names
-// are not: each list of ids has its own.
+// Most records see one dictionary of the store, where two codes never stand for one value
+// (encoding E3), so values are looked up by code alone. Once values come from elsewhere too (a
+// repeated string, a plain column, the dictionary of another generation), they are looked up
+// by their bytes. Lists of names are not: each list of ids has its own.
 //
-// Where records share all lists of the store's dictionary, a code says where its list is.
+// When records share all lists of the store's dictionary, the code of a list is its index plus
+// 1.
 type dictionary struct {
 	values  values
-	lists   *listReader        // of lists; else nil
-	dict    *encoding.Dict     // whose codes local has, or
-	listed  *encoding.ListDict // whose
-	local   pages[localCode]   // by code
-	epoch   uint32             // of what local has
-	byValue map[string]uint32  // nil while all values are from dict or listed
+	lists   *listReader       // of lists; else nil
+	dict    *dict.Values      // dictionary of the codes in local, or
+	listed  *dict.Lists       // that of the lists
+	local   pages[localCode]  // by code
+	epoch   uint32            // of the valid entries of local
+	byValue map[string]uint32 // nil while all values are from dict or listed
 
-	shared bool // the record at hand has the array of lists, and no values
+	shared bool // the current record has the array of lists, and no values
 }
 
-// localCode is the local code of a code, if it is of the dictionary's epoch: so nothing
-// is to be cleared for the next record.
+// localCode is the local code of a code, valid if it has the dictionary's epoch. A new record
+// therefore clears nothing.
 type localCode struct{ epoch, code uint32 }
 
 func newDictionary(mem memory.Allocator, form Form, f *Field) *dictionary {
@@ -46,23 +47,23 @@ func (d *dictionary) follow(from *encoding.Column) {
 		d.leave()
 		d.dict, d.listed = from.Dict(), from.Lists()
 		if d.listed != nil {
-			d.lists.follow(d.listed.Reader(), d.listed)
+			d.lists.follow(d.listed.View(), d.listed)
 			d.shared = d.lists.array != nil && d.values.n == 0
 		}
 	}
 }
 
-// inArray says whether a list is in the array that records share.
+// inArray reports whether a list is in the array that records share.
 func (d *dictionary) inArray(code uint32) bool { return int(code-1) < d.lists.array.Len() }
 
-// mayShare says whether a record that shares the array can have codes of a dictionary, up
-// to one.
-func (d *dictionary) mayShare(from *encoding.ListDict, most uint64) bool {
+// mayShare reports whether a record that shares the array can take codes of a dictionary up to
+// most.
+func (d *dictionary) mayShare(from *dict.Lists, most uint64) bool {
 	return d.listed == from && (most == 0 || d.inArray(uint32(most)))
 }
 
 // followLists prepares for codes of lists of an answer.
-func (d *dictionary) followLists(from encoding.Lists) {
+func (d *dictionary) followLists(from dict.ListView) {
 	d.leave()
 	d.lists.follow(from, nil)
 }
@@ -75,7 +76,7 @@ func (d *dictionary) leave() {
 	d.forget()
 }
 
-// find returns the local code of a code, if it has been met.
+// find returns the local code of a code, if it was used before.
 func (d *dictionary) find(code uint32) (local uint32, ok bool) {
 	if d.shared {
 		return code - 1, d.inArray(code)
@@ -87,8 +88,7 @@ func (d *dictionary) find(code uint32) (local uint32, ok bool) {
 	return known.code, true
 }
 
-// code returns the local code of a word that is not null, of a column that
-// follow was told.
+// code returns the local code of a word, which is not null, of the column given to follow.
 func (d *dictionary) code(from *encoding.Column, word uint64) (uint32, error) {
 	if isPlain(from) {
 		return addValue(d, from.Bytes(word))
@@ -107,12 +107,11 @@ func (d *dictionary) code(from *encoding.Column, word uint64) (uint32, error) {
 	return local, nil
 }
 
-// isPlain says whether the words of a column that is not of a fixed type are codes of its
-// own.
+// isPlain reports whether a column, which is not of a fixed type, has its own codes.
 func isPlain(c *encoding.Column) bool { return c.Dict() == nil && c.Lists() == nil }
 
 // appendLists sets indexes to the local codes of lists of ids of an answer, and to 0 for code
-// 0. The lists that have not been met are read together.
+// 0. It reads all new lists together.
 func (d *dictionary) appendLists(indexes, codes []uint32) error {
 	if d.byValue != nil {
 		for i, code := range codes {
@@ -152,7 +151,7 @@ func (d *dictionary) list(code uint32) (uint32, error) {
 	return d.addList(code)
 }
 
-// addList returns the local code of a list that has not been met by its code.
+// addList returns the local code of a list whose code is new.
 func (d *dictionary) addList(code uint32) (uint32, error) {
 	local := uint32(d.values.n)
 	if err := d.lists.add(&d.values, code); err != nil {
@@ -171,7 +170,7 @@ func (d *dictionary) addList(code uint32) (uint32, error) {
 	return local, nil
 }
 
-// addValue returns the local code of a value, giving it one unless byValue knows it.
+// addValue returns the local code of a value, giving it one unless byValue has it.
 func addValue[V string | []byte](d *dictionary, value V) (uint32, error) {
 	if local, ok := d.byValue[string(value)]; ok {
 		return local, nil
@@ -186,7 +185,7 @@ func addValue[V string | []byte](d *dictionary, value V) (uint32, error) {
 	return local, nil
 }
 
-// findByValue makes values that are there be found by their bytes.
+// findByValue makes the present values searchable by their bytes.
 func (d *dictionary) findByValue() {
 	if d.byValue != nil || d.values.names {
 		return
@@ -205,8 +204,7 @@ func (d *dictionary) forget() {
 	d.dict, d.listed = nil, nil
 }
 
-// take hands over the values and empties the dictionary. The caller releases
-// the result.
+// take hands over the values and empties the dictionary. The caller releases the result.
 func (d *dictionary) take() *array.Data {
 	d.forget()
 	d.byValue = nil
@@ -225,14 +223,14 @@ func (d *dictionary) reset() {
 	d.values.release()
 }
 
-// pageLen is how many elements a page has: a record of few rows pays for few pages,
+// pageLen is the number of elements of a page: a record of few rows pays for few pages,
 // however large the store's dictionary is. A plain slice of 300,000 codes costs 1.2 MB.
 const pageLen = 256
 
-// pages is a slice that has memory only near what was asked for.
+// pages is a sparse slice: it has memory only near the elements in use.
 type pages[T any] struct{ all []*[pageLen]T }
 
-// find returns an element, nil if nothing near it was made.
+// find returns an element, nil if its page does not exist.
 func (p *pages[T]) find(i uint32) *T {
 	if n := i / pageLen; n < uint32(len(p.all)) && p.all[n] != nil {
 		return &p.all[n][i%pageLen]
@@ -240,7 +238,7 @@ func (p *pages[T]) find(i uint32) *T {
 	return nil
 }
 
-// make returns an element, zero at first.
+// make returns an element, and makes its page if needed; new elements are zero.
 func (p *pages[T]) make(i uint32) *T {
 	if element := p.find(i); element != nil {
 		return element

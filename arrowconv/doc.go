@@ -1,11 +1,11 @@
-// Package arrowconv turns encoded columns into Arrow records, and Arrow records
-// into plain ones. It is the only package that touches Arrow arrays.
+// Package arrowconv turns encoded columns into Arrow records, and Arrow records into vectors. Only
+// this package and the writers of files of records (export, and parquet of the command) touch Arrow
+// arrays.
 //
-// Outwards, a [Builder] is fed rows as the words of encoded columns, a column
-// at a time, and makes records. Engines differ in what they read, so there are
-// three forms:
+// A [RecordBuilder] makes records for export from the words of encoded columns, a column at a time.
+// Engines differ in the types that they read, so there are three forms:
 //
-//	             Dictionary                       Native       Plain
+//	             FormDictionary                   FormNative   FormPlain
 //	Int64        int64                            the same     int64
 //	Uint64       uint64                           the same     uint64
 //	Float64      double                           the same     double
@@ -17,14 +17,12 @@
 //	UUIDList     dictionary<uint32, list<fsb[16]>> the same    list<fsb[16]>
 //	  of names   dictionary<uint32, list<utf8>>   the same     list<utf8>
 //
-// where fsb is fixed_size_binary, and fields of the Native form can be run-end
-// encoded (Field.Runs): run_end_encoded<int32, T>, T being what the table says.
+// where fsb is fixed_size_binary. Fields of FormNative can be run-end encoded (Field.Runs):
+// run_end_encoded<int32, T>, where T is the type in the table.
 //
-// The words of a fixed type are the values of an Arrow buffer, so such rows
-// are copied as they are. The codes of a dictionary of the store are mapped to
-// those of a dictionary made for one record, and a value is looked at when its
-// code is first met. Run-end encoded, what is kept is a value for each run, and
-// where it ends:
+// The words of a fixed type are the values of an Arrow buffer, so such rows are copied. The codes
+// of a dictionary of the store are mapped to those of a dictionary for one record, and a value is
+// read when its code first occurs. Run-end encoded columns store a value for each run, and its end:
 //
 //	words     7 7 9 0 0 7     codes of the store, 0 is null
 //	indexes   0 0 1 - - 0     in the record
@@ -34,10 +32,10 @@
 //	indexes   0 1 - 0         the null is in the child: the array itself has none
 //	values    [ value(7) value(9) ]
 //
-// Lists are most of what a record of profiles holds, and many records have the
-// same. One by one they are read slowly; so from some on, all lists of the
-// store's dictionary are read at once, and are the dictionary of all records
-// that follow, where these may share it (Field.Shared):
+// Lists are most of the bytes of a record of profiles, and many records have the same lists. Single
+// reads of lists are slow. After some of them, all lists of the store's dictionary are read at
+// once, and become the dictionary of all later records of the field, if they may share it
+// (Field.Shared):
 //
 //	store     code 1 -> [a b]  code 2 -> [c b]  code 3 -> []
 //	array     [ [a b] [c b] [] ]        one for many records
@@ -45,9 +43,8 @@
 //
 // An [IntervalBuilder] makes records of the states of histories (NewIntervalSchema).
 //
-// Inwards, [Batch] checks a record that somebody else made, then copies it into
-// the vectors that a table takes. It trusts nothing: not the lengths, not the
-// offsets, not that text is UTF-8.
+// For import, [Batch] checks a record of any origin, then copies it into the vectors of a batch. It
+// trusts nothing: not the lengths, not the offsets, not that text is UTF-8.
 //
 // # Invariants
 //
@@ -56,11 +53,11 @@
 //	    lists has all that the store's dictionary had at a time, by code; and
 //	    one of names has a list for each list of ids, though two can be equal.
 //	A2  A record has columns of one length and no null in a field that is not
-//	    nullable. If rows do not make such a record, Record says so, and the
-//	    builder is as empty as after a success.
+//	    nullable. If rows do not make such a record, Record returns an error,
+//	    and the builder is as empty as after a success.
 //	A3  Batch answers any record with a batch or an error that wraps ErrRecord.
-//	    Every number of a record is checked before something is read by it, so
-//	    no accessor of Arrow is called that could panic or leave its buffer.
+//	    Every number of a record is checked before it is used to read memory,
+//	    so no accessor of Arrow is called that could panic or leave its buffer.
 //	A4  A batch shares no memory with its record.
 //	A5  Batch allocates at most a small multiple of the bytes of a record,
 //	    where a buffer counts once for each column that has it.
@@ -71,30 +68,30 @@
 //
 // # Ownership
 //
-// A Builder belongs to one goroutine and is released by who made it. A record
-// owns its memory, all of it from the builder's allocator, and is released by
-// who was given it, in any goroutine and also after the builder. What strings
-// and slices of its arrays are read from goes with it. Batch neither keeps nor
-// releases a record; reading one takes no lock and writes nothing to it.
+// A Builder is not safe for concurrent use, and its creator releases it. A record owns its memory,
+// all of it from the builder's allocator. Its recipient releases it, in any goroutine and possibly
+// after the builder. Strings and slices read from its arrays become invalid with it. Batch neither
+// keeps nor releases a record; reading one takes no lock and writes nothing to it.
 //
 // # Traps of Arrow v14
 //
 //   - Concatenating sliced run-end encoded arrays is silently wrong: nothing is
 //     ever concatenated. String of such a slice prints the whole array.
-//   - Decoding IPC allocates what the bytes ask for; one flipped bit asked for
-//     183 GB. This package takes records of the process, never bytes.
+//   - Decoding IPC allocates as many bytes as the input asks for; one flipped bit
+//     asked for 183 GB. This package takes records of the process, never bytes.
 //   - The arrays' constructors check little (a list none of its offsets), and
-//     accessors rely on it. Batch reads buffers only, each bounded anew.
+//     accessors rely on it. Batch reads buffers only, and checks each access.
 //   - Data.Dictionary returns a nil *Data as an interface that is not nil.
 //   - NullN counts lazily and stores the count without a lock: a race between
-//     two readers of one record. The bitmap alone says what is null. Of a run-end
-//     encoded array it is 0.
+//     two readers of one record. Only the bitmap is reliable. Of a run-end
+//     encoded array NullN is 0.
 //   - NewRecord takes columns longer than the record, and no columns for a
 //     schema that has some. Both are refused here.
 //   - Buffer.Resize to the size that a buffer has reallocates it.
 //   - The dictionary builders hash every row. Here only new codes cost more
-//     than a look into a table.
+//     than a table look-up.
 //
-// What this package does not do: IPC, and anything about granules or
-// transactions.
+// The package does no IPC, and does not depend on granules or transactions.
+//
+// The package makes no compatibility promise.
 package arrowconv

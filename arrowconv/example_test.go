@@ -16,7 +16,7 @@ func Example() {
 	}
 	column := values.Build()
 
-	b := arrowconv.NewBuilder(nil, arrowconv.Dictionary, []arrowconv.Field{
+	b := arrowconv.NewRecordBuilder(nil, arrowconv.FormDictionary, []arrowconv.Field{
 		{Name: "value", Type: encoding.Int64},
 		{Name: "labels.pod", Type: encoding.String, Coded: true, Nullable: true},
 	})

@@ -12,9 +12,8 @@ import (
 // uuidLen is the length of a UUID in bytes.
 const uuidLen = 16
 
-// The Arrow types of values. Elements of lists are never null, yet declared
-// nullable as arrow.ListOf does by default: that form is what engines were
-// tried with.
+// The Arrow types of values. Elements of lists are never null, but are declared nullable as
+// arrow.ListOf does by default: that form was tested with engines.
 var (
 	uuidType  = &arrow.FixedSizeBinaryType{ByteWidth: uuidLen}
 	listType  = arrow.ListOf(uuidType)
@@ -22,51 +21,50 @@ var (
 	endsType  = arrow.PrimitiveTypes.Int32
 )
 
-// Names appends to dst the names that an element of a list stands for, given its id
-// and what is kept beside it, nil if nothing is: any number of them, in order. It must
-// not keep or change the record. Bytes that are not UTF-8 become U+FFFD.
-type Names func(dst []string, id uuid.UUID, record []byte) []string
+// ElementNames appends to dst the names of an element of a list, given its id and its record, which
+// is nil if it has none: any number of names, in order. It must not retain or change the
+// record. Bytes that are not UTF-8 become U+FFFD.
+type ElementNames func(dst []string, id uuid.UUID, record []byte) []string
 
-// Field is one column of the records that a Builder makes.
+// Field is one column of a Builder's records.
 type Field struct {
 	// Name is the column's name in the record.
 	Name string
 	// Type is the type of the values.
 	Type encoding.Type
-	// Coded makes strings and UUIDs a dictionary, unless the form is Plain. Lists
-	// always are one then, the fixed types never: there it is ignored.
+	// Coded makes strings and UUIDs a dictionary, unless the form is FormPlain. It is ignored
+	// for lists, which then always are one, and for fixed types, which never are.
 	Coded bool
-	// Runs makes the field run-end encoded in the Native form; in the others it is
-	// ignored.
+	// Runs makes the field run-end encoded in FormNative; in other forms it is ignored.
 	Runs bool
-	// Shared lets records have one dictionary of UUIDList, unless it has Names: that of
-	// all lists of the store's dictionary, once these have been read (A1). It is for who
-	// reads records as they are, or writes a dictionary when it is another; not for who
-	// converts the dictionary of each record.
+	// Shared lets records share one dictionary of UUIDList, unless the field has Names: the
+	// one of all lists of the store's dictionary, once these have been read (A1). It suits
+	// consumers that read records as they are, or write a dictionary only when it changes. It
+	// does not suit consumers that convert the dictionary of each record.
 	Shared bool
-	// Many says that rows will have most of the lists of the dictionary: all are read at
-	// once then, and not when an eighth has been added. Lists of more than 8 Mi elements
-	// are read one by one in any case.
+	// Many announces that rows will have most of the lists of the dictionary: all of them are
+	// then read at once, not only after an eighth has been added. Lists of more than 8 Mi
+	// elements in all are read one by one in any case.
 	Many bool
-	// Nullable lets rows have no value.
+	// Nullable allows rows without a value.
 	Nullable bool
 	// Names, if not nil, makes UUIDList lists of strings: the names of their elements,
 	// end to end. It is called from the builder's goroutine, once for each distinct
 	// element of the lists of one dictionary. For other types it is ignored.
-	Names Names
+	Names ElementNames
 }
 
-// coded says whether the field's values are a dictionary.
+// coded reports whether the field's values are a dictionary.
 func (f *Field) coded(form Form) bool {
-	return form != Plain && (f.Type == encoding.UUIDList || f.Coded && !f.Type.Fixed())
+	return form != FormPlain && (f.Type == encoding.UUIDList || f.Coded && !f.Type.Fixed())
 }
 
-// named says whether the field is of names in place of ids.
+// named reports whether the field has names in place of ids.
 func (f *Field) named() bool { return f.Type == encoding.UUIDList && f.Names != nil }
 
-// cellType returns the Arrow type of the field's values: of each row or, where it is
-// run-end encoded, of each run. It panics if the field's type is unknown: fields come
-// from code, not from input.
+// cellType returns the Arrow type of the field's values: of each row or, if it is run-end
+// encoded, of each run. It panics if the field's type is unknown: fields come from code, not
+// from input.
 func (f *Field) cellType(form Form) arrow.DataType {
 	if f.coded(form) {
 		return &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: f.valueType()}
@@ -76,7 +74,7 @@ func (f *Field) cellType(form Form) arrow.DataType {
 
 // dataType returns the Arrow type of the field.
 func (f *Field) dataType(form Form) arrow.DataType {
-	if form == Native && f.Runs {
+	if form == FormNative && f.Runs {
 		return arrow.RunEndEncodedOf(endsType, f.cellType(form))
 	}
 	return f.cellType(form)
@@ -105,9 +103,8 @@ func (f *Field) valueType() arrow.DataType {
 	panic(fmt.Sprintf("arrowconv: unknown type: %v", f.Type))
 }
 
-// NewSchema returns the schema of the records that a Builder of the same form and
-// fields makes. It panics if the form is unknown, or if a field's type is not one of
-// encoding's.
+// NewSchema returns the schema of the records of a Builder with the same form and fields. It
+// panics if the form is unknown, or if a field's type is not one of package encoding.
 func NewSchema(form Form, fields []Field) *arrow.Schema {
 	if !form.Known() {
 		panic(fmt.Sprintf("arrowconv: %v", form))

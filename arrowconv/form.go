@@ -2,23 +2,23 @@ package arrowconv
 
 import "fmt"
 
-// Form is how values that repeat lie in the records of a Builder. Engines differ in
-// what they read; docs of Field has the Arrow types.
+// Form is the representation of repeated values in the records of a Builder. Engines differ in
+// the forms that they read; the package comment has the Arrow types.
 type Form uint8
 
 const (
-	// Dictionary has dictionaries and no run-end encoding: what most engines read.
-	Dictionary Form = iota
-	// Native has dictionaries, and run-end encoding in the fields that ask for it
-	// (Field.Runs): the smallest and the cheapest. Few engines read it.
-	Native
-	// Plain has neither: every row has its value.
-	Plain
+	// FormDictionary has dictionaries and no run-end encoding, as most engines read.
+	FormDictionary Form = iota
+	// FormNative has dictionaries, and run-end encoding in the fields that ask for it
+	// (Field.Runs). It is the smallest and the cheapest form. Few engines read it.
+	FormNative
+	// FormPlain has neither: every row has its value.
+	FormPlain
 )
 
 var formNames = [...]string{"dictionary", "native", "plain"}
 
-// Known says whether f is one of the forms.
+// Known reports whether f is one of the forms.
 func (f Form) Known() bool { return int(f) < len(formNames) }
 
 // String returns the name of the form in lower case.

@@ -17,7 +17,7 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-var allForms = []Form{Dictionary, Native, Plain}
+var allForms = []Form{FormDictionary, FormNative, FormPlain}
 
 // rowsOf reads an array as the Arrow format describes it, an index at a time: nil for
 // null, lists of names as []string, others as rows gives them.
@@ -31,7 +31,7 @@ func rowsOf(a arrow.Array) []any {
 
 func rowOf(a arrow.Array, i int) any {
 	if r, ok := a.(*array.RunEndEncoded); ok {
-		row := int32(i + a.Data().Offset()) // of the whole, whose runs the children are
+		row := int32(i + a.Data().Offset()) // in the whole array, whose runs the children are
 		run := slices.IndexFunc(r.RunEndsArr().(*array.Int32).Int32Values(), func(end int32) bool { return end > row })
 		return rowOf(r.Values(), run)
 	}
@@ -76,7 +76,7 @@ func listOf(a *array.List, i int) any {
 	return ids
 }
 
-// checkArray checks what the forms promise of an array beside its rows (A1, A6).
+// checkArray checks the invariants of an array other than its rows (A1, A6).
 func checkArray(t *testing.T, a arrow.Array, shared bool) {
 	t.Helper()
 	if r, ok := a.(*array.RunEndEncoded); ok {
@@ -121,8 +121,8 @@ func equal(t *testing.T, want, got []any) {
 	}
 }
 
-// checkRows compares the rows of a record's only column, whole and in slices, with what
-// they must be.
+// checkRows compares the rows of a record's only column, whole and in slices, with the wanted
+// ones.
 func checkRows(t *testing.T, want []any, rec arrow.Record) {
 	t.Helper()
 	equal(t, want, rowsOf(rec.Column(0)))
@@ -168,7 +168,7 @@ func TestForms(t *testing.T) {
 
 func testForm(t *testing.T, form Form, f Field, e encoding.Encoding, v encoding.Vector) {
 	first, second := specOf(v.Type, e), specOf(v.Type, e)
-	b := NewBuilder(checked(t), form, []Field{f})
+	b := NewRecordBuilder(checked(t), form, []Field{f})
 	defer b.Release()
 	w, other := encode(t, first, v), encode(t, second, v)
 	for _, pieces := range [][]int{{9}, {1, 8}, {3, 0, 3, 3}} { // and reuse of the builder
@@ -197,7 +197,7 @@ func testForm(t *testing.T, form Form, f Field, e encoding.Encoding, v encoding.
 	}
 }
 
-// specOf returns what columns of a type are made from, with new dictionaries.
+// specOf returns the spec of columns of a type, with new dictionaries.
 func specOf(typ encoding.Type, e encoding.Encoding) encoding.Spec {
 	s := spec(typ, e.Coded())
 	s.Encoding = e
@@ -216,7 +216,7 @@ func TestSchemaOfForms(t *testing.T) {
 	}
 	fields = append(fields, Field{Name: "names", Type: encoding.UUIDList, Names: names, Shared: true})
 	got := ""
-	for _, form := range []Form{Native, Plain} {
+	for _, form := range []Form{FormNative, FormPlain} {
 		for _, f := range NewSchema(form, fields).Fields() {
 			got += fmt.Sprintf("%v %s: %v\n", form, f.Name, f.Type)
 		}
@@ -255,12 +255,12 @@ plain names: list<item: utf8, nullable>
 	NewSchema(3, nil)
 }
 
-// TestNotNullable: a field that is not nullable has no null in any form, and the error says
-// how many rows are (A2).
+// TestNotNullable: a field that is not nullable has no null in any form, and the error gives
+// the number of nulls (A2).
 func TestNotNullable(t *testing.T) {
 	for _, form := range allForms {
 		for typ := encoding.Int64; typ.Known(); typ++ {
-			b := NewBuilder(checked(t), form, []Field{{Name: "c", Type: typ, Runs: true, Coded: true}})
+			b := NewRecordBuilder(checked(t), form, []Field{{Name: "c", Type: typ, Runs: true, Coded: true}})
 			b.Nulls(0, 3)
 			b.Nulls(0, 2)
 			if _, err := b.Record(); !errors.Is(err, ErrBuild) || !strings.Contains(fmt.Sprint(err), "5 nulls") {
@@ -276,9 +276,9 @@ func TestNotNullable(t *testing.T) {
 	}
 }
 
-// feeder gives a builder rows in all the ways there are, and keeps what they are.
+// feeder appends rows to a builder by all of its methods, and records them.
 type feeder struct {
-	out   *Builder
+	out   *RecordBuilder
 	field Field
 	specs []encoding.Spec
 	want  []any
@@ -369,7 +369,7 @@ func (f *feeder) feed(t *testing.T, rt *rapid.T) {
 			for _, word := range encode(t, s, v).words {
 				codes = append(codes, uint32(word))
 			}
-			f.out.Lists(0, s.Lists.Reader(), codes)
+			f.out.Lists(0, s.Lists.View(), codes)
 			f.want = append(f.want, rows(v)...)
 		}
 	}
@@ -398,7 +398,7 @@ func TestFormsModel(t *testing.T) {
 				if !typ.Fixed() && typ != encoding.UUIDList {
 					f.specs = append(f.specs, spec(typ, false))
 				}
-				f.out = NewBuilder(checked(t), rapid.SampledFrom(allForms).Draw(rt, "form"), []Field{f.field})
+				f.out = NewRecordBuilder(checked(t), rapid.SampledFrom(allForms).Draw(rt, "form"), []Field{f.field})
 				defer f.out.Release()
 				var kept []arrow.Record
 				var wants [][]any
@@ -428,7 +428,7 @@ func TestFormsModel(t *testing.T) {
 					checkArray(t, rec.Column(0), shared && typ == encoding.UUIDList)
 					rec.Release()
 				}
-				for i, rec := range kept { // what came later did not touch them
+				for i, rec := range kept { // later rows did not touch them
 					checkRows(t, wants[i], rec)
 				}
 				if t.Failed() {

@@ -58,7 +58,7 @@ func (c *cells) appendVector(v *encoding.Vector) {
 	}
 }
 
-// sameRow says whether two rows of a vector are the same.
+// sameRow reports whether two rows of a vector are equal.
 func sameRow(v *encoding.Vector, i, j int) bool {
 	if v.Null(i) || v.Null(j) {
 		return v.Null(i) && v.Null(j)

@@ -9,10 +9,10 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/memory"
 )
 
-// FuzzBatch damages a record step by step, as the input says, and reads it
-// after each step: no panic, an ErrRecord or a batch of the right length (A3).
-// The first byte chooses the record; each step is 5 bytes: the node, the deed
-// and 3 bytes of argument. There are at most maxSteps.
+// FuzzBatch damages a record step by step, as the input directs, and reads it after each step.
+// The result is an ErrRecord or a batch of the right length, and never a panic (A3). The first
+// byte chooses the record; each step is 5 bytes: the node, the operation and 3 bytes of
+// argument. There are at most maxSteps.
 func FuzzBatch(f *testing.F) {
 	all := victims(f)
 	for i := range all {

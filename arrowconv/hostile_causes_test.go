@@ -12,7 +12,7 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// cause is a damage and what Batch says of it.
+// cause is a damage and the expected error of Batch.
 type cause struct {
 	typ    encoding.Type
 	make   func(testing.TB, memory.Allocator) arrow.Array

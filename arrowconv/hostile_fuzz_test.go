@@ -21,9 +21,9 @@ import (
 // maxSteps bounds how often one input damages its record.
 const maxSteps = 30
 
-// FuzzRecord builds a record as the input says: of any types in any form,
-// sliced, and then damaged. Batch has to take what slowValid calls valid, and
-// of all that it takes give the rows that slowRows reads.
+// FuzzRecord builds a record as the input directs: of any types in any form, sliced, and then
+// damaged. Batch must accept the records that slowValid accepts. The rows of each accepted
+// record must be those that slowRows reads.
 func FuzzRecord(f *testing.F) {
 	for typ := range byte(7) {
 		for form := range byte(16) {
@@ -87,7 +87,7 @@ func checkFuzzed(t *testing.T, g *recordGen, rec arrow.Record, batch schema.Batc
 	}
 }
 
-// sameValue compares values of rows. NaN is what it is.
+// sameValue compares values of rows. NaN equals NaN.
 func sameValue(a, b any) bool {
 	switch x := a.(type) {
 	case []uuid.UUID:
@@ -191,7 +191,7 @@ func (r *dataRecord) Column(i int) arrow.Array {
 
 var runEndTypes = []arrow.DataType{arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64}
 
-// plainTypes is what a column may hold without a dictionary or runs.
+// plainTypes is the types of a column without a dictionary or runs.
 var plainTypes = map[encoding.Type][]arrow.DataType{
 	encoding.Int64:    append([]arrow.DataType{nanos}, integerTs[:7]...),
 	encoding.Uint64:   integerTs[4:],

@@ -47,8 +47,8 @@ func wantLimit(t *testing.T, s *schema.Schema, rec arrow.Record, most uint64, wa
 	}
 }
 
-// TestRunsClaimRows: run ends can claim any number of rows. What has no run of
-// its own is counted before it is allocated (A5).
+// TestRunsClaimRows: run ends can claim any number of rows. Rows without a run of their own
+// are counted before they are allocated (A5).
 func TestRunsClaimRows(t *testing.T) {
 	s := tableOf(t, encoding.String)
 	wantLimit(t, s, labelRuns(t, 1, 1<<40, `["a"]`), 64<<10, "limit exceeded: 1099511627776 rows")
@@ -67,15 +67,14 @@ func TestRunsClaimRows(t *testing.T) {
 		t.Errorf("%d rows, values %v", batch.Rows, v.Strings)
 	}
 
-	// Two columns of two runs in 100,000 rows cost what they become.
+	// Two columns of two runs in 100,000 rows cost the memory of their rows.
 	bytes = allocated(func() { batch, err = Batch(s, labelRuns(t, 2, 100_000, `["a", null]`)) })
 	if most := uint64(2 * 100_000 * 17 * 5 / 4); err != nil || bytes > most {
 		t.Errorf("%d bytes, at most %d: %v", bytes, most, err)
 	}
 }
 
-// TestSharedValues: rows that share a long value take no memory, but time of
-// who reads them.
+// TestSharedValues: rows that share a long value take no memory, but time of their reader.
 func TestSharedValues(t *testing.T) {
 	text := strings.Repeat("x", schema.MaxString)
 	most := maxShared / schema.MaxString

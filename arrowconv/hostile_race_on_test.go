@@ -2,5 +2,5 @@
 
 package arrowconv
 
-// raceEnabled says whether the race detector is on: exhaustive tests do less then.
+// raceEnabled reports whether the race detector is on; exhaustive tests then do less.
 const raceEnabled = true

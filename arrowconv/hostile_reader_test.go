@@ -20,8 +20,8 @@ import (
 // them: a value at a time, by index arithmetic on the buffers, sharing no code
 // with Batch and calling no accessor of arrow's arrays.
 
-// slowValue returns row i of an array as rows gives it, nil for null. It trusts
-// the array, and panics if that is not what it says.
+// slowValue returns row i of an array in the form of rows, nil for null. It trusts the array,
+// and panics if the array is malformed.
 func slowValue(t encoding.Type, given arrow.ArrayData, i int) any {
 	d := given.(*array.Data)
 	k := d.Offset() + i
@@ -117,11 +117,11 @@ func slowRows(t encoding.Type, d arrow.ArrayData) []any {
 	return out
 }
 
-// slowValid says whether an array is of a type and is valid in all its parts, as
-// the format has it, and within what Batch takes: then Batch has to take it.
+// slowValid returns an error unless an array is of a type, valid in all its parts by the
+// format, and within the types and limits of Batch. Batch must accept a valid one.
 func slowValid(t encoding.Type, typ arrow.DataType, given arrow.ArrayData) (err error) {
 	defer func() {
-		if p := recover(); p != nil { // what reads beyond a buffer
+		if p := recover(); p != nil { // a read beyond a buffer
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
@@ -230,7 +230,7 @@ func slowRuns(t encoding.Type, d *array.Data) error {
 	return nil
 }
 
-// TestSlowReader: the second reader reads what Arrow's own made of JSON.
+// TestSlowReader: the second reader reads records that Arrow made from JSON.
 func TestSlowReader(t *testing.T) {
 	for _, c := range append(inCases(), runCases(inCases())...) {
 		a := c.make(t, memory.NewGoAllocator())

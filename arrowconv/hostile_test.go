@@ -152,7 +152,7 @@ var wrongTypes = []arrow.DataType{
 	(*arrow.StructType)(nil), (*arrow.FixedSizeListType)(nil), (*arrow.StringType)(nil), (*arrow.Int64Type)(nil),
 }
 
-// hugeNumbers is what a length or an offset is changed by.
+// hugeNumbers are the changes to a length or an offset.
 var hugeNumbers = []int{
 	-1, 1, 9, 1 << 20, 1 << 30, math.MaxInt / 64, math.MaxInt / 16, math.MaxInt / 2, math.MaxInt, math.MinInt / 2, math.MinInt,
 }
@@ -239,9 +239,8 @@ func fill[T any](s []T, v T) {
 	}
 }
 
-// TestHostileStructure breaks the structure of every node of every form in
-// every way, and holds what it costs to a bound (A3, A5). Under the race
-// detector it does some of that.
+// TestHostileStructure damages the structure of every node of every form in every way, and
+// bounds the memory of reading it (A3, A5). Under the race detector it does a part of that.
 func TestHostileStructure(t *testing.T) {
 	step := 1
 	if raceEnabled {
@@ -280,8 +279,8 @@ func TestHostileStructure(t *testing.T) {
 	}
 }
 
-// meter notices what allocates too much. It is read for each record; an exact
-// measure stops the world, and would cost more than all else.
+// meter detects excessive allocation. It is read for each record; an exact measure stops the
+// world, and would dominate the test.
 type meter struct {
 	sample [1]metrics.Sample
 	last   uint64
@@ -303,12 +302,10 @@ func (m *meter) read() uint64 {
 	return bytes
 }
 
-// maxHostile is more than any small record may allocate: its bytes, times what
-// A5 allows.
+// maxHostile is more than any small record may allocate: its bytes, times the factor of A5.
 const maxHostile = 64 << 10
 
-// exceeded returns what f allocates, if it is too much. It was called just
-// before.
+// exceeded returns the bytes that f allocates, if they are too many. f was called just before.
 func (m *meter) exceeded(f func()) (bytes uint64, yes bool) {
 	if m.read() <= maxHostile {
 		return 0, false

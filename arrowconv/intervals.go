@@ -3,23 +3,23 @@ package arrowconv
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/apache/arrow/go/v14/arrow"
 	"github.com/apache/arrow/go/v14/arrow/array"
 	"github.com/apache/arrow/go/v14/arrow/memory"
 )
 
-// StateKind is what the value of an interval is.
-type StateKind uint8
+// stateKind is a kind of values: null, or the kind of a column of values.
+type stateKind uint8
 
-// The kinds of values.
 const (
-	StateNull StateKind = iota
-	StateBool
-	StateInt
-	StateFloat
-	StateString
-	StateBytes
+	_ stateKind = iota // null
+	stateBool
+	stateInt
+	stateFloat
+	stateString
+	stateBytes
 	stateKinds
 )
 
@@ -32,38 +32,64 @@ var stateKindTexts = func() (texts [stateKinds][]byte) {
 	return texts
 }()
 
-// Intervals is intervals of attributes as plain columns of one length.
-type Intervals struct {
+// kindNumbers is the caller's numbering of the kinds.
+type kindNumbers struct {
+	kinds   []stateKind       // by number
+	numbers [stateKinds]uint8 // of each kind; 255 if it has none
+}
+
+// newKindNumbers numbers named kinds by their indexes.
+func newKindNumbers(names []string) (k kindNumbers, err error) {
+	for i := range k.numbers {
+		k.numbers[i] = math.MaxUint8
+	}
+	for number, name := range names {
+		i := slices.Index(stateKindNames[:], name)
+		if i < 0 || k.numbers[i] != math.MaxUint8 {
+			return k, fmt.Errorf("%w: kinds of values %q", ErrBuild, names)
+		}
+		k.kinds = append(k.kinds, stateKind(i))
+		k.numbers[i] = uint8(number)
+	}
+	return k, nil
+}
+
+// IntervalRows is intervals of attributes as plain columns of one length.
+type IntervalRows struct {
 	Attributes   []uint32
 	Starts, Ends []int64
 	Open         []bool
-	Kinds        []StateKind
-	// Words are the values: of a bool 0 or 1, an int, the bits of a float, the code of a
-	// string or bytes. Of null they are not looked at.
+	Kinds        []uint8 // indexes in IntervalOptions.Kinds
+	// Words are the values: 0 or 1 for a bool, an int, the bits of a float, or the code of a
+	// string or bytes. The word of null is ignored.
 	Words []uint64
 }
 
-// IntervalOptions says what an IntervalBuilder makes.
+// IntervalOptions is the form and content of an IntervalBuilder's records.
 type IntervalOptions struct {
 	// Memory allocates the records; nil means the Go allocator.
 	Memory memory.Allocator
-	// Form is how values that repeat lie in the records.
+	// Form is the representation of repeated values in the records.
 	Form Form
 	// Columns names the columns, in their order; nil means all.
 	Columns []string
-	// MaxRows and MaxBytes say when a record is full: it has so many rows, or its paths
-	// and texts take so many bytes. Both must be above 0.
+	// Kinds names the kinds of values by number, each once. The names are null, bool, int,
+	// float, string and bytes.
+	Kinds []string
+	// MaxRows and MaxBytes bound a record: it is full when it has MaxRows rows, or its paths
+	// and texts take MaxBytes. Both must be above 0.
 	MaxRows, MaxBytes int
-	// Path appends the path of an attribute, which no other one has: UTF-8.
+	// Path appends the path of an attribute, in UTF-8. Paths are distinct.
 	Path func(dst []byte, attribute uint32) ([]byte, error)
-	// Text returns a string or bytes by its code; that of a string is UTF-8. Two codes do
-	// not have one string.
+	// Text returns a string or bytes by its code; strings are UTF-8. Two codes never have the
+	// same string.
 	Text func(code uint32) []byte
 }
 
-// IntervalBuilder makes records of intervals. It belongs to one goroutine.
+// IntervalBuilder makes records of intervals. It is not safe for concurrent use.
 type IntervalBuilder struct {
 	opts   IntervalOptions
+	number kindNumbers
 	schema *arrow.Schema
 	memory *recycler
 	wanted [intervalColumns]bool
@@ -71,7 +97,7 @@ type IntervalBuilder struct {
 	rows   int
 
 	last    uint32 // attribute of the last row
-	ends    buffer // Native, int32: where runs of attributes end, but for the last
+	ends    buffer // FormNative, int32: the ends of the runs of attributes, except the last
 	ids     stateWords
 	paths   stateTexts
 	starts  stateWords
@@ -87,13 +113,17 @@ type IntervalBuilder struct {
 	path []byte // of the attribute of the last row
 }
 
-// NewIntervalBuilder returns an empty builder, which the caller releases. It takes all
-// memory of records from opts.Memory, and uses again what records gave back before the
-// builder is released (A7). Errors wrap ErrBuild: an unknown form, an unknown column or one
-// that is named twice, or a bound that is not above 0.
+// NewIntervalBuilder returns an empty builder, which the caller releases. It takes the memory
+// of records from opts.Memory, and reuses the memory of records that are released before the
+// builder (A7). Errors wrap ErrBuild: an unknown form, a column or kind that is unknown or
+// named twice, or a bound that is not above 0.
 func NewIntervalBuilder(opts IntervalOptions) (*IntervalBuilder, error) {
 	if opts.MaxRows <= 0 || opts.MaxRows > math.MaxInt32 || opts.MaxBytes <= 0 {
 		return nil, fmt.Errorf("%w: records of %d rows and %d bytes", ErrBuild, opts.MaxRows, opts.MaxBytes)
+	}
+	numbers, err := newKindNumbers(opts.Kinds)
+	if err != nil {
+		return nil, err
 	}
 	order, err := intervalOrder(opts.Columns)
 	if err != nil {
@@ -106,7 +136,7 @@ func NewIntervalBuilder(opts IntervalOptions) (*IntervalBuilder, error) {
 	if opts.Memory == nil {
 		opts.Memory = memory.NewGoAllocator()
 	}
-	b := &IntervalBuilder{opts: opts, schema: schema, memory: newRecycler(opts.Memory), order: order}
+	b := &IntervalBuilder{opts: opts, number: numbers, schema: schema, memory: newRecycler(opts.Memory), order: order}
 	for _, c := range order {
 		b.wanted[c] = true
 	}
@@ -116,7 +146,7 @@ func NewIntervalBuilder(opts IntervalOptions) (*IntervalBuilder, error) {
 	}
 	b.ids = newStateWords(b.memory, 32)
 	b.open, b.bools = newStateWords(b.memory, 1), newStateWords(b.memory, 1)
-	coded := opts.Form != Plain
+	coded := opts.Form != FormPlain
 	b.paths, b.kinds = newStateTexts(b.memory, coded), newStateTexts(b.memory, coded)
 	b.strings, b.bytes = newStateTexts(b.memory, coded), newStateTexts(b.memory, false)
 	return b, nil
@@ -125,14 +155,14 @@ func NewIntervalBuilder(opts IntervalOptions) (*IntervalBuilder, error) {
 // Schema returns the schema of the records.
 func (b *IntervalBuilder) Schema() *arrow.Schema { return b.schema }
 
-// Append adds intervals from the one on that is number from, until there are no more or the
-// record is full, and returns how many. Rows of one attribute should adjoin: that costs
-// less, and in the Native form each time that they do not is a run. It keeps nothing of its
-// arguments. 5 to 40 ns an interval, and what Path takes for each attribute of a record.
+// Append adds intervals, beginning with index from, until there are no more or the record is
+// full, and returns their number. Rows of one attribute should adjoin: that costs less, and in
+// FormNative every change of attribute starts a run. It retains nothing of its arguments. It
+// costs 5 to 40 ns an interval, plus a call of Path for each attribute of a record.
 //
-// The errors are that of Path, and ErrBuild for columns of different lengths, a kind that
-// is unknown, or texts of more than 2 GiB. After one, the builder can only be released.
-func (b *IntervalBuilder) Append(rows *Intervals, from int) (n int, err error) {
+// Append returns the errors of Path, and ErrBuild for columns of different lengths, an unknown
+// kind, or texts of more than 2 GiB. After an error, the builder can only be released.
+func (b *IntervalBuilder) Append(rows *IntervalRows, from int) (n int, err error) {
 	all := len(rows.Attributes)
 	for _, length := range []int{len(rows.Starts), len(rows.Ends), len(rows.Open), len(rows.Kinds), len(rows.Words)} {
 		if length != all {
@@ -157,7 +187,7 @@ func (b *IntervalBuilder) Append(rows *Intervals, from int) (n int, err error) {
 	return b.rows - base, nil
 }
 
-// Full says whether the record takes no more intervals.
+// Full reports whether the record takes no more intervals.
 func (b *IntervalBuilder) Full() bool {
 	return b.rows >= b.opts.MaxRows || b.rows > 0 && b.size() >= b.opts.MaxBytes
 }
@@ -170,15 +200,16 @@ func (b *IntervalBuilder) size() int {
 	return b.paths.values.size() + b.kinds.values.size() + b.strings.values.size() + b.bytes.values.size()
 }
 
-// appendTexts adds what is text of interval i, and its attribute.
-func (b *IntervalBuilder) appendTexts(rows *Intervals, i int) error {
+// appendTexts adds the texts and the attribute of interval i.
+func (b *IntervalBuilder) appendTexts(rows *IntervalRows, i int) error {
 	if err := b.appendAttribute(rows.Attributes[i]); err != nil {
 		return err
 	}
-	kind, code := rows.Kinds[i], uint32(rows.Words[i])
-	if kind >= stateKinds {
-		return fmt.Errorf("%w: kind %d of a value", ErrBuild, kind)
+	number, code := rows.Kinds[i], uint32(rows.Words[i])
+	if int(number) >= len(b.number.kinds) {
+		return fmt.Errorf("%w: kind %d of a value", ErrBuild, number)
 	}
+	kind := b.number.kinds[number]
 	if b.wanted[columnKind] {
 		if err := b.kinds.add(uint32(kind), func() []byte { return stateKindTexts[kind] }); err != nil {
 			return err
@@ -186,9 +217,9 @@ func (b *IntervalBuilder) appendTexts(rows *Intervals, i int) error {
 	}
 	var to *stateTexts
 	switch {
-	case kind == StateString && b.wanted[columnString]:
+	case kind == stateString && b.wanted[columnString]:
 		to = &b.strings
-	case kind == StateBytes && b.wanted[columnBytes]:
+	case kind == stateBytes && b.wanted[columnBytes]:
 		to = &b.bytes
 	default:
 		return nil
@@ -199,7 +230,7 @@ func (b *IntervalBuilder) appendTexts(rows *Intervals, i int) error {
 	return to.add(code, func() []byte { return b.opts.Text(code) })
 }
 
-// padTexts adds null for the intervals behind the last text.
+// padTexts adds nulls for the intervals after the last text.
 func (b *IntervalBuilder) padTexts() error {
 	if b.wanted[columnString] {
 		if err := b.strings.nulls(b.rows - b.strings.n); err != nil {
@@ -212,7 +243,7 @@ func (b *IntervalBuilder) padTexts() error {
 	return nil
 }
 
-// appendAttribute adds whose interval it is: a cell a row, or a run.
+// appendAttribute adds the attribute of an interval: a cell a row, or a run.
 func (b *IntervalBuilder) appendAttribute(a uint32) error {
 	isNew := b.rows == 0 || a != b.last
 	if isNew && b.wanted[columnPath] {
@@ -222,7 +253,7 @@ func (b *IntervalBuilder) appendAttribute(a uint32) error {
 		}
 	}
 	b.last = a
-	if b.opts.Form == Native {
+	if b.opts.Form == FormNative {
 		if !isNew {
 			return nil
 		}
@@ -237,9 +268,9 @@ func (b *IntervalBuilder) appendAttribute(a uint32) error {
 	return b.paths.add(a, func() []byte { return b.path })
 }
 
-// appendWords adds what is not text of intervals [from, to).
-func (b *IntervalBuilder) appendWords(rows *Intervals, from, to int) {
-	if b.wanted[columnID] && b.opts.Form != Native {
+// appendWords adds the values other than texts of intervals [from, to).
+func (b *IntervalBuilder) appendWords(rows *IntervalRows, from, to int) {
+	if b.wanted[columnID] && b.opts.Form != FormNative {
 		b.ids.append32(rows.Attributes[from:to])
 	}
 	if b.wanted[columnStart] {
@@ -254,11 +285,11 @@ func (b *IntervalBuilder) appendWords(rows *Intervals, from, to int) {
 	kinds, words := rows.Kinds[from:to], rows.Words[from:to]
 	for _, c := range []struct {
 		column intervalColumn
-		kind   StateKind
+		kind   stateKind
 		to     *stateWords
-	}{{columnBool, StateBool, &b.bools}, {columnInt, StateInt, &b.ints}, {columnFloat, StateFloat, &b.floats}} {
+	}{{columnBool, stateBool, &b.bools}, {columnInt, stateInt, &b.ints}, {columnFloat, stateFloat, &b.floats}} {
 		if b.wanted[c.column] {
-			c.to.appendKind(c.kind, kinds, words)
+			c.to.appendKind(b.number.numbers[c.kind], kinds, words)
 		}
 	}
 }
@@ -267,7 +298,7 @@ func (b *IntervalBuilder) appendWords(rows *Intervals, from, to int) {
 // builder.
 func (b *IntervalBuilder) Record() arrow.Record {
 	var ends *array.Data
-	if b.opts.Form == Native {
+	if b.opts.Form == FormNative {
 		if b.rows > 0 {
 			putInt32(b.ends.grow(4), int32(b.rows))
 		}
@@ -334,8 +365,8 @@ func (b *IntervalBuilder) reset() {
 	}
 }
 
-// Release frees the intervals that no record was made of. Records made before stay valid.
-// The builder must not be used again, except for another Release, which does nothing.
+// Release frees the pending intervals. Records made before stay valid. The builder must not be
+// used again, except for another Release, which does nothing.
 func (b *IntervalBuilder) Release() {
 	b.reset()
 	b.memory.close()

@@ -25,7 +25,7 @@ func newStateWords(mem memory.Allocator, width int) stateWords {
 	return w
 }
 
-// grow makes room for n more values and returns the bytes of all; bits are cleared.
+// grow makes room for n more values and returns the bytes of all; new bits are 0.
 func (w *stateWords) grow(n int) []byte {
 	w.n += n
 	more := w.data.grow(int(bitutil.BytesForBits(int64(w.n*w.width))) - w.data.n)
@@ -57,8 +57,8 @@ func (w *stateWords) appendBools(values []bool) {
 	}
 }
 
-// appendKind appends the words of the rows that are of a kind, and null for the others.
-func (w *stateWords) appendKind(kind StateKind, kinds []StateKind, words []uint64) {
+// appendKind appends the words of the rows of a kind, and null for the others.
+func (w *stateWords) appendKind(kind uint8, kinds []uint8, words []uint64) {
 	for lo := 0; lo < len(kinds); {
 		hi, is := lo+1, kinds[lo] == kind
 		for hi < len(kinds) && (kinds[hi] == kind) == is {
@@ -104,8 +104,8 @@ func (w *stateWords) reset() {
 	w.validity.release()
 }
 
-// stateTexts is texts, or nulls, in the buffers of an Arrow array: as they are, or coded,
-// as the indexes of a dictionary that has each once, in the order of their first use.
+// stateTexts is texts, or nulls, in the buffers of an Arrow array: plain, or coded as indexes
+// of a dictionary that has each text once, in the order of their first use.
 type stateTexts struct {
 	coded    bool
 	n        int
@@ -114,7 +114,7 @@ type stateTexts struct {
 	indexes  buffer // coded
 
 	codes pages[localCode] // of the dictionary
-	epoch uint32           // of what codes has
+	epoch uint32           // of the valid entries of codes
 }
 
 func newStateTexts(mem memory.Allocator, coded bool) stateTexts {
@@ -125,7 +125,7 @@ func newStateTexts(mem memory.Allocator, coded bool) stateTexts {
 	return t
 }
 
-// add appends a text, whose code stands for it. A dictionary asks for it once.
+// add appends a text with its code. A dictionary calls text once for each code.
 func (t *stateTexts) add(code uint32, text func() []byte) error {
 	t.n++
 	if !t.coded {
@@ -142,7 +142,7 @@ func (t *stateTexts) add(code uint32, text func() []byte) error {
 	return nil
 }
 
-// value appends to the texts, or to the dictionary.
+// value appends a text to the array or to the dictionary.
 func (t *stateTexts) value(text []byte) error {
 	if t.values.data.n+len(text) > t.values.limit {
 		return fmt.Errorf("%w: %w", ErrBuild, errLarge)
@@ -161,7 +161,7 @@ func (t *stateTexts) nulls(n int) error {
 		clear(t.indexes.grow(4 * n))
 		return nil
 	}
-	if err := t.values.close(); err != nil { // an empty text, and again
+	if err := t.values.close(); err != nil { // an empty text for each null
 		return err
 	}
 	return t.values.appendAgain(n - 1)

@@ -51,11 +51,11 @@ func intervalOrder(names []string) ([]intervalColumn, error) {
 	return order, nil
 }
 
-// NewIntervalSchema returns the schema of the records that an IntervalBuilder makes, of
-// these columns or, if there are none named, of all. It depends on nothing else. Errors
-// wrap ErrBuild: an unknown form, or a column that is unknown or named twice.
+// NewIntervalSchema returns the schema of an IntervalBuilder's records with the named columns, or
+// all columns if names is nil. It depends on nothing else. Errors wrap ErrBuild: an unknown form,
+// or a column that is unknown or named twice.
 //
-//	                Dictionary                   Native                        Plain
+//	                FormDictionary               FormNative                    FormPlain
 //	attribute_id    uint32                       in runs                       uint32
 //	attribute       dictionary<uint32, utf8>     in runs                       utf8
 //	start, end      int64                        the same                      int64
@@ -67,9 +67,9 @@ func intervalOrder(names []string) ([]intervalColumn, error) {
 //	value_string    dictionary<uint32, utf8>     the same                      utf8
 //	value_bytes     binary                       the same                      binary
 //
-// "In runs" is run_end_encoded<int32, T>, T being the type of the Dictionary form. Only the
-// columns of values can be null: of each row all are but the one of its kind. (The IPC writer
-// of Arrow v14 fails on a slice of no rows of a record with value_bytes: skip such slices.)
+// "In runs" is run_end_encoded<int32, T>, where T is the type of FormDictionary. Only the columns
+// of values can be null: in each row, all are except the one of its kind. (The IPC writer of Arrow
+// v14 fails on a slice of no rows of a record with value_bytes: skip such slices.)
 func NewIntervalSchema(form Form, names []string) (*arrow.Schema, error) {
 	if !form.Known() {
 		return nil, fmt.Errorf("%w: %v", ErrBuild, form)
@@ -81,7 +81,7 @@ func NewIntervalSchema(form Form, names []string) (*arrow.Schema, error) {
 	fields := make([]arrow.Field, len(order))
 	for i, c := range order {
 		typ := c.cellType(form)
-		if form == Native && (c == columnID || c == columnPath) {
+		if form == FormNative && (c == columnID || c == columnPath) {
 			typ = arrow.RunEndEncodedOf(endsType, typ)
 		}
 		fields[i] = arrow.Field{Name: intervalColumnNames[c], Type: typ, Nullable: c >= columnBool}
@@ -103,7 +103,7 @@ func (c intervalColumn) cellType(form Form) arrow.DataType {
 	case columnBytes:
 		return arrow.BinaryTypes.Binary
 	}
-	if form == Plain {
+	if form == FormPlain {
 		return arrow.BinaryTypes.String
 	}
 	return &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: arrow.BinaryTypes.String}

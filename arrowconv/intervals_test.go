@@ -20,7 +20,7 @@ var stateTextsOf = []string{"", "a", "\x00", "\u00e9\u4e16", strings.Repeat("x",
 // stateOptions is a builder's options for tests, with paths that have the empty one.
 func stateOptions(mem memory.Allocator, form Form) IntervalOptions {
 	return IntervalOptions{
-		Memory: mem, Form: form, MaxRows: 1000, MaxBytes: 1 << 20,
+		Memory: mem, Form: form, Kinds: numberedKinds, MaxRows: 1000, MaxBytes: 1 << 20,
 		Path: func(dst []byte, a uint32) ([]byte, error) {
 			if a == 0 {
 				return dst, nil
@@ -40,22 +40,34 @@ func newStates(t testing.TB, opts IntervalOptions) *IntervalBuilder {
 	return b
 }
 
+// The kinds have other numbers here than in the builder.
+const (
+	bytesNumber uint8 = iota
+	nullNumber
+	floatNumber
+	boolNumber
+	stringNumber
+	intNumber
+)
+
+var numberedKinds = []string{"bytes", "null", "float", "bool", "string", "int"}
+
 // someIntervals returns rows of few attributes, most of which adjoin.
-func someIntervals(rng *rand.Rand, n int) *Intervals {
-	r := &Intervals{}
+func someIntervals(rng *rand.Rand, n int) *IntervalRows {
+	r := &IntervalRows{}
 	attribute := uint32(rng.IntN(9))
 	for range n {
 		if rng.IntN(4) == 0 {
 			attribute = uint32(rng.IntN(9)) * []uint32{1, 7, 1 << 20}[rng.IntN(3)]
 		}
-		kind := StateKind(rng.IntN(int(stateKinds)))
+		kind := uint8(rng.IntN(len(numberedKinds)))
 		word := rng.Uint64()
 		switch kind {
-		case StateBool:
+		case boolNumber:
 			word %= 2
-		case StateFloat:
+		case floatNumber:
 			word = math.Float64bits([]float64{0, math.Copysign(0, -1), 1.5, math.Inf(-1)}[rng.IntN(4)])
-		case StateString, StateBytes:
+		case stringNumber, bytesNumber:
 			word = uint64(rng.IntN(len(stateTextsOf)))
 		}
 		r.Attributes = append(r.Attributes, attribute)
@@ -68,8 +80,8 @@ func someIntervals(rng *rand.Rand, n int) *Intervals {
 	return r
 }
 
-// stateRows returns what a record of all columns is to have in rows [lo, hi).
-func stateRows(t testing.TB, opts *IntervalOptions, r *Intervals, lo, hi int) (rows [][]any) {
+// stateRows returns the expected rows [lo, hi) of a record of all columns.
+func stateRows(t testing.TB, opts *IntervalOptions, r *IntervalRows, lo, hi int) (rows [][]any) {
 	t.Helper()
 	for i := lo; i < hi; i++ {
 		path, err := opts.Path(nil, r.Attributes[i])
@@ -77,17 +89,17 @@ func stateRows(t testing.TB, opts *IntervalOptions, r *Intervals, lo, hi int) (r
 			t.Fatal(err)
 		}
 		kind, word := r.Kinds[i], r.Words[i]
-		row := []any{r.Attributes[i], string(path), r.Starts[i], r.Ends[i], r.Open[i], stateKindNames[kind], nil, nil, nil, nil, nil}
+		row := []any{r.Attributes[i], string(path), r.Starts[i], r.Ends[i], r.Open[i], numberedKinds[kind], nil, nil, nil, nil, nil}
 		switch kind {
-		case StateBool:
+		case boolNumber:
 			row[columnBool] = word != 0
-		case StateInt:
+		case intNumber:
 			row[columnInt] = int64(word)
-		case StateFloat:
+		case floatNumber:
 			row[columnFloat] = math.Float64frombits(word)
-		case StateString:
+		case stringNumber:
 			row[columnString] = string(opts.Text(uint32(word)))
-		case StateBytes:
+		case bytesNumber:
 			row[columnBytes] = opts.Text(uint32(word))
 		}
 		rows = append(rows, row)
@@ -111,7 +123,7 @@ func stateCell(a arrow.Array, i int) any {
 	return rowOf(a, i)
 }
 
-// checkStates compares a record with rows, and checks what the forms promise (A1, A2, A6).
+// checkStates compares a record with rows, and checks the invariants of its form (A1, A2, A6).
 func checkStates(t testing.TB, rec arrow.Record, want [][]any) {
 	t.Helper()
 	if int(rec.NumRows()) != len(want) {
@@ -171,8 +183,8 @@ func checkRuns(t testing.TB, r *array.RunEndEncoded, cells []any) {
 	}
 }
 
-// TestIntervals: what is appended in pieces is in the records, in every form; a builder is
-// used again, and records outlive it.
+// TestIntervals: intervals appended in pieces are in the records, in every form; a builder is
+// reused, and records outlive it.
 func TestIntervals(t *testing.T) {
 	for _, form := range allForms {
 		rng := rand.New(rand.NewPCG(1, uint64(form)))
@@ -187,7 +199,7 @@ func TestIntervals(t *testing.T) {
 				before := b.Rows()
 				// A piece ends where it pleases.
 				piece := rng.IntN(len(r.Words) - from + 1)
-				part := &Intervals{
+				part := &IntervalRows{
 					Attributes: r.Attributes[:from+piece], Starts: r.Starts[:from+piece], Ends: r.Ends[:from+piece],
 					Open: r.Open[:from+piece], Kinds: r.Kinds[:from+piece], Words: r.Words[:from+piece],
 				}
@@ -246,14 +258,14 @@ func TestIntervals_Full(t *testing.T) {
 		opts := stateOptions(checked(t), form)
 		opts.MaxBytes = 3000
 		b := newStates(t, opts)
-		r := &Intervals{}
+		r := &IntervalRows{}
 		for i := range 100 {
 			r.Attributes, r.Starts, r.Ends = append(r.Attributes, 100), append(r.Starts, int64(i)), append(r.Ends, int64(i))
-			r.Open, r.Kinds, r.Words = append(r.Open, false), append(r.Kinds, StateBytes), append(r.Words, 4)
+			r.Open, r.Kinds, r.Words = append(r.Open, false), append(r.Kinds, bytesNumber), append(r.Words, 4)
 		}
 		n, err := b.Append(r, 0)
 		// 300 bytes a row, and in the plain form 200 of the path.
-		if want := map[Form]int{Dictionary: 10, Native: 10, Plain: 6}[form]; err != nil || n != want {
+		if want := map[Form]int{FormDictionary: 10, FormNative: 10, FormPlain: 6}[form]; err != nil || n != want {
 			t.Errorf("%v: %d rows, want %d, %v", form, n, want, err)
 		}
 		if again, err := b.Append(r, n); again != 0 || err != nil || !b.Full() {
@@ -272,8 +284,10 @@ func TestIntervals_Errors(t *testing.T) {
 		"column twice": func(o *IntervalOptions) { o.Columns = []string{"open", "kind", "open"} },
 		"rows":         func(o *IntervalOptions) { o.MaxRows = 0 },
 		"bytes":        func(o *IntervalOptions) { o.MaxBytes = 0 },
+		"kind":         func(o *IntervalOptions) { o.Kinds = []string{"null", "uint"} },
+		"kind twice":   func(o *IntervalOptions) { o.Kinds = []string{"null", "int", "null"} },
 	} {
-		opts := stateOptions(nil, Dictionary)
+		opts := stateOptions(nil, FormDictionary)
 		change(&opts)
 		if b, err := NewIntervalBuilder(opts); b != nil || !errors.Is(err, ErrBuild) {
 			t.Errorf("%s: %v", name, err)
@@ -281,20 +295,20 @@ func TestIntervals_Errors(t *testing.T) {
 	}
 	errPath := errors.New("no path")
 	for name, c := range map[string]struct {
-		change func(r *Intervals)
+		change func(r *IntervalRows)
 		from   int
 		path   error
 		want   error
 	}{
-		"starts":  {func(r *Intervals) { r.Starts = r.Starts[1:] }, 0, nil, ErrBuild},
-		"ends":    {func(r *Intervals) { r.Ends = nil }, 0, nil, ErrBuild},
-		"open":    {func(r *Intervals) { r.Open = r.Open[1:] }, 0, nil, ErrBuild},
-		"kinds":   {func(r *Intervals) { r.Kinds = r.Kinds[1:] }, 0, nil, ErrBuild},
-		"words":   {func(r *Intervals) { r.Words = append(r.Words, 1) }, 0, nil, ErrBuild},
-		"kind":    {func(r *Intervals) { r.Kinds[5] = stateKinds }, 0, nil, ErrBuild},
-		"before":  {func(*Intervals) {}, -1, nil, ErrBuild},
-		"behind":  {func(*Intervals) {}, 10, nil, ErrBuild},
-		"no path": {func(*Intervals) {}, 0, errPath, errPath},
+		"starts":  {func(r *IntervalRows) { r.Starts = r.Starts[1:] }, 0, nil, ErrBuild},
+		"ends":    {func(r *IntervalRows) { r.Ends = nil }, 0, nil, ErrBuild},
+		"open":    {func(r *IntervalRows) { r.Open = r.Open[1:] }, 0, nil, ErrBuild},
+		"kinds":   {func(r *IntervalRows) { r.Kinds = r.Kinds[1:] }, 0, nil, ErrBuild},
+		"words":   {func(r *IntervalRows) { r.Words = append(r.Words, 1) }, 0, nil, ErrBuild},
+		"kind":    {func(r *IntervalRows) { r.Kinds[5] = uint8(len(numberedKinds)) }, 0, nil, ErrBuild},
+		"before":  {func(*IntervalRows) {}, -1, nil, ErrBuild},
+		"behind":  {func(*IntervalRows) {}, 10, nil, ErrBuild},
+		"no path": {func(*IntervalRows) {}, 0, errPath, errPath},
 	} {
 		for _, form := range allForms {
 			opts := stateOptions(checked(t), form)
@@ -312,15 +326,15 @@ func TestIntervals_Errors(t *testing.T) {
 	}
 }
 
-// TestIntervals_Large: texts beyond what the offsets of Arrow say.
+// TestIntervals_Large: texts beyond the range of Arrow's offsets.
 func TestIntervals_Large(t *testing.T) {
 	for _, form := range allForms {
-		for _, kind := range []StateKind{StateString, StateBytes} {
+		for _, kind := range []uint8{stringNumber, bytesNumber} {
 			b := newStates(t, stateOptions(checked(t), form))
 			for _, to := range []*stateTexts{&b.paths, &b.strings, &b.bytes} {
 				to.values.limit = 250
 			}
-			r := &Intervals{Attributes: []uint32{1}, Starts: []int64{0}, Ends: []int64{0}, Open: []bool{false}, Kinds: []StateKind{kind}, Words: []uint64{4}}
+			r := &IntervalRows{Attributes: []uint32{1}, Starts: []int64{0}, Ends: []int64{0}, Open: []bool{false}, Kinds: []uint8{kind}, Words: []uint64{4}}
 			if _, err := b.Append(r, 0); !errors.Is(err, ErrBuild) || !errors.Is(err, errLarge) {
 				t.Errorf("%v: a text that is too large: %v", form, err)
 			}
@@ -337,9 +351,9 @@ func TestIntervals_Large(t *testing.T) {
 func TestIntervalSchema(t *testing.T) {
 	text := "dictionary<values=utf8, indices=uint32, ordered=false>"
 	for form, want := range map[Form][]string{
-		Dictionary: {"uint32", text, "int64", "int64", "bool", text, "bool", "int64", "float64", text, "binary"},
-		Native:     {"run_end_encoded<run_ends: int32, values: uint32>", "run_end_encoded<run_ends: int32, values: " + text + ">", "int64", "int64", "bool", text, "bool", "int64", "float64", text, "binary"},
-		Plain:      {"uint32", "utf8", "int64", "int64", "bool", "utf8", "bool", "int64", "float64", "utf8", "binary"},
+		FormDictionary: {"uint32", text, "int64", "int64", "bool", text, "bool", "int64", "float64", text, "binary"},
+		FormNative:     {"run_end_encoded<run_ends: int32, values: uint32>", "run_end_encoded<run_ends: int32, values: " + text + ">", "int64", "int64", "bool", text, "bool", "int64", "float64", text, "binary"},
+		FormPlain:      {"uint32", "utf8", "int64", "int64", "bool", "utf8", "bool", "int64", "float64", "utf8", "binary"},
 	} {
 		schema, err := NewIntervalSchema(form, nil)
 		if err != nil {
@@ -366,7 +380,7 @@ func TestIntervalSchema(t *testing.T) {
 func BenchmarkIntervals(b *testing.B) {
 	r := someIntervals(rand.New(rand.NewPCG(1, 1)), 4096)
 	for i := range r.Attributes {
-		r.Attributes[i], r.Kinds[i] = uint32(i/256), StateInt
+		r.Attributes[i], r.Kinds[i] = uint32(i/256), intNumber
 	}
 	for _, form := range allForms {
 		b.Run(fmt.Sprintf("form=%v", form), func(b *testing.B) {

@@ -8,36 +8,37 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
 )
 
-// listReader adds lists of a dictionary of the store to values: as their elements' ids,
-// or as the elements' names.
+// listReader adds lists of a dictionary of the store to values, as the ids or as the names of
+// their elements.
 //
-// A list read by itself costs several times what it costs in a row with others, and
-// records have many lists in common. So when some of a dictionary's lists have been
-// added, or many are to come, all of them are read, once.
+// Reading a single list costs several times as much as reading it in sequence with others, and
+// records have many lists in common. All lists of a dictionary are therefore read at once when
+// some have been added, or when many are announced.
 type listReader struct {
 	mem    memory.Allocator
-	names  Names
+	names  ElementNames
 	shared bool // see Field
 	many   bool // see Field
 
-	from  encoding.Lists
-	dict  *encoding.ListDict // whose lists; nil if they are those of an answer
-	added int                // since it was told whose
-	tried bool               // to read all
-	all   *allLists          // what was read; nil before, if they are too large,
-	array *array.Data        // or if it is this, for records to share
+	from  dict.ListView
+	dict  *dict.Lists // the dictionary; nil for lists of an answer
+	added int         // lists added since follow
+	tried bool        // reading all lists was tried
+	all   *allLists   // all lists; nil if not read, if too large,
+	array *array.Data // or if this array has them, for records to share
 
-	cursor encoding.ListCursor // of from
-	fresh  []uint32            // of an answer: codes of the lists at hand, each once
-	codes  []uint32            // of the list at hand
-	named  pages[[]string]     // by code of an element; nil if not asked
-	given  []string            // by Names
+	cursor dict.ListCursor // of from
+	fresh  []uint32        // lists of an answer: their codes, each once
+	codes  []uint32        // of the current list
+	named  pages[[]string] // by code of an element; nil if Names was not called
+	given  []string        // result of Names
 }
 
-// allAfter is what share of a dictionary's lists are added one by one before all are
-// read.
+// allAfter is the share, 1/allAfter, of a dictionary's lists that are added one by one before
+// all are read.
 const allAfter = 8
 
 func newListReader(mem memory.Allocator, form Form, f *Field) *listReader {
@@ -47,23 +48,24 @@ func newListReader(mem memory.Allocator, form Form, f *Field) *listReader {
 	return &listReader{mem: mem, names: f.Names, shared: f.Shared && f.coded(form) && !f.named(), many: f.Many}
 }
 
-// follow prepares for lists of a dictionary: of dict, if that is not nil.
-func (l *listReader) follow(from encoding.Lists, dict *encoding.ListDict) {
-	if dict == nil || l.dict != dict {
+// follow prepares for lists of from, which are those of the dictionary whole if that is not
+// nil.
+func (l *listReader) follow(from dict.ListView, whole *dict.Lists) {
+	if whole == nil || l.dict != whole {
 		l.done()
-		l.from, l.dict, l.cursor = from, dict, from.Cursor()
+		l.from, l.dict, l.cursor = from, whole, from.Cursor()
 	}
-	if dict == nil || l.tried || !l.many && l.added*allAfter <= dict.Len() {
+	if whole == nil || l.tried || !l.many && l.added*allAfter <= whole.Len() {
 		return
 	}
 	if l.tried = true; l.shared {
-		l.array = newListArray(l.mem, dict)
+		l.array = newListArray(l.mem, whole)
 	} else {
-		l.all = newAllLists(dict)
+		l.all = newAllLists(whole)
 	}
 }
 
-// done forgets the dictionary, and frees what was read of it.
+// done forgets the dictionary, and frees the lists read from it.
 func (l *listReader) done() {
 	if l.array != nil {
 		l.array.Release()
@@ -92,8 +94,8 @@ func (l *listReader) add(to *values, code uint32) error {
 	return to.close()
 }
 
-// read returns the codes of the elements of a list, until the next call, and whether it is
-// one of those that were all read.
+// read returns the codes of the elements of a list, valid until the next call. known reports
+// that the list is one of all that were read at once.
 func (l *listReader) read(code uint32) (elements []uint32, known bool) {
 	if l.all != nil && l.all.has(code) {
 		return l.all.at(code), true
@@ -122,7 +124,7 @@ func (l *listReader) addNames(to *values, elements []uint32) error {
 	return to.close()
 }
 
-// members returns how many elements lists have in all.
+// members returns the total number of elements of lists.
 func (l *listReader) members(codes []uint32) (n int) {
 	for _, code := range codes {
 		n += l.from.Len(code)
@@ -130,9 +132,9 @@ func (l *listReader) members(codes []uint32) (n int) {
 	return n
 }
 
-// mostMembers returns how many elements lists, each of which comes once, have in all, or how
-// many all lists have, which takes no look at them: if these are most of them and values
-// have room for so many.
+// mostMembers returns the total number of elements of distinct lists, or an upper bound: the
+// number for all lists, which needs no look at them, if codes are most of the lists and room
+// suffices.
 func (l *listReader) mostMembers(codes []uint32, room int) int {
 	if lists, members := l.from.All(); len(codes) > lists/4*3 && members <= room {
 		return members

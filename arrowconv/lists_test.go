@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
 )
 
 // someLists is lists of a dictionary, the i-th of up to 40 elements that end alike.
@@ -30,11 +31,11 @@ func someLists(n int) encoding.Vector {
 	return v
 }
 
-// part returns rows [lo, hi) of what was read of a column.
+// part returns rows [lo, hi) of a column's words.
 func (w *words) part(lo, hi int) words { return words{w.from, w.words[lo:hi], w.valid[lo:hi]} }
 
 // oneRecord makes a record of some rows.
-func oneRecord(t *testing.T, b *Builder, w words) arrow.Record {
+func oneRecord(t *testing.T, b *RecordBuilder, w words) arrow.Record {
 	t.Helper()
 	b.Words(0, w.from, w.words, w.valid)
 	rec, err := b.Record()
@@ -57,13 +58,13 @@ func dictionaryOf(rec arrow.Record) *array.Dictionary {
 func TestShared(t *testing.T) {
 	const n = 400
 	v := someLists(n)
-	for _, form := range []Form{Dictionary, Native} {
+	for _, form := range []Form{FormDictionary, FormNative} {
 		for _, many := range []bool{false, true} {
 			for _, runs := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%v/many=%v/runs=%v", form, many, runs), func(t *testing.T) {
 					s := spec(encoding.UUIDList, true)
 					w := encode(t, s, v)
-					b := NewBuilder(checked(t), form, []Field{{Name: "c", Type: encoding.UUIDList, Shared: true, Many: many, Runs: runs, Nullable: true}})
+					b := NewRecordBuilder(checked(t), form, []Field{{Name: "c", Type: encoding.UUIDList, Shared: true, Many: many, Runs: runs, Nullable: true}})
 					defer b.Release()
 					var first *array.Data
 					for i := range 5 {
@@ -97,13 +98,13 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestSharedNot: what is not asked to share has a dictionary of its rows in each record,
-// and so have lists of names.
+// TestSharedNot: a field without Shared has a dictionary of its rows in each record, and so
+// have lists of names.
 func TestSharedNot(t *testing.T) {
 	v := someLists(100)
 	for _, f := range []Field{{Many: true}, {Shared: true, Many: true, Names: hexNames}} {
 		f.Name, f.Type = "c", encoding.UUIDList
-		b := NewBuilder(checked(t), Native, []Field{f})
+		b := NewRecordBuilder(checked(t), FormNative, []Field{f})
 		w := encode(t, spec(encoding.UUIDList, true), v)
 		for lo := 0; lo < 100; lo += 10 {
 			rec := oneRecord(t, b, w.part(lo, lo+10))
@@ -122,7 +123,7 @@ func TestSharedGrows(t *testing.T) {
 	v := someLists(60)
 	for at := range 5 {
 		s := spec(encoding.UUIDList, true)
-		b := NewBuilder(checked(t), Native, []Field{{Name: "c", Type: encoding.UUIDList, Shared: true, Many: true, Nullable: true}})
+		b := NewRecordBuilder(checked(t), FormNative, []Field{{Name: "c", Type: encoding.UUIDList, Shared: true, Many: true, Nullable: true}})
 		old := v
 		old.UUIDLists = v.UUIDLists[:20]
 		w := encode(t, s, old)
@@ -154,8 +155,7 @@ func TestSharedGrows(t *testing.T) {
 	}
 }
 
-// TestSharedNulls: of a shared dictionary too, a row that is said to have no value has none,
-// whatever its word.
+// TestSharedNulls: a row marked as null is null, with any word, also with a shared dictionary.
 func TestSharedNulls(t *testing.T) {
 	v := someLists(20)
 	w := encode(t, spec(encoding.UUIDList, true), v)
@@ -163,7 +163,7 @@ func TestSharedNulls(t *testing.T) {
 	want := rows(v)
 	w.valid[3], want[3] = false, nil
 	w.words[5], want[5] = 0, nil
-	b := NewBuilder(checked(t), Dictionary, []Field{{Name: "c", Type: encoding.UUIDList, Shared: true, Many: true, Nullable: true}})
+	b := NewRecordBuilder(checked(t), FormDictionary, []Field{{Name: "c", Type: encoding.UUIDList, Shared: true, Many: true, Nullable: true}})
 	defer b.Release()
 	rec := oneRecord(t, b, w)
 	defer rec.Release()
@@ -192,7 +192,7 @@ func TestSharedTooLarge(t *testing.T) {
 		words = append(words, uint64(code))
 	}
 	for _, shared := range []bool{false, true} {
-		b := NewBuilder(checked(t), Dictionary, []Field{{Name: "c", Type: encoding.UUIDList, Shared: shared, Many: true}})
+		b := NewRecordBuilder(checked(t), FormDictionary, []Field{{Name: "c", Type: encoding.UUIDList, Shared: shared, Many: true}})
 		column := encoding.NewColumn(s, encoding.Encode(encoding.Dictionary, words), nil)
 		b.Words(0, &column, words[:3], nil)
 		rec, err := b.Record()
@@ -217,7 +217,7 @@ func hexNames(dst []string, id uuid.UUID, record []byte) []string {
 	return dst
 }
 
-// wantNames is what a list of ids is as names, in words of the documentation.
+// wantNames is the names of a list of ids, as documented.
 func wantNames(ids []uuid.UUID, records map[uuid.UUID]string) []string {
 	names := []string{}
 	for _, id := range ids {
@@ -228,8 +228,8 @@ func wantNames(ids []uuid.UUID, records map[uuid.UUID]string) []string {
 	return names
 }
 
-// TestNames: lists are the names of their elements, each element asked once, with what is
-// kept beside it.
+// TestNames: lists are the names of their elements; Names is called once for each element,
+// with its record.
 func TestNames(t *testing.T) {
 	v := someLists(50)
 	v.Valid = slices.Repeat([]bool{true}, 50)
@@ -261,7 +261,7 @@ func TestNames(t *testing.T) {
 					want[i] = nil
 				}
 			}
-			b := NewBuilder(checked(t), form, []Field{{Name: "c", Type: encoding.UUIDList, Names: names, Many: many, Nullable: true}})
+			b := NewRecordBuilder(checked(t), form, []Field{{Name: "c", Type: encoding.UUIDList, Names: names, Many: many, Nullable: true}})
 			for range 3 {
 				rec := oneRecord(t, b, w)
 				checkRows(t, want, rec)
@@ -280,7 +280,7 @@ func TestNames(t *testing.T) {
 				codes = append(codes, uint32(word))
 			}
 			b.Nulls(0, 2)
-			b.Lists(0, s.Lists.Reader(), codes)
+			b.Lists(0, s.Lists.View(), codes)
 			b.Constant(0, w.from, w.words[3], 2)
 			rec, err := b.Record()
 			if err != nil {
@@ -296,9 +296,9 @@ func TestNames(t *testing.T) {
 // TestNamesTooLarge: 32-bit offsets of names never overflow, nor those of their number.
 func TestNamesTooLarge(t *testing.T) {
 	for _, form := range allForms {
-		b := NewBuilder(checked(t), form, []Field{{Name: "c", Type: encoding.UUIDList, Names: hexNames}})
+		b := NewRecordBuilder(checked(t), form, []Field{{Name: "c", Type: encoding.UUIDList, Names: hexNames}})
 		of := &b.columns[0].cells.values
-		if form != Plain {
+		if form != FormPlain {
 			of = &b.columns[0].cells.dict.values
 		}
 		of.limit = 100
@@ -325,14 +325,14 @@ func TestLists(t *testing.T) {
 	some.UUIDLists = v.UUIDLists[:350]
 	encode(t, one, some)
 	encode(t, two, v)
-	union := encoding.NewUnion(one.Lists, two.Lists)
+	union := dict.NewUnion(one.Lists, two.Lists)
 	for code := uint32(1); int(code) <= one.Lists.Len(); code++ {
 		union.Add(0, code)
 	}
 	for code := uint32(1); int(code) <= two.Lists.Len(); code++ {
 		union.Add(1, code)
 	}
-	for name, from := range map[string]encoding.Lists{"one": two.Lists.Reader(), "union": union.Reader()} {
+	for name, from := range map[string]dict.ListView{"one": two.Lists.View(), "union": union.View()} {
 		for order, codes := range map[string][]uint32{
 			"all":       steps(0, 380, 1),
 			"some":      steps(1, 390, 3),
@@ -353,7 +353,7 @@ func TestLists(t *testing.T) {
 						}
 						want = append(want, append([]uuid.UUID{}, from.UUIDs(nil, code)...))
 					}
-					b := NewBuilder(checked(t), form, []Field{{Name: "c", Type: encoding.UUIDList, Nullable: true}})
+					b := NewRecordBuilder(checked(t), form, []Field{{Name: "c", Type: encoding.UUIDList, Nullable: true}})
 					defer b.Release()
 					for range 2 {
 						b.Lists(0, from, codes)

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -79,7 +80,7 @@ func valueBytes(v *encoding.Vector, i int) []byte {
 	return []byte(v.Strings[i])
 }
 
-func internList(t testing.TB, lists *encoding.ListDict, list []uuid.UUID) uint64 {
+func internList(t testing.TB, lists *dict.Lists, list []uuid.UUID) uint64 {
 	t.Helper()
 	var codes []uint32
 	for _, e := range list {
@@ -96,15 +97,14 @@ func internList(t testing.TB, lists *encoding.ListDict, list []uuid.UUID) uint64
 	return uint64(code)
 }
 
-// spec returns what columns of a type are made from; coded ones get new
-// dictionaries.
+// spec returns the spec of columns of a type; coded ones get new dictionaries.
 func spec(typ encoding.Type, coded bool) encoding.Spec {
 	s := encoding.Spec{Type: typ, Encoding: encoding.Plain}
 	if coded {
-		s.Encoding, s.Dict = encoding.Dictionary, encoding.NewDict(1)
+		s.Encoding, s.Dict = encoding.Dictionary, dict.NewValues(1)
 	}
 	if typ == encoding.UUIDList {
-		s = encoding.Spec{Type: typ, Encoding: encoding.Dictionary, Lists: encoding.NewListDict(1)}
+		s = encoding.Spec{Type: typ, Encoding: encoding.Dictionary, Lists: dict.NewLists(1)}
 	}
 	return s
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// counting is an allocator that counts what it gave out.
+// counting is an allocator that counts its allocations.
 type counting struct {
 	memory.Allocator
 	mu    sync.Mutex
@@ -30,7 +30,7 @@ func (c *counting) Allocate(size int) []byte {
 // two; others have memory of their own (A7).
 func TestRecycled(t *testing.T) {
 	mem := &counting{Allocator: checked(t)}
-	b := NewBuilder(mem, Dictionary, []Field{{Name: "c", Type: encoding.String, Coded: true}, {Name: "n", Type: encoding.Int64}})
+	b := NewRecordBuilder(mem, FormDictionary, []Field{{Name: "c", Type: encoding.String, Coded: true}, {Name: "n", Type: encoding.Int64}})
 	ints := encode(t, spec(encoding.Int64, false), encoding.Int64s(1, 2, 3))
 	next := func(i int) arrow.Record {
 		for range 1000 {
@@ -68,7 +68,7 @@ func TestRecycled(t *testing.T) {
 	releases.Wait()
 }
 
-// TestRecycledForLong: what is taken and given back again and again is allocated once.
+// TestRecycledForLong: memory that is taken and freed repeatedly is allocated once.
 func TestRecycledForLong(t *testing.T) {
 	mem := &counting{Allocator: checked(t)}
 	r := newRecycler(mem)
@@ -81,7 +81,7 @@ func TestRecycledForLong(t *testing.T) {
 	}
 }
 
-// TestRecycledBound: what is free beyond the bound goes back.
+// TestRecycledBound: free memory beyond the bound is returned.
 func TestRecycledBound(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	r := newRecycler(mem)
@@ -102,8 +102,8 @@ func TestRecycledBound(t *testing.T) {
 	mem.AssertSize(t, 0)
 }
 
-// TestRecycledAfterGrowth: memory of sizes that nobody asks for again does not keep out what
-// is asked for again and again.
+// TestRecycledAfterGrowth: memory of sizes that are not requested again does not displace
+// sizes that are.
 func TestRecycledAfterGrowth(t *testing.T) {
 	mem := &counting{Allocator: checked(t)}
 	r := newRecycler(mem)
@@ -117,7 +117,7 @@ func TestRecycledAfterGrowth(t *testing.T) {
 		r.Free(small)
 		r.Free(large)
 	}
-	r.Free(r.Allocate(mostKept + 1)) // which drops nothing of what is kept
+	r.Free(r.Allocate(mostKept + 1)) // does not displace kept memory
 	r.Free(r.Allocate(mostKept / 2))
 	r.close()
 	if calls := mem.calls - before; calls > 3 {
@@ -129,7 +129,7 @@ func TestRecycledAfterGrowth(t *testing.T) {
 // large the record before was.
 func TestSmallAfterLarge(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
-	b := NewBuilder(mem, Plain, []Field{{Name: "c", Type: encoding.String, Nullable: true}})
+	b := NewRecordBuilder(mem, FormPlain, []Field{{Name: "c", Type: encoding.String, Nullable: true}})
 	b.Repeat(0, "0123456789", 1_000_000)
 	b.Nulls(0, 1)
 	large, err := b.Record()
@@ -155,7 +155,7 @@ func TestSmallAfterLarge(t *testing.T) {
 // TestSize: Size grows with strings and lists, also those of dictionaries.
 func TestSize(t *testing.T) {
 	for _, form := range allForms {
-		b := NewBuilder(checked(t), form, []Field{
+		b := NewRecordBuilder(checked(t), form, []Field{
 			{Name: "s", Type: encoding.String, Coded: true}, {Name: "n", Type: encoding.Int64}, {Name: "l", Type: encoding.UUIDList},
 		})
 		ints := encode(t, spec(encoding.Int64, false), encoding.Int64s(1, 2))
@@ -164,7 +164,7 @@ func TestSize(t *testing.T) {
 			t.Errorf("%v: %d bytes of integers", form, b.Size())
 		}
 		b.Repeat(0, "abc", 2)
-		text := map[Form]int{Dictionary: 3 + 8, Native: 3 + 8, Plain: 6 + 12}[form]
+		text := map[Form]int{FormDictionary: 3 + 8, FormNative: 3 + 8, FormPlain: 6 + 12}[form]
 		if b.Size() != text {
 			t.Errorf("%v: %d bytes of strings, want %d", form, b.Size(), text)
 		}

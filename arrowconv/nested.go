@@ -14,8 +14,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// idOf returns the id of a type, or -1 if there is none: ID itself panics on
-// some pointers that are nil.
+// idOf returns the id of a type, or -1 if there is none: ID itself panics on some nil
+// pointers.
 func idOf(t arrow.DataType) arrow.Type {
 	absent := t == nil
 	switch t := t.(type) {
@@ -32,7 +32,7 @@ func idOf(t arrow.DataType) arrow.Type {
 	return t.ID()
 }
 
-// typeID returns the id of the type of an array, or -1 if that is absent.
+// typeID returns the id of the type of an array, or -1 if it is absent.
 func typeID(given arrow.ArrayData) arrow.Type {
 	if data, ok := given.(*array.Data); ok && data != nil {
 		return idOf(data.DataType())
@@ -40,13 +40,13 @@ func typeID(given arrow.ArrayData) arrow.Type {
 	return -1
 }
 
-// isInteger says whether a type can index a dictionary.
+// isInteger reports whether a type can index a dictionary.
 func isInteger(t arrow.DataType) bool {
 	return idOf(t) >= arrow.UINT8 && idOf(t) <= arrow.INT64
 }
 
-// typeName names a type in an error. Of a nested type it gives the outer one
-// only: String of what is nested a million deep never returns.
+// typeName names a type for an error, a nested type by the outer one only: String of a type
+// nested a million deep never returns.
 func typeName(t arrow.DataType) string {
 	switch id := idOf(t); {
 	case id < 0:
@@ -57,15 +57,14 @@ func typeName(t arrow.DataType) string {
 	return fmt.Sprintf("%.200v", t)
 }
 
-// newCodes checks rows [lo, hi) of a dictionary array: it returns the
-// dictionary, not looked into, and for each row an index within it, or -1 for
-// null.
+// newCodes checks rows [lo, hi) of a dictionary array. It returns the unchecked dictionary,
+// and the index of each row in it, or -1 for null.
 func newCodes(given arrow.ArrayData, lo, hi int) (dict arrow.ArrayData, codes []int64, err error) {
 	s, err := newSpan(given, 2, 0)
 	if err != nil {
 		return nil, nil, err
 	}
-	s = s.cut(lo, hi)
+	s = s.between(lo, hi)
 	return s.codes()
 }
 
@@ -75,7 +74,7 @@ func (s *span) codes() (dict arrow.ArrayData, codes []int64, err error) {
 	if !ok || typ == nil || !isInteger(typ.IndexType) {
 		return nil, nil, errors.New("dictionary without integer indexes")
 	}
-	dict = s.data.Dictionary() // an interface that is not nil, whatever is in it
+	dict = s.data.Dictionary() // never a nil interface, even without a dictionary
 	if id := typeID(dict); id < 0 || id != idOf(typ.ValueType) || dict.Len() < 0 {
 		return nil, nil, fmt.Errorf("dictionary is missing or of another type than %s", typeName(typ.ValueType))
 	}
@@ -95,8 +94,8 @@ func (s *span) codes() (dict arrow.ArrayData, codes []int64, err error) {
 	return dict, codes, nil
 }
 
-// gather decodes the dictionary entries that codes point to, each once, and
-// returns one a row. Null entries make null rows.
+// gather decodes each dictionary entry in codes once, and returns one a row. Null entries make
+// null rows.
 func gather[T any](entries *span, codes []int64, decode func(i int) (T, error)) (out []T, valid []bool, err error) {
 	out = make([]T, len(codes))
 	decoded := make([]T, entries.rows)
@@ -127,20 +126,20 @@ type texts struct {
 	data []byte
 }
 
-// newTexts checks rows [lo, hi) of a utf8, large_utf8, binary or large_binary
-// array, but for the text itself.
+// newTexts checks rows [lo, hi) of a utf8, large_utf8, binary or large_binary array, except
+// for the text itself.
 func newTexts(given arrow.ArrayData, lo, hi int) (texts, error) {
 	s, err := newSpan(given, 3, 0)
 	if err != nil {
 		return texts{}, err
 	}
-	s = s.cut(lo, hi)
+	s = s.between(lo, hi)
 	t := texts{span: s, data: s.buffer(2)}
 	t.ends, err = s.offsets(len(t.data))
 	return t, err
 }
 
-// at returns value i, once it is known to be UTF-8 within its limit.
+// at returns value i, after a check that it is UTF-8 within its limit.
 func (t *texts) at(i int) ([]byte, error) {
 	text := t.data[t.ends[i]:t.ends[i+1]]
 	if len(text) > schema.MaxString {
@@ -169,7 +168,7 @@ func newIDs(given arrow.ArrayData, lo, hi int) (ids, error) {
 	if err != nil {
 		return ids{}, err
 	}
-	s = s.cut(lo, hi)
+	s = s.between(lo, hi)
 	out := ids{span: s, n: s.rows}
 	if s.typ.ID() == arrow.DICTIONARY {
 		var dict arrow.ArrayData
@@ -188,7 +187,7 @@ func newIDs(given arrow.ArrayData, lo, hi int) (ids, error) {
 	return out, err
 }
 
-// at returns the UUID of row i; it is not ok if that is null.
+// at returns the UUID of row i; ok is false if it is null.
 func (d *ids) at(i int) (id uuid.UUID, ok bool) {
 	if d.codes != nil {
 		if i = int(d.codes[i]); i < 0 {
@@ -208,14 +207,13 @@ type lists struct {
 	elements ids   // element k is row k-ends[0]
 }
 
-// newLists checks rows [lo, hi) of a list or large_list array, but for null
-// elements.
+// newLists checks rows [lo, hi) of a list or large_list array, except for null elements.
 func newLists(given arrow.ArrayData, lo, hi int) (lists, error) {
 	s, err := newSpan(given, 2, 1)
 	if err != nil {
 		return lists{}, err
 	}
-	s = s.cut(lo, hi)
+	s = s.between(lo, hi)
 	child := s.data.Children()[0]
 	if typeID(child) < 0 || child.Len() < 0 {
 		return lists{}, fmt.Errorf("elements: %w", errNoData)
@@ -269,7 +267,7 @@ func (l *lists) append(dst []uuid.UUID, i int) ([]uuid.UUID, error) {
 	return dst, nil
 }
 
-// at returns list i in memory of its own.
+// at returns list i in its own memory.
 func (l *lists) at(i int) ([]uuid.UUID, error) {
 	n, err := l.len(i)
 	if err != nil {

@@ -8,35 +8,33 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/memory"
 )
 
-// recycler is an allocator of records of about one size, made one after the other: what
-// a record gives back serves the next, so that neither has memory to be cleared and paged
-// in anew, nor to be collected. It is safe for concurrent use: whoever was given a record
-// releases it.
+// recycler is an allocator for a sequence of records of about one size. A record reuses the
+// memory of a released one, which needs not be cleared, paged in or collected. It is safe for
+// concurrent use, because the holder of a record may release it in any goroutine.
 type recycler struct {
 	from memory.Allocator
 
 	mu     sync.Mutex
-	free   map[int][]freed // by length, those that were freed first in front
+	free   map[int][]freed // by length, the earliest freed first
 	frees  uint64
-	kept   int // bytes that are free
+	kept   int // free bytes
 	closed bool
 }
 
-// freed is memory to be used again.
+// freed is memory for reuse.
 type freed struct {
 	bytes []byte
-	since uint64 // how many were freed before
+	since uint64 // number of earlier frees
 }
 
-// mostKept bounds the memory that is kept for the next record: two of the largest that a
-// scan makes.
+// mostKept bounds the memory kept for later records: two of the largest records of a scan.
 const mostKept = 64 << 20
 
 func newRecycler(from memory.Allocator) *recycler {
 	return &recycler{from: from, free: map[int][]freed{}}
 }
 
-// Allocate returns at least so many bytes.
+// Allocate returns at least size bytes.
 func (r *recycler) Allocate(size int) []byte {
 	size = sizeClass(max(1, size))
 	r.mu.Lock()
@@ -53,14 +51,14 @@ func (r *recycler) Allocate(size int) []byte {
 	return b
 }
 
-// sizeClass rounds a size up to one of four lengths for each power of two, of at least
-// a cache line.
+// sizeClass rounds a size up to one of four lengths for each power of two, at least a cache
+// line.
 func sizeClass(size int) int {
 	step := max(line, 1<<max(0, bits.Len(uint(size-1))-3))
 	return (size + step - 1) / step * step
 }
 
-// Reallocate returns at least so many bytes that begin with those of b, which it frees.
+// Reallocate returns at least size bytes that begin with those of b, and frees b.
 func (r *recycler) Reallocate(size int, b []byte) []byte {
 	to := r.Allocate(size)
 	copy(to, b)
@@ -68,9 +66,9 @@ func (r *recycler) Reallocate(size int, b []byte) []byte {
 	return to
 }
 
-// Free keeps memory for the next who asks for as much, unless the recycler is closed or it
-// is too large. What is too much then goes back, the longest free first: while a buffer
-// grows it leaves memory of sizes that nobody asks for again.
+// Free keeps memory for a later request of its size, unless the recycler is closed or the
+// memory is too large. Beyond mostKept it returns the memory that has been free for longest: a
+// growing buffer leaves memory of sizes that are not requested again.
 func (r *recycler) Free(b []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,7 +84,7 @@ func (r *recycler) Free(b []byte) {
 	}
 }
 
-// freeOldest gives back what has been free for longest. The caller holds mu.
+// freeOldest returns the memory that has been free for longest. The caller holds mu.
 func (r *recycler) freeOldest() {
 	oldest, since := 0, r.frees
 	for size, free := range r.free {
@@ -99,7 +97,7 @@ func (r *recycler) freeOldest() {
 	r.kept -= oldest
 }
 
-// close frees what it keeps. What is freed later is not kept.
+// close frees the kept memory. Memory freed later is not kept.
 func (r *recycler) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,17 +8,17 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/memory"
 )
 
-// runBuilder is where the runs of a run-end encoded column end: the last row of run i is
-// before row ends[i]. Their values are the cells of the column.
+// runBuilder is the run ends of a run-end encoded column: run i ends before row ends[i]. The
+// values of the runs are the cells of the column.
 type runBuilder struct {
 	typ   arrow.DataType // of the column
 	ends  buffer         // int32
 	rows  int
-	nulls int // rows of runs that are null
+	nulls int // rows of null runs
 }
 
-// add appends n rows that are alike: cell appends their value to cells. What is
-// like the run before makes that longer (A6).
+// add appends n equal rows: cell appends their value to cells. If the value equals that of the
+// previous run, add extends that run (A6).
 func (r *runBuilder) add(cells *cells, n int, cell func() error) error {
 	if n > math.MaxInt32-r.rows {
 		return errLarge
@@ -40,8 +40,7 @@ func (r *runBuilder) add(cells *cells, n int, cell func() error) error {
 	return nil
 }
 
-// take makes array data of the runs and their values. The caller releases it, and the
-// values.
+// take makes array data of the runs and their values. The caller releases it, and the values.
 func (r *runBuilder) take(values *array.Data) *array.Data {
 	rows, n := r.rows, r.ends.n/4
 	ends := newData(endsType, n, 0, nil, r.ends.take())

@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// runs is a checked run-end encoded array: the runs that its rows are of.
+// runs is a checked run-end encoded array: the runs of its rows.
 //
 //	run ends     3   5   9      of the whole, offset 4, length 3
 //	values       a   b   c
@@ -18,14 +18,14 @@ import (
 //	first, ends      1   1 3    of the array: run 1 ends before row 1, run 2 before row 3
 type runs struct {
 	first  int             // index of the value of the first row
-	ends   []int64         // where that run ends, and each after it, in rows of the array
-	values arrow.ArrayData // has one for each run; not looked into
+	ends   []int64         // end of that run, and of each after it, in rows of the array
+	values arrow.ArrayData // one for each run; unchecked
 }
 
-// newRuns checks a run-end encoded array that is to hold values of type t, but
-// for the values. Every run end is checked, not only those of its rows.
+// newRuns checks a run-end encoded array for values of type t, except for the values. It
+// checks every run end, not only those of its rows.
 func newRuns(t encoding.Type, given arrow.ArrayData) (runs, error) {
-	data := given.(*array.Data) // for its type id was asked
+	data := given.(*array.Data) // its type id was checked
 	typ, ok := data.DataType().(*arrow.RunEndEncodedType)
 	switch {
 	case !ok || typ == nil:
@@ -35,7 +35,7 @@ func newRuns(t encoding.Type, given arrow.ArrayData) (runs, error) {
 	case data.Len() == 0:
 		return runs{}, nil // children may be absent then
 	}
-	// The format gives such arrays no buffer, Arrow v14 one that is absent.
+	// The format gives such arrays no buffer; Arrow v14 gives them an absent one.
 	whole, err := newSpan(given, min(1, len(data.Buffers())), 2)
 	if err != nil {
 		return runs{}, err
@@ -60,7 +60,7 @@ func newRuns(t encoding.Type, given arrow.ArrayData) (runs, error) {
 	return runs{first, ends, values}, err
 }
 
-// runEnds checks the child with the run ends, but for their order.
+// runEnds checks the child with the run ends, except for their order.
 func runEnds(typ *arrow.RunEndEncodedType, child arrow.ArrayData) ([]int64, error) {
 	id := typeID(child)
 	if id != arrow.INT16 && id != arrow.INT32 && id != arrow.INT64 || id != idOf(typ.RunEnds()) {
@@ -76,8 +76,8 @@ func runEnds(typ *arrow.RunEndEncodedType, child arrow.ArrayData) ([]int64, erro
 	return integers[int64](&s)
 }
 
-// within checks the order of run ends and returns those of the span's rows,
-// counted from its first row, and how many are before them.
+// within checks the order of run ends. It returns those of the span's rows, counted from its
+// first row, and the number of run ends before them.
 func (s *span) within(ends []int64) (first int, within []int64, err error) {
 	low, high := int64(s.offset), int64(s.offset+s.rows)
 	before, behind := 0, 0 // runs that end before the first row, and before the last
@@ -101,7 +101,7 @@ func (s *span) within(ends []int64) (first int, within []int64, err error) {
 	for i := range within {
 		within[i] -= low
 	}
-	within[len(within)-1] = int64(s.rows) // the last run may go on behind the array
+	within[len(within)-1] = int64(s.rows) // the last run may extend past the array
 	return before, within, nil
 }
 

@@ -11,16 +11,16 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/bitutil"
 )
 
-// maxEnd bounds offset+length of an array, so that sizes in bytes and bits
-// that are computed from it cannot overflow. No memory holds as many rows.
+// maxEnd bounds offset+length of an array, so that sizes in bytes and bits computed from it
+// cannot overflow. No memory holds as many rows.
 const maxEnd = math.MaxInt / 64
 
-// errNoData says that an array has been released, or never was one.
+// errNoData reports an array that was released, or never was valid.
 var errNoData = errors.New("array without data")
 
-// span is a range of rows of an array whose lengths and null bitmap have been
-// checked. Its methods check the other buffers before they return any of them
-// (A3). Rows are counted from 0 at the start of the span.
+// span is a range of rows of an array with checked lengths and null bitmap. Its methods check
+// the other buffers before they return them (A3). Rows are counted from 0 at the start of the
+// span.
 type span struct {
 	data   *array.Data
 	typ    arrow.DataType
@@ -29,8 +29,8 @@ type span struct {
 	valid  []byte // null bitmap, from bit 0 of the buffer; nil: no nulls
 }
 
-// newSpan checks that data has the number of buffers and children that its
-// type needs, and lengths that its bitmap covers.
+// newSpan checks that data has the number of buffers and children that its type needs, and a
+// bitmap that covers its length.
 func newSpan(given arrow.ArrayData, buffers, children int) (span, error) {
 	if typeID(given) < 0 {
 		return span{}, errNoData
@@ -45,7 +45,7 @@ func newSpan(given arrow.ArrayData, buffers, children int) (span, error) {
 	case len(data.Children()) != children:
 		return span{}, fmt.Errorf("%d children, want %d", len(data.Children()), children)
 	}
-	// A bitmap without bytes is none, as in Arrow's own IsNull.
+	// A bitmap without bytes means no bitmap, as in Arrow's own IsNull.
 	if s.valid = s.buffer(0); len(s.valid) == 0 {
 		s.valid = nil
 	} else if need := bitutil.BytesForBits(int64(s.offset + s.rows)); int64(len(s.valid)) < need {
@@ -62,19 +62,19 @@ func (s *span) buffer(i int) []byte {
 	return nil
 }
 
-// cut returns rows [lo, hi) of the span, which must be within it.
-func (s span) cut(lo, hi int) span {
+// between returns rows [lo, hi) of the span, which must be within it.
+func (s span) between(lo, hi int) span {
 	s.offset += lo
 	s.rows = hi - lo
 	return s
 }
 
-// null says whether row i has no value.
+// null reports whether row i has no value.
 func (s *span) null(i int) bool {
 	return s.valid != nil && bitutil.BitIsNotSet(s.valid, s.offset+i)
 }
 
-// flags returns which rows have a value, nil if all have.
+// flags returns whether each row has a value, nil if all do.
 func (s *span) flags() []bool {
 	if s.valid == nil {
 		return nil
@@ -109,8 +109,8 @@ func (s *span) bits() ([]byte, error) {
 	return raw, nil
 }
 
-// offsets returns, from buffer 1, where the value of each row begins, and
-// after them where the last one ends. They are in order and within [0, limit].
+// offsets returns the offsets of buffer 1: the start of each row's value, and the end of the
+// last. They are in order and within [0, limit].
 func (s *span) offsets(limit int) ([]int, error) {
 	if s.rows == 0 {
 		return []int{0}, nil // the buffer may be absent then
@@ -143,10 +143,10 @@ func (s *span) offsets(limit int) ([]int, error) {
 	return out, nil
 }
 
-// integer lists the types whose values are read by integers.
+// integer is the result types of integers.
 type integer interface{ int64 | uint64 }
 
-// integers returns the values of an integer array, null rows' too.
+// integers returns the values of an integer array, including those of null rows.
 func integers[T integer](s *span) ([]T, error) {
 	width := integerWidth(s.typ.ID())
 	raw, err := s.fixed(width)
@@ -187,7 +187,7 @@ func integers[T integer](s *span) ([]T, error) {
 	return out, nil
 }
 
-// integerWidth returns the bytes of a value; of what is no narrower integer, 8.
+// integerWidth returns the bytes of a value, 8 for all types but narrower integers.
 func integerWidth(id arrow.Type) int {
 	switch id {
 	case arrow.INT8, arrow.UINT8:

@@ -18,7 +18,7 @@ import (
 // ipcOptions are the ways in which buffers are compressed.
 var ipcOptions = map[string][]ipc.Option{"none": nil, "zstd": {ipc.WithZstd()}, "lz4": {ipc.WithLZ4()}}
 
-// overIPC writes records to a stream and reads it. The caller releases what was read.
+// overIPC writes records to a stream and reads them back. The caller releases the result.
 func overIPC(t testing.TB, mem memory.Allocator, opts []ipc.Option, records ...arrow.Record) (read []arrow.Record, err error) {
 	t.Helper()
 	var stream bytes.Buffer
@@ -45,8 +45,8 @@ func overIPC(t testing.TB, mem memory.Allocator, opts []ipc.Option, records ...a
 	return read, in.Err()
 }
 
-// checkIPC sends records, and slices of them, over a stream. That what comes out is right
-// is asked of rows, not of Arrow's Equal. The compressions are of ipcOptions.
+// checkIPC sends records, and slices of them, over a stream. It compares the result row by
+// row, not by Arrow's Equal. The compressions are of ipcOptions.
 func checkIPC(t *testing.T, records []arrow.Record, compressions ...string) {
 	t.Helper()
 	var sent []arrow.Record
@@ -108,7 +108,7 @@ func TestIPC(t *testing.T) {
 // sampleRecords returns records of a vector with different nulls, which are released when
 // the test ends.
 func sampleRecords(t *testing.T, form Form, v encoding.Vector, coded, runs bool) (records []arrow.Record) {
-	b := NewBuilder(checked(t), form, []Field{{Name: "c", Type: v.Type, Coded: coded, Runs: runs, Nullable: true}})
+	b := NewRecordBuilder(checked(t), form, []Field{{Name: "c", Type: v.Type, Coded: coded, Runs: runs, Nullable: true}})
 	defer b.Release()
 	for _, nulls := range []string{"none", "some", "all", "first"} {
 		v.Valid = nullPatterns[nulls]
@@ -185,8 +185,8 @@ func TestTrapIPCEmptyBinary(t *testing.T) {
 	}
 }
 
-// TestTrapIPCRunsOfNothing: an empty slice of runs comes back with as many rows, whatever
-// runs it brings along.
+// TestTrapIPCRunsOfNothing: an empty slice of runs comes back with as many rows, with any
+// runs.
 func TestTrapIPCRunsOfNothing(t *testing.T) {
 	a := hundreds(t)
 	for _, at := range []int64{0, 1, 3, 9} {

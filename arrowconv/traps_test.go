@@ -11,10 +11,9 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// The tests of this file say what Arrow v14 does wrong or unlike what its names
-// promise, and that Batch does not fall for it. When one fails after an update
-// of Arrow, the trap is mended: take it out of doc.go, and see whether what was
-// done because of it is still needed.
+// The tests of this file show where Arrow v14 is wrong or differs from its names, and that
+// Batch is not affected. If one fails after an update of Arrow, the trap is gone: remove it
+// from doc.go, and check whether its workaround is still needed.
 
 // hundreds is 100 100 100 200 200 200 300 300 300 in three runs.
 func hundreds(t *testing.T) arrow.Array {
@@ -37,7 +36,7 @@ func TestTrapConcatenateRuns(t *testing.T) {
 	cases := []struct {
 		name   string
 		slices [][2]int64
-		wrong  []any // what v14 says; nil: the right rows
+		wrong  []any // the rows of v14; nil: the right rows
 	}{
 		{"whole", [][2]int64{{0, 9}, {0, 9}}, nil},
 		{"between runs", [][2]int64{{0, 3}, {3, 9}}, nil},
@@ -112,8 +111,8 @@ func TestTrapStringOfRuns(t *testing.T) {
 	diff(t, hundredRows(1, 2), rows(mustBatch(t, encoding.Int64, recordOf(part))))
 }
 
-// TestTrapNullsOfRuns: a run-end encoded array says that it has no nulls. They
-// are in its values.
+// TestTrapNullsOfRuns: NullN of a run-end encoded array is 0, because its nulls are in its
+// values.
 func TestTrapNullsOfRuns(t *testing.T) {
 	a := fromRuns(arrow.PrimitiveTypes.Int16, `[2, 3]`, fromJSON(arrow.PrimitiveTypes.Int64, `[null, 1]`))(t, memory.NewGoAllocator())
 	if a.NullN() != 0 || a.IsNull(0) || !a.IsValid(0) {
@@ -146,8 +145,8 @@ func TestTrapEqualRuns(t *testing.T) {
 	}
 }
 
-// TestTrapConstructors: they take what accessors then panic on, and records
-// take columns of any length.
+// TestTrapConstructors: constructors accept arrays on which accessors panic, and records
+// accept columns of any length.
 func TestTrapConstructors(t *testing.T) {
 	offsets := memory.NewBufferBytes([]byte{0, 0, 0, 0, 9, 0, 0, 0})
 	elements := array.NewData(uuidType, 1, []*memory.Buffer{nil, memory.NewBufferBytes(make([]byte, 16))}, nil, 0, 0)
@@ -171,7 +170,7 @@ func TestTrapDictionaryNil(t *testing.T) {
 	}
 }
 
-// counter counts what is asked of an allocator.
+// counter counts the requests to an allocator.
 type counter struct {
 	memory.Allocator
 	n int

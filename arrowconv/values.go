@@ -11,14 +11,15 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/memory"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
 )
 
-// errLarge says that values of one column do not fit one record: its offsets
-// are 32 bits wide.
+// errLarge reports values of one column that do not fit one record: its offsets are 32 bits
+// wide.
 var errLarge = errors.New("values are too large for one record")
 
-// values is strings, UUIDs or lists in the buffers of an Arrow array: the rows of a
-// plain column, or the dictionary of a coded one.
+// values is strings, UUIDs or lists in the buffers of an Arrow array: the rows of a plain
+// column, or the dictionary of a coded one.
 //
 //	              offsets               inner                data
 //	string        of each, in data      -                    text
@@ -42,7 +43,7 @@ func newValues(mem memory.Allocator, f *Field) values {
 	}
 }
 
-// reserve makes room for n more values, but not for what strings and lists hold.
+// reserve makes room for n more values, without the contents of strings and lists.
 func (v *values) reserve(n int) {
 	if v.typ == encoding.UUID {
 		v.data.reserve(n * uuidLen)
@@ -60,9 +61,9 @@ func appendValue[V string | []byte](v *values, value V) error {
 	return v.close()
 }
 
-// appendLists adds lists of ids by their codes, 0 being one without elements. They have at
-// most so many elements in all, for which there is room first.
-func (v *values) appendLists(from *encoding.ListCursor, codes []uint32, members int) error {
+// appendLists adds lists of ids by their codes, where 0 has no elements. It makes room for
+// members elements first, an upper bound of their number.
+func (v *values) appendLists(from *dict.ListCursor, codes []uint32, members int) error {
 	if members > v.limit-v.members() {
 		return errLarge
 	}
@@ -79,7 +80,7 @@ func (v *values) appendLists(from *encoding.ListCursor, codes []uint32, members 
 	return nil
 }
 
-// close makes a value of what was added since the one before: to data, or to the names.
+// close makes a value of the bytes or names added since the previous one.
 func (v *values) close() error {
 	if v.typ == encoding.UUID {
 		v.n++
@@ -97,7 +98,7 @@ func (v *values) close() error {
 	return nil
 }
 
-// members returns how much the offsets count so far.
+// members returns the number of units that the offsets count so far.
 func (v *values) members() int {
 	switch {
 	case v.names:
@@ -106,7 +107,7 @@ func (v *values) members() int {
 	return v.data.n / v.unit()
 }
 
-// addName adds a name to the list that close will make.
+// addName adds a name to the list that close completes.
 func (v *values) addName(name string) error {
 	if v.data.n+len(name) > v.limit {
 		return errLarge
@@ -119,14 +120,14 @@ func (v *values) addName(name string) error {
 	return nil
 }
 
-// appendAgain adds the last value, which is not a list of names, n times more.
+// appendAgain repeats the last value, which is not a list of names, n times.
 func (v *values) appendAgain(n int) error {
 	size := len(v.at(v.n - 1))
 	if v.typ != encoding.UUID && size > 0 && n > (v.limit-v.members())*v.unit()/size {
 		return errLarge
 	}
 	end := v.data.n
-	repeatBytes(v.data.grow(n*size), v.data.bytes()[end-size:end]) // grown first: it can move
+	repeatBytes(v.data.grow(n*size), v.data.bytes()[end-size:end]) // grow first: it can move the bytes
 	if v.typ != encoding.UUID {
 		offsets := arrow.Int32Traits.CastFromBytes(v.offsets.grow(4 * n))
 		each, at := size/v.unit(), end/v.unit()
@@ -147,21 +148,20 @@ func (v *values) unit() int {
 	return 1
 }
 
-// begin writes the offset where the first value begins.
+// begin writes the offset of the first value.
 func (v *values) begin() {
 	if v.offsets.n == 0 {
 		putInt32(v.offsets.grow(4), 0)
 	}
 }
 
-// span returns where value i is in what the offsets count.
+// span returns the range of value i in the units of the offsets.
 func (v *values) span(i int) (lo, hi int) {
 	offsets := arrow.Int32Traits.CastFromBytes(v.offsets.bytes())
 	return int(offsets[i]), int(offsets[i+1])
 }
 
-// at returns the bytes of value i, which is not a list of names. They are valid until
-// the next append.
+// at returns the bytes of value i, which is not a list of names, valid until the next append.
 func (v *values) at(i int) []byte {
 	if v.typ == encoding.UUID {
 		return v.data.bytes()[i*uuidLen:][:uuidLen]
@@ -170,30 +170,30 @@ func (v *values) at(i int) []byte {
 	return v.data.bytes()[lo*v.unit() : hi*v.unit()]
 }
 
-// equal says whether two values, which are not lists of names, are the same.
+// equal reports whether two values, which are not lists of names, are equal.
 func (v *values) equal(i, j int) bool { return bytes.Equal(v.at(i), v.at(j)) }
 
 // drop removes the last value, which is not a list of names.
 func (v *values) drop() {
-	v.data.cut(v.data.n - len(v.at(v.n-1)))
+	v.data.truncate(v.data.n - len(v.at(v.n-1)))
 	v.n--
 	if v.typ != encoding.UUID {
-		v.offsets.cut(4 * (v.n + 1))
+		v.offsets.truncate(4 * (v.n + 1))
 	}
 }
 
 // size returns the bytes that the values hold.
 func (v *values) size() int { return v.data.n + v.offsets.n + v.inner.n }
 
-// take hands the values over as an array with the given nulls. It takes over
-// bits; the caller releases the result.
+// take hands over the values as an array with the given nulls. It takes ownership of bits; the
+// caller releases the result.
 func (v *values) take(bits *memory.Buffer, nulls int) *array.Data {
 	n, members := v.n, v.members()
 	v.n = 0
 	if v.typ == encoding.UUID {
 		return newData(uuidType, n, nulls, bits, v.data.take())
 	}
-	v.begin() // an array without values may lack its one offset; some readers want it
+	v.begin() // an array without values may lack its one offset, but some readers need it
 	if v.typ == encoding.String {
 		return newData(arrow.BinaryTypes.String, n, nulls, bits, v.offsets.take(), v.data.take())
 	}
@@ -219,7 +219,7 @@ func (v *values) release() {
 	v.n = 0
 }
 
-// newData makes array data that takes over the buffers.
+// newData makes array data that takes ownership of the buffers.
 func newData(typ arrow.DataType, n, nulls int, buffers ...*memory.Buffer) *array.Data {
 	defer release(buffers...)
 	return array.NewData(typ, n, buffers, nil, nulls, 0)

@@ -13,8 +13,8 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// newVector checks rows [lo, hi) of an array, which has a type and as many rows,
-// and copies them into a vector of type t. Errors do not name the column.
+// newVector checks rows [lo, hi) of an array, whose type and length were checked, and copies
+// them into a vector of type t. Errors do not name the column.
 func newVector(t encoding.Type, data arrow.ArrayData, lo, hi int) (encoding.Vector, error) {
 	if !accepts(t, data.DataType()) {
 		return encoding.Vector{}, fmt.Errorf("arrow type %s does not fit %v", typeName(data.DataType()), t)
@@ -40,8 +40,8 @@ func newVector(t encoding.Type, data arrow.ArrayData, lo, hi int) (encoding.Vect
 	return v, nil
 }
 
-// rowBytes returns what a row of a vector takes, with the flag that it has a
-// value, but for the bytes of strings and lists.
+// rowBytes returns the bytes of a row of a vector, with its valid flag but without the
+// contents of strings and lists.
 func rowBytes(t encoding.Type) int {
 	switch t {
 	case encoding.Bool:
@@ -54,8 +54,8 @@ func rowBytes(t encoding.Type) int {
 	return 8 + 1
 }
 
-// accepts says whether an array of the Arrow type can hold values of type t.
-// Inner types are looked at when they are read.
+// accepts reports whether an array of the Arrow type can hold values of type t. Inner types
+// are checked when they are read.
 func accepts(t encoding.Type, typ arrow.DataType) bool {
 	id := idOf(typ)
 	switch t {
@@ -92,7 +92,7 @@ func fillFixed(v *encoding.Vector, data arrow.ArrayData, lo, hi int) error {
 	if err != nil {
 		return err
 	}
-	s = s.cut(lo, hi)
+	s = s.between(lo, hi)
 	v.Valid = s.flags()
 	switch v.Type {
 	case encoding.Int64:
@@ -139,8 +139,8 @@ func newBools(s *span) ([]bool, error) {
 	return out, nil
 }
 
-// newStrings copies strings: those of a plain array in one piece, those of a
-// dictionary one by one, and only the ones that rows have.
+// newStrings copies strings: those of a plain array in one piece, those of a dictionary one by
+// one, and only the entries that rows have.
 func newStrings(data arrow.ArrayData, lo, hi int) ([]string, []bool, error) {
 	if typeID(data) == arrow.DICTIONARY {
 		dict, codes, err := newCodes(data, lo, hi)
@@ -197,8 +197,8 @@ func newUUIDs(data arrow.ArrayData, lo, hi int) (out []uuid.UUID, valid []bool, 
 	return out, valid, nil
 }
 
-// newUUIDLists copies lists: those of a plain array into one piece of memory,
-// those of a dictionary one by one, so that equal rows share them.
+// newUUIDLists copies lists: those of a plain array into one piece of memory, those of a
+// dictionary one by one, so that equal rows share them.
 func newUUIDLists(data arrow.ArrayData, lo, hi int) ([][]uuid.UUID, []bool, error) {
 	if typeID(data) == arrow.DICTIONARY {
 		dict, codes, err := newCodes(data, lo, hi)

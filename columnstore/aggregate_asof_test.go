@@ -14,15 +14,16 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/oracle"
 )
 
-// cases stands for what only the caller knows: what was the case is a hash of the values
-// and the time. It checks how it is asked.
+// cases is a finder of cases known only to the caller: the case is a hash of the values and
+// the time. It checks the arguments of its calls.
 type cases struct {
 	t      *testing.T
 	of     []string // types are those of the columns
 	types  []encoding.Type
-	most   uint32 // group
+	most   uint32 // group of a row
 	spread uint32 // from one subject to the next
 
 	mu       sync.Mutex
@@ -65,7 +66,7 @@ func (c *cases) Subject(subject uint32, column int, v Cell) (uint32, error) {
 	return next, nil
 }
 
-func caseText(v any) string { return text(v) + ";" }
+func caseText(v any) string { return oracle.Text(v) + ";" }
 
 // value returns the value of a cell, as rows have it.
 func (c *cases) value(column int, v Cell) any {
@@ -107,8 +108,8 @@ func (c *cases) Groups(subject uint32, times []int64, groups []uint32) error {
 	return nil
 }
 
-// Groups by what was the case are what one finds row by row, whatever the columns are of,
-// wherever they lie, before and after compaction (C2, C3).
+// Groups by case equal those computed row by row, for columns of any type and at any place,
+// before and after compaction (C2, C3).
 func TestAggregate_AsOf(t *testing.T) {
 	asked, rows := 0, 0
 	for seed := range uint64(40 - 30*boolInt(raceEnabled)) {
@@ -159,16 +160,16 @@ func (a *queryAsker) askAsOf(v *queryView) (asked, rows int) {
 	}
 	opts.AsOf = c.asOf(time)
 	by := v.expand(opts.By)
-	a.question = fmt.Sprintf("sum %q by %q as of %q, %q, step %d where %s", opts.Sum, opts.By, time, c.of, opts.Step, a.condText(where))
+	a.question = fmt.Sprintf("sum %q by %q as of %q, %q, step %d where %s", opts.Sum, opts.By, time, c.of, opts.Step, where.Text(a.columnName))
 	groups, err := a.table.Aggregate(a.Context(), v.snap, opts)
 	if err != nil {
 		a.errorf(v, "aggregate: %v", err)
 		return 0, 0
 	}
-	// The oracle's rows have the group as one value more.
+	// The oracle's rows have the group as an extra value.
 	with := *v
 	with.querySet = &querySet{columns: append(slices.Clip(a.columns), queryColumn{name: "case"}), def: a.def}
-	var caseRows []queryRow
+	var caseRows []oracle.Cells
 	for _, row := range chosen {
 		values := ""
 		for _, i := range of {
@@ -187,13 +188,14 @@ func (a *queryAsker) askAsOf(v *queryView) (asked, rows int) {
 	for i := range got {
 		got[i] = slices.Insert(got[i], len(by), any(last.Values.Uint64s[i]))
 	}
-	if wrong := rowsDiffer(want, got, false); wrong != "" {
+	if wrong := oracle.Diff(want, got, false); wrong != "" {
 		a.errorf(v, "groups, sums and counts: %s", wrong)
 	}
 	return c.asked, len(chosen)
 }
 
-// Goroutines find the same, each with a finder of its own, and take memory together.
+// Several goroutines, each with a finder of its own, get the same answer, and reserve memory
+// together.
 func TestAggregate_AsOfOfSeveral(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	m := newLargeTable(t, Options{})
@@ -233,7 +235,7 @@ func TestAggregate_AsOfOfSeveral(t *testing.T) {
 	}
 }
 
-// failing is a finder of errors.
+// failing is a finder that fails.
 type failing struct {
 	take           func(bytes int64) error
 	subject        uint32
@@ -268,7 +270,7 @@ func TestAggregate_AsOfErrors(t *testing.T) {
 	}{
 		{"unknown column", AsOf{Time: "time", Of: []string{"nope"}}, ErrQuery, `no column "nope"`},
 		{"family", AsOf{Time: "time", Of: []string{"labels"}}, ErrQuery, `no column "labels"`},
-		{"lists", AsOf{Time: "time", Of: []string{"stack"}}, ErrQuery, `"stack" is of lists`},
+		{"lists", AsOf{Time: "time", Of: []string{"stack"}}, ErrQuery, `"stack" is a list column`},
 		{"no time", AsOf{}, ErrQuery, `no column ""`},
 		{"time of strings", AsOf{Time: "kind"}, ErrQuery, `time "kind"`},
 		{"time of a family", AsOf{Time: "tags.x"}, ErrQuery, `time "tags.x"`},
@@ -288,33 +290,5 @@ func TestAggregate_AsOfErrors(t *testing.T) {
 	}})
 	if err != nil || len(groups.Sums) != 1 || groups.Counts[0] != 2 {
 		t.Errorf("of the greatest subject: %+v, %v", groups, err)
-	}
-}
-
-// What is remembered of subjects is right, the latest is remembered, and there is no more of
-// it than there may be.
-func TestSubjectMemo(t *testing.T) {
-	var m subjectMemo
-	became := func(i uint64) (from uint32, word uint64, to uint32) {
-		return subjectKey(uint32(i%50), i%3 == 0), i / 50 * 10_000_000, uint32(i)
-	}
-	for i := range uint64(100_000) {
-		from, word, to := became(i)
-		if got, known := m.find(from, word); known {
-			t.Fatalf("what was never there is known: %d became %d", i, got)
-		}
-		m.add(from, word, to)
-		for _, back := range []uint64{0, 1, 60, mostSubjects / 2} {
-			if back > i {
-				continue
-			}
-			from, word, to := became(i - back)
-			if got, known := m.find(from, word); known && got != to || !known && (back == 0 || i < mostSubjects/2) {
-				t.Fatalf("%d became %d, %v after %d more", i-back, got, known, back)
-			}
-		}
-	}
-	if len(m.slots) != mostSubjects || 2*m.used > mostSubjects {
-		t.Errorf("%d of %d slots are used, at most %d", m.used, len(m.slots), mostSubjects)
 	}
 }

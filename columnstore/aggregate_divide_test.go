@@ -11,8 +11,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Few chosen rows of a series, which are far apart in time, are grouped by time as others of
-// the granule are, with lists and without.
+// A few chosen rows of a series, far apart in time, are grouped by time like other rows of the
+// granule, with lists and without.
 func TestAggregate_FarApart(t *testing.T) {
 	store, table := open(t, Options{Manual: true, FutureLimit: -1}, samples(0))
 	const profiles, each = 200, 6

@@ -15,8 +15,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// manyStacks fills a table with more rows than one goroutine sums alone, by codes, in
-// several generations that share some stacks and not others.
+// manyStacks fills a table with more rows than one goroutine sums alone, by codes, in several
+// generations that share some of their stacks.
 func manyStacks(t testing.TB, table *Table, generations int) {
 	t.Helper()
 	const profiles, rows, stacks = 200, 1500, 4000
@@ -28,7 +28,7 @@ func manyStacks(t testing.TB, table *Table, generations int) {
 		}
 		lists := make([][]uuid.UUID, stacks)
 		for i := range lists {
-			n := g*stacks/2 + i // half of them are of the generation before too
+			n := g*stacks/2 + i // half of them are also in the generation before
 			lists[i] = []uuid.UUID{{1, byte(n), byte(n >> 8)}, {2, byte(n % 7)}}
 		}
 		known, err := codes.UUIDLists(nil, lists)
@@ -53,7 +53,7 @@ func manyStacks(t testing.TB, table *Table, generations int) {
 	}
 }
 
-// stackSamples is a table of samples with stacks, as far as sums go.
+// stackSamples is a table of samples with the columns that sums need.
 func stackSamples() schema.Definition {
 	return schema.Definition{
 		Columns: []schema.Column{
@@ -97,7 +97,7 @@ func valueText(v *encoding.Vector, i int) string {
 	return fmt.Sprint(v.Int64s[i])
 }
 
-// TestAggregate_Parallel asks what several goroutines answer, and what one does: the same.
+// TestAggregate_Parallel compares the answers of several goroutines and of one.
 func TestAggregate_Parallel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a million rows")
@@ -140,42 +140,5 @@ func TestAggregate_Parallel(t *testing.T) {
 				t.Errorf("cancelled: %v", err)
 			}
 		})
-	}
-}
-
-// A goroutine is worth its while from more rows on if they are summed by series and time
-// alone, or if lists are many.
-func TestAggregator_Workers(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	_, table := open(t, Options{Manual: true}, stackSamples())
-	for _, test := range []struct {
-		by                         []string
-		asOf                       bool
-		rows, most, granules, want int
-	}{
-		{nil, false, 1<<20 - 1, 0, 100, 1},
-		{[]string{"kind", "time"}, false, 1<<20 - 1, 0, 100, 1},
-		{[]string{"time"}, false, 1 << 20, 1 << 20, 100, 2},
-		{[]string{"time"}, false, 1 << 30, 0, 100, 4},
-		{[]string{"time"}, false, 1 << 30, 0, 3, 3},
-		{[]string{"time"}, false, 0, 0, 0, 1},
-		{[]string{"time"}, true, 1 << 19, 0, 100, 2},
-		{[]string{"time", "value"}, false, 1 << 19, 0, 100, 2},
-		{[]string{"stack"}, false, 1<<19 - 1, 1000, 100, 1},
-		{[]string{"time", "stack"}, false, 1 << 19, 1000, 100, 2},
-		{[]string{"stack"}, false, 1 << 19, 1<<16 + 1, 100, 1},
-		{[]string{"stack"}, false, 1 << 21, 1 << 18, 100, 2},
-	} {
-		a, err := table.newAggregator(t.Context(), nil, AggregateOptions{By: test.by})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if test.asOf {
-			a.asOf = &asOf{}
-		}
-		if got := a.workers(estimate{rows: test.rows, most: test.most}, test.granules); got != test.want {
-			t.Errorf("%+v: %d", test, got)
-		}
-		a.done()
 	}
 }

@@ -8,13 +8,12 @@ import (
 	"testing"
 )
 
-// The anomalies of isolation, each as a script that is run in every
-// interleaving. Those that snapshot isolation rules out must never happen; G2
-// must be possible, because nothing more is promised; G0 and P4 cannot be
-// written, because transactions only insert. (Between a table and a history:
-// with histories.)
+// The anomalies of isolation, each as a script that runs in every interleaving. Those that
+// snapshot isolation excludes must never happen. G2 must be possible, since nothing more is
+// promised. G0 and P4 cannot be written, because transactions only insert. (history_test.go
+// covers anomalies between a table and a history.)
 
-// transcript is what the tasks of a script remember of one run.
+// transcript is the tasks' record of one run of a script.
 type transcript struct {
 	saw map[string][]string // by the reader's name: values of rows
 	at  map[string][]uint64 // by the reader's name: commits of its snapshots
@@ -43,8 +42,7 @@ func script(t *testing.T, bucket int64, tables int, rows []int, check func(t *te
 	t.Logf("%d interleavings", runs)
 }
 
-// look reads one table of a snapshot and remembers it under a name. The oracle
-// checks it as well.
+// look reads one table of a snapshot and records it under a name. The oracle checks it too.
 func (s *transcript) look(h *simRun, name string, snap *Snapshot, table int) {
 	rows, err := aggregateSim(h.tables[table], snap)
 	if err != nil {
@@ -79,11 +77,11 @@ func writes(table int, at ...int) func(*simRun, *transcript) {
 		if err != nil {
 			h.fail("commit: %v", err)
 		}
-		h.commits = append(h.commits, simCommit{id: uint64(id), rows: rows})
+		h.commits.Add(uint64(id), simCommit{rows: rows})
 	}
 }
 
-// reader looks so many times at each of so many snapshots.
+// reader takes that many snapshots and reads each that many times.
 func reader(name string, snapshots, looks int) func(*simRun, *transcript) {
 	return func(h *simRun, s *transcript) {
 		for range snapshots {
@@ -98,7 +96,7 @@ func reader(name string, snapshots, looks int) func(*simRun, *transcript) {
 
 func rewriter(h *simRun, _ *transcript) { compacts(h) }
 
-// only fails unless all that a reader saw is among the allowed.
+// only fails unless all results of a reader are among the allowed.
 func only(name string, allowed ...string) func(*testing.T, *transcript) {
 	return func(t *testing.T, s *transcript) {
 		for _, saw := range s.saw[name] {

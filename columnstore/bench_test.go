@@ -41,8 +41,8 @@ func perRow(b *testing.B, rows int) {
 	b.ReportMetric(total/b.Elapsed().Seconds(), "rows/s")
 }
 
-// BenchmarkInsert commits profiles of 500 rows and 18 frames; with maintenance
-// in the background, or without.
+// BenchmarkInsert commits profiles of 500 rows and 18 frames, with and without maintenance in
+// the background.
 func BenchmarkInsert(b *testing.B) {
 	for _, manual := range []bool{true, false} {
 		b.Run(fmt.Sprintf("maintained=%v", !manual), func(b *testing.B) {
@@ -164,8 +164,8 @@ func BenchmarkSnapshot(b *testing.B) {
 	}
 }
 
-// BenchmarkCommit commits transactions that touch one granule, or sixteen, of a
-// table with 2,000. Their parts are built outside of the clock.
+// BenchmarkCommit commits transactions that touch one granule, or sixteen, of a table with
+// 2,000. Their parts are built with the timer stopped.
 func BenchmarkCommit(b *testing.B) {
 	for _, touched := range []int{1, 16} {
 		b.Run(fmt.Sprint("granules=", touched), func(b *testing.B) { benchmarkCommit(b, touched) })

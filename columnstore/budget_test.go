@@ -24,16 +24,15 @@ var (
 	loaderBudget = flag.Int64("loader.budget", 4<<20, "memory budget of TestMemoryBudget, in bytes")
 )
 
-// loader inserts rows at full speed: profiles of 500 rows from four writers, 10,000
-// rows for each second of data time, 5,000 stacks of depth 20 that no generation
-// before had.
+// loader inserts rows at full speed: profiles of 500 rows from four writers, 10,000 rows for
+// each second of data time, and 5,000 new stacks of depth 20 in each generation.
 type loader struct {
 	table *Table
-	batch []loaderBatch // one a writer, made before the heap is measured
+	batch []loaderBatch // one per writer, made before the heap is measured
 
-	// gate stops everybody at the next yield point, in the middle of inserts and
-	// rewrites: a measurement would else count what they allocate while it runs,
-	// although nobody keeps it.
+	// gate stops all goroutines at the next yield point, in the middle of inserts and
+	// rewrites. Without it a measurement would count allocations made during it that are
+	// garbage already.
 	gate sync.RWMutex
 
 	next    atomic.Int64 // number of the next profile
@@ -86,7 +85,7 @@ func (b *loaderBatch) fill(n int64) {
 		for d := range loaderDepth {
 			f := &b.frames[i*loaderDepth+d]
 			binary.LittleEndian.PutUint64(f[:8], uint64(generation))
-			binary.LittleEndian.PutUint64(f[8:], stack/(1+uint64(loaderDepth-1-d))<<8|uint64(d)) // nearer the root, shared more
+			binary.LittleEndian.PutUint64(f[8:], stack/(1+uint64(loaderDepth-1-d))<<8|uint64(d)) // shared by more stacks toward the root
 		}
 	}
 }
@@ -119,7 +118,7 @@ func (l *loader) load(t *testing.T, to int64) {
 	l.next.Store(to)
 }
 
-// liveHeap is DESIGN's measure: what a collection leaves.
+// liveHeap returns DESIGN's measure: the heap after a collection.
 func liveHeap() int64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -127,10 +126,10 @@ func liveHeap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestMemoryBudget loads several times what the budget holds. The heap, sampled
-// while the writers run, stays within a tenth above it; the oldest buckets go, and
-// Stats says how much that was; what is kept can be queried all the time. The same
-// with a snapshot that is held throughout. For the figures of the README:
+// TestMemoryBudget loads several times the rows of the budget. The heap, sampled while the
+// writers run, stays within a tenth above the budget; the oldest buckets are evicted, and
+// Stats counts them; the kept rows can be queried all the time. The same holds with a snapshot
+// held throughout. For the figures of the README:
 //
 //	go test ./columnstore -run TestMemoryBudget -v -loader.rows 30000000 -loader.budget 67108864 -timeout 30m
 func TestMemoryBudget(t *testing.T) {
@@ -194,8 +193,7 @@ func testLoader(t *testing.T, held bool) {
 
 func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
-// checkHeld reads the snapshot that was held: it answers as it did, or has expired
-// and says so.
+// checkHeld reads the held snapshot: its answer is unchanged, or ErrSnapshotExpired.
 func checkHeld(t *testing.T, store *Store, table *Table, snap *Snapshot) {
 	t.Helper()
 	_, err := table.Aggregate(t.Context(), snap, AggregateOptions{Sum: "value"})
@@ -204,9 +202,10 @@ func checkHeld(t *testing.T, store *Store, table *Table, snap *Snapshot) {
 	}
 }
 
-// awaitQuiet returns when nobody but the caller runs any more: all have come to the
-// gate, or wait for somebody who has, or for the system, which the loader does not call. That no time passes in which something is allocated
-// does not say so: on a busy machine a thread is off its processor for longer.
+// awaitQuiet returns when only the caller still runs: all others wait at the gate, for a
+// goroutine at the gate, or for the system, which the loader does not call. A pause without
+// allocations would not prove this: on a busy machine a thread is off its processor for
+// longer.
 func awaitQuiet() {
 	stacks := make([]byte, 1<<20)
 	for len(running.FindAll(stacks[:runtime.Stack(stacks, true)], 2)) > 1 {
@@ -214,11 +213,10 @@ func awaitQuiet() {
 	}
 }
 
-// running finds, in what runtime.Stack says, the goroutines that run or could.
+// running matches the goroutines in runtime.Stack that run or could run.
 var running = regexp.MustCompile(`(?m)^goroutine \d+ .*\[(running|runnable|preempted|copystack|GC assist \w+)`)
 
-// sample measures the heap, and queries, until stop is closed. It returns the most
-// that the store held.
+// sample measures the heap, and queries, until stop is closed. It returns the peak.
 func (l *loader) sample(t *testing.T, store *Store, before int64, stop chan struct{}) (peak int64) {
 	for {
 		select {

@@ -3,8 +3,6 @@ package columnstore
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
-	"slices"
 	"sync"
 	"testing"
 
@@ -42,8 +40,8 @@ func isOdd(pod any) bool {
 	return ok && name[len(name)-1] == '1'
 }
 
-// TestChoose_Stretches asks for rows of every other series by time: what a part says once
-// for all of them is not found out again for each.
+// TestChoose_Stretches asks for rows of every other series by time: the header of a part is
+// evaluated once for all of them.
 func TestChoose_Stretches(t *testing.T) {
 	store, table := open(t, Options{Manual: true, FutureLimit: -1}, stackSamples())
 	const series, rows = 2000, 8
@@ -61,14 +59,14 @@ func TestChoose_Stretches(t *testing.T) {
 	if err != nil || len(groups.Sums) != 1 || groups.Counts[0] != series/2*rows/2 {
 		t.Fatalf("%v, %v; want one group of %d rows", groups, err, series/2*rows/2)
 	}
-	most := series*rows + 2*series + 10 // each header once, both ends of the part for each stretch
+	most := series*rows + 2*series + 10 // each header once, and both ends of the part for each stretch
 	if calls > most {
 		t.Errorf("times were looked at %d times, want at most %d", calls, most)
 	}
 }
 
-// TestChoose_Picks chooses rows here and there of some series, and all of others: what is
-// picked and what is taken whole come in one answer, each with its series.
+// TestChoose_Picks chooses single rows of some series, and all rows of others: picked rows and
+// whole series come in one answer, each row with its series.
 func TestChoose_Picks(t *testing.T) {
 	store, table := open(t, Options{Manual: true, FutureLimit: -1}, stackSamples())
 	const series, rows = 60, 40
@@ -113,47 +111,7 @@ func TestChoose_Picks(t *testing.T) {
 	}
 }
 
-// TestSelection_Picked holds rows that were picked to the same rows as spans.
-func TestSelection_Picked(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 1))
-	for range 200 {
-		n, share := 1+rng.IntN(2000), 1+rng.IntN(300)
-		words := make([]uint64, n)
-		for i := range words {
-			words[i] = uint64(i * i)
-		}
-		coded := encoding.Encode(encoding.Plain, words)
-		var spans, picked selection
-		for row := range int32(n) {
-			if rng.IntN(share) == 0 {
-				series := uint32(row / 100)
-				spans.spans = append(spans.spans, span{row, row + 1, series, false})
-				picked.rows++
-				if row%7 == 0 { // beside picks
-					picked.spans = append(picked.spans, span{row, row + 1, series, false})
-					continue
-				}
-				at := int32(len(picked.picked))
-				picked.picked, picked.spans = append(picked.picked, row), append(picked.spans, span{at, at + 1, series, true})
-			}
-		}
-		spans.rows = len(spans.spans)
-		for spans.rows > 0 {
-			if got, want := picked.words(nil, &coded), spans.words(nil, &coded); !slices.Equal(got, want) || len(got) != spans.rows {
-				t.Fatalf("%d of %d rows: %v, want %v", spans.rows, n, got, want)
-			}
-			most := 1 + rng.IntN(spans.rows)
-			head, tail := spans.cut(most)
-			pickedHead, pickedTail := picked.cut(most)
-			if got, want := pickedHead.words(nil, &coded), head.words(nil, &coded); !slices.Equal(got, want) {
-				t.Fatalf("the first %d of %d rows: %v, want %v", most, n, got, want)
-			}
-			spans, picked = tail, pickedTail
-		}
-	}
-}
-
-// A search looks at all elements of a dictionary while others add some.
+// A search reads all elements of a dictionary while others add elements.
 func TestHasElement_WhileInserting(t *testing.T) {
 	store, table := open(t, Options{Manual: true, FutureLimit: -1}, stackSamples())
 	fewRowsEach(t, store, table, 300, 20)

@@ -1,7 +1,6 @@
 package columnstore
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -9,41 +8,24 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/schema"
-	"github.com/granarydb/granary/txn"
 )
 
-// Codes is the dictionaries of a table for the rows of some time. Who inserts the
-// same series and lists again and again gets their codes once, keeps them, and
-// inserts those: that takes a fifth of the time of lists of UUIDs.
+// Codes is the dictionaries of a table for one range of times. A program that inserts the same
+// series and lists repeatedly gets their codes once, keeps them, and inserts the codes. That
+// takes a fifth of the time of inserting lists of UUIDs.
 //
-// A code is good for the Codes that gave it, and for no others. What is interned
-// counts in the memory budget, whether rows with it are ever inserted or not, until
-// the time that the Codes are for is dropped. All methods are safe for concurrent use.
+// A code is valid only with the Codes that returned it. Interned values count in the memory
+// budget, whether or not rows use them, until the time range is dropped. All methods are safe
+// for concurrent use.
 type Codes struct {
 	table *Table
 	gen   *generation
 }
 
-// Codes returns the dictionaries for rows of a time in Unix nanoseconds, which in a
-// table without time buckets is ignored. Range says which other rows they are for.
-// The error is ErrTooOld, ErrFuture, or ErrClosed.
-func (t *Table) Codes(at int64) (*Codes, error) {
-	if t.store.closed.Load() {
-		return nil, ErrClosed
-	}
-	if t.schema.BucketColumn() >= 0 && at > t.store.latestTime() {
-		return nil, fmt.Errorf("table %q: %w: %s, the clock is at %s", t.name, ErrFuture, timeText(at), timeText(t.store.opts.Now().UnixNano()))
-	}
-	start := t.schema.BucketStart(at)
-	if floor := t.floor(); start < floor {
-		return nil, fmt.Errorf("table %q: %w", t.name, tooOld(start, floor))
-	}
-	return &Codes{table: t, gen: t.generation(start)}, nil
-}
-
-// Range returns the times that the codes are for, both ends inclusive.
+// Range returns the times that the codes are for. Both ends are inclusive.
 func (c *Codes) Range() (from, to int64) {
 	width := c.table.schema.BucketWidth()
 	if width == 0 {
@@ -60,9 +42,8 @@ func (c *Codes) Range() (from, to int64) {
 	return from, to
 }
 
-// Series returns the code of the series that has these values in the columns that
-// lead the sorting key: concrete names to values, those that are missing null.
-// The errors are those of Table.Insert.
+// Series returns the code of a series. labels maps concrete names of the columns that lead the
+// sorting key to values; a missing column is null. The errors are those of Table.Insert.
 func (c *Codes) Series(labels map[string]string) (uint32, error) {
 	b := schema.Batch{Rows: 1, Columns: make(map[string]encoding.Vector, len(labels))}
 	for name, value := range labels {
@@ -83,9 +64,10 @@ func (c *Codes) Series(labels map[string]string) (uint32, error) {
 	return code, err
 }
 
-// Elements appends to dst the codes of elements of lists, for profiles of locations.
-// records is nil, or has one for each: what to keep beside an element that has none.
-// The errors are ErrLimit, ErrMemory and ErrTooOld, and then dst is as it was.
+// Elements appends to dst the codes of elements of lists: for profiles, of locations. records
+// is nil, or has a record for each element, which is stored beside an element that has none.
+// The errors are ErrBatch, ErrLimit, ErrMemory, ErrTooOld and ErrClosed. After an error dst is
+// unchanged.
 func (c *Codes) Elements(dst []uint32, ids []uuid.UUID, records [][]byte) ([]uint32, error) {
 	if records != nil && len(records) != len(ids) {
 		return dst, fmt.Errorf("%w: %d records for %d elements", ErrBatch, len(records), len(ids))
@@ -99,16 +81,16 @@ func (c *Codes) Elements(dst []uint32, ids []uuid.UUID, records [][]byte) ([]uin
 	}
 	need := func(lookUp bool) int {
 		if !lookUp {
-			return c.gen.Lists.Need(encoding.Growth{Elements: len(ids), Records: len(records), Bytes: bytes})
+			return c.gen.Lists.Need(dict.Growth{Elements: len(ids), Records: len(records), Bytes: bytes})
 		}
-		return c.gen.Lists.Need(c.gen.Lists.New(ids, records))
+		return c.gen.Lists.Need(c.gen.Lists.ElementGrowth(ids, records))
 	}
 	return c.appendTo(dst, need, func() ([]uint32, error) { return c.gen.Lists.InternElements(dst, ids, records) })
 }
 
-// Lists appends to dst the codes of lists of elements, each given as the elements'
-// codes. About 100 ns for a list of 20 that is known. The errors are ErrBatch for a
-// code that no element has, ErrLimit and ErrMemory, and then dst is as it was.
+// Lists appends to dst the codes of lists, each given as the codes of its elements. A known
+// list of 20 elements costs about 100 ns. The errors are ErrBatch for a code without an
+// element, ErrLimit, ErrMemory, ErrTooOld and ErrClosed. After an error dst is unchanged.
 func (c *Codes) Lists(dst []uint32, lists [][]uint32) ([]uint32, error) {
 	members, longest := 0, 0
 	for i, list := range lists {
@@ -122,16 +104,16 @@ func (c *Codes) Lists(dst []uint32, lists [][]uint32) ([]uint32, error) {
 	}
 	need := func(lookUp bool) int {
 		if lookUp {
-			return c.gen.Lists.Need(c.gen.Lists.NewLists(lists))
+			return c.gen.Lists.Need(c.gen.Lists.ListGrowth(lists))
 		}
-		return c.gen.Lists.Need(encoding.Growth{Lists: len(lists), Members: members, Longest: longest})
+		return c.gen.Lists.Need(dict.Growth{Lists: len(lists), Members: members, Longest: longest})
 	}
 	return c.appendTo(dst, need, func() ([]uint32, error) { return c.gen.Lists.InternCodes(dst, lists) })
 }
 
-// UUIDLists appends to dst the codes of lists, each given as its elements. About 60 ns
-// for a list of 20 that is known. The errors are ErrLimit, ErrMemory and ErrTooOld, and then dst
-// is as it was.
+// UUIDLists appends to dst the codes of lists, each given as its elements. A known list of 20
+// elements costs about 60 ns. The errors are ErrLimit, ErrMemory, ErrTooOld and ErrClosed.
+// After an error dst is unchanged.
 func (c *Codes) UUIDLists(dst []uint32, lists [][]uuid.UUID) ([]uint32, error) {
 	b := schema.Batch{Rows: len(lists)}
 	columns, err := c.table.schema.CheckLists(lists)
@@ -144,7 +126,7 @@ func (c *Codes) UUIDLists(dst []uint32, lists [][]uuid.UUID) ([]uint32, error) {
 	return c.appendTo(dst, need, func() ([]uint32, error) { return c.gen.Lists.InternLists(dst, lists) })
 }
 
-// appendTo is intern for what appends codes to dst, which is as it was after an error.
+// appendTo is intern for an add that appends codes to dst. After an error dst is unchanged.
 func (c *Codes) appendTo(dst []uint32, need func(lookUp bool) int, add func() ([]uint32, error)) ([]uint32, error) {
 	out := dst
 	err := c.intern(need, func() (err error) {
@@ -157,13 +139,13 @@ func (c *Codes) appendTo(dst []uint32, need func(lookUp bool) int, add func() ([
 	return out, nil
 }
 
-// intern adds to the dictionaries within the memory budget.
+// intern adds to the dictionaries within the memory budget. need is as in Store.reserveNeed.
 func (c *Codes) intern(need func(lookUp bool) int, add func() error) error {
 	s := c.table.store
 	if s.closed.Load() {
 		return ErrClosed
 	}
-	if !c.table.keeps(c.gen) { // nobody would count what is added
+	if !c.table.keeps(c.gen) { // additions would not be counted
 		from, _ := c.Range()
 		return fmt.Errorf("table %q: %w", c.table.name, tooOld(from, c.table.floor()))
 	}
@@ -176,18 +158,20 @@ func (c *Codes) intern(need func(lookUp bool) int, add func() error) error {
 	return add()
 }
 
-// lastBucket returns the start of a bucket that the codes are for.
+// lastBucket returns the start of the last time range that the codes are for.
 func (c *Codes) lastBucket() int64 {
 	_, to := c.Range()
 	return c.table.schema.BucketStart(to)
 }
 
-// check says whether rows of a bucket can be inserted with the codes.
-func (c *Codes) check(t *Table, buckets []bucketRows) error {
+// check returns an error unless the insertion is into the table and the times of the codes,
+// and the Codes gave all of its codes.
+func (c *Codes) check(in *insertion) error {
+	t := in.table
 	if c.table != t {
 		return fmt.Errorf("%w: codes of table %q", ErrBatch, c.table.name)
 	}
-	for _, b := range buckets {
+	for _, b := range in.buckets {
 		if from, to := c.Range(); t.generationOf(b.start) != c.gen.number {
 			return fmt.Errorf("%w: codes are for times from %s to %s, a row is of %s", ErrBatch, timeText(from), timeText(to), timeText(b.start))
 		}
@@ -195,42 +179,17 @@ func (c *Codes) check(t *Table, buckets []bucketRows) error {
 			return tooOld(b.start, floor)
 		}
 	}
-	return nil
-}
-
-// checkCodes says whether the codes of a batch are ones that the dictionaries gave;
-// a batch that is inserted without dictionaries (nil) must not have any.
-func checkCodes(b *schema.Batch, columns []schema.Concrete, gen *generation) error {
-	var series, lists uint32
-	if gen != nil {
-		series, lists = uint32(gen.Series.Len()), uint32(gen.Lists.Len())
+	series, lists := uint32(c.gen.Series.Len()), uint32(c.gen.Lists.Len())
+	if in.batch.Series > series {
+		return fmt.Errorf("%w: series %d of %d", ErrBatch, in.batch.Series, series)
 	}
-	if b.Series > series {
-		return fmt.Errorf("%w: series %d of %d", ErrBatch, b.Series, series)
-	}
-	for i := range columns {
-		codes := columns[i].Values.Codes
-		if gen == nil && codes != nil {
-			return fmt.Errorf("%w: column %q has codes: use Codes.Insert", ErrBatch, columns[i].Name)
-		}
-		for row, code := range codes {
-			if code > lists && !columns[i].Values.Null(row) {
-				return fmt.Errorf("%w: column %q row %d: list %d of %d", ErrBatch, columns[i].Name, row, code, lists)
+	for i := range in.columns {
+		values := &in.columns[i].Values
+		for row, code := range values.Codes {
+			if code > lists && !values.Null(row) {
+				return fmt.Errorf("%w: column %q row %d: list %d of %d", ErrBatch, in.columns[i].Name, row, code, lists)
 			}
 		}
 	}
 	return nil
-}
-
-// Insert is Table.Insert for a batch with codes: Batch.Series in place of the columns
-// that lead the sorting key, and Vector.Codes in place of lists, without Batch.Records,
-// which are for lists; either may be left out. The errors are those of Table.Insert; ErrBatch too for codes that these are
-// not, and for rows of another time.
-func (c *Codes) Insert(ctx context.Context, b schema.Batch) (txn.ID, error) {
-	return c.table.insert(ctx, c, b)
-}
-
-// InsertCodes is Insert for a batch with codes; see Codes.Insert.
-func (tx *Tx) InsertCodes(ctx context.Context, c *Codes, b schema.Batch) error {
-	return tx.insert(ctx, c.table, c, b)
 }

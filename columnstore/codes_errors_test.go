@@ -13,9 +13,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// An insert by codes that is refused leaves nothing that can be seen: no row, no
-// series, no column; and what went before and comes after in its transaction is not
-// harmed (C5).
+// A refused insert by codes leaves nothing visible: no row, no series, no column. Earlier and
+// later inserts of its transaction are unaffected (C5).
 func TestCodes_InsertErrors(t *testing.T) {
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -58,7 +57,7 @@ func TestCodes_InsertErrors(t *testing.T) {
 			good := codedRow(t, f.codes, 60)
 			codes := f.codes
 			test.edit(f)
-			alone := f.store.Begin() // Codes.Insert would go to the table of the codes
+			alone := f.store.Begin() // Codes.Insert would use the table of the codes
 			err := alone.insert(f.ctx, f.table, f.codes, f.b)
 			alone.Abort()
 			wantError(t, err, test.sentinel, test.text)
@@ -86,7 +85,7 @@ func TestCodes_InsertErrors(t *testing.T) {
 	}
 }
 
-// codesFixture is a table with some rows, and a batch by codes whose label no row has.
+// codesFixture is a table with some rows, and a batch by codes with an unused label.
 type codesFixture struct {
 	ctx     context.Context
 	store   *Store
@@ -130,7 +129,7 @@ func oneRowOf(kind string, at int64) schema.Batch {
 
 func (f *codesFixture) lists() uint32 { return uint32(f.codes.gen.Lists.Len()) }
 
-// A batch with codes is nothing without the dictionaries that they are of.
+// A batch with codes is refused without the dictionaries of the codes.
 func TestCodes_NotInPlainInsert(t *testing.T) {
 	f := newCodesFixture(t)
 	before := stateOf(t, f.store, f.table)
@@ -145,7 +144,7 @@ func TestCodes_NotInPlainInsert(t *testing.T) {
 	before.check(t, f.store, f.table)
 }
 
-// A batch without rows is no error and does nothing, but its columns are checked.
+// A batch without rows is no error and has no effect, but its columns are checked.
 func TestCodes_EmptyBatch(t *testing.T) {
 	f := newCodesFixture(t)
 	before := stateOf(t, f.store, f.table)
@@ -172,8 +171,8 @@ func TestCodes_EmptyBatch(t *testing.T) {
 	before.check(t, f.store, f.table)
 }
 
-// What cannot be interned: the error says why, dst is as it was, and the dictionaries
-// too where the input is refused before anything of it is looked up.
+// An invalid value cannot be interned: the error gives the reason, and dst is unchanged. So
+// are the dictionaries if the input is refused before the first lookup.
 func TestCodes_InternErrors(t *testing.T) {
 	f := newCodesFixture(t)
 	known := codedRow(t, f.codes, 1).Columns["stack"].Codes
@@ -231,7 +230,7 @@ func TestCodes_InternErrors(t *testing.T) {
 	if again := codedRow(t, f.codes, 1).Columns["stack"].Codes; again[0] != known[0] {
 		t.Errorf("a known list has the code %d, then %d", known[0], again[0])
 	}
-	// At the limits all is well.
+	// Values at the limits are valid.
 	if _, err := f.codes.Lists(nil, [][]uint32{make16(schema.MaxList)}); err != nil {
 		t.Error(err)
 	}
@@ -256,7 +255,7 @@ func make16(n int) []uint32 {
 	return list
 }
 
-// A closed store gives and takes no codes.
+// A closed store refuses to return and to accept codes.
 func TestCodes_Closed(t *testing.T) {
 	f := newCodesFixture(t)
 	tx := f.store.Begin()
@@ -285,8 +284,8 @@ func TestCodes_Closed(t *testing.T) {
 	wantError(t, other.Begin().InsertCodes(t.Context(), f.codes, f.b), ErrTable, "different stores")
 }
 
-// Codes of a time that retention has dropped are refused, new ones too; so are rows
-// that were inserted by then and come to their commit too late.
+// Codes of a time dropped by retention are refused, new ones too. So are rows that were
+// inserted before the drop and committed after it.
 func TestCodes_Dropped(t *testing.T) {
 	store, table := open(t, Options{Manual: true, FutureLimit: -1, Retention: 25, GenerationBuckets: 2}, samples(10))
 	old, err := table.Codes(5)
@@ -309,7 +308,7 @@ func TestCodes_Dropped(t *testing.T) {
 		wantError(t, err, ErrTooOld, `table "samples"`)
 	}
 	before.visibleCheck(t, store, table)
-	size := old.gen.Size() // nobody counts it any more: it must not grow
+	size := old.gen.Size() // no longer counted, so it must not grow
 	_, err = old.Series(map[string]string{"kind": "new"})
 	wantError(t, err, ErrTooOld, "kept from")
 	_, err = old.UUIDLists(nil, [][]uuid.UUID{{{7}}})
@@ -326,8 +325,7 @@ func TestCodes_Dropped(t *testing.T) {
 	}
 }
 
-// The same for a time that was evicted: codes from before do not pass for codes of the
-// dictionaries after.
+// The same for an evicted time: old codes are not accepted as codes of the new dictionaries.
 func TestCodes_Evicted(t *testing.T) {
 	_, table := tight(t, 6)
 	codes, err := table.Codes(0)
@@ -343,15 +341,14 @@ func TestCodes_Evicted(t *testing.T) {
 	}
 	_, err = codes.Insert(t.Context(), b)
 	wantError(t, err, ErrTooOld, "kept from")
-	b.Columns["time"] = encoding.Int64s(195) // of a generation that is there
+	b.Columns["time"] = encoding.Int64s(195) // of a live generation
 	_, err = codes.Insert(t.Context(), b)
 	wantError(t, err, ErrBatch, "codes are for times from")
 }
 
-// Between the look at the codes of a batch and the building of its parts another
-// goroutine can drop their generation, and is then about to publish a root without it.
-// The rows must not be built with the codes of one generation and the dictionaries of
-// another.
+// Between the check of the codes of a batch and the building of its parts another goroutine
+// can drop their generation, and is then about to publish a root without it. The rows must not
+// be built with the codes of one generation and the dictionaries of another.
 func TestCodes_DroppedMeanwhile(t *testing.T) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -364,7 +361,7 @@ func TestCodes_DroppedMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := codedRow(t, codes, 5)
-	ctx := &hook{Context: t.Context(), do: func() { table.dropGenerations(100) }} // as tableEdit.done does
+	ctx := &hook{Context: t.Context(), do: func() { table.dropGenerations(100) }} // like Table.finish
 	tx := table.store.Begin()
 	defer tx.Abort()
 	if err := tx.InsertCodes(ctx, codes, b); err != nil {
@@ -372,13 +369,13 @@ func TestCodes_DroppedMeanwhile(t *testing.T) {
 		return
 	}
 	for _, p := range tx.pieces {
-		if p.part.Generation() != codes.gen.Generation {
+		if p.Part.Generation() != codes.gen.Generation {
 			t.Error("the rows are of other dictionaries than their codes")
 		}
 	}
 }
 
-// hook is a context that does something when it is asked.
+// hook is a context that runs do when it is asked for its error.
 type hook struct {
 	context.Context
 	do func()
@@ -389,8 +386,7 @@ func (h *hook) Err() error {
 	return nil
 }
 
-// Codes are no way around the limits on other columns: a column that is not one of
-// lists has none.
+// Codes do not bypass the limits of other columns: a column that is not of lists has none.
 func TestCodes_OnOtherColumns(t *testing.T) {
 	f := newCodesFixture(t)
 	for _, codes := range [][]uint32{{}, {1}} {
@@ -404,8 +400,8 @@ func TestCodes_OnOtherColumns(t *testing.T) {
 	}
 }
 
-// Codes for a time that no row may have are refused as the rows are: nothing would ever
-// evict what is interned for it.
+// Codes for a time beyond the future limit are refused like its rows, since nothing would ever
+// evict their entries.
 func TestCodes_Future(t *testing.T) {
 	f := newCodesFixture(t)
 	generations := len(f.table.generations.byNumber)

@@ -17,7 +17,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// newIDs returns ids that no other call of the same rng gives.
+// newIDs returns ids that are unique among all calls with the same rng.
 func newIDs(rng *rand.Rand, n int) []uuid.UUID {
 	ids := make([]uuid.UUID, n)
 	for i := range ids {
@@ -27,8 +27,8 @@ func newIDs(rng *rand.Rand, n int) []uuid.UUID {
 	return ids
 }
 
-// Interning what is new, in whatever way, counts in the budget, never goes beyond it,
-// and is refused when it would; what is known costs nothing then either (C9).
+// Interning new values, in any way, counts in the budget, never exceeds it, and is refused
+// instead. Known values cost nothing even then (C9).
 func TestCodes_Budget(t *testing.T) {
 	for seed := range uint64(5) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -98,8 +98,8 @@ func internSome(rng *rand.Rand, codes *Codes) error {
 	return err
 }
 
-// Interning for newer times makes room as inserts do: the oldest buckets go, with
-// their dictionaries; and the codes of those are refused from then on.
+// Interning for newer times makes room like inserts: the oldest buckets are evicted with their
+// dictionaries, whose codes are refused from then on.
 func TestCodes_InterningEvicts(t *testing.T) {
 	store, table := tight(t, 6)
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -137,7 +137,7 @@ func TestCodes_InterningEvicts(t *testing.T) {
 	wantError(t, err, ErrTooOld, "kept from")
 }
 
-// What is refused for want of memory leaves nothing but entries of dictionaries.
+// A batch refused for lack of memory leaves nothing but entries of dictionaries.
 func TestCodes_Refused(t *testing.T) {
 	store, table := tight(t, 3)
 	codes, err := table.Codes(0)
@@ -152,7 +152,7 @@ func TestCodes_Refused(t *testing.T) {
 	b.Rows = 1 << 20
 	values := make([]int64, b.Rows)
 	for i := range values {
-		values[i] = int64(i) << 20 // wide ones: the part alone is beyond the budget
+		values[i] = int64(i) << 20 // wide values: the part alone exceeds the budget
 	}
 	b.Columns["value"] = encoding.Int64s(values...)
 	for range 3 {
@@ -162,9 +162,9 @@ func TestCodes_Refused(t *testing.T) {
 	before.check(t, store, table)
 }
 
-// Several goroutines intern the same and other values and insert rows of them, while
-// the maintainer compacts and splits and others read: each row comes back as what it
-// was, and no value has two codes.
+// Several goroutines intern equal and different values and insert their rows, while the
+// maintainer compacts and splits and others read. Each row survives, and no value has two
+// codes.
 func TestCodes_Concurrent(t *testing.T) {
 	const writers, inserts, rows = 4, 60, 25
 	store, table := open(t, Options{GranuleRows: 200, FreshParts: 2, MaxParts: 4, FutureLimit: -1, GenerationBuckets: 2}, samples(100))
@@ -222,8 +222,8 @@ func TestCodes_Concurrent(t *testing.T) {
 
 func codedKey(pod, stack, at any) string { return fmt.Sprint(pod, stack, at) }
 
-// writeCoded inserts rows by codes that other goroutines intern at the same time, and
-// adds their values to sums. Each era has elements of its own.
+// writeCoded inserts rows by codes that other goroutines intern at the same time, and adds
+// their values to sums. Each era has elements of its own.
 func writeCoded(rng *rand.Rand, table *Table, at, era int64, sums map[string]int64, rows int) error {
 	codes, err := table.Codes(at)
 	if err != nil {
@@ -252,8 +252,8 @@ func writeCoded(rng *rand.Rand, table *Table, at, era int64, sums map[string]int
 	return err
 }
 
-// Writers by codes and eviction, for real: whoever is too late is told so, and nothing
-// ever mixes the codes of one generation with the dictionaries of another.
+// Writers by codes run beside eviction with real threads. Late writers get an error, and the
+// codes of one generation are never mixed with the dictionaries of another.
 func TestCodes_EvictionUnderLoad(t *testing.T) {
 	_, table := open(t, Options{FutureLimit: -1, GenerationBuckets: 1, MemoryBudget: 600_000}, samples(10))
 	var wg sync.WaitGroup
@@ -269,7 +269,7 @@ func TestCodes_EvictionUnderLoad(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(w), 5))
 			for time.Now().Before(end) {
 				now := clock.Add(1)
-				switch err := writeCoded(rng, table, now-int64(rng.IntN(400)), now, map[string]int64{}, 100); { // some late
+				switch err := writeCoded(rng, table, now-int64(rng.IntN(400)), now, map[string]int64{}, 100); { // some are late
 				case errors.Is(err, ErrTooOld), errors.Is(err, ErrMemory):
 					late.Add(1)
 				case err != nil:

@@ -13,7 +13,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Of many lists, known and new in one batch, each gets the code of its own.
+// Many lists, known and new in one batch, each get their own code.
 func TestCodes_ManyLists(t *testing.T) {
 	_, table := open(t, Options{Manual: true}, samples(0))
 	codes, err := table.Codes(0)
@@ -48,8 +48,8 @@ func TestCodes_ManyLists(t *testing.T) {
 	}
 }
 
-// Rows with values and times far off the others', in parts of many blocks: each comes
-// back as it was, also after a rewrite.
+// Rows with values and times far off the others', in parts of many blocks, survive inserts and
+// rewrites.
 func TestCodes_Outliers(t *testing.T) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 71))
@@ -89,10 +89,10 @@ func TestCodes_Outliers(t *testing.T) {
 	}
 }
 
-// Profiles of 500 rows, whose series and stacks are known, take few allocations. In a
-// transaction of 100 each takes its part, the packed columns, and the slices of the
-// transaction, which double. One in a transaction of its own takes its part, its columns, the
-// granule that it comes to, the root, and the transaction, unless that is the insert's own.
+// Profiles of 500 rows with known series and stacks take few allocations. In a transaction of
+// 100, each allocates its part, the packed columns, and the growing slices of the transaction.
+// A profile in a transaction of its own allocates its part, its columns, the granule it goes
+// to, the root, and the transaction, unless that is reused by the insert.
 func TestCodes_Allocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
@@ -113,14 +113,14 @@ func TestCodes_Allocations(t *testing.T) {
 	b := codedRow(t, codes, 0)
 	b.Rows, b.Columns["stack"], b.Columns["value"] = 500, encoding.ListCodes(stacks...), encoding.Int64s(make([]int64, 500)...)
 	for _, tt := range []struct {
-		profiles int     // a transaction; 0: one, by Codes.Insert
-		most     float64 // a profile
+		profiles int     // profiles of a transaction; 0: one, by Codes.Insert
+		most     float64 // allocations of a profile
 	}{{100, 3.5}, {1, 5}, {0, 4}} {
 		checkAllocations(t, store, codes, b, tt.profiles, tt.most)
 	}
 }
 
-// checkAllocations inserts a batch so many times a transaction.
+// checkAllocations inserts a batch that many times a transaction.
 func checkAllocations(t *testing.T, store *Store, codes *Codes, b schema.Batch, profiles int, most float64) {
 	t.Helper()
 	transaction := func() {
@@ -141,7 +141,7 @@ func checkAllocations(t *testing.T, store *Store, codes *Codes, b schema.Batch, 
 			t.Fatal(err)
 		}
 	}
-	transaction() // the bucket, the series and the pools
+	transaction() // fills the bucket, the series and the pools
 	if n := testing.AllocsPerRun(200/max(profiles, 1), transaction) / float64(max(profiles, 1)); n > most {
 		t.Errorf("%d profiles a transaction: %.2f allocations a profile, want at most %.2f", profiles, n, most)
 	} else {

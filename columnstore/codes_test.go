@@ -13,12 +13,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 )
 
-// TestCodes_Differential has half of the batches of the differential test inserted by
-// codes: every answer about the mixed table must be the oracle's, fresh, compacted and
-// split, and later from snapshots that were held meanwhile.
+// TestCodes_Differential inserts half of the batches of the differential test by codes. Every
+// answer about the mixed table equals the oracle's: fresh, compacted and split, and later from
+// held snapshots.
 func TestCodes_Differential(t *testing.T) {
 	seeds := *seedsFlag
 	if raceEnabled {
@@ -42,7 +43,7 @@ func TestCodes_Differential(t *testing.T) {
 	}
 }
 
-// codeInserter inserts rows by codes: what they would be as values, in other words.
+// codeInserter inserts rows by codes, with the same meaning as by values.
 type codeInserter struct {
 	rng     *rand.Rand
 	table   *Table
@@ -50,16 +51,16 @@ type codeInserter struct {
 }
 
 // insert commits rows in one transaction, as a batch for each series and generation.
-func (c *codeInserter) insert(t testing.TB, rows []oracleRow) {
+func (c *codeInserter) insert(t testing.TB, rows []oracle.Row) {
 	t.Helper()
 	type group struct {
 		series     string
 		generation int64
 	}
-	groups := map[group][]oracleRow{}
+	groups := map[group][]oracle.Row{}
 	var order []group
 	for _, row := range rows {
-		g := group{rowText(seriesOf(c.table, row)), c.table.generationOf(c.table.schema.BucketStart(row["time"].(int64)))}
+		g := group{oracle.Text(seriesOf(c.table, row)), c.table.generationOf(c.table.schema.BucketStart(row["time"].(int64)))}
 		if groups[g] == nil {
 			order = append(order, g)
 		}
@@ -83,7 +84,7 @@ func (c *codeInserter) insert(t testing.TB, rows []oracleRow) {
 
 // batch makes a batch of rows of one series and generation. Mostly it has codes for
 // the series, the lists, or both.
-func (c *codeInserter) batch(t testing.TB, codes *Codes, rows []oracleRow) schema.Batch {
+func (c *codeInserter) batch(t testing.TB, codes *Codes, rows []oracle.Row) schema.Batch {
 	t.Helper()
 	b := batchOf(c.rng, rows)
 	if c.rng.IntN(4) > 0 {
@@ -105,7 +106,7 @@ func (c *codeInserter) batch(t testing.TB, codes *Codes, rows []oracleRow) schem
 
 // stacks interns the lists of rows, in one of two ways. A row without one has the code
 // 0, or any that is not valid.
-func (c *codeInserter) stacks(t testing.TB, codes *Codes, rows []oracleRow) encoding.Vector {
+func (c *codeInserter) stacks(t testing.TB, codes *Codes, rows []oracle.Row) encoding.Vector {
 	t.Helper()
 	var lists [][]uuid.UUID
 	valid := make([]bool, len(rows))
@@ -127,7 +128,7 @@ func (c *codeInserter) stacks(t testing.TB, codes *Codes, rows []oracleRow) enco
 		case valid[i]:
 			v.Codes[i], known = known[0], known[1:]
 		case v.Valid != nil:
-			v.Codes[i] = math.MaxUint32 // of a null row: ignored
+			v.Codes[i] = math.MaxUint32 // null row: ignored
 		}
 	}
 	return v
@@ -148,9 +149,9 @@ func internLists(codes *Codes, lists [][]uuid.UUID, whole bool) ([]uint32, error
 	return codes.Lists(nil, byElement)
 }
 
-// seriesOf returns what a row has in the columns of the series.
-func seriesOf(table *Table, row oracleRow) oracleRow {
-	series := oracleRow{}
+// seriesOf returns the series columns of a row.
+func seriesOf(table *Table, row oracle.Row) oracle.Row {
+	series := oracle.Row{}
 	for name, value := range row {
 		if column, ok := table.schema.Resolve(name); ok && table.schema.IsSeries(column) {
 			series[name] = value
@@ -198,7 +199,7 @@ func TestCodes_SameAsValues(t *testing.T) {
 	}
 }
 
-// differences compares all that two tables say of themselves.
+// differences compares all visible properties of two tables.
 func differences(t *testing.T, snap *Snapshot, a, b *Table) map[string]string {
 	t.Helper()
 	answers := func(table *Table) map[string]any {
@@ -218,12 +219,12 @@ func differences(t *testing.T, snap *Snapshot, a, b *Table) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		byBucket := map[int64][]string{} // of each bucket
-		for _, b := range table.store.log.Root().State.table(table.ordinal).buckets.All() {
-			byBucket[b.start] = slices.Sorted(maps.Keys(b.columns))
+		byBucket := map[int64][]string{} // rows of each bucket
+		for _, b := range table.store.roots.Root().State.Table(table.ordinal).Buckets.All() {
+			byBucket[b.Start] = slices.Sorted(maps.Keys(b.Columns))
 		}
 		return map[string]any{
-			"columns": columns, "columns of each bucket": byBucket, "series": series, "sums": sums, "names": names,
+			"columns": columns, "columns of each bucket": byBucket, "series": series, "sums": oracle.CellTexts(sums), "names": names,
 			"rows": allRows(t, table, snap, ScanOptions{}), "ordered": len(allRows(t, table, snap, ScanOptions{Ordered: true})),
 		}
 	}
@@ -235,8 +236,8 @@ func differences(t *testing.T, snap *Snapshot, a, b *Table) map[string]string {
 	return out
 }
 
-// A table knows the names of the labels of a series that was only ever given by its
-// code, and those of other columns beside it, from the commit on and not before.
+// From the commit on, and not before, a table knows the names of the labels of a series that
+// was inserted by its code only, and of the other columns beside it.
 func TestCodes_Names(t *testing.T) {
 	store, table := open(t, Options{Manual: true}, samples(100))
 	codes, err := table.Codes(0)
@@ -263,7 +264,7 @@ func TestCodes_Names(t *testing.T) {
 	if diff := cmp.Diff(want, columnNames(t, store, table)); diff != "" {
 		t.Errorf("columns (-want +got):\n%s", diff)
 	}
-	// A series of another bucket of the same generation is news there.
+	// The series is new to another bucket of the same generation.
 	b = codedRow(t, codes, 110)
 	b.Series = series
 	if _, err := codes.Insert(t.Context(), b); err != nil {
@@ -273,9 +274,9 @@ func TestCodes_Names(t *testing.T) {
 	if err != nil || len(got) != 1 || got[0].Value("labels.b") != "2" {
 		t.Errorf("series of the second bucket: %v, %v", got, err)
 	}
-	for _, b := range store.log.Root().State.table(table.ordinal).buckets.All() {
-		if want := map[bool]int{true: 4, false: 3}[b.start == 0]; len(b.columns) != want {
-			t.Errorf("bucket %d has the columns %v, want %d", b.start, slices.Sorted(maps.Keys(b.columns)), want)
+	for _, b := range store.roots.Root().State.Table(table.ordinal).Buckets.All() {
+		if want := map[bool]int{true: 4, false: 3}[b.Start == 0]; len(b.Columns) != want {
+			t.Errorf("bucket %d has the columns %v, want %d", b.Start, slices.Sorted(maps.Keys(b.Columns)), want)
 		}
 	}
 }
@@ -305,8 +306,8 @@ func codedRow(t testing.TB, codes *Codes, at int64) schema.Batch {
 	}}
 }
 
-// What is interned is there once, however it comes: whole lists, elements and lists of
-// their codes, a list twice in a batch, and elements that several new lists share.
+// An interned value is stored once, in whatever form it comes: whole lists, elements and lists
+// of their codes, a list twice in a batch, and elements shared by several new lists.
 func TestCodes_Once(t *testing.T) {
 	_, table := open(t, Options{Manual: true}, samples(0))
 	codes, err := table.Codes(0)
@@ -352,8 +353,7 @@ func TestCodes_Once(t *testing.T) {
 	}
 }
 
-// The times that codes are for are those of their generation, exactly, at both ends
-// of time too.
+// Codes are valid exactly for the times of their generation, including both ends of time.
 func TestCodes_Range(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	widths := []int64{1, 7, 10, 1000, 900e9, 1 << 40, 1 << 61, 1<<60 + 1, math.MaxInt64 / 16, math.MaxInt64}

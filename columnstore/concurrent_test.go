@@ -9,65 +9,47 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
 )
 
-// commitLog is what writers say they committed: the oracle of the concurrent
-// tests. It shares no code with the store.
+// commitLog is the commits as writers tell them: the oracle of the concurrent tests.
 type commitLog struct {
 	mu      sync.Mutex
-	commits map[txn.ID]committed
+	commits oracle.Log[oracle.Sum]
 }
 
-// committed is rows by their number, the sum of their values, and a checksum of
-// values with their times that tells multisets of rows apart.
-type committed struct {
-	rows, sum int64
-	check     uint64
-}
-
-func (c *committed) add(value, at int64) {
-	h := (uint64(value)*0x9e3779b97f4a7c15 ^ uint64(at)) * 0xbf58476d1ce4e5b9
-	c.rows++
-	c.sum += value
-	c.check += h ^ h>>29
-}
-
-func (l *commitLog) add(id txn.ID, c committed) {
+func (l *commitLog) add(id txn.ID, sum oracle.Sum) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.commits[id] = c
+	l.commits.Add(uint64(id), sum)
 }
 
 // upTo returns the sum of all commits at or before id.
-func (l *commitLog) upTo(id txn.ID) (total committed) {
+func (l *commitLog) upTo(id txn.ID) (total oracle.Sum) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for commit, c := range l.commits {
-		if commit <= id {
-			total.rows += c.rows
-			total.sum += c.sum
-			total.check += c.check
-		}
+	for _, sum := range l.commits.Until(uint64(id)) {
+		total = total.Plus(sum)
 	}
 	return total
 }
 
-// view is what a reader found in one snapshot.
+// view is a reader's result from one snapshot.
 type view struct {
 	commit txn.ID
-	found  committed
+	found  oracle.Sum
 }
 
-// TestSnapshotsUnderLoad has 4 writers, 4 readers and constant splits (C1 to
-// C4). A reader scans each of its snapshots twice and aggregates it once; all is
-// checked against the commit log when the writers are done, because a commit can
-// be visible before its writer has logged it.
+// TestSnapshotsUnderLoad runs 4 writers, 4 readers and constant splits (C1 to C4). A reader
+// scans each of its snapshots twice and aggregates it once. The results are checked against
+// the commit log after the writers end, because a commit can be visible before its writer has
+// logged it.
 func TestSnapshotsUnderLoad(t *testing.T) {
 	const writers, readers, inserts = 4, 4, 150
 	store, table := open(t, Options{GranuleRows: 400, FreshParts: 3, MaxParts: 6}, samples(500))
-	log := commitLog{commits: map[txn.ID]committed{}}
+	log := commitLog{}
 	var writing, reading sync.WaitGroup
 	var done atomic.Bool
 	var views [readers][]view
@@ -107,12 +89,12 @@ func TestSnapshotsUnderLoad(t *testing.T) {
 	t.Logf("%d looks at snapshots, %d splits, %d compactions, %d granules", looks, stats.Splits, stats.Compactions, stats.Granules)
 }
 
-// write commits inserts, every fifth with two batches, and aborts some more.
+// write commits inserts, every fifth with two batches, and aborts some others.
 func write(t *testing.T, table *Table, log *commitLog, seed uint64, inserts int) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	for i := range inserts {
 		tx := table.store.Begin()
-		var all committed
+		var all oracle.Sum
 		for range 1 + i%5/4 {
 			at := int64(rng.IntN(2000))
 			b, _ := batch(rng, 1+rng.IntN(60), at)
@@ -121,7 +103,7 @@ func write(t *testing.T, table *Table, log *commitLog, seed uint64, inserts int)
 				return
 			}
 			for _, value := range b.Columns["value"].Int64s {
-				all.add(value, at)
+				all.Add(value, at)
 			}
 		}
 		if rng.IntN(6) == 0 {
@@ -155,10 +137,10 @@ func look(t *testing.T, store *Store, table *Table) (v view, ok bool) {
 		t.Error(err)
 		return v, false
 	}
-	aggregated := committed{check: v.found.check}
+	aggregated := oracle.Sum{Check: v.found.Check}
 	for i := range groups.Sums {
-		aggregated.rows += groups.Counts[i]
-		aggregated.sum += groups.Sums[i]
+		aggregated.Rows += groups.Counts[i]
+		aggregated.Sum += groups.Sums[i]
 	}
 	if aggregated != v.found {
 		t.Errorf("snapshot at commit %d: scanned %+v, aggregated %+v", v.commit, v.found, aggregated)
@@ -166,15 +148,15 @@ func look(t *testing.T, store *Store, table *Table) (v view, ok bool) {
 	return v, true
 }
 
-func scanned(t *testing.T, table *Table, snap *Snapshot) (c committed) {
+func scanned(t *testing.T, table *Table, snap *Snapshot) (c oracle.Sum) {
 	for row := range scanRows(t, table, snap, ScanOptions{Columns: []string{"value", "time"}}) {
-		c.add(row["value"].(int64), row["time"].(int64))
+		c.Add(row["value"].(int64), row["time"].(int64))
 	}
 	return c
 }
 
-// TestTransactionSpansTables has one transaction a step over two tables, and
-// readers that must find equal sums in both (C1).
+// TestTransactionSpansTables runs transactions over two tables, and readers that must find
+// equal sums in both (C1).
 func TestTransactionSpansTables(t *testing.T) {
 	store, left := open(t, Options{GranuleRows: 32, FreshParts: 2}, samples(0))
 	right, err := store.CreateTable("right", samples(100))
@@ -221,21 +203,21 @@ func TestTransactionSpansTables(t *testing.T) {
 	reading.Wait()
 }
 
-func total(t *testing.T, table *Table, snap *Snapshot) (c committed) {
+func total(t *testing.T, table *Table, snap *Snapshot) (c oracle.Sum) {
 	t.Helper()
 	groups, err := table.Aggregate(context.Background(), snap, AggregateOptions{Sum: "value"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range groups.Sums {
-		c.rows += groups.Counts[i]
-		c.sum += groups.Sums[i]
+		c.Rows += groups.Counts[i]
+		c.Sum += groups.Sums[i]
 	}
 	return c
 }
 
-// TestYieldPointsAreOutsideOfLocks calls back into the store from every yield
-// point: under a lock it would never return (C8).
+// TestYieldPointsAreOutsideOfLocks calls back into the store from every yield point. A call
+// under a lock would deadlock (C8).
 func TestYieldPointsAreOutsideOfLocks(t *testing.T) {
 	seen := map[string]int{}
 	var table *Table
@@ -273,7 +255,7 @@ func TestYieldPointsAreOutsideOfLocks(t *testing.T) {
 	}
 	err := store.View(context.Background(), func(snap *Snapshot) error {
 		want := store.Stats().Rows // before the read, whose yield points insert more
-		if rows := total(t, table, snap).rows; rows != want {
+		if rows := total(t, table, snap).Rows; rows != want {
 			t.Errorf("a read has %d rows, stats say %d", rows, want)
 		}
 		return nil

@@ -1,8 +1,6 @@
 package columnstore
 
 import (
-	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -11,45 +9,45 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/internal/oracle"
 )
 
-// condition is an expression and what it means.
+// condition is an expression, as the store and as the oracle have it.
 type condition struct {
-	expr  Expr
-	holds func(oracleRow) bool
-	text  string
+	*oracle.Cond[string]
+	expr Expr
 }
 
-func (c condition) String() string { return c.text }
+func newCondition(c *oracle.Cond[string]) condition {
+	return condition{c, exprOf(c, func(name string) string { return name })}
+}
+
+func (c condition) String() string { return c.Text(func(name string) string { return name }) }
+
+// holds evaluates the condition for a row.
+func (c condition) holds(row oracle.Row) bool {
+	return c.Holds(func(name string) any { return row[name] })
+}
 
 // randomCondition makes a tree of at most the given depth.
 func randomCondition(rng *rand.Rand, depth int) condition {
+	return newCondition(randomTree(rng, depth))
+}
+
+func randomTree(rng *rand.Rand, depth int) *oracle.Cond[string] {
 	if depth == 0 || rng.IntN(4) == 0 {
 		return randomLeaf(rng)
 	}
 	if rng.IntN(3) == 0 {
-		arg := randomCondition(rng, depth-1)
-		return condition{Not(arg.expr), func(r oracleRow) bool { return !arg.holds(r) }, "not(" + arg.text + ")"}
+		return &oracle.Cond[string]{Op: "not", Args: []*oracle.Cond[string]{randomTree(rng, depth-1)}}
 	}
-	args := make([]condition, rng.IntN(4))
-	exprs := make([]Expr, len(args))
-	for i := range args {
-		args[i] = randomCondition(rng, depth-1)
-		exprs[i] = args[i].expr
+	c := &oracle.Cond[string]{Args: make([]*oracle.Cond[string], rng.IntN(4))}
+	for i := range c.Args {
+		c.Args[i] = randomTree(rng, depth-1)
 	}
-	if rng.IntN(2) == 0 {
-		return condition{And(exprs...), func(r oracleRow) bool {
-			for _, arg := range args {
-				if !arg.holds(r) {
-					return false
-				}
-			}
-			return true
-		}, fmt.Sprint("and", args)}
-	}
-	return condition{Or(exprs...), func(r oracleRow) bool {
-		return slices.ContainsFunc(args, func(c condition) bool { return c.holds(r) })
-	}, fmt.Sprint("or", args)}
+	c.Op = []string{"and", "or"}[rng.IntN(2)]
+	return c
 }
 
 var patterns = []*regexp.Regexp{
@@ -58,7 +56,7 @@ var patterns = []*regexp.Regexp{
 }
 
 // randomLeaf compares a column: any, present in the data or not.
-func randomLeaf(rng *rand.Rand) condition {
+func randomLeaf(rng *rand.Rand) *oracle.Cond[string] {
 	names := append(slices.Sorted(maps.Keys(domains)), "time", "time", "time", "labels.none", "nums.none", "ids.none")
 	name := pick(rng, names)
 	domain := domains[name]
@@ -78,59 +76,28 @@ func randomLeaf(rng *rand.Rand) condition {
 	if isString && rng.IntN(5) == 0 {
 		value = pick(rng, []any{"", "b", "zzz", "p1"})
 	}
-	// Prometheus semantics: no label is an empty one.
-	value0 := func(r oracleRow) any {
-		v, ok := r[name]
-		if !ok && dynamic && isString {
-			return ""
-		}
-		return v
+	c := &oracle.Cond[string]{Column: name, Values: []any{value}}
+	if dynamic && isString {
+		c.Missing = "" // Prometheus semantics: no label is an empty one
 	}
 	op := rng.IntN(5)
-	if _, isList := value.([]uuid.UUID); isList || op == 0 {
-		return condition{IsNull(name), func(r oracleRow) bool { return r[name] == nil }, "null(" + name + ")"}
+	_, isList := value.([]uuid.UUID)
+	switch {
+	case isList || op == 0:
+		c.Op, c.Values = "null", nil
+	case op == 1 && isString:
+		c.Op, c.Values, c.Pattern = "match", nil, pick(rng, patterns)
+	case op == 2:
+		c.Op = ">="
+	case op == 3:
+		c.Op = "<"
+	default:
+		c.Op = "=="
 	}
-	if op == 1 && isString {
-		p := pick(rng, patterns)
-		return condition{Match(name, p), func(r oracleRow) bool {
-			s, ok := value0(r).(string)
-			return ok && p.MatchString(s)
-		}, fmt.Sprintf("match(%s, %s)", name, p)}
-	}
-	return compareLeaf(op, name, value, value0)
+	return c
 }
 
-func compareLeaf(op int, name string, value any, of func(oracleRow) any) condition {
-	// -0 and 0 are equal in conditions, as in Go.
-	compare := func(r oracleRow) (int, bool) {
-		v := of(r)
-		if v == nil {
-			return 0, false
-		}
-		if x, ok := v.(float64); ok {
-			return cmp.Compare(x, value.(float64)), true
-		}
-		return compareValues(v, value), true
-	}
-	switch op {
-	case 2:
-		return condition{
-			comparison(AtLeast[string], AtLeast[int64], AtLeast[uint64], AtLeast[float64], AtLeast[bool], AtLeast[uuid.UUID])(name, value),
-			func(r oracleRow) bool { c, ok := compare(r); return ok && c >= 0 }, fmt.Sprintf("%s>=%s", name, text(value)),
-		}
-	case 3:
-		return condition{
-			comparison(Less[string], Less[int64], Less[uint64], Less[float64], Less[bool], Less[uuid.UUID])(name, value),
-			func(r oracleRow) bool { c, ok := compare(r); return ok && c < 0 }, fmt.Sprintf("%s<%s", name, text(value)),
-		}
-	}
-	return condition{
-		comparison(Equal[string], Equal[int64], Equal[uint64], Equal[float64], Equal[bool], Equal[uuid.UUID])(name, value),
-		func(r oracleRow) bool { c, ok := compare(r); return ok && c == 0 }, fmt.Sprintf("%s==%s", name, text(value)),
-	}
-}
-
-// comparison picks the constructor by the value's type.
+// comparison selects the constructor by the value's type.
 func comparison(
 	s func(string, string) Expr, i func(string, int64) Expr, u func(string, uint64) Expr,
 	f func(string, float64) Expr, b func(string, bool) Expr, id func(string, uuid.UUID) Expr,

@@ -11,11 +11,13 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 )
 
-// pods makes a row a time, all of one pod.
+// pods makes a row for each time, all of one pod.
 func pods(pod string, times ...int64) schema.Batch {
 	stacks, values := make([][]uuid.UUID, len(times)), make([]int64, len(times))
 	for i, at := range times {
@@ -27,19 +29,18 @@ func pods(pod string, times ...int64) schema.Batch {
 	}}
 }
 
-// rowsByBucket returns the times of the rows of each bucket, sorted; of buckets without
-// rows none.
+// rowsByBucket returns the sorted times of the rows of each bucket with rows.
 func rowsByBucket(t *testing.T, store *Store, table *Table) map[int64][]int64 {
 	t.Helper()
 	out := map[int64][]int64{}
-	state := store.log.Root().State.table(table.ordinal)
-	for _, b := range state.buckets.All() {
-		out[b.start] = nil
+	state := store.roots.Root().State.Table(table.ordinal)
+	for _, b := range state.Buckets.All() {
+		out[b.Start] = nil
 	}
-	for bound, g := range state.granules.All() {
+	for bound, g := range state.Granules.All() {
 		start := bucketOf(table.schema, bound)
 		column := slices.IndexFunc(table.schema.Columns(), func(c schema.Column) bool { return c.Name == "time" })
-		for _, s := range g.Slices() {
+		for _, s := range g.Sections() {
 			for _, c := range s.Part.Columns() {
 				if c.Index == column {
 					for _, w := range c.Words().Append(nil, s.Lo, s.Hi) {
@@ -62,16 +63,16 @@ func wantBuckets(t *testing.T, store *Store, table *Table, when string, want map
 	}
 }
 
-// A bucket with enough rows is cut behind the newest row of the commit: later rows go to the
-// new one, late rows to the one that their time is of, and rows that were inserted before
-// the cut to the bucket that was there then.
+// A bucket with enough rows is cut behind the newest row of the commit. Later rows go to the
+// new bucket, late rows to the bucket of their time, and rows inserted before the cut to the
+// bucket of their insertion.
 func TestCut(t *testing.T) {
 	store, table := open(t, Options{FutureLimit: -1, Manual: true, BucketRows: 4}, samples(100))
 	before := store.Begin()
 	if err := before.Insert(t.Context(), table, pods("early", 1, 50)); err != nil {
 		t.Fatal(err)
 	}
-	insert(t, table, pods("a", 90)) // of a clock that is ahead: it does not decide where the cut is
+	insert(t, table, pods("a", 90)) // from a clock ahead: it does not decide the place of the cut
 	insert(t, table, pods("a", 10, 20))
 	wantBuckets(t, store, table, "three rows", map[int64][]int64{0: {10, 20, 90}})
 	insert(t, table, pods("a", 30))
@@ -84,7 +85,7 @@ func TestCut(t *testing.T) {
 	wantBuckets(t, store, table, "inserted before the cut", map[int64][]int64{0: {1, 10, 20, 30, 30, 50, 90}, 31: {31, 99}, 51: nil})
 	insert(t, table, pods("b", 49, 51, 100, 205))
 	wantBuckets(t, store, table, "other ranges", map[int64][]int64{0: {1, 10, 20, 30, 30, 50, 90}, 31: {31, 49, 99}, 51: {51}, 100: {100}, 200: {205}})
-	insert(t, table, pods("b", 1, 2, 3, 4, 5, 60)) // the range is not the newest: it stays as it is
+	insert(t, table, pods("b", 1, 2, 3, 4, 5, 60)) // not the newest range: no cut
 	insert(t, table, pods("b", 299, 298, 297))     // no bucket begins behind 299 in its range
 	wantBuckets(t, store, table, "ranges that are not cut", map[int64][]int64{
 		0: {1, 1, 2, 3, 4, 5, 10, 20, 30, 30, 50, 90}, 31: {31, 49, 99}, 51: {51, 60}, 100: {100}, 200: {205, 297, 298, 299},
@@ -95,26 +96,19 @@ func TestCut(t *testing.T) {
 	checkRange(t, store, table, math.MinInt64, 31, 10)
 }
 
-// By default a bucket may have more rows the more series it has.
-func TestCut_Default(t *testing.T) {
-	for _, tc := range []struct{ most, series, want int }{
-		{0, 0, 1 << 20}, {0, 1, 1 << 20}, {0, 256, 1 << 20}, {0, 257, 257 << 12}, {0, 8000, 8000 << 12}, {1, 8000, 1}, {1 << 30, 1, 1 << 30},
-	} {
-		if got := rowsOfBucket(tc.most, tc.series); got != int64(tc.want) {
-			t.Errorf("%d rows, %d series: %d, want %d", tc.most, tc.series, got, tc.want)
-		}
-	}
+// The number of series of the newest bucket follows its rows.
+func TestCut_Series(t *testing.T) {
 	store, table := open(t, Options{FutureLimit: -1, Manual: true, BucketRows: 5}, samples(100))
 	wantSeries := func(when string, want int) {
 		t.Helper()
-		if got := store.log.Root().State.table(table.ordinal).series; got != want {
+		if got := store.roots.Root().State.Table(table.ordinal).Series; got != want {
 			t.Errorf("%s: %d series, want %d", when, got, want)
 		}
 	}
 	insert(t, table, pods("a", 110, 111))
 	insert(t, table, pods("b", 112))
 	wantSeries("two of the range", 2)
-	insert(t, table, pods("c", 50)) // of an older one
+	insert(t, table, pods("c", 50)) // in an older bucket
 	wantSeries("a third in an older range", 2)
 	insert(t, table, pods("a", 113, 114))
 	wantSeries("cut", 0)
@@ -125,8 +119,7 @@ func TestCut_Default(t *testing.T) {
 	wantSeries("another range", 1)
 }
 
-// A bucket that was cut is passed over by questions about later times, until later rows
-// come for it.
+// Queries about later times skip a bucket that was cut, until later rows are added to it.
 func TestCut_Late(t *testing.T) {
 	store, table := open(t, Options{FutureLimit: -1, Manual: true, BucketRows: 4}, samples(100))
 	early := store.Begin()
@@ -138,8 +131,8 @@ func TestCut_Late(t *testing.T) {
 	wantFrom := func(when string, lo int64, want ...int64) {
 		t.Helper()
 		var got []int64
-		for b := range table.bucketsOf(store.log.Root().State.table(table.ordinal), AtLeast("time", lo)) {
-			got = append(got, b.start)
+		for b := range table.state().BucketsOf(lo, math.MaxInt64) {
+			got = append(got, b.Start)
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: a question from %d on looks at buckets %v, want %v", when, lo, got, want)
@@ -160,26 +153,26 @@ func TestCut_Late(t *testing.T) {
 	checkRange(t, store, table, 60, 61, 1)
 }
 
-// The bucket of a time is found whatever was found before, also of ranges without a bucket
-// and in more buckets than are kept.
+// The bucket of a time is found after any earlier lookups, also in ranges without a bucket and
+// with more buckets than are cached.
 func TestCut_Finder(t *testing.T) {
 	_, table := open(t, Options{FutureLimit: -1, Manual: true, BucketRows: 1}, samples(10_000))
 	for _, at := range []int64{math.MinInt64, math.MinInt64 + 5, -10_000, -9_999, 7} {
 		insert(t, table, pods("a", at))
 	}
-	for at := int64(20_000); at < 20_000+3*maxBuckets; at += 2 {
+	for at := int64(20_000); at < 20_000+3*catalog.MaxBuckets; at += 2 {
 		insert(t, table, pods("a", at))
 	}
-	state := table.store.log.Root().State.table(table.ordinal)
+	state := table.store.roots.Root().State.Table(table.ordinal)
 	var starts []int64
-	for _, b := range state.buckets.All() {
-		starts = append(starts, b.start)
+	for _, b := range state.Buckets.All() {
+		starts = append(starts, b.Start)
 	}
-	if len(starts) < maxBuckets+100 {
+	if len(starts) < catalog.MaxBuckets+100 {
 		t.Fatalf("%d buckets", len(starts))
 	}
 	rng := rand.New(rand.NewPCG(1, 7))
-	find := table.bucketFinder()
+	find := table.state().FindBuckets()
 	for range 20_000 {
 		at := rng.Int64N(45_000) - 15_000
 		switch rng.IntN(16) {
@@ -196,38 +189,46 @@ func TestCut_Finder(t *testing.T) {
 				want = start
 			}
 		}
-		if got := find.at(at); got != want {
+		if got := find.At(at); got != want {
 			t.Fatalf("the bucket of %d begins at %d, want %d", at, got, want)
 		}
 	}
-	// However many buckets a range has, an insert of late rows looks at a few of them.
+	// An insert of late rows visits few buckets, however many the range has.
 	late := func() {
-		find := table.bucketFinder()
-		find.at(20_000)
+		find := table.state().FindBuckets()
+		find.At(20_000)
 	}
 	if n := testing.AllocsPerRun(100, late); n > 8 {
 		t.Errorf("%v allocations for a late row", n)
 	}
 }
 
-// The granules of a new bucket are reserved before the root has them, and not made where the
+// The granules of a new bucket are reserved before they are in the root, and not made if the
 // budget has no room.
 func TestCut_Reserves(t *testing.T) {
-	for room, want := range map[int64]int64{granuleSize: granuleSize, granuleSize - 1: 0} {
+	for room, want := range map[int64]int64{catalog.GranuleSize: catalog.GranuleSize, catalog.GranuleSize - 1: 0} {
 		store, table := open(t, Options{FutureLimit: -1, Manual: true, BucketRows: 4}, samples(100))
 		insert(t, table, pods("a", 1, 2, 3))
-		state := store.log.Root().State.table(table.ordinal)
-		e := state.edit(table)
-		e.state.filled, e.latest = 4, 3
+		state := table.state()
+		e := state.Edit(table.ordinal)
+		e.State.Filled, e.Latest = 4, 3
 		store.memory.budget = store.used() + room
-		pending := e.cutBucket(4)
+		cut, ok := e.CutBucket(4, store.opts.GranuleRows)
+		if !ok {
+			t.Fatal("the bucket is not cut")
+		}
+		var pending int64
+		if store.reserveAtOnce(cut.Size()) {
+			pending = cut.Size()
+			e.Divide(&cut)
+		}
 		if pending != want || store.memory.pending.Load() != want {
 			t.Errorf("room for %d bytes: %d pending, %d in the account, want %d", room, pending, store.memory.pending.Load(), want)
 		}
-		if got := e.state.bytes - state.bytes; got != bucketSize+want {
-			t.Errorf("room for %d bytes: the table has %d more, want %d", room, got, bucketSize+want)
+		if got := e.State.Bytes - state.Bytes; got != catalog.BucketSize+want {
+			t.Errorf("room for %d bytes: the table has %d more, want %d", room, got, catalog.BucketSize+want)
 		}
-		e.release()
+		e.Release()
 		store.release(pending)
 		store.memory.budget = 0
 		insert(t, table, pods("a", 4))
@@ -238,7 +239,7 @@ func TestCut_Reserves(t *testing.T) {
 	}
 }
 
-// checkRange counts the rows of times [lo, hi) in both ways that there are.
+// checkRange counts the rows of times [lo, hi) by Scan and by Aggregate.
 func checkRange(t *testing.T, store *Store, table *Table, lo, hi int64, want int64) {
 	t.Helper()
 	snap := snapshot(t, store)
@@ -251,7 +252,7 @@ func checkRange(t *testing.T, store *Store, table *Table, lo, hi int64, want int
 	}
 }
 
-// Where cuts cannot be, or are not wanted, there are none.
+// There are no cuts where they are impossible or turned off.
 func TestCut_Never(t *testing.T) {
 	for name, tc := range map[string]struct {
 		opts  Options
@@ -285,8 +286,8 @@ func TestCut_Never(t *testing.T) {
 	}
 }
 
-// A new bucket begins with granules that end where those of the bucket before do, and the
-// granules of that are compacted once.
+// A new bucket begins with granules whose bounds are those of the bucket before, and the
+// granules of the old bucket are compacted once.
 func TestCut_Granules(t *testing.T) {
 	store, table := open(t, Options{FutureLimit: -1, Manual: true, BucketRows: 200, GranuleRows: 20, FreshParts: 100, MaxParts: 100}, samples(1000))
 	for n := range 199 {
@@ -297,7 +298,7 @@ func TestCut_Granules(t *testing.T) {
 	}
 	granules := func() (bounds []map[string]bool, fresh []int) {
 		last := int64(-1)
-		for bound, g := range store.log.Root().State.table(table.ordinal).granules.All() {
+		for bound, g := range store.roots.Root().State.Table(table.ordinal).Granules.All() {
 			if start := bucketOf(table.schema, bound); start != last {
 				bounds, fresh, last = append(bounds, map[string]bool{}), append(fresh, 0), start
 			}
@@ -337,7 +338,7 @@ func TestCut_Granules(t *testing.T) {
 	}
 }
 
-// Retention and eviction drop all buckets of a range, and none of a range that stays; so do
+// Retention and eviction drop all buckets of a range, and none of a range that stays. So do
 // floors. The bytes of a range count once.
 func TestCut_Drops(t *testing.T) {
 	t.Run("retention", func(t *testing.T) {
@@ -348,14 +349,14 @@ func TestCut_Drops(t *testing.T) {
 		insert(t, table, pods("a", 14))
 		want := map[int64][]int64{0: {1, 2}, 3: {3, 5, 6}, 7: {9}, 10: {11, 12}, 13: {14}}
 		wantBuckets(t, store, table, "five buckets", want)
-		insert(t, table, pods("a", 24)) // 24-15 = 9: of the range that ends at 10 a time is kept
+		insert(t, table, pods("a", 24)) // 24-15 = 9: a time of the range that ends at 10 is kept
 		want[20] = []int64{24}
 		wantBuckets(t, store, table, "all are kept", want)
 		late := store.Begin()
 		if err := late.Insert(t.Context(), table, pods("a", 8)); err != nil {
 			t.Fatal(err)
 		}
-		insert(t, table, pods("a", 25)) // that fills the bucket of 20 too
+		insert(t, table, pods("a", 25)) // fills the bucket of 20 too
 		wantBuckets(t, store, table, "a range is dropped", map[int64][]int64{10: {11, 12}, 13: {14}, 20: {24, 25}, 26: nil})
 		if _, err := late.Commit(); !errors.Is(err, ErrTooOld) {
 			t.Errorf("a row of a bucket that was dropped: %v", err)
@@ -386,14 +387,14 @@ func TestCut_Drops(t *testing.T) {
 	})
 }
 
-// checkVictims holds what can be evicted to the ranges that there are: each once, with the
+// checkVictims compares the eviction candidates with the existing ranges: each once, with the
 // bytes of all its rows.
 func checkVictims(t *testing.T, store *Store, table *Table) {
 	t.Helper()
 	want := map[int64]int64{}
-	state := store.log.Root().State.table(table.ordinal)
-	for bound, g := range state.granules.All() {
-		if first := floor(bucketOf(table.schema, bound), 10); first < floor(state.newest, 10) {
+	state := store.roots.Root().State.Table(table.ordinal)
+	for bound, g := range state.Granules.All() {
+		if first := oracle.Floor(bucketOf(table.schema, bound), 10); first < oracle.Floor(state.Newest, 10) {
 			want[first] += int64(g.Size())
 		}
 	}

@@ -8,12 +8,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/oracle"
 )
 
 var (
@@ -21,14 +21,13 @@ var (
 	seedsFlag = flag.Uint64("seeds", 16, "number of seeds of the differential test")
 )
 
-// TestDifferential asks random tables random questions and compares every
-// answer with the oracle's (C3), in all states that maintenance brings about,
-// and again later from snapshots that were held meanwhile (C2). Replay one with
-// go test -run TestDifferential -seed N.
+// TestDifferential asks random tables random questions and compares every answer with the
+// oracle's (C3), in all states of maintenance, and again later from held snapshots (C2).
+// Replay one with go test -run TestDifferential -seed N.
 func TestDifferential(t *testing.T) {
 	first, last := uint64(1), *seedsFlag
 	if raceEnabled {
-		last = min(last, 6) // this test has one goroutine; the oracle is what is slow
+		last = min(last, 6) // this test has one goroutine, and a slow oracle
 	}
 	if *seedFlag != 0 {
 		first, last = *seedFlag, *seedFlag
@@ -63,17 +62,17 @@ type differential struct {
 	key   []string
 	store *Store
 	table *Table
-	rows  []oracleRow
+	rows  []oracle.Row
 	held  []heldSnapshot
 	codes *codeInserter // inserts half of the batches, if there is one
 
 	asked, matched int
 }
 
-// heldSnapshot is a snapshot with the rows that it must have.
+// heldSnapshot is a snapshot and its expected rows.
 type heldSnapshot struct {
 	snap *Snapshot
-	rows []oracleRow
+	rows []oracle.Row
 	when string
 }
 
@@ -131,7 +130,7 @@ func (d *differential) insertSome(n int) {
 
 // rewriteSome rewrites about half of the granules.
 func (d *differential) rewriteSome() {
-	for _, g := range d.store.log.Root().State.table(d.table.ordinal).granules.All() {
+	for _, g := range d.store.roots.Root().State.Table(d.table.ordinal).Granules.All() {
 		if d.rng.IntN(2) == 0 {
 			continue
 		}
@@ -141,7 +140,7 @@ func (d *differential) rewriteSome() {
 	}
 }
 
-func (d *differential) askSome(when string, snap *Snapshot, rows []oracleRow, n int) {
+func (d *differential) askSome(when string, snap *Snapshot, rows []oracle.Row, n int) {
 	names, err := d.table.Columns(snap)
 	if want := concreteNames(rows); err != nil || !slices.Equal(names, want) {
 		d.Errorf("%s: columns %v, %v; want %v", when, names, err, want)
@@ -150,9 +149,9 @@ func (d *differential) askSome(when string, snap *Snapshot, rows []oracleRow, n 
 	for range n {
 		where := randomCondition(d.rng, d.rng.IntN(4))
 		if d.rng.IntN(8) == 0 {
-			where = condition{holds: func(oracleRow) bool { return true }, text: "all"}
+			where = newCondition(&oracle.Cond[string]{Op: "all"})
 		}
-		var chosen []oracleRow
+		var chosen []oracle.Row
 		for _, row := range rows {
 			if where.holds(row) {
 				chosen = append(chosen, row)
@@ -167,28 +166,28 @@ func (d *differential) askSome(when string, snap *Snapshot, rows []oracleRow, n 
 	}
 }
 
-// askSeries asks for the series of all rows, and of those whose buckets meet a range.
-func (d *differential) askSeries(when string, snap *Snapshot, rows []oracleRow) {
+// askSeries queries the series of all rows, and of those whose buckets meet a range.
+func (d *differential) askSeries(when string, snap *Snapshot, rows []oracle.Row) {
 	from := int64(d.rng.IntN(6000) - 3000)
 	for _, r := range [][2]int64{{math.MinInt64, math.MaxInt64}, {from, from + 1 + int64(d.rng.IntN(1000))}} {
 		want := map[string]bool{}
 		for _, row := range rows {
 			start := row["time"].(int64)
 			if d.width > 0 {
-				start = floor(start, d.width)
+				start = oracle.Floor(start, d.width)
 			}
 			if d.width == 0 || start < r[1] && start+d.width > r[0] {
-				want[rowText(seriesOf(d.table, row))] = true
+				want[oracle.Text(seriesOf(d.table, row))] = true
 			}
 		}
 		series, err := d.table.Series(context.Background(), snap, between(r[0], r[1]))
 		got := map[string]bool{}
 		for _, s := range series {
-			labels := oracleRow{}
+			labels := oracle.Row{}
 			for _, l := range s {
 				labels[l.Name] = l.Value
 			}
-			got[rowText(labels)] = true
+			got[oracle.Text(labels)] = true
 		}
 		if err != nil || len(got) != len(series) || !maps.Equal(got, want) {
 			d.Errorf("%s: series of %v: %v (-want +got):\n%s", when, r, err, gocmp.Diff(want, got))
@@ -203,7 +202,7 @@ func (d *differential) randomColumns() []string {
 	return all[:d.rng.IntN(5)]
 }
 
-func (d *differential) askAggregate(when string, snap *Snapshot, rows, chosen []oracleRow, where condition) {
+func (d *differential) askAggregate(when string, snap *Snapshot, rows, chosen []oracle.Row, where condition) {
 	opts := AggregateOptions{
 		Sum: pick(d.rng, []string{"", "value", "value", "bonus", "nums.n", "nums.none", "time"}),
 		By:  d.randomColumns(), Where: where.expr,
@@ -224,20 +223,19 @@ func (d *differential) askAggregate(when string, snap *Snapshot, rows, chosen []
 	for _, name := range opts.By {
 		by = append(by, expand(rows, name)...)
 	}
-	want := map[string][2]int64{}
-	for _, row := range chosen {
-		var group []string
-		for _, name := range by {
-			value := row[name]
+	of := make([]func(oracle.Row) any, len(by))
+	for i, name := range by {
+		of[i] = func(row oracle.Row) any {
 			if name == "time" && opts.Step > 0 {
-				value = floor(value.(int64), opts.Step)
+				return oracle.Floor(row[name].(int64), opts.Step)
 			}
-			group = append(group, text(value))
+			return row[name]
 		}
-		sum, _ := row[opts.Sum].(int64)
-		key := strings.Join(group, " ")
-		want[key] = [2]int64{want[key][0] + sum, want[key][1] + 1}
 	}
+	want := oracle.Groups(chosen, of, func(row oracle.Row) int64 {
+		sum, _ := row[opts.Sum].(int64)
+		return sum
+	})
 	groups, names, err := groupsOf(got)
 	if err != nil {
 		d.Errorf("%s: %v", question, err)
@@ -245,27 +243,28 @@ func (d *differential) askAggregate(when string, snap *Snapshot, rows, chosen []
 	if !slices.Equal(names, by) {
 		d.Errorf("%s: columns %q, want %q", question, names, by)
 	}
-	if !maps.Equal(groups, want) {
-		d.Errorf("%s: groups -> sum, count (-want +got):\n%s", question, gocmp.Diff(want, groups))
+	if wrong := oracle.Diff(want, groups, false); wrong != "" {
+		d.Errorf("%s: groups, sums and counts: %s", question, wrong)
 	}
 }
 
-// groupsOf writes groups as text -> sum, count.
-func groupsOf(g *Groups) (groups map[string][2]int64, names []string, err error) {
-	groups = map[string][2]int64{}
+// groupsOf returns groups in the oracle's form: their values, sum and count.
+func groupsOf(g *Groups) (groups []oracle.Cells, names []string, err error) {
 	for _, c := range g.Columns {
 		names = append(names, c.Name)
 	}
+	seen := map[string]bool{}
 	for i := range g.Counts {
-		var group []string
+		var group oracle.Cells
 		for k := range g.Columns {
-			group = append(group, text(valueOf(&g.Columns[k], i)))
+			group = append(group, valueOf(&g.Columns[k], i))
 		}
-		key := strings.Join(group, " ")
-		if _, twice := groups[key]; twice {
-			err = fmt.Errorf("group %s comes twice", key)
+		text := group.Text()
+		if seen[text] {
+			err = fmt.Errorf("group %s comes twice", text)
 		}
-		groups[key] = [2]int64{g.Sums[i], g.Counts[i]}
+		seen[text] = true
+		groups = append(groups, append(group, g.Sums[i], g.Counts[i]))
 	}
 	return groups, names, err
 }
@@ -291,7 +290,7 @@ func valueOf(c *GroupColumn, i int) any {
 	return c.Lists.UUIDs(nil, c.Codes[i])
 }
 
-func (d *differential) askScan(when string, snap *Snapshot, rows, chosen []oracleRow, where condition) {
+func (d *differential) askScan(when string, snap *Snapshot, rows, chosen []oracle.Row, where condition) {
 	opts := ScanOptions{Where: where.expr, Ordered: d.rng.IntN(2) == 0}
 	var names []string
 	switch d.rng.IntN(3) {
@@ -313,10 +312,6 @@ func (d *differential) askScan(when string, snap *Snapshot, rows, chosen []oracl
 	}
 	question := fmt.Sprintf("%s: scan %q ordered=%v limit=%d where %s", when, opts.Columns, opts.Ordered, opts.Limit, where)
 	got := slices.Collect(scanRows(d.T, d.table, snap, opts))
-	want := make(map[string]int, len(chosen))
-	for _, row := range chosen {
-		want[text(project(row, names))]++
-	}
 	n := len(chosen)
 	if opts.Limit > 0 {
 		n = min(n, opts.Limit)
@@ -330,38 +325,45 @@ func (d *differential) askScan(when string, snap *Snapshot, rows, chosen []oracl
 				d.Errorf("%s: no column %q", question, name)
 			}
 		}
-		if want[text(row)]--; want[text(row)] < 0 {
-			d.Errorf("%s: row too much: %s", question, text(row))
+		for name := range row {
+			if !slices.Contains(names, name) {
+				d.Errorf("%s: column %q, want %q", question, name, names)
+			}
 		}
+	}
+	if wrong := oracle.Diff(cellsOf(chosen, names), cellsOf(got, names), opts.Limit > 0); wrong != "" {
+		d.Errorf("%s: rows: %s", question, wrong)
 	}
 	if opts.Ordered {
 		d.checkOrder(question, snap, opts, names, got)
 	}
 }
 
-// checkOrder compares an ordered scan with one of all columns, whose order it
-// checks.
+// checkOrder compares an ordered scan with one of all columns, whose order it checks.
 func (d *differential) checkOrder(question string, snap *Snapshot, opts ScanOptions, names []string, got []map[string]any) {
 	opts.Columns, opts.Limit = nil, 0
 	full := slices.Collect(scanRows(d.T, d.table, snap, opts))
-	if wrong := disorder(d.width, nil, d.key, full); wrong != "" {
+	if wrong := oracle.Disorder(d.width, nil, d.key, full); wrong != "" {
 		d.Errorf("%s: %s", question, wrong)
 	}
 	for i, row := range got {
 		if i >= len(full) {
 			break
 		}
-		if want := text(project(full[i], names)); text(row) != want {
-			d.Errorf("%s: row %d is %s, with all columns %s", question, i, text(row), want)
+		if want := oracle.Text(oracle.Project(full[i], names)); oracle.Text(row) != want {
+			d.Errorf("%s: row %d is %s, with all columns %s", question, i, oracle.Text(row), want)
 			return
 		}
 	}
 }
 
-func project(row map[string]any, names []string) map[string]any {
-	out := map[string]any{}
-	for _, name := range names {
-		out[name] = row[name]
+// cellsOf returns the values of some columns of rows.
+func cellsOf(rows []oracle.Row, names []string) []oracle.Cells {
+	out := make([]oracle.Cells, len(rows))
+	for i, row := range rows {
+		for _, name := range names {
+			out[i] = append(out[i], row[name])
+		}
 	}
 	return out
 }

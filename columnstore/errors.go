@@ -2,51 +2,53 @@ package columnstore
 
 import (
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
 )
 
-// Errors of a store's life.
+// Errors of the life of a store.
 var (
-	// ErrClosed says that the store is closed.
+	// ErrClosed is returned after the store was closed.
 	ErrClosed = errors.New("store is closed")
-	// ErrOptions says that an option has a value out of its range.
+	// ErrOptions is returned for an option whose value is out of range.
 	ErrOptions = errors.New("invalid options")
-	// ErrTable says that a table exists already, or belongs to another store.
+	// ErrTable is returned for a table that exists already or belongs to another store.
 	ErrTable = errors.New("invalid table")
 )
 
-// Errors of a write. The row, the column and the limit are in the text.
+// Errors of a write. The text has the row, the column and the limit.
 var (
-	// ErrBatch says that rows do not fit the schema of the table.
+	// ErrBatch is returned for rows that do not fit the schema of the table.
 	ErrBatch = schema.ErrBatch
-	// ErrLimit says that rows are beyond a limit on sizes.
+	// ErrLimit is returned for rows that exceed a limit on sizes.
 	ErrLimit = schema.ErrLimit
-	// ErrFuture says that a row is further ahead of the clock than
+	// ErrFuture is returned for a row that is further ahead of the clock than
 	// Options.FutureLimit.
 	ErrFuture = errors.New("time is in the future")
-	// ErrMemory says that rows do not fit into Options.MemoryBudget, and nothing
-	// that may be evicted would make room. It can pass: when older transactions
-	// and scans end, or rows of a later time bucket come.
+	// ErrMemory is returned if rows do not fit into Options.MemoryBudget and eviction cannot
+	// make room. A later attempt can succeed: after older transactions and scans end, or with
+	// rows of a later time bucket.
 	ErrMemory = errors.New("out of the memory budget")
-	// ErrTooOld says that a row is of a time bucket that was dropped, by retention
-	// or by eviction.
+	// ErrTooOld is returned for a row of a time range that retention or eviction has dropped.
 	ErrTooOld = errors.New("time is older than what is kept")
-	// ErrTxDone says that the transaction was committed or aborted before.
+	// ErrTxDone is returned when a transaction is used after its commit or abort.
 	ErrTxDone = txn.ErrDone
 )
 
 // Errors of a read.
 var (
-	// ErrSnapshotClosed says that the snapshot was closed before the call.
+	// ErrSnapshotClosed is returned when a snapshot is used after Snapshot.Close.
 	ErrSnapshotClosed = txn.ErrSnapshotClosed
-	// ErrSnapshotExpired says that the memory budget wanted back what the snapshot
-	// held; a new one can be taken.
+	// ErrSnapshotExpired is returned when a snapshot is used after the store has taken back
+	// its memory for the memory budget. A new snapshot can be taken.
 	ErrSnapshotExpired = txn.ErrSnapshotExpired
-	// ErrQuery says that a query names an unknown column or compares a column
-	// with a value of another type.
-	ErrQuery = errors.New("invalid query")
-	// ErrQueryMemory says that the answer needs more memory than the query may take.
-	ErrQueryMemory = errors.New("query needs more memory than it may take")
 )
+
+func tooOld(bucket, floor int64) error {
+	return fmt.Errorf("%w: rows of %s, kept from %s", ErrTooOld, timeText(bucket), timeText(floor))
+}
+
+func timeText(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339Nano) }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -78,7 +79,7 @@ func TestClosed(t *testing.T) {
 		early := store.Begin()
 		snap := snapshot(t, store)
 		store.Close()
-		store.Close() // may be called twice
+		store.Close() // Close is idempotent
 
 		_, err := table.Insert(ctx, oneRow(3))
 		wantError(t, err, ErrClosed, "store is closed")
@@ -97,8 +98,8 @@ func TestClosed(t *testing.T) {
 		wantError(t, store.Maintain(ctx), ErrClosed, "store is closed")
 		wantError(t, store.Compact(ctx), ErrClosed, "store is closed")
 
-		// What was open stays readable.
-		if c := total(t, table, snap); c != (committed{rows: 1, sum: 1}) {
+		// Open snapshots stay readable.
+		if c := total(t, table, snap); c != (oracle.Sum{Rows: 1, Sum: 1}) {
 			t.Errorf("a snapshot from before has %+v", c)
 		}
 		if got := allRows(t, table, snap, ScanOptions{}); len(got) != 1 {
@@ -186,13 +187,13 @@ func TestFuture(t *testing.T) {
 	}
 }
 
-// state is all that can be seen of a table.
+// state is the visible state of a table.
 type state struct {
 	Rows    []string
 	Series  []Series
 	Columns []string
 	Stats   Stats
-	Commits committed
+	Commits oracle.Sum
 }
 
 func stateOf(t *testing.T, store *Store, table *Table) state {
@@ -212,14 +213,13 @@ func stateOf(t *testing.T, store *Store, table *Table) state {
 // check fails the test if anything of the state has changed (C5).
 func (s state) check(t *testing.T, store *Store, table *Table) {
 	t.Helper()
-	if diff := cmp.Diff(s, stateOf(t, store, table), cmp.AllowUnexported(committed{})); diff != "" {
+	if diff := cmp.Diff(s, stateOf(t, store, table)); diff != "" {
 		t.Errorf("something happened in spite of the error (-before +after):\n%s", diff)
 	}
 }
 
-// visible is the part of the state that an aborted transaction must not
-// change: its entries in dictionaries stay until their generation goes, and its
-// parts are pending while it is open.
+// visible is the part of the state that an aborted transaction must not change. Its entries in
+// dictionaries stay until their generation goes, and its parts are pending while it is open.
 func (s state) visible() state {
 	s.Stats.PendingBytes = 0
 	s.Stats.Series, s.Stats.Stacks, s.Stats.SeriesBytes, s.Stats.StackBytes, s.Stats.RecordBytes = 0, 0, 0, 0, 0
@@ -278,7 +278,7 @@ func TestInsert_Errors(t *testing.T) {
 				wantError(t, err, test.sentinel, test.text)
 				before.check(t, store, table)
 			}
-			// In a transaction, what went before and comes after is not harmed.
+			// Earlier and later inserts of the transaction are unaffected.
 			tx := store.Begin()
 			for i := range 3 {
 				if i == 1 {
@@ -301,13 +301,13 @@ func TestInsert_Errors(t *testing.T) {
 
 func (s state) visibleCheck(t *testing.T, store *Store, table *Table) {
 	t.Helper()
-	if diff := cmp.Diff(s.visible(), stateOf(t, store, table).visible(), cmp.AllowUnexported(committed{})); diff != "" {
+	if diff := cmp.Diff(s.visible(), stateOf(t, store, table).visible()); diff != "" {
 		t.Errorf("something is visible (-before +after):\n%s", diff)
 	}
 }
 
-// TestAbort_LeavesNothingVisible has transactions that bring new series,
-// columns, stacks and buckets, and end without a commit (C5).
+// TestAbort_LeavesNothingVisible ends transactions with new series, columns, stacks and
+// buckets without a commit (C5).
 func TestAbort_LeavesNothingVisible(t *testing.T) {
 	ctx := context.Background()
 	for _, test := range []struct {
@@ -354,7 +354,7 @@ func TestAbort_LeavesNothingVisible(t *testing.T) {
 	}
 }
 
-// TestAbort_DoneAfterCommit checks that Abort after Commit does nothing.
+// TestAbort_DoneAfterCommit: Abort after Commit has no effect.
 func TestAbort_DoneAfterCommit(t *testing.T) {
 	store, table := open(t, Options{Manual: true}, samples(0))
 	tx := store.Begin()
@@ -366,7 +366,7 @@ func TestAbort_DoneAfterCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	tx.Abort()
-	if snap := snapshot(t, store); snap.Commit() != id || total(t, table, snap).rows != 1 {
+	if snap := snapshot(t, store); snap.Commit() != id || total(t, table, snap).Rows != 1 {
 		t.Errorf("snapshot at %d has %+v, want one row at %d", snap.Commit(), total(t, table, snap), id)
 	}
 }
@@ -389,7 +389,7 @@ func TestInsert_CancelledBetweenBuckets(t *testing.T) {
 	before.visibleCheck(t, store, table)
 }
 
-// countdown is a context that ends after it was asked some times.
+// countdown is a context that ends after a number of checks.
 type countdown struct {
 	context.Context
 	left int
@@ -402,7 +402,7 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// TestTableNewerThanSnapshot asks a snapshot for a table that it does not know.
+// TestTableNewerThanSnapshot queries a table newer than the snapshot.
 func TestTableNewerThanSnapshot(t *testing.T) {
 	store, _ := open(t, Options{Manual: true}, samples(0))
 	snap := snapshot(t, store)
@@ -414,7 +414,7 @@ func TestTableNewerThanSnapshot(t *testing.T) {
 	if got := allRows(t, table, snap, ScanOptions{}); len(got) > 0 {
 		t.Errorf("rows %v", got)
 	}
-	if c := total(t, table, snap); c.rows != 0 {
+	if c := total(t, table, snap); c.Rows != 0 {
 		t.Errorf("aggregate of %+v", c)
 	}
 	if series, err := table.Series(context.Background(), snap, between(0, 1)); err != nil || len(series) > 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// calls is a table of sampled calls: where, of whom, when, and how long.
+// calls is a table of sampled calls: place, host, time and duration.
 func calls(store *columnstore.Store) *columnstore.Table {
 	table, err := store.CreateTable("calls", schema.Definition{
 		Columns: []schema.Column{
@@ -43,7 +43,7 @@ func calls(store *columnstore.Store) *columnstore.Table {
 	return table
 }
 
-// Scan what is asked for, in order, as Arrow records. Who receives a record releases it.
+// Scan the selected columns, in order, as Arrow records. The receiver of a record releases it.
 func ExampleTable_Scan() {
 	store, err := columnstore.Open(columnstore.Options{})
 	check(err)
@@ -76,8 +76,8 @@ func printRecord(rec arrow.Record) {
 	}
 }
 
-// Sum by stack, of the stacks that have an element whose record matches. Each element is
-// asked about once.
+// Sum by stack, over the stacks with an element whose record matches. The condition is
+// evaluated once for each element.
 func ExampleHasElement() {
 	store, err := columnstore.Open(columnstore.Options{})
 	check(err)
@@ -105,7 +105,7 @@ func ExampleHasElement() {
 	// io.write main 40
 }
 
-// Which hosts are there? No row is read.
+// The hosts, without reading rows.
 func ExampleTable_SeriesValues() {
 	store, err := columnstore.Open(columnstore.Options{})
 	check(err)

@@ -11,8 +11,8 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// An answer as an Arrow record, in the form without dictionaries, with the names that are
-// kept beside the locations in place of their ids.
+// An answer as an Arrow record, in the form without dictionaries, with the names stored beside
+// the locations in place of their ids.
 func ExampleGroups_Record() {
 	ctx := context.Background()
 	store, err := columnstore.Open(columnstore.Options{})
@@ -45,7 +45,7 @@ func ExampleGroups_Record() {
 	// ["main"] 10 2
 }
 
-// The form that is the store's own: labels are run-end encoded, which costs nearly nothing.
+// The store's own form: labels are run-end encoded, which costs nearly nothing.
 func ExampleTable_Scan_native() {
 	store, err := columnstore.Open(columnstore.Options{})
 	check(err)

@@ -37,7 +37,7 @@ func Example() {
 	})
 	check(err)
 	_, err = requests.Insert(ctx, schema.Batch{Rows: 3, Columns: map[string]encoding.Vector{
-		"tag.host": encoding.Strings("a"), // one value stands for all rows
+		"tag.host": encoding.Strings("a"), // a single value applies to all rows
 		"tag.path": encoding.Strings("/", "/buy", "/buy"),
 		"time":     encoding.Int64s(1, 2, 3),
 		"micros":   encoding.Int64s(120, 900, 1100),
@@ -100,8 +100,8 @@ func ExampleStore_Begin() {
 	// after commit: 3
 }
 
-// With a memory budget the oldest time buckets make room for new rows. A snapshot
-// goes on seeing what it saw.
+// With a memory budget the oldest time buckets make room for new rows. A snapshot still sees
+// its own rows.
 func ExampleOptions_memoryBudget() {
 	ctx := context.Background()
 	const budget = 1 << 20
@@ -123,7 +123,7 @@ func ExampleOptions_memoryBudget() {
 		b := schema.Batch{Rows: rows, Columns: map[string]encoding.Vector{"time": encoding.Int64s(int64(minute) * int64(time.Minute))}}
 		pages := make([]string, rows)
 		for i := range pages {
-			pages[i] = fmt.Sprintf("/page-%d-of-minute-%d", i, minute) // never seen again
+			pages[i] = fmt.Sprintf("/page-%d-of-minute-%d", i, minute) // unique
 		}
 		b.Columns["page"] = encoding.Strings(pages...)
 		_, err := visits.Insert(ctx, b)
@@ -148,8 +148,8 @@ func ExampleOptions_memoryBudget() {
 	// pages of the first minute, in its snapshot: 200 <nil>
 }
 
-// Who inserts the same series and stacks again and again has them interned once, and
-// then inserts their codes.
+// Writers that repeat the same series and stacks intern them once, and then insert their
+// codes.
 func ExampleTable_Codes() {
 	ctx := context.Background()
 	store, err := columnstore.Open(columnstore.Options{FutureLimit: -1})
@@ -168,7 +168,7 @@ func ExampleTable_Codes() {
 	})
 	check(err)
 
-	// Once for some time: Range says for how long.
+	// Once for the duration given by Range.
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	codes, err := samples.Codes(start.UnixNano())
 	check(err)
@@ -178,7 +178,7 @@ func ExampleTable_Codes() {
 	stacks, err := codes.UUIDLists(nil, [][]uuid.UUID{{serve, main}, {read, serve, main}})
 	check(err)
 
-	// Then again and again. The store keeps nothing of the batch.
+	// Then for each profile. The store keeps no reference to the batch.
 	b := schema.Batch{Rows: 2, Series: api, Columns: map[string]encoding.Vector{
 		"stack": encoding.ListCodes(stacks...),
 		"time":  encoding.Int64s(0),

@@ -4,108 +4,70 @@ import (
 	"regexp"
 
 	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/query/filter"
 )
 
-// Expr is a condition on rows. It is immutable; the zero Expr holds for every
-// row.
+// Expr is a condition on rows. It is immutable and safe for concurrent use. The zero Expr
+// holds for every row.
 //
-// Floats compare as in Go's cmp package: a NaN equals itself and is less than
-// all else. A comparison with a null is false, and Not makes it true. In a dynamic string
-// column no value and the empty string are the same (package schema, S4), so
-// Equal("labels.zone", "") holds for rows without a zone, and
-// Not(Equal("labels.zone", "a")) as well: the semantics of Prometheus.
-type Expr struct {
-	op      exprOp
-	column  string
-	value   any
-	pattern *regexp.Regexp
-	holds   func(value any) bool
-	element func(id uuid.UUID, record []byte) bool
-	args    []Expr
-}
+// Floats compare as in Go's cmp package: a NaN equals itself and is less than every other
+// value. A comparison with a null is false, and Not makes it true. In a dynamic string column
+// a missing value equals the empty string (package schema, S4). Equal("labels.zone", "")
+// therefore holds for rows without a zone, and so does Not(Equal("labels.zone", "a")), as in
+// Prometheus.
+type Expr = filter.Expr
 
-type exprOp uint8
+// Value is the type of a comparison value: string for a String column, int or int64 for Int64,
+// and so on. Package encoding lists the column types.
+type Value = filter.Value
 
-const (
-	opTrue exprOp = iota
-	opEqual
-	opAtLeast
-	opLess
-	opMatch
-	opFunc
-	opElement
-	opNull
-	opAnd
-	opOr
-	opNot
-)
+// Equal holds if the column has the value.
+func Equal[V Value](column string, v V) Expr { return filter.Equal(column, v) }
 
-// Value is what a column can be compared with: a string for String, an int or
-// an int64 for Int64, and so on; package encoding lists the types.
-type Value interface {
-	string | int | int64 | uint64 | float64 | bool | uuid.UUID
-}
+// In holds if the column has one of the values. In without values never holds.
+func In[V Value](column string, values ...V) Expr { return filter.In(column, values...) }
 
-// Equal holds where the column has the value.
-func Equal[V Value](column string, v V) Expr {
-	return Expr{op: opEqual, column: column, value: v}
-}
+// AtLeast holds if the column's value is v or greater.
+func AtLeast[V Value](column string, v V) Expr { return filter.AtLeast(column, v) }
 
-// In holds where the column has one of the values; In without any never.
-func In[V Value](column string, values ...V) Expr {
-	args := make([]Expr, len(values))
-	for i, v := range values {
-		args[i] = Equal(column, v)
-	}
-	return Or(args...)
-}
+// Less holds if the column's value is less than v.
+func Less[V Value](column string, v V) Expr { return filter.Less(column, v) }
 
-// AtLeast holds where the column's value is v or greater.
-func AtLeast[V Value](column string, v V) Expr {
-	return Expr{op: opAtLeast, column: column, value: v}
-}
+// Match holds if the pattern matches the value of a string column. The pattern is not
+// anchored. It is evaluated once for each distinct value.
+func Match(column string, pattern *regexp.Regexp) Expr { return filter.Match(column, pattern) }
 
-// Less holds where the column's value is less than v.
-func Less[V Value](column string, v V) Expr {
-	return Expr{op: opLess, column: column, value: v}
-}
+// Func holds if f returns true for the column's value. f gets a string, int64, uint64,
+// float64, bool or uuid.UUID, depending on the column's type, and nil for a row without a
+// value. It is called with nil once per query, whatever the column.
+//
+// f is called by the goroutine that reads: about once for each distinct value of a coded
+// column, and for each run of values of a column of a fixed type. It can be called with values
+// of rows that are uncommitted or were aborted. Func serves conditions that the other
+// constructors cannot express.
+func Func(column string, f func(value any) bool) Expr { return filter.Func(column, f) }
 
-// Match holds where the pattern matches the value of a string column. The
-// pattern is not anchored. It is tried once for each distinct value.
-func Match(column string, pattern *regexp.Regexp) Expr {
-	return Expr{op: opMatch, column: column, pattern: pattern}
-}
-
-// Func holds where f says so of the column's value: a string, an int64, a
-// uint64, a float64, a bool or a uuid.UUID as the column's type is, nil for a
-// row without a value. It is called with nil once a query, whatever the column. f is called by
-// the goroutine that reads: about once for each
-// distinct value of a coded column, also of rows that are not committed or were aborted,
-// and for each run of values of a column of a fixed type. It serves what the other
-// conditions cannot say.
-func Func(column string, f func(value any) bool) Expr {
-	return Expr{op: opFunc, column: column, holds: f}
-}
-
-// HasElement holds where f says so of one of the elements of a list column; record is
-// what is kept beside the element, nil if nothing is. f is called once for each distinct
-// element that a list can have, by the goroutine that reads, also for elements of inserts
-// under way, which may have no record yet. Where many rows are asked
-// about, all lists of the dictionaries are looked at in one pass, each as far as it
-// differs from the one before. An Aggregate by the column alone asks once for each group, and
-// not for each row.
+// HasElement holds if f returns true for an element of a list column. record is the data
+// stored beside the element, or nil. f is called by the goroutine that reads, once for each
+// distinct element that a list can have. It can be called with elements of inserts in
+// progress, which may have no record yet.
+//
+// A query over many rows evaluates all lists of the dictionaries in one pass, each list only
+// as far as it differs from the one before. An Aggregate by this column alone evaluates once
+// per group and not once per row.
 func HasElement(column string, f func(id uuid.UUID, record []byte) bool) Expr {
-	return Expr{op: opElement, column: column, element: f}
+	return filter.HasElement(column, f)
 }
 
-// IsNull holds where the column has no value; Not(IsNull) where it has one.
-func IsNull(column string) Expr { return Expr{op: opNull, column: column} }
+// IsNull holds if the column has no value. Not(IsNull) holds if it has one.
+func IsNull(column string) Expr { return filter.IsNull(column) }
 
-// And holds where all of the conditions do; And() always.
-func And(args ...Expr) Expr { return Expr{op: opAnd, args: args} }
+// And holds if all of the conditions hold. And() always holds.
+func And(args ...Expr) Expr { return filter.And(args...) }
 
-// Or holds where at least one of the conditions does; Or() never.
-func Or(args ...Expr) Expr { return Expr{op: opOr, args: args} }
+// Or holds if at least one of the conditions holds. Or() never holds.
+func Or(args ...Expr) Expr { return filter.Or(args...) }
 
-// Not holds where the condition does not.
-func Not(arg Expr) Expr { return Expr{op: opNot, args: []Expr{arg}} }
+// Not holds if the condition does not.
+func Not(arg Expr) Expr { return filter.Not(arg) }

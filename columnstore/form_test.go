@@ -17,10 +17,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 )
 
-// elementNames are the names of an element in these tests: none to two.
+// elementNames returns the names of an element in these tests: none to two.
 func elementNames(dst []string, id uuid.UUID, record []byte) []string {
 	for k := range int(id[0]) % 3 {
 		dst = append(dst, fmt.Sprintf("f%d.%d %s", id[0], k, record))
@@ -28,8 +29,8 @@ func elementNames(dst []string, id uuid.UUID, record []byte) []string {
 	return dst
 }
 
-// namesOf is what elementNames makes of a row's list, in place of it.
-func namesOf(row oracleRow, column string, records map[uuid.UUID][]byte) oracleRow {
+// namesOf returns a row with the elementNames of its list in place of the list.
+func namesOf(row oracle.Row, column string, records map[uuid.UUID][]byte) oracle.Row {
 	row = maps.Clone(row)
 	if list, ok := row[column].([]uuid.UUID); ok {
 		names := []any{}
@@ -86,33 +87,32 @@ func formRows(rec arrow.Record) []string {
 		for c, column := range rec.Columns() {
 			row[rec.ColumnName(c)] = formCell(column, i)
 		}
-		out[i] = text(row)
+		out[i] = oracle.Text(row)
 	}
 	return out
 }
 
 // wantRows are the rows of the oracle that a scan must yield, as text, without order.
-func wantRows(rows []oracleRow, columns []string, names bool) []string {
-	var out []string
+func wantRows(rows []oracle.Row, columns []string, names bool) []string {
+	var out []oracle.Row
 	for _, row := range rows {
 		if names {
 			row = namesOf(row, "stack", nil)
 		}
-		kept := oracleRow{}
+		kept := oracle.Row{}
 		for name, value := range row {
 			family, _, _ := strings.Cut(name, ".")
 			if columns == nil || slices.Contains(columns, name) || slices.Contains(columns, family) {
 				kept[name] = value
 			}
 		}
-		out = append(out, text(kept))
+		out = append(out, kept)
 	}
-	slices.Sort(out)
-	return out
+	return oracle.Texts(out)
 }
 
-// TestScan_Forms: each form has the rows of the table, with nulls and empty strings apart,
-// in slices too, whatever the order, the columns and the dictionaries are.
+// TestScan_Forms: each form has the rows of the table, with nulls and empty strings distinct,
+// in slices too, for any order, columns and dictionaries.
 func TestScan_Forms(t *testing.T) {
 	for _, generation := range []int{0, 7} {
 		store, table, rows := filled(t, Options{GranuleRows: 100, GenerationBuckets: generation}, 900)
@@ -172,8 +172,8 @@ func scanForm(t *testing.T, table *Table, snap *Snapshot, opts ScanOptions) (row
 	return rows, schemas
 }
 
-// TestScan_FormsInOrder: with Ordered, rows come in the order of the key in each form, and
-// a limit has the first of them.
+// TestScan_FormsInOrder: with Ordered, rows come in the order of the key in each form, and a
+// limit returns the first of them.
 func TestScan_FormsInOrder(t *testing.T) {
 	store, table, rows := filled(t, Options{GranuleRows: 100}, 600)
 	snap := snapshot(t, store)
@@ -192,7 +192,7 @@ func TestScan_FormsInOrder(t *testing.T) {
 	}
 }
 
-// TestRecordSchema: the Arrow types that the forms are documented to have, and the errors.
+// TestRecordSchema: the documented Arrow types of the forms, and the errors.
 func TestRecordSchema(t *testing.T) {
 	def := wide(100, wideKey)
 	def.Columns = append(slices.Clone(def.Columns),
@@ -269,8 +269,8 @@ func lastError(table *Table, snap *Snapshot, opts ScanOptions) (last error) {
 }
 
 // TestScan_Dictionaries: records of a scan of everything share a dictionary of all lists,
-// unless each is to have its own, which is of what its rows have: as with a condition, that
-// may be about who sees what, or a limit.
+// unless each is to have its own. An own dictionary has only the lists of the record's rows. It
+// is also used with Elements, a limit, or a condition, which may be for access control.
 func TestScan_Dictionaries(t *testing.T) {
 	store, table := open(t, Options{Manual: true}, samples(0))
 	lists := make([][]uuid.UUID, 1000)
@@ -309,7 +309,7 @@ func TestScan_Dictionaries(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer rec.Release() // so that no array has the place of one before
+				defer rec.Release() // deferred, so that no array reuses an address
 				records++
 				stacks := rec.Column(rec.Schema().FieldIndices("stack")[0]).(*array.Dictionary)
 				dictionaries[stacks.Data().Dictionary()] = true
@@ -336,8 +336,8 @@ func TestScan_Dictionaries(t *testing.T) {
 	}
 }
 
-// TestScan_ElementsAreAskedOnce: names come of what is kept beside an element, which is
-// asked about once in a generation.
+// TestScan_ElementsAreAskedOnce: names come from the record of an element, and Elements is
+// called once for each in a generation.
 func TestScan_ElementsAreAskedOnce(t *testing.T) {
 	store, table := open(t, Options{Manual: true}, samples(0))
 	records := map[uuid.UUID][]byte{{1}: []byte("one"), {2}: []byte("two"), {5}: []byte("five")}
@@ -350,7 +350,7 @@ func TestScan_ElementsAreAskedOnce(t *testing.T) {
 		}}
 		insert(t, table, b)
 		for _, stack := range stacks {
-			want = append(want, text(map[string]any(namesOf(oracleRow{"stack": stack}, "stack", records))))
+			want = append(want, oracle.Text(namesOf(oracle.Row{"stack": stack}, "stack", records)))
 		}
 	}
 	slices.Sort(want)
@@ -370,8 +370,8 @@ func TestScan_ElementsAreAskedOnce(t *testing.T) {
 	}
 }
 
-// TestScan_RecordsAreCutBySize: strings of tens of kilobytes make records of few rows, so
-// that offsets of 32 bits do.
+// TestScan_RecordsAreCutBySize: strings of tens of kilobytes make records of few rows, so that
+// 32-bit offsets suffice.
 func TestScan_RecordsAreCutBySize(t *testing.T) {
 	store, table := open(t, Options{Manual: true}, schema.Definition{Columns: []schema.Column{
 		{Name: "text", Type: encoding.String, Encoding: encoding.Plain}, {Name: "code", Type: encoding.String, Encoding: encoding.Dictionary},

@@ -13,13 +13,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 )
 
-// The tests in this file are named after defects that were found in FrostDB,
-// another implementation of RFC-001. Each reproduces one there.
+// The tests in this file are named after defects found in FrostDB, another implementation of
+// RFC-001. Each reproduces one there.
 
-// shards makes n rows of one kind at the given time; an empty shard is none.
+// shards makes n rows of one kind at the given time. An empty shard is an absent one.
 func shards(n int, kind, shard string, at int64) schema.Batch {
 	values := make([]int64, n)
 	for i := range values {
@@ -41,7 +42,7 @@ func shards(n int, kind, shard string, at int64) schema.Batch {
 func TestFrostDB_SnapshotSurvivesCompaction(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		kinds []string // of what is inserted behind the snapshot's back
+		kinds []string // kinds of the rows inserted after the snapshot
 	}{
 		{"later keys", []string{"z"}},
 		{"earlier keys", []string{"a"}},
@@ -74,7 +75,7 @@ func TestFrostDB_SnapshotSurvivesCompaction(t *testing.T) {
 									t.Errorf("round %d, %s, ordered=%v (-want +got):\n%s", round, when, ordered, diff)
 								}
 							}
-							if c := total(t, table, snap); c != (committed{rows: 30, sum: 3 * 45}) {
+							if c := total(t, table, snap); c != (oracle.Sum{Rows: 30, Sum: 3 * 45}) {
 								t.Errorf("round %d, %s: aggregate of %+v", round, when, c)
 							}
 						}
@@ -183,8 +184,7 @@ func countBelow(values []int64, limit int64) (n int) {
 	return n
 }
 
-// There, compaction is started by inserts only: what is due when they stop
-// stays as it is.
+// There, compaction is started by inserts only: overdue work stays when they stop.
 func TestFrostDB_CompactionWithoutInserts(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -227,9 +227,9 @@ func TestFrostDB_CompactionWithoutInserts(t *testing.T) {
 	}
 }
 
-// There, a compaction was stamped with the wrong transaction, and readers go by
-// that stamp (#729). Here a reader goes by the root; that the ids are right is
-// held against the transactions of simulated histories.
+// There, a compaction was stamped with the wrong transaction, and readers rely on that stamp
+// (#729). Here readers rely on the root. The ids are compared with the transactions of
+// simulated histories.
 func TestFrostDB_RewritesAreStamped(t *testing.T) {
 	rewritten := 0
 	for seed := *simSeed; seed < *simSeed+min(*simSeeds, 100); seed++ {
@@ -249,27 +249,26 @@ func TestFrostDB_RewritesAreStamped(t *testing.T) {
 	}
 }
 
-// checkStamps holds the ids of the parts in the last root to the commits of their
-// rows. A split stamps its children alike, so a part's ids can be of more rows
-// than it has: its commit id is that of a commit, and not below any of its own,
-// its begin id is below all of them. It returns how many parts have rows of
-// several transactions.
+// checkStamps compares the ids of the parts in the last root with the commits of their rows. A
+// split stamps its children alike, so a part's ids can cover more rows than it has: its commit
+// id is that of a commit, and not below any of its own, its begin id is below all of them. It
+// returns the number of parts with rows of several transactions.
 func (h *simRun) checkStamps() (rewritten int, err error) {
 	commitOf, ids := map[int64]uint64{}, map[uint64]bool{}
-	for _, c := range h.commits {
-		ids[c.id] = true
+	for id, c := range h.commits.All() {
+		ids[id] = true
 		for _, row := range slices.Concat(c.rows...) {
 			var value int64
 			if _, err := fmt.Sscan(row, &value); err != nil {
 				return 0, err
 			}
-			commitOf[value] = c.id
+			commitOf[value] = id
 		}
 	}
 	for i, table := range h.tables {
 		column, _ := table.schema.Resolve("value")
-		for _, g := range h.store.log.Root().State.table(table.ordinal).granules.All() {
-			for _, s := range g.Slices() {
+		for _, g := range h.store.roots.Root().State.Table(table.ordinal).Granules.All() {
+			for _, s := range g.Sections() {
 				least, most := uint64(math.MaxUint64), uint64(0)
 				for _, word := range s.Part.Find(column, "value").Words().Append(nil, 0, s.Part.Rows()) {
 					id := commitOf[encoding.ToInt64(word)]

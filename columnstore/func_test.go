@@ -9,11 +9,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/schema"
 )
 
-// Func is given each type's own Go value, and nil for a null.
+// Func receives the Go value of each type, and nil for a null.
 func TestFuncSeesValues(t *testing.T) {
 	store, table := open(t, Options{}, schema.Definition{Columns: []schema.Column{
 		{Name: "s", Type: encoding.String, Encoding: encoding.Dictionary, Nullable: true},
@@ -140,20 +141,20 @@ func TestNotes(t *testing.T) {
 	if _, err := foreign.Commit(); !errors.Is(err, ErrTable) {
 		t.Errorf("a note on a table of another store: %v", err)
 	}
-	for i := range maxNotes - 3 {
+	for i := range 1024 - 3 {
 		if err := note(fmt.Sprint(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := note("one too many"); !errors.Is(err, ErrLimit) {
-		t.Errorf("note %d: %v", maxNotes+1, err)
+		t.Errorf("note %d: %v", 1024+1, err)
 	}
 }
 
 // A batch cannot be spread over more time buckets than the limit.
 func TestTooManyBuckets(t *testing.T) {
 	store, table := open(t, Options{FutureLimit: -1}, samples(10))
-	times := make([]int64, maxBuckets+1)
+	times := make([]int64, catalog.MaxBuckets+1)
 	for i := range times {
 		times[i] = int64(10 * i)
 	}

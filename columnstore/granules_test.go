@@ -13,8 +13,8 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// TestGranuleOfEqualKeys grows beyond GranuleRows, since equal keys stay
-// together, and is not rewritten again and again for it.
+// TestGranuleOfEqualKeys grows a granule beyond GranuleRows, since equal keys stay together.
+// It is not rewritten over and over for that.
 func TestGranuleOfEqualKeys(t *testing.T) {
 	store, table := open(t, Options{Manual: true, GranuleRows: 10, FreshParts: 4, MaxParts: 16}, samples(0))
 	b := oneRow(1)
@@ -29,7 +29,7 @@ func TestGranuleOfEqualKeys(t *testing.T) {
 	if stats.Granules != 1 || stats.Rows != inserts {
 		t.Errorf("%d rows in %d granules, want %d in 1", stats.Rows, stats.Granules, inserts)
 	}
-	// A rewrite each MaxParts inserts at the least often: 16 -> sum of 16, 32, ... 400.
+	// A rewrite at least every MaxParts inserts: 16 -> sum of 16, 32, ... 400.
 	if limit := int64(inserts * inserts / 16); stats.RewrittenRows > limit || stats.Compactions < 5 {
 		t.Errorf("%d rows rewritten in %d compactions, want at most %d", stats.RewrittenRows, stats.Compactions, limit)
 	}
@@ -57,8 +57,8 @@ func TestGranuleOfEqualKeys(t *testing.T) {
 	}
 }
 
-// TestFirstKeyBelowAll inserts keys that fall, in buckets that come in falling
-// order: there is a place for each (C6).
+// TestFirstKeyBelowAll inserts falling keys, in buckets in falling order: each has a place
+// (C6).
 func TestFirstKeyBelowAll(t *testing.T) {
 	for _, width := range []int64{0, 100} {
 		store, table := open(t, Options{Manual: true, GranuleRows: 3, FreshParts: 2, FutureLimit: -1}, samples(width))

@@ -4,16 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"testing"
 
 	"github.com/google/uuid"
 
+	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 )
 
-// havingRow is a row of the table that is searched.
+// havingRow is a row of the table.
 type havingRow struct {
 	pod, list   int // list 0: none
 	time, value int64
@@ -21,8 +21,10 @@ type havingRow struct {
 
 const (
 	havingLists = 3000 // of which few are a 64th
-	// havingGens is how many generations have them all, in another order each.
+	// havingGens is the number of generations with all lists, in another order each.
 	havingGens = 2
+	// havingMemory is too little to evaluate the conditions on groups: 128 bytes a list.
+	havingMemory = 128 * havingGens * havingLists
 )
 
 // ids returns the elements of the row's list.
@@ -31,6 +33,11 @@ func (r havingRow) ids() []uuid.UUID {
 		return nil
 	}
 	return []uuid.UUID{{1, byte(r.list % 7)}, {2, byte(r.list), byte(r.list >> 8)}}
+}
+
+// row returns the row as the oracle has it.
+func (r havingRow) row() oracle.Row {
+	return oracle.Row{"labels.pod": fmt.Sprint(r.pod), "stack": r.ids(), "time": r.time, "value": r.value}
 }
 
 // newHavingTable is a table with rows of pod 0, which has all lists, of pod 1, which has
@@ -70,7 +77,7 @@ func newHavingTable(t *testing.T) (*Store, *Table, []havingRow) {
 	return store, table, rows
 }
 
-// groupBy brings together what has the same key.
+// groupBy groups elements by key.
 func groupBy[K comparable, V any](all []V, key func(V) K) map[K][]V {
 	out := map[K][]V{}
 	for _, v := range all {
@@ -79,105 +86,96 @@ func groupBy[K comparable, V any](all []V, key func(V) K) map[K][]V {
 	return out
 }
 
-// elementCondition is a condition on the lists, and what it says of a row.
-type elementCondition struct {
-	expr  Expr
-	holds func(r havingRow) bool
+// element is a condition on the elements of lists, which have no records.
+func element(holds func(id uuid.UUID) bool) condition {
+	return newCondition(&oracle.Cond[string]{
+		Op: "has", Column: "stack", Note: "element",
+		Element: func(id uuid.UUID, _ []byte) bool { return holds(id) },
+		Record:  func(uuid.UUID) []byte { return nil },
+	})
 }
 
-func element(holds func(id uuid.UUID) bool) elementCondition {
-	return elementCondition{
-		HasElement("stack", func(id uuid.UUID, _ []byte) bool { return holds(id) }),
-		func(r havingRow) bool { return slices.ContainsFunc(r.ids(), holds) },
+// join joins conditions with an operation.
+func join(op string, args ...condition) condition {
+	c := &oracle.Cond[string]{Op: op}
+	for _, arg := range args {
+		c.Args = append(c.Args, arg.Cond)
 	}
+	return newCondition(c)
 }
 
-// What is asked of groups in the end is what rows would have said: of many lists in one
-// pass and of few one by one, of several generations, of rows without a list and of parts
-// without the column, beside other conditions, and within memory that allows only the one
-// or the other way.
+// Conditions evaluated on groups give the result of conditions on rows: for many lists in one
+// pass and few one by one, for several generations, for rows without a list and parts without
+// the column, beside other conditions, and with memory for only one of the two ways.
 func TestAggregate_Having(t *testing.T) {
 	store, table, rows := newHavingTable(t)
 	every, never := element(func(uuid.UUID) bool { return true }), element(func(uuid.UUID) bool { return false })
 	seventh := element(func(id uuid.UUID) bool { return id == uuid.UUID{1, 3} })
 	one := element(func(id uuid.UUID) bool { return id == uuid.UUID{2, 101} })
 	odd := element(func(id uuid.UUID) bool { return id[0] == 2 && id[1]%2 == 1 })
-	pod := func(n int) elementCondition {
-		return elementCondition{Equal("labels.pod", fmt.Sprint(n)), func(r havingRow) bool { return r.pod == n }}
+	even := element(func(id uuid.UUID) bool { return id[0] == 2 && id[1]%2 == 0 })
+	pod := func(n int) condition {
+		return newCondition(&oracle.Cond[string]{Op: "==", Column: "labels.pod", Values: []any{fmt.Sprint(n)}, Missing: ""})
 	}
-	early := elementCondition{Less("time", 101), func(r havingRow) bool { return r.time < 101 }}
-	and := func(args ...elementCondition) elementCondition {
-		c := elementCondition{And(), func(r havingRow) bool {
-			return !slices.ContainsFunc(args, func(c elementCondition) bool { return !c.holds(r) })
-		}}
+	early := newCondition(&oracle.Cond[string]{Op: "<", Column: "time", Values: []any{int64(101)}})
+	and := func(args ...condition) condition { // nested to the left
+		c := join("and")
 		for _, arg := range args {
-			c.expr.args = append(c.expr.args, arg.expr)
+			c = join("and", c, arg)
 		}
 		return c
 	}
-	not := func(c elementCondition) elementCondition {
-		return elementCondition{Not(c.expr), func(r havingRow) bool { return !c.holds(r) }}
-	}
-	or := func(a, b elementCondition) elementCondition {
-		return elementCondition{Or(a.expr, b.expr), func(r havingRow) bool { return a.holds(r) || b.holds(r) }}
-	}
+	not := func(c condition) condition { return join("not", c) }
+	or := func(a, b condition) condition { return join("or", a, b) }
 	tests := []struct {
 		name  string
-		where elementCondition
-		taken int // conditions, if the memory is enough
+		where condition
 	}{
-		{"every", every, 1},
-		{"never", never, 1},
-		{"a seventh", seventh, 1},
-		{"one", one, 1},
-		{"few rows", and(pod(1), odd), 1},
-		{"few rows, every", and(every, pod(1)), 1},
-		{"no lists", and(every, pod(2)), 1},
-		{"two", and(seventh, and(early, odd)), 2},
-		{"times", and(early, odd), 1},
-		{"none of them", not(seventh), 0},
-		{"either", or(odd, pod(1)), 0},
-		{"beside either", and(or(odd, pod(1)), seventh), 1},
+		{"every", every},
+		{"never", never},
+		{"a seventh", seventh},
+		{"one", one},
+		{"few rows", and(pod(1), odd)},
+		{"few rows, every", and(every, pod(1))},
+		{"no lists", and(every, pod(2))},
+		{"two", and(seventh, and(early, odd))},
+		{"times", and(early, odd)},
+		{"none of them", not(seventh)},
+		{"either", or(odd, pod(1))},
+		{"either, of which one has no list of the other", or(even, pod(1))},
+		{"beside either", and(or(odd, pod(1)), seventh)},
 	}
 	for _, when := range []string{"fresh", "compacted"} {
 		snap := snapshot(t, store)
 		for _, test := range tests {
-			for _, limit := range []int64{0, 1 << 30, havingBytes * havingGens * havingLists} {
+			for _, limit := range []int64{0, 1 << 30, havingMemory * havingLists} {
 				opts := AggregateOptions{Sum: "value", By: []string{"stack"}, Where: test.where.expr, MaxBytes: limit}
 				g, err := table.Aggregate(t.Context(), snap, opts)
 				if err != nil {
 					t.Fatalf("%s, %s, within %d: %v", when, test.name, limit, err)
 				}
-				want := map[string]tally{}
+				var chosen []oracle.Row
 				for _, r := range rows {
-					if test.where.holds(r) {
-						c := want[fmt.Sprint(r.ids())]
-						c.add(tally{r.value, 1})
-						want[fmt.Sprint(r.ids())] = c
+					if row := r.row(); test.where.holds(row) {
+						chosen = append(chosen, row)
 					}
 				}
-				if got := havingAnswer(t, g); !maps.Equal(got, want) {
-					t.Errorf("%s, %s, within %d: %d lists, want %d or other sums", when, test.name, limit, len(got), len(want))
-				}
-				taken := test.taken * boolInt(limit == 0 || limit == 1<<30)
-				if n := takenOf(t, store, table, opts); n != taken {
-					t.Errorf("%s, within %d: %d conditions are asked of groups, want %d", test.name, limit, n, taken)
+				want := oracle.Groups(chosen, []func(oracle.Row) any{func(row oracle.Row) any { return row["stack"] }},
+					func(row oracle.Row) int64 { return row["value"].(int64) })
+				if wrong := oracle.Diff(want, havingAnswer(t, g), false); wrong != "" {
+					t.Errorf("%s, %s, within %d: lists, sums and counts: %s", when, test.name, limit, wrong)
 				}
 			}
 		}
 		compact(t, store)
 	}
-	for _, by := range [][]string{{}, {"stack", "labels.pod"}, {"stack", "stack"}, {"kind"}} {
-		if n := takenOf(t, store, table, AggregateOptions{By: by, Where: every.expr}); n != 0 {
-			t.Errorf("by %q: %d conditions are asked of groups", by, n)
-		}
-	}
 }
 
-// havingAnswer returns sums and counts by list. An answer says which are valid only if one is not.
-func havingAnswer(t *testing.T, g *Groups) map[string]tally {
+// havingAnswer returns lists, their sums and counts. The validity of an answer is nil if all
+// lists are valid.
+func havingAnswer(t *testing.T, g *Groups) (out []oracle.Cells) {
 	t.Helper()
-	out := map[string]tally{}
+	seen := map[string]bool{}
 	var valid []bool
 	if slices.Contains(g.Columns[0].Codes, 0) {
 		for _, code := range g.Columns[0].Codes {
@@ -192,33 +190,17 @@ func havingAnswer(t *testing.T, g *Groups) map[string]tally {
 		if code != 0 {
 			ids = g.Columns[0].Lists.UUIDs(nil, code)
 		}
-		if _, twice := out[fmt.Sprint(ids)]; twice {
+		if seen[fmt.Sprint(ids)] {
 			t.Errorf("%v comes twice", ids)
 		}
-		out[fmt.Sprint(ids)] = tally{g.Sums[i], g.Counts[i]}
+		seen[fmt.Sprint(ids)] = true
+		out = append(out, oracle.Cells{ids, g.Sums[i], g.Counts[i]})
 	}
 	return out
 }
 
-// takenOf returns how many conditions a query asks of groups.
-func takenOf(t *testing.T, store *Store, table *Table, opts AggregateOptions) int {
-	t.Helper()
-	state := store.log.Root().State.table(table.ordinal)
-	a, err := table.newAggregator(t.Context(), state, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.done()
-	c, err := newChooser(t.Context(), table, opts.Where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.done()
-	return len(a.having(c, state, opts.Where))
-}
-
-// A query that is cancelled while groups are asked about hands out nothing, whether they are
-// asked in one pass or one by one, and leaves nothing behind for the next.
+// A query cancelled while groups are evaluated, in one pass or one by one, returns nothing,
+// and leaves no state for the next.
 func TestAggregate_HavingIsCancelled(t *testing.T) {
 	store, table, _ := newHavingTable(t)
 	snap := snapshot(t, store)
@@ -236,8 +218,8 @@ func TestAggregate_HavingIsCancelled(t *testing.T) {
 	}
 }
 
-// Rows without a list, which a condition drops, are not in what is said to be null: of one
-// generation, whose sums stay where they are.
+// Rows without a list, which a condition drops, are not counted as null: of one generation,
+// whose sums stay in place.
 func TestAggregate_HavingDropsNulls(t *testing.T) {
 	store, table, _ := newHavingTable(t)
 	every := element(func(uuid.UUID) bool { return true })
@@ -253,8 +235,8 @@ func TestAggregate_HavingDropsNulls(t *testing.T) {
 	}
 }
 
-// What a condition has left is all that the next one is asked about, though the sums that were
-// dropped are still where they were.
+// A condition is evaluated only for the groups left by the one before, though the dropped sums
+// are still in place.
 func TestAggregate_HavingOfFew(t *testing.T) {
 	store, table, _ := newHavingTable(t)
 	calls := 0

@@ -12,8 +12,8 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// Retention drops what is older than it is behind the end of the history; snapshots from
-// before keep it.
+// Retention drops intervals older than the retention before the history's end. Earlier
+// snapshots keep them.
 func TestHistory_Retention(t *testing.T) {
 	const keep, step, steps = 10_000, 500, 200
 	store, _ := open(t, Options{Manual: true, Retention: keep}, samples(0))
@@ -57,7 +57,7 @@ func TestHistory_Retention(t *testing.T) {
 	}
 }
 
-// The account of histories is what they hold on the heap, within a tenth and 64 KiB.
+// The account of histories equals their heap, within a tenth and 64 KiB.
 func TestHistory_Bytes(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector has a heap of its own")
@@ -123,7 +123,7 @@ func TestHistory_Bytes(t *testing.T) {
 	}
 }
 
-// names are what attributes and texts of tests are called, made before the heap is measured.
+// names are the names of attributes and texts, made before the heap is measured.
 var names = func() (out []string) {
 	for i := range 20_000 {
 		out = append(out, fmt.Sprintf("thread %d of the process", i))
@@ -131,9 +131,9 @@ var names = func() (out []string) {
 	return out
 }()
 
-// A history that is beyond the memory budget says so, and nothing happened: what was
-// written before can be committed, which drops what is oldest, and the next goes on. The
-// store stays within the budget.
+// A write beyond the memory budget fails without effect. Earlier writes can be committed,
+// which drops the oldest intervals, and the next write succeeds. The store stays within the
+// budget.
 func TestHistory_MemoryBudget(t *testing.T) {
 	const budget = 4 << 20
 	before := heap()
@@ -152,7 +152,7 @@ func TestHistory_MemoryBudget(t *testing.T) {
 		tx := store.Begin()
 		w := writerOf(t, tx, h)
 		n := 60_000
-		if round%4 == 3 { // more than there is room for
+		if round%4 == 3 { // more than fits
 			n = 300_000
 		}
 		for range n {
@@ -189,7 +189,7 @@ func TestHistory_MemoryBudget(t *testing.T) {
 	if peak > budget+budget/10 {
 		t.Errorf("up to %d bytes on the heap, of %d", peak, budget)
 	}
-	// One transaction that is too large by itself: aborted, it leaves nothing.
+	// A single transaction that is too large: aborted, it leaves nothing.
 	held := store.Stats().HistoryBytes
 	tx = store.Begin()
 	w = writerOf(t, tx, h)
@@ -206,8 +206,8 @@ func TestHistory_MemoryBudget(t *testing.T) {
 	}
 }
 
-// An old view of a history goes when no root and no snapshot has it, although the table's
-// state is still that of its time.
+// An old view of a history is freed when no root and no snapshot refers to it, although the
+// table's state is still that of its time.
 func TestHistory_OldViewIsFreed(t *testing.T) {
 	store, table := open(t, Options{Manual: true, FutureLimit: -1}, samples(0))
 	h := createHistory(t, store, HistoryOptions{})
@@ -228,7 +228,7 @@ func TestHistory_OldViewIsFreed(t *testing.T) {
 	}
 }
 
-// collected says whether something is freed by some collections.
+// collected reports whether a few collections free an object.
 func collected(freed *atomic.Bool) bool {
 	for range 100 {
 		if runtime.GC(); freed.Load() {

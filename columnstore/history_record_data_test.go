@@ -15,7 +15,7 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// intervalText is an interval as the tests compare it.
+// intervalText returns the tests' text of an interval.
 func intervalText(view *history.View, a history.Attribute, in history.Interval) string {
 	path, err := view.Path(a)
 	if err != nil {
@@ -65,7 +65,8 @@ func cellOf(t testing.TB, column arrow.Array, row int) any {
 	return nil
 }
 
-// recordTexts returns the intervals of a record as text, and checks what all records keep.
+// recordTexts returns the intervals of a record as text, and checks the invariants of all
+// records.
 func recordTexts(t testing.TB, rec arrow.Record) (rows []string) {
 	t.Helper()
 	for row := range int(rec.NumRows()) {
@@ -98,7 +99,7 @@ func recordTexts(t testing.TB, rec arrow.Record) (rows []string) {
 	return rows
 }
 
-// scanTexts returns all that a scan yields as text.
+// scanTexts returns all rows of a scan as text.
 func scanTexts(t testing.TB, q HistoryScan, scan iter.Seq2[arrow.Record, error]) (rows []string) {
 	t.Helper()
 	schema, err := q.Schema()
@@ -118,8 +119,8 @@ func scanTexts(t testing.TB, q HistoryScan, scan iter.Seq2[arrow.Record, error])
 	return rows
 }
 
-// oddPaths are of attributes whose values are of all kinds: those of number i are of kind
-// i % 6, null being that of attributes of which nothing is said.
+// oddPaths are the paths of attributes with values of all kinds. Number i is of kind i % 6,
+// where null stands for attributes without a value.
 var oddPaths = [][]string{
 	{"nothing"},
 	{"bool"},
@@ -168,13 +169,13 @@ func oddViews(t testing.TB, seed uint64) (views []*history.View) {
 		t.Fatal(err)
 	}
 	at := int64(-1000)
-	fed := map[int]int64{} // up to where, for attributes that Add feeds
+	fed := map[int]int64{} // the end so far, for attributes fed by Add
 	for i := range 7 {
 		tx, err := states.Begin()
 		if err != nil {
 			t.Fatal(err)
 		}
-		for n := range len(oddPaths) { // some of them are there from later commits on
+		for n := range len(oddPaths) { // some of them are created by later commits
 			if n > 6 && n > 4*i {
 				break
 			}
@@ -224,7 +225,7 @@ func oddViews(t testing.TB, seed uint64) (views []*history.View) {
 	return views
 }
 
-// someAttributes returns some attributes of a view, some twice; nil at times.
+// someAttributes returns some attributes of a view, some twice, and sometimes nil.
 func someAttributes(rng *rand.Rand, view *history.View) []history.Attribute {
 	if rng.IntN(4) == 0 {
 		return nil
@@ -236,7 +237,7 @@ func someAttributes(rng *rand.Rand, view *history.View) []history.Attribute {
 	return some
 }
 
-// allOf returns the attributes that a scan is of.
+// allOf returns the attributes of a scan.
 func allOf(view *history.View, some []history.Attribute) []history.Attribute {
 	if some != nil {
 		return some
@@ -248,12 +249,12 @@ func allOf(view *history.View, some []history.Attribute) []history.Attribute {
 	return all
 }
 
-// instant returns one of a view.
+// instant returns a random instant of a view.
 func instant(rng *rand.Rand, view *history.View) int64 {
 	return view.Start() + rng.Int64N(view.End()-view.Start()+1)
 }
 
-// manyStates returns a view of a history of so many attributes with so many intervals each.
+// manyStates returns a view of a history with that many attributes and intervals of each.
 func manyStates(t testing.TB, attributes, intervals int, value func(i int) history.Value) *history.View {
 	t.Helper()
 	states, err := history.New(history.Options{})
@@ -288,7 +289,7 @@ func manyStates(t testing.TB, attributes, intervals int, value func(i int) histo
 
 func intValue(i int) history.Value { return history.Int(int64(i % 7)) }
 
-// hit returns the intervals of an attribute in which one of the times is.
+// hit returns the intervals of an attribute that contain one of the times.
 func hit(t testing.TB, view *history.View, a history.Attribute, times []int64) (rows []string) {
 	t.Helper()
 	for _, at := range slices.Sorted(slices.Values(times)) {

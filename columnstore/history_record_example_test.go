@@ -9,8 +9,8 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// The intervals of two threads in a range of time, as an Arrow record that an engine or a
-// data frame takes as it is.
+// The intervals of two threads in a range of time, as an Arrow record that an engine or a data
+// frame accepts.
 func ExampleHistoryScan() {
 	store, err := columnstore.Open(columnstore.Options{})
 	check(err)

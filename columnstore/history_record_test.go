@@ -18,7 +18,7 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// TestHistoryScan holds records to what At and Range say, one interval at a time.
+// TestHistoryScan compares records with At and Range, one interval at a time.
 func TestHistoryScan(t *testing.T) {
 	ctx := context.Background()
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
@@ -152,7 +152,7 @@ func checkColumns(t *testing.T, rng *rand.Rand, q HistoryScan) {
 	}
 }
 
-// TestHistoryScan_Errors: nothing but an error, and no record before it.
+// TestHistoryScan_Errors: an error is the only element.
 func TestHistoryScan_Errors(t *testing.T) {
 	ctx := context.Background()
 	view := oddViews(t, 3)[6]
@@ -164,7 +164,7 @@ func TestHistoryScan_Errors(t *testing.T) {
 	cancel()
 	all := HistoryScan{View: view}
 	strange := HistoryScan{View: view, Attributes: []history.Attribute{0, history.Attribute(view.Len())}}
-	root := HistoryScan{View: view, Attributes: []history.Attribute{history.Root}}
+	root := HistoryScan{View: view, Attributes: []history.Attribute{history.Top}}
 	none := HistoryScan{View: view, Attributes: []history.Attribute{}}
 	for name, c := range map[string]struct {
 		scan iter.Seq2[arrow.Record, error]
@@ -214,11 +214,11 @@ func TestHistoryScan_Errors(t *testing.T) {
 	}
 }
 
-// TestHistoryScan_Records: how much a record has, and that memory is given back when the
-// receiver breaks off, or its context is canceled.
+// TestHistoryScan_Records: the size of records, and the release of their memory when the
+// receiver stops, or its context is canceled.
 func TestHistoryScan_Records(t *testing.T) {
 	view := manyStates(t, 30, 2400, intValue)
-	const want = 30*2401 + 31 // from before the first change of each; and their parents
+	const want = 30*2401 + 31 // from before the first change of each, plus the parents
 	for _, form := range recordForms {
 		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 		q := HistoryScan{View: view, Form: form, Memory: mem}
@@ -253,7 +253,7 @@ func TestHistoryScan_Records(t *testing.T) {
 		}
 		var kept arrow.Record
 		for rec := range q.Range(context.Background(), 0, view.End()) {
-			kept = rec // and break off: it outlives the scan
+			kept = rec // the record outlives the scan
 			break
 		}
 		last := kept.NewSlice(recordRows-100, recordRows)
@@ -287,7 +287,7 @@ func TestHistoryScan_Records(t *testing.T) {
 
 // TestHistoryScan_RecordBytes: records end where their texts are large.
 func TestHistoryScan_RecordBytes(t *testing.T) {
-	text := strings.Repeat("x", history.MaxValue-8)
+	text := strings.Repeat("x", 64<<10-8)
 	for name, value := range map[string]func(i int) history.Value{
 		"strings": func(i int) history.Value { return history.String(fmt.Sprintf("%s%08d", text, i)) },
 		"bytes":   func(i int) history.Value { return history.Bytes(fmt.Appendf(nil, "%s%08d", text, i)) },
@@ -303,7 +303,7 @@ func TestHistoryScan_RecordBytes(t *testing.T) {
 				sizes = append(sizes, rec.NumRows())
 				rec.Release()
 			}
-			// 512 values of 64 KiB are 32 MiB, the offsets a little of it.
+			// 512 values of 64 KiB are 32 MiB. The offsets add a little.
 			if len(sizes) != 2 || sizes[0]+sizes[1] != 700 || sizes[0] > 512 || sizes[0] < 500 {
 				t.Errorf("%s as %v: records of %d rows", name, form, sizes)
 			}
@@ -311,7 +311,7 @@ func TestHistoryScan_RecordBytes(t *testing.T) {
 	}
 }
 
-// TestHistoryScan_Snapshot: a scan of what a snapshot shows, while the history goes on.
+// TestHistoryScan_Snapshot: a scan of a snapshot while the history goes on.
 func TestHistoryScan_Snapshot(t *testing.T) {
 	store, _ := open(t, Options{Manual: true}, wide(100, wideKey))
 	h := createHistory(t, store, HistoryOptions{})
@@ -329,7 +329,7 @@ func TestHistoryScan_Snapshot(t *testing.T) {
 	}
 }
 
-// TestHistoryScan_WhileWritten: scans of a view say the same while the history goes on.
+// TestHistoryScan_WhileWritten: scans of a view are the same while the history goes on.
 func TestHistoryScan_WhileWritten(t *testing.T) {
 	store, _ := open(t, Options{Manual: true}, wide(100, wideKey))
 	h := createHistory(t, store, HistoryOptions{})

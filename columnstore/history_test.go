@@ -69,7 +69,7 @@ func commit(t testing.TB, tx *Tx) {
 	}
 }
 
-// stateText is the state of an attribute at an instant, or why there is none.
+// stateText returns the state of an attribute at an instant, or the error.
 func stateText(view *history.View, name string, at int64) string {
 	a, err := view.Lookup(name)
 	if err != nil {
@@ -122,8 +122,8 @@ func TestCreateHistory(t *testing.T) {
 	}
 }
 
-// A history has one writer at a time: that of the transaction that asked for it first,
-// until that has ended, however it does.
+// A history has one writer at a time: that of the first transaction to ask for it, until the
+// transaction ends in any way.
 func TestTxHistory(t *testing.T) {
 	store, _ := open(t, Options{Manual: true}, samples(0))
 	h := createHistory(t, store, HistoryOptions{})
@@ -182,8 +182,8 @@ func TestTxHistory(t *testing.T) {
 	}
 }
 
-// What was aborted, or could not be committed, was never there, in tables and histories
-// alike; what it wrote can be written by the next.
+// Aborted and failed transactions leave nothing, in tables and histories alike. The next
+// transaction can write the same states.
 func TestTxHistory_Abort(t *testing.T) {
 	store, table := open(t, Options{Manual: true, Retention: 10, FutureLimit: -1}, samples(10))
 	h := createHistory(t, store, HistoryOptions{})
@@ -195,7 +195,7 @@ func TestTxHistory_Abort(t *testing.T) {
 	ends := map[string]func(tx *Tx){
 		"abort": (*Tx).Abort,
 		"a bucket that was dropped": func(tx *Tx) {
-			insert(t, table, at(1000)) // drops that of the transaction's row
+			insert(t, table, at(1000)) // drops the bucket of the transaction's row
 			if _, err := tx.Commit(); !errors.Is(err, ErrTooOld) {
 				t.Errorf("commit: %v", err)
 			}
@@ -238,8 +238,8 @@ func TestTxHistory_Abort(t *testing.T) {
 	}
 }
 
-// A view says the same whatever happens to the history after it (C2), and so does a
-// snapshot from before the history was made.
+// A view never changes, whatever happens to its history later (C2). The same holds for a
+// snapshot from before the history was created.
 func TestSnapshotHistory_Held(t *testing.T) {
 	store, _ := open(t, Options{Manual: true}, samples(0))
 	before := snapshot(t, store)
@@ -251,7 +251,7 @@ func TestSnapshotHistory_Held(t *testing.T) {
 	}
 	texts := func(view *history.View) string {
 		var b strings.Builder
-		for name := range view.Children(history.Root) {
+		for name := range view.Children(history.Top) {
 			for in, err := range view.Range(name, view.Start(), view.End(), history.RangeOptions{}) {
 				fmt.Fprintln(&b, name, in, err)
 			}
@@ -262,7 +262,7 @@ func TestSnapshotHistory_Held(t *testing.T) {
 	for i := range int64(20) {
 		tx := store.Begin()
 		w := writerOf(t, tx, h)
-		for k := range 30 * i { // more and more, so that tiles are sealed
+		for k := range 30 * i { // growing, so that tiles are sealed
 			change(t, w, i*10000+k, fmt.Sprint("a", k%7), history.Int(k%3))
 		}
 		change(t, w, i*10000, fmt.Sprint("b", i), history.String("there"))
@@ -317,8 +317,7 @@ func samplesAndStates(n int, commit bool) func(*simRun, *transcript) {
 		if err == nil && commit {
 			var id txn.ID
 			if id, err = tx.Commit(); err == nil {
-				c.id = uint64(id)
-				h.commits = append(h.commits, c)
+				h.commits.Add(uint64(id), c)
 				h.committedStates(c.states)
 			}
 		}
@@ -328,7 +327,7 @@ func samplesAndStates(n int, commit bool) func(*simRun, *transcript) {
 	}
 }
 
-// lookAtBoth reads the rows and the states of one snapshot, in an order.
+// lookAtBoth reads the rows and the states of one snapshot, in either order.
 func lookAtBoth(name string, statesFirst bool) func(*simRun, *transcript) {
 	return func(h *simRun, s *transcript) {
 		h.snapshot(func(snap *Snapshot) {
@@ -363,8 +362,7 @@ func lookAtBoth(name string, statesFirst bool) func(*simRun, *transcript) {
 }
 
 // A reader never sees a sample without the state at its time, or a state without the sample
-// (read skew, G-single, and reads of what is aborted or intermediate, between a table and
-// a history).
+// (read skew, G-single, and aborted and intermediate reads, between a table and a history).
 func TestAnomaly_GSingle_ReadSkewOfTableAndHistory(t *testing.T) {
 	busy, saw := 0, map[string]bool{}
 	check := func(t *testing.T, s *transcript) {
@@ -382,7 +380,7 @@ func TestAnomaly_GSingle_ReadSkewOfTableAndHistory(t *testing.T) {
 		script(t, bucket, 1, nil, check, samplesAndStates(3, true), samplesAndStates(2, true), lookAtBoth("one", true), lookAtBoth("two", false))
 		script(t, bucket, 1, nil, check, samplesAndStates(2, false), samplesAndStates(2, true), lookAtBoth("one", true), rewriter)
 	}
-	if busy == 0 || len(saw) != 4 { // nothing, those of either writer, all
+	if busy == 0 || len(saw) != 4 { // nothing, the states of either writer, all
 		t.Errorf("%d writers found the history busy, readers saw %q", busy, slices.Sorted(maps.Keys(saw)))
 	}
 }
@@ -416,7 +414,7 @@ func TestHistory_SamplesAndStatesTogether(t *testing.T) {
 		}
 		b.Columns["time"], b.Columns["tags.thread"] = encoding.Int64s(at...), encoding.Strings(tags...)
 		err := tx.Insert(ctx, table, b)
-		if i%10 == 9 { // nobody may see it
+		if i%10 == 9 { // no reader may see it
 			tx.Abort()
 			tx = store.Begin()
 			w = writerOf(t, tx, h)
@@ -437,8 +435,8 @@ func TestHistory_SamplesAndStatesTogether(t *testing.T) {
 	}
 }
 
-// checkTogether takes a snapshot and holds each row to the state that begins at its time. It
-// returns the time of the last, which must not be before the last that was seen.
+// checkTogether compares each row of a new snapshot with the state that begins at its time. It
+// returns the time of the last row, which must not precede the last one seen.
 func checkTogether(t *testing.T, store *Store, table *Table, h *History, last int64) int64 {
 	snap, err := store.Snapshot()
 	if err != nil {
@@ -465,8 +463,8 @@ func checkTogether(t *testing.T, store *Store, table *Table, h *History, last in
 	return newest
 }
 
-// A snapshot that expired does not give its history any more; a view that was taken out
-// of it before does.
+// An expired snapshot does not return its history any more. A view taken from it before stays
+// readable.
 func TestSnapshotHistory_Expired(t *testing.T) {
 	store, table := tight(t, 6)
 	h := createHistory(t, store, HistoryOptions{})

@@ -13,9 +13,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Ids of a plain column are the store's own: what the caller does with a batch that was
-// inserted does not change them. So it is for fresh parts, with nulls and without, and
-// when they have been rewritten.
+// Ids of a plain column are copied: a caller that changes an inserted batch does not change
+// the rows. This holds for fresh parts, with nulls and without, and for rewritten ones.
 func TestInsert_IDsAreCopied(t *testing.T) {
 	def := stackSamples()
 	def.Columns = append(def.Columns[:4:4], schema.Column{Name: "trace", Type: encoding.UUID, Encoding: encoding.Plain, Nullable: true}, def.Columns[4])
@@ -72,8 +71,8 @@ func TestInsert_IDsAreCopied(t *testing.T) {
 	}
 }
 
-// Rows of one id are found, alone and beside conditions on the same rows, in parts that know
-// by its hash where an id is, in those that do not, and in both.
+// Rows of one id are found, alone and beside conditions on the same rows, in parts with an ID
+// filter, in parts without, and in both.
 func TestAggregate_ByID(t *testing.T) {
 	def := stackSamples()
 	def.Columns = append(def.Columns[:4:4], schema.Column{Name: "trace", Type: encoding.UUID, Encoding: encoding.Plain, Nullable: true}, def.Columns[4])
@@ -81,7 +80,7 @@ func TestAggregate_ByID(t *testing.T) {
 	const batches, rows, ids = 8, 400, 500
 	idOf := func(batch, row int) uuid.UUID {
 		id := (batch*rows + row) * 7 % (ids - 1)
-		if batch == batches-1 && row == 17 { // of the fresh part alone
+		if batch == batches-1 && row == 17 { // in the fresh part alone
 			id = ids - 1
 		}
 		return uuid.UUID{byte(id), byte(id >> 8), 9: 1}
@@ -135,8 +134,7 @@ func TestAggregate_ByID(t *testing.T) {
 	}
 }
 
-// A read that was cancelled says so, though it finds out before it is to look at a granule that
-// there is none.
+// A cancelled read returns the error of its context, even if no granule can match.
 func TestRead_CancelledOfNoGranule(t *testing.T) {
 	def := stackSamples()
 	def.Columns = append(def.Columns[:4:4], schema.Column{Name: "trace", Type: encoding.UUID, Encoding: encoding.Plain, Nullable: true}, def.Columns[4])
@@ -159,6 +157,6 @@ func TestRead_CancelledOfNoGranule(t *testing.T) {
 		}
 	}
 	if !said {
-		t.Error("Scan does not say that it was cancelled")
+		t.Error("Scan did not return the error of its context")
 	}
 }

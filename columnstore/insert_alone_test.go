@@ -10,11 +10,12 @@ import (
 	"testing"
 	"weak"
 
+	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/schema"
 )
 
-// spread is a coded row in each of some buckets of ten.
+// spread returns a coded row in each of a number of buckets of ten.
 func spread(t *testing.T, codes *Codes, buckets int) schema.Batch {
 	b := codedRow(t, codes, 0)
 	times := make([]int64, buckets)
@@ -27,9 +28,9 @@ func spread(t *testing.T, codes *Codes, buckets int) schema.Batch {
 	return b
 }
 
-// The transaction of an insert that is one by itself is used again. Nothing may refer to it
-// when the insert has returned: not the root, older roots that are read, what is due, what
-// waits in pools, nor an error. The garbage collector knows.
+// The transaction of a single insert is reused. When the insert has returned, nothing may
+// refer to it: not the root, older roots with readers, the maintenance queue, pools, nor an
+// error. The garbage collector is the judge.
 func TestInsert_LeavesNoTransaction(t *testing.T) {
 	store, table := open(t, Options{Manual: true, FreshParts: 2, MaxParts: 3, FutureLimit: -1, GenerationBuckets: 1 << 10}, samples(10))
 	codes, err := table.Codes(0)
@@ -76,7 +77,7 @@ func TestInsert_LeavesNoTransaction(t *testing.T) {
 			t.Errorf("%s: the transaction is left with %+v", tt.name, tx)
 		}
 		tx = nil
-		runtime.GC() // once: pools keep what is in them for a second
+		runtime.GC() // once: pools keep their content for one collection
 		if at.Value() != nil {
 			t.Errorf("%s: something has the transaction", tt.name)
 		}
@@ -86,15 +87,15 @@ func TestInsert_LeavesNoTransaction(t *testing.T) {
 	runtime.KeepAlive(errs)
 }
 
-// scribble makes a transaction one that no reader would take for sound.
+// scribble overwrites a transaction with unsound values.
 func scribble(tx *Tx) {
-	bad := piece{bound: "scribbled", bucket: -1}
+	bad := piece{Arrival: catalog.Arrival{Bound: "scribbled", Bucket: -1}}
 	*tx = Tx{one: [1]piece{bad}, due: [1]dueGranule{{granuleName: granuleName{bound: "scribbled"}}}, bytes: -1 << 40}
 	tx.pieces = tx.one[:]
 }
 
 // Readers of older roots, the maintainer and other inserts go on while the transactions of
-// inserts are written over: the race detector sees who would look at one.
+// inserts are overwritten. The race detector reports any access to one.
 func TestInsert_TransactionsAreUsedAgain(t *testing.T) {
 	const writers, inserts = 4, 60
 	store, table := open(t, Options{FreshParts: 2, MaxParts: 4, GranuleRows: 64, FutureLimit: -1, GenerationBuckets: 1 << 10}, samples(10))
@@ -109,7 +110,7 @@ func TestInsert_TransactionsAreUsedAgain(t *testing.T) {
 	var work, readers sync.WaitGroup
 	done := make(chan struct{})
 	read := func(before *Snapshot) error {
-		for range 2 { // there are newer roots the second time
+		for range 2 { // the second time there are newer roots
 			rows := 0
 			for range scanRows(t, table, before, ScanOptions{Columns: []string{"value"}}) {
 				rows++
@@ -153,7 +154,7 @@ func TestInsert_TransactionsAreUsedAgain(t *testing.T) {
 	if got, want := store.Stats().Rows, int64(writers*inserts*5); got != want {
 		t.Errorf("%d rows, want %d", got, want)
 	}
-	store.Close() // and the maintainer has ended
+	store.Close() // after the end of the maintainer
 	if pending := store.memory.pending.Load(); pending != 0 {
 		t.Errorf("%d bytes are pending, want none", pending)
 	}

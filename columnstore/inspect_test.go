@@ -17,10 +17,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 )
 
-// inspectAll returns what Inspect yields, or ends the test.
+// inspectAll returns the granules of Inspect, or ends the test.
 func inspectAll(t *testing.T, table *Table, snap *Snapshot) []GranuleInfo {
 	t.Helper()
 	var out []GranuleInfo
@@ -33,8 +34,8 @@ func inspectAll(t *testing.T, table *Table, snap *Snapshot) []GranuleInfo {
 	return out
 }
 
-// TestInspect holds what Inspect says to the granules themselves and to Stats,
-// with fresh parts, base parts and both.
+// TestInspect compares Inspect with the granules themselves and with Stats, with fresh parts,
+// base parts and both.
 func TestInspect(t *testing.T) {
 	for _, width := range []int64{0, 100, 5000} {
 		for _, granuleRows := range []int{1, 20, 1000} {
@@ -63,8 +64,8 @@ func checkInspect(t *testing.T, store *Store, table *Table) {
 	granules, stats := inspectAll(t, table, snap), store.Stats()
 	var rows int64
 	parts, bytes := 0, 0
-	state, i := store.log.Root().State.table(table.ordinal), 0
-	for bound, g := range state.granules.All() {
+	state, i := store.roots.Root().State.Table(table.ordinal), 0
+	for bound, g := range state.Granules.All() {
 		if i == len(granules) {
 			t.Fatalf("%d granules, want more", i)
 		}
@@ -81,7 +82,7 @@ func checkInspect(t *testing.T, store *Store, table *Table) {
 			t.Errorf("granule %d begins at %v and not where the one before it ends", i, info.Lower)
 		}
 		inParts := 0
-		for k, slice := range g.Slices() {
+		for k, slice := range g.Sections() {
 			part := &info.Parts[k]
 			if part.Base != (k < g.Parts()-g.FreshParts()) || part.Lo != slice.Lo || part.Hi != slice.Hi {
 				t.Errorf("granule %d, part %d: %+v", i, k, part)
@@ -121,7 +122,7 @@ func checkInspect(t *testing.T, store *Store, table *Table) {
 	}
 }
 
-// checkPart holds what is said of a part to what must be true of any.
+// checkPart checks the invariants of a PartInfo.
 func checkPart(t *testing.T, s *schema.Schema, p *PartInfo) {
 	t.Helper()
 	if p.Lo < 0 || p.Lo >= p.Hi || p.Hi > p.PartRows || p.Bytes <= 0 || p.Bytes > p.PartBytes || p.Series < 1 || p.Series > p.Hi-p.Lo {
@@ -157,8 +158,8 @@ func checkPart(t *testing.T, s *schema.Schema, p *PartInfo) {
 	}
 }
 
-// TestInspect_DividedPart splits a granule under a part that came meanwhile: each
-// child shows its rows of it, and the ids by which one sees that it is one part.
+// TestInspect_DividedPart splits a granule under a newly inserted part. Each child shows its
+// own rows of the part, and the part's ids, which identify it as one part.
 func TestInspect_DividedPart(t *testing.T) {
 	armed := false
 	var store *Store
@@ -188,7 +189,7 @@ func TestInspect_DividedPart(t *testing.T) {
 	if len(got) != 2 {
 		t.Fatalf("parts %+v, want one in each of 2 granules", got)
 	}
-	want := got[0] // what is said of the whole part is the same of both
+	want := got[0] // properties of the whole part are the same in both
 	want.Begin, want.Commit, want.Series, want.PartRows, want.Bytes = 5, 6, 2, 4, want.PartBytes/2
 	first, second := want, want
 	first.Lo, first.Hi, second.Lo, second.Hi = 0, 2, 2, 4
@@ -258,7 +259,7 @@ func TestInspect_Ends(t *testing.T) {
 		granules, last := 0, error(nil)
 		for _, err := range table.Inspect(ctx, snapshot(t, store)) {
 			if last = err; err != nil {
-				continue // nothing may come after it
+				continue // the error must be the last element
 			}
 			if granules++; granules == 2 && want == nil {
 				break
@@ -273,8 +274,7 @@ func TestInspect_Ends(t *testing.T) {
 	}
 }
 
-// TestInspect_Snapshot says the same of a snapshot whatever happens meanwhile
-// (C2), while writers go on.
+// TestInspect_Snapshot: Inspect of a snapshot never changes (C2), while writers go on.
 func TestInspect_Snapshot(t *testing.T) {
 	store, table := open(t, Options{GranuleRows: 20, FreshParts: 3}, samples(100))
 	rng := rand.New(rand.NewPCG(5, 5))
@@ -304,13 +304,13 @@ func TestInspect_Snapshot(t *testing.T) {
 	}
 }
 
-// TestBound shows how bounds read, whole and cut.
+// TestBound compares the text of bounds, whole and cut.
 func TestBound(t *testing.T) {
 	_, bucketed := open(t, Options{Manual: true}, wide(int64(15*time.Minute), wideKey))
 	_, plain := open(t, Options{Manual: true}, wide(0, keys[1]))
 	day := time.Date(2026, 11, 21, 10, 15, 0, 0, time.UTC).UnixNano()
 	key := bucketed.schema.AppendBucket(nil, day)
-	series := []schema.Label{{Column: 0, Name: "kind", Value: "cpu"}, {Column: 2, Name: "labels.pod", Value: "p\x001"}}
+	series := []schema.SeriesValue{{Column: 0, Name: "kind", Value: "cpu"}, {Column: 2, Name: "labels.pod", Value: "p\x001"}}
 	tuple := string(bucketed.schema.AppendTuple(slices.Clone(key), series))
 	stack := string(schema.AppendWord(schema.AppendPresent([]byte(tuple)), encoding.UUIDList, 7))
 	at := string(schema.AppendWord(schema.AppendPresent([]byte(stack)), encoding.Int64, encoding.FromInt64(day+5)))
@@ -356,8 +356,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestBound_EveryCut reads whole keys of random rows back into their values, and
-// cuts each anywhere: what was whole before the cut reads the same.
+// TestBound_EveryCut reads whole keys of random rows back into their values, and cuts each
+// anywhere: values that are whole before the cut read the same.
 func TestBound_EveryCut(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for _, key := range keys {
@@ -388,17 +388,17 @@ func TestBound_EveryCut(t *testing.T) {
 
 // keyOfRow returns the key of a row, as package schema writes it, and how it
 // reads. Lists have made-up codes.
-func keyOfRow(s *schema.Schema, sortingKey []string, row oracleRow) (key string, values []string) {
+func keyOfRow(s *schema.Schema, sortingKey []string, row oracle.Row) (key string, values []string) {
 	at := row["time"].(int64)
 	out := s.AppendBucket(nil, s.BucketStart(at))
 	if s.BucketColumn() >= 0 {
 		values = append(values, timeText(s.BucketStart(at)))
 	}
-	var labels []schema.Label
+	var labels []schema.SeriesValue
 	for _, i := range s.Series() {
-		for _, name := range expand([]oracleRow{row}, s.Columns()[i].Name) {
+		for _, name := range expand([]oracle.Row{row}, s.Columns()[i].Name) {
 			if v, ok := row[name]; ok {
-				labels = append(labels, schema.Label{Column: i, Name: name, Value: v.(string)})
+				labels = append(labels, schema.SeriesValue{Column: i, Name: name, Value: v.(string)})
 			}
 		}
 	}
@@ -406,7 +406,7 @@ func keyOfRow(s *schema.Schema, sortingKey []string, row oracleRow) (key string,
 	for k, name := range sortingKey {
 		i := slices.IndexFunc(s.Columns(), func(c schema.Column) bool { return c.Name == name })
 		c, suffix := s.Columns()[i], k >= len(s.Series())
-		for _, name := range expand([]oracleRow{row}, name) {
+		for _, name := range expand([]oracle.Row{row}, name) {
 			v, ok := row[name]
 			switch {
 			case !ok:
@@ -466,8 +466,7 @@ func appendKeyValue(key []byte, v any) []byte {
 	panic(fmt.Sprintf("value of type %T", v))
 }
 
-// FuzzBound reads any bytes: it neither fails nor shows more values than there
-// are bytes.
+// FuzzBound reads any bytes: it neither fails nor returns more values than there are bytes.
 func FuzzBound(f *testing.F) {
 	f.Add([]byte{}, true)
 	f.Add([]byte("\x80\x00\x00\x00\x00\x00\x00\x00\x01cpu\x00\x00\x00\x01\x93\xff\x00\x00"), true)

@@ -17,14 +17,14 @@ import (
 
 var linearHistories = flag.Int("linear.histories", 500, "how many histories of real threads porcupine checks")
 
-// registerOp is one operation on the set of rows: an insert of one row, or a
-// read of all. Rows are numbered, so a set is a word.
+// registerOp is one operation on the set of rows: an insert of one row, or a read of all. Rows
+// are numbered, so a set is a word of bits.
 type registerOp struct {
 	insert bool
 	row    int
 }
 
-// setOfRows is the sequential specification: a read gives what was inserted.
+// setOfRows is the sequential specification: a read returns all inserted rows.
 var setOfRows = porcupine.Model{
 	Init: func() any { return uint64(0) },
 	Step: func(state, input, output any) (bool, any) {
@@ -43,9 +43,9 @@ var setOfRows = porcupine.Model{
 	},
 }
 
-// TestLinearizable has threads insert and read for real, while granules split,
-// and asks porcupine whether some order of the operations, each between its
-// start and its end, explains what the reads gave (C4).
+// TestLinearizable runs inserts and reads with real threads, while granules split. porcupine
+// decides whether some order of the operations, each between its start and its end, explains
+// the results of the reads (C4).
 func TestLinearizable(t *testing.T) {
 	for seed := range uint64(*linearHistories) {
 		ops := threads(t, seed)

@@ -13,8 +13,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMaintainer_Settles has the real goroutine: when inserts stop, nothing
-// stays due, without another insert to start it.
+// TestMaintainer_Settles runs the real maintainer: when inserts stop, all due work is done,
+// without another insert to start it.
 func TestMaintainer_Settles(t *testing.T) {
 	store, table := open(t, Options{FreshParts: 4, MaxParts: 8, GranuleRows: 200}, samples(1000))
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -25,7 +25,7 @@ func TestMaintainer_Settles(t *testing.T) {
 		rows += int64(b.Rows)
 	}
 	due := func() (n int) {
-		for _, g := range store.log.Root().State.table(table.ordinal).granules.All() {
+		for _, g := range store.roots.Root().State.Table(table.ordinal).Granules.All() {
 			if store.isDue(g) {
 				n++
 			}
@@ -43,14 +43,14 @@ func TestMaintainer_Settles(t *testing.T) {
 	if stats.Parts > 8*stats.Granules {
 		t.Errorf("%d parts in %d granules", stats.Parts, stats.Granules)
 	}
-	if c := total(t, table, snapshot(t, store)); c.rows != rows {
-		t.Errorf("%d rows, want %d", c.rows, rows)
+	if c := total(t, table, snapshot(t, store)); c.Rows != rows {
+		t.Errorf("%d rows, want %d", c.Rows, rows)
 	}
 	checkBounds(t, store, table)
 }
 
-// TestClose_WaitsForRewrite closes while a rewrite is between merge and publish:
-// Close returns after it, and what it did is whole.
+// TestClose_WaitsForRewrite closes while a rewrite is between merge and publish. Close returns
+// after the rewrite, whose result is complete.
 func TestClose_WaitsForRewrite(t *testing.T) {
 	var once sync.Once
 	merged, goOn := make(chan struct{}), make(chan struct{})
@@ -116,8 +116,8 @@ func TestMaintain_ClosedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestClose_UnderLoad closes a store that is inserted into, read and
-// maintained: everyone gets an answer or ErrClosed.
+// TestClose_UnderLoad closes a store during inserts, reads and maintenance: every call returns
+// a result or ErrClosed.
 func TestClose_UnderLoad(t *testing.T) {
 	for round := range 10 {
 		store, table := open(t, Options{FreshParts: 2, GranuleRows: 50}, samples(100))
@@ -150,7 +150,7 @@ func TestClose_UnderLoad(t *testing.T) {
 	}
 }
 
-// TestOpenClose leaves no goroutine, with work under way or not.
+// TestOpenClose leaks no goroutine, with work in progress or without.
 func TestOpenClose(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for i := range 100 {
@@ -187,7 +187,7 @@ func TestQueue(t *testing.T) {
 	q.add([]dueGranule{b, c})
 	for i, want := range []dueGranule{a, b, c} {
 		if i == 1 {
-			q.add([]dueGranule{a}) // may come again once it was taken
+			q.add([]dueGranule{a}) // may come again after it was taken
 		}
 		if got, ok := q.pop(); !ok || got != want {
 			t.Errorf("element %d: %v", i, got)
@@ -201,8 +201,8 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// What a rewrite has replaced is let go of at once, in a store of one table and of two: neither
-// the index, nor a root, nor a cell of a fresh part keeps the parts of before.
+// Parts replaced by a rewrite are released at once, in a store of one table and of two:
+// neither the index, nor a root, nor a cell of a fresh part keeps them.
 func TestRewriteFreesParts(t *testing.T) {
 	for _, tables := range []int{1, 2} {
 		store, table := open(t, Options{Manual: true, FutureLimit: -1}, samples(1000))
@@ -224,8 +224,8 @@ func TestRewriteFreesParts(t *testing.T) {
 				}
 			}
 			for _, table := range both {
-				for _, g := range store.log.Root().State.table(table.ordinal).granules.All() {
-					for _, s := range g.Slices() {
+				for _, g := range store.roots.Root().State.Table(table.ordinal).Granules.All() {
+					for _, s := range g.Sections() {
 						left.Add(1)
 						runtime.AddCleanup(s.Part, func(int) { left.Add(-1) }, 0)
 					}
@@ -248,8 +248,8 @@ func TestRewriteFreesParts(t *testing.T) {
 	}
 }
 
-// A step goes through two granules' rows at most, also where the bucket is closed meanwhile,
-// and in the end no granule of that has fresh parts.
+// A step rewrites the rows of two granules at most, even if the bucket is closed meanwhile. In
+// the end no granule of the bucket has fresh parts.
 func TestMaintain_StepsAreBounded(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		store, table := open(t, Options{Manual: true, FutureLimit: -1, GranuleRows: 100}, samples(1000))
@@ -268,7 +268,7 @@ func TestMaintain_StepsAreBounded(t *testing.T) {
 			t.Errorf("closed %v: a step went through %d rows", closed, most)
 		}
 		fresh := 0
-		for _, g := range store.log.Root().State.table(table.ordinal).granules.All() {
+		for _, g := range store.roots.Root().State.Table(table.ordinal).Granules.All() {
 			fresh += g.FreshParts()
 		}
 		if closed && fresh > 1 { // the part that closed the bucket is in an open one

@@ -15,7 +15,7 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// Rows that could not fit into an empty store evict nothing.
+// Rows too large for an empty store evict nothing.
 func TestMemory_HopelessInsertEvictsNothing(t *testing.T) {
 	store, table := tight(t, 20)
 	for i := range int64(12) {
@@ -30,7 +30,7 @@ func TestMemory_HopelessInsertEvictsNothing(t *testing.T) {
 	}
 }
 
-// Nobody makes room for those who wait to make room themselves.
+// No room is made for callers that wait to make room themselves.
 func TestMemory_RoomIsMadeForOne(t *testing.T) {
 	store, table := tight(t, 20)
 	for i := range int64(24) {
@@ -40,7 +40,7 @@ func TestMemory_RoomIsMadeForOne(t *testing.T) {
 	const callers, bytes = 64, 50_000
 	var wg sync.WaitGroup
 	var refused atomic.Int64
-	store.memory.making.Lock() // somebody makes room
+	store.memory.making.Lock() // another caller makes room
 	room := store.share(evictAt) - store.used()
 	store.memory.pending.Add(room)
 	for range callers {
@@ -62,7 +62,7 @@ func TestMemory_RoomIsMadeForOne(t *testing.T) {
 	}
 }
 
-// long is a row with a label of its own that takes so many bytes.
+// long returns a row with a unique label of that many bytes.
 func long(at int64, bytes int) (b map[string]encoding.Vector) {
 	return map[string]encoding.Vector{
 		"kind": encoding.Strings("k"), "labels.pod": encoding.Strings(fmt.Sprint(at, strings.Repeat("x", bytes))),
@@ -70,8 +70,8 @@ func long(at int64, bytes int) (b map[string]encoding.Vector) {
 	}
 }
 
-// A generation whose dictionaries fill the budget is given up when rows of the next
-// come: the store does not stop.
+// A generation whose dictionaries fill the budget is evicted when rows of the next arrive: the
+// store does not stop.
 func TestMemory_FullGenerationIsLeftBehind(t *testing.T) {
 	store, table := open(t, Options{MemoryBudget: 1 << 20, FutureLimit: -1, Manual: true, GenerationBuckets: 16}, samples(10))
 	refused := 0
@@ -109,7 +109,7 @@ func TestMemory_Notes(t *testing.T) {
 	}
 }
 
-// paused fills a table with so many profiles, begins a scan of a snapshot of it, and stops
+// paused fills a table with that many profiles, begins a scan of a snapshot of it, and stops
 // after the first record.
 func paused(t *testing.T, profiles int64) (store *Store, table *Table, stop func()) {
 	t.Helper()
@@ -130,14 +130,13 @@ func paused(t *testing.T, profiles int64) (store *Store, table *Table, stop func
 	}
 }
 
-// A read that stands still costs room, but not the snapshots of others, and not the
-// inserts.
+// A stalled read costs room, but not the snapshots of others, and not the inserts.
 func TestMemory_ReadStandsStill(t *testing.T) {
 	store, table, stop := paused(t, 16)
 	defer stop()
 	expired := 0
 	for i := int64(16); i < 200; i++ {
-		young := snapshot(t, store) // a query of a moment
+		young := snapshot(t, store) // of a short query
 		insert(t, table, heavy(i*10, 500))
 		if _, err := countRows(t, table, young); errors.Is(err, ErrSnapshotExpired) {
 			expired++
@@ -154,8 +153,8 @@ func TestMemory_ReadStandsStill(t *testing.T) {
 	}
 }
 
-// What a read holds that stands still is no room for others: what would fit without it is
-// refused, and taken when the read has ended.
+// Memory held by a stalled read is not free for others: an insert that would fit without it is
+// refused, and accepted when the read has ended.
 func TestMemory_HeldByReadIsNoRoom(t *testing.T) {
 	store, table, stop := paused(t, 24)
 	defer stop()
@@ -173,8 +172,8 @@ func TestMemory_HeldByReadIsNoRoom(t *testing.T) {
 	store.release(bytes)
 }
 
-// What an insert needs is asked for each generation by its own rows, and for a value
-// that occurs often once.
+// The need of an insert is computed for each generation from its own rows, with repeated
+// values counted once.
 func TestMemory_NeedIsNotCountedTwice(t *testing.T) {
 	store, table := open(t, Options{MemoryBudget: 4 << 20, FutureLimit: -1, Manual: true, GenerationBuckets: 1}, samples(10))
 	many := heavy(0, 2000)
@@ -196,7 +195,7 @@ func TestMemory_NeedIsNotCountedTwice(t *testing.T) {
 	}
 }
 
-// A bucket that is closed while one of its granules is split is compacted whole.
+// A bucket that closes while one of its granules is split is compacted as a whole.
 func TestBucket_ClosesDuringSplit(t *testing.T) {
 	var between func()
 	store, table := open(t, Options{FutureLimit: -1, Manual: true, GranuleRows: 100, Yield: func(point string) {
@@ -216,7 +215,7 @@ func TestBucket_ClosesDuringSplit(t *testing.T) {
 		t.Fatal(err)
 	}
 	granules := 0
-	for _, g := range store.log.Root().State.table(table.ordinal).granules.All() {
+	for _, g := range store.roots.Root().State.Table(table.ordinal).Granules.All() {
 		if granules++; g.FreshParts() > 0 && g.Rows() > 1 {
 			t.Errorf("granule %d of a closed bucket has %d fresh parts", granules, g.FreshParts())
 		}

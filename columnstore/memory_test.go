@@ -13,7 +13,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// heavy makes rows of a time with stacks that no other time has.
+// heavy makes rows of a time with stacks unique to it.
 func heavy(at int64, rows int) schema.Batch {
 	stacks := make([][]uuid.UUID, rows)
 	for i := range stacks {
@@ -41,7 +41,7 @@ func countRows(t *testing.T, table *Table, snap *Snapshot) (int64, error) {
 	return g.Sums[0], nil
 }
 
-// The oldest buckets go, whole, and late rows of them are refused.
+// The oldest buckets are evicted whole, and late rows for them are refused.
 func TestEviction(t *testing.T) {
 	store, table := tight(t, 6)
 	for i := range int64(20) {
@@ -65,11 +65,11 @@ func TestEviction(t *testing.T) {
 	if _, err := table.Insert(t.Context(), heavy(kept-1, 1)); !errors.Is(err, ErrTooOld) {
 		t.Errorf("a row of an evicted bucket: %v", err)
 	}
-	insert(t, table, heavy(kept, 1)) // late, but its bucket is there
+	insert(t, table, heavy(kept, 1)) // late, but its bucket still exists
 }
 
-// Rows that cannot fit are refused, and nothing of them stays: not even when they
-// are refused again and again.
+// Rows too large for the budget are refused and leave nothing, even when they are refused
+// repeatedly.
 func TestMemory_Refused(t *testing.T) {
 	store, table := tight(t, 7)
 	insert(t, table, heavy(1, 500))
@@ -82,7 +82,7 @@ func TestMemory_Refused(t *testing.T) {
 	if after := store.Stats(); after != before {
 		t.Errorf("refused inserts changed %+v to %+v", before, after)
 	}
-	// Without a time bucket there is nothing to evict: the store fills, and says so.
+	// Without a time bucket nothing can be evicted: the store fills, and returns ErrMemory.
 	plain, err := store.CreateTable("plain", samples(0))
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestMemory_Refused(t *testing.T) {
 	}
 }
 
-// A transaction that is open counts, and gives back what it has when it ends.
+// An open transaction counts, and its memory is released when it ends.
 func TestMemory_OpenTransaction(t *testing.T) {
 	store, table := tight(t, 8)
 	tx := store.Begin()
@@ -119,8 +119,8 @@ func TestMemory_OpenTransaction(t *testing.T) {
 	insert(t, table, heavy(1, 500))
 }
 
-// A snapshot that is there to stay keeps its rows while others are evicted; when it
-// holds half of the budget it expires, a scan of it ends, and its bytes come back.
+// A long-lived snapshot keeps its rows while others are evicted. When it holds half of the
+// budget it expires, a scan of it ends, and its bytes are released.
 func TestExpiry(t *testing.T) {
 	store, table := tight(t, 6)
 	insert(t, table, heavy(0, 500))
@@ -143,7 +143,7 @@ func TestExpiry(t *testing.T) {
 		}
 		rec.Release()
 		if records++; records == 1 { // the scan is in the middle
-			// It holds what it reads until it moves on; what is left is little.
+			// The scan holds its current part until it moves on. The rest is little.
 			for i := int64(30); i < 60; i++ {
 				insert(t, table, heavy(i*10, 500))
 			}
@@ -185,15 +185,14 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// Inserts into a granule that the maintainer does not keep up with rewrite it
-// themselves.
+// Inserts into a granule with too many fresh parts rewrite it themselves.
 func TestMaintenance_InsertsHelp(t *testing.T) {
 	const maxParts = 4
 	var slow atomic.Bool
 	release := make(chan struct{})
 	store, table := open(t, Options{GranuleRows: 100, FreshParts: 2, MaxParts: maxParts, FutureLimit: -1, Yield: func(point string) {
 		if point == "maintain/merged" && slow.CompareAndSwap(false, true) {
-			select { // the first rewrite does not end; it is the maintainer's, or an insert waits here for a while
+			select { // the first rewrite does not end, be it the maintainer's or an insert's
 			case <-release:
 			case <-time.After(time.Second):
 			}
@@ -203,7 +202,7 @@ func TestMaintenance_InsertsHelp(t *testing.T) {
 	most := 0
 	for i := range 200 {
 		insert(t, table, heavy(int64(i), 3))
-		for _, g := range store.log.Root().State.table(table.ordinal).granules.All() {
+		for _, g := range store.roots.Root().State.Table(table.ordinal).Granules.All() {
 			most = max(most, g.FreshParts())
 		}
 	}
@@ -212,7 +211,7 @@ func TestMaintenance_InsertsHelp(t *testing.T) {
 	}
 }
 
-// A budget has a least size, and sets the size of granules.
+// A budget has a minimum, and sets the size of granules.
 func TestMemoryBudget_Options(t *testing.T) {
 	for _, opts := range []Options{{MemoryBudget: -1}, {GenerationBuckets: -1}, {GranuleBytes: -1}} {
 		if _, err := Open(opts); !errors.Is(err, ErrOptions) {

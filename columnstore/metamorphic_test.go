@@ -11,6 +11,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -19,16 +20,16 @@ var (
 	metaLists = flag.Uint64("meta.lists", 50, "how many lists of operations the metamorphic test runs")
 )
 
-// setting is options that must not show in any answer.
+// setting is options that must not affect any answer.
 type setting struct {
 	opts  Options
 	width int64 // of the time bucket; 0: none
 }
 
-// settings are from a granule a row to one for all, from a rewrite every second
-// part to none, from a bucket for nearly each row to none at all, and with
-// dictionaries for each bucket or for many; of some, buckets are cut by their rows. The last has the store's own
-// maintainer, so that rewrites come when they like.
+// settings range from a granule a row to one for all, from a rewrite every second part to
+// none, from a bucket for nearly each row to none at all, with dictionaries for each bucket or
+// for many. Some cut buckets by their rows. The last has the store's own maintainer, whose
+// rewrites come at any time.
 var settings = []setting{
 	{Options{GranuleRows: 1 << 20, FreshParts: 1 << 10, MaxParts: 1 << 10}, 0}, // nothing is ever due
 	{Options{GranuleRows: 1 << 20, FreshParts: 2, MaxParts: 2}, 0},
@@ -51,8 +52,8 @@ func (s setting) String() string {
 		s.opts.GranuleRows, s.opts.GranuleBytes, s.opts.FreshParts, s.opts.MaxParts, s.opts.GenerationBuckets, s.opts.BucketRows, s.width)
 }
 
-// TestMetamorphic runs lists of random operations, each under all settings: every
-// read must have the same answer (C2, C3). There is no oracle in it.
+// TestMetamorphic runs lists of random operations, each under all settings: every read must
+// have the same answer (C2, C3). It has no oracle.
 func TestMetamorphic(t *testing.T) {
 	operations, rows := 0, 0
 	var stats Stats
@@ -83,7 +84,7 @@ func TestMetamorphic(t *testing.T) {
 	}
 }
 
-// op is an operation. Its answer is what must not differ; of a write it is empty.
+// op is an operation. Its answer must not differ between settings; that of a write is empty.
 type op struct {
 	text string
 	do   func(r *opRun) (answer string, err error)
@@ -99,7 +100,7 @@ func (l opList) String() string {
 	return out.String()
 }
 
-// opRun is a list at work under one setting.
+// opRun is a list in progress under one setting.
 type opRun struct {
 	*testing.T
 	setting
@@ -147,8 +148,8 @@ func runOps(t *testing.T, list opList, s setting, maintainer bool) *opRun {
 	return r
 }
 
-// differs compares the answers with those under the first setting, and says which
-// operation is the first that failed or differs.
+// differs compares the answers with those under the first setting, and returns the first
+// operation that failed or differs.
 func (r *opRun) differs(want []string) (k int, how string) {
 	for k, answer := range r.answers {
 		if r.err != nil && k == len(r.answers)-1 {
@@ -162,8 +163,8 @@ func (r *opRun) differs(want []string) (k int, how string) {
 	return 0, ""
 }
 
-// newOpList makes a list. Transactions and snapshots are in slots, so that
-// everything else goes on while they are open.
+// newOpList makes a list. Transactions and snapshots are in slots, so that other operations go
+// on while they are open.
 func newOpList(seed uint64) opList {
 	rng := rand.New(rand.NewPCG(seed, 0x6d657461))
 	l := opList{insertOp(rng, 0), commitOp(0), snapshotOp(0)}
@@ -236,13 +237,13 @@ func snapshotOp(slot int) op {
 	}}
 }
 
-// statsOp says what of the statistics is about rows and not about their parts.
+// statsOp returns the statistics of rows, independent of their parts.
 var statsOp = op{"stats", func(r *opRun) (string, error) {
 	s := r.store.Stats()
 	return fmt.Sprint(s.Rows, " rows, ", s.DroppedRows+s.EvictedRows, " dropped"), nil
 }}
 
-// readOp asks a held snapshot, or a new one if the slot has none.
+// readOp reads a held snapshot, or a new one if the slot has none.
 func readOp(rng *rand.Rand, slot int) op {
 	read := []func(*rand.Rand) op{aggregateOp, aggregateOp, scanOp, scanOp, namesOp}[rng.IntN(5)](rng)
 	return op{fmt.Sprintf("snapshot %d: %s", slot, read.text), func(r *opRun) (string, error) {
@@ -266,7 +267,7 @@ func randomNames(rng *rand.Rand) []string {
 func aggregateOp(rng *rand.Rand) op {
 	where := randomCondition(rng, rng.IntN(3))
 	if rng.IntN(3) == 0 {
-		where = condition{text: "all"}
+		where = newCondition(&oracle.Cond[string]{Op: "all"})
 	}
 	opts := AggregateOptions{
 		Sum: pick(rng, []string{"", "value", "bonus", "nums.n", "time"}), By: randomNames(rng), Where: where.expr,
@@ -278,21 +279,16 @@ func aggregateOp(rng *rand.Rand) op {
 			return "", err
 		}
 		groups, names, err := groupsOf(g)
-		var lines []string
-		for key, of := range groups {
-			lines = append(lines, fmt.Sprintf("%s: %d rows, sum %d", key, of[1], of[0]))
-		}
-		slices.Sort(lines)
-		return fmt.Sprint(names, "\n", strings.Join(lines, "\n")), err
+		return fmt.Sprint(names, "\n", strings.Join(oracle.CellTexts(groups), "\n")), err
 	}}
 }
 
-// scanOp scans. The order of rows depends on the bucket and on what the store saw
-// first; that it is one is checked, and which rows a limit leaves is not compared.
+// scanOp scans. The order of rows depends on the bucket and on the order of arrival. It is
+// checked to be a valid order, and the rows left by a limit are not compared.
 func scanOp(rng *rand.Rand) op {
 	where := randomCondition(rng, rng.IntN(3))
 	if rng.IntN(3) == 0 {
-		where = condition{text: "all"}
+		where = newCondition(&oracle.Cond[string]{Op: "all"})
 	}
 	opts := ScanOptions{Where: where.expr, Ordered: rng.IntN(2) == 0}
 	if rng.IntN(2) == 0 {
@@ -304,23 +300,18 @@ func scanOp(rng *rand.Rand) op {
 	return op{fmt.Sprintf("scan %q ordered=%v limit=%d where %s", opts.Columns, opts.Ordered, opts.Limit, where), func(r *opRun) (string, error) {
 		rows := slices.Collect(scanRows(r.T, r.table, r.snaps[3], opts))
 		if opts.Ordered && opts.Columns == nil {
-			if wrong := disorder(r.width, bucketStarts(r.T, r.table, r.snaps[3]), wideKey, rows); wrong != "" {
+			if wrong := oracle.Disorder(r.width, bucketStarts(r.T, r.table, r.snaps[3]), wideKey, rows); wrong != "" {
 				return "", fmt.Errorf("order: %s", wrong)
 			}
 		}
 		if opts.Limit > 0 {
 			return fmt.Sprint(len(rows), " rows"), nil
 		}
-		var lines []string
-		for _, row := range rows {
-			lines = append(lines, text(row))
-		}
-		slices.Sort(lines)
-		return strings.Join(lines, "\n"), nil
+		return strings.Join(oracle.Texts(rows), "\n"), nil
 	}}
 }
 
-// namesOp asks what is known without looking at rows.
+// namesOp queries the names that are known without reading rows.
 func namesOp(*rand.Rand) op {
 	return op{"columns, series and notes", func(r *opRun) (string, error) {
 		snap := r.snaps[3]

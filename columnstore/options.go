@@ -8,92 +8,91 @@ import (
 	"time"
 )
 
-// Options configures a store. The zero value is a good choice.
+// Options are the options of a store. The zero value is a good choice.
 type Options struct {
-	// GranuleRows is the number of rows above which a granule is split.
-	// 0 means 65,536, or with a MemoryBudget one for each 4 KiB of it if that is
-	// less, since a rewrite needs room for a granule several times; at least 1.
+	// GranuleRows is the number of rows above which a granule is split. At least 1. 0 means
+	// 65,536. With a MemoryBudget it is at most one row per 4 KiB of the budget, since a
+	// rewrite needs several times the memory of a granule.
 	GranuleRows int
-	// GranuleBytes is the encoded size above which a granule is split.
-	// 0 means 4 MiB, or 1/32 of a MemoryBudget if that is less; at least 1.
+	// GranuleBytes is the encoded size above which a granule is split. At least 1. 0 means 4
+	// MiB, or 1/32 of a MemoryBudget if that is less.
 	GranuleBytes int
-	// FreshParts is the number of parts since the last rewrite at which a
-	// granule is compacted, once they hold as many rows as the base.
-	// 0 means 16; at least 2.
+	// FreshParts is the number of parts since the last rewrite at which a granule is
+	// compacted, provided that they hold as many rows as the base. At least 2. 0 means 16.
 	FreshParts int
-	// MaxParts is the number of fresh parts at which a granule is compacted
-	// whatever they hold. 0 means 256; at least FreshParts.
+	// MaxParts is the number of fresh parts at which a granule is compacted regardless of
+	// their rows. At least FreshParts. 0 means 256.
 	MaxParts int
-	// FutureLimit is how far ahead of the clock a row's time may be, in
-	// tables with a time bucket. 0 means 10 minutes; negative, no limit.
+	// FutureLimit bounds how far a row's time may be ahead of the clock, in tables with a time
+	// bucket. 0 means 10 minutes. A negative limit means no limit.
 	FutureLimit time.Duration
-	// Retention is how long rows are kept, in tables with a time bucket: a range
-	// of the bucket's width is dropped when all of it is older than the newest committed row
-	// by more than this. Data time decides, so replays work; a row far in the
-	// future would drop what is before it, and FutureLimit keeps it out.
-	// 0 means for ever; at least 0.
+	// Retention is how long rows are kept, in tables with a time bucket. A range of the
+	// bucket's width is dropped once all of it is older than the newest committed row by more
+	// than Retention. The clock does not matter, so replays work. A row far in the future
+	// would drop everything before it; FutureLimit refuses such rows. At least 0. 0 keeps rows
+	// for ever.
 	Retention time.Duration
-	// MemoryBudget is the number of bytes that the store may keep alive on the
-	// heap: rows, dictionaries, symbols, what only snapshots hold, and what is
-	// being inserted or rewritten; not what queries allocate and hand out.
+	// MemoryBudget is the number of heap bytes that the store may keep alive: rows,
+	// dictionaries, symbols, memory that only snapshots hold, and inserts and rewrites in
+	// progress. It does not include memory that queries allocate and return.
 	//
-	// From 15/16 of it on, the oldest time buckets are evicted, over all tables, those of a
-	// range of the width together, but never the newest of a table, unless rows of a newer
-	// one come. When snapshots hold so much that this would free nothing, the oldest snapshot expires
-	// (ErrSnapshotExpired), at the latest when old ones hold half of the budget; one
-	// that began since the newest bucket but one did expires only if what was evicted
-	// under it cannot wait. If that is not enough, inserts get ErrMemory. From 14/16
-	// on, inserts help with maintenance. Stats says what went.
-	// 0 means no limit; at least 1 MiB.
+	// From 14/16 of the budget on, inserts help with maintenance. From 15/16 on, the oldest
+	// time ranges over all tables are evicted, each with all of its buckets. The newest range
+	// of a table is evicted only for rows of a newer one.
+	//
+	// If snapshots hold so much that eviction would free nothing, the oldest snapshot expires
+	// (ErrSnapshotExpired); this happens at the latest when old snapshots hold half of the
+	// budget. A snapshot taken since the second newest bucket began expires only if the memory
+	// evicted under it is needed at once. If that does not suffice, inserts return ErrMemory.
+	// Stats counts evicted rows and expired snapshots.
+	//
+	// At least 1 MiB. 0 means no limit.
 	MemoryBudget int64
-	// BucketRows is the number of rows after which the newest time bucket of a table
-	// ends before its time: rows that are inserted from then on, and are later than the
-	// newest of the commit that was one too many, are of a new bucket.
+	// BucketRows is the number of rows after which the newest time bucket of a table is cut.
+	// Rows that are inserted from then on, and are later than the newest row of the commit
+	// that exceeded the number, go to a new bucket. A negative number means that buckets end
+	// by time alone. 0 means 4,096 for each series of the bucket, which is 7 minutes of
+	// profiles of 100 rows every 10 seconds, and at least 1,048,576.
 	//
-	// Rows are sorted by bucket, then by series. So a question about little of a bucket's
-	// time goes through all rows that its series have in the bucket, and beside a writer at
-	// full speed these become many: of 36 million rows of 800 series in a bucket, a merge of
-	// one job's oldest million took eight times as long as when they were alone. More buckets
-	// cost memory, 1 byte in 100 at a million rows and less at the default; time for sums over
-	// many of them, up to a quarter; and up to 20 us each for what is asked of series.
+	// Rows are sorted by bucket, then by series. A query for a small part of a bucket's time
+	// therefore reads all rows that its series have in the bucket. A writer at full speed can
+	// make these many: of 36 million rows of 800 series in a bucket, a merge of one job's
+	// oldest million took eight times as long as when they were alone. More buckets cost
+	// memory: 1 % at a million rows, and less at the default. They cost time: up to a quarter
+	// for sums over many buckets, and up to 20 us each for queries about series.
 	//
-	// A bucket that was cut still gets the late rows of its time, and so those that were
-	// inserted before the cut and are committed after it. So an ordered scan, which is by
-	// bucket, can have rows of one range of the schema's width before earlier ones, of the
-	// same series too. Retention, eviction and generations are by whole ranges: cuts
-	// change nothing about what they drop. A range older than the newest is not cut, nor
-	// are rows of one time.
-	// Nothing but the rows bounds how many buckets there are; a batch with rows of more
-	// than 1,024 of them is ErrLimit.
-	// 0 means 4,096 for each series that the bucket has, which is 7 minutes of profiles of 100
-	// rows every 10 seconds, and at least 1,048,576. Negative, buckets end by time alone.
+	// A bucket that was cut still gets late rows of its time, and rows that were inserted
+	// before the cut and committed after it. An ordered scan returns rows by bucket, so within
+	// one range of the schema's width a row can come before an earlier one, even of the same
+	// series. Retention, eviction and generations go by whole ranges and do not depend on
+	// cuts. A range older than the newest is not cut, and rows of one time are not separated.
+	// Only the rows bound the number of buckets. A batch with rows of more than 1,024 buckets
+	// is ErrLimit.
 	BucketRows int
-	// GenerationBuckets is how many consecutive time buckets share their
-	// dictionaries, which are dropped with the last of them: more keep fewer
-	// copies of what stays the same, fewer give back sooner what does not.
-	// 0 means 16, or with Retention so many that a generation is at most a quarter
-	// of it; at least 1.
+	// GenerationBuckets is the number of consecutive time ranges that share dictionaries,
+	// which are dropped with the last of them. A greater number keeps fewer copies of values
+	// that stay the same. A smaller one frees values that change sooner. At least 1. 0 means
+	// 16, or with Retention a generation of at most a quarter of it.
 	GenerationBuckets int
-	// Manual leaves maintenance to the caller: no goroutine is started, and
-	// Maintain or Compact must be called. Only when the memory budget gets short do
-	// inserts help.
+	// Manual leaves maintenance to the caller: no goroutine is started, and the caller must
+	// call Maintain or Compact. Inserts help only when memory is short.
 	Manual bool
-	// VerifyLists has inserts compare each list of UUIDs that is found by its 128-bit
-	// hash with the one that is there, for about 100 ns each, and fail with
-	// encoding.ErrCollision if they differ. It is for those who doubt the hash.
+	// VerifyLists makes inserts compare each list of UUIDs that is found by its 128-bit hash
+	// with the stored list. It costs about 100 ns per list. An insert fails with
+	// dict.ErrCollision if the lists differ. It is a check of the hash.
 	VerifyLists bool
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
-	// Rand is where hash seeds come from; CreateTable reads 8 bytes of it,
-	// one call at a time. nil means crypto/rand.
+	// Rand is the source of hash seeds. CreateTable and CreateHistory each read 8 bytes of it;
+	// concurrent calls read concurrently. nil means crypto/rand.
 	Rand io.Reader
-	// Yield, if set, is called at named points between the steps of inserts,
-	// commits, scans and maintenance, outside of every lock. A simulator
-	// switches tasks there. It must be safe for concurrent use.
+	// Yield, if set, is called at named points between the steps of inserts, commits, scans
+	// and maintenance, outside of every lock. A simulator switches tasks there. It must be
+	// safe for concurrent use.
 	Yield func(point string)
 }
 
-// generationBuckets returns how many buckets of a width share their dictionaries.
+// generationBuckets returns the number of time ranges of a width that share dictionaries.
 func (o *Options) generationBuckets(width int64) int64 {
 	switch {
 	case o.GenerationBuckets > 0:
@@ -104,10 +103,10 @@ func (o *Options) generationBuckets(width int64) int64 {
 	return 16
 }
 
-// leastBudget is the least memory budget. The simulator has smaller ones.
+// leastBudget is the least memory budget. Simulations lower it.
 var leastBudget int64 = 1 << 20
 
-// withDefaults checks the options and fills in what is zero.
+// withDefaults checks the options and sets defaults.
 func (o Options) withDefaults() (Options, error) {
 	check := func(name string, value *int, zero, least int) error {
 		if *value == 0 {

@@ -13,10 +13,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/oracle"
 )
 
-// queryShapes are the kinds of questions; each must have been asked. Those of one
-// question are counted all.
+// queryShapes are the kinds of questions. Each must occur. A question counts for all of its
+// kinds.
 var queryShapes = []string{
 	"scan", "scan: all columns", "scan: limit", "scan: ordered", "scan: ordered, limit", "scan: no columns",
 	"aggregate", "aggregate: sum", "aggregate: count", "aggregate: of all", "aggregate: by a list", "aggregate: by a family",
@@ -37,11 +38,11 @@ type queryAsker struct {
 	stages       map[string]int
 	ops          map[string]int
 	question     string
-	during       bool // things happen in the middle of questions
-	busy         bool // they do now
+	during       bool // inserts and rewrites happen during questions
+	busy         bool // one is in progress
 }
 
-// errorf says what is wrong with the answer to the question at hand.
+// errorf reports an error in the answer to the current question.
 func (a *queryAsker) errorf(v *queryView, format string, args ...any) {
 	a.Helper()
 	a.Errorf("%s\n%s, %d rows: %s\n%v\nrun it again: go test ./columnstore -run 'TestQueries$' -queries.seed %d -queries.pairs 1",
@@ -80,8 +81,8 @@ func (a *queryAsker) ask(v *queryView, n int) {
 }
 
 // randomWhere makes a condition, mostly one that chooses some rows.
-func (a *queryAsker) randomWhere(v *queryView) (*queryCond, []queryRow) {
-	where := &queryCond{op: "all"}
+func (a *queryAsker) randomWhere(v *queryView) (*oracle.Cond[int], []oracle.Cells) {
+	where := &oracle.Cond[int]{Op: "all"}
 	chosen := v.rows[:v.n]
 	for range 4 {
 		if a.rng.IntN(10) == 0 {
@@ -92,10 +93,10 @@ func (a *queryAsker) randomWhere(v *queryView) (*queryCond, []queryRow) {
 			break
 		}
 	}
-	var count func(c *queryCond)
-	count = func(c *queryCond) {
-		a.ops[c.op]++
-		for _, arg := range c.args {
+	var count func(c *oracle.Cond[int])
+	count = func(c *oracle.Cond[int]) {
+		a.ops[c.Op]++
+		for _, arg := range c.Args {
 			count(arg)
 		}
 	}
@@ -122,7 +123,7 @@ func (a *queryAsker) randomNames() []string {
 	return slices.Clip(names)
 }
 
-func (a *queryAsker) askScan(v *queryView, where *queryCond, chosen []queryRow) (answered int) {
+func (a *queryAsker) askScan(v *queryView, where *oracle.Cond[int], chosen []oracle.Cells) (answered int) {
 	opts := ScanOptions{Where: a.expr(where), Ordered: a.rng.IntN(3) == 0}
 	a.shapes["scan"]++
 	if a.rng.IntN(3) > 0 {
@@ -146,11 +147,11 @@ func (a *queryAsker) askScan(v *queryView, where *queryCond, chosen []queryRow) 
 	if len(columns) == 0 {
 		a.shapes["scan: no columns"]++
 	}
-	a.question = fmt.Sprintf("scan %q ordered=%v limit=%d where %s", opts.Columns, opts.Ordered, opts.Limit, a.condText(where))
+	a.question = fmt.Sprintf("scan %q ordered=%v limit=%d where %s", opts.Columns, opts.Ordered, opts.Limit, where.Text(a.columnName))
 	got := a.scan(v, opts, columns)
-	want := make([]queryRow, len(chosen))
+	want := make([]oracle.Cells, len(chosen))
 	for i, row := range chosen {
-		want[i] = projectRow(row, columns)
+		want[i] = row.Pick(columns)
 	}
 	n := len(chosen)
 	if opts.Limit > 0 {
@@ -160,7 +161,7 @@ func (a *queryAsker) askScan(v *queryView, where *queryCond, chosen []queryRow) 
 	if len(got) != n {
 		a.errorf(v, "%d rows, want %d", len(got), n)
 	}
-	if wrong := rowsDiffer(want, got, opts.Limit > 0); wrong != "" {
+	if wrong := oracle.Diff(want, got, opts.Limit > 0); wrong != "" {
 		a.errorf(v, "rows: %s", wrong)
 	}
 	if opts.Ordered {
@@ -169,17 +170,9 @@ func (a *queryAsker) askScan(v *queryView, where *queryCond, chosen []queryRow) 
 	return n
 }
 
-func projectRow(row queryRow, columns []int) queryRow {
-	out := make(queryRow, len(columns))
-	for i, c := range columns {
-		out[i] = row[c]
-	}
-	return out
-}
-
 // checkOrder compares an ordered scan with one of all columns and rows, which must be
 // in the order of the sorting key.
-func (a *queryAsker) checkOrder(v *queryView, opts ScanOptions, columns []int, got []queryRow, all []int) {
+func (a *queryAsker) checkOrder(v *queryView, opts ScanOptions, columns []int, got []oracle.Cells, all []int) {
 	a.shapes["scan: ordered"]++
 	if opts.Limit > 0 {
 		a.shapes["scan: ordered, limit"]++
@@ -193,7 +186,7 @@ func (a *queryAsker) checkOrder(v *queryView, opts ScanOptions, columns []int, g
 			named[i][a.columns[c].name] = row[k]
 		}
 	}
-	if wrong := disorder(a.width, bucketStarts(a.T, a.table, v.snap), a.def.SortingKey, named); wrong != "" && !a.extreme { // disorder knows no extremes
+	if wrong := oracle.Disorder(a.width, bucketStarts(a.T, a.table, v.snap), a.def.SortingKey, named); wrong != "" && !a.extreme { // disorder knows no extremes
 		a.errorf(v, "order: %s", wrong)
 	}
 	for i, row := range got {
@@ -201,12 +194,12 @@ func (a *queryAsker) checkOrder(v *queryView, opts ScanOptions, columns []int, g
 			return
 		}
 		for k, c := range columns {
-			var want any // of a column that no row has: null
+			var want any // a column without values: null
 			if at := slices.Index(all, c); at >= 0 {
 				want = full[i][at]
 			}
-			if string(appendCell(nil, row[k])) != string(appendCell(nil, want)) {
-				a.errorf(v, "ordered row %d has %s %s, with all columns %s", i, a.columns[c].name, text(row[k]), text(want))
+			if !oracle.Same(row[k], want) {
+				a.errorf(v, "ordered row %d has %s %s, with all columns %s", i, a.columns[c].name, oracle.Text(row[k]), oracle.Text(want))
 				return
 			}
 		}
@@ -214,8 +207,8 @@ func (a *queryAsker) checkOrder(v *queryView, opts ScanOptions, columns []int, g
 }
 
 // scan decodes the answer of a scan, column by column.
-func (a *queryAsker) scan(v *queryView, opts ScanOptions, columns []int) []queryRow {
-	var out []queryRow
+func (a *queryAsker) scan(v *queryView, opts ScanOptions, columns []int) []oracle.Cells {
+	var out []oracle.Cells
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	if a.rng.IntN(4) == 0 {
 		opts.Memory = mem
@@ -225,9 +218,9 @@ func (a *queryAsker) scan(v *queryView, opts ScanOptions, columns []int) []query
 			a.errorf(v, "scan: %v", err)
 			return out
 		}
-		rows := make([]queryRow, rec.NumRows())
+		rows := make([]oracle.Cells, rec.NumRows())
 		for i := range rows {
-			rows[i] = make(queryRow, len(columns))
+			rows[i] = make(oracle.Cells, len(columns))
 		}
 		if int(rec.NumCols()) != len(columns) {
 			a.errorf(v, "%v, want the columns %q", rec.Schema(), v.names(columns))
@@ -250,7 +243,7 @@ func (a *queryAsker) scan(v *queryView, opts ScanOptions, columns []int) []query
 	return out
 }
 
-func (a *queryAsker) askAggregate(v *queryView, where *queryCond, chosen []queryRow) (answered int) {
+func (a *queryAsker) askAggregate(v *queryView, where *oracle.Cond[int], chosen []oracle.Cells) (answered int) {
 	opts := AggregateOptions{Where: a.expr(where), By: a.randomNames()}
 	a.shapes["aggregate"]++
 	sums := []string{"", "value", "value", "time", "nums.n", "nums.late", "nums.none"}
@@ -285,26 +278,26 @@ func (a *queryAsker) askAggregate(v *queryView, where *queryCond, chosen []query
 	}
 	by := v.expand(opts.By)
 	a.countAggregate(opts, by, stepped)
-	a.question = fmt.Sprintf("sum %q by %q step %d of %q max %d where %s", opts.Sum, opts.By, opts.Step, opts.Time, opts.MaxBytes, a.condText(where))
+	a.question = fmt.Sprintf("sum %q by %q step %d of %q max %d where %s", opts.Sum, opts.By, opts.Step, opts.Time, opts.MaxBytes, where.Text(a.columnName))
 	groups, err := a.table.Aggregate(a.Context(), v.snap, opts)
 	if err != nil {
 		a.errorf(v, "aggregate: %v", err)
 		return 0
 	}
 	want := v.groups(chosen, by, a.index(opts.Sum), stepped, opts.Step)
-	if wrong := rowsDiffer(want, a.groupRows(v, groups, by), false); wrong != "" {
+	if wrong := oracle.Diff(want, a.groupRows(v, groups, by), false); wrong != "" {
 		a.errorf(v, "groups, sums and counts: %s", wrong)
 	}
 	return len(want)
 }
 
 // searched returns a column that must have an element for the condition to hold, -1 for none.
-func searched(c *queryCond) int {
-	switch c.op {
+func searched(c *oracle.Cond[int]) int {
+	switch c.Op {
 	case "has":
-		return c.column
+		return c.Column
 	case "and":
-		for _, arg := range c.args {
+		for _, arg := range c.Args {
 			if list := searched(arg); list >= 0 {
 				return list
 			}
@@ -327,14 +320,14 @@ func (a *queryAsker) countAggregate(opts AggregateOptions, by []int, stepped int
 }
 
 // groupRows writes groups as rows: their values, sum and count.
-func (a *queryAsker) groupRows(v *queryView, g *Groups, by []int) []queryRow {
+func (a *queryAsker) groupRows(v *queryView, g *Groups, by []int) []oracle.Cells {
 	if len(g.Columns) != len(by) || len(g.Sums) != len(g.Counts) {
 		a.errorf(v, "%d columns, want %q; %d sums, %d counts", len(g.Columns), v.names(by), len(g.Sums), len(g.Counts))
 		return nil
 	}
-	out := make([]queryRow, len(g.Counts))
+	out := make([]oracle.Cells, len(g.Counts))
 	for i := range out {
-		out[i] = append(make(queryRow, len(by), len(by)+2), g.Sums[i], g.Counts[i])
+		out[i] = append(make(oracle.Cells, len(by), len(by)+2), g.Sums[i], g.Counts[i])
 	}
 	for k, c := range by {
 		column := &g.Columns[k]
@@ -357,7 +350,7 @@ func (a *queryAsker) groupRows(v *queryView, g *Groups, by []int) []queryRow {
 }
 
 // groupLists reads the lists of groups: each distinct one has one code.
-func (a *queryAsker) groupLists(v *queryView, column *GroupColumn, out []queryRow, k int) {
+func (a *queryAsker) groupLists(v *queryView, column *GroupColumn, out []oracle.Cells, k int) {
 	if len(column.Codes) != len(out) {
 		a.errorf(v, "column %q has %d codes, want %d", column.Name, len(column.Codes), len(out))
 		return
@@ -369,7 +362,7 @@ func (a *queryAsker) groupLists(v *queryView, column *GroupColumn, out []queryRo
 		}
 		list := column.Lists.UUIDs([]uuid.UUID{}, code)
 		out[i][k] = list
-		key := string(appendCell(nil, list))
+		key := string(oracle.AppendCell(nil, list))
 		if known, ok := codes[key]; ok && known != code {
 			a.errorf(v, "list %v has the codes %d and %d", list, known, code)
 		}
@@ -387,7 +380,7 @@ func (a *queryAsker) groupLists(v *queryView, column *GroupColumn, out []queryRo
 	}
 }
 
-func (a *queryAsker) askSeries(v *queryView, where *queryCond) (answered int) {
+func (a *queryAsker) askSeries(v *queryView, where *oracle.Cond[int]) (answered int) {
 	must, may := v.seriesOf(where)
 	a.shapes["series"]++
 	if len(must) == len(may) {
@@ -399,7 +392,7 @@ func (a *queryAsker) askSeries(v *queryView, where *queryCond) (answered int) {
 	case 1:
 		a.askSeriesValues(v, where, must, may)
 	default:
-		a.question = "series where " + a.condText(where)
+		a.question = "series where " + where.Text(a.columnName)
 		series, err := a.table.Series(a.Context(), v.snap, a.expr(where))
 		if err != nil {
 			a.errorf(v, "series: %v", err)
@@ -422,8 +415,8 @@ func (a *queryAsker) askSeries(v *queryView, where *queryCond) (answered int) {
 }
 
 // seriesRow makes a row of the values of a series.
-func (a *queryAsker) seriesRow(s Series) (queryRow, error) {
-	row := make(queryRow, len(a.columns))
+func (a *queryAsker) seriesRow(s Series) (oracle.Cells, error) {
+	row := make(oracle.Cells, len(a.columns))
 	for _, label := range s {
 		i := a.index(label.Name)
 		if i < 0 || !a.columns[i].series || row[i] != nil {
@@ -446,8 +439,8 @@ func (a *queryAsker) compareSeries(x, y Series) int {
 		}
 		slices.Sort(names)
 		for _, name := range names {
-			p, inX := x.find(name)
-			q, inY := y.find(name)
+			p, inX := x.Find(name)
+			q, inY := y.Find(name)
 			if inX != inY {
 				return boolInt(inX) - boolInt(inY)
 			}
@@ -459,7 +452,7 @@ func (a *queryAsker) compareSeries(x, y Series) int {
 	return 0
 }
 
-// within checks that a distinct answer has what it must and nothing that it may not.
+// within checks that a distinct answer has all of must and nothing beyond may.
 func (a *queryAsker) within(v *queryView, what string, got, must, may []string) {
 	seen := map[string]bool{}
 	for _, g := range got {

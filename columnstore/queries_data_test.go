@@ -12,27 +12,24 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 )
 
-// queryColumn is a concrete column that rows of a data set can have, or that a
-// question can name though no row has it.
+// queryColumn is a concrete column that rows of a data set can have, or that a question can
+// name without any rows.
 type queryColumn struct {
 	name    string
 	of      schema.Column
-	series  bool    // it is part of the series, as the sorting key says
+	series  bool    // part of the series, by the sorting key
 	shared  bool    // the rows of one profile have the same value
-	from    float64 // how much of the rows comes before the first with a value; above 1: never one
+	from    float64 // share of the rows before the first with a value; above 1: no values
 	density float64
 	domain  []any
 }
 
-// isDynamicString says that no value and the empty string are the same here.
+// isDynamicString reports whether null and the empty string are equal in the column.
 func (c *queryColumn) isDynamicString() bool { return c.of.Dynamic && c.of.Type == encoding.String }
-
-// queryRow has a value for each queryColumn, nil for null: string, int64, uint64,
-// float64, bool, uuid.UUID or []uuid.UUID.
-type queryRow []any
 
 // querySet is a random table: schema, options, rows. All of it comes from the seed.
 type querySet struct {
@@ -42,11 +39,11 @@ type querySet struct {
 	opts    Options
 	width   int64 // of the time bucket; 0: none
 	total   int   // rows, about
-	lonely  bool  // no profiles: every row by itself
+	lonely  bool  // no profiles: rows are unrelated
 	extreme bool  // some times are the least and the greatest
-	ids     bool  // parts with more than a thousand ids of their own, which have a filter
+	ids     bool  // parts with more than a thousand unique ids, which have a filter
 	columns []queryColumn
-	rows    []queryRow // all that were ever made, in the order of their commits
+	rows    []oracle.Cells // all that were ever made, in the order of their commits
 	starts  rowStarts
 }
 
@@ -88,7 +85,7 @@ func (d *querySet) String() string {
 		d.def.SortingKey, d.def.Header, strings.Join(columns, " "))
 }
 
-// queryPool has the columns that schemas are made of. The first are in each of them.
+// queryPool has the columns of schemas. The first ones are in each schema.
 var queryPool = []schema.Column{
 	{Name: "kind", Type: encoding.String},
 	{Name: "labels", Type: encoding.String, Dynamic: true},
@@ -149,7 +146,7 @@ func (d *querySet) makeSchema() {
 		key = []string{"kind", "time"}
 	case 2:
 		key = nil
-	case 3: // anything; the order of lists is known of one column only
+	case 3: // anything; the order of lists is known for one column only
 		for _, c := range d.def.Columns {
 			if c.Name != "extra" {
 				key = append(key, c.Name)
@@ -180,7 +177,8 @@ func (d *querySet) has(name string) bool {
 	return slices.ContainsFunc(d.def.Columns, func(c schema.Column) bool { return c.Name == name })
 }
 
-// queryMembers are the concrete columns of families, and from when on rows have them.
+// queryMembers are the concrete columns of families, with the share of rows before their first
+// value.
 var queryMembers = map[string]map[string]float64{
 	"labels": {"job": 0, "pod": 0, "zone": 0, "late": 0.5, "none": 2},
 	"tags":   {"t": 0, "user": 0, "late": 0.6, "none": 2},
@@ -215,7 +213,7 @@ func (d *querySet) makeColumns() {
 	}
 }
 
-// domain returns what values rows have in a column.
+// domain returns the values of a column.
 func (d *querySet) domain(name string, t encoding.Type) []any {
 	switch name {
 	case "kind", "note":
@@ -234,7 +232,7 @@ func (d *querySet) domain(name string, t encoding.Type) []any {
 		return []any{int64(-1), int64(0), int64(1), int64(20), int64(1 << 40), int64(math.MaxInt64), int64(7), int64(8)}
 	case "stack", "extra":
 		return d.lists()
-	case "trace": // mostly each its own
+	case "trace": // mostly unique
 		var ids []any
 		for range d.total {
 			id := uuid.UUID{15: byte(d.rng.Uint32())}
@@ -262,8 +260,8 @@ func (d *querySet) domain(name string, t encoding.Type) []any {
 	return []any{int64(-5), int64(0), int64(7), int64(math.MinInt64), int64(math.MaxInt64), int64(512)}
 }
 
-// lists makes lists that share their fronts, with elements of which about two thirds
-// have records, the empty list and lists that have an element twice.
+// lists makes lists with common prefixes, the empty list, and lists with a repeated element.
+// About two thirds of the elements have records.
 func (d *querySet) lists() []any {
 	out := []any{[]uuid.UUID{}, []uuid.UUID{{15: 1}, {15: 1}}}
 	front := []uuid.UUID{}
@@ -281,7 +279,7 @@ func (d *querySet) lists() []any {
 	return out
 }
 
-// recordOf is what is kept beside an element, in every table.
+// recordOf returns the record of an element, the same in every table.
 func recordOf(id uuid.UUID) []byte {
 	if id[15]%3 == 0 {
 		return nil
@@ -290,7 +288,7 @@ func recordOf(id uuid.UUID) []byte {
 }
 
 // makeRows makes about n more rows: profiles of rows with one series and header.
-func (d *querySet) makeRows(n int) []queryRow {
+func (d *querySet) makeRows(n int) []oracle.Cells {
 	first := len(d.rows)
 	for len(d.rows) < first+n {
 		progress := float64(len(d.rows)) / float64(d.total)
@@ -310,8 +308,8 @@ func (d *querySet) makeRows(n int) []queryRow {
 	return d.rows[first:]
 }
 
-func (d *querySet) makeRow(profile queryRow, progress float64) queryRow {
-	row := make(queryRow, len(d.columns))
+func (d *querySet) makeRow(profile oracle.Cells, progress float64) oracle.Cells {
+	row := make(oracle.Cells, len(d.columns))
 	for i := range d.columns {
 		c := &d.columns[i]
 		switch {

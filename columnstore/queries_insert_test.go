@@ -9,12 +9,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
 )
 
-// queryInserter puts rows of a data set into its table, by values and by codes. It
-// belongs to one goroutine.
+// queryInserter inserts rows of a data set into its table, by values and by codes. It is not
+// safe for concurrent use.
 type queryInserter struct {
 	*querySet
 	rng   *rand.Rand
@@ -22,7 +23,7 @@ type queryInserter struct {
 }
 
 // insert commits rows in one transaction.
-func (w *queryInserter) insert(t testing.TB, rows []queryRow) txn.ID {
+func (w *queryInserter) insert(t testing.TB, rows []oracle.Cells) txn.ID {
 	t.Helper()
 	w.noteStarts(t, rows)
 	tx := w.table.store.Begin()
@@ -42,8 +43,8 @@ func (w *queryInserter) insert(t testing.TB, rows []queryRow) txn.ID {
 	return id
 }
 
-// rowStarts says where the bucket of each row begins, by its first cell. Who inserts and who
-// asks can be two goroutines.
+// rowStarts holds the start of each row's bucket, by its first cell. Inserting and asking can
+// be two goroutines.
 type rowStarts struct {
 	mu sync.Mutex
 	of map[*any]int64
@@ -52,7 +53,7 @@ type rowStarts struct {
 // noteStarts notes the buckets that rows to be inserted will be of: those that are there
 // now, as nobody else inserts. It is the last that begins in the range of the row's time and
 // not after it.
-func (w *queryInserter) noteStarts(t testing.TB, rows []queryRow) {
+func (w *queryInserter) noteStarts(t testing.TB, rows []oracle.Cells) {
 	t.Helper()
 	snap := snapshot(t, w.table.store)
 	starts := bucketStarts(t, w.table, snap)
@@ -62,7 +63,7 @@ func (w *queryInserter) noteStarts(t testing.TB, rows []queryRow) {
 	defer w.starts.mu.Unlock()
 	for _, row := range rows {
 		at := row[time].(int64)
-		first, _ := timesOf(at, w.width)
+		first, _ := oracle.Range(at, w.width)
 		for _, start := range starts {
 			if w.width > 0 && start <= at {
 				first = max(first, start)
@@ -75,10 +76,10 @@ func (w *queryInserter) noteStarts(t testing.TB, rows []queryRow) {
 // queryGroup is rows of one series and of one generation.
 type queryGroup struct {
 	codes *Codes
-	rows  []queryRow
+	rows  []oracle.Cells
 }
 
-func (w *queryInserter) groups(t testing.TB, rows []queryRow) []queryGroup {
+func (w *queryInserter) groups(t testing.TB, rows []oracle.Cells) []queryGroup {
 	t.Helper()
 	time := w.index("time")
 	var out []queryGroup
@@ -89,7 +90,7 @@ func (w *queryInserter) groups(t testing.TB, rows []queryRow) []queryGroup {
 		}
 		from, to := codes.Range()
 		group, series := queryGroup{codes: codes}, w.seriesKey(rows[0])
-		var rest []queryRow
+		var rest []oracle.Cells
 		for _, row := range rows {
 			if at := row[time].(int64); at >= from && at <= to && w.seriesKey(row) == series {
 				group.rows = append(group.rows, row)
@@ -112,12 +113,12 @@ func (d *querySet) index(name string) int {
 	return -1
 }
 
-// seriesKey writes what a row has in the columns of the series.
-func (d *querySet) seriesKey(row queryRow) string {
+// seriesKey returns the series columns of a row as text.
+func (d *querySet) seriesKey(row oracle.Cells) string {
 	var out []byte
 	for i := range d.columns {
 		if d.columns[i].series {
-			out = appendCell(out, row[i])
+			out = oracle.AppendCell(out, row[i])
 		}
 	}
 	return string(out)
@@ -125,7 +126,7 @@ func (d *querySet) seriesKey(row queryRow) string {
 
 // batch makes a batch of values. Columns without a value are left out; nulls of dynamic
 // strings are written as empty strings now and then.
-func (w *queryInserter) batch(rows []queryRow) schema.Batch {
+func (w *queryInserter) batch(rows []oracle.Cells) schema.Batch {
 	b := schema.Batch{Rows: len(rows), Columns: map[string]encoding.Vector{}, Records: map[uuid.UUID][]byte{}}
 	for i := range w.columns {
 		c := &w.columns[i]
@@ -135,7 +136,7 @@ func (w *queryInserter) batch(rows []queryRow) schema.Batch {
 		for k, row := range rows {
 			valid[k] = row[i] != nil
 			some = some || valid[k]
-			constant = constant && string(appendCell(nil, row[i])) == string(appendCell(nil, rows[0][i]))
+			constant = constant && oracle.Same(row[i], rows[0][i])
 			if list, ok := row[i].([]uuid.UUID); ok {
 				for _, id := range list {
 					if record := recordOf(id); record != nil {
@@ -158,7 +159,7 @@ func (w *queryInserter) batch(rows []queryRow) schema.Batch {
 	return b
 }
 
-func (w *queryInserter) fill(v *encoding.Vector, c *queryColumn, i int, rows []queryRow, valid []bool) {
+func (w *queryInserter) fill(v *encoding.Vector, c *queryColumn, i int, rows []oracle.Cells, valid []bool) {
 	nulls := false
 	for k, row := range rows {
 		if row[i] == nil && c.isDynamicString() && w.rng.IntN(2) == 0 {
@@ -174,7 +175,7 @@ func (w *queryInserter) fill(v *encoding.Vector, c *queryColumn, i int, rows []q
 
 // codedBatch makes a batch of rows of one series and generation, with codes for the
 // series or the lists or both.
-func (w *queryInserter) codedBatch(t testing.TB, codes *Codes, rows []queryRow) schema.Batch {
+func (w *queryInserter) codedBatch(t testing.TB, codes *Codes, rows []oracle.Cells) schema.Batch {
 	t.Helper()
 	b := w.batch(rows)
 	labels := map[string]string{}
@@ -201,14 +202,14 @@ func (w *queryInserter) codedBatch(t testing.TB, codes *Codes, rows []queryRow) 
 }
 
 // listCodes interns the lists of rows by their elements, with their records.
-func (w *queryInserter) listCodes(t testing.TB, codes *Codes, column int, rows []queryRow) encoding.Vector {
+func (w *queryInserter) listCodes(t testing.TB, codes *Codes, column int, rows []oracle.Cells) encoding.Vector {
 	t.Helper()
 	v := encoding.ListCodes(make([]uint32, len(rows))...)
 	v.Valid = make([]bool, len(rows))
 	for i, row := range rows {
 		list, ok := row[column].([]uuid.UUID)
 		if !ok {
-			v.Codes[i] = math.MaxUint32 // of a null row: ignored
+			v.Codes[i] = math.MaxUint32 // null row: ignored
 			continue
 		}
 		records := make([][]byte, len(list))

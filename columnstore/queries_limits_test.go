@@ -13,7 +13,7 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// allQueries are the ways to ask, by name. They hand out nothing beside an error.
+// allQueries returns all kinds of queries, by name. They return nothing beside an error.
 func allQueries(t *testing.T, table *Table, where Expr) map[string]func(ctx context.Context, snap *Snapshot) error {
 	t.Helper()
 	return map[string]func(ctx context.Context, snap *Snapshot) error{
@@ -54,8 +54,8 @@ func allQueries(t *testing.T, table *Table, where Expr) map[string]func(ctx cont
 	}
 }
 
-// All ways to ask fail alike: for a snapshot that is closed or expired, of another
-// store, for a context that is cancelled, and for conditions that cannot be.
+// All kinds of queries fail alike: for a snapshot that is closed, expired or of another store,
+// for a cancelled context, and for invalid conditions.
 func TestQueries_Errors(t *testing.T) {
 	store, table := open(t, Options{Manual: true, FutureLimit: -1}, samples(100))
 	other, _ := open(t, Options{Manual: true}, samples(100))
@@ -108,7 +108,7 @@ func TestQueries_Errors(t *testing.T) {
 	}
 }
 
-// A snapshot that is older than the table has nothing; what cannot be asked is an error.
+// A snapshot older than the table has no rows. An invalid query is an error even then.
 func TestQueries_OlderSnapshot(t *testing.T) {
 	store, err := Open(Options{Manual: true})
 	if err != nil {
@@ -141,7 +141,7 @@ func TestQueries_OlderSnapshot(t *testing.T) {
 	}
 }
 
-// A snapshot that expires stays expired for all ways to ask.
+// An expired snapshot stays expired for all kinds of queries.
 func TestQueries_Expired(t *testing.T) {
 	store, table := tight(t, 6)
 	for i := range int64(30) {
@@ -165,8 +165,8 @@ func TestQueries_Expired(t *testing.T) {
 	}
 }
 
-// Scans give back what they allocated, wherever they end: with a limit in any record, when
-// the receiver stops at any, and at any granule where the context is cancelled.
+// Scans release their allocations, wherever they end: at a limit in any record, when the
+// receiver stops at any record, and at any granule at which the context is cancelled.
 func TestQueries_ScansRelease(t *testing.T) {
 	var granules, last int
 	var cancel context.CancelFunc
@@ -245,7 +245,7 @@ func TestQueries_ScansRelease(t *testing.T) {
 	}
 }
 
-// What a query allocates is bounded by MaxBytes, and so is its answer.
+// The allocations of a query are bounded by MaxBytes, and so is its answer.
 func TestQueries_MemoryIsCounted(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
@@ -289,8 +289,8 @@ func TestQueries_MemoryIsCounted(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			return g, int64(after.TotalAlloc - before.TotalAlloc), err
 		}
-		// What is measured includes what was dropped while things grew, and the columns of
-		// the part at hand.
+		// The measurement includes slices dropped by growth, and the columns of the current
+		// part.
 		const slack, garbage = 8 << 20, 4
 		for limit := int64(1 << 16); ; limit *= 2 {
 			g, allocated, err := ask(limit)
@@ -311,7 +311,7 @@ func TestQueries_MemoryIsCounted(t *testing.T) {
 	}
 }
 
-// bytesOf returns what the slices of an answer take.
+// bytesOf returns the size of the slices of an answer.
 func bytesOf(g *Groups) int64 {
 	n := 8 * (len(g.Sums) + len(g.Counts))
 	for i := range g.Columns {

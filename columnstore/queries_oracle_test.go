@@ -1,18 +1,14 @@
 package columnstore
 
 import (
-	"encoding/binary"
-	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
 
-	gocmp "github.com/google/go-cmp/cmp"
-	"github.com/google/uuid"
+	"github.com/granarydb/granary/internal/oracle"
 )
 
-// queryView is a snapshot and what the oracle knows of it: the first n rows.
+// queryView is a snapshot and the oracle's rows of it: the first n.
 type queryView struct {
 	*querySet
 	snap    *Snapshot
@@ -22,12 +18,12 @@ type queryView struct {
 	buckets []*queryBucket
 }
 
-// queryBucket is what can be known of a time bucket without its rows.
+// queryBucket is the knowledge about a time bucket without its rows.
 type queryBucket struct {
-	first, last int64  // times that it can have
+	first, last int64  // possible times
 	latest      int64  // of its rows
 	present     []bool // columns
-	series      map[string]queryRow
+	series      map[string]oracle.Cells
 }
 
 func newQueryView(d *querySet, snap *Snapshot, n int, when string) *queryView {
@@ -37,11 +33,11 @@ func newQueryView(d *querySet, snap *Snapshot, n int, when string) *queryView {
 	d.starts.mu.Lock()
 	defer d.starts.mu.Unlock()
 	for _, row := range d.rows[:n] {
-		_, last := timesOf(row[time].(int64), d.width)
+		_, last := oracle.Range(row[time].(int64), d.width)
 		first := d.starts.of[&row[0]] // a bucket can get rows up to the end of its range
 		b := byStart[first]
 		if b == nil {
-			b = &queryBucket{first: first, last: last, latest: math.MinInt64, present: make([]bool, len(d.columns)), series: map[string]queryRow{}}
+			b = &queryBucket{first: first, last: last, latest: math.MinInt64, present: make([]bool, len(d.columns)), series: map[string]oracle.Cells{}}
 			byStart[first] = b
 			v.buckets = append(v.buckets, b)
 		}
@@ -55,37 +51,18 @@ func newQueryView(d *querySet, snap *Snapshot, n int, when string) *queryView {
 	return v
 }
 
-// timesOf returns the first and the last time of the bucket that a time is in.
-func timesOf(at, width int64) (first, last int64) {
-	if width == 0 {
-		return math.MinInt64, math.MaxInt64
-	}
-	within := at % width
-	if within < 0 {
-		within += width
-	}
-	first, last = math.MinInt64, math.MaxInt64
-	if at >= math.MinInt64+within {
-		first = at - within
-	}
-	if rest := width - 1 - within; at <= math.MaxInt64-rest {
-		last = at + rest
-	}
-	return first, last
-}
-
 // chosen returns the rows for which a condition holds.
-func (v *queryView) chosen(where *queryCond) []queryRow {
-	var out []queryRow
+func (v *queryView) chosen(where *oracle.Cond[int]) []oracle.Cells {
+	var out []oracle.Cells
 	for _, row := range v.rows[:v.n] {
-		if v.holds(where, row) {
+		if where.Holds(func(column int) any { return row[column] }) {
 			out = append(out, row)
 		}
 	}
 	return out
 }
 
-// expand returns the indexes of the concrete columns that names stand for.
+// expand returns the indexes of the concrete columns of names.
 func (v *queryView) expand(names []string) []int {
 	var out []int
 	for _, name := range names {
@@ -115,35 +92,28 @@ func (v *queryView) names(columns []int) []string {
 
 // groups sums rows: the values of the columns, then the sum and the count. stepped is
 // the column that is rounded down to multiples of step, or -1.
-func (v *queryView) groups(rows []queryRow, by []int, sum, stepped int, step int64) []queryRow {
-	index := map[string]queryRow{}
-	for _, row := range rows {
-		group := make(queryRow, len(by)+2)
-		var key []byte
-		for i, c := range by {
-			group[i] = row[c]
+func (v *queryView) groups(rows []oracle.Cells, by []int, sum, stepped int, step int64) []oracle.Cells {
+	of := make([]func(oracle.Cells) any, len(by))
+	for i, c := range by {
+		of[i] = func(row oracle.Cells) any {
 			if at, ok := row[c].(int64); ok && c == stepped {
-				group[i], _ = timesOf(at, step)
+				first, _ := oracle.Range(at, step)
+				return first
 			}
-			key = appendCell(key, group[i])
+			return row[c]
 		}
-		known, ok := index[string(key)]
-		if !ok {
-			known = group
-			known[len(by)], known[len(by)+1] = int64(0), int64(0)
-			index[string(key)] = known
-		}
-		if sum >= 0 {
-			value, _ := row[sum].(int64)
-			known[len(by)] = known[len(by)].(int64) + value
-		}
-		known[len(by)+1] = known[len(by)+1].(int64) + 1
 	}
-	return slices.Collect(maps.Values(index))
+	return oracle.Groups(rows, of, func(row oracle.Cells) int64 {
+		if sum < 0 {
+			return 0
+		}
+		value, _ := row[sum].(int64)
+		return value
+	})
 }
 
-// Series are told by what is known of a bucket: a condition holds for all rows that a
-// series can have there, for none, or for some.
+// Series are decided by the knowledge about a bucket: a condition holds for all possible rows
+// of a series there, for none, or for some.
 type queryTruth int8
 
 const (
@@ -159,11 +129,11 @@ func queryTruthOf(b bool) queryTruth {
 	return holdsForNone
 }
 
-// seriesOf returns the series, by key, that the answer must have, and those that it may
-// have. They differ where the documentation leaves it open how much is known:
-// conditions on times below Or and Not, and columns that are not dynamic.
-func (v *queryView) seriesOf(where *queryCond) (must, may map[string]queryRow) {
-	must, may = map[string]queryRow{}, map[string]queryRow{}
+// seriesOf returns the series, by key, that the answer must have, and those that it may have.
+// They differ where the documentation leaves the precision open: conditions on times below Or
+// and Not, and columns that are not dynamic.
+func (v *queryView) seriesOf(where *oracle.Cond[int]) (must, may map[string]oracle.Cells) {
+	must, may = map[string]oracle.Cells{}, map[string]oracle.Cells{}
 	for _, b := range v.buckets {
 		for key, row := range b.series {
 			if v.truth(where, b, row, false, true) != holdsForNone {
@@ -177,25 +147,25 @@ func (v *queryView) seriesOf(where *queryCond) (must, may map[string]queryRow) {
 	return must, may
 }
 
-// noTime says that the conditions on time at the top leave none.
-func (v *queryView) noTime(where *queryCond) bool {
+// noTime reports whether the top-level conditions on time exclude all times.
+func (v *queryView) noTime(where *oracle.Cond[int]) bool {
 	lo, hi := int64(math.MinInt64), int64(math.MaxInt64) // both inclusive
 	empty := false
 	if v.width == 0 {
 		return false
 	}
-	var visit func(c *queryCond)
-	visit = func(c *queryCond) {
-		if c.op == "and" {
-			for _, arg := range c.args {
+	var visit func(c *oracle.Cond[int])
+	visit = func(c *oracle.Cond[int]) {
+		if c.Op == "and" {
+			for _, arg := range c.Args {
 				visit(arg)
 			}
 		}
-		if len(c.values) == 0 || v.columns[c.column].name != "time" {
+		if len(c.Values) == 0 || v.columns[c.Column].name != "time" {
 			return
 		}
-		at := c.values[0].(int64)
-		switch c.op {
+		at := c.Values[0].(int64)
+		switch c.Op {
 		case ">=":
 			lo = max(lo, at)
 		case "<":
@@ -209,51 +179,52 @@ func (v *queryView) noTime(where *queryCond) bool {
 	return empty || lo > hi
 }
 
-func (v *queryView) truth(c *queryCond, b *queryBucket, row queryRow, finest, top bool) queryTruth {
-	switch c.op {
+func (v *queryView) truth(c *oracle.Cond[int], b *queryBucket, row oracle.Cells, finest, top bool) queryTruth {
+	switch c.Op {
 	case "all":
 		return holdsForAll
 	case "not":
-		return holdsForAll - v.truth(c.args[0], b, row, finest, false)
+		return holdsForAll - v.truth(c.Args[0], b, row, finest, false)
 	case "and":
 		out := holdsForAll
-		for _, arg := range c.args {
+		for _, arg := range c.Args {
 			out = min(out, v.truth(arg, b, row, finest, top))
 		}
 		return out
 	case "or", "in":
 		out := holdsForNone
-		for _, arg := range c.args {
+		for _, arg := range c.Args {
 			out = max(out, v.truth(arg, b, row, finest, false))
 		}
-		for _, value := range c.values {
-			equal := &queryCond{op: "==", column: c.column, values: []any{value}}
+		for _, value := range c.Values {
+			equal := &oracle.Cond[int]{Op: "==", Column: c.Column, Values: []any{value}, Missing: c.Missing}
 			out = max(out, v.truth(equal, b, row, finest, false))
 		}
 		return out
 	}
-	column := &v.columns[c.column]
+	column := &v.columns[c.Column]
 	switch {
 	case column.series:
-		return queryTruthOf(v.leafHolds(c, row[c.column]))
+		return queryTruthOf(c.HoldsOf(row[c.Column]))
 	case column.name == "time" && v.width > 0:
-		if (finest || top) && len(c.values) > 0 {
+		if (finest || top) && len(c.Values) > 0 {
 			last := b.last
 			if finest {
 				last = b.latest
 			}
-			return timeTruth(c.op, c.values[0].(int64), b.first, last)
+			return timeTruth(c.Op, c.Values[0].(int64), b.first, last)
 		}
-		if finest && c.op == "null" {
+		if finest && c.Op == "null" {
 			return holdsForNone
 		}
-	case !b.present[c.column] && (column.of.Dynamic || finest):
-		return queryTruthOf(v.leafHolds(c, nil))
+	case !b.present[c.Column] && (column.of.Dynamic || finest):
+		return queryTruthOf(c.HoldsOf(nil))
 	}
 	return holdsForSome
 }
 
-// timeTruth says for how many of the times [first, last] a comparison holds.
+// timeTruth reports whether a comparison holds for all, none or some of the times [first,
+// last].
 func timeTruth(op string, at, first, last int64) queryTruth {
 	switch op {
 	case ">=":
@@ -268,79 +239,4 @@ func timeTruth(op string, at, first, last int64) queryTruth {
 		return holdsForNone
 	}
 	return holdsForSome
-}
-
-// appendCell writes a value so that equal bytes mean equal values: -0 and 0 differ, a
-// null and an empty string too.
-func appendCell(dst []byte, value any) []byte {
-	switch x := value.(type) {
-	case nil:
-		return append(dst, 0)
-	case string:
-		dst = binary.AppendUvarint(append(dst, 1), uint64(len(x)))
-		return append(dst, x...)
-	case int64:
-		return binary.LittleEndian.AppendUint64(append(dst, 2), uint64(x))
-	case uint64:
-		return binary.LittleEndian.AppendUint64(append(dst, 3), x)
-	case float64:
-		return binary.LittleEndian.AppendUint64(append(dst, 4), math.Float64bits(x))
-	case bool:
-		return append(dst, 5, byte(boolInt(x)))
-	case uuid.UUID:
-		return append(append(dst, 6), x[:]...)
-	case []uuid.UUID:
-		dst = binary.AppendUvarint(append(dst, 7), uint64(len(x)))
-		for _, id := range x {
-			dst = append(dst, id[:]...)
-		}
-		return dst
-	}
-	panic(fmt.Sprintf("no cell of a %T", value))
-}
-
-func appendCells(dst []byte, row queryRow) []byte {
-	for _, value := range row {
-		dst = appendCell(dst, value)
-	}
-	return dst
-}
-
-// rowsDiffer compares two multisets of rows; with some, got need only be a part of want.
-func rowsDiffer(want, got []queryRow, some bool) string {
-	counts := make(map[string]int, len(want))
-	var buf []byte
-	for _, row := range want {
-		buf = appendCells(buf[:0], row)
-		counts[string(buf)]++
-	}
-	left, wrong := len(want), false
-	for _, row := range got {
-		buf = appendCells(buf[:0], row)
-		n := counts[string(buf)]
-		wrong = wrong || n == 0
-		counts[string(buf)] = n - 1
-		left--
-	}
-	if !wrong && (some || left == 0) {
-		return ""
-	}
-	diff := gocmp.Diff(rowTexts(want), rowTexts(got))
-	if lines := strings.Split(diff, "\n"); len(lines) > 60 {
-		diff = strings.Join(lines[:60], "\n") + "\n..."
-	}
-	return fmt.Sprintf("%d rows, want %d (-want +got):\n%s", len(got), len(want), diff)
-}
-
-func rowTexts(rows []queryRow) []string {
-	out := make([]string, len(rows))
-	for i, row := range rows {
-		var cells []string
-		for _, value := range row {
-			cells = append(cells, text(value))
-		}
-		out[i] = strings.Join(cells, " ")
-	}
-	slices.Sort(out)
-	return out
 }

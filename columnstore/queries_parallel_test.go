@@ -16,8 +16,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// largeTable is a table of enough rows for an Aggregate of several goroutines, over four
-// generations with the same lists, and what is in it.
+// largeTable is a table with enough rows for an Aggregate of several goroutines, over four
+// generations with the same lists, and its expected sums.
 type largeTable struct {
 	store *Store
 	table *Table
@@ -32,6 +32,9 @@ const (
 	manyWidth = 100
 )
 
+// manyRowsWanted rows are enough for a second goroutine (parallelRows of package query).
+const manyRowsWanted = 1 << 18
+
 func newLargeTable(t *testing.T, opts Options) *largeTable {
 	t.Helper()
 	m := &largeTable{want: map[string][2]int64{}}
@@ -39,7 +42,7 @@ func newLargeTable(t *testing.T, opts Options) *largeTable {
 	m.store, m.table = open(t, opts, samples(manyWidth))
 	rng := rand.New(rand.NewPCG(3, 15))
 	const n = 10_000
-	for m.rows < (3-boolInt(raceEnabled))*parallelRows {
+	for m.rows < (3-boolInt(raceEnabled))*manyRowsWanted {
 		bucket, pod := int64(rng.IntN(4)), rng.IntN(manyPods)
 		lists, values := make([][]uuid.UUID, n), make([]int64, n)
 		for i := range n {
@@ -56,7 +59,7 @@ func newLargeTable(t *testing.T, opts Options) *largeTable {
 	return m
 }
 
-// batchOfMany is rows of one pod and time.
+// batchOfMany returns rows of one pod and time.
 func batchOfMany(at int64, pod int, lists [][]uuid.UUID, values []int64) schema.Batch {
 	return schema.Batch{Rows: len(values), Columns: map[string]encoding.Vector{
 		"kind": encoding.Strings("cpu"), "labels.pod": encoding.Strings(fmt.Sprint(pod)), "stack": encoding.UUIDLists(lists...),
@@ -64,12 +67,12 @@ func batchOfMany(at int64, pod int, lists [][]uuid.UUID, values []int64) schema.
 	}}
 }
 
-// options asks by pod, list and bucket.
+// options groups by pod, list and bucket.
 func (m *largeTable) options(where Expr) AggregateOptions {
 	return AggregateOptions{Sum: "value", By: []string{"labels.pod", "stack", "time"}, Step: manyWidth, Where: where}
 }
 
-// answer writes groups as pod, list, bucket -> sum, count.
+// answer returns groups as pod, list, bucket -> sum, count.
 func (m *largeTable) answer(t *testing.T, g *Groups) map[string][2]int64 {
 	t.Helper()
 	out := map[string][2]int64{}
@@ -85,12 +88,12 @@ func (m *largeTable) answer(t *testing.T, g *Groups) map[string][2]int64 {
 	return out
 }
 
-// Several goroutines sum what one would: over several generations, in fresh parts and in
+// Several goroutines get the same sums as one: over several generations, in fresh parts and in
 // bases, with a condition and without, and with one that calls a function.
 func TestQueries_ManyRows(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	m := newLargeTable(t, Options{})
-	calls := 0 // by the goroutine that reads, and no other
+	calls := 0 // only by the reading goroutine
 	for _, when := range []string{"fresh", "compacted", "held"} {
 		snap := m.snap
 		if when != "held" {
@@ -134,8 +137,8 @@ func TestQueries_ManyRows(t *testing.T) {
 	m.checkLimits(t)
 }
 
-// checkLimits asks with limits: beyond them the error is ErrQueryMemory, within them the
-// answer is the same. What a query allocates is near to the least limit that lets it pass.
+// checkLimits aggregates with limits: beyond them the error is ErrQueryMemory, within them the
+// answer is the same. The allocations of a query are near the least sufficient limit.
 func (m *largeTable) checkLimits(t *testing.T) {
 	t.Helper()
 	failed := 0
@@ -158,11 +161,11 @@ func (m *largeTable) checkLimits(t *testing.T) {
 	}
 }
 
-// A cancelled query looks at no more granules than are at work at that time.
+// A cancelled query visits no granules beyond those in progress.
 func TestQueries_CancelledSoon(t *testing.T) {
 	const workers = 4
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(workers))
-	var granules, last atomic.Int64 // looked at, and at most until the query is cancelled
+	var granules, last atomic.Int64 // visited, and the bound at cancellation
 	var cancel atomic.Pointer[context.CancelCauseFunc]
 	m := newLargeTable(t, Options{Yield: func(point string) {
 		if point == "read/granule" && granules.Add(1) == last.Load() {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -19,18 +20,18 @@ var (
 	querySeed    = flag.Uint64("queries.seed", 1, "the first seed of TestQueries")
 )
 
-// queryStages are when questions are asked; each must have been. Those with "held" are
-// of older snapshots: their answers are those of before.
+// queryStages are the times of questions. Each must occur. Stages with "held" ask older
+// snapshots, whose answers must not change.
 var queryStages = []string{"empty", "fresh", "rewriting", "rewriting,held", "during", "compacted", "maintained", "held", "running", "running,held"}
 
-// TestQueries asks random tables random questions of all shapes and compares each answer
-// with that of a dull oracle (C2, C3): before, between the steps of and after compaction, while
-// rows are inserted and granules rewritten in the middle of a question, and while
-// goroutines do so all the time, over several generations of dictionaries.
+// TestQueries asks random tables random questions of all shapes and compares each answer with
+// that of a naive oracle (C2, C3): before, between the steps of and after compaction, while
+// rows are inserted and granules rewritten in the middle of a question, and while goroutines
+// do so all the time, over several generations of dictionaries.
 func TestQueries(t *testing.T) {
 	pairs := *queriesPairs
 	if raceEnabled {
-		pairs = min(pairs, 1500) // the oracle is what is slow
+		pairs = min(pairs, 1500) // the oracle is the slow part
 	}
 	var mu sync.Mutex
 	total := queryAsker{shapes: map[string]int{}, stages: map[string]int{}, ops: map[string]int{}}
@@ -63,7 +64,7 @@ func TestQueries(t *testing.T) {
 	for _, counts := range []struct {
 		names []string
 		of    map[string]int
-	}{{queryShapes, total.shapes}, {queryStages, total.stages}, {queryOps, total.ops}} {
+	}{{queryShapes, total.shapes}, {queryStages, total.stages}, {oracle.Ops, total.ops}} {
 		for _, name := range counts.names {
 			t.Logf("%9d %s", counts.of[name], name)
 			if counts.of[name] == 0 && all {
@@ -151,8 +152,8 @@ func (a *queryAsker) insertSome(n int) {
 	}
 }
 
-// step rewrites granules one by one and asks after each, of the state that is and of
-// the one before all.
+// step rewrites granules one by one and asks after each, of the current state and of the one
+// before all.
 func (a *queryAsker) step(before *queryView, steps int) {
 	when := before.when
 	for i := range steps {
@@ -167,12 +168,12 @@ func (a *queryAsker) step(before *queryView, steps int) {
 	before.when = when
 }
 
-// rewriteOne does a step of maintenance, or rewrites any granule.
+// rewriteOne runs a step of maintenance, or rewrites any granule.
 func (a *queryAsker) rewriteOne() {
 	if a.rng.IntN(2) == 0 && a.store.maintainOnce() {
 		return
 	}
-	granules := a.store.log.Root().State.table(a.table.ordinal).granules
+	granules := a.store.roots.Root().State.Table(a.table.ordinal).Granules
 	var all []string
 	for bound := range granules.All() {
 		all = append(all, bound)
@@ -186,13 +187,13 @@ func (a *queryAsker) rewriteOne() {
 }
 
 // yield inserts or rewrites in the middle of a question, and inserts in the middle of
-// rewrites, so that parts are cut where granules split.
+// rewrites, so that parts are divided where granules split.
 func (a *queryAsker) yield(point string) {
 	asked, merged := a.during && point == "read/granule", point == "maintain/merged"
 	if a.busy || !asked && !merged || a.rng.IntN(3) > 0 {
 		return
 	}
-	a.busy = true // what is done here yields too
+	a.busy = true // the actions here yield too
 	if room := len(a.rows) < 3*a.total; room && (merged || a.rng.IntN(3) == 0) {
 		a.insertSome(1 + a.rng.IntN(12))
 	} else if asked {
@@ -201,16 +202,16 @@ func (a *queryAsker) yield(point string) {
 	a.busy = false
 }
 
-// queryCommit is how many rows there were after a commit.
+// queryCommit is the number of rows after a commit.
 type queryCommit struct {
 	id txn.ID
 	n  int
 }
 
-// runWithOthers asks while a goroutine inserts and the maintainer rewrites. All rows are
-// made before; a snapshot has those up to its commit.
+// runWithOthers asks while a goroutine inserts and the maintainer rewrites. All rows are made
+// before. A snapshot has those up to its commit.
 func (a *queryAsker) runWithOthers() {
-	first := a.store.log.Root().Commit
+	first := a.store.roots.Root().Commit
 	rows := a.makeRows(a.total)
 	writer := queryInserter{querySet: a.querySet, rng: rand.New(rand.NewPCG(a.seed, 16)), table: a.table}
 	var mu sync.Mutex
@@ -250,7 +251,7 @@ func (a *queryAsker) runWithOthers() {
 	<-done
 }
 
-// viewOf takes a snapshot and waits until it is known which rows it has.
+// viewOf takes a snapshot and waits until its rows are known.
 func (a *queryAsker) viewOf(mu *sync.Mutex, commits *[]queryCommit) *queryView {
 	snap := snapshot(a.T, a.store)
 	for {
@@ -264,18 +265,18 @@ func (a *queryAsker) viewOf(mu *sync.Mutex, commits *[]queryCommit) *queryView {
 		if i >= 0 {
 			return newQueryView(a.querySet, snap, n, "running")
 		}
-		runtime.Gosched() // the commit is there, the writer has not said so yet
+		runtime.Gosched() // the commit is visible, but not yet logged
 	}
 }
 
-func (a *queryAsker) askSeriesColumns(v *queryView, where *queryCond, must, may map[string]queryRow) {
+func (a *queryAsker) askSeriesColumns(v *queryView, where *oracle.Cond[int], must, may map[string]oracle.Cells) {
 	a.shapes["series columns"]++
-	a.question = "series columns where " + a.condText(where)
+	a.question = "series columns where " + where.Text(a.columnName)
 	got, err := a.table.SeriesColumns(a.Context(), v.snap, a.expr(where))
 	if err != nil || !slices.IsSorted(got) {
 		a.errorf(v, "%q, %v", got, err)
 	}
-	names := func(series map[string]queryRow) []string {
+	names := func(series map[string]oracle.Cells) []string {
 		out := map[string]bool{}
 		for _, row := range series {
 			for i := range a.columns {
@@ -289,7 +290,7 @@ func (a *queryAsker) askSeriesColumns(v *queryView, where *queryCond, must, may 
 	a.within(v, "columns", got, names(must), names(may))
 }
 
-func (a *queryAsker) askSeriesValues(v *queryView, where *queryCond, must, may map[string]queryRow) {
+func (a *queryAsker) askSeriesValues(v *queryView, where *oracle.Cond[int], must, may map[string]oracle.Cells) {
 	var columns []int
 	for i := range a.columns {
 		if a.columns[i].series {
@@ -301,12 +302,12 @@ func (a *queryAsker) askSeriesValues(v *queryView, where *queryCond, must, may m
 	}
 	column := pick(a.rng, columns)
 	a.shapes["series values"]++
-	a.question = fmt.Sprintf("series values of %s where %s", a.columns[column].name, a.condText(where))
+	a.question = fmt.Sprintf("series values of %s where %s", a.columns[column].name, where.Text(a.columnName))
 	got, err := a.table.SeriesValues(a.Context(), v.snap, a.columns[column].name, a.expr(where))
 	if err != nil || !slices.IsSorted(got) {
 		a.errorf(v, "%q, %v", got, err)
 	}
-	values := func(series map[string]queryRow) []string {
+	values := func(series map[string]oracle.Cells) []string {
 		out := map[string]bool{}
 		for _, row := range series {
 			if value, ok := row[column].(string); ok {

@@ -2,5 +2,5 @@
 
 package columnstore
 
-// raceEnabled says that the race detector is on: tests of one goroutine do less.
+// raceEnabled reports whether the race detector is on. Tests of one goroutine do less then.
 const raceEnabled = false

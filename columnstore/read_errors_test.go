@@ -70,10 +70,10 @@ func TestQuery_Errors(t *testing.T) {
 		{"match of a list", Match("stack", pattern), `"stack" is uuid list and cannot be matched with a pattern`},
 		{"match of int", Match("value", pattern), `"value" is int64 and cannot be matched with a pattern`},
 		{"match of uuid", Match("trace", pattern), `"trace" is uuid and cannot be matched with a pattern`},
-		{"match of no pattern", Match("kind", nil), `"kind" is string and is to be matched with a pattern that is nil`},
-		{"no function", Func("kind", nil), `"kind" is string and is to be tried with a function that is nil`},
+		{"match of no pattern", Match("kind", nil), `"kind" is string and cannot be matched with a nil pattern`},
+		{"no function", Func("kind", nil), `"kind" is string and cannot be tested with a nil function`},
 		{"function of a list", Func("stack", func(any) bool { return true }), `"stack" is uuid list and has no single values`},
-		{"no function of elements", HasElement("stack", nil), `"stack" is uuid list and is to be tried with a function that is nil`},
+		{"no function of elements", HasElement("stack", nil), `"stack" is uuid list and cannot be tested with a nil function`},
 		{"elements of a string", HasElement("kind", func(uuid.UUID, []byte) bool { return true }), `"kind" is string and has no elements`},
 		{"deep inside", And(Equal("kind", "x"), Or(Not(Equal("nope", 1)))), `no column "nope"`},
 	} {
@@ -129,7 +129,7 @@ func TestSnapshot_Errors(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed.Close()
-	closed.Close() // may be called twice
+	closed.Close() // Close is idempotent
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
 	for _, test := range []struct {

@@ -12,17 +12,19 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/array"
 	"github.com/apache/arrow/go/v14/arrow/memory"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/granarydb/granary/internal/oracle"
 )
 
 var recordForms = []Form{Dictionary, Native, Plain}
 
-// leftOut is what the records that are inserted lack, and newLabel what they
-// have beside the columns of the scan.
+// leftOut are the columns of the scan that the inserted records lack, and newLabel is a column
+// that they add.
 var leftOut = []string{"note", "labels.pod", "ratio", "trace"}
 
 const newLabel = "labels.new"
 
-// labelOf is the new label of a row of a kind; nil for none.
+// labelOf returns the new label of a row of a kind, or nil.
 func labelOf(kind any) any {
 	if kind == "" {
 		return nil
@@ -42,7 +44,7 @@ func TestInsertRecord_Forms(t *testing.T) {
 			delete(row, name)
 		}
 		row[newLabel] = labelOf(row["kind"])
-		want = append(want, text(row))
+		want = append(want, oracle.Text(row))
 	}
 	slices.Sort(want)
 	for _, form := range recordForms {
@@ -86,8 +88,8 @@ func runColumns(rec arrow.Record) (n int) {
 	return n
 }
 
-// changedRecord makes a record of the columns of another one: shuffled, without
-// those that are left out, and with the new label. It takes over nothing.
+// changedRecord makes a record of the columns of another one: shuffled, without leftOut, and
+// with the new label. The result shares no memory with it.
 func changedRecord(t *testing.T, rng *rand.Rand, form Form, rec arrow.Record) arrow.Record {
 	t.Helper()
 	added := newLabels(t, form, rec)

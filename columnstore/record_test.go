@@ -13,14 +13,15 @@ import (
 
 	"github.com/granarydb/granary/arrowconv"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/oracle"
 )
 
-// groupTexts writes the rows of an answer, as text without order: from its slices, and
-// with names of elements in place of their ids if wanted.
+// groupTexts returns the rows of an answer as unordered text: from its slices, and with names
+// of elements in place of their ids if names is set.
 func groupTexts(g *Groups, names bool) []string {
 	out := make([]string, len(g.Sums))
 	for i := range out {
-		row := oracleRow{"sum": g.Sums[i]}
+		row := oracle.Row{"sum": g.Sums[i]}
 		if g.Counts != nil {
 			row["count"] = g.Counts[i]
 		}
@@ -47,13 +48,13 @@ func groupTexts(g *Groups, names bool) []string {
 				row[c.Name] = v.Float64s[i]
 			}
 		}
-		out[i] = text(row)
+		out[i] = oracle.Text(row)
 	}
 	return out
 }
 
-// TestGroups_Record: the record of an answer has its rows in their order, in each form, of
-// one generation and of several.
+// TestGroups_Record: the record of an answer has its rows in their order, in each form, of one
+// generation and of several.
 func TestGroups_Record(t *testing.T) {
 	for _, generation := range []int{0, 1000} {
 		store, table, _ := filled(t, Options{GranuleRows: 100, GenerationBuckets: generation}, 1500)
@@ -121,8 +122,7 @@ func checkRecord(t *testing.T, groups *Groups, form Form, names bool) {
 	}
 }
 
-// TestGroups_RecordOfNothing: the columns are those of any answer, counts as they were asked
-// for.
+// TestGroups_RecordOfNothing: the columns are those of any answer, counts as requested.
 func TestGroups_RecordOfNothing(t *testing.T) {
 	store, table, _ := filled(t, Options{}, 10)
 	snap := snapshot(t, store)
@@ -147,7 +147,7 @@ func TestGroups_RecordOfNothing(t *testing.T) {
 	}
 }
 
-// TestGroups_RecordErrors: what is no form and what is no answer.
+// TestGroups_RecordErrors: an unknown form, and columns of different lengths.
 func TestGroups_RecordErrors(t *testing.T) {
 	g := &Groups{Sums: []int64{1}}
 	if _, err := g.Record(RecordOptions{Form: 3}); !errors.Is(err, ErrQuery) {

@@ -15,7 +15,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// at makes one row with a label and a stack of its own.
+// at returns one row with a label and a stack of its own.
 func at(time int64) schema.Batch {
 	return schema.Batch{Rows: 1, Columns: map[string]encoding.Vector{
 		"kind": encoding.Strings("k"), "labels.pod": encoding.Strings(fmt.Sprint("pod-", time)),
@@ -24,8 +24,8 @@ func at(time int64) schema.Batch {
 	}}
 }
 
-// Retention drops whole buckets, with their series, columns and, of whole
-// generations, dictionaries; a snapshot from before keeps them.
+// Retention drops whole buckets, with their series and columns, and the dictionaries of whole
+// generations. An earlier snapshot keeps them.
 func TestRetention(t *testing.T) {
 	store, table := open(t, Options{Retention: 25, FutureLimit: -1}, samples(10))
 	for _, time := range []int64{1, 11, 21, 31} {
@@ -69,10 +69,10 @@ func TestRetention(t *testing.T) {
 	if _, err := table.Insert(t.Context(), at(19)); !errors.Is(err, ErrTooOld) {
 		t.Errorf("a row of a dropped bucket: %v", err)
 	}
-	insert(t, table, at(20)) // late, but its bucket is there
+	insert(t, table, at(20)) // late, but its bucket still exists
 }
 
-// A transaction that was built before its bucket was dropped is refused whole.
+// A transaction built before its bucket was dropped is refused whole.
 func TestRetention_DecidesAtCommit(t *testing.T) {
 	store, table := open(t, Options{Retention: 10, FutureLimit: -1}, samples(10))
 	tx := store.Begin()
@@ -93,9 +93,9 @@ func TestRetention_DecidesAtCommit(t *testing.T) {
 	}
 }
 
-// churn inserts what a fleet of 20 pods makes from one instant to another: each has
-// a profile of 40 rows every ten seconds, and every ten minutes all pods, all their
-// labels and all their stacks are replaced by others.
+// churn inserts the profiles of a fleet of 20 pods from one instant to another: each has a
+// profile of 40 rows every ten seconds. Every ten minutes all pods, labels and stacks are
+// replaced by new ones.
 func churn(t *testing.T, table *Table, from, to time.Time) {
 	for now := from; now.Before(to); now = now.Add(10 * time.Second) {
 		life := now.Unix() / 600
@@ -115,10 +115,9 @@ func churn(t *testing.T, table *Table, from, to time.Time) {
 	}
 }
 
-// TestRetention_Churn replaces all labels and stacks every ten minutes for two
-// hours of simulated time, with a retention of 20 minutes: the heap ends within a
-// fifth of that of a fresh store with the same live data, with buckets of 15 minutes
-// and of one.
+// TestRetention_Churn replaces all labels and stacks every ten minutes for two hours of
+// simulated time, with a retention of 20 minutes. The heap ends within a fifth of that of a
+// fresh store with the same live data, with buckets of 15 minutes and of one.
 func TestRetention_Churn(t *testing.T) {
 	end := time.Date(2026, 1, 1, 2, 0, 0, 0, time.UTC)
 	for _, width := range []time.Duration{15 * time.Minute, time.Minute} {
@@ -146,12 +145,12 @@ func TestRetention_Churn(t *testing.T) {
 	}
 }
 
-// A bucket that the newest row is a whole bucket beyond is compacted once,
-// whatever it has; late rows wait for the usual limits.
+// A bucket is compacted once when the newest row is a whole bucket beyond it, whatever its
+// size. Late rows wait for the usual limits.
 func TestBucket_Closes(t *testing.T) {
 	store, table := open(t, Options{FutureLimit: -1, Manual: true}, samples(10))
 	parts := func() (n []int) {
-		for _, g := range store.log.Root().State.table(table.ordinal).granules.All() {
+		for _, g := range store.roots.Root().State.Table(table.ordinal).Granules.All() {
 			n = append(n, g.FreshParts())
 		}
 		return n
@@ -175,7 +174,7 @@ func TestBucket_Closes(t *testing.T) {
 	insert(t, table, at(3))
 	maintain(1, 2, 1) // late
 	insert(t, table, at(55))
-	maintain(1, 0, 0, 1) // and once closed, closed
+	maintain(1, 0, 0, 1) // closed stays closed
 	if stats := store.Stats(); stats.Compactions != 3 || stats.Rows != 7 {
 		t.Errorf("%+v", stats)
 	}

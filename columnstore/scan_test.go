@@ -14,11 +14,13 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/memory"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/internal/oracle"
 )
 
-// scanRows decodes what Table.Scan yields, one map a row: nil for null, else a
-// string, int64, uint64, float64, bool, uuid.UUID or []uuid.UUID. An error
-// fails the test, from any goroutine, and ends the sequence.
+// scanRows decodes the records of Table.Scan, one map a row: nil for null, else a string,
+// int64, uint64, float64, bool, uuid.UUID or []uuid.UUID. An error fails the test, from any
+// goroutine, and ends the sequence.
 func scanRows(t *testing.T, table *Table, snap *Snapshot, opts ScanOptions) iter.Seq[map[string]any] {
 	t.Helper()
 	return func(yield func(map[string]any) bool) {
@@ -79,7 +81,7 @@ func cell(a arrow.Array, i int) (any, error) {
 	case *array.Boolean:
 		return a.Value(i), nil
 	case *array.String:
-		return string([]byte(a.Value(i))), nil // the record's bytes go with the record
+		return string([]byte(a.Value(i))), nil // copied, as the record's bytes go with the record
 	case *array.FixedSizeBinary:
 		return uuid.FromBytes(a.Value(i))
 	case *array.List:
@@ -111,17 +113,12 @@ func snapshot(t testing.TB, store *Store) *Snapshot {
 // allRows scans a snapshot into a sorted multiset of rows as text.
 func allRows(t *testing.T, table *Table, snap *Snapshot, opts ScanOptions) []string {
 	t.Helper()
-	var out []string
-	for row := range scanRows(t, table, snap, opts) {
-		out = append(out, text(row))
-	}
-	slices.Sort(out)
-	return out
+	return oracle.Texts(slices.Collect(scanRows(t, table, snap, opts)))
 }
 
 // filled opens a store with wide rows in fresh parts, base parts and several
 // generations.
-func filled(t *testing.T, opts Options, n int) (*Store, *Table, []oracleRow) {
+func filled(t *testing.T, opts Options, n int) (*Store, *Table, []oracle.Row) {
 	t.Helper()
 	opts.Manual = true
 	store, table := open(t, opts, wide(100, wideKey))
@@ -138,8 +135,8 @@ func filled(t *testing.T, opts Options, n int) (*Store, *Table, []oracleRow) {
 	return store, table, rows
 }
 
-// TestScan_ReleasesEverything counts what scans allocate: all of it is gone
-// when the receiver has released its records, however the scan ended.
+// TestScan_ReleasesEverything counts the allocations of scans: all are freed when the receiver
+// has released its records, however the scan ended.
 func TestScan_ReleasesEverything(t *testing.T) {
 	store, table, rows := filled(t, Options{GranuleRows: 100}, 1000)
 	snap := snapshot(t, store)
@@ -203,7 +200,7 @@ func TestScan_ReleasesEverything(t *testing.T) {
 	}
 }
 
-// TestScan_RecordsHaveOneSchema checks the promise on the form of records.
+// TestScan_RecordsHaveOneSchema checks that all records of a scan have one schema.
 func TestScan_RecordsHaveOneSchema(t *testing.T) {
 	store, table, rows := filled(t, Options{GranuleRows: 100}, 600)
 	snap := snapshot(t, store)
@@ -311,7 +308,7 @@ func TestInsertRecord_Errors(t *testing.T) {
 	}
 }
 
-// A scan of no columns, or of a family that nothing is in, still has rows.
+// A scan of no columns, or of a family without members, still has rows.
 func TestScanWithoutColumns(t *testing.T) {
 	store, table := open(t, Options{}, samples(0))
 	b, _ := batch(rand.New(rand.NewPCG(1, 1)), 7, 5)

@@ -13,8 +13,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// TestAllOfSeries asks And of conditions on columns of few and of many values, in any
-// order, what they say of series, one by one and together.
+// TestAllOfSeries compares And of conditions on columns of few and of many values, in any
+// order, with the conditions one by one.
 func TestAllOfSeries(t *testing.T) {
 	store, table := open(t, Options{Manual: true, FutureLimit: -1}, stackSamples())
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -62,7 +62,7 @@ func TestAllOfSeries(t *testing.T) {
 	}
 }
 
-// checkAllOfSeries holds the series of And to those that each of its conditions has alone.
+// checkAllOfSeries compares the series of And with those of each of its conditions alone.
 func checkAllOfSeries(t *testing.T, table *Table, snap *Snapshot, each []Expr) {
 	t.Helper()
 	pods := func(where Expr) (names []string) {

@@ -15,11 +15,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 )
 
-// TestSeries_MeetTheRange asks for series by time: those of buckets that meet
-// the range, and no others.
+// TestSeries_MeetTheRange queries series by time: exactly those of buckets that meet the
+// range.
 func TestSeries_MeetTheRange(t *testing.T) {
 	store, table := open(t, Options{Manual: true, FutureLimit: -1}, samples(100))
 	for kind, at := range map[string]int64{
@@ -77,7 +78,7 @@ func TestSeries_AreTheRows(t *testing.T) {
 		names := append([]string{"kind", "zone"}, expand(rows, "labels")...)
 		want := map[string]bool{}
 		for _, row := range rows {
-			want[text(project(row, names))] = true
+			want[oracle.Text(oracle.Project(row, names))] = true
 		}
 		for range 2 {
 			series, err := table.Series(context.Background(), snapshot(t, store), Expr{})
@@ -90,7 +91,7 @@ func TestSeries_AreTheRows(t *testing.T) {
 				for _, label := range s {
 					row[label.Name] = label.Value
 				}
-				got[text(row)] = true
+				got[oracle.Text(row)] = true
 			}
 			if diff := cmp.Diff(want, got); diff != "" || len(series) != len(got) {
 				t.Errorf("width %d: %d series, distinct (-want +got):\n%s", width, len(series), diff)
@@ -103,8 +104,8 @@ func TestSeries_AreTheRows(t *testing.T) {
 	}
 }
 
-// TestExtremeTimes has rows at both ends of int64 (C6): in buckets that the
-// range cuts short, in steps that it cuts short, and found by time.
+// TestExtremeTimes has rows at both ends of int64 (C6): in buckets and steps that the range of
+// int64 cuts short, and found by time.
 func TestExtremeTimes(t *testing.T) {
 	times := []int64{math.MinInt64, math.MinInt64 + 1, math.MinInt64 + 150, -1, 0, 1, math.MaxInt64 - 150, math.MaxInt64 - 1, math.MaxInt64}
 	for _, width := range []int64{1, 7, 100, 1 << 40, math.MaxInt64} {
@@ -132,7 +133,7 @@ func checkTimes(t *testing.T, store *Store, table *Table, width int64, copies in
 	for _, at := range times {
 		want = append(want, slices.Repeat([]int64{at}, copies)...)
 	}
-	if !slices.Equal(got, want) { // one series and stack: buckets and times are the order
+	if !slices.Equal(got, want) { // one series and stack: the order is by buckets and times
 		t.Errorf("width %d, %s: times %v, want %v", width, when, got, want)
 	}
 	for _, at := range times {
@@ -168,7 +169,7 @@ func checkTimes(t *testing.T, store *Store, table *Table, width int64, copies in
 	checkSteps(t, snap, table, times)
 }
 
-// checkSteps groups by steps; the first is cut short by the range of int64.
+// checkSteps groups by steps. The first is cut short by the range of int64.
 func checkSteps(t *testing.T, snap *Snapshot, table *Table, times []int64) {
 	t.Helper()
 	for _, step := range []int64{10, 1000, math.MaxInt64} {
@@ -225,7 +226,7 @@ func TestEmptyBatch(t *testing.T) {
 	if err != nil || id == 0 {
 		t.Fatal(id, err)
 	}
-	b := oneRow(1) // single values that stand for no row
+	b := oneRow(1) // single values for no row
 	b.Rows = 0
 	b.Columns["labels.x"] = encoding.Strings("x")
 	insert(t, table, b)
@@ -238,7 +239,7 @@ func TestEmptyBatch(t *testing.T) {
 // between is a condition on times: from <= time < to.
 func between(from, to int64) Expr { return And(AtLeast("time", from), Less("time", to)) }
 
-// A bucket whose set of series is large does not keep the one before alive.
+// A bucket with a large set of series does not keep the set before alive.
 func TestSeries_OldSetIsFreed(t *testing.T) {
 	store, table := open(t, Options{Manual: true, FutureLimit: -1}, samples(1000))
 	put := func(lo, hi int) {
@@ -254,7 +255,7 @@ func TestSeries_OldSetIsFreed(t *testing.T) {
 	const n = 1 << 12
 	put(0, n-1)
 	var freed atomic.Bool
-	for _, b := range store.log.Root().State.tables[0].buckets.All() {
+	for _, b := range store.roots.Root().State.Tables[0].Buckets.All() {
 		runtime.AddCleanup(b, func(int) { freed.Store(true) }, 0)
 	}
 	put(n-1, n)

@@ -13,18 +13,18 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// scope is a few short tasks whose interleavings are tried one and all.
+// scope is a few short tasks whose interleavings are all tried.
 type scope struct {
 	name   string
 	bucket int64
 	tables int
 	rows   []int // committed before the tasks start: times of single rows
-	room   int64 // if above 0: bytes that are left of a memory budget after them
+	room   int64 // if above 0: bytes of a memory budget left after them
 	tasks  []func(h *simRun)
 }
 
-// TestEveryInterleaving runs small scopes completely (C1 to C6): what random
-// schedules find once in a million, it finds.
+// TestEveryInterleaving runs small scopes completely (C1 to C6). It finds bugs that random
+// schedules find once in a million.
 func TestEveryInterleaving(t *testing.T) {
 	for _, s := range []scope{
 		{"two writers and a reader", 0, 1, nil, 0, tasks(commits(0, 1), commits(0, 2), reads(2))},
@@ -64,16 +64,16 @@ func TestEveryInterleaving(t *testing.T) {
 	}
 }
 
-// decisive are the yield points between two looks at, or changes of, what tasks
-// share. Others only repeat an interleaving.
+// decisive are the yield points between two reads or writes of state shared by tasks. Others
+// only repeat an interleaving.
 var decisive = []string{"commit/start", "read/granule", "maintain/merged"}
 
-// mostRuns bounds a scope. One that needs more is no small scope.
+// mostRuns bounds the schedules of a scope. A scope that needs more is not small.
 const mostRuns = 100_000
 
-// explore runs every schedule, in the order of a depth-first search: it repeats
-// the choices of the run before up to the last one that has an alternative. What
-// is to be said of each run besides the oracle's word, the checks say.
+// explore runs every schedule, in the order of a depth-first search: it repeats the choices of
+// the run before up to the last one that has an alternative. Each run is checked against the
+// oracle, and by checks.
 func (s scope) explore(checks ...func(h *simRun)) (runs int, err error) {
 	var choices, options []int
 	for {
@@ -186,7 +186,7 @@ func (h *simRun) transaction(at []int, commit bool, tables ...int) {
 		h.expectRefused(err)
 		return
 	}
-	h.commits = append(h.commits, simCommit{id: uint64(id), rows: rows})
+	h.commits.Add(uint64(id), simCommit{rows: rows})
 }
 
 // reads holds a snapshot and reads it several times.
@@ -210,7 +210,7 @@ func (h *simRun) readTables(times int, tables ...int) {
 func (h *simRun) aggregate(snap *Snapshot, table int) {
 	h.reading++
 	defer func() { h.reading-- }()
-	state, err := snap.table(h.tables[table])
+	r, err := snap.peek(h.tables[table])
 	if h.expired(err, "snapshot expired") {
 		return
 	}
@@ -223,10 +223,10 @@ func (h *simRun) aggregate(snap *Snapshot, table int) {
 		return
 	}
 	slices.Sort(rows)
-	h.views = append(h.views, simView{uint64(snap.Commit()), table, state.floor, rows, "aggregate"})
+	h.views = append(h.views, simView{uint64(snap.Commit()), table, r.State.Floor, rows, "aggregate"})
 }
 
-// compacts rewrites all that has fresh parts once: with granules of two rows a
+// compacts rewrites every granule with fresh parts once: with granules of two rows a
 // compaction, or a split.
 func compacts(h *simRun) {
 	if err := h.store.Compact(context.Background()); err != nil {

@@ -16,8 +16,8 @@ type simChange struct {
 	value     history.Value
 }
 
-// simState is what a reader found in the history: the state of every attribute at an
-// instant, alone and in a slice.
+// simState is a reader's result from the history: the state of every attribute at an instant,
+// alone and in a slice.
 type simState struct {
 	commit uint64
 	view   *history.View
@@ -25,8 +25,8 @@ type simState struct {
 	states map[string]history.Interval
 }
 
-// writeStates writes to the history within a transaction, and returns what it wrote. Now
-// and then it is more than a tile takes, with many ends at one instant.
+// writeStates writes to the history within a transaction, and returns its changes. Now and
+// then they exceed a tile, with many ends at one instant.
 func (h *simRun) writeStates(tx *Tx) []simChange {
 	w, err := tx.History(h.states)
 	if errors.Is(err, history.ErrBusy) {
@@ -70,7 +70,7 @@ func (h *simRun) writeStates(tx *Tx) []simChange {
 	return changes
 }
 
-// replaceCommitted tries to change what is final, which must not be possible.
+// replaceCommitted tries to change final states, which must be refused.
 func (h *simRun) replaceCommitted(w *history.Writer, attribute string) {
 	if len(h.statesOf(math.MaxUint64)) == 0 {
 		return
@@ -85,7 +85,7 @@ func (h *simRun) replaceCommitted(w *history.Writer, attribute string) {
 	h.note("change of what is committed refused")
 }
 
-// committedStates remembers what a commit added.
+// committedStates records the changes of a commit.
 func (h *simRun) committedStates(changes []simChange) {
 	for _, c := range changes {
 		h.stateTime = max(h.stateTime, c.at)
@@ -95,7 +95,7 @@ func (h *simRun) committedStates(changes []simChange) {
 	}
 }
 
-// lookAtStates reads the history of a snapshot, at once and once more at the end.
+// lookAtStates reads the history of a snapshot, at once and again at the end.
 func (h *simRun) lookAtStates(snap *Snapshot) {
 	view, err := snap.History(h.states)
 	if h.expired(err, "snapshot expired") {
@@ -148,15 +148,13 @@ func (h *simRun) readStates(s simState) map[string]history.Interval {
 
 // statesOf returns the changes of the commits at or before one, in their order.
 func (h *simRun) statesOf(commit uint64) (changes []simChange) {
-	for _, c := range h.commits {
-		if c.id <= commit {
-			changes = append(changes, c.states...)
-		}
+	for _, c := range h.commits.Until(commit) {
+		changes = append(changes, c.states...)
 	}
 	return changes
 }
 
-// checkStates holds what a view said to the oracle, and to what it says now.
+// checkStates compares a view's earlier answers with the oracle, and with its answers now.
 func (h *simRun) checkStates(s simState) {
 	changes := h.statesOf(s.commit)
 	end := int64(0)
@@ -181,7 +179,7 @@ func (h *simRun) checkStates(s simState) {
 	}
 }
 
-// stateAt is the oracle: the interval of an attribute that an instant is in.
+// stateAt is the oracle: the interval of an attribute that contains an instant.
 func stateAt(changes []simChange, attribute string, at, end int64) (in history.Interval, known bool) {
 	type begin struct {
 		at    int64
@@ -213,7 +211,7 @@ func stateAt(changes []simChange, attribute string, at, end int64) (in history.I
 	return in, known
 }
 
-// checkKeptStates looks at what all readers found, and asks again after all that happened.
+// checkKeptStates checks the results of all readers, and reads again at the end.
 func (h *simRun) checkKeptStates() {
 	for _, s := range h.kept {
 		h.checkStates(s)

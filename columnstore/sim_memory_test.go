@@ -3,37 +3,38 @@ package columnstore
 import (
 	"slices"
 
+	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/granule"
 )
 
 func init() { leastBudget = 1 } // a history has few rows
 
-// checkMemory walks all that can be reached and holds the accounts to it.
+// checkMemory walks all reachable memory and compares the accounts with it.
 func (h *simRun) checkMemory() {
 	if h.failure != nil {
 		return
 	}
 	s := h.store
-	root := s.log.Root().State
-	now := [...]int64{s.memory.dicts.Load(), s.memory.pending.Load(), s.log.Held(), int64(len(h.snaps)), int64(h.reading), s.log.Expired()}
+	root := s.roots.Root().State
+	now := [...]int64{s.memory.dicts.Load(), s.memory.pending.Load(), s.roots.Held(), int64(len(h.snaps)), int64(h.reading), s.roots.Expired()}
 	if root == h.checked.root && now == h.checked.accounts {
 		return // nothing has changed
 	}
 	h.checked.root, h.checked.accounts = root, now
 	current, bytes := map[*granule.Part]bool{}, int64(0)
-	for i, state := range root.tables {
+	for i, state := range root.Tables {
 		bytes += h.walk(state, current)
 		h.compare(i, state)
 	}
 	for p := range current {
 		bytes += int64(p.Size())
 	}
-	if bytes != root.bytes {
-		h.fail("the root has %d bytes by its account, %d by a walk", root.bytes, bytes)
+	if bytes != root.Bytes {
+		h.fail("the root has %d bytes by its account, %d by a walk", root.Bytes, bytes)
 	}
-	s.log.Sweep()
+	s.roots.Sweep()
 	pinned := h.pinned(current)
-	if held := s.log.Held(); held < pinned {
+	if held := s.roots.Held(); held < pinned {
 		h.fail("open snapshots hold %d bytes, the account has %d", pinned, held)
 	} else if h.reading == 0 && len(h.snaps) == 0 && held > 0 {
 		h.fail("nobody reads, but the account has %d bytes held by snapshots", held)
@@ -59,52 +60,52 @@ func (h *simRun) checkMemory() {
 	}
 }
 
-// compare notes what became of a table since the step before.
-func (h *simRun) compare(table int, state *tableState) {
+// compare notes the changes of a table since the step before.
+func (h *simRun) compare(table int, state *catalog.TableState) {
 	before := h.before[table]
 	h.before[table] = state
 	if before == nil {
 		return
 	}
-	if state.floor < before.floor || state.open < before.open || state.evicted < before.evicted {
+	if state.Floor < before.Floor || state.Open < before.Open || state.Evicted < before.Evicted {
 		h.fail("table %d: floor %d, open from %d, %d rows evicted after %d, %d, %d", table,
-			state.floor, state.open, state.evicted, before.floor, before.open, before.evicted)
+			state.Floor, state.Open, state.Evicted, before.Floor, before.Open, before.Evicted)
 	}
-	if state.evicted > before.evicted {
+	if state.Evicted > before.Evicted {
 		h.note("eviction")
 	}
-	if state.open > before.open {
+	if state.Open > before.Open {
 		h.note("bucket closed")
 	}
 	h.compareCuts(table, before, state)
 }
 
-// compareCuts notes buckets that began amid their range, and holds rows to them: a part is
-// of one bucket, of times from its start to the end of its range, and not later than its latest.
-func (h *simRun) compareCuts(table int, before, state *tableState) {
+// compareCuts notes buckets that began amid their range, and checks their rows: a part is of
+// one bucket, of times from its start to the end of its range, and not later than its latest.
+func (h *simRun) compareCuts(table int, before, state *catalog.TableState) {
 	s := h.tables[table].schema
-	for bound, b := range state.buckets.All() {
-		if _, known := before.buckets.Get(bound); !known && b.start != s.BucketStart(b.start) {
+	for bound, b := range state.Buckets.All() {
+		if _, known := before.Buckets.Get(bound); !known && b.Start != s.BucketStart(b.Start) {
 			h.note("bucket cut")
 		}
 	}
-	if s.BucketColumn() < 0 || before.granules.Len() == 0 && state.granules.Len() == 0 {
+	if s.BucketColumn() < 0 || before.Granules.Len() == 0 && state.Granules.Len() == 0 {
 		return
 	}
-	for bound, g := range state.granules.All() {
+	for bound, g := range state.Granules.All() {
 		start := bucketOf(s, bound)
 		next, cut := nextStart(state, start)
-		_, b, ok := state.buckets.Floor(bound)
-		if ok = ok && b.start == start; !ok && g.Rows() > 0 {
+		_, b, ok := state.Buckets.Floor(bound)
+		if ok = ok && b.Start == start; !ok && g.Rows() > 0 {
 			h.fail("table %d: rows of bucket %d, which is not there", table, start)
 		}
-		for _, slice := range g.Slices() {
+		for _, slice := range g.Sections() {
 			lo, hi := slice.Part.TimeRange()
 			if lo < start || s.BucketStart(hi) != s.BucketStart(start) {
 				h.fail("table %d: bucket %d has rows of times from %d to %d", table, start, lo, hi)
 			}
-			if ok && hi > b.latest {
-				h.fail("table %d: bucket %d has a row of %d, its latest is %d", table, start, hi, b.latest)
+			if ok && hi > b.Latest {
+				h.fail("table %d: bucket %d has a row of %d, its latest is %d", table, start, hi, b.Latest)
 			}
 			if cut && hi >= next {
 				h.note("row behind the cut of its bucket")
@@ -113,30 +114,30 @@ func (h *simRun) compareCuts(table int, before, state *tableState) {
 	}
 }
 
-// nextStart returns where the bucket after another begins.
-func nextStart(state *tableState, start int64) (next int64, ok bool) {
-	for _, b := range state.buckets.All() {
-		if b.start > start {
-			return b.start, true
+// nextStart returns the start of the bucket after another.
+func nextStart(state *catalog.TableState, start int64) (next int64, ok bool) {
+	for _, b := range state.Buckets.All() {
+		if b.Start > start {
+			return b.Start, true
 		}
 	}
 	return 0, false
 }
 
 // walk collects the parts of a table and returns the bytes of the rest.
-func (h *simRun) walk(state *tableState, parts map[*granule.Part]bool) int64 {
+func (h *simRun) walk(state *catalog.TableState, parts map[*granule.Part]bool) int64 {
 	var bytes int64
-	for _, g := range state.granules.All() {
-		bytes += granuleSize
-		for _, slice := range g.Slices() {
+	for _, g := range state.Granules.All() {
+		bytes += catalog.GranuleSize
+		for _, slice := range g.Sections() {
 			parts[slice.Part] = true
 		}
 	}
-	for _, b := range state.buckets.All() {
-		bytes += b.size()
+	for _, b := range state.Buckets.All() {
+		bytes += b.Size()
 	}
-	for _, n := range state.notes {
-		bytes += int64(len(n)) + noteSize
+	for _, n := range state.Notes {
+		bytes += int64(len(n)) + catalog.NoteSize
 	}
 	return bytes
 }
@@ -147,8 +148,8 @@ func (h *simRun) pinned(current map[*granule.Part]bool) int64 {
 	parts, generations := map[*granule.Part]bool{}, map[*granule.Generation]int64{}
 	for snap := range h.snaps {
 		for _, t := range h.tables {
-			if state, err := snap.table(t); err == nil && state != nil {
-				h.walk(state, parts)
+			if r, err := snap.peek(t); err == nil && r.State != nil {
+				h.walk(r.State, parts)
 			}
 		}
 	}
@@ -176,8 +177,8 @@ func (t *Table) has(g *granule.Generation) bool {
 	return false
 }
 
-// sizeAtDrop returns the size that a dropped generation had when it was first seen
-// to be gone: a transaction that is too late may still add to it.
+// sizeAtDrop returns the size of a dropped generation when it was first found dropped: a late
+// transaction may still add to it.
 func (h *simRun) sizeAtDrop(g *granule.Generation) int64 {
 	size, seen := h.dropped[g]
 	if !seen {

@@ -40,7 +40,7 @@ func (h *simRun) simRows(writer string) (schema.Batch, []string) {
 	b.Columns["time"] = encoding.Int64s(times...)
 	b.Columns["tags.t"] = encoding.Strings(tags...)
 	b.Columns["value"] = encoding.Int64s(values...)
-	if h.rng.IntN(3) == 0 { // a label that few transactions have
+	if h.rng.IntN(3) == 0 { // a label of few transactions
 		b.Columns["labels."+writer] = encoding.Strings("only")
 		for i := range rows {
 			rows[i] = simRow(kind, pods[i], "labels."+writer+"=only", tags[i], times[i], stacks[i], values[i])
@@ -97,7 +97,7 @@ func (h *simRun) write() {
 		h.countRouted(tx)
 		id, err := tx.Commit()
 		if h.refused(err) {
-			if floor := h.store.log.Root().State.tables[0].floor; h.opts.Retention == 0 && floor > 0 {
+			if floor := h.store.roots.Root().State.Tables[0].Floor; h.opts.Retention == 0 && floor > 0 {
 				h.note("eviction from under an open transaction")
 			}
 			continue
@@ -106,7 +106,7 @@ func (h *simRun) write() {
 			h.expectClosed(err)
 			return
 		}
-		h.commits = append(h.commits, simCommit{uint64(id), rows, states})
+		h.commits.Add(uint64(id), simCommit{rows, states})
 		h.committedStates(states)
 		h.note("commit")
 		if len(written) > 1 {
@@ -128,12 +128,12 @@ func (h *simRun) refused(err error) bool {
 	return true
 }
 
-// countRouted notes whether a granule that a part was cut for is gone by now.
+// countRouted notes whether a granule for which a part was divided is gone by now.
 func (h *simRun) countRouted(tx *Tx) {
 	for _, p := range tx.pieces {
-		state := h.store.log.Root().State.table(p.table.ordinal)
-		if g, ok := state.granules.Get(p.bound); ok {
-			if _, hi := g.Bounds(); hi != p.hi && hi != "" && (p.hi == "" || hi < p.hi) {
+		state := h.store.roots.Root().State.Table(p.table.ordinal)
+		if g, ok := state.Granules.Get(p.Bound); ok {
+			if _, hi := g.Bounds(); hi != p.Hi && hi != "" && (p.Hi == "" || hi < p.Hi) {
 				h.note("part routed to children of a split")
 				return
 			}
@@ -150,7 +150,7 @@ func (h *simRun) read() {
 	}
 }
 
-// snapshot calls f with a new snapshot, which is known to the checks of memory. It
+// snapshot calls f with a new snapshot, which is registered for the checks of memory. It
 // returns false if the store is closed.
 func (h *simRun) snapshot(f func(snap *Snapshot)) bool {
 	snap, err := h.store.Snapshot()
@@ -173,7 +173,7 @@ func (h *simRun) hold(snap *Snapshot) {
 	for range 1 + h.rng.IntN(3) {
 		h.yieldPoint("reader holds a snapshot")
 		h.look(snap)
-		if len(h.commits) > 0 && h.commits[len(h.commits)-1].id > uint64(snap.Commit()) {
+		if h.commits.Last() > uint64(snap.Commit()) {
 			h.note("read after other commits")
 		}
 	}
@@ -187,7 +187,7 @@ func (h *simRun) look(snap *Snapshot) {
 	}
 	table := h.rng.IntN(len(h.tables))
 	v := simView{commit: uint64(snap.Commit()), table: table, by: "aggregate"}
-	state, err := snap.table(h.tables[table])
+	r, err := snap.peek(h.tables[table])
 	if h.expired(err, "snapshot expired") {
 		return
 	}
@@ -195,7 +195,7 @@ func (h *simRun) look(snap *Snapshot) {
 		h.fail("a snapshot at commit %d: %v", v.commit, err)
 		return
 	}
-	v.floor = state.floor
+	v.floor = r.State.Floor
 	h.reading++
 	defer func() { h.reading-- }()
 	if h.rng.IntN(4) == 0 {
@@ -255,7 +255,7 @@ func aggregateSim(t *Table, snap *Snapshot) ([]string, error) {
 		stack := g.Column("stack")
 		row := simRow(g.Column("kind").Values.Strings[i], pod, extra, tag, g.Column("time").Values.Int64s[i],
 			stack.Lists.UUIDs(nil, stack.Codes[i]), g.Column("value").Values.Int64s[i])
-		for range g.Counts[i] { // a row that is there twice is one group
+		for range g.Counts[i] { // equal rows are one group
 			rows = append(rows, row)
 		}
 	}
@@ -319,7 +319,7 @@ func (h *simRun) countRewrites(before Stats) {
 	}
 }
 
-// closeStore ends the history early for everybody.
+// closeStore ends the history early for all tasks.
 func (h *simRun) closeStore() {
 	for range 20 + h.rng.IntN(40) {
 		h.yieldPoint("closer waits")

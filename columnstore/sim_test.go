@@ -13,17 +13,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 )
 
-// The simulator runs the shipped store, not a model of it. A run is tasks
-// (writers, readers, maintainers) that run one at a time, each to its next
-// yield point; a seed decides who goes on, and what each does. So every
-// interleaving of yield points can happen, and the same seed gives the same one.
+// The simulator runs the shipped store, not a model of it. A run is tasks (writers, readers,
+// maintainers) that run one at a time, each to its next yield point. A seed decides the next
+// task and its actions. So every interleaving of yield points can happen, and the same seed
+// repeats it.
 //
-// What a history must not do is said by a dull oracle: the rows of each commit,
-// in a list.
+// The expected result comes from a naive oracle: the rows of each commit, in a list.
 
 var (
 	simSeed  = flag.Uint64("sim.seed", 1, "the first seed of the simulator")
@@ -31,8 +32,8 @@ var (
 	simTrace = flag.Bool("sim.trace", false, "print what each step of a history does")
 )
 
-// TestSimulation runs histories (C1 to C6). It fails at the first one that is
-// wrong, with the command that runs it again.
+// TestSimulation runs histories (C1 to C6). It fails at the first wrong one, with the command
+// that runs it again.
 func TestSimulation(t *testing.T) {
 	events := map[string]int{}
 	for seed := *simSeed; seed < *simSeed+*simSeeds; seed++ {
@@ -98,7 +99,7 @@ func head() string {
 // simRun is one run of the simulator.
 type simRun struct {
 	rng    *rand.Rand
-	pick   func(n int) int // which of n tasks goes on
+	pick   func(n int) int // the next of n tasks
 	only   []string        // yield points that count; nil: all
 	opts   Options
 	bucket int64
@@ -111,21 +112,21 @@ type simRun struct {
 	trace   []string
 	failure error
 
-	commits []simCommit
+	commits oracle.Log[simCommit]
 	views   []simView
 	snaps   map[*Snapshot]bool
-	reading int // reads under way
+	reading int // reads in progress
 	dropped map[*granule.Generation]int64
-	offered map[int]int64       // by table: the newest time of a row that somebody inserted
-	before  map[int]*tableState // by table: in the step before
-	checked struct {            // by checkMemory
-		root     *root
+	offered map[int]int64               // by table: the newest time of any row inserted
+	before  map[int]*catalog.TableState // by table: in the step before
+	checked struct {                    // by checkMemory
+		root     *catalog.Database
 		accounts [6]int64
 	}
 	nextRow int64
 
 	states    *History // none with a memory budget: a chunk of tiles is more than that
-	stateTime int64    // up to which it is committed
+	stateTime int64    // end of the committed states
 	kept      []simState
 }
 
@@ -140,12 +141,11 @@ type task struct {
 // simCommit is the oracle's record of a commit: the rows that it added to each
 // table.
 type simCommit struct {
-	id     uint64
 	rows   [][]string
 	states []simChange
 }
 
-// simView is what a reader found.
+// simView is a reader's result.
 type simView struct {
 	commit uint64
 	table  int
@@ -156,7 +156,7 @@ type simView struct {
 
 func newHistory(seed uint64) *simRun {
 	rng := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
-	h := &simRun{rng: rng, pick: rng.IntN, events: map[string]int{}, snaps: map[*Snapshot]bool{}, dropped: map[*granule.Generation]int64{}, before: map[int]*tableState{}, offered: map[int]int64{}}
+	h := &simRun{rng: rng, pick: rng.IntN, events: map[string]int{}, snaps: map[*Snapshot]bool{}, dropped: map[*granule.Generation]int64{}, before: map[int]*catalog.TableState{}, offered: map[int]int64{}}
 	h.opts = Options{
 		GranuleRows: 1 + rng.IntN(24), FreshParts: 2 + rng.IntN(4), FutureLimit: -1, Manual: true, GenerationBuckets: 1 + rng.IntN(4),
 		Rand: strings.NewReader(strings.Repeat("granary!", 8)), Yield: h.yieldPoint,
@@ -169,7 +169,7 @@ func newHistory(seed uint64) *simRun {
 	if rng.IntN(3) == 0 {
 		h.opts.MemoryBudget = int64(20_000 + rng.IntN(150_000))
 	}
-	if seed%3 > 0 { // drawn from the seed alone: the histories of before stay what they were
+	if seed%3 > 0 { // drawn from the seed alone, so that the histories of earlier seeds are unchanged
 		h.opts.BucketRows = int(1 + seed%7*5)
 	}
 	if rng.IntN(4) == 0 {
@@ -178,7 +178,7 @@ func newHistory(seed uint64) *simRun {
 	return h
 }
 
-// timesGoOn says that later rows have later times: so that buckets get old.
+// timesGoOn reports whether later rows have later times, so that buckets get old.
 func (h *simRun) timesGoOn() bool { return h.opts.Retention > 0 || h.opts.MemoryBudget > 0 }
 
 func (h *simRun) options() string {
@@ -187,7 +187,7 @@ func (h *simRun) options() string {
 		h.opts.GenerationBuckets, h.opts.BucketRows, h.bucket, len(h.tasks))
 }
 
-// yieldPoint is what the store calls: it gives control back to the scheduler.
+// yieldPoint is called by the store. It returns control to the scheduler.
 func (h *simRun) yieldPoint(point string) {
 	if h.only != nil && !slices.Contains(h.only, point) {
 		return
@@ -251,8 +251,7 @@ func (h *simRun) open(tables int) error {
 	return err
 }
 
-// schedule lets the tasks go on one at a time until all have ended, then checks
-// what they saw.
+// schedule runs the tasks one step at a time until all have ended, then checks their views.
 func (h *simRun) schedule() error {
 	for len(h.tasks) > 0 && h.failure == nil {
 		i := h.pick(len(h.tasks))
@@ -291,14 +290,14 @@ func (h *simRun) startTasks() {
 	}
 }
 
-// check holds every view to the oracle: exactly the rows of the commits at or
-// before it, in its table.
+// check compares every view with the oracle: exactly the rows of the commits at or before it,
+// in its table.
 func (h *simRun) check() {
 	for _, v := range h.views {
 		want := h.want(v.commit, v.table, v.floor)
 		if !slices.Equal(want, v.rows) {
 			h.fail("%s: table %d at commit %d, floor %d has %d rows, the oracle %d\nmissing %v\ntoo many %v",
-				v.by, v.table, v.commit, v.floor, len(v.rows), len(want), without(want, v.rows), without(v.rows, want))
+				v.by, v.table, v.commit, v.floor, len(v.rows), len(want), oracle.Without(want, v.rows), oracle.Without(v.rows, want))
 			return
 		}
 	}
@@ -312,15 +311,13 @@ func (h *simRun) check() {
 	}
 }
 
-// want is the oracle: the rows of the commits at or before one, less those before
-// the floor. How far retention raises it is known; a store with a budget may have
-// raised it further, but never beyond the newest row that anybody wanted to insert.
+// want is the oracle: the rows of the commits at or before one, less those before the floor.
+// The floor of retention is known. A store with a budget may have raised it further, but never
+// beyond the newest row of any insert.
 func (h *simRun) want(commit uint64, table int, floor int64) []string {
 	var rows []string
-	for _, c := range h.commits {
-		if c.id <= commit {
-			rows = append(rows, c.rows[table]...)
-		}
+	for _, c := range h.commits.Until(commit) {
+		rows = append(rows, c.rows[table]...)
 	}
 	if len(rows) == 0 {
 		return rows
@@ -331,8 +328,7 @@ func (h *simRun) want(commit uint64, table int, floor int64) []string {
 	}
 	expected := int64(math.MinInt64)
 	if keep := int64(h.opts.Retention); keep > 0 {
-		over := newest - keep
-		expected = over - (over%h.bucket+h.bucket)%h.bucket
+		expected = oracle.Floor(newest-keep, h.bucket)
 	}
 	evicted := h.opts.MemoryBudget > 0 && floor > expected && floor <= h.offered[table]
 	if floor != expected && !evicted {
@@ -358,29 +354,14 @@ func timeOf(row string) (at int64) {
 	return at
 }
 
-// without returns the multiset a less b.
-func without(a, b []string) []string {
-	count := map[string]int{}
-	for _, row := range b {
-		count[row]++
-	}
-	var out []string
-	for _, row := range a {
-		if count[row]--; count[row] < 0 {
-			out = append(out, row)
-		}
-	}
-	return out
-}
-
-// checkGranules looks at the last root: granules adjoin within a bucket (C6),
-// rows are inside of their bounds, and no name of an aborted transaction shows.
+// checkGranules checks the last root: granules adjoin within a bucket (C6), rows are inside of
+// their bounds, and no name of an aborted transaction is visible.
 func (h *simRun) checkGranules() {
-	root := h.store.log.Root().State
+	root := h.store.roots.Root().State
 	for i, table := range h.tables {
 		end, last := map[string]string{}, ""
-		state := root.table(table.ordinal)
-		for bound, g := range state.granules.All() {
+		state := root.Table(table.ordinal)
+		for bound, g := range state.Granules.All() {
 			lo, hi := g.Bounds()
 			bucketLo, bucketHi := table.schema.BucketBounds(bucketOf(table.schema, lo))
 			if want, seen := end[bucketLo]; lo != bound || (seen && lo != want) || (!seen && lo != bucketLo) {
@@ -390,7 +371,7 @@ func (h *simRun) checkGranules() {
 				h.fail("table %d: granule [%q, %q) begins before the end of the one before, %q", i, lo, hi, last)
 			}
 			end[bucketLo], last = hi, hi
-			for _, s := range g.Slices() {
+			for _, s := range g.Sections() {
 				if in := s.Within(table.schema, lo, hi); in != s {
 					h.fail("table %d: granule [%q, %q) has rows out of its bounds", i, lo, hi)
 				}
@@ -402,7 +383,7 @@ func (h *simRun) checkGranules() {
 				h.fail("table %d: the granules of bucket %q end at %q, not at %q", i, bucketLo, hi, want)
 			}
 		}
-		for _, name := range slices.Concat(state.family("labels"), state.family("tags")) {
+		for _, name := range slices.Concat(state.Family("labels"), state.Family("tags")) {
 			if !h.committedName(i, name) {
 				h.fail("table %d: column %s shows, but no committed row has it", i, name)
 			}
@@ -411,7 +392,7 @@ func (h *simRun) checkGranules() {
 }
 
 func (h *simRun) committedName(table int, name string) bool {
-	floor := h.store.log.Root().State.tables[table].floor
+	floor := h.store.roots.Root().State.Tables[table].Floor
 	return slices.ContainsFunc(h.want(math.MaxUint64, table, floor), func(row string) bool { return strings.Contains(row, name+"=") })
 }
 

@@ -12,22 +12,23 @@ import (
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/oracle"
 )
 
 // checkBounds walks the granules of a table: those of one bucket have adjoining
 // bounds that cover it (C6), and every row lies within its granule's (C3).
 func checkBounds(t *testing.T, store *Store, table *Table) {
 	t.Helper()
-	state := store.log.Root().State.table(table.ordinal)
+	state := store.roots.Root().State.Table(table.ordinal)
 	end, rows := "", int64(0)
-	for bound, g := range state.granules.All() {
+	for bound, g := range state.Granules.All() {
 		lo, hi := g.Bounds()
 		if bound != lo {
 			t.Errorf("granule [%x, %x) is at bound %x", lo, hi, bound)
 		}
 		opens := false
-		for _, b := range state.buckets.All() {
-			first, _ := table.schema.BucketBounds(b.start)
+		for _, b := range state.Buckets.All() {
+			first, _ := table.schema.BucketBounds(b.Start)
 			opens = opens || first == lo
 		}
 		if !opens && lo != end {
@@ -35,38 +36,28 @@ func checkBounds(t *testing.T, store *Store, table *Table) {
 		}
 		end = hi
 		rows += int64(g.Rows())
-		for _, slice := range g.Slices() {
+		for _, slice := range g.Sections() {
 			if in := slice.Within(table.schema, lo, hi); in != slice {
 				t.Errorf("granule [%x, %x): rows %d to %d of a part; within its bounds are %d to %d", lo, hi, slice.Lo, slice.Hi, in.Lo, in.Hi)
 			}
 		}
 	}
-	for _, b := range state.buckets.All() {
-		lo, hi := table.schema.BucketBounds(b.start)
+	for _, b := range state.Buckets.All() {
+		lo, hi := table.schema.BucketBounds(b.Start)
 		last := ""
-		for bound, g := range state.granules.Overlapping(lo, hi) {
+		for bound, g := range state.Granules.Overlapping(lo, hi) {
 			if last == "" && bound != lo {
-				t.Errorf("bucket %d begins at bound %x", b.start, bound)
+				t.Errorf("bucket %d begins at bound %x", b.Start, bound)
 			}
 			_, last = g.Bounds()
 		}
 		if last != hi {
-			t.Errorf("bucket %d ends at bound %x, want %x", b.start, last, hi)
+			t.Errorf("bucket %d ends at bound %x, want %x", b.Start, last, hi)
 		}
 	}
-	if rows != state.rows {
-		t.Errorf("granules have %d rows, the table %d", rows, state.rows)
+	if rows != state.Rows {
+		t.Errorf("granules have %d rows, the table %d", rows, state.Rows)
 	}
-}
-
-// oracleText is the multiset of rows that a table must have.
-func oracleText(rows []oracleRow) []string {
-	out := make([]string, len(rows))
-	for i, row := range rows {
-		out[i] = text(row)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // TestSplitDuringCommit splits granules between the building of parts and
@@ -83,7 +74,7 @@ func TestSplitDuringCommit(t *testing.T) {
 				}
 				tables := []*Table{left, right}
 				rng := rand.New(rand.NewPCG(uint64(width), uint64(granuleRows)))
-				want := make([][]oracleRow, 2)
+				want := make([][]oracle.Row, 2)
 				split := false
 				for range 3 {
 					for k, table := range tables {
@@ -102,7 +93,7 @@ func TestSplitDuringCommit(t *testing.T) {
 							}
 						}
 					}
-					compact(t, store) // the granules that the parts were cut for are split
+					compact(t, store) // splits the granules for which the parts were divided
 					split = split || store.Stats().Granules > before.Granules
 					if _, err := tx.Commit(); err != nil {
 						t.Fatal(err)
@@ -110,7 +101,7 @@ func TestSplitDuringCommit(t *testing.T) {
 					for _, when := range []string{"committed", "compacted"} {
 						for k, table := range tables {
 							checkBounds(t, store, table)
-							if diff := cmp.Diff(oracleText(want[k]), allRows(t, table, snapshot(t, store), ScanOptions{})); diff != "" {
+							if diff := cmp.Diff(oracle.Texts(want[k]), allRows(t, table, snapshot(t, store), ScanOptions{})); diff != "" {
 								t.Fatalf("%s, table %s (-want +got):\n%s", when, table.Name(), diff)
 							}
 						}
@@ -125,13 +116,13 @@ func TestSplitDuringCommit(t *testing.T) {
 	}
 }
 
-// TestCommit_FirstGranuleAppearsMeanwhile has two transactions that both find a
-// bucket empty when they build their parts.
+// TestCommit_FirstGranuleAppearsMeanwhile has two transactions that both find a bucket empty
+// when they build their parts.
 func TestCommit_FirstGranuleAppearsMeanwhile(t *testing.T) {
 	for _, width := range []int64{0, 100} {
 		store, table := open(t, Options{Manual: true, GranuleRows: 5}, wide(width, wideKey))
 		rng := rand.New(rand.NewPCG(3, 4))
-		var want []oracleRow
+		var want []oracle.Row
 		var open []*Tx
 		for range 4 {
 			rows := randomRows(rng, 50)
@@ -149,14 +140,14 @@ func TestCommit_FirstGranuleAppearsMeanwhile(t *testing.T) {
 			compact(t, store)
 			checkBounds(t, store, table)
 		}
-		if diff := cmp.Diff(oracleText(want), allRows(t, table, snapshot(t, store), ScanOptions{})); diff != "" {
+		if diff := cmp.Diff(oracle.Texts(want), allRows(t, table, snapshot(t, store), ScanOptions{})); diff != "" {
 			t.Errorf("width %d (-want +got):\n%s", width, diff)
 		}
 	}
 }
 
-// TestRewrite_Race has two rewrites of one granule: one is published, the other
-// dropped, and nothing is lost, with and without inserts between them.
+// TestRewrite_Race runs two rewrites of one granule: one is published, the other dropped, and
+// nothing is lost, with and without inserts between them.
 func TestRewrite_Race(t *testing.T) {
 	for _, granuleRows := range []int{10, 1 << 16} {
 		for _, between := range []bool{false, true} {
@@ -164,7 +155,7 @@ func TestRewrite_Race(t *testing.T) {
 				var store *Store
 				var table *Table
 				rng := rand.New(rand.NewPCG(9, 9))
-				var want []oracleRow
+				var want []oracle.Row
 				add := func() {
 					rows := randomRows(rng, 30)
 					want = append(want, rows...)
@@ -189,7 +180,7 @@ func TestRewrite_Race(t *testing.T) {
 				}}, wide(0, wideKey))
 				add()
 				add()
-				_, rival, _ = store.log.Root().State.table(table.ordinal).granules.Floor("")
+				_, rival, _ = store.roots.Root().State.Table(table.ordinal).Granules.Floor("")
 				if ok, _ := store.rewrite(table, rival); ok {
 					t.Error("both rewrites were published")
 				}
@@ -197,7 +188,7 @@ func TestRewrite_Race(t *testing.T) {
 					t.Errorf("%d discarded, %d published; want 1 and 1", s.Discarded, s.Splits+s.Compactions)
 				}
 				checkBounds(t, store, table)
-				if diff := cmp.Diff(oracleText(want), allRows(t, table, snapshot(t, store), ScanOptions{})); diff != "" {
+				if diff := cmp.Diff(oracle.Texts(want), allRows(t, table, snapshot(t, store), ScanOptions{})); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 			})
@@ -205,14 +196,13 @@ func TestRewrite_Race(t *testing.T) {
 	}
 }
 
-// TestRewrite_CarriesWhatCameMeanwhile has inserts between merge and publish:
-// the rewrite is published and the children have the new parts, within their
-// bounds.
+// TestRewrite_CarriesWhatCameMeanwhile inserts between merge and publish: the rewrite is
+// published and the children have the new parts, within their bounds.
 func TestRewrite_CarriesWhatCameMeanwhile(t *testing.T) {
 	var store *Store
 	var table *Table
 	rng := rand.New(rand.NewPCG(8, 8))
-	var want []oracleRow
+	var want []oracle.Row
 	adding := false
 	add := func(n int) {
 		rows := randomRows(rng, n)
@@ -228,7 +218,7 @@ func TestRewrite_CarriesWhatCameMeanwhile(t *testing.T) {
 		}
 	}}, wide(0, wideKey))
 	add(100)
-	_, g, _ := store.log.Root().State.table(table.ordinal).granules.Floor("")
+	_, g, _ := store.roots.Root().State.Table(table.ordinal).Granules.Floor("")
 	if ok, err := store.rewrite(table, g); !ok || err != nil {
 		t.Fatal("the rewrite was dropped")
 	}
@@ -237,17 +227,17 @@ func TestRewrite_CarriesWhatCameMeanwhile(t *testing.T) {
 	if stats.Splits != 1 || stats.Granules < 5 || stats.Parts <= stats.Granules || stats.Rows != 151 {
 		t.Errorf("stats %+v", stats)
 	}
-	if diff := cmp.Diff(oracleText(want), allRows(t, table, snapshot(t, store), ScanOptions{})); diff != "" {
+	if diff := cmp.Diff(oracle.Texts(want), allRows(t, table, snapshot(t, store), ScanOptions{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// TestMaintain_Bounded has a granule that nobody came to for long: one step goes through
-// two granules' rows at most, not through all; the steps after it do the rest.
+// TestMaintain_Bounded has a granule with much overdue work: one step rewrites the rows of two
+// granules at most, and later steps the rest.
 func TestMaintain_Bounded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 9))
 	store, table := open(t, Options{Manual: true, GranuleRows: 40, FreshParts: 2}, wide(0, wideKey))
-	var want []oracleRow
+	var want []oracle.Row
 	for range 30 {
 		rows := randomRows(rng, 10)
 		want = append(want, rows...)
@@ -259,7 +249,7 @@ func TestMaintain_Bounded(t *testing.T) {
 			t.Fatalf("a step rewrote %d rows", rewritten-before)
 		}
 		before = rewritten
-		if diff := cmp.Diff(oracleText(want), allRows(t, table, snapshot(t, store), ScanOptions{})); diff != "" {
+		if diff := cmp.Diff(oracle.Texts(want), allRows(t, table, snapshot(t, store), ScanOptions{})); diff != "" {
 			t.Fatalf("(-want +got):\n%s", diff)
 		}
 	}
@@ -269,11 +259,11 @@ func TestMaintain_Bounded(t *testing.T) {
 	}
 }
 
-// TestRewrite_Concurrent has many rewrites of everything at once, with inserts
-// and aborts meanwhile: under the race detector above all.
+// TestRewrite_Concurrent runs many rewrites of everything at once, with inserts and aborts
+// meanwhile. It is meant for the race detector.
 func TestRewrite_Concurrent(t *testing.T) {
 	store, table := open(t, Options{Manual: true, GranuleRows: 30, FreshParts: 2}, wide(1000, wideKey))
-	var want [3][]oracleRow
+	var want [3][]oracle.Row
 	var workers, rewriters sync.WaitGroup
 	for w := range want {
 		workers.Go(func() {
@@ -318,13 +308,13 @@ func TestRewrite_Concurrent(t *testing.T) {
 	close(done)
 	rewriters.Wait()
 	checkBounds(t, store, table)
-	if diff := cmp.Diff(oracleText(slices.Concat(want[:]...)), allRows(t, table, snapshot(t, store), ScanOptions{})); diff != "" {
+	if diff := cmp.Diff(oracle.Texts(slices.Concat(want[:]...)), allRows(t, table, snapshot(t, store), ScanOptions{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// TestTransactionOrder checks commit ids: they grow, and a snapshot has that of
-// the newest commit (C4).
+// TestTransactionOrder checks commit ids: they grow, and a snapshot has the id of the newest
+// commit (C4).
 func TestTransactionOrder(t *testing.T) {
 	store, table := open(t, Options{Manual: true}, samples(0))
 	if id := snapshot(t, store).Commit(); id != 0 {
@@ -340,7 +330,7 @@ func TestTransactionOrder(t *testing.T) {
 			compact(t, store) // a rewrite is no commit
 		}
 		snap := snapshot(t, store)
-		if snap.Commit() != id || total(t, table, snap).rows != int64(i+1) {
+		if snap.Commit() != id || total(t, table, snap).Rows != int64(i+1) {
 			t.Errorf("after commit %d: snapshot at %d with %+v", id, snap.Commit(), total(t, table, snap))
 		}
 		last = id
@@ -351,26 +341,26 @@ func TestTransactionOrder(t *testing.T) {
 	}
 }
 
-// TestRewrite_OfBaseOnly has a rewrite of a granule without fresh parts, and
-// behind its back an insert and another rewrite: what the insert brought is not
-// lost, though again there are no fresh parts.
+// TestRewrite_OfBaseOnly runs a rewrite of a granule without fresh parts, and during it an
+// insert and another rewrite. The inserted rows are not lost, though there are no fresh parts
+// again.
 func TestRewrite_OfBaseOnly(t *testing.T) {
 	store, table := open(t, Options{Manual: true}, samples(0))
 	insert(t, table, oneRow(1))
 	compact(t, store)
-	_, old, _ := store.log.Root().State.table(table.ordinal).granules.Floor("")
+	_, old, _ := store.roots.Root().State.Table(table.ordinal).Granules.Floor("")
 	insert(t, table, oneRow(2))
 	compact(t, store)
 	if ok, _ := store.rewrite(table, old); ok {
 		t.Error("a rewrite of rows before an insert was published")
 	}
-	if c := total(t, table, snapshot(t, store)); c.rows != 2 {
-		t.Errorf("%d rows, want 2", c.rows)
+	if c := total(t, table, snapshot(t, store)); c.Rows != 2 {
+		t.Errorf("%d rows, want 2", c.Rows)
 	}
 }
 
-// TestSplit_LargeGranulesHaveOneKey looks at what splits leave above
-// GranuleRows: only rows that cannot be told apart.
+// TestSplit_LargeGranulesHaveOneKey: granules above GranuleRows after splits have rows of one
+// key only.
 func TestSplit_LargeGranulesHaveOneKey(t *testing.T) {
 	store, table := open(t, Options{Manual: true, GranuleRows: 10}, samples(0))
 	rng := rand.New(rand.NewPCG(6, 6))
@@ -383,7 +373,7 @@ func TestSplit_LargeGranulesHaveOneKey(t *testing.T) {
 	compact(t, store)
 	checkBounds(t, store, table)
 	large := 0
-	for _, g := range store.log.Root().State.table(table.ordinal).granules.All() {
+	for _, g := range store.roots.Root().State.Table(table.ordinal).Granules.All() {
 		if g.Rows() <= 10 {
 			continue
 		}
@@ -397,9 +387,8 @@ func TestSplit_LargeGranulesHaveOneKey(t *testing.T) {
 	}
 }
 
-// TestRewrite_ChildIsDue has inserts into the upper half of a granule that is
-// being split: the child that they go to is due at once, and nothing but the
-// rewrite itself knows its bound.
+// TestRewrite_ChildIsDue inserts into the upper half of a granule during its split: the child
+// that gets them is due at once, and only the rewrite itself knows its bound.
 func TestRewrite_ChildIsDue(t *testing.T) {
 	var store *Store
 	var table *Table
@@ -427,7 +416,7 @@ func TestRewrite_ChildIsDue(t *testing.T) {
 	if armed {
 		t.Fatal("nothing was tested")
 	}
-	for bound, g := range store.log.Root().State.table(table.ordinal).granules.All() {
+	for bound, g := range store.roots.Root().State.Table(table.ordinal).Granules.All() {
 		if store.isDue(g) {
 			t.Errorf("granule at %x is due: %d rows, %d fresh parts", bound, g.Rows(), g.FreshParts())
 		}

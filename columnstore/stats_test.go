@@ -8,14 +8,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/granarydb/granary/internal/oracle"
 )
 
-// seeded is a source of hash seeds that gives the same ones every time.
+// seeded returns a source of hash seeds that are the same every time.
 func seeded() *bytes.Reader { return bytes.NewReader(bytes.Repeat([]byte{1, 2, 3, 4, 5, 6, 7, 8}, 4)) }
 
-// TestDeterminism runs the same inserts and maintenance twice: a Manual store
-// with a given Rand ends up the same to the byte, and reads the same rows in
-// the same order.
+// TestDeterminism runs the same inserts and maintenance twice. A Manual store with a given
+// Rand ends up the same to the byte, and reads the same rows in the same order.
 func TestDeterminism(t *testing.T) {
 	run := func(width int64) (Stats, []string) {
 		store, table := open(t, Options{Manual: true, GranuleRows: 40, FreshParts: 3, Rand: seeded()}, wide(width, wideKey))
@@ -30,7 +31,7 @@ func TestDeterminism(t *testing.T) {
 		}
 		var rows []string
 		for row := range scanRows(t, table, snapshot(t, store), ScanOptions{Ordered: true}) {
-			rows = append(rows, text(row))
+			rows = append(rows, oracle.Text(row))
 		}
 		compact(t, store)
 		return store.Stats(), rows
@@ -86,8 +87,7 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// TestStats_BytesAreThoseOfTheHeap compares the store's accounting with what
-// the runtime says that it keeps alive.
+// TestStats_BytesAreThoseOfTheHeap compares the store's accounting with the live heap.
 func TestStats_BytesAreThoseOfTheHeap(t *testing.T) {
 	const profiles, rows = 400, 500
 	for _, test := range []struct {
@@ -128,7 +128,7 @@ func deviation(got, want int64) float64 { return 100 * (float64(got)/float64(wan
 // heap returns the bytes of live objects.
 func heap() int64 {
 	runtime.GC()
-	runtime.GC() // what finalizers and pools let go of
+	runtime.GC() // frees objects of finalizers and pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)

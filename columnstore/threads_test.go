@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
 )
@@ -22,24 +23,23 @@ var threadsDuration = flag.Duration("threads.duration", 2*time.Second, "how long
 const (
 	threadWriters, threadReaders, threadTables = 4, 4, 2
 
-	// Times are ticks, one an insert, and the store keeps 300 to 400 of them: so
-	// its memory is bounded however long the test runs, and buckets close, drop and
-	// refuse late rows all the time. A memory budget would bound it too, but then
-	// the heap would decide what is dropped, and the oracle could not know it.
+	// Times are ticks, one an insert, and the store keeps 300 to 400 of them. So its memory is
+	// bounded however long the test runs, and buckets close, drop and refuse late rows all the
+	// time. A memory budget would bound it too, but then the heap would decide which buckets
+	// are dropped, unknown to the oracle.
 	threadBucket, threadRetention = 100, 300
 )
 
-// threadOracle knows what each snapshot must have. It keeps sums, not rows: of
-// the commits that it has added up, per time bucket that is still kept; and a
-// list of those that it could not add up yet. A snapshot's sums are noted when
-// exactly the commits at or before it are added up, which is soon after it was
-// taken: so nothing grows with the length of the test.
+// threadOracle computes the expected content of each snapshot. It keeps sums, not rows: of the
+// commits added up so far, by live time bucket, and a list of commits not added up yet. A
+// snapshot's sums are noted when exactly the commits at or before it are added up, soon after
+// it was taken. So memory does not grow with the length of the test.
 type threadOracle struct {
 	mu     sync.Mutex
-	begun  int64                // transactions, in the order of their starts
-	open   [threadWriters]int64 // each writer's transaction: 0, or its number
-	logged []threadCommit       // not added up yet
-	views  []*threadView        // whose sums are not known yet, oldest first
+	begun  int64                    // transactions, in the order of their starts
+	open   [threadWriters]int64     // each writer's transaction: 0, or its number
+	logged oracle.Log[threadCommit] // not added up yet
+	views  []*threadView            // whose sums are not known yet, oldest first
 	tables [threadTables]threadSums
 	latest txn.ID // of all snapshots so far
 
@@ -47,36 +47,36 @@ type threadOracle struct {
 	snapshots, reads, longest      int
 }
 
-// threadSums is what a table has after the commits that were added up.
+// threadSums is the content of a table after the commits that were added up.
 type threadSums struct {
 	newest  int64
-	buckets map[int64]committed // by start
+	buckets map[int64]oracle.Sum // by start
 }
 
-// threadCommit is a commit as its writer tells it: the rows of each bucket.
+// threadCommit is a commit as logged by its writer: the rows of each bucket.
 type threadCommit struct {
 	id   txn.ID
-	rows [threadTables]map[int64]committed
+	rows [threadTables]map[int64]oracle.Sum
 	last [threadTables]int64 // the greatest time
 }
 
-// threadView is a snapshot: what a reader found and what it should have.
+// threadView is a snapshot: a reader's results and the expected ones.
 type threadView struct {
 	commit txn.ID
 	begun  int64 // transactions at the time
-	want   [threadTables]committed
+	want   [threadTables]oracle.Sum
 	known  bool
 	found  []threadFound
 }
 
 type threadFound struct {
 	table int
-	rows  committed
+	rows  oracle.Sum
 	by    string
 }
 
-// start says that a writer is about to commit: from here on, its commit can be
-// in a snapshot before it is logged.
+// start marks the beginning of a writer's commit: from here on, the commit can be in a
+// snapshot before it is logged.
 func (o *threadOracle) start(writer int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -84,7 +84,7 @@ func (o *threadOracle) start(writer int) {
 	o.open[writer] = o.begun
 }
 
-// end says how it went.
+// end logs the result of the commit.
 func (o *threadOracle) end(writer int, c threadCommit, err error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -99,15 +99,15 @@ func (o *threadOracle) end(writer int, c threadCommit, err error) error {
 		if c.rows[0] != nil && c.rows[1] != nil {
 			o.both++
 		}
-		o.logged = append(o.logged, c)
-		o.longest = max(o.longest, len(o.logged))
+		o.logged.Add(uint64(c.id), c)
+		o.longest = max(o.longest, o.logged.Len())
 	}
 	o.settle()
 	return nil
 }
 
-// snapshot takes a snapshot and notes it, both under one lock: the oracle must not
-// add up later commits before it knows of the snapshot. Commits do not wait.
+// snapshot takes a snapshot and notes it, both under one lock: the oracle must not add up
+// later commits before it knows of the snapshot. Commits do not wait.
 func (o *threadOracle) snapshot(store *Store) (*Snapshot, *threadView, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -126,9 +126,9 @@ func (o *threadOracle) snapshot(store *Store) (*Snapshot, *threadView, error) {
 	return snap, v, nil
 }
 
-// settle adds up what can be: up to the oldest snapshot without sums if all
-// commits that it has are logged, that is if the transactions that were open when
-// it was taken have ended; everything if there is none.
+// settle adds up commits: up to the oldest snapshot without sums if all of its commits are
+// logged, that is if the transactions open when it was taken have ended; everything if there
+// is none.
 func (o *threadOracle) settle() {
 	for len(o.views) > 0 {
 		v := o.views[0]
@@ -147,55 +147,45 @@ func (o *threadOracle) settle() {
 	o.addUp(math.MaxUint64)
 }
 
-// addUp adds the commits at or before one. Their order does not matter: a bucket
-// that a later one drops stays dropped.
+// addUp adds the commits at or before one. Their order does not matter: a bucket dropped by a
+// later one stays dropped.
 func (o *threadOracle) addUp(last txn.ID) {
-	left := o.logged[:0]
-	for _, c := range o.logged {
-		if c.id > last {
-			left = append(left, c)
-			continue
-		}
+	for _, c := range o.logged.Take(uint64(last)) {
 		for i := range o.tables {
 			o.tables[i].add(c.rows[i], c.last[i])
 		}
 	}
-	o.logged = left
 }
 
 // add adds rows, and drops the buckets that are too old: those that lie wholly
 // before the newest row by more than the retention.
-func (s *threadSums) add(rows map[int64]committed, last int64) {
+func (s *threadSums) add(rows map[int64]oracle.Sum, last int64) {
 	if rows == nil {
 		return
 	}
 	if s.buckets == nil {
-		s.buckets = map[int64]committed{}
+		s.buckets = map[int64]oracle.Sum{}
 	}
 	s.newest = max(s.newest, last)
 	for start, c := range rows {
-		s.buckets[start] = s.buckets[start].plus(c)
+		s.buckets[start] = s.buckets[start].Plus(c)
 	}
 	for start := range s.buckets {
-		if start < floor(s.newest-threadRetention, threadBucket) {
+		if start < oracle.Floor(s.newest-threadRetention, threadBucket) {
 			delete(s.buckets, start)
 		}
 	}
 }
 
-func (s *threadSums) total() (c committed) {
+func (s *threadSums) total() (c oracle.Sum) {
 	for _, rows := range s.buckets {
-		c = c.plus(rows)
+		c = c.Plus(rows)
 	}
 	return c
 }
 
-func (c committed) plus(d committed) committed {
-	return committed{c.rows + d.rows, c.sum + d.sum, c.check + d.check}
-}
-
-// close compares what was found in a snapshot. Sums that are not known yet are
-// waited for: the writers that they are of need no one.
+// close compares the results of a snapshot. It waits for sums that are not known yet; their
+// writers depend on no other goroutine.
 func (o *threadOracle) close(v *threadView) error {
 	for {
 		o.mu.Lock()
@@ -229,10 +219,10 @@ type threadTest struct {
 	done   atomic.Bool
 }
 
-// TestThreads has writers, readers, the store's maintainer and one more at work
-// at once, with real threads and pauses at yield points (C1 to C5, C7). Each
-// snapshot is read several times, by Scan and by Aggregate, and must have exactly
-// the rows of the commits at or before it, in each table.
+// TestThreads runs writers, readers, the store's maintainer and another one at once, with real
+// threads and pauses at yield points (C1 to C5, C7). Each snapshot is read several times, by
+// Scan and by Aggregate, and must have exactly the rows of the commits at or before it, in
+// each table.
 func TestThreads(t *testing.T) {
 	test := &threadTest{T: t}
 	store, first := open(t, Options{
@@ -276,8 +266,8 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// pause is called at yield points: it makes rare interleavings likely. The top
-// level functions of math/rand/v2 are safe for all threads.
+// pause is called at yield points, to make rare interleavings likely. The top-level functions
+// of math/rand/v2 are safe for concurrent use.
 func pause(string) {
 	switch n := rand.IntN(256); {
 	case n < 2:
@@ -287,7 +277,7 @@ func pause(string) {
 	}
 }
 
-// write is one transaction of some inserts into both tables.
+// write runs one transaction of some inserts into both tables.
 func (test *threadTest) write(writer int, rng *rand.Rand) error {
 	tx := test.store.Begin()
 	defer tx.Abort()
@@ -298,16 +288,16 @@ func (test *threadTest) write(writer int, rng *rand.Rand) error {
 		err := tx.Insert(context.Background(), test.tables[table], b)
 		if errors.Is(err, ErrTooOld) {
 			test.late.Add(1)
-			continue // nothing of it is in the transaction (C5)
+			continue // the transaction has nothing of it (C5)
 		}
 		if err != nil {
 			return err
 		}
 		if c.rows[table] == nil {
-			c.rows[table] = map[int64]committed{}
+			c.rows[table] = map[int64]oracle.Sum{}
 		}
 		for start, sum := range rows {
-			c.rows[table][start] = c.rows[table][start].plus(sum)
+			c.rows[table][start] = c.rows[table][start].Plus(sum)
 		}
 		c.last[table] = max(c.last[table], last)
 	}
@@ -337,9 +327,9 @@ func (test *threadTest) write(writer int, rng *rand.Rand) error {
 	return nil
 }
 
-// rows makes a batch, mostly of about now, sometimes of two buckets, rarely too
+// rows makes a batch, mostly of about the current time, sometimes of two buckets, rarely too
 // late.
-func (test *threadTest) rows(rng *rand.Rand) (b schema.Batch, rows map[int64]committed, last int64) {
+func (test *threadTest) rows(rng *rand.Rand) (b schema.Batch, rows map[int64]oracle.Sum, last int64) {
 	now := test.ticks.Add(1) - int64(rng.IntN(20))
 	if rng.IntN(20) == 0 {
 		now -= int64(rng.IntN(2 * threadRetention))
@@ -347,13 +337,13 @@ func (test *threadTest) rows(rng *rand.Rand) (b schema.Batch, rows map[int64]com
 	b, _ = batch(rng, 1+rng.IntN(12), now)
 	times := b.Columns["time"]
 	times.Int64s = make([]int64, b.Rows)
-	rows = map[int64]committed{}
+	rows = map[int64]oracle.Sum{}
 	for i, value := range b.Columns["value"].Int64s {
 		at := now - int64(rng.IntN(10))
 		times.Int64s[i] = at
-		start := floor(at, threadBucket)
+		start := oracle.Floor(at, threadBucket)
 		sum := rows[start]
-		sum.add(value, at)
+		sum.Add(value, at)
 		rows[start] = sum
 		last = max(last, at)
 	}
@@ -394,17 +384,17 @@ func (test *threadTest) read(snap *Snapshot, v *threadView, table int) error {
 		if err != nil {
 			return err
 		}
-		scan.rows.add(row["value"].(int64), row["time"].(int64))
+		scan.rows.Add(row["value"].(int64), row["time"].(int64))
 	}
 	aggregate := threadFound{table: table, by: "aggregate"}
 	parts := []Expr{{}}
-	if rand.IntN(2) == 0 { // two queries that choose each row once
+	if rand.IntN(2) == 0 { // two queries that select each row once
 		aggregate.by = "two aggregates"
 		cut := test.ticks.Load() - int64(rand.IntN(threadRetention))
 		parts = []Expr{Less("time", cut), AtLeast("time", cut)}
 	}
 	for _, where := range parts {
-		if err := aggregate.rows.addGroups(test.tables[table], snap, where); err != nil {
+		if err := addGroups(&aggregate.rows, test.tables[table], snap, where); err != nil {
 			return err
 		}
 	}
@@ -412,8 +402,8 @@ func (test *threadTest) read(snap *Snapshot, v *threadView, table int) error {
 	return nil
 }
 
-// addGroups aggregates the chosen rows and adds them.
-func (c *committed) addGroups(table *Table, snap *Snapshot, where Expr) error {
+// addGroups aggregates the chosen rows and adds them to a sum.
+func addGroups(c *oracle.Sum, table *Table, snap *Snapshot, where Expr) error {
 	groups, err := table.Aggregate(context.Background(), snap, AggregateOptions{By: []string{"value", "time"}, Sum: "value", Where: where})
 	if err != nil {
 		return err
@@ -424,13 +414,13 @@ func (c *committed) addGroups(table *Table, snap *Snapshot, where Expr) error {
 			return fmt.Errorf("a group of %d rows of value %d has the sum %d", count, values[i], groups.Sums[i])
 		}
 		for range count {
-			c.add(values[i], times[i])
+			c.Add(values[i], times[i])
 		}
 	}
 	return nil
 }
 
-// finish looks at the state in which all was left, and at what happened.
+// finish checks the final state and the counters.
 func (test *threadTest) finish() {
 	for _, how := range []string{"as it was left", "compacted"} {
 		if err := test.hold(); err != nil {
@@ -442,14 +432,14 @@ func (test *threadTest) finish() {
 	}
 	test.store.Close()
 	stats, o := test.store.Stats(), &test.oracle
-	if rows := o.tables[0].total().rows + o.tables[1].total().rows; stats.Rows != rows {
+	if rows := o.tables[0].total().Rows + o.tables[1].total().Rows; stats.Rows != rows {
 		test.Errorf("the store has %d rows in the end, the oracle %d", stats.Rows, rows)
 	}
 	if stats.PendingBytes != 0 || stats.PinnedBytes != 0 {
 		test.Errorf("%d bytes are pending and %d pinned, but nobody is there", stats.PendingBytes, stats.PinnedBytes)
 	}
-	if len(o.logged)+len(o.views) != 0 || o.longest > 10_000 {
-		test.Errorf("the oracle has %d commits and %d snapshots left, and had %d commits to add up", len(o.logged), len(o.views), o.longest)
+	if o.logged.Len()+len(o.views) != 0 || o.longest > 10_000 {
+		test.Errorf("the oracle has %d commits and %d snapshots left, and had %d commits to add up", o.logged.Len(), len(o.views), o.longest)
 	}
 	for _, event := range []struct {
 		name string

@@ -5,15 +5,15 @@ import (
 	"encoding/binary"
 )
 
-// Bits sets a bit of dst for each of the rows [lo, hi), the first one's lowest, to what of
-// says of its word: of[word], 0 or 1. Every word must have its place in of; dst must have
-// room, and what it has behind the last bit of its last word is 0 then. It panics unless
-// 0 <= lo <= hi <= Len. It allocates nothing but what Append does, and of the sparse and
-// lookup layouts 1 KiB.
+// Bits sets a bit of dst for each of the rows [lo, hi), from the lowest bit of dst[0] on: the
+// bit of a row is of[word], which is 0 or 1. Every word must be an index of of. dst must have
+// room for all bits; the bits behind the last row in its last word become 0. Bits panics
+// unless 0 <= lo <= hi <= Len. It allocates no more than Append does, and 1 KiB for the sparse
+// and lookup layouts.
 //
-// 0.3 to 0.8 ns a row where words lie in slices of up to 11 bits and of says yes in up to four
-// ranges, as of times that lie in order; 0.8 to 1.5 where they are packed end to end and it does
-// in one range, or in up to 7 bits and in two; else 2 ns.
+// Sliced words of up to 11 bits cost 0.3 to 0.8 ns a row if of selects up to four ranges, as
+// it does for ordinals of times in order. Words packed end to end cost 0.8 to 1.5 ns if of
+// selects one range, or two ranges of words of up to 7 bits. All others cost 2 ns.
 func (w *Words) Bits(dst []uint64, lo, hi int, of []byte) {
 	if lo < 0 || lo > hi || hi > int(w.n) {
 		panic("encoding: rows out of range")
@@ -23,7 +23,7 @@ func (w *Words) Bits(dst []uint64, lo, hi int, of []byte) {
 	switch {
 	case w.form == nil:
 		w.packed.bitsTo(&out, lo, hi)
-	case w.layout == LayoutRuns:
+	case w.layout == layoutRuns:
 		w.form.runs.bitsTo(&out, lo, hi)
 	case w.form.blocks != nil:
 		w.form.blocks.bitsTo(&out, lo, hi)
@@ -35,14 +35,14 @@ func (w *Words) Bits(dst []uint64, lo, hi int, of []byte) {
 	}
 }
 
-// bitWriter sets the bits of rows, one after the other.
+// bitWriter sets the bits of rows in order.
 type bitWriter struct {
-	dst []uint64 // 0 where no row has been
-	n   int      // rows so far
+	dst []uint64 // 0 from bit n on
+	n   int      // rows written
 	of  []byte
 }
 
-// put sets the bits of so many rows, at most 64; above them bits are 0.
+// put sets the bits of up to 64 rows; the bits above them are 0.
 func (o *bitWriter) put(bits uint64, rows int) {
 	at, shift := o.n/64, uint(o.n%64)
 	o.dst[at] |= bits << shift
@@ -52,7 +52,7 @@ func (o *bitWriter) put(bits uint64, rows int) {
 	o.n += rows
 }
 
-// fill sets the bits of so many rows that are alike.
+// fill gives a number of rows the same bit.
 func (o *bitWriter) fill(bit byte, rows int) {
 	for ; rows > 0; rows -= 64 {
 		n := min(rows, 64)
@@ -60,7 +60,7 @@ func (o *bitWriter) fill(bit byte, rows int) {
 	}
 }
 
-// words sets the bits of rows by their words.
+// words sets the bits of rows, given their words.
 func (o *bitWriter) words(words []uint64) {
 	for len(words) > 0 {
 		n := min(len(words), 64)
@@ -73,7 +73,7 @@ func (o *bitWriter) words(words []uint64) {
 func (o *bitWriter) bitsOf(words []uint64) (bits uint64) {
 	bit := func(word uint64) uint64 { return uint64(o.of[word]) }
 	at := 0
-	for ; len(words) >= 8; words, at = words[8:], at+8 { // none waits for the one before
+	for ; len(words) >= 8; words, at = words[8:], at+8 { // no operation waits for the one before
 		w := words[:8:8]
 		low := bit(w[0]) | bit(w[1])<<1 | bit(w[2])<<2 | bit(w[3])<<3
 		high := bit(w[4]) | bit(w[5])<<1 | bit(w[6])<<2 | bit(w[7])<<3
@@ -145,8 +145,8 @@ func (b *blocks) bitsTo(o *bitWriter, lo, hi int) {
 	}
 }
 
-// bitsOf returns the bits of block i; ok is false if its words have to be read. yes is of
-// the block before: mostly of the same series, and of this one too.
+// bitsOf returns the bits of block i; ok is false if its words have to be read. yes holds the
+// ranges of the previous block, which mostly has the same window and then serves this one too.
 func (b *blocks) bitsOf(of []byte, i int, yes *wordRanges) (two [2]uint64, ok bool) {
 	if !b.order.isWords() || b.scale != 1 {
 		return two, false
@@ -166,7 +166,7 @@ func (b *blocks) bitsOf(of []byte, i int, yes *wordRanges) (two [2]uint64, ok bo
 	}
 	packed, end := b.order.bitsLen(n, int(width)), int(b.starts.at(i+1)-b.starts.at(i))
 	for _, both := range src[packed:end] {
-		for ; both>>placeBits != 0; both >>= 32 { // the last may be alone
+		for ; both>>placeBits != 0; both >>= 32 { // the last exception may stand alone
 			place, high := both&(blockLen-1), both<<32>>32>>placeBits
 			bit := uint64(of[base+(b.order.get(src, int(place), width)|high<<width)])
 			two[place/64] = two[place/64]&^(1<<(place%64)) | bit<<(place%64)
@@ -175,7 +175,7 @@ func (b *blocks) bitsOf(of []byte, i int, yes *wordRanges) (two [2]uint64, ok bo
 	return two, true
 }
 
-// get returns what is packed of a word of a block, without its exception.
+// get returns the packed bits of a word of a block, without its exception.
 func (o order) get(src []uint64, i int, width uint) uint64 {
 	if o == sliced {
 		return slicedAt(src, i, width)
@@ -183,7 +183,7 @@ func (o order) get(src []uint64, i int, width uint) uint64 {
 	return get64(src, i*int(width), width)
 }
 
-// get64 returns the width bits at a place, behind which is one word more.
+// get64 returns the width bits at an offset. src has one more word behind them.
 func get64(src []uint64, bit int, width uint) uint64 {
 	if width == 0 {
 		return 0
@@ -192,36 +192,37 @@ func get64(src []uint64, bit int, width uint) uint64 {
 	return (src[word]>>shift | src[word+1]<<(64-shift)) & (^uint64(0) >> (64 - width))
 }
 
-// wordRanges is some ranges of words that lie in a window, which a word is compared with
-// while it is packed. In slices, 64 at once. End to end, eight or four: words are spread out
-// to lanes of 8 or 16 bits, of which they leave the highest bit. Subtracting a lane from
-// another that has this bit more than it leaves the bit where the other is not less, and none
-// borrows from its neighbour.
+// wordRanges is a set of ranges of words within a window of a block. Words are compared with
+// it while they are packed: sliced words 64 at once, words packed end to end eight or four at
+// once. The latter are spread to lanes of 8 or 16 bits with the highest bit free. That bit is
+// set in one lane before another lane is subtracted: it stays set where the first lane is not
+// less than the second, and no lane borrows from its neighbour.
 type wordRanges struct {
-	base     uint64 // of the window
+	base     uint64 // first word of the window
 	width    uint
-	sliced   bool // how the words lie
-	looked   bool // for them; all zero before
-	found    bool // else they are too many, or the words too wide
+	sliced   bool // the layout of the words
+	looked   bool // find has run; all fields are zero before
+	found    bool // false: too many ranges, or words too wide
 	n        int
-	from, to [slicedMost]uint64 // a word in each lane; both ends are in
+	from, to [slicedMost]uint64 // a word in each lane; both ends are inclusive
 }
 
 const (
 	narrowBits = 7 // the widest words that fit lanes of 8 bits
-	// rangeBits is the widest words that are compared. Up to 14 fit lanes of 16 bits, and four
-	// times a load, but to find ranges in so wide a window takes as long as to look words up.
+	// rangeBits is the widest word that is compared. Lanes of 16 bits hold up to 14 bits, four
+	// words a load, but finding ranges in so wide a window takes as long as looking up the
+	// words.
 	rangeBits = 11
-	// Words are spread out again for each range: so many ranges, of narrow words and of
-	// others, take less than to look the words up.
+	// Each range spreads the words out again. These numbers of ranges, for words of up to
+	// narrowBits and for wider ones, are faster than looking up the words.
 	narrowMost = 2
 	wideMost   = 1
-	slicedMost = 4 // of words in slices
+	slicedMost = 4 // for sliced words
 	lanes8     = 0x0101010101010101
 	lanes16    = 0x0001000100010001
 )
 
-// find sets the ranges of the words from base on, of a width, of which of says yes.
+// find collects the ranges of words that of accepts in the window of width bits from base on.
 func (r *wordRanges) find(of []byte, base uint64, width uint, isSliced bool) {
 	r.base, r.width, r.sliced, r.looked, r.found, r.n = base, width, isSliced, true, false, 0
 	if width > rangeBits || !isSliced && !littleEndian {
@@ -254,11 +255,11 @@ func (r *wordRanges) find(of []byte, base uint64, width uint, isSliced bool) {
 	}
 }
 
-// bits returns the bits of up to 64 words at a place in src.
+// bits returns the bits of up to 64 words at an offset of src.
 func (r *wordRanges) bits(src []uint64, bit, rows int) (bits uint64) {
 	for i := range r.n {
 		switch {
-		case r.width == 0: // base itself, which is in
+		case r.width == 0: // base itself, which is in range
 			bits = ^uint64(0)
 		case r.sliced:
 			bits |= slicedInRange(src[bit/64:bit/64+int(r.width)], r.from[i], r.to[i])

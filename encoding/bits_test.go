@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// checkBits asks for the bits of ranges of rows and compares them with those of the words,
-// each below the length of of. What lies behind them in dst stays.
+// checkBits compares the bits of ranges of rows with those of the words, each below the length
+// of of. The memory of dst behind them must not change.
 func checkBits(t fataler, got *Words, words []uint64, of []byte, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))
@@ -25,10 +25,10 @@ func checkBits(t fataler, got *Words, words []uint64, of []byte, seed uint64) {
 		dst := slices.Repeat([]uint64{0x5555555555555555}, len(want)+2)
 		got.Bits(dst, lo, hi, of)
 		if !slices.Equal(dst[:len(want)], want) {
-			t.Fatalf("%v: Bits(%d, %d) of %v words (-want +got):\n%s", got.Layout(), lo, hi, len(words), cmp.Diff(want, dst[:len(want)]))
+			t.Fatalf("%v: Bits(%d, %d) of %v words (-want +got):\n%s", got.layout, lo, hi, len(words), cmp.Diff(want, dst[:len(want)]))
 		}
 		if dst[len(want)] != 0x5555555555555555 {
-			t.Fatalf("%v: Bits(%d, %d) writes behind its end", got.Layout(), lo, hi)
+			t.Fatalf("%v: Bits(%d, %d) writes behind its end", got.layout, lo, hi)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func BenchmarkBits(b *testing.B) {
 			words[i] = r.Uint64N(uint64(tt.headers))
 		}
 		of := answersOf(tt.of, 1, tt.headers)
-		for _, l := range []Layout{LayoutBlocks, LayoutSliced} {
+		for _, l := range []layout{layoutBlocks, layoutSliced} {
 			w := inLayout(l, words)
 			dst := make([]uint64, rows/64)
 			b.Run(fmt.Sprintf("%s/%v", tt.name, l), func(b *testing.B) {

@@ -6,24 +6,24 @@ import (
 	"sync"
 )
 
-// blockLen is how many words of a sequence are packed alike.
+// blockLen is the number of words that are packed with one reference and width.
 const blockLen = 128
 
-// order is what the words of a blocks layout are taken for.
+// order is the transform that a blocks layout applies to its words before packing.
 type order uint8
 
 const (
-	asIs    order = iota // themselves
-	rises                // differences from the word before, of which most are not negative
-	changes              // differences from the word before, of either sign
-	bends                // differences of differences: of timestamps at a steady pace
-	sliced               // themselves, bit by bit: of ordinals that are asked for by their range
+	asIs    order = iota // the words themselves
+	rises                // differences from the previous word, most of them not negative
+	changes              // differences from the previous word, of either sign
+	bends                // differences of differences: timestamps at a steady pace
+	sliced               // the words themselves, bit by bit: ordinals searched by range
 )
 
-// isWords says whether it is the words that are packed, and not differences.
+// isWords reports whether the packed values are words, not differences.
 func (o order) isWords() bool { return o == asIs || o == sliced }
 
-// numbers returns about how many 64-bit words more a block needs to begin with.
+// numbers returns about how many additional 64-bit words a block takes for its start values.
 func (o order) numbers() int {
 	if o == changes || o == bends {
 		return 1
@@ -31,7 +31,7 @@ func (o order) numbers() int {
 	return 0
 }
 
-// worth returns how much words in this order may take where in another they take size.
+// worth returns the size that is acceptable in this order when another order takes size.
 func (o order) worth(size int) int {
 	if o == sliced {
 		return size + size/4
@@ -39,7 +39,7 @@ func (o order) worth(size int) int {
 	return size
 }
 
-// bitsLen returns how many 64-bit words n words of so many bits take in a block.
+// bitsLen returns how many 64-bit words a block of n words of width bits takes.
 func (o order) bitsLen(n, width int) int {
 	if o == sliced {
 		return slicedLen(n, width)
@@ -47,25 +47,25 @@ func (o order) bitsLen(n, width int) int {
 	return packedLen(n, width)
 }
 
-// blocks is words in blocks of 128 with a reference and a width of their own
-// (patched frame of reference). A word that needs more bits than the others of its
-// block has what they leave over beside them.
+// blocks is words in blocks of 128, each with its own reference and width (patched frame of
+// reference). The high bits of a word that needs more than width bits are stored as an
+// exception beside the block.
 //
 //	block  128 words in width bits, end to end or sliced, up to a whole 64-bit word
-//	       exceptions, two a 64-bit word: place 7 bits | what is above width bits 25
+//	       exceptions, two a 64-bit word: place 7 bits | bits above width 25
 //
-// What is packed are the multiples of scale that words are above low, or the
-// differences of those: rises modulo a power of 2 above them all, others zigzag.
+// The packed values are (word - low) / scale, or differences of them. Differences of rises are
+// taken modulo a power of 2 above all words; other differences are zigzag.
 type blocks struct {
 	low, scale uint64
 	order      order
 	bound      uint8  // rises: the words are below 2^bound
 	n          int    // words
-	firsts     packed // differences: of each block, the word before its first one
-	seconds    packed // bends: of each block, the difference before its first one
-	bases      packed // of each block, the reference
-	widths     packed // of each block
-	starts     packed // of each block, and the end, in 64-bit words
+	firsts     packed // differences: the word before the first one of each block
+	seconds    packed // bends: the difference before the first one of each block
+	bases      packed // reference of each block
+	widths     packed // width of each block
+	starts     packed // start of each block, and the end, in 64-bit words
 	bits       []uint64
 }
 
@@ -74,8 +74,8 @@ const (
 	excessBits = 32 - placeBits
 )
 
-// blocksDraft is blocks before they are packed: their size is known. It is used again when
-// it is done: what it works in is as large as the words.
+// blocksDraft is blocks before packing, with a known size. Drafts are pooled: their scratch
+// memory is as large as the words.
 type blocksDraft struct {
 	blocks
 	scaled []uint64
@@ -99,7 +99,7 @@ func newBlocksDraft(words []uint64, plan packed) *blocksDraft {
 
 var blocksDrafts = sync.Pool{New: func() any { return new(blocksDraft) }}
 
-// done gives back what the draft worked in. What it built stays.
+// done returns the scratch memory to the pool. The built blocks stay valid.
 func (d *blocksDraft) done() {
 	d.blocks = blocks{}
 	if cap(d.scaled) <= draftKept {
@@ -107,10 +107,10 @@ func (d *blocksDraft) done() {
 	}
 }
 
-// sampled is how many blocks are planned to choose an order.
+// sampled is the number of blocks planned to choose an order.
 const sampled = 16
 
-// plan chooses the order, by a sample of the blocks, and plans all of them in it.
+// plan chooses the order from a sample of the blocks and plans all of them in it.
 func (d *blocksDraft) plan(orders []order) {
 	step := (len(d.plans) + sampled - 1) / sampled
 	best := -1
@@ -147,7 +147,7 @@ func (d *blocksDraft) build() *blocks {
 	return &b
 }
 
-// differences returns what is packed of block i.
+// differences returns the values to pack for block i.
 func (b *blocks) differences(dst, scaled []uint64, i int, o order) []uint64 {
 	lo := i * blockLen
 	hi := min(lo+blockLen, len(scaled))
@@ -171,8 +171,8 @@ func (b *blocks) differences(dst, scaled []uint64, i int, o order) []uint64 {
 	return dst
 }
 
-// before returns the word before block i and the difference between it and the one
-// before that. Before the first word stands one that makes both differences the next.
+// before returns the word before block i, and its difference from its predecessor. The first
+// block gets a virtual predecessor that makes both differences the same as the next.
 func (b *blocks) before(scaled []uint64, i int) (word, step uint64) {
 	switch at := i * blockLen; {
 	case at >= 2:
@@ -185,17 +185,17 @@ func (b *blocks) before(scaled []uint64, i int) (word, step uint64) {
 	return scaled[0] - step, step
 }
 
-// blockPlan is how a block is packed.
+// blockPlan is the parameters of a packed block.
 type blockPlan struct {
 	base  uint64
 	width int
 	len   int // in 64-bit words
 }
 
-// planBlock finds the width with the fewest bits.
+// planBlock finds the width that needs the fewest bits.
 func planBlock(block []uint64, o order) blockPlan {
 	base := slices.Min(block)
-	var count [65]int // of words by how many bits they need
+	var count [65]int // words by the number of bits they need
 	for _, v := range block {
 		count[bits.Len64(v-base)]++
 	}
@@ -255,7 +255,7 @@ func (b *blocks) fill(scaled []uint64, plans []blockPlan, work []uint64) {
 	}
 }
 
-// put64 sets width bits at a place.
+// put64 sets width bits at an offset.
 func put64(dst []uint64, bit int, width uint, v uint64) {
 	word, shift := bit>>6, uint(bit&63)
 	dst[word] |= v << shift
@@ -281,7 +281,7 @@ func (b *blocks) read(dst []uint64, i int) []uint64 {
 	packed, end := b.order.bitsLen(n, int(width)), int(b.starts.at(i+1)-b.starts.at(i))
 	for _, two := range src[packed:end] {
 		dst[two&(blockLen-1)] |= two << 32 >> 32 >> placeBits << width
-		if two >>= 32; two>>placeBits != 0 { // the last may be alone
+		if two >>= 32; two>>placeBits != 0 { // the last exception may stand alone
 			dst[two&(blockLen-1)] |= two >> placeBits << width
 		}
 	}
@@ -289,7 +289,7 @@ func (b *blocks) read(dst []uint64, i int) []uint64 {
 	return dst
 }
 
-// sum turns what was packed back into words.
+// sum turns the packed values back into words.
 func (b *blocks) sum(dst []uint64, i int, base uint64) {
 	low, scale := b.low, b.scale
 	if b.order.isWords() {
@@ -304,7 +304,7 @@ func (b *blocks) sum(dst []uint64, i int, base uint64) {
 	case rises:
 		mask := ^uint64(0) >> (64 - max(b.bound, 1))
 		for k, v := range dst {
-			word += v + base // masked beside: that the next one need not wait for
+			word += v + base // masked in dst only, so that the next addition need not wait
 			dst[k] = low + word&mask*scale
 		}
 	case changes:
@@ -322,7 +322,7 @@ func (b *blocks) sum(dst []uint64, i int, base uint64) {
 	}
 }
 
-// at returns word i: all of its block up to it is read.
+// at returns word i. It decodes the block.
 func (b *blocks) at(i int) uint64 {
 	var buf [blockLen]uint64
 	return b.read(buf[:], i/blockLen)[i%blockLen]
@@ -344,7 +344,11 @@ func (b *blocks) appendTo(dst []uint64, lo, hi int) []uint64 {
 	return dst
 }
 
-const blocksSize = 312
+// Bytes of a form, and of the blocks in it.
+const (
+	formSize   = 32
+	blocksSize = 312
+)
 
 func (b *blocks) size() int {
 	return blocksSize + 8*cap(b.bits) + b.firsts.size() + b.seconds.size() + b.bases.size() + b.widths.size() + b.starts.size()

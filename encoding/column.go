@@ -4,40 +4,40 @@ import (
 	"math"
 
 	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding/dict"
 )
 
-// Column is one immutable, encoded column: words and what they mean. A fixed
-// type's word is the value itself (FromInt64 and its like convert); any other
-// type's word is a code, 0 for null, whose bytes Bytes or Lists give.
+// Spec is the type, encoding and dictionary of a column: Dict for coded strings and UUIDs,
+// Lists for lists.
+type Spec struct {
+	Type     Type
+	Encoding Encoding
+	Dict     *dict.Values
+	Lists    *dict.Lists
+}
+
+// Column is one immutable, encoded column: words and their meaning. A word of a fixed type is
+// the value itself (FromInt64 and its like convert). A word of any other type is a code, 0 for
+// null, whose value Bytes or Lists return.
 //
 // Reading is safe for any number of goroutines.
 type Column struct {
 	typ     Type
-	counts  bool // plain UUIDs: the words that are not 0 are 1, 2, 3 and on
+	counts  bool // plain UUIDs: the nonzero words are 1, 2, 3 and so on
 	words   Words
-	present *Words    // fixed types: 1 where a row has a value; nil: all have
-	dict    *Dict     // coded strings and UUIDs
-	lists   *ListDict // lists
-	own     *values   // plain strings and UUIDs
+	present *Words       // fixed types: 1 where a row has a value; nil if all rows have one
+	dict    *dict.Values // coded strings and UUIDs
+	lists   *dict.Lists  // lists
+	own     *values      // plain strings and UUIDs
 }
 
-// values is the bytes of a plain column: the value with code k is
-// data[end of k-1:end of k], or without ends one of 16 bytes.
-type values struct {
-	data   []byte
-	ends   packed   // of strings; none of UUIDs
-	filter idFilter // of UUIDs, if they are many and will be kept
-	index  idIndex  // likewise
-}
-
-const idSize = 16 // bytes of a UUID
-
-// NewColumn returns the column of words that are encoded already: values of a fixed
-// type, or codes. present says with 1 which rows of a fixed type have a value; nil
-// means that all have. The word of one that has none is 0.
+// NewColumn returns the column of encoded words: values of a fixed type, or codes. A word of
+// present is 1 where a row of a fixed type has a value; nil means that all rows have one. The
+// word of a null row is 0.
 func NewColumn(spec Spec, words Words, present *Words) Column {
 	c := Column{typ: spec.Type, words: words, present: present}
-	if spec.Encoding.Coded() { // a plain column's codes are its own
+	if spec.Encoding.Coded() { // codes of a plain column are its own
 		c.dict, c.lists = spec.Dict, spec.Lists
 	}
 	return c
@@ -49,16 +49,16 @@ func (c *Column) Type() Type { return c.typ }
 // Len returns the number of rows.
 func (c *Column) Len() int { return c.words.Len() }
 
-// Words returns the words, one a row; that of a null row of a fixed type is 0.
+// Words returns the words, one a row; the word of a null row is 0.
 func (c *Column) Words() *Words { return &c.words }
 
 // Dict returns the dictionary of a coded string or UUID column, else nil.
-func (c *Column) Dict() *Dict { return c.dict }
+func (c *Column) Dict() *dict.Values { return c.dict }
 
 // Lists returns the dictionary of a list column, else nil.
-func (c *Column) Lists() *ListDict { return c.lists }
+func (c *Column) Lists() *dict.Lists { return c.lists }
 
-// Null says whether row i has no value.
+// Null reports whether row i has no value.
 func (c *Column) Null(i int) bool {
 	if c.typ.Fixed() {
 		return c.present != nil && c.present.At(i) == 0
@@ -66,11 +66,11 @@ func (c *Column) Null(i int) bool {
 	return c.words.At(i) == 0
 }
 
-// Nulls says whether any row of a fixed type has no value. Words of other
-// types say it themselves: 0 is null.
+// Nulls reports whether any row of a fixed type is null. In columns of other types null is the
+// word 0.
 func (c *Column) Nulls() bool { return c.present != nil }
 
-// AppendValid appends to dst, for each row of [lo, hi), whether it has a value.
+// AppendValid appends to dst whether each row of [lo, hi) has a value.
 func (c *Column) AppendValid(dst []bool, lo, hi int) []bool {
 	words := c.present
 	if !c.typ.Fixed() {
@@ -84,8 +84,8 @@ func (c *Column) AppendValid(dst []bool, lo, hi int) []bool {
 	}
 	var buf [blockLen]uint64
 	piece := blockLen
-	if words.layout == LayoutLookup {
-		piece = hi - lo // a table in blocks is decoded for each
+	if words.layout == layoutLookup {
+		piece = hi - lo // a table in blocks is decoded for each piece
 	}
 	for ; lo < hi; lo += piece {
 		for _, w := range words.Append(buf[:0], lo, min(lo+piece, hi)) {
@@ -95,8 +95,8 @@ func (c *Column) AppendValid(dst []bool, lo, hi int) []bool {
 	return dst
 }
 
-// Bytes returns the value of a word of a string or UUID column, nil for null.
-// The bytes must not be changed.
+// Bytes returns the value of a word of a string or UUID column, nil for null. The caller must
+// not change the bytes.
 func (c *Column) Bytes(word uint64) []byte {
 	switch {
 	case word == 0:
@@ -114,17 +114,17 @@ func (c *Column) Bytes(word uint64) []byte {
 	return c.own.data[lo:hi:hi]
 }
 
-// MayHave says whether a row can have an id, by its hash, as its value, as far as a column of
-// many UUIDs that keeps them itself has a filter, which is wrong for one id in five hundred; any
-// other column says yes. About 10 ns.
+// MayHave reports whether the column can have an id, given its hash. Only a plain column of
+// many UUIDs has a filter, which is wrong for one absent id in five hundred; all other columns
+// return true. It costs about 10 ns.
 func (c *Column) MayHave(id IDHash) bool {
 	return c.own == nil || c.own.filter == nil || c.own.filter.mayHave(id)
 }
 
-// RowsOf appends the rows whose value is an id to dst, rising, of a column of UUIDs that
-// keeps its values itself in the order of the rows, which Builder and NewIDs see to. Of
-// another column it says false and appends nothing. 10 ns a row found; and 0.5 ns a value, or
-// of a column of many rows 0.1 us for each 256th of the values that has the id or one of about
+// RowsOf appends to dst, in order, the rows that have an id. The column must be of plain UUIDs
+// that are stored in row order, as Builder and NewIDs store them; for any other column ok is
+// false and nothing is appended. It costs 10 ns a row found, plus 0.5 ns a value or, for a
+// column of many rows, 0.1 us for each 256th of the values that has the id or one of about
 // eight others.
 func (c *Column) RowsOf(dst []int32, id uuid.UUID) (rows []int32, ok bool) {
 	if !c.counts {
@@ -134,7 +134,7 @@ func (c *Column) RowsOf(dst []int32, id uuid.UUID) (rows []int32, ok bool) {
 	dst = c.own.places(dst, id)
 	switch places := dst[found:]; {
 	case len(c.own.data) == idSize*c.words.Len(): // no nulls
-	case c.words.layout == LayoutSparse:
+	case c.words.layout == layoutSparse:
 		c.words.form.sparse.rows(places)
 	default:
 		c.rows(places)
@@ -142,7 +142,7 @@ func (c *Column) RowsOf(dst []int32, id uuid.UUID) (rows []int32, ok bool) {
 	return dst, true
 }
 
-// rows replaces places of values, rising, by the rows that have them.
+// rows replaces the places of values, in order, by their rows.
 func (c *Column) rows(places []int32) {
 	cursor := c.words.Cursor()
 	for row := 0; len(places) > 0; {
@@ -155,12 +155,11 @@ func (c *Column) rows(places []int32) {
 	}
 }
 
-// ColumnSize is the bytes of a Column itself.
+// ColumnSize is the size of a Column value in bytes.
 const ColumnSize = 104
 
-// Size returns the bytes that the column holds on the heap, without the Column
-// value itself and without what is shared: dictionaries, and the ordinals of the
-// lookup layout.
+// Size returns the bytes that the column holds on the heap. The Column value itself and shared
+// memory, which is dictionaries and the ordinals of the lookup layout, do not count.
 func (c *Column) Size() int {
 	const words, own = 64, 160
 	n := c.words.Size()

@@ -2,6 +2,7 @@ package encoding
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding/dict"
 )
 
 var types = []Type{Int64, Uint64, Float64, Bool, String, UUID, UUIDList}
@@ -28,14 +31,14 @@ func specOf(typ Type, e Encoding) Spec {
 	spec := Spec{Type: typ, Encoding: e}
 	switch {
 	case typ == UUIDList:
-		spec.Lists = NewListDict(1)
+		spec.Lists = dict.NewLists(1)
 	case e.Coded():
-		spec.Dict = NewDict(1)
+		spec.Dict = dict.NewValues(1)
 	}
 	return spec
 }
 
-// rowsOf makes n rows of a type. Row i is null if null says so.
+// rowsOf makes n rows of a type. Row i is null if null(i) is true.
 func rowsOf(typ Type, n int, null func(i int) bool) []row {
 	r := rand.New(rand.NewPCG(1, 1))
 	rows := make([]row, n)
@@ -64,10 +67,7 @@ func rowsOf(typ Type, n int, null func(i int) bool) []row {
 func build(t *testing.T, spec Spec, rows []row) *Column {
 	t.Helper()
 	b := NewBuilder(spec, len(rows))
-	for i, r := range rows {
-		if b.Len() != i {
-			t.Fatalf("Builder.Len() = %d, want %d", b.Len(), i)
-		}
+	for _, r := range rows {
 		switch value := r.Value.(type) {
 		case nil:
 			b.Null()
@@ -84,7 +84,7 @@ func build(t *testing.T, spec Spec, rows []row) *Column {
 			}
 			b.Word(uint64(code))
 		case []uuid.UUID:
-			b.Word(uint64(internUUIDs(t, spec.Lists, value)))
+			b.Word(uint64(internIDs(t, spec.Lists, value)))
 		}
 	}
 	c := b.Build()
@@ -110,7 +110,7 @@ func read(c *Column) []row {
 	return rows
 }
 
-// copyOf builds a column of what another one gives, as a rewrite does.
+// copyOf rebuilds a column from its decoded rows, as a rewrite does.
 func copyOf(spec Spec, c *Column) *Column {
 	b := NewBuilder(spec, c.Len())
 	words, valid := c.Words().Append(nil, 0, c.Len()), c.AppendValid(nil, 0, c.Len())
@@ -207,12 +207,12 @@ func checkRowsOf(t *testing.T, c *Column, all []row) {
 	}
 }
 
-// TestColumn_RowsOf asks for rows of columns with many nulls, with few, and with none, and of
-// one whose values are not in the order of its rows.
+// TestColumn_RowsOf reads rows of columns with many nulls, with few and with none, and of a
+// column whose values are not in row order.
 func TestColumn_RowsOf(t *testing.T) {
 	spec := Spec{Type: UUID, Encoding: Plain}
 	rng := rand.New(rand.NewPCG(1, 1))
-	layouts := map[Layout]bool{}
+	layouts := map[layout]bool{}
 	for _, share := range []float64{0, 0.001, 0.02, 0.3, 0.75, 0.999} {
 		for _, n := range []int{1, 70, 5000} {
 			var all []row
@@ -221,25 +221,25 @@ func TestColumn_RowsOf(t *testing.T) {
 					all = append(all, row{Null: true})
 					continue
 				}
-				id := uuidOf(rng.IntN(n/10 + 1))
+				id := idOf(rng.IntN(n/10 + 1))
 				all = append(all, row{Value: id[:]})
 			}
 			c := build(t, spec, all)
-			layouts[c.Words().Layout()] = true
+			layouts[c.Words().layout] = true
 			checkRowsOf(t, c, all)
 		}
 	}
-	if !layouts[LayoutSparse] || len(layouts) < 2 {
+	if !layouts[layoutSparse] || len(layouts) < 2 {
 		t.Errorf("columns of the layouts %v", layouts)
 	}
-	one, two := uuidOf(1), uuidOf(2)
+	one, two := idOf(1), idOf(2)
 	c := NewIDs(spec, []uint64{2, 1}, append(one[:], two[:]...))
 	if rows, ok := c.RowsOf(nil, one); ok {
 		t.Errorf("values that are not in the order of the rows: %v", rows)
 	}
 }
 
-// A null of a fixed type reads as the word 0, whatever is around it.
+// A null of a fixed type reads as the word 0, in any context.
 func TestNullWordIsZero(t *testing.T) {
 	b := NewBuilder(Spec{Type: Int64, Encoding: Delta}, 3)
 	b.Word(FromInt64(-5))
@@ -264,8 +264,8 @@ func TestEmptyValueIsNotNull(t *testing.T) {
 	}
 }
 
-// E2: a builder keeps nothing of the slice that Bytes was given, and who
-// appends to what Column.Bytes gave does not write into the next value.
+// E2: a builder does not retain the slice given to Bytes, and appending to a result of
+// Column.Bytes does not write into the next value.
 func TestColumnSharesNothing(t *testing.T) {
 	b := NewBuilder(Spec{Type: String, Encoding: Plain}, 2)
 	value := []byte("first")
@@ -293,7 +293,7 @@ func TestColumnSize(t *testing.T) {
 			} {
 				c := build(t, Spec{Type: typ, Encoding: e}, rowsOf(typ, 200, null))
 				want := sliceBytes(reflect.ValueOf(*c))
-				// What the allocator rounds up is not counted.
+				// Bytes that the allocator rounds up do not count.
 				if got := c.Size(); got < want || got > want+40 {
 					t.Errorf("%v, %v, %s: Size() = %d, want %d", typ, e, name, got, want)
 				}
@@ -393,8 +393,7 @@ func TestVector(t *testing.T) {
 	}
 }
 
-// Of a lookup column whose table lies in blocks, the table is decoded once and not for each
-// piece of the rows.
+// A lookup table in blocks is decoded once for a column, not for each piece of the rows.
 func TestColumn_AppendValid_Lookup(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	table, ordinals := make([]uint64, 4096), make([]uint64, 1<<15)
@@ -408,8 +407,8 @@ func TestColumn_AppendValid_Lookup(t *testing.T) {
 		ordinals[i] = r.Uint64N(uint64(len(table)))
 	}
 	words, by := Encode(Plain, table), Encode(Plain, ordinals)
-	if words.Layout() != LayoutBlocks {
-		t.Fatalf("the table is in %v", words.Layout())
+	if words.layout != layoutBlocks {
+		t.Fatalf("the table is in %v", words.layout)
 	}
 	c := NewColumn(Spec{Type: String, Encoding: Dictionary}, Lookup(words, &by), nil)
 	dst := make([]bool, 0, len(ordinals))
@@ -421,4 +420,23 @@ func TestColumn_AppendValid_Lookup(t *testing.T) {
 			t.Fatalf("row %d: valid %v, want %v", 3+i, valid, want)
 		}
 	}
+}
+
+func idOf(i int) (id uuid.UUID) {
+	binary.BigEndian.PutUint64(id[8:], uint64(i))
+	return id
+}
+
+// internIDs interns a list and its elements.
+func internIDs(t testing.TB, d *dict.Lists, ids []uuid.UUID) uint32 {
+	t.Helper()
+	elements, err := d.InternElements(nil, ids, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := d.InternList(elements)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code
 }

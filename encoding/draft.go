@@ -2,13 +2,13 @@ package encoding
 
 import "sync"
 
-// draft is room for words that are put together to be packed, and are no part of what comes
-// out. It is used again when it is done.
+// draft is scratch memory for words that are assembled before packing. The result does not
+// refer to it. Drafts are pooled.
 type draft struct{ values, ends []uint64 }
 
 var drafts = sync.Pool{New: func() any { return new(draft) }}
 
-// draftKept bounds what is kept for the next draft, in words: a column of a granule.
+// draftKept bounds the size of a pooled draft, in words: a column of a granule.
 const draftKept = 1 << 17
 
 func takeDraft() *draft { return drafts.Get().(*draft) }

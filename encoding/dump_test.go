@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/uuid"
 )
 
 // counted makes n words of their numbers.
@@ -24,29 +22,29 @@ func counted(n int, word func(i uint64) uint64) []uint64 {
 // dumps are sequences that show every field of every layout.
 var dumps = []struct {
 	name   string
-	layout Layout
+	layout layout
 	about  string // of the words
 	words  []uint64
 }{
 	{
-		"plain", LayoutPlain, "0, 1, and the ends of both ranges: width 64",
+		"plain", layoutPlain, "0, 1, and the ends of both ranges: width 64",
 		[]uint64{0, 1, math.MaxUint64, 1 << 63, 1<<63 - 1},
 	},
-	{"constant", LayoutPacked, "42, five times: width 0, no bits", slices.Repeat([]uint64{42}, 5)},
+	{"constant", layoutPacked, "42, five times: width 0, no bits", slices.Repeat([]uint64{42}, 5)},
 	{
-		"packed", LayoutPacked, "multiples of 10 ms in ns: the scale is their greatest common divisor",
+		"packed", layoutPacked, "multiples of 10 ms in ns: the scale is their greatest common divisor",
 		[]uint64{10e6, 30e6, 20e6, 70e6, 10e6, 150e6},
 	},
 	{
-		"packed_signed", LayoutPacked, "-3 to 20, one by one: the reference is negative",
+		"packed_signed", layoutPacked, "-3 to 20, one by one: the reference is negative",
 		counted(24, func(i uint64) uint64 { return i - 3 }),
 	},
 	{
-		"runs", LayoutRuns, "codes 7, null and 9, of 100, 60 and 1 rows",
+		"runs", layoutRuns, "codes 7, null and 9, of 100, 60 and 1 rows",
 		slices.Concat(slices.Repeat([]uint64{7}, 100), slices.Repeat([]uint64{0}, 60), []uint64{9}),
 	},
 	{
-		"blocks", LayoutBlocks, "128 words of 0 to 7 with 1000, 90000 and 500 at 5, 77 and 127; 128 times 8; a partial block of 3 that has 64 bits",
+		"blocks", layoutBlocks, "128 words of 0 to 7 with 1000, 90000 and 500 at 5, 77 and 127; 128 times 8; a partial block of 3 that has 64 bits",
 		slices.Concat(counted(128, func(i uint64) uint64 {
 			if w, ok := map[uint64]uint64{5: 1000, 77: 90000, 127: 500}[i]; ok {
 				return w
@@ -55,19 +53,19 @@ var dumps = []struct {
 		}), slices.Repeat([]uint64{8}, 128), []uint64{math.MaxUint64, 1 << 63, 1<<63 - 1}),
 	},
 	{
-		"rises", LayoutRises, "codes that rise by 3, and after 130 begin anew at 10: a negative difference, modulo 2^bound",
+		"rises", layoutRises, "codes that rise by 3, and after 130 begin anew at 10: a negative difference, modulo 2^bound",
 		counted(150, func(i uint64) uint64 { return 10 + 3*(i%130) }),
 	},
 	{
-		"changes", LayoutChanges, "100 and two more, one less, two more ...: negative differences",
+		"changes", layoutChanges, "100 and two more, one less, two more ...: negative differences",
 		counted(131, func(i uint64) uint64 { return 100 + i/2 + i%2*2 }),
 	},
 	{
-		"bends", LayoutBends, "times in ns every 10 s, from 150 on every 20 s",
+		"bends", layoutBends, "times in ns every 10 s, from 150 on every 20 s",
 		counted(200, func(i uint64) uint64 { return 1_790_000_000e9 + 10e9*(i+max(i, 150)-150) }),
 	},
 	{
-		"sliced", LayoutSliced, "128 words of 20 to 24 with 300 at 9; a partial block of 70, of 0 to 511",
+		"sliced", layoutSliced, "128 words of 20 to 24 with 300 at 9; a partial block of 70, of 0 to 511",
 		slices.Concat(counted(128, func(i uint64) uint64 {
 			if i == 9 {
 				return 300
@@ -76,17 +74,17 @@ var dumps = []struct {
 		}), counted(70, func(i uint64) uint64 { return i * 73 % 512 })),
 	},
 	{
-		"sparse", LayoutSparse, "0, but 12, 40 and 7 at 3, 64 and 515",
+		"sparse", layoutSparse, "0, but 12, 40 and 7 at 3, 64 and 515",
 		counted(520, func(i uint64) uint64 { return map[uint64]uint64{3: 12, 64: 40, 515: 7}[i] }),
 	},
 	{
-		"lookup", LayoutLookup, "1000, 5000, 2000 and again",
+		"lookup", layoutLookup, "1000, 5000, 2000 and again",
 		counted(9, func(i uint64) uint64 { return []uint64{1000, 5000, 2000}[i%3] }),
 	},
 }
 
-// The golden files show what lies in memory, byte by byte. A change of a layout shows as
-// a change of them.
+// The golden files show the memory of each layout, byte by byte, so a change of a layout
+// changes them.
 func TestDumpGolden(t *testing.T) {
 	for _, tt := range dumps {
 		t.Run(tt.name, func(t *testing.T) {
@@ -94,7 +92,7 @@ func TestDumpGolden(t *testing.T) {
 			checkWords(t, &w, tt.words)
 			var out strings.Builder
 			fmt.Fprintf(&out, "# Layout %v. %d words: %s.\n%s", tt.layout, len(tt.words), tt.about, dumpHead)
-			if err := w.Dump(&out); err != nil {
+			if err := w.dump(&out); err != nil {
 				t.Fatal(err)
 			}
 			checkGolden(t, tt.name+".golden", out.String())
@@ -104,59 +102,26 @@ func TestDumpGolden(t *testing.T) {
 
 const dumpHead = "# Made by: go test ./encoding -run TestDumpGolden -update\n# A field a line: its bytes, highest first, and what they mean.\n\n"
 
-// Lists that share much, nothing, all, and one after the sixteenth, which is whole.
-func TestDumpListsGolden(t *testing.T) {
-	d := NewListDict(1)
-	for i := range 1000 { // so that codes have two bytes, too
-		mustElement(t, d, uuidOf(i), "")
-	}
-	lists := [][]uuid.UUID{
-		{uuidOf(7), uuidOf(3), uuidOf(2), uuidOf(1)},
-		{uuidOf(900), uuidOf(3), uuidOf(2), uuidOf(1)},
-		{uuidOf(3), uuidOf(2), uuidOf(1)},
-		{},
-		{uuidOf(5)},
-	}
-	for len(lists) < restart+2 {
-		lists = append(lists, []uuid.UUID{uuidOf(len(lists)), uuidOf(2), uuidOf(1)})
-	}
-	for _, list := range lists { // one by one: a batch would sort them
-		mustLists(t, d, [][]uuid.UUID{list})
-	}
-	var out strings.Builder
-	out.WriteString("# Front-coded lists, the last element first: 1 to 5, and those around the seventeenth, which is whole.\n" +
-		"# Made by: go test ./encoding -run TestDumpListsGolden -update\n# A field a line: its bytes in order, and what they mean.\n\n")
-	for _, r := range [][2]uint32{{0, 6}, {restart, math.MaxUint32}} {
-		if err := d.Dump(&out, r[0], r[1]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	checkGolden(t, "lists.golden", out.String())
-}
-
 // brokenWriter takes nothing.
 type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestDumpErrors(t *testing.T) {
-	w := inLayout(LayoutPlain, []uint64{1})
-	d := NewListDict(1)
-	for name, err := range map[string]error{"Words": w.Dump(brokenWriter{}), "ListDict": d.Dump(brokenWriter{}, 1, 2)} {
-		if !errors.Is(err, io.ErrClosedPipe) {
-			t.Errorf("%s.Dump() = %v, want what the writer says", name, err)
-		}
+	w := inLayout(layoutPlain, []uint64{1})
+	if err := w.dump(brokenWriter{}); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("Dump() = %v, want the writer's error", err)
 	}
 }
 
-// Every shape in every layout can be dumped, and what is long is cut.
+// Every shape in every layout can be dumped, and long dumps are shortened.
 func TestDumpAnything(t *testing.T) {
 	for shape, s := range shapes {
 		for _, l := range layouts {
 			for _, n := range []int{0, 1, 300, 3000} {
 				w := inLayout(l, wordsOf(shape, 1, n))
 				var out strings.Builder
-				if err := w.Dump(&out); err != nil {
+				if err := w.dump(&out); err != nil {
 					t.Fatal(err)
 				}
 				if got, most := out.Len(), 6000+40*n; got > most || got == 0 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
 )
 
 // A column is built row by row and read by word: here timestamps, one of them
@@ -27,10 +28,10 @@ func ExampleBuilder() {
 
 // A coded column keeps codes; its dictionary may be shared by many columns.
 func ExampleBuilder_dictionary() {
-	dict := encoding.NewDict(1)
-	b := encoding.NewBuilder(encoding.Spec{Type: encoding.String, Encoding: encoding.DictionaryRLE, Dict: dict}, 3)
+	jobs := dict.NewValues(1)
+	b := encoding.NewBuilder(encoding.Spec{Type: encoding.String, Encoding: encoding.DictionaryRLE, Dict: jobs}, 3)
 	for _, job := range []string{"api", "api", "db"} {
-		code, err := dict.Intern([]byte(job))
+		code, err := jobs.Intern([]byte(job))
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -49,19 +50,4 @@ func ExampleBuilder_dictionary() {
 	// Output:
 	// 2 rows of api
 	// 1 rows of db
-}
-
-// Equal values have equal codes, counted from 1; 0 is no value.
-func ExampleDict() {
-	dict := encoding.NewDict(1)
-	for _, value := range []string{"cpu", "nanoseconds", "cpu"} {
-		code, err := dict.Intern([]byte(value))
-		fmt.Println(code, err)
-	}
-	fmt.Println(dict.Len(), string(dict.Value(2)), dict.Find([]byte("space")))
-	// Output:
-	// 1 <nil>
-	// 2 <nil>
-	// 1 <nil>
-	// 2 nanoseconds 0
 }

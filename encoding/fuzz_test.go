@@ -6,14 +6,16 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/google/uuid"
 )
 
 // fuzzed is how many words a fuzz target makes at most: a few blocks and a part of one.
 const fuzzed = 5*blockLen + 77
 
-// wordsOfBytes reads bytes as a small program that makes words: so that few bytes reach
-// several blocks, long runs, exceptions and every width. A step of it is three bytes,
-// what to do, how often, and how many bytes of an argument follow.
+// wordsOfBytes reads bytes as a small program that makes words, so that few bytes reach
+// several blocks, long runs, exceptions and every width. A step is three bytes: the operation,
+// the number of repetitions, and the number of bytes of the argument that follows.
 func wordsOfBytes(data []byte) []uint64 {
 	var words []uint64
 	var last, step uint64
@@ -68,7 +70,7 @@ var programs = []string{
 	"\x00\xff\x08\xff\xff\xff\xff\xff\xff\xff\xff",                                 // constant, of 64 bits
 	"\x04\xff\x01\x00\x04\x30\x01\x00",                                             // 64 bits
 	"\x04\xff\x01\x38\x04\x01\x01\x28\x04\xff\x01\x38",                             // 8 bits and exceptions
-	"\x04\xff\x01\x38\x00\x00\x08\x01\x02\x03\x04\x05\x06\x07\x08\x04\xff\x01\x38", // one beyond what an exception can hold
+	"\x04\xff\x01\x38\x00\x00\x08\x01\x02\x03\x04\x05\x06\x07\x08\x04\xff\x01\x38", // one beyond the capacity of an exception
 	"\x06\xff\x03\x80\x96\x98\x06\x80\x03\x80\x96\x98",                             // multiples of 10 ms
 	"\x00\xff\x01\x01\x00\xff\x01\x02\x00\x80\x02\x00\x01",                         // runs
 	"\x01\xff\x05\x00\xe4\x0b\x54\x02\x01\x90\x05\x00\xe4\x0b\x54\x02",             // timestamps
@@ -98,9 +100,9 @@ func FuzzWords(f *testing.F) {
 			checkRanges(t, &w, want, seed)
 			checkPick(t, &w, want, 1+int(seed%100), seed)
 			if seed%16 > 0 {
-				continue // what is for people is slow
+				continue // dumps are slow
 			}
-			if err := w.Dump(io.Discard); err != nil {
+			if err := w.dump(io.Discard); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -150,8 +152,8 @@ func FuzzRawWords(f *testing.F) {
 	})
 }
 
-// FuzzBlocks holds blocks of each order to their words, and the size that they are
-// chosen by to what they take.
+// FuzzBlocks compares blocks of each order with their words, and their estimated sizes with
+// the real ones.
 func FuzzBlocks(f *testing.F) {
 	for i, p := range programs {
 		f.Add([]byte(p), uint64(i))
@@ -173,13 +175,13 @@ func FuzzBlocks(f *testing.F) {
 				bits += p.len
 			}
 			if len(b.bits) != bits+1 || b.order != o {
-				t.Fatalf("%v: %d words of bits, planned %d and one", w.Layout(), len(b.bits), bits)
+				t.Fatalf("%v: %d words of bits, planned %d and one", w.layout, len(b.bits), bits)
 			}
 		}
 	})
 }
 
-// FuzzSparse holds sparse words, lookups, and what is inside of them to their words.
+// FuzzSparse compares sparse words and lookups, and the layouts inside them, with their words.
 func FuzzSparse(f *testing.F) {
 	for i, p := range programs {
 		f.Add([]byte(p), []byte("\x55\x00\xff\x01"), uint64(i))
@@ -192,7 +194,7 @@ func FuzzSparse(f *testing.F) {
 				want[i] = 0
 			}
 		}
-		w := inLayout(LayoutSparse, want)
+		w := inLayout(layoutSparse, want)
 		checkWords(t, &w, want)
 		checkRanges(t, &w, want, seed)
 
@@ -234,8 +236,8 @@ func FuzzPack(f *testing.F) {
 	})
 }
 
-// FuzzColumn makes a column of any type, with nulls, in any encoding that fits, and one
-// of what it gives (E1).
+// FuzzColumn makes a column of any type, with nulls, in any encoding that fits, and a second
+// one from its decoded rows (E1).
 func FuzzColumn(f *testing.F) {
 	for typ := range types {
 		for e := range encodings {
@@ -283,6 +285,15 @@ func rowOfBytes(typ Type, data []byte) row {
 		copy(id, value)
 		return row{Value: id}
 	}
-	list := idsOf(value[1:])
+	list := idsOfBytes(value[1:])
 	return row{Value: list}
+}
+
+// idsOfBytes returns an element for each byte.
+func idsOfBytes(data []byte) []uuid.UUID {
+	list := make([]uuid.UUID, len(data))
+	for i, b := range data {
+		list[i] = idOf(int(b))
+	}
+	return list
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// IDHash is what a filter, and an index, know a 16-byte id by.
+// IDHash is the hash of a 16-byte id, as filters and indexes use it.
 type IDHash xxh3.Uint128
 
 // HashID returns the hash of an id.
@@ -13,7 +13,7 @@ func HashID(id uuid.UUID) IDHash { return hashID(id[:]) }
 
 func hashID(id []byte) IDHash { return IDHash(xxh3.Hash128(id)) }
 
-// hashIDs returns the hashes of ids that lie end to end. About 4 ns an id.
+// hashIDs returns the hashes of ids that lie end to end. It costs about 4 ns an id.
 func hashIDs(ids []byte) []IDHash {
 	hashes := make([]IDHash, len(ids)/idSize)
 	for i := range hashes {
@@ -22,32 +22,32 @@ func hashIDs(ids []byte) []IDHash {
 	return hashes
 }
 
-// in returns which of so many parts the hash chooses.
+// in maps the hash to one of a number of parts.
 func (h IDHash) in(parts int) int { return int(h.Hi >> 32 * uint64(parts) >> 32) }
 
-// idFilter is a blocked Bloom filter of 16-byte ids: which of them a sequence can have.
-// The hash of an id chooses a block, a line of the processor's cache, and bits in it.
+// idFilter is a blocked Bloom filter of 16-byte ids. The hash of an id chooses a block, which
+// is one cache line, and bits in it.
 //
 //	block  512 bits = 8 words | block | ...   about 14 bits an id
 //
-// Of the ids that are not in it, about one in five hundred seems to be.
+// About one in five hundred absent ids passes the filter.
 type idFilter []uint64
 
 const (
 	filterBlock = 8 // words
 	filterBits  = 14
 	filterProbe = 7
-	// filterFrom is how many ids are worth a filter and an index: fewer are looked through as
-	// fast.
+	// filterFrom is the number of ids from which on a filter and an index pay off. Scanning
+	// fewer is as fast.
 	filterFrom = 1 << 8
 )
 
-// filterSize returns the words of a filter of so many ids.
+// filterSize returns the size, in words, of a filter for a number of ids.
 func filterSize(ids int) int {
 	return (ids*filterBits + 64*filterBlock - 1) / (64 * filterBlock) * filterBlock
 }
 
-// newIDFilter returns the filter of ids. About 6 ns an id.
+// newIDFilter returns the filter of ids. It costs about 6 ns an id.
 func newIDFilter(ids []IDHash) idFilter {
 	f := make(idFilter, filterSize(len(ids)))
 	for _, id := range ids {
@@ -60,14 +60,14 @@ func newIDFilter(ids []IDHash) idFilter {
 	return f
 }
 
-// block returns the block of an id. The low half of its hash says, nine bits by nine bits,
-// where in it the id's bits are.
+// block returns the block of an id. The low half of the hash gives the positions of the id's
+// bits in the block, nine bits each.
 func (f idFilter) block(id IDHash) idFilter {
 	at := id.in(len(f)/filterBlock) * filterBlock
 	return f[at : at+filterBlock]
 }
 
-// mayHave says whether an id can be among those of the filter. About 10 ns.
+// mayHave reports whether an id can be in the filter. It costs about 10 ns.
 func (f idFilter) mayHave(id IDHash) bool {
 	block, hash := f.block(id), id.Lo
 	for range filterProbe {

@@ -1,8 +1,8 @@
 package encoding
 
-// lookup is words that other words say: word i is table word ordinals[i]. Several
-// columns that change together share their ordinals: the times and durations of
-// profiles, of which many rows have the same.
+// lookup is words given by reference to a table: word i is table word ordinals[i]. Columns
+// that change together share their ordinals: many rows of profiles have the same time and
+// duration.
 type lookup struct {
 	table    Words
 	ordinals *Words
@@ -10,13 +10,13 @@ type lookup struct {
 
 func (l *lookup) at(i int) uint64 { return l.table.At(int(l.ordinals.At(i))) }
 
-// decode returns the table as a slice: one allocation.
+// decode returns the table as a slice, in one allocation.
 func (l *lookup) decode() []uint64 {
 	return l.table.Append(make([]uint64, 0, l.table.Len()), 0, l.table.Len())
 }
 
-// appendTo decodes a table that lies in blocks, unless to read a block of it for each
-// row is less.
+// appendTo decodes the whole table if it is in blocks, unless reading a block for each row
+// costs less.
 func (l *lookup) appendTo(dst []uint64, lo, hi int) []uint64 {
 	start := len(dst)
 	dst = l.ordinals.Append(dst, lo, hi)
@@ -39,16 +39,16 @@ func (l *lookup) size() int {
 	return self + l.table.Size()
 }
 
-// Lookup returns words that are those of table with the given ordinals, each below
-// table's length. Both are shared, ordinals by as many as there are: what holds them
-// counts their bytes.
+// Lookup returns the words of table at the given ordinals, each below the length of table. The
+// result shares both. Any number of columns may share ordinals; their owner accounts for the
+// bytes.
 func Lookup(table Words, ordinals *Words) Words {
-	return Words{layout: LayoutLookup, n: ordinals.n, form: &form{lookup: &lookup{table, ordinals}}}
+	return Words{layout: layoutLookup, n: ordinals.n, form: &form{lookup: &lookup{table, ordinals}}}
 }
 
-// Lookup returns the parts of words in the lookup layout, nil of others.
+// Lookup returns the table and ordinals of words in the lookup layout, nil for other layouts.
 func (w *Words) Lookup() (table, ordinals *Words) {
-	if w.layout != LayoutLookup {
+	if w.layout != layoutLookup {
 		return nil, nil
 	}
 	return &w.form.lookup.table, w.form.lookup.ordinals

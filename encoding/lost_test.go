@@ -54,9 +54,9 @@ func steadyTimes(n, late int) []uint64 {
 	return times
 }
 
-// gorilla returns about how many bits delta of delta takes of words that were divided by
-// their scale: the buckets of the paper (Pelkonen et al., VLDB 2015), its last one for
-// what has up to 64 bits.
+// gorilla returns about how many bits delta of delta takes for words divided by their scale.
+// It uses the buckets of the paper (Pelkonen et al., VLDB 2015), the last one for up to 64
+// bits.
 func gorilla(words []uint64) int {
 	p := planOf(words)
 	total := 64
@@ -86,9 +86,9 @@ func gorilla(words []uint64) int {
 	return total
 }
 
-// lookupBits returns what a table and ordinals take, which several columns can share.
+// lookupBits returns the bits of a table and its ordinals, which several columns can share.
 func lookupBits(words []uint64) int {
-	w := inLayout(LayoutLookup, words)
+	w := inLayout(layoutLookup, words)
 	_, ordinals := w.Lookup()
 	again := Encode(DictionaryRLE, ordinals.Append(nil, 0, ordinals.Len()))
 	return 8 * (w.Size() + again.Size())
@@ -109,7 +109,7 @@ type candidate struct {
 	bits func(words []uint64) int
 }
 
-// candidates are the layouts, and what lost.
+// candidates are the layouts, and the rejected alternatives.
 func candidates(t *testing.T) []candidate {
 	t.Helper()
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
@@ -126,7 +126,7 @@ func candidates(t *testing.T) []candidate {
 			return 64 * packedLen(len(words), bits.Len64(span))
 		}},
 	}
-	for _, l := range []Layout{LayoutPacked, LayoutRuns, LayoutBlocks, LayoutRises, LayoutChanges, LayoutBends} {
+	for _, l := range []layout{layoutPacked, layoutRuns, layoutBlocks, layoutRises, layoutChanges, layoutBends} {
 		all = append(all, candidate{l.String(), func(words []uint64) int {
 			w := inLayout(l, words)
 			return 8 * w.Size()
@@ -174,8 +174,8 @@ type lostColumn struct {
 	words    []uint64
 }
 
-// The table of docs/decisions/0009, in bits a word, and what it is there to show. Figures
-// of zstd and S2 may change with their version.
+// The table of docs/decisions/0009 in bits a word, and the claims that it supports. Figures of
+// zstd and S2 may change with their version.
 func TestWhatLost(t *testing.T) {
 	if raceEnabled {
 		t.Skip("one goroutine")
@@ -200,7 +200,7 @@ func TestWhatLost(t *testing.T) {
 	for _, c := range columns {
 		w := Encode(c.encoding, c.words)
 		n := float64(8*w.Size()) / float64(len(c.words))
-		fmt.Fprintf(&out, " %v %.2f |", w.Layout(), n)
+		fmt.Fprintf(&out, " %v %.2f |", w.layout, n)
 		if lost := bits["Gorilla/"+c.name]; n >= lost {
 			t.Errorf("%s: delta of delta has %.2f bits a word, we %.2f", c.name, lost, n)
 		}
@@ -217,7 +217,7 @@ func TestWhatLost(t *testing.T) {
 	}
 }
 
-// BenchmarkWhatLost is what it costs to make and to read what the table compares.
+// BenchmarkWhatLost measures making and reading the candidates of the table.
 func BenchmarkWhatLost(b *testing.B) {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {

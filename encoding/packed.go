@@ -5,27 +5,26 @@ import (
 	"math/bits"
 )
 
-// packed is n words in the fewest bits that tell them apart: of each, how many
-// times the greatest common divisor of all distances it is away from the smallest
-// (frame of reference). Distances wrap modulo 2^64, so one form serves signed and
-// unsigned words.
+// packed is n words in the fewest bits that tell them apart. Each word is stored as its
+// distance from the smallest, divided by the greatest common divisor of all distances (frame
+// of reference). Distances wrap modulo 2^64, so one form serves signed and unsigned words.
 type packed struct {
-	bits  []uint64 // end to end, and one more, so that reading needs no look at the end
+	bits  []uint64 // end to end, with one more word so that reading needs no bounds check
 	min   uint64
 	scale uint64 // 0 stands for 1
 	n     uint32
 	width uint8
 }
 
-// pack encodes words. It reads them three times and allocates once, or not at all
-// when all words are equal.
+// pack encodes words. It reads them three times and allocates once, or not at all if all words
+// are equal.
 func pack(words []uint64) packed {
 	p := planOf(words)
 	p.fill(make([]uint64, p.need()), words)
 	return p
 }
 
-// planOf returns how words would be packed: all but the bits.
+// planOf returns the packed form of words without the bits.
 func planOf(words []uint64) packed {
 	if len(words) == 0 {
 		return packed{}
@@ -43,7 +42,7 @@ func planOf(words []uint64) packed {
 	return p
 }
 
-// need returns how many words the bits take.
+// need returns the length of the bits in words.
 func (p *packed) need() int {
 	if p.width == 0 {
 		return 0
@@ -51,10 +50,10 @@ func (p *packed) need() int {
 	return packedLen(int(p.n), int(p.width)) + 1
 }
 
-// packedLen returns how many 64-bit words n words of so many bits take.
+// packedLen returns how many 64-bit words n words of width bits take.
 func packedLen(n, width int) int { return (n*width + 63) / 64 }
 
-// fill sets the bits in a slice of the length that is needed, which the words keep.
+// fill sets the bits in dst, which has the needed length and is kept.
 func (p *packed) fill(dst, words []uint64) {
 	if p.width == 0 {
 		return
@@ -65,7 +64,7 @@ func (p *packed) fill(dst, words []uint64) {
 	var acc uint64
 	var used uint
 	out := 0
-	if two := 2 * width; two <= 64 { // two at a time: their end is looked for half as often
+	if two := 2 * width; two <= 64 { // two at a time: half as many checks for the end of a word
 		for ; len(words) >= 2; words = words[2:] {
 			v := d.exact(words[0]-low) | d.exact(words[1]-low)<<(width&63)
 			acc |= v << (used & 63)
@@ -73,7 +72,7 @@ func (p *packed) fill(dst, words []uint64) {
 				dst[out] = acc
 				out++
 				used -= 64
-				acc = v >> (two - used) // 64 bits or more shift all out
+				acc = v >> (two - used) // shifts of 64 bits or more yield 0
 			}
 		}
 	}
@@ -90,19 +89,19 @@ func (p *packed) fill(dst, words []uint64) {
 	dst[out] = acc
 }
 
-// frame returns the reference and the largest distance from it: of the signed
-// and the unsigned view, the one with the smaller span.
+// frame returns the reference and the largest distance from it, in the signed or the unsigned
+// view, whichever has the smaller span.
 func frame(words []uint64) (low, span uint64) {
 	lowU, highU := words[0], words[0]
 	rest := words
-	for ; len(rest) >= 4; rest = rest[4:] { // four at a time: none waits for the one before
+	for ; len(rest) >= 4; rest = rest[4:] { // four at a time: no comparison waits for the one before
 		a, b, c, d := rest[0], rest[1], rest[2], rest[3]
 		lowU, highU = min(lowU, min(min(a, b), min(c, d))), max(highU, max(max(a, b), max(c, d)))
 	}
 	for _, w := range rest {
 		lowU, highU = min(lowU, w), max(highU, w)
 	}
-	if highU>>63 == lowU>>63 { // all of one sign: both views are alike
+	if highU>>63 == lowU>>63 { // all of one sign: both views are equal
 		return lowU, highU - lowU
 	}
 	lowS, highS := int64(words[0]), int64(words[0])
@@ -115,10 +114,10 @@ func frame(words []uint64) (low, span uint64) {
 	return lowU, highU - lowU
 }
 
-// divisor returns the greatest common divisor of the distances from low, of which
-// one is not 0. It mostly is 1, and found to be after a few words.
+// divisor returns the greatest common divisor of the distances from low, at least one of which
+// is not 0. It mostly is 1, which a few words already show.
 func divisor(words []uint64, low uint64) uint64 {
-	g, d := uint64(0), exactly{inverse: 1} // of 0, which is a multiple of it
+	g, d := uint64(0), exactly{inverse: 1} // the divisor so far; 0 is a multiple of it
 	for _, w := range words {
 		v := w - low
 		if d.divides(v) {
@@ -135,12 +134,12 @@ func divisor(words []uint64, low uint64) uint64 {
 	return g
 }
 
-// exactly divides multiples of a number by it, with one multiplication: by the
-// inverse modulo 2^64 of its odd part.
+// exactly divides multiples of a number by it with one multiplication, by the inverse of its
+// odd part modulo 2^64.
 type exactly struct {
 	inverse uint64
 	twos    uint
-	most    uint64 // times that the number fits into 64 bits
+	most    uint64 // how often the number fits into 64 bits
 }
 
 func divide(by uint64) exactly {
@@ -156,9 +155,9 @@ func divide(by uint64) exactly {
 	return exactly{inverse, twos, ^uint64(0) / by}
 }
 
-// divides says whether v is a multiple: multiplying by the inverse moves the words about,
-// each to a place of its own, and multiples to the places up to most, which are as many; a
-// two that is missing moves a bit to the front.
+// divides reports whether v is a multiple. Multiplication by the inverse permutes the words
+// and maps the multiples to the words up to most, which are as many. A missing factor of two
+// rotates a bit to the top.
 func (d exactly) divides(v uint64) bool {
 	return bits.RotateLeft64(v*d.inverse, -int(d.twos)) <= d.most
 }
@@ -198,7 +197,7 @@ func (p *packed) appendTo(dst []uint64, lo, hi int) []uint64 {
 	return dst
 }
 
-// grown returns a slice with so many elements more, of any value.
+// grown returns a slice with n more elements of unspecified value.
 func grown(s []uint64, n int) []uint64 {
 	if len(s)+n <= cap(s) {
 		return s[:len(s)+n]
@@ -206,10 +205,10 @@ func grown(s []uint64, n int) []uint64 {
 	return append(s, make([]uint64, n)...)
 }
 
-// unpack reads words of a width from a place in bits, which go on for a word after
-// the last one. Up to 57 bits a word is in eight bytes from some byte on: one load, and
-// eight words of w bits are w bytes. That takes half the time of putting words together.
-// Most words are narrow, and a load has eight or four of them: half the time again.
+// unpack reads words of width bits from an offset of src, which has one more word behind the
+// last one. A word of up to 57 bits lies in eight bytes from some byte on, so one load reads
+// it, and eight words of w bits are w bytes. This takes half the time of joining two words.
+// Narrow words, the usual case, are read four or eight a load, in half the time again.
 func unpack(dst, src []uint64, bit int, width uint) {
 	if width > 57 || !littleEndian {
 		unpackWide(dst, src, bit, width)
@@ -228,8 +227,8 @@ func unpack(dst, src []uint64, bit int, width uint) {
 	unpackEach(dst, b, at, width)
 }
 
-// unpackEights reads eight words a load, of at most 7 bits, from bit at of b on, and
-// returns how many it has read: all but the last few.
+// unpackEights reads words of at most 7 bits, eight a load, from bit at of b on. It returns
+// the number of words read, which is all but the last few.
 func unpackEights(dst []uint64, b []byte, at, width uint) int {
 	mask := ^uint64(0) >> (64 - width)
 	w, n := width&7, len(dst)&^7
@@ -255,7 +254,7 @@ func unpackEights(dst []uint64, b []byte, at, width uint) int {
 	return n
 }
 
-// unpackFours is unpackEights of at most 14 bits: four words a load.
+// unpackFours is unpackEights for words of at most 14 bits, four a load.
 func unpackFours(dst []uint64, b []byte, at, width uint) int {
 	mask := ^uint64(0) >> (64 - width)
 	w, n := width&15, len(dst)&^7
@@ -275,7 +274,7 @@ func unpackFours(dst []uint64, b []byte, at, width uint) int {
 	return n
 }
 
-// unpackEach reads a word a load, of at most 57 bits.
+// unpackEach reads words of at most 57 bits, one a load.
 func unpackEach(dst []uint64, b []byte, bit, width uint) {
 	mask := ^uint64(0) >> (64 - width)
 	for ; len(dst) >= 8; dst, b = dst[8:], b[width:] {
@@ -302,7 +301,7 @@ func unpackEach(dst []uint64, b []byte, bit, width uint) {
 	}
 }
 
-// unpackWide is unpack for any width and order of bytes.
+// unpackWide is unpack for any width and byte order.
 func unpackWide(dst, src []uint64, bit int, width uint) {
 	mask := ^uint64(0) >> (64 - width)
 	for i := range dst {

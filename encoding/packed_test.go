@@ -2,11 +2,12 @@ package encoding
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
-// A number divides its multiples and nothing else, whatever its twos, and what is not a
-// multiple of it is far from one in all directions.
+// A number divides its multiples and nothing else, with any power of two in it. Words near a
+// multiple are not multiples.
 func TestDivides(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 71))
 	for range 20_000 {
@@ -49,6 +50,27 @@ func TestDivisor(t *testing.T) {
 		}
 		if got := divisor(words, low); got != want {
 			t.Fatalf("divisor of %d above %d: %d, want %d", words, low, got, want)
+		}
+	}
+}
+
+// TestUnpack reads words of every width from every place in a byte, as the slower
+// form does.
+func TestUnpack(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 0))
+	for width := uint(1); width <= 64; width++ {
+		for bit := range 70 {
+			n := rng.IntN(40)
+			src := make([]uint64, packedLen(n, int(width))+bit/64+2)
+			for i := range src {
+				src[i] = rng.Uint64()
+			}
+			got, want := make([]uint64, n), make([]uint64, n)
+			unpack(got, src, bit, width)
+			unpackWide(want, src, bit, width)
+			if !slices.Equal(got, want) {
+				t.Fatalf("%d words of %d bits from bit %d on: %x, want %x", n, width, bit, got, want)
+			}
 		}
 	}
 }

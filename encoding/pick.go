@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Pick appends the words of some rows, which rise, to dst and returns it; it panics unless
-// each is at least 0 and below Len. If few of their neighbours are picked too, 3 to 6 ns a
-// row of packed and sparse words, and 5 to 150 of those in runs: most where each row is more
-// than 128 runs from the one before. Else, of each 128 rows that one is picked of, those from
-// the first picked to the last are read as Append does.
+// Pick appends the words of the given rows to dst. The rows rise; Pick panics unless each is
+// at least 0 and below Len. If few neighbours of a row are picked, it costs 3 to 6 ns a row
+// for packed and sparse words and 5 to 150 ns for runs, the most where rows are more than 128
+// runs apart. Otherwise it reads, in each block of 128 rows with a picked row, those from the
+// first picked to the last, as Append does.
 func (w *Words) Pick(dst []uint64, rows []int32) []uint64 {
 	if len(rows) == 0 {
 		return dst
@@ -24,12 +24,12 @@ func (w *Words) Pick(dst []uint64, rows []int32) []uint64 {
 			dst = append(dst, w.packed.at(int(row)))
 		}
 		return dst
-	case w.layout == LayoutSparse && sparsely(rows):
+	case w.layout == layoutSparse && sparsely(rows):
 		for _, row := range rows {
 			dst = append(dst, w.form.sparse.at(int(row)))
 		}
 		return dst
-	case w.layout == LayoutRuns:
+	case w.layout == layoutRuns:
 		return w.form.runs.pick(dst, rows)
 	case w.form != nil && w.form.blocks != nil:
 		return w.form.blocks.pick(dst, rows)
@@ -47,13 +47,13 @@ func (w *Words) Pick(dst []uint64, rows []int32) []uint64 {
 	return dst
 }
 
-// sparsely says whether few of the rows between the first and the last are among some.
+// sparsely reports whether rows has few of the rows between its first and its last.
 func sparsely(rows []int32) bool {
-	const each = 8 // rows that are read together, in the time of one by itself
+	const each = 8 // rows read in sequence in the time of one single read
 	return int(rows[len(rows)-1]-rows[0]) > each*len(rows)
 }
 
-// inBlock returns those of some rows that lie in the block of the first, and the others.
+// inBlock splits rows into those in the block of the first row, and the rest.
 func inBlock(rows []int32) (near, rest []int32) {
 	end := (rows[0]/blockLen + 1) * blockLen
 	n := 1
@@ -63,11 +63,11 @@ func inBlock(rows []int32) (near, rest []int32) {
 	return rows[:n], rows[n:]
 }
 
-// pick goes on from run to run, and looks for one that is far.
+// pick steps from run to run, and searches for a distant one.
 func (r *runs) pick(dst []uint64, rows []int32) []uint64 {
-	const near = 8 // runs: stepped over as fast as a search finds one
+	const near = 8 // runs that are stepped over as fast as a search finds one
 	var buf [blockLen]uint64
-	values, first := buf[:0], 0 // of the runs from first on
+	values, first := buf[:0], 0 // values of the runs from first on
 	run, end := 0, int32(0)
 	for _, row := range rows {
 		for steps := 0; end <= row; steps++ {
@@ -87,10 +87,10 @@ func (r *runs) pick(dst []uint64, rows []int32) []uint64 {
 	return dst
 }
 
-// pick reads the words of few rows of a block one by one, if those before are not needed or
-// only their sum is.
+// pick reads the words of a few rows of a block one by one, if the words before are not needed
+// or only their sum is.
 func (b *blocks) pick(dst []uint64, rows []int32) []uint64 {
-	const few, fewWords = blockLen / 8, blockLen / 4 // of sums, and of words, which take less
+	const few, fewWords = blockLen / 8, blockLen / 4 // limits for sums, and for words, which cost less
 	var buf [blockLen]uint64
 	for len(rows) > 0 {
 		near, rest := inBlock(rows)
@@ -121,7 +121,7 @@ func (b *blocks) pickFew(dst []uint64, i int, rows []int32) []uint64 {
 	}
 	n := min(blockLen, b.n-i*blockLen)
 	for _, both := range src[b.order.bitsLen(n, int(width)) : int(b.starts.at(i+1))-from] {
-		for ; both>>placeBits != 0; both >>= 32 { // the last may be alone
+		for ; both>>placeBits != 0; both >>= 32 { // the last exception may stand alone
 			place, high := int32(both&(blockLen-1)), both<<32>>32>>placeBits
 			if k, ok := slices.BinarySearch(rows, int32(i*blockLen)+place); ok {
 				dst[start+k] |= high << width
@@ -135,8 +135,8 @@ func (b *blocks) pickFew(dst []uint64, i int, rows []int32) []uint64 {
 	return dst
 }
 
-// pickRises picks rows of block i, of which each word is the sum of those packed so far. Sums
-// of what lies between two rows are taken without unpacking it.
+// pickRises picks rows of block i, each word of which is the sum of the packed values up to
+// it. It sums the values between two rows without unpacking them.
 func (b *blocks) pickRises(dst []uint64, i int, rows []int32) []uint64 {
 	from, width, start := int(b.starts.at(i)), uint(b.widths.at(i)), len(dst)
 	src, sum, base, at := b.bits[from:], b.firsts.at(i), b.bases.at(i), 0
@@ -152,7 +152,7 @@ func (b *blocks) pickRises(dst []uint64, i int, rows []int32) []uint64 {
 	}
 	n := min(blockLen, b.n-i*blockLen)
 	for _, both := range src[packedLen(n, int(width)) : int(b.starts.at(i+1))-from] {
-		for ; both>>placeBits != 0; both >>= 32 { // the last may be alone
+		for ; both>>placeBits != 0; both >>= 32 { // the last exception may stand alone
 			place, high := int32(both&(blockLen-1)), both<<32>>32>>placeBits
 			k, _ := slices.BinarySearch(rows, int32(i*blockLen)+place)
 			for k += start; k < len(dst); k++ {
@@ -167,7 +167,8 @@ func (b *blocks) pickRises(dst []uint64, i int, rows []int32) []uint64 {
 	return dst
 }
 
-// summed says whether so many picks of block i are sums: of words of a bit any, of others few.
+// summed reports whether picks rows of block i are summed: any number for words of one bit,
+// few for wider words.
 func (b *blocks) summed(i, picks, few int) bool {
 	width := b.widths.at(i)
 	return width == 1 || picks <= few && width <= sumBits && littleEndian
@@ -181,10 +182,10 @@ func onesBefore(src []uint64, n int) uint64 {
 	return uint64(bits.OnesCount64(src[0]) + bits.OnesCount64(src[1]<<(-n&63)))
 }
 
-// sumBits is the widest words that are summed bit by bit.
+// sumBits is the widest word that is summed bit by bit.
 const sumBits = 8
 
-// highest has the highest bits of the words of a width that are in one load.
+// highest is a mask of the highest bits of the words in one load, by width.
 var highest = func() (of [sumBits + 1]uint64) {
 	for width := 1; width < len(of); width++ {
 		for end := width; end <= 57; end += width {
@@ -194,8 +195,8 @@ var highest = func() (of [sumBits + 1]uint64) {
 	return of
 }()
 
-// sumPacked returns the sum of the words [lo, hi) of a width: how many of those in one load
-// have their highest bit set, twice that and how many have the next one set, and so on.
+// sumPacked returns the sum of the words [lo, hi) of width bits. It counts the words of a load
+// with the highest bit set, doubles the count and adds those with the next bit set, and so on.
 func sumPacked(src []uint64, lo, hi int, width uint) (sum uint64) {
 	if width == 0 {
 		return 0

@@ -23,7 +23,7 @@ func checkPick(t fataler, got *Words, words []uint64, each int, seed uint64) {
 		}
 	}
 	if picked := got.Pick([]uint64{7}, rows); !slices.Equal(picked, want) {
-		t.Fatalf("%v: Pick of %d rows of %d (-want +got):\n%s", got.Layout(), len(rows), len(words), cmp.Diff(want, picked))
+		t.Fatalf("%v: Pick of %d rows of %d (-want +got):\n%s", got.layout, len(rows), len(words), cmp.Diff(want, picked))
 	}
 }
 
@@ -74,13 +74,13 @@ func TestWords_Pick_OutOfRange(t *testing.T) {
 func BenchmarkPick(b *testing.B) {
 	const n = 1 << 16
 	for _, each := range []int{4, 8, 12, 30, 300} {
-		for _, l := range []Layout{LayoutPacked, LayoutRuns, LayoutBlocks, LayoutSliced, LayoutRises} {
+		for _, l := range []layout{layoutPacked, layoutRuns, layoutBlocks, layoutSliced, layoutRises} {
 			r := rand.New(rand.NewPCG(1, 1))
 			words := make([]uint64, n)
 			var rows []int32
 			for i := range words {
 				words[i] = r.Uint64N(1000)
-				if l == LayoutRuns || l == LayoutRises {
+				if l == layoutRuns || l == layoutRises {
 					words[i] = uint64(i / 20)
 				}
 				if r.IntN(each) == 0 {

@@ -2,6 +2,6 @@
 
 package encoding
 
-// raceEnabled says whether the race detector is on: then a pool forgets at random, and
-// tests of one goroutine do less.
+// raceEnabled reports whether the race detector is on. A pool then drops entries at random,
+// and tests of one goroutine do less.
 const raceEnabled = true

@@ -2,14 +2,13 @@ package encoding
 
 import "sort"
 
-// runs is words as runs of equal neighbours: the value of each run and the
-// row after its last one.
+// runs is words as runs of equal neighbours: the value of each run and the row after its last.
 type runs struct {
 	values Words // flat
 	ends   packed
 }
 
-// runsOf encodes words. It allocates little but the result.
+// runsOf encodes words. It allocates little beside the result.
 func runsOf(words []uint64) *runs {
 	d := takeDraft()
 	defer d.done()
@@ -28,7 +27,7 @@ func runsOf(words []uint64) *runs {
 	return &runs{values: inBlocks(values), ends: pack(ends[1:])}
 }
 
-// find returns the run that row i is in, by binary search.
+// find returns the run of row i, by binary search.
 func (r *runs) find(i int) int {
 	return sort.Search(int(r.ends.n), func(k int) bool { return r.ends.at(k) > uint64(i) })
 }

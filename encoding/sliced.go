@@ -1,18 +1,18 @@
 package encoding
 
-// Words of a block may lie in slices: of each 64 words the lowest bit of all, then the next
-// bit of all, up to the highest (bit-sliced, or vertical; BitWeaving/V). They take as many
-// bits as end to end, 64 of them are compared with a bound in an operation or two a bit, and
-// one is put together from as many places as it has bits.
+// The words of a block can be sliced: the lowest bit of each of 64 words, then the next bit of
+// each, up to the highest (bit-sliced, or vertical; BitWeaving/V). Sliced words take as many
+// bits as words end to end. 64 of them are compared with a bound in one or two operations a
+// bit, but one word is assembled from as many places as it has bits.
 //
-//	slice 0  bit 0 of words 0 to 63, the first one's lowest
+//	slice 0  bit 0 of words 0 to 63, word 0 the lowest
 //	slice 1  bit 1 of the same words
 //	...      up to the highest of width bits; then the same of words 64 to 127
 
-// slicedLen returns how many 64-bit words n words of so many bits take.
+// slicedLen returns how many 64-bit words n words of width bits take.
 func slicedLen(n, width int) int { return (n + 63) / 64 * width }
 
-// putSliced sets the bits of words of a width. dst is zero.
+// putSliced sets the bits of words of width bits. dst is zero.
 func putSliced(dst, words []uint64, width int) {
 	for ; len(words) > 0; dst = dst[width:] {
 		some := words[:min(64, len(words))]
@@ -28,7 +28,7 @@ func putSliced(dst, words []uint64, width int) {
 	}
 }
 
-// readSliced reads words of a width, which is not 0.
+// readSliced reads words of width bits; width is not 0.
 func readSliced(dst, src []uint64, width int) {
 	for ; len(dst) >= 64; dst, src = dst[64:], src[width:] {
 		readSlices((*[64]uint64)(dst), src[:width])
@@ -40,8 +40,8 @@ func readSliced(dst, src []uint64, width int) {
 	}
 }
 
-// readSlices reads 64 words. Eight slices at a time are eight squares of bits, one a byte:
-// across, they are the words.
+// readSlices reads 64 words. Eight slices at a time are eight 8x8 bit matrices, one a byte;
+// transposed, they are the words.
 func readSlices(dst *[64]uint64, slices []uint64) {
 	var square [8]uint64
 	copy(square[:], slices)
@@ -66,9 +66,9 @@ func readSlices(dst *[64]uint64, slices []uint64) {
 	}
 }
 
-// transpose turns eight squares of eight bits by eight, of which byte k of word i is row i of
-// square k: bit j of it becomes bit i of row j. Off the diagonal, bits change places, then
-// squares of two by two, then those of four by four.
+// transpose transposes eight 8x8 bit matrices; byte k of word i is row i of matrix k, so its
+// bit j becomes bit i of row j. It swaps bits across the diagonal, then 2x2 blocks, then 4x4
+// blocks.
 func transpose(rows *[8]uint64) {
 	const ones, twos, fours = 0x5555555555555555, 0x3333333333333333, 0x0f0f0f0f0f0f0f0f
 	for i := 0; i < 8; i += 2 {
@@ -83,14 +83,14 @@ func transpose(rows *[8]uint64) {
 	}
 }
 
-// swapped returns two rows after the upper bits of the one and the lower ones of the other,
-// which the mask has, changed places.
+// swapped returns two rows with the upper bits of one and the lower bits of the other
+// exchanged, as the mask selects them.
 func swapped(upper, lower uint64, shift uint, mask uint64) (a, b uint64) {
 	change := (upper>>shift ^ lower) & mask
 	return upper ^ change<<shift, lower ^ change
 }
 
-// slicedAt returns word i of a width.
+// slicedAt returns word i of width bits.
 func slicedAt(src []uint64, i int, width uint) (word uint64) {
 	at := uint(i) / 64 * width
 	for k, plane := range src[at : at+width] {
@@ -99,10 +99,10 @@ func slicedAt(src []uint64, i int, width uint) (word uint64) {
 	return word
 }
 
-// slicedInRange returns the bits of those of 64 words, whose slices are given, that are at
-// least from and at most to. From the lowest bit on: a word is below a bound if its bit is 0
-// where the bound's is 1, and is not if it is 1 where the bound's is 0; where they are alike,
-// the bits before say. It is not inlined: where it was, its loop had too few registers.
+// slicedInRange returns a bit for each of 64 words, given their slices, that is at least from
+// and at most to. From the lowest bit up, a word is below a bound if its bit is 0 and the
+// bound's is 1, and is not below it in the opposite case; where the bits are equal, the lower
+// bits decide. It is not inlined: inlined, its loop had too few registers.
 //
 //go:noinline
 func slicedInRange(planes []uint64, from, to uint64) uint64 {

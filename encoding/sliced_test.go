@@ -42,18 +42,18 @@ func TestSliced(t *testing.T) {
 func TestEncodeOrdinals(t *testing.T) {
 	for name, tt := range map[string]struct {
 		ordinal func(r *rand.Rand, i int) uint64
-		want    Layout
+		want    layout
 	}{
-		"any":                      {func(r *rand.Rand, _ int) uint64 { return r.Uint64N(87) }, LayoutSliced},
-		"any of a series, others":  {func(r *rand.Rand, i int) uint64 { return uint64(i)/1000*30 + r.Uint64N(30) }, LayoutSliced},
-		"each of a series in turn": {func(_ *rand.Rand, i int) uint64 { return uint64(i % 87) }, LayoutRises},
-		"two":                      {func(_ *rand.Rand, i int) uint64 { return uint64(i) / 2500 }, LayoutRuns},
-		"one":                      {func(*rand.Rand, int) uint64 { return 3 }, LayoutPacked},
+		"any":                      {func(r *rand.Rand, _ int) uint64 { return r.Uint64N(87) }, layoutSliced},
+		"any of a series, others":  {func(r *rand.Rand, i int) uint64 { return uint64(i)/1000*30 + r.Uint64N(30) }, layoutSliced},
+		"each of a series in turn": {func(_ *rand.Rand, i int) uint64 { return uint64(i % 87) }, layoutRises},
+		"two":                      {func(_ *rand.Rand, i int) uint64 { return uint64(i) / 2500 }, layoutRuns},
+		"one":                      {func(*rand.Rand, int) uint64 { return 3 }, layoutPacked},
 	} {
 		r := rand.New(rand.NewPCG(1, 1))
 		words := counted(5000, func(i uint64) uint64 { return tt.ordinal(r, int(i)) })
-		if got := EncodeOrdinals(words); got.Layout() != tt.want {
-			t.Errorf("%s: %v, want %v", name, got.Layout(), tt.want)
+		if got := EncodeOrdinals(words); got.layout != tt.want {
+			t.Errorf("%s: %v, want %v", name, got.layout, tt.want)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -61,7 +61,7 @@ func TestEncodeOrdinals(t *testing.T) {
 		w, other := EncodeOrdinals(words), Encode(DictionaryRLE, words)
 		checkWords(t, &w, words)
 		if slack := other.Size()*2/5 + blocksSize; w.Size() > other.Size()+slack {
-			t.Errorf("%v of %d bytes, %v has %d", w.Layout(), w.Size(), other.Layout(), other.Size())
+			t.Errorf("%v of %d bytes, %v has %d", w.layout, w.Size(), other.layout, other.Size())
 		}
 	})
 }

@@ -5,15 +5,14 @@ import (
 	"slices"
 )
 
-// rankEvery is how many rows of a bitmap share a count of those before them.
+// rankEvery is the number of bits of a bitmap that share a rank.
 const rankEvery = 512
 
-// sparse is words of which many are 0: the others, and a bitmap that says where
-// they are.
+// sparse is words of which many are 0: the nonzero words, and a bitmap of their places.
 //
 //	bitmap  1 bit a word, 1 where it is kept
 //	ranks   every 512 bits, how many words are kept before them
-//	kept    the words that are not 0
+//	kept    the nonzero words
 type sparse struct {
 	bitmap []uint64
 	ranks  []uint32
@@ -41,7 +40,7 @@ func sparseOf(words []uint64) *sparse {
 	return s
 }
 
-// rank returns how many words before word i are kept.
+// rank returns the number of kept words before word i.
 func (s *sparse) rank(i int) int {
 	n := int(s.ranks[i/rankEvery])
 	for k := i / rankEvery * (rankEvery / 64); k < i/64; k++ {
@@ -78,9 +77,9 @@ func (s *sparse) appendTo(dst []uint64, lo, hi int) []uint64 {
 	return dst
 }
 
-// rows replaces numbers of kept words, rising, by the rows that they are of.
+// rows replaces indexes of kept words, in order, by their rows.
 func (s *sparse) rows(kept []int32) {
-	at, before := 0, 0 // a word of the bitmap, and how many are kept before it
+	at, before := 0, 0 // index of a bitmap word, and the number of words kept before it
 	for i, k := range kept {
 		if block := max(at*64/rankEvery, s.block(k)); block*rankEvery/64 > at {
 			at, before = block*rankEvery/64, int(s.ranks[block])
@@ -98,7 +97,7 @@ func (s *sparse) rows(kept []int32) {
 	}
 }
 
-// block returns which of those that share a count has kept word k.
+// block returns the index of the rank of the bits that have kept word k.
 func (s *sparse) block(k int32) int {
 	next, _ := slices.BinarySearch(s.ranks, uint32(k)+1)
 	return next - 1

@@ -25,7 +25,7 @@ const (
 
 var typeNames = [...]string{"", "int64", "uint64", "float64", "bool", "string", "uuid", "uuid list"}
 
-// String returns the name of the type as error messages use it.
+// String returns the name of the type, for error messages.
 func (t Type) String() string {
 	if !t.Known() {
 		return fmt.Sprintf("type(%d)", uint8(t))
@@ -33,14 +33,14 @@ func (t Type) String() string {
 	return typeNames[t]
 }
 
-// Known says whether t is one of the types of the store.
+// Known reports whether t is one of the types of the store.
 func (t Type) Known() bool { return t >= Int64 && t <= UUIDList }
 
-// Fixed says whether a value of the type is its own word: no dictionary, no
-// bytes outside the column.
+// Fixed reports whether a value of the type is its own word, without a dictionary or bytes
+// outside the column.
 func (t Type) Fixed() bool { return t >= Int64 && t <= Bool }
 
-// Encoding is how a schema asks for a column to be stored.
+// Encoding is the way in which a schema asks for a column to be stored.
 type Encoding uint8
 
 // The encodings that a schema can ask for.
@@ -61,7 +61,7 @@ const (
 
 var encodingNames = [...]string{"", "plain", "dictionary", "rle", "dictionary+rle", "delta"}
 
-// String returns the name of the encoding as error messages use it.
+// String returns the name of the encoding, for error messages.
 func (e Encoding) String() string {
 	if !e.Known() {
 		return fmt.Sprintf("encoding(%d)", uint8(e))
@@ -69,16 +69,15 @@ func (e Encoding) String() string {
 	return encodingNames[e]
 }
 
-// Known says whether e is one of the encodings that a schema can ask for.
+// Known reports whether e is one of the encodings that a schema can ask for.
 func (e Encoding) Known() bool { return e >= Plain && e <= Delta }
 
-// Coded says whether the encoding keeps values in a dictionary and only their
-// codes in the column.
+// Coded reports whether the encoding keeps the values in a dictionary and only their codes in
+// the column.
 func (e Encoding) Coded() bool { return e == Dictionary || e == DictionaryRLE }
 
-// Fits says whether values of type t can be stored with the encoding.
-// Strings and UUIDs are plain or coded, lists are always coded, and a type
-// that is its own word has no use for a dictionary.
+// Fits reports whether values of type t can be stored with the encoding. Strings and UUIDs are
+// plain or coded, lists are always coded, and fixed types never are.
 func (e Encoding) Fits(t Type) bool {
 	switch {
 	case !e.Known() || !t.Known():

@@ -2,12 +2,12 @@ package encoding
 
 import "github.com/google/uuid"
 
-// Vector is a column of plain values: one of the slices, as Type says, with
-// an element a row. It is how values enter the store and how answers leave it.
+// Vector is a column of plain values. Type selects the slice in use, which has an element a
+// row. Values enter the store and leave it as vectors.
 //
-// Valid says which rows have a value; nil means that all have. A null row's
-// element is ignored. A Vector has one owner at a time; what is given one says
-// whether it keeps it.
+// Valid tells which rows have a value; nil means that all do. The element of a null row is
+// ignored. A Vector has one owner at a time; a function that takes one documents whether it
+// keeps it.
 type Vector struct {
 	Type      Type
 	Valid     []bool
@@ -18,8 +18,8 @@ type Vector struct {
 	Strings   []string
 	UUIDs     []uuid.UUID
 	UUIDLists [][]uuid.UUID
-	// Codes, if not nil, stands for UUIDLists: the codes of the lists in a dictionary
-	// that whoever is given the vector knows.
+	// Codes, if not nil, replaces UUIDLists: the codes of the lists in a dictionary that the
+	// recipient of the vector knows.
 	Codes []uint32
 }
 
@@ -68,5 +68,5 @@ func (v *Vector) Len() int {
 	return 0
 }
 
-// Null says whether row i has no value.
+// Null reports whether row i has no value.
 func (v *Vector) Null(i int) bool { return v.Valid != nil && !v.Valid[i] }

@@ -1,37 +1,41 @@
 package encoding
 
-// Layout is how the words of one column lie in memory.
-type Layout uint8
+import "slices"
+
+// layout is the form of words in memory.
+type layout uint8
 
 // The layouts; the package comment draws them.
 const (
-	LayoutPlain Layout = iota
-	LayoutPacked
-	LayoutRuns
-	LayoutBlocks
-	LayoutRises
-	LayoutChanges
-	LayoutBends
-	LayoutSliced
-	LayoutSparse
-	LayoutLookup
+	layoutPlain layout = iota
+	layoutPacked
+	layoutRuns
+	layoutBlocks
+	layoutRises
+	layoutChanges
+	layoutBends
+	layoutSliced
+	layoutSparse
+	layoutLookup
 )
 
 var layoutNames = [...]string{"plain", "packed", "runs", "blocks", "rises", "changes", "bends", "sliced", "sparse", "lookup"}
 
-// String returns the name of the layout.
-func (l Layout) String() string { return layoutNames[l] }
+func (l layout) String() string { return layoutNames[l] }
+
+// LayoutNames returns the names of all layouts.
+func LayoutNames() []string { return slices.Clone(layoutNames[:]) }
 
 // Words is an immutable sequence of 64-bit words in one of the layouts. The
 // zero Words is empty. Reading is safe for any number of goroutines.
 type Words struct {
-	packed packed // plain (with a width of 64) and packed
-	form   *form  // the others
+	packed packed // plain (width 64) and packed
+	form   *form  // all other layouts
 	n      uint32
-	layout Layout
+	layout layout
 }
 
-// form is one of the layouts that packed is not.
+// form holds the layouts other than plain and packed.
 type form struct {
 	runs   *runs
 	blocks *blocks
@@ -39,15 +43,13 @@ type form struct {
 	lookup *lookup
 }
 
-const formSize = 32
-
-// Encode builds the words of a column. The encoding names the layouts to try
-// beside packed; the smallest is taken, as far as a sample of the blocks and the
-// number of runs tell, so a column that does not repeat never pays for a wish that it
-// would. The caller keeps words.
+// Encode builds the words of a column. The encoding names the layouts to try beside packed,
+// and the smallest is taken. Sizes are estimated from a sample of the blocks and the number of
+// runs, so a column without repetition does not pay for an encoding that expects it. The
+// caller keeps words.
 //
-// It costs 10 to 30 ns a word and allocates about the size of the result, twice
-// that and the words again for a moment. Pack is for what will not be kept long.
+// It costs 10 to 30 ns a word. It allocates about the size of the result, and up to twice that
+// and the size of the words temporarily. Short-lived columns use Pack instead.
 func Encode(e Encoding, words []uint64) Words {
 	switch e {
 	case DictionaryRLE, RLE:
@@ -58,9 +60,9 @@ func Encode(e Encoding, words []uint64) Words {
 	return encode(words, false, asIs, changes)
 }
 
-// EncodeOrdinals is Encode of words that a Lookup takes its table's by, as DictionaryRLE has
-// it but for blocks of words as they are: those lie in slices, of which Bits takes half the
-// time or less and Append 0.2 ns a word more, and may take a quarter more than others.
+// EncodeOrdinals is Encode with DictionaryRLE for the ordinals of a Lookup, except that blocks
+// of words are sliced: Bits then takes half the time or less, Append takes 0.2 ns a word more,
+// and the size may be a quarter larger.
 func EncodeOrdinals(words []uint64) Words { return encode(words, true, rises, sliced) }
 
 // encode tries some orders of blocks and, if words may repeat, runs.
@@ -72,7 +74,7 @@ func encode(words []uint64, repeats bool, orders ...order) Words {
 	zeros, runs := count(words)
 	var best Words
 	if repeats && 8*runs < len(words) {
-		best = inRuns(words) // nothing else comes near
+		best = inRuns(words) // no other layout comes near
 	} else {
 		best = flat(p, words, orders)
 		if repeats && 2*runs < len(words) {
@@ -80,7 +82,7 @@ func encode(words []uint64, repeats bool, orders ...order) Words {
 		}
 	}
 	if zeros > len(words)/4 {
-		best = smaller(best, Words{layout: LayoutSparse, n: uint32(len(words)), form: &form{sparse: sparseOf(words)}})
+		best = smaller(best, Words{layout: layoutSparse, n: uint32(len(words)), form: &form{sparse: sparseOf(words)}})
 	}
 	return best
 }
@@ -98,17 +100,17 @@ func flat(p packed, words []uint64, orders []order) Words {
 	return inPacked(p)
 }
 
-// inBlocks returns words in the smaller of packed and any kind of blocks: for what is
-// inside of another layout.
+// inBlocks returns words in the smaller of packed and any kind of blocks, for use inside
+// another layout.
 func inBlocks(words []uint64) Words {
 	return flat(planOf(words), words, []order{asIs, rises, changes})
 }
 
 func inRuns(words []uint64) Words {
-	return Words{layout: LayoutRuns, n: uint32(len(words)), form: &form{runs: runsOf(words)}}
+	return Words{layout: layoutRuns, n: uint32(len(words)), form: &form{runs: runsOf(words)}}
 }
 
-// count returns how many words are 0, and how many differ from the one before.
+// count returns how many words are 0, and how many differ from their predecessor.
 func count(words []uint64) (zeros, runs int) {
 	last := words[0] + 1
 	for _, w := range words {
@@ -123,8 +125,8 @@ func count(words []uint64) (zeros, runs int) {
 	return zeros, runs
 }
 
-// Pack appends to dst the words of some columns in the packed layout, all in one
-// allocation. 3 to 6 ns a word: for what will not be kept long.
+// Pack appends to dst the words of some columns in the packed layout, all in one allocation.
+// It costs 3 to 6 ns a word and is meant for short-lived words.
 func Pack(dst []Words, columns ...[]uint64) []Words {
 	start, total := len(dst), 0
 	for _, words := range columns {
@@ -141,26 +143,26 @@ func Pack(dst []Words, columns ...[]uint64) []Words {
 	return dst
 }
 
-// Constant returns n words that are all the same. It allocates nothing.
+// Constant returns n equal words. It allocates nothing.
 func Constant(word uint64, n int) Words {
-	return Words{packed: packed{min: word, n: uint32(n)}, n: uint32(n), layout: LayoutPacked}
+	return Words{packed: packed{min: word, n: uint32(n)}, n: uint32(n), layout: layoutPacked}
 }
 
-// Constant returns the word that all words are, if its layout says so.
+// Constant returns the word that all rows have, if the layout shows it.
 func (w *Words) Constant() (word uint64, ok bool) {
 	return w.packed.min, w.form == nil && w.packed.width == 0 && w.n > 0
 }
 
 func inPacked(p packed) Words {
-	w := Words{layout: LayoutPacked, n: p.n, packed: p}
+	w := Words{layout: layoutPacked, n: p.n, packed: p}
 	if p.width == 64 {
-		w.layout = LayoutPlain
+		w.layout = layoutPlain
 	}
 	return w
 }
 
 func ofBlocks(b *blocks) Words {
-	return Words{layout: LayoutBlocks + Layout(b.order), n: uint32(b.n), form: &form{blocks: b}}
+	return Words{layout: layoutBlocks + layout(b.order), n: uint32(b.n), form: &form{blocks: b}}
 }
 
 func smaller(a, b Words) Words {
@@ -173,52 +175,52 @@ func smaller(a, b Words) Words {
 // Len returns the number of words.
 func (w *Words) Len() int { return int(w.n) }
 
-// Layout returns how the words lie in memory.
-func (w *Words) Layout() Layout { return w.layout }
+// Layout returns the name of the layout in which the words lie in memory.
+func (w *Words) Layout() string { return w.layout.String() }
 
-// At returns word i; it panics unless 0 <= i < Len. O(1) in the plain and packed
-// layouts, O(log runs) in runs, up to 128 words are read in those of blocks: read
-// sequences with Append or a Cursor.
+// At returns word i; it panics unless 0 <= i < Len. It is O(1) in the plain and packed layouts
+// and O(log runs) in runs, and decodes up to 128 words in blocks. Sequences are better read
+// with Append or a Cursor.
 func (w *Words) At(i int) uint64 {
 	if uint(i) >= uint(w.n) {
 		panic("encoding: row out of range")
 	}
 	switch w.layout {
-	case LayoutPlain, LayoutPacked:
+	case layoutPlain, layoutPacked:
 		return w.packed.at(i)
-	case LayoutRuns:
+	case layoutRuns:
 		return w.form.runs.at(i)
-	case LayoutSparse:
+	case layoutSparse:
 		return w.form.sparse.at(i)
-	case LayoutLookup:
+	case layoutLookup:
 		return w.form.lookup.at(i)
 	default:
 		return w.form.blocks.at(i)
 	}
 }
 
-// Append appends the words of rows [lo, hi) to dst and returns it; it panics
-// unless 0 <= lo <= hi <= Len. 1 to 3 ns a word. It allocates nothing but what dst lacks
-// and, of the lookup layout, a table that lies in blocks.
+// Append appends the words of rows [lo, hi) to dst; it panics unless 0 <= lo <= hi <= Len. It
+// costs 1 to 3 ns a word. It allocates only to grow dst and, in the lookup layout, to decode a
+// table in blocks.
 func (w *Words) Append(dst []uint64, lo, hi int) []uint64 {
 	if lo < 0 || lo > hi || hi > int(w.n) {
 		panic("encoding: rows out of range")
 	}
 	switch w.layout {
-	case LayoutPlain, LayoutPacked:
+	case layoutPlain, layoutPacked:
 		return w.packed.appendTo(dst, lo, hi)
-	case LayoutRuns:
+	case layoutRuns:
 		return w.form.runs.appendTo(dst, lo, hi)
-	case LayoutSparse:
+	case layoutSparse:
 		return w.form.sparse.appendTo(dst, lo, hi)
-	case LayoutLookup:
+	case layoutLookup:
 		return w.form.lookup.appendTo(dst, lo, hi)
 	default:
 		return w.form.blocks.appendTo(dst, lo, hi)
 	}
 }
 
-// appendFlat is Append of what inBlocks made.
+// appendFlat is Append for words of inBlocks.
 func (w *Words) appendFlat(dst []uint64, lo, hi int) []uint64 {
 	if w.form == nil {
 		return w.packed.appendTo(dst, lo, hi)
@@ -226,44 +228,42 @@ func (w *Words) appendFlat(dst []uint64, lo, hi int) []uint64 {
 	return w.form.blocks.appendTo(dst, lo, hi)
 }
 
-// Size returns the bytes that the words hold on the heap, without the Words
-// value itself.
+// Size returns the bytes that the words hold on the heap, without the Words value itself.
 func (w *Words) Size() int {
 	switch w.layout {
-	case LayoutPlain, LayoutPacked:
+	case layoutPlain, layoutPacked:
 		return w.packed.size()
-	case LayoutRuns:
+	case layoutRuns:
 		return formSize + w.form.runs.size()
-	case LayoutSparse:
+	case layoutSparse:
 		return formSize + w.form.sparse.size()
-	case LayoutLookup:
+	case layoutLookup:
 		return formSize + w.form.lookup.size()
 	default:
 		return formSize + w.form.blocks.size()
 	}
 }
 
-// Cursor walks words from front to back as runs of equal neighbours. It
-// belongs to one goroutine.
+// Cursor walks words from front to back as runs of equal neighbours. It is not safe for
+// concurrent use.
 type Cursor struct {
 	words *Words
 	row   int      // the next row
-	run   int      // of the runs layout: the next one
-	buf   []uint64 // of the rows [row, ...) what was read already
-	mem   []uint64 // where it is
-	table []uint64 // of the lookup layout: decoded
+	run   int      // runs layout: the next run
+	buf   []uint64 // words read ahead, from row on
+	mem   []uint64 // memory of buf
+	table []uint64 // lookup layout: the decoded table
 }
 
-// Cursor returns a cursor that stands before the first word. It allocates what it reads
-// into, at most twice.
+// Cursor returns a cursor before the first word. The cursor allocates its buffers on first
+// use, at most two.
 func (w *Words) Cursor() Cursor { return Cursor{words: w} }
 
-// Reset stands the cursor before the first of other words; what it has allocated it
-// keeps.
+// Reset places the cursor before the first of other words. It keeps its buffer.
 func (c *Cursor) Reset(w *Words) { *c = Cursor{words: w, mem: c.mem} }
 
-// Next returns the next word and how many rows in a row have it, or 0 rows at
-// the end. A run may come in pieces. 2 to 4 ns a word, less where runs are long.
+// Next returns the next word and the number of consecutive rows that have it, or 0 rows at the
+// end. A run may come in pieces. It costs 2 to 4 ns a word, less where runs are long.
 func (c *Cursor) Next() (word uint64, rows int) {
 	w := c.words
 	switch {
@@ -273,13 +273,13 @@ func (c *Cursor) Next() (word uint64, rows int) {
 		rows = w.Len() - c.row
 		c.row = w.Len()
 		return w.packed.min, rows
-	case w.layout == LayoutRuns:
+	case w.layout == layoutRuns:
 		return c.nextRun()
 	}
 	if len(c.buf) == 0 {
 		c.fill(w, c.row)
 	}
-	return c.take(c.buf[0])
+	return c.equalRun(c.buf[0])
 }
 
 // fill reads the next words.
@@ -287,7 +287,7 @@ func (c *Cursor) fill(w *Words, at int) {
 	if c.mem == nil {
 		c.mem = make([]uint64, 0, blockLen)
 	}
-	if w.layout != LayoutLookup {
+	if w.layout != layoutLookup {
 		c.buf = w.Append(c.mem, at, min(at+blockLen, w.Len()))
 		return
 	}
@@ -301,8 +301,8 @@ func (c *Cursor) fill(w *Words, at int) {
 	}
 }
 
-// take returns the word at the front of what was read, with those equal to it.
-func (c *Cursor) take(word uint64) (uint64, int) {
+// equalRun returns the first word of the buffer, and the number of equal words from there.
+func (c *Cursor) equalRun(word uint64) (uint64, int) {
 	rows := 1
 	for rows < len(c.buf) && c.buf[rows] == word {
 		rows++
@@ -312,7 +312,7 @@ func (c *Cursor) take(word uint64) (uint64, int) {
 	return word, rows
 }
 
-// nextRun is Next of the runs layout: what is read is a value a run.
+// nextRun is Next for the runs layout, which reads one value a run.
 func (c *Cursor) nextRun() (word uint64, rows int) {
 	r := c.words.form.runs
 	if len(c.buf) == 0 {

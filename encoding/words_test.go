@@ -18,7 +18,7 @@ import (
 
 var (
 	encodings = []Encoding{Plain, Dictionary, RLE, DictionaryRLE, Delta}
-	layouts   = []Layout{LayoutPlain, LayoutPacked, LayoutRuns, LayoutBlocks, LayoutRises, LayoutChanges, LayoutBends, LayoutSliced, LayoutSparse, LayoutLookup}
+	layouts   = []layout{layoutPlain, layoutPacked, layoutRuns, layoutBlocks, layoutRises, layoutChanges, layoutBends, layoutSliced, layoutSparse, layoutLookup}
 )
 
 // shapes are kinds of data. Together they make Encode choose every layout, and
@@ -98,18 +98,18 @@ func blocksOf(words []uint64, orders ...order) *blocks {
 }
 
 // inLayout encodes words in a layout, be it the smallest or not.
-func inLayout(l Layout, words []uint64) Words {
+func inLayout(l layout, words []uint64) Words {
 	w := Words{layout: l, n: uint32(len(words)), form: &form{}}
 	switch l {
-	case LayoutPlain:
+	case layoutPlain:
 		w.packed, w.form = packed{bits: append(slices.Clone(words), 0), width: 64, n: uint32(len(words))}, nil
-	case LayoutPacked:
+	case layoutPacked:
 		w.packed, w.form = pack(words), nil
-	case LayoutRuns:
+	case layoutRuns:
 		w.form.runs = runsOf(words)
-	case LayoutSparse:
+	case layoutSparse:
 		w.form.sparse = sparseOf(words)
-	case LayoutLookup:
+	case layoutLookup:
 		table := slices.Compact(slices.Sorted(slices.Values(words)))
 		ordinals := make([]uint64, len(words))
 		for i, word := range words {
@@ -119,7 +119,7 @@ func inLayout(l Layout, words []uint64) Words {
 		packed := Encode(Plain, ordinals)
 		return Lookup(Encode(Delta, table), &packed)
 	default:
-		w.form.blocks = blocksOf(words, order(l-LayoutBlocks))
+		w.form.blocks = blocksOf(words, order(l-layoutBlocks))
 	}
 	return w
 }
@@ -129,28 +129,28 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// checkWords reads words in every way and compares with what was encoded (E1).
+// checkWords reads words in every way and compares them with the encoded ones (E1).
 func checkWords(t fataler, got *Words, want []uint64) {
 	t.Helper()
 	if got.Len() != len(want) {
-		t.Fatalf("%v: Len() = %d, want %d", got.Layout(), got.Len(), len(want))
+		t.Fatalf("%v: Len() = %d, want %d", got.layout, got.Len(), len(want))
 	}
 	for i, w := range want {
 		if g := got.At(i); g != w {
-			t.Fatalf("%v: At(%d) = %#x, want %#x", got.Layout(), i, g, w)
+			t.Fatalf("%v: At(%d) = %#x, want %#x", got.layout, i, g, w)
 		}
 	}
 	if all := got.Append(nil, 0, len(want)); !slices.Equal(all, want) {
-		t.Fatalf("%v: Append (-want +got):\n%s", got.Layout(), cmp.Diff(want, all))
+		t.Fatalf("%v: Append (-want +got):\n%s", got.layout, cmp.Diff(want, all))
 	}
 	if all := walk(t, got); !slices.Equal(all, want) {
-		t.Fatalf("%v: Cursor (-want +got):\n%s", got.Layout(), cmp.Diff(want, all))
+		t.Fatalf("%v: Cursor (-want +got):\n%s", got.layout, cmp.Diff(want, all))
 	}
 }
 
-// checkRanges reads ranges, at random and around the ends of blocks, into slices with
-// and without room, and compares with what was encoded (E1). What a slice held, and
-// what lies behind the range, stays.
+// checkRanges reads ranges, at random and around the ends of blocks, into slices with and
+// without room, and compares them with the encoded words (E1). The content of a slice before
+// the range, and the memory behind it, must not change.
 func checkRanges(t fataler, got *Words, want []uint64, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -168,10 +168,10 @@ func checkRanges(t fataler, got *Words, want []uint64, seed uint64) {
 		}
 		out := got.Append(dst, lo, hi)
 		if out[0] != 7 || !slices.Equal(out[1:], want[lo:hi]) {
-			t.Fatalf("%v: Append(%d, %d) of %d words (-want +got):\n%s", got.Layout(), lo, hi, len(want), cmp.Diff(want[lo:hi], out[1:]))
+			t.Fatalf("%v: Append(%d, %d) of %d words (-want +got):\n%s", got.layout, lo, hi, len(want), cmp.Diff(want[lo:hi], out[1:]))
 		}
 		if room > hi-lo && slices.ContainsFunc(behind[1+hi-lo:], func(w uint64) bool { return w != 7 }) {
-			t.Fatalf("%v: Append(%d, %d) writes behind its end", got.Layout(), lo, hi)
+			t.Fatalf("%v: Append(%d, %d) writes behind its end", got.layout, lo, hi)
 		}
 	}
 }
@@ -187,12 +187,12 @@ func walk(t fataler, w *Words) []uint64 {
 			break
 		}
 		if rows < 0 || len(out)+rows > w.Len() {
-			t.Fatalf("%v: cursor at row %d of %d gives %d rows", w.Layout(), len(out), w.Len(), rows)
+			t.Fatalf("%v: cursor at row %d of %d gives %d rows", w.layout, len(out), w.Len(), rows)
 		}
 		out = append(out, slices.Repeat([]uint64{word}, rows)...)
 	}
 	if word, rows := c.Next(); word != 0 || rows != 0 {
-		t.Fatalf("%v: Next() after the end = %d, %d", w.Layout(), word, rows)
+		t.Fatalf("%v: Next() after the end = %d, %d", w.layout, word, rows)
 	}
 	return out
 }
@@ -228,8 +228,7 @@ func drawWords(t *rapid.T) []uint64 {
 	return words
 }
 
-// E1 for mixtures: any range that Append gives is that range of the words, and
-// what dst held before stays.
+// E1 for mixtures: Append returns any range of the words, and keeps the content of dst.
 func TestWordsRanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := drawWords(t)
@@ -243,14 +242,14 @@ func TestWordsRanges(t *testing.T) {
 			checkWords(t, &w, words)
 			want := append([]uint64{7}, words[lo:hi]...)
 			if got := w.Append([]uint64{7}, lo, hi); !slices.Equal(want, got) {
-				t.Fatalf("%v: Append(%d, %d) (-want +got):\n%s", w.Layout(), lo, hi, cmp.Diff(want, got))
+				t.Fatalf("%v: Append(%d, %d) (-want +got):\n%s", w.layout, lo, hi, cmp.Diff(want, got))
 			}
 		}
 	})
 }
 
-// The golden file shows, for each shape and encoding, the layout that Encode
-// takes and what it costs. A change of layout shows as a change of the file.
+// The golden file shows the layout and size that Encode chooses for each shape and encoding,
+// so a change of layout changes the file.
 func TestEncodeGolden(t *testing.T) {
 	const n = 1024
 	var out strings.Builder
@@ -262,7 +261,7 @@ func TestEncodeGolden(t *testing.T) {
 		fmt.Fprintf(&out, "\n%-16s", s.name)
 		for _, e := range encodings {
 			w := Encode(e, wordsOf(shape, 1, n))
-			fmt.Fprintf(&out, "%-16s", fmt.Sprintf("%v %d", w.Layout(), w.Size()))
+			fmt.Fprintf(&out, "%-16s", fmt.Sprintf("%v %d", w.layout, w.Size()))
 		}
 	}
 	checkGolden(t, "layouts.txt", trimLines(out.String()))
@@ -290,29 +289,29 @@ func checkGolden(t *testing.T, name, got string) {
 	}
 }
 
-// Encode takes about the smallest of packed and what was asked for: blocks where there
-// is more than one, runs where there are two words to one.
+// Encode takes about the smallest of packed and the requested layouts: blocks if there is more
+// than one, runs if they have two words on average.
 func TestEncodeTakesTheSmallest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := drawWords(t)
-		for e, tried := range map[Encoding][]Layout{
-			Plain:         {LayoutPacked, LayoutBlocks, LayoutChanges},
-			Dictionary:    {LayoutPacked, LayoutBlocks, LayoutChanges},
-			RLE:           {LayoutPacked, LayoutBlocks, LayoutRises, LayoutRuns},
-			DictionaryRLE: {LayoutPacked, LayoutBlocks, LayoutRises, LayoutRuns},
-			Delta:         {LayoutPacked, LayoutRises, LayoutChanges, LayoutBends},
+		for e, tried := range map[Encoding][]layout{
+			Plain:         {layoutPacked, layoutBlocks, layoutChanges},
+			Dictionary:    {layoutPacked, layoutBlocks, layoutChanges},
+			RLE:           {layoutPacked, layoutBlocks, layoutRises, layoutRuns},
+			DictionaryRLE: {layoutPacked, layoutBlocks, layoutRises, layoutRuns},
+			Delta:         {layoutPacked, layoutRises, layoutChanges, layoutBends},
 		} {
 			w := Encode(e, words)
 			for _, l := range tried {
 				other := inLayout(l, words)
 				switch {
-				case l == LayoutRuns && 2*other.form.runs.ends.n >= other.n:
+				case l == layoutRuns && 2*other.form.runs.ends.n >= other.n:
 					continue
 				case other.form != nil && other.form.blocks != nil && other.n <= blockLen:
 					continue
 				}
 				if slack := other.Size()/4 + blocksSize; w.Size() > other.Size()+slack {
-					t.Errorf("Encode(%v): %v of %d bytes, %v has %d", e, w.Layout(), w.Size(), l, other.Size())
+					t.Errorf("Encode(%v): %v of %d bytes, %v has %d", e, w.layout, w.Size(), l, other.Size())
 				}
 			}
 		}
@@ -326,7 +325,7 @@ func TestPack(t *testing.T) {
 		columns = append(columns, wordsOf(shape, 1, 100+shape))
 	}
 	columns = append(columns, nil)
-	first := inLayout(LayoutPlain, []uint64{7})
+	first := inLayout(layoutPlain, []uint64{7})
 	all := Pack([]Words{first}, columns...)
 	checkWords(t, &all[0], []uint64{7})
 	for i, want := range columns {
@@ -360,7 +359,7 @@ func TestWordsShareNothing(t *testing.T) {
 	}
 }
 
-// sliceBytes adds up the slices that v refers to: what Size should say.
+// sliceBytes sums the slices that v refers to: the expected Size.
 func sliceBytes(v reflect.Value) int {
 	n := 0
 	switch v.Kind() {
@@ -382,9 +381,9 @@ func TestWordsSize(t *testing.T) {
 	for shape, s := range shapes {
 		for _, e := range encodings {
 			w := Encode(e, wordsOf(shape, 1, 1300))
-			// What is rounded up to the sizes that the allocator has is not counted.
+			// Bytes that the allocator rounds up do not count.
 			if got, want := w.Size(), sliceBytes(reflect.ValueOf(w)); got < want || got > want+32 {
-				t.Errorf("%s, %v as %v: Size() = %d, want %d", s.name, e, w.Layout(), got, want)
+				t.Errorf("%s, %v as %v: Size() = %d, want %d", s.name, e, w.layout, got, want)
 			}
 		}
 	}
@@ -406,11 +405,11 @@ func TestCursorGivesRunsWhole(t *testing.T) {
 	}
 	tests := []struct {
 		name   string
-		layout Layout
+		layout layout
 		want   []run
 	}{
-		{"runs", LayoutRuns, []run{{5, 1000}, {1 << 50, 2000}, {5, 1}}},
-		{"constant", LayoutPacked, []run{{5, 300}}},
+		{"runs", layoutRuns, []run{{5, 1000}, {1 << 50, 2000}, {5, 1}}},
+		{"constant", layoutPacked, []run{{5, 300}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -419,8 +418,8 @@ func TestCursorGivesRunsWhole(t *testing.T) {
 				words = append(words, slices.Repeat([]uint64{r.Word}, r.Rows)...)
 			}
 			w := Encode(RLE, words)
-			if w.Layout() != tt.layout {
-				t.Fatalf("layout %v, want %v", w.Layout(), tt.layout)
+			if w.layout != tt.layout {
+				t.Fatalf("layout %v, want %v", w.layout, tt.layout)
 			}
 			var got []run
 			for c := w.Cursor(); ; {

@@ -68,8 +68,8 @@ func profile(rng *rand.Rand, stacks [][]uuid.UUID, rows int, at int64) *schema.B
 	}}
 }
 
-// BenchmarkCodePart is most of an insert: a profile of 500 rows whose stacks
-// are all known becomes a part.
+// BenchmarkCodePart is most of an insert: a profile of 500 rows with known stacks becomes a
+// part.
 func BenchmarkCodePart(b *testing.B) {
 	s := mustSchema(b, profiles)
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -5,14 +5,14 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// gathered is one column of the rows that a part is made of.
+// gathered is one column of a part's rows.
 type gathered struct {
 	spec  encoding.Spec
 	words []uint64
-	valid []uint64 // fixed types; nil: all have a value
+	valid []uint64 // fixed types; nil: all rows have a value
 }
 
-// gatherer collects columns from frames in the order of the part.
+// gatherer collects columns from frames in the row order of the part.
 type gatherer struct {
 	frames []*frame
 	order  []rowRef
@@ -21,20 +21,20 @@ type gatherer struct {
 	sources []source // by frame
 }
 
-// source is a column in one frame: of row r, the word at r & mask.
+// source is a column in one frame: the word of row r is words[r & mask].
 type source struct {
 	words []uint64
 	mask  int
-	fc    *frameColumn // nil: the frame has none, and words is one 0
+	fc    *frameColumn // nil: the frame lacks the column, and words is one 0
 }
 
 var noWord = []uint64{0}
 
-// gather collects a column; false if no row has a value in it. A column of plain
-// strings or UUIDs is not for it.
+// gather collects a column; found is false if no row has a value in it. Columns of plain
+// strings or UUIDs need gatherBytes.
 func (g *gatherer) gather(key columnKey, spec encoding.Spec) (out gathered, found bool) {
 	out.spec = spec
-	simple := true // each row's word says it all
+	simple := true // every row has a word of its own, and no nulls beside it
 	g.sources = g.sources[:0]
 	for _, f := range g.frames {
 		s := source{words: noWord, fc: f.find(key)}
@@ -49,7 +49,7 @@ func (g *gatherer) gather(key columnKey, spec encoding.Spec) (out gathered, foun
 		simple = simple && (s.fc == nil || s.fc.valid == nil && s.fc.ordinals == nil)
 		g.sources = append(g.sources, s)
 	}
-	out.words = g.mem.take(len(g.order))[:len(g.order)]
+	out.words = g.mem.room(len(g.order))[:len(g.order)]
 	if simple {
 		var all uint64
 		for i, r := range g.order {
@@ -63,11 +63,10 @@ func (g *gatherer) gather(key columnKey, spec encoding.Spec) (out gathered, foun
 	return out, g.gatherSlowly(&out)
 }
 
-// gatherSlowly is gather where words are shared, or rows of a fixed type can be
-// without a value.
+// gatherSlowly is gather for columns with shared words, or with nulls in a fixed type.
 func (g *gatherer) gatherSlowly(out *gathered) (found bool) {
 	nulls := false
-	valid := g.mem.take(len(g.order))[:len(g.order)]
+	valid := g.mem.room(len(g.order))[:len(g.order)]
 	for i, r := range g.order {
 		fc := g.sources[r.frame].fc
 		out.words[i], valid[i] = 0, 0
@@ -84,8 +83,8 @@ func (g *gatherer) gatherSlowly(out *gathered) (found bool) {
 	return found
 }
 
-// gatherBytes builds a column of plain strings or UUIDs; false if no row has a
-// value in it.
+// gatherBytes builds a column of plain strings or UUIDs; found is false if no row has a value
+// in it.
 func (g *gatherer) gatherBytes(key columnKey, spec encoding.Spec) (c encoding.Column, found bool) {
 	sources := make([]*frameColumn, len(g.frames))
 	for i, f := range g.frames {
@@ -110,9 +109,9 @@ func (g *gatherer) gatherBytes(key columnKey, spec encoding.Spec) (c encoding.Co
 	return b.Build(), true
 }
 
-// gatherIDs is gatherBytes of UUIDs.
+// gatherIDs is gatherBytes for UUIDs.
 func (g *gatherer) gatherIDs(sources []*frameColumn, spec encoding.Spec) (c encoding.Column, found bool) {
-	words := g.mem.take(len(g.order))[:len(g.order)]
+	words := g.mem.room(len(g.order))[:len(g.order)]
 	n := 0
 	for i, r := range g.order {
 		words[i] = 0
@@ -135,11 +134,11 @@ func (g *gatherer) gatherIDs(sources []*frameColumn, spec encoding.Spec) (c enco
 	return encoding.NewIDs(spec, words, data), true
 }
 
-// isPlainBytes says whether the parts of a column keep its values themselves.
+// isPlainBytes reports whether the parts of a column store its values themselves.
 func isPlainBytes(c schema.Column) bool { return !c.Type.Fixed() && !c.Encoding.Coded() }
 
-// buildBase makes a part of merged rows [lo, hi), each column in the layout that is
-// the smallest. Columns without a value are left out.
+// buildBase makes a part of the merged rows [lo, hi), each column in its smallest layout.
+// Columns without a value are left out.
 func buildBase(m *merged, lo, hi int) *Part {
 	f := m.frames[0]
 	p := &Part{gen: f.gen, bucket: f.bucket, rows: hi - lo}
@@ -173,7 +172,7 @@ func buildBase(m *merged, lo, hi int) *Part {
 	return p
 }
 
-// headerColumn makes a column of a header's words.
+// headerColumn makes a column from the words of a header.
 func headerColumn(spec encoding.Spec, table []uint64, ordinals *encoding.Words, rows int) encoding.Column {
 	words := encoding.Encode(spec.Encoding, table)
 	if word, ok := words.Constant(); ok {

@@ -1,21 +1,19 @@
-// Package granule holds the unit of everything: a granule is all rows of a
-// table whose keys lie between two bounds, as sorted immutable parts.
+// Package granule holds the unit of storage and maintenance: a granule is all rows of a table
+// with keys between two bounds, as sorted immutable parts.
 //
 //	granule [lo, hi)
 //	  base   the rows of the last rewrite, one sorted part, or none
 //	  fresh  part <- part <- part   one per insert, newest first
 //
-// A part is built from the rows of one transaction, or by a rewrite of the
-// parts of one granule. It is a set of encoded columns plus the series of each
-// row, and belongs to a [Generation]: the dictionaries that its codes are of.
-// Where a granule was split after a part was built, the children refer to
-// sub-ranges of its rows: a [Slice].
+// A part is built from the rows of one transaction, or by a rewrite of the parts of one granule.
+// It is a set of encoded columns plus the series of each row, and belongs to a [Generation],
+// which holds the dictionaries of its codes. If a granule is split after a part was built, the
+// children refer to sub-ranges of its rows: a [Section].
 //
-// A fresh part is as inserted: its columns packed, all bits in one allocation. A
-// base part is built to be kept: each column in its smallest layout, and the columns
-// of [schema.Schema.Header], whose values come together, as one list of headers for
-// each series, with an ordinal a row. For profiles a header is a profile: time,
-// duration, period.
+// The columns of a fresh part are packed, all bits in one allocation. A base part is built to
+// last: each column has its smallest layout. The columns of [schema.Schema.Header], whose values
+// occur together, become one list of headers for each series, with an ordinal a row. For profiles
+// a header is a profile: time, duration, period.
 //
 //	series    a a a a a a | b b b ...
 //	stack     1 1 1 4 4 9 | 1 4 4 ...       sorted within a series
@@ -23,15 +21,15 @@
 //	value     of each row
 //	headers   time, duration, period of 0 1 2 (of a), 3 4 (of b) ...
 //
-// A rewrite merges the parts of a granule into one new granule (compaction) or
-// several (split); it is a pure function. Making the result visible, and
-// carrying over what was inserted meanwhile, is [Granule.Succeed].
+// A rewrite merges the parts of a granule into one new granule (compaction) or several (split). It
+// is a pure function. [Granule.Succeed] prepares its result for publication and carries over the
+// parts that were inserted meanwhile.
 //
 // # Invariants
 //
 //	G1  A granule, a part and their columns never change after they are built.
 //	    (A part is stamped once, before anyone else can see it.)
-//	G2  The rows of a part are sorted by key. Every row of a granule's slices
+//	G2  The rows of a part are sorted by key. Every row of a granule's sections
 //	    has lo <= key < hi; hi empty means no upper bound.
 //	G3  A rewrite keeps the multiset of rows: decode(children) = decode(parent).
 //	G4  The children of a split have bounds that partition the parent's, and
@@ -40,5 +38,6 @@
 //	    share one.
 //	G6  Adding a part to a granule shares its list of parts and copies nothing.
 //
-// The package knows nothing of the index, of goroutines, clocks or Arrow.
+// The package makes no compatibility promise. It starts no goroutine, and does not depend on the
+// index, clocks or Arrow.
 package granule

@@ -22,7 +22,7 @@ func Example() {
 		panic(err)
 	}
 	gen := granule.NewGeneration(1)
-	insert := func(time int64) granule.Slice {
+	insert := func(time int64) granule.Section {
 		b := schema.Batch{Rows: 2, Columns: map[string]encoding.Vector{
 			"host": encoding.Strings("b", "a"), "time": encoding.Int64s(time),
 		}}
@@ -36,7 +36,7 @@ func Example() {
 		}
 		part := rows.Part(0, rows.Len())
 		rows.Done()
-		return granule.Slice{Part: part, Lo: 0, Hi: part.Rows()}
+		return granule.Section{Part: part, Lo: 0, Hi: part.Rows()}
 	}
 
 	old := granule.New("", "").With(insert(1)).With(insert(2))
@@ -46,10 +46,10 @@ func Example() {
 	fmt.Println("published:", ok)
 	for _, g := range children {
 		fmt.Printf("%d rows, %d of them fresh:", g.Rows(), g.FreshRows())
-		for _, slice := range g.Slices() {
-			for i := slice.Lo; i < slice.Hi; i++ {
-				series, _ := s.ReadTuple(gen.Series.Value(uint32(slice.Part.Series().At(i))))
-				time := slice.Part.Find(1, "time").Words().At(i)
+		for _, section := range g.Sections() {
+			for i := section.Lo; i < section.Hi; i++ {
+				series, _ := s.ReadTuple(gen.Series.Value(uint32(section.Part.Series().At(i))))
+				time := section.Part.Find(1, "time").Words().At(i)
 				fmt.Printf(" %s@%d", series[0].Value, time)
 			}
 		}

@@ -11,37 +11,37 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// frame is rows in working form, between batches and parts: columns as words,
-// one a row. What is inserted is coded into a frame, what is merged is decoded
-// into one, and parts are built of either.
+// frame is rows in working form, between batches and parts: columns of words, one a row. An
+// insert codes its rows into a frame, a merge decodes parts into frames, and parts are built
+// from frames.
 type frame struct {
 	schema  *schema.Schema
 	gen     *Generation
 	bucket  int64
 	series  []uint32 // code in gen.Series, one a row
 	columns []frameColumn
-	suffix  []int // where in columns each of Schema.Suffix is, or would be
+	suffix  []int // index in columns of each of Schema.Suffix, or its insertion point
 
-	// Of rows on their way into fresh parts:
+	// Of rows to be built into fresh parts:
 	one   bool // all rows are of one series
 	keyed bool // the upper half of a sorted key is the word of the leading list
 }
 
-// frameColumn is one concrete column outside of the series tuple. Columns of a
-// frame are in schema order, concrete dynamic columns by name.
+// frameColumn is one concrete column outside of the series tuple. The columns of a frame are
+// in schema order, concrete dynamic columns by name.
 type frameColumn struct {
 	column   int
 	name     string
-	words    []uint64              // one a row, unless one of the next two says otherwise
+	words    []uint64              // one a row, unless constant or ordinals is set
 	constant bool                  // all rows have word 0
 	ordinals []uint64              // if not nil, row i has word ordinals[i]
 	valid    []bool                // fixed types: like words; nil: all rows have a value
 	bytes    func(w uint64) []byte // strings and UUIDs: the value of a word
-	ids      []uuid.UUID           // of a batch, in a plain column: word w stands for ids[w-1]
+	ids      []uuid.UUID           // plain column of a batch: word w stands for ids[w-1]
 }
 
-// at returns where in words a row's word is.
-func (c *frameColumn) at(row int) int {
+// wordIndex returns the index in words of a row's word.
+func (c *frameColumn) wordIndex(row int) int {
 	switch {
 	case c.constant:
 		return 0
@@ -51,17 +51,17 @@ func (c *frameColumn) at(row int) int {
 	return row
 }
 
-func (c *frameColumn) word(row int) uint64 { return c.words[c.at(row)] }
+func (c *frameColumn) word(row int) uint64 { return c.words[c.wordIndex(row)] }
 
 func (c *frameColumn) isNull(t encoding.Type, row int) bool {
 	if t.Fixed() {
-		return c.valid != nil && !c.valid[c.at(row)]
+		return c.valid != nil && !c.valid[c.wordIndex(row)]
 	}
 	return c.word(row) == 0
 }
 
-// frameOf decodes rows of a part: 1 to 3 ns and 8 bytes a row and column. What it
-// needs it takes from the slab.
+// frameOf decodes rows of a part for 1 to 3 ns and 8 bytes a row and column. It takes its
+// memory from the slab.
 func frameOf(s *schema.Schema, p *Part, lo, hi int, mem *slab) *frame {
 	return frameOfColumns(s, p, p.columns, lo, hi, mem)
 }
@@ -77,7 +77,7 @@ func frameOfColumns(s *schema.Schema, p *Part, columns []Column, lo, hi int, mem
 		}
 		row += n
 	}
-	var shared *encoding.Words // whose ordinals are decoded already
+	var shared *encoding.Words // the ordinals decoded last
 	var ordinals []uint64
 	for i := range columns {
 		c := &columns[i]
@@ -86,11 +86,11 @@ func frameOfColumns(s *schema.Schema, p *Part, columns []Column, lo, hi int, mem
 			fc.words, fc.constant = mem.one(word), true
 		} else if table, by := c.Words().Lookup(); table != nil {
 			if by != shared {
-				shared, ordinals = by, by.Append(mem.take(hi-lo), lo, hi)
+				shared, ordinals = by, by.Append(mem.room(hi-lo), lo, hi)
 			}
-			fc.words, fc.ordinals = table.Append(mem.take(table.Len()), 0, table.Len()), ordinals
+			fc.words, fc.ordinals = table.Append(mem.room(table.Len()), 0, table.Len()), ordinals
 		} else {
-			fc.words = c.Words().Append(mem.take(hi-lo), lo, hi)
+			fc.words = c.Words().Append(mem.room(hi-lo), lo, hi)
 			if c.Type().Fixed() && c.Nulls() {
 				fc.valid = c.AppendValid(make([]bool, 0, hi-lo), lo, hi)
 			}
@@ -100,14 +100,14 @@ func frameOfColumns(s *schema.Schema, p *Part, columns []Column, lo, hi int, mem
 	return f
 }
 
-// appendKey appends the key of a row (package schema draws it).
+// appendKey appends the key of a row (see the layout in package schema).
 func (f *frame) appendKey(dst []byte, row int) []byte {
 	dst = f.schema.AppendBucket(dst, f.bucket)
 	dst = append(dst, f.gen.Series.Value(f.series[row])...)
 	return f.appendSuffix(dst, row)
 }
 
-// findSuffix looks the columns of the key up, once all are there.
+// findSuffix looks up the columns of the key, once the frame is complete.
 func (f *frame) findSuffix() {
 	for _, column := range f.schema.Suffix() {
 		at, _ := slices.BinarySearchFunc(f.columns, column, func(fc frameColumn, column int) int {
@@ -117,8 +117,8 @@ func (f *frame) findSuffix() {
 	}
 }
 
-// suffixColumn returns the frame's column of the i-th column of the key's suffix,
-// or of a family the first; nil if it has none.
+// suffixColumn returns the frame's column for the i-th column of the key's suffix, the first
+// one for a family, or nil if it has none.
 func (f *frame) suffixColumn(i int) *frameColumn {
 	if len(f.suffix) == 0 {
 		f.findSuffix()
@@ -130,7 +130,7 @@ func (f *frame) suffixColumn(i int) *frameColumn {
 	return &f.columns[at]
 }
 
-// appendSuffix appends the part of a row's key behind the series tuple.
+// appendSuffix appends the part of a row's key after the series tuple.
 func (f *frame) appendSuffix(dst []byte, row int) []byte {
 	for i := range f.schema.Suffix() {
 		dst = f.appendSuffixColumn(dst, i, row)
@@ -138,8 +138,8 @@ func (f *frame) appendSuffix(dst []byte, row int) []byte {
 	return dst
 }
 
-// appendSuffixColumn appends what one column of the suffix, or a family, has in a
-// row's key.
+// appendSuffixColumn appends a row's value in one column of the suffix, or its values in a
+// family.
 func (f *frame) appendSuffixColumn(dst []byte, i, row int) []byte {
 	column := f.schema.Suffix()[i]
 	c, fc := &f.schema.Columns()[column], f.suffixColumn(i)
@@ -166,8 +166,7 @@ func (c *frameColumn) appendValue(dst []byte, t encoding.Type, row int) []byte {
 	return schema.AppendWord(dst, t, c.word(row))
 }
 
-// compare compares the suffixes of two rows' keys from a column on, without making
-// them.
+// compare compares the suffixes of two rows' keys from a column on, without building the keys.
 func (f *frame) compare(row int, g *frame, other, from int) int {
 	for i := from; i < len(f.schema.Suffix()); i++ {
 		if c := f.compareColumn(i, row, g, other); c != 0 {
@@ -189,8 +188,8 @@ func (f *frame) compareColumn(i, row int, g *frame, other int) int {
 	return compareWords(c.Type, a, row, b, other)
 }
 
-// compareWords compares two rows in columns of one name, of which a frame may have
-// none; nulls come first.
+// compareWords compares two rows in columns of one name, either of which may be missing; nulls
+// come first.
 func compareWords(t encoding.Type, a *frameColumn, row int, b *frameColumn, other int) int {
 	nullA, nullB := a == nil || a.isNull(t, row), b == nil || b.isNull(t, other)
 	switch {
@@ -211,7 +210,7 @@ func compareWords(t encoding.Type, a *frameColumn, row int, b *frameColumn, othe
 	return cmp.Compare(schema.OrderedWord(t, x), schema.OrderedWord(t, y))
 }
 
-// family returns the columns of the i-th of the suffix, a family.
+// family returns the columns of the i-th column of the suffix, which is a family.
 func (f *frame) family(i int) []frameColumn {
 	if f.suffixColumn(i) == nil {
 		return nil
@@ -246,9 +245,6 @@ func compareFamilies(t encoding.Type, a []frameColumn, row int, b []frameColumn,
 	}
 	return 0
 }
-
-// rowRef names a row of one of several frames.
-type rowRef struct{ frame, row int32 }
 
 type columnKey struct {
 	column int
@@ -287,4 +283,13 @@ func unionColumns(frames []*frame) []columnKey {
 	}
 	slices.SortFunc(keys, func(a, b columnKey) int { return a.compare(b.column, b.name) })
 	return keys
+}
+
+// leadingLists returns the column that follows the series in the key, if it is a column of
+// lists; nil otherwise, or if the frame lacks it.
+func (f *frame) leadingLists() *frameColumn {
+	if !f.schema.ListsLead() {
+		return nil
+	}
+	return f.suffixColumn(0)
 }

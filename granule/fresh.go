@@ -6,27 +6,26 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// freshBuilder makes parts of rows of one frame, as they were inserted: the columns
-// in the packed layout, all bits in one allocation. They are soon rewritten. It is
-// kept to be used again.
+// freshBuilder makes fresh parts from the rows of one frame: columns in the packed layout, all
+// bits in one allocation, because they are soon rewritten. Builders are reused.
 type freshBuilder struct {
 	gather  gatherer
 	frames  [1]*frame
 	keys    []uint64
-	order   []rowRef   // of the keys, once a column wants it
-	pending [][]uint64 // what is to be packed
+	order   []rowRef   // rows of keys, computed when a column needs them
+	pending [][]uint64 // words to be packed
 	places  []freshPlace
 	packed  []encoding.Words
 }
 
-// freshPlace says which of the pending words a column of the part is made of.
+// freshPlace maps a column of the part to the pending words that it is made from.
 type freshPlace struct {
 	column, words int
 	valid         int    // 0: none
-	ids           []byte // not nil: what a plain column of UUIDs keeps
+	ids           []byte // not nil: the values of a plain column of UUIDs
 }
 
-// build makes a part of rows in order, by their keys.
+// build makes a part of rows, in the order of their keys.
 func (b *freshBuilder) build(f *frame, keys []uint64, mem *slab) *Part {
 	p := newPart(len(f.columns))
 	p.gen, p.bucket, p.rows = f.gen, f.bucket, len(keys)
@@ -37,7 +36,7 @@ func (b *freshBuilder) build(f *frame, keys []uint64, mem *slab) *Part {
 	if one {
 		p.series = encoding.Constant(uint64(code), len(keys))
 	} else {
-		series := mem.take(len(keys))
+		series := mem.room(len(keys))
 		for _, key := range keys {
 			series = append(series, uint64(f.series[rowOf(key)]))
 		}
@@ -64,20 +63,20 @@ func (b *freshBuilder) build(f *frame, keys []uint64, mem *slab) *Part {
 		}
 		c.Column = encoding.NewColumn(spec, b.packed[at.words], present)
 	}
-	clear(b.packed) // they belong to the part
+	clear(b.packed) // the part owns them now
 	p.seal(f.schema)
 	return p
 }
 
-// done lets go of what the parts were made of.
+// done drops the references to the input of the parts.
 func (b *freshBuilder) done() {
 	b.frames[0], b.keys, b.gather.mem = nil, nil, nil
 	clear(b.gather.sources)
-	clear(b.pending[:cap(b.pending)]) // what the parts before the last one had lies behind
+	clear(b.pending[:cap(b.pending)]) // entries of earlier parts can lie past the length
 	clear(b.places[:cap(b.places)])
 }
 
-// oneSeries returns the series of sorted rows, if they have one.
+// oneSeries returns the series of sorted rows, if they share one.
 func oneSeries(f *frame, keys []uint64) (code uint32, one bool) {
 	if len(keys) == 0 {
 		return 0, true
@@ -86,7 +85,7 @@ func oneSeries(f *frame, keys []uint64) (code uint32, one bool) {
 	return first, first == last
 }
 
-// add adds a column of the frame, if a row has a value in it.
+// add adds a column of the frame, if any row has a value in it.
 func (b *freshBuilder) add(p *Part, f *frame, fc *frameColumn) {
 	def := f.schema.Columns()[fc.column]
 	spec, key := f.gen.spec(def), columnKey{fc.column, fc.name}
@@ -122,14 +121,14 @@ func (b *freshBuilder) add(p *Part, f *frame, fc *frameColumn) {
 	p.columns = append(p.columns, Column{Index: key.column, Name: key.name})
 }
 
-// addIDs adds a plain column of UUIDs, if a row has one. They lie here and there in the
-// batch: a loop that only copies them has many misses of the caches under way at once.
+// addIDs adds a plain column of UUIDs, if any row has one. The ids are scattered over the
+// batch: a loop that only copies them keeps many cache misses in flight.
 func (b *freshBuilder) addIDs(p *Part, fc *frameColumn) {
 	mask := -1
 	if fc.constant {
 		mask = 0
 	}
-	ordinals, n := b.gather.mem.take(len(b.keys))[:len(b.keys)], 0
+	ordinals, n := b.gather.mem.room(len(b.keys))[:len(b.keys)], 0
 	for i, key := range b.keys {
 		ordinals[i] = 0
 		if fc.words[rowOf(key)&mask] != 0 {
@@ -153,18 +152,18 @@ func (b *freshBuilder) addIDs(p *Part, fc *frameColumn) {
 	p.columns = append(p.columns, Column{Index: fc.column, Name: fc.name})
 }
 
-// column collects a column of the frame in the order of the part; false if no row has a
-// value in it.
+// column collects a column of the frame in the order of the part; found is false if no row has
+// a value in it.
 func (b *freshBuilder) column(fc *frameColumn, f *frame, key columnKey, spec encoding.Spec) (out gathered, found bool) {
 	if fc.valid != nil || fc.ordinals != nil {
 		b.findOrder()
 		return b.gather.gather(key, spec)
 	}
-	words := b.gather.mem.take(len(b.keys))[:len(b.keys)]
+	words := b.gather.mem.room(len(b.keys))[:len(b.keys)]
 	all := uint64(0)
 	if f.keyed && spec.Type == encoding.UUIDList && fc == f.leadingLists() {
 		for i, key := range b.keys {
-			all = key >> 32 // they rise
+			all = key >> 32 // the keys rise
 			words[i] = all
 		}
 	} else {

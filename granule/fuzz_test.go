@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// fuzzed is a table whose rows a few bytes can fill.
+// fuzzed is a table with rows that a few bytes can fill.
 var fuzzed = schema.Definition{
 	Columns: []schema.Column{
 		{Name: "kind", Type: encoding.String, Encoding: encoding.DictionaryRLE, Nullable: true},

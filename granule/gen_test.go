@@ -70,8 +70,8 @@ func mustSchema(t testing.TB, def schema.Definition) *schema.Schema {
 	return s
 }
 
-// The domains are small, so that rows tie on long prefixes of the key, and
-// full of what breaks encodings of it.
+// The domains are small, so that rows tie on long prefixes of the key, and full of values that
+// are hard to encode in it.
 var (
 	int64s   = []int64{0, 1, -1, 7, math.MinInt64, math.MaxInt64}
 	uint64s  = []uint64{0, 1, 255, 256, 1 << 63, math.MaxUint64}
@@ -198,4 +198,4 @@ func partOf(t testing.TB, s *schema.Schema, gen *Generation, b *schema.Batch) *P
 	return nil
 }
 
-func whole(p *Part) Slice { return Slice{p, 0, p.Rows()} }
+func whole(p *Part) Section { return Section{p, 0, p.Rows()} }

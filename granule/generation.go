@@ -2,38 +2,28 @@ package granule
 
 import (
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
 	"github.com/granarydb/granary/schema"
 )
 
-// Generation is the dictionaries that the codes of some parts are of. A table
-// starts a new one every so many buckets; when the last part of a generation
-// is dropped, the garbage collector takes all of it.
+// Generation is the dictionaries for the codes of a set of parts. A table starts a new one
+// every so many buckets. When the last part of a generation is dropped, the garbage collector
+// frees its dictionaries.
 //
-// It is append-only and safe for concurrent use.
+// A generation is append-only and safe for concurrent use.
 type Generation struct {
-	Strings *encoding.Dict     // values of coded string columns
-	UUIDs   *encoding.Dict     // values of coded UUID columns
-	Lists   *encoding.ListDict // stacks, their locations and symbols
-	Series  *encoding.Dict     // series tuples, as schema.AppendTuple writes them
+	Strings *dict.Values // values of coded string columns
+	UUIDs   *dict.Values // values of coded UUID columns
+	Lists   *dict.Lists  // stacks, their locations and symbols
+	Series  *dict.Values // series tuples, as schema.AppendTuple writes them
+
+	Published // counts parts that enter; a generation does not leave, it is dropped
 
 	columns seriesColumns
-	since   uint64 // see Part
 }
 
-// Enter notes the version of a root that has a part of the generation; the first
-// counts. For the one who publishes roots, as Part.Enter.
-func (g *Generation) Enter(version uint64) {
-	if g.since == 0 {
-		g.since = version
-	}
-}
-
-// Since returns the version of the first root that has a part of the generation;
-// 0 if none had.
-func (g *Generation) Since() uint64 { return g.since }
-
-// Size returns the bytes that the dictionaries hold on the heap. O(1), with a
-// short lock of each.
+// Size returns the bytes that the dictionaries hold on the heap. O(1); it locks each of them
+// briefly.
 func (g *Generation) Size() int {
 	lists, records := g.Lists.Size()
 	size := g.Strings.Size() + g.UUIDs.Size() + lists + records + g.Series.Size()
@@ -46,14 +36,14 @@ func (g *Generation) Size() int {
 // NewGeneration returns empty dictionaries; the seed keys their hashes.
 func NewGeneration(seed uint64) *Generation {
 	return &Generation{
-		Strings: encoding.NewDict(seed),
-		UUIDs:   encoding.NewDict(seed),
-		Lists:   encoding.NewListDict(seed),
-		Series:  encoding.NewDict(seed),
+		Strings: dict.NewValues(seed),
+		UUIDs:   dict.NewValues(seed),
+		Lists:   dict.NewLists(seed),
+		Series:  dict.NewValues(seed),
 	}
 }
 
-// spec returns how a column is built with this generation's dictionaries.
+// spec returns the encoding of a column with this generation's dictionaries.
 func (g *Generation) spec(c schema.Column) encoding.Spec {
 	spec := encoding.Spec{Type: c.Type, Encoding: c.Encoding}
 	switch {

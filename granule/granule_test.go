@@ -26,8 +26,8 @@ func TestWithShares(t *testing.T) {
 		}
 	}
 	for i, g := range chain {
-		if g.FreshParts() != i || g.FreshRows() != 2*i || g.Rows() != 2*i || len(g.Slices()) != i {
-			t.Errorf("granule %d has %d parts, %d slices and %d rows now", i, g.FreshParts(), len(g.Slices()), g.Rows())
+		if g.FreshParts() != i || g.FreshRows() != 2*i || g.Rows() != 2*i || len(g.Sections()) != i {
+			t.Errorf("granule %d has %d parts, %d sections and %d rows now", i, g.FreshParts(), len(g.Sections()), g.Rows())
 		}
 	}
 	s0 := whole(numberPart(t, s, gen, 1))
@@ -45,12 +45,12 @@ func TestSlicesOrder(t *testing.T) {
 		g = g.With(whole(numberPart(t, s, gen, i)))
 	}
 	if diff := gocmp.Diff([][]int64{{8, 9, 0, 1, 2}}, contents(t, s, []*Granule{g})); diff != "" {
-		t.Errorf("rows slice by slice (-want +got):\n%s", diff)
+		t.Errorf("rows section by section (-want +got):\n%s", diff)
 	}
 	if g.Rows() != 5 || g.FreshRows() != 3 || g.FreshParts() != 3 {
 		t.Errorf("%d rows, %d fresh ones in %d parts, want 5, 3, 3", g.Rows(), g.FreshRows(), g.FreshParts())
 	}
-	if n := len(New("a", "b").Slices()); n != 0 {
+	if n := len(New("a", "b").Sections()); n != 0 {
 		t.Errorf("a new granule has %d slices", n)
 	}
 }
@@ -60,19 +60,19 @@ func TestSlicesOrder(t *testing.T) {
 func TestOldest(t *testing.T) {
 	s := mustSchema(t, numbers)
 	gen := NewGeneration(1)
-	part := func(n ...int64) Slice { return whole(numberPart(t, s, gen, n...)) }
+	part := func(n ...int64) Section { return whole(numberPart(t, s, gen, n...)) }
 	g := Rewrite(s, numbered(t, s, gen, []int64{10, 20, 30}), Limit{Rows: math.MaxInt})[0]
 	for _, n := range []int64{1, 11, 21, 31} { // two rows each
 		g = g.With(part(n, n+1))
 	}
 	for _, test := range []struct{ rows, parts int }{{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 2}, {7, 3}, {8, 4}, {math.MaxInt, 4}} {
 		old := g.Oldest(test.rows)
-		if old.FreshParts() != test.parts || old.FreshRows() != 2*test.parts || old.Rows() != 3+2*test.parts || len(old.Slices()) != 1+test.parts {
+		if old.FreshParts() != test.parts || old.FreshRows() != 2*test.parts || old.Rows() != 3+2*test.parts || len(old.Sections()) != 1+test.parts {
 			t.Fatalf("with %d fresh rows: %d fresh parts of %d rows, want %d", test.rows, old.FreshParts(), old.FreshRows(), test.parts)
 		}
 		size := 0
-		for _, slice := range old.Slices()[1:] {
-			size += slice.Size()
+		for _, section := range old.Sections()[1:] {
+			size += section.Size()
 		}
 		if old.FreshSize() != size || test.parts == 4 && old != g {
 			t.Errorf("with %d fresh rows: %d fresh bytes, want %d", test.rows, old.FreshSize(), size)
@@ -98,7 +98,7 @@ func TestOldest(t *testing.T) {
 func TestSucceed(t *testing.T) {
 	s := mustSchema(t, numbers)
 	gen := NewGeneration(1)
-	part := func(n ...int64) Slice { return whole(numberPart(t, s, gen, n...)) }
+	part := func(n ...int64) Section { return whole(numberPart(t, s, gen, n...)) }
 	old := numbered(t, s, gen, []int64{10, 20}, []int64{30, 40})
 	split := Rewrite(s, old, Limit{Rows: 2}) // [.., 30) and [30, ..)
 	compacted := Rewrite(s, old, Limit{Rows: math.MaxInt})
@@ -152,7 +152,7 @@ func TestSucceed(t *testing.T) {
 				lo, hi := tt.now.Bounds()
 				checkTiling(t, s, lo, hi, got)
 			}
-			// G1: neither what is nor what was made of it has changed.
+			// G1: neither the granule nor those derived from it have changed.
 			if diff := gocmp.Diff(nowBefore, contents(t, s, []*Granule{tt.now})); diff != "" {
 				t.Errorf("the granule changed (-before +after):\n%s", diff)
 			}
@@ -163,8 +163,8 @@ func TestSucceed(t *testing.T) {
 	}
 }
 
-// table is what a store keeps of a table, in the plainest form: granules in
-// order, and beside them each row that was committed.
+// table is a store's view of a table in its simplest form: granules in order, and beside them
+// each committed row.
 type table struct {
 	schema   *schema.Schema
 	gen      *Generation
@@ -191,8 +191,8 @@ type rewrite struct {
 	children []*Granule
 }
 
-// publish puts the children into the place of the granule at their bound, if
-// it may; and says whether it may by what the table knows.
+// publish replaces the granule at the bound of the children by them if Succeed permits it,
+// which must be the case if no other rewrite came first.
 func (tb *table) publish(t *rapid.T, r rewrite) {
 	i := slices.IndexFunc(tb.granules, func(g *Granule) bool { return g.lo == r.old.lo })
 	now := tb.granules[i]

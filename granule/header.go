@@ -9,12 +9,12 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// headers is what the rows of a frame have in the columns of Schema.Header: a list of
-// combinations, and which of them is each row's.
+// headers is the values of a frame's rows in the columns of Schema.Header: a list of
+// combinations, and the index of each row's combination.
 type headers struct {
 	table    [][]uint64 // by column, a word for each header
 	ordinals []uint64   // nil: all rows have header 0
-	merged   []uint64   // which header each is in the merge, for the series at hand
+	merged   []uint64   // the merged number of each header, for the current series
 }
 
 // of returns the merged header of a row.
@@ -25,8 +25,8 @@ func (h *headers) of(row int) uint64 {
 	return h.merged[h.ordinals[row]]
 }
 
-// headers finds the headers of a frame. Those of a part that a rewrite made are
-// there; those of one that was inserted are mostly one.
+// headers finds the headers of a frame. Rewritten parts have them stored; a fresh part mostly
+// has one.
 func (f *frame) headers(mem *slab) headers {
 	var h headers
 	columns := f.headerColumns()
@@ -45,7 +45,7 @@ func (f *frame) headers(mem *slab) headers {
 	} else {
 		h.collect(columns, len(f.series), mem)
 	}
-	h.merged = mem.take(h.len())[:h.len()]
+	h.merged = mem.room(h.len())[:h.len()]
 	return h
 }
 
@@ -65,7 +65,7 @@ func (h *headers) len() int {
 	return len(h.table[0])
 }
 
-// list takes over the columns of a frame that has n headers.
+// list adopts the columns of a frame that has n stored headers.
 func (h *headers) list(columns []*frameColumn, n int) {
 	for _, fc := range columns {
 		words := fc.words
@@ -79,7 +79,7 @@ func (h *headers) list(columns []*frameColumn, n int) {
 // collect finds the distinct combinations of rows.
 func (h *headers) collect(columns []*frameColumn, rows int, mem *slab) {
 	h.table = make([][]uint64, len(columns))
-	h.ordinals = mem.take(rows)
+	h.ordinals = mem.room(rows)
 	known := map[string]uint64{}
 	var key []byte
 	for row := range rows {
@@ -99,9 +99,9 @@ func (h *headers) collect(columns []*frameColumn, rows int, mem *slab) {
 	}
 }
 
-// addHeaders gives the headers of one series their places in the merge: in the order
-// of their words, each combination once. So the ordinals of a series are a range, and
-// rise within a stack.
+// addHeaders numbers the headers of one series for the merge, in the order of their words,
+// each combination once. The ordinals of a series are therefore a range, and rise within a
+// stack.
 func (m *merged) addHeaders(stretches []stretch) {
 	if len(m.headers) == 0 {
 		for _, s := range stretches {
@@ -144,8 +144,8 @@ func (m *merged) addHeaders(stretches []stretch) {
 	}
 }
 
-// distinct returns the distinct of some ordinals, in order. Those of a series are
-// mostly a range; where they are not, looking at all of it would cost more than sorting.
+// distinct returns the distinct ordinals in order. Those of a series are mostly a range; if
+// they are sparse, it sorts, because scanning the range would cost more.
 func distinct(ordinals []uint64) []uint64 {
 	lo, hi := slices.Min(ordinals), slices.Max(ordinals)
 	if hi-lo > 2*uint64(len(ordinals)) {
@@ -166,16 +166,16 @@ func distinct(ordinals []uint64) []uint64 {
 	return out
 }
 
-// header returns the words of the columns of the header for rows [lo, hi), of those
-// headers that they have, and which of them is each row's; nil if there is but one.
+// header returns the columns of the headers in use by rows [lo, hi), and each row's index
+// among these headers; ordinals is nil if only one header is in use.
 func (m *merged) header(lo, hi int) (ordinals *encoding.Words, table map[int][]uint64) {
 	if len(m.headers) == 0 {
 		return nil, nil
 	}
 	rows := m.ordinals[lo:hi]
 	first, last := slices.Min(rows), slices.Max(rows)
-	// A cut inside of a series leaves headers without a row on either side.
-	place := make([]uint64, last-first+1) // 1 more than the place among those in use
+	// A split within a series leaves headers without a row on either side.
+	place := make([]uint64, last-first+1) // 1 more than the index among the headers in use
 	for _, o := range rows {
 		place[o-first] = 1
 	}
@@ -201,7 +201,7 @@ func (m *merged) header(lo, hi int) (ordinals *encoding.Words, table map[int][]u
 	if constant {
 		return nil, table
 	}
-	relative := m.mem.take(len(rows))
+	relative := m.mem.room(len(rows))
 	for _, o := range rows {
 		relative = append(relative, place[o-first]-1)
 	}
@@ -211,7 +211,7 @@ func (m *merged) header(lo, hi int) (ordinals *encoding.Words, table map[int][]u
 
 // seriesWords returns the series of rows [lo, hi).
 func (m *merged) seriesWords(lo, hi int) []uint64 {
-	words := m.mem.take(hi - lo)
+	words := m.mem.room(hi - lo)
 	for _, r := range m.order[lo:hi] {
 		words = append(words, uint64(m.frames[r.frame].series[r.row]))
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// timed is a table whose rows are sorted by something else than their time, so that a
-// cut inside of a series leaves headers without a row on either side.
+// timed is a table that is not sorted by time, so that a split within a series leaves headers
+// without a row on either side.
 var timed = schema.Definition{
 	Columns: []schema.Column{
 		{Name: "host", Type: encoding.String, Encoding: encoding.DictionaryRLE},
@@ -59,8 +59,8 @@ func TestSplitHeaders(t *testing.T) {
 	}
 }
 
-// The distinct ordinals, dense or not, in order; those that are far apart without a
-// look at what is between.
+// distinct returns dense and sparse ordinals in order, and does not scan the range of sparse
+// ones.
 func TestDistinct(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {

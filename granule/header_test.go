@@ -69,7 +69,7 @@ func profileBatch(rng *rand.Rand, shape profileShape, rows int) *schema.Batch {
 	return b
 }
 
-// shapes are what the headers of rows can be like.
+// shapes are the kinds of headers that rows can have.
 var shapes = map[string]profileShape{
 	"one header":       {kinds: 3, stacks: 20, times: 1},
 	"one a profile":    {kinds: 3, stacks: 20, times: 10},
@@ -103,8 +103,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// checkHeadersOf rewrites a granule whole and split, checks what comes out, adds a part
-// of another shape and starts over, so many times.
+// checkHeadersOf rewrites a granule whole and split, checks the result, adds a part of another
+// shape and repeats, deep times.
 func checkHeadersOf(t *testing.T, seed uint64, s *schema.Schema, gen *Generation, g *Granule, deep int) {
 	t.Helper()
 	before := decodeAll(t, s, g)
@@ -128,9 +128,9 @@ func checkHeadersOf(t *testing.T, seed uint64, s *schema.Schema, gen *Generation
 	}
 }
 
-// headerWrong says what is wrong with how a rewritten part keeps headers, "" if nothing
-// is: columns share their ordinals, there is no more than the rows need, each
-// combination is there once for a series, and ordinals rise with the time in a list.
+// headerWrong describes an error in the headers of a rewritten part, "" if there is none:
+// columns share their ordinals, no header is without rows, each combination occurs once for a
+// series, and ordinals rise with the time in a list.
 func headerWrong(s *schema.Schema, p *Part) string {
 	var tables []*encoding.Words
 	for _, index := range s.Header() {
@@ -235,7 +235,7 @@ func TestHeaders_OfChildren(t *testing.T) {
 	}
 }
 
-// What all rows have is kept once, without ordinals: also when the parts had them.
+// A value that all rows have is stored once, without ordinals, even if the parts had ordinals.
 func TestHeaders_Constant(t *testing.T) {
 	s := mustSchema(t, scrapes)
 	gen := NewGeneration(1)

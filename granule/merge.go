@@ -7,37 +7,37 @@ import (
 	"slices"
 )
 
-// merged is the rows of sorted frames in key order: what parts are built of.
+// merged is the rows of sorted frames in key order, the input of base parts.
 type merged struct {
 	frames  []*frame
 	mem     *slab
 	order   []rowRef
 	columns []columnKey
 
-	ordinals []uint64   // of each row: its header
+	ordinals []uint64   // the header of each row
 	headers  [][]uint64 // by column of Schema.Header, a word for each header
 	of       []headers  // by frame
-	first    uint64     // header of the series at hand
-	further  bool       // keys go on behind the second column of their suffix
+	first    uint64     // first header of the current series
+	further  bool       // keys continue after the second column of their suffix
 	pause    *pauser
 
 	ranks []uint64 // scratch of timeRanks
 }
 
-// stretch is rows of one series in one frame.
+// stretch is the rows of one series in one frame.
 type stretch struct {
 	rank, frame int32
 	lo, hi      int32
 }
 
-// merge returns the rows of sorted frames in key order; rows with equal keys come in
-// the order of the frames.
+// merge returns the rows of sorted frames in key order; rows with equal keys keep the order of
+// their frames.
 //
-// It goes series by series: rows of different ones are compared by the rank of the
-// series alone, and where only one frame has a series, which is so for most while a
-// table grows, there is nothing to compare at all.
+// It works series by series. Rows of different series are compared by the rank of the series
+// alone. Where only one frame has a series, the usual case while a table grows, no rows are
+// compared.
 func merge(frames []*frame, rows int, mem *slab, pause *pauser) *merged {
-	m := &merged{frames: frames, mem: mem, pause: pause, order: mem.refs(rows), columns: unionColumns(frames), ordinals: mem.take(rows)}
+	m := &merged{frames: frames, mem: mem, pause: pause, order: mem.refs(rows), columns: unionColumns(frames), ordinals: mem.room(rows)}
 	m.further = m.hasSuffix(2)
 	m.of = make([]headers, len(frames))
 	for i, f := range frames {
@@ -58,8 +58,8 @@ func merge(frames []*frame, rows int, mem *slab, pause *pauser) *merged {
 	return m
 }
 
-// hasSuffix says whether a frame has a column of the suffix from one on: rows of two
-// frames can differ in it even if each frame has one value only.
+// hasSuffix reports whether any frame has a column of the suffix at or after from. Rows of two
+// frames can differ in such a column even if each frame has only one value.
 func (m *merged) hasSuffix(from int) bool {
 	suffix := m.frames[0].schema.Suffix()
 	return slices.ContainsFunc(m.columns, func(c columnKey) bool {
@@ -67,8 +67,7 @@ func (m *merged) hasSuffix(from int) bool {
 	})
 }
 
-// stretchesOf returns the rows of each series in each frame, those of the first
-// series first.
+// stretchesOf returns the rows of each series in each frame, in the order of the series.
 func stretchesOf(frames []*frame) []stretch {
 	var out []stretch
 	var codes []uint32 // of each stretch
@@ -91,8 +90,8 @@ func stretchesOf(frames []*frame) []stretch {
 	return out
 }
 
-// rankSeries returns what ranks the given series by their tuples: they are few, so
-// their bytes are compared once.
+// rankSeries returns a function that ranks the given series by their tuples. The series are
+// few, so their bytes are compared once, in advance.
 func rankSeries(gen *Generation, codes []uint32) func(code uint32) int32 {
 	distinct := slices.Clone(codes)
 	slices.Sort(distinct)
@@ -144,11 +143,10 @@ func (m *merged) add(frame, row int32) {
 	m.ordinals = append(m.ordinals, m.of[frame].of(int(row)))
 }
 
-// sortSeries merges the rows of a series, where what is next in the key after it is a
-// list, and after that the first column of the header: their codes and the ranks of
-// their times are sorted as one integer. That takes as long for many stretches as for
-// few, and less than comparing for more than two. It returns false where keys are of
-// another kind.
+// sortSeries merges the rows of a series if the key continues with a list and then the first
+// column of the header. It sorts the codes of the lists and the ranks of the times as one
+// integer. The cost does not depend on the number of stretches, and is below that of comparing
+// for more than two. It returns false for other keys.
 func (m *merged) sortSeries(stretches []stretch) bool {
 	s := m.frames[0].schema
 	if !s.ListsLead() || len(s.Header()) == 0 || len(s.Suffix()) < 2 || s.Suffix()[1] != s.Header()[0] {
@@ -167,7 +165,7 @@ func (m *merged) sortSeries(stretches []stretch) bool {
 		return false
 	}
 	mark := m.mem.used
-	words := m.mem.take(rows)
+	words := m.mem.room(rows)
 	from := len(m.order)
 	for _, st := range stretches {
 		list, h := m.frames[st.frame].leadingLists(), &m.of[st.frame]
@@ -181,14 +179,14 @@ func (m *merged) sortSeries(stretches []stretch) bool {
 			m.order = append(m.order, rowRef{st.frame, row})
 		}
 	}
-	words = radixSort(words, m.mem.take(rows)[:rows], rowBits)
+	words = radixSort(words, m.mem.room(rows)[:rows], rowBits)
 	m.mem.used = mark
 	m.reorder(from, words, rowBits)
 	return true
 }
 
-// reorder puts the rows from one on into the order of sorted words, whose lower bits
-// say which row each is; those whose upper bits are equal are compared further.
+// reorder arranges the rows from one on in the order of sorted words, whose lower bits number
+// the rows. Rows with equal upper bits are compared further.
 func (m *merged) reorder(from int, words []uint64, rowBits int) {
 	unsorted := append(m.mem.unsorted[:0], m.order[from:]...)
 	m.mem.unsorted = unsorted
@@ -208,8 +206,8 @@ func (m *merged) reorder(from int, words []uint64, rowBits int) {
 	}
 }
 
-// timeRanks returns, of each header of the series at hand, the rank of its first
-// column's word, and the last rank. Headers are in the order of these words.
+// timeRanks returns the rank of the first column's word for each header of the current series,
+// and the last rank. Headers are in the order of these words.
 func (m *merged) timeRanks() (ranks []uint64, last uint64) {
 	words := m.headers[0][m.first:]
 	ranks = m.ranks[:0]
@@ -223,12 +221,12 @@ func (m *merged) timeRanks() (ranks []uint64, last uint64) {
 	return ranks, last
 }
 
-// run is rows of one frame on their way through a merge.
+// run is the remaining rows of one frame in a merge.
 type run struct {
 	frame   *frame
 	row, hi int32
-	lists   *frameColumn // the column behind the series, if it is one of lists
-	first   uint64       // its code
+	lists   *frameColumn // the column after the series, if it has lists
+	first   uint64       // the code of the list
 }
 
 func (r *run) next() {
@@ -237,13 +235,13 @@ func (r *run) next() {
 	}
 }
 
-// loserTree is a tournament: inner node i holds the run that lost there, node
-// 0 the winner of all. Leaves are len(runs)+i; a node's parent is half of it. It
-// takes log2(runs) comparisons a row, against twice as many in a heap.
+// loserTree is a tournament tree: inner node i holds the loser of its match, node 0 the
+// overall winner. Leaves are len(runs)+i; the parent of node n is n/2. It takes log2(runs)
+// comparisons a row, half as many as a heap.
 type loserTree struct {
 	runs  []run
 	nodes []int
-	from  int // column of the suffix to compare from, where what leads is equal
+	from  int // first column of the suffix to compare; leading columns are equal
 }
 
 // newLoserTree merges rows of one series.
@@ -261,15 +259,6 @@ func newLoserTree(frames []*frame, stretches []stretch) *loserTree {
 	return t
 }
 
-// leadingLists returns the column of lists that is next in the key after the series,
-// nil if that is of another type or the frame has none.
-func (f *frame) leadingLists() *frameColumn {
-	if !f.schema.ListsLead() {
-		return nil
-	}
-	return f.suffixColumn(0)
-}
-
 // play fills the inner nodes below node and returns the winner there.
 func (t *loserTree) play(node int) int {
 	if node >= len(t.nodes) {
@@ -285,7 +274,7 @@ func (t *loserTree) play(node int) int {
 
 func (t *loserTree) winner() int { return t.nodes[0] }
 
-// replay finds the new winner after the run of a leaf has moved on.
+// replay finds the new winner after the run of a leaf has advanced.
 func (t *loserTree) replay(leaf int) {
 	for node := (leaf + len(t.nodes)) / 2; node > 0; node /= 2 {
 		if t.less(t.nodes[node], leaf) {
@@ -295,7 +284,7 @@ func (t *loserTree) replay(leaf int) {
 	t.nodes[0] = leaf
 }
 
-// less orders runs by key, the finished ones last, equal ones by index.
+// less orders runs by key; finished runs come last, equal ones are ordered by index.
 func (t *loserTree) less(a, b int) bool {
 	x, y := &t.runs[a], &t.runs[b]
 	switch {

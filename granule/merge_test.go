@@ -58,7 +58,7 @@ func TestMergeEdges(t *testing.T) {
 
 func checkMerge(t *testing.T, s *schema.Schema, gen *Generation, values [][]int64) {
 	t.Helper()
-	some := numberPart(t, s, gen, 0) // what an empty frame is of
+	some := numberPart(t, s, gen, 0) // schema and generation of the empty frame
 	frames := make([]*frame, len(values))
 	var want []rowRef
 	for i, numbers := range values {

@@ -4,21 +4,22 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
 	"github.com/granarydb/granary/schema"
 )
 
-// Bytes that Code and Part take, at most.
+// Upper bounds of the bytes that Code and Part take.
 const (
 	needRow  = 120 // sort key, order and key of a row
-	needWord = 24  // a column's value of a row, in a frame and in the part
-	needPart = 512 // a part, and as much again for each column
+	needWord = 24  // a row's value in a column, in the frame and in the part
+	needPart = 512 // a part, and again for each of its columns
 )
 
-// Need returns at most how many bytes inserting rows of a checked batch takes, in so
-// many parts and with the dictionaries of gen: while they are coded, and for good. nil
-// stands for all rows. With lookUp it looks every value up and counts those that are
-// new, each once; without, it takes all for new, which is faster and, for profiles of
-// known stacks, tens of times too much.
+// Need returns an upper bound of the bytes, temporary ones included, that inserting rows of a
+// checked batch takes in a number of parts and in the dictionaries of gen. rows nil stands for
+// all rows. With lookUp it looks up every value and counts new ones once. Without, it takes
+// all values for new, which is faster but, for profiles of known stacks, tens of times too
+// high.
 func Need(s *schema.Schema, gen *Generation, lookUp bool, b *schema.Batch, columns []schema.Concrete, rows []int32, parts int) int {
 	n := needer{schema: s, gen: gen, lookUp: lookUp, records: b.Records, rows: rows, count: len(rows)}
 	if rows == nil {
@@ -47,7 +48,7 @@ func Need(s *schema.Schema, gen *Generation, lookUp bool, b *schema.Batch, colum
 	return total + gen.Lists.Need(n.lists)
 }
 
-// needer counts what rows add to dictionaries.
+// needer counts the additions of rows to dictionaries.
 type needer struct {
 	schema   *schema.Schema
 	gen      *Generation
@@ -55,17 +56,17 @@ type needer struct {
 	records  map[uuid.UUID][]byte
 	rows     []int32 // nil: all
 	count    int
-	elements map[uuid.UUID]bool // new ones that were counted
-	seen     map[string]bool    // new strings and lists that were, after a letter for the kind
+	elements map[uuid.UUID]bool // new elements counted so far
+	seen     map[string]bool    // new strings and lists counted so far, after a letter for the kind
 
-	series  struct{ values, bytes, each int } // each: bytes that are in all of them
+	series  struct{ values, bytes, each int } // each: bytes that every series has
 	strings struct{ values, bytes int }
 	uuids   int
-	lists   encoding.Growth
+	lists   dict.Growth
 }
 
-// each calls f with the index of each row's value in a column: with a value that
-// stands for all rows, once.
+// each calls f with the index of each row's value in a column, or once if one value stands for
+// all rows.
 func (n *needer) each(v *encoding.Vector, f func(i int)) {
 	switch {
 	case v.Len() == 1:
@@ -81,7 +82,7 @@ func (n *needer) each(v *encoding.Vector, f func(i int)) {
 	}
 }
 
-// isNew says whether a value was not counted before.
+// isNew reports whether a value is counted for the first time.
 func (n *needer) isNew(kind byte, value string) bool {
 	key := string(kind) + value
 	if n.seen[key] {
@@ -91,8 +92,8 @@ func (n *needer) isNew(kind byte, value string) bool {
 	return true
 }
 
-// tuple counts a column's share of the series. A label that stands for all rows is
-// in each of them, one that does not can make each row a series of its own.
+// tuple counts a column's share of the series. A label that stands for all rows is in each
+// series; any other label can make each row a new series.
 func (n *needer) tuple(c *schema.Concrete) {
 	const marks = 4 // around a name and a value; zeros in them are escaped
 	bytes := 0
@@ -105,13 +106,12 @@ func (n *needer) tuple(c *schema.Concrete) {
 	n.series.bytes += bytes
 }
 
-// column counts a column's values, and returns the bytes of those that the part
-// keeps itself.
+// column counts a column's values, and returns the bytes of those that the part stores itself.
 func (n *needer) column(c *schema.Concrete) (own int) {
 	v := &c.Values
-	last := -1 // the row before
+	last := -1 // the previous row
 	switch def := n.schema.Columns()[c.Column]; {
-	case v.Codes != nil: // they are in the dictionary
+	case v.Codes != nil: // the lists are in the dictionary
 	case def.Type == encoding.UUIDList:
 		n.each(v, func(i int) {
 			if last < 0 || !same(v.UUIDLists[i], v.UUIDLists[last]) {
@@ -129,7 +129,7 @@ func (n *needer) column(c *schema.Concrete) (own int) {
 	case def.Type == encoding.UUID && def.Encoding.Coded():
 		n.each(v, func(i int) { n.id(v.UUIDs[i]) })
 	case def.Type == encoding.String:
-		each := 1 // a value that stands for all rows is kept for each
+		each := 1 // a value that stands for all rows is stored for each
 		if v.Len() == 1 {
 			each = n.count
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// TestNeed: what Need says is at least what dictionaries and part grow by, with
-// and without looking values up, whatever was there before.
+// TestNeed: Need bounds the growth of dictionaries and part, with and without looking values
+// up, for any previous content.
 func TestNeed(t *testing.T) {
 	def := everything(0)
 	s := mustSchema(t, def)
@@ -36,7 +36,7 @@ func TestNeed(t *testing.T) {
 	})
 }
 
-// What is known needs no room in dictionaries, although the quick answer says so.
+// Known values need no room in dictionaries, although the quick estimate counts them.
 func TestNeed_KnownStacks(t *testing.T) {
 	s := mustSchema(t, schema.Definition{
 		Columns: []schema.Column{

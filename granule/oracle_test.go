@@ -177,13 +177,13 @@ func listCode(gen *Generation, list []uuid.UUID) uint32 {
 	return code
 }
 
-// decode returns the rows of a slice through the exported API alone.
-func decode(t testing.TB, s *schema.Schema, slice Slice) []row {
+// decode returns the rows of a section through the exported API alone.
+func decode(t testing.TB, s *schema.Schema, section Section) []row {
 	t.Helper()
-	p := slice.Part
+	p := section.Part
 	gen := p.Generation()
-	rows := make([]row, 0, slice.Rows())
-	for i := slice.Lo; i < slice.Hi; i++ {
+	rows := make([]row, 0, section.Rows())
+	for i := section.Lo; i < section.Hi; i++ {
 		r := row{}
 		labels, err := s.ReadTuple(gen.Series.Value(uint32(p.Series().At(i))))
 		if err != nil {
@@ -222,13 +222,13 @@ func value(c *encoding.Column, i int) any {
 	}
 }
 
-// decodeAll returns the rows of all slices of some granules.
+// decodeAll returns the rows of all sections of some granules.
 func decodeAll(t testing.TB, s *schema.Schema, granules ...*Granule) []row {
 	t.Helper()
 	var rows []row
 	for _, g := range granules {
-		for _, slice := range g.Slices() {
-			rows = append(rows, decode(t, s, slice)...)
+		for _, section := range g.Sections() {
+			rows = append(rows, decode(t, s, section)...)
 		}
 	}
 	return rows
@@ -257,11 +257,11 @@ func sortRows(def schema.Definition, gen *Generation, rows []row) []row {
 	return rows
 }
 
-// keysOf returns the keys of the rows of a slice. That keys sort as values do
-// is what TestCodeMatchesOracle is about.
-func keysOf(s *schema.Schema, slice Slice) []string {
-	f := frameOf(s, slice.Part, slice.Lo, slice.Hi, new(slab))
-	keys := make([]string, slice.Rows())
+// keysOf returns the keys of the rows of a section. TestCodeMatchesOracle checks that keys
+// sort as values do.
+func keysOf(s *schema.Schema, section Section) []string {
+	f := frameOf(s, section.Part, section.Lo, section.Hi, new(slab))
+	keys := make([]string, section.Rows())
 	for i := range keys {
 		keys[i] = string(f.appendKey(nil, i))
 	}
@@ -269,7 +269,7 @@ func keysOf(s *schema.Schema, slice Slice) []string {
 }
 
 // checkTiling fails unless the granules are in order and cover the keys of
-// [lo, hi) once (G4), and unless each of their slices is sorted and within its
+// [lo, hi) once (G4), and unless each of their sections is sorted and within its
 // granule's bounds (G2).
 func checkTiling(t testing.TB, s *schema.Schema, lo, hi string, granules []*Granule) {
 	t.Helper()
@@ -283,23 +283,23 @@ func checkTiling(t testing.TB, s *schema.Schema, lo, hi string, granules []*Gran
 		}
 		lo = to
 		rows, fresh := 0, 0
-		for k, slice := range g.Slices() {
-			keys := keysOf(s, slice)
+		for k, section := range g.Sections() {
+			keys := keysOf(s, section)
 			if !slices.IsSorted(keys) {
-				t.Fatalf("G2: granule %d, slice %d is not sorted", i, k)
+				t.Fatalf("G2: granule %d, section %d is not sorted", i, k)
 			}
 			for _, key := range keys {
 				if key < from || to != "" && key >= to {
 					t.Fatalf("G2: granule %d [%q, %q) has the key %q", i, from, to, key)
 				}
 			}
-			rows += slice.Rows()
-			if slice != g.base {
+			rows += section.Rows()
+			if section != g.base {
 				fresh++
 			}
 		}
 		if g.Rows() != rows || g.FreshParts() != fresh || g.FreshRows() != rows-g.base.Rows() {
-			t.Fatalf("granule %d says %d rows, %d fresh ones in %d parts; its slices have %d rows in %d fresh parts",
+			t.Fatalf("granule %d says %d rows, %d fresh ones in %d parts; its sections have %d rows in %d fresh parts",
 				i, g.Rows(), g.FreshRows(), g.FreshParts(), rows, fresh)
 		}
 	}

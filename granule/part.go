@@ -3,22 +3,21 @@ package granule
 import (
 	"math"
 	"slices"
-	"sort"
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/schema"
 )
 
-// Part is sorted, immutable rows of one bucket, in encoded columns. Reading is
-// safe for any number of goroutines.
+// Part is the sorted, immutable rows of one bucket, in encoded columns. Reading is safe for
+// any number of goroutines.
 type Part struct {
 	gen     *Generation
 	bucket  int64
 	rows    int
 	series  encoding.Words
 	columns []Column
-	// ordinals says which header each row has, where a rewrite listed them: the
-	// columns of the header share it.
+	// ordinals is the header of each row, if a rewrite listed the headers. The columns of the
+	// header share it.
 	ordinals *encoding.Words
 	minTime  int64
 	maxTime  int64
@@ -26,9 +25,7 @@ type Part struct {
 
 	begin, commit uint64
 
-	// Whoever publishes granules keeps these, under a lock of its own.
-	since uint64 // version of the first root that has the part
-	uses  int    // slices of it in the current root
+	Published // counts its sections
 }
 
 // Column is one concrete column of a part, outside of the series tuple.
@@ -38,13 +35,13 @@ type Column struct {
 	encoding.Column
 }
 
-// smallPart is a part with room for the columns of a profile: one allocation.
+// smallPart is a part with room for the columns of a profile, in one allocation.
 type smallPart struct {
 	Part
 	few [5]Column
 }
 
-// newPart returns a part with room for so many columns.
+// newPart returns a part with room for a number of columns.
 func newPart(columns int) *Part {
 	if columns > len(smallPart{}.few) {
 		return &Part{columns: make([]Column, 0, columns)}
@@ -54,9 +51,9 @@ func newPart(columns int) *Part {
 	return &p.Part
 }
 
-// seal derives what is known only when all columns are there.
+// seal derives the fields that depend on the complete columns.
 func (p *Part) seal(s *schema.Schema) {
-	const self = 192 + 128 // with the granule and the cell that lead to it
+	const self = 192 + 128 // with the granule and the cell that refer to it
 	const words, column = 64, encoding.ColumnSize + 24
 	p.size = self + p.series.Size() + column*cap(p.columns)
 	if p.ordinals != nil {
@@ -75,7 +72,7 @@ func (p *Part) seal(s *schema.Schema) {
 func timeRange(words *encoding.Words) (lo, hi int64) {
 	lo, hi = math.MaxInt64, math.MinInt64
 	if table, _ := words.Lookup(); table != nil {
-		words = table // of which each is some row's
+		words = table // every word of the table is in some row
 	}
 	cursor := words.Cursor()
 	for {
@@ -91,47 +88,24 @@ func timeRange(words *encoding.Words) (lo, hi int64) {
 // once, by the commit that makes the part visible.
 func (p *Part) Stamp(begin, commit uint64) { p.begin, p.commit = begin, commit }
 
-// Begin returns the begin id of the transaction that inserted the rows: of
-// several, the lowest.
+// Begin returns the begin id of the transaction that inserted the rows, the lowest of several.
 func (p *Part) Begin() uint64 { return p.begin }
 
-// Commit returns the commit id of the transaction that inserted the rows: of
-// several, the highest.
+// Commit returns the commit id of the transaction that inserted the rows, the highest of
+// several.
 func (p *Part) Commit() uint64 { return p.commit }
-
-// Enter counts a slice of the part into the root of the given version, and says
-// whether it is the first. Calls of Enter and Leave must not overlap: they are
-// for the one who publishes roots.
-func (p *Part) Enter(version uint64) (first bool) {
-	if p.uses++; p.uses > 1 {
-		return false
-	}
-	p.since = version
-	return true
-}
-
-// Leave counts a slice of the part out of the current root, and says whether it
-// was the last.
-func (p *Part) Leave() (last bool) {
-	p.uses--
-	return p.uses == 0
-}
-
-// Since returns the version of the first root that has the part.
-func (p *Part) Since() uint64 { return p.since }
 
 // Rows returns the number of rows.
 func (p *Part) Rows() int { return p.rows }
 
-// Size returns the bytes that the part holds on the heap, its dictionaries not
-// counted.
+// Size returns the bytes that the part holds on the heap, without its dictionaries.
 func (p *Part) Size() int { return p.size }
 
-// Generation returns the dictionaries that the part's codes are of.
+// Generation returns the dictionaries of the part's codes.
 func (p *Part) Generation() *Generation { return p.gen }
 
-// TimeRange returns the least and the greatest value of the bucket column; all
-// of int64 without buckets.
+// TimeRange returns the least and the greatest value of the bucket column, or all of int64
+// without buckets.
 func (p *Part) TimeRange() (lo, hi int64) { return p.minTime, p.maxTime }
 
 // Series returns the series of each row: codes in Generation.Series.
@@ -141,11 +115,11 @@ func (p *Part) Series() *encoding.Words { return &p.series }
 // dynamic columns by name. It must not be changed.
 func (p *Part) Columns() []Column { return p.columns }
 
-// Find returns the concrete column of the given name, or nil if no row has a
-// value in it. O(log columns).
+// Find returns the concrete column of the given name, or nil if no row has a value in it.
+// O(log columns).
 func (p *Part) Find(column int, name string) *encoding.Column {
 	lo, hi := 0, len(p.columns)
-	for lo < hi { // as slices.BinarySearchFunc, in a quarter of the time: each query asks each part
+	for lo < hi { // a quarter of the time of slices.BinarySearchFunc: each query searches each part
 		at := (lo + hi) / 2
 		switch c := &p.columns[at]; {
 		case c.Index == column && c.Name == name:
@@ -173,55 +147,4 @@ func (p *Part) SeriesSet() []uint32 {
 			set = append(set, uint32(word))
 		}
 	}
-}
-
-// Slice is the rows [Lo, Hi) of a part.
-type Slice struct {
-	Part   *Part
-	Lo, Hi int
-}
-
-// Rows returns the number of rows of the slice.
-func (s Slice) Rows() int { return s.Hi - s.Lo }
-
-// Size returns the slice's share of the part's bytes.
-func (s Slice) Size() int {
-	if s.Part == nil || s.Part.rows == 0 {
-		return 0
-	}
-	return int(int64(s.Part.size) * int64(s.Rows()) / int64(s.Part.rows))
-}
-
-// Within returns the rows of the slice with lo <= key < hi; an empty hi means
-// no upper bound. O(log rows) keys are decoded.
-func (s Slice) Within(sch *schema.Schema, lo, hi string) Slice {
-	from := s.search(sch, lo)
-	to := s.Hi
-	if hi != "" {
-		to = s.search(sch, hi)
-	}
-	return Slice{s.Part, from, max(from, to)}
-}
-
-// search returns the first row of the slice whose key is not below bound.
-func (s Slice) search(sch *schema.Schema, bound string) int {
-	keyColumns := make([]Column, 0, len(s.Part.columns))
-	for _, c := range s.Part.columns {
-		if slices.Contains(sch.Suffix(), c.Index) {
-			keyColumns = append(keyColumns, c)
-		}
-	}
-	mem := takeSlab()
-	defer mem.done()
-	below := func(row int) bool {
-		mem.used = 0
-		return string(frameOfColumns(sch, s.Part, keyColumns, row, row+1, mem).appendKey(nil, 0)) < bound
-	}
-	switch { // mostly a slice is on one side of a bound as a whole
-	case s.Rows() == 0 || !below(s.Lo):
-		return s.Lo
-	case below(s.Hi - 1):
-		return s.Hi
-	}
-	return s.Lo + sort.Search(s.Rows(), func(i int) bool { return !below(s.Lo + i) })
 }

@@ -22,31 +22,30 @@ func TestWithin(t *testing.T) {
 	for _, key := range keysOf(s, whole(p)) {
 		bounds = append(bounds, key, key+"\x00", key[:len(key)-1])
 	}
-	for _, slice := range []Slice{whole(p), {p, 1, 5}, {p, 2, 3}, {p, 0, 0}, {p, 3, 3}, {p, 6, 6}} {
+	for _, section := range []Section{whole(p), {p, 1, 5}, {p, 2, 3}, {p, 0, 0}, {p, 3, 3}, {p, 6, 6}} {
 		keys := keysOf(s, whole(p))
 		for _, lo := range bounds {
 			for _, hi := range bounds {
-				got := slice.Within(s, lo, hi)
+				got := section.Within(s, lo, hi)
 				var want []int
-				for i := slice.Lo; i < slice.Hi; i++ {
+				for i := section.Lo; i < section.Hi; i++ {
 					if keys[i] >= lo && (hi == "" || keys[i] < hi) {
 						want = append(want, i)
 					}
 				}
 				if got.Part != p || got.Rows() != len(want) || len(want) > 0 && got.Lo != want[0] {
 					t.Errorf("[%d,%d).Within(%q, %q) = [%d,%d), want the rows %v",
-						slice.Lo, slice.Hi, lo, hi, got.Lo, got.Hi, want)
+						section.Lo, section.Hi, lo, hi, got.Lo, got.Hi, want)
 				}
-				if got.Lo < slice.Lo || got.Hi > slice.Hi {
-					t.Errorf("[%d,%d).Within(%q, %q) = [%d,%d), beyond the slice", slice.Lo, slice.Hi, lo, hi, got.Lo, got.Hi)
+				if got.Lo < section.Lo || got.Hi > section.Hi {
+					t.Errorf("[%d,%d).Within(%q, %q) = [%d,%d), beyond the section", section.Lo, section.Hi, lo, hi, got.Lo, got.Hi)
 				}
 			}
 		}
 	}
 }
 
-// Bounds that follow each other give each row to one of their ranges, whatever
-// the columns.
+// Consecutive bounds give each row to exactly one of their ranges, for any columns.
 func TestWithinPartitions(t *testing.T) {
 	def := everything(bucketWidth)
 	s := mustSchema(t, def)
@@ -105,7 +104,7 @@ func TestTimeRange(t *testing.T) {
 	}
 }
 
-// Columns are in schema order, families by name; what has no value is left out.
+// Columns are in schema order, families by name; columns without a value are left out.
 func TestColumnsAndFind(t *testing.T) {
 	def := everything(0)
 	s := mustSchema(t, def)

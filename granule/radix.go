@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// Digits are so wide that few are needed, and yet not so that counting their values takes
-// longer than the words: these are the widest for few and for many words.
+// Digits are wide, so that few are needed, but not so wide that counting their values takes
+// longer than the words. These are the widest for few and for many words.
 const (
 	fewBits  = 9
 	manyBits = 11
 	many     = 1 << 13
 )
 
-// radixSort sorts words by their bits from one on; words with equal ones keep their
-// order. Only the bits up to the highest in which they differ are looked at, in digits of
-// the same width: for the rows of a profile that are two or three, at 1 to 2 ns each. It
-// works in words and in spare, of the same length, and returns the one that has the result.
+// radixSort sorts words by their bits at and above from, and is stable. It sorts only the bits
+// up to the highest in which words differ, in digits of equal width: two or three for the rows
+// of a profile, at 1 to 2 ns each. It works in words and in spare, of the same length, and
+// returns the one with the result.
 func radixSort(words, spare []uint64, from int) []uint64 {
 	var differ uint64
 	ordered := true
@@ -30,7 +30,7 @@ func radixSort(words, spare []uint64, from int) []uint64 {
 	return sortDiffering(words, spare, from, differ)
 }
 
-// sortDiffering is radixSort of words that differ in these bits.
+// sortDiffering is radixSort for words that differ in the given bits.
 func sortDiffering(words, spare []uint64, from int, differ uint64) []uint64 {
 	width, most := bits.Len64(differ>>from), fewBits
 	if len(words) >= many {
@@ -42,8 +42,8 @@ func sortDiffering(words, spare []uint64, from int, differ uint64) []uint64 {
 	return sortDigits(words, spare, from, differ, most)
 }
 
-// sortDigits sorts words by the bits from one on that differ, in digits of so many bits at
-// most.
+// sortDigits sorts words by the differing bits at and above from, in digits of at most most
+// bits.
 func sortDigits(words, spare []uint64, from int, differ uint64, most int) []uint64 {
 	width := bits.Len64(differ >> from)
 	digits := (width + most - 1) / most
@@ -59,8 +59,8 @@ func sortDigits(words, spare []uint64, from int, differ uint64, most int) []uint
 	return words
 }
 
-// sortTwoDigits sorts words by two digits of a width, the first from a bit on: both are
-// counted at once.
+// sortTwoDigits sorts words by two digits of equal width from bit from on. It counts both in
+// one pass.
 func sortTwoDigits(words, spare []uint64, from, digit int) {
 	const most = 1<<fewBits - 1
 	var low, high [most + 1]uint32
@@ -109,12 +109,12 @@ func sortDigit(sorted, words []uint64, shift int, mask uint64, place *[1 << many
 	}
 }
 
-// rowOf returns which row of the frame a key is of.
+// rowOf returns the frame's row of a key.
 func rowOf(key uint64) int { return int(uint32(key)) }
 
-// sorted returns a key for each row, in key order: by series and leading list as one
-// integer, then, where those are equal, by what is behind them in the key. The rows of a
-// profile are of one series, so the list alone sorts them.
+// sorted returns a key for each row, in key order. It sorts by series and leading list as one
+// integer, and rows with equal integers by the rest of the key. The rows of a profile are of
+// one series, so the list alone sorts them.
 func (f *frame) sorted(mem *slab) []uint64 {
 	from, words := 0, []uint64(nil)
 	list := f.leadingLists()
@@ -122,7 +122,7 @@ func (f *frame) sorted(mem *slab) []uint64 {
 		from, words = 1, sortedLists(list.words, mem)
 	} else {
 		from, words = f.unsortedKeys(list, mem)
-		words = radixSort(words, mem.take(len(words))[:len(words)], 32)
+		words = radixSort(words, mem.room(len(words))[:len(words)], 32)
 	}
 	if columns := f.varying(from); columns != nil {
 		ties(words, 32, func(lo, hi int) {
@@ -132,12 +132,12 @@ func (f *frame) sorted(mem *slab) []uint64 {
 	return words
 }
 
-// sortedLists returns a key for each of some codes of lists, in order.
+// sortedLists returns a key for each code of a list, in order.
 func sortedLists(codes []uint64, mem *slab) []uint64 {
 	if len(codes) == 0 {
 		return nil
 	}
-	keys := mem.take(len(codes))[:len(codes)]
+	keys := mem.room(len(codes))[:len(codes)]
 	first, last := codes[0], codes[0]
 	differ, ordered := uint64(0), true
 	for i, code := range codes {
@@ -149,20 +149,20 @@ func sortedLists(codes []uint64, mem *slab) []uint64 {
 	if ordered {
 		return keys
 	}
-	return sortDiffering(keys, mem.take(len(keys))[:len(keys)], 32, differ<<32)
+	return sortDiffering(keys, mem.room(len(keys))[:len(keys)], 32, differ<<32)
 }
 
-// unsortedKeys returns the keys of rows of several series, and from which column of the
-// suffix on rows with equal ones can differ.
+// unsortedKeys returns the keys of rows of several series, and the first column of the suffix
+// in which rows with equal keys can differ.
 func (f *frame) unsortedKeys(list *frameColumn, mem *slab) (from int, words []uint64) {
-	words = f.seriesRanks(mem.take(len(f.series)))
+	words = f.seriesRanks(mem.room(len(f.series)))
 	if f.schema.ListsLead() {
 		from = 1
 	}
 	if list != nil {
 		width := bits.Len64(slices.Max(list.words))
 		if bits.Len64(slices.Max(words))+width > 32 {
-			// More series than any batch has, or more lists: compare everything.
+			// More series or lists than any batch has: compare everything.
 			list, width, from = nil, 0, 0
 		}
 		for i := range words {
@@ -188,8 +188,8 @@ func compareKeys(columns []keyColumn, a, b int) int {
 	return 0
 }
 
-// ties calls f with each range of neighbours, two or more, that are equal from a bit
-// on.
+// ties calls f with each range of two or more neighbours that are equal in the bits at and
+// above from.
 func ties(words []uint64, from int, f func(lo, hi int)) {
 	for lo := 0; lo < len(words); {
 		hi := lo + 1

@@ -63,9 +63,8 @@ func TestTies(t *testing.T) {
 	}
 }
 
-// The rows of a series come in one order, whoever merges them: sorted as integers, by
-// the loser tree, and as a plain stable sort of the rows of frame after frame by their
-// keys has them.
+// The rows of a series have one order, by all algorithms: sorted as integers, merged by the
+// loser tree, and stably sorted by key from frame after frame.
 func TestSortSeries(t *testing.T) {
 	s := mustSchema(t, scrapes)
 	for name, shape := range shapes {
@@ -140,8 +139,8 @@ func byLoserTree(frames []*frame) (order []rowRef) {
 	return order
 }
 
-// What is behind the time in the key decides among rows of one list and time also where
-// each frame has one value for all of its rows, or none at all.
+// The key after the time decides among rows of one list and time, even if each frame has one
+// value for all of its rows, or none at all.
 func TestSortSeries_ConstantTags(t *testing.T) {
 	s := mustSchema(t, scrapes)
 	gen := NewGeneration(1)

@@ -4,24 +4,24 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Limit is how large a granule may be.
+// Limit is the maximum size of a granule.
 type Limit struct {
 	Rows  int
 	Bytes int // of Granule.Size; 0 means no limit
-	// Pause, if not nil, is called between series and between columns when some thousand
-	// rows have been worked on: for who lets others run meanwhile.
+	// Pause, if not nil, is called between series and between columns after every few thousand
+	// rows, so that the caller can let others run.
 	Pause func()
 }
 
-// pauser calls a function now and then.
+// pauser calls a function from time to time.
 type pauser struct {
 	pause func()
-	rows  int // since the last time
+	rows  int // since the last call
 }
 
-const pauseEvery = 1 << 12 // rows; a series or a column of more takes up to milliseconds
+const pauseEvery = 1 << 12 // rows; a larger series or column takes up to milliseconds
 
-// did counts rows that were worked on.
+// did counts processed rows.
 func (p *pauser) did(rows int) {
 	if p.rows += rows; p.rows >= pauseEvery && p.pause != nil {
 		p.rows = 0
@@ -37,66 +37,65 @@ func (l Limit) rows(g *Granule) int {
 	return max(1, min(l.Rows, int(int64(l.Bytes)*int64(g.Rows())/int64(g.Size()))))
 }
 
-// Rewrite merges the parts of g and returns the granules to take its place:
-// one if it is within the limit (compaction), else the fewest of about equal
-// size that are (split). Rows with equal keys stay together, so a granule of
-// them can be larger.
+// Rewrite merges the parts of g and returns the granules that replace it: one if it is within
+// the limit (compaction), else the fewest of about equal size that are (split). Rows with
+// equal keys stay together, so a granule of such rows can exceed the limit.
 //
-// It is a pure function: g goes on to be read. It costs 40 to 100 ns a row
-// and, while it runs, RewriteSize bytes.
+// It is a pure function: readers may go on using g. It costs 40 to 100 ns a row and, while it
+// runs, RewriteSize bytes.
 func Rewrite(s *schema.Schema, g *Granule, limit Limit) []*Granule {
 	if g.Rows() == 0 {
 		return []*Granule{New(g.lo, g.hi)}
 	}
 	mem := takeSlab()
 	defer mem.done()
-	slices := g.Slices()
-	frames := make([]*frame, len(slices))
-	stamp := Part{begin: slices[0].Part.begin}
+	sections := g.Sections()
+	frames := make([]*frame, len(sections))
+	stamp := Part{begin: sections[0].Part.begin}
 	pause := &pauser{pause: limit.Pause}
-	for i, slice := range slices {
-		pause.did(slice.Rows())
-		frames[i] = frameOf(s, slice.Part, slice.Lo, slice.Hi, mem)
-		stamp.begin = min(stamp.begin, slice.Part.begin)
-		stamp.commit = max(stamp.commit, slice.Part.commit)
+	for i, section := range sections {
+		pause.did(section.Rows())
+		frames[i] = frameOf(s, section.Part, section.Lo, section.Hi, mem)
+		stamp.begin = min(stamp.begin, section.Part.begin)
+		stamp.commit = max(stamp.commit, section.Part.commit)
 	}
 	m := merge(frames, g.Rows(), mem, pause)
 	maxRows := limit.rows(g)
 	children := make([]*Granule, 0, 1)
 	lo, bound := 0, g.lo
 	for lo < len(m.order) {
-		hi, next := m.cut(lo, maxRows, g.hi)
+		hi, next := m.childEnd(lo, maxRows, g.hi)
 		child := New(bound, next)
 		part := buildBase(m, lo, hi)
 		part.Stamp(stamp.begin, stamp.commit)
-		child.base = Slice{part, 0, part.Rows()}
+		child.base = Section{part, 0, part.Rows()}
 		children = append(children, child)
 		lo, bound = hi, next
 	}
 	return children
 }
 
-// RewriteSize returns about how many bytes a rewrite of the granule holds while
-// it runs: a word for each row and column, the order of the rows, the column
-// that is being built, and the parts that come out.
+// RewriteSize returns about how many bytes a rewrite of the granule holds while it runs: a
+// word for each row and column, the order of the rows, the column under construction, and the
+// resulting parts.
 func (g *Granule) RewriteSize() int {
 	const word, perRow = 8, 72
 	size := g.Size()
-	for _, s := range g.Slices() {
+	for _, s := range g.Sections() {
 		size += s.Rows() * (perRow + word*len(s.Part.columns))
 	}
 	return size
 }
 
-// cut returns where the child that begins at row lo ends, and its upper bound:
-// after about an equal share of what is left, or at the end, bounded by last, if
-// that is at most maxRows away or no key changes.
+// childEnd returns the end of the child that begins at row lo, and its upper bound. The end is
+// after about an equal share of the remaining rows. It is the last row, with the bound last,
+// if that is at most maxRows away or no key changes.
 //
-// Near the target it takes the nearest place where the series changes; if there is
-// none, where what is next in the key does, which for profiles is the stack; and
-// inside of the run of one stack only if that is too large. The bound is the
-// shortest string that separates the two. Rows with equal keys stay together (G4).
-func (m *merged) cut(lo, maxRows int, last string) (at int, bound string) {
+// Near the target it takes the nearest change of the series, else the nearest change of the
+// next column of the key, which for profiles is the stack. It divides the run of one stack
+// only if that is too large. The bound is the shortest string that separates the two rows.
+// Rows with equal keys stay together (G4).
+func (m *merged) childEnd(lo, maxRows int, last string) (at int, bound string) {
 	left := len(m.order) - lo
 	pieces := (left-1)/maxRows + 1
 	if pieces == 1 {
@@ -104,7 +103,7 @@ func (m *merged) cut(lo, maxRows int, last string) (at int, bound string) {
 	}
 	share := left / pieces
 	target := lo + share
-	// Not so near that what is left would need a granule more.
+	// No nearer than that, or the rest would need one more granule.
 	from, to := max(lo+1, target-share/16, len(m.order)-(pieces-1)*maxRows), min(target+share/16, lo+maxRows)
 	for _, changes := range []func(i int) bool{m.seriesChanges, m.listChanges, m.keyChanges} {
 		if at = nearest(target, from, to, changes); at > 0 {
@@ -124,8 +123,8 @@ func (m *merged) cut(lo, maxRows int, last string) (at int, bound string) {
 	return len(m.order), last
 }
 
-// nearest returns the place in [from, to] that is nearest to target and for which
-// changes holds, 0 if there is none.
+// nearest returns the position in [from, to] nearest to target for which changes holds, 0 if
+// there is none.
 func nearest(target, from, to int, changes func(i int) bool) int {
 	for d := 0; target-d >= from || target+d <= to; d++ {
 		if target-d >= from && changes(target-d) {
@@ -138,35 +137,35 @@ func nearest(target, from, to int, changes func(i int) bool) int {
 	return 0
 }
 
-// seriesChanges says whether row i is of another series than the one before.
+// seriesChanges reports whether row i has another series than its predecessor.
 func (m *merged) seriesChanges(i int) bool {
 	a, b := m.order[i-1], m.order[i]
 	return m.frames[a.frame].series[a.row] != m.frames[b.frame].series[b.row]
 }
 
-// listChanges says whether row i has another list at the front of its suffix than the
-// one before.
+// listChanges reports whether row i has another leading list in its suffix than its
+// predecessor.
 func (m *merged) listChanges(i int) bool {
 	a, b := m.order[i-1], m.order[i]
 	f, g := m.frames[a.frame], m.frames[b.frame]
 	return f.schema.ListsLead() && f.compareColumn(0, int(a.row), g, int(b.row)) != 0
 }
 
-// keyChanges says whether row i has another key than the one before.
+// keyChanges reports whether row i has another key than its predecessor.
 func (m *merged) keyChanges(i int) bool {
 	a, b := m.order[i-1], m.order[i]
 	return m.seriesChanges(i) || m.frames[a.frame].compare(int(a.row), m.frames[b.frame], int(b.row), 0) != 0
 }
 
-// separator returns the bound between row i and the one before.
+// separator returns the bound between row i and its predecessor.
 func (m *merged) separator(i int) string {
 	a, b := m.order[i-1], m.order[i]
 	bound, _ := separator(m.frames[a.frame].appendKey(nil, int(a.row)), m.frames[b.frame].appendKey(nil, int(b.row)))
 	return string(bound)
 }
 
-// separator returns the shortest string that is above a and not above b, where
-// a <= b; there is none if they are equal.
+// separator returns the shortest string that is above a and not above b, where a <= b; ok is
+// false if they are equal.
 func separator(a, b []byte) (s []byte, ok bool) {
 	for i := range b {
 		if i == len(a) || a[i] != b[i] {

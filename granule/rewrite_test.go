@@ -45,7 +45,7 @@ func TestRewriteIsIdentity(t *testing.T) {
 
 // drawGranule draws a granule of some parts, cut to random bounds.
 func drawGranule(rt *rapid.T, t testing.TB, def schema.Definition, s *schema.Schema, gen *Generation) *Granule {
-	var parts []Slice
+	var parts []Section
 	var keys []string
 	for range rapid.IntRange(1, 5).Draw(rt, "parts") {
 		p := partOf(t, s, gen, drawBatch(rt, def, rapid.IntRange(1, 8).Draw(rt, "rows"), true))
@@ -60,21 +60,21 @@ func drawGranule(rt *rapid.T, t testing.TB, def schema.Definition, s *schema.Sch
 		}
 	}
 	g := New(lo, hi)
-	for _, slice := range parts {
-		if within := slice.Within(s, lo, hi); within.Rows() > 0 {
+	for _, section := range parts {
+		if within := section.Within(s, lo, hi); within.Rows() > 0 {
 			g = g.With(within)
 		}
 	}
 	if g.Rows() > 0 && rapid.Bool().Draw(rt, "rewritten before") {
 		g = Rewrite(s, g, Limit{Rows: math.MaxInt})[0]
-		for _, slice := range parts[:len(parts)/2] {
-			g = g.With(slice.Within(s, lo, hi))
+		for _, section := range parts[:len(parts)/2] {
+			g = g.With(section.Within(s, lo, hi))
 		}
 	}
 	return g
 }
 
-// checkRewrite checks what holds of any rewrite's result, its rows apart.
+// checkRewrite checks the properties of any rewrite's result, except for its rows.
 func checkRewrite(t testing.TB, s *schema.Schema, g *Granule, children []*Granule, maxRows int) {
 	t.Helper()
 	lo, hi := g.Bounds()
@@ -86,12 +86,12 @@ func checkRewrite(t testing.TB, s *schema.Schema, g *Granule, children []*Granul
 		if child.FreshParts() != 0 {
 			t.Fatalf("child %d has %d fresh parts", i, child.FreshParts())
 		}
-		keys := keysOf(s, child.Slices()[0])
+		keys := keysOf(s, child.Sections()[0])
 		if len(keys) > maxRows && keys[0] != keys[len(keys)-1] {
 			t.Fatalf("G4: child %d has %d rows of different keys, want at most %d", i, len(keys), maxRows)
 		}
 		// G5: the codes are those of the parent's generation.
-		if child.base.Part.Generation() != g.Slices()[0].Part.Generation() {
+		if child.base.Part.Generation() != g.Sections()[0].Part.Generation() {
 			t.Fatalf("G5: child %d is of another generation", i)
 		}
 	}
@@ -121,8 +121,8 @@ func contents(t testing.TB, s *schema.Schema, granules []*Granule) [][]int64 {
 	return out
 }
 
-// G4: where a split cuts. Equal keys stay together, whatever that does to the
-// sizes, and a granule of nothing else is not split at all.
+// G4: the bounds of a split. Rows with equal keys stay together at the expense of equal sizes,
+// and a granule of only such rows is not split.
 func TestRewriteCuts(t *testing.T) {
 	s := mustSchema(t, numbers)
 	tests := []struct {

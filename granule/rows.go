@@ -12,12 +12,12 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Rows is the rows of one batch that fall into one bucket, coded and sorted:
-// what the parts of an insert are cut from. It belongs to one goroutine.
+// Rows is the rows of one batch in one bucket, coded and sorted. The parts of an insert are
+// built from sub-ranges of it. It is not safe for concurrent use.
 type Rows struct {
 	frame frame
 	coder coder
-	keys  []uint64 // in order; the lower half of a key says which row of the frame it is of
+	keys  []uint64 // in order; the lower half of a key is the row in the frame
 	mem   slab
 	key   []byte
 	fresh freshBuilder
@@ -25,14 +25,13 @@ type Rows struct {
 
 var rowsPool = sync.Pool{New: func() any { return new(Rows) }}
 
-// Code puts rows of a checked batch into codes of gen and sorts them. All rows
-// must be of the given bucket. The only errors are those of a full dictionary;
-// entries that were added by then stay in it, unused. Done gives back what the rows
-// take.
+// Code translates rows of a checked batch into codes of gen and sorts them. All rows must be
+// of the given bucket. The only errors are those of a full dictionary; entries that were added
+// until then remain in it, unused. Done releases the memory of the rows.
 //
-// Cost: a dictionary look-up for each string and for each list that the batch does
-// not repeat by reference, none for codes; then a sort by series and leading list, as
-// integers, which is all for the rows of a profile.
+// It costs a dictionary look-up for each string, and for each list that is not the same slice
+// as its predecessor; codes need none. The sort is by series and leading list, as integers,
+// which is all for the rows of a profile.
 func Code(s *schema.Schema, gen *Generation, bucket int64, b *schema.Batch, columns []schema.Concrete, rows []int32) (*Rows, error) {
 	r := rowsPool.Get().(*Rows)
 	r.coder = coder{schema: s, gen: gen, batch: b, rows: rows, mem: &r.mem, scratch: r.coder.scratch, codes: r.coder.codes}
@@ -56,12 +55,12 @@ func Code(s *schema.Schema, gen *Generation, bucket int64, b *schema.Batch, colu
 	return r, nil
 }
 
-// Done gives back the memory that the rows were coded in. They must not be used any
-// more; parts of them may.
+// Done releases the memory of the coded rows. The rows must not be used any more; parts built
+// from them may.
 func (r *Rows) Done() {
 	r.keys = nil
 	r.mem.reset()
-	clear(r.frame.columns) // what they refer to is not kept
+	clear(r.frame.columns) // drops the references to the batch
 	r.frame.gen, r.frame.schema = nil, nil
 	r.fresh.done()
 	r.coder = coder{scratch: r.coder.scratch, codes: r.coder.codes}
@@ -87,7 +86,7 @@ func (r *Rows) Part(lo, hi int) *Part {
 	return r.fresh.build(&r.frame, r.keys[lo:hi], &r.mem)
 }
 
-// seriesRanks appends the rank of each row's series. The rows of a profile have one.
+// seriesRanks appends the rank of each row's series. The rows of a profile have one series.
 func (f *frame) seriesRanks(dst []uint64) []uint64 {
 	var codes []uint32 // neighbours once
 	for i, code := range f.series {
@@ -116,9 +115,9 @@ type keyColumn struct {
 	t encoding.Type
 }
 
-// varying returns the columns in which keys of the frame's rows can differ, of the suffix
-// from one on, in the order in which they are compared: that of frame.compare, as two rows
-// of one frame have the same columns of a family.
+// varying returns the columns of the suffix, at and after from, in which keys of the frame's
+// rows can differ. They are in the order of frame.compare, as two rows of one frame have the
+// same columns of a family.
 func (f *frame) varying(from int) []keyColumn {
 	var columns []keyColumn
 	for _, column := range f.schema.Suffix()[from:] {
@@ -136,13 +135,13 @@ type coder struct {
 	schema  *schema.Schema
 	gen     *Generation
 	batch   *schema.Batch
-	rows    []int32 // rows of the batch that are wanted; nil: all
+	rows    []int32 // rows of the batch to code; nil: all
 	mem     *slab
 	scratch []byte
 	codes   []uint32 // of lists
 }
 
-// n returns the number of rows, row the i-th.
+// n returns the number of rows; row returns the i-th.
 func (c *coder) n() int {
 	if c.rows == nil {
 		return c.batch.Rows
@@ -157,11 +156,11 @@ func (c *coder) row(i int) int {
 	return int(c.rows[i])
 }
 
-// fewLabels is how many labels of a series need no memory of their own.
+// fewLabels is the number of labels of a series that fit on the stack.
 const fewLabels = 32
 
-// series returns the series code of each row. Neighbours mostly share theirs,
-// and a batch whose labels stand for all rows has one, as most have.
+// series returns the series code of each row. Neighbours mostly share one. Most batches have
+// labels that stand for all rows, and thus one series.
 func (c *coder) series(codes []uint32, columns []schema.Concrete) (all []uint32, one bool, err error) {
 	codes = slices.Grow(codes, c.n())[:c.n()]
 	if c.batch.Series != 0 {
@@ -207,7 +206,7 @@ func (c *coder) series(codes []uint32, columns []schema.Concrete) (all []uint32,
 	return codes, one, nil
 }
 
-// InternSeries returns the code of the series of checked columns with a value each.
+// InternSeries returns the code of the series of checked columns with one value each.
 func InternSeries(s *schema.Schema, gen *Generation, columns []schema.Concrete) (uint32, error) {
 	c := coder{schema: s, gen: gen, batch: &schema.Batch{Rows: 1}}
 	codes, _, err := c.series(nil, columns)
@@ -228,19 +227,19 @@ func (c *coder) sameSeries(parts []*schema.Concrete, a, b int) bool {
 }
 
 func (c *coder) tuple(parts []*schema.Concrete, row int) (uint32, error) {
-	var few [fewLabels]schema.Label
+	var few [fewLabels]schema.SeriesValue
 	labels := few[:0]
 	for _, p := range parts {
 		if !p.Null(row, c.schema.Columns()[p.Column].Dynamic) {
-			labels = append(labels, schema.Label{Column: p.Column, Name: p.Name, Value: p.Values.Strings[p.At(row)]})
+			labels = append(labels, schema.SeriesValue{Column: p.Column, Name: p.Name, Value: p.Values.Strings[p.At(row)]})
 		}
 	}
 	c.scratch = c.schema.AppendTuple(c.scratch[:0], labels)
 	return c.gen.Series.Intern(c.scratch)
 }
 
-// column codes one column outside of the series tuple. A value that stands for all
-// rows is coded once.
+// column codes one column outside of the series tuple. It codes a value that stands for all
+// rows once.
 func (c *coder) column(in *schema.Concrete) (frameColumn, error) {
 	column := c.schema.Columns()[in.Column]
 	out := frameColumn{column: in.Column, name: in.Name, constant: in.Values.Len() == 1}
@@ -252,7 +251,7 @@ func (c *coder) column(in *schema.Concrete) (frameColumn, error) {
 		out.words = encoding.Int64Words(v.Int64s)
 		return out, nil
 	}
-	out.words = c.mem.take(n)[:n]
+	out.words = c.mem.room(n)[:n]
 	switch {
 	case column.Type == encoding.UUIDList:
 		return out, c.lists(in, &out)
@@ -305,8 +304,8 @@ func (c *coder) fixed(in *schema.Concrete, out *frameColumn) {
 	}
 }
 
-// ids makes words of UUIDs of a plain column: ordinals of the batch's own, which parts
-// copy before it is given back.
+// ids makes words for the UUIDs of a plain column: ordinals in the batch's own values, which
+// parts copy before the caller gets the batch back.
 func (c *coder) ids(in *schema.Concrete, out *frameColumn) {
 	v := &in.Values
 	ids := v.UUIDs
@@ -325,9 +324,9 @@ func (c *coder) ids(in *schema.Concrete, out *frameColumn) {
 	}
 }
 
-// bytesFunc returns what makes the word of an element of in, which is a string or a
-// UUID, and sets how out gives back its bytes: words are codes, or for a plain column of
-// strings the ordinals of values that the frame keeps itself.
+// bytesFunc returns a function from an element of in, a string or UUID column, to its word,
+// and sets the inverse in out. Words are codes or, for a plain column of strings, ordinals of
+// values that the frame stores.
 func (c *coder) bytesFunc(column schema.Column, in *schema.Concrete, out *frameColumn) func(i int) (uint64, error) {
 	value := func(i int) []byte { return in.Values.UUIDs[i][:] }
 	if column.Type == encoding.String {
@@ -352,8 +351,8 @@ func (c *coder) bytesFunc(column schema.Column, in *schema.Concrete, out *frameC
 	}
 }
 
-// lists makes words of lists: codes are taken as they are, lists of ids are looked
-// up, all of the batch at once.
+// lists makes words for lists. It adopts codes, and looks up lists of ids for the whole batch
+// at once.
 func (c *coder) lists(in *schema.Concrete, out *frameColumn) error {
 	v := &in.Values
 	if v.Codes != nil {
@@ -389,7 +388,7 @@ func (c *coder) lists(in *schema.Concrete, out *frameColumn) error {
 	return c.records()
 }
 
-// listCodes makes words of codes of lists.
+// listCodes makes words for codes of lists.
 func (c *coder) listCodes(in *schema.Concrete, out *frameColumn) {
 	v := &in.Values
 	if c.rows == nil && v.Valid == nil {
@@ -406,7 +405,7 @@ func (c *coder) listCodes(in *schema.Concrete, out *frameColumn) {
 	}
 }
 
-// records keeps the batch's records beside the elements of its lists.
+// records stores the batch's records beside the elements of its lists.
 func (c *coder) records() error {
 	for id, record := range c.batch.Records {
 		if err := c.gen.Lists.KeepRecord(id, record); err != nil {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -242,7 +243,7 @@ func TestDictionaries(t *testing.T) {
 	if diff := gocmp.Diff(sizes{1, 1, 1, 1}, got); diff != "" {
 		t.Errorf("dictionaries (-want +got):\n%s", diff)
 	}
-	want := map[string]*encoding.Dict{"note": nil, "trace": nil, "tags.a": gen.Strings, "span": gen.UUIDs, "stack": nil}
+	want := map[string]*dict.Values{"note": nil, "trace": nil, "tags.a": gen.Strings, "span": gen.UUIDs, "stack": nil}
 	for _, c := range p.Columns() {
 		if dict, ok := want[c.Name]; ok && c.Dict() != dict {
 			t.Errorf("column %q is of another dictionary", c.Name)
@@ -298,7 +299,7 @@ func TestCodeConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// Code takes the rows that it is asked for, in whatever order, and no others.
+// Code takes the requested rows, in any order, and no others.
 func TestCodeWantedRows(t *testing.T) {
 	s := mustSchema(t, numbers)
 	b := &schema.Batch{Rows: 6, Columns: map[string]encoding.Vector{"n": encoding.Int64s(5, 0, 3, 9, 1, 4)}}

@@ -11,24 +11,24 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// SeriesColumns is the series of a generation column by column: conditions on labels and
-// answers about them look at one column of all series, not at the tuples of each. It is
+// SeriesColumns is the series of a generation, column by column. Conditions on labels, and
+// answers about them, read one column of all series instead of the tuple of each. It is
 // immutable.
 type SeriesColumns struct {
-	len     int // series 1 to len are in
+	len     int // it has the series 1 to len
 	columns map[string]SeriesColumn
 	size    int
 }
 
-// SeriesColumn is one concrete column of the series of a generation. It must not be
-// changed.
+// SeriesColumn is one concrete column of the series of a generation. It must not be changed.
 type SeriesColumn struct {
 	Values []string   // distinct
 	Series [][]uint32 // by value: codes of the series that have it, rising
 	tags   []byte     // by value: a byte of its hash
 }
 
-// Place returns the place of a value in Values, -1 if it is not there. About 0.1 ns a value.
+// Place returns the index of a value in Values, -1 if it is absent. It costs about 0.1 ns a
+// value.
 func (c *SeriesColumn) Place(value string) int {
 	tag := tagOf(value)
 	for at := 0; ; at++ {
@@ -46,32 +46,31 @@ var tagSeed = maphash.MakeSeed()
 
 func tagOf(value string) byte { return byte(maphash.String(tagSeed, value)) }
 
-// seriesColumns is what a generation keeps of them.
+// seriesColumns is the cached SeriesColumns of a generation.
 type seriesColumns struct {
 	latest atomic.Pointer[SeriesColumns]
 
-	mu     sync.Mutex                   // of who makes the next
-	places map[string]map[string]uint32 // of the values of the latest, by column
+	mu     sync.Mutex                   // held while the next one is made
+	places map[string]map[string]uint32 // index of each value of the latest, by column
 }
 
-// Len returns the number of series: codes 1 to Len are in.
+// Len returns the number of series; their codes are 1 to Len.
 func (c *SeriesColumns) Len() int { return c.len }
 
-// Column returns a concrete column; one that no series has a value in is empty.
+// Column returns a concrete column, which is empty if no series has a value in it.
 func (c *SeriesColumns) Column(name string) SeriesColumn { return c.columns[name] }
 
-// Each calls f with each concrete column, in no order.
+// Each calls f with each concrete column, in no particular order.
 func (c *SeriesColumns) Each(f func(name string, column SeriesColumn)) {
 	for name, column := range c.columns {
 		f(name, column)
 	}
 }
 
-// SeriesColumns returns the columns of all series that have a code by now, those of
-// inserts that are not committed included. Series that have come since somebody asked are
-// taken in, which costs some us each, and for the columns that they are in a copy of 24
-// bytes a distinct value. keep is asked whether that many bytes at most may be kept for who
-// asks next; kept says that they were, and that Size is another.
+// SeriesColumns returns the columns of all series that have a code, those of uncommitted
+// inserts included. Series added since the last call cost some us each, and each of their
+// columns a copy of 24 bytes a distinct value. keep is asked whether at most so many bytes may
+// be cached for the next caller; kept reports that they were, and that Size has changed.
 func (g *Generation) SeriesColumns(s *schema.Schema, keep func(bytes int) bool) (columns *SeriesColumns, kept bool) {
 	if c := g.columns.latest.Load(); c != nil && c.len == g.Series.Len() {
 		return c, false
@@ -86,12 +85,12 @@ func (g *Generation) SeriesColumns(s *schema.Schema, keep func(bytes int) bool) 
 	if before.len == n {
 		return before, false
 	}
-	var tuples [][]schema.Label
+	var tuples [][]schema.SeriesValue
 	most := 0
 	for code := before.len + 1; code <= n; code++ {
 		labels, err := s.ReadTuple(g.Series.Value(uint32(code)))
 		if err != nil {
-			panic("granule: " + err.Error()) // broken invariant: tuples are made by this process
+			panic("granule: " + err.Error()) // broken invariant: this process makes all tuples
 		}
 		tuples = append(tuples, labels)
 		for _, l := range labels {
@@ -119,16 +118,16 @@ func (g *Generation) SeriesColumns(s *schema.Schema, keep func(bytes int) bool) 
 	return c, kept
 }
 
-// Bytes of a column, of a value in it, and of a series that has it: slices have up to
-// twice the room.
+// Bytes of a column, of a value in it, and of a series that has the value: slices have up to
+// twice the needed capacity.
 const (
 	columnSize = 256
 	valueSize  = 2*(16+24+1) + 48 + 16
 	labelSize  = 2 * 4
 )
 
-// seriesMaker adds labels to columns. What is kept grows behind the ends of what others
-// read; what is not has copies of all that it adds to.
+// seriesMaker adds labels to columns. A cached result appends to slices beyond the lengths
+// that readers see. A result that is not cached appends to copies.
 type seriesMaker struct {
 	columns *SeriesColumns
 	places  map[string]map[string]uint32 // of values, by column
@@ -136,7 +135,7 @@ type seriesMaker struct {
 	alone   bool
 }
 
-func (m *seriesMaker) add(series uint32, l schema.Label) {
+func (m *seriesMaker) add(series uint32, l schema.SeriesValue) {
 	c := m.columns
 	of, known := c.columns[l.Name]
 	if !known {
@@ -144,7 +143,7 @@ func (m *seriesMaker) add(series uint32, l schema.Label) {
 	}
 	if !m.own[l.Name] {
 		m.own[l.Name] = true
-		m.take(l.Name, &of)
+		m.prepare(l.Name, &of)
 	}
 	at, known := m.places[l.Name][l.Value]
 	if !known {
@@ -158,8 +157,8 @@ func (m *seriesMaker) add(series uint32, l schema.Label) {
 	c.size += labelSize
 }
 
-// take makes a column ready to be added to.
-func (m *seriesMaker) take(name string, of *SeriesColumn) {
+// prepare makes a column writable.
+func (m *seriesMaker) prepare(name string, of *SeriesColumn) {
 	of.Series = slices.Clone(of.Series)
 	places := m.places[name]
 	if m.alone {

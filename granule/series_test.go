@@ -14,10 +14,10 @@ import (
 // addSeries gives series codes: each of some labels.
 func addSeries(t *testing.T, s *schema.Schema, g *Generation, rng *rand.Rand, n int) {
 	for range n {
-		var labels []schema.Label
+		var labels []schema.SeriesValue
 		for _, name := range []string{"labels.a", "labels.b", "labels.c"} {
 			if rng.IntN(2) == 0 {
-				labels = append(labels, schema.Label{Column: 1, Name: name, Value: fmt.Sprint(rng.IntN(400))})
+				labels = append(labels, schema.SeriesValue{Column: 1, Name: name, Value: fmt.Sprint(rng.IntN(400))})
 			}
 		}
 		if _, err := g.Series.Intern(s.AppendTuple(nil, labels)); err != nil {
@@ -27,7 +27,7 @@ func addSeries(t *testing.T, s *schema.Schema, g *Generation, rng *rand.Rand, n 
 	}
 }
 
-// byTuple is what SeriesColumns says, read from the tuples.
+// byTuple is the expected SeriesColumns, read from the tuples.
 func byTuple(t *testing.T, s *schema.Schema, g *Generation, n int) map[string]map[uint32]string {
 	out := map[string]map[uint32]string{}
 	for code := uint32(1); code <= uint32(n); code++ {
@@ -61,8 +61,8 @@ func byColumn(t *testing.T, c *SeriesColumns) map[string]map[uint32]string {
 	return out
 }
 
-// The columns of series are those of their tuples, whenever they are asked for, and do
-// not change in the hands of who has them.
+// The columns of series are those of their tuples at any time, and a result does not change
+// later.
 func TestSeriesColumns(t *testing.T) {
 	s := mustSchema(t, everything(0))
 	g := NewGeneration(1)

@@ -5,23 +5,23 @@ import (
 	"sync"
 )
 
-// slab is words to work with, taken one after the other, and the order of the rows of a
-// merge: given back all at once. It belongs to one goroutine.
+// slab is scratch memory: words handed out one slice after the other, and the row order of a
+// merge. All of it is returned at once. It is not safe for concurrent use.
 type slab struct {
 	words []uint64
 	used  int
-	want  int // the most that were in use
+	want  int // the most words in use at once
 
 	order, unsorted []rowRef // of a merge
 }
 
 var slabs = sync.Pool{New: func() any { return new(slab) }}
 
-// takeSlab returns a slab that nobody uses.
+// takeSlab returns an unused slab.
 func takeSlab() *slab { return slabs.Get().(*slab) }
 
-// take returns an empty slice with room for n words. What it holds is not cleared.
-func (s *slab) take(n int) []uint64 {
+// room returns an empty slice with room for n words. Its memory is not cleared.
+func (s *slab) room(n int) []uint64 {
 	lo := s.used
 	s.used += n
 	s.want = max(s.want, s.used)
@@ -31,31 +31,30 @@ func (s *slab) take(n int) []uint64 {
 	return s.words[lo:lo:s.used]
 }
 
-// refs returns an empty slice with room for n rows. There is but one: it is asked for once
-// before the slab is given back.
+// refs returns an empty slice with room for n rows. It may be called once before the slab is
+// returned, because there is only one such slice.
 func (s *slab) refs(n int) []rowRef {
 	s.order = slices.Grow(s.order[:0], n)
 	return s.order
 }
 
 // one returns a slice of one word.
-func (s *slab) one(word uint64) []uint64 { return append(s.take(1), word) }
+func (s *slab) one(word uint64) []uint64 { return append(s.room(1), word) }
 
-// slabKept bounds what is kept for the next user, in words: three columns of a
-// granule of 64 Ki rows, some times over.
+// slabKept bounds the words of a pooled slab: a few times three columns of a granule of 64 Ki
+// rows.
 const slabKept = 1 << 20
 
-// refsKept bounds it in rows of a merge.
+// refsKept bounds the row order of a pooled slab, in rows.
 const refsKept = 1 << 18
 
-// done gives the slab back.
+// done returns the slab to the pool.
 func (s *slab) done() {
 	s.reset()
 	slabs.Put(s)
 }
 
-// reset gives back all that was taken. The next user finds room for as much as this
-// one took.
+// reset takes back all slices. The next user finds room for as much as this one took.
 func (s *slab) reset() {
 	if s.want > len(s.words) && s.want <= slabKept {
 		s.words = make([]uint64, s.want)
@@ -65,3 +64,6 @@ func (s *slab) reset() {
 	}
 	s.used, s.want = 0, 0
 }
+
+// rowRef identifies a row of one of several frames.
+type rowRef struct{ frame, row int32 }

@@ -27,8 +27,8 @@ func codeAll(t testing.TB, s *schema.Schema, gen *Generation, b *schema.Batch) *
 	return rows
 }
 
-// A part is its own: what is coded later, in the memory that its rows have given back,
-// does not change it, and the same rows make the same part again.
+// A part owns its memory: later rows, coded in the returned memory of its rows, do not change
+// it, and the same rows make the same part again.
 func TestRowsAreUsedAgain(t *testing.T) {
 	for _, def := range []schema.Definition{scrapes, everything(0)} {
 		s := mustSchema(t, def)
@@ -109,14 +109,14 @@ func TestRowsAreUsedAgain_Concurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// A slab gives what is asked for, each piece its own, whether it has room or not, and
-// has room for as much the next time.
+// A slab returns disjoint slices, with room or without, and has room for as many words the
+// next time.
 func TestSlab(t *testing.T) {
 	s := new(slab)
 	for round := range 4 {
 		var pieces [][]uint64
 		for i := range 20 {
-			piece := s.take(i * 3)
+			piece := s.room(i * 3)
 			if len(piece) != 0 || cap(piece) < i*3 {
 				t.Fatalf("take(%d) has %d words and room for %d", i*3, len(piece), cap(piece))
 			}
@@ -138,14 +138,14 @@ func TestSlab(t *testing.T) {
 			t.Errorf("round %d: %d words are kept, %d used; want %d", round, len(s.words), s.used, want)
 		}
 	}
-	s.take(slabKept + 1)
+	s.room(slabKept + 1)
 	s.reset()
 	if len(s.words) > slabKept {
 		t.Errorf("%d words are kept, at most %d", len(s.words), slabKept)
 	}
 	if n := testing.AllocsPerRun(10, func() {
 		for range 20 {
-			s.take(10)
+			s.room(10)
 		}
 		s.reset()
 	}); n > 0 {

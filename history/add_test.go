@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// columns is intervals for AddAll.
+// columns is the arguments of AddAll.
 type columns struct {
 	attributes   []history.Attribute
 	starts, ends []int64
@@ -22,7 +22,7 @@ func (c *columns) append(a history.Attribute, start, end int64, v history.Value)
 	c.starts, c.ends, c.values = append(c.starts, start), append(c.ends, end), append(c.values, v)
 }
 
-// addAll gives both the same intervals, the oracle one by one, and returns how many it took.
+// addAll gives both the same intervals, the oracle one by one, and returns the number added.
 func (p *pair) addAll(c *columns) int {
 	p.Helper()
 	added, err := p.w.AddAll(c.attributes, c.starts, c.ends, c.values)
@@ -41,9 +41,8 @@ func (p *pair) addAll(c *columns) int {
 	return added
 }
 
-// TestAddAll adds intervals of attributes new and known, often the same ones again in a
-// call, and some that are wrong: what a call adds, and why it stops, is as if each was
-// added by itself.
+// TestAddAll adds intervals of new and known attributes, often repeated within a call, some of
+// them wrong. The effect and the error of a call equal those of separate Adds.
 func TestAddAll(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -55,7 +54,7 @@ func TestAddAll(t *testing.T) {
 			for call := range 120 {
 				if n := len(p.o.now.attributes); n < 150 {
 					for i := range 1 + rng.IntN(20) {
-						p.child(history.Root, fmt.Sprintf("%c/%d", 'a'+rune(i%3), n+i))
+						p.child(history.Top, fmt.Sprintf("%c/%d", 'a'+rune(i%3), n+i))
 					}
 				}
 				c := someIntervals(rng, p, &now)
@@ -92,7 +91,7 @@ func TestAddAll(t *testing.T) {
 	}
 }
 
-// someIntervals returns intervals of known attributes from a time on, some of them wrong.
+// someIntervals returns intervals of known attributes from now on, some of them wrong.
 func someIntervals(rng *rand.Rand, p *pair, now *int64) *columns {
 	c := new(columns)
 	known := p.o.now.attributes
@@ -124,7 +123,7 @@ func someIntervals(rng *rand.Rand, p *pair, now *int64) *columns {
 	return c
 }
 
-// anyOfKind returns null or a value of the attribute's kind, which is any but bool.
+// anyOfKind returns null or a value of the attribute's kind, which is never bool.
 func anyOfKind(rng *rand.Rand, a history.Attribute) history.Value {
 	n := rng.IntN(5)
 	switch {
@@ -140,11 +139,11 @@ func anyOfKind(rng *rand.Rand, a history.Attribute) history.Value {
 	return history.String(fmt.Sprint("state ", n))
 }
 
-// TestAddAllColumns wants columns of one length.
+// TestAddAllColumns: columns of different lengths are an error.
 func TestAddAllColumns(t *testing.T) {
 	p := newPair(t, 0)
 	p.begin()
-	a := p.child(history.Root, "a")
+	a := p.child(history.Top, "a")
 	for _, c := range []columns{
 		{[]history.Attribute{a}, nil, []int64{1}, []history.Value{{}}},
 		{[]history.Attribute{a}, []int64{0}, []int64{1, 2}, []history.Value{{}}},
@@ -160,12 +159,12 @@ func TestAddAllColumns(t *testing.T) {
 	newChecker(t, "nothing added", v, o).at(a, 0)
 }
 
-// TestAddAllUnknown adds to an unknown attribute what would be next of another, which is at
-// the same place of the batch before.
+// TestAddAllUnknown adds to an unknown attribute the interval due next for another, which had
+// its place in the batch before.
 func TestAddAllUnknown(t *testing.T) {
 	p := newPair(t, 0)
 	p.begin()
-	a := p.child(history.Root, "a")
+	a := p.child(history.Top, "a")
 	p.add(a, 0, 0, history.Int(1))
 	for n := range int64(200) {
 		c := new(columns)
@@ -180,8 +179,8 @@ func TestAddAllUnknown(t *testing.T) {
 	newChecker(t, "all known", v, o).ask(rand.New(rand.NewPCG(1, 1)), 50)
 }
 
-// TestAddKinds adds values of each kind behind nulls, and then behind those of each kind: an
-// attribute takes the kind of its first, and no other.
+// TestAddKinds adds values of each kind after nulls, and then after values of each kind: the
+// first value fixes the kind of an attribute.
 func TestAddKinds(t *testing.T) {
 	ofKinds := []history.Value{history.Int(0), history.Bool(false), history.Float(0), history.String(""), history.Bytes(nil)}
 	for _, nulls := range []int{0, 1, 3} {
@@ -190,7 +189,7 @@ func TestAddKinds(t *testing.T) {
 				t.Run(fmt.Sprintf("%d nulls, %v, %v", nulls, first.Kind(), second.Kind()), func(t *testing.T) {
 					p := newPair(t, 0)
 					p.begin()
-					a := p.child(history.Root, "a")
+					a := p.child(history.Top, "a")
 					values := append(make([]history.Value, nulls), first, second, history.Value{}, first, second)
 					for end, v := range values {
 						p.add(a, p.o.now.attributes[a].began, int64(end), v)
@@ -203,11 +202,11 @@ func TestAddKinds(t *testing.T) {
 	}
 }
 
-// TestAddToTheEnd adds an interval up to the last instant of all, behind which nothing is.
+// TestAddToTheEnd adds an interval that ends at the last representable instant.
 func TestAddToTheEnd(t *testing.T) {
 	p := newPair(t, 0)
 	p.begin()
-	a := p.child(history.Root, "a")
+	a := p.child(history.Top, "a")
 	p.add(a, 0, 0, history.Int(1))
 	c := new(columns)
 	for i := int64(1); i < 9; i++ {
@@ -224,7 +223,7 @@ func TestAddToTheEnd(t *testing.T) {
 	newChecker(t, "to the end", v, o).ask(rand.New(rand.NewPCG(1, 1)), 20)
 }
 
-// TestAddAllAllocates adds what fits the blocks that there are without an allocation.
+// TestAddAllAllocates: intervals that fit the existing blocks need no allocation.
 func TestAddAllAllocates(t *testing.T) {
 	_, tx := begun(t)
 	defer tx.Abort()

@@ -7,9 +7,9 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// This file says what a checker asks.
+// The questions of a checker.
 
-// whole compares all that a small view has.
+// whole compares everything in a small view.
 func (c *checker) whole(rng *rand.Rand) {
 	c.Helper()
 	first, last := c.oracle.start, c.oracle.end()
@@ -21,7 +21,7 @@ func (c *checker) whole(rng *rand.Rand) {
 		c.rangeOf(a, first, last, history.RangeOptions{})
 		c.rangeOf(a, first, last, history.RangeOptions{Reverse: true})
 		c.oracle.each(a, func(in history.Interval) bool {
-			for _, t := range []int64{in.Start - 1, in.Start, in.End, in.End + 1} { // which may go around
+			for _, t := range []int64{in.Start - 1, in.Start, in.End, in.End + 1} { // may overflow
 				c.at(a, t)
 				if rng.IntN(4) == 0 {
 					c.neighbours(a, t)
@@ -47,8 +47,8 @@ func (c *checker) whole(rng *rand.Rand) {
 	c.pixels(all, from, to, rng.IntN(20))
 }
 
-// ask asks so many random questions of each kind; of slices of all attributes fewer, for
-// each of these has as many answers as there are attributes.
+// ask asks that many random questions of each kind. Slices of all attributes are fewer, since
+// each has as many answers as attributes.
 func (c *checker) ask(rng *rand.Rand, questions int) {
 	c.Helper()
 	if !c.view.Instants() {
@@ -84,7 +84,7 @@ func (c *checker) ask(rng *rand.Rand, questions int) {
 	}
 }
 
-// drawResolution is 0, which is none, or up to a share of the range.
+// drawResolution returns 0, for none, or up to a share of the range.
 func drawResolution(rng *rand.Rand, from, to int64) int64 {
 	span := uint64(to) - uint64(from)
 	if to < from || rng.IntN(2) == 0 {
@@ -93,14 +93,14 @@ func drawResolution(rng *rand.Rand, from, to int64) int64 {
 	return rng.Int64N(int64(min(span, 1<<62)/(1+rng.Uint64N(100))) + 2)
 }
 
-// drawAttribute is any, or the busiest of a few, or seldom none.
+// drawAttribute returns any attribute, or the busiest of a few, or rarely an unknown one.
 func (c *checker) drawAttribute(rng *rand.Rand) history.Attribute {
 	attributes := c.oracle.state.attributes
 	switch rng.IntN(200) {
 	case 0:
 		return history.Attribute(len(attributes))
 	case 1:
-		return history.Root
+		return history.Top
 	}
 	a := rng.IntN(len(attributes))
 	if rng.IntN(3) == 0 {
@@ -113,7 +113,7 @@ func (c *checker) drawAttribute(rng *rand.Rand) history.Attribute {
 	return history.Attribute(a)
 }
 
-// drawEdge is an end of an attribute, or beside it.
+// drawEdge returns an end of an interval of an attribute, or an instant beside it.
 func (c *checker) drawEdge(rng *rand.Rand, a history.Attribute) int64 {
 	if int(a) >= len(c.oracle.state.attributes) {
 		return c.oracle.end()
@@ -124,7 +124,8 @@ func (c *checker) drawEdge(rng *rand.Rand, a history.Attribute) int64 {
 	return c.oracle.start
 }
 
-// drawTime is an end or beside one, any instant, or seldom none of the view.
+// drawTime returns an end or an instant beside one, any instant, or rarely one outside of the
+// view.
 func (c *checker) drawTime(rng *rand.Rand) int64 {
 	end := c.oracle.end()
 	switch rng.IntN(100) {

@@ -7,10 +7,11 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/granarydb/granary/history/ihs"
+	"github.com/granarydb/granary/trace/ihs"
 )
 
-// The set of the benchmarks. `cd bench && go run . -workload histories` has the figures.
+// benchSet is the set of the benchmarks. `cd bench && GOWORK=off go run . -workload histories`
+// prints the figures.
 const benchSet = "many-threads"
 
 func loadSet(tb testing.TB, name string) *ihs.Set {
@@ -48,7 +49,7 @@ func nameSet(tb testing.TB, s *ihs.Set) *History {
 		tb.Fatal(err)
 	}
 	for _, a := range s.Attributes {
-		parent := Root
+		parent := Top
 		if a.Parent >= 0 {
 			parent = Attribute(a.Parent)
 		}
@@ -62,7 +63,7 @@ func nameSet(tb testing.TB, s *ihs.Set) *History {
 	return h
 }
 
-// feed adds the intervals of a set, so many a commit, and closes the history.
+// feed adds the intervals of a set, batch a commit, and closes the history.
 func feed(tb testing.TB, h *History, s *ihs.Set, batch int) *View {
 	w, err := h.Begin()
 	if err != nil {
@@ -94,7 +95,7 @@ func feed(tb testing.TB, h *History, s *ihs.Set, batch int) *View {
 	return v
 }
 
-// benchView returns the history of the benchmarks, and instants of it at random.
+// benchView returns the history of the benchmarks, and a source of random instants in it.
 func benchView(b *testing.B) (*View, func() int64) {
 	s := loadSet(b, benchSet)
 	v := feed(b, nameSet(b, s), s, 10000)
@@ -146,7 +147,7 @@ func BenchmarkSliceInto(b *testing.B) {
 
 func BenchmarkSample100(b *testing.B) {
 	v, _ := benchView(b)
-	times := pixelTimes(v.Start(), v.End(), 2000)
+	times := PixelTimes(v.Start(), v.End(), 2000)
 	rng := rand.New(rand.NewPCG(3, 4))
 	some := make([]Attribute, 100)
 	for b.Loop() {
@@ -169,7 +170,7 @@ func BenchmarkSampleThreads(b *testing.B) {
 	for a := range v.Children(threads) {
 		all = append(all, a)
 	}
-	times := pixelTimes(v.Start(), v.End(), 2000)
+	times := PixelTimes(v.Start(), v.End(), 2000)
 	for b.Loop() {
 		if _, err := v.Sample(all, times); err != nil {
 			b.Fatal(err)

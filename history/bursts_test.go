@@ -10,19 +10,19 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// burst is a history that is written in a way that lanes and tiles do not like.
+// burst is a history written in a pattern that is hard on lanes and tiles.
 type burst struct {
 	name       string
 	attributes int
 	steps      int
 	start      int64
 	gap        func(*rand.Rand) int64                            // from step to step, at least 2; default: up to 1000
-	pick       func(*rand.Rand, int) int                         // which of so many attributes a step writes; default: any
-	together   int                                               // so many attributes are written at one instant; default 1
-	value      func(*rand.Rand, history.Attribute) history.Value // default: small numbers, seldom null
+	pick       func(*rand.Rand, int) int                         // the attribute of a step, out of a number; default: any
+	together   int                                               // attributes written at one instant; default 1
+	value      func(*rand.Rand, history.Attribute) history.Value // default: small numbers, rarely null
 	commit     func(*rand.Rand) int                              // steps in a transaction; default: up to 2000
-	added      int                                               // every so many attributes is fed by Add; 0: none
-	dropEvery  int                                               // commits between letting go of what is old; 0: never
+	added      int                                               // one in this many attributes is fed by Add; 0: none
+	dropEvery  int                                               // commits between drops of old tiles; 0: never
 }
 
 func anyOf(rng *rand.Rand, n int) int { return rng.IntN(n) }
@@ -34,7 +34,7 @@ func smallNumber(rng *rand.Rand, _ history.Attribute) history.Value {
 	return history.Value{}
 }
 
-// anyValue is of the kind that the attribute's number gives it, and of any size.
+// anyValue returns a value of any size. Its kind depends on the attribute's number.
 func anyValue(rng *rand.Rand, a history.Attribute) history.Value {
 	if rng.IntN(6) == 0 {
 		return history.Value{}
@@ -99,7 +99,8 @@ var bursts = []burst{
 	{name: "dropped after each change", attributes: 8, steps: 3000, dropEvery: 1, commit: func(*rand.Rand) int { return 1 }},
 }
 
-// busyInTurn picks one attribute for most steps, then another one: what is hot gets quiet.
+// busyInTurn picks one attribute for most steps, then another one, so that a busy attribute
+// becomes quiet.
 func busyInTurn() func(*rand.Rand, int) int {
 	step := 0
 	return func(rng *rand.Rand, n int) int {
@@ -122,7 +123,7 @@ func TestBursts(t *testing.T) {
 	}
 }
 
-// burstRun is a burst under way.
+// burstRun is a burst in progress.
 type burstRun struct {
 	tester
 	burst
@@ -133,7 +134,7 @@ type burstRun struct {
 	left    int // steps to the next commit
 	commits int
 	held    []*checker
-	looked  func(*checker) // called with each view that is looked at; may be nil
+	looked  func(*checker) // called with each view that is checked; may be nil
 }
 
 func newBurstRun(t tester, b burst, seed uint64) *burstRun {
@@ -151,9 +152,9 @@ func newBurstRun(t tester, b burst, seed uint64) *burstRun {
 	}
 	r := &burstRun{tester: t, burst: b, both: newPair(t, b.start), rng: rand.New(rand.NewPCG(seed, 1)), now: b.start}
 	r.both.begin()
-	// Names have three levels; what is above is never written.
+	// Names have three levels. Ancestors are never written.
 	for i := range b.attributes {
-		r.states = append(r.states, r.both.child(history.Root, []string{"cpu", "thread"}[i%2], strconv.Itoa(i), "state"))
+		r.states = append(r.states, r.both.child(history.Top, []string{"cpu", "thread"}[i%2], strconv.Itoa(i), "state"))
 	}
 	r.left = b.commit(r.rng)
 	return r
@@ -197,8 +198,8 @@ func (r *burstRun) step() {
 	}
 }
 
-// drop lets go of what is older than some instant: any, one where a tile ends or beside
-// it, or one before which there are so many bytes.
+// drop removes tiles before some instant: any, one at or beside the end of a tile, or one
+// chosen by a number of bytes.
 func (r *burstRun) drop() {
 	last, _ := r.both.o.now.last()
 	if !last.is {
@@ -228,7 +229,7 @@ func (r *burstRun) write(a history.Attribute) {
 	}
 }
 
-// finish closes the history and asks all views again.
+// finish closes the history and checks all views again.
 func (r *burstRun) finish() {
 	r.both.close(r.now + r.rng.Int64N(2))
 	v, o := r.both.commit()
@@ -240,15 +241,15 @@ func (r *burstRun) finish() {
 	}
 }
 
-// TestCounts has tiles of every size at which something changes: of one attribute alone,
-// and of two.
+// TestCounts makes tiles of every size around the thresholds: of one attribute alone, and of
+// two.
 func TestCounts(t *testing.T) {
 	for _, n := range []int{1, 2, 7, 8, 9, 31, 32, 33, 63, 64, 65, 254, 255, 256, 257, 258, 510, 511, 512, 513, 575, 576, 577, 768, 1024} {
 		for _, attributes := range []int{1, 2} {
 			p := newPair(t, 0)
 			p.begin()
 			for a := range attributes {
-				p.child(history.Root, strconv.Itoa(a))
+				p.child(history.Top, strconv.Itoa(a))
 			}
 			for i := range n {
 				for a := range attributes {

@@ -7,21 +7,20 @@ import (
 
 const firstCells = 64
 
-// cells is a hash table of things that are numbered from 1 in the order in which they are
-// made: names, attributes. It holds the numbers, by open addressing, 1/2 to 3/4 full but
-// when there are few; whose they are the caller knows. One goroutine at a time adds the
-// next number or drops the last; beside it any number search, without a lock.
+// cells is a hash table of things that are numbered from 1 in the order of creation: names,
+// attributes. It holds the numbers alone, by open addressing, and is 1/2 to 3/4 full unless
+// small. One goroutine at a time adds the next number or drops the last. Beside it any number
+// search, without a lock.
 //
 // The cells are always as if the numbers had been put in one by one, in order. So a cell
-// with a number that a reader does not know, because it came later, was empty at the
-// reader's time, and ends its search as an empty one does; and to drop the last number is
-// to empty its cell.
+// with a later number than a reader knows was empty at the reader's time, and ends its search
+// as an empty one does. For the same reason the last number is dropped by emptying its cell.
 type cells struct {
 	table atomic.Pointer[[]atomic.Uint32]
 }
 
-// find returns the number, of 1 to n, that has the key and of which is holds; or 0. It asks
-// is of no other numbers.
+// find returns the number from 1 to n that has the key and satisfies is, or 0. It calls is
+// for such numbers alone.
 func (c *cells) find(key uint64, n uint32, is func(i uint32) bool) uint32 {
 	p := c.table.Load()
 	if p == nil {
@@ -39,8 +38,8 @@ func (c *cells) find(key uint64, n uint32, is func(i uint32) bool) uint32 {
 	}
 }
 
-// add puts in i, the number after the last. If the cells are too full for it, all numbers
-// go into new ones, in order; readers go on in the old ones, which have all that they know.
+// add puts in i, the number after the last. If the cells are too full, all numbers go into
+// new ones, in order. Readers go on in the old cells, which have all numbers they know.
 func (c *cells) add(i uint32, key func(i uint32) uint64) {
 	p := c.table.Load()
 	if p != nil && 4*int(i) <= 3*len(*p) {
@@ -85,8 +84,8 @@ func put(table []atomic.Uint32, i uint32, key uint64) {
 	table[at].Store(i)
 }
 
-// home returns the first of so many cells that a number with the key may be in: the upper
-// half of a product with a hash, which is the key times 2^64 over the golden ratio, folded.
+// home returns the first cell that a number with the key may be in: the upper half of a
+// product with a hash, which is the key times 2^64 over the golden ratio, folded.
 func home(key uint64, cells int) int {
 	const golden = 0x9e3779b97f4a7c15
 	hi, lo := bits.Mul64(key, golden)
@@ -94,7 +93,7 @@ func home(key uint64, cells int) int {
 	return int(cell)
 }
 
-// after returns the cell after one of so many, in a circle.
+// after returns the cell behind one, in a circle.
 func after(cell, cells int) int {
 	if cell++; cell < cells {
 		return cell

@@ -7,14 +7,14 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// tester is what *testing.T and *rapid.T have in common.
+// tester is the common part of *testing.T and *rapid.T.
 type tester interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
 // begun returns a new history and its first transaction.
-func begun(t tester) (*history.History, *history.Tx) {
+func begun(t tester) (*history.History, *history.Draft) {
 	t.Helper()
 	h, err := history.New(history.Options{})
 	if err != nil {
@@ -27,8 +27,8 @@ func begun(t tester) (*history.History, *history.Tx) {
 	return h, tx
 }
 
-// checker asks a view and the oracle's the same questions. What fails says which view and
-// which question; it calls no Helper, for that takes longer than most questions.
+// checker asks a view and the oracle's view the same questions. A failure names the view and
+// the question. It calls no Helper, which takes longer than most questions.
 type checker struct {
 	tester
 	name   string
@@ -76,7 +76,7 @@ func (c *checker) at(a history.Attribute, t int64) {
 	}
 }
 
-// neighbours asks what is next to the interval at t.
+// neighbours checks the intervals next to the one at t.
 func (c *checker) neighbours(a history.Attribute, t int64) {
 	for _, q := range []struct {
 		name string
@@ -128,7 +128,7 @@ func (c *checker) sameList(got, want []history.Interval, what string, args ...an
 	}
 }
 
-// oldSlices are of any history and view: their memory is used again.
+// oldSlices holds slices of any history and view, for reuse of their memory.
 var oldSlices sync.Pool
 
 func (c *checker) slice(t int64, attributes ...history.Attribute) {
@@ -157,8 +157,8 @@ func (c *checker) slices(s *history.Slice, t int64, attributes []history.Attribu
 			attributes = append(attributes, history.Attribute(a))
 		}
 	}
-	if s.Len() != len(attributes) || s.At() != t {
-		c.Fatalf("%s: slice of %d at %d, want %d at %d", c.name, s.Len(), s.At(), len(attributes), t)
+	if s.Len() != len(attributes) || history.Instant(s) != t {
+		c.Fatalf("%s: slice of %d at %d, want %d at %d", c.name, s.Len(), history.Instant(s), len(attributes), t)
 	}
 	i := 0
 	for a, got := range s.All() {
@@ -167,7 +167,7 @@ func (c *checker) slices(s *history.Slice, t int64, attributes []history.Attribu
 		}
 		want, _ := c.oracle.at(a, t)
 		c.same(got, want, "Slice(%d), attribute %d", t, a)
-		if i%64 == 0 { // Of is what All is made of
+		if i%64 == 0 { // All is built on Of
 			of, err := s.Of(a)
 			if err != nil {
 				c.Fatalf("%s: Slice(%d).Of(%d): %v", c.name, t, a, err)
@@ -181,7 +181,7 @@ func (c *checker) slices(s *history.Slice, t int64, attributes []history.Attribu
 	}
 }
 
-// move moves the checker's cursor, which keeps slices from question to question.
+// move moves the checker's cursor, which keeps slices between questions.
 func (c *checker) move(keep int, t int64) {
 	if c.cursor == nil {
 		var err error
@@ -197,7 +197,7 @@ func (c *checker) move(keep int, t int64) {
 	}
 }
 
-// oldIntervals are as oldSlices.
+// oldIntervals is like oldSlices.
 var oldIntervals sync.Pool
 
 func (c *checker) sample(attributes []history.Attribute, times []int64) {
@@ -232,7 +232,7 @@ func (c *checker) sample(attributes []history.Attribute, times []int64) {
 	}
 }
 
-// group takes the intervals of an attribute from an answer, as many as there should be.
+// group takes the intervals of an attribute from an answer, as many as expected.
 func group(got *history.Intervals, at *int, a history.Attribute, want int) (list []history.Interval) {
 	for ; *at < got.Len() && len(list) < want; *at++ {
 		b, in := got.At(*at)
@@ -244,8 +244,8 @@ func group(got *history.Intervals, at *int, a history.Attribute, want int) (list
 	return list
 }
 
-// pixels holds a picture to what it is for: in each column there is an interval of each
-// attribute that holds there, in order, and no more of them than there are columns.
+// pixels checks the contract of a picture: each column has an interval of each attribute that
+// holds there, in order, and there are no more intervals than columns.
 func (c *checker) pixels(attributes []history.Attribute, from, to int64, n int) {
 	got, err := c.view.Pixels(attributes, from, to, n)
 	var r refusals

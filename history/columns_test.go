@@ -20,8 +20,7 @@ type columnRow struct {
 	in        history.Interval
 }
 
-// rowsOfColumns returns the rows of columns of at most so many rows, and holds the parts to
-// that.
+// rowsOfColumns returns the rows of columns, and checks that each part has at most that many.
 func rowsOfColumns(t testing.TB, v *history.View, most int, all iter.Seq2[*history.Columns, error]) (rows []columnRow) {
 	t.Helper()
 	short := false
@@ -29,10 +28,10 @@ func rowsOfColumns(t testing.TB, v *history.View, most int, all iter.Seq2[*histo
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Len() == 0 || c.Len() > most || short {
-			t.Fatalf("%d rows of at most %d, short before: %v", c.Len(), most, short)
+		if len(c.Attributes) == 0 || len(c.Attributes) > most || short {
+			t.Fatalf("%d rows of at most %d, short before: %v", len(c.Attributes), most, short)
 		}
-		short = c.Len() < most
+		short = len(c.Attributes) < most
 		for i, kind := range c.Kinds {
 			var value history.Value
 			switch kind {
@@ -51,8 +50,8 @@ func rowsOfColumns(t testing.TB, v *history.View, most int, all iter.Seq2[*histo
 	return rows
 }
 
-// columnViews returns views of a history of 150 attributes while it is built and after it
-// is closed, more attributes each time, some of which nothing is said of.
+// columnViews returns views of a history of 150 attributes during its building and after its
+// close, with more attributes each time, some of them without an interval.
 func columnViews(t testing.TB) (views []*history.View) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -99,8 +98,8 @@ func columnViews(t testing.TB) (views []*history.View) {
 	return views
 }
 
-// TestColumns holds columns to Range, At and Sample, for views while the history is built,
-// and for old views.
+// TestColumns compares columns with Range, At and Sample, for views during the building of the
+// history, and for old views.
 func TestColumns(t *testing.T) {
 	views := columnViews(t)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -151,7 +150,7 @@ func TestColumns(t *testing.T) {
 			"range":  {inRange, v.RangeColumns(some, from, to, resolution, most)},
 			"slice":  {inSlice, v.SliceColumns(to, some, most)},
 			"sample": {inSample, v.SampleColumns(some, times, most)},
-			"pixels": {inPixels, v.PixelColumns(some, from, to, 1+round, most)},
+			"pixels": {inPixels, v.SampleColumns(some, history.PixelTimes(from, to, 1+round), most)},
 		} {
 			got := rowsOfColumns(t, v, most, c.got)
 			if !slices.Equal(got, c.want) {
@@ -161,7 +160,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestColumnsOfMany: a sample is made in parts.
+// TestColumnsOfMany: a sample is returned in parts.
 func TestColumnsOfMany(t *testing.T) {
 	v := columnViews(t)[5]
 	var all []history.Attribute
@@ -187,7 +186,7 @@ func TestColumnsOfMany(t *testing.T) {
 			t.Fatalf("row %d: %v, want %v of %d", i, row, in, a)
 		}
 	}
-	// More times than intervals are sampled at once.
+	// One sample has more times than intervals.
 	often := slices.Repeat(times, 300)
 	if got = rowsOfColumns(t, v, 1000, v.SampleColumns(all[:v.Len()], often, 1000)); len(got) != want.Len()/20 {
 		t.Errorf("%d rows of many times, want %d", len(got), want.Len()/20)
@@ -211,13 +210,11 @@ func TestColumnsErrors(t *testing.T) {
 		"range":      {v.RangeColumns(some, 0, 1, 0, 9), history.ErrAttribute},
 		"slice":      {v.SliceColumns(0, some, 9), history.ErrAttribute},
 		"sample":     {v.SampleColumns(some, []int64{0}, 9), history.ErrAttribute},
-		"pixels":     {v.PixelColumns(some, 0, 1, 1, 9), history.ErrAttribute},
 		"bounds":     {v.RangeColumns(nil, 0, v.End()+1, 0, 9), history.ErrTime},
 		"turned":     {v.RangeColumns(nil, 1, 0, 0, 9), history.ErrQuery},
 		"resolution": {v.RangeColumns(nil, 0, 1, -1, 9), history.ErrQuery},
 		"instant":    {v.SliceColumns(-1, nil, 9), history.ErrTime},
 		"times":      {v.SampleColumns(nil, []int64{0, -1}, 9), history.ErrTime},
-		"no pixels":  {v.PixelColumns(nil, 0, 1, 0, 9), history.ErrQuery},
 	} {
 		n := 0
 		for columns, err := range c.got {
@@ -234,8 +231,8 @@ func TestColumnsErrors(t *testing.T) {
 	}
 }
 
-// TestPathText: what it looks like, that AppendPath writes the same, and that two paths
-// have two texts.
+// TestPathText: examples, the same text from AppendPath, and different texts for different
+// paths.
 func TestPathText(t *testing.T) {
 	for text, path := range map[string][]string{
 		"":                 {},

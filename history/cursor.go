@@ -1,9 +1,8 @@
 package history
 
-import "slices"
-
-// Cursor answers slices at instants near to each other at a fraction of their cost: it
-// keeps slices, and looks up what changed since the nearest. It belongs to one goroutine.
+// Cursor answers slices at instants near to each other at a fraction of their cost. It
+// keeps slices, and looks up the attributes that changed since the nearest one. It belongs
+// to one goroutine.
 type Cursor struct {
 	view   *View
 	some   []Attribute
@@ -11,22 +10,9 @@ type Cursor struct {
 	keep   int
 }
 
-// Cursor returns a cursor over the states of attributes, all if none is named, that
-// keeps so many slices, at least 1. Each takes 24 bytes an attribute. One is right for
-// going through time; for instants at random, 4 to 16. ErrAttribute says that an
-// attribute is unknown.
-func (v *View) Cursor(keep int, attributes ...Attribute) (*Cursor, error) {
-	for _, a := range attributes {
-		if err := v.checkAttribute(a); err != nil {
-			return nil, err
-		}
-	}
-	return &Cursor{view: v, some: slices.Clone(attributes), keep: max(1, keep)}, nil
-}
-
-// MoveTo returns the state at t; the slice is valid until the next call. About 1 ns an
-// attribute, and 15 to 60 for each that is not in the interval where the nearest slice has it. The error is
-// ErrTime.
+// MoveTo returns the state at t. The slice is valid until the next call. The cost is about
+// 1 ns an attribute, and 15 to 60 for each whose interval differs from that of the nearest
+// slice. The error is ErrTime.
 func (c *Cursor) MoveTo(t int64) (*Slice, error) {
 	if err := c.view.checkTime(t); err != nil {
 		return nil, err
@@ -44,11 +30,11 @@ func (c *Cursor) MoveTo(t int64) (*Slice, error) {
 		}
 		return nearest, nil
 	}
-	s := c.view.newSlice(c.some)
+	s := newSlice(c.view, c.some)
 	s.fill(t)
 	c.slices = append(c.slices, s)
 	return s, nil
 }
 
-// distance returns how far two instants are from each other.
+// distance returns the distance of two instants.
 func distance(a, b int64) uint64 { return uint64(max(a, b)) - uint64(min(a, b)) }

@@ -13,18 +13,18 @@
 //	lane 2     | tile                                    |  entries
 //
 // A lane is up to 64 attributes of one shape, in the order of their first use; each has a
-// slot. A lane cuts its tiles by its own rate: quiet ones have few long tiles, busy ones
+// slot. A lane makes its tiles at its own rate: quiet ones have few long tiles, busy ones
 // many short ones. A tile holds the intervals that end in its time, in the order of slot,
 // then end. Its entry in the lane's directory has the latest end and a mask of the slots
 // that have an end in it, so that the tile in which an attribute changes next, or changed
-// last, is found by looking at words of bits. It also says how many bits the tile's numbers
-// have, and so where in the tile they are.
+// last, is found by looking at words of bits. It also has the widths of the tile's numbers
+// in bits, and so their places in the tile.
 //
 // # A tile in bytes
 //
 // Little endian. An end is kept as a number of w bits that counts from a base: the latest
-// end less 2^w - 1. The directory says w, the bits of a code and of a word, and whether there
-// are nulls, a dictionary, and wide counts.
+// end less 2^w - 1. The directory has w, the bits of a code and of a word, and flags for
+// nulls, a dictionary, and wide counts.
 //
 //	+0   u64  the least word
 //	+8   u16  words in the dictionary
@@ -34,31 +34,32 @@
 //	     words of the dictionary less the least, packed
 //	     codes: words less the least, or places in the dictionary; packed
 //
-// With nulls, code 0 is null and the others are one more. A word is what a value is: an
+// With nulls, code 0 is null and the others are one more. A word stands for a value: an
 // int, a float's bits, the code of a text in the history's dictionary. The high bytes are
 // searched eight at a time with plain 64-bit arithmetic.
 //
 // # Writing and reading
 //
-// A history has one writer at a time (Tx) and any number of readers, at every moment. What
-// a commit makes is a View: the lanes there are, and up to where ends are committed. It
-// costs the same whatever the history holds. The writer goes on in the same memory, behind
-// what readers look at, and what ended after a view was made is an open interval to it.
+// A history has one writer at a time (Draft) and any number of readers, at every moment. A
+// commit makes a View: the lanes, and the instant up to which ends are committed. Its cost
+// does not depend on the size of the history. The writer goes on in the same memory, behind
+// the entries that readers look at. An interval that ended after a view was made is open to
+// the view.
 //
 // # Invariants
 //
 //	H1  Of each attribute every instant of a view is in exactly one interval.
-//	H2  A view answers the same for ever. What one view says of an instant, all later
-//	    ones say; but for what Add feeds, which is null and Open until it is known.
+//	H2  A view answers the same for ever. All later views agree with it on its instants,
+//	    but for attributes that Add feeds: these are null and Open until they are known.
 //	H3  A transaction is in a view whole or not at all.
 //	H4  Tiles, and entries that readers may look at, never change. Equal ends of a lane
 //	    are in one tile, so no later end is before the last of a tile.
-//	H5  Only what is committed is sealed.
+//	H5  Only committed entries are sealed.
 //	H6  A reader takes no lock and waits for nobody. It looks for an ongoing value before
 //	    it looks for the end of it, and a writer publishes them the other way round.
-//	H7  An error means that nothing happened; that of AddAll, that what is before the
-//	    interval that it is of was added, and nothing else happened.
-//	H8  What is dropped is dropped for later views only.
+//	H7  An error means that nothing happened. An error of AddAll means that the intervals
+//	    before the refused one were added, and that nothing else happened.
+//	H8  Dropped tiles are dropped for later views only.
 //
 // # Departures from the papers
 //

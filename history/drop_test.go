@@ -7,8 +7,8 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// dropped returns how many bytes of tiles a history lets go of when so many are asked for,
-// and its view afterwards: 64 attributes that change at every instant, 64 thousand times.
+// dropped returns the bytes of tiles that a history drops for a request of that many, and its
+// view afterwards: 64 attributes that change at every instant, 64 thousand times.
 func dropped(t *testing.T, bytes int64) (freed int64, view *history.View) {
 	t.Helper()
 	h, tx := begun(t)

@@ -5,8 +5,17 @@ import (
 	"math/bits"
 )
 
-// CheckLanes says what in the lanes of a history, whose writer has ended, is not as the
-// invariants H4 and H5 have it.
+// The limits of names and values, in bytes.
+const (
+	MaxName  = maxName
+	MaxValue = maxValue
+)
+
+// Instant returns the instant of a slice.
+func Instant(s *Slice) int64 { return s.at }
+
+// CheckLanes returns the first violation of H4 or H5 in the lanes of a history whose writer
+// has ended.
 func CheckLanes(h *History) error {
 	for i, l := range h.lanes {
 		if err := l.check(h.final); err != nil {
@@ -57,8 +66,8 @@ func (l *lane) check(final int64) error {
 	return nil
 }
 
-// check looks at the last of some tiles: it has as many entries as it says, each slot's in
-// the order of their ends, which are later than those of all tiles before.
+// check checks the last of some tiles: its number of entries is that of its header, and each
+// slot's entries are in the order of their ends, later than those of all tiles before.
 func (t *tile) check(tiles []tileRef) error {
 	r := tiles[len(tiles)-1]
 	at := 0

@@ -6,7 +6,8 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// These are the reads of TestFeatures, and what both sides of it are about.
+// The reads of TestFeatures, and the features common to reads and writes. "there" is Trace
+// Compass.
 
 func showAt(f *feature) {
 	a := f.attribute("a")
@@ -98,7 +99,7 @@ func showRange(f *feature) {
 	f.want(list(15, 31, history.RangeOptions{Reverse: true}), []int64{3, 2, 1})
 	f.want(list(5, 88, history.RangeOptions{Resolution: 30}), []int64{0, 3, 6, 8}) // 5, 35, 65, and 88
 	f.want(list(5, 88, history.RangeOptions{Resolution: 30, Reverse: true}), []int64{8, 6, 3, 0})
-	for _, reverse := range []bool{false, true} { // who has seen enough stops
+	for _, reverse := range []bool{false, true} { // the consumer may stop early
 		for range v.Range(a, 0, 90, history.RangeOptions{Reverse: reverse}) {
 			break
 		}
@@ -147,7 +148,7 @@ func showAdd(f *feature) {
 	a, b := f.attribute("a"), f.attribute("b")
 	f.must(f.Add(a, 0, 4, history.Int(1)))
 	f.is(f.Add(a, 6, 8, history.Int(2)), history.ErrTime) // a gap; there: taken
-	f.is(f.Add(a, 4, 8, history.Int(2)), history.ErrTime) // an overlap; there: taken
+	f.is(f.Add(a, 4, 8, history.Int(2)), history.ErrTime) // a gap; there: accepted
 	f.is(f.Add(a, 5, 4, history.Int(2)), history.ErrTime)
 	f.is(f.Change(9, a, history.Int(1)), history.ErrFeed)
 	f.must(f.Change(7, b, history.Int(1)))
@@ -164,7 +165,7 @@ func showEdges(f *feature) {
 	h, err := history.New(history.Options{Start: math.MinInt64})
 	f.must(err)
 	f.h = h
-	f.Tx, err = h.Begin()
+	f.Draft, err = h.Begin()
 	f.must(err)
 	a := f.attribute("a")
 	f.must(f.Change(math.MinInt64, a, history.Int(1)))

@@ -12,9 +12,9 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// TestFeatures goes through what the state system of Eclipse Trace Compass can do, and
-// shows what this package does there: the same, or an error where that one changes or
-// loses data silently. What is left out has a page in docs/decisions.
+// TestFeatures compares the features of the state system of Eclipse Trace Compass with this
+// package: the same result, or an error where that system changes or loses data silently.
+// Omitted features have a page in docs/decisions.
 func TestFeatures(t *testing.T) {
 	for _, f := range []struct {
 		name string
@@ -48,19 +48,19 @@ func TestFeatures(t *testing.T) {
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			h, w := begun(t)
-			f.show(&feature{T: t, h: h, Tx: w})
+			f.show(&feature{T: t, h: h, Draft: w})
 		})
 	}
 }
 
-// feature is a history under way: what is an error of the test ends it.
+// feature is a history in progress. An error of the test ends it.
 type feature struct {
 	*testing.T
-	*history.Tx
+	*history.Draft
 	h *history.History
 }
 
-// must takes the error of what works.
+// must fails on any error.
 func (f *feature) must(err error) {
 	f.Helper()
 	if err != nil {
@@ -68,7 +68,7 @@ func (f *feature) must(err error) {
 	}
 }
 
-// is says that an error is the one that is wanted.
+// is compares an error with the expected one.
 func (f *feature) is(err, want error) {
 	f.Helper()
 	if !errors.Is(err, want) {
@@ -89,13 +89,14 @@ func (f *feature) commit() *history.View {
 	v, err := f.Commit()
 	f.must(err)
 	if !v.Closed() {
-		f.Tx, err = f.h.Begin()
+		f.Draft, err = f.h.Begin()
 		f.must(err)
 	}
 	return v
 }
 
-// all is what a view has of an attribute: from, to, value; an open interval's end is -1.
+// all returns a view's intervals of an attribute: from, to, value. An open interval ends at
+// -1.
 func (f *feature) all(v *history.View, a history.Attribute) (list []string) {
 	f.Helper()
 	for in, err := range v.Range(a, v.Start(), v.End(), history.RangeOptions{}) {
@@ -124,7 +125,7 @@ func showCreation(f *feature) {
 	status := f.attribute("Threads", "17", "Status")
 	f.want(f.Len(), 3)
 	f.want(status, history.Attribute(2))
-	f.want(f.attribute("Threads", "17", "Status"), status) // is there already
+	f.want(f.attribute("Threads", "17", "Status"), status) // exists already
 	thread, err := f.Lookup("Threads", "17")
 	f.must(err)
 	child, err := f.Child(thread, "Status")
@@ -161,11 +162,11 @@ func showLookup(f *feature) {
 	f.is(err, history.ErrAttribute)
 	root, err := f.Lookup()
 	f.must(err)
-	f.want(root, history.Root)
+	f.want(root, history.Top)
 	f.want(f.Len(), 2)
 	v := f.commit()
 	f.attribute("later")
-	_, err = v.Lookup("later") // it is not committed
+	_, err = v.Lookup("later") // not committed
 	f.is(err, history.ErrAttribute)
 }
 
@@ -202,8 +203,8 @@ func showPatterns(f *feature) {
 	f.want(match(history.Literal("CPUs"), history.Any, history.Literal("Status")), []history.Attribute{2, 4})
 	f.want(match(history.Any, history.Any, history.Up), []history.Attribute{0})
 	f.want(match(history.Literal("*")), []history.Attribute{}) // a name like any other
-	f.want(match(), []history.Attribute{history.Root})
-	f.want(match(history.Up), []history.Attribute{history.Root})
+	f.want(match(), []history.Attribute{history.Top})
+	f.want(match(history.Up), []history.Attribute{history.Top})
 }
 
 func showPaths(f *feature) {
@@ -213,12 +214,12 @@ func showPaths(f *feature) {
 	f.want(path, []string{"a/b", "c"})
 	parent, err := f.Parent(0)
 	f.must(err)
-	f.want(parent, history.Root)
-	parent, err = f.Parent(history.Root)
+	f.want(parent, history.Top)
+	parent, err = f.Parent(history.Top)
 	f.must(err)
-	f.want(parent, history.Root)
+	f.want(parent, history.Top)
 	for _, err := range []error{
-		second(f.Path(2)), second(f.Tx.Name(2)), second(f.Parent(2)),
+		second(f.Path(2)), second(f.Draft.Name(2)), second(f.Parent(2)),
 	} {
 		f.is(err, history.ErrAttribute)
 	}
@@ -233,7 +234,7 @@ func showChange(f *feature) {
 	f.must(f.Change(15, a, history.Int(1))) // goes on
 	f.must(f.Change(20, a, history.Int(2)))
 	f.must(f.Change(20, a, history.Int(3)))                // replaced
-	f.is(f.Change(19, a, history.Int(4)), history.ErrTime) // there: replaced silently, at 20
+	f.is(f.Change(19, a, history.Int(4)), history.ErrTime) // there: silently replaced, at 20
 	f.is(f.Change(30, a, history.String("x")), history.ErrKind)
 	f.must(f.Change(30, a, history.Value{})) // null fits
 	f.is(f.Change(30, 99, history.Int(1)), history.ErrAttribute)
@@ -259,7 +260,7 @@ func showUpdate(f *feature) {
 	f.must(f.Update(a, history.Int(2)))
 	f.is(f.Update(a, history.String("x")), history.ErrKind) // there: not checked
 	f.want(f.all(f.commit(), a), []string{"0..4 null", "5..ongoing 2"})
-	f.is(f.Update(a, history.Int(3)), history.ErrTime) // a view has said 2
+	f.is(f.Update(a, history.Int(3)), history.ErrTime) // a view has returned 2
 	f.must(f.Close(9))
 	f.is(f.Update(a, history.Int(3)), history.ErrClosed)
 }
@@ -278,7 +279,7 @@ func showStack(f *feature) {
 	got, err := f.Pop(4, s)
 	f.must(err)
 	f.want(got, history.Bytes(nil))
-	// There, the depth has changed already when the kind is refused.
+	// There, the depth has already changed when the kind is refused.
 	f.is(f.Push(5, s, history.Int(1)), history.ErrKind)
 	got, err = f.Pop(6, s)
 	f.must(err)
@@ -312,7 +313,7 @@ func showStack(f *feature) {
 func showQueue(f *feature) {
 	q := f.attribute("queue")
 	for i := range int64(3) {
-		f.must(f.Offer(i, q, history.Int(10+i)))
+		f.must(f.Push(i, q, history.Int(10+i)))
 	}
 	for i := range int64(3) {
 		first, err := f.Peek(q)
@@ -344,7 +345,7 @@ func showIncrements(f *feature) {
 	f.must(f.IncrementFloat(2, x, 1))
 	f.is(f.IncrementFloat(3, i, 1), history.ErrKind)
 	f.is(f.IncrementInt(3, x, 1), history.ErrKind)
-	f.is(f.IncrementInt(3, i, math.MinInt64), history.ErrLimit) // there: goes around
+	f.is(f.IncrementInt(3, i, math.MinInt64), history.ErrLimit) // there: wraps around
 	v := f.commit()
 	f.want(f.all(v, i), []string{"0..0 null", "1..1 5", "2..ongoing -2"})
 	f.want(f.all(v, x), []string{"0..0 null", "1..1 0.5", "2..ongoing 1.5"})
@@ -358,7 +359,7 @@ func showRemove(f *feature) {
 	f.must(f.Remove(5, a))
 	f.want(f.Len(), 3) // they stay
 	f.must(f.Change(9, b, history.Int(2)))
-	f.is(f.Remove(8, a), history.ErrTime) // b is at 9: nothing happens to a either
+	f.is(f.Remove(8, a), history.ErrTime) // b is at 9: a is unchanged too
 	v := f.commit()
 	f.want(f.all(v, a), []string{"0..0 null", "1..4 1", "5..ongoing null"})
 	f.want(f.all(v, b), []string{"0..0 null", "1..4 1", "5..8 null", "9..ongoing 2"})
@@ -383,7 +384,7 @@ func showClose(f *feature) {
 	a, b := f.attribute("a"), f.attribute("b")
 	f.must(f.Change(5, a, history.Int(1)))
 	f.must(f.Change(8, b, history.Int(1)))
-	f.is(f.Close(7), history.ErrTime) // there: what came after is dropped
+	f.is(f.Close(7), history.ErrTime) // there: later states are dropped
 	f.must(f.Close(9))
 	f.is(f.Close(9), history.ErrClosed) // there: a null pointer
 	f.is(f.Change(10, a, history.Int(2)), history.ErrClosed)
@@ -411,7 +412,7 @@ func showEmpty(f *feature) {
 
 func showAbort(f *feature) {
 	a, b := f.attribute("a"), f.attribute("b")
-	f.must(f.Add(a, 0, 4, history.Value{})) // null is of no kind
+	f.must(f.Add(a, 0, 4, history.Value{})) // null has no kind
 	f.commit()
 	f.must(f.Add(a, 5, 9, history.Int(1)))
 	f.must(f.Change(9, b, history.Int(1)))
@@ -419,11 +420,11 @@ func showAbort(f *feature) {
 	f.must(f.Close(9))
 	f.Abort()
 	var err error
-	f.Tx, err = f.h.Begin()
+	f.Draft, err = f.h.Begin()
 	f.must(err)
 	f.want(f.Len(), 2)
 	f.must(f.Add(a, 5, 7, history.String("of another kind")))
-	f.must(f.Add(b, 0, 7, history.Float(1))) // and fed otherwise
+	f.must(f.Add(b, 0, 7, history.Float(1))) // fed by Add, the other way
 	v := f.commit()
 	f.want(f.all(v, a), []string{"0..4 null", `5..7 "of another kind"`})
 	f.want(f.all(v, b), []string{"0..7 1"})

@@ -5,27 +5,10 @@ import (
 	"math"
 	"sync/atomic"
 
-	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
 )
 
-// Attribute is a place of a system that has a state at every instant: a thread, a
-// register of a CPU, a queue's length. Attributes are numbered from 0 in the order in
-// which they were created.
-type Attribute uint32
-
-// Root is the parent of the attributes at the top. It is no attribute itself.
-const Root Attribute = math.MaxUint32
-
-// Interval is a state and when it held, both ends included.
-type Interval struct {
-	Start, End int64
-	Value      Value
-	// Open says that the interval has not ended in this view: End is that of the view.
-	// The state may go on, and, where it was fed by Add, become known later.
-	Open bool
-}
-
-// Options say what a history is like. The zero value is one that begins at 0.
+// Options configure a history. The zero value is a history that begins at 0.
 type Options struct {
 	// Start is the first instant of the history: every attribute is null from here on
 	// until its first change. The unit of times is the caller's; Unix nanoseconds let
@@ -33,9 +16,9 @@ type Options struct {
 	Start int64
 	// MaxAttributes bounds the number of attributes; 0 means 1<<26.
 	MaxAttributes int
-	// Reserve, if not nil, is asked before memory is taken for what is written: at least
-	// 64 KiB at a time. Its error is that of the write, which then does nothing. What was
-	// asked for is not given back: after each transaction, Size says what is held.
+	// Reserve, if not nil, is called before a write takes memory, for at least 64 KiB at a
+	// time. Its error is that of the write, which then does nothing. Reserved bytes are
+	// not given back: Size is up to date after each transaction.
 	Reserve func(bytes int64) error
 	// Seed keys the hash of names and values, so that input made to collide in one
 	// history does not in another.
@@ -44,12 +27,12 @@ type Options struct {
 
 const defaultMaxAttributes = 1 << 26
 
-// History is the states of one system over time. It is written by one Writer at a time
-// and read through Views by any number of goroutines at every moment meanwhile.
+// History is the states of one system over time. One Writer at a time writes it. Any number
+// of goroutines read it through Views meanwhile.
 type History struct {
 	opts  Options
 	tree  *tree
-	texts *encoding.Dict            // string and bytes values
+	texts *dict.Values              // string and bytes values
 	lanes []*lane                   // the writer's; views have the first of them
 	slots []atomic.Uint32           // of each attribute: 1 + lane*laneWidth + slot, 0 before its first use; replaced when it grows
 	works []*laneWork               // the writer's, of each lane: the way there without the lane; nil when the history is closed
@@ -60,14 +43,14 @@ type History struct {
 	shapes    shapes
 	recent    *recent // nil before the first text
 	chunks    chunks
-	start     int64 // what was before it has been dropped
+	start     int64 // tiles before it were dropped
 	final     int64 // ends up to here are committed
 	barred    int64 // changes up to here are
 	last      int64 // the latest instant that is
 	written   bool  // else there is no such instant
 	closed    bool
 	directory int64 // bytes of all lanes' directories
-	buffers   int64 // and of what they have not sealed
+	buffers   int64 // and of their unsealed entries
 	size      atomic.Int64
 }
 
@@ -85,13 +68,13 @@ func New(opts Options) (*History, error) {
 		opts:   opts,
 		start:  opts.Start,
 		tree:   t,
-		texts:  encoding.NewDict(opts.Seed),
+		texts:  dict.NewValues(opts.Seed),
 		chunks: chunks{tiles: map[*chunk]int{}},
 		shapes: newShapes(),
 	}, nil
 }
 
-// view returns the view of what is committed.
+// view returns the view of the committed state.
 func (h *History) view() *View {
 	return &View{
 		Names: Names{t: h.tree, n: h.tree.names().n}, history: h, lanes: h.lanes, slots: h.slots,
@@ -109,12 +92,9 @@ func (h *History) Empty() *View {
 // Size returns the bytes that the history holds on the heap, as of the last commit.
 func (h *History) Size() int64 { return h.size.Load() }
 
-// Start returns the first instant of the history, as the options said.
-func (h *History) Start() int64 { return h.opts.Start }
-
-// Begin starts a transaction, which must be ended with Commit or Abort. ErrBusy says that
-// another has not ended, ErrClosed that the history is closed.
-func (h *History) Begin() (*Tx, error) {
+// Begin starts a transaction, which must be ended with Commit or Abort. The errors are
+// ErrBusy while another has not ended, and ErrClosed for a closed history.
+func (h *History) Begin() (*Draft, error) {
 	if !h.busy.CompareAndSwap(false, true) {
 		return nil, ErrBusy
 	}
@@ -122,9 +102,20 @@ func (h *History) Begin() (*Tx, error) {
 		h.busy.Store(false)
 		return nil, ErrClosed
 	}
-	return &Tx{Writer: &Writer{
+	return &Draft{Writer: &Writer{
 		Names: h.tree.names(), h: h,
 		undo: undos.Get().(*undo), names: h.tree.names().n, laneCount: len(h.lanes),
 		written: h.written, last: h.last, final: h.final, barred: h.barred,
 	}}, nil
+}
+
+// value returns the value that a word stands for.
+func (h *History) value(k Kind, word uint64) Value {
+	switch {
+	case k == KindNull:
+		return Value{} // the word may be that of a later value
+	case k >= KindString:
+		return Value{kind: k, text: textOf(h.texts.Value(uint32(word)))}
+	}
+	return Value{kind: k, word: word}
 }

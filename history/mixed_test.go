@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestMixedOrder writes each attribute's changes in one go, one attribute after the other,
-// in transactions that are larger than a tile: every state is as if they had come in the
-// order of time.
+// TestMixedOrder writes the changes of each attribute in one go, one attribute after the
+// other, in transactions that are larger than a tile. Every state equals that of changes in
+// the order of time.
 func TestMixedOrder(t *testing.T) {
 	const attributes, changes = 40, 2000
 	rng := rand.New(rand.NewPCG(1, 1))

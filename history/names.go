@@ -6,19 +6,18 @@ import (
 	"slices"
 )
 
-// Names is the attributes of a history as they were at one moment: the first so many that
-// were created. It is a value, may be copied, and any number of goroutines may use it,
-// without locks, while a writer goes on; attributes that come later are unknown to it. The
-// zero Names has none.
+// Names is the attributes of a history at one moment: those that were created until then.
+// It is a value and may be copied. Any number of goroutines may use it, without locks, while
+// a writer goes on. Later attributes are unknown to it. The zero Names has none.
 //
-// An attribute is a child of another one or of [Root], by a name that none of its siblings
-// has. Every valid UTF-8 text of at most [MaxName] bytes is a name: "", "*", "..", and
-// what has a "/", a newline or a NUL in it, have no meaning of their own. What is not
-// UTF-8 is the name of nothing, and looked for in vain.
+// An attribute is a child of another one or of [Top], by a name that none of its siblings
+// has. Every valid UTF-8 text of at most 64 KiB is a name. "", "*", ".." and
+// names with a "/", a newline or a NUL have no meaning of their own. No attribute has a
+// name that is not UTF-8.
 //
-// Methods cost what their answer is long, and a lookup one search in a hash table per
-// name. No iteration uses the stack for the depth of the tree. What they return is the
-// caller's.
+// The cost of a method is that of the length of its answer, and of a lookup one search in a
+// hash table per name. No iteration uses the stack for the depth of the tree. Returned
+// slices are the caller's.
 type Names struct {
 	t *tree
 	n int
@@ -27,12 +26,12 @@ type Names struct {
 // Len returns how many attributes there are: they are 0 to Len-1.
 func (n Names) Len() int { return n.n }
 
-// Lookup returns the attribute that the path of names leads to from Root; Root if the path
+// Lookup returns the attribute that the path of names leads to from Top; Top if the path
 // is empty. The error is ErrAttribute.
-func (n Names) Lookup(path ...string) (Attribute, error) { return n.LookupFrom(Root, path...) }
+func (n Names) Lookup(path ...string) (Attribute, error) { return n.LookupFrom(Top, path...) }
 
 // LookupFrom returns the attribute that the path of names leads to from base, which may be
-// Root; base itself if the path is empty. The error is ErrAttribute: of base, or because
+// Top; base itself if the path is empty. The error is ErrAttribute: of base, or because
 // there is none of a name.
 func (n Names) LookupFrom(base Attribute, path ...string) (Attribute, error) {
 	at, err := n.node(base)
@@ -48,7 +47,7 @@ func (n Names) LookupFrom(base Attribute, path ...string) (Attribute, error) {
 	return Attribute(at - 1), nil
 }
 
-// Name returns the name of a. The error is ErrAttribute; Root has no name.
+// Name returns the name of a. The error is ErrAttribute; Top has no name.
 func (n Names) Name(a Attribute) (string, error) {
 	at, err := n.node(a)
 	if err != nil || at == 0 {
@@ -57,7 +56,7 @@ func (n Names) Name(a Attribute) (string, error) {
 	return string(n.t.text(at)), nil
 }
 
-// Path returns the names that lead from Root to a; none for Root. The error is
+// Path returns the names that lead from Top to a; none for Top. The error is
 // ErrAttribute.
 func (n Names) Path(a Attribute) ([]string, error) {
 	at, err := n.node(a)
@@ -72,7 +71,7 @@ func (n Names) Path(a Attribute) ([]string, error) {
 	return path, nil
 }
 
-// Parent returns the attribute whose child a is, or Root; Root is its own parent. The
+// Parent returns the attribute whose child a is, or Top; Top is its own parent. The
 // error is ErrAttribute.
 func (n Names) Parent(a Attribute) (Attribute, error) {
 	at, err := n.node(a)
@@ -82,7 +81,7 @@ func (n Names) Parent(a Attribute) (Attribute, error) {
 	return Attribute(n.up(at) - 1), nil
 }
 
-// Children returns the children of a, which may be Root, in order of creation; none if a
+// Children returns the children of a, which may be Top, in order of creation; none if a
 // is unknown.
 func (n Names) Children(a Attribute) iter.Seq[Attribute] {
 	return func(yield func(Attribute) bool) {
@@ -98,7 +97,7 @@ func (n Names) Children(a Attribute) iter.Seq[Attribute] {
 	}
 }
 
-// Descendants returns the children of a, which may be Root, each followed by its own
+// Descendants returns the children of a, which may be Top, each followed by its own
 // descendants: depth first, siblings in order of creation. None if a is unknown.
 func (n Names) Descendants(a Attribute) iter.Seq[Attribute] {
 	return func(yield func(Attribute) bool) {
@@ -128,7 +127,7 @@ func (n Names) following(at, base uint32) uint32 {
 	return 0
 }
 
-// node returns the node of a, which is 0 for Root.
+// node returns the node of a, which is 0 for Top.
 func (n Names) node(a Attribute) (uint32, error) {
 	if at := uint32(a + 1); int64(at) <= int64(n.n) {
 		return at, nil
@@ -166,14 +165,4 @@ func (n Names) known(at uint32) uint32 {
 		return at
 	}
 	return 0
-}
-
-// unknown returns the error for an attribute that there is not.
-func unknown(a Attribute) error { return fmt.Errorf("%w: %s", ErrAttribute, describe(a)) }
-
-func describe(a Attribute) string {
-	if a == Root {
-		return "the root"
-	}
-	return fmt.Sprintf("attribute %d", uint32(a))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// compareNames asks names for everything, and the oracle too.
+// compareNames compares every answer of names with the oracle's.
 func compareNames(t testing.TB, n Names, o *treeOracle) {
 	t.Helper()
 	if n.Len() != len(o.nodes) {
@@ -27,8 +27,8 @@ func compareNames(t testing.TB, n Names, o *treeOracle) {
 			t.Fatalf("Children(%d) = %v, want %v", a, got, want)
 		}
 	}
-	for _, a := range []Attribute{Root, 0, Attribute(len(o.nodes) / 2)} {
-		if a != Root && int(a) >= len(o.nodes) {
+	for _, a := range []Attribute{Top, 0, Attribute(len(o.nodes) / 2)} {
+		if a != Top && int(a) >= len(o.nodes) {
 			continue
 		}
 		if got, want := slices.Collect(n.Descendants(a)), o.descendants(a); !slices.Equal(got, want) {
@@ -36,22 +36,22 @@ func compareNames(t testing.TB, n Names, o *treeOracle) {
 		}
 		comparePatterns(t, n, o, a)
 	}
-	for _, a := range []Attribute{Attribute(len(o.nodes)), Attribute(len(o.nodes) + 1000), Root - 1} {
+	for _, a := range []Attribute{Attribute(len(o.nodes)), Attribute(len(o.nodes) + 1000), Top - 1} {
 		unknownEverywhere(t, n, a)
 	}
 }
 
-// compareAttribute compares what is known of one attribute.
+// compareAttribute compares the parent, name and path of one attribute.
 func compareAttribute(t testing.TB, n Names, o *treeOracle, a Attribute) {
 	t.Helper()
 	want := struct {
 		Path   []string
 		Parent Attribute
-	}{nil, Root}
-	if a != Root {
+	}{nil, Top}
+	if a != Top {
 		node := o.nodes[a]
 		want.Parent = node.parent
-		for up := a; up != Root; up = o.nodes[up].parent {
+		for up := a; up != Top; up = o.nodes[up].parent {
 			want.Path = append([]string{o.nodes[up].name}, want.Path...)
 		}
 		if name, err := n.Name(a); err != nil || name != node.name {
@@ -70,7 +70,7 @@ func compareAttribute(t testing.TB, n Names, o *treeOracle, a Attribute) {
 	}
 }
 
-// compareLookups looks for all odd names below an attribute.
+// compareLookups looks up all odd names below an attribute.
 func compareLookups(t testing.TB, n Names, o *treeOracle, a Attribute) {
 	t.Helper()
 	for _, name := range append(oddNames, badNames[:4]...) {
@@ -85,7 +85,7 @@ func compareLookups(t testing.TB, n Names, o *treeOracle, a Attribute) {
 	}
 }
 
-// unknownEverywhere holds that no method knows a.
+// unknownEverywhere checks that no method knows a.
 func unknownEverywhere(t testing.TB, n Names, a Attribute) {
 	t.Helper()
 	_, name := n.Name(a)
@@ -108,12 +108,12 @@ func unknownEverywhere(t testing.TB, n Names, a Attribute) {
 	}
 }
 
-// treeOf makes a tree of paths whose names are separated by spaces.
+// treeOf makes a tree of paths with names separated by spaces.
 func treeOf(t *testing.T, paths ...string) Names {
 	t.Helper()
 	tr := newTree(1)
 	for _, path := range paths {
-		at := Root
+		at := Top
 		for name := range strings.SplitSeq(path, " ") {
 			at = mustAdd(t, tr, at, name)
 		}
@@ -121,7 +121,7 @@ func treeOf(t *testing.T, paths ...string) Names {
 	return tr.names()
 }
 
-// threads is the attributes of the tests of names: 0 Threads, 1 12, 2 Status, 3 13, 4
+// threads returns the attributes of the tests of names: 0 Threads, 1 12, 2 Status, 3 13, 4
 // Status, 5 Prio, 6 CPUs, 7 0, 8 Status, 9 Prio (of 12).
 func threads(t *testing.T) Names {
 	return treeOf(t, "Threads 12 Status", "Threads 13 Status", "Threads 13 Prio", "CPUs 0 Status", "Threads 12 Prio")
@@ -133,7 +133,7 @@ func TestNames(t *testing.T) {
 		path []string
 		want Attribute
 	}{
-		{nil, Root},
+		{nil, Top},
 		{[]string{"Threads"}, 0},
 		{[]string{"Threads", "13"}, 3},
 		{[]string{"Threads", "12", "Prio"}, 9},
@@ -150,7 +150,7 @@ func TestNames(t *testing.T) {
 		of   Attribute
 		want []Attribute // descendants
 	}{
-		{Root, []Attribute{0, 1, 2, 9, 3, 4, 5, 6, 7, 8}},
+		{Top, []Attribute{0, 1, 2, 9, 3, 4, 5, 6, 7, 8}},
 		{0, []Attribute{1, 2, 9, 3, 4, 5}},
 		{1, []Attribute{2, 9}},
 		{9, nil},
@@ -159,12 +159,12 @@ func TestNames(t *testing.T) {
 			t.Errorf("descendants of %d:\n%s", tt.of, diff)
 		}
 	}
-	if _, err := n.Name(Root); !errors.Is(err, ErrAttribute) {
-		t.Errorf("the name of Root: %v, want ErrAttribute", err)
+	if _, err := n.Name(Top); !errors.Is(err, ErrAttribute) {
+		t.Errorf("the name of Top: %v, want ErrAttribute", err)
 	}
 }
 
-// The error says which name of the path there is not, and is short when the name is not.
+// The error gives the missing name of the path, shortened if the name is long.
 func TestLookupErrorSaysWhere(t *testing.T) {
 	n := threads(t)
 	_, err := n.LookupFrom(0, "12", "Pri\no", "x")
@@ -181,7 +181,7 @@ func TestLookupErrorSaysWhere(t *testing.T) {
 	}
 }
 
-// The zero Names knows Root, and nothing else.
+// The zero Names knows Top, and nothing else.
 func TestZeroNames(t *testing.T) {
 	compareNames(t, Names{}, newTreeOracle())
 	if got, err := (Names{}).Match(Any, Up); err != nil || len(got) != 0 {
@@ -189,10 +189,10 @@ func TestZeroNames(t *testing.T) {
 	}
 }
 
-// Who stops an iteration is not asked again.
+// An iteration stops when its consumer does.
 func TestIterationStops(t *testing.T) {
 	n := threads(t)
-	for name, all := range map[string]func(func(Attribute) bool){"Children": n.Children(1), "Descendants": n.Descendants(Root)} {
+	for name, all := range map[string]func(func(Attribute) bool){"Children": n.Children(1), "Descendants": n.Descendants(Top)} {
 		asked := 0
 		all(func(Attribute) bool { asked++; return false })
 		if asked != 1 {
@@ -209,7 +209,7 @@ func TestLookupAllocatesNothing(t *testing.T) {
 		"LookupFrom": func() { _, _ = n.LookupFrom(3, "Prio") },
 		"Parent":     func() { _, _ = n.Parent(3) },
 		"Descendants": func() {
-			for range n.Descendants(Root) {
+			for range n.Descendants(Top) {
 				continue
 			}
 		},
@@ -221,12 +221,12 @@ func TestLookupAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A name means nothing but itself, wherever it stands.
+// A name has no special meaning, wherever it stands.
 func TestOddNames(t *testing.T) {
 	tr := newTree(1)
 	var want []Attribute
 	for _, outer := range oddNames {
-		a := mustAdd(t, tr, Root, outer)
+		a := mustAdd(t, tr, Top, outer)
 		for _, inner := range oddNames {
 			want = append(want, mustAdd(t, tr, a, inner))
 		}

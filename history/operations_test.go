@@ -13,9 +13,9 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// TestOperations runs random operations on small histories and compares with the oracle:
-// each one's error, what the writer sees after it, and every answer of every view, also
-// of those that are held while the history goes on.
+// TestOperations runs random operations on small histories and compares with the oracle: the
+// error of each, the writer's state after it, and every answer of every view, also of views
+// that are held while the history goes on.
 func TestOperations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine(t)
@@ -30,7 +30,7 @@ func TestOperations(t *testing.T) {
 type machine struct {
 	*rapid.T
 	h    *history.History
-	w    *history.Tx
+	w    *history.Draft
 	o    *oracle
 	rng  *rand.Rand
 	held []*checker
@@ -51,7 +51,7 @@ func newMachine(t *rapid.T) *machine {
 	m.hold("empty", h.Empty(), m.o.view())
 	m.begin()
 	for _, path := range paths[:rapid.IntRange(1, 5).Draw(t, "paths")] {
-		m.child(history.Root, path)
+		m.child(history.Top, path)
 	}
 	m.commit()
 	m.begin()
@@ -66,7 +66,7 @@ func (m *machine) begin() {
 	m.w = w
 }
 
-// hold compares a view now, and again in the end.
+// hold compares a view now, and again at the end.
 func (m *machine) hold(name string, v *history.View, o *oracleView) {
 	c := newChecker(m, name, v, o)
 	c.whole(m.rng)
@@ -82,7 +82,7 @@ func (m *machine) commit() {
 	m.hold(fmt.Sprintf("view %d", len(m.held)), v, m.o.commit())
 }
 
-// finish closes what is open, at random, and asks all views again.
+// finish closes open transactions and the history, at random, and checks all views again.
 func (m *machine) finish() {
 	if m.w != nil {
 		m.commit()
@@ -93,7 +93,7 @@ func (m *machine) finish() {
 	}
 }
 
-// paths are few, so that operations meet. "1" and "2" are where stacks have values.
+// paths are few, so that operations collide. "1" and "2" are the places of stack values.
 var paths = [][]string{
 	{"a"}, {"b"}, {"c"}, {"a", "1"}, {"a", "2"}, {"b", "1"}, {"a", "1", "x"}, {"", "*"}, {"x", "y", "z"}, {"b", "\xff"}, {},
 }
@@ -102,7 +102,7 @@ var paths = [][]string{
 func (m *machine) step() {
 	if m.w == nil {
 		m.begin()
-		if m.w == nil { // it is closed
+		if m.w == nil { // closed
 			return
 		}
 	}
@@ -118,7 +118,7 @@ func (m *machine) step() {
 		m.others()
 	case n < 17:
 		path := rapid.SampledFrom(paths).Draw(m.T, "path")
-		base := history.Root
+		base := history.Top
 		if rapid.IntRange(0, 3).Draw(m.T, "from root") == 2 {
 			base = m.attribute()
 		}
@@ -162,16 +162,16 @@ func (m *machine) child(base history.Attribute, path []string) {
 	}
 }
 
-// attribute is one that there is, for the most part.
+// attribute returns mostly an existing attribute.
 func (m *machine) attribute() history.Attribute {
 	n := len(m.o.now.attributes)
 	if n == 0 || rapid.IntRange(0, 29).Draw(m.T, "unknown") == 17 {
-		return rapid.SampledFrom([]history.Attribute{history.Root, history.Attribute(n), history.Attribute(n + 1), 1 << 31}).Draw(m.T, "attribute")
+		return rapid.SampledFrom([]history.Attribute{history.Top, history.Attribute(n), history.Attribute(n + 1), 1 << 31}).Draw(m.T, "attribute")
 	}
 	return history.Attribute(rapid.IntRange(0, n-1).Draw(m.T, "attribute"))
 }
 
-// time is near the latest instant, for the most part.
+// time returns mostly an instant near the latest.
 func (m *machine) time() int64 {
 	last, _ := m.o.now.last()
 	if !last.is {
@@ -186,7 +186,7 @@ func (m *machine) time() int64 {
 	return last.at + rapid.SampledFrom([]int64{2, 1, 3, 0, 5}).Draw(m.T, "later")
 }
 
-// near is an instant at the start of an attribute's ongoing interval, or near the latest.
+// near returns an instant at the start of an attribute's ongoing interval, or near the latest.
 func (m *machine) near(a history.Attribute) int64 {
 	if int(a) < len(m.o.now.attributes) && rapid.IntRange(0, 3).Draw(m.T, "near") == 2 {
 		return m.o.now.attributes[a].began + rapid.Int64Range(-1, 1).Draw(m.T, "off")
@@ -202,7 +202,7 @@ var values = []history.Value{
 	history.String("\xff"), history.Bytes(make([]byte, history.MaxValue)), history.Bytes(make([]byte, history.MaxValue+1)),
 }
 
-// value is of the kind that an attribute has, for the most part.
+// value returns mostly a value of the attribute's kind.
 func (m *machine) value(a history.Attribute) history.Value {
 	v := rapid.SampledFrom(values).Draw(m.T, "value")
 	if int(a) < len(m.o.now.attributes) && rapid.IntRange(0, 9).Draw(m.T, "kind") != 5 {
@@ -231,16 +231,14 @@ func (m *machine) add() {
 
 func (m *machine) stack() {
 	a := m.attribute()
-	t, v := m.near(a), m.value(history.Root)
+	t, v := m.near(a), m.value(history.Top)
 	var got, want history.Value
 	var err error
 	var r refusals
-	what := rapid.SampledFrom([]string{"Push", "Push", "Offer", "Pop", "Poll", "Top", "Peek"}).Draw(m.T, "stack")
+	what := rapid.SampledFrom([]string{"Push", "Push", "Push", "Pop", "Poll", "Top", "Peek"}).Draw(m.T, "stack")
 	switch what {
 	case "Push":
 		err, r = m.w.Push(t, a, v), m.o.push(t, a, v)
-	case "Offer":
-		err, r = m.w.Offer(t, a, v), m.o.push(t, a, v)
 	case "Pop":
 		got, err = m.w.Pop(t, a)
 		want, r = m.o.pop(t, a)
@@ -277,7 +275,7 @@ func (m *machine) others() {
 	}
 }
 
-// writerSees compares what a transaction has made so far.
+// writerSees compares the uncommitted state of a transaction.
 func (m *machine) writerSees() {
 	if m.w == nil {
 		return
@@ -300,7 +298,7 @@ func (m *machine) writerSees() {
 	}
 }
 
-// TestEndedWriter: nothing can be done with a writer after its end.
+// TestEndedWriter: an ended writer refuses all operations.
 func TestEndedWriter(t *testing.T) {
 	for _, end := range []string{"Commit", "Abort"} {
 		h, w := begun(t)
@@ -333,7 +331,6 @@ func TestEndedWriter(t *testing.T) {
 		got["Update"] = w.Update(a, history.Int(1))
 		got["Remove"] = w.Remove(1, a)
 		got["Push"] = w.Push(1, a, history.Int(1))
-		got["Offer"] = w.Offer(1, a, history.Int(1))
 		got["IncrementInt"] = w.IncrementInt(1, a, 1)
 		got["IncrementFloat"] = w.IncrementFloat(1, a, 1)
 		got["Close"] = w.Close(1)
@@ -342,7 +339,7 @@ func TestEndedWriter(t *testing.T) {
 				t.Errorf("%s after %s: %v, want ErrDone", name, end, err)
 			}
 		}
-		w.Seal() // nothing
+		w.Seal() // has no effect
 		next, err := h.Begin()
 		if err != nil {
 			t.Fatalf("Begin after %s: %v", end, err)

@@ -11,20 +11,19 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// oracle is a history kept in the plainest way: for each attribute a list of
-// intervals, in which everything is looked for from the first on. It is written from the
-// documentation of the package, and shares nothing with it but its types.
+// oracle is a naive history: a list of intervals for each attribute, searched from the front.
+// It is written from the documentation of the package, and shares only types with it.
 type oracle struct {
 	start     int64
 	max       int // attributes
 	now       state
 	committed state
 	writing   bool
-	drop      moment                      // what is before it goes with the next commit
-	ids       map[place]history.Attribute // of names; also of some that were aborted
+	drop      moment                      // earlier states go with the next commit
+	ids       map[place]history.Attribute // of names, including some that were aborted
 }
 
-// state is what a transaction has made so far, or what a view has.
+// state is the content of a transaction so far, or of a view.
 type state struct {
 	attributes []attribute
 	changes    moment // the latest Change
@@ -34,7 +33,7 @@ type state struct {
 	closedAt   int64
 }
 
-// moment is an instant that there may not be.
+// moment is an optional instant.
 type moment struct {
 	at int64
 	is bool
@@ -56,9 +55,9 @@ type attribute struct {
 	kind  history.Kind
 	added bool               // fed by Add
 	used  bool               // fed at all
-	done  []history.Interval // that have ended
-	began int64              // of the ongoing interval
-	full  bool               // the last one ended at the end of time: none is ongoing
+	done  []history.Interval // ended intervals
+	began int64              // start of the ongoing interval
+	full  bool               // the last interval ended at the end of time: none is ongoing
 	value history.Value      // of the ongoing interval
 }
 
@@ -69,11 +68,11 @@ func newOracle(start int64) *oracle {
 	return &oracle{start: start, max: 1 << 26, ids: map[place]history.Attribute{}}
 }
 
-// refusals are the errors that an operation deserves. Where it deserves several, the
-// documentation does not say which it gets.
+// refusals are the valid errors of an operation. Where there are several, the documentation
+// leaves the choice open.
 type refusals []error
 
-// match returns "" if an error is what was deserved.
+// match returns "" if an error is one of the valid ones.
 func (r refusals) match(err error) string {
 	if err == nil && len(r) == 0 {
 		return ""
@@ -125,8 +124,8 @@ func (o *oracle) view() *oracleView {
 	return v
 }
 
-// clone copies a state. Lists are only appended to, and what an aborted transaction has
-// appended nobody else looks at: so copies can share them.
+// clone copies a state. Lists are only appended to, and elements appended by an aborted
+// transaction are never read, so copies share them.
 func (s *state) clone() state {
 	c := *s
 	c.attributes = slices.Clone(s.attributes)
@@ -141,11 +140,11 @@ func (a *attribute) end(at int64) {
 	}
 }
 
-// child creates what is missing of a path.
+// child creates the missing attributes of a path.
 func (o *oracle) child(base history.Attribute, path ...string) (history.Attribute, refusals) {
 	var r refusals
 	r.when(o.now.closed, history.ErrClosed)
-	r.when(base != history.Root && int(base) >= len(o.now.attributes), history.ErrAttribute)
+	r.when(base != history.Top && int(base) >= len(o.now.attributes), history.ErrAttribute)
 	r.when(len(path) == 0, history.ErrAttribute)
 	if r != nil {
 		return 0, r
@@ -182,14 +181,14 @@ func (o *oracle) create(p place) history.Attribute {
 	return a
 }
 
-// writable says why an attribute cannot be written at all.
+// writable returns the reasons why an attribute cannot be written at all.
 func (o *oracle) writable(a history.Attribute) (r refusals) {
 	r.when(o.now.closed, history.ErrClosed)
 	r.when(int(a) >= len(o.now.attributes), history.ErrAttribute)
 	return r
 }
 
-// changeable says why an attribute cannot change at t.
+// changeable returns the reasons why an attribute cannot change at t.
 func (o *oracle) changeable(t int64, a history.Attribute) refusals {
 	r := o.writable(a)
 	if r != nil {
@@ -205,7 +204,7 @@ func (o *oracle) changeable(t int64, a history.Attribute) refusals {
 	return r
 }
 
-// fits says why an attribute cannot have a value.
+// fits returns the reasons why an attribute cannot have a value.
 func (o *oracle) fits(a history.Attribute, v history.Value) (r refusals) {
 	if int(a) < len(o.now.attributes) {
 		kind := o.now.attributes[a].kind
@@ -248,7 +247,7 @@ func (o *oracle) add(a history.Attribute, start, end int64, v history.Value) ref
 		r.when(start != at.began || at.full || end < start, history.ErrTime)
 		r.when(o.committed.changes.is && end < o.committed.changes.at, history.ErrTime)
 		r.when(o.committed.adds.is && end <= o.committed.adds.at, history.ErrTime)
-		// The one instant at which the writer is stricter than it says.
+		// The one instant at which the writer is stricter than documented.
 		r.when(end == math.MinInt64 && o.committed.changes.is, history.ErrTime)
 	}
 	if r = append(r, o.fits(a, v)...); r != nil {
@@ -269,7 +268,7 @@ func (o *oracle) update(a history.Attribute, v history.Value) refusals {
 	return o.change(o.now.attributes[a].began, a, v)
 }
 
-// ongoing returns the interval that an attribute is in.
+// ongoing returns the ongoing interval of an attribute.
 func (o *oracle) ongoing(a history.Attribute) (history.Interval, refusals) {
 	if r := o.writable(a); r != nil {
 		return history.Interval{}, r
@@ -329,7 +328,7 @@ func (o *oracle) close(t int64) (r refusals) {
 	return nil
 }
 
-// last returns the latest instant of a state, and whether it is for ever.
+// last returns the latest instant of a state, and whether the history is closed.
 func (s *state) last() (m moment, closed bool) {
 	if s.closed {
 		return moment{s.closedAt, true}, true
@@ -341,7 +340,7 @@ func (s *state) last() (m moment, closed bool) {
 	return m, false
 }
 
-// depth returns how many values a stack has, if it can change at t.
+// depth returns the number of values of a stack, if it can change at t.
 func (o *oracle) depth(t int64, a history.Attribute) (int64, refusals) {
 	r := o.changeable(t, a)
 	if r == nil {
@@ -373,7 +372,7 @@ func (o *oracle) push(t int64, a history.Attribute, v history.Value) refusals {
 	return o.change(t, a, history.Int(depth+1))
 }
 
-// levels returns the children that have the values of a stack.
+// levels returns the children that hold the values of a stack.
 func (o *oracle) levels(a history.Attribute, depth int64) (children []history.Attribute, r refusals) {
 	for i := range depth {
 		child, known := o.lookup(a, strconv.FormatInt(i+1, 10))

@@ -8,13 +8,13 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// oracleView answers what a View answers.
+// oracleView has the methods of a View.
 type oracleView struct {
 	start int64
 	state state
 }
 
-// refuse returns why a question about an attribute at t has no answer.
+// refuse returns the errors of a question about an attribute at t.
 func (v *oracleView) refuse(a history.Attribute, times ...int64) (r refusals) {
 	r.when(int(a) >= len(v.state.attributes), history.ErrAttribute)
 	for _, t := range times {
@@ -33,8 +33,8 @@ func (v *oracleView) end() int64 {
 	return last.at
 }
 
-// each calls yield with the intervals of an attribute in order of time. Where what was
-// before the view's start has been dropped, none begins before it.
+// each calls yield with the intervals of an attribute in order of time. Intervals begin at the
+// view's start at the earliest if earlier ones have been dropped.
 func (v *oracleView) each(a history.Attribute, yield func(history.Interval) bool) {
 	at := &v.state.attributes[a]
 	for _, in := range at.done {
@@ -108,7 +108,7 @@ func first(list []history.Interval) (history.Interval, bool, refusals) {
 	return list[0], true, nil
 }
 
-// rangeOf returns what Range yields.
+// rangeOf returns the intervals that Range yields.
 func (v *oracleView) rangeOf(a history.Attribute, from, to int64, opts history.RangeOptions) ([]history.Interval, refusals) {
 	r := v.refuse(a, from, to)
 	r.when(to < from || opts.Resolution < 0, history.ErrQuery)
@@ -127,14 +127,14 @@ func (v *oracleView) rangeOf(a history.Attribute, from, to int64, opts history.R
 	return list, nil
 }
 
-// onGrid says whether some from + k*step is in an interval that begins after from.
+// onGrid reports whether some from + k*step is in an interval that begins after from.
 func onGrid(in history.Interval, from, step int64) bool {
 	// Distances are up to 64 bits: the last multiple up to End is at or after Start.
 	toEnd, toStart := uint64(in.End)-uint64(from), uint64(in.Start)-uint64(from)
 	return toEnd/uint64(step)*uint64(step) >= toStart
 }
 
-// sample returns the intervals of an attribute that one of the times is in.
+// sample returns the intervals of an attribute that contain one of the times.
 func (v *oracleView) sample(a history.Attribute, times []int64) []history.Interval {
 	times = slices.Sorted(slices.Values(times))
 	return v.list(a, func(in history.Interval) bool {
@@ -165,8 +165,8 @@ func (v *oracleView) top(a history.Attribute, t int64) (history.Interval, bool, 
 	return in, true, nil
 }
 
-// pixel returns the first and the last instant that has a part in column i of a picture
-// of n, of a range of at least n instants.
+// pixel returns the first and the last instant that overlap column i of a picture of n
+// columns, of a range of at least n instants.
 func pixel(from, to int64, n, i uint64) (lo, hi int64) {
 	share := func(i uint64) (whole, rest uint64) { // i/n of the instants, one more than their distance
 		high, low := bits.Mul64(uint64(to)-uint64(from), i)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestPack packs numbers of each width behind each other, and reads them as tiles do: each is
-// what it was, and nothing is written behind them but seven zeroes.
+// TestPack packs numbers of each width behind each other, and reads them as tiles do: each
+// survives, and only seven zero bytes follow them.
 func TestPack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const from = 5

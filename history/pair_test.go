@@ -4,15 +4,15 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// pair does everything to a history and to the oracle, and compares the errors.
+// pair applies each operation to a history and to the oracle, and compares the errors.
 type pair struct {
 	tester
 	h *history.History
-	w *history.Tx
+	w *history.Draft
 	o *oracle
 
 	commits  int
-	dropping bool // the history says up to when
+	dropping bool // a drop is pending, at an instant that the history reports
 }
 
 func newPair(t tester, start int64) *pair {
@@ -44,7 +44,7 @@ func (p *pair) commit() (*history.View, *oracleView) {
 			p.o.drop = moment{start, true}
 		}
 	}
-	if p.commits++; p.commits&(p.commits-1) == 0 || v.Closed() { // it looks at everything
+	if p.commits++; p.commits&(p.commits-1) == 0 || v.Closed() { // compares everything
 		p.refused(history.CheckLanes(p.h), nil, "CheckLanes")
 	}
 	return v, p.o.commit()
@@ -73,13 +73,13 @@ func (p *pair) add(a history.Attribute, start, end int64, v history.Value) {
 	p.refused(p.w.Add(a, start, end, v), p.o.add(a, start, end, v), "Add(%d, %d, %d, %.20v)", a, start, end, v)
 }
 
-// drop lets go of what was before t, with the next commit.
+// drop drops the states before t, with the next commit.
 func (p *pair) drop(t int64) {
 	p.w.DropBefore(t)
 	p.o.drop = moment{t, true}
 }
 
-// dropBytes does the same up to an instant that the history finds.
+// dropBytes does the same up to an instant that the history chooses.
 func (p *pair) dropBytes(n int64) {
 	p.w.DropBytes(n)
 	p.dropping = true

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// expressions are asked of every tree, and of the oracle with anchors.
+// expressions are matched against every tree, and by the oracle with anchors.
 var expressions = func() (all []struct{ re, whole *regexp.Regexp }) {
 	for _, text := range []string{"", ".", ".*", "a|ab|b", "[0-9]", "a.b", "(?i)A", `\*`} {
 		re, whole := regexp.MustCompile(text), regexp.MustCompile(`\A(?s:`+text+`)\z`)
@@ -19,7 +19,7 @@ var expressions = func() (all []struct{ re, whole *regexp.Regexp }) {
 	return all
 }()
 
-// comparePatterns compares what patterns reach from a, and what expressions match below.
+// comparePatterns compares the matches of patterns from a, and of expressions below it.
 func comparePatterns(t testing.TB, n Names, o *treeOracle, a Attribute) {
 	t.Helper()
 	for _, steps := range [][]Step{
@@ -53,7 +53,7 @@ func comparePatterns(t testing.TB, n Names, o *treeOracle, a Attribute) {
 	}
 }
 
-// match takes steps one attribute at a time, and forgets how it came there.
+// match takes steps one attribute at a time, without memory of the way.
 func (o *treeOracle) match(a Attribute, steps []Step) []Attribute {
 	reached := map[Attribute]bool{}
 	var walk func(a Attribute, steps []Step)
@@ -61,8 +61,8 @@ func (o *treeOracle) match(a Attribute, steps []Step) []Attribute {
 		switch {
 		case len(steps) == 0:
 			reached[a] = true
-		case steps[0] == Up && a == Root:
-			walk(Root, steps[1:])
+		case steps[0] == Up && a == Top:
+			walk(Top, steps[1:])
 		case steps[0] == Up:
 			walk(o.nodes[a].parent, steps[1:])
 		default:
@@ -75,8 +75,8 @@ func (o *treeOracle) match(a Attribute, steps []Step) []Attribute {
 	}
 	walk(a, steps)
 	var sorted []Attribute
-	if reached[Root] {
-		sorted = append(sorted, Root)
+	if reached[Top] {
+		sorted = append(sorted, Top)
 	}
 	for i := range o.nodes {
 		if reached[Attribute(i)] {
@@ -102,17 +102,17 @@ func TestMatch(t *testing.T) {
 		steps []Step
 		want  []Attribute
 	}{
-		{"no steps from the root", Root, nil, []Attribute{Root}},
+		{"no steps from the root", Top, nil, []Attribute{Top}},
 		{"no steps", 3, nil, []Attribute{3}},
-		{"a path", Root, []Step{Literal("Threads"), Literal("13"), Literal("Prio")}, []Attribute{5}},
-		{"any in the middle", Root, []Step{Literal("Threads"), Any, Literal("Status")}, []Attribute{2, 4}},
-		{"creation decides, not the way", Root, []Step{Literal("Threads"), Any, Any}, []Attribute{2, 4, 5, 9}},
-		{"parents once", Root, []Step{Any, Any, Any, Up}, []Attribute{1, 3, 7}},
+		{"a path", Top, []Step{Literal("Threads"), Literal("13"), Literal("Prio")}, []Attribute{5}},
+		{"any in the middle", Top, []Step{Literal("Threads"), Any, Literal("Status")}, []Attribute{2, 4}},
+		{"creation decides, not the way", Top, []Step{Literal("Threads"), Any, Any}, []Attribute{2, 4, 5, 9}},
+		{"parents once", Top, []Step{Any, Any, Any, Up}, []Attribute{1, 3, 7}},
 		{"siblings", 4, []Step{Up, Any}, []Attribute{4, 5}},
 		{"cousins", 5, []Step{Up, Up, Any, Literal("Prio")}, []Attribute{5, 9}},
-		{"the root is its own parent", 0, []Step{Up, Up, Up}, []Attribute{Root}},
-		{"nothing", Root, []Step{Literal("Threads"), Literal("*")}, []Attribute{}},
-		{"nothing, then up", Root, []Step{Literal("none"), Up}, []Attribute{}},
+		{"the root is its own parent", 0, []Step{Up, Up, Up}, []Attribute{Top}},
+		{"nothing", Top, []Step{Literal("Threads"), Literal("*")}, []Attribute{}},
+		{"nothing, then up", Top, []Step{Literal("none"), Up}, []Attribute{}},
 	} {
 		got, err := n.MatchFrom(tt.from, tt.steps...)
 		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
@@ -129,20 +129,20 @@ func TestDescendantsMatching(t *testing.T) {
 		recursive  bool
 		want       []string
 	}{
-		{"part of a name is not enough", "Stat|1|2|[hreds]+", Root, true, nil},
+		{"part of a name is not enough", "Stat|1|2|[hreds]+", Top, true, nil},
 		{"nor the end", "2", 0, false, nil},
 		{"children", "[0-9]+", 0, false, []string{"12", "13"}},
 		{"children only", "Status", 0, false, nil},
 		{"all below", "Status", 0, true, []string{"Status", "Status"}},
-		{"the longer branch", "a|ab", Root, true, []string{"ab", "a"}},
-		{"not greedy", "a.*?", Root, true, []string{"a\nb", "ab", "a"}},
-		{"a dot for a newline", "a.b", Root, true, []string{"a\nb"}},
-		{"unless it says no", "(?-s)a.b", Root, true, nil},
-		{"anchors of its own", "^a$", Root, true, []string{"a"}},
-		{"lines", "(?m)a$.^b", Root, true, []string{"a\nb"}},
-		{"a quotation that does not end", `\Q(?s)`, Root, true, []string{"(?s)"}},
-		{"NUL", `\x00`, Root, true, []string{"\x00"}},
-		{"the empty name", "", Root, true, nil},
+		{"the longer branch", "a|ab", Top, true, []string{"ab", "a"}},
+		{"not greedy", "a.*?", Top, true, []string{"a\nb", "ab", "a"}},
+		{"a dot for a newline", "a.b", Top, true, []string{"a\nb"}},
+		{"unless it says no", "(?-s)a.b", Top, true, nil},
+		{"anchors of its own", "^a$", Top, true, []string{"a"}},
+		{"lines", "(?m)a$.^b", Top, true, []string{"a\nb"}},
+		{"a quotation that does not end", `\Q(?s)`, Top, true, []string{"(?s)"}},
+		{"NUL", `\x00`, Top, true, []string{"\x00"}},
+		{"the empty name", "", Top, true, nil},
 	} {
 		found, err := n.DescendantsMatching(tt.of, regexp.MustCompile(tt.expr), tt.recursive)
 		if err != nil {
@@ -162,10 +162,11 @@ func TestDescendantsMatching(t *testing.T) {
 	}
 }
 
-// A POSIX expression may have a text that is none for others: that is an error, no panic.
+// A POSIX expression may have a text that is invalid in the default syntax: an error, not a
+// panic.
 func TestMatchingPOSIX(t *testing.T) {
 	n := threads(t)
-	if _, err := n.DescendantsMatching(Root, regexp.MustCompilePOSIX("a**"), true); !errors.Is(err, ErrQuery) {
+	if _, err := n.DescendantsMatching(Top, regexp.MustCompilePOSIX("a**"), true); !errors.Is(err, ErrQuery) {
 		t.Errorf("error %v, want ErrQuery", err)
 	}
 	got, err := n.DescendantsMatching(0, regexp.MustCompilePOSIX("[[:digit:]]+"), true)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestPixelTimes holds the instants to big arithmetic: the middle of part i of N instants is
-// (2i+1)N/2n behind the first.
+// TestPixelTimes compares the instants with big arithmetic: the middle of part i of N instants
+// is (2i+1)N/2n behind the first.
 func TestPixelTimes(t *testing.T) {
 	check := func(from, to int64, pixels int) {
 		t.Helper()
@@ -16,7 +16,7 @@ func TestPixelTimes(t *testing.T) {
 		if n.Cmp(big.NewInt(int64(pixels))) <= 0 {
 			return // at every instant
 		}
-		times := pixelTimes(from, to, pixels)
+		times := PixelTimes(from, to, pixels)
 		if len(times) != pixels {
 			t.Fatalf("%d to %d in %d: %d instants", from, to, pixels, len(times))
 		}

@@ -12,15 +12,15 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/history/ihs"
+	"github.com/granarydb/granary/trace/ihs"
 )
 
-// quickQueries is how many questions keep the suite quick.
+// quickQueries is a number of questions that keeps the suite quick.
 const quickQueries = 500
 
 var queryCount = flag.Int("history.queries", quickQueries, "how many random questions of each kind TestQueries asks of each set")
 
-// openSet returns a set of the name. The real ones are not part of the repository.
+// openSet opens a named set. The real ones are not part of the repository.
 func openSet(t testing.TB, name string) *ihs.Set {
 	t.Helper()
 	if !strings.HasPrefix(name, "synth:") {
@@ -52,9 +52,9 @@ func valueIn(s *ihs.Set, i int) history.Value {
 	return history.Value{}
 }
 
-// TestQueries builds histories of the real sets and of the model, by closed intervals,
-// by changes, and by both, and asks random questions of their views: of each when it is
-// made, while the history is built, and again after it is closed.
+// TestQueries builds histories of the real sets and of the model, by closed intervals, by
+// changes, and by both. It compares random questions of each view with the oracle: at the
+// view's commit, during the building, and again after the close.
 func TestQueries(t *testing.T) {
 	for _, set := range []string{
 		"many-threads", "uneven-streams", "bug446190", "flipping-endianness",
@@ -84,8 +84,7 @@ type replay struct {
 	held []*checker
 }
 
-// setOp is what a set does to an attribute at an instant: interval i ends, where the
-// attribute is given closed intervals, else it begins.
+// setOp is an event of a set: interval i ends, for attributes fed by Add, or begins.
 type setOp struct {
 	at    int64
 	i     int
@@ -115,8 +114,8 @@ func newReplay(t *testing.T, s *ihs.Set, feed string) *replay {
 	return r
 }
 
-// mayCommit says whether times up to that of op n-1 may become final: what follows must
-// be later, and a change later than the instant behind an interval.
+// mayCommit reports whether times up to that of op n-1 may become final: later ops must be
+// later in time, and a change later than the instant behind an interval.
 func (r *replay) mayCommit(n int, lastAdd moment) bool {
 	if n == len(r.ops) {
 		return true
@@ -129,8 +128,8 @@ func (r *replay) run() {
 	b := r.both
 	b.begin()
 	for _, a := range r.set.Attributes {
-		parent := history.Root
-		if a.Parent != ihs.Root {
+		parent := history.Top
+		if a.Parent != ihs.NoParent {
 			parent = history.Attribute(a.Parent)
 		}
 		b.child(parent, a.Name)
@@ -154,7 +153,7 @@ func (r *replay) run() {
 			r.look(fmt.Sprintf("view after %d", n+1), *queryCount/looks)
 		}
 		b.begin()
-		if aborts > 0 && r.rng.IntN(4) == 0 { // what is aborted comes again
+		if aborts > 0 && r.rng.IntN(4) == 0 { // aborted ops are repeated
 			aborts--
 			for k := range min(10_000, len(r.ops)-n-1) {
 				r.apply(n + 1 + k)
@@ -181,7 +180,7 @@ func (r *replay) apply(n int) {
 	}
 }
 
-// look commits and asks.
+// look commits and checks the view.
 func (r *replay) look(name string, questions int) {
 	v, o := r.both.commit()
 	c := newChecker(r, r.feed+", "+name, v, o)

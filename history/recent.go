@@ -2,9 +2,9 @@ package history
 
 import "encoding/binary"
 
-// recent is the codes of strings that were written lately: states are few and come again,
-// and looking there costs a fifth of the dictionary, its lock and the check for UTF-8. It
-// is the writer's.
+// recent is a cache of the codes of strings that were written lately, for the writer. States
+// are few and come again, and a look here costs a fifth of the dictionary with its lock and
+// the check for UTF-8.
 type recent [256]struct {
 	text string // the dictionary's
 	code uint32
@@ -13,8 +13,8 @@ type recent [256]struct {
 // maxRecent is the length of the longest text that is kept.
 const maxRecent = 64
 
-// at returns where a text is, if it is there.
-func (r *recent) at(text string) int {
+// index returns the place of a text, if it is there.
+func (r *recent) index(text string) int {
 	b := bytesOf(text)
 	x := uint64(len(b))
 	if len(b) >= 8 {
@@ -32,21 +32,14 @@ func (r *recent) find(text string) uint32 {
 	if r == nil || len(text) > maxRecent {
 		return 0
 	}
-	if c := &r[r.at(text)]; c.code != 0 && c.text == text {
+	if c := &r[r.index(text)]; c.code != 0 && c.text == text {
 		return c.code
 	}
 	return 0
 }
 
-// keep remembers a text of the dictionary.
-func (h *History) keep(code uint32) {
-	text := textOf(h.texts.Value(code))
-	if len(text) > maxRecent {
-		return
-	}
-	if h.recent == nil {
-		h.recent = new(recent)
-	}
-	c := &h.recent[h.recent.at(text)]
+// keep remembers a text of the dictionary, of at most maxRecent bytes.
+func (r *recent) keep(text string, code uint32) {
+	c := &r[r.index(text)]
 	c.text, c.code = text, code
 }

@@ -6,10 +6,10 @@ import (
 	"math"
 )
 
-// Reorder takes the changes of a transaction in an order that is off by up to a window of
-// time, as those of several CPUs are that were recorded side by side, and makes them in
-// the order of their times; those of one time in the order in which they came. It belongs
-// to the goroutine of its Writer, which is not to be written otherwise meanwhile.
+// Reorder sorts the changes of a transaction that come out of order by up to a window of
+// time, such as those of several CPUs that were recorded side by side. It makes them in the
+// order of their times, those of one time in the order of arrival. It belongs to the
+// goroutine of its Writer, which must not be used otherwise meanwhile.
 type Reorder struct {
 	w      *Writer
 	window int64
@@ -20,9 +20,9 @@ type Reorder struct {
 	kinds  map[Attribute]Kind // of those that have none yet, but a change that waits
 }
 
-// NewReorder returns a Reorder that waits for changes that are at most so much earlier than
-// the latest. It holds those of one window: 64 bytes each. ErrQuery says that the window is
-// negative.
+// NewReorder returns a Reorder that waits for changes up to a window earlier than the
+// latest. It holds the changes of one window, 64 bytes each. The error is ErrQuery for a
+// negative window.
 func NewReorder(w *Writer, window int64) (*Reorder, error) {
 	if window < 0 {
 		return nil, fmt.Errorf("%w: a window of %d", ErrQuery, window)
@@ -30,10 +30,10 @@ func NewReorder(w *Writer, window int64) (*Reorder, error) {
 	return &Reorder{w: w, window: window, latest: math.MinInt64, made: math.MinInt64, kinds: map[Attribute]Kind{}}, nil
 }
 
-// Change takes a change as Writer.Change does, and makes those that nothing can come
-// before any more. The errors are those of Writer.Change, of this change; ErrTime also for
-// one that is earlier than the window. With Options.Reserve its error may be that of an
-// earlier change: then this one was not taken, and both can be tried again.
+// Change takes a change as Writer.Change does, and makes the changes that are older than
+// the window. The errors are those of Writer.Change, of this change, and ErrTime for one
+// that is earlier than the window. With Options.Reserve the error may be that of an earlier
+// change: then this one was not taken, and both can be tried again.
 func (r *Reorder) Change(t int64, a Attribute, v Value) error {
 	if t < r.made {
 		return fmt.Errorf("%w: attribute %d at %d, changes up to %d were made", ErrTime, a, t, r.made)
@@ -59,8 +59,8 @@ func (r *Reorder) Change(t int64, a Attribute, v Value) error {
 	return nil
 }
 
-// Flush makes all changes that wait. It must be called before the transaction commits, or
-// they are lost. Its error can only be that of Options.Reserve; then it can be called again.
+// Flush makes all waiting changes. Without it a commit loses them. The only error is that of
+// Options.Reserve, after which it can be called again.
 func (r *Reorder) Flush() error { return r.make(math.MaxInt64) }
 
 // make makes the changes up to a time.
@@ -76,7 +76,7 @@ func (r *Reorder) make(upTo int64) error {
 	return nil
 }
 
-// delayed is changes that wait, as a heap by time.
+// delayed is a heap of waiting changes, by time.
 type delayed []delayedChange
 
 type delayedChange struct {
@@ -85,21 +85,21 @@ type delayedChange struct {
 	change
 }
 
-// Len is how many wait.
+// Len returns the number of changes.
 func (d delayed) Len() int { return len(d) }
 
-// Less orders by time, then by arrival.
+// Less orders changes by time, then by arrival.
 func (d delayed) Less(i, j int) bool {
 	return d[i].at < d[j].at || d[i].at == d[j].at && d[i].order < d[j].order
 }
 
-// Swap swaps two.
+// Swap swaps two changes.
 func (d delayed) Swap(i, j int) { d[i], d[j] = d[j], d[i] }
 
-// Push adds one.
+// Push adds a change.
 func (d *delayed) Push(x any) { *d = append(*d, x.(delayedChange)) }
 
-// Pop takes the last.
+// Pop removes the last change.
 func (d *delayed) Pop() any {
 	old := *d
 	last := old[len(old)-1]

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestReorder makes changes in a disorder of up to a window, and finds the history of the
-// same changes in order.
+// TestReorder makes changes out of order within a window, and compares the history with that
+// of the same changes in order.
 func TestReorder(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -22,7 +22,7 @@ func TestReorder(t *testing.T) {
 			changes = append(changes, delayedChange{int64(i/3 + rng.IntN(2)), 0, change{Attribute(rng.IntN(4)), v}})
 		}
 		slices.SortStableFunc(changes, func(a, b delayedChange) int { return int(a.at - b.at) })
-		// Each comes at its time plus up to the window, in the order of those times.
+		// Each arrives at its time plus up to the window, in the order of those times.
 		mixed := slices.Clone(changes)
 		came := map[int]int64{}
 		for i := range mixed {
@@ -30,7 +30,7 @@ func TestReorder(t *testing.T) {
 			came[i] = mixed[i].at + rng.Int64N(window+1)
 		}
 		slices.SortStableFunc(mixed, func(a, b delayedChange) int { return int(came[int(a.order)] - came[int(b.order)]) })
-		// Of one time, those that come first are first.
+		// Changes of one time keep the order of their arrival.
 		inOrder := slices.Clone(mixed)
 		slices.SortStableFunc(inOrder, func(a, b delayedChange) int { return int(a.at - b.at) })
 
@@ -90,7 +90,7 @@ func TestReorder(t *testing.T) {
 	}
 }
 
-// TestReorder_Errors takes what is too late, or of another kind than what waits.
+// TestReorder_Errors makes changes that are too late, or of another kind than a waiting one.
 func TestReorder_Errors(t *testing.T) {
 	h, err := New(Options{})
 	if err != nil {
@@ -119,11 +119,11 @@ func TestReorder_Errors(t *testing.T) {
 		want error
 	}{
 		{100, a, Int(1), nil},
-		{95, a, Bool(true), ErrKind}, // one that waits is an int
+		{95, a, Bool(true), ErrKind}, // a waiting one is an int
 		{90, a, Int(2), nil},
-		{111, a, Int(3), nil}, // 100 is made
+		{111, a, Int(3), nil}, // 100 is applied
 		{99, a, Int(4), ErrTime},
-		{100, a, Int(5), nil}, // as late as can be
+		{100, a, Int(5), nil}, // the latest possible
 		{100, a + 1, Int(6), ErrAttribute},
 	} {
 		if err := r.Change(c.at, c.a, c.v); !errors.Is(err, c.want) {

@@ -12,8 +12,8 @@ import (
 
 var errNoMemory = errors.New("no memory")
 
-// TestRefusedMemory refuses memory at each request that an operation makes, the first,
-// the second and so on: what is refused changed nothing.
+// TestRefusedMemory refuses memory at each request of an operation, the first, the second and
+// so on. A refused operation changes nothing.
 func TestRefusedMemory(t *testing.T) {
 	const many = 5000
 	big := func(i int) history.Value { return history.String(strconv.Itoa(i) + strings.Repeat("x", 60_000)) }
@@ -21,51 +21,51 @@ func TestRefusedMemory(t *testing.T) {
 		name string
 		// prepare is committed, op refused.
 		prepare func(p *pair)
-		op      func(w *history.Tx) error
+		op      func(w *history.Draft) error
 	}{
-		{"Child", func(*pair) {}, func(w *history.Tx) error {
+		{"Child", func(*pair) {}, func(w *history.Draft) error {
 			path := make([]string, 1000)
 			for i := range path {
 				path[i] = strings.Repeat("n", 200) + strconv.Itoa(i)
 			}
-			_, err := w.Child(history.Root, path...)
+			_, err := w.Child(history.Top, path...)
 			return err
 		}},
-		{"Change", nil, func(w *history.Tx) error { return w.Change(5, 0, big(1)) }},
-		{"Add", nil, func(w *history.Tx) error { return w.Add(0, 0, 5, big(1)) }},
-		{"AddAll", nil, func(w *history.Tx) error {
+		{"Change", nil, func(w *history.Draft) error { return w.Change(5, 0, big(1)) }},
+		{"Add", nil, func(w *history.Draft) error { return w.Add(0, 0, 5, big(1)) }},
+		{"AddAll", nil, func(w *history.Draft) error {
 			_, err := w.AddAll([]history.Attribute{0}, []int64{0}, []int64{5}, []history.Value{history.Int(1)})
 			return err
 		}},
-		{"Update", nil, func(w *history.Tx) error { return w.Update(0, big(1)) }},
+		{"Update", nil, func(w *history.Draft) error { return w.Update(0, big(1)) }},
 		{"Remove", func(p *pair) {
 			for i := range many {
-				a := p.child(history.Root, "a", strings.Repeat("b", i%100), strconv.Itoa(i))
+				a := p.child(history.Top, "a", strings.Repeat("b", i%100), strconv.Itoa(i))
 				p.change(1, a, history.Int(int64(i)))
 			}
-		}, func(w *history.Tx) error { return w.Remove(5, 0) }},
-		{"Push", nil, func(w *history.Tx) error { return w.Push(5, 0, big(1)) }},
+		}, func(w *history.Draft) error { return w.Remove(5, 0) }},
+		{"Push", nil, func(w *history.Draft) error { return w.Push(5, 0, big(1)) }},
 		{"Pop", func(p *pair) {
-			p.child(history.Root, "a")
+			p.child(history.Top, "a")
 			p.refused(p.w.Push(1, 0, big(1)), p.o.push(1, 0, big(1)), "Push")
 			for i := range many {
-				a := p.child(history.Root, "a", "1", strings.Repeat("b", i%100), strconv.Itoa(i))
+				a := p.child(history.Top, "a", "1", strings.Repeat("b", i%100), strconv.Itoa(i))
 				p.change(1, a, history.Int(int64(i)))
 			}
-		}, func(w *history.Tx) error { _, err := w.Pop(5, 0); return err }},
+		}, func(w *history.Draft) error { _, err := w.Pop(5, 0); return err }},
 		{"Poll", func(p *pair) {
-			p.child(history.Root, "a")
+			p.child(history.Top, "a")
 			for i := range many {
-				p.refused(p.w.Offer(1, 0, history.Int(int64(i))), p.o.push(1, 0, history.Int(int64(i))), "Offer")
+				p.refused(p.w.Push(1, 0, history.Int(int64(i))), p.o.push(1, 0, history.Int(int64(i))), "Push")
 			}
-		}, func(w *history.Tx) error { _, err := w.Poll(5, 0); return err }},
-		{"IncrementInt", nil, func(w *history.Tx) error { return w.IncrementInt(5, 0, 1) }},
-		{"IncrementFloat", nil, func(w *history.Tx) error { return w.IncrementFloat(5, 0, 1) }},
+		}, func(w *history.Draft) error { _, err := w.Poll(5, 0); return err }},
+		{"IncrementInt", nil, func(w *history.Draft) error { return w.IncrementInt(5, 0, 1) }},
+		{"IncrementFloat", nil, func(w *history.Draft) error { return w.IncrementFloat(5, 0, 1) }},
 		{"Close", func(p *pair) {
 			for i := range many {
-				p.change(1, p.child(history.Root, strings.Repeat("b", i%100), strconv.Itoa(i)), history.Int(1))
+				p.change(1, p.child(history.Top, strings.Repeat("b", i%100), strconv.Itoa(i)), history.Int(1))
 			}
-		}, func(w *history.Tx) error { return w.Close(5) }},
+		}, func(w *history.Draft) error { return w.Close(5) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			refused := 0
@@ -83,11 +83,11 @@ func TestRefusedMemory(t *testing.T) {
 	}
 }
 
-// refuseAfter runs an operation of which so many requests are granted, and says whether
-// one was refused.
-func refuseAfter(t *testing.T, prepare func(*pair), op func(*history.Tx) error, allowed int) bool {
+// refuseAfter runs an operation with that many requests allowed, and reports whether one was
+// refused.
+func refuseAfter(t *testing.T, prepare func(*pair), op func(*history.Draft) error, allowed int) bool {
 	t.Helper()
-	requests := -1 << 30 // to be granted
+	requests := -1 << 30 // requests left to allow
 	h, err := history.New(history.Options{Reserve: func(bytes int64) error {
 		if bytes < 64<<10 {
 			t.Errorf("%d bytes asked for", bytes)
@@ -103,7 +103,7 @@ func refuseAfter(t *testing.T, prepare func(*pair), op func(*history.Tx) error, 
 	p := &pair{tester: t, h: h, o: newOracle(0)}
 	p.begin()
 	if prepare == nil {
-		p.child(history.Root, "a")
+		p.child(history.Top, "a")
 	} else {
 		prepare(p)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// What is sampled into an older answer becomes that, and an error leaves it as it was.
+// A sample into an older answer replaces it, and an error leaves it unchanged.
 func TestSampleInto(t *testing.T) {
 	_, tx := begun(t)
 	a, err := tx.Attribute("a")

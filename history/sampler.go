@@ -7,16 +7,53 @@ import (
 	"sync"
 )
 
+// sample returns the intervals of attributes that times, which are sorted, hit, in the memory
+// of rows if there is enough.
+func sample(v *View, rows []row, attributes []Attribute, times []int64) []row {
+	p := samplers.Get().(*sampler)
+	p.v, p.times, p.rate = v, times, 0
+	if n := len(times) - 1; times[n] > times[0] {
+		p.rate = float64(n) / float64(uint64(times[n])-uint64(times[0]))
+	}
+	p.order = slices.Grow(p.order[:0], len(attributes))[:len(attributes)]
+	for i, a := range attributes {
+		p.order[i] = asked(v.pos(a))<<32 | asked(i)
+	}
+	if !slices.IsSorted(p.order) {
+		slices.Sort(p.order)
+	}
+	p.rows, p.spans = p.rows[:0], p.spans[:0]
+	for lo := 0; lo < len(p.order); {
+		hi := lo + 1
+		for hi < len(p.order) && p.order[hi].lane() == p.order[lo].lane() {
+			hi++
+		}
+		if p.order[lo].pos() == 0 {
+			p.unused(lo, hi, attributes)
+		} else {
+			p.lane(lo, hi, attributes)
+		}
+		lo = hi
+	}
+	rows = p.arranged(rows, attributes)
+	if cap(p.rows) <= keptRows {
+		p.v, p.times, p.l, p.s = nil, nil, nil, nil
+		samplers.Put(p)
+	}
+	return rows
+}
+
 // sampler finds the intervals of attributes that times hit. It goes over the tiles of each
 // lane once, for all its attributes together, each of which is at its own place among the
-// times. What it finds it puts in order at the end, when it knows how much there is of each.
+// times. At the end, when the number of rows of each attribute is known, it puts the rows in
+// order.
 type sampler struct {
-	v         *View
-	times     []int64 // sorted, one at least
-	rate      float64 // of them, in an instant, if they are even
-	order     []asked
-	rows      []row // in the order in which they were found
-	stretches []stretch
+	v     *View
+	times []int64 // sorted, one at least
+	rate  float64 // times in an instant, if they are even
+	order []asked
+	rows  []row // in the order in which they were found
+	spans []rowSpan
 
 	counts, starts []int // of arranged
 
@@ -31,63 +68,30 @@ type sampler struct {
 	active    uint64           // slots with times that are not answered
 }
 
-// stretch is rows of one attribute behind each other.
-type stretch struct {
-	place uint32 // of the attribute in the order; where it is first, if more often
+// rowSpan is adjacent rows of one attribute.
+type rowSpan struct {
+	place uint32 // of the attribute in the order: its first
 	rows  uint32
 }
 
-// samplers are used for a moment each. Those with more than keptRows are not used again.
+// samplers are used for a moment each. One with more than keptRows is not used again.
 const keptRows = 1 << 16
 
 var samplers = sync.Pool{New: func() any { return new(sampler) }}
 
-// asked is a place in the history, from 1, or 0 for none, above where its attribute is
-// among those asked for: they sort by place.
+// asked is an attribute of the question: in the upper half its place in the history, from 1,
+// or 0 for none; in the lower half its index in the question. It sorts by place.
 type asked uint64
 
-func (a asked) pos() int   { return int(a >> 32) }
+func (a asked) pos() int { return int(a >> 32) }
+
 func (a asked) index() int { return int(uint32(a)) }
-func (a asked) lane() int  { return int((a>>32 + laneWidth - 1) / laneWidth) } // from 1, or 0 for none
-func (a asked) slot() int  { return int((a>>32 - 1) % laneWidth) }
 
-// sample returns the intervals of attributes that times, which are sorted, hit, in the memory
-// of rows if there is enough.
-func (v *View) sample(rows []row, attributes []Attribute, times []int64) []row {
-	p := samplers.Get().(*sampler)
-	p.v, p.times, p.rate = v, times, 0
-	if n := len(times) - 1; times[n] > times[0] {
-		p.rate = float64(n) / float64(uint64(times[n])-uint64(times[0]))
-	}
-	p.order = slices.Grow(p.order[:0], len(attributes))[:len(attributes)]
-	for i, a := range attributes {
-		p.order[i] = asked(v.pos(a))<<32 | asked(i)
-	}
-	if !slices.IsSorted(p.order) {
-		slices.Sort(p.order)
-	}
-	p.rows, p.stretches = p.rows[:0], p.stretches[:0]
-	for lo := 0; lo < len(p.order); {
-		hi := lo + 1
-		for hi < len(p.order) && p.order[hi].lane() == p.order[lo].lane() {
-			hi++
-		}
-		if p.order[lo].pos() == 0 {
-			p.unused(lo, hi, attributes)
-		} else {
-			p.ofLane(lo, hi, attributes)
-		}
-		lo = hi
-	}
-	rows = p.arranged(rows, attributes)
-	if cap(p.rows) <= keptRows {
-		p.v, p.times, p.l, p.s = nil, nil, nil, nil
-		samplers.Put(p)
-	}
-	return rows
-}
+func (a asked) lane() int { return int((a>>32 + laneWidth - 1) / laneWidth) } // from 1, or 0 for none
 
-// unused gives attributes that have no place null for all time.
+func (a asked) slot() int { return int((a>>32 - 1) % laneWidth) }
+
+// unused adds null for all time, for attributes without a place.
 func (p *sampler) unused(lo, hi int, attributes []Attribute) {
 	for i := lo; i < hi; i++ {
 		a := attributes[p.order[i].index()]
@@ -96,8 +100,8 @@ func (p *sampler) unused(lo, hi int, attributes []Attribute) {
 	}
 }
 
-// ofLane samples attributes of one lane.
-func (p *sampler) ofLane(lo, hi int, attributes []Attribute) {
+// lane samples attributes of one lane.
+func (p *sampler) lane(lo, hi int, attributes []Attribute) {
 	p.l = p.v.lanes[p.order[lo].lane()-1]
 	p.s = p.l.sealed.Load()
 	p.active, p.known = 0, 0
@@ -106,25 +110,25 @@ func (p *sampler) ofLane(lo, hi int, attributes []Attribute) {
 		p.active |= 1 << slot
 		p.next[slot], p.place[slot], p.attribute[slot] = 0, uint32(i), attributes[p.order[i].index()]
 	}
-	p.sealed()
+	p.tiles()
 	for p.active != 0 {
-		p.open(bits.TrailingZeros64(p.active))
+		p.buffered(bits.TrailingZeros64(p.active))
 	}
 }
 
-// note says whose the rows from began on are: those of a place in the order.
+// note records that the rows from began on are those of a place in the order.
 func (p *sampler) note(place uint32, began int) {
 	if n := len(p.rows) - began; n > 0 {
-		p.stretches = append(p.stretches, stretch{place, uint32(n)})
+		p.spans = append(p.spans, rowSpan{place, uint32(n)})
 	}
 }
 
-// arranged returns the rows in the order in which attributes were asked for, in the memory of
-// rows if there is enough.
+// arranged returns the rows in the order of the question, in the memory of rows if there is
+// enough.
 func (p *sampler) arranged(rows []row, attributes []Attribute) []row {
 	p.counts = slices.Grow(p.counts[:0], len(p.order))[:len(p.order)]
 	clear(p.counts)
-	for _, s := range p.stretches {
+	for _, s := range p.spans {
 		p.counts[s.place] += int(s.rows)
 	}
 	p.starts = slices.Grow(p.starts[:0], len(p.order)+1)[:len(p.order)+1]
@@ -148,7 +152,7 @@ func (p *sampler) arranged(rows []row, attributes []Attribute) []row {
 		p.counts[i] = p.starts[a.index()]
 	}
 	rest := p.rows
-	for _, s := range p.stretches {
+	for _, s := range p.spans {
 		at, n := p.counts[s.place], int(s.rows)
 		to := rows[at : at+n]
 		for i := range to {
@@ -164,8 +168,8 @@ func (p *sampler) arranged(rows []row, attributes []Attribute) []row {
 		before := p.order[i-1].index()
 		again := rows[p.starts[a.index()]:p.starts[a.index()+1]]
 		copy(again, rows[p.starts[before]:])
-		// It can be another: two that got the place one after the other since the view was made,
-		// the first in a transaction that was aborted. Both are null there.
+		// It can be another attribute: two can have got the place one after the other since the
+		// view was made, the first in an aborted transaction. Both are null there.
 		for k := range again {
 			again[k].attribute = attributes[a.index()]
 		}
@@ -173,14 +177,14 @@ func (p *sampler) arranged(rows []row, attributes []Attribute) []row {
 	return rows
 }
 
-// again says whether an attribute has the place of the one before it in the order: its rows
-// are that's.
+// again reports whether an attribute has the place of the one before it in the order, and so
+// the same rows.
 func (p *sampler) again(i int) bool {
 	return i > 0 && p.order[i].pos() == p.order[i-1].pos() && p.order[i].pos() > 0
 }
 
-// sealed goes over the tiles.
-func (p *sampler) sealed() {
+// tiles goes over the tiles.
+func (p *sampler) tiles() {
 	for j := p.s.from(p.times[0]); p.active != 0; j++ {
 		if j = p.s.after(j, p.active); j == len(p.s.tiles) {
 			return
@@ -194,8 +198,8 @@ func (p *sampler) sealed() {
 	}
 }
 
-// due says whether one of the times that are not answered is up to last. The first slot mostly
-// has one.
+// due reports whether one of the times that are not answered is up to last. Mostly the first
+// slot has one.
 func (p *sampler) due(last int64) bool {
 	for rest := p.active; rest != 0; {
 		var slot int
@@ -218,7 +222,7 @@ func (p *sampler) least() int {
 	return least
 }
 
-// tile finds what a tile has.
+// tile answers times from a tile.
 func (p *sampler) tile(j int) {
 	r := &p.s.tiles[j]
 	var tl tile
@@ -250,9 +254,9 @@ func (p *sampler) tile(j int) {
 	}
 }
 
-// within finds what a tile has of a slot: among the entries [lo, hi).
+// within answers times of a slot from a tile, whose entries of the slot are [lo, hi).
 func (p *sampler) within(j int, tl *tile, c *codes, slot, lo, hi int) {
-	slot &= laneWidth - 1 // which it is already: the compiler leaves out checks of bounds
+	slot &= laneWidth - 1 // no change: the compiler leaves out checks of bounds
 	bit := uint64(1) << slot
 	from, known := p.from[slot], p.known&bit != 0
 	last, times := p.s.tiles[j].last, p.times
@@ -274,7 +278,7 @@ func (p *sampler) within(j int, tl *tile, c *codes, slot, lo, hi int) {
 			from = p.s.startBefore(j, bit, p.v.start)
 		}
 		word, null := c.value(i)
-		if next = p.add(slot, next, found{from, end, word, null, true}); next == len(times) {
+		if next = p.answer(slot, next, found{from, end, word, null, true}); next == len(times) {
 			p.active &^= bit
 			return
 		}
@@ -289,28 +293,28 @@ func (p *sampler) within(j int, tl *tile, c *codes, slot, lo, hi int) {
 	p.known |= bit
 }
 
-// open finds what is not sealed: the rest of a slot, one by one.
-func (p *sampler) open(slot int) {
+// buffered answers the remaining times of a slot one by one, from unsealed entries.
+func (p *sampler) buffered(slot int) {
 	began := len(p.rows)
 	for next := p.next[slot]; next < len(p.times); {
 		var f found
 		p.l.find(&f, uint(slot), p.times[next], p.v.start)
-		next = p.add(slot, next, f)
+		next = p.answer(slot, next, f)
 	}
 	p.note(p.place[slot], began)
 	p.active &^= 1 << slot
 }
 
-// add appends an interval, which one of the times is in, and returns the first of them that is
-// behind it.
-func (p *sampler) add(slot, next int, f found) int {
-	slot &= laneWidth - 1 // which it is already: the compiler leaves out checks of bounds
+// answer appends an interval that one of the times is in, and returns the first time behind
+// it.
+func (p *sampler) answer(slot, next int, f found) int {
+	slot &= laneWidth - 1 // no change: the compiler leaves out checks of bounds
 	v := p.v
 	start, end, open, null := max(f.start, v.start), v.end, !v.closed, f.null
 	switch {
 	case !f.ended:
 	case v.isOpen(p.l, uint(slot), f.end):
-		null = null || p.l.fed.Load()>>slot&1 != 0 // it came later
+		null = null || p.l.fed.Load()>>slot&1 != 0 // the value came later
 	default:
 		end, open = f.end, false
 	}
@@ -318,8 +322,8 @@ func (p *sampler) add(slot, next int, f found) int {
 	if !null {
 		kind = p.l.kinds[slot]
 	}
-	// Field by field: a row that is made elsewhere first is read back in words that are wider
-	// than those just written, for which the processor has to wait.
+	// Field by field: a row that is made elsewhere first is read back in wider words than it
+	// was written in, and the processor stalls on such reads.
 	n := len(p.rows)
 	if n == cap(p.rows) {
 		p.rows = slices.Grow(p.rows, 1)
@@ -331,8 +335,8 @@ func (p *sampler) add(slot, next int, f found) int {
 	if times[len(times)-1] <= end {
 		return len(times)
 	}
-	// Mostly they are even, as those of a picture are: then a search would be all in vain. If
-	// the difference is too great for an int64 it is below 0, and so is the guess.
+	// Even times, as those of a picture, need no search: the guess is right. If the difference
+	// overflows an int64, it is below 0, and so is the guess.
 	guess := int(float64(end-times[0])*p.rate) + 1
 	if next < guess && guess < len(times) && times[guess-1] <= end && end < times[guess] {
 		return guess
@@ -340,7 +344,7 @@ func (p *sampler) add(slot, next int, f found) int {
 	return next + pass(times[next:], end)
 }
 
-// pass returns how many of the times are not after end: the first is not.
+// pass returns the number of times up to end. The first is one of them.
 func pass(times []int64, end int64) int {
 	if len(times) == 1 || times[1] > end {
 		return 1

@@ -8,81 +8,29 @@ import (
 	"sync"
 )
 
-// tileEntries is the number of entries at which a tile is cut; those that end with its
-// last are in it too, one a slot at most.
-const (
-	tileEntries    = 512
-	maxTileEntries = tileEntries + laneWidth
-)
-
-// run is intervals that ended, on their way into tiles: columns as those of a block.
-type run struct {
-	at    []entry
-	slots []uint8 // and nullEntry
-}
-
-// part returns the entries [lo, hi).
-func (r run) part(lo, hi int) run { return run{r.at[lo:hi], r.slots[lo:hi]} }
-
-// behind returns the entries from n on.
-func (r run) behind(n int) run { return r.part(n, len(r.at)) }
-
-// chunks is where the tiles of a history lie.
-type chunks struct {
-	tiles map[*chunk]int // how many each chunk has that were not dropped
-	last  *chunk
-	used  int // bytes of the last
-}
-
-// take returns zeroed memory for a tile.
-func (c *chunks) take(size int) ([]byte, tileRef) {
-	if c.last == nil || c.used+size+tileSlack > chunkBytes {
-		c.last, c.used = new(chunk), 0
-	}
-	ref := tileRef{in: c.last, at: uint16(c.used)}
-	c.used += size + tileSlack
-	c.tiles[c.last]++
-	return c.last[ref.at:], ref
-}
-
-// drop forgets a tile.
-func (c *chunks) drop(r *tileRef) {
-	if c.tiles[r.in]--; c.tiles[r.in] == 0 {
-		delete(c.tiles, r.in)
-		if r.in == c.last {
-			c.last = nil
-		}
-	}
-}
-
-// bytes returns what all chunks take.
-func (c *chunks) bytes() int64 { return int64(len(c.tiles)) * chunkBytes }
-
-// sealers are used for a moment each; they are larger than many a history. Those that sealed
-// more than keptEntries of a lane at once are not used again.
-const keptEntries = 1 << 16
-
+// sealers are used for a moment each, and each is larger than many a history. One that
+// sealed more than keptEntries of a lane at once is not used again.
 var sealers = sync.Pool{New: func() any { return new(sealer) }}
 
-// sealer makes tiles. Its arrays are of one tile, in the order of slot, then end: what of an
-// entry goes where in the tile is known before they are filled.
+// sealer makes tiles. Its arrays are of one tile, in the order of slot, then end: the layout
+// of the tile is known before they are filled.
 type sealer struct {
 	flat  run // of a lane
 	order []uint32
 	highs [maxTileEntries]byte   // of the ends
 	lows  [maxTileEntries]uint64 // of them, below the high bytes
 	words [maxTileEntries]uint64 // less the least; if there are nulls, these are 0 and the others one more
-	nulls [maxTileEntries]bool   // if that does not tell them
+	nulls [maxTileEntries]bool   // if the words do not tell them
 	codes [maxTileEntries]uint64 // places in a dictionary
 
 	first [laneWidth + 1]int // entries of the slots before
 	dict  tileWords
 }
 
-// cut returns how many of the entries, whose ends are in order, the next tile takes, 0 if
-// they should wait for more. A tile ends where its span of time would need one more bit,
-// and only where time advances.
-func cut(at []entry, all bool) int {
+// nextTile returns the number of entries that the next tile takes, or 0 if they should wait
+// for more. Their ends are in order. A tile ends where its span of time would need one more
+// bit, and only where time advances.
+func nextTile(at []entry, all bool) int {
 	for n := tileEntries / 2; n < len(at); n++ {
 		before, end := at[n-1].end, at[n].end
 		if end == before {
@@ -98,8 +46,8 @@ func cut(at []entry, all bool) int {
 	return 0
 }
 
-// flatten returns what a lane has not sealed in the order of the ends, until the next
-// call.
+// flatten returns the unsealed entries of a lane in the order of their ends. They are valid
+// until the next call.
 func (s *sealer) flatten(work *laneWork) run {
 	n := work.entries.n
 	f := &s.flat
@@ -148,7 +96,7 @@ func (s *sealer) tile(to *chunks, entries run) tileRef {
 		counts *= 2
 	}
 	size := headerSize + counts + n + packedBytes(n, low) + packedBytes(len(s.dict.words), words) + packedBytes(n, code)
-	b, ref := to.take(size)
+	b, ref := to.alloc(size)
 	ref.last, ref.mask, ref.n = last, mask, uint16(n)
 	ref.layout = layout{ends: uint8(width), code: uint8(code), word: uint8(words), flags: flags}
 
@@ -176,17 +124,17 @@ func (s *sealer) tile(to *chunks, entries run) tileRef {
 	return ref
 }
 
-// wordsOf is what the words of a tile's entries are like.
+// wordsOf is the range of the words of a tile's entries.
 type wordsOf struct {
 	least, most uint64 // as signed numbers; 0 if there are none
-	first       uint64 // of the codes, that which is no null: 1 if there are nulls
+	first       uint64 // least code of a value: 1 if there are nulls, else 0
 	none        bool   // all are null
 }
 
-// fits says that a word less the least, and null, fit 64 bits.
+// fits reports whether the words less the least, and null, fit 64 bits.
 func (of *wordsOf) fits() bool { return of.most-of.least+of.first >= of.first }
 
-// count says where the entries of each slot begin, which slots there are, and of what words.
+// count finds the first entry of each slot, the mask of the slots, and the range of words.
 func (s *sealer) count(entries run) (mask uint64, of wordsOf) {
 	var counts [laneWidth]int
 	from := entries.at[:len(entries.slots)]
@@ -219,8 +167,8 @@ func (s *sealer) count(entries run) (mask uint64, of wordsOf) {
 	return mask, of
 }
 
-// spread puts the parts of the entries into the sealer's arrays, by slot: ends from a base
-// on, with so many low bits.
+// spread puts the parts of the entries into the sealer's arrays, by slot. Ends are counted
+// from a base, and have low bits below their high bytes.
 func (s *sealer) spread(entries run, base int64, low uint, of wordsOf) {
 	var next [laneWidth]int
 	copy(next[:], s.first[:])
@@ -246,7 +194,7 @@ func (s *sealer) spread(entries run, base int64, low uint, of wordsOf) {
 	}
 }
 
-// isWide says whether a slot has more entries than a byte counts.
+// isWide reports whether a slot has more entries than a byte counts.
 func (s *sealer) isWide(mask uint64) bool {
 	for m := mask; m != 0; m &= m - 1 {
 		slot := bits.TrailingZeros64(m)
@@ -257,8 +205,9 @@ func (s *sealer) isWide(mask uint64) bool {
 	return false
 }
 
-// encode says how wide codes are: words less the least, or places in a dictionary of the tile
-// where that takes fewer bits. A null is code 0, and the others are one more.
+// encode chooses the width of codes. Codes are words less the least, or places in a
+// dictionary of the tile where that takes fewer bits. A null is code 0, and the others are
+// one more.
 func (s *sealer) encode(n int, of wordsOf) (flags byte, code, words uint) {
 	s.dict.words = s.dict.words[:0]
 	if of.first > 0 {
@@ -301,104 +250,4 @@ func (s *sealer) index(n int, of wordsOf, code, words uint) bool {
 		return false
 	}
 	return true
-}
-
-// tileWords is the distinct words of a tile: a small hash table that is emptied by
-// counting up.
-type tileWords struct {
-	words []uint64
-	table [4 * tileEntries]struct {
-		round uint32
-		place uint32
-	}
-	round uint32
-}
-
-func (d *tileWords) begin() {
-	d.words = d.words[:0]
-	if d.round++; d.round == 0 {
-		clear(d.table[:])
-		d.round = 1
-	}
-}
-
-// place returns where a word is among the words, adding it if it is new.
-func (d *tileWords) place(w uint64) uint32 {
-	slots := uint64(len(d.table))
-	for at := w * 0x9e3779b97f4a7c15 >> 40 % slots; ; at = (at + 1) % slots {
-		e := &d.table[at]
-		if e.round != d.round {
-			e.round, e.place = d.round, uint32(len(d.words))
-			d.words = append(d.words, w)
-			return e.place
-		}
-		if d.words[e.place] == w {
-			return e.place
-		}
-	}
-}
-
-// pack writes numbers of some bits, at most 64, behind each other, from an offset on. They
-// have no other bits. It returns the offset behind them, in whole bytes; up to seven bytes
-// from there on are zero then.
-func pack(b []byte, at int, numbers []uint64, width uint) int {
-	if width == 0 {
-		return at
-	}
-	if width > 56 {
-		return packWide(b, at, numbers, width)
-	}
-	behind := at + packedBytes(len(numbers), width)
-	held, have := uint64(0), uint(0) // what is not in whole bytes: below 8 bits
-	// Each step waits for the one before, so narrow numbers are put together first.
-	for width <= 14 && len(numbers) >= 4 {
-		x := numbers[0] | numbers[1]<<(width&63) | (numbers[2]|numbers[3]<<(width&63))<<(2*width&63)
-		numbers = numbers[4:]
-		held |= x << (have & 7)
-		binary.LittleEndian.PutUint64(b[at:], held)
-		have += 4 * width
-		at += int(have >> 3)
-		held >>= have & 0x38
-		have &= 7
-	}
-	for width <= 28 && len(numbers) >= 2 {
-		x := numbers[0] | numbers[1]<<(width&63)
-		numbers = numbers[2:]
-		held |= x << (have & 7)
-		binary.LittleEndian.PutUint64(b[at:], held)
-		have += 2 * width
-		at += int(have >> 3)
-		held >>= have & 0x38
-		have &= 7
-	}
-	for _, x := range numbers {
-		held |= x << (have & 7)
-		binary.LittleEndian.PutUint64(b[at:], held)
-		have += width
-		at += int(have >> 3)
-		held >>= have & 0x38
-		have &= 7
-	}
-	return behind
-}
-
-// packWide is pack for numbers that do not fit a word behind seven bits.
-func packWide(b []byte, at int, numbers []uint64, width uint) int {
-	held, have := uint64(0), uint(0)
-	for _, x := range numbers {
-		held |= x << have
-		if have += width; have < 64 {
-			continue
-		}
-		binary.LittleEndian.PutUint64(b[at:], held)
-		at += 8
-		have -= 64
-		held = x >> (width - have) // a shift by 64 gives 0
-	}
-	for ; have > 0; have -= min(have, 8) {
-		b[at] = byte(held)
-		held >>= 8
-		at++
-	}
-	return at
 }

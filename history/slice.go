@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Slice is the state of all attributes of a view at one instant, or of some: columns in
-// the order in which the history keeps them. It belongs to the caller; that of a Cursor
-// until its next move. Any number of goroutines may read it.
+// Slice is the state of all or some attributes of a view at one instant: columns in the
+// order in which the history keeps them. It belongs to the caller, that of a Cursor until
+// its next move. Any number of goroutines may read it.
 type Slice struct {
 	view *View
 	at   int64
@@ -19,49 +19,12 @@ type Slice struct {
 	// A word for each lane, a bit for each slot.
 	has    []uint64 // it has a value
 	open   []uint64
-	wanted []uint64    // it is in the slice; maybe shared with other slices
-	some   []Attribute // those asked for; nil: all of the view
-}
-
-// Slice returns the state of attributes at an instant; of all, if none is named. The
-// errors are those of View.At. 24 bytes and about 15 ns an attribute, 60 of a few; a
-// third of that is for the memory, see SliceInto.
-func (v *View) Slice(t int64, attributes ...Attribute) (*Slice, error) {
-	if err := v.checkTime(t); err != nil {
-		return nil, err
-	}
-	for _, a := range attributes {
-		if err := v.checkAttribute(a); err != nil {
-			return nil, err
-		}
-	}
-	s := v.newSlice(attributes)
-	s.fill(t)
-	return s, nil
-}
-
-// SliceInto is Slice of all attributes, in the memory of a slice that nobody reads any
-// more, of any view of any history, which becomes the result; nil has none. The error is
-// ErrTime, as of View.At: then the result is nil, and the old slice as it was. It must not
-// be that of a Cursor.
-func (v *View) SliceInto(old *Slice, t int64) (*Slice, error) {
-	if err := v.checkTime(t); err != nil {
-		return nil, err
-	}
-	s := old
-	if n := len(v.lanes); s == nil || cap(s.has) < n {
-		s = v.newSlice(nil)
-	} else {
-		s.view, s.wanted, s.some = v, v.places(), nil
-		s.starts, s.ends, s.words = s.starts[:n*laneWidth], s.ends[:n*laneWidth], s.words[:n*laneWidth]
-		s.has, s.open = s.has[:n], s.open[:n]
-	}
-	s.fill(t)
-	return s, nil
+	wanted []uint64    // it is in the slice; may be shared with other slices
+	some   []Attribute // the attributes of the question; nil: all of the view
 }
 
 // newSlice returns a slice without any state.
-func (v *View) newSlice(attributes []Attribute) *Slice {
+func newSlice(v *View, attributes []Attribute) *Slice {
 	n := len(v.lanes)
 	s := &Slice{
 		view: v, starts: make([]int64, n*laneWidth), ends: make([]int64, n*laneWidth), words: make([]uint64, n*laneWidth),
@@ -81,19 +44,64 @@ func (v *View) newSlice(attributes []Attribute) *Slice {
 	return s
 }
 
-// places returns the places of all attributes of the view, as Slice.wanted.
-func (v *View) places() []uint64 {
-	if known := v.placed.Load(); known != nil {
-		return *known
+// Len returns the number of attributes in the slice. One that was named twice counts twice.
+func (s *Slice) Len() int {
+	if s.some != nil {
+		return len(s.some)
 	}
-	placed := make([]uint64, len(v.lanes))
-	for a := range v.n {
-		if pos := v.pos(Attribute(a)); pos > 0 {
-			placed[(pos-1)/laneWidth] |= 1 << ((pos - 1) % laneWidth)
+	return s.view.n
+}
+
+// Of returns the interval that an attribute is in. The error is ErrAttribute for one outside
+// of the slice.
+func (s *Slice) Of(a Attribute) (Interval, error) {
+	if err := s.view.checkAttribute(a); err != nil {
+		return Interval{}, err
+	}
+	if pos := s.view.pos(a); pos > 0 && s.wanted[(pos-1)/laneWidth]>>((pos-1)%laneWidth)&1 != 0 {
+		return s.interval(int(pos - 1)), nil
+	}
+	if s.some != nil && !slices.Contains(s.some, a) {
+		return Interval{}, fmt.Errorf("%w: %d is not in the slice", ErrAttribute, a)
+	}
+	// It had no place when the slice was made, so it is null all through the view.
+	return Interval{Start: s.view.start, End: s.view.end, Open: !s.view.closed}, nil
+}
+
+// All yields each attribute with its interval, in order of the attributes, or in that of the
+// question.
+func (s *Slice) All() iter.Seq2[Attribute, Interval] {
+	return func(yield func(Attribute, Interval) bool) {
+		for i := range s.Len() {
+			a := Attribute(i)
+			if s.some != nil {
+				a = s.some[i]
+			}
+			in, err := s.Of(a)
+			if err != nil || !yield(a, in) {
+				return
+			}
 		}
 	}
-	v.placed.Store(&placed)
-	return placed
+}
+
+func (s *Slice) interval(pos int) Interval {
+	i, slot := pos/laneWidth, pos%laneWidth
+	in := Interval{Start: s.starts[pos], End: s.ends[pos], Open: s.open[i]>>slot&1 != 0}
+	if s.has[i]>>slot&1 != 0 {
+		in.Value = s.view.history.value(s.view.lanes[i].kinds[slot], s.words[pos])
+	}
+	return in
+}
+
+// state returns the interval and the word of an attribute of the slice.
+func (s *Slice) state(a Attribute) (in Interval, word uint64) {
+	pos := s.view.pos(a)
+	if pos == 0 || s.wanted[(pos-1)/laneWidth]>>((pos-1)%laneWidth)&1 == 0 {
+		s.view.at(&in, a, s.at)
+		return in, 0 // it had no place when the slice was made
+	}
+	return s.interval(int(pos - 1)), s.words[pos-1]
 }
 
 // fill looks up all states at t.
@@ -112,7 +120,7 @@ func (s *Slice) fill(t int64) {
 	}
 }
 
-// move looks up the states at t of those whose interval t is not in.
+// move looks up the states at t of the attributes whose interval does not contain t.
 func (s *Slice) move(t int64) {
 	s.at = t
 	for i := range s.view.lanes {
@@ -131,59 +139,6 @@ func (s *Slice) move(t int64) {
 		}
 		if changed != 0 {
 			s.fillLane(i, changed)
-		}
-	}
-}
-
-// At returns the instant of the slice.
-func (s *Slice) At() int64 { return s.at }
-
-// Len returns the number of attributes in the slice, as often as they were asked for.
-func (s *Slice) Len() int {
-	if s.some != nil {
-		return len(s.some)
-	}
-	return s.view.n
-}
-
-// Of returns the interval that an attribute is in. ErrAttribute says that the slice does
-// not have it.
-func (s *Slice) Of(a Attribute) (Interval, error) {
-	if err := s.view.checkAttribute(a); err != nil {
-		return Interval{}, err
-	}
-	if pos := s.view.pos(a); pos > 0 && s.wanted[(pos-1)/laneWidth]>>((pos-1)%laneWidth)&1 != 0 {
-		return s.interval(int(pos - 1)), nil
-	}
-	if s.some != nil && !slices.Contains(s.some, a) {
-		return Interval{}, fmt.Errorf("%w: %d is not in the slice", ErrAttribute, a)
-	}
-	// It had no place when the slice was made, so nothing was said of it in the view.
-	return Interval{Start: s.view.start, End: s.view.end, Open: !s.view.closed}, nil
-}
-
-func (s *Slice) interval(pos int) Interval {
-	i, slot := pos/laneWidth, pos%laneWidth
-	in := Interval{Start: s.starts[pos], End: s.ends[pos], Open: s.open[i]>>slot&1 != 0}
-	if s.has[i]>>slot&1 != 0 {
-		in.Value = s.view.history.value(s.view.lanes[i].kinds[slot], s.words[pos])
-	}
-	return in
-}
-
-// All yields each attribute with its interval, in order of the attributes, or as they
-// were asked for.
-func (s *Slice) All() iter.Seq2[Attribute, Interval] {
-	return func(yield func(Attribute, Interval) bool) {
-		for i := range s.Len() {
-			a := Attribute(i)
-			if s.some != nil {
-				a = s.some[i]
-			}
-			in, err := s.Of(a)
-			if err != nil || !yield(a, in) {
-				return
-			}
 		}
 	}
 }
@@ -215,12 +170,12 @@ func (s *Slice) fillLane(i int, slots uint64) {
 		s.fillOngoing(i, l, &f)
 	}
 	if !v.closed {
-		s.clip(i, l, slots)
+		s.reopen(i, l, slots)
 	}
 }
 
-// fillOngoing finds the states that have no end in the lane: one by one, for they may
-// end meanwhile.
+// fillOngoing finds the states that have no end in the lane, one by one: they may end
+// meanwhile.
 func (s *Slice) fillOngoing(i int, l *lane, f *laneFill) {
 	var words [laneWidth]uint64
 	var has uint64
@@ -262,8 +217,8 @@ func (s *Slice) fillOngoing(i int, l *lane, f *laneFill) {
 	}
 }
 
-// clip makes what ended after the view open.
-func (s *Slice) clip(i int, l *lane, slots uint64) {
+// reopen makes intervals that ended after the view open.
+func (s *Slice) reopen(i int, l *lane, slots uint64) {
 	fed := l.fed.Load()
 	for rest := slots; rest != 0; {
 		var slot int

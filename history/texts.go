@@ -9,15 +9,15 @@ import (
 
 const (
 	firstBlock = 512
-	lastBlock  = 64 << 10 // as MaxName: a name fits into a block
+	lastBlock  = 64 << 10 // as maxName: a name fits into a block
 )
 
 // texts is the names of attributes, each once, numbered from 1 in order of first use. It is
-// not an encoding.Dict because a name goes with the attribute that was its first user, when
-// that is taken back: what fails or is aborted must leave nothing behind, however often.
+// no dict.Values, because a name is removed with the attribute that was its first user:
+// failures and aborts must leave nothing behind, however often.
 //
-// One goroutine at a time adds and truncates; beside it any number read, without a lock,
-// the texts that they were told of.
+// One goroutine at a time adds and truncates. Beside it any number read published texts,
+// without a lock.
 //
 //	place   block 30 bits | offset 17 bits | length 17 bits    of each text
 //	block   bytes, end to end; 512 B the first, twice that the next, up to 64 KiB
@@ -32,8 +32,8 @@ type texts struct {
 	end   int // of the texts in the last block
 }
 
-// text is what the writer keeps of one: its hash, so that growing need not read it again,
-// and the node that used it first.
+// text is the writer's state of a text: its hash, so that growing need not read it again, and
+// the node that used it first.
 type text struct{ hash, user uint32 }
 
 func (t *texts) hash(name string) uint32 {
@@ -44,24 +44,24 @@ func (t *texts) hash(name string) uint32 {
 // key returns the key of a text in the cells.
 func (t *texts) key(i uint32) uint64 { return uint64(t.known[i-1].hash) }
 
-// at returns the bytes of a text, which never change and must not be changed. Of a text that
-// was taken back they are another's, or none.
+// at returns the bytes of a text, which never change and must not be changed. For a removed
+// text they are another's, or none.
 func (t *texts) at(i uint32) []byte {
 	blocks := *t.blocks.Load() // before the place: see truncate
-	block, offset, end := unplace(t.places.at(i - 1).Load())
+	block, offset, end := splitPlace(t.places.at(i - 1).Load())
 	if block < len(blocks) && end <= len(blocks[block]) {
 		return blocks[block][offset:end:end]
 	}
 	return nil
 }
 
-func unplace(place uint64) (block, offset, end int) {
+func splitPlace(place uint64) (block, offset, end int) {
 	const mask = 1<<17 - 1
 	offset = int(place >> 17 & mask)
 	return int(place >> 34), offset, offset + int(place&mask)
 }
 
-// intern returns the number of a name, which has the hash and at most MaxName bytes. If it
+// intern returns the number of a name, which has the hash and at most maxName bytes. If it
 // is new, a copy is kept, as first used by the user.
 func (t *texts) intern(name string, hash, user uint32) uint32 {
 	n := uint32(len(t.known))
@@ -86,7 +86,7 @@ func (t *texts) keep(name string) uint64 {
 	return uint64(block)<<34 | uint64(offset)<<17 | uint64(len(name))
 }
 
-// block adds a block that has room for so many bytes.
+// block adds a block with room for a number of bytes.
 func (t *texts) block(old *[][]byte, room int) *[][]byte {
 	var blocks [][]byte
 	if old != nil {
@@ -99,15 +99,15 @@ func (t *texts) block(old *[][]byte, room int) *[][]byte {
 	return &blocks
 }
 
-// truncate forgets the texts that were first used by a node after keep. Bytes are never
-// written twice: the block that goes on in the middle is copied, and before that is seen
-// the places that led behind the middle are gone.
+// truncate removes the texts that were first used by a node after keep. Bytes are never
+// written twice: the last block is copied up to its new end, and before the copy is published
+// the places behind that end are gone.
 func (t *texts) truncate(keep uint32) {
 	n := len(t.known)
 	var block, end int
 	for ; n > 0 && t.known[n-1].user > keep; n-- {
 		t.cells.drop(uint32(n), t.key(uint32(n)))
-		block, end, _ = unplace(t.places.at(uint32(n - 1)).Swap(0))
+		block, end, _ = splitPlace(t.places.at(uint32(n - 1)).Swap(0))
 	}
 	if n == len(t.known) {
 		return

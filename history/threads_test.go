@@ -16,8 +16,8 @@ import (
 
 var threadsDuration = flag.Duration("history.duration", 2*time.Second, "how long TestThreads writes each history")
 
-// TestThreads writes while four goroutines read: the newest view, and ones that they
-// hold for a while. Run it with -race.
+// TestThreads writes while four goroutines read the newest view, and views that they hold for
+// a while. Run it with -race.
 func TestThreads(t *testing.T) {
 	for _, b := range []burst{
 		{name: "many small transactions", attributes: 40, added: 4, value: anyValue, commit: func(*rand.Rand) int { return 3 }},
@@ -27,7 +27,7 @@ func TestThreads(t *testing.T) {
 		}},
 	} {
 		t.Run(b.name, func(t *testing.T) {
-			// That the oracle's lists can be read while it goes on, see state.clone.
+			// state.clone makes the oracle's lists safe to read while it goes on.
 			var newest atomic.Pointer[seen]
 			r := newBurstRun(t, b, 1)
 			r.looked = func(c *checker) { newest.Store(&seen{c.view, c.oracle}) }
@@ -59,13 +59,13 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// seen is a view with the oracle's.
+// seen is a view and the oracle's view.
 type seen struct {
 	view   *history.View
 	oracle *oracleView
 }
 
-// threadTester ends the goroutine that fails, not the test's.
+// threadTester ends the failing goroutine instead of the test's.
 type threadTester struct{ t *testing.T }
 
 func (t threadTester) Helper() { t.t.Helper() }
@@ -76,7 +76,7 @@ func (t threadTester) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// threadReader asks views, some of which it holds.
+// threadReader queries views, and holds some of them.
 type threadReader struct {
 	tester
 	name      string
@@ -103,14 +103,14 @@ func (r *threadReader) read() {
 	r.questions.Add(1)
 }
 
-// TestSample_PlacesChange samples attributes that have no place in the view while a writer
-// gives the same place to one, takes it back, and gives it to another: each keeps its rows.
+// TestSample_PlacesChange samples attributes without a place in the view while a writer gives
+// the same place to one, takes it back, and gives it to another. Each keeps its rows.
 func TestSample_PlacesChange(t *testing.T) {
 	h, err := history.New(history.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin := func() *history.Tx {
+	begin := func() *history.Draft {
 		tx, err := h.Begin()
 		if err != nil {
 			t.Error(err)

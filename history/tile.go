@@ -5,19 +5,15 @@ import (
 	"math/bits"
 )
 
-// chunk is memory for tiles. Tiles are written once, behind each other, and never
-// straddle chunks.
-type chunk [chunkBytes]byte
-
+// tileEntries is the number of entries at which a tile ends. The entries that end with its
+// last are in it too, one a slot at most.
 const (
-	chunkBytes = 64 << 10
-	// tileSlack is bytes behind each tile that stay zero: readers load eight bytes at a
-	// time, and of those only the first may be the tile's; so does who packs it.
-	tileSlack = 8
+	tileEntries    = 512
+	maxTileEntries = tileEntries + laneWidth
 )
 
-// tileRef is the directory's entry of a tile: 32 bytes. With what it says of the layout,
-// what a question needs of the tile is asked for at once, not when the header has come.
+// tileRef is the directory's entry of a tile: 32 bytes. It has the layout, so that a query
+// loads the parts of the tile at once, without waiting for its header.
 type tileRef struct {
 	last int64  // latest end in the tile
 	mask uint64 // the slots that have an end in it
@@ -27,7 +23,7 @@ type tileRef struct {
 	layout
 }
 
-// layout is how a tile's numbers are kept: bits of each, and flags.
+// layout is the widths of a tile's numbers in bits, and flags.
 type layout struct {
 	ends  uint8 // of an end, from 1
 	code  uint8 // of a value's code
@@ -58,7 +54,7 @@ type tile struct {
 	span   uint64 // greatest number that an end can be
 	n      int
 	low    uint   // bits of an end below its high byte
-	lowest uint64 // so many bits, set
+	lowest uint64 // the mask of low bits
 	layout
 	head   int // the header
 	high   int // the high bytes
@@ -66,8 +62,8 @@ type tile struct {
 	values int // the dictionary, or the codes
 }
 
-// open says where what is, without a look at the tile; into where it is wanted: what is
-// returned is copied, and View.at says what that costs.
+// open finds the offsets of the parts without a look at the tile. It writes in place, as a
+// returned struct would be copied: see View.at for the cost.
 func (t *tile) open(r *tileRef) {
 	t.in, t.head = r.in, int(r.at)
 	t.mask = r.mask
@@ -87,35 +83,7 @@ func (t *tile) open(r *tileRef) {
 	t.values = t.lows + packedBytes(t.n, t.low)
 }
 
-// ones returns a number of width bits, all set.
-func ones(width uint) uint64 { return 1<<width - 1 } // a shift by 64 gives 0
-
-// packedBytes returns the bytes of n numbers of width bits.
-func packedBytes(n int, width uint) int { return (n*int(width) + 7) / 8 }
-
-// unpack returns number i of those of width bits, at most 56, at an offset. mask is ones of
-// the width.
-func (c *chunk) unpack(at, i int, width uint, mask uint64) uint64 {
-	bit := i * int(width)
-	return c.load(at+bit>>3) >> (bit & 7) & mask
-}
-
-// unpackWide is unpack for any width.
-func (c *chunk) unpackWide(at, i int, width uint) uint64 {
-	if width <= 56 {
-		return c.unpack(at, i, width, ones(width))
-	}
-	bit := i * int(width)
-	at += bit >> 3
-	shift := uint(bit & 7)
-	x := c.load(at) >> shift
-	if shift+width > 64 {
-		x |= uint64(c[at+8]) << (64 - shift)
-	}
-	return x & ones(width)
-}
-
-// count returns how many entries the slot of a rank has.
+// count returns the number of entries of the slot of a rank.
 func (t *tile) count(rank int) int {
 	if t.flags&tileWide != 0 {
 		return int(binary.LittleEndian.Uint16(t.in[t.head+headerSize+2*rank:]))
@@ -147,7 +115,7 @@ func sumBytes(x uint64) int {
 	return int((x&even + x>>8&even) * 0x0001000100010001 >> 48)
 }
 
-// ordinal returns the end of an entry as it is kept: from the base.
+// ordinal returns the end of an entry, counted from the base.
 func (t *tile) ordinal(i int) uint64 {
 	x := uint64(t.in[t.high+i])
 	if t.low > 0 {
@@ -160,7 +128,7 @@ func (t *tile) ordinal(i int) uint64 {
 func (t *tile) end(i int) int64 { return t.base + int64(t.ordinal(i)) }
 
 // search returns the first of the entries [lo, hi), of one slot, that ends at or after a
-// time; hi if none does. The time is not after the last end of the tile.
+// time, or hi. The time is not after the last end of the tile.
 func (t *tile) search(lo, hi int, at int64) int {
 	x := uint64(at - t.base)
 	if x > t.span {
@@ -199,7 +167,7 @@ func atLeast(x, y uint64) uint64 {
 	return (x&^y | ^(x^y)&d) & tops
 }
 
-// codes is where a tile has its values, and how.
+// codes is the place and the layout of a tile's values.
 type codes struct {
 	in    *chunk
 	least uint64
@@ -210,7 +178,7 @@ type codes struct {
 	words uint // bits of its words
 }
 
-// codes says where the values are.
+// codes returns the place and the layout of the values.
 func (t *tile) codes() (c codes) {
 	c.in = t.in
 	c.flags, c.width = t.flags, uint(t.code)

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestTile writes tiles of words of all widths, without nulls, with some and with nothing
-// else, and reads each entry back: words that need 65 bits beside null, and those that a
-// dictionary holds, are among them. It wants to have seen each way of writing them.
+// TestTile writes tiles of words of all widths, with no, some and only nulls, and reads each
+// entry back. Among them are words that need 65 bits beside null, and words in a dictionary.
+// Every form of a tile must occur.
 func TestTile(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	s := new(sealer)
@@ -17,7 +17,7 @@ func TestTile(t *testing.T) {
 	seen := map[byte]int{}
 	for round := range 3000 {
 		e := someEntries(rng)
-		var slots [laneWidth][]int // the entries of each
+		var slots [laneWidth][]int // entries of each slot
 		for i, slot := range e.slots {
 			slots[slot%laneWidth] = append(slots[slot%laneWidth], i)
 		}
@@ -60,7 +60,8 @@ func TestTile(t *testing.T) {
 	}
 }
 
-// plainWidth returns the bits of words less the least of those that are not null, which is none.
+// plainWidth returns the bits of the non-null words less their minimum, with one more code for
+// null if there are nulls.
 func plainWidth(e run) uint {
 	lo, hi, nulls := int64(math.MaxInt64), int64(math.MinInt64), uint64(0)
 	for i, slot := range e.slots {
@@ -86,7 +87,7 @@ func someEntries(rng *rand.Rand) (e run) {
 	slots, step := 1+rng.IntN(laneWidth), int64(1)<<rng.IntN(50)
 	nulls := []int{0, 1, 50, 100}[rng.IntN(4)] // of a hundred
 	base, width := rng.Uint64(), uint(rng.IntN(65))
-	few := []uint64{math.MaxInt64, 1 << 63, base, 0} // the first two are as far from each other as can be
+	few := []uint64{math.MaxInt64, 1 << 63, base, 0} // the first two are farthest apart
 	few = few[:1+rng.IntN(len(few))]
 	from := rng.IntN(2)
 	end := rng.Int64N(math.MaxInt64) - math.MaxInt64/2
@@ -98,7 +99,7 @@ func someEntries(rng *rand.Rand) (e run) {
 		slot := uint8(rng.IntN(slots))
 		if rng.IntN(100) < nulls {
 			slot |= nullEntry
-			word = rng.Uint64() // no matter what
+			word = rng.Uint64() // ignored
 		}
 		end += 1 + rng.Int64N(step)
 		e.at, e.slots = append(e.at, entry{end, word}), append(e.slots, slot)

@@ -7,42 +7,41 @@ import (
 	"unicode/utf8"
 )
 
-// MaxName is the length of the longest name of an attribute, in bytes.
-const MaxName = 64 << 10
+// maxName is the length of the longest name of an attribute, in bytes.
+const maxName = 64 << 10
 
-// maxAttributes is how many attributes a tree takes: as many as an int counts on every
+// maxAttributes bounds the attributes of a tree, so that an int counts them on every
 // platform. Their nodes would fill 32 GiB.
 const maxAttributes = math.MaxInt32 - 1
 
 const (
 	nodeSize = 16
-	// fewChildren is how many children the writer walks past to find the last one; of a
-	// parent with more it keeps which is the last. Most attributes have none at all, so
-	// that a field of each node for it would be 4 bytes that stand empty.
+	// fewChildren is the number of children that the writer walks past to find the last
+	// one. It keeps the last child of a parent with more. Most attributes have none, so
+	// that a field of each node for it would mostly be empty.
 	fewChildren = 8
 )
 
-// tree is the attributes of a history: whose child each is, and by which name. One
-// goroutine at a time writes; beside it any number read, through [Names], without a lock.
+// tree is the attributes of a history: the parent and the name of each. One goroutine at a
+// time writes. Beside it any number read, through [Names], without a lock.
 //
-// Attributes are nodes in order of creation, in pages that never move. Node 0 is Root and
-// attribute a is node a+1, so that 0 says "none" wherever a child may be.
+// Attributes are nodes in order of creation, in pages that never move. Node 0 is Top and
+// attribute a is node a+1, so that 0 means "none" wherever a child may be.
 //
 //	node    parent | name | first child | next sibling    16 bytes
 //	cells   by hash of (parent, name): a node
 //	texts   names, each once
 //
-// A reader knows the first n attributes, and must find what there was when there were no
-// more, whatever the writer has added since, taken back, and added in its place. Three
-// invariants see to that:
+// A reader knows the first n attributes, and must find these alone, whatever the writer has
+// added since, removed, and added in its place. Three invariants ensure that:
 //
 //	N1  A child is later than its parent, a sibling later than the one before it. So the
 //	    first link to a node that the reader does not know ends its walk, unread, and
 //	    every walk ends.
 //	N2  The cells are as if the nodes had been put in one by one, in order. So the first
 //	    one with a node that the reader does not know ends its search, unread.
-//	N3  What a reader shares with the writer is atomic, and written before what leads to
-//	    it. What a node that the reader knows says of parent and name never changes.
+//	N3  Fields that a reader shares with the writer are atomic, and written before the
+//	    links to them. The parent and the name of a node that a reader knows never change.
 type tree struct {
 	limit uint32 // attributes, for the writer to lower
 	nodes paged[node]
@@ -54,7 +53,7 @@ type tree struct {
 	last map[uint32]uint32 // last child of nodes with more than fewChildren
 }
 
-// node is an attribute, or Root.
+// node is an attribute, or Top.
 type node struct {
 	parent, name, first, next atomic.Uint32
 }
@@ -83,8 +82,8 @@ func (t *tree) key(i uint32) uint64 {
 	return uint64(node.parent.Load())<<32 | t.texts.key(node.name.Load())
 }
 
-// find returns the child of p whose name is the one, and has the hash, if it is one of the
-// first n nodes; or 0.
+// find returns the child of p with the name, whose hash is given, if it is one of the first
+// n nodes, or 0.
 func (t *tree) find(p uint32, name string, hash, n uint32) uint32 {
 	return t.cells.find(uint64(p)<<32|uint64(hash), n, func(i uint32) bool {
 		node := t.node(i)
@@ -93,9 +92,9 @@ func (t *tree) find(p uint32, name string, hash, n uint32) uint32 {
 }
 
 // add returns the child of parent that has the name, and makes it if there is none: then
-// isNew. An error says ErrAttribute of the parent, or ErrLimit: the name is longer than
-// MaxName or not UTF-8, or there are too many attributes. Then nothing was added. Only
-// the writer may call it. Cost: a hash and a search; now and then the cells grow.
+// isNew. The errors are ErrAttribute for the parent, and ErrLimit for a name longer than
+// maxName or not UTF-8, or too many attributes. Then nothing was added. Only the writer may
+// call it. The cost is a hash and a search. Now and then the cells grow.
 func (t *tree) add(parent Attribute, name string) (a Attribute, isNew bool, err error) {
 	p := uint32(parent + 1)
 	if p > t.n {
@@ -106,8 +105,8 @@ func (t *tree) add(parent Attribute, name string) (a Attribute, isNew bool, err 
 		return Attribute(i - 1), false, nil
 	}
 	switch {
-	case len(name) > MaxName:
-		return 0, false, fmt.Errorf("%w: a name of %d bytes, at most %d are allowed", ErrLimit, len(name), MaxName)
+	case len(name) > maxName:
+		return 0, false, fmt.Errorf("%w: a name of %d bytes, at most %d are allowed", ErrLimit, len(name), maxName)
 	case !utf8.ValidString(name):
 		return 0, false, fmt.Errorf("%w: name %.100q is not UTF-8", ErrLimit, name)
 	case t.n >= t.limit:
@@ -146,28 +145,27 @@ func (t *tree) link(p, i uint32) {
 	}
 }
 
-// truncate forgets attributes n and up, and names that only they have; the next attribute
-// that is added is n. Readers that know at most n are not disturbed. Names that hold more,
-// which only a writer can have had, must not be used any longer: it does no harm, but
-// they would see what comes in place of what they knew. Room stays, for as many as there
-// ever were. Only the writer may call it. Cost: a search for each forgotten attribute, a
-// walk past the children that are left to each parent that loses some, and a copy of at
-// most 64 KiB of names.
+// truncate removes attributes n and up, and the names that they alone have. The next
+// attribute is n again. Readers that know at most n are not disturbed. Names that hold more,
+// which only a writer can have had, must not be used any longer: they would see the
+// attributes that come in place of the removed ones. The memory is kept. Only the writer may
+// call it. The cost is a search for each removed attribute, a walk past the remaining
+// children of each parent that loses some, and a copy of at most 64 KiB of names.
 func (t *tree) truncate(n int) {
 	keep := uint32(n)
 	for i := t.n; i > keep; i-- {
 		t.cells.drop(i, t.key(i))
 		delete(t.last, i)
 		if p := t.node(i).parent.Load(); p <= keep {
-			t.cut(p, keep)
+			t.unlink(p, keep)
 		}
 	}
 	t.texts.truncate(keep)
 	t.n = min(t.n, keep)
 }
 
-// cut ends the children of p before the first that is later than keep.
-func (t *tree) cut(p, keep uint32) {
+// unlink ends the children of p before the first that is later than keep.
+func (t *tree) unlink(p, keep uint32) {
 	last, kept := t.last[p]
 	if kept && last <= keep {
 		return // done, when a later child was forgotten

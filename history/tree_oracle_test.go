@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// treeOracle is a tree the slow way: attributes by the text of their path.
+// treeOracle is a naive tree: attributes by the text of their path.
 type treeOracle struct {
 	byPath map[string]Attribute
 	nodes  []oracleNode
@@ -19,13 +19,13 @@ type treeOracle struct {
 type oracleNode struct {
 	parent Attribute
 	name   string
-	path   string // of quoted names, so that no two paths have the same text
+	path   string // of quoted names, so that different paths have different texts
 }
 
 func newTreeOracle() *treeOracle { return &treeOracle{byPath: map[string]Attribute{}} }
 
 func (o *treeOracle) path(parent Attribute, name string) string {
-	if parent == Root {
+	if parent == Top {
 		return strconv.Quote(name)
 	}
 	return o.nodes[parent].path + strconv.Quote(name)
@@ -49,7 +49,7 @@ func (o *treeOracle) truncate(n int) {
 	o.nodes = slices.Clone(o.nodes[:n]) // views keep the old ones
 }
 
-// view returns the oracle as it is now, for good.
+// view returns a copy of the oracle.
 func (o *treeOracle) view() *treeOracle {
 	v := &treeOracle{byPath: map[string]Attribute{}, nodes: slices.Clip(o.nodes)}
 	for a, node := range o.nodes {
@@ -76,7 +76,7 @@ func (o *treeOracle) descendants(a Attribute) []Attribute {
 	return all
 }
 
-// checkTree holds the writer's side to what a tree made anew would be (N1, N2).
+// checkTree compares the writer's side with that of a newly built tree (N1, N2).
 func checkTree(t testing.TB, tr *tree) {
 	t.Helper()
 	children := map[uint32][]uint32{}
@@ -119,7 +119,7 @@ func checkTree(t testing.TB, tr *tree) {
 	}
 }
 
-// checkCells holds cells to be as if n numbers had been put in in order.
+// checkCells checks that cells equal those after n insertions in order.
 func checkCells(t testing.TB, c *cells, n uint32, key func(uint32) uint64) {
 	t.Helper()
 	if c.table.Load() == nil {
@@ -156,17 +156,17 @@ func mustAdd(t testing.TB, tr *tree, parent Attribute, name string) Attribute {
 	return a
 }
 
-// oddNames are names that something might take for more than a name.
+// oddNames are names with characters that have a meaning elsewhere.
 var oddNames = []string{
 	"", "*", "..", ".", "/", "a/b", "\x00", "a\x00", "\n", "a\nb", "é", "e\u0301", "\ufffd", "\ufeff", "-1", "a", "b", "0", `"`, `\`,
 	strings.Repeat("x", 300),
 }
 
-// badNames are none.
-var badNames = []string{"\xff", "a\xc3", "\xed\xa0\x80", "\xc0\x80", strings.Repeat("x", MaxName+1), strings.Repeat("\x80", MaxName+1)}
+// badNames are invalid.
+var badNames = []string{"\xff", "a\xc3", "\xed\xa0\x80", "\xc0\x80", strings.Repeat("x", maxName+1), strings.Repeat("\x80", maxName+1)}
 
-// treePair is a tree and its oracle under the same operations, with the last three views
-// that were taken on the way and hold yet.
+// treePair is a tree and its oracle under the same operations, with the last three views taken
+// that are still valid.
 type treePair struct {
 	tree   *tree
 	oracle *treeOracle
@@ -191,7 +191,7 @@ func (p *treePair) add(t testing.TB, parent Attribute, name string) {
 	}
 }
 
-// refuse gives add what it must refuse, and holds that nothing happened.
+// refuse adds an invalid name, and checks the error and that nothing changed.
 func (p *treePair) refuse(t testing.TB, parent Attribute, name string, want error) {
 	t.Helper()
 	n, size := p.tree.n, p.tree.size()
@@ -216,7 +216,7 @@ func (p *treePair) truncate(n int) {
 	p.views = slices.DeleteFunc(p.views, func(v treeView) bool { return v.names.Len() > n })
 }
 
-// check compares everything with the oracle: the tree as it is, and every view.
+// check compares everything with the oracle: the tree and every view.
 func (p *treePair) check(t testing.TB) {
 	t.Helper()
 	checkTree(t, p.tree)
@@ -226,7 +226,7 @@ func (p *treePair) check(t testing.TB) {
 	}
 }
 
-// anyParent is Root, with the likelihood of one attribute, or an attribute.
+// parent returns Top, as likely as one attribute, or an attribute.
 func (p *treePair) parent(i int) Attribute {
 	return Attribute(i%(len(p.oracle.nodes)+1)) - 1
 }

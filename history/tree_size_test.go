@@ -48,7 +48,7 @@ func realTree(t testing.TB, name string) treeSet {
 		set = append(set, struct {
 			parent Attribute
 			name   string
-		}{Attribute(parent), fields[2]}) // -1 is Root
+		}{Attribute(parent), fields[2]}) // -1 is Top
 	}
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func (s treeSet) build(t testing.TB) *tree {
 	return tr
 }
 
-// The attributes of a real trace take at most 32 bytes each, and size says how many.
+// The attributes of a real trace take at most 32 bytes each, as reported by size.
 func TestTreeSizeIsHeap(t *testing.T) {
 	sets := map[string]func(*testing.T) treeSet{
 		"many-threads": func(t *testing.T) treeSet { return realTree(t, "many-threads") },
@@ -94,23 +94,23 @@ func TestTreeSizeIsHeap(t *testing.T) {
 	}
 }
 
-// flatTree is n attributes without children.
+// flatTree returns n attributes without children.
 func flatTree(n int) treeSet {
 	set := make(treeSet, n)
 	for i := range set {
-		set[i].parent, set[i].name = Root, fmt.Sprint("attribute ", i)
+		set[i].parent, set[i].name = Top, fmt.Sprint("attribute ", i)
 	}
 	return set
 }
 
-// familyTree is n attributes, every tenth with nine children: what the list of last
-// children costs most for.
+// familyTree returns n attributes, every tenth with nine children: the worst case of the list
+// of last children.
 func familyTree(n int) treeSet {
 	set := make(treeSet, n)
 	for i := range set {
 		set[i].parent, set[i].name = Attribute(i-i%10), "child "+strconv.Itoa(i%10)
 		if i%10 == 0 {
-			set[i].parent, set[i].name = Root, strconv.Itoa(i)
+			set[i].parent, set[i].name = Top, strconv.Itoa(i)
 		}
 	}
 	return set
@@ -124,8 +124,9 @@ func heapBytes() int {
 	return int(stats.HeapAlloc)
 }
 
-// BenchmarkTreeAdd makes the attributes of a real trace; BenchmarkTreeFind looks each up
-// in its parent, as a writer does for every event; BenchmarkTreeLookup by its whole path.
+// BenchmarkTreeAdd adds the attributes of a real trace. BenchmarkTreeFind looks each up in its
+// parent, as a writer does for every event. BenchmarkTreeLookup looks each up by its whole
+// path.
 func BenchmarkTreeAdd(b *testing.B) {
 	set := realTree(b, "many-threads")
 	b.ReportAllocs()
@@ -189,7 +190,7 @@ func BenchmarkTreeLookup(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(steps), "ns/step")
 }
 
-// BenchmarkTreeTruncate takes a tenth of a real trace back, and adds it again.
+// BenchmarkTreeTruncate removes a tenth of a real trace, and adds it again.
 func BenchmarkTreeTruncate(b *testing.B) {
 	set := realTree(b, "many-threads")
 	tr := set.build(b)

@@ -16,8 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A tree is a map from paths, whatever is added, taken back and added again, and a view
-// stays as it was.
+// A tree is a map from paths under any additions and removals, and a view never changes.
 func TestTreeModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := newTreePair(rapid.Uint64().Draw(rt, "seed"))
@@ -52,7 +51,7 @@ func TestTreeModel(t *testing.T) {
 	})
 }
 
-// FuzzTree reads operations from bytes: a parent and a name to add, how many attributes to
+// FuzzTree reads operations from bytes: a parent and a name to add, a number of attributes to
 // keep, or to take a view.
 func FuzzTree(f *testing.F) {
 	f.Add(uint64(1), []byte("\x00\x01a\x01\x01b\x02\x01a\xfe\xff\x02\x00\x00\x03a/b"))
@@ -81,12 +80,12 @@ func FuzzTree(f *testing.F) {
 	})
 }
 
-// What was taken back is gone, its place goes to others, and neither is seen by who knew
-// only what was before. The names are chosen so that the old and the new attribute have
-// the same number, the same parent or the same name, with a view before, between, after.
+// Removed attributes are gone, their places go to others, and a reader of older attributes
+// sees neither. The names are chosen so that the old and the new attribute have the same
+// number, the same parent or the same name, with a view before, between, after.
 func TestTruncatedAttributesComeBackAsOthers(t *testing.T) {
 	p := newTreePair(1)
-	p.add(t, Root, "kept")
+	p.add(t, Top, "kept")
 	p.view()
 	for i, name := range []string{"one", "two", "one", "three", "kept"} {
 		p.truncate(1)
@@ -107,18 +106,18 @@ func TestTruncatedAttributesComeBackAsOthers(t *testing.T) {
 			}
 		}
 	}
-	// The parent is another one too: attribute 1 is a child of Root now.
+	// The parent differs too: attribute 1 is a child of Top now.
 	p.truncate(1)
-	p.add(t, Root, "one")
+	p.add(t, Top, "one")
 	p.check(t)
 	p.truncate(0)
-	p.add(t, Root, "new")
+	p.add(t, Top, "new")
 	p.check(t)
 }
 
-// The cells are as if nothing had been taken back, also if they grew in between (N2), and
-// parents of few and of many children, known before and forgotten themselves, lose the
-// right ones.
+// After a removal the cells equal those without the removed attributes, also if they grew in
+// between (N2). Parents of few and of many children, known before and removed themselves, lose
+// the right ones.
 func TestTruncateAcrossGrowth(t *testing.T) {
 	p := newTreePair(7)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -133,7 +132,7 @@ func TestTruncateAcrossGrowth(t *testing.T) {
 	p.check(t)
 	p.truncate(0)
 	p.check(t)
-	p.tree.truncate(5) // more than there are: nothing to do
+	p.tree.truncate(5) // beyond the end: no effect
 	if n := p.tree.names().Len(); n != 0 {
 		t.Errorf("%d attributes after truncate(5) of none", n)
 	}
@@ -153,7 +152,7 @@ func TestTreeTellsCollisionsApart(t *testing.T) {
 			continue
 		}
 		pairs++
-		parent := mustAdd(t, tr, Root, fmt.Sprint("parent ", i))
+		parent := mustAdd(t, tr, Top, fmt.Sprint("parent ", i))
 		first := mustAdd(t, tr, parent, other)
 		if a, err := tr.names().LookupFrom(parent, name); err == nil {
 			t.Errorf("%q is attribute %d, which is %q", name, a, other)
@@ -173,28 +172,28 @@ func TestTreeTellsCollisionsApart(t *testing.T) {
 
 func TestTreeLimits(t *testing.T) {
 	p := newTreePair(1)
-	p.add(t, Root, strings.Repeat("x", MaxName))
+	p.add(t, Top, strings.Repeat("x", maxName))
 	p.tree.limit = 3
-	p.add(t, Root, "second")
+	p.add(t, Top, "second")
 	p.add(t, 0, "third")
-	p.refuse(t, Root, "fourth", ErrLimit)
+	p.refuse(t, Top, "fourth", ErrLimit)
 	p.refuse(t, 3, "below none", ErrAttribute)
-	p.refuse(t, Root-1, "below none", ErrAttribute)
-	p.add(t, 0, "third") // what is there is no new one
+	p.refuse(t, Top-1, "below none", ErrAttribute)
+	p.add(t, 0, "third") // an existing attribute is not new
 	for _, name := range badNames {
 		p.refuse(t, 0, name, ErrLimit)
 	}
 	p.truncate(2)
-	p.add(t, Root, "fourth")
+	p.add(t, Top, "fourth")
 	p.check(t)
 }
 
-// A chain is as deep as there are attributes: nothing recurses.
+// A chain is as deep as the number of attributes, so nothing may recurse.
 func TestTreeOfGreatDepth(t *testing.T) {
 	const depth = 100_000
 	tr := newTree(1)
 	path := make([]string, depth)
-	last := Root
+	last := Top
 	for i := range depth {
 		path[i] = strconv.Itoa(i % 10)
 		last = mustAdd(t, tr, last, path[i])
@@ -207,10 +206,10 @@ func TestTreeOfGreatDepth(t *testing.T) {
 	if got, err := names.Path(last); err != nil || !slices.Equal(got, path) {
 		t.Errorf("Path() has %d names, %v; want %d", len(got), err, depth)
 	}
-	if got := slices.Collect(names.Descendants(Root)); len(got) != depth || got[depth-1] != last {
+	if got := slices.Collect(names.Descendants(Top)); len(got) != depth || got[depth-1] != last {
 		t.Errorf("%d descendants, want %d", len(got), depth)
 	}
-	if got, err := names.DescendantsMatching(Root, nil, true); err != nil || len(got) != depth {
+	if got, err := names.DescendantsMatching(Top, nil, true); err != nil || len(got) != depth {
 		t.Errorf("%d descendants match, %v; want %d", len(got), err, depth)
 	}
 	steps := make([]Step, depth)
@@ -222,14 +221,14 @@ func TestTreeOfGreatDepth(t *testing.T) {
 	}
 	tr.truncate(depth / 2)
 	checkTree(t, tr)
-	if got := slices.Collect(tr.names().Descendants(Root)); len(got) != depth/2 {
+	if got := slices.Collect(tr.names().Descendants(Top)); len(got) != depth/2 {
 		t.Errorf("%d descendants are left, want %d", len(got), depth/2)
 	}
 }
 
-// Readers with what was published beside a writer that adds, takes back, and adds others
-// in their place (N3). Whether a name begins with a digit or an x says whether the
-// transaction that made it was committed; nobody may see an x.
+// Readers of published names run beside a writer that adds, removes, and adds others in their
+// place (N3). A name of a committed transaction begins with a digit, of an aborted one with an
+// x; no reader may see an x.
 func TestTreeReadersBesideWriter(t *testing.T) {
 	rounds, readers := 120, 4
 	if testing.Short() {
@@ -260,8 +259,8 @@ func TestTreeReadersBesideWriter(t *testing.T) {
 			}
 		})
 	}
-	// One more has what the writer took back, which nobody should: its answers mean
-	// nothing, but it must not break, hang or race.
+	// One more reader keeps names that the writer removed, a misuse. Its answers are
+	// meaningless, but it must not break, hang or race.
 	var stale atomic.Pointer[Names]
 	stale.Store(&Names{})
 	reading.Go(func() {
@@ -294,7 +293,7 @@ func TestTreeReadersBesideWriter(t *testing.T) {
 	compareNames(t, tr.names(), oracle)
 }
 
-// readOnce asks a view a few things about one attribute of it.
+// readOnce asks a view a few random questions about one of its attributes.
 func readOnce(t *testing.T, rng *rand.Rand, v treeView) {
 	n := v.names.Len()
 	if n != len(v.oracle.nodes) {
@@ -324,7 +323,7 @@ func readOnce(t *testing.T, rng *rand.Rand, v treeView) {
 	}
 }
 
-// askAll asks everything about every attribute.
+// askAll calls every method for every attribute.
 func askAll(n Names) {
 	for i := range n.Len() + 1 {
 		a := Attribute(i) - 1
@@ -338,11 +337,10 @@ func askAll(n Names) {
 		}
 	}
 	_, _ = n.Match(Any, Any, Up)
-	_, _ = n.DescendantsMatching(Root, regexp.MustCompile("1"), true)
+	_, _ = n.DescendantsMatching(Top, regexp.MustCompile("1"), true)
 }
 
-// What the writer of an aborted transaction may have kept is of no use any longer, and does
-// no harm.
+// Names kept from an aborted transaction are invalid, but harmless.
 func TestStaleNamesDoNoHarm(t *testing.T) {
 	tr := newTree(1)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -361,19 +359,19 @@ func TestStaleNamesDoNoHarm(t *testing.T) {
 	}
 }
 
-// Bytes of names are never written twice, and nothing leads to those of forgotten ones: who
-// still reads them races with nobody.
+// Bytes of names are never overwritten, and nothing refers to those of removed names, so a
+// reader that still has them does not race.
 func TestForgottenNamesAreNotWrittenOver(t *testing.T) {
 	tr := newTree(1)
-	mustAdd(t, tr, Root, "kept")
-	mustAdd(t, tr, Root, "forgotten")
+	mustAdd(t, tr, Top, "kept")
+	mustAdd(t, tr, Top, "forgotten")
 	kept, forgotten := tr.text(1), tr.text(2)
 	tr.truncate(1)
 	if got := tr.text(2); len(got) != 0 {
 		t.Errorf("the name of a forgotten attribute is %q", got)
 	}
 	for i := range 100 {
-		mustAdd(t, tr, Root, fmt.Sprint("another ", i))
+		mustAdd(t, tr, Top, fmt.Sprint("another ", i))
 	}
 	_ = append(kept, "appended"...)
 	if got := [4]string{string(kept), string(forgotten), string(tr.text(1)), string(tr.text(2))}; got != [4]string{"kept", "forgotten", "kept", "another 0"} {
@@ -381,11 +379,11 @@ func TestForgottenNamesAreNotWrittenOver(t *testing.T) {
 	}
 }
 
-// Who iterates with Names of a writer, and takes back what they walk on, comes to an end.
+// An iteration ends even if its writer removes the attributes under it.
 func TestStaleIterationEnds(t *testing.T) {
 	tr := newTree(1)
-	a := mustAdd(t, tr, Root, "a")
-	b := mustAdd(t, tr, Root, "b")
+	a := mustAdd(t, tr, Top, "a")
+	b := mustAdd(t, tr, Top, "b")
 	mustAdd(t, tr, b, "c")
 	steps := 0
 	for range tr.names().Descendants(b) {
@@ -398,11 +396,10 @@ func TestStaleIterationEnds(t *testing.T) {
 	}
 }
 
-// What fails and what is taken back leaves nothing behind: neither attributes nor names
-// that never were before.
+// A failed or removed addition leaves no attribute and no name behind.
 func TestTruncateGivesNamesBack(t *testing.T) {
 	tr := newTree(1)
-	kept := mustAdd(t, tr, Root, "kept")
+	kept := mustAdd(t, tr, Top, "kept")
 	before, size := 0, 0
 	for round := range 50 {
 		for i := range 2000 {

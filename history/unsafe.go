@@ -7,30 +7,30 @@ import (
 
 // textOf returns bytes of a dictionary as a string, without a copy.
 //
-// The bytes of an encoding.Dict never change and never move, and the string refers to
+// The bytes of a dict.Values never change and never move, and the string refers to
 // the same memory and keeps it alive: so it is as immutable as a string must be.
 func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// bytesOf returns the bytes of a string to read, without a copy: an encoding.Dict looks
-// at them, and copies what it keeps.
+// bytesOf returns the bytes of a string to read, without a copy. A dict.Values only reads
+// them, and keeps copies.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // load returns the eight bytes at an offset.
 //
 // The offset is of a tile or of its slack: at most chunkBytes-8, for tileSlack is eight bytes
-// behind each tile, and never below 0. Who wrote the tile's header is this package, in
-// memory, so no input can make an offset.
+// behind each tile, and never below 0. This package wrote the tile's header, in memory, so no
+// input can make an offset.
 func (c *chunk) load(at int) uint64 {
 	return binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(unsafe.Pointer(c), at))[:])
 }
 
-// What the parts of a lane take on the heap, in bytes.
+// The sizes of the parts of a lane on the heap, in bytes.
 const (
-	tileRefSize = int64(unsafe.Sizeof(tileRef{}))
-	blockSize   = int64(unsafe.Sizeof(block{}))
-	laneSize    = int64(unsafe.Sizeof(lane{}))
-	sealedSize  = int64(unsafe.Sizeof(sealed{}))
-	workSize    = int64(unsafe.Sizeof(laneWork{}))
-	ongoingSize = int64(unsafe.Sizeof(ongoing{}))
-	fillSize    = int64(unsafe.Sizeof(fill{})) + 3*8 // and its place in the map, which is half to fully used
+	tileRefSize   = int64(unsafe.Sizeof(tileRef{}))
+	blockSize     = int64(unsafe.Sizeof(block{}))
+	laneSize      = int64(unsafe.Sizeof(lane{}))
+	sealedSize    = int64(unsafe.Sizeof(sealed{}))
+	workSize      = int64(unsafe.Sizeof(laneWork{}))
+	ongoingSize   = int64(unsafe.Sizeof(ongoing{}))
+	shapeLaneSize = int64(unsafe.Sizeof(shapeLane{})) + 3*8 // and its place in the map, which is half to fully used
 )

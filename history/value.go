@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what a value is. An attribute has the kind of its first value that is not
+// Kind is the type of a value. An attribute has the kind of its first value that is not
 // null, for ever.
 type Kind uint8
 
@@ -31,8 +31,8 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// MaxValue is the length of the longest string or bytes, in bytes.
-const MaxValue = 64 << 10
+// maxValue is the length of the longest string or bytes, in bytes.
+const maxValue = 64 << 10
 
 // Value is the state of an attribute during an interval. The zero Value is null. A
 // Value is immutable and may be copied; Equal compares.
@@ -56,17 +56,17 @@ func Int(i int64) Value { return Value{kind: KindInt, word: uint64(i)} }
 // Float returns a number as a value. Every NaN is kept as it is.
 func Float(f float64) Value { return Value{kind: KindFloat, word: math.Float64bits(f)} }
 
-// String returns text as a value: valid UTF-8 of at most MaxValue bytes, or the write
-// that gets it says ErrLimit.
+// String returns text as a value: valid UTF-8 of at most 64 KiB, or the write
+// that gets it returns ErrLimit.
 func String(s string) Value { return Value{kind: KindString, text: s} }
 
-// Bytes returns bytes as a value, of which it makes a copy: at most MaxValue.
+// Bytes returns bytes as a value, of which it makes a copy: at most 64 KiB.
 func Bytes(b []byte) Value { return Value{kind: KindBytes, text: string(b)} }
 
-// Kind returns what the value is.
+// Kind returns the kind of the value.
 func (v Value) Kind() Kind { return v.kind }
 
-// IsNull says whether the value is null.
+// IsNull reports whether the value is null.
 func (v Value) IsNull() bool { return v.kind == KindNull }
 
 // Bool returns the value of a KindBool, false for other kinds.
@@ -91,7 +91,8 @@ func (v Value) Float() float64 {
 // Text returns the bytes of a KindString or KindBytes, "" for other kinds.
 func (v Value) Text() string { return v.text }
 
-// Equal says whether two values are of one kind and the same; floats by their bits.
+// Equal reports whether two values have the same kind and content. Floats are compared by
+// their bits.
 func (v Value) Equal(u Value) bool { return v == u }
 
 // String returns the value for people: strings and bytes quoted.
@@ -109,13 +110,22 @@ func (v Value) String() string {
 	return "null"
 }
 
-// check says ErrLimit for text that is too long or not UTF-8.
+// check returns ErrLimit for text that is too long or not UTF-8.
 func (v Value) check() error {
 	switch {
-	case len(v.text) > MaxValue:
-		return fmt.Errorf("%w: value of %d bytes, at most %d", ErrLimit, len(v.text), MaxValue)
+	case len(v.text) > maxValue:
+		return fmt.Errorf("%w: value of %d bytes, at most %d", ErrLimit, len(v.text), maxValue)
 	case v.kind == KindString && !utf8.ValidString(v.text):
 		return fmt.Errorf("%w: string is not valid UTF-8: %.60q", ErrLimit, v.text)
 	}
 	return nil
+}
+
+// Interval is a state and its time, both ends included.
+type Interval struct {
+	Start, End int64
+	Value      Value
+	// Open is set if the interval has not ended in this view: End is that of the view.
+	// The state may go on, and, where Add feeds it, become known later.
+	Open bool
 }

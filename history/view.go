@@ -2,13 +2,13 @@ package history
 
 import (
 	"fmt"
-	"iter"
+	"strconv"
 	"sync/atomic"
 )
 
-// View is a history as one commit left it. It never changes, and may be read by any
-// number of goroutines while the history is written: no read takes a lock or waits.
-// Its Names are those of the attributes that were committed.
+// View is a history as one commit left it. It never changes. Any number of goroutines may
+// read it while the history is written: no read takes a lock or waits. Its Names are those
+// of the committed attributes.
 //
 // An interval that had not ended is Open, and ends with the view.
 type View struct {
@@ -20,17 +20,17 @@ type View struct {
 	placed  atomic.Pointer[[]uint64] // the places of all attributes, once a slice asked for them
 
 	start, end int64
-	final      int64 // later ends of what Add fed are not committed
+	final      int64 // later ends of attributes that Add feeds are not committed
 	written    bool
 	closed     bool
-	dropped    bool // what was before start
+	dropped    bool // older tiles were dropped
 }
 
 // Start returns the first instant of the history.
 func (v *View) Start() int64 { return v.start }
 
-// End returns the latest instant that is known of, one before Start before the first
-// commit of a change. (With a Start of math.MinInt64, ask Instants.)
+// End returns the latest instant of the view. Before the first commit of a change it is one
+// before Start. (With a Start of math.MinInt64, ask Instants.)
 func (v *View) End() int64 {
 	if !v.written {
 		return v.start - 1
@@ -38,13 +38,13 @@ func (v *View) End() int64 {
 	return v.end
 }
 
-// Instants says whether the view has any instant: something was committed.
+// Instants reports whether the view has any instant: something was committed.
 func (v *View) Instants() bool { return v.written }
 
-// Closed says whether the history was closed: no interval is Open.
+// Closed reports whether the history was closed: no interval is Open.
 func (v *View) Closed() bool { return v.closed }
 
-// checkTime says ErrTime for an instant that the view does not have.
+// checkTime returns ErrTime for an instant outside of the view.
 func (v *View) checkTime(t int64) error {
 	if !v.written {
 		return fmt.Errorf("%w: %d, the history has no instant yet", ErrTime, t)
@@ -62,6 +62,33 @@ func (v *View) checkAttribute(a Attribute) error {
 	return nil
 }
 
+// pos returns the place of an attribute, from 1, or 0 if it was not used yet when the view
+// was made. It may have got a place since, in a lane that the view does not have.
+func (v *View) pos(a Attribute) uint32 {
+	if int(a) >= len(v.slots) {
+		return 0
+	}
+	if pos := v.slots[a].Load(); pos <= uint32(len(v.lanes)*laneWidth) {
+		return pos
+	}
+	return 0
+}
+
+// places returns the places of all attributes of the view, as Slice.wanted.
+func (v *View) places() []uint64 {
+	if known := v.placed.Load(); known != nil {
+		return *known
+	}
+	placed := make([]uint64, len(v.lanes))
+	for a := range v.n {
+		if pos := v.pos(Attribute(a)); pos > 0 {
+			placed[(pos-1)/laneWidth] |= 1 << ((pos - 1) % laneWidth)
+		}
+	}
+	v.placed.Store(&placed)
+	return placed
+}
+
 // At returns the interval of an attribute that t is in. The errors are ErrTime for a t
 // outside of the view and ErrAttribute. About 0.1 us, two or three cache misses.
 func (v *View) At(a Attribute, t int64) (in Interval, err error) {
@@ -77,10 +104,10 @@ func (v *View) At(a Attribute, t int64) (in Interval, err error) {
 
 // at is At for a known attribute and an instant of the view.
 //
-// It and find write what they find where the caller has it, word by word. As a result it
-// would be written in words and read again in pairs of them, and for such a read a
-// processor waits until all that is before the writes is done: the cache misses of one
-// state would not overlap with those of the next.
+// It and find write their results in place, word by word. A returned struct would be
+// written in words and read again in pairs of words. For such a read a processor waits until
+// the writes are done: the cache misses of one state would not overlap with those of the
+// next.
 func (v *View) at(in *Interval, a Attribute, t int64) {
 	*in = Interval{}
 	pos := v.pos(a)
@@ -94,8 +121,8 @@ func (v *View) at(in *Interval, a Attribute, t int64) {
 	if all := v.history.all.Load(); v.closed && all != nil {
 		var s sealed
 		if s.tiles = all.of(i); len(s.tiles) < groupLen { // else groups are worth the way to the lane
-			// Asked for before the search, in memory that has nothing to do with it: a miss that
-			// overlaps. In a closed view nothing that has ended is open.
+			// Loaded before the search, so that its cache miss overlaps with those of the search.
+			// In a closed view no interval that has ended is open.
 			kind := l.kinds[slot]
 			if s.find(&f, slot, t, v.start); f.ended {
 				in.Start, in.End = max(f.start, v.start), f.end
@@ -110,52 +137,7 @@ func (v *View) at(in *Interval, a Attribute, t int64) {
 	v.interval(in, l, slot, &f)
 }
 
-// pos returns where an attribute is, from 1, or 0 if it was not used yet when the view
-// was made. It may have got its place since, in a lane that the view does not have.
-func (v *View) pos(a Attribute) uint32 {
-	if int(a) >= len(v.slots) {
-		return 0
-	}
-	if pos := v.slots[a].Load(); pos <= uint32(len(v.lanes)*laneWidth) {
-		return pos
-	}
-	return 0
-}
-
-// find is sealed.find, with the ongoing value of what Change feeds.
-func (l *lane) find(f *found, slot uint, t, from int64) {
-	if l.sealed.Load().find(f, slot, t, from); f.ended {
-		return
-	}
-	word, null := l.ongoing(slot)
-	// It may have ended since: then the value is that of what follows.
-	if l.sealed.Load().find(f, slot, t, from); !f.ended {
-		f.word, f.null = word, null
-	}
-}
-
-// ongoing returns the value that a slot has from its last end on.
-func (l *lane) ongoing(slot uint) (word uint64, null bool) {
-	now := l.now.Load()
-	if now == nil || now.has.Load()>>slot&1 == 0 {
-		return 0, true
-	}
-	return now.words[slot].Load(), false
-}
-
-// isOpen says whether a slot's interval with an end that the lane has had not ended when
-// the view was made.
-func (v *View) isOpen(l *lane, slot uint, end int64) bool {
-	if v.closed {
-		return false
-	}
-	if l.fed.Load()>>slot&1 != 0 {
-		return end > v.final
-	}
-	return end >= v.end
-}
-
-// interval says what the view has of what was found in a lane.
+// interval makes an interval of the view from one that was found in a lane.
 func (v *View) interval(in *Interval, l *lane, slot uint, f *found) {
 	*in = Interval{}
 	in.Start, in.End = max(f.start, v.start), f.end
@@ -166,12 +148,24 @@ func (v *View) interval(in *Interval, l *lane, slot uint, f *found) {
 	case v.isOpen(l, slot, f.end):
 		in.End, in.Open = v.end, true
 		if l.fed.Load()>>slot&1 != 0 {
-			null = true // it came later
+			null = true // the value came later
 		}
 	}
 	if !null {
 		in.Value = v.history.value(l.kinds[slot], f.word)
 	}
+}
+
+// isOpen reports whether an interval of a slot, with an end in the lane, had not ended when
+// the view was made.
+func (v *View) isOpen(l *lane, slot uint, end int64) bool {
+	if v.closed {
+		return false
+	}
+	if l.fed.Load()>>slot&1 != 0 {
+		return end > v.final
+	}
+	return end >= v.end
 }
 
 // Next returns the interval of an attribute behind the one that t is in; ok is false if
@@ -196,103 +190,27 @@ func (v *View) Previous(a Attribute, t int64) (in Interval, ok bool, err error) 
 	return in, true, nil
 }
 
-// NextNonNull returns the first interval of an attribute that ends at or after t and has
-// a value; ok is false if the view has none. The errors are those of At. It looks at
-// each null interval on the way.
-func (v *View) NextNonNull(a Attribute, t int64) (in Interval, ok bool, err error) {
-	if _, err := v.At(a, t); err != nil {
+// Top returns the interval of the newest value that a stack has at t (Writer.Push); ok is
+// false if it is empty then. The errors are those of At, and ErrKind and ErrDepth for an
+// attribute that is no stack.
+func (v *View) Top(a Attribute, t int64) (in Interval, ok bool, err error) {
+	in, err = v.At(a, t)
+	if err != nil {
 		return Interval{}, false, err
 	}
-	for in, err := range v.Range(a, t, v.end, RangeOptions{}) {
-		if err != nil || !in.Value.IsNull() {
-			return in, err == nil, err
-		}
+	depth, err := depthOf(a, in.Value)
+	if err != nil || depth == 0 {
+		return Interval{}, false, err
 	}
-	return Interval{}, false, nil
+	child, err := v.LookupFrom(a, strconv.Itoa(depth))
+	if err != nil {
+		return Interval{}, false, fmt.Errorf("%w: attribute %d has no value %d", ErrDepth, a, depth)
+	}
+	v.at(&in, child, t)
+	return in, true, nil
 }
 
-// RangeOptions say which intervals of a range are wanted.
-type RangeOptions struct {
-	// Reverse yields the last one first.
-	Reverse bool
-	// Resolution, if above 0, leaves out intervals between the instants of a range that
-	// are a multiple of it behind its start: those that hold at one of these, or at the
-	// end of the range, are left.
-	Resolution int64
-}
-
-// Range yields the intervals of an attribute that hold at some instant from from to to,
-// both included, in the order of time. They are whole, not cut to the range. 5 to 50 ns
-// each.
-//
-// The only element is an error, and no interval, if a bound is outside of the view:
-// ErrTime; if to is before from or a resolution negative: ErrQuery; or ErrAttribute.
-func (v *View) Range(a Attribute, from, to int64, opts RangeOptions) iter.Seq2[Interval, error] {
-	return func(yield func(Interval, error) bool) {
-		if err := v.checkRange(a, from, to, opts); err != nil {
-			yield(Interval{}, err)
-			return
-		}
-		if opts.Reverse {
-			v.backward(a, from, to, opts.Resolution, yield)
-			return
-		}
-		v.forward(a, from, to, opts.Resolution, yield)
-	}
-}
-
-func (v *View) checkRange(a Attribute, from, to int64, opts RangeOptions) error {
-	if err := v.checkAttribute(a); err != nil {
-		return err
-	}
-	if to < from || opts.Resolution < 0 {
-		return fmt.Errorf("%w: range [%d, %d] at a resolution of %d", ErrQuery, from, to, opts.Resolution)
-	}
-	if err := v.checkTime(from); err != nil {
-		return err
-	}
-	return v.checkTime(to)
-}
-
-func (v *View) forward(a Attribute, from, to, resolution int64, yield func(Interval, error) bool) {
-	w := v.walk(a)
-	for t := from; ; {
-		w.seek(t)
-		in := w.interval()
-		if !yield(in, nil) || in.End >= to {
-			return
-		}
-		t = onGrid(in.End+1, from, to, resolution)
-	}
-}
-
-// onGrid returns the first instant from t on that is from + k*resolution, or to if that
-// is before it.
-func onGrid(t, from, to, resolution int64) int64 {
-	if resolution <= 1 {
-		return t
-	}
-	past := uint64(t-from) % uint64(resolution)
-	if past == 0 {
-		return t
-	}
-	step := uint64(resolution) - past
-	if step >= uint64(to-t) {
-		return to
-	}
-	return t + int64(step)
-}
-
-func (v *View) backward(a Attribute, from, to, resolution int64, yield func(Interval, error) bool) {
-	for t := to; ; {
-		var in Interval
-		v.at(&in, a, t)
-		if !yield(in, nil) || in.Start <= from {
-			return
-		}
-		t = in.Start - 1
-		if resolution > 1 {
-			t -= int64(uint64(t-from) % uint64(resolution))
-		}
-	}
-}
+// Text returns the bytes of a string or of bytes by its code, which must come from Columns of
+// a view of the history. They never change and must not be changed. Equal strings have one
+// code, and so have equal bytes. About 5 ns.
+func (v *View) Text(code uint64) []byte { return v.history.texts.Value(uint32(code)) }

@@ -1,7 +1,5 @@
 package history
 
-import "math/bits"
-
 // walker goes over the intervals of one attribute in the order of time. It opens each
 // tile once.
 type walker struct {
@@ -19,9 +17,9 @@ type walker struct {
 	begun bool
 }
 
-// walk returns a walker, which must be told to seek. The lane is nil for an attribute
-// without a place.
-func (v *View) walk(a Attribute) walker {
+// newWalker returns a walker, which must seek before it has an interval. The lane is nil for
+// an attribute without a place.
+func newWalker(v *View, a Attribute) walker {
 	w := walker{v: v}
 	pos := v.pos(a)
 	if pos == 0 {
@@ -34,8 +32,7 @@ func (v *View) walk(a Attribute) walker {
 	return w
 }
 
-// seek goes to the interval that t is in. It must not be before the one where the
-// walker is.
+// seek goes to the interval that t is in. It must not be before the current one.
 func (w *walker) seek(t int64) {
 	if w.l == nil {
 		return
@@ -65,18 +62,18 @@ func (w *walker) step(t int64) bool {
 	default:
 		w.found.start = w.found.end + 1
 	}
-	w.take(i)
+	w.enter(i)
 	return true
 }
 
-// take makes entry i of the open tile the interval where the walker is.
-func (w *walker) take(i int) {
+// enter makes entry i of the open tile the current interval.
+func (w *walker) enter(i int) {
 	w.found.end, w.found.ended = w.tile.end(i), true
 	w.found.word, w.found.null = w.tile.value(i)
 	w.lo = i + 1
 }
 
-// jump looks for t from the directory on.
+// jump looks for t in the directory.
 func (w *walker) jump(t int64) {
 	before, begun := w.found, w.begun
 	w.begun = true
@@ -108,23 +105,10 @@ func (w *walker) jump(t int64) {
 	default:
 		w.found.start = w.s.startBefore(k, w.bit, w.v.start)
 	}
-	w.take(i)
+	w.enter(i)
 }
 
-// startBefore returns where the interval begins whose end is the first of a slot in tile k;
-// from is where the first interval begins.
-func (s *sealed) startBefore(k int, bit uint64, from int64) int64 {
-	b := s.before(k-1, bit)
-	if b < 0 {
-		return from
-	}
-	var tl tile
-	tl.open(&s.tiles[b])
-	_, hi := tl.slot(uint(bits.TrailingZeros64(bit)))
-	return tl.end(hi-1) + 1
-}
-
-// interval returns the interval where the walker is.
+// interval returns the current interval.
 func (w *walker) interval() (in Interval) {
 	if w.l == nil {
 		return Interval{Start: w.v.start, End: w.v.end, Open: !w.v.closed}

@@ -43,7 +43,7 @@ func BenchmarkFloor(b *testing.B) {
 	})
 }
 
-// BenchmarkEditSet is what a commit costs that touches one granule.
+// BenchmarkEditSet measures a commit that replaces one granule.
 func BenchmarkEditSet(b *testing.B) {
 	sizes(b, func(b *testing.B, v *Version[*int], bounds []string) {
 		value := new(int)
@@ -57,7 +57,7 @@ func BenchmarkEditSet(b *testing.B) {
 	})
 }
 
-// BenchmarkEditAmend is what a commit costs that adds to one granule of so many.
+// BenchmarkEditAmend measures a commit that adds to one of n granules.
 func BenchmarkEditAmend(b *testing.B) {
 	sizes(b, func(b *testing.B, v *Version[*int], bounds []string) {
 		value := new(int)

@@ -1,21 +1,22 @@
-// Package index is the sparse index of a table: a B-tree that maps the lower
-// bound of each granule to the granule, in copy-on-write versions.
+// Package index is the sparse index of a table: a B-tree that maps the lower bound of each granule
+// to the granule, in copy-on-write versions.
 //
-// It knows bounds, which are byte strings compared as such, and is generic in
-// what they lead to. An entry covers the keys from its bound up to the next
-// entry's:
+// Bounds are byte strings, compared as such; the type of the values is generic. An entry covers
+// the keys from its bound up to the bound of the next entry:
 //
 //	bounds     ""        "f"        "p"
 //	entries    |--- A ---|--- B ----|--- C ------->
 //	Floor("k")                ^
 //
-// Most commits add rows to a granule or two. What an entry leads to then is kept beside the
-// tree, with the version, until that is so for too many of them: no node is copied.
+// Most commits add rows to one or two granules. A version keeps such amended values beside the
+// tree until too many entries are amended, so most commits copy no node.
 //
 // # Invariants
 //
-//	X1  A Version never changes: whoever holds one sees the same entries for
-//	    as long as they hold it, without a lock.
+//	X1  A Version never changes: its holder sees the same entries for as long
+//	    as it holds the version, without a lock.
 //	X2  Entries of a version have distinct bounds, in order.
 //	X3  An Edit that is dropped leaves no trace in the version it came from.
+//
+// The package makes no compatibility promise.
 package index

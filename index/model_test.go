@@ -64,8 +64,8 @@ func collect(seq func(func(string, int) bool)) model {
 // boundGen makes few and close bounds, so that edits meet entries.
 var boundGen = rapid.StringOfN(rapid.RuneFrom([]rune("ab\x00")), 0, 4, -1)
 
-// X1, X2, X3: whatever is edited, published or dropped, every version made so
-// far answers as the sorted slice did when it was made.
+// X1, X2, X3: after any edits, published or dropped, every version made so far answers as the
+// sorted slice did when the version was made.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type frozen struct {
@@ -165,7 +165,7 @@ func TestModel(t *testing.T) {
 					if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 						t.Fatalf("Overlapping(%q, %q) (-want +got):\n%s", key, hi, diff)
 					}
-					for _, again := range []bool{false, true} { // the second may find what the first has listed
+					for _, again := range []bool{false, true} { // the second call may use the list made by the first
 						if diff := cmp.Diff(want.values(), v.version.AppendOverlapping(nil, key, hi), cmpopts.EquateEmpty()); diff != "" {
 							t.Fatalf("AppendOverlapping(%q, %q), again %v (-want +got):\n%s", key, hi, again, diff)
 						}

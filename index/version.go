@@ -9,13 +9,13 @@ import (
 	"github.com/google/btree"
 )
 
-// degree is that of the tree's nodes. At 8 a lookup takes 100 to 400 ns, and a
-// new version 0.6 to 1.6 us and 0.7 to 1.3 kB for each entry that changed, from 200
-// to 20,000 entries: go test ./index -bench .
+// degree is the degree of the tree's nodes. At 8 a lookup takes 100 to 400 ns, and a new
+// version 0.6 to 1.6 us and 0.7 to 1.3 kB for each changed entry, from 200 to 20,000 entries:
+// go test ./index -bench .
 const degree = 8
 
-// entry is kept behind a pointer: an edit copies nodes, and pointers are a third of
-// it. That halves the cost of a commit (4.3 to 2.4 us for a granule of 2,000).
+// entry is kept behind a pointer: an edit copies nodes, and a pointer is a third of an entry.
+// That halves the cost of a commit (4.3 to 2.4 us for a granule of 2,000).
 type entry[V any] struct {
 	bound string
 	value V
@@ -23,23 +23,22 @@ type entry[V any] struct {
 
 func less[V any](a, b *entry[V]) bool { return a.bound < b.bound }
 
-// Version is one immutable state of the index. Reading is safe for any number
-// of goroutines and takes no lock. It is a value so that its owner can hold it without an
-// allocation of its own.
+// Version is one immutable state of the index. Reading is safe for any number of goroutines
+// and takes no lock. It is a value, so that its owner can hold it without another allocation.
 type Version[V any] struct {
 	tree   *btree.BTreeG[*entry[V]]
 	list   *list[V]   // of the tree
-	probes *sync.Pool // of *entry[V], to look others up with
+	probes *sync.Pool // of *entry[V], for look-ups
 
-	// Entries of the tree that have another value in this version than there.
+	// The entries of the tree that have another value in this version than in the tree.
 	amended [maxAmended]*entry[V]
 	values  [maxAmended]V
 	n       int
 }
 
-// maxAmended is how many entries have another value than the tree says. They are copied
-// with each version: 512 bytes, which takes less time than a node, and looked through for
-// each entry that is read, which takes 10 ns.
+// maxAmended bounds the entries with another value than in the tree. Each version copies them:
+// 512 bytes, which takes less time than copying a node. Each read of an entry scans them, for
+// 10 ns.
 const maxAmended = 32
 
 // New returns a version without entries.
@@ -47,7 +46,7 @@ func New[V any]() *Version[V] {
 	return &Version[V]{tree: btree.NewG(degree, less[V]), list: new(list[V]), probes: &sync.Pool{New: func() any { return new(entry[V]) }}}
 }
 
-// amendmentOf returns where in amended an entry of the tree is, -1 if it is not there.
+// amendmentOf returns the index in amended of an entry of the tree, -1 if it is not amended.
 func (v *Version[V]) amendmentOf(e *entry[V]) int {
 	for i, amended := range v.amended[:v.n] {
 		if amended == e {
@@ -68,8 +67,8 @@ func (v *Version[V]) value(e *entry[V]) V {
 // Len returns the number of entries.
 func (v *Version[V]) Len() int { return v.tree.Len() }
 
-// Floor returns the entry that covers key: the one with the greatest bound at
-// or below it. O(log n).
+// Floor returns the entry that covers key: the one with the greatest bound at or below it.
+// O(log n).
 func (v *Version[V]) Floor(key string) (bound string, value V, ok bool) {
 	e := v.floor(key)
 	if e == nil {
@@ -78,7 +77,7 @@ func (v *Version[V]) Floor(key string) (bound string, value V, ok bool) {
 	return e.bound, v.value(e), true
 }
 
-// FloorBytes is Floor of a key that is bytes. It allocates nothing.
+// FloorBytes is Floor for a key in bytes. It allocates nothing.
 func (v *Version[V]) FloorBytes(key []byte) (bound string, value V, ok bool) {
 	return v.Floor(borrow(key))
 }
@@ -104,7 +103,7 @@ func (v *Version[V]) ceiling(key string) (found *entry[V]) {
 	return found
 }
 
-// probe returns an entry to look others up with, until done.
+// probe returns an entry to search the tree with. The caller returns it with done.
 func (v *Version[V]) probe(key string) *entry[V] {
 	e := v.probes.Get().(*entry[V])
 	e.bound = key
@@ -118,15 +117,15 @@ func (v *Version[V]) done(probe *entry[V]) {
 
 // Get returns the value whose bound is exactly bound. O(log n).
 func (v *Version[V]) Get(bound string) (value V, ok bool) {
-	e := v.at(bound)
+	e := v.exact(bound)
 	if e == nil {
 		return value, false
 	}
 	return v.value(e), true
 }
 
-// at returns the entry whose bound is exactly bound, or nil.
-func (v *Version[V]) at(bound string) *entry[V] {
+// exact returns the entry whose bound is exactly bound, or nil.
+func (v *Version[V]) exact(bound string) *entry[V] {
 	probe := v.probe(bound)
 	e, _ := v.tree.Get(probe)
 	v.done(probe)
@@ -146,26 +145,26 @@ func (v *Version[V]) Overlapping(lo, hi string) iter.Seq2[string, V] {
 	}
 }
 
-// list is the entries of a tree in order, once somebody walked over many of them: versions
-// that differ by amendments alone share it. 8 bytes an entry.
+// list is the entries of a tree in order, built by the first walk over many of them. Versions
+// that differ only by amendments share it. It takes 8 bytes an entry.
 type list[V any] struct {
 	entries atomic.Pointer[[]*entry[V]]
 }
 
-// search returns where the first entry with a bound at or above key is.
+// search returns the index of the first entry with a bound at or above key.
 func search[V any](entries []*entry[V], key string) int {
 	return sort.Search(len(entries), func(i int) bool { return entries[i].bound >= key })
 }
 
-// AppendOverlapping appends to dst what Overlapping yields, without the bounds: a third of
-// the time an entry where they are many, and a tenth from the second time on.
+// AppendOverlapping appends to dst the values of Overlapping. For many entries it takes a
+// third of the time, and a tenth from the second call on.
 func (v *Version[V]) AppendOverlapping(dst []V, lo, hi string) []V {
 	if entries := v.list.entries.Load(); entries != nil {
 		return v.appendListed(dst, *entries, lo, hi)
 	}
 	before := len(dst)
 	dst = v.appendWalked(dst, lo, hi)
-	if n := v.tree.Len(); len(dst)-before > n/4 { // as many again: who asks next need not walk
+	if n := v.tree.Len(); len(dst)-before > n/4 { // costs as much again, but later calls need not walk
 		entries := make([]*entry[V], 0, n)
 		v.tree.Ascend(func(e *entry[V]) bool {
 			entries = append(entries, e)
@@ -176,7 +175,7 @@ func (v *Version[V]) AppendOverlapping(dst []V, lo, hi string) []V {
 	return dst
 }
 
-// appendListed is AppendOverlapping where the entries are listed.
+// appendListed is AppendOverlapping with the list of entries.
 func (v *Version[V]) appendListed(dst []V, entries []*entry[V], lo, hi string) []V {
 	from, to := search(entries, lo), len(entries)
 	if hi != "" {
@@ -191,9 +190,9 @@ func (v *Version[V]) appendListed(dst []V, entries []*entry[V], lo, hi string) [
 	return dst
 }
 
-// appendWalked is AppendOverlapping where they are not.
+// appendWalked is AppendOverlapping without the list.
 func (v *Version[V]) appendWalked(dst []V, lo, hi string) []V {
-	const few = 8 // whose bounds are looked at, before one search for the end pays
+	const few = 8 // bounds that are compared before a search for the end pays
 	if floor, _, ok := v.Floor(lo); ok {
 		lo = floor
 	}
@@ -218,29 +217,28 @@ func (v *Version[V]) appendWalked(dst []V, lo, hi string) []V {
 // All yields every entry in order.
 func (v *Version[V]) All() iter.Seq2[string, V] { return v.Overlapping("", "") }
 
-// Edit starts a new version. It marks the nodes of this one as shared, which
-// is a write that readers do not see but other editors do: only one goroutine
-// at a time may edit the versions that come from one New (the store edits
-// under its commit lock). O(1).
+// Edit starts a new version in O(1). It marks the nodes of this version as shared. Readers do
+// not see this write but other editors do: only one goroutine at a time may edit the versions
+// that derive from one New. The store edits under its commit lock.
 func (v *Version[V]) Edit() *Edit[V] {
 	next := *v
 	e := EditOf(&next)
 	return &e
 }
 
-// Edit is a version in the making. It belongs to one goroutine.
+// Edit is a version under construction. It is not safe for concurrent use.
 type Edit[V any] struct {
 	next *Version[V]
-	own  bool // the tree is not another version's
+	own  bool // the tree is not shared with another version
 
-	found *entry[V] // that Get found last: to be amended next
+	found *entry[V] // the last result of Get, likely amended next
 }
 
-// EditOf is Version.Edit in place, for who has room for the new version: next is a copy of
-// a version that nobody else has.
+// EditOf is Version.Edit in place, for callers with room for the new version. next is a copy
+// of a version, and not shared.
 func EditOf[V any](next *Version[V]) Edit[V] { return Edit[V]{next: next} }
 
-// tree returns the tree to change.
+// tree returns the tree for changes, after cloning it if it is shared.
 func (e *Edit[V]) tree() *btree.BTreeG[*entry[V]] {
 	if !e.own {
 		e.next.tree, e.next.list, e.own = e.next.tree.Clone(), new(list[V]), true
@@ -248,8 +246,8 @@ func (e *Edit[V]) tree() *btree.BTreeG[*entry[V]] {
 	return e.next.tree
 }
 
-// Set adds an entry or replaces the one with the same bound. O(log n), copying
-// the nodes on the way the first time.
+// Set adds an entry or replaces the one with the same bound. O(log n); the first change copies
+// the nodes on its path.
 func (e *Edit[V]) Set(bound string, value V) {
 	e.found = nil
 	if old, ok := e.tree().ReplaceOrInsert(&entry[V]{bound, value}); ok {
@@ -257,12 +255,12 @@ func (e *Edit[V]) Set(bound string, value V) {
 	}
 }
 
-// Amend is Set for a value that has in it all that the one before had: that may stay alive
-// for as long as the new one is. It mostly changes no node and allocates nothing.
+// Amend is Set for a value that contains all of its predecessor's memory: the predecessor may
+// stay alive for as long as the new value. It mostly changes no node and allocates nothing.
 func (e *Edit[V]) Amend(bound string, value V) {
 	next, at := e.next, e.found
 	if at == nil || at.bound != bound {
-		at = next.at(bound)
+		at = next.exact(bound)
 	}
 	if at == nil {
 		e.Set(bound, value)
@@ -281,7 +279,7 @@ func (e *Edit[V]) Amend(bound string, value V) {
 	next.n++
 }
 
-// settle puts the amended values into the tree.
+// settle moves the amended values into the tree.
 func (e *Edit[V]) settle() {
 	e.found = nil
 	next := e.next
@@ -301,7 +299,7 @@ func (e *Edit[V]) Delete(bound string) {
 	}
 }
 
-// forget drops the amendment of an entry that the tree has no more.
+// forget drops the amendment of an entry that is no longer in the tree.
 func (e *Edit[V]) forget(old *entry[V]) {
 	if i := e.next.amendmentOf(old); i >= 0 {
 		var none V
@@ -319,7 +317,7 @@ func (e *Edit[V]) Floor(key string) (bound string, value V, ok bool) {
 
 // Get is Version.Get on the entries so far.
 func (e *Edit[V]) Get(bound string) (value V, ok bool) {
-	if e.found = e.next.at(bound); e.found == nil {
+	if e.found = e.next.exact(bound); e.found == nil {
 		return value, false
 	}
 	return e.next.value(e.found), true
@@ -334,8 +332,8 @@ func (e *Edit[V]) First() (bound string, value V, ok bool) {
 	return bound, value, ok
 }
 
-// Between yields the entries whose bounds are in [lo, hi), in order; an empty hi
-// means no upper end. The entries must not be changed meanwhile.
+// Between yields the entries with bounds in [lo, hi), in order; an empty hi means no upper
+// end. The entries must not be changed meanwhile.
 func (e *Edit[V]) Between(lo, hi string) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		e.next.tree.AscendGreaterOrEqual(&entry[V]{bound: lo}, func(at *entry[V]) bool {

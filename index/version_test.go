@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// versionOf returns a version with an entry for each bound; the value is the
-// bound in upper case, so far as it says anything.
+// versionOf returns a version with an entry for each bound; the value is the bound in angle
+// brackets.
 func versionOf(bounds ...string) *Version[string] {
 	edit := New[string]().Edit()
 	for _, b := range bounds {
@@ -95,7 +95,7 @@ func TestAppendOverlapping(t *testing.T) {
 			if hi == 100 {
 				to = ""
 			}
-			for _, within := range []string{"", "5"} { // of the first entry, whose bound is below then
+			for _, within := range []string{"", "5"} { // "5": lo is inside the first entry, above its bound
 				want := []int{-1}
 				for _, i := range v.Overlapping(from+within, to) {
 					want = append(want, i)
@@ -208,7 +208,7 @@ func TestConcurrentReaders(t *testing.T) {
 	wg.Wait()
 }
 
-// A lookup allocates the key that it asks the tree with, whatever the entries.
+// A lookup allocates only its key for the tree, for any entries.
 func TestLookupsAllocateOnce(t *testing.T) {
 	v := versionOf("", "f", "p")
 	if n := testing.AllocsPerRun(100, func() { v.Get("f") }); n > 1 {

@@ -11,7 +11,7 @@ import (
 
 // batcher turns flat profiles into batches: sample type by sample type, so that
 // rows of a series are neighbours. The next batch takes the memory of the last:
-// the store keeps nothing of what it is given.
+// the store keeps no part of a batch.
 type batcher struct {
 	flat *flat
 	rows int
@@ -35,8 +35,8 @@ type batcher struct {
 	stack  []uint32   // by row: the code of its stack
 }
 
-// interner gives codes to locations and stacks: columnstore.Codes, or what a test
-// looks at them with.
+// interner gives codes to locations and stacks: columnstore.Codes, or the
+// dictionary of a test.
 type interner interface {
 	Elements(dst []uint32, ids []uuid.UUID, records [][]byte) ([]uint32, error)
 	Lists(dst []uint32, lists [][]uint32) ([]uint32, error)
@@ -48,7 +48,7 @@ func isRow(row int32) bool { return row != noRow }
 
 // batch makes the batch of a profile, with codes for its stacks. It is good until the
 // next one is made.
-func (b *batcher) batch(f *flat, kind Kind, opts InsertOptions, zeros bool, codes interner) (schema.Batch, error) {
+func (b *batcher) batch(f *flat, kind kind, opts InsertOptions, zeros bool, codes interner) (schema.Batch, error) {
 	b.flat = f
 	b.number(zeros)
 	columns := make(map[string]encoding.Vector, 16+len(opts.Labels)+len(f.columns.list))
@@ -74,12 +74,9 @@ func (b *batcher) size() int {
 		4*(cap(b.rowOf)+cap(b.codes)+cap(b.useOf)+cap(b.stacks)+cap(b.known)+cap(b.stack))
 }
 
-// resize returns a slice of n elements that are whatever they were.
-func resize[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
-
 // number gives values their rows.
 func (b *batcher) number(zeros bool) {
-	types, values := len(b.flat.types), b.flat.values
+	types, values := len(b.flat.Types), b.flat.Values
 	b.rowOf, b.rows = resize(b.rowOf, len(values)), 0
 	for t := range types {
 		for i := t; i < len(values); i += types {
@@ -94,15 +91,15 @@ func (b *batcher) number(zeros bool) {
 
 // rowsOf returns the rows of sample i: by type, with noRow in between.
 func (b *batcher) rowsOf(i int) []int32 {
-	types := len(b.flat.types)
+	types := len(b.flat.Types)
 	return b.rowOf[i*types : (i+1)*types]
 }
 
-// addShared sets what all rows have in common.
-func (b *batcher) addShared(columns map[string]encoding.Vector, kind Kind, opts InsertOptions) {
+// addShared sets the values that all rows share.
+func (b *batcher) addShared(columns map[string]encoding.Vector, kind kind, opts InsertOptions) {
 	columns[ColumnTimestamp] = encoding.Int64s(b.flat.at(opts))
-	columns[ColumnDuration] = encoding.Int64s(b.flat.duration)
-	columns[ColumnPeriod] = encoding.Int64s(b.flat.every)
+	columns[ColumnDuration] = encoding.Int64s(b.flat.Duration)
+	columns[ColumnPeriod] = encoding.Int64s(b.flat.Every)
 	columns[ColumnPeriodType] = encoding.Strings(kind.Types[0].Period)
 	columns[ColumnPeriodUnit] = encoding.Strings(kind.Types[0].PeriodUnit)
 	for name, value := range opts.Labels {
@@ -110,12 +107,12 @@ func (b *batcher) addShared(columns map[string]encoding.Vector, kind Kind, opts 
 	}
 }
 
-func (b *batcher) addValues(columns map[string]encoding.Vector, kind Kind) {
+func (b *batcher) addValues(columns map[string]encoding.Vector, kind kind) {
 	b.types, b.units, b.values = resize(b.types, b.rows), resize(b.units, b.rows), resize(b.values, b.rows)
 	for i, row := range b.rowOf {
 		if isRow(row) {
 			t := &kind.Types[i%len(kind.Types)]
-			b.types[row], b.units[row], b.values[row] = t.Sample, t.SampleUnit, b.flat.values[i]
+			b.types[row], b.units[row], b.values[row] = t.Sample, t.SampleUnit, b.flat.Values[i]
 		}
 	}
 	columns[ColumnSampleType] = encoding.Strings(b.types...)
@@ -126,14 +123,14 @@ func (b *batcher) addValues(columns map[string]encoding.Vector, kind Kind) {
 // identify finds the locations that rows have, and their ids and records: once for a
 // location, however many stacks it is in. Of locations with one id the first counts.
 func (b *batcher) identify() {
-	b.useOf = resize(b.useOf, len(b.flat.locations))
+	b.useOf = resize(b.useOf, len(b.flat.Locations))
 	clear(b.useOf)
 	b.ids, b.bytes, b.ends, b.records = b.ids[:0], b.bytes[:0], b.ends[:0], b.records[:0]
-	for i := range b.flat.samples {
+	for i := range b.flat.Samples {
 		if !slices.ContainsFunc(b.rowsOf(i), isRow) {
 			continue
 		}
-		stack, _, _ := b.flat.sample(i)
+		stack, _, _ := b.flat.Sample(i)
 		for _, l := range stack {
 			if b.useOf[l] == 0 {
 				var id uuid.UUID
@@ -157,14 +154,14 @@ func (b *batcher) addStacks(columns map[string]encoding.Vector, codes interner) 
 	if b.codes, err = codes.Elements(b.codes[:0], b.ids, b.records); err != nil {
 		return err
 	}
-	b.stacks = slices.Grow(b.stacks[:0], len(b.flat.stack)) // lists are parts: it must not move
+	b.stacks = slices.Grow(b.stacks[:0], len(b.flat.Stack)) // lists are parts: it must not move
 	b.lists = b.lists[:0]
-	for i := range b.flat.samples {
+	for i := range b.flat.Samples {
 		if !slices.ContainsFunc(b.rowsOf(i), isRow) {
 			continue
 		}
 		start := len(b.stacks)
-		stack, _, _ := b.flat.sample(i)
+		stack, _, _ := b.flat.Sample(i)
 		for _, l := range stack {
 			b.stacks = append(b.stacks, b.codes[b.useOf[l]-1])
 		}
@@ -175,7 +172,7 @@ func (b *batcher) addStacks(columns map[string]encoding.Vector, codes interner) 
 	}
 	b.stack = resize(b.stack, b.rows)
 	list := 0
-	for i := range b.flat.samples {
+	for i := range b.flat.Samples {
 		has := false
 		for _, row := range b.rowsOf(i) {
 			if isRow(row) {
@@ -193,13 +190,13 @@ func (b *batcher) addStacks(columns map[string]encoding.Vector, codes interner) 
 // addLabels sets the labels of samples.
 func (b *batcher) addLabels(columns map[string]encoding.Vector) {
 	f := b.flat
-	for i := range f.samples {
-		_, _, labels := f.sample(i)
-		for k := range labels {
-			l := &labels[k]
+	at := 0
+	for i := range f.Samples {
+		for ; at < int(f.Samples[i].Labels); at++ {
+			l, column := &f.Labels[at], &f.columns.list[f.columns.of[at]]
 			for _, row := range b.rowsOf(i) {
 				if isRow(row) {
-					f.columns.list[l.column].set(int(row), b.rows, l, f.strings[l.text])
+					column.set(int(row), b.rows, l, f.Strings[l.Text])
 				}
 			}
 		}

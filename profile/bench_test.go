@@ -25,10 +25,10 @@ func benchFiles(b *testing.B, f func(b *testing.B, zipped, plain []byte)) {
 				b.Skipf("%s is not part of the project: %v", file.path, err)
 			}
 			var w workspace
-			if err := w.read(zipped, Limits{}.withDefaults()); err != nil {
+			if err := w.read(zipped, Limits{}.WithDefaults()); err != nil {
 				b.Fatal(err)
 			}
-			plain := w.plain(zipped)
+			plain := w.reader.Plain(zipped)
 			b.SetBytes(int64(len(plain)))
 			b.ReportAllocs()
 			f(b, zipped, plain)
@@ -84,7 +84,7 @@ func openBenchDB(b *testing.B) *DB {
 
 // BenchmarkBatch is the part of an insert that is done here: all but the store.
 func BenchmarkBatch(b *testing.B) {
-	limits := Limits{}.withDefaults()
+	limits := Limits{}.WithDefaults()
 	benchFiles(b, func(b *testing.B, zipped, _ []byte) {
 		var w workspace
 		codes := newDictionary()
@@ -101,7 +101,7 @@ func BenchmarkBatch(b *testing.B) {
 
 // BenchmarkDecode compares the decoder, its checks included, with google/pprof's.
 func BenchmarkDecode(b *testing.B) {
-	limits := Limits{}.withDefaults()
+	limits := Limits{}.WithDefaults()
 	for name, decodePlain := range map[string]func(w *workspace, plain []byte) error{
 		"flat": func(w *workspace, plain []byte) error { return decode(string(plain), limits, &w.flat) },
 		"pprof": func(_ *workspace, plain []byte) error {

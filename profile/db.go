@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"sync"
@@ -44,7 +43,7 @@ func Open(store *columnstore.Store, opts Options) (*DB, error) {
 	if opts.Bucket == 0 {
 		opts.Bucket = DefaultBucket
 	}
-	opts.Limits = opts.Limits.withDefaults()
+	opts.Limits = opts.Limits.WithDefaults()
 	def := Schema(max(0, opts.Bucket))
 	table := store.Table(opts.Table)
 	if table == nil {
@@ -65,45 +64,12 @@ func (db *DB) Table() *columnstore.Table { return db.table }
 // Store returns the store that the table is in.
 func (db *DB) Store() *columnstore.Store { return db.store }
 
-// Type is one thing that profiles measure.
-type Type struct {
-	Sample, SampleUnit string // "inuse_space", "bytes"
-	Period, PeriodUnit string // "space", "bytes"; empty if the profile says none
-}
-
-// String returns the type as sample:unit:period:unit.
-func (t Type) String() string {
-	return fmt.Sprintf("%s:%s:%s:%s", t.Sample, t.SampleUnit, t.Period, t.PeriodUnit)
-}
-
-// Kind is what the profiles of one source measure, in the order in which they
-// say it, and which of it to show first. Rows do not keep either.
-type Kind struct {
-	Types   []Type
-	Default int // index in Types
-}
-
-// note returns the kind as a note of the table: rows keep neither the order of
-// types nor types whose values are all zero.
-func (k Kind) note() (string, error) {
-	text, err := json.Marshal(k)
-	return string(text), err
-}
-
-// Kinds returns the kinds of the profiles that a snapshot has, those without
-// rows included, in the order of their first commit. Notes of the table that are
-// no kinds are passed over.
-func (db *DB) Kinds(snap *columnstore.Snapshot) ([]Kind, error) {
-	notes, err := db.table.Notes(snap)
-	if err != nil {
-		return nil, err
-	}
-	kinds := make([]Kind, 0, len(notes))
-	for _, text := range notes {
-		var k Kind
-		if json.Unmarshal([]byte(text), &k) == nil && k.Default >= 0 && k.Default < len(k.Types) {
-			kinds = append(kinds, k)
-		}
-	}
-	return kinds, nil
+// InsertOptions adds to a profile the facts that it lacks.
+type InsertOptions struct {
+	// Labels are those of the whole profile: job, pod and the like. An empty
+	// value is no label.
+	Labels map[string]string
+	// Time is used for a profile that has none. If it is zero too, the
+	// profile's time is 0, which is how pprof says that there is none.
+	Time time.Time
 }

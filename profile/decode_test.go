@@ -21,12 +21,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
 	"github.com/granarydb/granary/schema"
 )
 
 var oracleOpts = InsertOptions{Labels: map[string]string{"job": "j", "none": ""}, Time: time.Unix(7, 0)}
 
-// usedProfile is what is in a workspace before the profile that a test is about.
+// usedProfile is the profile in a workspace before that of a test.
 var usedProfile = sync.OnceValues(func() ([]byte, error) {
 	var plain bytes.Buffer
 	p := makeProfile(start, "used:u more:m again:a", stack{
@@ -47,7 +48,7 @@ func usedWorkspace(t fataler) *workspace {
 		t.Fatal(err)
 	}
 	w := new(workspace)
-	if err := w.read(plain, Limits{}.withDefaults()); err != nil {
+	if err := w.read(plain, Limits{}.WithDefaults()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.batcher.batch(&w.flat, w.flat.kind(), InsertOptions{}, true, newDictionary()); err != nil {
@@ -58,23 +59,23 @@ func usedWorkspace(t fataler) *workspace {
 }
 
 // dictionary is an interner that can be looked into.
-type dictionary struct{ *encoding.ListDict }
+type dictionary struct{ dict *dict.Lists }
 
-func newDictionary() dictionary { return dictionary{encoding.NewListDict(1)} }
+func newDictionary() dictionary { return dictionary{dict.NewLists(1)} }
 
 func (d dictionary) Elements(dst []uint32, ids []uuid.UUID, records [][]byte) ([]uint32, error) {
-	return d.InternElements(dst, ids, records)
+	return d.dict.InternElements(dst, ids, records)
 }
 
 func (d dictionary) Lists(dst []uint32, lists [][]uint32) ([]uint32, error) {
-	return d.InternCodes(dst, lists)
+	return d.dict.InternCodes(dst, lists)
 }
 
-// records returns what is kept beside the elements.
+// records returns the records beside the elements.
 func (d dictionary) records() map[uuid.UUID][]byte {
 	records := map[uuid.UUID][]byte{}
-	for code := range uint32(d.ListDict.Elements()) {
-		records[d.Element(code+1)] = d.Record(code + 1)
+	for code := range uint32(d.dict.Elements()) {
+		records[d.dict.Element(code+1)] = d.dict.Record(code + 1)
 	}
 	return records
 }
@@ -109,7 +110,7 @@ func checkAgainstPprof(t fataler, data []byte, limits Limits, zeros bool) (taken
 	return true
 }
 
-func compareBatches(t fataler, way string, w *workspace, zeros bool, want schema.Batch, wantKind Kind) {
+func compareBatches(t fataler, way string, w *workspace, zeros bool, want schema.Batch, wantKind kind) {
 	t.Helper()
 	kind := w.flat.kind()
 	codes := newDictionary()
@@ -120,10 +121,10 @@ func compareBatches(t fataler, way string, w *workspace, zeros bool, want schema
 	if diff := cmp.Diff(wantKind, kind); diff != "" {
 		t.Fatal(way, "kind: -want +got\n", diff)
 	}
-	// cmp takes minutes for what follows: stacks are looked at without it.
+	// cmp takes minutes for stacks: they are compared without it.
 	var stacks [][]uuid.UUID
 	for _, code := range got.Columns[ColumnStacktrace].Codes {
-		stacks = append(stacks, codes.UUIDs(nil, code))
+		stacks = append(stacks, codes.dict.UUIDs(nil, code))
 	}
 	if !slices.EqualFunc(want.Columns[ColumnStacktrace].UUIDLists, stacks, slices.Equal) {
 		t.Fatal(way, "stacks differ")
@@ -151,10 +152,10 @@ func TestDecodeRealProfiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			var w workspace
-			limits := Limits{}.withDefaults()
+			limits := Limits{}.WithDefaults()
 			if err := w.read(data, limits); err != nil {
 				t.Errorf("%s: %v", name, err)
-			} else if !checkAgainstPprof(t, w.plain(data), limits, n%2 == 0) {
+			} else if !checkAgainstPprof(t, w.reader.Plain(data), limits, n%2 == 0) {
 				t.Errorf("%s is refused", name)
 			}
 			n++
@@ -184,7 +185,7 @@ func smallest() message {
 		bytes(fieldFunction, "\x08\x01\x10\x01").bytes(fieldLocation, "\x08\x01\x22\x02\x08\x01")
 }
 
-// oddities are bytes about which decoders differ, and what google/pprof says.
+// oddities are bytes about which decoders differ, with the verdict of google/pprof.
 func oddities() []struct {
 	name  string
 	data  message
@@ -250,7 +251,7 @@ func oddities() []struct {
 func TestDecodeOddities(t *testing.T) {
 	for _, tc := range oddities() {
 		t.Run(tc.name, func(t *testing.T) {
-			if taken := checkAgainstPprof(t, tc.data, Limits{}.withDefaults(), false); taken != tc.taken {
+			if taken := checkAgainstPprof(t, tc.data, Limits{}.WithDefaults(), false); taken != tc.taken {
 				t.Errorf("taken: %t, want %t", taken, tc.taken)
 			}
 		})
@@ -259,7 +260,7 @@ func TestDecodeOddities(t *testing.T) {
 
 // Random profiles, as they are and damaged in a few places.
 func TestDecodeEqualsPprof(t *testing.T) {
-	limits := Limits{Samples: 9, Depth: 5}.withDefaults()
+	limits := Limits{Samples: 9, Depth: 5}.WithDefaults()
 	rapid.Check(t, func(t *rapid.T) {
 		var b bytes.Buffer
 		if err := drawProfile(t).WriteUncompressed(&b); err != nil {
@@ -287,8 +288,8 @@ func TestDecodeEqualsPprof(t *testing.T) {
 	})
 }
 
-// FuzzDecode: the decoder takes what google/pprof and the limits take, and makes
-// the same of it.
+// FuzzDecode: the decoder takes the bytes that google/pprof and the limits take, and makes
+// the same rows of them.
 func FuzzDecode(f *testing.F) {
 	for _, tc := range oddities() {
 		f.Add([]byte(tc.data), true)
@@ -301,10 +302,10 @@ func FuzzDecode(f *testing.F) {
 	for _, name := range []string{"two-stacks.pb.gz", "single-stack.pb.gz", "no-python.pb.gz"} {
 		if data, err := os.ReadFile(filepath.Join("..", "..", "shared", "data", "pprof", name)); err == nil {
 			var w workspace
-			if err := w.read(data, Limits{}.withDefaults()); err != nil {
+			if err := w.read(data, Limits{}.WithDefaults()); err != nil {
 				f.Fatal(err)
 			}
-			f.Add(bytes.Clone(w.plain(data)), true)
+			f.Add(bytes.Clone(w.reader.Plain(data)), true)
 		}
 	}
 	limits := Limits{Bytes: 1 << 20, Samples: 1000, Depth: 100}

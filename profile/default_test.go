@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is shown when nobody said depends on what a query chooses, and a kind
+// The type to show depends on the profiles that a query chooses, and a kind
 // without rows is passed over.
 func TestDefaultType(t *testing.T) {
 	db := testDB(t, Options{})
@@ -27,7 +27,7 @@ func TestDefaultType(t *testing.T) {
 }
 
 // Range finds a label of samples where the profile has none of that name, and
-// sums what falls together.
+// sums equal stacks.
 func TestRangeBySampleLabel(t *testing.T) {
 	db := testDB(t, Options{})
 	labelled := func(value string) map[string][]string { return map[string][]string{"who": {value}} }

@@ -15,7 +15,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// Bytes that are inserted give what the parsed profile gives, and the caller can
+// Bytes and the parsed profile give the same rows, and the caller can
 // have them back.
 func TestInsertEncoded(t *testing.T) {
 	p := makeProfile(start, "n:count m:count", stack{frames: "a +b c", values: []int64{1, 2}, labels: map[string][]string{"k": {"v"}}}, stack{frames: "c", values: []int64{0, 4}})
@@ -135,13 +135,13 @@ func checkTotals(t *testing.T, db *DB, snap *columnstore.Snapshot, name string, 
 	}
 }
 
-// What a profile leaves in memory for the next one is little, and bounded.
+// The memory that a profile leaves for the next one is little, and bounded.
 func TestWorkspaceIsReused(t *testing.T) {
 	data, err := os.ReadFile(filepath.FromSlash("../testdata/profiles/etcd/heap-1.pb.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, limits := new(workspace), Limits{}.withDefaults()
+	w, limits := new(workspace), Limits{}.WithDefaults()
 	once := func() {
 		if err := w.read(data, limits); err != nil {
 			t.Fatal(err)
@@ -152,7 +152,7 @@ func TestWorkspaceIsReused(t *testing.T) {
 		t.Errorf("to decode a profile takes %.0f allocations once it is warm, want at most 8", n)
 	}
 	db := testDB(t, Options{})
-	w.raw.Grow(2 * maxKept)
+	w.batcher.bytes = make([]byte, 2*maxKept)
 	db.release(w)
 	if again := db.workspace(); again == w {
 		t.Error("a workspace of over the bound was kept")

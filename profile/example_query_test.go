@@ -59,7 +59,7 @@ func mustSelector(text string) profile.Selector {
 	return s
 }
 
-// What all profiles of one job sum to, by stack.
+// The sum of all profiles of one job, by stack.
 func ExampleDB_Merge() {
 	fleet(func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, cpu profile.Type) error {
 		stacks, err := db.Merge(ctx, snap, cpu, profile.Query{Selector: mustSelector(`{job="web"}`)})
@@ -96,7 +96,7 @@ func ExampleDB_MergeBy() {
 	// [{job web}] 2 11 s
 }
 
-// What there is to ask about: no row is read for it.
+// Types, labels and series: no row is read for them.
 func ExampleDB_LabelValues() {
 	fleet(func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, _ profile.Type) error {
 		names, err := db.LabelNames(ctx, snap, profile.Query{})
@@ -147,7 +147,7 @@ func ExampleDB_Profiles() {
 	// 2 samples in 10s
 }
 
-// What changed from one minute to the next.
+// The change from one minute to the next.
 func ExampleDiff() {
 	fleet(func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, cpu profile.Type) error {
 		next := fleetStart.Add(time.Minute).UnixNano()
@@ -202,7 +202,7 @@ func ExampleQuery_trace() {
 	// 1 stack, 4 s
 }
 
-// The largest functions of a flame graph, and what is left out.
+// The largest functions of a flame graph, and the sum of the others.
 func ExampleStacks_FlameGraph() {
 	fleet(func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, cpu profile.Type) error {
 		stacks, err := db.Merge(ctx, snap, cpu, profile.Query{})

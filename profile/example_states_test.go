@@ -21,7 +21,7 @@ type threadEvent struct {
 	state string
 }
 
-// wallProfile is a sample of each thread: what it was in, running or not.
+// wallProfile is a sample of each thread: its function, running or not.
 func wallProfile(at time.Time, stacks map[int64][]string) *pprof.Profile {
 	p := &pprof.Profile{
 		TimeNanos:  at.UnixNano(),

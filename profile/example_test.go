@@ -12,8 +12,7 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// cpuProfile stands for one that was scraped: pprof.Profile is what
-// profile.Parse makes of a file.
+// cpuProfile stands for a scraped profile, as profile.Parse makes it of a file.
 func cpuProfile(at time.Time, busy int64) *pprof.Profile {
 	work := &pprof.Function{ID: 1, Name: "main.work", Filename: "main.go"}
 	mainFunction := &pprof.Function{ID: 2, Name: "main.main", Filename: "main.go"}
@@ -82,7 +81,7 @@ func ExampleParseSelector() {
 	fmt.Println(err)
 	// Output:
 	// {job="api", pod=~"api-.*", zone!="eu"} <nil>
-	// invalid selector {job="api": 1:11: parse error: unexpected end of input inside braces
+	// invalid selector {job="api": 1:11: the selector ends, want "," or "}"
 }
 
 func ExampleDB_Range() {

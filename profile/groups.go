@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"context"
 	"encoding/binary"
 	"slices"
 
@@ -14,58 +13,6 @@ type StackGroup struct {
 	// missing label is left out.
 	Labels []Label
 	Stacks *Stacks
-}
-
-// MergeBy is Merge by labels: the stacks of each combination of values that the named
-// labels have, sorted by labels. A name means a label of the profile first, and of the
-// sample where the profile has none, as in a Selector. Without names it is one group, or
-// none if there are no samples.
-//
-// It costs what columnstore.Table.Aggregate does, and 50 bytes for each stack of a group,
-// 16 of which stay. The groups share what they know of locations. Errors are those of
-// Aggregate; an empty name is columnstore.ErrQuery.
-func (db *DB) MergeBy(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, by ...string) ([]StackGroup, error) {
-	g := newGrouping(by)
-	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
-		Sum: ColumnValue, By: append([]string{ColumnStacktrace}, g.columns()...), Where: q.Expr(t), NoCounts: true, MaxBytes: q.MaxBytes,
-	})
-	if err != nil {
-		return nil, err
-	}
-	rows := len(groups.Sums)
-	const stack = 4 + 12 // the number of its group; its code and value
-	if err := q.fits(groups, stack*rows); err != nil {
-		return nil, err
-	}
-	of := make([]uint32, rows)
-	var sizes []int
-	for row := range of {
-		of[row] = g.group(groups.Columns[1:], row)
-		if int(of[row]) == len(sizes) {
-			sizes = append(sizes, 0)
-		}
-		sizes[of[row]]++
-	}
-	stacks := &groups.Columns[0]
-	codes, values := make([]uint32, rows), make([]int64, rows)
-	ends := make([]int, len(sizes)) // so far
-	at := 0
-	for i, n := range sizes {
-		ends[i] = at
-		at += n
-	}
-	for row, i := range of {
-		codes[ends[i]], values[ends[i]] = stacks.Codes[row], groups.Sums[row]
-		ends[i]++
-	}
-	symbols := newSymbols(stacks.Lists, stacks.Codes)
-	out := make([]StackGroup, len(sizes))
-	for i, n := range sizes {
-		lo, hi := ends[i]-n, ends[i]
-		out[i] = StackGroup{g.labels[i], newStacks(t, symbols, codes[lo:hi:hi], values[lo:hi:hi])}
-	}
-	slices.SortFunc(out, func(a, b StackGroup) int { return compareLabels(a.Labels, b.Labels) })
-	return out, nil
 }
 
 // grouping tells groups of rows apart by labels.
@@ -90,7 +37,7 @@ func (g *grouping) columns() []string {
 	var columns []string
 	for _, name := range g.names {
 		g.starts = append(g.starts, len(columns))
-		columns = append(columns, matcher{name: name}.columns()...)
+		columns = append(columns, textColumns(name)...)
 		if idType(name) != 0 {
 			columns = append(columns, name)
 		}

@@ -117,8 +117,8 @@ func refused(t *testing.T, want error, most int, f func() error) {
 	}
 }
 
-// P5: what a kilobyte of gzip can hold, a megabyte of the smallest parts that a
-// profile can have, costs a few times that megabyte.
+// P5: a kilobyte of gzip, a megabyte of the smallest parts of a
+// profile, costs a few times that megabyte.
 func TestTinyParts(t *testing.T) {
 	const n = 500_000
 	many := func(part string, n int) string { return strings.Repeat(part, n/len(part)) }
@@ -156,7 +156,7 @@ func TestTinyParts(t *testing.T) {
 			db := testDB(t, Options{})
 			zipped := gzipped(t, tc.data)
 			most := 48 * len(tc.data)
-			for range 2 { // with new memory, and with what the last one left
+			for range 2 { // with new memory, and with that of the last one
 				refused(t, tc.want, most, func() error {
 					_, err := db.InsertEncoded(ctx, zipped, InsertOptions{})
 					return err
@@ -170,7 +170,7 @@ func TestTinyParts(t *testing.T) {
 	}
 }
 
-// P5: what the end of a gzip file says of its size is not believed.
+// P5: the size at the end of a gzip file is not believed.
 func TestGzipSaysTooMuch(t *testing.T) {
 	zipped := gzipped(t, smallest())
 	copy(zipped[len(zipped)-4:], "\xff\xff\xff\xff")

@@ -21,7 +21,7 @@ func labelColumn(family, name string, k int) string {
 	return family + "." + name
 }
 
-// cutNumber splits what labelColumn numbered into the name and k.
+// cutNumber is the inverse of labelColumn, without the family.
 func cutNumber(column string) (name string, k int, numbered bool) {
 	i := strings.LastIndexByte(column, '#')
 	if i < 0 {

@@ -81,7 +81,7 @@ func TestLocationRoundTrip(t *testing.T) {
 	})
 }
 
-// P3: the id is of what the location is, not of where a process had it.
+// P3: the id depends on the code at a location, not on its place in a process.
 func TestLocationID(t *testing.T) {
 	base := func() *pprof.Location {
 		return &pprof.Location{
@@ -179,7 +179,7 @@ func TestParseLocationMalformed(t *testing.T) {
 	}
 }
 
-// FuzzParseLocation: P5, and what is a record means one location only.
+// FuzzParseLocation: P5, and a record means one location only.
 func FuzzParseLocation(f *testing.F) {
 	for _, l := range []*pprof.Location{
 		{},

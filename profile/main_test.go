@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // start is the time of the first profile of a test: not a multiple of a bucket.
 const start = 1_700_000_123_456_789_000
 
-// fataler is what *testing.T, *testing.F and *rapid.T have in common.
+// fataler is *testing.T, *testing.F or *rapid.T.
 type fataler interface {
 	Helper()
 	Fatal(args ...any)
@@ -120,7 +120,7 @@ func makeProfile(at int64, types string, stacks ...stack) *pprof.Profile {
 	return p
 }
 
-// answer is what a profile says, without ids and order: P1 compares these.
+// answer is a profile without ids and order: P1 compares these.
 type answer struct {
 	Types, PeriodType      string
 	Period, Time, Duration int64
@@ -155,7 +155,7 @@ func stackKey(s *pprof.Sample) string {
 	for _, l := range s.Location {
 		b.WriteString("\n ")
 		if m := l.Mapping; m != nil {
-			// Where in the file the code is: what a symboliser looks up.
+			// The place of the code in the file, which a symboliser looks up.
 			fmt.Fprintf(&b, " %s+%x", cmpOr(m.BuildID, m.File), l.Address-m.Start+m.Offset)
 		} else {
 			fmt.Fprintf(&b, " %x", l.Address)

@@ -14,17 +14,17 @@ import (
 
 // slowBatch is the batch of a profile, made the plain way: value by value from
 // google/pprof's structs, with maps for everything, after checks that do the
-// same. It is what the fast way is held to.
-func slowBatch(data []byte, limits Limits, opts InsertOptions, zeros bool) (schema.Batch, Kind, error) {
+// same. The fast way is held to it.
+func slowBatch(data []byte, limits Limits, opts InsertOptions, zeros bool) (schema.Batch, kind, error) {
 	p, err := pprof.ParseUncompressed(data)
 	if err == nil {
 		err = p.CheckValid()
 	}
 	if err != nil {
-		return schema.Batch{}, Kind{}, fmt.Errorf("%w: %w", ErrProfile, err)
+		return schema.Batch{}, kind{}, fmt.Errorf("%w: %w", ErrProfile, err)
 	}
 	if err := slowCheck(p, limits); err != nil {
-		return schema.Batch{}, Kind{}, err
+		return schema.Batch{}, kind{}, err
 	}
 	s := slowBatcher{columns: map[string]encoding.Vector{}, records: map[uuid.UUID][]byte{}}
 	for value := range p.SampleType {
@@ -39,8 +39,8 @@ func slowBatch(data []byte, limits Limits, opts InsertOptions, zeros bool) (sche
 }
 
 // kindOf is flat.kind of a profile in memory.
-func kindOf(p *pprof.Profile) Kind {
-	k := Kind{Default: len(p.SampleType) - 1}
+func kindOf(p *pprof.Profile) kind {
+	k := kind{Default: len(p.SampleType) - 1}
 	var period pprof.ValueType
 	if p.PeriodType != nil {
 		period = *p.PeriodType
@@ -104,7 +104,7 @@ func slowCheck(p *pprof.Profile, limits Limits) error {
 		}
 	}
 	rows := len(p.Sample) * len(p.SampleType)
-	if len(p.Sample) > limits.Samples || names > schema.MaxString || ids > maxStackIDs || records > maxRecords || rows > maxSampleValues ||
+	if len(p.Sample) > limits.Samples || names > schema.MaxString || ids > 16<<20 || records > maxRecords || rows > 16<<20 ||
 		labels*len(p.SampleType) > maxLabelBytes || len(columns) > schema.MaxDynamic || len(columns)*rows > maxLabelCells {
 		return ErrTooLarge
 	}

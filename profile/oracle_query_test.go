@@ -16,7 +16,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// fact is one value of a sample: what a row says, in the plainest form. Questions are
+// fact is one value of a sample: a row in the plainest form. Questions are
 // answered from facts one by one, and so the store's answers are checked.
 type fact struct {
 	typ            Type
@@ -31,7 +31,7 @@ func (f *fact) functions() []string {
 	return strings.Fields(strings.NewReplacer(" +", " ", "+", " ", "?", "[app]").Replace(f.stack))
 }
 
-// label is what a name means in a Selector.
+// label is the value of a name in a Selector.
 func (f *fact) label(name string) string { return cmp.Or(f.labels[name], f.sample[name]) }
 
 func (f *fact) chosen(t Type, q Query) bool {
@@ -39,7 +39,7 @@ func (f *fact) chosen(t Type, q Query) bool {
 		return false
 	}
 	for _, m := range q.Selector.matchers {
-		if !m.matches(f.label(m.name)) {
+		if !m.Matches(f.label(m.Name)) {
 			return false
 		}
 	}
@@ -146,7 +146,7 @@ func drawQuery(t *rapid.T) Query {
 }
 
 // P7: every question, over one or several generations, of fresh rows, of some compacted and
-// of all, gives what one finds by looking at each value by itself.
+// of all, gives the answer of a search value by value.
 func TestQueriesEqualOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store, err := columnstore.Open(columnstore.Options{
@@ -352,8 +352,8 @@ func (c *queryCheck) profiles() {
 	}
 }
 
-// series checks the questions that read no row. They answer what can be: at least what
-// rows of the query have, and nothing that no row has in the buckets of its time.
+// series checks the questions that read no row. Their answers hold at least the
+// values of the query's rows, and none that no row has in the buckets of its time.
 func (c *queryCheck) series(facts []fact) {
 	var sure, can []fact
 	for _, f := range facts {
@@ -446,7 +446,7 @@ func (c *queryCheck) canBe(f *fact) bool {
 		return false
 	}
 	for _, m := range c.q.Selector.matchers {
-		if value := f.labels[m.name]; value != "" && !m.matches(value) {
+		if value := f.labels[m.Name]; value != "" && !m.Matches(value) {
 			return false
 		}
 	}

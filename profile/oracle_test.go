@@ -15,7 +15,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// P1: what was inserted, merged, is what google/pprof's own Merge gives: over
+// P1: merged rows are the result of google/pprof's own Merge: over
 // several time buckets and generations, before and after compaction.
 func TestMergeEqualsPprof(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

@@ -139,7 +139,7 @@ func TestInsertChecks(t *testing.T) {
 		}
 	}
 	// P2: nothing of them is there.
-	kinds, err := db.Kinds(view(t, db))
+	kinds, err := db.kinds(view(t, db))
 	if err != nil {
 		t.Fatal(err)
 	}

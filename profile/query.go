@@ -24,14 +24,14 @@ type Query struct {
 	// Function chooses the samples with a function in their stack whose name it matches:
 	// any frame's Function. It is not anchored; nil chooses all. It is tried once for each
 	// distinct name, and costs 50 to 150 ns for each distinct stack of the generations of
-	// the query, or less if few series are left. It knows a location by what its own
-	// generation has of it: one that came there without symbols, in an Arrow record, is
+	// the query, or less if few series are left. Each generation has its own
+	// record of a location: one that came there without symbols, in an Arrow record, is
 	// "<unknown>" here, whatever others know.
 	Function *regexp.Regexp
-	// MaxBytes bounds what answering may allocate for groups and what is made of them, by
+	// MaxBytes bounds the memory of an answer for groups and their results, by
 	// account; beyond it the error is columnstore.ErrQueryMemory. 0 or less means no bound.
-	// It is for questions that read rows, each of the two that some need by itself; what
-	// methods of an answer make, and the stacks of DB.Profile, are not in it.
+	// It is for questions that read rows, each of the two that some need by itself. It
+	// does not count the results of an answer's methods, nor the stacks of DB.Profile.
 	MaxBytes int64
 }
 

@@ -51,8 +51,8 @@ func TestTypes(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("types with rows first, in the order of their profiles: -want +got\n%s", diff)
 	}
-	wantKinds := []Kind{{want[:2], 1}, {want[3:], 0}, {want[2:3], 0}}
-	kinds, err := db.Kinds(view(t, db))
+	wantKinds := []kind{{want[:2], 1}, {want[3:], 0}, {want[2:3], 0}}
+	kinds, err := db.kinds(view(t, db))
 	if err != nil {
 		t.Fatal(err)
 	}

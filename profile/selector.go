@@ -5,14 +5,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/selector"
 )
 
 // ErrSelector says that text is not a selector.
@@ -28,12 +26,8 @@ type Selector struct {
 	matchers []matcher
 }
 
-type matcher struct {
-	kind    labels.MatchType
-	name    string
-	value   string
-	pattern *regexp.Regexp
-}
+// matcher is a condition of a selector, with its meaning for rows.
+type matcher struct{ selector.Matcher }
 
 // ParseSelector parses {job="api", pod=~"x.*", zone!=""}, or a name in front of
 // it as Prometheus writes __name__. Empty text and {} choose everything. Errors
@@ -43,18 +37,12 @@ func ParseSelector(text string) (Selector, error) {
 	if s.text == "" || strings.ReplaceAll(s.text, " ", "") == "{}" {
 		return Selector{}, nil
 	}
-	parsed, err := parser.NewParser(parser.Options{}).ParseMetricSelector(s.text)
+	parsed, err := selector.Parse(s.text)
 	if err != nil {
 		return Selector{}, fmt.Errorf("%w %s: %w", ErrSelector, s.text, err)
 	}
-	for _, p := range parsed {
-		m := matcher{kind: p.Type, name: p.Name, value: p.Value}
-		if p.Type == labels.MatchRegexp || p.Type == labels.MatchNotRegexp {
-			if m.pattern, err = regexp.Compile("^(?s:" + p.Value + ")$"); err != nil {
-				return Selector{}, fmt.Errorf("%w %s: %w", ErrSelector, s.text, err)
-			}
-		}
-		s.matchers = append(s.matchers, m)
+	for _, m := range parsed {
+		s.matchers = append(s.matchers, matcher{m})
 	}
 	return s, nil
 }
@@ -62,21 +50,33 @@ func ParseSelector(text string) (Selector, error) {
 // String returns the text that the selector was parsed from.
 func (s Selector) String() string { return s.text }
 
+// Requires returns the labels, in the order of the text, that every chosen row has: those
+// with a matcher that the empty value does not pass.
+func (s Selector) Requires() []string {
+	var names []string
+	for _, m := range s.matchers {
+		if !m.Matches("") {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
 // Expr returns the selector as a condition on rows. Equality with a text is made of
 // comparisons for equality only, that of a trace or span id included, so that the store
-// can pass over what has no such value.
+// can pass over granules without such a value.
 func (s Selector) Expr() columnstore.Expr {
 	all := make([]columnstore.Expr, len(s.matchers))
 	for i, m := range s.matchers {
-		all[i] = m.first(m.columns(), m.idExpr)
+		all[i] = m.first(textColumns(m.Name), m.idExpr)
 	}
 	return columnstore.And(all...)
 }
 
-// columns returns the columns that can have the label as text. The first in which a row
+// textColumns returns the columns that can have a label as text. The first in which a row
 // has a value counts.
-func (m matcher) columns() []string {
-	return []string{ColumnLabels + "." + m.name, labelColumn(ColumnPprofLabels, m.name, 0)}
+func textColumns(label string) []string {
+	return []string{ColumnLabels + "." + label, labelColumn(ColumnPprofLabels, label, 0)}
 }
 
 // first is the matcher on the first of the columns in which a row has a value; without
@@ -84,7 +84,7 @@ func (m matcher) columns() []string {
 func (m matcher) first(columns []string, last func() columnstore.Expr) columnstore.Expr {
 	column := columns[0]
 	missing := columnstore.Equal(column, "")
-	if len(columns) == 1 && idType(m.name) == 0 {
+	if len(columns) == 1 && idType(m.Name) == 0 {
 		return m.expr(column) // no value equals the empty text there
 	}
 	rest := last
@@ -92,7 +92,7 @@ func (m matcher) first(columns []string, last func() columnstore.Expr) columnsto
 		rest = func() columnstore.Expr { return m.first(columns[1:], last) }
 	}
 	here := m.expr(column)
-	if !m.matches("") { // then it does not hold where there is no value
+	if !m.Matches("") { // then it does not hold where there is no value
 		return columnstore.Or(here, columnstore.And(missing, rest()))
 	}
 	return columnstore.Or(columnstore.And(columnstore.Not(missing), here), columnstore.And(missing, rest()))
@@ -101,29 +101,29 @@ func (m matcher) first(columns []string, last func() columnstore.Expr) columnsto
 // idExpr is the matcher on the column of its own that trace and span ids have, as the
 // text that they came as.
 func (m matcher) idExpr() columnstore.Expr {
-	switch m.kind {
-	case labels.MatchEqual:
+	switch m.Op {
+	case selector.OpEqual:
 		return m.equalID()
-	case labels.MatchNotEqual:
+	case selector.OpNotEqual:
 		return columnstore.Not(m.equalID())
 	default:
-		return columnstore.Func(m.name, func(id any) bool { return m.matches(idText(id)) })
+		return columnstore.Func(m.Name, func(id any) bool { return m.Matches(idText(id)) })
 	}
 }
 
 // equalID holds where the id in the column of its own has the matcher's value as text.
 func (m matcher) equalID() columnstore.Expr {
-	if m.value == "" {
-		return columnstore.IsNull(m.name)
+	if m.Value == "" {
+		return columnstore.IsNull(m.Name)
 	}
-	id, ok := parseID(idType(m.name), m.value)
+	id, ok := parseID(idType(m.Name), m.Value)
 	switch {
 	case !ok:
 		return columnstore.Or() // ids that are written otherwise are with the texts
-	case m.name == ColumnTraceID:
-		return columnstore.Equal(m.name, id)
+	case m.Name == ColumnTraceID:
+		return columnstore.Equal(m.Name, id)
 	default:
-		return columnstore.Equal(m.name, binary.BigEndian.Uint64(id[:]))
+		return columnstore.Equal(m.Name, binary.BigEndian.Uint64(id[:]))
 	}
 }
 
@@ -138,28 +138,15 @@ func idText(id any) string {
 	return ""
 }
 
-func (m matcher) matches(value string) bool {
-	switch m.kind {
-	case labels.MatchEqual:
-		return value == m.value
-	case labels.MatchNotEqual:
-		return value != m.value
-	case labels.MatchRegexp:
-		return m.pattern.MatchString(value)
-	default:
-		return !m.pattern.MatchString(value)
-	}
-}
-
 func (m matcher) expr(column string) columnstore.Expr {
-	switch m.kind {
-	case labels.MatchEqual:
-		return columnstore.Equal(column, m.value)
-	case labels.MatchNotEqual:
-		return columnstore.Not(columnstore.Equal(column, m.value))
-	case labels.MatchRegexp:
-		return columnstore.Match(column, m.pattern)
+	switch m.Op {
+	case selector.OpEqual:
+		return columnstore.Equal(column, m.Value)
+	case selector.OpNotEqual:
+		return columnstore.Not(columnstore.Equal(column, m.Value))
+	case selector.OpPattern:
+		return columnstore.Match(column, m.Pattern)
 	default:
-		return columnstore.Not(columnstore.Match(column, m.pattern))
+		return columnstore.Not(columnstore.Match(column, m.Pattern))
 	}
 }

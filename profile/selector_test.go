@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/prometheus/prometheus/model/labels"
 	"pgregory.net/rapid"
 
 	"github.com/granarydb/granary/columnstore"
@@ -119,6 +120,16 @@ func TestSelectorText(t *testing.T) {
 	}
 }
 
+func TestSelectorRequires(t *testing.T) {
+	s, err := ParseSelector(`cpu{job="api",pod!="x",zone=~".+",node=~".*",rack!~"",cell!~".+",disk=""}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := s.Requires(), []string{"job", "zone", "rack", "__name__"}; !slices.Equal(got, want) {
+		t.Errorf("labels %q, want %q", got, want)
+	}
+}
+
 func TestSelectorSyntaxErrors(t *testing.T) {
 	for _, text := range []string{
 		`{`, `}`, `{job}`, `{job=}`, `{job="api"`, `job="api"`, `{job="api"} {}`, `{job="api",,}`, `{job=api}`, `{job=~"("}`,
@@ -132,12 +143,21 @@ func TestSelectorSyntaxErrors(t *testing.T) {
 	}
 }
 
-// P4 against an oracle: Prometheus' own matchers on random labels.
-func TestSelectorEqualsPrometheus(t *testing.T) {
+// P4 against an oracle: Go's operators and patterns on random labels. The module
+// compat/selectors has Prometheus' own matchers for one.
+func TestSelectorEqualsOracle(t *testing.T) {
 	names := []string{"job", "pod", "zone", "__name__"}
 	values := []string{"", "a", "b", "ab", "a\nb"}
 	patterns := []string{"", "a", "a.*", ".*", ".+", "a|b", "[^a]", "(?i)A", "a.b", "^a$", "x?"}
 	type row struct{ profile, sample map[string]string }
+	type condition struct{ name, op, value string }
+	holds := func(c condition, value string) bool {
+		equal := value == c.value
+		if c.op[1:] == "~" {
+			equal = regexp.MustCompile(`\A(?s:` + c.value + `)\z`).MatchString(value)
+		}
+		return equal == (c.op[0] == '=')
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		db := openDB(t, Options{})
 		defer db.store.Close()
@@ -163,22 +183,21 @@ func TestSelectorEqualsPrometheus(t *testing.T) {
 			}
 		}
 		var text []string
-		var matchers []*labels.Matcher
+		var conditions []condition
 		for range rapid.IntRange(1, 3).Draw(t, "matchers") {
-			kind := rapid.SampledFrom([]labels.MatchType{labels.MatchEqual, labels.MatchNotEqual, labels.MatchRegexp, labels.MatchNotRegexp}).Draw(t, "kind")
-			value := rapid.SampledFrom(values).Draw(t, "value")
-			if kind == labels.MatchRegexp || kind == labels.MatchNotRegexp {
-				value = rapid.SampledFrom(patterns).Draw(t, "pattern")
+			c := condition{name: rapid.SampledFrom(names).Draw(t, "name"), op: rapid.SampledFrom([]string{"=", "!=", "=~", "!~"}).Draw(t, "op")}
+			c.value = rapid.SampledFrom(values).Draw(t, "value")
+			if strings.HasSuffix(c.op, "~") {
+				c.value = rapid.SampledFrom(patterns).Draw(t, "pattern")
 			}
-			m := labels.MustNewMatcher(kind, rapid.SampledFrom(names).Draw(t, "name"), value)
-			matchers = append(matchers, m)
-			text = append(text, fmt.Sprintf("%s%s%q", m.Name, m.Type, m.Value))
+			conditions = append(conditions, c)
+			text = append(text, fmt.Sprintf("%s%s%q", c.name, c.op, c.value))
 		}
 		var want int64
 		for i, r := range rows {
 			chosen := true
-			for _, m := range matchers {
-				chosen = chosen && m.Matches(cmpOr(r.profile[m.Name], r.sample[m.Name]))
+			for _, c := range conditions {
+				chosen = chosen && holds(c, cmpOr(r.profile[c.name], r.sample[c.name]))
 			}
 			if chosen {
 				want |= 1 << i

@@ -23,13 +23,13 @@ type stateJoin struct {
 	columns []string
 	labelOf []int // by column: in path.labels
 
-	states sync.Mutex // guards what follows
+	states sync.Mutex // guards the fields below
 	number map[history.Value]uint32
 	values []history.Value // by number, from firstState on
 }
 
 // newStateJoin finds out in which columns the labels can be.
-func (db *DB) newStateJoin(snap *columnstore.Snapshot, states States) (*stateJoin, error) {
+func newStateJoin(db *DB, snap *columnstore.Snapshot, states States) (*stateJoin, error) {
 	path, err := parseStatePath(states.Path)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (db *DB) newStateJoin(snap *columnstore.Snapshot, states States) (*stateJoi
 		return nil, err
 	}
 	for i, name := range path.labels {
-		columns := matcher{name: name}.columns()
+		columns := textColumns(name)
 		if idType(name) != 0 {
 			columns = append(columns, name)
 		}
@@ -200,7 +200,7 @@ func (f *stateFinder) Groups(subject uint32, times []int64, groups []uint32) err
 }
 
 // states finds the states at times that the history has. Granules of one bucket ask for
-// much the same times: what was asked last is known.
+// much the same times: the last answers are kept.
 func (f *stateFinder) states(l *stateLabels, times []int64, groups []uint32) error {
 	f.missing = f.missing[:0]
 	k := 0

@@ -181,9 +181,9 @@ func statesValue(t *rapid.T, of string) history.Value {
 	return history.String(rapid.SampledFrom([]string{"", "running", "blocked"}).Draw(t, "value"))
 }
 
-// Each sample is in the group of the state that its attribute has at its time, as one finds
-// row by row, over several generations, before and after compaction (P7); the groups sum
-// to what there is.
+// Each sample is in the group of the state that its attribute has at its time, as a
+// search row by row finds it, over several generations, before and after compaction (P7). The
+// groups sum to the total.
 func TestMergeByState(t *testing.T) {
 	statuses := map[StateStatus]int{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -305,7 +305,7 @@ func stateOf(view *history.View, names []string, at int64) string {
 	return fmt.Sprint(StateKnown, " ", in.Value.Kind(), " ", in.Value)
 }
 
-// oraclePath replaces labels by what a row has.
+// oraclePath replaces labels by their values in a row.
 func oraclePath(row map[string]any, path []string) (names []string, ok bool) {
 	for _, name := range path {
 		name = strings.NewReplacer("{{", "\x00", "}}", "\x01").Replace(name)

@@ -1,49 +1,48 @@
 package profile
 
 import (
-	"path"
 	"sync"
 
 	"github.com/google/uuid"
 
-	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
 )
 
 // symbols knows the locations of the stacks of one answer. A location is known by
 // its id: in an answer over several generations it can have a code in each.
 //
-// A record is decoded when somebody first asks for a frame of its location, and once an
-// answer. Looking takes mu; a walker remembers what it found, so that a walk
+// A record is decoded with the first frame of its location that is asked for, once an
+// answer. A lookup takes mu. A walker remembers its symbols, so that a walk
 // takes it once a location.
 type symbols struct {
-	lists  []encoding.Lists // one; of a difference, those of the answers that it is of
-	refs   []stackRef       // by code of a stack; nil: codes are those of lists[0]
-	stacks []uint32         // codes of all stacks of the answer
+	lists  []dict.ListView // one; of a difference, those of the answers that it is of
+	refs   []stackRef      // by code of a stack; nil: codes are those of lists[0]
+	stacks []uint32        // codes of all stacks of the answer
 
 	mu        sync.Mutex
 	found     map[uuid.UUID]*symbol
 	functions map[functionID]uint32
 	named     []functionID         // by number
 	strings   map[string]string    // names and files, once each
-	described map[uuid.UUID][]byte // what describeAll found; nil before
+	described map[uuid.UUID][]byte // the result of describeAll; nil before
 }
 
 // stackRef is a stack of one of several answers.
 type stackRef struct{ lists, code uint32 }
 
-// functionID is what tells functions apart for those who read frames.
+// functionID identifies a function among frames.
 type functionID struct{ name, file string }
 
-// symbol is what is known of one location.
+// symbol is one location with the functions of its frames.
 type symbol struct {
 	location
-	unnamed   string   // what to call functions without a name
+	unnamed   string   // the name for functions without one
 	functions []uint32 // of each frame: numbers in symbols.named
 }
 
-func newSymbols(lists encoding.Lists, stacks []uint32) *symbols {
+func newSymbols(lists dict.ListView, stacks []uint32) *symbols {
 	return &symbols{
-		lists: []encoding.Lists{lists}, stacks: stacks,
+		lists: []dict.ListView{lists}, stacks: stacks,
 		found: map[uuid.UUID]*symbol{}, functions: map[functionID]uint32{}, strings: map[string]string{},
 	}
 }
@@ -56,7 +55,7 @@ func (s *symbols) ref(code uint32) stackRef {
 	return s.refs[code]
 }
 
-// symbol returns what is known of an element of one of the lists.
+// symbol returns the symbol of an element of one of the lists.
 func (s *symbols) symbol(lists, element uint32) *symbol {
 	id := s.lists[lists].Element(element)
 	s.mu.Lock()
@@ -97,7 +96,7 @@ func (s *symbols) record(lists, element uint32) []byte {
 }
 
 // recordElsewhere returns the record that another generation has of a location: rows that
-// came as Arrow records may lack what profiles say. The caller holds mu.
+// came as Arrow records may lack symbols. The caller holds mu.
 func (s *symbols) recordElsewhere(id uuid.UUID) []byte {
 	if s.described == nil {
 		s.described = s.describeAll()
@@ -167,14 +166,6 @@ func (y *symbol) frame(i int) Frame {
 	return f
 }
 
-// unnamed is what to call a function without a name: its binary, as pprof does.
-func (l *location) unnamed() string {
-	if l.mapping == nil || l.mapping.File == "" {
-		return "<unknown>"
-	}
-	return "[" + path.Base(l.mapping.File) + "]"
-}
-
 // walker reads stacks, for one goroutine.
 type walker struct {
 	symbols *symbols
@@ -204,8 +195,8 @@ func (w *walker) locations(stack uint32) []*symbol {
 	return w.stack
 }
 
-// paged is a slice that has memory only near what was asked for: an answer can have
-// few of the codes that there are.
+// paged is a slice with memory only for the pages in use: an answer can have few of
+// all codes.
 type paged[T any] struct{ pages [][]T }
 
 const page = 256
@@ -221,4 +212,54 @@ func (p *paged[T]) at(i uint32) *T {
 		p.pages[i/page] = in
 	}
 	return &in[i%page]
+}
+
+// appendNames appends the names of the functions of a record, as frames have them, to
+// dst. They are parts of the record: no text is made of it, unless a function has no
+// name.
+func appendNames(dst [][]byte, record []byte) [][]byte {
+	start := len(dst)
+	r := recordReader{rest: record}
+	r.uvarint() // flags
+	r.bytes()   // build id
+	r.bytes()   // file
+	r.uvarint() // address
+	n := r.uvarint()
+	unnamed := n == 0
+	for ; n > 0 && !r.bad; n-- {
+		r.uvarint() // whether there is a function
+		name := r.bytes()
+		dst = append(dst, name)
+		unnamed = unnamed || len(name) == 0
+		r.bytes()  // system name
+		r.bytes()  // file
+		r.varint() // start line
+		r.varint() // line
+		r.varint() // column
+	}
+	r.bytes() // file, if there is a build id
+	for range 4 {
+		r.uvarint() // mapping start, size, offset, bits
+	}
+	if !unnamed && !r.bad && len(r.rest) == 0 {
+		return dst
+	}
+	l, err := parseLocation(record, nil)
+	if err != nil {
+		l = &location{}
+	}
+	y := symbol{location: *l, unnamed: l.unnamed()}
+	dst = dst[:start]
+	for i := range y.frames() {
+		dst = append(dst, []byte(y.frame(i).Function))
+	}
+	return dst
+}
+
+// Frame is one function call in a stack.
+type Frame struct {
+	Function string // "[binary]" or "<unknown>" where nothing better is known
+	File     string
+	Line     int64
+	Inlined  bool // into its caller
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -115,7 +116,7 @@ func TestNamesOfRecords(t *testing.T) {
 			record[rapid.IntRange(0, len(record)-1).Draw(t, "at")] ^= byte(rapid.IntRange(1, 255).Draw(t, "with"))
 		}
 		var want, got []string
-		s := newSymbols(encoding.Lists{}, nil)
+		s := newSymbols(dict.ListView{}, nil)
 		y := s.decode(uuid.UUID{}, record)
 		for i := range y.frames() {
 			want = append(want, y.frame(i).Function)
@@ -132,8 +133,7 @@ func TestNamesOfRecords(t *testing.T) {
 	})
 }
 
-// A pattern is tried once for each name, and not where what all matches begin with is
-// not in it.
+// A pattern is tried once for each name that has the common prefix of its matches.
 func TestPatternOnceAName(t *testing.T) {
 	for pattern, want := range map[string]int{"b|c": 2, "b": 1, "^a?b$": 2, "bx": 0} {
 		m := newFunctionMatcher(regexp.MustCompile(pattern))
@@ -206,7 +206,7 @@ func TestMergeAllocatesLittle(t *testing.T) {
 		t.Fatal(err)
 	}
 	snap := view(t, db)
-	least := uint64(math.MaxUint64) // what the store sums in is kept for the next query, mostly
+	least := uint64(math.MaxUint64) // the store mostly keeps its sums' memory for the next query
 	for range 10 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -259,7 +259,7 @@ func TestMaxBytes(t *testing.T) {
 	}
 }
 
-// Differences are of one type, and of stacks by what they are: in any stores.
+// Differences are of one type, and of equal stacks: in any stores.
 func TestDiff(t *testing.T) {
 	merge := func(types string, stacks ...stack) *Stacks { return merged(t, makeProfile(start, types, stacks...)) }
 	before := merge("n:count", stack{frames: "b a", values: []int64{5}}, stack{frames: "a", values: []int64{2}}, stack{frames: "gone", values: []int64{1}})

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// unitStep is one rung of a unit's ladder: size is what one of it measures in
-// the ladder's base unit.
+// unitStep is one rung of a unit's ladder: size is its length in the
+// ladder's base unit.
 type unitStep struct {
 	name string
 	size float64

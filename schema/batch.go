@@ -11,33 +11,31 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// Batch is rows on their way into a table, in columns of plain values. A
-// column holds one value a row, or a single value that stands for all rows.
-// Columns that are left out are null. Whoever is given a Batch reads it during
-// the call and keeps nothing of it.
+// Batch is rows to be inserted into a table, in columns of plain values. A column holds one
+// value a row, or a single value that stands for all rows. Columns that are left out are null.
+// A function that takes a Batch reads it during the call and retains nothing of it.
 type Batch struct {
 	// Rows is the number of rows.
 	Rows int
 	// Columns maps concrete names ("timestamp", "labels.pod") to values.
 	Columns map[string]encoding.Vector
-	// Series, if not 0, is the code of the series of all rows, in place of the columns
-	// that lead the sorting key. Like the codes of lists, it is of dictionaries that
-	// the batch is inserted with.
+	// Series, if not 0, is the code of the series of all rows, in place of the columns that
+	// lead the sorting key. Like the codes of lists, it refers to the dictionaries that the
+	// batch is inserted with.
 	Series uint32
-	// Records is what to keep beside elements of lists that the table has
-	// not seen before: for a stack, the symbols of its locations.
+	// Records is the records to store beside new elements of lists: for a stack, the symbols
+	// of its locations.
 	Records map[uuid.UUID][]byte
 }
 
-// Concrete is one concrete column of checked rows: Values has one element, or
-// one a row.
+// Concrete is one concrete column of checked rows: Values has one element, or one a row.
 type Concrete struct {
 	Column int // index in Schema.Columns
 	Name   string
 	Values encoding.Vector
 }
 
-// At returns the index in Values that stands for row i.
+// At returns the index in Values of the value of row i.
 func (c *Concrete) At(i int) int {
 	if c.Values.Len() == 1 {
 		return 0
@@ -45,21 +43,21 @@ func (c *Concrete) At(i int) int {
 	return i
 }
 
-// Null says whether row i has no value. In a dynamic column the empty string
-// is none (invariant S4).
+// Null reports whether row i has no value. In a dynamic column the empty string is null
+// (invariant S4).
 func (c *Concrete) Null(i int, dynamic bool) bool {
 	i = c.At(i)
 	return c.Values.Null(i) || dynamic && c.Values.Type == encoding.String && c.Values.Strings[i] == ""
 }
 
-// Check returns the columns of a batch in schema order, concrete dynamic
-// columns by name. Errors wrap ErrBatch or ErrLimit and name the column and the
-// row. It reads every string once and keeps the batch's slices.
+// Check returns the columns of a batch in schema order, concrete dynamic columns by name.
+// Errors wrap ErrBatch or ErrLimit and name the column and the row. Check reads every string
+// once; the result shares the batch's slices.
 func (s *Schema) Check(b *Batch) ([]Concrete, error) { return s.CheckInto(nil, new(Order), b) }
 
-// CheckInto is Check that appends to an empty slice. If the batch has columns of the same
-// names as one of the last two kinds of them with this order, which profiles of one source
-// have, their names are neither resolved nor sorted again.
+// CheckInto is Check that appends to an empty slice. If the names of the columns match one of
+// the last two sets of names in order, which is so for profiles of one source, they are
+// neither resolved nor sorted again.
 func (s *Schema) CheckInto(columns []Concrete, order *Order, b *Batch) ([]Concrete, error) {
 	if b.Rows < 0 || b.Rows > MaxRows {
 		return nil, fmt.Errorf("%w: %d rows, at most %d", ErrLimit, b.Rows, MaxRows)
@@ -102,7 +100,7 @@ func (s *Schema) CheckInto(columns []Concrete, order *Order, b *Batch) ([]Concre
 	return columns, nil
 }
 
-// CheckSeries is Check for values of the columns of the series alone.
+// CheckSeries is Check for the columns of the series alone.
 func (s *Schema) CheckSeries(b *Batch) ([]Concrete, error) {
 	columns := make([]Concrete, 0, len(b.Columns))
 	for name, values := range b.Columns {
@@ -128,7 +126,7 @@ func (s *Schema) CheckSeries(b *Batch) ([]Concrete, error) {
 	return columns, nil
 }
 
-// CheckLists checks lists as values of the first column of that type.
+// CheckLists checks lists as values of the first column of lists.
 func (s *Schema) CheckLists(lists [][]uuid.UUID) ([]Concrete, error) {
 	i := slices.IndexFunc(s.columns, func(c Column) bool { return c.Type == encoding.UUIDList })
 	if i < 0 {
@@ -138,8 +136,8 @@ func (s *Schema) CheckLists(lists [][]uuid.UUID) ([]Concrete, error) {
 	return []Concrete{c}, checkElements(c.Name, &c.Values)
 }
 
-// fewColumns is how many are sorted by insertion, which compares them where they lie: a
-// Concrete is large, and a function that is given two of them copies both.
+// fewColumns is the number of columns up to which they are sorted by insertion, which compares
+// them in place. A Concrete is large, and passing two to a comparison function copies both.
 const fewColumns = 12
 
 func sortColumns(columns []Concrete) {
@@ -171,8 +169,8 @@ func textBytes(v *encoding.Vector, rows int) int {
 	return n
 }
 
-// checkRequired finds columns that must have values and are not among those of the batch,
-// which are sorted.
+// checkRequired checks that the columns of a batch, which are sorted, include all that must
+// have values.
 func (s *Schema) checkRequired(b *Batch, columns []Concrete) error {
 	for i := range s.columns {
 		for len(columns) > 0 && columns[0].Column < i {
@@ -214,8 +212,8 @@ func (c *Column) checkValues(name string, v *encoding.Vector, rows int) error {
 	return checkElements(name, v)
 }
 
-// checkElements checks what the limits and UTF-8 say of single values. The
-// element of a null row is ignored, as Vector says.
+// checkElements checks single values against the limits and for UTF-8. The element of a null
+// row is ignored, as Vector specifies.
 func checkElements(name string, v *encoding.Vector) error {
 	if v.Type != encoding.String && v.Type != encoding.UUIDList || v.Type == encoding.UUIDList && v.Codes != nil {
 		return nil
@@ -228,7 +226,7 @@ func checkElements(name string, v *encoding.Vector) error {
 		}
 		return nil
 	}
-	checked := "" // rows of a profile have the same string over and over
+	checked := "" // rows of a profile repeat one string
 	for i := range v.Len() {
 		switch text := v.Strings[i]; {
 		case v.Null(i) || text == checked:

@@ -55,7 +55,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What is at a limit passes (S3).
+// Batches at a limit pass (S3).
 func TestCheckAccepts(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -106,7 +106,7 @@ func TestCheckAccepts(t *testing.T) {
 	}
 }
 
-// S3: what Check refuses, it names.
+// S3: errors of Check name the column and the row.
 func TestCheckRefuses(t *testing.T) {
 	set := func(name string, v encoding.Vector) func(b *schema.Batch) {
 		return func(b *schema.Batch) { b.Columns[name] = v }

@@ -50,7 +50,7 @@ func TestCheckInto(t *testing.T) {
 	}
 }
 
-// What may not stand together is refused.
+// Columns that exclude each other are refused.
 func TestCheckIntoRefuses(t *testing.T) {
 	s := mustNew(t, definition())
 	required := definition()
@@ -200,16 +200,16 @@ func TestCheckLists(t *testing.T) {
 	}
 }
 
-// eachLabel collects what EachLabel says.
-func eachLabel(s *schema.Schema, key []byte) []schema.Label {
-	var labels []schema.Label
+// eachLabel collects the labels that EachLabel yields.
+func eachLabel(s *schema.Schema, key []byte) []schema.SeriesValue {
+	var labels []schema.SeriesValue
 	s.EachLabel(key, func(column int, name []byte) {
-		labels = append(labels, schema.Label{Column: column, Name: string(name)})
+		labels = append(labels, schema.SeriesValue{Column: column, Name: string(name)})
 	})
 	return labels
 }
 
-// EachLabel says of any tuple the names that ReadTuple says.
+// EachLabel yields the same names as ReadTuple for any tuple.
 func TestEachLabel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, sortingKey := drawTable(t)
@@ -224,14 +224,14 @@ func TestEachLabel(t *testing.T) {
 	})
 	long := "labels." + strings.Repeat("x", schema.MaxName-len("labels."))
 	s := mustNew(t, definition())
-	key := s.AppendTuple(nil, []schema.Label{{Column: 1, Name: long, Value: "\x00\x00"}, {Column: 1, Name: long + "y", Value: ""}})
+	key := s.AppendTuple(nil, []schema.SeriesValue{{Column: 1, Name: long, Value: "\x00\x00"}, {Column: 1, Name: long + "y", Value: ""}})
 	if got := eachLabel(s, key); len(got) != 2 || got[0].Name != long || got[1].Name != long+"y" {
 		t.Errorf("labels %v", got)
 	}
 }
 
-// FuzzEachLabel reads garbage. What ReadTuple accepts, EachLabel reads alike; of the
-// rest it gives what comes before the damage, and ends.
+// FuzzEachLabel reads garbage. EachLabel agrees with ReadTuple on valid tuples; otherwise it
+// yields the labels before the damage, and ends.
 func FuzzEachLabel(f *testing.F) {
 	s := mustNew(f, definition())
 	for _, r := range []row{{}, {"job": "a\x00"}, {"labels.a": "", "labels.b": "x"}, {"job": "", "labels.é": "\x00\x00"}} {
@@ -249,7 +249,7 @@ func FuzzEachLabel(f *testing.F) {
 		want, err := s.ReadTuple(key)
 		for column, name := range map[int]string{2: "job", 1: "labels.a"} {
 			value, ok := s.TupleValue(key, column, name)
-			i := slices.IndexFunc(want, func(l schema.Label) bool { return l.Name == name })
+			i := slices.IndexFunc(want, func(l schema.SeriesValue) bool { return l.Name == name })
 			if err == nil && (ok != (i >= 0) || ok && string(value) != want[i].Value) {
 				t.Errorf("%s of %x is %q, %t; labels are %v", name, key, value, ok, want)
 			}
@@ -297,7 +297,7 @@ func TestOrderedWord(t *testing.T) {
 	})
 }
 
-// What may be in a header is fixed and never null.
+// Columns of a header must be fixed and never null.
 func TestHeader(t *testing.T) {
 	columns := []schema.Column{
 		{Name: "label", Type: encoding.String, Encoding: encoding.Dictionary},
@@ -370,7 +370,7 @@ func TestTupleValue(t *testing.T) {
 			if c.Dynamic {
 				name += "." + rapid.StringMatching(`[a-c]{0,2}`).Draw(t, "name")
 			}
-			has := slices.ContainsFunc(labels, func(l schema.Label) bool { return l.Name == name })
+			has := slices.ContainsFunc(labels, func(l schema.SeriesValue) bool { return l.Name == name })
 			if got, ok := s.TupleValue(key, column, name); ok != has {
 				t.Fatalf("%q of %x is %q, %t; the tuple has it: %t", name, key, got, ok, has)
 			}

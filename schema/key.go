@@ -9,12 +9,12 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// errTuple says that bytes are not a series tuple of the schema. It can only
-// come from a bug: tuples are made here and never leave the process.
+// errTuple reports bytes that are not a series tuple of the schema. It can only come from a
+// bug: tuples are made here and never leave the process.
 var errTuple = errors.New("malformed series tuple")
 
-// Label is one value of a series: a concrete column and its value.
-type Label struct {
+// SeriesValue is one value of a series: a concrete column and its value.
+type SeriesValue struct {
 	Column int    // index in Schema.Columns
 	Name   string // concrete name: "sample_type", "labels.pod"
 	Value  string
@@ -26,8 +26,8 @@ const (
 	endName  = 0xff // names have no control characters, so no flipped byte is this high
 )
 
-// AppendBucket appends the leading part of a key: the bucket's start, which may be any
-// time. Tables without a bucket have no such part.
+// AppendBucket appends the leading part of a key: the start of the bucket, which may be any
+// time. Tables without buckets have no such part.
 func (s *Schema) AppendBucket(dst []byte, start int64) []byte {
 	if s.bucket < 0 {
 		return dst
@@ -35,9 +35,9 @@ func (s *Schema) AppendBucket(dst []byte, start int64) []byte {
 	return binary.BigEndian.AppendUint64(dst, uint64(start)^1<<63)
 }
 
-// BucketBounds returns the lowest key of the bucket that begins at start, which may be
-// any time, and the lowest key after all of its rows: that of a bucket that would begin a
-// nanosecond later. The latter is empty if there is none.
+// BucketBounds returns the lowest key of the bucket that begins at start, which may be any
+// time, and the lowest key above all of its rows, which is that of a bucket that begins a
+// nanosecond later. The latter is empty at the end of int64. Both are empty without buckets.
 func (s *Schema) BucketBounds(start int64) (lo, hi string) {
 	if s.bucket < 0 {
 		return "", ""
@@ -49,9 +49,9 @@ func (s *Schema) BucketBounds(start int64) (lo, hi string) {
 	return lo, hi
 }
 
-// BucketEnd returns the start of the range of the width after the one that starts at start;
-// the schema must have buckets. The first range of all may
-// be cut short by the range of int64, and the last one overflows.
+// BucketEnd returns the end of the range of the bucket width that begins at start. The schema
+// must have buckets. The first range of all may be cut short by the range of int64, and the
+// end of the last one overflows.
 func (s *Schema) BucketEnd(start int64) int64 {
 	if start == math.MinInt64 && start%s.width != 0 {
 		return start - start%s.width
@@ -59,9 +59,9 @@ func (s *Schema) BucketEnd(start int64) int64 {
 	return start + s.width
 }
 
-// AppendTuple appends the series part of a key. Labels are in the order of
-// Series, concrete dynamic columns by name; what is not among them is null.
-func (s *Schema) AppendTuple(dst []byte, labels []Label) []byte {
+// AppendTuple appends the series part of a key. Labels are in the order of Series, concrete
+// dynamic columns by name; columns without a label are null.
+func (s *Schema) AppendTuple(dst []byte, labels []SeriesValue) []byte {
 	for _, column := range s.series {
 		if !s.columns[column].Dynamic {
 			if len(labels) == 0 || labels[0].Column != column {
@@ -82,9 +82,8 @@ func (s *Schema) AppendTuple(dst []byte, labels []Label) []byte {
 	return dst
 }
 
-// EachLabel calls f with the column and the name of each label of a series tuple of
-// this schema, up to where it ends or is malformed. The name is only good for the
-// call.
+// EachLabel calls f with the column and the name of each label of a series tuple of this
+// schema, up to its end or its first malformed byte. The name is valid only during the call.
 func (s *Schema) EachLabel(key []byte, f func(column int, name []byte)) {
 	var few [64]byte
 	name := few[:0]
@@ -115,9 +114,9 @@ func (s *Schema) EachLabel(key []byte, f func(column int, name []byte)) {
 	}
 }
 
-// TupleValue returns the value of a concrete column in a series tuple of this schema;
-// ok is false if it has none. The value is the tuple's, or a copy: it must not be
-// changed. About 10 ns for each label before it.
+// TupleValue returns the value of a concrete column in a series tuple of this schema; ok is
+// false if it has none. The value may be part of the tuple and must not be changed. It costs
+// about 10 ns for each preceding label.
 func (s *Schema) TupleValue(key []byte, column int, name string) (value []byte, ok bool) {
 	for _, at := range s.series {
 		c := &s.columns[at]
@@ -150,7 +149,7 @@ func (s *Schema) TupleValue(key []byte, column int, name string) (value []byte, 
 	return nil, false
 }
 
-// isName says whether AppendName wrote a name.
+// isName reports whether written is a name as AppendName writes it.
 func isName(written []byte, name string) bool {
 	if len(written) != len(name) {
 		return false
@@ -163,7 +162,7 @@ func isName(written []byte, name string) bool {
 	return true
 }
 
-// unescaped returns the value that AppendBytes wrote, without its end.
+// unescaped returns a value written by AppendBytes, without its end.
 func unescaped(written []byte) []byte {
 	if bytes.IndexByte(written, 0) < 0 {
 		return written
@@ -171,7 +170,7 @@ func unescaped(written []byte) []byte {
 	return bytes.ReplaceAll(written, []byte{0, 0xff}, []byte{0})
 }
 
-// skipBytes skips what AppendBytes wrote.
+// skipBytes skips a value written by AppendBytes.
 func skipBytes(key []byte) []byte {
 	for {
 		i := bytes.IndexByte(key, 0)
@@ -186,8 +185,8 @@ func skipBytes(key []byte) []byte {
 }
 
 // ReadTuple is the inverse of AppendTuple.
-func (s *Schema) ReadTuple(key []byte) ([]Label, error) {
-	var labels []Label
+func (s *Schema) ReadTuple(key []byte) ([]SeriesValue, error) {
+	var labels []SeriesValue
 	for _, column := range s.series {
 		c := &s.columns[column]
 		for {
@@ -202,7 +201,7 @@ func (s *Schema) ReadTuple(key []byte) ([]Label, error) {
 			if tag != tagValue {
 				return nil, errTuple
 			}
-			label := Label{Column: column, Name: c.Name}
+			label := SeriesValue{Column: column, Name: c.Name}
 			if c.Dynamic {
 				if label.Name, key = readName(key); key == nil {
 					return nil, errTuple
@@ -238,8 +237,8 @@ func AppendName(dst []byte, name string) []byte {
 // AppendPresent opens the value of a fixed column that is not null.
 func AppendPresent(dst []byte) []byte { return append(dst, tagValue) }
 
-// AppendWord appends the value of a fixed type, or the code of a list, so that
-// it sorts as the value does.
+// AppendWord appends the value of a fixed type, or the code of a list, in a form that sorts
+// like the value.
 func AppendWord(dst []byte, t encoding.Type, word uint64) []byte {
 	if t == encoding.UUIDList {
 		return binary.BigEndian.AppendUint32(dst, uint32(word))
@@ -247,8 +246,8 @@ func AppendWord(dst []byte, t encoding.Type, word uint64) []byte {
 	return binary.BigEndian.AppendUint64(dst, OrderedWord(t, word))
 }
 
-// OrderedWord returns a word that compares, as an unsigned integer, as the value
-// of a fixed type does, or the code of a list.
+// OrderedWord returns a word that compares, as an unsigned integer, like the value of a fixed
+// type or the code of a list.
 func OrderedWord(t encoding.Type, word uint64) uint64 {
 	switch {
 	case t == encoding.Int64:
@@ -261,8 +260,8 @@ func OrderedWord(t encoding.Type, word uint64) uint64 {
 	return word
 }
 
-// AppendBytes appends the value of a string or a UUID: its bytes, so that they
-// sort as they are and end by themselves.
+// AppendBytes appends the value of a string or a UUID in a form that sorts like its bytes and
+// marks its own end.
 func AppendBytes(dst, value []byte) []byte {
 	for {
 		i := bytes.IndexByte(value, 0)
@@ -276,7 +275,7 @@ func AppendBytes(dst, value []byte) []byte {
 	}
 }
 
-// readBytes reads what AppendBytes wrote; rest is nil if it did not.
+// readBytes reads a value written by AppendBytes; rest is nil if key does not begin with one.
 func readBytes(key []byte) (value string, rest []byte) {
 	var out []byte
 	for {

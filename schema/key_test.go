@@ -18,8 +18,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// row is the values of one row by concrete name; what is not there is null. A
-// list is its dictionary code, a uint32.
+// row is the values of one row by concrete name; absent values are null. A list is its
+// dictionary code, a uint32.
 type row map[string]any
 
 var (
@@ -152,12 +152,12 @@ func keyOf(s *schema.Schema, r row) []byte {
 }
 
 // labelsOf returns the labels of a row, in the order of Series.
-func labelsOf(s *schema.Schema, r row) []schema.Label {
-	var labels []schema.Label
+func labelsOf(s *schema.Schema, r row) []schema.SeriesValue {
+	var labels []schema.SeriesValue
 	for _, i := range s.Series() {
 		for _, name := range concrete(s.Columns()[i], r) {
 			if v, ok := r[name]; ok {
-				labels = append(labels, schema.Label{Column: i, Name: name, Value: v.(string)})
+				labels = append(labels, schema.SeriesValue{Column: i, Name: name, Value: v.(string)})
 			}
 		}
 	}
@@ -256,8 +256,7 @@ func TestKeyOrder(t *testing.T) {
 	})
 }
 
-// S1 and S2 for tables that are sorted by one column: whatever differs, its
-// type decides.
+// S1 and S2 for tables that are sorted by one column: rows that differ sort by its type.
 func TestKeyOrderOfColumn(t *testing.T) {
 	for _, c := range definition().Columns {
 		t.Run(c.Name, func(t *testing.T) {
@@ -305,15 +304,15 @@ func TestAppendTuple(t *testing.T) {
 	s := mustNew(t, definition()) // series: job, labels
 	tests := []struct {
 		name   string
-		labels []schema.Label
+		labels []schema.SeriesValue
 		want   string
 	}{
 		{"nothing", nil, "\x00\x00"},
-		{"fixed", []schema.Label{{Column: 2, Name: "job", Value: "a\x00b"}}, "\x01a\x00\xffb\x00\x00\x00"},
-		{"empty", []schema.Label{{Column: 2, Name: "job"}}, "\x01\x00\x00\x00"},
+		{"fixed", []schema.SeriesValue{{Column: 2, Name: "job", Value: "a\x00b"}}, "\x01a\x00\xffb\x00\x00\x00"},
+		{"empty", []schema.SeriesValue{{Column: 2, Name: "job"}}, "\x01\x00\x00\x00"},
 		{
 			"dynamic",
-			[]schema.Label{{Column: 1, Name: "l.a", Value: "v"}, {Column: 1, Name: "l.b", Value: "w"}},
+			[]schema.SeriesValue{{Column: 1, Name: "l.a", Value: "v"}, {Column: 1, Name: "l.b", Value: "w"}},
 			"\x00\x01\x93\xd1\x9e\xffv\x00\x00\x01\x93\xd1\x9d\xffw\x00\x00\x00",
 		},
 	}
@@ -366,8 +365,8 @@ func TestReadTupleRefuses(t *testing.T) {
 	}
 }
 
-// FuzzReadTuple reads garbage. What ReadTuple accepts, AppendTuple writes back
-// to the same bytes: there is one tuple for one series.
+// FuzzReadTuple reads garbage. AppendTuple writes accepted tuples back to the same bytes:
+// there is one tuple for one series.
 func FuzzReadTuple(f *testing.F) {
 	s := mustNew(f, definition())
 	f.Add([]byte{})

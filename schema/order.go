@@ -7,31 +7,31 @@ import (
 	"strings"
 )
 
-// Order is the columns that batches had, in schema order, for the next batch that has
-// columns of the same names. It knows two: profiles with ids of traces come among others. The
-// zero value is of none. It belongs to one goroutine, and keeps nothing of a batch: names are
-// copied.
+// Order is the column names of earlier batches in schema order, reused for batches with the
+// same names. It holds two sets of names, because profiles with trace ids come among others.
+// The zero value is empty. It is not safe for concurrent use. It copies names and retains
+// nothing of a batch.
 type Order struct {
 	schema *Schema
-	names  [2][]columnName // those that were kept last are the first
+	names  [2][]columnName // the latest first
 }
 
-// columnName is a concrete column of a batch and the index of its column of the schema.
+// columnName is a concrete column of a batch and the index of its schema column.
 type columnName struct {
 	column int
 	name   string
 }
 
-// maxOrder is for how many columns an order is kept: what it takes is bounded.
+// maxOrder is the number of columns up to which an order is kept, to bound its memory.
 const maxOrder = 64
 
-// concrete appends the columns of a batch to an empty slice, in schema order, concrete
-// dynamic ones by name.
+// concrete appends the columns of a batch to an empty slice, in schema order, concrete dynamic
+// ones by name.
 func (s *Schema) concrete(columns []Concrete, order *Order, b *Batch) ([]Concrete, error) {
 	columns = slices.Grow(columns, len(b.Columns))
 	for _, names := range order.names {
 		if order.schema == s && len(names) == len(b.Columns) {
-			if all, ok := take(columns, names, b); ok {
+			if all, ok := columnsNamed(columns, names, b); ok {
 				return all, nil
 			}
 		}
@@ -41,27 +41,27 @@ func (s *Schema) concrete(columns []Concrete, order *Order, b *Batch) ([]Concret
 	if err != nil {
 		return nil, err
 	}
-	columns, _ = take(columns, names, b)
+	columns, _ = columnsNamed(columns, names, b)
 	order.keep(s, names)
 	return columns, nil
 }
 
-// take appends the columns of a batch that have these names; false if one is not there.
-func take(columns []Concrete, names []columnName, b *Batch) ([]Concrete, bool) {
+// columnsNamed appends the columns of a batch with the given names; false if one is absent.
+func columnsNamed(columns []Concrete, names []columnName, b *Batch) ([]Concrete, bool) {
 	columns = columns[:len(names)]
 	for i, n := range names {
 		values, ok := b.Columns[n.name]
 		if !ok {
 			return nil, false
 		}
-		c := &columns[i] // a Concrete is large: it is made where it stays
+		c := &columns[i] // filled in place, because a Concrete is large
 		c.Column, c.Name, c.Values = n.column, n.name, values
 	}
 	return columns, true
 }
 
 // inOrder appends the names of a batch's columns to dst, in schema order, concrete dynamic
-// ones as the names go. Columns themselves, with their values, are ten times as large to
+// ones by name. It sorts names because the columns with their values are ten times as large to
 // move.
 func (s *Schema) inOrder(dst []columnName, b *Batch) ([]columnName, error) {
 	for name := range b.Columns {
@@ -70,7 +70,7 @@ func (s *Schema) inOrder(dst []columnName, b *Batch) ([]columnName, error) {
 			return nil, fmt.Errorf("%w: column %s", ErrBatch, s.unknown(name))
 		}
 		if !s.columns[i].Dynamic {
-			name = s.columns[i].Name // the batch's may be a piece of something large
+			name = s.columns[i].Name // the batch's name may be a substring of a large one
 		}
 		dst = append(dst, columnName{i, name})
 	}
@@ -83,7 +83,7 @@ func (s *Schema) inOrder(dst []columnName, b *Batch) ([]columnName, error) {
 	return dst, nil
 }
 
-// unknown says which column is not one of the schema's.
+// unknown describes a column that is not in the schema.
 func (s *Schema) unknown(name string) string {
 	if family, ok := strings.CutSuffix(name, "."); ok {
 		if _, ok := s.Family(family); ok {
@@ -93,7 +93,7 @@ func (s *Schema) unknown(name string) string {
 	return fmt.Sprintf("%.100q is not in the schema", name)
 }
 
-// keep keeps the names of a batch's columns, in one piece of memory, unless they are many.
+// keep stores the names of a batch's columns in one allocation, unless there are many.
 func (o *Order) keep(s *Schema, names []columnName) {
 	if len(names) > maxOrder {
 		return

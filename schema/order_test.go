@@ -10,8 +10,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Whatever batch came before with an order, even one that was refused or of another
-// schema, the next is checked as if it were the first.
+// A batch is checked independently of earlier batches with the same order, even after a
+// refused batch or one of another schema.
 func TestOrder(t *testing.T) {
 	s, other := mustNew(t, definition()), definition()
 	other.Columns[0], other.Columns[2] = other.Columns[2], other.Columns[0]

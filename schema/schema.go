@@ -13,52 +13,52 @@ import (
 
 // Errors that New and Check wrap.
 var (
-	// ErrSchema says that a definition contradicts itself.
+	// ErrSchema reports a definition that contradicts itself.
 	ErrSchema = errors.New("invalid schema")
-	// ErrBatch says that rows do not fit the schema.
+	// ErrBatch reports rows that do not fit the schema.
 	ErrBatch = errors.New("invalid batch")
-	// ErrLimit says that rows are beyond a limit of limits.go.
+	// ErrLimit reports rows that exceed a limit of limits.go.
 	ErrLimit = errors.New("limit exceeded")
 )
 
 // Column defines a column of a table.
 type Column struct {
-	// Name is the column's name, or that of a family if Dynamic. It may not
-	// hold a dot or a control character.
+	// Name is the column's name, or the family's if Dynamic. It must not contain a dot or a
+	// control character.
 	Name string
 	// Type is the type of the values.
 	Type encoding.Type
-	// Encoding is how they are stored; see encoding.Encoding for what fits.
+	// Encoding is the storage of the values; see Encoding.Fits for the valid combinations.
 	Encoding encoding.Encoding
-	// Nullable lets rows have no value. Dynamic columns are always nullable.
+	// Nullable allows rows without a value. Dynamic columns are always nullable.
 	Nullable bool
-	// Dynamic makes the column a family: "labels" stands for "labels.pod",
-	// "labels.job" and whatever else appears.
+	// Dynamic makes the column a family: "labels" stands for "labels.pod", "labels.job" and
+	// all others that appear.
 	Dynamic bool
 }
 
-// Bucket makes time the first part of the sorting key: rows of different
-// buckets never share a granule. The zero Bucket turns it off.
+// Bucket makes time the first part of the sorting key: rows of different buckets never share a
+// granule. The zero Bucket turns it off.
 type Bucket struct {
 	// Column names a non-null Int64 column: Unix time in nanoseconds.
 	Column string
-	// Width is the length of a bucket in nanoseconds. A store can begin further ones
-	// within a width (columnstore.Options.BucketRows).
+	// Width is the length of a bucket in nanoseconds. A store can begin further buckets within
+	// a width (columnstore.Options.BucketRows).
 	Width int64
 }
 
-// Definition is what a table is made from.
+// Definition is the input of New.
 type Definition struct {
 	// Columns lists the columns, in the order in which scans return them.
 	Columns []Column
-	// SortingKey names the columns that rows are sorted by. May be empty.
+	// SortingKey names the columns that rows are sorted by. It may be empty.
 	SortingKey []string
 	// Bucket is the time bucket that leads the key.
 	Bucket Bucket
-	// Header names fixed-type columns that are not null and whose values come
-	// together: the rows of one profile have one time and one duration. After a
-	// rewrite each combination is stored once for a series, and rows say which one
-	// is theirs. May be empty; it changes how rows are stored, not what they say.
+	// Header names fixed-type columns that are not null and whose values occur together: the
+	// rows of one profile have one time and one duration. A rewrite stores each combination
+	// once for a series, and an ordinal in each row. It may be empty; it changes the storage
+	// of rows, not their contents.
 	Header []string
 }
 
@@ -114,8 +114,8 @@ func (c Column) check() error {
 	return nil
 }
 
-// setKey cuts the sorting key into the series tuple, its leading coded
-// strings, and the suffix.
+// setKey divides the sorting key into the series tuple, which is its leading coded strings,
+// and the suffix.
 func (s *Schema) setKey(names []string) error {
 	seen := map[string]bool{}
 	for _, name := range names {
@@ -164,8 +164,8 @@ func (s *Schema) setHeader(names []string) error {
 	return nil
 }
 
-// Header returns the columns whose values come together, in column order. It must
-// not be changed.
+// Header returns the columns whose values occur together, in column order. It must not be
+// changed.
 func (s *Schema) Header() []int { return s.header }
 
 // Columns returns the columns in definition order. It must not be changed.
@@ -178,7 +178,7 @@ func (s *Schema) Series() []int { return s.series }
 // Suffix returns the columns of the sorting key after the series tuple.
 func (s *Schema) Suffix() []int { return s.suffix }
 
-// ListsLead says whether the suffix begins with a column of lists.
+// ListsLead reports whether the suffix begins with a column of lists.
 func (s *Schema) ListsLead() bool {
 	return len(s.suffix) > 0 && s.columns[s.suffix[0]].Type == encoding.UUIDList
 }
@@ -186,10 +186,9 @@ func (s *Schema) ListsLead() bool {
 // BucketColumn returns the column of the time bucket, or -1.
 func (s *Schema) BucketColumn() int { return s.bucket }
 
-// BucketStart returns the start of the range of the width that time t is in, and so of the
-// bucket, unless the store began another in it; 0 without
-// buckets. The start of the earliest range can be before the earliest int64;
-// it is then the earliest int64.
+// BucketStart returns the start of the range of the bucket width that contains time t, or the
+// least int64 if the range begins before it. The bucket of t starts there, unless the store
+// began another one within the range. Without buckets BucketStart returns 0.
 func (s *Schema) BucketStart(t int64) int64 {
 	if s.bucket < 0 {
 		return 0
@@ -197,8 +196,8 @@ func (s *Schema) BucketStart(t int64) int64 {
 	return RoundDown(t, s.width)
 }
 
-// RoundDown returns the greatest multiple of step, which is above 0, that is at
-// most t; the least int64 where that is below it.
+// RoundDown returns the greatest multiple of step, which must be above 0, that is at most t,
+// or the least int64 if the multiple is below it.
 func RoundDown(t, step int64) int64 {
 	down := t - t%step
 	if t%step < 0 {
@@ -212,7 +211,7 @@ func RoundDown(t, step int64) int64 {
 // BucketWidth returns the length of a bucket, 0 without buckets.
 func (s *Schema) BucketWidth() int64 { return s.width }
 
-// IsSeries says whether column i is part of the series tuple.
+// IsSeries reports whether column i is part of the series tuple.
 func (s *Schema) IsSeries(i int) bool {
 	return slices.Contains(s.series, i)
 }
@@ -234,8 +233,8 @@ func (s *Schema) Family(name string) (column int, ok bool) {
 	return i, ok && s.columns[i].Dynamic
 }
 
-// validName says whether a name is printable UTF-8 of a bounded length. Keys
-// rely on names having no control characters.
+// validName reports whether a name is printable UTF-8 of a bounded length. Keys rely on names
+// without control characters.
 func validName(name string) bool {
 	if len(name) > MaxName || !utf8.ValidString(name) {
 		return false

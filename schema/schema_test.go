@@ -81,7 +81,7 @@ func TestNewRefuses(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(def *schema.Definition)
-		text   string // what the message names
+		text   string // part of the message
 	}{
 		{"no columns", func(def *schema.Definition) { def.Columns = nil }, "0 columns"},
 		{"too many columns", func(def *schema.Definition) { def.Columns = make([]schema.Column, schema.MaxColumns+1) }, "1025 columns"},
@@ -195,9 +195,9 @@ func drawTime(t *rapid.T, name string) int64 {
 	return rapid.OneOf(rapid.Int64(), nearEdge).Draw(t, name)
 }
 
-// A time is in the range from floor(t/width)*width for a width, cut to the
-// range of int64. Numbers of any size say so without overflow. A bucket begins at any time
-// of a range, and its keys end before those of one that begins a nanosecond later.
+// BucketStart is floor(t/width)*width, limited to the range of int64, as computed with big
+// integers. A bucket begins at any time of a range, and its keys end before those of a bucket
+// that begins a nanosecond later.
 func TestBucketModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		width := rapid.OneOf(rapid.Int64Range(1, 2000), rapid.Int64Range(1, math.MaxInt64), rapid.Just(int64(15*60*1e9))).Draw(rt, "width")

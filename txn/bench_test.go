@@ -14,7 +14,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	l := New(0)
 	b.ReportAllocs()
 	for b.Loop() {
-		var s Snapshot[int]
+		var s Handle[int]
 		s.Take(l)
 		s.State()
 		s.Close()

@@ -1,19 +1,18 @@
-// Package txn gives transactions their ids and publishes the state of the
-// database: one immutable root behind one atomic pointer.
+// Package txn assigns transaction ids and publishes the state of the database: one immutable
+// root behind one atomic pointer.
 //
-// A transaction has two ids, as in the RFC, from one counter: one from when it
-// begins and one from when it commits. It prepares its writes privately; its
-// commit derives a new root from the current one under the commit lock and
-// publishes it with one store of a pointer. A snapshot is one load of it.
+// A transaction has two ids from one counter, as in the RFC: a begin id and a commit id. It
+// prepares its writes privately. Its commit derives a new root from the current one under the
+// commit lock and publishes it with one atomic store. A snapshot is one atomic load.
 //
 //	writer    Begin ...... prepare ...... Commit[ derive root -> publish ]
 //	rewriter             prepare ........ Rewrite[ check, derive -> publish ]
 //	reader                Snapshot: load ------------ the same root -------->
 //
-// What a root holds is not known here: the package is generic in it. But it
-// knows who reads which root, so it keeps the account of what only readers hold:
-// a publish tells what its root has no more ([Garbage]), and that is listed with
-// the newest replaced root that is read and had it.
+// The package is generic in the contents of a root. It tracks which roots are being read, and
+// so accounts for memory that only readers hold: a publish lists the things that the new root
+// no longer reaches ([Garbage]), and each is charged to the newest replaced root that reaches
+// it and is still being read.
 //
 //	version      5      6      7      8      9 (current)
 //	read           x             x
@@ -23,20 +22,20 @@
 //
 // # Invariants
 //
-//	T1  A root never changes after it was published. A snapshot therefore gives
-//	    the same answers until it is closed or expires.
-//	T2  Commit ids grow in the order in which roots are published. When Commit
-//	    has returned, every later Snapshot has that commit in it.
-//	T3  Nothing of a transaction can be reached before its commit, nor after an
-//	    abort: all or none of it is in a root.
-//	T4  A rewrite commits nothing: its root keeps the commit id of the one
-//	    before.
-//	T5  A publish callback that returns an error leaves the root as it was.
+//	T1  A root never changes after publication. A snapshot therefore gives the
+//	    same answers until it is closed or expires.
+//	T2  Commit ids grow in the order in which roots are published. Every snapshot
+//	    taken after Commit returns includes that commit.
+//	T3  A transaction is atomic. A root contains all of its writes or none; none
+//	    are reachable before its commit or after an abort.
+//	T4  A rewrite commits nothing: its root keeps the commit id of the root
+//	    before it.
+//	T5  A publish callback that returns an error leaves the root unchanged.
 //	T6  Readers take no lock and wait for nobody.
-//	T7  Held is at least the bytes of what reads can reach and the current root
-//	    cannot; after Sweep, exactly.
-//	T8  A snapshot that has expired gives no answer but ErrSnapshotExpired.
+//	T7  Held is at least the number of bytes that reads reach and the current
+//	    root does not. It is exact after Sweep.
+//	T8  An expired snapshot answers only with ErrSnapshotExpired.
 //
-// The guarantee is snapshot isolation with linearizable commits. Transactions
-// only insert, so no two of them conflict and none is ever asked to retry.
+// The guarantee is snapshot isolation with linearizable commits. Transactions only insert, so
+// no two of them conflict and none is retried.
 package txn

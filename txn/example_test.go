@@ -7,8 +7,8 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// The state of this log is a total. A snapshot keeps the one it took while
-// transactions commit, abort and fail.
+// The state of this publisher is a total. A snapshot keeps its total while transactions
+// commit, abort and fail.
 func Example() {
 	log := txn.New(0)
 	add := func(n int) error {
@@ -23,7 +23,7 @@ func Example() {
 	}
 
 	fmt.Println("add 3:", add(3))
-	var snapshot txn.Snapshot[int]
+	var snapshot txn.Handle[int]
 	snapshot.Take(log)
 	fmt.Println("add 4:", add(4))
 	fmt.Println("add -1:", add(-1))

@@ -2,24 +2,24 @@ package txn
 
 import "slices"
 
-// Garbage is something that a root has no more, but the one before it had. Its
-// bytes count as held for as long as a snapshot can reach it.
+// Garbage is something that the new root no longer reaches but the root before it did. Its
+// bytes count as held for as long as a read can reach it.
 type Garbage struct {
-	Since Version // of the first root that had it
+	Since Version // version of the first root that reached it
 	Bytes int64
 }
 
-// held is a replaced root that was read when it was replaced.
+// held is a root that had readers when it was replaced.
 type held[R any] struct {
 	*published[R]
-	// garbage is what no root has that is newer and read. Where several read
-	// roots have something, it is listed with the newest.
+	// garbage is unreachable from every newer root that is read. An item reachable from
+	// several read roots is listed with the newest of them.
 	garbage []Garbage
 }
 
-// free says that nothing can reach the root any more. A read that begins after
-// the root was let go of finds that out and ends; one that began before is
-// counted. So the count is looked at after the letting go.
+// free reports whether nothing can reach the root any more. A read that begins after the root
+// was cleared finds it nil and ends; an earlier read is counted. The count is therefore
+// checked after the root is cleared.
 func (h *held[R]) free() bool {
 	if h.readers.Load() == 0 {
 		h.root.Store(nil)
@@ -27,9 +27,9 @@ func (h *held[R]) free() bool {
 	return h.root.Load() == nil && h.readers.Load()/use == 0
 }
 
-// hold counts what a root that was just replaced had and its successor has not. It is
-// nil if nobody has taken it. The caller holds the commit lock.
-func (l *Log[R]) hold(old *published[R], garbage []Garbage) {
+// hold records a root that was just replaced, and its garbage. old is nil if the root never
+// had a snapshot. The caller holds the commit lock.
+func (l *Publisher[R]) hold(old *published[R], garbage []Garbage) {
 	if old != nil {
 		old.replaced.Store(true)
 		if old.readers.Load() > 0 {
@@ -45,18 +45,18 @@ func (l *Log[R]) hold(old *published[R], garbage []Garbage) {
 	}
 }
 
-// list puts garbage with the newest read root that has it. Roots newer than the
-// last that had it are not in the list yet, or not any more.
-func (l *Log[R]) list(g Garbage) {
+// list charges garbage to the newest read root that reaches it. That is the last held root:
+// roots newer than the last one to reach the garbage are not listed yet, or no longer.
+func (l *Publisher[R]) list(g Garbage) {
 	if last := len(l.held) - 1; last >= 0 && l.held[last].version >= g.Since {
 		l.held[last].garbage = append(l.held[last].garbage, g)
 		l.heldBytes.Add(g.Bytes)
 	}
 }
 
-// sweep drops the roots that are not read any more. What older ones have too is
-// listed there. The caller holds the commit lock.
-func (l *Log[R]) sweep() {
+// sweep drops the roots that are no longer read. Their garbage moves to the next older root
+// that reaches it. The caller holds the commit lock.
+func (l *Publisher[R]) sweep() {
 	kept := l.held[:0]
 	for _, h := range l.held {
 		if !h.free() {
@@ -75,22 +75,21 @@ func (l *Log[R]) sweep() {
 	l.held = kept
 }
 
-// Held returns the bytes of all garbage that reads can still reach, or could
-// when Sweep was last called. One atomic load.
-func (l *Log[R]) Held() int64 { return l.heldBytes.Load() }
+// Held returns the bytes of all garbage that reads can still reach, as of the last Sweep or
+// publish. It costs one atomic load.
+func (l *Publisher[R]) Held() int64 { return l.heldBytes.Load() }
 
-// Sweep brings Held up to date with the snapshots that were closed. It takes the
-// commit lock.
-func (l *Log[R]) Sweep() {
+// Sweep updates Held for the snapshots that were closed. It takes the commit lock.
+func (l *Publisher[R]) Sweep() {
 	l.commit.Lock()
 	defer l.commit.Unlock()
 	l.sweep()
 }
 
-// HeldBefore returns what of Held is reached by reads of roots older than v, and
-// the newest version among those: what entered after it, they do not hold. ok is
-// false if there is none. It takes the commit lock.
-func (l *Log[R]) HeldBefore(v Version) (bytes int64, newest Version, ok bool) {
+// HeldBefore returns the bytes of Held that are reached by reads of roots older than v, and
+// the newest version among those roots. These reads hold nothing that entered after that
+// version. ok is false if there is no such root. It takes the commit lock.
+func (l *Publisher[R]) HeldBefore(v Version) (bytes int64, newest Version, ok bool) {
 	l.commit.Lock()
 	defer l.commit.Unlock()
 	l.sweep()
@@ -109,11 +108,10 @@ func (l *Log[R]) HeldBefore(v Version) (bytes int64, newest Version, ok bool) {
 	return bytes, newest, ok
 }
 
-// Expire lets go of the oldest replaced root with snapshots or reads, of those of
-// versions [from, to): they get ErrSnapshotExpired from now on. It returns false if
-// there is none. What reads under way still use stays held until they end. It takes
-// the commit lock.
-func (l *Log[R]) Expire(from, to Version) bool {
+// Expire expires the oldest replaced root in [from, to) that has snapshots or reads: its
+// snapshots return ErrSnapshotExpired from now on. It reports whether there was one. Memory
+// that reads in progress use stays held until they end. It takes the commit lock.
+func (l *Publisher[R]) Expire(from, to Version) bool {
 	l.commit.Lock()
 	defer l.commit.Unlock()
 	l.sweep()
@@ -128,5 +126,5 @@ func (l *Log[R]) Expire(from, to Version) bool {
 	return true
 }
 
-// Expired returns how many snapshots have expired.
-func (l *Log[R]) Expired() int64 { return l.expired.Load() }
+// Expired returns the number of snapshots that have expired.
+func (l *Publisher[R]) Expired() int64 { return l.expired.Load() }

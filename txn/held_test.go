@@ -10,22 +10,22 @@ import (
 	"testing"
 )
 
-// things is a state for the tests of garbage: what a root has, with its size and
-// the version that brought it.
+// things is a state for the tests of garbage: the things that a root reaches, each with its
+// size and the version that added it.
 type things map[int]Garbage
 
-// heldModel drives a log and knows who can reach what, by looking.
+// heldModel drives a publisher and computes the held bytes by inspecting all roots in use.
 type heldModel struct {
 	t     *testing.T
 	rng   *rand.Rand
-	log   *Log[things]
+	log   *Publisher[things]
 	next  int
-	open  []*Snapshot[things]
+	open  []*Handle[things]
 	uses  []Use[things]
 	known map[int]Garbage
 }
 
-// publish adds a thing and drops some.
+// publish adds a thing and drops some others.
 func (m *heldModel) publish() {
 	m.log.Rewrite(func(current *Root[things]) (Next[things], bool) {
 		next := Next[things]{State: maps.Clone(current.State)}
@@ -42,8 +42,8 @@ func (m *heldModel) publish() {
 	})
 }
 
-// held adds up what a snapshot or a use of a version before v can reach and the
-// current root cannot.
+// held returns the size of all things that a snapshot or a use of a version before v reaches
+// and the current root does not.
 func (m *heldModel) held(v Version) int64 {
 	reach := things{}
 	for _, s := range m.open {
@@ -70,7 +70,7 @@ func (m *heldModel) step() {
 	case 0, 1, 2:
 		m.publish()
 	case 3:
-		s := &Snapshot[things]{}
+		s := &Handle[things]{}
 		s.Take(m.log)
 		m.open = append(m.open, s)
 	case 4:
@@ -98,8 +98,7 @@ func (m *heldModel) step() {
 	}
 }
 
-// expire checks that the snapshots of the oldest replaced root get the error, and
-// no others.
+// expire checks that exactly the snapshots of the oldest replaced root get the error.
 func (m *heldModel) expire() {
 	current := m.log.Root().Version
 	oldest, expiring := current, 0
@@ -125,8 +124,7 @@ func (m *heldModel) expire() {
 	}
 }
 
-// TestHeld compares what a log says is held with what can be reached, over random
-// histories.
+// TestHeld compares the publisher's count of held bytes with the model over random histories.
 func TestHeld(t *testing.T) {
 	for seed := range uint64(300) {
 		m := &heldModel{t: t, rng: rand.New(rand.NewPCG(seed, 1)), log: New(things{}), known: map[int]Garbage{}}
@@ -158,11 +156,11 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// An expired snapshot says so, and a read that had begun is told to end; a
-// snapshot of the current root does not expire.
+// An expired snapshot returns the error, and a read in progress is told to stop. A snapshot of
+// the current root does not expire.
 func TestExpire(t *testing.T) {
 	l := New("first")
-	var old, now Snapshot[string]
+	var old, now Handle[string]
 	old.Take(l)
 	if l.Expire(0, math.MaxUint64) {
 		t.Error("a snapshot of the current root expired: nothing is gained by it")
@@ -204,10 +202,10 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// The last reader of a replaced root lets go of it, without a sweep.
+// The last reader of a replaced root releases it, without a sweep.
 func TestCloseFreesReplacedRoot(t *testing.T) {
 	l := New("first")
-	var a, b Snapshot[string]
+	var a, b Handle[string]
 	a.Take(l)
 	b.Take(l)
 	root := a.at.Load()
@@ -225,7 +223,7 @@ func TestCloseFreesReplacedRoot(t *testing.T) {
 	if root.root.Load() != nil {
 		t.Error("nobody reads the root that was replaced, and it is still held")
 	}
-	var now Snapshot[string]
+	var now Handle[string]
 	now.Take(l)
 	now.Close()
 	if l.Root().State != "second" {
@@ -233,14 +231,14 @@ func TestCloseFreesReplacedRoot(t *testing.T) {
 	}
 }
 
-// Snapshots are counted right under real threads: in the end nothing is held.
+// Snapshots are counted correctly across goroutines: in the end nothing is held.
 func TestHeldConcurrently(t *testing.T) {
 	l := New(things{})
 	var wg sync.WaitGroup
 	for reader := range 4 {
 		wg.Go(func() {
 			for range 3000 {
-				var s Snapshot[things]
+				var s Handle[things]
 				s.Take(l)
 				if u, err := s.Use(); err == nil {
 					if reader == 0 {

@@ -9,32 +9,30 @@ import (
 
 	"github.com/guptarohit/asciigraph"
 
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/profile"
 )
-
-// textWidth is how many columns text for people has, where that can be chosen.
-const textWidth = 80
 
 // chart draws lines over time for a terminal.
 type chart struct {
 	lines    [][]profile.Point // each in order of time
-	unit     string            // of the values, as profile.FormatValue takes it
+	unit     string            // of the values, as for profile.FormatValue
 	from, to int64             // Unix nanoseconds
-	// label renders a value beside the chart, tick a time below it.
+	// label formats a value beside the chart, tick a time below it.
 	label    func(v float64) string
 	tick     func(t int64) string
-	terminal bool // tell lines apart by colour
+	terminal bool // distinguish lines by colour
 }
 
-// The colours of lines on a terminal; those after the last one begin again.
+// chartColors are the colours of lines on a terminal. Further lines reuse them in order.
 var chartColors = []asciigraph.AnsiColor{
 	asciigraph.Blue, asciigraph.Red, asciigraph.Green, asciigraph.Goldenrod, asciigraph.Purple, asciigraph.DarkCyan, asciigraph.Gray,
 }
 
-// chartLetters are what lines are drawn with where there are no colours.
+// chartLetters are the characters that draw lines without colours.
 const chartLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// mark returns what stands for a line in a legend; it is one column wide.
+// mark returns the symbol of a line in the legend. It is one column wide.
 func (c *chart) mark(line int) string {
 	switch {
 	case c.terminal:
@@ -46,7 +44,7 @@ func (c *chart) mark(line int) string {
 	}
 }
 
-// String returns the chart, its axes included, without a legend.
+// String returns the chart with its axes, without a legend.
 func (c *chart) String() string {
 	lowest, highest := c.bounds()
 	step := tickStep(max(highest, -lowest), c.unit)
@@ -55,9 +53,9 @@ func (c *chart) String() string {
 	for i := lower; i <= upper; i++ {
 		labels = max(labels, utf8.RuneCountInString(c.label(i*step)))
 	}
-	// Labels of values have a space before and an axis behind; the last time
-	// reaches half beyond the end of its axis.
-	width := textWidth - labels - 3 - (utf8.RuneCountInString(c.tick(c.to))+1)/2
+	// A space precedes the label of a value and the axis follows it. Half of the last time
+	// extends beyond the end of the time axis.
+	width := cli.TextWidth - labels - 3 - (utf8.RuneCountInString(c.tick(c.to))+1)/2
 	options := []asciigraph.Option{
 		asciigraph.Height(int(upper - lower)), asciigraph.LowerBound(lower * step), asciigraph.UpperBound(upper * step),
 		asciigraph.YAxisValueFormatter(c.label),
@@ -80,7 +78,7 @@ func (c *chart) String() string {
 	return asciigraph.PlotMany(data, append(options, asciigraph.SeriesColors(colors...), asciigraph.SeriesChars(chars...))...) + "\n"
 }
 
-// bounds returns the least and the greatest value, and 0.
+// bounds returns the bounds of the smallest range that includes all values and 0.
 func (c *chart) bounds() (lowest, highest float64) {
 	for _, points := range c.lines {
 		for _, p := range points {
@@ -90,9 +88,9 @@ func (c *chart) bounds() (lowest, highest float64) {
 	return lowest, highest
 }
 
-// columns returns the values of a line at width times: the mean of the points
-// next to each, and between points what is on the way from one to the next. A
-// gap of several times the usual distance of points stays a gap.
+// columns returns the values of a line at width evenly spaced times. A column with points
+// has their mean, a column between points a linear interpolation. A gap of more than four
+// times the usual distance between points stays a gap.
 func (c *chart) columns(points []profile.Point, width int) []float64 {
 	out := make([]float64, width)
 	counts := make([]float64, width)
@@ -107,7 +105,7 @@ func (c *chart) columns(points []profile.Point, width int) []float64 {
 		counts[at(p.Time)]++
 	}
 	for i, n := range counts {
-		out[i] /= n // 0/0 is not a number: none is there
+		out[i] /= n // 0/0 is NaN, which draws nothing
 	}
 	gap := 4 * usualDistance(points)
 	for i := 1; i < len(points); i++ {
@@ -122,7 +120,7 @@ func (c *chart) columns(points []profile.Point, width int) []float64 {
 	return out
 }
 
-// usualDistance returns the median of the times from one point to the next.
+// usualDistance returns the median of the distances between neighbouring points.
 func usualDistance(points []profile.Point) int64 {
 	var distances []int64
 	for i := 1; i < len(points); i++ {
@@ -135,7 +133,7 @@ func usualDistance(points []profile.Point) int64 {
 	return distances[len(distances)/2]
 }
 
-// tickStep returns a round number of unit of which about a dozen make greatest.
+// tickStep returns a round number of the unit, about a twelfth of greatest.
 func tickStep(greatest float64, unit string) float64 {
 	const rows = 12
 	if greatest <= 0 {
@@ -166,10 +164,10 @@ func tickStep(greatest float64, unit string) float64 {
 	return max(1, step*scale/base) // values are whole numbers of unit
 }
 
-// valueLabel returns how to print the values of a unit.
+// valueLabel returns a function that formats values of a unit.
 func valueLabel(unit string) func(float64) string {
 	return func(v float64) string {
-		n := int64(math.MaxInt64) // what a float of it rounds up to
+		n := int64(math.MaxInt64) // a float64 rounds it up to 1<<63
 		if v < math.MaxInt64 {
 			n = int64(math.Round(v))
 		}
@@ -177,7 +175,7 @@ func valueLabel(unit string) func(float64) string {
 	}
 }
 
-// timeTick returns how to print the times of an axis from one time to another.
+// timeTick returns a function that formats the times of an axis from one time to another.
 func timeTick(from, to int64) func(int64) string {
 	layout := "2006-01-02"
 	switch span := time.Duration(to - from); {

@@ -15,11 +15,12 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 )
 
-// TestDemo runs the whole demo, smaller.
+// TestDemo runs the whole demo at a smaller size.
 func TestDemo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made by the demo")
 	var out, progress bytes.Buffer
@@ -70,17 +71,17 @@ func TestDemoFlags(t *testing.T) {
 		t.Errorf("an error inside of a trace became %v", err)
 	}
 	var stdout, stderr bytes.Buffer
-	in := filepath.Join(trace, "x") // a file is there
-	if code := run(t.Context(), []string{"demo", "-o", in}, &stdout, &stderr); code != exitFailed || stdout.Len() > 0 || strings.Count(stderr.String(), "\n") != 1 {
+	in := filepath.Join(trace, "x") // a file with this name exists
+	if code := run(t.Context(), []string{"demo", "-o", in}, &stdout, &stderr); code != cli.ExitFailed || stdout.Len() > 0 || strings.Count(stderr.String(), "\n") != 1 {
 		t.Errorf("demo with a folder that cannot be made: exit code %d\n%s%s", code, stdout.String(), stderr.String())
 	}
-	if code := run(t.Context(), []string{"demo", "extra"}, &stdout, &stderr); code != exitUsage {
+	if code := run(t.Context(), []string{"demo", "extra"}, &stdout, &stderr); code != cli.ExitUsage {
 		t.Errorf("demo with an argument exits %d", code)
 	}
 }
 
-// TestFleet holds the embedded profiles to what the demo says of them, and the replay
-// to being an hour of ten million rows, the same each time.
+// TestFleet checks the embedded profiles against the demo's description. It also checks that
+// the replay is an hour of ten million rows, and that it is deterministic.
 func TestFleet(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	f, err := newFleet(now, demoSteps)
@@ -126,7 +127,7 @@ func TestFleet(t *testing.T) {
 	t.Logf("%d distinct stacks in %d profiles; about %d rows in an hour", len(stacks), len(f.templates), rows/steps*f.steps)
 }
 
-// checkScrape makes a profile twice and reads it as others would.
+// checkScrape builds a profile twice and parses it with google/pprof.
 func checkScrape(t *testing.T, f *fleet, s scrape, kind int) *pprof.Profile {
 	t.Helper()
 	k := &s.pod.kinds[kind]
@@ -147,7 +148,7 @@ func checkScrape(t *testing.T, f *fleet, s scrape, kind int) *pprof.Profile {
 	return p
 }
 
-// A profile that is taken apart and put together again, unscaled, is what it was.
+// A profile that is split and appended without scaling is unchanged.
 func TestEncoded(t *testing.T) {
 	f, err := newFleet(time.Unix(1_800_000_000, 0), 1)
 	if err != nil {
@@ -164,7 +165,7 @@ func TestEncoded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, err := pprof.ParseData(again.append(nil, at, func(int) float64 { return 1e-30 })) // what is not 0 stays
+		second, err := pprof.ParseData(again.append(nil, at, func(int) float64 { return 1e-30 })) // a value that is not 0 is kept
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +180,7 @@ func TestEncoded(t *testing.T) {
 	}
 }
 
-// A replay that cannot go on says why, and ends.
+// A replay that cannot continue ends with an error that names the cause.
 func TestReplay_Errors(t *testing.T) {
 	f, err := newFleet(time.Now(), 2)
 	if err != nil {

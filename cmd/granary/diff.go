@@ -11,14 +11,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/render"
 )
 
-// diffOptions is the flags of diff.
+// diffOptions holds the flags of diff.
 type diffOptions struct {
 	selection
-	limit     limit
+	limit     cli.Limit
 	normalize bool
 	output    string
 	asJSON    bool
@@ -29,49 +31,49 @@ func newDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff [flags] A B",
 		Short: "Compare two profiles, or two directories of them",
-		Long: `diff merges the profiles of A, the base, and those of B, each for itself, and
-lists the functions by how much more or less they cost in B, as go tool pprof
--diff_base=A -top B does:
+		Long: `diff merges the profiles of A, the base, and those of B separately. It lists
+functions by the change of their cost from A to B, as go tool pprof -diff_base=A
+-top B does:
 
-  flat   more (+) or less (-) in the function itself     flat%  of A's total
-  cum    more or less in it and in what it calls         cum%   of A's total
+  flat   change of the function itself           flat%  as a share of A's total
+  cum    change of the function and its callees  cum%   as a share of A's total
 
-Where A has negative values, percentages are of the sum of its values without
-their signs, by stack; that is then named.
+A positive change means that B costs more. If A has negative values, percentages
+are shares of the sum of its stacks' absolute values, which is then printed.
 
 A and B are one input each: a file, a directory, an http URL, or - for standard
-input. --selector, --search, --from and --to choose from both; a time before the
-newest profile is before the newest of A for A, and of B for B.
+input. --selector, --search, --from and --to apply to both. A duration before
+the newest profile counts from the newest profile of each side.
 
-Totals that differ, as those of a longer and a shorter profile, make everything
-differ. --normalize scales the values of B so that its total is that of A: what
-is left is how the shares changed.
+If the totals differ, as those of a longer and a shorter profile do, every
+function differs. --normalize scales the values of B to the total of A. The
+difference then shows how the functions' shares changed.
 
--o draws the difference as a flame graph, in place of the table. Under "more in
-B" are the call paths that cost more, under "less in B" those that cost less, as
-wide as the difference.`,
+-o draws the difference as a flame graph instead of a table. The call paths that
+cost more are under "more in B", those that cost less under "less in B". The
+width of a frame is the size of the difference.`,
 		Example: `  granary diff before.pb.gz after.pb.gz
   granary diff --normalize monday/ tuesday/
   granary diff -o diff.svg before.pb.gz http://localhost:6060/debug/pprof/heap
   granary diff --json a.pb.gz b.pb.gz | jq '.functions[] | select(.flat > 0)'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usageError{fmt.Errorf("diff compares two inputs, A and B, not %d: files, directories or http URLs", len(args))}
+				return cli.Usage(fmt.Errorf("diff compares two inputs, A and B, not %d: each is a file, a directory or an http URL", len(args)))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.asJSON && o.output != "" {
-				return usageError{errors.New("-o draws a flame graph and --json prints a table: choose one")}
+				return cli.Usage(errors.New("-o draws a flame graph and --json prints a table: choose one"))
 			}
-			if err := errors.Join(spareProfiles(o.output, args), isSVG(o.output)); err != nil {
+			if err := errors.Join(spareProfiles(o.output, args), cli.CheckSVG(o.output)); err != nil {
 				return err
 			}
 			return diff(cmd, &o, args)
 		},
 	}
-	o.flags(cmd, "the one that the first profile of A with samples shows first")
-	o.limit.flags(cmd, "nodes", 20, "show the first `N` functions")
+	o.flags(cmd, "the default type of the first profile of A with samples")
+	o.limit.Flags(cmd, "nodes", 20, "show the first `N` functions")
 	cmd.Flags().BoolVar(&o.normalize, "normalize", false, "scale B to the total of A")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE` to draw a flame graph to, as SVG; - is standard output")
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON: values are integers in the unit named in it")
@@ -81,7 +83,7 @@ wide as the difference.`,
 // diff compares the two inputs.
 func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 	var sides [2]*profile.Stacks
-	var none string // why neither has samples
+	var none string // the reason for a side without samples
 	var failed error
 	for i, arg := range args {
 		err := withInputs(cmd, o.selection, []string{arg}, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
@@ -93,7 +95,7 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 			sides[i], err = mergeType(ctx, db, snap, q, name)
 			switch {
 			case i == 1 && errors.Is(err, profile.ErrUnknownType):
-				return fmt.Errorf("%s: %s", arg, err.Error()) // A has it: no wrong use, they do not fit together
+				return fmt.Errorf("%s: %s", arg, err.Error()) // A has the type: a mismatch of A and B, not a usage error
 			case err != nil:
 				return fmt.Errorf("%s: %w", arg, err)
 			case sides[i].Len() == 0:
@@ -101,8 +103,8 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 			}
 			return err
 		})
-		if _, told := errors.AsType[failedError](err); told {
-			failed = err // what could be read is compared
+		if cli.WasTold(err) {
+			failed = err // the readable profiles are compared
 		} else if err != nil {
 			return err
 		}
@@ -112,10 +114,10 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 		return err
 	}
 	d.none = none
-	w, n := cmd.OutOrStdout(), o.limit.of(o.asJSON)
+	w, n := cmd.OutOrStdout(), o.limit.Of(o.asJSON)
 	switch {
 	case o.output != "":
-		err = writeTo(o.output, w, d.draw)
+		err = cli.WriteTo(o.output, w, d.draw)
 		if err == nil && d.empty() {
 			noteNothing(cmd, none)
 		}
@@ -127,25 +129,25 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 	return errors.Join(err, failed)
 }
 
-// difference is what B has more or less than A.
+// difference is the change from A to B.
 type difference struct {
 	typ       profile.Type
 	a, b      *profile.Stacks
 	scale     float64 // of the values of B
 	functions []changed
-	none      string // why neither has samples
+	none      string // the reason for a side without samples
 }
 
-// empty says whether neither side has samples.
+// empty reports whether neither side has samples.
 func (d *difference) empty() bool { return d.a.Len() == 0 && d.b.Len() == 0 }
 
-// value is what a function costs on one side.
+// value is the cost of a function on one side.
 type value struct {
 	Flat int64 `json:"flat"`
 	Cum  int64 `json:"cum"`
 }
 
-// changed is a function and by how much its cost changed.
+// changed is a function with the change of its cost.
 type changed struct {
 	Name   string `json:"name"`
 	Flat   int64  `json:"flat"`
@@ -194,15 +196,15 @@ func compare(a, b *profile.Stacks, normalize bool) (*difference, error) {
 	return d, nil
 }
 
-// scaled returns a value of B as it is compared.
+// scaled returns a value of B, scaled for the comparison.
 func (d *difference) scaled(v int64) int64 {
 	if d.scale == 1 {
-		return v // exactly: a float has 53 bits
+		return v // a float64 has 53 bits and would round it
 	}
 	return int64(math.Round(float64(v) * d.scale))
 }
 
-// bySize compares values by falling size, whatever their signs.
+// bySize orders values by descending absolute value.
 func bySize(a, b int64) int { return cmp.Compare(max(b, -b), max(a, -a)) }
 
 // first returns the functions to show.
@@ -218,7 +220,7 @@ func (d *difference) printJSON(w io.Writer, nodes int) error {
 	if functions == nil {
 		functions = []changed{}
 	}
-	return printJSON(w, struct {
+	return cli.PrintJSON(w, struct {
 		SampleType string    `json:"sample_type"`
 		Unit       string    `json:"unit"`
 		Before     int64     `json:"before"`
@@ -230,37 +232,37 @@ func (d *difference) printJSON(w io.Writer, nodes int) error {
 
 func (d *difference) print(w io.Writer, args []string, nodes int) error {
 	unit, base := d.typ.SampleUnit, d.a.Magnitude
-	p := printer{w: w}
-	p.printf("Type: %s, B compared with A\n", typeText(d.typ))
+	p := cli.Printer{W: w}
+	p.Printf("Type: %s, B compared with A\n", typeText(d.typ))
 	for i, side := range []*profile.Stacks{d.a, d.b} {
-		p.printf("  %c %12s  %s\n", 'A'+i, profile.FormatValue(side.Total, unit), fitFront(printable(args[i]), textWidth-18))
+		p.Printf("  %c %12s  %s\n", 'A'+i, profile.FormatValue(side.Total, unit), fitFront(cli.Printable(args[i]), cli.TextWidth-18))
 	}
 	after := d.scaled(d.b.Total)
 	switch {
 	case d.scale != 1:
-		p.printf("B is scaled by %.4g to the total of A\n", d.scale)
+		p.Printf("B is scaled by %.4g to the total of A\n", d.scale)
 	case base != 0:
-		p.printf("    %12s  %s of A\n", signed(after-d.a.Total, unit), signedPercent(after-d.a.Total, base))
+		p.Printf("    %12s  %s of A\n", signed(after-d.a.Total, unit), signedPercent(after-d.a.Total, base))
 	}
 	if base != d.a.Total {
-		p.printf("(percentages are of %s: values of A without their signs)\n", profile.FormatValue(base, unit))
+		p.Printf("(percentages are of %s: values of A without their signs)\n", profile.FormatValue(base, unit))
 	}
 	if len(d.functions) == 0 {
 		if d.empty() {
-			p.printf("%s\n", cmp.Or(d.none, "There are no samples."))
+			p.Printf("%s\n", cmp.Or(d.none, "There are no samples."))
 		} else {
-			p.printf("No function changed.\n")
+			p.Printf("No function changed.\n")
 		}
-		return p.err
+		return p.Err
 	}
 	shown := d.first(nodes)
-	p.printf("Showing %d of %d functions that changed\n", len(shown), len(d.functions))
-	p.printf("%12s %9s %12s %9s  %s\n", "flat", "flat%", "cum", "cum%", "function")
+	p.Printf("Showing %d of %d functions that changed\n", len(shown), len(d.functions))
+	p.Printf("%12s %9s %12s %9s  %s\n", "flat", "flat%", "cum", "cum%", "function")
 	for _, f := range shown {
-		p.printf("%12s %9s %12s %9s  %s\n", signed(f.Flat, unit), signedPercent(f.Flat, base),
-			signed(f.Cum, unit), signedPercent(f.Cum, base), printable(f.Name))
+		p.Printf("%12s %9s %12s %9s  %s\n", signed(f.Flat, unit), signedPercent(f.Flat, base),
+			signed(f.Cum, unit), signedPercent(f.Cum, base), cli.Printable(f.Name))
 	}
-	return p.err
+	return p.Err
 }
 
 // signed renders a difference.
@@ -292,14 +294,14 @@ func (d *difference) draw(w io.Writer) error {
 	if root.Total == 0 && !d.empty() {
 		title, nothing = "No difference", "No difference"
 	}
-	return profile.WriteSVG(w, root, profile.SVGOptions{
+	return render.FlameGraph(w, root, render.FlameOptions{
 		Title:      fmt.Sprintf("%s: %s %s in B, %s in A", title, typeName(d.typ), profile.FormatValue(d.scaled(d.b.Total), d.typ.SampleUnit), profile.FormatValue(d.a.Total, d.typ.SampleUnit)),
 		SampleType: "difference", Unit: d.typ.SampleUnit, Empty: nothing,
 	})
 }
 
-// split adds to more and less what the paths below two nodes, of A and of B, cost
-// more and less in B. Either node may be missing.
+// split sets more and less to the increase and the decrease of cost from a, a node of A, to
+// b, its counterpart in B, over all paths below them. Either of a and b may be nil.
 func (d *difference) split(more, less, a, b *profile.FlameNode) {
 	type function struct{ name, file string }
 	type pair struct{ a, b *profile.FlameNode }
@@ -334,7 +336,7 @@ func (d *difference) split(more, less, a, b *profile.FlameNode) {
 	}
 }
 
-// addChild adds a child that has a value.
+// addChild adds a child unless its total is 0.
 func addChild(parent, child *profile.FlameNode) {
 	if child.Total > 0 {
 		parent.Children = append(parent.Children, child)

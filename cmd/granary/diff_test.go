@@ -12,10 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/clitest"
 )
 
-// later is what service is after a change: parse costs less, compress more, gc as
-// much, and inflate is new.
+// later returns the profile of service after a change: parse costs less, compress more, gc the
+// same, and inflate is new.
 func later() *pprof.Profile {
 	return newProfile("samples:count cpu:nanoseconds",
 		sample{"compress handle main", []int64{90, 900_000_000}, nil},
@@ -50,16 +53,16 @@ func TestDiffGolden(t *testing.T) {
 	} {
 		t.Run(tc.golden, func(t *testing.T) {
 			r := inDir(t, dir, append([]string{"diff"}, tc.args...)...)
-			if r.code != exitOK {
+			if r.code != cli.ExitOK {
 				t.Fatalf("exit code %d: %s", r.code, r.stderr)
 			}
-			checkWidth(t, tc.golden, r.stdout)
-			golden(t, tc.golden, r.stdout)
+			clitest.CheckWidth(t, tc.golden, r.stdout)
+			clitest.Golden(t, tc.golden, r.stdout)
 		})
 	}
 }
 
-// diffJSON is what granary diff --json prints.
+// diffJSON is the output of granary diff --json.
 type diffJSON struct {
 	SampleType string    `json:"sample_type"`
 	Unit       string    `json:"unit"`
@@ -75,13 +78,13 @@ func granaryDiff(t *testing.T, args ...string) diffJSON {
 	var out diffJSON
 	d := json.NewDecoder(strings.NewReader(r.stdout))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&out); err != nil || r.code != exitOK {
+	if err := d.Decode(&out); err != nil || r.code != cli.ExitOK {
 		t.Fatalf("granary diff %q: exit code %d, %v: %s", args, r.code, err, r.stderr)
 	}
 	return out
 }
 
-// What granary says of the difference of real profiles is what go tool pprof says.
+// The differences of real profiles equal those of go tool pprof.
 func TestDiffEqualsPprof(t *testing.T) {
 	tool := newPprofTool(t)
 	profiles := filepath.Join(repositoryRoot(t), "testdata", "profiles")
@@ -113,7 +116,7 @@ func TestDiffEqualsPprof(t *testing.T) {
 					t.Errorf("%s: -pprof +granary\n%s", typ.Type, diff)
 				}
 				functions += len(want)
-				// pprof rounds the values of samples, granary those of functions.
+				// pprof rounds the values of samples, granary the values of functions.
 				most := int64(len(p.Sample))
 				want = tool.top(t, b, typ.Type, typ.Unit, "-diff_base="+a, "-normalize")
 				compareNearly(t, want, costs(granaryDiff(t, "--normalize", "--sample-index", typ.Type, a, b).Functions), most)
@@ -147,8 +150,8 @@ func compareNearly(t *testing.T, want, got map[string]cost, most int64) {
 	}
 }
 
-// A side is what its input has: the same file on both has not changed, and a
-// directory is the sum of its profiles.
+// A side is the sum of its input: a file does not differ from itself, and a directory is the
+// sum of its profiles.
 func TestDiffSides(t *testing.T) {
 	dir := t.TempDir()
 	a := file(t, filepath.Join(dir, "a.pb.gz"), service())
@@ -161,7 +164,7 @@ func TestDiffSides(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "bad.pb.gz"), []byte("bad"))
 	for _, args := range [][]string{{"diff", a, dir}, {"diff", dir, a}, {"diff", "-o", "-", dir, a}} {
-		if r := granary(t, args...); r.code != exitFailed || len(r.problems()) != 1 || !strings.Contains(r.stderr, "bad.pb.gz") || !strings.Contains(r.stdout, "compress") {
+		if r := granary(t, args...); r.code != cli.ExitFailed || len(r.problems()) != 1 || !strings.Contains(r.stderr, "bad.pb.gz") || !strings.Contains(r.stdout, "compress") {
 			t.Errorf("%q with a bad profile: %+v", args, r)
 		}
 	}
@@ -182,17 +185,17 @@ func TestDiffErrors(t *testing.T) {
 		{[]string{"--sample-index", "cpu", a, heap}, heap + `: unknown sample type "cpu"`},
 		{[]string{"--sample-index", "cpu", a, seconds}, "cpu is in nanoseconds in A and in seconds in B"},
 	} {
-		if r := granary(t, append([]string{"diff"}, tc.args...)...); r.code != exitFailed || !strings.Contains(r.stderr, tc.want) || r.stdout != "" {
+		if r := granary(t, append([]string{"diff"}, tc.args...)...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, tc.want) || r.stdout != "" {
 			t.Errorf("%q: %+v", tc.args, r)
 		}
 	}
 }
 
-// The picture has both directions, each as wide as the change.
+// The picture has both directions, each with the width of its change.
 func TestDiffFlameGraph(t *testing.T) {
 	a, b := file(t, "a.pb.gz", service()), file(t, "b.pb.gz", later())
 	out := filepath.Join(t.TempDir(), "diff.svg")
-	if r := granary(t, "diff", "-o", out, a, b); r.code != exitOK || r.stdout != "" {
+	if r := granary(t, "diff", "-o", out, a, b); r.code != cli.ExitOK || r.stdout != "" {
 		t.Fatalf("%+v", r)
 	}
 	svg, err := os.ReadFile(out)

@@ -1,9 +1,10 @@
-// Command granary loads pprof profiles into an embedded store and answers
-// questions about them: the top functions, what changed from one profile to
-// another, values over time, labels, a flame graph, a merged profile.
+// Command granary loads pprof profiles into an embedded store and answers questions about
+// them: the top functions, the difference between two profiles, values over time, labels, a
+// flame graph, a merged profile. It also exports rows, inspects the store, replays a demo
+// fleet and queries recorded state histories.
 //
-// Inputs are files, directories and http URLs. All commands exit with 0 when
-// they did what was asked, with 1 when something failed (what could be answered
-// is still printed), and with 2 when they were called wrongly. Errors are lines
-// on standard error that name the input and the cause.
+// Inputs are files, directories, http URLs and standard input. The exit code is 0 after
+// success, 1 after a failure and 2 after a usage error. After a failure to read some of the
+// inputs, the answer from the others is still printed. Each error is one line on standard
+// error that names the input and the cause.
 package main

@@ -10,12 +10,12 @@ import (
 	pprof "github.com/google/pprof/profile"
 )
 
-// encoded is a profile as it is sent, but for its time and values: those are put in for
-// each scrape, and the rest is copied.
+// encoded is an encoded profile without its time, duration and values. Each scrape inserts
+// its own and copies the rest.
 type encoded struct {
 	rest    []byte // all fields but samples and times
 	samples []encodedSample
-	hot     int // how many of the samples, from the first on, are hot
+	hot     int // the first hot samples are hot
 }
 
 type encodedSample struct {
@@ -23,7 +23,7 @@ type encodedSample struct {
 	values []int64
 }
 
-// The fields of profile.proto that are put in.
+// Numbers of the fields of profile.proto that append inserts.
 const (
 	fieldSample   = 2 // of a profile
 	fieldTime     = 9
@@ -31,7 +31,7 @@ const (
 	fieldValue    = 2 // of a sample
 )
 
-// Kinds of fields in protocol buffers.
+// Wire types of protocol buffers.
 const (
 	wireVarint = 0
 	wireBytes  = 2
@@ -39,7 +39,7 @@ const (
 
 var errWire = errors.New("the profile is not what was encoded")
 
-// encode takes a profile apart.
+// encode encodes a profile and splits it into its fields. The first hot samples are hot.
 func encode(p *pprof.Profile, hot int) (encoded, error) {
 	var buf bytes.Buffer
 	if err := p.WriteUncompressed(&buf); err != nil {
@@ -70,8 +70,8 @@ func encode(p *pprof.Profile, hot int) (encoded, error) {
 	return e, err
 }
 
-// eachField calls f with each field of a message: its number, all of its bytes, and
-// what is in it.
+// eachField calls f with each field of a message: its number, its whole encoding and its
+// content.
 func eachField(data []byte, f func(field uint64, whole, content []byte) error) error {
 	for len(data) > 0 {
 		tag, n := binary.Uvarint(data)
@@ -88,7 +88,7 @@ func eachField(data []byte, f func(field uint64, whole, content []byte) error) e
 			}
 			end += int(value)
 		default:
-			return errWire // pprof has no others
+			return errWire // pprof uses no other wire types
 		}
 		if err := f(tag>>3, data[:end], data[n+m:end]); err != nil {
 			return err
@@ -98,8 +98,8 @@ func eachField(data []byte, f func(field uint64, whole, content []byte) error) e
 	return nil
 }
 
-// append appends the profile of a time, with the values of sample i scaled by what scale
-// says; what was not zero stays so.
+// append appends the encoded profile with the time at. The values of sample i are multiplied
+// by scale(i). A value that would become 0 keeps its size.
 func (e *encoded) append(dst []byte, at time.Time, scale func(i int) float64) []byte {
 	dst = slices.Grow(dst, len(e.rest)+64*len(e.samples))
 	dst = appendVarint(dst, fieldTime, uint64(at.UnixNano()))
@@ -127,7 +127,7 @@ func appendVarint(dst []byte, field, value uint64) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(dst, field<<3|wireVarint), value)
 }
 
-// appendHeader appends what is before a field of so many bytes.
+// appendHeader appends the tag and the length of a field of length bytes.
 func appendHeader(dst []byte, field uint64, length int) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(dst, field<<3|wireBytes), uint64(length))
 }

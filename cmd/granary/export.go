@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,11 +14,14 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/memory"
 	"github.com/spf13/cobra"
 
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/parquet"
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/export"
 	"github.com/granarydb/granary/profile"
 )
 
-// What --format and --stacks can be.
+// The values of --format and --stacks.
 const (
 	formatParquet = "parquet"
 	formatArrow   = "arrow"
@@ -27,24 +29,20 @@ const (
 	stacksIDs     = "ids"
 )
 
-// exportBuffer is how much is written to a file at once: writers of Arrow pad every
-// buffer by itself.
-const exportBuffer = 256 << 10
-
-// exporter is export as its flags ask for it.
+// exporter is the command export with the values of its flags.
 type exporter struct {
 	selection
 	output, format string
 	form, stacks   string
-	demo           time.Duration    // of the demo's fleet, 0 for inputs
-	memory         memory.Allocator // of records; nil means the Go allocator
+	demo           time.Duration    // time of the demo's fleet to replay, 0 to read inputs
+	memory         memory.Allocator // allocator of records, nil for the Go allocator
 }
 
-// rowWriter writes records as a file of some format. close ends the file, and must be
-// called after an error too.
+// rowWriter writes records as a file of some format. Close ends the file. It must be called
+// after an error too.
 type rowWriter interface {
-	write(rec arrow.Record) error
-	close() error
+	Write(rec arrow.Record) error
+	Close() error
 }
 
 func newExport() *cobra.Command { return newExporter().command() }
@@ -57,33 +55,33 @@ func (e *exporter) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export -o FILE [flags] INPUT...",
 		Short: "Write rows for pandas, Polars, DuckDB and others",
-		Long: `export writes profiles as a table for other tools: a Parquet file or a stream of
-Apache Arrow records, as the name of FILE says: .parquet or .arrows. A row is
-one value of one sample:
+		Long: `export writes profiles as a table for other tools: a Parquet file if the name of
+FILE ends in .parquet, a stream of Apache Arrow records if it ends in .arrows. A
+row is one value of one sample:
 
-  sample_type, sample_unit   what was measured: cpu, nanoseconds
-  value                      how much of it
-  stacktrace                 the functions, from the one that ran up to main;
-                             with --stacks ids the ids of their locations
+  sample_type, sample_unit   the measured quantity: cpu, nanoseconds
+  value                      the value in that unit
+  stacktrace                 the functions of the stack, from the leaf to main;
+                             with --stacks ids, the ids of their locations
   timestamp, duration        of the profile: UTC, and nanoseconds
-  period, period_type, ...   how it was sampled
+  period, period_type, ...   the sampling period of the profile
   labels.NAME                labels of the profile; labels.file is the input
-  pprof_labels.NAME          labels of the sample that are text
-  pprof_num_labels.NAME[U]   those that are numbers, in the unit U
-  trace_id, span_id          of the sample: 16 bytes, and a number, of labels
-                             of 32 and 16 digits of lower case hexadecimal;
-                             written otherwise they are text labels
+  pprof_labels.NAME          text labels of the sample
+  pprof_num_labels.NAME[U]   numeric labels of the sample, in the unit U
+  trace_id, span_id          of the sample: 16 bytes, and a number. They come
+                             from labels of 32 and of 16 lower case hexadecimal
+                             digits; other values of these labels stay text
 
-A label that a row does not have is null, never an empty text. Rows come in the
-order of the store: time bucket, type, labels, stack, time. Files are compressed
-and written record by record: beside the store, any number of rows takes the
-same memory.
+A label that a row does not have is null, never an empty string. Rows are in the
+order of the store: time bucket, type, labels, stack, time. The file is
+compressed and written record by record, so the memory beside the store does not
+depend on the number of rows.
 
---form is how values that repeat are written to Arrow. dictionary: once a
-record, which all of the tools below read but pandas. plain: in every row, which
-all read; several times the size. native: as the store has them, labels in runs
-(run-end encoding), for pyarrow, DataFusion and Go; Polars and ClickHouse refuse
-that, and DuckDB takes wrong values from it without an error.
+--form selects the form of repeated values in Arrow. dictionary: once per
+record; every tool below except pandas reads it. plain: in every row; every tool
+reads it, at several times the size. native: the form in the store, with
+run-end encoded labels, for pyarrow, DataFusion and Go. Polars and ClickHouse
+refuse native; DuckDB reads wrong values from it without an error.
 
 ` + inputsHelp,
 		Example: `  granary export -o rows.parquet profiles/
@@ -104,7 +102,7 @@ that, and DuckDB takes wrong values from it without an error.
 				return inputs(cmd, args)
 			}
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("--demo has its own profiles: leave out %q or --demo", args[0])}
+				return cli.Usage(fmt.Errorf("--demo uses its own profiles: leave out %q or --demo", args[0]))
 			}
 			return nil
 		},
@@ -117,26 +115,16 @@ that, and DuckDB takes wrong values from it without an error.
 func (e *exporter) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&e.output, "output", "o", "", "`FILE` to write; - is standard output")
-	f.Var(&choice{"format", []string{formatParquet, formatArrow}, &e.format}, "format", "`FORMAT` to write: parquet or arrow (default: what the name of FILE ends in)")
-	f.Var(&choice{"form", formNames(), &e.form}, "form", "`FORM` of Arrow: dictionary, native or plain")
-	f.Var(&choice{"stacks", []string{stacksNames, stacksIDs}, &e.stacks}, "stacks", "what stacks are lists `OF`: names of functions, or ids of locations")
-	f.Var(spanValue{"demo", &e.demo}, "demo", "instead of inputs, `TIME` of the fleet that granary demo replays, such as 5m or 1h")
+	f.Var(cli.NewChoice("format", []string{formatParquet, formatArrow}, &e.format), "format", "`FORMAT` to write: parquet or arrow (default: from the suffix of FILE)")
+	f.Var(cli.NewChoice("form", cli.ArrowFormNames(), &e.form), "form", "`FORM` of Arrow: dictionary, native or plain")
+	f.Var(cli.NewChoice("stacks", []string{stacksNames, stacksIDs}, &e.stacks), "stacks", "write stacks as lists `OF` names of functions or ids of locations: names or ids")
+	f.Var(spanValue{"demo", &e.demo}, "demo", "instead of inputs, export a `DURATION` of the fleet that granary demo replays, such as 5m or 1h")
 	e.selection.flags(cmd, "all")
-}
-
-var forms = []columnstore.Form{columnstore.Dictionary, columnstore.Native, columnstore.Plain}
-
-func formNames() []string {
-	var names []string
-	for _, form := range forms {
-		names = append(names, form.String())
-	}
-	return names
 }
 
 func (e *exporter) run(cmd *cobra.Command, args []string) error {
 	if e.output == "" {
-		return errNoOutput
+		return cli.ErrNoOutput
 	}
 	if err := e.findFormat(cmd.Flags().Changed("form")); err != nil {
 		return err
@@ -153,7 +141,7 @@ func (e *exporter) run(cmd *cobra.Command, args []string) error {
 	return withInputs(cmd, e.selection, args, write)
 }
 
-// findFormat sets the format that the name of the output says, if no flag does.
+// findFormat sets the format from the suffix of the output, unless a flag has set it.
 func (e *exporter) findFormat(hasForm bool) error {
 	if e.format == "" {
 		switch ending := strings.ToLower(filepath.Ext(e.output)); {
@@ -162,22 +150,22 @@ func (e *exporter) findFormat(hasForm bool) error {
 		case ending == ".arrows":
 			e.format = formatArrow
 		case e.output == "-":
-			return usageError{errors.New("-o -: say --format parquet or --format arrow")}
+			return cli.Usage(errors.New("-o - needs a format: add --format parquet or --format arrow"))
 		case ending == ".arrow" || ending == ".feather" || ending == ".ipc":
-			return usageError{fmt.Errorf("-o %s: export writes the stream form of Arrow, not files for random access: name it .arrows, or say --format arrow", e.output)}
+			return cli.Usage(fmt.Errorf("-o %s: export writes Arrow streams, not Arrow files for random access: use the suffix .arrows, or add --format arrow", e.output))
 		default:
-			return usageError{fmt.Errorf("-o %s: name it .parquet or .arrows, or say --format", e.output)}
+			return cli.Usage(fmt.Errorf("-o %s: use the suffix .parquet or .arrows, or add --format", e.output))
 		}
 	}
 	if hasForm && e.format != formatArrow {
-		return usageError{errors.New("--form is for --format arrow: Parquet has dictionaries of its own")}
+		return cli.Usage(errors.New("--form applies to --format arrow only: Parquet has its own dictionaries"))
 	}
 	return nil
 }
 
-// write writes the rows that a query chooses.
+// write writes the rows that a query selects.
 func (e *exporter) write(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
-	opts := columnstore.ScanOptions{Ordered: true, Memory: e.memory, Form: forms[slices.Index(formNames(), e.form)]}
+	opts := columnstore.ScanOptions{Ordered: true, Memory: e.memory, Form: cli.ArrowForm(e.form)}
 	if e.stacks == stacksNames {
 		opts.Elements = profile.FunctionNames
 	}
@@ -197,104 +185,51 @@ func (e *exporter) write(ctx context.Context, cmd *cobra.Command, db *profile.DB
 	if err != nil {
 		return err
 	}
-	bar := newLateProgress(cmd.ErrOrStderr(), "exporting")
+	bar := cli.NewLateProgress(cmd.ErrOrStderr(), "exporting")
 	rows := int64(0)
-	err = writeTo(e.output, cmd.OutOrStdout(), func(w io.Writer) error {
-		buffer := bufio.NewWriterSize(w, exportBuffer)
-		out := e.newWriter(buffer, schema)
+	err = cli.WriteTo(e.output, cmd.OutOrStdout(), func(w io.Writer) error {
+		buffer := bufio.NewWriterSize(w, cli.BufferSize)
+		out, err := e.newWriter(buffer, schema)
+		if err != nil {
+			return err
+		}
 		for rec, err := range db.Table().Scan(ctx, snap, opts) {
 			if err == nil {
-				err = out.write(rec)
+				err = out.Write(rec)
 				rows += rec.NumRows()
-				bar.show(rows, total)
+				bar.Show(rows, total)
 				rec.Release()
 			}
 			if err != nil {
-				buffer.Reset(io.Discard) // half a table must not end like a whole one
-				_ = out.close()          // the first error is the one to tell
+				buffer.Reset(io.Discard) // a partial table must not get a valid end
+				_ = out.Close()          // the first error is reported
 				return err
 			}
 		}
-		if err := out.close(); err != nil {
+		if err := out.Close(); err != nil {
 			return err
 		}
 		return buffer.Flush()
 	})
-	bar.end()
+	bar.End()
 	if err != nil || rows > 0 {
 		return err
 	}
 	return noteNoSamples(ctx, cmd, db, snap, q)
 }
 
-func (e *exporter) newWriter(w io.Writer, schema *arrow.Schema) rowWriter {
+func (e *exporter) newWriter(w io.Writer, schema *arrow.Schema) (rowWriter, error) {
 	if e.format == formatParquet {
-		return newParquetWriter(w, schema)
+		return parquet.NewFileWriter(w, schema)
 	}
-	return newArrowWriter(w, schema, e.memory)
+	return export.NewArrowWriter(w, schema, e.memory), nil
 }
 
-// countRows returns how many rows there are for which where holds.
+// countRows returns the number of rows for which where holds.
 func countRows(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, where columnstore.Expr) (int64, error) {
 	groups, err := db.Table().Aggregate(ctx, snap, columnstore.AggregateOptions{Where: where})
 	if err != nil || len(groups.Counts) == 0 {
 		return 0, err
 	}
 	return groups.Counts[0], nil
-}
-
-// choice is the value of a flag that is one of a few words.
-type choice struct {
-	flag string
-	of   []string
-	to   *string
-}
-
-// String, Set and Type make it a flag's value.
-func (c *choice) String() string {
-	if c.to == nil {
-		return ""
-	}
-	return *c.to
-}
-
-// Set takes what was given.
-func (c *choice) Set(text string) error {
-	if !slices.Contains(c.of, text) {
-		last := len(c.of) - 1
-		return usageError{fmt.Errorf("--%s %q: want %s or %s", c.flag, text, strings.Join(c.of[:last], ", "), c.of[last])}
-	}
-	*c.to = text
-	return nil
-}
-
-// Type names the kind of value.
-func (c *choice) Type() string { return "string" }
-
-// lateProgress is a bar that shows once work turns out to be long.
-type lateProgress struct {
-	*progress
-	done, total int64
-}
-
-func newLateProgress(w io.Writer, what string) *lateProgress {
-	p := &lateProgress{progress: newProgress(w, what)}
-	p.last = p.start
-	return p
-}
-
-func (p *lateProgress) show(done, total int64) {
-	p.done, p.total = done, total
-	p.progress.show(done, total)
-}
-
-// end ends the bar, or its line where the work was not done.
-func (p *lateProgress) end() {
-	switch {
-	case p.last.Equal(p.start):
-	case p.done == p.total:
-		p.progress.end()
-	case p.terminal:
-		fmt.Fprintln(p.w)
-	}
 }

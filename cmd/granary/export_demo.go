@@ -12,19 +12,19 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/spf13/cobra"
 
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 )
 
-// demoSpan is the time that the demo replays, and maxDemoSpan the most: a day is about
-// 250 million rows.
+// demoSpan is the default time that the demo replays. maxDemoSpan is the maximum: a day is
+// about 250 million rows.
 const (
 	demoSpan    = time.Duration(demoSteps) * scrapeEvery
 	maxDemoSpan = 24 * time.Hour
 )
 
-// withDemo calls f with a snapshot of the demo's fleet and the query that the flags ask
-// for.
+// withDemo calls f with a snapshot of the demo's fleet and the query of the flags.
 func withDemo(cmd *cobra.Command, s selection, span time.Duration, f answer) error {
 	ctx := cmd.Context()
 	asked, err := s.read()
@@ -44,9 +44,9 @@ func withDemo(cmd *cobra.Command, s selection, span time.Duration, f answer) err
 	if err != nil {
 		return err
 	}
-	bar := newLateProgress(cmd.ErrOrStderr(), "replaying")
-	_, err = fleet.replay(ctx, db, demoWriters, bar.show)
-	bar.end()
+	bar := cli.NewLateProgress(cmd.ErrOrStderr(), "replaying")
+	_, err = fleet.replay(ctx, db, demoWriters, bar.Show)
+	bar.End()
 	if err != nil {
 		return err
 	}
@@ -59,41 +59,41 @@ func withDemo(cmd *cobra.Command, s selection, span time.Duration, f answer) err
 	})
 }
 
-// spanValue is the value of a flag that says how long a time the demo replays.
+// spanValue is the value of a flag for the time that the demo replays.
 type spanValue struct {
 	flag string
 	span *time.Duration
 }
 
-// String, Set and Type make it a flag's value.
+// String returns the duration, "" when it is not set.
 func (s spanValue) String() string {
 	if s.span == nil || *s.span == 0 {
 		return ""
 	}
-	return duration(*s.span)
+	return cli.Duration(*s.span)
 }
 
-// Set takes what was given.
+// Set parses a duration.
 func (s spanValue) Set(text string) error {
-	d, ok := parseAgo(text)
+	d, ok := cli.ParseAgo(text)
 	if !ok || d < scrapeEvery || d > maxDemoSpan {
-		return usageError{fmt.Errorf("--%s %q: want a duration from %v to 24h, such as 1m or 1h", s.flag, text, scrapeEvery)}
+		return cli.Usage(fmt.Errorf("--%s %q: want a duration from %v to 24h, such as 1m or 1h", s.flag, text, scrapeEvery))
 	}
 	*s.span = d
 	return nil
 }
 
-// Type names the kind of value.
+// Type returns the name of the value's type.
 func (s spanValue) Type() string { return "duration" }
 
-// saveFleet writes the profiles that the demo replays to a directory.
+// saveFleet writes the profiles that the demo replays to files below a directory.
 func saveFleet(cmd *cobra.Command, dir string, steps int) error {
 	f, err := newFleet(time.Now(), steps)
 	if err != nil {
 		return err
 	}
-	bar := newLateProgress(cmd.ErrOrStderr(), "writing profiles")
-	defer bar.end()
+	bar := cli.NewLateProgress(cmd.ErrOrStderr(), "writing profiles")
+	defer bar.End()
 	var data []byte
 	for step := range steps {
 		for i := range f.pods {
@@ -108,13 +108,13 @@ func saveFleet(cmd *cobra.Command, dir string, steps int) error {
 				}
 			}
 		}
-		bar.show(int64(step+1), int64(steps))
+		bar.Show(int64(step+1), int64(steps))
 	}
 	return nil
 }
 
-// labelFolder returns the folder of profiles with these labels: a level for each label,
-// as other tools lay out partitions.
+// labelFolder returns the folder of profiles with these labels. It has a level for each
+// label, NAME=VALUE, in the layout of Hive partitions.
 func labelFolder(dir string, labels map[string]string) string {
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		dir = filepath.Join(dir, name+"="+labels[name])

@@ -14,9 +14,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
 )
 
-// TestExportDemo holds the rows of the demo to the profiles that its fleet sends.
+// TestExportDemo compares the rows of the demo with the profiles that its fleet sends.
 func TestExportDemo(t *testing.T) {
 	f, err := newFleet(time.Now(), 1)
 	if err != nil {
@@ -42,7 +44,7 @@ func TestExportDemo(t *testing.T) {
 	}
 	for _, flags := range exports[:2] {
 		var out bytes.Buffer
-		if err := export(t.Context(), nil, &out, slices.Concat(flags, []string{"-o", "-", "--demo", "10s"})...); err != nil {
+		if err := exportRows(t.Context(), nil, &out, slices.Concat(flags, []string{"-o", "-", "--demo", "10s"})...); err != nil {
 			t.Fatal(err)
 		}
 		got := map[string]int64{}
@@ -63,13 +65,13 @@ func TestExportDemo(t *testing.T) {
 	}
 }
 
-// TestSaveFleet holds the files of granary demo --profiles to what the fleet sends, and
-// their folders to its labels.
+// TestSaveFleet compares the files of granary demo --profiles with the profiles that the fleet
+// sends, and their folders with the labels.
 func TestSaveFleet(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "fleet")
 	out := t.TempDir()
 	r := runDemo(t, "--span", "10s", "--profiles", dir, "-o", out)
-	if r.code != exitOK {
+	if r.code != cli.ExitOK {
 		t.Fatal(r.stderr)
 	}
 	f, err := newFleet(time.Now(), 1)
@@ -108,15 +110,15 @@ func TestSaveFleet(t *testing.T) {
 		t.Errorf("%d files, want %d", len(found), files)
 	}
 	blocked := write(t, "file", nil)
-	if r := runDemo(t, "--span", "10s", "--profiles", filepath.Join(blocked, "x"), "-o", out); r.code != exitFailed || r.stdout != "" {
+	if r := runDemo(t, "--span", "10s", "--profiles", filepath.Join(blocked, "x"), "-o", out); r.code != cli.ExitFailed || r.stdout != "" {
 		t.Errorf("a folder that cannot be made: %+v", r)
 	}
-	if r := granary(t, "demo", "--span", "1s"); r.code != exitUsage || !strings.Contains(r.stderr, `--span "1s": want a duration from 10s to 24h`) {
+	if r := granary(t, "demo", "--span", "1s"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, `--span "1s": want a duration from 10s to 24h`) {
 		t.Errorf("%+v", r)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if code := run(ctx, []string{"demo", "--span", "10s", "--profiles", dir, "-o", out}, io.Discard, io.Discard); code != exitFailed {
+	if code := run(ctx, []string{"demo", "--span", "10s", "--profiles", dir, "-o", out}, io.Discard, io.Discard); code != cli.ExitFailed {
 		t.Errorf("a cancelled demo exits with %d", code)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// fleetStore returns a snapshot of so many scrapes of the demo's fleet.
+// fleetStore returns a snapshot of the demo's fleet after a number of scrapes.
 func fleetStore(t testing.TB, steps int) (*profile.DB, *columnstore.Snapshot) {
 	t.Helper()
 	f, err := newFleet(time.Unix(1_800_000_000, 0), steps)
@@ -57,7 +57,8 @@ func exportOf(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, m
 	return e.write(ctx, cmd, db, snap, profile.Query{})
 }
 
-// cancelling cancels when so much memory was asked for: in the middle of the rows.
+// cancelling is an allocator that cancels a context after a number of bytes, in the middle of
+// the rows.
 type cancelling struct {
 	memory.Allocator
 	mu     sync.Mutex
@@ -74,7 +75,7 @@ func (c *cancelling) Allocate(size int) []byte {
 	return c.Allocator.Allocate(size)
 }
 
-// An export that is cancelled in the middle leaves nothing, and what was there as it was.
+// A cancelled export leaves no partial file and does not change an existing one.
 func TestExportCancelled(t *testing.T) {
 	db, snap := fleetStore(t, 6)
 	for _, flags := range exports {
@@ -103,7 +104,7 @@ func TestExportCancelled(t *testing.T) {
 	}
 }
 
-// measuring is an allocator that knows how much there was at most.
+// measuring is an allocator that records the peak of allocated memory.
 type measuring struct {
 	memory.Allocator
 	mu        sync.Mutex
@@ -132,7 +133,7 @@ func (m *measuring) Free(b []byte) {
 	m.Allocator.Free(b)
 }
 
-// The memory of an export is that of a few records, whatever the number of rows.
+// An export needs the memory of a few records, regardless of the number of rows.
 func TestExportMemory(t *testing.T) {
 	var most, written [2][4]int
 	for i, steps := range []int{1, 6} {
@@ -160,7 +161,7 @@ func TestExportMemory(t *testing.T) {
 	}
 }
 
-// counting counts what is written.
+// counting is a writer that counts bytes.
 type counting struct{ n int }
 
 func (c *counting) Write(data []byte) (int, error) {

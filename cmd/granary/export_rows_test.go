@@ -32,7 +32,7 @@ func (r row) String() string {
 	return b.String()
 }
 
-// sorted returns rows as sorted text: any order of rows gives the same.
+// sorted returns rows as sorted text, which does not depend on their order.
 func sorted(rows []row) []string {
 	var lines []string
 	for _, r := range rows {
@@ -42,8 +42,8 @@ func sorted(rows []row) []string {
 	return lines
 }
 
-// wantRows is the oracle: the rows of files, made of what google/pprof says of them,
-// value by value. With ids, a stack is only as long as it has locations.
+// wantRows is the oracle: the rows of files, built value by value from the profiles that
+// google/pprof parses. With ids, a stack has one element per location.
 func wantRows(t *testing.T, stacks string, files ...string) []row {
 	t.Helper()
 	var rows []row
@@ -133,7 +133,7 @@ func addSampleLabels(t *testing.T, r row, s *pprof.Sample) {
 	}
 }
 
-// readArrow reads a stream as it was written.
+// readArrow reads the schema and the rows of a stream.
 func readArrow(t *testing.T, data []byte, stacks string) (*arrow.Schema, []row) {
 	t.Helper()
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
@@ -159,13 +159,13 @@ func readArrow(t *testing.T, data []byte, stacks string) (*arrow.Schema, []row) 
 			rows = append(rows, r)
 		}
 	}
-	if err := in.Err(); err != nil && err != io.EOF { //nolint:errorlint // the reader returns it as it is
+	if err := in.Err(); err != nil && err != io.EOF { //nolint:errorlint // the reader returns io.EOF itself
 		t.Fatal(err)
 	}
 	return in.Schema(), rows
 }
 
-// arrowText returns a value as text, and whether there is one.
+// arrowText returns a value as text and reports whether it is not null.
 func arrowText(t *testing.T, from arrow.Array, i int) (string, bool) {
 	t.Helper()
 	if runs, ok := from.(*array.RunEndEncoded); ok {
@@ -206,7 +206,7 @@ func arrowText(t *testing.T, from arrow.Array, i int) (string, bool) {
 	return "", false
 }
 
-// readParquet reads a file as it was written.
+// readParquet reads the schema and the rows of a file.
 func readParquet(t *testing.T, data []byte, stacks string) (*parquet.Schema, []row) {
 	t.Helper()
 	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
@@ -223,7 +223,7 @@ func readParquet(t *testing.T, data []byte, stacks string) (*parquet.Schema, []r
 			for _, values := range buffer[:n] {
 				rows = append(rows, parquetRow(columns, values, stacks))
 			}
-			if err == io.EOF { //nolint:errorlint // as io.Reader has it
+			if err == io.EOF { //nolint:errorlint // as for io.Reader
 				break
 			} else if err != nil {
 				t.Fatal(err)
@@ -242,7 +242,7 @@ func parquetRow(columns [][]string, values []parquet.Value, stacks string) row {
 		name, isList := columns[v.Column()][0], len(columns[v.Column()]) > 1
 		switch {
 		case isList && v.IsNull():
-			r[name] = "" // a list of nothing
+			r[name] = "" // an empty list
 		case v.IsNull():
 		case isList:
 			r[name] += v.String() + "\n"

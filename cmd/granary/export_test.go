@@ -10,11 +10,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/apache/arrow/go/v14/arrow/memory"
 	"github.com/google/go-cmp/cmp"
 	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/clitest"
 )
 
 // exports is each format and form, as flags.
@@ -25,8 +27,8 @@ var exports = [][]string{
 	{"--format", "arrow", "--form", "native"},
 }
 
-// odd is a profile with what rows can be like: ids, numbers with units, labels of some
-// samples, empty labels, values that are zero or negative, no stack, no symbols.
+// odd returns a profile with the corner cases of rows: IDs, numbers with units, labels of some
+// samples, empty labels, zero and negative values, samples without a stack or symbols.
 func odd() *pprof.Profile {
 	p := newProfile("samples:count cpu:nanoseconds :",
 		sample{"leaf main", []int64{1, 10, 100}, map[string][]string{
@@ -45,7 +47,7 @@ func odd() *pprof.Profile {
 	return p
 }
 
-// readExport reads what was exported.
+// readExport reads the rows of an exported file.
 func readExport(t *testing.T, flags []string, data []byte, stacks string) []row {
 	t.Helper()
 	if flags[1] == formatParquet {
@@ -56,7 +58,7 @@ func readExport(t *testing.T, flags []string, data []byte, stacks string) []row 
 	return rows
 }
 
-// TestExport holds the rows of every format and form to those that google/pprof gives.
+// TestExport compares the rows of every format and form with those of google/pprof.
 func TestExport(t *testing.T) {
 	made := []string{file(t, "service.pb.gz", service()), file(t, "odd.pb.gz", odd())}
 	compareExports(t, made)
@@ -70,7 +72,7 @@ func compareExports(t *testing.T, files []string) {
 		for _, flags := range exports {
 			mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 			var out bytes.Buffer
-			if err := export(t.Context(), mem, &out, slices.Concat(flags, []string{"-o", "-", "--stacks", stacks}, files)...); err != nil {
+			if err := exportRows(t.Context(), mem, &out, slices.Concat(flags, []string{"-o", "-", "--stacks", stacks}, files)...); err != nil {
 				t.Fatalf("%v: %v", flags, err)
 			}
 			mem.AssertSize(t, 0)
@@ -83,8 +85,8 @@ func compareExports(t *testing.T, files []string) {
 	}
 }
 
-// export runs the command with memory of its own.
-func export(ctx context.Context, mem memory.Allocator, stdout io.Writer, args ...string) error {
+// exportRows runs the command with its own allocator.
+func exportRows(ctx context.Context, mem memory.Allocator, stdout io.Writer, args ...string) error {
 	e := newExporter()
 	e.memory = mem
 	cmd := e.command()
@@ -95,7 +97,7 @@ func export(ctx context.Context, mem memory.Allocator, stdout io.Writer, args ..
 	return cmd.ExecuteContext(ctx)
 }
 
-// The columns and their types are what readers rely on.
+// Readers rely on the columns and their types.
 func TestExportColumns(t *testing.T) {
 	input := file(t, "odd.pb.gz", odd())
 	var text strings.Builder
@@ -115,14 +117,14 @@ func TestExportColumns(t *testing.T) {
 			text.WriteString("\n")
 		}
 	}
-	golden(t, "export-columns.golden", text.String())
+	clitest.Golden(t, "export-columns.golden", text.String())
 }
 
 func TestExportHelp(t *testing.T) {
-	golden(t, "export-help.golden", granary(t, "export", "--help").stdout)
+	clitest.Golden(t, "export-help.golden", granary(t, "export", "--help").stdout)
 }
 
-// What is chosen is what the other commands would answer about.
+// The selection of export is that of the other commands.
 func TestExportSelection(t *testing.T) {
 	a, b := file(t, "a.pb.gz", service()), file(t, "b.pb.gz", odd())
 	for _, tc := range []struct {
@@ -139,7 +141,7 @@ func TestExportSelection(t *testing.T) {
 		want := sorted(slices.DeleteFunc(wantRows(t, stacksNames, a, b), func(r row) bool { return !tc.keep(r) }))
 		for _, flags := range exports {
 			r := granary(t, slices.Concat([]string{"export", "-o", "-"}, flags, tc.flags, []string{a, b})...)
-			if r.code != exitOK {
+			if r.code != cli.ExitOK {
 				t.Fatalf("%v %v: %s", flags, tc.flags, r.stderr)
 			}
 			if got := sorted(readExport(t, flags, []byte(r.stdout), stacksNames)); !slices.Equal(got, want) {
@@ -149,14 +151,14 @@ func TestExportSelection(t *testing.T) {
 	}
 }
 
-// A selection without rows is a table without rows: the columns are there.
+// A selection without rows is exported as a table with columns and without rows.
 func TestExportNothing(t *testing.T) {
 	input := file(t, "odd.pb.gz", odd())
 	noRows := file(t, "none.pb.gz", newProfile("cpu:nanoseconds"))
 	for _, flags := range exports {
 		full := granary(t, slices.Concat([]string{"export", "-o", "-"}, flags, []string{input})...)
 		none := granary(t, slices.Concat([]string{"export", "-o", "-", "--selector", `{job="api"}`}, flags, []string{input})...)
-		if none.code != exitOK || !strings.Contains(none.stderr, `no profile has the label "job"`) {
+		if none.code != cli.ExitOK || !strings.Contains(none.stderr, `no profile has the label "job"`) {
 			t.Errorf("%v: %+v", flags, none.stderr)
 		}
 		if flags[1] == formatParquet {
@@ -172,7 +174,7 @@ func TestExportNothing(t *testing.T) {
 				t.Errorf("%d rows; columns %s, want %s", len(rows), got, want)
 			}
 		}
-		if empty := granary(t, slices.Concat([]string{"export", "-o", "-"}, flags, []string{noRows})...); empty.code != exitOK || len(readExport(t, flags, []byte(empty.stdout), "")) > 0 {
+		if empty := granary(t, slices.Concat([]string{"export", "-o", "-"}, flags, []string{noRows})...); empty.code != cli.ExitOK || len(readExport(t, flags, []byte(empty.stdout), "")) > 0 {
 			t.Errorf("%v: a store without rows: %+v", flags, empty.stderr)
 		}
 	}
@@ -193,23 +195,23 @@ func TestExportWrongUse(t *testing.T) {
 		{"no output", []string{good}, "-o FILE"},
 		{"no output, but a format", []string{"--format", "arrow", good}, "-o FILE"},
 		{"unknown format", []string{"-o", "-", "--format", "csv", good}, `--format "csv": want parquet or arrow`},
-		{"unknown ending", []string{"-o", "rows.csv", good}, "-o rows.csv: name it .parquet or .arrows, or say --format"},
-		{"no ending", []string{"-o", "rows", good}, "-o rows: name it"},
-		{"the other form of Arrow", []string{"-o", "rows.arrow", good}, "name it .arrows, or say --format arrow"},
-		{"standard output without a format", []string{"-o", "-", good}, "say --format parquet or --format arrow"},
+		{"unknown ending", []string{"-o", "rows.csv", good}, "-o rows.csv: use the suffix .parquet or .arrows, or add --format"},
+		{"no ending", []string{"-o", "rows", good}, "-o rows: use the suffix"},
+		{"the other form of Arrow", []string{"-o", "rows.arrow", good}, "use the suffix .arrows, or add --format arrow"},
+		{"standard output without a format", []string{"-o", "-", good}, "add --format parquet or --format arrow"},
 		{"unknown form", []string{"-o", "x.arrows", "--form", "flat", good}, `--form "flat": want dictionary, native or plain`},
-		{"form of Parquet", []string{"-o", "x.parquet", "--form", "plain", good}, "--form is for --format arrow"},
+		{"form of Parquet", []string{"-o", "x.parquet", "--form", "plain", good}, "--form applies to --format arrow only"},
 		{"unknown stacks", []string{"-o", "x.parquet", "--stacks", "folded", good}, `--stacks "folded": want names or ids`},
 		{"unknown type", []string{"-o", "-", "--format", "arrow", "--sample-index", "heap", good}, `"heap"`},
 		{"bad selector", []string{"-o", "-", "--format", "arrow", "--selector", "{", good}, "selector"},
 		{"bad selector of the demo", []string{"-o", "-", "--format", "arrow", "--selector", "{", "--demo", "10s"}, "selector"},
-		{"inputs and demo", []string{"-o", "x.parquet", "--demo", "10s", good}, "--demo has its own profiles"},
+		{"inputs and demo", []string{"-o", "x.parquet", "--demo", "10s", good}, "--demo uses its own profiles"},
 		{"demo of no time", []string{"-o", "x.parquet", "--demo", "1s"}, `--demo "1s": want a duration from 10s to 24h`},
 		{"demo of too much time", []string{"-o", "x.parquet", "--demo", "2d"}, `--demo "2d": want a duration`},
 		{"demo of what is no time", []string{"-o", "x.parquet", "--demo", "often"}, `--demo "often"`},
-		{"an input", []string{"-o", good, "--format", "arrow", good}, "that is the input"},
-		{"an input in a directory", []string{"-o", good, "--format", "parquet", filepath.Dir(good)}, "that is the input"},
-		{"an input by another name", []string{"-o", link, good}, "that is the input"},
+		{"an input", []string{"-o", good, "--format", "arrow", good}, "the output is an input"},
+		{"an input in a directory", []string{"-o", good, "--format", "parquet", filepath.Dir(good)}, "the output is an input"},
+		{"an input by another name", []string{"-o", link, good}, "the output is an input"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			before, err := os.ReadFile(good)
@@ -217,8 +219,8 @@ func TestExportWrongUse(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := granary(t, append([]string{"export"}, tc.args...)...)
-			if r.code != exitUsage || len(r.problems()) != 1 || !strings.Contains(r.stderr, tc.want) || r.stdout != "" {
-				t.Errorf("exit code %d, want %d and one line with %q:\n%s", r.code, exitUsage, tc.want, r.stderr)
+			if r.code != cli.ExitUsage || len(r.problems()) != 1 || !strings.Contains(r.stderr, tc.want) || r.stdout != "" {
+				t.Errorf("exit code %d, want %d and one line with %q:\n%s", r.code, cli.ExitUsage, tc.want, r.stderr)
 			}
 			if after, err := os.ReadFile(good); err != nil || !bytes.Equal(before, after) {
 				t.Errorf("the input is another: %v", err)
@@ -227,12 +229,12 @@ func TestExportWrongUse(t *testing.T) {
 	}
 }
 
-// A file is whole or not there; one that was there is replaced by a whole one only.
+// A file is written whole or not at all. Only a whole file replaces an existing one.
 func TestExportFile(t *testing.T) {
 	input, dir := file(t, "in.pb.gz", service()), t.TempDir()
 	for _, name := range []string{"rows.parquet", "rows.arrows", "ROWS.PARQUET"} {
 		out := write(t, filepath.Join(dir, name), []byte("old"))
-		if r := granary(t, "export", "-o", out, input); r.code != exitOK || r.stdout != "" {
+		if r := granary(t, "export", "-o", out, input); r.code != cli.ExitOK || r.stdout != "" {
 			t.Fatalf("%+v", r)
 		}
 		data, err := os.ReadFile(out)
@@ -244,11 +246,11 @@ func TestExportFile(t *testing.T) {
 			t.Errorf("%s has %d rows, want 10", name, len(rows))
 		}
 	}
-	if r := granary(t, "export", "-o", filepath.Join(dir, "missing", "x.parquet"), input); r.code != exitFailed || !strings.Contains(r.stderr, "missing") {
+	if r := granary(t, "export", "-o", filepath.Join(dir, "missing", "x.parquet"), input); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "missing") {
 		t.Errorf("%+v", r)
 	}
 	bad := write(t, "bad.pb.gz", []byte("no profile"))
-	if r := granary(t, "export", "-o", filepath.Join(dir, "some.parquet"), bad, input); r.code != exitFailed || len(r.problems()) != 1 {
+	if r := granary(t, "export", "-o", filepath.Join(dir, "some.parquet"), bad, input); r.code != cli.ExitFailed || len(r.problems()) != 1 {
 		t.Errorf("%+v", r)
 	} else if _, err := os.Stat(filepath.Join(dir, "some.parquet")); err != nil {
 		t.Errorf("what could be read was not written: %v", err)
@@ -260,35 +262,8 @@ func TestExportWriteErrors(t *testing.T) {
 	for _, flags := range exports {
 		var stderr bytes.Buffer
 		args := slices.Concat([]string{"export", "-o", "-"}, flags, []string{input})
-		if code := run(t.Context(), args, brokenWriter{}, &stderr); code != exitFailed || strings.Count(stderr.String(), "closed pipe") != 1 {
+		if code := run(t.Context(), args, brokenWriter{}, &stderr); code != cli.ExitFailed || strings.Count(stderr.String(), "closed pipe") != 1 {
 			t.Errorf("%v: exit code %d: %s", flags, code, stderr.String())
-		}
-	}
-}
-
-// Short work shows no bar, long work a whole one, and one that failed no last line.
-func TestLateProgress(t *testing.T) {
-	for _, tc := range []struct {
-		name       string
-		terminal   bool
-		waited     time.Duration
-		done       int64
-		want, last string
-	}{
-		{"short", false, 0, 10, "", ""},
-		{"long", false, time.Minute, 10, "exporting: 100%\nexporting: 100%\n", ""},
-		{"failed", false, time.Minute, 5, "exporting:  50%\n", ""},
-		{"failed on a terminal", true, time.Minute, 5, "", "\n"},
-	} {
-		var out bytes.Buffer
-		p := newLateProgress(&out, "exporting")
-		p.terminal = tc.terminal
-		p.start = p.start.Add(-tc.waited)
-		p.last = p.start
-		p.show(tc.done, 10)
-		p.end()
-		if got := out.String(); (tc.want != "" || tc.last == "") && got != tc.want || !strings.HasSuffix(got, tc.last) {
-			t.Errorf("%s: %q", tc.name, got)
 		}
 	}
 }

@@ -21,9 +21,9 @@ import (
 	"github.com/granarydb/granary/testdata"
 )
 
-// fleet replays real profiles as those of many pods. Each pod runs one of the
-// programs and is scraped every scrapeEvery; a scrape has some of the samples of
-// the program's real profile, with values that follow the hour's load.
+// fleet replays real profiles as those of many pods. Each pod runs one of the programs and
+// is scraped every scrapeEvery. A scrape has some of the samples of the program's real
+// profile, with values that follow the load over the hour.
 type fleet struct {
 	templates []template
 	pods      []pod
@@ -34,19 +34,19 @@ type fleet struct {
 const (
 	scrapeEvery = 10 * time.Second
 	podsPerJob  = 10
-	// A program has up to three real profiles of a kind; each is replayed for
-	// so many scrapes before the next one.
+	// scrapesPerTemplate is the number of scrapes that replay one real profile before the
+	// next one takes over. A program has up to three real profiles of a kind.
 	scrapesPerTemplate = 12
-	// The samples with the greatest values are in each scrape, each of the others
-	// in every rareEvery-th: programs do most of the time what they mostly do.
+	// The hotSamples samples with the greatest values are in every scrape. Each other sample
+	// is in every rareEvery-th scrape, because a program spends most of its time in few stacks.
 	hotSamples = 10
 	rareEvery  = 8
-	// slowJob begins to need four times the CPU in its hottest stacks after
-	// two thirds of the time: something to find in the chart.
+	// slowJob uses four times the CPU in its hottest stacks during the last third of the
+	// time. The demo's chart shows it.
 	slowJob = "nats-server"
 )
 
-// template is one real profile, in parts: what scrapes have of it in turn.
+// template is one real profile, divided into the parts that successive scrapes have.
 type template struct {
 	program, kind string
 	parts         [rareEvery]encoded
@@ -60,15 +60,15 @@ type pod struct {
 	share float64 // of the load
 }
 
-// podKind is the profiles of one kind that a pod has.
+// podKind is the source of a pod's profiles of one kind.
 type podKind struct {
-	templates []*template // captured one after the other
+	templates []*template // in the order of their capture
 	labels    map[string]string
 	seed      uint64
 }
 
-// newFleet reads the profiles that come with the program, for a replay of so many
-// scrapes of each pod that ends about now.
+// newFleet reads the embedded profiles for a replay of steps scrapes of each pod. The replay
+// ends at about now.
 func newFleet(now time.Time, steps int) (*fleet, error) {
 	f := &fleet{steps: steps, start: now.Add(-time.Duration(steps) * scrapeEvery).Truncate(scrapeEvery)}
 	err := fs.WalkDir(testdata.Profiles, "profiles", func(name string, _ fs.DirEntry, err error) error {
@@ -107,7 +107,7 @@ func sortByValue(p *pprof.Profile) {
 	slices.SortStableFunc(p.Sample, func(a, b *pprof.Sample) int { return cmp.Compare(b.Value[last], a.Value[last]) })
 }
 
-// encodePart encodes the samples of a profile that every rareEvery-th scrape has.
+// encodePart encodes part i of a profile: the hot samples and every rareEvery-th other one.
 func encodePart(p *pprof.Profile, i int) (encoded, error) {
 	part := &pprof.Profile{
 		SampleType: p.SampleType, DefaultSampleType: p.DefaultSampleType, PeriodType: p.PeriodType, Period: p.Period,
@@ -123,7 +123,7 @@ func encodePart(p *pprof.Profile, i int) (encoded, error) {
 
 func (f *fleet) addPods() {
 	byProgram := map[string][][]*template{}
-	for i := range f.templates { // in the order of their names: kinds are neighbours
+	for i := range f.templates { // sorted by name: templates of a kind are neighbours
 		t := &f.templates[i]
 		kinds := byProgram[t.program]
 		if n := len(kinds); n > 0 && kinds[n-1][0].kind == t.kind {
@@ -159,14 +159,14 @@ func (f *fleet) programs() []string {
 	return slices.Compact(names)
 }
 
-// scrape is the profiles of one pod at one time on their way into the store.
+// scrape identifies the profiles of one pod at one time.
 type scrape struct {
 	step int
 	pod  *pod
 }
 
-// replay inserts all profiles with several writers, and returns how many there were.
-// report is called with the scrapes so far, by one goroutine at a time.
+// replay inserts all profiles with several writers and returns the number of profiles. It
+// calls report with the number of scrapes done, from one goroutine.
 func (f *fleet) replay(ctx context.Context, db *profile.DB, writers int, report func(done, total int64)) (int64, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -180,7 +180,7 @@ func (f *fleet) replay(ctx context.Context, db *profile.DB, writers int, report 
 				var err error
 				if buf, err = f.insert(ctx, db, s, buf); err != nil {
 					cancel(err)
-					continue // drain, so that the sender goes on
+					continue // drain the channel, so that the sender does not block
 				}
 				profiles.Add(int64(len(s.pod.kinds)))
 				done.Add(1)
@@ -198,8 +198,8 @@ func (f *fleet) replay(ctx context.Context, db *profile.DB, writers int, report 
 	return profiles.Load(), context.Cause(ctx)
 }
 
-// insert inserts the profiles of a scrape in one transaction: all are seen, or none. It
-// returns the buffer that it made them in.
+// insert inserts the profiles of a scrape in one transaction, so that all become visible at
+// once. It builds them in buf and returns the buffer for reuse.
 func (f *fleet) insert(ctx context.Context, db *profile.DB, s scrape, buf []byte) ([]byte, error) {
 	tx := db.Store().Begin()
 	defer tx.Abort()
@@ -213,8 +213,8 @@ func (f *fleet) insert(ctx context.Context, db *profile.DB, s scrape, buf []byte
 	return buf, err
 }
 
-// appendProfile appends the profile of one kind of a scrape, as the pod would send it.
-// It is the same for the same fleet, step, pod and kind, whoever makes it.
+// appendProfile appends the encoded profile of one kind of a scrape. The result depends only
+// on the fleet, the step, the pod and the kind.
 func (f *fleet) appendProfile(dst []byte, s scrape, kind int) []byte {
 	k := &s.pod.kinds[kind]
 	t := k.templates[s.step/scrapesPerTemplate%len(k.templates)]

@@ -12,14 +12,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 )
 
-// inspectOptions is the flags of inspect.
+// inspectOptions holds the flags of inspect.
 type inspectOptions struct {
 	compact, columns, asJSON bool
-	limit                    limit
+	limit                    cli.Limit
 	granuleRows              int
 }
 
@@ -28,44 +29,45 @@ func newInspect() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect [flags] INPUT...",
 		Short: "Show how the store keeps profiles: its index, parts and columns",
-		Long: `inspect loads the profiles and shows the index of the table that they are in,
-what is behind each of its entries, and what that takes in memory:
+		Long: `inspect loads the profiles and shows the index of their table, the parts behind
+each entry of the index, and the memory that they take:
 
-  granule   all rows from one bound of the sorting key up to the next: an entry
-            of the index. One with more than --granule-rows is split in several
-  bound     a sorting key, or as much of its front as tells two granules apart,
-            with … where it was cut: the start of the time bucket, then types,
+  granule   an entry of the index: all rows from one bound of the sorting key up
+            to the next. A granule of more than --granule-rows rows is split
+  bound     a prefix of a sorting key, long enough to tell two granules apart; …
+            marks the cut. Its fields are the start of the time bucket, types,
             labels, the number of the stack (#7), time and labels of samples
-  part      sorted rows in columns. Once written it never changes
-  fresh     a part as it was inserted: a profile, or what a granule has of it
-  base      a part that a compaction or a split made of all that there was. The
-            store does that by itself when fresh parts become many (16, and half
-            as many rows as in the base); --compact does it for all
-  begin     the number of the transaction that inserted the part, and the one it
-  commit    got when its rows became visible: of several, the lowest and highest
+  part      sorted rows in columns. A part is immutable
+  fresh     a part as it was inserted: a profile, or a granule's share of it
+  base      a part that a compaction or a split merged from a granule's parts.
+            The store compacts a granule of 16 fresh parts with as many rows as
+            the base, or of 256 fresh parts; --compact compacts all granules
+  begin     the number of the transaction that inserted the part, and the number
+  commit    of its commit, which made the rows visible. If the part has rows of
+            several transactions, begin is the lowest and commit the highest
   series    a combination of types and labels that all rows of a profile share
-  time      that of the first row, and how far from it to the last
+  time      the time of the first row, and the distance to that of the last row
 
-and with --columns, of each part, the columns that have a value:
+With --columns it lists the columns of each part that have a value:
 
-  (series)  the number of each row's series, in place of the columns of its
-            types and of the labels of profiles
-  encoding  what the schema asks for
-  layout    what was chosen because it is smaller:
+  (series)  the number of each row's series. It replaces the columns of types
+            and of the profiles' labels
+  encoding  the encoding in the schema
+  layout    the smallest layout for the column's values:
               plain    8 bytes a row
-              packed   as many bits a row as the values' range needs: 0 if all
-                       are equal
-              runs     equal neighbours once, with the row where they end
-              blocks   packed, 128 values at a time
+              packed   as many bits a row as the range of values needs, 0 if all
+                       values are equal
+              runs     each run of equal values once, with the row of its end
+              blocks   packed in blocks of 128 values
               rises, changes, bends
                        differences between neighbours, in blocks
-              sliced   blocks, of which 64 values lie bit by bit
-              sparse   a bit a row, and the values that are not 0
-              lookup   times and durations of a profile once, and which of them
-                       each row has
+              sliced   blocks in which 64 values are stored bit by bit
+              sparse   a bit a row, and the values other than 0
+              lookup   the times and durations of a profile once, and for each
+                       row the number of its entry
 
-Strings, stacks and symbols are in dictionaries, which parts share. They count
-in the first lines only.
+Strings, stacks and symbols are in dictionaries that the parts share. Only the
+first lines count them.
 
 ` + inputsHelp,
 		Example: `  granary inspect cpu.pb.gz
@@ -79,10 +81,10 @@ in the first lines only.
 		},
 	}
 	cmd.Flags().BoolVar(&o.compact, "compact", false, "compact all granules first")
-	cmd.Flags().BoolVar(&o.columns, "columns", false, "list the columns of each part; JSON always has them")
-	cmd.Flags().Var(&wholeNumber{flag: "granule-rows", least: 1, n: &o.granuleRows, set: new(bool)}, "granule-rows", "split granules of more than `N` rows (default 65536)")
-	o.limit.flags(cmd, "", 20, "show the first `N` granules")
-	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON: sizes are bytes on the heap, bounds are in text and in hex")
+	cmd.Flags().BoolVar(&o.columns, "columns", false, "list the columns of each part; JSON always includes them")
+	cmd.Flags().Var(cli.NewWholeNumber("granule-rows", 1, &o.granuleRows), "granule-rows", "split granules of more than `N` rows (default 65536)")
+	o.limit.Flags(cmd, "", 20, "show the first `N` granules")
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON: sizes are bytes on the heap, bounds are text and hexadecimal")
 	return cmd
 }
 
@@ -100,23 +102,23 @@ func inspect(cmd *cobra.Command, o inspectOptions, args []string) error {
 	}
 	var found inspection
 	if err := l.store.View(ctx, func(snap *columnstore.Snapshot) error {
-		found, err = look(ctx, l, snap, o.limit.of(o.asJSON))
+		found, err = look(ctx, l, snap, o.limit.Of(o.asJSON))
 		return err
 	}); err != nil {
 		return err
 	}
 	if o.asJSON {
-		err = printJSON(cmd.OutOrStdout(), &found)
+		err = cli.PrintJSON(cmd.OutOrStdout(), &found)
 	} else {
 		err = found.print(cmd.OutOrStdout(), o.columns)
 	}
 	if err == nil && l.failed > 0 {
-		err = failedError{errors.New("some inputs could not be read")}
+		err = cli.Failed(errors.New("some inputs could not be read"))
 	}
 	return err
 }
 
-// inspection is what inspect found; JSON has it as it is.
+// inspection is the answer of inspect, and its JSON form.
 type inspection struct {
 	Rows       int64          `json:"rows"`
 	Series     int            `json:"series"`
@@ -128,7 +130,7 @@ type inspection struct {
 	Tables     []inspected    `json:"tables"`
 }
 
-// inspectedBytes is what is on the heap, by kind.
+// inspectedBytes is the number of bytes on the heap, by kind.
 type inspectedBytes struct {
 	Parts   int64 `json:"parts"`
 	Series  int64 `json:"series"`
@@ -137,10 +139,10 @@ type inspectedBytes struct {
 	Total   int64 `json:"total"`
 }
 
-// inspected is one table.
+// inspected is the description of one table.
 type inspected struct {
 	Name     string                    `json:"name"`
-	Granules []columnstore.GranuleInfo `json:"granules"` // the first ones, if there is a limit
+	Granules []columnstore.GranuleInfo `json:"granules"` // the first granules, up to the limit
 }
 
 // look describes a store with one table, and its first granules in detail.
@@ -159,26 +161,26 @@ func look(ctx context.Context, l *loaded, snap *columnstore.Snapshot, limit int)
 			granules = append(granules, g)
 		}
 	}
-	stats := l.store.Stats() // nobody writes any more: the snapshot's
+	stats := l.store.Stats() // no writer is active, so they match the snapshot
 	out.Rows, out.Series, out.Stacks = stats.Rows, stats.Series, stats.Stacks
 	out.Bytes = inspectedBytes{stats.PartBytes, stats.SeriesBytes, stats.StackBytes, stats.RecordBytes, stats.Bytes()}
 	out.Tables = []inspected{{table.Name(), granules}}
 	return out, nil
 }
 
-// inspectWidth is how many columns the text has at most.
+// inspectWidth is the maximum width of the text, in columns.
 const inspectWidth = 120
 
 func (i *inspection) print(w io.Writer, columns bool) error {
-	p := printer{w: w}
+	p := cli.Printer{W: w}
 	table := i.Tables[0]
-	p.printf("Table %s: %s, %s, %s, %s, %s (%s base, %s fresh)\n", table.Name, many(i.Rows, "row"), many(i.Series, "series"),
-		many(i.Stacks, "stack"), many(i.Granules, "granule"), many(i.BaseParts+i.FreshParts, "part"), number(i.BaseParts), number(i.FreshParts))
-	p.printf("Bytes: %s = index and parts %s + series %s + stacks %s + symbols %s\n", size(i.Bytes.Total),
-		size(i.Bytes.Parts), size(i.Bytes.Series), size(i.Bytes.Stacks), size(i.Bytes.Symbols))
+	p.Printf("Table %s: %s, %s, %s, %s, %s (%s base, %s fresh)\n", table.Name, cli.Many(i.Rows, "row"), cli.Many(i.Series, "series"),
+		cli.Many(i.Stacks, "stack"), cli.Many(i.Granules, "granule"), cli.Many(i.BaseParts+i.FreshParts, "part"), cli.Number(i.BaseParts), cli.Number(i.FreshParts))
+	p.Printf("Bytes: %s = index and parts %s + series %s + stacks %s + symbols %s\n", cli.Size(i.Bytes.Total),
+		cli.Size(i.Bytes.Parts), cli.Size(i.Bytes.Series), cli.Size(i.Bytes.Stacks), cli.Size(i.Bytes.Symbols))
 	if i.Rows == 0 {
-		p.printf("There are no samples.\n")
-		return p.err
+		p.Printf("There are no samples.\n")
+		return p.Err
 	}
 	var before *columnstore.GranuleInfo
 	for k := range table.Granules {
@@ -187,13 +189,13 @@ func (i *inspection) print(w io.Writer, columns bool) error {
 		before = g
 	}
 	if left := i.Granules - len(table.Granules); left > 0 {
-		p.printf("\n%s not shown (-n 0 shows all)\n", many(left, "more granule"))
+		p.Printf("\n%s not shown (-n 0 shows all)\n", cli.Many(left, "more granule"))
 	}
-	return p.err
+	return p.Err
 }
 
-// endsBucket says whether a granule is the last of a bucket, whose keys end where those of
-// a bucket would begin that begins a nanosecond later.
+// endsBucket reports whether a granule is the last of its bucket. The upper bound of such a
+// granule is the bucket's start plus one nanosecond.
 func endsBucket(g *columnstore.GranuleInfo) bool {
 	const start = 16 // hexadecimal digits of a bucket's start
 	if len(g.Lower.Key) < start || len(g.Upper.Key) != start {
@@ -207,21 +209,21 @@ func endsBucket(g *columnstore.GranuleInfo) bool {
 	return err == nil && upper == lower+1
 }
 
-// printGranule prints granule n; before is the one that was printed before it.
-func printGranule(p *printer, n int, before, g *columnstore.GranuleInfo, columns bool) {
-	p.printf("\nGranule %d: %s, %s, %s (%s fresh)\n", n, many(g.Rows, "row"), size(g.Bytes), many(len(g.Parts), "part"), number(g.FreshParts))
+// printGranule prints granule n. before is the granule printed before it, or nil.
+func printGranule(p *cli.Printer, n int, before, g *columnstore.GranuleInfo, columns bool) {
+	p.Printf("\nGranule %d: %s, %s, %s (%s fresh)\n", n, cli.Many(g.Rows, "row"), cli.Size(g.Bytes), cli.Many(len(g.Parts), "part"), cli.Number(g.FreshParts))
 	if before != nil && before.Upper.Key == g.Lower.Key && len(g.Lower.Values) > 1 {
-		p.printf("  from the end of granule %d\n", n-1) // most bounds are long, and each stands twice
+		p.Printf("  from the end of granule %d\n", n-1) // bounds are long, and neighbours share one
 	} else {
 		printBound(p, "from", g.Lower.Values)
 	}
 	if endsBucket(g) {
-		p.printf("  to   the end of the bucket\n")
+		p.Printf("  to   the end of the bucket\n")
 	} else {
 		printBound(p, "to", g.Upper.Values)
 	}
 	const row = "  %-5s %9s %9s %9s %9s %9s  %-20s %9s"
-	p.printf("%s\n", strings.TrimRight(fmt.Sprintf(row, "part", "begin", "commit", "rows", "series", "bytes", "time", ""), " "))
+	p.Printf("%s\n", strings.TrimRight(fmt.Sprintf(row, "part", "begin", "commit", "rows", "series", "bytes", "time", ""), " "))
 	for i := range g.Parts {
 		part := &g.Parts[i]
 		kind, span := "fresh", ""
@@ -231,37 +233,37 @@ func printGranule(p *printer, n int, before, g *columnstore.GranuleInfo, columns
 		if d := part.MaxTime.Sub(part.MinTime); d > 0 {
 			span = "+" + profile.FormatValue(int64(d), "nanoseconds")
 		}
-		line := fmt.Sprintf(row, kind, number(part.Begin), number(part.Commit), number(part.Hi-part.Lo), number(part.Series),
-			size(part.Bytes), part.MinTime.Format(time.RFC3339), span)
-		if part.Hi-part.Lo < part.PartRows { // a split divided it: other granules have the other rows
+		line := fmt.Sprintf(row, kind, cli.Number(part.Begin), cli.Number(part.Commit), cli.Number(part.Hi-part.Lo), cli.Number(part.Series),
+			cli.Size(part.Bytes), part.MinTime.Format(time.RFC3339), span)
+		if part.Hi-part.Lo < part.PartRows { // a split divided the part: other granules have the other rows
 			line += fmt.Sprintf("  %d..%d of %d", part.Lo, part.Hi, part.PartRows)
 		}
-		p.printf("%s\n", strings.TrimRight(line, " "))
+		p.Printf("%s\n", strings.TrimRight(line, " "))
 		if columns {
 			printColumns(p, part)
 		}
 	}
 }
 
-func printColumns(p *printer, part *columnstore.PartInfo) {
+func printColumns(p *cli.Printer, part *columnstore.PartInfo) {
 	const row = "      %-44s %-9s %-14s %-6s %9s %9s %8s\n"
-	p.printf(row, "column", "type", "encoding", "layout", "nulls", "bytes", "bits/row")
+	p.Printf(row, "column", "type", "encoding", "layout", "nulls", "bytes", "bits/row")
 	for _, c := range part.Columns {
-		p.printf(row, fit(printable(c.Name), 44), c.Type, c.Encoding, c.Layout, number(c.Nulls), size(c.Bytes),
+		p.Printf(row, cli.Fit(cli.Printable(c.Name), 44), c.Type, c.Encoding, c.Layout, cli.Number(c.Nulls), cli.Size(c.Bytes),
 			fmt.Sprintf("%.1f", 8*float64(c.Bytes)/float64(part.PartRows)))
 	}
 }
 
-// printBound prints the values of a bound, as many on a line as fit.
-func printBound(p *printer, word string, values []string) {
+// printBound prints the values of a bound, wrapped at inspectWidth.
+func printBound(p *cli.Printer, word string, values []string) {
 	const indent = 7
 	line := fmt.Sprintf("  %-*s", indent-2, word)
 	width := indent
 	for i, v := range values {
-		v = fit(printable(v), inspectWidth-indent)
+		v = cli.Fit(cli.Printable(v), inspectWidth-indent)
 		n := utf8.RuneCountInString(v)
 		if i > 0 && width+1+n > inspectWidth {
-			p.printf("%s\n", line)
+			p.Printf("%s\n", line)
 			line, width = strings.Repeat(" ", indent-1), indent-1
 		}
 		if i > 0 {
@@ -271,28 +273,5 @@ func printBound(p *printer, word string, values []string) {
 		line += v
 		width += n
 	}
-	p.printf("%s\n", line)
-}
-
-// fit shortens text that is wider than a column, at its end.
-func fit(text string, width int) string {
-	if utf8.RuneCountInString(text) <= width {
-		return text
-	}
-	return string([]rune(text)[:width-1]) + "…"
-}
-
-// counted is any integer that is printed.
-type counted interface{ ~int | ~int64 | ~uint64 }
-
-func size[N counted](n N) string { return profile.FormatValue(int64(n), "bytes") }
-
-func number[N counted](n N) string { return profile.FormatValue(int64(n), "count") }
-
-// many counts things: "1 part", "2 parts".
-func many[N counted](n N, what string) string {
-	if n != 1 && !strings.HasSuffix(what, "s") {
-		what += "s"
-	}
-	return number(n) + " " + what
+	p.Printf("%s\n", line)
 }

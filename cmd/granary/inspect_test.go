@@ -14,12 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	pprof "github.com/google/pprof/profile"
 
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/clitest"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
 )
 
-// inspectedJSON is what inspect --json prints, as a script reads it: a field that
-// is renamed fails here. All of it is in inspect-json.golden.
+// inspectedJSON is the output of inspect --json as a script reads it. A renamed field fails a
+// test. inspect-json.golden has the whole output.
 type inspectedJSON struct {
 	Rows       int64
 	Series     int
@@ -45,8 +47,7 @@ type inspectedJSON struct {
 	}
 }
 
-// inDir runs the program in a directory: the names of inputs are labels, and so
-// in what inspect prints.
+// inDir runs the program in a directory. The names of inputs are labels, which inspect prints.
 func inDir(t *testing.T, dir string, args ...string) result {
 	t.Helper()
 	back, err := os.Getwd()
@@ -70,9 +71,9 @@ func services(t *testing.T, apart time.Duration) (dir string) {
 	return dir
 }
 
-// What inspect prints for people and for scripts, but for sizes.
+// The output of inspect for people and for scripts, without sizes.
 func TestInspectGolden(t *testing.T) {
-	dir := services(t, time.Minute) // two are of one time bucket, two of the next
+	dir := services(t, time.Minute) // two are in one time bucket, two in the next
 	file(t, filepath.Join(dir, "none", "none.pb.gz"), newProfile("samples:count"))
 	for _, tc := range []struct {
 		golden string
@@ -88,11 +89,11 @@ func TestInspectGolden(t *testing.T) {
 	} {
 		t.Run(tc.golden, func(t *testing.T) {
 			r := inDir(t, dir, append([]string{"inspect"}, tc.args...)...)
-			if r.code != exitOK {
+			if r.code != cli.ExitOK {
 				t.Fatalf("exit code %d: %s", r.code, r.stderr)
 			}
-			golden(t, tc.golden, withoutSizes(r.stdout))
-			for range 2 { // hashes have other seeds each time
+			clitest.Golden(t, tc.golden, withoutSizes(r.stdout))
+			for range 2 { // hashes have a new seed each time
 				again := inDir(t, dir, append([]string{"inspect"}, tc.args...)...)
 				if diff := cmp.Diff(withoutSizes(r.stdout), withoutSizes(again.stdout)); diff != "" {
 					t.Errorf("the same again: -first +again\n%s", diff)
@@ -109,15 +110,15 @@ var (
 	sizeInJSON  = regexp.MustCompile(`("(?:bytes|part_bytes)": |: \d\d)\d+`)
 )
 
-// withoutSizes puts * for sizes: the store's account of them gets better with
-// time, and what inspect prints does not change with it.
+// withoutSizes replaces sizes by *, so that changes of the store's memory do not change the
+// golden files.
 func withoutSizes(text string) string {
 	text = sizeInTable.ReplaceAllStringFunc(text, func(cell string) string { return strings.Repeat(" ", len(cell)-1) + "*" })
 	text = sizeInLine.ReplaceAllString(text, " *")
 	return sizeInJSON.ReplaceAllStringFunc(text, func(field string) string { return field[:strings.Index(field, ": ")] + `: "*"` })
 }
 
-// checkText holds text for people to the width of a terminal.
+// checkText checks that lines fit inspectWidth and have no trailing blanks.
 func checkText(t *testing.T, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -132,7 +133,7 @@ func checkText(t *testing.T, text string) {
 func inspectJSON(t *testing.T, args ...string) (out inspectedJSON) {
 	t.Helper()
 	r := granary(t, append([]string{"inspect", "--json"}, args...)...)
-	if r.code != exitOK {
+	if r.code != cli.ExitOK {
 		t.Fatalf("%q: exit code %d: %s", args, r.code, r.stderr)
 	}
 	if err := json.Unmarshal([]byte(r.stdout), &out); err != nil {
@@ -141,7 +142,7 @@ func inspectJSON(t *testing.T, args ...string) (out inspectedJSON) {
 	return out
 }
 
-// The flags do what they say, and the figures of the document agree.
+// The flags have their effects, and the figures of the document agree.
 func TestInspectFlags(t *testing.T) {
 	dir := services(t, time.Second)
 	for _, tc := range []struct {
@@ -200,7 +201,7 @@ func TestInspectFlags(t *testing.T) {
 	}
 }
 
-// Without --limit, people see 20 granules and are told of the others.
+// Without --limit, the text shows 20 granules and the number of the others.
 func TestInspectLimit(t *testing.T) {
 	dir := services(t, time.Second)
 	for _, tc := range []struct {
@@ -232,15 +233,15 @@ func TestInspectWrongUse(t *testing.T) {
 		want     []string // one line each
 		answered bool
 	}{
-		{"no inputs", nil, exitUsage, []string{"name at least one profile"}, false},
-		{"negative limit", []string{"--limit", "-1", good}, exitUsage, []string{"--limit -1"}, false},
-		{"negative rows", []string{"--granule-rows", "-5", good}, exitUsage, []string{"--granule-rows -5"}, false},
-		{"rows that are no number", []string{"--granule-rows", "few", good}, exitUsage, []string{"few"}, false},
-		{"a flag of other commands", []string{"--selector", "{}", good}, exitUsage, []string{"--selector"}, false},
-		{"bad", []string{bad}, exitFailed, []string{bad}, false},
-		{"missing", []string{missing}, exitFailed, []string{"no such file"}, false},
-		{"bad and missing", []string{"--json", bad, missing}, exitFailed, []string{bad, missing}, false},
-		{"bad among good", []string{bad, good, missing}, exitFailed, []string{bad, missing}, true},
+		{"no inputs", nil, cli.ExitUsage, []string{"name at least one profile"}, false},
+		{"negative limit", []string{"--limit", "-1", good}, cli.ExitUsage, []string{"--limit -1"}, false},
+		{"negative rows", []string{"--granule-rows", "-5", good}, cli.ExitUsage, []string{"--granule-rows -5"}, false},
+		{"rows that are no number", []string{"--granule-rows", "few", good}, cli.ExitUsage, []string{"few"}, false},
+		{"a flag of other commands", []string{"--selector", "{}", good}, cli.ExitUsage, []string{"--selector"}, false},
+		{"bad", []string{bad}, cli.ExitFailed, []string{bad}, false},
+		{"missing", []string{missing}, cli.ExitFailed, []string{"no such file"}, false},
+		{"bad and missing", []string{"--json", bad, missing}, cli.ExitFailed, []string{bad, missing}, false},
+		{"bad among good", []string{bad, good, missing}, cli.ExitFailed, []string{bad, missing}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := granary(t, append([]string{"inspect"}, tc.args...)...)
@@ -257,7 +258,7 @@ func TestInspectWrongUse(t *testing.T) {
 	}
 	for _, args := range [][]string{{"inspect", good}, {"inspect", "--json", good}} {
 		var stderr strings.Builder
-		if code := run(t.Context(), args, brokenWriter{}, &stderr); code != exitFailed || !strings.Contains(stderr.String(), "closed pipe") {
+		if code := run(t.Context(), args, brokenWriter{}, &stderr); code != cli.ExitFailed || !strings.Contains(stderr.String(), "closed pipe") {
 			t.Errorf("%q: exit code %d: %s", args, code, stderr.String())
 		}
 	}
@@ -269,9 +270,7 @@ func TestInspectHelp(t *testing.T) {
 		"Usage:", "Examples:", "Inputs are", "--compact", "--columns", "--granule-rows", "--limit", "--json",
 		"granule ", "bound ", "fresh ", "base ", "begin ", "commit ", "series ", "encoding ", "layout ",
 	}
-	for l := encoding.LayoutPlain; l <= encoding.LayoutLookup; l++ {
-		parts = append(parts, l.String())
-	}
+	parts = append(parts, encoding.LayoutNames()...)
 	for _, part := range parts {
 		if !strings.Contains(r.stdout, part) {
 			t.Errorf("help has no %q:\n%s", part, r.stdout)
@@ -282,7 +281,7 @@ func TestInspectHelp(t *testing.T) {
 	}
 }
 
-// Labels can be long, or hold what a terminal would take for a command.
+// Labels can be long or contain control characters.
 func TestInspectOddNames(t *testing.T) {
 	var samples []sample
 	for i := range 9 {
@@ -293,19 +292,19 @@ func TestInspectOddNames(t *testing.T) {
 	input := file(t, "odd\x1b[2J\u202e.pb.gz", newProfile("samples:count", samples...))
 	r := granary(t, "inspect", "--columns", "--granule-rows", "2", "--limit", "0", input)
 	checkText(t, r.stdout)
-	if r.code != exitOK || strings.ContainsAny(r.stdout, "\x1b\u202e") || !strings.Contains(r.stdout, "Granule 3") {
+	if r.code != cli.ExitOK || strings.ContainsAny(r.stdout, "\x1b\u202e") || !strings.Contains(r.stdout, "Granule 3") {
 		t.Errorf("%+v", r)
 	}
 }
 
-// A part that a split divided, which only writers beside each other make.
+// A part that a split divided. Only concurrent writers cause it.
 func TestInspectDividedPart(t *testing.T) {
 	g := columnstore.GranuleInfo{
 		Lower: columnstore.Bound{Values: []string{"-inf"}}, Upper: columnstore.Bound{Values: []string{"+inf"}}, Rows: 300, FreshParts: 1,
 		Parts: []columnstore.PartInfo{{Begin: 1, Commit: 2, Lo: 200, Hi: 500, PartRows: 900, MaxTime: time.Time{}.Add(time.Second)}},
 	}
 	var out strings.Builder
-	printGranule(&printer{w: &out}, 1, nil, &g, false)
+	printGranule(&cli.Printer{W: &out}, 1, nil, &g, false)
 	checkText(t, out.String())
 	for _, part := range []string{"from -inf", "to   +inf", " 300 ", "+1 s", "200..500 of 900"} {
 		if !strings.Contains(out.String(), part) {
@@ -331,7 +330,7 @@ func TestInspectRealProfiles(t *testing.T) {
 	})
 }
 
-// What inspect loads is what the other commands load.
+// inspect loads the same rows as the other commands.
 func TestInspectLoadsAsTop(t *testing.T) {
 	p := service()
 	p.SampleType = append(p.SampleType, &pprof.ValueType{Type: "zero", Unit: "count"})

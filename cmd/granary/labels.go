@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 )
@@ -23,15 +24,15 @@ func newLabels() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "labels [--name LABEL] [flags] INPUT...",
 		Short: "List labels and their values",
-		Long: `labels lists the labels that profiles and their samples have, with the number of
-distinct values and the first of them. These are the names that --selector and
---by take. The label named file is the input that a profile came from. Labels of
-samples that are numbers are kept, and "granary merge" writes them, but they are
-not listed here, and --selector and --by cannot choose by them.
+		Long: `labels lists the labels of profiles and of their samples, each with the number
+of distinct values and the first few values. --selector and --by take the names.
+The label named file is the input that a profile came from. Numeric labels of
+samples are stored, and "granary merge" writes them, but they are not listed
+here, and --selector and --by do not accept them.
 
-With --name it lists the values of one label, with the number of profiles that
-have samples with it and of series: a series is what one input has of one sample
-type. The name is behind a flag since everything else is an input.
+With --name it lists the values of one label. Each value is listed with the
+number of profiles and of series that have it. A series is one sample type of
+one input.
 
 ` + inputsHelp,
 		Example: `  granary labels cpu.pb.gz
@@ -41,7 +42,7 @@ type. The name is behind a flag since everything else is an input.
 		Args: inputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("name") && name == "" {
-				return usageError{fmt.Errorf("--name is empty: want the name of a label")}
+				return cli.Usage(fmt.Errorf("--name is empty: want the name of a label"))
 			}
 			return withInputs(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
 				if name != "" {
@@ -57,8 +58,8 @@ type. The name is behind a flag since everything else is an input.
 	return cmd
 }
 
-// knownLabels says which of the labels that a flag names are not there, if there
-// are any labels.
+// knownLabels returns a usage error if a flag names a label that the profiles do not have.
+// Profiles without any label make no error.
 func knownLabels(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, flag string, labels ...string) error {
 	if len(labels) == 0 {
 		return nil
@@ -74,13 +75,13 @@ func knownLabels(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot
 			if len(names) > most {
 				there += ", ..."
 			}
-			return usageError{fmt.Errorf("--%s %q: there is no such label, there is: %s", flag, label, there)}
+			return cli.Usage(fmt.Errorf("--%s %q: there is no such label; the labels are: %s", flag, label, there))
 		}
 	}
 	return nil
 }
 
-// labelNames prints the names of the labels.
+// labelNames prints the names of the labels, each with its first values.
 func labelNames(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, w io.Writer, asJSON bool) error {
 	type label struct {
 		Name   string `json:"name"`
@@ -97,33 +98,33 @@ func labelNames(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 		if err != nil {
 			return err
 		}
-		if len(values) > 0 { // else samples that were not asked for have it
+		if len(values) > 0 { // otherwise only samples outside the query have it
 			labels = append(labels, label{name, len(values), values})
 		}
 	}
 	if asJSON {
-		return printJSON(w, struct {
+		return cli.PrintJSON(w, struct {
 			Labels []label `json:"labels"`
 		}{labels})
 	}
-	p := printer{w: w}
+	p := cli.Printer{W: w}
 	if len(labels) == 0 {
-		return p.noSamples(ctx, db, snap, q)
+		return printNoSamples(ctx, &p, db, snap, q)
 	}
 	const width = 24
-	p.printf("%8s  %-*s  %s\n", "values", width, "label", "such as")
+	p.Printf("%8s  %-*s  %s\n", "values", width, "label", "such as")
 	for _, l := range labels {
-		p.printf("%8s  %-*s  %s\n", number(l.Values), width, fit(printable(l.Name), width), examples(l.values, textWidth-width-12))
+		p.Printf("%8s  %-*s  %s\n", cli.Number(l.Values), width, cli.Fit(cli.Printable(l.Name), width), examples(l.values, cli.TextWidth-width-12))
 	}
-	return p.err
+	return p.Err
 }
 
-// examples is the first of some values, as many as fit.
+// examples returns as many of the first values as fit.
 func examples(values []labelValue, width int) string {
 	var b strings.Builder
 	left := width
 	for i, v := range values {
-		value := printable(v.Value)
+		value := cli.Printable(v.Value)
 		if i == 0 {
 			value = fitFront(value, width-len(", ..."))
 		} else {
@@ -143,7 +144,7 @@ func examples(values []labelValue, width int) string {
 	return b.String()
 }
 
-// labelValue is a value of a label, and what has it.
+// labelValue is a value of a label with the number of profiles and series that have it.
 type labelValue struct {
 	Value    string `json:"value"`
 	Profiles int    `json:"profiles"`
@@ -160,24 +161,24 @@ func labelValues(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot
 		return err
 	}
 	if asJSON {
-		return printJSON(w, struct {
+		return cli.PrintJSON(w, struct {
 			Name   string       `json:"name"`
 			Values []labelValue `json:"values"`
 		}{name, values})
 	}
-	p := printer{w: w}
+	p := cli.Printer{W: w}
 	if len(values) == 0 {
-		return p.noSamples(ctx, db, snap, q)
+		return printNoSamples(ctx, &p, db, snap, q)
 	}
-	p.printf("%8s  %8s  %s\n", "profiles", "series", printable(name))
+	p.Printf("%8s  %8s  %s\n", "profiles", "series", cli.Printable(name))
 	for _, v := range values {
-		p.printf("%8s  %8s  %s\n", number(v.Profiles), number(v.Series), fitFront(printable(v.Value), textWidth-20))
+		p.Printf("%8s  %8s  %s\n", cli.Number(v.Profiles), cli.Number(v.Series), fitFront(cli.Printable(v.Value), cli.TextWidth-20))
 	}
-	return p.err
+	return p.Err
 }
 
-// countValues counts the profiles and the series of each value of a label. Every
-// input is a profile with a label of its own: file.
+// countValues counts the profiles and the series of each value of a label. The label file
+// tells profiles apart: every input has its own value.
 func countValues(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) ([]labelValue, error) {
 	types, err := db.Types(ctx, snap)
 	if err != nil {
@@ -215,12 +216,22 @@ func countValues(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot
 	return out, nil
 }
 
-// fitFront shortens text that is wider than a column, at its front: the ends of
-// file names and pods tell them apart.
+// fitFront shortens text to a width by cutting its front, because the ends of file names and
+// pod names tell them apart.
 func fitFront(text string, width int) string {
 	runes := []rune(text)
 	if len(runes) <= width {
 		return text
 	}
 	return "…" + string(runes[len(runes)-width+1:])
+}
+
+// printNoSamples prints that there are no samples, with the reason if it is known.
+func printNoSamples(ctx context.Context, p *cli.Printer, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
+	why, err := whyNoSamples(ctx, db, snap, q)
+	if err != nil {
+		return err
+	}
+	p.Printf("%s\n", why)
+	return p.Err
 }

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/clitest"
 )
 
 // labelled writes two profiles with labels of samples, and returns their directory.
@@ -42,13 +45,13 @@ func TestLabelsGolden(t *testing.T) {
 	} {
 		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
 			r := inDir(t, dir, tc.args...)
-			if r.code != exitOK {
+			if r.code != cli.ExitOK {
 				t.Fatalf("exit code %d: %s", r.code, r.stderr)
 			}
 			if !strings.Contains(tc.golden, "json") {
-				checkWidth(t, tc.golden, r.stdout)
+				clitest.CheckWidth(t, tc.golden, r.stdout)
 			}
-			golden(t, tc.golden, r.stdout)
+			clitest.Golden(t, tc.golden, r.stdout)
 		})
 	}
 }
@@ -63,14 +66,14 @@ func granaryLabels(t *testing.T, name string, args ...string) []labelValue {
 	}
 	d := json.NewDecoder(strings.NewReader(r.stdout))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&out); err != nil || r.code != exitOK || out.Name != name {
+	if err := d.Decode(&out); err != nil || r.code != cli.ExitOK || out.Name != name {
 		t.Fatalf("granary labels %q: exit code %d, %v, %+v", args, r.code, err, out)
 	}
 	return out.Values
 }
 
-// The values are counted where they are: a series is an input and a sample type that
-// has rows with the value.
+// Values are counted by profile and by series. A series of a value is an input and a sample
+// type that has rows with the value.
 func TestLabelValues(t *testing.T) {
 	dir := labelled(t)
 	want := []labelValue{
@@ -91,7 +94,7 @@ func TestLabelValues(t *testing.T) {
 	}
 }
 
-// Labels of real profiles, as pprof's parser finds them.
+// The labels of real profiles equal those that pprof's parser finds.
 func TestLabelsOfRealProfiles(t *testing.T) {
 	for name, labels := range map[string]map[string]int{
 		"profile-with-labels.pb.gz": {"thread_id": 6, "thread_name": 1},

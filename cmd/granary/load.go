@@ -8,22 +8,23 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/input"
 	"github.com/granarydb/granary/profile"
 )
 
-const inputsHelp = `Inputs are files, directories, http URLs and - for standard input. In a
-directory, and below it, files named .pb.gz, .pb, .pprof, .prof or .gz are taken
-for profiles; links to files are followed there, links to directories are not. A
-bad profile is named on standard error; the answer is then from the others, and
-the exit code 1.`
+const inputsHelp = `Inputs are files, directories, http URLs and - for standard input. A directory
+is searched recursively for files named .pb.gz, .pb, .pprof, .prof or .gz. The
+search follows links to files, but not links to directories. A profile that
+cannot be read is reported on standard error: the answer then comes from the
+other profiles, and the exit code is 1.`
 
 // loaded is a store with the profiles of a command's inputs.
 type loaded struct {
 	store  *columnstore.Store
 	db     *profile.DB
-	failed int // inputs that could not be loaded, each told on stderr
+	failed int // inputs that could not be loaded, each reported on stderr
 	labels input.Labels
 }
 
@@ -32,8 +33,8 @@ func (l *loaded) Close() { l.store.Close() }
 // answer answers a query about the profiles of a snapshot.
 type answer func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error
 
-// withInputs loads the inputs and calls f with a snapshot of them and the query
-// that the flags ask for. What failed to load makes an error after f's answer.
+// withInputs loads the inputs and calls f with a snapshot of them and the query of the
+// flags. If an input fails to load, withInputs returns an error after f has answered.
 func withInputs(cmd *cobra.Command, s selection, args []string, f answer) error {
 	asked, err := s.read()
 	if err != nil {
@@ -52,16 +53,16 @@ func withInputs(cmd *cobra.Command, s selection, args []string, f answer) error 
 		return f(cmd.Context(), l.db, snap, q)
 	})
 	if err == nil && l.failed > 0 {
-		err = failedError{errors.New("some inputs could not be read")}
+		err = cli.Failed(errors.New("some inputs could not be read"))
 	}
 	return err
 }
 
-// load inserts every profile of the inputs. It fails if there is none. With
-// opts.Manual, maintenance is done after each profile, not beside: the same inputs
-// end up in the same granules and parts.
+// load inserts every profile of the inputs, and fails if none can be inserted. With
+// opts.Manual, maintenance runs after each profile instead of in the background, so that the
+// same inputs always produce the same granules and parts.
 func load(ctx context.Context, stderr io.Writer, opts columnstore.Options, args []string) (*loaded, error) {
-	opts.FutureLimit = -1 // another machine's clock is not judged here
+	opts.FutureLimit = -1 // the profile may come from a machine with a different clock
 	store, err := columnstore.Open(opts)
 	if err != nil {
 		return nil, err
@@ -75,7 +76,7 @@ func load(ctx context.Context, stderr io.Writer, opts columnstore.Options, args 
 	var last error
 	fail := func(err error) {
 		if last != nil {
-			fmt.Fprintf(stderr, "granary: %s\n", oneLine(last))
+			fmt.Fprintf(stderr, "granary: %s\n", cli.OneLine(last))
 		}
 		last = err
 		l.failed++
@@ -97,15 +98,15 @@ func load(ctx context.Context, stderr io.Writer, opts columnstore.Options, args 
 	}
 	if good == 0 {
 		store.Close()
-		return nil, last // the caller tells it
+		return nil, last // the caller reports it
 	}
 	if last != nil {
-		fmt.Fprintf(stderr, "granary: %s\n", oneLine(last))
+		fmt.Fprintf(stderr, "granary: %s\n", cli.OneLine(last))
 	}
 	return l, nil
 }
 
-// add inserts one profile, labelled with its name.
+// add inserts one profile, labelled with the name of its input.
 func (l *loaded) add(ctx context.Context, name string) error {
 	data, at, err := input.Read(ctx, name)
 	if err != nil {
@@ -116,4 +117,17 @@ func (l *loaded) add(ctx context.Context, name string) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
+}
+
+// spareProfiles returns a usage error if output would replace one of the input profiles.
+func spareProfiles(output string, args []string) error {
+	return cli.RefuseInput(output, func(yield func(string) bool) {
+		for _, arg := range args {
+			for name, err := range input.Names(arg) {
+				if err == nil && !yield(name) { // an error is reported on loading
+					return
+				}
+			}
+		}
+	})
 }

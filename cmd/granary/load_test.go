@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/internal/input"
 )
 
@@ -43,9 +44,9 @@ func TestBadInputs(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")
 			for _, args := range [][]string{{"top", tc.input}, {"top", "--json", tc.input}, {"merge", "-o", out, tc.input}, {"flamegraph", "-o", out, tc.input}, {"labels", tc.input}, {"series", tc.input}, {"diff", tc.input, good}, {"diff", "-o", out, good, tc.input}} {
 				r := granary(t, args...)
-				named := strings.Contains(r.stderr, oneLine(errors.New(tc.input)))
-				if r.code != exitFailed || len(r.problems()) != 1 || !named || !strings.Contains(r.stderr, tc.want) || r.stdout != "" {
-					t.Errorf("%s: exit code %d, want %d and one line with the name and %q:\n%s%s", args[0], r.code, exitFailed, tc.want, r.stderr, r.stdout)
+				named := strings.Contains(r.stderr, cli.OneLine(errors.New(tc.input)))
+				if r.code != cli.ExitFailed || len(r.problems()) != 1 || !named || !strings.Contains(r.stderr, tc.want) || r.stdout != "" {
+					t.Errorf("%s: exit code %d, want %d and one line with the name and %q:\n%s%s", args[0], r.code, cli.ExitFailed, tc.want, r.stderr, r.stdout)
 				}
 			}
 			if _, err := os.Stat(out); err == nil {
@@ -55,21 +56,20 @@ func TestBadInputs(t *testing.T) {
 	}
 }
 
-// Each bad input has its line, whether others are good or not.
+// Each bad input is reported on its own line, whether or not other inputs are good.
 func TestSeveralBadInputs(t *testing.T) {
 	one, two := write(t, "one.pb.gz", []byte("bad")), filepath.Join(t.TempDir(), "two.pb.gz")
 	good := file(t, "good.pb.gz", service())
 	for _, args := range [][]string{{"top", one, two}, {"top", one, good, two}, {"top", two, one, good}} {
 		r := granary(t, args...)
 		answered := strings.Contains(r.stdout, "compress")
-		if r.code != exitFailed || len(r.problems()) != 2 || !strings.Contains(r.stderr, one) || !strings.Contains(r.stderr, two) || answered != (len(args) == 4) {
+		if r.code != cli.ExitFailed || len(r.problems()) != 2 || !strings.Contains(r.stderr, one) || !strings.Contains(r.stderr, two) || answered != (len(args) == 4) {
 			t.Errorf("%q: %+v", args, r)
 		}
 	}
 }
 
-// A directory that is named by a link is the directory; links inside of it are
-// followed to files only.
+// A link to a directory is a valid input. Links inside a directory are followed to files only.
 func TestLinkToDirectory(t *testing.T) {
 	dir := t.TempDir()
 	target, inner := filepath.Join(dir, "target"), filepath.Join(dir, "inner")
@@ -91,13 +91,13 @@ func TestLinkToDirectory(t *testing.T) {
 	if err := errors.Join(os.Mkdir(filepath.Join(dir, "nothing"), 0o755), os.Symlink(filepath.Join(dir, "nothing"), empty)); err != nil {
 		t.Fatal(err)
 	}
-	if r := granary(t, "top", empty); r.code != exitFailed || !strings.Contains(r.stderr, empty+": no profiles in this directory") {
+	if r := granary(t, "top", empty); r.code != cli.ExitFailed || !strings.Contains(r.stderr, empty+": no profiles in this directory") {
 		t.Errorf("%+v", r)
 	}
 }
 
-// An empty answer says why where a label is wanted that nothing has, and one that is a
-// file says so beside it.
+// An empty answer names a selected label that no profile has. If the answer is a file, the
+// message is on standard error.
 func TestNoSuchLabel(t *testing.T) {
 	a := file(t, "a.pb.gz", service())
 	const why = `here are no samples: no profile has the label "nope" ("granary labels" lists them)`
@@ -105,11 +105,11 @@ func TestNoSuchLabel(t *testing.T) {
 		{"top"}, {"series"}, {"labels"}, {"labels", "--name", "thread"}, {"diff", a},
 	} {
 		args = append(args, a, "--selector")
-		if r := granary(t, append(args, `{nope="x",thread="main"}`)...); r.code != exitOK || !strings.Contains(r.stdout, "T"+why+".\n") {
+		if r := granary(t, append(args, `{nope="x",thread="main"}`)...); r.code != cli.ExitOK || !strings.Contains(r.stdout, "T"+why+".\n") {
 			t.Errorf("%q: %+v", args, r)
 		}
 		for _, selector := range []string{`{thread="x"}`, `{nope="",thread="x"}`, `{nope!="x",thread="x"}`} {
-			if r := granary(t, append(args, selector)...); r.code != exitOK || !strings.Contains(r.stdout, "There are no samples.\n") {
+			if r := granary(t, append(args, selector)...); r.code != cli.ExitOK || !strings.Contains(r.stdout, "There are no samples.\n") {
 				t.Errorf("%q %s: %+v", args, selector, r)
 			}
 		}
@@ -126,10 +126,10 @@ func TestNoSuchLabel(t *testing.T) {
 	}
 	for _, args := range [][]string{{"merge", "-o", "-"}, {"flamegraph", "-o", "-"}, {"diff", "-o", "-", a}} {
 		args = append(args, a)
-		if r := granary(t, append(args, "--selector", `{nope="x"}`)...); r.code != exitOK || r.stdout == "" || r.stderr != "granary: t"+why+"\n" {
+		if r := granary(t, append(args, "--selector", `{nope="x"}`)...); r.code != cli.ExitOK || r.stdout == "" || r.stderr != "granary: t"+why+"\n" {
 			t.Errorf("%q: exit code %d, %s", args, r.code, r.stderr)
 		}
-		if r := granary(t, append(args, "--search", "nothing")...); r.code != exitOK || r.stdout == "" || r.stderr != "granary: there are no samples\n" {
+		if r := granary(t, append(args, "--search", "nothing")...); r.code != cli.ExitOK || r.stdout == "" || r.stderr != "granary: there are no samples\n" {
 			t.Errorf("%q: exit code %d, %s", args, r.code, r.stderr)
 		}
 	}
@@ -148,15 +148,15 @@ func zip(t testing.TB, data []byte) []byte {
 	return b.Bytes()
 }
 
-// A gzip bomb costs the limit on profiles and what growing a buffer to it takes,
-// not what it unpacks to.
+// A gzip bomb costs the memory of the limit on profiles and of growing a buffer to it, not that
+// of its unpacked size.
 func TestGzipBombMemory(t *testing.T) {
 	bomb := write(t, "bomb.pb.gz", zip(t, make([]byte, 128<<20)))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	r := granary(t, "top", bomb)
 	runtime.ReadMemStats(&after)
-	if r.code != exitFailed {
+	if r.code != cli.ExitFailed {
 		t.Errorf("exit code %d", r.code)
 	}
 	if took := after.TotalAlloc - before.TotalAlloc; took > 8*input.MaxBytes {
@@ -172,23 +172,23 @@ func TestNoSamples(t *testing.T) {
 		if got := granaryTop(t, input); got.SampleType != "cpu" || got.Unit != "nanoseconds" || got.Total != 0 || got.Functions == nil || len(got.Functions) != 0 {
 			t.Errorf("%s: %+v", filepath.Base(input), got)
 		}
-		if r := granary(t, "top", input); r.code != exitOK || !strings.Contains(r.stdout, "There are no samples.") {
+		if r := granary(t, "top", input); r.code != cli.ExitOK || !strings.Contains(r.stdout, "There are no samples.") {
 			t.Errorf("%s: %+v", filepath.Base(input), r)
 		}
 		if p := granaryMerge(t, input); len(p.Sample) != 0 || len(p.SampleType) != 2 {
 			t.Errorf("%s: merged: %v", filepath.Base(input), p)
 		}
-		if r := granary(t, "flamegraph", "-o", "-", input); r.code != exitOK || !strings.Contains(r.stdout, "</svg>") {
+		if r := granary(t, "flamegraph", "-o", "-", input); r.code != cli.ExitOK || !strings.Contains(r.stdout, "</svg>") {
 			t.Errorf("%s: flame graph: %+v", filepath.Base(input), r)
 		}
 	}
-	// Nothing chosen is the same.
+	// An empty selection has the same result.
 	if got := granaryTop(t, "--selector", `{thread="none"}`, file(t, "a.pb.gz", service())); got.Functions == nil || len(got.Functions) != 0 {
 		t.Errorf("nothing chosen: %+v", got)
 	}
 }
 
-// A directory with bad profiles is answered from the others.
+// The answer for a directory with bad profiles comes from the good ones.
 func TestDirectory(t *testing.T) {
 	dir := t.TempDir()
 	for i, name := range []string{"a.pb.gz", "b.pb", "sub/c.pprof", "sub/sub/d.PROF"} {
@@ -200,7 +200,7 @@ func TestDirectory(t *testing.T) {
 	if got := granaryTop(t, dir); got.Total != 4e9 {
 		t.Errorf("total %d, want that of 4 profiles", got.Total)
 	}
-	// The same file twice counts twice: it is what was asked for.
+	// A file given twice counts twice.
 	if got := granaryTop(t, filepath.Join(dir, "a.pb.gz"), filepath.Join(dir, "a.pb.gz")); got.Total != 2e9 {
 		t.Errorf("total %d, want that of 2 profiles", got.Total)
 	}
@@ -209,7 +209,7 @@ func TestDirectory(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "sum.pb.gz")
 	for _, args := range [][]string{{"top", "--json", dir}, {"merge", "-o", out, dir}} {
 		r := granary(t, args...)
-		if r.code != exitFailed || len(r.problems()) != 2 || !strings.Contains(r.stderr, "bad.pb.gz") || !strings.Contains(r.stderr, "empty.pb.gz") {
+		if r.code != cli.ExitFailed || len(r.problems()) != 2 || !strings.Contains(r.stderr, "bad.pb.gz") || !strings.Contains(r.stderr, "empty.pb.gz") {
 			t.Errorf("%s: exit code %d: %s", args[0], r.code, r.stderr)
 		}
 		var got topJSON
@@ -263,15 +263,15 @@ func TestURL(t *testing.T) {
 	} {
 		r := granary(t, "top", "--json", server.URL+tc.path)
 		switch {
-		case tc.want == "" && r.code != exitOK:
+		case tc.want == "" && r.code != cli.ExitOK:
 			t.Errorf("%s: exit code %d: %s", tc.path, r.code, r.stderr)
-		case tc.want != "" && (r.code != exitFailed || len(r.problems()) != 1 || !strings.Contains(r.stderr, tc.want) || !strings.Contains(r.stderr, server.URL+tc.path)):
+		case tc.want != "" && (r.code != cli.ExitFailed || len(r.problems()) != 1 || !strings.Contains(r.stderr, tc.want) || !strings.Contains(r.stderr, server.URL+tc.path)):
 			t.Errorf("%s: exit code %d, want a line with the URL and %q: %s", tc.path, r.code, tc.want, r.stderr)
 		}
 	}
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	if r := granary(t, "top", gone.URL); r.code != exitFailed || len(r.problems()) != 1 || !strings.Contains(r.stderr, gone.URL) {
+	if r := granary(t, "top", gone.URL); r.code != cli.ExitFailed || len(r.problems()) != 1 || !strings.Contains(r.stderr, gone.URL) {
 		t.Errorf("no server: exit code %d: %s", r.code, r.stderr)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,18 +11,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	pprof "github.com/google/pprof/profile"
 	"go.uber.org/goleak"
-)
 
-var update = flag.Bool("update", false, "write the golden files in testdata")
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/clitest"
+)
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// result is what a call of the program left.
+// result is the exit code and the output of a call of the program.
 type result struct {
 	code           int
 	stdout, stderr string
@@ -31,47 +29,17 @@ type result struct {
 
 func granary(t testing.TB, args ...string) result {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	args = append([]string{}, args...) // cobra takes nil for the arguments of the test
-	code := run(context.Background(), args, &stdout, &stderr)
-	r := result{code, stdout.String(), stderr.String()}
-	checkErrors(t, args, r)
-	return r
+	r := clitest.Call(t, run, args...)
+	return result{r.Code, r.Stdout, r.Stderr}
 }
 
-// checkErrors holds standard error to its form: a line a problem, and the hint
-// if and only if the call was wrong.
-func checkErrors(t testing.TB, args []string, r result) {
-	t.Helper()
-	lines := strings.Split(strings.TrimSuffix(r.stderr, "\n"), "\n")
-	if hint := strings.HasPrefix(lines[len(lines)-1], "Try 'granary"); hint != (r.code == exitUsage) {
-		t.Errorf("granary %q: exit code %d, hint: %t\n%s", args, r.code, hint, r.stderr)
-	} else if hint {
-		lines = lines[:len(lines)-1]
-	}
-	note := strings.HasPrefix(r.stderr, "granary: there are no samples") && strings.Count(r.stderr, "\n") == 1
-	if (r.code == exitOK) != (r.stderr == "" || note) {
-		t.Errorf("granary %q: exit code %d, standard error %q", args, r.code, r.stderr)
-	}
-	for _, line := range lines {
-		if r.stderr != "" && (!strings.HasPrefix(line, "granary: ") || len(line) < len("granary: x")) {
-			t.Errorf("granary %q: line of standard error %q", args, line)
-		}
-	}
-	for _, word := range []string{"goroutine", "panic", "%!", "<nil>"} {
-		if strings.Contains(r.stderr, word) {
-			t.Errorf("granary %q: standard error has %q:\n%s", args, word, r.stderr)
-		}
-	}
-}
-
-// problems returns the lines of standard error that name a problem.
+// problems returns the lines of standard error without the hint.
 func (r result) problems() []string {
 	lines := strings.Split(strings.TrimSpace(r.stderr), "\n")
 	return slices.DeleteFunc(lines, func(l string) bool { return l == "" || strings.HasPrefix(l, "Try ") })
 }
 
-// sample is one sample of a profile made here: functions, the leaf first.
+// sample is one sample for newProfile: functions, the leaf first.
 type sample struct {
 	stack  string
 	values []int64
@@ -93,17 +61,11 @@ func file(t testing.TB, name string, p *pprof.Profile) string {
 
 func write(t testing.TB, name string, data []byte) string {
 	t.Helper()
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(t.TempDir(), name)
-	}
-	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, data, 0o644)); err != nil {
-		t.Fatal(err)
-	}
-	return name
+	return clitest.Write(t, name, data)
 }
 
-// newProfile makes a profile with types like "cpu:nanoseconds", the first of
-// which is the kind of its period.
+// newProfile returns a profile with types such as "cpu:nanoseconds". The first is the type of
+// its period.
 func newProfile(types string, samples ...sample) *pprof.Profile {
 	p := &pprof.Profile{TimeNanos: 1_700_000_000_000_000_000, DurationNanos: 1e10, Period: 1}
 	for t := range strings.FieldsSeq(types) {
@@ -128,7 +90,7 @@ func newProfile(types string, samples ...sample) *pprof.Profile {
 	return p
 }
 
-// service is a profile with two types and labels.
+// service returns a profile with two types and labels.
 func service() *pprof.Profile {
 	worker := func(n string) map[string][]string { return map[string][]string{"thread": {"worker-" + n}} }
 	return newProfile("samples:count cpu:nanoseconds",
@@ -169,9 +131,9 @@ func TestWrongUse(t *testing.T) {
 		{"unknown sample type of flamegraph", []string{"flamegraph", "-o", "-", "--sample-index", "heap", good}, `"heap"`},
 		{"labels without inputs", []string{"labels"}, "name at least one profile"},
 		{"labels of no name", []string{"labels", "--name", "", good}, "--name"},
-		{"labels of an unknown name", []string{"labels", "--name", "pod", good}, `"pod": there is no such label, there is: file, thread`},
+		{"labels of an unknown name", []string{"labels", "--name", "pod", good}, `"pod": there is no such label; the labels are: file, thread`},
 		{"series without inputs", []string{"series"}, "name at least one profile"},
-		{"series by an unknown label", []string{"series", "--by", "thread", "--by", "pod", good}, `"pod": there is no such label, there is: file, thread`},
+		{"series by an unknown label", []string{"series", "--by", "thread", "--by", "pod", good}, `"pod": there is no such label; the labels are: file, thread`},
 		{"series of an unknown sample type", []string{"series", "--sample-index", "heap", good}, `"heap"`},
 		{"step of nothing", []string{"series", "--step", "0s", good}, "above 0"},
 		{"step back", []string{"series", "--step", "-1s", good}, "above 0"},
@@ -185,12 +147,12 @@ func TestWrongUse(t *testing.T) {
 		{"diff as JSON and picture", []string{"diff", "--json", "-o", "-", good, good}, "choose one"},
 		{"diff of an unknown sample type", []string{"diff", "--sample-index", "heap", good, good}, `"heap"`},
 		{"negative nodes of a flame graph", []string{"flamegraph", "-o", "-", "--max-nodes", "-1", good}, "--max-nodes -1"},
-		{"a flame graph over its input", []string{"flamegraph", "-o", good, good}, "that is the input"},
-		{"a merge over its input", []string{"merge", "-o", good, good}, "that is the input"},
-		{"a merge over its second input", []string{"merge", "-o", good, file(t, "other.pb.gz", service()), good}, "that is the input"},
-		{"a flame graph of another form", []string{"flamegraph", "-o", "a.png", good}, "-o a.png: this writes SVG, not .png: name it .svg"},
-		{"a diff of another form", []string{"diff", "-o", "a.PDF", good, good}, "-o a.PDF: this writes SVG, not .PDF: name it .svg"},
-		{"a diff over its input", []string{"diff", "-o", good, good, good}, "that is the input"},
+		{"a flame graph over its input", []string{"flamegraph", "-o", good, good}, "the output is an input"},
+		{"a merge over its input", []string{"merge", "-o", good, good}, "the output is an input"},
+		{"a merge over its second input", []string{"merge", "-o", good, file(t, "other.pb.gz", service()), good}, "the output is an input"},
+		{"a flame graph of another form", []string{"flamegraph", "-o", "a.png", good}, "-o a.png: the output is SVG, not .png: use the suffix .svg"},
+		{"a diff of another form", []string{"diff", "-o", "a.PDF", good, good}, "-o a.PDF: the output is SVG, not .PDF: use the suffix .svg"},
+		{"a diff over its input", []string{"diff", "-o", good, good, good}, "the output is an input"},
 		{"bad regular expression", []string{"top", "--search", "(", good}, `--search "(": want a regular expression, such as 'json[.]' or '^main[.]': missing closing )`},
 		{"bad repetition", []string{"merge", "-o", "-", "--search", "a{2000}", good}, `invalid repeat count`},
 		{"time that is none", []string{"top", "--from", "yesterday", good}, `--from "yesterday": want a time such as 2026-01-31T09:00:00Z, Unix seconds`},
@@ -210,23 +172,23 @@ func TestWrongUse(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := granary(t, tc.args...)
-			if r.code != exitUsage || len(r.problems()) != 1 || !strings.Contains(r.stderr, tc.want) {
-				t.Errorf("exit code %d, want %d and one line with %q:\n%s", r.code, exitUsage, tc.want, r.stderr)
+			if r.code != cli.ExitUsage || len(r.problems()) != 1 || !strings.Contains(r.stderr, tc.want) {
+				t.Errorf("exit code %d, want %d and one line with %q:\n%s", r.code, cli.ExitUsage, tc.want, r.stderr)
 			}
 		})
 	}
 }
 
-// An ambiguous name is wrong use too, and the message has the names to choose from.
+// An ambiguous name is a usage error. The message lists the names to choose from.
 func TestAmbiguousType(t *testing.T) {
 	a := file(t, "a.pb.gz", newProfile("cpu:nanoseconds", sample{"f", []int64{1}, nil}))
 	b := file(t, "b.pb.gz", newProfile("cpu:count", sample{"f", []int64{1}, nil}))
 	r := granary(t, "top", "--sample-index", "cpu", a, b)
-	if r.code != exitUsage || !strings.Contains(r.stderr, "cpu:nanoseconds:cpu:nanoseconds, cpu:count:cpu:count") {
+	if r.code != cli.ExitUsage || !strings.Contains(r.stderr, "cpu:nanoseconds:cpu:nanoseconds, cpu:count:cpu:count") {
 		t.Errorf("exit code %d: %s", r.code, r.stderr)
 	}
 	for _, name := range []string{"cpu:count", "cpu:count:cpu:count"} {
-		if r := granary(t, "top", "--sample-index", name, a, b); r.code != exitOK {
+		if r := granary(t, "top", "--sample-index", name, a, b); r.code != cli.ExitOK {
 			t.Errorf("%s: exit code %d: %s", name, r.code, r.stderr)
 		}
 	}
@@ -237,14 +199,14 @@ func TestMergeOfMixedKinds(t *testing.T) {
 	heap := file(t, "heap.pb.gz", newProfile("inuse_space:bytes", sample{"f", []int64{1}, nil}))
 	out := filepath.Join(t.TempDir(), "sum.pb.gz")
 	r := granary(t, "merge", "-o", out, cpu, heap)
-	if r.code != exitFailed || len(r.problems()) != 1 || !strings.Contains(r.stderr, "different kinds") || !strings.Contains(r.stderr, "inuse_space") {
+	if r.code != cli.ExitFailed || len(r.problems()) != 1 || !strings.Contains(r.stderr, "different kinds") || !strings.Contains(r.stderr, "inuse_space") {
 		t.Errorf("exit code %d: %s", r.code, r.stderr)
 	}
 	if _, err := os.Stat(out); err == nil {
 		t.Error("there is an output")
 	}
 	for _, flags := range [][]string{{"--sample-index", "cpu"}, {"--selector", `{file=~".*/cpu.*"}`}} {
-		if r := granary(t, append([]string{"merge", "-o", out, cpu, heap}, flags...)...); r.code != exitOK {
+		if r := granary(t, append([]string{"merge", "-o", out, cpu, heap}, flags...)...); r.code != cli.ExitOK {
 			t.Errorf("%q: exit code %d: %s", flags, r.code, r.stderr)
 		}
 		if got := granaryTop(t, out); got.SampleType != "cpu" || got.Total != 1e9 {
@@ -258,7 +220,7 @@ func TestOutput(t *testing.T) {
 	for _, command := range []string{"merge", "flamegraph"} {
 		dir := filepath.Join(t.TempDir(), "missing")
 		r := granary(t, command, "-o", filepath.Join(dir, "out"), input)
-		if r.code != exitFailed || !strings.Contains(r.stderr, dir) {
+		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, dir) {
 			t.Errorf("%s: exit code %d: %s", command, r.code, r.stderr)
 		}
 		if want := filepath.Join(dir, "out") + ": "; !strings.Contains(r.stderr, want) {
@@ -267,9 +229,9 @@ func TestOutput(t *testing.T) {
 		if _, err := os.Stat(dir); err == nil {
 			t.Errorf("%s: made the directory", command)
 		}
-		// A file that is there is replaced, whatever its length.
+		// An existing file is replaced, regardless of its length.
 		out := write(t, "out", bytes.Repeat([]byte("old"), 100_000))
-		if r := granary(t, command, "-o", out, input); r.code != exitOK || r.stdout != "" {
+		if r := granary(t, command, "-o", out, input); r.code != cli.ExitOK || r.stdout != "" {
 			t.Errorf("%s: %+v", command, r)
 		}
 		inFile, err := os.ReadFile(out)
@@ -290,12 +252,12 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// brokenWriter is a pipe whose reader went away.
+// brokenWriter is a pipe whose reader has closed it.
 type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// What could not be written is an error, and leaves no half of a file.
+// A failed write is an error and leaves no partial file.
 func TestWriteErrors(t *testing.T) {
 	input := file(t, "in.pb.gz", service())
 	for _, args := range [][]string{
@@ -314,12 +276,12 @@ func TestWriteErrors(t *testing.T) {
 		{"version"},
 	} {
 		var stderr bytes.Buffer
-		if code := run(context.Background(), args, brokenWriter{}, &stderr); code != exitFailed || !strings.Contains(stderr.String(), "closed pipe") {
+		if code := run(context.Background(), args, brokenWriter{}, &stderr); code != cli.ExitFailed || !strings.Contains(stderr.String(), "closed pipe") {
 			t.Errorf("%s: exit code %d: %s", args[0], code, stderr.String())
 		}
 	}
 	name := filepath.Join(t.TempDir(), "half")
-	err := writeTo(name, nil, func(w io.Writer) error {
+	err := cli.WriteTo(name, nil, func(w io.Writer) error {
 		_, err := io.WriteString(w, "half")
 		return errors.Join(err, io.ErrClosedPipe)
 	})
@@ -328,33 +290,7 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
-// Errors of the file that is written first have the name of the one that was asked for.
-func TestWriteErrorsName(t *testing.T) {
-	dir := t.TempDir()
-	name := filepath.Join(dir, "out")
-	err := writeTo(name, nil, func(w io.Writer) error {
-		temporary, _ := filepath.Glob(name + ".*")
-		for _, f := range temporary {
-			if err := os.Remove(f); err != nil {
-				return err
-			}
-		}
-		_, err := io.WriteString(w, "all")
-		return err
-	})
-	if !errors.Is(err, os.ErrNotExist) || strings.Count(err.Error(), name) != 1 || !strings.Contains(err.Error(), name+":") {
-		t.Errorf("error %v, want one of %s", err, name)
-	}
-	full := &os.PathError{Op: "write", Path: name + ".123", Err: os.ErrInvalid}
-	if err := naming(name, full); !errors.Is(err, os.ErrInvalid) || err.Error() != "write "+name+": invalid argument" {
-		t.Errorf("error %v", err)
-	}
-	if naming(name, nil) != nil || !errors.Is(naming(name, io.EOF), io.EOF) {
-		t.Error("other errors change")
-	}
-}
-
-// The hint names the command that was called wrongly.
+// The hint names the command with the usage error.
 func TestHint(t *testing.T) {
 	good := file(t, "good.pb.gz", service())
 	for _, tc := range []struct {
@@ -378,14 +314,14 @@ func TestCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	if code := run(ctx, []string{"top", file(t, "in.pb.gz", service())}, &stdout, &stderr); code != exitFailed || !strings.Contains(stderr.String(), "canceled") {
+	if code := run(ctx, []string{"top", file(t, "in.pb.gz", service())}, &stdout, &stderr); code != cli.ExitFailed || !strings.Contains(stderr.String(), "canceled") {
 		t.Errorf("exit code %d: %s%s", code, stdout.String(), stderr.String())
 	}
 }
 
-// Every command says in its help what its flags do, and gives an example.
+// The help of every command describes its flags and has an example.
 func TestHelp(t *testing.T) {
-	for _, cmd := range newRoot(io.Discard, io.Discard).Commands() {
+	for _, cmd := range newRoot().Commands() {
 		if cmd.Name() == "completion" || cmd.Name() == "help" {
 			continue
 		}
@@ -402,47 +338,16 @@ func TestHelp(t *testing.T) {
 				t.Errorf("help of %s has no %q:\n%s", cmd.Name(), part, r.stdout)
 			}
 		}
-		checkWidth(t, cmd.Name()+" --help", r.stdout)
+		clitest.CheckWidth(t, cmd.Name()+" --help", r.stdout)
 	}
-	checkWidth(t, "--help", granary(t, "--help").stdout)
-	if r := granary(t, "--help"); r.code != exitOK || !strings.Contains(r.stdout, "Exit codes:") || !strings.Contains(r.stdout, "flamegraph") {
+	clitest.CheckWidth(t, "--help", granary(t, "--help").stdout)
+	if r := granary(t, "--help"); r.code != cli.ExitOK || !strings.Contains(r.stdout, "Exit codes:") || !strings.Contains(r.stdout, "flamegraph") {
 		t.Errorf("help: %+v", r)
 	}
 	if r := granary(t); !strings.Contains(r.stdout, "Exit codes:") {
 		t.Errorf("without arguments there is no help: %+v", r)
 	}
-	if r := granary(t, "version"); r.code != exitOK || !strings.HasPrefix(r.stdout, "granary ") || !strings.Contains(r.stdout, runtime.Version()) || strings.Count(r.stdout, "\n") != 1 {
+	if r := granary(t, "version"); r.code != cli.ExitOK || !strings.HasPrefix(r.stdout, "granary ") || !strings.Contains(r.stdout, runtime.Version()) || strings.Count(r.stdout, "\n") != 1 {
 		t.Errorf("version: %+v", r)
-	}
-}
-
-// checkWidth holds text to what a terminal has.
-func checkWidth(t *testing.T, what, text string) {
-	t.Helper()
-	for line := range strings.Lines(text) {
-		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > textWidth {
-			t.Errorf("%s: a line has %d columns: %q", what, n, line)
-		}
-		if strings.Contains(line, "\x1b") {
-			t.Errorf("%s: escape codes for what is no terminal: %q", what, line)
-		}
-	}
-}
-
-// golden compares text with a file in testdata; -update writes it.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	name = filepath.Join("testdata", name)
-	if *update {
-		if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(name, []byte(got), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatalf("%v; go test -update writes it", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s: -want +got\n%s", name, diff)
 	}
 }

@@ -21,11 +21,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	pprof "github.com/google/pprof/profile"
 
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/profile"
 )
 
-// The acceptance test: what granary says of real profiles is what go tool pprof
-// says, exactly (P1 of package profile).
+// The acceptance test: granary's results for real profiles equal those of go tool pprof
+// exactly (P1 of package profile).
 
 func TestTopEqualsPprof(t *testing.T) {
 	eachCorpus(t, func(t *testing.T, files []string) {
@@ -45,7 +46,7 @@ func TestTopEqualsPprof(t *testing.T) {
 	})
 }
 
-// Captures of one kind, one after the other, merge to what pprof makes of them.
+// Successive captures of one kind merge to the same profile as with pprof.
 func TestMergeEqualsPprof(t *testing.T) {
 	eachCorpus(t, func(t *testing.T, files []string) {
 		tool := newPprofTool(t)
@@ -74,7 +75,7 @@ func TestMergeEqualsPprof(t *testing.T) {
 	})
 }
 
-// Through the store and back, every profile is itself.
+// Every profile is unchanged after a round trip through the store.
 func TestMergeOfOneFileIsTheFile(t *testing.T) {
 	eachCorpus(t, func(t *testing.T, files []string) {
 		samples := 0
@@ -96,8 +97,8 @@ func TestMergeOfOneFileIsTheFile(t *testing.T) {
 	})
 }
 
-// eachCorpus runs a test on the profiles of Parca's tests, which lie beside the
-// repository, and on the project's own.
+// eachCorpus runs a test on the profiles of Parca's tests, which are beside the repository, and
+// on the project's own profiles.
 func eachCorpus(t *testing.T, f func(t *testing.T, files []string)) {
 	root := repositoryRoot(t)
 	shared := filepath.Join(root, "..", "shared", "data", "pprof")
@@ -117,7 +118,8 @@ func eachCorpus(t *testing.T, f func(t *testing.T, files []string)) {
 	})
 }
 
-// skipShared skips a test that needs ../shared, unless it must not be skipped.
+// skipShared skips a test that needs ../shared, or fails it if the environment requires
+// ../shared.
 func skipShared(t *testing.T) {
 	t.Helper()
 	const what = "../shared/data/pprof is not there: it holds real profiles and is not part of the repository"
@@ -131,14 +133,14 @@ func repositoryRoot(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	for ; err == nil; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
 			return dir
 		}
 		if dir == filepath.Dir(dir) {
 			break
 		}
 	}
-	t.Fatal("no go.mod above the working directory", err)
+	t.Fatal("no go.work above the working directory", err)
 	return ""
 }
 
@@ -167,8 +169,8 @@ func profilesBelow(t *testing.T, dir string) []string {
 	return files
 }
 
-// compareTop compares all sample types of a file that have a name. It returns
-// how many there are, and how many functions were compared.
+// compareTop compares all named sample types of a file. It returns the number of types and the
+// number of compared functions.
 func compareTop(t *testing.T, tool pprofTool, file string) (types, functions int) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -211,8 +213,8 @@ func compareTop(t *testing.T, tool pprofTool, file string) (types, functions int
 // cost is a function's flat and cumulative value.
 type cost struct{ Flat, Cum int64 }
 
-// byName leaves out what costs nothing: pprof lists functions whose samples
-// cancel out, granary does not.
+// byName leaves out functions without cost: pprof lists functions whose samples cancel out,
+// granary does not.
 func byName(t *testing.T, functions []profile.Function) map[string]cost {
 	t.Helper()
 	out := map[string]cost{}
@@ -227,7 +229,7 @@ func byName(t *testing.T, functions []profile.Function) map[string]cost {
 	return out
 }
 
-// topJSON is what granary top --json prints.
+// topJSON is the output of granary top --json.
 type topJSON struct {
 	SampleType string             `json:"sample_type"`
 	Unit       string             `json:"unit"`
@@ -242,7 +244,7 @@ type topJSON struct {
 func granaryTop(t *testing.T, args ...string) topJSON {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	if code := run(context.Background(), append([]string{"top", "--json", "--nodes", "0"}, args...), &stdout, &stderr); code != exitOK || stderr.Len() > 0 {
+	if code := run(context.Background(), append([]string{"top", "--json", "--nodes", "0"}, args...), &stdout, &stderr); code != cli.ExitOK || stderr.Len() > 0 {
 		t.Fatalf("granary top %q: exit code %d, %s", args, code, stderr.String())
 	}
 	var out topJSON
@@ -258,13 +260,13 @@ func granaryTop(t *testing.T, args ...string) topJSON {
 func granaryMerge(t *testing.T, files ...string) *pprof.Profile {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	if code := run(context.Background(), append([]string{"merge", "-o", "-"}, files...), &stdout, &stderr); code != exitOK {
+	if code := run(context.Background(), append([]string{"merge", "-o", "-"}, files...), &stdout, &stderr); code != cli.ExitOK {
 		t.Fatalf("granary merge %q: exit code %d, %s", files, code, stderr.String())
 	}
 	return mustParse(t, stdout.Bytes(), "what granary wrote")
 }
 
-// mustParse uses pprof's own parser: granary is what is tested.
+// mustParse uses pprof's parser, because granary's is under test.
 func mustParse(t *testing.T, data []byte, name string) *pprof.Profile {
 	t.Helper()
 	p, err := pprof.ParseData(data)
@@ -277,8 +279,8 @@ func mustParse(t *testing.T, data []byte, name string) *pprof.Profile {
 	return p
 }
 
-// pprofTool is go tool pprof, with an environment in which it reads nothing of
-// the user's: no symbols, no settings, no profiles.
+// pprofTool is go tool pprof in an environment without the user's symbols, settings and
+// profiles.
 type pprofTool struct {
 	binary string
 	env    []string
@@ -286,7 +288,7 @@ type pprofTool struct {
 
 func newPprofTool(t *testing.T) pprofTool {
 	t.Helper()
-	// -n prints where it is, and builds it if need be.
+	// -n prints the path of the tool and builds it if necessary.
 	out, err := exec.Command("go", "tool", "-n", "pprof").Output()
 	if err != nil {
 		t.Skipf("go tool pprof is not there: %v", err)
@@ -343,8 +345,8 @@ func (p pprofTool) top(t *testing.T, file, index, unit string, flags ...string) 
 // topLine is flat, flat%, sum%, cum, cum% and a name, which can have spaces.
 var topLine = regexp.MustCompile(`^\s*(\S+)\s+\S+%?\s+\S+%?\s+(\S+)\s+\S+%?  (.*?)(?: \((?:inline|partial-inline)\))?\n$`)
 
-// parseValue parses what pprof prints with -unit=B, ns or minimum: whole
-// numbers, with the unit behind them.
+// parseValue parses a value that pprof prints with -unit=B, ns or minimum: a whole number with
+// its unit.
 func parseValue(t *testing.T, text string) int64 {
 	t.Helper()
 	number := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -358,7 +360,7 @@ func parseValue(t *testing.T, text string) int64 {
 	return v
 }
 
-// content is what a profile says, whatever its ids and order.
+// content is the content of a profile without IDs and order.
 type content struct {
 	Types, PeriodType      string
 	Default                string // sample type shown first
@@ -370,7 +372,7 @@ func contentOf(p *pprof.Profile) content {
 	c := content{Period: p.Period, Time: p.TimeNanos, Duration: p.DurationNanos, Samples: map[string][]int64{}}
 	for _, t := range p.SampleType {
 		c.Types += t.Type + ":" + t.Unit + " "
-		c.Default = t.Type // pprof's choice, if nothing else is said
+		c.Default = t.Type // pprof's default
 	}
 	if p.DefaultSampleType != "" {
 		c.Default = p.DefaultSampleType
@@ -393,8 +395,8 @@ func contentOf(p *pprof.Profile) content {
 	return c
 }
 
-// sampleKey is all that tells one sample from another: frames with function,
-// file, line and inlining, addresses in the mapped file, labels and units.
+// sampleKey returns the identity of a sample: frames with function, file, line and inlining,
+// addresses in the mapped file, labels and units.
 func sampleKey(s *pprof.Sample) string {
 	var b strings.Builder
 	for _, l := range s.Location {

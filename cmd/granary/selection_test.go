@@ -8,13 +8,15 @@ import (
 	"time"
 
 	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
 )
 
-// epoch is the time of the first profile that is made here.
+// epoch is the time of the first generated profile.
 var epoch = time.Unix(1_700_000_000, 0)
 
-// hourly writes n profiles of consecutive hours into a directory: the k-th of them
-// has 2^k seconds, in a function fk that main calls.
+// hourly writes n profiles of consecutive hours into a directory. Profile k has 2^k seconds in
+// a function fk that main calls.
 func hourly(t *testing.T, n int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -26,7 +28,7 @@ func hourly(t *testing.T, n int) string {
 	return dir
 }
 
-// The bounds choose by the time of profiles: from the first on, before the second.
+// The bounds select by the time of profiles. --from is included, --to is not.
 func TestTimes(t *testing.T) {
 	dir := hourly(t, 4) // 1, 2, 4 and 8 seconds
 	at := func(hour int) string { return epoch.Add(time.Duration(hour) * time.Hour).UTC().Format(time.RFC3339) }
@@ -66,7 +68,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// What --search, --from and --to leave, is the same for all commands.
+// --search, --from and --to select the same samples for all commands.
 func TestSelectionOfAllCommands(t *testing.T) {
 	dir := hourly(t, 4)
 	flags := []string{"--search", "^f[12]$", "--from", "-1h30m", dir} // leaves f2
@@ -93,7 +95,7 @@ func TestSelectionOfAllCommands(t *testing.T) {
 	}
 }
 
-// A search is not anchored, and is about any function of a stack.
+// A search is not anchored and matches any function of a stack.
 func TestSearch(t *testing.T) {
 	input := file(t, "in.pb.gz", service())
 	for search, want := range map[string]int64{
@@ -114,11 +116,11 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// Of a flame graph with few frames the greatest ones stay.
+// A limited flame graph keeps the frames with the greatest values.
 func TestMaxNodes(t *testing.T) {
 	input := file(t, "in.pb.gz", service())
 	r := granary(t, "flamegraph", "-o", "-", "--max-nodes", "3", input)
-	if r.code != exitOK || !strings.Contains(r.stdout, "compress") || strings.Contains(r.stdout, "<title>parse") || !strings.Contains(r.stdout, "other") {
+	if r.code != cli.ExitOK || !strings.Contains(r.stdout, "compress") || strings.Contains(r.stdout, "<title>parse") || !strings.Contains(r.stdout, "other") {
 		t.Errorf("exit code %d, %.1000s", r.code, r.stdout)
 	}
 }

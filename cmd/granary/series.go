@@ -13,16 +13,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 )
 
-// seriesOptions is the flags of series.
+// seriesOptions holds the flags of series.
 type seriesOptions struct {
 	selection
 	by      []string
 	step    time.Duration
-	limit   limit
+	limit   cli.Limit
 	average bool
 	asJSON  bool
 }
@@ -32,18 +33,21 @@ func newSeries() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "series [flags] INPUT...",
 		Short: "Chart values over time, by label",
-		Long: `series draws what profiles measure over time: one line, or with --by one for
-each value of a label. A profile without a time has that of its file.
+		Long: `series draws a chart of the profiles' values over time: one line, or with --by
+one line for each value of a label. A profile without a time takes the time of
+its file.
 
-A point is the sum of the profiles of one time, or with --step of those in each
-step. A chart of more than 64 times chooses a step by itself; JSON does not.
+A point is the sum of the profiles of one time, or with --step of the profiles
+within a step. If there are more than 64 times, the chart chooses a step by
+itself; JSON does not.
 
-What profiles measure over a while, such as CPU time or allocations, adds up.
-What they find at a time, such as the heap in use, does not: where several
-profiles are in a point, --average shows their mean. With --by it is the mean of
-those that have the label's value: lines then do not add up to that of all.
+Values measured over a period, such as CPU time or allocations, add up. Values
+measured at an instant, such as the heap in use, do not: if a point has several
+profiles, --average shows their mean. With --by, the mean is over the profiles
+that have the label's value, so the lines do not add up to the overall mean.
 
-If all profiles are of one time there is no chart, but a table of the sums.
+If all profiles have the same time, a table of sums takes the place of the
+chart.
 
 ` + inputsHelp,
 		Example: `  granary series heaps/
@@ -69,13 +73,13 @@ If all profiles are of one time there is no chart, but a table of the sums.
 	return cmd
 }
 
-// flags adds the flags.
+// flags adds the flags of series to cmd.
 func (o *seriesOptions) flags(cmd *cobra.Command) {
 	o.selection.flags(cmd, firstShown)
-	cmd.Flags().StringArrayVar(&o.by, "by", nil, "a line for each value of `LABEL`; several times, for each combination. 'granary labels' lists the labels")
-	cmd.Flags().Var(stepValue{&o.step}, "step", "make points of steps of a `DURATION`: 10s, 5m, 1h, 7d (default: a point for each time, if they are few)")
-	o.limit.flags(cmd, "top", 5, "show the `N` lines with the greatest values")
-	cmd.Flags().BoolVar(&o.average, "average", false, "make a point the mean of its profiles, not the sum")
+	cmd.Flags().StringArrayVar(&o.by, "by", nil, "draw a line for each value of `LABEL`; may be repeated, for a line for each combination of values. 'granary labels' lists the labels")
+	cmd.Flags().Var(stepValue{&o.step}, "step", "the `DURATION` of a point: 10s, 5m, 1h, 7d (default: a point for each time, if there are few)")
+	o.limit.Flags(cmd, "top", 5, "show the `N` lines with the greatest values")
+	cmd.Flags().BoolVar(&o.average, "average", false, "show the mean of a point's profiles instead of the sum")
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON: values are integers in the unit named in it")
 }
 
@@ -83,18 +87,18 @@ func (o *seriesOptions) flags(cmd *cobra.Command) {
 type seriesFound struct {
 	typ     profile.Type
 	by      []string
-	step    time.Duration // 0: each time is a point
+	step    time.Duration // 0: a point for each time
 	average bool
 	span
 	total int64
-	most  int  // profiles of one point
+	most  int  // the greatest number of profiles of a point
 	cut   bool // steps at the edges were left out
 	lines []seriesLine
-	all   int    // lines, shown or not
+	all   int    // number of lines, shown or not
 	none  string // why there are no samples
 }
 
-// span is how many profiles an answer is of, and of when.
+// span is the number of profiles behind an answer and the range of their times.
 type span struct {
 	profiles int
 	from, to int64 // times of the first and the last profile
@@ -112,14 +116,14 @@ func spanOf(infos []profile.ProfileInfo) span {
 }
 
 func (s span) String() string {
-	return fmt.Sprintf("%s, %s UTC", many(s.profiles, "profile"), timeRange(s.from, s.to))
+	return fmt.Sprintf("%s, %s UTC", cli.Many(s.profiles, "profile"), timeRange(s.from, s.to))
 }
 
-// seriesLine is a line and what its points come to.
+// seriesLine is a line with the statistics of its points.
 type seriesLine struct {
 	profile.Line
 	total               int64
-	least, most, middle int64 // the last is the mean
+	least, most, middle int64 // middle is the mean
 }
 
 func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, o *seriesOptions) (*seriesFound, error) {
@@ -145,7 +149,7 @@ func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	if out.step == 0 && !o.asJSON {
 		out.step = chosenStep(infos)
 	}
-	// By file too, so that it is known how many profiles a point is of.
+	// Grouping by file as well gives the number of profiles in each point.
 	lines, err := db.Range(ctx, snap, t, q, profile.RangeOptions{Step: out.step, By: append([]string{"file"}, o.by...)})
 	if err != nil {
 		return nil, err
@@ -156,13 +160,13 @@ func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	}
 	out.summarize()
 	out.all = len(out.lines)
-	if n := o.limit.of(o.asJSON); n > 0 && out.all > n {
+	if n := o.limit.Of(o.asJSON); n > 0 && out.all > n {
 		out.lines = out.lines[:n]
 	}
 	return out, nil
 }
 
-// join adds lines of files up to those that were asked for.
+// join sums lines of single files into the lines that were requested.
 func (f *seriesFound) join(lines []profile.Line) []seriesLine {
 	type sum struct {
 		value    int64
@@ -199,8 +203,8 @@ func (f *seriesFound) join(lines []profile.Line) []seriesLine {
 	return out
 }
 
-// leaveOutEdges leaves the first and the last step out of sums if the profiles begin or
-// end within it: there would seem to be less.
+// leaveOutEdges drops the first and the last step from sums if the profiles begin or end
+// within it. The sum of such a step would appear too low.
 func (f *seriesFound) leaveOutEdges(infos []profile.ProfileInfo) {
 	if f.step == 0 || f.average {
 		return
@@ -212,7 +216,7 @@ func (f *seriesFound) leaveOutEdges(infos []profile.ProfileInfo) {
 	distance := (f.to - f.from) / int64(max(1, len(times)-1))
 	first, last := f.from-f.from%int64(f.step), f.to-f.to%int64(f.step)
 	if last-first < 3*int64(f.step) {
-		return // too few to do without
+		return // too few steps to drop any
 	}
 	begin, end := f.from-first > distance, last+int64(f.step)-f.to > 2*distance
 	for i := range f.lines {
@@ -224,7 +228,8 @@ func (f *seriesFound) leaveOutEdges(infos []profile.ProfileInfo) {
 	f.cut = begin || end
 }
 
-// summarize says what the points of each line come to, and puts the greatest first.
+// summarize computes the statistics of each line and puts the line with the greatest total
+// first.
 func (f *seriesFound) summarize() {
 	for i := range f.lines {
 		l := &f.lines[i]
@@ -242,7 +247,7 @@ func (f *seriesFound) summarize() {
 
 // chosenStep returns the step of a chart of many times, or 0 if there are few.
 func chosenStep(infos []profile.ProfileInfo) time.Duration {
-	const most = 64 // about a column a point
+	const most = 64 // about one column per point
 	times := map[int64]bool{}
 	first, last := infos[0].Time, infos[0].Time
 	for _, p := range infos {
@@ -266,53 +271,41 @@ func chosenStep(infos []profile.ProfileInfo) time.Duration {
 }
 
 func (f *seriesFound) print(w io.Writer) error {
-	p := printer{w: w}
-	p.printf("Type: %s\n", typeText(f.typ))
+	p := cli.Printer{W: w}
+	p.Printf("Type: %s\n", typeText(f.typ))
 	if len(f.lines) == 0 {
-		p.printf("%s\n", cmp.Or(f.none, "There are no samples."))
-		return p.err
+		p.Printf("%s\n", cmp.Or(f.none, "There are no samples."))
+		return p.Err
 	}
-	c := chart{unit: f.typ.SampleUnit, label: valueLabel(f.typ.SampleUnit), from: math.MaxInt64, to: math.MinInt64, terminal: isTerminal(w)}
+	c := chart{unit: f.typ.SampleUnit, label: valueLabel(f.typ.SampleUnit), from: math.MaxInt64, to: math.MinInt64, terminal: cli.IsTerminal(w)}
 	for _, line := range f.lines {
 		c.lines = append(c.lines, line.Points)
 		c.from, c.to = min(c.from, line.Points[0].Time), max(c.to, line.Points[len(line.Points)-1].Time)
 	}
-	p.printf("%s\n", f.span)
+	p.Printf("%s\n", f.span)
 	switch {
 	case f.from == f.to:
-		p.printf("There is no chart of one time.\n\n")
+		p.Printf("There is no chart of one time.\n\n")
 		f.printSums(&p)
 	case c.from == c.to:
-		p.printf("There is no chart of one point: all of them are in one step of %s.\n\n", duration(f.step))
+		p.Printf("There is no chart of one point: all of them are in one step of %s.\n\n", cli.Duration(f.step))
 		f.printSums(&p)
 	default:
 		c.tick = timeTick(c.from, c.to)
-		p.printf("A point is %s\n", f.pointText())
+		p.Printf("A point is %s\n", f.pointText())
 		if f.cut {
-			p.printf("Steps that the profiles begin or end in are cut short and not shown.\n")
+			p.Printf("Steps that the profiles begin or end in are cut short and not shown.\n")
 		}
-		p.printf("\n%s\n", c.String())
+		p.Printf("\n%s\n", c.String())
 		f.printLegend(&p, c.mark)
 	}
 	if len(f.lines) < f.all {
-		p.printf("Showing %s of %s lines: those with the greatest sums (-n 0 shows all)\n", number(len(f.lines)), number(f.all))
+		p.Printf("Showing %s of %s lines: those with the greatest sums (-n 0 shows all)\n", cli.Number(len(f.lines)), cli.Number(f.all))
 	}
-	return p.err
+	return p.Err
 }
 
-// duration prints a step: 1m, not 1m0s.
-func duration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
-
-// timeRange prints a time, or two.
+// timeRange formats a time, or two if from and to differ.
 func timeRange(from, to int64) string {
 	first, last := time.Unix(0, from).UTC(), time.Unix(0, to).UTC()
 	text := first.Format(time.DateTime)
@@ -326,16 +319,16 @@ func timeRange(from, to int64) string {
 	return text
 }
 
-// pointText says what a point is.
+// pointText describes the value of a point.
 func (f *seriesFound) pointText() string {
 	of := "one profile"
 	switch {
 	case f.most > 1 && f.step > 0:
-		of = fmt.Sprintf("up to %d profiles in %s", f.most, duration(f.step))
+		of = fmt.Sprintf("up to %d profiles in %s", f.most, cli.Duration(f.step))
 	case f.most > 1:
 		of = fmt.Sprintf("up to %d profiles of one time", f.most)
 	case f.step > 0:
-		of = "one profile in " + duration(f.step)
+		of = "one profile in " + cli.Duration(f.step)
 	}
 	switch {
 	case f.most <= 1:
@@ -347,40 +340,40 @@ func (f *seriesFound) pointText() string {
 	}
 }
 
-// lineNames is the heading above the names of lines.
+// lineNames returns the heading above the names of lines.
 func (f *seriesFound) lineNames() string {
 	if len(f.by) == 0 {
 		return "profiles"
 	}
-	return printable(strings.Join(f.by, ", "))
+	return cli.Printable(strings.Join(f.by, ", "))
 }
 
-// printSums prints the lines as a table, for want of a chart.
-func (f *seriesFound) printSums(p *printer) {
+// printSums prints the lines as a table, for answers without a chart.
+func (f *seriesFound) printSums(p *cli.Printer) {
 	value := func(line seriesLine) string { return profile.FormatValue(line.total, f.typ.SampleUnit) }
 	if f.average {
-		p.printf("%12s  %s\n", "mean", f.lineNames())
+		p.Printf("%12s  %s\n", "mean", f.lineNames())
 		for _, line := range f.lines {
-			p.printf("%12s  %s\n", value(line), f.nameOf(line, textWidth-14))
+			p.Printf("%12s  %s\n", value(line), f.nameOf(line, cli.TextWidth-14))
 		}
 		return
 	}
-	p.printf("%12s %7s  %s\n", "sum", "sum%", f.lineNames())
+	p.Printf("%12s %7s  %s\n", "sum", "sum%", f.lineNames())
 	for _, line := range f.lines {
-		p.printf("%12s %7s  %s\n", value(line), percent(line.total, f.total), f.nameOf(line, textWidth-22))
+		p.Printf("%12s %7s  %s\n", value(line), percent(line.total, f.total), f.nameOf(line, cli.TextWidth-22))
 	}
 }
 
-// printLegend prints the lines of a chart.
-func (f *seriesFound) printLegend(p *printer, mark func(line int) string) {
-	p.printf("   %12s %12s %12s  %s\n", "least", "mean", "most", f.lineNames())
+// printLegend prints the statistics of the lines of a chart.
+func (f *seriesFound) printLegend(p *cli.Printer, mark func(line int) string) {
+	p.Printf("   %12s %12s %12s  %s\n", "least", "mean", "most", f.lineNames())
 	value := func(v int64) string { return profile.FormatValue(v, f.typ.SampleUnit) }
 	for i, line := range f.lines {
-		p.printf(" %s %12s %12s %12s  %s\n", mark(i), value(line.least), value(line.middle), value(line.most), f.nameOf(line, textWidth-43))
+		p.Printf(" %s %12s %12s %12s  %s\n", mark(i), value(line.least), value(line.middle), value(line.most), f.nameOf(line, cli.TextWidth-43))
 	}
 }
 
-// nameOf is the values of the labels of a line, in a column.
+// nameOf returns the values of a line's labels, shortened to width.
 func (f *seriesFound) nameOf(line seriesLine, width int) string {
 	if len(f.by) == 0 {
 		return "all"
@@ -395,7 +388,7 @@ func (f *seriesFound) nameOf(line seriesLine, width int) string {
 		}
 		values = append(values, value)
 	}
-	return fitFront(printable(strings.Join(values, ", ")), width)
+	return fitFront(cli.Printable(strings.Join(values, ", ")), width)
 }
 
 // seriesPoint is a point in JSON.
@@ -418,11 +411,11 @@ func (f *seriesFound) printJSON(w io.Writer) error {
 			out.Labels[l.Name] = l.Value
 		}
 		for _, p := range line.Points {
-			out.Points = append(out.Points, seriesPoint{timeJSON(p.Time), p.Value})
+			out.Points = append(out.Points, seriesPoint{cli.TimeJSON(p.Time), p.Value})
 		}
 		lines = append(lines, out)
 	}
-	return printJSON(w, struct {
+	return cli.PrintJSON(w, struct {
 		SampleType string           `json:"sample_type"`
 		Unit       string           `json:"unit"`
 		Profiles   int              `json:"profiles"`

@@ -11,11 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/clitest"
 	"github.com/granarydb/granary/profile"
 )
 
-// scrapes writes profiles of two pods, every ten seconds for n times, at
-// dir/pod-K/N.pb.gz, with a label pod on their samples.
+// scrapes writes n profiles of each of two pods, ten seconds apart, to dir/pod-K/N.pb.gz. Their
+// samples have a label pod.
 func scrapes(t *testing.T, n int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -59,16 +61,16 @@ func TestSeriesGolden(t *testing.T) {
 	} {
 		t.Run(tc.golden, func(t *testing.T) {
 			r := inDir(t, dir, append([]string{"series"}, tc.args...)...)
-			if r.code != exitOK {
+			if r.code != cli.ExitOK {
 				t.Fatalf("exit code %d: %s", r.code, r.stderr)
 			}
-			checkWidth(t, tc.golden, r.stdout)
-			golden(t, tc.golden, r.stdout)
+			clitest.CheckWidth(t, tc.golden, r.stdout)
+			clitest.Golden(t, tc.golden, r.stdout)
 		})
 	}
 }
 
-// seriesJSON is what granary series --json prints.
+// seriesJSON is the output of granary series --json.
 type seriesJSON struct {
 	SampleType string           `json:"sample_type"`
 	Unit       string           `json:"unit"`
@@ -84,7 +86,7 @@ func granarySeries(t *testing.T, args ...string) seriesJSON {
 	var out seriesJSON
 	d := json.NewDecoder(strings.NewReader(r.stdout))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&out); err != nil || r.code != exitOK {
+	if err := d.Decode(&out); err != nil || r.code != cli.ExitOK {
 		t.Fatalf("granary series %q: exit code %d, %v: %s", args, r.code, err, r.stderr)
 	}
 	return out
@@ -108,7 +110,7 @@ func TestSeriesValues(t *testing.T) {
 	if got.Step != 30 || len(got.Lines) != 2 || got.Lines[0].Labels["pod"] != "pod-1" || got.Lines[0].Points[1].Value != 2*9*mib || got.Lines[1].Points[1].Value != 9*mib {
 		t.Errorf("by pod: %+v", got)
 	}
-	// The mean is that of the profiles that are in a line.
+	// The mean is over the profiles of a line.
 	got = granarySeries(t, "--by", "pod", "--step", "30s", "--average", dir)
 	if !got.Average || got.Lines[0].Points[1].Value != 2*3*mib || got.Lines[1].Points[1].Value != 3*mib {
 		t.Errorf("mean by pod: %+v", got)
@@ -123,7 +125,7 @@ func TestSeriesValues(t *testing.T) {
 	}
 }
 
-// A line for those that have no label is there, and says so.
+// Samples without the label have a line of their own.
 func TestSeriesWithoutLabel(t *testing.T) {
 	input := file(t, "in.pb.gz", service())
 	got := granarySeries(t, "--by", "thread", input)
@@ -137,8 +139,7 @@ func TestSeriesWithoutLabel(t *testing.T) {
 	}
 }
 
-// Many times are drawn in steps; those that the profiles begin and end in, only if
-// they are whole.
+// Many times are drawn in steps. The first and the last step are drawn only if they are whole.
 func TestSeriesOfManyTimes(t *testing.T) {
 	dir := scrapes(t, 100)
 	r := granary(t, "series", filepath.Join(dir, "pod-0"))
@@ -147,7 +148,7 @@ func TestSeriesOfManyTimes(t *testing.T) {
 			t.Errorf("there is no %q:\n%s", want, r.stdout)
 		}
 	}
-	checkWidth(t, "series", r.stdout)
+	clitest.CheckWidth(t, "series", r.stdout)
 	for _, tc := range []struct {
 		seconds int // of the time between profiles
 		want    time.Duration
@@ -177,10 +178,10 @@ func TestSeriesOfRealProfiles(t *testing.T) {
 			t.Errorf("%s is not %+v", name, p)
 		}
 	}
-	checkWidth(t, "series", granary(t, "series", dir).stdout)
+	clitest.CheckWidth(t, "series", granary(t, "series", dir).stdout)
 }
 
-// Whatever the values and times, a chart is drawn, and not too wide.
+// A chart of any values and times is drawn within the width.
 func TestChart(t *testing.T) {
 	units := []string{"", "count", "bytes", "nanoseconds", "seconds", "things"}
 	for _, values := range [][]int64{
@@ -206,7 +207,7 @@ func TestChart(t *testing.T) {
 					c.lines = append(c.lines, points)
 				}
 				text := c.String()
-				checkWidth(t, fmt.Sprintf("%v %s for %v", values, unit, time.Duration(span)), text)
+				clitest.CheckWidth(t, fmt.Sprintf("%v %s for %v", values, unit, time.Duration(span)), text)
 				if n := strings.Count(text, "\n"); n < 3 || n > 30 {
 					t.Errorf("%v %s: a chart of %d lines\n%s", values, unit, n, text)
 				}
@@ -215,7 +216,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// Points are joined, but not over a gap.
+// Points are joined, except over a gap.
 func TestChartGap(t *testing.T) {
 	var points []profile.Point
 	for _, k := range []int64{0, 1, 2, 3, 10, 11, 12} {
@@ -238,7 +239,7 @@ func TestChartGap(t *testing.T) {
 	}
 }
 
-// On a terminal, lines and their names in the legend have one colour.
+// On a terminal, a line and its mark in the legend have the same colour.
 func TestChartColours(t *testing.T) {
 	c := chart{
 		lines: [][]profile.Point{{{Time: 0, Value: 1}, {Time: 9, Value: 1}}, {{Time: 0, Value: 5}, {Time: 9, Value: 5}}},

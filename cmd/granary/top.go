@@ -3,38 +3,34 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
-	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 )
 
 func newTop() *cobra.Command {
 	var s selection
-	var show limit
+	var show cli.Limit
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "top [flags] INPUT...",
 		Short: "Show the functions that cost most",
-		Long: `top merges the profiles and lists functions by what they cost themselves:
+		Long: `top merges the profiles and lists functions by their own cost:
 
-  flat   in the function itself         flat%  of the total
+  flat   the function itself            flat%  flat as a share of the total
   sum%   flat% of this line and above
-  cum    in it and in what it calls     cum%   of the total
+  cum    the function and its callees   cum%   cum as a share of the total
 
-A function that calls itself counts once in a stack. Where values are negative,
-as in a difference, percentages are of the sum of all values without their
-signs, by stack; that is then named.
+A recursive function counts once per stack. If some values are negative, as in a
+difference, percentages are shares of the sum of the stacks' absolute values,
+which is then printed.
 
 ` + inputsHelp,
 		Example: `  granary top cpu.pb.gz
@@ -50,19 +46,19 @@ signs, by stack; that is then named.
 					return err
 				}
 				if asJSON {
-					return found.printJSON(cmd.OutOrStdout(), show.of(asJSON))
+					return found.printJSON(cmd.OutOrStdout(), show.Of(asJSON))
 				}
-				return found.print(cmd.OutOrStdout(), show.of(asJSON))
+				return found.print(cmd.OutOrStdout(), show.Of(asJSON))
 			})
 		},
 	}
 	s.flags(cmd, firstShown)
-	show.flags(cmd, "nodes", 20, "show the first `N` functions")
+	show.Flags(cmd, "nodes", 20, "show the first `N` functions")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: values are integers in the unit named in it")
 	return cmd
 }
 
-// mergeType sums the profiles of a query for the named sample type.
+// mergeType sums the profiles of a query by stack, for the named sample type.
 func mergeType(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) (*profile.Stacks, error) {
 	t, err := findType(ctx, db, snap, q, name)
 	if err != nil {
@@ -75,7 +71,7 @@ func mergeType(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, 
 type topFound struct {
 	*profile.Stacks
 	span
-	others []string // types that could have been shown instead, if none was asked for
+	others []string // the other sample types, if no type was requested
 	none   string   // why there are no samples
 }
 
@@ -97,7 +93,7 @@ func findTop(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q 
 	return found, err
 }
 
-// otherTypes names the types that the profiles of a query have beside one.
+// otherTypes returns the names of the types that the profiles of a query have, except but.
 func otherTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, but profile.Type) ([]string, error) {
 	types, err := db.Types(ctx, snap)
 	if err != nil || len(types) < 2 {
@@ -124,7 +120,7 @@ func otherTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	return names, nil
 }
 
-// first returns the functions to show, and how many there are.
+// first returns the functions to show and the number of all functions.
 func (f *topFound) first(nodes int) ([]profile.Function, int) {
 	functions := f.Top()
 	if nodes > 0 && len(functions) > nodes {
@@ -140,9 +136,9 @@ func (f *topFound) printJSON(w io.Writer, nodes int) error {
 	}
 	var from, to string
 	if f.profiles > 0 {
-		from, to = timeJSON(f.from), timeJSON(f.to)
+		from, to = cli.TimeJSON(f.from), cli.TimeJSON(f.to)
 	}
-	return printJSON(w, struct {
+	return cli.PrintJSON(w, struct {
 		SampleType string             `json:"sample_type"`
 		Unit       string             `json:"unit"`
 		Profiles   int                `json:"profiles"`
@@ -154,38 +150,35 @@ func (f *topFound) printJSON(w io.Writer, nodes int) error {
 	}{f.Type.Sample, f.Type.SampleUnit, f.profiles, from, to, f.Total, f.Magnitude, functions})
 }
 
-// timeJSON is a time for scripts.
-func timeJSON(nanos int64) string { return time.Unix(0, nanos).UTC().Format(time.RFC3339Nano) }
-
 func (f *topFound) print(w io.Writer, nodes int) error {
 	shown, all := f.first(nodes)
 	unit := f.Type.SampleUnit
-	p := printer{w: w}
-	p.printf("Type: %s, total %s", typeText(f.Type), profile.FormatValue(f.Total, unit))
+	p := cli.Printer{W: w}
+	p.Printf("Type: %s, total %s", typeText(f.Type), profile.FormatValue(f.Total, unit))
 	if f.Magnitude != f.Total {
-		p.printf("\n(percentages are of %s: values without their signs)", profile.FormatValue(f.Magnitude, unit))
+		p.Printf("\n(percentages are of %s: values without their signs)", profile.FormatValue(f.Magnitude, unit))
 	}
-	p.printf("\n")
+	p.Printf("\n")
 	if all == 0 {
-		p.printf("%s\n", cmp.Or(f.none, "There are no samples."))
-		return p.err
+		p.Printf("%s\n", cmp.Or(f.none, "There are no samples."))
+		return p.Err
 	}
-	p.printf("%s\n", f.span)
+	p.Printf("%s\n", f.span)
 	if len(f.others) > 0 {
-		p.printf("%s\n", othersText(f.others))
+		p.Printf("%s\n", othersText(f.others))
 	}
-	p.printf("Showing %d of %d functions\n", len(shown), all)
-	p.printf("%12s %7s %7s %12s %7s  %s\n", "flat", "flat%", "sum%", "cum", "cum%", "function")
+	p.Printf("Showing %d of %d functions\n", len(shown), all)
+	p.Printf("%12s %7s %7s %12s %7s  %s\n", "flat", "flat%", "sum%", "cum", "cum%", "function")
 	var sum int64
 	for _, g := range shown {
 		sum += g.Flat
-		p.printf("%12s %7s %7s %12s %7s  %s\n", profile.FormatValue(g.Flat, unit), percent(g.Flat, f.Magnitude),
-			percent(sum, f.Magnitude), profile.FormatValue(g.Cum, unit), percent(g.Cum, f.Magnitude), printable(g.Name))
+		p.Printf("%12s %7s %7s %12s %7s  %s\n", profile.FormatValue(g.Flat, unit), percent(g.Flat, f.Magnitude),
+			percent(sum, f.Magnitude), profile.FormatValue(g.Cum, unit), percent(g.Cum, f.Magnitude), cli.Printable(g.Name))
 	}
-	return p.err
+	return p.Err
 }
 
-// othersText names other types, as many as fit.
+// othersText lists as many of the other types as fit on a line.
 func othersText(names []string) string {
 	const before, after = "Others: ", " (--sample-index)"
 	text := before
@@ -193,7 +186,7 @@ func othersText(names []string) string {
 		if i > 0 {
 			text += ", "
 		}
-		if utf8.RuneCountInString(text+name+", ..."+after) > textWidth {
+		if utf8.RuneCountInString(text+name+", ..."+after) > cli.TextWidth {
 			text += "..."
 			break
 		}
@@ -202,51 +195,9 @@ func othersText(names []string) string {
 	return text + after
 }
 
-// printJSON prints a value for scripts: names as they are.
-func printJSON(w io.Writer, v any) error {
-	out := json.NewEncoder(w)
-	out.SetIndent("", " ")
-	out.SetEscapeHTML(false)
-	return out.Encode(v)
-}
-
-// printable replaces what a terminal would take for a command.
-func printable(name string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, name)
-}
-
 func percent(part, whole int64) string {
 	if whole == 0 {
 		return "-"
 	}
 	return fmt.Sprintf("%.2f%%", 100*float64(part)/float64(whole))
 }
-
-// printer remembers the first error of many prints.
-type printer struct {
-	w   io.Writer
-	err error
-}
-
-func (p *printer) printf(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format, args...)
-	}
-}
-
-// noSamples says that there are no samples, and why where that is known.
-func (p *printer) noSamples(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
-	why, err := whyNoSamples(ctx, db, snap, q)
-	if err != nil {
-		return err
-	}
-	p.printf("%s\n", why)
-	return p.err
-}
-
-var errNoOutput = usageError{errors.New("say where to write: -o FILE, or -o - for standard output")}

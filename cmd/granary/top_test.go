@@ -9,10 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/clitest"
 	"github.com/granarydb/granary/profile"
 )
 
-// What top prints for people: header, percentages, order and units.
+// The text output of top: header, percentages, order and units.
 func TestTopGolden(t *testing.T) {
 	input := file(t, "in.pb.gz", service())
 	diff := file(t, "diff.pb.gz", newProfile("inuse_space:bytes",
@@ -49,16 +51,16 @@ func TestTopGolden(t *testing.T) {
 	} {
 		t.Run(tc.golden, func(t *testing.T) {
 			r := granary(t, tc.args...)
-			if r.code != exitOK {
+			if r.code != cli.ExitOK {
 				t.Fatalf("exit code %d: %s", r.code, r.stderr)
 			}
-			golden(t, tc.golden, r.stdout)
+			clitest.Golden(t, tc.golden, r.stdout)
 		})
 	}
 }
 
-// A type without a name can be asked for by the name that it has in answers, unless
-// another has that one; errors list it.
+// A type without a name can be selected by its name in answers, unless another type has that
+// name. Errors list it.
 func TestUnnamedType(t *testing.T) {
 	bare := file(t, "bare.pb.gz", newProfile(": cpu:nanoseconds", sample{"f", []int64{1, 2}, nil}))
 	named := file(t, "named.pb.gz", newProfile("unnamed:count", sample{"f", []int64{4}, nil}))
@@ -87,7 +89,7 @@ func TestUnnamedType(t *testing.T) {
 		{[]string{"--sample-index", "unnamed", file(t, "service.pb.gz", service())}, `unknown sample type "unnamed", there is: samples, cpu`},
 		{[]string{"--sample-index", "unnamed", bare, other}, `ambiguous sample type "unnamed", choose one of: `},
 	} {
-		if r := granary(t, append([]string{"top"}, tc.args...)...); r.code != exitUsage || !strings.Contains(r.stderr, tc.want) {
+		if r := granary(t, append([]string{"top"}, tc.args...)...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, tc.want) {
 			t.Errorf("%q: %+v", tc.args, r)
 		}
 	}
@@ -129,7 +131,7 @@ func TestTopNodes(t *testing.T) {
 	}
 }
 
-// Labels of samples and of files choose; names with odd characters too.
+// Labels of samples and of files can be selected, even with unusual characters in names.
 func TestTopSelector(t *testing.T) {
 	a, b := file(t, "a.pb.gz", service()), file(t, "b.pb.gz", service())
 	for _, tc := range []struct {
@@ -152,7 +154,7 @@ func TestTopSelector(t *testing.T) {
 	}
 }
 
-// Labels of real profiles: what a selector chooses and what it leaves out are
+// For labels of real profiles, the samples that a selector matches and the others add up to
 // the whole, function by function.
 func TestTopSelectorOfRealProfiles(t *testing.T) {
 	for _, tc := range []struct{ file, with, without string }{
@@ -175,7 +177,7 @@ func TestTopSelectorOfRealProfiles(t *testing.T) {
 	}
 }
 
-// JSON is for scripts: names as they are, an empty list and not null.
+// JSON has unescaped names, and an empty list instead of null.
 func TestTopJSON(t *testing.T) {
 	input := file(t, "in.pb.gz", newProfile("n:count", sample{"<a>&\u00e9 main", []int64{1 << 60}, nil}))
 	r := granary(t, "top", "--json", input)

@@ -6,17 +6,19 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
 )
 
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Long: `version prints the version of granary as the Go toolchain recorded it, the
-commit it was built from where that is known, and the Go version and platform.`,
+		Long: `version prints the version of granary that the Go toolchain recorded, the commit
+of the build if it is known, the Go version and the platform.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("version takes no arguments, not %q", args[0])}
+				return cli.Usage(fmt.Errorf("version takes no arguments, not %q", args[0]))
 			}
 			return nil
 		},

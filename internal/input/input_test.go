@@ -41,7 +41,7 @@ func TestNames(t *testing.T) {
 	for _, tc := range []struct {
 		arg   string
 		want  []string
-		wrong string // what an error says, "" for none
+		wrong string // text of the error, "" for none
 	}{
 		{dir, []string{"a.PROF", "b.pb.gz", "sub/c.pprof", "sub/d.pb", "z.pb"}, ""},
 		{filepath.Join(dir, "notes.txt"), []string{"notes.txt"}, ""},
@@ -69,7 +69,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: %v, want its name and %q", tc.arg, wrong, tc.wrong)
 		}
 		for range input.Names(tc.arg) {
-			break // it goes no further when nobody asks
+			break // an abandoned iterator stops
 		}
 		if is := input.Is(tc.arg); is != (tc.wrong != "no such file") {
 			t.Errorf("%s: Is says %v", tc.arg, is)
@@ -105,7 +105,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A context ends the fetching of a URL whose server says nothing.
+// A context ends the fetch from a server that does not answer.
 func TestReadCancelled(t *testing.T) {
 	asked := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -115,7 +115,7 @@ func TestReadCancelled(t *testing.T) {
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	t.Cleanup(server.Close)
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { // ends with the request, which the test waits for
+	go func() { // ends with the request, for which the test waits
 		<-asked
 		cancel()
 	}()

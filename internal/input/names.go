@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// Names yields the names of the profiles that an argument stands for, each one that
-// [Read] takes, or an error that names what cannot be looked at; others may follow it. It
-// yields something: a directory without profiles is an error. A file need not look like a
-// profile if it is named itself. Files are looked at, not opened.
+// Names yields the names of the profiles of an argument, each a valid argument of [Read].
+// Inaccessible entries are errors that name them; others may follow. It yields at least one
+// element: a directory without profiles is an error. A file that is named itself may have any
+// suffix. Files are not opened.
 func Names(arg string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if isURL(arg) || arg == "-" {
@@ -29,11 +29,11 @@ func Names(arg string) iter.Seq2[string, error] {
 	}
 }
 
-// directory yields what looks like a profile in a directory and below it.
+// directory yields the files with the suffix of a profile in a directory and below it.
 func directory(arg string, yield func(string, error) bool) {
 	root := arg
 	if link, err := os.Lstat(arg); err == nil && link.Mode()&fs.ModeSymlink != 0 {
-		root += string(filepath.Separator) // what it leads to, by the name that was given
+		root += string(filepath.Separator) // the link's target, under the given name
 	}
 	found := false
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -53,8 +53,8 @@ func directory(arg string, yield func(string, error) bool) {
 	}
 }
 
-// isFile says whether an entry is a file, or a link that leads to one or to
-// nothing: what cannot be read is better told than passed over.
+// isFile reports whether an entry is a file, or a link to a file or to nothing. A broken link
+// is an error when it is read, rather than skipped here.
 func isFile(name string, d fs.DirEntry) bool {
 	if d.Type()&fs.ModeSymlink == 0 {
 		return d.Type().IsRegular()
@@ -63,8 +63,8 @@ func isFile(name string, d fs.DirEntry) bool {
 	return err != nil || info.Mode().IsRegular()
 }
 
-// Is says whether an argument names an input that is there: a file, a directory, a URL or
-// -. A URL is not fetched.
+// Is reports whether an argument names an existing input: a file, a directory, a URL or -. A
+// URL is not fetched.
 func Is(arg string) bool {
 	_, err := os.Stat(arg)
 	return err == nil || isURL(arg) || arg == "-"

@@ -11,16 +11,16 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// Timeout bounds one URL: a CPU profile takes the seconds it was asked to.
+// Timeout bounds one fetch. A CPU profile takes the seconds of its request.
 const Timeout = 5 * time.Minute
 
-// MaxBytes bounds what is read of one file or URL, compressed or not.
+// MaxBytes bounds the bytes of one file or URL, compressed or not.
 const MaxBytes = 64 << 20
 
 // Read returns the bytes of a file, URL or standard input, which the caller owns, and a
-// time for a profile that has none of its own: a file's last change, else now. An error
-// names the input; of one with more than [MaxBytes] it wraps profile.ErrTooLarge. The
-// context ends the fetching of a URL, which takes no longer than [Timeout] anyway.
+// default time for a profile without its own: the modification time of a file, else now. An
+// error names the input, and wraps profile.ErrTooLarge beyond [MaxBytes]. The context ends the
+// fetch of a URL, which takes at most [Timeout].
 func Read(ctx context.Context, name string) ([]byte, time.Time, error) {
 	if isURL(name) {
 		data, err := fetch(ctx, name)

@@ -1,5 +1,5 @@
-// Command load gives a running nats-server or etcd something ordinary to do,
-// at a bounded rate, so that their profiles show real work:
+// Command load gives a running nats-server or etcd an ordinary workload at a bounded rate, so
+// that their profiles show real work:
 //
 //	load nats 127.0.0.1:4222 30s
 //	load etcd 127.0.0.1:2379 30s
@@ -42,9 +42,9 @@ func main() {
 	}
 }
 
-// workers runs f n times side by side, each call again every interval, until
-// the context ends. f gets the worker's number and the number of its turn.
-// Errors are not looked at: at the end of the run some are certain.
+// workers runs n concurrent loops of f, each with a pause of interval, until the context ends.
+// f gets the number of the worker and of the turn. Errors are ignored: at the end of the run
+// some are certain.
 func workers(ctx context.Context, wg *sync.WaitGroup, n int, interval time.Duration, f func(worker, turn int)) {
 	for w := range n {
 		wg.Go(func() {
@@ -62,9 +62,9 @@ func workers(ctx context.Context, wg *sync.WaitGroup, n int, interval time.Durat
 	}
 }
 
-// loadNATS publishes and subscribes, asks and answers, and works with two
-// streams (one on disk, one in memory) through push and pull consumers, a
-// key-value bucket and an object store.
+// loadNATS publishes and subscribes, sends requests and replies, and works with two streams
+// (one on disk, one in memory) through push and pull consumers, a key-value bucket and an
+// object store.
 func loadNATS(ctx context.Context, url string) error {
 	nc, err := nats.Connect(url)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command nats-server is the real NATS server with its block and mutex
-// profiles turned on. The server's own main package has no flag for the
-// mutex profile, so this one does what it does and sets the two rates first.
+// Command nats-server is the real NATS server with its block and mutex profiles turned on. The
+// server's own main package has no flag for the mutex profile. This one is equivalent, and
+// sets the two rates first.
 package main
 
 import (
@@ -20,8 +20,8 @@ func main() {
 	if err != nil {
 		server.PrintAndDie(err.Error())
 	}
-	// The server sets the block rate from this option when its profiling
-	// port starts, so it must be given here and not to the runtime.
+	// The server sets the block rate from this option when its profiling port starts, so a
+	// rate set in the runtime would be overwritten.
 	opts.ProfBlockRate = 10_000 // nanoseconds blocked per sample
 
 	s, err := server.NewServer(opts)

@@ -1,7 +1,6 @@
-// Command scrub reads one pprof profile, cuts the directories off the file
-// names of its mappings, refuses it if any other string still names a
-// directory of the machine, writes it gzipped, and prints what it holds: sample
-// types, samples, distinct stacks, distinct label keys.
+// Command scrub removes the directories from the file names of a pprof profile's mappings,
+// refuses the profile if any other string still names a directory of the machine, writes it
+// gzipped, and prints a summary: sample types, samples, distinct stacks, distinct label keys.
 //
 //	scrub IN OUT.pb.gz
 package main
@@ -17,8 +16,8 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// machinePath finds what must not be in a published profile: an absolute
-// path, or one inside a longer string.
+// machinePath matches strings that must not be published: an absolute path, or one inside a
+// longer string.
 var machinePath = regexp.MustCompile(`^([A-Za-z]:)?[/\\]|/home/|/root/|/tmp/|/Users/`)
 
 func main() {
@@ -62,7 +61,7 @@ func scrub(in, out string) error {
 	return nil
 }
 
-// allStrings is every string a reader of the profile can see.
+// allStrings returns every string that a reader of the profile can see.
 func allStrings(p *profile.Profile) []string {
 	list := append([]string{p.DropFrames, p.KeepFrames, p.DefaultSampleType, p.DocURL}, p.Comments...)
 	for _, m := range p.Mapping {
@@ -82,8 +81,8 @@ func allStrings(p *profile.Profile) []string {
 	return list
 }
 
-// tableLine tells the file, its sample types, and how many samples and
-// distinct stacks (by function, file and line) it has.
+// tableLine describes a profile: its file, sample types, and numbers of samples and of
+// distinct stacks (by function, file and line).
 func tableLine(p *profile.Profile, out string) string {
 	var types []string
 	for _, t := range p.SampleType {

@@ -1,0 +1,26 @@
+package catalog
+
+import "github.com/granarydb/granary/granule"
+
+// Arrival is a part on its way into a table, with the bucket and the granule that it was built
+// for.
+type Arrival struct {
+	Part      *granule.Part
+	Bucket    int64    // start of the bucket
+	BucketKey string   // lowest key of the bucket
+	Bound, Hi string   // bounds of the granule that the part was built for
+	Known     bool     // the bucket has the part's series and columns already
+	Series    []uint32 // distinct codes in ascending order, unless Known
+	Columns   []string // concrete dynamic columns with a value that the bucket lacks, unless Known
+}
+
+// Size returns the most bytes that the arrival can add to a database, including a new granule
+// and a new bucket, of which it may be the first part.
+func (a *Arrival) Size() int64 {
+	size := int64(a.Part.Size())
+	if !a.Known {
+		last := a.Series[len(a.Series)-1]
+		size += GranuleSize + BucketSize + columnSize*int64(len(a.Columns)) + 8*int64(last/64+1)
+	}
+	return size
+}

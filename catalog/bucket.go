@@ -1,0 +1,100 @@
+package catalog
+
+import (
+	"slices"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/schema"
+)
+
+// BucketState describes one time bucket of a table without its rows.
+//
+// Time is divided into ranges of the schema's width. A range starts as one bucket. A cut
+// (TableEdit.CutBucket) adds a later bucket, which begins at any time inside the range. A row
+// goes to the last bucket of its range that begins at or before its time. A row that was
+// prepared before the cut goes to the bucket before it. The rows of a bucket therefore lie
+// between its start and the end of its range. Retention and eviction drop whole ranges.
+type BucketState struct {
+	Start   int64
+	Latest  int64 // no row is later; the greatest int64 until the bucket is cut
+	Gen     *granule.Generation
+	Series  Bitset          // codes of the series with committed rows
+	Columns map[string]bool // concrete dynamic columns with a value in some committed row
+}
+
+// Heap bytes of an entry besides its parts, including its place in an index.
+const (
+	GranuleSize = 320
+	BucketSize  = 360
+	columnSize  = 48 // a column name in a bucket
+	NoteSize    = 32
+)
+
+// Size returns the heap bytes of the bucket.
+func (b *BucketState) Size() int64 {
+	return BucketSize + 8*int64(len(b.Series)) + columnSize*int64(len(b.Columns))
+}
+
+// HasSeries reports whether the bucket has every series in a column of series codes. Once
+// true, the answer stays true: a bucket only grows until it is dropped, and a dropped bucket
+// takes no rows.
+func (b *BucketState) HasSeries(series *encoding.Words) bool {
+	cursor := series.Cursor()
+	for {
+		code, rows := cursor.Next()
+		if rows == 0 || !b.Series.Has(uint32(code)) {
+			return rows == 0
+		}
+	}
+}
+
+// HasColumns reports whether the bucket has every dynamic column in which the given rows of a
+// batch have a value; nil means all rows. Columns of the series tuple are not checked: they
+// come with the series.
+func (b *BucketState) HasColumns(s *schema.Schema, columns []schema.Concrete, rows []int32) bool {
+	for i := range columns {
+		c := &columns[i]
+		if s.Columns()[c.Column].Dynamic && !s.IsSeries(c.Column) && !b.Columns[c.Name] && hasValue(c, rows) {
+			return false
+		}
+	}
+	return true
+}
+
+// NewColumns returns the concrete dynamic columns that the bucket lacks and in which the given
+// rows of a batch can have a value. They include columns of the series that replaces label
+// columns in the batch (schema.Batch.Series).
+func (b *BucketState) NewColumns(s *schema.Schema, gen *granule.Generation, batch *schema.Batch, columns []schema.Concrete, rows []int32) []string {
+	var names []string
+	for i := range columns {
+		if c := &columns[i]; s.Columns()[c.Column].Dynamic && !b.Columns[c.Name] && hasValue(c, rows) {
+			names = append(names, c.Name)
+		}
+	}
+	if batch.Series != 0 {
+		s.EachLabel(gen.Series.Value(batch.Series), func(column int, name []byte) {
+			if s.Columns()[column].Dynamic && !b.Columns[string(name)] {
+				names = append(names, string(name))
+			}
+		})
+	}
+	return names
+}
+
+// hasValue reports whether one of the rows has a value in a dynamic column; nil means all
+// rows.
+func hasValue(c *schema.Concrete, rows []int32) bool {
+	switch {
+	case c.Values.Len() == 1:
+		return !c.Null(0, true)
+	case rows == nil:
+		for row := range c.Values.Len() {
+			if !c.Null(row, true) {
+				return true
+			}
+		}
+		return false
+	}
+	return slices.ContainsFunc(rows, func(row int32) bool { return !c.Null(int(row), true) })
+}

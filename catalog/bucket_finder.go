@@ -1,0 +1,98 @@
+package catalog
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// MaxBuckets bounds the time buckets of one batch. Each bucket takes a part, and every
+// sixteenth range takes its own dictionaries. A day has 96 ranges of the default width.
+const MaxBuckets = 1 << 10
+
+// bucketTimes is the time span of a bucket. Both ends are inclusive.
+type bucketTimes struct{ start, end int64 }
+
+// BucketFinder finds the bucket of a time in a state: the last bucket of the time's range that
+// begins at or before it. It belongs to one goroutine.
+type BucketFinder struct {
+	state *TableState
+	last  bucketTimes   // of the last answer
+	found []bucketTimes // at most MaxBuckets, ascending
+}
+
+// FindBuckets returns a finder whose last answer is the newest bucket.
+func (t *TableState) FindBuckets() BucketFinder {
+	f := BucketFinder{state: t}
+	if t.Schema.BucketColumn() >= 0 {
+		f.last = bucketTimes{t.last, t.lastTime(t.last)}
+	}
+	return f
+}
+
+// At returns the start of the bucket of a time. Repeated times cost a comparison or a binary
+// search.
+func (f *BucketFinder) At(at int64) int64 {
+	if f.last.start <= at && at <= f.last.end {
+		return f.last.start
+	}
+	i, exact := slices.BinarySearchFunc(f.found, at, func(b bucketTimes, at int64) int { return cmp.Compare(b.start, at) })
+	if !exact {
+		i-- // the bucket that begins before at, if any
+	}
+	if i >= 0 && at <= f.found[i].end {
+		f.last = f.found[i]
+		return f.last.start
+	}
+	f.last = f.state.timesOf(at)
+	if len(f.found) < MaxBuckets {
+		f.found = slices.Insert(f.found, i+1, f.last)
+	}
+	return f.last.start
+}
+
+// timesOf returns the time span of the bucket of a time. The bucket need not exist yet. Two
+// buckets are read, however many the range has.
+func (t *TableState) timesOf(at int64) bucketTimes {
+	first := t.Schema.BucketStart(at)
+	times := bucketTimes{first, t.lastTime(first)}
+	key, _ := t.Schema.BucketBounds(at)
+	_, end := t.Schema.BucketBounds(times.end)
+	for _, b := range t.Buckets.Overlapping(key, end) {
+		if b.Start > at {
+			times.end = b.Start - 1
+			break
+		}
+		times.start = max(first, b.Start) // max: b can belong to an earlier range
+	}
+	return times
+}
+
+// lastTime returns the last time of the range that contains a bucket.
+func (t *TableState) lastTime(bucket int64) int64 {
+	if end := t.Schema.BucketEnd(t.Schema.BucketStart(bucket)); end > bucket {
+		return end - 1
+	}
+	return math.MaxInt64
+}
+
+// RangeBounds returns the key bounds of the time range that begins at first. An empty upper
+// bound means no bound.
+func (t *TableState) RangeBounds(first int64) (lo, hi string) {
+	lo, _ = t.Schema.BucketBounds(first)
+	_, hi = t.Schema.BucketBounds(t.lastTime(first))
+	return lo, hi
+}
+
+// keyBounds returns the key bounds of rows with times in [lo, hi). A bucket that was cut can
+// still get rows up to the end of its range, so the bounds begin with the range of lo.
+func (t *TableState) keyBounds(lo, hi int64) (from, to string) {
+	if t.Schema.BucketColumn() < 0 {
+		return "", ""
+	}
+	from, _ = t.Schema.BucketBounds(t.Schema.BucketStart(lo))
+	if hi != math.MaxInt64 {
+		to, _ = t.Schema.BucketBounds(hi) // no bucket has times before its start
+	}
+	return from, to
+}

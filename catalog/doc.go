@@ -1,0 +1,28 @@
+// Package catalog is the database as a value: tables, their buckets and granules, and the
+// views of histories. Edits derive the next value from the current one.
+//
+// An edit is pure. Its input is arrivals and limits. Its output is the next state of a table,
+// the garbage of the previous root, and the floor below which dictionaries are dropped. The
+// package knows no store, no clock and no budget: its owner reserves memory and publishes.
+//
+//	Database -> TableState -> granules: lower bound -> granule.Granule
+//	                      \-> buckets:  lowest key  -> Bucket (series, columns, dictionaries)
+//	         -> history.View
+//
+//	Arrival --Add--> TableEdit --Done--> TableState of the next Database
+//
+// A published Database and everything reachable from it are immutable. A TableEdit belongs to
+// the holder of the commit lock (package txn), from TableState.Edit to Release.
+//
+// # Invariants
+//
+//	K1  The granules of a bucket have adjoining bounds that cover it. A bucket without a
+//	    granule gets one, with the bounds of the bucket, with its first row.
+//	K2  Each row of an arrival is in exactly one granule of the root that it is added to,
+//	    the one whose bounds contain its key.
+//	K3  A bucket has each series and each dynamic column of its rows.
+//	K4  The floor never falls. No state has a bucket or a granule below it.
+//	K5  Bytes is the sum of the parts, granules, buckets and notes that the state reaches.
+//
+// The package makes no compatibility promise: it is a room of package columnstore.
+package catalog

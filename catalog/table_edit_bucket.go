@@ -1,0 +1,141 @@
+package catalog
+
+import (
+	"maps"
+	"math"
+)
+
+// addToBucket adds the series and the columns of an arrival to its bucket, which it creates if
+// necessary. Most commits bring nothing new. A set that grows is copied.
+func (e *TableEdit) addToBucket(a *Arrival) {
+	buckets := e.editBuckets()
+	bound, b, ok := buckets.Floor(a.BucketKey)
+	if !ok || bound != a.BucketKey {
+		b = &BucketState{Start: a.Bucket, Latest: math.MaxInt64, Gen: a.Part.Generation()}
+		e.State.Bytes += b.Size()
+	}
+	next := *b
+	var more bool
+	next.Series, more = b.Series.with(a.Series)
+	for _, name := range a.Columns {
+		if next.Columns[name] {
+			continue
+		}
+		if len(next.Columns) == len(b.Columns) {
+			next.Columns = maps.Clone(b.Columns)
+		}
+		if next.Columns == nil {
+			next.Columns = map[string]bool{}
+		}
+		next.Columns[name] = true
+	}
+	if more && a.Bucket == e.State.last {
+		e.State.Series = next.Series.Len()
+	}
+	named := len(next.Columns) > len(b.Columns)
+	if !ok || bound != a.BucketKey || more || named {
+		e.State.Bytes += next.Size() - b.Size()
+		if named || len(next.Series) > smallSet {
+			buckets.Set(a.BucketKey, &next) // Set, unlike Amend, does not keep the old sets alive
+		} else {
+			buckets.Amend(a.BucketKey, &next)
+		}
+	}
+}
+
+// smallSet is the largest number of words of a series set whose predecessor may stay alive:
+// the size of an index entry.
+const smallSet = 8
+
+// fill counts rows of a bucket in the newest time range.
+func (e *TableEdit) fill(bucket, rows int64) {
+	if bucket != e.State.last { // rare
+		start, newest := e.schema.BucketStart(bucket), e.schema.BucketStart(e.State.last)
+		switch {
+		case start < newest:
+			return
+		case start > newest:
+			e.State.last, e.State.Filled, e.State.Series = start, 0, 0
+		}
+	}
+	e.State.Filled += rows
+}
+
+// noteLate raises the latest time of a cut bucket to that of a late row.
+func (e *TableEdit) noteLate(a *Arrival) {
+	get := e.State.Buckets.Get
+	if e.buckets != nil { // most late rows change no bucket: a look-up begins no edit
+		get = e.buckets.Get
+	}
+	_, newest := a.Part.TimeRange()
+	if b, ok := get(a.BucketKey); ok && newest > b.Latest {
+		later := *b
+		later.Latest = newest
+		e.editBuckets().Set(a.BucketKey, &later)
+	}
+}
+
+// CloseBuckets closes the buckets that end at least one bucket width before the newest row. It
+// adds their granules with fresh parts to Closing: few rows are still to come, so one
+// compaction pays.
+func (e *TableEdit) CloseBuckets() {
+	width := e.schema.BucketWidth()
+	if width == 0 || e.State.Newest < math.MinInt64+width {
+		return
+	}
+	open := e.schema.BucketStart(e.State.Newest - width)
+	if open <= e.State.Open {
+		return
+	}
+	from, _ := e.schema.BucketBounds(max(e.State.Open, e.State.Floor))
+	to, _ := e.schema.BucketBounds(open)
+	e.State.Open = open
+	for _, g := range e.granules.Between(from, to) {
+		if g.FreshParts() > 0 {
+			e.Closing = append(e.Closing, g)
+		}
+	}
+}
+
+// Retain drops the buckets that lie entirely before the newest row by more than the retention,
+// in nanoseconds. 0 keeps all.
+func (e *TableEdit) Retain(retention int64) {
+	if retention <= 0 || e.schema.BucketColumn() < 0 || e.State.Newest < math.MinInt64+retention {
+		return
+	}
+	e.State.Dropped += e.dropBefore(e.schema.BucketStart(e.State.Newest - retention))
+}
+
+// Evict drops the buckets before a floor and counts their rows as evicted.
+func (e *TableEdit) Evict(floor int64) { e.State.Evicted += e.dropBefore(floor) }
+
+// dropBefore raises the floor and drops the buckets before it. It drops whole granules and
+// reads no row. It returns the number of dropped rows.
+func (e *TableEdit) dropBefore(floor int64) (rows int64) {
+	if floor <= e.State.Floor {
+		return 0
+	}
+	e.State.Floor = floor
+	first, _ := e.schema.BucketBounds(floor)
+	buckets := e.editBuckets()
+	for {
+		bound, b, ok := buckets.First()
+		if !ok || bound >= first {
+			break
+		}
+		buckets.Delete(bound)
+		e.State.Bytes -= b.Size()
+	}
+	for {
+		bound, g, ok := e.granules.First()
+		if !ok || bound >= first {
+			break
+		}
+		e.granules.Delete(bound)
+		e.State.Bytes -= GranuleSize
+		rows += int64(g.Rows())
+		e.left = append(e.left, g.Sections()...)
+	}
+	e.State.Rows -= rows
+	return rows
+}

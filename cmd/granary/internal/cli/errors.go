@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// usageError is an error in the use of a command. The exit code is 2, and a hint at --help
+// follows the message.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// failedError is a failure that has already been printed.
+type failedError struct{ error }
+
+// Usage returns err as a usage error.
+func Usage(err error) error { return usageError{err} }
+
+// Failed returns err as a failure that has already been printed.
+func Failed(err error) error { return failedError{err} }
+
+// flagError returns an error of the flag parser as a usage error, without the names of Go's
+// parse functions.
+func flagError(_ *cobra.Command, err error) error {
+	if told, ok := errors.AsType[usageError](err); ok {
+		return told
+	}
+	if message, _, ok := strings.Cut(err.Error(), ": strconv.ParseBool"); ok {
+		return Usage(errors.New(message + ": want true or false"))
+	}
+	return Usage(err)
+}
+
+// UnknownCommand returns the usage error for a name that no subcommand of cmd has. It
+// suggests similar names.
+func UnknownCommand(cmd *cobra.Command, name string) error {
+	hint := ""
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		hint = ": did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return Usage(fmt.Errorf("unknown command %q%s", name, hint))
+}
+
+// WasTold reports whether err has already been printed.
+func WasTold(err error) bool {
+	_, told := errors.AsType[failedError](err)
+	return told
+}
+
+// OneLine returns the text of err on one line. Some parsers return errors of several lines.
+func OneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+// ErrNoOutput is the error for a missing -o.
+var ErrNoOutput = Usage(errors.New("no output: add -o FILE, or -o - for standard output"))

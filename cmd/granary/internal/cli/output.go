@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// WriteTo calls write with the file of a name, or with standard output for "-". It writes to a
+// temporary file and renames it, so an existing file changes only if all of the new content is
+// written. It replaces the target of a symbolic link, not the link. It writes to devices and
+// pipes directly.
+func WriteTo(name string, stdout io.Writer, write func(io.Writer) error) error {
+	if name == "-" {
+		return write(stdout)
+	}
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(name, os.O_WRONLY, 0) // a device or a pipe cannot be replaced
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
+	target := name
+	if leads, err := filepath.EvalSymlinks(name); err == nil {
+		target = leads
+	}
+	f, err := os.CreateTemp(filepath.Dir(target), filepath.Base(target)+".*")
+	if err != nil {
+		return naming(name, err)
+	}
+	err = errors.Join(write(namedWriter{f, name}), naming(name, f.Chmod(modeOf(target))), naming(name, f.Close()))
+	if err == nil {
+		err = naming(name, os.Rename(f.Name(), target))
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// namedWriter writes a temporary file. Its errors name the final file.
+type namedWriter struct {
+	w    io.Writer
+	name string
+}
+
+func (n namedWriter) Write(data []byte) (int, error) {
+	written, err := n.w.Write(data)
+	return written, naming(n.name, err)
+}
+
+// naming replaces the name of the temporary file in an error by the name of the final file.
+func naming(name string, err error) error {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		return &fs.PathError{Op: "write", Path: name, Err: path.Err}
+	}
+	if link, ok := errors.AsType[*os.LinkError](err); ok {
+		return &fs.PathError{Op: "write", Path: name, Err: link.Err}
+	}
+	return err
+}
+
+// modeOf returns the permissions of a file, or those of a new file if it does not exist.
+func modeOf(name string) fs.FileMode {
+	if info, err := os.Stat(name); err == nil {
+		return info.Mode().Perm()
+	}
+	return 0o644
+}
+
+// RefuseInput returns a usage error if output is the same file as one of the inputs, even
+// under another name.
+func RefuseInput(output string, inputs func(yield func(string) bool)) error {
+	out, err := os.Stat(output)
+	if err != nil || !out.Mode().IsRegular() {
+		return nil
+	}
+	for name := range inputs {
+		if in, err := os.Stat(name); err == nil && os.SameFile(in, out) {
+			return Usage(fmt.Errorf("-o %s: the output is an input", output))
+		}
+	}
+	return nil
+}
+
+// otherForms lists suffixes of files that are not SVG text.
+var otherForms = []string{
+	".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".svgz", ".pdf", ".ps", ".eps",
+	".html", ".htm", ".json", ".csv", ".txt", ".gz", ".pb", ".pprof", ".arrow", ".arrows", ".parquet",
+}
+
+// CheckSVG returns a usage error if the name of a picture has the suffix of another format.
+// Programs would reject such a file.
+func CheckSVG(output string) error {
+	if ending := filepath.Ext(output); slices.Contains(otherForms, strings.ToLower(ending)) {
+		return Usage(fmt.Errorf("-o %s: the output is SVG, not %s: use the suffix .svg", output, ending))
+	}
+	return nil
+}
+
+// BufferSize is the size of the buffer in front of a file of rows. An Arrow writer makes a
+// separate small write to pad each column.
+const BufferSize = 256 << 10

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/granarydb/granary/profile"
+)
+
+// A Printer prints to W and keeps the first error.
+type Printer struct {
+	W   io.Writer
+	Err error
+}
+
+// Printf prints to W, unless an earlier call failed.
+func (p *Printer) Printf(format string, args ...any) {
+	if p.Err == nil {
+		_, p.Err = fmt.Fprintf(p.W, format, args...)
+	}
+}
+
+// PrintJSON prints a value as indented JSON. It does not escape characters of HTML.
+func PrintJSON(w io.Writer, v any) error {
+	out := json.NewEncoder(w)
+	out.SetIndent("", " ")
+	out.SetEscapeHTML(false)
+	return out.Encode(v)
+}
+
+// Printable replaces the characters that are not printable, so that a terminal does not
+// interpret them.
+func Printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, name)
+}
+
+// Fit shortens text to a width by cutting its end.
+func Fit(text string, width int) string {
+	if utf8.RuneCountInString(text) <= width {
+		return text
+	}
+	return string([]rune(text)[:width-1]) + "…"
+}
+
+// counted is the constraint of integers that are printed.
+type counted interface{ ~int | ~int64 | ~uint64 }
+
+// Size formats a number of bytes with a unit.
+func Size[N counted](n N) string { return profile.FormatValue(int64(n), "bytes") }
+
+// Number formats a count.
+func Number[N counted](n N) string { return profile.FormatValue(int64(n), "count") }
+
+// Many formats a count with its noun: "1 part", "2 parts".
+func Many[N counted](n N, noun string) string {
+	if n != 1 && !strings.HasSuffix(noun, "s") {
+		noun += "s"
+	}
+	return Number(n) + " " + noun
+}
+
+// TimeJSON formats Unix nanoseconds as RFC 3339 in UTC.
+func TimeJSON(nanos int64) string { return time.Unix(0, nanos).UTC().Format(time.RFC3339Nano) }
+
+// Duration formats a duration without trailing zero units: 1m, not 1m0s.
+func Duration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// ParseAgo parses a duration of 0 or more without a sign. Whole days are accepted: 7d.
+func ParseAgo(text string) (time.Duration, bool) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		return time.Duration(n) * 24 * time.Hour, err == nil
+	}
+	d, err := time.ParseDuration(text)
+	return d, err == nil && d >= 0 && !strings.HasPrefix(text, "+")
+}
+
+// TextWidth is the width of wrapped text for people, in columns.
+const TextWidth = 80

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/profile"
+)
+
+// Exit codes.
+const (
+	ExitOK     = 0
+	ExitFailed = 1
+	ExitUsage  = 2
+)
+
+// Run runs a program's root command with arguments and returns the exit code. It prints an
+// error on one line of stderr. A hint at --help follows a usage error.
+func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
+	root.SilenceUsage, root.SilenceErrors = true, true
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", TextWidth)))
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SetFlagErrorFunc(flagError)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetArgs(args)
+	called, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return ExitOK
+	}
+	if !WasTold(err) {
+		fmt.Fprintf(stderr, "granary: %s\n", OneLine(err))
+	}
+	if isUsage(err) {
+		fmt.Fprintf(stderr, "Try '%s --help'.\n", called.CommandPath())
+		return ExitUsage
+	}
+	return ExitFailed
+}
+
+// isUsage reports whether err is a usage error.
+func isUsage(err error) bool {
+	_, usage := errors.AsType[usageError](err)
+	return usage || errors.Is(err, profile.ErrSelector) ||
+		errors.Is(err, profile.ErrUnknownType) || errors.Is(err, profile.ErrAmbiguousType)
+}

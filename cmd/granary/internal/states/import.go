@@ -1,0 +1,194 @@
+package states
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"unicode/utf8"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/trace"
+	"github.com/granarydb/granary/trace/ihs"
+)
+
+// importOptions holds the flags of history import.
+type importOptions struct {
+	output     string
+	separator  string
+	unit       string
+	kind       string
+	start, end string
+}
+
+func newImport() *cobra.Command {
+	var o importOptions
+	cmd := &cobra.Command{
+		Use:   "import -o SET [flags] CSV...",
+		Short: "Convert CSV to an interval set",
+		Long: `import converts one or more CSV files to a set, the files SET.ihs.gz and
+SET.attrs.tsv.gz. The first line names the columns, in any order. Rows are
+either changes,
+
+  time,attribute,value
+  2026-01-31T09:00:00Z,CPUs/0,idle
+  2026-01-31T09:00:01.5Z,CPUs/0,run          idle until the instant before
+
+in which an attribute keeps its value until its next row or the end; or
+intervals, which include both ends, with null between them:
+
+  start,end,attribute,value
+  1769850000000000000,1769850001499999999,CPUs/0,idle
+
+Rows may be in any order. The last of several changes at one time applies.
+Intervals of an attribute must not overlap. A time is a number in --unit, or a
+date, which is UTC if it has no zone. An attribute is a path of names separated
+by / (or --separator); a backslash escapes the next character. An empty value is
+null.
+
+All values of an attribute have one kind: int if all are whole numbers, else
+float if all are numbers as in JSON, else string. 007 is a string. --kind sets
+the kind of all values; a column kind (int, float, string or null) sets it for
+each row.
+
+The other history commands read CSV too, as import does without flags.`,
+		Example: `  granary history import -o run states.csv
+  granary history import -o app --unit ms --separator . a.csv b.csv.gz
+  granary history range --csv run CPUs/0 | granary history import -o cpu0 -`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.Usage(errors.New("name at least one CSV file, or - for standard input"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return importCSV(cmd, &o, args) },
+	}
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`SET` to write, with or without its suffix .ihs.gz")
+	cmd.Flags().StringVar(&o.separator, "separator", "/", "`CHARACTER` between the names of a path")
+	cmd.Flags().StringVar(&o.unit, "unit", "ns", "`UNIT` of times that are plain numbers: s, ms, us or ns")
+	cmd.Flags().StringVar(&o.kind, "kind", "", "`KIND` of all values: int, float or string (default: from the values)")
+	cmd.Flags().StringVar(&o.start, "start", "", "`TIME` at which the set starts (default: the time of the first row)")
+	cmd.Flags().StringVar(&o.end, "end", "", "`TIME` at which the set ends (default: the time of the last row)")
+	return cmd
+}
+
+// read parses the flags.
+func (o *importOptions) read() (trace.CSVOptions, error) {
+	out := trace.CSVOptions{Kind: o.kind}
+	if o.output == "" || o.output == "-" {
+		return out, cli.Usage(errors.New("no output: add -o SET, the common name of the two files"))
+	}
+	var size int
+	out.Separator, size = utf8.DecodeRuneInString(o.separator)
+	if size == 0 || size != len(o.separator) || out.Separator == '\\' {
+		return out, cli.Usage(fmt.Errorf("--separator %q: want one character, not the backslash", o.separator))
+	}
+	digits, known := map[string]int{"s": 9, "ms": 6, "us": 3, "ns": 0}[o.unit]
+	if !known {
+		return out, cli.Usage(fmt.Errorf("--unit %q: want s, ms, us or ns", o.unit))
+	}
+	out.Unit = digits
+	switch o.kind {
+	case "", "int", "float", "string":
+	default:
+		return out, cli.Usage(fmt.Errorf("--kind %q: want int, float or string", o.kind))
+	}
+	bound := func(flag, text string) (*int64, error) {
+		if text == "" {
+			return nil, nil
+		}
+		t, err := out.ParseTime(text)
+		if err != nil {
+			return nil, cli.Usage(fmt.Errorf("--%s: %w", flag, err))
+		}
+		return &t, nil
+	}
+	var err error
+	if out.Start, err = bound("start", o.start); err == nil {
+		out.End, err = bound("end", o.end)
+	}
+	return out, err
+}
+
+func importCSV(cmd *cobra.Command, o *importOptions, names []string) error {
+	opts, err := o.read()
+	if err != nil {
+		return err
+	}
+	t := trace.NewCSV(opts)
+	for _, name := range names {
+		p := cli.NewSlowProgress(cmd.ErrOrStderr(), name)
+		if name == "-" {
+			err = t.Read(cmd.Context(), "standard input", os.Stdin)
+		} else {
+			err = t.ReadFile(cmd.Context(), name, p.Show)
+		}
+		if err != nil {
+			return err
+		}
+		p.End()
+	}
+	s, err := t.Set()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Context().Err(); err != nil {
+		return err
+	}
+	output := ihs.BaseName(o.output)
+	if err := saveSet(cmd, output, s); err != nil {
+		return err
+	}
+	p := cli.Printer{W: cmd.OutOrStdout()}
+	p.Printf("%s%s: %s of %s, from %s to %s\n", output, ihs.IntervalsSuffix, cli.Many(s.Len(), "interval"),
+		cli.Many(len(s.Attributes), "attribute"), cli.TimeJSON(s.Header.Start), cli.TimeJSON(s.Header.End))
+	return p.Err
+}
+
+// saveBatch is the number of intervals between saveSet's checks for an interrupt.
+const saveBatch = 10_000
+
+// saveSet writes the files of a set, each whole or not at all. It writes the intervals last,
+// because readers open that file first.
+func saveSet(cmd *cobra.Command, name string, s *ihs.Set) error {
+	err := cli.WriteTo(name+ihs.AttributesSuffix, cmd.OutOrStdout(), zipped(func(w io.Writer) error { return ihs.WriteAttributes(w, s.Attributes) }))
+	if err != nil {
+		return err
+	}
+	p := cli.NewSlowProgress(cmd.ErrOrStderr(), name+ihs.IntervalsSuffix)
+	err = cli.WriteTo(name+ihs.IntervalsSuffix, cmd.OutOrStdout(), zipped(func(w io.Writer) error {
+		out, err := ihs.NewWriter(w, s.Header)
+		if err != nil {
+			return err
+		}
+		for i := range s.Len() {
+			if i%saveBatch == 0 {
+				if err := cmd.Context().Err(); err != nil {
+					return err
+				}
+				p.Show(int64(i), int64(s.Len()))
+			}
+			if err := out.Write(s.At(i)); err != nil {
+				return err
+			}
+		}
+		return out.Close()
+	}))
+	if err == nil {
+		p.End()
+	}
+	return err
+}
+
+// zipped returns a function that writes the output of write with gzip.
+func zipped(write func(io.Writer) error) func(io.Writer) error {
+	return func(w io.Writer) error {
+		buffer := bufio.NewWriterSize(w, 64<<10)
+		z := gzip.NewWriter(buffer)
+		return errors.Join(write(z), z.Close(), buffer.Flush())
+	}
+}

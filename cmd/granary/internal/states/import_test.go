@@ -1,0 +1,77 @@
+package states
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/trace/ihs"
+)
+
+// TestFeedOfBrokenSet checks that a set with a gap is an error that names the gap.
+func TestFeedOfBrokenSet(t *testing.T) {
+	dir := t.TempDir()
+	s := &ihs.Set{
+		Header:     ihs.Header{Keys: 1, Intervals: 2, Start: 0, End: 20},
+		Attributes: []ihs.Attribute{{Parent: ihs.NoParent, Name: "a"}},
+		Keys:       []uint32{0, 0}, Starts: []int64{0, 12}, Ends: []int64{10, 20}, Kinds: []ihs.Kind{ihs.KindInt, ihs.KindInt}, Words: []uint64{1, 2},
+	}
+	name := filepath.Join(dir, "gap")
+	if err := s.Save(name); err != nil {
+		t.Fatal(err)
+	}
+	if r := granary(t, "history", "info", name); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "gap: interval 1: time out of order") {
+		t.Errorf("%+v", r)
+	}
+	s.Starts[1], s.Ends[1] = 11, 15 // with a gap up to the end
+	if err := s.Save(name); err != nil {
+		t.Fatal(err)
+	}
+	if r := granary(t, "history", "info", name); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "attribute 0 has no interval up to the end, 20") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestImportFiles checks that another reader of sets reads both files, and that the old files
+// stay after an error.
+func TestImportFiles(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "out")
+	csv := write(t, filepath.Join(dir, "in.csv"), []byte("time,attribute,value\n1,a/b,1\n5,a/b,x\n"))
+	if r := granary(t, "history", "import", "-o", name+".ihs.gz", csv); r.code != cli.ExitOK {
+		t.Fatalf("%+v", r)
+	}
+	s, err := ihs.Open(name, ihs.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for i := range s.Len() {
+		iv := s.At(i)
+		lines = append(lines, fmt.Sprintf("%s %d %d %v %q", strings.Join(s.Path(int(iv.Key)), "/"), iv.Start, iv.End, iv.Kind, iv.Text))
+	}
+	slices.Sort(lines)
+	if diff := cmp.Diff([]string{`a 1 5 null ""`, `a/b 1 4 string "1"`, `a/b 5 5 string "x"`}, lines); diff != "" {
+		t.Error(diff)
+	}
+	before, err := os.ReadFile(name + ".ihs.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := write(t, filepath.Join(dir, "bad.csv"), []byte("time,attribute,value\n1,a/b,1\nx,a/b,x\n"))
+	r := granary(t, "history", "import", "-o", name, csv, bad)
+	after, err := os.ReadFile(name + ".ihs.gz")
+	if want := bad + `: line 3: time "x"`; r.code != cli.ExitFailed || !strings.Contains(r.stderr, want) || err != nil || !bytes.Equal(before, after) {
+		t.Errorf("%+v, want %q; the set is as before: %t, %v", r, want, bytes.Equal(before, after), err)
+	}
+	if files, err := filepath.Glob(name + "*"); err != nil || len(files) != 2 {
+		t.Errorf("there are %q, %v", files, err)
+	}
+}

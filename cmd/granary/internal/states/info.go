@@ -1,0 +1,125 @@
+package states
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/trace"
+	"github.com/granarydb/granary/trace/ihs"
+)
+
+func newInfo() *cobra.Command {
+	var show cli.Limit
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "info [flags] FILE",
+		Short: "Show the size and the attributes of a history",
+		Long: `info loads a history and shows its duration, the number of its attributes, the
+number of its intervals of each kind, its size in memory, and the top of its
+tree. Memory includes the intervals, all indexes and the names of attributes.
+
+` + fileHelp,
+		Example: `  granary history info run
+  granary history info --json run | jq .bytes_per_interval
+  granary history info synth:1000:100`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := openHistory(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			found := infoOf(l)
+			if asJSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), found)
+			}
+			return found.print(cmd.OutOrStdout(), show.Of(false))
+		},
+	}
+	show.Flags(cmd, "", 20, "show the first `N` attributes at the top of the tree")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// oneFile is the argument check of commands that take one file.
+func oneFile(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return cli.Usage(fmt.Errorf("name one file, not %d", len(args)))
+	}
+	return nil
+}
+
+// recordingInfo is the answer of history info, and its JSON form.
+type recordingInfo struct {
+	Start            string     `json:"start"`
+	End              string     `json:"end"`
+	Duration         uint64     `json:"duration_ns"`
+	Attributes       int        `json:"attributes"`
+	Intervals        int        `json:"intervals"`
+	Kinds            kindCounts `json:"kinds"`
+	Bytes            int64      `json:"bytes"`
+	BytesPerInterval float64    `json:"bytes_per_interval"`
+	Tree             []topInfo  `json:"tree"`
+}
+
+// kindCounts is the number of intervals with values of each kind.
+type kindCounts struct {
+	Null   int `json:"null"`
+	Int    int `json:"int"`
+	Float  int `json:"float"`
+	String int `json:"string"`
+}
+
+// topInfo is an attribute at the top of the tree with totals of its subtree.
+type topInfo struct {
+	Attribute string `json:"attribute"`
+	Children  int    `json:"children"`
+	// Attributes and Intervals count the attribute itself and all below it.
+	Attributes int `json:"attributes"`
+	Intervals  int `json:"intervals"`
+}
+
+// infoOf returns the answer of history info for a recording.
+func infoOf(l *trace.Recording) recordingInfo {
+	out := recordingInfo{
+		Start: cli.TimeJSON(l.Start()), End: cli.TimeJSON(l.End()), Duration: uint64(l.End()) - uint64(l.Start()) + 1,
+		Attributes: l.Len(), Intervals: l.Header.Intervals, Bytes: l.History.Size(), Tree: []topInfo{},
+		Kinds: kindCounts{l.Kinds[ihs.KindNull], l.Kinds[ihs.KindInt] + l.Kinds[ihs.KindLong], l.Kinds[ihs.KindFloat], l.Kinds[ihs.KindString]},
+	}
+	if out.Intervals > 0 {
+		out.BytesPerInterval = float64(out.Bytes) / float64(out.Intervals)
+	}
+	for a := range l.Children(history.Top) {
+		name, _ := l.Name(a) // a exists
+		t := topInfo{Attribute: pathText([]string{name}), Attributes: 1, Intervals: l.Counts[a]}
+		for range l.Children(a) {
+			t.Children++
+		}
+		for b := range l.Descendants(a) {
+			t.Attributes++
+			t.Intervals += l.Counts[b]
+		}
+		out.Tree = append(out.Tree, t)
+	}
+	return out
+}
+
+func (i *recordingInfo) print(w io.Writer, limit int) error {
+	p := cli.Printer{W: w}
+	p.Printf("Time:   %s to %s (%s)\n", i.Start, i.End, lasting(i.Duration))
+	p.Printf("Has:    %s, %s\n", cli.Many(i.Attributes, "attribute"), cli.Many(i.Intervals, "interval"))
+	p.Printf("Kinds:  %s int, %s float, %s string, %s null\n", cli.Number(i.Kinds.Int), cli.Number(i.Kinds.Float), cli.Number(i.Kinds.String), cli.Number(i.Kinds.Null))
+	p.Printf("Memory: %s, %.2f bytes an interval, names included\n\n", cli.Size(i.Bytes), i.BytesPerInterval)
+	p.Printf("%12s %12s %12s  %s\n", "children", "attributes", "intervals", "attribute")
+	for k, t := range i.Tree {
+		if limit > 0 && k == limit {
+			p.Printf("%s not shown (-n 0 shows all)\n", cli.Many(len(i.Tree)-limit, "more attribute"))
+			break
+		}
+		p.Printf("%12s %12s %12s  %s\n", cli.Number(t.Children), cli.Number(t.Attributes), cli.Number(t.Intervals), cli.Printable(t.Attribute))
+	}
+	return p.Err
+}

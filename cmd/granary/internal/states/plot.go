@@ -1,0 +1,138 @@
+package states
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/render"
+	"github.com/granarydb/granary/trace/ihs"
+)
+
+// plotOptions holds the flags of history plot.
+type plotOptions struct {
+	when     period
+	patterns []string
+	names    []string
+	output   string
+	title    string
+	width    int
+	rows     int
+	numbers  string
+}
+
+func newPlot() *cobra.Command {
+	o := plotOptions{width: 1200, rows: 200}
+	cmd := &cobra.Command{
+		Use:   "plot -o FILE.svg [flags] FILE",
+		Short: "Draw states over time as a picture",
+		Long: `plot draws a time graph as one SVG file that any browser opens. Attributes run
+from top to bottom and time from left to right. States are coloured bars that
+show their value under the pointer. Null is blank.
+
+A column of pixels shows the states at its middle, so shorter states may not
+appear. The picture states how many intervals are visible; --from and --to show
+a part in detail. --from and other commands accept the times on the axis.
+
+The twelve values that cover the largest area have a colour each and are in the
+legend; other values share paler colours. Floats, and integers that rise and
+fall in small steps as counters do, are drawn as bars between the minimum and
+the maximum of the row.
+
+` + fileHelp + patternHelp + timeHelp,
+		Example: `  granary history plot -o run.svg run
+  granary history plot -o cpus.svg --match 'CPUs/*' --name 2=busy run
+  granary history plot -o part.svg --from +1.5s --to +1.6s --width 2000 run`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error { return plotHistory(cmd, &o, args[0]) },
+	}
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE` to write; - is standard output")
+	matchFlag(cmd, &o.patterns)
+	o.when.flags(cmd)
+	cmd.Flags().Var(cli.NewWholeNumber("width", 1, &o.width), "width", "width of the picture, `N` pixels from 400 to 20000")
+	cmd.Flags().Var(cli.NewWholeNumber("rows", 0, &o.rows), "rows", "draw the `N` attributes that change most in the picture; 0 draws all")
+	cmd.Flags().StringArrayVar(&o.names, "name", nil, "show a value as a text, `VALUE=TEXT`: 2='in a system call'; may be repeated")
+	cmd.Flags().StringVar(&o.numbers, "numbers", "auto", "draw numbers as `HOW`: colors, bars, or auto")
+	cmd.Flags().StringVar(&o.title, "title", "", "`TEXT` above the picture (default: the file and the patterns)")
+	return cmd
+}
+
+// pictureOptions returns the options of the picture from the flags.
+func (o *plotOptions) pictureOptions(name string) (render.TimeOptions, error) {
+	out := render.TimeOptions{Title: o.title, Width: o.width, Rows: o.rows}
+	if o.width < 400 || o.width > 20_000 {
+		return out, cli.Usage(fmt.Errorf("--width %d: want 400 to 20000", o.width))
+	}
+	if out.Title == "" {
+		out.Title = strings.TrimSuffix(filepath.Base(name), ihs.IntervalsSuffix)
+		if name == "-" {
+			out.Title = "standard input"
+		}
+		if len(o.patterns) > 0 {
+			out.Title += ": " + strings.Join(o.patterns, ", ")
+		}
+	}
+	how, known := map[string]render.Numbers{
+		"auto": render.NumbersAuto, "colors": render.NumbersAsColors, "bars": render.NumbersAsBars,
+	}[o.numbers]
+	if !known {
+		return out, cli.Usage(fmt.Errorf("--numbers %q: want auto, colors or bars", o.numbers))
+	}
+	out.Numbers = how
+	names := map[string]string{}
+	for _, text := range o.names {
+		value, name, found := strings.Cut(text, "=")
+		if !found || name == "" {
+			return out, cli.Usage(fmt.Errorf("--name %q: want VALUE=TEXT, such as 2=running", text))
+		}
+		names[value] = name
+	}
+	if len(names) > 0 {
+		out.Name = func(_ history.Attribute, v history.Value) string { return names[plainValue(v)] }
+	}
+	return out, nil
+}
+
+func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
+	if o.output == "" {
+		return cli.ErrNoOutput
+	}
+	if err := errors.Join(spareHistory(o.output, name), cli.CheckSVG(o.output)); err != nil {
+		return err
+	}
+	opts, err := o.pictureOptions(name)
+	if err != nil {
+		return err
+	}
+	l, from, to, err := openPeriod(cmd, name, &o.when)
+	if err != nil {
+		return err
+	}
+	attributes, err := match(l.Names, o.patterns)
+	if err != nil {
+		return err
+	}
+	if len(o.patterns) == 0 { // leave out attributes that only group others
+		attributes = slices.DeleteFunc(attributes, func(a history.Attribute) bool { return l.Values[a] == 0 })
+	}
+	if len(attributes) == 0 {
+		return errors.New("the history has no attribute with a value")
+	}
+	if opts.Rows == 0 {
+		opts.Rows = len(attributes)
+	}
+	err = cli.WriteTo(o.output, cmd.OutOrStdout(), func(w io.Writer) error {
+		return render.TimeGraph(w, l.View, attributes, from, to, opts)
+	})
+	if left := len(attributes) - opts.Rows; err == nil && left > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "granary: %s of %s that change less left out (--rows, --match)\n", cli.Number(left), cli.Many(len(attributes), "attribute"))
+	}
+	return err
+}

@@ -1,0 +1,112 @@
+package states
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/render"
+	"github.com/granarydb/granary/trace"
+)
+
+// plot calls the program. Notes on standard error are not errors here.
+func plot(t testing.TB, args ...string) (picture, notes string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	if code := run(context.Background(), append([]string{"history", "plot"}, args...), &stdout, &stderr); code != cli.ExitOK {
+		t.Fatalf("%q: exit code %d: %s", args, code, stderr.String())
+	}
+	return stdout.String(), stderr.String()
+}
+
+// The flags of plot become the options of the picture.
+func TestPlot(t *testing.T) {
+	inSet(t)
+	l, err := trace.Load(t.Context(), "run", trace.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cpus, err := match(l.Names, []string{"CPUs/*"})
+	if err != nil || len(cpus) != 3 {
+		t.Fatal(cpus, err)
+	}
+	valued, err := match(l.Names, []string{"CPUs/0", "CPUs/0/*", "CPUs/9", "CPUs/10", "Threads/*/*", `odd\/name \*`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		args       []string
+		attributes []history.Attribute
+		from, to   int64
+		opts       render.TimeOptions
+	}{
+		"all":    {nil, valued, l.Start(), l.End(), render.TimeOptions{Title: "run"}},
+		"match":  {[]string{"--match", "CPUs/*"}, cpus, l.Start(), l.End(), render.TimeOptions{Title: "run: CPUs/*"}},
+		"period": {[]string{"--match", "CPUs/*", "--from", "+1s", "--to", "+20s"}, cpus, l.Start() + 1e9, l.End(), render.TimeOptions{Title: "run: CPUs/*"}},
+		"look": {
+			[]string{"--match", "CPUs/*", "--title", "<CPUs>", "--width", "700", "--numbers", "bars", "--rows", "0"},
+			cpus, l.Start(), l.End(),
+			render.TimeOptions{Title: "<CPUs>", Width: 700, Numbers: render.NumbersAsBars},
+		},
+		"names": {
+			[]string{"--match", "CPUs/*", "--name", "0=idle", "--name", "2=busy"},
+			cpus, l.Start(), l.End(),
+			render.TimeOptions{Title: "run: CPUs/*", Name: func(_ history.Attribute, v history.Value) string {
+				return map[int64]string{0: "idle", 2: "busy"}[v.Int()]
+			}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, notes := plot(t, append(tc.args, "-o", "-", "run")...)
+			var want bytes.Buffer
+			if err := render.TimeGraph(&want, l.View, tc.attributes, tc.from, tc.to, tc.opts); err != nil {
+				t.Fatal(err)
+			}
+			if got != want.String() || notes != "" {
+				t.Errorf("%d bytes, want %d; notes %q", len(got), want.Len(), notes)
+			}
+			if err := xml.Unmarshal([]byte(got), new(struct{})); err != nil {
+				t.Errorf("not well-formed: %v", err)
+			}
+		})
+	}
+}
+
+// The picture and a note on standard error count the omitted rows.
+func TestPlotRows(t *testing.T) {
+	inSet(t)
+	got, notes := plot(t, "--rows", "2", "-o", "run.svg", "run")
+	file, err := os.ReadFile("run.svg")
+	if err != nil || got != "" {
+		t.Fatal(err, got)
+	}
+	if notes != "granary: 5 of 7 attributes that change less left out (--rows, --match)\n" {
+		t.Errorf("notes %q", notes)
+	}
+	for _, want := range []string{"2 of 7 attributes: those that change most here", "5 attributes left out"} {
+		if !strings.Contains(string(file), want) {
+			t.Errorf("the picture does not say %q", want)
+		}
+	}
+	if rows := strings.Count(string(file), `<g class="row"`); rows != 2 {
+		t.Errorf("%d rows", rows)
+	}
+}
+
+// A history without a value cannot be plotted.
+func TestPlotOfNothing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("null.csv", []byte("time,attribute,value\n1,a,\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := granary(t, "history", "plot", "-o", "x.svg", "null.csv")
+	if _, err := os.Stat("x.svg"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "no attribute with a value") || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

@@ -1,0 +1,396 @@
+package states
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/trace"
+)
+
+func newAt() *cobra.Command {
+	var form intervalForm
+	var behind string
+	cmd := &cobra.Command{
+		Use:   "at [flags] FILE ATTRIBUTE TIME",
+		Short: "Show the state of an attribute at an instant",
+		Long: `at shows the state of an attribute at an instant, and the start and the end of
+its interval. Both ends are included.
+
+` + fileHelp + attributeHelp + timeHelp,
+		Example: `  granary history at run CPUs/0 +1.5s
+  granary history at run CPUs/0 -200ms
+  granary history at --json run CPUs/0 50% | jq .value
+  granary history at --csv run CPUs/0 50% > state.csv`,
+		Args: arguments(&behind, "FILE ATTRIBUTE TIME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			args = withTime(args, behind)
+			if err := form.check(cmd, args[0]); err != nil {
+				return err
+			}
+			when, err := parseInstant(args[2])
+			if err != nil {
+				return err
+			}
+			l, err := openHistory(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			a, err := lookup(l.Names, args[1])
+			if err != nil {
+				return err
+			}
+			t, err := when.at(l.View)
+			if err != nil {
+				return err
+			}
+			in, err := l.At(a, t)
+			if err != nil {
+				return err
+			}
+			return printState(cmd.OutOrStdout(), l, a, t, in, &form)
+		},
+	}
+	agoFlags(cmd, &behind)
+	form.printFlags(cmd)
+	return cmd
+}
+
+// printState prints the answer of history at.
+func printState(w io.Writer, l *trace.Recording, a history.Attribute, t int64, in history.Interval, form *intervalForm) error {
+	path, err := l.Path(a)
+	if err != nil {
+		return err
+	}
+	switch form.format {
+	case formatCSV:
+		p, err := newIntervalPrinter(w, l, form, "", nil)
+		if err != nil {
+			return err
+		}
+		return errors.Join(p.print(a, in), p.end())
+	case formatJSON:
+		return cli.PrintJSON(w, struct {
+			Time string `json:"time"`
+			intervalJSON
+		}{cli.TimeJSON(t), jsonOf(pathText(path), in)})
+	}
+	p := cli.Printer{W: w}
+	p.Printf("%s at %s\n", cli.Printable(pathText(path)), whenText(l, t))
+	p.Printf("  value  %s\n", cli.Printable(in.Value.String()))
+	p.Printf("  kind   %s\n", in.Value.Kind())
+	p.Printf("  from   %s\n", whenText(l, in.Start))
+	p.Printf("  to     %s\n", whenText(l, in.End))
+	p.Printf("  lasts  %s\n", lasting(length(in)))
+	return p.Err
+}
+
+// whenText formats an instant as an offset and as a date. Flags and arguments accept both.
+func whenText(l *trace.Recording, t int64) string {
+	return fmt.Sprintf("%s (%s)", offset(l.View, t), cli.TimeJSON(t))
+}
+
+// arguments returns an argument check for commands whose last argument is a time. The flag
+// parser may have taken the time for a flag (see agoFlags).
+func arguments(behind *string, names string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if want := len(strings.Fields(names)); len(withTime(args, *behind)) != want {
+			return cli.Usage(fmt.Errorf("want %d arguments, %s, not %d", want, names, len(withTime(args, *behind))))
+		}
+		return nil
+	}
+}
+
+// withTime returns the arguments with the time that the parser took for a flag.
+func withTime(args []string, behind string) []string {
+	if behind == "" {
+		return args
+	}
+	return append(slices.Clip(args), behind)
+}
+
+func newSlice() *cobra.Command {
+	var form intervalForm
+	var patterns []string
+	var behind string
+	var nulls bool
+	cmd := &cobra.Command{
+		Use:   "slice [flags] FILE TIME",
+		Short: "Show the states of many attributes at an instant",
+		Long: `slice shows the states of attributes at an instant, each with its whole
+interval. Both ends are included.
+
+` + fileHelp + patternHelp + timeHelp + arrowHelp,
+		Example: `  granary history slice run +1.5s
+  granary history slice --match 'CPUs/*/Current_thread' run -200ms
+  granary history slice --json run 50% | jq '.intervals[] | select(.value==2)'
+  granary history slice -o states.arrows run +1.5s`,
+		Args: arguments(&behind, "FILE TIME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			args = withTime(args, behind)
+			if err := form.check(cmd, args[0]); err != nil {
+				return err
+			}
+			when, err := parseInstant(args[1])
+			if err != nil {
+				return err
+			}
+			l, err := openHistory(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			t, err := when.at(l.View)
+			if err != nil {
+				return err
+			}
+			attributes, err := match(l.Names, patterns)
+			if err != nil {
+				return err
+			}
+			if form.format == formatArrow {
+				return form.writeArrow(cmd, l, !nulls, func(ctx context.Context, q columnstore.HistoryScan) recordSeq {
+					q.Attributes = attributes
+					return q.Slice(ctx, t)
+				})
+			}
+			return form.write(cmd, func(w io.Writer) error { return printSlice(w, l, t, attributes, &form, nulls) })
+		},
+	}
+	agoFlags(cmd, &behind)
+	matchFlag(cmd, &patterns)
+	nullsFlag(cmd, &nulls)
+	form.flags(cmd)
+	return cmd
+}
+
+func nullsFlag(cmd *cobra.Command, nulls *bool) {
+	cmd.Flags().BoolVar(nulls, "nulls", false, "include null intervals, in which an attribute has no value")
+}
+
+func printSlice(w io.Writer, l *trace.Recording, t int64, attributes []history.Attribute, form *intervalForm, nulls bool) error {
+	head := struct {
+		Time       string `json:"time"`
+		Attributes int    `json:"attributes"`
+	}{cli.TimeJSON(t), len(attributes)}
+	title := fmt.Sprintf("%s at %s", cli.Many(len(attributes), "attribute"), whenText(l, t))
+	p, err := newIntervalPrinter(w, l, form, title, head)
+	if err != nil {
+		return err
+	}
+	if len(attributes) > 0 { // without attributes, Slice returns all
+		s, err := l.Slice(t, attributes...)
+		if err != nil {
+			return err
+		}
+		for a, in := range s.All() {
+			if in.Value.IsNull() && !nulls {
+				continue
+			}
+			if err := p.print(a, in); err != nil {
+				return err
+			}
+		}
+	}
+	return p.end()
+}
+
+func newRange() *cobra.Command {
+	var form intervalForm
+	var when period
+	var every resolution
+	cmd := &cobra.Command{
+		Use:   "range [flags] FILE ATTRIBUTE",
+		Short: "Show the states of an attribute over time",
+		Long: `range shows the intervals of an attribute in the order of time. They are whole,
+even if they begin before --from or end after --to. Both ends are included.
+
+` + fileHelp + attributeHelp + timeHelp + arrowHelp,
+		Example: `  granary history range run CPUs/0
+  granary history range --from +2s --to 50% run CPUs/0
+  granary history range --csv --resolution 10ms run CPUs/0 > cpu0.csv
+  granary history range -o cpu0.arrows run CPUs/0`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return cli.Usage(fmt.Errorf("want 2 arguments, FILE ATTRIBUTE, not %d", len(args)))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := form.check(cmd, args[0]); err != nil {
+				return err
+			}
+			l, from, to, err := openPeriod(cmd, args[0], &when)
+			if err != nil {
+				return err
+			}
+			a, err := lookup(l.Names, args[1])
+			if err != nil {
+				return err
+			}
+			if form.format == formatArrow {
+				return form.writeArrow(cmd, l, false, func(ctx context.Context, q columnstore.HistoryScan) recordSeq {
+					q.Attributes, q.Resolution = []history.Attribute{a}, int64(every)
+					return q.Range(ctx, from, to)
+				})
+			}
+			return form.write(cmd, func(w io.Writer) error { return printRange(w, l, a, from, to, &form, int64(every)) })
+		},
+	}
+	when.flags(cmd)
+	cmd.Flags().Var(&every, "resolution", "only the intervals at --from, at every multiple of `DURATION` after it, and at --to")
+	form.flags(cmd)
+	return cmd
+}
+
+// openPeriod opens a history and returns the bounds of a period in it.
+func openPeriod(cmd *cobra.Command, name string, when *period) (l *trace.Recording, from, to int64, err error) {
+	if _, _, err = when.read(); err == nil {
+		l, err = openHistory(cmd, name)
+	}
+	if err == nil {
+		from, to, err = when.of(l.View)
+	}
+	return l, from, to, err
+}
+
+// periodJSON is the JSON form of a period.
+type periodJSON struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+func printRange(w io.Writer, l *trace.Recording, a history.Attribute, from, to int64, form *intervalForm, every int64) error {
+	path, err := l.Path(a)
+	if err != nil {
+		return err
+	}
+	title := fmt.Sprintf("%s from %s to %s", cli.Printable(pathText(path)), offset(l.View, from), offset(l.View, to))
+	p, err := newIntervalPrinter(w, l, form, title, periodJSON{cli.TimeJSON(from), cli.TimeJSON(to)})
+	if err != nil {
+		return err
+	}
+	for in, err := range l.Range(a, from, to, history.RangeOptions{Resolution: every}) {
+		if err == nil {
+			err = p.print(a, in)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return p.end()
+}
+
+// resolution is the value of --resolution, in nanoseconds.
+type resolution int64
+
+// String returns the duration, "" when it is not set.
+func (r *resolution) String() string {
+	if *r == 0 {
+		return ""
+	}
+	return lasting(uint64(*r))
+}
+
+// Set parses a duration.
+func (r *resolution) Set(text string) error {
+	d, ok := cli.ParseAgo(text)
+	if !ok || d <= 0 {
+		return cli.Usage(fmt.Errorf("--resolution %q: want a duration above 0, such as 500us, 10ms or 1s", text))
+	}
+	*r = resolution(d)
+	return nil
+}
+
+// Type returns the name of the value's type.
+func (r *resolution) Type() string { return "duration" }
+
+func newSample() *cobra.Command {
+	var form intervalForm
+	var when period
+	var patterns []string
+	var nulls bool
+	pixels := 1000
+	cmd := &cobra.Command{
+		Use:   "sample [flags] FILE",
+		Short: "Show the states of many attributes at evenly spaced instants",
+		Long: `sample divides the time into --pixels equal parts and shows the intervals of
+attributes at the middle of each part, each interval once. A picture of that
+many columns shows the same intervals. The cost depends on the number of pixels,
+not on the number of intervals. The intervals are whole, even if they begin
+before --from or end after --to. Both ends are included.
+
+` + fileHelp + patternHelp + timeHelp + arrowHelp,
+		Example: `  granary history sample --match 'CPUs/*' --pixels 100 run
+  granary history sample --csv --from 25% --to 50% run > part.csv
+  granary history sample --json --pixels 1 run | jq '.intervals | length'
+  granary history sample -o states.arrows --match 'Threads/*' run`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := form.check(cmd, args[0]); err != nil {
+				return err
+			}
+			if pixels > 1<<20 {
+				return cli.Usage(fmt.Errorf("--pixels %s: want at most %d", strconv.Itoa(pixels), 1<<20))
+			}
+			l, from, to, err := openPeriod(cmd, args[0], &when)
+			if err != nil {
+				return err
+			}
+			attributes, err := match(l.Names, patterns)
+			if err != nil {
+				return err
+			}
+			if form.format == formatArrow {
+				return form.writeArrow(cmd, l, !nulls, func(ctx context.Context, q columnstore.HistoryScan) recordSeq {
+					q.Attributes = attributes
+					return q.Pixels(ctx, from, to, pixels)
+				})
+			}
+			return form.write(cmd, func(w io.Writer) error {
+				return printSample(w, l, attributes, from, to, pixels, &form, nulls)
+			})
+		},
+	}
+	matchFlag(cmd, &patterns)
+	when.flags(cmd)
+	cmd.Flags().Var(cli.NewWholeNumber("pixels", 1, &pixels), "pixels", "sample at `N` evenly spaced instants")
+	nullsFlag(cmd, &nulls)
+	form.flags(cmd)
+	return cmd
+}
+
+func printSample(w io.Writer, l *trace.Recording, attributes []history.Attribute, from, to int64, pixels int, form *intervalForm, nulls bool) error {
+	found, err := l.Pixels(attributes, from, to, pixels)
+	if err != nil {
+		return err
+	}
+	head := struct {
+		periodJSON
+		Pixels     int `json:"pixels"`
+		Attributes int `json:"attributes"`
+	}{periodJSON{cli.TimeJSON(from), cli.TimeJSON(to)}, pixels, len(attributes)}
+	title := fmt.Sprintf("%s at %s from %s to %s", cli.Many(len(attributes), "attribute"), cli.Many(pixels, "instant"), offset(l.View, from), offset(l.View, to))
+	p, err := newIntervalPrinter(w, l, form, title, head)
+	if err != nil {
+		return err
+	}
+	for i := range found.Len() {
+		a, in := found.At(i)
+		if in.Value.IsNull() && !nulls {
+			continue
+		}
+		if err := p.print(a, in); err != nil {
+			return err
+		}
+	}
+	return p.end()
+}

@@ -1,0 +1,230 @@
+package columnstore
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/schema"
+)
+
+// insertion is a batch on its way into the parts of a transaction. Batches of values and
+// batches of codes differ only in their dictionaries: those of each bucket, or those of the
+// Codes. Insertions are pooled.
+type insertion struct {
+	table   *Table
+	batch   schema.Batch
+	columns []schema.Concrete
+	order   schema.Order
+	buckets []bucketRows // ascending by start
+}
+
+// bucketRows is the rows of a batch in one time bucket.
+type bucketRows struct {
+	start int64
+	rows  []int32     // nil: all rows of the batch
+	gen   *generation // dictionaries for the rows
+}
+
+var insertions = sync.Pool{New: func() any { return new(insertion) }}
+
+// done returns the insertion to the pool without references to the caller's data.
+func (in *insertion) done() {
+	in.table, in.batch = nil, schema.Batch{}
+	clear(in.columns[:cap(in.columns)]) // a failed check may leave columns beyond the length
+	clear(in.buckets)
+	insertions.Put(in)
+}
+
+// check checks the batch and groups its rows by bucket. codes is nil for a batch of values.
+func (in *insertion) check(codes *Codes) error {
+	columns, err := in.table.schema.CheckInto(in.columns[:0], &in.order, &in.batch)
+	if err != nil {
+		return err
+	}
+	in.columns = columns
+	if in.buckets, err = in.groupByBucket(in.buckets[:0]); err != nil {
+		return err
+	}
+	if codes == nil {
+		return checkNoCodes(&in.batch, columns)
+	}
+	return codes.check(in)
+}
+
+// groupByBucket appends the rows of each time bucket to dst, in ascending order of buckets. A
+// time in the future is ErrFuture, and one below the floor ErrTooOld.
+func (in *insertion) groupByBucket(dst []bucketRows) ([]bucketRows, error) {
+	t, columns := in.table, in.columns
+	if in.batch.Rows == 0 {
+		return dst, nil
+	}
+	column := t.schema.BucketColumn()
+	var times []int64
+	for i := range columns {
+		if columns[i].Column == column {
+			times = columns[i].Values.Int64s
+		}
+	}
+	latest := t.store.latestTime()
+	state := t.state()
+	find := state.FindBuckets()
+	groups := map[int64][]int32(nil)
+	var start int64
+	var group []int32
+	for row, at := range times {
+		if at > latest {
+			return nil, fmt.Errorf("%w: row %d is at %s, the clock is at %s", ErrFuture, row,
+				timeText(at), timeText(t.store.opts.Now().UnixNano()))
+		}
+		s := find.At(at)
+		if floor := state.Floor; s < floor {
+			return nil, fmt.Errorf("%w: row %d is at %s, kept from %s", ErrTooOld, row, timeText(at), timeText(floor))
+		}
+		switch {
+		case row == 0:
+			start = s
+		case s != start:
+			if groups == nil { // the first row in another bucket
+				groups = map[int64][]int32{}
+				for before := range row {
+					group = append(group, int32(before))
+				}
+			}
+			groups[start] = group
+			start, group = s, groups[s]
+		}
+		if groups != nil {
+			group = append(group, int32(row))
+		}
+	}
+	if groups == nil {
+		return append(dst, bucketRows{start: start}), nil
+	}
+	groups[start] = group
+	if len(groups) > catalog.MaxBuckets {
+		return nil, fmt.Errorf("%w: rows of %d time buckets, at most %d", ErrLimit, len(groups), catalog.MaxBuckets)
+	}
+	for _, start := range slices.Sorted(maps.Keys(groups)) {
+		dst = append(dst, bucketRows{start: start, rows: groups[start]})
+	}
+	return dst, nil
+}
+
+// resolve gives each bucket its dictionaries. The dictionaries of codes are kept even if they
+// are dropped meanwhile: the commit then refuses the rows.
+func (in *insertion) resolve(codes *Codes) {
+	for i := range in.buckets {
+		if b := &in.buckets[i]; codes != nil {
+			b.gen = codes.gen
+		} else {
+			b.gen = in.table.generation(b.start)
+		}
+	}
+}
+
+// reserve reserves the bytes that the insertion may allocate.
+func (in *insertion) reserve() (int64, error) {
+	t := in.table
+	if t.store.memory.budget == 0 {
+		return 0, nil
+	}
+	type share struct {
+		rows    []int32
+		buckets int
+	}
+	shares := map[*generation]*share{}
+	for _, b := range in.buckets {
+		if s := shares[b.gen]; s != nil {
+			s.rows, s.buckets = append(slices.Clip(s.rows), b.rows...), s.buckets+1
+			continue
+		}
+		shares[b.gen] = &share{b.rows, 1}
+	}
+	need := func(lookUp bool) (bytes int) {
+		for gen, s := range shares {
+			bytes += granule.Need(t.schema, gen.Generation, lookUp, &in.batch, in.columns, s.rows, s.buckets)
+		}
+		return bytes
+	}
+	return t.store.reserveNeed(need, in.incoming())
+}
+
+// incoming returns the newest time range of the rows, for which eviction may make room.
+func (in *insertion) incoming() incoming {
+	return incoming{in.table, in.table.schema.BucketStart(in.buckets[len(in.buckets)-1].start)}
+}
+
+// build codes the rows and appends their parts to pieces, in ascending order of buckets.
+func (in *insertion) build(ctx context.Context, pieces []piece) ([]piece, error) {
+	t := in.table
+	for i := range in.buckets {
+		b := &in.buckets[i]
+		if err := ctx.Err(); err != nil {
+			return pieces, err
+		}
+		if floor := t.floor(); b.start < floor { // making room may have raised the floor
+			return pieces, tooOld(b.start, floor)
+		}
+		rows, err := granule.Code(t.schema, b.gen.Generation, b.start, &in.batch, in.columns, b.rows)
+		t.count(b.gen)
+		if err != nil {
+			return pieces, err
+		}
+		pieces = in.appendParts(pieces, b, rows)
+		rows.Done()
+	}
+	return pieces, nil
+}
+
+// split appends one part for each granule of the current root that overlaps the sorted rows of
+// a bucket.
+func (in *insertion) appendParts(pieces []piece, b *bucketRows, rows *granule.Rows) []piece {
+	t := in.table
+	state := t.state()
+	bucketLo, bucketHi := t.bucketBounds(b.start)
+	_, known, ok := state.Buckets.Floor(bucketLo)
+	if !ok || known.Start != b.start {
+		known = &catalog.BucketState{}
+	}
+	knowsColumns := known.HasColumns(t.schema, in.columns, b.rows)
+	var names []string
+	named := false
+	for lo := 0; lo < rows.Len(); {
+		p := piece{table: t, Arrival: catalog.Arrival{Bucket: b.start, BucketKey: bucketLo, Bound: bucketLo, Hi: bucketHi}}
+		if bound, g, ok := state.Granules.FloorBytes(rows.Key(lo)); ok && bound >= bucketLo {
+			p.Bound, p.Hi = g.Bounds()
+		}
+		hi := rows.Len()
+		if p.Hi != "" && string(rows.Key(hi-1)) >= p.Hi {
+			hi = rows.Search(lo, p.Hi)
+		}
+		p.Part = rows.Part(lo, hi)
+		if p.Known = knowsColumns && known.HasSeries(p.Part.Series()); !p.Known {
+			if !named { // once: the names are those of the batch for every piece
+				names, named = known.NewColumns(t.schema, p.Part.Generation(), &in.batch, in.columns, b.rows), true
+			}
+			p.Series, p.Columns = p.Part.SeriesSet(), names
+		}
+		pieces = append(pieces, p)
+		lo = hi
+	}
+	return pieces
+}
+
+// checkNoCodes returns ErrBatch if a batch of values has codes.
+func checkNoCodes(b *schema.Batch, columns []schema.Concrete) error {
+	if b.Series > 0 {
+		return fmt.Errorf("%w: series %d of 0", ErrBatch, b.Series)
+	}
+	for i := range columns {
+		if columns[i].Values.Codes != nil {
+			return fmt.Errorf("%w: column %q has codes: use Codes.Insert", ErrBatch, columns[i].Name)
+		}
+	}
+	return nil
+}

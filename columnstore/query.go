@@ -1,0 +1,61 @@
+package columnstore
+
+import (
+	"github.com/granarydb/granary/arrowconv"
+	"github.com/granarydb/granary/query"
+	"github.com/granarydb/granary/query/filter"
+)
+
+// Options and results of Table.Scan, Table.Aggregate and Table.Series.
+type (
+	// ScanOptions are the options of a Scan. The zero value returns all rows and columns.
+	ScanOptions = query.ScanOptions
+	// AggregateOptions are the options of an Aggregate: its rows, sum and groups.
+	AggregateOptions = query.AggregateOptions
+	// AsOf is a column to group by whose values only the caller knows.
+	AsOf = query.AsOf
+	// CaseFinder finds the groups of AsOf.
+	CaseFinder = query.CaseFinder
+	// Cell is the value of a row in a column of AsOf.
+	Cell = query.Cell
+	// Groups is the answer of an Aggregate.
+	Groups = query.Groups
+	// GroupColumn is one column of Groups.
+	GroupColumn = query.GroupColumn
+	// RecordOptions are the options of Groups.Record.
+	RecordOptions = query.RecordOptions
+	// Series is one combination of the values that lead a table's sorting key.
+	Series = query.Series
+	// HistoryScan reads intervals from a view of a history as Arrow records.
+	HistoryScan = query.HistoryScan
+)
+
+// MaxSubject is the greatest subject that a CaseFinder may return.
+const MaxSubject = query.MaxSubject
+
+// Form is the layout of repeated values in Arrow records.
+type Form = arrowconv.Form
+
+// The forms of records. Package arrowconv lists their Arrow types. The form and the schema of
+// the table determine them, so all records of a scan have one schema.
+const (
+	// Dictionary encodes strings and lists as dictionaries. Most engines read it.
+	Dictionary = arrowconv.FormDictionary
+	// Native is Dictionary with run-end encoding for columns whose values come in runs:
+	// columns of the series, and columns whose encoding asks for runs (RLE, DictionaryRLE).
+	// Lists and the columns of schema.Definition.Header are not run-end encoded: rows are
+	// sorted by stack, so the times of profiles differ row by row.
+	Native = arrowconv.FormNative
+	// Plain has no dictionaries and no runs: a value in each row.
+	Plain = arrowconv.FormPlain
+)
+
+// Errors of a query.
+var (
+	// ErrQuery is returned for a query that names an unknown column, or compares a column with
+	// a value of another type.
+	ErrQuery = filter.ErrQuery
+	// ErrQueryMemory is returned when an answer needs more memory than
+	// AggregateOptions.MaxBytes.
+	ErrQueryMemory = query.ErrQueryMemory
+)

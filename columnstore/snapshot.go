@@ -1,0 +1,68 @@
+package columnstore
+
+import (
+	"fmt"
+
+	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/query/filter"
+	"github.com/granarydb/granary/txn"
+)
+
+// Snapshot is the state of the database after one commit. It gives the same answers until it
+// is closed (C2), or until it expires: with Options.MemoryBudget, the store can take back
+// memory that only snapshots hold. It is safe for concurrent use.
+type Snapshot struct {
+	store *Store
+	state txn.Handle[*catalog.Database]
+}
+
+// Commit returns the id of the last commit that the snapshot includes, or 0 if there is none.
+func (s *Snapshot) Commit() txn.ID { return s.state.Commit() }
+
+// Close releases the state. Scans in progress continue; new ones get ErrSnapshotClosed. It is
+// idempotent.
+func (s *Snapshot) Close() { s.state.Close() }
+
+// peek returns a table in the snapshot for a read that takes no time.
+func (s *Snapshot) peek(t *Table) (filter.Read, error) {
+	if s.store != t.store {
+		return filter.Read{}, fmt.Errorf("%w: snapshot and table %q are of different stores", ErrTable, t.name)
+	}
+	r, err := s.state.State()
+	if err != nil {
+		return filter.Read{}, err
+	}
+	return filter.Read{Env: &t.source, State: r.Table(t.ordinal)}, nil
+}
+
+// read returns a table in the snapshot for a longer read. The read checks Use.Err before each
+// granule and calls Use.Done at its end.
+func (s *Snapshot) read(t *Table) (filter.Read, error) {
+	if s.store != t.store {
+		return s.peek(t)
+	}
+	use, err := s.state.Use()
+	if err != nil {
+		return filter.Read{}, err
+	}
+	return filter.Read{Env: &t.source, State: use.State.Table(t.ordinal), Use: use}, nil
+}
+
+// History returns the state of a history in the snapshot. The view is independent of the
+// snapshot: it does not change when the snapshot is closed or expires, and keeps its memory
+// alive, outside of the memory budget. The errors are ErrSnapshotClosed, ErrSnapshotExpired,
+// and ErrTable for a history of another store.
+func (s *Snapshot) History(h *History) (*history.View, error) {
+	if s.store != h.store {
+		return nil, fmt.Errorf("%w: snapshot and history %q are of different stores", ErrTable, h.name)
+	}
+	r, err := s.state.State()
+	if err != nil {
+		return nil, err
+	}
+	if h.ordinal >= len(r.Histories) {
+		return h.states.Empty(), nil
+	}
+	return r.Histories[h.ordinal], nil
+}

@@ -1,0 +1,206 @@
+package columnstore
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/txn"
+)
+
+// reserve adds bytes to the pending ones and makes room for them. The caller gives them back
+// with release. If the error is ErrMemory, nothing was reserved.
+func (s *Store) reserve(bytes int64, in incoming) error {
+	s.memory.pending.Add(bytes)
+	if s.memory.budget == 0 || s.used() <= s.share(evictAt) {
+		return nil
+	}
+	// One goroutine at a time makes room, and not for those that wait.
+	s.release(bytes)
+	s.memory.making.Lock()
+	defer s.memory.making.Unlock()
+	s.memory.pending.Add(bytes)
+	if s.used() <= s.share(evictAt) || s.canFit(in) && s.makeRoom(in) {
+		return nil
+	}
+	s.release(bytes)
+	return fmt.Errorf("%w: %d bytes are wanted, %d of %d are used, and too little can be evicted", ErrMemory, bytes, s.used(), s.memory.budget)
+}
+
+// reserveAtOnce adds bytes to the pending ones, unless that exceeds the budget. It makes no
+// room and takes no lock: it is for holders of the commit lock.
+func (s *Store) reserveAtOnce(bytes int64) bool {
+	if s.memory.pending.Add(bytes); s.memory.budget > 0 && s.used() > s.memory.budget {
+		s.release(bytes)
+		return false
+	}
+	return true
+}
+
+// canFit reports whether eviction can suffice: whether everything that must stay, and the
+// pending bytes, fit into the budget. Memory that only snapshots hold can always go.
+func (s *Store) canFit(in incoming) bool {
+	root := s.roots.Root().State
+	left := root.Bytes + s.memory.pending.Load() + s.memory.dicts.Load() + s.memory.histories.Load()
+	keep := map[*Table]int64{} // start of the first time range that stays
+	for _, v := range s.evictable(in) {
+		bytes, _ := v.bytes(math.MaxUint64)
+		left -= bytes
+		keep[v.table] = v.table.schema.BucketEnd(v.start)
+	}
+	for t, start := range keep {
+		left -= t.generationsBefore(t.firstKept(root, start, in))
+	}
+	return left <= s.memory.budget
+}
+
+// makeRoom evicts time ranges, and expires snapshots if necessary. It returns false if the
+// store stays above the budget.
+//
+// A snapshot that is older than the newest two buckets is expected to stay. Eviction does not
+// free the memory that it holds, so newer ranges are evicted too; if it would then hold half
+// of the budget, it expires. A younger snapshot is expected to close soon. Its memory does not
+// count in the decision to evict, and it expires only if the memory is needed at once.
+func (s *Store) makeRoom(in incoming) bool {
+	for {
+		turned := s.roots.Root().State.Turned[0]
+		staying, newest, _ := s.roots.HeldBefore(turned)
+		total := s.used()
+		withoutYoung := total - s.roots.Held() + staying
+		if withoutYoung > s.share(evictAt) {
+			if v, ok := s.victim(in, newest); ok {
+				if staying+v.held <= s.share(heldAt) || !s.roots.Expire(0, turned) {
+					s.drop(v, in)
+				}
+				continue
+			}
+		}
+		switch {
+		case total <= s.memory.budget:
+			return true
+		case withoutYoung > s.memory.budget && s.roots.Expire(0, turned):
+		case s.roots.Expire(turned, math.MaxUint64):
+		case !s.evictUnread(in):
+			return false
+		}
+	}
+}
+
+// evictUnread evicts a range that no read in progress holds entirely, after all snapshots have
+// expired and their reads do not advance. It returns false if there is none.
+func (s *Store) evictUnread(in incoming) bool {
+	_, newest, _ := s.roots.HeldBefore(math.MaxUint64)
+	v, ok := s.victim(in, newest)
+	if ok {
+		s.drop(v, in)
+	}
+	return ok
+}
+
+func (s *Store) release(bytes int64) { s.memory.pending.Add(-bytes) }
+
+// victim returns the oldest time range that can be evicted and that snapshots up to version
+// newest do not hold entirely.
+func (s *Store) victim(in incoming, newest txn.Version) (victim, bool) {
+	var held int64
+	for _, v := range s.evictable(in) {
+		bytes, kept := v.bytes(newest)
+		held += kept
+		if bytes > kept {
+			v.held = held
+			return v, true
+		}
+	}
+	return victim{}, false
+}
+
+// evictable returns the time ranges that can be evicted, oldest first: all but the newest of
+// each table. The newest can be evicted too if rows of a newer one come. Otherwise a
+// generation of dictionaries as large as the budget would stop the store for good.
+func (s *Store) evictable(in incoming) []victim {
+	var out []victim
+	root := s.roots.Root().State
+	for _, t := range s.tablesInOrder() {
+		state := root.Table(t.ordinal)
+		if t.schema.BucketColumn() < 0 || state == nil {
+			continue
+		}
+		newest := t.schema.BucketStart(state.Newest)
+		for _, b := range state.Buckets.All() {
+			start := t.schema.BucketStart(b.Start)
+			if n := len(out); n > 0 && out[n-1].table == t && out[n-1].start == start {
+				continue // another bucket of the same time range
+			}
+			// No range is below the floor. Evicting one would free nothing and loop for ever.
+			if start >= state.Floor && (start < newest || t == in.table && start < in.start) {
+				out = append(out, victim{table: t, state: state, start: start})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b victim) int { return cmp.Compare(a.start, b.start) })
+	return out
+}
+
+// drop publishes a root without a time range and without earlier ranges of its table. The
+// floor rises to the start of the generation of the first range that stays, so that the
+// dictionaries before it are dropped too: they have no rows.
+func (s *Store) drop(v victim, in incoming) {
+	t := v.table
+	s.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (txn.Next[*catalog.Database], bool) {
+		edit := current.State.Table(t.ordinal).Edit(t.ordinal)
+		defer edit.Release()
+		end := t.schema.BucketEnd(v.start)
+		floor := max(end, t.generationStart(t.firstKept(current.State, end, in)))
+		edit.Evict(floor)
+		next := txn.Next[*catalog.Database]{State: current.State}
+		t.finish(edit, current.Version+1, &next)
+		return next, true
+	})
+}
+
+// reserveNeed reserves the bytes that need returns: a cheap upper bound, or, if the bound does
+// not fit, the exact number after looking up every value.
+func (s *Store) reserveNeed(need func(lookUp bool) int, in incoming) (int64, error) {
+	if s.memory.budget == 0 {
+		return 0, nil
+	}
+	bytes := int64(need(false))
+	if s.used()+bytes > s.share(evictAt) {
+		bytes = int64(need(true))
+	}
+	return bytes, s.reserve(bytes, in)
+}
+
+// latestTime returns the latest time that a row may have.
+func (s *Store) latestTime() int64 {
+	now := s.opts.Now().UnixNano()
+	latest := now + int64(s.opts.FutureLimit)
+	if s.opts.FutureLimit < 0 || latest < now { // no limit, or one beyond int64
+		return math.MaxInt64
+	}
+	return latest
+}
+
+// used returns the bytes that the store accounts for. They include dropped memory of snapshots
+// that were closed since the last sweep.
+func (s *Store) used() int64 {
+	return s.roots.Root().State.Bytes + s.memory.dicts.Load() + s.memory.histories.Load() + s.memory.pending.Load() + s.roots.Held()
+}
+
+func (s *Store) share(of16 int64) int64 { return s.memory.budget / 16 * of16 }
+
+// isTight reports whether inserts should help with maintenance.
+func (s *Store) isTight() bool {
+	return s.memory.budget > 0 && s.used() > s.share(helpAt)
+}
+
+// Sixteenths of the budget. From helpAt on, inserts help with maintenance. From evictAt on,
+// the oldest ranges are evicted, and the rest is left for readers of evicted data. Snapshots
+// that stay open may hold up to heldAt.
+const (
+	helpAt  = 14
+	evictAt = 15
+	heldAt  = 8
+)

@@ -1,0 +1,107 @@
+package columnstore
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// counters counts the maintenance since Open.
+type counters struct {
+	splits, compactions, discarded, rewrittenRows atomic.Int64
+}
+
+func (c *counters) count(published bool, children, rows int) {
+	switch {
+	case !published:
+		c.discarded.Add(1)
+		return
+	case children > 1:
+		c.splits.Add(1)
+	default:
+		c.compactions.Add(1)
+	}
+	c.rewrittenRows.Add(int64(rows))
+}
+
+// Stats describes the contents and the work of a store. Sizes are heap bytes by the store's
+// own accounting.
+type Stats struct {
+	Rows     int64 // committed and not dropped
+	Series   int   // distinct series per time bucket, summed
+	Stacks   int   // distinct lists per generation, summed
+	Granules int
+	Parts    int
+	Oldest   time.Time // start of the oldest time bucket with rows; zero if none
+
+	PartBytes    int64 // encoded rows and the index over them
+	SeriesBytes  int64 // dictionaries of series and strings
+	StackBytes   int64 // dictionaries of lists and their elements
+	RecordBytes  int64 // records stored beside elements: symbols
+	HistoryBytes int64 // interval histories, as of the last transaction on each
+	PinnedBytes  int64 // held only by snapshots and reads in progress
+	PendingBytes int64 // open transactions, inserts and rewrites in progress
+
+	Splits        int64 // rewrites of one granule into several
+	Compactions   int64 // rewrites of one granule into one
+	Discarded     int64 // rewrites whose granule had changed meanwhile
+	RewrittenRows int64 // rows read by rewrites
+	DroppedRows   int64 // rows that retention dropped
+	EvictedRows   int64 // rows evicted for the memory budget
+	Expired       int64 // snapshots expired for the memory budget
+}
+
+// Bytes returns all bytes that the store holds. MemoryBudget bounds this number.
+func (s Stats) Bytes() int64 {
+	return s.PartBytes + s.SeriesBytes + s.StackBytes + s.RecordBytes + s.HistoryBytes + s.PinnedBytes + s.PendingBytes
+}
+
+// WriteAmplification returns the average number of times that a committed row was written:
+// once, and again by each rewrite. It is 0 without rows.
+func (s Stats) WriteAmplification() float64 {
+	committed := s.Rows + s.DroppedRows + s.EvictedRows
+	if committed == 0 {
+		return 0
+	}
+	return float64(committed+s.RewrittenRows) / float64(committed)
+}
+
+// Stats describes the current state of all tables. It visits all granules, so it is for
+// reports and scrapes, not for every insert.
+func (s *Store) Stats() Stats {
+	s.roots.Sweep()
+	root := s.roots.Root().State
+	out := Stats{
+		PartBytes:     root.Bytes,
+		HistoryBytes:  s.memory.histories.Load(),
+		PinnedBytes:   s.roots.Held(),
+		PendingBytes:  s.memory.pending.Load(),
+		Splits:        s.counters.splits.Load(),
+		Compactions:   s.counters.compactions.Load(),
+		Discarded:     s.counters.discarded.Load(),
+		RewrittenRows: s.counters.rewrittenRows.Load(),
+		Expired:       s.roots.Expired(),
+	}
+	for _, t := range s.tablesInOrder() {
+		state := root.Table(t.ordinal)
+		if state == nil {
+			continue // created since
+		}
+		out.Rows += state.Rows
+		out.DroppedRows += state.Dropped
+		out.EvictedRows += state.Evicted
+		for _, g := range state.Granules.All() {
+			out.Granules++
+			out.Parts += g.Parts()
+		}
+		for _, b := range state.Buckets.All() {
+			b.Series.All(func(uint32) { out.Series++ })
+		}
+		if b, ok := state.Oldest(); ok && t.schema.BucketColumn() >= 0 {
+			if start := time.Unix(0, b.Start); out.Oldest.IsZero() || start.Before(out.Oldest) {
+				out.Oldest = start
+			}
+		}
+		t.addGenerations(&out)
+	}
+	return out
+}

@@ -1,0 +1,59 @@
+package columnstore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/query/filter"
+	"github.com/granarydb/granary/schema"
+	"github.com/granarydb/granary/txn"
+)
+
+// CreateTable creates an empty table. The errors are ErrClosed, schema.ErrSchema for an
+// invalid definition, and ErrTable for a name that is taken.
+func (s *Store) CreateTable(name string, def schema.Definition) (*Table, error) {
+	sch, err := schema.New(def)
+	if err != nil {
+		return nil, fmt.Errorf("create table %q: %w", name, err)
+	}
+	var seed [8]byte
+	if _, err := io.ReadFull(s.opts.Rand, seed[:]); err != nil {
+		return nil, fmt.Errorf("create table %q: hash seed: %w", name, err)
+	}
+	s.tables.Lock()
+	defer s.tables.Unlock()
+	if s.closed.Load() {
+		return nil, ErrClosed
+	}
+	if s.tables.byName[name] != nil {
+		return nil, fmt.Errorf("%w: %q exists already", ErrTable, name)
+	}
+	t := &Table{schema: sch, store: s, name: name, ordinal: len(s.tables.byName)}
+	t.source = filter.Env{Schema: sch, Seed: binary.LittleEndian.Uint64(seed[:]), SeriesColumns: t.keepSeriesColumns, Yield: s.opts.Yield}
+	t.generations.byNumber = map[int64]*generation{}
+	t.generations.first = math.MinInt64
+	s.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
+		next.State = current.State.WithTable(catalog.NewTableState(sch))
+		return next, true
+	})
+	s.tables.byName[name] = t
+	return t, nil
+}
+
+// Table returns the table with the given name, or nil if there is none.
+func (s *Store) Table(name string) *Table {
+	s.tables.Lock()
+	defer s.tables.Unlock()
+	return s.tables.byName[name]
+}
+
+func (s *Store) tablesInOrder() []*Table {
+	s.tables.Lock()
+	defer s.tables.Unlock()
+	return slices.SortedFunc(maps.Values(s.tables.byName), func(a, b *Table) int { return a.ordinal - b.ordinal })
+}

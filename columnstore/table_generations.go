@@ -1,0 +1,138 @@
+package columnstore
+
+import (
+	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/txn"
+)
+
+// generation is the dictionaries of consecutive time ranges, with their share in the account.
+type generation struct {
+	*granule.Generation
+	number  int64
+	counted int64 // bytes in account.dicts
+}
+
+// generation returns the dictionaries of a bucket. If they were dropped, it returns new ones
+// that the table does not keep: the commit will refuse the rows.
+func (t *Table) generation(bucket int64) *generation {
+	number := t.generationOf(bucket)
+	t.generations.Lock()
+	defer t.generations.Unlock()
+	g := t.generations.byNumber[number]
+	if g == nil {
+		g = &generation{Generation: granule.NewGeneration(t.source.Seed), number: number}
+		g.Lists.Verify(t.store.opts.VerifyLists)
+		if number >= t.generations.first {
+			t.generations.byNumber[number] = g
+		}
+	}
+	return g
+}
+
+// keeps reports whether the table still has a generation.
+func (t *Table) keeps(g *generation) bool {
+	t.generations.Lock()
+	defer t.generations.Unlock()
+	return t.generations.byNumber[g.number] == g
+}
+
+// generationStart returns the start of the first time range of a bucket's generation.
+func (t *Table) generationStart(bucket int64) int64 {
+	width := t.schema.BucketWidth()
+	if width == 0 {
+		return bucket
+	}
+	start := t.generationOf(bucket) * t.store.opts.generationBuckets(width) * width
+	if start > bucket { // overflow: the generation begins before the range of int64
+		return bucket
+	}
+	return start
+}
+
+// generationsBefore returns the bytes of the generations that end before a bucket's.
+func (t *Table) generationsBefore(bucket int64) (bytes int64) {
+	first := t.generationOf(bucket)
+	t.generations.Lock()
+	defer t.generations.Unlock()
+	for number, g := range t.generations.byNumber {
+		if number < first {
+			bytes += g.counted
+		}
+	}
+	return bytes
+}
+
+// generationOf returns the number of a bucket's generation.
+func (t *Table) generationOf(bucket int64) int64 {
+	width := t.schema.BucketWidth()
+	if width == 0 {
+		return 0
+	}
+	return floorDiv(floorDiv(bucket, width), t.store.opts.generationBuckets(width))
+}
+
+// count updates the account of a generation, if the table still has it.
+func (t *Table) count(g *generation) {
+	t.generations.Lock()
+	defer t.generations.Unlock()
+	if t.generations.byNumber[g.number] == g {
+		size := int64(g.Size())
+		t.store.memory.dicts.Add(size - g.counted)
+		g.counted = size
+	}
+}
+
+// dropGenerations drops the dictionaries of generations before floor and returns them as
+// garbage.
+func (t *Table) dropGenerations(floor int64) []txn.Garbage {
+	var garbage []txn.Garbage
+	first := t.generationOf(floor)
+	t.generations.Lock()
+	defer t.generations.Unlock()
+	t.generations.first = first
+	for number, g := range t.generations.byNumber {
+		if number >= first {
+			continue
+		}
+		delete(t.generations.byNumber, number)
+		t.store.memory.dicts.Add(-g.counted)
+		if g.Since() > 0 { // otherwise no root has had a part of it
+			garbage = append(garbage, txn.Garbage{Since: txn.Version(g.Since()), Bytes: int64(g.Size())})
+		}
+	}
+	return garbage
+}
+
+func (t *Table) addGenerations(out *Stats) {
+	t.generations.Lock()
+	defer t.generations.Unlock()
+	for _, g := range t.generations.byNumber {
+		lists, records := g.Lists.Size()
+		out.Stacks += g.Lists.Len()
+		out.SeriesBytes += int64(g.Series.Size() + g.Strings.Size() + g.UUIDs.Size())
+		out.StackBytes += int64(lists)
+		out.RecordBytes += int64(records)
+	}
+}
+
+// floorDiv divides and rounds toward minus infinity.
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// firstKept returns the start of the first time range at or after start that has rows, or that
+// incoming rows are in.
+func (t *Table) firstKept(root *catalog.Database, start int64, in incoming) int64 {
+	if first, ok := root.Table(t.ordinal).FirstFrom(start); ok {
+		return first
+	}
+	if in.table == t {
+		return max(start, in.start)
+	}
+	return start
+}

@@ -1,0 +1,57 @@
+package columnstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/apache/arrow/go/v14/arrow"
+	"github.com/granarydb/granary/arrowconv"
+	"github.com/granarydb/granary/schema"
+	"github.com/granarydb/granary/txn"
+)
+
+// Insert adds the rows of one batch in their own transaction and returns its commit id. Every
+// snapshot taken after it returns has the rows (C4). After an error nothing was inserted (C5).
+// Errors wrap ErrBatch, ErrLimit, ErrFuture, ErrTooOld, ErrMemory, ErrClosed or the error of
+// ctx. With a memory budget, older rows may have been evicted to make room. The batch is the
+// caller's again when Insert returns.
+//
+// A good batch is one profile to a few thousand rows. Each batch becomes at least one part.
+func (t *Table) Insert(ctx context.Context, b schema.Batch) (txn.ID, error) {
+	return t.insert(ctx, nil, b)
+}
+
+// insert inserts a batch in its own transaction. codes is nil for a batch of values.
+func (t *Table) insert(ctx context.Context, codes *Codes, b schema.Batch) (txn.ID, error) {
+	tx := ownTxs.Get().(*Tx)
+	id, err := tx.insertAlone(ctx, t, codes, b)
+	ownTxs.Put(tx) // not after a panic, which can leave it in any state
+	return id, err
+}
+
+// InsertRecord is Insert for an Arrow record. The record is checked completely and copied; the
+// caller still owns it. Errors also wrap arrowconv.ErrRecord.
+func (t *Table) InsertRecord(ctx context.Context, rec arrow.Record) (txn.ID, error) {
+	b, err := arrowconv.Batch(t.schema, rec)
+	if err != nil {
+		return 0, err
+	}
+	return t.Insert(ctx, b)
+}
+
+// Codes returns the dictionaries for rows of a time in Unix nanoseconds. A table without time
+// buckets ignores the time. Codes.Range returns the times that share them. The errors are
+// ErrTooOld, ErrFuture and ErrClosed.
+func (t *Table) Codes(at int64) (*Codes, error) {
+	if t.store.closed.Load() {
+		return nil, ErrClosed
+	}
+	if t.schema.BucketColumn() >= 0 && at > t.store.latestTime() {
+		return nil, fmt.Errorf("table %q: %w: %s, the clock is at %s", t.name, ErrFuture, timeText(at), timeText(t.store.opts.Now().UnixNano()))
+	}
+	start := t.schema.BucketStart(at)
+	if floor := t.floor(); start < floor {
+		return nil, fmt.Errorf("table %q: %w", t.name, tooOld(start, floor))
+	}
+	return &Codes{table: t, gen: t.generation(start)}, nil
+}

@@ -1,0 +1,97 @@
+package columnstore
+
+import (
+	"fmt"
+
+	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/txn"
+)
+
+// historyWrite is the writer of a history within a transaction.
+type historyWrite struct {
+	history *History
+	tx      *history.Draft
+}
+
+// History returns the writer of a history within the transaction, the same at each call. The
+// transaction commits or aborts its writes. One transaction at a time has the writer; others
+// get history.ErrBusy. The other errors are history.ErrClosed for a closed history, ErrTxDone,
+// ErrClosed, and ErrTable for a history of another store.
+//
+// With a memory budget, the writer's methods may return ErrMemory. The caller should then
+// commit, which may drop the oldest states, or abort.
+func (tx *Tx) History(h *History) (*history.Writer, error) {
+	switch {
+	case tx.ticket.Done():
+		return nil, ErrTxDone
+	case h.store != tx.store:
+		return nil, fmt.Errorf("%w: transaction and history %q are of different stores", ErrTable, h.name)
+	case tx.store.closed.Load():
+		return nil, ErrClosed
+	}
+	for i := range tx.histories {
+		if tx.histories[i].history == h {
+			return tx.histories[i].tx.Writer, nil
+		}
+	}
+	if !h.busy.CompareAndSwap(false, true) {
+		return nil, fmt.Errorf("history %q: %w", h.name, history.ErrBusy)
+	}
+	inner, err := h.states.Begin()
+	if err != nil {
+		h.busy.Store(false)
+		return nil, fmt.Errorf("history %q: %w", h.name, err)
+	}
+	tx.histories = append(tx.histories, historyWrite{h, inner})
+	return inner.Writer, nil
+}
+
+// trim drops states that are older than the retention, or the oldest ones if memory is short.
+func (w *historyWrite) trim() {
+	s := w.history.store
+	view := s.roots.Root().State.Histories[w.history.ordinal]
+	if keep := int64(s.opts.Retention); keep > 0 && view.Instants() {
+		// In steps, since each drop rewrites all lanes that lose something.
+		if floor := view.End() - keep; floor < view.End() && floor-keep/16 > view.Start() {
+			w.tx.DropBefore(floor)
+		}
+	}
+	if bytes := s.memory.histories.Load(); s.isTight() && 2*bytes > s.used() {
+		w.tx.DropBytes(w.history.counted / 8)
+	}
+}
+
+// publish puts the view with the transaction's writes into the next root.
+func (w *historyWrite) publish(next *txn.Next[*catalog.Database]) error {
+	view, err := w.tx.Publish()
+	if err != nil {
+		return err
+	}
+	next.State = next.State.ReplaceHistory(w.history.ordinal, view)
+	if dropped := w.tx.Dropped(); dropped > 0 {
+		next.Garbage = append(next.Garbage, txn.Garbage{Bytes: dropped})
+	}
+	return nil
+}
+
+// end packs published writes, or drops unpublished ones, and updates the account of the
+// history.
+func (w *historyWrite) end() {
+	w.tx.Seal()
+	w.tx.Abort() // does nothing after publication
+	h := w.history
+	size := h.states.Size()
+	h.store.memory.histories.Add(size - h.counted)
+	h.store.release(h.reserved)
+	h.counted, h.reserved = size, 0
+	h.busy.Store(false)
+}
+
+// endHistories releases the histories to other writers.
+func (tx *Tx) endHistories() {
+	for i := range tx.histories {
+		tx.histories[i].end()
+	}
+	tx.histories = nil
+}

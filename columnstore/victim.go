@@ -1,0 +1,35 @@
+package columnstore
+
+import (
+	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/txn"
+)
+
+// victim is a time range that can be evicted together with all earlier ranges of its table.
+type victim struct {
+	table *Table
+	state *catalog.TableState
+	start int64
+	held  int64 // bytes that eviction would not free, because staying snapshots hold them
+}
+
+// bytes returns the bytes of the range's rows, and how many of them roots up to a version hold
+// too.
+func (v victim) bytes(newest txn.Version) (bytes, kept int64) {
+	for _, g := range v.state.Granules.Overlapping(v.state.RangeBounds(v.start)) {
+		for _, s := range g.Sections() {
+			bytes += int64(s.Size())
+			if txn.Version(s.Part.Since()) <= newest {
+				kept += int64(s.Size())
+			}
+		}
+	}
+	return bytes, kept
+}
+
+// incoming is the destination of the bytes for which room is made: rows of a time range of a
+// table, or the store's own work if table is nil.
+type incoming struct {
+	table *Table
+	start int64
+}

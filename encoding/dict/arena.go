@@ -1,0 +1,51 @@
+package dict
+
+// Bytes lie in blocks that never move, so readers need no lock. Block sizes double from the
+// first to the last, so that many small dictionaries of a store stay small. A longer value
+// gets its own block.
+const (
+	firstBlock = 512
+	lastBlock  = 64 << 10
+)
+
+// arena is append-only bytes for one writer and any number of concurrent readers.
+type arena struct {
+	blocks stable[[]byte]
+	n      int // blocks
+	room   int // bytes left in the last block
+	size   int // bytes of all blocks
+}
+
+// keep copies value, which is not empty, and returns its place.
+func (a *arena) keep(value []byte) (block, offset uint32) {
+	if len(value) > a.room {
+		a.blocks.grow(a.n)
+		a.room = max(min(firstBlock<<min(a.n, 16), lastBlock), len(value))
+		*a.blocks.at(a.n) = make([]byte, a.room)
+		a.size += a.room
+		a.n++
+	}
+	last := *a.blocks.at(a.n - 1)
+	offset = uint32(len(last) - a.room)
+	copy(last[offset:], value)
+	a.room -= len(value)
+	return uint32(a.n - 1), offset
+}
+
+// from returns the bytes of a block from an offset on.
+func (a *arena) from(block, offset uint32) []byte { return (*a.blocks.at(int(block)))[offset:] }
+
+const blockHeader = 24
+
+// heap returns the bytes that the arena holds.
+func (a *arena) heap() int { return a.size + blockHeader*paged(a.n) }
+
+// need returns an upper bound of the growth in bytes when a number of bytes are kept.
+func (a *arena) need(bytes int) int {
+	if bytes <= a.room {
+		return 0
+	}
+	// A value that does not fit into the rest of a block wastes less than its length.
+	step := min(lastBlock, max(firstBlock<<min(a.n, 16), 2*bytes))
+	return 2*bytes + step + blockHeader*paged(2+2*bytes/lastBlock)
+}

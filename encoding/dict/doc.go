@@ -1,0 +1,20 @@
+// Package dict holds append-only dictionaries, which map the codes of columns to values. It makes
+// no compatibility promise.
+//
+//   - [Values]: byte strings, each with a code.
+//   - [Lists]: lists of UUIDs, each with a code; their elements have codes too, and
+//     a record beside them. Stacks are lists of locations.
+//   - [ListView]: the lists of one or several dictionaries, for reading; a [Union]
+//     makes one of several.
+//
+// A code is 1 or more; the code 0 is null.
+//
+// # Invariants
+//
+//	E3  A dictionary only grows. A code, once given, stands for the same value
+//	    for as long as the dictionary lives; equal values have equal codes.
+//	E4  Reading a dictionary by code takes no lock.
+//
+// The package does not depend on columns, rows or Arrow. docs/decisions/0010 and 0018 explain the
+// form of lists.
+package dict

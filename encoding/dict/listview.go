@@ -1,0 +1,99 @@
+package dict
+
+import "github.com/google/uuid"
+
+// ListView is a read-only view of the lists of one or several dictionaries. An answer with
+// codes of lists comes with one. Its methods are those of Lists. The zero ListView has no
+// list. It is safe for concurrent use.
+//
+// In a view of several dictionaries each distinct list has one code, but an element can have
+// one code for each dictionary.
+type ListView struct {
+	dicts []*Lists
+	refs  []listRef // by code-1; nil: codes are those of the only dictionary
+	bases []uint32  // of the codes of elements, by dictionary
+}
+
+// listRef is a list of one of several dictionaries.
+type listRef struct{ dict, code uint32 }
+
+// View returns a read-only view of the dictionary.
+func (d *Lists) View() ListView { return ListView{dicts: []*Lists{d}} }
+
+// list returns the dictionary of a list, its code there, and the offset of the view's codes of
+// elements from those of the dictionary.
+func (l *ListView) list(code uint32) (d *Lists, there, base uint32) {
+	if l.refs == nil {
+		if len(l.dicts) == 0 {
+			return new(Lists), 0, 0
+		}
+		return l.dicts[0], code, 0
+	}
+	if code == 0 {
+		return l.dicts[0], 0, 0
+	}
+	ref := l.refs[code-1]
+	return l.dicts[ref.dict], ref.code, l.bases[ref.dict]
+}
+
+// List appends the codes of the elements of a list to dst.
+func (l ListView) List(dst []uint32, code uint32) []uint32 {
+	d, there, base := l.list(code)
+	start := len(dst)
+	dst = d.List(dst, there)
+	if base > 0 {
+		for i := range dst[start:] {
+			dst[start+i] += base
+		}
+	}
+	return dst
+}
+
+// Len returns the number of elements of a list.
+func (l ListView) Len(code uint32) int {
+	d, there, _ := l.list(code)
+	return d.listLen(there)
+}
+
+// Members returns the number of elements of all lists, counted in each list; it includes lists
+// that are being added. O(1).
+func (d *Lists) Members() int { return int(d.lists.codes.Load()) }
+
+// All returns the number of lists of all dictionaries and of their elements: an upper bound
+// for reading each list once. O(dictionaries).
+func (l ListView) All() (lists, members int) {
+	for _, d := range l.dicts {
+		lists, members = lists+d.Len(), members+d.Members()
+	}
+	return lists, members
+}
+
+// UUIDs appends the elements of a list to dst.
+func (l ListView) UUIDs(dst []uuid.UUID, code uint32) []uuid.UUID {
+	d, there, _ := l.list(code)
+	return d.UUIDs(dst, there)
+}
+
+// element returns the dictionary of an element and its code there.
+func (l *ListView) element(code uint32) (*Lists, uint32) {
+	last := len(l.dicts) - 1
+	for l.refs != nil && last > 0 && code <= l.bases[last] {
+		last--
+	}
+	if l.refs == nil {
+		return l.dicts[0], code
+	}
+	return l.dicts[last], code - l.bases[last]
+}
+
+// Element returns the element with the given code.
+func (l ListView) Element(code uint32) uuid.UUID {
+	d, there := l.element(code)
+	return d.Element(there)
+}
+
+// Record returns the record of an element, nil if it has none. The caller must not change it.
+func (l ListView) Record(code uint32) []byte {
+	d, there := l.element(code)
+	return d.Record(there)
+}

@@ -1,0 +1,77 @@
+package export
+
+import (
+	"io"
+	"slices"
+
+	"github.com/apache/arrow/go/v14/arrow"
+	"github.com/apache/arrow/go/v14/arrow/array"
+	"github.com/apache/arrow/go/v14/arrow/ipc"
+	"github.com/apache/arrow/go/v14/arrow/memory"
+
+	"github.com/granarydb/granary/profile"
+)
+
+// An ArrowWriter writes an Arrow IPC stream, compressed with zstd. Each record has its own
+// dictionaries, and only the stream form can say that: in an IPC file, a dictionary can grow
+// but not be replaced. One goroutine.
+type ArrowWriter struct {
+	out    *ipc.Writer
+	schema *arrow.Schema
+	time   int // the column of profiles' times, -1 for none
+}
+
+// NewArrowWriter returns a writer of records of a schema. It writes to w in small pieces, so
+// w is best buffered; with the first record or Close, the schema. mem is for the work of the
+// writer; nil means the Go allocator.
+func NewArrowWriter(w io.Writer, schema *arrow.Schema, mem memory.Allocator) *ArrowWriter {
+	if mem == nil {
+		mem = memory.DefaultAllocator
+	}
+	a := &ArrowWriter{time: timeColumn(schema)}
+	a.schema = withTimes(schema, a.time)
+	a.out = ipc.NewWriter(w, ipc.WithSchema(a.schema), ipc.WithAllocator(mem), ipc.WithZstd())
+	return a
+}
+
+// Write writes a record of the schema. The record stays the caller's, who may release it
+// afterwards. The errors are those of the writer below.
+func (a *ArrowWriter) Write(rec arrow.Record) error {
+	columns := slices.Clone(rec.Columns())
+	if a.time >= 0 {
+		from := columns[a.time].Data()
+		data := array.NewData(timeType, from.Len(), from.Buffers(), nil, from.NullN(), from.Offset())
+		defer data.Release()
+		columns[a.time] = array.MakeFromData(data)
+		defer columns[a.time].Release()
+	}
+	stamped := array.NewRecord(a.schema, columns, rec.NumRows())
+	defer stamped.Release()
+	return a.out.Write(stamped)
+}
+
+// Close ends the stream and frees the memory of the writer. It does not close the writer
+// below. It must be called after an error of Write too; the stream then ends like a whole
+// one, so the caller discards what Close writes.
+func (a *ArrowWriter) Close() error { return a.out.Close() }
+
+// timeType is the type of times: nanoseconds in UTC without a zone. With a zone, DuckDB
+// would cut nanoseconds off, and needs one more package in Python.
+var timeType = &arrow.TimestampType{Unit: arrow.Nanosecond}
+
+// timeColumn returns the index of the times of profiles, -1 if they are not there.
+func timeColumn(schema *arrow.Schema) int {
+	return slices.IndexFunc(schema.Fields(), func(f arrow.Field) bool {
+		return f.Name == profile.ColumnTimestamp && f.Type.ID() == arrow.INT64
+	})
+}
+
+// withTimes returns a schema in which a column has times.
+func withTimes(schema *arrow.Schema, column int) *arrow.Schema {
+	fields := slices.Clone(schema.Fields())
+	if column >= 0 {
+		fields[column].Type = timeType
+	}
+	meta := schema.Metadata()
+	return arrow.NewSchema(fields, &meta)
+}

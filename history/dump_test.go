@@ -1,0 +1,134 @@
+package history
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"strings"
+)
+
+// DescribeLanes describes the lanes of a history for scripts: the attributes, the tiles, and
+// the unsealed entries.
+func DescribeLanes(h *History) (lines []string) {
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	names := h.view().Names
+	for i, l := range h.lanes {
+		var slots []string
+		for a := range names.Len() {
+			if at := int(h.slots[a].Load()) - 1; at >= 0 && at/laneWidth == i {
+				path, _ := names.Path(Attribute(a))
+				slots = append(slots, fmt.Sprintf("%d %s", at%laneWidth, PathText(path)))
+			}
+		}
+		add("lane %d: slots %s", i, strings.Join(slots, ", "))
+		s := l.sealed.Load()
+		for k := range s.tiles {
+			var t tile
+			t.open(&s.tiles[k])
+			add("  tile %d: %d entries of slots %s, the last end %d, %d bits an end, %d bits a value",
+				k, t.n, slotsOf(t.mask), s.tiles[k].last, t.ends, t.code)
+		}
+		if s.open != nil && s.open.n.Load() > 0 {
+			n := int(s.open.n.Load())
+			last := s.open.blocks[(n-1)/blockLen].at[(n-1)%blockLen]
+			add("  not sealed: %d entries, the latest end %d", n, last.end)
+		}
+	}
+	return lines
+}
+
+// slotsOf lists the slots of a mask.
+func slotsOf(mask uint64) string {
+	var slots []string
+	for mask != 0 {
+		var slot int
+		slot, mask = nextSlot(mask)
+		slots = append(slots, fmt.Sprint(slot))
+	}
+	return strings.Join(slots, " ")
+}
+
+// dumper writes the bytes of a tile in hex, eight a line, with a note on each field.
+type dumper struct {
+	t     *tile
+	at    int // from the header
+	lines []string
+}
+
+func (d *dumper) field(n int, format string, args ...any) {
+	note := fmt.Sprintf(format, args...)
+	for first := true; n > 0; first = false {
+		step := min(n, 8)
+		from := d.t.head + d.at
+		line := fmt.Sprintf("+%-3d %-23s  %s", d.at, fmt.Sprintf("% x", d.t.in[from:from+step]), note)
+		d.lines = append(d.lines, strings.TrimRight(line, " "))
+		d.at, n = d.at+step, n-step
+		if first {
+			note = ""
+		}
+	}
+}
+
+// DumpTile returns the bytes of a tile with notes, as the package comment draws them, and then
+// its decoded entries.
+func DumpTile(h *History, lane, index int) []string {
+	s := h.lanes[lane].sealed.Load()
+	var t tile
+	t.open(&s.tiles[index])
+	d := dumper{t: &t}
+	dictionary, nulls := t.flags&tileDict != 0, t.flags&tileNulls != 0
+	d.lines = append(d.lines, fmt.Sprintf("directory: slots %s, %d entries, last end %d; %d bits an end, %d a code; dictionary %v, nulls %v",
+		slotsOf(t.mask), t.n, s.tiles[index].last, t.ends, t.code, dictionary, nulls))
+	least := t.in.load(t.head + headLeast)
+	words := int(binary.LittleEndian.Uint16(t.in[t.head+headWords:]))
+	d.field(8, "least word %d", int64(least))
+	d.field(2, "%d words in the dictionary", words)
+	for rank := range bits.OnesCount64(t.mask) {
+		n := 1
+		if t.flags&tileWide != 0 {
+			n = 2
+		}
+		d.field(n, "entries of the %s slot: %d", []string{"first", "next"}[min(rank, 1)], t.count(rank))
+	}
+	d.field(t.n, "high byte of each end, from base %d on", t.base)
+	low := make([]uint64, t.n)
+	for i := range low {
+		low[i] = t.ordinal(i) & t.lowest
+	}
+	d.field(packedBytes(t.n, t.low), "%d low bits of each end: %d", t.low, low)
+	c := t.codes()
+	if dictionary {
+		numbers := make([]uint64, words)
+		for i := range numbers {
+			numbers[i] = t.in.unpackWide(c.dict, i, c.words)
+		}
+		d.field(packedBytes(words, c.words), "%d bits of each word of the dictionary, less the least: %d", c.words, numbers)
+	}
+	codes := make([]uint64, t.n)
+	for i := range codes {
+		codes[i] = t.in.unpackWide(c.at, i, c.width)
+	}
+	d.field(packedBytes(t.n, c.width), "%d bits of each code: %d", c.width, codes)
+	return append(d.lines, entriesOf(h, lane, &t)...)
+}
+
+// entriesOf reads the entries of a tile, slot by slot.
+func entriesOf(h *History, lane int, t *tile) (lines []string) {
+	for mask := t.mask; mask != 0; {
+		var slot int
+		slot, mask = nextSlot(mask)
+		line := fmt.Sprintf("slot %d:", slot)
+		for i, hi := t.slot(uint(slot)); i < hi; i++ {
+			value := Value{}
+			if word, null := t.value(i); !null {
+				value = h.value(h.lanes[lane].kinds[slot], word)
+			}
+			line += fmt.Sprintf(" %v until %d", value, t.end(i))
+			if i < hi-1 {
+				line += ","
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}

@@ -1,0 +1,112 @@
+package history
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// entry is the end of an interval, and the word of its value.
+type entry struct {
+	end  int64
+	word uint64
+}
+
+const (
+	blockLen  = 64
+	nullEntry = 1 << 7 // in the byte of a slot: the value is null
+)
+
+// block is room for entries, as columns. The writer writes behind the entries that readers
+// look at.
+type block struct {
+	at    [blockLen]entry
+	slots [blockLen]uint8 // and nullEntry
+}
+
+// keptEntries bounds the entries of scratch memory that is kept for later use.
+const keptEntries = 1 << 16
+
+// blocks that no reader has seen are used again, in the same or another history. Their
+// contents behind the entries have no meaning.
+var blocks = sync.Pool{New: func() any { return new(block) }}
+
+// buffer is the unsealed entries of a lane, for readers.
+type buffer struct {
+	n      atomic.Int64 // entries that readers may look at
+	blocks []*block
+}
+
+// newBuffer returns a buffer of entries, and of those to come in their last block.
+func newBuffer(e entries) *buffer {
+	b := &buffer{blocks: e.blocks}
+	b.n.Store(int64(e.n))
+	return b
+}
+
+// run is intervals that ended, on their way into tiles: columns as those of a block.
+type run struct {
+	at    []entry
+	slots []uint8 // and nullEntry
+}
+
+// part returns the entries [lo, hi).
+func (r run) part(lo, hi int) run { return run{r.at[lo:hi], r.slots[lo:hi]} }
+
+// behind returns the entries from n on.
+func (r run) behind(n int) run { return r.part(n, len(r.at)) }
+
+// entries is intervals that ended, in the order of arrival, which for one slot is that of
+// their ends. The start of an interval follows from the entry before it of its slot.
+type entries struct {
+	tail   *block // the writer's: the block of the next entry; nil if that is unknown or a new one
+	n      int
+	blocks []*block
+}
+
+// add appends an entry.
+func (e *entries) add(end int64, word uint64, slot uint8) {
+	b := e.tail
+	if b == nil {
+		b = e.next()
+	}
+	i := e.n % blockLen
+	b.at[i], b.slots[i] = entry{end, word}, slot
+	e.n++
+	if i == blockLen-1 {
+		e.tail = nil
+	}
+}
+
+// next returns the block of the next entry.
+func (e *entries) next() *block {
+	if e.n/blockLen == len(e.blocks) {
+		e.blocks = append(e.blocks, blocks.Get().(*block))
+	}
+	e.tail = e.blocks[e.n/blockLen]
+	return e.tail
+}
+
+// addAll appends entries.
+func (e *entries) addAll(from run) {
+	for len(from.at) > 0 {
+		b, i := e.next(), e.n%blockLen
+		n := copy(b.at[i:], from.at)
+		copy(b.slots[i:], from.slots[:n])
+		e.n += n
+		from = from.behind(n)
+	}
+	if e.n%blockLen == 0 {
+		e.tail = nil
+	}
+}
+
+// reuse lets go of the blocks that readers do not have. They have none if seen is nil.
+func (e *entries) reuse(seen *buffer) {
+	from := 0
+	if seen != nil {
+		from = len(seen.blocks)
+	}
+	for _, b := range e.blocks[from:] {
+		blocks.Put(b)
+	}
+}

@@ -1,0 +1,160 @@
+package history
+
+import "slices"
+
+// newLane appends a lane.
+func (h *History) newLane() int {
+	l := &lane{work: new(laneWork)}
+	l.sealed.Store(new(sealed))
+	l.work.lane = l
+	h.lanes = append(h.lanes, l)
+	h.works = append(h.works, l.work)
+	return len(h.lanes) - 1
+}
+
+// seal packs a lane's entries.
+func (h *History) seal(s *sealer, l *lane, all bool) {
+	work := l.work
+	left := s.flatten(work)
+	var room [4]tileRef
+	tiles := room[:0]
+	for len(left.at) > 0 {
+		n := nextTile(left.at, all)
+		if n == 0 {
+			break
+		}
+		tiles = append(tiles, s.tile(&h.chunks, left.part(0, n)))
+		left = left.behind(n)
+	}
+	if len(tiles) == 0 && !all {
+		return
+	}
+	old := l.sealed.Load()
+	work.entries.reuse(old.open)
+	// Readers may be at the old blocks: the entries that are left go to new ones.
+	work.entries, work.mixed = entries{}, false
+	work.entries.addAll(left)
+	var open *buffer
+	if len(left.at) > 0 {
+		open = newBuffer(work.entries)
+	}
+	next := old.with(tiles, open)
+	h.directory += int64(cap(next.tiles)-cap(old.tiles))*tileRefSize + int64(cap(next.groups)-cap(old.groups))*8
+	l.sealed.Store(next)
+}
+
+// gather makes one directory of those of all lanes. The lanes then refer to it.
+func (h *History) gather() {
+	n := 0
+	for _, l := range h.lanes {
+		n += len(l.sealed.Load().tiles)
+	}
+	d := &directory{make([]tileRef, 0, n), make([]uint32, len(h.lanes)+1)}
+	h.directory = int64(n)*tileRefSize + 4*int64(len(d.first))
+	for i, l := range h.lanes {
+		s := l.sealed.Load()
+		at := len(d.tiles)
+		d.tiles = append(d.tiles, s.tiles...)
+		d.first[i+1] = uint32(len(d.tiles))
+		groups := slices.Clone(s.groups)
+		h.directory += 8 * int64(cap(groups))
+		l.sealed.Store(&sealed{tiles: d.tiles[at:len(d.tiles):len(d.tiles)], groups: groups, open: s.open})
+	}
+	h.all.Store(d)
+}
+
+// restore takes a lane's work back to its committed state.
+func (h *History) restore(l *lane) {
+	work := l.work
+	s := l.sealed.Load()
+	// Readers look at the committed entries only: the others can be written again.
+	work.entries = s.entriesOf()
+	now := l.now.Load()
+	for rest := work.changed; rest != 0; {
+		var slot int
+		slot, rest = nextSlot(rest)
+		bit := uint64(1) << slot
+		start := &work.slots[slot].start
+		*start = h.opts.Start
+		if end, ok := s.lastEnd(uint(slot), h.final); ok {
+			*start = end + 1
+		} else if l.starts != nil {
+			*start = l.starts[slot]
+		}
+		work.ended &^= bit // an end at the last instant of all would be committed, and nothing could follow
+		work.has &^= bit
+		work.plain &^= bit
+		if now != nil && now.has.Load()&bit != 0 {
+			work.set(uint(slot), now.words[slot].Load(), true)
+		}
+	}
+	work.changed = 0
+}
+
+// dropBefore gives the history new lanes without their oldest tiles. The old lanes stay
+// unchanged for the views that have them. It returns the touched lanes, the new for the old.
+func (h *History) dropBefore(t int64, touched []*lane) []*lane {
+	t = min(t, h.last)
+	if !h.written || t <= h.start {
+		return touched
+	}
+	h.start = t
+	h.lanes = slices.Clone(h.lanes)
+	renewed := map[*lane]*lane{}
+	for i, l := range h.lanes {
+		if n := l.sealed.Load().from(t); n > 0 {
+			h.lanes[i] = h.without(l, n)
+			renewed[l] = h.lanes[i]
+		}
+	}
+	for i, l := range touched {
+		if next := renewed[l]; next != nil {
+			touched[i] = next
+		}
+	}
+	return touched
+}
+
+// without returns a copy of a lane without its first n tiles.
+func (h *History) without(l *lane, n int) *lane {
+	starts := new([laneWidth]int64)
+	for slot := range starts {
+		starts[slot] = l.work.slots[slot].start
+	}
+	next := &lane{kinds: l.kinds, slots: l.slots, work: l.work, buffered: l.buffered, starts: starts}
+	next.work.lane = next
+	next.fed.Store(l.fed.Load())
+	if now := l.now.Load(); now != nil {
+		next.now.Store(now.clone())
+	}
+	s := l.sealed.Load()
+	for _, r := range s.tiles[:n] {
+		h.chunks.drop(&r)
+	}
+	left := (&sealed{}).with(slices.Clone(s.tiles[n:]), nil)
+	if s.open != nil {
+		left.open = newBuffer(s.entriesOf())
+	}
+	h.directory += int64(cap(left.tiles)-cap(s.tiles))*tileRefSize + int64(cap(left.groups)-cap(s.groups))*8
+	next.sealed.Store(left)
+	l.work = nil
+	return next
+}
+
+// account counts the bytes that the history holds.
+func (h *History) account(lanes []*lane) {
+	for _, l := range lanes {
+		var bytes int64
+		if l.work != nil {
+			bytes = int64(len(l.work.entries.blocks)) * (blockSize + 8)
+		}
+		h.buffers += bytes - l.buffered
+		l.buffered = bytes
+	}
+	each := laneSize + sealedSize
+	if !h.closed {
+		each += workSize + ongoingSize
+	}
+	h.size.Store(h.chunks.bytes() + h.directory + h.buffers + each*int64(len(h.lanes)) +
+		int64(h.tree.size()) + int64(h.texts.Size()) + shapeLaneSize*int64(len(h.shapes.lanes)) + 4*int64(cap(h.slots)) + 8*int64(cap(h.lanes)+cap(h.works)) + 4*int64(cap(h.shapes.of)))
+}

@@ -1,0 +1,103 @@
+package history
+
+import "encoding/binary"
+
+// tileWords is the distinct words of a tile: a small hash table that is emptied by
+// counting up.
+type tileWords struct {
+	words []uint64
+	table [4 * tileEntries]struct {
+		round uint32
+		place uint32
+	}
+	round uint32
+}
+
+func (d *tileWords) begin() {
+	d.words = d.words[:0]
+	if d.round++; d.round == 0 {
+		clear(d.table[:])
+		d.round = 1
+	}
+}
+
+// place returns where a word is among the words, adding it if it is new.
+func (d *tileWords) place(w uint64) uint32 {
+	slots := uint64(len(d.table))
+	for at := w * 0x9e3779b97f4a7c15 >> 40 % slots; ; at = (at + 1) % slots {
+		e := &d.table[at]
+		if e.round != d.round {
+			e.round, e.place = d.round, uint32(len(d.words))
+			d.words = append(d.words, w)
+			return e.place
+		}
+		if d.words[e.place] == w {
+			return e.place
+		}
+	}
+}
+
+// pack writes numbers of width bits, at most 64, behind each other, from an offset on. It
+// returns the offset behind them, in whole bytes, of which up to seven from there on are
+// zero.
+func pack(b []byte, at int, numbers []uint64, width uint) int {
+	if width == 0 {
+		return at
+	}
+	if width > 56 {
+		return packWide(b, at, numbers, width)
+	}
+	behind := at + packedBytes(len(numbers), width)
+	held, have := uint64(0), uint(0) // the bits behind the last whole byte: below 8
+	// Each step waits for the one before, so narrow numbers are put together first.
+	for width <= 14 && len(numbers) >= 4 {
+		x := numbers[0] | numbers[1]<<(width&63) | (numbers[2]|numbers[3]<<(width&63))<<(2*width&63)
+		numbers = numbers[4:]
+		held |= x << (have & 7)
+		binary.LittleEndian.PutUint64(b[at:], held)
+		have += 4 * width
+		at += int(have >> 3)
+		held >>= have & 0x38
+		have &= 7
+	}
+	for width <= 28 && len(numbers) >= 2 {
+		x := numbers[0] | numbers[1]<<(width&63)
+		numbers = numbers[2:]
+		held |= x << (have & 7)
+		binary.LittleEndian.PutUint64(b[at:], held)
+		have += 2 * width
+		at += int(have >> 3)
+		held >>= have & 0x38
+		have &= 7
+	}
+	for _, x := range numbers {
+		held |= x << (have & 7)
+		binary.LittleEndian.PutUint64(b[at:], held)
+		have += width
+		at += int(have >> 3)
+		held >>= have & 0x38
+		have &= 7
+	}
+	return behind
+}
+
+// packWide is pack for numbers that do not fit a word behind seven bits.
+func packWide(b []byte, at int, numbers []uint64, width uint) int {
+	held, have := uint64(0), uint(0)
+	for _, x := range numbers {
+		held |= x << have
+		if have += width; have < 64 {
+			continue
+		}
+		binary.LittleEndian.PutUint64(b[at:], held)
+		at += 8
+		have -= 64
+		held = x >> (width - have) // a shift by 64 gives 0
+	}
+	for ; have > 0; have -= min(have, 8) {
+		b[at] = byte(held)
+		held >>= 8
+		at++
+	}
+	return at
+}

@@ -1,0 +1,36 @@
+package history
+
+import "sync"
+
+// undo is the changes that an abort undoes. Transactions use its memory one after the other,
+// unless it holds more than keptEntries.
+type undo struct {
+	placed []placement
+	kinds  []kindOf // slots that got a kind
+}
+
+// placement is the state before an attribute was placed.
+type placement struct {
+	shape     *shapeLane
+	attribute Attribute
+	lane      int32 // of the shape, before
+	mixed     int32 // before
+}
+
+// kindOf is a slot of a lane.
+type kindOf struct {
+	l    *lane
+	slot uint
+}
+
+var undos = sync.Pool{New: func() any { return new(undo) }}
+
+// drop lets another transaction use the memory.
+func (u *undo) drop() {
+	clear(u.placed)
+	clear(u.kinds)
+	u.placed, u.kinds = u.placed[:0], u.kinds[:0]
+	if max(cap(u.placed), cap(u.kinds)) <= keptEntries {
+		undos.Put(u)
+	}
+}

@@ -1,0 +1,103 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+)
+
+// RangeColumns yields the intervals of Range, of one attribute after the other. Each set of
+// columns has the given number of rows, the last one fewer. Columns are the caller's until
+// it asks for the next. The cost is that of Range, and memory for one set of columns.
+//
+// Where Range has an error, it is the only element, without columns. The bounds are checked
+// even if there are no attributes.
+func (v *View) RangeColumns(attributes []Attribute, from, to, resolution int64, rows int) iter.Seq2[*Columns, error] {
+	check := func() error {
+		if to < from || resolution < 0 {
+			return fmt.Errorf("%w: range [%d, %d] at a resolution of %d", ErrQuery, from, to, resolution)
+		}
+		return errors.Join(v.checkTime(from), v.checkTime(to))
+	}
+	return inBatches(v, attributes, rows, check, func(b *batches) {
+		for _, a := range attributes {
+			if v.addForward(b, a, from, to, resolution); b.done {
+				return
+			}
+		}
+	})
+}
+
+// addForward is forward, with words.
+func (v *View) addForward(b *batches, a Attribute, from, to, resolution int64) {
+	w := newWalker(v, a)
+	for t := from; ; {
+		w.seek(t)
+		in := w.interval()
+		if !b.add(a, &in, w.found.word) || in.End >= to {
+			return
+		}
+		t = onGrid(in.End+1, from, to, resolution)
+	}
+}
+
+// SliceColumns yields the states of attributes at t in their order, at most a number of rows
+// at a time. Unlike Slice, it yields none if none is named. Columns are the caller's until it
+// asks for the next. Where View.At has an error, it is the only element. The cost is that of
+// Slice, and some 10 ns an attribute.
+func (v *View) SliceColumns(t int64, attributes []Attribute, rows int) iter.Seq2[*Columns, error] {
+	check := func() error { return v.checkTime(t) }
+	return inBatches(v, attributes, rows, check, func(b *batches) {
+		if len(attributes) == 0 {
+			return
+		}
+		s := newSlice(v, attributes)
+		s.fill(t)
+		for _, a := range attributes {
+			in, word := s.state(a)
+			if !b.add(a, &in, word) {
+				return
+			}
+		}
+	})
+}
+
+// sampleCells bounds the intervals that are sampled at once.
+const sampleCells = 64 << 10
+
+// SampleColumns yields the intervals of Sample, at most a number of rows at a time. Columns
+// are the caller's until it asks for the next. Where Sample has an error, it is the only
+// element. The memory is that of 65,536 intervals, or of one attribute if it has more.
+func (v *View) SampleColumns(attributes []Attribute, times []int64, rows int) iter.Seq2[*Columns, error] {
+	if !slices.IsSorted(times) {
+		times = slices.Clone(times)
+		slices.Sort(times)
+	}
+	check := func() error {
+		_, err := v.Sample(nil, times)
+		return err
+	}
+	return inBatches(v, attributes, rows, check, func(b *batches) { v.addSample(b, attributes, times) })
+}
+
+// addSample adds the intervals that sorted times hit.
+func (v *View) addSample(b *batches, attributes []Attribute, times []int64) {
+	if len(times) == 0 {
+		return
+	}
+	var found *Intervals
+	var err error
+	for part := range slices.Chunk(attributes, max(1, sampleCells/len(times))) {
+		if found, err = v.SampleInto(found, part, times); err != nil {
+			b.done = !b.yield(nil, err)
+			return
+		}
+		for i := range found.rows {
+			a, in := found.At(i)
+			if !b.add(a, &in, found.rows[i].word) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package history
+
+import "slices"
+
+// Slice returns the state of attributes at an instant, or of all if none is named. The errors
+// are those of View.At. The cost is 24 bytes and about 15 ns an attribute, or 60 for few. A
+// third of that is for fresh memory: see SliceInto.
+func (v *View) Slice(t int64, attributes ...Attribute) (*Slice, error) {
+	if err := v.checkTime(t); err != nil {
+		return nil, err
+	}
+	for _, a := range attributes {
+		if err := v.checkAttribute(a); err != nil {
+			return nil, err
+		}
+	}
+	s := newSlice(v, attributes)
+	s.fill(t)
+	return s, nil
+}
+
+// SliceInto is Slice of all attributes in the memory of an old slice that nobody reads any
+// more, of any view of any history, but not of a Cursor. It becomes the result; nil has no
+// memory. The error is ErrTime, as of View.At. After it the result is nil, and the old slice
+// is unchanged.
+func (v *View) SliceInto(old *Slice, t int64) (*Slice, error) {
+	if err := v.checkTime(t); err != nil {
+		return nil, err
+	}
+	s := old
+	if n := len(v.lanes); s == nil || cap(s.has) < n {
+		s = newSlice(v, nil)
+	} else {
+		s.view, s.wanted, s.some = v, v.places(), nil
+		s.starts, s.ends, s.words = s.starts[:n*laneWidth], s.ends[:n*laneWidth], s.words[:n*laneWidth]
+		s.has, s.open = s.has[:n], s.open[:n]
+	}
+	s.fill(t)
+	return s, nil
+}
+
+// Cursor returns a cursor over the states of attributes, or of all if none is named. It keeps
+// a number of slices, at least 1, of 24 bytes an attribute. One is right for going through
+// time, 4 to 16 for instants at random. The error is ErrAttribute.
+func (v *View) Cursor(keep int, attributes ...Attribute) (*Cursor, error) {
+	for _, a := range attributes {
+		if err := v.checkAttribute(a); err != nil {
+			return nil, err
+		}
+	}
+	return &Cursor{view: v, some: slices.Clone(attributes), keep: max(1, keep)}, nil
+}

@@ -1,0 +1,187 @@
+package history
+
+import (
+	"fmt"
+	"math"
+)
+
+// Add gives an attribute a closed interval, as trees of intervals are fed: in the order of
+// time, each beginning where the one before it ended. The state after the last interval is
+// unknown until the next: views have it as null and Open. About 20 ns. Text that was not
+// written lately is hashed. AddAll is for many intervals.
+//
+// The errors are ErrTime for an interval that ends before it begins, leaves a gap, overlaps,
+// or ends at a final time, and else those of Change.
+func (w *Writer) Add(a Attribute, start, end int64, v Value) error {
+	if !w.done && !w.published && !w.closing && int64(a) < int64(w.n) {
+		if pos := w.h.slots[a].Load(); pos != 0 && w.addNext(pos-1, start, end, &v) {
+			return nil
+		}
+	}
+	return w.add(a, start, end, &v)
+}
+
+// AddAll is Add of many intervals, in columns: of attribute i from start i to end i with
+// value i. It keeps none of the columns. With very many attributes it is faster than as many
+// Adds, as the cache misses of the attributes overlap: 15 ns less each with a million.
+//
+// It returns the number of intervals that were added, in order: all, or those before the one
+// with the error. The errors are those of Add, and ErrQuery for columns of different lengths,
+// of which nothing is added.
+func (w *Writer) AddAll(attributes []Attribute, starts, ends []int64, values []Value) (added int, err error) {
+	if err := w.check(); err != nil {
+		return 0, err
+	}
+	n := len(attributes)
+	if len(starts) != n || len(ends) != n || len(values) != n {
+		return 0, fmt.Errorf("%w: %d attributes, %d starts, %d ends, %d values", ErrQuery, n, len(starts), len(ends), len(values))
+	}
+	var places, shapes [addAhead]uint32
+	for lo := 0; lo < n; lo += addAhead {
+		hi := min(n, lo+addAhead)
+		some := attributes[lo:hi]
+		for k, a := range some {
+			places[k] = 0
+			if int64(a) < int64(w.n) {
+				if places[k] = w.h.slots[a].Load(); places[k] == 0 {
+					shapes[k] = w.h.shapes.of[a]
+				}
+			}
+		}
+		starts, ends, values := starts[lo:hi], ends[lo:hi], values[lo:hi]
+		for k, a := range some {
+			pos := places[k]
+			if pos == 0 && int64(a) < int64(w.n) {
+				if pos = w.h.slots[a].Load(); pos == 0 && w.addFirst(a, shapes[k], starts[k], ends[k], &values[k]) {
+					continue
+				}
+			}
+			if pos == 0 || !w.addNext(pos-1, starts[k], ends[k], &values[k]) {
+				if err := w.add(a, starts[k], ends[k], &values[k]); err != nil {
+					return lo + k, err
+				}
+			}
+		}
+	}
+	return n, nil
+}
+
+// addAhead is the number of attributes that AddAll looks up at a time: loads that do not wait
+// for each other.
+const addAhead = 512
+
+// add is Add of any interval.
+func (w *Writer) add(a Attribute, start, end int64, v *Value) error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	if int64(a) >= int64(w.n) {
+		return fmt.Errorf("%w: %d of %d", ErrAttribute, a, w.n)
+	}
+	var l *lane
+	var slot uint
+	begin, ended := w.h.opts.Start, false
+	if pos := w.h.slots[a].Load(); pos != 0 {
+		l, slot = w.slotOf(pos - 1)
+		if l.fed.Load()>>slot&1 == 0 {
+			return fmt.Errorf("%w: attribute %d has changes", ErrFeed, a)
+		}
+		begin, ended = l.work.slots[slot].start, l.work.ended>>slot&1 != 0
+	}
+	switch {
+	case start != begin || ended || end < start:
+		return fmt.Errorf("%w: attribute %d in [%d, %d], its next interval begins at %d", ErrTime, a, start, end, begin)
+	case w.h.written && end <= w.h.final:
+		return fmt.Errorf("%w: attribute %d in [%d, %d], everything up to %d is committed", ErrTime, a, start, end, w.h.final)
+	}
+	word, err := w.word(l, slot, a, v)
+	if err != nil {
+		return err
+	}
+	isNew := l == nil
+	if l, slot, err = w.room(a, l, slot); err != nil {
+		return err
+	}
+	bit := uint64(1) << slot
+	if isNew {
+		l.fed.Or(bit)
+		l.kinds[slot] = v.kind // an abort takes the place back
+	} else {
+		w.setKind(l, slot, v.kind)
+	}
+	work := l.work
+	if k := l.kinds[slot]; k == KindBytes { // after a null it was plain
+		work.plain &^= bit
+	} else {
+		work.plain |= bit
+		work.slots[slot].word = uint64(k)
+	}
+	w.touch(work, bit)
+	work.add(end, word, slot, v.IsNull())
+	if end == math.MaxInt64 {
+		work.ended |= bit
+		work.plain &^= bit
+	} else {
+		work.slots[slot].start = end + 1
+	}
+	w.addEnd(end)
+	return nil
+}
+
+// addFirst is Add of the first interval of a known attribute without a place, if no memory
+// must be reserved and the value is no text. In other cases it does nothing and returns
+// false.
+func (w *Writer) addFirst(a Attribute, shape uint32, start, end int64, v *Value) bool {
+	h := w.h
+	if start != h.opts.Start || end < start || end <= h.final || end == math.MaxInt64 ||
+		v.kind >= KindString || h.opts.Reserve != nil {
+		return false
+	}
+	pos := w.place(a, shape)
+	l, slot := w.slotOf(pos)
+	l.fed.Or(1 << slot)
+	l.work.plain |= 1 << slot
+	l.work.slots[slot].word = uint64(KindNull)
+	return w.addNext(pos, start, end, v)
+}
+
+// addNext is Add in the usual case: the interval follows the one before it, the value is no
+// text or a recent one, and no memory must be reserved. In other cases it does nothing and
+// returns false.
+func (w *Writer) addNext(pos uint32, start, end int64, v *Value) bool {
+	work, slot := w.h.works[pos/laneWidth], uint(pos%laneWidth)
+	at := &work.slots[slot]
+	isFirst := uint64(v.kind) != at.word && v.kind != KindNull // else it is of the kind of the others
+	if work.plain>>slot&1 == 0 || start != at.start || end < start || end <= w.h.final || end == math.MaxInt64 ||
+		isFirst && (at.word != uint64(KindNull) || v.kind == KindBytes) || work.entries.tail == nil && w.h.opts.Reserve != nil {
+		return false
+	}
+	word := v.word
+	if v.kind == KindString {
+		if word = uint64(w.h.recent.find(v.text)); word == 0 {
+			return false
+		}
+	}
+	if isFirst {
+		w.setKind(work.lane, slot, v.kind)
+		at.word = uint64(v.kind)
+	}
+	w.touch(work, 1<<slot)
+	work.add(end, word, slot, v.kind == KindNull)
+	at.start = end + 1
+	w.addEnd(end)
+	return true
+}
+
+// addEnd makes everything up to the end of an interval instants of the history.
+func (w *Writer) addEnd(end int64) {
+	after := end + 1
+	if end == math.MaxInt64 {
+		after = end
+	}
+	if !w.written {
+		w.written, w.last, w.final, w.barred = true, end, end, after
+		return
+	}
+	w.last, w.final, w.barred = max(w.last, end), max(w.final, end), max(w.barred, after)
+}

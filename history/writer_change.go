@@ -1,0 +1,254 @@
+package history
+
+import (
+	"fmt"
+	"math"
+)
+
+// Change gives an attribute a value from t on: its ongoing interval ends at t-1, and the next
+// begins. If the value is that of the ongoing interval, the interval goes on, and t becomes
+// an instant of the history all the same. If the ongoing interval began at t, its value is
+// replaced; it stays apart from the interval before even if the values are equal. Null is no
+// first use of an attribute. About 20 ns. Text that was not written lately is hashed.
+//
+// The errors are ErrTime for a t before the start of the ongoing interval, or final;
+// ErrAttribute, ErrKind, ErrFeed, ErrLimit, ErrClosed and ErrDone.
+func (w *Writer) Change(t int64, a Attribute, v Value) error {
+	l, slot, err := w.changeable(t, a)
+	if err != nil {
+		return err
+	}
+	word, err := w.word(l, slot, a, &v)
+	if err != nil {
+		return err
+	}
+	if l == nil && v.IsNull() {
+		w.advance(t)
+		return nil // as it was
+	}
+	if l, slot, err = w.room(a, l, slot); err != nil {
+		return err
+	}
+	w.advance(t)
+	w.setKind(l, slot, v.kind)
+	work := l.work
+	bit := uint64(1) << slot
+	if had := work.has&bit != 0; had == !v.IsNull() && (!had || work.slots[slot].word == word) {
+		return nil
+	}
+	if t > work.slots[slot].start {
+		w.end(l, slot, t-1)
+		work.slots[slot].start = t
+	}
+	w.touch(work, bit)
+	work.set(slot, word, !v.IsNull())
+	return nil
+}
+
+// changeable checks that an attribute can change at t. The lane is nil before its
+// first use.
+func (w *Writer) changeable(t int64, a Attribute) (l *lane, slot uint, err error) {
+	if err := w.check(); err != nil {
+		return nil, 0, err
+	}
+	if int64(a) >= int64(w.n) {
+		return nil, 0, fmt.Errorf("%w: %d of %d", ErrAttribute, a, w.n)
+	}
+	begin := w.h.opts.Start
+	if pos := w.h.slots[a].Load(); pos != 0 {
+		l, slot = w.slotOf(pos - 1)
+		if l.fed.Load()>>slot&1 != 0 {
+			return nil, 0, fmt.Errorf("%w: attribute %d has closed intervals added", ErrFeed, a)
+		}
+		begin = l.work.slots[slot].start
+	}
+	if t < begin {
+		return nil, 0, fmt.Errorf("%w: attribute %d at %d, its ongoing interval began at %d", ErrTime, a, t, begin)
+	}
+	if w.h.written && t <= w.h.barred {
+		return nil, 0, fmt.Errorf("%w: attribute %d at %d, everything up to %d is committed", ErrTime, a, t, w.h.barred)
+	}
+	return l, slot, nil
+}
+
+// room ensures that the lane of an attribute can take an entry. The attribute gets its place
+// there at its first use.
+func (w *Writer) room(a Attribute, l *lane, slot uint) (*lane, uint, error) {
+	if l == nil {
+		if err := w.reserve(placeBytes); err != nil {
+			return nil, 0, err
+		}
+		l, slot = w.slotOf(w.place(a, w.h.shapes.of[a]))
+		return l, slot, nil
+	}
+	if l.work.entries.n%blockLen == 0 {
+		return l, slot, w.reserve(roomBytes)
+	}
+	return l, slot, nil
+}
+
+// advance makes t an instant of the history, of a Change.
+func (w *Writer) advance(t int64) {
+	if !w.written {
+		w.written, w.last, w.barred, w.final = true, t, t, max(t, math.MinInt64+1)-1
+		return
+	}
+	if t > w.barred {
+		w.barred = t
+	}
+	if t > w.last {
+		w.last = t
+	}
+	if t > math.MinInt64 && t-1 > w.final {
+		w.final = t - 1
+	}
+}
+
+// end appends the end of a slot's ongoing interval.
+func (w *Writer) end(l *lane, slot uint, at int64) {
+	work := l.work
+	work.add(at, work.slots[slot].word, slot, work.has>>slot&1 == 0)
+}
+
+// Update replaces the value of an attribute's ongoing interval, and leaves its start.
+// The interval must have begun in this transaction, or be the one from the start of the
+// history on before anything was committed. Else the error is ErrTime, as views have the
+// interval. The other errors are those of Change.
+func (w *Writer) Update(a Attribute, v Value) error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	if int64(a) >= int64(w.n) {
+		return fmt.Errorf("%w: %d of %d", ErrAttribute, a, w.n)
+	}
+	at := w.h.opts.Start
+	if pos := w.h.slots[a].Load(); pos != 0 {
+		l, slot := w.slotOf(pos - 1)
+		at = l.work.slots[slot].start
+	}
+	return w.Change(at, a, v)
+}
+
+// Ongoing returns the ongoing interval of an attribute in the transaction. Its end is the
+// latest instant of any write. After an Add up to the last instant of all there is none: the
+// result is null, from and to that instant. The errors are ErrAttribute, ErrDone and
+// ErrClosed.
+func (w *Writer) Ongoing(a Attribute) (Interval, error) {
+	if err := w.check(); err != nil {
+		return Interval{}, err
+	}
+	if int64(a) >= int64(w.n) {
+		return Interval{}, fmt.Errorf("%w: %d of %d", ErrAttribute, a, w.n)
+	}
+	in := Interval{Start: w.h.opts.Start, Open: true}
+	if pos := w.h.slots[a].Load(); pos != 0 {
+		l, slot := w.slotOf(pos - 1)
+		in.Start = l.work.slots[slot].start
+		if l.work.ended>>slot&1 != 0 {
+			in.Start = math.MaxInt64
+		}
+		if l.work.has>>slot&1 != 0 {
+			in.Value = w.h.value(l.kinds[slot], l.work.slots[slot].word)
+		}
+	}
+	in.End = max(in.Start, w.last)
+	if !w.written {
+		in.End = in.Start
+	}
+	return in, nil
+}
+
+// Remove makes an attribute and all below it null from t on. They stay attributes, and
+// can change again. If one of them cannot change at t, none does.
+func (w *Writer) Remove(t int64, a Attribute) error {
+	if _, _, err := w.changeable(t, a); err != nil {
+		return err
+	}
+	n := 1
+	for d := range w.Descendants(a) {
+		if _, _, err := w.changeable(t, d); err != nil {
+			return fmt.Errorf("remove attribute %d: %w", a, err)
+		}
+		n++
+	}
+	if err := w.ensure(w.changesBytes(n)); err != nil {
+		return err
+	}
+	if err := w.Change(t, a, Value{}); err != nil {
+		return err
+	}
+	for d := range w.Descendants(a) {
+		if err := w.Change(t, d, Value{}); err != nil {
+			return err // not reached: each was checked, and memory is there
+		}
+	}
+	return nil
+}
+
+// IncrementInt adds to the value of an attribute, from 0 if it is null. The errors are
+// those of Change; ErrLimit beyond the range of int64.
+func (w *Writer) IncrementInt(t int64, a Attribute, delta int64) error {
+	in, err := w.Ongoing(a)
+	if err != nil {
+		return err
+	}
+	if err := w.fits(t, a, Int(0)); err != nil {
+		return err
+	}
+	sum := in.Value.Int() + delta
+	if delta > 0 && sum < in.Value.Int() || delta < 0 && sum > in.Value.Int() {
+		return fmt.Errorf("%w: attribute %d is %d, adding %d is beyond int64", ErrLimit, a, in.Value.Int(), delta)
+	}
+	return w.Change(t, a, Int(sum))
+}
+
+// IncrementFloat adds to the value of an attribute, from 0 if it is null. The errors are
+// those of Change.
+func (w *Writer) IncrementFloat(t int64, a Attribute, delta float64) error {
+	in, err := w.Ongoing(a)
+	if err != nil {
+		return err
+	}
+	if err := w.fits(t, a, Float(0)); err != nil {
+		return err
+	}
+	return w.Change(t, a, Float(in.Value.Float()+delta))
+}
+
+// fits returns the error of a change of an attribute to a value at t, if it has one.
+func (w *Writer) fits(t int64, a Attribute, v Value) error {
+	l, slot, err := w.changeable(t, a)
+	if err != nil {
+		return err
+	}
+	_, err = w.word(l, slot, a, &v)
+	return err
+}
+
+// Close ends every interval at t, which must not be before the latest write: that is ErrTime.
+// The writer returns ErrClosed from then on, and the history once it is committed. An
+// attribute that Add feeds is null from its last interval to t.
+func (w *Writer) Close(t int64) error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	if t < w.h.opts.Start || w.written && t < w.last {
+		return fmt.Errorf("%w: close at %d, the history is at %d", ErrTime, t, max(w.last, w.h.opts.Start))
+	}
+	if err := w.reserve(int64(len(w.h.lanes)) * 2 * roomBytes); err != nil {
+		return err
+	}
+	for _, l := range w.h.lanes {
+		has := l.work.has
+		if has != 0 {
+			w.touch(l.work, has)
+		}
+		for has != 0 {
+			var slot int
+			slot, has = nextSlot(has)
+			w.end(l, uint(slot), t)
+		}
+	}
+	w.written, w.last, w.final, w.barred, w.closing = true, t, t, t, true
+	return nil
+}

@@ -1,0 +1,46 @@
+package history
+
+// place gives an attribute, which is of a shape, a slot at its first use.
+func (w *Writer) place(a Attribute, shape uint32) (pos uint32) {
+	h := w.h
+	s := &h.shapes
+	f := s.lane(shape)
+	w.placed = append(w.placed, placement{f, a, int32(f.lane), int32(s.mixed)})
+	f.n++
+	var ln int
+	if f.n <= rareShape {
+		if s.mixed < 0 || h.lanes[s.mixed].slots == laneWidth {
+			s.mixed = h.newLane()
+		}
+		ln = s.mixed
+	} else {
+		if f.n == rareShape+1 || h.lanes[f.lane].slots == laneWidth {
+			f.lane = h.newLane()
+		}
+		ln = f.lane
+	}
+	l := h.lanes[ln]
+	slot := l.slots
+	l.slots++
+	l.work.slots[slot].start = h.opts.Start
+	l.work.has &^= 1 << slot
+	l.work.ended &^= 1 << slot
+	l.work.plain &^= 1 << slot
+	l.kinds[slot] = KindNull
+	pos = uint32(ln*laneWidth + slot)
+	h.slots[a].Store(pos + 1)
+	return pos
+}
+
+// unplace undoes the last placement.
+func (w *Writer) unplace(p placement) {
+	h := w.h
+	pos := h.slots[p.attribute].Load() - 1
+	l := h.lanes[pos/laneWidth]
+	l.slots--
+	l.fed.And(^(uint64(1) << (pos % laneWidth)))
+	h.slots[p.attribute].Store(0)
+	p.shape.n--
+	p.shape.lane = int(p.lane)
+	h.shapes.mixed = int(p.mixed)
+}

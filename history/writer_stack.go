@@ -1,0 +1,178 @@
+package history
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Push puts a value on a stack: the attribute holds the depth, an int or null when it is
+// empty, and its children "1", "2" and so on the values, the newest in the last. They are
+// created as they are needed. A queue has the same layout, and Push puts a value at its end
+// (Poll, Peek). The errors are those of Change for any of them, and ErrDepth for a depth that
+// is not from 0 to 100,000.
+func (w *Writer) Push(t int64, a Attribute, v Value) error {
+	depth, err := w.depth(t, a)
+	if err != nil {
+		return err
+	}
+	if depth >= maxDepth {
+		return fmt.Errorf("%w: attribute %d has %d values, at most %d", ErrDepth, a, depth, maxDepth)
+	}
+	if err := w.ensure(2*placeBytes + 2*attributeBytes + textBytes + int64(len(v.text))); err != nil {
+		return err
+	}
+	before := w.n
+	child, err := w.Child(a, strconv.Itoa(depth+1))
+	if err != nil {
+		return err
+	}
+	if err := w.fits(t, child, v); err != nil {
+		if w.n > before {
+			w.truncate(before)
+		}
+		return err
+	}
+	return w.changeAll(t, change{a, Int(int64(depth) + 1)}, change{child, v})
+}
+
+// Pop takes the newest value from a stack and returns it. Its child, and all below that,
+// is null from t on. An empty stack gives null, and nothing changes. The errors are those
+// of Push; ErrDepth if the depth has no such child.
+func (w *Writer) Pop(t int64, a Attribute) (Value, error) {
+	depth, err := w.depth(t, a)
+	if err != nil || depth == 0 {
+		return Value{}, err
+	}
+	child, err := w.level(a, depth)
+	if err != nil {
+		return Value{}, err
+	}
+	in, err := w.Ongoing(child)
+	if err != nil {
+		return Value{}, err
+	}
+	if err := w.ensure(w.changesBytes(1) + w.removeBytes(child)); err != nil {
+		return Value{}, err
+	}
+	if err := w.Remove(t, child); err != nil {
+		return Value{}, err
+	}
+	return in.Value, w.Change(t, a, depthValue(depth-1))
+}
+
+// Poll takes the oldest value from a queue, "1", and returns it; the others move down.
+// An empty queue gives null, and nothing changes. The errors are those of Pop.
+func (w *Writer) Poll(t int64, a Attribute) (Value, error) {
+	depth, err := w.depth(t, a)
+	if err != nil || depth == 0 {
+		return Value{}, err
+	}
+	changes := []change{{a, depthValue(depth - 1)}}
+	var first Value
+	var last Attribute
+	for i := 1; i <= depth; i++ {
+		child, err := w.level(a, i)
+		if err != nil {
+			return Value{}, err
+		}
+		in, err := w.Ongoing(child)
+		if err != nil {
+			return Value{}, err
+		}
+		if i == 1 {
+			first = in.Value
+		} else {
+			changes = append(changes, change{last, in.Value})
+		}
+		last = child
+	}
+	for _, c := range changes {
+		if err := w.fits(t, c.attribute, c.value); err != nil {
+			return Value{}, err
+		}
+	}
+	if err := w.ensure(w.changesBytes(len(changes)) + w.removeBytes(last)); err != nil {
+		return Value{}, err
+	}
+	if err := w.Remove(t, last); err != nil {
+		return Value{}, err
+	}
+	return first, w.changeAll(t, changes...)
+}
+
+// Top returns the newest value of a stack, null if it is empty. The errors are those of
+// Ongoing, and ErrDepth and ErrKind as for Pop.
+func (w *Writer) Top(a Attribute) (Value, error) { return w.ongoingLevel(a, true) }
+
+// Peek returns the oldest value of a queue, null if it is empty. The errors are those of
+// Top.
+func (w *Writer) Peek(a Attribute) (Value, error) { return w.ongoingLevel(a, false) }
+
+func (w *Writer) ongoingLevel(a Attribute, last bool) (Value, error) {
+	in, err := w.Ongoing(a)
+	if err != nil {
+		return Value{}, err
+	}
+	level, err := depthOf(a, in.Value)
+	if err != nil || level == 0 {
+		return Value{}, err
+	}
+	if !last {
+		level = 1
+	}
+	child, err := w.level(a, level)
+	if err != nil {
+		return Value{}, err
+	}
+	in, err = w.Ongoing(child)
+	return in.Value, err
+}
+
+// depth returns the number of values of a stack, if it can change at t.
+func (w *Writer) depth(t int64, a Attribute) (int, error) {
+	if _, _, err := w.changeable(t, a); err != nil {
+		return 0, err
+	}
+	in, err := w.Ongoing(a)
+	if err != nil {
+		return 0, err
+	}
+	if err := w.fits(t, a, Int(0)); err != nil {
+		return 0, err
+	}
+	return depthOf(a, in.Value)
+}
+
+// level returns the child that has value i of a stack.
+func (w *Writer) level(a Attribute, i int) (Attribute, error) {
+	child, err := w.LookupFrom(a, strconv.Itoa(i))
+	if err != nil {
+		return 0, fmt.Errorf("%w: attribute %d has no value %d", ErrDepth, a, i)
+	}
+	return child, nil
+}
+
+// change is a value that an attribute gets.
+type change struct {
+	attribute Attribute
+	value     Value
+}
+
+// removeBytes bounds the bytes that a Remove takes.
+func (w *Writer) removeBytes(a Attribute) int64 {
+	n := 1
+	for range w.Descendants(a) {
+		n++
+	}
+	return w.changesBytes(n)
+}
+
+// changeAll makes changes that fit, and whose memory is reserved.
+func (w *Writer) changeAll(t int64, changes ...change) error {
+	for _, c := range changes {
+		if err := w.Change(t, c.attribute, c.value); err != nil {
+			return err // not reached
+		}
+	}
+	return nil
+}

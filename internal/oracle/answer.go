@@ -1,0 +1,91 @@
+package oracle
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Groups groups rows and sums them: each group is its values, the sum, and the count, in no
+// order.
+func Groups[R any](rows []R, by []func(R) any, sum func(R) int64) []Cells {
+	index := map[string]Cells{}
+	var key []byte
+	for _, row := range rows {
+		group := make(Cells, len(by)+2)
+		key = key[:0]
+		for i, of := range by {
+			group[i] = of(row)
+			key = AppendCell(key, group[i])
+		}
+		known, ok := index[string(key)]
+		if !ok {
+			known = group
+			known[len(by)], known[len(by)+1] = int64(0), int64(0)
+			index[string(key)] = known
+		}
+		known[len(by)] = known[len(by)].(int64) + sum(row)
+		known[len(by)+1] = known[len(by)+1].(int64) + 1
+	}
+	return slices.Collect(maps.Values(index))
+}
+
+// Diff compares two multisets of rows and describes the difference; it is empty if there is
+// none. With some, got may be a part of want.
+func Diff(want, got []Cells, some bool) string {
+	counts := make(map[string]int, len(want))
+	var buf []byte
+	for _, row := range want {
+		buf = appendCells(buf[:0], row)
+		counts[string(buf)]++
+	}
+	wrong := false
+	for _, row := range got {
+		buf = appendCells(buf[:0], row)
+		counts[string(buf)]--
+		wrong = wrong || counts[string(buf)] < 0
+	}
+	if !wrong && (some || len(got) == len(want)) {
+		return ""
+	}
+	diff := cmp.Diff(CellTexts(want), CellTexts(got))
+	if lines := strings.Split(diff, "\n"); len(lines) > 60 {
+		diff = strings.Join(lines[:60], "\n") + "\n..."
+	}
+	return fmt.Sprintf("%d rows, want %d (-want +got):\n%s", len(got), len(want), diff)
+}
+
+func appendCells(dst []byte, row Cells) []byte {
+	for _, value := range row {
+		dst = AppendCell(dst, value)
+	}
+	return dst
+}
+
+// CellTexts returns the rows as sorted text: equal for equal multisets of rows.
+func CellTexts(rows []Cells) []string {
+	out := make([]string, len(rows))
+	for i, row := range rows {
+		out[i] = row.Text()
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Without returns the multiset a less b.
+func Without(a, b []string) []string {
+	count := map[string]int{}
+	for _, row := range b {
+		count[row]++
+	}
+	var out []string
+	for _, row := range a {
+		if count[row]--; count[row] < 0 {
+			out = append(out, row)
+		}
+	}
+	return out
+}

@@ -1,0 +1,23 @@
+// Package selector parses label selectors as Prometheus writes them.
+//
+//	selector = [ name ] "{" [ matcher { "," matcher } [ "," ] ] "}" | name .
+//	matcher  = ( label | quoted ) ( "=" | "!=" | "=~" | "!~" ) quoted | quoted .
+//	name     = letter or ":", then letters, digits and ":" .
+//	label    = letter, then letters and digits .
+//	quoted   = "..." or '...' with the escapes of Go, or `...` without .
+//
+// The underscore is a letter. Spaces, tabs, line ends and comments from # to the end of the line
+// stand between any two of these. A name, before the braces or quoted within them, is a
+// matcher on __name__. Inside braces no word is reserved; before them the words of
+// reserved are.
+//
+// # Invariants
+//
+//	S1  Parse accepts the text that Prometheus' own parser accepts as a metric selector,
+//	    and gives the same matchers in the same order. The module compat/selectors holds
+//	    it to that.
+//	S2  Patterns are those of Go's regexp, which accepts more names of Unicode classes
+//	    and no pattern that is not UTF-8. They are anchored at both ends, and the dot
+//	    matches line ends.
+//	S3  Memory and time are linear in the text; the limits bound both.
+package selector

@@ -1,0 +1,36 @@
+package selector
+
+import "regexp"
+
+// Op compares the value of a label with that of a matcher.
+type Op uint8
+
+// The operators of Prometheus.
+const (
+	OpEqual      Op = iota // =
+	OpNotEqual             // !=
+	OpPattern              // =~
+	OpNotPattern           // !~
+)
+
+// Matcher is one condition on the value of a label. It is immutable.
+type Matcher struct {
+	Name    string
+	Op      Op
+	Value   string
+	Pattern *regexp.Regexp // of OpPattern and OpNotPattern: Value, anchored at both ends
+}
+
+// Matches reports whether the matcher accepts a value. A missing label has the empty one.
+func (m Matcher) Matches(value string) bool {
+	switch m.Op {
+	case OpEqual:
+		return value == m.Value
+	case OpNotEqual:
+		return value != m.Value
+	case OpPattern:
+		return m.Pattern.MatchString(value)
+	default:
+		return !m.Pattern.MatchString(value)
+	}
+}

@@ -1,0 +1,155 @@
+package selector
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// metricName is the label that a name before the braces, or quoted alone, stands for.
+const metricName = "__name__"
+
+// reserved are the words, in any case, that are no name before braces: numbers and
+// operators of PromQL. Its other keywords are names there.
+var reserved = []string{"atan2", "bool", "group_left", "group_right", "ignoring", "inf", "nan", "on"}
+
+// Parse returns the matchers of a selector in the order of the text, that of a name
+// before the braces last. Errors begin with the line and column, in bytes, of the fault.
+func Parse(text string) ([]Matcher, error) {
+	if len(text) > MaxText {
+		return nil, fmt.Errorf("a selector of %d bytes, the limit is %d", len(text), MaxText)
+	}
+	p := parser{text: text}
+	p.skipSpace()
+	name, err := p.name()
+	if err != nil {
+		return nil, err
+	}
+	if name == "" || p.peek() == '{' {
+		if err := p.braces(); err != nil {
+			return nil, err
+		}
+	}
+	if p.at < len(p.text) {
+		return nil, p.unexpected("the end of the selector")
+	}
+	if name != "" {
+		err = p.add(Matcher{Name: metricName, Value: name})
+	}
+	return p.matchers, err
+}
+
+// parser reads a selector from left to right. Each method leaves it at the next token.
+type parser struct {
+	text     string
+	at       int
+	matchers []Matcher
+	program  int // of the patterns so far, see MaxProgram
+}
+
+// name reads the name before the braces, empty if there is none.
+func (p *parser) name() (string, error) {
+	start := p.at
+	if c := p.peek(); !isLetter(c) && c != ':' {
+		return "", nil
+	}
+	for c := p.peek(); isLetter(c) || isDigit(c) || c == ':'; c = p.peek() {
+		p.at++
+	}
+	name := p.text[start:p.at]
+	if slices.Contains(reserved, strings.ToLower(name)) {
+		return "", p.errorf(start, "%q is a word of PromQL, not a name", name)
+	}
+	p.skipSpace()
+	return name, nil
+}
+
+// braces reads the matchers between braces.
+func (p *parser) braces() error {
+	if !p.take("{") {
+		return p.unexpected(`a name or "{"`)
+	}
+	for !p.take("}") {
+		m, err := p.matcher()
+		if err != nil {
+			return err
+		}
+		if err := p.add(m); err != nil {
+			return err
+		}
+		if !p.take(",") && p.peek() != '}' {
+			return p.unexpected(`"," or "}"`)
+		}
+	}
+	return nil
+}
+
+// matcher reads one matcher.
+func (p *parser) matcher() (Matcher, error) {
+	var m Matcher
+	start, quoted := p.at, isQuote(p.peek())
+	var err error
+	if quoted {
+		m.Name, err = p.quoted()
+	} else {
+		m.Name, err = p.label()
+	}
+	if err != nil {
+		return m, err
+	}
+	if c := p.peek(); quoted && (c == ',' || c == '}') {
+		return Matcher{Name: metricName, Value: m.Name}, nil
+	}
+	if m.Op, err = p.op(); err != nil {
+		return m, err
+	}
+	if !isQuote(p.peek()) {
+		return m, p.unexpected("a quoted value")
+	}
+	if m.Value, err = p.quoted(); err != nil {
+		return m, err
+	}
+	if m.Op == OpPattern || m.Op == OpNotPattern {
+		if m.Pattern, err = p.pattern(m.Value); err != nil {
+			return m, p.errorf(start, "%w", err)
+		}
+	}
+	return m, nil
+}
+
+// label reads the name of a label without quotes.
+func (p *parser) label() (string, error) {
+	start := p.at
+	if !isLetter(p.peek()) {
+		return "", p.unexpected("the name of a label")
+	}
+	for c := p.peek(); isLetter(c) || isDigit(c); c = p.peek() {
+		p.at++
+	}
+	name := p.text[start:p.at]
+	p.skipSpace()
+	return name, nil
+}
+
+// op reads an operator.
+func (p *parser) op() (Op, error) {
+	switch { // the longer ones first
+	case p.take("=~"):
+		return OpPattern, nil
+	case p.take("!~"):
+		return OpNotPattern, nil
+	case p.take("!="):
+		return OpNotEqual, nil
+	case p.take("="):
+		return OpEqual, nil
+	}
+	return 0, p.unexpected("one of = != =~ !~")
+}
+
+func (p *parser) add(m Matcher) error {
+	if len(p.matchers) == MaxMatchers {
+		return p.errorf(p.at, "more than %d matchers", MaxMatchers)
+	}
+	p.matchers = append(p.matchers, m)
+	return nil
+}

@@ -1,0 +1,134 @@
+package selector
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// peek returns the next byte, 0 at the end: no token begins with it.
+func (p *parser) peek() byte {
+	if p.at == len(p.text) {
+		return 0
+	}
+	return p.text[p.at]
+}
+
+// take passes over a token and the space behind it if the text goes on with it.
+func (p *parser) take(token string) bool {
+	if !strings.HasPrefix(p.text[p.at:], token) {
+		return false
+	}
+	p.at += len(token)
+	p.skipSpace()
+	return true
+}
+
+// skipSpace passes over space and comments.
+func (p *parser) skipSpace() {
+	for p.at < len(p.text) {
+		switch p.text[p.at] {
+		case ' ', '\t', '\r', '\n':
+			p.at++
+		case '#':
+			end := strings.IndexAny(p.text[p.at:], "\r\n")
+			if end < 0 {
+				end = len(p.text) - p.at
+			}
+			p.at += end
+		default:
+			return
+		}
+	}
+}
+
+// quoted reads a quoted string and returns its value. As in Prometheus, the replacement
+// character stands for a fault even where the text has it.
+func (p *parser) quoted() (string, error) {
+	start, quote := p.at, p.text[p.at]
+	var value []byte
+	for at := start + 1; at < len(p.text); {
+		r, size := utf8.DecodeRuneInString(p.text[at:])
+		switch {
+		case r == utf8.RuneError:
+			return "", p.errorf(at, "no valid UTF-8 in a string")
+		case r == rune(quote):
+			p.at = at + 1
+			p.skipSpace()
+			return string(value), nil
+		case r == '\n' && quote != '`':
+			return "", p.errorf(start, "a string without its end on the line")
+		case r == '\\' && quote != '`':
+			var err error
+			if value, size, err = unescape(value, p.text[at:], quote); err != nil {
+				return "", p.errorf(at, "%w", err)
+			}
+		default:
+			value = append(value, p.text[at:at+size]...)
+		}
+		at += size
+	}
+	return "", p.errorf(start, "a string without its end")
+}
+
+// unescape appends the value of the escape sequence that the text begins with and
+// returns its length. Octal and \x stand for a byte, \u and \U for a character.
+func unescape(value []byte, text string, quote byte) ([]byte, int, error) {
+	const letters, values = `abfnrtv\`, "\a\b\f\n\r\t\v\\"
+	if len(text) < 2 {
+		return nil, 0, errors.New("an escape sequence without its end")
+	}
+	c := text[1]
+	if i := strings.IndexByte(letters, c); i >= 0 {
+		return append(value, values[i]), 2, nil
+	}
+	from, digits, base, limit := 2, 0, 16, uint64(utf8.MaxRune)
+	switch {
+	case c == quote:
+		return append(value, quote), 2, nil
+	case '0' <= c && c <= '7':
+		from, digits, base, limit = 1, 3, 8, 0xff
+	case c == 'x':
+		digits = 2
+	case c == 'u':
+		digits = 4
+	case c == 'U':
+		digits = 8
+	default:
+		return nil, 0, fmt.Errorf("no escape sequence begins with %q", text[:2])
+	}
+	end := min(from+digits, len(text))
+	n, err := strconv.ParseUint(text[from:end], base, 32)
+	surrogate := 0xd800 <= n && n < 0xe000
+	if err != nil || end < from+digits || n > limit || surrogate {
+		return nil, 0, fmt.Errorf("no character: %q", text[:end])
+	}
+	if c == 'u' || c == 'U' {
+		return utf8.AppendRune(value, rune(n)), end, nil
+	}
+	return append(value, byte(n)), end, nil
+}
+
+// unexpected returns the error of a text that goes on with another token than wanted.
+func (p *parser) unexpected(want string) error {
+	if p.at == len(p.text) {
+		return p.errorf(p.at, "the selector ends, want %s", want)
+	}
+	r, size := utf8.DecodeRuneInString(p.text[p.at:])
+	if r == utf8.RuneError {
+		return p.errorf(p.at, "no valid UTF-8, want %s", want)
+	}
+	return p.errorf(p.at, "unexpected %q, want %s", p.text[p.at:p.at+size], want)
+}
+
+func (p *parser) errorf(at int, format string, args ...any) error {
+	before := p.text[:at]
+	line, column := 1+strings.Count(before, "\n"), at-strings.LastIndexByte(before, '\n')
+	return fmt.Errorf("%d:%d: %w", line, column, fmt.Errorf(format, args...))
+}
+
+func isLetter(c byte) bool { return c == '_' || 'a' <= c|0x20 && c|0x20 <= 'z' }
+func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
+func isQuote(c byte) bool  { return c == '"' || c == '\'' || c == '`' }

@@ -1,0 +1,230 @@
+package granary
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// sharedNouns are the exported nouns that stand in several packages, each with its reason.
+// One word has one meaning: a new entry needs a better reason than convenience.
+var sharedNouns = map[string]string{
+	// A sentinel error is one of its package: errors.Is tells them apart.
+	"ErrClosed": "sentinel of each package",
+	"ErrDone":   "sentinel of each package",
+	"ErrLimit":  "sentinel of each package",
+	"ErrQuery":  "sentinel of each package",
+	// Settings, and questions about time, are named as Go's own libraries do it.
+	"Options":      "settings of the package",
+	"RangeOptions": "a range of a view, and a range of a profile's series: the same question",
+	"Limits":       "bounds on the input of a codec",
+	"Reader":       "reads the format of its package",
+	"Writer":       "writes the states of a history, in memory or in a file",
+	// Users call the forms of records columnstore.Plain and columnstore.Dictionary.
+	"Plain":      "a form of records, and an encoding of columns",
+	"Dictionary": "a form of records, and an encoding of columns",
+	// The same thing, on its way through the packages.
+	"Attribute":  "trace/ihs has the history's attributes in a file",
+	"Interval":   "trace/ihs has the history's intervals in a file",
+	"Kind":       "trace/ihs has the history's kinds in a file",
+	"KindFloat":  "as Kind",
+	"KindInt":    "as Kind",
+	"KindNull":   "as Kind",
+	"KindString": "as Kind",
+	"History":    "the handle of a store on a history",
+	"Column":     "a column as declared (schema), encoded (encoding), and with its name in a part (granule)",
+	"Value":      "a value of a history, and the values that a condition compares with",
+	"Type":       "the type of a column, and the type of a profile's values: both fixed by users' code",
+	"Version":    "a version of the index and of the root: a root has one of each index",
+	"Cursor":     "a place that moves: in words, and in time",
+}
+
+// exportedNames returns the exported names of a folder: its nouns (types, constants and
+// variables), unless they stand for the same name of another package, and all names with
+// functions and methods.
+func exportedNames(t *testing.T, dir string) (nouns []string, all int) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(filepath.FromSlash(dir), "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Name.IsExported() && (d.Recv == nil || isExportedType(d.Recv.List[0].Type)) {
+					all++
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					for _, noun := range nounsOf(spec) {
+						all++
+						if noun != "" {
+							nouns = append(nouns, noun)
+						}
+					}
+				}
+			}
+		}
+	}
+	return nouns, all
+}
+
+// isExportedType reports whether a receiver is of an exported type.
+func isExportedType(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return isExportedType(e.X)
+	case *ast.IndexExpr:
+		return isExportedType(e.X)
+	case *ast.Ident:
+		return e.IsExported()
+	}
+	return false
+}
+
+// nounsOf returns the exported names that a specification declares, empty for one that
+// stands for the same name of another package.
+func nounsOf(spec ast.Spec) (nouns []string) {
+	add := func(name *ast.Ident, value ast.Expr) {
+		s, ok := value.(*ast.SelectorExpr)
+		switch {
+		case !name.IsExported():
+		case ok && s.Sel.Name == name.Name:
+			nouns = append(nouns, "")
+		default:
+			nouns = append(nouns, name.Name)
+		}
+	}
+	switch spec := spec.(type) {
+	case *ast.TypeSpec:
+		if spec.Assign.IsValid() {
+			add(spec.Name, spec.Type)
+		} else {
+			add(spec.Name, nil)
+		}
+	case *ast.ValueSpec:
+		for i, name := range spec.Names {
+			var value ast.Expr
+			if i < len(spec.Values) {
+				value = spec.Values[i]
+			}
+			add(name, value)
+		}
+	}
+	return nouns
+}
+
+// libraryFolders returns the folders of the library's packages.
+func libraryFolders(t *testing.T) (folders []string) {
+	t.Helper()
+	for _, p := range goListAlone(t, "./...") {
+		name := strings.TrimPrefix(strings.TrimPrefix(p, module), "/")
+		if name != "" && !strings.HasPrefix(name, "internal/") && name != "testdata" {
+			folders = append(folders, name)
+		}
+	}
+	return folders
+}
+
+// TestOneWordOneMeaning holds each exported noun to one package.
+func TestOneWordOneMeaning(t *testing.T) {
+	places := map[string][]string{}
+	for _, dir := range libraryFolders(t) {
+		nouns, _ := exportedNames(t, dir)
+		for _, noun := range nouns {
+			places[noun] = append(places[noun], dir)
+		}
+	}
+	if len(places) < 100 {
+		t.Errorf("%d nouns: this test must be blind", len(places))
+	}
+	for _, noun := range slices.Sorted(maps.Keys(places)) {
+		reason := sharedNouns[noun]
+		switch dirs := places[noun]; {
+		case len(dirs) > 1 && reason == "":
+			t.Errorf("%s stands in %s: one word has one meaning", noun, strings.Join(dirs, ", "))
+		case len(dirs) == 1 && reason != "":
+			t.Errorf("%s stands in %s alone: it needs no exception", noun, dirs[0])
+		}
+	}
+	for noun := range sharedNouns {
+		if places[noun] == nil {
+			t.Errorf("%s stands nowhere: it needs no exception", noun)
+		}
+	}
+}
+
+// The bounds of the exported surface only fall. A room that splits may raise the first of them,
+// as its halves use each other.
+const (
+	mostNames  = 870
+	mostPublic = 360
+)
+
+// mostLines bounds the lines of a package without its tests; histories have more.
+const (
+	mostLines        = 4500
+	mostHistoryLines = 5500
+)
+
+// TestRoomsAreSmall bounds the lines of each package.
+func TestRoomsAreSmall(t *testing.T) {
+	for _, dir := range append(libraryFolders(t), "cmd/granary", "cmd/granary/internal/states") {
+		files, err := filepath.Glob(filepath.Join(filepath.FromSlash(dir), "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", dir, len(files), err)
+		}
+		lines := 0
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines += strings.Count(string(text), "\n")
+		}
+		most := mostLines
+		if dir == "history" {
+			most = mostHistoryLines
+		}
+		if lines > most {
+			t.Errorf("%s has %d lines, at most %d", dir, lines, most)
+		}
+	}
+}
+
+// TestSurface bounds the exported names: functions, methods, types, constants and variables.
+func TestSurface(t *testing.T) {
+	total, public := 0, 0
+	for _, dir := range libraryFolders(t) {
+		_, n := exportedNames(t, dir)
+		total += n
+		if slices.Contains([]string{"columnstore", "profile", "history", "schema"}, dir) {
+			public += n
+		}
+		t.Logf("%-16s %d", dir, n)
+	}
+	if total > mostNames {
+		t.Errorf("%d exported names in all, at most %d", total, mostNames)
+	}
+	if public > mostPublic {
+		t.Errorf("%d exported names of columnstore, profile, history and schema, at most %d", public, mostPublic)
+	}
+	t.Logf("%d, of the public packages %d", total, public)
+}

@@ -1,0 +1,248 @@
+package profile
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/columnstore"
+)
+
+// P2: an insert refused in the middle leaves nothing, and the inserts of one
+// transaction come together.
+func TestInsertIsAtomic(t *testing.T) {
+	db := testDB(t, Options{})
+	ctx := context.Background()
+	good := makeProfile(start, "n:count", stack{frames: "a b", values: []int64{1}})
+	bad := makeProfile(start+1, "n:count", stack{frames: "a b", values: []int64{2}}, stack{frames: "a", values: []int64{3}, labels: map[string][]string{"k": {"\xff"}}})
+	before := view(t, db)
+	if _, err := db.Insert(ctx, bad, InsertOptions{Labels: map[string]string{"job": "bad"}}); !errors.Is(err, columnstore.ErrBatch) {
+		t.Fatalf("error %v", err)
+	}
+	if _, err := db.Insert(ctx, good, InsertOptions{Labels: map[string]string{"job\x00": "bad"}}); !errors.Is(err, columnstore.ErrBatch) {
+		t.Fatalf("bad label name: error %v", err)
+	}
+	after := view(t, db)
+	if before.Commit() != after.Commit() {
+		t.Error("a refused profile was committed")
+	}
+	if columns, err := db.Table().Columns(after); err != nil || slices.ContainsFunc(columns, func(c string) bool { return strings.Contains(c, ".") }) {
+		t.Errorf("a refused profile left columns: %v, %v", columns, err)
+	}
+
+	tx := db.Store().Begin()
+	for i := range 3 {
+		p := makeProfile(start+int64(i)*int64(24*time.Hour), "n:count", stack{frames: "a b", values: []int64{1}})
+		if rows, err := db.InsertTx(ctx, tx, p, InsertOptions{}); err != nil || rows != 1 {
+			t.Fatalf("%d rows, %v", rows, err)
+		}
+	}
+	if got := db.store.Stats().Rows; got != 0 {
+		t.Errorf("%d rows before the commit", got)
+	}
+	if _, err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if got := db.store.Stats().Rows; got != 3 {
+		t.Errorf("%d rows after the commit, want 3", got)
+	}
+	aborted := db.store.Begin()
+	if _, err := db.InsertTx(ctx, aborted, good, InsertOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	aborted.Abort()
+	if got := db.store.Stats().Rows; got != 3 {
+		t.Errorf("%d rows after an abort, want 3", got)
+	}
+}
+
+func TestInsertErrors(t *testing.T) {
+	db := testDB(t, Options{})
+	p := makeProfile(start, "n:count", stack{frames: "a", values: []int64{1}})
+	canceled, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := db.Insert(canceled, p, InsertOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("canceled: error %v", err)
+	}
+	if _, err := Open(db.store, Options{Bucket: time.Hour}); !errors.Is(err, columnstore.ErrTable) {
+		t.Errorf("the same table with other buckets: error %v", err)
+	}
+	again, err := Open(db.store, Options{})
+	if err != nil || again.Table() != db.Table() {
+		t.Errorf("a second handle: %v, %v", again, err)
+	}
+	other, err := Open(db.store, Options{Table: "other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other.Table().Name() != "other" || db.Table().Name() != "profiles" {
+		t.Errorf("tables %q and %q", other.Table().Name(), db.Table().Name())
+	}
+	db.store.Close()
+	if rows, err := db.Insert(context.Background(), p, InsertOptions{}); !errors.Is(err, columnstore.ErrClosed) || rows != 0 {
+		t.Errorf("closed: %d rows, error %v", rows, err)
+	}
+	if rows, err := db.Insert(context.Background(), &pprof.Profile{}, InsertOptions{}); !errors.Is(err, ErrProfile) || rows != 0 {
+		t.Errorf("no types: %d rows, error %v", rows, err)
+	}
+}
+
+// The caller's profile is as it was, and can be changed afterwards.
+func TestInsertOnlyReads(t *testing.T) {
+	db := testDB(t, Options{})
+	p := makeProfile(start, "n:count m:count", stack{frames: "a +b c", values: []int64{1, 0}, labels: map[string][]string{"k": {"v"}}})
+	before := answerOf(p.Copy())
+	insert(t, db, p)
+	if diff := cmp.Diff(before, answerOf(p)); diff != "" {
+		t.Errorf("Insert changed the profile: %s", diff)
+	}
+	p.Sample[0].Value[0] = 99
+	p.Function[0].Name = "changed"
+	p.Sample[0].Label["k"][0] = "changed"
+	got, err := db.Profile(context.Background(), view(t, db), Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, answerOf(got)); diff != "" {
+		t.Errorf("the store shares what it was given: %s", diff)
+	}
+}
+
+func TestInsertTime(t *testing.T) {
+	at := time.Unix(1_700_000_000, 5)
+	for _, tc := range []struct {
+		name    string
+		profile int64
+		option  time.Time
+		want    int64
+	}{
+		{"the profile's", start, at, start},
+		{"the option's", 0, at, at.UnixNano()},
+		{"none", 0, time.Time{}, 0},
+		{"before 1970", -5, at, -5},
+		{"far back", math.MinInt64 / 2, at, math.MinInt64 / 2},
+	} {
+		db := testDB(t, Options{})
+		p := makeProfile(tc.profile, "n:count", stack{frames: "a", values: []int64{1}})
+		if _, err := db.Insert(context.Background(), p, InsertOptions{Time: tc.option}); err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+			continue
+		}
+		got, err := db.Profile(context.Background(), view(t, db), Query{})
+		if err != nil || got.TimeNanos != tc.want {
+			t.Errorf("%s: time %d, %v; want %d", tc.name, got.TimeNanos, err, tc.want)
+		}
+	}
+}
+
+// Zero values are rows only where they are asked for, and never change a sum.
+func TestKeepZeros(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		db := testDB(t, Options{KeepZeros: keep})
+		p := makeProfile(start, "n:count m:count", stack{frames: "a", values: []int64{1, 0}}, stack{frames: "b", values: []int64{0, 0}})
+		want := 1
+		if keep {
+			want = 4
+		}
+		if rows := insert(t, db, p); rows != want {
+			t.Errorf("KeepZeros %t: %d rows, want %d", keep, rows, want)
+		}
+		got, err := db.Profile(context.Background(), view(t, db), Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(answerOf(p), answerOf(got)); diff != "" || len(got.Sample) != 1 {
+			t.Errorf("KeepZeros %t: %s", keep, diff)
+		}
+	}
+}
+
+// Trace and span ids that look like ids are in their own columns, anything else
+// stays a label; both come back as they were (P1).
+func TestTraceIDs(t *testing.T) {
+	const trace, span = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+	for _, tc := range []struct {
+		name, label string
+		values      []string
+		column      string // that has it
+	}{
+		{"trace id", "trace_id", []string{trace}, "trace_id"},
+		{"span id", "span_id", []string{span}, "span_id"},
+		{"all zero", "trace_id", []string{strings.Repeat("0", 32)}, "trace_id"},
+		{"upper case", "trace_id", []string{strings.ToUpper(trace)}, "pprof_labels.trace_id"},
+		{"short", "trace_id", []string{trace[2:]}, "pprof_labels.trace_id"},
+		{"odd", "trace_id", []string{trace[1:]}, "pprof_labels.trace_id"},
+		{"not hexadecimal", "span_id", []string{"b7ad6b716920333g"}, "pprof_labels.span_id"},
+		{"span id as trace id", "trace_id", []string{span}, "pprof_labels.trace_id"},
+		{"trace id as span id", "span_id", []string{trace}, "pprof_labels.span_id"},
+		{"two", "trace_id", []string{trace, trace}, "pprof_labels.trace_id"},
+		{"another label", "id", []string{trace}, "pprof_labels.id"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			db := testDB(t, Options{})
+			p := makeProfile(start, "n:count", stack{frames: "a", values: []int64{1}, labels: map[string][]string{tc.label: tc.values}}, stack{frames: "a", values: []int64{2}})
+			insert(t, db, p)
+			snap := view(t, db)
+			got, err := db.Profile(context.Background(), snap, Query{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(answerOf(p), answerOf(got)); diff != "" {
+				t.Error(diff)
+			}
+			groups, err := db.table.Aggregate(context.Background(), snap, columnstore.AggregateOptions{
+				Sum: ColumnValue, Where: columnstore.Not(columnstore.IsNull(tc.column)),
+			})
+			if err != nil || len(groups.Sums) != 1 || groups.Sums[0] != 1 {
+				t.Errorf("column %s: %+v, %v", tc.column, groups, err)
+			}
+		})
+	}
+}
+
+// Names of labels come back, whatever is in them, and no two share a column.
+func TestLabelColumns(t *testing.T) {
+	seen := map[string]string{}
+	for _, name := range []string{"a", "a#1", "a#2", "a#2#1", "a#0", "a#01", "a#", "#1", "a#x", "a#-1", "a.b", "a b", "[", "]", "[]", "a[b]", "a[b", "b]", "a[b]#2"} {
+		for k := range 3 {
+			column := labelColumn("f", name, k)
+			if gotName, gotK, _ := cutNumber(strings.TrimPrefix(column, "f.")); gotName != name || gotK != k {
+				t.Errorf("%q, value %d: column %q is read as %q, %d", name, k, column, gotName, gotK)
+			}
+			if other := seen[column]; other != "" {
+				t.Errorf("%q and %q have the column %q", name, other, column)
+			}
+			seen[column] = name
+		}
+		for _, unit := range []string{"", "bytes", "u#2", "u]", "]", "[", "a[b", "[]", "%5B", "%"} {
+			column := numLabelColumn(name, unit, 1)
+			text, k, _ := cutNumber(strings.TrimPrefix(column, ColumnPprofNumLabels+"."))
+			if gotName, gotUnit := cutUnit(text); gotName != name || gotUnit != unit || k != 1 {
+				t.Errorf("%q [%s]: column %q is read as %q [%s] %d", name, unit, column, gotName, gotUnit, k)
+			}
+		}
+	}
+}
+
+// Without buckets everything but the split by time works.
+func TestWithoutBuckets(t *testing.T) {
+	db := testDB(t, Options{Bucket: -1})
+	for i := range 5 {
+		insert(t, db, makeProfile(start+int64(i)*int64(time.Hour), "n:count", stack{frames: "a b", values: []int64{1}}))
+	}
+	stacks, err := db.Merge(context.Background(), view(t, db), Type{"n", "count", "cpu", "nanoseconds"}, Query{From: start + 1, To: start + int64(3*time.Hour)})
+	if err != nil || stacks.Total != 2 || stacks.Len() != 1 {
+		t.Errorf("%+v, %v", stacks, err)
+	}
+	lines, err := db.Range(context.Background(), view(t, db), Type{"n", "count", "cpu", "nanoseconds"}, Query{}, RangeOptions{Step: time.Hour})
+	if err != nil || len(lines) != 1 || len(lines[0].Points) != 5 {
+		t.Errorf("Range: %v, %v", lines, err)
+	}
+}

@@ -1,0 +1,118 @@
+package profile
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/granarydb/granary/columnstore"
+)
+
+// Point is a sum at a time.
+type Point struct {
+	Time  int64 // Unix nanoseconds: the start of the step
+	Value int64 // in Type.SampleUnit
+}
+
+// Line is a series over time: the profiles that share the labels asked for.
+type Line struct {
+	// Labels are the names asked for and their values, sorted by name; a
+	// missing label is left out.
+	Labels []Label
+	// Points are in order of time; steps without a profile are left out.
+	Points []Point
+}
+
+// RangeOptions says how Range sums. The zero value is one line of all, with a point for
+// each time.
+type RangeOptions struct {
+	// Step is the time from one point to the next. Points are at multiples of it since
+	// 1970, and sum the values from there to the next. 0 means a point for each time of a
+	// profile.
+	Step time.Duration
+	// By names the labels whose values make a line. A name means a label of the
+	// profile first, and of the sample where the profile has none, as in a Selector.
+	By []string
+	// Top, if above 0, leaves the lines with the greatest sums of all their points only;
+	// of equal ones, those with the lesser labels.
+	Top int
+}
+
+// Range sums the values of one type in the profiles of a query over time, by labels. Lines are
+// sorted by their labels and belong to the caller.
+//
+// Values are added up: of heap sizes scraped twice in a step, that is twice the
+// heap.
+//
+// It costs as much as columnstore.Table.Aggregate, 5 to 10 ns a row, and about 100 ns a point.
+// Errors are those of Aggregate; a negative Step or Top, or an empty name, is
+// columnstore.ErrQuery.
+func (db *DB) Range(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, opts RangeOptions) ([]Line, error) {
+	if opts.Step < 0 || opts.Top < 0 {
+		return nil, fmt.Errorf("%w: step %v, top %d: want at least 0", columnstore.ErrQuery, opts.Step, opts.Top)
+	}
+	g := newGrouping(opts.By)
+	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
+		Sum: ColumnValue, By: append([]string{ColumnTimestamp}, g.columns()...),
+		Step: int64(opts.Step), Time: ColumnTimestamp, Where: q.Expr(t), MaxBytes: q.MaxBytes,
+	})
+	if err != nil {
+		return nil, err
+	}
+	const point = 16 * 2 // while the points of a line grow
+	if err := q.fits(groups, point*len(groups.Sums)); err != nil {
+		return nil, err
+	}
+	var lines []Line
+	times := groups.Columns[0].Values.Int64s
+	for row, sum := range groups.Sums {
+		i := int(g.group(groups.Columns[1:], row))
+		if i == len(lines) {
+			lines = append(lines, Line{Labels: g.labels[i]})
+		}
+		lines[i].Points = append(lines[i].Points, Point{times[row], sum})
+	}
+	for i := range lines {
+		lines[i].Points = sumPoints(lines[i].Points)
+	}
+	slices.SortFunc(lines, func(a, b Line) int { return compareLabels(a.Labels, b.Labels) })
+	return topLines(lines, opts.Top), nil
+}
+
+// topLines returns the lines with the greatest sums, in the order in which they are.
+func topLines(lines []Line, top int) []Line {
+	if top == 0 || len(lines) <= top {
+		return lines
+	}
+	sums, order := make([]int64, len(lines)), make([]int, len(lines))
+	for i := range lines {
+		order[i] = i
+		for _, p := range lines[i].Points {
+			sums[i] += p.Value
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sums[b], sums[a]) })
+	order = order[:top]
+	slices.Sort(order)
+	out := make([]Line, top)
+	for i, from := range order {
+		out[i] = lines[from]
+	}
+	return out
+}
+
+// sumPoints sorts points by time and sums those of one time, in place.
+func sumPoints(points []Point) []Point {
+	slices.SortFunc(points, func(a, b Point) int { return cmp.Compare(a.Time, b.Time) })
+	out := points[:0]
+	for _, p := range points {
+		if n := len(out); n > 0 && out[n-1].Time == p.Time {
+			out[n-1].Value += p.Value
+		} else {
+			out = append(out, p)
+		}
+	}
+	return out
+}

@@ -1,0 +1,116 @@
+package profile
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/encoding"
+)
+
+// Label is a name and its value.
+type Label struct{ Name, Value string }
+
+// compareLabels orders by the first label that differs: by its name, then by its value.
+func compareLabels(a, b []Label) int {
+	return slices.CompareFunc(a, b, func(a, b Label) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value))
+	})
+}
+
+// Source is one series: a type, and the labels of the profiles that measure it.
+type Source struct {
+	Type   Type
+	Labels []Label // of the profiles, sorted by name
+}
+
+// Series returns the series that can have rows of a query, sorted by type, then by labels.
+// No row is read: see LabelNames. The slices belong to the caller.
+//
+// O(series x buckets), and about 1 us for each of the answer. Errors are those of
+// columnstore.Table.Series.
+func (db *DB) Series(ctx context.Context, snap *columnstore.Snapshot, q Query) ([]Source, error) {
+	series, err := db.table.Series(ctx, snap, q.Expr())
+	if err != nil {
+		return nil, err
+	}
+	sources := make([]Source, len(series))
+	for i, s := range series {
+		sources[i].Type = typeOf(s)
+		for _, label := range s {
+			if name, ok := strings.CutPrefix(label.Name, ColumnLabels+"."); ok {
+				sources[i].Labels = append(sources[i].Labels, Label{name, label.Value})
+			}
+		}
+		slices.SortFunc(sources[i].Labels, func(a, b Label) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	slices.SortFunc(sources, func(a, b Source) int {
+		return cmp.Or(a.Type.compare(b.Type), compareLabels(a.Labels, b.Labels))
+	})
+	return sources, nil
+}
+
+// ProfileInfo is one profile that the store has, of one type.
+type ProfileInfo struct {
+	Time     int64   // Unix nanoseconds
+	Duration int64   // nanoseconds
+	Period   int64   // in Type.PeriodUnit
+	Labels   []Label // of the profile, sorted by name
+	Total    int64   // sum of its values, in Type.SampleUnit
+	Rows     int64   // how many values, of the samples that the query chooses
+}
+
+// Profiles returns which profiles there are of a type with a sample that a query chooses,
+// by time, then by labels. Profiles of one time, duration, period and set of labels count
+// as one. The slices belong to the caller.
+//
+// It costs as much as columnstore.Table.Aggregate, 5 to 10 ns a row, and about 1 us a profile.
+// Errors are those of Aggregate.
+func (db *DB) Profiles(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query) ([]ProfileInfo, error) {
+	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
+		Sum: ColumnValue, By: []string{ColumnTimestamp, ColumnDuration, ColumnPeriod, ColumnLabels},
+		Where: q.Expr(t), MaxBytes: q.MaxBytes,
+	})
+	if err != nil {
+		return nil, err
+	}
+	const profile, label = 64, 32
+	if err := q.fits(groups, (profile+label*(len(groups.Columns)-3))*len(groups.Sums)); err != nil {
+		return nil, err
+	}
+	out := make([]ProfileInfo, len(groups.Sums))
+	for row := range out {
+		out[row] = ProfileInfo{
+			Time: groups.Columns[0].Values.Int64s[row], Duration: groups.Columns[1].Values.Int64s[row],
+			Period: groups.Columns[2].Values.Int64s[row], Total: groups.Sums[row], Rows: groups.Counts[row],
+		}
+		for i := range groups.Columns[3:] {
+			c := &groups.Columns[3+i]
+			if value := valueText(c, row); value != "" {
+				out[row].Labels = append(out[row].Labels, Label{strings.TrimPrefix(c.Name, ColumnLabels+"."), value})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b ProfileInfo) int {
+		return cmp.Or(cmp.Compare(a.Time, b.Time), compareLabels(a.Labels, b.Labels),
+			cmp.Compare(a.Duration, b.Duration), cmp.Compare(a.Period, b.Period))
+	})
+	return out, nil
+}
+
+// valueText returns the value of a row as text, empty if it has none.
+func valueText(c *columnstore.GroupColumn, row int) string {
+	if c.Values.Null(row) {
+		return ""
+	}
+	switch c.Values.Type {
+	case encoding.UUID:
+		return idText(c.Values.UUIDs[row])
+	case encoding.Uint64:
+		return idText(c.Values.Uint64s[row])
+	default:
+		return c.Values.Strings[row]
+	}
+}

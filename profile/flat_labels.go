@@ -1,0 +1,136 @@
+package profile
+
+import (
+	"fmt"
+
+	"github.com/granarydb/granary/encoding"
+	codec "github.com/granarydb/granary/profile/pprof"
+	"github.com/granarydb/granary/schema"
+)
+
+// placeLabels gives each label its column. It returns the bytes of all labels.
+func (f *flat) placeLabels() (bytes int, err error) {
+	if len(f.Labels) == 0 {
+		return 0, nil
+	}
+	f.columns.start(len(f.Strings), len(f.Labels))
+	at := 0
+	for i, s := range f.Samples {
+		for ; at < int(s.Labels); at++ {
+			l := &f.Labels[at]
+			n := f.labelName(l)
+			if n.sample != i+1 {
+				n.sample, n.first, n.count = i+1, at, 0
+			}
+			if err := f.placeLabel(at, n); err != nil {
+				return 0, err
+			}
+			n.count++
+			bytes += len(n.text) + 16
+			if l.IsText {
+				bytes += len(f.Strings[l.Text]) - 16
+			}
+			if bytes > maxLabelBytes {
+				return 0, fmt.Errorf("%w: more than %d bytes of labels", ErrTooLarge, maxLabelBytes)
+			}
+		}
+	}
+	return bytes, nil
+}
+
+// sameText returns the string that stands for all that have the text of s.
+func (f *flat) sameText(s uint32) uint32 {
+	first, known := f.columns.byText[f.Strings[s]]
+	if !known {
+		first = s
+		f.columns.byText[f.Strings[s]] = s
+	}
+	return first
+}
+
+// labelName returns the name of a label.
+func (f *flat) labelName(l *codec.FlatLabel) *labelName {
+	c, kind := &f.columns, 0
+	if l.IsText {
+		kind = 1
+	}
+	of := c.nameOf[kind]
+	if of[l.Name] == 0 {
+		same := f.sameText(l.Name)
+		if of[same] == 0 {
+			n := labelName{index: uint32(len(c.names)), text: f.Strings[same], isText: l.IsText}
+			if l.IsText {
+				n.id = idType(n.text)
+			}
+			c.names = append(c.names, n)
+			of[same] = uint32(len(c.names))
+		}
+		of[l.Name] = of[same]
+	}
+	return &c.names[of[l.Name]-1]
+}
+
+// placeLabel sets the column of label i, which comes after n.count others of its
+// name. An id that is a label's only value has a column of its own: ids differ
+// row by row, and a dictionary of them would only grow.
+func (f *flat) placeLabel(i int, n *labelName) (err error) {
+	l, of := &f.Labels[i], f.columns.of
+	if n.count == maxValues {
+		return fmt.Errorf("%w: label %q has over %d values in one sample", ErrTooLarge, n.text, maxValues)
+	}
+	unit := l.Text
+	if l.IsText {
+		unit = 0
+	}
+	if n.count == 0 && n.hasColumn && n.unit == unit && n.id == 0 {
+		of[i] = n.column
+		return nil
+	}
+	if n.count == 0 && n.id != 0 {
+		if _, ok := parseID(n.id, f.Strings[l.Text]); ok {
+			of[i], err = f.column(l, n, columnID)
+			return err
+		}
+	}
+	if n.count == 1 && n.id != 0 { // the first one turns out not to be alone
+		if of[n.first], err = f.column(&f.Labels[n.first], n, 0); err != nil {
+			return err
+		}
+	}
+	if of[i], err = f.column(l, n, n.count); err == nil && n.count == 0 {
+		n.unit, n.column, n.hasColumn = unit, of[i], true
+	}
+	return err
+}
+
+// column returns the column of the k-th value of a label, a new one if there is
+// none yet.
+func (f *flat) column(l *codec.FlatLabel, n *labelName, k uint32) (uint32, error) {
+	c, key := &f.columns, columnKey{name: n.index, k: k}
+	if !n.isText {
+		key.unit = f.sameText(l.Text)
+	}
+	column, known := c.byKey[key]
+	if known {
+		return column, nil
+	}
+	if len(c.list) == schema.MaxDynamic {
+		return 0, fmt.Errorf("%w: over %d distinct labels", ErrTooLarge, schema.MaxDynamic)
+	}
+	made := labelValues{values: encoding.Vector{Type: encoding.Int64}}
+	switch {
+	case k == columnID:
+		made.name, made.values.Type = n.text, n.id
+	case n.isText:
+		made.name, made.values.Type = labelColumn(ColumnPprofLabels, n.text, int(k)), encoding.String
+	default:
+		made.name = numLabelColumn(n.text, f.Strings[l.Text], int(k))
+	}
+	column = uint32(len(c.list))
+	c.byKey[key] = column
+	c.list = append(c.list, made)
+	return column, nil
+}
+
+// columnID is the k of an id that is in a column of its own.
+const columnID = maxValues

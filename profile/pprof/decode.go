@@ -1,0 +1,233 @@
+package pprof
+
+import (
+	"fmt"
+)
+
+// errMalformed says that bytes are not a message of profile.proto, or refer to
+// entries that they lack.
+var errMalformed = fmt.Errorf("%w: its bytes are damaged", ErrProfile)
+
+// Fields of profile.proto's messages.
+const (
+	fieldSampleType = 1 + iota
+	fieldSample
+	fieldMapping
+	fieldLocation
+	fieldFunction
+	fieldString
+	fieldDropFrames
+	fieldKeepFrames
+	fieldTime
+	fieldDuration
+	fieldPeriodType
+	fieldPeriod
+	fieldComment
+	fieldDefaultType
+	fieldDocURL
+)
+
+const (
+	sampleStack = 1 + iota
+	sampleValues
+	sampleLabel
+)
+
+const locationLine = 4
+
+// decoder reads an encoded profile into a flat one. It takes the bytes
+// that pprof.ParseUncompressed and CheckValid take, and refuses the rest (C1). Samples refer to
+// tables that often come behind them, so a second pass reads them.
+type decoder struct {
+	*Flat
+	limits Limits
+
+	mappingIDs, functionIDs, locationIDs ids
+
+	samplesSeen int
+	firstSample int    // where in the bytes it is
+	mostString  uint64 // the largest index of a string that is only checked
+	preferredX  uint64 // index of Flat.Preferred
+}
+
+// Decode reads an encoded profile into f, within the limits: no memory is taken
+// beyond them. f keeps parts of data. Errors wrap ErrProfile
+// or ErrTooLarge.
+func Decode(data string, limits Limits, f *Flat) error {
+	f.Reset()
+	d := decoder{Flat: f, limits: limits}
+	if err := d.tables(data); err != nil {
+		return err
+	}
+	if err := d.link(); err != nil {
+		return err
+	}
+	if err := d.samplesOf(data); err != nil {
+		return err
+	}
+	return f.check()
+}
+
+// tables reads all but the samples.
+func (d *decoder) tables(data string) error {
+	var one [fieldDocURL + 1]uint64 // numbers of the profile itself
+	for at := 0; at < len(data); {
+		tag, number, text, next := field(data, at)
+		if next > len(data) {
+			return errMalformed
+		}
+		i := tag >> 3
+		if i == 0 || i > fieldDocURL {
+			at = next
+			continue
+		}
+		var err error
+		switch typ := tag & 7; {
+		case i == fieldComment:
+			if !d.comments(typ, number, text) {
+				return errMalformed
+			}
+		case isMessage(i) != (typ == wireBytes) || !isMessage(i) && typ != wireVarint:
+			return errMalformed
+		case i == fieldSample:
+			if d.samplesSeen++; d.samplesSeen == 1 {
+				d.firstSample = at
+			}
+		case isMessage(i):
+			err = d.entry(i, text)
+		case i == fieldTime && one[i] != 0:
+			return fmt.Errorf("%w: it is two profiles one after the other", ErrProfile)
+		default:
+			one[i] = number
+		}
+		if err != nil {
+			return err
+		}
+		at = next
+	}
+	d.Time, d.Duration, d.Every = int64(one[fieldTime]), int64(one[fieldDuration]), int64(one[fieldPeriod])
+	d.preferredX = one[fieldDefaultType]
+	d.mostString = max(d.mostString, d.preferredX, one[fieldDropFrames], one[fieldKeepFrames], one[fieldDocURL])
+	return bound("samples", d.samplesSeen, d.limits.Samples)
+}
+
+// isMessage says whether a field of the profile has bytes.
+func isMessage(field uint64) bool { return field <= fieldString || field == fieldPeriodType }
+
+// comments checks the strings that comments refer to; rows have none.
+func (d *decoder) comments(typ, number uint64, packed string) bool {
+	if typ == wireVarint {
+		d.mostString = max(d.mostString, number)
+		return true
+	}
+	at := 0
+	for at < len(packed) {
+		number, at = uvarint(packed, at)
+		d.mostString = max(d.mostString, number)
+	}
+	return typ == wireBytes && at == len(packed)
+}
+
+// entry reads one entry of a table of the profile.
+func (d *decoder) entry(field uint64, data string) error {
+	ok := true
+	switch field {
+	case fieldSampleType:
+		d.Types = append(d.Types, FlatType{})
+		ok = readType(data, &d.Types[len(d.Types)-1])
+		if len(d.Types) > maxEntries {
+			return bound("sample types", len(d.Types), maxEntries)
+		}
+	case fieldPeriodType:
+		ok = readType(data, &d.Period)
+	case fieldMapping:
+		ok = d.mapping(data)
+	case fieldFunction:
+		ok = d.function(data)
+	case fieldLocation:
+		return d.location(data)
+	case fieldString:
+		d.Strings = append(d.Strings, data)
+		ok = d.Strings[0] == ""
+	}
+	if !ok {
+		return errMalformed
+	}
+	return d.boundEntries()
+}
+
+// boundEntries bounds the tables while they grow.
+func (d *decoder) boundEntries() error {
+	if n := max(len(d.Strings), len(d.Mappings), len(d.Functions), len(d.Locations), len(d.Lines)); n > maxEntries {
+		return bound("strings, functions or lines", n, maxEntries)
+	}
+	return nil
+}
+
+func readType(data string, t *FlatType) bool {
+	var v [3]uint64
+	ok := numbers(data, v[:])
+	t.Name, t.Unit = stringIndex(v[1]), stringIndex(v[2])
+	return ok
+}
+
+func (d *decoder) mapping(data string) bool {
+	var v [11]uint64
+	if !numbers(data, v[:]) || !d.mappingIDs.add(v[1]) {
+		return false
+	}
+	m := FlatMapping{Start: v[2], Limit: v[3], Offset: v[4], File: stringIndex(v[5]), BuildID: stringIndex(v[6])}
+	for i, has := range v[7:] {
+		if has != 0 {
+			m.Has |= 1 << i
+		}
+	}
+	if len(d.Mappings) == 1 {
+		m.Has |= IsProgram
+	}
+	d.Mappings = append(d.Mappings, m)
+	return true
+}
+
+func (d *decoder) function(data string) bool {
+	var v [6]uint64
+	if !numbers(data, v[:]) || !d.functionIDs.add(v[1]) {
+		return false
+	}
+	d.Functions = append(d.Functions, FlatFunction{stringIndex(v[2]), stringIndex(v[3]), stringIndex(v[4]), int64(v[5])})
+	return true
+}
+
+// location reads a location. Its mapping and functions may come later and stay ids
+// until link.
+func (d *decoder) location(data string) error {
+	var v [6]uint64
+	for at := 0; at < len(data); {
+		tag, number, text, next := field(data, at)
+		if next > len(data) {
+			return errMalformed
+		}
+		at = next
+		switch i := tag >> 3; {
+		case i == 0 || i >= uint64(len(v)):
+		case i == locationLine && tag&7 == wireBytes:
+			var ln [4]uint64
+			if !numbers(text, ln[:]) || ln[1] == 0 { // each line has a function
+				return errMalformed
+			}
+			d.Lines = append(d.Lines, FlatLine{ln[1], int64(ln[2]), int64(ln[3])})
+			if err := d.boundEntries(); err != nil {
+				return err
+			}
+		case i == locationLine || tag&7 != wireVarint:
+			return errMalformed
+		default:
+			v[i] = number
+		}
+	}
+	if !d.locationIDs.add(v[1]) {
+		return errMalformed
+	}
+	d.Locations = append(d.Locations, FlatLocation{v[3], v[2], uint32(len(d.Lines)), v[5] != 0})
+	return d.boundEntries()
+}

@@ -1,0 +1,144 @@
+package pprof
+
+import (
+	"fmt"
+)
+
+// Flat is a profile as rows are made from it: slices without pointers, in which each
+// string, mapping, function and location stands once. Strings, mappings, functions and
+// locations are known by their index. Index 0 is the empty string, no mapping, no function,
+// no location, as id 0 is in the format. Lines belong to locations, and stacks, values and
+// labels to samples, in their order: each has its own end. The zero Flat is good to be
+// read into, again and again. It is not safe for concurrent use.
+type Flat struct {
+	Strings   []string
+	Types     []FlatType
+	Period    FlatType
+	Preferred string // the sample type to show first
+	Time      int64  // Unix nanoseconds; 0 for none
+	Duration  int64  // nanoseconds
+	Every     int64  // the period, in units of its type
+
+	Mappings  []FlatMapping
+	Functions []FlatFunction
+	Lines     []FlatLine
+	Locations []FlatLocation
+
+	Samples []FlatSample
+	Stack   []uint32 // locations, leaf first
+	Values  []int64  // as many as types for each sample
+	Labels  []FlatLabel
+}
+
+// FlatType is a sample type or the type of the period. Both fields are strings.
+type FlatType struct{ Name, Unit uint32 }
+
+// FlatMapping is a mapping. File and BuildID are strings.
+type FlatMapping struct {
+	Start, Limit, Offset uint64
+	File, BuildID        uint32
+	Has                  uint64 // HasFunctions and the like
+}
+
+// Bits of FlatMapping.Has.
+const (
+	HasFunctions = 1 << iota
+	HasFilenames
+	HasLineNumbers
+	HasInlineFrames
+	IsProgram // the first mapping of the profile: the program itself
+)
+
+// FlatFunction is a function. Name, SystemName and File are strings.
+type FlatFunction struct {
+	Name, SystemName, File uint32
+	StartLine              int64
+}
+
+// FlatLine is one function at a location, the innermost first.
+type FlatLine struct {
+	Function     uint64 // the decoder has an id here until all functions are there
+	Line, Column int64
+}
+
+// FlatLocation is a location. Its lines end at Lines.
+type FlatLocation struct {
+	Address uint64
+	Mapping uint64 // likewise
+	Lines   uint32
+	Folded  bool
+}
+
+// FlatSample has the ends of a sample in Flat.Stack and Flat.Labels.
+type FlatSample struct{ Stack, Labels uint32 }
+
+// FlatLabel is one value of a label: a string or a number with a unit.
+type FlatLabel struct {
+	Name   uint32
+	Text   uint32 // or, of a number, its unit
+	Number int64
+	IsText bool
+}
+
+// Reset empties f and keeps its memory. Strings are dropped: they hold the bytes
+// that they were read from.
+func (f *Flat) Reset() {
+	clear(f.Strings)
+	*f = Flat{
+		Strings: f.Strings[:0], Types: f.Types[:0],
+		Mappings: append(f.Mappings[:0], FlatMapping{}), Functions: append(f.Functions[:0], FlatFunction{}),
+		Lines: f.Lines[:0], Locations: append(f.Locations[:0], FlatLocation{}),
+		Samples: f.Samples[:0], Stack: f.Stack[:0], Values: f.Values[:0], Labels: f.Labels[:0],
+	}
+}
+
+// Size returns the bytes of memory that f keeps, about.
+func (f *Flat) Size() int {
+	return 64*(cap(f.Mappings)+cap(f.Functions)) + 32*(cap(f.Strings)+cap(f.Lines)+cap(f.Locations)+cap(f.Labels)) +
+		8*(cap(f.Samples)+cap(f.Stack)+cap(f.Values))
+}
+
+// LinesOf returns the lines of a location, the innermost first.
+func (f *Flat) LinesOf(location uint32) []FlatLine {
+	return f.Lines[f.Locations[location-1].Lines:f.Locations[location].Lines]
+}
+
+// Sample returns the stack, the values and the labels of sample i.
+func (f *Flat) Sample(i int) (stack []uint32, values []int64, labels []FlatLabel) {
+	var from FlatSample
+	if i > 0 {
+		from = f.Samples[i-1]
+	}
+	to := f.Samples[i]
+	return f.Stack[from.Stack:to.Stack], f.Values[i*len(f.Types) : (i+1)*len(f.Types)], f.Labels[from.Labels:to.Labels]
+}
+
+// check finds equal sample types, whose values could not be told apart, and bounds their
+// names before it compares them.
+func (f *Flat) check() error {
+	if len(f.Types) == 0 {
+		return fmt.Errorf("%w: it has no sample types", ErrProfile)
+	}
+	seen := map[[2]string]bool{}
+	bytes := 0
+	for _, t := range f.Types {
+		name, unit := f.Strings[t.Name], f.Strings[t.Unit]
+		bytes += len(name) + len(unit) + len(f.Strings[f.Period.Name]) + len(f.Strings[f.Period.Unit])
+		if bytes > maxTypeBytes {
+			return fmt.Errorf("%w: the names of its types have more than %d bytes", ErrTooLarge, maxTypeBytes)
+		}
+		if seen[[2]string{name, unit}] {
+			return fmt.Errorf("%w: it has the sample type %s:%s twice", ErrProfile, name, unit)
+		}
+		seen[[2]string{name, unit}] = true
+	}
+	return nil
+}
+
+// bound returns an error if a count is above its limit.
+func bound(what string, have, most int) error {
+	if have > most {
+		return fmt.Errorf("%w: %d %s, at most %d", ErrTooLarge, have, what, most)
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package pprof
+
+// Limits bounds a profile. A field that is 0 means its default.
+type Limits struct {
+	// Bytes is the size of the encoded profile, decompressed.
+	// Default 64 MiB: the largest heap profiles in the field have a few.
+	Bytes int
+	// Samples is the number of samples. Default 1,000,000.
+	Samples int
+	// Depth is the number of locations of a sample. Default 16,384, also the
+	// most that the store takes.
+	Depth int
+}
+
+// WithDefaults returns the limits with a default for each field that is 0.
+func (l Limits) WithDefaults() Limits {
+	if l.Bytes == 0 {
+		l.Bytes = 64 << 20
+	}
+	if l.Samples == 0 {
+		l.Samples = 1_000_000
+	}
+	if l.Depth == 0 {
+		l.Depth = 16 << 10
+	}
+	return l
+}
+
+// A profile shares strings and locations, its samples do not: their sums are bounded as
+// well. The largest profiles in the field need a tenth of these.
+const (
+	// maxStackIDs bounds the locations of all samples together, 16 bytes each.
+	maxStackIDs = 16 << 20
+	// maxLabels bounds the labels of all samples, 24 bytes each.
+	maxLabels = 16 << 20
+	// maxSampleValues bounds the values of all samples, 8 bytes each.
+	maxSampleValues = 16 << 20
+	// maxEntries bounds the strings of a profile, its mappings, its functions,
+	// its locations and the lines of them, each: they take up to 64 bytes.
+	maxEntries = 2 << 20
+	// maxTypeBytes bounds the names of the sample types, with that of the period for each:
+	// every pair of types is compared, and a store keeps them as one string.
+	maxTypeBytes = 64 << 10
+)

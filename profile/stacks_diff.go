@@ -1,0 +1,72 @@
+package profile
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/google/uuid"
+	"github.com/zeebo/xxh3"
+
+	"github.com/granarydb/granary/encoding/dict"
+)
+
+// Diff returns after less before, by stack: values that fell are
+// negative, stacks that are equal in both are left out. Stacks are those of the same
+// locations, whatever snapshots or stores they are of. Both stay as they are.
+//
+// Values are not scaled: where one answer is of a longer time, its sums are greater.
+// The error is ErrMixed if the types differ. About 1 us a stack, and 20 bytes for each
+// beside the memory of both answers.
+func Diff(before, after *Stacks) (*Stacks, error) {
+	if before.Type != after.Type {
+		return nil, fmt.Errorf("%w: %v before, %v after", ErrMixed, before.Type, after.Type)
+	}
+	d := differ{
+		symbols: newSymbols(dict.ListView{}, nil),
+		index:   make(map[xxh3.Uint128]uint32, max(before.Len(), after.Len())),
+		seed:    rand.Uint64(),
+	}
+	d.symbols.lists, d.symbols.refs = nil, []stackRef{}
+	d.add(before, -1)
+	d.add(after, 1)
+	d.symbols.stacks = make([]uint32, len(d.symbols.refs))
+	for i := range d.symbols.stacks {
+		d.symbols.stacks[i] = uint32(i)
+	}
+	return newStacks(after.Type, d.symbols, d.symbols.stacks, d.values), nil
+}
+
+// differ sums the stacks of several answers. A stack is known by the 128-bit xxh3 of its
+// locations, keyed by a random seed, as in the store.
+type differ struct {
+	symbols *symbols
+	values  []int64 // beside symbols.refs
+	index   map[xxh3.Uint128]uint32
+	seed    uint64
+
+	ids   []uuid.UUID // to work with
+	bytes []byte
+}
+
+// add adds the values of an answer, times sign.
+func (d *differ) add(s *Stacks, sign int64) {
+	from, base := s.known(), uint32(len(d.symbols.lists))
+	d.symbols.lists = append(d.symbols.lists, from.lists...)
+	for i, code := range s.codes {
+		ref := from.ref(code)
+		d.ids = from.lists[ref.lists].UUIDs(d.ids[:0], ref.code)
+		d.bytes = d.bytes[:0]
+		for k := range d.ids {
+			d.bytes = append(d.bytes, d.ids[k][:]...)
+		}
+		hash := xxh3.Hash128Seed(d.bytes, d.seed)
+		at, known := d.index[hash]
+		if !known {
+			at = uint32(len(d.symbols.refs))
+			d.index[hash] = at
+			d.symbols.refs = append(d.symbols.refs, stackRef{base + ref.lists, ref.code})
+			d.values = append(d.values, 0)
+		}
+		d.values[at] += sign * s.values[i]
+	}
+}

@@ -1,0 +1,90 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/query/filter"
+	"github.com/granarydb/granary/schema"
+)
+
+// AggregateOptions are the options of an Aggregate. The zero value counts all rows in one
+// group.
+type AggregateOptions struct {
+	// Sum names the Int64 column to sum. Empty means that rows are only counted.
+	Sum string
+	// By names the columns to group by: concrete columns, or families, which stand for all of
+	// their concrete columns.
+	By []string
+	// Step, if above 0, rounds the column named by Time down to a multiple of Step before rows
+	// are grouped by it.
+	Step int64
+	// Time names an Int64 column. Empty means the column of the time bucket.
+	Time string
+	// AsOf, if not nil, is one more column to group by, whose values the caller supplies.
+	AsOf *AsOf
+	// Where selects the rows.
+	Where filter.Expr
+	// NoCounts omits Groups.Counts, which takes 8 bytes per group.
+	NoCounts bool
+	// MaxBytes, if above 0, bounds the bytes that the query allocates for the groups and for
+	// finding them, including memory that it outgrows and drops. Beyond it the error is
+	// ErrQueryMemory.
+	MaxBytes int64
+}
+
+// Aggregate groups the selected rows and sums them. See Table.Aggregate of package
+// columnstore. The errors are ErrQuery, ErrQueryMemory, cancellation, expiry of the snapshot,
+// and those of AsOf.
+func Aggregate(ctx context.Context, r *filter.Read, opts AggregateOptions) (*Groups, error) {
+	a, err := newAggregator(ctx, r, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer a.done()
+	if err := a.sumAll(ctx, r, opts.Where); err != nil {
+		return nil, err
+	}
+	return a.groups()
+}
+
+// newAggregator checks the options. The caller must call done, unless there is an error.
+func newAggregator(ctx context.Context, r *filter.Read, opts AggregateOptions) (*aggregator, error) {
+	a := &aggregator{
+		source: r.Env, sum: -1, name: opts.Sum, step: opts.Step, list: -1, noCounts: opts.NoCounts,
+		memory: &queryMemory{ctx: ctx, most: opts.MaxBytes}, query: &queryDicts{seed: r.Seed}, sumScratch: sumWork.Get().(*sumScratch),
+	}
+	if opts.MaxBytes <= 0 {
+		a.memory.most = math.MaxInt64
+	}
+	if opts.Sum != "" {
+		column, ok := r.Schema.Resolve(opts.Sum)
+		if !ok || r.Schema.Columns()[column].Type != encoding.Int64 {
+			return nil, fmt.Errorf("%w: cannot sum column %q: want an int64 column", filter.ErrQuery, opts.Sum)
+		}
+		a.sum = column
+	}
+	if err := a.setTime(opts); err != nil {
+		return nil, err
+	}
+	var columns []schema.Concrete
+	if opts.By != nil { // nil names would mean all columns
+		var err error
+		if columns, err = r.Concrete(opts.By); err != nil {
+			return nil, err
+		}
+	}
+	for i, c := range columns {
+		by := &byColumn{Concrete: c, typ: r.Schema.Columns()[c.Column].Type, series: r.Schema.IsSeries(c.Column)}
+		if by.typ == encoding.UUIDList && a.list < 0 {
+			a.list = i
+		}
+		a.by = append(a.by, by)
+	}
+	if opts.AsOf != nil {
+		return a, a.newAsOf(opts.AsOf)
+	}
+	return a, nil
+}

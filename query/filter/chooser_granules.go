@@ -1,0 +1,108 @@
+package filter
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/granule"
+)
+
+// Granules returns the granules that can have rows for which the condition holds, in key
+// order. They are valid until the next call.
+func (c *Chooser) Granules(state *catalog.TableState, where Expr) []*granule.Granule {
+	found := c.work.granules[:0]
+	for _, b := range c.Buckets(state, where) {
+		found = c.granulesOf(found, state, b)
+	}
+	c.work.granules = found
+	return found
+}
+
+// granulesOf appends the granules of one bucket that can have such rows.
+func (c *Chooser) granulesOf(dst []*granule.Granule, state *catalog.TableState, b *catalog.BucketState) []*granule.Granule {
+	codes, few := b.Series.Few(c.seriesSet(b.Gen).some, fewSeries)
+	lo, hi := c.source.Schema.BucketBounds(b.Start)
+	ranges := [][2]string{{lo, hi}}
+	if few {
+		ranges = c.source.rangesOf(b, codes)
+	}
+	n := len(dst)
+	dst = appendGranules(dst, state, ranges)
+	if id := c.filter.onlyID(); id != nil {
+		dst = dst[:n+len(id.among(dst[n:]))]
+	}
+	return dst
+}
+
+// reads yields the granules that can have such rows. It finds those of a bucket when it
+// reaches the bucket, so that the caller may stop early. It checks before each bucket and each
+// granule whether the query was cancelled or its snapshot has expired.
+func (c *Chooser) reads(ctx context.Context, r *Read, where Expr) iter.Seq2[*granule.Granule, error] {
+	return func(yield func(*granule.Granule, error) bool) {
+		for _, b := range c.Buckets(r.State, where) {
+			if err := cmp.Or(ctx.Err(), r.Use.Err()); err != nil {
+				yield(nil, err)
+				return
+			}
+			c.work.granules = c.granulesOf(c.work.granules[:0], r.State, b)
+			for _, g := range c.work.granules {
+				r.Yield("read/granule")
+				if !yield(g, cmp.Or(ctx.Err(), r.Use.Err())) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// rangesOf returns the key ranges of the given series of a bucket, in key order.
+func (s *Env) rangesOf(b *catalog.BucketState, codes []uint32) [][2]string {
+	keys := make([]string, len(codes))
+	bucket := s.Schema.AppendBucket(nil, b.Start)
+	for i, code := range codes {
+		tuple := b.Gen.Series.Value(code)
+		var key strings.Builder
+		key.Grow(len(bucket) + len(tuple))
+		key.Write(bucket)
+		key.Write(tuple)
+		keys[i] = key.String()
+	}
+	slices.Sort(keys)
+	ranges := make([][2]string, len(keys))
+	for i, key := range keys {
+		ranges[i] = [2]string{key, after(key)}
+	}
+	return ranges
+}
+
+// after returns the lowest key above all keys with a prefix, or "" if there is none.
+func after(prefix string) string {
+	for n := len(prefix) - 1; n >= 0; n-- {
+		if last := prefix[n]; last < 0xff {
+			return prefix[:n] + string([]byte{last + 1})
+		}
+	}
+	return ""
+}
+
+// appendGranules appends the granules that overlap ranges of keys, each granule once. The
+// ranges are disjoint and ascending.
+func appendGranules(dst []*granule.Granule, state *catalog.TableState, ranges [][2]string) []*granule.Granule {
+	for _, r := range ranges {
+		n := len(dst)
+		dst = state.Granules.AppendOverlapping(dst, r[0], r[1])
+		if n == len(dst) {
+			continue
+		}
+		// Only the first granule can begin before the range: it was found for the range
+		// before, or it belongs to an earlier bucket.
+		if _, hi := dst[n].Bounds(); n > 0 && dst[n-1] == dst[n] || hi != "" && hi <= r[0] {
+			dst = slices.Delete(dst, n, n+1)
+		}
+	}
+	return dst
+}

@@ -1,0 +1,26 @@
+package filter
+
+import (
+	"iter"
+
+	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/schema"
+)
+
+// Env is a table as queries see it, independent of the commit. It is safe for concurrent
+// use if its functions are.
+type Env struct {
+	Schema *schema.Schema
+	Seed   uint64 // seed of the hashes in the query's own dictionaries
+	// SeriesColumns returns the series of a generation by column.
+	SeriesColumns func(*granule.Generation) *granule.SeriesColumns
+	// Yield is called at the points where a simulator may switch tasks, never under a lock.
+	Yield func(point string)
+}
+
+// bucketsOf yields the buckets of a state that can have rows for which where holds, in time
+// order.
+func bucketsOf(state *catalog.TableState, where Expr) iter.Seq[*catalog.BucketState] {
+	return state.BucketsOf(timeBounds(state.Schema, where))
+}

@@ -1,0 +1,167 @@
+package filter
+
+import (
+	"errors"
+	"math"
+	"regexp"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/granarydb/granary/schema"
+)
+
+// ErrQuery is returned for a query that names an unknown column, or compares a column with a
+// value of another type.
+var ErrQuery = errors.New("invalid query")
+
+// Expr is a condition on rows. It is immutable and safe for concurrent use. The zero Expr
+// holds for every row.
+//
+// Floats compare as in Go's cmp package: a NaN equals itself and is less than every other
+// value. A comparison with a null is false, and Not makes it true. In a dynamic string column
+// a missing value equals the empty string (package schema, S4). Equal("labels.zone", "")
+// therefore holds for rows without a zone, and so does Not(Equal("labels.zone", "a")), as in
+// Prometheus.
+type Expr struct {
+	op      exprOp
+	column  string
+	value   any
+	pattern *regexp.Regexp
+	holds   func(value any) bool
+	element func(id uuid.UUID, record []byte) bool
+	args    []Expr
+}
+
+type exprOp uint8
+
+const (
+	opTrue exprOp = iota
+	opEqual
+	opAtLeast
+	opLess
+	opMatch
+	opFunc
+	opElement
+	opNull
+	opAnd
+	opOr
+	opNot
+)
+
+// Value is the type of a comparison value: string for a String column, int or int64 for Int64,
+// and so on. Package encoding lists the column types.
+type Value interface {
+	string | int | int64 | uint64 | float64 | bool | uuid.UUID
+}
+
+// Equal holds if the column has the value.
+func Equal[V Value](column string, v V) Expr {
+	return Expr{op: opEqual, column: column, value: v}
+}
+
+// In holds if the column has one of the values. In without values never holds.
+func In[V Value](column string, values ...V) Expr {
+	args := make([]Expr, len(values))
+	for i, v := range values {
+		args[i] = Equal(column, v)
+	}
+	return Or(args...)
+}
+
+// AtLeast holds if the column's value is v or greater.
+func AtLeast[V Value](column string, v V) Expr {
+	return Expr{op: opAtLeast, column: column, value: v}
+}
+
+// Less holds if the column's value is less than v.
+func Less[V Value](column string, v V) Expr {
+	return Expr{op: opLess, column: column, value: v}
+}
+
+// Match holds if the pattern matches the value of a string column. The pattern is not
+// anchored. It is evaluated once for each distinct value.
+func Match(column string, pattern *regexp.Regexp) Expr {
+	return Expr{op: opMatch, column: column, pattern: pattern}
+}
+
+// Func holds if f returns true for the column's value. f gets a string, int64, uint64,
+// float64, bool or uuid.UUID, depending on the column's type, and nil for a row without a
+// value. It is called with nil once per query, whatever the column.
+//
+// f is called by the goroutine that reads: about once for each distinct value of a coded
+// column, and for each run of values of a column of a fixed type. It can be called with values
+// of rows that are uncommitted or were aborted. Func serves conditions that the other
+// constructors cannot express.
+func Func(column string, f func(value any) bool) Expr {
+	return Expr{op: opFunc, column: column, holds: f}
+}
+
+// HasElement holds if f returns true for an element of a list column. record is the data
+// stored beside the element, or nil. f is called by the goroutine that reads, once for each
+// distinct element that a list can have. It can be called with elements of inserts in
+// progress, which may have no record yet.
+//
+// A query over many rows evaluates all lists of the dictionaries in one pass, each list only
+// as far as it differs from the one before. An Aggregate by this column alone evaluates once
+// per group and not once per row.
+func HasElement(column string, f func(id uuid.UUID, record []byte) bool) Expr {
+	return Expr{op: opElement, column: column, element: f}
+}
+
+// IsNull holds if the column has no value. Not(IsNull) holds if it has one.
+func IsNull(column string) Expr { return Expr{op: opNull, column: column} }
+
+// And holds if all of the conditions hold. And() always holds.
+func And(args ...Expr) Expr { return Expr{op: opAnd, args: args} }
+
+// Or holds if at least one of the conditions holds. Or() never holds.
+func Or(args ...Expr) Expr { return Expr{op: opOr, args: args} }
+
+// Not holds if the condition does not.
+func Not(arg Expr) Expr { return Expr{op: opNot, args: []Expr{arg}} }
+
+// Always reports whether the condition holds for every row by its form alone.
+func (e Expr) Always() bool {
+	return e.op == opTrue || e.op == opAnd && !slices.ContainsFunc(e.args, func(arg Expr) bool { return !arg.Always() })
+}
+
+// Calls reports whether the condition calls a function that the caller supplied.
+func (e Expr) Calls() bool {
+	return e.op == opFunc || e.op == opElement || slices.ContainsFunc(e.args, Expr.Calls)
+}
+
+// timeBounds returns bounds on the times of rows for which e holds, as far as its top-level
+// conjuncts give them: lo <= time < hi. hi is inclusive if it is the greatest int64.
+func timeBounds(s *schema.Schema, e Expr) (lo, hi int64) {
+	lo, hi = math.MinInt64, math.MaxInt64
+	if s.BucketColumn() < 0 {
+		return lo, hi
+	}
+	return e.bounds(s.Columns()[s.BucketColumn()].Name, lo, hi)
+}
+
+// bounds narrows [lo, hi) by a condition on the time column.
+func (e *Expr) bounds(column string, lo, hi int64) (int64, int64) {
+	if e.op == opAnd {
+		for i := range e.args {
+			lo, hi = e.args[i].bounds(column, lo, hi)
+		}
+		return lo, hi
+	}
+	v, ok := e.value.(int64)
+	if i, isInt := e.value.(int); isInt {
+		v, ok = int64(i), true
+	}
+	if !ok || e.column != column {
+		return lo, hi
+	}
+	switch e.op {
+	case opAtLeast:
+		lo = max(lo, v)
+	case opLess:
+		hi = min(hi, v)
+	case opEqual:
+		lo, hi = max(lo, v), min(hi, max(v, v+1))
+	}
+	return lo, hi
+}

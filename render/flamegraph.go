@@ -1,0 +1,228 @@
+package render
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed" // for the style sheet and the script
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/granarydb/granary/profile"
+)
+
+//go:embed flamegraph.css
+var flameStyle string
+
+//go:embed flamegraph.js
+var flameScript string
+
+// FlameOptions are the options of FlameGraph. The zero value is useful.
+type FlameOptions struct {
+	// Title is the heading and the accessible name; "Flame graph" when empty.
+	Title string
+	// SampleType names the measured quantity, such as "cpu" or "alloc_objects".
+	// Left out of the picture when empty.
+	SampleType string
+	// Unit is the unit of all values, as profile.FormatValue takes it. Bare numbers
+	// when empty.
+	Unit string
+	// Empty is the text of a picture without frames; "No samples" when empty.
+	Empty string
+	// Width of the picture in pixels: 1200 when zero, else 600 to 20,000.
+	Width int
+	// MinWidth is the width in pixels below which a frame is left out together
+	// with all below it: 0.1 when zero. Zooming does not bring such a frame
+	// back, so a lower value buys detail with file size. Not negative.
+	MinWidth float64
+}
+
+// The geometry, in pixels. flamegraph.js repeats flameChar and flamePad.
+const (
+	flameHeader = 104  // above the frames: title, summary, packages, details
+	flameRow    = 18   // from one level to the next
+	flameFrame  = 17   // height of a frame: one pixel of paper shows below it
+	flameChar   = 7.25 // width of a character
+	flamePad    = 4    // between a frame's edges and its text
+
+	// flameScale is the precision along x: widths and positions are whole
+	// multiples of 1/flameScale pixel, four decimals.
+	flameScale = 10_000
+
+	// flameLevels bounds the height of the picture (9,300 pixels). Collectors
+	// stop at 127 to 512 frames; only runaway recursion is deeper.
+	flameLevels = 512
+
+	flameLegend = 8 // entries
+)
+
+// FlameGraph draws the tree under root as an icicle graph, root on top, in one
+// standalone SVG file. It is complete without scripts. With them, frames can be
+// zoomed and searched.
+//
+// The width of a frame is the share of its Total in root.Total. Both edges are
+// rounded to the nearest 1/10,000 pixel from exact integers, so siblings meet
+// without gaps and a child never leaves its parent. Children stand in order of
+// falling Total, then by Name and File: the order of Children in the tree does
+// not show in the picture.
+//
+// Nodes with a Total of zero or less are left out with all below them. Where
+// the children exceed their parent, as in differences, the one that crosses its
+// edge is clipped there (its data-cut is "1") and the rest are left out.
+// Frames narrower than opts.MinWidth and levels beyond 512 are left out too.
+// The picture counts all of these below the frames. A nil root, or one with a
+// Total of zero or less, gives a picture without frames.
+//
+// The tree is only read. The file is built in memory and written with a single
+// Write: after an error of bad options nothing is written, any other error is
+// that of w.
+func FlameGraph(w io.Writer, root *profile.FlameNode, opts FlameOptions) error {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return err
+	}
+	if root == nil {
+		root = &profile.FlameNode{Name: "root"}
+	}
+	p := flameGraph{opts: opts, root: root}
+	p.layOut()
+	p.draw()
+	if _, err := w.Write(p.out.Bytes()); err != nil {
+		return fmt.Errorf("render: write flame graph: %w", err)
+	}
+	return nil
+}
+
+// withDefaults fills in zero fields. The error names the first bad one.
+func (o FlameOptions) withDefaults() (FlameOptions, error) {
+	if o.Title == "" {
+		o.Title = "Flame graph"
+	}
+	if o.Width == 0 {
+		o.Width = 1200
+	}
+	if o.Width < 600 || o.Width > maxWidth {
+		return o, fmt.Errorf("render: flame graph option Width is %d, want 600 to 20000", o.Width)
+	}
+	if o.MinWidth == 0 {
+		o.MinWidth = 0.1
+	}
+	if !(o.MinWidth > 0) || o.MinWidth > maxWidth { // the first also rejects NaN
+		return o, fmt.Errorf("render: flame graph option MinWidth is %v, want 0 to 20000", o.MinWidth)
+	}
+	return o, nil
+}
+
+// picture is one SVG file in the making.
+type flameGraph struct {
+	opts FlameOptions
+	root *profile.FlameNode
+	rows [][]frame // by level, each from left to right
+	out  bytes.Buffer
+
+	// Nodes that are not drawn, by reason, and clipped frames.
+	narrow, deep, empty, crowded, clipped int
+}
+
+// frame is one drawn node. Its interval of cumulative value [start, end) gives
+// the edges lo and hi, in 1/flameScale pixel from the root's left edge.
+type frame struct {
+	node       *profile.FlameNode
+	start, end int64
+	lo, hi     int64
+}
+
+// layOut finds the frames level by level. It does not recurse: the depth of
+// stacks is unbounded.
+func (p *flameGraph) layOut() {
+	if p.root.Total <= 0 {
+		return
+	}
+	row := []frame{p.frame(p.root, 0, p.root.Total)}
+	for len(row) > 0 {
+		p.rows = append(p.rows, row)
+		var next []frame
+		for _, parent := range row {
+			next = p.layOutChildren(next, parent)
+		}
+		row = next
+	}
+}
+
+// layOutChildren appends the frames of parent's children to row.
+func (p *flameGraph) layOutChildren(row []frame, parent frame) []frame {
+	at := parent.start
+	minimum := int64(math.Ceil(p.opts.MinWidth * flameScale))
+	for _, child := range widestFirst(parent.node.Children) {
+		room := parent.end - at
+		f := p.frame(child, at, at+max(0, min(child.Total, room)))
+		at = f.end
+		switch {
+		case child.Total <= 0:
+			p.empty += countNodes(child)
+		case room <= 0:
+			p.crowded += countNodes(child)
+		case len(p.rows) == flameLevels:
+			p.deep += countNodes(child)
+		case f.hi-f.lo < minimum:
+			p.narrow += countNodes(child)
+		default:
+			if child.Total > room {
+				p.clipped++
+			}
+			row = append(row, f)
+		}
+	}
+	return row
+}
+
+// frame returns node as the frame of the cumulative values [start, end).
+func (p *flameGraph) frame(node *profile.FlameNode, start, end int64) frame {
+	return frame{node: node, start: start, end: end, lo: p.edge(start), hi: p.edge(end)}
+}
+
+// edge returns the position of the cumulative value v along x, rounded to
+// nearest. It computes in 128 bits: v * width overflows 64 bits for large
+// profiles, and floats would round differently between machines.
+func (p *flameGraph) edge(v int64) int64 {
+	total := uint64(p.root.Total)
+	hi, lo := bits.Mul64(uint64(v), uint64(p.opts.Width-2*margin)*flameScale)
+	lo, carry := bits.Add64(lo, total/2, 0)
+	quotient, _ := bits.Div64(hi+carry, lo, total)
+	return int64(quotient)
+}
+
+// widestFirst returns the nodes in drawing order, without nil ones.
+func widestFirst(nodes []*profile.FlameNode) []*profile.FlameNode {
+	sorted := slices.DeleteFunc(slices.Clone(nodes), func(n *profile.FlameNode) bool { return n == nil })
+	slices.SortStableFunc(sorted, func(a, b *profile.FlameNode) int {
+		return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.File, b.File), cmp.Compare(b.Self, a.Self))
+	})
+	return sorted
+}
+
+// countNodes returns the number of nodes of the tree under root, with root.
+func countNodes(root *profile.FlameNode) int {
+	count := 0
+	walk(root, func(*profile.FlameNode) { count++ })
+	return count
+}
+
+// walk visits the tree under root, parents before children, with its own
+// stack: call depth must not depend on input.
+func walk(root *profile.FlameNode, visit func(*profile.FlameNode)) {
+	stack := []*profile.FlameNode{root}
+	for len(stack) > 0 {
+		node := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		visit(node)
+		for _, child := range node.Children {
+			if child != nil {
+				stack = append(stack, child)
+			}
+		}
+	}
+}

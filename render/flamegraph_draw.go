@@ -1,0 +1,171 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/granarydb/granary/profile"
+)
+
+// draw writes the file from top to bottom. The header comes after the frames
+// because the script keeps it in view, above them, while the page scrolls.
+func (p *flameGraph) draw() {
+	footnotes := p.footnotes()
+	rows := max(len(p.rows), 3) // room for the words of an empty profile
+	height := flameHeader + rows*flameRow + len(footnotes)*lineHeight + margin
+	begin(&p.out, "flame", p.opts.Width, height, p.opts.Title, "Flame graph of "+p.summary(), flameStyle)
+	p.drawFrames()
+	for i, note := range footnotes {
+		y := flameHeader + rows*flameRow + (i+1)*lineHeight
+		fmt.Fprintf(&p.out, "<text class=\"note\" x=\"%d\" y=\"%d\">%s</text>\n", margin, y, escape(note))
+	}
+	p.drawHeader()
+	fmt.Fprintf(&p.out, "<script><![CDATA[\n%s]]></script>\n</svg>\n", flameScript)
+}
+
+// drawHeader writes the lines above the frames.
+func (p *flameGraph) drawHeader() {
+	const searchBox = 340
+	title := ellipsis(p.opts.Title, int(float64(p.opts.Width-2*margin-searchBox)/titleChar))
+	fmt.Fprintf(&p.out, `<g class="header">
+<rect class="paper" width="100%%" height="%d" fill="#fbfbfa"/>
+<text class="title" x="%d" y="28">%s</text>
+<text class="note" x="%[2]d" y="48">%[4]s</text>
+`, flameHeader-4, margin, escape(title), escape(p.summary()))
+	if p.root.Total > 0 {
+		p.drawLegend()
+		fmt.Fprintf(&p.out, "<text class=\"details\" x=\"%d\" y=\"94\">%s</text>\n", margin,
+			"The widest frames come first. A colour is a package, grey the runtime.")
+	}
+	p.out.WriteString("</g>\n")
+}
+
+// drawLegend writes a swatch for each of the packages with the largest self
+// values, as many as fit one line. It counts all nodes, drawn or not.
+func (p *flameGraph) drawLegend() {
+	self := map[string]int64{}
+	walk(p.root, func(node *profile.FlameNode) {
+		if node != p.root { // stands for all samples, not for code
+			self[packageOf(node)] += node.Self
+		}
+	})
+	packages := make([]string, 0, len(self))
+	for name, value := range self {
+		if value > 0 {
+			packages = append(packages, name)
+		}
+	}
+	slices.SortFunc(packages, func(a, b string) int {
+		return cmp.Or(cmp.Compare(self[b], self[a]), cmp.Compare(a, b))
+	})
+	x := float64(margin)
+	for _, name := range packages[:min(len(packages), flameLegend)] {
+		label := ellipsis(shortPackage(name), 32) + " " + p.percent(self[name])
+		end := x + 16 + textWidth(label)
+		if end > float64(p.opts.Width-margin) || p.percent(self[name]) == "0.00%" {
+			break
+		}
+		fmt.Fprintf(&p.out, `<g class="key"><title>%s: %s self</title><rect x="%.2f" y="60" width="11" height="11" fill="%s"/><text x="%.2f" y="70">%s</text></g>
+`, escape(cmp.Or(name, "no package")), escape(p.format(self[name])), x, packageColor(name, 1), x+16, escape(label))
+		x = end + 16
+	}
+}
+
+// drawFrames writes one group per level and in it one group per frame. A frame
+// has as little markup as possible: frames are most of the file.
+func (p *flameGraph) drawFrames() {
+	fmt.Fprintf(&p.out, "<g class=\"frames\">\n")
+	for level, row := range p.rows {
+		fmt.Fprintf(&p.out, "<g class=\"row\" transform=\"translate(%d %d)\">\n", margin, flameHeader+level*flameRow)
+		for _, f := range row {
+			p.drawFrame(f)
+		}
+		p.out.WriteString("</g>\n")
+	}
+	p.out.WriteString("</g>\n")
+	if len(p.rows) == 0 {
+		fmt.Fprintf(&p.out, "<text class=\"empty\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>\n",
+			p.opts.Width/2, flameHeader+2*flameRow, escape(cmp.Or(p.opts.Empty, "No samples")))
+	}
+}
+
+// drawFrame writes one frame. data-value is the node's exact Total.
+func (p *flameGraph) drawFrame(f frame) {
+	cut := ""
+	if f.end-f.start < f.node.Total {
+		cut = ` data-cut="1"`
+	}
+	name := escape(displayName(f.node))
+	fmt.Fprintf(&p.out, `<g data-value="%d"%s><title>%s`, f.node.Total, cut, name)
+	if f.node.File != "" {
+		p.out.WriteString("\n" + escape(f.node.File))
+	}
+	fmt.Fprintf(&p.out, "\n%s (%s), self %s", escape(p.format(f.node.Total)), p.percent(f.node.Total), escape(p.format(f.node.Self)))
+	if f.node.Self != 0 {
+		fmt.Fprintf(&p.out, " (%s)", p.percent(f.node.Self))
+	}
+	fmt.Fprintf(&p.out, `</title><rect x="%s" width="%s" height="%d" fill="%s"/>`,
+		pixels(f.lo), pixels(f.hi-f.lo), flameFrame, frameColor(f.node))
+	if label := frameLabel(displayName(f.node), float64(f.hi-f.lo)/flameScale); label != "" {
+		fmt.Fprintf(&p.out, `<text x="%s" y="13">%s</text>`, pixels(f.lo+flamePad*flameScale), escape(label))
+	}
+	p.out.WriteString("</g>\n")
+}
+
+// summary returns one line on the whole profile.
+func (p *flameGraph) summary() string {
+	if p.root.Total <= 0 {
+		return cmp.Or(p.opts.SampleType, "profile") + " without samples"
+	}
+	drawn := 0
+	for _, row := range p.rows {
+		drawn += len(row)
+	}
+	parts := []string{p.opts.SampleType, p.format(p.root.Total), plural(drawn, "frame") + " drawn", plural(len(p.rows), "level")}
+	if p.opts.SampleType == "" || p.opts.Unit == "count" { // format adds it then
+		parts = parts[1:]
+	}
+	return strings.Join(parts, " \u00b7 ")
+}
+
+// footnotes returns a line for each kind of omission.
+func (p *flameGraph) footnotes() []string {
+	var notes []string
+	for _, left := range []struct {
+		count int
+		why   string
+	}{
+		{p.narrow, fmt.Sprintf("narrower than %g px or below such a frame: left out", p.opts.MinWidth)},
+		{p.deep, fmt.Sprintf("deeper than %d levels: left out", flameLevels)},
+		{p.empty, "without a positive value or below such a frame: left out"},
+		{p.crowded, "without room, as the frames before them fill their parent: left out"},
+		{p.clipped, "wider than the rest of their parent: cut at its edge"},
+	} {
+		if left.count > 0 {
+			notes = append(notes, plural(left.count, "frame")+" "+left.why)
+		}
+	}
+	return notes
+}
+
+// format prints a value. A count is of samples of the sample type.
+func (p *flameGraph) format(value int64) string {
+	formatted := profile.FormatValue(value, p.opts.Unit)
+	if p.opts.Unit == "count" {
+		formatted += " " + cmp.Or(p.opts.SampleType, "count")
+	}
+	return formatted
+}
+
+// percent prints a value as a share of the root.
+func (p *flameGraph) percent(value int64) string {
+	return strconv.FormatFloat(100*float64(value)/float64(p.root.Total), 'f', 2, 64) + "%"
+}
+
+// pixels prints a length given in 1/flameScale pixel.
+func pixels(v int64) string {
+	return strconv.FormatFloat(float64(v)/flameScale, 'f', -1, 64)
+}

@@ -1,0 +1,181 @@
+package render
+
+import (
+	"cmp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/granarydb/granary/profile"
+)
+
+// packageOf returns the package of a node's function, to colour and group by:
+// the import path of a Go function, the outermost namespace of a C++ one, the
+// crate, the Java package, the Python module. A name without one takes its
+// file's base name; without a file too it has none, and the result is empty.
+func packageOf(node *profile.FlameNode) string {
+	name := node.Name
+	if head, _, found := strings.Cut(name, "::"); found {
+		return namespace(head)
+	}
+	path := name[:nameEnd(name)]
+	dir := strings.LastIndexByte(path, '/') + 1
+	if dot := strings.IndexByte(path[dir:], '.'); dot > 0 {
+		if dir == 0 {
+			return dottedPackage(path)
+		}
+		return path[:dir+dot]
+	}
+	return node.File[strings.LastIndexAny(node.File, `/\`)+1:]
+}
+
+// nameEnd returns the start of a name's receiver, parameters or type arguments.
+// Slashes and dots after it belong to other packages.
+func nameEnd(name string) int {
+	if end := strings.IndexAny(name, "([< "); end >= 0 {
+		return end
+	}
+	return len(name)
+}
+
+// namespace returns the outermost namespace of the text before the first "::",
+// which may hold a return type ("void std") or, in Rust, the start of a type
+// ("<alloc").
+func namespace(head string) string {
+	if strings.HasPrefix(head, "(") { // (anonymous namespace)
+		return head
+	}
+	head = head[strings.LastIndexByte(head, ' ')+1:]
+	return strings.TrimLeft(head, "<&*")
+}
+
+// dottedPackage returns the package of a dotted name without slashes. Java's
+// java.util.HashMap.get has two or more lower case elements before a class;
+// anything else is a Go or Python name, whose first element is the package.
+func dottedPackage(path string) string {
+	elements := strings.Split(path, ".")
+	lower := 0
+	for lower < len(elements) && elements[lower] != "" && unicode.IsLower(rune(elements[lower][0])) {
+		lower++
+	}
+	if lower >= 2 && lower < len(elements) && elements[lower] != "" && unicode.IsUpper(rune(elements[lower][0])) {
+		return strings.Join(elements[:lower], ".")
+	}
+	return elements[0]
+}
+
+// isRuntime reports whether the package is part of a language's runtime.
+func isRuntime(name string) bool {
+	switch name {
+	case "runtime", "internal/bytealg", "internal/abi", "internal/cpu":
+		return true
+	}
+	return strings.HasPrefix(name, "runtime/internal/") || strings.HasPrefix(name, "internal/runtime/")
+}
+
+// shortName drops the directories of a function's package path:
+// net/http.(*conn).serve is http.(*conn).serve.
+func shortName(name string) string {
+	end := nameEnd(name)
+	slash := strings.LastIndexByte(name[:end], '/')
+	if slash < 0 || slash+1 == end {
+		return name
+	}
+	return name[slash+1:]
+}
+
+// bareName drops the package of a short name: http.(*conn).serve is
+// (*conn).serve. C++ and Rust names keep their namespaces.
+func bareName(name string) string {
+	dot := strings.IndexByte(name[:nameEnd(name)], '.')
+	if dot <= 0 || dot+1 == len(name) || strings.Contains(name, "::") {
+		return name
+	}
+	return name[dot+1:]
+}
+
+// methodName drops the receiver of a bare name: (*conn).serve is serve.
+func methodName(name string) string {
+	if receiver, method, found := strings.Cut(name, ")."); found && method != "" && strings.HasPrefix(receiver, "(") {
+		return method
+	}
+	return name
+}
+
+// shortPackage returns the name of a package in the legend: its last two
+// elements, as the last one alone is often ambiguous.
+func shortPackage(name string) string {
+	if name == "" {
+		return "no package"
+	}
+	last := strings.LastIndexByte(name, '/')
+	if last < 0 {
+		return name
+	}
+	return name[strings.LastIndexByte(name[:last], '/')+1:]
+}
+
+// maxNameRunes bounds the names in the picture. Those of C++ templates reach
+// thousands of runes, and each tooltip repeats one.
+const maxNameRunes = 2048
+
+// displayName returns the node's name in the picture.
+func displayName(node *profile.FlameNode) string {
+	name := cmp.Or(node.Name, "(unknown)")
+	if utf8.RuneCountInString(name) > maxNameRunes {
+		return string([]rune(name)[:maxNameRunes-1]) + "\u2026"
+	}
+	return name
+}
+
+// ellipsis shortens s to at most room columns, the last of them an ellipsis.
+func ellipsis(s string, room int) string {
+	if columns(s) <= room {
+		return s
+	}
+	used := 0
+	for i, r := range s {
+		used += runeColumns(r)
+		if used > room-1 {
+			return s[:i] + "\u2026"
+		}
+	}
+	return s
+}
+
+func columns(s string) int {
+	n := 0
+	for _, r := range s {
+		n += runeColumns(r)
+	}
+	return n
+}
+
+// runeColumns guesses the columns of a rune in a monospace font. It returns two
+// from the CJK radicals on. That is too many for some, which only clips early.
+func runeColumns(r rune) int {
+	if r >= 0x2e80 {
+		return 2
+	}
+	return 1
+}
+
+// frameLabel returns as much of name as fits a frame of width pixels: all of it,
+// or without the directories of its package, or without the package, which the
+// colour identifies, or without the receiver, or the start of that. labelFor in flamegraph.js does the same after a zoom.
+func frameLabel(name string, width float64) string {
+	room := int((width - 2*flamePad) / flameChar)
+	if room < 3 {
+		return ""
+	}
+	for _, shorten := range []func(string) string{shortName, bareName, methodName} {
+		if columns(name) > room {
+			name = shorten(name)
+		}
+	}
+	return ellipsis(name, room)
+}
+
+func textWidth(s string) float64 {
+	return float64(columns(s)) * flameChar
+}

@@ -1,0 +1,70 @@
+package render
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"unicode"
+
+	"github.com/granarydb/granary/profile"
+)
+
+// The geometry that both pictures share, in pixels.
+const (
+	margin     = 10   // left and right of the plot
+	lineHeight = 18   // from one line of text to the next
+	titleChar  = 10.5 // width of a character of the title
+
+	maxWidth = 20_000 // of a picture
+)
+
+// begin writes the head of a file: the root element, the accessible name and
+// description, the style sheet, and the paper. The class selects the rules of
+// the sheet, so that several pictures can stand in one page.
+func begin(out *bytes.Buffer, class string, width, height int, title, description, style string) {
+	fmt.Fprintf(out, `<?xml version="1.0" encoding="UTF-8"?>
+<svg xmlns="http://www.w3.org/2000/svg" class="%[1]s" role="img" aria-labelledby="%[1]s-title %[1]s-desc" width="%[2]d" height="%[3]d" viewBox="0 0 %[2]d %[3]d">
+<title id="%[1]s-title">%[4]s</title>
+<desc id="%[1]s-desc">%[5]s</desc>
+<style><![CDATA[
+%[6]s]]></style>
+<rect class="paper" width="100%%" height="100%%" fill="#fbfbfa"/>
+`, class, width, height, escape(title), escape(description), style)
+}
+
+// escape makes text safe as XML, in elements and in attributes. Bytes that are
+// not UTF-8, control characters and marks that reverse the writing direction
+// become U+FFFD: XML forbids the first two, and the last would let a name
+// rearrange the text around it.
+func escape(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+	var out strings.Builder
+	_ = xml.EscapeText(&out, []byte(text)) // a Builder takes every write
+	return out.String()
+}
+
+// thousands prints a number with a comma between each three digits.
+func thousands(n int) string { return profile.FormatValue(int64(n), "count") }
+
+// plural counts things: "1 row", "2 rows".
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return thousands(n) + " " + noun
+}
+
+// hash folds FNV-1a to 32 bits: its low bits alone are weak.
+func hash(s string) uint32 {
+	h := fnv.New64a()
+	h.Write([]byte(s))
+	sum := h.Sum64()
+	return uint32(sum>>32) ^ uint32(sum)
+}

@@ -1,0 +1,333 @@
+package render
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed" // for the style sheet
+	"fmt"
+	"io"
+	"slices"
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/granarydb/granary/history"
+)
+
+//go:embed timegraph.css
+var timeStyle string
+
+// Numbers selects how a time graph shows numbers.
+type Numbers uint8
+
+const (
+	// NumbersAuto draws bars for floats, and for integers that move in small steps
+	// between more values than the legend has, as counters do. Other integers, such as
+	// the numbers of threads, have colours.
+	NumbersAuto Numbers = iota
+	// NumbersAsColors gives each number a colour.
+	NumbersAsColors
+	// NumbersAsBars makes each number a bar. Its height is the number's place between
+	// the least and the greatest of the row.
+	NumbersAsBars
+)
+
+// TimeOptions are the options of TimeGraph. The zero value is useful.
+type TimeOptions struct {
+	// Title is the heading and the accessible name; "Time graph" when empty.
+	Title string
+	// Width of the picture in pixels: 1200 when zero, else 400 to 20,000.
+	Width int
+	// Rows bounds the attributes that are drawn: those that change most in the picture.
+	// 200 when zero. Not negative.
+	Rows int
+	// Name, if not nil, returns a name for the value of an attribute. Without it, and
+	// where it returns "", the value itself is shown.
+	Name func(a history.Attribute, v history.Value) string
+	// Numbers selects how numbers are drawn.
+	Numbers Numbers
+}
+
+// The geometry, in pixels.
+const (
+	timeHeading = 28  // baseline of the title
+	timeSummary = 48  // baseline of the summary
+	timeLegend  = 66  // first line of the legend
+	timeAxis    = 18  // height of the names of the ticks
+	timeRow     = 15  // from one row to the next
+	timePaper   = 2   // of a row, the paper below it
+	timeTall    = 2   // rows that a row of bars takes the room of
+	timeLabels  = 95  // least width of the labels
+	timeChar    = 6.7 // width of a character of a label
+	timeTick    = 6.1 // width of a character of a tick or a state
+	timePad     = 3
+	timeNamed   = 40 // least width of a state with its name in it
+	timeNotched = 4  // least width of states with a notch between them
+)
+
+// The limits of a picture. The picture counts the things beyond them.
+const (
+	timeRows = 200
+	// timeTitles bounds the states with a tooltip of their own, about 90 bytes each.
+	// Narrower states share a path with others of their colour, 14 bytes each.
+	timeTitles = 30_000
+	// timeTitle bounds the characters of a value or a path in a tooltip.
+	timeTitle = 300
+	// timeColors is the number of values with a colour of their own.
+	timeColors = 12
+)
+
+// TimeGraph draws the states of attributes from one instant to another, both included, as a
+// time graph in one standalone SVG file. Attributes run from top to bottom in the order of
+// the argument, time from left to right. States are coloured bars with tooltips. Null is
+// blank. Times are taken for nanoseconds.
+//
+// A column of pixels shows the states in its middle: the picture is a [history.View.Pixels]
+// query, so a state shorter than a column may be missing. The picture counts the intervals
+// that are seen, and those that there are.
+//
+// The twelve values that take the most room in the picture have a colour each, and are in
+// the legend. The others share paler ones. A colour depends on the value alone, unless two
+// values of the legend would share it. The same view and options give the same bytes.
+//
+// The file is built in memory and written with a single Write. The errors are those of
+// View.Pixels, history.ErrQuery for an option out of range, and those of w. The cost is a
+// Pixels query, and a walk through the intervals of the drawn rows.
+func TimeGraph(w io.Writer, v *history.View, attributes []history.Attribute, from, to int64, opts TimeOptions) error {
+	g := timeGraph{view: v, opts: opts, from: from, to: to, asked: len(attributes)}
+	if err := g.setDefaults(); err != nil {
+		return err
+	}
+	if err := g.layOut(attributes); err != nil {
+		return err
+	}
+	g.draw()
+	if _, err := w.Write(g.out.Bytes()); err != nil {
+		return fmt.Errorf("render: write time graph: %w", err)
+	}
+	return nil
+}
+
+// timeGraph is one SVG file in the making.
+type timeGraph struct {
+	view     *history.View
+	opts     TimeOptions
+	from, to int64
+	asked    int // attributes
+
+	found  *history.Intervals
+	rows   []graphRow
+	labels int   // width of the labels
+	edges  []int // of the columns along x, from the end of the labels
+	colors graphColors
+	all    int // intervals of the rows
+	seen   int // of them, the drawn ones
+	narrow int // least width of a run with a tooltip
+	silent int // runs without a tooltip
+	out    bytes.Buffer
+}
+
+// graphRow is an attribute in the picture.
+type graphRow struct {
+	attribute history.Attribute
+	runs      []graphRun
+	states    int // runs that are not null
+	bars      bool
+	least     float64 // of the values, if they are bars
+	most      float64
+}
+
+// height returns the height of a row's states, in pixels.
+func (r *graphRow) height() int {
+	if r.bars {
+		return timeTall*timeRow - timePaper
+	}
+	return timeRow - timePaper
+}
+
+// graphRun is an interval in the picture: columns [lo, hi).
+type graphRun struct {
+	in     history.Interval
+	lo, hi int
+}
+
+// setDefaults fills in zero options. The error names the first bad one.
+func (g *timeGraph) setDefaults() error {
+	o := &g.opts
+	o.Title = cmp.Or(o.Title, "Time graph")
+	o.Width = cmp.Or(o.Width, 1200)
+	o.Rows = cmp.Or(o.Rows, timeRows)
+	switch {
+	case o.Width < 400 || o.Width > maxWidth:
+		return fmt.Errorf("%w: time graph option Width is %d, want 400 to 20000", history.ErrQuery, o.Width)
+	case o.Rows < 0:
+		return fmt.Errorf("%w: time graph option Rows is %d, want 0 or more", history.ErrQuery, o.Rows)
+	case o.Numbers > NumbersAsBars:
+		return fmt.Errorf("%w: time graph option Numbers is %d", history.ErrQuery, o.Numbers)
+	}
+	return nil
+}
+
+// layOut queries the states, and chooses rows, columns and colours.
+func (g *timeGraph) layOut(attributes []history.Attribute) error {
+	longest := g.longestPath(attributes)
+	g.labels = min(max(int(float64(longest)*timeChar)+timePad, timeLabels), g.opts.Width*3/10)
+	width := g.opts.Width - 2*margin - g.labels - timePad
+	var err error
+	if g.found, err = g.view.Pixels(attributes, g.from, g.to, width); err != nil {
+		return err
+	}
+	times := history.PixelTimes(g.from, g.to, width)
+	g.edges = make([]int, len(times)+1)
+	for i := range g.edges {
+		g.edges[i] = i * width / len(times)
+	}
+	g.layOutRows(times)
+	g.chooseRows()
+	if err := g.countIntervals(); err != nil {
+		return err
+	}
+	g.colors.choose(g)
+	g.chooseSilent()
+	return nil
+}
+
+// longestPath returns the characters of the longest path of the attributes.
+func (g *timeGraph) longestPath(attributes []history.Attribute) int {
+	lengths := make([]int, g.view.Len()) // parents come before their children
+	for i := range lengths {
+		a := history.Attribute(i)
+		name, _ := g.view.Name(a) // they are known
+		lengths[i] = utf8.RuneCountInString(name)
+		if parent, _ := g.view.Parent(a); parent != history.Top {
+			lengths[i] += lengths[parent] + 1
+		}
+	}
+	longest := 0
+	for _, a := range attributes {
+		if int(a) < len(lengths) { // the query fails for others
+			longest = max(longest, lengths[a])
+		}
+	}
+	return longest
+}
+
+// layOutRows makes a row of the intervals of each attribute. A row begins with the interval
+// of the first column, so an attribute that was asked for twice has two rows.
+func (g *timeGraph) layOutRows(times []int64) {
+	column := len(times)
+	for i := range g.found.Len() {
+		a, in := g.found.At(i)
+		if column == len(times) {
+			g.rows = append(g.rows, graphRow{attribute: a})
+			column = 0
+		}
+		row := &g.rows[len(g.rows)-1]
+		lo := column
+		column += sort.Search(len(times)-lo, func(i int) bool { return times[lo+i] > in.End })
+		row.runs = append(row.runs, graphRun{in, lo, column})
+		if !in.Value.IsNull() {
+			row.states++
+		}
+	}
+	for i := range g.rows {
+		g.rows[i].measure(g.opts.Numbers)
+	}
+}
+
+// chooseRows keeps the rows that change most, in their order.
+func (g *timeGraph) chooseRows() {
+	if len(g.rows) <= g.opts.Rows {
+		return
+	}
+	order := make([]int, len(g.rows))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		a, b := &g.rows[i], &g.rows[j]
+		return cmp.Or(cmp.Compare(len(b.runs), len(a.runs)), cmp.Compare(b.states, a.states))
+	})
+	order = order[:g.opts.Rows]
+	slices.Sort(order)
+	chosen := make([]graphRow, len(order))
+	for i, k := range order {
+		chosen[i] = g.rows[k]
+	}
+	g.rows = chosen
+}
+
+// countIntervals counts the intervals of the rows, and those that are seen.
+func (g *timeGraph) countIntervals() error {
+	for _, row := range g.rows {
+		g.seen += row.states
+		for in, err := range g.view.Range(row.attribute, g.from, g.to, history.RangeOptions{}) {
+			if err != nil {
+				return err
+			}
+			if !in.Value.IsNull() {
+				g.all++
+			}
+		}
+	}
+	return nil
+}
+
+// chooseSilent finds the least width of a state with a tooltip.
+func (g *timeGraph) chooseSilent() {
+	widths := map[int]int{}
+	for _, row := range g.rows {
+		for _, run := range row.runs {
+			if !run.in.Value.IsNull() {
+				widths[g.width(run)]++
+			}
+		}
+	}
+	for width, left := 1, g.seen; left > timeTitles; width++ {
+		left -= widths[width]
+		g.narrow, g.silent = width+1, g.seen-left
+	}
+}
+
+// width returns the pixels of a run.
+func (g *timeGraph) width(run graphRun) int { return g.edges[run.hi] - g.edges[run.lo] }
+
+// name returns the name of an attribute's value.
+func (g *timeGraph) name(a history.Attribute, v history.Value) string {
+	if g.opts.Name != nil {
+		if name := g.opts.Name(a, v); name != "" {
+			return name
+		}
+	}
+	if v.Kind() == history.KindString {
+		return v.Text()
+	}
+	return v.String()
+}
+
+// path returns the names above an attribute, and its own.
+func (g *timeGraph) path(a history.Attribute) (above, name string) {
+	path, _ := g.view.Path(a) // known: the query answered
+	last := len(path) - 1
+	return strings.Join(path[:last], "/"), path[last]
+}
+
+// firstOf shortens text to a number of characters, at its end.
+func firstOf(text string, room int) string {
+	if utf8.RuneCountInString(text) <= room {
+		return text
+	}
+	if room < 2 {
+		return ""
+	}
+	return string([]rune(text)[:room-1]) + "…"
+}
+
+// lastOf shortens text to a number of characters, at its front.
+func lastOf(text string, room int) string {
+	runes := []rune(text)
+	if room < 2 {
+		return ""
+	}
+	return "…" + string(runes[len(runes)-room+1:])
+}

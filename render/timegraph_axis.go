@@ -1,0 +1,126 @@
+package render
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strings"
+	"time"
+
+	"github.com/granarydb/granary/history"
+)
+
+// drawAxis writes the ticks above and below the rows, and the lines between them.
+func (g *timeGraph) drawAxis(top, rows int) {
+	width := g.edges[len(g.edges)-1]
+	start := uint64(g.view.Start())
+	from, to := uint64(g.from)-start, uint64(g.to)-start
+	step := tickStep(from, to, width)
+	end := -g.labels // of the last name
+	fmt.Fprintf(&g.out, "<g class=\"axis\" transform=\"translate(%d %d)\">\n", g.left(), top)
+	for at := (from + step - 1) / step * step; at >= from && at <= to; at += step {
+		x := place(at-from, to-from, width)
+		name := "+" + span(at)
+		middle, class := x, ""
+		half := int(float64(len(name)) * timeTick / 2)
+		switch {
+		case x+g.labels < half:
+			continue
+		case x+half > width:
+			middle, class = width, ` class="last"`
+			if width-2*half < end+timePad {
+				name = "" // the name before is too near
+			}
+		}
+		end = x + half
+		fmt.Fprintf(&g.out, "<path d=\"M%d.5 -3V%d\"/><text x=\"%d\" y=\"-5\"%s>%s</text><text x=\"%[3]d\" y=\"%[6]d\"%[4]s>%[5]s</text>\n",
+			x, rows, middle, class, name, rows+12)
+		if at+step < at {
+			break
+		}
+	}
+	g.out.WriteString("</g>\n")
+}
+
+// place returns the pixel of an offset, where width pixels stand for 0 to whole.
+func place(offset, whole uint64, width int) int {
+	hi, lo := bits.Mul64(offset, uint64(width))
+	if whole == math.MaxUint64 {
+		return int(hi)
+	}
+	at, _ := bits.Div64(hi, lo, whole+1)
+	return int(at)
+}
+
+// tickStep returns the least round number of nanoseconds between ticks that leaves room
+// for their names.
+func tickStep(from, to uint64, width int) uint64 {
+	for _, step := range tickSteps {
+		longest := max(len(span(from/step*step)), len(span(to/step*step))) + 4
+		if room := float64(width) / timeTick / float64(longest); float64(to-from)/float64(step) <= room {
+			return step
+		}
+	}
+	return 1 << 62
+}
+
+// tickSteps are the distances of ticks: 1, 2 and 5 of each power of ten up to ten seconds,
+// above that the steps of a clock.
+var tickSteps = func() []uint64 {
+	var steps []uint64
+	for unit := uint64(1); unit < 1e10; unit *= 10 {
+		steps = append(steps, unit, 2*unit, 5*unit)
+	}
+	for _, d := range []time.Duration{
+		10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute,
+		10 * time.Minute, 20 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
+	} {
+		steps = append(steps, uint64(d))
+	}
+	const day = uint64(24 * time.Hour)
+	for unit := day; unit < 1<<62/10; unit *= 10 {
+		steps = append(steps, unit, 2*unit, 5*unit)
+	}
+	return steps
+}()
+
+// span prints a number of nanoseconds as time.ParseDuration reads it: 1m, not 1m0s.
+func span(nanos uint64) string {
+	if nanos > math.MaxInt64 {
+		return fmt.Sprintf("%.4gs", float64(nanos)/1e9)
+	}
+	text := time.Duration(nanos).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// roundly prints a number of nanoseconds with three digits.
+func roundly(nanos uint64) string {
+	unit := uint64(1)
+	for nanos/unit >= 1000 {
+		unit *= 10
+	}
+	return span((nanos + unit/2) / unit * unit)
+}
+
+// offset prints an instant as its distance from the start of the history.
+func (g *timeGraph) offset(t int64) string { return "+" + span(uint64(t)-uint64(g.view.Start())) }
+
+// when prints the time of an interval.
+func (g *timeGraph) when(in history.Interval) string {
+	text := fmt.Sprintf("%s for %s", g.offset(in.Start), span(uint64(in.End)-uint64(in.Start)+1))
+	if in.Open {
+		text += ", and on"
+	}
+	return text
+}
+
+// utc prints an instant as a date.
+func utc(t int64) string {
+	return time.Unix(0, t).UTC().Format("2006-01-02 15:04:05.999999999") + " UTC"
+}

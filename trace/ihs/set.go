@@ -1,0 +1,219 @@
+package ihs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// A Set is an interval set in memory: columns, in the order of the file. It is safe for
+// concurrent reads.
+type Set struct {
+	Header Header
+	// Attributes has one element for each key. It is empty after Read, since the interval file
+	// has no names.
+	Attributes []Attribute
+	// Columns of the intervals: attribute, first and last instant, kind and word of the value,
+	// as in Interval.
+	Keys   []uint32
+	Starts []int64
+	Ends   []int64
+	Kinds  []Kind
+	Words  []uint64
+	// Texts holds the distinct strings. The word of a string is its index here.
+	Texts []string
+}
+
+// Suffixes of the two files of a set.
+const (
+	IntervalsSuffix  = ".ihs.gz"
+	AttributesSuffix = ".attrs.tsv.gz"
+)
+
+// BaseName returns the name of a set without the suffix of either of its files.
+func BaseName(name string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(name, IntervalsSuffix), AttributesSuffix)
+}
+
+// Open reads the set NAME from the files NAME.ihs.gz and NAME.attrs.tsv.gz, or computes the
+// set of a name "synth:ATTRIBUTES:CHANGES" (see Synth). A name may have the first file's
+// suffix. The set has passed Check. The errors are ErrFormat, ErrLimit and those of the files.
+func Open(name string, limits Limits) (*Set, error) {
+	if made, err := parseSynth(name); err != nil || made != nil {
+		if err != nil {
+			return nil, err
+		}
+		return made.Set(limits)
+	}
+	name = strings.TrimSuffix(name, IntervalsSuffix)
+	var s *Set
+	err := readFile(name+IntervalsSuffix, func(r io.Reader) (err error) {
+		s, err = Read(r, limits)
+		return err
+	})
+	if err == nil {
+		err = readFile(name+AttributesSuffix, func(r io.Reader) (err error) {
+			s.Attributes, err = ReadAttributes(r, s.Header.Keys, limits)
+			return err
+		})
+	}
+	if err == nil {
+		err = s.Check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("set %s: %w", name, err)
+	}
+	return s, nil
+}
+
+// readFile calls read with the decompressed content of a file.
+func readFile(name string, read func(io.Reader) error) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return formatError("gzip", err)
+	}
+	return read(z)
+}
+
+// Read reads the intervals of a set from r, uncompressed, and does not Check them. The errors
+// are ErrFormat, ErrLimit and those of r.
+func Read(r io.Reader, limits Limits) (*Set, error) {
+	d, err := NewReader(r, limits)
+	if err != nil {
+		return nil, err
+	}
+	s := &Set{Header: d.Header()}
+	s.grow(min(d.Header().Intervals, maxGuess))
+	for {
+		iv, err := d.Next()
+		if errors.Is(err, io.EOF) {
+			s.Texts = d.texts.texts
+			return s, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.append(iv)
+	}
+}
+
+func (s *Set) grow(n int) {
+	s.Keys = slices.Grow(s.Keys, n)
+	s.Starts = slices.Grow(s.Starts, n)
+	s.Ends = slices.Grow(s.Ends, n)
+	s.Kinds = slices.Grow(s.Kinds, n)
+	s.Words = slices.Grow(s.Words, n)
+}
+
+func (s *Set) append(iv Interval) {
+	s.Keys = append(s.Keys, iv.Key)
+	s.Starts = append(s.Starts, iv.Start)
+	s.Ends = append(s.Ends, iv.End)
+	s.Kinds = append(s.Kinds, iv.Kind)
+	s.Words = append(s.Words, iv.Word)
+}
+
+// Len returns the number of intervals.
+func (s *Set) Len() int { return len(s.Keys) }
+
+// At returns interval i.
+func (s *Set) At(i int) Interval {
+	iv := Interval{Key: s.Keys[i], Start: s.Starts[i], End: s.Ends[i], Kind: s.Kinds[i], Word: s.Words[i]}
+	if iv.Kind == KindString {
+		iv.Text = s.Texts[iv.Word]
+	}
+	return iv
+}
+
+// Path returns the names from the root down to a key.
+func (s *Set) Path(key int) []string {
+	var path []string
+	for ; key != NoParent; key = s.Attributes[key].Parent {
+		path = append(path, s.Attributes[key].Name)
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// ByStart returns the numbers of the intervals in the order of their starts, in which a live
+// system learns of them. Intervals with equal starts are in the order of the file.
+func (s *Set) ByStart() []int {
+	order := make([]int, s.Len())
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(s.Starts[i], s.Starts[j]) })
+	return order
+}
+
+// Check returns nil if each key is covered, without a gap or an overlap, from the start of the
+// set to its end (S4). Otherwise it returns an ErrFormat that names the fault.
+func (s *Set) Check() error {
+	if s.Header.Keys > s.Len() {
+		return fmt.Errorf("%w: %d keys, but %d intervals", ErrFormat, s.Header.Keys, s.Len())
+	}
+	// next is the start of each key's next interval, less than End+1 steps from Start.
+	next := make([]uint64, s.Header.Keys)
+	for i, key := range s.Keys {
+		if from := uint64(s.Starts[i] - s.Header.Start); from != next[key] {
+			return fmt.Errorf("%w: interval %d of key %d starts at %d, want %d",
+				ErrFormat, i, key, s.Starts[i], s.Header.Start+int64(next[key]))
+		}
+		next[key] = uint64(s.Ends[i]-s.Header.Start) + 1
+	}
+	all := uint64(s.Header.End-s.Header.Start) + 1
+	for key, n := range next {
+		if n != all {
+			return fmt.Errorf("%w: key %d is covered for %d of %d", ErrFormat, key, n, all)
+		}
+	}
+	return nil
+}
+
+// Write writes the intervals to w, uncompressed. The errors are those of Writer.
+func (s *Set) Write(w io.Writer) error {
+	e, err := NewWriter(w, s.Header)
+	if err != nil {
+		return err
+	}
+	for i := range s.Len() {
+		if err := e.Write(s.At(i)); err != nil {
+			return err
+		}
+	}
+	return e.Close()
+}
+
+// Save writes the files NAME.ihs.gz and NAME.attrs.tsv.gz. After an error they are incomplete
+// and unusable.
+func (s *Set) Save(name string) error {
+	if len(s.Attributes) != s.Header.Keys {
+		return fmt.Errorf("%w: %d attributes, %d keys", ErrFormat, len(s.Attributes), s.Header.Keys)
+	}
+	err := writeFile(name+IntervalsSuffix, s.Write)
+	if err == nil {
+		err = writeFile(name+AttributesSuffix, func(w io.Writer) error { return WriteAttributes(w, s.Attributes) })
+	}
+	return err
+}
+
+// writeFile writes a compressed file.
+func writeFile(name string, write func(io.Writer) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	z := gzip.NewWriter(f)
+	return errors.Join(write(z), z.Close(), f.Close())
+}

@@ -1,0 +1,157 @@
+package trace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/granarydb/granary/trace/ihs"
+)
+
+// A Stage is a part of the work of Load.
+type Stage string
+
+const (
+	// Reading is the stage that reads files.
+	Reading Stage = "reading"
+	// Building is the stage that builds a history from a set in memory.
+	Building Stage = "building"
+)
+
+// LoadOptions are the settings of Load. The zero value has no standard input and reports no
+// progress.
+type LoadOptions struct {
+	// Stdin is the CSV behind the name "-". nil is an empty file.
+	Stdin io.Reader
+	// Progress, if not nil, is called now and then with the amount of a stage that is done. A
+	// stage begins with a call of done 0. The calls come from the goroutine of Load.
+	Progress func(stage Stage, done, total int64)
+}
+
+// stage returns Progress for one stage, after reporting its begin.
+func (o LoadOptions) stage(s Stage) func(done, total int64) {
+	if o.Progress == nil {
+		return func(int64, int64) {}
+	}
+	o.Progress(s, 0, 1)
+	return func(done, total int64) { o.Progress(s, done, total) }
+}
+
+// Load reads the named recording (see the package comment) into a history. Errors name the
+// file; errors of contents are ihs.ErrFormat, ihs.ErrLimit and those of CSV. An interval set
+// in a file is streamed, without a copy in memory beside its history; CSV and computed sets
+// are held in memory.
+func Load(ctx context.Context, name string, opts LoadOptions) (*Recording, error) {
+	r, err := load(ctx, name, opts)
+	if err != nil {
+		return nil, nameInput(name, err)
+	}
+	return r, nil
+}
+
+// nameInput adds the name of the input to an error without one.
+func nameInput(name string, err error) error {
+	if name == "-" {
+		name = "standard input"
+	}
+	if text := err.Error(); strings.Contains(text, name+":") || strings.Contains(text, ihs.BaseName(name)+".") {
+		return err
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+func load(ctx context.Context, name string, opts LoadOptions) (*Recording, error) {
+	progress := opts.stage(Reading)
+	if isCSV(name) || strings.HasPrefix(name, "synth:") {
+		s, err := openSet(ctx, name, opts.Stdin, progress)
+		if err != nil {
+			return nil, err
+		}
+		return FromSet(ctx, s, opts.stage(Building))
+	}
+	given, name := name, ihs.BaseName(name)
+	f, err := os.Open(name + ihs.IntervalsSuffix)
+	if err != nil {
+		return nil, openError(given, err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ihs.ErrFormat, err)
+	}
+	r, err := ihs.NewReader(z, ihs.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	attributes, err := readAttributes(name+ihs.AttributesSuffix, r.Header().Keys)
+	if err != nil {
+		return nil, err
+	}
+	return feed(ctx, r.Header(), attributes, r.Next, progress)
+}
+
+// isCSV reports whether a name is that of a CSV file.
+func isCSV(name string) bool {
+	lower := strings.ToLower(name)
+	return name == "-" || strings.HasSuffix(lower, ".csv") || strings.HasSuffix(lower, ".csv.gz")
+}
+
+// openSet reads a file that becomes a set in memory.
+func openSet(ctx context.Context, name string, stdin io.Reader, progress func(done, total int64)) (*ihs.Set, error) {
+	if !isCSV(name) {
+		return ihs.Open(name, ihs.Limits{})
+	}
+	t := NewCSV(CSVOptions{})
+	var err error
+	switch {
+	case name != "-":
+		err = t.ReadFile(ctx, name, progress)
+	case stdin != nil:
+		err = t.Read(ctx, "standard input", stdin)
+	default:
+		err = t.Read(ctx, "standard input", strings.NewReader(""))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t.Set()
+}
+
+// openError is the error for a missing set. For the name of a whole file, run.ihs, it refers
+// to that file and not to run.ihs.ihs.gz.
+func openError(given string, err error) error {
+	ending := strings.ToLower(filepath.Ext(given))
+	if !errors.Is(err, fs.ErrNotExist) || given != ihs.BaseName(given) || ending != ".ihs" && ending != ".gz" {
+		return err
+	}
+	f, err := os.Open(given)
+	if err != nil {
+		return err
+	}
+	f.Close()
+	return fmt.Errorf("%s is not the file of a set: those end in %s", given, ihs.IntervalsSuffix)
+}
+
+func readAttributes(name string, keys int) ([]ihs.Attribute, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", name, ihs.ErrFormat, err)
+	}
+	attributes, err := ihs.ReadAttributes(z, keys, ihs.Limits{})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return attributes, nil
+}

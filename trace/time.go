@@ -1,0 +1,41 @@
+package trace
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ParseTime reads a date: RFC 3339, also with a space for the T, without seconds or without
+// a time of day. A date without a zone is UTC.
+func ParseTime(text string) (time.Time, bool) {
+	for _, layout := range []string{
+		time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly,
+	} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// decimal is a number with an optional fraction.
+var decimal = regexp.MustCompile(`^-?[0-9]+(?:\.[0-9]*)?$`)
+
+// ParseDecimal reads a decimal number and returns it times 10^digits, without the digits
+// beyond. With digits 9, seconds become nanoseconds. It reports false for other text and for a
+// result beyond 64 bits.
+func ParseDecimal(text string, digits int) (int64, bool) {
+	if digits == 0 {
+		n, err := strconv.ParseInt(text, 10, 64)
+		return n, err == nil
+	}
+	if !decimal.MatchString(text) {
+		return 0, false
+	}
+	whole, fraction, _ := strings.Cut(text, ".")
+	fraction = (fraction + strings.Repeat("0", digits))[:digits]
+	n, err := strconv.ParseInt(whole+fraction, 10, 64)
+	return n, err == nil
+}

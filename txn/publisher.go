@@ -1,0 +1,140 @@
+package txn
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+)
+
+// ErrDone is returned when a transaction is used after its commit or abort.
+var ErrDone = errors.New("transaction has ended")
+
+// ID is a transaction id, of a begin or of a commit. The ids of one Publisher are distinct and
+// increase with time. 0 is no id.
+type ID uint64
+
+// Version numbers the roots of one Publisher from 0, in order of publication. A rewrite has a
+// new version but no new commit id.
+type Version uint64
+
+// Root is a published state with the id of its last commit. It must not be copied.
+type Root[R any] struct {
+	Commit  ID
+	Version Version
+	State   R
+
+	read atomic.Pointer[published[R]] // nil until the first snapshot
+}
+
+// Publisher publishes the roots of one database. All methods are safe for concurrent use.
+type Publisher[R any] struct {
+	ids     atomic.Uint64
+	current atomic.Pointer[Root[R]]
+
+	commit  sync.Mutex // the commit lock: held while a root is derived and published
+	held    []held[R]  // replaced roots that are being read, oldest first
+	sweepAt int        // length of held at which hold sweeps
+
+	heldBytes atomic.Int64 // bytes of the garbage in held
+	expired   atomic.Int64 // number of expired snapshots
+}
+
+// New returns a publisher whose first root has the given state.
+func New[R any](state R) *Publisher[R] {
+	l := &Publisher[R]{}
+	l.current.Store(&Root[R]{State: state})
+	return l
+}
+
+// Root returns the current root: one atomic load.
+func (l *Publisher[R]) Root() *Root[R] { return l.current.Load() }
+
+// Begin starts a transaction. It costs one atomic addition and one allocation, and holds
+// nothing that must be released.
+func (l *Publisher[R]) Begin() *Ticket[R] {
+	t := new(Ticket[R])
+	l.Start(t)
+	return t
+}
+
+// Start is Begin for a ticket that the caller allocated. It overwrites the ticket.
+func (l *Publisher[R]) Start(t *Ticket[R]) { *t = Ticket[R]{log: l, begin: l.nextID()} }
+
+func (l *Publisher[R]) nextID() ID { return ID(l.ids.Add(1)) }
+
+// Rewrite derives a root from the current one and publishes it without a commit of its own. It
+// reports whether publish returned true; otherwise the root is unchanged. publish runs under
+// the commit lock: it must be short and must not call the publisher. The new root has the
+// commit id of the current one.
+func (l *Publisher[R]) Rewrite(publish func(current *Root[R]) (next Next[R], ok bool)) bool {
+	l.commit.Lock()
+	defer l.commit.Unlock()
+	root := l.Root()
+	next, ok := publish(root)
+	if ok {
+		l.publish(root.Commit, next)
+	}
+	return ok
+}
+
+// Next is the result of a publish callback: the next state, and the garbage that the next root
+// no longer reaches.
+type Next[R any] struct {
+	State   R
+	Garbage []Garbage
+	// Room, if not nil, is zeroed memory for the root. It lets a state and its root share one
+	// allocation, since they live equally long.
+	Room *Root[R]
+}
+
+// publish makes next the current root. The caller holds the commit lock.
+func (l *Publisher[R]) publish(commit ID, next Next[R]) {
+	old, root := l.current.Load(), next.Room
+	if root == nil {
+		root = new(Root[R])
+	}
+	root.Commit, root.Version, root.State = commit, old.Version+1, next.State
+	l.current.Store(root)
+	// The order matters: a snapshot that counts itself on the old root too late for hold to
+	// see it then loads the current root and starts over.
+	l.hold(old.read.Load(), next.Garbage)
+}
+
+// Ticket holds the begin id of a transaction until its commit or abort. It belongs to one
+// goroutine.
+type Ticket[R any] struct {
+	log   *Publisher[R]
+	begin ID
+	done  bool
+}
+
+// Begin returns the begin id.
+func (t *Ticket[R]) Begin() ID { return t.begin }
+
+// Done reports whether the transaction was committed or aborted.
+func (t *Ticket[R]) Done() bool { return t.done }
+
+// Commit calls publish with a new commit id and the current root, and publishes the result.
+// Every snapshot taken after Commit returns includes it. If publish returns an error, Commit
+// returns it and the transaction is aborted. A second Commit, or one after Abort, returns
+// ErrDone. publish runs under the commit lock, as in Rewrite.
+func (t *Ticket[R]) Commit(publish func(commit ID, current *Root[R]) (next Next[R], err error)) (ID, error) {
+	if t.done {
+		return 0, ErrDone
+	}
+	t.done = true
+	l := t.log
+	l.commit.Lock()
+	defer l.commit.Unlock()
+	id := l.nextID()
+	next, err := publish(id, l.Root())
+	if err != nil {
+		return 0, err
+	}
+	l.publish(id, next)
+	return id, nil
+}
+
+// Abort ends the transaction. Its private writes were never reachable and become garbage.
+// After Commit or Abort it does nothing.
+func (t *Ticket[R]) Abort() { t.done = true }
