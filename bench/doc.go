@@ -1,34 +1,35 @@
-// Command bench measures the store on a replay of real profiles and prints one
-// JSON object: CPU time per row to insert, heap bytes per row, CPU time of a few
-// queries.
+// Command bench measures the store and prints one JSON report. It runs from its folder, with
+// GOWORK=off if the checkout has a go.work.
 //
 //	go run . -rows 1000000
 //	go run . -rows 1000000 -workload fleet
-//	go run . -rows 1000000 -peers all
 //	go run . -rows 1000000 -workload queries
+//	go run . -workload arrow
+//	go run . -workload histories
+//	go run . -rows 1000000 -peers all
+//	go run . -targets -sizes 1m,10m
+//	go run ./compare -base COMMIT
 //
-// The second is a fleet that is made up, always the same: 200 pods of 25 jobs, four
-// types, 30 labels, stacks of depth 5 to 60 of which a million rows have 237,156
-// distinct ones. It goes in by codes and as lists of location ids, without pprof. What
-// was made is printed before what it took. Here CPU time is that of the thread that
-// inserts and maintains.
+// The first replays the project's own profiles as pprof. The next four are the workloads of
+// package workloads: rows of the made-up fleet by codes and by lists of location ids;
+// questions to a snapshot of it, then a reader beside a writer and cancelled queries; the
+// fleet as Arrow records; interval histories.
 //
-// The third puts the same fleet into FrostDB (as Parca uses it, and in the RFC's
-// order) and kelindar/column too, each in a process of its own, one after the other
-// and again; what they answer is compared with each other. -workload pprof takes real
-// profiles of ../shared/data/pprof instead.
+// With -peers, FrostDB, as Parca uses it and in the order of the RFC, and kelindar/column take
+// the same rows and answer the same questions. Each runs in a process of its own, in turns, and
+// their answers are compared.
 //
-// The fourth fills the fleet, with names of functions and trace ids beside its rows, and
-// asks questions of a snapshot of it; what each figure is, is printed with them. Then a
-// writer and a reader are timed beside each other, and queries are cancelled. With -scale
-// 10 the questions are asked of fleets with ten times the rows too. With -peers the other
-// stores are asked as well, as far as they can say.
+// With -targets, the targets of the design are measured under their keys. A table goes to
+// standard error.
 //
-// Else CPU time is that of the whole process (all goroutines, the garbage collector
-// included), because wall time on a shared machine says more about the machine.
-// Queries are repeated and the median is given. Heap is the runtime's, after
-// collection, minus the same before the store was opened.
+// Command compare, in its folder, relates the figures of two commits.
 //
-// It is a Go module of its own, so that what it compares with never enters
-// the module graph of the store.
+// Times are CPU times of the process, all goroutines and the garbage collector included, where
+// a report gives no other meaning: wall time on a shared machine depends on its other load.
+// Workload fleet counts the thread that inserts and maintains. A heap is the live heap, less
+// the live heap before the store was opened. Every report explains its keys.
+//
+// The packages, in the order of their imports: report, measure, fleet, replay, peers,
+// workloads, targets. The module is apart from the store's, so that the stores it compares
+// with stay out of the module graph of the store.
 package main

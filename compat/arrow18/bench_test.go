@@ -46,7 +46,7 @@ func BenchmarkRecord(b *testing.B) {
 	}
 }
 
-// BenchmarkSchema bridges the schema that every call of Record begins with.
+// BenchmarkSchema bridges a schema, as every call of Record does first.
 func BenchmarkSchema(b *testing.B) {
 	var fields []arrow14.Field
 	for i, typ := range bridged() {

@@ -8,23 +8,23 @@ import (
 	memory18 "github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// owner gives a v14 buffer back when the v18 buffer over its bytes goes: to v18
-// it is the allocator of that memory.
+// owner releases a v14 buffer together with the v18 buffer over its bytes. To v18 it is the
+// allocator of that memory.
 type owner struct {
 	memory18.GoAllocator
 	shared atomic.Pointer[memory14.Buffer]
 }
 
-// Free gives the v14 buffer back, once.
+// Free releases the v14 buffer, once.
 func (o *owner) Free([]byte) {
 	if b := o.shared.Swap(nil); b != nil {
 		b.Release()
 	}
 }
 
-// Reallocate moves to memory of its own, as the shared bytes cannot grow. It
-// is called only if somebody resizes a buffer of an array, which is against
-// the rules of Arrow: then the memory stays sound, no more.
+// Reallocate moves the bytes to memory of their own, since the shared bytes cannot grow. It is
+// called only if a caller resizes a buffer of an array, against the rules of Arrow. The memory
+// stays sound, but the resized buffer no longer follows the v14 one.
 func (o *owner) Reallocate(size int, b []byte) []byte {
 	own := o.Allocate(size)
 	copy(own, b)
@@ -32,8 +32,8 @@ func (o *owner) Reallocate(size int, b []byte) []byte {
 	return own
 }
 
-// shareBuffers returns v18 buffers over the bytes of v14 ones, each with a
-// reference to its own.
+// shareBuffers returns v18 buffers over the bytes of v14 buffers. Each holds a reference to
+// its v14 buffer.
 func shareBuffers(from []*memory14.Buffer) []*memory18.Buffer {
 	owners := make([]owner, len(from))
 	to := make([]*memory18.Buffer, len(from))

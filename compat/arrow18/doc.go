@@ -1,10 +1,9 @@
-// Package arrow18 hands Arrow records of github.com/apache/arrow/go/v14, which
-// is what Granary makes, to programs that use github.com/apache/arrow-go/v18,
-// without copying a byte.
+// Package arrow18 bridges Arrow records of github.com/apache/arrow/go/v14, which Granary
+// makes, to github.com/apache/arrow-go/v18, without copying a byte.
 //
-// [Record] bridges one record, [Schema] a schema, and a [Reader] the records of
-// a whole scan, one after the other. Both versions lay arrays out alike, so a
-// v18 array is made of v18 headers over the buffers of the v14 array:
+// [Record] bridges one record, [Schema] a schema, and a [Reader] the records of a whole scan,
+// one after the other. Both versions lay arrays out alike, so a v18 array consists of v18
+// headers over the buffers of the v14 array:
 //
 //	v14  record -> columns -> data -> buffers -> bytes
 //	                                     ^        ^
@@ -13,8 +12,7 @@
 //	                                     ^        |
 //	v18  record -> columns -> data -> buffers ----+
 //
-// The owner plays the allocator of the v18 buffer: asked to free it, it
-// releases the v14 buffer.
+// The owner plays the allocator of the v18 buffer: to free it is to release the v14 buffer.
 //
 // These types are bridged, nested in any way, up to 32 deep:
 //
@@ -22,8 +20,8 @@
 //	utf8, binary, fixed_size_binary[n], timestamp (any unit and zone)
 //	list, dictionary (any integer index), run_end_encoded (any run ends)
 //
-// That is all that package arrowconv makes in any of its forms, and the parts
-// of it. Others are ErrType: add them when Granary makes them.
+// They include every type of package arrowconv, in all of its forms. Other types are ErrType,
+// to be added when Granary makes them.
 //
 // # Invariants
 //
@@ -31,45 +29,44 @@
 //	    place: same address, same length. Offsets, lengths and the order of
 //	    children are the same too, so a slice stays a slice.
 //	B2  A v14 buffer is retained once for each v18 buffer over it, and released
-//	    when the last v18 array over that goes, whichever record goes first.
-//	B3  A type or a record that does not fit is an error that names the column;
-//	    then nothing is retained. No number in a record makes this package, or
-//	    a constructor of v18, panic or read beyond a buffer.
+//	    with the last v18 array over it, in whatever order the records go.
+//	B3  An invalid type or record is an error that names the column, and retains
+//	    nothing. No number in a record makes this package, or a constructor of
+//	    v18, panic or read beyond a buffer.
 //	B4  The number of allocations depends on the types of a record, not on its
 //	    rows or its bytes.
 //	B5  Several goroutines may bridge one record at once, and read one bridged
-//	    record: what v18 would make when first asked is made when a record is
-//	    bridged, so reading writes nothing.
+//	    record. Bridging fills the lazy fields of v18, so reading writes nothing.
 //	B6  Of a Reader one record is alive at a time, unless its caller retains
 //	    more, and none while the scan makes the next.
 //	B7  A Reader's scan runs only inside of its Next and its last Release, and has
-//	    ended when that returns.
+//	    ended when the last Release returns.
 //
 // # Ownership
 //
-// The caller of Record releases both records, in any order. A Reader releases
-// the records that it was given, and what it hands out. Records are immutable:
-// who writes to a buffer of one side writes to the other.
+// The caller of Record releases both records, in any order. A Reader releases the records of
+// its scan and those it returns. Records are immutable: a write to a buffer of one side is a
+// write to the other.
 //
-// Values are not looked at: offsets in the middle, run ends, indexes and text
-// are taken to be as the v14 side says. That is right for what this process
-// made. What came from elsewhere goes through array.ValidateRecordFull of v18.
+// Values are not checked: offsets in the middle, run ends, indexes and text are trusted. That
+// is right for records of this process. Records from elsewhere go through
+// array.ValidateRecordFull of v18.
 //
 // # Cost
 //
-// 8 allocations and about 1 us for an int64 column, 29 and 2 us for run-end
-// encoded dictionaries (go test -bench Record), whatever its length; where a
-// field has a validity bitmap, 10 ns more for each thousand rows, to count its
-// nulls. Record also bridges the schema, 1 us a column, which a Reader does once.
+// 8 allocations and about 1 us for an int64 column, 29 and 2 us for run-end encoded
+// dictionaries (go test -bench Record), whatever its length. A field with a validity bitmap
+// costs 10 ns more for each thousand rows, to count its nulls. Record also bridges the schema,
+// 1 us a column, which a Reader does once.
 //
 // # Traps of Arrow v18.8
 //
-//   - array.ReaderFromIter pulls from a coroutine. A call from C, which locks its
-//     goroutine to a thread, ends the process there. A Reader has a goroutine.
-//   - Its error is lost when Next is called once more.
-//   - NullN counts, and Dictionary.Dictionary makes an array, when first asked, and
-//     both store it without a lock: readers race. So Record asks (B5).
+//   - array.ReaderFromIter pulls from a coroutine. A call from C, which locks its goroutine
+//     to a thread, then ends the process. A Reader has a goroutine instead.
+//   - ReaderFromIter loses its error at the next call of Next.
+//   - NullN counts, and Dictionary.Dictionary makes an array, on first use, and both store
+//     the result without a lock: readers race. Record therefore calls both first (B5).
 //   - IPC writes a dictionary of run-end encoded values and cannot read it.
-//   - A buffer may be resized though it is not mutable. An owner then moves it
-//     to memory of its own.
+//   - A buffer may be resized though it is not mutable. An owner then moves it to memory of
+//     its own.
 package arrow18

@@ -11,7 +11,7 @@ import (
 	array18 "github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// typeOf makes a type of bytes, at most so deep, and returns the bytes left.
+// typeOf makes a type of bytes, nested at most to depth, and returns the bytes left.
 func typeOf(text []byte, depth int) (arrow14.DataType, []byte) {
 	flat := []arrow14.DataType{
 		arrow14.PrimitiveTypes.Int64, arrow14.FixedWidthTypes.Boolean, arrow14.BinaryTypes.String, uuid14, float64s14, nano14,
@@ -70,8 +70,8 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// FuzzForged bridges arrays whose numbers and buffers say anything: they are
-// bridged into what v18 calls valid, or refused, and never panic.
+// FuzzForged bridges arrays with arbitrary numbers and buffers. They are refused, or bridged
+// into arrays that are valid to v18; nothing panics.
 func FuzzForged(f *testing.F) {
 	f.Add([]byte{0}, int64(3), int64(0), []byte("validity"), make([]byte, 24), []byte{})
 	f.Add([]byte{2}, int64(2), int64(0), []byte{3}, []byte{0, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0}, []byte("abc"))
@@ -92,14 +92,14 @@ func FuzzForged(f *testing.F) {
 	})
 }
 
-// forgedRecord makes data of a type whose buffers are the given bytes, on each level.
+// forgedRecord makes data of a type with the given bytes as buffers, on each level.
 func forgedRecord(typ arrow14.DataType, length, offset int, buffers ...[]byte) arrow14.Record {
 	d := forgedData(typ, length, offset, buffers)
 	schema := arrow14.NewSchema([]arrow14.Field{{Name: "forged", Type: typ}}, nil)
 	return forgedRows{array14.NewRecord(schema, []arrow14.Array{forged{typ: typ, data: d}}, 1), d}
 }
 
-// forgedRows is a record whose only column says how many rows there are.
+// forgedRows is a record with the length of its only column.
 type forgedRows struct {
 	arrow14.Record
 	data *array14.Data
@@ -110,7 +110,7 @@ func (r forgedRows) Column(int) arrow14.Array {
 	return forgedColumn{forged{typ: r.data.DataType(), data: r.data}}
 }
 
-// forgedColumn is as long as its data says.
+// forgedColumn has the length of its data.
 type forgedColumn struct{ forged }
 
 func (c forgedColumn) Len() int { return c.data.Len() }

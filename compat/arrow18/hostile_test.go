@@ -9,7 +9,7 @@ import (
 	memory14 "github.com/apache/arrow/go/v14/arrow/memory"
 )
 
-// forged is an array of any data: Arrow's constructors would refuse some of it.
+// forged is an array of any data, including data that Arrow's constructors refuse.
 type forged struct {
 	arrow14.Array // nil
 	typ           arrow14.DataType
@@ -22,7 +22,7 @@ func (f forged) Len() int                   { return 1 }
 func (f forged) Retain()                    { f.data.Retain() }
 func (f forged) Release()                   { f.data.Release() }
 
-// data makes data of buffers given as numbers of bytes, -1 for nil, and children.
+// data makes data of children and of buffers with the given numbers of bytes, -1 for nil.
 func data(t arrow14.DataType, length, offset int, buffers []int, children ...arrow14.ArrayData) *array14.Data {
 	var bs []*memory14.Buffer
 	for _, n := range buffers {
@@ -41,14 +41,14 @@ func int32s(values ...int32) *array14.Data {
 	return array14.NewData(arrow14.PrimitiveTypes.Int32, len(values), []*memory14.Buffer{nil, b}, nil, 0, 0)
 }
 
-// with replaces a buffer of data by that of values of other data.
+// with replaces a buffer of data by the value buffer of other data.
 func with(d *array14.Data, buffer int, values *array14.Data) *array14.Data {
 	bs := append([]*memory14.Buffer(nil), d.Buffers()...)
 	bs[buffer] = values.Buffers()[1]
 	return array14.NewData(d.DataType(), d.Len(), bs, d.Children(), 0, d.Offset())
 }
 
-// Invariant B3: what does not fit is an error, and no reference is kept.
+// Invariant B3: an invalid record is an error, and no reference is kept.
 func TestInvalidRecords(t *testing.T) {
 	var (
 		i64     = arrow14.PrimitiveTypes.Int64
@@ -128,12 +128,12 @@ func TestInvalidColumns(t *testing.T) {
 	long := build(mem, arrow14.PrimitiveTypes.Int64, []any{int64(1), int64(2)})
 	defer long.Release()
 	schema := arrow14.NewSchema([]arrow14.Field{{Name: "n", Type: long.DataType()}}, nil)
-	rec := array14.NewRecord(schema, []arrow14.Array{long}, 1) // v14 takes it
+	rec := array14.NewRecord(schema, []arrow14.Array{long}, 1) // v14 accepts it
 	defer rec.Release()
 	_, err = Record(rec)
 	wantErr(t, err, ErrRecord, `column "n"`, "2 rows, the record has 1")
 
-	none := array14.NewRecord(schema, nil, 0) // v14 takes it
+	none := array14.NewRecord(schema, nil, 0) // v14 accepts it
 	defer none.Release()
 	_, err = Record(none)
 	wantErr(t, err, ErrRecord, "0 columns, the schema has 1")

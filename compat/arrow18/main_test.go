@@ -25,12 +25,12 @@ func checked(t testing.TB) *memory14.CheckedAllocator {
 	return mem
 }
 
-// bin is bytes that are not text, so that cmp tells them from strings.
+// bin is binary data, a type of its own so that cmp distinguishes it from strings.
 type bin string
 
-// build makes a v14 array of Go values, nil for null: bool, int64 (also for
-// timestamps), uint64, float64, string, bin, and []any for lists. Runs are of
-// equal values and dictionaries are in order of first use.
+// build makes a v14 array of Go values, nil for null: bool, int64 (also for timestamps),
+// uint64, float64, string, bin, and []any for lists. Equal neighbors form a run, and
+// dictionaries are in order of first use.
 func build(mem memory14.Allocator, t arrow14.DataType, values []any) arrow14.Array {
 	switch t := t.(type) {
 	case *arrow14.ListType:
@@ -166,7 +166,7 @@ func buildRuns(mem memory14.Allocator, t *arrow14.RunEndEncodedType, values []an
 	return array14.NewRunEndEncodedData(data)
 }
 
-// read14 returns row i of a v14 array as build takes it.
+// read14 returns row i of a v14 array in the form of build.
 func read14(a arrow14.Array, i int) any {
 	if a.IsNull(i) {
 		return nil
@@ -221,7 +221,7 @@ func read14(a arrow14.Array, i int) any {
 	panic(fmt.Sprintf("cannot read %v", a.DataType()))
 }
 
-// read18 returns row i of a v18 array as build takes it.
+// read18 returns row i of a v18 array in the form of build.
 func read18(a arrow18.Array, i int) any {
 	if a.IsNull(i) {
 		return nil

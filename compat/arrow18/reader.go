@@ -13,24 +13,24 @@ import (
 
 var _ array18.RecordReader = (*Reader)(nil)
 
-// Reader hands out the records of a scan, one at a time, as a v18
-// array.RecordReader. It is made by NewReader and begins with one reference.
+// Reader returns the records of a scan, one at a time, as a v18 array.RecordReader. NewReader
+// makes it, with one reference.
 //
-// The scan runs in a goroutine that the Reader owns, in turns with its caller:
-// only inside of Next and of the last Release, which waits for its end. So
-// Next may be called from any thread, by C through cgo too. (A coroutine of
-// iter.Pull, as in array.ReaderFromIter, ends the process when it is switched to
-// from a thread that it was not made on.) A panic of the scan is not caught.
+// The scan runs in a goroutine that the Reader owns, in turns with its caller: only inside of
+// Next and of the last Release, which waits for its end. So Next may be called from any
+// thread, by C through cgo too. (A coroutine of iter.Pull, as in array.ReaderFromIter, ends
+// the process when it is switched to from a thread other than its own.) A panic of the scan is
+// not caught.
 //
-// Retain, Release, Schema may be called by several goroutines at once, the
-// others by one at a time. A Reader whose Next was called must be released, or
-// be read to its end: else the scan waits forever, with its snapshot.
+// Retain, Release and Schema are safe for concurrent use, the other methods are not. After the
+// first Next a Reader must be released, or be read to its end. Otherwise the scan waits
+// forever, with its snapshot.
 type Reader struct {
 	refs    atomic.Int64
 	plan    *plan
 	records iter.Seq2[arrow14.Record, error]
 
-	turn    chan struct{} // one for each further record; closed: no more
+	turn    chan struct{} // one send for each further record; closed: no more
 	results chan result   // closed when the scan has ended
 	started bool
 	ended   bool
@@ -39,17 +39,16 @@ type Reader struct {
 	err     error
 }
 
-// result is what a scan yields.
+// result is one yield of a scan.
 type result struct {
 	rec arrow14.Record
 	err error
 }
 
-// NewReader returns a reader of records, such as those of
-// columnstore.Table.Scan, all of one schema. The scan begins with the first
-// Next. The Reader releases each v14 record as soon as it is bridged. The
-// error wraps ErrType, or ErrRecord if something is nil; then records is not
-// touched.
+// NewReader returns a reader of records, such as those of columnstore.Table.Scan, all of one
+// schema. The scan begins with the first Next. The Reader releases each v14 record as soon as
+// it is bridged. The error wraps ErrType, or ErrRecord if something is nil; then records is
+// not touched.
 func NewReader(schema *arrow14.Schema, records iter.Seq2[arrow14.Record, error]) (*Reader, error) {
 	p, err := newPlan(schema)
 	if err != nil {
@@ -66,9 +65,9 @@ func NewReader(schema *arrow14.Schema, records iter.Seq2[arrow14.Record, error])
 // Schema returns the schema of all records.
 func (r *Reader) Schema() *arrow18.Schema { return r.plan.to }
 
-// Next releases the record before and moves to the next one, if there is one
-// and no error: so at most one is alive unless the caller retains more. It
-// costs what the scan and Record cost, and a switch between goroutines.
+// Next releases the record before and moves to the next one, if there is one and no error. At
+// most one is alive unless the caller retains more. The cost is that of the scan and of
+// Record, plus a switch between goroutines.
 func (r *Reader) Next() bool {
 	r.drop()
 	if r.ended {
@@ -92,7 +91,7 @@ func (r *Reader) Next() bool {
 	return true
 }
 
-// bridge takes over what the scan yielded.
+// bridge takes ownership of a result of the scan.
 func (r *Reader) bridge(res result) (arrow18.RecordBatch, error) {
 	if res.rec != nil {
 		defer res.rec.Release()
@@ -108,23 +107,22 @@ func (r *Reader) bridge(res result) (arrow18.RecordBatch, error) {
 	return r.plan.record(res.rec)
 }
 
-// RecordBatch returns the record that Next moved to: nil before the first and
-// after the last. It is valid until Next is called or the Reader is released;
-// who keeps it longer retains it.
+// RecordBatch returns the current record: nil before the first and after the last. It is valid
+// until the next call of Next or the last Release; Retain keeps it longer.
 func (r *Reader) RecordBatch() arrow18.RecordBatch { return r.current }
 
 // Record is RecordBatch under its old name.
 func (r *Reader) Record() arrow18.RecordBatch { return r.current }
 
-// Err returns why Next returned false: nil at the end of the records, else the
-// error of the scan as it is, or one of Record's.
+// Err returns the reason for a false Next: nil at the end of the records, else the error of
+// the scan, unwrapped, or one of Record's.
 func (r *Reader) Err() error { return r.err }
 
 // Retain adds a reference.
 func (r *Reader) Retain() { r.refs.Add(1) }
 
-// Release gives a reference back. The last one releases the record, ends the
-// scan where it is, and waits for it; Next returns false from then on.
+// Release drops a reference. The last one releases the record, ends the scan where it is, and
+// waits for it; Next returns false from then on.
 func (r *Reader) Release() {
 	if r.refs.Add(-1) == 0 {
 		r.drop()
@@ -132,7 +130,7 @@ func (r *Reader) Release() {
 	}
 }
 
-// scan is the goroutine that the records come from.
+// scan is the body of the goroutine that runs the scan.
 func (r *Reader) scan() {
 	defer close(r.results)
 	for rec, err := range r.records {
@@ -143,7 +141,7 @@ func (r *Reader) scan() {
 	}
 }
 
-// end has the scan return from its last yield, and waits until it has.
+// end makes the scan return from its last yield, and waits for its end.
 func (r *Reader) end() {
 	if r.started && !r.ended {
 		close(r.turn)

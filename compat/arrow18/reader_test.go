@@ -17,14 +17,14 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
-// source yields records as a scan does: each is made when it is asked for.
+// source yields records as a scan does: each is made on demand.
 type source struct {
 	mem    *memory14.CheckedAllocator
 	values [][]any
 	err    error // after the last record
 	made   int
 	ended  bool
-	alive  []int // bytes held when a record is asked for
+	alive  []int // bytes held at each demand for a record
 }
 
 func newSource(t *testing.T, records int) *source {
@@ -97,7 +97,7 @@ func TestReader(t *testing.T) {
 	r.Release()
 }
 
-// A record that is retained outlives Next and the reader.
+// A retained record outlives Next and the reader.
 func TestReaderRetainedRecord(t *testing.T) {
 	s := newSource(t, 2)
 	r := s.reader(t)
@@ -135,7 +135,7 @@ func TestReaderErrors(t *testing.T) {
 	r.Release()
 }
 
-// What a scan must not yield ends the reading with an error; nothing is kept.
+// A wrong record of a scan ends the reading with an error; nothing is kept.
 func TestReaderOfWrongRecords(t *testing.T) {
 	s := newSource(t, 1)
 	other := func() arrow14.Record { return recordOf(build(s.mem, uuid14, []any{nil})) }
@@ -203,8 +203,8 @@ func TestReaderRelease(t *testing.T) {
 	}
 }
 
-// Next is called by C on any thread, which its goroutine is locked to. A
-// coroutine would end the process here.
+// C calls Next on any thread, to which its goroutine is locked. A coroutine would end the
+// process here.
 func TestReaderOnLockedThreads(t *testing.T) {
 	s := newSource(t, 4)
 	r := s.reader(t)
@@ -232,7 +232,7 @@ func TestReaderOnLockedThreads(t *testing.T) {
 	}
 }
 
-// What else is made for a v18 RecordReader takes this one.
+// Other functions for a v18 RecordReader accept this one.
 func TestReaderElsewhere(t *testing.T) {
 	s := newSource(t, 3)
 	r := s.reader(t)

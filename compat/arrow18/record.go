@@ -12,17 +12,17 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 )
 
-// ErrRecord says that a record is not what its schema says, or that its
-// buffers are too short for its rows.
+// ErrRecord means that a record does not match its schema, or that its buffers are too short
+// for its rows.
 var ErrRecord = errors.New("invalid record")
 
-// Record returns a v18 record over the buffers of a v14 one. No byte is
-// copied; each buffer is retained once and given back when the last v18 array
-// over it is released. The caller releases both records, in any order.
+// Record returns a v18 record over the buffers of a v14 one. No byte is copied; each buffer is
+// retained once and released with the last v18 array over it. The caller releases both
+// records, in any order.
 //
-// Errors wrap ErrType or ErrRecord and name the column; then nothing is
-// retained. Several goroutines may bridge one record at once. The number of
-// allocations depends on the types alone, see the package's comment.
+// Errors wrap ErrType or ErrRecord and name the column; then nothing is retained. Several
+// goroutines may bridge one record at once. The number of allocations depends on the types
+// alone; see the package comment.
 func Record(rec arrow14.Record) (arrow18.RecordBatch, error) {
 	if rec == nil {
 		return nil, fmt.Errorf("%w: none", ErrRecord)
@@ -63,7 +63,7 @@ func (p *plan) record(rec arrow14.Record) (arrow18.RecordBatch, error) {
 	return out, nil
 }
 
-// settle makes what v18 would make when it is first asked for, without a lock (B5).
+// settle fills the fields that v18 fills on first use without a lock (B5).
 func settle(a arrow18.Array) {
 	switch a := a.(type) {
 	case *array18.List:
@@ -99,8 +99,8 @@ func (s *shape) share(d arrow14.ArrayData) *array18.Data {
 	return data
 }
 
-// nulls counts the nulls in the bitmap, as nothing else can be read without a
-// race: v14 and v18 both count when first asked, and store it without a lock.
+// nulls counts the nulls in the bitmap. NullN of v14 and v18 would race: both count on first
+// use, and store the result without a lock.
 func (s *shape) nulls(d arrow14.ArrayData) int {
 	validity := d.Buffers()[0]
 	if validity == nil { // a null array counts itself
@@ -109,9 +109,9 @@ func (s *shape) nulls(d arrow14.ArrayData) int {
 	return d.Len() - bitutil.CountSetBits(validity.Bytes(), d.Offset(), d.Len())
 }
 
-// check holds data to the shape: whatever passes is bridged without an error,
-// and no v18 constructor panics on it. It looks at the first and the last
-// offset and at the last run end, not at those between, nor at values.
+// check compares data with the shape. Data that passes is bridged without an error, and no v18
+// constructor panics on it. It reads the first and the last offset and the last run end,
+// neither those between nor values.
 func (s *shape) check(d arrow14.ArrayData) error {
 	if d.DataType() != s.from && !arrow14.TypeEqual(d.DataType(), s.from) {
 		return fmt.Errorf("%w: an array of %v, not of %v", ErrRecord, d.DataType(), s.from)
@@ -177,7 +177,7 @@ func (s *shape) checkBuffers(d arrow14.ArrayData) error {
 	return nil
 }
 
-// checkOffsets holds the offsets of text or lists to what they are into.
+// checkOffsets checks that the offsets of text or lists lie within their bytes or child.
 func (s *shape) checkOffsets(d arrow14.ArrayData) error {
 	end := d.Offset() + d.Len()
 	if end == 0 { // there may be no offset at all
@@ -200,7 +200,7 @@ func (s *shape) checkOffsets(d arrow14.ArrayData) error {
 	return nil
 }
 
-// checkRuns holds the run ends to the rows.
+// checkRuns checks that the run ends cover the rows.
 func (s *shape) checkRuns(d arrow14.ArrayData) error {
 	ends, values := d.Children()[0], d.Children()[1]
 	if n := s.children[0].nulls(ends); n != 0 {

@@ -71,7 +71,7 @@ func randomValue(rng *rand.Rand, t arrow14.DataType) any {
 	panic(fmt.Sprintf("no values for %v", t))
 }
 
-// sameBuffers checks that v18 data lies in the memory of v14 data, all of it.
+// sameBuffers checks that all of the v18 data lies in the memory of the v14 data.
 func sameBuffers(t *testing.T, want arrow14.ArrayData, got arrow18.ArrayData) (buffers int) {
 	t.Helper()
 	if len(want.Buffers()) != len(got.Buffers()) || len(want.Children()) != len(got.Children()) {
@@ -100,8 +100,8 @@ func sameBuffers(t *testing.T, want arrow14.ArrayData, got arrow18.ArrayData) (b
 	return buffers
 }
 
-// viaIPC writes a record as a v18 stream, with another part of it before, and
-// checks that what is read back is equal.
+// viaIPC writes a record as a v18 stream, after a part of it, and checks that it is read back
+// equal.
 func viaIPC(t *testing.T, rec arrow18.RecordBatch) {
 	t.Helper()
 	if slices.ContainsFunc(rec.Schema().Fields(), func(f arrow18.Field) bool { return beyondIPC(f.Type) }) {
@@ -137,9 +137,9 @@ func viaIPC(t *testing.T, rec arrow18.RecordBatch) {
 	}
 }
 
-// beyondIPC says whether a type has a dictionary of runs, which v18.8.0 writes
-// but cannot read ("slice bounds out of range"), or a dictionary of a
-// dictionary, which the format cannot express.
+// beyondIPC reports whether a type has a dictionary of runs, which v18.8.0 writes but cannot
+// read ("slice bounds out of range"), or a dictionary of a dictionary, which the format cannot
+// express.
 func beyondIPC(t arrow18.DataType) bool {
 	if d, ok := t.(*arrow18.DictionaryType); ok {
 		return strings.Contains(d.ValueType.String(), "run_end_encoded") || d.ValueType.ID() == arrow18.DICTIONARY
@@ -148,8 +148,8 @@ func beyondIPC(t arrow18.DataType) bool {
 	return ok && slices.ContainsFunc(n.Fields(), func(f arrow18.Field) bool { return beyondIPC(f.Type) })
 }
 
-// checkBridge bridges a record, checks everything there is to check, and
-// releases both sides. want are the values by column.
+// checkBridge bridges a record, checks every property of the result, and releases both sides.
+// want are the values by column.
 func checkBridge(t *testing.T, rec arrow14.Record, want [][]any, v14First bool) {
 	t.Helper()
 	got, err := Record(rec)
@@ -206,7 +206,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// Arrays of no row that never had one may have no buffers at all.
+// Arrays that never had a row may have no buffers at all.
 func TestRecordOfNothing(t *testing.T) {
 	for _, typ := range bridged() {
 		mem := checked(t)
@@ -275,8 +275,8 @@ func TestRecordOfManyColumns(t *testing.T) {
 	checkBridge(t, func() arrow14.Record { defer half.Release(); return half.NewSlice(50, 230) }(), want, true)
 }
 
-// A slice made on the v18 side of a slice made on the v14 side, both in the
-// middle of runs, lives on when all else is released.
+// A slice made on the v18 side of a slice made on the v14 side, both in the middle of runs,
+// outlives all others.
 func TestSliceOfBridged(t *testing.T) {
 	mem := checked(t)
 	values := random(rand.New(rand.NewPCG(9, 9)), uuidList14, 300)
@@ -294,7 +294,7 @@ func TestSliceOfBridged(t *testing.T) {
 	diff(t, "slice", values[88:154], rows18(part.Column(0)))
 }
 
-// References that a record takes are given back when its last array goes, not before.
+// The references of a record are dropped with its last array, not before.
 func TestRecordHoldsWhatItNeeds(t *testing.T) {
 	mem := checked(t)
 	rec := recordOf(build(mem, runs14(dict14(uuidList14)), random(rand.New(rand.NewPCG(3, 4)), uuidList14, 100)))
@@ -371,8 +371,8 @@ func atOnce(t *testing.T, rec arrow14.Record, shared arrow18.RecordBatch, want [
 	}
 }
 
-// Reading a bridged record writes nothing. The readers neither retain nor
-// compare, as that would put them in an order, which hides races.
+// Reading a bridged record writes nothing. The readers neither retain nor compare, since that
+// would synchronize them, which hides races.
 func TestReadAtOnce(t *testing.T) {
 	mem := checked(t)
 	var columns []arrow14.Array
@@ -411,8 +411,8 @@ func TestReadAtOnce(t *testing.T) {
 	got.Release()
 }
 
-// A buffer that somebody resizes, against the rules, moves to memory of its
-// own: the v14 side stays as it is and gets its reference back once.
+// A buffer that is resized against the rules moves to memory of its own: the v14 side stays
+// unchanged and gets its reference back once.
 func TestResizedBuffer(t *testing.T) {
 	for _, v14First := range []bool{true, false} {
 		mem := checked(t)

@@ -21,8 +21,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// samples is a table with a column of each type and encoding that there is,
-// in the order in which scans return them.
+// samples is a table with a column of each type and encoding, in the order of scans.
 func samples(t testing.TB) (*columnstore.Store, *columnstore.Table) {
 	t.Helper()
 	store, err := columnstore.Open(columnstore.Options{FutureLimit: -1})
@@ -51,8 +50,7 @@ func samples(t testing.TB) (*columnstore.Store, *columnstore.Table) {
 	return store, table
 }
 
-// insert adds so many random rows, and returns them as scans return values,
-// with lists as they are in form and elements.
+// insert adds random rows, and returns them as a scan does, with lists as plain Go slices.
 func insert(t testing.TB, table *columnstore.Table, seed uint64, rows int) [][]any {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -158,7 +156,7 @@ func scanned(t testing.TB, table *columnstore.Table, snap *columnstore.Snapshot,
 	return r
 }
 
-// rowKey returns text that tells rows apart.
+// rowKey returns a text that is equal for equal rows only.
 func rowKey(row []any) string {
 	var key []byte
 	for _, v := range row {
@@ -187,7 +185,7 @@ func rowKey(row []any) string {
 	return string(key)
 }
 
-// sameRows compares what tally counted.
+// sameRows compares the counts of two tallies.
 func sameRows(t *testing.T, want, got map[string]int) {
 	t.Helper()
 	if !maps.Equal(want, got) {
@@ -210,7 +208,7 @@ func tally(into map[string]int, rec arrow18.RecordBatch) {
 	}
 }
 
-// A scan of a real table, in each form, says in v18 what was inserted.
+// A scan of a real table has in v18 the inserted values, in each form.
 func TestScan(t *testing.T) {
 	store, table := samples(t)
 	want := map[string]int{}
@@ -239,7 +237,7 @@ func TestScan(t *testing.T) {
 							tally(got, rec)
 							continue
 						}
-						rec.Retain() // records beyond the scan that they came from
+						rec.Retain() // records outlive their scan
 						kept = append(kept, rec)
 					}
 					if err := r.Err(); err != nil {
@@ -294,8 +292,8 @@ func TestScanOfNames(t *testing.T) {
 	}
 }
 
-// Records may be released by other goroutines while the scan goes on, which
-// uses their memory again.
+// Records may be released by other goroutines while the scan goes on, which reuses their
+// memory.
 func TestScanReleasedElsewhere(t *testing.T) {
 	store, table := samples(t)
 	want := map[string]int{}
@@ -340,7 +338,7 @@ func TestScanReleasedElsewhere(t *testing.T) {
 	sameRows(t, want, got)
 }
 
-// The errors of a scan are those of the reader, and leaving it early leaves nothing.
+// The reader returns the errors of a scan, and leaving it early leaks nothing.
 func TestScanEnds(t *testing.T) {
 	store, table := samples(t)
 	insert(t, table, 1, 40_000)
@@ -371,7 +369,7 @@ func TestScanEnds(t *testing.T) {
 	r.Release()
 	mem.AssertSize(t, 0)
 
-	opts.Form = columnstore.Plain // not what the schema says
+	opts.Form = columnstore.Plain // differs from the schema
 	if r, err = NewReader(schema, table.Scan(context.Background(), snap, opts)); err != nil {
 		t.Fatal(err)
 	}
@@ -381,8 +379,8 @@ func TestScanEnds(t *testing.T) {
 	r.Release()
 }
 
-// BenchmarkReader reads a million rows of a table: the difference between the
-// two is what v18 costs.
+// BenchmarkReader reads a million rows of a table. The difference between the two is the cost
+// of v18.
 func BenchmarkReader(b *testing.B) {
 	store, table := samples(b)
 	for seed := range 20 {

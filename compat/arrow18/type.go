@@ -9,15 +9,15 @@ import (
 	arrow18 "github.com/apache/arrow-go/v18/arrow"
 )
 
-// ErrType says that a field has a type that is not bridged. The message names
-// the field, and where in it the type is.
+// ErrType means that a field has a type that is not bridged. The message names the field, and
+// the place of the type in it.
 var ErrType = errors.New("type is not bridged")
 
-// maxDepth is how deep types may be nested. Granary's own are four deep:
-// runs of a dictionary of lists of ids.
+// maxDepth bounds the nesting of types. Granary's own are four deep: runs of a dictionary of
+// lists of ids.
 const maxDepth = 32
 
-// layout says which buffers and children an array has.
+// layout is the number and meaning of an array's buffers and children.
 type layout uint8
 
 const (
@@ -32,8 +32,8 @@ const (
 // buffers returns the number of buffers.
 func (l layout) buffers() int { return [...]int{1, 2, 2, 3, 2, 1}[l] }
 
-// shape is one type in both versions of Arrow, with what arrays of it must
-// look like. It is immutable.
+// shape is one type in both versions of Arrow, with the expected form of its arrays. It is
+// immutable.
 type shape struct {
 	from       arrow14.DataType
 	to         arrow18.DataType

@@ -31,7 +31,7 @@ func runs14(values arrow14.DataType) arrow14.DataType {
 	return arrow14.RunEndEncodedOf(arrow14.PrimitiveTypes.Int32, values)
 }
 
-// bridged are the types that tests go through.
+// bridged returns the types of the tests.
 func bridged() []arrow14.DataType {
 	types := []arrow14.DataType{
 		arrow14.Null, arrow14.FixedWidthTypes.Boolean,
@@ -81,7 +81,7 @@ func TestSchema(t *testing.T) {
   metadata: ["of": "the schema", "empty": ""]`
 	text := strings.Join(strings.Fields(got.String()), " ")
 	diff(t, "schema", strings.Join(strings.Fields(want), " "), text)
-	// What the text does not say.
+	// Properties missing from the text.
 	list := got.Field(0).Type.(*arrow18.DictionaryType).ValueType.(*arrow18.ListType)
 	if f := list.ElemField(); f.Nullable || f.Metadata.Values()[0] != "an element" {
 		t.Errorf("element: %+v", f)
@@ -97,8 +97,8 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// Types that read alike in both versions are the same type, but for what
-// TestSchema looks at.
+// Types that read alike in both versions are the same type, but for the properties in
+// TestSchema.
 func TestTypes(t *testing.T) {
 	units := []arrow14.DataType{}
 	for _, u := range arrow14.TimeUnitValues {
@@ -116,7 +116,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestUnknownTypes goes through all other types of v14.
+// TestUnknownTypes tries all other types of v14.
 func TestUnknownTypes(t *testing.T) {
 	i64 := arrow14.PrimitiveTypes.Int64
 	unknown := []arrow14.DataType{
@@ -159,7 +159,7 @@ func TestUnknownTypes(t *testing.T) {
 	wantErr(t, err, ErrRecord, "no schema")
 }
 
-// nested returns a type that is so deep.
+// nested returns a type of the given depth.
 func nested(depth int) arrow14.DataType {
 	t := arrow14.PrimitiveTypes.Int64
 	for range depth - 1 {
@@ -185,7 +185,7 @@ func (*parcel) Deserialize(arrow14.DataType, string) (arrow14.ExtensionType, err
 	return newParcel(), nil
 }
 
-// wantErr wants an error of a kind whose text has all parts.
+// wantErr fails the test unless err is of a kind and its text has all parts.
 func wantErr(t *testing.T, err, kind error, parts ...string) {
 	t.Helper()
 	if !errors.Is(err, kind) {

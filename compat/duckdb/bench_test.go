@@ -12,8 +12,8 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// BenchmarkQuery asks a table of 1,000,000 rows, 100 pods and 5,000 stacks of 30 locations,
-// the rows made before. The floor is a query of no table.
+// BenchmarkQuery queries a prepared table of 1,000,000 rows, 100 pods and 5,000 stacks of 30
+// locations. The floor is a query without a table.
 func BenchmarkQuery(b *testing.B) {
 	const rows, batch = 1_000_000, 10_000
 	store, err := columnstore.Open(columnstore.Options{})

@@ -9,7 +9,7 @@ package duckdb
 // void granary_scan_free_scan(void *);
 // void granary_scan_free_reader(void *);
 // void granary_scan_free(void *);
-// // What they do is said below.
+// // Their Go bodies are below.
 import "C"
 
 import (
@@ -21,11 +21,11 @@ import (
 	"github.com/duckdb/duckdb-go/v2/mapping"
 )
 
-// scanFunction is the name of the function that gives a table's rows to DuckDB.
+// scanFunction is the name of the table function that returns a table's rows.
 const scanFunction = "granary_scan"
 
-// register makes the function known to DuckDB: its callbacks are below, in the order in
-// which a query calls them.
+// register registers the table function with DuckDB. Its callbacks are below, in the order of
+// a query's calls.
 func (db *DB) register() error {
 	conn, err := db.sql.Conn(context.Background())
 	if err != nil {
@@ -52,7 +52,7 @@ func (db *DB) register() error {
 	}), conn.Close())
 }
 
-// granary_scan_bind says which columns a table has.
+// granary_scan_bind declares the columns of a table.
 //
 //export granary_scan_bind
 func granary_scan_bind(p unsafe.Pointer) {
@@ -94,7 +94,8 @@ func bind(info mapping.BindInfo) (*binding, error) {
 	return &binding{query: q, table: t, columns: columns}, nil
 }
 
-// argument returns the function's only one. To take NULL for a text would end the process.
+// argument returns the only argument of the table function. To read a NULL as text would end
+// the process.
 func argument(info mapping.BindInfo) string {
 	value := mapping.BindGetParameter(info, 0)
 	defer mapping.DestroyValue(&value)
@@ -104,8 +105,8 @@ func argument(info mapping.BindInfo) string {
 	return mapping.GetVarchar(value)
 }
 
-// granary_scan_init starts a scan of the columns that a query needs. There is one at least:
-// without a rowid to count, DuckDB counts rows by the first.
+// granary_scan_init starts a scan of the columns that a query needs. There is at least one:
+// without a rowid to count, DuckDB counts rows by the first column.
 //
 //export granary_scan_init
 func granary_scan_init(p unsafe.Pointer) {
@@ -123,7 +124,7 @@ func granary_scan_init(p unsafe.Pointer) {
 	mapping.InitSetInitData(info, newHandle(newScan(b, names)), C.granary_scan_free_scan)
 }
 
-// granary_scan_init_thread makes what one thread of a scan keeps.
+// granary_scan_init_thread makes the state of one thread of a scan.
 //
 //export granary_scan_init_thread
 func granary_scan_init_thread(p unsafe.Pointer) {
@@ -131,7 +132,7 @@ func granary_scan_init_thread(p unsafe.Pointer) {
 	mapping.InitSetInitData(info, newHandle(new(reader)), C.granary_scan_free_reader)
 }
 
-// granary_scan_fill fills a chunk with rows; no rows are the end for the thread.
+// granary_scan_fill fills a chunk with rows. An empty chunk is the end for the thread.
 //
 //export granary_scan_fill
 func granary_scan_fill(p, chunk unsafe.Pointer) {

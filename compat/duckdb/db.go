@@ -16,40 +16,39 @@ import (
 )
 
 var (
-	// ErrOptions says that an option has a value out of its range.
+	// ErrOptions means that an option is out of its range.
 	ErrOptions = errors.New("invalid options")
-	// ErrClosed says that the DB is closed.
+	// ErrClosed means that the DB is closed.
 	ErrClosed = errors.New("duckdb is closed")
-	// ErrTable says that the tables of a query cannot be: a name is there twice, or a
-	// table is missing.
+	// ErrTable means that a query's tables are invalid: a name is there twice, or a table is
+	// missing.
 	ErrTable = errors.New("invalid table")
-	// ErrSQL says that DuckDB refused a statement or failed at it. The text is DuckDB's;
-	// the error wraps a *duckdb.Error of the driver, whose Type says of what kind it is.
+	// ErrSQL means that DuckDB refused a statement or failed at it. The text is DuckDB's. The
+	// error wraps a *duckdb.Error of the driver, whose Type is the kind of the error.
 	ErrSQL = errors.New("sql")
 )
 
-// Options configures a DB. The zero value is a good choice for SQL that one trusts with
-// the memory of the machine.
+// Options configures a DB. The zero value is a good choice for SQL that is trusted with the
+// memory of the machine.
 type Options struct {
-	// MemoryLimit is the number of bytes that DuckDB may take for all queries together:
-	// for what it sorts, joins and groups, and for the rows of answers. Beyond it a query
-	// fails with columnstore.ErrQueryMemory; nothing is written to disk. It does not count
-	// records on their way in: up to two for each scan, and one for each of its threads.
-	// 0 means what DuckDB takes by default, 80 % of the machine's memory; at least 1 MiB.
+	// MemoryLimit bounds the bytes of DuckDB for all queries together: for sorts, joins and
+	// groups, and for the rows of answers. Beyond it a query fails with
+	// columnstore.ErrQueryMemory; nothing is written to disk. It does not count input records:
+	// up to two for each scan, and one for each of its threads. 0 means DuckDB's default, 80 %
+	// of the machine's memory. Other values are at least 1 MiB.
 	MemoryLimit int64
-	// Threads is the number of threads that DuckDB executes with, for all queries
-	// together. 0 means one for each processor; at least 0.
+	// Threads is the number of DuckDB's threads, for all queries together. 0 means one for
+	// each processor. Negative values are ErrOptions.
 	Threads int
-	// Files lets SQL read and write files, attach databases and load extensions, also
-	// from the network. Without it SQL reaches only the tables of its query, and cannot
-	// change that.
+	// Files lets SQL read and write files, attach databases and load extensions, also from the
+	// network. Without it SQL reaches only the tables of its query, and cannot change that.
 	Files bool
 	// Memory allocates the records of scans; nil means the Go allocator.
 	Memory memory.Allocator
 }
 
-// DB is a DuckDB in memory without tables of its own. All methods are safe for concurrent
-// use; queries run beside each other.
+// DB is a DuckDB in memory without tables of its own. All methods are safe for concurrent use,
+// and queries run concurrently.
 type DB struct {
 	sql    *sql.DB
 	memory memory.Allocator
@@ -58,8 +57,8 @@ type DB struct {
 	running sync.Map // connection id (uint64) -> *running
 }
 
-// Open starts a DuckDB, in about 10 ms. Close must be called to end it. The error wraps
-// ErrOptions for an option out of range.
+// Open starts a DuckDB, in about 10 ms, which must be closed. The error wraps ErrOptions for
+// an option out of range.
 func Open(opts Options) (*DB, error) {
 	dsn, err := opts.dsn()
 	if err != nil {
@@ -81,7 +80,7 @@ func Open(opts Options) (*DB, error) {
 	return db, nil
 }
 
-// dsn returns the options in the words of DuckDB.
+// dsn returns the options as a data source name of DuckDB.
 func (o *Options) dsn() (string, error) {
 	switch {
 	case o.MemoryLimit != 0 && o.MemoryLimit < 1<<20:
@@ -99,7 +98,8 @@ func (o *Options) dsn() (string, error) {
 	return "?" + set.Encode(), nil
 }
 
-// settings returns the SQL for what can be set only when DuckDB runs, and in this order.
+// settings returns the SQL for settings that only a running DuckDB accepts, and only in this
+// order.
 func (o *Options) settings() string {
 	settings := "SET temp_directory = ''; SET GLOBAL TimeZone = 'UTC';"
 	if !o.Files {
@@ -109,8 +109,8 @@ func (o *Options) settings() string {
 	return settings
 }
 
-// Close ends DuckDB. New queries get ErrClosed; rows that are open stay readable, and the
-// memory is given back when they are closed. It may be called more than once.
+// Close ends DuckDB. New queries get ErrClosed. Open rows stay readable, and their memory is
+// freed when they are closed. Close may be called more than once.
 func (db *DB) Close() error {
 	db.closed.Store(true)
 	return db.sql.Close()

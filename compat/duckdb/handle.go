@@ -17,13 +17,13 @@ import (
 	"github.com/duckdb/duckdb-go/v2/mapping"
 )
 
-// errDriver says that the driver is not the one that this package was written for.
+// errDriver means a driver other than the version this package was written for.
 var errDriver = errors.New("the driver keeps its connection elsewhere than it used to")
 
-// connectionOf returns DuckDB's own connection of one of the driver's: functions of tables
-// are registered with it, and the driver's own way to register them sets value by value.
-// The driver keeps it in a field that is not exported, and that can be read all the same;
-// go.mod pins the version, and Open fails if the field is not there.
+// connectionOf returns DuckDB's own connection of a driver's connection. Table functions are
+// registered with it, since the driver's own way to register them sets value by value. The
+// driver keeps the connection in an unexported field, which is read by reflection. go.mod pins
+// the version, and Open fails if the field is not there.
 func connectionOf(driverConn any) (mapping.Connection, error) {
 	v := reflect.ValueOf(driverConn)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
@@ -36,10 +36,10 @@ func connectionOf(driverConn any) (mapping.Connection, error) {
 	return mapping.Connection{Ptr: conn.FieldByName("Ptr").UnsafePointer()}, nil
 }
 
-// newHandle returns a pointer that C may keep for a value of Go's: to C's memory with a
-// handle of it. freeHandle ends it.
+// newHandle returns a pointer for C to a Go value: C memory that holds a handle of the value.
+// freeHandle ends it.
 func newHandle(value any) unsafe.Pointer {
-	p := C.malloc(C.sizeof_uintptr_t) // never nil: cgo ends the process without memory
+	p := C.malloc(C.sizeof_uintptr_t) // never nil: cgo ends the process when memory runs out
 	*(*cgo.Handle)(p) = cgo.NewHandle(value)
 	return p
 }

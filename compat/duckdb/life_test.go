@@ -26,10 +26,10 @@ func wantError(t testing.TB, err, want error) {
 	}
 }
 
-// endless is SQL that takes longer than any test.
+// endless is SQL that outlasts any test.
 const endless = "SELECT count(*) FROM e a, e b, e c WHERE a.value + b.value + c.value = -100"
 
-// TestErrors: each error of Query, and that the DB answers afterwards.
+// TestErrors: each error of Query, after which the DB still answers.
 func TestErrors(t *testing.T) {
 	store := openStore(t)
 	e := newEverything(t, store, "e", manyRows)
@@ -78,7 +78,7 @@ func TestSnapshotClosedMeanwhile(t *testing.T) {
 	snap := snapshotOf(t, store)
 	closing := columnstore.Func("n", func(any) bool { snap.Close(); return true })
 	got, err := answer(t.Context(), db, snap, []Table{{Table: e.Table, Where: closing}}, "SELECT count(*) FROM e")
-	if err != nil || lines(got) != "10\n" { // a scan that has begun goes on
+	if err != nil || lines(got) != "10\n" { // a running scan goes on
 		t.Errorf("%v, error %v", got, err)
 	}
 }
@@ -111,7 +111,7 @@ func TestCancel(t *testing.T) {
 	wantError(t, errors.Join(rows.Close(), rows.Close()), nil)
 }
 
-// TestMemoryLimit: a query that needs too much fails, and others go on.
+// TestMemoryLimit: a query beyond the limit fails, and others go on.
 func TestMemoryLimit(t *testing.T) {
 	store := openStore(t)
 	e := newEverything(t, store, "e", manyRows)
@@ -139,7 +139,7 @@ func TestRecordsReleased(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		answer(ctx, db, snap, []Table{{Table: e.Table}}, query)
 		cancel()
-		mem.AssertSize(t, 0) // when Query has returned, not some time later
+		mem.AssertSize(t, 0) // when Query returns, not some time later
 	}
 }
 
@@ -188,7 +188,8 @@ func TestNothingStays(t *testing.T) {
 	wantLines(t, db, snap, nil, "SHOW ALL TABLES", "")
 }
 
-// TestFiles: without Options.Files, SQL reaches nothing outside, and cannot get there.
+// TestFiles: without Options.Files, SQL reaches nothing outside, and cannot lift the
+// restriction.
 func TestFiles(t *testing.T) {
 	store := openStore(t)
 	e := newEverything(t, store, "e", 10)
@@ -219,7 +220,7 @@ func withNote(e *everything) int64 {
 	return n
 }
 
-// TestConcurrentQueries: D1 while rows come in; each query sees its own snapshot.
+// TestConcurrentQueries: D1 beside inserts; each query sees its own snapshot.
 func TestConcurrentQueries(t *testing.T) {
 	store := openStore(t)
 	e := newEverything(t, store, "e", 10_000)
@@ -256,7 +257,7 @@ func TestConcurrentQueries(t *testing.T) {
 	all.Wait()
 }
 
-// TestDriver: the one thing of the driver that is not exported is where it was.
+// TestDriver: the one unexported field of the driver is still there.
 func TestDriver(t *testing.T) {
 	for _, bad := range []any{nil, 1, new(int), struct{}{}, &struct{ conn int }{}} {
 		if _, err := connectionOf(bad); err == nil || !strings.Contains(err.Error(), "driver") {

@@ -58,20 +58,20 @@ func snapshotOf(t testing.TB, store *columnstore.Store) *columnstore.Snapshot {
 	return snap
 }
 
-// everything is a table with a column of each type, in which each row has a number of its
-// own, and the rows that were put there.
+// everything is a table with a column of each type, and its rows. Each row has a unique
+// number.
 type everything struct {
 	*columnstore.Table
 	rows []row
 }
 
-// row is a row of it, nil for null.
+// row is a row of everything. nil is null.
 type row struct {
 	pod, zone any // string, dynamic
 	stack     []uuid.UUID
 	n         int64
 	value     int64
-	note      any // string: null and empty are two things
+	note      any // string: null and empty differ
 	text      string
 	id        any // uuid.UUID
 	ratio     any // float64
@@ -144,7 +144,7 @@ func newRow(r *rand.Rand, n int64) row {
 	return out
 }
 
-// newNote returns one of few texts, or one that no other row has.
+// newNote returns one of few texts, or a unique one.
 func newNote(r *rand.Rand, n int64) string {
 	if r.IntN(4) == 0 {
 		return fmt.Sprintf("a note for row %d alone", n)
@@ -152,7 +152,8 @@ func newNote(r *rand.Rand, n int64) string {
 	return strings.Repeat("é", r.IntN(9))
 }
 
-// frame is the id of a location; 255 is the greatest first byte, where signs show.
+// frame returns the id of a location. With a of 5 the first byte is 255, where sign errors
+// show.
 func frame(a, b int) uuid.UUID { return uuid.UUID{byte(a * 51), byte(b), 15: 7} }
 
 func batchOf(rows []row) schema.Batch {
@@ -206,7 +207,7 @@ func batchOf(rows []row) schema.Batch {
 	return b
 }
 
-// answer is the rows of a query, in order.
+// answer returns the rows of a query, in order.
 func answer(ctx context.Context, db *DB, snap *columnstore.Snapshot, tables []Table, query string, args ...any) (out [][]any, err error) {
 	rows, err := db.Query(ctx, snap, tables, query, args...)
 	if err != nil {
@@ -230,7 +231,7 @@ func answer(ctx context.Context, db *DB, snap *columnstore.Snapshot, tables []Ta
 	return out, rows.Err()
 }
 
-// lines is an answer as text: a line a row, blanks between the values.
+// lines returns an answer as text: a row a line, blanks between the values.
 func lines(rows [][]any) string {
 	var b strings.Builder
 	for _, row := range rows {
@@ -239,7 +240,7 @@ func lines(rows [][]any) string {
 	return b.String()
 }
 
-// wantLines checks the answer to a query.
+// wantLines compares the answer to a query with want.
 func wantLines(t testing.TB, db *DB, snap *columnstore.Snapshot, tables []Table, query, want string) {
 	t.Helper()
 	got, err := answer(context.Background(), db, snap, tables, query)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzDistinct: whatever columns are called, DuckDB can tell them from each other, and
-// those that it could before have the names that they had.
+// FuzzDistinct: DuckDB can distinguish any column names, and names that were distinct before
+// are unchanged.
 func FuzzDistinct(f *testing.F) {
 	for _, seed := range []string{"a\nb", "a\nA", "a\nA\na_1\nA_1\nb", "é\nÉ\nx_2\nX", "a_1\nA_1\na_1_1\na_1_2"} {
 		f.Add(seed)

@@ -19,10 +19,10 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// sharedProfiles is where profiles are that are not part of the repository.
+// sharedProfiles is a directory of profiles outside of the repository.
 const sharedProfiles = "../../../shared/data/pprof"
 
-// skipShared skips a test that needs them if they are not there, or fails it where they must be.
+// skipShared skips a test without those profiles, or fails it where they are required.
 func skipShared(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat(sharedProfiles); err == nil {
@@ -52,10 +52,11 @@ func profilesBelow(t *testing.T, root string) map[string][]byte {
 	return out
 }
 
-// total is how many rows there are of something, and the sum of their values.
+// total is a number of rows, and the sum of their values.
 type total struct{ rows, sum int64 }
 
-// oracle is what google/pprof says of profiles, by the columns of a row with tabs between.
+// oracle is the totals of profiles by google/pprof. Its keys are columns of a row with tabs
+// between.
 type oracle struct{ byType, byFile, byLabel, byStack, byLeaf, byFunction map[string]total }
 
 func newOracle() *oracle {
@@ -91,7 +92,7 @@ func (o *oracle) add(file string, p *pprof.Profile) {
 	}
 }
 
-// functions are the function names of a sample, leaf first.
+// functions returns the function names of a sample, leaf first.
 func functions(s *pprof.Sample) []string {
 	var names []string
 	for _, l := range s.Location {
@@ -113,7 +114,7 @@ func functions(s *pprof.Sample) []string {
 	return names
 }
 
-// totals is an answer whose last columns are the number of rows and their sum.
+// totals returns an answer whose last columns are the number of rows and their sum.
 func totals(t *testing.T, db *DB, snap *columnstore.Snapshot, table Table, query string) map[string]total {
 	t.Helper()
 	rows, err := answer(t.Context(), db, snap, []Table{table}, query)
@@ -132,7 +133,7 @@ func totals(t *testing.T, db *DB, snap *columnstore.Snapshot, table Table, query
 	return out
 }
 
-// TestProfiles: SQL finds in profiles what google/pprof reads in them.
+// TestProfiles: SQL and google/pprof agree about profiles.
 func TestProfiles(t *testing.T) {
 	t.Run("testdata", func(t *testing.T) { checkProfiles(t, profilesBelow(t, "../../testdata/profiles")) })
 	t.Run("shared", func(t *testing.T) {

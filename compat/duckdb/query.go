@@ -16,22 +16,21 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// Query answers SQL over tables of a snapshot. Arguments stand for ? or $1, $2, ... in it.
-// Of several statements the answer is that of the last, which the arguments are for.
+// Query answers SQL over tables of a snapshot. Arguments bind to ? or $1, $2, ... in it. Of
+// several statements the last gives the answer and takes the arguments.
 //
-// The snapshot must be open until Query returns; the rows that it returns need it no more:
-// they are in DuckDB's memory, and their Close gives it back. ctx ends the query, and the
-// rows. Rows come in no order that the SQL does not ask for.
+// The snapshot must be open until Query returns. The returned rows do not need it: they are in
+// DuckDB's memory, which their Close frees. ctx ends the query, and the rows. Without ORDER BY
+// the order of rows is undefined.
 //
-// It costs about 1 ms, and what columnstore.Table.Scan does of the columns that the query
-// needs, for each place that it names a table in. Conditions of the SQL are looked at by
-// DuckDB, row by row: Table.Where is cheaper where it can say the same.
+// It costs about 1 ms, plus a columnstore.Table.Scan of the needed columns for each mention of
+// a table. DuckDB evaluates the conditions of the SQL row by row. Table.Where is cheaper where
+// it can express them.
 //
-// Errors wrap ErrSQL; columnstore.ErrQueryMemory for Options.MemoryLimit; ErrTable;
-// ErrClosed; what a scan ended with, columnstore.ErrSnapshotClosed and the like; or are
-// that of ctx.
+// Errors wrap ErrSQL; columnstore.ErrQueryMemory for Options.MemoryLimit; ErrTable; ErrClosed;
+// the error of a scan, such as columnstore.ErrSnapshotClosed; or are that of ctx.
 func (db *DB) Query(ctx context.Context, snap *columnstore.Snapshot, tables []Table, query string, args ...any) (*Rows, error) {
-	if strings.IndexByte(query, 0) >= 0 { // where it would end for C
+	if strings.IndexByte(query, 0) >= 0 { // C would end the text there
 		return nil, fmt.Errorf("%w: there is a zero byte in it", ErrSQL)
 	}
 	q := &running{ctx: ctx, snap: snap, memory: db.memory, tables: map[string]*Table{}}
@@ -54,7 +53,7 @@ func (db *DB) Query(ctx context.Context, snap *columnstore.Snapshot, tables []Ta
 	db.running.Store(id, q)
 	rows := &Rows{end: sync.OnceValue(func() error {
 		db.running.Delete(id)
-		return conn.Close() // and with it the transaction and the views
+		return conn.Close() // drops the transaction and the views too
 	})}
 	if rows.Rows, err = q.run(conn, query, args); err != nil {
 		return nil, errors.Join(err, rows.end())
@@ -62,17 +61,17 @@ func (db *DB) Query(ctx context.Context, snap *columnstore.Snapshot, tables []Ta
 	return rows, nil
 }
 
-// Rows is the answer of a query, as database/sql has it. It must be closed, and belongs to
-// one goroutine.
+// Rows is the answer of a query, as in database/sql. It must be closed, and is not safe for
+// concurrent use.
 type Rows struct {
 	*sql.Rows
 	end func() error
 }
 
-// Close gives back what DuckDB holds for the query. It may be called more than once.
+// Close frees DuckDB's memory for the query. It may be called more than once.
 func (r *Rows) Close() error { return errors.Join(r.Rows.Close(), r.end()) }
 
-// running is a query under way.
+// running is a query in progress.
 type running struct {
 	ctx    context.Context
 	snap   *columnstore.Snapshot
@@ -85,7 +84,7 @@ type running struct {
 	}
 }
 
-// add takes a table into the query.
+// add adds a table to the query.
 func (q *running) add(t *Table) error {
 	name := t.name()
 	if t.Table == nil {
@@ -100,7 +99,7 @@ func (q *running) add(t *Table) error {
 	return nil
 }
 
-// run makes the tables, then executes the SQL. The transaction is never committed.
+// run creates the tables, then executes the SQL. The transaction is never committed.
 func (q *running) run(conn *sql.Conn, query string, args []any) (*sql.Rows, error) {
 	if _, err := conn.ExecContext(q.ctx, "BEGIN"); err != nil {
 		return nil, q.explain(err)
@@ -117,7 +116,7 @@ func (q *running) run(conn *sql.Conn, query string, args []any) (*sql.Rows, erro
 	return rows, nil
 }
 
-// fail keeps the first error of a scan: DuckDB hands on texts only.
+// fail keeps the first error of a scan, since DuckDB passes on only its text.
 func (q *running) fail(err error) {
 	q.failed.Lock()
 	defer q.failed.Unlock()
@@ -126,7 +125,7 @@ func (q *running) fail(err error) {
 	}
 }
 
-// explain returns what an error of DuckDB is for the caller.
+// explain returns the caller's error for an error of DuckDB.
 func (q *running) explain(err error) error {
 	q.failed.Lock()
 	defer q.failed.Unlock()

@@ -20,8 +20,8 @@ import (
 // manyRows is more than two records, and not a multiple of a chunk.
 const manyRows = 70_001
 
-// TestRowsOut: every value comes out as it went in, whatever its type, at every place of a
-// record and of a chunk.
+// TestRowsOut: values of every type survive the way through DuckDB, at every place of a record
+// and of a chunk.
 func TestRowsOut(t *testing.T) {
 	for _, n := range []int{1, 2047, 2048, 2049, manyRows} {
 		store := openStore(t)
@@ -47,8 +47,8 @@ func TestRowsOut(t *testing.T) {
 	}
 }
 
-// TestSameAsTable: SQL says the same of the rows on their way in, which are dictionary
-// vectors, as of a table of DuckDB's own with these rows.
+// TestSameAsTable: SQL gives the same answers over the views, whose vectors are dictionaries,
+// as over a table of DuckDB's own with these rows.
 func TestSameAsTable(t *testing.T) {
 	store := openStore(t)
 	e := newEverything(t, store, "e", 5000)
@@ -85,7 +85,8 @@ func hexNames(dst []string, id uuid.UUID, _ []byte) []string {
 	return append(dst, fmt.Sprintf("f%d", id[0]), "inline")
 }
 
-// same checks that a query says the same of the views and of tables with their rows.
+// same checks that a query gives the same answer over the views and over tables with their
+// rows.
 func same(t *testing.T, db *DB, snap *columnstore.Snapshot, tables []Table, query string) {
 	t.Helper()
 	got, err := answer(t.Context(), db, snap, tables, query)
@@ -102,7 +103,7 @@ func same(t *testing.T, db *DB, snap *columnstore.Snapshot, tables []Table, quer
 	diff(t, query, lines(want), lines(got))
 }
 
-// count is the number of rows for which f holds, and the sum of their values.
+// count returns the number of rows for which f holds, and the sum of their values.
 func (e *everything) count(f func(r row) bool) (rows, sum int64) {
 	for _, r := range e.rows {
 		if f(r) {
@@ -113,7 +114,7 @@ func (e *everything) count(f func(r row) bool) (rows, sum int64) {
 	return rows, sum
 }
 
-// TestFilters: what DuckDB's Arrow scan drops without a word.
+// TestFilters: conditions that DuckDB's Arrow scan silently ignores.
 func TestFilters(t *testing.T) {
 	store := openStore(t)
 	e := newEverything(t, store, "e", manyRows)
@@ -147,7 +148,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// TestProjection: each column alone, and the later before the first.
+// TestProjection: each column alone, and columns in reverse order.
 func TestProjection(t *testing.T) {
 	store := openStore(t)
 	e := newEverything(t, store, "e", manyRows)
@@ -231,7 +232,7 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// TestLists: what people ask of stacks.
+// TestLists: common questions about stacks.
 func TestLists(t *testing.T) {
 	store := openStore(t)
 	e := newEverything(t, store, "e", manyRows)
@@ -273,7 +274,7 @@ func TestLists(t *testing.T) {
 	wantLines(t, db, snap, []Table{{Table: e.Table, Elements: broken}}, "SELECT DISTINCT unnest(stack) AS f FROM e ORDER BY f", "\na\uFFFDb\n")
 }
 
-// functionsOf tells stacks from each other as far as their functions do.
+// functionsOf returns the key of a stack by its functions.
 func functionsOf(r row) string {
 	var functions []byte
 	for _, id := range r.stack {
@@ -293,7 +294,7 @@ func deepStacks(e *everything) int {
 	return len(deep)
 }
 
-// TestNames: tables and columns by names that SQL has other uses for.
+// TestNames: tables and columns whose names are keywords or operators of SQL.
 func TestNames(t *testing.T) {
 	store := openStore(t)
 	name := `a "table's" name.`
@@ -311,9 +312,9 @@ func TestNames(t *testing.T) {
 	}
 	db, snap := openDB(t, Options{}), snapshotOf(t, store)
 	for i, l := range labels {
-		switch l { // those that differ in capitals only have numbers behind them
+		switch l { // names that differ in case only get numbers
 		case "POD":
-			l = "POD_2" // pod_1 is there
+			l = "POD_2" // pod_1 is taken
 		case "pod":
 			l = "pod_3"
 		}
@@ -321,7 +322,7 @@ func TestNames(t *testing.T) {
 	}
 	wantLines(t, db, snap, []Table{{Table: table, Name: "Plain"}}, `SELECT count(*) FROM plain`, "1\n")
 	_, err = answer(t.Context(), db, snap, []Table{{Table: table, Name: "t"}}, `SELECT "labels.pod" FROM t`)
-	wantError(t, err, ErrSQL) // which of the two is not to be guessed
+	wantError(t, err, ErrSQL) // ambiguous: it must not be guessed
 }
 
 // TestManyColumns: as many dynamic columns as inserts bring.
@@ -357,12 +358,12 @@ func TestManyColumns(t *testing.T) {
 			}
 		}
 	}
-	if want := batches*each + batches; len(rows) != batches || texts != want { // text is one as well
+	if want := batches*each + batches; len(rows) != batches || texts != want { // the column text counts too
 		t.Errorf("%d rows with %d texts, want %d with %d", len(rows), texts, batches, want)
 	}
 }
 
-// TestTable: what a Table says of the rows and columns that SQL sees.
+// TestTable: the options of a Table select the rows and columns of SQL.
 func TestTable(t *testing.T) {
 	store := openStore(t)
 	e := newEverything(t, store, "e", 1000)
@@ -391,7 +392,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestArguments: values come in beside the SQL.
+// TestArguments: values are bound beside the SQL.
 func TestArguments(t *testing.T) {
 	store := openStore(t)
 	e := newEverything(t, store, "e", 100)

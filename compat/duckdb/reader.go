@@ -7,7 +7,7 @@ import (
 	"github.com/duckdb/duckdb-go/v2/mapping"
 )
 
-// reader gives the records of a scan to one of DuckDB's threads, a chunk at a time:
+// reader copies the records of a scan to one of DuckDB's threads, a chunk at a time:
 //
 //	record      32,768 rows            chunk      2,048 rows
 //	int64       ----------------       flat       ----                copied
@@ -15,11 +15,11 @@ import (
 //	            values --              shared     -- and a null       once a record
 type reader struct {
 	rec    arrow.Record
-	row    int              // the first that was not handed out
-	values []mapping.Vector // for each column of rec, those of its dictionary
+	row    int              // first row not yet returned
+	values []mapping.Vector // for each column of rec, the values of its dictionary
 }
 
-// fill puts the next rows into a chunk; none at the end.
+// fill puts the next rows into a chunk. An empty chunk is the end.
 func (r *reader) fill(s *scan, chunk mapping.DataChunk) error {
 	if r.rec == nil || r.row == int(r.rec.NumRows()) {
 		r.close()

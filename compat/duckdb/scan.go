@@ -10,26 +10,26 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// binding is a place in a query that names a table.
+// binding is one mention of a table in a query.
 type binding struct {
 	query   *running
 	table   *Table
 	columns []column
 }
 
-// scan reads some columns of a table for one place in a query. DuckDB's threads take its
+// scan reads some columns of a table for one mention in a query. DuckDB's threads take its
 // records; close ends it.
 type scan struct {
 	binding *binding
 	records chan arrow.Record
 	cancel  context.CancelFunc
-	err     error // is set when records is closed
+	err     error // set when records is closed
 }
 
 // newScan starts to read columns, named as in the store.
 //
-// The scan has a goroutine of its own: callbacks of C are bound to their thread, and could
-// not resume an iterator that another has begun.
+// The scan has a goroutine of its own: callbacks of C are bound to their thread, and cannot
+// resume an iterator begun on another.
 func newScan(b *binding, columns []string) *scan {
 	s := &scan{binding: b, records: make(chan arrow.Record, 1)}
 	var ctx context.Context
@@ -38,7 +38,7 @@ func newScan(b *binding, columns []string) *scan {
 	return s
 }
 
-// run hands out the records until there are no more, or ctx ends.
+// run sends the records until there are no more, or ctx ends.
 func (s *scan) run(ctx context.Context, opts columnstore.ScanOptions) {
 	defer close(s.records)
 	for rec, err := range s.binding.table.Table.Scan(ctx, s.binding.query.snap, opts) {
@@ -56,8 +56,8 @@ func (s *scan) run(ctx context.Context, opts columnstore.ScanOptions) {
 	}
 }
 
-// next returns the next record, which the caller releases; nil at the end. It may be
-// called by several threads.
+// next returns the next record, which the caller releases, or nil at the end. It is safe for
+// concurrent use.
 func (s *scan) next() (arrow.Record, error) {
 	if rec, ok := <-s.records; ok {
 		return rec, nil

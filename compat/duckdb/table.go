@@ -13,20 +13,21 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// Table is a table that SQL can name.
+// Table is a table for SQL.
 type Table struct {
-	// Table is the table, of the store that the snapshot is of.
+	// Table is the table. It belongs to the store of the snapshot.
 	Table *columnstore.Table
-	// Name is what SQL calls it. Empty means the table's own name.
+	// Name is the name in SQL. Empty means the table's own name.
 	Name string
-	// Select is the list behind SELECT that makes the columns which SQL sees of those of
-	// the table, such as `value, "labels.pod" AS pod`. Empty means all, as they are.
+	// Select is the list behind SELECT that makes the columns of SQL from those of the table,
+	// such as `value, "labels.pod" AS pod`. Empty means all columns, unchanged.
 	Select string
-	// Where chooses the rows that SQL sees, before DuckDB does, and at the cost of those
-	// only: the rows of a tenant, or of a time. The zero Expr is all of them.
+	// Where selects the rows that SQL sees, such as the rows of a tenant or of a time range.
+	// It applies before DuckDB, at the cost of the selected rows only. The zero Expr is all
+	// rows.
 	Where columnstore.Expr
-	// Elements makes the lists of UUIDs lists of text: see columnstore.ScanOptions. Of
-	// profiles, profile.FunctionNames makes stacks of function names of them, leaf first.
+	// Elements turns lists of UUIDs into lists of text; see columnstore.ScanOptions. For
+	// profiles, profile.FunctionNames turns them into stacks of function names, leaf first.
 	Elements func(dst []string, id uuid.UUID, record []byte) []string
 }
 
@@ -37,7 +38,7 @@ func (t *Table) name() string {
 	return t.Table.Name()
 }
 
-// view returns the SQL that makes the table one that SQL can name.
+// view returns the SQL that creates the view of the table.
 func (t *Table) view() string {
 	list := t.Select
 	if list == "" {
@@ -47,7 +48,7 @@ func (t *Table) view() string {
 	return fmt.Sprintf("CREATE TEMP VIEW %s AS SELECT %s\nFROM %s('%s')", Quote(name), list, scanFunction, strings.ReplaceAll(name, "'", "''"))
 }
 
-// Quote returns a name as SQL takes it, whatever is in it: in double quotes.
+// Quote returns a name as an identifier of SQL: in double quotes, with any characters.
 func Quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 // column is a concrete column of a table.
@@ -55,10 +56,10 @@ type column struct {
 	name  string // in the store
 	alias string // in SQL
 	typ   encoding.Type
-	text  bool // a list of text, not of UUIDs
+	text  bool // a list of text instead of UUIDs
 }
 
-// columns returns the columns that the table has in a snapshot.
+// columns returns the columns of the table in a snapshot.
 func (t *Table) columns(snap *columnstore.Snapshot) ([]column, error) {
 	names, err := t.Table.Columns(snap)
 	if err != nil {
@@ -73,8 +74,8 @@ func (t *Table) columns(snap *columnstore.Snapshot) ([]column, error) {
 	return columns, nil
 }
 
-// distinct returns the names such that DuckDB can tell them from each other. All that it
-// takes for one name get numbers: it must not answer with the column that was not meant.
+// distinct makes the names distinct to DuckDB. All names that it takes for one get numbers, so
+// that SQL cannot silently name the wrong column.
 func distinct(names []string) []string {
 	count := map[string]int{}
 	for _, name := range names {
@@ -97,7 +98,7 @@ func distinct(names []string) []string {
 	return aliases
 }
 
-// fold returns a name as DuckDB compares it: capitals are letters of ASCII to it.
+// fold returns the form of a name that DuckDB compares: only ASCII letters fold.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {

@@ -15,8 +15,8 @@ import (
 	driver "github.com/duckdb/duckdb-go/v2"
 )
 
-// askView answers queries about an Arrow record that is registered as the view v once, as
-// one would without this package.
+// askView answers queries about an Arrow record that is registered once as the view v, the
+// usual way without this package.
 func askView(t *testing.T, fields []arrow.Field, columns []arrow.Array, queries ...string) (out []string) {
 	t.Helper()
 	connector, err := driver.NewConnector("", nil)
@@ -73,9 +73,9 @@ func fromJSON(t *testing.T, typ arrow.DataType, json string) arrow.Array {
 	return a
 }
 
-// TestUpstreamTraps: DuckDB's Arrow scan still answers wrongly where this package does not
-// use it. A case that fails is one that was mended: see whether the scan can be had again.
-// (What ends the process is left out: a later column of a wider type, say.)
+// TestUpstreamTraps: DuckDB's Arrow scan still gives wrong answers, the reason not to use it.
+// A failing case is one that DuckDB has fixed; the scan may then be usable again. Cases that
+// end the process are left out, such as a later column of a wider type.
 func TestUpstreamTraps(t *testing.T) {
 	two := []arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}, {Name: "value", Type: arrow.PrimitiveTypes.Int64}}
 	columns := []arrow.Array{numbers(1, 2, 3, 4), numbers(10, 20, 30, 40)}
@@ -87,7 +87,7 @@ func TestUpstreamTraps(t *testing.T) {
 		fields  []arrow.Field
 		columns []arrow.Array
 		queries []string
-		want    []string // wrong as it is
+		want    []string // the wrong answer
 	}{
 		{"a filter is dropped", two, columns, []string{"SELECT count(*) FROM v WHERE n BETWEEN 2 AND 3"}, []string{"4"}},
 		{"a later column is the first", two, columns, []string{"SELECT sum(value) FROM v"}, []string{"10"}},

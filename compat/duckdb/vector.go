@@ -12,17 +12,17 @@ import (
 	"github.com/duckdb/duckdb-go/v2/mapping"
 )
 
-// This file writes to the memory of DuckDB's vectors, and is the only one that does. Why
-// it stays within: a vector of n rows of a type has n elements of the size that DuckDB
-// documents for the type, from VectorGetData on, and a bit each, rounded up to 64, from
-// VectorGetValidity on; every slice below is made with that n, and Go checks its bounds.
+// This file alone writes to the memory of DuckDB's vectors. It stays within bounds: a vector
+// of n rows of a type has n elements of the size that DuckDB documents for the type, from
+// VectorGetData on, and a bit each, rounded up to 64, from VectorGetValidity on. Every slice
+// below is made with that n, and Go checks its bounds.
 
 // elements returns the memory of a flat vector of n rows.
 func elements[T any](v mapping.Vector, n int) []T {
 	return unsafe.Slice((*T)(mapping.VectorGetData(v)), n)
 }
 
-// setNull makes rows null, those of the first n that null says so of.
+// setNull makes those of the first n rows null for which null reports true.
 func setNull(v mapping.Vector, n int, null func(row int) bool) {
 	mapping.VectorEnsureValidityWritable(v)
 	valid := unsafe.Slice((*uint64)(mapping.VectorGetValidity(v)), (n+63)/64)
@@ -33,7 +33,7 @@ func setNull(v mapping.Vector, n int, null func(row int) bool) {
 	}
 }
 
-// bits is a bitmap of Arrow from a row on.
+// bits is an Arrow bitmap from a row on.
 type bits struct {
 	bytes  []byte
 	offset int
@@ -44,7 +44,7 @@ func (b bits) at(i int) bool {
 	return b.bytes[i/8]>>(i%8)&1 != 0
 }
 
-// validity returns which values are there, from row lo on; ok is false if all are.
+// validity returns the validity of the values from row lo on. ok is false if all are valid.
 func validity(data arrow.ArrayData, lo int) (valid bits, ok bool) {
 	buffer := data.Buffers()[0]
 	if buffer == nil || data.NullN() == 0 {
@@ -87,12 +87,12 @@ func copyValues(out mapping.Vector, data arrow.ArrayData, lo, n int) {
 	}
 }
 
-// hugeint is a UUID as DuckDB keeps it: a number whose order is that of the bytes.
+// hugeint returns DuckDB's form of a UUID: a number ordered like the bytes.
 func hugeint(id [16]byte) [2]uint64 {
 	return [2]uint64{binary.BigEndian.Uint64(id[8:]), binary.BigEndian.Uint64(id[:8]) ^ 1<<63}
 }
 
-// copyText copies texts into a flat vector. DuckDB keeps them in memory of its own.
+// copyText copies texts into a flat vector. DuckDB copies them into memory of its own.
 func copyText(out mapping.Vector, data arrow.ArrayData, lo, n int) {
 	at := texts(data, lo, n)
 	valid, some := validity(data, lo)
@@ -103,8 +103,8 @@ func copyText(out mapping.Vector, data arrow.ArrayData, lo, n int) {
 	}
 }
 
-// assign puts a text into a row, where DuckDB copies it. Of a text that is not UTF-8, which
-// Table.Elements can make, DuckDB would make a null.
+// assign copies a text into a row. Invalid UTF-8, which Table.Elements can make, is replaced:
+// DuckDB would turn it into null.
 func assign(v mapping.Vector, row int, text []byte) {
 	if !utf8.Valid(text) {
 		text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
@@ -122,7 +122,7 @@ func texts(data arrow.ArrayData, lo, n int) func(i int) []byte {
 	return func(i int) []byte { return all[ends[i]:ends[i+1]] }
 }
 
-// newValues makes a vector of the values of a dictionary, and of a null behind them.
+// newValues makes a vector of the values of a dictionary, followed by a null.
 func newValues(typ mapping.LogicalType, data arrow.ArrayData) mapping.Vector {
 	n := data.Len()
 	v := mapping.CreateVector(typ, mapping.IdxT(n+1))
@@ -131,7 +131,7 @@ func newValues(typ mapping.LogicalType, data arrow.ArrayData) mapping.Vector {
 	} else {
 		copyValues(v, data, 0, n)
 	}
-	elements[[2]uint64](v, n+1)[n] = [2]uint64{} // of every type that has a dictionary
+	elements[[2]uint64](v, n+1)[n] = [2]uint64{} // all types with a dictionary have 16 bytes in DuckDB
 	setNull(v, n+1, func(row int) bool { return row == n })
 	return v
 }
@@ -147,7 +147,7 @@ func copyLists(v mapping.Vector, data arrow.ArrayData) {
 	}
 	ends := words[int32](data, 0, n+1)
 	for i, to := 0, elements[[2]uint64](v, n); i < n; i++ {
-		to[i] = [2]uint64{uint64(ends[i] - ends[0]), uint64(ends[i+1] - ends[i])} // where it begins, its length
+		to[i] = [2]uint64{uint64(ends[i] - ends[0]), uint64(ends[i+1] - ends[i])} // offset and length
 	}
 	lo, count := int(ends[0]), int(ends[n]-ends[0])
 	mapping.ListVectorReserve(v, mapping.IdxT(count))
@@ -160,10 +160,9 @@ func copyLists(v mapping.Vector, data arrow.ArrayData) {
 	}
 }
 
-// copyNames copies texts as copyText does, each that is there before by what DuckDB knows
-// of the first: its length, and where it is. The frames of stacks are many, functions few.
-// (A dictionary vector would be smaller; as elements of lists DuckDB 1.5 reads the wrong
-// ones of it.)
+// copyNames copies texts as copyText does. A repeated text reuses DuckDB's entry of its first
+// occurrence: its length and address. Stacks have many frames but few functions. (A dictionary
+// vector would be smaller, but DuckDB 1.5 reads wrong values from one as elements of lists.)
 func copyNames(out mapping.Vector, data arrow.ArrayData, lo, n int) {
 	at, to := texts(data, lo, n), elements[[2]uint64](out, n)
 	first := map[string]int{}
@@ -178,7 +177,7 @@ func copyNames(out mapping.Vector, data arrow.ArrayData, lo, n int) {
 	}
 }
 
-// slice makes a dictionary vector of n rows from row lo on. values is of newValues.
+// slice makes a dictionary vector of n rows from row lo on. values is from newValues.
 func slice(out, values mapping.Vector, data arrow.ArrayData, lo, n int) {
 	indexes := words[uint32](data, lo, n)
 	null := uint32(data.Dictionary().Len())
@@ -192,7 +191,7 @@ func slice(out, values mapping.Vector, data arrow.ArrayData, lo, n int) {
 }
 
 // refer makes a dictionary vector of n rows. Its values are shared, and live as long as it
-// does, though their vector may be destroyed before.
+// does, even if their own vector is destroyed before.
 func refer(out, values mapping.Vector, n int, code func(i int) uint32) {
 	sel := mapping.CreateSelectionVector(mapping.IdxT(n))
 	defer mapping.DestroySelectionVector(&sel)

@@ -1,10 +1,10 @@
-"""Holds what five engines answer about exported rows to what the oracle says.
+"""Compares the answers of five engines about exported rows with the oracle.
 
-    check.py DIR                asks all engines, each in a process of its own; prints tables
-    check.py ENGINE FILE...     asks one; prints JSON
+    check.py DIR                runs all engines, each in a process of its own; prints tables
+    check.py ENGINE FILE...     runs one engine; prints JSON
 
-DIR has a folder for each set of profiles, made by the script beside this: the oracle's
-answers, and the files that granary export wrote.
+DIR has a folder for each set of profiles, made by the script beside this file. It holds
+the oracle's answers and the files of granary export.
 """
 
 import glob
@@ -16,8 +16,8 @@ import time
 
 import engines
 
-# What engines are known not to read, what they do instead, and why. Each is still tried:
-# what works one day is said.
+# Known failures of engines: the result and its reason. Each is still tried, and a success
+# is reported.
 KNOWN = {
     ("polars", "native"): ("refused", "no run-end encoding"),
     ("chdb", "native"): ("refused", "no run-end encoding"),
@@ -26,12 +26,12 @@ KNOWN = {
     ("pyarrow", "dictionary", "pandas"): ("refused", "no pandas of records with dictionaries of lists of their own"),
 }
 AGREE = 4  # of five engines, in every check
-SLOW = 5  # seconds from which on a check is named
-MARK = "answers "  # what lines of a process begin with that are results: engines print too
+SLOW = 5  # seconds; slower checks are reported
+MARK = "answers "  # prefix of result lines, since engines print lines too
 
 
 def what(path):
-    """What a file is: the set of profiles, what its stacks are, and its form."""
+    """Splits a path into the set of profiles, the kind of stacks, and the form."""
     stem, _ = os.path.splitext(os.path.basename(path))
     stacks, _, form = stem.partition("-")
     return os.path.basename(os.path.dirname(path)), stacks, form or "parquet"
@@ -43,7 +43,7 @@ class Oracle:
     def __init__(self, directory):
         with open(os.path.join(directory, "oracle.json")) as f:
             self.said = json.load(f)
-        # The demo ends now: its times are told from its first one on.
+        # The demo ends at the current time, so times are relative to its first.
         self.relative = os.path.exists(os.path.join(directory, "relative-times"))
 
     def of(self, name):
@@ -53,7 +53,7 @@ class Oracle:
         return self.said["rows"]
 
     def label(self, column):
-        """Sums by label; rows without it are what is left of all rows."""
+        """Sums by label. The rest of all rows is without it, under the key None."""
         found = {k: (s["Rows"], s["Value"]) for k, s in self.said["labels"][column].items()}
         types = self.of("types").values()
         rest = self.rows() - sum(n for n, _ in found.values())
@@ -86,7 +86,7 @@ def check_labels(table, oracle):
 
 
 def check_nulls(table, oracle):
-    """No label is null, never an empty text; and what each row has is not null."""
+    """An absent label is null, never an empty text; mandatory columns have no nulls."""
     texts = [c for c in table.columns() if c.startswith(("labels.", "pprof_labels."))]
     for column in texts:
         same(table.empty_texts(column), 0)
@@ -119,7 +119,7 @@ def check_empty(full):
 
 
 def check_slices(table, _):
-    """Slices that begin and end around the ends of runs are what they are of the whole."""
+    """Slices that begin and end near the ends of runs equal the slices of the whole."""
     pa = table.pa
     batch = table.t.to_batches()[0]
     runs = [c for c in batch.schema.names if pa.types.is_run_end_encoded(batch.schema.field(c).type)]
@@ -138,7 +138,7 @@ def check_slices(table, _):
 
 
 def check_pandas(table, oracle):
-    """pandas has the rows too, and stacks that one can take functions from."""
+    """pandas has the same rows, and stacks with accessible functions."""
     rows = table.t.to_pandas()
     same(str(rows.dtypes["timestamp"]), "datetime64[ns]")
     kind = rows["sample_type"].astype(str) + "\n" + rows["sample_unit"].astype(str)
@@ -154,7 +154,7 @@ def check_pandas(table, oracle):
 
 
 def expand(column):
-    """The values of a whole column of runs, by its runs."""
+    """The values of a whole run-end encoded column, one a row."""
     values, found, start = column.values.to_pylist(), [], 0
     for end, value in zip(column.run_ends.to_pylist(), values):
         found += [value] * (end - start)
@@ -170,7 +170,7 @@ def over_ipc(pa, batch):
 
 
 def checks_of(engine, path):
-    """What to ask of a file."""
+    """The checks of a file."""
     data, stacks, form = what(path)
     if stacks == "ids":
         return CHECKS_OF_IDS
@@ -185,12 +185,12 @@ def checks_of(engine, path):
 
 
 def ask(engine, path):
-    """What one engine says of a file: check -> "ok", or what is wrong."""
+    """The results of one engine for a file: check -> "ok", or the fault."""
     checks = checks_of(engine, path)
     try:
         table = engines.ENGINES[engine](path)
         table.rows()
-    except BaseException as e:  # polars panics are no Exception
+    except BaseException as e:  # a polars panic is not an Exception
         return {name: "refused: " + said(e) for name in checks}
     oracle = Oracle(os.path.dirname(path))
     results = {}
@@ -213,12 +213,12 @@ def said(e):
 
 
 def known_of(engine, data, form, name):
-    """What is known of an engine that does not read a form, or one thing of it."""
+    """The known failure of an engine with a form, a set of profiles or a check."""
     return KNOWN.get((engine, form)) or KNOWN.get((engine, form, data)) or KNOWN.get((engine, form, name))
 
 
 def judge(engine, data, form, name, result):
-    """What to print of a result, and whether it is a failure."""
+    """The printed form of a result, and whether it is a failure."""
     kind = result.split(":")[0]
     known = known_of(engine, data, form, name)
     if kind == "ok":
@@ -229,7 +229,7 @@ def judge(engine, data, form, name, result):
 
 
 def ask_all(engine, paths):
-    """Asks an engine in another process, and once more where that dies."""
+    """Runs an engine in another process, and again for the rest after a crash."""
     results = {}
     while left := [p for p in paths if p not in results]:
         command = [sys.executable, os.path.abspath(__file__), engine, *left]
@@ -276,7 +276,7 @@ def main(directory):
 
 
 def note(engine, data, form, found):
-    """Why an engine does not read a form, or that it does by now."""
+    """The reason for a known failure, or a note that it no longer fails."""
     notes = []
     for name in found:
         known = known_of(engine, data, form, name)

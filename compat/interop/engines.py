@@ -1,8 +1,8 @@
-"""Five engines that read a table and answer the same questions of it.
+"""Five engines that read a table and answer the same questions about it.
 
-An engine is opened on a file that granary export wrote. Each answer is a dictionary from
-a key to (rows, sum of values); what a row does not have is the key None. Who cannot read
-a file, or not answer, raises.
+An engine opens a file of granary export. Each answer is a dictionary from a key to (rows,
+sum of values); an absent value is the key None. An engine that cannot read a file, or
+cannot answer, raises.
 """
 
 import json
@@ -10,7 +10,7 @@ import json
 import numpy
 
 def key(value):
-    """A key as the oracle writes it: numbers are text there."""
+    """A key in the oracle's form: numbers are text."""
     return value if value is None or isinstance(value, str) else str(value)
 
 
@@ -26,7 +26,7 @@ def sums(rows):
 
 
 class SQL:
-    """What engines with SQL have in common. They say how they write what differs."""
+    """The common part of engines with SQL. Subclasses define their dialect."""
 
     stack = '"stacktrace"'  # as a list of texts
     joined = "array_to_string({stack}, chr(10))"
@@ -95,7 +95,7 @@ class DataFusion(SQL):
         else:
             self.db.register_arrow("t", path, file_extension=".arrows")
         kind = self.db.table("t").schema().field("stacktrace").type
-        if hasattr(kind, "value_type") and hasattr(kind, "index_type"):  # it groups lists, not dictionaries of them
+        if hasattr(kind, "value_type") and hasattr(kind, "index_type"):  # it cannot group dictionaries of lists
             kind = "Utf8" if "string" in str(kind.value_type) else "FixedSizeBinary(16)"
             self.stack = f"arrow_cast(\"stacktrace\", 'List({kind})')"
 
@@ -181,7 +181,7 @@ class PyArrow:
         return self.t.num_rows
 
     def column(self, name):
-        """A column without dictionaries and run ends, which group_by does not take."""
+        """A column without dictionaries and run ends, which group_by does not support."""
         return self.pa.chunked_array([plain(self.pa, c) for c in self.t[name].chunks], plain_type(self.pa, self.t[name].type))
 
     def grouped(self, **columns):
@@ -217,7 +217,7 @@ class PyArrow:
 
 
 def plain_type(pa, kind):
-    """The type of an array that plain returns."""
+    """The type of the result of plain."""
     while pa.types.is_run_end_encoded(kind) or pa.types.is_dictionary(kind):
         kind = kind.value_type
     return kind

@@ -1,10 +1,10 @@
-"""Holds what an engine reads of intervals to the CSV of the same question.
+"""Compares the intervals that an engine reads with the CSV of the same query.
 
     histories.py ENGINE DIR
 
 DIR has NAME.csv and NAME-FORM.arrows, as granary history writes them. Exits with 1 if the
-engine has other rows. Run-end encoded streams are for those that read them (check.py says
-who does not).
+engine has other rows. Run-end encoded streams are for the engines that read them; KNOWN in
+check.py lists the others.
 """
 
 import csv
@@ -39,7 +39,7 @@ def read_polars(path):
 def read_duckdb(path):
     import duckdb
 
-    t = table(path)  # found by its name
+    t = table(path)  # DuckDB finds it by its variable name
     return duckdb.sql(SQL.format("t")).fetchall() if t.num_rows else []
 
 
@@ -57,7 +57,7 @@ def read_chdb(path):
     import chdb
 
     found = chdb.query(SQL.format(f"file('{path}', ArrowStream)"), "JSONCompact")
-    # JSON has 64-bit integers as text.
+    # JSON holds 64-bit integers as text.
     number = [int, int, str, str, bool, int, float, str, str]
     return [tuple(v if v is None else to(v) for to, v in zip(number, row)) for row in json.loads(str(found))["data"]]
 
@@ -83,7 +83,7 @@ def main(engine, directory):
             stream = f"{path[:-4]}-{form}.arrows"
             try:
                 got = sorted(globals()["read_" + engine](stream), key=str)
-            except BaseException as e:  # polars panics are no Exception
+            except BaseException as e:  # a polars panic is not an Exception
                 got = str(e)[:200]
             rows += len(want)
             if got != sorted(want, key=str):

@@ -14,25 +14,25 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// sum is how many rows there are of something, and the sum of their values.
+// sum is a number of rows, and the sum of their values.
 type sum struct{ Rows, Value int64 }
 
-// answers is what one can ask of the rows of profiles.
+// answers is the oracle's answers about the rows of profiles.
 type answers struct {
 	Rows int64 `json:"rows"`
 	// Types has the sums by sample type and unit, with a line end between them.
 	Types map[string]sum `json:"types"`
-	// Labels has the sums by value of each column of a label; of a number that is its
-	// decimal. Rows without the label are not in it.
+	// Labels has the sums by value of each label column, numbers in decimal. Rows without the
+	// label are not included.
 	Labels map[string]map[string]sum `json:"labels"`
 	Times  map[int64]sum             `json:"times"` // by nanoseconds since 1970
-	// Stacks has the sums by sample type and names of functions, each on a line.
+	// Stacks has the sums by sample type and function names, each on a line.
 	Stacks map[string]sum `json:"stacks"`
 	// Functions counts a row once for each of its frames.
 	Functions map[string]sum `json:"functions"`
-	// Locations has the sums by sample type and stack, where locations with the same
-	// names but other addresses or lines differ, sorted: who has ids instead of names
-	// finds the same sums.
+	// Locations has the sorted sums by sample type and stack. Locations with the same names
+	// but other addresses or lines differ here, so an engine with ids instead of names finds
+	// the same sums.
 	Locations []sum `json:"locations"`
 
 	byLocations map[string]sum
@@ -45,7 +45,7 @@ func newAnswers() *answers {
 	}
 }
 
-// read answers for all profiles in a directory and below.
+// read returns the answers for all profiles in a directory and below.
 func read(dir string) (*answers, error) {
 	a := newAnswers()
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -61,7 +61,7 @@ func read(dir string) (*answers, error) {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		at := p.TimeNanos
-		if at == 0 { // then it is that of the file
+		if at == 0 { // the time of the file
 			info, err := d.Info()
 			if err != nil {
 				return err
@@ -82,7 +82,7 @@ func read(dir string) (*answers, error) {
 	return a, err
 }
 
-// pathLabels returns the columns of the labels that a path says.
+// pathLabels returns the columns of the labels in a path.
 func pathLabels(name string) map[string]string {
 	labels := map[string]string{}
 	for folder := range strings.SplitSeq(filepath.ToSlash(filepath.Dir(name)), "/") {
@@ -144,7 +144,7 @@ func sampleLabels(s *profile.Sample) (map[string]string, error) {
 	labels := map[string]string{}
 	for name, values := range s.Label {
 		if len(values) > 1 || name == "trace_id" || name == "span_id" {
-			return nil, fmt.Errorf("label %q has several values, or is an id: not what this oracle is for", name)
+			return nil, fmt.Errorf("label %q has several values, or is an id: the oracle does not support it", name)
 		}
 		if values[0] != "" {
 			labels["pprof_labels."+name] = values[0]
@@ -152,7 +152,7 @@ func sampleLabels(s *profile.Sample) (map[string]string, error) {
 	}
 	for name, values := range s.NumLabel {
 		if len(values) > 1 {
-			return nil, fmt.Errorf("label %q has several values: not what this oracle is for", name)
+			return nil, fmt.Errorf("label %q has several values: the oracle does not support it", name)
 		}
 		column := "pprof_num_labels." + name
 		if unit := s.NumUnit[name]; len(unit) > 0 && unit[0] != "" {
@@ -185,8 +185,8 @@ func names(s *profile.Sample) []string {
 	return names
 }
 
-// identity returns what tells stacks apart: the code at each of their locations, not
-// where one process happened to have it.
+// identity returns the key of a stack: the code at each of its locations, independent of its
+// address in one process.
 func identity(s *profile.Sample) string {
 	var b strings.Builder
 	for _, l := range s.Location {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// TestRead holds the oracle to sums that were made by hand.
+// TestRead compares the oracle with sums made by hand.
 func TestRead(t *testing.T) {
 	a, err := read(write(t, "job=api/one.pb.gz", small()))
 	if err != nil {
@@ -62,7 +62,7 @@ func TestWide(t *testing.T) {
 	}
 }
 
-// small is a profile with what rows can be like: no value, no lines, no mapping, two
+// small is a profile with every peculiarity of rows: no value, no lines, no mapping, two
 // locations of one name.
 func small() *profile.Profile {
 	functions := []*profile.Function{{ID: 1, Name: "leaf"}, {ID: 2, Name: "main"}, {ID: 3, Name: "inlined"}, {ID: 4, Name: "caller"}}

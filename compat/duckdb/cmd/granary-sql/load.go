@@ -18,12 +18,12 @@ type loaded struct {
 	store        *columnstore.Store
 	db           *profile.DB
 	labels       input.Labels
-	good, failed int // profiles that were loaded and those that were not, each told on stderr
+	good, failed int // loaded profiles, and profiles reported on stderr instead
 }
 
 // load inserts every profile of the inputs. It fails if there is none.
 func load(ctx context.Context, stderr io.Writer, inputs []string) (*loaded, error) {
-	store, err := columnstore.Open(columnstore.Options{FutureLimit: -1}) // another machine's clock is not judged here
+	store, err := columnstore.Open(columnstore.Options{FutureLimit: -1}) // the clock of another machine is not checked here
 	if err != nil {
 		return nil, err
 	}

@@ -56,8 +56,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitFailed
 }
 
-// isUsage says whether a wrong call is the cause, or SQL that cannot be executed, whatever
-// the profiles are.
+// isUsage reports whether the cause is a wrong call, or SQL that no profiles could make valid.
 func isUsage(err error) bool {
 	if _, usage := errors.AsType[usageError](err); usage {
 		return true
@@ -112,7 +111,7 @@ func newCommand(stdout, stderr io.Writer) *cobra.Command {
 			return ask(cmd.Context(), query, inputs, out, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().BoolVar(&schema, "schema", false, "list the columns that the inputs have instead of SQL, and what is in them")
+	cmd.Flags().BoolVar(&schema, "schema", false, "list the columns of the inputs with examples of their values; takes no SQL")
 	cmd.Flags().BoolVar(&out.csv, "csv", false, "print CSV: a header, then a line a row; NULL is empty, lists are JSON")
 	cmd.Flags().BoolVar(&out.json, "json", false, "print JSON: an array of objects, one a row and line")
 	cmd.SetVersionTemplate("granary-sql {{.Version}}\n")

@@ -107,7 +107,7 @@ func shopProfile(i int64) *pprof.Profile {
 	return p
 }
 
-// TestAnswers: what is printed, in each form.
+// TestAnswers compares the output in each form.
 func TestAnswers(t *testing.T) {
 	testdata, err := filepath.Abs("testdata")
 	if err != nil {
@@ -151,13 +151,13 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestExamples: every line that --help teaches does what it says.
+// TestExamples runs every example of --help.
 func TestExamples(t *testing.T) {
 	shop(t)
 	renamed := strings.NewReplacer("cpu.pb.gz", "monday.pb.gz", "heap.pb.gz", "monday.pb.gz", "heaps/", ".", "'inuse_space'", "'cpu'", "main.work", "main.sell")
 	quoted := regexp.MustCompile(`(?s)granary-sql "([^"]*)" (\S+)`)
 	found := quoted.FindAllStringSubmatch(renamed.Replace(examples), -1)
-	if want := strings.Count(examples, "granary-sql") - 1; len(found) != want || want < 5 { // --schema is another test's
+	if want := strings.Count(examples, "granary-sql") - 1; len(found) != want || want < 5 { // TestAnswers covers --schema
 		t.Fatalf("%d examples, want %d", len(found), want)
 	}
 	for _, example := range found {
@@ -171,7 +171,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestExitCodes: what is wrong use, what failed, and what is said.
+// TestExitCodes: the exit code and the message of wrong use and of failures.
 func TestExitCodes(t *testing.T) {
 	shop(t)
 	if err := errors.Join(os.WriteFile("bad.pb.gz", []byte("no profile"), 0o666), os.Mkdir("empty", 0o777)); err != nil {
@@ -229,7 +229,7 @@ func TestURL(t *testing.T) {
 	}
 }
 
-// TestTopAgrees: the first two examples of --help find what granary top does.
+// TestTopAgrees: the first two examples of --help agree with granary top.
 func TestTopAgrees(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir("../../../../testdata/profiles", func(name string, _ fs.DirEntry, err error) error {
@@ -301,7 +301,7 @@ func checkTop(t *testing.T, name string) {
 	}
 }
 
-// TestWidth: on a terminal, lines are no longer than it, as far as columns can be narrower.
+// TestWidth: on a terminal, lines fit its width as far as columns can shrink.
 func TestWidth(t *testing.T) {
 	columns := []column{{"function", "VARCHAR"}, {"n", "BIGINT"}, {"stack", "VARCHAR[]"}}
 	var out bytes.Buffer
@@ -322,13 +322,13 @@ func TestWidth(t *testing.T) {
 	}
 	golden(t, "width", out.String())
 	squeezed := []int{3, 100, 40, 12, 20}
-	squeeze(squeezed, []column{{}, {}, {}, {}, {"n", "BIGINT"}}, 20) // cannot be
+	squeeze(squeezed, []column{{}, {}, {}, {}, {"n", "BIGINT"}}, 20) // impossible
 	if d := cmp.Diff([]int{3, 12, 12, 12, 20}, squeezed); d != "" {
 		t.Error(d)
 	}
 }
 
-// TestLabelNames: which labels go by their own names.
+// TestLabelNames: labels named by their own names, and those by their columns.
 func TestLabelNames(t *testing.T) {
 	for _, c := range []struct{ columns, want []string }{
 		{[]string{"timestamp", "value"}, nil},

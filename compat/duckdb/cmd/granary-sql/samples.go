@@ -13,8 +13,8 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// fixed is the columns that samples has whatever the profiles are, in order: those of the
-// store as people want them. Labels come before the one named duration.
+// fixed is the columns of samples that do not depend on the profiles, in order. The columns of
+// the store are converted for people. Labels come before the one named duration.
 var fixed = []struct{ name, is, about string }{
 	{"time", "make_timestamp(timestamp // 1000)", "when the profile was taken, UTC"},
 	{"sample_type", "sample_type", "what was measured: choose one, or sums mix them"},
@@ -33,8 +33,8 @@ var fixed = []struct{ name, is, about string }{
 // afterLabels is the first column behind the labels.
 const afterLabels = "duration"
 
-// newSamples returns the table samples: a view of the profiles, in which labels go by
-// their own names where no other column has it.
+// newSamples returns the table samples: a view of the profiles, in which labels have their own
+// names unless another column has the name.
 func newSamples(ctx context.Context, db *duckdb.DB, profiles *profile.DB, snap *columnstore.Snapshot) (duckdb.Table, error) {
 	t := duckdb.Table{Name: "samples", Table: profiles.Table(), Elements: profile.FunctionNames}
 	columns, err := columnsOf(ctx, db, snap, t)
@@ -65,12 +65,12 @@ func columnsOf(ctx context.Context, db *duckdb.DB, snap *columnstore.Snapshot, t
 // label is a column of a label.
 type label struct{ column, name string }
 
-// labelList returns what to select for labels. A name means a label of the profile first,
+// labelList returns the select list of the labels. A name means a label of the profile first,
 // and of the sample where the profile has none, as in selectors. Labels keep the names of
-// their columns, such as "labels.value", where the name alone could mean something else.
+// their columns, such as "labels.value", where the name alone would be ambiguous.
 func labelList(columns []column) []string {
 	var order []string
-	byName := map[string][]label{} // by name in small letters, as SQL compares
+	byName := map[string][]label{} // by name in lower case, as SQL compares
 	for _, c := range columns {
 		family, name, dotted := strings.Cut(c.name, ".")
 		if !dotted {
@@ -97,7 +97,7 @@ func labelList(columns []column) []string {
 	return list
 }
 
-// selectLabels returns what to select for labels whose names SQL takes for one.
+// selectLabels returns the select list of labels whose names are equal in SQL.
 func selectLabels(labels []label) []string {
 	if len(labels) == 2 && labels[0].name == labels[1].name && textual(labels[0]) && textual(labels[1]) {
 		return []string{fmt.Sprintf("coalesce(%s, %s) AS %s", duckdb.Quote(labels[0].column), duckdb.Quote(labels[1].column), duckdb.Quote(labels[0].name))}

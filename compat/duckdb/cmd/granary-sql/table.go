@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	sampled  = 1000 // rows whose values say how wide columns are
-	narrow   = 12   // what a column that is cut keeps at least
+	sampled  = 1000 // rows that determine the widths of columns
+	narrow   = 12   // minimal width of a shortened column
 	gap      = "  " // between columns
 	ellipsis = "…"
 )
 
-// terminalWidth returns how many characters a line has on a terminal, 0 elsewhere.
+// terminalWidth returns the width of a terminal in characters, 0 elsewhere.
 func terminalWidth(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -35,8 +35,9 @@ func terminalWidth(w io.Writer) int {
 	return width
 }
 
-// grid prints rows as a table: columns as wide as the first rows want them, and on a
-// terminal no wider than it. What comes later and is wider sticks out, or is cut.
+// grid prints rows as a table. Columns are as wide as the first rows need, and on a terminal
+// the table fits its width. A wider value of a later row is cut on a terminal; elsewhere it
+// shifts the rest of its line.
 type grid struct {
 	w       io.Writer
 	most    int // characters of a line, 0 for no bound
@@ -82,7 +83,7 @@ func (g *grid) add(cells []string) error {
 	return nil
 }
 
-// begin finds the widths, if they are not known, and prints what waits for them.
+// begin computes the widths, unless they are known, and prints the waiting rows.
 func (g *grid) begin() error {
 	if g.widths != nil {
 		return nil
@@ -113,8 +114,8 @@ func (g *grid) begin() error {
 	return nil
 }
 
-// squeeze makes the widest columns narrower until all fit, or all are narrow. Numbers are
-// never cut: what is left of one would be another.
+// squeeze shrinks the widest columns until all fit, or all are narrow. Numbers are never cut:
+// the rest would read as another number.
 func squeeze(widths []int, columns []column, most int) {
 	total := 0
 	for _, width := range widths {
@@ -159,8 +160,8 @@ func (g *grid) print(cells []string) error {
 	return err
 }
 
-// fit shortens a text that is wider than a column: words at their front, since the ends of
-// functions, files and pods tell them apart, and all else at its end.
+// fit shortens a text that is wider than its column. Texts lose their front, since functions,
+// files and pods differ at their ends. Other values lose their end.
 func fit(cell string, width int, typ string) string {
 	runes := []rune(cell)
 	switch {

@@ -17,7 +17,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// isNumber says whether values of a type of SQL stand to the right.
+// isNumber reports whether values of an SQL type are right-aligned.
 func isNumber(typ string) bool {
 	switch base, _, _ := strings.Cut(typ, "("); base {
 	case "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT", "BIGNUM",
@@ -28,7 +28,7 @@ func isNumber(typ string) bool {
 	}
 }
 
-// text returns a value of a type of SQL as people read it.
+// text returns a value of an SQL type in readable form.
 func text(v any, typ string) string {
 	switch v := v.(type) {
 	case nil:
@@ -60,7 +60,7 @@ func text(v any, typ string) string {
 	}
 }
 
-// plain returns a value as encoding/json takes it.
+// plain returns a value in a form for encoding/json.
 func plain(v any, typ string) any {
 	switch v := v.(type) {
 	case float32:
@@ -107,13 +107,13 @@ func plain(v any, typ string) any {
 	}
 }
 
-// encoded returns a value in JSON, names as they are.
+// encoded returns a value in JSON, without escapes in names.
 func encoded(v any, typ string) []byte {
 	var b strings.Builder
 	out := json.NewEncoder(&b)
 	out.SetEscapeHTML(false)
 	if err := out.Encode(plain(v, typ)); err != nil {
-		return fmt.Appendf(nil, "%q", fmt.Sprint(v)) // of a type that DuckDB may get one day
+		return fmt.Appendf(nil, "%q", fmt.Sprint(v)) // a future type of DuckDB
 	}
 	return []byte(strings.TrimSuffix(b.String(), "\n"))
 }
@@ -133,7 +133,7 @@ func float(v float64, bits int) string {
 	return strconv.FormatFloat(v, 'f', -1, bits)
 }
 
-// number is a float in JSON, which has no word for those that are no numbers.
+// number returns a float for JSON. NaN and infinities, which JSON lacks, become text.
 func number(v float64, bits int) any {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return float(v, bits)
@@ -177,7 +177,7 @@ func interval(v driver.Interval) string {
 	return strings.Join(parts, " ")
 }
 
-// printable replaces what a terminal would take for a command.
+// printable replaces characters that a terminal would interpret.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// The two sides of a comparison.
+const (
+	base = iota
+	head
+)
+
+// builds are the programs of the two sides.
+type builds struct {
+	folder    string // temporary
+	root      string // of the checkout
+	worktrees []string
+	programs  [2]string
+}
+
+// buildSides builds bench as of two commits. No head is the checkout as it is.
+func buildSides(ctx context.Context, baseCommit, headCommit string) (*builds, error) {
+	root, err := output(ctx, "", "git", "rev-parse", "--show-toplevel")
+	if err != nil {
+		return nil, err
+	}
+	folder, err := os.MkdirTemp("", "bench-compare-")
+	if err != nil {
+		return nil, err
+	}
+	b := &builds{folder: folder, root: strings.TrimSpace(root)}
+	for side, commit := range []string{base: baseCommit, head: headCommit} {
+		if err := b.build(ctx, side, commit); err != nil {
+			b.close()
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// build builds the program of a side.
+func (b *builds) build(ctx context.Context, side int, commit string) error {
+	name := []string{base: "base", head: "head"}[side]
+	checkout := b.root
+	if commit != "" {
+		checkout = filepath.Join(b.folder, name)
+		if _, err := output(ctx, b.root, "git", "worktree", "add", "--detach", checkout, commit); err != nil {
+			return err
+		}
+		b.worktrees = append(b.worktrees, checkout)
+	}
+	fmt.Fprintf(os.Stderr, "compare: build %s\n", name)
+	b.programs[side] = filepath.Join(b.folder, name+".bench")
+	_, err := output(ctx, filepath.Join(checkout, "bench"), "go", "build", "-o", b.programs[side], ".")
+	return err
+}
+
+// close removes the worktrees and programs.
+func (b *builds) close() {
+	for _, w := range b.worktrees {
+		// The caller's context may be cancelled by now.
+		if _, err := output(context.Background(), b.root, "git", "worktree", "remove", "--force", w); err != nil {
+			fmt.Fprintln(os.Stderr, "compare:", err)
+		}
+	}
+	if err := os.RemoveAll(b.folder); err != nil {
+		fmt.Fprintln(os.Stderr, "compare:", err)
+	}
+}
+
+// measure runs a workload in rounds of base, head, head, base. Both sides run in the bench
+// folder of the checkout, so that they find the same recorded data.
+func (b *builds) measure(ctx context.Context, o options, workload string) (runs [2][]values, err error) {
+	args := []string{"-rows", strconv.FormatInt(o.rows, 10), "-repeat", strconv.Itoa(o.repeat), "-workload", workload}
+	if workload == "histories" {
+		args = append(args, o.sets...)
+	}
+	var env []string
+	if o.procs > 0 {
+		env = append(env, "GOMAXPROCS="+strconv.Itoa(o.procs))
+	}
+	for round := range o.rounds {
+		for _, side := range []int{base, head, head, base} {
+			fmt.Fprintf(os.Stderr, "compare: %s, round %d of %d, %s\n", workload, round+1, o.rounds, []string{base: "base", head: "head"}[side])
+			text, err := outputEnv(ctx, filepath.Join(b.root, "bench"), env, b.programs[side], args...)
+			if err != nil {
+				return runs, err
+			}
+			v, err := readValues(workload, []byte(text))
+			if err != nil {
+				return runs, err
+			}
+			runs[side] = append(runs[side], v)
+		}
+	}
+	return runs, nil
+}
+
+// output runs a program in a folder, outside of any workspace, and returns its output. The
+// error has the end of its messages.
+func output(ctx context.Context, folder, program string, args ...string) (string, error) {
+	return outputEnv(ctx, folder, nil, program, args...)
+}
+
+// outputEnv is output with additions to the environment.
+func outputEnv(ctx context.Context, folder string, env []string, program string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir, cmd.Env = folder, append(append(os.Environ(), "GOWORK=off"), env...)
+	var messages bytes.Buffer
+	cmd.Stderr = &messages
+	out, err := cmd.Output()
+	if err != nil {
+		const most = 2000
+		text := bytes.TrimSpace(messages.Bytes())
+		return "", fmt.Errorf("%s %s: %w: %s", filepath.Base(program), strings.Join(args, " "), err, text[max(0, len(text)-most):])
+	}
+	return string(out), nil
+}

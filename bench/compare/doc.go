@@ -1,0 +1,17 @@
+// Command compare relates the figures of two commits, measured in turns on one machine.
+//
+//	go run ./compare -base 3c377a0 -workload fleet,queries,arrow,histories -rounds 4
+//
+// It runs from the folder of the bench module, with GOWORK=off. The base is checked out as a git worktree in a
+// temporary folder. The other side is the checkout that it runs in, or the commit of -head. It
+// builds the bench of both, runs a workload A B B A in each round, and relates each run of one
+// side to the run of the other beside it. A ratio is the cost of the checkout to the cost of
+// the base: above 1 the checkout is slower or larger. For rates the ratio is inverted.
+//
+// A figure is marked if its median ratio is beyond 5 %, and the mark says whether all pairs
+// agree on the side. Both sides must have done the same
+// work: figures such as the rows of an answer have to be equal in all runs.
+//
+// The four workloads have had the same keys in their reports since 3c377a0. A figure of one
+// commit only is listed apart, and so is a target of the design that no workload measures.
+package main

@@ -1,0 +1,111 @@
+package measure
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/granarydb/granary/bench/report"
+)
+
+// OnThread returns the CPU time that f takes on the calling thread. Other goroutines, the
+// maintainer's and the collector's among them, are not counted.
+func OnThread(f func()) time.Duration {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	start := Thread()
+	f()
+	return Thread() - start
+}
+
+// MedianMs returns the median CPU time of repeat calls, in milliseconds. A collection
+// precedes each call and is not counted. It stops at the first error.
+func MedianMs(repeat int, f func() error) (float64, error) {
+	var times []float64
+	for range max(1, repeat) {
+		runtime.GC()
+		start := CPU()
+		if err := f(); err != nil {
+			return 0, err
+		}
+		times = append(times, float64(CPU()-start)/1e6)
+	}
+	return report.Median(times), nil
+}
+
+// QueryMs is MedianMs of 3 calls, or of up to 21 as long as all take less than half a
+// second together.
+func QueryMs(f func() error) (ms float64, err error) {
+	const least, most, enough = 3, 21, 500
+	var times []float64
+	for total := 0.0; len(times) < least || len(times) < most && total < enough; {
+		one, err := MedianMs(1, f)
+		if err != nil {
+			return 0, err
+		}
+		times = append(times, one)
+		total += one
+	}
+	return report.Median(times), nil
+}
+
+// Cost is the cost of one call, from batches of calls.
+type Cost struct {
+	Ms    []float64 // CPU time by batch; a collection within a batch counts
+	Bytes float64   // allocated, the median
+	Batch int       // calls in a batch
+}
+
+// CostOf measures repeat batches of calls. A batch takes at least 25 ms, so that neither the
+// clock nor the caches after a collection decide its time. One call before each batch warms
+// up. It stops at the first error.
+func CostOf(repeat int, f func() error) (c Cost, err error) {
+	const enough, most = 25.0, 20_000 // ms; calls
+	start := CPU()
+	if err := f(); err != nil {
+		return c, err
+	}
+	c.Batch = int(min(most, max(1, enough/max(1e-6, float64(CPU()-start)/1e6))))
+	for range max(1, repeat) {
+		runtime.GC() // no collection is due soon
+		if err := f(); err != nil {
+			return c, err
+		}
+		start := CPU()
+		for range c.Batch {
+			if err := f(); err != nil {
+				return c, err
+			}
+		}
+		c.Ms = append(c.Ms, float64(CPU()-start)/1e6/float64(c.Batch))
+	}
+	// Allocations are counted apart: a collection before each batch empties the pools.
+	var bytes []float64
+	for range 4*max(1, repeat) + 1 {
+		allocated := AllocatedBytes()
+		if err := f(); err != nil {
+			return c, err
+		}
+		bytes = append(bytes, float64(AllocatedBytes()-allocated))
+	}
+	c.Bytes = report.Median(bytes)
+	return c, nil
+}
+
+// PerCall returns the CPU time of a call in nanoseconds, one value for each of repeat
+// batches. A batch takes at least 25 ms.
+func PerCall(repeat int, call func()) []float64 {
+	call()
+	n := 1
+	for start := CPU(); CPU()-start < 25*time.Millisecond; n++ {
+		call()
+	}
+	costs := make([]float64, repeat)
+	for i := range costs {
+		start := CPU()
+		for range n {
+			call()
+		}
+		costs[i] = float64(CPU()-start) / float64(n)
+	}
+	return costs
+}

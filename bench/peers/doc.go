@@ -1,0 +1,9 @@
+// Package peers measures stores side by side.
+//
+// A Store takes profiles and answers questions. Granary, FrostDB with two schemas and
+// kelindar/column are stores, and so is an oracle that looks at every row. Questions are the
+// same for all of them, and an answer has a digest, so that answers are compared as well.
+//
+// Run starts one process for each store and repetition, so that no store inherits the heap
+// of another.
+package peers

@@ -1,0 +1,64 @@
+package peers
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Kind is a kind of store that can be opened.
+type Kind struct {
+	about  string // for people
+	module string // where its code is from; empty for this project
+	open   func() (Store, error)
+	// apart reports that maintenance happens in Maintain, Rest and Settle only. The cost of
+	// an insert without it is then known.
+	apart bool
+	// arrow reports that Pick makes Arrow records.
+	arrow bool
+	// symbols reports that the store is a Searcher.
+	symbols bool
+}
+
+const (
+	frostModule    = "github.com/polarsignals/frostdb"
+	kelindarModule = "github.com/kelindar/column"
+)
+
+// kinds are all kinds of stores by name.
+var kinds = map[string]Kind{
+	"granary": {
+		about: "this store, by lists of location ids; maintenance on demand after every insert, else default options",
+		open:  openManualGranary, apart: true, arrow: true, symbols: true,
+	},
+	"frostdb-parca": {
+		about: "FrostDB as Parca uses it: stack a list of dictionary binaries, sorted by name, types and time; pprof labels as columns of their own",
+		open:  func() (Store, error) { return openFrost(parcaDefinition()) }, module: frostModule, arrow: true,
+	},
+	"frostdb-rfc": {
+		about: "FrostDB with the schema of the RFC: stack one dictionary binary, sorted by types, labels, stack, time and pprof labels",
+		open:  func() (Store, error) { return openFrost(rfcDefinition()) }, module: frostModule, arrow: true,
+	},
+	"kelindar": {
+		about: "kelindar/column: labels in its ForEnum columns, stacks by codes of a map that is kept beside it",
+		open:  openKelindar, module: kelindarModule, apart: true,
+	},
+	"oracle": {
+		about: "brute force over the batches as they came: for answers, not for figures",
+		open:  openOracle, apart: true, symbols: true,
+	},
+}
+
+// findKinds checks names. No name stands for every kind but the oracle.
+func findKinds(names []string) ([]string, error) {
+	if len(names) == 0 {
+		names = slices.DeleteFunc(slices.Sorted(maps.Keys(kinds)), func(name string) bool { return name == "oracle" })
+	}
+	for _, name := range names {
+		if _, ok := kinds[name]; !ok {
+			return nil, fmt.Errorf("unknown peer %q: want some of %s", name, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
+		}
+	}
+	return names, nil
+}

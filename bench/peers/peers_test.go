@@ -1,0 +1,202 @@
+package peers
+
+import (
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/granarydb/granary/bench/fleet"
+	"github.com/granarydb/granary/bench/replay"
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/schema"
+)
+
+// fillAll opens stores by name and inserts the same profiles into each.
+func fillAll(t *testing.T, w source, rows int64, names ...string) (map[string]Store, schema.Batch) {
+	t.Helper()
+	peers := map[string]Store{}
+	var about schema.Batch
+	for _, name := range names {
+		p, err := kinds[name].open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		l := loader{peer: p}
+		if about, err = l.load(w, rows); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		peers[name] = p
+	}
+	return peers, about
+}
+
+// TestPeers asks every store every question, before compaction and after, and expects the
+// answers of the oracle. The questions avoid known errors of others: a != of FrostDB on a
+// label that some rows lack changes with compaction, and kelindar merges values whose
+// 32-bit hashes are equal.
+func TestPeers(t *testing.T) {
+	for _, name := range []string{"queries", "pprof"} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := os.Stat(replay.SharedData("pprof")); name == "pprof" && err != nil {
+				t.Skip(replay.SharedData("pprof"), "is not there")
+			}
+			w, err := openSource(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const rows = 20_000
+			peers, about := fillAll(t, w, rows, slices.Collect(maps.Keys(kinds))...)
+			for _, settled := range []bool{false, true} {
+				for name, p := range peers {
+					if settled {
+						if err := p.Settle(); err != nil {
+							t.Fatalf("%s: %v", name, err)
+						}
+					}
+				}
+				comparePeers(t, peers, about, settled)
+			}
+		})
+	}
+}
+
+func comparePeers(t *testing.T, peers map[string]Store, about schema.Batch, settled bool) {
+	t.Helper()
+	for _, q := range Questions(about) {
+		want := answered(t, peers["oracle"], q)
+		if len(want) == 0 {
+			t.Errorf("%s has no answer: it tests nothing", q.Name)
+		}
+		for name, p := range peers {
+			if name == "oracle" || !kinds[name].asked(q) {
+				continue
+			}
+			got := answered(t, p, q)
+			if maps.Equal(got, want) {
+				continue
+			}
+			t.Errorf("%s: %s, settled %v: %d elements, want %d; the first that differ: %s", name, q.Name, settled, len(got), len(want), FirstDifferent(got, want))
+		}
+	}
+}
+
+// The oracle is compared with sums over the generated rows.
+func TestOracle(t *testing.T) {
+	w, err := openSource("fleet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	peers, about := fillAll(t, w, 2_000, "oracle")
+	var rows, sum int64
+	for n := 0; rows < 2_000; n++ {
+		b := w.profile(n)
+		rows += int64(b.Rows)
+		for _, v := range b.Columns[profile.ColumnValue].Int64s {
+			sum += v
+		}
+	}
+	check := func(what string, got, want int64) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %d, want %d", what, got, want)
+		}
+	}
+	picked, err := peers["oracle"].Pick(nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("rows", picked, rows)
+	picked, err = peers["oracle"].Pick(OfType(about), nil, nil)
+	if err != nil || picked == 0 || picked >= rows {
+		t.Errorf("rows of a type: %d of %d, %v", picked, rows, err)
+	}
+	var counted, totalled, merged int64
+	err = peers["oracle"].Totals(fleet.LabelPrefix+"pod", func(_ string, rows, sum int64) { counted, totalled = counted+rows, totalled+sum })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := peers["oracle"].Merge(nil, func(_ []byte, sum int64) { merged += sum }); err != nil {
+		t.Fatal(err)
+	}
+	check("rows by pod", counted, rows)
+	check("sum by pod", totalled, sum)
+	check("sum by stack", merged, sum)
+}
+
+// A process measures every figure that is explained, and no other.
+func TestMeasurePeer(t *testing.T) {
+	for _, name := range []string{"granary", "kelindar"} {
+		m, err := measureStore(name, "fleet", 5_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]bool{}
+		for key, v := range m.Figures {
+			key, _, _ = strings.Cut(key, ".")
+			got[key] = true
+			if math.IsNaN(v) || v < 0 {
+				t.Errorf("%s: %s is %v", name, key, v)
+			}
+		}
+		if diff := cmp.Diff(slices.Sorted(maps.Keys(keys)), slices.Sorted(maps.Keys(got))); diff != "" {
+			t.Errorf("%s: (-documented +measured)\n%s", name, diff)
+		}
+		if len(m.Answers) < 10 {
+			t.Errorf("%s: %d answers", name, len(m.Answers))
+		}
+	}
+}
+
+func TestDisagreements(t *testing.T) {
+	runs := map[string][]result{
+		"a": {{Answers: map[string]string{"same": "1", "other": "1"}}},
+		"b": {{Answers: map[string]string{"same": "1", "other": "2", "alone": "3"}}},
+	}
+	want := map[string]map[string]string{"other": {"a": "1", "b": "2"}}
+	if diff := cmp.Diff(want, disagreements(runs)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFindPeers(t *testing.T) {
+	if _, err := findKinds([]string{"granary", "nobody"}); err == nil || !strings.Contains(err.Error(), `"nobody"`) {
+		t.Errorf("unknown name: %v", err)
+	}
+	all, err := findKinds(nil)
+	if err != nil || len(all) != len(kinds)-1 {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
+// An impossible measurement is an error before any process starts.
+func TestRunPeers_Errors(t *testing.T) {
+	for want, run := range map[string]func() error{
+		"unknown peer":     func() error { return Run(1, 1, []string{"nobody"}, "fleet") },
+		"unknown workload": func() error { return Run(1, 1, nil, "fleets") },
+		"at least one row": func() error { return Run(0, 1, nil, "fleet") },
+	} {
+		if err := run(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// answered returns the answer of a store to a question.
+func answered(t *testing.T, p Store, q Question) map[string]int {
+	t.Helper()
+	all, err := Answer(p, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

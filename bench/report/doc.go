@@ -1,0 +1,2 @@
+// Package report summarises repeated measurements and prints reports as JSON.
+package report

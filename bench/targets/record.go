@@ -1,0 +1,106 @@
+package targets
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/apache/arrow/go/v14/arrow"
+	"github.com/apache/arrow/go/v14/arrow/array"
+	"github.com/apache/arrow/go/v14/arrow/memory"
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+// dictionary is the type of strings and of location ids in Parca's records.
+var dictionary = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: arrow.BinaryTypes.Binary}
+
+// locationDictionary is dictionary with ids of 16 bytes, which this store takes as ids.
+var locationDictionary = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: &arrow.FixedSizeBinaryType{ByteWidth: 16}}
+
+// record turns a profile of a fleet into an Arrow record of Parca's shape. The caller
+// releases it.
+func record(b schema.Batch) arrow.Record {
+	var fields []arrow.Field
+	var columns []arrow.Array
+	for _, name := range slices.Sorted(maps.Keys(b.Columns)) {
+		column := recordColumn(b.Columns[name], b.Rows)
+		defer column.Release() // the record keeps it
+		fields = append(fields, arrow.Field{Name: name, Type: column.DataType(), Nullable: true})
+		columns = append(columns, column)
+	}
+	return array.NewRecord(arrow.NewSchema(fields, nil), columns, int64(b.Rows))
+}
+
+// recordColumn returns the array of a column of a fleet without trace ids: strings that all
+// rows share, stacks and numbers.
+func recordColumn(v encoding.Vector, rows int) arrow.Array {
+	switch v.Type {
+	case encoding.String:
+		return constant(v.Strings[0], rows)
+	case encoding.UUIDList:
+		return locationLists(v.UUIDLists)
+	default:
+		return numbers(v.Int64s, rows)
+	}
+}
+
+// constant returns a dictionary array of one value in every row.
+func constant(value string, rows int) arrow.Array {
+	b := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)
+	defer b.Release()
+	b.AppendString(value)
+	values := b.NewArray()
+	defer values.Release()
+	return dictionaryOf(dictionary, make([]uint32, rows), values)
+}
+
+// locationLists returns lists of location ids. A location that occurs again shares its entry
+// in the dictionary.
+func locationLists(stacks [][]uuid.UUID) arrow.Array {
+	ids := array.NewFixedSizeBinaryBuilder(memory.DefaultAllocator, locationDictionary.ValueType.(*arrow.FixedSizeBinaryType))
+	defer ids.Release()
+	known := map[uuid.UUID]uint32{}
+	var codes []uint32
+	offsets := make([]int32, 1, len(stacks)+1)
+	for _, stack := range stacks {
+		for _, id := range stack {
+			code, ok := known[id]
+			if !ok {
+				code = uint32(len(known))
+				known[id] = code
+				ids.Append(id[:])
+			}
+			codes = append(codes, code)
+		}
+		offsets = append(offsets, int32(len(codes)))
+	}
+	values := ids.NewArray()
+	defer values.Release()
+	elements := dictionaryOf(locationDictionary, codes, values)
+	defer elements.Release()
+	data := array.NewData(arrow.ListOf(locationDictionary), len(stacks),
+		[]*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(offsets))}, []arrow.ArrayData{elements.Data()}, 0, 0)
+	defer data.Release()
+	return array.NewListData(data)
+}
+
+// dictionaryOf returns a dictionary array of codes.
+func dictionaryOf(t *arrow.DictionaryType, codes []uint32, values arrow.Array) arrow.Array {
+	buffers := []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Uint32Traits.CastToBytes(codes))}
+	data := array.NewDataWithDictionary(t, len(codes), buffers, 0, 0, values.Data().(*array.Data))
+	defer data.Release()
+	return array.NewDictionaryData(data)
+}
+
+// numbers returns an array of integers. One number stands for every row.
+func numbers(of []int64, rows int) arrow.Array {
+	if len(of) == 1 {
+		of = slices.Repeat(of, rows)
+	}
+	b := array.NewInt64Builder(memory.DefaultAllocator)
+	defer b.Release()
+	b.AppendValues(of, nil)
+	return b.NewArray()
+}

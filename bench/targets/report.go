@@ -1,0 +1,124 @@
+package targets
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/granarydb/granary/bench/report"
+)
+
+// Figure is a target and its measurement.
+type Figure struct {
+	About  string  `json:"about"`
+	Unit   string  `json:"unit"`
+	Must   float64 `json:"must"`
+	Aim    float64 `json:"aim"`
+	Better string  `json:"better"` // "lower" or "higher"
+	Status string  `json:"status"` // "measured", "not measured yet", or "skipped: " and the reason
+
+	// The fields below are set if the target was measured.
+	Value *float64 `json:"value,omitempty"` // the median
+	Low   *float64 `json:"low,omitempty"`
+	High  *float64 `json:"high,omitempty"`
+	Runs  int      `json:"runs,omitempty"`
+	Rows  int64    `json:"rows,omitempty"` // of the fleet
+	// Met is set if the input had the size that the must is for.
+	Met    *bool              `json:"met,omitempty"`
+	Detail map[string]float64 `json:"detail,omitempty"` // medians of parts
+}
+
+// Report has all targets by key.
+type Report struct {
+	Machine string            `json:"machine"`
+	Targets map[string]Figure `json:"targets"`
+}
+
+// collector takes measurements by key.
+type collector struct {
+	samples map[string][]float64
+	rows    map[string]int64
+	skipped map[string]string
+	details map[string]map[string]float64
+	full    bool // the input has the size that the musts are for
+}
+
+func newCollector(full bool) *collector {
+	return &collector{
+		samples: map[string][]float64{}, rows: map[string]int64{}, skipped: map[string]string{},
+		details: map[string]map[string]float64{}, full: full,
+	}
+}
+
+// add adds samples of a target. rows is 0 for targets without a fleet.
+func (c *collector) add(key string, rows int64, samples ...float64) {
+	c.samples[key], c.rows[key] = append(c.samples[key], samples...), rows
+}
+
+func (c *collector) skip(reason string, keys ...string) {
+	for _, key := range keys {
+		c.skipped[key] = reason
+	}
+}
+
+// figures returns all targets of the table. A target without samples and without a reason
+// is an error.
+func (c *collector) figures() (map[string]Figure, error) {
+	all := map[string]Figure{}
+	for _, t := range table {
+		f := Figure{About: t.about, Unit: t.unit, Must: t.must, Aim: t.aim, Better: "lower", Detail: c.details[t.key]}
+		if t.higher {
+			f.Better = "higher"
+		}
+		samples, reason := c.samples[t.key], c.skipped[t.key]
+		switch {
+		case t.later:
+			f.Status = "not measured yet"
+		case reason != "":
+			f.Status = "skipped: " + reason
+		case len(samples) == 0:
+			return nil, fmt.Errorf("target %s has no measurement", t.key)
+		default:
+			spread := report.SpreadOf(samples)
+			f.Status, f.Value, f.Low, f.High = "measured", &spread.Median, &spread.Low, &spread.High
+			f.Runs, f.Rows = len(samples), c.rows[t.key]
+			if c.full {
+				met := spread.Median <= t.must
+				if t.higher {
+					met = spread.Median >= t.must
+				}
+				f.Met = &met
+			}
+		}
+		all[t.key] = f
+	}
+	return all, nil
+}
+
+// WriteTable writes the targets as text, one a line, in the order of the table.
+func (r *Report) WriteTable(w io.Writer) error {
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "target\tvalue\tlow\thigh\tmust\taim\tunit\t")
+	for _, t := range table {
+		f := r.Targets[t.key]
+		if f.Value == nil {
+			fmt.Fprintf(out, "%s\t-\t\t\t%v\t%v\t%s\t%s\n", t.key, f.Must, f.Aim, f.Unit, f.Status)
+			continue
+		}
+		verdict := ""
+		if f.Met != nil && !*f.Met {
+			verdict = "short of its must"
+		}
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%v\t%v\t%s\t%s\n", t.key, digits(*f.Value), digits(*f.Low), digits(*f.High), f.Must, f.Aim, f.Unit, verdict)
+	}
+	return out.Flush()
+}
+
+// digits formats a value with three significant digits.
+func digits(v float64) string {
+	if cmp.Compare(v, 1000) >= 0 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}

@@ -1,0 +1,95 @@
+package targets
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/granarydb/granary/bench/fleet"
+	"github.com/granarydb/granary/bench/replay"
+	"github.com/granarydb/granary/bench/report"
+)
+
+// fullRows is the size of the fleet that the musts are for.
+const fullRows = 1_000_000
+
+// Sizes are the sizes of the table that Options can choose.
+var Sizes = []string{"1m", "10m", "100m"}
+
+// Options are the options of a run.
+type Options struct {
+	// Rows is the size that the table calls 1m. The musts are for a million rows.
+	Rows int64
+	// Repeat is the number of measurements of each target. Larger fleets get fewer.
+	Repeat int
+	// Sizes are the sizes to measure, from Sizes.
+	Sizes []string
+
+	// Tests set the fields below. The zero values stand for the inputs of the table.
+	variant fleet.Variant
+	phase   time.Duration // of paced inserts
+	threads string        // the history set of the recorded threads
+	million string        // the history set of a million attributes
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Rows < 1 || o.Repeat < 1 || len(o.Sizes) == 0 {
+		return o, errors.New("targets want at least one row, one repetition and one size")
+	}
+	for _, size := range o.Sizes {
+		if !slices.Contains(Sizes, size) {
+			return o, fmt.Errorf("unknown size %q: want some of %s", size, strings.Join(Sizes, ", "))
+		}
+	}
+	if o.phase == 0 {
+		o.phase = 5 * time.Second
+	}
+	if o.threads == "" {
+		o.threads = replay.SharedData("intervals") + "/many-threads"
+	}
+	if o.million == "" {
+		o.million = "synth:1000000:4"
+	}
+	return o, nil
+}
+
+func (o Options) has(size string) bool { return slices.Contains(o.Sizes, size) }
+
+// Run measures the targets. It writes progress to standard error.
+func Run(opts Options) (*Report, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c := newCollector(o.Rows == fullRows)
+	for _, group := range []struct {
+		name    string
+		measure func(Options, *collector) error
+	}{
+		{"inserts by location ids", insertIDs},
+		{"inserts of records", insertRecords},
+		{"inserts of pprof", insertPprof},
+		{"queries", queries},
+		{"histories", histories},
+	} {
+		progress("%s", group.name)
+		if err := group.measure(o, c); err != nil {
+			return nil, fmt.Errorf("%s: %w", group.name, err)
+		}
+		runtime.GC() // drops the stores of this group
+	}
+	figures, err := c.figures()
+	if err != nil {
+		return nil, err
+	}
+	return &Report{Machine: report.Machine(), Targets: figures}, nil
+}
+
+// progress writes a line about the work that begins.
+func progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "targets: "+format+"\n", args...)
+}

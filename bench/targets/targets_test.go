@@ -1,0 +1,185 @@
+package targets
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/granarydb/granary/bench/fleet"
+	"github.com/granarydb/granary/bench/peers"
+	"github.com/granarydb/granary/schema"
+)
+
+// wantKeys are the keys of the design's table: those that are measured, and those of features
+// to come. A key of two values has two entries.
+const (
+	wantMeasured = `insert-ids-1m insert-ids-10m insert-record insert-pprof heap-1m heap-10m heap-100m
+		merge-all merge-all-arrow merge-all-100m merge-type-arrow merge-job-arrow select-pod one-profile regex-pods
+		scan-arrow scan-arrow-dictionary label-names label-values types insert-p99
+		hist-bytes hist-build hist-state hist-state-1e6 hist-slice hist-slice-into hist-cursor hist-slice-few hist-sample hist-kind`
+	wantLater = `log-bytes file-bytes-1m file-bytes-10m log-cost replay open-10m open-10m-killed cold-merge
+		serve-rate serve-insert-p99 serve-query-p99 hist-file`
+)
+
+// tiny has about three scrapes of a small fleet in its smallest size.
+func tiny(sizes ...string) Options {
+	return Options{
+		Rows: 15_000, Repeat: 1, Sizes: sizes,
+		variant: fleet.Variant{Jobs: 6, Pods: 2}, phase: 20 * time.Millisecond,
+		threads: "synth:500:20", million: "synth:1000:4",
+	}
+}
+
+// TestRun measures every target at a tiny size and reads its JSON.
+func TestRun(t *testing.T) {
+	r, err := Run(tiny(Sizes...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Targets map[string]struct {
+			Status, Unit, Better        string
+			Value, Low, High, Must, Aim *float64
+			Met                         *bool
+		}
+	}
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	later, measured := strings.Fields(wantLater), strings.Fields(wantMeasured)
+	want := slices.Sorted(slices.Values(slices.Concat(later, measured)))
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got.Targets))); diff != "" {
+		t.Errorf("keys (-want +got)\n%s", diff)
+	}
+	for key, f := range got.Targets {
+		if f.Unit == "" || f.Must == nil || f.Aim == nil || *f.Must <= 0 || *f.Aim <= 0 || (f.Better == "higher") != (*f.Aim > *f.Must) {
+			t.Errorf("%s: %+v", key, f)
+		}
+		if f.Met != nil {
+			t.Errorf("%s is compared with the must of a million rows", key)
+		}
+		switch {
+		case slices.Contains(later, key):
+			if f.Status != "not measured yet" || f.Value != nil {
+				t.Errorf("%s: %q, %v", key, f.Status, f.Value)
+			}
+		case key == "hist-kind": // the synthetic set has no threads
+			if !strings.HasPrefix(f.Status, "skipped: ") {
+				t.Errorf("%s: %q", key, f.Status)
+			}
+		case f.Status != "measured" || f.Value == nil || *f.Value <= 0 || *f.Low > *f.Value || *f.High < *f.Value:
+			t.Errorf("%s: %+v", key, f)
+		}
+	}
+	var text strings.Builder
+	if err := r.WriteTable(&text); err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(text.String(), "\n"); lines != len(table)+1 {
+		t.Errorf("the table has %d lines, want %d", lines, len(table)+1)
+	}
+}
+
+// A size that is not asked for, and recorded threads that are not there, are skipped with the
+// reason.
+func TestRun_Skipped(t *testing.T) {
+	o := tiny("1m")
+	o.threads = t.TempDir() + "/none"
+	r, err := Run(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{
+		"heap-100m": "size 100m", "merge-all-100m": "size 100m", "insert-ids-10m": "size 10m", "hist-kind": "/none", "hist-bytes": "/none",
+	} {
+		f := r.Targets[key]
+		if !strings.HasPrefix(f.Status, "skipped: ") || !strings.Contains(f.Status, want) || f.Value != nil {
+			t.Errorf("%s: %q, %v; want skipped and %q", key, f.Status, f.Value, want)
+		}
+	}
+	if f := r.Targets["hist-state-1e6"]; f.Value == nil {
+		t.Errorf("hist-state-1e6: %q", f.Status)
+	}
+}
+
+// A run with the full size says whether a must is met, on either side of it.
+func TestCollector_Met(t *testing.T) {
+	c := newCollector(true)
+	for _, target := range table {
+		if !target.later {
+			c.add(target.key, 0, target.must, target.must*1.1, target.must*0.9)
+		}
+	}
+	c.samples["hist-state"] = []float64{99, 101, 102}
+	c.samples["hist-build"] = []float64{29, 29, 31}
+	figures, err := c.figures()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]bool{"hist-slice": true, "hist-state": false, "hist-build": false, "insert-pprof": true} {
+		if f := figures[key]; f.Met == nil || *f.Met != want {
+			t.Errorf("%s: met %v, want %v", key, f.Met, want)
+		}
+	}
+	delete(c.samples, "types")
+	if _, err := c.figures(); err == nil || !strings.Contains(err.Error(), "types") {
+		t.Errorf("a target without a measurement: %v", err)
+	}
+}
+
+func TestRun_Errors(t *testing.T) {
+	for want, o := range map[string]Options{
+		"at least one row":  {Repeat: 1, Sizes: Sizes},
+		"one repetition":    {Rows: 1, Sizes: Sizes},
+		`unknown size "2m"`: {Rows: 1, Repeat: 1, Sizes: []string{"2m"}},
+		"and one size":      {Rows: 1, Repeat: 1},
+		"want more rows":    {Rows: 100, Repeat: 1, Sizes: []string{"1m"}, phase: 1, threads: "synth:2:2", million: "synth:2:2"},
+	} {
+		if _, err := Run(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// A record has the rows of its profile: a store that took records answers all questions as
+// one that took the values.
+func TestRecord(t *testing.T) {
+	f := fleet.NewVariant(fleet.Seed, tiny("1m").variant)
+	about := f.Profile(0, fleet.Start)
+	var answers [2][]map[string]int
+	for i := range answers {
+		l, err := openLoader()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.store.Store.Close()
+		prepare := []func(schema.Batch) func() error{l.byIDs, l.byRecord}[i]
+		if err := l.load(f, 5_000, prepare); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.store.Settle(); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range peers.Questions(about) {
+			answer, err := peers.Answer(l.store, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answers[i] = append(answers[i], answer)
+		}
+	}
+	for i, q := range peers.Questions(about) {
+		if values, records := answers[0][i], answers[1][i]; len(values) == 0 || !maps.Equal(values, records) {
+			t.Errorf("%s: %d elements by records, %d by values: %s", q.Name, len(records), len(values), peers.FirstDifferent(records, values))
+		}
+	}
+}

@@ -1,0 +1,11 @@
+// Package workloads runs the measurements of this store, each as one report.
+//
+//   - Replay inserts the project's own profiles as pprof.
+//   - Fleet inserts the made-up fleet by codes and by lists of location ids: cost of a row.
+//   - Queries asks a compacted fleet: cost of a query, cancellation, a reader beside a writer.
+//   - Arrow turns a fleet and its sums into Arrow records, FrostDB beside it.
+//   - Histories builds and asks interval histories.
+//
+// The JSON keys of a report are stable: package main of folder compare relates two commits
+// by them.
+package workloads

@@ -1,0 +1,180 @@
+package workloads
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/trace/ihs"
+)
+
+// historyBatch is the number of intervals in a commit.
+const historyBatch = 10_000
+
+// HistorySet is a set of intervals in the form in which a history takes them.
+type HistorySet struct {
+	set        *ihs.Set
+	attributes []history.Attribute // by interval
+	values     []history.Value     // by interval
+}
+
+// OpenHistorySet reads a set: a file, or synth:ATTRIBUTES:CHANGES.
+func OpenHistorySet(name string) (*HistorySet, error) {
+	set, err := ihs.Open(name, ihs.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	return &HistorySet{set: set, attributes: attributesOf(set), values: valuesOf(set)}, nil
+}
+
+// Attributes returns the number of attributes.
+func (s *HistorySet) Attributes() int { return s.set.Header.Keys }
+
+// Intervals returns the number of intervals.
+func (s *HistorySet) Intervals() int { return s.set.Len() }
+
+// valuesOf returns the values of the intervals of a set.
+func valuesOf(set *ihs.Set) []history.Value {
+	values := make([]history.Value, set.Len())
+	for i := range values {
+		switch in := set.At(i); in.Kind {
+		case ihs.KindInt, ihs.KindLong:
+			values[i] = history.Int(in.Int())
+		case ihs.KindFloat:
+			values[i] = history.Float(in.Float())
+		case ihs.KindString:
+			values[i] = history.String(in.Text)
+		}
+	}
+	return values
+}
+
+// attributesOf returns the attributes of the intervals of a set.
+func attributesOf(set *ihs.Set) []history.Attribute {
+	attributes := make([]history.Attribute, set.Len())
+	for i, key := range set.Keys {
+		attributes[i] = history.Attribute(key)
+	}
+	return attributes
+}
+
+// New returns a history with the attributes of the set and no interval.
+func (s *HistorySet) New() (*history.History, error) {
+	set := s.set
+	h, err := history.New(history.Options{Start: set.Header.Start})
+	if err != nil {
+		return nil, err
+	}
+	tx, err := h.Begin()
+	if err != nil {
+		return nil, err
+	}
+	for key := range set.Header.Keys {
+		parent, name := history.Top, fmt.Sprint("a", key)
+		if len(set.Attributes) > 0 {
+			name = set.Attributes[key].Name
+			if p := set.Attributes[key].Parent; p >= 0 {
+				parent = history.Attribute(p)
+			}
+		}
+		if a, err := tx.Child(parent, name); err != nil || int(a) != key {
+			return nil, errors.Join(err, fmt.Errorf("attribute %d is %d", key, a))
+		}
+	}
+	_, err = tx.Commit()
+	return h, err
+}
+
+// Feed adds all intervals as columns, one call a commit, and closes the history.
+func (s *HistorySet) Feed(h *history.History) (*history.View, error) {
+	set := s.set
+	tx, err := h.Begin()
+	if err != nil {
+		return nil, err
+	}
+	for lo, hi := 0, 0; lo < set.Len(); lo = hi {
+		for hi = min(lo+historyBatch, set.Len()); hi < set.Len() && set.Ends[hi] == set.Ends[hi-1]; hi++ {
+		}
+		if lo > 0 {
+			if tx, err = nextBatch(h, tx); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := tx.AddAll(s.attributes[lo:hi], set.Starts[lo:hi], set.Ends[lo:hi], s.values[lo:hi]); err != nil {
+			return nil, err
+		}
+	}
+	if err := tx.Close(set.Header.End); err != nil {
+		return nil, err
+	}
+	return tx.Commit()
+}
+
+// feedIntervals adds the intervals one by one.
+func (s *HistorySet) feedIntervals(h *history.History) (*history.View, error) {
+	set, values := s.set, s.values
+	tx, err := h.Begin()
+	if err != nil {
+		return nil, err
+	}
+	for i, n := 0, 0; i < set.Len(); i, n = i+1, n+1 {
+		if n >= historyBatch && set.Ends[i] != set.Ends[i-1] {
+			if tx, err = nextBatch(h, tx); err != nil {
+				return nil, err
+			}
+			n = 0
+		}
+		if err := tx.Add(history.Attribute(set.Keys[i]), set.Starts[i], set.Ends[i], values[i]); err != nil {
+			return nil, err
+		}
+	}
+	if err := tx.Close(set.Header.End); err != nil {
+		return nil, err
+	}
+	return tx.Commit()
+}
+
+// feedChanges adds the intervals as changes, in the order of their starts.
+func (s *HistorySet) feedChanges(h *history.History, byStart []int) (*history.View, error) {
+	set, values := s.set, s.values
+	tx, err := h.Begin()
+	if err != nil {
+		return nil, err
+	}
+	last := set.Header.Start
+	for n, i := range byStart {
+		if n%historyBatch >= historyBatch-historyBatch/8 && set.Starts[i] != last && n > 0 {
+			if tx, err = nextBatch(h, tx); err != nil {
+				return nil, err
+			}
+		}
+		last = set.Starts[i]
+		if err := tx.Change(last, history.Attribute(set.Keys[i]), values[i]); err != nil {
+			return nil, err
+		}
+	}
+	if err := tx.Close(set.Header.End); err != nil {
+		return nil, err
+	}
+	return tx.Commit()
+}
+
+func nextBatch(h *history.History, tx *history.Draft) (*history.Draft, error) {
+	if _, err := tx.Commit(); err != nil {
+		return nil, err
+	}
+	return h.Begin()
+}
+
+// Check compares every seventh interval of the set with the state in a view.
+func (s *HistorySet) Check(view *history.View) error {
+	set, values := s.set, s.values
+	for i := 0; i < set.Len(); i += 7 {
+		at := set.Starts[i] + (set.Ends[i]-set.Starts[i])*int64(i%3)/2
+		in, err := view.At(history.Attribute(set.Keys[i]), at)
+		if err != nil || in.Start != set.Starts[i] || in.End != set.Ends[i] || !in.Value.Equal(values[i]) {
+			return fmt.Errorf("attribute %d at %d is %+v, %w; want interval %d", set.Keys[i], at, in, err, i)
+		}
+	}
+	return nil
+}
