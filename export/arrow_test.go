@@ -15,7 +15,7 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// record has a time, a value and a label from a dictionary of its own.
+// record returns a record of times, values, and labels from a dictionary of its own.
 func record(mem memory.Allocator, schema *arrow.Schema, first int64, labels ...string) arrow.Record {
 	b := array.NewRecordBuilder(mem, schema)
 	defer b.Release()
@@ -29,8 +29,8 @@ func record(mem memory.Allocator, schema *arrow.Schema, first int64, labels ...s
 	return b.NewRecord()
 }
 
-// TestArrowWriter reads a stream back: times are timestamps, also of a slice, values and
-// metadata are as they were, and each record has its own dictionary.
+// TestArrowWriter reads a stream back. Times are timestamps, also in a slice of a record.
+// Values and metadata are unchanged. Each record has its own dictionary.
 func TestArrowWriter(t *testing.T) {
 	meta := arrow.NewMetadata([]string{"key"}, []string{"value"})
 	schema := arrow.NewSchema([]arrow.Field{
@@ -77,10 +77,11 @@ func TestArrowWriter(t *testing.T) {
 	}
 }
 
-// TestArrowWriterErrors: the error of the writer below is that of Write or Close.
+// TestArrowWriterErrors checks that Write and Close return the errors of the underlying
+// writer.
 func TestArrowWriterErrors(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{
-		{Name: profile.ColumnTimestamp, Type: arrow.BinaryTypes.String}, // no times of profiles
+		{Name: profile.ColumnTimestamp, Type: arrow.BinaryTypes.String}, // not profile times
 	}, nil)
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
 	b.Field(0).(*array.StringBuilder).Append("x")

@@ -13,7 +13,7 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// The records of a scan become a stream for pyarrow, Polars, DuckDB and others.
+// A scan is written as a stream for pyarrow, Polars, DuckDB and others.
 func ExampleArrowWriter() {
 	ctx := context.Background()
 	store, err := columnstore.Open(columnstore.Options{})

@@ -9,34 +9,34 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// batcher turns flat profiles into batches: sample type by sample type, so that
-// rows of a series are neighbours. The next batch takes the memory of the last:
-// the store keeps no part of a batch.
+// batcher turns flat profiles into batches. Rows are ordered by sample type, so that the rows
+// of a series are neighbours. A batch is overwritten by the next one: the store retains no
+// part of a batch.
 type batcher struct {
 	flat *flat
 	rows int
-	// rowOf has the row of each value of each sample, or noRow.
+	// rowOf is the row of each value of each sample, or noRow.
 	rowOf []int32
 
 	types, units []string
 	values       []int64
 
-	// Of the locations that rows have, in the order of their first use:
+	// Of the locations that rows use, in the order of their first use:
 	ids     []uuid.UUID
 	bytes   []byte
-	ends    []int    // of each record, in bytes
-	records [][]byte // parts of bytes
+	ends    []int    // of each record in bytes
+	records [][]byte // slices of bytes
 	codes   []uint32
 
-	useOf  []uint32   // by location: 1 more than its place among those in use, or 0
-	stacks []uint32   // codes of the locations of each sample with a row
-	lists  [][]uint32 // parts of stacks
-	known  []uint32   // codes of the lists
+	useOf  []uint32   // by location: 1 + its index among the used locations, or 0
+	stacks []uint32   // location codes of the samples with a row
+	lists  [][]uint32 // slices of stacks
+	known  []uint32   // codes of lists
 	stack  []uint32   // by row: the code of its stack
 }
 
-// interner gives codes to locations and stacks: columnstore.Codes, or the
-// dictionary of a test.
+// interner gives codes to locations and stacks. It is columnstore.Codes, or the dictionary of
+// a test.
 type interner interface {
 	Elements(dst []uint32, ids []uuid.UUID, records [][]byte) ([]uint32, error)
 	Lists(dst []uint32, lists [][]uint32) ([]uint32, error)
@@ -46,8 +46,8 @@ const noRow = -1
 
 func isRow(row int32) bool { return row != noRow }
 
-// batch makes the batch of a profile, with codes for its stacks. It is good until the
-// next one is made.
+// batch builds the batch of a profile, with codes for its stacks. The batch is valid until the
+// next call.
 func (b *batcher) batch(f *flat, kind kind, opts InsertOptions, zeros bool, codes interner) (schema.Batch, error) {
 	b.flat = f
 	b.number(zeros)
@@ -61,20 +61,20 @@ func (b *batcher) batch(f *flat, kind kind, opts InsertOptions, zeros bool, code
 	return schema.Batch{Rows: b.rows, Columns: columns}, nil
 }
 
-// reset lets go of the strings of a profile.
+// reset drops the strings of the profile.
 func (b *batcher) reset() {
 	clear(b.types)
 	clear(b.units)
 	b.flat = nil
 }
 
-// size returns the bytes of memory that b keeps, about.
+// size returns about how many bytes of memory b keeps.
 func (b *batcher) size() int {
 	return 24*(cap(b.lists)+cap(b.records)) + 40*cap(b.types) + 16*cap(b.ids) + 8*cap(b.ends) + cap(b.bytes) +
 		4*(cap(b.rowOf)+cap(b.codes)+cap(b.useOf)+cap(b.stacks)+cap(b.known)+cap(b.stack))
 }
 
-// number gives values their rows.
+// number assigns rows to values.
 func (b *batcher) number(zeros bool) {
 	types, values := len(b.flat.Types), b.flat.Values
 	b.rowOf, b.rows = resize(b.rowOf, len(values)), 0
@@ -89,7 +89,7 @@ func (b *batcher) number(zeros bool) {
 	}
 }
 
-// rowsOf returns the rows of sample i: by type, with noRow in between.
+// rowsOf returns the rows of sample i by type, with noRow for values without a row.
 func (b *batcher) rowsOf(i int) []int32 {
 	types := len(b.flat.Types)
 	return b.rowOf[i*types : (i+1)*types]
@@ -120,8 +120,9 @@ func (b *batcher) addValues(columns map[string]encoding.Vector, kind kind) {
 	columns[ColumnValue] = encoding.Int64s(b.values...)
 }
 
-// identify finds the locations that rows have, and their ids and records: once for a
-// location, however many stacks it is in. Of locations with one id the first counts.
+// identify finds the locations that rows use, with their ids and records. It encodes each
+// location once, even if many stacks contain it. If several locations have one id, the record
+// of the first counts.
 func (b *batcher) identify() {
 	b.useOf = resize(b.useOf, len(b.flat.Locations))
 	clear(b.useOf)
@@ -147,14 +148,14 @@ func (b *batcher) identify() {
 	}
 }
 
-// addStacks sets the stacks, which are interned: locations once a profile, stacks once
-// a sample.
+// addStacks interns the stacks and sets their column. Locations are interned once per profile,
+// stacks once per sample.
 func (b *batcher) addStacks(columns map[string]encoding.Vector, codes interner) (err error) {
 	b.identify()
 	if b.codes, err = codes.Elements(b.codes[:0], b.ids, b.records); err != nil {
 		return err
 	}
-	b.stacks = slices.Grow(b.stacks[:0], len(b.flat.Stack)) // lists are parts: it must not move
+	b.stacks = slices.Grow(b.stacks[:0], len(b.flat.Stack)) // it must not move: lists share its memory
 	b.lists = b.lists[:0]
 	for i := range b.flat.Samples {
 		if !slices.ContainsFunc(b.rowsOf(i), isRow) {

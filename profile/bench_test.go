@@ -11,8 +11,8 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// benchFiles calls f for each of the profiles that benchmarks are about: the
-// project's own, and real ones if they are there.
+// benchFiles runs f as a benchmark of each profile: the project's own, and real ones if they
+// exist.
 func benchFiles(b *testing.B, f func(b *testing.B, zipped, plain []byte)) {
 	for _, file := range []struct{ name, path string }{
 		{"etcd_heap", "../testdata/profiles/etcd/heap-1.pb.gz"},
@@ -36,9 +36,9 @@ func benchFiles(b *testing.B, f func(b *testing.B, zipped, plain []byte)) {
 	}
 }
 
-// BenchmarkInsertEncoded is the way from the bytes of a file to committed rows.
-// MB/s are those of the profile decompressed. The store is a new one from time to
-// time: it would only grow.
+// BenchmarkInsertEncoded measures the path from the bytes of a file to committed rows. MB/s
+// refers to the decompressed profile. The store is replaced from time to time, since it would
+// only grow.
 func BenchmarkInsertEncoded(b *testing.B) {
 	benchFiles(b, func(b *testing.B, zipped, _ []byte) {
 		const profilesOfStore = 64
@@ -57,7 +57,7 @@ func BenchmarkInsertEncoded(b *testing.B) {
 				db = openBenchDB(b)
 				b.StartTimer()
 			}
-			// Each time of another pod: the file has one time.
+			// Each insert has another pod, since the file has one time.
 			n, err := db.InsertEncoded(ctx, zipped, InsertOptions{Labels: map[string]string{"job": "bench", "pod": pods[i%profilesOfStore]}})
 			if err != nil {
 				b.Fatal(err)
@@ -82,7 +82,8 @@ func openBenchDB(b *testing.B) *DB {
 	return db
 }
 
-// BenchmarkBatch is the part of an insert that is done here: all but the store.
+// BenchmarkBatch measures the part of an insert that is done in this package: all but the
+// store.
 func BenchmarkBatch(b *testing.B) {
 	limits := Limits{}.WithDefaults()
 	benchFiles(b, func(b *testing.B, zipped, _ []byte) {
@@ -99,7 +100,7 @@ func BenchmarkBatch(b *testing.B) {
 	})
 }
 
-// BenchmarkDecode compares the decoder, its checks included, with google/pprof's.
+// BenchmarkDecode compares the decoder, including its checks, with that of google/pprof.
 func BenchmarkDecode(b *testing.B) {
 	limits := Limits{}.WithDefaults()
 	for name, decodePlain := range map[string]func(w *workspace, plain []byte) error{

@@ -10,21 +10,21 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Options configures a DB. The zero value is a good choice.
+// Options configures a DB. The zero value is a good default.
 type Options struct {
 	// Table is the name of the table. Empty means "profiles".
 	Table string
-	// Bucket is the length of a time bucket; 0 means DefaultBucket, negative
-	// turns buckets off.
+	// Bucket is the width of a time bucket. 0 means DefaultBucket; a negative width turns
+	// buckets off.
 	Bucket time.Duration
-	// KeepZeros makes rows of values that are 0 too.
+	// KeepZeros also stores values that are 0.
 	KeepZeros bool
 	// Limits bounds the profiles that are inserted.
 	Limits Limits
 }
 
-// DB is a table of profiles in a store. It is safe for concurrent use and lives
-// as long as its store.
+// DB is a table of profiles in a store. It is safe for concurrent use and lives as long as its
+// store.
 type DB struct {
 	table *columnstore.Table
 	store *columnstore.Store
@@ -33,9 +33,9 @@ type DB struct {
 	workspaces sync.Pool // of *workspace
 }
 
-// Open returns a handle on the table of profiles, which it makes if it is not
-// there yet. Handles on one table see the same profiles. A table of the name that
-// has another schema, or another bucket, is columnstore.ErrTable.
+// Open returns a handle on the table of profiles, and creates the table if it does not exist.
+// Handles on one table share its profiles. If the table exists with another schema or bucket
+// width, the error is columnstore.ErrTable.
 func Open(store *columnstore.Store, opts Options) (*DB, error) {
 	if opts.Table == "" {
 		opts.Table = "profiles"
@@ -57,19 +57,18 @@ func Open(store *columnstore.Store, opts Options) (*DB, error) {
 	return &DB{table: table, store: store, opts: opts}, nil
 }
 
-// Table returns the table that the profiles are in, for scans and inserts of
-// Arrow records.
+// Table returns the table of the profiles, for scans and inserts of Arrow records.
 func (db *DB) Table() *columnstore.Table { return db.table }
 
-// Store returns the store that the table is in.
+// Store returns the store of the table.
 func (db *DB) Store() *columnstore.Store { return db.store }
 
-// InsertOptions adds to a profile the facts that it lacks.
+// InsertOptions supplies facts that a profile lacks.
 type InsertOptions struct {
-	// Labels are those of the whole profile: job, pod and the like. An empty
-	// value is no label.
+	// Labels are the labels of the whole profile, such as job and pod. An empty value is no
+	// label.
 	Labels map[string]string
-	// Time is used for a profile that has none. If it is zero too, the
-	// profile's time is 0, which is how pprof says that there is none.
+	// Time is used for a profile without a time. If it is zero too, the profile's time is 0,
+	// which in pprof means no time.
 	Time time.Time
 }

@@ -11,25 +11,25 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// InsertEncoded adds a pprof profile as a file has it, gzipped or not, in a
-// transaction of its own and returns the number of rows. When it returns, every
-// new snapshot has them. An error means that nothing was inserted; it wraps
-// ErrProfile, ErrTooLarge or an error of columnstore.Table.Insert.
+// InsertEncoded inserts an encoded pprof profile, gzipped or not, in a transaction of its own,
+// and returns the number of rows. After it returns, every new snapshot contains the rows. An
+// error means that nothing was inserted; it wraps ErrProfile, ErrTooLarge or an error of
+// columnstore.Table.Insert.
 //
-// A sample's text label trace_id of 32 digits, and span_id of 16, in lower case
-// hexadecimal, go to the columns of those names (ColumnTraceID), where one in ten million
-// rows is found without reading the rest. Ids in upper case or with dashes, or several in
-// one sample, are labels as any other and are found as they were written.
+// A text label trace_id of 32 lower-case hexadecimal digits goes to the column of that name
+// (ColumnTraceID), and so does a span_id of 16. In these columns one row among ten million is
+// found without reading the rest. Ids in upper case or with dashes, or several in one sample,
+// are ordinary labels and are found in their original spelling.
 //
-// data is only read, and not kept. A profile without a value other than zero has
-// no rows and is no error. The result is that of Parse and Insert, at a fraction of the
-// cost: nothing is made of the profile but its rows.
+// data is neither changed nor retained. A profile without rows, because all of its values are
+// zero, is no error. The result is that of Parse and Insert at a fraction of the cost, since
+// only the rows are built.
 func (db *DB) InsertEncoded(ctx context.Context, data []byte, opts InsertOptions) (rows int, err error) {
 	return db.inTx(func(tx *columnstore.Tx) (int, error) { return db.InsertEncodedTx(ctx, tx, data, opts) })
 }
 
-// InsertEncodedTx is InsertEncoded in a transaction of the caller's. After an
-// error the transaction is as it was before.
+// InsertEncodedTx is InsertEncoded in a transaction of the caller. After an error the
+// transaction is unchanged.
 func (db *DB) InsertEncodedTx(ctx context.Context, tx *columnstore.Tx, data []byte, opts InsertOptions) (rows int, err error) {
 	w := db.workspace()
 	defer db.release(w)
@@ -39,13 +39,13 @@ func (db *DB) InsertEncodedTx(ctx context.Context, tx *columnstore.Tx, data []by
 	return db.insert(ctx, tx, w, opts)
 }
 
-// Insert is InsertEncoded for a profile in memory. The profile is only read.
+// Insert is InsertEncoded for a profile in memory. It does not change the profile.
 func (db *DB) Insert(ctx context.Context, p *pprof.Profile, opts InsertOptions) (rows int, err error) {
 	return db.inTx(func(tx *columnstore.Tx) (int, error) { return db.InsertTx(ctx, tx, p, opts) })
 }
 
-// InsertTx is Insert in a transaction of the caller's. After an error the
-// transaction is as it was before.
+// InsertTx is Insert in a transaction of the caller. After an error the transaction is
+// unchanged.
 func (db *DB) InsertTx(ctx context.Context, tx *columnstore.Tx, p *pprof.Profile, opts InsertOptions) (rows int, err error) {
 	w := db.workspace()
 	defer db.release(w)
@@ -58,7 +58,7 @@ func (db *DB) InsertTx(ctx context.Context, tx *columnstore.Tx, p *pprof.Profile
 	return db.insert(ctx, tx, w, opts)
 }
 
-// inTx does an insert in a transaction of its own.
+// inTx runs an insert in a transaction of its own.
 func (db *DB) inTx(insert func(tx *columnstore.Tx) (int, error)) (rows int, err error) {
 	tx := db.store.Begin()
 	if rows, err = insert(tx); err != nil {
@@ -78,7 +78,7 @@ func (db *DB) insert(ctx context.Context, tx *columnstore.Tx, w *workspace, opts
 	if err != nil {
 		return 0, fmt.Errorf("%w: its types: %w", ErrProfile, err)
 	}
-	if len(note) > schema.MaxString { // else the commit would fail
+	if len(note) > schema.MaxString { // the commit would fail
 		return 0, fmt.Errorf("%w: %d bytes of types, at most %d", ErrTooLarge, len(note), schema.MaxString)
 	}
 	if w.flat.isEmpty(db.opts.KeepZeros) {
@@ -107,8 +107,8 @@ func (db *DB) workspace() *workspace {
 	return new(workspace)
 }
 
-// release gives a workspace back. One that a very large profile has grown is left
-// to the garbage collector.
+// release returns a workspace to the pool. A workspace that grew beyond maxKept is left to the
+// garbage collector.
 func (db *DB) release(w *workspace) {
 	if w.reader.Size()+w.flat.Size()+w.batcher.size() > maxKept {
 		return

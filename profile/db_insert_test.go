@@ -15,8 +15,8 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// P2: an insert refused in the middle leaves nothing, and the inserts of one
-// transaction come together.
+// P2: an insert that is refused in the middle leaves nothing, and the inserts of one
+// transaction become visible together.
 func TestInsertIsAtomic(t *testing.T) {
 	db := testDB(t, Options{})
 	ctx := context.Background()
@@ -94,7 +94,7 @@ func TestInsertErrors(t *testing.T) {
 	}
 }
 
-// The caller's profile is as it was, and can be changed afterwards.
+// Insert does not change the caller's profile, and the caller can change it afterwards.
 func TestInsertOnlyReads(t *testing.T) {
 	db := testDB(t, Options{})
 	p := makeProfile(start, "n:count m:count", stack{frames: "a +b c", values: []int64{1, 0}, labels: map[string][]string{"k": {"v"}}})
@@ -142,7 +142,7 @@ func TestInsertTime(t *testing.T) {
 	}
 }
 
-// Zero values are rows only where they are asked for, and never change a sum.
+// Zero values become rows only if requested, and never change a sum.
 func TestKeepZeros(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		db := testDB(t, Options{KeepZeros: keep})
@@ -164,14 +164,14 @@ func TestKeepZeros(t *testing.T) {
 	}
 }
 
-// Trace and span ids that look like ids are in their own columns, anything else
-// stays a label; both come back as they were (P1).
+// Trace and span ids in the form of ids have their own columns; any other text stays a label.
+// Both come back unchanged (P1).
 func TestTraceIDs(t *testing.T) {
 	const trace, span = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	for _, tc := range []struct {
 		name, label string
 		values      []string
-		column      string // that has it
+		column      string // with the id
 	}{
 		{"trace id", "trace_id", []string{trace}, "trace_id"},
 		{"span id", "span_id", []string{span}, "span_id"},
@@ -207,7 +207,7 @@ func TestTraceIDs(t *testing.T) {
 	}
 }
 
-// Names of labels come back, whatever is in them, and no two share a column.
+// Names of labels come back with any content, and no two share a column.
 func TestLabelColumns(t *testing.T) {
 	seen := map[string]string{}
 	for _, name := range []string{"a", "a#1", "a#2", "a#2#1", "a#0", "a#01", "a#", "#1", "a#x", "a#-1", "a.b", "a b", "[", "]", "[]", "a[b]", "a[b", "b]", "a[b]#2"} {
@@ -231,7 +231,7 @@ func TestLabelColumns(t *testing.T) {
 	}
 }
 
-// Without buckets everything but the split by time works.
+// Without buckets everything works except the split by time.
 func TestWithoutBuckets(t *testing.T) {
 	db := testDB(t, Options{Bucket: -1})
 	for i := range 5 {

@@ -8,20 +8,20 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// LabelNames returns the names, sorted, of the labels that profiles of a query can have: of
-// profiles, and of samples if they are text, trace and span ids included.
+// LabelNames returns the sorted names of the labels that profiles of a query can have: labels
+// of profiles, and text labels of samples, including trace and span ids.
 //
-// No row is read, so a name can be there without a row that has it: bounds on time mean
-// the time buckets that meet them, Query.Function is not looked at, and labels of samples
-// are all that the table has. That there are trace and span ids is looked up, in the
-// first row that has one. O(series x buckets), and O(parts) for the ids. Errors are those of
-// columnstore.Table.Series.
+// It reads almost no rows, so it can return a name that no selected row has. Bounds on time
+// select the time buckets that overlap them, Query.Function is ignored, and the labels of
+// samples are those of the whole table. The only rows read are the first with a trace id and
+// the first with a span id. It costs O(series x buckets), and O(parts) for the ids. Errors are
+// those of columnstore.Table.Series.
 func (db *DB) LabelNames(ctx context.Context, snap *columnstore.Snapshot, q Query) ([]string, error) {
 	columns, err := db.table.SeriesColumns(ctx, snap, q.Expr())
 	if err != nil {
 		return nil, err
 	}
-	if len(columns) == 0 { // there is none, or one that nothing is known of
+	if len(columns) == 0 { // no series, or one without any values
 		if series, err := db.table.Series(ctx, snap, q.Expr()); err != nil || len(series) == 0 {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func (db *DB) appendSampleLabels(ctx context.Context, snap *columnstore.Snapshot
 	return names, nil
 }
 
-// hasID says whether a row of a query has a value in a column of ids.
+// hasID reports whether a row of a query has a value in a column of ids.
 func (db *DB) hasID(ctx context.Context, snap *columnstore.Snapshot, column string, q Query) (bool, error) {
 	q.Function = nil
 	where := columnstore.And(columnstore.Not(columnstore.IsNull(column)), q.Expr())
@@ -80,15 +80,15 @@ func (db *DB) hasID(ctx context.Context, snap *columnstore.Snapshot, column stri
 	return false, nil
 }
 
-// LabelValues returns the distinct values, sorted, that a label has in the profiles of
-// a query. A name means a label of the profile first, and of the sample where the profile
-// has none, as in a Selector.
+// LabelValues returns the sorted distinct values of a label in the profiles of a query. A name
+// refers to the label of the profile or, if the profile does not have it, to that of the
+// sample, as in a Selector.
 //
-// Labels of profiles are those of the series that LabelNames speaks of: no row is read,
-// O(series x buckets). Labels of samples are looked up in the rows, at the cost of
-// columnstore.Table.Aggregate, if any sample has a label of the name; Query.Function
-// and MaxBytes are about these. Trace and span ids are many: a Query of a short time is
-// wise. Errors are those of Aggregate; an empty name is columnstore.ErrQuery.
+// Labels of profiles are found like those of LabelNames: no row is read, and the cost is
+// O(series x buckets). If samples have a label of the name, their values are read from the
+// rows, at the cost of columnstore.Table.Aggregate. Query.Function and MaxBytes apply only to
+// these. Trace and span ids are numerous, so bound the time of the query. Errors are those of
+// Aggregate; an empty name is columnstore.ErrQuery.
 func (db *DB) LabelValues(ctx context.Context, snap *columnstore.Snapshot, name string, q Query) ([]string, error) {
 	values, err := db.table.SeriesValues(ctx, snap, ColumnLabels+"."+name, q.Expr())
 	if err != nil {
@@ -118,8 +118,7 @@ func (db *DB) LabelValues(ctx context.Context, snap *columnstore.Snapshot, name 
 	return slices.Compact(values), nil
 }
 
-// valuesOf returns the distinct values of a column in the rows for which all conditions
-// hold.
+// valuesOf returns the distinct values of a column in the rows for which all conditions hold.
 func (db *DB) valuesOf(ctx context.Context, snap *columnstore.Snapshot, column string, q Query, where []columnstore.Expr) ([]string, error) {
 	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
 		By: []string{column}, Where: columnstore.And(where...), MaxBytes: q.MaxBytes,

@@ -7,12 +7,12 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// Merge sums the values of one type in the profiles of a query, by stack. A query that
-// chooses nothing, or a type that no profile has, gives no stacks and no error.
+// Merge sums the values of one type in the profiles of a query, by stack. If the query selects
+// nothing, or no profile has the type, the answer has no stacks and there is no error.
 //
 // It costs as much as columnstore.Table.Aggregate, about 5 to 10 ns a row, and 12 bytes a
-// stack: locations are looked up by the methods of the answer. Errors are
-// those of Aggregate.
+// stack. Locations are looked up later, by the methods of the answer. Errors are those of
+// Aggregate.
 func (db *DB) Merge(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query) (*Stacks, error) {
 	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
 		Sum: ColumnValue, By: []string{ColumnStacktrace}, Where: q.Expr(t), NoCounts: true, MaxBytes: q.MaxBytes,
@@ -24,14 +24,14 @@ func (db *DB) Merge(ctx context.Context, snap *columnstore.Snapshot, t Type, q Q
 	return newStacks(t, newSymbols(column.Lists, column.Codes), column.Codes, groups.Sums), nil
 }
 
-// MergeBy is Merge by labels: the stacks of each combination of values that the named
-// labels have, sorted by labels. A name means a label of the profile first, and of the
-// sample where the profile has none, as in a Selector. Without names it is one group, or
+// MergeBy is Merge by labels. It returns the stacks of each combination of values of the named
+// labels, sorted by labels. A name refers to the label of the profile or, if the profile does
+// not have it, to that of the sample, as in a Selector. Without names there is one group, or
 // none if there are no samples.
 //
-// It costs as much as columnstore.Table.Aggregate, and 50 bytes for each stack of a group,
-// 16 of which stay. The groups share the symbols of locations. Errors are those of
-// Aggregate; an empty name is columnstore.ErrQuery.
+// It costs as much as columnstore.Table.Aggregate, and 50 bytes for each stack of a group, of
+// which 16 remain. The groups share the symbols of locations. Errors are those of Aggregate;
+// an empty name is columnstore.ErrQuery.
 func (db *DB) MergeBy(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, by ...string) ([]StackGroup, error) {
 	g := newGrouping(by)
 	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{

@@ -11,22 +11,21 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// ErrMixed says that a query is about profiles that cannot be one pprof
-// profile, because they were sampled by different things.
+// ErrMixed reports profiles that cannot be combined because they measure different things.
 var ErrMixed = errors.New("profiles of different kinds")
 
-// Profile merges the profiles of a query into one pprof profile, as go tool
-// pprof -proto merges files: samples by stack and labels, the given sample
-// types or all, the least time, the sum of the durations, the greatest period.
-// Labels of whole profiles are not in it; comments and drop_frames patterns are
-// not kept by the store. Without rows the profile has no samples.
+// Profile merges the profiles of a query into one pprof profile, as go tool pprof -proto
+// merges files. It has samples by stack and labels, the given sample types or all, the least
+// time, the sum of the durations, and the greatest period. It lacks the labels of whole
+// profiles, and comments and drop_frames patterns, which the store does not keep. Without rows
+// the profile has no samples.
 //
-// Profiles of one time, duration, period and set of labels count as one. With
-// Query.Function, or a Selector of samples' labels, it has only the samples chosen.
+// Profiles with the same time, duration, period and labels count as one. With Query.Function,
+// or a Selector of samples' labels, the profile has only the selected samples.
 //
 // It costs as much as three calls of columnstore.Table.Aggregate, and about 1 us a sample. The
 // profile belongs to the caller. Errors are those of Aggregate, and wrap ErrMixed if the
-// profiles have several period types: choose a Type or a Selector.
+// profiles have several period types; a Type or a Selector avoids that.
 func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, only ...Type) (*pprof.Profile, error) {
 	types, err := db.outputTypes(ctx, snap, q, only)
 	if err != nil {
@@ -43,7 +42,7 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 	if err != nil {
 		return nil, err
 	}
-	const sample = 200 // a sample and the key that it is found by; its stack is more
+	const sample = 200 // a sample and its key in the map, without its stack
 	if err := q.fits(groups, sample*len(groups.Sums)); err != nil {
 		return nil, err
 	}
@@ -61,7 +60,7 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 	return b.out, nil
 }
 
-// outputTypes returns the sample types that the answer has.
+// outputTypes returns the sample types of the answer.
 func (db *DB) outputTypes(ctx context.Context, snap *columnstore.Snapshot, q Query, only []Type) ([]Type, error) {
 	present, err := db.presentTypes(ctx, snap, q, only...)
 	if err != nil {
@@ -79,9 +78,9 @@ func (db *DB) outputTypes(ctx context.Context, snap *columnstore.Snapshot, q Que
 	return inOrder(kinds, present), err
 }
 
-// inOrder returns the types of the first kind that has all of those present,
-// so that a type whose values are all zero is there as well. If no kind has,
-// those present, in the order of the kinds.
+// inOrder returns the types of the first kind that has all present types, so that a type whose
+// values are all zero is included. If no kind has them all, it returns the present types, in
+// the order of the kinds.
 func inOrder(kinds []kind, present []Type) []Type {
 	var all, out typeSet
 	for _, k := range kinds {
@@ -95,8 +94,8 @@ func inOrder(kinds []kind, present []Type) []Type {
 	return out.types
 }
 
-// shownFirst returns the name of the type to show first, as the first profile
-// says that shows one of these. Empty means the last, as it does in pprof.
+// shownFirst returns the name of the type to show first: the default of the first kind whose
+// default is one of the types. The empty name means the last type, as in pprof.
 func shownFirst(kinds []kind, types []Type) string {
 	for _, k := range kinds {
 		if i := slices.Index(types, k.Types[k.Default]); i >= 0 && i < len(types)-1 {
@@ -108,7 +107,7 @@ func shownFirst(kinds []kind, types []Type) string {
 	return ""
 }
 
-// addHeader sets times, durations and periods.
+// addHeader sets the time, the duration and the period.
 func (db *DB) addHeader(ctx context.Context, snap *columnstore.Snapshot, q Query, only []Type, out *pprof.Profile) error {
 	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
 		By:    []string{ColumnTimestamp, ColumnDuration, ColumnPeriod, ColumnLabels},

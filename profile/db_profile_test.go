@@ -11,8 +11,8 @@ import (
 	pprof "github.com/google/pprof/profile"
 )
 
-// Profiles of different kinds cannot be one profile; chosen by type or by label
-// they can.
+// Profiles of different kinds cannot form one profile, except if they are chosen by type or by
+// label.
 func TestProfileOfMixedKinds(t *testing.T) {
 	db := testDB(t, Options{})
 	insert(t, db, makeProfile(start, "n:count", stack{frames: "f", values: []int64{1}}), "job", "a")
@@ -40,7 +40,7 @@ func TestProfileOfMixedKinds(t *testing.T) {
 	}
 }
 
-// The types asked for are there, in that order, and no others.
+// A profile has the requested types, in the requested order, and no others.
 func TestProfileOfSomeTypes(t *testing.T) {
 	db := testDB(t, Options{})
 	insert(t, db, makeProfile(start, "a:count b:count c:count",
@@ -75,8 +75,8 @@ func TestProfileOfSomeTypes(t *testing.T) {
 	}
 }
 
-// A type whose values are all zero is in the profile; kinds that share some
-// types give the first that has all.
+// A type whose values are all zero is in the profile. If kinds share some types, the first
+// kind that has all of them is used.
 func TestProfileTypesOfKinds(t *testing.T) {
 	db := testDB(t, Options{})
 	insert(t, db, makeProfile(start, "a:count b:count", stack{frames: "f", values: []int64{0, 2}}), "job", "1")
@@ -95,7 +95,7 @@ func TestProfileTypesOfKinds(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %s", selector, answerOf(p).Types, err, want)
 		}
 	}
-	// No kind has a and d: both, in the order of the kinds.
+	// No kind has both a and d. The profile has both, in the order of the kinds.
 	insert(t, db, makeProfile(start, "d:count", stack{frames: "f", values: []int64{4}}), "job", "3")
 	p, err := db.Profile(ctx, view(t, db), Query{})
 	if err != nil || answerOf(p).Types != "a:count b:count c:count d:count " {
@@ -112,7 +112,7 @@ func TestProfileHeader(t *testing.T) {
 	}
 	add(start+2, 10, 5, 1, "a")
 	add(start+1, 20, 7, 1, "a")
-	add(start+1, 20, 7, 1, "a") // the same time, duration, period and labels: one
+	add(start+1, 20, 7, 1, "a") // with the same time, duration, period and labels: one profile
 	add(start+1, 20, 7, 1, "b")
 	add(start, 40, 9, 0, "a") // no rows
 	for _, when := range []string{"fresh", "compacted"} {
@@ -133,7 +133,7 @@ func TestProfileHeader(t *testing.T) {
 	}
 }
 
-// The profile names the type to show first, unless pprof would show it anyway.
+// The profile names the default type, unless pprof would show that type anyway.
 func TestProfileDefaultType(t *testing.T) {
 	typ := func(name string) Type { return Type{name, "count", "cpu", "nanoseconds"} }
 	for _, tc := range []struct {
@@ -160,8 +160,7 @@ func TestProfileDefaultType(t *testing.T) {
 	}
 }
 
-// A profile is the same bytes each time it is asked for, and a mapping, a
-// function and a location is in it once.
+// A profile is the same bytes on each call. Each mapping, function and location is in it once.
 func TestProfileIsDeterministic(t *testing.T) {
 	db := testDB(t, Options{})
 	var samples []stack

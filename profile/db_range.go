@@ -16,35 +16,35 @@ type Point struct {
 	Value int64 // in Type.SampleUnit
 }
 
-// Line is a series over time: the profiles that share the labels asked for.
+// Line is a series over time: the sums of the profiles that share the requested labels.
 type Line struct {
-	// Labels are the names asked for and their values, sorted by name; a
-	// missing label is left out.
+	// Labels are the requested labels, sorted by name. Missing labels are omitted.
 	Labels []Label
-	// Points are in order of time; steps without a profile are left out.
+	// Points are in order of time. Steps without a profile are omitted.
 	Points []Point
 }
 
-// RangeOptions says how Range sums. The zero value is one line of all, with a point for
-// each time.
+// RangeOptions are the options of Range. The zero value returns one line of all profiles, with
+// a point for each time.
 type RangeOptions struct {
-	// Step is the time from one point to the next. Points are at multiples of it since
-	// 1970, and sum the values from there to the next. 0 means a point for each time of a
-	// profile.
+	// Step is the time from one point to the next. Points are at multiples of Step since 1970,
+	// and sum the values from their time up to the next multiple. 0 means a point for each
+	// time of a profile.
 	Step time.Duration
-	// By names the labels whose values make a line. A name means a label of the
-	// profile first, and of the sample where the profile has none, as in a Selector.
+	// By names the labels to group by: each combination of their values is a line. A name
+	// refers to the label of the profile or, if the profile does not have it, to that of the
+	// sample, as in a Selector.
 	By []string
-	// Top, if above 0, leaves the lines with the greatest sums of all their points only;
-	// of equal ones, those with the lesser labels.
+	// Top, if above 0, keeps only the lines with the greatest sums over all of their points.
+	// Among lines with equal sums, those with lesser labels are kept.
 	Top int
 }
 
 // Range sums the values of one type in the profiles of a query over time, by labels. Lines are
 // sorted by their labels and belong to the caller.
 //
-// Values are added up: of heap sizes scraped twice in a step, that is twice the
-// heap.
+// Values are added up: if the heap is profiled twice in a step, the sum of its sizes is twice
+// the heap.
 //
 // It costs as much as columnstore.Table.Aggregate, 5 to 10 ns a row, and about 100 ns a point.
 // Errors are those of Aggregate; a negative Step or Top, or an empty name, is
@@ -61,7 +61,7 @@ func (db *DB) Range(ctx context.Context, snap *columnstore.Snapshot, t Type, q Q
 	if err != nil {
 		return nil, err
 	}
-	const point = 16 * 2 // while the points of a line grow
+	const point = 16 * 2 // doubled, since the points of a line grow
 	if err := q.fits(groups, point*len(groups.Sums)); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (db *DB) Range(ctx context.Context, snap *columnstore.Snapshot, t Type, q Q
 	return topLines(lines, opts.Top), nil
 }
 
-// topLines returns the lines with the greatest sums, in the order in which they are.
+// topLines returns the lines with the greatest sums, in their original order.
 func topLines(lines []Line, top int) []Line {
 	if top == 0 || len(lines) <= top {
 		return lines
@@ -103,7 +103,7 @@ func topLines(lines []Line, top int) []Line {
 	return out
 }
 
-// sumPoints sorts points by time and sums those of one time, in place.
+// sumPoints sorts points by time and sums the points of each time, in place.
 func sumPoints(points []Point) []Point {
 	slices.SortFunc(points, func(a, b Point) int { return cmp.Compare(a.Time, b.Time) })
 	out := points[:0]

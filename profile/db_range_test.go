@@ -79,7 +79,7 @@ func testRange(t *testing.T, db *DB) {
 	}
 }
 
-// The points of all lines sum to the total of Merge, whatever the step.
+// The points of all lines sum to the total of Merge, for any step.
 func TestRangeSumsToMerge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		db := openDB(t, Options{Bucket: rapid.SampledFrom([]time.Duration{0, -1, time.Minute}).Draw(t, "bucket")})
@@ -90,7 +90,7 @@ func TestRangeSumsToMerge(t *testing.T) {
 		for range n {
 			at := rapid.Int64Range(-int64(5*time.Hour), int64(5*time.Hour)).Draw(t, "time")
 			if at == 0 {
-				at = 1 // 0 means that the profile has none
+				at = 1 // 0 means that the profile has no time
 			}
 			job := rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "job")
 			v := rapid.Int64Range(1, 9).Draw(t, "value")

@@ -18,8 +18,8 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// TestScanEqualsOracle: a scan has the rows of a query, of one type or of all, with names
-// of functions for the stacks as answers have them, in each form.
+// TestScanEqualsOracle checks that a scan returns the rows of a query, of one type or of all,
+// in each form. Stacks are names of functions, as in other answers.
 func TestScanEqualsOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		db := openDB(t, Options{Bucket: oracleBucket})
@@ -65,7 +65,7 @@ func TestScanEqualsOracle(t *testing.T) {
 	})
 }
 
-// scanTexts reads the rows of a scan, as text and sorted.
+// scanTexts returns the rows of a scan as sorted text.
 func scanTexts(t *rapid.T, db *DB, snap *columnstore.Snapshot, q Query, opts columnstore.ScanOptions) []string {
 	want, err := db.RecordSchema(snap, opts)
 	if err != nil {
@@ -117,7 +117,8 @@ func scanNames(a arrow.Array, i int) []string {
 	return names
 }
 
-// TestFunctionNames: of lines, of none, and of bytes that are no record.
+// TestFunctionNames checks the names of records with lines, without lines, and with invalid
+// bytes.
 func TestFunctionNames(t *testing.T) {
 	db := testDB(t, Options{})
 	insert(t, db, makeProfile(start, "n:count", stack{frames: "deep+middle+caller ? root", values: []int64{1}}))
@@ -139,7 +140,7 @@ func TestFunctionNames(t *testing.T) {
 	}
 }
 
-// TestScanErrors: those of the table's scan.
+// TestScanErrors checks that Scan returns the errors of the table's scan.
 func TestScanErrors(t *testing.T) {
 	db := testDB(t, Options{})
 	insert(t, db, makeProfile(start, "n:count", stack{frames: "f", values: []int64{1}}))

@@ -13,23 +13,24 @@ import (
 // Label is a name and its value.
 type Label struct{ Name, Value string }
 
-// compareLabels orders by the first label that differs: by its name, then by its value.
+// compareLabels orders by the first label that differs: by name, then by value.
 func compareLabels(a, b []Label) int {
 	return slices.CompareFunc(a, b, func(a, b Label) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value))
 	})
 }
 
-// Source is one series: a type, and the labels of the profiles that measure it.
+// Source is one series: a type, and the labels of profiles that have this type.
 type Source struct {
 	Type   Type
 	Labels []Label // of the profiles, sorted by name
 }
 
-// Series returns the series that can have rows of a query, sorted by type, then by labels.
-// No row is read: see LabelNames. The slices belong to the caller.
+// Series returns the series that can have rows of a query, sorted by type, then by labels. It
+// reads no rows: bounds on time and Query.Function apply as in LabelNames. The slices belong
+// to the caller.
 //
-// O(series x buckets), and about 1 us for each of the answer. Errors are those of
+// It costs O(series x buckets), and about 1 us for each series returned. Errors are those of
 // columnstore.Table.Series.
 func (db *DB) Series(ctx context.Context, snap *columnstore.Snapshot, q Query) ([]Source, error) {
 	series, err := db.table.Series(ctx, snap, q.Expr())
@@ -52,19 +53,19 @@ func (db *DB) Series(ctx context.Context, snap *columnstore.Snapshot, q Query) (
 	return sources, nil
 }
 
-// ProfileInfo is one profile that the store has, of one type.
+// ProfileInfo describes the values of one type in a stored profile.
 type ProfileInfo struct {
 	Time     int64   // Unix nanoseconds
 	Duration int64   // nanoseconds
 	Period   int64   // in Type.PeriodUnit
 	Labels   []Label // of the profile, sorted by name
-	Total    int64   // sum of its values, in Type.SampleUnit
-	Rows     int64   // how many values, of the samples that the query chooses
+	Total    int64   // sum of the values of selected samples, in Type.SampleUnit
+	Rows     int64   // number of these values
 }
 
-// Profiles returns which profiles there are of a type with a sample that a query chooses,
-// by time, then by labels. Profiles of one time, duration, period and set of labels count
-// as one. The slices belong to the caller.
+// Profiles returns the profiles that have selected samples with values of a type, sorted by
+// time, then by labels. Profiles with the same time, duration, period and labels count as one.
+// The slices belong to the caller.
 //
 // It costs as much as columnstore.Table.Aggregate, 5 to 10 ns a row, and about 1 us a profile.
 // Errors are those of Aggregate.
@@ -100,7 +101,7 @@ func (db *DB) Profiles(ctx context.Context, snap *columnstore.Snapshot, t Type, 
 	return out, nil
 }
 
-// valueText returns the value of a row as text, empty if it has none.
+// valueText returns the value of a row as text, or "" if it has none.
 func valueText(c *columnstore.GroupColumn, row int) string {
 	if c.Values.Null(row) {
 		return ""

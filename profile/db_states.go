@@ -12,24 +12,25 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// MergeByState is Merge by the state that an attribute was in at the time of each profile:
-// the stacks of each state, sorted by kind and value, and then of the samples of which no
-// state is known, by the reason. Each sample is in one of them. Rows and states are those of
-// the snapshot: a transaction that wrote to both is seen in both or in neither.
+// MergeByState is Merge by the state of an attribute at the time of each profile. It returns
+// the stacks of each state, sorted by kind and value, and then those of the samples whose
+// state is unknown, by the reason. Each sample is in one of these groups. Rows and states are
+// those of the snapshot: it contains the rows and the states of a transaction, or neither.
 //
-// The time of a sample is that of its profile: it says more the shorter profiles are
-// against states. An interval that has not ended is a state like others, but a history ends
-// with the latest instant that anything was said of, of any attribute: a profile later than
-// that is StateNoInstant. A Change at the profile's time, in the transaction that inserts it,
-// sees to that, be it to the value that is there. An attribute that Add feeds is null behind its last end.
+// The time of a sample is that of its profile: the shorter the profiles are compared with the
+// states, the more exact the result. An ongoing interval is a state like any other. A history
+// ends with the latest instant written for any attribute; a later profile has StateNoInstant.
+// A Change at the profile's time, in the transaction that inserts the profile, avoids this,
+// even if the value stays the same. An attribute fed by Add is null after its last end.
 //
-// It costs twice to three times as much as MergeBy by the labels: that, 10 to 20 ns a row, and
-// 50 to 150 ns for each distinct pair of an attribute and a time in a granule that the one
-// before did not have (go test -bench MergeByState). It allocates some hundred bytes for
-// each distinct state and set of labels, and 28 for each stack of a group, 12 of which stay.
+// It costs two to three times as much as MergeBy by the labels of the path: the cost of
+// MergeBy, 10 to 20 ns a row, and 50 to 150 ns for each distinct pair of an attribute and a
+// time in a granule that the granule before it lacks (go test -bench MergeByState). It
+// allocates some hundred bytes for each distinct state and set of labels, and 28 for each
+// stack of a group, of which 12 remain.
 //
-// Errors are those of Aggregate and of columnstore.Snapshot.History; columnstore.ErrQuery for
-// a path that is empty, or has a brace without a label between it and the next.
+// Errors are those of Aggregate and of columnstore.Snapshot.History, and columnstore.ErrQuery
+// if the history is nil, or if the path is empty or has a brace that does not enclose a label.
 func (db *DB) MergeByState(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, states States) ([]StateStacks, error) {
 	j, err := newStateJoin(db, snap, states)
 	if err != nil {
@@ -64,8 +65,8 @@ func (db *DB) MergeByState(ctx context.Context, snap *columnstore.Snapshot, t Ty
 	return out, nil
 }
 
-// divide returns the stacks of groups that have numbers, by number: nil of one that none
-// has.
+// divide splits groups by their number. It returns the stacks of each number, or nil for a
+// number without groups.
 func divide(t Type, groups *columnstore.Groups) []*Stacks {
 	lists, numbers := &groups.Columns[0], groups.Columns[1].Values.Uint64s
 	if len(numbers) == 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// changes writes states of threads, each at its time and in this order, and closes the
-// history at the end, if that is not 0.
+// changes writes states of threads, each at its time and in the given order. It closes the
+// history at end, unless end is 0.
 func changes(t testing.TB, db *DB, h *columnstore.History, end int64, of ...string) {
 	t.Helper()
 	tx := db.store.Begin()
@@ -58,7 +58,7 @@ func createHistory(t testing.TB, db *DB, from int64) *columnstore.History {
 	return h
 }
 
-// threadSamples makes a profile of one sample of each stack in each thread.
+// threadSamples returns one sample of each stack in each thread.
 func threadSamples(at int64, stacks, threads int) (all []stack) {
 	for i := range stacks {
 		for thread := range threads {
@@ -71,8 +71,8 @@ func threadSamples(at int64, stacks, threads int) (all []stack) {
 	return all
 }
 
-// Granules of one bucket ask for the states at the same times, or at some of them: the
-// answers of one are used in the next.
+// Granules of one bucket ask for the states at the same times, or at some of them. The answers
+// for one granule are used for the next.
 func TestMergeByState_ManyGranules(t *testing.T) {
 	db := testDB(t, Options{})
 	h := createHistory(t, db, start)
@@ -125,7 +125,7 @@ func TestMergeByState_ManyGranules(t *testing.T) {
 	}
 }
 
-// Invalid queries, and empty answers.
+// Invalid queries return errors, and some valid ones return empty answers.
 func TestMergeByState_Errors(t *testing.T) {
 	db := testDB(t, Options{})
 	h := createHistory(t, db, start)
@@ -214,8 +214,8 @@ func stateTotals(t *testing.T, db *DB, snap *columnstore.Snapshot, states States
 	return totals
 }
 
-// A state holds from its first to its last instant, both included, in a history that goes
-// on and in one that was closed; a snapshot keeps its states.
+// A state holds from its first to its last instant, both inclusive, in open and in closed
+// histories. A snapshot keeps its states.
 func TestMergeByState_Boundaries(t *testing.T) {
 	db := testDB(t, Options{})
 	h := createHistory(t, db, start+10)
@@ -255,8 +255,8 @@ func TestMergeByState_Boundaries(t *testing.T) {
 	check("open, later", first, map[string]int64{"no instant null": 1 | 1<<6 | 1<<7 | 1<<8, "known null": 1<<1 | 1<<2, "running": 1<<3 | 1<<4, "blocked": 1 << 5})
 }
 
-// Memory for groups, labels and states is bounded: within the least limit that
-// lets it pass the answer is the same.
+// Memory for groups, labels and states is bounded. Under the smallest sufficient limit the
+// answer is the same.
 func TestMergeByState_Memory(t *testing.T) {
 	db := testDB(t, Options{})
 	h := createHistory(t, db, start)
@@ -294,7 +294,7 @@ func TestMergeByState_Memory(t *testing.T) {
 	}
 }
 
-// Goroutines of one query have finders of their own, which give a state one number.
+// Each goroutine of a query has its own finder. All finders give a state the same number.
 func TestStateFinders(t *testing.T) {
 	db := testDB(t, Options{})
 	h := createHistory(t, db, start)
@@ -316,7 +316,7 @@ func TestStateFinders(t *testing.T) {
 		found[i] = make([]uint32, len(times))
 		wg.Go(func() {
 			finder := asOf.New(func(int64) error { return nil })
-			from := i * 10 // each begins elsewhere
+			from := i * 10 // each begins at another time
 			if err := errors.Join(finder.Groups(0, times[from:], found[i][from:]), finder.Groups(0, times, found[i])); err != nil {
 				t.Error(err)
 			}
@@ -333,7 +333,7 @@ func TestStateFinders(t *testing.T) {
 	}
 }
 
-// Values are told apart by kind and bits, and sorted.
+// Values are distinguished by kind and bits, and sorted.
 func TestCompareValues(t *testing.T) {
 	negative := math.Copysign(0, -1)
 	values := []history.Value{

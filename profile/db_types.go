@@ -9,9 +9,9 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// Types returns the types that have rows in a snapshot, in the order in which
-// their profiles list them, and then those of profiles that had no rows. No
-// row is read. O(series x buckets). Errors are those of columnstore.Table.Series.
+// Types returns the types that have rows in a snapshot, in the order in which their profiles
+// list them, and then the types that profiles list and that have no rows. It reads no rows and
+// costs O(series x buckets). Errors are those of columnstore.Table.Series.
 func (db *DB) Types(ctx context.Context, snap *columnstore.Snapshot) ([]Type, error) {
 	columns := []string{ColumnSampleType, ColumnSampleUnit, ColumnPeriodType, ColumnPeriodUnit}
 	tuples, err := db.table.SeriesTuples(ctx, snap, columns, columnstore.Expr{})
@@ -33,18 +33,17 @@ func (db *DB) Types(ctx context.Context, snap *columnstore.Snapshot) ([]Type, er
 		if i, ok := known.index[t]; ok {
 			return i
 		}
-		return len(known.types) // came as an Arrow record
+		return len(known.types) // inserted as an Arrow record
 	}
 	slices.SortStableFunc(types.types, func(a, b Type) int { return rank(a) - rank(b) })
 	types.add(known.types...)
 	return types.types, nil
 }
 
-// FindType resolves the name of a type as people write it: its sample type ("cpu"), with
-// the unit ("cpu:nanoseconds"), or as Type.String writes it. The empty name
-// stands for the type that the first profile inserted shows first, of those
-// whose types have names. Errors wrap ErrUnknownType or ErrAmbiguousType and
-// name the choices.
+// FindType resolves the name of a type as people write it: its sample type ("cpu"), with the
+// unit ("cpu:nanoseconds"), or in the form of Type.String. The empty name stands for the
+// default type of the profile that was inserted first, among profiles whose default type has a
+// name. Errors wrap ErrUnknownType or ErrAmbiguousType and list the choices.
 func (db *DB) FindType(ctx context.Context, snap *columnstore.Snapshot, name string) (Type, error) {
 	kinds, err := db.kinds(snap)
 	if err != nil {
@@ -74,9 +73,10 @@ func (db *DB) FindType(ctx context.Context, snap *columnstore.Snapshot, name str
 	return found[0], nil
 }
 
-// DefaultType returns the type to show of the profiles of a query when none is named:
-// the one that the first of them shows first and has rows of. If none has rows
-// it is that of FindType's empty name.
+// DefaultType returns the type to show for a query that names none: the first default type of
+// the stored profiles, in the order of their insertion, of which the query selects rows. Types
+// with names precede those without. If the query selects rows of no default type, it is the
+// type that FindType returns for the empty name.
 func (db *DB) DefaultType(ctx context.Context, snap *columnstore.Snapshot, q Query) (Type, error) {
 	kinds, err := db.kinds(snap)
 	if err != nil {
@@ -96,8 +96,8 @@ func (db *DB) DefaultType(ctx context.Context, snap *columnstore.Snapshot, q Que
 	return db.FindType(ctx, snap, "")
 }
 
-// presentTypes returns the types of the rows of a query, of the given ones if there are
-// any.
+// presentTypes returns the types of the rows that a query selects. If types are given, it
+// considers only these.
 func (db *DB) presentTypes(ctx context.Context, snap *columnstore.Snapshot, q Query, only ...Type) ([]Type, error) {
 	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
 		By:    []string{ColumnSampleType, ColumnSampleUnit, ColumnPeriodType, ColumnPeriodUnit},
@@ -116,9 +116,8 @@ func (db *DB) presentTypes(ctx context.Context, snap *columnstore.Snapshot, q Qu
 	return present, nil
 }
 
-// kinds returns the kinds of the profiles that a snapshot has, those without
-// rows included, in the order of their first commit. Notes of the table that are
-// no kinds are passed over.
+// kinds returns the kinds of the profiles of a snapshot, including profiles without rows, in
+// the order of their first commit. It skips notes of the table that are not kinds.
 func (db *DB) kinds(snap *columnstore.Snapshot) ([]kind, error) {
 	notes, err := db.table.Notes(snap)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The type to show depends on the profiles that a query chooses, and a kind
-// without rows is passed over.
+// The default type depends on the profiles that a query chooses. A kind without rows is
+// skipped.
 func TestDefaultType(t *testing.T) {
 	db := testDB(t, Options{})
 	count := func(name string) Type { return Type{name, "count", "cpu", "nanoseconds"} }
@@ -26,8 +26,8 @@ func TestDefaultType(t *testing.T) {
 	}
 }
 
-// Range finds a label of samples where the profile has none of that name, and
-// sums equal stacks.
+// Range groups by a label of samples if the profile has no label of that name, and sums equal
+// stacks.
 func TestRangeBySampleLabel(t *testing.T) {
 	db := testDB(t, Options{})
 	labelled := func(value string) map[string][]string { return map[string][]string{"who": {value}} }
@@ -53,8 +53,8 @@ func TestRangeBySampleLabel(t *testing.T) {
 	}
 }
 
-// A stack that has a label in two ways, of its profile and of its sample, is one stack of
-// the group.
+// A stack that has a label both from its profile and from its sample is one stack of the
+// group.
 func TestMergeByLabelOfBoth(t *testing.T) {
 	db := testDB(t, Options{})
 	insert(t, db, makeProfile(start, "n:count",

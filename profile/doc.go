@@ -1,9 +1,9 @@
 // Package profile keeps profiles in a store and answers questions about them.
 //
-// It knows the profiling schema, turns pprof profiles into rows and symbols and
-// back, chooses by selectors ({job="api", pod=~"x.*"}), and answers the questions of a
+// It defines the profiling schema, turns pprof profiles into rows and symbols and back,
+// selects profiles by label ({job="api", pod=~"x.*"}), and answers the questions of a
 // profiling server: types and labels, sums by stack, by labels and over time, single profiles,
-// differences, searches, pictures.
+// differences, searches, flame graphs.
 //
 //	pprof bytes -> DB.InsertEncoded -> rows, symbols beside their locations
 //	a pprof.Profile in memory -> DB.Insert -> the same
@@ -20,40 +20,39 @@
 //	  +-> DB.Profiles -> times and totals of profiles
 //	  +-> DB.Profile  -> a pprof profile
 //
-// Stacks are codes and sums. The record of a location is decoded with its first frame,
-// once an answer, and a pattern is tried once for each distinct name.
+// Stacks are codes and sums. The record of a location is decoded when its first frame is read,
+// once per answer. A pattern is tried once for each distinct name.
 //
 // # Rows
 //
-// A row is one value that is not zero, of one sample type, of one sample. The
-// stack of a row is a list of location ids; an id is a UUID, a hash of the
-// location's mapping, address and lines, so the same code seen in two processes
-// is one location. Its record is kept once beside its id.
+// A row is one nonzero value of one sample type in one sample. The stack of a row is a list of
+// location ids. An id is a UUID: a hash of the location's mapping, address and lines. The same
+// code in two processes is therefore one location. Its record is stored beside its id, once in
+// each generation.
 //
 // # Invariants
 //
-//	P1  Merging in the store and merging the profiles give one result: the
-//	    same stacks, labels and values, as go tool pprof does it. (Times and
-//	    durations come from rows; DB.Profile lists the losses.)
-//	P2  A profile enters whole, in one transaction, or not at all.
-//	P3  Equal locations have equal ids; locations that a person or a
-//	    symboliser can tell apart have different ones.
+//	P1  Merging in the store and merging the profiles give the same result: the same stacks,
+//	    labels and values as go tool pprof. (Times and durations come from rows; DB.Profile
+//	    lists the losses.)
+//	P2  A profile is inserted completely, in one transaction, or not at all.
+//	P3  Equal locations have equal ids; locations that a person or a symboliser can tell
+//	    apart have different ones.
 //	P4  A missing label equals the empty string in a selector (Prometheus).
-//	P5  Input is limited before it is decoded, and its rows
-//	    before they are made; no input panics.
-//	P6  Bytes are taken, or refused, as google/pprof and the limits do (C1 of profile/pprof),
-//	    and their rows are those of the profile that google/pprof makes of them.
-//	P7  An answer equals that of a search of the snapshot row by row,
-//	    whatever is compacted and over how many generations. A location is known by its
-//	    id: it has a code in each generation.
+//	P5  Input is limited before it is decoded, and its rows before they are built; no input
+//	    panics.
+//	P6  Bytes are accepted or refused as google/pprof and the limits require (C1 of
+//	    profile/pprof), and their rows are those of the profile that google/pprof decodes.
+//	P7  An answer equals that of a search of the snapshot row by row, however much of it is
+//	    compacted and over however many generations. A location is identified by its id: it
+//	    has a code in each generation.
 //
-// # Two ways in, one of rows
+// # From profiles to rows
 //
-// profile/pprof makes a flat profile of bytes or of a profile in memory. It is checked, its
-// labels get columns, and a batcher makes rows of it. A DB keeps the memory of all
-// this for the next profile, so that an insert allocates little more than the
-// store keeps.
+// Package profile/pprof decodes bytes, or a profile in memory, into a flat profile. The flat
+// profile is checked, its labels are assigned to columns, and a batcher turns it into rows. A
+// DB keeps the memory of these steps for the next profile, so that an insert allocates little
+// more than the store keeps.
 //
-// Addresses without lines stay addresses: symbolising binaries is left to
-// others.
+// Addresses without lines stay addresses: the package does not symbolise binaries.
 package profile

@@ -15,8 +15,8 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// Bytes and the parsed profile give the same rows, and the caller can
-// have them back.
+// Gzipped and plain bytes give the rows of the parsed profile. InsertEncoded does not change
+// or keep the bytes.
 func TestInsertEncoded(t *testing.T) {
 	p := makeProfile(start, "n:count m:count", stack{frames: "a +b c", values: []int64{1, 2}, labels: map[string][]string{"k": {"v"}}}, stack{frames: "c", values: []int64{0, 4}})
 	zipped, plain := encoded(t, p)
@@ -48,7 +48,7 @@ func TestInsertEncoded(t *testing.T) {
 	}
 }
 
-// P2: several in one transaction come together, and one that is refused leaves
+// P2: several profiles in one transaction become visible together, and a refused one leaves
 // the others.
 func TestInsertEncodedTx(t *testing.T) {
 	db := testDB(t, Options{})
@@ -78,8 +78,8 @@ func TestInsertEncodedTx(t *testing.T) {
 	}
 }
 
-// Inserts at one time share a store and nothing else: each profile comes out as
-// it went in. The race detector has its part in this.
+// Concurrent inserts share a store and nothing else: each profile comes out as it went in. The
+// race detector checks this too.
 func TestInsertEncodedAtOneTime(t *testing.T) {
 	files, err := filepath.Glob(filepath.FromSlash("../testdata/profiles/etcd/*.pb.gz"))
 	if err != nil || len(files) < 4 {
@@ -135,7 +135,7 @@ func checkTotals(t *testing.T, db *DB, snap *columnstore.Snapshot, name string, 
 	}
 }
 
-// The memory that a profile leaves for the next one is little, and bounded.
+// The memory that a profile leaves for the next one is small and bounded.
 func TestWorkspaceIsReused(t *testing.T) {
 	data, err := os.ReadFile(filepath.FromSlash("../testdata/profiles/etcd/heap-1.pb.gz"))
 	if err != nil {

@@ -2,11 +2,11 @@ package profile
 
 import codec "github.com/granarydb/granary/profile/pprof"
 
-// Errors of profiles that come in.
+// Errors of Parse and of inserts.
 var (
-	// ErrProfile says that bytes are not a pprof profile, or that a profile
-	// contradicts itself.
+	// ErrProfile reports bytes that are not a pprof profile, or a profile that contradicts
+	// itself.
 	ErrProfile = codec.ErrProfile
-	// ErrTooLarge says that a profile is beyond a limit.
+	// ErrTooLarge reports a profile that exceeds a limit.
 	ErrTooLarge = codec.ErrTooLarge
 )

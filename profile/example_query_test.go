@@ -11,8 +11,8 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// fleet is two jobs of one pod each, profiled twice: web works more the second time.
-// ask is given the profiles.
+// fleet calls ask with the profiles of two jobs of one pod each, which were profiled twice.
+// Job web does more work the second time.
 func fleet(ask func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, cpu profile.Type) error) {
 	store, err := columnstore.Open(columnstore.Options{})
 	if err != nil {
@@ -50,7 +50,8 @@ func fleet(ask func(ctx context.Context, db *profile.DB, snap *columnstore.Snaps
 
 var fleetStart = time.Date(2026, 1, 2, 15, 0, 0, 0, time.UTC)
 
-// mustSelector keeps the examples short. A program handles its errors.
+// mustSelector parses a selector and keeps the examples short. A program should handle the
+// error.
 func mustSelector(text string) profile.Selector {
 	s, err := profile.ParseSelector(text)
 	if err != nil {
@@ -59,7 +60,7 @@ func mustSelector(text string) profile.Selector {
 	return s
 }
 
-// The sum of all profiles of one job, by stack.
+// All profiles of one job are summed by stack.
 func ExampleDB_Merge() {
 	fleet(func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, cpu profile.Type) error {
 		stacks, err := db.Merge(ctx, snap, cpu, profile.Query{Selector: mustSelector(`{job="web"}`)})
@@ -82,7 +83,7 @@ func ExampleDB_Merge() {
 	//   main.main main.go:5
 }
 
-// The same for each job, in one pass.
+// Profiles are summed by stack for each job, in one pass.
 func ExampleDB_MergeBy() {
 	fleet(func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, cpu profile.Type) error {
 		groups, err := db.MergeBy(ctx, snap, cpu, profile.Query{}, "job")
@@ -96,7 +97,7 @@ func ExampleDB_MergeBy() {
 	// [{job web}] 2 11 s
 }
 
-// Types, labels and series: no row is read for them.
+// Types, labels and series are found without reading rows.
 func ExampleDB_LabelValues() {
 	fleet(func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, _ profile.Type) error {
 		names, err := db.LabelNames(ctx, snap, profile.Query{})
@@ -122,7 +123,7 @@ func ExampleDB_LabelValues() {
 	// cpu:nanoseconds:cpu:nanoseconds [{job web} {pod web-0}]
 }
 
-// Which profiles there are, and one of them.
+// Profiles are listed, and one of them is returned.
 func ExampleDB_Profiles() {
 	fleet(func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, cpu profile.Type) error {
 		q := profile.Query{Selector: mustSelector(`{job="web"}`)}
@@ -147,7 +148,7 @@ func ExampleDB_Profiles() {
 	// 2 samples in 10s
 }
 
-// The change from one minute to the next.
+// The difference between two minutes shows what changed.
 func ExampleDiff() {
 	fleet(func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, cpu profile.Type) error {
 		next := fleetStart.Add(time.Minute).UnixNano()
@@ -173,7 +174,7 @@ func ExampleDiff() {
 	// main.main 0 ns 5 s
 }
 
-// The samples with a function in their stack.
+// A query chooses the samples that have a function in their stack.
 func ExampleQuery_function() {
 	fleet(func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, cpu profile.Type) error {
 		lines, err := db.Range(ctx, snap, cpu, profile.Query{Function: regexp.MustCompile(`\.work$`)}, profile.RangeOptions{Step: time.Minute})
@@ -187,7 +188,7 @@ func ExampleQuery_function() {
 	// 15:01:00 11 s
 }
 
-// The samples of one trace.
+// A query chooses the samples of one trace.
 func ExampleQuery_trace() {
 	fleet(func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, cpu profile.Type) error {
 		q := profile.Query{Selector: mustSelector(`{trace_id="00000000000000000000000000000002"}`)}
@@ -202,7 +203,7 @@ func ExampleQuery_trace() {
 	// 1 stack, 4 s
 }
 
-// The largest functions of a flame graph, and the sum of the others.
+// A flame graph keeps the largest functions and sums the others.
 func ExampleStacks_FlameGraph() {
 	fleet(func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, cpu profile.Type) error {
 		stacks, err := db.Merge(ctx, snap, cpu, profile.Query{})

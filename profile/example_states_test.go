@@ -14,14 +14,15 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// threadEvent is a change of a thread's state, as an operating system's scheduler traces it.
+// threadEvent is a change of a thread's state, as traced by the scheduler of an operating
+// system.
 type threadEvent struct {
 	at    time.Duration // since the start
 	tid   int64
 	state string
 }
 
-// wallProfile is a sample of each thread: its function, running or not.
+// wallProfile returns a profile with one sample for each thread, running or not: its function.
 func wallProfile(at time.Time, stacks map[int64][]string) *pprof.Profile {
 	p := &pprof.Profile{
 		TimeNanos:  at.UnixNano(),
@@ -42,9 +43,9 @@ func wallProfile(at time.Time, stacks map[int64][]string) *pprof.Profile {
 	return p
 }
 
-// Samples and the states of threads are written in one transaction, so that whoever sees the
-// samples sees the states. Then: which stacks were threads in while they ran, and which
-// while they were blocked?
+// Samples and the states of threads are written in one transaction, so that every snapshot
+// with the samples has the states. The query then separates the stacks of running threads from
+// those of blocked threads.
 func ExampleDB_MergeByState() {
 	ctx := context.Background()
 	begin := time.Date(2026, 1, 2, 15, 0, 0, 0, time.UTC)

@@ -12,7 +12,7 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// cpuProfile stands for a scraped profile, as profile.Parse makes it of a file.
+// cpuProfile returns a profile like those that profile.Parse returns for a scraped file.
 func cpuProfile(at time.Time, busy int64) *pprof.Profile {
 	work := &pprof.Function{ID: 1, Name: "main.work", Filename: "main.go"}
 	mainFunction := &pprof.Function{ID: 2, Name: "main.main", Filename: "main.go"}
@@ -97,7 +97,7 @@ func ExampleDB_Range() {
 
 	ctx := context.Background()
 	at := time.Date(2026, 1, 2, 15, 0, 0, 0, time.UTC)
-	for i := range 6 { // one profile each ten seconds, of two pods in turn
+	for i := range 6 { // one profile every ten seconds, of two pods in turn
 		opts := profile.InsertOptions{Labels: map[string]string{"pod": fmt.Sprint("api-", i%2)}}
 		if _, err := db.Insert(ctx, cpuProfile(at.Add(time.Duration(10*i)*time.Second), int64(i)*1_000_000_000), opts); err != nil {
 			log.Fatal(err)

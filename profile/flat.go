@@ -6,7 +6,7 @@ import (
 	codec "github.com/granarydb/granary/profile/pprof"
 )
 
-// flat is a profile on its way in, with the columns that its labels go to.
+// flat is a profile to insert, with the columns of its labels.
 type flat struct {
 	codec.Flat
 	columns labelColumns
@@ -18,8 +18,8 @@ func (f *flat) reset() {
 	f.columns.reset()
 }
 
-// kind returns the kind of a profile. Without a default sample type the last
-// one is shown first, as go tool pprof does.
+// kind returns the kind of a profile. Without a default sample type the last one is shown
+// first, as in go tool pprof.
 func (f *flat) kind() kind {
 	k := kind{Default: len(f.Types) - 1}
 	for i, t := range f.Types {
@@ -32,7 +32,7 @@ func (f *flat) kind() kind {
 	return k
 }
 
-// at returns the time of a profile's rows.
+// at returns the time of the rows of a profile.
 func (f *flat) at(opts InsertOptions) int64 {
 	if f.Time == 0 && !opts.Time.IsZero() {
 		return opts.Time.UnixNano()
@@ -40,7 +40,7 @@ func (f *flat) at(opts InsertOptions) int64 {
 	return f.Time
 }
 
-// isEmpty says whether a profile has no rows.
+// isEmpty reports whether a profile has no rows.
 func (f *flat) isEmpty(zeros bool) bool {
 	return len(f.Values) == 0 || !zeros && !slices.ContainsFunc(f.Values, func(v int64) bool { return v != 0 })
 }

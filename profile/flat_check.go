@@ -6,8 +6,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// check holds a profile to the limits on its rows, before any row is
-// made (P5). It places the labels.
+// check checks a profile against the limits on its rows before any row is built (P5). It also
+// assigns labels to columns.
 func (f *flat) check() error {
 	f.columns.reset()
 	if err := f.checkRecords(); err != nil {

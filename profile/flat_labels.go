@@ -8,7 +8,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// placeLabels gives each label its column. It returns the bytes of all labels.
+// placeLabels assigns labels to columns. It returns the bytes of all labels.
 func (f *flat) placeLabels() (bytes int, err error) {
 	if len(f.Labels) == 0 {
 		return 0, nil
@@ -38,7 +38,7 @@ func (f *flat) placeLabels() (bytes int, err error) {
 	return bytes, nil
 }
 
-// sameText returns the string that stands for all that have the text of s.
+// sameText returns the string that represents all strings with the text of s.
 func (f *flat) sameText(s uint32) uint32 {
 	first, known := f.columns.byText[f.Strings[s]]
 	if !known {
@@ -70,9 +70,9 @@ func (f *flat) labelName(l *codec.FlatLabel) *labelName {
 	return &c.names[of[l.Name]-1]
 }
 
-// placeLabel sets the column of label i, which comes after n.count others of its
-// name. An id that is a label's only value has a column of its own: ids differ
-// row by row, and a dictionary of them would only grow.
+// placeLabel sets the column of label i, which follows n.count others of its name in the
+// sample. An id that is the only value of its label goes to a column of ids: ids differ row by
+// row, and would only make a dictionary grow.
 func (f *flat) placeLabel(i int, n *labelName) (err error) {
 	l, of := &f.Labels[i], f.columns.of
 	if n.count == maxValues {
@@ -92,7 +92,7 @@ func (f *flat) placeLabel(i int, n *labelName) (err error) {
 			return err
 		}
 	}
-	if n.count == 1 && n.id != 0 { // the first one turns out not to be alone
+	if n.count == 1 && n.id != 0 { // the first value is not the only one
 		if of[n.first], err = f.column(&f.Labels[n.first], n, 0); err != nil {
 			return err
 		}
@@ -103,8 +103,7 @@ func (f *flat) placeLabel(i int, n *labelName) (err error) {
 	return err
 }
 
-// column returns the column of the k-th value of a label, a new one if there is
-// none yet.
+// column returns the column of the k-th value of a label, and adds it if it is new.
 func (f *flat) column(l *codec.FlatLabel, n *labelName, k uint32) (uint32, error) {
 	c, key := &f.columns, columnKey{name: n.index, k: k}
 	if !n.isText {
@@ -132,5 +131,5 @@ func (f *flat) column(l *codec.FlatLabel, n *labelName, k uint32) (uint32, error
 	return column, nil
 }
 
-// columnID is the k of an id that is in a column of its own.
+// columnID is the k of a column of ids.
 const columnID = maxValues

@@ -9,7 +9,7 @@ import (
 	codec "github.com/granarydb/granary/profile/pprof"
 )
 
-// appendLocation appends the record of location i to dst and returns the id.
+// appendLocation appends the record of location i to dst and returns its id.
 func (f *flat) appendLocation(dst []byte, i uint32) ([]byte, uuid.UUID) {
 	start := len(dst)
 	l := &f.Locations[i]
@@ -23,12 +23,12 @@ func (f *flat) appendLocation(dst []byte, i uint32) ([]byte, uuid.UUID) {
 	}
 	dst = append(dst, flags)
 	identity, rest := f.Strings[m.File], ""
-	if f.Strings[m.BuildID] != "" { // it says more than a path, which depends on mounts
+	if f.Strings[m.BuildID] != "" { // better than a path, which depends on mounts
 		identity, rest = rest, identity
 	}
 	dst = appendString(dst, f.Strings[m.BuildID])
 	dst = appendString(dst, identity)
-	dst = binary.AppendUvarint(dst, l.Address-m.Start+m.Offset) // segments of a file differ in the offset
+	dst = binary.AppendUvarint(dst, l.Address-m.Start+m.Offset) // segments of a file differ in their offset
 	lines := f.LinesOf(i)
 	dst = binary.AppendUvarint(dst, uint64(len(lines)))
 	for k := range lines {
@@ -57,8 +57,8 @@ func (f *flat) appendLine(dst []byte, ln *codec.FlatLine) []byte {
 	return binary.AppendVarint(dst, ln.Column)
 }
 
-// locationID makes a version 8 UUID of the 128-bit xxh3 of an identity. It is
-// not keyed: the same code has the same id in every process and store.
+// locationID returns a version 8 UUID from the 128-bit xxh3 of an identity. The hash is not
+// keyed: the same code has the same id in every process and store.
 func locationID(identity []byte) uuid.UUID {
 	id := uuid.UUID(xxh3.Hash128(identity).Bytes())
 	id[6] = id[6]&0x0f | 0x80

@@ -23,9 +23,9 @@ func flatten(p *pprof.Profile, limits Limits, f *flat) error {
 	return f.check()
 }
 
-// locationRecord appends the record of a location to dst and returns the id.
-// program is the mapping of the program itself, or nil. The location may lack the ids
-// that a profile has.
+// locationRecord appends the record of a location to dst and returns its id. program is the
+// mapping of the program itself, or nil. The location may lack the ids that it has in a
+// profile.
 func locationRecord(dst []byte, l *pprof.Location, program *pprof.Mapping) ([]byte, uuid.UUID) {
 	loc := *l
 	loc.ID, loc.Line = 1, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// verdict is the answer of a pattern for a location.
+// verdict is the result of a pattern for a location.
 type verdict uint8
 
 const (
@@ -26,15 +26,15 @@ func verdictOf(match bool) verdict {
 	return differs
 }
 
-// functionMatcher tries a pattern on names of functions, once on each. It is safe for
-// concurrent use, as the conditions are that it is part of.
+// functionMatcher matches a pattern against names of functions, once for each distinct name.
+// It is safe for concurrent use, like the conditions that contain it.
 type functionMatcher struct {
 	pattern *regexp.Regexp
-	prefix  []byte // all matches begin with it: a name without it needs no trial
+	prefix  []byte // of every match: names without it cannot match
 
 	mu    sync.Mutex
 	known map[string]bool
-	names [][]byte // to work with
+	names [][]byte // scratch memory
 }
 
 func newFunctionMatcher(pattern *regexp.Regexp) *functionMatcher {
@@ -42,8 +42,8 @@ func newFunctionMatcher(pattern *regexp.Regexp) *functionMatcher {
 	return &functionMatcher{pattern: pattern, prefix: []byte(prefix), known: map[string]bool{}}
 }
 
-// matches says whether a function of a location's record has a name that the pattern
-// matches.
+// matches reports whether the record of a location has a function whose name matches the
+// pattern.
 func (m *functionMatcher) matches(record []byte) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -64,8 +64,8 @@ func (m *functionMatcher) matches(record []byte) bool {
 	return false
 }
 
-// hasFunction holds for rows with a function in their stack whose name the pattern
-// matches.
+// hasFunction returns a condition that holds for rows whose stack has a function with a
+// matching name.
 func hasFunction(pattern *regexp.Regexp) columnstore.Expr {
 	m := newFunctionMatcher(pattern)
 	return columnstore.HasElement(ColumnStacktrace, func(_ uuid.UUID, record []byte) bool { return m.matches(record) })

@@ -7,22 +7,21 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// StackGroup is the sum by stack of the samples that share the labels asked for.
+// StackGroup is the sum by stack of the samples that share the requested labels.
 type StackGroup struct {
-	// Labels are the names asked for and their values, sorted by name; a
-	// missing label is left out.
+	// Labels are the requested labels, sorted by name. Missing labels are omitted.
 	Labels []Label
 	Stacks *Stacks
 }
 
-// grouping tells groups of rows apart by labels.
+// grouping numbers the groups of rows that share labels.
 type grouping struct {
 	names  []string // sorted
-	starts []int    // of the columns of each, and their end
+	starts []int    // by name: index of its first column; then the number of columns
 	labels [][]Label
 
-	index map[string]uint32 // of labels
-	key   []byte            // of the row before
+	index map[string]uint32 // group by key
+	key   []byte            // of the previous row: the values of its labels
 	next  []byte
 	last  uint32
 }
@@ -31,8 +30,8 @@ func newGrouping(by []string) *grouping {
 	return &grouping{names: slices.Compact(slices.Sorted(slices.Values(by))), index: map[string]uint32{}}
 }
 
-// columns returns the columns that can have the labels. Of those of a name the first
-// in which a row has a value counts.
+// columns returns the columns that can hold the labels. Of the columns of a name, the first in
+// which a row has a value counts.
 func (g *grouping) columns() []string {
 	var columns []string
 	for _, name := range g.names {
@@ -46,8 +45,8 @@ func (g *grouping) columns() []string {
 	return columns
 }
 
-// group returns the number of the group of a row: numbers are given from 0 up. Rows of
-// one group mostly come together.
+// group returns the number of the group of a row, from 0 up. Neighbouring rows are mostly in
+// one group.
 func (g *grouping) group(columns []columnstore.GroupColumn, row int) uint32 {
 	g.next = g.next[:0]
 	for i := range g.names {
@@ -75,7 +74,7 @@ func (g *grouping) group(columns []columnstore.GroupColumn, row int) uint32 {
 	return i
 }
 
-// value returns the value of a label of a row, empty if it has none.
+// value returns the value of a label in a row, or "" if it has none.
 func (g *grouping) value(columns []columnstore.GroupColumn, name, row int) string {
 	for c := g.starts[name]; c < g.starts[name+1]; c++ {
 		if value := valueText(&columns[c], row); value != "" {

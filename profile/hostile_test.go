@@ -16,8 +16,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// P5: small profiles that would expand to gigabytes are refused before anything
-// is made of them.
+// P5: small profiles that would expand to gigabytes are refused before they are expanded.
 func TestAmplification(t *testing.T) {
 	deep := make([]*pprof.Location, 16_000)
 	long := strings.Repeat("x", 60_000)
@@ -101,8 +100,8 @@ func TestAmplification(t *testing.T) {
 	}
 }
 
-// refused expects an error of f that took at most so many bytes of memory, those
-// that were given back included.
+// refused checks that f returns the error and allocates at most the given number of bytes,
+// including those freed again.
 func refused(t *testing.T, want error, most int, f func() error) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -117,8 +116,8 @@ func refused(t *testing.T, want error, most int, f func() error) {
 	}
 }
 
-// P5: a kilobyte of gzip, a megabyte of the smallest parts of a
-// profile, costs a few times that megabyte.
+// P5: a kilobyte of gzip that holds a megabyte of the smallest parts of a profile costs a few
+// times that megabyte.
 func TestTinyParts(t *testing.T) {
 	const n = 500_000
 	many := func(part string, n int) string { return strings.Repeat(part, n/len(part)) }
@@ -156,7 +155,7 @@ func TestTinyParts(t *testing.T) {
 			db := testDB(t, Options{})
 			zipped := gzipped(t, tc.data)
 			most := 48 * len(tc.data)
-			for range 2 { // with new memory, and with that of the last one
+			for range 2 { // with new memory, and with that of the previous insert
 				refused(t, tc.want, most, func() error {
 					_, err := db.InsertEncoded(ctx, zipped, InsertOptions{})
 					return err
@@ -170,7 +169,7 @@ func TestTinyParts(t *testing.T) {
 	}
 }
 
-// P5: the size at the end of a gzip file is not believed.
+// P5: the size at the end of a gzip file is not trusted.
 func TestGzipSaysTooMuch(t *testing.T) {
 	zipped := gzipped(t, smallest())
 	copy(zipped[len(zipped)-4:], "\xff\xff\xff\xff")
@@ -181,7 +180,7 @@ func TestGzipSaysTooMuch(t *testing.T) {
 	})
 }
 
-// Rows that this package did not make can have any names of columns.
+// Rows that did not come from this package can have any column names.
 func TestProfileOfOddColumns(t *testing.T) {
 	db := testDB(t, Options{})
 	columns := map[string]encoding.Vector{
@@ -207,7 +206,7 @@ func TestProfileOfOddColumns(t *testing.T) {
 	}
 }
 
-// P1: labels whose printed forms look alike stay apart.
+// P1: labels whose printed forms look alike stay separate.
 func TestLabelsThatLookAlike(t *testing.T) {
 	db := testDB(t, Options{})
 	p := makeProfile(start, "n:count", stack{frames: "f", values: []int64{5}}, stack{frames: "f", values: []int64{7}})
@@ -220,7 +219,7 @@ func TestLabelsThatLookAlike(t *testing.T) {
 	}
 }
 
-// A snapshot answers the same about types after other kinds were inserted.
+// A snapshot gives the same answers about types after other kinds were inserted.
 func TestTypesOfSnapshotStay(t *testing.T) {
 	db := testDB(t, Options{})
 	insert(t, db, makeProfile(start, "a:count", stack{frames: "f", values: []int64{1}}))

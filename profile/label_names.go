@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// A sample can have several values of one label. The first is in the column
-// of the label's name; the others are in columns named name#2, name#3. A name
-// that itself ends like that gets a #1, so that it can be told apart.
+// A sample can have several values of one label. The first is in the column of the label's
+// name; the others are in columns named name#2, name#3. If a name itself ends like that, its
+// first column ends in #1, to keep the names distinct.
 
 // maxValues bounds the values of one label in one sample.
 const maxValues = 256
 
-// labelColumn returns the concrete column of the k-th value of a label.
+// labelColumn returns the concrete column of the k-th value of a label; k counts from 0.
 func labelColumn(family, name string, k int) string {
 	if _, _, numbered := cutNumber(name); k > 0 || numbered {
 		return fmt.Sprintf("%s.%s#%d", family, name, k+1)
@@ -34,8 +34,8 @@ func cutNumber(column string) (name string, k int, numbered bool) {
 	return column[:i], n - 1, true
 }
 
-// numLabelColumn returns the concrete column of the k-th value of a number
-// label, which has a unit: name[unit].
+// numLabelColumn returns the concrete column of the k-th value of a number label, which has a
+// unit: name[unit].
 func numLabelColumn(name, unit string, k int) string {
 	if unit != "" || strings.HasSuffix(name, "]") {
 		name += "[" + escapeUnit.Replace(unit) + "]"
@@ -43,8 +43,8 @@ func numLabelColumn(name, unit string, k int) string {
 	return labelColumn(ColumnPprofNumLabels, name, k)
 }
 
-// Units have no brackets in their columns' names, so that the last one opens
-// the unit.
+// Column names contain units with opening brackets escaped, so that the last bracket opens the
+// unit.
 var (
 	escapeUnit   = strings.NewReplacer("%", "%25", "[", "%5B")
 	unescapeUnit = strings.NewReplacer("%25", "%", "%5B", "[")
@@ -57,7 +57,7 @@ func cutUnit(name string) (base, unit string) {
 	}
 	i := strings.LastIndexByte(name, '[')
 	if i < 0 {
-		return name, "" // not a name that numLabelColumn makes
+		return name, "" // not a result of numLabelColumn
 	}
 	return name[:i], unescapeUnit.Replace(name[i+1 : len(name)-1])
 }

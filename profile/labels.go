@@ -12,42 +12,42 @@ import (
 	codec "github.com/granarydb/granary/profile/pprof"
 )
 
-// labelColumns is the columns that the labels of a profile go to. Names and units
-// are compared as text once for each string of the profile, not for each label.
+// labelColumns is the columns of the labels of a profile. Names and units are compared as text
+// once for each string of the profile, not for each label.
 type labelColumns struct {
 	list  []labelValues
-	of    []uint32 // by label: its index in list
+	of    []uint32 // by label: index in list
 	byKey map[columnKey]uint32
 	names []labelName
-	// nameOf has, by string, 1 + the index in names of the number and the text
-	// labels that are called so.
+	// nameOf is, by string, 1 + the index in names, or 0: element 0 for number labels of that
+	// name, element 1 for text labels.
 	nameOf [2][]uint32
-	byText map[string]uint32 // one of the strings that have this text
+	byText map[string]uint32 // the string that represents this text
 }
 
-// labelValues is a concrete column. It has values once a row has one.
+// labelValues is a concrete column. Its values are allocated with the first value of a row.
 type labelValues struct {
 	name   string
 	values encoding.Vector
 }
 
-// columnKey identifies a column: the k-th value of a label, of one unit.
+// columnKey identifies a column: the k-th value of a label, in one unit.
 type columnKey struct {
-	name, unit uint32 // index in names, and of a string by byText
+	name, unit uint32 // index in names, and a string of byText
 	k          uint32
 }
 
-// labelName is a name of labels, with its state in the sample at hand.
+// labelName is a name of labels, with its state in the current sample.
 type labelName struct {
 	index  uint32 // in labelColumns.names
 	text   string
 	isText bool
-	id     encoding.Type // of its own column, if its values may be ids
-	sample int           // 1 + the sample
-	first  int           // index of its first label there
-	count  uint32        // values there
+	id     encoding.Type // type of its column of ids; 0 if it has none
+	sample int           // 1 + index of the current sample
+	first  int           // index of its first label in the sample
+	count  uint32        // values in the sample so far
 
-	// The column that the last label went to: mostly the next goes there too.
+	// The column of the first value in the last sample. The next sample mostly uses it too.
 	unit, column uint32
 	hasColumn    bool
 }
@@ -71,7 +71,7 @@ func (c *labelColumns) start(strings, labels int) {
 	}
 }
 
-// idType returns the type of the column that ids of this name are in, or 0.
+// idType returns the type of the column of ids with this name, or 0.
 func idType(name string) encoding.Type {
 	switch name {
 	case ColumnTraceID:
@@ -82,8 +82,8 @@ func idType(name string) encoding.Type {
 	return 0
 }
 
-// parseID reads a trace or span id: lower case hexadecimal, and not a digit more
-// or less, so that it is written again as it was.
+// parseID parses a trace or span id: lower-case hexadecimal of exactly the size of the type,
+// so that formatting the id returns the same text.
 func parseID(t encoding.Type, text string) (id uuid.UUID, ok bool) {
 	size := len(id)
 	if t == encoding.Uint64 {
@@ -96,7 +96,7 @@ func parseID(t encoding.Type, text string) (id uuid.UUID, ok bool) {
 	return id, err == nil
 }
 
-// set puts the value of a label into a row, of so many.
+// set sets the value of a label in one of the given number of rows.
 func (c *labelValues) set(row, rows int, l *codec.FlatLabel, text string) {
 	v := &c.values
 	if v.Len() == 0 {
@@ -105,7 +105,7 @@ func (c *labelValues) set(row, rows int, l *codec.FlatLabel, text string) {
 	switch v.Type {
 	case encoding.String:
 		v.Strings[row] = text
-		return // a string that is empty is no value
+		return // an empty string is null
 	case encoding.Int64:
 		v.Int64s[row] = l.Number
 	case encoding.UUID:
@@ -117,7 +117,7 @@ func (c *labelValues) set(row, rows int, l *codec.FlatLabel, text string) {
 	v.Valid[row] = true
 }
 
-// make makes the column, in which no row has a value yet.
+// make allocates the column. No row has a value yet.
 func (c *labelValues) make(rows int) {
 	v := &c.values
 	switch v.Type {
@@ -134,5 +134,5 @@ func (c *labelValues) make(rows int) {
 	v.Valid = make([]bool, rows)
 }
 
-// resize returns a slice of n elements that are whatever they were.
+// resize returns s with n elements of undefined content.
 func resize[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }

@@ -2,12 +2,12 @@ package profile
 
 import codec "github.com/granarydb/granary/profile/pprof"
 
-// Limits bounds a profile. A field that is 0 means its default: 64 MiB
-// decompressed, 1,000,000 samples of 16,384 locations.
+// Limits bounds a profile. A field that is 0 means its default: 64 MiB decompressed, 1,000,000
+// samples of 16,384 locations.
 type Limits = codec.Limits
 
-// A profile shares strings and locations, rows do not: their sums are bounded
-// beside the profile itself. The largest profiles in the field need a tenth of these.
+// A profile shares strings and locations; its rows do not. So these sums are bounded too. The
+// largest profiles in the field need a tenth of these limits.
 const (
 	// maxRecords bounds the bytes of all location records.
 	maxRecords = 256 << 20
@@ -15,6 +15,6 @@ const (
 	maxLabelBytes = 256 << 20
 	// maxLabelCells bounds rows times distinct labels, 16 bytes each.
 	maxLabelCells = 16 << 20
-	// maxKept bounds the memory that a DB keeps for the next insert, in bytes.
+	// maxKept bounds the bytes of a workspace that a DB keeps for later inserts.
 	maxKept = 16 << 20
 )

@@ -10,29 +10,27 @@ import (
 	codec "github.com/granarydb/granary/profile/pprof"
 )
 
-// location is a location as the store keeps it beside the id: enough to make the
-// pprof location again.
+// location is a location as the store keeps it beside the id, with all that is needed to
+// rebuild the pprof location.
 //
-// The record is its bytes. The first part is the identity, whose hash is the
-// id (P3). The rest is the place that one process had it at: the first process
-// that is seen wins.
+// It is encoded as a record. The first part of the record is the identity, whose hash is the
+// id (P3). The rest describes the mapping in one process, the first that was inserted.
 //
 //	identity: flags | build id | file, if no build id | address in the file:
 //	          from mapping start, plus its offset | lines
 //	line:     function | system name | file | start line | line | column
 //	rest:     file, if build id | mapping start, size, offset | bits of FlatMapping.Has
 //
-// Numbers are varints, strings have their length before them, lines their
-// count.
+// Numbers are varints. Strings are preceded by their length, lines by their count.
 type location struct {
 	folded  bool
-	mapping *pprof.Mapping // without an ID; nil if there is none
+	mapping *pprof.Mapping // without an ID; nil for no mapping
 	program bool           // the mapping is that of the program itself
-	address uint64         // as in the profile: mapping start included
+	address uint64         // as in the profile, including the mapping start
 	lines   []line
 }
 
-// line is one function at a location, the innermost first.
+// line is one function at a location. The innermost function comes first.
 type line struct {
 	noFunction           bool
 	function, systemName string
@@ -46,13 +44,12 @@ const (
 	flagMapping
 )
 
-// errRecord says that bytes are not a record: a batch that was not made by this
-// package brought it.
+// errRecord reports bytes that are not a record. They come from a batch that another package
+// built.
 var errRecord = errors.New("malformed location record")
 
-// parseLocation is the inverse of appendLocation. No record at all is a
-// location that nothing is known of. Texts that are in known are not made again, others
-// are added to it; nil keeps none.
+// parseLocation is the inverse of appendLocation. An empty record is a location without
+// symbols. Strings that are in known are reused, and others are added to it; known may be nil.
 func parseLocation(record []byte, known map[string]string) (*location, error) {
 	if len(record) == 0 {
 		return &location{}, nil
@@ -138,7 +135,7 @@ func (r *recordReader) string() string {
 	return s
 }
 
-// unnamed returns the name for a function without one: its binary, as in pprof.
+// unnamed returns the name of a function without one: its binary, as in pprof.
 func (l *location) unnamed() string {
 	if l.mapping == nil || l.mapping.File == "" {
 		return "<unknown>"

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// back makes the pprof location of a record, as a query does.
+// back returns the pprof location of a record, as a query does.
 func (l *location) back() *pprof.Location {
 	out := &pprof.Location{Address: l.address, IsFolded: l.folded, Mapping: l.mapping}
 	for _, ln := range l.lines {
@@ -52,7 +52,7 @@ func drawLocation(t *rapid.T) *pprof.Location {
 	return l
 }
 
-// P1: a record is the location, whole. P5: cut short anywhere, it is refused.
+// P1: a record contains the whole location. P5: a record cut at any byte is refused.
 func TestLocationRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawLocation(t)
@@ -81,7 +81,7 @@ func TestLocationRoundTrip(t *testing.T) {
 	})
 }
 
-// P3: the id depends on the code at a location, not on its place in a process.
+// P3: the id depends on the code at a location, not on its address in a process.
 func TestLocationID(t *testing.T) {
 	base := func() *pprof.Location {
 		return &pprof.Location{
@@ -134,7 +134,7 @@ func TestLocationID(t *testing.T) {
 			t.Errorf("%s: same id: %t, want %t", tc.name, got == id, tc.same)
 		}
 	}
-	// Strings next to each other do not run together.
+	// Adjacent strings are hashed separately.
 	a, b := base(), base()
 	a.Line[0].Function.Name, a.Line[0].Function.SystemName = "fg", "h"
 	b.Line[0].Function.Name, b.Line[0].Function.SystemName = "f", "gh"
@@ -144,8 +144,8 @@ func TestLocationID(t *testing.T) {
 	}
 }
 
-// P3: the id is a UUID of version 8 and of the standard's variant, and it is
-// the same in every version of this program: stores and queries exchange it.
+// P3: the id is a UUID of version 8 and of the standard variant. It is the same in every
+// version of this program, since stores and queries exchange it.
 func TestLocationIDForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		_, id := locationRecord(nil, drawLocation(t), nil)
@@ -159,7 +159,7 @@ func TestLocationIDForm(t *testing.T) {
 	}
 }
 
-// P5: a record that this package did not make is an error, never a panic.
+// P5: a malformed record causes an error, never a panic.
 func TestParseLocationMalformed(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -179,7 +179,7 @@ func TestParseLocationMalformed(t *testing.T) {
 	}
 }
 
-// FuzzParseLocation: P5, and a record means one location only.
+// FuzzParseLocation checks P5, and that a record stands for one location only.
 func FuzzParseLocation(f *testing.F) {
 	for _, l := range []*pprof.Location{
 		{},

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// start is the time of the first profile of a test: not a multiple of a bucket.
+// start is the time of the first profile of a test. It is not a multiple of the bucket width.
 const start = 1_700_000_123_456_789_000
 
 // fataler is *testing.T, *testing.F or *rapid.T.
@@ -26,8 +26,8 @@ type fataler interface {
 	Fatal(args ...any)
 }
 
-// openDB opens a store in which maintenance happens only when asked for. It is
-// ended by the caller: rapid's checks have no Cleanup of a long life.
+// openDB opens a store that does maintenance only on request. The caller closes it, since the
+// checks of rapid have no Cleanup that lasts long enough.
 func openDB(t fataler, opts Options) *DB {
 	t.Helper()
 	store, err := columnstore.Open(columnstore.Options{Manual: true, FutureLimit: -1, GranuleRows: 16, FreshParts: 2})
@@ -41,7 +41,7 @@ func openDB(t fataler, opts Options) *DB {
 	return db
 }
 
-// testDB is openDB for a whole test.
+// testDB is openDB with a store that is closed at the end of the test.
 func testDB(t testing.TB, opts Options) *DB {
 	t.Helper()
 	db := openDB(t, opts)
@@ -49,7 +49,7 @@ func testDB(t testing.TB, opts Options) *DB {
 	return db
 }
 
-// view takes a snapshot until the end of the test.
+// view returns a snapshot that is closed at the end of the test.
 func view(t testing.TB, db *DB) *columnstore.Snapshot {
 	t.Helper()
 	snap, err := db.store.Snapshot()
@@ -73,8 +73,8 @@ func insert(t fataler, db *DB, p *pprof.Profile, labels ...string) int {
 	return rows
 }
 
-// stack is one sample of a hand-made profile: functions, the leaf first, and
-// the values. A function after a "+" is inlined into the one that follows it.
+// stack is one sample of a hand-made profile: its functions, leaf first, and its values. A
+// function after a "+" is inlined into the next one.
 type stack struct {
 	frames string // "leaf +inlined caller root"
 	values []int64
@@ -83,7 +83,7 @@ type stack struct {
 	units  map[string][]string
 }
 
-// makeProfile makes a profile with types like "cpu:nanoseconds".
+// makeProfile returns a profile with types like "cpu:nanoseconds".
 func makeProfile(at int64, types string, stacks ...stack) *pprof.Profile {
 	p := &pprof.Profile{TimeNanos: at, DurationNanos: int64(10 * time.Second), Period: 10, PeriodType: &pprof.ValueType{Type: "cpu", Unit: "nanoseconds"}}
 	for t := range strings.FieldsSeq(types) {
@@ -120,11 +120,11 @@ func makeProfile(at int64, types string, stacks ...stack) *pprof.Profile {
 	return p
 }
 
-// answer is a profile without ids and order: P1 compares these.
+// answer is a profile without ids and order, for comparisons (P1).
 type answer struct {
 	Types, PeriodType      string
 	Period, Time, Duration int64
-	Samples                map[string][]int64 // zero ones left out
+	Samples                map[string][]int64 // without those that are all zero
 }
 
 func answerOf(p *pprof.Profile) answer {
@@ -155,7 +155,7 @@ func stackKey(s *pprof.Sample) string {
 	for _, l := range s.Location {
 		b.WriteString("\n ")
 		if m := l.Mapping; m != nil {
-			// The place of the code in the file, which a symboliser looks up.
+			// The offset of the code in the file, which a symboliser looks up.
 			fmt.Fprintf(&b, " %s+%x", cmpOr(m.BuildID, m.File), l.Address-m.Start+m.Offset)
 		} else {
 			fmt.Fprintf(&b, " %x", l.Address)

@@ -12,9 +12,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// slowBatch is the batch of a profile, made the plain way: value by value from
-// google/pprof's structs, with maps for everything, after checks that do the
-// same. The fast way is held to it.
+// slowBatch returns the batch of a profile as an oracle. It works value by value on the
+// structs of google/pprof, with maps for everything, after the same checks.
 func slowBatch(data []byte, limits Limits, opts InsertOptions, zeros bool) (schema.Batch, kind, error) {
 	p, err := pprof.ParseUncompressed(data)
 	if err == nil {
@@ -38,7 +37,7 @@ func slowBatch(data []byte, limits Limits, opts InsertOptions, zeros bool) (sche
 	return schema.Batch{Rows: len(s.rows), Columns: s.columns, Records: s.records}, kindOf(p), nil
 }
 
-// kindOf is flat.kind of a profile in memory.
+// kindOf is flat.kind for a profile in memory.
 func kindOf(p *pprof.Profile) kind {
 	k := kind{Default: len(p.SampleType) - 1}
 	var period pprof.ValueType
@@ -54,7 +53,7 @@ func kindOf(p *pprof.Profile) kind {
 	return k
 }
 
-// slowCheck holds a profile to the limits that can be seen in it.
+// slowCheck checks a profile against the limits that a parsed profile can violate.
 func slowCheck(p *pprof.Profile, limits Limits) error {
 	if len(p.SampleType) == 0 {
 		return ErrProfile
@@ -167,7 +166,7 @@ func (s *slowBatcher) add(p *pprof.Profile, opts InsertOptions) {
 		}
 		s.addLabels(i, sample)
 	}
-	// Of locations with one id, the first in the samples' order has the record.
+	// If several locations have one id, the first in the order of samples provides the record.
 	for i, sample := range p.Sample {
 		for _, l := range sample.Location {
 			is := locations[l]
@@ -200,7 +199,7 @@ func (s *slowBatcher) addLabels(row int, sample *pprof.Sample) {
 	}
 }
 
-// addID puts a trace or span id into its own column, if it is one.
+// addID puts a trace or span id into its own column. It reports whether the value is an id.
 func (s *slowBatcher) addID(row int, name string, values []string) bool {
 	if len(values) != 1 || name != ColumnTraceID && name != ColumnSpanID {
 		return false
@@ -222,7 +221,7 @@ func (s *slowBatcher) addID(row int, name string, values []string) bool {
 	return true
 }
 
-// column returns a column of the batch, a new one without values if need be.
+// column returns a column of the batch, or a new one without values.
 func (s *slowBatcher) column(name string, t encoding.Type) encoding.Vector {
 	v, ok := s.columns[name]
 	if ok {

@@ -16,14 +16,14 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// fact is one value of a sample: a row in the plainest form. Questions are
-// answered from facts one by one, and so the store's answers are checked.
+// fact is one value of a sample: a row in its plainest form. The oracle answers questions from
+// facts, one by one.
 type fact struct {
 	typ            Type
 	time, duration int64
 	labels         map[string]string // of the profile
 	sample         map[string]string // of the sample, the first value of each
-	stack          string            // frames, leaf first, as stack.frames has them
+	stack          string            // frames, leaf first, in the form of stack.frames
 	value          int64
 }
 
@@ -31,7 +31,7 @@ func (f *fact) functions() []string {
 	return strings.Fields(strings.NewReplacer(" +", " ", "+", " ", "?", "[app]").Replace(f.stack))
 }
 
-// label is the value of a name in a Selector.
+// label returns the value of a name in a Selector.
 func (f *fact) label(name string) string { return cmp.Or(f.labels[name], f.sample[name]) }
 
 func (f *fact) chosen(t Type, q Query) bool {
@@ -46,7 +46,7 @@ func (f *fact) chosen(t Type, q Query) bool {
 	return q.Function == nil || slices.ContainsFunc(f.functions(), q.Function.MatchString)
 }
 
-// group returns the values of labels, as answers have them.
+// group returns the values of labels in the form of answers.
 func (f *fact) group(by []string) []Label {
 	var out []Label
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(by))) {
@@ -98,7 +98,7 @@ func insertFacts(t *rapid.T, db *DB, facts []fact) []fact {
 	at := start + rapid.SampledFrom([]int64{0, 1, 7e9, 150e9, 151e9, 400e9, -3600e9}).Draw(t, "time")
 	duration := rapid.SampledFrom([]int64{10e9, 11e9}).Draw(t, "duration")
 	var stacks []stack
-	for _, s := range oracleStacks { // so that all profiles have the same locations
+	for _, s := range oracleStacks { // so all profiles have the same locations
 		stacks = append(stacks, stack{frames: s, values: []int64{0, 0}})
 	}
 	for range rapid.IntRange(0, 6).Draw(t, "samples") {
@@ -145,8 +145,8 @@ func drawQuery(t *rapid.T) Query {
 	}
 }
 
-// P7: every question, over one or several generations, of fresh rows, of some compacted and
-// of all, gives the answer of a search value by value.
+// P7: every question gives the answer of a search value by value, over one or several
+// generations, of fresh, partly compacted and compacted rows.
 func TestQueriesEqualOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store, err := columnstore.Open(columnstore.Options{
@@ -197,7 +197,7 @@ func checkQueries(t *rapid.T, db *DB, facts []fact) {
 	c.diff(choose(facts, typ, Query{}))
 }
 
-// queryCheck compares the answers to one query.
+// queryCheck compares the answers to one query with those of the oracle.
 type queryCheck struct {
 	t    *rapid.T
 	db   *DB
@@ -217,7 +217,7 @@ func (c *queryCheck) equal(what string, want, got any, err error) {
 	}
 }
 
-// sumsOf returns the sum of each stack, none 0.
+// sumsOf returns the sum of each stack without those that are 0.
 func sumsOf(facts []fact) map[string]int64 {
 	sums := map[string]int64{}
 	for i := range facts {
@@ -352,8 +352,8 @@ func (c *queryCheck) profiles() {
 	}
 }
 
-// series checks the questions that read no row. Their answers hold at least the
-// values of the query's rows, and none that no row has in the buckets of its time.
+// series checks the questions that read no row. Their answers contain at least the values of
+// the query's rows, and only values of rows in the buckets of its time range.
 func (c *queryCheck) series(facts []fact) {
 	var sure, can []fact
 	for _, f := range facts {
@@ -400,7 +400,7 @@ func (c *queryCheck) series(facts []fact) {
 		}
 	}
 	names, err := c.db.LabelNames(ctx, c.snap, c.q)
-	sample := collect(facts, ofAll) // labels of samples are those of all
+	sample := collect(facts, ofAll) // labels of samples can be those of any fact
 	if len(can) == 0 {
 		sample = nil
 	}
@@ -431,7 +431,7 @@ func (c *queryCheck) series(facts []fact) {
 	}
 }
 
-// canBe says whether a fact is of a series and a bucket of the query.
+// canBe reports whether a fact is of a series and a bucket of the query.
 func (c *queryCheck) canBe(f *fact) bool {
 	from, to := c.q.From, c.q.To
 	if width := c.db.opts.Bucket; width > 0 {

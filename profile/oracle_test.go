@@ -15,8 +15,8 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// P1: merged rows are the result of google/pprof's own Merge: over
-// several time buckets and generations, before and after compaction.
+// P1: merged rows equal the result of google/pprof's Merge, over several time buckets and
+// generations, before and after compaction.
 func TestMergeEqualsPprof(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		db := openDB(rt, Options{})
@@ -73,8 +73,8 @@ func checkMerge(t *rapid.T, step string, db *DB, snap *columnstore.Snapshot, ins
 	}
 }
 
-// checkStacks compares the sums of one type by stack, by function and by call
-// path with sums made the slow way.
+// checkStacks compares the sums of one type by stack, by function and by call path with those
+// of a naive computation.
 func checkStacks(t *rapid.T, step string, db *DB, snap *columnstore.Snapshot, of *pprof.Profile, index int) {
 	got, err := db.Merge(context.Background(), snap, kindOf(of).Types[index], Query{})
 	if err != nil {
@@ -129,7 +129,7 @@ func checkStacks(t *rapid.T, step string, db *DB, snap *columnstore.Snapshot, of
 	checkFlameGraph(t, got)
 }
 
-// framesOf names the frames of a sample, as Frame says.
+// framesOf returns the frames of a sample as Frame documents them.
 func framesOf(s *pprof.Sample) []Frame {
 	var frames []Frame
 	for _, l := range s.Location {
@@ -190,16 +190,14 @@ func countValues(p *pprof.Profile) int {
 	return n
 }
 
-// drawProfile makes a random profile of few distinct things, so that stacks,
-// locations and labels meet again. It went through the encoding of pprof files
-// once, which knows no empty labels.
+// drawProfile draws a profile with few distinct elements, so that stacks, locations and labels
+// recur. The profile was encoded and parsed once, which removes empty labels.
 func drawProfile(t *rapid.T) *pprof.Profile {
 	day := int64(24 * 3600e9)
 	p := &pprof.Profile{
 		SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}},
 		PeriodType: &pprof.ValueType{Type: "cpu", Unit: "nanoseconds"},
-		// Several profiles of one time, of one bucket, of one generation, of
-		// different generations.
+		// Profiles fall into one time, one bucket, one generation, or different generations.
 		TimeNanos:     start + rapid.SampledFrom([]int64{0, 1, 1e9, 901e9, 3600e9, day, 2 * day, -3 * day}).Draw(t, "time"),
 		DurationNanos: rapid.Int64Range(0, 20e9).Draw(t, "duration"),
 		Period:        rapid.Int64Range(0, 3).Draw(t, "period"),
@@ -257,7 +255,7 @@ func drawCode(t *rapid.T, p *pprof.Profile) {
 	}
 }
 
-// drawLabels adds labels with names that the store's own columns could confuse.
+// drawLabels adds labels whose names could be confused with columns of the store.
 func drawLabels(t *rapid.T, s *pprof.Sample) {
 	const trace, span = "0123456789abcdef0123456789abcdef", "00000000000000ff"
 	s.Label, s.NumLabel, s.NumUnit = map[string][]string{}, map[string][]int64{}, map[string][]string{}
@@ -276,7 +274,7 @@ func drawLabels(t *rapid.T, s *pprof.Sample) {
 	}
 }
 
-// A sample's labels survive in memory too, without the encoding between.
+// Labels of a sample in memory are kept, without an encoding in between.
 func TestInsertKeepsLabelsOfMemory(t *testing.T) {
 	db := testDB(t, Options{})
 	p := makeProfile(start, "n:count", stack{

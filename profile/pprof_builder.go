@@ -13,14 +13,14 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// pprofBuilder makes a pprof profile of groups.
+// pprofBuilder builds a pprof profile from groups.
 type pprofBuilder struct {
 	out       *pprof.Profile
 	types     []Type
 	groups    *columnstore.Groups
 	stacks    *walker
 	locations map[*symbol]*pprof.Location
-	mappings  map[pprof.Mapping]*pprof.Mapping // by all but where they start
+	mappings  map[pprof.Mapping]*pprof.Mapping // keyed by the mapping moved to address 0
 	program   *pprof.Mapping
 	functions map[pprof.Function]*pprof.Function
 }
@@ -42,7 +42,8 @@ func newPprofBuilder(types []Type, groups *columnstore.Groups) *pprofBuilder {
 	return b
 }
 
-// addSamples joins the sample types of each stack and set of labels again.
+// addSamples adds one sample for each stack and set of labels, with a value for each sample
+// type.
 func (b *pprofBuilder) addSamples() {
 	type key struct {
 		stack  uint32
@@ -77,7 +78,7 @@ func (b *pprofBuilder) addSamples() {
 	}
 }
 
-// sampleLabels is the labels of one sample, as pprof has them.
+// sampleLabels is the labels of one sample in the form of pprof.
 type sampleLabels struct {
 	text    map[string][]string
 	numbers map[string][]int64
@@ -92,11 +93,11 @@ func (l sampleLabels) key() string {
 	for name, values := range l.numbers {
 		numbers[name] = fmt.Sprint(values)
 	}
-	return fmt.Sprintf("%q %q %q", l.text, numbers, l.units) // maps print sorted, names and texts quoted
+	return fmt.Sprintf("%q %q %q", l.text, numbers, l.units) // fmt sorts maps, and %q quotes names and texts
 }
 
 func (b *pprofBuilder) labels(row int) sampleLabels {
-	var l sampleLabels // maps are made for samples with labels only
+	var l sampleLabels // the maps are allocated only for samples with labels
 	for i := range b.groups.Columns[3:] {
 		c := &b.groups.Columns[3+i]
 		if c.Values.Null(row) {
@@ -120,13 +121,13 @@ func (b *pprofBuilder) labels(row int) sampleLabels {
 	}
 	for name, units := range l.units {
 		if !slices.ContainsFunc(units, func(u string) bool { return u != "" }) {
-			delete(l.units, name) // no unit at all is how pprof says it
+			delete(l.units, name) // in pprof, a label without units has no entry
 		}
 	}
 	return l
 }
 
-// put sets the k-th value of a label.
+// put sets the k-th value of a label. It extends the values if necessary.
 func put[T any](values []T, k int, v T) []T {
 	if k >= len(values) {
 		values = append(values, make([]T, k+1-len(values))...)
@@ -159,8 +160,8 @@ func (b *pprofBuilder) location(from *symbol) *pprof.Location {
 	return l
 }
 
-// mapping returns the output's mapping for m. Processes have one binary at
-// different addresses; the first one's stand for all.
+// mapping returns the mapping of the output for m. Processes map one binary at different
+// addresses; the output has the addresses of the first.
 func (b *pprofBuilder) mapping(m *pprof.Mapping) *pprof.Mapping {
 	key := *m
 	key.Limit -= key.Start
@@ -176,7 +177,7 @@ func (b *pprofBuilder) mapping(m *pprof.Mapping) *pprof.Mapping {
 	return out
 }
 
-// programFirst moves the program's mapping to where pprof looks for it.
+// programFirst moves the mapping of the program to the front, where pprof expects it.
 func (b *pprofBuilder) programFirst() {
 	slices.SortStableFunc(b.out.Mapping, func(x, y *pprof.Mapping) int {
 		switch {

@@ -8,35 +8,36 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// Query says which profiles and samples a question is about. The zero Query is about all.
-// It may be used by any number of goroutines.
+// Query chooses profiles and samples. The zero Query chooses all. A Query is safe for
+// concurrent use.
 //
-// One profile is that of its time: From: t, To: t+1, with a Selector of its labels
-// (DB.Profiles says which there are). One trace or span is the Selector
-// {trace_id="..."} or {span_id="..."}, with its id as the profiles have it
-// (DB.InsertEncoded says which spelling is fast).
+// One profile is chosen by its time, From: t, To: t+1, and a Selector of its labels;
+// DB.Profiles lists the profiles. One trace or span is chosen by the Selector {trace_id="..."}
+// or {span_id="..."}, with its id as written in the profiles. DB.InsertEncoded describes the
+// spelling that is found fast.
 type Query struct {
 	// Selector chooses by label.
 	Selector Selector
-	// From and To bound the profiles' times in Unix nanoseconds: From <= time
-	// < To. Zero means no bound.
+	// From and To bound the times of profiles in Unix nanoseconds: From <= time < To. Zero
+	// means no bound.
 	From, To int64
-	// Function chooses the samples with a function in their stack whose name it matches:
-	// any frame's Function. It is not anchored; nil chooses all. It is tried once for each
-	// distinct name, and costs 50 to 150 ns for each distinct stack of the generations of
-	// the query, or less if few series are left. Each generation has its own
-	// record of a location: one that came there without symbols, in an Arrow record, is
-	// "<unknown>" here, whatever others know.
+	// Function chooses the samples that have a function with a matching name in their stack.
+	// Names are those of Frame.Function, of any frame. The pattern is not anchored; nil
+	// chooses all. It is tried once for each distinct name. It costs 50 to 150 ns for each
+	// distinct stack of the generations of the query, or less if few series are left. Each
+	// generation has its own record of a location. If the location came into a generation
+	// without symbols, in an Arrow record, its name is "<unknown>" here, even if other
+	// generations have its symbols.
 	Function *regexp.Regexp
-	// MaxBytes bounds the memory of an answer for groups and their results, by
-	// account; beyond it the error is columnstore.ErrQueryMemory. 0 or less means no bound.
-	// It is for questions that read rows, each of the two that some need by itself. It
+	// MaxBytes bounds the accounted memory of an answer: its groups and their results. Beyond
+	// it the error is columnstore.ErrQueryMemory. 0 or less means no bound. The bound applies
+	// to questions that read rows, and to each read separately if a question needs two. It
 	// does not count the results of an answer's methods, nor the stacks of DB.Profile.
 	MaxBytes int64
 }
 
-// Expr returns the query as a condition on rows, of the given types if there
-// are any. It is safe for concurrent use.
+// Expr returns the query as a condition on rows. If types are given, the rows must be of one
+// of them. The condition is safe for concurrent use.
 func (q Query) Expr(types ...Type) columnstore.Expr {
 	all := []columnstore.Expr{q.Selector.Expr()}
 	if len(types) > 0 {
@@ -63,8 +64,8 @@ func (q Query) Expr(types ...Type) columnstore.Expr {
 	return columnstore.And(all...)
 }
 
-// fits says whether an answer of so many bytes and the groups that it is made of are
-// within MaxBytes.
+// fits returns an error if the groups, and an answer of the given size that is made from them,
+// exceed MaxBytes together.
 func (q Query) fits(groups *columnstore.Groups, answer int) error {
 	if q.MaxBytes <= 0 {
 		return nil

@@ -32,7 +32,7 @@ func TestTypes(t *testing.T) {
 	heap := makeProfile(start, "objects:count space:bytes", stack{frames: "f", values: []int64{0, 0}})
 	heap.PeriodType = &pprof.ValueType{Type: "space", Unit: "bytes"}
 	heap.DefaultSampleType = "objects"
-	insert(t, db, heap) // zeros only: no rows, and still types
+	insert(t, db, heap) // only zeros: no rows, but types
 	insert(t, db, makeProfile(start, "z:count a:bytes", stack{frames: "f", values: []int64{3, 1}}), "job", "other")
 	noPeriod := makeProfile(start, "m:count", stack{frames: "f", values: []int64{3}})
 	noPeriod.PeriodType = nil
@@ -103,7 +103,7 @@ func TestFindType(t *testing.T) {
 	}
 }
 
-// From is in, To is out; zero is no bound; and times before 1970 are times.
+// From is inclusive and To exclusive. Zero means no bound. Times before 1970 are valid.
 func TestQueryTimes(t *testing.T) {
 	db := testDB(t, Options{})
 	times := []int64{-int64(48 * time.Hour), -1, 1, start, start + 1, start + int64(24*time.Hour)}
@@ -132,7 +132,7 @@ func TestQueryTimes(t *testing.T) {
 	}
 }
 
-// A snapshot answers the same whatever is inserted and compacted after it.
+// A snapshot gives the same answers after inserts and compactions.
 func TestMergeOfOldSnapshot(t *testing.T) {
 	db := testDB(t, Options{})
 	empty := view(t, db)
@@ -151,7 +151,7 @@ func TestMergeOfOldSnapshot(t *testing.T) {
 	}
 }
 
-// Every question of a closed snapshot, a canceled context and another store is
+// Every question on a closed snapshot, with a cancelled context, or on another store returns
 // an error.
 func TestQueryErrors(t *testing.T) {
 	db, other := testDB(t, Options{}), testDB(t, Options{})
@@ -194,7 +194,7 @@ func TestQueryErrors(t *testing.T) {
 	}
 }
 
-// Rows that came around Insert can have no records, and records that are none.
+// Rows that were not inserted by Insert can have no records, or invalid ones.
 func TestRowsFromElsewhere(t *testing.T) {
 	rows := func(record []byte) schema.Batch {
 		id := uuid.UUID{1}
@@ -234,7 +234,7 @@ func TestRowsFromElsewhere(t *testing.T) {
 		if len(p.Sample) != 1 || p.Sample[0].Value[0] != 7 || len(p.SampleType) != 1 {
 			t.Errorf("%s: %v", tc.name, p)
 		}
-		// Types that no profile told of come last, and are found.
+		// Types that exist only in rows come last, and are found.
 		if typ, err := db.FindType(ctx, snap, "n"); err != nil || typ != cpuCount {
 			t.Errorf("%s: %v, %v", tc.name, typ, err)
 		}
@@ -245,8 +245,7 @@ func TestRowsFromElsewhere(t *testing.T) {
 	}
 }
 
-// Trace and span ids are found by their column where they are ids, and by their text where
-// they are something else.
+// Trace and span ids are found in their columns. Text in another form is found as text.
 func TestSelectorOfIDs(t *testing.T) {
 	const trace, span = "0af7651916cd43dd8448eb211c80319c", "00f067aa0ba902b7"
 	db := testDB(t, Options{})
@@ -305,7 +304,7 @@ func TestSelectorOfIDs(t *testing.T) {
 	}
 }
 
-// A profile of which nothing is known but its samples has names of labels as well.
+// A profile whose type has no name has label names too.
 func TestLabelNamesOfNamelessType(t *testing.T) {
 	db := testDB(t, Options{})
 	if names, err := db.LabelNames(ctx, view(t, db), Query{}); err != nil || len(names) != 0 {

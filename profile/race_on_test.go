@@ -2,5 +2,5 @@
 
 package profile
 
-// raceEnabled says that the race detector is on: tests of one goroutine do less.
+// raceEnabled reports whether the race detector is on. Tests of one goroutine then do less.
 const raceEnabled = true

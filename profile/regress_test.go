@@ -6,8 +6,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 )
 
-// A trace id is a label of its sample, so a selector finds it, although it is in a
-// column of its own.
+// A trace id is a label of its sample: a selector finds it, although it has its own column.
 func TestSelectorFindsTraceID(t *testing.T) {
 	const trace = "0af7651916cd43dd8448eb211c80319c"
 	db := testDB(t, Options{})
@@ -23,8 +22,8 @@ func TestSelectorFindsTraceID(t *testing.T) {
 	}
 }
 
-// P1: two sample types of one name and unit stay apart, or the profile is
-// refused: they are never added up.
+// P1: two sample types with one name and unit stay separate, or the profile is refused. They
+// are never summed.
 func TestSampleTypesThatAreEqual(t *testing.T) {
 	db := testDB(t, Options{})
 	p := makeProfile(start, "n:count n:count", stack{frames: "f", values: []int64{1, 2}})
@@ -37,7 +36,7 @@ func TestSampleTypesThatAreEqual(t *testing.T) {
 	}
 }
 
-// DESIGN.md, section 5: no name of a transaction shows before its commit.
+// No kind of a transaction is visible before its commit.
 func TestAbortedInsertLeavesNoKind(t *testing.T) {
 	db := testDB(t, Options{})
 	tx := db.Store().Begin()
@@ -50,7 +49,7 @@ func TestAbortedInsertLeavesNoKind(t *testing.T) {
 	}
 }
 
-// In a pprof file the first mapping is the program: pprof prints its name.
+// The first mapping of a pprof file is the program, whose name pprof prints.
 func TestProfileKeepsMainMapping(t *testing.T) {
 	db := testDB(t, Options{})
 	p := makeProfile(start, "n:count", stack{frames: "f", values: []int64{1}}, stack{frames: "g", values: []int64{2}})

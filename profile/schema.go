@@ -7,11 +7,11 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// DefaultBucket is the length of a time bucket of the profiling schema.
+// DefaultBucket is the default bucket width of the profiling schema.
 const DefaultBucket = 15 * time.Minute
 
-// The columns of the profiling schema (Parca RFC-001, and trace and span ids).
-// Labels, PprofLabels and PprofNumLabels are families.
+// The columns of the profiling schema: those of Parca RFC-001, and trace and span ids.
+// ColumnLabels, ColumnPprofLabels and ColumnPprofNumLabels are families.
 const (
 	ColumnSampleType     = "sample_type"
 	ColumnSampleUnit     = "sample_unit"
@@ -21,16 +21,16 @@ const (
 	ColumnStacktrace     = "stacktrace"       // location ids, leaf first
 	ColumnTimestamp      = "timestamp"        // Unix nanoseconds
 	ColumnPprofLabels    = "pprof_labels"     // of the sample
-	ColumnPprofNumLabels = "pprof_num_labels" // of the sample, named name[unit]
+	ColumnPprofNumLabels = "pprof_num_labels" // of the sample; a column is named name[unit]
 	ColumnDuration       = "duration"         // nanoseconds
 	ColumnPeriod         = "period"           // in period_unit
-	ColumnTraceID        = "trace_id"         // of the sample: DB.InsertEncoded
+	ColumnTraceID        = "trace_id"         // of the sample; see DB.InsertEncoded
 	ColumnSpanID         = "span_id"          // of the sample
 	ColumnValue          = "value"            // in sample_unit
 )
 
-// Schema returns the profiling schema in the RFC's order, behind a time bucket
-// of the given length; 0 leaves the bucket out.
+// Schema returns the profiling schema with the order of the RFC, led by a time bucket of the
+// given width. A width of 0 leaves out the bucket.
 func Schema(bucket time.Duration) schema.Definition {
 	key := func(name string) schema.Column {
 		return schema.Column{Name: name, Type: encoding.String, Encoding: encoding.DictionaryRLE}

@@ -13,25 +13,24 @@ import (
 	"github.com/granarydb/granary/internal/selector"
 )
 
-// ErrSelector says that text is not a selector.
+// ErrSelector reports text that is not a selector.
 var ErrSelector = errors.New("invalid selector")
 
-// Selector chooses profiles and samples by label, with the matchers and the
-// semantics of Prometheus: =, !=, =~ and !~, patterns anchored at both ends, a
-// missing label equal to the empty string. A name means a label of the profile
-// first, and of the sample where the profile has none. The zero Selector
-// chooses everything. It is immutable.
+// Selector chooses profiles and samples by label. Its matchers and their semantics are those
+// of Prometheus: =, !=, =~ and !~; patterns are anchored at both ends; a missing label equals
+// the empty string. A name refers to a label of the profile or, if the profile has no such
+// label, of the sample. The zero Selector chooses everything. A Selector is immutable.
 type Selector struct {
 	text     string
 	matchers []matcher
 }
 
-// matcher is a condition of a selector, with its meaning for rows.
+// matcher is one condition of a selector. Its methods turn it into conditions on rows.
 type matcher struct{ selector.Matcher }
 
-// ParseSelector parses {job="api", pod=~"x.*", zone!=""}, or a name in front of
-// it as Prometheus writes __name__. Empty text and {} choose everything. Errors
-// wrap ErrSelector and say where the text went wrong.
+// ParseSelector parses a selector such as {job="api", pod=~"x.*", zone!=""}. A name in front
+// of the braces, or alone, is a matcher of __name__, as in Prometheus. Empty text and {}
+// choose everything. Errors wrap ErrSelector and report the position in the text.
 func ParseSelector(text string) (Selector, error) {
 	s := Selector{text: strings.TrimSpace(text)}
 	if s.text == "" || strings.ReplaceAll(s.text, " ", "") == "{}" {
@@ -47,11 +46,12 @@ func ParseSelector(text string) (Selector, error) {
 	return s, nil
 }
 
-// String returns the text that the selector was parsed from.
+// String returns the text that the selector was parsed from, without surrounding spaces. It is
+// empty for {}.
 func (s Selector) String() string { return s.text }
 
-// Requires returns the labels, in the order of the text, that every chosen row has: those
-// with a matcher that the empty value does not pass.
+// Requires returns the labels that every chosen row has, in the order of the text: those with
+// a matcher that does not match the empty string.
 func (s Selector) Requires() []string {
 	var names []string
 	for _, m := range s.matchers {
@@ -62,9 +62,9 @@ func (s Selector) Requires() []string {
 	return names
 }
 
-// Expr returns the selector as a condition on rows. Equality with a text is made of
-// comparisons for equality only, that of a trace or span id included, so that the store
-// can pass over granules without such a value.
+// Expr returns the selector as a condition on rows. Equality with a text, including that of a
+// trace or span id, becomes comparisons for equality only, so that the store can skip granules
+// without the value.
 func (s Selector) Expr() columnstore.Expr {
 	all := make([]columnstore.Expr, len(s.matchers))
 	for i, m := range s.matchers {
@@ -73,33 +73,33 @@ func (s Selector) Expr() columnstore.Expr {
 	return columnstore.And(all...)
 }
 
-// textColumns returns the columns that can have a label as text. The first in which a row
-// has a value counts.
+// textColumns returns the columns that can contain a label as text. The first one in which a
+// row has a value counts.
 func textColumns(label string) []string {
 	return []string{ColumnLabels + "." + label, labelColumn(ColumnPprofLabels, label, 0)}
 }
 
-// first is the matcher on the first of the columns in which a row has a value; without
-// any, last.
+// first returns the matcher on the first of the columns in which a row has a value, or last()
+// for rows without a value in any of them.
 func (m matcher) first(columns []string, last func() columnstore.Expr) columnstore.Expr {
 	column := columns[0]
 	missing := columnstore.Equal(column, "")
 	if len(columns) == 1 && idType(m.Name) == 0 {
-		return m.expr(column) // no value equals the empty text there
+		return m.expr(column) // here a missing value equals the empty string
 	}
 	rest := last
 	if len(columns) > 1 {
 		rest = func() columnstore.Expr { return m.first(columns[1:], last) }
 	}
 	here := m.expr(column)
-	if !m.Matches("") { // then it does not hold where there is no value
+	if !m.Matches("") { // so it does not hold for a missing value
 		return columnstore.Or(here, columnstore.And(missing, rest()))
 	}
 	return columnstore.Or(columnstore.And(columnstore.Not(missing), here), columnstore.And(missing, rest()))
 }
 
-// idExpr is the matcher on the column of its own that trace and span ids have, as the
-// text that they came as.
+// idExpr returns the matcher on the separate column of trace or span ids. The ids are compared
+// as the text from which they were parsed.
 func (m matcher) idExpr() columnstore.Expr {
 	switch m.Op {
 	case selector.OpEqual:
@@ -111,7 +111,7 @@ func (m matcher) idExpr() columnstore.Expr {
 	}
 }
 
-// equalID holds where the id in the column of its own has the matcher's value as text.
+// equalID returns the condition that the id column has the value of the matcher as text.
 func (m matcher) equalID() columnstore.Expr {
 	if m.Value == "" {
 		return columnstore.IsNull(m.Name)
@@ -119,7 +119,7 @@ func (m matcher) equalID() columnstore.Expr {
 	id, ok := parseID(idType(m.Name), m.Value)
 	switch {
 	case !ok:
-		return columnstore.Or() // ids that are written otherwise are with the texts
+		return columnstore.Or() // ids in other spellings are stored as text
 	case m.Name == ColumnTraceID:
 		return columnstore.Equal(m.Name, id)
 	default:
@@ -127,7 +127,7 @@ func (m matcher) equalID() columnstore.Expr {
 	}
 }
 
-// idText is the inverse of parseID.
+// idText returns an id as text. It is the inverse of parseID.
 func idText(id any) string {
 	switch id := id.(type) {
 	case uuid.UUID:

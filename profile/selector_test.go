@@ -14,8 +14,8 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// selectorDB has one row each of value 1, 2, 4, ... so that a sum says which
-// rows were chosen.
+// selectorDB returns a table with rows of values 1, 2, 4, ..., so that a sum identifies the
+// chosen rows.
 func selectorDB(t testing.TB) *DB {
 	db := testDB(t, Options{})
 	one := func(bit int, sample map[string][]string, profile ...string) {
@@ -31,7 +31,7 @@ func selectorDB(t testing.TB) *DB {
 	return db
 }
 
-// P4, and the syntax of Prometheus.
+// TestSelector checks P4 and the syntax of Prometheus.
 func TestSelector(t *testing.T) {
 	db := selectorDB(t)
 	const all = 127
@@ -47,14 +47,14 @@ func TestSelector(t *testing.T) {
 		{`{job!="api"}`, all - 2 - 16},
 		{`{job=""}`, 1 + 32},
 		{`{job!=""}`, all - 1 - 32},
-		{`{zone!="eu"}`, all - 4}, // P4: no zone is not eu
+		{`{zone!="eu"}`, all - 4}, // P4: a missing zone is not eu
 		{`{zone="eu",job="web"}`, 4},
 		{`{zone="eu",job="api"}`, 0},
 		{`{job!="api",job!="web"}`, all - 2 - 16 - 4},
-		// A label of the profile hides that of its samples.
+		// A label of the profile hides a label of its samples.
 		{`{job="sampled"}`, 8},
 		{`{job!="sampled"}`, all - 8},
-		// Patterns are anchored at both ends; the dot takes line ends.
+		// Patterns are anchored at both ends; the dot matches line ends.
 		{`{job=~"a"}`, 0},
 		{`{job=~"a.*"}`, 2 + 16},
 		{`{job=~"api|web"}`, 2 + 16 + 4},
@@ -143,8 +143,8 @@ func TestSelectorSyntaxErrors(t *testing.T) {
 	}
 }
 
-// P4 against an oracle: Go's operators and patterns on random labels. The module
-// compat/selectors has Prometheus' own matchers for one.
+// TestSelectorEqualsOracle checks P4 against Go's operators and patterns on random labels.
+// Module compat/selectors compares with the matchers of Prometheus.
 func TestSelectorEqualsOracle(t *testing.T) {
 	names := []string{"job", "pod", "zone", "__name__"}
 	values := []string{"", "a", "b", "ab", "a\nb"}
@@ -220,7 +220,7 @@ func TestSelectorEqualsOracle(t *testing.T) {
 	})
 }
 
-// FuzzParseSelector: P5.
+// FuzzParseSelector checks P5.
 func FuzzParseSelector(f *testing.F) {
 	for _, text := range []string{"", "{}", `{job="api",pod=~"x.*",zone!=""}`, `cpu{a!~"b"}`, `{"a.b"='c'}`, "{a=`b`}", "{a=~\"(\"}"} {
 		f.Add(text)

@@ -7,26 +7,26 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// Stacks is the sum of profiles by stack. It is immutable, safe for concurrent use, and
-// belongs to the caller, whatever becomes of the snapshot: the dictionaries that its
-// stacks are in live as long as it does. The zero Stacks is no stacks of no type.
+// Stacks is the sum of profiles by stack. It is immutable and safe for concurrent use. It
+// stays valid when its snapshot is closed, and keeps the dictionaries of its stacks in memory.
+// The zero Stacks has no stacks and no type.
 type Stacks struct {
 	// Type is the type of the values.
 	Type Type
-	// Total is the sum of all values, with their signs, in Type.SampleUnit. It wraps
-	// around as int64 does, as all sums here.
+	// Total is the sum of all values, with their signs, in Type.SampleUnit. Like all sums
+	// here, it wraps around as int64 does.
 	Total int64
-	// Magnitude is the sum over the stacks of their values without signs, a base for
-	// percentages. That of go tool pprof keeps samples of one stack with different
-	// labels apart: it is greater where values of such samples cancel out here.
+	// Magnitude is the sum of the absolute values of the stacks. It is a base for percentages.
+	// go tool pprof counts samples of one stack with different labels separately: its base is
+	// greater if the values of such samples cancel out here.
 	Magnitude int64
 
 	codes   []uint32 // of the stacks, ascending
-	values  []int64  // beside them, none 0
+	values  []int64  // of the stacks, none 0
 	symbols *symbols
 }
 
-// newStacks makes stacks of codes and values, whose memory it takes.
+// newStacks returns stacks with the given codes and values. It takes over both slices.
 func newStacks(t Type, symbols *symbols, codes []uint32, values []int64) *Stacks {
 	s := &Stacks{Type: t, symbols: symbols}
 	if !slices.IsSorted(codes) {
@@ -36,14 +36,15 @@ func newStacks(t Type, symbols *symbols, codes []uint32, values []int64) *Stacks
 	for i := 0; i < len(codes); {
 		code, value := codes[i], values[i]
 		for i++; i < len(codes) && codes[i] == code; i++ {
-			value += values[i] // of two ways to have one label
+			value += values[i] // one stack, with the label of the profile and of the sample
 		}
 		s.add(code, value)
 	}
 	return s
 }
 
-// add adds a stack with a greater code than any so far. It is for those who make s.
+// add adds a stack whose code is greater than all before, unless its value is 0. It is called
+// only while s is built.
 func (s *Stacks) add(code uint32, value int64) {
 	if value == 0 {
 		return
@@ -53,7 +54,7 @@ func (s *Stacks) add(code uint32, value int64) {
 	s.Magnitude += int64(size(value))
 }
 
-// byCode sorts stacks without a copy of them.
+// byCode sorts codes and values in place.
 type byCode struct {
 	codes  []uint32
 	values []int64
@@ -66,7 +67,7 @@ func (b byCode) Swap(i, j int) {
 	b.values[i], b.values[j] = b.values[j], b.values[i]
 }
 
-// known returns the symbols of the locations, of a zero Stacks as well.
+// known returns the symbols of the locations, which are empty for the zero Stacks.
 func (s *Stacks) known() *symbols {
 	if s.symbols == nil {
 		return newSymbols(dict.ListView{}, nil)
@@ -77,11 +78,11 @@ func (s *Stacks) known() *symbols {
 // Len returns the number of distinct stacks with a value other than zero.
 func (s *Stacks) Len() int { return len(s.codes) }
 
-// Each calls f with each stack, leaf first, and its value, which is never
-// zero. The frames are f's only during the call. The order is that in which the store
-// first saw the stacks, about.
+// Each calls f with the frames of each stack, leaf first, and its value, which is never zero.
+// The frames are valid only during the call. The order of stacks is about that in which the
+// store first saw them.
 //
-// About 10 to 20 ns a frame, and 1 us a distinct location for the first one to ask.
+// Each costs about 10 to 20 ns a frame. The first use of a location costs 1 us.
 func (s *Stacks) Each(f func(frames []Frame, value int64)) {
 	w := s.known().walk()
 	var frames []Frame
@@ -96,7 +97,7 @@ func (s *Stacks) Each(f func(frames []Frame, value int64)) {
 	}
 }
 
-// size is the magnitude of a value: differences have negative ones.
+// size returns the absolute value of v. Values of differences can be negative.
 func size(v int64) uint64 {
 	if v < 0 {
 		return -uint64(v)

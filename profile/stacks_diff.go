@@ -10,13 +10,13 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// Diff returns after less before, by stack: values that fell are
-// negative, stacks that are equal in both are left out. Stacks are those of the same
-// locations, whatever snapshots or stores they are of. Both stay as they are.
+// Diff returns the values of after minus those of before, by stack. Values that fell are
+// negative. Stacks with equal values are left out. Two stacks are the same if their locations
+// are, even in different snapshots or stores. Diff changes neither argument.
 //
-// Values are not scaled: where one answer is of a longer time, its sums are greater.
-// The error is ErrMixed if the types differ. About 1 us a stack, and 20 bytes for each
-// beside the memory of both answers.
+// Values are not scaled: if one answer covers a longer time, its sums are greater. The error
+// is ErrMixed if the types differ. Diff costs about 1 us a stack, and 20 bytes a stack beside
+// the memory of both answers.
 func Diff(before, after *Stacks) (*Stacks, error) {
 	if before.Type != after.Type {
 		return nil, fmt.Errorf("%w: %v before, %v after", ErrMixed, before.Type, after.Type)
@@ -36,19 +36,19 @@ func Diff(before, after *Stacks) (*Stacks, error) {
 	return newStacks(after.Type, d.symbols, d.symbols.stacks, d.values), nil
 }
 
-// differ sums the stacks of several answers. A stack is known by the 128-bit xxh3 of its
-// locations, keyed by a random seed, as in the store.
+// differ sums the stacks of several answers. It identifies a stack by the 128-bit xxh3 of its
+// locations, keyed by a random seed, as the store does.
 type differ struct {
 	symbols *symbols
-	values  []int64 // beside symbols.refs
+	values  []int64 // by index in symbols.refs
 	index   map[xxh3.Uint128]uint32
 	seed    uint64
 
-	ids   []uuid.UUID // to work with
+	ids   []uuid.UUID // scratch
 	bytes []byte
 }
 
-// add adds the values of an answer, times sign.
+// add adds the values of an answer, multiplied by sign.
 func (d *differ) add(s *Stacks, sign int64) {
 	from, base := s.known(), uint32(len(d.symbols.lists))
 	d.symbols.lists = append(d.symbols.lists, from.lists...)

@@ -2,39 +2,38 @@ package profile
 
 import "slices"
 
-// FlameNode is one function in a flame graph: the node and its ancestors are
-// one call path, and Total says how much was sampled on that path or below it.
+// FlameNode is one function in a flame graph. A node and its ancestors are one call path, and
+// Total is the value sampled on that path or below it.
 //
-// A graph is a tree of nodes under one root that stands for all samples
-// (named "root"); no node has two parents. In a difference of two profiles
-// values may be zero or negative, and the positive children of a node may
-// exceed it. Nodes are plain values: nothing here is safe for use by several
-// goroutines while one of them changes the tree.
+// A graph is a tree with one root, named "root", for all samples. No node has two parents. In
+// a difference of two profiles values may be zero or negative, and the positive children of a
+// node may exceed it. Nodes are plain values: they are not safe for concurrent use while a
+// goroutine changes the tree.
 type FlameNode struct {
 	Name     string // function name, as pprof prints it
-	File     string // source file of the function, empty when unknown
+	File     string // source file of the function, empty if unknown
 	Self     int64  // value of the samples that end here
 	Total    int64  // Self plus the Totals of the children
 	Children []*FlameNode
 }
 
-// FlameGraphOptions says how much of a flame graph to make. The zero value is all.
+// FlameGraphOptions limits the size of a flame graph. The zero value means no limit.
 type FlameGraphOptions struct {
-	// MaxNodes is how many functions the graph has at most, the root and those named
-	// "other" not counted. 0 or less means all.
+	// MaxNodes is the maximum number of functions in the graph. The root and nodes named
+	// "other" do not count. 0 or less means no limit.
 	MaxNodes int
 }
 
-// FlameGraph returns the stacks as a tree of functions, callers above callees.
-// The order of children is that of their first stack.
+// FlameGraph returns the stacks as a tree of functions, callers above callees. Children are in
+// the order of their first stack.
 //
-// If there are more than MaxNodes, those of the greatest Total, by magnitude, are kept,
-// with their ancestors; where one with its ancestors is too much, lesser ones take the
-// place. Dropped children of a node are summed in its last child, named "other",
-// so that every Total is still Self plus those of the children.
+// If there are more than MaxNodes functions, those with the greatest absolute Total are kept,
+// together with their ancestors. If one does not fit with its ancestors, lesser ones take its
+// place. The dropped children of a node are summed in its last child, named "other", so that
+// every Total is still Self plus the Totals of the children.
 //
-// The tree belongs to the caller. It costs as much as Each, and 50 to 100 bytes for each
-// distinct call path while it is made.
+// The tree belongs to the caller. FlameGraph costs as much as Each, and 50 to 100 bytes for
+// each distinct call path while it runs.
 func (s *Stacks) FlameGraph(opts FlameGraphOptions) *FlameNode {
 	symbols := s.known()
 	t := flameTree{nodes: []flameNode{{}}, children: map[flameEdge]int32{}}
@@ -52,12 +51,12 @@ func (s *Stacks) FlameGraph(opts FlameGraphOptions) *FlameNode {
 	return t.graph(keep, symbols.names())
 }
 
-// flameTree is a flame graph in the making, its root first, each node after its
+// flameTree is a flame graph under construction. The root comes first, and each node after its
 // parent.
 type flameTree struct {
 	nodes    []flameNode
 	children map[flameEdge]int32
-	last     []flameStep // the stack before, root first
+	last     []flameStep // the previous stack, root first
 }
 
 type flameNode struct {
@@ -71,14 +70,14 @@ type flameEdge struct {
 	function uint32
 }
 
-// flameStep is a location of a stack, and the node of its innermost function.
+// flameStep is a location of a stack and the node of its innermost function.
 type flameStep struct {
 	symbol *symbol
 	node   int32
 }
 
-// add adds a stack. Stacks in a row share their frames near the root: the nodes there
-// are those of the stack before.
+// add adds a stack. Consecutive stacks share their frames near the root, whose nodes are taken
+// from the previous stack.
 func (t *flameTree) add(locations []*symbol, value int64) {
 	depth := 0
 	for n := len(locations); depth < min(n, len(t.last)) && t.last[depth].symbol == locations[n-1-depth]; {
@@ -109,7 +108,7 @@ func (t *flameTree) child(parent int32, function uint32) int32 {
 	return i
 }
 
-// largest says which nodes to keep, the root among them: nil for all.
+// largest reports which nodes to keep, including the root. nil means all.
 func (t *flameTree) largest(most int) []bool {
 	if most <= 0 || len(t.nodes)-1 <= most {
 		return nil
@@ -148,7 +147,7 @@ func (t *flameTree) largest(most int) []bool {
 	return keep
 }
 
-// graph makes the nodes that are handed out.
+// graph returns the tree for the caller.
 func (t *flameTree) graph(keep []bool, names []functionID) *FlameNode {
 	kept := func(i int32) bool { return keep == nil || keep[i] }
 	made := make([]*FlameNode, len(t.nodes))

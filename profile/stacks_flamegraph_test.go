@@ -8,7 +8,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// checkPruned holds a flame graph of at most so many nodes to the whole one.
+// checkPruned compares a flame graph of at most the given number of nodes with the whole
+// graph.
 func checkPruned(t fataler, s *Stacks, most int) {
 	t.Helper()
 	totals, kept := map[string]int64{}, 0
@@ -55,7 +56,7 @@ func checkPruned(t fataler, s *Stacks, most int) {
 		t.Fatal("total or number of nodes", root.Total, s.Total, kept, most)
 	}
 	if anyNegative {
-		return // ancestors can be lesser than nodes kept for their descendants
+		return // an ancestor that is kept for a node can be smaller than dropped nodes
 	}
 	fall := func(a, b uint64) int { return cmp.Compare(b, a) }
 	slices.SortFunc(all, fall)
@@ -65,8 +66,8 @@ func checkPruned(t fataler, s *Stacks, most int) {
 	}
 }
 
-// isOther tells the sum of dropped nodes from a function of that name: the tests' are
-// all in files.
+// isOther reports whether a node is the sum of dropped nodes and not a function named "other".
+// All functions of the tests have files.
 func isOther(n *FlameNode) bool { return n.Name == "other" && n.File == "" }
 
 func TestFlameGraphMaxNodes(t *testing.T) {
@@ -98,7 +99,7 @@ func TestFlameGraphMaxNodes(t *testing.T) {
 		}
 		checkPruned(t, s, max(1, most))
 	}
-	// In a difference a great node can be below a small one: it is kept with it, or not.
+	// In a difference a large node can be below a small one. It is kept only together with it.
 	s = merged(t, makeProfile(start, "n:count", stack{frames: "b a", values: []int64{100}}, stack{frames: "c a", values: []int64{-99}}, stack{frames: "d", values: []int64{2}}))
 	for most, want := range map[int]*FlameNode{
 		1: leaf("root", 3, leaf("d", 2), leaf("other", 1)),

@@ -4,13 +4,12 @@ import (
 	"regexp"
 )
 
-// Search returns the stacks that have a function whose name the pattern matches, in
-// any of their frames. Names are those of Frame, and the pattern is not anchored. A
-// nil pattern matches all.
+// Search returns the stacks that have a function with a matching name in any frame. Names are
+// those of Frame. The pattern is not anchored; nil matches all.
 //
-// The pattern is tried once for each distinct name, and no record is decoded more than
-// for that. Where the stacks come from a query that is asked for nothing else,
-// Query.Function does the same before anything is summed.
+// The pattern is tried once for each distinct name, and records are decoded only as far as the
+// names require. If the stacks of a query are used for nothing else, Query.Function gives the
+// same result and filters before anything is summed.
 func (s *Stacks) Search(pattern *regexp.Regexp) *Stacks {
 	if pattern == nil {
 		return s

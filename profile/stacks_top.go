@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// Function is the cost of a function, in the unit of the stacks' type: Flat by itself,
-// Cum with all that it calls. A stack in which it recurs counts once.
+// Function is the cost of a function, in the unit of the stacks' type. Flat is the cost of the
+// function itself; Cum includes all that it calls. A stack in which it recurs counts once.
 type Function struct {
 	Name string `json:"name"`
 	Flat int64  `json:"flat"`
 	Cum  int64  `json:"cum"`
 }
 
-// Top returns the functions of all stacks, by falling size of Flat, then of
-// Cum, then by name: the order of go tool pprof -top. Functions of one name in several
-// files are one. The slice belongs to the caller. It costs as much as Each.
+// Top returns the functions of all stacks, by falling absolute value of Flat, then of Cum,
+// then by name, as go tool pprof -top does. Functions with one name in several files are one.
+// The slice belongs to the caller. Top costs as much as Each.
 func (s *Stacks) Top() []Function {
 	c := topCounter{index: map[string]int{}}
 	w := s.known().walk()
@@ -31,9 +31,9 @@ func (s *Stacks) Top() []Function {
 // topCounter sums the values of stacks by function.
 type topCounter struct {
 	functions []Function
-	lastIn    []int          // number of the last stack that each was counted for
-	index     map[string]int // of functions, by name
-	byNumber  paged[int]     // 1 + the index, by number in symbols: a name is looked up once
+	lastIn    []int          // by function: number of the last stack that counted
+	index     map[string]int // in functions, by name
+	byNumber  paged[int]     // index+1 by number in symbols, so that a name is looked up once
 	stacks    int
 }
 
@@ -54,7 +54,7 @@ func (c *topCounter) stack(locations []*symbol, value int64) {
 	}
 }
 
-// function returns the index of the function of a frame.
+// function returns the index of the function of a frame. It adds the function if it is new.
 func (c *topCounter) function(y *symbol, frame int, number uint32) int {
 	at := c.byNumber.at(number)
 	if *at == 0 {

@@ -10,7 +10,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 )
 
-// merged inserts a profile and sums its first type.
+// merged inserts a profile and returns the sum of its first type.
 func merged(t *testing.T, p *pprof.Profile) *Stacks {
 	t.Helper()
 	db := testDB(t, Options{})
@@ -68,7 +68,8 @@ func TestTop(t *testing.T) {
 	}
 }
 
-// Each gives frames leaf first, inlined ones marked, and names functions without a name.
+// Each returns frames leaf first, marks inlined ones, and gives a name to functions without
+// one.
 func TestEach(t *testing.T) {
 	p := makeProfile(start, "n:count", stack{frames: "in +out main", values: []int64{4}})
 	p.Location = append(p.Location, &pprof.Location{ID: 9, Address: 0x77})
@@ -82,13 +83,13 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// Without recursion a function's cost is that of its nodes in the flame graph;
-// functions of one name in two files are two nodes.
+// Without recursion the cost of a function is that of its nodes in the flame graph. Functions
+// with one name in two files are two nodes.
 func TestFlameGraph(t *testing.T) {
 	p := makeProfile(start, "n:count",
 		stack{frames: "c b a", values: []int64{3}}, stack{frames: "d +b a", values: []int64{2}},
 		stack{frames: "b a", values: []int64{7}}, stack{frames: "b z", values: []int64{-1}}, stack{frames: "?", values: []int64{1}})
-	p.Function[3].Name = "c" // d.go's c beside c.go's
+	p.Function[3].Name = "c" // function c exists in c.go and in d.go
 	s := merged(t, p)
 	checkFlameGraph(t, s)
 	var lines []string
@@ -123,7 +124,7 @@ func TestFlameGraph(t *testing.T) {
 			t.Errorf("in the graph %v, in the list %v", got[f.Name], f)
 		}
 	}
-	// With recursion a path has a node a call.
+	// With recursion a path has one node for each call.
 	root := merged(t, makeProfile(start, "n:count", stack{frames: "f f f", values: []int64{2}})).FlameGraph(FlameGraphOptions{})
 	depth := 0
 	for n := root; len(n.Children) > 0; n = n.Children[0] {

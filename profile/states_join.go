@@ -15,20 +15,20 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// stateJoin finds the states of the samples of one query. Subjects are values of labels;
-// groups are those of StateStatus, and from firstState on one for each state.
+// stateJoin finds the states of the samples of one query. A subject is a set of values of
+// labels. A group is a StateStatus or, from firstState on, a state.
 type stateJoin struct {
 	view    *history.View
 	path    statePath
 	columns []string
-	labelOf []int // by column: in path.labels
+	labelOf []int // by column: index in path.labels
 
 	states sync.Mutex // guards the fields below
 	number map[history.Value]uint32
-	values []history.Value // by number, from firstState on
+	values []history.Value // by number minus firstState
 }
 
-// newStateJoin finds out in which columns the labels can be.
+// newStateJoin parses the path and finds the columns that can contain its labels.
 func newStateJoin(db *DB, snap *columnstore.Snapshot, states States) (*stateJoin, error) {
 	path, err := parseStatePath(states.Path)
 	if err != nil {
@@ -61,7 +61,8 @@ func newStateJoin(db *DB, snap *columnstore.Snapshot, states States) (*stateJoin
 	return j, nil
 }
 
-// isFirstNumber says whether a column of number labels is that of the first values of one.
+// isFirstNumber reports whether a column of number labels contains the first values of a
+// label.
 func isFirstNumber(column, label string) bool {
 	name, k, _ := cutNumber(column)
 	name, _ = cutUnit(name)
@@ -77,7 +78,7 @@ func (j *stateJoin) asOf() *columnstore.AsOf {
 	}}
 }
 
-// state returns the number of the group of a value.
+// state returns the number of the group of a value. It assigns one if the value is new.
 func (j *stateJoin) state(v history.Value, take func(bytes int64) error) (uint32, error) {
 	j.states.Lock()
 	defer j.states.Unlock()
@@ -85,7 +86,7 @@ func (j *stateJoin) state(v history.Value, take func(bytes int64) error) (uint32
 	if known {
 		return number, nil
 	}
-	const state = 200 // in the map, the slice, and while they grow
+	const state = 200 // bytes in the map and the slice, including growth
 	if err := take(int64(state + len(v.Text()))); err != nil {
 		return 0, err
 	}
@@ -95,14 +96,14 @@ func (j *stateJoin) state(v history.Value, take func(bytes int64) error) (uint32
 	return number, nil
 }
 
-// stateFinder finds states for one goroutine.
+// stateFinder finds states for one goroutine. It is a columnstore.CaseFinder.
 type stateFinder struct {
 	join   *stateJoin
 	take   func(bytes int64) error
-	labels []stateLabels         // by number
-	index  map[stateLabel]uint32 // the numbers of those that have one value more
+	labels []stateLabels         // by subject
+	index  map[stateLabel]uint32 // subjects with one more value
 	known  map[history.Value]uint32
-	common []stateGroup // the first of them, which are enough for most attributes
+	common []stateGroup // the first elements of known, which suffice for most attributes
 
 	missing []int64
 }
@@ -112,25 +113,26 @@ type stateGroup struct {
 	group uint32
 }
 
-// stateLabel is a value of a label that comes to others.
+// stateLabel is a value of a label that is added to a subject.
 type stateLabel struct {
 	number uint32
 	label  int
 	value  string
 }
 
-// stateLabels is values of labels, and the attribute that they lead to.
+// stateLabels is the values of labels of a subject, and the attribute that they identify.
 type stateLabels struct {
-	values []string // by label; empty: none so far
+	values []string // by label; empty if there is none yet
 
-	found     bool // the attribute was looked for
+	found     bool // the attribute was looked up
 	status    StateStatus
 	attribute history.Attribute
-	times     []int64 // that were asked for last, and their groups
+	times     []int64 // of the last call, and their groups
 	groups    []uint32
 }
 
-// Subject makes one value of a label known, unless it is.
+// Subject adds the value of a label to a subject, unless the subject has a value of that
+// label.
 func (f *stateFinder) Subject(subject uint32, column int, v columnstore.Cell) (uint32, error) {
 	label := f.join.labelOf[column]
 	if v.Null || f.labels[subject].values[label] != "" {
@@ -139,7 +141,7 @@ func (f *stateFinder) Subject(subject uint32, column int, v columnstore.Cell) (u
 	return f.with(stateLabel{subject, label, f.join.text(column, v)})
 }
 
-// text returns a value of a label as text.
+// text returns the value of a label as text.
 func (j *stateJoin) text(column int, v columnstore.Cell) string {
 	switch name := j.columns[column]; {
 	case name == ColumnTraceID:
@@ -152,7 +154,7 @@ func (j *stateJoin) text(column int, v columnstore.Cell) string {
 	return string(v.Bytes)
 }
 
-// with returns the number of labels with one value more.
+// with returns the subject that has one more value. It adds the subject if it is new.
 func (f *stateFinder) with(key stateLabel) (uint32, error) {
 	if key.value == "" {
 		return key.number, nil
@@ -161,7 +163,7 @@ func (f *stateFinder) with(key stateLabel) (uint32, error) {
 	if known {
 		return number, nil
 	}
-	const labels, value = 400, 16 // in the map, the slice, and while they grow
+	const labels, value = 400, 16 // bytes in the map and the slice, including growth
 	values := slices.Clone(f.labels[key.number].values)
 	if err := f.take(int64(labels + value*len(values) + len(key.value))); err != nil {
 		return 0, err
@@ -173,7 +175,7 @@ func (f *stateFinder) with(key stateLabel) (uint32, error) {
 	return number, nil
 }
 
-// Groups finds the states of an attribute in the order of time.
+// Groups sets the groups of a subject at ascending times.
 func (f *stateFinder) Groups(subject uint32, times []int64, groups []uint32) error {
 	l := &f.labels[subject]
 	if !l.found {
@@ -199,8 +201,8 @@ func (f *stateFinder) Groups(subject uint32, times []int64, groups []uint32) err
 	return f.states(l, times[lo:hi], groups[lo:hi])
 }
 
-// states finds the states at times that the history has. Granules of one bucket ask for
-// much the same times: the last answers are kept.
+// states sets the groups at times within the history. Granules of one bucket ask for mostly
+// the same times, so the last answers are kept.
 func (f *stateFinder) states(l *stateLabels, times []int64, groups []uint32) error {
 	f.missing = f.missing[:0]
 	k := 0
@@ -221,7 +223,7 @@ func (f *stateFinder) states(l *stateLabels, times []int64, groups []uint32) err
 		return err
 	}
 	if more := len(times) - cap(l.times); more > 0 {
-		const time = 2 * 12 // and while they grow
+		const time = 2 * 12 // bytes, including growth
 		if err := f.take(int64(time * more)); err != nil {
 			return err
 		}
@@ -230,7 +232,7 @@ func (f *stateFinder) states(l *stateLabels, times []int64, groups []uint32) err
 	return nil
 }
 
-// look sets the groups that are 0, those at the missing times.
+// look sets the groups that are 0, which are those at the missing times.
 func (f *stateFinder) look(a history.Attribute, times []int64, groups []uint32) error {
 	intervals, err := f.join.view.Sample([]history.Attribute{a}, f.missing)
 	if err != nil {
@@ -273,7 +275,7 @@ func (f *stateFinder) group(v history.Value) (uint32, error) {
 	return group, nil
 }
 
-// find finds the attribute of labels.
+// find looks up the attribute of a set of labels.
 func (f *stateFinder) find(l *stateLabels) StateStatus {
 	if slices.Contains(l.values, "") {
 		return StateNoLabel

@@ -19,16 +19,17 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// statesTest is profiles and states in one store, written in the same transactions.
+// statesTest has profiles and states in one store, written in the same transactions.
 type statesTest struct {
 	db     *DB
 	states *columnstore.History
-	now    int64 // changes come after it
+	now    int64 // later changes have later times
 	closed bool
-	fed    map[string]int64 // attributes that Add feeds: where the next interval begins
+	fed    map[string]int64 // by attribute written by Add: start of its next interval
 }
 
-// attributes of the tests: those with odd names are found by label too.
+// statesAttributes are the attributes of the tests. Attributes with unusual names are found by
+// label too.
 var statesAttributes = [][]string{
 	{"Threads", "1"},
 	{"Threads", "2"},
@@ -124,7 +125,7 @@ func (s *statesTest) stacks(t *rapid.T) (stacks []stack) {
 	return stacks
 }
 
-// change writes states after all that were committed.
+// change writes states that are later than all committed ones.
 func (s *statesTest) change(t *rapid.T, tx *columnstore.Tx) {
 	w, err := tx.History(s.states)
 	if err != nil {
@@ -181,9 +182,9 @@ func statesValue(t *rapid.T, of string) history.Value {
 	return history.String(rapid.SampledFrom([]string{"", "running", "blocked"}).Draw(t, "value"))
 }
 
-// Each sample is in the group of the state that its attribute has at its time, as a
-// search row by row finds it, over several generations, before and after compaction (P7). The
-// groups sum to the total.
+// Each sample is in the group of the state of its attribute at its time, as found by a search
+// row by row, over several generations, before and after compaction (P7). The groups sum to
+// the total.
 func TestMergeByState(t *testing.T) {
 	statuses := map[StateStatus]int{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -252,7 +253,7 @@ func (s *statesTest) check(t *rapid.T, statuses map[StateStatus]int) {
 	}
 }
 
-// idSums returns the sum of each stack by its ids.
+// idSums returns the sum of each stack, keyed by its ids.
 func idSums(s *Stacks) map[string]int64 {
 	sums := map[string]int64{}
 	for i, code := range s.codes {
@@ -262,7 +263,7 @@ func idSums(s *Stacks) map[string]int64 {
 	return sums
 }
 
-// rowByRow is the oracle: it decodes each row and looks its state up.
+// rowByRow is the oracle: it decodes each row and looks up its state.
 func (s *statesTest) rowByRow(t *rapid.T, snap *columnstore.Snapshot, typ Type, q Query, path []string) map[string]map[string]int64 {
 	view, err := snap.History(s.states)
 	if err != nil {

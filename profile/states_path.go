@@ -8,7 +8,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// statePath is the names of attributes, made of labels.
+// statePath is the names of attributes, with labels in place of values.
 type statePath struct {
 	names  [][]namePart
 	labels []string // distinct
@@ -17,10 +17,10 @@ type statePath struct {
 // namePart is a piece of a name: text, or the value of a label.
 type namePart struct {
 	text  string
-	label int // in statePath.labels; -1: text
+	label int // index in statePath.labels, or -1 for text
 }
 
-// parseStatePath parses the templates of names.
+// parseStatePath parses the templates of the names of a path.
 func parseStatePath(templates []string) (statePath, error) {
 	var p statePath
 	if len(templates) == 0 {
@@ -63,7 +63,7 @@ func (p *statePath) parse(template string) (parts []namePart, err error) {
 	return append(parts, namePart{text: text.String(), label: -1}), nil
 }
 
-// label returns the index of a label, a new one if the path did not have it.
+// label returns the index of a label. It adds the label if it is new.
 func (p *statePath) label(name string) int {
 	i := slices.Index(p.labels, name)
 	if i < 0 {
@@ -73,7 +73,7 @@ func (p *statePath) label(name string) int {
 	return i
 }
 
-// of returns the names for values of the labels.
+// of returns the names for the given values of the labels.
 func (p *statePath) of(values []string) []string {
 	names := make([]string, len(p.names))
 	for i, parts := range p.names {

@@ -8,36 +8,35 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// symbols knows the locations of the stacks of one answer. A location is known by
-// its id: in an answer over several generations it can have a code in each.
+// symbols resolves the locations of the stacks of one answer. A location is identified by its
+// id: in an answer over several generations it can have a code in each.
 //
-// A record is decoded with the first frame of its location that is asked for, once an
-// answer. A lookup takes mu. A walker remembers its symbols, so that a walk
-// takes it once a location.
+// A record is decoded when the first frame of its location is needed, once an answer. A lookup
+// takes mu. A walker remembers its symbols, so that a walk takes mu once a location.
 type symbols struct {
-	lists  []dict.ListView // one; of a difference, those of the answers that it is of
-	refs   []stackRef      // by code of a stack; nil: codes are those of lists[0]
+	lists  []dict.ListView // one, or for a difference those of its answers
+	refs   []stackRef      // by stack code; nil if stack codes are those of lists[0]
 	stacks []uint32        // codes of all stacks of the answer
 
 	mu        sync.Mutex
 	found     map[uuid.UUID]*symbol
 	functions map[functionID]uint32
 	named     []functionID         // by number
-	strings   map[string]string    // names and files, once each
-	described map[uuid.UUID][]byte // the result of describeAll; nil before
+	strings   map[string]string    // distinct names and files
+	described map[uuid.UUID][]byte // the result of describeAll; nil before its call
 }
 
-// stackRef is a stack of one of several answers.
+// stackRef refers to a stack of one of several answers.
 type stackRef struct{ lists, code uint32 }
 
-// functionID identifies a function among frames.
+// functionID identifies a function of a frame.
 type functionID struct{ name, file string }
 
 // symbol is one location with the functions of its frames.
 type symbol struct {
 	location
 	unnamed   string   // the name for functions without one
-	functions []uint32 // of each frame: numbers in symbols.named
+	functions []uint32 // by frame: number in symbols.named
 }
 
 func newSymbols(lists dict.ListView, stacks []uint32) *symbols {
@@ -47,7 +46,7 @@ func newSymbols(lists dict.ListView, stacks []uint32) *symbols {
 	}
 }
 
-// ref returns where a stack is.
+// ref returns the index in lists of a stack, and its code there.
 func (s *symbols) ref(code uint32) stackRef {
 	if s.refs == nil {
 		return stackRef{0, code}
@@ -68,12 +67,13 @@ func (s *symbols) symbol(lists, element uint32) *symbol {
 	return y
 }
 
-// decode makes the symbol of a location. The caller holds mu.
+// decode returns the symbol of a location. If its record is empty or invalid, that of another
+// generation takes its place. The caller holds mu.
 func (s *symbols) decode(id uuid.UUID, record []byte) *symbol {
 	l, err := parseLocation(record, s.strings)
 	if err != nil || len(record) == 0 {
 		if l, err = parseLocation(s.recordElsewhere(id), s.strings); err != nil {
-			l = &location{} // nothing is known of it then
+			l = &location{} // no generation has a valid record
 		}
 	}
 	y := &symbol{location: *l, unnamed: l.unnamed()}
@@ -84,7 +84,8 @@ func (s *symbols) decode(id uuid.UUID, record []byte) *symbol {
 	return y
 }
 
-// record returns the record of an element of one of the lists.
+// record returns the record of an element of one of the lists, or that of another generation
+// if it is empty.
 func (s *symbols) record(lists, element uint32) []byte {
 	record := s.lists[lists].Record(element)
 	if len(record) > 0 {
@@ -95,8 +96,8 @@ func (s *symbols) record(lists, element uint32) []byte {
 	return s.recordElsewhere(s.lists[lists].Element(element))
 }
 
-// recordElsewhere returns the record that another generation has of a location: rows that
-// came as Arrow records may lack symbols. The caller holds mu.
+// recordElsewhere returns the record of a location from any generation with a valid one: rows
+// inserted as Arrow records may lack symbols. The caller holds mu.
 func (s *symbols) recordElsewhere(id uuid.UUID) []byte {
 	if s.described == nil {
 		s.described = s.describeAll()
@@ -104,8 +105,8 @@ func (s *symbols) recordElsewhere(id uuid.UUID) []byte {
 	return s.described[id]
 }
 
-// describeAll finds records of the locations that one generation has no good record of, in
-// the others. It looks at all stacks, for answers that have such a location only.
+// describeAll returns a valid record of each location for which any generation has one. It
+// reads all stacks, so it is called only if the answer has a location without a valid record.
 func (s *symbols) describeAll() map[uuid.UUID][]byte {
 	good, seen := map[uuid.UUID][]byte{}, make([]paged[bool], len(s.lists))
 	var codes []uint32
@@ -125,13 +126,14 @@ func (s *symbols) describeAll() map[uuid.UUID][]byte {
 	return good
 }
 
-// isRecord says whether bytes are a record that says something.
+// isRecord reports whether bytes are a valid record and not empty.
 func isRecord(record []byte) bool {
 	_, err := parseLocation(record, nil)
 	return err == nil && len(record) > 0
 }
 
-// number returns the number of a function. The caller holds mu.
+// number returns the number of a function. It assigns one if the function is new. The caller
+// holds mu.
 func (s *symbols) number(f functionID) uint32 {
 	n, known := s.functions[f]
 	if !known {
@@ -142,18 +144,18 @@ func (s *symbols) number(f functionID) uint32 {
 	return n
 }
 
-// names returns the functions by number, those that symbols which a walker has seen
-// have at least.
+// names returns the functions by number. They include those of all symbols that any walker has
+// seen.
 func (s *symbols) names() []functionID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.named
 }
 
-// frames returns how many frames a location is.
+// frames returns the number of frames of a location.
 func (y *symbol) frames() int { return max(1, len(y.lines)) }
 
-// frame returns a frame of a location, the innermost first.
+// frame returns a frame of a location. Frame 0 is the innermost.
 func (y *symbol) frame(i int) Frame {
 	if len(y.lines) == 0 {
 		return Frame{Function: y.unnamed}
@@ -166,10 +168,10 @@ func (y *symbol) frame(i int) Frame {
 	return f
 }
 
-// walker reads stacks, for one goroutine.
+// walker reads stacks. It belongs to one goroutine.
 type walker struct {
 	symbols *symbols
-	seen    []paged[*symbol] // by element, of each of the lists
+	seen    []paged[*symbol] // by index in symbols.lists and element
 	codes   []uint32
 	stack   []*symbol
 }
@@ -178,8 +180,7 @@ func (s *symbols) walk() *walker {
 	return &walker{symbols: s, seen: make([]paged[*symbol], len(s.lists))}
 }
 
-// locations returns the locations of a stack, leaf first. They are good until the next
-// call.
+// locations returns the locations of a stack, leaf first. They are valid until the next call.
 func (w *walker) locations(stack uint32) []*symbol {
 	ref := w.symbols.ref(stack)
 	w.codes = w.symbols.lists[ref.lists].List(w.codes[:0], ref.code)
@@ -195,13 +196,13 @@ func (w *walker) locations(stack uint32) []*symbol {
 	return w.stack
 }
 
-// paged is a slice with memory only for the pages in use: an answer can have few of
-// all codes.
+// paged is a slice with memory only for the pages in use: an answer can contain few of all
+// codes.
 type paged[T any] struct{ pages [][]T }
 
 const page = 256
 
-// at returns the element at i, zero at first.
+// at returns a pointer to element i, which is zero at first.
 func (p *paged[T]) at(i uint32) *T {
 	if n := int(i / page); n >= len(p.pages) {
 		p.pages = append(p.pages, make([][]T, n+1-len(p.pages))...)
@@ -214,9 +215,9 @@ func (p *paged[T]) at(i uint32) *T {
 	return &in[i%page]
 }
 
-// appendNames appends the names of the functions of a record, as frames have them, to
-// dst. They are parts of the record: no text is made of it, unless a function has no
-// name.
+// appendNames appends the names of the functions of a record to dst, as frames have them. The
+// names share the memory of the record, unless a function has no name or the record is
+// malformed.
 func appendNames(dst [][]byte, record []byte) [][]byte {
 	start := len(dst)
 	r := recordReader{rest: record}
@@ -227,7 +228,7 @@ func appendNames(dst [][]byte, record []byte) [][]byte {
 	n := r.uvarint()
 	unnamed := n == 0
 	for ; n > 0 && !r.bad; n-- {
-		r.uvarint() // whether there is a function
+		r.uvarint() // whether the line has a function
 		name := r.bytes()
 		dst = append(dst, name)
 		unnamed = unnamed || len(name) == 0
@@ -258,7 +259,7 @@ func appendNames(dst [][]byte, record []byte) [][]byte {
 
 // Frame is one function call in a stack.
 type Frame struct {
-	Function string // "[binary]" or "<unknown>" where nothing better is known
+	Function string // "[binary]" or "<unknown>" if the name is not known
 	File     string
 	Line     int64
 	Inlined  bool // into its caller

@@ -22,7 +22,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// generationsDB is a table in which each bucket of a second is a generation.
+// generationsDB returns a table in which each bucket of one second is a generation.
 func generationsDB(t testing.TB) *DB {
 	t.Helper()
 	store, err := columnstore.Open(columnstore.Options{Manual: true, FutureLimit: -1, GenerationBuckets: 1})
@@ -37,7 +37,7 @@ func generationsDB(t testing.TB) *DB {
 	return db
 }
 
-// A location of several generations is one: in pprof files, lists and graphs.
+// A location of several generations is one location in pprof files, lists and graphs.
 func TestLocationsOfGenerationsAreOne(t *testing.T) {
 	db := generationsDB(t)
 	for i := range 5 {
@@ -69,14 +69,14 @@ func TestLocationsOfGenerationsAreOne(t *testing.T) {
 	}
 }
 
-// A location that one generation has no record of is named by another's; each question
-// of it gives the same.
+// A location without a record in one generation gets its name from another. All questions give
+// the same name.
 func TestRecordOfAnotherGeneration(t *testing.T) {
 	db := generationsDB(t)
 	p := makeProfile(start, "n:count", stack{frames: "f", values: []int64{1}})
 	insert(t, db, p)
 	_, id := locationRecord(nil, p.Location[0], p.Mapping[0])
-	for i, at := range []int64{-1e9, 1e9} { // a generation before and one behind
+	for i, at := range []int64{-1e9, 1e9} { // one generation before and one after
 		rows := schema.Batch{Rows: 1, Columns: map[string]encoding.Vector{
 			ColumnSampleType: encoding.Strings("n"), ColumnSampleUnit: encoding.Strings("count"),
 			ColumnPeriodType: encoding.Strings("cpu"), ColumnPeriodUnit: encoding.Strings("nanoseconds"),
@@ -104,7 +104,7 @@ func TestRecordOfAnotherGeneration(t *testing.T) {
 	}
 }
 
-// Names are found in a record as frames have them, whatever its bytes are.
+// The names found in a record are those of its frames, for any bytes.
 func TestNamesOfRecords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLocation(t)
@@ -133,7 +133,7 @@ func TestNamesOfRecords(t *testing.T) {
 	})
 }
 
-// A pattern is tried once for each name that has the common prefix of its matches.
+// A pattern is tried once for each name that contains the common prefix of its matches.
 func TestPatternOnceAName(t *testing.T) {
 	for pattern, want := range map[string]int{"b|c": 2, "b": 1, "^a?b$": 2, "bx": 0} {
 		m := newFunctionMatcher(regexp.MustCompile(pattern))
@@ -151,7 +151,7 @@ func TestPatternOnceAName(t *testing.T) {
 	}
 }
 
-// Stacks answer any number of goroutines; a merge looks nothing up before they ask.
+// Stacks answer concurrent questions. A merge looks up no symbols before they are needed.
 func TestStacksAreSafeForConcurrentUse(t *testing.T) {
 	db := generationsDB(t)
 	for i := range 6 {
@@ -163,7 +163,7 @@ func TestStacksAreSafeForConcurrentUse(t *testing.T) {
 		t.Fatalf("%d locations looked up, %v", len(s.symbols.found), err)
 	}
 	q := Query{Function: regexp.MustCompile("^c$")}
-	where := q.Expr(cpuCount) // may be used by all as well
+	where := q.Expr(cpuCount) // may be shared too
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -177,7 +177,7 @@ func TestStacksAreSafeForConcurrentUse(t *testing.T) {
 			if err != nil || d.Total != 12-36 {
 				t.Errorf("%+v, %v", d, err)
 			}
-			d.Each(func([]Frame, int64) { s.Top() }) // in one another
+			d.Each(func([]Frame, int64) { s.Top() }) // nested
 			groups, err := db.table.Aggregate(ctx, view(t, db), columnstore.AggregateOptions{Sum: ColumnValue, Where: where})
 			if err != nil || groups.Sums[0] != 6 {
 				t.Errorf("%v, %v", groups, err)
@@ -187,7 +187,7 @@ func TestStacksAreSafeForConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-// A merge makes little more than its answer.
+// A merge allocates little more than its answer.
 func TestMergeAllocatesLittle(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		t.Skip("inserts 80,000 stacks; under the race detector the store keeps less")
@@ -206,7 +206,7 @@ func TestMergeAllocatesLittle(t *testing.T) {
 		t.Fatal(err)
 	}
 	snap := view(t, db)
-	least := uint64(math.MaxUint64) // the store mostly keeps its sums' memory for the next query
+	least := uint64(math.MaxUint64) // the store usually keeps the memory of sums for the next query
 	for range 10 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -222,7 +222,7 @@ func TestMergeAllocatesLittle(t *testing.T) {
 	}
 }
 
-// A query that may not take the memory says so, whatever it asks; one that may, answers.
+// Every question returns an error if it exceeds the memory limit, and an answer otherwise.
 func TestMaxBytes(t *testing.T) {
 	db := testDB(t, Options{})
 	for i := range 50 {
@@ -246,7 +246,7 @@ func TestMaxBytes(t *testing.T) {
 			t.Errorf("%s in 64 MiB: %v", name, err)
 		}
 	}
-	// The last steps count as well: of 50 groups in a little more than the groups are.
+	// The answer counts in addition to its 50 groups.
 	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{By: []string{ColumnTimestamp, ColumnTraceID, ColumnStacktrace, ColumnSampleType}})
 	if err != nil {
 		t.Fatal(err)
@@ -259,7 +259,7 @@ func TestMaxBytes(t *testing.T) {
 	}
 }
 
-// Differences are of one type, and of equal stacks: in any stores.
+// A difference has one type, and matches equal stacks of any stores.
 func TestDiff(t *testing.T) {
 	merge := func(types string, stacks ...stack) *Stacks { return merged(t, makeProfile(start, types, stacks...)) }
 	before := merge("n:count", stack{frames: "b a", values: []int64{5}}, stack{frames: "a", values: []int64{2}}, stack{frames: "gone", values: []int64{1}})

@@ -12,11 +12,11 @@ import (
 
 // Errors of types.
 var (
-	// ErrUnknownType says that no profile has the sample type that was asked
-	// for. The text names those that there are.
+	// ErrUnknownType reports a sample type that no profile has. The text lists the existing
+	// types.
 	ErrUnknownType = errors.New("unknown sample type")
-	// ErrAmbiguousType says that a name stands for several types, whose
-	// values cannot be added up.
+	// ErrAmbiguousType reports a name that stands for several types, whose values cannot be
+	// added.
 	ErrAmbiguousType = errors.New("ambiguous sample type")
 )
 
@@ -24,7 +24,7 @@ func typeOf(s columnstore.Series) Type {
 	return Type{s.Value(ColumnSampleType), s.Value(ColumnSampleUnit), s.Value(ColumnPeriodType), s.Value(ColumnPeriodUnit)}
 }
 
-// typeSet is distinct types in the order in which they were added.
+// typeSet is a set of types in the order in which they were added.
 type typeSet struct {
 	types []Type
 	index map[Type]int
@@ -42,7 +42,7 @@ func (s *typeSet) add(types ...Type) {
 	}
 }
 
-// sampleName is the name of a type in a list, where one is missing too.
+// sampleName returns the name of a type for a list, with a placeholder if it is empty.
 func (t Type) sampleName() string {
 	if t.Sample == "" {
 		return "'' (unnamed)"
@@ -63,10 +63,10 @@ func names(types []Type, name func(Type) string) string {
 	return strings.Join(out, ", ")
 }
 
-// Type is one thing that profiles measure.
+// Type is a quantity that profiles measure.
 type Type struct {
 	Sample, SampleUnit string // "inuse_space", "bytes"
-	Period, PeriodUnit string // "space", "bytes"; empty if the profile says none
+	Period, PeriodUnit string // "space", "bytes"; empty if the profile has none
 }
 
 // String returns the type as sample:unit:period:unit.

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// unitStep is one rung of a unit's ladder: size is its length in the
-// ladder's base unit.
+// unitStep is one unit of a scale. size is its length in the base unit of the scale.
 type unitStep struct {
 	name string
 	size float64
@@ -22,14 +21,14 @@ var (
 	}
 )
 
-// FormatValue renders value, measured in unit, for people to read.
+// FormatValue formats value, measured in unit, for people to read.
 //
-// Times ("nanoseconds", "microseconds", "milliseconds", "seconds") are printed
-// as ns, us, ms, s, min or h, and "bytes" as B, KiB, MiB and so on by the
-// binary step, in both cases with up to three significant digits and in the
-// largest unit that leaves the number at one or more: "1.23 s", "4.5 MiB". A
-// "count" is the exact number with thousands separators: "1,234". Any other
-// unit is that number followed by the unit as given; an empty one by nothing.
+// Times ("nanoseconds", "microseconds", "milliseconds", "seconds") are printed as ns, us, ms,
+// s, min or h. "bytes" are printed as B, KiB, MiB and so on, in steps of 1024. Both have up to
+// three significant digits, or all digits before the point if these are more. The unit is the
+// largest that leaves the number at one or more: "1.23 s", "4.5 MiB". A "count" is the exact
+// number with thousands separators: "1,234". Any other unit is the exact number followed by
+// the unit, and an empty unit is the number alone.
 func FormatValue(value int64, unit string) string {
 	switch unit {
 	case "nanoseconds":
@@ -49,9 +48,9 @@ func FormatValue(value int64, unit string) string {
 	}
 }
 
-// formatScaled prints value, given in the base unit of steps, in the largest
-// step that leaves at least one of it. The choice is made on the rounded
-// number, so that 999.9 ms reads "1 s" and not "1000 ms".
+// formatScaled prints value, given in the base unit of steps, in the largest step that leaves
+// at least one of it. The choice depends on the rounded number, so that 999.9 ms is printed as
+// "1 s" and not "1000 ms".
 func formatScaled(value float64, steps []unitStep) string {
 	magnitude := math.Abs(value)
 	for i, step := range steps {
@@ -67,8 +66,8 @@ func formatScaled(value float64, steps []unitStep) string {
 	panic("unreachable: the last step takes every value")
 }
 
-// threeDigits prints v >= 0 with three significant digits, but never cuts
-// digits before the point, and returns the number it printed.
+// threeDigits prints v >= 0 with three significant digits, but keeps all digits before the
+// point. It returns the printed number too.
 func threeDigits(v float64) (string, float64) {
 	decimals := 0
 	switch {
@@ -81,11 +80,11 @@ func threeDigits(v float64) (string, float64) {
 	if decimals > 0 {
 		digits = strings.TrimRight(strings.TrimRight(digits, "0"), ".")
 	}
-	rounded, _ := strconv.ParseFloat(digits, 64) // digits came from FormatFloat
+	rounded, _ := strconv.ParseFloat(digits, 64) // the output of FormatFloat always parses
 	return digits, rounded
 }
 
-// groupThousands puts a comma between each three digits before the point.
+// groupThousands puts commas between groups of three digits before the point.
 func groupThousands(number string) string {
 	sign := ""
 	if strings.HasPrefix(number, "-") {

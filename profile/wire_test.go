@@ -1,6 +1,6 @@
 package profile
 
-// Numbers of profile.proto, for tests that write bytes by hand.
+// Field numbers of profile.proto, for tests that encode bytes by hand.
 const (
 	fieldSampleType = 1
 	fieldSample     = 2

@@ -2,7 +2,7 @@ package profile
 
 import codec "github.com/granarydb/granary/profile/pprof"
 
-// workspace is the memory that an insert works in. A DB keeps some for the next.
+// workspace is the working memory of an insert. A DB keeps some for later inserts.
 type workspace struct {
 	reader  codec.Reader
 	flat    flat

@@ -4,11 +4,11 @@ import (
 	"fmt"
 )
 
-// errMalformed says that bytes are not a message of profile.proto, or refer to
-// entries that they lack.
+// errMalformed reports bytes that are not a message of profile.proto, or that refer to missing
+// entries.
 var errMalformed = fmt.Errorf("%w: its bytes are damaged", ErrProfile)
 
-// Fields of profile.proto's messages.
+// Fields of the messages of profile.proto.
 const (
 	fieldSampleType = 1 + iota
 	fieldSample
@@ -35,9 +35,9 @@ const (
 
 const locationLine = 4
 
-// decoder reads an encoded profile into a flat one. It takes the bytes
-// that pprof.ParseUncompressed and CheckValid take, and refuses the rest (C1). Samples refer to
-// tables that often come behind them, so a second pass reads them.
+// decoder decodes an encoded profile into a flat one. It accepts the bytes that
+// pprof.ParseUncompressed and CheckValid accept, and refuses all others (C1). Samples refer to
+// tables that often follow them, so they are read in a second pass.
 type decoder struct {
 	*Flat
 	limits Limits
@@ -45,14 +45,13 @@ type decoder struct {
 	mappingIDs, functionIDs, locationIDs ids
 
 	samplesSeen int
-	firstSample int    // where in the bytes it is
-	mostString  uint64 // the largest index of a string that is only checked
+	firstSample int    // its offset in the bytes
+	mostString  uint64 // largest index of the strings that are checked and not used
 	preferredX  uint64 // index of Flat.Preferred
 }
 
-// Decode reads an encoded profile into f, within the limits: no memory is taken
-// beyond them. f keeps parts of data. Errors wrap ErrProfile
-// or ErrTooLarge.
+// Decode decodes a profile into f within the limits, which also bound the memory that it
+// allocates. f retains parts of data. Errors wrap ErrProfile or ErrTooLarge.
 func Decode(data string, limits Limits, f *Flat) error {
 	f.Reset()
 	d := decoder{Flat: f, limits: limits}
@@ -68,9 +67,9 @@ func Decode(data string, limits Limits, f *Flat) error {
 	return f.check()
 }
 
-// tables reads all but the samples.
+// tables reads everything except the samples.
 func (d *decoder) tables(data string) error {
-	var one [fieldDocURL + 1]uint64 // numbers of the profile itself
+	var one [fieldDocURL + 1]uint64 // numbers of the profile message, by field
 	for at := 0; at < len(data); {
 		tag, number, text, next := field(data, at)
 		if next > len(data) {
@@ -111,10 +110,10 @@ func (d *decoder) tables(data string) error {
 	return bound("samples", d.samplesSeen, d.limits.Samples)
 }
 
-// isMessage says whether a field of the profile has bytes.
+// isMessage reports whether a field of the profile message is encoded as bytes.
 func isMessage(field uint64) bool { return field <= fieldString || field == fieldPeriodType }
 
-// comments checks the strings that comments refer to; rows have none.
+// comments checks the string indexes of comments, which are not kept.
 func (d *decoder) comments(typ, number uint64, packed string) bool {
 	if typ == wireVarint {
 		d.mostString = max(d.mostString, number)
@@ -198,8 +197,8 @@ func (d *decoder) function(data string) bool {
 	return true
 }
 
-// location reads a location. Its mapping and functions may come later and stay ids
-// until link.
+// location reads a location. Its mapping and functions can follow later, and stay ids until
+// link.
 func (d *decoder) location(data string) error {
 	var v [6]uint64
 	for at := 0; at < len(data); {
@@ -212,7 +211,7 @@ func (d *decoder) location(data string) error {
 		case i == 0 || i >= uint64(len(v)):
 		case i == locationLine && tag&7 == wireBytes:
 			var ln [4]uint64
-			if !numbers(text, ln[:]) || ln[1] == 0 { // each line has a function
+			if !numbers(text, ln[:]) || ln[1] == 0 { // every line has a function
 				return errMalformed
 			}
 			d.Lines = append(d.Lines, FlatLine{ln[1], int64(ln[2]), int64(ln[3])})

@@ -21,7 +21,7 @@ func (d *decoder) link() error {
 	}
 	for i := range d.Locations {
 		l := &d.Locations[i]
-		l.Mapping = uint64(d.mappingIDs.find(l.Mapping)) // one that is not there is none, says google/pprof
+		l.Mapping = uint64(d.mappingIDs.find(l.Mapping)) // unknown ids become 0, as in google/pprof
 	}
 	if !good {
 		return errMalformed
@@ -30,7 +30,7 @@ func (d *decoder) link() error {
 	return nil
 }
 
-// stringIndex narrows the index of a string: one that is too large is no string's.
+// stringIndex narrows the index of a string. An index that is too large becomes noString.
 func stringIndex(i uint64) uint32 { return uint32(min(i, noString)) }
 
 const noString = 1<<32 - 1
@@ -107,8 +107,8 @@ func (d *decoder) boundSample(depth, values int) error {
 	return nil
 }
 
-// addStack reads the locations of a sample. It stops at the limit: the caller
-// sees that there are too many.
+// addStack reads the locations of a sample. It stops one beyond the limit, which boundSample
+// then reports.
 func (d *decoder) addStack(data string) bool {
 	stack, most := d.Stack, min(len(d.Stack)+d.limits.Depth, maxStackIDs)
 	at := 0
@@ -125,8 +125,8 @@ func (d *decoder) addStack(data string) bool {
 	return at <= len(data)
 }
 
-// addValues reads the values of a sample. It stops when there are too many: the
-// caller sees that.
+// addValues reads the values of a sample. It stops one beyond the number of types, which
+// boundSample then reports.
 func (d *decoder) addValues(data string) bool {
 	most := len(d.Values) + len(d.Types)
 	at := 0
@@ -138,7 +138,7 @@ func (d *decoder) addValues(data string) bool {
 	return at <= len(data)
 }
 
-// addLabel reads a label. One that is neither a string nor a number is none.
+// addLabel reads a label. It drops a label without a string, a number and a unit.
 func (d *decoder) addLabel(data string) bool {
 	var v [5]uint64
 	if !numbers(data, v[:]) {

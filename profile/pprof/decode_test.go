@@ -11,7 +11,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 )
 
-// describe returns a flat profile as text, without its indexes: the header, then a line a
+// describe returns a flat profile as text without indexes: the header, then one line for each
 // sample.
 func describe(f *Flat) []string {
 	typ := func(t FlatType) string { return f.Strings[t.Name] + ":" + f.Strings[t.Unit] }
@@ -26,7 +26,7 @@ func describe(f *Flat) []string {
 		for _, l := range stack {
 			s += " " + describeLocation(f, l)
 		}
-		var texts []string // one in memory keeps them in maps, in no order
+		var texts []string // a profile in memory has them in maps, without order
 		for _, l := range labels {
 			texts = append(texts, fmt.Sprintf("%q %q %d %t", f.Strings[l.Name], f.Strings[l.Text], l.Number, l.IsText))
 		}
@@ -47,7 +47,7 @@ func describeLocation(f *Flat, i uint32) string {
 	return s
 }
 
-// checkDecode: C1, C2. It reports whether the bytes are taken.
+// checkDecode checks C1 and C2. It reports whether the bytes are accepted.
 func checkDecode(t *testing.T, data []byte, limits Limits) bool {
 	t.Helper()
 	var decoded, flattened Flat
@@ -96,7 +96,7 @@ func TestDecodeEqualsFlatten(t *testing.T) {
 		if !checkDecode(t, data, Limits{}.WithDefaults()) {
 			t.Errorf("profile %d is refused", i)
 		}
-		for cut := range 8 { // and a few cut ones
+		for cut := range 8 { // and a few that are cut short
 			checkDecode(t, data[:len(data)*cut/8], Limits{}.WithDefaults())
 		}
 	}
@@ -120,7 +120,7 @@ func TestResetKeepsNothing(t *testing.T) {
 	}
 }
 
-// FuzzDecode: C1, C2, C3.
+// FuzzDecode checks C1, C2 and C3.
 func FuzzDecode(f *testing.F) {
 	for _, data := range plainProfiles(f) {
 		if len(data) < 4<<10 {

@@ -2,11 +2,11 @@ package pprof
 
 import "errors"
 
-// Errors of profiles that come in.
+// Errors of decoding and flattening.
 var (
-	// ErrProfile says that bytes are not a pprof profile, or that a profile
-	// contradicts itself.
+	// ErrProfile reports bytes that are not a pprof profile, or a profile that contradicts
+	// itself.
 	ErrProfile = errors.New("not a valid pprof profile")
-	// ErrTooLarge says that a profile is beyond a limit.
+	// ErrTooLarge reports a profile that exceeds a limit.
 	ErrTooLarge = errors.New("profile is too large")
 )

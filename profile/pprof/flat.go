@@ -4,12 +4,17 @@ import (
 	"fmt"
 )
 
-// Flat is a profile as rows are made from it: slices without pointers, in which each
-// string, mapping, function and location stands once. Strings, mappings, functions and
-// locations are known by their index. Index 0 is the empty string, no mapping, no function,
-// no location, as id 0 is in the format. Lines belong to locations, and stacks, values and
-// labels to samples, in their order: each has its own end. The zero Flat is good to be
-// read into, again and again. It is not safe for concurrent use.
+// Flat is a profile in the form that rows are built from: slices that refer to each other by
+// index, in which each string, mapping, function and location occurs once.
+//
+// Strings, mappings, functions and locations are identified by their index. Index 0 is the
+// empty string, no mapping, no function or no location, like id 0 in the format. The lines of
+// all locations are in one slice, in the order of locations; each location has the end of its
+// lines. The same holds for the stacks and labels of samples. Each sample has one value per
+// type.
+//
+// The zero Flat is ready to use, and can be reused for any number of profiles. It is not safe
+// for concurrent use.
 type Flat struct {
 	Strings   []string
 	Types     []FlatType
@@ -26,18 +31,18 @@ type Flat struct {
 
 	Samples []FlatSample
 	Stack   []uint32 // locations, leaf first
-	Values  []int64  // as many as types for each sample
+	Values  []int64  // one per type for each sample
 	Labels  []FlatLabel
 }
 
-// FlatType is a sample type or the type of the period. Both fields are strings.
+// FlatType is a sample type or the type of the period. Both fields are indexes of strings.
 type FlatType struct{ Name, Unit uint32 }
 
-// FlatMapping is a mapping. File and BuildID are strings.
+// FlatMapping is a mapping. File and BuildID are indexes of strings.
 type FlatMapping struct {
 	Start, Limit, Offset uint64
 	File, BuildID        uint32
-	Has                  uint64 // HasFunctions and the like
+	Has                  uint64 // bits such as HasFunctions
 }
 
 // Bits of FlatMapping.Has.
@@ -49,19 +54,19 @@ const (
 	IsProgram // the first mapping of the profile: the program itself
 )
 
-// FlatFunction is a function. Name, SystemName and File are strings.
+// FlatFunction is a function. Name, SystemName and File are indexes of strings.
 type FlatFunction struct {
 	Name, SystemName, File uint32
 	StartLine              int64
 }
 
-// FlatLine is one function at a location, the innermost first.
+// FlatLine is one function at a location. The innermost function comes first.
 type FlatLine struct {
-	Function     uint64 // the decoder has an id here until all functions are there
+	Function     uint64 // an id while the decoder reads the tables
 	Line, Column int64
 }
 
-// FlatLocation is a location. Its lines end at Lines.
+// FlatLocation is a location. Lines is the end of its lines in Flat.Lines.
 type FlatLocation struct {
 	Address uint64
 	Mapping uint64 // likewise
@@ -69,18 +74,18 @@ type FlatLocation struct {
 	Folded  bool
 }
 
-// FlatSample has the ends of a sample in Flat.Stack and Flat.Labels.
+// FlatSample is the ends of a sample in Flat.Stack and Flat.Labels.
 type FlatSample struct{ Stack, Labels uint32 }
 
-// FlatLabel is one value of a label: a string or a number with a unit.
+// FlatLabel is one value of a label: a string, or a number with a unit.
 type FlatLabel struct {
 	Name   uint32
-	Text   uint32 // or, of a number, its unit
+	Text   uint32 // for a number, its unit
 	Number int64
 	IsText bool
 }
 
-// Reset empties f and keeps its memory. Strings are dropped: they hold the bytes
+// Reset empties f and keeps its memory. It drops the strings, which would keep the bytes alive
 // that they were read from.
 func (f *Flat) Reset() {
 	clear(f.Strings)
@@ -92,13 +97,13 @@ func (f *Flat) Reset() {
 	}
 }
 
-// Size returns the bytes of memory that f keeps, about.
+// Size returns about how many bytes of memory f keeps.
 func (f *Flat) Size() int {
 	return 64*(cap(f.Mappings)+cap(f.Functions)) + 32*(cap(f.Strings)+cap(f.Lines)+cap(f.Locations)+cap(f.Labels)) +
 		8*(cap(f.Samples)+cap(f.Stack)+cap(f.Values))
 }
 
-// LinesOf returns the lines of a location, the innermost first.
+// LinesOf returns the lines of a location, innermost first.
 func (f *Flat) LinesOf(location uint32) []FlatLine {
 	return f.Lines[f.Locations[location-1].Lines:f.Locations[location].Lines]
 }
@@ -113,8 +118,8 @@ func (f *Flat) Sample(i int) (stack []uint32, values []int64, labels []FlatLabel
 	return f.Stack[from.Stack:to.Stack], f.Values[i*len(f.Types) : (i+1)*len(f.Types)], f.Labels[from.Labels:to.Labels]
 }
 
-// check finds equal sample types, whose values could not be told apart, and bounds their
-// names before it compares them.
+// check refuses profiles without sample types or with equal ones, whose values could not be
+// told apart. It bounds the names of types before it compares them.
 func (f *Flat) check() error {
 	if len(f.Types) == 0 {
 		return fmt.Errorf("%w: it has no sample types", ErrProfile)
@@ -135,7 +140,7 @@ func (f *Flat) check() error {
 	return nil
 }
 
-// bound returns an error if a count is above its limit.
+// bound returns an error if a count exceeds its limit.
 func bound(what string, have, most int) error {
 	if have > most {
 		return fmt.Errorf("%w: %d %s, at most %d", ErrTooLarge, have, what, most)

@@ -7,8 +7,8 @@ import (
 	pprof "github.com/google/pprof/profile"
 )
 
-// flattener makes a flat profile of one in memory. Each object that it meets
-// gets an index, and keeps it.
+// flattener builds a flat profile from one in memory. Each object gets an index when it first
+// occurs.
 type flattener struct {
 	to        *Flat
 	strings   map[string]uint32
@@ -17,8 +17,8 @@ type flattener struct {
 	locations map[*pprof.Location]uint32
 }
 
-// Flatten makes f of a profile, within the limits. It only reads the profile, and
-// f shares its strings. Errors wrap ErrProfile or ErrTooLarge.
+// Flatten turns a profile in memory into a flat profile in f, within the limits. It does not
+// change the profile, and f shares its strings. Errors wrap ErrProfile or ErrTooLarge.
 func Flatten(p *pprof.Profile, limits Limits, f *Flat) error {
 	f.Reset()
 	if p == nil || slices.Contains(p.SampleType, nil) {
@@ -132,8 +132,8 @@ func (m *flattener) function(p *pprof.Function) uint64 {
 	return i
 }
 
-// location returns the index of a location, which may be in a sample only:
-// CheckValid does not mind.
+// location returns the index of a location. The location can be missing in Profile.Location:
+// CheckValid accepts locations that only samples refer to.
 func (m *flattener) location(p *pprof.Location) uint32 {
 	i, known := m.locations[p]
 	if !known {

@@ -1,13 +1,13 @@
 package pprof
 
-// ids finds an entry of a table by its id. Writers number entries from 1 up, in
-// order: then an id is its own index, and nothing is kept.
+// ids finds entries of a table by id. Most writers number entries in order from 1 up. An id is
+// then its own index, and nothing is stored.
 type ids struct {
 	n    uint32
-	byID map[uint64]uint32 // nil as long as each id was its own index
+	byID map[uint64]uint32 // nil while each id is its own index
 }
 
-// add gives the next index to id. It says false for an id that is 0 or taken.
+// add assigns the next index to an id. It returns false for an id that is 0 or taken.
 func (t *ids) add(id uint64) bool {
 	t.n++
 	if t.byID == nil {
@@ -26,7 +26,7 @@ func (t *ids) add(id uint64) bool {
 	return true
 }
 
-// find returns the index of id, or 0.
+// find returns the index of an id, or 0 if it is unknown.
 func (t *ids) find(id uint64) uint32 {
 	if t.byID != nil {
 		return t.byID[id]

@@ -2,13 +2,13 @@ package pprof
 
 // Limits bounds a profile. A field that is 0 means its default.
 type Limits struct {
-	// Bytes is the size of the encoded profile, decompressed.
-	// Default 64 MiB: the largest heap profiles in the field have a few.
+	// Bytes is the size of the decompressed profile. Default 64 MiB; the largest heap profiles
+	// in the field take a few MiB.
 	Bytes int
 	// Samples is the number of samples. Default 1,000,000.
 	Samples int
-	// Depth is the number of locations of a sample. Default 16,384, also the
-	// most that the store takes.
+	// Depth is the number of locations of a sample. Default 16,384, which is also the most
+	// that the store takes.
 	Depth int
 }
 
@@ -26,8 +26,8 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// A profile shares strings and locations, its samples do not: their sums are bounded as
-// well. The largest profiles in the field need a tenth of these.
+// A profile shares strings and locations; its samples do not. So these sums are bounded too.
+// The largest profiles in the field need a tenth of these limits.
 const (
 	// maxStackIDs bounds the locations of all samples together, 16 bytes each.
 	maxStackIDs = 16 << 20
@@ -35,10 +35,10 @@ const (
 	maxLabels = 16 << 20
 	// maxSampleValues bounds the values of all samples, 8 bytes each.
 	maxSampleValues = 16 << 20
-	// maxEntries bounds the strings of a profile, its mappings, its functions,
-	// its locations and the lines of them, each: they take up to 64 bytes.
+	// maxEntries bounds each of the tables of strings, mappings, functions, locations and
+	// lines, whose entries take up to 64 bytes.
 	maxEntries = 2 << 20
-	// maxTypeBytes bounds the names of the sample types, with that of the period for each:
-	// every pair of types is compared, and a store keeps them as one string.
+	// maxTypeBytes bounds the names of the sample types, each with the name of the period
+	// type: every pair of types is compared, and a store keeps them all as one string.
 	maxTypeBytes = 64 << 10
 )

@@ -10,17 +10,16 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Reader reads profiles, gzipped or not, into flat ones. It keeps the memory that it
-// decompresses into for the next profile. The zero Reader is ready. It is not safe for
-// concurrent use.
+// Reader decodes profiles, gzipped or not, into flat ones. It reuses its decompression memory
+// for the next profile. The zero Reader is ready to use. It is not safe for concurrent use.
 type Reader struct {
 	source bytes.Reader
 	zip    gzip.Reader
 	raw    bytes.Buffer // the output of zip
 }
 
-// Read decompresses and decodes a profile into f, within the limits. f keeps no part of
-// data, which is only read. Errors wrap ErrProfile or ErrTooLarge.
+// Read decompresses and decodes a profile into f, within the limits. It neither changes nor
+// retains data. Errors wrap ErrProfile or ErrTooLarge.
 func (r *Reader) Read(data []byte, limits Limits, f *Flat) error {
 	if len(data) == 0 {
 		return fmt.Errorf("%w: it is empty", ErrProfile)
@@ -34,8 +33,8 @@ func (r *Reader) Read(data []byte, limits Limits, f *Flat) error {
 	if len(plain) > limits.Bytes {
 		return fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limits.Bytes)
 	}
-	// A copy, which the strings of the profile are parts of: the memory of plain
-	// is the caller's, or that of the next profile.
+	// The strings of f are slices of this copy: plain is memory of the caller, or is reused
+	// for the next profile.
 	err := Decode(string(plain), limits, f)
 	if errors.Is(err, ErrProfile) && looksLikeText(plain) {
 		return fmt.Errorf("%w: it is text (a URL of net/http/pprof must not have debug=1)", ErrProfile)
@@ -43,8 +42,8 @@ func (r *Reader) Read(data []byte, limits Limits, f *Flat) error {
 	return err
 }
 
-// Plain returns the decompressed bytes of the data that Read just read. They are good
-// until the next Read.
+// Plain returns the decompressed bytes of the data that was read last. They are valid until
+// the next Read.
 func (r *Reader) Plain(data []byte) []byte {
 	if isGzip(data) {
 		return r.raw.Bytes()
@@ -52,15 +51,16 @@ func (r *Reader) Plain(data []byte) []byte {
 	return data
 }
 
-// Size returns the bytes of memory that r keeps, about.
+// Size returns about how many bytes of memory r keeps.
 func (r *Reader) Size() int { return r.raw.Cap() }
 
-// Reset lets go of the data that r read last and keeps its own memory.
+// Reset drops the references to the data that was read last, and keeps the memory of r.
 func (r *Reader) Reset() { r.source.Reset(nil) }
 
 func isGzip(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
 
-// looksLikeText tells a page or a listing from damaged bytes, for the message.
+// looksLikeText reports whether data is text rather than a damaged profile, for the error
+// message.
 func looksLikeText(data []byte) bool {
 	for _, b := range data[:min(len(data), 256)] {
 		if b < 0x20 && b != '\t' && b != '\n' && b != '\r' {
@@ -77,9 +77,9 @@ func (r *Reader) gunzip(data []byte, most int) error {
 	if err := r.zip.Reset(&r.source); err != nil {
 		return fmt.Errorf("%w: gzip: %w", ErrProfile, err)
 	}
-	// The last bytes say the size, if one believes them: deflate makes at most
-	// 1,032 bytes of one.
-	says := binary.LittleEndian.Uint32(data[len(data)-4:]) // the header has ten
+	// The last four bytes contain the size. It is not trusted: a byte of deflate expands to at
+	// most 1,032.
+	says := binary.LittleEndian.Uint32(data[len(data)-4:]) // data has at least the ten bytes of a header
 	size := min(uint64(says), uint64(most), 1032*uint64(len(data)))
 	r.raw.Grow(int(size) + bytes.MinRead)
 	if _, err := r.raw.ReadFrom(io.LimitReader(&r.zip, int64(most)+1)); err != nil {

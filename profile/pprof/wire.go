@@ -2,13 +2,13 @@ package pprof
 
 import "math"
 
-// The wire format of protocol buffers, read as google/pprof reads it (C1): groups
-// are an error, numbers of ten bytes lose the bits beyond 64, unknown fields
-// are passed over, whatever their number. Libraries differ from it in one
-// or the other; decision 0008 has that, and figures.
+// The wire format of protocol buffers, read as google/pprof reads it (C1): groups are an
+// error, numbers of ten bytes lose the bits beyond 64, and unknown fields of any number are
+// skipped. Each library differs from google/pprof in some of this: decision 0008 has a table,
+// and measurements.
 //
-// Bytes are read at an index. Bad bytes move it past their end: that ends every
-// loop, and one look at the index tells a good end from a bad one.
+// Bytes are read at an index. Malformed bytes move the index past the end of the data. That
+// ends every loop, and a check of the index afterwards detects it.
 
 const (
 	wireVarint  = 0
@@ -17,11 +17,11 @@ const (
 	wireFixed32 = 5
 )
 
-// pastEnd is where reading goes on after bad bytes; a little can be added to it.
+// pastEnd is the index after malformed bytes. It leaves room for small additions.
 const pastEnd = math.MaxInt - 64
 
-// uvarint reads a number at data[at:]. It is small enough to be inlined, which is
-// worth more here than a short way for numbers of one byte.
+// uvarint reads a number at data[at:]. It is small enough to be inlined, which gains more here
+// than a fast path for numbers of one byte.
 func uvarint(data string, at int) (v uint64, next int) {
 	end := min(at+10, len(data))
 	for shift := 0; at < end; shift += 7 {
@@ -35,8 +35,8 @@ func uvarint(data string, at int) (v uint64, next int) {
 	return 0, pastEnd
 }
 
-// field reads the field at data[at:]: its tag, its number if it is a varint, its
-// bytes if it has some.
+// field reads the field at data[at:]: its tag, its number if it is a varint, and its bytes if
+// it has any.
 func field(data string, at int) (tag, number uint64, text string, next int) {
 	tag, at = uvarint(data, at)
 	switch tag & 7 {
@@ -60,8 +60,8 @@ func field(data string, at int) (tag, number uint64, text string, next int) {
 	return tag, number, text, at
 }
 
-// numbers reads a message whose known fields are numbers: field i into
-// fields[i], those that are not there as 0. It says false for bad bytes.
+// numbers reads a message whose known fields are numbers. It sets fields[i] to field i, or to
+// 0 if the field is missing. It returns false for malformed bytes.
 func numbers(data string, fields []uint64) bool {
 	clear(fields)
 	for at := 0; at < len(data); {
