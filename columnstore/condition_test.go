@@ -80,7 +80,7 @@ func randomLeaf(rng *rand.Rand) *oracle.Cond[string] {
 	if dynamic && isString {
 		c.Missing = "" // Prometheus semantics: no label is an empty one
 	}
-	op := rng.IntN(5)
+	op := rng.IntN(8)
 	_, isList := value.([]uuid.UUID)
 	switch {
 	case isList || op == 0:
@@ -91,6 +91,12 @@ func randomLeaf(rng *rand.Rand) *oracle.Cond[string] {
 		c.Op = ">="
 	case op == 3:
 		c.Op = "<"
+	case op == 4:
+		c.Op = "<="
+	case op == 5:
+		c.Op = ">"
+	case op == 6:
+		c.Op, c.Values = "between", []any{value, pick(rng, domain)}
 	default:
 		c.Op = "=="
 	}

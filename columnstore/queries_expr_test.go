@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"math"
 	"regexp"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -52,8 +53,14 @@ func exprOf[C any](c *oracle.Cond[C], columnName func(C) string) Expr {
 		return comparison(Equal[string], orInt(Equal[int64], Equal[int]), Equal[uint64], Equal[float64], Equal[bool], Equal[uuid.UUID])(name, c.Values[0])
 	case ">=":
 		return comparison(AtLeast[string], orInt(AtLeast[int64], AtLeast[int]), AtLeast[uint64], AtLeast[float64], AtLeast[bool], AtLeast[uuid.UUID])(name, c.Values[0])
+	case "<=":
+		return comparison(AtMost[string], orInt(AtMost[int64], AtMost[int]), AtMost[uint64], AtMost[float64], AtMost[bool], AtMost[uuid.UUID])(name, c.Values[0])
+	case ">":
+		return comparison(Greater[string], orInt(Greater[int64], Greater[int]), Greater[uint64], Greater[float64], Greater[bool], Greater[uuid.UUID])(name, c.Values[0])
+	case "<":
+		return comparison(Less[string], orInt(Less[int64], Less[int]), Less[uint64], Less[float64], Less[bool], Less[uuid.UUID])(name, c.Values[0])
 	}
-	return comparison(Less[string], orInt(Less[int64], Less[int]), Less[uint64], Less[float64], Less[bool], Less[uuid.UUID])(name, c.Values[0])
+	return betweenExpr(name, c.Values[0], c.Values[1])
 }
 
 // orInt passes even numbers as ints, like constants.
@@ -64,6 +71,22 @@ func orInt(asInt64 func(string, int64) Expr, asInt func(string, int) Expr) func(
 		}
 		return asInt64(name, v)
 	}
+}
+
+func betweenExpr(name string, lo, hi any) Expr {
+	switch lo := lo.(type) {
+	case string:
+		return Between(name, lo, hi.(string))
+	case int64:
+		return Between(name, lo, hi.(int64))
+	case uint64:
+		return Between(name, lo, hi.(uint64))
+	case float64:
+		return Between(name, lo, hi.(float64))
+	case bool:
+		return Between(name, lo, hi.(bool))
+	}
+	return Between(name, lo.(uuid.UUID), hi.(uuid.UUID))
 }
 
 func inExpr(name string, values []any) Expr {
@@ -138,7 +161,7 @@ func (d *querySet) leaf(column int) *oracle.Cond[int] {
 		c.Op = "null"
 		return c
 	}
-	ops := []string{"==", "==", "in", "in", ">=", "<", "func", "null"}
+	ops := []string{"==", "==", "in", "in", ">=", "<=", ">", "<", "between", "func", "null"}
 	if of.of.Type == encoding.String {
 		ops = append(ops, "match", "match")
 	}
@@ -151,6 +174,11 @@ func (d *querySet) leaf(column int) *oracle.Cond[int] {
 	case "in":
 		for range d.rng.IntN(5) {
 			c.Values = append(c.Values, d.probe(of))
+		}
+	case "between":
+		c.Values = []any{d.probe(of), d.probe(of)}
+		if oracle.Compare(c.Values[0], c.Values[1]) > 0 && d.rng.IntN(4) > 0 {
+			slices.Reverse(c.Values)
 		}
 	default:
 		c.Values = []any{d.probe(of)}

@@ -171,6 +171,13 @@ func (v *queryView) noTime(where *oracle.Cond[int]) bool {
 		case "<":
 			empty = empty || at == math.MinInt64
 			hi = min(hi, max(at, math.MinInt64+1)-1)
+		case "<=":
+			hi = min(hi, at)
+		case ">":
+			empty = empty || at == math.MaxInt64
+			lo = max(lo, min(at, math.MaxInt64-1)+1)
+		case "between":
+			lo, hi = max(lo, at), min(hi, c.Values[1].(int64))
 		case "==":
 			lo, hi = max(lo, at), min(hi, at)
 		}
@@ -191,6 +198,10 @@ func (v *queryView) truth(c *oracle.Cond[int], b *queryBucket, row oracle.Cells,
 			out = min(out, v.truth(arg, b, row, finest, top))
 		}
 		return out
+	case "between":
+		lo := &oracle.Cond[int]{Op: ">=", Column: c.Column, Values: c.Values[:1], Missing: c.Missing}
+		hi := &oracle.Cond[int]{Op: "<=", Column: c.Column, Values: c.Values[1:], Missing: c.Missing}
+		return min(v.truth(lo, b, row, finest, top), v.truth(hi, b, row, finest, top))
 	case "or", "in":
 		out := holdsForNone
 		for _, arg := range c.Args {
@@ -234,6 +245,13 @@ func timeTruth(op string, at, first, last int64) queryTruth {
 		return holdsForSome
 	case "<":
 		return holdsForAll - timeTruth(">=", at, first, last)
+	case "<=":
+		return holdsForAll - timeTruth(">", at, first, last)
+	case ">":
+		if first > at || last <= at {
+			return queryTruthOf(first > at)
+		}
+		return holdsForSome
 	}
 	if at < first || at > last {
 		return holdsForNone

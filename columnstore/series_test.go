@@ -145,6 +145,10 @@ func checkTimes(t *testing.T, store *Store, table *Table, width int64, copies in
 			{"==", Equal("time", at), func(x int64) bool { return x == at }},
 			{">=", AtLeast("time", at), func(x int64) bool { return x >= at }},
 			{"<", Less("time", at), func(x int64) bool { return x < at }},
+			{"<=", AtMost("time", at), func(x int64) bool { return x <= at }},
+			{">", Greater("time", at), func(x int64) bool { return x > at }},
+			{"between -5 and", Between("time", -5, at), func(x int64) bool { return x >= -5 && x <= at }},
+			{"to the end, from", Between("time", at, math.MaxInt64), func(x int64) bool { return x >= at }},
 			{">= and not <", And(AtLeast("time", at), Not(Less("time", at))), func(x int64) bool { return x >= at }},
 		} {
 			n := int64(0)
@@ -208,6 +212,7 @@ func TestEqualInt(t *testing.T) {
 		rows  int64
 	}{
 		{"equal", Equal("time", 300), 1}, {"at least", AtLeast("time", 300), 2}, {"less", Less("time", 300), 3}, {"value", Equal("value", 1), 5},
+		{"at most", AtMost("time", 300), 4}, {"greater", Greater("time", 300), 1}, {"between", Between("time", 100, 300), 3},
 	} {
 		groups, err := table.Aggregate(context.Background(), snapshot(t, store), AggregateOptions{Where: test.where})
 		if err != nil || len(groups.Counts) != 1 || groups.Counts[0] != test.rows {

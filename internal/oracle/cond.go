@@ -10,7 +10,7 @@ import (
 )
 
 // Ops are the operations of conditions.
-var Ops = []string{"all", "==", "in", ">=", "<", "match", "func", "has", "null", "and", "or", "not"}
+var Ops = []string{"all", "==", "in", ">=", "<=", ">", "<", "between", "match", "func", "has", "null", "and", "or", "not"}
 
 // Cond is a condition: an operation of conditions, or of one column. C identifies the
 // column: a name, or a place in Cells.
@@ -70,8 +70,14 @@ func (c *Cond[C]) HoldsOf(v any) bool {
 		return Compare(v, c.Values[0]) == 0
 	case ">=":
 		return Compare(v, c.Values[0]) >= 0
+	case "<=":
+		return Compare(v, c.Values[0]) <= 0
+	case ">":
+		return Compare(v, c.Values[0]) > 0
 	case "<":
 		return Compare(v, c.Values[0]) < 0
+	case "between":
+		return Compare(v, c.Values[0]) >= 0 && Compare(v, c.Values[1]) <= 0
 	}
 	panic("no operation " + c.Op)
 }

@@ -38,6 +38,8 @@ const (
 	opTrue exprOp = iota
 	opEqual
 	opAtLeast
+	opAtMost
+	opGreater
 	opLess
 	opMatch
 	opFunc
@@ -71,6 +73,22 @@ func In[V Value](column string, values ...V) Expr {
 // AtLeast holds if the column's value is v or greater.
 func AtLeast[V Value](column string, v V) Expr {
 	return Expr{op: opAtLeast, column: column, value: v}
+}
+
+// AtMost holds if the column's value is v or less.
+func AtMost[V Value](column string, v V) Expr {
+	return Expr{op: opAtMost, column: column, value: v}
+}
+
+// Greater holds if the column's value is greater than v.
+func Greater[V Value](column string, v V) Expr {
+	return Expr{op: opGreater, column: column, value: v}
+}
+
+// Between holds if the column's value is lo, hi, or between them, as in SQL. It never holds if
+// lo is greater than hi. A range of times without its end is And(AtLeast, Less).
+func Between[V Value](column string, lo, hi V) Expr {
+	return And(AtLeast(column, lo), AtMost(column, hi))
 }
 
 // Less holds if the column's value is less than v.
@@ -158,8 +176,12 @@ func (e *Expr) bounds(column string, lo, hi int64) (int64, int64) {
 	switch e.op {
 	case opAtLeast:
 		lo = max(lo, v)
+	case opGreater:
+		lo = max(lo, v, v+1) // v+1 overflows to the least
 	case opLess:
 		hi = min(hi, v)
+	case opAtMost:
+		hi = min(hi, max(v, v+1))
 	case opEqual:
 		lo, hi = max(lo, v), min(hi, max(v, v+1))
 	}

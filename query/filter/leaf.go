@@ -210,6 +210,10 @@ func holds(op exprOp, compared int) bool {
 		return compared == 0
 	case opAtLeast:
 		return compared >= 0
+	case opAtMost:
+		return compared <= 0
+	case opGreater:
+		return compared > 0
 	default:
 		return compared < 0
 	}
@@ -226,9 +230,9 @@ func (l *leaf) prune(p *granule.Part) (all, ok bool) {
 		return false, false
 	}
 	atLo, atHi := l.word(encoding.FromInt64(lo)), l.word(encoding.FromInt64(hi))
-	// AtLeast and Less change at most once over the range. Other conditions can change and
+	// Those of an order change at most once over the range. Other conditions can change and
 	// change back.
-	return atLo, atLo == atHi && (lo == hi || l.op == opAtLeast || l.op == opLess)
+	return atLo, atLo == atHi && (lo == hi || l.op >= opAtLeast && l.op <= opLess)
 }
 
 // nowhere reports whether no row of the bucket has a value in the leaf's column. It returns
