@@ -9,12 +9,15 @@ import "slices"
 // a difference of two profiles values may be zero or negative, and the positive children of a
 // node may exceed it. Nodes are plain values: they are not safe for concurrent use while a
 // goroutine changes the tree.
+//
+// In JSON the names of the fields are in lower case. A file or children that a node does not
+// have are left out. Values beyond 2^53 lose digits in JavaScript.
 type FlameNode struct {
-	Name     string // function name, as pprof prints it
-	File     string // source file of the function, empty if unknown
-	Self     int64  // value of the samples that end here
-	Total    int64  // Self plus the Totals of the children
-	Children []*FlameNode
+	Name     string       `json:"name"`           // function name, as pprof prints it
+	File     string       `json:"file,omitempty"` // source file of the function, empty if unknown
+	Self     int64        `json:"self"`           // value of the samples that end here
+	Total    int64        `json:"total"`          // Self plus the Totals of the children
+	Children []*FlameNode `json:"children,omitempty"`
 }
 
 // FlameGraphOptions limits the size of a flame graph. The zero value means no limit.

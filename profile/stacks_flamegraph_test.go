@@ -2,6 +2,7 @@ package profile
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"testing"
 
@@ -111,5 +112,25 @@ func TestFlameGraphMaxNodes(t *testing.T) {
 	}
 	if root := new(Stacks).FlameGraph(FlameGraphOptions{MaxNodes: 1}); root.Name != "root" || root.Total != 0 {
 		t.Errorf("of no stacks: %+v", root)
+	}
+}
+
+// TestFlameNode_JSON holds the names of the fields that web pages read.
+func TestFlameNode_JSON(t *testing.T) {
+	root := &FlameNode{Name: "root", Total: 3, Children: []*FlameNode{
+		{Name: "main", File: "main.go", Self: 1, Total: 3, Children: []*FlameNode{{Name: "work", Self: 2, Total: 2}}},
+	}}
+	const want = `{"name":"root","self":0,"total":3,"children":[` +
+		`{"name":"main","file":"main.go","self":1,"total":3,"children":[{"name":"work","self":2,"total":2}]}]}`
+	text, err := json.Marshal(root)
+	if err != nil || string(text) != want {
+		t.Fatalf("%s, %v\nwant %s", text, err, want)
+	}
+	var back *FlameNode
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(root, back); diff != "" {
+		t.Error(diff)
 	}
 }
