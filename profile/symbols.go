@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/google/uuid"
@@ -71,7 +72,7 @@ func (s *symbols) symbol(lists, element uint32) *symbol {
 // generation takes its place. The caller holds mu.
 func (s *symbols) decode(id uuid.UUID, record []byte) *symbol {
 	l, err := parseLocation(record, s.strings)
-	if err != nil || len(record) == 0 {
+	if err != nil || len(record) == 0 { // as isRecord
 		if l, err = parseLocation(s.recordElsewhere(id), s.strings); err != nil {
 			l = &location{} // no generation has a valid record
 		}
@@ -85,10 +86,10 @@ func (s *symbols) decode(id uuid.UUID, record []byte) *symbol {
 }
 
 // record returns the record of an element of one of the lists, or that of another generation
-// if it is empty.
+// if it is empty or invalid.
 func (s *symbols) record(lists, element uint32) []byte {
 	record := s.lists[lists].Record(element)
-	if len(record) > 0 {
+	if isRecord(record) {
 		return record
 	}
 	s.mu.Lock()
@@ -128,8 +129,9 @@ func (s *symbols) describeAll() map[uuid.UUID][]byte {
 
 // isRecord reports whether bytes are a valid record and not empty.
 func isRecord(record []byte) bool {
-	_, err := parseLocation(record, nil)
-	return err == nil && len(record) > 0
+	var few [8][]byte
+	_, ok := readNames(few[:0], record)
+	return ok
 }
 
 // number returns the number of a function. It assigns one if the function is new. The caller
@@ -220,29 +222,8 @@ func (p *paged[T]) at(i uint32) *T {
 // malformed.
 func appendNames(dst [][]byte, record []byte) [][]byte {
 	start := len(dst)
-	r := recordReader{rest: record}
-	r.uvarint() // flags
-	r.bytes()   // build id
-	r.bytes()   // file
-	r.uvarint() // address
-	n := r.uvarint()
-	unnamed := n == 0
-	for ; n > 0 && !r.bad; n-- {
-		r.uvarint() // whether the line has a function
-		name := r.bytes()
-		dst = append(dst, name)
-		unnamed = unnamed || len(name) == 0
-		r.bytes()  // system name
-		r.bytes()  // file
-		r.varint() // start line
-		r.varint() // line
-		r.varint() // column
-	}
-	r.bytes() // file, if there is a build id
-	for range 4 {
-		r.uvarint() // mapping start, size, offset, bits
-	}
-	if !unnamed && !r.bad && len(r.rest) == 0 {
+	dst, ok := readNames(dst, record)
+	if ok && len(dst) > start && !slices.ContainsFunc(dst[start:], isUnnamed) {
 		return dst
 	}
 	l, err := parseLocation(record, nil)
@@ -255,6 +236,32 @@ func appendNames(dst [][]byte, record []byte) [][]byte {
 		dst = append(dst, []byte(y.frame(i).Function))
 	}
 	return dst
+}
+
+func isUnnamed(name []byte) bool { return len(name) == 0 }
+
+// readNames appends the names of the lines of a record to dst. It returns false for a record
+// that is empty or malformed. It allocates nothing except for dst.
+func readNames(dst [][]byte, record []byte) (names [][]byte, ok bool) {
+	r := recordReader{rest: record}
+	r.uvarint() // flags
+	r.bytes()   // build id
+	r.bytes()   // file
+	r.uvarint() // address
+	for n := r.uvarint(); n > 0 && !r.bad; n-- {
+		r.uvarint() // whether the line has a function
+		dst = append(dst, r.bytes())
+		r.bytes()  // system name
+		r.bytes()  // file
+		r.varint() // start line
+		r.varint() // line
+		r.varint() // column
+	}
+	r.bytes() // file, if there is a build id
+	for range 4 {
+		r.uvarint() // mapping start, size, offset, bits
+	}
+	return dst, !r.bad && len(r.rest) == 0
 }
 
 // Frame is one function call in a stack.

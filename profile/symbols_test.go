@@ -104,6 +104,49 @@ func TestRecordOfAnotherGeneration(t *testing.T) {
 	}
 }
 
+// A malformed record in one generation is replaced by that of another. All questions give the
+// same name.
+func TestMalformedRecordOfAGeneration(t *testing.T) {
+	db := generationsDB(t)
+	p := makeProfile(start, "n:count", stack{frames: "f", values: []int64{1}})
+	insert(t, db, p)
+	record, id := locationRecord(nil, p.Location[0], p.Mapping[0])
+	codes, err := db.Table().Codes(start - 1e9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	elements, err := codes.Elements(nil, []uuid.UUID{id, {1}}, [][]byte{record[:len(record)-1], nil})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists, err := codes.Lists(nil, [][]uint32{elements})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx := db.store.Begin()
+	if err := tx.InsertCodes(ctx, codes, schema.Batch{Rows: 1, Columns: map[string]encoding.Vector{
+		ColumnSampleType: encoding.Strings("n"), ColumnSampleUnit: encoding.Strings("count"),
+		ColumnPeriodType: encoding.Strings("cpu"), ColumnPeriodUnit: encoding.Strings("nanoseconds"),
+		ColumnStacktrace: encoding.ListCodes(lists...), ColumnTimestamp: encoding.Int64s(start - 1e9),
+		ColumnDuration: encoding.Int64s(1), ColumnPeriod: encoding.Int64s(1), ColumnValue: encoding.Int64s(10),
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := db.Merge(ctx, view(t, db), cpuCount, Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]Function{{"f", 11, 11}, {"<unknown>", 0, 10}}, s.Top()); diff != "" {
+		t.Error(diff)
+	}
+	if found := s.Search(regexp.MustCompile("^f$")); found.Total != 11 {
+		t.Errorf("found %d, want 11", found.Total)
+	}
+}
+
 // The names found in a record are those of its frames, for any bytes.
 func TestNamesOfRecords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -114,6 +157,9 @@ func TestNamesOfRecords(t *testing.T) {
 			record = record[:rapid.IntRange(0, len(record)).Draw(t, "bytes")]
 		case 2:
 			record[rapid.IntRange(0, len(record)-1).Draw(t, "at")] ^= byte(rapid.IntRange(1, 255).Draw(t, "with"))
+		}
+		if _, err := parseLocation(record, nil); isRecord(record) != (err == nil && len(record) > 0) {
+			t.Fatalf("isRecord is %t, the parser reports %v", isRecord(record), err)
 		}
 		var want, got []string
 		s := newSymbols(dict.ListView{}, nil)
