@@ -21,9 +21,9 @@ type batcher struct {
 	types, units []string
 	values       []int64
 
-	// Of the locations that rows use, in the order of their first use:
+	// The locations that rows use, in the order of their first use:
 	ids     []uuid.UUID
-	bytes   []byte
+	bytes   []byte   // the records one after the other
 	ends    []int    // of each record in bytes
 	records [][]byte // slices of bytes
 	codes   []uint32

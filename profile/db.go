@@ -52,7 +52,7 @@ func Open(store *columnstore.Store, opts Options) (*DB, error) {
 			return nil, err
 		}
 	} else if want, err := schema.New(def); err != nil || !reflect.DeepEqual(want, table.Schema()) {
-		return nil, fmt.Errorf("%w: %q is there and is no table of profiles with buckets of %v", columnstore.ErrTable, opts.Table, opts.Bucket)
+		return nil, fmt.Errorf("%w: %q exists and is not a table of profiles with buckets of %v", columnstore.ErrTable, opts.Table, opts.Bucket)
 	}
 	return &DB{table: table, store: store, opts: opts}, nil
 }

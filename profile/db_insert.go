@@ -76,10 +76,10 @@ func (db *DB) insert(ctx context.Context, tx *columnstore.Tx, w *workspace, opts
 	kind := w.flat.kind()
 	note, err := kind.note()
 	if err != nil {
-		return 0, fmt.Errorf("%w: its types: %w", ErrProfile, err)
+		return 0, fmt.Errorf("%w: sample types: %w", ErrProfile, err)
 	}
 	if len(note) > schema.MaxString { // the commit would fail
-		return 0, fmt.Errorf("%w: %d bytes of types, at most %d", ErrTooLarge, len(note), schema.MaxString)
+		return 0, fmt.Errorf("%w: %d bytes of sample types, at most %d", ErrTooLarge, len(note), schema.MaxString)
 	}
 	if w.flat.isEmpty(db.opts.KeepZeros) {
 		tx.Note(db.table, note)

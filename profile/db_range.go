@@ -10,9 +10,9 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// Point is a sum at a time.
+// Point is the sum at one time.
 type Point struct {
-	Time  int64 // Unix nanoseconds: the start of the step
+	Time  int64 // start of the step, in Unix nanoseconds
 	Value int64 // in Type.SampleUnit
 }
 
@@ -43,8 +43,8 @@ type RangeOptions struct {
 // Range sums the values of one type in the profiles of a query over time, by labels. Lines are
 // sorted by their labels and belong to the caller.
 //
-// Values are added up: if the heap is profiled twice in a step, the sum of its sizes is twice
-// the heap.
+// The values of a step are added up: a step with two heap profiles has twice the size of the
+// heap.
 //
 // It costs as much as columnstore.Table.Aggregate, 5 to 10 ns a row, and about 100 ns a point.
 // Errors are those of Aggregate; a negative Step or Top, or an empty name, is

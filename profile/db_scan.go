@@ -29,8 +29,8 @@ func (db *DB) RecordSchema(snap *columnstore.Snapshot, opts columnstore.ScanOpti
 // FunctionNames appends the names of the functions at a location, as in Frame.Function,
 // innermost first: the function and those that it is inlined into. A stack thus becomes names
 // from leaf to root. An address without lines is "[binary]", an unknown location "<unknown>".
-// Each generation has its own record of a location, as in Query.Function. FunctionNames is for
-// columnstore.ScanOptions.Elements, and safe for concurrent use.
+// Each generation has its own record of a location: see Query.Function. FunctionNames is a
+// function for columnstore.ScanOptions.Elements. It is safe for concurrent use.
 func FunctionNames(dst []string, _ uuid.UUID, record []byte) []string {
 	for _, name := range appendNames(nil, record) {
 		dst = append(dst, string(name))

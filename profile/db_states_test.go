@@ -148,12 +148,12 @@ func TestMergeByState_Errors(t *testing.T) {
 		want   error
 		text   string
 	}{
-		{"no history", ctx, snap, States{Path: path}, columnstore.ErrQuery, "no history"},
+		{"no history", ctx, snap, States{Path: path}, columnstore.ErrQuery, "History is nil"},
 		{"no path", ctx, snap, States{History: h}, columnstore.ErrQuery, "path is empty"},
-		{"open brace", ctx, snap, States{History: h, Path: []string{"a", "{tid"}}, columnstore.ErrQuery, `a brace without a label at "{tid" in "{tid"`},
-		{"closing brace", ctx, snap, States{History: h, Path: []string{"{tid}}"}}, columnstore.ErrQuery, `a brace without a label at "}"`},
-		{"empty label", ctx, snap, States{History: h, Path: []string{"x{}"}}, columnstore.ErrQuery, `a brace without a label at "{}"`},
-		{"brace in a label", ctx, snap, States{History: h, Path: []string{"{a{b}"}}, columnstore.ErrQuery, `a brace without a label at "{a{b}"`},
+		{"open brace", ctx, snap, States{History: h, Path: []string{"a", "{tid"}}, columnstore.ErrQuery, `path element "{tid": brace without a label at "{tid"`},
+		{"closing brace", ctx, snap, States{History: h, Path: []string{"{tid}}"}}, columnstore.ErrQuery, `brace without a label at "}"`},
+		{"empty label", ctx, snap, States{History: h, Path: []string{"x{}"}}, columnstore.ErrQuery, `brace without a label at "{}"`},
+		{"brace in a label", ctx, snap, States{History: h, Path: []string{"{a{b}"}}, columnstore.ErrQuery, `brace without a label at "{a{b}"`},
 		{"history of another store", ctx, snap, States{History: createHistory(t, other, 0), Path: path}, columnstore.ErrTable, "different stores"},
 		{"closed snapshot", ctx, closed, States{History: h, Path: path}, columnstore.ErrSnapshotClosed, ""},
 		{"cancelled", cancelled, snap, States{History: h, Path: path}, context.Canceled, ""},

@@ -43,7 +43,8 @@ func (db *DB) Types(ctx context.Context, snap *columnstore.Snapshot) ([]Type, er
 // FindType resolves the name of a type as people write it: its sample type ("cpu"), with the
 // unit ("cpu:nanoseconds"), or in the form of Type.String. The empty name stands for the
 // default type of the profile that was inserted first, among profiles whose default type has a
-// name. Errors wrap ErrUnknownType or ErrAmbiguousType and list the choices.
+// name, or among all if none has. Errors wrap ErrUnknownType or ErrAmbiguousType and list the
+// choices.
 func (db *DB) FindType(ctx context.Context, snap *columnstore.Snapshot, name string) (Type, error) {
 	kinds, err := db.kinds(snap)
 	if err != nil {
@@ -66,7 +67,7 @@ func (db *DB) FindType(ctx context.Context, snap *columnstore.Snapshot, name str
 	}
 	switch {
 	case len(found) == 0:
-		return Type{}, fmt.Errorf("%w %q, there is: %s", ErrUnknownType, name, names(types, Type.sampleName))
+		return Type{}, fmt.Errorf("%w %q, known types: %s", ErrUnknownType, name, names(types, Type.sampleName))
 	case len(found) > 1:
 		return Type{}, fmt.Errorf("%w %q, choose one of: %s", ErrAmbiguousType, name, names(found, Type.String))
 	}

@@ -81,7 +81,7 @@ func ExampleParseSelector() {
 	fmt.Println(err)
 	// Output:
 	// {job="api", pod=~"api-.*", zone!="eu"} <nil>
-	// invalid selector {job="api": 1:11: the selector ends, want "," or "}"
+	// invalid selector `{job="api"`: 1:11: the selector ends, want "," or "}"
 }
 
 func ExampleDB_Range() {

@@ -6,8 +6,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// check checks a profile against the limits on its rows before any row is built (P5). It also
-// assigns labels to columns.
+// check returns an error if the rows of a profile would exceed a limit, before any row is
+// built (P5). It also assigns labels to columns.
 func (f *flat) check() error {
 	f.columns.reset()
 	if err := f.checkRecords(); err != nil {
@@ -23,7 +23,7 @@ func (f *flat) check() error {
 		have, most int
 	}{
 		{"bytes of labels", bytes * len(f.Types), maxLabelBytes},
-		{"labels times rows", len(f.columns.list) * rows, maxLabelCells},
+		{"label values (labels times rows)", len(f.columns.list) * rows, maxLabelCells},
 	} {
 		if c.have > c.most {
 			return fmt.Errorf("%w: %d %s, at most %d", ErrTooLarge, c.have, c.what, c.most)
@@ -42,10 +42,10 @@ func (f *flat) checkRecords() error {
 			record += 32 + len(f.Strings[fn.Name]) + len(f.Strings[fn.SystemName]) + len(f.Strings[fn.File])
 		}
 		if record > schema.MaxRecord {
-			return fmt.Errorf("%w: the names at address %#x have %d bytes, at most %d", ErrTooLarge, f.Locations[i+1].Address, record, schema.MaxRecord)
+			return fmt.Errorf("%w: the record of the location at %#x has %d bytes, at most %d", ErrTooLarge, f.Locations[i+1].Address, record, schema.MaxRecord)
 		}
 		if all += record; all > maxRecords {
-			return fmt.Errorf("%w: more than %d bytes of location names", ErrTooLarge, maxRecords)
+			return fmt.Errorf("%w: more than %d bytes of location records", ErrTooLarge, maxRecords)
 		}
 	}
 	return nil

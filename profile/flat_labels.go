@@ -71,12 +71,12 @@ func (f *flat) labelName(l *codec.FlatLabel) *labelName {
 }
 
 // placeLabel sets the column of label i, which follows n.count others of its name in the
-// sample. An id that is the only value of its label goes to a column of ids: ids differ row by
-// row, and would only make a dictionary grow.
+// sample. An id that is the only value of its label is stored in a column of ids: ids differ
+// row by row, and would only make a dictionary grow.
 func (f *flat) placeLabel(i int, n *labelName) (err error) {
 	l, of := &f.Labels[i], f.columns.of
 	if n.count == maxValues {
-		return fmt.Errorf("%w: label %q has over %d values in one sample", ErrTooLarge, n.text, maxValues)
+		return fmt.Errorf("%w: label %q has more than %d values in one sample", ErrTooLarge, n.text, maxValues)
 	}
 	unit := l.Text
 	if l.IsText {
@@ -114,7 +114,7 @@ func (f *flat) column(l *codec.FlatLabel, n *labelName, k uint32) (uint32, error
 		return column, nil
 	}
 	if len(c.list) == schema.MaxDynamic {
-		return 0, fmt.Errorf("%w: over %d distinct labels", ErrTooLarge, schema.MaxDynamic)
+		return 0, fmt.Errorf("%w: more than %d distinct labels", ErrTooLarge, schema.MaxDynamic)
 	}
 	made := labelValues{values: encoding.Vector{Type: encoding.Int64}}
 	switch {

@@ -43,8 +43,8 @@ func numLabelColumn(name, unit string, k int) string {
 	return labelColumn(ColumnPprofNumLabels, name, k)
 }
 
-// Column names contain units with opening brackets escaped, so that the last bracket opens the
-// unit.
+// The replacers escape the opening brackets of a unit, so that the last opening bracket of a
+// column name is the one before the unit.
 var (
 	escapeUnit   = strings.NewReplacer("%", "%25", "[", "%5B")
 	unescapeUnit = strings.NewReplacer("%25", "%", "%5B", "[")

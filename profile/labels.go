@@ -47,7 +47,8 @@ type labelName struct {
 	first  int           // index of its first label in the sample
 	count  uint32        // values in the sample so far
 
-	// The column of the first value in the last sample. The next sample mostly uses it too.
+	// The unit and the column of the first value in the previous sample. Most samples use the
+	// same ones.
 	unit, column uint32
 	hasColumn    bool
 }

@@ -10,15 +10,16 @@ import (
 	codec "github.com/granarydb/granary/profile/pprof"
 )
 
-// location is a location as the store keeps it beside the id, with all that is needed to
-// rebuild the pprof location.
+// location is a location in the form that the store keeps beside its id. It has all that is
+// needed to rebuild the pprof location.
 //
 // It is encoded as a record. The first part of the record is the identity, whose hash is the
 // id (P3). The rest describes the mapping in one process, the first that was inserted.
 //
 //	identity: flags | build id | file, if no build id | address in the file:
 //	          from mapping start, plus its offset | lines
-//	line:     function | system name | file | start line | line | column
+//	line:     1, or 0 if no function | function | system name | file | start line | line |
+//	          column
 //	rest:     file, if build id | mapping start, size, offset | bits of FlatMapping.Has
 //
 // Numbers are varints. Strings are preceded by their length, lines by their count.

@@ -38,7 +38,7 @@ func ParseSelector(text string) (Selector, error) {
 	}
 	parsed, err := selector.Parse(s.text)
 	if err != nil {
-		return Selector{}, fmt.Errorf("%w %s: %w", ErrSelector, s.text, err)
+		return Selector{}, fmt.Errorf("%w %#.100q: %w", ErrSelector, s.text, err)
 	}
 	for _, m := range parsed {
 		s.matchers = append(s.matchers, matcher{m})

@@ -35,7 +35,7 @@ func newStateJoin(db *DB, snap *columnstore.Snapshot, states States) (*stateJoin
 		return nil, err
 	}
 	if states.History == nil {
-		return nil, fmt.Errorf("%w: states of no history", columnstore.ErrQuery)
+		return nil, fmt.Errorf("%w: States.History is nil", columnstore.ErrQuery)
 	}
 	j := &stateJoin{path: path, number: map[history.Value]uint32{}}
 	if j.view, err = snap.History(states.History); err != nil {

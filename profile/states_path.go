@@ -29,7 +29,7 @@ func parseStatePath(templates []string) (statePath, error) {
 	for _, template := range templates {
 		parts, err := p.parse(template)
 		if err != nil {
-			return p, fmt.Errorf("%w: states: %w in %q of the path", columnstore.ErrQuery, err, template)
+			return p, fmt.Errorf("%w: states: path element %q: %w", columnstore.ErrQuery, template, err)
 		}
 		p.names = append(p.names, parts)
 	}
@@ -53,7 +53,7 @@ func (p *statePath) parse(template string) (parts []namePart, err error) {
 		default:
 			name, after, ok := strings.Cut(rest[1:], "}")
 			if rest[0] == '}' || !ok || name == "" || strings.Contains(name, "{") {
-				return nil, fmt.Errorf("a brace without a label at %q", rest)
+				return nil, fmt.Errorf("brace without a label at %q", rest)
 			}
 			parts = append(parts, namePart{text: text.String(), label: -1}, namePart{label: p.label(name)})
 			text.Reset()

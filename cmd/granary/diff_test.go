@@ -181,7 +181,7 @@ func TestDiffErrors(t *testing.T) {
 	}{
 		{[]string{"--normalize", a, none}, "0 has no scale"},
 		{[]string{"--normalize", none, a}, "0 has no scale"},
-		{[]string{a, heap}, heap + `: unknown sample type "cpu:nanoseconds", there is: inuse_space`},
+		{[]string{a, heap}, heap + `: unknown sample type "cpu:nanoseconds", known types: inuse_space`},
 		{[]string{"--sample-index", "cpu", a, heap}, heap + `: unknown sample type "cpu"`},
 		{[]string{"--sample-index", "cpu", a, seconds}, "cpu is in nanoseconds in A and in seconds in B"},
 	} {

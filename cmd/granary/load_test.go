@@ -32,7 +32,7 @@ func TestBadInputs(t *testing.T) {
 	}{
 		{"gzip cut", write(t, "cut.pb.gz", zipped.Bytes()[:zipped.Len()/2]), "gzip"},
 		{"text", write(t, "text.pb.gz", []byte("heap profile: 1: 2 [3: 4] @ heap/1048576\nx\n")), "not a valid pprof profile"},
-		{"empty", write(t, "empty.pb.gz", nil), "it is empty"},
+		{"empty", write(t, "empty.pb.gz", nil), "empty input"},
 		{"gzip of nothing", write(t, "void.pb.gz", zip(t, nil)), "not a valid pprof profile"},
 		{"gzip bomb", write(t, "bomb.pb.gz", zip(t, make([]byte, 65<<20))), "too large"},
 		{"directory without profiles", empty, "no profiles"},

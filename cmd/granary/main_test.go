@@ -126,7 +126,7 @@ func TestWrongUse(t *testing.T) {
 		{"flamegraph without inputs", []string{"flamegraph", "-o", "x"}, "name at least one profile"},
 		{"merge without -o", []string{"merge", good}, "-o FILE"},
 		{"flamegraph without -o", []string{"flamegraph", good}, "-o FILE"},
-		{"unknown sample type", []string{"top", "--sample-index", "heap", good}, `"heap", there is: samples, cpu`},
+		{"unknown sample type", []string{"top", "--sample-index", "heap", good}, `"heap", known types: samples, cpu`},
 		{"unknown sample type of merge", []string{"merge", "-o", "-", "--sample-index", "heap", good}, `"heap"`},
 		{"unknown sample type of flamegraph", []string{"flamegraph", "-o", "-", "--sample-index", "heap", good}, `"heap"`},
 		{"labels without inputs", []string{"labels"}, "name at least one profile"},

@@ -85,8 +85,8 @@ func TestUnnamedType(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--sample-index", "nope", bare}, "there is: '' (unnamed), cpu"},
-		{[]string{"--sample-index", "unnamed", file(t, "service.pb.gz", service())}, `unknown sample type "unnamed", there is: samples, cpu`},
+		{[]string{"--sample-index", "nope", bare}, "known types: '' (unnamed), cpu"},
+		{[]string{"--sample-index", "unnamed", file(t, "service.pb.gz", service())}, `unknown sample type "unnamed", known types: samples, cpu`},
 		{[]string{"--sample-index", "unnamed", bare, other}, `ambiguous sample type "unnamed", choose one of: `},
 	} {
 		if r := granary(t, append([]string{"top"}, tc.args...)...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, tc.want) {

@@ -17,7 +17,7 @@ var reserved = []string{"atan2", "bool", "group_left", "group_right", "ignoring"
 // before the braces last. Errors begin with the line and column, in bytes, of the fault.
 func Parse(text string) ([]Matcher, error) {
 	if len(text) > MaxText {
-		return nil, fmt.Errorf("a selector of %d bytes, the limit is %d", len(text), MaxText)
+		return nil, fmt.Errorf("the selector has %d bytes, at most %d", len(text), MaxText)
 	}
 	p := parser{text: text}
 	p.skipSpace()

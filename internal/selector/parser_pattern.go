@@ -15,7 +15,7 @@ func (p *parser) pattern(value string) (*regexp.Regexp, error) {
 	}
 	p.program += programSize(parsed)
 	if p.program > MaxProgram {
-		return nil, fmt.Errorf("patterns of more than %d instructions", MaxProgram)
+		return nil, fmt.Errorf("the patterns have more than %d instructions", MaxProgram)
 	}
 	return regexp.Compile("^(?s:" + value + ")$")
 }

@@ -78,7 +78,7 @@ func (p *parser) quoted() (string, error) {
 func unescape(value []byte, text string, quote byte) ([]byte, int, error) {
 	const letters, values = `abfnrtv\`, "\a\b\f\n\r\t\v\\"
 	if len(text) < 2 {
-		return nil, 0, errors.New("an escape sequence without its end")
+		return nil, 0, errors.New("unfinished escape sequence")
 	}
 	c := text[1]
 	if i := strings.IndexByte(letters, c); i >= 0 {
@@ -103,7 +103,7 @@ func unescape(value []byte, text string, quote byte) ([]byte, int, error) {
 	n, err := strconv.ParseUint(text[from:end], base, 32)
 	surrogate := 0xd800 <= n && n < 0xe000
 	if err != nil || end < from+digits || n > limit || surrogate {
-		return nil, 0, fmt.Errorf("no character: %q", text[:end])
+		return nil, 0, fmt.Errorf("invalid escape sequence %q", text[:end])
 	}
 	if c == 'u' || c == 'U' {
 		return utf8.AppendRune(value, rune(n)), end, nil

@@ -26,12 +26,12 @@ func TestParseSaysWhere(t *testing.T) {
 		`{a="b`:            `1:4: a string without its end`,
 		"{a=\"b\n\"}":      `1:4: a string without its end on the line`,
 		"{a='\xff'}":       `1:5: no valid UTF-8 in a string`,
-		`{a="b\`:           `1:6: an escape sequence without its end`,
+		`{a="b\`:           `1:6: unfinished escape sequence`,
 		`{a="\'"}`:         `1:5: no escape sequence begins with "\\'"`,
-		`{a="\ud800"}`:     `1:5: no character: "\\ud800"`,
-		`{a="\400"}`:       `1:5: no character: "\\400"`,
-		`{a="\x4"}`:        `1:5: no character: "\\x4\""`,
-		`{a="\u00"`:        `1:5: no character: "\\u00\""`,
+		`{a="\ud800"}`:     `1:5: invalid escape sequence "\\ud800"`,
+		`{a="\400"}`:       `1:5: invalid escape sequence "\\400"`,
+		`{a="\x4"}`:        `1:5: invalid escape sequence "\\x4\""`,
+		`{a="\u00"`:        `1:5: invalid escape sequence "\\u00\""`,
 		`{b="",a=~"a)(b"}`: "1:7: error parsing regexp: unexpected ): `a)(b`",
 	} {
 		if m, err := Parse(text); err == nil || err.Error() != want {
@@ -43,7 +43,7 @@ func TestParseSaysWhere(t *testing.T) {
 func TestLimits(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
 		{"text", "{" + strings.Repeat(" ", MaxText-2) + "}", ""},
-		{"longer text", "{" + strings.Repeat(" ", MaxText-1) + "}", "the limit is 262144"},
+		{"longer text", "{" + strings.Repeat(" ", MaxText-1) + "}", "at most 262144"},
 		{"matchers", "{" + strings.Repeat(`"a",`, MaxMatchers) + "}", ""},
 		{"one more matcher", "{" + strings.Repeat(`"a",`, MaxMatchers+1) + "}", "more than 1024 matchers"},
 		{"one more by its name", "a{" + strings.Repeat(`"a",`, MaxMatchers) + "}", "more than 1024 matchers"},

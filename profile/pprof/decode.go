@@ -6,7 +6,7 @@ import (
 
 // errMalformed reports bytes that are not a message of profile.proto, or that refer to missing
 // entries.
-var errMalformed = fmt.Errorf("%w: its bytes are damaged", ErrProfile)
+var errMalformed = fmt.Errorf("%w: malformed bytes", ErrProfile)
 
 // Fields of the messages of profile.proto.
 const (
@@ -46,7 +46,7 @@ type decoder struct {
 
 	samplesSeen int
 	firstSample int    // its offset in the bytes
-	mostString  uint64 // largest index of the strings that are checked and not used
+	mostString  uint64 // largest index of a string outside the tables, to be checked
 	preferredX  uint64 // index of Flat.Preferred
 }
 
@@ -95,7 +95,7 @@ func (d *decoder) tables(data string) error {
 		case isMessage(i):
 			err = d.entry(i, text)
 		case i == fieldTime && one[i] != 0:
-			return fmt.Errorf("%w: it is two profiles one after the other", ErrProfile)
+			return fmt.Errorf("%w: two concatenated profiles", ErrProfile)
 		default:
 			one[i] = number
 		}

@@ -84,7 +84,7 @@ func (d *decoder) sample(data string) error {
 		}
 	}
 	if len(d.Values)-values != len(d.Types) {
-		return fmt.Errorf("%w: sample %d has %d values, not %d", ErrProfile, len(d.Samples), len(d.Values)-values, len(d.Types))
+		return fmt.Errorf("%w: sample %d has %d values, want %d", ErrProfile, len(d.Samples), len(d.Values)-values, len(d.Types))
 	}
 	d.Samples = append(d.Samples, FlatSample{uint32(len(d.Stack)), uint32(len(d.Labels))})
 	return nil
@@ -94,9 +94,9 @@ func (d *decoder) sample(data string) error {
 func (d *decoder) boundSample(depth, values int) error {
 	switch {
 	case depth > d.limits.Depth:
-		return fmt.Errorf("%w: sample %d has a stack of over %d", ErrTooLarge, len(d.Samples), d.limits.Depth)
+		return fmt.Errorf("%w: sample %d has a stack of more than %d locations", ErrTooLarge, len(d.Samples), d.limits.Depth)
 	case values > len(d.Types):
-		return fmt.Errorf("%w: sample %d has more values than there are types", ErrProfile, len(d.Samples))
+		return fmt.Errorf("%w: sample %d has more values than the profile has types", ErrProfile, len(d.Samples))
 	case len(d.Stack) > maxStackIDs:
 		return bound("locations in all stacks", len(d.Stack), maxStackIDs)
 	case len(d.Values) > maxSampleValues:

@@ -69,7 +69,7 @@ type FlatLine struct {
 // FlatLocation is a location. Lines is the end of its lines in Flat.Lines.
 type FlatLocation struct {
 	Address uint64
-	Mapping uint64 // likewise
+	Mapping uint64 // an id while the decoder reads the tables
 	Lines   uint32
 	Folded  bool
 }
@@ -85,7 +85,7 @@ type FlatLabel struct {
 	IsText bool
 }
 
-// Reset empties f and keeps its memory. It drops the strings, which would keep the bytes alive
+// Reset empties f and keeps its memory. It drops the strings, which would keep alive the bytes
 // that they were read from.
 func (f *Flat) Reset() {
 	clear(f.Strings)
@@ -122,7 +122,7 @@ func (f *Flat) Sample(i int) (stack []uint32, values []int64, labels []FlatLabel
 // told apart. It bounds the names of types before it compares them.
 func (f *Flat) check() error {
 	if len(f.Types) == 0 {
-		return fmt.Errorf("%w: it has no sample types", ErrProfile)
+		return fmt.Errorf("%w: no sample types", ErrProfile)
 	}
 	seen := map[[2]string]bool{}
 	bytes := 0
@@ -130,10 +130,10 @@ func (f *Flat) check() error {
 		name, unit := f.Strings[t.Name], f.Strings[t.Unit]
 		bytes += len(name) + len(unit) + len(f.Strings[f.Period.Name]) + len(f.Strings[f.Period.Unit])
 		if bytes > maxTypeBytes {
-			return fmt.Errorf("%w: the names of its types have more than %d bytes", ErrTooLarge, maxTypeBytes)
+			return fmt.Errorf("%w: the names of sample types have more than %d bytes", ErrTooLarge, maxTypeBytes)
 		}
 		if seen[[2]string{name, unit}] {
-			return fmt.Errorf("%w: it has the sample type %s:%s twice", ErrProfile, name, unit)
+			return fmt.Errorf("%w: duplicate sample type %s:%s", ErrProfile, name, unit)
 		}
 		seen[[2]string{name, unit}] = true
 	}

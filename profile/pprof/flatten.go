@@ -22,7 +22,7 @@ type flattener struct {
 func Flatten(p *pprof.Profile, limits Limits, f *Flat) error {
 	f.Reset()
 	if p == nil || slices.Contains(p.SampleType, nil) {
-		return fmt.Errorf("%w: it or one of its sample types is nil", ErrProfile)
+		return fmt.Errorf("%w: the profile or one of its sample types is nil", ErrProfile)
 	}
 	if err := bound("samples", len(p.Sample), limits.Samples); err != nil {
 		return err
@@ -58,7 +58,7 @@ func checkSizes(p *pprof.Profile, l Limits) error {
 	ids, values, labels, lines := 0, 0, 0, 0
 	for i, s := range p.Sample {
 		if len(s.Location) > l.Depth {
-			return fmt.Errorf("%w: sample %d has a stack of %d, at most %d", ErrTooLarge, i, len(s.Location), l.Depth)
+			return fmt.Errorf("%w: sample %d has a stack of %d locations, at most %d", ErrTooLarge, i, len(s.Location), l.Depth)
 		}
 		ids += len(s.Location)
 		values += len(s.Value)

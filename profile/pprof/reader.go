@@ -22,7 +22,7 @@ type Reader struct {
 // retains data. Errors wrap ErrProfile or ErrTooLarge.
 func (r *Reader) Read(data []byte, limits Limits, f *Flat) error {
 	if len(data) == 0 {
-		return fmt.Errorf("%w: it is empty", ErrProfile)
+		return fmt.Errorf("%w: empty input", ErrProfile)
 	}
 	if isGzip(data) {
 		if err := r.gunzip(data, limits.Bytes); err != nil {
@@ -31,13 +31,13 @@ func (r *Reader) Read(data []byte, limits Limits, f *Flat) error {
 	}
 	plain := r.Plain(data)
 	if len(plain) > limits.Bytes {
-		return fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limits.Bytes)
+		return fmt.Errorf("%w: more than %d bytes decompressed", ErrTooLarge, limits.Bytes)
 	}
 	// The strings of f are slices of this copy: plain is memory of the caller, or is reused
 	// for the next profile.
 	err := Decode(string(plain), limits, f)
 	if errors.Is(err, ErrProfile) && looksLikeText(plain) {
-		return fmt.Errorf("%w: it is text (a URL of net/http/pprof must not have debug=1)", ErrProfile)
+		return fmt.Errorf("%w: the input is text (a URL of net/http/pprof must not have debug=1)", ErrProfile)
 	}
 	return err
 }
