@@ -27,7 +27,7 @@ import (
 
 var oracleOpts = InsertOptions{Labels: map[string]string{"job": "j", "none": ""}, Time: time.Unix(7, 0)}
 
-// usedProfile returns the profile that a workspace holds before that of a test.
+// usedProfile is the profile that a workspace holds before that of a test.
 var usedProfile = sync.OnceValues(func() ([]byte, error) {
 	var plain bytes.Buffer
 	p := makeProfile(start, "used:u more:m again:a", stack{
@@ -39,8 +39,8 @@ var usedProfile = sync.OnceValues(func() ([]byte, error) {
 	return plain.Bytes(), err
 })
 
-// usedWorkspace returns a workspace that was used for another profile. Nothing of that profile
-// may appear in the next.
+// usedWorkspace returns a workspace that held another profile. Nothing of that profile may
+// show in the next.
 func usedWorkspace(t fataler) *workspace {
 	t.Helper()
 	plain, err := usedProfile()
@@ -58,7 +58,7 @@ func usedWorkspace(t fataler) *workspace {
 	return w
 }
 
-// dictionary is an interner whose contents can be read.
+// dictionary is an interner whose contents a test can read.
 type dictionary struct{ dict *dict.Lists }
 
 func newDictionary() dictionary { return dictionary{dict.NewLists(1)} }
@@ -71,7 +71,7 @@ func (d dictionary) Lists(dst []uint32, lists [][]uint32) ([]uint32, error) {
 	return d.dict.InternCodes(dst, lists)
 }
 
-// records returns the records of the elements.
+// records returns the records by element.
 func (d dictionary) records() map[uuid.UUID][]byte {
 	records := map[uuid.UUID][]byte{}
 	for code := range uint32(d.dict.Elements()) {
@@ -80,9 +80,9 @@ func (d dictionary) records() map[uuid.UUID][]byte {
 	return records
 }
 
-// checkAgainstPprof checks P6: the decoder accepts the same bytes as google/pprof, and the
-// batch equals that of slowBatch. The same holds for a profile in memory. It reports whether
-// the bytes are accepted.
+// checkAgainstPprof checks P6 and reports whether the bytes are accepted. The decoder must
+// accept the same bytes as google/pprof and the limits, and the batch must equal that of
+// slowBatch. The same holds for the profile in memory.
 func checkAgainstPprof(t fataler, data []byte, limits Limits, zeros bool) (taken bool) {
 	t.Helper()
 	want, wantKind, wantErr := slowBatch(data, limits, oracleOpts, zeros)
@@ -121,7 +121,7 @@ func compareBatches(t fataler, way string, w *workspace, zeros bool, want schema
 	if diff := cmp.Diff(wantKind, kind); diff != "" {
 		t.Fatal(way, "kind: -want +got\n", diff)
 	}
-	// cmp takes minutes for stacks, so they are compared without it.
+	// Stacks are compared without cmp, which would take minutes.
 	var stacks [][]uuid.UUID
 	for _, code := range got.Columns[ColumnStacktrace].Codes {
 		stacks = append(stacks, codes.dict.UUIDs(nil, code))
@@ -138,7 +138,7 @@ func compareBatches(t fataler, way string, w *workspace, zeros bool, want schema
 	}
 }
 
-// Real profiles are decoded as google/pprof does, and some of them are accepted.
+// Real profiles are accepted, and decode as in google/pprof.
 func TestDecodeRealProfiles(t *testing.T) {
 	n := 0
 	for _, pattern := range []string{"../testdata/profiles/*/*.pb.gz", "../../shared/data/pprof/*.pb.gz", "../../shared/data/pprof/many/*.pb.gz"} {
@@ -166,7 +166,7 @@ func TestDecodeRealProfiles(t *testing.T) {
 	}
 }
 
-// message is an encoded message of a test. It accepts fields in any order and of any content.
+// message is an encoded protobuf message. Its methods append fields and check nothing.
 type message []byte
 
 func (m message) number(field, v uint64) message {
@@ -179,13 +179,13 @@ func (m message) bytes(field uint64, data string) message {
 
 func (m message) string() string { return string(m) }
 
-// smallest returns the tables of a small profile with one type and location 1.
+// smallest returns the tables of a small profile with one type and the location 1.
 func smallest() message {
 	return message{}.bytes(fieldSampleType, "\x08\x01\x10\x01").bytes(fieldString, "").bytes(fieldString, "n").
 		bytes(fieldFunction, "\x08\x01\x10\x01").bytes(fieldLocation, "\x08\x01\x22\x02\x08\x01")
 }
 
-// oddities returns inputs on which decoders differ, with the verdict of google/pprof.
+// oddities returns inputs that decoders can treat differently, and whether they are accepted.
 func oddities() []struct {
 	name  string
 	data  message
@@ -258,7 +258,7 @@ func TestDecodeOddities(t *testing.T) {
 	}
 }
 
-// Random profiles are decoded as google/pprof does, intact or damaged in a few places.
+// Random profiles, intact or damaged in a few places, decode as in google/pprof.
 func TestDecodeEqualsPprof(t *testing.T) {
 	limits := Limits{Samples: 9, Depth: 5}.WithDefaults()
 	rapid.Check(t, func(t *rapid.T) {
@@ -274,7 +274,7 @@ func TestDecodeEqualsPprof(t *testing.T) {
 				data[at] = rapid.Byte().Draw(t, "byte")
 			case 1:
 				data[at] = rapid.ByteRange(0, 9).Draw(t, "small byte")
-			case 2: // repeat or leave out a part
+			case 2: // a part repeated or left out
 				to := rapid.IntRange(0, len(data)).Draw(t, "from")
 				data = append(append([]byte{}, data[:to]...), data[at:]...)
 			case 3:
@@ -288,8 +288,8 @@ func TestDecodeEqualsPprof(t *testing.T) {
 	})
 }
 
-// FuzzDecode checks that the decoder accepts the bytes that google/pprof and the limits
-// accept, and turns them into the same rows.
+// FuzzDecode checks P6: the decoder accepts the same bytes as google/pprof and the limits, and
+// turns them into the same rows.
 func FuzzDecode(f *testing.F) {
 	for _, tc := range oddities() {
 		f.Add([]byte(tc.data), true)

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The default type depends on the profiles that a query chooses. A kind without rows is
-// skipped.
+// The default type depends on the profiles that a query selects. A kind without rows is
+// skipped, unless the query selects no rows.
 func TestDefaultType(t *testing.T) {
 	db := testDB(t, Options{})
 	count := func(name string) Type { return Type{name, "count", "cpu", "nanoseconds"} }
@@ -26,8 +26,8 @@ func TestDefaultType(t *testing.T) {
 	}
 }
 
-// Range groups by a label of samples if the profile has no label of that name, and sums equal
-// stacks.
+// Range uses the label of a sample if the profile has no label of that name. Both sources of a
+// value contribute to one line.
 func TestRangeBySampleLabel(t *testing.T) {
 	db := testDB(t, Options{})
 	labelled := func(value string) map[string][]string { return map[string][]string{"who": {value}} }
@@ -53,7 +53,7 @@ func TestRangeBySampleLabel(t *testing.T) {
 	}
 }
 
-// A stack that has a label both from its profile and from its sample is one stack of the
+// A stack that has a label value from its profile and from its sample is one stack of the
 // group.
 func TestMergeByLabelOfBoth(t *testing.T) {
 	db := testDB(t, Options{})

@@ -15,8 +15,8 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// Gzipped and plain bytes give the rows of the parsed profile. InsertEncoded does not change
-// or keep the bytes.
+// InsertEncoded gives the rows of the parsed profile. It neither changes nor retains the
+// bytes.
 func TestInsertEncoded(t *testing.T) {
 	p := makeProfile(start, "n:count m:count", stack{frames: "a +b c", values: []int64{1, 2}, labels: map[string][]string{"k": {"v"}}}, stack{frames: "c", values: []int64{0, 4}})
 	zipped, plain := encoded(t, p)
@@ -48,8 +48,8 @@ func TestInsertEncoded(t *testing.T) {
 	}
 }
 
-// P2: several profiles in one transaction become visible together, and a refused one leaves
-// the others.
+// P2: the inserts of one transaction become visible together, and a refused insert does not
+// affect the others.
 func TestInsertEncodedTx(t *testing.T) {
 	db := testDB(t, Options{})
 	zipped, _ := encoded(t, makeProfile(start, "n:count", stack{frames: "a b", values: []int64{1}}))
@@ -78,8 +78,8 @@ func TestInsertEncodedTx(t *testing.T) {
 	}
 }
 
-// Concurrent inserts share a store and nothing else: each profile comes out as it went in. The
-// race detector checks this too.
+// Concurrent inserts share only the store: each profile keeps its totals. The test is also
+// meant for the race detector.
 func TestInsertEncodedAtOneTime(t *testing.T) {
 	files, err := filepath.Glob(filepath.FromSlash("../testdata/profiles/etcd/*.pb.gz"))
 	if err != nil || len(files) < 4 {
@@ -135,7 +135,7 @@ func checkTotals(t *testing.T, db *DB, snap *columnstore.Snapshot, name string, 
 	}
 }
 
-// The memory that a profile leaves for the next one is small and bounded.
+// Decoding into a used workspace allocates little, and a workspace above maxKept is not kept.
 func TestWorkspaceIsReused(t *testing.T) {
 	data, err := os.ReadFile(filepath.FromSlash("../testdata/profiles/etcd/heap-1.pb.gz"))
 	if err != nil {

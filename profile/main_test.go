@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// start is the time of the first profile of a test. It is not a multiple of the bucket width.
+// start is the time of the first profile of a test. It is not a multiple of a bucket width.
 const start = 1_700_000_123_456_789_000
 
 // fataler is *testing.T, *testing.F or *rapid.T.
@@ -26,8 +26,8 @@ type fataler interface {
 	Fatal(args ...any)
 }
 
-// openDB opens a store that does maintenance only on request. The caller closes it, since the
-// checks of rapid have no Cleanup that lasts long enough.
+// openDB opens a store that runs maintenance only on request. The caller closes it, since a
+// rapid check opens a store in each run.
 func openDB(t fataler, opts Options) *DB {
 	t.Helper()
 	store, err := columnstore.Open(columnstore.Options{Manual: true, FutureLimit: -1, GranuleRows: 16, FreshParts: 2})
@@ -41,7 +41,7 @@ func openDB(t fataler, opts Options) *DB {
 	return db
 }
 
-// testDB is openDB with a store that is closed at the end of the test.
+// testDB is openDB for a test, at whose end the store is closed.
 func testDB(t testing.TB, opts Options) *DB {
 	t.Helper()
 	db := openDB(t, opts)
@@ -73,17 +73,18 @@ func insert(t fataler, db *DB, p *pprof.Profile, labels ...string) int {
 	return rows
 }
 
-// stack is one sample of a hand-made profile: its functions, leaf first, and its values. A
-// function after a "+" is inlined into the next one.
+// stack is one sample of a hand-made profile: functions, leaf first, and values. A function is
+// inlined into the next one if that has a "+".
 type stack struct {
-	frames string // "leaf +inlined caller root"
+	frames string // "inlined +caller root"
 	values []int64
 	labels map[string][]string
 	nums   map[string][]int64
 	units  map[string][]string
 }
 
-// makeProfile returns a profile with types like "cpu:nanoseconds".
+// makeProfile returns a profile with the given types, separated by spaces, such as
+// "cpu:nanoseconds". The functions "?" and "??" have no name.
 func makeProfile(at int64, types string, stacks ...stack) *pprof.Profile {
 	p := &pprof.Profile{TimeNanos: at, DurationNanos: int64(10 * time.Second), Period: 10, PeriodType: &pprof.ValueType{Type: "cpu", Unit: "nanoseconds"}}
 	for t := range strings.FieldsSeq(types) {
@@ -120,11 +121,11 @@ func makeProfile(at int64, types string, stacks ...stack) *pprof.Profile {
 	return p
 }
 
-// answer is a profile without ids and order, for comparisons (P1).
+// answer is a profile without ids and order, for the comparisons of P1.
 type answer struct {
 	Types, PeriodType      string
 	Period, Time, Duration int64
-	Samples                map[string][]int64 // without those that are all zero
+	Samples                map[string][]int64 // without samples whose values are all zero
 }
 
 func answerOf(p *pprof.Profile) answer {

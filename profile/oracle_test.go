@@ -73,8 +73,8 @@ func checkMerge(t *rapid.T, step string, db *DB, snap *columnstore.Snapshot, ins
 	}
 }
 
-// checkStacks compares the sums of one type by stack, by function and by call path with those
-// of a naive computation.
+// checkStacks compares the sums of one type by stack and by function with sums computed sample
+// by sample. It also checks the flame graph.
 func checkStacks(t *rapid.T, step string, db *DB, snap *columnstore.Snapshot, of *pprof.Profile, index int) {
 	got, err := db.Merge(context.Background(), snap, kindOf(of).Types[index], Query{})
 	if err != nil {
@@ -129,7 +129,7 @@ func checkStacks(t *rapid.T, step string, db *DB, snap *columnstore.Snapshot, of
 	checkFlameGraph(t, got)
 }
 
-// framesOf returns the frames of a sample as Frame documents them.
+// framesOf returns the frames of a sample, named as Frame specifies.
 func framesOf(s *pprof.Sample) []Frame {
 	var frames []Frame
 	for _, l := range s.Location {
@@ -151,7 +151,7 @@ func framesOf(s *pprof.Sample) []Frame {
 	return frames
 }
 
-// checkFlameGraph checks that the values of a graph add up.
+// checkFlameGraph checks that the values of a flame graph add up and that siblings differ.
 func checkFlameGraph(t fataler, s *Stacks) {
 	t.Helper()
 	var walk func(n *FlameNode) (self int64)
@@ -190,14 +190,15 @@ func countValues(p *pprof.Profile) int {
 	return n
 }
 
-// drawProfile draws a profile with few distinct elements, so that stacks, locations and labels
-// recur. The profile was encoded and parsed once, which removes empty labels.
+// drawProfile returns a random profile with few distinct stacks, locations and labels, so that
+// they recur. The profile has been encoded and decoded once, since the encoding has no empty
+// labels.
 func drawProfile(t *rapid.T) *pprof.Profile {
 	day := int64(24 * 3600e9)
 	p := &pprof.Profile{
 		SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}},
 		PeriodType: &pprof.ValueType{Type: "cpu", Unit: "nanoseconds"},
-		// Profiles fall into one time, one bucket, one generation, or different generations.
+		// Profiles can share their time, their bucket or their generation, or nothing.
 		TimeNanos:     start + rapid.SampledFrom([]int64{0, 1, 1e9, 901e9, 3600e9, day, 2 * day, -3 * day}).Draw(t, "time"),
 		DurationNanos: rapid.Int64Range(0, 20e9).Draw(t, "duration"),
 		Period:        rapid.Int64Range(0, 3).Draw(t, "period"),
@@ -255,7 +256,7 @@ func drawCode(t *rapid.T, p *pprof.Profile) {
 	}
 }
 
-// drawLabels adds labels whose names could be confused with columns of the store.
+// drawLabels adds labels whose names could be confused with other columns.
 func drawLabels(t *rapid.T, s *pprof.Sample) {
 	const trace, span = "0123456789abcdef0123456789abcdef", "00000000000000ff"
 	s.Label, s.NumLabel, s.NumUnit = map[string][]string{}, map[string][]int64{}, map[string][]string{}
@@ -274,7 +275,7 @@ func drawLabels(t *rapid.T, s *pprof.Sample) {
 	}
 }
 
-// Labels of a sample in memory are kept, without an encoding in between.
+// Insert keeps the labels of a profile in memory that was never encoded.
 func TestInsertKeepsLabelsOfMemory(t *testing.T) {
 	db := testDB(t, Options{})
 	p := makeProfile(start, "n:count", stack{

@@ -17,7 +17,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// encoded returns the bytes of a profile, gzipped and plain.
+// encoded returns the encoding of a profile, gzipped and plain.
 func encoded(t testing.TB, p *pprof.Profile) (zipped, plain []byte) {
 	t.Helper()
 	var z, u bytes.Buffer
@@ -27,7 +27,7 @@ func encoded(t testing.TB, p *pprof.Profile) (zipped, plain []byte) {
 	return z.Bytes(), u.Bytes()
 }
 
-// P5: input is limited before it is decoded, and its errors can be distinguished.
+// P5: input is limited before it is decoded. Errors are ErrProfile or ErrTooLarge, never both.
 func TestParse(t *testing.T) {
 	small := makeProfile(start, "n:count m:count", stack{frames: "a b c", values: []int64{1, 2}}, stack{frames: "b c", values: []int64{3, 4}})
 	zipped, plain := encoded(t, small)
@@ -93,7 +93,7 @@ func gzipped(t testing.TB, data []byte) []byte {
 	return b.Bytes()
 }
 
-// P5: a small file that decompresses to 64 MiB costs no more than the limit.
+// P5: with a limit of 1 MiB, a small file that decompresses to 64 MiB costs at most 16 MiB.
 func TestParseGzipBomb(t *testing.T) {
 	bomb := gzipped(t, make([]byte, 64<<20))
 	var before, after runtime.MemStats
@@ -108,7 +108,7 @@ func TestParseGzipBomb(t *testing.T) {
 	}
 }
 
-// Insert applies the same limits to profiles that were not parsed by this package.
+// Insert applies the same checks and limits to profiles in memory.
 func TestInsertChecks(t *testing.T) {
 	db := testDB(t, Options{Limits: Limits{Samples: 2, Depth: 3}})
 	good := func() *pprof.Profile {
@@ -138,7 +138,7 @@ func TestInsertChecks(t *testing.T) {
 			t.Errorf("%s: %d rows, error %v, want %v", tc.name, rows, err, tc.want)
 		}
 	}
-	// P2: nothing of them was inserted.
+	// P2: the refused profiles left nothing.
 	kinds, err := db.kinds(view(t, db))
 	if err != nil {
 		t.Fatal(err)
@@ -151,8 +151,9 @@ func TestInsertChecks(t *testing.T) {
 	}
 }
 
-// FuzzParse checks P5: bytes are refused with an error of one kind, or they are a profile that
-// the store refuses or returns unchanged.
+// FuzzParse checks P5. Bytes are refused with ErrProfile or ErrTooLarge, or they are a
+// profile. The store refuses the profile with an error of a known kind, or returns it on
+// request.
 func FuzzParse(f *testing.F) {
 	p := makeProfile(start, "n:count m:count", stack{frames: "a +b c", values: []int64{1, -2}, labels: map[string][]string{"k": {"v", "w"}}},
 		stack{frames: "c", values: []int64{0, 4}, nums: map[string][]int64{"n": {1, 2}}, units: map[string][]string{"n": {"", "bytes"}}})
@@ -179,8 +180,8 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		// Inserts alternate between memory and bytes. TestDecodeEqualsPprof checks that both
-		// give the same rows.
+		// Some profiles are inserted from memory, others from bytes. TestDecodeEqualsPprof
+		// checks that both are equal.
 		var rows int
 		if len(data)%2 == 0 {
 			rows, err = db.Insert(ctx, p, InsertOptions{})

@@ -11,14 +11,14 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// threadBench is a table of samples of threads, and the states of these threads, which change
-// about every second. It has a number of profiles, of rows in each, and of threads.
+// threadBench is the size of a store with samples of threads and their states. rows is the
+// number of rows of each profile. The state of a thread changes about once a second.
 type threadBench struct {
 	profiles, rows, threads int
 	every                   int64 // nanoseconds between profiles
 }
 
-// open fills a store and compacts it.
+// open returns the store, compacted.
 func (s threadBench) open(b *testing.B) (*DB, *columnstore.History) {
 	db := openBenchDB(b)
 	b.Cleanup(db.store.Close)
@@ -87,8 +87,9 @@ func (s threadBench) writeStates(b *testing.B, db *DB, h *columnstore.History, r
 	}
 }
 
-// BenchmarkMergeByState compares sums by state with sums by the label that identifies the
-// attribute, over a million rows. Profiles have many samples of a thread, or one.
+// BenchmarkMergeByState compares sums by state with sums by the label that leads to the state,
+// and with sums by stack alone. The store has a million rows, in profiles with many samples of
+// each thread, or at most one.
 func BenchmarkMergeByState(b *testing.B) {
 	for _, s := range []threadBench{{1000, 1000, 40, 10e9}, {1000, 1000, 40, 1e9}, {10_000, 100, 400, 1e9}} {
 		b.Run(fmt.Sprintf("profiles=%d,every=%ds", s.profiles, s.every/1e9), func(b *testing.B) {
