@@ -98,7 +98,7 @@ func inOrder(kinds []kind, present []Type) []Type {
 // default is one of the types. The empty name means the last type, as in pprof.
 func shownFirst(kinds []kind, types []Type) string {
 	for _, k := range kinds {
-		if i := slices.Index(types, k.Types[k.Default]); i >= 0 && i < len(types)-1 {
+		if i := slices.Index(types, k.shown(kinds)); i >= 0 && i < len(types)-1 {
 			return types[i].Sample
 		} else if i >= 0 {
 			return ""

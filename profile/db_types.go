@@ -43,17 +43,17 @@ func (db *DB) Types(ctx context.Context, snap *columnstore.Snapshot) ([]Type, er
 // FindType resolves the name of a type as people write it: its sample type ("cpu"), with the
 // unit ("cpu:nanoseconds"), or in the form of Type.String. The empty name stands for the
 // default type of the profile that was inserted first, among profiles whose default type has a
-// name, or among all if none has. Errors wrap ErrUnknownType or ErrAmbiguousType and list the
-// choices.
+// name, or among all if none has. Profiles with the same types have one default type, that of
+// the first profile that names one, as in a merge by pprof. Errors wrap ErrUnknownType or
+// ErrAmbiguousType and list the choices.
 func (db *DB) FindType(ctx context.Context, snap *columnstore.Snapshot, name string) (Type, error) {
 	kinds, err := db.kinds(snap)
 	if err != nil {
 		return Type{}, err
 	}
 	if name == "" && len(kinds) > 0 {
-		named := slices.IndexFunc(kinds, func(k kind) bool { return k.Types[k.Default].Sample != "" })
-		k := kinds[max(0, named)]
-		return k.Types[k.Default], nil
+		named := slices.IndexFunc(kinds, func(k kind) bool { return k.shown(kinds).Sample != "" })
+		return kinds[max(0, named)].shown(kinds), nil
 	}
 	types, err := db.Types(ctx, snap)
 	if err != nil {
@@ -76,8 +76,9 @@ func (db *DB) FindType(ctx context.Context, snap *columnstore.Snapshot, name str
 
 // DefaultType returns the type to show for a query that names none: the first default type of
 // the stored profiles, in the order of their insertion, of which the query selects rows. Types
-// with names precede those without. If the query selects rows of no default type, it is the
-// type that FindType returns for the empty name.
+// with names precede those without. Profiles with the same types have one default type, as in
+// FindType, even if the query selects only some of them. If the query selects rows of no
+// default type, it is the type that FindType returns for the empty name.
 func (db *DB) DefaultType(ctx context.Context, snap *columnstore.Snapshot, q Query) (Type, error) {
 	kinds, err := db.kinds(snap)
 	if err != nil {
@@ -89,7 +90,7 @@ func (db *DB) DefaultType(ctx context.Context, snap *columnstore.Snapshot, q Que
 	}
 	for _, named := range []bool{true, false} {
 		for _, k := range kinds {
-			if t := k.Types[k.Default]; slices.Contains(present, t) && (t.Sample != "") == named {
+			if t := k.shown(kinds); slices.Contains(present, t) && (t.Sample != "") == named {
 				return t, nil
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	pprof "github.com/google/pprof/profile"
 )
 
 // The default type depends on the profiles that a query selects. A kind without rows is
@@ -67,5 +68,45 @@ func TestMergeByLabelOfBoth(t *testing.T) {
 	}
 	if s := got[0].Stacks; s.Len() != 1 || s.Total != 5 || s.Magnitude != 5 || stackSums(s)["f"] != 5 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// The default type of a merge is that of the first profile that names one, as in pprof.
+func TestMergedDefaultType(t *testing.T) {
+	for _, named := range [][]string{{"", ""}, {"", "a"}, {"a", ""}, {"b", "a"}, {"", "c", "a"}, {"", "", "b", "a"}, {"none", "a"}} {
+		db := testDB(t, Options{})
+		var profiles []*pprof.Profile
+		for i, name := range named {
+			p := makeProfile(start+int64(i), "a:count b:count c:count", stack{frames: "f", values: []int64{1, 2, 3}})
+			p.DefaultSampleType = name
+			insert(t, db, p)
+			profiles = append(profiles, p)
+		}
+		merged, err := pprof.Merge(profiles)
+		if err != nil {
+			t.Fatal(err)
+		}
+		index, err := merged.SampleIndexByName("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := merged.SampleType[index].Type
+		snap := view(t, db)
+		for name, find := range map[string]func() (Type, error){
+			"FindType":    func() (Type, error) { return db.FindType(ctx, snap, "") },
+			"DefaultType": func() (Type, error) { return db.DefaultType(ctx, snap, Query{}) },
+			"of Profile": func() (Type, error) {
+				p, err := db.Profile(ctx, snap, Query{})
+				if err != nil {
+					return Type{}, err
+				}
+				index, err := p.SampleIndexByName("")
+				return Type{Sample: p.SampleType[index].Type}, err
+			},
+		} {
+			if got, err := find(); err != nil || got.Sample != want {
+				t.Errorf("%q: %s %q, %v; want %q as in pprof", named, name, got.Sample, err, want)
+			}
+		}
 	}
 }

@@ -21,7 +21,7 @@ func (f *flat) reset() {
 // kind returns the kind of a profile. Without a default sample type the last one is shown
 // first, as in go tool pprof.
 func (f *flat) kind() kind {
-	k := kind{Default: len(f.Types) - 1}
+	k := kind{Default: len(f.Types) - 1, Named: f.Preferred != ""}
 	for i, t := range f.Types {
 		typ := Type{f.Strings[t.Name], f.Strings[t.Unit], f.Strings[f.Period.Name], f.Strings[f.Period.Unit]}
 		k.Types = append(k.Types, typ)

@@ -1,12 +1,27 @@
 package profile
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // kind is the types of the profiles of one source, in their own order, and the type to show
 // first. Rows keep neither the order nor that type.
 type kind struct {
 	Types   []Type
-	Default int // index in Types
+	Default int  // index in Types
+	Named   bool `json:",omitempty"` // the profile names a default type, known or not
+}
+
+// shown returns the default type of a merge of k and the kinds with the same types. As in
+// pprof it is that of the first kind that names one.
+func (k kind) shown(kinds []kind) Type {
+	for _, other := range kinds {
+		if other.Named && slices.Equal(other.Types, k.Types) {
+			return other.Types[other.Default]
+		}
+	}
+	return k.Types[k.Default]
 }
 
 // note returns the kind as a note of the table. Notes also keep types whose values are all

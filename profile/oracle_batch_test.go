@@ -39,7 +39,7 @@ func slowBatch(data []byte, limits Limits, opts InsertOptions, zeros bool) (sche
 
 // kindOf is flat.kind for a profile in memory.
 func kindOf(p *pprof.Profile) kind {
-	k := kind{Default: len(p.SampleType) - 1}
+	k := kind{Default: len(p.SampleType) - 1, Named: p.DefaultSampleType != ""}
 	var period pprof.ValueType
 	if p.PeriodType != nil {
 		period = *p.PeriodType

@@ -51,7 +51,7 @@ func TestTypes(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("types with rows first, in the order of their profiles: -want +got\n%s", diff)
 	}
-	wantKinds := []kind{{want[:2], 1}, {want[3:], 0}, {want[2:3], 0}}
+	wantKinds := []kind{{want[:2], 1, false}, {want[3:], 0, true}, {want[2:3], 0, false}}
 	kinds, err := db.kinds(view(t, db))
 	if err != nil {
 		t.Fatal(err)
