@@ -210,7 +210,7 @@ func (d *differential) askAggregate(when string, snap *Snapshot, rows, chosen []
 	if d.rng.IntN(5) == 0 {
 		opts.By = nil
 	}
-	if d.width > 0 && d.rng.IntN(2) == 0 {
+	if d.width > 0 && slices.Contains(opts.By, "time") && d.rng.IntN(2) == 0 {
 		opts.Step = pick(d.rng, []int64{1, 7, 100, 1000, 1 << 40})
 	}
 	question := fmt.Sprintf("%s: sum %q by %q step %d where %s", when, opts.Sum, opts.By, opts.Step, where)

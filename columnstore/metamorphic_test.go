@@ -273,6 +273,9 @@ func aggregateOp(rng *rand.Rand) op {
 		Sum: pick(rng, []string{"", "value", "bonus", "nums.n", "time"}), By: randomNames(rng), Where: where.expr,
 		Time: "time", Step: pick(rng, []int64{0, 0, 7, 100, 1 << 40}),
 	}
+	if !slices.Contains(opts.By, "time") {
+		opts.Step = 0
+	}
 	return op{fmt.Sprintf("sum %q by %q step %d where %s", opts.Sum, opts.By, opts.Step, where), func(r *opRun) (string, error) {
 		g, err := r.table.Aggregate(context.Background(), r.snaps[3], opts)
 		if err != nil {

@@ -276,6 +276,9 @@ func (a *queryAsker) askAggregate(v *queryView, where *oracle.Cond[int], chosen 
 		opts.By = []string{a.columns[list].name}
 		a.shapes["aggregate: by the list that is searched"]++
 	}
+	if stepped >= 0 && !slices.Contains(opts.By, a.columns[stepped].name) {
+		opts.Step = 0 // there is nothing to round
+	}
 	by := v.expand(opts.By)
 	a.countAggregate(opts, by, stepped)
 	a.question = fmt.Sprintf("sum %q by %q step %d of %q max %d where %s", opts.Sum, opts.By, opts.Step, opts.Time, opts.MaxBytes, where.Text(a.columnName))

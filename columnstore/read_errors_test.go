@@ -44,6 +44,8 @@ func TestQuery_Errors(t *testing.T) {
 		{"sum: family", plain, nil, &AggregateOptions{Sum: "nums"}, `cannot sum column "nums"`},
 		{"by: unknown", plain, nil, &AggregateOptions{By: []string{"nope"}}, `no column "nope"`},
 		{"step: negative", bucketed, nil, &AggregateOptions{Step: -1}, "step -1"},
+		{"step: time is not grouped by", bucketed, nil, &AggregateOptions{By: []string{"kind"}, Step: 10}, `step 10: want column "time", which it rounds, in By`},
+		{"step: other time is not grouped by", bucketed, nil, &AggregateOptions{By: []string{"time"}, Time: "value", Step: 10}, `want column "value"`},
 		{"step: no bucket", plain, nil, &AggregateOptions{Step: 10}, "step 10"},
 	}
 	for _, where := range []struct {

@@ -19,7 +19,7 @@ type AggregateOptions struct {
 	// their concrete columns.
 	By []string
 	// Step, if above 0, rounds the column named by Time down to a multiple of Step before rows
-	// are grouped by it.
+	// are grouped by it. By must name the column.
 	Step int64
 	// Time names an Int64 column. Empty means the column of the time bucket.
 	Time string

@@ -381,5 +381,8 @@ func (a *aggregator) setTime(opts AggregateOptions) error {
 	if opts.Step < 0 || opts.Step > 0 && a.time < 0 {
 		return fmt.Errorf("%w: step %d: want at least 0, and a time column", filter.ErrQuery, opts.Step)
 	}
+	if opts.Step > 0 && !slices.Contains(opts.By, s.Columns()[a.time].Name) {
+		return fmt.Errorf("%w: step %d: want column %q, which it rounds, in By", filter.ErrQuery, opts.Step, s.Columns()[a.time].Name)
+	}
 	return nil
 }
