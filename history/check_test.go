@@ -142,7 +142,7 @@ func (c *checker) slice(t int64, attributes ...history.Attribute) {
 		defer oldSlices.Put(s)
 	}
 	var r refusals
-	r.when(c.oracle.outside(t), history.ErrTime)
+	r.when(c.oracle.outside(t), history.ErrOutside)
 	for _, a := range attributes {
 		r = append(r, c.oracle.refuse(a)...)
 	}
@@ -191,7 +191,7 @@ func (c *checker) move(keep int, t int64) {
 	}
 	s, err := c.cursor.MoveTo(t)
 	var r refusals
-	r.when(c.oracle.outside(t), history.ErrTime)
+	r.when(c.oracle.outside(t), history.ErrOutside)
 	if !c.refused(err, r, "MoveTo(%d)", t) {
 		c.slices(s, t, nil)
 	}
@@ -217,7 +217,7 @@ func (c *checker) sample(attributes []history.Attribute, times []int64) {
 		r = append(r, c.oracle.refuse(a)...)
 	}
 	for _, t := range times {
-		r.when(c.oracle.outside(t), history.ErrTime)
+		r.when(c.oracle.outside(t), history.ErrOutside)
 	}
 	if c.refused(err, r, "Sample(%v, %v)", attributes, times) {
 		return
@@ -252,7 +252,7 @@ func (c *checker) pixels(attributes []history.Attribute, from, to int64, n int) 
 	for _, a := range attributes {
 		r = append(r, c.oracle.refuse(a)...)
 	}
-	r.when(c.oracle.outside(from) || c.oracle.outside(to), history.ErrTime)
+	r.when(c.oracle.outside(from) || c.oracle.outside(to), history.ErrOutside)
 	r.when(to < from || n <= 0, history.ErrQuery)
 	if c.refused(err, r, "Pixels(%v, %d, %d, %d)", attributes, from, to, n) {
 		return

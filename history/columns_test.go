@@ -210,11 +210,11 @@ func TestColumnsErrors(t *testing.T) {
 		"range":      {v.RangeColumns(some, 0, 1, 0, 9), history.ErrAttribute},
 		"slice":      {v.SliceColumns(0, some, 9), history.ErrAttribute},
 		"sample":     {v.SampleColumns(some, []int64{0}, 9), history.ErrAttribute},
-		"bounds":     {v.RangeColumns(nil, 0, v.End()+1, 0, 9), history.ErrTime},
+		"bounds":     {v.RangeColumns(nil, 0, v.End()+1, 0, 9), history.ErrOutside},
 		"turned":     {v.RangeColumns(nil, 1, 0, 0, 9), history.ErrQuery},
 		"resolution": {v.RangeColumns(nil, 0, 1, -1, 9), history.ErrQuery},
-		"instant":    {v.SliceColumns(-1, nil, 9), history.ErrTime},
-		"times":      {v.SampleColumns(nil, []int64{0, -1}, 9), history.ErrTime},
+		"instant":    {v.SliceColumns(-1, nil, 9), history.ErrOutside},
+		"times":      {v.SampleColumns(nil, []int64{0, -1}, 9), history.ErrOutside},
 	} {
 		n := 0
 		for columns, err := range c.got {

@@ -12,7 +12,7 @@ type Cursor struct {
 
 // MoveTo returns the state at t. The slice is valid until the next call. The cost is about
 // 1 ns an attribute, and 15 to 60 for each whose interval differs from that of the nearest
-// slice. The error is ErrTime.
+// slice. The error is ErrOutside.
 func (c *Cursor) MoveTo(t int64) (*Slice, error) {
 	if err := c.view.checkTime(t); err != nil {
 		return nil, err

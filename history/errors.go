@@ -7,9 +7,18 @@ import "errors"
 var (
 	// ErrAttribute is returned for an unknown attribute.
 	ErrAttribute = errors.New("unknown attribute")
-	// ErrTime is returned for a time outside of the history, before the attribute's
-	// ongoing interval, or final: a commit makes its instants final.
+	// ErrTime is wrapped by the four errors of times.
 	ErrTime = errors.New("time out of order or range")
+	// ErrOutside is returned by reads of an instant outside of the view.
+	ErrOutside error = timeError("time outside of the view")
+	// ErrOrder is returned for a time before the attribute's ongoing interval, or before a
+	// write that must not be later. The transaction can go on with later times.
+	ErrOrder error = timeError("time out of order")
+	// ErrFinal is returned for a time that a commit made final.
+	ErrFinal error = timeError("time is final")
+	// ErrGap is returned for a closed interval that does not begin where the one before it
+	// ended, or that ends before it begins.
+	ErrGap error = timeError("gap, overlap or turned interval")
 	// ErrKind is returned for a value of another kind than the attribute's.
 	ErrKind = errors.New("value of another kind")
 	// ErrFeed is returned for a closed interval of an attribute that Change feeds, or the
@@ -30,3 +39,12 @@ var (
 	// negative resolution, a number of pixels that is not positive.
 	ErrQuery = errors.New("invalid question")
 )
+
+// timeError is a cause of ErrTime.
+type timeError string
+
+// Error returns the cause.
+func (e timeError) Error() string { return string(e) }
+
+// Unwrap returns ErrTime.
+func (e timeError) Unwrap() error { return ErrTime }

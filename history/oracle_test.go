@@ -196,10 +196,10 @@ func (o *oracle) changeable(t int64, a history.Attribute) refusals {
 	}
 	at := &o.now.attributes[a]
 	r.when(at.added, history.ErrFeed)
-	r.when(t < at.began || at.full, history.ErrTime)
-	r.when(o.committed.changes.is && t <= o.committed.changes.at, history.ErrTime)
+	r.when(t < at.began || at.full, history.ErrOrder)
+	r.when(o.committed.changes.is && t <= o.committed.changes.at, history.ErrFinal)
 	if adds := o.committed.adds; adds.is { // later than the instant behind it
-		r.when(t <= adds.at || t-1 <= adds.at, history.ErrTime)
+		r.when(t <= adds.at || t-1 <= adds.at, history.ErrFinal)
 	}
 	return r
 }
@@ -244,11 +244,11 @@ func (o *oracle) add(a history.Attribute, start, end int64, v history.Value) ref
 	if r == nil {
 		at := &o.now.attributes[a]
 		r.when(at.used && !at.added, history.ErrFeed)
-		r.when(start != at.began || at.full || end < start, history.ErrTime)
-		r.when(o.committed.changes.is && end < o.committed.changes.at, history.ErrTime)
-		r.when(o.committed.adds.is && end <= o.committed.adds.at, history.ErrTime)
+		r.when(start != at.began || at.full || end < start, history.ErrGap)
+		r.when(o.committed.changes.is && end < o.committed.changes.at, history.ErrFinal)
+		r.when(o.committed.adds.is && end <= o.committed.adds.at, history.ErrFinal)
 		// The one instant at which the writer is stricter than documented.
-		r.when(end == math.MinInt64 && o.committed.changes.is, history.ErrTime)
+		r.when(end == math.MinInt64 && o.committed.changes.is, history.ErrFinal)
 	}
 	if r = append(r, o.fits(a, v)...); r != nil {
 		return r
@@ -315,7 +315,7 @@ func (o *oracle) remove(t int64, a history.Attribute) refusals {
 func (o *oracle) close(t int64) (r refusals) {
 	r.when(o.now.closed, history.ErrClosed)
 	last, _ := o.now.last()
-	r.when(t < o.start || last.is && t < last.at, history.ErrTime)
+	r.when(t < o.start || last.is && t < last.at, history.ErrOrder)
 	if r != nil {
 		return r
 	}

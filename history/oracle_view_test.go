@@ -18,7 +18,7 @@ type oracleView struct {
 func (v *oracleView) refuse(a history.Attribute, times ...int64) (r refusals) {
 	r.when(int(a) >= len(v.state.attributes), history.ErrAttribute)
 	for _, t := range times {
-		r.when(v.outside(t), history.ErrTime)
+		r.when(v.outside(t), history.ErrOutside)
 	}
 	return r
 }

@@ -13,7 +13,7 @@ import (
 type Reorder struct {
 	w      *Writer
 	window int64
-	late   delayed
+	late   delayed            // none is earlier than the window
 	seen   uint64             // changes that came
 	latest int64              // time of one
 	made   int64              // time of the last that was made; none is earlier
@@ -31,12 +31,15 @@ func NewReorder(w *Writer, window int64) (*Reorder, error) {
 }
 
 // Change takes a change as Writer.Change does, and makes the changes that are older than
-// the window. The errors are those of Writer.Change, of this change, and ErrTime for one
-// that is earlier than the window. With Options.Reserve the error may be that of an earlier
-// change: then this one was not taken, and both can be tried again.
+// the window. A change that is earlier than the window is made at once.
+//
+// The errors are those of Writer.Change, of this change, and ErrOrder for one that is earlier
+// than a change that was made; no change within the window is. The changes that wait stay as
+// they are. With Options.Reserve the error may be that of an earlier change: then this one was
+// not taken, and both can be tried again.
 func (r *Reorder) Change(t int64, a Attribute, v Value) error {
 	if t < r.made {
-		return fmt.Errorf("%w: attribute %d at %d, changes up to %d were made", ErrTime, a, t, r.made)
+		return fmt.Errorf("%w: attribute %d at %d, changes up to %d were made", ErrOrder, a, t, r.made)
 	}
 	if err := r.w.fits(t, a, v); err != nil {
 		return err
@@ -45,10 +48,16 @@ func (r *Reorder) Change(t int64, a Attribute, v Value) error {
 		return fmt.Errorf("%w: attribute %d has %v values, not %v", ErrKind, a, k, v.kind)
 	}
 	latest := max(r.latest, t)
-	if latest >= math.MinInt64+r.window {
-		if err := r.make(latest - r.window); err != nil {
+	edge := max(latest, math.MinInt64+r.window) - r.window // of the window
+	if t < edge {                                          // no change that waits is earlier
+		if err := r.w.Change(t, a, v); err != nil {
 			return err
 		}
+		r.made = t
+		return nil
+	}
+	if err := r.make(edge); err != nil {
+		return err
 	}
 	r.latest = latest
 	if !v.IsNull() {

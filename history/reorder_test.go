@@ -122,7 +122,7 @@ func TestReorder_Errors(t *testing.T) {
 		{95, a, Bool(true), ErrKind}, // a waiting one is an int
 		{90, a, Int(2), nil},
 		{111, a, Int(3), nil}, // 100 is applied
-		{99, a, Int(4), ErrTime},
+		{99, a, Int(4), ErrOrder},
 		{100, a, Int(5), nil}, // the latest possible
 		{100, a + 1, Int(6), ErrAttribute},
 	} {
@@ -136,5 +136,101 @@ func TestReorder_Errors(t *testing.T) {
 	in, err := tx.Ongoing(a)
 	if err != nil || in.Start != 111 || in.Value.Int() != 3 {
 		t.Errorf("ongoing is %+v, %v", in, err)
+	}
+}
+
+// TestReorder_Late makes changes that are earlier than the window. The first is made, as
+// nothing later was; an earlier one is refused at its call, and what waits is kept.
+func TestReorder_Late(t *testing.T) {
+	for _, window := range []int64{0, 10} {
+		h, err := New(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tx, err := h.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := tx.Attribute("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := NewReorder(tx.Writer, window)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			at   int64
+			want error
+		}{{100, nil}, {85, nil}, {80, ErrOrder}, {85, nil}, {86, nil}, {85, ErrOrder}} {
+			if err := r.Change(c.at, a, Int(c.at)); !errors.Is(err, c.want) {
+				t.Errorf("window %d: change at %d: %v, want %v", window, c.at, err, c.want)
+			}
+		}
+		if err := r.Flush(); err != nil {
+			t.Errorf("window %d: flush: %v", window, err)
+		}
+		v, err := tx.Commit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var starts []int64
+		for in, err := range v.Range(a, 0, v.End(), RangeOptions{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			starts = append(starts, in.Start)
+		}
+		if !slices.Equal(starts, []int64{0, 85, 86, 100}) {
+			t.Errorf("window %d: intervals begin at %d", window, starts)
+		}
+	}
+}
+
+// TestReorder_Random makes changes with times at random. An accepted change is never lost, and
+// Flush never fails.
+func TestReorder_Random(t *testing.T) {
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		window := rng.Int64N(20)
+		h, err := New(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tx, err := h.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := tx.Attribute("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := NewReorder(tx.Writer, window)
+		if err != nil {
+			t.Fatal(err)
+		}
+		latest, taken := int64(0), map[int64]bool{}
+		for i := range int64(100) {
+			at := 1 + rng.Int64N(60)
+			err := r.Change(at, a, Int(i))
+			if err == nil {
+				taken[at] = true
+			} else if !errors.Is(err, ErrOrder) || at >= latest-window {
+				t.Fatalf("seed %d: change at %d, window of %d before %d: %v", seed, at, window, latest, err)
+			}
+			latest = max(latest, at)
+		}
+		if err := r.Flush(); err != nil {
+			t.Fatalf("seed %d: flush: %v", seed, err)
+		}
+		v, err := tx.Commit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := range taken {
+			if in, err := v.At(a, at); err != nil || in.Start != at {
+				t.Fatalf("seed %d: the change at %d is in %+v, %v", seed, at, in, err)
+			}
+		}
 	}
 }

@@ -29,7 +29,7 @@ func TestSampleInto(t *testing.T) {
 		t.Fatal(old, err)
 	}
 	_, before := old.At(49)
-	if got, err := view.SampleInto(old, some, []int64{5, 5000}); !errors.Is(err, history.ErrTime) || got != nil {
+	if got, err := view.SampleInto(old, some, []int64{5, 5000}); !errors.Is(err, history.ErrOutside) || got != nil {
 		t.Errorf("%v, %v, want ErrTime", got, err)
 	}
 	if got, err := view.PixelsInto(old, []history.Attribute{99}, 0, 900, 50); !errors.Is(err, history.ErrAttribute) || got != nil {

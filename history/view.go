@@ -44,13 +44,13 @@ func (v *View) Instants() bool { return v.written }
 // Closed reports whether the history was closed: no interval is Open.
 func (v *View) Closed() bool { return v.closed }
 
-// checkTime returns ErrTime for an instant outside of the view.
+// checkTime returns ErrOutside for an instant outside of the view.
 func (v *View) checkTime(t int64) error {
 	if !v.written {
-		return fmt.Errorf("%w: %d, the history has no instant yet", ErrTime, t)
+		return fmt.Errorf("%w: %d, the history has no instant yet", ErrOutside, t)
 	}
 	if t < v.start || t > v.end {
-		return fmt.Errorf("%w: %d, the history is from %d to %d", ErrTime, t, v.start, v.end)
+		return fmt.Errorf("%w: %d, the history is from %d to %d", ErrOutside, t, v.start, v.end)
 	}
 	return nil
 }
@@ -89,8 +89,8 @@ func (v *View) places() []uint64 {
 	return placed
 }
 
-// At returns the interval of an attribute that t is in. The errors are ErrTime for a t
-// outside of the view and ErrAttribute. About 0.1 us, two or three cache misses.
+// At returns the interval of an attribute that t is in. The errors are ErrOutside
+// for a t outside of the view and ErrAttribute. About 0.1 us, two or three cache misses.
 func (v *View) At(a Attribute, t int64) (in Interval, err error) {
 	if err := v.checkTime(t); err != nil {
 		return in, err

@@ -19,8 +19,8 @@ type RangeOptions struct {
 // both included, in the order of time. They are whole, not clipped to the range. 5 to 50 ns
 // each.
 //
-// An error is the only element, without an interval: ErrTime for a bound outside of the view,
-// ErrQuery if to is before from or a resolution is negative, or ErrAttribute.
+// An error is the only element, without an interval: ErrOutside for a bound outside of the
+// view, ErrQuery if to is before from or a resolution is negative, or ErrAttribute.
 func (v *View) Range(a Attribute, from, to int64, opts RangeOptions) iter.Seq2[Interval, error] {
 	return func(yield func(Interval, error) bool) {
 		if err := v.checkRange(a, from, to, opts); err != nil {

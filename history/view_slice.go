@@ -21,7 +21,7 @@ func (v *View) Slice(t int64, attributes ...Attribute) (*Slice, error) {
 
 // SliceInto is Slice of all attributes in the memory of an old slice that nobody reads any
 // more, of any view of any history, but not of a Cursor. It becomes the result; nil has no
-// memory. The error is ErrTime, as of View.At. After it the result is nil, and the old slice
+// memory. The error is ErrOutside. After it the result is nil, and the old slice
 // is unchanged.
 func (v *View) SliceInto(old *Slice, t int64) (*Slice, error) {
 	if err := v.checkTime(t); err != nil {

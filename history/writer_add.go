@@ -10,8 +10,8 @@ import (
 // unknown until the next: views have it as null and Open. About 20 ns. Text that was not
 // written lately is hashed. AddAll is for many intervals.
 //
-// The errors are ErrTime for an interval that ends before it begins, leaves a gap, overlaps,
-// or ends at a final time, and else those of Change.
+// The errors are ErrGap for an interval that ends before it begins, leaves a gap or overlaps,
+// ErrFinal for one that ends at a final time, and else those of Change.
 func (w *Writer) Add(a Attribute, start, end int64, v Value) error {
 	if !w.done && !w.published && !w.closing && int64(a) < int64(w.n) {
 		if pos := w.h.slots[a].Load(); pos != 0 && w.addNext(pos-1, start, end, &v) {
@@ -89,10 +89,10 @@ func (w *Writer) add(a Attribute, start, end int64, v *Value) error {
 		begin, ended = l.work.slots[slot].start, l.work.ended>>slot&1 != 0
 	}
 	switch {
+	case w.h.written && end <= w.h.final && start <= end:
+		return fmt.Errorf("%w: attribute %d in [%d, %d], everything up to %d is committed", ErrFinal, a, start, end, w.h.final)
 	case start != begin || ended || end < start:
-		return fmt.Errorf("%w: attribute %d in [%d, %d], its next interval begins at %d", ErrTime, a, start, end, begin)
-	case w.h.written && end <= w.h.final:
-		return fmt.Errorf("%w: attribute %d in [%d, %d], everything up to %d is committed", ErrTime, a, start, end, w.h.final)
+		return fmt.Errorf("%w: attribute %d in [%d, %d], its next interval begins at %d", ErrGap, a, start, end, begin)
 	}
 	word, err := w.word(l, slot, a, v)
 	if err != nil {

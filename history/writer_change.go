@@ -11,7 +11,7 @@ import (
 // replaced; it stays apart from the interval before even if the values are equal. Null is no
 // first use of an attribute. About 20 ns. Text that was not written lately is hashed.
 //
-// The errors are ErrTime for a t before the start of the ongoing interval, or final;
+// The errors are ErrOrder for a t before the start of the ongoing interval, and ErrFinal;
 // ErrAttribute, ErrKind, ErrFeed, ErrLimit, ErrClosed and ErrDone.
 func (w *Writer) Change(t int64, a Attribute, v Value) error {
 	l, slot, err := w.changeable(t, a)
@@ -62,11 +62,11 @@ func (w *Writer) changeable(t int64, a Attribute) (l *lane, slot uint, err error
 		}
 		begin = l.work.slots[slot].start
 	}
-	if t < begin {
-		return nil, 0, fmt.Errorf("%w: attribute %d at %d, its ongoing interval began at %d", ErrTime, a, t, begin)
-	}
 	if w.h.written && t <= w.h.barred {
-		return nil, 0, fmt.Errorf("%w: attribute %d at %d, everything up to %d is committed", ErrTime, a, t, w.h.barred)
+		return nil, 0, fmt.Errorf("%w: attribute %d at %d, everything up to %d is committed", ErrFinal, a, t, w.h.barred)
+	}
+	if t < begin {
+		return nil, 0, fmt.Errorf("%w: attribute %d at %d, its ongoing interval began at %d", ErrOrder, a, t, begin)
 	}
 	return l, slot, nil
 }
@@ -112,7 +112,7 @@ func (w *Writer) end(l *lane, slot uint, at int64) {
 
 // Update replaces the value of an attribute's ongoing interval, and leaves its start.
 // The interval must have begun in this transaction, or be the one from the start of the
-// history on before anything was committed. Else the error is ErrTime, as views have the
+// history on before anything was committed. Else the error is ErrFinal, as views have the
 // interval. The other errors are those of Change.
 func (w *Writer) Update(a Attribute, v Value) error {
 	if err := w.check(); err != nil {
@@ -225,7 +225,7 @@ func (w *Writer) fits(t int64, a Attribute, v Value) error {
 	return err
 }
 
-// Close ends every interval at t, which must not be before the latest write: that is ErrTime.
+// Close ends every interval at t, which must not be before the latest write: that is ErrOrder.
 // The writer returns ErrClosed from then on, and the history once it is committed. An
 // attribute that Add feeds is null from its last interval to t.
 func (w *Writer) Close(t int64) error {
@@ -233,7 +233,7 @@ func (w *Writer) Close(t int64) error {
 		return err
 	}
 	if t < w.h.opts.Start || w.written && t < w.last {
-		return fmt.Errorf("%w: close at %d, the history is at %d", ErrTime, t, max(w.last, w.h.opts.Start))
+		return fmt.Errorf("%w: close at %d, the history is at %d", ErrOrder, t, max(w.last, w.h.opts.Start))
 	}
 	if err := w.reserve(int64(len(w.h.lanes)) * 2 * roomBytes); err != nil {
 		return err

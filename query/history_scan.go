@@ -79,7 +79,7 @@ func (q HistoryScan) Schema() (*arrow.Schema, error) {
 }
 
 // Range yields the intervals that overlap [from, to]; both ends are inclusive. The errors are
-// history.ErrTime for a bound outside of the view, which is from View.Start to View.End, and
+// history.ErrOutside for a bound outside of the view, which is from View.Start to View.End, and
 // history.ErrQuery if from is after to or Resolution is negative.
 func (q HistoryScan) Range(ctx context.Context, from, to int64) iter.Seq2[arrow.Record, error] {
 	return q.records(ctx, func(attributes []history.Attribute) iter.Seq2[*history.Columns, error] {
@@ -87,7 +87,7 @@ func (q HistoryScan) Range(ctx context.Context, from, to int64) iter.Seq2[arrow.
 	})
 }
 
-// Slice yields the interval of each attribute at t. The error is history.ErrTime for a t
+// Slice yields the interval of each attribute at t. The error is history.ErrOutside for a t
 // outside of the view.
 func (q HistoryScan) Slice(ctx context.Context, t int64) iter.Seq2[arrow.Record, error] {
 	return q.records(ctx, func(attributes []history.Attribute) iter.Seq2[*history.Columns, error] {
@@ -96,7 +96,7 @@ func (q HistoryScan) Slice(ctx context.Context, t int64) iter.Seq2[arrow.Record,
 }
 
 // Sample yields the intervals that contain one of the times, each interval once. The error is
-// history.ErrTime for a time outside of the view. Times may be in any order. They must not be
+// history.ErrOutside for a time outside of the view. Times may be in any order. They must not be
 // changed during the scan.
 func (q HistoryScan) Sample(ctx context.Context, times []int64) iter.Seq2[arrow.Record, error] {
 	return q.records(ctx, func(attributes []history.Attribute) iter.Seq2[*history.Columns, error] {
