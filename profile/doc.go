@@ -12,7 +12,7 @@
 //	  |     reads series only
 //	  +-> DB.Types, LabelNames, LabelValues, Series    types and labels
 //	  |     reads rows, on codes
-//	  +-> DB.Merge   -> Stacks ------------+-> Top, Each, FlameGraph
+//	  +-> DB.Merge   -> Stacks ------------+-> Top, Each, FlameGraph, Sandwich
 //	  +-> DB.MergeBy -> Stacks of each ----+-> Search -> Stacks
 //	  |                                    +-> Diff   -> Stacks
 //	  +-> DB.MergeByState -> Stacks of each state that a history has for the samples

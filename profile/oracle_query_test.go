@@ -254,6 +254,7 @@ func (c *queryCheck) merge() *Stacks {
 	searched := got.Search(pattern)
 	c.equal("Search for "+pattern.String(), sumsOf(found), stackSums(searched), nil)
 	checkFlameGraph(c.t, searched)
+	checkSandwich(c.t, got, rapid.SampledFrom([]string{"a", "b", "c", "[app]", "nobody"}).Draw(c.t, "sandwich"))
 	checkPruned(c.t, got, rapid.IntRange(1, 12).Draw(c.t, "most nodes"))
 	return got
 }

@@ -39,17 +39,12 @@ type FlameGraphOptions struct {
 // each distinct call path while it runs.
 func (s *Stacks) FlameGraph(opts FlameGraphOptions) *FlameNode {
 	symbols := s.known()
-	t := flameTree{nodes: []flameNode{{}}, children: map[flameEdge]int32{}}
+	t := newFlameTree()
 	w := symbols.walk()
 	for i, code := range s.codes {
 		t.add(w.locations(code), s.values[i])
 	}
-	for i := len(t.nodes) - 1; i > 0; i-- {
-		n := &t.nodes[i]
-		n.total += n.self
-		t.nodes[n.parent].total += n.total
-	}
-	t.nodes[0].total += t.nodes[0].self
+	t.sum()
 	keep := t.largest(opts.MaxNodes)
 	return t.graph(keep, symbols.names())
 }
@@ -60,6 +55,10 @@ type flameTree struct {
 	nodes    []flameNode
 	children map[flameEdge]int32
 	last     []flameStep // the previous stack, root first
+}
+
+func newFlameTree() *flameTree {
+	return &flameTree{nodes: []flameNode{{}}, children: map[flameEdge]int32{}}
 }
 
 type flameNode struct {
@@ -109,6 +108,16 @@ func (t *flameTree) child(parent int32, function uint32) int32 {
 		t.nodes = append(t.nodes, flameNode{parent: parent, function: function})
 	}
 	return i
+}
+
+// sum sets the totals of all nodes.
+func (t *flameTree) sum() {
+	for i := len(t.nodes) - 1; i > 0; i-- {
+		n := &t.nodes[i]
+		n.total += n.self
+		t.nodes[n.parent].total += n.total
+	}
+	t.nodes[0].total += t.nodes[0].self
 }
 
 // largest reports which nodes to keep, including the root. nil means all.

@@ -1,0 +1,148 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Sandwich is one function between its callers and its callees. Values are in the unit of the
+// stacks' type. A Sandwich belongs to the caller.
+type Sandwich struct {
+	// Function is the cost of the function, as in Top.
+	Function Function `json:"function"`
+	// Callers are the functions that call it, and Callees those that it calls, by falling
+	// absolute value, then by name. Calls of the function to itself are left out.
+	Callers []Call `json:"callers"`
+	Callees []Call `json:"callees"`
+	// Above has the paths from the function to the roots of the stacks, and Below those to the
+	// leaves. The root of both is the function: the children of a node of Above are its
+	// callers, those of a node of Below are its callees. A stack in which the function recurs
+	// is divided at the outermost call, so that every stack counts once: the Totals of both
+	// roots are Function.Cum.
+	Above *FlameNode `json:"above"`
+	Below *FlameNode `json:"below"`
+}
+
+// Call is the value of the stacks in which a function calls another, in the unit of the
+// stacks' type. A stack in which the call recurs counts once, as in go tool pprof -peek.
+type Call struct {
+	Name  string `json:"name"` // of the caller or the callee
+	Value int64  `json:"value"`
+}
+
+// Sandwich returns the callers and callees of the function with the given name, as in
+// Function.Name. Functions with one name in several files are one. If no stack has the
+// function, its cost is 0, and there are no callers and no callees.
+//
+// Sandwich costs as much as Each, and the nodes of both graphs.
+func (s *Stacks) Sandwich(name string) *Sandwich {
+	b := sandwichBuilder{name: name, callers: newCalls(), callees: newCalls(), above: newFlameTree(), below: newFlameTree()}
+	b.function.Name = name
+	symbols := s.known()
+	w := symbols.walk()
+	for i, code := range s.codes {
+		b.stack(w.locations(code), s.values[i])
+	}
+	names := symbols.names()
+	return &Sandwich{
+		Function: b.function, Callers: b.callers.sorted(), Callees: b.callees.sorted(),
+		Above: b.root(b.above, names), Below: b.root(b.below, names),
+	}
+}
+
+// sandwichBuilder sums the stacks with one function.
+type sandwichBuilder struct {
+	name             string
+	function         Function
+	callers, callees *calls
+	above, below     *flameTree
+
+	frames []sandwichFrame // of the current stack, root first
+	stacks int
+}
+
+type sandwichFrame struct {
+	name   string
+	number uint32 // in symbols
+}
+
+// stack adds a stack, leaf first, if it has the function.
+func (b *sandwichBuilder) stack(locations []*symbol, value int64) {
+	b.frames = b.frames[:0]
+	outermost := -1
+	for _, y := range slices.Backward(locations) {
+		for k := len(y.functions) - 1; k >= 0; k-- {
+			f := sandwichFrame{y.frame(k).Function, y.functions[k]}
+			if outermost < 0 && f.name == b.name {
+				outermost = len(b.frames)
+			}
+			b.frames = append(b.frames, f)
+		}
+	}
+	if outermost < 0 {
+		return
+	}
+	b.stacks++
+	b.function.Cum += value
+	if b.frames[len(b.frames)-1].name == b.name {
+		b.function.Flat += value
+	}
+	for i := max(outermost, 1); i < len(b.frames); i++ {
+		switch caller, callee := b.frames[i-1].name, b.frames[i].name; {
+		case caller == callee:
+		case callee == b.name:
+			b.callers.add(caller, b.stacks, value)
+		case caller == b.name:
+			b.callees.add(callee, b.stacks, value)
+		}
+	}
+	at := int32(0)
+	for _, f := range slices.Backward(b.frames[:outermost]) {
+		at = b.above.child(at, f.number)
+	}
+	b.above.nodes[at].self += value
+	at = 0
+	for _, f := range b.frames[outermost+1:] {
+		at = b.below.child(at, f.number)
+	}
+	b.below.nodes[at].self += value
+}
+
+// root returns the graph of a tree whose root is the function.
+func (b *sandwichBuilder) root(t *flameTree, names []functionID) *FlameNode {
+	t.sum()
+	root := t.graph(nil, names)
+	root.Name = b.name
+	return root
+}
+
+// calls sums the values of stacks by caller or by callee.
+type calls struct {
+	all    []Call
+	lastIn []int // by call: number of the last stack that counted
+	index  map[string]int
+}
+
+func newCalls() *calls { return &calls{index: map[string]int{}} }
+
+// add adds the value of a stack to a call, once.
+func (c *calls) add(name string, stack int, value int64) {
+	i, known := c.index[name]
+	if !known {
+		i = len(c.all)
+		c.index[name] = i
+		c.all = append(c.all, Call{Name: name})
+		c.lastIn = append(c.lastIn, 0)
+	}
+	if c.lastIn[i] != stack {
+		c.lastIn[i] = stack
+		c.all[i].Value += value
+	}
+}
+
+func (c *calls) sorted() []Call {
+	slices.SortFunc(c.all, func(a, b Call) int {
+		return cmp.Or(cmp.Compare(size(b.Value), size(a.Value)), cmp.Compare(a.Name, b.Name))
+	})
+	return c.all
+}
