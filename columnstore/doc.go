@@ -38,8 +38,9 @@
 //	C5  An error means that nothing happened: no row, no series, no column.
 //	C6  Granules of one bucket have adjoining bounds that cover it. The first
 //	    begins at the bucket's own bound, so a key below all others has a place.
-//	C7  Readers take no lock, except for look-ups by value in dictionaries, and for
-//	    the first query after new series have come, which locks their generation.
+//	C7  Readers never wait for commits or rewrites. They take two short locks: that
+//	    of a dictionary, to find a code by its value, and that of a generation, in
+//	    the first query after new series came.
 //	C8  Yield points are outside of every lock.
 //	C9  The memory that the store accounts for is within the memory budget: rows,
 //	    dictionaries, memory that only snapshots hold, and the reservations of

@@ -11,7 +11,8 @@ import (
 )
 
 // reserve adds bytes to the pending ones and makes room for them. The caller gives them back
-// with release. If the error is ErrMemory, nothing was reserved.
+// with release. If too little room can be made, it refuses them: it returns ErrMemory and has
+// reserved nothing.
 func (s *Store) reserve(bytes int64, in incoming) error {
 	s.memory.pending.Add(bytes)
 	if s.memory.budget == 0 || s.used() <= s.share(evictAt) {

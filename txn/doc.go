@@ -31,7 +31,7 @@
 //	T4  A rewrite commits nothing: its root keeps the commit id of the root
 //	    before it.
 //	T5  A publish callback that returns an error leaves the root unchanged.
-//	T6  Readers take no lock and wait for nobody.
+//	T6  A snapshot and its reads take no lock of this package and wait for nobody.
 //	T7  Held is at least the number of bytes that reads reach and the current
 //	    root does not. It is exact after Sweep.
 //	T8  An expired snapshot answers only with ErrSnapshotExpired.

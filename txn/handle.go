@@ -57,15 +57,15 @@ type Handle[R any] struct {
 	commit ID
 }
 
-// Take makes s a handle on the current root of l. It costs four atomic operations, repeated
+// Take makes s a handle on the current root. It costs four atomic operations, repeated
 // for each root published meanwhile; the first handle on a root also allocates. Take is called
 // once, before s is shared.
-func (s *Handle[R]) Take(l *Publisher[R]) {
+func (s *Handle[R]) Take(publisher *Publisher[R]) {
 	for {
-		root := l.current.Load()
+		root := publisher.current.Load()
 		p := root.published()
 		p.readers.Add(1)
-		if l.current.Load() == root {
+		if publisher.current.Load() == root {
 			// A publisher that replaces the root from here on sees this reader.
 			s.commit = p.commit
 			s.at.Store(p)

@@ -29,76 +29,76 @@ func (h *held[R]) free() bool {
 
 // hold records a root that was just replaced, and its garbage. old is nil if the root never
 // had a snapshot. The caller holds the commit lock.
-func (l *Publisher[R]) hold(old *published[R], garbage []Garbage) {
+func (p *Publisher[R]) hold(old *published[R], garbage []Garbage) {
 	if old != nil {
 		old.replaced.Store(true)
 		if old.readers.Load() > 0 {
-			l.held = append(l.held, held[R]{published: old})
+			p.held = append(p.held, held[R]{published: old})
 		}
 	}
 	for _, g := range garbage {
-		l.list(g)
+		p.list(g)
 	}
-	if len(l.held) >= l.sweepAt {
-		l.sweep()
-		l.sweepAt = max(16, 2*len(l.held))
+	if len(p.held) >= p.sweepAt {
+		p.sweep()
+		p.sweepAt = max(16, 2*len(p.held))
 	}
 }
 
 // list charges garbage to the newest read root that reaches it. That is the last held root:
 // roots newer than the last one to reach the garbage are not listed yet, or no longer.
-func (l *Publisher[R]) list(g Garbage) {
-	if last := len(l.held) - 1; last >= 0 && l.held[last].version >= g.Since {
-		l.held[last].garbage = append(l.held[last].garbage, g)
-		l.heldBytes.Add(g.Bytes)
+func (p *Publisher[R]) list(g Garbage) {
+	if last := len(p.held) - 1; last >= 0 && p.held[last].version >= g.Since {
+		p.held[last].garbage = append(p.held[last].garbage, g)
+		p.heldBytes.Add(g.Bytes)
 	}
 }
 
 // sweep drops the roots that are no longer read. Their garbage moves to the next older root
 // that reaches it. The caller holds the commit lock.
-func (l *Publisher[R]) sweep() {
-	kept := l.held[:0]
-	for _, h := range l.held {
+func (p *Publisher[R]) sweep() {
+	kept := p.held[:0]
+	for _, h := range p.held {
 		if !h.free() {
 			kept = append(kept, h)
 			continue
 		}
 		for _, g := range h.garbage {
-			l.heldBytes.Add(-g.Bytes)
+			p.heldBytes.Add(-g.Bytes)
 			if last := len(kept) - 1; last >= 0 && kept[last].version >= g.Since {
 				kept[last].garbage = append(kept[last].garbage, g)
-				l.heldBytes.Add(g.Bytes)
+				p.heldBytes.Add(g.Bytes)
 			}
 		}
 	}
-	clear(l.held[len(kept):])
-	l.held = kept
+	clear(p.held[len(kept):])
+	p.held = kept
 }
 
 // Held returns the bytes of all garbage that reads can still reach, as of the last Sweep or
 // publish. It costs one atomic load.
-func (l *Publisher[R]) Held() int64 { return l.heldBytes.Load() }
+func (p *Publisher[R]) Held() int64 { return p.heldBytes.Load() }
 
 // Sweep updates Held for the snapshots that were closed. It takes the commit lock.
-func (l *Publisher[R]) Sweep() {
-	l.commit.Lock()
-	defer l.commit.Unlock()
-	l.sweep()
+func (p *Publisher[R]) Sweep() {
+	p.commit.Lock()
+	defer p.commit.Unlock()
+	p.sweep()
 }
 
 // HeldBefore returns the bytes of Held that are reached by reads of roots older than v, and
 // the newest version among those roots. These reads hold nothing that entered after that
 // version. ok is false if there is no such root. It takes the commit lock.
-func (l *Publisher[R]) HeldBefore(v Version) (bytes int64, newest Version, ok bool) {
-	l.commit.Lock()
-	defer l.commit.Unlock()
-	l.sweep()
-	for _, h := range l.held {
+func (p *Publisher[R]) HeldBefore(v Version) (bytes int64, newest Version, ok bool) {
+	p.commit.Lock()
+	defer p.commit.Unlock()
+	p.sweep()
+	for _, h := range p.held {
 		if h.version < v {
 			newest, ok = h.version, true
 		}
 	}
-	for _, h := range l.held {
+	for _, h := range p.held {
 		for _, g := range h.garbage {
 			if ok && g.Since <= newest {
 				bytes += g.Bytes
@@ -111,20 +111,20 @@ func (l *Publisher[R]) HeldBefore(v Version) (bytes int64, newest Version, ok bo
 // Expire expires the oldest replaced root in [from, to) that has snapshots or reads: its
 // snapshots return ErrSnapshotExpired from now on. It reports whether there was one. Memory
 // that reads in progress use stays held until they end. It takes the commit lock.
-func (l *Publisher[R]) Expire(from, to Version) bool {
-	l.commit.Lock()
-	defer l.commit.Unlock()
-	l.sweep()
-	i := slices.IndexFunc(l.held, func(h held[R]) bool { return h.version >= from && h.version < to && h.root.Load() != nil })
+func (p *Publisher[R]) Expire(from, to Version) bool {
+	p.commit.Lock()
+	defer p.commit.Unlock()
+	p.sweep()
+	i := slices.IndexFunc(p.held, func(h held[R]) bool { return h.version >= from && h.version < to && h.root.Load() != nil })
 	if i < 0 {
 		return false
 	}
-	l.expired.Add(l.held[i].readers.Load() % use)
-	l.held[i].expired.Store(true)
-	l.held[i].root.Store(nil)
-	l.sweep()
+	p.expired.Add(p.held[i].readers.Load() % use)
+	p.held[i].expired.Store(true)
+	p.held[i].root.Store(nil)
+	p.sweep()
 	return true
 }
 
 // Expired returns the number of snapshots that have expired.
-func (l *Publisher[R]) Expired() int64 { return l.expired.Load() }
+func (p *Publisher[R]) Expired() int64 { return p.expired.Load() }

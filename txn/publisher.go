@@ -41,38 +41,38 @@ type Publisher[R any] struct {
 
 // New returns a publisher whose first root has the given state.
 func New[R any](state R) *Publisher[R] {
-	l := &Publisher[R]{}
-	l.current.Store(&Root[R]{State: state})
-	return l
+	p := &Publisher[R]{}
+	p.current.Store(&Root[R]{State: state})
+	return p
 }
 
 // Root returns the current root: one atomic load.
-func (l *Publisher[R]) Root() *Root[R] { return l.current.Load() }
+func (p *Publisher[R]) Root() *Root[R] { return p.current.Load() }
 
 // Begin starts a transaction. It costs one atomic addition and one allocation, and holds
 // nothing that must be released.
-func (l *Publisher[R]) Begin() *Ticket[R] {
+func (p *Publisher[R]) Begin() *Ticket[R] {
 	t := new(Ticket[R])
-	l.Start(t)
+	p.Start(t)
 	return t
 }
 
 // Start is Begin for a ticket that the caller allocated. It overwrites the ticket.
-func (l *Publisher[R]) Start(t *Ticket[R]) { *t = Ticket[R]{log: l, begin: l.nextID()} }
+func (p *Publisher[R]) Start(t *Ticket[R]) { *t = Ticket[R]{publisher: p, begin: p.nextID()} }
 
-func (l *Publisher[R]) nextID() ID { return ID(l.ids.Add(1)) }
+func (p *Publisher[R]) nextID() ID { return ID(p.ids.Add(1)) }
 
 // Rewrite derives a root from the current one and publishes it without a commit of its own. It
 // reports whether publish returned true; otherwise the root is unchanged. publish runs under
 // the commit lock: it must be short and must not call the publisher. The new root has the
 // commit id of the current one.
-func (l *Publisher[R]) Rewrite(publish func(current *Root[R]) (next Next[R], ok bool)) bool {
-	l.commit.Lock()
-	defer l.commit.Unlock()
-	root := l.Root()
+func (p *Publisher[R]) Rewrite(publish func(current *Root[R]) (next Next[R], ok bool)) bool {
+	p.commit.Lock()
+	defer p.commit.Unlock()
+	root := p.Root()
 	next, ok := publish(root)
 	if ok {
-		l.publish(root.Commit, next)
+		p.publish(root.Commit, next)
 	}
 	return ok
 }
@@ -87,25 +87,26 @@ type Next[R any] struct {
 	Room *Root[R]
 }
 
-// publish makes next the current root. The caller holds the commit lock.
-func (l *Publisher[R]) publish(commit ID, next Next[R]) {
-	old, root := l.current.Load(), next.Room
+// publish makes next the current root, and so its writes visible to new snapshots. The caller
+// holds the commit lock.
+func (p *Publisher[R]) publish(commit ID, next Next[R]) {
+	old, root := p.current.Load(), next.Room
 	if root == nil {
 		root = new(Root[R])
 	}
 	root.Commit, root.Version, root.State = commit, old.Version+1, next.State
-	l.current.Store(root)
+	p.current.Store(root)
 	// The order matters: a snapshot that counts itself on the old root too late for hold to
 	// see it then loads the current root and starts over.
-	l.hold(old.read.Load(), next.Garbage)
+	p.hold(old.read.Load(), next.Garbage)
 }
 
 // Ticket holds the begin id of a transaction until its commit or abort. It belongs to one
 // goroutine.
 type Ticket[R any] struct {
-	log   *Publisher[R]
-	begin ID
-	done  bool
+	publisher *Publisher[R]
+	begin     ID
+	done      bool
 }
 
 // Begin returns the begin id.
@@ -123,15 +124,15 @@ func (t *Ticket[R]) Commit(publish func(commit ID, current *Root[R]) (next Next[
 		return 0, ErrDone
 	}
 	t.done = true
-	l := t.log
-	l.commit.Lock()
-	defer l.commit.Unlock()
-	id := l.nextID()
-	next, err := publish(id, l.Root())
+	p := t.publisher
+	p.commit.Lock()
+	defer p.commit.Unlock()
+	id := p.nextID()
+	next, err := publish(id, p.Root())
 	if err != nil {
 		return 0, err
 	}
-	l.publish(id, next)
+	p.publish(id, next)
 	return id, nil
 }
 

@@ -96,8 +96,9 @@ func (f *filter) combine(p *granule.Part, r *openRows) mask {
 	return out
 }
 
-// ofSeries returns the verdict on each series of a generation: in one bucket, or in all if b
-// is nil. The caller owns the set.
+// ofSeries returns the series of a generation for which the filter holds for all rows, and
+// those for which it can hold for some: in one bucket, or in all buckets if b is nil. The caller
+// owns the set.
 func (f *filter) ofSeries(gen *granule.Generation, columns *granule.SeriesColumns, b *catalog.BucketState) seriesSet {
 	switch f.op {
 	case opTrue:
