@@ -36,8 +36,8 @@ const (
 //	Float64   float32, float64
 //	Bool      bool
 //	String    utf8, large_utf8, binary or large_binary (of valid UTF-8)
-//	UUID      fixed_size_binary[16]
-//	UUIDList  list or large_list of UUIDs, none of them null
+//	UUID      fixed_size_binary[16], binary or large_binary (of 16 bytes each)
+//	UUIDList  list or large_list of UUIDs, none of them null; their field has any name
 //
 // Strings, UUIDs, lists and the elements of lists can also be dictionaries with any integer type
 // as index. All columns can be run-end encoded, with int16, int32 or int64 as run ends, but not
@@ -46,7 +46,8 @@ const (
 // The record is checked in full first, whatever its origin (A3), and nothing of it is kept (A4).
 // Errors wrap ErrRecord. Nulls and missing columns pass here: schema.Check decides which rows a
 // table takes. Rows with the same dictionary entry or run share its string or list. A run-end
-// encoded column with one run for all rows becomes a vector of length 1.
+// encoded column with one run for all rows, or a dictionary with one index or null for all of
+// them, becomes a vector of length 1.
 //
 // It costs about 1 to 50 ns a row and column, least for bools and most for lists (go test -bench
 // Batch). All runs of a run-end encoded column are checked, even for a slice of it.
@@ -154,7 +155,11 @@ func (r *reader) open(name string, column arrow.Array) (input, error) {
 func (r *reader) read(in *input) (encoding.Vector, error) {
 	id, n := typeID(in.data), len(in.runs.ends)
 	if id != arrow.RUN_END_ENCODED {
-		v, err := newVector(in.typ, in.data, 0, r.rows)
+		rows := r.rows
+		if id == arrow.DICTIONARY && rows > 1 && isConstant(in.data) {
+			rows = 1 // the value stands for all rows
+		}
+		v, err := newVector(in.typ, in.data, 0, rows)
 		if err != nil || id != arrow.DICTIONARY {
 			return v, err
 		}

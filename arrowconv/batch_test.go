@@ -73,6 +73,9 @@ const (
 var (
 	largeList = arrow.LargeListOf(uuidType)
 	dictUUID  = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int16, ValueType: uuidType}
+	// listOfElements is the type of the stacks in Parca's records.
+	listOfElements = arrow.ListOfField(arrow.Field{Name: "element", Type: &arrow.DictionaryType{
+		IndexType: arrow.PrimitiveTypes.Uint32, ValueType: arrow.BinaryTypes.Binary}})
 	nanos     = &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}
 	integerTs = []arrow.DataType{
 		arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
@@ -117,6 +120,15 @@ func inCases() []inCase {
 		{encoding.String, fromDict(arrow.PrimitiveTypes.Int8, arrow.BinaryTypes.Binary, `[0, 0]`, `["YQ=="]`), []any{"a", "a"}},
 		{encoding.UUID, fromJSON(uuidType, `[`+json1+`, null, `+json2+`]`), []any{id(1), nil, id(2)}},
 		{encoding.UUID, fromDict(arrow.PrimitiveTypes.Uint8, uuidType, `[1, null, 0, 1]`, `[`+json1+`, null]`), []any{nil, nil, id(1), nil}},
+		{encoding.UUID, fromJSON(arrow.BinaryTypes.Binary, `[`+json1+`, null, `+json2+`]`), []any{id(1), nil, id(2)}},
+		{encoding.UUID, fromJSON(arrow.BinaryTypes.LargeBinary, `[`+json1+`, null, `+json2+`]`), []any{id(1), nil, id(2)}},
+		{encoding.UUID, fromDict(arrow.PrimitiveTypes.Uint8, arrow.BinaryTypes.Binary, `[1, null, 0, 1]`, `[`+json1+`, null, `+json2+`]`), []any{nil, nil, id(1), nil}},
+		{encoding.UUIDList, fromJSON(arrow.ListOf(arrow.BinaryTypes.Binary), lists), listRows},
+		{encoding.UUIDList, fromJSON(listOfElements, lists), listRows},
+		{encoding.UUIDList, fromDict(arrow.PrimitiveTypes.Int32, listOfElements, `[4, 3, null, 1, 3]`, lists), []any{one, two, nil, nil, two}},
+		{encoding.UUIDList, fromDict(arrow.PrimitiveTypes.Int32, listOfElements, `[3, 3, 3]`, lists), []any{two, two, two}},
+		{encoding.String, fromDict(arrow.PrimitiveTypes.Uint32, arrow.BinaryTypes.String, `[null, null, null]`, `["a"]`), []any{nil, nil, nil}},
+		{encoding.String, fromDict(arrow.PrimitiveTypes.Uint32, arrow.BinaryTypes.String, `[0, null, 0]`, `["a"]`), []any{"a", nil, "a"}},
 		{encoding.UUIDList, fromJSON(listType, lists), listRows},
 		{encoding.UUIDList, fromJSON(largeList, lists), listRows},
 		{encoding.UUIDList, fromJSON(arrow.ListOf(dictUUID), lists), listRows},
@@ -215,6 +227,12 @@ func TestBatchOneRun(t *testing.T) {
 	}
 }
 
+// TestBatchUnusedID: a binary value that no row has need not be an id.
+func TestBatchUnusedID(t *testing.T) {
+	rec := recordOf(dictOf(t, memory.NewGoAllocator(), arrow.PrimitiveTypes.Uint8, arrow.BinaryTypes.Binary, `[0, null]`, `[`+json1+`, "YQ=="]`))
+	diff(t, []any{id(1), nil}, rows(mustBatch(t, encoding.UUID, rec)))
+}
+
 // TestBatchRefuses: types that do not fit, and records that are no batch.
 func TestBatchRefuses(t *testing.T) {
 	mem := memory.NewGoAllocator()
@@ -229,7 +247,11 @@ func TestBatchRefuses(t *testing.T) {
 		{encoding.Float64, fromJSON(arrow.PrimitiveTypes.Int8, `[1]`), "does not fit float64"},
 		{encoding.Bool, fromJSON(arrow.PrimitiveTypes.Int8, `[1]`), "does not fit bool"},
 		{encoding.String, fromJSON(uuidType, `[`+json1+`]`), "does not fit string"},
-		{encoding.UUID, fromJSON(arrow.BinaryTypes.Binary, `["YQ=="]`), "does not fit uuid"},
+		{encoding.UUID, fromJSON(arrow.BinaryTypes.String, `["a"]`), "does not fit uuid"},
+		{encoding.UUID, fromJSON(arrow.BinaryTypes.Binary, `["YQ=="]`), "row 0: binary value of 1 bytes, want 16"},
+		{encoding.UUIDList, fromJSON(listOfElements, `[[], [`+json1+`, "YQ=="]]`), "row 1: element 1: binary value of 1 bytes, want 16"},
+		{encoding.UUIDList, fromJSON(listOfElements, `[[null]]`), "row 0: element 0 is null"},
+		{encoding.String, fromDict(arrow.PrimitiveTypes.Int8, arrow.BinaryTypes.String, `[7, 7]`, `["a"]`), "row 0: dictionary index 7, want less than 1"},
 		{encoding.UUID, fromJSON(&arrow.FixedSizeBinaryType{ByteWidth: 1}, `["YQ=="]`), "want fixed_size_binary[16]"},
 		{encoding.UUID, fromDict(arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int64, `[0]`, `[1]`), "want fixed_size_binary[16]"},
 		{encoding.UUIDList, fromJSON(arrow.BinaryTypes.String, `["a"]`), "does not fit uuid list"},

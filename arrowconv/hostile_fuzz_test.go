@@ -198,8 +198,8 @@ var plainTypes = map[encoding.Type][]arrow.DataType{
 	encoding.Float64:  {arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Float32},
 	encoding.Bool:     {arrow.FixedWidthTypes.Boolean},
 	encoding.String:   {arrow.BinaryTypes.String, arrow.BinaryTypes.LargeString, arrow.BinaryTypes.Binary, arrow.BinaryTypes.LargeBinary},
-	encoding.UUID:     {uuidType},
-	encoding.UUIDList: {listType, largeList, arrow.ListOf(dictUUID), arrow.LargeListOf(dictUUID)},
+	encoding.UUID:     {uuidType, arrow.BinaryTypes.Binary, arrow.BinaryTypes.LargeBinary},
+	encoding.UUIDList: {listType, largeList, arrow.ListOf(dictUUID), arrow.LargeListOf(dictUUID), arrow.ListOf(arrow.BinaryTypes.Binary), listOfElements},
 }
 
 // arrowType chooses one of all the types that Batch takes for a column.
@@ -246,6 +246,9 @@ func (g *recordGen) data(t encoding.Type, typ arrow.DataType, n int) *array.Data
 		}
 		return array.NewData(typ, n, buffersOf(bits, offsetBytes(typ, ends), []byte(text)), nil, nulls, offset)
 	}
+	if isBinaryType(typ) {
+		return g.binaryIDs(typ, bits, nulls, offset, n)
+	}
 	width := typ.(arrow.FixedWidthDataType).BitWidth()
 	return array.NewData(typ, n, buffersOf(bits, g.bytes((end*width+7)/8)), nil, nulls, offset)
 }
@@ -253,15 +256,31 @@ func (g *recordGen) data(t encoding.Type, typ arrow.DataType, n int) *array.Data
 // elements makes at least n elements of lists, none of them null.
 func (g *recordGen) elements(typ arrow.DataType, n int) *array.Data {
 	dict, ok := typ.(*arrow.DictionaryType)
+	if isBinaryType(typ) {
+		return g.binaryIDs(typ, nil, 0, 0, n)
+	}
 	if !ok {
 		return array.NewData(typ, n, buffersOf(nil, g.bytes(n*uuidLen)), nil, 0, 0)
 	}
-	values := g.elements(uuidType, 3)
+	values := g.elements(dict.ValueType, 3)
 	indexes := make([]byte, n*dict.IndexType.(arrow.FixedWidthDataType).Bytes())
 	for i := range n {
 		putInteger(indexes, dict.IndexType, i, g.rng.IntN(3))
 	}
 	return array.NewDataWithDictionary(dict, n, buffersOf(nil, indexes), 0, 0, values)
+}
+
+// binaryIDs makes ids in an array of binary values.
+func (g *recordGen) binaryIDs(typ arrow.DataType, bits []byte, nulls, offset, n int) *array.Data {
+	ends := make([]int, offset+n+1)
+	for i := range ends {
+		ends[i] = uuidLen * i
+	}
+	return array.NewData(typ, n, buffersOf(bits, offsetBytes(typ, ends), g.bytes(uuidLen*(offset+n))), nil, nulls, offset)
+}
+
+func isBinaryType(typ arrow.DataType) bool {
+	return typ.ID() == arrow.BINARY || typ.ID() == arrow.LARGE_BINARY
 }
 
 // runs makes runs of at least offset+n rows.

@@ -80,7 +80,7 @@ func TestSharedValues(t *testing.T) {
 	most := maxShared / schema.MaxString
 	for _, rows := range []int{most, most + 1} {
 		runs := labelRuns(t, 1, rows, `["`+text+`", "`+text+`"]`)
-		dict := dictOfZeros(t, rows, arrow.BinaryTypes.String, `["`+text+`"]`)
+		dict := dictOfZeros(t, rows, arrow.BinaryTypes.String, `["`+text+`", "`+text+`"]`)
 		for _, rec := range []arrow.Record{runs, dict} {
 			switch _, err := Batch(tableOf(t, encoding.String), rec); {
 			case rows == most && err != nil:
@@ -90,21 +90,39 @@ func TestSharedValues(t *testing.T) {
 			}
 		}
 	}
-	list := `[[` + strings.Repeat(json1+",", schema.MaxList-1) + json1 + `]]`
+	list := strings.Repeat(json1+",", schema.MaxList-1) + json1
+	list = `[[` + list + `], [` + list + `]]`
 	rows := maxShared/schema.MaxList/uuidLen + 1
-	wantLimit(t, tableOf(t, encoding.UUIDList), dictOfZeros(t, rows, listType, list), uint64(64*rows+2*schema.MaxList*uuidLen), "strings and lists that rows share")
+	wantLimit(t, tableOf(t, encoding.UUIDList), dictOfZeros(t, rows, listType, list), uint64(64*rows+4*schema.MaxList*uuidLen), "strings and lists that rows share")
 
 	// Together: each column is within the limit.
 	third := labelRuns(t, 3, most/3+1, `["`+text+`", "`+text+`"]`)
 	wantLimit(t, tableOf(t, encoding.String), third, uint64(64*3*most), `column "labels.2": limit exceeded: strings and lists`)
 }
 
-// dictOfZeros makes a record of a dictionary column "c" whose indexes are zeros
-// of one byte.
+// TestConstantDictionary: rows of one index are one value, however many and however long.
+func TestConstantDictionary(t *testing.T) {
+	text := strings.Repeat("x", schema.MaxString)
+	rec := dictOfZeros(t, schema.MaxRows, arrow.BinaryTypes.String, `["`+text+`"]`)
+	var batch schema.Batch
+	var err error
+	bytes := allocated(func() { batch, err = Batch(tableOf(t, encoding.String), rec) })
+	if v := batch.Columns["c"]; err != nil || batch.Rows != schema.MaxRows || len(v.Strings) != 1 || v.Strings[0] != text {
+		t.Errorf("%d rows, %d values, %v", batch.Rows, len(v.Strings), err)
+	}
+	if bytes > 2*schema.MaxString {
+		t.Errorf("%d bytes", bytes)
+	}
+}
+
+// dictOfZeros makes a record of a dictionary column "c" whose indexes have one byte. All are
+// zero, but for the last if there are two values.
 func dictOfZeros(t testing.TB, rows int, value arrow.DataType, values string) arrow.Record {
 	v := arrayOf(t, memory.NewGoAllocator(), value, values)
 	typ := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: value}
-	d := array.NewDataWithDictionary(typ, rows, buffersOf(nil, make([]byte, rows)), 0, 0, v.Data().(*array.Data))
+	indexes := make([]byte, rows)
+	indexes[rows-1] = byte(v.Len() - 1)
+	d := array.NewDataWithDictionary(typ, rows, buffersOf(nil, indexes), 0, 0, v.Data().(*array.Data))
 	return recordOf(array.MakeFromData(d))
 }
 

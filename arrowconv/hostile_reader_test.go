@@ -56,6 +56,15 @@ func slowValue(t encoding.Type, given arrow.ArrayData, i int) any {
 			list = append(list, slowValue(encoding.UUID, d.Children()[0], e).(uuid.UUID))
 		}
 		return list
+	case encoding.UUID:
+		if len(d.Buffers()) < 3 {
+			break
+		}
+		lo, hi := slowOffsets(d, k)
+		if hi-lo != uuidLen {
+			panic("not 16 bytes")
+		}
+		return uuid.UUID(d.Buffers()[2].Bytes()[lo:hi])
 	}
 	return slowFixed(t, d, k)
 }
@@ -137,7 +146,7 @@ func slowValid(t encoding.Type, typ arrow.DataType, given arrow.ArrayData) (err 
 	if err := slowLayout(t, d); err != nil {
 		return err
 	}
-	if t == encoding.String || t == encoding.UUIDList { // each value is readable
+	if !t.Fixed() { // each value is readable
 		for i := range d.Len() {
 			if text, ok := slowValue(t, d, i).(string); ok && !utf8.ValidString(text) {
 				return errors.New("not UTF-8")

@@ -1,6 +1,8 @@
 package arrowconv
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/apache/arrow/go/v14/arrow"
 	"github.com/apache/arrow/go/v14/arrow/array"
+	"github.com/apache/arrow/go/v14/arrow/bitutil"
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/schema"
@@ -57,59 +60,143 @@ func typeName(t arrow.DataType) string {
 	return fmt.Sprintf("%.200v", t)
 }
 
-// newCodes checks rows [lo, hi) of a dictionary array. It returns the unchecked dictionary,
-// and the index of each row in it, or -1 for null.
-func newCodes(given arrow.ArrayData, lo, hi int) (dict arrow.ArrayData, codes []int64, err error) {
-	s, err := newSpan(given, 2, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	s = s.between(lo, hi)
-	return s.codes()
+// indexes is the checked indexes of rows in a dictionary.
+type indexes struct {
+	span
+	raw   []byte
+	width int
 }
 
-// codes is newCodes for all rows of a span.
-func (s *span) codes() (dict arrow.ArrayData, codes []int64, err error) {
+// newIndexes checks rows [lo, hi) of a dictionary array. It returns the unchecked dictionary,
+// and the index of each row in it.
+func newIndexes(given arrow.ArrayData, lo, hi int) (dict arrow.ArrayData, x indexes, err error) {
+	s, err := newSpan(given, 2, 0)
+	if err != nil {
+		return nil, indexes{}, err
+	}
+	s = s.between(lo, hi)
+	return s.indexes()
+}
+
+// indexes is newIndexes for all rows of a span.
+func (s *span) indexes() (dict arrow.ArrayData, x indexes, err error) {
 	typ, ok := s.typ.(*arrow.DictionaryType)
 	if !ok || typ == nil || !isInteger(typ.IndexType) {
-		return nil, nil, errors.New("dictionary without integer indexes")
+		return nil, indexes{}, errors.New("dictionary without integer indexes")
 	}
 	dict = s.data.Dictionary() // never a nil interface, even without a dictionary
 	if id := typeID(dict); id < 0 || id != idOf(typ.ValueType) || dict.Len() < 0 {
-		return nil, nil, fmt.Errorf("dictionary is missing or of another type than %s", typeName(typ.ValueType))
+		return nil, indexes{}, fmt.Errorf("dictionary is missing or of another type than %s", typeName(typ.ValueType))
 	}
-	indexes := *s
-	indexes.typ = typ.IndexType
-	if codes, err = integers[int64](&indexes); err != nil {
-		return nil, nil, fmt.Errorf("dictionary indexes: %w", err)
+	id := typ.IndexType.ID()
+	x = indexes{span: *s, width: integerWidth(id)}
+	if x.raw, err = s.fixed(x.width); err != nil {
+		return nil, indexes{}, fmt.Errorf("dictionary indexes: %w", err)
 	}
-	for i, code := range codes {
-		switch {
-		case s.null(i):
-			codes[i] = -1
-		case code < 0 || code >= int64(dict.Len()):
-			return nil, nil, fmt.Errorf("row %d: dictionary index %d, want less than %d", i, code, dict.Len())
+	signed := id == arrow.INT8 || id == arrow.INT16 || id == arrow.INT32 || id == arrow.INT64
+	unused := 64 - 8*x.width // bits of a word
+	if most := x.most(); most < uint64(dict.Len()) && (!signed || int64(most<<unused) >= 0) {
+		return dict, x, nil
+	}
+	for i := range x.rows { // one is bad, or is that of a null row
+		code := x.word(i)
+		if uint64(dict.Len()) > code && (!signed || int64(code<<unused) >= 0) || x.null(i) {
+			continue
+		}
+		if signed {
+			return nil, indexes{}, fmt.Errorf("row %d: dictionary index %d, want less than %d", i, int64(code<<unused)>>unused, dict.Len())
+		}
+		return nil, indexes{}, fmt.Errorf("row %d: dictionary index %d, want less than %d", i, code, dict.Len())
+	}
+	return dict, x, nil
+}
+
+// most returns the greatest index, read without its sign.
+func (x *indexes) most() (most uint64) {
+	switch x.width {
+	case 1:
+		for _, code := range x.raw {
+			most = max(most, uint64(code))
+		}
+	case 2:
+		for raw := x.raw; len(raw) >= 2; raw = raw[2:] {
+			most = max(most, uint64(binary.NativeEndian.Uint16(raw)))
+		}
+	case 4:
+		for raw := x.raw; len(raw) >= 4; raw = raw[4:] {
+			most = max(most, uint64(binary.NativeEndian.Uint32(raw)))
+		}
+	default:
+		for raw := x.raw; len(raw) >= 8; raw = raw[8:] {
+			most = max(most, binary.NativeEndian.Uint64(raw))
 		}
 	}
-	return dict, codes, nil
+	return most
+}
+
+// word returns the bits of the index of row i.
+func (x *indexes) word(i int) uint64 {
+	switch x.width {
+	case 1:
+		return uint64(x.raw[i])
+	case 2:
+		return uint64(binary.NativeEndian.Uint16(x.raw[2*i:]))
+	case 4:
+		return uint64(binary.NativeEndian.Uint32(x.raw[4*i:]))
+	}
+	return binary.NativeEndian.Uint64(x.raw[8*i:])
+}
+
+// at returns the index of row i, or -1 for null.
+func (x *indexes) at(i int) int {
+	if x.null(i) {
+		return -1
+	}
+	return int(x.word(i))
+}
+
+// isConstant reports whether all rows of an array, of which there are some, are null or have
+// one index in a dictionary. A malformed array is none: the reader of its values reports it.
+func isConstant(given arrow.ArrayData) bool {
+	s, err := newSpan(given, 2, 0)
+	if err != nil {
+		return false
+	}
+	typ, ok := s.typ.(*arrow.DictionaryType)
+	if !ok || typ == nil || !isInteger(typ.IndexType) {
+		return false
+	}
+	if s.valid != nil {
+		switch bitutil.CountSetBits(s.valid, s.offset, s.rows) {
+		case 0:
+			return true
+		case s.rows:
+		default:
+			return false
+		}
+	}
+	width := integerWidth(typ.IndexType.ID())
+	raw, err := s.fixed(width)
+	return err == nil && bytes.Equal(raw[width:], raw[:len(raw)-width])
 }
 
 // gather decodes each dictionary entry in codes once, and returns one a row. Null entries make
 // null rows.
-func gather[T any](entries *span, codes []int64, decode func(i int) (T, error)) (out []T, valid []bool, err error) {
-	out = make([]T, len(codes))
+func gather[T any](entries *span, codes *indexes, decode func(i int) (T, error)) (out []T, valid []bool, err error) {
+	out = make([]T, codes.rows)
 	decoded := make([]T, entries.rows)
 	done := make([]bool, entries.rows)
-	for i, code := range codes {
-		if code < 0 || entries.null(int(code)) {
+	for i := range out {
+		code := codes.at(i)
+		if code < 0 || entries.null(code) {
 			if valid == nil {
-				valid = slices.Repeat([]bool{true}, len(codes))
+				valid = slices.Repeat([]bool{true}, codes.rows)
 			}
 			valid[i] = false
 			continue
 		}
 		if !done[code] {
-			if decoded[code], err = decode(int(code)); err != nil {
+			if decoded[code], err = decode(code); err != nil {
 				return nil, nil, fmt.Errorf("dictionary entry %d: %w", code, err)
 			}
 			done[code] = true
@@ -153,51 +240,70 @@ func (t *texts) at(i int) ([]byte, error) {
 
 // ids is checked UUIDs: an array of them, or a dictionary.
 type ids struct {
-	span  // of the UUIDs, or of the dictionary's entries
-	raw   []byte
-	codes []int64 // by row; nil unless a dictionary
-	n     int
+	span            // of the UUIDs, or of the dictionary's entries
+	raw      []byte // of the UUIDs, if each has 16 bytes by its type
+	texts    texts  // of the UUIDs, if raw is nil
+	codes    indexes
+	hasCodes bool // it is a dictionary
+	n        int
 }
 
-// newIDs checks rows [lo, hi) of an array of UUIDs.
-func newIDs(given arrow.ArrayData, lo, hi int) (ids, error) {
-	if id := typeID(given); id != arrow.DICTIONARY && id != arrow.FIXED_SIZE_BINARY {
-		return ids{}, fmt.Errorf("%s, want fixed_size_binary[%d]", typeName(given.DataType()), uuidLen)
-	}
-	s, err := newSpan(given, 2, 0)
-	if err != nil {
-		return ids{}, err
-	}
-	s = s.between(lo, hi)
-	out := ids{span: s, n: s.rows}
-	if s.typ.ID() == arrow.DICTIONARY {
-		var dict arrow.ArrayData
-		if dict, out.codes, err = s.codes(); err != nil {
+// isID reports whether the values of a type can be UUIDs.
+func isID(id arrow.Type) bool {
+	return id == arrow.FIXED_SIZE_BINARY || id == arrow.BINARY || id == arrow.LARGE_BINARY
+}
+
+// newIDs checks rows [lo, hi) of an array of UUIDs, except for the lengths of binary values.
+func newIDs(given arrow.ArrayData, lo, hi int) (out ids, err error) {
+	out.n = hi - lo
+	if typeID(given) == arrow.DICTIONARY {
+		if given, out.codes, err = newIndexes(given, lo, hi); err != nil {
 			return ids{}, err
 		}
-		if out.span, err = newSpan(dict, 2, 0); err != nil {
-			return ids{}, fmt.Errorf("dictionary: %w", err)
+		out.hasCodes, lo, hi = true, 0, given.Len()
+	}
+	switch id := typeID(given); {
+	case !isID(id):
+		return ids{}, fmt.Errorf("%s, want fixed_size_binary[%d] or binary", typeName(given.DataType()), uuidLen)
+	case id != arrow.FIXED_SIZE_BINARY:
+		out.texts, err = newTexts(given, lo, hi)
+		out.span = out.texts.span
+	default:
+		if out.span, err = newSpan(given, 2, 0); err != nil {
+			break
 		}
+		out.span = out.between(lo, hi)
+		typ, ok := out.typ.(*arrow.FixedSizeBinaryType)
+		if !ok || typ == nil || typ.ByteWidth != uuidLen {
+			return ids{}, fmt.Errorf("%s, want fixed_size_binary[%d]", typeName(out.typ), uuidLen)
+		}
+		out.raw, err = out.fixed(uuidLen)
 	}
-	typ, ok := out.typ.(*arrow.FixedSizeBinaryType)
-	if !ok || typ == nil || typ.ByteWidth != uuidLen {
-		return ids{}, fmt.Errorf("%s, want fixed_size_binary[%d]", typeName(out.typ), uuidLen)
+	if err != nil && out.hasCodes {
+		err = fmt.Errorf("dictionary: %w", err)
 	}
-	out.raw, err = out.fixed(uuidLen)
 	return out, err
 }
 
-// at returns the UUID of row i; ok is false if it is null.
-func (d *ids) at(i int) (id uuid.UUID, ok bool) {
-	if d.codes != nil {
-		if i = int(d.codes[i]); i < 0 {
-			return id, false
+// at returns the UUID of row i; ok is false if it is null. It returns an error for a binary
+// value of another length.
+func (d *ids) at(i int) (id uuid.UUID, ok bool, err error) {
+	if d.hasCodes {
+		if i = d.codes.at(i); i < 0 {
+			return id, false, nil
 		}
 	}
 	if d.null(i) {
-		return id, false
+		return id, false, nil
 	}
-	return uuid.UUID(d.raw[i*uuidLen:]), true
+	if d.texts.ends == nil {
+		return uuid.UUID(d.raw[i*uuidLen:]), true, nil
+	}
+	value := d.texts.data[d.texts.ends[i]:d.texts.ends[i+1]]
+	if len(value) != uuidLen {
+		return id, false, fmt.Errorf("binary value of %d bytes, want %d", len(value), uuidLen)
+	}
+	return uuid.UUID(value), true, nil
 }
 
 // lists is a checked array of lists of UUIDs.
@@ -258,7 +364,10 @@ func (l *lists) len(i int) (int, error) {
 // append appends the elements of list i to dst.
 func (l *lists) append(dst []uuid.UUID, i int) ([]uuid.UUID, error) {
 	for k := l.ends[i]; k < l.ends[i+1]; k++ {
-		id, ok := l.elements.at(k - l.ends[0])
+		id, ok, err := l.elements.at(k - l.ends[0])
+		if err != nil {
+			return nil, fmt.Errorf("element %d: %w", k-l.ends[i], err)
+		}
 		if !ok {
 			return nil, fmt.Errorf("element %d is null", k-l.ends[i])
 		}

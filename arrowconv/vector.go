@@ -73,7 +73,7 @@ func accepts(t encoding.Type, typ arrow.DataType) bool {
 	case encoding.String:
 		return id == arrow.DICTIONARY || isText(id)
 	case encoding.UUID:
-		return id == arrow.DICTIONARY || id == arrow.FIXED_SIZE_BINARY
+		return id == arrow.DICTIONARY || isID(id)
 	case encoding.UUIDList:
 		return id == arrow.DICTIONARY || isList(id)
 	}
@@ -143,7 +143,7 @@ func newBools(s *span) ([]bool, error) {
 // one, and only the entries that rows have.
 func newStrings(data arrow.ArrayData, lo, hi int) ([]string, []bool, error) {
 	if typeID(data) == arrow.DICTIONARY {
-		dict, codes, err := newCodes(data, lo, hi)
+		dict, codes, err := newIndexes(data, lo, hi)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -154,7 +154,7 @@ func newStrings(data arrow.ArrayData, lo, hi int) ([]string, []bool, error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("dictionary: %w", err)
 		}
-		return gather(&entries.span, codes, func(i int) (string, error) {
+		return gather(&entries.span, &codes, func(i int) (string, error) {
 			text, err := entries.at(i)
 			return string(text), err
 		})
@@ -185,7 +185,10 @@ func newUUIDs(data arrow.ArrayData, lo, hi int) (out []uuid.UUID, valid []bool, 
 	}
 	out = make([]uuid.UUID, d.n)
 	for i := range out {
-		id, ok := d.at(i)
+		id, ok, err := d.at(i)
+		if err != nil {
+			return nil, nil, fmt.Errorf("row %d: %w", i, err)
+		}
 		if !ok && valid == nil {
 			valid = slices.Repeat([]bool{true}, d.n)
 		}
@@ -201,7 +204,7 @@ func newUUIDs(data arrow.ArrayData, lo, hi int) (out []uuid.UUID, valid []bool, 
 // dictionary one by one, so that equal rows share them.
 func newUUIDLists(data arrow.ArrayData, lo, hi int) ([][]uuid.UUID, []bool, error) {
 	if typeID(data) == arrow.DICTIONARY {
-		dict, codes, err := newCodes(data, lo, hi)
+		dict, codes, err := newIndexes(data, lo, hi)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -212,7 +215,7 @@ func newUUIDLists(data arrow.ArrayData, lo, hi int) ([][]uuid.UUID, []bool, erro
 		if err != nil {
 			return nil, nil, fmt.Errorf("dictionary: %w", err)
 		}
-		return gather(&entries.span, codes, entries.at)
+		return gather(&entries.span, &codes, entries.at)
 	}
 	l, err := newLists(data, lo, hi)
 	if err != nil {
