@@ -1,5 +1,5 @@
 // Package input resolves an argument of a command to profiles and reads them: a file, a
-// directory, an http URL or - for standard input. The commands of two modules share it, so
+// directory, an http URL, host:port or - for standard input. The commands of two modules share it, so
 // that they accept the same inputs and keep the same limits.
 //
 // # Invariants

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -49,6 +50,11 @@ func TestNames(t *testing.T) {
 		{filepath.Join(dir, "gone"), nil, "no such file"},
 		{"-", []string{"-"}, ""},
 		{"http://localhost/x", []string{"http://localhost/x"}, ""},
+		{"http://localhost", []string{"http://localhost/debug/pprof/profile"}, ""},
+		{"localhost:6060", []string{"http://localhost:6060/debug/pprof/profile"}, ""},
+		{"[::1]:6060/?seconds=5", []string{"http://[::1]:6060/debug/pprof/profile?seconds=5"}, ""},
+		{"localhost:6060/debug/pprof/heap", []string{"http://localhost:6060/debug/pprof/heap"}, ""},
+		{filepath.Join(dir, "gone:port"), nil, "no such file"},
 	} {
 		var got []string
 		var wrong error
@@ -121,6 +127,24 @@ func TestReadCancelled(t *testing.T) {
 	}()
 	if _, _, err := input.Read(ctx, server.URL); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), server.URL) {
 		t.Error(err)
+	}
+}
+
+func TestFolderLabels(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		want map[string]string
+	}{
+		{"a=b", nil},
+		{"cpu.pb.gz", nil},
+		{"http://host/a=b/c", nil},
+		{"job=api/pod=x=y/cpu.pb", map[string]string{"job": "api", "pod": "x=y"}},
+		{"/data/job=old/job=new/=x/1a=x/a b=x/z=/cpu.pb", map[string]string{"job": "new"}},
+		{"k8s.pod-name=\xff/cpu.pb", map[string]string{"k8s.pod-name": "?"}},
+	} {
+		if got := input.FolderLabels(tc.name); !maps.Equal(got, tc.want) {
+			t.Errorf("%q: %v, want %v", tc.name, got, tc.want)
+		}
 	}
 }
 

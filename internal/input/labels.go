@@ -2,8 +2,43 @@ package input
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 )
+
+// FolderLabels returns the labels in the name of a file: one for each folder named NAME=VALUE,
+// as in job=api/pod=x/cpu.pb.gz, the layout of Hive partitions. The innermost folder of a name
+// wins. The result is nil without such folders, and for a URL.
+func FolderLabels(name string) map[string]string {
+	if isURL(name) {
+		return nil
+	}
+	var labels map[string]string
+	for folder := range strings.SplitSeq(filepath.ToSlash(filepath.Dir(name)), "/") {
+		label, value, ok := strings.Cut(strings.ToValidUTF8(folder, "?"), "=")
+		if !ok || !isLabelName(label) || value == "" {
+			continue
+		}
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[label] = value
+	}
+	return labels
+}
+
+// isLabelName reports whether a folder's name up to its = is the name of a label: letters,
+// digits, underscores, dots and dashes, and no digit or dash first.
+func isLabelName(text string) bool {
+	for i, r := range text {
+		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+		inner := i > 0 && (r == '.' || r == '-' || '0' <= r && r <= '9')
+		if !letter && !inner {
+			return false
+		}
+	}
+	return text != ""
+}
 
 // Labels makes the label that distinguishes the rows of one input from those of others. Not
 // safe for concurrent use.

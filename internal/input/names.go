@@ -10,17 +10,25 @@ import (
 	"strings"
 )
 
-// Names yields the names of the profiles of an argument, each a valid argument of [Read].
+// Names yields the names of the profiles of an argument, each a valid argument of [Read]. The
+// name of host:port, if there is no such file, is a URL; that of a server is the URL of its
+// CPU profile.
 // Inaccessible entries are errors that name them; others may follow. It yields at least one
 // element: a directory without profiles is an error. A file that is named itself may have any
 // suffix. Files are not opened.
 func Names(arg string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		if isURL(arg) || arg == "-" {
+		if arg == "-" {
 			yield(arg, nil)
 			return
 		}
 		info, err := os.Stat(arg)
+		if err != nil {
+			if address := addressOf(arg); address != "" {
+				yield(address, nil)
+				return
+			}
+		}
 		if err != nil || !info.IsDir() {
 			yield(arg, err)
 			return
@@ -67,11 +75,7 @@ func isFile(name string, d fs.DirEntry) bool {
 // URL is not fetched.
 func Is(arg string) bool {
 	_, err := os.Stat(arg)
-	return err == nil || isURL(arg) || arg == "-"
-}
-
-func isURL(arg string) bool {
-	return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://")
+	return err == nil || addressOf(arg) != "" || arg == "-"
 }
 
 func looksLikeProfile(name string) bool {

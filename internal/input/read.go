@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"time"
 
@@ -17,17 +16,23 @@ const Timeout = 5 * time.Minute
 // MaxBytes bounds the bytes of one file or URL, compressed or not.
 const MaxBytes = 64 << 20
 
+// Read reads an input with the zero Web.
+func Read(ctx context.Context, name string) ([]byte, time.Time, error) {
+	return new(Web).Read(ctx, name)
+}
+
 // Read returns the bytes of a file, URL or standard input, which the caller owns, and a
 // default time for a profile without its own: the modification time of a file, else now. An
 // error names the input, and wraps profile.ErrTooLarge beyond [MaxBytes]. The context ends the
-// fetch of a URL, which takes at most [Timeout].
-func Read(ctx context.Context, name string) ([]byte, time.Time, error) {
+// fetch of a URL, which takes at most [Timeout] and the seconds of w, and the wait for standard
+// input.
+func (w *Web) Read(ctx context.Context, name string) ([]byte, time.Time, error) {
 	if isURL(name) {
-		data, err := fetch(ctx, name)
+		data, err := w.fetch(ctx, name)
 		return data, time.Now(), err
 	}
 	if name == "-" {
-		data, err := limited("standard input", os.Stdin)
+		data, err := readStdin(ctx)
 		return data, time.Now(), err
 	}
 	f, err := os.Open(name)
@@ -43,22 +48,24 @@ func Read(ctx context.Context, name string) ([]byte, time.Time, error) {
 	return data, info.ModTime(), err
 }
 
-func fetch(ctx context.Context, url string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
+// readStdin reads standard input. A read of a terminal or a pipe cannot be cancelled: after
+// the end of the context it stays behind until the input or the process ends.
+func readStdin(ctx context.Context) ([]byte, error) {
+	type answer struct {
+		data []byte
+		err  error
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err // names the URL
+	done := make(chan answer, 1)
+	go func() {
+		data, err := limited("standard input", os.Stdin)
+		done <- answer{data, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, fmt.Errorf("standard input: %w", ctx.Err())
+	case a := <-done:
+		return a.data, a.err
 	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: the server says %s", url, resp.Status)
-	}
-	return limited(url, resp.Body)
 }
 
 func limited(name string, r io.Reader) ([]byte, error) {

@@ -1,0 +1,105 @@
+package input
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Web fetches the profiles of URLs. The zero value fetches as a browser without a login does.
+// It is safe for concurrent use.
+type Web struct {
+	// Client makes the requests; http.DefaultClient when nil.
+	Client *http.Client
+	// Header is added to each request.
+	Header http.Header
+	// Seconds is the time over which a server measures, the server's default when 0.
+	Seconds int
+}
+
+// URL returns the URL that Read fetches for a name that [Names] yielded, "" for a file or
+// standard input.
+func (w *Web) URL(name string) string {
+	if !isURL(name) {
+		return ""
+	}
+	if w.Seconds == 0 {
+		return name
+	}
+	u, err := url.Parse(name)
+	if err != nil {
+		return name // Read reports it
+	}
+	query := u.Query()
+	query.Set("seconds", strconv.Itoa(w.Seconds))
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+func (w *Web) fetch(ctx context.Context, name string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout+time.Duration(w.Seconds)*time.Second)
+	defer cancel()
+	address := w.URL(name)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	for key, values := range w.Header {
+		req.Header[key] = values
+	}
+	if host := w.Header.Get("Host"); host != "" {
+		req.Host = host // the client ignores the header
+	}
+	client := w.Client
+	if client == nil {
+		client = http.DefaultClient
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err // names the URL
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: the server answers %s", address, resp.Status)
+	}
+	return limited(address, resp.Body)
+}
+
+// addressOf returns the URL of an argument, "" if it is none. A host with a port is a URL, and
+// a server without a path stands for its CPU profile, both as in go tool pprof.
+func addressOf(arg string) string {
+	if !isURL(arg) {
+		if !hasPort(arg) {
+			return ""
+		}
+		arg = "http://" + arg
+	}
+	u, err := url.Parse(arg)
+	if err != nil || (u.Path != "" && u.Path != "/") {
+		return arg // Read reports an error
+	}
+	u.Path = "/debug/pprof/profile"
+	return u.String()
+}
+
+// hasPort reports whether an argument begins with a host and the number of a port.
+func hasPort(arg string) bool {
+	if end := strings.IndexAny(arg, "/?"); end >= 0 {
+		arg = arg[:end]
+	}
+	_, port, err := net.SplitHostPort(arg)
+	if err != nil {
+		return false
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
+}
+
+func isURL(arg string) bool {
+	return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://")
+}
