@@ -21,6 +21,7 @@ import (
 type diffOptions struct {
 	selection
 	limit     cli.Limit
+	order     ordering
 	normalize bool
 	output    string
 	asJSON    bool
@@ -33,7 +34,7 @@ func newDiff() *cobra.Command {
 		Short: "Compare two profiles, or two directories of them",
 		Long: `diff merges the profiles of A, the base, and those of B separately. It lists
 functions by the change of their cost from A to B, as go tool pprof -diff_base=A
--top B does:
+-top B does. The order is that of flat, or that of --sort or --cum:
 
   flat   change of the function itself           flat%  as a share of A's total
   cum    change of the function and its callees  cum%   as a share of A's total
@@ -41,9 +42,9 @@ functions by the change of their cost from A to B, as go tool pprof -diff_base=A
 A positive change means that B costs more. If A has negative values, percentages
 are shares of the sum of its stacks' absolute values, which is then printed.
 
-A and B are one input each: a file, a directory, an http URL, or - for standard
-input. --selector, --search, --from and --to apply to both. A duration before
-the newest profile counts from the newest profile of each side.
+A and B are one input each: a file, a directory, an http URL, host:port, or -
+for standard input. --selector, --search, --from and --to apply to both. A
+duration before the newest profile counts from the newest profile of each side.
 
 If the totals differ, as those of a longer and a shorter profile do, every
 function differs. --normalize scales the values of B to the total of A. The
@@ -58,9 +59,9 @@ width of a frame is the size of the difference.`,
   granary diff --json a.pb.gz b.pb.gz | jq '.functions[] | select(.flat > 0)'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return cli.Usage(fmt.Errorf("diff compares two inputs, A and B, not %d: each is a file, a directory or an http URL", len(args)))
+				return cli.Usage(fmt.Errorf("diff compares two inputs, A and B, not %d: each is a file, a directory, an http URL, host:port, or - for standard input", len(args)))
 			}
-			return nil
+			return oneStdin(args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.asJSON && o.output != "" {
@@ -74,6 +75,7 @@ width of a frame is the size of the difference.`,
 	}
 	o.flags(cmd, "the default type of the first profile of A with samples")
 	o.limit.Flags(cmd, "nodes", 20, "show the first `N` functions")
+	o.order.flags(cmd)
 	cmd.Flags().BoolVar(&o.normalize, "normalize", false, "scale B to the total of A")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE` to draw a flame graph to, as SVG; - is standard output")
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON: values are integers in the unit named in it")
@@ -83,7 +85,6 @@ width of a frame is the size of the difference.`,
 // diff compares the two inputs.
 func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 	var sides [2]*profile.Stacks
-	var none string // the reason for a side without samples
 	var failed error
 	for i, arg := range args {
 		err := withInputs(cmd, o.selection, []string{arg}, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
@@ -98,10 +99,8 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 				return fmt.Errorf("%s: %s", arg, err.Error()) // A has the type: a mismatch of A and B, not a usage error
 			case err != nil:
 				return fmt.Errorf("%s: %w", arg, err)
-			case sides[i].Len() == 0:
-				none, err = whyNoSamples(ctx, db, snap, q)
 			}
-			return err
+			return nil
 		})
 		if cli.WasTold(err) {
 			failed = err // the readable profiles are compared
@@ -113,13 +112,15 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	d.none = none
+	slices.SortFunc(d.functions, func(a, b changed) int {
+		return o.order.compare(a.Flat, a.Cum, a.Name, b.Flat, b.Cum, b.Name)
+	})
 	w, n := cmd.OutOrStdout(), o.limit.Of(o.asJSON)
 	switch {
 	case o.output != "":
 		err = cli.WriteTo(o.output, w, d.draw)
 		if err == nil && d.empty() {
-			noteNothing(cmd, none)
+			noteNoSamples(cmd)
 		}
 	case o.asJSON:
 		err = d.printJSON(w, n)
@@ -135,7 +136,6 @@ type difference struct {
 	a, b      *profile.Stacks
 	scale     float64 // of the values of B
 	functions []changed
-	none      string // the reason for a side without samples
 }
 
 // empty reports whether neither side has samples.
@@ -190,9 +190,6 @@ func compare(a, b *profile.Stacks, normalize bool) (*difference, error) {
 		f.Flat, f.Cum = f.After.Flat-f.Before.Flat, f.After.Cum-f.Before.Cum
 	}
 	d.functions = slices.DeleteFunc(d.functions, func(f changed) bool { return f.Flat == 0 && f.Cum == 0 })
-	slices.SortFunc(d.functions, func(a, b changed) int {
-		return cmp.Or(bySize(a.Flat, b.Flat), bySize(a.Cum, b.Cum), cmp.Compare(a.Name, b.Name))
-	})
 	return d, nil
 }
 
@@ -249,7 +246,7 @@ func (d *difference) print(w io.Writer, args []string, nodes int) error {
 	}
 	if len(d.functions) == 0 {
 		if d.empty() {
-			p.Printf("%s\n", cmp.Or(d.none, "There are no samples."))
+			p.Printf("%s\n", noSamples)
 		} else {
 			p.Printf("No function changed.\n")
 		}

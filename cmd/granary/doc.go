@@ -4,7 +4,7 @@
 // fleet and queries recorded state histories.
 //
 // Inputs are files, directories, http URLs and standard input. The exit code is 0 after
-// success, 1 after a failure and 2 after a usage error. After a failure to read some of the
+// success, 1 after a failure, 2 after a usage error and 130 after an interrupt. After a failure to read some of the
 // inputs, the answer from the others is still printed. Each error is one line on standard
 // error that names the input and the cause.
 package main

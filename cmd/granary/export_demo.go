@@ -55,6 +55,9 @@ func withDemo(cmd *cobra.Command, s selection, span time.Duration, f answer) err
 		if err != nil {
 			return err
 		}
+		if err := knownSelected(ctx, db, snap, q); err != nil {
+			return err
+		}
 		return f(ctx, db, snap, q)
 	})
 }

@@ -19,6 +19,7 @@ import (
 
 // inspectOptions holds the flags of inspect.
 type inspectOptions struct {
+	inputFlags
 	compact, columns, asJSON bool
 	limit                    cli.Limit
 	granuleRows              int
@@ -84,13 +85,18 @@ first lines count them.
 	cmd.Flags().BoolVar(&o.columns, "columns", false, "list the columns of each part; JSON always includes them")
 	cmd.Flags().Var(cli.NewWholeNumber("granule-rows", 1, &o.granuleRows), "granule-rows", "split granules of more than `N` rows (default 65536)")
 	o.limit.Flags(cmd, "", 20, "show the first `N` granules")
+	o.inputFlags.flags(cmd)
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON: sizes are bytes on the heap, bounds are text and hexadecimal")
 	return cmd
 }
 
 func inspect(cmd *cobra.Command, o inspectOptions, args []string) error {
 	ctx := cmd.Context()
-	l, err := load(ctx, cmd.ErrOrStderr(), columnstore.Options{GranuleRows: o.granuleRows, Manual: true}, args)
+	source, err := o.source()
+	if err != nil {
+		return err
+	}
+	l, err := load(ctx, cmd.ErrOrStderr(), columnstore.Options{GranuleRows: o.granuleRows, Manual: true}, source, args)
 	if err != nil {
 		return err
 	}

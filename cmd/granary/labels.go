@@ -109,7 +109,8 @@ func labelNames(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	}
 	p := cli.Printer{W: w}
 	if len(labels) == 0 {
-		return printNoSamples(ctx, &p, db, snap, q)
+		p.Printf("%s\n", noSamples)
+		return p.Err
 	}
 	const width = 24
 	p.Printf("%8s  %-*s  %s\n", "values", width, "label", "such as")
@@ -168,7 +169,8 @@ func labelValues(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot
 	}
 	p := cli.Printer{W: w}
 	if len(values) == 0 {
-		return printNoSamples(ctx, &p, db, snap, q)
+		p.Printf("%s\n", noSamples)
+		return p.Err
 	}
 	p.Printf("%8s  %8s  %s\n", "profiles", "series", cli.Printable(name))
 	for _, v := range values {
@@ -224,14 +226,4 @@ func fitFront(text string, width int) string {
 		return text
 	}
 	return "…" + string(runes[len(runes)-width+1:])
-}
-
-// printNoSamples prints that there are no samples, with the reason if it is known.
-func printNoSamples(ctx context.Context, p *cli.Printer, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
-	why, err := whyNoSamples(ctx, db, snap, q)
-	if err != nil {
-		return err
-	}
-	p.Printf("%s\n", why)
-	return p.Err
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net/url"
 
 	"github.com/spf13/cobra"
 
@@ -14,11 +16,17 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-const inputsHelp = `Inputs are files, directories, http URLs and - for standard input. A directory
-is searched recursively for files named .pb.gz, .pb, .pprof, .prof or .gz. The
-search follows links to files, but not links to directories. A profile that
-cannot be read is reported on standard error: the answer then comes from the
-other profiles, and the exit code is 1.`
+const inputsHelp = `Inputs are files, directories, http URLs, host:port and - for standard input. A
+directory is searched recursively for files named .pb.gz, .pb, .pprof, .prof or
+.gz. The search follows links to files, but not links to directories. A folder
+named NAME=VALUE, as in job=api/pod=x/cpu.pb.gz, is a label of its profiles. A
+server without a path, as in localhost:6060, stands for its CPU profile, which
+takes 30 seconds to fetch unless --seconds is set. A profile that cannot be read
+is reported on standard error: the answer then comes from the other profiles,
+and the exit code is 1.`
+
+// labelFile is the label with the name of an input.
+const labelFile = "file"
 
 // loaded is a store with the profiles of a command's inputs.
 type loaded struct {
@@ -26,6 +34,7 @@ type loaded struct {
 	db     *profile.DB
 	failed int // inputs that could not be loaded, each reported on stderr
 	labels input.Labels
+	source inputSource
 }
 
 func (l *loaded) Close() { l.store.Close() }
@@ -40,7 +49,11 @@ func withInputs(cmd *cobra.Command, s selection, args []string, f answer) error 
 	if err != nil {
 		return err
 	}
-	l, err := load(cmd.Context(), cmd.ErrOrStderr(), columnstore.Options{}, args)
+	source, err := s.source()
+	if err != nil {
+		return err
+	}
+	l, err := load(cmd.Context(), cmd.ErrOrStderr(), columnstore.Options{}, source, args)
 	if err != nil {
 		return err
 	}
@@ -48,6 +61,9 @@ func withInputs(cmd *cobra.Command, s selection, args []string, f answer) error 
 	err = l.store.View(cmd.Context(), func(snap *columnstore.Snapshot) error {
 		q, err := asked.at(cmd.Context(), l.db, snap, &s)
 		if err != nil {
+			return err
+		}
+		if err := knownSelected(cmd.Context(), l.db, snap, q); err != nil {
 			return err
 		}
 		return f(cmd.Context(), l.db, snap, q)
@@ -61,13 +77,13 @@ func withInputs(cmd *cobra.Command, s selection, args []string, f answer) error 
 // load inserts every profile of the inputs, and fails if none can be inserted. With
 // opts.Manual, maintenance runs after each profile instead of in the background, so that the
 // same inputs always produce the same granules and parts.
-func load(ctx context.Context, stderr io.Writer, opts columnstore.Options, args []string) (*loaded, error) {
+func load(ctx context.Context, stderr io.Writer, opts columnstore.Options, source inputSource, args []string) (*loaded, error) {
 	opts.FutureLimit = -1 // the profile may come from a machine with a different clock
 	store, err := columnstore.Open(opts)
 	if err != nil {
 		return nil, err
 	}
-	l := &loaded{store: store}
+	l := &loaded{store: store, source: source}
 	if l.db, err = profile.Open(store, profile.Options{}); err != nil {
 		store.Close()
 		return nil, err
@@ -84,10 +100,15 @@ func load(ctx context.Context, stderr io.Writer, opts columnstore.Options, args 
 	for _, arg := range args {
 		for name, err := range input.Names(arg) {
 			if err == nil {
+				noteFetch(stderr, &l.source.web, arg, name)
 				err = l.add(ctx, name)
 			}
 			if err == nil && opts.Manual {
 				err = store.Maintain(ctx)
+			}
+			if ctx.Err() != nil {
+				store.Close()
+				return nil, ctx.Err()
 			}
 			if err != nil {
 				fail(err)
@@ -106,14 +127,33 @@ func load(ctx context.Context, stderr io.Writer, opts columnstore.Options, args 
 	return l, nil
 }
 
-// add inserts one profile, labelled with the name of its input.
+// noteFetch prints the URL of an input on standard error if it is not the argument.
+func noteFetch(stderr io.Writer, web *input.Web, arg, name string) {
+	address := web.URL(name)
+	if address == "" || address == arg {
+		return
+	}
+	if shown, err := url.Parse(address); err == nil {
+		address = shown.Redacted()
+	}
+	fmt.Fprintf(stderr, "granary: fetching %s\n", cli.Printable(address))
+}
+
+// add inserts one profile, labelled with the name of its input, the labels of its folders and
+// those of --label.
 func (l *loaded) add(ctx context.Context, name string) error {
-	data, at, err := input.Read(ctx, name)
+	data, at, err := l.source.web.Read(ctx, name)
 	if err != nil {
 		return err
 	}
-	opts := profile.InsertOptions{Labels: map[string]string{"file": l.labels.Of(name)}, Time: at}
-	if _, err := l.db.InsertEncoded(ctx, data, opts); err != nil {
+	labels := map[string]string{}
+	maps.Copy(labels, input.FolderLabels(name))
+	maps.Copy(labels, l.source.labels)
+	labels[labelFile] = l.labels.Of(name)
+	if _, err := l.db.InsertEncoded(ctx, data, profile.InsertOptions{Labels: labels, Time: at}); err != nil {
+		if what := foreign(data); what != "" && errors.Is(err, profile.ErrProfile) {
+			return fmt.Errorf("%s: %w: %s", name, profile.ErrProfile, what)
+		}
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil

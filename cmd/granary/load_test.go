@@ -31,6 +31,11 @@ func TestBadInputs(t *testing.T) {
 		want        string // in the message, besides the input's name
 	}{
 		{"gzip cut", write(t, "cut.pb.gz", zipped.Bytes()[:zipped.Len()/2]), "gzip"},
+		{"execution trace", write(t, "trace.pb.gz", []byte("go 1.22 trace\x00\x00\x00\x01\x02")), "not a valid pprof profile: it is an execution trace of Go: open it with go tool trace"},
+		{"index page", write(t, "index.pb.gz", []byte("<html>\n<head>\n<title>/debug/pprof/</title>\n")), "it is the index page of net/http/pprof: add the name of a profile to the URL"},
+		{"HTML", write(t, "html.pb.gz", []byte("\n<!DOCTYPE html><title>Sign in</title>")), "it is an HTML page"},
+		{"text of debug=1", write(t, "text2.pb.gz", []byte("goroutine profile: total 7\n1 @ 0x4\n")), "it is text: fetch the profile without debug=1"},
+		{"recording of perf", write(t, "perf.pb.gz", []byte("PERFILE2\x68\x00")), "perf_to_profile"},
 		{"text", write(t, "text.pb.gz", []byte("heap profile: 1: 2 [3: 4] @ heap/1048576\nx\n")), "not a valid pprof profile"},
 		{"empty", write(t, "empty.pb.gz", nil), "empty input"},
 		{"gzip of nothing", write(t, "void.pb.gz", zip(t, nil)), "not a valid pprof profile"},
@@ -96,20 +101,37 @@ func TestLinkToDirectory(t *testing.T) {
 	}
 }
 
-// An empty answer names a selected label that no profile has. If the answer is a file, the
-// message is on standard error.
+// A label that no profile has is a usage error, whichever flag or command names it. No output
+// is written.
 func TestNoSuchLabel(t *testing.T) {
 	a := file(t, "a.pb.gz", service())
-	const why = `here are no samples: no profile has the label "nope" ("granary labels" lists them)`
-	for _, args := range [][]string{
-		{"top"}, {"series"}, {"labels"}, {"labels", "--name", "thread"}, {"diff", a},
-	} {
+	out := filepath.Join(t.TempDir(), "out")
+	const why = `"nope": there is no such label; the labels are: file, thread`
+	selecting := [][]string{
+		{"top"}, {"top", "--json"}, {"series"}, {"labels"}, {"labels", "--name", "thread"}, {"diff", a},
+		{"merge", "-o", out}, {"flamegraph", "-o", out}, {"diff", "-o", out, a}, {"export", "--format", "parquet", "-o", out},
+	}
+	for _, args := range selecting {
 		args = append(args, a, "--selector")
-		if r := granary(t, append(args, `{nope="x",thread="main"}`)...); r.code != cli.ExitOK || !strings.Contains(r.stdout, "T"+why+".\n") {
+		if r := granary(t, append(args, `{nope="x",thread="main"}`)...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "--selector "+why) || r.stdout != "" {
 			t.Errorf("%q: %+v", args, r)
 		}
+		if _, err := os.Stat(out); err == nil {
+			t.Fatalf("%q: there is an output", args)
+		}
+	}
+	for _, args := range [][]string{{"series", "--by", "nope", a}, {"labels", "--name", "nope", a}} {
+		if r := granary(t, args...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, why) {
+			t.Errorf("%q: %+v", args, r)
+		}
+	}
+	if r := granary(t, "export", "--demo", "10s", "-o", out, "--format", "arrow", "--selector", `{nope="x"}`); r.code != cli.ExitUsage {
+		t.Errorf("%+v", r)
+	}
+	for _, args := range selecting[:6] {
 		for _, selector := range []string{`{thread="x"}`, `{nope="",thread="x"}`, `{nope!="x",thread="x"}`} {
-			if r := granary(t, append(args, selector)...); r.code != cli.ExitOK || !strings.Contains(r.stdout, "There are no samples.\n") {
+			r := granary(t, append(args, a, "--selector", selector)...)
+			if r.code != cli.ExitOK || args[len(args)-1] != "--json" && !strings.Contains(r.stdout, "There are no samples.\n") {
 				t.Errorf("%q %s: %+v", args, selector, r)
 			}
 		}
@@ -121,15 +143,11 @@ func TestNoSuchLabel(t *testing.T) {
 	if r := granary(t, "labels", b); strings.Contains(r.stdout, "bytes") {
 		t.Errorf("numbers are listed now: say so in the help\n%s", r.stdout)
 	}
-	if r := granary(t, "top", b, "--selector", `{bytes="4096"}`); !strings.Contains(r.stdout, `There are no samples: the label "bytes" is a number, --selector chooses by text.`) {
+	if r := granary(t, "top", b, "--selector", `{bytes="4096"}`); r.code != cli.ExitUsage || !strings.Contains(r.stderr, `the label "bytes" is a number, --selector chooses by text`) {
 		t.Errorf("%+v", r)
 	}
 	for _, args := range [][]string{{"merge", "-o", "-"}, {"flamegraph", "-o", "-"}, {"diff", "-o", "-", a}} {
-		args = append(args, a)
-		if r := granary(t, append(args, "--selector", `{nope="x"}`)...); r.code != cli.ExitOK || r.stdout == "" || r.stderr != "granary: t"+why+"\n" {
-			t.Errorf("%q: exit code %d, %s", args, r.code, r.stderr)
-		}
-		if r := granary(t, append(args, "--search", "nothing")...); r.code != cli.ExitOK || r.stdout == "" || r.stderr != "granary: there are no samples\n" {
+		if r := granary(t, append(args, a, "--search", "nothing")...); r.code != cli.ExitOK || r.stdout == "" || r.stderr != "granary: there are no samples\n" {
 			t.Errorf("%q: exit code %d, %s", args, r.code, r.stderr)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -45,7 +46,7 @@ questions about them.
   granary inspect --columns DIR        the granules, parts and columns in memory
   granary history plot -o s.svg SET    a picture of recorded states over time
 
-Exit codes: 0 success, 1 failure, 2 usage error.`,
+Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.`,
 		Version: versionText(),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -61,12 +62,4 @@ Exit codes: 0 success, 1 failure, 2 usage error.`,
 	root.SetVersionTemplate("granary {{.Version}}\n")
 	root.AddCommand(newDemo(), newTop(), newDiff(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newExport(), newInspect(), states.NewCommand(), newVersion())
 	return root
-}
-
-// inputs is the argument check of commands that need at least one input.
-func inputs(_ *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return cli.Usage(errors.New("name at least one profile: a file, a directory or an http URL"))
-	}
-	return nil
 }

@@ -59,7 +59,8 @@ kind with --sample-index or --selector.
 				if err := cli.WriteTo(output, cmd.OutOrStdout(), p.Write); err != nil || len(p.Sample) > 0 {
 					return err
 				}
-				return noteNoSamples(ctx, cmd, db, snap, q)
+				noteNoSamples(cmd)
+				return nil
 			})
 		},
 	}
@@ -101,7 +102,8 @@ search and Esc to go back.
 				if err := cli.WriteTo(output, cmd.OutOrStdout(), draw); err != nil || stacks.Len() > 0 {
 					return err
 				}
-				return noteNoSamples(ctx, cmd, db, snap, q)
+				noteNoSamples(cmd)
+				return nil
 			})
 		},
 	}

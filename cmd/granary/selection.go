@@ -22,6 +22,7 @@ import (
 
 // selection holds the flags that select samples.
 type selection struct {
+	inputFlags
 	sampleIndex string
 	selector    string
 	search      string
@@ -41,12 +42,13 @@ func (s *selection) flags(cmd *cobra.Command, otherwise string) {
 // queryFlags adds the flags that apply to all sample types.
 func (s *selection) queryFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.selector, "selector", "",
-		"only samples with these `LABELS`, in the syntax of Prometheus: '{thread=~\"w.*\",file!=\"old.pb.gz\"}'. The label file is the name of the input; the other labels are the text labels of samples")
+		"only samples with these `LABELS`, in the syntax of Prometheus: '{thread=~\"w.*\",file!=\"old.pb.gz\"}'. The label file is the name of the input; the others are those of --label and of folders, and the text labels of samples")
 	cmd.Flags().StringVar(&s.search, "search", "",
 		"only samples with a function in their stack that matches `REGEX`, such as 'json[.]' or '^main[.]'")
 	cmd.Flags().StringVar(&s.from, "from", "",
 		"only profiles of `TIME` or later: 2026-01-31T09:00:00Z, 2026-01-31 (UTC), Unix seconds, or a duration before the newest profile: -90s, -1h, -7d")
 	cmd.Flags().StringVar(&s.to, "to", "", "only profiles before `TIME`")
+	s.inputFlags.flags(cmd)
 }
 
 // question is a parsed selection. Its time bounds may depend on the profiles.
@@ -190,32 +192,29 @@ func typeText(t profile.Type) string {
 	return fmt.Sprintf("%s (%s)", typeName(t), cli.Printable(t.SampleUnit))
 }
 
-// whyNoSamples returns a sentence for an answer without samples. It includes the reason if
-// the selector requires a label that no profile has or whose values are numbers.
-func whyNoSamples(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) (string, error) {
-	const plain = "There are no samples"
+// knownSelected returns a usage error if the selector requires a label that no profile has or
+// whose values are numbers. Profiles without any label make no error.
+func knownSelected(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
 	required := q.Selector.Requires()
 	if len(required) == 0 {
-		return plain + ".", nil
-	}
-	names, err := db.LabelNames(ctx, snap, profile.Query{})
-	if err != nil {
-		return "", err
+		return nil
 	}
 	columns, err := db.Table().Columns(snap)
 	if err != nil {
-		return "", err
+		return err
 	}
 	for _, label := range required {
-		switch {
-		case slices.Contains(names, label):
-		case slices.ContainsFunc(columns, func(column string) bool { return isNumber(column, label) }):
-			return fmt.Sprintf("%s: the label %q is a number, --selector chooses by text.", plain, label), nil
-		default:
-			return fmt.Sprintf("%s: no profile has the label %q (\"granary labels\" lists them).", plain, label), nil
+		if slices.ContainsFunc(columns, func(column string) bool { return isNumber(column, label) }) {
+			names, err := db.LabelNames(ctx, snap, profile.Query{})
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(names, label) {
+				return cli.Usage(fmt.Errorf("--selector: the label %q is a number, --selector chooses by text", label))
+			}
 		}
 	}
-	return plain + ".", nil
+	return knownLabels(ctx, db, snap, profile.Query{}, "selector", required...)
 }
 
 // isNumber reports whether a column holds a numeric label of samples. The unit and the
@@ -225,17 +224,10 @@ func isNumber(column, label string) bool {
 	return ok && (rest == "" || rest[0] == '[' || rest[0] == '#')
 }
 
-// noteNoSamples reports on standard error that an output file has no samples.
-func noteNoSamples(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
-	why, err := whyNoSamples(ctx, db, snap, q)
-	if err == nil {
-		noteNothing(cmd, why)
-	}
-	return err
-}
+// noSamples is the sentence for an answer without samples.
+const noSamples = "There are no samples."
 
-// noteNothing prints the answer of whyNoSamples on standard error.
-func noteNothing(cmd *cobra.Command, why string) {
-	why = strings.TrimSuffix(strings.TrimPrefix(why, "T"), ".")
-	fmt.Fprintf(cmd.ErrOrStderr(), "granary: t%s\n", why)
+// noteNoSamples reports on standard error that an output file has no samples.
+func noteNoSamples(cmd *cobra.Command) {
+	fmt.Fprintf(cmd.ErrOrStderr(), "granary: there are no samples\n")
 }

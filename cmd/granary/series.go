@@ -94,8 +94,7 @@ type seriesFound struct {
 	most  int  // the greatest number of profiles of a point
 	cut   bool // steps at the edges were left out
 	lines []seriesLine
-	all   int    // number of lines, shown or not
-	none  string // why there are no samples
+	all   int // number of lines, shown or not
 }
 
 // span is the number of profiles behind an answer and the range of their times.
@@ -140,8 +139,7 @@ func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	}
 	out := &seriesFound{typ: t, by: o.by, step: o.step, average: o.average, span: spanOf(infos)}
 	if len(infos) == 0 {
-		out.none, err = whyNoSamples(ctx, db, snap, q)
-		return out, err
+		return out, nil
 	}
 	for _, p := range infos {
 		out.total += p.Total
@@ -274,7 +272,7 @@ func (f *seriesFound) print(w io.Writer) error {
 	p := cli.Printer{W: w}
 	p.Printf("Type: %s\n", typeText(f.typ))
 	if len(f.lines) == 0 {
-		p.Printf("%s\n", cmp.Or(f.none, "There are no samples."))
+		p.Printf("%s\n", noSamples)
 		return p.Err
 	}
 	c := chart{unit: f.typ.SampleUnit, label: valueLabel(f.typ.SampleUnit), from: math.MaxInt64, to: math.MinInt64, terminal: cli.IsTerminal(w)}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -18,6 +17,7 @@ import (
 func newTop() *cobra.Command {
 	var s selection
 	var show cli.Limit
+	var order ordering
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "top [flags] INPUT...",
@@ -28,13 +28,14 @@ func newTop() *cobra.Command {
   sum%   flat% of this line and above
   cum    the function and its callees   cum%   cum as a share of the total
 
-A recursive function counts once per stack. If some values are negative, as in a
+The order is that of flat, or that of --sort or --cum. A recursive function
+counts once per stack. If some values are negative, as in a
 difference, percentages are shares of the sum of the stacks' absolute values,
 which is then printed.
 
 ` + inputsHelp,
 		Example: `  granary top cpu.pb.gz
-  granary top --sample-index inuse_space -n 30 heaps/
+  granary top --cum -n 30 --sample-index inuse_space heaps/
   granary top --selector '{thread=~"worker-.*"}' cpu.pb.gz
   granary top --search 'json[.]' --from -1h profiles/   # JSON in the last hour
   granary top --json heaps/ | jq '.functions[0]'`,
@@ -45,6 +46,7 @@ which is then printed.
 				if err != nil {
 					return err
 				}
+				found.order = order
 				if asJSON {
 					return found.printJSON(cmd.OutOrStdout(), show.Of(asJSON))
 				}
@@ -54,6 +56,7 @@ which is then printed.
 	}
 	s.flags(cmd, firstShown)
 	show.Flags(cmd, "nodes", 20, "show the first `N` functions")
+	order.flags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: values are integers in the unit named in it")
 	return cmd
 }
@@ -72,7 +75,7 @@ type topFound struct {
 	*profile.Stacks
 	span
 	others []string // the other sample types, if no type was requested
-	none   string   // why there are no samples
+	order  ordering
 }
 
 func findTop(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) (*topFound, error) {
@@ -85,9 +88,7 @@ func findTop(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q 
 		return nil, err
 	}
 	found := &topFound{Stacks: stacks, span: spanOf(infos)}
-	if stacks.Len() == 0 {
-		found.none, err = whyNoSamples(ctx, db, snap, q)
-	} else if name == "" {
+	if stacks.Len() > 0 && name == "" {
 		found.others, err = otherTypes(ctx, db, snap, q, stacks.Type)
 	}
 	return found, err
@@ -123,6 +124,9 @@ func otherTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 // first returns the functions to show and the number of all functions.
 func (f *topFound) first(nodes int) ([]profile.Function, int) {
 	functions := f.Top()
+	slices.SortFunc(functions, func(a, b profile.Function) int {
+		return f.order.compare(a.Flat, a.Cum, a.Name, b.Flat, b.Cum, b.Name)
+	})
 	if nodes > 0 && len(functions) > nodes {
 		return functions[:nodes], len(functions)
 	}
@@ -160,7 +164,7 @@ func (f *topFound) print(w io.Writer, nodes int) error {
 	}
 	p.Printf("\n")
 	if all == 0 {
-		p.Printf("%s\n", cmp.Or(f.none, "There are no samples."))
+		p.Printf("%s\n", noSamples)
 		return p.Err
 	}
 	p.Printf("%s\n", f.span)

@@ -131,6 +131,40 @@ func TestTopNodes(t *testing.T) {
 	}
 }
 
+// --sort and --cum choose the order of top and of diff.
+func TestSort(t *testing.T) {
+	input := file(t, "in.pb.gz", service())
+	none := file(t, "none.pb.gz", newProfile("samples:count cpu:nanoseconds"))
+	for _, tc := range []struct {
+		flags []string
+		want  string
+	}{
+		{nil, "compress parse gc main handle"},
+		{[]string{"--sort", "flat"}, "compress parse gc main handle"},
+		{[]string{"--sort", "cum"}, "main handle compress parse gc"},
+		{[]string{"--cum"}, "main handle compress parse gc"},
+		{[]string{"--sort", "name"}, "compress gc handle main parse"},
+	} {
+		var names []string
+		for _, f := range granaryTop(t, append(tc.flags, input)...).Functions {
+			names = append(names, f.Name)
+		}
+		if got := strings.Join(names, " "); got != tc.want {
+			t.Errorf("top %q: %s, want %s", tc.flags, got, tc.want)
+		}
+		names = nil
+		for _, f := range granaryDiff(t, append(tc.flags, none, input)...).Functions {
+			names = append(names, f.Name)
+		}
+		if got := strings.Join(names, " "); got != tc.want {
+			t.Errorf("diff %q: %s, want %s", tc.flags, got, tc.want)
+		}
+	}
+	if r := granary(t, "top", "--sort", "size", input); r.code != cli.ExitUsage || !strings.Contains(r.stderr, `--sort "size": want flat, cum or name`) {
+		t.Errorf("%+v", r)
+	}
+}
+
 // Labels of samples and of files can be selected, even with unusual characters in names.
 func TestTopSelector(t *testing.T) {
 	a, b := file(t, "a.pb.gz", service()), file(t, "b.pb.gz", service())

@@ -17,6 +17,8 @@ const (
 	ExitOK     = 0
 	ExitFailed = 1
 	ExitUsage  = 2
+	// ExitInterrupted is that of shells for a process that an interrupt ended.
+	ExitInterrupted = 130
 )
 
 // Run runs a program's root command with arguments and returns the exit code. It prints an
@@ -32,6 +34,13 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	called, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return ExitOK
+	}
+	if ctx.Err() != nil {
+		if errors.Is(err, context.Canceled) {
+			err = errors.New("interrupted")
+		}
+		fmt.Fprintf(stderr, "granary: %s\n", OneLine(err))
+		return ExitInterrupted
 	}
 	if !WasTold(err) {
 		fmt.Fprintf(stderr, "granary: %s\n", OneLine(err))

@@ -48,7 +48,8 @@ func checkErrors(t testing.TB, args []string, r Result) {
 	} else if hint {
 		lines = lines[:len(lines)-1]
 	}
-	note := strings.HasPrefix(r.Stderr, "granary: there are no samples") && strings.Count(r.Stderr, "\n") == 1
+	note := strings.HasPrefix(r.Stderr, "granary: there are no samples") && strings.Count(r.Stderr, "\n") == 1 ||
+		strings.HasPrefix(r.Stderr, "granary: fetching ") && strings.Count(r.Stderr, "\n") == strings.Count(r.Stderr, "granary: fetching ")
 	if (r.Code == cli.ExitOK) != (r.Stderr == "" || note) {
 		t.Errorf("granary %q: exit code %d, standard error %q", args, r.Code, r.Stderr)
 	}

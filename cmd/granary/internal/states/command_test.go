@@ -298,7 +298,7 @@ func TestFailures(t *testing.T) {
 	cancel()
 	for _, args := range [][]string{{"history", "info", "run"}, {"history", "import", "-o", "late", "states.csv"}} {
 		var stdout, stderr bytes.Buffer
-		if code := run(ctx, args, &stdout, &stderr); code != cli.ExitFailed || !strings.Contains(stderr.String(), "canceled") {
+		if code := run(ctx, args, &stdout, &stderr); code != cli.ExitInterrupted || stderr.String() != "granary: interrupted\n" {
 			t.Errorf("%q: exit code %d: %s%s", args, code, stdout.String(), stderr.String())
 		}
 	}

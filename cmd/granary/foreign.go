@@ -1,0 +1,27 @@
+package main
+
+import "bytes"
+
+// foreign returns a description of data that is no profile but is often taken for one, "" for
+// other data.
+func foreign(data []byte) string {
+	head := bytes.TrimLeft(data[:min(len(data), 512)], "\xef\xbb\xbf \t\r\n")
+	lower := bytes.ToLower(head)
+	switch {
+	case bytes.HasPrefix(head, []byte("go 1.")) && bytes.Contains(head[:min(len(head), 24)], []byte(" trace")):
+		return "it is an execution trace of Go: open it with go tool trace"
+	case bytes.HasPrefix(lower, []byte("<!doctype html")), bytes.HasPrefix(lower, []byte("<html")):
+		if bytes.Contains(lower, []byte("<title>/debug/pprof/")) {
+			return "it is the index page of net/http/pprof: add the name of a profile to the URL, such as heap or profile"
+		}
+		return "it is an HTML page"
+	case bytes.HasPrefix(head, []byte("PERFILE")):
+		return "it is a recording of Linux perf: convert it with perf_to_profile"
+	}
+	for _, begin := range []string{"heap profile: ", "goroutine profile: ", "threadcreate profile: ", "--- contention:", "--- mutex:", "goroutine "} {
+		if bytes.HasPrefix(head, []byte(begin)) {
+			return "it is text: fetch the profile without debug=1 or debug=2"
+		}
+	}
+	return ""
+}

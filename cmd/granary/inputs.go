@@ -1,0 +1,122 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/internal/input"
+)
+
+// inputs is the argument check of commands that need at least one input.
+func inputs(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cli.Usage(errors.New("name at least one profile: a file, a directory, an http URL, host:port, or - for standard input"))
+	}
+	return oneStdin(args)
+}
+
+// oneStdin returns a usage error if standard input is several inputs.
+func oneStdin(args []string) error {
+	n := 0
+	for _, arg := range args {
+		if arg == "-" {
+			n++
+		}
+	}
+	if n > 1 {
+		return cli.Usage(errors.New("standard input can be read once: name - once"))
+	}
+	return nil
+}
+
+// inputFlags holds the flags of inputs: their labels, and how URLs are fetched.
+type inputFlags struct {
+	labels, headers []string
+	seconds         int
+	ca, cert, key   string
+	skipVerify      bool
+}
+
+// flags adds the flags of inputs.
+func (f *inputFlags) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.labels, "label", nil, "add the label `NAME=VALUE` to all inputs; may be repeated. It replaces the label of a folder")
+	flags.Var(cli.NewWholeNumber("seconds", 1, &f.seconds), "seconds", "let the servers of URLs measure for `N` seconds")
+	flags.Lookup("seconds").DefValue = "0" // hides it
+	flags.StringArrayVar(&f.headers, "header", nil, "send the header `'NAME: VALUE'` to the servers of URLs; may be repeated")
+	flags.StringVar(&f.ca, "tls-ca", "", "trust the servers of https URLs whose certificates are signed by those in the PEM `FILE`, and no others")
+	flags.StringVar(&f.cert, "tls-cert", "", "the client certificate for https URLs, as a PEM `FILE`; needs --tls-key")
+	flags.StringVar(&f.key, "tls-key", "", "the private key of --tls-cert, as a PEM `FILE`")
+	flags.BoolVar(&f.skipVerify, "tls-skip-verify", false, "do not verify the servers of https URLs")
+}
+
+// inputSource is the parsed form of the flags of inputs.
+type inputSource struct {
+	labels map[string]string
+	web    input.Web
+}
+
+// source parses the flags. Its errors are usage errors, except those of files.
+func (f *inputFlags) source() (inputSource, error) {
+	s := inputSource{labels: map[string]string{}, web: input.Web{Seconds: f.seconds, Header: http.Header{}}}
+	for _, text := range f.labels {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" || value == "" || !utf8.ValidString(text) {
+			return s, cli.Usage(fmt.Errorf("--label %q: want NAME=VALUE, such as job=api", text))
+		}
+		if name == labelFile {
+			return s, cli.Usage(fmt.Errorf("--label %q: the label file is the name of the input", text))
+		}
+		s.labels[name] = value
+	}
+	for _, text := range f.headers {
+		name, value, ok := strings.Cut(text, ":")
+		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsAny(name, " \t\r\n") || strings.ContainsAny(value, "\r\n") {
+			return s, cli.Usage(errors.New("--header: want 'NAME: VALUE', such as 'Authorization: Bearer TOKEN'")) // the value can be a secret
+		}
+		s.web.Header.Add(name, strings.TrimSpace(value))
+	}
+	var err error
+	s.web.Client, err = f.client()
+	return s, err
+}
+
+// client returns the client of the TLS flags, nil without any.
+func (f *inputFlags) client() (*http.Client, error) {
+	if (f.cert == "") != (f.key == "") {
+		return nil, cli.Usage(errors.New("--tls-cert and --tls-key: one needs the other"))
+	}
+	if f.ca == "" && f.cert == "" && !f.skipVerify {
+		return nil, nil
+	}
+	config := &tls.Config{InsecureSkipVerify: f.skipVerify}
+	if f.ca != "" {
+		pem, err := os.ReadFile(f.ca)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-ca: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("--tls-ca %s: there is no certificate in PEM form", f.ca)
+		}
+	}
+	if f.cert != "" {
+		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-cert %s, --tls-key %s: %w", f.cert, f.key, err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return &http.Client{Transport: &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true, DisableKeepAlives: true,
+	}}, nil
+}
