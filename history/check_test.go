@@ -31,10 +31,12 @@ func begun(t tester) (*history.History, *history.Draft) {
 // the question. It calls no Helper, which takes longer than most questions.
 type checker struct {
 	tester
-	name   string
-	view   *history.View
-	oracle *oracleView
-	cursor *history.Cursor
+	name         string
+	view         *history.View
+	oracle       *oracleView
+	cursor       *history.Cursor
+	cursorOfSome *history.Cursor
+	some         []history.Attribute
 }
 
 func newChecker(t tester, name string, v *history.View, o *oracleView) *checker {
@@ -133,12 +135,12 @@ var oldSlices sync.Pool
 
 func (c *checker) slice(t int64, attributes ...history.Attribute) {
 	ask := func() (*history.Slice, error) { return c.view.Slice(t, attributes...) }
-	if len(attributes) == 0 && t%2 == 0 {
+	if attributes == nil && t%2 == 0 {
 		old, _ := oldSlices.Get().(*history.Slice)
 		ask = func() (*history.Slice, error) { return c.view.SliceInto(old, t) }
 	}
 	s, err := ask()
-	if len(attributes) == 0 && err == nil {
+	if attributes == nil && err == nil {
 		defer oldSlices.Put(s)
 	}
 	var r refusals
@@ -152,7 +154,7 @@ func (c *checker) slice(t int64, attributes ...history.Attribute) {
 }
 
 func (c *checker) slices(s *history.Slice, t int64, attributes []history.Attribute) {
-	if len(attributes) == 0 {
+	if attributes == nil {
 		for a := range c.oracle.state.attributes {
 			attributes = append(attributes, history.Attribute(a))
 		}
@@ -188,12 +190,25 @@ func (c *checker) move(keep int, t int64) {
 		if c.cursor, err = c.view.Cursor(keep); err != nil {
 			c.Fatalf("%s: Cursor(%d): %v", c.name, keep, err)
 		}
+		n := uint64(c.view.Len())
+		c.some = []history.Attribute{} // 0 to 3 of them, by t
+		for i := range min(n, uint64(t)%4) {
+			c.some = append(c.some, history.Attribute((uint64(t)+7*i)%n))
+		}
+		if c.cursorOfSome, err = c.view.Cursor(keep, c.some...); err != nil {
+			c.Fatalf("%s: Cursor(%d, %v): %v", c.name, keep, c.some, err)
+		}
 	}
-	s, err := c.cursor.MoveTo(t)
-	var r refusals
-	r.when(c.oracle.outside(t), history.ErrOutside)
-	if !c.refused(err, r, "MoveTo(%d)", t) {
-		c.slices(s, t, nil)
+	for _, m := range []struct {
+		*history.Cursor
+		attributes []history.Attribute
+	}{{c.cursor, nil}, {c.cursorOfSome, c.some}} {
+		s, err := m.MoveTo(t)
+		var r refusals
+		r.when(c.oracle.outside(t), history.ErrOutside)
+		if !c.refused(err, r, "MoveTo(%d)", t) {
+			c.slices(s, t, m.attributes)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"iter"
 )
 
@@ -72,11 +73,7 @@ func (b *batches) flush() (more bool) {
 // attributes, is an error.
 func inBatches(v *View, attributes []Attribute, rows int, check func() error, fill func(b *batches)) iter.Seq2[*Columns, error] {
 	return func(yield func(*Columns, error) bool) {
-		err := check()
-		for i := 0; err == nil && i < len(attributes); i++ {
-			err = v.checkAttribute(attributes[i])
-		}
-		if err != nil {
+		if err := cmp.Or(check(), v.checkAttributes(attributes)); err != nil {
 			yield(nil, err)
 			return
 		}

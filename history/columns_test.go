@@ -214,7 +214,7 @@ func TestColumnsErrors(t *testing.T) {
 		"turned":     {v.RangeColumns(nil, 1, 0, 0, 9), history.ErrQuery},
 		"resolution": {v.RangeColumns(nil, 0, 1, -1, 9), history.ErrQuery},
 		"instant":    {v.SliceColumns(-1, nil, 9), history.ErrOutside},
-		"times":      {v.SampleColumns(nil, []int64{0, -1}, 9), history.ErrOutside},
+		"times":      {v.SampleColumns([]history.Attribute{}, []int64{0, -1}, 9), history.ErrOutside},
 	} {
 		n := 0
 		for columns, err := range c.got {
@@ -226,7 +226,7 @@ func TestColumnsErrors(t *testing.T) {
 			t.Errorf("%s: %d elements", name, n)
 		}
 	}
-	for range v.SliceColumns(0, nil, 9) {
+	for range v.SliceColumns(0, []history.Attribute{}, 9) {
 		t.Error("a slice of no attribute has rows")
 	}
 }

@@ -1,6 +1,9 @@
 package history
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Draft is a transaction on a history: a Writer, and the ways it ends.
 type Draft struct {
@@ -148,15 +151,7 @@ func (d *Draft) DropBytes(bytes int64) {
 			tiles = append(tiles, old{r.last, int64(tl.values-tl.head) + int64(tl.n)/2})
 		}
 	}
-	slices.SortFunc(tiles, func(a, b old) int {
-		switch {
-		case a.last < b.last:
-			return -1
-		case a.last > b.last:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(tiles, func(a, b old) int { return cmp.Compare(a.last, b.last) })
 	for _, r := range tiles {
 		if bytes -= r.bytes; bytes <= 0 {
 			d.DropBefore(r.last + 1)

@@ -18,7 +18,7 @@ var (
 	ErrFinal error = timeError("time is final")
 	// ErrGap is returned for a closed interval that does not begin where the one before it
 	// ended, or that ends before it begins.
-	ErrGap error = timeError("gap, overlap or turned interval")
+	ErrGap error = timeError("interval out of place")
 	// ErrKind is returned for a value of another kind than the attribute's.
 	ErrKind = errors.New("value of another kind")
 	// ErrFeed is returned for a closed interval of an attribute that Change feeds, or the

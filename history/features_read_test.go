@@ -71,7 +71,7 @@ func showSample(f *feature) {
 		return list
 	}
 	f.want(show(v.Sample([]history.Attribute{b, a}, []int64{94, 15, 15, 17})), []string{"1: 0..94 null", "0: 10..19 1", "0: 90..ongoing 9"})
-	f.want(show(v.Sample(nil, []int64{15})), []string(nil))
+	f.want(show(v.Sample([]history.Attribute{}, []int64{15})), []string(nil))
 	f.want(show(v.Sample([]history.Attribute{a}, nil)), []string(nil))
 	f.is(second(v.Sample([]history.Attribute{a}, []int64{15, 96})), history.ErrTime) // there: fewer rows
 	f.is(second(v.Sample([]history.Attribute{a}, []int64{-1})), history.ErrTime)

@@ -186,7 +186,7 @@ func showChildren(f *feature) {
 	}
 	f.want(matching("x.", false), []history.Attribute{1, 2})
 	f.want(matching("x.", true), []history.Attribute{1, 5, 2})
-	f.want(matching("x", true), []history.Attribute(nil)) // the whole name
+	f.want(matching("x", true), []history.Attribute{}) // the whole name
 	f.want(matching("y.1", false), []history.Attribute{3})
 	_, err = f.DescendantsMatching(99, regexp.MustCompile("x"), true)
 	f.is(err, history.ErrAttribute)

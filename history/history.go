@@ -83,8 +83,7 @@ func (h *History) view() *View {
 	}
 }
 
-// Empty returns the view of the history before its first commit: no attribute, no
-// instant.
+// Empty returns the view of the history before its first commit: no attribute, no instant.
 func (h *History) Empty() *View {
 	return &View{Names: Names{t: h.tree}, history: h, start: h.opts.Start}
 }

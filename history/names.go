@@ -10,10 +10,9 @@ import (
 // It is a value and may be copied. Any number of goroutines may use it, without locks, while
 // a writer goes on. Later attributes are unknown to it. The zero Names has none.
 //
-// An attribute is a child of another one or of [Top], by a name that none of its siblings
-// has. Every valid UTF-8 text of at most 64 KiB is a name. "", "*", ".." and
-// names with a "/", a newline or a NUL have no meaning of their own. No attribute has a
-// name that is not UTF-8.
+// An attribute is a child of another one or of [Top], by a name that none of its siblings has.
+// Every valid UTF-8 text of at most 64 KiB is a name. "", "*", ".." and names with a "/", a
+// newline or a NUL have no meaning of their own. No attribute has a name that is not UTF-8.
 //
 // The cost of a method is that of the length of its answer, and of a lookup one search in a
 // hash table per name. No iteration uses the stack for the depth of the tree. Returned
@@ -56,8 +55,7 @@ func (n Names) Name(a Attribute) (string, error) {
 	return string(n.t.text(at)), nil
 }
 
-// Path returns the names that lead from Top to a; none for Top. The error is
-// ErrAttribute.
+// Path returns the names that lead from Top to a; none for Top. The error is ErrAttribute.
 func (n Names) Path(a Attribute) ([]string, error) {
 	at, err := n.node(a)
 	if err != nil {

@@ -81,12 +81,11 @@ func (n Names) follow(from []uint32, step Step) []uint32 {
 	return to
 }
 
-// DescendantsMatching returns the children of a, or with recursive all its descendants,
-// whose whole name the expression matches, in the order of [Names.Children] or
-// [Names.Descendants]. The dot of the expression matches a newline too; nil matches every
-// name. The errors are ErrAttribute, and ErrQuery if the text of a POSIX expression is no
-// valid expression otherwise. The cost is a step for each attribute, and a match for each
-// distinct name.
+// DescendantsMatching returns the children of a, or with recursive all its descendants, whose
+// whole name the expression matches, in the order of [Names.Children] or [Names.Descendants].
+// The dot of the expression matches a newline too; nil matches every name. The errors are
+// ErrAttribute, and ErrQuery if the text of a POSIX expression is no valid expression
+// otherwise. The cost is a step for each attribute, and a match for each distinct name.
 func (n Names) DescendantsMatching(a Attribute, re *regexp.Regexp, recursive bool) ([]Attribute, error) {
 	if _, err := n.node(a); err != nil {
 		return nil, err
@@ -100,7 +99,7 @@ func (n Names) DescendantsMatching(a Attribute, re *regexp.Regexp, recursive boo
 		among = n.Descendants(a)
 	}
 	verdicts := map[uint32]bool{} // by text
-	var found []Attribute
+	found := []Attribute{}
 	for c := range among {
 		code := n.t.node(uint32(c + 1)).name.Load()
 		verdict, known := verdicts[code]

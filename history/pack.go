@@ -38,8 +38,7 @@ func (d *tileWords) place(w uint64) uint32 {
 }
 
 // pack writes numbers of width bits, at most 64, behind each other, from an offset on. It
-// returns the offset behind them, in whole bytes, of which up to seven from there on are
-// zero.
+// returns the offset behind them, in whole bytes, of which up to seven from there on are zero.
 func pack(b []byte, at int, numbers []uint64, width uint) int {
 	if width == 0 {
 		return at

@@ -6,9 +6,8 @@ import "sync/atomic"
 // stays small.
 const pageLen = 256
 
-// paged is an array that only grows and whose elements never move, for one writer at a
-// time and any number of readers, without a lock. Elements are atomics: they may be
-// written again.
+// paged is an array that only grows and whose elements never move, for one writer at a time
+// and any number of readers, without a lock. Elements are atomics: they may be written again.
 type paged[T any] struct {
 	pages atomic.Pointer[[]*[pageLen]T]
 }

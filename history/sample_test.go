@@ -45,7 +45,7 @@ func TestSampleInto(t *testing.T) {
 	if _, in := old.At(2); in.Start != 230 || in.Value != history.Int(23) {
 		t.Errorf("%+v", in)
 	}
-	if old, err = view.SampleInto(old, nil, times); err != nil || old.Len() != 0 {
+	if old, err = view.SampleInto(old, []history.Attribute{}, times); err != nil || old.Len() != 0 {
 		t.Errorf("of nothing: %d intervals, %v", old.Len(), err)
 	}
 }

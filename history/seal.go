@@ -205,9 +205,8 @@ func (s *sealer) isWide(mask uint64) bool {
 	return false
 }
 
-// encode chooses the width of codes. Codes are words less the least, or places in a
-// dictionary of the tile where that takes fewer bits. A null is code 0, and the others are
-// one more.
+// encode chooses the width of codes. Codes are words less the least, or places in a dictionary
+// of the tile where that takes fewer bits. A null is code 0, and the others are one more.
 func (s *sealer) encode(n int, of wordsOf) (flags byte, code, words uint) {
 	s.dict.words = s.dict.words[:0]
 	if of.first > 0 {

@@ -11,8 +11,9 @@ import (
 // order in which the history keeps them. It belongs to the caller, that of a Cursor until
 // its next move. Any number of goroutines may read it.
 type Slice struct {
-	view *View
-	at   int64
+	view  *View
+	at    int64
+	lanes []uint32 // that have columns, in order; nil: all of the view
 	// In the order of lanes, then slots. An unused slot holds for all time.
 	starts, ends []int64
 	words        []uint64
@@ -23,25 +24,56 @@ type Slice struct {
 	some   []Attribute // the attributes of the question; nil: all of the view
 }
 
-// newSlice returns a slice without any state.
+// newSlice returns a slice without any state. Few attributes have the columns of their lanes
+// alone.
 func newSlice(v *View, attributes []Attribute) *Slice {
-	n := len(v.lanes)
-	s := &Slice{
-		view: v, starts: make([]int64, n*laneWidth), ends: make([]int64, n*laneWidth), words: make([]uint64, n*laneWidth),
-		has: make([]uint64, n), open: make([]uint64, n),
+	s, n := &Slice{view: v, some: slices.Clone(attributes)}, len(v.lanes)
+	if attributes != nil && len(attributes) < n {
+		s.lanes = make([]uint32, 0, len(attributes))
+		for _, a := range attributes {
+			if pos := v.pos(a); pos > 0 {
+				s.lanes = append(s.lanes, (pos-1)/laneWidth)
+			}
+		}
+		slices.Sort(s.lanes)
+		s.lanes = slices.Compact(s.lanes)
+		n = len(s.lanes)
 	}
-	if len(attributes) == 0 {
+	s.starts, s.ends, s.words = make([]int64, n*laneWidth), make([]int64, n*laneWidth), make([]uint64, n*laneWidth)
+	s.has, s.open = make([]uint64, n), make([]uint64, n)
+	if attributes == nil {
 		s.wanted = v.places()
 		return s
 	}
-	s.some = slices.Clone(attributes)
 	s.wanted = make([]uint64, n)
 	for _, a := range attributes {
-		if pos := v.pos(a); pos > 0 {
-			s.wanted[(pos-1)/laneWidth] |= 1 << ((pos - 1) % laneWidth)
+		if i, slot, ok := s.find(a); ok {
+			s.wanted[i] |= 1 << slot
 		}
 	}
 	return s
+}
+
+// find returns the lane, among those of the slice, and the slot of an attribute that may be
+// in the slice.
+func (s *Slice) find(a Attribute) (i int, slot uint, ok bool) {
+	pos := s.view.pos(a)
+	if pos == 0 {
+		return 0, 0, false
+	}
+	i, slot, ok = int(pos-1)/laneWidth, uint(pos-1)%laneWidth, true
+	if s.lanes != nil {
+		i, ok = slices.BinarySearch(s.lanes, uint32(i)) // it can have got its place since
+	}
+	return i, slot, ok
+}
+
+// lane returns a lane of the slice.
+func (s *Slice) lane(i int) *lane {
+	if s.lanes != nil {
+		i = int(s.lanes[i])
+	}
+	return s.view.lanes[i]
 }
 
 // Len returns the number of attributes in the slice. One that was named twice counts twice.
@@ -58,8 +90,8 @@ func (s *Slice) Of(a Attribute) (Interval, error) {
 	if err := s.view.checkAttribute(a); err != nil {
 		return Interval{}, err
 	}
-	if pos := s.view.pos(a); pos > 0 && s.wanted[(pos-1)/laneWidth]>>((pos-1)%laneWidth)&1 != 0 {
-		return s.interval(int(pos - 1)), nil
+	if i, slot, ok := s.find(a); ok && s.wanted[i]>>slot&1 != 0 {
+		return s.interval(i, slot), nil
 	}
 	if s.some != nil && !slices.Contains(s.some, a) {
 		return Interval{}, fmt.Errorf("%w: %d is not in the slice", ErrAttribute, a)
@@ -85,29 +117,28 @@ func (s *Slice) All() iter.Seq2[Attribute, Interval] {
 	}
 }
 
-func (s *Slice) interval(pos int) Interval {
-	i, slot := pos/laneWidth, pos%laneWidth
+func (s *Slice) interval(i int, slot uint) Interval {
+	pos := i*laneWidth + int(slot)
 	in := Interval{Start: s.starts[pos], End: s.ends[pos], Open: s.open[i]>>slot&1 != 0}
 	if s.has[i]>>slot&1 != 0 {
-		in.Value = s.view.history.value(s.view.lanes[i].kinds[slot], s.words[pos])
+		in.Value = s.view.history.value(s.lane(i).kinds[slot], s.words[pos])
 	}
 	return in
 }
 
 // state returns the interval and the word of an attribute of the slice.
 func (s *Slice) state(a Attribute) (in Interval, word uint64) {
-	pos := s.view.pos(a)
-	if pos == 0 || s.wanted[(pos-1)/laneWidth]>>((pos-1)%laneWidth)&1 == 0 {
-		s.view.at(&in, a, s.at)
-		return in, 0 // it had no place when the slice was made
+	if i, slot, ok := s.find(a); ok && s.wanted[i]>>slot&1 != 0 {
+		return s.interval(i, slot), s.words[i*laneWidth+int(slot)]
 	}
-	return s.interval(int(pos - 1)), s.words[pos-1]
+	s.view.at(&in, a, s.at)
+	return in, 0 // it had no place when the slice was made
 }
 
 // fill looks up all states at t.
 func (s *Slice) fill(t int64) {
 	s.at = t
-	for i := range s.view.lanes {
+	for i := range s.has {
 		base := i * laneWidth
 		for rest := ^s.wanted[i]; rest != 0; {
 			var slot int
@@ -123,7 +154,7 @@ func (s *Slice) fill(t int64) {
 // move looks up the states at t of the attributes whose interval does not contain t.
 func (s *Slice) move(t int64) {
 	s.at = t
-	for i := range s.view.lanes {
+	for i := range s.has {
 		starts := (*[laneWidth]int64)(s.starts[i*laneWidth:])
 		ends := (*[laneWidth]int64)(s.ends[i*laneWidth:])
 		var changed uint64
@@ -145,7 +176,7 @@ func (s *Slice) move(t int64) {
 
 // fillLane finds the states of some slots of a lane.
 func (s *Slice) fillLane(i int, slots uint64) {
-	v, l := s.view, s.view.lanes[i]
+	v, l := s.view, s.lane(i)
 	f := laneFill{
 		s: l.sealed.Load(), t: s.at, start: slots, end: slots,
 		starts: (*[laneWidth]int64)(s.starts[i*laneWidth:]),

@@ -14,6 +14,7 @@ import (
 // Where Range has an error, it is the only element, without columns. The bounds are checked
 // even if there are no attributes.
 func (v *View) RangeColumns(attributes []Attribute, from, to, resolution int64, rows int) iter.Seq2[*Columns, error] {
+	attributes = v.list(attributes)
 	check := func() error {
 		if to < from || resolution < 0 {
 			return fmt.Errorf("%w: range [%d, %d] at a resolution of %d", ErrQuery, from, to, resolution)
@@ -43,15 +44,12 @@ func (v *View) addForward(b *batches, a Attribute, from, to, resolution int64) {
 }
 
 // SliceColumns yields the states of attributes at t in their order, at most a number of rows
-// at a time. Unlike Slice, it yields none if none is named. Columns are the caller's until it
-// asks for the next. Where View.At has an error, it is the only element. The cost is that of
+// at a time. Columns are the caller's until it asks for the next. Where View.At has an error, it is the only element. The cost is that of
 // Slice, and some 10 ns an attribute.
 func (v *View) SliceColumns(t int64, attributes []Attribute, rows int) iter.Seq2[*Columns, error] {
+	attributes = v.list(attributes)
 	check := func() error { return v.checkTime(t) }
 	return inBatches(v, attributes, rows, check, func(b *batches) {
-		if len(attributes) == 0 {
-			return
-		}
 		s := newSlice(v, attributes)
 		s.fill(t)
 		for _, a := range attributes {
@@ -74,8 +72,9 @@ func (v *View) SampleColumns(attributes []Attribute, times []int64, rows int) it
 		times = slices.Clone(times)
 		slices.Sort(times)
 	}
+	attributes = v.list(attributes)
 	check := func() error {
-		_, err := v.Sample(nil, times)
+		_, err := v.Sample([]Attribute{}, times)
 		return err
 	}
 	return inBatches(v, attributes, rows, check, func(b *batches) { v.addSample(b, attributes, times) })

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 )
@@ -15,9 +16,8 @@ type RangeOptions struct {
 	Resolution int64
 }
 
-// Range yields the intervals of an attribute that hold at some instant from from to to,
-// both included, in the order of time. They are whole, not clipped to the range. 5 to 50 ns
-// each.
+// Range yields the intervals of an attribute that hold at some instant from from to to, both
+// included, in the order of time. They are whole, not clipped to the range. 5 to 50 ns each.
 //
 // An error is the only element, without an interval: ErrOutside for a bound outside of the
 // view, ErrQuery if to is before from or a resolution is negative, or ErrAttribute.
@@ -57,10 +57,7 @@ func (v *View) checkRange(a Attribute, from, to int64, opts RangeOptions) error 
 	if to < from || opts.Resolution < 0 {
 		return fmt.Errorf("%w: range [%d, %d] at a resolution of %d", ErrQuery, from, to, opts.Resolution)
 	}
-	if err := v.checkTime(from); err != nil {
-		return err
-	}
-	return v.checkTime(to)
+	return cmp.Or(v.checkTime(from), v.checkTime(to))
 }
 
 func (v *View) forward(a Attribute, from, to, resolution int64, yield func(Interval, error) bool) {

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -24,17 +25,13 @@ func (v *View) SampleInto(old *Intervals, attributes []Attribute, times []int64)
 		slices.Sort(times)
 	}
 	if len(times) > 0 {
-		if err := v.checkTime(times[0]); err != nil {
-			return nil, err
-		}
-		if err := v.checkTime(times[len(times)-1]); err != nil {
+		if err := cmp.Or(v.checkTime(times[0]), v.checkTime(times[len(times)-1])); err != nil {
 			return nil, err
 		}
 	}
-	for _, a := range attributes {
-		if int64(a) >= int64(v.n) {
-			return nil, v.checkAttribute(a)
-		}
+	attributes = v.list(attributes)
+	if err := v.checkAttributes(attributes); err != nil {
+		return nil, err
 	}
 	if old == nil {
 		old = new(Intervals)
@@ -66,10 +63,7 @@ func (v *View) PixelsInto(old *Intervals, attributes []Attribute, from, to int64
 	if !isPixels(from, to, pixels) {
 		return nil, fmt.Errorf("%w: %d pixels from %d to %d", ErrQuery, pixels, from, to)
 	}
-	if err := v.checkTime(from); err != nil {
-		return nil, err
-	}
-	if err := v.checkTime(to); err != nil {
+	if err := cmp.Or(v.checkTime(from), v.checkTime(to)); err != nil {
 		return nil, err
 	}
 	return v.SampleInto(old, attributes, PixelTimes(from, to, pixels))

@@ -1,18 +1,17 @@
 package history
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
-// Slice returns the state of attributes at an instant, or of all if none is named. The errors
-// are those of View.At. The cost is 24 bytes and about 15 ns an attribute, or 60 for few. A
-// third of that is for fresh memory: see SliceInto.
+// Slice returns the state of attributes at an instant, or of all if none is named. An empty
+// list that is not nil names none of them. The errors are those of View.At. The cost is 24
+// bytes and about 15 ns an attribute. Attributes that are alone in their lanes cost 1.6 KB and
+// 0.5 us each. A third of that is for fresh memory: see SliceInto.
 func (v *View) Slice(t int64, attributes ...Attribute) (*Slice, error) {
-	if err := v.checkTime(t); err != nil {
+	if err := cmp.Or(v.checkTime(t), v.checkAttributes(attributes)); err != nil {
 		return nil, err
-	}
-	for _, a := range attributes {
-		if err := v.checkAttribute(a); err != nil {
-			return nil, err
-		}
 	}
 	s := newSlice(v, attributes)
 	s.fill(t)
@@ -21,8 +20,7 @@ func (v *View) Slice(t int64, attributes ...Attribute) (*Slice, error) {
 
 // SliceInto is Slice of all attributes in the memory of an old slice that nobody reads any
 // more, of any view of any history, but not of a Cursor. It becomes the result; nil has no
-// memory. The error is ErrOutside. After it the result is nil, and the old slice
-// is unchanged.
+// memory. The error is ErrOutside. After it the result is nil, and the old slice is unchanged.
 func (v *View) SliceInto(old *Slice, t int64) (*Slice, error) {
 	if err := v.checkTime(t); err != nil {
 		return nil, err
@@ -31,7 +29,7 @@ func (v *View) SliceInto(old *Slice, t int64) (*Slice, error) {
 	if n := len(v.lanes); s == nil || cap(s.has) < n {
 		s = newSlice(v, nil)
 	} else {
-		s.view, s.wanted, s.some = v, v.places(), nil
+		s.view, s.wanted, s.some, s.lanes = v, v.places(), nil, nil
 		s.starts, s.ends, s.words = s.starts[:n*laneWidth], s.ends[:n*laneWidth], s.words[:n*laneWidth]
 		s.has, s.open = s.has[:n], s.open[:n]
 	}
@@ -39,14 +37,12 @@ func (v *View) SliceInto(old *Slice, t int64) (*Slice, error) {
 	return s, nil
 }
 
-// Cursor returns a cursor over the states of attributes, or of all if none is named. It keeps
-// a number of slices, at least 1, of 24 bytes an attribute. One is right for going through
+// Cursor returns a cursor over the states of attributes, as Slice takes them. It keeps a
+// number of slices, at least 1, each of the memory of a Slice. One is right for going through
 // time, 4 to 16 for instants at random. The error is ErrAttribute.
 func (v *View) Cursor(keep int, attributes ...Attribute) (*Cursor, error) {
-	for _, a := range attributes {
-		if err := v.checkAttribute(a); err != nil {
-			return nil, err
-		}
+	if err := v.checkAttributes(attributes); err != nil {
+		return nil, err
 	}
 	return &Cursor{view: v, some: slices.Clone(attributes), keep: max(1, keep)}, nil
 }

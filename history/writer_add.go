@@ -129,8 +129,7 @@ func (w *Writer) add(a Attribute, start, end int64, v *Value) error {
 }
 
 // addFirst is Add of the first interval of a known attribute without a place, if no memory
-// must be reserved and the value is no text. In other cases it does nothing and returns
-// false.
+// must be reserved and the value is no text. In other cases it does nothing and returns false.
 func (w *Writer) addFirst(a Attribute, shape uint32, start, end int64, v *Value) bool {
 	h := w.h
 	if start != h.opts.Start || end < start || end <= h.final || end == math.MaxInt64 ||

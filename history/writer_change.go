@@ -45,8 +45,7 @@ func (w *Writer) Change(t int64, a Attribute, v Value) error {
 	return nil
 }
 
-// changeable checks that an attribute can change at t. The lane is nil before its
-// first use.
+// changeable checks that an attribute can change at t. The lane is nil before its first use.
 func (w *Writer) changeable(t int64, a Attribute) (l *lane, slot uint, err error) {
 	if err := w.check(); err != nil {
 		return nil, 0, err

@@ -104,8 +104,7 @@ func (w *Writer) Poll(t int64, a Attribute) (Value, error) {
 // Ongoing, and ErrDepth and ErrKind as for Pop.
 func (w *Writer) Top(a Attribute) (Value, error) { return w.ongoingLevel(a, true) }
 
-// Peek returns the oldest value of a queue, null if it is empty. The errors are those of
-// Top.
+// Peek returns the oldest value of a queue, null if it is empty. The errors are those of Top.
 func (w *Writer) Peek(a Attribute) (Value, error) { return w.ongoingLevel(a, false) }
 
 func (w *Writer) ongoingLevel(a Attribute, last bool) (Value, error) {

@@ -43,13 +43,13 @@ import (
 //
 // A record costs 30 to 80 ns per interval with all columns, and 50 to 100 ns for each path
 // that occurs in it. The cost of finding the intervals is that of View.Range, Slice and Sample
-// (go test -bench HistoryScan). The scan holds memory for a few records, and Slice 24 bytes
-// per attribute of the history.
+// (go test -bench HistoryScan). The scan holds memory for a few records, and that of a
+// View.Slice.
 type HistoryScan struct {
 	// View is the result of Snapshot.History, or of a standalone history.History.
 	View *history.View
-	// Attributes selects the attributes, in the order of the rows. nil means all, by id. An
-	// unknown one is history.ErrAttribute.
+	// Attributes selects the attributes, in the order of the rows. nil means all, by id; an
+	// empty list means none. An unknown one is history.ErrAttribute.
 	Attributes []history.Attribute
 	// Columns names the columns, in their order. nil means all. An unknown or repeated name is
 	// ErrQuery. With many attributes, paths cost most.
@@ -82,16 +82,16 @@ func (q HistoryScan) Schema() (*arrow.Schema, error) {
 // history.ErrOutside for a bound outside of the view, which is from View.Start to View.End, and
 // history.ErrQuery if from is after to or Resolution is negative.
 func (q HistoryScan) Range(ctx context.Context, from, to int64) iter.Seq2[arrow.Record, error] {
-	return q.records(ctx, func(attributes []history.Attribute) iter.Seq2[*history.Columns, error] {
-		return q.View.RangeColumns(attributes, from, to, q.Resolution, pieceRows)
+	return q.records(ctx, func() iter.Seq2[*history.Columns, error] {
+		return q.View.RangeColumns(q.Attributes, from, to, q.Resolution, pieceRows)
 	})
 }
 
 // Slice yields the interval of each attribute at t. The error is history.ErrOutside for a t
 // outside of the view.
 func (q HistoryScan) Slice(ctx context.Context, t int64) iter.Seq2[arrow.Record, error] {
-	return q.records(ctx, func(attributes []history.Attribute) iter.Seq2[*history.Columns, error] {
-		return q.View.SliceColumns(t, attributes, pieceRows)
+	return q.records(ctx, func() iter.Seq2[*history.Columns, error] {
+		return q.View.SliceColumns(t, q.Attributes, pieceRows)
 	})
 }
 
@@ -99,23 +99,23 @@ func (q HistoryScan) Slice(ctx context.Context, t int64) iter.Seq2[arrow.Record,
 // history.ErrOutside for a time outside of the view. Times may be in any order. They must not be
 // changed during the scan.
 func (q HistoryScan) Sample(ctx context.Context, times []int64) iter.Seq2[arrow.Record, error] {
-	return q.records(ctx, func(attributes []history.Attribute) iter.Seq2[*history.Columns, error] {
-		return q.View.SampleColumns(attributes, times, pieceRows)
+	return q.records(ctx, func() iter.Seq2[*history.Columns, error] {
+		return q.View.SampleColumns(q.Attributes, times, pieceRows)
 	})
 }
 
 // Pixels is Sample at evenly spaced instants from from to to, one for each pixel column of a
 // picture. The errors are those of history.View.Pixels.
 func (q HistoryScan) Pixels(ctx context.Context, from, to int64, pixels int) iter.Seq2[arrow.Record, error] {
-	return q.records(ctx, func(attributes []history.Attribute) iter.Seq2[*history.Columns, error] {
-		if _, err := q.View.Pixels(nil, from, to, pixels); err != nil {
+	return q.records(ctx, func() iter.Seq2[*history.Columns, error] {
+		if _, err := q.View.Pixels([]history.Attribute{}, from, to, pixels); err != nil {
 			return func(yield func(*history.Columns, error) bool) { yield(nil, err) }
 		}
-		return q.View.SampleColumns(attributes, history.PixelTimes(from, to, pixels), pieceRows)
+		return q.View.SampleColumns(q.Attributes, history.PixelTimes(from, to, pixels), pieceRows)
 	})
 }
 
-func (q HistoryScan) records(ctx context.Context, read func([]history.Attribute) iter.Seq2[*history.Columns, error]) iter.Seq2[arrow.Record, error] {
+func (q HistoryScan) records(ctx context.Context, read func() iter.Seq2[*history.Columns, error]) iter.Seq2[arrow.Record, error] {
 	return func(yield func(arrow.Record, error) bool) {
 		if err := q.scan(ctx, read, func(rec arrow.Record) bool { return yield(rec, nil) }); err != nil {
 			yield(nil, err)
@@ -123,7 +123,7 @@ func (q HistoryScan) records(ctx context.Context, read func([]history.Attribute)
 	}
 }
 
-func (q HistoryScan) scan(ctx context.Context, read func([]history.Attribute) iter.Seq2[*history.Columns, error], yield func(arrow.Record) bool) error {
+func (q HistoryScan) scan(ctx context.Context, read func() iter.Seq2[*history.Columns, error], yield func(arrow.Record) bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (q HistoryScan) scan(ctx context.Context, read func([]history.Attribute) it
 	}
 	defer out.Release()
 	s := intervalScan{out: out, limit: q.Limit, noNulls: q.NoNulls, yield: yield}
-	for columns, err := range read(q.wanted()) {
+	for columns, err := range read() {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -164,18 +164,6 @@ func (q HistoryScan) scan(ctx context.Context, read func([]history.Attribute) it
 		yield(out.Record())
 	}
 	return nil
-}
-
-// wanted returns the selected attributes.
-func (q HistoryScan) wanted() []history.Attribute {
-	if q.Attributes != nil {
-		return q.Attributes
-	}
-	all := make([]history.Attribute, q.View.Len())
-	for i := range all {
-		all[i] = history.Attribute(i)
-	}
-	return all
 }
 
 // intervalScan is a scan in progress.

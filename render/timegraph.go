@@ -79,7 +79,8 @@ const (
 
 // TimeGraph draws the states of attributes from one instant to another, both included, as a
 // time graph in one standalone SVG file. Attributes run from top to bottom in the order of
-// the argument, time from left to right. States are coloured bars with tooltips. Null is
+// the argument, time from left to right. nil means all, children after their parents, and an
+// empty list none. States are coloured bars with tooltips. Null is
 // blank. Times are taken for nanoseconds.
 //
 // A column of pixels shows the states in its middle: the picture is a [history.View.Pixels]
@@ -94,6 +95,9 @@ const (
 // View.Pixels, history.ErrQuery for an option out of range, and those of w. The cost is a
 // Pixels query, and a walk through the intervals of the drawn rows.
 func TimeGraph(w io.Writer, v *history.View, attributes []history.Attribute, from, to int64, opts TimeOptions) error {
+	if attributes == nil {
+		attributes = slices.Collect(v.Descendants(history.Top))
+	}
 	g := timeGraph{view: v, opts: opts, from: from, to: to, asked: len(attributes)}
 	if err := g.setDefaults(); err != nil {
 		return err

@@ -218,8 +218,11 @@ func TestTimeGraphChoosesRows(t *testing.T) {
 	if f, _ := drawTime(t, v, twice, 1000, 100_000, TimeOptions{}); len(f.rows()) != 3 || f.rows()[2].label() != "n3" {
 		t.Errorf("an attribute that is asked for twice: %d rows", len(f.rows()))
 	}
-	if f, _ := drawTime(t, v, nil, 1000, 100_000, TimeOptions{}); len(f.rows()) != 0 || f.Texts[2] != "No attributes" {
+	if f, _ := drawTime(t, v, []history.Attribute{}, 1000, 100_000, TimeOptions{}); len(f.rows()) != 0 || f.Texts[2] != "No attributes" {
 		t.Errorf("no attributes: %d rows, %q", len(f.rows()), f.Texts)
+	}
+	if f, _ := drawTime(t, v, nil, 1000, 100_000, TimeOptions{}); len(f.rows()) != v.Len() {
+		t.Errorf("all attributes: %d rows of %d", len(f.rows()), v.Len())
 	}
 }
 

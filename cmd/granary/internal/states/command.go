@@ -115,7 +115,7 @@ func matchFlag(cmd *cobra.Command, patterns *[]string) {
 // are in the order of their names, and patterns are in the order given. Without patterns match
 // returns all attributes, parents before children.
 func match(names history.Names, patterns []string) ([]history.Attribute, error) {
-	var found []history.Attribute
+	found := []history.Attribute{} // nil would be all
 	if len(patterns) == 0 {
 		for a := range names.Descendants(history.Top) {
 			found = append(found, a)

@@ -27,7 +27,7 @@ func TestFeedOfBrokenSet(t *testing.T) {
 	if err := s.Save(name); err != nil {
 		t.Fatal(err)
 	}
-	if r := granary(t, "history", "info", name); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "gap: interval 1: time out of order") {
+	if r := granary(t, "history", "info", name); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "gap: interval 1: interval out of place") {
 		t.Errorf("%+v", r)
 	}
 	s.Starts[1], s.Ends[1] = 11, 15 // with a gap up to the end

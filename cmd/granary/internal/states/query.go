@@ -186,18 +186,16 @@ func printSlice(w io.Writer, l *trace.Recording, t int64, attributes []history.A
 	if err != nil {
 		return err
 	}
-	if len(attributes) > 0 { // without attributes, Slice returns all
-		s, err := l.Slice(t, attributes...)
-		if err != nil {
-			return err
+	s, err := l.Slice(t, attributes...)
+	if err != nil {
+		return err
+	}
+	for a, in := range s.All() {
+		if in.Value.IsNull() && !nulls {
+			continue
 		}
-		for a, in := range s.All() {
-			if in.Value.IsNull() && !nulls {
-				continue
-			}
-			if err := p.print(a, in); err != nil {
-				return err
-			}
+		if err := p.print(a, in); err != nil {
+			return err
 		}
 	}
 	return p.end()
