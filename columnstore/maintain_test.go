@@ -9,8 +9,11 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 
 	"go.uber.org/goleak"
+
+	"github.com/granarydb/granary/granule"
 )
 
 // TestMaintainer_Settles runs the real maintainer: when inserts stop, all due work is done,
@@ -32,13 +35,12 @@ func TestMaintainer_Settles(t *testing.T) {
 		}
 		return n
 	}
-	deadline := time.Now().Add(10 * time.Second)
-	for due() > 0 && time.Now().Before(deadline) {
+	for due() > 0 { // a maintainer that stops runs into the timeout of go test
 		time.Sleep(time.Millisecond)
 	}
 	stats := store.Stats()
-	if n := due(); n > 0 || stats.Splits+stats.Compactions == 0 {
-		t.Errorf("%d granules are due; stats %+v", n, stats)
+	if stats.Splits+stats.Compactions == 0 {
+		t.Errorf("no granule was rewritten; stats %+v", stats)
 	}
 	if stats.Parts > 8*stats.Granules {
 		t.Errorf("%d parts in %d granules", stats.Parts, stats.Granules)
@@ -215,7 +217,6 @@ func TestRewriteFreesParts(t *testing.T) {
 			both = append(both, other)
 		}
 		rng := rand.New(rand.NewPCG(1, 91))
-		var left atomic.Int64
 		for round := range 4 {
 			for i := range 60 {
 				b, _ := batch(rng, 20, int64(i%5)*1000)
@@ -223,24 +224,18 @@ func TestRewriteFreesParts(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			var replaced []weak.Pointer[granule.Part]
 			for _, table := range both {
 				for _, g := range store.roots.Root().State.Table(table.ordinal).Granules.All() {
 					for _, s := range g.Sections() {
-						left.Add(1)
-						runtime.AddCleanup(s.Part, func(int) { left.Add(-1) }, 0)
+						replaced = append(replaced, weak.Make(s.Part))
 					}
 				}
 			}
 			if err := store.Compact(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			for range 200 {
-				if runtime.GC(); left.Load() == 0 {
-					break
-				}
-				time.Sleep(5 * time.Millisecond)
-			}
-			if n := left.Load(); n != 0 {
+			if n := kept(replaced...); n != 0 {
 				t.Fatalf("%d tables, round %d: %d parts are kept that no root has", tables, round, n)
 			}
 		}

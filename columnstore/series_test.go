@@ -6,14 +6,14 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
-	"runtime"
 	"slices"
-	"sync/atomic"
 	"testing"
+	"weak"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
@@ -259,15 +259,15 @@ func TestSeries_OldSetIsFreed(t *testing.T) {
 	}
 	const n = 1 << 12
 	put(0, n-1)
-	var freed atomic.Bool
+	var before weak.Pointer[catalog.BucketState]
 	for _, b := range store.roots.Root().State.Tables[0].Buckets.All() {
-		runtime.AddCleanup(b, func(int) { freed.Store(true) }, 0)
+		before = weak.Make(b)
 	}
 	put(n-1, n)
 	for i := range int64(20) {
 		insert(t, table, oneRow(i))
 	}
-	if !collected(&freed) {
+	if kept(before) > 0 {
 		t.Error("the bucket before is kept, with a set of series that nobody counts")
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -252,11 +251,7 @@ func TestValues_ReadersTakeNoLock(t *testing.T) {
 		d.Len()
 		d.Elements()
 	}()
-	select {
-	case <-done:
-	case <-time.After(10 * time.Second):
-		t.Fatal("a reader waits for a lock")
-	}
+	<-done // a reader that waits for a lock runs into the timeout of go test
 }
 
 // Size is within a tenth of the measured heap.
