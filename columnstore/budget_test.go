@@ -129,7 +129,7 @@ func liveHeap() int64 {
 // TestMemoryBudget loads several times the rows of the budget. The heap, sampled while the
 // writers run, stays within a tenth above the budget; the oldest buckets are evicted, and
 // Stats counts them; the kept rows can be queried all the time. The same holds with a snapshot
-// held throughout. For the figures of the README:
+// held throughout. With the budget of a service:
 //
 //	go test ./columnstore -run TestMemoryBudget -v -loader.rows 30000000 -loader.budget 67108864 -timeout 30m
 func TestMemoryBudget(t *testing.T) {
@@ -175,7 +175,7 @@ func testLoader(t *testing.T, held bool) {
 	stats := store.Stats()
 	rows := loaderProfile * (profiles - l.refused.Load() - l.tooLate.Load())
 	if stats.Rows+stats.EvictedRows != rows || stats.EvictedRows == 0 {
-		t.Errorf("%d rows kept, %d evicted, %d inserted", stats.Rows, stats.EvictedRows, rows)
+		t.Errorf("%d rows kept, %d evicted, %d inserted; where all rows fit, raise -loader.rows", stats.Rows, stats.EvictedRows, rows)
 	}
 	if most := *loaderBudget + *loaderBudget/10; peak > most {
 		t.Errorf("the heap was up to %d bytes, want at most %d", peak, most)

@@ -34,11 +34,12 @@ func newDemo() *cobra.Command {
 programs as an hour of a fleet of 50 pods, each scraped every 10 seconds. Four
 writers insert more than ten million rows while the store splits and compacts.
 Then demo reports the cost and answers a few queries. It needs no network and no
-data, and takes less than a minute on two cores.`,
+data, and takes less than a minute on two cores. Without -o it leaves nothing in
+the current folder.`,
 		Example: `  granary demo
-  granary demo --span 2m --profiles fleet && granary top fleet
-  granary demo -o /tmp/granary --trace demo.trace && go tool trace demo.trace
-  granary export --demo 5m -o demo.parquet   # its rows, for pandas and others`,
+  granary demo --span 2m --profiles /tmp/fleet && granary top /tmp/fleet
+  granary demo --trace /tmp/demo.trace && go tool trace /tmp/demo.trace
+  granary export --demo 5m -o /tmp/demo.parquet   # its rows, for pandas`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return cli.Usage(fmt.Errorf("demo takes no arguments, not %q", args[0]))
@@ -60,7 +61,7 @@ data, and takes less than a minute on two cores.`,
 			})
 		},
 	}
-	cmd.Flags().StringVarP(&dir, "output", "o", "granary-demo", "`DIR` to write the flame graph to; created if missing")
+	cmd.Flags().StringVarP(&dir, "output", "o", "", "`DIR` to write the flame graph to; created if missing (default: a new folder for temporary files)")
 	cmd.Flags().Var(spanValue{"span", &span}, "span", "the `DURATION` of the replay")
 	cmd.Flags().StringVar(&profilesDir, "profiles", "", "also write the profiles to `DIR`, as pprof files in folders named after their labels, to try the other commands on. An hour makes about 70,000 files")
 	cmd.Flags().StringVar(&traceFile, "trace", "", "write a Go execution trace of the demo to `FILE`, for go tool trace")
@@ -81,9 +82,19 @@ func withTrace(name string, f func() error) error {
 	})
 }
 
+// makeDir makes the folder of the flame graph and returns its name. Without a name the folder
+// is temporary: the first command of a new user leaves nothing in the clone.
+func makeDir(name string) (string, error) {
+	if name == "" {
+		return os.MkdirTemp("", "granary-demo-")
+	}
+	return name, os.MkdirAll(name, 0o777)
+}
+
 // demo runs the whole demo with steps scrapes of each pod.
 func demo(ctx context.Context, out, progressTo io.Writer, dir string, steps int) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	dir, err := makeDir(dir)
+	if err != nil {
 		return err
 	}
 	f, err := newFleet(time.Now(), steps)

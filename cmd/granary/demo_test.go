@@ -214,3 +214,22 @@ func frames(s *pprof.Sample) string {
 	}
 	return b.String()
 }
+
+// TestDemoLeavesTheFolderAlone: the command that README.md tells new users to run in a clone
+// leaves no file there.
+func TestDemoLeavesTheFolderAlone(t *testing.T) {
+	here, temporary := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	t.Setenv("TMP", temporary) // Windows
+	t.Chdir(here)
+	var out bytes.Buffer
+	if err := demo(t.Context(), &out, io.Discard, "", 2); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+		t.Errorf("the demo left %v, %v", left, err)
+	}
+	if !strings.Contains(out.String(), filepath.Join(temporary, "granary-demo-")) {
+		t.Errorf("the report does not name the flame graph below %s:\n%s", temporary, out.String())
+	}
+}

@@ -20,8 +20,9 @@ func newMerge() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge -o FILE [flags] INPUT...",
 		Short: "Merge profiles into one",
-		Long: `merge sums profiles by stack and labels and writes one gzipped pprof profile
-with all of their sample types, as go tool pprof -proto does. go tool pprof,
+		Long: `merge sums profiles by stack and labels and writes one gzipped pprof profile.
+It has the sample types of all profiles, with 0 where a profile lacks one; go
+tool pprof -proto keeps only the types that all of them have. go tool pprof,
 speedscope, go build -pgo and granary itself read the result.
 
 Profiles of different kinds, such as CPU and heap, cannot be merged: choose one
@@ -31,7 +32,8 @@ kind with --sample-index or --selector.
 		Example: `  granary merge -o week.pb.gz monday.pb.gz tuesday.pb.gz
   granary merge -o default.pgo --sample-index cpu profiles/
   granary merge -o day.pb.gz --from -1d profiles/   # the most recent day
-  granary merge -o - heaps/ | go tool pprof -top /dev/stdin`,
+  granary merge -o heap.pb.gz heaps/ && go tool pprof -top heap.pb.gz
+  granary merge -o - heaps/ | granary top -`,
 		Args: inputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {
