@@ -14,11 +14,12 @@ import (
 // ErrMixed reports profiles that cannot be combined because they measure different things.
 var ErrMixed = errors.New("profiles of different kinds")
 
-// Profile merges the profiles of a query into one pprof profile, as go tool pprof -proto
-// merges files. It has samples by stack and labels, the given sample types or all, the least
-// time, the sum of the durations, and the greatest period. It lacks the labels of whole
-// profiles, and comments and drop_frames patterns, which the store does not keep. Without rows
-// the profile has no samples.
+// Profile merges the profiles of a query into one pprof profile. It has samples by stack and
+// labels, as go tool pprof -proto has them for files; the least time, the sum of the
+// durations, and the greatest period. Its sample types are the given ones, or those of all
+// profiles, with 0 where a profile lacks one; pprof keeps only the types that all have. It
+// lacks the labels of whole profiles, and comments and the patterns drop_frames and
+// keep_frames, which the store does not keep. Without rows the profile has no samples.
 //
 // Profiles with the same time, duration, period and labels count as one. With Query.Function,
 // or a Selector of samples' labels, the profile has only the selected samples.

@@ -26,11 +26,13 @@ func (db *DB) RecordSchema(snap *columnstore.Snapshot, opts columnstore.ScanOpti
 	return db.table.RecordSchema(snap, opts)
 }
 
-// FunctionNames appends the names of the functions at a location, as in Frame.Function,
-// innermost first: the function and those that it is inlined into. A stack thus becomes names
-// from leaf to root. An address without lines is "[binary]", an unknown location "<unknown>".
-// Each generation has its own record of a location: see Query.Function. FunctionNames is a
-// function for columnstore.ScanOptions.Elements. It is safe for concurrent use.
+// FunctionNames makes a scan yield stacks as names of functions, from leaf to root, instead of
+// location ids: it is a value for columnstore.ScanOptions.Elements. It appends to dst the names
+// at a location, as in Frame.Function, innermost first: the function and those that it is
+// inlined into. An address without lines has the name of its file in square brackets, such as
+// "[libc.so.6]", and a location without a record "<unknown>". The id is not read. record is
+// neither changed nor retained. Each generation has its own record of a location: see
+// Query.Function. FunctionNames is safe for concurrent use.
 func FunctionNames(dst []string, _ uuid.UUID, record []byte) []string {
 	for _, name := range appendNames(nil, record) {
 		dst = append(dst, string(name))

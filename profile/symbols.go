@@ -266,7 +266,7 @@ func readNames(dst [][]byte, record []byte) (names [][]byte, ok bool) {
 
 // Frame is one function call in a stack.
 type Frame struct {
-	Function string // "[binary]" or "<unknown>" if the name is not known
+	Function string // without lines the file in brackets, "[libc.so.6]", or "<unknown>"
 	File     string
 	Line     int64
 	Inlined  bool // into its caller

@@ -4,7 +4,10 @@
 //
 //	db, err := duckdb.Open(duckdb.Options{MemoryLimit: 1 << 30})
 //	rows, err := db.Query(ctx, snap, []duckdb.Table{{Table: profiles, Elements: profile.FunctionNames}},
-//		`SELECT stacktrace[1] AS function, sum(value) FROM profiles GROUP BY 1 ORDER BY 2 DESC`)
+//		`SELECT stacktrace[1] AS function, sum(value) FROM profiles WHERE sample_type = 'cpu' GROUP BY 1 ORDER BY 2 DESC`)
+//
+// A row is a value of one sample type. A sum needs a condition on sample_type: otherwise it
+// adds nanoseconds to bytes and counts.
 //
 // # How a table is read
 //

@@ -25,10 +25,11 @@ func fleet() (*columnstore.Store, *profile.DB, error) {
 		f := []*pprof.Function{{ID: 1, Name: "main.main"}, {ID: 2, Name: "main.work"}}
 		l := []*pprof.Location{{ID: 1, Line: []pprof.Line{{Function: f[0]}}}, {ID: 2, Line: []pprof.Line{{Function: f[1]}}}}
 		p := &pprof.Profile{
-			SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}}, Function: f, Location: l, TimeNanos: 1_700_000_000_000_000_000,
+			SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}},
+			Function:   f, Location: l, TimeNanos: 1_700_000_000_000_000_000,
 			Sample: []*pprof.Sample{
-				{Value: []int64{10}, Location: l[:1]},
-				{Value: []int64{30 + int64(i)}, Location: []*pprof.Location{l[1], l[0]}},
+				{Value: []int64{1, 10}, Location: l[:1]},
+				{Value: []int64{3, 30 + int64(i)}, Location: []*pprof.Location{l[1], l[0]}},
 			},
 		}
 		if err == nil {
@@ -51,11 +52,11 @@ func ExampleDB_Query() {
 	defer db.Close()
 	samples := duckdb.Table{
 		Table: profiles.Table(), Name: "samples", Elements: profile.FunctionNames,
-		Select: `stacktrace[1] AS function, "labels.pod" AS pod, value`,
+		Select: `stacktrace[1] AS function, "labels.pod" AS pod, sample_type, value`,
 	}
 	if err := store.View(context.Background(), func(snap *columnstore.Snapshot) error {
 		rows, err := db.Query(context.Background(), snap, []duckdb.Table{samples},
-			"SELECT function, sum(value), max_by(pod, value) FROM samples GROUP BY function ORDER BY 2 DESC")
+			"SELECT function, sum(value), max_by(pod, value) FROM samples WHERE sample_type = 'cpu' GROUP BY function ORDER BY 2 DESC")
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,6 @@
 //
 //   - a row is one nonzero value of one sample;
 //   - a stack is the names of functions, the leaf first, inlined ones too;
-//     without lines it is "[binary]", or "<unknown>" without a mapping either;
+//     without lines it is "[libc.so.6]", or "<unknown>" without a mapping either;
 //   - an absent label is null, and so is an empty text.
 package main
