@@ -42,6 +42,15 @@
 //	B7  A Reader's scan runs only inside of its Next and its last Release, and has
 //	    ended when the last Release returns.
 //
+// # Requiring it
+//
+// The module is github.com/granarydb/granary/compat/arrow18, apart from that of the library, so
+// that programs without Arrow v18 do not require it. It is outside of the repository's go.work:
+// its tests run in its folder, with GOWORK=off. A program requires it and the library at one
+// commit, because the version of the library in its go.mod stands for the folder beside it:
+//
+//	go get github.com/granarydb/granary@main github.com/granarydb/granary/compat/arrow18@main
+//
 // # Ownership
 //
 // The caller of Record releases both records, in any order. A Reader releases the records of

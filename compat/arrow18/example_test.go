@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"log"
 
-	arrow14 "github.com/apache/arrow/go/v14/arrow"
-
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/granarydb/granary/columnstore"
@@ -22,7 +20,8 @@ func check(err error) {
 	}
 }
 
-// The rows of a table, read with Arrow v18.
+// The rows of a table, read with Arrow v18. RecordSchema is the schema of a scan before its first
+// record, and of one without rows too.
 func ExampleNewReader() {
 	ctx := context.Background()
 	store, err := columnstore.Open(columnstore.Options{})
@@ -45,14 +44,13 @@ func ExampleNewReader() {
 	snap, err := store.Snapshot()
 	check(err)
 	defer snap.Close()
-	records := arrow14.NewSchema([]arrow14.Field{
-		{Name: "path", Type: arrow14.BinaryTypes.String},
-		{Name: "micros", Type: arrow14.PrimitiveTypes.Int64},
-	}, nil)
-	scan := requests.Scan(ctx, snap, columnstore.ScanOptions{Form: columnstore.Plain, Ordered: true})
-	reader, err := arrow18.NewReader(records, scan)
+	opts := columnstore.ScanOptions{Form: columnstore.Plain, Ordered: true}
+	records, err := requests.RecordSchema(snap, opts)
+	check(err)
+	reader, err := arrow18.NewReader(records, requests.Scan(ctx, snap, opts))
 	check(err)
 	defer reader.Release()
+	fmt.Println(reader.Schema().Field(0).Type, reader.Schema().Field(1).Type)
 	for reader.Next() {
 		rec := reader.RecordBatch()
 		path, micros := rec.Column(0).(*array.String), rec.Column(1).(*array.Int64)
@@ -62,6 +60,7 @@ func ExampleNewReader() {
 	}
 	check(reader.Err())
 	// Output:
+	// utf8 int64
 	// / 120
 	// /buy 900
 	// /buy 1100

@@ -7,7 +7,7 @@ require (
 	github.com/apache/arrow/go/v14 v14.0.2
 	github.com/google/go-cmp v0.7.0
 	github.com/google/uuid v1.6.0
-	github.com/granarydb/granary v0.0.0
+	github.com/granarydb/granary v0.0.0-00010101000000-000000000000
 	go.uber.org/goleak v1.3.0
 )
 
