@@ -31,8 +31,13 @@ type FlameOptions struct {
 	Unit string
 	// Empty is the text of a picture without frames; "No samples" when empty.
 	Empty string
-	// Width of the picture in pixels: 1200 when zero, else 600 to 20,000.
+	// Width of the picture in pixels, 600 to 20,000. When zero, the picture is as wide as
+	// its window, and 1200 pixels wide where scripts do not run.
 	Width int
+	// Base is a tree to compare the root with, nil for none. The picture is then one tree
+	// of the nodes of both, coloured by change: orange-red for more than in Base, blue-green
+	// for less, grey for the same. The width of a frame is the sum of both sides.
+	Base *profile.FlameNode
 	// MinWidth is the width in pixels below which a frame is left out together
 	// with all below it: 0.1 when zero. Zooming does not bring such a frame
 	// back, so a lower value buys detail with file size. Not negative.
@@ -79,6 +84,7 @@ const (
 // Write: after an error of bad options nothing is written, any other error is
 // that of w.
 func FlameGraph(w io.Writer, root *profile.FlameNode, opts FlameOptions) error {
+	fluid := opts.Width == 0
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return err
@@ -86,7 +92,10 @@ func FlameGraph(w io.Writer, root *profile.FlameNode, opts FlameOptions) error {
 	if root == nil {
 		root = &profile.FlameNode{Name: "root"}
 	}
-	p := flameGraph{opts: opts, root: root}
+	p := flameGraph{opts: opts, root: root, fluid: fluid}
+	if opts.Base != nil {
+		p.root, p.changes = merged(opts.Base, root)
+	}
 	p.layOut()
 	p.draw()
 	if _, err := w.Write(p.out.Bytes()); err != nil {
@@ -117,10 +126,12 @@ func (o FlameOptions) withDefaults() (FlameOptions, error) {
 
 // picture is one SVG file in the making.
 type flameGraph struct {
-	opts FlameOptions
-	root *profile.FlameNode
-	rows [][]frame // by level, each from left to right
-	out  bytes.Buffer
+	opts    FlameOptions
+	root    *profile.FlameNode
+	fluid   bool                          // as wide as the window
+	changes map[*profile.FlameNode]change // of a difference, else nil
+	rows    [][]frame                     // by level, each from left to right
+	out     bytes.Buffer
 
 	// Nodes that are not drawn, by reason, and clipped frames.
 	narrow, deep, empty, crowded, clipped int

@@ -4,6 +4,7 @@
   'use strict';
 
   const CHAR = 7.25, PAD = 4; // flameChar and flamePad in flamegraph.go
+  const TITLE_CHAR = 10.5, MARGIN = 10, LEAST = 600; // titleChar and margin in svg.go, the least width
   const SVG = 'http://www.w3.org/2000/svg', HTML = 'http://www.w3.org/1999/xhtml';
   const svg = document.currentScript.closest('svg');
   const view = svg.querySelector('.frames');
@@ -14,6 +15,7 @@
   const root = rows[0][0], all = rows.flat();
   const frameOf = new Map(all.map(f => [f.g, f]));
   let zoomed = root, hint = '';
+  let full = root.w; // the width of the root frame now; f.x and f.w are those of the file
 
   // readFrames returns the frames by level, each linked to parent and children.
   function readFrames() {
@@ -26,7 +28,7 @@
         const x = Number(rect.getAttribute('x')), w = Number(rect.getAttribute('width'));
         const lines = g.querySelector('title').textContent.split('\n');
         const f = { g, rect, text: g.querySelector('text'), x, w, name: lines[0], lines, kids: [],
-          level: rows.length, value: Number(g.dataset.value), parent: null };
+          level: rows.length, value: Number(g.dataset.value), sign: g.dataset.sign || '', parent: null };
         if (above) {
           // Frames stand from left to right and a child is inside its parent.
           while (p + 1 < above.length && above[p + 1].x <= x + w / 2) p++;
@@ -41,8 +43,14 @@
 
   // ---- Names
 
-  // labelFor is frameLabel in flamegraph_names.go.
-  function labelFor(name, width) {
+  // labelFor is signedLabel in flamegraph_names.go, nameFor is frameLabel.
+  function labelFor(f, width) {
+    if (!f.sign) return nameFor(f.name, width);
+    const label = nameFor(f.name, width - CHAR * (columns(f.sign) + 1));
+    return label === '' ? nameFor(f.sign, width) : f.sign + ' ' + label;
+  }
+
+  function nameFor(name, width) {
     const room = Math.floor((width - 2 * PAD) / CHAR);
     if (room < 3) return '';
     for (const shorten of [shortName, bareName, methodName]) {
@@ -92,7 +100,7 @@
 
   function zoom(target) {
     zoomed = target;
-    const scale = root.w / target.w, end = target.x + target.w;
+    const scale = full / target.w, end = target.x + target.w;
     const around = new Set();
     for (let f = target.parent; f; f = f.parent) around.add(f);
     for (const f of all) {
@@ -101,7 +109,7 @@
       f.g.style.display = inside || around.has(f) ? '' : 'none';
       f.g.classList.toggle('around', around.has(f));
       if (inside) place(f, (f.x - target.x) * scale, f.w * scale);
-      if (around.has(f)) place(f, 0, root.w);
+      if (around.has(f)) place(f, 0, full);
     }
     resetButton.disabled = target === root;
     report(input.value);
@@ -111,7 +119,7 @@
   function place(f, x, w) {
     f.rect.setAttribute('x', x);
     f.rect.setAttribute('width', w);
-    const label = labelFor(f.name, w);
+    const label = labelFor(f, w);
     if (label === '') {
       if (f.text) f.text.remove();
       f.text = null;
@@ -172,7 +180,7 @@
   // ---- Details
 
   function describe(f) {
-    const room = Math.floor(root.w / CHAR);
+    const room = Math.floor(full / CHAR);
     const value = f.lines[f.lines.length - 1];
     const file = f.lines.length > 2 ? '  ' + f.lines[1] : '';
     const name = ellipsis(f.name, Math.max(room - value.length - 2, 16));
@@ -193,14 +201,37 @@
     return parent.appendChild(e);
   }
 
-  const right = root.x + root.w + 10;
-  const controls = element(header, SVG, 'foreignObject', { x: right - 333, y: 6, width: 336, height: 34 });
+  const controls = element(header, SVG, 'foreignObject', { y: 6, width: 336, height: 34 });
   const form = element(controls, HTML, 'form', { role: 'search' });
   const resetButton = element(form, HTML, 'button', { type: 'button', title: 'Zoom out (Esc)' });
   resetButton.textContent = 'Reset zoom';
   const input = element(form, HTML, 'input', { type: 'search', placeholder: 'Search: text or regex  ( / )',
     'aria-label': 'Search functions, text or regular expression', autocomplete: 'off', spellcheck: 'false' });
-  const result = element(header, SVG, 'text', { class: 'note', x: right, y: 48, 'text-anchor': 'end', 'aria-live': 'polite' });
+  const result = element(header, SVG, 'text', { class: 'note', y: 48, 'text-anchor': 'end', 'aria-live': 'polite' });
+
+  // ---- Width
+
+  // fit lays the picture out for a width: text keeps its size, frames and the header fill it.
+  const title = header.querySelector('.title'), heading = svg.querySelector('title').textContent;
+  const height = svg.viewBox.baseVal.height, fluid = svg.getAttribute('width') === '100%';
+  function fit(width) {
+    full = width - 2 * MARGIN;
+    svg.setAttribute('viewBox', '0 0 ' + width + ' ' + height);
+    controls.setAttribute('x', MARGIN + full - 333);
+    result.setAttribute('x', MARGIN + full);
+    title.textContent = ellipsis(heading, Math.floor((full - 340) / TITLE_CHAR));
+    for (const key of header.querySelectorAll('.key')) {
+      const box = key.querySelector('text');
+      const end = Number(box.getAttribute('x')) + CHAR * columns(box.textContent);
+      key.style.display = end > MARGIN + full ? 'none' : '';
+    }
+    zoom(zoomed);
+  }
+
+  function refit() {
+    const width = Math.max(LEAST, Math.round(svg.getBoundingClientRect().width));
+    if (width !== Math.round(full + 2 * MARGIN)) fit(width);
+  }
 
   resetButton.addEventListener('click', () => zoom(root));
   input.addEventListener('input', () => search(input.value));
@@ -293,5 +324,9 @@
   details.setAttribute('aria-live', 'polite');
   hint = 'Point at a frame for details, click to zoom in, Esc to zoom out, / to search, arrow keys to walk.';
   resetButton.disabled = true;
-  rest();
+  fit(root.w + 2 * MARGIN);
+  if (fluid) {
+    refit();
+    window.addEventListener('resize', refit);
+  }
 })();

@@ -16,7 +16,7 @@ func (p *flameGraph) draw() {
 	footnotes := p.footnotes()
 	rows := max(len(p.rows), 3) // room for the words of an empty profile
 	height := flameHeader + rows*flameRow + len(footnotes)*lineHeight + margin
-	begin(&p.out, "flame", p.opts.Width, height, p.opts.Title, "Flame graph of "+p.summary(), flameStyle)
+	begin(&p.out, "flame", p.fluid, p.opts.Width, height, p.opts.Title, "Flame graph of "+p.summary(), flameStyle)
 	p.drawFrames()
 	for i, note := range footnotes {
 		y := flameHeader + rows*flameRow + (i+1)*lineHeight
@@ -36,9 +36,14 @@ func (p *flameGraph) drawHeader() {
 <text class="note" x="%[2]d" y="48">%[4]s</text>
 `, flameHeader-4, margin, escape(title), escape(p.summary()))
 	if p.root.Total > 0 {
-		p.drawLegend()
-		fmt.Fprintf(&p.out, "<text class=\"details\" x=\"%d\" y=\"94\">%s</text>\n", margin,
-			"The widest frames come first. A colour is a package, grey the runtime.")
+		words := "The widest frames come first. A colour is a package, grey the runtime."
+		if p.changes == nil {
+			p.drawLegend()
+		} else {
+			p.drawChangeLegend()
+			words = "A width is the cost before and after together, a colour the change."
+		}
+		fmt.Fprintf(&p.out, "<text class=\"details\" x=\"%d\" y=\"94\">%s</text>\n", margin, words)
 	}
 	p.out.WriteString("</g>\n")
 }
@@ -98,21 +103,35 @@ func (p *flameGraph) drawFrame(f frame) {
 	if f.end-f.start < f.node.Total {
 		cut = ` data-cut="1"`
 	}
-	name := escape(displayName(f.node))
-	fmt.Fprintf(&p.out, `<g data-value="%d"%s><title>%s`, f.node.Total, cut, name)
+	name, fill, sign := displayName(f.node), frameColor(f.node), ""
+	if c, ok := p.changes[f.node]; ok {
+		fill, sign = changeColor(c.share()), c.text()
+	}
+	if sign != "" {
+		cut += fmt.Sprintf(` data-sign="%s"`, sign)
+	}
+	fmt.Fprintf(&p.out, `<g data-value="%d"%s><title>%s`, f.node.Total, cut, escape(name))
 	if f.node.File != "" {
 		p.out.WriteString("\n" + escape(f.node.File))
 	}
-	fmt.Fprintf(&p.out, "\n%s (%s), self %s", escape(p.format(f.node.Total)), p.percent(f.node.Total), escape(p.format(f.node.Self)))
-	if f.node.Self != 0 {
-		fmt.Fprintf(&p.out, " (%s)", p.percent(f.node.Self))
-	}
-	fmt.Fprintf(&p.out, `</title><rect x="%s" width="%s" height="%d" fill="%s"/>`,
-		pixels(f.lo), pixels(f.hi-f.lo), flameFrame, frameColor(f.node))
-	if label := frameLabel(displayName(f.node), float64(f.hi-f.lo)/flameScale); label != "" {
+	fmt.Fprintf(&p.out, "\n%s</title><rect x=\"%s\" width=\"%s\" height=\"%d\" fill=\"%s\"/>",
+		escape(p.valueLine(f.node)), pixels(f.lo), pixels(f.hi-f.lo), flameFrame, fill)
+	if label := signedLabel(sign, name, float64(f.hi-f.lo)/flameScale); label != "" {
 		fmt.Fprintf(&p.out, `<text x="%s" y="13">%s</text>`, pixels(f.lo+flamePad*flameScale), escape(label))
 	}
 	p.out.WriteString("</g>\n")
+}
+
+// valueLine returns the last line of a tooltip: the values of a node.
+func (p *flameGraph) valueLine(node *profile.FlameNode) string {
+	if c, ok := p.changes[node]; ok {
+		return p.changeLine(c)
+	}
+	line := fmt.Sprintf("%s (%s), self %s", p.format(node.Total), p.percent(node.Total), p.format(node.Self))
+	if node.Self != 0 {
+		line += fmt.Sprintf(" (%s)", p.percent(node.Self))
+	}
+	return line
 }
 
 // summary returns one line on the whole profile.
@@ -124,7 +143,11 @@ func (p *flameGraph) summary() string {
 	for _, row := range p.rows {
 		drawn += len(row)
 	}
-	parts := []string{p.opts.SampleType, p.format(p.root.Total), plural(drawn, "frame") + " drawn", plural(len(p.rows), "level")}
+	total := p.format(p.root.Total)
+	if c, ok := p.changes[p.root]; ok {
+		total = p.changeLine(c)
+	}
+	parts := []string{p.opts.SampleType, total, plural(drawn, "frame") + " drawn", plural(len(p.rows), "level")}
 	if p.opts.SampleType == "" || p.opts.Unit == "count" { // format adds it then
 		parts = parts[1:]
 	}

@@ -176,6 +176,18 @@ func frameLabel(name string, width float64) string {
 	return ellipsis(name, room)
 }
 
+// signedLabel returns the label of a frame after the sign of its change, or the sign alone if
+// there is no room for both. labelFor in flamegraph.js does the same.
+func signedLabel(sign, name string, width float64) string {
+	if sign == "" {
+		return frameLabel(name, width)
+	}
+	if label := frameLabel(name, width-textWidth(sign+" ")); label != "" {
+		return sign + " " + label
+	}
+	return frameLabel(sign, width)
+}
+
 func textWidth(s string) float64 {
 	return float64(columns(s)) * flameChar
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"hash/fnv"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -22,16 +23,22 @@ const (
 
 // begin writes the head of a file: the root element, the accessible name and
 // description, the style sheet, and the paper. The class selects the rules of
-// the sheet, so that several pictures can stand in one page.
-func begin(out *bytes.Buffer, class string, width, height int, title, description, style string) {
+// the sheet, so that several pictures can stand in one page. A fluid picture is as wide as its
+// window: scripts lay it out anew, and without them it is shown at its size or, in a narrower
+// window, smaller.
+func begin(out *bytes.Buffer, class string, fluid bool, width, height int, title, description, style string) {
+	across := strconv.Itoa(width)
+	if fluid {
+		across = `100%" preserveAspectRatio="xMinYMin`
+	}
 	fmt.Fprintf(out, `<?xml version="1.0" encoding="UTF-8"?>
-<svg xmlns="http://www.w3.org/2000/svg" class="%[1]s" role="img" aria-labelledby="%[1]s-title %[1]s-desc" width="%[2]d" height="%[3]d" viewBox="0 0 %[2]d %[3]d">
+<svg xmlns="http://www.w3.org/2000/svg" class="%[1]s" role="img" aria-labelledby="%[1]s-title %[1]s-desc" width="%[7]s" height="%[3]d" viewBox="0 0 %[2]d %[3]d">
 <title id="%[1]s-title">%[4]s</title>
 <desc id="%[1]s-desc">%[5]s</desc>
 <style><![CDATA[
 %[6]s]]></style>
 <rect class="paper" width="100%%" height="100%%" fill="#fbfbfa"/>
-`, class, width, height, escape(title), escape(description), style)
+`, class, width, height, escape(title), escape(description), style, across)
 }
 
 // escape makes text safe as XML, in elements and in attributes. Bytes that are

@@ -28,7 +28,7 @@ func (g *timeGraph) draw() {
 	rows = max(rows, timeRow)
 	notes := g.footnotes()
 	height := top + rows + timeAxis + len(notes)*lineHeight + margin
-	begin(&g.out, "states", g.opts.Width, height, g.opts.Title, "Time graph: "+g.summary(), timeStyle+paletteStyle())
+	begin(&g.out, "states", false, g.opts.Width, height, g.opts.Title, "Time graph: "+g.summary(), timeStyle+paletteStyle())
 	title := firstOf(g.opts.Title, int(float64(g.opts.Width-2*margin)/titleChar))
 	fmt.Fprintf(&g.out, "<text class=\"title\" x=\"%d\" y=\"%d\">%s</text>\n<text class=\"note\" x=\"%d\" y=\"%d\">%s</text>\n",
 		margin, timeHeading, escape(title), margin, timeSummary, escape(g.summary()))

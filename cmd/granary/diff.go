@@ -24,6 +24,7 @@ type diffOptions struct {
 	order     ordering
 	normalize bool
 	output    string
+	width     int
 	asJSON    bool
 }
 
@@ -50,9 +51,10 @@ If the totals differ, as those of a longer and a shorter profile do, every
 function differs. --normalize scales the values of B to the total of A. The
 difference then shows how the functions' shares changed.
 
--o draws the difference as a flame graph instead of a table. The call paths that
-cost more are under "more in B", those that cost less under "less in B". The
-width of a frame is the size of the difference.`,
+-o draws the difference as a flame graph instead of a table: one tree of the
+call paths of A and B. The width of a frame is its cost in A and B together. Its
+colour is the change: orange-red costs more in B, blue-green less, grey the
+same. The change is also written on the frame: +50%, −50%, new or gone.`,
 		Example: `  granary diff before.pb.gz after.pb.gz
   granary diff --normalize monday/ tuesday/
   granary diff -o diff.svg before.pb.gz http://localhost:6060/debug/pprof/heap
@@ -78,6 +80,7 @@ width of a frame is the size of the difference.`,
 	o.order.flags(cmd)
 	cmd.Flags().BoolVar(&o.normalize, "normalize", false, "scale B to the total of A")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE` to draw a flame graph to, as SVG; - is standard output")
+	widthFlag(cmd, &o.width)
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON: values are integers in the unit named in it")
 	return cmd
 }
@@ -118,7 +121,7 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 	w, n := cmd.OutOrStdout(), o.limit.Of(o.asJSON)
 	switch {
 	case o.output != "":
-		err = cli.WriteTo(o.output, w, d.draw)
+		err = cli.WriteTo(o.output, w, func(w io.Writer) error { return d.draw(w, o.width) })
 		if err == nil && d.empty() {
 			noteNoSamples(cmd)
 		}
@@ -277,66 +280,35 @@ func signedPercent(part, whole int64) string {
 	return percent(part, whole)
 }
 
-// draw draws the difference as a flame graph.
-func (d *difference) draw(w io.Writer) error {
-	more, less := &profile.FlameNode{Name: "more in B"}, &profile.FlameNode{Name: "less in B"}
-	d.split(more, less, d.a.FlameGraph(profile.FlameGraphOptions{}), d.b.FlameGraph(profile.FlameGraphOptions{}))
-	root := &profile.FlameNode{Name: "root", Total: more.Total + less.Total}
-	for _, side := range []*profile.FlameNode{more, less} {
-		if side.Total > 0 {
-			root.Children = append(root.Children, side)
-		}
+// draw draws the difference as a flame graph of a width in pixels, 0 for that of the window.
+func (d *difference) draw(w io.Writer, width int) error {
+	title := "Difference"
+	if len(d.functions) == 0 && !d.empty() {
+		title = "No difference"
 	}
-	title, nothing := "Difference", ""
-	if root.Total == 0 && !d.empty() {
-		title, nothing = "No difference", "No difference"
-	}
-	return render.FlameGraph(w, root, render.FlameOptions{
-		Title:      fmt.Sprintf("%s: %s %s in B, %s in A", title, typeName(d.typ), profile.FormatValue(d.scaled(d.b.Total), d.typ.SampleUnit), profile.FormatValue(d.a.Total, d.typ.SampleUnit)),
-		SampleType: "difference", Unit: d.typ.SampleUnit, Empty: nothing,
+	after := d.b.FlameGraph(profile.FlameGraphOptions{})
+	d.rescale(after)
+	return render.FlameGraph(w, after, render.FlameOptions{
+		Title:      fmt.Sprintf("%s: %s %s in B, %s in A", title, typeName(d.typ), profile.FormatValue(after.Total, d.typ.SampleUnit), profile.FormatValue(d.a.Total, d.typ.SampleUnit)),
+		SampleType: d.typ.Sample, Unit: d.typ.SampleUnit, Width: width,
+		Base: d.a.FlameGraph(profile.FlameGraphOptions{}),
 	})
 }
 
-// split sets more and less to the increase and the decrease of cost from a, a node of A, to
-// b, its counterpart in B, over all paths below them. Either of a and b may be nil.
-func (d *difference) split(more, less, a, b *profile.FlameNode) {
-	type function struct{ name, file string }
-	type pair struct{ a, b *profile.FlameNode }
-	pairs := map[function]pair{}
-	var order []function
-	var self int64
-	if a != nil {
-		self -= a.Self
-		for _, child := range a.Children {
-			f := function{child.Name, child.File}
-			pairs[f] = pair{a: child}
-			order = append(order, f)
+// rescale scales the tree of B for the comparison.
+func (d *difference) rescale(root *profile.FlameNode) {
+	if d.scale == 1 {
+		return
+	}
+	order := []*profile.FlameNode{root}
+	for i := 0; i < len(order); i++ { // parents first
+		order = append(order, order[i].Children...)
+	}
+	for _, n := range slices.Backward(order) {
+		n.Self = d.scaled(n.Self)
+		n.Total = n.Self
+		for _, child := range n.Children {
+			n.Total += child.Total
 		}
-	}
-	if b != nil {
-		self += d.scaled(b.Self)
-		for _, child := range b.Children {
-			f := function{child.Name, child.File}
-			if _, ok := pairs[f]; !ok {
-				order = append(order, f)
-			}
-			pairs[f] = pair{pairs[f].a, child}
-		}
-	}
-	more.Self, less.Self = max(self, 0), max(-self, 0)
-	more.Total, less.Total = more.Self, less.Self
-	for _, f := range order {
-		m, l := &profile.FlameNode{Name: f.name, File: f.file}, &profile.FlameNode{Name: f.name, File: f.file}
-		d.split(m, l, pairs[f].a, pairs[f].b)
-		addChild(more, m)
-		addChild(less, l)
-	}
-}
-
-// addChild adds a child unless its total is 0.
-func addChild(parent, child *profile.FlameNode) {
-	if child.Total > 0 {
-		parent.Children = append(parent.Children, child)
-		parent.Total += child.Total
 	}
 }

@@ -191,7 +191,7 @@ func TestDiffErrors(t *testing.T) {
 	}
 }
 
-// The picture has both directions, each with the width of its change.
+// The picture is one tree of both sides, with the change of each frame.
 func TestDiffFlameGraph(t *testing.T) {
 	a, b := file(t, "a.pb.gz", service()), file(t, "b.pb.gz", later())
 	out := filepath.Join(t.TempDir(), "diff.svg")
@@ -211,18 +211,24 @@ func TestDiffFlameGraph(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`<g data-value="900000000"><title>root`, `<g data-value="700000000"><title>more in B`, `<g data-value="200000000"><title>less in B`,
-		`<g data-value="300000000"><title>compress`, `<g data-value="400000000"><title>inflate`, `<g data-value="200000000"><title>parse`,
-		`<g data-value="50000000"><title>parse`, "Difference: cpu 1.5 s in B, 1 s in A",
+		`<g data-value="2500000000" data-sign="+50%"><title>root`,
+		"<title>compress\ncompress.go\n600 ms before, 900 ms after: +300 ms (+50%)</title>",
+		"<title>inflate\ninflate.go\n0 ns before, 400 ms after: +400 ms (new)</title>",
+		`data-sign="gone"><title>parse`, "<title>gc\ngc.go\n90 ms before, 90 ms after: the same</title>",
+		"Difference: cpu 1.5 s in B, 1 s in A", ">+50% compress<", ` width="100%"`,
 	} {
-		if !strings.Contains(string(svg), want) {
+		if !strings.Contains(strings.ReplaceAll(string(svg), "&#xA;", "\n"), want) {
 			t.Errorf("there is no %q", want)
 		}
 	}
-	if strings.Contains(string(svg), "<title>gc") {
-		t.Error("what did not change is drawn")
-	}
-	if same := granary(t, "diff", "-o", "-", a, a); !strings.Contains(same.stdout, ">No difference<") || !strings.Contains(same.stdout, "No difference: cpu 1 s in B") || same.stderr != "" {
+	if same := granary(t, "diff", "-o", "-", a, a); strings.Contains(same.stdout, "data-sign") || !strings.Contains(same.stdout, "No difference: cpu 1 s in B") || same.stderr != "" {
 		t.Errorf("the same twice: %.500s", same.stdout)
+	}
+	scaled := granary(t, "diff", "--normalize", "--width", "900", "-o", "-", a, b)
+	if !strings.Contains(scaled.stdout, "cpu 1 s in B, 1 s in A") || !strings.Contains(scaled.stdout, "600 ms before, 600 ms after: the same") || !strings.Contains(scaled.stdout, ` width="900"`) {
+		t.Errorf("normalised: %.500s", scaled.stdout)
+	}
+	if r := granary(t, "flamegraph", "--width", "20", "-o", "-", a); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "from 600 to 20000") {
+		t.Errorf("%+v", r)
 	}
 }

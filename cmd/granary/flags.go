@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
@@ -30,3 +31,27 @@ func (s stepValue) Set(text string) error {
 
 // Type returns the name of the value's type.
 func (s stepValue) Type() string { return "duration" }
+
+// pixelsValue is the value of --width of a picture.
+type pixelsValue struct{ n *int }
+
+// String returns the width, "" when it is not set.
+func (p pixelsValue) String() string {
+	if p.n == nil || *p.n == 0 {
+		return ""
+	}
+	return strconv.Itoa(*p.n)
+}
+
+// Set parses a width.
+func (p pixelsValue) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 600 || n > 20_000 {
+		return cli.Usage(fmt.Errorf("--width %q: want a number of pixels from 600 to 20000", text))
+	}
+	*p.n = n
+	return nil
+}
+
+// Type returns the name of the value's type.
+func (p pixelsValue) Type() string { return "int" }

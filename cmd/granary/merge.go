@@ -74,7 +74,7 @@ kind with --sample-index or --selector.
 func newFlamegraph() *cobra.Command {
 	var s selection
 	var output, title string
-	var maxNodes int
+	var maxNodes, width int
 	cmd := &cobra.Command{
 		Use:   "flamegraph -o FILE [flags] INPUT...",
 		Short: "Draw a flame graph",
@@ -100,7 +100,7 @@ search and Esc to go back.
 				if err != nil {
 					return err
 				}
-				draw := func(w io.Writer) error { return drawFlameGraph(w, stacks, title, maxNodes) }
+				draw := func(w io.Writer) error { return drawFlameGraph(w, stacks, title, maxNodes, width) }
 				if err := cli.WriteTo(output, cmd.OutOrStdout(), draw); err != nil || stacks.Len() > 0 {
 					return err
 				}
@@ -111,16 +111,22 @@ search and Esc to go back.
 	}
 	s.flags(cmd, firstShown)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - is standard output")
+	widthFlag(cmd, &width)
 	cmd.Flags().StringVar(&title, "title", "", "`TEXT` above the picture (default: the sample type)")
 	cmd.Flags().Var(cli.NewWholeNumber("max-nodes", 0, &maxNodes), "max-nodes", "draw the `N` frames with the greatest values and the rest as \"other\"; 0 draws all")
 	return cmd
 }
 
-func drawFlameGraph(w io.Writer, stacks *profile.Stacks, title string, maxNodes int) error {
+// widthFlag adds the flag for the width of a flame graph.
+func widthFlag(cmd *cobra.Command, width *int) {
+	cmd.Flags().Var(pixelsValue{width}, "width", "the width of the flame graph in `PIXELS`, 600 to 20000 (default: that of the window)")
+}
+
+func drawFlameGraph(w io.Writer, stacks *profile.Stacks, title string, maxNodes, width int) error {
 	if title == "" {
 		title = "Flame graph: " + typeName(stacks.Type)
 	}
 	return render.FlameGraph(w, stacks.FlameGraph(profile.FlameGraphOptions{MaxNodes: maxNodes}), render.FlameOptions{
-		Title: title, SampleType: stacks.Type.Sample, Unit: stacks.Type.SampleUnit,
+		Title: title, SampleType: stacks.Type.Sample, Unit: stacks.Type.SampleUnit, Width: width,
 	})
 }

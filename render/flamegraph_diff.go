@@ -1,0 +1,154 @@
+package render
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/granarydb/granary/profile"
+)
+
+// change is the Total and the Self of a node in both trees of a difference.
+type change struct {
+	before, after         int64
+	selfBefore, selfAfter int64
+}
+
+// merged returns one tree of all nodes of two, matched by name and file below matching
+// parents, and the change of each. The Self of a node of it is the sum of both sides without
+// signs, so that Total is additive and a frame that is on one side only has a width.
+func merged(base, root *profile.FlameNode) (*profile.FlameNode, map[*profile.FlameNode]change) {
+	type function struct{ name, file string }
+	type work struct {
+		node        *profile.FlameNode
+		base, after []*profile.FlameNode
+	}
+	changes := map[*profile.FlameNode]change{}
+	top := &profile.FlameNode{Name: root.Name, File: root.File}
+	order := []work{{top, []*profile.FlameNode{base}, []*profile.FlameNode{root}}}
+	parents := []int{-1}
+	for i := 0; i < len(order); i++ { // without recursion: the depth of stacks is unbounded
+		w := order[i]
+		var c change
+		index := map[function]int{}
+		child := func(n *profile.FlameNode) *work {
+			f := function{n.Name, n.File}
+			at, ok := index[f]
+			if !ok {
+				at = len(order)
+				index[f] = at
+				node := &profile.FlameNode{Name: n.Name, File: n.File}
+				w.node.Children = append(w.node.Children, node)
+				order = append(order, work{node: node})
+				parents = append(parents, i)
+			}
+			return &order[at]
+		}
+		for _, n := range w.base {
+			c.before, c.selfBefore = c.before+n.Total, c.selfBefore+n.Self
+			for _, below := range n.Children {
+				if below != nil {
+					to := child(below)
+					to.base = append(to.base, below)
+				}
+			}
+		}
+		for _, n := range w.after {
+			c.after, c.selfAfter = c.after+n.Total, c.selfAfter+n.Self
+			for _, below := range n.Children {
+				if below != nil {
+					to := child(below)
+					to.after = append(to.after, below)
+				}
+			}
+		}
+		changes[w.node] = c
+		w.node.Self = max(c.selfBefore, -c.selfBefore) + max(c.selfAfter, -c.selfAfter)
+	}
+	for i := len(order) - 1; i >= 0; i-- {
+		n := order[i].node
+		n.Total += n.Self
+		if i > 0 {
+			order[parents[i]].node.Total += n.Total
+		}
+	}
+	return top, changes
+}
+
+// share returns the change as a share of the greater side, from -1 for a node that is gone to
+// 1 for a new one.
+func (c change) share() float64 {
+	greater := max(math.Abs(float64(c.before)), math.Abs(float64(c.after)))
+	if greater == 0 {
+		return 0
+	}
+	return min(1, max(-1, (float64(c.after)-float64(c.before))/greater))
+}
+
+// text returns the change with its sign: "+50%", "new" or "gone". A node without a change has
+// no text.
+func (c change) text() string {
+	switch {
+	case c.before == c.after:
+		return ""
+	case c.before == 0:
+		return "new"
+	case c.after == 0:
+		return "gone"
+	}
+	percent := 100 * (float64(c.after) - float64(c.before)) / math.Abs(float64(c.before))
+	digits := 0
+	if math.Abs(percent) < 10 {
+		digits = 1
+	}
+	text := strconv.FormatFloat(percent, 'f', digits, 64)
+	if percent > 0 {
+		return "+" + text + "%"
+	}
+	return "\u2212" + text[1:] + "%" // the minus sign is as wide as the plus sign
+}
+
+// changeColor returns the fill of a node of a difference: orange-red for more, blue-green for
+// less, the stronger the greater the change, and light grey without one. The hues are apart for
+// people who do not tell red from green, and dark text is legible on all of them.
+func changeColor(share float64) string {
+	const more, less = 42, 212             // hues
+	strength := math.Sqrt(math.Abs(share)) // small changes are to be seen
+	switch {
+	case share > 0:
+		return oklch(0.92-0.19*strength, 0.02+0.14*strength, more)
+	case share < 0:
+		return oklch(0.92-0.19*strength, 0.02+0.09*strength, less)
+	default:
+		return oklch(0.92, 0.003, 260)
+	}
+}
+
+// drawChangeLegend writes the swatches of a difference.
+func (p *flameGraph) drawChangeLegend() {
+	x := float64(margin)
+	for _, key := range []struct {
+		label string
+		share float64
+	}{
+		{"gone", -1}, {"\u221250%", -0.5}, {"\u221210%", -0.1}, {"the same", 0}, {"+10%", 0.1}, {"+100%", 0.5}, {"new", 1},
+	} {
+		fmt.Fprintf(&p.out, `<g class="key"><rect x="%.2f" y="60" width="11" height="11" fill="%s"/><text x="%.2f" y="70">%s</text></g>
+`, x, changeColor(key.share), x+16, escape(key.label))
+		x += 16 + textWidth(key.label) + 16
+	}
+	fmt.Fprintf(&p.out, "<g class=\"key\"><text x=\"%.2f\" y=\"70\">width: before and after together</text></g>\n", x+8)
+}
+
+// changeLine returns the last line of a tooltip of a difference.
+func (p *flameGraph) changeLine(c change) string {
+	line := fmt.Sprintf("%s before, %s after", p.format(c.before), p.format(c.after))
+	if c.before == c.after {
+		return line + ": the same"
+	}
+	sign := ""
+	if c.after > c.before {
+		sign = "+"
+	}
+	return fmt.Sprintf("%s: %s%s (%s)", line, sign, p.format(c.after-c.before), c.text())
+}
