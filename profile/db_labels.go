@@ -12,7 +12,7 @@ import (
 // of profiles, and text labels of samples, including trace and span ids.
 //
 // It reads almost no rows, so it can return a name that no selected row has. Bounds on time
-// select the time buckets that overlap them, Query.Function is ignored, and the labels of
+// select the time buckets that overlap them, conditions on stacks are ignored, and the labels of
 // samples are those of the whole table. The only rows read are the first with a trace id and
 // the first with a span id. It costs O(series x buckets), and O(parts) for the ids. Errors are
 // those of columnstore.Table.Series.
@@ -68,8 +68,7 @@ func (db *DB) appendSampleLabels(ctx context.Context, snap *columnstore.Snapshot
 
 // hasID reports whether a row of a query has a value in a column of ids.
 func (db *DB) hasID(ctx context.Context, snap *columnstore.Snapshot, column string, q Query) (bool, error) {
-	q.Function = nil
-	where := columnstore.And(columnstore.Not(columnstore.IsNull(column)), q.Expr())
+	where := columnstore.And(columnstore.Not(columnstore.IsNull(column)), q.withoutFrames().Expr())
 	for rec, err := range db.table.Scan(ctx, snap, columnstore.ScanOptions{Columns: []string{column}, Where: where, Limit: 1}) {
 		if err != nil {
 			return false, err
@@ -86,8 +85,8 @@ func (db *DB) hasID(ctx context.Context, snap *columnstore.Snapshot, column stri
 //
 // Labels of profiles are found like those of LabelNames: no row is read, and the cost is
 // O(series x buckets). If samples have a label of the name, their values are read from the
-// rows, at the cost of columnstore.Table.Aggregate. Query.Function and MaxBytes apply only to
-// these. Trace and span ids are numerous, so bound the time of the query. Errors are those of
+// rows, at the cost of columnstore.Table.Aggregate. Conditions on stacks and MaxBytes apply
+// only to these. Trace and span ids are numerous, so bound the time of the query. Errors are those of
 // Aggregate; an empty name is columnstore.ErrQuery.
 func (db *DB) LabelValues(ctx context.Context, snap *columnstore.Snapshot, name string, q Query) ([]string, error) {
 	values, err := db.table.SeriesValues(ctx, snap, ColumnLabels+"."+name, q.Expr())

@@ -21,7 +21,7 @@ func (db *DB) Merge(ctx context.Context, snap *columnstore.Snapshot, t Type, q Q
 		return nil, err
 	}
 	column := &groups.Columns[0]
-	return newStacks(t, newSymbols(column.Lists, column.Codes), column.Codes, groups.Sums), nil
+	return newStacks(t, q.symbols(column), column.Codes, groups.Sums), nil
 }
 
 // MergeBy is Merge by labels. It returns the stacks of each combination of values of the named
@@ -66,7 +66,7 @@ func (db *DB) MergeBy(ctx context.Context, snap *columnstore.Snapshot, t Type, q
 		codes[ends[i]], values[ends[i]] = stacks.Codes[row], groups.Sums[row]
 		ends[i]++
 	}
-	symbols := newSymbols(stacks.Lists, stacks.Codes)
+	symbols := q.symbols(stacks)
 	out := make([]StackGroup, len(sizes))
 	for i, n := range sizes {
 		lo, hi := ends[i]-n, ends[i]

@@ -21,8 +21,8 @@ var ErrMixed = errors.New("profiles of different kinds")
 // lacks the labels of whole profiles, and comments and the patterns drop_frames and
 // keep_frames, which the store does not keep. Without rows the profile has no samples.
 //
-// Profiles with the same time, duration, period and labels count as one. With Query.Function,
-// or a Selector of samples' labels, the profile has only the selected samples.
+// Profiles with the same time, duration, period and labels count as one. With Query.Function
+// or Frames, or a Selector of samples' labels, the profile has only the selected samples.
 //
 // It costs as much as three calls of columnstore.Table.Aggregate, and about 1 us a sample. The
 // profile belongs to the caller. Errors are those of Aggregate, and wrap ErrMixed if the
@@ -47,7 +47,7 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 	if err := q.fits(groups, sample*len(groups.Sums)); err != nil {
 		return nil, err
 	}
-	b := newPprofBuilder(types, groups)
+	b := newPprofBuilder(types, q, groups)
 	b.addSamples()
 	b.programFirst()
 	kinds, err := db.kinds(snap)

@@ -13,7 +13,7 @@ import (
 // Scan yields the rows that a query and opts.Where select, as Arrow records. It is
 // columnstore.Table.Scan with one more condition. A Query selects no type, so a Scan of one
 // type needs a condition in opts.Where. Query.MaxBytes is ignored, since a scan holds one
-// record at a time. Query.Function selects rows before opts.Elements is called. With
+// record at a time. Query.Function and Frames select rows before opts.Elements is called. With
 // FunctionNames as opts.Elements, stacks are lists of function names.
 func (db *DB) Scan(ctx context.Context, snap *columnstore.Snapshot, q Query, opts columnstore.ScanOptions) iter.Seq2[arrow.Record, error] {
 	opts.Where = columnstore.And(q.Expr(), opts.Where)

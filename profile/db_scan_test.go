@@ -46,9 +46,9 @@ func TestScanEqualsOracle(t *testing.T) {
 		}
 		var want []fact
 		if types := oracleTypes; rapid.Bool().Draw(t, "one type") {
-			opts.Where, want = Query{}.Expr(types[0]), choose(facts, types[0], q)
+			opts.Where, want = Query{}.Expr(types[0]), rowsOf(facts, types[0], q)
 		} else {
-			want = append(choose(facts, types[0], q), choose(facts, types[1], q)...)
+			want = append(rowsOf(facts, types[0], q), rowsOf(facts, types[1], q)...)
 		}
 		var texts []string
 		for i := range want {
@@ -57,7 +57,7 @@ func TestScanEqualsOracle(t *testing.T) {
 		}
 		slices.Sort(texts)
 		if diff := gocmp.Diff(texts, scanTexts(t, db, snap, q, opts)); diff != "" {
-			t.Fatalf("rows of %v %v %v: -want +got\n%s", q.Selector, q.Function, opts.Form, diff)
+			t.Fatalf("rows of %v %v: -want +got\n%s", q, opts.Form, diff)
 		}
 		if n := mem.CurrentAlloc(); n != 0 {
 			t.Fatalf("%d bytes are left", n)

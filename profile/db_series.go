@@ -27,7 +27,7 @@ type Source struct {
 }
 
 // Series returns the series that can have rows of a query, sorted by type, then by labels. It
-// reads no rows: bounds on time and Query.Function apply as in LabelNames. The slices belong
+// reads no rows: bounds on time and conditions on stacks apply as in LabelNames. The slices belong
 // to the caller.
 //
 // It costs O(series x buckets), and about 1 us for each series returned. Errors are those of

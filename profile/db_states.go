@@ -47,7 +47,7 @@ func (db *DB) MergeByState(ctx context.Context, snap *columnstore.Snapshot, t Ty
 		return nil, err
 	}
 	var out []StateStacks
-	for number, stacks := range divide(t, groups) {
+	for number, stacks := range divide(t, q, groups) {
 		if stacks == nil {
 			continue
 		}
@@ -67,7 +67,7 @@ func (db *DB) MergeByState(ctx context.Context, snap *columnstore.Snapshot, t Ty
 
 // divide splits groups by their number. It returns the stacks of each number, or nil for a
 // number without groups.
-func divide(t Type, groups *columnstore.Groups) []*Stacks {
+func divide(t Type, q Query, groups *columnstore.Groups) []*Stacks {
 	lists, numbers := &groups.Columns[0], groups.Columns[1].Values.Uint64s
 	if len(numbers) == 0 {
 		return nil
@@ -86,7 +86,7 @@ func divide(t Type, groups *columnstore.Groups) []*Stacks {
 		codes[ends[n]], values[ends[n]] = lists.Codes[row], groups.Sums[row]
 		ends[n]++
 	}
-	symbols := newSymbols(lists.Lists, lists.Codes)
+	symbols := q.symbols(lists)
 	out := make([]*Stacks, len(ends))
 	for i, n := range sizes {
 		if lo, hi := ends[i]-n, ends[i]; n > 0 {

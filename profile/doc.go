@@ -8,7 +8,7 @@
 //	pprof bytes -> DB.InsertEncoded -> rows, symbols beside their locations
 //	a pprof.Profile in memory -> DB.Insert -> the same
 //
-//	Query: labels, times, a function, a trace; of a Snapshot
+//	Query: labels, times, frames of stacks, a trace; of a Snapshot
 //	  |     reads series only
 //	  +-> DB.Types, LabelNames, LabelValues, Series    types and labels
 //	  |     reads rows, on codes

@@ -48,6 +48,27 @@ func (m *functionMatcher) matches(record []byte) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.names = appendNames(m.names[:0], record)
+	return m.matchesAny()
+}
+
+// matchesOf reports whether a location has a function that an answer does not leave out and
+// whose name matches the pattern.
+func (m *functionMatcher) matchesOf(symbols *symbols, lists, element uint32) bool {
+	if symbols.filter == nil {
+		return m.matches(symbols.record(lists, element))
+	}
+	y := symbols.symbol(lists, element)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.names = m.names[:0]
+	for i := range y.functions {
+		m.names = append(m.names, []byte(y.frame(i).Function))
+	}
+	return m.matchesAny()
+}
+
+// matchesAny reports whether one of the names matches. The caller holds mu.
+func (m *functionMatcher) matchesAny() bool {
 	for _, name := range m.names {
 		if !bytes.Contains(name, m.prefix) {
 			continue

@@ -71,11 +71,11 @@ func TestLocationRoundTrip(t *testing.T) {
 			t.Fatal("the record of the same location is another")
 		}
 		for n := 1; n < len(record); n++ {
-			if _, err := parseLocation(record[:n], nil); !errors.Is(err, errRecord) {
+			if _, err := parseLocation(record[:n], nil); !errors.Is(err, ErrLocation) {
 				t.Fatalf("%d of %d bytes: error is %v", n, len(record), err)
 			}
 		}
-		if _, err := parseLocation(append(record, 0), nil); !errors.Is(err, errRecord) {
+		if _, err := parseLocation(append(record, 0), nil); !errors.Is(err, ErrLocation) {
 			t.Fatalf("a byte too many: error is %v", err)
 		}
 	})
@@ -170,7 +170,7 @@ func TestParseLocationMalformed(t *testing.T) {
 		{"number of eleven bytes", bytes.Repeat([]byte{0xff}, 11)},
 		{"2^63 lines", append([]byte{0, 0, 0, 0}, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1)},
 	} {
-		if l, err := parseLocation(tc.record, nil); !errors.Is(err, errRecord) || l != nil {
+		if l, err := parseLocation(tc.record, nil); !errors.Is(err, ErrLocation) || l != nil {
 			t.Errorf("%s: %v, %v", tc.name, l, err)
 		}
 	}
@@ -193,7 +193,7 @@ func FuzzParseLocation(f *testing.F) {
 	f.Fuzz(func(t *testing.T, record []byte) {
 		got, err := parseLocation(record, nil)
 		if err != nil {
-			if !errors.Is(err, errRecord) {
+			if !errors.Is(err, ErrLocation) {
 				t.Fatalf("error %v", err)
 			}
 			return

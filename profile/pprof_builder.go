@@ -25,10 +25,10 @@ type pprofBuilder struct {
 	functions map[pprof.Function]*pprof.Function
 }
 
-func newPprofBuilder(types []Type, groups *columnstore.Groups) *pprofBuilder {
+func newPprofBuilder(types []Type, q Query, groups *columnstore.Groups) *pprofBuilder {
 	b := &pprofBuilder{
 		out: &pprof.Profile{}, types: types, groups: groups,
-		stacks:    newSymbols(groups.Columns[0].Lists, groups.Columns[0].Codes).walk(),
+		stacks:    q.symbols(&groups.Columns[0]).walk(),
 		locations: map[*symbol]*pprof.Location{},
 		mappings:  map[pprof.Mapping]*pprof.Mapping{},
 		functions: map[pprof.Function]*pprof.Function{},

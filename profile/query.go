@@ -29,6 +29,21 @@ type Query struct {
 	// without symbols, in an Arrow record, its name is "<unknown>" here, even if other
 	// generations have its symbols.
 	Function *regexp.Regexp
+	// Frames chooses the samples for whose stack all conditions hold. If there are any, a
+	// sample without a stack is not chosen, as with -focus and -ignore of go tool pprof. A
+	// condition costs about as much as Function, and 1 us for each distinct location. Of a
+	// location that came into a generation without symbols, the conditions see no symbols.
+	Frames []FrameCondition
+	// Hide and Show choose the frames of an answer, as the options -hide and -show of go tool
+	// pprof do, by the patterns of FrameCondition.Name. Frames that match Hide are left out;
+	// of the rest, only those that match Show are kept, and those that have lines but no
+	// function. Show leaves out addresses without lines. nil leaves out no frame. Samples
+	// without any frame left are not chosen, by any question.
+	//
+	// Stacks that differ only in frames that are left out stay apart, as in pprof: Stacks.Len
+	// counts each of them. A Scan chooses the rows, but their stacks are complete. The cost is
+	// that of a condition, and that of decoding the locations of the answer.
+	Hide, Show *regexp.Regexp
 	// MaxBytes bounds the accounted memory of an answer: its groups and their results. Beyond
 	// it the error is columnstore.ErrQueryMemory. 0 or less means no bound. The bound applies
 	// to questions that read rows, and to each read separately if a question needs two. It
@@ -61,7 +76,22 @@ func (q Query) Expr(types ...Type) columnstore.Expr {
 	if q.Function != nil {
 		all = append(all, hasFunction(q.Function))
 	}
+	all = append(all, q.frameExprs()...)
 	return columnstore.And(all...)
+}
+
+// withoutFrames returns the query without its conditions on stacks.
+func (q Query) withoutFrames() Query {
+	q.Function, q.Frames, q.Hide, q.Show = nil, nil, nil, nil
+	return q
+}
+
+// symbols returns the symbols of an answer, whose locations lack the frames that the query
+// leaves out.
+func (q *Query) symbols(stacks *columnstore.GroupColumn) *symbols {
+	s := newSymbols(stacks.Lists, stacks.Codes)
+	s.filter = newFrameFilter(q.Hide, q.Show)
+	return s
 }
 
 // fits returns an error if the groups, and an answer of the given size that is made from them,

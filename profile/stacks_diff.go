@@ -15,11 +15,14 @@ import (
 // are, even in different snapshots or stores. Diff changes neither argument.
 //
 // Values are not scaled: if one answer covers a longer time, its sums are greater. The error
-// is ErrMixed if the types differ. Diff costs about 1 us a stack, and 20 bytes a stack beside
+// is ErrMixed if the types differ, or Query.Hide or Show of the answers. Diff costs about 1 us a stack, and 20 bytes a stack beside
 // the memory of both answers.
 func Diff(before, after *Stacks) (*Stacks, error) {
 	if before.Type != after.Type {
 		return nil, fmt.Errorf("%w: %v before, %v after", ErrMixed, before.Type, after.Type)
+	}
+	if !before.known().filter.equal(after.known().filter) && before.Len() > 0 && after.Len() > 0 {
+		return nil, fmt.Errorf("%w: the answers leave out different frames", ErrMixed)
 	}
 	d := differ{
 		symbols: newSymbols(dict.ListView{}, nil),
@@ -27,6 +30,11 @@ func Diff(before, after *Stacks) (*Stacks, error) {
 		seed:    rand.Uint64(),
 	}
 	d.symbols.lists, d.symbols.refs = nil, []stackRef{}
+	for _, side := range []*Stacks{before, after} {
+		if f := side.known().filter; f != nil && side.Len() > 0 {
+			d.symbols.filter = &frameFilter{f.hide.again(), f.show.again()}
+		}
+	}
 	d.add(before, -1)
 	d.add(after, 1)
 	d.symbols.stacks = make([]uint32, len(d.symbols.refs))

@@ -26,7 +26,7 @@ func (s *Stacks) Search(pattern *regexp.Regexp) *Stacks {
 		for _, element := range elements {
 			v := said[ref.lists].at(element)
 			if *v == unasked {
-				*v = verdictOf(m.matches(symbols.record(ref.lists, element)))
+				*v = verdictOf(m.matchesOf(symbols, ref.lists, element))
 			}
 			if *v == matches {
 				out.add(code, s.values[i])

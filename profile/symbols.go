@@ -15,6 +15,7 @@ import (
 // A record is decoded when the first frame of its location is needed, once an answer. A lookup
 // takes mu. A walker remembers its symbols, so that a walk takes mu once a location.
 type symbols struct {
+	filter *frameFilter    // nil if no frame is left out
 	lists  []dict.ListView // one, or for a difference those of its answers
 	refs   []stackRef      // by stack code; nil if stack codes are those of lists[0]
 	stacks []uint32        // codes of all stacks of the answer
@@ -38,6 +39,7 @@ type symbol struct {
 	location
 	unnamed   string   // the name for functions without one
 	functions []uint32 // by frame: number in symbols.named
+	hidden    bool     // no frame is left
 }
 
 func newSymbols(lists dict.ListView, stacks []uint32) *symbols {
@@ -78,6 +80,10 @@ func (s *symbols) decode(id uuid.UUID, record []byte) *symbol {
 		}
 	}
 	y := &symbol{location: *l, unnamed: l.unnamed()}
+	if s.filter != nil && s.filter.hides(&y.location) {
+		y.hidden = true
+		return y
+	}
 	for i := range y.frames() {
 		f := y.frame(i)
 		y.functions = append(y.functions, s.number(functionID{f.Function, f.File}))
@@ -194,6 +200,9 @@ func (w *walker) locations(stack uint32) []*symbol {
 			*y = w.symbols.symbol(ref.lists, element)
 		}
 		w.stack = append(w.stack, *y)
+	}
+	if w.symbols.filter != nil {
+		w.stack = slices.DeleteFunc(w.stack, func(y *symbol) bool { return y.hidden })
 	}
 	return w.stack
 }
