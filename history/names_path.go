@@ -5,7 +5,7 @@ import "slices"
 // PathText returns a path of names as one text, which no other path has. "/" stands between
 // names. A backslash stands before the characters with a meaning in patterns and paths, "/",
 // "\" and "*", and before "..". The empty path, of Top, and that of one empty name are
-// both "".
+// both "". Package trace has the inverse, ParsePath.
 func PathText(path []string) string {
 	var out []byte
 	for i, name := range path {

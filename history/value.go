@@ -1,9 +1,11 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -94,6 +96,20 @@ func (v Value) Text() string { return v.text }
 // Equal reports whether two values have the same kind and content. Floats are compared by
 // their bits.
 func (v Value) Equal(u Value) bool { return v == u }
+
+// Compare orders values: by kind, false before true, numbers by size, texts by bytes. It
+// returns -1, 0 or 1, and 0 for Equal values alone: NaN is before the other floats, and 0
+// before -0.
+func (v Value) Compare(u Value) int {
+	order := cmp.Compare(v.word, u.word)
+	switch v.kind {
+	case KindInt:
+		order = cmp.Compare(v.Int(), u.Int())
+	case KindFloat:
+		order = cmp.Or(cmp.Compare(v.Float(), u.Float()), order)
+	}
+	return cmp.Or(cmp.Compare(v.kind, u.kind), order, strings.Compare(v.text, u.text))
+}
 
 // String returns the value for people: strings and bytes quoted.
 func (v Value) String() string {

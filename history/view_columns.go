@@ -1,8 +1,6 @@
 package history
 
 import (
-	"errors"
-	"fmt"
 	"iter"
 	"slices"
 )
@@ -15,12 +13,7 @@ import (
 // even if there are no attributes.
 func (v *View) RangeColumns(attributes []Attribute, from, to, resolution int64, rows int) iter.Seq2[*Columns, error] {
 	attributes = v.list(attributes)
-	check := func() error {
-		if to < from || resolution < 0 {
-			return fmt.Errorf("%w: range [%d, %d] at a resolution of %d", ErrQuery, from, to, resolution)
-		}
-		return errors.Join(v.checkTime(from), v.checkTime(to))
-	}
+	check := func() error { return v.checkRange(from, to, resolution) }
 	return inBatches(v, attributes, rows, check, func(b *batches) {
 		for _, a := range attributes {
 			if v.addForward(b, a, from, to, resolution); b.done {

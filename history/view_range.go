@@ -23,7 +23,7 @@ type RangeOptions struct {
 // view, ErrQuery if to is before from or a resolution is negative, or ErrAttribute.
 func (v *View) Range(a Attribute, from, to int64, opts RangeOptions) iter.Seq2[Interval, error] {
 	return func(yield func(Interval, error) bool) {
-		if err := v.checkRange(a, from, to, opts); err != nil {
+		if err := cmp.Or(v.checkAttribute(a), v.checkRange(from, to, opts.Resolution)); err != nil {
 			yield(Interval{}, err)
 			return
 		}
@@ -50,12 +50,9 @@ func (v *View) NextNonNull(a Attribute, t int64) (in Interval, ok bool, err erro
 	return Interval{}, false, nil
 }
 
-func (v *View) checkRange(a Attribute, from, to int64, opts RangeOptions) error {
-	if err := v.checkAttribute(a); err != nil {
-		return err
-	}
-	if to < from || opts.Resolution < 0 {
-		return fmt.Errorf("%w: range [%d, %d] at a resolution of %d", ErrQuery, from, to, opts.Resolution)
+func (v *View) checkRange(from, to, resolution int64) error {
+	if to < from || resolution < 0 {
+		return fmt.Errorf("%w: range [%d, %d] at a resolution of %d", ErrQuery, from, to, resolution)
 	}
 	return cmp.Or(v.checkTime(from), v.checkTime(to))
 }

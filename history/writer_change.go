@@ -114,18 +114,11 @@ func (w *Writer) end(l *lane, slot uint, at int64) {
 // history on before anything was committed. Else the error is ErrFinal, as views have the
 // interval. The other errors are those of Change.
 func (w *Writer) Update(a Attribute, v Value) error {
-	if err := w.check(); err != nil {
+	in, err := w.Ongoing(a)
+	if err != nil {
 		return err
 	}
-	if int64(a) >= int64(w.n) {
-		return fmt.Errorf("%w: %d of %d", ErrAttribute, a, w.n)
-	}
-	at := w.h.opts.Start
-	if pos := w.h.slots[a].Load(); pos != 0 {
-		l, slot := w.slotOf(pos - 1)
-		at = l.work.slots[slot].start
-	}
-	return w.Change(at, a, v)
+	return w.Change(in.Start, a, v)
 }
 
 // Ongoing returns the ongoing interval of an attribute in the transaction. Its end is the
@@ -187,16 +180,13 @@ func (w *Writer) Remove(t int64, a Attribute) error {
 // IncrementInt adds to the value of an attribute, from 0 if it is null. The errors are
 // those of Change; ErrLimit beyond the range of int64.
 func (w *Writer) IncrementInt(t int64, a Attribute, delta int64) error {
-	in, err := w.Ongoing(a)
+	before, err := w.replaceable(t, a, Int(0))
 	if err != nil {
 		return err
 	}
-	if err := w.fits(t, a, Int(0)); err != nil {
-		return err
-	}
-	sum := in.Value.Int() + delta
-	if delta > 0 && sum < in.Value.Int() || delta < 0 && sum > in.Value.Int() {
-		return fmt.Errorf("%w: attribute %d is %d, adding %d is beyond int64", ErrLimit, a, in.Value.Int(), delta)
+	sum := before.Int() + delta
+	if delta > 0 && sum < before.Int() || delta < 0 && sum > before.Int() {
+		return fmt.Errorf("%w: attribute %d is %d, adding %d is beyond int64", ErrLimit, a, before.Int(), delta)
 	}
 	return w.Change(t, a, Int(sum))
 }
@@ -204,14 +194,20 @@ func (w *Writer) IncrementInt(t int64, a Attribute, delta int64) error {
 // IncrementFloat adds to the value of an attribute, from 0 if it is null. The errors are
 // those of Change.
 func (w *Writer) IncrementFloat(t int64, a Attribute, delta float64) error {
-	in, err := w.Ongoing(a)
+	before, err := w.replaceable(t, a, Float(0))
 	if err != nil {
 		return err
 	}
-	if err := w.fits(t, a, Float(0)); err != nil {
-		return err
+	return w.Change(t, a, Float(before.Float()+delta))
+}
+
+// replaceable returns the ongoing value of an attribute that can change at t to one as v.
+func (w *Writer) replaceable(t int64, a Attribute, v Value) (Value, error) {
+	in, err := w.Ongoing(a)
+	if err == nil {
+		err = w.fits(t, a, v)
 	}
-	return w.Change(t, a, Float(in.Value.Float()+delta))
+	return in.Value, err
 }
 
 // fits returns the error of a change of an attribute to a value at t, if it has one.

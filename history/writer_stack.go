@@ -129,17 +129,11 @@ func (w *Writer) ongoingLevel(a Attribute, last bool) (Value, error) {
 
 // depth returns the number of values of a stack, if it can change at t.
 func (w *Writer) depth(t int64, a Attribute) (int, error) {
-	if _, _, err := w.changeable(t, a); err != nil {
-		return 0, err
-	}
-	in, err := w.Ongoing(a)
+	before, err := w.replaceable(t, a, Int(0))
 	if err != nil {
 		return 0, err
 	}
-	if err := w.fits(t, a, Int(0)); err != nil {
-		return 0, err
-	}
-	return depthOf(a, in.Value)
+	return depthOf(a, before)
 }
 
 // level returns the child that has value i of a stack.

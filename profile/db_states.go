@@ -3,13 +3,9 @@ package profile
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
-	"strings"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/encoding"
-	"github.com/granarydb/granary/history"
 )
 
 // MergeByState is Merge by the state of an attribute at the time of each profile. It returns
@@ -60,7 +56,7 @@ func (db *DB) MergeByState(ctx context.Context, snap *columnstore.Snapshot, t Ty
 		out = append(out, group)
 	}
 	slices.SortFunc(out, func(a, b StateStacks) int {
-		return cmp.Or(cmp.Compare(a.Status, b.Status), compareValues(a.State, b.State))
+		return cmp.Or(cmp.Compare(a.Status, b.Status), a.State.Compare(b.State))
 	})
 	return out, nil
 }
@@ -94,15 +90,4 @@ func divide(t Type, q Query, groups *columnstore.Groups) []*Stacks {
 		}
 	}
 	return out
-}
-
-// compareValues orders values by kind, numbers by size, texts by bytes.
-func compareValues(a, b history.Value) int {
-	return cmp.Or(
-		cmp.Compare(a.Kind(), b.Kind()),
-		cmp.Compare(encoding.FromBool(a.Bool()), encoding.FromBool(b.Bool())),
-		cmp.Compare(a.Int(), b.Int()),
-		cmp.Compare(a.Float(), b.Float()), cmp.Compare(math.Float64bits(a.Float()), math.Float64bits(b.Float())),
-		strings.Compare(a.Text(), b.Text()),
-	)
 }

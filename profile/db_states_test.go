@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -330,23 +329,5 @@ func TestStateFinders(t *testing.T) {
 	}
 	if len(j.values) != 17 {
 		t.Errorf("%d states, want 17", len(j.values))
-	}
-}
-
-// Values are distinguished by kind and bits, and sorted.
-func TestCompareValues(t *testing.T) {
-	negative := math.Copysign(0, -1)
-	values := []history.Value{
-		{},
-		history.Bool(false), history.Bool(true), history.Int(math.MinInt64), history.Int(-1), history.Int(0), history.Int(5),
-		history.Float(math.NaN()), history.Float(math.Inf(-1)), history.Float(-1), history.Float(0), history.Float(negative), history.Float(2),
-		history.String(""), history.String("a"), history.String("b"), history.Bytes(nil), history.Bytes([]byte{0xff}),
-	}
-	for i, a := range values {
-		for k, b := range values {
-			if got := compareValues(a, b); (got < 0) != (i < k) || (got > 0) != (i > k) {
-				t.Errorf("%v %v against %v %v: %d", a.Kind(), a, b.Kind(), b, got)
-			}
-		}
 	}
 }

@@ -237,7 +237,7 @@ func (s *statesTest) check(t *rapid.T, statuses map[StateStatus]int) {
 		statuses[g.Status]++
 		sums[fmt.Sprint(g.Status, " ", g.State.Kind(), " ", g.State)] = idSums(g.Stacks)
 		total += g.Stacks.Total
-		if i > 0 && (got[i-1].Status > g.Status || got[i-1].Status == g.Status && compareValues(got[i-1].State, g.State) >= 0) {
+		if i > 0 && (got[i-1].Status > g.Status || got[i-1].Status == g.Status && got[i-1].State.Compare(g.State) >= 0) {
 			t.Fatalf("%v %v comes after %v %v", g.Status, g.State, got[i-1].Status, got[i-1].State)
 		}
 		if g.Status != StateKnown && !g.State.IsNull() || g.Stacks.Type != typ || g.Stacks.Len() != len(idSums(g.Stacks)) {
