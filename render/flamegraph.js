@@ -47,7 +47,8 @@
   function labelFor(f, width) {
     if (!f.sign) return nameFor(f.name, width);
     const label = nameFor(f.name, width - CHAR * (columns(f.sign) + 1));
-    return label === '' ? nameFor(f.sign, width) : f.sign + ' ' + label;
+    if (label !== '') return f.sign + ' ' + label;
+    return CHAR * columns(f.sign) <= width - 2 * PAD ? f.sign : '';
   }
 
   function nameFor(name, width) {

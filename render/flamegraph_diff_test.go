@@ -83,6 +83,15 @@ func TestFlameGraphOfTwoDeep(t *testing.T) {
 	}
 }
 
+// A sign is whole or left out.
+func TestSignedLabel(t *testing.T) {
+	for width, want := range map[float64]string{20: "", 42: "", 45: "+200%", 70: "+200%", 76: "+200% Fuu", 200: "+200% main.Fuu"} {
+		if got := signedLabel("+200%", "main.Fuu", width); got != want {
+			t.Errorf("%v: %q, want %q", width, got, want)
+		}
+	}
+}
+
 // Without Width the picture is as wide as its window.
 func TestFlameGraphWidth(t *testing.T) {
 	for width, want := range map[int]string{0: "100%", 700: "700"} {

@@ -177,7 +177,7 @@ func frameLabel(name string, width float64) string {
 }
 
 // signedLabel returns the label of a frame after the sign of its change, or the sign alone if
-// there is no room for both. labelFor in flamegraph.js does the same.
+// there is no room for both. A sign is never cut: +2… can be 2% or 200%. labelFor in flamegraph.js does the same.
 func signedLabel(sign, name string, width float64) string {
 	if sign == "" {
 		return frameLabel(name, width)
@@ -185,7 +185,10 @@ func signedLabel(sign, name string, width float64) string {
 	if label := frameLabel(name, width-textWidth(sign+" ")); label != "" {
 		return sign + " " + label
 	}
-	return frameLabel(sign, width)
+	if textWidth(sign) <= width-2*flamePad {
+		return sign
+	}
+	return ""
 }
 
 func textWidth(s string) float64 {

@@ -337,6 +337,7 @@ func TestHelp(t *testing.T) {
 		r := granary(t, cmd.Name(), "--help")
 		for _, part := range append([]string{"Usage:", "granary " + cmd.Name()}, map[string][]string{
 			"top":        {"Examples:", "-n, --limit", "--json", "--sample-index", "--selector", "--search", "--from", "--to", "Inputs are"},
+			"peek":       {"Examples:", "-n, --limit", "--json", "--cum", "--sort", "--sample-index", "Inputs are"},
 			"diff":       {"Examples:", "-n, --limit", "--json", "-o", "--normalize", "--sample-index", "--selector", "--search", "--from", "--to"},
 			"labels":     {"Examples:", "--name", "--json", "--selector", "--search", "--from", "--to", "Inputs are"},
 			"series":     {"Examples:", "--by", "--step", "-n, --limit", "--average", "--json", "--sample-index", "--selector", "--search", "--from", "--to", "Inputs are"},

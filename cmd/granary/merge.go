@@ -16,7 +16,7 @@ import (
 
 func newMerge() *cobra.Command {
 	var s selection
-	var output string
+	var output, format string
 	cmd := &cobra.Command{
 		Use:   "merge -o FILE [flags] INPUT...",
 		Short: "Merge profiles into one",
@@ -28,11 +28,19 @@ speedscope, go build -pgo and granary itself read the result.
 Profiles of different kinds, such as CPU and heap, cannot be merged: choose one
 kind with --sample-index or --selector.
 
+If the name of FILE ends in .folded or .collapsed, or with --format folded, the
+output has a line of text for each stack, for flamegraph.pl and others: the
+functions from the root to the leaf, separated by semicolons, and the value of
+one sample type. If it ends in .speedscope.json, or with --format speedscope, it
+is a file of speedscope with each of the sample types, without negative values.
+
 ` + inputsHelp,
 		Example: `  granary merge -o week.pb.gz monday.pb.gz tuesday.pb.gz
   granary merge -o default.pgo --sample-index cpu profiles/
   granary merge -o day.pb.gz --from -1d profiles/   # the most recent day
   granary merge -o heap.pb.gz heaps/ && go tool pprof -top heap.pb.gz
+  granary merge -o - --format folded cpu/ | flamegraph.pl > cpu.svg
+  granary merge -o heap.speedscope.json heaps/
   granary merge -o - heaps/ | granary top -`,
 		Args: inputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -43,6 +51,9 @@ kind with --sample-index or --selector.
 				return err
 			}
 			return withInputs(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
+				if format := mergeFormat(format, output); format != formatPprof {
+					return mergeStacks(ctx, cmd, db, snap, q, s.sampleIndex, format, output)
+				}
 				var only []profile.Type
 				if s.sampleIndex != "" {
 					t, err := findType(ctx, db, snap, q, s.sampleIndex)
@@ -66,9 +77,37 @@ kind with --sample-index or --selector.
 			})
 		},
 	}
-	s.flags(cmd, "all")
+	s.flags(cmd, "all; one with --format folded: "+firstShown)
+	cmd.Flags().Var(cli.NewChoice("format", []string{formatPprof, formatFolded, formatSpeedscope}, &format), "format", "`FORMAT` to write: pprof, folded or speedscope (default: from the suffix of FILE)")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - is standard output")
 	return cmd
+}
+
+// mergeStacks writes the stacks of a query in a format other than pprof.
+func mergeStacks(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name, format, output string) error {
+	var write func(w io.Writer) error
+	some := false
+	switch format {
+	case formatFolded:
+		stacks, err := mergeType(ctx, db, snap, q, name)
+		if err != nil {
+			return err
+		}
+		some = stacks.Len() > 0
+		write = func(w io.Writer) error { return writeFolded(w, stacks) }
+	case formatSpeedscope:
+		all, err := mergeTypes(ctx, db, snap, q, name)
+		if err != nil {
+			return err
+		}
+		some = len(all) > 0 && all[0].Len() > 0
+		write = func(w io.Writer) error { return writeSpeedscope(w, all) }
+	}
+	if err := cli.WriteTo(output, cmd.OutOrStdout(), write); err != nil || some {
+		return err
+	}
+	noteNoSamples(cmd)
+	return nil
 }
 
 func newFlamegraph() *cobra.Command {

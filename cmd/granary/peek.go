@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
+)
+
+func newPeek() *cobra.Command {
+	var s selection
+	var show cli.Limit
+	var order ordering
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "peek [flags] REGEX INPUT...",
+		Short: "Show the callers and callees of functions",
+		Long: `peek merges the profiles and shows each function whose name matches REGEX
+between its callers and its callees, as go tool pprof -peek does:
+
+  flat, cum   the function itself; the function and its callees
+  caller      the value of the stacks in which the caller calls the function
+  callee      the value of the stacks in which the function calls the callee
+
+Percentages of callers and callees are shares of the function's cum. A stack in
+which a call recurs counts once, so they can add up to more than 100%. Calls of
+a function to itself are left out.
+
+` + inputsHelp,
+		Example: `  granary peek 'json[.]Marshal$' cpu.pb.gz
+  granary peek --cum -n 3 '^main[.]' profiles/
+  granary peek --json 'gcBgMarkWorker$' cpu/ | jq '.functions[0].callees'`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.Usage(errors.New("name a function as a regular expression, and at least one profile"))
+			}
+			return inputs(cmd, args[1:])
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			pattern, err := regexp.Compile(args[0])
+			if err != nil {
+				return cli.Usage(fmt.Errorf("%q: want a regular expression, such as 'json[.]' or '^main[.]': %w", args[0], err))
+			}
+			return withInputs(cmd, s, args[1:], func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
+				stacks, err := mergeType(ctx, db, snap, q, s.sampleIndex)
+				if err != nil {
+					return err
+				}
+				found := peekFound{stacks: stacks}
+				found.find(pattern, &order, show.Of(asJSON))
+				if asJSON {
+					return found.printJSON(cmd.OutOrStdout())
+				}
+				return found.print(cmd.OutOrStdout(), args[0])
+			})
+		},
+	}
+	s.flags(cmd, firstShown)
+	show.Flags(cmd, "", 10, "show the first `N` functions")
+	order.flags(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: values are integers in the unit named in it")
+	return cmd
+}
+
+// peekFound is the answer of peek.
+type peekFound struct {
+	stacks    *profile.Stacks
+	functions []peeked
+	all       int // number of functions that match
+}
+
+// peeked is a function with its callers and callees.
+type peeked struct {
+	profile.Function
+	Callers []profile.Call `json:"callers"`
+	Callees []profile.Call `json:"callees"`
+}
+
+// find finds the functions that match, in order, the first n of them, or all if n is 0.
+func (f *peekFound) find(pattern *regexp.Regexp, order *ordering, n int) {
+	f.functions = []peeked{}
+	matching := slices.DeleteFunc(f.stacks.Top(), func(g profile.Function) bool { return !pattern.MatchString(g.Name) })
+	slices.SortFunc(matching, func(a, b profile.Function) int {
+		return order.compare(a.Flat, a.Cum, a.Name, b.Flat, b.Cum, b.Name)
+	})
+	f.all = len(matching)
+	if n > 0 && n < len(matching) {
+		matching = matching[:n]
+	}
+	for _, g := range matching {
+		around := f.stacks.Sandwich(g.Name)
+		p := peeked{around.Function, around.Callers, around.Callees}
+		if p.Callers == nil {
+			p.Callers = []profile.Call{}
+		}
+		if p.Callees == nil {
+			p.Callees = []profile.Call{}
+		}
+		f.functions = append(f.functions, p)
+	}
+}
+
+func (f *peekFound) printJSON(w io.Writer) error {
+	return cli.PrintJSON(w, struct {
+		SampleType string   `json:"sample_type"`
+		Unit       string   `json:"unit"`
+		Total      int64    `json:"total"`
+		Magnitude  int64    `json:"magnitude"`
+		Functions  []peeked `json:"functions"`
+	}{f.stacks.Type.Sample, f.stacks.Type.SampleUnit, f.stacks.Total, f.stacks.Magnitude, f.functions})
+}
+
+func (f *peekFound) print(w io.Writer, pattern string) error {
+	unit := f.stacks.Type.SampleUnit
+	p := cli.Printer{W: w}
+	p.Printf("Type: %s, total %s\n", typeText(f.stacks.Type), profile.FormatValue(f.stacks.Total, unit))
+	switch {
+	case f.stacks.Len() == 0:
+		p.Printf("%s\n", noSamples)
+		return p.Err
+	case f.all == 0:
+		p.Printf("No function matches %s.\n", cli.Printable(pattern))
+		return p.Err
+	}
+	p.Printf("Showing %d of %d functions that match\n", len(f.functions), f.all)
+	calls := func(what string, calls []profile.Call, cum int64) {
+		for _, c := range calls {
+			p.Printf("%12s %8s  %s %s\n", profile.FormatValue(c.Value, unit), percent(c.Value, cum), what, cli.Printable(c.Name))
+		}
+	}
+	for _, g := range f.functions {
+		p.Printf("\n")
+		calls("caller  ", g.Callers, g.Cum)
+		p.Printf("%12s %8s  %s\n", profile.FormatValue(g.Cum, unit), percent(g.Cum, f.stacks.Magnitude), cli.Printable(g.Name))
+		p.Printf("%12s %8s  flat\n", profile.FormatValue(g.Flat, unit), percent(g.Flat, g.Cum))
+		calls("  callee", g.Callees, g.Cum)
+	}
+	return p.Err
+}
