@@ -46,13 +46,13 @@ const noRow = -1
 
 func isRow(row int32) bool { return row != noRow }
 
-// batch builds the batch of a profile, with codes for its stacks. The batch is valid until the
-// next call.
-func (b *batcher) batch(f *flat, kind kind, opts InsertOptions, zeros bool, codes interner) (schema.Batch, error) {
+// batch builds the batch of a profile at a time, with codes for its stacks. labels are those of
+// the whole profile. The batch is valid until the next call.
+func (b *batcher) batch(f *flat, kind kind, at int64, labels map[string]string, zeros bool, codes interner) (schema.Batch, error) {
 	b.flat = f
 	b.number(zeros)
-	columns := make(map[string]encoding.Vector, 16+len(opts.Labels)+len(f.columns.list))
-	b.addShared(columns, kind, opts)
+	columns := make(map[string]encoding.Vector, 16+len(labels)+len(f.columns.list))
+	b.addShared(columns, kind, at, labels)
 	b.addValues(columns, kind)
 	if err := b.addStacks(columns, codes); err != nil {
 		return schema.Batch{}, err
@@ -96,13 +96,13 @@ func (b *batcher) rowsOf(i int) []int32 {
 }
 
 // addShared sets the values that all rows share.
-func (b *batcher) addShared(columns map[string]encoding.Vector, kind kind, opts InsertOptions) {
-	columns[ColumnTimestamp] = encoding.Int64s(b.flat.at(opts))
+func (b *batcher) addShared(columns map[string]encoding.Vector, kind kind, at int64, labels map[string]string) {
+	columns[ColumnTimestamp] = encoding.Int64s(at)
 	columns[ColumnDuration] = encoding.Int64s(b.flat.Duration)
 	columns[ColumnPeriod] = encoding.Int64s(b.flat.Every)
 	columns[ColumnPeriodType] = encoding.Strings(kind.Types[0].Period)
 	columns[ColumnPeriodUnit] = encoding.Strings(kind.Types[0].PeriodUnit)
-	for name, value := range opts.Labels {
+	for name, value := range labels {
 		columns[ColumnLabels+"."+name] = encoding.Strings(value)
 	}
 }

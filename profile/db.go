@@ -57,7 +57,8 @@ func Open(store *columnstore.Store, opts Options) (*DB, error) {
 	return &DB{table: table, store: store, opts: opts}, nil
 }
 
-// Table returns the table of the profiles, for scans and inserts of Arrow records.
+// Table returns the table of the profiles, for scans and inserts of Arrow records. Inserts into
+// it take any time in ColumnTimestamp, in Unix nanoseconds; only profiles are checked.
 func (db *DB) Table() *columnstore.Table { return db.table }
 
 // Store returns the store of the table.
@@ -68,7 +69,8 @@ type InsertOptions struct {
 	// Labels are the labels of the whole profile, such as job and pod. An empty value is no
 	// label.
 	Labels map[string]string
-	// Time is used for a profile without a time. If it is zero too, the profile's time is 0,
-	// which in pprof means no time.
+	// Time is used for a profile without a time. Set it to time.Now() where profiles without
+	// one are recent. Any Time other than the zero value is taken, also one before 1980. If it
+	// is the zero value, a profile without a time is ErrProfile.
 	Time time.Time
 }

@@ -21,6 +21,9 @@ import (
 // found without reading the rest. Ids in upper case or with dashes, or several in one sample,
 // are ordinary labels and are found in their original spelling.
 //
+// The time of a profile is in Unix nanoseconds. A time before 1980 is ErrProfile, and the error
+// names the unit that it looks like. A profile without a time needs InsertOptions.Time.
+//
 // data is neither changed nor retained. A profile without rows, because all of its values are
 // zero, is no error. The result is that of Parse and Insert at a fraction of the cost, since
 // only the rows are built.
@@ -85,11 +88,15 @@ func (db *DB) insert(ctx context.Context, tx *columnstore.Tx, w *workspace, opts
 		tx.Note(db.table, note)
 		return 0, nil
 	}
-	codes, err := db.table.Codes(w.flat.at(opts))
+	at, err := w.flat.at(opts)
 	if err != nil {
 		return 0, err
 	}
-	batch, err := w.batcher.batch(&w.flat, kind, opts, db.opts.KeepZeros, codes)
+	codes, err := db.table.Codes(at)
+	if err != nil {
+		return 0, err
+	}
+	batch, err := w.batcher.batch(&w.flat, kind, at, opts.Labels, db.opts.KeepZeros, codes)
 	if err != nil {
 		return 0, err
 	}

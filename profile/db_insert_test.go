@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -122,17 +123,43 @@ func TestInsertTime(t *testing.T) {
 		profile int64
 		option  time.Time
 		want    int64
+		fails   string // with this in the error
 	}{
-		{"the profile's", start, at, start},
-		{"the option's", 0, at, at.UnixNano()},
-		{"none", 0, time.Time{}, 0},
-		{"before 1970", -5, at, -5},
-		{"far back", math.MinInt64 / 2, at, math.MinInt64 / 2},
+		{"the profile's", start, at, start, ""},
+		{"the profile's alone", start, time.Time{}, start, ""},
+		{"the option's", 0, at, at.UnixNano(), ""},
+		{"1970 by option", 0, time.Unix(0, 0), 0, ""},
+		{"none", 0, time.Time{}, 0, "no time, and InsertOptions.Time"},
+		{"1980", leastTime, at, leastTime, ""},
+		{"before 1980", leastTime - 1, at, 0, "1979-12-31: before 1980"},
+		{"before 1970", -5, at, 0, "before 1980"},
+		{"far back", math.MinInt64, at, 0, "before 1980"},
+		{"seconds", start / int64(time.Second), at, 0, "its time is 1700000123, in nanoseconds 1970-01-01: it looks like seconds"},
+		{"milliseconds", start / int64(time.Millisecond), at, 0, "in nanoseconds 1970-01-01: it looks like milliseconds"},
+		{"microseconds", start / int64(time.Microsecond), at, 0, "in nanoseconds 1970-01-20: it looks like microseconds"},
+		{"ticks", 42, at, 0, "in nanoseconds 1970-01-01: before 1980"},
 	} {
 		db := testDB(t, Options{})
 		p := makeProfile(tc.profile, "n:count", stack{frames: "a", values: []int64{1}})
-		if _, err := db.Insert(context.Background(), p, InsertOptions{Time: tc.option}); err != nil {
-			t.Errorf("%s: %v", tc.name, err)
+		var encoded bytes.Buffer
+		if err := p.Write(&encoded); err != nil {
+			t.Fatal(err)
+		}
+		_, err := db.Insert(context.Background(), p, InsertOptions{Time: tc.option})
+		_, again := db.InsertEncoded(context.Background(), encoded.Bytes(), InsertOptions{Time: tc.option})
+		if tc.fails != "" {
+			for _, err := range []error{err, again} {
+				if !errors.Is(err, ErrProfile) || !strings.Contains(err.Error(), tc.fails) {
+					t.Errorf("%s: %v, want %q", tc.name, err, tc.fails)
+				}
+			}
+			if rows := db.Store().Stats().Rows; rows != 0 {
+				t.Errorf("%s: %d rows after the error", tc.name, rows)
+			}
+			continue
+		}
+		if err != nil || again != nil {
+			t.Errorf("%s: %v, %v", tc.name, err, again)
 			continue
 		}
 		got, err := db.Profile(context.Background(), view(t, db), Query{})

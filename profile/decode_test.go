@@ -51,7 +51,7 @@ func usedWorkspace(t fataler) *workspace {
 	if err := w.read(plain, Limits{}.WithDefaults()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.batcher.batch(&w.flat, w.flat.kind(), InsertOptions{}, true, newDictionary()); err != nil {
+	if _, err := w.batcher.batch(&w.flat, w.flat.kind(), w.flat.Time, nil, true, newDictionary()); err != nil {
 		t.Fatal(err)
 	}
 	w.batcher.reset()
@@ -114,7 +114,11 @@ func compareBatches(t fataler, way string, w *workspace, zeros bool, want schema
 	t.Helper()
 	kind := w.flat.kind()
 	codes := newDictionary()
-	got, err := w.batcher.batch(&w.flat, kind, oracleOpts, zeros, codes)
+	at := w.flat.Time
+	if at == 0 {
+		at = oracleOpts.Time.UnixNano()
+	}
+	got, err := w.batcher.batch(&w.flat, kind, at, oracleOpts.Labels, zeros, codes)
 	if err != nil {
 		t.Fatal(way, err)
 	}

@@ -42,7 +42,8 @@
 //	P5  Input is limited before it is decoded, and its rows before they are built; no input
 //	    panics.
 //	P6  Bytes are accepted or refused as google/pprof and the limits require (C1 of
-//	    profile/pprof), and their rows are those of the profile that google/pprof decodes.
+//	    profile/pprof), unless they lack a plausible time. Their rows are those of the profile
+//	    that google/pprof decodes.
 //	P7  An answer equals that of a search of the snapshot row by row, however much of it is
 //	    compacted and over however many generations. A location is identified by its id: it
 //	    has a code in each generation.

@@ -32,14 +32,6 @@ func (f *flat) kind() kind {
 	return k
 }
 
-// at returns the time of the rows of a profile.
-func (f *flat) at(opts InsertOptions) int64 {
-	if f.Time == 0 && !opts.Time.IsZero() {
-		return opts.Time.UnixNano()
-	}
-	return f.Time
-}
-
 // isEmpty reports whether a profile has no rows.
 func (f *flat) isEmpty(zeros bool) bool {
 	return len(f.Values) == 0 || !zeros && !slices.ContainsFunc(f.Values, func(v int64) bool { return v != 0 })

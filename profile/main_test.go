@@ -66,6 +66,10 @@ func insert(t fataler, db *DB, p *pprof.Profile, labels ...string) int {
 	for i := 0; i < len(labels); i += 2 {
 		opts.Labels[labels[i]] = labels[i+1]
 	}
+	if at := p.TimeNanos; at < leastTime { // accepted by option only
+		opts.Time, p.TimeNanos = time.Unix(0, at), 0
+		defer func() { p.TimeNanos = at }()
+	}
 	rows, err := db.Insert(context.Background(), p, opts)
 	if err != nil {
 		t.Fatal(err)

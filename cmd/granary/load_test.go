@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/internal/input"
@@ -291,5 +292,27 @@ func TestURL(t *testing.T) {
 	gone.Close()
 	if r := granary(t, "top", gone.URL); r.code != cli.ExitFailed || len(r.problems()) != 1 || !strings.Contains(r.stderr, gone.URL) {
 		t.Errorf("no server: exit code %d: %s", r.code, r.stderr)
+	}
+}
+
+// A profile whose time is in milliseconds is refused by name; one without a time has that of
+// its file.
+func TestTimesOfInputs(t *testing.T) {
+	p := service()
+	good := p.TimeNanos
+	p.TimeNanos = good / 1e6
+	bad := file(t, "millis.pb.gz", p)
+	r := granary(t, "top", bad)
+	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "millis.pb.gz") || !strings.Contains(r.stderr, "it looks like milliseconds") {
+		t.Errorf("%+v", r)
+	}
+	p.TimeNanos = 0
+	none := file(t, "none.pb.gz", p)
+	at := time.Unix(0, good)
+	if err := os.Chtimes(none, at, at); err != nil {
+		t.Fatal(err)
+	}
+	if got := granaryMerge(t, none); got.TimeNanos != good {
+		t.Errorf("a profile without a time is at %d, its file at %d", got.TimeNanos, good)
 	}
 }
