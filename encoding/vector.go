@@ -5,9 +5,12 @@ import "github.com/google/uuid"
 // Vector is a column of plain values. Type selects the slice in use, which has an element a
 // row. Values enter the store and leave it as vectors.
 //
-// Valid tells which rows have a value; nil means that all do. The element of a null row is
-// ignored. A Vector has one owner at a time; a function that takes one documents whether it
-// keeps it.
+// Valid has an element a row too: false for a null, a row without a value, whose element is
+// ignored. nil means that no row is null. A column takes nulls if it is nullable or dynamic:
+//
+//	Vector{Type: Int64, Int64s: []int64{7, 0, 9}, Valid: []bool{true, false, true}}
+//
+// A Vector has one owner at a time; a function that takes one documents whether it keeps it.
 type Vector struct {
 	Type      Type
 	Valid     []bool
@@ -18,6 +21,10 @@ type Vector struct {
 	Strings   []string
 	UUIDs     []uuid.UUID
 	UUIDLists [][]uuid.UUID
+	// Offsets, if not nil, replaces UUIDLists: the list of row i is
+	// UUIDs[Offsets[i]:Offsets[i+1]]. There is one offset more than rows, and none is less
+	// than the one before, as in Arrow.
+	Offsets []int32
 	// Codes, if not nil, replaces UUIDLists: the codes of the lists in a dictionary that the
 	// recipient of the vector knows.
 	Codes []uint32
@@ -44,6 +51,12 @@ func UUIDs(values ...uuid.UUID) Vector { return Vector{Type: UUID, UUIDs: values
 // UUIDLists makes a vector of type UUIDList that shares the slice.
 func UUIDLists(values ...[]uuid.UUID) Vector { return Vector{Type: UUIDList, UUIDLists: values} }
 
+// FlatLists makes a vector of type UUIDList that shares the slices: the elements of all lists,
+// and the offsets of each list in them.
+func FlatLists(elements []uuid.UUID, offsets []int32) Vector {
+	return Vector{Type: UUIDList, UUIDs: elements, Offsets: offsets}
+}
+
 // ListCodes makes a vector of type UUIDList of codes that shares the slice.
 func ListCodes(codes ...uint32) Vector { return Vector{Type: UUIDList, Codes: codes} }
 
@@ -63,9 +76,18 @@ func (v *Vector) Len() int {
 	case UUID:
 		return len(v.UUIDs)
 	case UUIDList:
-		return max(len(v.UUIDLists), len(v.Codes))
+		return max(len(v.UUIDLists), len(v.Codes), len(v.Offsets)-1)
 	}
 	return 0
+}
+
+// List returns the list of row i of a vector of lists, which are not codes. It shares the
+// vector's memory.
+func (v *Vector) List(i int) []uuid.UUID {
+	if v.Offsets != nil {
+		return v.UUIDs[v.Offsets[i]:v.Offsets[i+1]:v.Offsets[i+1]]
+	}
+	return v.UUIDLists[i]
 }
 
 // Null reports whether row i has no value.

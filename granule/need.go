@@ -114,8 +114,8 @@ func (n *needer) column(c *schema.Concrete) (own int) {
 	case v.Codes != nil: // the lists are in the dictionary
 	case def.Type == encoding.UUIDList:
 		n.each(v, func(i int) {
-			if last < 0 || !same(v.UUIDLists[i], v.UUIDLists[last]) {
-				n.list(v.UUIDLists[i])
+			if last < 0 || !same(v.List(i), v.List(last)) {
+				n.list(v.List(i))
 			}
 			last = i
 		})

@@ -34,7 +34,7 @@ var rowsPool = sync.Pool{New: func() any { return new(Rows) }}
 // which is all for the rows of a profile.
 func Code(s *schema.Schema, gen *Generation, bucket int64, b *schema.Batch, columns []schema.Concrete, rows []int32) (*Rows, error) {
 	r := rowsPool.Get().(*Rows)
-	r.coder = coder{schema: s, gen: gen, batch: b, rows: rows, mem: &r.mem, scratch: r.coder.scratch, codes: r.coder.codes}
+	r.coder = coder{schema: s, gen: gen, batch: b, rows: rows, mem: &r.mem, scratch: r.coder.scratch, codes: r.coder.codes, lists: r.coder.lists}
 	c, f := &r.coder, &r.frame
 	*f = frame{schema: s, gen: gen, bucket: bucket, series: f.series[:0], columns: f.columns[:0], suffix: f.suffix[:0]}
 	var err error
@@ -63,7 +63,8 @@ func (r *Rows) Done() {
 	clear(r.frame.columns) // drops the references to the batch
 	r.frame.gen, r.frame.schema = nil, nil
 	r.fresh.done()
-	r.coder = coder{scratch: r.coder.scratch, codes: r.coder.codes}
+	clear(r.coder.lists) // as the columns
+	r.coder = coder{scratch: r.coder.scratch, codes: r.coder.codes, lists: r.coder.lists[:0]}
 	rowsPool.Put(r)
 }
 
@@ -138,7 +139,8 @@ type coder struct {
 	rows    []int32 // rows of the batch to code; nil: all
 	mem     *slab
 	scratch []byte
-	codes   []uint32 // of lists
+	codes   []uint32      // of lists
+	lists   [][]uuid.UUID // of the batch: memory for several
 }
 
 // n returns the number of rows; row returns the i-th.
@@ -254,7 +256,7 @@ func (c *coder) column(in *schema.Concrete) (frameColumn, error) {
 	out.words = c.mem.room(n)[:n]
 	switch {
 	case column.Type == encoding.UUIDList:
-		return out, c.lists(in, &out)
+		return out, c.listWords(in, &out)
 	case column.Type.Fixed():
 		c.fixed(in, &out)
 		return out, nil
@@ -351,22 +353,24 @@ func (c *coder) bytesFunc(column schema.Column, in *schema.Concrete, out *frameC
 	}
 }
 
-// lists makes words for lists. It adopts codes, and looks up lists of ids for the whole batch
-// at once.
-func (c *coder) lists(in *schema.Concrete, out *frameColumn) error {
+// listWords makes words for lists. It adopts codes, and looks up lists of ids for the whole
+// batch at once.
+func (c *coder) listWords(in *schema.Concrete, out *frameColumn) error {
 	v := &in.Values
 	if v.Codes != nil {
 		c.listCodes(in, out)
 		return nil
 	}
 	lists := v.UUIDLists
-	if c.rows != nil || v.Valid != nil {
-		lists = make([][]uuid.UUID, 0, len(out.words))
+	if c.rows != nil || v.Valid != nil || v.Offsets != nil {
+		clear(c.lists) // those of another column
+		lists = c.lists[:0]
 		for i := range out.words {
 			if at := in.At(c.row(i)); !v.Null(at) {
-				lists = append(lists, v.UUIDLists[at])
+				lists = append(lists, v.List(at))
 			}
 		}
+		c.lists = lists
 	}
 	codes, err := c.gen.Lists.InternLists(c.codes[:0], lists)
 	if err != nil {

@@ -206,10 +206,30 @@ func (c *Column) checkValues(name string, v *encoding.Vector, rows int) error {
 	if v.Codes != nil && v.Type != encoding.UUIDList {
 		return fmt.Errorf("%w: column %q is %v and has codes of lists", ErrBatch, name, v.Type)
 	}
-	if v.Codes != nil && v.UUIDLists != nil {
+	if v.Codes != nil && (v.UUIDLists != nil || v.Offsets != nil) {
 		return fmt.Errorf("%w: column %q has lists and codes of lists", ErrBatch, name)
 	}
+	if v.Offsets != nil {
+		if err := checkOffsets(name, v); err != nil {
+			return err
+		}
+	}
 	return checkElements(name, v)
+}
+
+// checkOffsets checks a vector with offsets of lists.
+func checkOffsets(name string, v *encoding.Vector) error {
+	if v.Type != encoding.UUIDList || v.UUIDLists != nil {
+		return fmt.Errorf("%w: column %q has offsets of lists, and other values", ErrBatch, name)
+	}
+	last := int32(0)
+	for i, offset := range v.Offsets {
+		if offset < last || int(offset) > len(v.UUIDs) {
+			return fmt.Errorf("%w: column %q: offset %d is %d, want %d to %d", ErrBatch, name, i, offset, last, len(v.UUIDs))
+		}
+		last = offset
+	}
+	return nil
 }
 
 // checkElements checks single values against the limits and for UTF-8. The element of a null
@@ -219,9 +239,9 @@ func checkElements(name string, v *encoding.Vector) error {
 		return nil
 	}
 	if v.Type == encoding.UUIDList {
-		for i, list := range v.UUIDLists {
-			if len(list) > MaxList && !v.Null(i) {
-				return fmt.Errorf("%w: column %q row %d: list of %d, at most %d", ErrLimit, name, i, len(list), MaxList)
+		for i := range v.Len() {
+			if n := len(v.List(i)); n > MaxList && !v.Null(i) {
+				return fmt.Errorf("%w: column %q row %d: list of %d, at most %d", ErrLimit, name, i, n, MaxList)
 			}
 		}
 		return nil
