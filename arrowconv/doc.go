@@ -7,6 +7,7 @@
 //
 //	             FormDictionary                   FormNative   FormPlain
 //	Int64        int64                            the same     int64
+//	  of times   timestamp[ns]                    the same     timestamp[ns]
 //	Uint64       uint64                           the same     uint64
 //	Float64      double                           the same     double
 //	Bool         bool                             the same     bool

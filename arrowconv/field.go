@@ -19,6 +19,7 @@ var (
 	listType  = arrow.ListOf(uuidType)
 	namesType = arrow.ListOf(arrow.BinaryTypes.String)
 	endsType  = arrow.PrimitiveTypes.Int32
+	timeType  = &arrow.TimestampType{Unit: arrow.Nanosecond}
 )
 
 // ElementNames appends to dst the names of an element of a list, given its id and its record, which
@@ -46,6 +47,8 @@ type Field struct {
 	// then read at once, not only after an eighth has been added. Lists of more than 8 Mi
 	// elements in all are read one by one in any case.
 	Many bool
+	// Time makes Int64 a timestamp in nanoseconds without a zone. Other types ignore it.
+	Time bool
 	// Nullable allows rows without a value.
 	Nullable bool
 	// Names, if not nil, makes UUIDList lists of strings: the names of their elements,
@@ -83,6 +86,9 @@ func (f *Field) dataType(form Form) arrow.DataType {
 func (f *Field) valueType() arrow.DataType {
 	switch f.Type {
 	case encoding.Int64:
+		if f.Time {
+			return timeType
+		}
 		return arrow.PrimitiveTypes.Int64
 	case encoding.Uint64:
 		return arrow.PrimitiveTypes.Uint64

@@ -215,6 +215,7 @@ func TestSchemaOfForms(t *testing.T) {
 		}
 	}
 	fields = append(fields, Field{Name: "names", Type: encoding.UUIDList, Names: names, Shared: true})
+	fields = append(fields, Field{Name: "times", Type: encoding.Int64, Runs: true, Time: true})
 	got := ""
 	for _, form := range []Form{FormNative, FormPlain} {
 		for _, f := range NewSchema(form, fields).Fields() {
@@ -232,6 +233,7 @@ native uuid coded: run_end_encoded<run_ends: int32, values: dictionary<values=fi
 native uuid list: run_end_encoded<run_ends: int32, values: dictionary<values=list<item: fixed_size_binary[16], nullable>, indices=uint32, ordered=false>>
 native uuid list coded: run_end_encoded<run_ends: int32, values: dictionary<values=list<item: fixed_size_binary[16], nullable>, indices=uint32, ordered=false>>
 native names: dictionary<values=list<item: utf8, nullable>, indices=uint32, ordered=false>
+native times: run_end_encoded<run_ends: int32, values: timestamp[ns]>
 plain int64: int64
 plain uint64: uint64
 plain float64: float64
@@ -243,6 +245,7 @@ plain uuid coded: fixed_size_binary[16]
 plain uuid list: list<item: fixed_size_binary[16], nullable>
 plain uuid list coded: list<item: fixed_size_binary[16], nullable>
 plain names: list<item: utf8, nullable>
+plain times: timestamp[ns]
 `, got)
 	if Form(3).Known() || Form(3).String() != "unknown form 3" {
 		t.Errorf("%v is known: %v", Form(3), Form(3).Known())

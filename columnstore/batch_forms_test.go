@@ -26,8 +26,8 @@ func flat(b schema.Batch) schema.Batch {
 	return b
 }
 
-// TestInsert_FlatLists: flat lists give the rows of lists, in one time bucket and in several, with
-// a budget too.
+// TestInsert_FlatLists: flat lists give the rows of lists, in one time bucket and in several,
+// with a budget too.
 func TestInsert_FlatLists(t *testing.T) {
 	for _, budget := range []int64{0, 64 << 20} {
 		var rows [2][]string
@@ -107,8 +107,8 @@ func TestInsert_Nulls(t *testing.T) {
 	}
 }
 
-// TestInsert_FlatListsAllocations: an insert of flat lists allocates as often for many rows as for
-// few, with rows of several buckets too.
+// TestInsert_FlatListsAllocations: an insert of flat lists allocates as often for many rows as
+// for few.
 func TestInsert_FlatListsAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")

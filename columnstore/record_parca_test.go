@@ -116,7 +116,8 @@ func BenchmarkInsertRecord(b *testing.B) {
 	}
 }
 
-// TestInsertRecord_Parca: a record as Parca's inserts the rows of a batch of the same labels and ids.
+// TestInsertRecord_Parca: a record as Parca's inserts the rows of a batch of the same labels
+// and ids.
 func TestInsertRecord_Parca(t *testing.T) {
 	for _, id := range []arrow.DataType{&arrow.FixedSizeBinaryType{ByteWidth: 16}, arrow.BinaryTypes.Binary} {
 		var rows [2][]string

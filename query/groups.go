@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow/go/v14/arrow"
 	"github.com/apache/arrow/go/v14/arrow/memory"
@@ -53,6 +54,9 @@ type RecordOptions struct {
 	// Form is the layout of repeated values in the record. Groups have no order, so Native is
 	// Dictionary. An unknown form is ErrQuery.
 	Form arrowconv.Form
+	// Timestamps names the columns of type Int64 that become Arrow timestamps, as in
+	// ScanOptions. Other names are ignored.
+	Timestamps []string
 	// Elements, if not nil, converts lists of ids to lists of strings, as in ScanOptions. It
 	// is called once for each distinct element of each generation of the lists.
 	Elements func(dst []string, id uuid.UUID, record []byte) []string
@@ -76,6 +80,7 @@ func (g *Groups) Record(opts RecordOptions) (arrow.Record, error) {
 		c := &g.Columns[i]
 		fields = append(fields, arrowconv.Field{
 			Name: c.Name, Type: c.Values.Type, Coded: true, Nullable: true, Names: opts.Elements,
+			Time: slices.Contains(opts.Timestamps, c.Name),
 		})
 	}
 	fields = append(fields, arrowconv.Field{Name: "sum", Type: encoding.Int64})

@@ -53,6 +53,11 @@ type ScanOptions struct {
 	// dictionary of each record, as DuckDB does, are faster with own dictionaries. Strings and
 	// lists of strings always have a dictionary per record.
 	OwnDictionaries bool
+	// Timestamps names the columns whose values are Unix nanoseconds: they become Arrow
+	// timestamps in nanoseconds without a zone, as package export writes the time of
+	// profiles, in every form. Without it they are int64. A name that is no Int64 column is
+	// ErrQuery.
+	Timestamps []string
 	// Elements, if not nil, converts lists of ids to lists of strings: it appends the names of
 	// an element to dst, and the names of all elements are joined. record is the data stored
 	// beside the element, or nil; Elements must not keep or change it. The iterating goroutine
@@ -72,6 +77,9 @@ func Scan(ctx context.Context, r *filter.Read, opts ScanOptions, yield func(arro
 	}
 	if !opts.Form.Known() {
 		return fmt.Errorf("%w: %v", filter.ErrQuery, opts.Form)
+	}
+	if err := opts.checkTimestamps(r.Schema); err != nil {
+		return err
 	}
 	s := newScanner(r.Schema, columns, opts)
 	defer s.out.Release()
@@ -252,11 +260,21 @@ func fieldsOf(s *schema.Schema, columns []schema.Concrete, opts *ScanOptions) []
 		def := s.Columns()[c.Column]
 		fields[i] = arrowconv.Field{
 			Name: c.Name, Type: def.Type, Coded: def.Encoding.Coded(), Nullable: def.Nullable || def.Dynamic,
-			Runs: comesInRuns(s, c.Column), Names: opts.Elements,
+			Runs: comesInRuns(s, c.Column), Names: opts.Elements, Time: slices.Contains(opts.Timestamps, c.Name),
 			Shared: everything && !opts.OwnDictionaries, Many: everything,
 		}
 	}
 	return fields
+}
+
+// checkTimestamps returns an error for a name in Timestamps that is no Int64 column.
+func (o *ScanOptions) checkTimestamps(s *schema.Schema) error {
+	for _, name := range o.Timestamps {
+		if i, ok := s.Resolve(name); !ok || s.Columns()[i].Type != encoding.Int64 {
+			return fmt.Errorf("%w: timestamps: %q is no column of type %v", filter.ErrQuery, name, encoding.Int64)
+		}
+	}
+	return nil
 }
 
 // comesInRuns reports whether a column is run-end encoded in the Native form.
@@ -280,6 +298,9 @@ func RecordSchema(r *filter.Read, opts ScanOptions) (*arrow.Schema, error) {
 	}
 	if !opts.Form.Known() {
 		return nil, fmt.Errorf("%w: %v", filter.ErrQuery, opts.Form)
+	}
+	if err := opts.checkTimestamps(r.Schema); err != nil {
+		return nil, err
 	}
 	return arrowconv.NewSchema(opts.Form, fieldsOf(r.Schema, columns, &opts)), nil
 }

@@ -20,8 +20,8 @@ func check(err error) {
 	}
 }
 
-// The rows of a table, read with Arrow v18. RecordSchema is the schema of a scan before its first
-// record, and of one without rows too.
+// The rows of a table, read with Arrow v18. RecordSchema is the schema of a scan before its
+// first record, and of one without rows too.
 func ExampleNewReader() {
 	ctx := context.Background()
 	store, err := columnstore.Open(columnstore.Options{})
