@@ -44,8 +44,9 @@ A positive change means that B costs more. If A has negative values, percentages
 are shares of the sum of its stacks' absolute values, which is then printed.
 
 A and B are one input each: a file, a directory, an http URL, host:port, or -
-for standard input. --selector, --search, --from and --to apply to both. A
-duration before the newest profile counts from the newest profile of each side.
+for standard input. The flags that choose samples, frames and times apply to
+both. A duration before the newest profile counts from the newest profile of
+each side.
 
 If the totals differ, as those of a longer and a shorter profile do, every
 function differs. --normalize scales the values of B to the total of A. The
@@ -76,6 +77,7 @@ same. The change is also written on the frame: +50%, −50%, new or gone.`,
 		},
 	}
 	o.flags(cmd, "the default type of the first profile of A with samples")
+	o.frameFlags(cmd)
 	o.limit.Flags(cmd, "nodes", 20, "show the first `N` functions")
 	o.order.flags(cmd)
 	cmd.Flags().BoolVar(&o.normalize, "normalize", false, "scale B to the total of A")

@@ -78,6 +78,7 @@ is a file of speedscope with each of the sample types, without negative values.
 		},
 	}
 	s.flags(cmd, "all; one with --format folded: "+firstShown)
+	s.frameFlags(cmd)
 	cmd.Flags().Var(cli.NewChoice("format", []string{formatPprof, formatFolded, formatSpeedscope}, &format), "format", "`FORMAT` to write: pprof, folded or speedscope (default: from the suffix of FILE)")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - is standard output")
 	return cmd
@@ -149,6 +150,7 @@ search and Esc to go back.
 		},
 	}
 	s.flags(cmd, firstShown)
+	s.frameFlags(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - is standard output")
 	widthFlag(cmd, &width)
 	cmd.Flags().StringVar(&title, "title", "", "`TEXT` above the picture (default: the sample type)")

@@ -64,6 +64,7 @@ a function to itself are left out.
 		},
 	}
 	s.flags(cmd, firstShown)
+	s.frameFlags(cmd)
 	show.Flags(cmd, "", 10, "show the first `N` functions")
 	order.flags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: values are integers in the unit named in it")

@@ -26,6 +26,9 @@ type selection struct {
 	sampleIndex string
 	selector    string
 	search      string
+	focus       string
+	ignore      string
+	hide, show  string
 	from, to    string
 }
 
@@ -45,10 +48,22 @@ func (s *selection) queryFlags(cmd *cobra.Command) {
 		"only samples with these `LABELS`, in the syntax of Prometheus: '{thread=~\"w.*\",file!=\"old.pb.gz\"}'. The label file is the name of the input; the others are those of --label and of folders, and the text labels of samples")
 	cmd.Flags().StringVar(&s.search, "search", "",
 		"only samples with a function in their stack that matches `REGEX`, such as 'json[.]' or '^main[.]'")
+	cmd.Flags().StringVar(&s.focus, "focus", "",
+		"only samples with a frame whose function, source file or binary matches `REGEX`, as -focus of go tool pprof")
+	cmd.Flags().StringVar(&s.ignore, "ignore", "",
+		"only samples without such a frame for `REGEX`, as -ignore of go tool pprof")
 	cmd.Flags().StringVar(&s.from, "from", "",
 		"only profiles of `TIME` or later: 2026-01-31T09:00:00Z, 2026-01-31 (UTC), Unix seconds, or a duration before the newest profile: -90s, -1h, -7d")
 	cmd.Flags().StringVar(&s.to, "to", "", "only profiles before `TIME`")
 	s.inputFlags.flags(cmd)
+}
+
+// frameFlags adds the flags that leave out frames of samples.
+func (s *selection) frameFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.hide, "hide", "",
+		"leave out the frames whose function, source file or binary matches `REGEX`, as -hide of go tool pprof")
+	cmd.Flags().StringVar(&s.show, "show", "",
+		"leave out the frames whose function, source file and binary do not match `REGEX`, as -show of go tool pprof")
 }
 
 // question is a parsed selection. Its time bounds may depend on the profiles.
@@ -70,14 +85,11 @@ func (s *selection) read() (question, error) {
 	if q.query.Selector, err = profile.ParseSelector(s.selector); err != nil {
 		return q, err
 	}
-	if s.search != "" {
-		if q.query.Function, err = regexp.Compile(s.search); err != nil {
-			cause := err
-			if bad, ok := errors.AsType[*syntax.Error](err); ok {
-				cause = errors.New(bad.Code.String())
-			}
-			return q, cli.Usage(fmt.Errorf("--search %q: want a regular expression, such as 'json[.]' or '^main[.]': %w", s.search, cause))
-		}
+	if q.query.Function, err = parsePattern("search", s.search); err != nil {
+		return q, err
+	}
+	if err := s.readFrames(&q.query); err != nil {
+		return q, err
 	}
 	if q.from, err = parseMoment("from", s.from); err != nil {
 		return q, err
@@ -89,6 +101,44 @@ func (s *selection) read() (question, error) {
 		return q, emptyRange(s.from, s.to)
 	}
 	return q, nil
+}
+
+// readFrames sets the conditions of a query on frames.
+func (s *selection) readFrames(q *profile.Query) error {
+	for _, c := range []struct {
+		flag, text string
+		not        bool
+	}{{"focus", s.focus, false}, {"ignore", s.ignore, true}} {
+		name, err := parsePattern(c.flag, c.text)
+		if err != nil {
+			return err
+		}
+		if name != nil {
+			q.Frames = append(q.Frames, profile.FrameCondition{Name: name, Not: c.not})
+		}
+	}
+	var err error
+	if q.Hide, err = parsePattern("hide", s.hide); err != nil {
+		return err
+	}
+	q.Show, err = parsePattern("show", s.show)
+	return err
+}
+
+// parsePattern parses the regular expression of a flag, nil for an empty one.
+func parsePattern(flag, text string) (*regexp.Regexp, error) {
+	if text == "" {
+		return nil, nil
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		cause := err
+		if bad, ok := errors.AsType[*syntax.Error](err); ok {
+			cause = errors.New(bad.Code.String())
+		}
+		return nil, cli.Usage(fmt.Errorf("--%s %q: want a regular expression, such as 'json[.]' or '^main[.]': %w", flag, text, cause))
+	}
+	return re, nil
 }
 
 func emptyRange(from, to string) error {

@@ -76,6 +76,7 @@ chart.
 // flags adds the flags of series to cmd.
 func (o *seriesOptions) flags(cmd *cobra.Command) {
 	o.selection.flags(cmd, firstShown)
+	o.frameFlags(cmd)
 	cmd.Flags().StringArrayVar(&o.by, "by", nil, "draw a line for each value of `LABEL`; may be repeated, for a line for each combination of values. 'granary labels' lists the labels")
 	cmd.Flags().Var(stepValue{&o.step}, "step", "the `DURATION` of a point: 10s, 5m, 1h, 7d (default: a point for each time, if there are few)")
 	o.limit.Flags(cmd, "top", 5, "show the `N` lines with the greatest values")

@@ -29,7 +29,8 @@ func newTop() *cobra.Command {
   cum    the function and its callees   cum%   cum as a share of the total
 
 The order is that of flat, or that of --sort or --cum. A recursive function
-counts once per stack. If some values are negative, as in a
+counts once per stack. The total is that of the chosen samples, as with
+-relative_percentages of go tool pprof. If some values are negative, as in a
 difference, percentages are shares of the sum of the stacks' absolute values,
 which is then printed.
 
@@ -38,6 +39,7 @@ which is then printed.
   granary top --cum -n 30 --sample-index inuse_space heaps/
   granary top --selector '{thread=~"worker-.*"}' cpu.pb.gz
   granary top --search 'json[.]' --from -1h profiles/   # JSON in the last hour
+  granary top --focus '^net[./]' --hide '^runtime[.]' cpu.pb.gz
   granary top --json heaps/ | jq '.functions[0]'`,
 		Args: inputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,6 +57,7 @@ which is then printed.
 		},
 	}
 	s.flags(cmd, firstShown)
+	s.frameFlags(cmd)
 	show.Flags(cmd, "nodes", 20, "show the first `N` functions")
 	order.flags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: values are integers in the unit named in it")
