@@ -83,6 +83,61 @@ func TestRefusedMemory(t *testing.T) {
 	}
 }
 
+// TestReserve_FirstChanges makes the first changes of 15,000 attributes in one transaction. The
+// bytes that they reserve bound those that they take, and are at most 2.5 times as many.
+func TestReserve_FirstChanges(t *testing.T) {
+	const n = 15_000
+	for name, path := range map[string]func(i int) []string{
+		"one shape":   func(i int) []string { return []string{"threads", strconv.Itoa(i), "status"} },
+		"rare shapes": func(i int) []string { return []string{"of" + strings.Repeat("x", i%3000), strconv.Itoa(i)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var reserved int64
+			h, err := history.New(history.Options{Reserve: func(bytes int64) error {
+				reserved += bytes
+				return nil
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := h.Begin()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var attributes []history.Attribute
+			for i := range n {
+				a, err := w.Attribute(path(i)...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				attributes = append(attributes, a)
+			}
+			before, err := w.Commit()
+			if err != nil || before.Len() < n {
+				t.Fatal(err)
+			}
+			size := h.Size()
+			reserved = 0
+			if w, err = h.Begin(); err != nil {
+				t.Fatal(err)
+			}
+			for i, a := range attributes {
+				if err := w.Change(int64(i), a, history.Int(1)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := w.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			took := h.Size() - size
+			t.Logf("%d bytes reserved, %d taken, %d an attribute", reserved, took, took/n)
+			if reserved < took || 2*reserved > 5*took {
+				t.Errorf("%d bytes reserved, %d taken", reserved, took)
+			}
+		})
+	}
+}
+
 // refuseAfter runs an operation with that many requests allowed, and reports whether one was
 // refused.
 func refuseAfter(t *testing.T, prepare func(*pair), op func(*history.Draft) error, allowed int) bool {

@@ -24,8 +24,7 @@ type Slice struct {
 	some   []Attribute // the attributes of the question; nil: all of the view
 }
 
-// newSlice returns a slice without any state. Few attributes have the columns of their lanes
-// alone.
+// newSlice returns a slice without any state. Few attributes have the columns of their lanes.
 func newSlice(v *View, attributes []Attribute) *Slice {
 	s, n := &Slice{view: v, some: slices.Clone(attributes)}, len(v.lanes)
 	if attributes != nil && len(attributes) < n {

@@ -73,17 +73,21 @@ func (w *Writer) changeable(t int64, a Attribute) (l *lane, slot uint, err error
 // room ensures that the lane of an attribute can take an entry. The attribute gets its place
 // there at its first use.
 func (w *Writer) room(a Attribute, l *lane, slot uint) (*lane, uint, error) {
-	if l == nil {
-		if err := w.reserve(placeBytes); err != nil {
-			return nil, 0, err
+	need, isNew := int64(0), l == nil
+	if isNew {
+		need = shapeLaneSize + placeBytes
+		if at, newLane := w.h.laneFor(w.h.shapes.lane(w.h.shapes.of[a])); !newLane {
+			need, l = shapeLaneSize, w.h.lanes[*at]
 		}
+	}
+	if l != nil && l.work.entries.n%blockLen == 0 {
+		need += roomBytes
+	}
+	err := w.reserve(need)
+	if err == nil && isNew {
 		l, slot = w.slotOf(w.place(a, w.h.shapes.of[a]))
-		return l, slot, nil
 	}
-	if l.work.entries.n%blockLen == 0 {
-		return l, slot, w.reserve(roomBytes)
-	}
-	return l, slot, nil
+	return l, slot, err
 }
 
 // advance makes t an instant of the history, of a Change.

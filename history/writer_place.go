@@ -6,19 +6,12 @@ func (w *Writer) place(a Attribute, shape uint32) (pos uint32) {
 	s := &h.shapes
 	f := s.lane(shape)
 	w.placed = append(w.placed, placement{f, a, int32(f.lane), int32(s.mixed)})
-	f.n++
-	var ln int
-	if f.n <= rareShape {
-		if s.mixed < 0 || h.lanes[s.mixed].slots == laneWidth {
-			s.mixed = h.newLane()
-		}
-		ln = s.mixed
-	} else {
-		if f.n == rareShape+1 || h.lanes[f.lane].slots == laneWidth {
-			f.lane = h.newLane()
-		}
-		ln = f.lane
+	at, isNew := h.laneFor(f)
+	if isNew {
+		*at = h.newLane()
 	}
+	ln := *at
+	f.n++
 	l := h.lanes[ln]
 	slot := l.slots
 	l.slots++
@@ -30,6 +23,15 @@ func (w *Writer) place(a Attribute, shape uint32) (pos uint32) {
 	pos = uint32(ln*laneWidth + slot)
 	h.slots[a].Store(pos + 1)
 	return pos
+}
+
+// laneFor returns the lane of the next attribute of a shape, or where a new one is recorded.
+func (h *History) laneFor(f *shapeLane) (at *int, isNew bool) {
+	at = &f.lane
+	if f.n < rareShape {
+		at = &h.shapes.mixed
+	}
+	return at, f.n == rareShape || *at < 0 || h.lanes[*at].slots == laneWidth
 }
 
 // unplace undoes the last placement.
