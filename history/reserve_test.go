@@ -194,3 +194,48 @@ func refuseAfter(t *testing.T, prepare func(*pair), op func(*history.Draft) erro
 	}
 	return true
 }
+
+// TestReserve_LongTexts writes names and values that are longer than half a block of texts, so
+// that each takes a block. The reserved bytes bound those that are taken.
+func TestReserve_LongTexts(t *testing.T) {
+	long := func(i int) string { return strconv.Itoa(i) + strings.Repeat("x", 33_000) }
+	for name, write := range map[string]func(w *history.Draft, i int) error{
+		"names": func(w *history.Draft, i int) error {
+			_, err := w.Attribute(long(i))
+			return err
+		},
+		"strings": func(w *history.Draft, i int) error { return w.Change(int64(i), 0, history.String(long(i))) },
+		"bytes":   func(w *history.Draft, i int) error { return w.Change(int64(i), 0, history.Bytes([]byte(long(i)))) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var reserved int64
+			h, err := history.New(history.Options{Reserve: func(bytes int64) error {
+				reserved += bytes
+				return nil
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := h.Begin()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Attribute("a"); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 500 {
+				if err := write(w, i); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := w.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			took := h.Size()
+			t.Logf("%d bytes reserved, %d taken", reserved, took)
+			if reserved < took || 2*reserved > 3*took {
+				t.Errorf("%d bytes reserved, %d taken", reserved, took)
+			}
+		})
+	}
+}

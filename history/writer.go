@@ -66,7 +66,7 @@ func (w *Writer) Child(base Attribute, path ...string) (Attribute, error) {
 // child returns a child of an attribute, a new one if there is none.
 func (w *Writer) child(parent Attribute, name string) (Attribute, error) {
 	h := w.h
-	if err := w.reserve(attributeBytes + int64(len(name))); err != nil {
+	if err := w.reserve(attributeBytes + 2*int64(len(name))); err != nil {
 		return 0, err
 	}
 	a, isNew, err := h.tree.add(parent, name)
@@ -74,7 +74,7 @@ func (w *Writer) child(parent Attribute, name string) (Attribute, error) {
 	case err != nil:
 		return 0, err
 	case !isNew:
-		w.credit += attributeBytes + int64(len(name))
+		w.credit += attributeBytes + 2*int64(len(name))
 		return a, nil
 	}
 	h.shapes.add(parent, name)
@@ -130,7 +130,7 @@ func (w *Writer) word(l *lane, slot uint, a Attribute, v *Value) (uint64, error)
 	text := bytesOf(v.text)
 	code := w.h.texts.Find(text)
 	if code == 0 {
-		if err := w.reserve(textBytes + int64(len(text))); err != nil {
+		if err := w.reserve(textBytes + 2*int64(len(text))); err != nil {
 			return 0, err
 		}
 		var err error
@@ -163,7 +163,8 @@ func (w *Writer) touch(work *laneWork, slots uint64) {
 	work.changed |= slots
 }
 
-// The bytes that writes reserve: more than they take.
+// The bytes that writes reserve: more than they take. The length of a text counts twice: the
+// rest of a block, where it does not fit, is shorter and stays empty.
 const (
 	reserveStep    = 64 << 10
 	attributeBytes = 96

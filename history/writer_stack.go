@@ -18,7 +18,7 @@ func (w *Writer) Push(t int64, a Attribute, v Value) error {
 	if depth >= maxDepth {
 		return fmt.Errorf("%w: attribute %d has %d values, at most %d", ErrDepth, a, depth, maxDepth)
 	}
-	if err := w.ensure(2*placeBytes + 2*attributeBytes + textBytes + int64(len(v.text))); err != nil {
+	if err := w.ensure(2*placeBytes + 2*attributeBytes + textBytes + 2*int64(len(v.text))); err != nil {
 		return err
 	}
 	before := w.n
