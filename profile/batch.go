@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
@@ -51,6 +52,9 @@ func isRow(row int32) bool { return row != noRow }
 func (b *batcher) batch(f *flat, kind kind, at int64, labels map[string]string, zeros bool, codes interner) (schema.Batch, error) {
 	b.flat = f
 	b.number(zeros)
+	if b.rows > schema.MaxRows { // the insert would fail
+		return schema.Batch{}, fmt.Errorf("%w: %d rows, at most %d", ErrTooLarge, b.rows, schema.MaxRows)
+	}
 	columns := make(map[string]encoding.Vector, 16+len(labels)+len(f.columns.list))
 	b.addShared(columns, kind, at, labels)
 	b.addValues(columns, kind)
@@ -168,7 +172,7 @@ func (b *batcher) addStacks(columns map[string]encoding.Vector, codes interner) 
 		}
 		b.lists = append(b.lists, b.stacks[start:len(b.stacks):len(b.stacks)])
 	}
-	if b.known, err = codes.Lists(b.known[:0], b.lists); err != nil {
+	if err := b.intern(codes); err != nil {
 		return err
 	}
 	b.stack = resize(b.stack, b.rows)
@@ -185,6 +189,26 @@ func (b *batcher) addStacks(columns map[string]encoding.Vector, codes interner) 
 		}
 	}
 	columns[ColumnStacktrace] = encoding.ListCodes(b.stack...)
+	return nil
+}
+
+// maxPiece bounds the locations of the stacks that are interned at once: the store takes 28
+// bytes of working memory for each.
+const maxPiece = 1 << 20
+
+// intern interns the stacks, those of most profiles at once.
+func (b *batcher) intern(codes interner) (err error) {
+	b.known = slices.Grow(b.known[:0], len(b.lists))
+	start, locations := 0, 0
+	for i, list := range b.lists {
+		if locations += len(list); locations < maxPiece && i < len(b.lists)-1 {
+			continue
+		}
+		if b.known, err = codes.Lists(b.known, b.lists[start:i+1]); err != nil {
+			return err
+		}
+		start, locations = i+1, 0
+	}
 	return nil
 }
 

@@ -26,7 +26,7 @@ import (
 //
 // data is neither changed nor retained. A profile without rows, because all of its values are
 // zero, is no error. The result is that of Parse and Insert at a fraction of the cost, since
-// only the rows are built.
+// only the rows are built. Within the default limits the heap grows by at most 1 GiB.
 func (db *DB) InsertEncoded(ctx context.Context, data []byte, opts InsertOptions) (rows int, err error) {
 	return db.inTx(func(tx *columnstore.Tx) (int, error) { return db.InsertEncodedTx(ctx, tx, data, opts) })
 }

@@ -2,11 +2,13 @@ package profile
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	pprof "github.com/google/pprof/profile"
@@ -166,6 +168,59 @@ func TestTinyParts(t *testing.T) {
 				return err
 			})
 		})
+	}
+}
+
+// hostileSize is small by default. TestParseBombs has the worst bombs at their full size.
+var hostileSize = flag.Int("hostile.size", 256<<10, "bytes of each bomb of TestBombs, decompressed; at most 67108864")
+
+// P5: no profile of 64 MiB takes more than 1 GiB or 10 s, whatever it consists of: to parse,
+// to insert what was parsed, or to insert as bytes.
+func TestBombs(t *testing.T) {
+	const most, longest = 1 << 30, 10 * time.Second
+	now := InsertOptions{Time: time.Unix(0, start)}
+	for _, tc := range bombs() {
+		t.Run(tc.name, func(t *testing.T) {
+			zipped := gzipped(t, tc.make(*hostileSize-(*hostileSize)/100))
+			try := func(way string, f func() error) {
+				var err error
+				peak, took := peakOf(t, func() { err = f() })
+				t.Logf("%-13s peak %4d MiB, %5d ms: %v", way, peak>>20, took.Milliseconds(), err)
+				if peak > most || took > longest && !raceEnabled {
+					t.Errorf("%s: the heap grew by %d MiB in %v, want at most %d MiB in %v", way, peak>>20, took, most>>20, longest)
+				}
+				if err != nil && errors.Is(err, ErrProfile) == errors.Is(err, ErrTooLarge) {
+					t.Errorf("%s: error %v is not of one kind", way, err)
+				}
+			}
+			var p *pprof.Profile
+			try("Parse", func() (err error) { p, err = Parse(zipped, Limits{}); return err })
+			db := testDB(t, Options{})
+			if p != nil {
+				try("Insert", func() error { _, err := db.Insert(ctx, p, now); return err })
+				p = nil
+				db.store.Close()
+				db = testDB(t, Options{})
+			}
+			try("InsertEncoded", func() error { _, err := db.InsertEncoded(ctx, zipped, now); return err })
+			db.store.Close()
+		})
+	}
+}
+
+// P5: Parse refuses what google/pprof would expand to gigabytes before it does.
+func TestParseBombs(t *testing.T) {
+	for _, tc := range bombs() {
+		switch tc.name {
+		case "empty labels", "comments", "12 number labels in each sample", "types of the period":
+			t.Run(tc.name, func(t *testing.T) {
+				zipped := gzipped(t, tc.make(60<<20))
+				refused(t, ErrTooLarge, 160<<20, func() error {
+					_, err := Parse(zipped, Limits{})
+					return err
+				})
+			})
+		}
 	}
 }
 

@@ -103,7 +103,7 @@ func slowCheck(p *pprof.Profile, limits Limits) error {
 		}
 	}
 	rows := len(p.Sample) * len(p.SampleType)
-	if len(p.Sample) > limits.Samples || names > schema.MaxString || ids > 16<<20 || records > maxRecords || rows > 16<<20 ||
+	if len(p.Sample) > limits.Samples || names > schema.MaxString || ids > 16<<20 || records > maxRecords || rows > 8<<20 ||
 		labels*len(p.SampleType) > maxLabelBytes || len(columns) > schema.MaxDynamic || len(columns)*rows > maxLabelCells {
 		return ErrTooLarge
 	}

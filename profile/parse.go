@@ -4,17 +4,25 @@ import (
 	"fmt"
 
 	pprof "github.com/google/pprof/profile"
+
+	codec "github.com/granarydb/granary/profile/pprof"
 )
 
 // Parse decodes a pprof profile, gzipped or not, within the limits. It decompresses at most
 // limits.Bytes. Errors wrap ErrProfile or ErrTooLarge. Inserts do not need Parse: see
 // InsertEncoded.
+//
+// A profile of google/pprof can take a hundred times its encoded bytes. Parse allocates at
+// most 1 GiB, including what it frees again, and refuses profiles that need more. These have
+// over 500,000 samples with labels, or over 1,000,000 with stacks of 30; InsertEncoded takes
+// most of them.
 func Parse(data []byte, limits Limits) (*pprof.Profile, error) {
-	var w workspace
+	w := workspace{reader: codec.Reader{ToParse: true}}
 	if err := w.read(data, limits.WithDefaults()); err != nil {
 		return nil, err
 	}
-	// The parser of google/pprof has no limits. w.read has applied them.
+	w.flat = flat{} // it has served its purpose
+	// The parser of google/pprof has no limits. They have been applied.
 	p, err := pprof.ParseUncompressed(w.reader.Plain(data))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrProfile, err)

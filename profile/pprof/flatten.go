@@ -30,7 +30,7 @@ func Flatten(p *pprof.Profile, limits Limits, f *Flat) error {
 	if err := p.CheckValid(); err != nil {
 		return fmt.Errorf("%w: %w", ErrProfile, err)
 	}
-	if err := checkSizes(p, limits); err != nil {
+	if err := reserve(p, limits, f); err != nil {
 		return err
 	}
 	m := newFlattener(f)
@@ -49,12 +49,15 @@ func Flatten(p *pprof.Profile, limits Limits, f *Flat) error {
 	}
 	for _, s := range p.Sample {
 		m.sample(s)
+		if err := m.bound(); err != nil {
+			return err
+		}
 	}
 	return f.check()
 }
 
-// checkSizes bounds the slices of a flat profile before they grow.
-func checkSizes(p *pprof.Profile, l Limits) error {
+// reserve bounds the slices of a flat profile, and allocates them at once.
+func reserve(p *pprof.Profile, l Limits, f *Flat) error {
 	ids, values, labels, lines := 0, 0, 0, 0
 	for i, s := range p.Sample {
 		if len(s.Location) > l.Depth {
@@ -85,6 +88,11 @@ func checkSizes(p *pprof.Profile, l Limits) error {
 			return err
 		}
 	}
+	c := cost{
+		strings: 1, types: len(p.SampleType), mappings: len(p.Mapping), functions: len(p.Function), locations: len(p.Location),
+		lines: lines, samples: len(p.Sample), stack: ids, values: values, labels: labels,
+	}
+	c.reserve(f)
 	return nil
 }
 
@@ -96,6 +104,14 @@ func newFlattener(f *Flat) *flattener {
 		functions: map[*pprof.Function]uint64{nil: 0},
 		locations: map[*pprof.Location]uint32{},
 	}
+}
+
+// bound bounds the tables, to which samples can add: CheckValid accepts locations that only
+// samples refer to.
+func (m *flattener) bound() error {
+	f := m.to
+	n := max(len(f.Strings), len(f.Mappings), len(f.Functions), len(f.Locations), len(f.Lines))
+	return bound("strings, functions or lines", n, maxEntries+1)
 }
 
 func (m *flattener) string(s string) uint32 {
@@ -132,8 +148,7 @@ func (m *flattener) function(p *pprof.Function) uint64 {
 	return i
 }
 
-// location returns the index of a location. The location can be missing in Profile.Location:
-// CheckValid accepts locations that only samples refer to.
+// location returns the index of a location, which can be missing in Profile.Location.
 func (m *flattener) location(p *pprof.Location) uint32 {
 	i, known := m.locations[p]
 	if !known {

@@ -26,19 +26,19 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// A profile shares strings and locations; its samples do not. So these sums are bounded too.
-// The largest profiles in the field need a tenth of these limits.
+// A profile shares strings and locations; its samples do not. So these sums are bounded too: no
+// profile of 64 MiB takes more than 1 GiB to insert. The largest profiles in the field need
+// far less than these limits.
 const (
-	// maxStackIDs bounds the locations of all samples together, 4 bytes each. A store needs 16
-	// bytes each while it interns new stacks.
+	// maxStackIDs bounds the locations of all samples together, 4 bytes each.
 	maxStackIDs = 16 << 20
 	// maxLabels bounds the labels of all samples, 24 bytes each.
-	maxLabels = 16 << 20
+	maxLabels = 6 << 20
 	// maxSampleValues bounds the values of all samples, 8 bytes each.
-	maxSampleValues = 16 << 20
+	maxSampleValues = 8 << 20
 	// maxEntries bounds each of the tables of sample types, strings, mappings, functions,
 	// locations and lines, whose entries take up to 64 bytes.
-	maxEntries = 2 << 20
+	maxEntries = 1 << 20
 	// maxTypeBytes bounds the names of the sample types, each with the name of the period
 	// type: every pair of types is compared, and a store keeps them all as one string.
 	maxTypeBytes = 64 << 10

@@ -13,6 +13,10 @@ import (
 // Reader decodes profiles, gzipped or not, into flat ones. It reuses its decompression memory
 // for the next profile. The zero Reader is ready to use. It is not safe for concurrent use.
 type Reader struct {
+	// ToParse announces that google/pprof parses each profile next, from Plain. Read refuses a
+	// profile if both together would allocate more than 1 GiB.
+	ToParse bool
+
 	source bytes.Reader
 	zip    gzip.Reader
 	raw    bytes.Buffer // the output of zip
@@ -21,21 +25,40 @@ type Reader struct {
 // Read decompresses and decodes a profile into f, within the limits. It neither changes nor
 // retains data. Errors wrap ErrProfile or ErrTooLarge.
 func (r *Reader) Read(data []byte, limits Limits, f *Flat) error {
+	plain, err := r.unpack(data, limits)
+	if err != nil {
+		return err
+	}
+	if r.ToParse {
+		c := costOf(plain)
+		if err := c.check(len(plain) + 2*r.raw.Cap()); err != nil {
+			return err
+		}
+		c.reserve(f)
+	}
+	return r.decode(plain, limits, f)
+}
+
+// unpack decompresses a profile. The result is a copy, of which f retains slices: plain bytes
+// are memory of the caller, or are reused for the next profile.
+func (r *Reader) unpack(data []byte, limits Limits) (string, error) {
 	if len(data) == 0 {
-		return fmt.Errorf("%w: empty input", ErrProfile)
+		return "", fmt.Errorf("%w: empty input", ErrProfile)
 	}
 	if isGzip(data) {
 		if err := r.gunzip(data, limits.Bytes); err != nil {
-			return err
+			return "", err
 		}
 	}
 	plain := r.Plain(data)
 	if len(plain) > limits.Bytes {
-		return fmt.Errorf("%w: more than %d bytes decompressed", ErrTooLarge, limits.Bytes)
+		return "", fmt.Errorf("%w: more than %d bytes decompressed", ErrTooLarge, limits.Bytes)
 	}
-	// The strings of f are slices of this copy: plain is memory of the caller, or is reused
-	// for the next profile.
-	err := Decode(string(plain), limits, f)
+	return string(plain), nil
+}
+
+func (r *Reader) decode(plain string, limits Limits, f *Flat) error {
+	err := Decode(plain, limits, f)
 	if errors.Is(err, ErrProfile) && looksLikeText(plain) {
 		return fmt.Errorf("%w: the input is text (a URL of net/http/pprof must not have debug=1)", ErrProfile)
 	}
@@ -61,8 +84,8 @@ func isGzip(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b})
 
 // looksLikeText reports whether data is text rather than a damaged profile, for the error
 // message.
-func looksLikeText(data []byte) bool {
-	for _, b := range data[:min(len(data), 256)] {
+func looksLikeText(data string) bool {
+	for _, b := range []byte(data[:min(len(data), 256)]) {
 		if b < 0x20 && b != '\t' && b != '\n' && b != '\r' {
 			return false
 		}
