@@ -88,6 +88,9 @@ func insertPprof(o Options, c *collector) error {
 	return nil
 }
 
+// noTime is the time of a file without one.
+var noTime = time.Unix(0, 0)
+
 // rate inserts a file for all pods into a new store and returns MB of raw pprof a second of
 // CPU time.
 func (f pprofFile) rate() (float64, error) {
@@ -103,7 +106,7 @@ func (f pprofFile) rate() (float64, error) {
 	}
 	start := measure.CPU()
 	for pod := range pprofPods {
-		opts := profile.InsertOptions{Labels: map[string]string{"job": "bench", "pod": fmt.Sprint("pod-", pod)}}
+		opts := profile.InsertOptions{Labels: map[string]string{"job": "bench", "pod": fmt.Sprint("pod-", pod)}, Time: noTime}
 		rows, err := db.InsertEncoded(ctx, f.data, opts)
 		if err != nil {
 			return 0, err

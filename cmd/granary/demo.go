@@ -254,6 +254,6 @@ func (r *report) flameGraph(stacks *profile.Stacks, dir string) error {
 		return err
 	}
 	r.Printf("\nFlame graph: %s (open it in a browser)\n", name)
-	r.Printf("Next: granary top YOUR.pb.gz, granary export --demo 5m -o demo.parquet, or granary --help\n")
+	r.Printf("Next: granary top YOUR.pb.gz, granary export --demo 5m -o /tmp/demo.parquet, or granary --help\n")
 	return r.Err
 }

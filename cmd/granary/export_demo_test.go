@@ -118,7 +118,7 @@ func TestSaveFleet(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if code := run(ctx, []string{"demo", "--span", "10s", "--profiles", dir, "-o", out}, io.Discard, io.Discard); code != cli.ExitFailed {
+	if code := run(ctx, []string{"demo", "--span", "10s", "--profiles", dir, "-o", out}, io.Discard, io.Discard); code != cli.ExitInterrupted {
 		t.Errorf("a cancelled demo exits with %d", code)
 	}
 }
