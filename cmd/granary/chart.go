@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -22,11 +23,13 @@ type chart struct {
 	label    func(v float64) string
 	tick     func(t int64) string
 	terminal bool // distinguish lines by colour
+	width    int  // in columns, 0 for cli.TextWidth
 }
 
-// chartColors are the colours of lines on a terminal. Further lines reuse them in order.
+// chartColors are the colours of lines on a terminal, close to those of Okabe and Ito, which
+// colour-blind people tell apart. If there are more lines, letters tell them apart as well.
 var chartColors = []asciigraph.AnsiColor{
-	asciigraph.Blue, asciigraph.Red, asciigraph.Green, asciigraph.Goldenrod, asciigraph.Purple, asciigraph.DarkCyan, asciigraph.Gray,
+	asciigraph.DodgerBlue, asciigraph.DarkOrange, asciigraph.CadetBlue, asciigraph.HotPink, asciigraph.Gold, asciigraph.LightSkyBlue, asciigraph.Gray,
 }
 
 // chartLetters are the characters that draw lines without colours.
@@ -34,14 +37,25 @@ const chartLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // mark returns the symbol of a line in the legend. It is one column wide.
 func (c *chart) mark(line int) string {
-	switch {
-	case c.terminal:
-		return chartColors[line%len(chartColors)].String() + "■" + asciigraph.Default.String()
-	case len(c.lines) == 1:
-		return " "
-	default:
-		return chartLetters[line%len(chartLetters):][:1]
+	letter := chartLetters[line%len(chartLetters):][:1]
+	if c.terminal {
+		if !c.lettered() {
+			letter = "■"
+		}
+		return chartColors[line%len(chartColors)].String() + letter + asciigraph.Default.String()
 	}
+	if len(c.lines) == 1 {
+		return " "
+	}
+	return letter
+}
+
+// lettered reports whether letters draw the lines.
+func (c *chart) lettered() bool {
+	if c.terminal {
+		return len(c.lines) > len(chartColors)
+	}
+	return len(c.lines) > 1
 }
 
 // String returns the chart with its axes, without a legend.
@@ -55,7 +69,7 @@ func (c *chart) String() string {
 	}
 	// A space precedes the label of a value and the axis follows it. Half of the last time
 	// extends beyond the end of the time axis.
-	width := cli.TextWidth - labels - 3 - (utf8.RuneCountInString(c.tick(c.to))+1)/2
+	width := cmp.Or(c.width, cli.TextWidth) - labels - 3 - (utf8.RuneCountInString(c.tick(c.to))+1)/2
 	options := []asciigraph.Option{
 		asciigraph.Height(int(upper - lower)), asciigraph.LowerBound(lower * step), asciigraph.UpperBound(upper * step),
 		asciigraph.YAxisValueFormatter(c.label),
@@ -71,8 +85,9 @@ func (c *chart) String() string {
 		data = append(data, c.columns(points, width))
 		if c.terminal {
 			colors = append(colors, chartColors[i%len(chartColors)])
-		} else if len(c.lines) > 1 {
-			chars = append(chars, asciigraph.CreateCharSet(c.mark(i)))
+		}
+		if c.lettered() {
+			chars = append(chars, asciigraph.CreateCharSet(chartLetters[i%len(chartLetters):][:1]))
 		}
 	}
 	return asciigraph.PlotMany(data, append(options, asciigraph.SeriesColors(colors...), asciigraph.SeriesChars(chars...))...) + "\n"
@@ -175,7 +190,8 @@ func valueLabel(unit string) func(float64) string {
 	}
 }
 
-// timeTick returns a function that formats the times of an axis from one time to another.
+// timeTick returns a function that formats the times of an axis from one time to another, in
+// the zone of the machine.
 func timeTick(from, to int64) func(int64) string {
 	layout := "2006-01-02"
 	switch span := time.Duration(to - from); {
@@ -188,5 +204,5 @@ func timeTick(from, to int64) func(int64) string {
 	case span < 14*24*time.Hour:
 		layout = "Jan _2 15:04"
 	}
-	return func(t int64) string { return strings.Join(strings.Fields(time.Unix(0, t).UTC().Format(layout)), " ") }
+	return func(t int64) string { return strings.Join(strings.Fields(time.Unix(0, t).Format(layout)), " ") }
 }

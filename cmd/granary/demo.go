@@ -222,7 +222,7 @@ func (r *report) chart(ctx context.Context, snap *columnstore.Snapshot, cpu prof
 	if err != nil {
 		return err
 	}
-	c := chart{unit: "nanoseconds", from: r.fleet.start.UnixNano(), terminal: cli.IsTerminal(r.W)}
+	c := chart{unit: "nanoseconds", from: r.fleet.start.UnixNano(), terminal: cli.Colored(r.W), width: cli.Width(r.W, 0)}
 	c.to = c.from + int64(span)
 	c.label = func(v float64) string { return fmt.Sprintf("%.1f", v/1e9) } // one second of CPU time per second is one core
 	c.tick = func(t int64) string { return time.Duration(t - c.from).Round(time.Second).String() }

@@ -55,3 +55,22 @@ func (p pixelsValue) Set(text string) error {
 
 // Type returns the name of the value's type.
 func (p pixelsValue) Type() string { return "int" }
+
+// columnsValue is the value of --width of a chart.
+type columnsValue struct{ n *int }
+
+// String returns the width, "" when it is not set.
+func (c columnsValue) String() string { return pixelsValue(c).String() }
+
+// Set parses a width.
+func (c columnsValue) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < cli.MinWidth || n > cli.MaxWidth {
+		return cli.Usage(fmt.Errorf("--width %q: want a number of columns from %d to %d", text, cli.MinWidth, cli.MaxWidth))
+	}
+	*c.n = n
+	return nil
+}
+
+// Type returns the name of the value's type.
+func (c columnsValue) Type() string { return "int" }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	pprof "github.com/google/pprof/profile"
 	"go.uber.org/goleak"
@@ -19,7 +20,10 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	time.Local = time.UTC // golden files have times
+	goleak.VerifyTestMain(m)
+}
 
 // result is the exit code and the output of a call of the program.
 type result struct {

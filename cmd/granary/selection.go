@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +54,7 @@ func (s *selection) queryFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.ignore, "ignore", "",
 		"only samples without such a frame for `REGEX`, as -ignore of go tool pprof")
 	cmd.Flags().StringVar(&s.from, "from", "",
-		"only profiles of `TIME` or later: 2026-01-31T09:00:00Z, 2026-01-31 (UTC), Unix seconds, or a duration before the newest profile: -90s, -1h, -7d")
+		"only profiles of `TIME` or later: 2026-01-31T09:00:00Z, 2026-01-31 (local), Unix seconds, or a duration before the newest profile: -90s, -1h, -7d")
 	cmd.Flags().StringVar(&s.to, "to", "", "only profiles before `TIME`")
 	s.inputFlags.flags(cmd)
 }
@@ -154,13 +155,24 @@ func parseMoment(flag, text string) (moment, error) {
 		if d, ok := cli.ParseAgo(text[1:]); ok {
 			return moment{set: true, relative: true, nanos: -int64(d)}, nil
 		}
-	} else if t, ok := trace.ParseTime(text); ok && t.Unix() > 0 && t.Unix() < maxUnix {
+	} else if t, ok := parseTime(text); ok && t.Unix() > 0 && t.Unix() < maxUnix {
 		return moment{set: true, nanos: t.UnixNano()}, nil
 	} else if seconds, err := strconv.ParseFloat(text, 64); err == nil && seconds > 0 && seconds < maxUnix {
 		whole, fraction := math.Modf(seconds)
 		return moment{set: true, nanos: int64(whole)*1e9 + int64(fraction*1e9)}, nil
 	}
 	return moment{}, cli.Usage(fmt.Errorf("--%s %q: want a time such as 2026-01-31T09:00:00Z, Unix seconds such as 1769850000, a day such as 2026-01-31, or a duration before the newest profile such as -1h or -7d", flag, text))
+}
+
+// parseTime parses a date. One without a zone is in the zone of the machine, as dates in
+// answers are.
+func parseTime(text string) (time.Time, bool) {
+	for _, layout := range []string{"2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t, true
+		}
+	}
+	return trace.ParseTime(text)
 }
 
 // maxUnix bounds Unix seconds, so that nanoseconds fit in 64 bits.

@@ -25,6 +25,7 @@ type seriesOptions struct {
 	step    time.Duration
 	limit   cli.Limit
 	average bool
+	width   int // of the chart, 0 for that of the terminal
 	asJSON  bool
 }
 
@@ -81,6 +82,7 @@ func (o *seriesOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().Var(stepValue{&o.step}, "step", "the `DURATION` of a point: 10s, 5m, 1h, 7d (default: a point for each time, if there are few)")
 	o.limit.Flags(cmd, "top", 5, "show the `N` lines with the greatest values")
 	cmd.Flags().BoolVar(&o.average, "average", false, "show the mean of a point's profiles instead of the sum")
+	cmd.Flags().Var(columnsValue{&o.width}, "width", "the width of the chart in `COLUMNS`, 40 to 1000 (default: that of the terminal, or 80)")
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON: values are integers in the unit named in it")
 }
 
@@ -90,6 +92,7 @@ type seriesFound struct {
 	by      []string
 	step    time.Duration // 0: a point for each time
 	average bool
+	width   int // of the chart, 0 for that of the terminal
 	span
 	total int64
 	most  int  // the greatest number of profiles of a point
@@ -116,7 +119,7 @@ func spanOf(infos []profile.ProfileInfo) span {
 }
 
 func (s span) String() string {
-	return fmt.Sprintf("%s, %s UTC", cli.Many(s.profiles, "profile"), timeRange(s.from, s.to))
+	return fmt.Sprintf("%s, %s", cli.Many(s.profiles, "profile"), timeRange(s.from, s.to))
 }
 
 // seriesLine is a line with the statistics of its points.
@@ -138,7 +141,7 @@ func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	if err != nil {
 		return nil, err
 	}
-	out := &seriesFound{typ: t, by: o.by, step: o.step, average: o.average, span: spanOf(infos)}
+	out := &seriesFound{typ: t, by: o.by, step: o.step, average: o.average, width: o.width, span: spanOf(infos)}
 	if len(infos) == 0 {
 		return out, nil
 	}
@@ -276,7 +279,7 @@ func (f *seriesFound) print(w io.Writer) error {
 		p.Printf("%s\n", noSamples)
 		return p.Err
 	}
-	c := chart{unit: f.typ.SampleUnit, label: valueLabel(f.typ.SampleUnit), from: math.MaxInt64, to: math.MinInt64, terminal: cli.IsTerminal(w)}
+	c := chart{unit: f.typ.SampleUnit, label: valueLabel(f.typ.SampleUnit), from: math.MaxInt64, to: math.MinInt64, terminal: cli.Colored(w), width: cli.Width(w, f.width)}
 	for _, line := range f.lines {
 		c.lines = append(c.lines, line.Points)
 		c.from, c.to = min(c.from, line.Points[0].Time), max(c.to, line.Points[len(line.Points)-1].Time)
@@ -304,10 +307,14 @@ func (f *seriesFound) print(w io.Writer) error {
 	return p.Err
 }
 
-// timeRange formats a time, or two if from and to differ.
+// timeRange formats a time, or two if from and to differ, in the zone of the machine. The zone
+// follows the times.
 func timeRange(from, to int64) string {
-	first, last := time.Unix(0, from).UTC(), time.Unix(0, to).UTC()
-	text := first.Format(time.DateTime)
+	first, last := time.Unix(0, from), time.Unix(0, to)
+	text, zone := first.Format(time.DateTime), last.Format(" MST")
+	if before := first.Format(" MST"); before != zone {
+		return text + before + " to " + last.Format(time.DateTime) + zone // the clock changed
+	}
 	switch {
 	case from == to:
 	case first.Format(time.DateOnly) == last.Format(time.DateOnly):
@@ -315,7 +322,7 @@ func timeRange(from, to int64) string {
 	default:
 		text += " to " + last.Format(time.DateTime)
 	}
-	return text
+	return text + zone
 }
 
 // pointText describes the value of a point.
