@@ -23,7 +23,8 @@ var ErrMixed = errors.New("profiles of different kinds")
 // Without rows the profile has no samples.
 //
 // Profiles with the same time, duration, period and labels count as one. With Query.Function
-// or Frames, or a Selector of samples' labels, the profile has only the selected samples.
+// or Frames, or a Selector of samples' labels, the profile has only the selected samples. With
+// Query.NoSampleLabels it has samples by stack alone.
 //
 // It costs as much as three calls of columnstore.Table.Aggregate, and about 1 us a sample. The
 // profile belongs to the caller. Errors are those of Aggregate, and wrap ErrMixed if the
@@ -33,13 +34,12 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 	if err != nil {
 		return nil, err
 	}
+	by := []string{ColumnStacktrace, ColumnSampleType, ColumnSampleUnit}
+	if !q.NoSampleLabels {
+		by = append(by, ColumnTraceID, ColumnSpanID, ColumnPprofLabels, ColumnPprofNumLabels)
+	}
 	groups, err := db.aggregate(ctx, snap, q, types, columnstore.AggregateOptions{
-		Sum: ColumnValue,
-		By: []string{
-			ColumnStacktrace, ColumnSampleType, ColumnSampleUnit,
-			ColumnTraceID, ColumnSpanID, ColumnPprofLabels, ColumnPprofNumLabels,
-		},
-		Where: q.Expr(only...), MaxBytes: q.MaxBytes,
+		Sum: ColumnValue, By: by, Where: q.Expr(only...), MaxBytes: q.MaxBytes,
 	})
 	if err != nil {
 		return nil, err

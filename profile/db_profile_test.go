@@ -3,6 +3,7 @@ package profile
 import (
 	"bytes"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -190,5 +191,27 @@ func TestProfileIsDeterministic(t *testing.T) {
 		} else if !bytes.Equal(first, b.Bytes()) {
 			t.Fatal("two answers differ")
 		}
+	}
+}
+
+// A profile without labels has one sample for each stack, as pprof's after FilterTagsByName.
+func TestProfileWithoutSampleLabels(t *testing.T) {
+	db := testDB(t, Options{})
+	text := func(value string) map[string][]string {
+		return map[string][]string{"thread": {value}, "trace_id": {traceA}}
+	}
+	p := makeProfile(start, "n:count m:bytes",
+		stack{frames: "b a", values: []int64{1, 10}, labels: text("t1")},
+		stack{frames: "b a", values: []int64{2, 20}, labels: text("t2")},
+		stack{frames: "b a", values: []int64{4, 0}, nums: map[string][]int64{"bytes": {8}}},
+		stack{frames: "a", values: []int64{8, 0}, labels: text("t1")})
+	insert(t, db, p)
+	got, err := db.Profile(ctx, view(t, db), Query{NoSampleLabels: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.FilterTagsByName(nil, regexp.MustCompile(""))
+	if diff := cmp.Diff(answerOf(p), answerOf(got)); diff != "" || len(got.Sample) != 2 {
+		t.Errorf("%d samples: -pprof +granary\n%s", len(got.Sample), diff)
 	}
 }

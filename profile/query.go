@@ -56,6 +56,9 @@ type Query struct {
 	// Without names labels of profiles that do not tell sources apart, such as the name of a
 	// file, where there is one file a time. It matters only to means of gauges.
 	Without []string
+	// NoSampleLabels makes DB.Profile leave out the labels of samples. Samples of one stack are
+	// then one. Other questions ignore it.
+	NoSampleLabels bool
 	// MaxBytes bounds the accounted memory of an answer: its groups and their results. Beyond
 	// it the error is columnstore.ErrQueryMemory. 0 or less means no bound. The bound applies
 	// to questions that read rows, and to each read separately if a question needs two. It
