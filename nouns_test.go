@@ -171,13 +171,13 @@ func TestOneWordOneMeaning(t *testing.T) {
 // The bounds of the exported surface only fall. A room that splits may raise the first of them,
 // as its halves use each other.
 const (
-	mostNames  = 889
-	mostPublic = 375
+	mostNames  = 888
+	mostPublic = 374
 )
 
 // mostLines bounds the lines of a package without its tests; histories have more.
 const (
-	mostLines        = 4950
+	mostLines        = 4700
 	mostHistoryLines = 5500
 )
 
