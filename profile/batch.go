@@ -139,7 +139,7 @@ func (b *batcher) identify() {
 		for _, l := range stack {
 			if b.useOf[l] == 0 {
 				var id uuid.UUID
-				b.bytes, id = b.flat.appendLocation(b.bytes, l)
+				b.bytes, id = b.flat.AppendLocation(b.bytes, l)
 				b.ids, b.ends = append(b.ids, id), append(b.ends, len(b.bytes))
 				b.useOf[l] = uint32(len(b.ids))
 			}

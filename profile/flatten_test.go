@@ -57,5 +57,5 @@ func locationRecord(dst []byte, l *pprof.Location, program *pprof.Mapping) ([]by
 			f.Lines[i].Function = 0
 		}
 	}
-	return f.appendLocation(dst, 1)
+	return f.AppendLocation(dst, 1)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/columnstore"
+	codec "github.com/granarydb/granary/profile/pprof"
 )
 
 // FrameCondition is a condition on the frames of a stack: one frame fulfils all that is set.
@@ -64,14 +65,14 @@ func (p *pattern) matches(text string) bool {
 
 // names reports whether the pattern matches the name or the file of a line of a location, or
 // the file of the mapping. A line of -1 stands for a location without lines.
-func (p *pattern) names(l *location, line int) bool {
-	if p == nil || l.mapping != nil && p.matches(l.mapping.File) {
+func (p *pattern) names(l *codec.LocationRecord, line int) bool {
+	if p == nil || l.Mapping != nil && p.matches(l.Mapping.File) {
 		return true
 	}
-	if line < 0 || l.lines[line].noFunction {
+	if line < 0 || l.Lines[line].NoFunction {
 		return false
 	}
-	return p.matches(l.lines[line].function) || p.matches(l.lines[line].file)
+	return p.matches(l.Lines[line].Function) || p.matches(l.Lines[line].File)
 }
 
 // frameMatcher matches a FrameCondition, without its Not, against locations.
@@ -85,15 +86,15 @@ func newFrameMatcher(c FrameCondition) *frameMatcher {
 }
 
 // matches reports whether a frame of a location fulfils the condition.
-func (m *frameMatcher) matches(l *location) bool {
-	at := l.public()
+func (m *frameMatcher) matches(l *codec.LocationRecord) bool {
+	at := locationOf(l)
 	if at.Address < m.from || m.to != 0 && at.Address >= m.to || !m.mapping.matches(at.Mapping) || !m.buildID.matches(at.BuildID) {
 		return false
 	}
-	y := symbol{location: *l, unnamed: l.unnamed()}
+	y := symbol{LocationRecord: *l, unnamed: l.Unnamed()}
 	for i := range y.frames() {
 		f, line := y.frame(i), i
-		if len(l.lines) == 0 {
+		if len(l.Lines) == 0 {
 			line = -1
 		}
 		if m.function.matches(f.Function) && m.file.matches(f.File) && m.name.names(l, line) {
@@ -117,18 +118,18 @@ func newFrameFilter(hide, show *regexp.Regexp) *frameFilter {
 // hides reports whether the whole location is hidden. If not, it takes the hidden lines out
 // of the location. As in pprof, a location without lines is never shown by a pattern, and a
 // line without a function always.
-func (f *frameFilter) hides(l *location) bool {
-	if len(l.lines) == 0 {
+func (f *frameFilter) hides(l *codec.LocationRecord) bool {
+	if len(l.Lines) == 0 {
 		return f.show != nil || f.hide != nil && f.hide.names(l, -1)
 	}
-	var kept []line
-	for i := range l.lines {
-		if f.hide != nil && f.hide.names(l, i) || !l.lines[i].noFunction && !f.show.names(l, i) {
+	var kept []codec.RecordLine
+	for i := range l.Lines {
+		if f.hide != nil && f.hide.names(l, i) || !l.Lines[i].NoFunction && !f.show.names(l, i) {
 			continue
 		}
-		kept = append(kept, l.lines[i])
+		kept = append(kept, l.Lines[i])
 	}
-	l.lines = kept
+	l.Lines = kept
 	return len(kept) == 0
 }
 
@@ -153,7 +154,7 @@ func (q *Query) frameExprs() []columnstore.Expr {
 		all, some = append(all, e), some || !c.Not
 	}
 	if f := newFrameFilter(q.Hide, q.Show); f != nil {
-		all, some = append(all, hasLocation(func(l *location) bool { return !f.hides(l) })), true
+		all, some = append(all, hasLocation(func(l *codec.LocationRecord) bool { return !f.hides(l) })), true
 	}
 	if len(all) > 0 && !some {
 		all = append(all, columnstore.HasElement(ColumnStacktrace, func(uuid.UUID, []byte) bool { return true }))
@@ -164,15 +165,15 @@ func (q *Query) frameExprs() []columnstore.Expr {
 // hasLocation returns a condition that holds for rows whose stack has a location for which f
 // returns true. The condition is safe for concurrent use: f is called by one goroutine at a
 // time. f may change the location.
-func hasLocation(f func(l *location) bool) columnstore.Expr {
+func hasLocation(f func(l *codec.LocationRecord) bool) columnstore.Expr {
 	var mu sync.Mutex
 	texts := map[string]string{}
 	return columnstore.HasElement(ColumnStacktrace, func(_ uuid.UUID, record []byte) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		l, err := parseLocation(record, texts)
+		l, err := codec.ParseLocation(record, texts)
 		if err != nil {
-			l = &location{}
+			l = &codec.LocationRecord{}
 		}
 		return f(l)
 	})

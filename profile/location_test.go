@@ -10,15 +10,17 @@ import (
 	pprof "github.com/google/pprof/profile"
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
+
+	codec "github.com/granarydb/granary/profile/pprof"
 )
 
 // back returns the pprof location of a record, as a query does.
-func (l *location) back() *pprof.Location {
-	out := &pprof.Location{Address: l.address, IsFolded: l.folded, Mapping: l.mapping}
-	for _, ln := range l.lines {
-		line := pprof.Line{Line: ln.line, Column: ln.column}
-		if !ln.noFunction {
-			line.Function = &pprof.Function{Name: ln.function, SystemName: ln.systemName, Filename: ln.file, StartLine: ln.startLine}
+func back(l *codec.LocationRecord) *pprof.Location {
+	out := &pprof.Location{Address: l.Address, IsFolded: l.Folded, Mapping: l.Mapping}
+	for _, ln := range l.Lines {
+		line := pprof.Line{Line: ln.Line, Column: ln.Column}
+		if !ln.NoFunction {
+			line.Function = &pprof.Function{Name: ln.Function, SystemName: ln.SystemName, Filename: ln.File, StartLine: ln.StartLine}
 		}
 		out.Line = append(out.Line, line)
 	}
@@ -58,24 +60,24 @@ func TestLocationRoundTrip(t *testing.T) {
 		want := drawLocation(t)
 		record, id := locationRecord([]byte("before"), want, want.Mapping)
 		record = bytes.TrimPrefix(record, []byte("before"))
-		got, err := parseLocation(record, nil)
+		got, err := codec.ParseLocation(record, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, got.back(), ignorePrivate); diff != "" {
+		if diff := cmp.Diff(want, back(got), ignorePrivate); diff != "" {
 			t.Fatal(diff)
 		}
-		back := got.back()
+		back := back(got)
 		again, sameID := locationRecord(nil, back, back.Mapping)
 		if !bytes.Equal(again, record) || sameID != id {
 			t.Fatal("the record of the same location is another")
 		}
 		for n := 1; n < len(record); n++ {
-			if _, err := parseLocation(record[:n], nil); !errors.Is(err, ErrLocation) {
+			if _, err := codec.ParseLocation(record[:n], nil); !errors.Is(err, ErrLocation) {
 				t.Fatalf("%d of %d bytes: error is %v", n, len(record), err)
 			}
 		}
-		if _, err := parseLocation(append(record, 0), nil); !errors.Is(err, ErrLocation) {
+		if _, err := codec.ParseLocation(append(record, 0), nil); !errors.Is(err, ErrLocation) {
 			t.Fatalf("a byte too many: error is %v", err)
 		}
 	})
@@ -170,11 +172,11 @@ func TestParseLocationMalformed(t *testing.T) {
 		{"number of eleven bytes", bytes.Repeat([]byte{0xff}, 11)},
 		{"2^63 lines", append([]byte{0, 0, 0, 0}, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1)},
 	} {
-		if l, err := parseLocation(tc.record, nil); !errors.Is(err, ErrLocation) || l != nil {
+		if l, err := codec.ParseLocation(tc.record, nil); !errors.Is(err, ErrLocation) || l != nil {
 			t.Errorf("%s: %v, %v", tc.name, l, err)
 		}
 	}
-	if l, err := parseLocation(nil, nil); err != nil || l.unnamed() != "<unknown>" || len(l.lines) != 0 {
+	if l, err := codec.ParseLocation(nil, nil); err != nil || l.Unnamed() != "<unknown>" || len(l.Lines) != 0 {
 		t.Errorf("no record: %v, %v", l, err)
 	}
 }
@@ -191,19 +193,19 @@ func FuzzParseLocation(f *testing.F) {
 	}
 	f.Add([]byte{0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, record []byte) {
-		got, err := parseLocation(record, nil)
+		got, err := codec.ParseLocation(record, nil)
 		if err != nil {
 			if !errors.Is(err, ErrLocation) {
 				t.Fatalf("error %v", err)
 			}
 			return
 		}
-		again, _ := locationRecord(nil, got.back(), nil)
-		second, err := parseLocation(again, nil)
+		again, _ := locationRecord(nil, back(got), nil)
+		second, err := codec.ParseLocation(again, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(got.back(), second.back(), ignorePrivate); diff != "" {
+		if diff := cmp.Diff(back(got), back(second), ignorePrivate); diff != "" {
 			t.Fatal(diff)
 		}
 	})

@@ -140,18 +140,18 @@ func (b *pprofBuilder) location(from *symbol) *pprof.Location {
 	if l := b.locations[from]; l != nil {
 		return l
 	}
-	l := &pprof.Location{ID: uint64(len(b.out.Location) + 1), Address: from.address, IsFolded: from.folded}
-	if from.mapping != nil {
-		l.Mapping = b.mapping(from.mapping)
-		l.Address += l.Mapping.Start - from.mapping.Start
-		if from.program {
+	l := &pprof.Location{ID: uint64(len(b.out.Location) + 1), Address: from.Address, IsFolded: from.Folded}
+	if from.Mapping != nil {
+		l.Mapping = b.mapping(from.Mapping)
+		l.Address += l.Mapping.Start - from.Mapping.Start
+		if from.Program {
 			b.program = l.Mapping
 		}
 	}
-	for _, ln := range from.lines {
-		out := pprof.Line{Line: ln.line, Column: ln.column}
-		if !ln.noFunction {
-			out.Function = b.function(pprof.Function{Name: ln.function, SystemName: ln.systemName, Filename: ln.file, StartLine: ln.startLine})
+	for _, ln := range from.Lines {
+		out := pprof.Line{Line: ln.Line, Column: ln.Column}
+		if !ln.NoFunction {
+			out.Function = b.function(pprof.Function{Name: ln.Function, SystemName: ln.SystemName, Filename: ln.File, StartLine: ln.StartLine})
 		}
 		l.Line = append(l.Line, out)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding/dict"
+	codec "github.com/granarydb/granary/profile/pprof"
 )
 
 // symbols resolves the locations of the stacks of one answer. A location is identified by its
@@ -36,7 +37,7 @@ type functionID struct{ name, file string }
 
 // symbol is one location with the functions of its frames.
 type symbol struct {
-	location
+	codec.LocationRecord
 	unnamed   string   // the name for functions without one
 	functions []uint32 // by frame: number in symbols.named
 	hidden    bool     // no frame is left
@@ -73,14 +74,14 @@ func (s *symbols) symbol(lists, element uint32) *symbol {
 // decode returns the symbol of a location. If its record is empty or invalid, that of another
 // generation takes its place. The caller holds mu.
 func (s *symbols) decode(id uuid.UUID, record []byte) *symbol {
-	l, err := parseLocation(record, s.strings)
+	l, err := codec.ParseLocation(record, s.strings)
 	if err != nil || len(record) == 0 { // as isRecord
-		if l, err = parseLocation(s.recordElsewhere(id), s.strings); err != nil {
-			l = &location{} // no generation has a valid record
+		if l, err = codec.ParseLocation(s.recordElsewhere(id), s.strings); err != nil {
+			l = &codec.LocationRecord{} // no generation has a valid record
 		}
 	}
-	y := &symbol{location: *l, unnamed: l.unnamed()}
-	if s.filter != nil && s.filter.hides(&y.location) {
+	y := &symbol{LocationRecord: *l, unnamed: l.Unnamed()}
+	if s.filter != nil && s.filter.hides(&y.LocationRecord) {
 		y.hidden = true
 		return y
 	}
@@ -136,7 +137,7 @@ func (s *symbols) describeAll() map[uuid.UUID][]byte {
 // isRecord reports whether bytes are a valid record and not empty.
 func isRecord(record []byte) bool {
 	var few [8][]byte
-	_, ok := readNames(few[:0], record)
+	_, ok := codec.AppendNames(few[:0], record)
 	return ok
 }
 
@@ -161,15 +162,15 @@ func (s *symbols) names() []functionID {
 }
 
 // frames returns the number of frames of a location.
-func (y *symbol) frames() int { return max(1, len(y.lines)) }
+func (y *symbol) frames() int { return max(1, len(y.Lines)) }
 
 // frame returns a frame of a location. Frame 0 is the innermost.
 func (y *symbol) frame(i int) Frame {
-	if len(y.lines) == 0 {
+	if len(y.Lines) == 0 {
 		return Frame{Function: y.unnamed}
 	}
-	ln := &y.lines[i]
-	f := Frame{Function: ln.function, File: ln.file, Line: ln.line, Inlined: i < len(y.lines)-1}
+	ln := &y.Lines[i]
+	f := Frame{Function: ln.Function, File: ln.File, Line: ln.Line, Inlined: i < len(y.Lines)-1}
 	if f.Function == "" {
 		f.Function = y.unnamed
 	}
@@ -231,15 +232,15 @@ func (p *paged[T]) at(i uint32) *T {
 // malformed.
 func appendNames(dst [][]byte, record []byte) [][]byte {
 	start := len(dst)
-	dst, ok := readNames(dst, record)
+	dst, ok := codec.AppendNames(dst, record)
 	if ok && len(dst) > start && !slices.ContainsFunc(dst[start:], isUnnamed) {
 		return dst
 	}
-	l, err := parseLocation(record, nil)
+	l, err := codec.ParseLocation(record, nil)
 	if err != nil {
-		l = &location{}
+		l = &codec.LocationRecord{}
 	}
-	y := symbol{location: *l, unnamed: l.unnamed()}
+	y := symbol{LocationRecord: *l, unnamed: l.Unnamed()}
 	dst = dst[:start]
 	for i := range y.frames() {
 		dst = append(dst, []byte(y.frame(i).Function))
@@ -248,30 +249,6 @@ func appendNames(dst [][]byte, record []byte) [][]byte {
 }
 
 func isUnnamed(name []byte) bool { return len(name) == 0 }
-
-// readNames appends the names of the lines of a record to dst. It returns false for a record
-// that is empty or malformed. It allocates nothing except for dst.
-func readNames(dst [][]byte, record []byte) (names [][]byte, ok bool) {
-	r := recordReader{rest: record}
-	r.uvarint() // flags
-	r.bytes()   // build id
-	r.bytes()   // file
-	r.uvarint() // address
-	for n := r.uvarint(); n > 0 && !r.bad; n-- {
-		r.uvarint() // whether the line has a function
-		dst = append(dst, r.bytes())
-		r.bytes()  // system name
-		r.bytes()  // file
-		r.varint() // start line
-		r.varint() // line
-		r.varint() // column
-	}
-	r.bytes() // file, if there is a build id
-	for range 4 {
-		r.uvarint() // mapping start, size, offset, bits
-	}
-	return dst, !r.bad && len(r.rest) == 0
-}
 
 // Frame is one function call in a stack.
 type Frame struct {

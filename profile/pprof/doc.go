@@ -9,6 +9,10 @@
 //	flat.Values   [ v v v v .......... v v v v .......... ]  one a type
 //	flat.Labels   [ k=v .............. k=v k=7[bytes] ... ]
 //
+// A location also has a record, the bytes that a store keeps beside its id.
+// Flat.AppendLocation writes it, ParseLocation and AppendNames read it; LocationRecord lists
+// its parts.
+//
 // It knows neither rows nor the store: package profile turns a flat profile into rows. The
 // package makes no compatibility promise.
 //

@@ -1,0 +1,115 @@
+package pprof
+
+import (
+	"encoding/binary"
+	"path"
+
+	pprof "github.com/google/pprof/profile"
+	"github.com/google/uuid"
+	"github.com/zeebo/xxh3"
+)
+
+// LocationRecord is a location in the form that a store keeps beside its id. It has all that
+// is needed to rebuild the pprof location.
+//
+// It is encoded as a record. The first part of the record is the identity, whose hash is the
+// id (P3 of package profile). The rest describes the mapping in one process, the first that was inserted.
+//
+//	identity: flags | build id | file, if no build id | address in the file:
+//	          from mapping start, plus its offset | lines
+//	line:     1, or 0 if no function | function | system name | file | start line | line |
+//	          column
+//	rest:     file, if build id | mapping start, size, offset | bits of FlatMapping.Has
+//
+// Numbers are varints. Strings are preceded by their length, lines by their count.
+type LocationRecord struct {
+	Folded  bool
+	Mapping *pprof.Mapping // without an ID; nil for no mapping
+	Program bool           // the mapping is that of the program itself
+	Address uint64         // as in the profile, including the mapping start
+	Lines   []RecordLine
+}
+
+// RecordLine is one function at a location. The innermost function comes first.
+type RecordLine struct {
+	NoFunction           bool
+	Function, SystemName string
+	File                 string
+	StartLine            int64
+	Line, Column         int64
+}
+
+const (
+	flagFolded = 1 << iota
+	flagMapping
+)
+
+// Unnamed returns the name of a function without one: its binary, as in pprof.
+func (l *LocationRecord) Unnamed() string {
+	if l.Mapping == nil || l.Mapping.File == "" {
+		return "<unknown>"
+	}
+	return "[" + path.Base(l.Mapping.File) + "]"
+}
+
+// AppendLocation appends the record of location i to dst and returns its id, which depends on
+// the identity alone.
+func (f *Flat) AppendLocation(dst []byte, i uint32) ([]byte, uuid.UUID) {
+	start := len(dst)
+	l := &f.Locations[i]
+	m := &f.Mappings[l.Mapping]
+	var flags byte
+	if l.Folded {
+		flags |= flagFolded
+	}
+	if l.Mapping != 0 {
+		flags |= flagMapping
+	}
+	dst = append(dst, flags)
+	identity, rest := f.Strings[m.File], ""
+	if f.Strings[m.BuildID] != "" { // better than a path, which depends on mounts
+		identity, rest = rest, identity
+	}
+	dst = appendString(dst, f.Strings[m.BuildID])
+	dst = appendString(dst, identity)
+	dst = binary.AppendUvarint(dst, l.Address-m.Start+m.Offset) // segments of a file differ in their offset
+	lines := f.LinesOf(i)
+	dst = binary.AppendUvarint(dst, uint64(len(lines)))
+	for k := range lines {
+		dst = f.appendLine(dst, &lines[k])
+	}
+	id := locationID(dst[start:])
+	dst = appendString(dst, rest)
+	dst = binary.AppendUvarint(dst, m.Start)
+	dst = binary.AppendUvarint(dst, m.Limit-m.Start)
+	dst = binary.AppendUvarint(dst, m.Offset)
+	return binary.AppendUvarint(dst, m.Has), id
+}
+
+func (f *Flat) appendLine(dst []byte, ln *FlatLine) []byte {
+	fn := &f.Functions[ln.Function]
+	hasFunction := byte(1)
+	if ln.Function == 0 {
+		hasFunction = 0
+	}
+	dst = append(dst, hasFunction)
+	dst = appendString(dst, f.Strings[fn.Name])
+	dst = appendString(dst, f.Strings[fn.SystemName])
+	dst = appendString(dst, f.Strings[fn.File])
+	dst = binary.AppendVarint(dst, fn.StartLine)
+	dst = binary.AppendVarint(dst, ln.Line)
+	return binary.AppendVarint(dst, ln.Column)
+}
+
+// locationID returns a version 8 UUID from the 128-bit xxh3 of an identity. The hash is not
+// keyed: the same code has the same id in every process and store.
+func locationID(identity []byte) uuid.UUID {
+	id := uuid.UUID(xxh3.Hash128(identity).Bytes())
+	id[6] = id[6]&0x0f | 0x80
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}
+
+func appendString(dst []byte, s string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
