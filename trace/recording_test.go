@@ -44,10 +44,10 @@ func TestFeedNamesInterval(t *testing.T) {
 		gap, end int // the wrong interval, and the unreadable one
 		want     string
 	}{
-		{0, n, "interval 0: time"},
-		{feedChunk - 1, n, fmt.Sprintf("interval %d: time", feedChunk-1)},
-		{feedBatch + 7, n, fmt.Sprintf("interval %d: time", feedBatch+7)},
-		{2*feedBatch + 1, 2*feedBatch + 2, fmt.Sprintf("interval %d: time", 2*feedBatch+1)},
+		{0, n, "interval 0: interval out of place"},
+		{feedChunk - 1, n, fmt.Sprintf("interval %d: interval out of place", feedChunk-1)},
+		{feedBatch + 7, n, fmt.Sprintf("interval %d: interval out of place", feedBatch+7)},
+		{2*feedBatch + 1, 2*feedBatch + 2, fmt.Sprintf("interval %d: interval out of place", 2*feedBatch+1)},
 		{n, 1, "broken"},
 		{n, n - 1, "broken"},
 		{n, n, ""},
