@@ -149,7 +149,7 @@ func (c *Codes) intern(need func(lookUp bool) int, add func() error) error {
 		from, _ := c.Range()
 		return fmt.Errorf("table %q: %w", c.table.name, tooOld(from, c.table.floor()))
 	}
-	bytes, err := s.reserveNeed(need, incoming{c.table, c.lastBucket()})
+	bytes, err := s.reserveNeed(need, incoming{table: c.table, start: c.lastBucket()})
 	if err != nil {
 		return fmt.Errorf("table %q: %w", c.table.name, err)
 	}

@@ -156,7 +156,7 @@ func (in *insertion) reserve() (int64, error) {
 
 // incoming returns the newest time range of the rows, for which eviction may make room.
 func (in *insertion) incoming() incoming {
-	return incoming{in.table, in.table.schema.BucketStart(in.buckets[len(in.buckets)-1].start)}
+	return incoming{table: in.table, start: in.table.schema.BucketStart(in.buckets[len(in.buckets)-1].start)}
 }
 
 // build codes the rows and appends their parts to pieces, in ascending order of buckets.

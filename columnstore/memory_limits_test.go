@@ -45,7 +45,7 @@ func TestMemory_RoomIsMadeForOne(t *testing.T) {
 	store.memory.pending.Add(room)
 	for range callers {
 		wg.Go(func() {
-			if err := store.reserve(bytes, incoming{table, 230}); err != nil {
+			if err := store.reserve(bytes, incoming{table: table, start: 230}); err != nil {
 				refused.Add(1)
 				return
 			}
@@ -153,12 +153,74 @@ func TestMemory_ReadStandsStill(t *testing.T) {
 	}
 }
 
+// A snapshot that holds nearly everything, most of it dictionaries, expires before rows are
+// evicted in vain: eviction would free nothing until the newest rows went.
+func TestMemory_LeakedSnapshotOfAll(t *testing.T) {
+	store, table := tight(t, 20)
+	for i := range int64(80) {
+		insert(t, table, heavy(i*10, 500))
+	}
+	least := store.Stats().Rows * 3 / 4
+	snapshot(t, store)
+	for i := int64(80); i < 140; i++ {
+		insert(t, table, heavy(i*10, 500))
+		if stats := store.Stats(); stats.Rows < least {
+			t.Fatalf("after %d batches: want at least %d rows, %+v", i+1, least, stats)
+		}
+	}
+	if stats := store.Stats(); stats.Expired != 1 || stats.PinnedBytes != 0 {
+		t.Errorf("the snapshot should have expired: %+v", stats)
+	}
+}
+
+// A leaked snapshot of any size costs a third of the rows at most.
+func TestMemory_LeakedSnapshotOfSome(t *testing.T) {
+	for _, batches := range []int64{2, 4, 6, 10, 14} {
+		store, table := tight(t, 20)
+		for i := range batches {
+			insert(t, table, heavy(i*10, 500))
+		}
+		snapshot(t, store)
+		full := int64(0)
+		for i := batches; i < 100; i++ {
+			insert(t, table, heavy(i*10, 500))
+			stats := store.Stats()
+			if stats.EvictedRows > 0 && full == 0 {
+				full = i * 500
+			}
+			if full > 0 && stats.Rows < full*2/3 {
+				t.Fatalf("a snapshot of %d batches: %d rows filled the budget, %d are kept after %d batches: %+v", batches, full, stats.Rows, i+1, stats)
+			}
+		}
+	}
+}
+
+// A read that is under way when its snapshot expires ends soon. Rows that it holds are not
+// evicted for the last sixteenth of the budget, as it would free nothing.
+func TestMemory_ReadUnderWay(t *testing.T) {
+	store, table, stop := paused(t, 20)
+	defer stop()
+	i := int64(20)
+	for ; store.Stats().EvictedRows == 0 && store.used() <= store.share(evictAt)-150_000; i++ {
+		insert(t, table, heavy(i*10, 500))
+	}
+	next := incoming{table: table, start: i * 10}
+	bytes := store.share(evictAt) - store.used() + 50_000
+	if err := store.reserve(bytes, next); err != nil {
+		t.Fatal(err)
+	}
+	store.release(bytes)
+	if stats := store.Stats(); stats.Expired != 1 || stats.Rows < (i-2)*500 {
+		t.Errorf("%d rows inserted, %+v", i*500, stats)
+	}
+}
+
 // Memory held by a stalled read is not free for others: an insert that would fit without it is
 // refused, and accepted when the read has ended.
 func TestMemory_HeldByReadIsNoRoom(t *testing.T) {
 	store, table, stop := paused(t, 24)
 	defer stop()
-	bytes, next := store.opts.MemoryBudget/4*3, incoming{table, 1000}
+	bytes, next := store.opts.MemoryBudget/4*3, incoming{table: table, start: 1000}
 	if err := store.reserve(bytes, next); !errors.Is(err, ErrMemory) {
 		t.Errorf("%v, %+v", err, store.Stats())
 	}

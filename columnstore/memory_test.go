@@ -2,6 +2,7 @@ package columnstore
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -68,6 +69,41 @@ func TestEviction(t *testing.T) {
 	insert(t, table, heavy(kept, 1)) // late, but its bucket still exists
 }
 
+// One eviction drops one time range, not the ranges that share its dictionaries. The
+// dictionaries go with the last of them.
+func TestEviction_RangeByRange(t *testing.T) {
+	const ranges = 16
+	store, table := open(t, Options{Manual: true, FutureLimit: -1, GenerationBuckets: ranges, MemoryBudget: 1 << 20}, samples(10))
+	full := heavy(0, 500)
+	floor := int64(math.MinInt64)
+	steps := 0
+	for i := range int64(200 * ranges) { // 20 batches a range
+		full.Columns["time"] = encoding.Int64s(i / 20 * 10)
+		before := store.Stats()
+		insert(t, table, full)
+		now, after := table.floor(), store.Stats()
+		if now == floor {
+			continue
+		}
+		if i%(20*ranges) == 0 { // the dictionaries of a new generation need the room of several ranges
+			floor = now
+			continue
+		}
+		if floor > math.MinInt64 && now-floor != 10 {
+			t.Errorf("insert %d raised the floor from %d to %d: %+v", i, floor, now, after)
+		}
+		last := now%(10*ranges) == 0 // of a generation
+		if dropped := before.Stacks - after.Stacks; dropped != 0 && !last {
+			t.Errorf("the floor %d is within a generation, but %d stacks were dropped", now, dropped)
+		}
+		floor = now
+		steps++
+	}
+	if steps < 2*ranges {
+		t.Errorf("%d ranges were evicted, want at least %d", steps, 2*ranges)
+	}
+}
+
 // Rows too large for the budget are refused and leave nothing, even when they are refused
 // repeatedly.
 func TestMemory_Refused(t *testing.T) {
@@ -119,8 +155,8 @@ func TestMemory_OpenTransaction(t *testing.T) {
 	insert(t, table, heavy(1, 500))
 }
 
-// A long-lived snapshot keeps its rows while others are evicted. When it holds half of the
-// budget it expires, a scan of it ends, and its bytes are released.
+// A long-lived snapshot keeps its rows while others are evicted. When it holds a quarter of
+// the budget it expires, a scan of it ends, and its bytes are released.
 func TestExpiry(t *testing.T) {
 	store, table := tight(t, 6)
 	insert(t, table, heavy(0, 500))

@@ -41,8 +41,8 @@ type Options struct {
 	// of a table is evicted only for rows of a newer one.
 	//
 	// If snapshots hold so much that eviction would free nothing, the oldest snapshot expires
-	// (ErrSnapshotExpired); this happens at the latest when old snapshots hold half of the
-	// budget. A snapshot taken since the second newest bucket began expires only if the memory
+	// (ErrSnapshotExpired); this happens at the latest when old snapshots hold a quarter of
+	// the budget. A snapshot taken since the second newest bucket began expires only if the memory
 	// evicted under it is needed at once. If that does not suffice, inserts return ErrMemory.
 	// Stats counts evicted rows and expired snapshots.
 	//

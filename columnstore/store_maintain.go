@@ -104,7 +104,7 @@ func (s *Store) rewrite(t *Table, g *granule.Granule) (bool, error) {
 // rewritePausing is rewrite that calls pause, unless nil, between pieces of work.
 func (s *Store) rewritePausing(t *Table, g *granule.Granule, pause func()) (bool, error) {
 	bytes := int64(g.RewriteSize())
-	if err := s.reserve(bytes, incoming{}); err != nil {
+	if err := s.reserve(bytes, incoming{later: true}); err != nil {
 		return false, err
 	}
 	children := granule.Rewrite(t.schema, g, granule.Limit{
@@ -116,7 +116,7 @@ func (s *Store) rewritePausing(t *Table, g *granule.Granule, pause func()) (bool
 	for _, child := range children {
 		bytes += int64(child.Size()) + catalog.GranuleSize
 	}
-	if err := s.reserve(bytes, incoming{}); err != nil {
+	if err := s.reserve(bytes, incoming{later: true}); err != nil {
 		return false, err // many small granules can be larger than one
 	}
 	s.opts.Yield("maintain/merged")

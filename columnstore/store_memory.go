@@ -61,9 +61,12 @@ func (s *Store) canFit(in incoming) bool {
 // store stays above the budget.
 //
 // A snapshot that is older than the newest two buckets is expected to stay. Eviction does not
-// free the memory that it holds, so newer ranges are evicted too; if it would then hold half
-// of the budget, it expires. A younger snapshot is expected to close soon. Its memory does not
-// count in the decision to evict, and it expires only if the memory is needed at once.
+// free the memory that it holds, so newer ranges are evicted too; if it would then hold more
+// than heldAt, it expires first. A read under way holds its memory a little longer. Until it
+// ends, rows of it are evicted only if an insert exceeds the budget: that frees little.
+//
+// A younger snapshot is expected to close soon. Its memory does not count in the decision to
+// evict, and it expires only if the memory is needed at once.
 func (s *Store) makeRoom(in incoming) bool {
 	for {
 		turned := s.roots.Root().State.Turned[0]
@@ -71,10 +74,18 @@ func (s *Store) makeRoom(in incoming) bool {
 		total := s.used()
 		withoutYoung := total - s.roots.Held() + staying
 		if withoutYoung > s.share(evictAt) {
-			if v, ok := s.victim(in, newest); ok {
-				if staying+v.held <= s.share(heldAt) || !s.roots.Expire(0, turned) {
-					s.drop(v, in)
+			v, ok := s.victim(in, newest)
+			if ok && staying+v.held > s.share(heldAt) {
+				if s.roots.Expire(0, turned) {
+					continue
 				}
+				full := withoutYoung > s.memory.budget
+				if ok = v.held == 0 || full && !in.later; !ok && full {
+					return false
+				}
+			}
+			if ok {
+				s.drop(v, in)
 				continue
 			}
 		}
@@ -105,12 +116,13 @@ func (s *Store) release(bytes int64) { s.memory.pending.Add(-bytes) }
 // victim returns the oldest time range that can be evicted and that snapshots up to version
 // newest do not hold entirely.
 func (s *Store) victim(in incoming, newest txn.Version) (victim, bool) {
-	var held int64
+	root := s.roots.Root().State
+	held := map[*Table]int64{}
 	for _, v := range s.evictable(in) {
 		bytes, kept := v.bytes(newest)
-		held += kept
+		held[v.table] += kept
 		if bytes > kept {
-			v.held = held
+			v.held = held[v.table] + v.table.heldBefore(s.floorAfter(root, v, in), v.state, newest)
 			return v, true
 		}
 	}
@@ -144,17 +156,21 @@ func (s *Store) evictable(in incoming) []victim {
 	return out
 }
 
-// drop publishes a root without a time range and without earlier ranges of its table. The
-// floor rises to the start of the generation of the first range that stays, so that the
-// dictionaries before it are dropped too: they have no rows.
+// floorAfter returns the floor that the eviction of a time range sets: the end of the range,
+// or the start of the next generation with rows if its own has no more. The dictionaries go
+// with the floor.
+func (s *Store) floorAfter(root *catalog.Database, v victim, in incoming) int64 {
+	end := v.table.schema.BucketEnd(v.start)
+	return max(end, v.table.generationStart(v.table.firstKept(root, end, in)))
+}
+
+// drop publishes a root without a time range and without earlier ranges of its table.
 func (s *Store) drop(v victim, in incoming) {
 	t := v.table
 	s.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (txn.Next[*catalog.Database], bool) {
 		edit := current.State.Table(t.ordinal).Edit(t.ordinal)
 		defer edit.Release()
-		end := t.schema.BucketEnd(v.start)
-		floor := max(end, t.generationStart(t.firstKept(current.State, end, in)))
-		edit.Evict(floor)
+		edit.Evict(s.floorAfter(current.State, v, in))
 		next := txn.Next[*catalog.Database]{State: current.State}
 		t.finish(edit, current.Version+1, &next)
 		return next, true
@@ -199,9 +215,9 @@ func (s *Store) isTight() bool {
 
 // Sixteenths of the budget. From helpAt on, inserts help with maintenance. From evictAt on,
 // the oldest ranges are evicted, and the rest is left for readers of evicted data. Snapshots
-// that stay open may hold up to heldAt.
+// that stay open may hold up to heldAt: so much of the budget a leaked one costs.
 const (
 	helpAt  = 14
 	evictAt = 15
-	heldAt  = 8
+	heldAt  = 4
 )

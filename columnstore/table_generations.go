@@ -1,6 +1,8 @@
 package columnstore
 
 import (
+	"math"
+
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/txn"
@@ -59,6 +61,25 @@ func (t *Table) generationsBefore(bucket int64) (bytes int64) {
 		if number < first {
 			bytes += g.counted
 		}
+	}
+	return bytes
+}
+
+// heldBefore returns the bytes of the generations that end before a bucket's, have rows in a
+// state, and are held by roots up to a version too.
+func (t *Table) heldBefore(bucket int64, state *catalog.TableState, newest txn.Version) (bytes int64) {
+	first, last := t.generationOf(bucket), int64(math.MinInt64)
+	t.generations.Lock()
+	defer t.generations.Unlock()
+	for _, b := range state.Buckets.All() {
+		number := t.generationOf(b.Start)
+		if number >= first {
+			break
+		}
+		if g := t.generations.byNumber[number]; g != nil && number > last && txn.Version(b.Gen.Since()) <= newest {
+			bytes += g.counted
+		}
+		last = number
 	}
 	return bytes
 }

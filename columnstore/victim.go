@@ -32,4 +32,5 @@ func (v victim) bytes(newest txn.Version) (bytes, kept int64) {
 type incoming struct {
 	table *Table
 	start int64
+	later bool // the work can be put off
 }

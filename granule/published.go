@@ -4,7 +4,8 @@ package granule
 // in the current root that lead to it, and the first root that had it. A snapshot of an older
 // root does not hold the object's bytes.
 //
-// Only the publisher of roots may call Enter, Leave and Since, under the commit lock.
+// Only the publisher of roots may call Enter and Leave, under the commit lock. Since may also
+// be called for an object that a published root leads to: it no longer changes.
 type Published struct {
 	since  uint64
 	places int
