@@ -171,7 +171,8 @@ func TestOneWordOneMeaning(t *testing.T) {
 // The bounds of the exported surface are its size: a change that adds names raises them by as
 // many, and says in its message what they are for.
 const (
-	mostNames  = 895
+	mostNames  = 896
+	mostPublic = 374
 	mostPublic = 374
 )
 

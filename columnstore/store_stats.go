@@ -3,6 +3,8 @@ package columnstore
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/granarydb/granary/txn"
 )
 
 // counters counts the maintenance since Open.
@@ -40,6 +42,10 @@ type Stats struct {
 	HistoryBytes int64 // interval histories, as of the last transaction on each
 	PinnedBytes  int64 // held only by snapshots and reads in progress
 	PendingBytes int64 // open transactions, inserts and rewrites in progress
+
+	// OldestSnapshot is the Snapshot.Commit of the oldest open snapshot, or read in progress,
+	// that a later commit or rewrite has followed. It is 0 if there is none: nothing is pinned.
+	OldestSnapshot txn.ID
 
 	Splits        int64 // rewrites of one granule into several
 	Compactions   int64 // rewrites of one granule into one
@@ -81,6 +87,7 @@ func (s *Store) Stats() Stats {
 		RewrittenRows: s.counters.rewrittenRows.Load(),
 		Expired:       s.roots.Expired(),
 	}
+	out.OldestSnapshot, _ = s.roots.Oldest()
 	for _, t := range s.tablesInOrder() {
 		state := root.Table(t.ordinal)
 		if state == nil {

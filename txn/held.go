@@ -126,5 +126,16 @@ func (p *Publisher[R]) Expire(from, to Version) bool {
 	return true
 }
 
+// Oldest returns the commit id of the oldest replaced root that is still read, as of the last
+// Sweep or publish. ok is false if there is none. It takes the commit lock.
+func (l *Publisher[R]) Oldest() (commit ID, ok bool) {
+	l.commit.Lock()
+	defer l.commit.Unlock()
+	if len(l.held) == 0 {
+		return 0, false
+	}
+	return l.held[0].commit, true
+}
+
 // Expired returns the number of snapshots that have expired.
 func (p *Publisher[R]) Expired() int64 { return p.expired.Load() }
