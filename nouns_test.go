@@ -173,7 +173,6 @@ func TestOneWordOneMeaning(t *testing.T) {
 const (
 	mostNames  = 896
 	mostPublic = 374
-	mostPublic = 374
 )
 
 // mostLines bounds the lines of a package without its tests; histories have more.
