@@ -7,8 +7,8 @@ import codec "github.com/granarydb/granary/profile/pprof"
 type Limits = codec.Limits
 
 // A profile shares strings and locations; its rows do not. So these sums are bounded too: no
-// profile of 64 MiB takes more than 1 GiB to insert. The largest profiles in the field need
-// far less than these limits.
+// hostile profile of 64 MiB in TestBombs takes more than 1 GiB to insert. The largest profiles
+// in the field need far less than these limits.
 const (
 	// maxRecords bounds the bytes of all location records.
 	maxRecords = 128 << 20

@@ -27,8 +27,8 @@ func (l Limits) WithDefaults() Limits {
 }
 
 // A profile shares strings and locations; its samples do not. So these sums are bounded too: no
-// profile of 64 MiB takes more than 1 GiB to insert. The largest profiles in the field need
-// far less than these limits.
+// hostile profile of 64 MiB in TestBombs takes more than 1 GiB to insert. The largest profiles
+// in the field need far less than these limits.
 const (
 	// maxStackIDs bounds the locations of all samples together, 4 bytes each.
 	maxStackIDs = 16 << 20
