@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/query/filter"
@@ -66,12 +67,12 @@ func newAggregator(ctx context.Context, r *filter.Read, opts AggregateOptions) (
 		}
 		a.sum = column
 	}
-	if err := a.setTime(opts); err != nil {
+	var err error
+	if a.time, err = opts.timeColumn(r.Schema); err != nil {
 		return nil, err
 	}
 	var columns []schema.Concrete
 	if opts.By != nil { // nil names would mean all columns
-		var err error
 		if columns, err = r.Concrete(opts.By); err != nil {
 			return nil, err
 		}
@@ -87,4 +88,23 @@ func newAggregator(ctx context.Context, r *filter.Read, opts AggregateOptions) (
 		return a, a.newAsOf(opts.AsOf)
 	}
 	return a, nil
+}
+
+// timeColumn returns the column that Step rounds, -1 if there is none.
+func (opts *AggregateOptions) timeColumn(s *schema.Schema) (int, error) {
+	column := s.BucketColumn()
+	if opts.Time != "" {
+		var ok bool
+		column, ok = s.Resolve(opts.Time)
+		if !ok || s.Columns()[column].Type != encoding.Int64 || s.Columns()[column].Dynamic {
+			return 0, fmt.Errorf("%w: time %q: want a fixed int64 column", filter.ErrQuery, opts.Time)
+		}
+	}
+	if opts.Step < 0 || opts.Step > 0 && column < 0 {
+		return 0, fmt.Errorf("%w: step %d: want at least 0, and a time column", filter.ErrQuery, opts.Step)
+	}
+	if opts.Step > 0 && !slices.Contains(opts.By, s.Columns()[column].Name) {
+		return 0, fmt.Errorf("%w: step %d: want column %q, which it rounds, in By", filter.ErrQuery, opts.Step, s.Columns()[column].Name)
+	}
+	return column, nil
 }

@@ -2,7 +2,6 @@ package query
 
 import (
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -363,26 +362,6 @@ func (a *aggregator) merge(other *aggregator) error {
 				return err
 			}
 		}
-	}
-	return nil
-}
-
-// setTime resolves the column that Step rounds.
-func (a *aggregator) setTime(opts AggregateOptions) error {
-	s := a.source.Schema
-	a.time = s.BucketColumn()
-	if opts.Time != "" {
-		column, ok := s.Resolve(opts.Time)
-		if !ok || s.Columns()[column].Type != encoding.Int64 || s.Columns()[column].Dynamic {
-			return fmt.Errorf("%w: time %q: want a fixed int64 column", filter.ErrQuery, opts.Time)
-		}
-		a.time = column
-	}
-	if opts.Step < 0 || opts.Step > 0 && a.time < 0 {
-		return fmt.Errorf("%w: step %d: want at least 0, and a time column", filter.ErrQuery, opts.Step)
-	}
-	if opts.Step > 0 && !slices.Contains(opts.By, s.Columns()[a.time].Name) {
-		return fmt.Errorf("%w: step %d: want column %q, which it rounds, in By", filter.ErrQuery, opts.Step, s.Columns()[a.time].Name)
 	}
 	return nil
 }
