@@ -8,12 +8,12 @@ import (
 	"github.com/granarydb/granary/internal/planted"
 )
 
-// TestPlantedBugs runs each bug's test: the simulator on at most 10,000 histories, or another
-// one.
+// TestPlantedBugs runs each bug's test: the simulator on at most 10,000 histories, TestQueries on
+// at most 40,000 pairs, or another test.
 func TestPlantedBugs(t *testing.T) {
 	planted.Run(t, planted.Suite{
 		Drawn: []string{"TestSimulation", "TestMetamorphic", "TestQueries"},
-		Args:  []string{"-sim.seed", "1", "-sim.seeds", "10000"},
+		Args:  []string{"-sim.seed", "1", "-sim.seeds", "10000", "-queries.pairs", "40000"},
 		Again: func(seed string) []string {
 			return []string{
 				"-sim.seed", seed, "-sim.seeds", "1", "-meta.seed", seed, "-meta.lists", "1",
