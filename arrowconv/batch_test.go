@@ -75,7 +75,8 @@ var (
 	dictUUID  = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int16, ValueType: uuidType}
 	// listOfElements is the type of the stacks in Parca's records.
 	listOfElements = arrow.ListOfField(arrow.Field{Name: "element", Type: &arrow.DictionaryType{
-		IndexType: arrow.PrimitiveTypes.Uint32, ValueType: arrow.BinaryTypes.Binary}})
+		IndexType: arrow.PrimitiveTypes.Uint32, ValueType: arrow.BinaryTypes.Binary,
+	}})
 	nanos     = &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}
 	integerTs = []arrow.DataType{
 		arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,

@@ -211,8 +211,13 @@ func TestEqualInt(t *testing.T) {
 		where Expr
 		rows  int64
 	}{
-		{"equal", Equal("time", 300), 1}, {"at least", AtLeast("time", 300), 2}, {"less", Less("time", 300), 3}, {"value", Equal("value", 1), 5},
-		{"at most", AtMost("time", 300), 4}, {"greater", Greater("time", 300), 1}, {"between", Between("time", 100, 300), 3},
+		{"equal", Equal("time", 300), 1},
+		{"at least", AtLeast("time", 300), 2},
+		{"less", Less("time", 300), 3},
+		{"value", Equal("value", 1), 5},
+		{"at most", AtMost("time", 300), 4},
+		{"greater", Greater("time", 300), 1},
+		{"between", Between("time", 100, 300), 3},
 	} {
 		groups, err := table.Aggregate(context.Background(), snapshot(t, store), AggregateOptions{Where: test.where})
 		if err != nil || len(groups.Counts) != 1 || groups.Counts[0] != test.rows {

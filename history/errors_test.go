@@ -12,7 +12,7 @@ func TestErrTime(t *testing.T) {
 	first, draft := begun(t)
 	f := &feature{T: t, h: first, Draft: draft}
 	a, b, empty := f.attribute("changed"), f.attribute("added"), f.attribute("empty")
-	reorder, err := history.NewReorder(f.Draft.Writer, 0)
+	reorder, err := history.NewReorder(f.Writer, 0)
 	f.must(err)
 	for _, at := range []int64{10, 20, 30} {
 		f.must(reorder.Change(at, a, history.Int(at)))
@@ -27,7 +27,7 @@ func TestErrTime(t *testing.T) {
 			t.Errorf("%s: %v is no ErrTime", name, err)
 		}
 		for _, cause := range causes {
-			if errors.Is(err, cause) != (cause == want) {
+			if errors.Is(err, cause) != errors.Is(cause, want) {
 				t.Errorf("%s: %v, want %v", name, err, want)
 			}
 		}

@@ -11,7 +11,8 @@ import (
 // TestValue_Compare compares values of each kind, which are in order.
 func TestValue_Compare(t *testing.T) {
 	values := []history.Value{
-		{}, history.Bool(false), history.Bool(true),
+		{},
+		history.Bool(false), history.Bool(true),
 		history.Int(math.MinInt64), history.Int(-1), history.Int(0), history.Int(7), history.Int(math.MaxInt64),
 		history.Float(math.NaN()), history.Float(math.Float64frombits(math.Float64bits(math.NaN()) | 1<<63)),
 		history.Float(math.Inf(-1)), history.Float(-2), history.Float(-1), history.Float(0), history.Float(math.Copysign(0, -1)),

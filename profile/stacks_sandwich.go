@@ -71,8 +71,8 @@ func (b *sandwichBuilder) stack(locations []*symbol, value int64) {
 	b.frames = b.frames[:0]
 	outermost := -1
 	for _, y := range slices.Backward(locations) {
-		for k := len(y.functions) - 1; k >= 0; k-- {
-			f := sandwichFrame{y.frame(k).Function, y.functions[k]}
+		for k, v := range slices.Backward(y.functions) {
+			f := sandwichFrame{y.frame(k).Function, v}
 			if outermost < 0 && f.name == b.name {
 				outermost = len(b.frames)
 			}

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/granarydb/granary/profile"
@@ -65,8 +66,8 @@ func merged(base, root *profile.FlameNode) (*profile.FlameNode, map[*profile.Fla
 		changes[w.node] = c
 		w.node.Self = max(c.selfBefore, -c.selfBefore) + max(c.selfAfter, -c.selfAfter)
 	}
-	for i := len(order) - 1; i >= 0; i-- {
-		n := order[i].node
+	for i, o := range slices.Backward(order) {
+		n := o.node
 		n.Total += n.Self
 		if i > 0 {
 			order[parents[i]].node.Total += n.Total

@@ -157,5 +157,5 @@ func seen(t *testing.T, color string, m [9]float64) [3]float64 {
 }
 
 func distance(a, b [3]float64) float64 {
-	return math.Sqrt(math.Pow(a[0]-b[0], 2) + math.Pow(a[1]-b[1], 2) + math.Pow(a[2]-b[2], 2))
+	return math.Sqrt((a[0]-b[0])*(a[0]-b[0]) + (a[1]-b[1])*(a[1]-b[1]) + (a[2]-b[2])*(a[2]-b[2]))
 }

@@ -128,13 +128,13 @@ func (p *Publisher[R]) Expire(from, to Version) bool {
 
 // Oldest returns the commit id of the oldest replaced root that is still read, as of the last
 // Sweep or publish. ok is false if there is none. It takes the commit lock.
-func (l *Publisher[R]) Oldest() (commit ID, ok bool) {
-	l.commit.Lock()
-	defer l.commit.Unlock()
-	if len(l.held) == 0 {
+func (p *Publisher[R]) Oldest() (commit ID, ok bool) {
+	p.commit.Lock()
+	defer p.commit.Unlock()
+	if len(p.held) == 0 {
 		return 0, false
 	}
-	return l.held[0].commit, true
+	return p.held[0].commit, true
 }
 
 // Expired returns the number of snapshots that have expired.

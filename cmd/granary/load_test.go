@@ -109,8 +109,16 @@ func TestNoSuchLabel(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	const why = `"nope": there is no such label; the labels are: file, thread`
 	selecting := [][]string{
-		{"top"}, {"top", "--json"}, {"series"}, {"labels"}, {"labels", "--name", "thread"}, {"diff", a},
-		{"merge", "-o", out}, {"flamegraph", "-o", out}, {"diff", "-o", out, a}, {"export", "--format", "parquet", "-o", out},
+		{"top"},
+		{"top", "--json"},
+		{"series"},
+		{"labels"},
+		{"labels", "--name", "thread"},
+		{"diff", a},
+		{"merge", "-o", out},
+		{"flamegraph", "-o", out},
+		{"diff", "-o", out, a},
+		{"export", "--format", "parquet", "-o", out},
 	}
 	for _, args := range selecting {
 		args = append(args, a, "--selector")

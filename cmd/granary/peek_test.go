@@ -32,7 +32,8 @@ func TestPeek(t *testing.T) {
 	}
 	want := []peeked{{
 		profile.Function{Name: "handle", Cum: 9e8},
-		[]profile.Call{{Name: "main", Value: 9e8}}, []profile.Call{{Name: "compress", Value: 6e8}, {Name: "parse", Value: 3e8}},
+		[]profile.Call{{Name: "main", Value: 9e8}},
+		[]profile.Call{{Name: "compress", Value: 6e8}, {Name: "parse", Value: 3e8}},
 	}}
 	if diff := cmp.Diff(want, out.Functions); diff != "" || out.Total != 1e9 || out.SampleType != "cpu" {
 		t.Errorf("%+v: %s", out, diff)

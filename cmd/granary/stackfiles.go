@@ -57,10 +57,12 @@ func writeFolded(w io.Writer, stacks *profile.Stacks) error {
 	out := bufio.NewWriter(w)
 	for _, line := range slices.Sorted(maps.Keys(sums)) {
 		if value := sums[line]; value != 0 {
-			out.WriteString(line + " " + strconv.FormatInt(value, 10) + "\n")
+			if _, err := out.WriteString(line + " " + strconv.FormatInt(value, 10) + "\n"); err != nil {
+				return err
+			}
 		}
 	}
-	return out.Flush() // it keeps the first error
+	return out.Flush()
 }
 
 // speedscopeFile is a file of speedscope.

@@ -3,6 +3,7 @@ package input
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -49,9 +50,7 @@ func (w *Web) fetch(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for key, values := range w.Header {
-		req.Header[key] = values
-	}
+	maps.Copy(req.Header, w.Header)
 	if host := w.Header.Get("Host"); host != "" {
 		req.Host = host // the client ignores the header
 	}
