@@ -1,3 +1,7 @@
+//go:build !race
+
+// The race detector adds bytes to every allocation, and these tests count them.
+
 package pprof
 
 import (
