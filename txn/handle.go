@@ -29,7 +29,15 @@ type published[R any] struct {
 
 // leave removes n from the count of readers. The last reader of a replaced root clears it.
 func (p *published[R]) leave(n int64) {
-	if p.readers.Add(-n) == 0 && p.replaced.Load() {
+	if p.readers.Add(-n) == 0 {
+		p.clear()
+	}
+}
+
+// clear clears the root if it is replaced and has no reader. The order matters: a root that is
+// not replaced yet can get a reader after it had none. A replaced root gets none that stays.
+func (p *published[R]) clear() {
+	if p.replaced.Load() && p.readers.Load() == 0 {
 		p.root.Store(nil)
 	}
 }

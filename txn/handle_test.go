@@ -168,6 +168,29 @@ func TestSnapshotsTakenAtOnce(t *testing.T) {
 	}
 }
 
+// A snapshot of a root is taken, and the root replaced, between the two steps in which another
+// snapshot of it closes: the count falls to 0, then the root is cleared. The new snapshot keeps
+// its root.
+func TestSnapshotTakenWhileAnotherCloses(t *testing.T) {
+	l := New("old")
+	var closing, taken Handle[string]
+	closing.Take(l)
+	p := closing.at.Swap(nil)
+	if left := p.readers.Add(-1); left != 0 {
+		t.Fatalf("%d readers are left, want 0", left)
+	}
+	taken.Take(l)
+	mustCommit(t, l.Begin(), set("new"))
+	p.clear()
+	if state, err := taken.State(); state != "old" || err != nil {
+		t.Errorf("State() = %q, %v, want %q", state, err, "old")
+	}
+	taken.Close()
+	if p.root.Load() != nil {
+		t.Error("the root is held with all snapshots closed")
+	}
+}
+
 // A root is created in the room that the callback of a commit provides.
 func TestRoomForRoot(t *testing.T) {
 	l := New("")

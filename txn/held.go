@@ -21,9 +21,7 @@ type held[R any] struct {
 // was cleared finds it nil and ends; an earlier read is counted. The count is therefore
 // checked after the root is cleared.
 func (h *held[R]) free() bool {
-	if h.readers.Load() == 0 {
-		h.root.Store(nil)
-	}
+	h.clear()
 	return h.root.Load() == nil && h.readers.Load()/use == 0
 }
 
