@@ -21,13 +21,16 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// row is one row as text: the columns that have a value, sorted by name.
+// row is one row as text: the columns that have a value.
 type row map[string]string
 
+// String returns the columns sorted by name. No name or value has a byte 0.
 func (r row) String() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(r)) {
-		fmt.Fprintf(&b, "%s=%q ", name, r[name])
+		for _, text := range [...]string{name, "=", r[name], "\x00"} {
+			b.WriteString(text)
+		}
 	}
 	return b.String()
 }
@@ -145,11 +148,11 @@ func readArrow(t *testing.T, data []byte, stacks string) (*arrow.Schema, []row) 
 	defer in.Release()
 	var rows []row
 	for in.Next() {
-		rec := in.Record()
+		rec, texts := in.Record(), arrowTexts{t, map[dictionaryAt]string{}}
 		for i := range int(rec.NumRows()) {
 			r := row{}
 			for k, column := range rec.Columns() {
-				if text, ok := arrowText(t, column, i); ok {
+				if text, ok := texts.at(column, i); ok {
 					r[rec.ColumnName(k)] = text
 				}
 			}
@@ -165,32 +168,41 @@ func readArrow(t *testing.T, data []byte, stacks string) (*arrow.Schema, []row) 
 	return in.Schema(), rows
 }
 
-// arrowText returns a value as text and reports whether it is not null.
-func arrowText(t *testing.T, from arrow.Array, i int) (string, bool) {
-	t.Helper()
+// arrowTexts reads the values of a record as text.
+type arrowTexts struct {
+	*testing.T
+	known map[dictionaryAt]string // texts of dictionary values: many rows have one of them
+}
+
+// dictionaryAt is a value of a dictionary.
+type dictionaryAt struct {
+	dictionary arrow.Array
+	index      int
+}
+
+// at returns a value as text and reports whether it is not null.
+func (a arrowTexts) at(from arrow.Array, i int) (string, bool) {
 	if runs, ok := from.(*array.RunEndEncoded); ok {
-		return arrowText(t, runs.Values(), runs.GetPhysicalIndex(i))
+		return a.at(runs.Values(), runs.GetPhysicalIndex(i))
 	}
 	if from.IsNull(i) {
 		return "", false
 	}
 	switch from := from.(type) {
 	case *array.Dictionary:
-		return arrowText(t, from.Dictionary(), from.GetValueIndex(i))
-	case *array.List:
-		var b strings.Builder
-		start, end := from.ValueOffsets(i)
-		for k := start; k < end; k++ {
-			text, ok := arrowText(t, from.ListValues(), int(k))
-			if !ok {
-				t.Error("an element of a list is null")
+		at := dictionaryAt{from.Dictionary(), from.GetValueIndex(i)}
+		text, ok := a.known[at]
+		if !ok {
+			if text, ok = a.at(at.dictionary, at.index); ok {
+				a.known[at] = text
 			}
-			b.WriteString(text + "\n")
 		}
-		return b.String(), true
+		return text, ok
+	case *array.List:
+		return a.list(from, i), true
 	case *array.String:
 		if from.Value(i) == "" && from.DataType().ID() != arrow.STRING {
-			t.Error("an empty text")
+			a.Error("an empty text")
 		}
 		return from.Value(i), true
 	case *array.Int64:
@@ -202,8 +214,22 @@ func arrowText(t *testing.T, from arrow.Array, i int) (string, bool) {
 	case *array.FixedSizeBinary:
 		return hex.EncodeToString(from.Value(i)), true
 	}
-	t.Fatalf("a column of type %s", from.DataType())
+	a.Fatalf("a column of type %s", from.DataType())
 	return "", false
+}
+
+// list returns the elements of a list, each with a line end.
+func (a arrowTexts) list(from *array.List, i int) string {
+	var b strings.Builder
+	start, end := from.ValueOffsets(i)
+	for k := start; k < end; k++ {
+		text, ok := a.at(from.ListValues(), int(k))
+		if !ok {
+			a.Error("an element of a list is null")
+		}
+		b.WriteString(text + "\n")
+	}
+	return b.String()
 }
 
 // readParquet reads the schema and the rows of a file.
