@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -46,10 +47,18 @@ func (v *oracleView) each(a history.Attribute, yield func(history.Interval) bool
 			return
 		}
 	}
-	last, closed := v.state.last()
-	if !closed && last.is && !at.full && at.began <= last.at {
-		yield(history.Interval{Start: max(at.began, v.start), End: last.at, Value: at.value, Open: true})
+	if in, ok := v.ongoing(at); ok {
+		yield(in)
 	}
+}
+
+// ongoing returns the interval of an attribute that has not ended.
+func (v *oracleView) ongoing(at *attribute) (in history.Interval, ok bool) {
+	last, closed := v.state.last()
+	if closed || !last.is || at.full || at.began > last.at {
+		return in, false
+	}
+	return history.Interval{Start: max(at.began, v.start), End: last.at, Value: at.value, Open: true}, true
 }
 
 func (v *oracleView) list(a history.Attribute, keep func(history.Interval) bool) (list []history.Interval) {
@@ -62,50 +71,60 @@ func (v *oracleView) list(a history.Attribute, keep func(history.Interval) bool)
 	return list
 }
 
+// first returns the first of the intervals that list returns.
+func (v *oracleView) first(a history.Attribute, keep func(history.Interval) bool) (first history.Interval, ok bool) {
+	v.each(a, func(in history.Interval) bool {
+		if ok = keep(in); ok {
+			first = in
+		}
+		return !ok
+	})
+	return first, ok
+}
+
+// at finds the interval by bisection: most questions come down to this one.
 func (v *oracleView) at(a history.Attribute, t int64) (history.Interval, refusals) {
 	if r := v.refuse(a, t); r != nil {
 		return history.Interval{}, r
 	}
-	var found history.Interval
-	v.each(a, func(in history.Interval) bool {
-		found = in
-		return in.End < t
-	})
-	return found, nil
+	at := &v.state.attributes[a]
+	i, _ := slices.BinarySearchFunc(at.done, t, func(in history.Interval, t int64) int { return cmp.Compare(in.End, t) })
+	if i == len(at.done) {
+		in, _ := v.ongoing(at)
+		return in, nil
+	}
+	in := at.done[i]
+	in.Start = max(in.Start, v.start)
+	return in, nil
 }
 
-// next returns the first interval of those that keep keeps.
-func (v *oracleView) next(a history.Attribute, t int64) (history.Interval, bool, refusals) {
-	r := v.refuse(a, t)
-	if r != nil {
-		return history.Interval{}, false, r
+// next returns the first interval that begins after t.
+func (v *oracleView) next(a history.Attribute, t int64) (in history.Interval, ok bool, r refusals) {
+	if r = v.refuse(a, t); r == nil {
+		in, ok = v.first(a, func(in history.Interval) bool { return in.Start > t })
 	}
-	return first(v.list(a, func(in history.Interval) bool { return in.Start > t }))
+	return in, ok, r
 }
 
-func (v *oracleView) previous(a history.Attribute, t int64) (history.Interval, bool, refusals) {
-	r := v.refuse(a, t)
-	if r != nil {
-		return history.Interval{}, false, r
+// previous returns the last interval that ends before t.
+func (v *oracleView) previous(a history.Attribute, t int64) (last history.Interval, ok bool, r refusals) {
+	if r = v.refuse(a, t); r == nil {
+		v.each(a, func(in history.Interval) bool {
+			if in.End >= t {
+				return false
+			}
+			last, ok = in, true
+			return true
+		})
 	}
-	list := v.list(a, func(in history.Interval) bool { return in.End < t })
-	slices.Reverse(list)
-	return first(list)
+	return last, ok, r
 }
 
-func (v *oracleView) nextNonNull(a history.Attribute, t int64) (history.Interval, bool, refusals) {
-	r := v.refuse(a, t)
-	if r != nil {
-		return history.Interval{}, false, r
+func (v *oracleView) nextNonNull(a history.Attribute, t int64) (in history.Interval, ok bool, r refusals) {
+	if r = v.refuse(a, t); r == nil {
+		in, ok = v.first(a, func(in history.Interval) bool { return in.End >= t && !in.Value.IsNull() })
 	}
-	return first(v.list(a, func(in history.Interval) bool { return in.End >= t && !in.Value.IsNull() }))
-}
-
-func first(list []history.Interval) (history.Interval, bool, refusals) {
-	if len(list) == 0 {
-		return history.Interval{}, false, nil
-	}
-	return list[0], true, nil
+	return in, ok, r
 }
 
 // rangeOf returns the intervals that Range yields.
