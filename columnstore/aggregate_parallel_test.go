@@ -102,6 +102,7 @@ func TestAggregate_Parallel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a million rows")
 	}
+	collectRarely(t)
 	store, table := open(t, Options{Manual: true, FutureLimit: -1, GenerationBuckets: 1}, stackSamples())
 	manyStacks(t, table, 3)
 	if err := store.Maintain(t.Context()); err != nil {

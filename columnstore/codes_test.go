@@ -21,6 +21,7 @@ import (
 // answer about the mixed table equals the oracle's: fresh, compacted and split, and later from
 // held snapshots.
 func TestCodes_Differential(t *testing.T) {
+	collectRarely(t)
 	seeds := *seedsFlag
 	if raceEnabled {
 		seeds = min(seeds, 4)

@@ -25,6 +25,7 @@ var (
 // oracle's (C3), in all states of maintenance, and again later from held snapshots (C2).
 // Replay one with go test -run TestDifferential -seed N.
 func TestDifferential(t *testing.T) {
+	collectRarely(t)
 	first, last := uint64(1), *seedsFlag
 	if raceEnabled {
 		last = min(last, 6) // this test has one goroutine, and a slow oracle

@@ -114,6 +114,7 @@ func wantRows(rows []oracle.Row, columns []string, names bool) []string {
 // TestScan_Forms: each form has the rows of the table, with nulls and empty strings distinct,
 // in slices too, for any order, columns and dictionaries.
 func TestScan_Forms(t *testing.T) {
+	collectRarely(t)
 	for _, generation := range []int{0, 7} {
 		store, table, rows := filled(t, Options{GranuleRows: 100, GenerationBuckets: generation}, 900)
 		snap := snapshot(t, store)

@@ -29,6 +29,7 @@ var queryStages = []string{"empty", "fresh", "rewriting", "rewriting,held", "dur
 // rows are inserted and granules rewritten in the middle of a question, and while goroutines
 // do so all the time, over several generations of dictionaries.
 func TestQueries(t *testing.T) {
+	collectRarely(t)
 	pairs := *queriesPairs
 	if raceEnabled {
 		pairs = min(pairs, 1500) // the oracle is the slow part

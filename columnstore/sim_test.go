@@ -35,6 +35,7 @@ var (
 // TestSimulation runs histories (C1 to C6). It fails at the first wrong one, with the command
 // that runs it again.
 func TestSimulation(t *testing.T) {
+	collectRarely(t)
 	events := map[string]int{}
 	for seed := *simSeed; seed < *simSeed+*simSeeds; seed++ {
 		h := newHistory(seed)

@@ -3,6 +3,7 @@ package columnstore
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"testing"
 
 	"github.com/google/uuid"
@@ -13,6 +14,15 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// collectRarely makes garbage collections rare until the test ends. Random tests have small
+// heaps and much garbage: collections took a third of their time. Tests of memory do not call
+// it.
+func collectRarely(t *testing.T) {
+	t.Helper()
+	percent := debug.SetGCPercent(400)
+	t.Cleanup(func() { debug.SetGCPercent(percent) })
+}
 
 // samples is a small profiling schema.
 func samples(bucket int64) schema.Definition {
