@@ -24,7 +24,7 @@ var below = map[string][]string{
 	"export":         {"profile"},
 	"internal/input": {"profile"},
 	"render":         {"profile", "history"},
-	"profile":        {"columnstore", "history", "schema", "encoding", "encoding/dict", "profile/pprof", "internal/selector"},
+	"profile":        {"columnstore", "history", "schema", "encoding", "encoding/dict", "profile/pprof", "internal/selector", "internal/attrpath"},
 	"columnstore":    {"query", "query/filter", "catalog", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict"},
 	"query":          {"query/filter", "catalog", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict"},
 	"query/filter":   {"catalog", "granule", "txn", "schema", "encoding", "encoding/dict"},
@@ -46,6 +46,7 @@ var below = map[string][]string{
 
 	"profile/pprof":     {},
 	"internal/selector": {},
+	"internal/attrpath": {},
 
 	"internal/oracle":  {}, // tests alone import these
 	"internal/planted": {},

@@ -49,7 +49,7 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 	}
 	b := newPprofBuilder(types, q, groups)
 	b.addSamples()
-	b.programFirst()
+	b.assembler.ProgramFirst()
 	kinds, err := db.kinds(snap)
 	if err != nil {
 		return nil, err

@@ -170,31 +170,6 @@ func TestMergeByState_Errors(t *testing.T) {
 	}
 }
 
-func TestParseStatePath(t *testing.T) {
-	for template, want := range map[string]string{
-		"": "", "a": "a", "{x}": "X", "a{x}b": "aXb", "{{": "{", "}}": "}", "{{x}}": "{x}", "{{{x}}}": "{X}", "{x}{y}{x}": "XYX",
-		"a/b\x00*": "a/b\x00*", "}}{{": "}{", "é{x}": "éX", "{a.b c}": "Z",
-	} {
-		p, err := parseStatePath([]string{"first", template})
-		if err != nil {
-			t.Errorf("%q: %v", template, err)
-			continue
-		}
-		values := make([]string, len(p.labels))
-		for i, label := range p.labels {
-			values[i] = map[string]string{"x": "X", "y": "Y", "a.b c": "Z"}[label]
-		}
-		if got := p.of(values); !slices.Equal(got, []string{"first", want}) || slices.Contains(values, "") {
-			t.Errorf("%q with the labels %q is %q, want %q", template, p.labels, got, want)
-		}
-	}
-	for _, template := range []string{"{", "}", "{}", "{{}", "{}}", "a}b", "{a", "{a{b}", "{x}}", "}{x}"} {
-		if p, err := parseStatePath([]string{template}); !errors.Is(err, columnstore.ErrQuery) {
-			t.Errorf("%q: %+v, %v", template, p, err)
-		}
-	}
-}
-
 // stateTotals returns the total of each group, by status or state.
 func stateTotals(t *testing.T, db *DB, snap *columnstore.Snapshot, states States) map[string]int64 {
 	t.Helper()

@@ -1,9 +1,11 @@
 package profile
 
 import (
+	"fmt"
 	"slices"
 
 	codec "github.com/granarydb/granary/profile/pprof"
+	"github.com/granarydb/granary/schema"
 )
 
 // flat is a profile to insert, with the columns of its labels.
@@ -35,4 +37,30 @@ func (f *flat) kind() kind {
 // isEmpty reports whether a profile has no rows.
 func (f *flat) isEmpty(zeros bool) bool {
 	return len(f.Values) == 0 || !zeros && !slices.ContainsFunc(f.Values, func(v int64) bool { return v != 0 })
+}
+
+// check returns an error if the rows of a profile would exceed a limit, before any row is
+// built (P5). It also assigns labels to columns.
+func (f *flat) check() error {
+	f.columns.reset()
+	if err := f.CheckRecords(schema.MaxRecord, maxRecords); err != nil {
+		return err
+	}
+	bytes, err := f.placeLabels()
+	if err != nil {
+		return err
+	}
+	rows := len(f.Samples) * len(f.Types)
+	for _, c := range []struct {
+		what       string
+		have, most int
+	}{
+		{"bytes of labels", bytes * len(f.Types), maxLabelBytes},
+		{"label values (labels times rows)", len(f.columns.list) * rows, maxLabelCells},
+	} {
+		if c.have > c.most {
+			return fmt.Errorf("%w: %d %s, at most %d", ErrTooLarge, c.have, c.what, c.most)
+		}
+	}
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
+	codec "github.com/granarydb/granary/profile/pprof"
 )
 
 // pprofBuilder builds a pprof profile from groups.
@@ -19,20 +20,12 @@ type pprofBuilder struct {
 	types     []Type
 	groups    *columnstore.Groups
 	stacks    *walker
-	locations map[*symbol]*pprof.Location
-	mappings  map[pprof.Mapping]*pprof.Mapping // keyed by the mapping moved to address 0
-	program   *pprof.Mapping
-	functions map[pprof.Function]*pprof.Function
+	assembler *codec.Assembler
 }
 
 func newPprofBuilder(types []Type, q Query, groups *columnstore.Groups) *pprofBuilder {
-	b := &pprofBuilder{
-		out: &pprof.Profile{}, types: types, groups: groups,
-		stacks:    q.symbols(&groups.Columns[0]).walk(),
-		locations: map[*symbol]*pprof.Location{},
-		mappings:  map[pprof.Mapping]*pprof.Mapping{},
-		functions: map[pprof.Function]*pprof.Function{},
-	}
+	b := &pprofBuilder{out: &pprof.Profile{}, types: types, groups: groups, stacks: q.symbols(&groups.Columns[0]).walk()}
+	b.assembler = codec.NewAssembler(b.out)
 	for _, t := range types {
 		b.out.SampleType = append(b.out.SampleType, &pprof.ValueType{Type: t.Sample, Unit: t.SampleUnit})
 	}
@@ -72,7 +65,7 @@ func (b *pprofBuilder) addSamples() {
 			continue // values of several profiles cancelled out
 		}
 		for _, y := range b.stacks.locations(k.stack) {
-			s.Location = append(s.Location, b.location(y))
+			s.Location = append(s.Location, b.assembler.Location(&y.LocationRecord))
 		}
 		b.out.Sample = append(b.out.Sample, s)
 	}
@@ -134,72 +127,4 @@ func put[T any](values []T, k int, v T) []T {
 	}
 	values[k] = v
 	return values
-}
-
-func (b *pprofBuilder) location(from *symbol) *pprof.Location {
-	if l := b.locations[from]; l != nil {
-		return l
-	}
-	l := &pprof.Location{ID: uint64(len(b.out.Location) + 1), Address: from.Address, IsFolded: from.Folded}
-	if from.Mapping != nil {
-		l.Mapping = b.mapping(from.Mapping)
-		l.Address += l.Mapping.Start - from.Mapping.Start
-		if from.Program {
-			b.program = l.Mapping
-		}
-	}
-	for _, ln := range from.Lines {
-		out := pprof.Line{Line: ln.Line, Column: ln.Column}
-		if !ln.NoFunction {
-			out.Function = b.function(pprof.Function{Name: ln.Function, SystemName: ln.SystemName, Filename: ln.File, StartLine: ln.StartLine})
-		}
-		l.Line = append(l.Line, out)
-	}
-	b.locations[from] = l
-	b.out.Location = append(b.out.Location, l)
-	return l
-}
-
-// mapping returns the mapping of the output for m. Processes map one binary at different
-// addresses; the output has the addresses of the first.
-func (b *pprofBuilder) mapping(m *pprof.Mapping) *pprof.Mapping {
-	key := *m
-	key.Limit -= key.Start
-	key.Start = 0
-	out := b.mappings[key]
-	if out == nil {
-		clone := *m
-		out = &clone
-		b.mappings[key] = out
-		out.ID = uint64(len(b.out.Mapping) + 1)
-		b.out.Mapping = append(b.out.Mapping, out)
-	}
-	return out
-}
-
-// programFirst moves the mapping of the program to the front, where pprof expects it.
-func (b *pprofBuilder) programFirst() {
-	slices.SortStableFunc(b.out.Mapping, func(x, y *pprof.Mapping) int {
-		switch {
-		case x == b.program && y != b.program:
-			return -1
-		case y == b.program && x != b.program:
-			return 1
-		}
-		return 0
-	})
-	for i, m := range b.out.Mapping {
-		m.ID = uint64(i + 1)
-	}
-}
-
-func (b *pprofBuilder) function(f pprof.Function) *pprof.Function {
-	out := b.functions[f]
-	if out == nil {
-		out = &f
-		b.functions[f] = out
-		out.ID = uint64(len(b.out.Function) + 1)
-		b.out.Function = append(b.out.Function, out)
-	}
-	return out
 }

@@ -13,13 +13,14 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/attrpath"
 )
 
 // stateJoin finds the states of the samples of one query. A subject is a set of values of
 // labels. A group is a StateStatus or, from firstState on, a state.
 type stateJoin struct {
 	view    *history.View
-	path    statePath
+	path    attrpath.Path
 	columns []string
 	labelOf []int // by column: index in path.labels
 
@@ -30,9 +31,9 @@ type stateJoin struct {
 
 // newStateJoin parses the path and finds the columns that can contain its labels.
 func newStateJoin(db *DB, snap *columnstore.Snapshot, states States) (*stateJoin, error) {
-	path, err := parseStatePath(states.Path)
+	path, err := attrpath.Parse(states.Path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: states: %w", columnstore.ErrQuery, err)
 	}
 	if states.History == nil {
 		return nil, fmt.Errorf("%w: States.History is nil", columnstore.ErrQuery)
@@ -45,7 +46,7 @@ func newStateJoin(db *DB, snap *columnstore.Snapshot, states States) (*stateJoin
 	if err != nil {
 		return nil, err
 	}
-	for i, name := range path.labels {
+	for i, name := range path.Labels {
 		columns := textColumns(name)
 		if idType(name) != 0 {
 			columns = append(columns, name)
@@ -73,7 +74,7 @@ func (j *stateJoin) asOf() *columnstore.AsOf {
 	return &columnstore.AsOf{Time: ColumnTimestamp, Of: j.columns, New: func(take func(bytes int64) error) columnstore.CaseFinder {
 		return &stateFinder{
 			join: j, take: take, known: map[history.Value]uint32{}, common: make([]stateGroup, 0, 8),
-			labels: []stateLabels{{values: make([]string, len(j.path.labels))}}, index: map[stateLabel]uint32{},
+			labels: []stateLabels{{values: make([]string, len(j.path.Labels))}}, index: map[stateLabel]uint32{},
 		}
 	}}
 }
@@ -281,7 +282,7 @@ func (f *stateFinder) find(l *stateLabels) StateStatus {
 		return StateNoLabel
 	}
 	var err error
-	if l.attribute, err = f.join.view.Lookup(f.join.path.of(l.values)...); err != nil {
+	if l.attribute, err = f.join.view.Lookup(f.join.path.Names(l.values)...); err != nil {
 		return StateNoAttribute
 	}
 	return StateKnown

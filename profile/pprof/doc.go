@@ -11,7 +11,7 @@
 //
 // A location also has a record, the bytes that a store keeps beside its id.
 // Flat.AppendLocation writes it, ParseLocation and AppendNames read it; LocationRecord lists
-// its parts.
+// its parts, and an Assembler makes locations of google/pprof of them.
 //
 // It knows neither rows nor the store: package profile turns a flat profile into rows. The
 // package makes no compatibility promise.

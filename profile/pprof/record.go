@@ -2,6 +2,7 @@ package pprof
 
 import (
 	"encoding/binary"
+	"fmt"
 	"path"
 
 	pprof "github.com/google/pprof/profile"
@@ -50,6 +51,26 @@ func (l *LocationRecord) Unnamed() string {
 		return "<unknown>"
 	}
 	return "[" + path.Base(l.Mapping.File) + "]"
+}
+
+// CheckRecords returns ErrTooLarge if a location's record can have more than most bytes, or all
+// records together more than all.
+func (f *Flat) CheckRecords(most, all int) error {
+	bytes := 0
+	for i := range f.Locations[1:] {
+		record := 64
+		for _, ln := range f.LinesOf(uint32(i + 1)) {
+			fn := &f.Functions[ln.Function]
+			record += 32 + len(f.Strings[fn.Name]) + len(f.Strings[fn.SystemName]) + len(f.Strings[fn.File])
+		}
+		if record > most {
+			return fmt.Errorf("%w: the record of the location at %#x has %d bytes, at most %d", ErrTooLarge, f.Locations[i+1].Address, record, most)
+		}
+		if bytes += record; bytes > all {
+			return fmt.Errorf("%w: more than %d bytes of location records", ErrTooLarge, all)
+		}
+	}
+	return nil
 }
 
 // AppendLocation appends the record of location i to dst and returns its id, which depends on

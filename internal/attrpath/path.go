@@ -1,0 +1,99 @@
+// Package attrpath parses paths of attributes whose names contain labels in braces.
+//
+//	name = { text | "{" label "}" | "{{" | "}}" } .
+//
+// Two equal braces stand for one. The text is any but braces; a label is not empty.
+//
+// # Invariants
+//
+//	A1  Names replaces each label by its value and changes nothing else: the values are not
+//	    parsed.
+package attrpath
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Path is the names of attributes from the root of a history down. It is immutable after Parse.
+type Path struct {
+	names [][]part
+	// Labels are the distinct labels of the names, in the order of their first use.
+	Labels []string
+}
+
+// part is a piece of a name: text, or the value of a label.
+type part struct {
+	text  string
+	label int // index in Path.Labels, or -1 for text
+}
+
+// Parse parses the names of a path. A path without names, and a brace without a label, are
+// errors that show the place.
+func Parse(names []string) (Path, error) {
+	var p Path
+	if len(names) == 0 {
+		return p, errors.New("the path is empty")
+	}
+	for _, name := range names {
+		parts, err := p.parse(name)
+		if err != nil {
+			return p, fmt.Errorf("path element %q: %w", name, err)
+		}
+		p.names = append(p.names, parts)
+	}
+	return p, nil
+}
+
+// parse parses one name.
+func (p *Path) parse(name string) (parts []part, err error) {
+	var text strings.Builder
+	for rest := name; rest != ""; {
+		i := strings.IndexAny(rest, "{}")
+		if i < 0 {
+			i = len(rest)
+		}
+		text.WriteString(rest[:i])
+		switch rest = rest[i:]; {
+		case rest == "":
+		case strings.HasPrefix(rest, "{{"), strings.HasPrefix(rest, "}}"):
+			text.WriteByte(rest[0])
+			rest = rest[2:]
+		default:
+			label, after, ok := strings.Cut(rest[1:], "}")
+			if rest[0] == '}' || !ok || label == "" || strings.Contains(label, "{") {
+				return nil, fmt.Errorf("brace without a label at %q", rest)
+			}
+			parts = append(parts, part{text: text.String(), label: -1}, part{label: p.label(label)})
+			text.Reset()
+			rest = after
+		}
+	}
+	return append(parts, part{text: text.String(), label: -1}), nil
+}
+
+// label returns the index of a label. It adds the label if it is new.
+func (p *Path) label(label string) int {
+	i := slices.Index(p.Labels, label)
+	if i < 0 {
+		i = len(p.Labels)
+		p.Labels = append(p.Labels, label)
+	}
+	return i
+}
+
+// Names returns the names for the given values of Labels.
+func (p *Path) Names(values []string) []string {
+	names := make([]string, len(p.names))
+	for i, parts := range p.names {
+		for _, part := range parts {
+			if part.label >= 0 {
+				part.text = values[part.label]
+			}
+			names[i] += part.text
+		}
+	}
+	return names
+}
