@@ -15,11 +15,12 @@ import (
 var ErrMixed = errors.New("profiles of different kinds")
 
 // Profile merges the profiles of a query into one pprof profile. It has samples by stack and
-// labels, as go tool pprof -proto has them for files; the least time, the sum of the
-// durations, and the greatest period. Its sample types are the given ones, or those of all
-// profiles, with 0 where a profile lacks one; pprof keeps only the types that all have. It
-// lacks the labels of whole profiles, and comments and the patterns drop_frames and
-// keep_frames, which the store does not keep. Without rows the profile has no samples.
+// labels, as go tool pprof -proto has them for files, but means of gauges unless
+// Query.SumGauges is set; the least time, the sum of the durations, and the greatest period.
+// Its sample types are the given ones, or those of all profiles, with 0 where a profile lacks
+// one; pprof keeps only the types that all have. It lacks the labels of whole profiles, and
+// comments and the patterns drop_frames and keep_frames, which the store does not keep.
+// Without rows the profile has no samples.
 //
 // Profiles with the same time, duration, period and labels count as one. With Query.Function
 // or Frames, or a Selector of samples' labels, the profile has only the selected samples. With
@@ -37,7 +38,7 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 	if !q.NoSampleLabels {
 		by = append(by, ColumnTraceID, ColumnSpanID, ColumnPprofLabels, ColumnPprofNumLabels)
 	}
-	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
+	groups, err := db.aggregate(ctx, snap, q, types, columnstore.AggregateOptions{
 		Sum: ColumnValue, By: by, Where: q.Expr(only...), MaxBytes: q.MaxBytes,
 	})
 	if err != nil {

@@ -25,6 +25,8 @@ import (
 // allocates some hundred bytes for each distinct state and set of labels, and 28 for each
 // stack of a group, of which 12 remain.
 //
+// Values of gauges are added up too, as with Query.SumGauges.
+//
 // Errors are those of Aggregate and of columnstore.Snapshot.History, and columnstore.ErrQuery
 // if the history is nil, or if the path is empty or has a brace that does not enclose a label.
 func (db *DB) MergeByState(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, states States) ([]StateStacks, error) {

@@ -34,7 +34,7 @@
 //
 //	P1  Merging in the store and merging the profiles give the same result: the same stacks,
 //	    labels and values as go tool pprof. (Times and durations come from rows; DB.Profile
-//	    lists the losses.)
+//	    lists the losses. Gauges are means unless Query.SumGauges is set.)
 //	P2  A profile is inserted completely, in one transaction, or not at all.
 //	P3  Equal locations have equal ids; locations that a person or a symboliser can tell
 //	    apart have different ones.

@@ -138,7 +138,7 @@ const (
 
 var (
 	oracleStacks  = []string{"", "a", "b a", "a a", "in +b a", "c b a", "? a", "c +in b", "other c ?"}
-	oracleTypes   = []Type{cpuCount, {"m", "bytes", "cpu", "nanoseconds"}}
+	oracleTypes   = []Type{cpuCount, {"inuse_m", "bytes", "cpu", "nanoseconds"}}
 	oracleNames   = []string{"job", "pod", "thread", "trace_id", "span_id", "nobody"}
 	oracleQueries = []string{
 		"", `{job="a"}`, `{job!="a"}`, `{job=""}`, `{pod=~"p.*"}`, `{thread="t1"}`, `{thread!~"t.*", job="b"}`, `{nobody="x"}`, `{nobody=""}`,

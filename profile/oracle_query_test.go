@@ -49,7 +49,7 @@ func insertFacts(t *rapid.T, db *DB, facts []fact) []fact {
 			}
 		}
 	}
-	p := makeProfile(at, "n:count m:bytes", stacks...)
+	p := makeProfile(at, "n:count inuse_m:bytes", stacks...)
 	p.DurationNanos = duration
 	if _, err := db.Insert(ctx, p, InsertOptions{Labels: labels}); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,8 @@ func drawQuery(t *rapid.T) Query {
 	}
 	q := Query{
 		Selector: s, From: bound("from"), To: bound("to"),
-		Function: rapid.SampledFrom(oracleFunctions).Draw(t, "function"), MaxBytes: rapid.SampledFrom([]int64{0, 1 << 30}).Draw(t, "max bytes"),
+		SumGauges: true,
+		Function:  rapid.SampledFrom(oracleFunctions).Draw(t, "function"), MaxBytes: rapid.SampledFrom([]int64{0, 1 << 30}).Draw(t, "max bytes"),
 	}
 	for range max(0, rapid.IntRange(-1, 2).Draw(t, "conditions")) {
 		q.Frames = append(q.Frames, rapid.SampledFrom(oracleConditions).Draw(t, "condition"))
@@ -395,7 +396,7 @@ func (c *queryCheck) diff(all []fact) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	after, err := c.db.Merge(ctx, c.snap, c.typ, Query{Hide: c.q.Hide, Show: c.q.Show})
+	after, err := c.db.Merge(ctx, c.snap, c.typ, Query{Hide: c.q.Hide, Show: c.q.Show, SumGauges: true})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -44,6 +44,18 @@ type Query struct {
 	// counts each of them. A Scan chooses the rows, but their stacks are complete. The cost is
 	// that of a condition, and that of decoding the locations of the answer.
 	Hide, Show *regexp.Regexp
+	// SumGauges adds up the values of gauges (Type.IsGauge). By default DB.Merge, MergeBy, Range
+	// and Profile answer with means of gauges: for each source the mean over the times of its
+	// profiles, or in Range over its times in a step, and the sum of these over the sources. A
+	// source is the profiles with equal labels. A profile counts, even if the query selects
+	// none of its samples, if the query selects its time and labels and it has a value of the
+	// type other than zero. Means are rounded. They cost one more columnstore.Table.Aggregate, by
+	// time and labels, so that a Merge takes three times as long (BenchmarkMergeGauges), and if
+	// sources have different numbers of times, 200 bytes a stack of a source.
+	SumGauges bool
+	// Without names labels of profiles that do not tell sources apart, such as the name of a
+	// file, where there is one file a time. It matters only to means of gauges.
+	Without []string
 	// NoSampleLabels makes DB.Profile leave out the labels of samples. Samples of one stack are
 	// then one. Other questions ignore it.
 	NoSampleLabels bool
@@ -52,6 +64,17 @@ type Query struct {
 	// to questions that read rows, and to each read separately if a question needs two. It
 	// does not count the results of an answer's methods, nor the stacks of DB.Profile.
 	MaxBytes int64
+}
+
+// profilesExpr returns the condition that rows of the types are of a profile of the query.
+// Conditions on samples are left out.
+func (q Query) profilesExpr(types []Type) columnstore.Expr {
+	all := []columnstore.Expr{Query{From: q.From, To: q.To}.Expr(types...)}
+	for _, m := range q.Selector.matchers {
+		column := ColumnLabels + "." + m.Name
+		all = append(all, columnstore.Or(m.expr(column), columnstore.Equal(column, ""))) // without it, the label is of samples
+	}
+	return columnstore.And(all...)
 }
 
 // Expr returns the query as a condition on rows. If types are given, the rows must be of one

@@ -86,7 +86,7 @@ func (s *statesTest) write(t *rapid.T) {
 		if rapid.IntRange(0, 3).Draw(t, "time of others") > 0 {
 			at = rapid.SampledFrom([]int64{2, 17, 31, 55, 60}).Draw(t, "time")
 		}
-		p := makeProfile(start+at*1e9, "n:count m:bytes", s.stacks(t)...)
+		p := makeProfile(start+at*1e9, "n:count inuse_m:bytes", s.stacks(t)...)
 		labels := map[string]string{"job": "a", "tid": rapid.SampledFrom([]string{"", "", "", "2", "unknown"}).Draw(t, "tid of the profile")}
 		if _, err := s.db.InsertTx(ctx, tx, p, InsertOptions{Labels: labels}); err != nil {
 			t.Fatal(err)
@@ -225,7 +225,7 @@ func (s *statesTest) check(t *rapid.T, statuses map[StateStatus]int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := Query{Selector: selector, From: rapid.SampledFrom([]int64{0, 0, start + 50e9}).Draw(t, "from")}
+	q := Query{Selector: selector, From: rapid.SampledFrom([]int64{0, 0, start + 50e9}).Draw(t, "from"), SumGauges: true}
 	path := rapid.SampledFrom(statesPaths).Draw(t, "path")
 	want := s.rowByRow(t, snap, typ, q, path)
 	got, err := s.db.MergeByState(ctx, snap, typ, q, States{History: s.states, Path: path})

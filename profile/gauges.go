@@ -1,0 +1,193 @@
+package profile
+
+import (
+	"context"
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+// IsGauge reports whether the values of a type are measured at an instant, such as the heap in
+// use: the sum of two such values of one program at two times has no meaning. Gauges are
+// recognised by the name of the sample type: inuse_..., goroutine..., threadcreate. See
+// Query.SumGauges.
+func (t Type) IsGauge() bool {
+	return strings.HasPrefix(t.Sample, "inuse_") || strings.HasPrefix(t.Sample, "goroutine") || t.Sample == "threadcreate"
+}
+
+// aggregate sums the values of rows of the given types. Gauges become means over the times of
+// each source, unless the query sums them. The groups are those of opts, but a group can come
+// in several rows, to be added: they divide its mean so that no rounding adds up.
+func (db *DB) aggregate(ctx context.Context, snap *columnstore.Snapshot, q Query, types []Type, opts columnstore.AggregateOptions) (*columnstore.Groups, error) {
+	everyTime := opts.Step == 0 && slices.Contains(opts.By, ColumnTimestamp)
+	types = slices.DeleteFunc(slices.Clone(types), func(t Type) bool { return !t.IsGauge() })
+	if q.SumGauges || everyTime || len(types) == 0 {
+		return db.table.Aggregate(ctx, snap, opts)
+	}
+	times, err := db.gaugeTimes(ctx, snap, q, types, opts.Step)
+	if err != nil {
+		return nil, err
+	}
+	by := len(opts.By)
+	for _, column := range times.labels {
+		if !slices.Contains(opts.By, column) {
+			opts.By = append(opts.By[:len(opts.By):len(opts.By)], column)
+		}
+	}
+	groups, err := db.table.Aggregate(ctx, snap, opts)
+	if err != nil {
+		return nil, err
+	}
+	added := len(opts.By) - by
+	if err := q.fits(groups, gaugeBytes*min(1, added)*len(groups.Sums)); err != nil {
+		return nil, err
+	}
+	times.divide(groups, len(groups.Columns)-added)
+	groups.Columns = groups.Columns[:len(groups.Columns)-added]
+	return groups, nil
+}
+
+// gaugeTimes are the numbers of times at which the sources of gauges were profiled.
+type gaugeTimes struct {
+	labels  []string         // the columns that make a source; nil if all numbers are equal
+	numbers map[string]int64 // by key
+	only    Type             // of rows without a column of it
+	stepped bool             // numbers are of steps
+	key     []byte           // scratch
+}
+
+// gaugeBytes is the size of a key, a value and their place in a map.
+const gaugeBytes = 100
+
+// gaugeTimes counts the times of the profiles of a query that have rows of the types, by
+// source and, if step is above 0, by step.
+func (db *DB) gaugeTimes(ctx context.Context, snap *columnstore.Snapshot, q Query, types []Type, step int64) (*gaugeTimes, error) {
+	columns, err := db.table.Columns(snap)
+	if err != nil {
+		return nil, err
+	}
+	t := &gaugeTimes{numbers: map[string]int64{}, only: types[0], labels: []string{}, stepped: step > 0}
+	for _, column := range columns {
+		if name, ok := strings.CutPrefix(column, ColumnLabels+"."); ok && !slices.Contains(q.Without, name) {
+			t.labels = append(t.labels, column)
+		}
+	}
+	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
+		By:    append([]string{ColumnTimestamp, ColumnSampleType, ColumnSampleUnit}, t.labels...),
+		Where: q.profilesExpr(types), NoCounts: true, MaxBytes: q.MaxBytes,
+	})
+	if err != nil {
+		return nil, err
+	}
+	at := groups.Columns[0].Values.Int64s
+	if err := q.fits(groups, gaugeBytes*len(at)); err != nil {
+		return nil, err
+	}
+	for row := range at {
+		if t.stepped {
+			at[row] = schema.RoundDown(at[row], step)
+		}
+		t.numbers[string(t.keyOf(groups, row))]++
+	}
+	return t.simplified(groups), nil
+}
+
+// simplified returns t without labels and steps if they make no difference. The groups are
+// those that t was counted from.
+func (t *gaugeTimes) simplified(groups *columnstore.Groups) *gaugeTimes {
+	simple := &gaugeTimes{numbers: map[string]int64{}, only: t.only}
+	for row := range groups.Columns[0].Values.Int64s {
+		n, key := t.numbers[string(t.keyOf(groups, row))], simple.keyOf(groups, row)
+		if known := simple.numbers[string(key)]; known != 0 && known != n {
+			return t
+		}
+		simple.numbers[string(key)] = n
+	}
+	return simple
+}
+
+// keyOf returns the type, the source and the time of a row of groups. It is valid until the
+// next call.
+func (t *gaugeTimes) keyOf(groups *columnstore.Groups, row int) []byte {
+	typ := t.typeOf(groups, row)
+	t.key = appendText(appendText(t.key[:0], typ.Sample), typ.SampleUnit)
+	if t.labels == nil {
+		return t.key
+	}
+	if c := groups.Column(ColumnTimestamp); c != nil && t.stepped {
+		t.key = binary.AppendVarint(t.key, c.Values.Int64s[row])
+	}
+	for _, column := range t.labels {
+		t.key = appendText(t.key, valueText(groups.Column(column), row))
+	}
+	return t.key
+}
+
+// typeOf returns the sample type and unit of a row of groups.
+func (t *gaugeTimes) typeOf(groups *columnstore.Groups, row int) Type {
+	if c := groups.Column(ColumnSampleType); c != nil {
+		return Type{Sample: c.Values.Strings[row], SampleUnit: groups.Column(ColumnSampleUnit).Values.Strings[row]}
+	}
+	return t.only
+}
+
+// divide divides the sums of gauges by the number of times of their source. Rows with equal
+// values in the first columns are one group, whose mean is rounded once.
+func (t *gaugeTimes) divide(groups *columnstore.Groups, columns int) {
+	means := map[string]mean{}
+	var key []byte
+	for row, sum := range groups.Sums {
+		if !t.typeOf(groups, row).IsGauge() {
+			continue
+		}
+		n := t.numbers[string(t.keyOf(groups, row))]
+		if t.labels == nil {
+			groups.Sums[row] = mean{}.plus(sum, n).rounded()
+			continue
+		}
+		key = key[:0]
+		for i := range groups.Columns[:columns] {
+			key = appendValue(key, &groups.Columns[i], row)
+		}
+		before := means[string(key)]
+		after := before.plus(sum, n)
+		means[string(key)] = after
+		groups.Sums[row] = after.rounded() - before.rounded()
+	}
+}
+
+// mean is a sum of quotients, in a form whose sums do not depend on their order.
+type mean struct{ whole, fraction int64 }
+
+const fractionBits = 30
+
+// plus returns m + sum/n.
+func (m mean) plus(sum, n int64) mean {
+	return mean{m.whole + sum/n, m.fraction + sum%n<<fractionBits/n}
+}
+
+func (m mean) rounded() int64 {
+	return m.whole + (m.fraction+1<<(fractionBits-1))>>fractionBits
+}
+
+func appendText(dst []byte, text string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
+}
+
+// appendValue appends the value of a row in a column so that different values differ.
+func appendValue(dst []byte, c *columnstore.GroupColumn, row int) []byte {
+	switch {
+	case c.Codes != nil:
+		return binary.LittleEndian.AppendUint32(dst, c.Codes[row])
+	case c.Values.Null(row):
+		return append(dst, 0)
+	case c.Values.Type == encoding.Int64:
+		return binary.AppendVarint(append(dst, 1), c.Values.Int64s[row])
+	default:
+		return appendText(append(dst, 1), valueText(c, row))
+	}
+}
