@@ -77,7 +77,7 @@ same. The change is also written on the frame: +50%, −50%, new or gone.`,
 		},
 	}
 	o.flags(cmd, "the default type of the first profile of A with samples")
-	o.frameFlags(cmd)
+	o.answerFlags(cmd)
 	o.limit.Flags(cmd, "nodes", 20, "show the first `N` functions")
 	o.order.flags(cmd)
 	cmd.Flags().BoolVar(&o.normalize, "normalize", false, "scale B to the total of A")
@@ -89,7 +89,7 @@ same. The change is also written on the frame: +50%, −50%, new or gone.`,
 
 // diff compares the two inputs.
 func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
-	var sides [2]*profile.Stacks
+	var sides [2]*merged
 	var failed error
 	for i, arg := range args {
 		err := withInputs(cmd, o.selection, []string{arg}, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
@@ -127,6 +127,7 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 		if err == nil && d.empty() {
 			noteNoSamples(cmd)
 		}
+		noteMeans(cmd, d.typ, d.over())
 	case o.asJSON:
 		err = d.printJSON(w, n)
 	default:
@@ -138,10 +139,14 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 // difference is the change from A to B.
 type difference struct {
 	typ       profile.Type
-	a, b      *profile.Stacks
+	a, b      *merged
 	scale     float64 // of the values of B
 	functions []changed
 }
+
+// over returns the number of times that the values are means over, 0 for sums: that of the side
+// with more.
+func (d *difference) over() int { return max(d.a.over, d.b.over) }
 
 // empty reports whether neither side has samples.
 func (d *difference) empty() bool { return d.a.Len() == 0 && d.b.Len() == 0 }
@@ -162,7 +167,7 @@ type changed struct {
 }
 
 // compare compares two sums, function by function.
-func compare(a, b *profile.Stacks, normalize bool) (*difference, error) {
+func compare(a, b *merged, normalize bool) (*difference, error) {
 	if a.Type.Sample != b.Type.Sample || a.Type.SampleUnit != b.Type.SampleUnit {
 		return nil, fmt.Errorf("%s is in %s in A and in %s in B: they cannot be compared",
 			typeName(a.Type), a.Type.SampleUnit, b.Type.SampleUnit)
@@ -228,16 +233,20 @@ func (d *difference) printJSON(w io.Writer, nodes int) error {
 		Before     int64     `json:"before"`
 		After      int64     `json:"after"`
 		Scale      float64   `json:"scale"`
+		MeanOver   int       `json:"mean_over_times"`
 		Functions  []changed `json:"functions"`
-	}{d.typ.Sample, d.typ.SampleUnit, d.a.Total, d.scaled(d.b.Total), d.scale, functions})
+	}{d.typ.Sample, d.typ.SampleUnit, d.a.Total, d.scaled(d.b.Total), d.scale, d.over(), functions})
 }
 
 func (d *difference) print(w io.Writer, args []string, nodes int) error {
 	unit, base := d.typ.SampleUnit, d.a.Magnitude
 	p := cli.Printer{W: w}
 	p.Printf("Type: %s, B compared with A\n", typeText(d.typ))
-	for i, side := range []*profile.Stacks{d.a, d.b} {
+	for i, side := range []*merged{d.a, d.b} {
 		p.Printf("  %c %12s  %s\n", 'A'+i, profile.FormatValue(side.Total, unit), fitFront(cli.Printable(args[i]), cli.TextWidth-18))
+	}
+	if d.over() > 0 {
+		p.Printf("The values are %s.\n", meanText(d.over()))
 	}
 	after := d.scaled(d.b.Total)
 	switch {

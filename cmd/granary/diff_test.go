@@ -69,6 +69,7 @@ type diffJSON struct {
 	Before     int64     `json:"before"`
 	After      int64     `json:"after"`
 	Scale      float64   `json:"scale"`
+	MeanOver   int       `json:"mean_over_times"`
 	Functions  []changed `json:"functions"`
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	pprof "github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
@@ -33,6 +34,8 @@ output has a line of text for each stack, for flamegraph.pl and others: the
 functions from the root to the leaf, separated by semicolons, and the value of
 one sample type. If it ends in .speedscope.json, or with --format speedscope, it
 is a file of speedscope with each of the sample types, without negative values.
+
+` + gaugesHelp + `
 
 ` + inputsHelp,
 		Example: `  granary merge -o week.pb.gz monday.pb.gz tuesday.pb.gz
@@ -69,16 +72,18 @@ is a file of speedscope with each of the sample types, without negative values.
 				if err != nil {
 					return err
 				}
-				if err := cli.WriteTo(output, cmd.OutOrStdout(), p.Write); err != nil || len(p.Sample) > 0 {
+				if err := cli.WriteTo(output, cmd.OutOrStdout(), p.Write); err != nil {
 					return err
 				}
-				noteNoSamples(cmd)
-				return nil
+				if len(p.Sample) == 0 {
+					noteNoSamples(cmd)
+				}
+				return noteGauges(ctx, cmd, db, snap, q, p)
 			})
 		},
 	}
 	s.flags(cmd, "all; one with --format folded: "+firstShown)
-	s.frameFlags(cmd)
+	s.answerFlags(cmd)
 	cmd.Flags().Var(cli.NewChoice("format", []string{formatPprof, formatFolded, formatSpeedscope}, &format), "format", "`FORMAT` to write: pprof, folded or speedscope (default: from the suffix of FILE)")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - is standard output")
 	return cmd
@@ -87,27 +92,47 @@ is a file of speedscope with each of the sample types, without negative values.
 // mergeStacks writes the stacks of a query in a format other than pprof.
 func mergeStacks(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name, format, output string) error {
 	var write func(w io.Writer) error
-	some := false
+	var all []*merged
 	switch format {
 	case formatFolded:
 		stacks, err := mergeType(ctx, db, snap, q, name)
 		if err != nil {
 			return err
 		}
-		some = stacks.Len() > 0
-		write = func(w io.Writer) error { return writeFolded(w, stacks) }
+		all = append(all, stacks)
+		write = func(w io.Writer) error { return writeFolded(w, stacks.Stacks) }
 	case formatSpeedscope:
-		all, err := mergeTypes(ctx, db, snap, q, name)
+		var err error
+		if all, err = mergeTypes(ctx, db, snap, q, name); err != nil {
+			return err
+		}
+		write = func(w io.Writer) error { return writeSpeedscope(w, all) }
+	}
+	if err := cli.WriteTo(output, cmd.OutOrStdout(), write); err != nil {
+		return err
+	}
+	if len(all) == 0 || all[0].Len() == 0 {
+		noteNoSamples(cmd)
+	}
+	for _, m := range all {
+		noteMeans(cmd, m.Type, m.over)
+	}
+	return nil
+}
+
+// noteGauges reports which values of a merged profile are means.
+func noteGauges(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, p *pprof.Profile) error {
+	for _, s := range p.SampleType {
+		t := profile.Type{Sample: s.Type, SampleUnit: s.Unit, Period: p.PeriodType.Type, PeriodUnit: p.PeriodType.Unit}
+		if !t.IsGauge() {
+			continue
+		}
+		infos, err := db.Profiles(ctx, snap, t, q)
 		if err != nil {
 			return err
 		}
-		some = len(all) > 0 && all[0].Len() > 0
-		write = func(w io.Writer) error { return writeSpeedscope(w, all) }
+		noteMeans(cmd, t, spanOf(infos).meanOver(t, q))
 	}
-	if err := cli.WriteTo(output, cmd.OutOrStdout(), write); err != nil || some {
-		return err
-	}
-	noteNoSamples(cmd)
 	return nil
 }
 
@@ -122,6 +147,8 @@ func newFlamegraph() *cobra.Command {
 opens. Callers are above callees, the width of a frame is its share of the
 total, and the colour is that of the package. Click a frame to zoom, press / to
 search and Esc to go back.
+
+` + gaugesHelp + `
 
 ` + inputsHelp,
 		Example: `  granary flamegraph -o cpu.svg cpu.pb.gz
@@ -140,17 +167,20 @@ search and Esc to go back.
 				if err != nil {
 					return err
 				}
-				draw := func(w io.Writer) error { return drawFlameGraph(w, stacks, title, maxNodes, width) }
-				if err := cli.WriteTo(output, cmd.OutOrStdout(), draw); err != nil || stacks.Len() > 0 {
+				draw := func(w io.Writer) error { return drawFlameGraph(w, stacks.Stacks, title, maxNodes, width) }
+				if err := cli.WriteTo(output, cmd.OutOrStdout(), draw); err != nil {
 					return err
 				}
-				noteNoSamples(cmd)
+				if stacks.Len() == 0 {
+					noteNoSamples(cmd)
+				}
+				noteMeans(cmd, stacks.Type, stacks.over)
 				return nil
 			})
 		},
 	}
 	s.flags(cmd, firstShown)
-	s.frameFlags(cmd)
+	s.answerFlags(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - is standard output")
 	widthFlag(cmd, &width)
 	cmd.Flags().StringVar(&title, "title", "", "`TEXT` above the picture (default: the sample type)")

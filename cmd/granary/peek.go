@@ -64,7 +64,7 @@ a function to itself are left out.
 		},
 	}
 	s.flags(cmd, firstShown)
-	s.frameFlags(cmd)
+	s.answerFlags(cmd)
 	show.Flags(cmd, "", 10, "show the first `N` functions")
 	order.flags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: values are integers in the unit named in it")
@@ -73,7 +73,7 @@ a function to itself are left out.
 
 // peekFound is the answer of peek.
 type peekFound struct {
-	stacks    *profile.Stacks
+	stacks    *merged
 	functions []peeked
 	all       int // number of functions that match
 }
@@ -115,8 +115,9 @@ func (f *peekFound) printJSON(w io.Writer) error {
 		Unit       string   `json:"unit"`
 		Total      int64    `json:"total"`
 		Magnitude  int64    `json:"magnitude"`
+		MeanOver   int      `json:"mean_over_times"`
 		Functions  []peeked `json:"functions"`
-	}{f.stacks.Type.Sample, f.stacks.Type.SampleUnit, f.stacks.Total, f.stacks.Magnitude, f.functions})
+	}{f.stacks.Type.Sample, f.stacks.Type.SampleUnit, f.stacks.Total, f.stacks.Magnitude, f.stacks.over, f.functions})
 }
 
 func (f *peekFound) print(w io.Writer, pattern string) error {
@@ -131,6 +132,7 @@ func (f *peekFound) print(w io.Writer, pattern string) error {
 		p.Printf("No function matches %s.\n", cli.Printable(pattern))
 		return p.Err
 	}
+	f.stacks.printMean(&p)
 	p.Printf("Showing %d of %d functions that match\n", len(f.functions), f.all)
 	calls := func(what string, calls []profile.Call, cum int64) {
 		for _, c := range calls {

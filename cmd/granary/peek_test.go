@@ -25,6 +25,7 @@ func TestPeek(t *testing.T) {
 		Unit       string
 		Total      int64
 		Magnitude  int64
+		MeanOver   int `json:"mean_over_times"`
 		Functions  []peeked
 	}
 	if err := json.Unmarshal([]byte(granary(t, "peek", "--json", "--cum", "-n", "1", "^handle$|^pa", input).stdout), &out); err != nil {

@@ -46,7 +46,7 @@ func TestTopEqualsPprof(t *testing.T) {
 	})
 }
 
-// Successive captures of one kind merge to the same profile as with pprof.
+// Successive captures of one kind merge, with --sum, to the same profile as with pprof.
 func TestMergeEqualsPprof(t *testing.T) {
 	eachCorpus(t, func(t *testing.T, files []string) {
 		tool := newPprofTool(t)
@@ -66,7 +66,7 @@ func TestMergeEqualsPprof(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, got := contentOf(mustParse(t, data, sum)), contentOf(granaryMerge(t, many...))
+			want, got := contentOf(mustParse(t, data, sum)), contentOf(granaryMerge(t, append([]string{"--sum"}, many...)...))
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s: -pprof +granary\n%s", kind, diff)
 			}
@@ -238,6 +238,7 @@ type topJSON struct {
 	To         string             `json:"to"`
 	Total      int64              `json:"total"`
 	Magnitude  int64              `json:"magnitude"`
+	MeanOver   int                `json:"mean_over_times"`
 	Functions  []profile.Function `json:"functions"`
 }
 

@@ -30,6 +30,7 @@ type selection struct {
 	focus       string
 	ignore      string
 	hide, show  string
+	sum         bool
 	from, to    string
 }
 
@@ -59,12 +60,14 @@ func (s *selection) queryFlags(cmd *cobra.Command) {
 	s.inputFlags.flags(cmd)
 }
 
-// frameFlags adds the flags that leave out frames of samples.
-func (s *selection) frameFlags(cmd *cobra.Command) {
+// answerFlags adds the flags of answers made from samples: frames left out, and sums of gauges.
+func (s *selection) answerFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.hide, "hide", "",
 		"leave out the frames whose function, source file or binary matches `REGEX`, as -hide of go tool pprof")
 	cmd.Flags().StringVar(&s.show, "show", "",
 		"leave out the frames whose function, source file and binary do not match `REGEX`, as -show of go tool pprof")
+	cmd.Flags().BoolVar(&s.sum, "sum", false,
+		"add up values measured at an instant, such as the heap in use, as go tool pprof does. By default they are means over the times of the profiles whose labels, except file, are equal")
 }
 
 // question is a parsed selection. Its time bounds may depend on the profiles.
@@ -81,7 +84,7 @@ type moment struct {
 
 // read parses the flags. Its errors are usage errors.
 func (s *selection) read() (question, error) {
-	var q question
+	q := question{query: profile.Query{SumGauges: s.sum, Without: []string{labelFile}}}
 	var err error
 	if q.query.Selector, err = profile.ParseSelector(s.selector); err != nil {
 		return q, err

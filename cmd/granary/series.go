@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -43,9 +44,13 @@ within a step. If there are more than 64 times, the chart chooses a step by
 itself; JSON does not.
 
 Values measured over a period, such as CPU time or allocations, add up. Values
-measured at an instant, such as the heap in use, do not: if a point has several
-profiles, --average shows their mean. With --by, the mean is over the profiles
-that have the label's value, so the lines do not add up to the overall mean.
+measured at an instant, such as the heap in use, do not: a point of a step with
+several times is the mean over them for each source, which is the profiles with
+equal labels except file, and the sum of these means. --sum adds up all values.
+
+--average shows the mean of a point's profiles. With --by, it is the mean of the
+profiles that have the label's value, so the lines do not add up to the overall
+mean.
 
 If all profiles have the same time, a table of sums takes the place of the
 chart.
@@ -58,6 +63,9 @@ chart.
   granary series --json heaps/ | jq -r '.lines[].points[] | [.time, .value]'`,
 		Args: inputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.sum && o.average {
+				return cli.Usage(errors.New("--sum and --average: choose one"))
+			}
 			return withInputs(cmd, o.selection, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
 				found, err := findSeries(ctx, db, snap, q, &o)
 				if err != nil {
@@ -77,7 +85,7 @@ chart.
 // flags adds the flags of series to cmd.
 func (o *seriesOptions) flags(cmd *cobra.Command) {
 	o.selection.flags(cmd, firstShown)
-	o.frameFlags(cmd)
+	o.answerFlags(cmd)
 	cmd.Flags().StringArrayVar(&o.by, "by", nil, "draw a line for each value of `LABEL`; may be repeated, for a line for each combination of values. 'granary labels' lists the labels")
 	cmd.Flags().Var(stepValue{&o.step}, "step", "the `DURATION` of a point: 10s, 5m, 1h, 7d (default: a point for each time, if there are few)")
 	o.limit.Flags(cmd, "top", 5, "show the `N` lines with the greatest values")
@@ -92,7 +100,8 @@ type seriesFound struct {
 	by      []string
 	step    time.Duration // 0: a point for each time
 	average bool
-	width   int // of the chart, 0 for that of the terminal
+	mean    bool // points are means over the times of each source
+	width   int  // of the chart, 0 for that of the terminal
 	span
 	total int64
 	most  int  // the greatest number of profiles of a point
@@ -103,18 +112,21 @@ type seriesFound struct {
 
 // span is the number of profiles behind an answer and the range of their times.
 type span struct {
-	profiles int
-	from, to int64 // times of the first and the last profile
+	profiles, times int
+	from, to        int64 // times of the first and the last profile
 }
 
 func spanOf(infos []profile.ProfileInfo) span {
 	s := span{profiles: len(infos)}
+	times := map[int64]bool{}
 	for i, p := range infos {
 		if i == 0 {
 			s.from, s.to = p.Time, p.Time
 		}
 		s.from, s.to = min(s.from, p.Time), max(s.to, p.Time)
+		times[p.Time] = true
 	}
+	s.times = len(times)
 	return s
 }
 
@@ -151,12 +163,22 @@ func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	if out.step == 0 && !o.asJSON {
 		out.step = chosenStep(infos)
 	}
+	out.mean = out.meanOver(t, q) > 0 && out.step > 0 && !o.average
 	// Grouping by file as well gives the number of profiles in each point.
-	lines, err := db.Range(ctx, snap, t, q, profile.RangeOptions{Step: out.step, By: append([]string{"file"}, o.by...)})
+	counted := q
+	counted.SumGauges = true
+	lines, err := db.Range(ctx, snap, t, counted, profile.RangeOptions{Step: out.step, By: append([]string{labelFile}, o.by...)})
 	if err != nil {
 		return nil, err
 	}
 	out.lines = out.join(lines)
+	if out.mean {
+		lines, err := db.Range(ctx, snap, t, q, profile.RangeOptions{Step: out.step, By: o.by})
+		if err != nil {
+			return nil, err
+		}
+		out.takeMeans(lines)
+	}
 	if !o.asJSON {
 		out.leaveOutEdges(infos)
 	}
@@ -205,10 +227,21 @@ func (f *seriesFound) join(lines []profile.Line) []seriesLine {
 	return out
 }
 
+// takeMeans replaces the points of the lines by those of lines of means.
+func (f *seriesFound) takeMeans(means []profile.Line) {
+	points := map[string][]profile.Point{}
+	for _, line := range means {
+		points[fmt.Sprintf("%q", line.Labels)] = line.Points
+	}
+	for i := range f.lines {
+		f.lines[i].Points = points[fmt.Sprintf("%q", f.lines[i].Labels)]
+	}
+}
+
 // leaveOutEdges drops the first and the last step from sums if the profiles begin or end
 // within it. The sum of such a step would appear too low.
 func (f *seriesFound) leaveOutEdges(infos []profile.ProfileInfo) {
-	if f.step == 0 || f.average {
+	if f.step == 0 || f.average || f.mean {
 		return
 	}
 	times := map[int64]bool{}
@@ -341,6 +374,8 @@ func (f *seriesFound) pointText() string {
 		return of + "."
 	case f.average:
 		return "the mean of " + of + "."
+	case f.mean:
+		return "the mean over the times of " + of + ". --sum adds them up."
 	default:
 		return "the sum of " + of + ". --average shows the mean."
 	}
@@ -357,7 +392,7 @@ func (f *seriesFound) lineNames() string {
 // printSums prints the lines as a table, for answers without a chart.
 func (f *seriesFound) printSums(p *cli.Printer) {
 	value := func(line seriesLine) string { return profile.FormatValue(line.total, f.typ.SampleUnit) }
-	if f.average {
+	if f.average || f.mean {
 		p.Printf("%12s  %s\n", "mean", f.lineNames())
 		for _, line := range f.lines {
 			p.Printf("%12s  %s\n", value(line), f.nameOf(line, cli.TextWidth-14))
@@ -427,6 +462,7 @@ func (f *seriesFound) printJSON(w io.Writer) error {
 		Profiles   int              `json:"profiles"`
 		Step       float64          `json:"step_seconds"`
 		Average    bool             `json:"average"`
+		Mean       bool             `json:"mean"`
 		Lines      []seriesLineJSON `json:"lines"`
-	}{f.typ.Sample, f.typ.SampleUnit, f.profiles, f.step.Seconds(), f.average, lines})
+	}{f.typ.Sample, f.typ.SampleUnit, f.profiles, f.step.Seconds(), f.average, f.mean, lines})
 }

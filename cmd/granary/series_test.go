@@ -77,6 +77,7 @@ type seriesJSON struct {
 	Profiles   int              `json:"profiles"`
 	Step       float64          `json:"step_seconds"`
 	Average    bool             `json:"average"`
+	Mean       bool             `json:"mean"`
 	Lines      []seriesLineJSON `json:"lines"`
 }
 

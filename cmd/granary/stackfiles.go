@@ -97,7 +97,7 @@ var speedscopeUnits = []string{"nanoseconds", "microseconds", "milliseconds", "s
 
 // writeSpeedscope writes a file for speedscope with a profile of each of the stacks. It leaves
 // out negative values, which speedscope has no place for.
-func writeSpeedscope(w io.Writer, all []*profile.Stacks) error {
+func writeSpeedscope(w io.Writer, all []*merged) error {
 	file := speedscopeFile{Schema: "https://www.speedscope.app/file-format-schema.json", Exporter: "granary", Profiles: []speedscopeProfile{}}
 	file.Shared.Frames = []speedscopeFrame{}
 	index := map[speedscopeFrame]int{}
@@ -132,20 +132,20 @@ func writeSpeedscope(w io.Writer, all []*profile.Stacks) error {
 	return errors.Join(encoder.Encode(file), out.Flush())
 }
 
-// mergeTypes sums the profiles of a query for the named sample type, or for each type that has
+// mergeTypes merges the profiles of a query for the named sample type, or for each type that has
 // samples if name is empty.
-func mergeTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) ([]*profile.Stacks, error) {
+func mergeTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) ([]*merged, error) {
 	if name != "" {
 		stacks, err := mergeType(ctx, db, snap, q, name)
-		return []*profile.Stacks{stacks}, err
+		return []*merged{stacks}, err
 	}
 	types, err := db.Types(ctx, snap)
 	if err != nil {
 		return nil, err
 	}
-	var all []*profile.Stacks
+	var all []*merged
 	for _, t := range types {
-		stacks, err := db.Merge(ctx, snap, t, q)
+		stacks, err := merge(ctx, db, snap, q, t)
 		if err != nil {
 			return nil, err
 		}

@@ -34,6 +34,8 @@ counts once per stack. The total is that of the chosen samples, as with
 difference, percentages are shares of the sum of the stacks' absolute values,
 which is then printed.
 
+` + gaugesHelp + `
+
 ` + inputsHelp,
 		Example: `  granary top cpu.pb.gz
   granary top --cum -n 30 --sample-index inuse_space heaps/
@@ -57,42 +59,28 @@ which is then printed.
 		},
 	}
 	s.flags(cmd, firstShown)
-	s.frameFlags(cmd)
+	s.answerFlags(cmd)
 	show.Flags(cmd, "nodes", 20, "show the first `N` functions")
 	order.flags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: values are integers in the unit named in it")
 	return cmd
 }
 
-// mergeType sums the profiles of a query by stack, for the named sample type.
-func mergeType(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) (*profile.Stacks, error) {
-	t, err := findType(ctx, db, snap, q, name)
-	if err != nil {
-		return nil, err
-	}
-	return db.Merge(ctx, snap, t, q)
-}
-
 // topFound is the answer of top.
 type topFound struct {
-	*profile.Stacks
-	span
+	*merged
 	others []string // the other sample types, if no type was requested
 	order  ordering
 }
 
 func findTop(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) (*topFound, error) {
-	stacks, err := mergeType(ctx, db, snap, q, name)
+	m, err := mergeType(ctx, db, snap, q, name)
 	if err != nil {
 		return nil, err
 	}
-	infos, err := db.Profiles(ctx, snap, stacks.Type, q)
-	if err != nil {
-		return nil, err
-	}
-	found := &topFound{Stacks: stacks, span: spanOf(infos)}
-	if stacks.Len() > 0 && name == "" {
-		found.others, err = otherTypes(ctx, db, snap, q, stacks.Type)
+	found := &topFound{merged: m}
+	if m.Len() > 0 && name == "" {
+		found.others, err = otherTypes(ctx, db, snap, q, m.Type)
 	}
 	return found, err
 }
@@ -153,8 +141,9 @@ func (f *topFound) printJSON(w io.Writer, nodes int) error {
 		To         string             `json:"to,omitempty"`
 		Total      int64              `json:"total"`
 		Magnitude  int64              `json:"magnitude"`
+		MeanOver   int                `json:"mean_over_times"`
 		Functions  []profile.Function `json:"functions"`
-	}{f.Type.Sample, f.Type.SampleUnit, f.profiles, from, to, f.Total, f.Magnitude, functions})
+	}{f.Type.Sample, f.Type.SampleUnit, f.profiles, from, to, f.Total, f.Magnitude, f.over, functions})
 }
 
 func (f *topFound) print(w io.Writer, nodes int) error {
@@ -171,6 +160,7 @@ func (f *topFound) print(w io.Writer, nodes int) error {
 		return p.Err
 	}
 	p.Printf("%s\n", f.span)
+	f.printMean(&p)
 	if len(f.others) > 0 {
 		p.Printf("%s\n", othersText(f.others))
 	}
