@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/columnstore"
+	codec "github.com/granarydb/granary/profile/pprof"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -73,4 +74,17 @@ type InsertOptions struct {
 	// one are recent. Any Time other than the zero value is taken, also one before 1980. If it
 	// is the zero value, a profile without a time is ErrProfile.
 	Time time.Time
+	// Deltas, if not nil, inserts the values that count from the start of a process as
+	// differences to the profile before it of the same labels. nil inserts them as they are.
+	Deltas *Deltas
 }
+
+// Deltas turns cumulative profiles into differences.
+type Deltas = codec.Deltas
+
+// DeltaOptions are the options of NewDeltas.
+type DeltaOptions = codec.DeltaOptions
+
+// NewDeltas returns a Deltas without series. The profiles of a series must be inserted in the
+// order of their times: one that is not later than the one before is ErrProfile.
+func NewDeltas(opts DeltaOptions) *Deltas { return codec.NewDeltas(opts) }

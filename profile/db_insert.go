@@ -28,54 +28,94 @@ import (
 // zero, is no error. The result is that of Parse and Insert at a fraction of the cost, since
 // only the rows are built. Within the default limits the heap grows by at most 1 GiB.
 func (db *DB) InsertEncoded(ctx context.Context, data []byte, opts InsertOptions) (rows int, err error) {
-	return db.inTx(func(tx *columnstore.Tx) (int, error) { return db.InsertEncodedTx(ctx, tx, data, opts) })
+	return db.inTx(func(tx *columnstore.Tx) (inserted, error) { return db.insertEncoded(ctx, tx, data, opts) })
 }
 
 // InsertEncodedTx is InsertEncoded in a transaction of the caller. After an error the
-// transaction is unchanged.
+// transaction is unchanged. InsertOptions.Deltas does not wait for the commit.
 func (db *DB) InsertEncodedTx(ctx context.Context, tx *columnstore.Tx, data []byte, opts InsertOptions) (rows int, err error) {
+	in, err := db.insertEncoded(ctx, tx, data, opts)
+	in.since.Keep()
+	return in.rows, err
+}
+
+func (db *DB) insertEncoded(ctx context.Context, tx *columnstore.Tx, data []byte, opts InsertOptions) (inserted, error) {
 	w := db.workspace()
 	defer db.release(w)
 	if err := w.read(data, db.opts.Limits); err != nil {
-		return 0, err
+		return inserted{}, err
 	}
 	return db.insert(ctx, tx, w, opts)
 }
 
 // Insert is InsertEncoded for a profile in memory. It does not change the profile.
 func (db *DB) Insert(ctx context.Context, p *pprof.Profile, opts InsertOptions) (rows int, err error) {
-	return db.inTx(func(tx *columnstore.Tx) (int, error) { return db.InsertTx(ctx, tx, p, opts) })
+	return db.inTx(func(tx *columnstore.Tx) (inserted, error) { return db.insertParsed(ctx, tx, p, opts) })
 }
 
-// InsertTx is Insert in a transaction of the caller. After an error the transaction is
-// unchanged.
+// InsertTx is Insert in a transaction of the caller, as InsertEncodedTx is InsertEncoded.
 func (db *DB) InsertTx(ctx context.Context, tx *columnstore.Tx, p *pprof.Profile, opts InsertOptions) (rows int, err error) {
+	in, err := db.insertParsed(ctx, tx, p, opts)
+	in.since.Keep()
+	return in.rows, err
+}
+
+func (db *DB) insertParsed(ctx context.Context, tx *columnstore.Tx, p *pprof.Profile, opts InsertOptions) (inserted, error) {
 	w := db.workspace()
 	defer db.release(w)
 	if err := codec.Flatten(p, db.opts.Limits, &w.flat.Flat); err != nil {
-		return 0, err
+		return inserted{}, err
 	}
 	if err := w.flat.check(); err != nil {
-		return 0, err
+		return inserted{}, err
 	}
 	return db.insert(ctx, tx, w, opts)
 }
 
+// inserted is a profile in a transaction. Its subtraction ends with the transaction.
+type inserted struct {
+	rows  int
+	since codec.Subtraction
+}
+
 // inTx runs an insert in a transaction of its own.
-func (db *DB) inTx(insert func(tx *columnstore.Tx) (int, error)) (rows int, err error) {
+func (db *DB) inTx(insert func(tx *columnstore.Tx) (inserted, error)) (rows int, err error) {
 	tx := db.store.Begin()
-	if rows, err = insert(tx); err != nil {
+	in, err := insert(tx)
+	if err != nil {
 		tx.Abort()
 		return 0, err
 	}
 	if _, err := tx.Commit(); err != nil {
+		in.since.Drop()
 		return 0, err
 	}
-	return rows, nil
+	in.since.Keep()
+	return in.rows, nil
 }
 
 // insert adds the rows of the profile in w.
-func (db *DB) insert(ctx context.Context, tx *columnstore.Tx, w *workspace, opts InsertOptions) (rows int, err error) {
+func (db *DB) insert(ctx context.Context, tx *columnstore.Tx, w *workspace, opts InsertOptions) (in inserted, err error) {
+	if opts.Deltas != nil {
+		at, err := w.flat.at(opts)
+		if err != nil {
+			return in, err
+		}
+		if _, err := db.table.Codes(at); err != nil { // also if no row is left to be refused
+			return in, err
+		}
+		if in.since, err = opts.Deltas.Subtract(&w.flat.Flat, opts.Labels, at); err != nil {
+			return in, err
+		}
+	}
+	if in.rows, err = db.insertRows(ctx, tx, w, opts); err != nil {
+		in.since.Drop()
+		return inserted{}, err
+	}
+	return in, nil
+}
+
+func (db *DB) insertRows(ctx context.Context, tx *columnstore.Tx, w *workspace, opts InsertOptions) (rows int, err error) {
 	kind := w.flat.kind()
 	note, err := kind.note()
 	if err != nil {

@@ -13,6 +13,8 @@
 // Flat.AppendLocation writes it, ParseLocation and AppendNames read it; LocationRecord lists
 // its parts, and an Assembler makes locations of google/pprof of them.
 //
+// Deltas subtracts from a flat profile the one before it of the same process.
+//
 // It knows neither rows nor the store: package profile turns a flat profile into rows. The
 // package makes no compatibility promise.
 //
