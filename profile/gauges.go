@@ -35,7 +35,7 @@ func (db *DB) aggregate(ctx context.Context, snap *columnstore.Snapshot, q Query
 	by := len(opts.By)
 	for _, column := range times.labels {
 		if !slices.Contains(opts.By, column) {
-			opts.By = append(opts.By[:len(opts.By):len(opts.By)], column)
+			opts.By = append(slices.Clip(opts.By), column)
 		}
 	}
 	groups, err := db.table.Aggregate(ctx, snap, opts)

@@ -57,28 +57,7 @@ is a file of speedscope with each of the sample types, without negative values.
 				if format := mergeFormat(format, output); format != formatPprof {
 					return mergeStacks(ctx, cmd, db, snap, q, s.sampleIndex, format, output)
 				}
-				var only []profile.Type
-				if s.sampleIndex != "" {
-					t, err := findType(ctx, db, snap, q, s.sampleIndex)
-					if err != nil {
-						return err
-					}
-					only = append(only, t)
-				}
-				p, err := db.Profile(ctx, snap, q, only...)
-				if errors.Is(err, profile.ErrMixed) {
-					err = fmt.Errorf("%w (--sample-index, --selector)", err)
-				}
-				if err != nil {
-					return err
-				}
-				if err := cli.WriteTo(output, cmd.OutOrStdout(), p.Write); err != nil {
-					return err
-				}
-				if len(p.Sample) == 0 {
-					noteNoSamples(cmd)
-				}
-				return noteGauges(ctx, cmd, db, snap, q, p)
+				return mergePprof(ctx, cmd, db, snap, q, s.sampleIndex, output)
 			})
 		},
 	}
@@ -87,6 +66,32 @@ is a file of speedscope with each of the sample types, without negative values.
 	cmd.Flags().Var(cli.NewChoice("format", []string{formatPprof, formatFolded, formatSpeedscope}, &format), "format", "`FORMAT` to write: pprof, folded or speedscope (default: from the suffix of FILE)")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - is standard output")
 	return cmd
+}
+
+// mergePprof writes one pprof profile of the named sample type, or of all types.
+func mergePprof(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name, output string) error {
+	var only []profile.Type
+	if name != "" {
+		t, err := findType(ctx, db, snap, q, name)
+		if err != nil {
+			return err
+		}
+		only = append(only, t)
+	}
+	p, err := db.Profile(ctx, snap, q, only...)
+	if errors.Is(err, profile.ErrMixed) {
+		err = fmt.Errorf("%w (--sample-index, --selector)", err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := cli.WriteTo(output, cmd.OutOrStdout(), p.Write); err != nil {
+		return err
+	}
+	if len(p.Sample) == 0 {
+		noteNoSamples(cmd)
+	}
+	return noteGauges(ctx, cmd, db, snap, q, p)
 }
 
 // mergeStacks writes the stacks of a query in a format other than pprof.
