@@ -21,7 +21,7 @@ func (t Type) IsGauge() bool {
 
 // aggregate sums the values of rows of the given types. Gauges become means over the times of
 // each source, unless the query sums them. The groups are those of opts, but a group can come
-// in several rows, to be added: they divide its mean so that no rounding adds up.
+// in several rows, to be added.
 func (db *DB) aggregate(ctx context.Context, snap *columnstore.Snapshot, q Query, types []Type, opts columnstore.AggregateOptions) (*columnstore.Groups, error) {
 	everyTime := opts.Step == 0 && slices.Contains(opts.By, ColumnTimestamp)
 	types = slices.DeleteFunc(slices.Clone(types), func(t Type) bool { return !t.IsGauge() })
@@ -43,7 +43,7 @@ func (db *DB) aggregate(ctx context.Context, snap *columnstore.Snapshot, q Query
 		return nil, err
 	}
 	added := len(opts.By) - by
-	if err := q.fits(groups, gaugeBytes*min(1, added)*len(groups.Sums)); err != nil {
+	if err := q.fits(groups, (16+gaugeBytes*min(1, added))*len(groups.Sums)); err != nil {
 		return nil, err
 	}
 	times.divide(groups, len(groups.Columns)-added)
@@ -136,28 +136,52 @@ func (t *gaugeTimes) typeOf(groups *columnstore.Groups, row int) Type {
 }
 
 // divide divides the sums of gauges by the number of times of their source. Rows with equal
-// values in the first columns are one group, whose mean is rounded once.
+// values in the first columns are one group, whose mean goes to the first of them. What is
+// rounded off a group goes to the next that differs in its stack alone: a stack is less than 1
+// from its mean, and a total is rounded once. Otherwise ten stacks of a tenth would be nothing.
 func (t *gaugeTimes) divide(groups *columnstore.Groups, columns int) {
-	means := map[string]mean{}
+	exact := t.means(groups, columns)
+	totals := map[string]mean{}
+	var key []byte
+	for row := range groups.Sums {
+		if !t.typeOf(groups, row).IsGauge() {
+			continue
+		}
+		key = key[:0]
+		for i := range groups.Columns[:columns] {
+			if c := &groups.Columns[i]; c.Name != ColumnStacktrace {
+				key = appendValue(key, c, row)
+			}
+		}
+		before := totals[string(key)]
+		after := before.plus(exact[row])
+		totals[string(key)] = after
+		groups.Sums[row] = after.rounded() - before.rounded()
+	}
+}
+
+// means returns the mean of each group of gauges, in the place of its first row.
+func (t *gaugeTimes) means(groups *columnstore.Groups, columns int) []mean {
+	exact, first := make([]mean, len(groups.Sums)), map[string]int{}
 	var key []byte
 	for row, sum := range groups.Sums {
 		if !t.typeOf(groups, row).IsGauge() {
 			continue
 		}
-		n := t.numbers[string(t.keyOf(groups, row))]
-		if t.labels == nil {
-			groups.Sums[row] = mean{}.plus(sum, n).rounded()
-			continue
+		to := row
+		if t.labels != nil { // otherwise each row is a group
+			key = key[:0]
+			for i := range groups.Columns[:columns] {
+				key = appendValue(key, &groups.Columns[i], row)
+			}
+			known := false
+			if to, known = first[string(key)]; !known {
+				to, first[string(key)] = row, row
+			}
 		}
-		key = key[:0]
-		for i := range groups.Columns[:columns] {
-			key = appendValue(key, &groups.Columns[i], row)
-		}
-		before := means[string(key)]
-		after := before.plus(sum, n)
-		means[string(key)] = after
-		groups.Sums[row] = after.rounded() - before.rounded()
+		exact[to] = exact[to].plus(quotient(sum, t.numbers[string(t.keyOf(groups, row))]))
 	}
+	return exact
 }
 
 // mean is a sum of quotients, in a form whose sums do not depend on their order.
@@ -165,10 +189,10 @@ type mean struct{ whole, fraction int64 }
 
 const fractionBits = 30
 
-// plus returns m + sum/n.
-func (m mean) plus(sum, n int64) mean {
-	return mean{m.whole + sum/n, m.fraction + sum%n<<fractionBits/n}
-}
+// quotient returns sum/n.
+func quotient(sum, n int64) mean { return mean{sum / n, sum % n << fractionBits / n} }
+
+func (m mean) plus(o mean) mean { return mean{m.whole + o.whole, m.fraction + o.fraction} }
 
 func (m mean) rounded() int64 {
 	return m.whole + (m.fraction+1<<(fractionBits-1))>>fractionBits

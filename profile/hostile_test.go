@@ -194,18 +194,53 @@ func TestBombs(t *testing.T) {
 				}
 			}
 			var p *pprof.Profile
+			var before *pprof.Profile // of the same series, with a stack that the bomb lacks
 			try("Parse", func() (err error) { p, err = Parse(zipped, Limits{}); return err })
 			db := testDB(t, Options{})
 			if p != nil {
 				try("Insert", func() error { _, err := db.Insert(ctx, p, now); return err })
+				before = beforeBomb(p)
 				p = nil
 				db.store.Close()
 				db = testDB(t, Options{})
 			}
 			try("InsertEncoded", func() error { _, err := db.InsertEncoded(ctx, zipped, now); return err })
 			db.store.Close()
+			if before != nil {
+				deltas := NewDeltas(DeltaOptions{Types: typeNames(before)})
+				db = testDB(t, Options{})
+				if _, err := db.Insert(ctx, before, InsertOptions{Time: now.Time.Add(-time.Second), Deltas: deltas}); err != nil {
+					t.Fatal(err)
+				}
+				try("with Deltas", func() error {
+					_, err := db.InsertEncoded(ctx, zipped, InsertOptions{Time: now.Time, Deltas: deltas})
+					return err
+				})
+				db.store.Close()
+			}
 		})
 	}
+}
+
+// beforeBomb returns a profile of the types of another, with a stack of its own: after it, all
+// values of the other count.
+func beforeBomb(p *pprof.Profile) *pprof.Profile {
+	f := &pprof.Function{ID: 1, Name: "before"}
+	l := &pprof.Location{ID: 1, Line: []pprof.Line{{Function: f}}}
+	before := &pprof.Profile{SampleType: p.SampleType, PeriodType: p.PeriodType, Location: []*pprof.Location{l}, Function: []*pprof.Function{f}}
+	values := make([]int64, len(p.SampleType))
+	for i := range values {
+		values[i] = 1
+	}
+	before.Sample = []*pprof.Sample{{Location: before.Location, Value: values}}
+	return before
+}
+
+func typeNames(p *pprof.Profile) (names []string) {
+	for _, t := range p.SampleType {
+		names = append(names, t.Type)
+	}
+	return names
 }
 
 // P5: Parse refuses what google/pprof would expand to gigabytes before it does.

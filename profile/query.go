@@ -49,9 +49,10 @@ type Query struct {
 	// profiles, or in Range over its times in a step, and the sum of these over the sources. A
 	// source is the profiles with equal labels. A profile counts, even if the query selects
 	// none of its samples, if the query selects its time and labels and it has a value of the
-	// type other than zero. Means are rounded. They cost one more columnstore.Table.Aggregate, by
-	// time and labels, so that a Merge takes three times as long (BenchmarkMergeGauges), and if
-	// sources have different numbers of times, 200 bytes a stack of a source.
+	// type other than zero. A stack is less than 1 from its mean, and the total is rounded
+	// once. Means cost one more columnstore.Table.Aggregate, by time and labels, so that a
+	// Merge takes three times as long (BenchmarkMergeGauges), and if sources have different
+	// numbers of times, 200 bytes a stack of a source.
 	SumGauges bool
 	// Without names labels of profiles that do not tell sources apart, such as the name of a
 	// file, where there is one file a time. It matters only to means of gauges.

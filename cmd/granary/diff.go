@@ -127,7 +127,9 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 		if err == nil && d.empty() {
 			noteNoSamples(cmd)
 		}
-		noteMeans(cmd, d.typ, d.over())
+		for _, side := range sides {
+			noteMeans(cmd, d.typ, side.means)
+		}
 	case o.asJSON:
 		err = d.printJSON(w, n)
 	default:
@@ -243,10 +245,11 @@ func (d *difference) print(w io.Writer, args []string, nodes int) error {
 	p := cli.Printer{W: w}
 	p.Printf("Type: %s, B compared with A\n", typeText(d.typ))
 	for i, side := range []*merged{d.a, d.b} {
-		p.Printf("  %c %12s  %s\n", 'A'+i, profile.FormatValue(side.Total, unit), fitFront(cli.Printable(args[i]), cli.TextWidth-18))
-	}
-	if d.over() > 0 {
-		p.Printf("The values are %s.\n", meanText(d.over()))
+		mean := ""
+		if side.over > 0 {
+			mean = fmt.Sprintf(" (mean over %d times)", side.over)
+		}
+		p.Printf("  %c %12s  %s%s\n", 'A'+i, profile.FormatValue(side.Total, unit), fitFront(cli.Printable(args[i]), cli.TextWidth-18-len(mean)), mean)
 	}
 	after := d.scaled(d.b.Total)
 	switch {

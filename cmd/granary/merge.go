@@ -21,7 +21,7 @@ func newMerge() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge -o FILE [flags] INPUT...",
 		Short: "Merge profiles into one",
-		Long: `merge sums profiles by stack and labels and writes one gzipped pprof profile.
+		Long: `merge adds up profiles by stack and labels and writes one gzipped pprof profile.
 It has the sample types of all profiles, with 0 where a profile lacks one; go
 tool pprof -proto keeps only the types that all of them have. go tool pprof,
 speedscope, go build -pgo and granary itself read the result.
@@ -120,7 +120,7 @@ func mergeStacks(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *
 		noteNoSamples(cmd)
 	}
 	for _, m := range all {
-		noteMeans(cmd, m.Type, m.over)
+		noteMeans(cmd, m.Type, m.means)
 	}
 	return nil
 }
@@ -132,11 +132,11 @@ func noteGauges(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *c
 		if !t.IsGauge() {
 			continue
 		}
-		infos, err := db.Profiles(ctx, snap, t, q)
+		m, err := findMeans(ctx, db, snap, q, t)
 		if err != nil {
 			return err
 		}
-		noteMeans(cmd, t, spanOf(infos).meanOver(t, q))
+		noteMeans(cmd, t, m)
 	}
 	return nil
 }
@@ -172,14 +172,14 @@ search and Esc to go back.
 				if err != nil {
 					return err
 				}
-				draw := func(w io.Writer) error { return drawFlameGraph(w, stacks.Stacks, title, maxNodes, width) }
+				draw := func(w io.Writer) error { return drawFlameGraph(w, stacks, title, maxNodes, width) }
 				if err := cli.WriteTo(output, cmd.OutOrStdout(), draw); err != nil {
 					return err
 				}
 				if stacks.Len() == 0 {
 					noteNoSamples(cmd)
 				}
-				noteMeans(cmd, stacks.Type, stacks.over)
+				noteMeans(cmd, stacks.Type, stacks.means)
 				return nil
 			})
 		},
@@ -198,9 +198,12 @@ func widthFlag(cmd *cobra.Command, width *int) {
 	cmd.Flags().Var(pixelsValue{width}, "width", "the width of the flame graph in `PIXELS`, 600 to 20000 (default: that of the window)")
 }
 
-func drawFlameGraph(w io.Writer, stacks *profile.Stacks, title string, maxNodes, width int) error {
+func drawFlameGraph(w io.Writer, stacks *merged, title string, maxNodes, width int) error {
 	if title == "" {
 		title = "Flame graph: " + typeName(stacks.Type)
+		if stacks.over > 0 {
+			title += fmt.Sprintf(", mean over %d times", stacks.over)
+		}
 	}
 	return render.FlameGraph(w, stacks.FlameGraph(profile.FlameGraphOptions{MaxNodes: maxNodes}), render.FlameOptions{
 		Title: title, SampleType: stacks.Type.Sample, Unit: stacks.Type.SampleUnit, Width: width,

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -12,14 +13,21 @@ import (
 )
 
 const gaugesHelp = `Values measured at an instant, such as the heap in use, are means over the times
-of the profiles whose labels, except file, are equal. --sum adds them up, as go
-tool pprof does.`
+of the profiles whose labels, except file, are equal, and the means are added
+up. Give different programs different labels (--label, folders NAME=VALUE).
+--sum adds up all values, as go tool pprof does.`
 
 // merged is the merge of the profiles of a query for one sample type.
 type merged struct {
 	*profile.Stacks
 	span
-	over int // times that the values are means over, 0 for sums
+	means
+}
+
+// means tells what the values of a gauge are means over. The zero value stands for sums.
+type means struct {
+	over    int // times, of the source with the most
+	sources int
 }
 
 // mergeType merges the profiles of a query for the named sample type.
@@ -41,34 +49,54 @@ func merge(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q pr
 		return nil, err
 	}
 	m := &merged{Stacks: stacks, span: spanOf(infos)}
-	m.over = m.meanOver(t, q)
-	return m, nil
+	m.means, err = findMeans(ctx, db, snap, q, t)
+	return m, err
 }
 
-// meanOver returns the number of times that the answers about a type are means over, 0 if they
-// are sums. Sources with fewer profiles have means over fewer times.
-func (s span) meanOver(t profile.Type, q profile.Query) int {
-	if s.times < 2 || q.SumGauges || !t.IsGauge() {
-		return 0
+// findMeans returns what the answers about a type are means over. Samples that a query leaves
+// out do not matter to it, nor to the means.
+func findMeans(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) (means, error) {
+	if q.SumGauges || !t.IsGauge() {
+		return means{}, nil
 	}
-	return s.times
+	q.Function, q.Frames, q.Hide, q.Show = nil, nil, nil, nil
+	infos, err := db.Profiles(ctx, snap, t, q)
+	if err != nil {
+		return means{}, err
+	}
+	times := map[string]map[int64]bool{} // by source
+	over := 0
+	for _, p := range infos {
+		source := fmt.Sprintf("%q", slices.DeleteFunc(p.Labels, func(l profile.Label) bool { return l.Name == labelFile }))
+		if times[source] == nil {
+			times[source] = map[int64]bool{}
+		}
+		times[source][p.Time] = true
+		over = max(over, len(times[source]))
+	}
+	if over < 2 {
+		return means{}, nil
+	}
+	return means{over, len(times)}, nil
 }
 
-// meanText says that values are means.
-func meanText(over int) string {
-	return fmt.Sprintf("means over %d times; --sum adds them up", over)
+func (m means) String() string {
+	if m.sources == 1 {
+		return fmt.Sprintf("means over %d times; --sum adds them up", m.over)
+	}
+	return fmt.Sprintf("means over up to %d times, added up over %d sets of labels; --sum adds up all", m.over, m.sources)
 }
 
-// printMean prints the line that says that values are means, if they are.
-func (m *merged) printMean(p *cli.Printer) {
+// print prints the line that says that values are means, if they are.
+func (m means) print(p *cli.Printer) {
 	if m.over > 0 {
-		p.Printf("The values are %s.\n", meanText(m.over))
+		p.Printf("The values are %s.\n", m)
 	}
 }
 
 // noteMeans reports on standard error that the values of a type in an output file are means.
-func noteMeans(cmd *cobra.Command, t profile.Type, over int) {
-	if over > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "granary: %s: %s\n", typeName(t), meanText(over))
+func noteMeans(cmd *cobra.Command, t profile.Type, m means) {
+	if m.over > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "granary: %s: %s\n", typeName(t), m)
 	}
 }

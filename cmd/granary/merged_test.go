@@ -31,8 +31,8 @@ func gaugeDir(t *testing.T) string {
 }
 
 const (
-	meansSaid  = "The values are means over 4 times; --sum adds them up.\n"
-	meansNoted = "granary: inuse_space: means over 4 times; --sum adds them up\n"
+	meansSaid  = "The values are means over up to 4 times, added up over 2 sets of labels; --sum adds up all.\n"
+	meansNoted = "granary: inuse_space: means over up to 4 times, added up over 2 sets of labels; --sum adds up all\n"
 )
 
 // Values measured at an instant are means over the times of each pod, and the answers say so.
@@ -64,8 +64,11 @@ func TestGaugesAreMeans(t *testing.T) {
 	if got := granaryDiff(t, filepath.Join(dir, "pod=q"), dir); got.Before != 5 || got.After != 30 || got.MeanOver != 4 {
 		t.Errorf("diff: %+v", got)
 	}
-	if r := granary(t, "diff", filepath.Join(dir, "pod=q"), dir); !strings.Contains(r.stdout, meansSaid) {
-		t.Errorf("diff: %+v", r)
+	one := filepath.Join(dir, "pod=q", "heap-0s.pb.gz")
+	r := granary(t, "diff", one, dir)
+	sides := strings.Split(r.stdout, "\n")[1:3]
+	if strings.Contains(sides[0], "mean") || !strings.HasSuffix(sides[1], " (mean over 4 times)") {
+		t.Errorf("diff: %q", sides)
 	}
 }
 
@@ -78,12 +81,12 @@ func TestFilesOfMeans(t *testing.T) {
 	}{
 		{[]string{"merge", "-o", "-", "--format", "folded"}, "main;f 30\n"},
 		{[]string{"merge", "-o", "-", "--format", "speedscope"}, `"weights":[30]`},
-		{[]string{"flamegraph", "-o", "-"}, "30"},
+		{[]string{"flamegraph", "-o", "-"}, "inuse_space, mean over 4 times"},
 		{[]string{"merge", "-o", "-"}, ""},
 		{[]string{"diff", "-o", "-", filepath.Join(dir, "pod=q")}, ""},
 	} {
 		r := granary(t, append(tc.args, dir)...)
-		if r.code != cli.ExitOK || r.stderr != meansNoted || !strings.Contains(r.stdout, tc.want) {
+		if r.code != cli.ExitOK || !strings.HasSuffix(r.stderr, meansNoted) || !strings.Contains(r.stdout, tc.want) {
 			t.Errorf("%v: exit code %d, %q, output %.300s", tc.args, r.code, r.stderr, r.stdout)
 		}
 		if r := granary(t, append(tc.args, "--sum", dir)...); r.code != cli.ExitOK || r.stderr != "" {
@@ -132,7 +135,7 @@ func TestSeriesOfGauges(t *testing.T) {
 			t.Errorf("%v: %s, mean %v; want %s, %v", tc.args, text, got.Mean, tc.want, tc.mean)
 		}
 	}
-	if r := granary(t, "series", "--step", "20s", dir); !strings.Contains(r.stdout, "A point is the mean over the times of up to 3 profiles in 20s. --sum adds them up.\n") {
+	if r := granary(t, "series", "--step", "20s", dir); !strings.Contains(r.stdout, "A point is the mean over the times of each set of labels, of up to 3 profiles in 20s.\n--sum adds them up.\n") {
 		t.Errorf("%+v", r)
 	}
 	if r := granary(t, "series", "--sum", "--average", dir); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "choose one") {

@@ -129,10 +129,11 @@ func (f *peekFound) print(w io.Writer, pattern string) error {
 		p.Printf("%s\n", noSamples)
 		return p.Err
 	case f.all == 0:
+		f.stacks.means.print(&p)
 		p.Printf("No function matches %s.\n", cli.Printable(pattern))
 		return p.Err
 	}
-	f.stacks.printMean(&p)
+	f.stacks.means.print(&p)
 	p.Printf("Showing %d of %d functions that match\n", len(f.functions), f.all)
 	calls := func(what string, calls []profile.Call, cum int64) {
 		for _, c := range calls {

@@ -43,10 +43,11 @@ A point is the sum of the profiles of one time, or with --step of the profiles
 within a step. If there are more than 64 times, the chart chooses a step by
 itself; JSON does not.
 
-Values measured over a period, such as CPU time or allocations, add up. Values
-measured at an instant, such as the heap in use, do not: a point of a step with
-several times is the mean over them for each source, which is the profiles with
-equal labels except file, and the sum of these means. --sum adds up all values.
+Values measured over a period, such as CPU time, add up. So do values that count
+from the start of a process, such as alloc_space of Go's heap profiles, although
+each of them contains those before it. Of values measured at an instant, such as
+the heap in use, a point is the mean over its times, for the profiles with equal
+labels except file, and the sum of these means. --sum adds up all values.
 
 --average shows the mean of a point's profiles. With --by, it is the mean of the
 profiles that have the label's value, so the lines do not add up to the overall
@@ -112,21 +113,18 @@ type seriesFound struct {
 
 // span is the number of profiles behind an answer and the range of their times.
 type span struct {
-	profiles, times int
-	from, to        int64 // times of the first and the last profile
+	profiles int
+	from, to int64 // times of the first and the last profile
 }
 
 func spanOf(infos []profile.ProfileInfo) span {
 	s := span{profiles: len(infos)}
-	times := map[int64]bool{}
 	for i, p := range infos {
 		if i == 0 {
 			s.from, s.to = p.Time, p.Time
 		}
 		s.from, s.to = min(s.from, p.Time), max(s.to, p.Time)
-		times[p.Time] = true
 	}
-	s.times = len(times)
 	return s
 }
 
@@ -163,7 +161,11 @@ func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	if out.step == 0 && !o.asJSON {
 		out.step = chosenStep(infos)
 	}
-	out.mean = out.meanOver(t, q) > 0 && out.step > 0 && !o.average
+	means, err := findMeans(ctx, db, snap, q, t)
+	if err != nil {
+		return nil, err
+	}
+	out.mean = means.over > 0 && out.step > 0 && !o.average
 	// Grouping by file as well gives the number of profiles in each point.
 	counted := q
 	counted.SumGauges = true
@@ -375,7 +377,7 @@ func (f *seriesFound) pointText() string {
 	case f.average:
 		return "the mean of " + of + "."
 	case f.mean:
-		return "the mean over the times of " + of + ". --sum adds them up."
+		return "the mean over the times of each set of labels, of " + of + ".\n--sum adds them up."
 	default:
 		return "the sum of " + of + ". --average shows the mean."
 	}
