@@ -147,6 +147,21 @@ func (db *DB) insertRows(ctx context.Context, tx *columnstore.Tx, w *workspace, 
 	return batch.Rows, nil
 }
 
+// workspace is the working memory of an insert. A DB keeps some for later inserts.
+type workspace struct {
+	reader  codec.Reader
+	flat    flat
+	batcher batcher
+}
+
+// read decompresses and decodes a profile into w.flat and checks it.
+func (w *workspace) read(data []byte, limits Limits) error {
+	if err := w.reader.Read(data, limits, &w.flat.Flat); err != nil {
+		return err
+	}
+	return w.flat.check()
+}
+
 func (db *DB) workspace() *workspace {
 	if w, ok := db.workspaces.Get().(*workspace); ok {
 		return w

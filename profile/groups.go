@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"encoding/binary"
 	"slices"
 
 	"github.com/granarydb/granary/columnstore"
@@ -50,9 +49,7 @@ func (g *grouping) columns() []string {
 func (g *grouping) group(columns []columnstore.GroupColumn, row int) uint32 {
 	g.next = g.next[:0]
 	for i := range g.names {
-		value := g.value(columns, i, row)
-		g.next = binary.AppendUvarint(g.next, uint64(len(value)))
-		g.next = append(g.next, value...)
+		g.next = appendText(g.next, g.value(columns, i, row))
 	}
 	if len(g.labels) > 0 && string(g.next) == string(g.key) {
 		return g.last

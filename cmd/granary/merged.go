@@ -87,8 +87,8 @@ func (m means) String() string {
 	return fmt.Sprintf("means over up to %d times, added up over %d sets of labels; --sum adds up all", m.over, m.sources)
 }
 
-// print prints the line that says that values are means, if they are.
-func (m means) print(p *cli.Printer) {
+// printMeans prints the line that says that values are means, if they are.
+func (m means) printMeans(p *cli.Printer) {
 	if m.over > 0 {
 		p.Printf("The values are %s.\n", m)
 	}

@@ -154,3 +154,20 @@ func TestLabelsOfGauges(t *testing.T) {
 		t.Error("alloc_space is a gauge")
 	}
 }
+
+// Errors of what a newcomer types say what to type instead.
+func TestNewcomersErrors(t *testing.T) {
+	input := file(t, "in.pb.gz", service())
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"top", "--selector", `pod="x"`, input}, `conditions on labels stand in braces: '{job="api"}'`},
+		{[]string{"top", "--selector", `{pod=x}`, input}, `unexpected "x"`},
+		{[]string{"peek", input}, "and after it at least one profile"},
+	} {
+		if r := granary(t, tc.args...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, tc.want) {
+			t.Errorf("%v: %+v", tc.args, r)
+		}
+	}
+}

@@ -39,8 +39,8 @@ a function to itself are left out.
   granary peek --cum -n 3 '^main[.]' profiles/
   granary peek --json 'gcBgMarkWorker$' cpu/ | jq '.functions[0].callees'`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cli.Usage(errors.New("name a function as a regular expression, and at least one profile"))
+			if len(args) < 2 {
+				return cli.Usage(errors.New("name a function as a regular expression, and after it at least one profile"))
 			}
 			return inputs(cmd, args[1:])
 		},
@@ -129,11 +129,11 @@ func (f *peekFound) print(w io.Writer, pattern string) error {
 		p.Printf("%s\n", noSamples)
 		return p.Err
 	case f.all == 0:
-		f.stacks.means.print(&p)
+		f.stacks.printMeans(&p)
 		p.Printf("No function matches %s.\n", cli.Printable(pattern))
 		return p.Err
 	}
-	f.stacks.means.print(&p)
+	f.stacks.printMeans(&p)
 	p.Printf("Showing %d of %d functions that match\n", len(f.functions), f.all)
 	calls := func(what string, calls []profile.Call, cum int64) {
 		for _, c := range calls {

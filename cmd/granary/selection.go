@@ -87,6 +87,9 @@ func (s *selection) read() (question, error) {
 	q := question{query: profile.Query{SumGauges: s.sum, Without: []string{labelFile}}}
 	var err error
 	if q.query.Selector, err = profile.ParseSelector(s.selector); err != nil {
+		if !strings.Contains(s.selector, "{") {
+			err = fmt.Errorf("%w; conditions on labels stand in braces: '{job=\"api\"}'", err)
+		}
 		return q, err
 	}
 	if q.query.Function, err = parsePattern("search", s.search); err != nil {

@@ -160,7 +160,7 @@ func (f *topFound) print(w io.Writer, nodes int) error {
 		return p.Err
 	}
 	p.Printf("%s\n", f.span)
-	f.means.print(&p)
+	f.printMeans(&p)
 	if len(f.others) > 0 {
 		p.Printf("%s\n", othersText(f.others))
 	}
