@@ -165,6 +165,10 @@ func TestNewcomersErrors(t *testing.T) {
 		{[]string{"top", "--selector", `pod="x"`, input}, `conditions on labels stand in braces: '{job="api"}'`},
 		{[]string{"top", "--selector", `{pod=x}`, input}, `unexpected "x"`},
 		{[]string{"peek", input}, "and after it at least one profile"},
+		{[]string{"top", "--ignroe", "x", input}, "unknown flag: --ignroe: did you mean --ignore?"},
+		{[]string{"top", "-cum", input}, "in -cum: did you mean --cum?"},
+		{[]string{"top", "--frobnicate", input}, "unknown flag: --frobnicate\n"},
+		{[]string{"top", "-sample_index=cpu", input}, "did you mean --sample-index?"},
 	} {
 		if r := granary(t, tc.args...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, tc.want) {
 			t.Errorf("%v: %+v", tc.args, r)

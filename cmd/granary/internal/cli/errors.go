@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // usageError is an error in the use of a command. The exit code is 2, and a hint at --help
@@ -24,15 +25,38 @@ func Usage(err error) error { return usageError{err} }
 func Failed(err error) error { return failedError{err} }
 
 // flagError returns an error of the flag parser as a usage error, without the names of Go's
-// parse functions.
-func flagError(_ *cobra.Command, err error) error {
+// parse functions. It suggests similar names for a flag that cmd lacks.
+func flagError(cmd *cobra.Command, err error) error {
 	if told, ok := errors.AsType[usageError](err); ok {
 		return told
 	}
 	if message, _, ok := strings.Cut(err.Error(), ": strconv.ParseBool"); ok {
 		return Usage(errors.New(message + ": want true or false"))
 	}
+	if lacking, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		return Usage(fmt.Errorf("%w%s", err, nearFlags(cmd, lacking)))
+	}
 	return Usage(err)
+}
+
+// nearFlags returns a question about the flags whose names are like that of an unknown one. Names
+// after a single dash, as in -cum, are a habit from go tool pprof.
+func nearFlags(cmd *cobra.Command, unknown *pflag.NotExistError) string {
+	name := unknown.GetSpecifiedName()
+	if letters := unknown.GetSpecifiedShortnames(); letters != "" {
+		name, _, _ = strings.Cut(letters, "=")
+	}
+	if cmd.Flags().Lookup(name) != nil {
+		return ": did you mean --" + name + "?"
+	}
+	near := &cobra.Command{SuggestionsMinimumDistance: 2} // cobra compares names of commands only
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		near.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
+	})
+	if names := near.SuggestionsFor(name); len(names) > 0 {
+		return ": did you mean --" + strings.Join(names, " or --") + "?"
+	}
+	return ""
 }
 
 // UnknownCommand returns the usage error for a name that no subcommand of cmd has. It
