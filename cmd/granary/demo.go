@@ -249,9 +249,7 @@ func (r *report) chart(ctx context.Context, snap *columnstore.Snapshot, cpu prof
 
 func (r *report) flameGraph(stacks *profile.Stacks, dir string) error {
 	name := filepath.Join(dir, "flamegraph.svg")
-	err := cli.WriteTo(name, nil, func(w io.Writer) error {
-		return drawFlameGraph(w, &merged{Stacks: stacks}, "CPU time of the demo fleet", 0, 0)
-	})
+	err := cli.WriteTo(name, nil, func(w io.Writer) error { return drawFlameGraph(w, stacks, "CPU time of the demo fleet", 0, 0) })
 	if err != nil {
 		return err
 	}

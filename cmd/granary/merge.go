@@ -172,7 +172,10 @@ search and Esc to go back.
 				if err != nil {
 					return err
 				}
-				draw := func(w io.Writer) error { return drawFlameGraph(w, stacks, title, maxNodes, width) }
+				if title == "" {
+					title = flameTitle(stacks)
+				}
+				draw := func(w io.Writer) error { return drawFlameGraph(w, stacks.Stacks, title, maxNodes, width) }
 				if err := cli.WriteTo(output, cmd.OutOrStdout(), draw); err != nil {
 					return err
 				}
@@ -198,13 +201,16 @@ func widthFlag(cmd *cobra.Command, width *int) {
 	cmd.Flags().Var(pixelsValue{width}, "width", "the width of the flame graph in `PIXELS`, 600 to 20000 (default: that of the window)")
 }
 
-func drawFlameGraph(w io.Writer, stacks *merged, title string, maxNodes, width int) error {
-	if title == "" {
-		title = "Flame graph: " + typeName(stacks.Type)
-		if stacks.over > 0 {
-			title += fmt.Sprintf(", mean over %d times", stacks.over)
-		}
+// flameTitle returns the default title of a flame graph.
+func flameTitle(m *merged) string {
+	title := "Flame graph: " + typeName(m.Type)
+	if m.over > 0 {
+		title += fmt.Sprintf(", mean over %d times", m.over)
 	}
+	return title
+}
+
+func drawFlameGraph(w io.Writer, stacks *profile.Stacks, title string, maxNodes, width int) error {
 	return render.FlameGraph(w, stacks.FlameGraph(profile.FlameGraphOptions{MaxNodes: maxNodes}), render.FlameOptions{
 		Title: title, SampleType: stacks.Type.Sample, Unit: stacks.Type.SampleUnit, Width: width,
 	})

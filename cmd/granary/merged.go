@@ -20,7 +20,6 @@ up. Give different programs different labels (--label, folders NAME=VALUE).
 // merged is the merge of the profiles of a query for one sample type.
 type merged struct {
 	*profile.Stacks
-	span
 	means
 }
 
@@ -44,13 +43,11 @@ func merge(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q pr
 	if err != nil {
 		return nil, err
 	}
-	infos, err := db.Profiles(ctx, snap, t, q)
+	means, err := findMeans(ctx, db, snap, q, t)
 	if err != nil {
 		return nil, err
 	}
-	m := &merged{Stacks: stacks, span: spanOf(infos)}
-	m.means, err = findMeans(ctx, db, snap, q, t)
-	return m, err
+	return &merged{stacks, means}, nil
 }
 
 // findMeans returns what the answers about a type are means over. Samples that a query leaves

@@ -69,6 +69,7 @@ which is then printed.
 // topFound is the answer of top.
 type topFound struct {
 	*merged
+	span
 	others []string // the other sample types, if no type was requested
 	order  ordering
 }
@@ -78,7 +79,11 @@ func findTop(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q 
 	if err != nil {
 		return nil, err
 	}
-	found := &topFound{merged: m}
+	infos, err := db.Profiles(ctx, snap, m.Type, q)
+	if err != nil {
+		return nil, err
+	}
+	found := &topFound{merged: m, span: spanOf(infos)}
 	if m.Len() > 0 && name == "" {
 		found.others, err = otherTypes(ctx, db, snap, q, m.Type)
 	}

@@ -47,26 +47,27 @@ func nearFlags(cmd *cobra.Command, unknown *pflag.NotExistError) string {
 		name, _, _ = strings.Cut(letters, "=")
 	}
 	if cmd.Flags().Lookup(name) != nil {
-		return ": did you mean --" + name + "?"
+		return didYouMean("--", []string{name})
 	}
 	near := &cobra.Command{SuggestionsMinimumDistance: 2} // cobra compares names of commands only
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		near.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
 	})
-	if names := near.SuggestionsFor(name); len(names) > 0 {
-		return ": did you mean --" + strings.Join(names, " or --") + "?"
+	return didYouMean("--", near.SuggestionsFor(name))
+}
+
+// didYouMean returns a question about names, each after a prefix, or "" without names.
+func didYouMean(prefix string, names []string) string {
+	if len(names) == 0 {
+		return ""
 	}
-	return ""
+	return ": did you mean " + prefix + strings.Join(names, " or "+prefix) + "?"
 }
 
 // UnknownCommand returns the usage error for a name that no subcommand of cmd has. It
 // suggests similar names.
 func UnknownCommand(cmd *cobra.Command, name string) error {
-	hint := ""
-	if near := cmd.SuggestionsFor(name); len(near) > 0 {
-		hint = ": did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return Usage(fmt.Errorf("unknown command %q%s", name, hint))
+	return Usage(fmt.Errorf("unknown command %q%s", name, didYouMean("", cmd.SuggestionsFor(name))))
 }
 
 // WasTold reports whether err has already been printed.
