@@ -22,21 +22,8 @@ import (
 // in each form. Stacks are names of functions, as in other answers.
 func TestScanEqualsOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		db := openDB(t, Options{Bucket: oracleBucket})
+		db, facts, snap := drawSnapshot(t, 0, 5)
 		defer db.store.Close()
-		var facts []fact
-		for range rapid.IntRange(0, 5).Draw(t, "profiles") {
-			facts = insertFacts(t, db, facts)
-		}
-		if rapid.Bool().Draw(t, "compacted") {
-			if err := db.store.Compact(ctx); err != nil {
-				t.Fatal(err)
-			}
-		}
-		snap, err := db.store.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
 		defer snap.Close()
 		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 		q := drawQuery(t)

@@ -176,15 +176,8 @@ func TestDeltas(t *testing.T) {
 
 // After an error a series is as it was.
 func TestDeltasAfterErrors(t *testing.T) {
-	store, err := columnstore.Open(columnstore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	db, err := Open(store, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := openDBIn(t, columnstore.Options{}, Options{})
+	defer db.store.Close()
 	opts := InsertOptions{Labels: map[string]string{"pod": "a"}, Deltas: NewDeltas(DeltaOptions{})}
 	put := func(at, alloc int64) error {
 		_, err := db.Insert(ctx, cumulative(at, []int64{alloc}, []int64{0}), opts)
@@ -332,15 +325,8 @@ func TestDeltasMemory(t *testing.T) {
 		t.Skip("the race detector takes memory of its own")
 	}
 	const bound = 2 << 20
-	store, err := columnstore.Open(columnstore.Options{FutureLimit: -1, MemoryBudget: 16 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	db, err := Open(store, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := openDBIn(t, columnstore.Options{FutureLimit: -1, MemoryBudget: 16 << 20}, Options{})
+	defer db.store.Close()
 	for _, tc := range []struct{ series, stacks int }{{10_000, 1}, {40, 2000}} {
 		stacks := make([]stack, tc.stacks)
 		for i := range stacks {

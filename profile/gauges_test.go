@@ -210,21 +210,8 @@ func TestMeanRounds(t *testing.T) {
 // Means of gauges equal those of a search value by value (P7).
 func TestGaugesEqualOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		db := openDB(t, Options{Bucket: oracleBucket})
+		db, facts, snap := drawSnapshot(t, 1, 8)
 		defer db.store.Close()
-		var facts []fact
-		for range rapid.IntRange(1, 8).Draw(t, "profiles") {
-			facts = insertFacts(t, db, facts)
-		}
-		if rapid.Bool().Draw(t, "compact") {
-			if err := db.store.Compact(ctx); err != nil {
-				t.Fatal(err)
-			}
-		}
-		snap, err := db.store.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
 		defer snap.Close()
 		q, typ := drawQuery(t), oracleTypes[1]
 		q.SumGauges, q.Frames, q.Hide, q.Show = false, nil, nil, nil

@@ -30,7 +30,13 @@ type fataler interface {
 // rapid check opens a store in each run.
 func openDB(t fataler, opts Options) *DB {
 	t.Helper()
-	store, err := columnstore.Open(columnstore.Options{Manual: true, FutureLimit: -1, GranuleRows: 16, FreshParts: 2})
+	return openDBIn(t, columnstore.Options{Manual: true, FutureLimit: -1, GranuleRows: 16, FreshParts: 2}, opts)
+}
+
+// openDBIn opens a store with its options. The caller closes it.
+func openDBIn(t fataler, of columnstore.Options, opts Options) *DB {
+	t.Helper()
+	store, err := columnstore.Open(of)
 	if err != nil {
 		t.Fatal(err)
 	}

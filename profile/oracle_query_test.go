@@ -57,6 +57,26 @@ func insertFacts(t *rapid.T, db *DB, facts []fact) []fact {
 	return facts
 }
 
+// drawSnapshot returns a snapshot of a drawn number of profiles, compacted or not, with their
+// facts. The caller closes the snapshot and the store.
+func drawSnapshot(t *rapid.T, least, most int) (*DB, []fact, *columnstore.Snapshot) {
+	db := openDB(t, Options{Bucket: oracleBucket})
+	var facts []fact
+	for range rapid.IntRange(least, most).Draw(t, "profiles") {
+		facts = insertFacts(t, db, facts)
+	}
+	if rapid.Bool().Draw(t, "compacted") {
+		if err := db.store.Compact(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	snap, err := db.store.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db, facts, snap
+}
+
 func drawQuery(t *rapid.T) Query {
 	s, err := ParseSelector(rapid.SampledFrom(oracleQueries).Draw(t, "selector"))
 	if err != nil {
