@@ -24,6 +24,7 @@ func (h *simRun) checkMemory() {
 	current, bytes := map[*granule.Part]bool{}, int64(0)
 	for i, state := range root.Tables {
 		bytes += h.walk(state, current)
+		h.checkCommitOrder(i, state)
 		h.compare(i, state)
 	}
 	for p := range current {
@@ -57,6 +58,20 @@ func (h *simRun) checkMemory() {
 	}
 	if used, budget := bytes+dicts+pending+pinned, s.memory.budget; budget > 0 && used > budget {
 		h.fail("%d bytes are used of a budget of %d: rows %d, dictionaries %d, pending %d, pinned %d", used, budget, bytes, dicts, pending, pinned)
+	}
+}
+
+// checkCommitOrder checks G7: each part of a granule is of a later commit than its base part,
+// and not of an earlier one than the fresh part before it.
+func (h *simRun) checkCommitOrder(table int, state *catalog.TableState) {
+	for _, g := range state.Granules.All() {
+		sections := g.Sections()
+		for i, s := range sections[min(1, len(sections)):] {
+			before, behindBase := sections[i].Part.Commit(), i == 0 && g.FreshParts() < len(sections)
+			if commit := s.Part.Commit(); commit < before || behindBase && commit == before {
+				h.fail("table %d: a part of commit %d stands behind a part of commit %d", table, commit, before)
+			}
+		}
 	}
 }
 

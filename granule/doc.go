@@ -37,6 +37,8 @@
 //	G5  Codes are compared only within one generation; all parts of a granule
 //	    share one.
 //	G6  Adding a part to a granule shares its list of parts and copies nothing.
+//	G7  The parts of a published granule are in the order of their commits, and its base
+//	    part has all rows of the granule up to its commit id, and no later ones.
 //
 // The package makes no compatibility promise. It starts no goroutine, and does not depend on the
 // index, clocks or Arrow.

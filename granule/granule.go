@@ -80,22 +80,32 @@ func (g *Granule) add(s Section, c *cell) {
 	g.freshSize += s.Size()
 }
 
-// Oldest returns an earlier state of the granule, with at most the given number of fresh rows,
-// or one fresh part. It bounds the size of a rewrite; Succeed carries over the later parts. It
-// costs one allocation and O(omitted parts).
+// Oldest returns the granule as an earlier commit left it, with at most the given number of
+// fresh rows, or with those of one commit if the oldest alone has more. It bounds the size of a
+// rewrite; Succeed carries over the later parts. It never divides a commit, so that a rewrite of
+// it keeps G7. It costs one allocation and O(omitted parts).
 func (g *Granule) Oldest(rows int) *Granule {
-	if g.freshRows <= rows || g.freshParts <= 1 {
+	if g.freshRows <= rows || g.fresh.older() == nil {
 		return g
 	}
 	before := *g
-	for before.freshRows > rows && before.freshParts > 1 {
-		newest := before.fresh
-		before.fresh = newest.next
-		before.freshParts--
-		before.freshRows -= newest.section.Rows()
-		before.freshSize -= newest.section.Size()
+	for older := g.fresh.older(); older != nil && before.freshRows > rows; older = older.older() {
+		for ; before.fresh != older; before.fresh = before.fresh.next {
+			before.freshParts--
+			before.freshRows -= before.fresh.section.Rows()
+			before.freshSize -= before.fresh.section.Size()
+		}
 	}
 	return &before
+}
+
+// older returns the newest part of an earlier commit than that of c, nil if there is none.
+func (c *cell) older() *cell {
+	next := c.next
+	for next != nil && next.section.Part.Commit() == c.section.Part.Commit() {
+		next = next.next
+	}
+	return next
 }
 
 // Base returns the rows of the last rewrite; ok is false if the granule has others, or none.

@@ -55,12 +55,38 @@ func TestSlicesOrder(t *testing.T) {
 	}
 }
 
+// G7: Oldest never divides the parts of a commit, here the second and third of five.
+func TestOldest_BetweenCommits(t *testing.T) {
+	s := mustSchema(t, numbers)
+	gen := NewGeneration(1)
+	g := New("", "")
+	for i, commit := range []uint64{4, 7, 7, 8, 8} {
+		p := numberPart(t, s, gen, int64(i))
+		p.Stamp(1, commit)
+		g = g.With(whole(p))
+	}
+	for rows, want := range []int{1, 1, 1, 3, 3, 5} {
+		if got := g.Oldest(rows).FreshParts(); got != want {
+			t.Errorf("with %d rows: %d parts, want %d", rows, got, want)
+		}
+	}
+	if one := New("", "").With(whole(numberPart(t, s, gen, 1))).With(whole(numberPart(t, s, gen, 2))); one.Oldest(1) != one {
+		t.Error("a granule of one commit is divided")
+	}
+}
+
 // G1, G2: Oldest is the granule as it was before its newest parts came, which are carried
 // over when a rewrite of it is published.
 func TestOldest(t *testing.T) {
 	s := mustSchema(t, numbers)
 	gen := NewGeneration(1)
-	part := func(n ...int64) Section { return whole(numberPart(t, s, gen, n...)) }
+	commit := uint64(0)
+	part := func(n ...int64) Section {
+		p := numberPart(t, s, gen, n...)
+		commit++
+		p.Stamp(commit, commit)
+		return whole(p)
+	}
 	g := Rewrite(s, numbered(t, s, gen, []int64{10, 20, 30}), Limit{Rows: math.MaxInt})[0]
 	for _, n := range []int64{1, 11, 21, 31} { // two rows each
 		g = g.With(part(n, n+1))
