@@ -24,7 +24,7 @@ var below = map[string][]string{
 	"export":         {"profile"},
 	"internal/input": {"profile"},
 	"render":         {"profile", "history"},
-	"profile":        {"columnstore", "history", "schema", "encoding", "encoding/dict", "profile/pprof", "internal/selector", "internal/attrpath"},
+	"profile":        {"columnstore", "history", "schema", "encoding", "encoding/dict", "profile/pprof", "profile/rows", "internal/selector", "internal/attrpath"},
 	"columnstore":    {"query", "query/filter", "catalog", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict"},
 	"query":          {"query/filter", "catalog", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict"},
 	"query/filter":   {"catalog", "granule", "txn", "schema", "encoding", "encoding/dict"},
@@ -45,6 +45,7 @@ var below = map[string][]string{
 	"server/tutorial": {"render", "profile", "columnstore"},
 
 	"profile/pprof":     {},
+	"profile/rows":      {"schema", "encoding", "profile/pprof"},
 	"internal/selector": {},
 	"internal/attrpath": {},
 

@@ -93,7 +93,7 @@ func BenchmarkBatch(b *testing.B) {
 			if err := w.read(zipped, limits); err != nil {
 				b.Fatal(err)
 			}
-			if _, err := w.batcher.batch(&w.flat, w.flat.kind(), w.flat.Time, nil, false, codes); err != nil {
+			if _, err := w.batcher.Batch(&w.flat, w.flat.Time, nil, false, codes); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	codec "github.com/granarydb/granary/profile/pprof"
+	"github.com/granarydb/granary/profile/rows"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -66,7 +67,7 @@ func (db *DB) insertParsed(ctx context.Context, tx *columnstore.Tx, p *pprof.Pro
 	if err := codec.Flatten(p, db.opts.Limits, &w.flat.Flat); err != nil {
 		return inserted{}, err
 	}
-	if err := w.flat.check(); err != nil {
+	if err := w.flat.Check(); err != nil {
 		return inserted{}, err
 	}
 	return db.insert(ctx, tx, w, opts)
@@ -97,7 +98,7 @@ func (db *DB) inTx(insert func(tx *columnstore.Tx) (inserted, error)) (rows int,
 // insert adds the rows of the profile in w.
 func (db *DB) insert(ctx context.Context, tx *columnstore.Tx, w *workspace, opts InsertOptions) (in inserted, err error) {
 	if opts.Deltas != nil {
-		at, err := w.flat.at(opts)
+		at, err := opts.timeOf(&w.flat.Flat)
 		if err != nil {
 			return in, err
 		}
@@ -116,7 +117,7 @@ func (db *DB) insert(ctx context.Context, tx *columnstore.Tx, w *workspace, opts
 }
 
 func (db *DB) insertRows(ctx context.Context, tx *columnstore.Tx, w *workspace, opts InsertOptions) (rows int, err error) {
-	kind := w.flat.kind()
+	kind := newKind(&w.flat.Flat)
 	note, err := kind.note()
 	if err != nil {
 		return 0, fmt.Errorf("%w: sample types: %w", ErrProfile, err)
@@ -124,11 +125,11 @@ func (db *DB) insertRows(ctx context.Context, tx *columnstore.Tx, w *workspace, 
 	if len(note) > schema.MaxString { // the commit would fail
 		return 0, fmt.Errorf("%w: %d bytes of sample types, at most %d", ErrTooLarge, len(note), schema.MaxString)
 	}
-	if w.flat.isEmpty(db.opts.KeepZeros) {
+	if w.flat.IsEmpty(db.opts.KeepZeros) {
 		tx.Note(db.table, note)
 		return 0, nil
 	}
-	at, err := w.flat.at(opts)
+	at, err := opts.timeOf(&w.flat.Flat)
 	if err != nil {
 		return 0, err
 	}
@@ -136,7 +137,7 @@ func (db *DB) insertRows(ctx context.Context, tx *columnstore.Tx, w *workspace, 
 	if err != nil {
 		return 0, err
 	}
-	batch, err := w.batcher.batch(&w.flat, kind, at, opts.Labels, db.opts.KeepZeros, codes)
+	batch, err := w.batcher.Batch(&w.flat, at, opts.Labels, db.opts.KeepZeros, codes)
 	if err != nil {
 		return 0, err
 	}
@@ -150,8 +151,8 @@ func (db *DB) insertRows(ctx context.Context, tx *columnstore.Tx, w *workspace, 
 // workspace is the working memory of an insert. A DB keeps some for later inserts.
 type workspace struct {
 	reader  codec.Reader
-	flat    flat
-	batcher batcher
+	flat    rows.Profile
+	batcher rows.Batcher
 }
 
 // read decompresses and decodes a profile into w.flat and checks it.
@@ -159,7 +160,7 @@ func (w *workspace) read(data []byte, limits Limits) error {
 	if err := w.reader.Read(data, limits, &w.flat.Flat); err != nil {
 		return err
 	}
-	return w.flat.check()
+	return w.flat.Check()
 }
 
 func (db *DB) workspace() *workspace {
@@ -172,11 +173,11 @@ func (db *DB) workspace() *workspace {
 // release returns a workspace to the pool. A workspace that grew beyond maxKept is left to the
 // garbage collector.
 func (db *DB) release(w *workspace) {
-	if w.reader.Size()+w.flat.Size()+w.batcher.size() > maxKept {
+	if w.reader.Size()+w.flat.Size()+w.batcher.Size() > maxKept {
 		return
 	}
 	w.reader.Reset()
-	w.flat.reset()
-	w.batcher.reset()
+	w.flat.Reset()
+	w.batcher.Reset()
 	db.workspaces.Put(w)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile/rows"
 )
 
 // LabelNames returns the sorted names of the labels that profiles of a query can have: labels
@@ -48,11 +49,11 @@ func (db *DB) appendSampleLabels(ctx context.Context, snap *columnstore.Snapshot
 	}
 	for _, column := range columns {
 		if name, ok := strings.CutPrefix(column, ColumnPprofLabels+"."); ok {
-			name, _, _ = cutNumber(name)
+			name, _, _ = rows.CutNumber(name)
 			names = append(names, name)
 			continue
 		}
-		if idType(column) == 0 {
+		if rows.IDType(column) == 0 {
 			continue
 		}
 		has, err := db.hasID(ctx, snap, column, q)
@@ -98,7 +99,7 @@ func (db *DB) LabelValues(ctx context.Context, snap *columnstore.Snapshot, name 
 		return nil, err
 	}
 	missing := []columnstore.Expr{q.Expr(), columnstore.Equal(ColumnLabels+"."+name, "")}
-	if column := labelColumn(ColumnPprofLabels, name, 0); slices.Contains(all, column) {
+	if column := rows.LabelColumn(ColumnPprofLabels, name, 0); slices.Contains(all, column) {
 		none := columnstore.Equal(column, "")
 		found, err := db.valuesOf(ctx, snap, column, q, append(missing, columnstore.Not(none)))
 		if err != nil {
@@ -106,7 +107,7 @@ func (db *DB) LabelValues(ctx context.Context, snap *columnstore.Snapshot, name 
 		}
 		values, missing = append(values, found...), append(missing, none)
 	}
-	if idType(name) != 0 {
+	if rows.IDType(name) != 0 {
 		found, err := db.valuesOf(ctx, snap, name, q, append(missing, columnstore.Not(columnstore.IsNull(name))))
 		if err != nil {
 			return nil, err

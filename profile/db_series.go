@@ -8,6 +8,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/profile/rows"
 )
 
 // Label is a name and its value.
@@ -108,9 +109,9 @@ func valueText(c *columnstore.GroupColumn, row int) string {
 	}
 	switch c.Values.Type {
 	case encoding.UUID:
-		return idText(c.Values.UUIDs[row])
+		return rows.IDText(c.Values.UUIDs[row])
 	case encoding.Uint64:
-		return idText(c.Values.Uint64s[row])
+		return rows.IDText(c.Values.Uint64s[row])
 	default:
 		return c.Values.Strings[row]
 	}

@@ -51,10 +51,10 @@ func usedWorkspace(t fataler) *workspace {
 	if err := w.read(plain, Limits{}.WithDefaults()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.batcher.batch(&w.flat, w.flat.kind(), w.flat.Time, nil, true, newDictionary()); err != nil {
+	if _, err := w.batcher.Batch(&w.flat, w.flat.Time, nil, true, newDictionary()); err != nil {
 		t.Fatal(err)
 	}
-	w.batcher.reset()
+	w.batcher.Reset()
 	return w
 }
 
@@ -112,13 +112,13 @@ func checkAgainstPprof(t fataler, data []byte, limits Limits, zeros bool) (taken
 
 func compareBatches(t fataler, way string, w *workspace, zeros bool, want schema.Batch, wantKind kind) {
 	t.Helper()
-	kind := w.flat.kind()
+	kind := newKind(&w.flat.Flat)
 	codes := newDictionary()
 	at := w.flat.Time
 	if at == 0 {
 		at = oracleOpts.Time.UnixNano()
 	}
-	got, err := w.batcher.batch(&w.flat, kind, at, oracleOpts.Labels, zeros, codes)
+	got, err := w.batcher.Batch(&w.flat, at, oracleOpts.Labels, zeros, codes)
 	if err != nil {
 		t.Fatal(way, err)
 	}

@@ -50,10 +50,10 @@
 //
 // # From profiles to rows
 //
-// Package profile/pprof decodes bytes, or a profile in memory, into a flat profile. The flat
-// profile is checked, its labels are assigned to columns, and a batcher turns it into rows. A
-// DB keeps the memory of these steps for the next profile, so that an insert allocates little
-// more than the store keeps.
+// Package profile/pprof decodes bytes, or a profile in memory, into a flat profile. Package
+// profile/rows checks it, assigns its labels to columns and turns it into rows. A DB keeps the
+// memory of these steps for the next profile, so that an insert allocates little more than the
+// store keeps.
 //
 // Addresses without lines stay addresses: the package does not symbolise binaries.
 package profile

@@ -152,7 +152,7 @@ func TestWorkspaceIsReused(t *testing.T) {
 		t.Errorf("to decode a profile takes %.0f allocations once it is warm, want at most 8", n)
 	}
 	db := testDB(t, Options{})
-	w.batcher.bytes = make([]byte, 2*maxKept)
+	w.flat.Values = make([]int64, 2*maxKept/8)
 	db.release(w)
 	if again := db.workspace(); again == w {
 		t.Error("a workspace of over the bound was kept")

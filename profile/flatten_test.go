@@ -5,22 +5,23 @@ import (
 	"github.com/google/uuid"
 
 	codec "github.com/granarydb/granary/profile/pprof"
+	"github.com/granarydb/granary/profile/rows"
 )
 
 // decode is workspace.read for a profile that is not compressed.
-func decode(data string, limits Limits, f *flat) error {
+func decode(data string, limits Limits, f *rows.Profile) error {
 	if err := codec.Decode(data, limits, &f.Flat); err != nil {
 		return err
 	}
-	return f.check()
+	return f.Check()
 }
 
 // flatten is the first half of DB.Insert.
-func flatten(p *pprof.Profile, limits Limits, f *flat) error {
+func flatten(p *pprof.Profile, limits Limits, f *rows.Profile) error {
 	if err := codec.Flatten(p, limits, &f.Flat); err != nil {
 		return err
 	}
-	return f.check()
+	return f.Check()
 }
 
 // locationRecord appends the record of a location to dst and returns its id. program is the
@@ -48,7 +49,7 @@ func locationRecord(dst []byte, l *pprof.Location, program *pprof.Mapping) ([]by
 			m.ID, p.Mapping = 1, p.Mapping[1:]
 		}
 	}
-	var f flat
+	var f rows.Profile
 	if err := codec.Flatten(p, Limits{}.WithDefaults(), &f.Flat); err != nil {
 		panic(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile/rows"
 )
 
 // StackGroup is the sum by stack of the samples that share the requested labels.
@@ -36,7 +37,7 @@ func (g *grouping) columns() []string {
 	for _, name := range g.names {
 		g.starts = append(g.starts, len(columns))
 		columns = append(columns, textColumns(name)...)
-		if idType(name) != 0 {
+		if rows.IDType(name) != 0 {
 			columns = append(columns, name)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/profile/rows"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -57,7 +58,7 @@ func TestAmplification(t *testing.T) {
 		}},
 		{"many values of one label", func() *pprof.Profile {
 			return many(1, func(int) *pprof.Sample {
-				return &pprof.Sample{NumLabel: map[string][]int64{"k": slices.Repeat([]int64{1}, maxValues+1)}}
+				return &pprof.Sample{NumLabel: map[string][]int64{"k": slices.Repeat([]int64{1}, rows.MaxValues+1)}}
 			})
 		}},
 		{"a unit of its own for each sample", func() *pprof.Profile {

@@ -3,6 +3,8 @@ package profile
 import (
 	"encoding/json"
 	"slices"
+
+	codec "github.com/granarydb/granary/profile/pprof"
 )
 
 // kind is the types of the profiles of one source, in their own order, and the type to show
@@ -11,6 +13,20 @@ type kind struct {
 	Types   []Type
 	Default int  // index in Types
 	Named   bool `json:",omitempty"` // the profile names a default type, known or not
+}
+
+// newKind returns the kind of a profile. Without a default sample type the last one is shown
+// first, as in go tool pprof.
+func newKind(f *codec.Flat) kind {
+	k := kind{Default: len(f.Types) - 1, Named: f.Preferred != ""}
+	for i, t := range f.Types {
+		typ := Type{f.Strings[t.Name], f.Strings[t.Unit], f.Strings[f.Period.Name], f.Strings[f.Period.Unit]}
+		k.Types = append(k.Types, typ)
+		if typ.Sample == f.Preferred && f.Preferred != "" {
+			k.Default = i
+		}
+	}
+	return k
 }
 
 // shown returns the default type of a merge of k and the kinds with the same types. As in

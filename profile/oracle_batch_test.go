@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/profile/rows"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -37,7 +38,7 @@ func slowBatch(data []byte, limits Limits, opts InsertOptions, zeros bool) (sche
 	return schema.Batch{Rows: len(s.rows), Columns: s.columns, Records: s.records}, kindOf(p), nil
 }
 
-// kindOf is flat.kind for a profile in memory.
+// kindOf is newKind for a profile in memory.
 func kindOf(p *pprof.Profile) kind {
 	k := kind{Default: len(p.SampleType) - 1, Named: p.DefaultSampleType != ""}
 	var period pprof.ValueType
@@ -77,18 +78,18 @@ func slowCheck(p *pprof.Profile, limits Limits) error {
 		for name, values := range s.Label {
 			for k, v := range values {
 				labels += len(name) + len(v)
-				columns[labelColumn("s", name, k)] = true
+				columns[rows.LabelColumn("s", name, k)] = true
 			}
-			if len(values) > maxValues {
+			if len(values) > rows.MaxValues {
 				return ErrTooLarge
 			}
 		}
 		for name, values := range s.NumLabel {
 			for k := range values {
 				labels += len(name) + 16
-				columns[numLabelColumn(name, unitOf(s, name, k), k)] = true
+				columns[rows.NumLabelColumn(name, unitOf(s, name, k), k)] = true
 			}
-			if len(values) > maxValues {
+			if len(values) > rows.MaxValues {
 				return ErrTooLarge
 			}
 		}
@@ -102,9 +103,9 @@ func slowCheck(p *pprof.Profile, limits Limits) error {
 			return ErrTooLarge
 		}
 	}
-	rows := len(p.Sample) * len(p.SampleType)
-	if len(p.Sample) > limits.Samples || names > schema.MaxString || ids > 16<<20 || records > maxRecords || rows > 8<<20 ||
-		labels*len(p.SampleType) > maxLabelBytes || len(columns) > schema.MaxDynamic || len(columns)*rows > maxLabelCells {
+	cells := len(p.Sample) * len(p.SampleType)
+	if len(p.Sample) > limits.Samples || names > schema.MaxString || ids > 16<<20 || records > rows.MaxRecords || cells > 8<<20 ||
+		labels*len(p.SampleType) > rows.MaxLabelBytes || len(columns) > schema.MaxDynamic || len(columns)*cells > rows.MaxLabelCells {
 		return ErrTooLarge
 	}
 	return nil
@@ -187,13 +188,13 @@ func (s *slowBatcher) addLabels(row int, sample *pprof.Sample) {
 			continue
 		}
 		for k, value := range values {
-			v := s.column(labelColumn(ColumnPprofLabels, name, k), encoding.String)
+			v := s.column(rows.LabelColumn(ColumnPprofLabels, name, k), encoding.String)
 			v.Strings[row] = value
 		}
 	}
 	for name, values := range sample.NumLabel {
 		for k, value := range values {
-			v := s.column(numLabelColumn(name, unitOf(sample, name, k), k), encoding.Int64)
+			v := s.column(rows.NumLabelColumn(name, unitOf(sample, name, k), k), encoding.Int64)
 			v.Int64s[row], v.Valid[row] = value, true
 		}
 	}

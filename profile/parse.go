@@ -6,6 +6,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	codec "github.com/granarydb/granary/profile/pprof"
+	"github.com/granarydb/granary/profile/rows"
 )
 
 // Parse decodes a pprof profile, gzipped or not, within the limits. It decompresses at most
@@ -21,7 +22,7 @@ func Parse(data []byte, limits Limits) (*pprof.Profile, error) {
 	if err := w.read(data, limits.WithDefaults()); err != nil {
 		return nil, err
 	}
-	w.flat = flat{} // it has served its purpose
+	w.flat = rows.Profile{} // it has served its purpose
 	// The parser of google/pprof has no limits. They have been applied.
 	p, err := pprof.ParseUncompressed(w.reader.Plain(data))
 	if err != nil {

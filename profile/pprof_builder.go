@@ -12,6 +12,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
 	codec "github.com/granarydb/granary/profile/pprof"
+	"github.com/granarydb/granary/profile/rows"
 )
 
 // pprofBuilder builds a pprof profile from groups.
@@ -100,14 +101,14 @@ func (b *pprofBuilder) labels(row int) sampleLabels {
 			l = sampleLabels{map[string][]string{}, map[string][]int64{}, map[string][]string{}}
 		}
 		family, column, _ := strings.Cut(c.Name, ".")
-		name, k, _ := cutNumber(column)
+		name, k, _ := rows.CutNumber(column)
 		switch {
 		case c.Values.Type == encoding.UUID || c.Values.Type == encoding.Uint64:
 			l.text[c.Name] = []string{valueText(c, row)}
 		case family == ColumnPprofLabels:
 			l.text[name] = put(l.text[name], k, c.Values.Strings[row])
 		default:
-			number, unit := cutUnit(name)
+			number, unit := rows.CutUnit(name)
 			l.numbers[number] = put(l.numbers[number], k, c.Values.Int64s[row])
 			l.units[number] = put(l.units[number], k, unit)
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/profile/rows"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -11,22 +12,23 @@ import (
 const DefaultBucket = 15 * time.Minute
 
 // The columns of the profiling schema: those of Parca RFC-001, and trace and span ids.
-// ColumnLabels, ColumnPprofLabels and ColumnPprofNumLabels are families.
+// The name of a column is that of its constant in lower case, such as sample_type. ColumnLabels,
+// ColumnPprofLabels and ColumnPprofNumLabels are families.
 const (
-	ColumnSampleType     = "sample_type"
-	ColumnSampleUnit     = "sample_unit"
-	ColumnPeriodType     = "period_type"
-	ColumnPeriodUnit     = "period_unit"
-	ColumnLabels         = "labels"           // of the profile: job, pod, ...
-	ColumnStacktrace     = "stacktrace"       // location ids, leaf first
-	ColumnTimestamp      = "timestamp"        // Unix nanoseconds
-	ColumnPprofLabels    = "pprof_labels"     // of the sample
-	ColumnPprofNumLabels = "pprof_num_labels" // of the sample; a column is named name[unit]
-	ColumnDuration       = "duration"         // nanoseconds
-	ColumnPeriod         = "period"           // in period_unit
-	ColumnTraceID        = "trace_id"         // of the sample; see DB.InsertEncoded
-	ColumnSpanID         = "span_id"          // of the sample
-	ColumnValue          = "value"            // in sample_unit
+	ColumnSampleType     = rows.ColumnSampleType
+	ColumnSampleUnit     = rows.ColumnSampleUnit
+	ColumnPeriodType     = rows.ColumnPeriodType
+	ColumnPeriodUnit     = rows.ColumnPeriodUnit
+	ColumnLabels         = rows.ColumnLabels         // of the profile: job, pod, ...
+	ColumnStacktrace     = rows.ColumnStacktrace     // location ids, leaf first
+	ColumnTimestamp      = rows.ColumnTimestamp      // Unix nanoseconds
+	ColumnPprofLabels    = rows.ColumnPprofLabels    // of the sample
+	ColumnPprofNumLabels = rows.ColumnPprofNumLabels // of the sample; a column is named name[unit]
+	ColumnDuration       = rows.ColumnDuration       // nanoseconds
+	ColumnPeriod         = rows.ColumnPeriod         // in period_unit
+	ColumnTraceID        = rows.ColumnTraceID        // of the sample; see DB.InsertEncoded
+	ColumnSpanID         = rows.ColumnSpanID         // of the sample
+	ColumnValue          = rows.ColumnValue          // in sample_unit
 )
 
 // Schema returns the profiling schema with the order of the RFC, led by a time bucket of the

@@ -2,15 +2,13 @@ package profile
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/selector"
+	"github.com/granarydb/granary/profile/rows"
 )
 
 // ErrSelector reports text that is not a selector.
@@ -76,7 +74,7 @@ func (s Selector) Expr() columnstore.Expr {
 // textColumns returns the columns that can contain a label as text. The first one in which a
 // row has a value counts.
 func textColumns(label string) []string {
-	return []string{ColumnLabels + "." + label, labelColumn(ColumnPprofLabels, label, 0)}
+	return []string{ColumnLabels + "." + label, rows.LabelColumn(ColumnPprofLabels, label, 0)}
 }
 
 // first returns the matcher on the first of the columns in which a row has a value, or last()
@@ -84,7 +82,7 @@ func textColumns(label string) []string {
 func (m matcher) first(columns []string, last func() columnstore.Expr) columnstore.Expr {
 	column := columns[0]
 	missing := columnstore.Equal(column, "")
-	if len(columns) == 1 && idType(m.Name) == 0 {
+	if len(columns) == 1 && rows.IDType(m.Name) == 0 {
 		return m.expr(column) // here a missing value equals the empty string
 	}
 	rest := last
@@ -107,7 +105,7 @@ func (m matcher) idExpr() columnstore.Expr {
 	case selector.OpNotEqual:
 		return columnstore.Not(m.equalID())
 	default:
-		return columnstore.Func(m.Name, func(id any) bool { return m.Matches(idText(id)) })
+		return columnstore.Func(m.Name, func(id any) bool { return m.Matches(rows.IDText(id)) })
 	}
 }
 
@@ -116,7 +114,7 @@ func (m matcher) equalID() columnstore.Expr {
 	if m.Value == "" {
 		return columnstore.IsNull(m.Name)
 	}
-	id, ok := parseID(idType(m.Name), m.Value)
+	id, ok := rows.ParseID(rows.IDType(m.Name), m.Value)
 	switch {
 	case !ok:
 		return columnstore.Or() // ids in other spellings are stored as text
@@ -125,17 +123,6 @@ func (m matcher) equalID() columnstore.Expr {
 	default:
 		return columnstore.Equal(m.Name, binary.BigEndian.Uint64(id[:]))
 	}
-}
-
-// idText returns an id as text. It is the inverse of parseID.
-func idText(id any) string {
-	switch id := id.(type) {
-	case uuid.UUID:
-		return hex.EncodeToString(id[:])
-	case uint64:
-		return hex.EncodeToString(binary.BigEndian.AppendUint64(nil, id))
-	}
-	return ""
 }
 
 func (m matcher) expr(column string) columnstore.Expr {

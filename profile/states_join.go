@@ -14,6 +14,7 @@ import (
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/attrpath"
+	"github.com/granarydb/granary/profile/rows"
 )
 
 // stateJoin finds the states of the samples of one query. A subject is a set of values of
@@ -48,7 +49,7 @@ func newStateJoin(db *DB, snap *columnstore.Snapshot, states States) (*stateJoin
 	}
 	for i, name := range path.Labels {
 		columns := textColumns(name)
-		if idType(name) != 0 {
+		if rows.IDType(name) != 0 {
 			columns = append(columns, name)
 		}
 		for _, column := range all {
@@ -65,8 +66,8 @@ func newStateJoin(db *DB, snap *columnstore.Snapshot, states States) (*stateJoin
 // isFirstNumber reports whether a column of number labels contains the first values of a
 // label.
 func isFirstNumber(column, label string) bool {
-	name, k, _ := cutNumber(column)
-	name, _ = cutUnit(name)
+	name, k, _ := rows.CutNumber(column)
+	name, _ = rows.CutUnit(name)
 	return k == 0 && name == label
 }
 
@@ -146,9 +147,9 @@ func (f *stateFinder) Subject(subject uint32, column int, v columnstore.Cell) (u
 func (j *stateJoin) text(column int, v columnstore.Cell) string {
 	switch name := j.columns[column]; {
 	case name == ColumnTraceID:
-		return idText(uuid.UUID(v.Bytes))
+		return rows.IDText(uuid.UUID(v.Bytes))
 	case name == ColumnSpanID:
-		return idText(v.Word)
+		return rows.IDText(v.Word)
 	case strings.HasPrefix(name, ColumnPprofNumLabels+"."):
 		return strconv.FormatInt(encoding.ToInt64(v.Word), 10)
 	}

@@ -1,4 +1,4 @@
-package profile
+package rows
 
 import (
 	"fmt"
@@ -7,14 +7,15 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	codec "github.com/granarydb/granary/profile/pprof"
 	"github.com/granarydb/granary/schema"
 )
 
-// batcher turns flat profiles into batches. Rows are ordered by sample type, so that the rows
-// of a series are neighbours. A batch is overwritten by the next one: the store retains no
-// part of a batch.
-type batcher struct {
-	flat *flat
+// Batcher turns profiles into batches. Rows are ordered by sample type, so that the rows of a
+// series are neighbours. A Batcher reuses its memory: a batch is overwritten by the next one.
+// The zero Batcher is ready to use. It is not safe for concurrent use.
+type Batcher struct {
+	flat *Profile
 	rows int
 	// rowOf is the row of each value of each sample, or noRow.
 	rowOf []int32
@@ -36,9 +37,9 @@ type batcher struct {
 	stack  []uint32   // by row: the code of its stack
 }
 
-// interner gives codes to locations and stacks. It is columnstore.Codes, or the dictionary of
-// a test.
-type interner interface {
+// Interner gives codes to locations and stacks. It is columnstore.Codes, or the dictionary of
+// a test. Both methods append the codes of their arguments to dst, and retain none of them.
+type Interner interface {
 	Elements(dst []uint32, ids []uuid.UUID, records [][]byte) ([]uint32, error)
 	Lists(dst []uint32, lists [][]uint32) ([]uint32, error)
 }
@@ -47,17 +48,19 @@ const noRow = -1
 
 func isRow(row int32) bool { return row != noRow }
 
-// batch builds the batch of a profile at a time, with codes for its stacks. labels are those of
-// the whole profile. The batch is valid until the next call.
-func (b *batcher) batch(f *flat, kind kind, at int64, labels map[string]string, zeros bool, codes interner) (schema.Batch, error) {
+// Batch builds the batch of a profile that Check has passed, with codes for its stacks. at is
+// the time of its rows in Unix nanoseconds, and labels are those of the whole profile. With
+// zeros, values of 0 have rows too. The batch is valid until the next call. The error wraps
+// pprof.ErrTooLarge, or is that of codes.
+func (b *Batcher) Batch(f *Profile, at int64, labels map[string]string, zeros bool, codes Interner) (schema.Batch, error) {
 	b.flat = f
 	b.number(zeros)
 	if b.rows > schema.MaxRows { // the insert would fail
-		return schema.Batch{}, fmt.Errorf("%w: %d rows, at most %d", ErrTooLarge, b.rows, schema.MaxRows)
+		return schema.Batch{}, fmt.Errorf("%w: %d rows, at most %d", codec.ErrTooLarge, b.rows, schema.MaxRows)
 	}
 	columns := make(map[string]encoding.Vector, 16+len(labels)+len(f.columns.list))
-	b.addShared(columns, kind, at, labels)
-	b.addValues(columns, kind)
+	b.addShared(columns, at, labels)
+	b.addValues(columns)
 	if err := b.addStacks(columns, codes); err != nil {
 		return schema.Batch{}, err
 	}
@@ -65,21 +68,21 @@ func (b *batcher) batch(f *flat, kind kind, at int64, labels map[string]string, 
 	return schema.Batch{Rows: b.rows, Columns: columns}, nil
 }
 
-// reset drops the strings of the profile.
-func (b *batcher) reset() {
+// Reset drops the strings of the profile, and keeps the memory of b.
+func (b *Batcher) Reset() {
 	clear(b.types)
 	clear(b.units)
 	b.flat = nil
 }
 
-// size returns about how many bytes of memory b keeps.
-func (b *batcher) size() int {
+// Size returns about how many bytes of memory b keeps.
+func (b *Batcher) Size() int {
 	return 24*(cap(b.lists)+cap(b.records)) + 40*cap(b.types) + 16*cap(b.ids) + 8*cap(b.ends) + cap(b.bytes) +
 		4*(cap(b.rowOf)+cap(b.codes)+cap(b.useOf)+cap(b.stacks)+cap(b.known)+cap(b.stack))
 }
 
 // number assigns rows to values.
-func (b *batcher) number(zeros bool) {
+func (b *Batcher) number(zeros bool) {
 	types, values := len(b.flat.Types), b.flat.Values
 	b.rowOf, b.rows = resize(b.rowOf, len(values)), 0
 	for t := range types {
@@ -94,29 +97,30 @@ func (b *batcher) number(zeros bool) {
 }
 
 // rowsOf returns the rows of sample i by type, with noRow for values without a row.
-func (b *batcher) rowsOf(i int) []int32 {
+func (b *Batcher) rowsOf(i int) []int32 {
 	types := len(b.flat.Types)
 	return b.rowOf[i*types : (i+1)*types]
 }
 
 // addShared sets the values that all rows share.
-func (b *batcher) addShared(columns map[string]encoding.Vector, kind kind, at int64, labels map[string]string) {
+func (b *Batcher) addShared(columns map[string]encoding.Vector, at int64, labels map[string]string) {
 	columns[ColumnTimestamp] = encoding.Int64s(at)
 	columns[ColumnDuration] = encoding.Int64s(b.flat.Duration)
 	columns[ColumnPeriod] = encoding.Int64s(b.flat.Every)
-	columns[ColumnPeriodType] = encoding.Strings(kind.Types[0].Period)
-	columns[ColumnPeriodUnit] = encoding.Strings(kind.Types[0].PeriodUnit)
+	columns[ColumnPeriodType] = encoding.Strings(b.flat.Strings[b.flat.Period.Name])
+	columns[ColumnPeriodUnit] = encoding.Strings(b.flat.Strings[b.flat.Period.Unit])
 	for name, value := range labels {
 		columns[ColumnLabels+"."+name] = encoding.Strings(value)
 	}
 }
 
-func (b *batcher) addValues(columns map[string]encoding.Vector, kind kind) {
+func (b *Batcher) addValues(columns map[string]encoding.Vector) {
+	text, types := b.flat.Strings, b.flat.Types
 	b.types, b.units, b.values = resize(b.types, b.rows), resize(b.units, b.rows), resize(b.values, b.rows)
 	for i, row := range b.rowOf {
 		if isRow(row) {
-			t := &kind.Types[i%len(kind.Types)]
-			b.types[row], b.units[row], b.values[row] = t.Sample, t.SampleUnit, b.flat.Values[i]
+			t := types[i%len(types)]
+			b.types[row], b.units[row], b.values[row] = text[t.Name], text[t.Unit], b.flat.Values[i]
 		}
 	}
 	columns[ColumnSampleType] = encoding.Strings(b.types...)
@@ -127,7 +131,7 @@ func (b *batcher) addValues(columns map[string]encoding.Vector, kind kind) {
 // identify finds the locations that rows use, with their ids and records. It encodes each
 // location once, even if many stacks contain it. If several locations have one id, the record
 // of the first counts.
-func (b *batcher) identify() {
+func (b *Batcher) identify() {
 	b.useOf = resize(b.useOf, len(b.flat.Locations))
 	clear(b.useOf)
 	b.ids, b.bytes, b.ends, b.records = b.ids[:0], b.bytes[:0], b.ends[:0], b.records[:0]
@@ -154,7 +158,7 @@ func (b *batcher) identify() {
 
 // addStacks interns the stacks and sets their column. Locations are interned once per profile,
 // stacks once per sample.
-func (b *batcher) addStacks(columns map[string]encoding.Vector, codes interner) (err error) {
+func (b *Batcher) addStacks(columns map[string]encoding.Vector, codes Interner) (err error) {
 	b.identify()
 	if b.codes, err = codes.Elements(b.codes[:0], b.ids, b.records); err != nil {
 		return err
@@ -197,7 +201,7 @@ func (b *batcher) addStacks(columns map[string]encoding.Vector, codes interner) 
 const maxPiece = 1 << 20
 
 // intern interns the stacks, those of most profiles at once.
-func (b *batcher) intern(codes interner) (err error) {
+func (b *Batcher) intern(codes Interner) (err error) {
 	b.known = slices.Grow(b.known[:0], len(b.lists))
 	start, locations := 0, 0
 	for i, list := range b.lists {
@@ -213,7 +217,7 @@ func (b *batcher) intern(codes interner) (err error) {
 }
 
 // addLabels sets the labels of samples.
-func (b *batcher) addLabels(columns map[string]encoding.Vector) {
+func (b *Batcher) addLabels(columns map[string]encoding.Vector) {
 	f := b.flat
 	at := 0
 	for i := range f.Samples {

@@ -1,4 +1,4 @@
-package profile
+package rows
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 )
 
 // placeLabels assigns labels to columns. It returns the bytes of all labels.
-func (f *flat) placeLabels() (bytes int, err error) {
+func (f *Profile) placeLabels() (bytes int, err error) {
 	if len(f.Labels) == 0 {
 		return 0, nil
 	}
@@ -30,8 +30,8 @@ func (f *flat) placeLabels() (bytes int, err error) {
 			if l.IsText {
 				bytes += len(f.Strings[l.Text]) - 16
 			}
-			if bytes > maxLabelBytes {
-				return 0, fmt.Errorf("%w: more than %d bytes of labels", ErrTooLarge, maxLabelBytes)
+			if bytes > MaxLabelBytes {
+				return 0, fmt.Errorf("%w: more than %d bytes of labels", codec.ErrTooLarge, MaxLabelBytes)
 			}
 		}
 	}
@@ -39,7 +39,7 @@ func (f *flat) placeLabels() (bytes int, err error) {
 }
 
 // sameText returns the string that represents all strings with the text of s.
-func (f *flat) sameText(s uint32) uint32 {
+func (f *Profile) sameText(s uint32) uint32 {
 	first, known := f.columns.byText[f.Strings[s]]
 	if !known {
 		first = s
@@ -49,7 +49,7 @@ func (f *flat) sameText(s uint32) uint32 {
 }
 
 // labelName returns the name of a label.
-func (f *flat) labelName(l *codec.FlatLabel) *labelName {
+func (f *Profile) labelName(l *codec.FlatLabel) *labelName {
 	c, kind := &f.columns, 0
 	if l.IsText {
 		kind = 1
@@ -60,7 +60,7 @@ func (f *flat) labelName(l *codec.FlatLabel) *labelName {
 		if of[same] == 0 {
 			n := labelName{index: uint32(len(c.names)), text: f.Strings[same], isText: l.IsText}
 			if l.IsText {
-				n.id = idType(n.text)
+				n.id = IDType(n.text)
 			}
 			c.names = append(c.names, n)
 			of[same] = uint32(len(c.names))
@@ -73,10 +73,10 @@ func (f *flat) labelName(l *codec.FlatLabel) *labelName {
 // placeLabel sets the column of label i, which follows n.count others of its name in the
 // sample. An id that is the only value of its label is stored in a column of ids: ids differ
 // row by row, and would only make a dictionary grow.
-func (f *flat) placeLabel(i int, n *labelName) (err error) {
+func (f *Profile) placeLabel(i int, n *labelName) (err error) {
 	l, of := &f.Labels[i], f.columns.of
-	if n.count == maxValues {
-		return fmt.Errorf("%w: label %q has more than %d values in one sample", ErrTooLarge, n.text, maxValues)
+	if n.count == MaxValues {
+		return fmt.Errorf("%w: label %q has more than %d values in one sample", codec.ErrTooLarge, n.text, MaxValues)
 	}
 	unit := l.Text
 	if l.IsText {
@@ -87,7 +87,7 @@ func (f *flat) placeLabel(i int, n *labelName) (err error) {
 		return nil
 	}
 	if n.count == 0 && n.id != 0 {
-		if _, ok := parseID(n.id, f.Strings[l.Text]); ok {
+		if _, ok := ParseID(n.id, f.Strings[l.Text]); ok {
 			of[i], err = f.column(l, n, columnID)
 			return err
 		}
@@ -104,7 +104,7 @@ func (f *flat) placeLabel(i int, n *labelName) (err error) {
 }
 
 // column returns the column of the k-th value of a label, and adds it if it is new.
-func (f *flat) column(l *codec.FlatLabel, n *labelName, k uint32) (uint32, error) {
+func (f *Profile) column(l *codec.FlatLabel, n *labelName, k uint32) (uint32, error) {
 	c, key := &f.columns, columnKey{name: n.index, k: k}
 	if !n.isText {
 		key.unit = f.sameText(l.Text)
@@ -114,16 +114,16 @@ func (f *flat) column(l *codec.FlatLabel, n *labelName, k uint32) (uint32, error
 		return column, nil
 	}
 	if len(c.list) == schema.MaxDynamic {
-		return 0, fmt.Errorf("%w: more than %d distinct labels", ErrTooLarge, schema.MaxDynamic)
+		return 0, fmt.Errorf("%w: more than %d distinct labels", codec.ErrTooLarge, schema.MaxDynamic)
 	}
 	made := labelValues{values: encoding.Vector{Type: encoding.Int64}}
 	switch {
 	case k == columnID:
 		made.name, made.values.Type = n.text, n.id
 	case n.isText:
-		made.name, made.values.Type = labelColumn(ColumnPprofLabels, n.text, int(k)), encoding.String
+		made.name, made.values.Type = LabelColumn(ColumnPprofLabels, n.text, int(k)), encoding.String
 	default:
-		made.name = numLabelColumn(n.text, f.Strings[l.Text], int(k))
+		made.name = NumLabelColumn(n.text, f.Strings[l.Text], int(k))
 	}
 	column = uint32(len(c.list))
 	c.byKey[key] = column
@@ -132,4 +132,4 @@ func (f *flat) column(l *codec.FlatLabel, n *labelName, k uint32) (uint32, error
 }
 
 // columnID is the k of a column of ids.
-const columnID = maxValues
+const columnID = MaxValues

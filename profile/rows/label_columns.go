@@ -1,10 +1,8 @@
-package profile
+package rows
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -72,31 +70,6 @@ func (c *labelColumns) start(strings, labels int) {
 	}
 }
 
-// idType returns the type of the column of ids with this name, or 0.
-func idType(name string) encoding.Type {
-	switch name {
-	case ColumnTraceID:
-		return encoding.UUID
-	case ColumnSpanID:
-		return encoding.Uint64
-	}
-	return 0
-}
-
-// parseID parses a trace or span id: lower-case hexadecimal of exactly the size of the type,
-// so that formatting the id returns the same text.
-func parseID(t encoding.Type, text string) (id uuid.UUID, ok bool) {
-	size := len(id)
-	if t == encoding.Uint64 {
-		size = 8
-	}
-	if len(text) != 2*size || strings.ContainsAny(text, "ABCDEF") {
-		return id, false
-	}
-	_, err := hex.Decode(id[:], []byte(text))
-	return id, err == nil
-}
-
 // set sets the value of a label in one of the given number of rows.
 func (c *labelValues) set(row, rows int, l *codec.FlatLabel, text string) {
 	v := &c.values
@@ -110,9 +83,9 @@ func (c *labelValues) set(row, rows int, l *codec.FlatLabel, text string) {
 	case encoding.Int64:
 		v.Int64s[row] = l.Number
 	case encoding.UUID:
-		v.UUIDs[row], _ = parseID(v.Type, text)
+		v.UUIDs[row], _ = ParseID(v.Type, text)
 	case encoding.Uint64:
-		id, _ := parseID(v.Type, text)
+		id, _ := ParseID(v.Type, text)
 		v.Uint64s[row] = binary.BigEndian.Uint64(id[:])
 	}
 	v.Valid[row] = true

@@ -3,16 +3,18 @@ package profile
 import (
 	"fmt"
 	"time"
+
+	codec "github.com/granarydb/granary/profile/pprof"
 )
 
 // leastTime is the least plausible time of a profile: 1980 in Unix nanoseconds. Seconds,
 // milliseconds and microseconds of today, taken for nanoseconds, are all in January 1970.
 var leastTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 
-// at returns the time of the rows of a profile in Unix nanoseconds. A profile without a time,
+// timeOf returns the time of the rows of a profile in Unix nanoseconds. A profile without a time,
 // or with one in another unit, is ErrProfile: its rows would be in 1970, where no question
 // about the present finds them and retention drops them.
-func (f *flat) at(opts InsertOptions) (int64, error) {
+func (opts InsertOptions) timeOf(f *codec.Flat) (int64, error) {
 	switch {
 	case f.Time >= leastTime:
 		return f.Time, nil

@@ -1,4 +1,4 @@
-package profile
+package rows
 
 import (
 	"fmt"
@@ -10,37 +10,38 @@ import (
 // name; the others are in columns named name#2, name#3. If a name itself ends like that, its
 // first column ends in #1, to keep the names distinct.
 
-// maxValues bounds the values of one label in one sample.
-const maxValues = 256
+// MaxValues bounds the values of one label in one sample.
+const MaxValues = 256
 
-// labelColumn returns the concrete column of the k-th value of a label; k counts from 0.
-func labelColumn(family, name string, k int) string {
-	if _, _, numbered := cutNumber(name); k > 0 || numbered {
+// LabelColumn returns the concrete column of the k-th value of a label; k counts from 0.
+func LabelColumn(family, name string, k int) string {
+	if _, _, numbered := CutNumber(name); k > 0 || numbered {
 		return fmt.Sprintf("%s.%s#%d", family, name, k+1)
 	}
 	return family + "." + name
 }
 
-// cutNumber is the inverse of labelColumn, without the family.
-func cutNumber(column string) (name string, k int, numbered bool) {
+// CutNumber is the inverse of LabelColumn, without the family. numbered reports whether the
+// column has a number.
+func CutNumber(column string) (name string, k int, numbered bool) {
 	i := strings.LastIndexByte(column, '#')
 	if i < 0 {
 		return column, 0, false
 	}
 	n, err := strconv.Atoi(column[i+1:])
-	if err != nil || n < 1 || n > maxValues || strconv.Itoa(n) != column[i+1:] {
+	if err != nil || n < 1 || n > MaxValues || strconv.Itoa(n) != column[i+1:] {
 		return column, 0, false
 	}
 	return column[:i], n - 1, true
 }
 
-// numLabelColumn returns the concrete column of the k-th value of a number label, which has a
+// NumLabelColumn returns the concrete column of the k-th value of a number label, which has a
 // unit: name[unit].
-func numLabelColumn(name, unit string, k int) string {
+func NumLabelColumn(name, unit string, k int) string {
 	if unit != "" || strings.HasSuffix(name, "]") {
 		name += "[" + escapeUnit.Replace(unit) + "]"
 	}
-	return labelColumn(ColumnPprofNumLabels, name, k)
+	return LabelColumn(ColumnPprofNumLabels, name, k)
 }
 
 // The replacers escape the opening brackets of a unit, so that the last opening bracket of a
@@ -50,14 +51,15 @@ var (
 	unescapeUnit = strings.NewReplacer("%25", "%", "%5B", "[")
 )
 
-// cutUnit splits the name of a number label's column into name and unit.
-func cutUnit(name string) (base, unit string) {
+// CutUnit splits the name of a number label's column, without family and number, into name
+// and unit.
+func CutUnit(name string) (base, unit string) {
 	if !strings.HasSuffix(name, "]") {
 		return name, ""
 	}
 	i := strings.LastIndexByte(name, '[')
 	if i < 0 {
-		return name, "" // not a result of numLabelColumn
+		return name, "" // not a result of NumLabelColumn
 	}
 	return name[:i], unescapeUnit.Replace(name[i+1 : len(name)-1])
 }

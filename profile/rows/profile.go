@@ -1,0 +1,53 @@
+package rows
+
+import (
+	"fmt"
+	"slices"
+
+	codec "github.com/granarydb/granary/profile/pprof"
+	"github.com/granarydb/granary/schema"
+)
+
+// Profile is a flat profile with the columns of its labels. The zero Profile is ready to use,
+// and can be reused for any number of profiles. It is not safe for concurrent use.
+type Profile struct {
+	codec.Flat
+	columns labelColumns
+}
+
+// Reset empties f and keeps its memory.
+func (f *Profile) Reset() {
+	f.Flat.Reset()
+	f.columns.reset()
+}
+
+// IsEmpty reports whether a profile has no rows.
+func (f *Profile) IsEmpty(zeros bool) bool {
+	return len(f.Values) == 0 || !zeros && !slices.ContainsFunc(f.Values, func(v int64) bool { return v != 0 })
+}
+
+// Check returns an error that wraps pprof.ErrTooLarge if the rows of a profile would exceed a
+// limit, before any row is built (P5 of package profile). It also assigns labels to columns.
+func (f *Profile) Check() error {
+	f.columns.reset()
+	if err := f.CheckRecords(schema.MaxRecord, MaxRecords); err != nil {
+		return err
+	}
+	bytes, err := f.placeLabels()
+	if err != nil {
+		return err
+	}
+	rows := len(f.Samples) * len(f.Types)
+	for _, c := range []struct {
+		what       string
+		have, most int
+	}{
+		{"bytes of labels", bytes * len(f.Types), MaxLabelBytes},
+		{"label values (labels times rows)", len(f.columns.list) * rows, MaxLabelCells},
+	} {
+		if c.have > c.most {
+			return fmt.Errorf("%w: %d %s, at most %d", codec.ErrTooLarge, c.have, c.what, c.most)
+		}
+	}
+	return nil
+}
