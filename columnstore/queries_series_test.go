@@ -132,6 +132,42 @@ func TestQueries_ElementsAreAskedOnce(t *testing.T) {
 	}
 }
 
+// KnownTuples has the combinations of a snapshot, over several generations.
+func TestKnownTuples(t *testing.T) {
+	store, table := open(t, Options{Manual: true, GenerationBuckets: 1}, samples(100))
+	none, err := table.KnownTuples(snapshot(t, store), []string{"labels.pod"})
+	if err != nil || len(none) != 0 {
+		t.Errorf("of no series: %q, %v", none, err)
+	}
+	for i := range 4 {
+		insert(t, table, shardsOf(fmt.Sprint("pod ", i), int64(100*i)))
+	}
+	snap := snapshot(t, store)
+	insert(t, table, shardsOf("later", 5))
+	for _, columns := range [][]string{{"labels.pod"}, {"kind", "labels.pod"}, {"labels.none"}} {
+		want, err := table.SeriesTuples(t.Context(), snap, columns, Expr{})
+		if err != nil || len(want) == 0 {
+			t.Fatalf("%q: %q, %v", columns, want, err)
+		}
+		got, err := table.KnownTuples(snap, columns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tuple := range want {
+			if !slices.ContainsFunc(got, func(other []string) bool { return slices.Equal(tuple, other) }) {
+				t.Errorf("%q: %q is not known: %q", columns, tuple, got)
+			}
+		}
+	}
+	if _, err := table.KnownTuples(snap, []string{"value"}); !errors.Is(err, ErrQuery) {
+		t.Errorf("of a column that is not of series: %v", err)
+	}
+	snap.Close()
+	if _, err := table.KnownTuples(snap, []string{"labels.pod"}); !errors.Is(err, ErrSnapshotClosed) {
+		t.Errorf("of a closed snapshot: %v", err)
+	}
+}
+
 // An empty string of a column that is not dynamic is a value, distinct from null.
 func TestQueries_EmptyValues(t *testing.T) {
 	store, table := open(t, Options{Manual: true}, wide(100, wideKey))

@@ -111,6 +111,19 @@ func (t *Table) SeriesTuples(ctx context.Context, snap *Snapshot, columns []stri
 	return query.SeriesTuples(ctx, &r, columns, where)
 }
 
+// KnownTuples returns the combinations of values that SeriesTuples returns without a condition,
+// in no order and perhaps several times, and maybe others: of series whose rows are evicted,
+// or not in the snapshot. The caller must not change them. It costs some us for each generation,
+// and 20 ns a series after new series came. The errors are those of Series.
+func (t *Table) KnownTuples(snap *Snapshot, columns []string) ([][]string, error) {
+	r, err := snap.read(t)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Use.Done()
+	return query.KnownTuples(&r, columns)
+}
+
 // SeriesColumns returns the concrete columns in which the series that Series returns have a
 // value, sorted. The errors are those of Series. It costs about 1 us per column and
 // generation.

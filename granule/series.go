@@ -13,11 +13,13 @@ import (
 
 // SeriesColumns is the series of a generation, column by column. Conditions on labels, and
 // answers about them, read one column of all series instead of the tuple of each. It is
-// immutable.
+// immutable, except for the last answer of AllTuples.
 type SeriesColumns struct {
 	len     int // it has the series 1 to len
 	columns map[string]SeriesColumn
 	size    int
+
+	all atomic.Pointer[allTuples] // the last result of AllTuples
 }
 
 // SeriesColumn is one concrete column of the series of a generation. It must not be changed.

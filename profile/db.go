@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/granarydb/granary/columnstore"
@@ -31,7 +32,8 @@ type DB struct {
 	store *columnstore.Store
 	opts  Options
 
-	workspaces sync.Pool // of *workspace
+	workspaces sync.Pool                  // of *workspace
+	lists      atomic.Pointer[tableLists] // of the last question about types
 }
 
 // Open returns a handle on the table of profiles, and creates the table if it does not exist.
@@ -70,6 +72,13 @@ type InsertOptions struct {
 	// Labels are the labels of the whole profile, such as job and pod. An empty value is no
 	// label.
 	Labels map[string]string
+	// Origin is the name of the file, or the URL, that the profile comes from, if it is known.
+	// Some profiles of Go have the same types, which only a name tells apart. If the types are
+	// those of Go's block and mutex profiles, and the last element of Origin or else the one
+	// before it has the word block or mutex, as in mutex-1.pb.gz, the word becomes the label
+	// NameLabel; and so does allocs, if the types are those of Go's heap and allocs profiles. A
+	// NameLabel in Labels precedes it.
+	Origin string
 	// Time is used for a profile without a time. Set it to time.Now() where profiles without
 	// one are recent. Any Time other than the zero value is taken, also one before 1980. If it
 	// is the zero value, a profile without a time is ErrProfile.

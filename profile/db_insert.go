@@ -97,6 +97,7 @@ func (db *DB) inTx(insert func(tx *columnstore.Tx) (inserted, error)) (rows int,
 
 // insert adds the rows of the profile in w.
 func (db *DB) insert(ctx context.Context, tx *columnstore.Tx, w *workspace, opts InsertOptions) (in inserted, err error) {
+	opts.Labels = opts.labelsOf(&w.flat.Flat)
 	if opts.Deltas != nil {
 		at, err := opts.timeOf(&w.flat.Flat)
 		if err != nil {
@@ -117,8 +118,7 @@ func (db *DB) insert(ctx context.Context, tx *columnstore.Tx, w *workspace, opts
 }
 
 func (db *DB) insertRows(ctx context.Context, tx *columnstore.Tx, w *workspace, opts InsertOptions) (rows int, err error) {
-	kind := newKind(&w.flat.Flat)
-	note, err := kind.note()
+	note, err := newTypeList(&w.flat.Flat).note()
 	if err != nil {
 		return 0, fmt.Errorf("%w: sample types: %w", ErrProfile, err)
 	}

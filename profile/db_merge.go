@@ -13,7 +13,7 @@ import (
 //
 // It costs as much as columnstore.Table.Aggregate, about 5 to 10 ns a row, and 12 bytes a
 // stack. Locations are looked up later, by the methods of the answer. Errors are those of
-// Aggregate.
+// CheckKinds.
 func (db *DB) Merge(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query) (*Stacks, error) {
 	groups, err := db.aggregate(ctx, snap, q, []Type{t}, columnstore.AggregateOptions{
 		Sum: ColumnValue, By: []string{ColumnStacktrace}, Where: q.Expr(t), NoCounts: true, MaxBytes: q.MaxBytes,
@@ -31,7 +31,7 @@ func (db *DB) Merge(ctx context.Context, snap *columnstore.Snapshot, t Type, q Q
 // none if there are no samples.
 //
 // It costs as much as columnstore.Table.Aggregate, and 50 bytes for each stack of a group, of
-// which 16 remain. The groups share the symbols of locations. Errors are those of Aggregate;
+// which 16 remain. The groups share the symbols of locations. Errors are those of CheckKinds;
 // an empty name is columnstore.ErrQuery.
 func (db *DB) MergeBy(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, by ...string) ([]StackGroup, error) {
 	g := newGrouping(by)

@@ -2,17 +2,12 @@ package profile
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/granarydb/granary/columnstore"
 )
-
-// ErrMixed reports profiles that cannot be combined because they measure different things.
-var ErrMixed = errors.New("profiles of different kinds")
 
 // Profile merges the profiles of a query into one pprof profile. It has samples by stack and
 // labels, as go tool pprof -proto has them for files, but means of gauges unless
@@ -27,8 +22,8 @@ var ErrMixed = errors.New("profiles of different kinds")
 // Query.NoSampleLabels it has samples by stack alone.
 //
 // It costs as much as three calls of columnstore.Table.Aggregate, and about 1 us a sample. The
-// profile belongs to the caller. Errors are those of Aggregate, and wrap ErrMixed if the
-// profiles have several period types; a Type or a Selector avoids that.
+// profile belongs to the caller. Errors are those of CheckKinds for each type, and a MixedError
+// if the profiles have several period types; a Type or a Selector avoids that.
 func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, only ...Type) (*pprof.Profile, error) {
 	types, err := db.outputTypes(ctx, snap, q, only)
 	if err != nil {
@@ -51,11 +46,11 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 	b := newPprofBuilder(types, q, groups)
 	b.addSamples()
 	b.assembler.ProgramFirst()
-	kinds, err := db.kinds(snap)
+	lists, err := db.typeLists(snap)
 	if err != nil {
 		return nil, err
 	}
-	b.out.DefaultSampleType = shownFirst(kinds, types)
+	b.out.DefaultSampleType = shownFirst(lists.all, types)
 	if err := db.addHeader(ctx, snap, q, only, b.out); err != nil {
 		return nil, err
 	}
@@ -70,37 +65,44 @@ func (db *DB) outputTypes(ctx context.Context, snap *columnstore.Snapshot, q Que
 	}
 	for _, t := range present {
 		if first := present[0]; first.Period != t.Period || first.PeriodUnit != t.PeriodUnit {
-			return nil, fmt.Errorf("%w: %v and %v; choose by type or by label", ErrMixed, first, t)
+			s, err := db.kindSources(ctx, snap, q)
+			if err != nil {
+				return nil, err
+			}
+			return nil, &MixedError{Kinds: s.kinds(s.sources, func(u Type) bool { return slices.Contains(present, u) })}
 		}
 	}
 	if len(only) > 0 {
 		return only, nil
 	}
-	kinds, err := db.kinds(snap)
-	return inOrder(kinds, present), err
+	lists, err := db.typeLists(snap)
+	if err != nil {
+		return nil, err
+	}
+	return inOrder(lists.all, present), nil
 }
 
-// inOrder returns the types of the first kind that has all present types, so that a type whose
-// values are all zero is included. If no kind has them all, it returns the present types, in
-// the order of the kinds.
-func inOrder(kinds []kind, present []Type) []Type {
+// inOrder returns the types of the first list that has all present types, so that a type whose
+// values are all zero is included. If no list has them all, it returns the present types, in
+// the order of the lists.
+func inOrder(lists []typeList, present []Type) []Type {
 	var all, out typeSet
-	for _, k := range kinds {
-		if !slices.ContainsFunc(present, func(t Type) bool { return !slices.Contains(k.Types, t) }) {
-			return slices.Clone(k.Types)
+	for _, l := range lists {
+		if !slices.ContainsFunc(present, func(t Type) bool { return !slices.Contains(l.Types, t) }) {
+			return slices.Clone(l.Types)
 		}
-		all.add(k.Types...)
+		all.add(l.Types...)
 	}
 	out.add(slices.DeleteFunc(all.types, func(t Type) bool { return !slices.Contains(present, t) })...)
 	out.add(present...)
 	return out.types
 }
 
-// shownFirst returns the name of the type to show first: the default of the first kind whose
+// shownFirst returns the name of the type to show first: the default of the first list whose
 // default is one of the types. The empty name means the last type, as in pprof.
-func shownFirst(kinds []kind, types []Type) string {
-	for _, k := range kinds {
-		if i := slices.Index(types, k.shown(kinds)); i >= 0 && i < len(types)-1 {
+func shownFirst(lists []typeList, types []Type) string {
+	for _, l := range lists {
+		if i := slices.Index(types, l.shown(lists)); i >= 0 && i < len(types)-1 {
 			return types[i].Sample
 		} else if i >= 0 {
 			return ""

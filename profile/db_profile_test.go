@@ -23,7 +23,7 @@ func TestProfileOfMixedKinds(t *testing.T) {
 	snap := view(t, db)
 	space := Type{"space", "bytes", "space", "bytes"}
 	for _, only := range [][]Type{nil, {cpuCount, space}} {
-		if _, err := db.Profile(ctx, snap, Query{}, only...); !errors.Is(err, ErrMixed) || !strings.Contains(err.Error(), "space:bytes:space:bytes") {
+		if _, err := db.Profile(ctx, snap, Query{}, only...); !errors.Is(err, ErrMixed) || !strings.Contains(err.Error(), `(n) and (space); choose one by {job="a"} or {job="b"}, or by type`) {
 			t.Errorf("of %v: error %v", only, err)
 		}
 	}
@@ -76,9 +76,9 @@ func TestProfileOfSomeTypes(t *testing.T) {
 	}
 }
 
-// A type whose values are all zero is in the profile. If kinds share some types, the first
-// kind that has all of them is used.
-func TestProfileTypesOfKinds(t *testing.T) {
+// A type whose values are all zero is in the profile. If lists share some types, the first
+// list that has all of them is used.
+func TestProfileTypesOfLists(t *testing.T) {
 	db := testDB(t, Options{})
 	insert(t, db, makeProfile(start, "a:count b:count", stack{frames: "f", values: []int64{0, 2}}), "job", "1")
 	insert(t, db, makeProfile(start, "c:count b:count a:count", stack{frames: "f", values: []int64{3, 2, 1}}), "job", "2")
@@ -91,14 +91,14 @@ func TestProfileTypesOfKinds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := db.Profile(ctx, view(t, db), Query{Selector: s})
+		p, err := db.Profile(ctx, view(t, db), Query{Selector: s, SumKinds: true})
 		if err != nil || answerOf(p).Types != want {
 			t.Errorf("%s: %v, %v; want %s", selector, answerOf(p).Types, err, want)
 		}
 	}
-	// No kind has both a and d. The profile has both, in the order of the kinds.
+	// No list has both a and d. The profile has both, in the order of the lists.
 	insert(t, db, makeProfile(start, "d:count", stack{frames: "f", values: []int64{4}}), "job", "3")
-	p, err := db.Profile(ctx, view(t, db), Query{})
+	p, err := db.Profile(ctx, view(t, db), Query{SumKinds: true})
 	if err != nil || answerOf(p).Types != "a:count b:count c:count d:count " {
 		t.Errorf("%v, %v", answerOf(p).Types, err)
 	}

@@ -88,18 +88,23 @@ func (db *DB) Profiles(ctx context.Context, snap *columnstore.Snapshot, t Type, 
 			Time: groups.Columns[0].Values.Int64s[row], Duration: groups.Columns[1].Values.Int64s[row],
 			Period: groups.Columns[2].Values.Int64s[row], Total: groups.Sums[row], Rows: groups.Counts[row],
 		}
-		for i := range groups.Columns[3:] {
-			c := &groups.Columns[3+i]
-			if value := valueText(c, row); value != "" {
-				out[row].Labels = append(out[row].Labels, Label{strings.TrimPrefix(c.Name, ColumnLabels+"."), value})
-			}
-		}
+		out[row].Labels = labelsOf(groups.Columns[3:], row)
 	}
 	slices.SortFunc(out, func(a, b ProfileInfo) int {
 		return cmp.Or(cmp.Compare(a.Time, b.Time), compareLabels(a.Labels, b.Labels),
 			cmp.Compare(a.Duration, b.Duration), cmp.Compare(a.Period, b.Period))
 	})
 	return out, nil
+}
+
+// labelsOf returns the labels of a row in columns of ColumnLabels, sorted by name.
+func labelsOf(columns []columnstore.GroupColumn, row int) (labels []Label) {
+	for i := range columns {
+		if value := valueText(&columns[i], row); value != "" {
+			labels = append(labels, Label{strings.TrimPrefix(columns[i].Name, ColumnLabels+"."), value})
+		}
+	}
+	return labels
 }
 
 // valueText returns the value of a row as text, or "" if it has none.

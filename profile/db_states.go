@@ -27,11 +27,14 @@ import (
 //
 // Values of gauges are added up too, as with Query.SumGauges.
 //
-// Errors are those of Aggregate and of columnstore.Snapshot.History, and columnstore.ErrQuery
+// Errors are those of CheckKinds and of columnstore.Snapshot.History, and columnstore.ErrQuery
 // if the history is nil, or if the path is empty or has a brace that does not enclose a label.
 func (db *DB) MergeByState(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, states States) ([]StateStacks, error) {
 	j, err := newStateJoin(db, snap, states)
 	if err != nil {
+		return nil, err
+	}
+	if err := db.oneKind(ctx, snap, q, []Type{t}, nil); err != nil {
 		return nil, err
 	}
 	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{

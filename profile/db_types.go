@@ -2,7 +2,6 @@ package profile
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -18,13 +17,13 @@ func (db *DB) Types(ctx context.Context, snap *columnstore.Snapshot) ([]Type, er
 	if err != nil {
 		return nil, err
 	}
-	kinds, err := db.kinds(snap)
+	lists, err := db.typeLists(snap)
 	if err != nil {
 		return nil, err
 	}
 	var known, types typeSet
-	for _, k := range kinds {
-		known.add(k.Types...)
+	for _, l := range lists.all {
+		known.add(l.Types...)
 	}
 	for _, t := range tuples {
 		types.add(Type{t[0], t[1], t[2], t[3]})
@@ -47,13 +46,13 @@ func (db *DB) Types(ctx context.Context, snap *columnstore.Snapshot) ([]Type, er
 // the first profile that names one, as in a merge by pprof. Errors wrap ErrUnknownType or
 // ErrAmbiguousType and list the choices.
 func (db *DB) FindType(ctx context.Context, snap *columnstore.Snapshot, name string) (Type, error) {
-	kinds, err := db.kinds(snap)
+	lists, err := db.typeLists(snap)
 	if err != nil {
 		return Type{}, err
 	}
-	if name == "" && len(kinds) > 0 {
-		named := slices.IndexFunc(kinds, func(k kind) bool { return k.shown(kinds).Sample != "" })
-		return kinds[max(0, named)].shown(kinds), nil
+	if all := lists.all; name == "" && len(all) > 0 {
+		named := slices.IndexFunc(all, func(l typeList) bool { return l.shown(all).Sample != "" })
+		return all[max(0, named)].shown(all), nil
 	}
 	types, err := db.Types(ctx, snap)
 	if err != nil {
@@ -80,7 +79,7 @@ func (db *DB) FindType(ctx context.Context, snap *columnstore.Snapshot, name str
 // FindType, even if the query selects only some of them. If the query selects rows of no
 // default type, it is the type that FindType returns for the empty name.
 func (db *DB) DefaultType(ctx context.Context, snap *columnstore.Snapshot, q Query) (Type, error) {
-	kinds, err := db.kinds(snap)
+	lists, err := db.typeLists(snap)
 	if err != nil {
 		return Type{}, err
 	}
@@ -89,8 +88,8 @@ func (db *DB) DefaultType(ctx context.Context, snap *columnstore.Snapshot, q Que
 		return Type{}, err
 	}
 	for _, named := range []bool{true, false} {
-		for _, k := range kinds {
-			if t := k.shown(kinds); slices.Contains(present, t) && (t.Sample != "") == named {
+		for _, l := range lists.all {
+			if t := l.shown(lists.all); slices.Contains(present, t) && (t.Sample != "") == named {
 				return t, nil
 			}
 		}
@@ -116,21 +115,4 @@ func (db *DB) presentTypes(ctx context.Context, snap *columnstore.Snapshot, q Qu
 		}
 	}
 	return present, nil
-}
-
-// kinds returns the kinds of the profiles of a snapshot, including profiles without rows, in
-// the order of their first commit. It skips notes of the table that are not kinds.
-func (db *DB) kinds(snap *columnstore.Snapshot) ([]kind, error) {
-	notes, err := db.table.Notes(snap)
-	if err != nil {
-		return nil, err
-	}
-	kinds := make([]kind, 0, len(notes))
-	for _, text := range notes {
-		var k kind
-		if json.Unmarshal([]byte(text), &k) == nil && k.Default >= 0 && k.Default < len(k.Types) {
-			kinds = append(kinds, k)
-		}
-	}
-	return kinds, nil
 }

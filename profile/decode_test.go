@@ -85,7 +85,7 @@ func (d dictionary) records() map[uuid.UUID][]byte {
 // slowBatch. The same holds for the profile in memory.
 func checkAgainstPprof(t fataler, data []byte, limits Limits, zeros bool) (taken bool) {
 	t.Helper()
-	want, wantKind, wantErr := slowBatch(data, limits, oracleOpts, zeros)
+	want, wantList, wantErr := slowBatch(data, limits, oracleOpts, zeros)
 	w := usedWorkspace(t)
 	err := decode(string(data), limits, &w.flat)
 	if (err == nil) != (wantErr == nil) {
@@ -97,7 +97,7 @@ func checkAgainstPprof(t fataler, data []byte, limits Limits, zeros bool) (taken
 		}
 		return false
 	}
-	compareBatches(t, "decoded", w, zeros, want, wantKind)
+	compareBatches(t, "decoded", w, zeros, want, wantList)
 	p, err := pprof.ParseUncompressed(data)
 	if err != nil {
 		t.Fatal(err)
@@ -106,13 +106,13 @@ func checkAgainstPprof(t fataler, data []byte, limits Limits, zeros bool) (taken
 	if err := flatten(p, limits, &w.flat); err != nil {
 		t.Fatal("in memory:", err)
 	}
-	compareBatches(t, "in memory", w, zeros, want, wantKind)
+	compareBatches(t, "in memory", w, zeros, want, wantList)
 	return true
 }
 
-func compareBatches(t fataler, way string, w *workspace, zeros bool, want schema.Batch, wantKind kind) {
+func compareBatches(t fataler, way string, w *workspace, zeros bool, want schema.Batch, wantList typeList) {
 	t.Helper()
-	kind := newKind(&w.flat.Flat)
+	list := newTypeList(&w.flat.Flat)
 	codes := newDictionary()
 	at := w.flat.Time
 	if at == 0 {
@@ -122,8 +122,8 @@ func compareBatches(t fataler, way string, w *workspace, zeros bool, want schema
 	if err != nil {
 		t.Fatal(way, err)
 	}
-	if diff := cmp.Diff(wantKind, kind); diff != "" {
-		t.Fatal(way, "kind: -want +got\n", diff)
+	if diff := cmp.Diff(wantList, list); diff != "" {
+		t.Fatal(way, "types: -want +got\n", diff)
 	}
 	// Stacks are compared without cmp, which would take minutes.
 	var stacks [][]uuid.UUID

@@ -10,7 +10,7 @@
 //
 //	Query: labels, times, frames of stacks, a trace; of a Snapshot
 //	  |     reads series only
-//	  +-> DB.Types, LabelNames, LabelValues, Series    types and labels
+//	  +-> DB.Types, Kinds, LabelNames, LabelValues, Series    types and labels
 //	  |     reads rows, on codes
 //	  +-> DB.Merge   -> Stacks ------------+-> Top, Each, FlameGraph, Sandwich
 //	  +-> DB.MergeBy -> Stacks of each ----+-> Search -> Stacks
@@ -34,7 +34,8 @@
 //
 //	P1  Merging in the store and merging the profiles give the same result: the same stacks,
 //	    labels and values as go tool pprof. (Times and durations come from rows; DB.Profile
-//	    lists the losses. Gauges are means unless Query.SumGauges is set.)
+//	    lists the losses. Gauges are means unless Query.SumGauges is set, and kinds are not
+//	    added up unless Query.SumKinds is.)
 //	P2  A profile is inserted completely, in one transaction, or not at all.
 //	P3  Equal locations have equal ids; locations that a person or a symboliser can tell
 //	    apart have different ones.
@@ -47,6 +48,9 @@
 //	P7  An answer equals that of a search of the snapshot row by row, however much of it is
 //	    compacted and over however many generations. A location is identified by its id: it
 //	    has a code in each generation.
+//	P8  No answer adds up values of profiles of several kinds, unless Query.SumKinds is set. The
+//	    name of a profile tells its kind, and the list of its types; profiles with equal labels
+//	    are of one kind.
 //
 // # From profiles to rows
 //

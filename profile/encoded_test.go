@@ -120,7 +120,7 @@ func checkTotals(t *testing.T, db *DB, snap *columnstore.Snapshot, name string, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, typ := range kindOf(p).Types {
+	for i, typ := range typeListOf(p).Types {
 		want := int64(0)
 		for _, s := range p.Sample {
 			want += s.Value[i]

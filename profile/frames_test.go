@@ -90,7 +90,7 @@ func TestDiffOfHiddenFrames(t *testing.T) {
 	insert(t, db, p)
 	snap := view(t, db)
 	merge := func(q Query) *Stacks {
-		s, err := db.Merge(ctx, snap, kindOf(p).Types[0], q)
+		s, err := db.Merge(ctx, snap, typeListOf(p).Types[0], q)
 		if err != nil {
 			t.Fatal(err)
 		}

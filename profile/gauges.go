@@ -19,10 +19,19 @@ func (t Type) IsGauge() bool {
 	return strings.HasPrefix(t.Sample, "inuse_") || strings.HasPrefix(t.Sample, "goroutine") || t.Sample == "threadcreate"
 }
 
-// aggregate sums the values of rows of the given types. Gauges become means over the times of
-// each source, unless the query sums them. The groups are those of opts, but a group can come
+// aggregate sums the values of rows of the given types, or returns a MixedError (oneKind).
+// Gauges become means over the times of each source, unless the query sums them. The groups are those of opts, but a group can come
 // in several rows, to be added.
 func (db *DB) aggregate(ctx context.Context, snap *columnstore.Snapshot, q Query, types []Type, opts columnstore.AggregateOptions) (*columnstore.Groups, error) {
+	var labels []string // of opts.By
+	for _, column := range opts.By {
+		if name, ok := strings.CutPrefix(column, ColumnLabels+"."); ok {
+			labels = append(labels, name)
+		}
+	}
+	if err := db.oneKind(ctx, snap, q, types, labels); err != nil {
+		return nil, err
+	}
 	everyTime := opts.Step == 0 && slices.Contains(opts.By, ColumnTimestamp)
 	types = slices.DeleteFunc(slices.Clone(types), func(t Type) bool { return !t.IsGauge() })
 	if q.SumGauges || everyTime || len(types) == 0 {

@@ -15,16 +15,16 @@ import (
 
 // slowBatch returns the batch of a profile as an oracle. It works value by value on the
 // structs of google/pprof, with maps for everything, after the same checks.
-func slowBatch(data []byte, limits Limits, opts InsertOptions, zeros bool) (schema.Batch, kind, error) {
+func slowBatch(data []byte, limits Limits, opts InsertOptions, zeros bool) (schema.Batch, typeList, error) {
 	p, err := pprof.ParseUncompressed(data)
 	if err == nil {
 		err = p.CheckValid()
 	}
 	if err != nil {
-		return schema.Batch{}, kind{}, fmt.Errorf("%w: %w", ErrProfile, err)
+		return schema.Batch{}, typeList{}, fmt.Errorf("%w: %w", ErrProfile, err)
 	}
 	if err := slowCheck(p, limits); err != nil {
-		return schema.Batch{}, kind{}, err
+		return schema.Batch{}, typeList{}, err
 	}
 	s := slowBatcher{columns: map[string]encoding.Vector{}, records: map[uuid.UUID][]byte{}}
 	for value := range p.SampleType {
@@ -35,23 +35,23 @@ func slowBatch(data []byte, limits Limits, opts InsertOptions, zeros bool) (sche
 		}
 	}
 	s.add(p, opts)
-	return schema.Batch{Rows: len(s.rows), Columns: s.columns, Records: s.records}, kindOf(p), nil
+	return schema.Batch{Rows: len(s.rows), Columns: s.columns, Records: s.records}, typeListOf(p), nil
 }
 
-// kindOf is newKind for a profile in memory.
-func kindOf(p *pprof.Profile) kind {
-	k := kind{Default: len(p.SampleType) - 1, Named: p.DefaultSampleType != ""}
+// typeListOf is newTypeList for a profile in memory.
+func typeListOf(p *pprof.Profile) typeList {
+	l := typeList{Default: len(p.SampleType) - 1, Named: p.DefaultSampleType != ""}
 	var period pprof.ValueType
 	if p.PeriodType != nil {
 		period = *p.PeriodType
 	}
 	for i, t := range p.SampleType {
-		k.Types = append(k.Types, Type{t.Type, t.Unit, period.Type, period.Unit})
+		l.Types = append(l.Types, Type{t.Type, t.Unit, period.Type, period.Unit})
 		if t.Type == p.DefaultSampleType && t.Type != "" {
-			k.Default = i
+			l.Default = i
 		}
 	}
-	return k
+	return l
 }
 
 // slowCheck checks a profile against the limits that a parsed profile can violate.

@@ -76,7 +76,7 @@ func checkMerge(t *rapid.T, step string, db *DB, snap *columnstore.Snapshot, ins
 // checkStacks compares the sums of one type by stack and by function with sums computed sample
 // by sample. It also checks the flame graph.
 func checkStacks(t *rapid.T, step string, db *DB, snap *columnstore.Snapshot, of *pprof.Profile, index int) {
-	got, err := db.Merge(context.Background(), snap, kindOf(of).Types[index], Query{})
+	got, err := db.Merge(context.Background(), snap, typeListOf(of).Types[index], Query{})
 	if err != nil {
 		t.Fatal(err)
 	}

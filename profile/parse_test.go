@@ -139,12 +139,12 @@ func TestInsertChecks(t *testing.T) {
 		}
 	}
 	// P2: the refused profiles left nothing.
-	kinds, err := db.kinds(view(t, db))
+	lists, err := db.typeLists(view(t, db))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := db.store.Stats().Rows; got != 0 || len(kinds) != 0 {
-		t.Errorf("%d rows, kinds %v", got, kinds)
+	if got := db.store.Stats().Rows; got != 0 || len(lists.all) != 0 {
+		t.Errorf("%d rows, lists %v", got, lists)
 	}
 	if rows := insert(t, db, good()); rows != 2 {
 		t.Errorf("%d rows of a good profile, want 2", rows)
@@ -205,7 +205,7 @@ func FuzzParse(f *testing.F) {
 			if err != nil {
 				return err
 			}
-			for _, typ := range kindOf(p).Types {
+			for _, typ := range typeListOf(p).Types {
 				stacks, err := db.Merge(ctx, snap, typ, Query{})
 				if err != nil {
 					return err

@@ -54,6 +54,11 @@ type Query struct {
 	// Merge takes three times as long (BenchmarkMergeGauges), and if sources have different
 	// numbers of times, 200 bytes a stack of a source.
 	SumGauges bool
+	// SumKinds adds up the values of profiles of several kinds (ProfileKind). By default DB.Merge,
+	// MergeBy, MergeByState, Range and Profile return a MixedError if rows of one type that they
+	// would add up are of several kinds. MergeBy and Range do not add up groups: by NameLabel,
+	// each group is of one name.
+	SumKinds bool
 	// Without names labels of profiles that do not tell sources apart, such as the name of a
 	// file, where there is one file a time. It matters only to means of gauges.
 	Without []string

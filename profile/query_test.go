@@ -51,13 +51,13 @@ func TestTypes(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("types with rows first, in the order of their profiles: -want +got\n%s", diff)
 	}
-	wantKinds := []kind{{want[:2], 1, false}, {want[3:], 0, true}, {want[2:3], 0, false}}
-	kinds, err := db.kinds(view(t, db))
+	wantLists := []typeList{{want[:2], 1, false}, {want[3:], 0, true}, {want[2:3], 0, false}}
+	lists, err := db.typeLists(view(t, db))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(wantKinds, kinds); diff != "" {
-		t.Errorf("kinds: %s", diff)
+	if diff := cmp.Diff(wantLists, lists.all); diff != "" {
+		t.Errorf("lists: %s", diff)
 	}
 	if got := want[1].String(); got != "a:bytes:cpu:nanoseconds" {
 		t.Errorf("String: %s", got)

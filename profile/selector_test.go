@@ -97,7 +97,7 @@ func checkSelectors(t *testing.T, db *DB, cases []selectorCase) {
 			continue
 		}
 		for _, when := range []string{"fresh", "compacted"} {
-			stacks, err := db.Merge(context.Background(), view(t, db), Type{"n", "count", "cpu", "nanoseconds"}, Query{Selector: s})
+			stacks, err := db.Merge(context.Background(), view(t, db), Type{"n", "count", "cpu", "nanoseconds"}, Query{Selector: s, SumKinds: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -208,7 +208,7 @@ func TestSelectorEqualsOracle(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = db.store.View(context.Background(), func(snap *columnstore.Snapshot) error {
-			got, err := db.Merge(context.Background(), snap, Type{"n", "count", "cpu", "nanoseconds"}, Query{Selector: s})
+			got, err := db.Merge(context.Background(), snap, Type{"n", "count", "cpu", "nanoseconds"}, Query{Selector: s, SumKinds: true})
 			if err == nil && got.Total != want {
 				t.Fatalf("%s chooses %b of %v, want %b", s, got.Total, rows, want)
 			}

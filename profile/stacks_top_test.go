@@ -15,7 +15,7 @@ func merged(t *testing.T, p *pprof.Profile) *Stacks {
 	t.Helper()
 	db := testDB(t, Options{})
 	insert(t, db, p)
-	stacks, err := db.Merge(ctx, view(t, db), kindOf(p).Types[0], Query{})
+	stacks, err := db.Merge(ctx, view(t, db), typeListOf(p).Types[0], Query{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -88,7 +87,7 @@ func SeriesTuples(ctx context.Context, r *filter.Read, columns []string, where f
 	}
 	distinct := map[string][]string{}
 	err := filter.EachSeries(ctx, r, where, func(_ *granule.Generation, all *granule.SeriesColumns, set catalog.Bitset) {
-		for _, tuple := range tuplesOf(all, columns, set) {
+		for _, tuple := range all.Tuples(columns, set.All) {
 			var key []byte
 			for _, value := range tuple {
 				key = schema.AppendBytes(key, []byte(value))
@@ -104,6 +103,23 @@ func SeriesTuples(ctx context.Context, r *filter.Read, columns []string, where f
 	return tuples, nil
 }
 
+// KnownTuples returns the combinations of values of some columns of all series with a code in
+// the generations of a state. See Table.KnownTuples of package columnstore.
+func KnownTuples(r *filter.Read, columns []string) ([][]string, error) {
+	if err := checkSeries(r, columns...); err != nil || r.State == nil {
+		return nil, err
+	}
+	var tuples [][]string
+	var gen *granule.Generation
+	for _, b := range r.State.Buckets.All() {
+		if b.Gen != gen {
+			gen = b.Gen
+			tuples = append(tuples, r.SeriesColumns(gen).AllTuples(columns)...)
+		}
+	}
+	return tuples, nil
+}
+
 // checkSeries returns ErrQuery unless all columns belong to the series tuple.
 func checkSeries(r *filter.Read, columns ...string) error {
 	for _, column := range columns {
@@ -112,41 +128,6 @@ func checkSeries(r *filter.Read, columns ...string) error {
 		}
 	}
 	return nil
-}
-
-// tuplesOf returns the distinct combinations of values of the series in a set.
-func tuplesOf(all *granule.SeriesColumns, columns []string, set catalog.Bitset) [][]string {
-	codes := make([][]uint32, len(columns)) // by column and series: the value's index plus 1, or 0 if the series has none
-	for i, column := range columns {
-		of := all.Column(column)
-		codes[i] = make([]uint32, all.Len()+1)
-		for value := range of.Values {
-			for _, series := range of.Series[value] {
-				codes[i][series] = uint32(value + 1)
-			}
-		}
-	}
-	var tuples [][]string
-	seen := map[string]bool{}
-	var key []byte
-	set.All(func(series uint32) {
-		key = key[:0]
-		for i := range columns {
-			key = binary.LittleEndian.AppendUint32(key, codes[i][series])
-		}
-		if seen[string(key)] {
-			return
-		}
-		seen[string(key)] = true
-		tuple := make([]string, len(columns))
-		for i, column := range columns {
-			if code := codes[i][series]; code > 0 {
-				tuple[i] = all.Column(column).Values[code-1]
-			}
-		}
-		tuples = append(tuples, tuple)
-	})
-	return tuples
 }
 
 // SeriesColumns returns the concrete columns in which these series have a value, sorted. See

@@ -55,7 +55,9 @@ difference then shows how the functions' shares changed.
 -o draws the difference as a flame graph instead of a table: one tree of the
 call paths of A and B. The width of a frame is its cost in A and B together. Its
 colour is the change: orange-red costs more in B, blue-green less, grey the
-same. The change is also written on the frame: +50%, −50%, new or gone.`,
+same. The change is also written on the frame: +50%, −50%, new or gone.
+
+` + kindsHelp,
 		Example: `  granary diff before.pb.gz after.pb.gz
   granary diff --normalize monday/ tuesday/
   granary diff -o diff.svg before.pb.gz http://localhost:6060/debug/pprof/heap

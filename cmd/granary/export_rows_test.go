@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,6 +78,11 @@ func wantRows(t *testing.T, stacks string, files ...string) []row {
 					"period_type": p.PeriodType.Type, "period_unit": p.PeriodType.Unit, "period": fmt.Sprint(p.Period),
 					"timestamp": fmt.Sprint(at), "duration": fmt.Sprint(p.DurationNanos), "value": fmt.Sprint(value),
 					"labels.file": name, "stacktrace": functionNames(s),
+				}
+				for _, name := range []string{"mutex", "block"} {
+					if strings.HasPrefix(filepath.Base(r["labels.file"]), name) && p.SampleType[0].Type == "contentions" {
+						r["labels.__name__"] = name
+					}
 				}
 				if stacks == stacksIDs {
 					r["stacktrace"] = fmt.Sprint(len(s.Location))

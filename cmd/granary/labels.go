@@ -186,7 +186,7 @@ func countValues(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot
 	if err != nil {
 		return nil, err
 	}
-	q.SumGauges = true // only labels are looked at
+	q.SumGauges, q.SumKinds = true, true // only labels are looked at
 	series, files := map[string]int{}, map[string]map[string]bool{}
 	for _, t := range types {
 		lines, err := db.Range(ctx, snap, t, q, profile.RangeOptions{Step: math.MaxInt64, By: []string{"file", name}})

@@ -66,7 +66,7 @@ func withInputs(cmd *cobra.Command, s selection, args []string, f answer) error 
 		if err := knownSelected(cmd.Context(), l.db, snap, q); err != nil {
 			return err
 		}
-		return f(cmd.Context(), l.db, snap, q)
+		return explainMixed(f(cmd.Context(), l.db, snap, q))
 	})
 	if err == nil && l.failed > 0 {
 		err = cli.Failed(errors.New("some inputs could not be read"))
@@ -140,7 +140,7 @@ func noteFetch(stderr io.Writer, web *input.Web, arg, name string) {
 }
 
 // add inserts one profile, labelled with the name of its input, the labels of its folders and
-// those of --label.
+// those of --label. The name also tells its kind.
 func (l *loaded) add(ctx context.Context, name string) error {
 	data, at, err := l.source.web.Read(ctx, name)
 	if err != nil {
@@ -150,7 +150,7 @@ func (l *loaded) add(ctx context.Context, name string) error {
 	maps.Copy(labels, input.FolderLabels(name))
 	maps.Copy(labels, l.source.labels)
 	labels[labelFile] = l.labels.Of(name)
-	if _, err := l.db.InsertEncoded(ctx, data, profile.InsertOptions{Labels: labels, Time: at}); err != nil {
+	if _, err := l.db.InsertEncoded(ctx, data, profile.InsertOptions{Labels: labels, Origin: name, Time: at}); err != nil {
 		if what := foreign(data); what != "" && errors.Is(err, profile.ErrProfile) {
 			return fmt.Errorf("%s: %w: %s", name, profile.ErrProfile, what)
 		}

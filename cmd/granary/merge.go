@@ -22,12 +22,13 @@ func newMerge() *cobra.Command {
 		Use:   "merge -o FILE [flags] INPUT...",
 		Short: "Merge profiles into one",
 		Long: `merge adds up profiles by stack and labels and writes one gzipped pprof profile.
-It has the sample types of all profiles, with 0 where a profile lacks one; go
-tool pprof -proto keeps only the types that all of them have. go tool pprof,
-speedscope, go build -pgo and granary itself read the result.
+Speedscope, go tool pprof, go build -pgo and granary itself read the result.
 
 Profiles of different kinds, such as CPU and heap, cannot be merged: choose one
-kind with --sample-index or --selector.
+type with --sample-index, or one kind with --selector. --sum-kinds merges kinds
+with the same period. The result has the sample types of all of them, with 0
+where a profile lacks one; go tool pprof -proto keeps only the types that all
+have.
 
 If the name of FILE ends in .folded or .collapsed, or with --format folded, the
 output has a line of text for each stack, for flamegraph.pl and others: the
@@ -36,6 +37,8 @@ one sample type. If it ends in .speedscope.json, or with --format speedscope, it
 is a file of speedscope with each of the sample types, without negative values.
 
 ` + gaugesHelp + `
+
+` + kindsHelp + `
 
 ` + inputsHelp,
 		Example: `  granary merge -o week.pb.gz monday.pb.gz tuesday.pb.gz
@@ -79,9 +82,6 @@ func mergePprof(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *c
 		only = append(only, t)
 	}
 	p, err := db.Profile(ctx, snap, q, only...)
-	if errors.Is(err, profile.ErrMixed) {
-		err = fmt.Errorf("%w (--sample-index, --selector)", err)
-	}
 	if err != nil {
 		return err
 	}
@@ -154,6 +154,8 @@ total, and the colour is that of the package. Click a frame to zoom, press / to
 search and Esc to go back.
 
 ` + gaugesHelp + `
+
+` + kindsHelp + `
 
 ` + inputsHelp,
 		Example: `  granary flamegraph -o cpu.svg cpu.pb.gz

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
 )
 
 // TestMergeHelp runs the examples of merge --help that hand the result to another command, and
@@ -17,8 +19,9 @@ func TestMergeHelp(t *testing.T) {
 	tool := newPprofTool(t)
 	dir := t.TempDir()
 	t.Chdir(dir)
-	first, second := filepath.Join(dir, "heaps", "1.pb.gz"), filepath.Join(dir, "heaps", "2.pb.gz")
+	first, second := filepath.Join(dir, "heaps", "1.pb.gz"), filepath.Join(dir, "2.pb.gz")
 	file(t, first, newProfile("a:count b:bytes", sample{"main", []int64{1, 2}, nil}))
+	file(t, filepath.Join(dir, "heaps", "2.pb.gz"), newProfile("a:count b:bytes", sample{"main", []int64{10, 20}, nil}))
 	other := newProfile("b:bytes c:count", sample{"main", []int64{40, 50}, nil})
 	other.PeriodType = &pprof.ValueType{Type: "a", Unit: "count"} // a kind has one period type
 	file(t, second, other)
@@ -49,7 +52,10 @@ func TestMergeHelp(t *testing.T) {
 		}
 		return names
 	}
-	ours := types([]byte(piped.stdout))
+	if r := granary(t, "merge", "-o", "-", first, second); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "--sum-kinds") {
+		t.Errorf("merge of two lists of types: %+v", r)
+	}
+	ours := types([]byte(granary(t, "merge", "-o", "-", "--sum-kinds", first, second).stdout))
 	theirs := types(tool.run(t, "-proto", first, second))
 	if ours != "a b c " || theirs != "b " {
 		t.Errorf("merge has the types %q, pprof %q", ours, theirs)

@@ -34,6 +34,8 @@ Percentages of callers and callees are shares of the function's cum. A stack in
 which a call recurs counts once, so they can add up to more than 100%. Calls of
 a function to itself are left out.
 
+` + kindsHelp + `
+
 ` + inputsHelp,
 		Example: `  granary peek 'json[.]Marshal$' cpu.pb.gz
   granary peek --cum -n 3 '^main[.]' profiles/

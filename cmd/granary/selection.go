@@ -31,6 +31,7 @@ type selection struct {
 	ignore      string
 	hide, show  string
 	sum         bool
+	sumKinds    bool
 	from, to    string
 }
 
@@ -60,12 +61,15 @@ func (s *selection) queryFlags(cmd *cobra.Command) {
 	s.inputFlags.flags(cmd)
 }
 
-// answerFlags adds the flags of answers made from samples: frames left out, and sums of gauges.
+// answerFlags adds the flags of answers made from samples: frames left out, and sums of gauges
+// and kinds.
 func (s *selection) answerFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.hide, "hide", "",
 		"leave out the frames whose function, source file or binary matches `REGEX`, as -hide of go tool pprof")
 	cmd.Flags().StringVar(&s.show, "show", "",
 		"leave out the frames whose function, source file and binary do not match `REGEX`, as -show of go tool pprof")
+	cmd.Flags().BoolVar(&s.sumKinds, "sum-kinds", false,
+		"add up profiles of different kinds, such as Go's block and mutex profiles. By default that is an error")
 	cmd.Flags().BoolVar(&s.sum, "sum", false,
 		"add up values measured at an instant, such as the heap in use, as go tool pprof does. By default they are means over the times of the profiles whose labels, except file, are equal")
 }
@@ -84,7 +88,7 @@ type moment struct {
 
 // read parses the flags. Its errors are usage errors.
 func (s *selection) read() (question, error) {
-	q := question{query: profile.Query{SumGauges: s.sum, Without: []string{labelFile}}}
+	q := question{query: profile.Query{SumGauges: s.sum, SumKinds: s.sumKinds, Without: []string{labelFile}}}
 	var err error
 	if q.query.Selector, err = profile.ParseSelector(s.selector); err != nil {
 		if !strings.Contains(s.selector, "{") {

@@ -56,6 +56,8 @@ mean.
 If all profiles have the same time, a table of sums takes the place of the
 chart.
 
+` + kindsHelp + `
+
 ` + inputsHelp,
 		Example: `  granary series heaps/
   granary series --by thread --sample-index cpu cpu/
@@ -166,6 +168,9 @@ func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 		return nil, err
 	}
 	out.mean = means.over > 0 && out.step > 0 && !o.average
+	if err := db.CheckKinds(ctx, snap, t, q, o.by...); err != nil {
+		return nil, err
+	}
 	// Grouping by file as well gives the number of profiles in each point.
 	counted := q
 	counted.SumGauges = true

@@ -36,6 +36,8 @@ which is then printed.
 
 ` + gaugesHelp + `
 
+` + kindsHelp + `
+
 ` + inputsHelp,
 		Example: `  granary top cpu.pb.gz
   granary top --cum -n 30 --sample-index inuse_space heaps/

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/profile"
+)
+
+const kindsHelp = `Profiles of different kinds are not added up: Go's block and mutex profiles have
+sample types of equal names. Profiles are of one kind if they list the same
+sample types and have the same label __name__. It is that of --label or of a
+folder, or for files and URLs of contentions the word block or mutex in their
+name, as in mutex-1.pb.gz. For profiles of the heap it is the word allocs.`
+
+// explainMixed returns the error for profiles of several kinds as one that names their inputs
+// and what to type. It returns other errors as they are.
+func explainMixed(err error) error {
+	mixed, ok := errors.AsType[*profile.MixedError](err)
+	if !ok {
+		return err
+	}
+	var kinds, selectors []string
+	for _, k := range mixed.Kinds {
+		kinds = append(kinds, cli.Printable(k.String())+" in "+inputsOf(k))
+		if k.Selector != "" {
+			selectors = append(selectors, "--selector "+shellQuoted(k.Selector))
+		}
+	}
+	text := fmt.Sprintf("profiles of %d different kinds: %s; choose ", len(kinds), listed(kinds, "; "))
+	if mixed.Type == (profile.Type{}) {
+		return errors.New(text + "one type with --sample-index, or one kind with --selector")
+	}
+	if selectors == nil {
+		selectors = []string{"--selector"}
+	}
+	return fmt.Errorf("%s: %sone with %s, or add up their values with --sum-kinds", typeName(mixed.Type), text, listed(selectors, " or "))
+}
+
+// inputsOf names the first inputs of the profiles of a kind.
+func inputsOf(k profile.ProfileKind) string {
+	var names []string
+	for _, source := range k.Sources {
+		for _, l := range source {
+			if l.Name == labelFile {
+				names = append(names, cli.Printable(l.Value))
+			}
+		}
+	}
+	slices.Sort(names)
+	return listed(names, ", ")
+}
+
+// listed joins the first texts of a list, and the number of the others.
+func listed(texts []string, separator string) string {
+	const most = 3
+	if more := len(texts) - most; more > 0 {
+		texts = append(slices.Clone(texts[:most]), fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(texts, separator)
+}
+
+// shellQuoted returns a text as one word for a shell.
+func shellQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+)
+
+// contentionDir writes two mutex profiles, a block profile and a CPU profile.
+func contentionDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	contention := func(name string, delay int64) {
+		file(t, filepath.Join(dir, name), newProfile("contentions:count delay:nanoseconds", sample{"f main", []int64{1, delay}, nil}))
+	}
+	contention("mutex-1.pb.gz", 10)
+	contention("mutex-2.pb.gz", 20)
+	contention("block.pb.gz", 3000)
+	cpu := newProfile("samples:count cpu:nanoseconds", sample{"f main", []int64{1, 500}, nil})
+	cpu.TimeNanos++
+	file(t, filepath.Join(dir, "cpu.pb.gz"), cpu)
+	return dir
+}
+
+// No command adds up the delays of mutex and block profiles. The error names their files and what
+// to type, and each of these works.
+func TestKindsOfFolder(t *testing.T) {
+	dir := contentionDir(t)
+	said := fmt.Sprintf("granary: delay: profiles of 2 different kinds: block (contentions, delay) in %[1]s/block.pb.gz; "+
+		`mutex (contentions, delay) in %[1]s/mutex-1.pb.gz, %[1]s/mutex-2.pb.gz; choose one with --selector '{__name__="block"}' or --selector '{__name__="mutex"}', or add up their values with --sum-kinds`+"\n", dir)
+	for _, command := range [][]string{
+		{"top"}, {"top", "--json"}, {"peek", "f"}, {"series"}, {"series", "--by", "pid"}, {"flamegraph", "-o", "-"},
+		{"merge", "-o", "-"}, {"merge", "-o", "-", "--format", "folded"}, {"merge", "-o", "-", "--format", "speedscope"},
+	} {
+		in := append(command, "--sample-index", "delay", dir)
+		if command[0] == "series" {
+			in = append(in, "--label", "pid=1")
+		}
+		if r := granary(t, in...); r.code != cli.ExitFailed || r.stdout != "" || r.stderr != said {
+			t.Errorf("%v: exit code %d, %s%s", in, r.code, r.stdout, r.stderr)
+		}
+	}
+	if r := granary(t, "top", dir); r.code != cli.ExitFailed || r.stderr != said { // delay is the default type
+		t.Errorf("top: %+v", r)
+	}
+	if r := granary(t, "diff", filepath.Join(dir, "block.pb.gz"), dir); r.code != cli.ExitFailed || r.stderr != said {
+		t.Errorf("diff: %+v", r)
+	}
+	for _, tc := range []struct {
+		flags []string
+		total int64
+	}{
+		{[]string{"--selector", `{__name__="block"}`}, 3000},
+		{[]string{"--selector", `{__name__="mutex"}`}, 30},
+		{[]string{"--selector", `mutex{file!~".*1.pb.gz"}`}, 20},
+		{[]string{"--sum-kinds"}, 3030},
+		{[]string{"--label", "__name__=mine"}, 3030}, // one kind, because the caller says so
+		{[]string{"--sample-index", "cpu"}, 500},
+	} {
+		if got := granaryTop(t, append(tc.flags, dir)...); got.Total != tc.total {
+			t.Errorf("%v: %d, want %d", tc.flags, got.Total, tc.total)
+		}
+	}
+	if got := granarySeries(t, "--by", "__name__", "--sample-index", "delay", dir); len(got.Lines) != 2 || got.Lines[0].Points[0].Value != 3000 || got.Lines[1].Points[0].Value != 30 {
+		t.Errorf("series by name: %+v", got)
+	}
+	if r := granary(t, "labels", "--name", "__name__", dir); !strings.Contains(r.stdout, "       1         2  block\n       2         4  mutex\n") {
+		t.Errorf("labels: %+v", r)
+	}
+}
+
+// Profiles whose files have no known name are of one kind, as their types are.
+func TestKindsWithoutNames(t *testing.T) {
+	dir := contentionDir(t)
+	for from, to := range map[string]string{"mutex-1": "monday", "mutex-2": "tuesday", "block": "wednesday"} {
+		if err := os.Rename(filepath.Join(dir, from+".pb.gz"), filepath.Join(dir, to+".pb.gz")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := granaryTop(t, "--sample-index", "delay", dir); got.Total != 3030 {
+		t.Errorf("total %d", got.Total)
+	}
+	// A name is of contentions: a CPU profile in a file of such a name is of no other kind.
+	cpu := newProfile("samples:count cpu:nanoseconds", sample{"f main", []int64{1, 70}, nil})
+	if got := granaryTop(t, "--sample-index", "cpu", dir, file(t, "block.pb.gz", cpu)); got.Total != 570 {
+		t.Errorf("total %d", got.Total)
+	}
+}
+
+// The URL of a profile names its kind.
+func TestKindsOfServer(t *testing.T) {
+	dir := contentionDir(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.ServeFile(w, r, filepath.Join(dir, filepath.Base(r.URL.Path)+"-1.pb.gz"))
+	}))
+	defer server.Close()
+	url := server.URL + "/debug/pprof/mutex"
+	r := granary(t, "top", "--selector", `{__name__="mutex"}`, "--seconds", "1", url, filepath.Join(dir, "block.pb.gz"))
+	if r.code != cli.ExitOK || !strings.Contains(r.stdout, "total 10 ns") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// The merge of profiles with different periods names their files.
+func TestMergeOfMixedPeriods(t *testing.T) {
+	dir := contentionDir(t)
+	heap := newProfile("inuse_space:bytes", sample{"f", []int64{1}, nil})
+	heap.PeriodType = &pprof.ValueType{Type: "space", Unit: "bytes"}
+	name := file(t, "heap.pb.gz", heap)
+	want := fmt.Sprintf("granary: profiles of 2 different kinds: (samples, cpu) in %s/cpu.pb.gz; (inuse_space) in %s; choose one type with --sample-index, or one kind with --selector\n", dir, name)
+	if r := granary(t, "merge", "-o", "-", filepath.Join(dir, "cpu.pb.gz"), name); r.code != cli.ExitFailed || r.stderr != want {
+		t.Errorf("%+v, want %s", r, want)
+	}
+}

@@ -1,0 +1,258 @@
+package profile
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/granarydb/granary/columnstore"
+)
+
+// Kinds returns the kinds of the profiles that can have rows of a query, sorted by name, then
+// in the order in which lists of types were first committed. It reads no rows: bounds on time
+// and conditions on stacks apply as in LabelNames. The slices belong to the caller.
+//
+// Rows do not keep the list of their profile. Of the lists that have a type of the source, a
+// source has the one with the most of its types, and among these the shortest. Profiles with
+// equal labels are therefore of one kind, whatever they list. Sources whose values of some types
+// are all zero can be taken for profiles that do not list them, if there are any.
+//
+// It costs as much as Series. Errors are those of columnstore.Table.Series.
+func (db *DB) Kinds(ctx context.Context, snap *columnstore.Snapshot, q Query) ([]ProfileKind, error) {
+	s, err := db.kindSources(ctx, snap, q)
+	if err != nil {
+		return nil, err
+	}
+	return s.kinds(s.sources, func(Type) bool { return true }), nil
+}
+
+// kindSources are the sources of a query with all of their types, and the lists of types.
+type kindSources struct {
+	sources []kindSource
+	lists   [][]Type
+}
+
+// kindSource is the profiles with equal labels, and the types of their rows.
+type kindSource struct {
+	labels []Label
+	types  []Type
+}
+
+// kindKey identifies a kind.
+type kindKey struct {
+	name   string
+	list   int  // index in kindSources.lists; the number of them for rows without a list
+	period Type // the period type, of rows without a list
+}
+
+func (db *DB) kindSources(ctx context.Context, snap *columnstore.Snapshot, q Query) (*kindSources, error) {
+	lists, err := db.typeLists(snap)
+	if err != nil {
+		return nil, err
+	}
+	series, err := db.Series(ctx, snap, q)
+	if err != nil {
+		return nil, err
+	}
+	s, index := &kindSources{lists: lists.sets}, map[string]int{}
+	for _, one := range series {
+		key := labelsKey(one.Labels)
+		i, known := index[key]
+		if !known {
+			i = len(s.sources)
+			index[key] = i
+			s.sources = append(s.sources, kindSource{labels: one.Labels})
+		}
+		s.sources[i].types = append(s.sources[i].types, one.Type)
+	}
+	return s, nil
+}
+
+// labelsKey returns labels as one text, which differs from that of all others.
+func labelsKey(labels []Label) string {
+	var key []byte
+	for _, l := range labels {
+		key = appendText(appendText(key, l.Name), l.Value)
+	}
+	return string(key)
+}
+
+// kindOf returns the kind of the profiles of a source that have a type.
+func (s *kindSources) kindOf(of *kindSource, t Type) kindKey {
+	key := kindKey{name: valueOf(of.labels, NameLabel), list: len(s.lists)}
+	most := 0
+	for i, list := range s.lists {
+		if !slices.Contains(list, t) {
+			continue
+		}
+		if n := common(list, of.types); n > most || n == most && len(list) < len(s.lists[key.list]) {
+			key.list, most = i, n
+		}
+	}
+	if most == 0 {
+		key.period = Type{Period: t.Period, PeriodUnit: t.PeriodUnit}
+	}
+	return key
+}
+
+// kinds returns the kinds of sources that have one of the chosen types.
+func (s *kindSources) kinds(sources []kindSource, chosen func(Type) bool) []ProfileKind {
+	index := map[kindKey]*ProfileKind{}
+	var keys []kindKey
+	for i := range sources {
+		of := &sources[i]
+		for _, t := range of.types {
+			if !chosen(t) {
+				continue
+			}
+			key := s.kindOf(of, t)
+			k := index[key]
+			if k == nil {
+				k = &ProfileKind{Name: key.name}
+				if key.list < len(s.lists) {
+					k.Types = slices.Clone(s.lists[key.list])
+				}
+				index[key] = k
+				keys = append(keys, key)
+			}
+			if key.list == len(s.lists) && !slices.Contains(k.Types, t) {
+				k.Types = append(k.Types, t)
+			}
+			if n := len(k.Sources); n == 0 || !slices.Equal(k.Sources[n-1], of.labels) {
+				k.Sources = append(k.Sources, of.labels)
+			}
+		}
+	}
+	slices.SortFunc(keys, func(a, b kindKey) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.list, b.list), a.period.compare(b.period))
+	})
+	kinds := make([]ProfileKind, len(keys))
+	for i, key := range keys {
+		kinds[i] = *index[key]
+	}
+	separate(kinds)
+	return kinds
+}
+
+// CheckKinds returns a MixedError if sums of a type by labels would add up values of several
+// kinds. Merge, MergeBy, MergeByState, Range and Profile call it. A program that adds up the
+// groups of an answer should call it before. With Query.SumKinds there is no error.
+//
+// It costs some us if profiles of one kind have the type. Otherwise it reads the series of the
+// query, as Kinds does, and if these are of several kinds its rows, at the cost of
+// columnstore.Table.Aggregate. Other errors are those of Aggregate.
+func (db *DB) CheckKinds(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, by ...string) error {
+	return db.oneKind(ctx, snap, q, []Type{t}, by)
+}
+
+// oneKind is CheckKinds for several types.
+//
+// The sets of series answer at a cost that does not depend on the rows. If they have several
+// kinds, the rows of the query decide: it may choose those of one, for instance by time.
+func (db *DB) oneKind(ctx context.Context, snap *columnstore.Snapshot, q Query, types []Type, by []string) error {
+	if q.SumKinds {
+		return nil
+	}
+	if several, err := db.severalKinds(ctx, snap, q, types); err != nil || !several {
+		return err
+	}
+	s, err := db.kindSources(ctx, snap, q)
+	if err != nil {
+		return err
+	}
+	for _, t := range types {
+		sources := slices.Clone(s.sources)
+		sources = slices.DeleteFunc(sources, func(of kindSource) bool { return !slices.Contains(of.types, t) })
+		if !s.areMixed(sources, t, by) {
+			continue
+		}
+		rows, err := db.sourcesOfRows(ctx, snap, q, t)
+		if err != nil {
+			return err
+		}
+		sources = slices.DeleteFunc(sources, func(of kindSource) bool { return !rows[labelsKey(of.labels)] })
+		if s.areMixed(sources, t, by) {
+			return &MixedError{t, s.kinds(sources, func(u Type) bool { return t == u })}
+		}
+	}
+	return nil
+}
+
+// severalKinds reports whether the series of a query can be of several kinds with a type in
+// common.
+func (db *DB) severalKinds(ctx context.Context, snap *columnstore.Snapshot, q Query, types []Type) (bool, error) {
+	lists, err := db.typeLists(snap)
+	if err != nil {
+		return false, err
+	}
+	for _, t := range types {
+		n := 0
+		for _, list := range lists.sets {
+			if slices.Contains(list, t) {
+				n++
+			}
+		}
+		if n > 1 {
+			return true, nil
+		}
+	}
+	// Most tables have one name for each type, whatever the query.
+	columns := []string{ColumnSampleType, ColumnSampleUnit, ColumnPeriodType, ColumnPeriodUnit, ColumnLabels + "." + NameLabel}
+	known, err := db.table.KnownTuples(snap, columns)
+	if err != nil || !namedTwice(known, types) {
+		return false, err
+	}
+	names, err := db.table.SeriesTuples(ctx, snap, columns, q.withoutFrames().Expr(types...))
+	return namedTwice(names, types), err
+}
+
+// namedTwice reports whether tuples of a type and a name have several names for one of the types.
+func namedTwice(tuples [][]string, types []Type) bool {
+	for _, t := range types {
+		var first []string
+		for _, tuple := range tuples {
+			if (Type{tuple[0], tuple[1], tuple[2], tuple[3]}) != t {
+				continue
+			}
+			if first == nil {
+				first = tuple
+			}
+			if tuple[4] != first[4] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// areMixed reports whether sums of a type by some labels add up several kinds of sources.
+func (s *kindSources) areMixed(sources []kindSource, t Type, by []string) bool {
+	kinds := map[string]kindKey{} // by group
+	for i := range sources {
+		var group []byte
+		for _, name := range by {
+			group = appendText(group, valueOf(sources[i].labels, name))
+		}
+		kind := s.kindOf(&sources[i], t)
+		if other, known := kinds[string(group)]; known && other != kind {
+			return true
+		}
+		kinds[string(group)] = kind
+	}
+	return false
+}
+
+// sourcesOfRows returns the sources of the rows of a query with a type, by labelsKey.
+func (db *DB) sourcesOfRows(ctx context.Context, snap *columnstore.Snapshot, q Query, t Type) (map[string]bool, error) {
+	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
+		By: []string{ColumnLabels}, Where: q.Expr(t), MaxBytes: q.MaxBytes,
+	})
+	if err != nil {
+		return nil, err
+	}
+	sources := map[string]bool{}
+	for row := range groups.Counts {
+		sources[labelsKey(labelsOf(groups.Columns, row))] = true
+	}
+	return sources, nil
+}
