@@ -13,8 +13,8 @@
 //	  +-> DB.Types, Kinds, LabelNames, LabelValues, Series    types and labels
 //	  |     reads rows, on codes
 //	  +-> DB.Merge   -> Stacks ------------+-> Top, Each, FlameGraph, Sandwich
-//	  +-> DB.MergeBy -> Stacks of each ----+-> Search -> Stacks
-//	  |                                    +-> Diff   -> Stacks
+//	  +-> DB.MergeBy -> Stacks of each ----+-> Search, Scale, Normalize -> Stacks
+//	  |                                    +-> Diff -> Stacks; DiffTop
 //	  +-> DB.MergeByState -> Stacks of each state that a history has for the samples
 //	  +-> DB.Range    -> lines over time
 //	  +-> DB.Profiles -> times and totals of profiles

@@ -174,6 +174,38 @@ func ExampleDiff() {
 	// main.main 0 ns 5 s
 }
 
+// A normalised difference shows which functions took a greater share.
+func ExampleDiffTop() {
+	fleet(func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, cpu profile.Type) error {
+		next := fleetStart.Add(time.Minute).UnixNano()
+		before, err := db.Merge(ctx, snap, cpu, profile.Query{To: next})
+		if err != nil {
+			return err
+		}
+		after, err := db.Merge(ctx, snap, cpu, profile.Query{From: next})
+		if err != nil {
+			return err
+		}
+		fmt.Println(profile.FormatValue(before.Total, cpu.SampleUnit), "before,", profile.FormatValue(after.Total, cpu.SampleUnit), "after")
+		scaled, err := after.Normalize(before)
+		if err != nil {
+			return err
+		}
+		changes, err := profile.DiffTop(before, scaled)
+		if err != nil {
+			return err
+		}
+		for _, f := range changes {
+			fmt.Printf("%s %+.0f%% of the total\n", f.Name, 100*float64(f.Flat)/float64(before.Magnitude))
+		}
+		return nil
+	})
+	// Output:
+	// 8 s before, 13 s after
+	// main.work +10% of the total
+	// main.main -10% of the total
+}
+
 // A query chooses the samples that have a function in their stack.
 func ExampleQuery_function() {
 	fleet(func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, cpu profile.Type) error {

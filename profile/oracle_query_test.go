@@ -10,6 +10,7 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/granarydb/granary/columnstore"
@@ -433,9 +434,33 @@ func (c *queryCheck) diff(all []fact) {
 	if got.Len() != len(sumsOf(want)) && !c.leavesOut() || got.Total != after.Total-before.Total {
 		c.t.Fatalf("difference of %d stacks, total %d", got.Len(), got.Total)
 	}
+	checkDiffTop(c.t, before, after, got)
 	checkFlameGraph(c.t, got)
 	checkPruned(c.t, got, rapid.IntRange(1, 12).Draw(c.t, "most nodes"))
 	if nothing, err := Diff(got, got); err != nil || nothing.Len() != 0 || nothing.Total != 0 || nothing.Magnitude != 0 {
 		c.t.Fatalf("a difference less itself: %+v, %v", nothing, err)
+	}
+}
+
+// checkDiffTop checks the changes of functions against those of the difference, and their sides
+// against those of both answers.
+func checkDiffTop(t *rapid.T, before, after, difference *Stacks) {
+	costs := func(s *Stacks) map[string]FunctionCost {
+		out := map[string]FunctionCost{}
+		for _, f := range s.Top() {
+			out[f.Name] = FunctionCost{f.Flat, f.Cum}
+		}
+		return out
+	}
+	was, is := costs(before), costs(after)
+	var want []FunctionChange
+	for _, f := range difference.Top() {
+		if f.Flat != 0 || f.Cum != 0 {
+			want = append(want, FunctionChange{f, was[f.Name], is[f.Name]})
+		}
+	}
+	got, err := DiffTop(before, after)
+	if diff := gocmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
+		t.Fatalf("DiffTop: %v, -want +got\n%s", err, diff)
 	}
 }

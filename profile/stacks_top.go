@@ -22,10 +22,13 @@ func (s *Stacks) Top() []Function {
 	for i, code := range s.codes {
 		c.stack(w.locations(code), s.values[i])
 	}
-	slices.SortFunc(c.functions, func(a, b Function) int {
-		return cmp.Or(cmp.Compare(size(b.Flat), size(a.Flat)), cmp.Compare(size(b.Cum), size(a.Cum)), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(c.functions, Function.compare)
 	return c.functions
+}
+
+// compare orders functions as Top does.
+func (f Function) compare(g Function) int {
+	return cmp.Or(cmp.Compare(size(g.Flat), size(f.Flat)), cmp.Compare(size(g.Cum), size(f.Cum)), cmp.Compare(f.Name, g.Name))
 }
 
 // topCounter sums the values of stacks by function.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -23,6 +22,7 @@ type diffOptions struct {
 	limit     cli.Limit
 	order     ordering
 	normalize bool
+	scale     float64 // of the values of B; 0 if it is not set
 	output    string
 	width     int
 	asJSON    bool
@@ -49,8 +49,10 @@ both. A duration before the newest profile counts from the newest profile of
 each side.
 
 If the totals differ, as those of a longer and a shorter profile do, every
-function differs. --normalize scales the values of B to the total of A. The
-difference then shows how the functions' shares changed.
+function differs. --normalize scales the values of B to the total of A, as go
+tool pprof -normalize does. The difference then shows how the functions' shares
+changed. --scale multiplies the values of B by a factor: 0.5 if B is twice as
+long as A, 0.75 if it is of 4 pods and A of 3.
 
 -o draws the difference as a flame graph instead of a table: one tree of the
 call paths of A and B. The width of a frame is its cost in A and B together. Its
@@ -69,6 +71,9 @@ same. The change is also written on the frame: +50%, −50%, new or gone.
 			return oneStdin(args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.normalize && o.scale != 0 {
+				return cli.Usage(errors.New("--normalize and --scale: choose one"))
+			}
 			if o.asJSON && o.output != "" {
 				return cli.Usage(errors.New("-o draws a flame graph and --json prints a table: choose one"))
 			}
@@ -83,6 +88,7 @@ same. The change is also written on the frame: +50%, −50%, new or gone.
 	o.limit.Flags(cmd, "nodes", 20, "show the first `N` functions")
 	o.order.flags(cmd)
 	cmd.Flags().BoolVar(&o.normalize, "normalize", false, "scale B to the total of A")
+	cmd.Flags().Var(factorValue{&o.scale}, "scale", "multiply the values of B by `FACTOR`, such as 0.5")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE` to draw a flame graph to, as SVG; - is standard output")
 	widthFlag(cmd, &o.width)
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON: values are integers in the unit named in it")
@@ -115,11 +121,11 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 			return err
 		}
 	}
-	d, err := compare(sides[0], sides[1], o.normalize)
+	d, err := compare(sides[0], sides[1], o)
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(d.functions, func(a, b changed) int {
+	slices.SortFunc(d.functions, func(a, b profile.FunctionChange) int {
 		return o.order.compare(a.Flat, a.Cum, a.Name, b.Flat, b.Cum, b.Name)
 	})
 	w, n := cmd.OutOrStdout(), o.limit.Of(o.asJSON)
@@ -143,9 +149,10 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 // difference is the change from A to B.
 type difference struct {
 	typ       profile.Type
-	a, b      *merged
+	a, b      *merged // b as scaled
+	given     int64   // the total of B before it was scaled
 	scale     float64 // of the values of B
-	functions []changed
+	functions []profile.FunctionChange
 }
 
 // over returns the number of times that the values are means over, 0 for sums: that of the side
@@ -155,71 +162,39 @@ func (d *difference) over() int { return max(d.a.over, d.b.over) }
 // empty reports whether neither side has samples.
 func (d *difference) empty() bool { return d.a.Len() == 0 && d.b.Len() == 0 }
 
-// value is the cost of a function on one side.
-type value struct {
-	Flat int64 `json:"flat"`
-	Cum  int64 `json:"cum"`
-}
-
-// changed is a function with the change of its cost.
-type changed struct {
-	Name   string `json:"name"`
-	Flat   int64  `json:"flat"`
-	Cum    int64  `json:"cum"`
-	Before value  `json:"before"`
-	After  value  `json:"after"`
-}
-
 // compare compares two sums, function by function.
-func compare(a, b *merged, normalize bool) (*difference, error) {
+func compare(a, b *merged, o *diffOptions) (*difference, error) {
 	if a.Type.Sample != b.Type.Sample || a.Type.SampleUnit != b.Type.SampleUnit {
 		return nil, fmt.Errorf("%s is in %s in A and in %s in B: they cannot be compared",
 			typeName(a.Type), a.Type.SampleUnit, b.Type.SampleUnit)
 	}
-	d := &difference{typ: a.Type, a: a, b: b, scale: 1}
-	if normalize {
-		if a.Total == 0 || b.Total == 0 {
-			return nil, fmt.Errorf("--normalize: the totals of %s are %d and %d, and 0 has no scale", typeName(a.Type), a.Total, b.Total)
+	d := &difference{typ: a.Type, a: a, b: b, given: b.Total, scale: cmp.Or(o.scale, 1)}
+	stacks, err := b.Stacks, error(nil)
+	switch {
+	case o.normalize:
+		for i, side := range []*merged{a, b} {
+			if side.Total == 0 {
+				return nil, fmt.Errorf("--normalize: the total of %s is 0 in %c: no factor makes the totals equal", typeName(d.typ), 'A'+i)
+			}
 		}
 		d.scale = float64(a.Total) / float64(b.Total)
+		stacks, err = b.Normalize(a.Stacks)
+	case o.scale != 0:
+		stacks, err = b.Scale(o.scale)
 	}
-	index := map[string]int{}
-	at := func(name string) *changed {
-		i, ok := index[name]
-		if !ok {
-			i = len(d.functions)
-			index[name] = i
-			d.functions = append(d.functions, changed{Name: name})
-		}
-		return &d.functions[i]
+	if err != nil {
+		return nil, err
 	}
-	for _, f := range a.Top() {
-		at(f.Name).Before = value{f.Flat, f.Cum}
-	}
-	for _, f := range b.Top() {
-		at(f.Name).After = value{d.scaled(f.Flat), d.scaled(f.Cum)}
-	}
-	for i := range d.functions {
-		f := &d.functions[i]
-		f.Flat, f.Cum = f.After.Flat-f.Before.Flat, f.After.Cum-f.Before.Cum
-	}
-	d.functions = slices.DeleteFunc(d.functions, func(f changed) bool { return f.Flat == 0 && f.Cum == 0 })
-	return d, nil
-}
-
-// scaled returns a value of B, scaled for the comparison.
-func (d *difference) scaled(v int64) int64 {
-	if d.scale == 1 {
-		return v // a float64 has 53 bits and would round it
-	}
-	return int64(math.Round(float64(v) * d.scale))
+	d.b = &merged{stacks, b.means}
+	d.functions, err = profile.DiffTop(a.Stacks, stacks)
+	return d, err
 }
 
 // bySize orders values by descending absolute value.
 func bySize(a, b int64) int { return cmp.Compare(max(b, -b), max(a, -a)) }
 
 // first returns the functions to show.
-func (d *difference) first(nodes int) []changed {
+func (d *difference) first(nodes int) []profile.FunctionChange {
 	if nodes > 0 && len(d.functions) > nodes {
 		return d.functions[:nodes]
 	}
@@ -229,17 +204,17 @@ func (d *difference) first(nodes int) []changed {
 func (d *difference) printJSON(w io.Writer, nodes int) error {
 	functions := d.first(nodes)
 	if functions == nil {
-		functions = []changed{}
+		functions = []profile.FunctionChange{}
 	}
 	return cli.PrintJSON(w, struct {
-		SampleType string    `json:"sample_type"`
-		Unit       string    `json:"unit"`
-		Before     int64     `json:"before"`
-		After      int64     `json:"after"`
-		Scale      float64   `json:"scale"`
-		MeanOver   int       `json:"mean_over_times"`
-		Functions  []changed `json:"functions"`
-	}{d.typ.Sample, d.typ.SampleUnit, d.a.Total, d.scaled(d.b.Total), d.scale, d.over(), functions})
+		SampleType string                   `json:"sample_type"`
+		Unit       string                   `json:"unit"`
+		Before     int64                    `json:"before"`
+		After      int64                    `json:"after"`
+		Scale      float64                  `json:"scale"`
+		MeanOver   int                      `json:"mean_over_times"`
+		Functions  []profile.FunctionChange `json:"functions"`
+	}{d.typ.Sample, d.typ.SampleUnit, d.a.Total, d.b.Total, d.scale, d.over(), functions})
 }
 
 func (d *difference) print(w io.Writer, args []string, nodes int) error {
@@ -251,14 +226,18 @@ func (d *difference) print(w io.Writer, args []string, nodes int) error {
 		if side.over > 0 {
 			mean = fmt.Sprintf(" (mean over %d times)", side.over)
 		}
-		p.Printf("  %c %12s  %s%s\n", 'A'+i, profile.FormatValue(side.Total, unit), fitFront(cli.Printable(args[i]), cli.TextWidth-18-len(mean)), mean)
+		p.Printf("  %c %12s  %s%s\n", 'A'+i, profile.FormatValue([]int64{d.a.Total, d.given}[i], unit), fitFront(cli.Printable(args[i]), cli.TextWidth-18-len(mean)), mean)
 	}
-	after := d.scaled(d.b.Total)
+	change := d.b.Total - d.a.Total
 	switch {
-	case d.scale != 1:
+	case d.scale == 1:
+	case change == 0:
 		p.Printf("B is scaled by %.4g to the total of A\n", d.scale)
-	case base != 0:
-		p.Printf("    %12s  %s of A\n", signed(after-d.a.Total, unit), signedPercent(after-d.a.Total, base))
+	default:
+		p.Printf("B is scaled by %.4g to %s\n", d.scale, profile.FormatValue(d.b.Total, unit))
+	}
+	if base != 0 && (change != 0 || d.scale == 1) {
+		p.Printf("    %12s  %s of A\n", signed(change, unit), signedPercent(change, base))
 	}
 	if base != d.a.Total {
 		p.Printf("(percentages are of %s: values of A without their signs)\n", profile.FormatValue(base, unit))
@@ -303,28 +282,9 @@ func (d *difference) draw(w io.Writer, width int) error {
 		title = "No difference"
 	}
 	after := d.b.FlameGraph(profile.FlameGraphOptions{})
-	d.rescale(after)
 	return render.FlameGraph(w, after, render.FlameOptions{
 		Title:      fmt.Sprintf("%s: %s %s in B, %s in A", title, typeName(d.typ), profile.FormatValue(after.Total, d.typ.SampleUnit), profile.FormatValue(d.a.Total, d.typ.SampleUnit)),
 		SampleType: d.typ.Sample, Unit: d.typ.SampleUnit, Width: width,
 		Base: d.a.FlameGraph(profile.FlameGraphOptions{}),
 	})
-}
-
-// rescale scales the tree of B for the comparison.
-func (d *difference) rescale(root *profile.FlameNode) {
-	if d.scale == 1 {
-		return
-	}
-	order := []*profile.FlameNode{root}
-	for i := 0; i < len(order); i++ { // parents first
-		order = append(order, order[i].Children...)
-	}
-	for _, n := range slices.Backward(order) {
-		n.Self = d.scaled(n.Self)
-		n.Total = n.Self
-		for _, child := range n.Children {
-			n.Total += child.Total
-		}
-	}
 }

@@ -1,20 +1,24 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
 )
 
 // later returns the profile of service after a change: parse costs less, compress more, gc the
@@ -64,13 +68,13 @@ func TestDiffGolden(t *testing.T) {
 
 // diffJSON is the output of granary diff --json.
 type diffJSON struct {
-	SampleType string    `json:"sample_type"`
-	Unit       string    `json:"unit"`
-	Before     int64     `json:"before"`
-	After      int64     `json:"after"`
-	Scale      float64   `json:"scale"`
-	MeanOver   int       `json:"mean_over_times"`
-	Functions  []changed `json:"functions"`
+	SampleType string                   `json:"sample_type"`
+	Unit       string                   `json:"unit"`
+	Before     int64                    `json:"before"`
+	After      int64                    `json:"after"`
+	Scale      float64                  `json:"scale"`
+	MeanOver   int                      `json:"mean_over_times"`
+	Functions  []profile.FunctionChange `json:"functions"`
 }
 
 func granaryDiff(t *testing.T, args ...string) diffJSON {
@@ -113,7 +117,7 @@ func TestDiffEqualsPprof(t *testing.T) {
 			for _, typ := range p.SampleType {
 				want := tool.top(t, b, typ.Type, typ.Unit, "-diff_base="+a)
 				got := granaryDiff(t, "--sample-index", typ.Type, a, b)
-				if diff := cmp.Diff(want, costs(got.Functions)); diff != "" {
+				if diff := gocmp.Diff(want, costs(got.Functions)); diff != "" {
 					t.Errorf("%s: -pprof +granary\n%s", typ.Type, diff)
 				}
 				functions += len(want)
@@ -130,7 +134,7 @@ func TestDiffEqualsPprof(t *testing.T) {
 	}
 }
 
-func costs(functions []changed) map[string]cost {
+func costs(functions []profile.FunctionChange) map[string]cost {
 	out := map[string]cost{}
 	for _, f := range functions {
 		out[f.Name] = cost{f.Flat, f.Cum}
@@ -157,7 +161,7 @@ func TestDiffSides(t *testing.T) {
 	dir := t.TempDir()
 	a := file(t, filepath.Join(dir, "a.pb.gz"), service())
 	file(t, filepath.Join(dir, "b.pb.gz"), service())
-	if got := granaryDiff(t, a, dir); got.Before != 1e9 || got.After != 2e9 || got.Functions[0] != (changed{"compress", 6e8, 6e8, value{6e8, 6e8}, value{12e8, 12e8}}) {
+	if got := granaryDiff(t, a, dir); got.Before != 1e9 || got.After != 2e9 || got.Functions[0] != (profile.FunctionChange{Function: profile.Function{Name: "compress", Flat: 6e8, Cum: 6e8}, Before: profile.FunctionCost{Flat: 6e8, Cum: 6e8}, After: profile.FunctionCost{Flat: 12e8, Cum: 12e8}}) {
 		t.Errorf("%+v", got)
 	}
 	if got := granaryDiff(t, "--normalize", a, dir); got.After != 1e9 || got.Scale != 0.5 || len(got.Functions) != 0 {
@@ -180,14 +184,87 @@ func TestDiffErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--normalize", a, none}, "0 has no scale"},
-		{[]string{"--normalize", none, a}, "0 has no scale"},
+		{[]string{"--normalize", a, none}, "the total of cpu is 0 in B"},
+		{[]string{"--normalize", none, a}, "the total of cpu is 0 in A"},
+		{[]string{"--scale", "1e300", a, a}, "exceeds 64 bits"},
 		{[]string{a, heap}, heap + `: unknown sample type "cpu:nanoseconds", known types: inuse_space`},
 		{[]string{"--sample-index", "cpu", a, heap}, heap + `: unknown sample type "cpu"`},
 		{[]string{"--sample-index", "cpu", a, seconds}, "cpu is in nanoseconds in A and in seconds in B"},
 	} {
 		if r := granary(t, append([]string{"diff"}, tc.args...)...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, tc.want) || r.stdout != "" {
 			t.Errorf("%q: %+v", tc.args, r)
+		}
+	}
+}
+
+// A factor scales B, in tables, JSON and pictures.
+func TestDiffScale(t *testing.T) {
+	a, b := file(t, "a.pb.gz", service()), file(t, "b.pb.gz", later())
+	got := granaryDiff(t, "--scale", "0.5", a, b)
+	if got.Before != 1e9 || got.After != 75e7 || got.Scale != 0.5 {
+		t.Errorf("%+v", got)
+	}
+	for _, f := range got.Functions {
+		if f.Name == "inflate" && (f.Flat != 2e8 || f.After.Cum != 2e8 || f.Before.Cum != 0) {
+			t.Errorf("%+v", f)
+		}
+	}
+	if r := granary(t, "diff", "--scale", "0.5", a, b); !strings.Contains(r.stdout, "B is scaled by 0.5 to 750 ms\n         -250 ms  -25.00% of A\n") || !strings.Contains(r.stdout, "  B        1.5 s  ") {
+		t.Errorf("%+v", r)
+	}
+	if r := granary(t, "diff", "--scale", "0.5", "-o", "-", a, b); !strings.Contains(r.stdout, "cpu 750 ms in B, 1 s in A") {
+		t.Errorf("%.500s", r.stdout)
+	}
+	for _, args := range [][]string{{"--scale", "0"}, {"--scale", "-1"}, {"--scale", "NaN"}, {"--scale", "1e999"}, {"--scale", "half"}, {"--normalize", "--scale", "2"}} {
+		if r := granary(t, append(append([]string{"diff"}, args...), a, b)...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "--scale") {
+			t.Errorf("%q: %+v", args, r)
+		}
+	}
+}
+
+// The percentages of go tool pprof are shares of the totals that the documentation of
+// profile.Diff names.
+func TestDiffTotalsEqualPprof(t *testing.T) {
+	tool := newPprofTool(t)
+	dir := filepath.Join(repositoryRoot(t), "testdata", "profiles", "etcd")
+	a, b := filepath.Join(dir, "cpu-1.pb.gz"), filepath.Join(dir, "cpu-3.pb.gz")
+	data, err := os.ReadFile(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := mustParse(t, data, a)
+	empty.Sample = nil
+	none := file(t, "none.pb.gz", empty)
+	merge := func(name string) *profile.Stacks {
+		l, err := load(t.Context(), io.Discard, columnstore.Options{}, inputSource{}, []string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		var stacks *profile.Stacks
+		err = l.store.View(t.Context(), func(snap *columnstore.Snapshot) error {
+			typ, err := l.db.FindType(t.Context(), snap, "samples")
+			if err == nil {
+				stacks, err = l.db.Merge(t.Context(), snap, typ, profile.Query{})
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stacks
+	}
+	for _, pair := range [][2]string{{a, b}, {b, a}, {none, b}} {
+		before, after := merge(pair[0]), merge(pair[1])
+		d, err := profile.Diff(before, after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for flag, want := range map[string]int64{"-base": d.Magnitude, "-diff_base": cmp.Or(before.Magnitude, after.Magnitude)} {
+			out := string(tool.run(t, "-top", "-symbolize=none", "-unit=minimum", "-sample_index=samples", flag+"="+pair[0], pair[1]))
+			if !strings.Contains(out, fmt.Sprintf("of %d total\n", want)) || want == 0 {
+				t.Errorf("%s of %s and %s: want %d in %.300s", flag, pair[0], pair[1], want, out)
+			}
 		}
 	}
 }

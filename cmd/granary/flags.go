@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -74,3 +75,27 @@ func (c columnsValue) Set(text string) error {
 
 // Type returns the name of the value's type.
 func (c columnsValue) Type() string { return "int" }
+
+// factorValue is the value of --scale.
+type factorValue struct{ f *float64 }
+
+// String returns the factor, "" when it is not set.
+func (f factorValue) String() string {
+	if f.f == nil || *f.f == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(*f.f, 'g', -1, 64)
+}
+
+// Set parses a factor.
+func (f factorValue) Set(text string) error {
+	factor, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(factor > 0) || math.IsInf(factor, 0) {
+		return cli.Usage(fmt.Errorf("--scale %q: want a number above 0, such as 0.5", text))
+	}
+	*f.f = factor
+	return nil
+}
+
+// Type returns the name of the value's type.
+func (f factorValue) Type() string { return "float" }
