@@ -252,7 +252,7 @@ func (db *DB) sourcesOfRows(ctx context.Context, snap *columnstore.Snapshot, q Q
 	}
 	sources := map[string]bool{}
 	for row := range groups.Counts {
-		sources[labelsKey(labelsOf(groups.Columns, row))] = true
+		sources[labelsKey(labelsAt(groups.Columns, row))] = true
 	}
 	return sources, nil
 }

@@ -27,13 +27,31 @@ type Source struct {
 	Labels []Label // of the profiles, sorted by name
 }
 
-// Series returns the series that can have rows of a query, sorted by type, then by labels. It
-// reads no rows: bounds on time and conditions on stacks apply as in LabelNames. The slices belong
-// to the caller.
+// Series returns the series that can have rows of a query, sorted by type, then by labels.
+// Without Query.Exact it reads no rows: bounds on time and conditions on stacks apply as in
+// LabelNames. The slices belong to the caller.
 //
 // It costs O(series x buckets), and about 1 us for each series returned. Errors are those of
-// columnstore.Table.Series.
+// columnstore.Table.Series, with Query.Exact those of columnstore.Table.Aggregate.
 func (db *DB) Series(ctx context.Context, snap *columnstore.Snapshot, q Query) ([]Source, error) {
+	var sources []Source
+	var err error
+	if q.Exact {
+		sources, err = db.readSources(ctx, snap, q)
+	} else {
+		sources, err = db.listSources(ctx, snap, q)
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(sources, func(a, b Source) int {
+		return cmp.Or(a.Type.compare(b.Type), compareLabels(a.Labels, b.Labels))
+	})
+	return sources, nil
+}
+
+// listSources returns the series that can have rows of a query, without reading rows.
+func (db *DB) listSources(ctx context.Context, snap *columnstore.Snapshot, q Query) ([]Source, error) {
 	series, err := db.table.Series(ctx, snap, q.Expr())
 	if err != nil {
 		return nil, err
@@ -48,9 +66,25 @@ func (db *DB) Series(ctx context.Context, snap *columnstore.Snapshot, q Query) (
 		}
 		slices.SortFunc(sources[i].Labels, func(a, b Label) int { return cmp.Compare(a.Name, b.Name) })
 	}
-	slices.SortFunc(sources, func(a, b Source) int {
-		return cmp.Or(a.Type.compare(b.Type), compareLabels(a.Labels, b.Labels))
+	return sources, nil
+}
+
+// readSources returns the series that have rows of a query.
+func (db *DB) readSources(ctx context.Context, snap *columnstore.Snapshot, q Query) ([]Source, error) {
+	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
+		By: append(slices.Clip(typeColumns), ColumnLabels), Where: q.Expr(), NoCounts: true, MaxBytes: q.MaxBytes,
 	})
+	if err != nil {
+		return nil, err
+	}
+	const source, label = 64 + 24, 32
+	if err := q.fits(groups, (source+label*(len(groups.Columns)-len(typeColumns)))*len(groups.Sums)); err != nil {
+		return nil, err
+	}
+	sources := make([]Source, len(groups.Sums))
+	for row := range sources {
+		sources[row] = Source{typeAt(groups.Columns, row), labelsAt(groups.Columns[len(typeColumns):], row)}
+	}
 	return sources, nil
 }
 
@@ -88,7 +122,7 @@ func (db *DB) Profiles(ctx context.Context, snap *columnstore.Snapshot, t Type, 
 			Time: groups.Columns[0].Values.Int64s[row], Duration: groups.Columns[1].Values.Int64s[row],
 			Period: groups.Columns[2].Values.Int64s[row], Total: groups.Sums[row], Rows: groups.Counts[row],
 		}
-		out[row].Labels = labelsOf(groups.Columns[3:], row)
+		out[row].Labels = labelsAt(groups.Columns[3:], row)
 	}
 	slices.SortFunc(out, func(a, b ProfileInfo) int {
 		return cmp.Or(cmp.Compare(a.Time, b.Time), compareLabels(a.Labels, b.Labels),
@@ -97,8 +131,10 @@ func (db *DB) Profiles(ctx context.Context, snap *columnstore.Snapshot, t Type, 
 	return out, nil
 }
 
-// labelsOf returns the labels of a row in columns of ColumnLabels, sorted by name.
-func labelsOf(columns []columnstore.GroupColumn, row int) (labels []Label) {
+// labelsAt returns the labels of a group, whose columns are those of ColumnLabels, in the order
+// of their names.
+func labelsAt(columns []columnstore.GroupColumn, row int) []Label {
+	var labels []Label
 	for i := range columns {
 		if value := valueText(&columns[i], row); value != "" {
 			labels = append(labels, Label{strings.TrimPrefix(columns[i].Name, ColumnLabels+"."), value})

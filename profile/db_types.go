@@ -12,8 +12,7 @@ import (
 // list them, and then the types that profiles list and that have no rows. It reads no rows and
 // costs O(series x buckets). Errors are those of columnstore.Table.Series.
 func (db *DB) Types(ctx context.Context, snap *columnstore.Snapshot) ([]Type, error) {
-	columns := []string{ColumnSampleType, ColumnSampleUnit, ColumnPeriodType, ColumnPeriodUnit}
-	tuples, err := db.table.SeriesTuples(ctx, snap, columns, columnstore.Expr{})
+	tuples, err := db.table.SeriesTuples(ctx, snap, typeColumns, columnstore.Expr{})
 	if err != nil {
 		return nil, err
 	}
@@ -100,19 +99,13 @@ func (db *DB) DefaultType(ctx context.Context, snap *columnstore.Snapshot, q Que
 // presentTypes returns the types of the rows that a query selects. If types are given, it
 // considers only these.
 func (db *DB) presentTypes(ctx context.Context, snap *columnstore.Snapshot, q Query, only ...Type) ([]Type, error) {
-	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
-		By:    []string{ColumnSampleType, ColumnSampleUnit, ColumnPeriodType, ColumnPeriodUnit},
-		Where: q.Expr(only...), MaxBytes: q.MaxBytes,
-	})
+	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{By: typeColumns, Where: q.Expr(only...), MaxBytes: q.MaxBytes})
 	if err != nil {
 		return nil, err
 	}
 	present := make([]Type, len(groups.Counts))
 	for i := range present {
-		present[i] = Type{
-			groups.Columns[0].Values.Strings[i], groups.Columns[1].Values.Strings[i],
-			groups.Columns[2].Values.Strings[i], groups.Columns[3].Values.Strings[i],
-		}
+		present[i] = typeAt(groups.Columns, i)
 	}
 	return present, nil
 }

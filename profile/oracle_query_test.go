@@ -148,7 +148,8 @@ func checkQueries(t *rapid.T, db *DB, facts []fact) {
 	c.mergeBy()
 	c.rangeOf()
 	c.profiles()
-	c.series(facts)
+	c.series(facts, false)
+	c.series(facts, true)
 	c.diff(choose(facts, typ, Query{Hide: q.Hide, Show: q.Show}))
 }
 
@@ -311,15 +312,17 @@ func (c *queryCheck) profiles() {
 	}
 }
 
-// series checks the questions that read no row. Their answers contain at least the values of
-// the query's rows, and only values of rows in the buckets of its time range.
-func (c *queryCheck) series(facts []fact) {
+// series checks the questions about labels. Their answers contain at least the values of the
+// query's rows, and only values of rows in the buckets of its time range, or exactly those of
+// its rows.
+func (c *queryCheck) series(facts []fact, exact bool) {
+	c.q.Exact = exact
 	var sure, can []fact
 	for _, f := range facts {
 		if f.chosen(f.typ, c.q) {
 			sure = append(sure, f)
 		}
-		if c.canBe(&f) {
+		if exact && f.chosen(f.typ, c.q) || !exact && c.canBe(&f) {
 			can = append(can, f)
 		}
 	}
@@ -360,8 +363,8 @@ func (c *queryCheck) series(facts []fact) {
 	}
 	names, err := c.db.LabelNames(ctx, c.snap, c.q)
 	sample := collect(facts, ofAll) // labels of samples can be those of any fact
-	if len(can) == 0 {
-		sample = nil
+	if exact || len(can) == 0 {
+		sample = collect(can, ofAll)
 	}
 	check("LabelNames", names, err, collect(sure, ofAll), sample)
 	for _, name := range oracleNames {

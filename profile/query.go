@@ -65,6 +65,16 @@ type Query struct {
 	// NoSampleLabels makes DB.Profile leave out the labels of samples. Samples of one stack are
 	// then one. Other questions ignore it.
 	NoSampleLabels bool
+	// Exact makes DB.LabelNames, LabelValues and Series answer with the names, values and series
+	// of the rows that the query selects. Without it they read almost no rows: bounds on time
+	// choose whole time buckets, and conditions on samples are assumed to hold. Other questions
+	// are always exact.
+	//
+	// It costs one columnstore.Table.Aggregate by series: about 0.3 us for each series of a
+	// bucket within the bounds on time, whatever its rows, and 3 to 10 ns for each row of a
+	// bucket that From or To divides, or of all buckets with conditions on samples
+	// (BenchmarkExactLabels).
+	Exact bool
 	// MaxBytes bounds the accounted memory of an answer: its groups and their results. Beyond
 	// it the error is columnstore.ErrQueryMemory. 0 or less means no bound. The bound applies
 	// to questions that read rows, and to each read separately if a question needs two. It

@@ -182,10 +182,15 @@ func TestQueryErrors(t *testing.T) {
 		_, valuesErr := db.LabelValues(tc.ctx, tc.snap, "job", Query{})
 		_, idsErr := db.LabelValues(tc.ctx, tc.snap, "trace_id", Query{})
 		_, seriesErr := db.Series(tc.ctx, tc.snap, Query{})
-		_, hasErr := db.hasID(tc.ctx, tc.snap, ColumnTraceID, Query{})
+		_, hasErr := db.hasValue(tc.ctx, tc.snap, ColumnTraceID, Query{})
 		_, defaultErr := db.DefaultType(tc.ctx, tc.snap, Query{})
+		exact := Query{Exact: true, From: start + 1, To: start + int64(time.Hour)}
+		_, exactNamesErr := db.LabelNames(tc.ctx, tc.snap, exact)
+		_, exactValuesErr := db.LabelValues(tc.ctx, tc.snap, "job", exact)
+		_, exactSeriesErr := db.Series(tc.ctx, tc.snap, exact)
 		for i, err := range []error{
 			mergeErr, profileErr, rangeErr, typesErr, findErr, headerErr, groupErr, profilesErr, namesErr, valuesErr, idsErr, seriesErr, hasErr, defaultErr,
+			exactNamesErr, exactValuesErr, exactSeriesErr,
 		} {
 			if !errors.Is(err, tc.want) {
 				t.Errorf("%s: error %d is %v, want %v", tc.name, i, err, tc.want)

@@ -175,7 +175,7 @@ func mergeOf(t fataler, p *pprof.Profile) *Stacks {
 		t.Fatal(err)
 	}
 	defer snap.Close()
-	s, err := db.Merge(ctx, snap, kindOf(p).Types[0], Query{SumGauges: true})
+	s, err := db.Merge(ctx, snap, typeListOf(p).Types[0], Query{SumGauges: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestDiffOfRealProfiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(name, err)
 			}
-			kind := fmt.Sprint(kindOf(p).Types)
+			kind := fmt.Sprint(typeListOf(p).Types)
 			kinds[kind] = append(kinds[kind], p)
 		}
 	}

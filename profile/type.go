@@ -24,6 +24,15 @@ func typeOf(s columnstore.Series) Type {
 	return Type{s.Value(ColumnSampleType), s.Value(ColumnSampleUnit), s.Value(ColumnPeriodType), s.Value(ColumnPeriodUnit)}
 }
 
+// typeColumns are the columns of a type.
+var typeColumns = []string{ColumnSampleType, ColumnSampleUnit, ColumnPeriodType, ColumnPeriodUnit}
+
+// typeAt returns the type of a group whose first columns are typeColumns.
+func typeAt(columns []columnstore.GroupColumn, row int) Type {
+	value := func(i int) string { return columns[i].Values.Strings[row] }
+	return Type{value(0), value(1), value(2), value(3)}
+}
+
 // typeSet is a set of types in the order in which they were added.
 type typeSet struct {
 	types []Type

@@ -30,6 +30,9 @@ The label named file is the input that a profile came from. Numeric labels of
 samples are stored, and "granary merge" writes them, but they are not listed
 here, and --selector and --by do not accept them.
 
+Only labels of chosen samples are listed: --from, --to and the other conditions
+hold exactly.
+
 With --name it lists the values of one label. Each value is listed with the
 number of profiles and of series that have it. A series is one sample type of
 one input.

@@ -94,6 +94,34 @@ func TestLabelValues(t *testing.T) {
 	}
 }
 
+// Bounds on time are exact, although the times are of one bucket of the store.
+func TestLabelsInTime(t *testing.T) {
+	dir := t.TempDir()
+	const noon = 1_780_000_200 // a multiple of the bucket's width, in seconds
+	for i, name := range []string{"first", "second"} {
+		p := newProfile("cpu:nanoseconds", sample{"main", []int64{1e6}, map[string][]string{"thread": {name}, "only-" + name: {"x"}}})
+		p.TimeNanos = (noon + int64(i)) * 1e9
+		file(t, filepath.Join(dir, name+".pb.gz"), p)
+	}
+	for _, tc := range []struct {
+		flags []string
+		want  string
+	}{
+		{[]string{"--from", "1780000201"}, "second"},
+		{[]string{"--to", "1780000201"}, "first"},
+		{[]string{"--from", "1780000200", "--to", "1780000200.5"}, "first"},
+	} {
+		if got := granaryLabels(t, "thread", append(tc.flags, dir)...); len(got) != 1 || got[0].Value != tc.want {
+			t.Errorf("%q: %+v", tc.flags, got)
+		}
+		other := map[string]string{"first": "only-second", "second": "only-first"}[tc.want]
+		r := granary(t, append(append([]string{"labels"}, tc.flags...), dir)...)
+		if !strings.Contains(r.stdout, "only-"+tc.want) || strings.Contains(r.stdout, other) {
+			t.Errorf("%q: %s", tc.flags, r.stdout)
+		}
+	}
+}
+
 // The labels of real profiles equal those that pprof's parser finds.
 func TestLabelsOfRealProfiles(t *testing.T) {
 	for name, labels := range map[string]map[string]int{
