@@ -100,7 +100,9 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 	var sides [2]*merged
 	var failed error
 	for i, arg := range args {
-		err := withInputs(cmd, o.selection, []string{arg}, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
+		chosen := o.selection
+		chosen.side = cli.Printable(arg) + ": "
+		err := withInputs(cmd, chosen, []string{arg}, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
 			name := o.sampleIndex
 			if i == 1 && name == "" {
 				name = sides[0].Type.Sample + ":" + sides[0].Type.SampleUnit
@@ -112,6 +114,8 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 				return fmt.Errorf("%s: %s", arg, err.Error()) // A has the type: a mismatch of A and B, not a usage error
 			case err != nil:
 				return fmt.Errorf("%s: %w", arg, err)
+			case sides[i].Len() == 0:
+				return chosen.noteEmpty(ctx, cmd, db, snap, q, o.output == "", sides[i].Type)
 			}
 			return nil
 		})
@@ -132,9 +136,6 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 	switch {
 	case o.output != "":
 		err = cli.WriteTo(o.output, w, func(w io.Writer) error { return d.draw(w, o.width) })
-		if err == nil && d.empty() {
-			noteNoSamples(cmd)
-		}
 		for _, side := range sides {
 			noteMeans(cmd, d.typ, side.means)
 		}

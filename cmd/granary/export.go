@@ -169,14 +169,15 @@ func (e *exporter) write(ctx context.Context, cmd *cobra.Command, db *profile.DB
 	if e.stacks == stacksNames {
 		opts.Elements = profile.FunctionNames
 	}
-	opts.Where = q.Expr()
+	var only []profile.Type
 	if e.sampleIndex != "" {
 		t, err := findType(ctx, db, snap, q, e.sampleIndex)
 		if err != nil {
 			return err
 		}
-		opts.Where = q.Expr(t)
+		only = append(only, t)
 	}
+	opts.Where = q.Expr(only...)
 	schema, err := db.Table().RecordSchema(snap, opts)
 	if err != nil {
 		return err
@@ -215,8 +216,7 @@ func (e *exporter) write(ctx context.Context, cmd *cobra.Command, db *profile.DB
 	if err != nil || rows > 0 {
 		return err
 	}
-	noteNoSamples(cmd)
-	return nil
+	return e.noteEmpty(ctx, cmd, db, snap, q, false, only...)
 }
 
 func (e *exporter) newWriter(w io.Writer, schema *arrow.Schema) (rowWriter, error) {

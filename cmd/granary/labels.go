@@ -48,10 +48,17 @@ one input.
 				return cli.Usage(fmt.Errorf("--name is empty: want the name of a label"))
 			}
 			return withInputs(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
+				var found int
+				var err error
 				if name != "" {
-					return labelValues(ctx, db, snap, q, name, cmd.OutOrStdout(), asJSON)
+					found, err = labelValues(ctx, db, snap, q, name, cmd.OutOrStdout(), asJSON)
+				} else {
+					found, err = labelNames(ctx, db, snap, q, cmd.OutOrStdout(), asJSON)
 				}
-				return labelNames(ctx, db, snap, q, cmd.OutOrStdout(), asJSON)
+				if err != nil || found > 0 {
+					return err
+				}
+				return s.noteEmpty(ctx, cmd, db, snap, q, true)
 			})
 		},
 	}
@@ -84,8 +91,9 @@ func knownLabels(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot
 	return nil
 }
 
-// labelNames prints the names of the labels, each with its first values.
-func labelNames(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, w io.Writer, asJSON bool) error {
+// labelNames prints the names of the labels, each with its first values. It returns their
+// number.
+func labelNames(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, w io.Writer, asJSON bool) (int, error) {
 	type label struct {
 		Name   string `json:"name"`
 		Values int    `json:"values"`
@@ -94,33 +102,33 @@ func labelNames(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	labels := []label{}
 	names, err := db.LabelNames(ctx, snap, q)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, name := range names {
 		values, err := countValues(ctx, db, snap, q, name)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if len(values) > 0 { // otherwise only samples outside the query have it
 			labels = append(labels, label{name, len(values), values})
 		}
 	}
 	if asJSON {
-		return cli.PrintJSON(w, struct {
+		return len(labels), cli.PrintJSON(w, struct {
 			Labels []label `json:"labels"`
 		}{labels})
 	}
 	p := cli.Printer{W: w}
 	if len(labels) == 0 {
 		p.Printf("%s\n", noSamples)
-		return p.Err
+		return 0, p.Err
 	}
 	const width = 24
 	p.Printf("%8s  %-*s  %s\n", "values", width, "label", "such as")
 	for _, l := range labels {
 		p.Printf("%8s  %-*s  %s\n", cli.Number(l.Values), width, cli.Fit(cli.Printable(l.Name), width), examples(l.values, cli.TextWidth-width-12))
 	}
-	return p.Err
+	return len(labels), p.Err
 }
 
 // examples returns as many of the first values as fit.
@@ -155,17 +163,17 @@ type labelValue struct {
 	Series   int    `json:"series"`
 }
 
-// labelValues prints the values of a label.
-func labelValues(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string, w io.Writer, asJSON bool) error {
+// labelValues prints the values of a label. It returns their number.
+func labelValues(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string, w io.Writer, asJSON bool) (int, error) {
 	if err := knownLabels(ctx, db, snap, q, "name", name); err != nil {
-		return err
+		return 0, err
 	}
 	values, err := countValues(ctx, db, snap, q, name)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if asJSON {
-		return cli.PrintJSON(w, struct {
+		return len(values), cli.PrintJSON(w, struct {
 			Name   string       `json:"name"`
 			Values []labelValue `json:"values"`
 		}{name, values})
@@ -173,13 +181,13 @@ func labelValues(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot
 	p := cli.Printer{W: w}
 	if len(values) == 0 {
 		p.Printf("%s\n", noSamples)
-		return p.Err
+		return 0, p.Err
 	}
 	p.Printf("%8s  %8s  %s\n", "profiles", "series", cli.Printable(name))
 	for _, v := range values {
 		p.Printf("%8s  %8s  %s\n", cli.Number(v.Profiles), cli.Number(v.Series), fitFront(cli.Printable(v.Value), cli.TextWidth-20))
 	}
-	return p.Err
+	return len(values), p.Err
 }
 
 // countValues counts the profiles and the series of each value of a label. The label file

@@ -58,9 +58,9 @@ is a file of speedscope with each of the sample types, without negative values.
 			}
 			return withInputs(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
 				if format := mergeFormat(format, output); format != formatPprof {
-					return mergeStacks(ctx, cmd, db, snap, q, s.sampleIndex, format, output)
+					return mergeStacks(ctx, cmd, db, snap, q, &s, format, output)
 				}
-				return mergePprof(ctx, cmd, db, snap, q, s.sampleIndex, output)
+				return mergePprof(ctx, cmd, db, snap, q, &s, output)
 			})
 		},
 	}
@@ -72,10 +72,10 @@ is a file of speedscope with each of the sample types, without negative values.
 }
 
 // mergePprof writes one pprof profile of the named sample type, or of all types.
-func mergePprof(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name, output string) error {
+func mergePprof(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, s *selection, output string) error {
 	var only []profile.Type
-	if name != "" {
-		t, err := findType(ctx, db, snap, q, name)
+	if s.sampleIndex != "" {
+		t, err := findType(ctx, db, snap, q, s.sampleIndex)
 		if err != nil {
 			return err
 		}
@@ -89,18 +89,18 @@ func mergePprof(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *c
 		return err
 	}
 	if len(p.Sample) == 0 {
-		noteNoSamples(cmd)
+		return s.noteEmpty(ctx, cmd, db, snap, q, false, only...)
 	}
 	return noteGauges(ctx, cmd, db, snap, q, p)
 }
 
 // mergeStacks writes the stacks of a query in a format other than pprof.
-func mergeStacks(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name, format, output string) error {
+func mergeStacks(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, s *selection, format, output string) error {
 	var write func(w io.Writer) error
 	var all []*merged
 	switch format {
 	case formatFolded:
-		stacks, err := mergeType(ctx, db, snap, q, name)
+		stacks, err := mergeType(ctx, db, snap, q, s.sampleIndex)
 		if err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func mergeStacks(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *
 		write = func(w io.Writer) error { return writeFolded(w, stacks.Stacks) }
 	case formatSpeedscope:
 		var err error
-		if all, err = mergeTypes(ctx, db, snap, q, name); err != nil {
+		if all, err = mergeTypes(ctx, db, snap, q, s.sampleIndex); err != nil {
 			return err
 		}
 		write = func(w io.Writer) error { return writeSpeedscope(w, all) }
@@ -116,8 +116,14 @@ func mergeStacks(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *
 	if err := cli.WriteTo(output, cmd.OutOrStdout(), write); err != nil {
 		return err
 	}
-	if len(all) == 0 || all[0].Len() == 0 {
-		noteNoSamples(cmd)
+	var types []profile.Type
+	empty := true
+	for _, m := range all {
+		types = append(types, m.Type)
+		empty = empty && m.Len() == 0
+	}
+	if empty {
+		return s.noteEmpty(ctx, cmd, db, snap, q, false, types...)
 	}
 	for _, m := range all {
 		noteMeans(cmd, m.Type, m.means)
@@ -182,7 +188,7 @@ search and Esc to go back.
 					return err
 				}
 				if stacks.Len() == 0 {
-					noteNoSamples(cmd)
+					return s.noteEmpty(ctx, cmd, db, snap, q, false, stacks.Type)
 				}
 				noteMeans(cmd, stacks.Type, stacks.means)
 				return nil

@@ -59,9 +59,14 @@ a function to itself are left out.
 				found := peekFound{stacks: stacks}
 				found.find(pattern, &order, show.Of(asJSON))
 				if asJSON {
-					return found.printJSON(cmd.OutOrStdout())
+					err = found.printJSON(cmd.OutOrStdout())
+				} else {
+					err = found.print(cmd.OutOrStdout(), args[0])
 				}
-				return found.print(cmd.OutOrStdout(), args[0])
+				if err != nil || stacks.Len() > 0 {
+					return err
+				}
+				return s.noteEmpty(ctx, cmd, db, snap, q, true, stacks.Type)
 			})
 		},
 	}

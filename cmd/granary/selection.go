@@ -33,6 +33,7 @@ type selection struct {
 	sum         bool
 	sumKinds    bool
 	from, to    string
+	side        string // of a difference, in front of notes
 }
 
 // firstShown describes the default sample type of commands that show one type.
@@ -193,12 +194,9 @@ func (q question) at(ctx context.Context, db *profile.DB, snap *columnstore.Snap
 	query := q.query
 	var newest int64
 	if q.from.relative || q.to.relative {
-		times, err := db.Table().Aggregate(ctx, snap, columnstore.AggregateOptions{By: []string{profile.ColumnTimestamp}})
-		if err != nil {
+		var err error
+		if _, newest, err = spanOfTimes(ctx, db, snap); err != nil {
 			return query, err
-		}
-		for _, t := range times.Columns[0].Values.Int64s {
-			newest = max(newest, t)
 		}
 	}
 	query.From, query.To = q.from.bound(newest), q.to.bound(newest)
@@ -294,12 +292,4 @@ func knownSelected(ctx context.Context, db *profile.DB, snap *columnstore.Snapsh
 func isNumber(column, label string) bool {
 	rest, ok := strings.CutPrefix(column, profile.ColumnPprofNumLabels+"."+label)
 	return ok && (rest == "" || rest[0] == '[' || rest[0] == '#')
-}
-
-// noSamples is the sentence for an answer without samples.
-const noSamples = "There are no samples."
-
-// noteNoSamples reports on standard error that an output file has no samples.
-func noteNoSamples(cmd *cobra.Command) {
-	fmt.Fprintf(cmd.ErrOrStderr(), "granary: there are no samples\n")
 }

@@ -74,10 +74,14 @@ chart.
 				if err != nil {
 					return err
 				}
+				print := found.print
 				if o.asJSON {
-					return found.printJSON(cmd.OutOrStdout())
+					print = found.printJSON
 				}
-				return found.print(cmd.OutOrStdout())
+				if err := print(cmd.OutOrStdout()); err != nil || found.profiles > 0 {
+					return err
+				}
+				return o.noteEmpty(ctx, cmd, db, snap, q, true, found.typ)
 			})
 		},
 	}

@@ -53,10 +53,14 @@ which is then printed.
 					return err
 				}
 				found.order = order
+				print := found.print
 				if asJSON {
-					return found.printJSON(cmd.OutOrStdout(), show.Of(asJSON))
+					print = found.printJSON
 				}
-				return found.print(cmd.OutOrStdout(), show.Of(asJSON))
+				if err := print(cmd.OutOrStdout(), show.Of(asJSON)); err != nil || found.Len() > 0 {
+					return err
+				}
+				return s.noteEmpty(ctx, cmd, db, snap, q, true, found.Type)
 			})
 		},
 	}
