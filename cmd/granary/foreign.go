@@ -1,6 +1,9 @@
 package main
 
-import "bytes"
+import (
+	"bytes"
+	"regexp"
+)
 
 // foreign returns a description of data that is no profile but is often taken for one, "" for
 // other data.
@@ -23,5 +26,17 @@ func foreign(data []byte) string {
 			return "it is text: fetch the profile without debug=1 or debug=2"
 		}
 	}
+	switch {
+	case bytes.HasPrefix(head, []byte("File: ")), bytes.HasPrefix(head, []byte("Showing nodes")):
+		return "it is a report of go tool pprof: name the profile that it was made from"
+	case bytes.HasPrefix(head, []byte("{")):
+		return "it is JSON"
+	case folded.Match(head):
+		return "it is text of folded stacks, which granary merge writes and no command reads"
+	}
 	return ""
 }
+
+// folded matches the first line of folded stacks: functions separated by semicolons, a space
+// and a number.
+var folded = regexp.MustCompile(`^[^\n\x00]*;[^\n\x00]* -?[0-9]+\r?\n`)

@@ -181,6 +181,10 @@ func TestWrongUse(t *testing.T) {
 		{"selector cut", []string{"top", "--selector", `{job="api"`, good}, `{job="api"`},
 		{"selector with a bad pattern", []string{"top", "--selector", `{job=~"("}`, good}, `{job=~"("}`},
 		{"selector of two lines", []string{"top", "--selector", "{job=\n}", good}, `selector`},
+		{"two orders", []string{"top", "--cum", "--sort", "flat", good}, "--cum and --sort flat: choose one"},
+		{"two orders of diff", []string{"diff", "--sort", "name", "--cum", good, good}, "--cum and --sort name: choose one"},
+		{"two orders of peek", []string{"peek", "--sort", "name", "--cum", "x", good}, "--cum and --sort name: choose one"},
+		{"a label twice", []string{"series", "--by", "file", "--by", "thread", "--by", "file", good}, "--by file is there twice"},
 		{"version with an argument", []string{"version", "x"}, `"x"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +27,12 @@ func (o *ordering) flags(cmd *cobra.Command) {
 	o.by = sortFlat
 	cmd.Flags().Var(cli.NewChoice("sort", []string{sortFlat, sortCum, sortName}, &o.by), "sort", "sort functions by `COLUMN`: flat, cum or name")
 	cmd.Flags().BoolVar(&o.cum, "cum", false, "sort functions by cum: short for --sort cum")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if o.cum && o.by != sortCum && cmd.Flags().Changed("sort") {
+			return cli.Usage(fmt.Errorf("--cum and --sort %s: choose one", o.by))
+		}
+		return nil
+	}
 }
 
 // compare compares two functions: their flat and cumulative values, and their names.

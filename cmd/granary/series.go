@@ -69,6 +69,11 @@ chart.
 			if o.sum && o.average {
 				return cli.Usage(errors.New("--sum and --average: choose one"))
 			}
+			for i, name := range o.by {
+				if slices.Contains(o.by[:i], name) {
+					return cli.Usage(fmt.Errorf("--by %s is there twice: name another label or leave it out", name))
+				}
+			}
 			return withInputs(cmd, o.selection, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
 				found, err := findSeries(ctx, db, snap, q, &o)
 				if err != nil {

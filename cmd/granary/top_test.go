@@ -143,6 +143,7 @@ func TestSort(t *testing.T) {
 		{[]string{"--sort", "flat"}, "compress parse gc main handle"},
 		{[]string{"--sort", "cum"}, "main handle compress parse gc"},
 		{[]string{"--cum"}, "main handle compress parse gc"},
+		{[]string{"--cum", "--sort", "cum"}, "main handle compress parse gc"},
 		{[]string{"--sort", "name"}, "compress gc handle main parse"},
 	} {
 		var names []string

@@ -60,7 +60,7 @@ func (r *Reader) unpack(data []byte, limits Limits) (string, error) {
 func (r *Reader) decode(plain string, limits Limits, f *Flat) error {
 	err := Decode(plain, limits, f)
 	if errors.Is(err, ErrProfile) && looksLikeText(plain) {
-		return fmt.Errorf("%w: the input is text (a URL of net/http/pprof must not have debug=1)", ErrProfile)
+		return fmt.Errorf("%w: the input is text (a URL of net/http/pprof must not have debug=1 or debug=2)", ErrProfile)
 	}
 	return err
 }
