@@ -209,7 +209,7 @@ func (r *report) top(stacks *profile.Stacks, took time.Duration) {
 	r.Printf("  %10s %7s %10s %7s  %s\n", "flat", "flat%", "cum", "cum%", "function")
 	for _, f := range functions[:min(10, len(functions))] {
 		r.Printf("  %10s %7s %10s %7s  %s\n", profile.FormatValue(f.Flat, unit), percent(f.Flat, stacks.Total),
-			profile.FormatValue(f.Cum, unit), percent(f.Cum, stacks.Total), f.Name)
+			profile.FormatValue(f.Cum, unit), percent(f.Cum, stacks.Total), r.Name(f.Name, 43))
 	}
 }
 

@@ -227,7 +227,7 @@ func (d *difference) print(w io.Writer, args []string, nodes int) error {
 		if side.over > 0 {
 			mean = fmt.Sprintf(" (mean over %d times)", side.over)
 		}
-		p.Printf("  %c %12s  %s%s\n", 'A'+i, profile.FormatValue([]int64{d.a.Total, d.given}[i], unit), fitFront(cli.Printable(args[i]), cli.TextWidth-18-len(mean)), mean)
+		p.Printf("  %c %12s  %s%s\n", 'A'+i, profile.FormatValue([]int64{d.a.Total, d.given}[i], unit), fitFront(cli.Printable(args[i]), cli.Width(w, 0)-18-len(mean)), mean)
 	}
 	change := d.b.Total - d.a.Total
 	switch {
@@ -256,7 +256,7 @@ func (d *difference) print(w io.Writer, args []string, nodes int) error {
 	p.Printf("%12s %9s %12s %9s  %s\n", "flat", "flat%", "cum", "cum%", "function")
 	for _, f := range shown {
 		p.Printf("%12s %9s %12s %9s  %s\n", signed(f.Flat, unit), signedPercent(f.Flat, base),
-			signed(f.Cum, unit), signedPercent(f.Cum, base), cli.Printable(f.Name))
+			signed(f.Cum, unit), signedPercent(f.Cum, base), p.Name(f.Name, 47))
 	}
 	return p.Err
 }

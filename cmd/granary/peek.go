@@ -144,13 +144,13 @@ func (f *peekFound) print(w io.Writer, pattern string) error {
 	p.Printf("Showing %d of %d functions that match\n", len(f.functions), f.all)
 	calls := func(what string, calls []profile.Call, cum int64) {
 		for _, c := range calls {
-			p.Printf("%12s %8s  %s %s\n", profile.FormatValue(c.Value, unit), percent(c.Value, cum), what, cli.Printable(c.Name))
+			p.Printf("%12s %8s  %s %s\n", profile.FormatValue(c.Value, unit), percent(c.Value, cum), what, p.Name(c.Name, 32))
 		}
 	}
 	for _, g := range f.functions {
 		p.Printf("\n")
 		calls("caller  ", g.Callers, g.Cum)
-		p.Printf("%12s %8s  %s\n", profile.FormatValue(g.Cum, unit), percent(g.Cum, f.stacks.Magnitude), cli.Printable(g.Name))
+		p.Printf("%12s %8s  %s\n", profile.FormatValue(g.Cum, unit), percent(g.Cum, f.stacks.Magnitude), p.Name(g.Name, 23))
 		p.Printf("%12s %8s  flat\n", profile.FormatValue(g.Flat, unit), percent(g.Flat, g.Cum))
 		calls("  callee", g.Callees, g.Cum)
 	}

@@ -407,26 +407,28 @@ func (f *seriesFound) lineNames() string {
 
 // printSums prints the lines as a table, for answers without a chart.
 func (f *seriesFound) printSums(p *cli.Printer) {
+	columns := cli.Width(p.W, f.width)
 	value := func(line seriesLine) string { return profile.FormatValue(line.total, f.typ.SampleUnit) }
 	if f.average || f.mean {
 		p.Printf("%12s  %s\n", "mean", f.lineNames())
 		for _, line := range f.lines {
-			p.Printf("%12s  %s\n", value(line), f.nameOf(line, cli.TextWidth-14))
+			p.Printf("%12s  %s\n", value(line), f.nameOf(line, columns-14))
 		}
 		return
 	}
 	p.Printf("%12s %7s  %s\n", "sum", "sum%", f.lineNames())
 	for _, line := range f.lines {
-		p.Printf("%12s %7s  %s\n", value(line), percent(line.total, f.total), f.nameOf(line, cli.TextWidth-22))
+		p.Printf("%12s %7s  %s\n", value(line), percent(line.total, f.total), f.nameOf(line, columns-22))
 	}
 }
 
 // printLegend prints the statistics of the lines of a chart.
 func (f *seriesFound) printLegend(p *cli.Printer, mark func(line int) string) {
+	columns := cli.Width(p.W, f.width)
 	p.Printf("   %12s %12s %12s  %s\n", "least", "mean", "most", f.lineNames())
 	value := func(v int64) string { return profile.FormatValue(v, f.typ.SampleUnit) }
 	for i, line := range f.lines {
-		p.Printf(" %s %12s %12s %12s  %s\n", mark(i), value(line.least), value(line.middle), value(line.most), f.nameOf(line, cli.TextWidth-43))
+		p.Printf(" %s %12s %12s %12s  %s\n", mark(i), value(line.least), value(line.middle), value(line.most), f.nameOf(line, columns-43))
 	}
 }
 

@@ -173,7 +173,7 @@ func (f *topFound) print(w io.Writer, nodes int) error {
 	p.Printf("%s\n", f.span)
 	f.printMeans(&p)
 	if len(f.others) > 0 {
-		p.Printf("%s\n", othersText(f.others))
+		p.Printf("%s\n", othersText(f.others, cli.Width(w, 0)))
 	}
 	p.Printf("Showing %d of %d functions\n", len(shown), all)
 	p.Printf("%12s %7s %7s %12s %7s  %s\n", "flat", "flat%", "sum%", "cum", "cum%", "function")
@@ -181,20 +181,20 @@ func (f *topFound) print(w io.Writer, nodes int) error {
 	for _, g := range shown {
 		sum += g.Flat
 		p.Printf("%12s %7s %7s %12s %7s  %s\n", profile.FormatValue(g.Flat, unit), percent(g.Flat, f.Magnitude),
-			percent(sum, f.Magnitude), profile.FormatValue(g.Cum, unit), percent(g.Cum, f.Magnitude), cli.Printable(g.Name))
+			percent(sum, f.Magnitude), profile.FormatValue(g.Cum, unit), percent(g.Cum, f.Magnitude), p.Name(g.Name, 51))
 	}
 	return p.Err
 }
 
-// othersText lists as many of the other types as fit on a line.
-func othersText(names []string) string {
+// othersText lists as many of the other types as fit on a line of a width.
+func othersText(names []string, width int) string {
 	const before, after = "Others: ", " (--sample-index)"
 	text := before
 	for i, name := range names {
 		if i > 0 {
 			text += ", "
 		}
-		if utf8.RuneCountInString(text+name+", ..."+after) > cli.TextWidth {
+		if utf8.RuneCountInString(text+name+", ..."+after) > width {
 			text += "..."
 			break
 		}

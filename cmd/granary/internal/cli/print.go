@@ -26,6 +26,19 @@ func (p *Printer) Printf(format string, args ...any) {
 	}
 }
 
+// Name returns the name of a function for the last column of a table whose other columns take
+// used columns. On a terminal it is cut to the rest of the width; elsewhere it is complete.
+func (p *Printer) Name(name string, used int) string {
+	name = Printable(name)
+	if !IsTerminal(p.W) {
+		return name
+	}
+	return FitName(name, max(minName, Width(p.W, 0)-used))
+}
+
+// minName is the least width of a name in a table.
+const minName = 20
+
 // PrintJSON prints a value as indented JSON. It does not escape characters of HTML.
 func PrintJSON(w io.Writer, v any) error {
 	out := json.NewEncoder(w)
@@ -51,6 +64,24 @@ func Fit(text string, width int) string {
 		return text
 	}
 	return string([]rune(text)[:width-1]) + "…"
+}
+
+// FitName shortens the name of a function to a width. The folders of its package go first, from
+// the front, and then the end.
+func FitName(name string, width int) string {
+	path := name
+	if i := strings.IndexAny(name, "([<{ "); i >= 0 {
+		path = name[:i] // slashes in parameters are no folders
+	}
+	cut := ""
+	for utf8.RuneCountInString(cut+name) > width {
+		i := strings.IndexByte(path, '/')
+		if i < 0 {
+			return Fit(cut+name, width)
+		}
+		cut, path, name = "…", path[i+1:], name[i+1:]
+	}
+	return cut + name
 }
 
 // counted is the constraint of integers that are printed.

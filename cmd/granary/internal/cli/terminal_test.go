@@ -32,3 +32,28 @@ func TestWidth(t *testing.T) {
 		t.Error("colours in spite of NO_COLOR")
 	}
 }
+
+func TestFitName(t *testing.T) {
+	const name = "github.com/granarydb/granary/columnstore.(*Table).Insert"
+	for _, tc := range []struct {
+		name  string
+		width int
+		want  string
+	}{
+		{name, 56, name},
+		{name, 55, "…granarydb/granary/columnstore.(*Table).Insert"},
+		{name, 46, "…granarydb/granary/columnstore.(*Table).Insert"},
+		{name, 45, "…granary/columnstore.(*Table).Insert"},
+		{name, 30, "…columnstore.(*Table).Insert"},
+		{name, 20, "…columnstore.(*Tabl…"},
+		{"main.f[go.shape.struct { a/b.C }]", 20, "main.f[go.shape.str…"},
+		{"std::vector<a/b>::push_back(int)", 12, "std::vector…"},
+		{"näme/ö.f", 8, "näme/ö.f"},
+		{"näme/ö.f", 7, "…ö.f"},
+		{"", 1, ""},
+	} {
+		if got := FitName(tc.name, tc.width); got != tc.want {
+			t.Errorf("%q in %d: %q, want %q", tc.name, tc.width, got, tc.want)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+)
+
+// onTerminal runs the program on a terminal of a number of columns and returns its output.
+func onTerminal(t *testing.T, columns int, args ...string) string {
+	t.Helper()
+	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer ours.Close()
+	var number, unlocked uint32
+	for request, at := range map[uintptr]*uint32{syscall.TIOCGPTN: &number, syscall.TIOCSPTLCK: &unlocked} {
+		if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, ours.Fd(), request, uintptr(unsafe.Pointer(at))); errno != 0 {
+			t.Skip(errno)
+		}
+	}
+	theirs, err := os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Setenv("COLUMNS", fmt.Sprint(columns)) // a new terminal has 0 columns
+	t.Setenv("NO_COLOR", "1")
+	done := make(chan string)
+	go func() {
+		var text strings.Builder
+		buf := make([]byte, 4096)
+		for !strings.HasSuffix(text.String(), "end\r\n") {
+			n, err := ours.Read(buf)
+			if text.Write(buf[:n]); err != nil {
+				break
+			}
+		}
+		done <- text.String()
+	}()
+	if code := run(context.Background(), args, theirs, theirs); code != cli.ExitOK {
+		t.Errorf("granary %q: exit code %d", args, code)
+	}
+	fmt.Fprintln(theirs, "end")
+	text := <-done
+	theirs.Close()
+	return strings.ReplaceAll(strings.TrimSuffix(text, "end\r\n"), "\r", "")
+}
+
+// On a terminal, tables are as wide as the terminal. Elsewhere names are complete.
+func TestTablesOnTerminal(t *testing.T) {
+	const long = "github.com/granarydb/granary/columnstore.(*Table).InsertMany"
+	p := newProfile("cpu:nanoseconds", sample{long + " main", []int64{5e8}, map[string][]string{"thread": {strings.Repeat("long-", 30) + "end"}}})
+	a, b := file(t, "a.pb.gz", p), file(t, "b.pb.gz", later())
+	for _, args := range [][]string{{"top", a}, {"diff", a, b}, {"peek", ".", a}, {"labels", a}, {"labels", "--name", "thread", a}, {"series", "--by", "thread", a}} {
+		for columns, name := range map[int]string{80: "…columnstore.(*Table).Inser", 72: "…columnstore.(*Tab", 200: long} {
+			text := onTerminal(t, columns, args...)
+			for line := range strings.Lines(text) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > columns {
+					t.Errorf("%q on %d columns: a line of %d: %s", args, columns, n, line)
+				}
+			}
+			if isTable := args[0] == "top" || args[0] == "diff"; isTable && !strings.Contains(text, name) {
+				t.Errorf("%q on %d columns: there is no %s:\n%s", args, columns, name, text)
+			}
+			if columns == 200 && args[0] == "labels" && !strings.Contains(text, "-long-end") {
+				t.Errorf("%q on %d columns: the value is cut:\n%s", args, columns, text)
+			}
+		}
+	}
+	if r := granary(t, "top", a); !strings.Contains(r.stdout, long) {
+		t.Errorf("cut without a terminal: %s", r.stdout)
+	}
+}
