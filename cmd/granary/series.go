@@ -40,8 +40,9 @@ one line for each value of a label. A profile without a time takes the time of
 its file.
 
 A point is the sum of the profiles of one time, or with --step of the profiles
-within a step. If there are more than 64 times, the chart chooses a step by
-itself; JSON does not.
+within a step. The chart chooses a step by itself, and names it, if there are
+more times than columns, or if the profiles of a line were taken at times of
+their own, as those of many pods are. JSON has no step without --step.
 
 Values measured over a period, such as CPU time, add up. So do values that count
 from the start of a process, such as alloc_space of Go's heap profiles, although
@@ -75,7 +76,7 @@ chart.
 				}
 			}
 			return withInputs(cmd, o.selection, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
-				found, err := findSeries(ctx, db, snap, q, &o)
+				found, err := findSeries(ctx, db, snap, q, &o, cli.Width(cmd.OutOrStdout(), o.width))
 				if err != nil {
 					return err
 				}
@@ -99,7 +100,7 @@ func (o *seriesOptions) flags(cmd *cobra.Command) {
 	o.selection.flags(cmd, firstShown)
 	o.answerFlags(cmd)
 	cmd.Flags().StringArrayVar(&o.by, "by", nil, "draw a line for each value of `LABEL`; may be repeated, for a line for each combination of values. 'granary labels' lists the labels")
-	cmd.Flags().Var(stepValue{&o.step}, "step", "the `DURATION` of a point: 10s, 5m, 1h, 7d (default: a point for each time, if there are few)")
+	cmd.Flags().Var(stepValue{&o.step}, "step", "the `DURATION` of a point: 10s, 5m, 1h, 7d (default: a point for each time, if they are few and shared by the profiles of a line)")
 	o.limit.Flags(cmd, "top", 5, "show the `N` lines with the greatest values")
 	cmd.Flags().BoolVar(&o.average, "average", false, "show the mean of a point's profiles instead of the sum")
 	cmd.Flags().Var(columnsValue{&o.width}, "width", "the width of the chart in `COLUMNS`, 40 to 1000 (default: that of the terminal, or 80)")
@@ -111,6 +112,7 @@ type seriesFound struct {
 	typ     profile.Type
 	by      []string
 	step    time.Duration // 0: a point for each time
+	chosen  bool          // not by --step
 	average bool
 	mean    bool // points are means over the times of each source
 	width   int  // of the chart, 0 for that of the terminal
@@ -150,7 +152,8 @@ type seriesLine struct {
 	least, most, middle int64 // middle is the mean
 }
 
-func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, o *seriesOptions) (*seriesFound, error) {
+// findSeries answers series. A chart is some columns wide.
+func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, o *seriesOptions, columns int) (*seriesFound, error) {
 	t, err := findType(ctx, db, snap, q, o.sampleIndex)
 	if err != nil {
 		return nil, err
@@ -170,7 +173,8 @@ func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 		out.total += p.Total
 	}
 	if out.step == 0 && !o.asJSON {
-		out.step = chosenStep(infos)
+		out.step = chosenStep(infos, o.by, columns)
+		out.chosen = out.step > 0
 	}
 	means, err := findMeans(ctx, db, snap, q, t)
 	if err != nil {
@@ -296,31 +300,6 @@ func (f *seriesFound) summarize() {
 	})
 }
 
-// chosenStep returns the step of a chart of many times, or 0 if there are few.
-func chosenStep(infos []profile.ProfileInfo) time.Duration {
-	const most = 64 // about one column per point
-	times := map[int64]bool{}
-	first, last := infos[0].Time, infos[0].Time
-	for _, p := range infos {
-		times[p.Time] = true
-		first, last = min(first, p.Time), max(last, p.Time)
-	}
-	if len(times) <= most {
-		return 0
-	}
-	want := time.Duration((last - first) / most)
-	for _, step := range []time.Duration{
-		time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second,
-		time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
-		time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
-	} {
-		if step >= want {
-			return step
-		}
-	}
-	return want.Truncate(24*time.Hour) + 24*time.Hour
-}
-
 func (f *seriesFound) print(w io.Writer) error {
 	p := cli.Printer{W: w}
 	p.Printf("Type: %s\n", typeText(f.typ))
@@ -344,6 +323,9 @@ func (f *seriesFound) print(w io.Writer) error {
 	default:
 		c.tick = timeTick(c.from, c.to)
 		p.Printf("A point is %s\n", f.pointText())
+		if f.chosen {
+			p.Printf("The step of %s is chosen from their times; --step sets another.\n", cli.Duration(f.step))
+		}
 		if f.cut {
 			p.Printf("Steps that the profiles begin or end in are cut short and not shown.\n")
 		}

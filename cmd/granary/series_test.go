@@ -144,7 +144,7 @@ func TestSeriesWithoutLabel(t *testing.T) {
 func TestSeriesOfManyTimes(t *testing.T) {
 	dir := scrapes(t, 100)
 	r := granary(t, "series", filepath.Join(dir, "pod-0"))
-	for _, want := range []string{"the sum of up to 3 profiles in 30s", "100 profiles", "cut short"} {
+	for _, want := range []string{"the sum of up to 3 profiles in 30s", "The step of 30s is chosen", "100 profiles", "cut short"} {
 		if !strings.Contains(r.stdout, want) {
 			t.Errorf("there is no %q:\n%s", want, r.stdout)
 		}
@@ -158,11 +158,74 @@ func TestSeriesOfManyTimes(t *testing.T) {
 		for k := range 100 {
 			infos = append(infos, profile.ProfileInfo{Time: int64(k) * int64(tc.seconds) * 1e9})
 		}
-		if got := chosenStep(infos); got != tc.want {
+		if got := chosenStep(infos, nil, 80); got != tc.want {
 			t.Errorf("100 profiles, %d seconds apart: steps of %v, want %v", tc.seconds, got, tc.want)
 		}
-		if got := chosenStep(infos[:64]); got != 0 {
+		if got := chosenStep(infos[:64], nil, 80); got != 0 {
 			t.Errorf("64 profiles: steps of %v", got)
+		}
+	}
+}
+
+// Pods that are profiled at times of their own get steps in which their numbers are steady.
+func TestSeriesOfPodsApart(t *testing.T) {
+	dir := t.TempDir()
+	for pod := range 4 {
+		for k := range 12 {
+			p := newProfile("cpu:nanoseconds", sample{"f main", []int64{1e9 << pod}, nil})
+			name := fmt.Sprintf("pod=p%d/%02d.pb.gz", pod, k)
+			file(t, filepath.Join(dir, name), at(p, epoch.Add(time.Duration(k)*10*time.Second+time.Duration(pod)*1234567891)))
+		}
+	}
+	r := granary(t, "series", dir)
+	if !strings.Contains(r.stdout, "The step of 10s is chosen") || !strings.Contains(r.stdout, "       15 s         15 s         15 s  all") {
+		t.Errorf("%s", r.stdout)
+	}
+	if r := granary(t, "series", "--by", "pod", dir); strings.Contains(r.stdout, "is chosen") {
+		t.Errorf("a pod alone has one time for each profile:\n%s", r.stdout)
+	}
+	if got := granarySeries(t, dir); got.Step != 0 || len(got.Lines[0].Points) != 48 {
+		t.Errorf("JSON has steps of %v s and %d points", got.Step, len(got.Lines[0].Points))
+	}
+}
+
+func TestChosenStepOfPods(t *testing.T) {
+	pods := func(pods, scrapes int, every time.Duration, offset func(pod, scrape int) time.Duration) []profile.ProfileInfo {
+		var infos []profile.ProfileInfo
+		for pod := range pods {
+			for k := range scrapes {
+				infos = append(infos, profile.ProfileInfo{
+					Time:   epoch.UnixNano() + int64(time.Duration(k)*every+offset(pod, k)),
+					Labels: []profile.Label{{Name: "file", Value: fmt.Sprint(pod, " ", k)}, {Name: "pod", Value: fmt.Sprint(pod)}},
+				})
+			}
+		}
+		return infos
+	}
+	const second = time.Second
+	own := func(pod, _ int) time.Duration { return time.Duration(pod) * 37 * time.Millisecond * 17 }
+	late := func(pod, k int) time.Duration { return own(pod, k) + time.Duration(k*pod%7)*20*time.Millisecond }
+	around := func(pod, k int) time.Duration { // a boundary of steps
+		return time.Duration(k*k%5-2)*3*time.Millisecond + time.Duration(pod)
+	}
+	for _, tc := range []struct {
+		name  string
+		infos []profile.ProfileInfo
+		by    []string
+		want  time.Duration
+	}{
+		{"together", pods(5, 20, 10*second, func(int, int) time.Duration { return 0 }), nil, 0},
+		{"one pod", pods(1, 20, 10*second, late), nil, 0},
+		{"apart", pods(5, 10, 10*second, own), nil, 10 * second},
+		{"apart and late", pods(20, 100, 10*second, late), nil, 30 * second},
+		{"apart by pod", pods(5, 10, 10*second, late), []string{"pod"}, 0},
+		{"apart by file", pods(5, 10, 10*second, late), []string{"file"}, 0},
+		{"around a boundary", pods(30, 40, 10*second, around), nil, time.Minute},
+		{"once", pods(20, 1, second, own), nil, 0},
+		{"once, many", pods(200, 1, second, own), nil, 2 * second},
+	} {
+		if got := chosenStep(tc.infos, tc.by, 80); got != tc.want {
+			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
 		}
 	}
 }
