@@ -37,7 +37,7 @@ type selection struct {
 }
 
 // firstShown describes the default sample type of commands that show one type.
-const firstShown = "the default type of the first profile with samples"
+const firstShown = "the default type of the first profile with samples, in the order of the inputs and of the names in a folder"
 
 // flags adds the flags. The help of --sample-index names otherwise as its default.
 func (s *selection) flags(cmd *cobra.Command, otherwise string) {

@@ -32,7 +32,7 @@ The order is that of flat, or that of --sort or --cum. A recursive function
 counts once per stack. The total is that of the chosen samples, as with
 -relative_percentages of go tool pprof. If some values are negative, as in a
 difference, percentages are shares of the sum of the stacks' absolute values,
-which is then printed.
+which is then printed. On a terminal, long names are cut to its width.
 
 ` + gaugesHelp + `
 
