@@ -195,6 +195,8 @@ func valueLabel(unit string) func(float64) string {
 func timeTick(from, to int64) func(int64) string {
 	layout := "2006-01-02"
 	switch span := time.Duration(to - from); {
+	case span < time.Second:
+		layout = "15:04:05.000"
 	case span < 10*time.Second:
 		layout = "15:04:05.0"
 	case span < 10*time.Minute:

@@ -68,7 +68,7 @@ same. The change is also written on the frame: +50%, −50%, new or gone.
 			if len(args) != 2 {
 				return cli.Usage(fmt.Errorf("diff compares two inputs, A and B, not %d: each is a file, a directory, an http URL, host:port, or - for standard input", len(args)))
 			}
-			return oneStdin(args)
+			return checkInputs(args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.normalize && o.scale != 0 {
@@ -111,7 +111,8 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 			sides[i], err = mergeType(ctx, db, snap, q, name)
 			switch {
 			case i == 1 && errors.Is(err, profile.ErrUnknownType):
-				return fmt.Errorf("%s: %s", arg, err.Error()) // A has the type: a mismatch of A and B, not a usage error
+				// A has the type: a mismatch of A and B, not a usage error.
+				return fmt.Errorf("%s: %s; %s has %s, choose a type of both with --sample-index", arg, err.Error(), args[0], typeName(sides[0].Type))
 			case err != nil:
 				return fmt.Errorf("%s: %w", arg, err)
 			case sides[i].Len() == 0:

@@ -187,7 +187,7 @@ func TestDiffErrors(t *testing.T) {
 		{[]string{"--normalize", a, none}, "the total of cpu is 0 in B"},
 		{[]string{"--normalize", none, a}, "the total of cpu is 0 in A"},
 		{[]string{"--scale", "1e300", a, a}, "exceeds 64 bits"},
-		{[]string{a, heap}, heap + `: unknown sample type "cpu:nanoseconds", known types: inuse_space`},
+		{[]string{a, heap}, heap + `: unknown sample type "cpu:nanoseconds", known types: inuse_space; ` + a + ` has cpu, choose a type of both with --sample-index`},
 		{[]string{"--sample-index", "cpu", a, heap}, heap + `: unknown sample type "cpu"`},
 		{[]string{"--sample-index", "cpu", a, seconds}, "cpu is in nanoseconds in A and in seconds in B"},
 	} {

@@ -21,13 +21,16 @@ func inputs(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cli.Usage(errors.New("name at least one profile: a file, a directory, an http URL, host:port, or - for standard input"))
 	}
-	return oneStdin(args)
+	return checkInputs(args)
 }
 
-// oneStdin returns a usage error if standard input is several inputs.
-func oneStdin(args []string) error {
+// checkInputs returns a usage error if standard input is several inputs, or an input has no name.
+func checkInputs(args []string) error {
 	n := 0
 	for _, arg := range args {
+		if arg == "" {
+			return cli.Usage(errors.New("an input has no name: is a variable of the shell empty?"))
+		}
 		if arg == "-" {
 			n++
 		}
@@ -75,6 +78,9 @@ func (f *inputFlags) source() (inputSource, error) {
 		}
 		if name == labelFile {
 			return s, cli.Usage(fmt.Errorf("--label %q: the label file is the name of the input", text))
+		}
+		if _, twice := s.labels[name]; twice {
+			return s, cli.Usage(fmt.Errorf("--label %s is there twice: an input has one value of a label", cli.Printable(name)))
 		}
 		s.labels[name] = value
 	}

@@ -36,7 +36,7 @@ questions about them.
   granary demo                         see it at work, no data needed
   granary top cpu.pb.gz                the functions that cost most
   granary top --json DIR               the same for a directory, as JSON
-  granary peek 'json[.]' cpu.pb.gz      the callers and callees of functions
+  granary peek 'json[.]' cpu.pb.gz     the callers and callees of functions
   granary diff a.pb.gz b.pb.gz         the functions whose cost changed
   granary series --by thread DIR       a chart of values over time
   granary labels DIR                   the labels that can be selected
@@ -60,6 +60,7 @@ Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.`,
 			return errors.Join(cmd.Help(), cli.Usage(errors.New("a command is missing")))
 		},
 	}
+	root.SetHelpCommand(cli.NewHelp("Show the help of a command"))
 	root.SetVersionTemplate("granary {{.Version}}\n")
 	root.AddCommand(newDemo(), newTop(), newPeek(), newDiff(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newExport(), newInspect(), states.NewCommand(), newVersion())
 	return root

@@ -185,6 +185,11 @@ func TestWrongUse(t *testing.T) {
 		{"two orders of diff", []string{"diff", "--sort", "name", "--cum", good, good}, "--cum and --sort name: choose one"},
 		{"two orders of peek", []string{"peek", "--sort", "name", "--cum", "x", good}, "--cum and --sort name: choose one"},
 		{"a label twice", []string{"series", "--by", "file", "--by", "thread", "--by", "file", good}, "--by file is there twice"},
+		{"help of an unknown command", []string{"help", "tpo"}, `unknown command "tpo": did you mean top?`},
+		{"an input without a name", []string{"top", good, ""}, "an input has no name"},
+		{"a side without a name", []string{"diff", "", good}, "an input has no name"},
+		{"a label with two values", []string{"top", "--label", "job=x", "--label", "job=y", good}, "--label job is there twice"},
+		{"bad regular expression of peek", []string{"peek", "(", good}, `"(": want a regular expression, such as 'json[.]' or '^main[.]': missing closing )`},
 		{"version with an argument", []string{"version", "x"}, `"x"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -361,6 +366,12 @@ func TestHelp(t *testing.T) {
 	clitest.CheckWidth(t, "--help", granary(t, "--help").stdout)
 	if r := granary(t, "--help"); r.code != cli.ExitOK || !strings.Contains(r.stdout, "Exit codes:") || !strings.Contains(r.stdout, "flamegraph") {
 		t.Errorf("help: %+v", r)
+	}
+	for _, args := range [][]string{{"top"}, {"history", "at"}} {
+		want, r := granary(t, append(args, "--help")...), granary(t, append([]string{"help"}, args...)...)
+		if r != want {
+			t.Errorf("help %q: %+v\nwant %+v", args, r, want)
+		}
 	}
 	if r := granary(t); !strings.Contains(r.stdout, "Exit codes:") {
 		t.Errorf("without arguments there is no help: %+v", r)

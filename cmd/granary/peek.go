@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"regexp"
 	"slices"
@@ -47,9 +46,9 @@ a function to itself are left out.
 			return inputs(cmd, args[1:])
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			pattern, err := regexp.Compile(args[0])
+			pattern, err := compile("", args[0])
 			if err != nil {
-				return cli.Usage(fmt.Errorf("%q: want a regular expression, such as 'json[.]' or '^main[.]': %w", args[0], err))
+				return err
 			}
 			return withInputs(cmd, s, args[1:], func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
 				stacks, err := mergeType(ctx, db, snap, q, s.sampleIndex)

@@ -142,13 +142,18 @@ func parsePattern(flag, text string) (*regexp.Regexp, error) {
 	if text == "" {
 		return nil, nil
 	}
+	return compile("--"+flag+" ", text)
+}
+
+// compile parses a regular expression. The error has what stands before it on the command line.
+func compile(before, text string) (*regexp.Regexp, error) {
 	re, err := regexp.Compile(text)
 	if err != nil {
 		cause := err
 		if bad, ok := errors.AsType[*syntax.Error](err); ok {
 			cause = errors.New(bad.Code.String())
 		}
-		return nil, cli.Usage(fmt.Errorf("--%s %q: want a regular expression, such as 'json[.]' or '^main[.]': %w", flag, text, cause))
+		return nil, cli.Usage(fmt.Errorf("%s%q: want a regular expression, such as 'json[.]' or '^main[.]': %w", before, text, cause))
 	}
 	return re, nil
 }

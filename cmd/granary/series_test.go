@@ -280,6 +280,17 @@ func TestChart(t *testing.T) {
 	}
 }
 
+// The times of an axis differ, however short it is.
+func TestTimeTicks(t *testing.T) {
+	for _, span := range []time.Duration{40 * time.Millisecond, time.Second, 40 * time.Second, time.Hour, 24 * time.Hour, 60 * 24 * time.Hour} {
+		from := epoch.UnixNano()
+		tick := timeTick(from, from+int64(span))
+		if first, next := tick(from), tick(from+int64(span)/4); first == next {
+			t.Errorf("%v: %s twice", span, first)
+		}
+	}
+}
+
 // Points are joined, except over a gap.
 func TestChartGap(t *testing.T) {
 	var points []profile.Point

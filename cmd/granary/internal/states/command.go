@@ -43,29 +43,8 @@ attribute of a system (a thread, a CPU, a queue) at every instant.
 		},
 	}
 	cmd.AddCommand(newImport(), newInfo(), newAt(), newSlice(), newRange(),
-		newSample(), newPlot(), newHelp())
+		newSample(), newPlot(), cli.NewHelp("Show the help of a history command"))
 	return cmd
-}
-
-// newHelp returns history help, which prints the help of a subcommand: history help slice is
-// the same as history slice --help.
-func newHelp() *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [COMMAND]",
-		Short: "Show the help of a history command",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			of := cmd.Parent()
-			for _, name := range args {
-				at := slices.IndexFunc(of.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
-				if at < 0 {
-					return cli.UnknownCommand(of, name)
-				}
-				of = of.Commands()[at]
-			}
-			of.InitDefaultHelpFlag() // the help lists the flag
-			return of.Help()
-		},
-	}
 }
 
 // Sections that the helps of the history commands share.
