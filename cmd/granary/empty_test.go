@@ -29,8 +29,20 @@ func TestWhyEmpty(t *testing.T) {
 		{[]string{"--focus", "handle\x1b"}, "--focus 'handle\ufffd' leaves none"},
 	} {
 		for _, command := range [][]string{
-			{"top"}, {"top", "--json"}, {"peek", "."}, {"peek", "--json", "."}, {"series"}, {"series", "--json"}, {"labels"}, {"labels", "--name", "thread"}, {"labels", "--json"},
-			{"merge", "-o", "-"}, {"merge", "-o", "-", "--format", "folded"}, {"merge", "-o", "-", "--format", "speedscope"}, {"flamegraph", "-o", "-"}, {"export", "-o", "-", "--format", "arrow"},
+			{"top"},
+			{"top", "--json"},
+			{"peek", "."},
+			{"peek", "--json", "."},
+			{"series"},
+			{"series", "--json"},
+			{"labels"},
+			{"labels", "--name", "thread"},
+			{"labels", "--json"},
+			{"merge", "-o", "-"},
+			{"merge", "-o", "-", "--format", "folded"},
+			{"merge", "-o", "-", "--format", "speedscope"},
+			{"flamegraph", "-o", "-"},
+			{"export", "-o", "-", "--format", "arrow"},
 		} {
 			r := granary(t, append(append(command, tc.flags...), dir)...)
 			if r.code != cli.ExitOK || r.stderr != "granary: there are no samples: "+tc.want+"\n" {

@@ -159,6 +159,7 @@ func TestExportNothing(t *testing.T) {
 		full := granary(t, slices.Concat([]string{"export", "-o", "-"}, flags, []string{input})...)
 		none := granary(t, slices.Concat([]string{"export", "-o", "-", "--search", "no such function"}, flags, []string{input})...)
 		if none.code != cli.ExitOK || none.stderr != "granary: there are no samples: --search 'no such function' leaves none\n" {
+			t.Errorf("%v: %+v", flags, none.stderr)
 		}
 		if flags[1] == formatParquet {
 			want, _ := readParquet(t, []byte(full.stdout), "")

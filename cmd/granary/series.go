@@ -80,11 +80,11 @@ chart.
 				if err != nil {
 					return err
 				}
-				print := found.print
+				output := found.print
 				if o.asJSON {
-					print = found.printJSON
+					output = found.printJSON
 				}
-				if err := print(cmd.OutOrStdout()); err != nil || found.profiles > 0 {
+				if err := output(cmd.OutOrStdout()); err != nil || found.profiles > 0 {
 					return err
 				}
 				return o.noteEmpty(ctx, cmd, db, snap, q, true, found.typ)

@@ -53,11 +53,11 @@ which is then printed. On a terminal, long names are cut to its width.
 					return err
 				}
 				found.order = order
-				print := found.print
+				output := found.print
 				if asJSON {
-					print = found.printJSON
+					output = found.printJSON
 				}
-				if err := print(cmd.OutOrStdout(), show.Of(asJSON)); err != nil || found.Len() > 0 {
+				if err := output(cmd.OutOrStdout(), show.Of(asJSON)); err != nil || found.Len() > 0 {
 					return err
 				}
 				return s.noteEmpty(ctx, cmd, db, snap, q, true, found.Type)
