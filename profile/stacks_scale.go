@@ -59,12 +59,12 @@ func (s *Stacks) exactTotal() *big.Int {
 // the difference of two rounded sums, of the stacks up to it and of those before it.
 func (s *Stacks) scale(ratio *big.Rat) (*Stacks, error) {
 	out := &Stacks{Type: s.Type, symbols: s.symbols, codes: make([]uint32, 0, len(s.codes)), values: make([]int64, 0, len(s.codes))}
-	var sum, before, after, value, rest big.Int
+	var sum, before, after, value big.Int
 	twice := new(big.Int).Lsh(ratio.Denom(), 1)
 	for i, code := range s.codes {
 		sum.Add(&sum, value.SetInt64(s.values[i]))
 		after.Lsh(after.Mul(&sum, ratio.Num()), 1)
-		after.DivMod(after.Add(&after, ratio.Denom()), twice, &rest) // the nearest whole number
+		after.Div(after.Add(&after, ratio.Denom()), twice) // the nearest whole number
 		if value.Sub(&after, &before); !value.IsInt64() {
 			factor, _ := ratio.Float64()
 			return nil, fmt.Errorf("%w: %d times %v exceeds 64 bits", ErrScale, s.values[i], factor)

@@ -151,9 +151,9 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 // difference is the change from A to B.
 type difference struct {
 	typ       profile.Type
-	a, b      *merged // b as scaled
-	given     int64   // the total of B before it was scaled
-	scale     float64 // of the values of B
+	a, b      *merged  // b as scaled
+	totals    [2]int64 // of A and of B before it was scaled
+	scale     float64  // of the values of B
 	functions []profile.FunctionChange
 }
 
@@ -170,7 +170,7 @@ func compare(a, b *merged, o *diffOptions) (*difference, error) {
 		return nil, fmt.Errorf("%s is in %s in A and in %s in B: they cannot be compared",
 			typeName(a.Type), a.Type.SampleUnit, b.Type.SampleUnit)
 	}
-	d := &difference{typ: a.Type, a: a, b: b, given: b.Total, scale: cmp.Or(o.scale, 1)}
+	d := &difference{typ: a.Type, a: a, b: b, totals: [2]int64{a.Total, b.Total}, scale: cmp.Or(o.scale, 1)}
 	stacks, err := b.Stacks, error(nil)
 	switch {
 	case o.normalize:
@@ -228,7 +228,7 @@ func (d *difference) print(w io.Writer, args []string, nodes int) error {
 		if side.over > 0 {
 			mean = fmt.Sprintf(" (mean over %d times)", side.over)
 		}
-		p.Printf("  %c %12s  %s%s\n", 'A'+i, profile.FormatValue([]int64{d.a.Total, d.given}[i], unit), fitFront(cli.Printable(args[i]), cli.Width(w, 0)-18-len(mean)), mean)
+		p.Printf("  %c %12s  %s%s\n", 'A'+i, profile.FormatValue(d.totals[i], unit), fitFront(cli.Printable(args[i]), cli.Width(w, 0)-18-len(mean)), mean)
 	}
 	change := d.b.Total - d.a.Total
 	switch {
