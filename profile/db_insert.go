@@ -20,7 +20,8 @@ import (
 // A text label trace_id of 32 lower-case hexadecimal digits goes to the column of that name
 // (ColumnTraceID), and so does a span_id of 16. In these columns one row among ten million is
 // found without reading the rest. Ids in upper case or with dashes, or several in one sample,
-// are ordinary labels and are found in their original spelling.
+// are ordinary labels, as they are in the profile again. A Selector finds one in upper case by
+// either spelling, the others in their own.
 //
 // The time of a profile is in Unix nanoseconds. A time before 1980 is ErrProfile, and the error
 // names the unit that it looks like. A profile without a time needs InsertOptions.Time.

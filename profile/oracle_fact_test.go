@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/granarydb/granary/internal/selector"
 )
 
 // fact is one value of a sample: a row in its plainest form. The oracle answers questions from
@@ -32,7 +34,7 @@ func (f *fact) chosen(t Type, q Query) bool {
 		return false
 	}
 	for _, m := range q.Selector.matchers {
-		if !m.Matches(f.label(m.Name)) {
+		if !equalID(m, f.label(m.Name)) {
 			return false
 		}
 	}
@@ -41,6 +43,15 @@ func (f *fact) chosen(t Type, q Query) bool {
 	}
 	some := len(q.Frames) == 0 && q.Hide == nil && q.Show == nil || f.stack != ""
 	return some && f.visible(q).stack != "" == (f.stack != "") && !slices.ContainsFunc(q.Frames, func(c FrameCondition) bool { return f.hasFrame(c) == c.Not })
+}
+
+// equalID is Matches that ignores the case of a whole id.
+func equalID(m matcher, value string) bool {
+	size := map[string]int{"trace_id": 32, "span_id": 16}[m.Name]
+	if len(m.Value) == size && strings.EqualFold(value, m.Value) && (m.Op == selector.OpEqual || m.Op == selector.OpNotEqual) {
+		return m.Op == selector.OpEqual
+	}
+	return m.Matches(value)
 }
 
 // hasFrame reports whether a frame of the stack fulfils a condition without its Not.

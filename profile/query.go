@@ -13,8 +13,8 @@ import (
 //
 // One profile is chosen by its time, From: t, To: t+1, and a Selector of its labels;
 // DB.Profiles lists the profiles. One trace or span is chosen by the Selector {trace_id="..."}
-// or {span_id="..."}, with its id as written in the profiles. DB.InsertEncoded describes the
-// spelling that is found fast.
+// or {span_id="..."}, with its id in lower or in upper case. DB.InsertEncoded describes the
+// spelling in profiles that is found fast.
 type Query struct {
 	// Selector chooses by label.
 	Selector Selector

@@ -250,9 +250,11 @@ func TestRowsFromElsewhere(t *testing.T) {
 	}
 }
 
-// Trace and span ids are found in their columns. Text in another form is found as text.
+// Trace and span ids are found in their columns, and in either case. Text in another form is
+// found as text.
 func TestSelectorOfIDs(t *testing.T) {
 	const trace, span = "0af7651916cd43dd8448eb211c80319c", "00f067aa0ba902b7"
+	const mixed = "0AF7651916cd43dd8448eb211c80319c"
 	db := testDB(t, Options{})
 	sample := func(bit int, labels map[string][]string) stack {
 		return stack{frames: "f", values: []int64{1 << bit}, labels: labels}
@@ -262,25 +264,30 @@ func TestSelectorOfIDs(t *testing.T) {
 		sample(1, map[string][]string{"trace_id": {strings.ToUpper(trace)}, "span_id": {"7"}}),
 		sample(2, map[string][]string{"trace_id": {strings.Repeat("0", 32)}, "span_id": {strings.Repeat("0", 16)}}),
 		sample(3, map[string][]string{"trace_id": {trace, "second"}}),
-		sample(4, nil)))
+		sample(4, nil),
+		sample(6, map[string][]string{"trace_id": {mixed}})))
+	insert(t, db, makeProfile(start, "n:count", sample(7, nil)), "trace_id", strings.ToUpper(trace))
 	insert(t, db, makeProfile(start, "n:count", sample(5, map[string][]string{"trace_id": {span}})), "trace_id", trace)
 	for text, want := range map[string]int64{
-		`{trace_id="` + trace + `"}`:                         0b101001,
-		`{trace_id!="` + trace + `"}`:                        0b010110,
-		`{trace_id="` + strings.ToUpper(trace) + `"}`:        0b000010,
+		`{trace_id="` + trace + `"}`:                         0b10101011,
+		`{trace_id!="` + trace + `"}`:                        0b01010100,
+		`{trace_id="` + strings.ToUpper(trace) + `"}`:        0b10101011,
+		`{trace_id!="` + strings.ToUpper(trace) + `"}`:       0b01010100,
+		`{trace_id="` + mixed + `"}`:                         0b11101011,
 		`{trace_id="` + strings.Repeat("0", 32) + `"}`:       0b000100,
 		`{trace_id="` + trace[1:] + `"}`:                     0,
-		`{trace_id!="` + trace[1:] + `"}`:                    0b111111,
+		`{trace_id!="` + trace[1:] + `"}`:                    0b11111111,
 		`{trace_id=""}`:                                      0b010000,
-		`{trace_id!=""}`:                                     0b101111,
+		`{trace_id!=""}`:                                     0b11101111,
 		`{trace_id=~"` + trace + `|x"}`:                      0b101001,
 		`{trace_id!~".+"}`:                                   0b010000,
 		`{span_id="` + span + `"}`:                           0b000001,
-		`{span_id!="` + span + `"}`:                          0b111110,
+		`{span_id!="` + span + `"}`:                          0b11111110,
+		`{span_id="` + strings.ToUpper(span) + `"}`:          0b000001,
 		`{span_id="7"}`:                                      0b000010,
 		`{span_id="` + strings.Repeat("0", 16) + `"}`:        0b000100,
 		`{span_id="0"}`:                                      0,
-		`{span_id=""}`:                                       0b111000,
+		`{span_id=""}`:                                       0b11111000,
 		`{span_id=~"0.*"}`:                                   0b000101,
 		`{trace_id="` + trace + `", span_id="` + span + `"}`: 0b000001,
 	} {

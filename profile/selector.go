@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/granarydb/granary/columnstore"
@@ -18,6 +19,9 @@ var ErrSelector = errors.New("invalid selector")
 // of Prometheus: =, !=, =~ and !~; patterns are anchored at both ends; a missing label equals
 // the empty string. A name refers to a label of the profile or, if the profile has no such
 // label, of the sample. The zero Selector chooses everything. A Selector is immutable.
+//
+// There is one exception: = and != compare a trace or span id, 32 or 16 hexadecimal digits of
+// trace_id or span_id, with ids in lower and in upper case.
 type Selector struct {
 	text     string
 	matchers []matcher
@@ -114,7 +118,7 @@ func (m matcher) equalID() columnstore.Expr {
 	if m.Value == "" {
 		return columnstore.IsNull(m.Name)
 	}
-	id, ok := rows.ParseID(rows.IDType(m.Name), m.Value)
+	id, ok := rows.ParseID(rows.IDType(m.Name), strings.ToLower(m.Value))
 	switch {
 	case !ok:
 		return columnstore.Or() // ids in other spellings are stored as text
@@ -128,12 +132,26 @@ func (m matcher) equalID() columnstore.Expr {
 func (m matcher) expr(column string) columnstore.Expr {
 	switch m.Op {
 	case selector.OpEqual:
-		return columnstore.Equal(column, m.Value)
+		return columnstore.In(column, m.spellings()...)
 	case selector.OpNotEqual:
-		return columnstore.Not(columnstore.Equal(column, m.Value))
+		return columnstore.Not(columnstore.In(column, m.spellings()...))
 	case selector.OpPattern:
 		return columnstore.Match(column, m.Pattern)
 	default:
 		return columnstore.Not(columnstore.Match(column, m.Pattern))
 	}
+}
+
+// spellings returns the values that equal that of the matcher: of an id those in lower and in
+// upper case too.
+func (m matcher) spellings() []string {
+	all := []string{m.Value}
+	lower, upper := strings.ToLower(m.Value), strings.ToUpper(m.Value)
+	if t := rows.IDType(m.Name); t != 0 {
+		if _, ok := rows.ParseID(t, lower); ok {
+			all = append(all, lower, upper)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
