@@ -165,6 +165,7 @@ func TestWrongUse(t *testing.T) {
 		{"a merge over its second input", []string{"merge", "-o", good, file(t, "other.pb.gz", service()), good}, "the output is an input"},
 		{"a flame graph of another form", []string{"flamegraph", "-o", "a.png", good}, "-o a.png: the output is SVG, not .png: use the suffix .svg"},
 		{"a diff of another form", []string{"diff", "-o", "a.PDF", good, good}, "-o a.PDF: the output is SVG, not .PDF: use the suffix .svg"},
+		{"a merge of another form", []string{"merge", "-o", "a.json", good}, "-o a.json: merge writes pprof, folded stacks or files of speedscope"},
 		{"a diff over its input", []string{"diff", "-o", good, good, good}, "the output is an input"},
 		{"bad regular expression", []string{"top", "--search", "(", good}, `--search "(": want a regular expression, such as 'json[.]' or '^main[.]': missing closing )`},
 		{"bad repetition", []string{"merge", "-o", "-", "--search", "a{2000}", good}, `invalid repeat count`},

@@ -53,7 +53,7 @@ is a file of speedscope with each of the sample types, without negative values.
 			if output == "" {
 				return cli.ErrNoOutput
 			}
-			if err := spareProfiles(output, args); err != nil {
+			if err := errors.Join(spareProfiles(output, args), checkMergeOutput(format, output)); err != nil {
 				return err
 			}
 			return withInputs(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"path/filepath"
@@ -37,6 +38,16 @@ func mergeFormat(format, output string) string {
 	default:
 		return formatPprof
 	}
+}
+
+// checkMergeOutput returns a usage error for an output without --format whose name has the suffix
+// of a form that merge does not write. It would be a pprof profile that no program expects.
+func checkMergeOutput(format, output string) error {
+	ending := strings.ToLower(filepath.Ext(output))
+	if mergeFormat(format, output) == formatPprof && format == "" && slices.Contains([]string{".json", ".svg", ".txt", ".csv", ".html", ".parquet", ".arrows"}, ending) {
+		return cli.Usage(fmt.Errorf("-o %s: merge writes pprof, folded stacks or files of speedscope: use the suffix .pb.gz, .folded or .speedscope.json, or add --format", output))
+	}
+	return nil
 }
 
 // writeFolded writes a line for each path of functions: their names from the root to the leaf,
