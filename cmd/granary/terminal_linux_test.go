@@ -33,11 +33,12 @@ func onTerminal(t *testing.T, columns int, args ...string) string {
 	}
 	t.Setenv("COLUMNS", fmt.Sprint(columns)) // a new terminal has 0 columns
 	t.Setenv("NO_COLOR", "1")
+	const end = "end of the test"
 	done := make(chan string)
 	go func() {
 		var text strings.Builder
 		buf := make([]byte, 4096)
-		for !strings.HasSuffix(text.String(), "end\r\n") {
+		for !strings.HasSuffix(text.String(), end+"\r\n") {
 			n, err := ours.Read(buf)
 			if text.Write(buf[:n]); err != nil {
 				break
@@ -48,10 +49,10 @@ func onTerminal(t *testing.T, columns int, args ...string) string {
 	if code := run(context.Background(), args, theirs, theirs); code != cli.ExitOK {
 		t.Errorf("granary %q: exit code %d", args, code)
 	}
-	fmt.Fprintln(theirs, "end")
+	fmt.Fprintln(theirs, end)
 	text := <-done
 	theirs.Close()
-	return strings.ReplaceAll(strings.TrimSuffix(text, "end\r\n"), "\r", "")
+	return strings.ReplaceAll(strings.TrimSuffix(text, end+"\r\n"), "\r", "")
 }
 
 // On a terminal, tables are as wide as the terminal. Elsewhere names are complete.
