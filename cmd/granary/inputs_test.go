@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/pem"
 	"io"
 	"log"
@@ -134,5 +136,31 @@ func TestTLS(t *testing.T) {
 		if want := map[bool]int{true: cli.ExitOK, false: cli.ExitFailed}[tc.want == ""]; r.code != want || !strings.Contains(r.stderr, tc.want) {
 			t.Errorf("%q: exit code %d, %s", tc.flags, r.code, r.stderr)
 		}
+	}
+}
+
+// A server that asks for a certificate gets that of --tls-cert.
+func TestClientCertificate(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if err := service().Write(w); err != nil {
+			t.Error(err)
+		}
+	}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	server.StartTLS()
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	t.Cleanup(server.Close)
+	private, err := x509.MarshalPKCS8PrivateKey(server.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert := write(t, "cert.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	key := write(t, "key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
+	if r := granary(t, "top", "--tls-ca", cert, server.URL+"/heap"); r.code != cli.ExitFailed {
+		t.Errorf("without a certificate: %+v", r)
+	}
+	if r := granary(t, "top", "--tls-ca", cert, "--tls-cert", cert, "--tls-key", key, server.URL+"/heap"); r.code != cli.ExitOK {
+		t.Errorf("with a certificate: %+v", r)
 	}
 }

@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -20,7 +23,13 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
 )
 
+// asCommand is a variable of the environment that makes the test's process the command.
+const asCommand = "GRANARY_TEST_AS_COMMAND"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
 	time.Local = time.UTC // golden files have times
 	goleak.VerifyTestMain(m)
 }
@@ -339,6 +348,34 @@ func TestCanceled(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	if code := run(ctx, []string{"top", file(t, "in.pb.gz", service())}, &stdout, &stderr); code != cli.ExitInterrupted || stderr.String() != "granary: interrupted\n" || stdout.Len() > 0 {
 		t.Errorf("exit code %d: %s%s", code, stdout.String(), stderr.String())
+	}
+}
+
+// The signal of Ctrl-C ends the process with the exit code of shells, in the middle of a fetch.
+func TestInterrupt(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot be sent the signal")
+	}
+	asked := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	cmd := exec.Command(os.Args[0], "top", server.URL)
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	_ = cmd.Wait() // an exit code other than 0 is an error
+	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.HasSuffix(stderr.String(), "granary: interrupted\n") {
+		t.Errorf("exit code %d: %s", code, stderr.String())
 	}
 }
 
