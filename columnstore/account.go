@@ -3,6 +3,8 @@ package columnstore
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/granarydb/granary/txn"
 )
 
 // account tracks the heap bytes that the store holds or is about to allocate. The bytes of
@@ -13,4 +15,5 @@ type account struct {
 	histories atomic.Int64 // interval histories, as of the last transaction on each
 	pending   atomic.Int64 // open transactions, and inserts and rewrites in progress
 	making    sync.Mutex   // held by the one goroutine that makes room
+	stalled   txn.Version  // newest root of reads that did not end in time; making guards it
 }

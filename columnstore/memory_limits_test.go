@@ -1,6 +1,7 @@
 package columnstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -150,6 +151,55 @@ func TestMemory_ReadStandsStill(t *testing.T) {
 	stop()
 	if stats := store.Stats(); stats.PinnedBytes != 0 {
 		t.Errorf("after the read: %+v", stats)
+	}
+}
+
+// Questions that take long, one after the other, cost the rows that make room for new ones, and
+// no more: inserts wait for an expired question to end, and do not evict in vain what it holds.
+func TestMemory_QuestionsUnderWay(t *testing.T) {
+	var asked atomic.Bool
+	store, table := open(t, Options{FutureLimit: -1, GenerationBuckets: 1, MemoryBudget: 20 * 150_000, Yield: func(point string) {
+		if point == "read/granule" && asked.Load() {
+			time.Sleep(2 * time.Millisecond)
+		}
+	}}, samples(10))
+	at := int64(0)
+	for ; store.Stats().EvictedRows == 0; at += 10 {
+		insert(t, table, heavy(at, 500))
+	}
+	least := store.Stats().Rows / 2
+	asked.Store(true)
+	done, ended := make(chan struct{}), make(chan error)
+	go func() {
+		for {
+			select {
+			case <-done:
+				ended <- nil
+				return
+			default:
+			}
+			if err := store.View(context.Background(), func(snap *Snapshot) error {
+				_, err := table.Aggregate(context.Background(), snap, AggregateOptions{Sum: "value"})
+				return err
+			}); err != nil && !errors.Is(err, ErrSnapshotExpired) {
+				ended <- err
+				return
+			}
+		}
+	}()
+	for end := at + 2000; at < end; at += 10 {
+		insert(t, table, heavy(at, 500))
+		if rows := store.Stats().Rows; rows < least {
+			t.Errorf("%d rows are left, want at least %d", rows, least)
+			break
+		}
+	}
+	close(done)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if store.roots.Expired() == 0 {
+		t.Error("no question expired: the test shows nothing")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/txn"
@@ -68,11 +69,12 @@ func (s *Store) canFit(in incoming) bool {
 // A younger snapshot is expected to close soon. Its memory does not count in the decision to
 // evict, and it expires only if the memory is needed at once.
 func (s *Store) makeRoom(in incoming) bool {
+	var waited time.Duration
 	for {
 		turned := s.roots.Root().State.Turned[0]
 		staying, newest, _ := s.roots.HeldBefore(turned)
-		total := s.used()
-		withoutYoung := total - s.roots.Held() + staying
+		total, held := s.used(), s.roots.Held()
+		withoutYoung := total - held + staying
 		if withoutYoung > s.share(evictAt) {
 			v, ok := s.victim(in, newest)
 			if ok && staying+v.held > s.share(heldAt) {
@@ -80,6 +82,9 @@ func (s *Store) makeRoom(in incoming) bool {
 					continue
 				}
 				full := withoutYoung > s.memory.budget
+				if full && v.held > 0 && !in.later && s.awaitReads(held, &waited) {
+					continue
+				}
 				if ok = v.held == 0 || full && !in.later; !ok && full {
 					return false
 				}
@@ -94,9 +99,35 @@ func (s *Store) makeRoom(in incoming) bool {
 			return true
 		case withoutYoung > s.memory.budget && s.roots.Expire(0, turned):
 		case s.roots.Expire(turned, math.MaxUint64):
+		case s.awaitReads(held, &waited):
 		case !s.evictUnread(in):
 			return false
 		}
+	}
+}
+
+// patience is how long an insert waits, in all, for the reads of expired snapshots, which end at their
+// next granule, before it evicts rows that they hold. Eviction then frees little, and would go on
+// until nearly nothing is left.
+const patience = 250 * time.Millisecond
+
+// awaitReads waits until reads end, so that less than a number of bytes is held, and returns
+// true. It returns false if none did in time: they stand still, as does a scan whose records
+// nobody takes. It waits for the same reads only once. waited is how long the insert has waited.
+func (s *Store) awaitReads(held int64, waited *time.Duration) bool {
+	for pause := 50 * time.Microsecond; ; *waited += pause {
+		_, newest, _ := s.roots.HeldBefore(math.MaxUint64)
+		switch {
+		case s.roots.Held() < held:
+			return true
+		case s.opts.Manual || newest == s.memory.stalled:
+			return false
+		case *waited > patience:
+			s.memory.stalled = newest
+			return false
+		}
+		pause = min(2*pause, 4*time.Millisecond)
+		time.Sleep(pause)
 	}
 }
 
