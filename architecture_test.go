@@ -29,7 +29,7 @@ var below = map[string][]string{
 	"query":          {"query/filter", "catalog", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict"},
 	"query/filter":   {"catalog", "granule", "txn", "schema", "encoding", "encoding/dict"},
 	"catalog":        {"history", "granule", "index", "txn", "schema", "encoding"},
-	"granule":        {"schema", "encoding", "encoding/dict"},
+	"granule":        {"schema", "encoding", "encoding/dict", "internal/fields"},
 	"arrowconv":      {"schema", "encoding", "encoding/dict"},
 	"history":        {"encoding/dict"},
 	"trace":          {"history", "trace/ihs"},
@@ -37,8 +37,8 @@ var below = map[string][]string{
 	"schema":         {"encoding"},
 	"index":          {},
 	"txn":            {},
-	"encoding":       {"encoding/dict"},
-	"encoding/dict":  {},
+	"encoding":       {"encoding/dict", "internal/fields"},
+	"encoding/dict":  {"internal/fields"},
 	"testdata":       {},
 	"":               {},
 
@@ -48,8 +48,10 @@ var below = map[string][]string{
 	"profile/rows":      {"schema", "encoding", "profile/pprof"},
 	"internal/selector": {},
 	"internal/attrpath": {},
+	"internal/fields":   {},
 
-	"internal/oracle":  {}, // tests alone import these
+	"internal/damaged": {}, // tests alone import these
+	"internal/oracle":  {},
 	"internal/planted": {},
 	"internal/script":  {},
 }

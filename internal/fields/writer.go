@@ -1,0 +1,24 @@
+package fields
+
+import "encoding/binary"
+
+// Writer collects fields. The zero Writer is empty. It is not safe for concurrent use.
+type Writer struct {
+	Data []byte // the fields written so far
+}
+
+// Uint writes a number in a byte for every 7 bits.
+func (w *Writer) Uint(v uint64) { w.Data = binary.AppendUvarint(w.Data, v) }
+
+// Int writes a number of either sign, given as its bits. Numbers near 0 take few bytes
+// (zigzag).
+func (w *Writer) Int(v uint64) { w.Uint(v<<1 ^ uint64(int64(v)>>63)) }
+
+// Text writes the length of a string and its bytes.
+func (w *Writer) Text(text string) {
+	w.Uint(uint64(len(text)))
+	w.Data = append(w.Data, text...)
+}
+
+// Raw writes bytes whose number the reader knows.
+func (w *Writer) Raw(data []byte) { w.Data = append(w.Data, data...) }
