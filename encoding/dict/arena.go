@@ -18,18 +18,25 @@ type arena struct {
 
 // keep copies value, which is not empty, and returns its place.
 func (a *arena) keep(value []byte) (block, offset uint32) {
-	if len(value) > a.room {
-		a.blocks.grow(a.n)
-		a.room = max(min(firstBlock<<min(a.n, 16), lastBlock), len(value))
-		*a.blocks.at(a.n) = make([]byte, a.room)
-		a.size += a.room
-		a.n++
+	if size := a.take(len(value)); size > 0 {
+		a.blocks.grow(a.n - 1)
+		*a.blocks.at(a.n - 1) = make([]byte, size)
 	}
 	last := *a.blocks.at(a.n - 1)
-	offset = uint32(len(last) - a.room)
+	offset = uint32(len(last) - a.room - len(value))
 	copy(last[offset:], value)
-	a.room -= len(value)
 	return uint32(a.n - 1), offset
+}
+
+// take counts bytes as kept, and returns the size of the block to begin for them, 0 if they
+// fit into the last one.
+func (a *arena) take(bytes int) (size int) {
+	if bytes > a.room {
+		size = max(min(firstBlock<<min(a.n, 16), lastBlock), bytes)
+		a.n, a.room, a.size = a.n+1, size, a.size+size
+	}
+	a.room -= bytes
+	return size
 }
 
 // from returns the bytes of a block from an offset on.

@@ -9,11 +9,20 @@
 //
 // A code is 1 or more; the code 0 is null.
 //
+// What a dictionary has new since a mark can be written as an image, and added to a dictionary
+// with other hashes (Values.AppendImage and OpenImage, and those of Lists). Codes are the same
+// there. docs/format/dictionary.md draws the bytes.
+//
 // # Invariants
 //
 //	E3  A dictionary only grows. A code, once given, stands for the same value
 //	    for as long as the dictionary lives; equal values have equal codes.
 //	E4  Reading a dictionary by code takes no lock.
+//	E5  Images that follow one another have all that came before the last of
+//	    them was begun: values, elements, lists, and records of elements that
+//	    an earlier image had without one.
+//	E6  Whatever image is opened without an error, a dictionary with it can be
+//	    read, searched and extended without a panic.
 //
 // The package does not depend on columns, rows or Arrow. docs/decisions/0010 and 0018 explain the
 // form of lists.

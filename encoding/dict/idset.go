@@ -164,8 +164,7 @@ func (in *idSlots) put(hash uint64, code uint32) {
 // of ids before it stores their codes, so that the cache misses overlap.
 func (s *idSet) move(shard *idShard, slots int, rehash func(*uuid.UUID) uint64) *idSlots {
 	old := shard.slots.Load()
-	moved := &idSlots{slots: make([]atomic.Uint32, slots)}
-	moved.codes = 1<<bits.Len(2*uint(max(s.len(), idShards))) - 1
+	moved := s.newSlots(slots)
 	if old != nil {
 		var codes [64]uint32
 		var hashes [len(codes)]uint64
@@ -190,6 +189,11 @@ func (s *idSet) move(shard *idShard, slots int, rehash func(*uuid.UUID) uint64) 
 	return moved
 }
 
+// newSlots returns free slots with room for twice the codes of the set.
+func (s *idSet) newSlots(slots int) *idSlots {
+	return &idSlots{codes: 1<<bits.Len(2*uint(max(s.len(), idShards))) - 1, slots: make([]atomic.Uint32, slots)}
+}
+
 // full reports whether ids exceed the load factor of 0.8.
 func (in *idSlots) full(ids int) bool { return 5*ids > 4*len(in.slots) }
 
@@ -208,7 +212,7 @@ func (s *idSet) len() int { return int(s.n.Load()) }
 
 // heap returns the bytes that the set holds. Only writers may call it.
 func (s *idSet) heap() int {
-	size := len(uuid.UUID{}) * paged(s.len())
+	size := len(uuid.UUID{}) * pageLen * s.ids.pages()
 	for i := range s.shards {
 		if in := s.shards[i].slots.Load(); in != nil {
 			size += 4*len(in.slots) + slotsHeader

@@ -20,6 +20,7 @@ import (
 func (d *Lists) InternLists(dst []uint32, lists [][]uuid.UUID) ([]uint32, error) {
 	w := internWork.Get().(*listWork)
 	defer w.done()
+	d.hashed()
 	w.settled = d.settled.Load()
 	w.grow(len(lists))
 	hashes, slots := w.hashes, w.slots
@@ -47,6 +48,7 @@ func (d *Lists) InternCodes(dst []uint32, lists [][]uint32) ([]uint32, error) {
 		}
 		return ids, nil
 	}
+	d.hashed()
 	w.settled = d.settled.Load()
 	w.grow(len(lists))
 	for i := range lists {

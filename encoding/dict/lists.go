@@ -36,8 +36,11 @@ type Lists struct {
 	recordOf stable[atomic.Uint32] // by element code-1: code in records, or 0
 	verify   atomic.Bool
 	settled  atomic.Uint32 // lists that every later search finds
+	bare     atomic.Bool   // read from an image: hashes and slots are made when they are needed
+	logged   atomic.Uint32 // elements of which an image has been made
 
-	mu sync.Mutex // of writers
+	mu   sync.Mutex // of writers
+	late []uint32   // elements up to logged that got a record since
 }
 
 // NewLists returns an empty dictionary of lists. The seed keys its hashes, so that input made
@@ -54,6 +57,7 @@ func (d *Lists) Verify(on bool) { d.verify.Store(on) }
 // record beside the element, unless record is empty or the element has one already. A snapshot
 // does not fix records: an element without one can get one later.
 func (d *Lists) InternElement(id uuid.UUID, record []byte) (uint32, error) {
+	d.hashed()
 	hash := d.key.hash(&id)
 	code := d.elements.find(&id, hash)
 	if code == 0 {
@@ -99,8 +103,10 @@ func (d *Lists) keepRecord(code uint32, record []byte) error {
 		return nil
 	}
 	kept, err := d.records.Intern(record)
-	if err == nil {
-		of.CompareAndSwap(0, kept)
+	if err == nil && of.CompareAndSwap(0, kept) && code <= d.logged.Load() {
+		d.mu.Lock()
+		d.late = append(d.late, code)
+		d.mu.Unlock()
 	}
 	return err
 }
@@ -123,11 +129,13 @@ func sameList(a, b []uuid.UUID) bool {
 
 // FindElement returns the code of an element, or 0 if it has none.
 func (d *Lists) FindElement(id uuid.UUID) uint32 {
+	d.hashed()
 	return d.elements.find(&id, d.key.hash(&id))
 }
 
 // FindList returns the code of a list, or 0 if it has none.
 func (d *Lists) FindList(list []uuid.UUID) uint32 {
+	d.hashed()
 	var hash uuid.UUID
 	slot := d.listHash(&hash, list)
 	return d.hashes.find(&hash, slot)
@@ -186,6 +194,7 @@ type Growth struct {
 
 // Need returns an upper bound of the growth of the dictionary in bytes, as Values.Need.
 func (d *Lists) Need(g Growth) int {
+	d.hashed()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n := d.Elements()
@@ -232,5 +241,5 @@ func (d *Lists) ListGrowth(lists [][]uint32) (g Growth) {
 func (d *Lists) Size() (lists, records int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.elements.heap() + d.hashes.heap() + d.lists.heap() + 4*paged(d.Elements()), d.records.Size()
+	return d.elements.heap() + d.hashes.heap() + d.lists.heap() + 4*(paged(d.Elements())+cap(d.late)), d.records.Size()
 }

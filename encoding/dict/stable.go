@@ -21,6 +21,14 @@ func (s *stable[T]) at(i int) *T {
 	return &(*s.directory.Load())[i/pageLen][i%pageLen]
 }
 
+// pages returns the number of pages.
+func (s *stable[T]) pages() int {
+	if directory := s.directory.Load(); directory != nil {
+		return len(*directory)
+	}
+	return 0
+}
+
 // page returns the page of element i, which must exist.
 func (s *stable[T]) page(i int) *[pageLen]T { return (*s.directory.Load())[i/pageLen] }
 

@@ -14,6 +14,7 @@ func NewUnion(dicts ...*Lists) *Union {
 	u := &Union{lists: ListView{dicts: dicts, refs: []listRef{}}, slots: make([]uint32, firstSlots)}
 	base := uint32(0)
 	for _, d := range dicts {
+		d.hashed()
 		u.lists.bases = append(u.lists.bases, base)
 		base += uint32(d.Elements())
 	}

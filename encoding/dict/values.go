@@ -26,6 +26,7 @@ type Values struct {
 	mu    sync.RWMutex
 	n     atomic.Uint32 // values; written under mu
 	slots []uint32      // open addressing: a code, or 0
+	bare  bool          // read from an image: hashes and slots are made when they are needed
 }
 
 // entry is the place of a value, and its hash, which ends most probes of other values without
@@ -50,7 +51,7 @@ func NewValues(seed uint64) *Values { return &Values{seed: seed} }
 // only error is ErrFull, after which the dictionary is unchanged.
 func (d *Values) Intern(value []byte) (uint32, error) {
 	hash := d.hash(value)
-	d.mu.RLock()
+	d.lockHashed()
 	code, _ := d.find(hash, value)
 	d.mu.RUnlock()
 	if code != 0 {
@@ -60,7 +61,7 @@ func (d *Values) Intern(value []byte) (uint32, error) {
 	defer d.mu.Unlock()
 	n := int(d.n.Load())
 	if 4*(n+1) > 3*len(d.slots) {
-		d.rehash()
+		d.rehash(max(firstSlots, 2*len(d.slots)))
 	}
 	code, slot := d.find(hash, value)
 	if code != 0 {
@@ -79,7 +80,7 @@ func (d *Values) Intern(value []byte) (uint32, error) {
 // Find returns the code of value, or 0 if the dictionary does not hold it.
 func (d *Values) Find(value []byte) uint32 {
 	hash := d.hash(value)
-	d.mu.RLock()
+	d.lockHashed()
 	defer d.mu.RUnlock()
 	code, _ := d.find(hash, value)
 	return code
@@ -156,9 +157,9 @@ func (d *Values) hash(value []byte) uint32 {
 	return uint32(h ^ h>>32)
 }
 
-// rehash doubles the slots.
-func (d *Values) rehash() {
-	d.slots = make([]uint32, max(firstSlots, 2*len(d.slots)))
+// rehash makes slots, which are a power of 2, for the hashes of all entries.
+func (d *Values) rehash(slots int) {
+	d.slots = make([]uint32, slots)
 	mask := len(d.slots) - 1
 	for i := range d.Len() {
 		slot := int(d.entries.at(i).hash) & mask

@@ -1,0 +1,81 @@
+package dict
+
+import (
+	"math"
+	"slices"
+
+	"github.com/granarydb/granary/internal/fields"
+)
+
+// image adds the lists [lo, hi) as they lie in memory.
+func (f *frontCoded) image(w *fields.Writer, lo, hi int) {
+	for lo < hi {
+		first := *f.places.at(lo)
+		last, block := first, first>>16
+		for lo < hi && *f.places.at(lo)>>16 == block {
+			last = *f.places.at(lo)
+			lo++
+		}
+		end := last&math.MaxUint16 + uint32(entryLen(f.bytes.from(block, last&math.MaxUint16)))
+		w.Raw(f.bytes.from(block, 0)[first&math.MaxUint16 : end])
+	}
+}
+
+// entryLen returns the number of bytes of the list that begins at b.
+func entryLen(b []byte) int {
+	_, own, codes := opened(b)
+	return len(b) - len(codes.bytes) + own*codes.width
+}
+
+// readImage checks n lists of at most most codes up to the given number of elements, which
+// follow those of f, and returns their bytes.
+func (f *frontCoded) readImage(r *fields.Reader, n, elements, most int) []byte {
+	all, before := r.Peek(), len(f.last)
+	next := arena{n: f.bytes.n, room: f.bytes.room}
+	for i := int(f.n.Load()); n > 0 && r.Err() == nil; i, n = i+1, n-1 {
+		left := r.Left()
+		shared := int(r.Uint("shared", uint64(before)))
+		head := r.Uint("own and width", uint64(most)<<widthBits|(1<<widthBits-1))
+		own, width := int(head>>widthBits), int(head&(1<<widthBits-1))+1
+		codes := narrow{r.Raw("codes", own*width), width}
+		switch {
+		case r.Err() != nil:
+			return nil
+		case shared > 0 && i%restart == 0:
+			r.Failf("list %d shares codes and must be whole", i+1)
+		case shared+own > most:
+			r.Failf("list %d has %d codes, at most %d", i+1, shared+own, most)
+		case next.n > math.MaxUint16:
+			r.Failf("list %d has no place", i+1)
+		}
+		for k := range own {
+			if code := codes.at(k); code == 0 || code > uint32(elements) {
+				r.Failf("list %d has element %d of %d", i+1, code, elements)
+			}
+		}
+		next.take(left - r.Left())
+		before = shared + own
+	}
+	return all[:len(all)-r.Left()]
+}
+
+// addImage adds lists that readImage checked.
+func (f *frontCoded) addImage(lists []byte) {
+	n := int(f.n.Load())
+	codes := uint64(0)
+	for ; len(lists) > 0; n++ {
+		shared, own, _ := opened(lists)
+		entry := lists[:entryLen(lists)]
+		block, offset := f.bytes.keep(entry)
+		f.places.grow(n)
+		*f.places.at(n) = block<<16 | offset
+		codes += uint64(shared + own)
+		lists = lists[len(entry):]
+	}
+	f.codes.Add(codes)
+	f.n.Store(uint32(n))
+	if n > 0 {
+		f.last = f.appendReversed(f.last[:0], n-1)
+		slices.Reverse(f.last)
+	}
+}

@@ -1,0 +1,52 @@
+package dict
+
+import (
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/internal/fields"
+)
+
+// ids adds the ids with codes above since up to last.
+func (s *idSet) image(w *fields.Writer, since, last int) {
+	for i := since; i < last; i++ {
+		id := s.ids.at(i)
+		w.Raw(id[:])
+	}
+}
+
+// addImage adds ids that lie end to end; they cannot be found before fill.
+func (s *idSet) addImage(ids []byte) {
+	n := s.len()
+	for ; len(ids) > 0; ids = ids[len(uuid.UUID{}):] {
+		s.ids.grow(n)
+		*s.ids.at(n) = uuid.UUID(ids[:len(uuid.UUID{})])
+		n++
+	}
+	s.n.Store(uint32(n))
+	for i := range s.shards {
+		s.shards[i].slots.Store(nil)
+		s.shards[i].used = 0
+	}
+}
+
+// fill makes the slots of all ids. They are as many as if the ids had been added one by one.
+func (s *idSet) fill(hash func(*uuid.UUID) uint64) {
+	for i := range s.len() {
+		s.shards[hash(s.ids.at(i))%idShards].used++
+	}
+	for i := range s.shards {
+		shard := &s.shards[i]
+		if shard.used == 0 {
+			continue
+		}
+		slots := shard.nextSlots(i)
+		for 5*shard.used > 4*slots {
+			slots *= 2
+		}
+		shard.slots.Store(s.newSlots(slots))
+	}
+	for i := range s.len() {
+		h := hash(s.ids.at(i))
+		s.shards[h%idShards].slots.Load().put(h, uint32(i+1))
+	}
+}

@@ -1,0 +1,129 @@
+package dict
+
+import (
+	"math"
+
+	"github.com/granarydb/granary/internal/fields"
+)
+
+// AppendImage appends to dst the values with codes above since, in the order of their codes, and
+// returns the last code. It takes no lock, and costs about 10 ns a value and a copy of its
+// bytes. docs/format/dictionary.md draws the bytes.
+func (d *Values) AppendImage(dst []byte, since int) (image []byte, last int) {
+	last = d.Len()
+	w := fields.Writer{Data: dst}
+	w.Uint(uint64(since))
+	w.Uint(uint64(last - since))
+	for i := since; i < last; i++ {
+		w.Uint(uint64(d.entries.at(i).length))
+	}
+	for i := since; i < last; i++ {
+		w.Raw(d.valueAt(d.entries.at(i)))
+	}
+	return w.Data, last
+}
+
+// OpenImage checks an image of values that follow those of the dictionary, and each of them with
+// check, unless that is nil. It returns a function that adds the values, with the codes that they
+// had, and the bytes behind the image. An error wraps ErrImage, and changes nothing.
+//
+// It does not check that values differ from each other and from those that the dictionary has;
+// of equal ones, Find returns one.
+//
+// Nobody else may use the dictionary from this call until the values are added. Hashes and slots
+// are not made until Find or Intern needs them, so a dictionary is quickly there, and grows by 5
+// to 11 bytes a value later. Values are copied.
+func (d *Values) OpenImage(image []byte, check func(value []byte) error) (add func(), rest []byte, err error) {
+	r := fields.NewReader(image, ErrImage)
+	r.In("values")
+	lengths, data := d.readImage(&r, check)
+	if err := r.Err(); err != nil {
+		return nil, nil, err
+	}
+	return func() { d.addImage(lengths, data) }, r.Peek(), nil
+}
+
+// readImage reads the lengths and the bytes of the values of an image.
+func (d *Values) readImage(r *fields.Reader, check func(value []byte) error) (lengths []uint32, data []byte) {
+	n := follows(r, "values", d.Len(), 1)
+	lengths = make([]uint32, n)
+	total := uint64(0)
+	for i := range lengths {
+		lengths[i] = uint32(r.Uint("length", math.MaxInt32))
+		total += uint64(lengths[i])
+	}
+	if total > uint64(r.Left()) {
+		r.Failf("%d values have %d bytes, and %d are left", n, total, r.Left())
+		return nil, nil
+	}
+	data = r.Raw("bytes", int(total))
+	if check == nil || r.Err() != nil {
+		return lengths, data
+	}
+	left := data
+	for i, length := range lengths {
+		if err := check(left[:length:length]); err != nil {
+			r.Failf("value %d: %v", d.Len()+i+1, err)
+			return nil, nil
+		}
+		left = left[length:]
+	}
+	return lengths, data
+}
+
+// follows reads the number of things before those of an image, which must be that of the
+// dictionary, and the number of those in it, which take some bytes each.
+func follows(r *fields.Reader, what string, have, bytes int) int {
+	since := r.Uint("since", maxCodes)
+	n := r.Count(what, bytes)
+	if since != uint64(have) || since+uint64(n) > maxCodes {
+		r.Failf("%d %s follow %d, and the dictionary has %d", n, what, since, have)
+		return 0
+	}
+	return n
+}
+
+func (d *Values) addImage(lengths []uint32, data []byte) {
+	if len(lengths) == 0 {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := d.Len()
+	for i, length := range lengths {
+		d.entries.grow(n + i)
+		*d.entries.at(n + i) = d.keep(0, data[:length])
+		data = data[length:]
+	}
+	d.slots, d.bare = nil, true
+	d.n.Store(uint32(n + len(lengths)))
+}
+
+// lockHashed locks mu for reading, after it has made hashes and slots if they are not there.
+func (d *Values) lockHashed() {
+	d.mu.RLock()
+	if d.bare {
+		d.mu.RUnlock()
+		d.hashAll()
+		d.mu.RLock()
+	}
+}
+
+// hashAll makes the hashes and slots that addImage left out.
+func (d *Values) hashAll() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.bare {
+		return
+	}
+	slots := firstSlots
+	for i := range d.Len() {
+		e := d.entries.at(i)
+		e.hash = d.hash(d.valueAt(e))
+	}
+	for 4*d.Len() > 3*slots {
+		slots *= 2
+	}
+	d.rehash(slots)
+	d.bare = false
+}
