@@ -13,11 +13,11 @@ const blockLen = 128
 type order uint8
 
 const (
-	asIs    order = iota // the words themselves
-	rises                // differences from the previous word, most of them not negative
-	changes              // differences from the previous word, of either sign
-	bends                // differences of differences: timestamps at a steady pace
-	sliced               // the words themselves, bit by bit: ordinals searched by range
+	asIs    order = 0 // the words themselves
+	rises   order = 1 // differences from the previous word, most of them not negative
+	changes order = 2 // differences from the previous word, of either sign
+	bends   order = 3 // differences of differences: timestamps at a steady pace
+	sliced  order = 4 // the words themselves, bit by bit: ordinals searched by range
 )
 
 // isWords reports whether the packed values are words, not differences.

@@ -64,16 +64,31 @@ func (b *Builder) Build() Column {
 
 // countUp reports whether the nonzero words are 1, 2, 3 and so on, up to most.
 func countUp(words []uint64, most int) bool {
-	n := uint64(0)
+	n, ok := countOn(0, words)
+	return ok && n == uint64(most)
+}
+
+// countOn reports whether the nonzero words count up from n+1, and returns the last.
+func countOn(n uint64, words []uint64) (last uint64, ok bool) {
 	for _, word := range words {
 		if word == 0 {
 			continue
 		}
 		if n++; word != n {
-			return false
+			return n, false
 		}
 	}
-	return n == uint64(most)
+	return n, true
+}
+
+// countUp is countUp of encoded words.
+func (w *Words) countUp(most int) bool {
+	n, ok := uint64(0), true
+	var buf [blockLen]uint64
+	for lo := 0; lo < w.Len() && ok; lo += blockLen {
+		n, ok = countOn(n, w.Append(buf[:0], lo, min(lo+blockLen, w.Len())))
+	}
+	return ok && n == uint64(most)
 }
 
 // haveIDs reports whether all values have the length of a UUID.

@@ -38,6 +38,9 @@
 // Bloom) and an index by hash. A query for one id skips the parts without it, and examines a few
 // hundred ids of a part that has it.
 //
+// Words and columns can be written as an image, for a file, and are used where it was read
+// ([ImageWriter], [ImageReader]). docs/format/part.md draws the bytes.
+//
 // A dictionary code is 1 or more; the code 0 is null. A dictionary column therefore needs no
 // presence bits, and nulls sort first by code too.
 //
@@ -48,7 +51,11 @@
 //	E2  Words, Column and every slice inside them never change after they are
 //	    built, so any number of goroutines may read them without a lock.
 //
-// E3 and E4 are those of package dict.
+//	E7  Decoding is the inverse of encoding for an image too. Whatever image is
+//	    read without an error, all ways of reading its words return the same
+//	    ones, within the bounds that the reader asked for, without a panic.
+//
+// E3 to E6 are those of package dict.
 //
 // The package makes no compatibility promise, except for the types, encodings and vectors of
 // schemas and batches. It does not depend on column names, the meaning of rows, transactions or

@@ -5,22 +5,22 @@ import "fmt"
 // Type is the logical type of a column's values.
 type Type uint8
 
-// The types of the store (DESIGN: data model).
+// The types of the store (DESIGN: data model). Images have these numbers, which never change.
 const (
 	// Int64 is a signed 64-bit integer.
-	Int64 Type = iota + 1
+	Int64 Type = 1
 	// Uint64 is an unsigned 64-bit integer.
-	Uint64
+	Uint64 Type = 2
 	// Float64 is an IEEE 754 double.
-	Float64
+	Float64 Type = 3
 	// Bool is true or false.
-	Bool
+	Bool Type = 4
 	// String is UTF-8 text.
-	String
+	String Type = 5
 	// UUID is 16 bytes.
-	UUID
+	UUID Type = 6
 	// UUIDList is a list of UUIDs: a stack is the list of its locations.
-	UUIDList
+	UUIDList Type = 7
 )
 
 var typeNames = [...]string{"", "int64", "uint64", "float64", "bool", "string", "uuid", "uuid list"}
@@ -43,20 +43,20 @@ func (t Type) Fixed() bool { return t >= Int64 && t <= Bool }
 // Encoding is the way in which a schema asks for a column to be stored.
 type Encoding uint8
 
-// The encodings that a schema can ask for.
+// The encodings that a schema can ask for. Images have these numbers, which never change.
 const (
 	// Plain stores every row's value. Integers are packed to the narrowest
 	// width where that is smaller; strings and UUIDs are kept as bytes, for
 	// columns whose values hardly repeat (trace ids).
-	Plain Encoding = iota + 1
+	Plain Encoding = 1
 	// Dictionary stores every row's dictionary code, bit-packed.
-	Dictionary
+	Dictionary Encoding = 2
 	// RLE stores runs of equal values.
-	RLE
+	RLE Encoding = 3
 	// DictionaryRLE stores runs of equal dictionary codes.
-	DictionaryRLE
+	DictionaryRLE Encoding = 4
 	// Delta stores differences between neighbours: timestamps, counters.
-	Delta
+	Delta Encoding = 5
 )
 
 var encodingNames = [...]string{"", "plain", "dictionary", "rle", "dictionary+rle", "delta"}

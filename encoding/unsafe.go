@@ -1,6 +1,9 @@
 package encoding
 
-import "unsafe"
+import (
+	"encoding/binary"
+	"unsafe"
+)
 
 // Int64Words returns the words of values, which share their memory. They must not be changed,
 // and they change with the values.
@@ -20,6 +23,24 @@ func wordBytes(words []uint64) []byte {
 		return nil
 	}
 	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 8*len(words))
+}
+
+// bytesWords returns the words of bytes, the lowest byte of each first; there are 8 bytes a
+// word. They share the memory of the bytes if this machine has the same byte order and the
+// bytes are aligned as words are, and are a copy otherwise.
+//
+// 8*n bytes in a slice are contiguous, and n words have the same size and no invalid value; the
+// alignment is checked. The result refers to the same memory and keeps it alive.
+func bytesWords(b []byte) []uint64 {
+	n := len(b) / 8
+	if first := unsafe.Pointer(unsafe.SliceData(b)); littleEndian && uintptr(first)%unsafe.Alignof(uint64(0)) == 0 {
+		return unsafe.Slice((*uint64)(first), n)
+	}
+	words := make([]uint64, n)
+	for i := range words {
+		words[i] = binary.LittleEndian.Uint64(b[8*i:])
+	}
+	return words
 }
 
 // littleEndian reports whether the lowest byte of a word comes first, as on nearly all

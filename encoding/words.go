@@ -5,18 +5,19 @@ import "slices"
 // layout is the form of words in memory.
 type layout uint8
 
-// The layouts; the package comment draws them.
+// The layouts; the package comment draws them. Images have these numbers, which never change.
+// Those from layoutBlocks to layoutSliced are that of layoutBlocks and the order.
 const (
-	layoutPlain layout = iota
-	layoutPacked
-	layoutRuns
-	layoutBlocks
-	layoutRises
-	layoutChanges
-	layoutBends
-	layoutSliced
-	layoutSparse
-	layoutLookup
+	layoutPlain   layout = 0
+	layoutPacked  layout = 1
+	layoutRuns    layout = 2
+	layoutBlocks  layout = 3
+	layoutRises   layout = 4
+	layoutChanges layout = 5
+	layoutBends   layout = 6
+	layoutSliced  layout = 7
+	layoutSparse  layout = 8
+	layoutLookup  layout = 9
 )
 
 var layoutNames = [...]string{"plain", "packed", "runs", "blocks", "rises", "changes", "bends", "sliced", "sparse", "lookup"}

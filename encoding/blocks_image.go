@@ -1,0 +1,103 @@
+package encoding
+
+import "math"
+
+// blocks adds words in blocks.
+func (w *ImageWriter) blocks(b *blocks) {
+	w.Int(b.low)
+	w.Uint(b.scale)
+	if b.order == rises {
+		w.Uint(uint64(b.bound))
+	}
+	for _, p := range b.numbersOf() {
+		w.packed(p)
+	}
+	w.putWords(b.bits[:max(1, len(b.bits))-1])
+}
+
+// numbersOf returns the packed numbers of blocks in the order of images.
+func (b *blocks) numbersOf() []*packed {
+	all := []*packed{&b.starts, &b.widths, &b.bases, &b.firsts, &b.seconds}
+	switch {
+	case b.order.isWords():
+		return all[:3]
+	case b.order == bends:
+		return all
+	}
+	return all[:4]
+}
+
+// numberNames are the names of numbersOf.
+var numberNames = [...]string{"starts", "widths", "bases", "firsts", "seconds"}
+
+func (r *ImageReader) blocks(o order, n uint64) Words {
+	r.In("blocks")
+	out := Words{layout: layoutBlocks + layout(o), n: uint32(n)}
+	b := &blocks{order: o, n: int(n), low: r.Int("low"), scale: r.Uint("scale", math.MaxUint64)}
+	if o == rises {
+		b.bound = uint8(r.Uint("bound", 64))
+	}
+	count := (n + blockLen - 1) / blockLen
+	for i, p := range b.numbersOf() {
+		more := uint64(0)
+		if i == 0 {
+			more = 1 // the end
+		}
+		*p = r.packed(numberNames[i], count+more)
+	}
+	if r.Err() != nil {
+		return Words{}
+	}
+	r.In("blocks")
+	if b.scale == 0 {
+		r.Failf("scale is 0")
+	}
+	b.bits = r.bits("bits", b.starts.at(int(count)))
+	if r.Err() == nil {
+		r.checkBlocks(b)
+	}
+	out.form = &form{blocks: b}
+	return out
+}
+
+// checkBlocks checks what reading a block relies on.
+func (r *ImageReader) checkBlocks(b *blocks) {
+	count := int(b.widths.n)
+	end := b.starts.at(0)
+	if end != 0 {
+		r.Failf("block 0 starts at %d", end)
+	}
+	for i := 0; i < count && r.Err() == nil; i++ {
+		n := min(blockLen, b.n-i*blockLen)
+		start, width := end, b.widths.at(i)
+		end = b.starts.at(i + 1)
+		switch room := end - start; {
+		case width > 64:
+			r.Failf("block %d has a width of %d", i, width)
+		case end < start || end >= uint64(max(1, len(b.bits))) || room < uint64(b.order.bitsLen(n, int(width))):
+			r.Failf("block %d of %d words of width %d lies in 64-bit words %d to %d", i, n, width, start, end)
+		default:
+			r.checkExceptions(i, n, b.bits[start+uint64(b.order.bitsLen(n, int(width))):end])
+		}
+	}
+}
+
+// checkExceptions checks the exceptions of block i, which has n words. Their places rise: each
+// way of reading a block takes one exception a word.
+func (r *ImageReader) checkExceptions(i, n int, exceptions []uint64) {
+	next := uint64(0)
+	for k, two := range exceptions {
+		for half := range 2 {
+			e := two >> (32 * half) & math.MaxUint32
+			if e == 0 && half == 1 && k == len(exceptions)-1 {
+				return // half a word is left over
+			}
+			place, excess := e&(blockLen-1), e>>placeBits
+			if place < next || place >= uint64(n) || excess == 0 {
+				r.Failf("exception %d of block %d is %d * 2^width at word %d of %d, and %d is next", 2*k+half, i, excess, place, n, next)
+				return
+			}
+			next = place + 1
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package encoding
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/granarydb/granary/encoding/dict"
+	"github.com/granarydb/granary/internal/fields"
+)
+
+// ErrImage reports bytes that are not an image. Its text says what is wrong, and where.
+var ErrImage = dict.ErrImage
+
+// An image is words and columns as bytes for a file. A descriptor has their layouts, widths,
+// references and counts; the words follow as they lie in memory, so that they are used where
+// they were read. Columns that store their values are wide, and lie last: a file can read the
+// others without them. docs/format/part.md draws the bytes.
+//
+//	head | descriptor | words | wide words
+//
+// Behind the last word of either kind there is one more, because packed words are read by two
+// (see packed).
+const imageHead = 8 // 4 bytes: the length of head and descriptor; 4 bytes: narrow words
+
+// ImageWriter makes an image. The embedded writer adds fields to the descriptor. What it is
+// given must not change before AppendTo. The zero ImageWriter is an empty image. It is not safe
+// for concurrent use.
+type ImageWriter struct {
+	fields.Writer
+	narrow, wide imageSection
+	isWide       bool   // of the words being written
+	ordinals     *Words // of the lookups
+}
+
+// imageSection is the words of an image that are, or are not, wide.
+type imageSection struct {
+	pieces [][]byte
+	words  int
+}
+
+// all returns the words of the section with the one behind the last.
+func (s *imageSection) all() int {
+	if s.words == 0 {
+		return 0
+	}
+	return s.words + 1
+}
+
+// appendTo appends the section to dst.
+func (s *imageSection) appendTo(dst []byte) []byte {
+	for _, piece := range s.pieces {
+		dst = append(dst, piece...)
+		dst = append(dst, make([]byte, -len(piece)&7)...)
+	}
+	if s.words > 0 {
+		dst = append(dst, make([]byte, 8)...)
+	}
+	return dst
+}
+
+// Reset makes the image empty; it keeps memory for the next one.
+func (w *ImageWriter) Reset() {
+	for _, s := range []*imageSection{&w.narrow, &w.wide} {
+		clear(s.pieces)
+		*s = imageSection{pieces: s.pieces[:0]}
+	}
+	w.Data, w.isWide, w.ordinals = w.Data[:0], false, nil
+}
+
+// AppendTo appends the image to dst. Its length is a multiple of 8, and its wide words begin at
+// image[wide], or are absent if that is its end. It costs a copy of the bytes.
+func (w *ImageWriter) AppendTo(dst []byte) (image []byte, wide int) {
+	head := imageHead + len(w.Data)
+	if head > math.MaxUint32 || w.narrow.all() > math.MaxUint32 {
+		panic("encoding: an image of more than 32 GiB")
+	}
+	start := len(dst)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(head))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(w.narrow.all()))
+	dst = append(dst, w.Data...)
+	dst = append(dst, make([]byte, -head&7)...)
+	dst = w.narrow.appendTo(dst)
+	wide = len(dst) - start
+	return w.wide.appendTo(dst), wide
+}
+
+// putData writes bytes; what follows begins at a whole word.
+func (w *ImageWriter) putData(data []byte) {
+	s := &w.narrow
+	if w.isWide {
+		s = &w.wide
+	}
+	s.pieces = append(s.pieces, data)
+	s.words += (len(data) + 7) / 8
+}
+
+// putWords writes words.
+func (w *ImageWriter) putWords(words []uint64) {
+	if littleEndian {
+		w.putData(wordBytes(words))
+		return
+	}
+	data := make([]byte, 0, 8*len(words))
+	for _, word := range words {
+		data = binary.LittleEndian.AppendUint64(data, word)
+	}
+	w.putData(data)
+}
+
+// ImageReader reads an image in the order in which it was written. The embedded reader reads the
+// fields of the descriptor and keeps the first error; what is read after an error is zero, and
+// nothing of an image may be used before Close returned nil.
+//
+// What it returns refers to the image, which must not change and stays in memory as long as any
+// of it is in use. If the image does not lie at a multiple of 8 bytes in memory, or the machine
+// has its highest byte first, it is copied.
+//
+// It trusts nothing: whatever passes the checks can be read by all methods without a panic, in
+// memory of at most 64 times the size of the image, and of 8 bytes for each row that a caller
+// reads. It does not detect other words where words were written. That takes a checksum.
+type ImageReader struct {
+	fields.Reader
+	// MaxText is the greatest number of bytes of a string in a plain column.
+	MaxText int
+
+	narrow, wide imageWords
+	isWide       bool   // of the words being read
+	ordinals     *Words // of the lookups
+	headers      int    // length of the tables of the lookups
+}
+
+// imageWords is the words of an image that are, or are not, wide.
+type imageWords struct {
+	words []uint64 // with the one behind the last
+	raw   []byte   // the same
+	place int      // of raw in the image
+	read  int      // words that have been read
+}
+
+// left returns the number of words that are not read yet.
+func (s *imageWords) left() int { return max(0, len(s.words)-1) - s.read }
+
+// Open begins with an image. It keeps MaxText and Trace.
+func (r *ImageReader) Open(image []byte) {
+	trace := r.Trace
+	*r = ImageReader{MaxText: r.MaxText, Reader: fields.NewReader(nil, ErrImage)}
+	if len(image) < imageHead || len(image)%8 != 0 {
+		r.Failf("it has %d bytes", len(image))
+		return
+	}
+	head, narrow := uint64(binary.LittleEndian.Uint32(image)), uint64(binary.LittleEndian.Uint32(image[4:]))
+	start, all := (head+7)&^7, uint64(len(image))
+	if head < imageHead || start > all || narrow > (all-start)/8 || narrow == 1 || (all-start)/8-narrow == 1 {
+		r.Failf("%d bytes of head and descriptor and %d words, of %d bytes in all", head, narrow, all)
+		return
+	}
+	r.Reader = fields.NewReader(image[:head], ErrImage)
+	r.Trace = trace
+	r.In("head")
+	r.Raw("lengths", imageHead)
+	words, wide := bytesWords(image[start:]), start+8*narrow
+	r.narrow = imageWords{words: words[:narrow:narrow], raw: image[start:wide], place: int(start)}
+	r.wide = imageWords{words: words[narrow:], raw: image[wide:], place: int(wide)}
+}
+
+// Close returns the first error of the image: one that was met, or that not all of it was read.
+func (r *ImageReader) Close() error {
+	r.In("end")
+	if fields, narrow, wide := r.Left(), r.narrow.left(), r.wide.left(); fields+narrow+wide > 0 {
+		r.Failf("%d bytes of the descriptor, %d words and %d wide words are left", fields, narrow, wide)
+	}
+	return r.Err()
+}
+
+// section returns the words to read from.
+func (r *ImageReader) section() *imageWords {
+	if r.isWide {
+		return &r.wide
+	}
+	return &r.narrow
+}
+
+// data reads n bytes, and the rest of their last word.
+func (r *ImageReader) data(what string, n uint64) []byte {
+	s := r.section()
+	words := n/8 + min(n%8, 1)
+	if r.Err() != nil {
+		return nil
+	}
+	if words > uint64(s.left()) {
+		r.Failf("%s have %d bytes, and %d words are left", what, n, s.left())
+		return nil
+	}
+	at := 8 * s.read
+	s.read += int(words)
+	if r.Trace != nil {
+		r.Trace(what, s.place+at, s.place+8*s.read, nil)
+	}
+	return s.raw[at : at+int(n) : at+int(n)]
+}
+
+// words reads n words.
+func (r *ImageReader) words(what string, n uint64) []uint64 {
+	from := r.section().read
+	if n > math.MaxUint64/8 || r.data(what, 8*n) == nil {
+		return nil
+	}
+	to := r.section().read
+	return r.section().words[from:to:to]
+}
+
+// bits reads n words of packed bits, and returns them with the word behind them.
+func (r *ImageReader) bits(what string, n uint64) []uint64 {
+	words := r.words(what, n)
+	if len(words) == 0 {
+		return nil
+	}
+	to := r.section().read + 1
+	return r.section().words[to-1-len(words) : to : to]
+}
