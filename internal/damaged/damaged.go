@@ -5,13 +5,15 @@ package damaged
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"runtime/metrics"
 	"slices"
 	"testing"
 )
 
-var changes = flag.Int("image.changes", 20_000, "random changes of images")
+var changes = flag.Int("image.changes", 20_000, "random changes of images; from a million on, every byte of an image gets every value")
 
 // Image is an image and its reader.
 type Image struct {
@@ -35,17 +37,32 @@ const (
 // Try opens bytes and uses what they make. It returns the error of Open.
 func (i *Image) Try(t *testing.T, image []byte) error {
 	t.Helper()
-	before := allocated()
-	opened, err := i.Open(image)
-	if bytes, most := allocated()-before, uint64(Factor*len(image)+slack); bytes > most {
-		t.Fatalf("%s: %d bytes take %d, at most %d: %v", i.Name, len(image), bytes, most, err)
-	}
-	if err == nil {
-		i.Use(t, opened)
-	} else if !errors.Is(err, i.Bad) {
-		t.Fatalf("%s: %v, want %v", i.Name, err, i.Bad)
+	err, problem := i.try(t, image)
+	if problem != "" {
+		t.Fatalf("%s: %s\nimage %x", i.Name, problem, image)
 	}
 	return err
+}
+
+// try returns the error of Open, and what is wrong with that, if anything is.
+func (i *Image) try(t *testing.T, image []byte) (err error, problem string) {
+	t.Helper()
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			problem = fmt.Sprintf("panic: %v\n%s", panicked, debug.Stack())
+		}
+	}()
+	before := allocated()
+	opened, err := i.Open(image)
+	switch bytes, most := allocated()-before, uint64(Factor*len(image)+slack); {
+	case bytes > most:
+		return err, fmt.Sprintf("%d bytes take %d, at most %d: %v", len(image), bytes, most, err)
+	case err == nil:
+		i.Use(t, opened)
+	case !errors.Is(err, i.Bad):
+		return err, fmt.Sprintf("%v, want %v", err, i.Bad)
+	}
+	return err, ""
 }
 
 // allocated returns the bytes allocated so far.
@@ -56,12 +73,16 @@ func allocated() uint64 {
 }
 
 // EveryByte changes every byte to every value, and cuts the image at every byte, which must be an
-// error. Of large images it tries every so many values.
+// error. It tries some values of each byte if these are more than most changes.
 func (i *Image) EveryByte(t *testing.T, most int) {
 	t.Helper()
-	step, tried, found := 1+len(i.Bytes)*256/most, 0, 0
+	values, tried, found := min(256, 1+most/len(i.Bytes)), 0, 0
+	if *changes >= 1_000_000 {
+		values = 256
+	}
+	r := rand.New(rand.NewPCG(1, 1))
 	for at := range i.Bytes {
-		for b := at % step; b < 256; b += step {
+		for _, b := range r.Perm(256)[:values] {
 			changed := slices.Clone(i.Bytes)
 			changed[at] = byte(b)
 			if tried++; i.Try(t, changed) != nil {
