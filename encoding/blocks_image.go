@@ -7,7 +7,7 @@ func (w *ImageWriter) blocks(b *blocks) {
 	w.Int(b.low)
 	w.Uint(b.scale)
 	if b.order == rises {
-		w.Uint(uint64(b.bound))
+		w.Uint(uint64(max(b.bound, 1))) // as it is read
 	}
 	for _, p := range b.numbersOf() {
 		w.packed(p)
@@ -35,7 +35,9 @@ func (r *ImageReader) blocks(o order, n uint64) Words {
 	out := Words{layout: layoutBlocks + layout(o), n: uint32(n)}
 	b := &blocks{order: o, n: int(n), low: r.Int("low"), scale: r.Uint("scale", math.MaxUint64)}
 	if o == rises {
-		b.bound = uint8(r.Uint("bound", 64))
+		if b.bound = uint8(r.Uint("bound", 64)); b.bound == 0 {
+			r.Failf("bound is 0")
+		}
 	}
 	count := (n + blockLen - 1) / blockLen
 	for i, p := range b.numbersOf() {

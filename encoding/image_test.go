@@ -461,7 +461,7 @@ func toDamage(t testing.TB) (images []damaged.Image) {
 // in every way and keep to their bounds.
 func TestImage_EveryByte(t *testing.T) {
 	for _, image := range toDamage(t) {
-		most := 256 * 128
+		most := 256 * 64
 		if raceEnabled || image.Name == "indexed" {
 			most = 4096
 		}
@@ -470,6 +470,136 @@ func TestImage_EveryByte(t *testing.T) {
 }
 
 func TestImage_RandomChanges(t *testing.T) { damaged.RandomChanges(t, toDamage(t)) }
+
+// Part by part, what reading words relies on is checked, and the error says where it fails.
+func TestImageErrors(t *testing.T) {
+	flatWords := func(w *ImageWriter, words ...uint64) {
+		p := pack(words)
+		w.Words(&Words{layout: layoutPacked, n: p.n, packed: p})
+	}
+	packedNumbers := func(w *ImageWriter, numbers ...uint64) {
+		p := pack(numbers)
+		w.packed(&p)
+	}
+	// blocksOf130 writes two blocks, of 128 and of 2 words.
+	blocksOf130 := func(starts, widths []uint64, bits ...uint64) func(w *ImageWriter) {
+		return func(w *ImageWriter) {
+			w.Uint(uint64(layoutBlocks))
+			w.Int(0)
+			w.Uint(1)
+			packedNumbers(w, starts...)
+			packedNumbers(w, widths...)
+			packedNumbers(w, 0, 0)
+			w.putWords(bits)
+		}
+	}
+	exception := func(place, excess uint64) uint64 { return excess<<placeBits | place }
+	idColumn := func(write func(w *ImageWriter)) func(w *ImageWriter) {
+		return func(w *ImageWriter) {
+			w.Uint(imageOfIndexed)
+			w.Uint(300)
+			w.isWide = true
+			words := Encode(Delta, counted(300, func(i uint64) uint64 { return i + 1 }))
+			w.Words(&words)
+			w.putData(make([]byte, idSize*300))
+			w.putWords(make([]uint64, filterSize(300)))
+			write(w)
+		}
+	}
+	stringsOf := func(data string, ends ...uint64) func(w *ImageWriter) {
+		return func(w *ImageWriter) {
+			w.Uint(imageOfTexts)
+			w.Uint(uint64(len(ends)))
+			w.isWide = true
+			flatWords(w, append(counted(len(ends), func(i uint64) uint64 { return i + 1 }), make([]uint64, 3-len(ends))...)...)
+			packedNumbers(w, ends...)
+			w.putData([]byte(data))
+		}
+	}
+	words := func(n int, most uint64) func(r *ImageReader) {
+		return func(r *ImageReader) { r.Words("words", n, 0, most) }
+	}
+	column := func(spec Spec, rows int) func(r *ImageReader) {
+		return func(r *ImageReader) { r.Column(spec, rows, 0, true) }
+	}
+	text, ids := Spec{Type: String, Encoding: Plain}, Spec{Type: UUID, Encoding: Plain}
+	tests := []struct {
+		name  string
+		write func(w *ImageWriter)
+		read  func(r *ImageReader)
+		want  string
+	}{
+		{"a layout that there is not", func(w *ImageWriter) { w.Uint(10) }, words(1, 9), "layout is 10, at most 9"},
+		{"a wide word", func(w *ImageWriter) { w.Uint(1); w.Uint(65 << 1) }, words(1, 9), "width is 130, at most 129"},
+		{"plain of another width", func(w *ImageWriter) { w.Uint(0); w.Uint(0); w.Int(3) }, words(1, 9), "layout plain of width 0"},
+		{"a scale of 1", func(w *ImageWriter) { w.Uint(1); w.Uint(1); w.Int(0); w.Uint(1) }, words(1, 9), "a scale of 1 is not written"},
+		{"bits that are not there", func(w *ImageWriter) { w.Uint(1); w.Uint(7 << 1); w.Int(0) }, words(100, 9), "bits have 88 bytes, and 0 words are left"},
+		{"a word beyond the bound", func(w *ImageWriter) { flatWords(w, 1, 9, 10) }, words(3, 9), "not all words are 0 to 9"},
+		{"runs in runs", func(w *ImageWriter) { w.Uint(2); w.Uint(1); w.Uint(2) }, words(3, 9), "layout runs inside of another"},
+		{"more runs than words", func(w *ImageWriter) { w.Uint(2); w.Uint(4) }, words(3, 9), "runs is 4, at most 3"},
+		{"runs that end early", func(w *ImageWriter) { w.Uint(2); w.Uint(1); flatWords(w, 5); packedNumbers(w, 2) }, words(3, 9), "the last run ends at row 2 of 3"},
+		{"an empty run", func(w *ImageWriter) { w.Uint(2); w.Uint(2); flatWords(w, 5, 6); packedNumbers(w, 3, 3) }, words(3, 9), "a run ends at row 3, and the one before at 3"},
+		{"bits behind a bitmap", func(w *ImageWriter) { w.Uint(8); w.putWords([]uint64{9}); flatWords(w, 5, 6) }, words(3, 9), "the bitmap of 3 words has bits behind them"},
+		{"a lookup without ordinals", func(w *ImageWriter) { w.Uint(9); w.Uint(1) }, words(3, 9), "a lookup of 3 words has no ordinals"},
+		{"a lookup in a lookup", func(w *ImageWriter) { flatWords(w, 0, 1, 1); w.Uint(9); w.Uint(9) }, func(r *ImageReader) {
+			r.Ordinals(3, 2)
+			r.Words("words", 3, 0, 9)
+		}, "a lookup of 2 words has no ordinals"},
+		{"no words in runs", func(w *ImageWriter) { w.Uint(2) }, words(0, 9), "no words are in layout runs"},
+		{"blocks without a scale", func(w *ImageWriter) {
+			w.Uint(3)
+			w.Int(0)
+			w.Uint(0)
+			packedNumbers(w, 0, 0)
+			packedNumbers(w, 0)
+			packedNumbers(w, 0)
+		}, words(3, 9), "scale is 0"},
+		{"a block that starts late", blocksOf130([]uint64{1, 1, 1}, []uint64{0, 0}, 0), words(130, 9), "block 0 starts at 1"},
+		{"a wide block", blocksOf130([]uint64{0, 0, 1}, []uint64{0, 65}, 0), words(130, 9), "block 1 has a width of 65"},
+		{"a block without room", blocksOf130([]uint64{0, 1, 2}, []uint64{1, 1}, 0, 0), words(130, 9), "block 0 of 128 words of width 1 lies in 64-bit words 0 to 1"},
+		{"a block that ends before it starts", blocksOf130([]uint64{0, 3, 2}, []uint64{1, 0}, 0, 0), words(130, 9), "block 0 of 128 words of width 1 lies in 64-bit words 0 to 3"},
+		{"an exception behind the words", blocksOf130([]uint64{0, 0, 1}, []uint64{0, 0}, exception(2, 1)), words(130, 9), "exception 0 of block 1 is 1 * 2^width at word 2 of 2, and 0 is next"},
+		{"an exception twice", blocksOf130([]uint64{0, 1, 1}, []uint64{0, 0}, exception(7, 1)<<32|exception(7, 1)), words(130, 9), "exception 1 of block 0 is 1 * 2^width at word 7 of 128, and 8 is next"},
+		{"an exception of nothing", blocksOf130([]uint64{0, 1, 1}, []uint64{0, 0}, exception(7, 0)), words(130, 9), "exception 0 of block 0 is 0 * 2^width at word 7 of 128, and 0 is next"},
+		{"words that are left", func(w *ImageWriter) { flatWords(w, 1, 2); w.putWords([]uint64{1}) }, words(2, 9), "0 bytes of the descriptor, 1 words and 0 wide words are left"},
+		{"strings as ids", stringsOf("abc", 1, 2, 3), column(ids, 3), "a column of kind 2 is no uuid of encoding plain"},
+		{"a string amid a character", stringsOf("aäb", 1, 2, 4), column(text, 3), "a string ends at byte 2 amid a character"},
+		{"strings that are not UTF-8", stringsOf("a\xffb", 1, 2, 3), column(text, 3), "the strings are not valid UTF-8"},
+		{"a long string", stringsOf("abcdefghijkl", 1, 12), column(text, 3), "a string lies in bytes 1 to 12 of 12, and may have 10"},
+		{"ends that fall", stringsOf("abc", 2, 1, 3), column(text, 3), "a string lies in bytes 2 to 1 of 3, and may have 10"},
+		{"more values than rows", func(w *ImageWriter) { w.Uint(2); w.Uint(4) }, column(text, 3), "values is 4, at most 3"},
+		{"an ordinal of no value", func(w *ImageWriter) { w.Uint(2); w.Uint(2); w.isWide = true; flatWords(w, 1, 2, 3) }, column(text, 3), "not all words are 0 to 2"},
+		{"buckets that fall", idColumn(func(w *ImageWriter) {
+			starts := make([]byte, 4*39)
+			starts[0] = 1
+			w.putData(starts)
+			w.putData(make([]byte, 300))
+		}), column(ids, 300), "bucket 1 starts at 0 of 300, and the one before at 1"},
+		{"a chunk behind the ids", idColumn(func(w *ImageWriter) {
+			w.putData(make([]byte, 4*39))
+			w.putData(append(make([]byte, 299), 150))
+		}), column(ids, 300), "entry 299 is of chunk 150, of 300 ids in chunks of 2"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var w ImageWriter
+			tt.write(&w)
+			image, _ := w.AppendTo(nil)
+			r := ImageReader{MaxText: 10}
+			r.Open(image)
+			tt.read(&r)
+			if err := r.Close(); !errors.Is(err, ErrImage) || !strings.HasSuffix(err.Error(), tt.want) {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+		})
+	}
+	for _, image := range [][]byte{nil, make([]byte, 4), make([]byte, 8), make([]byte, 9), {8, 0, 0, 0, 1, 0, 0, 0}, {9, 0, 0, 0, 0, 0, 0, 0}, {8, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}} {
+		var r ImageReader
+		if r.Open(image); !errors.Is(r.Close(), ErrImage) {
+			t.Errorf("%x is an image", image)
+		}
+	}
+}
 
 // FuzzImage reads any bytes as an image of words and as one of a column.
 func FuzzImage(f *testing.F) {

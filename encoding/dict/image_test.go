@@ -308,6 +308,25 @@ func TestListsImage_Concurrent(t *testing.T) {
 	checkFound(t, got)
 }
 
+// A dictionary that was read goes on where it ended, also with records for what was read.
+func TestListsImage_GoesOn(t *testing.T) {
+	_, first, _ := sampleLists(t)
+	d, copied := NewLists(5), NewLists(6)
+	addImage(t, d, first)
+	addImage(t, copied, first)
+	mark := d.Mark()
+	if err := d.KeepRecord(uuidOf(4), []byte("late")); err != nil {
+		t.Fatal(err)
+	}
+	image, now := d.AppendImage(nil, mark)
+	addImage(t, copied, image)
+	if record := string(copied.Record(copied.FindElement(uuidOf(4)))); record != "late" || now == mark || now != d.Mark() {
+		t.Errorf("the record is %q, the mark %+v, want late, %+v", record, now, d.Mark())
+	}
+	checkSame(t, d, copied)
+	checkFound(t, copied)
+}
+
 // use reads all that a dictionary has, and searches it.
 func use(d *Lists) {
 	cursor := d.View().Cursor()
@@ -370,7 +389,7 @@ func TestListsImage_EveryByte(t *testing.T) {
 	image := listsToDamage("second", first, second)
 	image.EveryByte(t, 256*256)
 	image = listsToDamage("first", nil, first)
-	image.EveryByte(t, 256*64)
+	image.EveryByte(t, 256*16)
 }
 
 func TestListsImage_RandomChanges(t *testing.T) {

@@ -15,6 +15,14 @@ type ListsMark struct {
 	Late                     int // records that elements got after an image had them
 }
 
+// Mark returns the mark of the dictionary's present end. Of a dictionary that was made of images
+// it is where the next one begins.
+func (d *Lists) Mark() ListsMark {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return ListsMark{d.Elements(), d.records.Len(), d.Len(), len(d.late)}
+}
+
 // AppendImage appends to dst what the dictionary has new since a mark, in the order of codes, and
 // returns the mark of its end: elements, records and lists, and the records of elements that
 // were in an earlier image without one. docs/format/dictionary.md draws the bytes.
@@ -173,6 +181,7 @@ func (d *Lists) addImage(in *listsImage) {
 		return // elements and lists stay as they are, with hashes or without
 	}
 	d.elements.addImage(in.ids)
+	d.logged.Store(uint32(d.Elements())) // in this image
 	d.lists.addImage(in.lists)
 	lists := uint32(d.Len() + in.listCount)
 	d.hashes = idSet{}
