@@ -25,6 +25,9 @@
 // is a pure function. [Granule.Succeed] prepares its result for publication and carries over the
 // parts that were inserted meanwhile.
 //
+// A part, and what a generation has new, can be written as an image for a file ([Part.AppendImage],
+// [PartReader], [Generation.AppendImage]). docs/format/part.md and dictionary.md draw the bytes.
+//
 // # Invariants
 //
 //	G1  A granule, a part and their columns never change after they are built.
@@ -39,6 +42,9 @@
 //	G6  Adding a part to a granule shares its list of parts and copies nothing.
 //	G7  The parts of a published granule are in the order of their commits, and its base
 //	    part has all rows of the granule up to its commit id, and no later ones.
+//	G8  Whatever image of a part or of dictionaries is read without an error, its
+//	    rows can be read, found and rewritten without a panic, with codes that
+//	    their dictionaries have, in memory in proportion to the image and its rows.
 //
 // The package makes no compatibility promise. It starts no goroutine, and does not depend on the
 // index, clocks or Arrow.

@@ -194,7 +194,7 @@ func (c *Column) checkValues(name string, v *encoding.Vector, rows int) error {
 		return fmt.Errorf("%w: column %q has %d values for %d rows", ErrBatch, name, n, rows)
 	case v.Valid != nil && len(v.Valid) != n:
 		return fmt.Errorf("%w: column %q has %d values and %d valid flags", ErrBatch, name, n, len(v.Valid))
-	case c.Dynamic && !validName(name):
+	case c.Dynamic && !ValidName(name):
 		return fmt.Errorf("%w: column name %.100q: want at most %d bytes of printable UTF-8", ErrBatch, name, MaxName)
 	}
 	if i := slices.Index(v.Valid, false); i >= 0 && !c.Nullable && !c.Dynamic {

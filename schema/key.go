@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
+	"unicode/utf8"
 
 	"github.com/granarydb/granary/encoding"
 )
 
-// errTuple reports bytes that are not a series tuple of the schema. It can only come from a
-// bug: tuples are made here and never leave the process.
+// errTuple reports bytes that are not a series tuple of the schema. Tuples are made here, and
+// those of an image pass CheckTuple.
 var errTuple = errors.New("malformed series tuple")
 
 // SeriesValue is one value of a series: a concrete column and its value.
@@ -220,6 +222,31 @@ func (s *Schema) ReadTuple(key []byte) ([]SeriesValue, error) {
 		return nil, errTuple
 	}
 	return labels, nil
+}
+
+// CheckTuple returns an error unless the bytes, which may be from anywhere, are a series tuple of
+// rows that pass Check. Its text does not name the tuple.
+func (s *Schema) CheckTuple(key []byte) error {
+	labels, err := s.ReadTuple(key)
+	if err != nil {
+		return err
+	}
+	last := SeriesValue{Column: -1}
+	for _, l := range labels {
+		dynamic := s.columns[l.Column].Dynamic
+		switch column, ok := s.Resolve(l.Name); {
+		case !ok || column != l.Column || !ValidName(l.Name):
+			return fmt.Errorf("%w: %.100q is no name of its column", errTuple, l.Name)
+		case l.Column == last.Column && l.Name <= last.Name:
+			return fmt.Errorf("%w: %.100q follows %.100q", errTuple, l.Name, last.Name)
+		case dynamic && l.Value == "":
+			return fmt.Errorf("%w: %.100q is empty", errTuple, l.Name)
+		case len(l.Value) > MaxString || !utf8.ValidString(l.Value):
+			return fmt.Errorf("%w: %.100q has %d bytes, or not valid UTF-8", errTuple, l.Name, len(l.Value))
+		}
+		last = l
+	}
+	return nil
 }
 
 // AppendNull appends a null of a fixed column, or closes a dynamic family.

@@ -342,7 +342,35 @@ func TestTupleRoundTrip(t *testing.T) {
 		if d := diff.Diff(want, got); d != "" {
 			t.Fatalf("labels (-want +got):\n%s", d)
 		}
+		if err := s.CheckTuple(s.AppendTuple(nil, want)); err != nil && !slices.ContainsFunc(want, func(l schema.SeriesValue) bool { return s.Columns()[l.Column].Dynamic && l.Value == "" }) {
+			t.Fatalf("CheckTuple of %v: %v", want, err)
+		}
 	})
+}
+
+// CheckTuple refuses labels that no checked batch has.
+func TestCheckTupleRefuses(t *testing.T) {
+	s := mustNew(t, definition())
+	job, labels := 2, 1
+	for name, tuple := range map[string][]schema.SeriesValue{
+		"a name of another family":      {{Column: labels, Name: "job", Value: "b"}},
+		"a name without a label":        {{Column: labels, Name: "labels.", Value: "b"}},
+		"a name with a control":         {{Column: labels, Name: "labels.\n", Value: "b"}},
+		"a long name":                   {{Column: labels, Name: "labels." + strings.Repeat("a", schema.MaxName), Value: "b"}},
+		"a name that is not UTF-8":      {{Column: labels, Name: "labels.\xf0", Value: "b"}},
+		"names that do not rise":        {{Column: labels, Name: "labels.b", Value: "b"}, {Column: labels, Name: "labels.a", Value: "b"}},
+		"a name twice":                  {{Column: labels, Name: "labels.b", Value: "b"}, {Column: labels, Name: "labels.b", Value: "b"}},
+		"an empty label (S4)":           {{Column: labels, Name: "labels.a"}},
+		"a value that is not UTF-8":     {{Column: job, Name: "job", Value: "\xff"}},
+		"a value beyond its limit (S3)": {{Column: job, Name: "job", Value: strings.Repeat("a", schema.MaxString+1)}},
+	} {
+		if err := s.CheckTuple(s.AppendTuple(nil, tuple)); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if err := s.CheckTuple(nil); err == nil {
+		t.Error("nothing is a tuple")
+	}
 }
 
 func TestReadTupleRefuses(t *testing.T) {

@@ -102,7 +102,7 @@ func New(def Definition) (*Schema, error) {
 
 func (c Column) check() error {
 	switch {
-	case c.Name == "" || strings.Contains(c.Name, ".") || !validName(c.Name):
+	case c.Name == "" || strings.Contains(c.Name, ".") || !ValidName(c.Name):
 		return fmt.Errorf("%w: column name %q: want 1 to %d bytes of printable UTF-8 without a dot", ErrSchema, c.Name, MaxName)
 	case !c.Type.Known():
 		return fmt.Errorf("%w: column %q: unknown %v", ErrSchema, c.Name, c.Type)
@@ -233,9 +233,9 @@ func (s *Schema) Family(name string) (column int, ok bool) {
 	return i, ok && s.columns[i].Dynamic
 }
 
-// validName reports whether a name is printable UTF-8 of a bounded length. Keys rely on names
-// without control characters.
-func validName(name string) bool {
+// ValidName reports whether a column's name is printable UTF-8 of at most MaxName bytes. Keys
+// rely on names without control characters.
+func ValidName(name string) bool {
 	if len(name) > MaxName || !utf8.ValidString(name) {
 		return false
 	}

@@ -1,0 +1,89 @@
+package granule
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
+	"github.com/granarydb/granary/schema"
+)
+
+// ErrImage reports bytes that are not an image of a part or of dictionaries. Its text says what is
+// wrong, and where.
+var ErrImage = encoding.ErrImage
+
+// Watermark is how far the dictionaries of a generation have grown: their last codes. The zero
+// Watermark is the beginning.
+type Watermark struct {
+	Strings, UUIDs, Series int
+	Lists                  dict.ListsMark
+}
+
+// Watermark returns the watermark of the present dictionaries. Of a generation that was made of
+// images it is where the next one begins.
+func (g *Generation) Watermark() Watermark {
+	return Watermark{Strings: g.Strings.Len(), UUIDs: g.UUIDs.Len(), Lists: g.Lists.Mark(), Series: g.Series.Len()}
+}
+
+// AppendImage appends to dst what the dictionaries have new since a watermark, whoever added it,
+// and returns the watermark of its end. If that equals since, nothing is new, and the image, of a
+// few bytes, can be left out. It may run beside inserts. An image made after an insert has all
+// codes of its parts. It costs 10 ns a value, 5 ns a list, and a copy of their bytes.
+func (g *Generation) AppendImage(dst []byte, since Watermark) (image []byte, now Watermark) {
+	dst, now.Strings = g.Strings.AppendImage(dst, since.Strings)
+	dst, now.UUIDs = g.UUIDs.AppendImage(dst, since.UUIDs)
+	dst, now.Lists = g.Lists.AppendImage(dst, since.Lists)
+	dst, now.Series = g.Series.AppendImage(dst, since.Series)
+	return dst, now
+}
+
+// OpenImage checks an image of what follows the present dictionaries, against the limits of
+// batches and the schema, and returns a function that adds it. Codes are those that the image was
+// made of, whatever the seeds. An error wraps ErrImage, and changes nothing.
+//
+// Nobody else may use the generation from this call until the image is added. It costs about 60
+// ns a list and 20 ns a value, and copies the content. Dictionaries make hashes when they are
+// first searched, as dict.Lists.OpenImage says.
+func (g *Generation) OpenImage(s *schema.Schema, image []byte) (add func(), err error) {
+	var adds [4]func()
+	for i, open := range []struct {
+		what string
+		do   func(image []byte) (func(), []byte, error)
+	}{
+		{"strings", func(image []byte) (func(), []byte, error) { return g.Strings.OpenImage(image, checkText) }},
+		{"ids", func(image []byte) (func(), []byte, error) { return g.UUIDs.OpenImage(image, checkID) }},
+		{"lists", func(image []byte) (func(), []byte, error) {
+			return g.Lists.OpenImage(image, schema.MaxList, schema.MaxRecord)
+		}},
+		{"series", func(image []byte) (func(), []byte, error) { return g.Series.OpenImage(image, s.CheckTuple) }},
+	} {
+		if adds[i], image, err = open.do(image); err != nil {
+			return nil, fmt.Errorf("%s: %w", open.what, err)
+		}
+	}
+	if len(image) > 0 {
+		return nil, fmt.Errorf("%w: %d bytes behind its end", ErrImage, len(image))
+	}
+	return func() {
+		for _, add := range adds {
+			add()
+		}
+	}, nil
+}
+
+func checkText(value []byte) error {
+	if len(value) > schema.MaxString || !utf8.Valid(value) {
+		return fmt.Errorf("a string of %d bytes, at most %d of UTF-8", len(value), schema.MaxString)
+	}
+	return nil
+}
+
+func checkID(value []byte) error {
+	if len(value) != len(uuid.UUID{}) {
+		return fmt.Errorf("a UUID of %d bytes", len(value))
+	}
+	return nil
+}
