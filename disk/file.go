@@ -1,0 +1,200 @@
+package disk
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// trailerSize is the bytes at the end of a file: where its directory is, and checksums.
+const trailerSize = 24
+
+// Piece is a place in a file, and the checksum of its bytes.
+type Piece struct {
+	Offset, Length int64
+	CRC            uint32 // CRC32C
+}
+
+// FileWriter writes a file that is written once: a header, pieces, a directory that says
+// where they are, and a trailer. A crash before Finish leaves a file that OpenFile refuses. A
+// FileWriter belongs to one goroutine.
+type FileWriter struct {
+	fs     FS
+	name   string
+	file   File
+	seed   uint32
+	out    *bufio.Writer
+	offset int64 // of the next piece
+}
+
+// CreateFile makes the file with the name of a kind and a number.
+func CreateFile(fs FS, store StoreID, kind string, number uint64) (*FileWriter, error) {
+	h := header{kind: kind, store: store, number: number}
+	if !isKind(kind) {
+		return nil, fmt.Errorf("kind of file %q: want one to %d letters", kind, kindSize)
+	}
+	w := &FileWriter{fs: fs, name: FileName(kind, number), seed: h.seed(), offset: headerSize}
+	var err error
+	if w.file, err = fs.Create(w.name); err != nil {
+		return nil, failed(err)
+	}
+	w.out = bufio.NewWriterSize(io.NewOffsetWriter(w.file, 0), bufferSize)
+	_, err = w.out.Write(h.encode()) // into the buffer
+	return w, err
+}
+
+// Write appends a piece, at a multiple of 8 bytes. After an error the file can only be
+// abandoned.
+func (w *FileWriter) Write(b []byte) (Piece, error) {
+	if len(b) > math.MaxUint32 {
+		return Piece{}, fmt.Errorf("%w: piece of %s has %d bytes", ErrLimit, w.name, len(b))
+	}
+	p := Piece{w.offset, int64(len(b)), crc(0, b)}
+	w.offset += align(p.Length)
+	return p, w.put(b, pad(len(b)))
+}
+
+func (w *FileWriter) put(parts ...[]byte) error {
+	for _, b := range parts {
+		if _, err := w.out.Write(b); err != nil {
+			return failed(err)
+		}
+	}
+	return nil
+}
+
+// Finish writes the directory and the trailer, syncs the file and closes it. The name is
+// durable after FS.SyncDir. After an error the file was abandoned.
+func (w *FileWriter) Finish(directory []byte) error {
+	p, err := w.Write(directory)
+	if err == nil {
+		err = w.put(p.trailer(w.seed))
+	}
+	if err == nil {
+		err = failed(w.out.Flush())
+	}
+	if err == nil {
+		err = failed(w.file.Sync())
+	}
+	if err == nil {
+		err = failed(w.file.Close())
+	}
+	if err != nil {
+		w.Abandon()
+	}
+	return err
+}
+
+// Abandon removes the unfinished file.
+func (w *FileWriter) Abandon() {
+	_ = w.file.Close()
+	_ = w.fs.Remove(w.name) // or it is removed when the store is opened next
+}
+
+// trailer returns the trailer of a file with the given directory.
+func (p *Piece) trailer(seed uint32) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(p.Offset))
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.Length))
+	b = binary.LittleEndian.AppendUint32(b, p.CRC)
+	return binary.LittleEndian.AppendUint32(b, crc(seed, b))
+}
+
+// FileReader reads a finished file. It is safe for concurrent use.
+type FileReader struct {
+	name      string
+	file      File
+	end       int64 // of the pieces
+	directory []byte
+}
+
+// OpenFile opens a file, checks its header and trailer, and reads the directory. The error is
+// a *DamagedError for a file that is not whole, ErrFormat, or one of the FS. The bytes of
+// pieces are checked when they are read.
+func OpenFile(fs FS, store StoreID, kind string, number uint64) (*FileReader, error) {
+	r := &FileReader{name: FileName(kind, number)}
+	var err error
+	if r.file, err = fs.Open(r.name); err != nil {
+		return nil, err
+	}
+	if err := r.open(store, kind, number); err != nil {
+		_ = r.file.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *FileReader) open(store StoreID, kind string, number uint64) error {
+	h, err := readHeader(r.file, store, kind, number)
+	if errors.Is(err, errNoHeader) {
+		return r.damaged(0, err.Error())
+	}
+	if err != nil {
+		return err
+	}
+	size, err := r.file.Size()
+	if err != nil {
+		return err
+	}
+	if size < headerSize+trailerSize {
+		return r.damaged(size, "it is too short")
+	}
+	r.end = size - trailerSize
+	var b [trailerSize]byte
+	if _, err := r.file.ReadAt(b[:], r.end); err != nil {
+		return r.unread(r.end, err)
+	}
+	if binary.LittleEndian.Uint32(b[20:]) != crc(h.seed(), b[:20]) {
+		return r.damaged(r.end, "there is no whole trailer")
+	}
+	directory := Piece{int64(binary.LittleEndian.Uint64(b[:])), int64(binary.LittleEndian.Uint64(b[8:])), binary.LittleEndian.Uint32(b[16:])}
+	r.directory, err = r.Read(directory, nil)
+	return err
+}
+
+// Directory returns the directory. It must not be changed.
+func (r *FileReader) Directory() []byte { return r.directory }
+
+// Read reads a piece into the memory of buf, or new memory if that is too small, and checks its
+// sum. A piece that is not in the file is damage of the directory that has it.
+func (r *FileReader) Read(p Piece, buf []byte) ([]byte, error) {
+	if p.Offset < headerSize || p.Length < 0 || p.Offset > r.end || p.Length > r.end-p.Offset {
+		return nil, r.damaged(p.Offset, fmt.Sprintf("%d bytes are not in the file", p.Length))
+	}
+	if int64(cap(buf)) < p.Length {
+		buf = make([]byte, p.Length)
+	}
+	buf = buf[:p.Length]
+	if _, err := r.file.ReadAt(buf, p.Offset); err != nil {
+		return nil, r.unread(p.Offset, err)
+	}
+	if crc(0, buf) != p.CRC {
+		return nil, r.damaged(p.Offset, fmt.Sprintf("the checksum of %d bytes differs", p.Length))
+	}
+	return buf, nil
+}
+
+// Close closes the file.
+func (r *FileReader) Close() error { return r.file.Close() }
+
+func (r *FileReader) damaged(at int64, reason string) error {
+	return &DamagedError{File: r.name, Offset: at, Reason: reason}
+}
+
+// unread is for bytes within the file's size that cannot be read.
+func (r *FileReader) unread(at int64, err error) error {
+	if errors.Is(err, io.EOF) {
+		return r.damaged(at, "it has become shorter")
+	}
+	return err
+}
+
+// failed is an error of the disk as one of this package.
+func failed(err error) error {
+	if damaged := (*DamagedError)(nil); err == nil || errors.Is(err, ErrDisk) || errors.As(err, &damaged) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrDisk, err)
+}

@@ -1,0 +1,104 @@
+package disk
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"strconv"
+	"strings"
+)
+
+const (
+	magic      = "gran"
+	format     = 1  // the version of all formats of this package
+	headerSize = 64 // of a file
+	kindSize   = 8  // the most letters of a kind
+	// headerSector is where the entries of a segment begin. The header has a sector of its
+	// own, because it is written after entries that are durable.
+	headerSector = 4096
+)
+
+// StoreID is a random number that all files of a store have in their headers.
+type StoreID [16]byte
+
+// header is the first bytes of a file.
+type header struct {
+	kind   string // also the first part of the file's name
+	store  StoreID
+	number uint64 // also the second part of the name
+	before link   // of a segment
+}
+
+// link is the segment that a segment follows: its number, and the end of its entries. The
+// first segment follows number 0.
+type link struct {
+	number uint64
+	end    int64
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func crc(sum uint32, p []byte) uint32 { return crc32.Update(sum, castagnoli, p) }
+
+// encode returns the bytes of a header.
+func (h *header) encode() []byte {
+	b := append(make([]byte, 0, headerSize), magic...)
+	b = binary.LittleEndian.AppendUint32(b, format)
+	b = append(b, h.kind...)
+	b = append(b[:8+kindSize], h.store[:]...)
+	b = binary.LittleEndian.AppendUint64(b, h.number)
+	b = binary.LittleEndian.AppendUint64(b, h.before.number)
+	b = binary.LittleEndian.AppendUint64(b, uint64(h.before.end))
+	b = binary.LittleEndian.AppendUint32(b, 0)
+	return binary.LittleEndian.AppendUint32(b, crc(0, b))
+}
+
+// seed begins the checksums of a file's other parts, so that none is right in another file.
+func (h *header) seed() uint32 { return crc(0, h.encode()[:40]) }
+
+// errNoHeader is for a file without a whole header.
+var errNoHeader = errors.New("there is no whole header")
+
+// readHeader reads the header of a file, and checks that it is of the named file of the store.
+// Its error is errNoHeader, ErrFormat, a DamagedError for a file that is not what its name
+// promises, or one of reading.
+func readHeader(f File, store StoreID, kind string, number uint64) (h header, err error) {
+	b := make([]byte, headerSize)
+	if _, err := f.ReadAt(b, 0); errors.Is(err, io.EOF) {
+		return h, errNoHeader
+	} else if err != nil {
+		return h, err
+	}
+	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
+	if string(b[:4]) != magic || binary.LittleEndian.Uint32(b[60:]) != crc(0, b[:60]) {
+		return h, errNoHeader
+	}
+	name := FileName(kind, number)
+	if v := binary.LittleEndian.Uint32(b[4:]); v > format {
+		return h, fmt.Errorf("%s: %w: %d, not %d", name, ErrFormat, v, format)
+	}
+	h = header{string(bytes.TrimRight(b[8:16], "\x00")), StoreID(b[16:32]), u64(32), link{u64(40), int64(u64(48))}}
+	if h.store != store || h.kind != kind || h.number != number {
+		return h, &DamagedError{File: name, Reason: fmt.Sprintf("it is %s of store %x", FileName(h.kind, h.number), h.store)}
+	}
+	return h, nil
+}
+
+// FileName returns the name of a file. A kind is one to eight lower-case letters. Numbers only
+// rise, so that a name never stands for other bytes than before.
+func FileName(kind string, number uint64) string { return fmt.Sprintf("%s-%012d", kind, number) }
+
+// ParseName returns the kind and the number of a file. It reports whether the name is one that
+// FileName makes.
+func ParseName(name string) (kind string, number uint64, ok bool) {
+	kind, digits, _ := strings.Cut(name, "-")
+	number, err := strconv.ParseUint(digits, 10, 64)
+	return kind, number, err == nil && isKind(kind) && name == FileName(kind, number)
+}
+
+func isKind(kind string) bool {
+	return 0 < len(kind) && len(kind) <= kindSize && strings.Trim(kind, "abcdefghijklmnopqrstuvwxyz") == ""
+}

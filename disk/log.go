@@ -1,0 +1,126 @@
+package disk
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// Log appends entries to segments in the order of Room.Append. All methods are safe for
+// concurrent use.
+//
+// Lock order: stepping -> mu. Neither is held while anybody waits; under mu nothing calls the
+// system, and no function of the user.
+type Log struct {
+	opts Options
+
+	stepping sync.Mutex // held by the step that is under way; guards the next three
+	writer   writer
+	written  uint64    // place of the last entry in the current segment
+	retry    time.Time // when to try again what failed
+
+	mu      sync.Mutex
+	queue   queue
+	line    []*Room       // those who wait for room, in order
+	wanted  uint64        // a place up to which somebody waits for a sync
+	asleep  bool          // the goroutine waits for something to write
+	failing error         // there is no segment that can be written
+	full    error         // there is no spare one, so only urgent entries are taken
+	closed  bool          // by Close: no room is given
+	ended   bool          // Close has done what it can
+	changed chan struct{} // closed at the next change of the fields above; nil if nobody waits
+
+	wake    chan struct{} // has one message while the goroutine is to look
+	stop    chan struct{} // closed by Close
+	running sync.WaitGroup
+	ending  sync.Once
+	err     error // of Close
+}
+
+// OpenLog goes on with a log that was read to its end. All that was read is durable when
+// OpenLog returns: it begins a segment, with the entries that may not have been. A file is
+// never written to again, so nothing is cut.
+//
+// After an error, which is ErrDisk or what the reader may return, the log is as it was, and can
+// be read again.
+func OpenLog(r *Reader, o Options) (*Log, error) {
+	if !errors.Is(r.err, io.EOF) {
+		return nil, fmt.Errorf("open log: it was not read to its end: %w", cmp.Or(r.err, io.ErrUnexpectedEOF))
+	}
+	l := &Log{opts: o.withDefaults(), wake: make(chan struct{}, 1), stop: make(chan struct{})}
+	if err := l.writer.follow(r, l.opts.SegmentBytes); err != nil {
+		return nil, failed(err)
+	}
+	if !o.Manual {
+		l.running.Go(l.run)
+	}
+	return l, nil
+}
+
+// run does steps until Close.
+func (l *Log) run() {
+	for {
+		var due <-chan time.Time // never
+		if wait := l.step(); wait >= 0 {
+			due = time.After(wait)
+		}
+		select {
+		case <-due:
+		case <-l.wake:
+		case <-l.stop:
+			return
+		}
+	}
+}
+
+// Step does what is due, if Options.Manual is set: it writes entries, syncs them, or makes a
+// spare segment. It reports whether there was something to do.
+func (l *Log) Step() bool { return l.step() == 0 }
+
+// Segments returns the segments that have something durable, oldest first; only these may be
+// recorded elsewhere as needed. The caller must not change the slice. It waits for nothing.
+func (l *Log) Segments() []Segment { return *l.writer.segments.Load() }
+
+// Queued returns the bytes of entries that are not durable, and of room that is reserved.
+func (l *Log) Queued() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.queue.bytes
+}
+
+// Err returns ErrDisk with its reason while the disk fails, and nil otherwise.
+func (l *Log) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return cmp.Or(l.failing, l.full)
+}
+
+// RemoveBelow removes segments with lesser numbers, but not the newest durable one. It must be
+// durable elsewhere that the log is read from that number on. After an error some are removed,
+// and it can be called again.
+func (l *Log) RemoveBelow(number uint64) error {
+	l.stepping.Lock()
+	defer l.stepping.Unlock()
+	return failed(l.writer.removeBelow(number))
+}
+
+// Close makes all entries durable and closes the files. Those who wait for room get ErrClosed.
+// An error is ErrNotDurable: entries were lost. A second call returns the same.
+//
+// No room may be held when Close is called: what is appended later is lost, and Room.Wait then
+// returns ErrClosed.
+func (l *Log) Close() error {
+	l.ending.Do(func() {
+		l.mu.Lock()
+		l.closed = true
+		l.changedLocked()
+		l.mu.Unlock()
+		close(l.stop)
+		l.running.Wait()
+		l.err = l.end()
+	})
+	return l.err
+}

@@ -1,0 +1,202 @@
+package disk
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Room is room in the queue of a log for one entry, which is appended in three calls:
+// [Log.Reserve] may wait; [Room.Append] does not, and can be called under a lock that orders
+// entries; [Room.Wait] waits as the policy has it. A Room belongs to one goroutine.
+type Room struct {
+	log   *Log
+	size  int64     // what the queue counts
+	at    time.Time // when it was given
+	place uint64    // in the order of all entries, from 1; 0 before Append
+	entry Entry     // until it is durable
+	next  *Room
+}
+
+// Reserve returns room for an entry with so many bytes of body, and waits until there is some:
+// first come, first served. A goroutine that holds room must not wait for more. Urgent entries
+// are those that make space on the disk: they are not behind others, and are taken as long as a
+// segment has room, when the disk has none for a spare one.
+//
+// The errors are ErrDisk while the disk fails, ErrClosed, ErrLimit, and the cause of ctx.
+func (l *Log) Reserve(ctx context.Context, body int64, urgent bool) (*Room, error) {
+	if body < 0 || body >= maxBody {
+		return nil, fmt.Errorf("%w: entry of %d bytes, want less than %d", ErrLimit, body, maxBody)
+	}
+	r := &Room{log: l, size: entrySize(body)}
+	err := l.await(ctx, func(now time.Time) (bool, error) { return l.admit(r, urgent, now) })
+	if err == nil {
+		return r, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.leaveLine(r)
+	return nil, err
+}
+
+// admit gives room if there is some. Otherwise the room is in line, and what is queued is due for
+// a sync. The caller holds mu.
+func (l *Log) admit(r *Room, urgent bool, now time.Time) (bool, error) {
+	q := &l.queue
+	switch {
+	case l.closed:
+		return false, ErrClosed
+	case l.failing != nil:
+		return false, l.failing
+	case l.full != nil && !urgent:
+		return false, l.full
+	}
+	fits := q.bytes == 0 || q.bytes+r.size <= l.opts.QueueBytes
+	late := l.opts.Sync == SyncPeriodically && q.first != nil && now.Sub(q.first.at) >= 2*l.opts.SyncEvery
+	first := urgent || len(l.line) == 0 || l.line[0] == r
+	if !fits || late || !first {
+		if !slices.Contains(l.line, r) {
+			l.line = append(l.line, r)
+		}
+		return false, nil
+	}
+	l.leaveLine(r)
+	q.bytes += r.size
+	r.at = now
+	return true, nil
+}
+
+// leaveLine takes a room out of the line. The caller holds mu.
+func (l *Log) leaveLine(r *Room) {
+	if i := slices.Index(l.line, r); i >= 0 {
+		l.line = slices.Delete(l.line, i, i+1)
+		l.changedLocked()
+	}
+}
+
+// Append puts an entry behind all others. It allocates nothing, waits for nobody but others
+// that append, and calls neither the system nor the clock. It is called once.
+//
+// The log reads the body until the entry is durable, so it must not be changed any more. A body
+// may differ in size from the room by what is decided at the last moment.
+func (r *Room) Append(e Entry) {
+	l := r.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	size := entrySize(int64(len(e.Body)))
+	l.queue.bytes += size - r.size
+	r.entry, r.size = e, size
+	l.queue.add(r)
+}
+
+// Release gives room back that has no entry. Otherwise it does nothing.
+func (r *Room) Release() {
+	l := r.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.place == 0 {
+		l.queue.bytes -= r.size
+		r.size = 0
+		l.changedLocked()
+	}
+}
+
+// Wait is called once after Append, when the locks are released. With SyncEach it returns when
+// the entry is durable, otherwise at once. The error is ErrNotDurable if the disk fails, ErrClosed
+// if the log was closed before Append, or the cause of ctx; the entry remains in the queue.
+func (r *Room) Wait(ctx context.Context) error {
+	l := r.log
+	if l.opts.Sync == SyncEach {
+		return l.await(ctx, func(time.Time) (bool, error) { return l.isDurable(r.place) })
+	}
+	l.mu.Lock()
+	q := &l.queue
+	lost := l.ended && q.durable < r.place
+	due := l.asleep || q.unwrittenBytes >= writeBytes
+	l.asleep = false
+	l.mu.Unlock()
+	if lost {
+		return ErrClosed
+	}
+	if due {
+		l.rouse()
+	}
+	return nil
+}
+
+// Sync returns when all entries that were appended before the call are durable; at once if one
+// with a commit id of at least commit is, since entries are in the order of commits. The errors
+// are those of Room.Wait.
+func (l *Log) Sync(ctx context.Context, commit uint64) error {
+	l.mu.Lock()
+	place := l.queue.added
+	if l.queue.commit >= commit {
+		place = 0
+	}
+	l.mu.Unlock()
+	return l.await(ctx, func(time.Time) (bool, error) { return l.isDurable(place) })
+}
+
+// isDurable reports whether the entries up to a place are durable. Otherwise a sync is wanted.
+// The caller holds mu.
+func (l *Log) isDurable(place uint64) (bool, error) {
+	switch {
+	case l.queue.durable >= place:
+		return true, nil
+	case l.failing != nil:
+		return false, fmt.Errorf("%w: %w", ErrNotDurable, l.failing)
+	case l.ended:
+		return false, ErrClosed
+	}
+	l.wanted = max(l.wanted, place)
+	return false, nil
+}
+
+// await calls ready under mu until it reports true or an error. In between it waits for changes,
+// or makes them if there is no goroutine.
+func (l *Log) await(ctx context.Context, ready func(now time.Time) (bool, error)) error {
+	for tries := 0; ; tries++ {
+		now := l.opts.Now()
+		l.mu.Lock()
+		ok, err := ready(now)
+		if ok || err != nil {
+			l.mu.Unlock()
+			return err
+		}
+		if l.changed == nil {
+			l.changed = make(chan struct{})
+		}
+		changed := l.changed
+		l.mu.Unlock()
+		switch {
+		case !l.opts.Manual:
+			l.rouse()
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		case tries > 1:
+			return fmt.Errorf("%w: no step makes room in the queue", ErrDisk)
+		default:
+			l.step()
+		}
+	}
+}
+
+// rouse makes the goroutine look. The caller holds no lock.
+func (l *Log) rouse() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// changedLocked lets those look who wait for a change. The caller holds mu.
+func (l *Log) changedLocked() {
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
+	}
+}

@@ -1,0 +1,119 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/gofrs/flock"
+)
+
+// lockName is the file that the lock is on. It stays when the lock is released.
+const lockName = "lock"
+
+// system is a directory of the operating system.
+type system string
+
+// System returns a directory of the operating system. It touches nothing until a method is
+// called. Files and the directory are for their owner alone (0600, 0700). The lock does not
+// work on network file systems that have none.
+func System(dir string) FS { return system(dir) }
+
+// systemFile is a file of the operating system, with the methods that os.File lacks.
+type systemFile struct{ *os.File }
+
+func (s system) path(name string) string { return filepath.Join(string(s), name) }
+
+func (s system) Create(name string) (File, error) {
+	return s.open(name, os.O_RDWR|os.O_CREATE|os.O_EXCL)
+}
+
+func (s system) Open(name string) (File, error) { return s.open(name, os.O_RDONLY) }
+
+func (s system) open(name string, flag int) (File, error) {
+	f, err := os.OpenFile(s.path(name), flag, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return systemFile{f}, nil
+}
+
+func (s system) Remove(name string) error { return os.Remove(s.path(name)) }
+
+func (s system) List() (names []string, err error) {
+	entries, err := os.ReadDir(string(s))
+	for _, e := range entries {
+		if e.Type().IsRegular() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+func (s system) SyncDir() error { return syncDir(string(s)) }
+
+func (s system) Lock(shared bool) (io.Closer, error) {
+	if shared {
+		lock := flock.New(s.path(lockName), flock.SetFlag(os.O_RDONLY))
+		return locked(lock, lock.TryRLock)
+	}
+	if err := s.make(); err != nil {
+		return nil, err
+	}
+	lock := flock.New(s.path(lockName))
+	return locked(lock, lock.TryLock)
+}
+
+// make makes the directory durably, if there is none.
+func (s system) make() error {
+	if err := os.Mkdir(string(s), 0o700); errors.Is(err, fs.ErrExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(string(s)))
+}
+
+func locked(lock *flock.Flock, try func() (bool, error)) (io.Closer, error) {
+	switch ok, err := try(); {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, fmt.Errorf("%s: %w", filepath.Dir(lock.Path()), ErrLocked)
+	}
+	return lock, nil
+}
+
+// syncDir does nothing on Windows, which has no such call: NTFS journals names.
+func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+func (s system) Free() (int64, error) { return free(string(s)) }
+
+func (f systemFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+func (f systemFile) Reserve(size int64) error {
+	if err := allocate(f.File, size); err != nil {
+		return &fs.PathError{Op: "reserve", Path: f.Name(), Err: err}
+	}
+	return f.Truncate(size)
+}

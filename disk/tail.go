@@ -1,0 +1,73 @@
+package disk
+
+import (
+	"errors"
+	"io"
+)
+
+// window is a part of a file in memory.
+type window struct {
+	file   File
+	bytes  []byte
+	offset int64 // of bytes
+	memory []byte
+}
+
+// read returns n bytes of the file. A file has the bytes up to end. They are good until the next
+// call.
+func (w *window) read(offset, n, end int64) ([]byte, error) {
+	if offset < w.offset || offset+n > w.offset+int64(len(w.bytes)) {
+		want := min(max(n, bufferSize), end-offset)
+		if int64(len(w.memory)) < want {
+			w.memory = make([]byte, want)
+		}
+		w.bytes = nil
+		if _, err := w.file.ReadAt(w.memory[:want], offset); errors.Is(err, io.EOF) {
+			return nil, io.ErrUnexpectedEOF // it is being changed
+		} else if err != nil {
+			return nil, err
+		}
+		w.bytes, w.offset = w.memory[:want], offset
+	}
+	b := w.bytes[offset-w.offset:]
+	return b[:n:n], nil
+}
+
+// seen is a summary of the bytes from an offset on.
+type seen struct {
+	// synced is the greatest offset that a whole header of an entry has recorded as durable. A
+	// crash leaves unsynced bytes in any state, and so no entry behind them that is whole and has
+	// recorded them as durable: if there is one, they have changed since.
+	synced int64
+	commit uint64 // the first commit id of a whole header
+	end    int64  // of the last bytes that are not zero
+}
+
+// look looks for headers of entries. The time is linear whatever the bytes are: the bodies are
+// not looked at.
+func (w *window) look(seed uint32, offset, end int64) (seen, error) {
+	s := seen{end: offset}
+	for at := offset; at < end; at += 8 {
+		n := min(entryHeader, end-at)
+		b, err := w.read(at, n, end)
+		if err != nil {
+			return s, err
+		}
+		if first := b[:min(16, n)]; string(first) == string(zeros[:len(first)]) {
+			continue // a kind is not 0
+		}
+		if word := b[:min(8, n)]; string(word) != string(zeros[:len(word)]) {
+			s.end = at + int64(len(word))
+		}
+		if n < entryHeader {
+			continue
+		}
+		if h, ok := parseHeader(b, seed, at); ok {
+			s.synced = max(s.synced, h.synced)
+			if s.commit == 0 {
+				s.commit = h.entry.Commit
+			}
+		}
+	}
+	return s, nil
+}

@@ -1,0 +1,199 @@
+package disk
+
+import (
+	"bufio"
+	"io"
+	"slices"
+	"sync/atomic"
+)
+
+// writer makes segments, one after the other. It belongs to the step that is under way.
+type writer struct {
+	fs    FS
+	store StoreID
+	size  int64         // of a segment
+	next  uint64        // number of the next file
+	out   *bufio.Writer // of the newest segment
+
+	closed  []Segment // oldest first
+	current *segment  // nil after it was given up
+	spare   *segment  // the next one; nil if it is still to be made
+	before  link      // the end of what is durable
+	// superseded are files that are not of the log any more once the current one is durable.
+	superseded []uint64
+	below      []uint64 // files before the first segment of the log
+
+	segments atomic.Pointer[[]Segment] // those of which something is durable
+}
+
+// follow begins a segment behind the log that was read, with the entries that may not be durable:
+// those behind what an entry has recorded as durable. That they can be read means little, since
+// the system may have failed to write what it has in memory. If no entry of the last segment is
+// known to be durable, the new segment takes its place.
+func (w *writer) follow(r *Reader, size int64) error {
+	w.fs, w.store, w.size, w.next = r.fs, r.store, size, 1
+	w.out = bufio.NewWriterSize(nil, int(min(bufferSize, size)))
+	w.closed = r.Segments()
+	lacking, bytes := none, int64(0)
+	if n := len(w.closed) - 1; n >= 0 {
+		tail := r.tail()
+		defer tail.Close()
+		lacking, bytes = tail.all, w.closed[n].Size-tail.offset
+		if r.synced > headerSector {
+			w.before, w.closed[n].Size = link{w.closed[n].Number, r.synced}, r.synced
+		} else {
+			w.before, w.closed = r.chain.segments[n].before, w.closed[:n]
+		}
+	}
+	for _, number := range r.chain.files {
+		w.next = number + 1
+		switch {
+		case number < r.chain.from:
+			w.below = append(w.below, number)
+		case !slices.ContainsFunc(w.closed, func(s Segment) bool { return s.Number == number }):
+			w.superseded = append(w.superseded, number)
+		}
+	}
+	if err := w.begin(bytes, lacking); err != nil {
+		return err
+	}
+	if err := w.sync(); err != nil {
+		w.current.remove(w.fs)
+		return err
+	}
+	return nil
+}
+
+// begin makes a segment the current one. First it makes durable what the segments before may
+// lack, so many bytes of entries, and then it writes the header, with which the new segment
+// counts: whenever a crash comes, the log has these entries.
+func (w *writer) begin(bytes int64, lacking func() (Entry, error)) error {
+	s, err := w.take(bytes)
+	if err != nil {
+		return err
+	}
+	if err = s.putAll(lacking); err == nil && bytes > 0 {
+		err = s.sync()
+		s.synced = 0 // the header is not durable
+	}
+	if err == nil {
+		err = s.begin(w.before)
+	}
+	if err != nil {
+		s.remove(w.fs)
+		return err
+	}
+	w.current = s
+	return nil
+}
+
+// none is for a segment that lacks nothing.
+func none() (Entry, error) { return Entry{}, io.EOF }
+
+// take returns a new segment with room for so many bytes of entries.
+func (w *writer) take(bytes int64) (*segment, error) {
+	s := w.spare
+	w.spare = nil
+	if s == nil {
+		var err error
+		if s, err = w.create(); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.grow(bytes); err != nil {
+		s.remove(w.fs)
+		return nil, err
+	}
+	w.out.Reset(io.NewOffsetWriter(s.file, headerSector))
+	s.out = w.out
+	return s, nil
+}
+
+func (w *writer) create() (*segment, error) {
+	w.next++
+	return createSegment(w.fs, w.store, w.next-1, w.size)
+}
+
+// sync makes the entries of the current segment durable.
+func (w *writer) sync() error {
+	s := w.current
+	if err := s.sync(); err != nil {
+		return err
+	}
+	if s.synced > headerSector {
+		w.before = link{s.number, s.synced}
+	}
+	w.publish()
+	for _, number := range w.superseded {
+		_ = w.fs.Remove(FileName(logKind, number)) // or when the log is opened next
+	}
+	w.superseded = nil
+	return nil
+}
+
+// rotate ends the current segment, of which all is durable, and begins the next one, with room
+// for so many bytes.
+func (w *writer) rotate(bytes int64) error {
+	s := w.current
+	w.closed, w.current = append(w.closed, s.segment()), nil
+	s.finish()
+	w.publish()
+	return w.begin(bytes, none)
+}
+
+// giveUp abandons the current segment after an error. Its durable entries remain in the log.
+func (w *writer) giveUp() {
+	s := w.current
+	if s == nil {
+		return
+	}
+	w.current = nil
+	_ = s.file.Close()
+	if s.synced > headerSector {
+		w.closed = append(w.closed, s.segment())
+	} else {
+		w.superseded = append(w.superseded, s.number)
+	}
+}
+
+// removeBelow removes the segments before a number but the newest durable one.
+func (w *writer) removeBelow(number uint64) error {
+	if list := *w.segments.Load(); len(list) > 0 {
+		number = min(number, list[len(list)-1].Number)
+	}
+	for len(w.below) > 0 && w.below[0] < number {
+		if err := w.fs.Remove(FileName(logKind, w.below[0])); err != nil {
+			return err
+		}
+		w.below = w.below[1:]
+	}
+	for len(w.closed) > 0 && w.closed[0].Number < number {
+		if err := w.fs.Remove(FileName(logKind, w.closed[0].Number)); err != nil {
+			return err
+		}
+		w.closed = w.closed[1:]
+		w.publish()
+	}
+	return nil
+}
+
+// publish publishes the list of segments.
+func (w *writer) publish() {
+	list := slices.Clone(w.closed)
+	if s := w.current; s != nil && s.synced > 0 {
+		list = append(list, s.segment())
+	}
+	w.segments.Store(&list)
+}
+
+func (s *segment) segment() Segment { return Segment{s.number, s.synced, s.commit} }
+
+// close closes the files.
+func (w *writer) close() {
+	if w.current != nil {
+		w.current.finish()
+	}
+	if w.spare != nil {
+		w.spare.remove(w.fs)
+	}
+}

@@ -1,0 +1,261 @@
+package crashfs
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"syscall"
+
+	"github.com/granarydb/granary/disk"
+)
+
+// Options are the options of an FS.
+type Options struct {
+	// Seed decides all that is random.
+	Seed uint64
+	// Sector is the number of bytes that a disk writes at once. 0 means 512.
+	Sector int64
+	// Keep is the chance of an unsynced sector, size or name to survive a crash, from 0 to 1.
+	// With neither, sectors tear too.
+	Keep float64
+	// Space is the bytes of all files together. More is ENOSPC. 0 means no limit.
+	Space int64
+}
+
+// FS is a file system. It is safe for concurrent use.
+type FS struct {
+	mu     sync.Mutex
+	opts   Options
+	random *rand.Rand
+	live   map[string]*inode // by name, as programs see them
+	stable map[string]*inode // as of the last sync of the directory
+	calls  int
+	faults []*Fault
+	owners int // of the lock: -1 is an exclusive one
+}
+
+// inode is the bytes of a file.
+type inode struct {
+	live, stable []byte
+	dirty        map[int64]bool // numbers of sectors that a crash can lose
+}
+
+// New returns an empty FS.
+func New(o Options) *FS {
+	if o.Sector == 0 {
+		o.Sector = 512
+	}
+	return &FS{opts: o, random: rand.New(rand.NewPCG(o.Seed, 0)), live: map[string]*inode{}, stable: map[string]*inode{}}
+}
+
+// Crash returns the files as they are after a crash of the machine, now. The FS itself goes on,
+// and shares nothing with the new one but its options. The new one has no faults.
+func (f *FS) Crash() *FS {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.opts
+	o.Seed = f.random.Uint64()
+	after := New(o)
+	names := slices.AppendSeq(slices.Collect(maps.Keys(f.live)), maps.Keys(f.stable))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		n := f.stable[name]
+		if n != f.live[name] && f.keeps() {
+			n = f.live[name]
+		}
+		if n != nil {
+			after.put(name, f.crashed(n))
+		}
+	}
+	return after
+}
+
+// keeps rolls the dice.
+func (f *FS) keeps() bool { return f.random.Float64() < f.opts.Keep }
+
+// crashed returns the bytes of a file after a crash.
+func (f *FS) crashed(n *inode) []byte {
+	b := slices.Clone(n.stable)
+	if len(n.live) != len(b) && f.keeps() {
+		b = append(b, make([]byte, max(0, len(n.live)-len(b)))...)[:len(n.live)]
+	}
+	for _, sector := range slices.Sorted(maps.Keys(n.dirty)) {
+		lo := sector * f.opts.Sector
+		hi := lo + f.opts.Sector
+		switch {
+		case f.keeps():
+		case f.opts.Keep == 0 || f.random.IntN(4) > 0:
+			continue
+		case f.random.IntN(2) == 0:
+			lo += f.random.Int64N(f.opts.Sector)
+		default:
+			hi -= f.random.Int64N(f.opts.Sector)
+		}
+		if end := int64(min(len(n.live), len(b))); lo < end {
+			copy(b[lo:min(hi, end)], n.live[lo:])
+		}
+	}
+	return b
+}
+
+// Put makes a durable file. The FS owns the bytes.
+func (f *FS) Put(name string, b []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.put(name, b)
+}
+
+func (f *FS) put(name string, b []byte) {
+	n := &inode{live: b, stable: slices.Clone(b), dirty: map[int64]bool{}}
+	f.live[name], f.stable[name] = n, n
+}
+
+// Get returns the bytes of a file as programs see them, nil if there is none.
+func (f *FS) Get(name string) []byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n := f.live[name]; n != nil {
+		return slices.Clone(n.live)
+	}
+	return nil
+}
+
+// Flip changes a bit of a file, durably: bit 0 is the lowest of the first byte.
+func (f *FS) Flip(name string, bit int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := f.live[name]
+	n.live[bit/8] ^= 1 << (bit % 8)
+	if bit/8 < int64(len(n.stable)) {
+		n.stable[bit/8] = n.live[bit/8]
+	}
+}
+
+// Create is of disk.FS.
+func (f *FS) Create(name string) (disk.File, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.call(Create, name); err != nil {
+		return nil, err
+	}
+	if f.live[name] != nil {
+		return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
+	}
+	n := &inode{dirty: map[int64]bool{}}
+	f.live[name] = n
+	return &file{fs: f, name: name, inode: n, writable: true}, nil
+}
+
+// Open is of disk.FS.
+func (f *FS) Open(name string) (disk.File, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.call(Open, name); err != nil {
+		return nil, err
+	}
+	n := f.live[name]
+	if n == nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return &file{fs: f, name: name, inode: n}, nil
+}
+
+// Remove is of disk.FS.
+func (f *FS) Remove(name string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.call(Remove, name); err != nil {
+		return err
+	}
+	if f.live[name] == nil {
+		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrNotExist}
+	}
+	delete(f.live, name)
+	return nil
+}
+
+// List is of disk.FS.
+func (f *FS) List() ([]string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(maps.Keys(f.live)), f.call(List, "")
+}
+
+// SyncDir is of disk.FS.
+func (f *FS) SyncDir() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.call(SyncDir, ""); err != nil {
+		return err
+	}
+	f.stable = maps.Clone(f.live)
+	return nil
+}
+
+// Free is of disk.FS.
+func (f *FS) Free() (int64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.free(), f.call(Free, "")
+}
+
+// free returns the bytes that are left.
+func (f *FS) free() int64 {
+	if f.opts.Space == 0 {
+		return 1 << 60
+	}
+	left := f.opts.Space
+	for _, n := range f.live {
+		left -= int64(len(n.live))
+	}
+	return left
+}
+
+// SetSpace sets Options.Space.
+func (f *FS) SetSpace(bytes int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.opts.Space = bytes
+}
+
+// Lock is of disk.FS. Locks do not survive a crash.
+func (f *FS) Lock(shared bool) (io.Closer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.call(Lock, ""); err != nil {
+		return nil, err
+	}
+	if f.owners < 0 || f.owners > 0 && !shared {
+		return nil, fmt.Errorf("crashfs: %w", disk.ErrLocked)
+	}
+	if !shared {
+		f.owners = -1
+		return &held{fs: f, owners: -1}, nil
+	}
+	f.owners++
+	return &held{fs: f, owners: 1}, nil
+}
+
+// held is a lock.
+type held struct {
+	fs     *FS
+	owners int // 0 after Close
+}
+
+// Close releases the lock.
+func (h *held) Close() error {
+	h.fs.mu.Lock()
+	defer h.fs.mu.Unlock()
+	h.fs.owners -= h.owners
+	h.owners = 0
+	return nil
+}
+
+// errNoSpace is the error of a full disk.
+func errNoSpace(op Op, name string) error {
+	return &fs.PathError{Op: op.String(), Path: name, Err: syscall.ENOSPC}
+}
