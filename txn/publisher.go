@@ -77,6 +77,17 @@ func (p *Publisher[R]) Rewrite(publish func(current *Root[R]) (next Next[R], ok 
 	return ok
 }
 
+// Replay publishes a root of an earlier run under the commit id that it had, which must be
+// greater than that of the current root. Later ids are greater than commit. It is for a store
+// that is not in use yet: a ticket of before has an id that the earlier run may have given too.
+// publish runs under the commit lock, as in Rewrite.
+func (p *Publisher[R]) Replay(commit ID, publish func(current *Root[R]) Next[R]) {
+	p.commit.Lock()
+	defer p.commit.Unlock()
+	p.ids.Store(max(p.ids.Load(), uint64(commit)))
+	p.publish(commit, publish(p.Root()))
+}
+
 // Next is the result of a publish callback: the next state, and the garbage that the next root
 // no longer reaches.
 type Next[R any] struct {

@@ -45,6 +45,27 @@ func TestBeginIDs(t *testing.T) {
 	}
 }
 
+// T2 over a restart: replayed roots keep their commit ids, and later ids are greater.
+func TestReplay(t *testing.T) {
+	p := New("")
+	for _, commit := range []ID{3, 9} {
+		p.Replay(commit, func(current *Root[string]) Next[string] {
+			return Next[string]{State: current.State + "x"}
+		})
+		if root := p.Root(); root.Commit != commit {
+			t.Errorf("the root has commit id %d, want %d", root.Commit, commit)
+		}
+	}
+	tx := p.Begin()
+	if tx.Begin() <= 9 {
+		t.Errorf("begin id %d after commit 9", tx.Begin())
+	}
+	commit := mustCommit(t, tx, set("new"))
+	if root := p.Root(); commit <= tx.Begin() || root.Version != 3 || root.State != "new" {
+		t.Errorf("commit id %d after begin id %d, root %q of version %d", commit, tx.Begin(), root.State, root.Version)
+	}
+}
+
 // T2: transactions get commit IDs in the order of their commits, not of their begins. Begins
 // and commits draw from one counter.
 func TestCommitOrder(t *testing.T) {
