@@ -27,6 +27,7 @@ func rowsOfBucket(most, series int) int64 {
 // BucketCut describes a bucket that CutBucket began, and the bounds of granules that Divide
 // can give it.
 type BucketCut struct {
+	Start    int64 // of the bucket
 	key, end string
 	places   []string // inner bounds, without the bytes of the bucket
 }
@@ -55,6 +56,11 @@ func (e *TableEdit) CutBucket(most, granuleRows int) (c BucketCut, ok bool) {
 	if at < e.Latest || e.schema.BucketStart(at) != e.schema.BucketStart(e.State.last) {
 		return c, false
 	}
+	return e.cutAt(at, granuleRows)
+}
+
+// cutAt begins a bucket at a time in the newest time range.
+func (e *TableEdit) cutAt(at int64, granuleRows int) (c BucketCut, ok bool) {
 	key, end := e.schema.BucketBounds(at)
 	bound, b, ok := e.editBuckets().Floor(key)
 	if !ok || bound == key {
@@ -67,7 +73,7 @@ func (e *TableEdit) CutBucket(most, granuleRows int) (c BucketCut, ok bool) {
 	e.editBuckets().Set(key, next)
 	e.State.Bytes += next.Size()
 	e.State.last, e.State.Series = at, 0
-	c = BucketCut{key: key, end: end}
+	c = BucketCut{Start: at, key: key, end: end}
 	rows := 0
 	for bound, g := range e.granules.Between(bound, key) {
 		if g.FreshParts() > 0 {

@@ -95,6 +95,9 @@ func (p *Part) Begin() uint64 { return p.begin }
 // several.
 func (p *Part) Commit() uint64 { return p.commit }
 
+// Bucket returns the start of the time bucket of the rows.
+func (p *Part) Bucket() int64 { return p.bucket }
+
 // Rows returns the number of rows.
 func (p *Part) Rows() int { return p.rows }
 

@@ -1,0 +1,90 @@
+package catalog
+
+import (
+	"math"
+
+	"github.com/granarydb/granary/granule"
+)
+
+// A store that opens a directory restores the commits of an earlier run. It adds their parts by
+// key, since the granules of that run are not those of now, and it repeats what their edits
+// decided: the options, the memory and the clock that they were decided by are of that run.
+
+// Decisions are the changes of a table's buckets that a commit made besides adding rows.
+type Decisions struct {
+	Floor int64 // start of the first time range that takes rows
+	Cut   int64 // start of the bucket that the commit began; NoCut if it began none
+}
+
+// NoCut stands for no cut. No bucket begins there amid its range.
+const NoCut int64 = math.MinInt64
+
+// Restore adds a stamped part of an earlier run.
+func (e *TableEdit) Restore(p *granule.Part) {
+	a := Arrival{Part: p, Bucket: p.Bucket()}
+	a.BucketKey, a.Hi = e.schema.BucketBounds(a.Bucket)
+	a.Bound = a.BucketKey
+	whole := granule.Section{Part: p, Lo: 0, Hi: p.Rows()}
+	if bound, g, ok := e.granules.Floor(whole.FirstKey(e.schema)); ok && bound >= a.BucketKey {
+		a.Bound, a.Hi = g.Bounds()
+	}
+	b, ok := e.bucket(a.BucketKey)
+	if !ok {
+		b = &BucketState{}
+	}
+	series := p.SeriesSet()
+	if a.Columns = e.newColumns(b, p, series); len(a.Columns) > 0 || !b.hasAll(series) {
+		a.Series = series
+	}
+	a.Known = a.Series == nil
+	e.Add(&a)
+}
+
+// bucket returns the bucket with the given lowest key.
+func (e *TableEdit) bucket(key string) (*BucketState, bool) {
+	if e.buckets != nil {
+		return e.buckets.Get(key)
+	}
+	return e.State.Buckets.Get(key)
+}
+
+// newColumns returns the concrete dynamic columns of a part that a bucket lacks.
+func (e *TableEdit) newColumns(b *BucketState, p *granule.Part, series []uint32) (names []string) {
+	add := func(column int, name []byte) {
+		if e.schema.Columns()[column].Dynamic && !b.Columns[string(name)] {
+			names = append(names, string(name))
+		}
+	}
+	for i := range p.Columns() {
+		add(p.Columns()[i].Index, []byte(p.Columns()[i].Name))
+	}
+	for _, code := range series {
+		if !b.Series.Has(code) { // the columns of the others came with them
+			e.schema.EachLabel(p.Generation().Series.Value(code), add)
+		}
+	}
+	return names
+}
+
+// hasAll reports whether the bucket has each of some series.
+func (b *BucketState) hasAll(series []uint32) bool {
+	for _, code := range series {
+		if !b.Series.Has(code) {
+			return false
+		}
+	}
+	return true
+}
+
+// Follow repeats the decisions of a restored commit. Its rows are added already.
+func (e *TableEdit) Follow(d Decisions, granuleRows int) {
+	e.State.Dropped += e.dropBefore(d.Floor)
+	e.CloseBuckets()
+	if d.Cut == NoCut {
+		return
+	}
+	e.State.Filled = 0
+	if cut, ok := e.cutAt(d.Cut, granuleRows); ok {
+		e.Divide(&cut)
+	}
+}
