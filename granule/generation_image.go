@@ -74,6 +74,15 @@ func (g *Generation) OpenImage(s *schema.Schema, image []byte) (add func(), err 
 	}, nil
 }
 
+// Prepare makes the hashes of dictionaries that came as images, so that Size does not grow when
+// they are first searched.
+func (g *Generation) Prepare() {
+	g.Strings.Prepare()
+	g.UUIDs.Prepare()
+	g.Lists.Prepare()
+	g.Series.Prepare()
+}
+
 func checkText(value []byte) error {
 	if len(value) > schema.MaxString || !utf8.Valid(value) {
 		return fmt.Errorf("a string of %d bytes, at most %d of UTF-8", len(value), schema.MaxString)

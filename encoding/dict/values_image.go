@@ -109,6 +109,13 @@ func (d *Values) lockHashed() {
 	}
 }
 
+// Prepare makes the hashes and slots of values that came as images, if they are not there. Size
+// does not grow without additions from then on. It costs about 30 ns a value.
+func (d *Values) Prepare() {
+	d.lockHashed()
+	d.mu.RUnlock()
+}
+
 // hashAll makes the hashes and slots that addImage left out.
 func (d *Values) hashAll() {
 	d.mu.Lock()
