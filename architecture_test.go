@@ -25,7 +25,7 @@ var below = map[string][]string{
 	"internal/input": {"profile"},
 	"render":         {"profile", "history"},
 	"profile":        {"columnstore", "history", "schema", "encoding", "encoding/dict", "profile/pprof", "profile/rows", "internal/selector", "internal/attrpath"},
-	"columnstore":    {"query", "query/filter", "catalog", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict"},
+	"columnstore":    {"query", "query/filter", "catalog", "disk", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "internal/fields"},
 	"query":          {"query/filter", "catalog", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict"},
 	"query/filter":   {"catalog", "granule", "txn", "schema", "encoding", "encoding/dict"},
 	"catalog":        {"history", "granule", "index", "txn", "schema", "encoding"},
@@ -102,7 +102,7 @@ func TestEmbedderBuildsNoServer(t *testing.T) {
 		"github.com/apache/arrow/go/v14", "github.com/goccy/go-json", "github.com/google/flatbuffers",
 		"golang.org/x/xerrors", "golang.org/x/sys", "github.com/klauspost/cpuid/v2",
 	}
-	store := slices.Concat(arrow, []string{"github.com/google/btree", "github.com/google/uuid", "github.com/zeebo/xxh3"})
+	store := slices.Concat(arrow, []string{"github.com/google/btree", "github.com/google/uuid", "github.com/zeebo/xxh3", "github.com/gofrs/flock"})
 	for name, allowed := range map[string][]string{
 		"columnstore": store,
 		"history":     {"github.com/zeebo/xxh3", "github.com/klauspost/cpuid/v2", "github.com/google/uuid", "golang.org/x/sys"},

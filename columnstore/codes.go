@@ -31,7 +31,7 @@ func (c *Codes) Range() (from, to int64) {
 	if width == 0 {
 		return math.MinInt64, math.MaxInt64
 	}
-	buckets := c.table.store.opts.generationBuckets(width)
+	buckets := c.table.ranges
 	from, to = math.MinInt64, math.MaxInt64
 	if n := c.gen.number; n >= math.MinInt64/width/buckets {
 		from = n * buckets * width

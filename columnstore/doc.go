@@ -49,6 +49,9 @@
 //	C11 A bucket begins at the start of a range of the schema's width, or inside it if
 //	    the range was cut (Options.BucketRows). Its rows have times from its start to
 //	    the end of the range.
+//	C12 Of a store with a log, a restart brings back a prefix of the commits, whole
+//	    ones, and all that the policy promised (disk.SyncPolicy). A code means the
+//	    same as before. (No user can have a log yet: it has no bound.)
 //
 // # Departures from the RFC
 //

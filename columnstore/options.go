@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/granarydb/granary/disk"
 )
 
 // Options are the options of a store. The zero value is a good choice.
@@ -90,6 +92,12 @@ type Options struct {
 	// and maintenance, outside of every lock. A simulator switches tasks there. It must be
 	// safe for concurrent use.
 	Yield func(point string)
+
+	// fs is the directory of the store, and log are the options of its log. nil means that the
+	// store is in memory alone. They become options for everyone when the log has a bound.
+	fs    disk.FS
+	store disk.StoreID
+	log   disk.Options
 }
 
 // generationBuckets returns the number of time ranges of a width that share dictionaries.
@@ -97,7 +105,7 @@ func (o *Options) generationBuckets(width int64) int64 {
 	switch {
 	case o.GenerationBuckets > 0:
 		return int64(o.GenerationBuckets)
-	case o.Retention > 0:
+	case o.Retention > 0 && width > 0:
 		return min(16, max(1, int64(o.Retention)/4/width))
 	}
 	return 16

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/schema"
 )
@@ -95,6 +96,7 @@ func (h *simRun) write() {
 			continue
 		}
 		h.countRouted(tx)
+		h.current.commit = &simCommit{rows, states}
 		id, err := tx.Commit()
 		if h.refused(err) {
 			if floor := h.store.roots.Root().State.Tables[0].Floor; h.opts.Retention == 0 && floor > 0 {
@@ -106,7 +108,7 @@ func (h *simRun) write() {
 			h.expectClosed(err)
 			return
 		}
-		h.commits.Add(uint64(id), simCommit{rows, states})
+		h.acknowledged(uint64(id))
 		h.committedStates(states)
 		h.note("commit")
 		if len(written) > 1 {
@@ -122,6 +124,10 @@ func (h *simRun) refused(err error) bool {
 		h.note("refused as too old")
 	case errors.Is(err, ErrMemory) && h.opts.MemoryBudget > 0:
 		h.note("refused for memory")
+	case errors.Is(err, disk.ErrNotDurable) && h.crashing != nil:
+		h.note("not durable")
+	case errors.Is(err, disk.ErrDisk) && h.crashing != nil:
+		h.note("refused by the disk")
 	default:
 		return false
 	}
@@ -185,7 +191,11 @@ func (h *simRun) look(snap *Snapshot) {
 		h.lookAtStates(snap)
 		return
 	}
-	table := h.rng.IntN(len(h.tables))
+	h.lookAt(snap, h.rng.IntN(len(h.tables)))
+}
+
+// lookAt reads a table.
+func (h *simRun) lookAt(snap *Snapshot, table int) {
 	v := simView{commit: uint64(snap.Commit()), table: table, by: "aggregate"}
 	r, err := snap.peek(h.tables[table])
 	if h.expired(err, "snapshot expired") {

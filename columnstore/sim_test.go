@@ -126,6 +126,8 @@ type simRun struct {
 	}
 	nextRow int64
 
+	*crashing // nil without a log
+
 	states    *History // none with a memory budget: a chunk of tiles is more than that
 	stateTime int64    // end of the committed states
 	kept      []simState
@@ -133,10 +135,11 @@ type simRun struct {
 
 // task is a coroutine: next runs it to its next yield point.
 type task struct {
-	name  string
-	next  func() (string, bool)
-	stop  func()
-	yield func(string) bool
+	name   string
+	commit *simCommit // that the task is about to publish
+	next   func() (string, bool)
+	stop   func()
+	yield  func(string) bool
 }
 
 // simCommit is the oracle's record of a commit: the rows that it added to each
@@ -190,6 +193,10 @@ func (h *simRun) options() string {
 
 // yieldPoint is called by the store. It returns control to the scheduler.
 func (h *simRun) yieldPoint(point string) {
+	if t := h.current; t != nil && t.commit != nil && point == "commit/published" {
+		h.commits.Add(uint64(h.store.roots.Root().Commit), *t.commit)
+		t.commit = nil
+	}
 	if h.only != nil && !slices.Contains(h.only, point) {
 		return
 	}
@@ -229,7 +236,7 @@ func (h *simRun) run() error {
 	if err := h.open(1 + h.rng.IntN(2)); err != nil {
 		return err
 	}
-	defer h.store.Close()
+	defer func() { h.store.Close() }()
 	h.startTasks()
 	return h.schedule()
 }
@@ -246,7 +253,7 @@ func (h *simRun) open(tables int) error {
 		}
 		h.tables = append(h.tables, table)
 	}
-	if h.opts.MemoryBudget == 0 && h.opts.Retention == 0 {
+	if h.opts.MemoryBudget == 0 && h.opts.Retention == 0 && h.crashing == nil {
 		h.states, err = h.store.CreateHistory("states", HistoryOptions{})
 	}
 	return err
@@ -265,12 +272,21 @@ func (h *simRun) schedule() error {
 		if !more {
 			h.tasks = slices.Delete(h.tasks, i, i+1)
 		}
+		if h.crashing != nil && h.failure == nil {
+			if h.steps--; h.steps == 0 {
+				h.crash()
+				h.steps = h.rng.IntN(3) * (20 + h.rng.IntN(300))
+			}
+		}
 	}
 	for _, t := range h.tasks {
 		t.stop()
 	}
 	if h.failure == nil {
 		h.check()
+	}
+	if pending := h.store.memory.pending.Load(); h.failure == nil && pending != 0 {
+		h.fail("all transactions have ended, but %d bytes are pending", pending)
 	}
 	return h.failure
 }
@@ -286,6 +302,10 @@ func (h *simRun) startTasks() {
 		h.start(fmt.Sprint("maintainer ", i), h.maintain)
 	}
 	h.start("compactor", h.compact)
+	if h.crashing != nil {
+		h.start("log", h.logs)
+		return
+	}
 	if h.rng.IntN(4) == 0 {
 		h.start("closer", h.closeStore)
 	}
@@ -306,9 +326,6 @@ func (h *simRun) check() {
 	h.checkGranules()
 	if _, err := h.checkStamps(); err != nil {
 		h.fail("%v", err)
-	}
-	if pending := h.store.memory.pending.Load(); pending != 0 {
-		h.fail("all transactions have ended, but %d bytes are pending", pending)
 	}
 }
 

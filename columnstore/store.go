@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -20,6 +21,8 @@ type Store struct {
 	memory   account
 	queue    queue
 	counters counters
+	log      *disk.Log // nil without a directory
+	dir      directory
 
 	maintainer sync.WaitGroup // counts the one goroutine, which Open starts
 	stop       chan struct{}

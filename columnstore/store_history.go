@@ -2,6 +2,7 @@ package columnstore
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
@@ -13,6 +14,9 @@ import (
 // CreateHistory creates an empty history. The errors are ErrClosed, ErrTable for a name that
 // another history has, and history.ErrLimit.
 func (s *Store) CreateHistory(name string, opts HistoryOptions) (*History, error) {
+	if s.log != nil { // no user can have one yet
+		return nil, fmt.Errorf("create history %q: the log has no states: %w", name, errors.ErrUnsupported)
+	}
 	var seed [8]byte
 	if _, err := io.ReadFull(s.opts.Rand, seed[:]); err != nil {
 		return nil, fmt.Errorf("create history %q: hash seed: %w", name, err)

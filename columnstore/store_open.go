@@ -19,6 +19,10 @@ func Open(opts Options) (*Store, error) {
 	s.tables.byName = map[string]*Table{}
 	s.tables.histories = map[string]*History{}
 	s.queue.init()
+	if err := s.openDir(); err != nil {
+		s.closeDir()
+		return nil, err
+	}
 	if !opts.Manual {
 		s.maintainer.Go(s.maintain)
 	}
@@ -32,4 +36,5 @@ func (s *Store) Close() {
 		close(s.stop)
 	}
 	s.maintainer.Wait()
+	s.dir.closing.Do(func() { s.dir.err = s.closeDir() })
 }

@@ -17,31 +17,47 @@ import (
 // CreateTable creates an empty table. The errors are ErrClosed, schema.ErrSchema for an
 // invalid definition, and ErrTable for a name that is taken.
 func (s *Store) CreateTable(name string, def schema.Definition) (*Table, error) {
-	sch, err := schema.New(def)
+	e := tableEntry{Name: name, Ranges: s.opts.generationBuckets(def.Bucket.Width), Definition: def}
+	log, err := s.prepareTable(e)
 	if err != nil {
-		return nil, fmt.Errorf("create table %q: %w", name, err)
+		return nil, err
+	}
+	defer log.done()
+	t, err := s.addTable(e, &log)
+	if err != nil {
+		return nil, err
+	}
+	return t, log.sync()
+}
+
+// addTable adds a table, and its entry to the log.
+func (s *Store) addTable(e tableEntry, log *logWrite) (*Table, error) {
+	sch, err := schema.New(e.Definition)
+	if err != nil {
+		return nil, fmt.Errorf("create table %q: %w", e.Name, err)
 	}
 	var seed [8]byte
 	if _, err := io.ReadFull(s.opts.Rand, seed[:]); err != nil {
-		return nil, fmt.Errorf("create table %q: hash seed: %w", name, err)
+		return nil, fmt.Errorf("create table %q: hash seed: %w", e.Name, err)
 	}
 	s.tables.Lock()
 	defer s.tables.Unlock()
 	if s.closed.Load() {
 		return nil, ErrClosed
 	}
-	if s.tables.byName[name] != nil {
-		return nil, fmt.Errorf("%w: %q exists already", ErrTable, name)
+	if s.tables.byName[e.Name] != nil {
+		return nil, fmt.Errorf("%w: %q exists already", ErrTable, e.Name)
 	}
-	t := &Table{schema: sch, store: s, name: name, ordinal: len(s.tables.byName)}
+	t := &Table{schema: sch, store: s, name: e.Name, ordinal: len(s.tables.byName), ranges: e.Ranges}
 	t.source = filter.Env{Schema: sch, Seed: binary.LittleEndian.Uint64(seed[:]), SeriesColumns: t.keepSeriesColumns, Yield: s.opts.Yield}
 	t.generations.byNumber = map[int64]*generation{}
 	t.generations.first = math.MinInt64
 	s.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
 		next.State = current.State.WithTable(catalog.NewTableState(sch))
+		log.append(0, 0)
 		return next, true
 	})
-	s.tables.byName[name] = t
+	s.tables.byName[e.Name] = t
 	return t, nil
 }
 

@@ -18,6 +18,7 @@ type Table struct {
 	name    string
 	ordinal int
 	asked   atomic.Pointer[bucketBounds] // cache of the last result of bucketBounds
+	ranges  int64                        // consecutive time ranges of a generation: codes depend on it
 
 	generations struct {
 		sync.Mutex

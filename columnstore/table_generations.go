@@ -2,6 +2,7 @@ package columnstore
 
 import (
 	"math"
+	"sync"
 
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/granule"
@@ -13,23 +14,31 @@ type generation struct {
 	*granule.Generation
 	number  int64
 	counted int64 // bytes in account.dicts
+
+	logging sync.Mutex        // held while entries go to the log
+	logged  granule.Watermark // of the entries in the log
 }
 
 // generation returns the dictionaries of a bucket. If they were dropped, it returns new ones
 // that the table does not keep: the commit will refuse the rows.
 func (t *Table) generation(bucket int64) *generation {
-	number := t.generationOf(bucket)
+	g, _ := t.generationNumbered(t.generationOf(bucket))
+	return g
+}
+
+// generationNumbered returns the dictionaries with a number, and whether the table keeps them.
+func (t *Table) generationNumbered(number int64) (g *generation, kept bool) {
 	t.generations.Lock()
 	defer t.generations.Unlock()
-	g := t.generations.byNumber[number]
-	if g == nil {
+	g, kept = t.generations.byNumber[number]
+	if !kept {
 		g = &generation{Generation: granule.NewGeneration(t.source.Seed), number: number}
 		g.Lists.Verify(t.store.opts.VerifyLists)
-		if number >= t.generations.first {
+		if kept = number >= t.generations.first; kept {
 			t.generations.byNumber[number] = g
 		}
 	}
-	return g
+	return g, kept
 }
 
 // keeps reports whether the table still has a generation.
@@ -45,7 +54,7 @@ func (t *Table) generationStart(bucket int64) int64 {
 	if width == 0 {
 		return bucket
 	}
-	start := t.generationOf(bucket) * t.store.opts.generationBuckets(width) * width
+	start := t.generationOf(bucket) * t.ranges * width
 	if start > bucket { // overflow: the generation begins before the range of int64
 		return bucket
 	}
@@ -90,7 +99,7 @@ func (t *Table) generationOf(bucket int64) int64 {
 	if width == 0 {
 		return 0
 	}
-	return floorDiv(floorDiv(bucket, width), t.store.opts.generationBuckets(width))
+	return floorDiv(floorDiv(bucket, width), t.ranges)
 }
 
 // count updates the account of a generation, if the table still has it.

@@ -17,6 +17,7 @@ type Tx struct {
 	notes     []tableNote
 	bytes     int64 // pending bytes of the pieces and of new buckets
 	histories []historyWrite
+	log       logWrite // during Commit
 }
 
 // piece is a part on its way into a table.

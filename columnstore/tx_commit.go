@@ -25,6 +25,11 @@ func (tx *Tx) Commit() (txn.ID, error) {
 		return 0, err
 	}
 	defer s.release(notes)
+	if err := tx.prepareLog(); err != nil {
+		tx.Abort()
+		return 0, err
+	}
+	defer tx.log.done()
 	for i := range tx.histories {
 		tx.histories[i].trim()
 	}
@@ -36,6 +41,9 @@ func (tx *Tx) Commit() (txn.ID, error) {
 		next, due, err = tx.publish(commit, current)
 		for i := 0; i < len(tx.histories) && err == nil; i++ {
 			err = tx.histories[i].publish(&next)
+		}
+		if err == nil { // nothing can fail any more
+			tx.log.append(tx.ticket.Begin(), commit)
 		}
 		return next, err
 	})
@@ -50,7 +58,7 @@ func (tx *Tx) Commit() (txn.ID, error) {
 	if s.isTight() || slices.ContainsFunc(due, func(d dueGranule) bool { return d.pressing }) {
 		s.help()
 	}
-	return id, nil
+	return id, tx.log.wait()
 }
 
 // reserveNotes reserves the bytes of the notes that are new.
@@ -110,25 +118,29 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*catalog.Database]) (next
 		}
 	}
 	next.State, due = current.State, tx.due[:0]
-	for _, w := range writes {
-		due = tx.finish(due, w, current.Version+1, &next)
+	for i, w := range writes {
+		tx.log.decide(i, tx.decide(w.edit))
+		due = tx.store.appendDue(due, w.table, w.edit)
+		w.table.finish(w.edit, current.Version+1, &next)
 	}
 	return next, due, nil
 }
 
-// finish drops, closes and cuts buckets of a table after its rows were added, puts the edit
-// into the next root, and appends the granules that became due.
-func (tx *Tx) finish(due []dueGranule, w tableWrite, version txn.Version, next *txn.Next[*catalog.Database]) []dueGranule {
+// decide drops, closes and cuts buckets of a table after its rows were added, and returns what
+// it decided.
+func (tx *Tx) decide(e *catalog.TableEdit) catalog.Decisions {
 	s := tx.store
-	w.edit.Retain(int64(s.opts.Retention))
-	w.edit.CloseBuckets()
-	if cut, ok := w.edit.CutBucket(s.opts.BucketRows, s.opts.GranuleRows); ok && s.reserveAtOnce(cut.Size()) {
-		tx.bytes += cut.Size() // pending until the end of the commit
-		w.edit.Divide(&cut)
+	e.Retain(int64(s.opts.Retention))
+	e.CloseBuckets()
+	d := catalog.Decisions{Floor: e.Floor(), Cut: catalog.NoCut}
+	if cut, ok := e.CutBucket(s.opts.BucketRows, s.opts.GranuleRows); ok {
+		d.Cut = cut.Start
+		if s.reserveAtOnce(cut.Size()) {
+			tx.bytes += cut.Size() // pending until the end of the commit
+			e.Divide(&cut)
+		}
 	}
-	due = s.appendDue(due, w.table, w.edit)
-	w.table.finish(w.edit, version, next)
-	return due
+	return d
 }
 
 // Abort drops the rows. They were never visible. After Commit or Abort it does nothing.

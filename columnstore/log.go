@@ -1,0 +1,144 @@
+package columnstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/txn"
+)
+
+// The log of a store with a directory has its commits in the order of their ids, and before each
+// commit the dictionary entries that its codes stand for. Recovery repeats them (recover.go).
+//
+// A commit goes into the log in three steps. Before the commit lock it logs what is new in its
+// dictionaries, makes its entry, and waits for room in the log's queue. Under the lock, where
+// the root is published, it only appends the entry: the order of entries is that of commits.
+// Behind the lock it waits as the policy has it (disk.SyncPolicy).
+
+// logWrite is an entry on its way into the log. The zero logWrite, of a store without a log, does
+// nothing.
+type logWrite struct {
+	log  *disk.Log
+	room *disk.Room
+	kind uint32
+	body []byte
+}
+
+// prepare returns an entry that has room in the log. It waits for room. The errors are those of
+// disk.Log.Reserve.
+func (s *Store) prepare(kind uint32, body []byte) (logWrite, error) {
+	room, err := s.log.Reserve(context.Background(), int64(len(body)), false)
+	if err != nil {
+		return logWrite{}, fmt.Errorf("log: %w", err)
+	}
+	return logWrite{s.log, room, kind, body}, nil
+}
+
+// append puts the entry into the log's queue. The ids are 0 for entries that belong to no commit.
+// The caller may hold the commit lock.
+func (w *logWrite) append(begin, commit txn.ID) {
+	if w.room != nil {
+		w.room.Append(disk.Entry{Kind: w.kind, Commit: uint64(commit), Begin: uint64(begin), Body: w.body})
+	}
+}
+
+// done gives the room back if the entry was not appended, and lets go of the entry.
+func (w *logWrite) done() {
+	if w.room != nil {
+		w.room.Release()
+	}
+	*w = logWrite{}
+}
+
+// wait waits for the entry as the policy has it. The error is disk.ErrNotDurable.
+func (w *logWrite) wait() error {
+	if w.room == nil {
+		return nil
+	}
+	return w.room.Wait(context.Background())
+}
+
+// sync waits until the entry is durable, whatever the policy. The error is disk.ErrNotDurable.
+func (w *logWrite) sync() error {
+	if w.log == nil {
+		return nil
+	}
+	return w.log.Sync(context.Background(), math.MaxUint64)
+}
+
+// prepareTable returns the entry of a new table.
+func (s *Store) prepareTable(e tableEntry) (logWrite, error) {
+	if s.log == nil {
+		return logWrite{}, nil
+	}
+	body, err := json.Marshal(e)
+	if err != nil {
+		return logWrite{}, fmt.Errorf("create table %q: %w", e.Name, err)
+	}
+	return s.prepare(entryTable, body)
+}
+
+// prepareLog makes the entry of the commit, without its decisions, after it logged what must be
+// in the log before. The tables are in the order of the transaction's pieces and notes.
+func (tx *Tx) prepareLog() (err error) {
+	s := tx.store
+	if s.log == nil {
+		return nil
+	}
+	writes := make([]tableWrites, 0, 2)
+	of := func(t *Table) *tableWrites {
+		for i := range writes {
+			if writes[i].table == t {
+				return &writes[i]
+			}
+		}
+		writes = append(writes, tableWrites{table: t})
+		return &writes[len(writes)-1]
+	}
+	for i := range tx.pieces {
+		p := &tx.pieces[i]
+		if err := p.table.logDicts(p.table.generationOf(p.Bucket)); err != nil {
+			return err
+		}
+		w := of(p.table)
+		w.parts = append(w.parts, p.Part)
+	}
+	for _, n := range tx.notes {
+		w := of(n.table)
+		w.notes = append(w.notes, n.text)
+	}
+	tx.log, err = s.prepare(entryCommit, newCommitEntry(writes).body)
+	return err
+}
+
+// decide writes what the commit decided about the i-th table into its entry.
+func (w *logWrite) decide(i int, d catalog.Decisions) {
+	if w.room != nil {
+		commitEntry{w.body}.decide(i, d)
+	}
+}
+
+// logDicts logs the entries that the dictionaries of a generation have got since it did so last.
+// It does nothing for a generation that was dropped: no commit has codes of it any more.
+func (t *Table) logDicts(number int64) error {
+	g, kept := t.generationNumbered(number)
+	if !kept {
+		return nil
+	}
+	g.logging.Lock()
+	defer g.logging.Unlock()
+	body, next := g.AppendImage(appendDictsHead(nil, t.ordinal, number), g.logged)
+	if next == g.logged {
+		return nil
+	}
+	w, err := t.store.prepare(entryDicts, body)
+	if err == nil {
+		w.append(0, 0)
+		g.logged = next
+	}
+	return err
+}

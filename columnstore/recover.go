@@ -1,0 +1,207 @@
+package columnstore
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/txn"
+)
+
+// recovery repeats the log of an earlier run in a store that nobody uses yet. It decides nothing
+// that the run decided: buckets are cut and dropped where they were, whatever the options, the
+// clock and the memory are now. Granules are those of now, so parts are routed by key.
+type recovery struct {
+	store  *Store
+	tables []*Table             // by ordinal
+	edits  []*catalog.TableEdit // by ordinal; nil for tables that the batch leaves as they are
+	batch  struct {
+		commits, bytes int
+	}
+	parts  granule.PartReader
+	commit txn.ID // the last one
+}
+
+// A batch of commits is published as one root: a root for each would cost half of the time.
+const (
+	batchCommits = 1000
+	batchBytes   = 4 << 20
+)
+
+// recoverLog repeats a log up to its end.
+func (s *Store) recoverLog(log *disk.Reader) error {
+	r := &recovery{store: s}
+	for {
+		e, err := log.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = r.repeat(e)
+		}
+		if err != nil {
+			return fmt.Errorf("recover after commit %d: %w", r.commit, err)
+		}
+	}
+	if err := r.publish(); err != nil {
+		return err
+	}
+	for _, t := range r.tables {
+		for _, g := range t.generations.byNumber {
+			g.logged = g.Watermark()
+			g.Prepare() // queries search them, and have no account
+			t.count(g)
+		}
+	}
+	return nil
+}
+
+// repeat repeats an entry.
+func (r *recovery) repeat(e disk.Entry) error {
+	switch e.Kind {
+	case entryTable:
+		return r.createTable(e.Body)
+	case entryDicts:
+		return r.extend(e.Body)
+	case entryCommit:
+		return r.repeatCommit(e)
+	}
+	return fmt.Errorf("%w: kind %d", errEntry, e.Kind)
+}
+
+// createTable creates a table.
+func (r *recovery) createTable(body []byte) error {
+	var e tableEntry
+	if err := json.Unmarshal(body, &e); err != nil {
+		return fmt.Errorf("%w: table: %w", errEntry, err)
+	}
+	if e.Ranges < 1 {
+		return fmt.Errorf("%w: table %q has generations of %d ranges", errEntry, e.Name, e.Ranges)
+	}
+	if err := r.publish(); err != nil { // an edit would put back the tables of before
+		return err
+	}
+	t, err := r.store.addTable(e, &logWrite{})
+	if err != nil {
+		return fmt.Errorf("%w: %w", errEntry, err)
+	}
+	r.tables, r.edits = append(r.tables, t), append(r.edits, nil)
+	return nil
+}
+
+// extend adds entries to the dictionaries of a generation, unless it was dropped later in the
+// earlier run and is dropped already.
+func (r *recovery) extend(body []byte) error {
+	table, number, image, ok := cutDictsHead(body)
+	if !ok || table >= uint64(len(r.tables)) {
+		return fmt.Errorf("%w: %d bytes for dictionaries of table %d of %d", errEntry, len(body), table, len(r.tables))
+	}
+	t := r.tables[table]
+	g, kept := t.generationNumbered(number)
+	if !kept {
+		return nil
+	}
+	add, err := g.OpenImage(t.schema, image)
+	if err != nil {
+		return fmt.Errorf("table %q, generation %d: %w", t.name, number, err)
+	}
+	add()
+	t.count(g)
+	return nil
+}
+
+// repeatCommit adds the rows of a commit, and does what it decided.
+func (r *recovery) repeatCommit(e disk.Entry) error {
+	if txn.ID(e.Commit) <= r.commit {
+		return fmt.Errorf("%w: commit %d", errEntry, e.Commit)
+	}
+	tables, err := commitEntry{e.Body}.read()
+	if err != nil {
+		return err
+	}
+	for i := range tables {
+		if err := r.repeatTable(&tables[i], e); err != nil {
+			return err
+		}
+	}
+	r.commit = txn.ID(e.Commit)
+	r.batch.bytes += len(e.Body)
+	if r.batch.commits++; r.batch.commits >= batchCommits || r.batch.bytes >= batchBytes {
+		return r.publish()
+	}
+	return nil
+}
+
+// repeatTable repeats the part of a commit in one table.
+func (r *recovery) repeatTable(w *readTable, e disk.Entry) error {
+	if w.ordinal >= len(r.tables) {
+		return fmt.Errorf("%w: table %d of %d", errEntry, w.ordinal, len(r.tables))
+	}
+	t := r.tables[w.ordinal]
+	edit := r.edits[w.ordinal]
+	if edit == nil {
+		edit = t.state().Edit(t.ordinal)
+		r.edits[w.ordinal] = edit
+	}
+	for _, p := range w.parts {
+		if err := r.addPart(t, edit, p, e); err != nil {
+			return fmt.Errorf("table %q: %w", t.name, err)
+		}
+	}
+	for _, note := range w.notes {
+		if err := edit.Note(note, 0); err != nil {
+			return fmt.Errorf("table %q: %w", t.name, err)
+		}
+	}
+	edit.Follow(w.decided, r.store.opts.GranuleRows)
+	return nil
+}
+
+// addPart adds a part, unless it is of a time range that was evicted since: the earlier run may
+// have had a greater budget.
+func (r *recovery) addPart(t *Table, edit *catalog.TableEdit, p readPart, e disk.Entry) error {
+	g, kept := t.generationNumbered(t.generationOf(p.bucket))
+	if !kept || p.bucket < edit.Floor() {
+		return nil
+	}
+	r.parts.Schema, r.parts.Generation, r.parts.Codes = t.schema, g.Generation, g.Watermark()
+	// The part keeps its bytes alive. In those of the reader it would keep all of a segment.
+	part, err := r.parts.Read(p.bucket, bytes.Clone(p.image))
+	if err != nil {
+		return err
+	}
+	part.Stamp(e.Begin, e.Commit)
+	edit.Restore(part)
+	return nil
+}
+
+// publish publishes the batch, and lets maintenance catch up as far as memory requires it.
+func (r *recovery) publish() error {
+	s := r.store
+	var due []dueGranule
+	if r.batch.commits > 0 {
+		s.roots.Replay(r.commit, func(current *txn.Root[*catalog.Database]) txn.Next[*catalog.Database] {
+			next := txn.Next[*catalog.Database]{State: current.State}
+			for ordinal, edit := range r.edits {
+				if edit == nil {
+					continue
+				}
+				due = s.appendDue(due, r.tables[ordinal], edit)
+				r.tables[ordinal].finish(edit, current.Version+1, &next)
+				edit.Release()
+				r.edits[ordinal] = nil
+			}
+			return next
+		})
+	}
+	r.batch.commits, r.batch.bytes = 0, 0
+	s.queue.add(due)
+	for s.isTight() && s.maintainOnce() {
+	}
+	return s.reserve(0, incoming{})
+}

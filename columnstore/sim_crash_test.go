@@ -1,0 +1,263 @@
+package columnstore
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/oracle"
+)
+
+var crashSeeds = flag.Uint64("sim.crashes", 60, "how many histories with crashes the simulator runs")
+
+// TestCrashes runs histories of a store with a log, which crash and are opened again, with other
+// options each time (D1, D3, D4). It fails at the first wrong one, with the command that runs it
+// again.
+func TestCrashes(t *testing.T) {
+	collectRarely(t)
+	events := map[string]int{}
+	for seed := *simSeed; seed < *simSeed+*crashSeeds; seed++ {
+		h := newCrashing(seed)
+		err := h.run()
+		for name, n := range h.events {
+			events[name] += n
+		}
+		if err != nil {
+			t.Fatalf("%v\nseed %d, commit %s, policy %d, options %s\nrun it again: go test ./columnstore -run 'TestCrashes$' -sim.seed %d -sim.crashes 1 -sim.trace -v",
+				err, seed, head(), h.opts.log.Sync, h.options(), seed)
+		}
+		if *simTrace {
+			t.Logf("seed %d:\n%s", seed, strings.Join(h.trace, "\n"))
+		}
+	}
+	for _, name := range crashEvents {
+		t.Logf("%9d %s", events[name], name)
+		if events[name] == 0 && *crashSeeds >= 200 {
+			t.Errorf("event %q never happened", name)
+		}
+	}
+}
+
+// crashEvents are what must happen in some history with crashes.
+var crashEvents = []string{
+	"crash", "close and open", "commit lost", "commit that was not acknowledged survives", "no commit lost", "segments",
+	"commit", "abort", "split", "bucket cut", "eviction", "refused as too old", "log task", "rows after a crash",
+	"refused by the disk", "not durable",
+}
+
+// crashing is what a history with crashes has beside others.
+type crashing struct {
+	fs       *crashfs.FS
+	now      time.Time
+	steps    int    // until the next crash
+	promised uint64 // the last commit that a crash must not lose
+	acked    map[uint64]bool
+}
+
+// newCrashing returns a history of a store with a log.
+func newCrashing(seed uint64) *simRun {
+	h := newHistory(seed)
+	h.crashing = &crashing{
+		fs:    crashfs.New(crashfs.Options{Seed: seed, Keep: float64(h.rng.IntN(3)) / 2}),
+		now:   time.Unix(0, 0),
+		acked: map[uint64]bool{},
+	}
+	h.opts.log = disk.Options{
+		Sync: disk.SyncPolicy(h.rng.IntN(3)), SegmentBytes: 5<<10 + h.rng.Int64N(20<<10), QueueBytes: 1<<10 + h.rng.Int64N(20<<10),
+		Manual: true, Now: func() time.Time { return h.crashing.now },
+	}
+	h.opts.store = disk.StoreID{1}
+	h.opts.fs = h.crashing.fs
+	h.steps = 20 + h.rng.IntN(300)
+	return h
+}
+
+// logs is the task of the log's goroutine, and of time.
+func (h *simRun) logs() {
+	for range 10 + h.rng.IntN(30) {
+		h.yieldPoint("log rests")
+		h.note("log task")
+		h.now = h.now.Add(time.Duration(h.rng.ExpFloat64() * float64(300*time.Millisecond)))
+		switch h.rng.IntN(8) {
+		case 0:
+			published := h.commits.Last()
+			err := h.store.log.Sync(context.Background(), math.MaxUint64)
+			if h.refused(err) {
+				continue
+			}
+			if err != nil {
+				h.expectClosed(err)
+				return
+			}
+			h.promised = max(h.promised, published)
+		case 1:
+			h.fault()
+		case 2:
+			h.fs.Heal()
+		default:
+			h.store.log.Step()
+		}
+	}
+}
+
+// fault makes a call of the disk fail, once or until the disk heals.
+func (h *simRun) fault() {
+	h.fs.Fail(&crashfs.Fault{
+		Err: []error{syscall.ENOSPC, syscall.EIO}[h.rng.IntN(2)], After: h.rng.IntN(12), Forever: h.rng.IntN(2) == 0,
+		Ops: []crashfs.Op{crashfs.Create, crashfs.Remove, crashfs.SyncDir, crashfs.WriteAt, crashfs.Sync, crashfs.Reserve},
+	})
+}
+
+// acknowledged records that a commit returned.
+func (h *simRun) acknowledged(commit uint64) {
+	if h.crashing == nil {
+		return
+	}
+	h.acked[commit] = true
+	if h.opts.log.Sync == disk.SyncEach {
+		h.promised = max(h.promised, commit)
+	}
+}
+
+// crash ends all tasks, and goes on with what a crash, or Close, left on the disk.
+func (h *simRun) crash() {
+	for _, t := range h.tasks {
+		t.stop()
+	}
+	h.tasks = nil
+	h.check()
+	if h.failure != nil {
+		return
+	}
+	h.fs.Heal()
+	if h.rng.IntN(4) == 0 {
+		h.note("close and open")
+		h.promised = h.commits.Last()
+		h.store.Close()
+		if h.store.dir.err != nil {
+			h.fail("close: %v", h.store.dir.err)
+			return
+		}
+	} else {
+		h.note("crash")
+	}
+	h.fs = h.fs.Crash()
+	kept := h.logged()
+	h.checkPrefix(kept)
+	if h.failure == nil {
+		h.reopen()
+	}
+	if h.failure == nil {
+		h.startTasks()
+	}
+}
+
+// logged returns the ids of the commits on the disk, as the log has them.
+func (h *simRun) logged() (commits []uint64) {
+	r, err := disk.ReadLog(h.fs, h.opts.store, 0)
+	if err != nil {
+		h.fail("read the log: %v", err)
+		return nil
+	}
+	defer r.Close()
+	for {
+		e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			h.fail("read the log: %v", err)
+			break
+		}
+		if e.Kind == entryCommit {
+			commits = append(commits, e.Commit)
+		}
+	}
+	if len(r.Segments()) > 1 {
+		h.note("segments")
+	}
+	return commits
+}
+
+// checkPrefix checks that the commits on the disk are the first ones (D1), and at least those that
+// the policy promises. The oracle forgets the others.
+func (h *simRun) checkPrefix(kept []uint64) {
+	var all []uint64
+	for id := range h.commits.All() {
+		all = append(all, id)
+	}
+	slices.Sort(all)
+	if n := min(len(kept), len(all)); !slices.Equal(kept, all[:n]) {
+		h.fail("the log has the commits %v of %v", kept, all)
+		return
+	}
+	last := uint64(0)
+	if len(kept) > 0 {
+		last = kept[len(kept)-1]
+	}
+	switch {
+	case last < h.promised:
+		h.fail("commits up to %d are lost, %d was promised", last, h.promised)
+		return
+	case len(kept) < len(all):
+		h.note("commit lost")
+	default:
+		h.note("no commit lost")
+	}
+	for _, id := range kept {
+		if !h.acked[id] {
+			h.note("commit that was not acknowledged survives")
+		}
+	}
+	var left oracle.Log[simCommit]
+	for id, c := range h.commits.Until(last) {
+		left.Add(id, c)
+	}
+	h.commits = left
+	h.promised = last // what was read once must not be lost later
+}
+
+// reopen opens the store again, with other options, and compares its rows with the oracle.
+func (h *simRun) reopen() {
+	h.views, h.snaps, h.reading = nil, map[*Snapshot]bool{}, 0
+	h.dropped, h.before = map[*granule.Generation]int64{}, map[int]*catalog.TableState{}
+	h.opts.fs, h.opts.Rand = h.fs, strings.NewReader(strings.Repeat("granary?", 8))
+	h.opts.GranuleRows, h.opts.FreshParts, h.opts.GenerationBuckets = 1+h.rng.IntN(24), 2+h.rng.IntN(4), 1+h.rng.IntN(4)
+	h.opts.MaxParts = h.opts.FreshParts + h.rng.IntN(6)
+	store, err := Open(h.opts)
+	if err != nil {
+		h.fail("open: %v", err)
+		return
+	}
+	h.store = store
+	if commit := uint64(store.roots.Root().Commit); commit != h.promised {
+		h.fail("the store has commit %d, the log %d", commit, h.promised)
+		return
+	}
+	for i, old := range h.tables {
+		h.tables[i] = store.Table(old.name)
+		if h.tables[i] == nil {
+			h.fail("table %q is lost", old.name)
+			return
+		}
+	}
+	if store.Stats().Rows > 0 {
+		h.note("rows after a crash")
+	}
+	h.checkMemory()
+	for table := range h.tables {
+		h.snapshot(func(snap *Snapshot) { h.lookAt(snap, table) })
+	}
+	h.check()
+}
