@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/granarydb/granary/cmd/granary/internal/chart"
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
@@ -222,18 +223,18 @@ func (r *report) chart(ctx context.Context, snap *columnstore.Snapshot, cpu prof
 	if err != nil {
 		return err
 	}
-	c := chart{unit: "nanoseconds", from: r.fleet.start.UnixNano(), terminal: cli.Colored(r.W), width: cli.Width(r.W, 0)}
-	c.to = c.from + int64(span)
-	c.label = func(v float64) string { return fmt.Sprintf("%.1f", v/1e9) } // one second of CPU time per second is one core
-	c.tick = func(t int64) string { return time.Duration(t - c.from).Round(time.Second).String() }
+	c := chart.Chart{Unit: "nanoseconds", From: r.fleet.start.UnixNano(), Terminal: cli.Colored(r.W), Width: cli.Width(r.W, 0)}
+	c.To = c.From + int64(span)
+	c.Label = func(v float64) string { return fmt.Sprintf("%.1f", v/1e9) } // one second of CPU time per second is one core
+	c.Tick = func(t int64) string { return time.Duration(t - c.From).Round(time.Second).String() }
 	var jobs []string
 	for _, line := range lines {
 		line.Points = line.Points[:max(1, len(line.Points)-1)] // the last step is incomplete
 		for k := range line.Points {
 			p := &line.Points[k]
-			p.Time, p.Value = max(p.Time, c.from), int64(float64(p.Value)/step.Seconds())
+			p.Time, p.Value = max(p.Time, c.From), int64(float64(p.Value)/step.Seconds())
 		}
-		c.lines = append(c.lines, line.Points)
+		c.Lines = append(c.Lines, line.Points)
 		for _, l := range line.Labels {
 			jobs = append(jobs, l.Value)
 		}
@@ -241,7 +242,7 @@ func (r *report) chart(ctx context.Context, snap *columnstore.Snapshot, cpu prof
 	r.Printf("\nCPU cores in use, by job: %s begins to need more\n", slowJob)
 	r.print(c.String())
 	for i, job := range jobs {
-		r.Printf("   %s %s", c.mark(i), job)
+		r.Printf("   %s %s", c.Mark(i), job)
 	}
 	r.print("\n")
 	return nil

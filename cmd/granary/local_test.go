@@ -32,9 +32,6 @@ func TestLocalTimes(t *testing.T) {
 			t.Errorf("%q: %+v", tc.args, r)
 		}
 	}
-	if got, want := timeTick(0, int64(time.Hour))(0), "01:00"; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
 		t.Skip(err)
@@ -66,16 +63,5 @@ func TestChartWidth(t *testing.T) {
 	}
 	if r := granary(t, "series", "--width", "10", a); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "from 40 to 1000") {
 		t.Errorf("%+v", r)
-	}
-	c := chart{terminal: true}
-	marks := map[string]bool{}
-	for range len(chartColors) * 3 {
-		c.lines = append(c.lines, nil)
-	}
-	for i := range c.lines {
-		marks[c.mark(i)] = true
-	}
-	if len(marks) != len(c.lines) || !strings.Contains(c.mark(8), "i") {
-		t.Errorf("%d marks of %d lines", len(marks), len(c.lines))
 	}
 }

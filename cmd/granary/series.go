@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/granarydb/granary/cmd/granary/internal/chart"
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
@@ -173,7 +174,7 @@ func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 		out.total += p.Total
 	}
 	if out.step == 0 && !o.asJSON {
-		out.step = chosenStep(infos, o.by, columns)
+		out.step = chart.Step(infos, o.by, labelFile, columns)
 		out.chosen = out.step > 0
 	}
 	means, err := findMeans(ctx, db, snap, q, t)
@@ -307,21 +308,21 @@ func (f *seriesFound) print(w io.Writer) error {
 		p.Printf("%s\n", noSamples)
 		return p.Err
 	}
-	c := chart{unit: f.typ.SampleUnit, label: valueLabel(f.typ.SampleUnit), from: math.MaxInt64, to: math.MinInt64, terminal: cli.Colored(w), width: cli.Width(w, f.width)}
+	c := chart.Chart{Unit: f.typ.SampleUnit, Label: chart.ValueLabel(f.typ.SampleUnit), From: math.MaxInt64, To: math.MinInt64, Terminal: cli.Colored(w), Width: cli.Width(w, f.width)}
 	for _, line := range f.lines {
-		c.lines = append(c.lines, line.Points)
-		c.from, c.to = min(c.from, line.Points[0].Time), max(c.to, line.Points[len(line.Points)-1].Time)
+		c.Lines = append(c.Lines, line.Points)
+		c.From, c.To = min(c.From, line.Points[0].Time), max(c.To, line.Points[len(line.Points)-1].Time)
 	}
 	p.Printf("%s\n", f.span)
 	switch {
 	case f.from == f.to:
 		p.Printf("There is no chart of one time.\n\n")
 		f.printSums(&p)
-	case c.from == c.to:
+	case c.From == c.To:
 		p.Printf("There is no chart of one point: all of them are in one step of %s.\n\n", cli.Duration(f.step))
 		f.printSums(&p)
 	default:
-		c.tick = timeTick(c.from, c.to)
+		c.Tick = chart.TimeTick(c.From, c.To)
 		p.Printf("A point is %s\n", f.pointText())
 		if f.chosen {
 			p.Printf("The step of %s is chosen from their times; --step sets another.\n", cli.Duration(f.step))
@@ -330,7 +331,7 @@ func (f *seriesFound) print(w io.Writer) error {
 			p.Printf("Steps that the profiles begin or end in are cut short and not shown.\n")
 		}
 		p.Printf("\n%s\n", c.String())
-		f.printLegend(&p, c.mark)
+		f.printLegend(&p, c.Mark)
 	}
 	if len(f.lines) < f.all {
 		p.Printf("Showing %s of %s lines: those with the greatest sums (-n 0 shows all)\n", cli.Number(len(f.lines)), cli.Number(f.all))

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
-	"github.com/granarydb/granary/profile"
 )
 
 // scrapes writes n profiles of each of two pods, ten seconds apart, to dir/pod-K/N.pb.gz. Their
@@ -150,21 +148,6 @@ func TestSeriesOfManyTimes(t *testing.T) {
 		}
 	}
 	clitest.CheckWidth(t, "series", r.stdout)
-	for _, tc := range []struct {
-		seconds int // of the time between profiles
-		want    time.Duration
-	}{{1, 2 * time.Second}, {30, time.Minute}, {3600, 2 * time.Hour}, {86400, 2 * 24 * time.Hour}, {1000000, 18 * 24 * time.Hour}} {
-		var infos []profile.ProfileInfo
-		for k := range 100 {
-			infos = append(infos, profile.ProfileInfo{Time: int64(k) * int64(tc.seconds) * 1e9})
-		}
-		if got := chosenStep(infos, nil, 80); got != tc.want {
-			t.Errorf("100 profiles, %d seconds apart: steps of %v, want %v", tc.seconds, got, tc.want)
-		}
-		if got := chosenStep(infos[:64], nil, 80); got != 0 {
-			t.Errorf("64 profiles: steps of %v", got)
-		}
-	}
 }
 
 // Pods that are profiled at times of their own get steps in which their numbers are steady.
@@ -189,47 +172,6 @@ func TestSeriesOfPodsApart(t *testing.T) {
 	}
 }
 
-func TestChosenStepOfPods(t *testing.T) {
-	pods := func(pods, scrapes int, every time.Duration, offset func(pod, scrape int) time.Duration) []profile.ProfileInfo {
-		var infos []profile.ProfileInfo
-		for pod := range pods {
-			for k := range scrapes {
-				infos = append(infos, profile.ProfileInfo{
-					Time:   epoch.UnixNano() + int64(time.Duration(k)*every+offset(pod, k)),
-					Labels: []profile.Label{{Name: "file", Value: fmt.Sprint(pod, " ", k)}, {Name: "pod", Value: fmt.Sprint(pod)}},
-				})
-			}
-		}
-		return infos
-	}
-	const second = time.Second
-	own := func(pod, _ int) time.Duration { return time.Duration(pod) * 37 * time.Millisecond * 17 }
-	late := func(pod, k int) time.Duration { return own(pod, k) + time.Duration(k*pod%7)*20*time.Millisecond }
-	around := func(pod, k int) time.Duration { // a boundary of steps
-		return time.Duration(k*k%5-2)*3*time.Millisecond + time.Duration(pod)
-	}
-	for _, tc := range []struct {
-		name  string
-		infos []profile.ProfileInfo
-		by    []string
-		want  time.Duration
-	}{
-		{"together", pods(5, 20, 10*second, func(int, int) time.Duration { return 0 }), nil, 0},
-		{"one pod", pods(1, 20, 10*second, late), nil, 0},
-		{"apart", pods(5, 10, 10*second, own), nil, 10 * second},
-		{"apart and late", pods(20, 100, 10*second, late), nil, 30 * second},
-		{"apart by pod", pods(5, 10, 10*second, late), []string{"pod"}, 0},
-		{"apart by file", pods(5, 10, 10*second, late), []string{"file"}, 0},
-		{"around a boundary", pods(30, 40, 10*second, around), nil, time.Minute},
-		{"once", pods(20, 1, second, own), nil, 0},
-		{"once, many", pods(200, 1, second, own), nil, 2 * second},
-	} {
-		if got := chosenStep(tc.infos, tc.by, 80); got != tc.want {
-			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
-		}
-	}
-}
-
 // Real profiles of one process, three seconds apart.
 func TestSeriesOfRealProfiles(t *testing.T) {
 	dir := filepath.Dir(sharedFile(t, "many/1644509272337470000.pb.gz"))
@@ -243,88 +185,4 @@ func TestSeriesOfRealProfiles(t *testing.T) {
 		}
 	}
 	clitest.CheckWidth(t, "series", granary(t, "series", dir).stdout)
-}
-
-// A chart of any values and times is drawn within the width.
-func TestChart(t *testing.T) {
-	units := []string{"", "count", "bytes", "nanoseconds", "seconds", "things"}
-	for _, values := range [][]int64{
-		{1, 2},
-		{0, 0},
-		{-5, -7},
-		{-1, 1},
-		{math.MaxInt64, 1},
-		{math.MinInt64, math.MaxInt64},
-		{math.MinInt64, math.MinInt64},
-		{59_999_999_999, 60_000_000_001},
-		{1023, 1025},
-		{7, 7, 7, 7},
-	} {
-		for _, unit := range units {
-			for _, span := range []int64{1, 1e9, 60e9, 3600e9, 86400e9, 40 * 86400e9} {
-				c := chart{unit: unit, label: valueLabel(unit), from: 1e18, to: 1e18 + span, tick: timeTick(1e18, 1e18+span)}
-				for i := range 3 {
-					var points []profile.Point
-					for k, v := range values[i%2:] {
-						points = append(points, profile.Point{Time: c.from + span*int64(k)/int64(len(values)), Value: v})
-					}
-					c.lines = append(c.lines, points)
-				}
-				text := c.String()
-				clitest.CheckWidth(t, fmt.Sprintf("%v %s for %v", values, unit, time.Duration(span)), text)
-				if n := strings.Count(text, "\n"); n < 3 || n > 30 {
-					t.Errorf("%v %s: a chart of %d lines\n%s", values, unit, n, text)
-				}
-			}
-		}
-	}
-}
-
-// The times of an axis differ, however short it is.
-func TestTimeTicks(t *testing.T) {
-	for _, span := range []time.Duration{40 * time.Millisecond, time.Second, 40 * time.Second, time.Hour, 24 * time.Hour, 60 * 24 * time.Hour} {
-		from := epoch.UnixNano()
-		tick := timeTick(from, from+int64(span))
-		if first, next := tick(from), tick(from+int64(span)/4); first == next {
-			t.Errorf("%v: %s twice", span, first)
-		}
-	}
-}
-
-// Points are joined, except over a gap.
-func TestChartGap(t *testing.T) {
-	var points []profile.Point
-	for _, k := range []int64{0, 1, 2, 3, 10, 11, 12} {
-		points = append(points, profile.Point{Time: k, Value: k})
-	}
-	c := chart{from: 0, to: 12}
-	got := ""
-	for _, v := range c.columns(points, 25) {
-		if math.IsNaN(v) {
-			got += "- "
-		} else {
-			got += fmt.Sprint(v, " ")
-		}
-	}
-	if want := "0 0.5 1 1.5 2 2.5 3 " + strings.Repeat("- ", 13) + "10 10.5 11 11.5 12 "; got != want {
-		t.Errorf("%s\nwant\n%s", got, want)
-	}
-	if got := c.columns(points, 2); got[0] != 1.5 || got[1] != 11 {
-		t.Errorf("in two columns: %v", got)
-	}
-}
-
-// On a terminal, a line and its mark in the legend have the same colour.
-func TestChartColours(t *testing.T) {
-	c := chart{
-		lines: [][]profile.Point{{{Time: 0, Value: 1}, {Time: 9, Value: 1}}, {{Time: 0, Value: 5}, {Time: 9, Value: 5}}},
-		from:  0, to: 9, label: valueLabel(""), tick: func(int64) string { return "" }, terminal: true,
-	}
-	text := c.String()
-	for i := range c.lines {
-		colour, _, _ := strings.Cut(c.mark(i), "■")
-		if !strings.HasPrefix(colour, "\x1b[") || !strings.Contains(text, colour) {
-			t.Errorf("line %d is not %q:\n%q", i, colour, text)
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package main
+package chart
 
 import (
 	"cmp"
@@ -14,16 +14,16 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// chart draws lines over time for a terminal.
-type chart struct {
-	lines    [][]profile.Point // each in order of time
-	unit     string            // of the values, as for profile.FormatValue
-	from, to int64             // Unix nanoseconds
-	// label formats a value beside the chart, tick a time below it.
-	label    func(v float64) string
-	tick     func(t int64) string
-	terminal bool // distinguish lines by colour
-	width    int  // in columns, 0 for cli.TextWidth
+// Chart draws lines over time for a terminal.
+type Chart struct {
+	Lines    [][]profile.Point // each in order of time
+	Unit     string            // of the values, as for profile.FormatValue
+	From, To int64             // Unix nanoseconds
+	// Label formats a value beside the chart, Tick a time below it.
+	Label    func(v float64) string
+	Tick     func(t int64) string
+	Terminal bool // distinguish lines by colour
+	Width    int  // in columns, 0 for cli.TextWidth
 }
 
 // chartColors are the colours of lines on a terminal, close to those of Okabe and Ito, which
@@ -35,55 +35,55 @@ var chartColors = []asciigraph.AnsiColor{
 // chartLetters are the characters that draw lines without colours.
 const chartLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// mark returns the symbol of a line in the legend. It is one column wide.
-func (c *chart) mark(line int) string {
+// Mark returns the symbol of a line in the legend. It is one column wide.
+func (c *Chart) Mark(line int) string {
 	letter := chartLetters[line%len(chartLetters):][:1]
-	if c.terminal {
+	if c.Terminal {
 		if !c.lettered() {
 			letter = "■"
 		}
 		return chartColors[line%len(chartColors)].String() + letter + asciigraph.Default.String()
 	}
-	if len(c.lines) == 1 {
+	if len(c.Lines) == 1 {
 		return " "
 	}
 	return letter
 }
 
 // lettered reports whether letters draw the lines.
-func (c *chart) lettered() bool {
-	if c.terminal {
-		return len(c.lines) > len(chartColors)
+func (c *Chart) lettered() bool {
+	if c.Terminal {
+		return len(c.Lines) > len(chartColors)
 	}
-	return len(c.lines) > 1
+	return len(c.Lines) > 1
 }
 
 // String returns the chart with its axes, without a legend.
-func (c *chart) String() string {
+func (c *Chart) String() string {
 	lowest, highest := c.bounds()
-	step := tickStep(max(highest, -lowest), c.unit)
+	step := tickStep(max(highest, -lowest), c.Unit)
 	lower, upper := math.Floor(lowest/step), math.Max(1, math.Ceil(highest/step))
 	labels := 0
 	for i := lower; i <= upper; i++ {
-		labels = max(labels, utf8.RuneCountInString(c.label(i*step)))
+		labels = max(labels, utf8.RuneCountInString(c.Label(i*step)))
 	}
 	// A space precedes the label of a value and the axis follows it. Half of the last time
 	// extends beyond the end of the time axis.
-	width := cmp.Or(c.width, cli.TextWidth) - labels - 3 - (utf8.RuneCountInString(c.tick(c.to))+1)/2
+	width := cmp.Or(c.Width, cli.TextWidth) - labels - 3 - (utf8.RuneCountInString(c.Tick(c.To))+1)/2
 	options := []asciigraph.Option{
 		asciigraph.Height(int(upper - lower)), asciigraph.LowerBound(lower * step), asciigraph.UpperBound(upper * step),
-		asciigraph.YAxisValueFormatter(c.label),
+		asciigraph.YAxisValueFormatter(c.Label),
 		asciigraph.XAxisRange(0, 1), asciigraph.XAxisTickCount(5),
 		asciigraph.XAxisValueFormatter(func(share float64) string {
-			return c.tick(c.from + int64(math.Round(share*float64(c.to-c.from))))
+			return c.Tick(c.From + int64(math.Round(share*float64(c.To-c.From))))
 		}),
 	}
 	var data [][]float64
 	var chars []asciigraph.CharSet
 	var colors []asciigraph.AnsiColor
-	for i, points := range slices.Backward(c.lines) { // the first line is drawn above the others
+	for i, points := range slices.Backward(c.Lines) { // the first line is drawn above the others
 		data = append(data, c.columns(points, width))
-		if c.terminal {
+		if c.Terminal {
 			colors = append(colors, chartColors[i%len(chartColors)])
 		}
 		if c.lettered() {
@@ -94,8 +94,8 @@ func (c *chart) String() string {
 }
 
 // bounds returns the bounds of the smallest range that includes all values and 0.
-func (c *chart) bounds() (lowest, highest float64) {
-	for _, points := range c.lines {
+func (c *Chart) bounds() (lowest, highest float64) {
+	for _, points := range c.Lines {
 		for _, p := range points {
 			lowest, highest = min(lowest, float64(p.Value)), max(highest, float64(p.Value))
 		}
@@ -106,14 +106,14 @@ func (c *chart) bounds() (lowest, highest float64) {
 // columns returns the values of a line at width evenly spaced times. A column with points
 // has their mean, a column between points a linear interpolation. A gap of more than four
 // times the usual distance between points stays a gap.
-func (c *chart) columns(points []profile.Point, width int) []float64 {
+func (c *Chart) columns(points []profile.Point, width int) []float64 {
 	out := make([]float64, width)
 	counts := make([]float64, width)
 	at := func(t int64) int {
-		if c.to <= c.from {
+		if c.To <= c.From {
 			return 0
 		}
-		return int(math.Round(float64(t-c.from) / float64(c.to-c.from) * float64(width-1)))
+		return int(math.Round(float64(t-c.From) / float64(c.To-c.From) * float64(width-1)))
 	}
 	for _, p := range points {
 		out[at(p.Time)] += float64(p.Value)
@@ -179,8 +179,8 @@ func tickStep(greatest float64, unit string) float64 {
 	return max(1, step*scale/base) // values are whole numbers of unit
 }
 
-// valueLabel returns a function that formats values of a unit.
-func valueLabel(unit string) func(float64) string {
+// ValueLabel returns a function that formats values of a unit.
+func ValueLabel(unit string) func(float64) string {
 	return func(v float64) string {
 		n := int64(math.MaxInt64) // a float64 rounds it up to 1<<63
 		if v < math.MaxInt64 {
@@ -190,9 +190,9 @@ func valueLabel(unit string) func(float64) string {
 	}
 }
 
-// timeTick returns a function that formats the times of an axis from one time to another, in
+// TimeTick returns a function that formats the times of an axis from one time to another, in
 // the zone of the machine.
-func timeTick(from, to int64) func(int64) string {
+func TimeTick(from, to int64) func(int64) string {
 	layout := "2006-01-02"
 	switch span := time.Duration(to - from); {
 	case span < time.Second:

@@ -1,4 +1,4 @@
-package main
+package chart
 
 import (
 	"fmt"
@@ -15,13 +15,13 @@ var chartSteps = []time.Duration{
 	time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
 }
 
-// chosenStep returns the step of a chart that is some columns wide, with a line for each value
-// of the labels by. It is 0, a point for each time, if there are few times and the profiles of
+// Step returns the step of a chart of profiles that is some columns wide, with a line for each
+// value of the labels by. Sources are the profiles with equal labels except without. It is 0, a point for each time, if there are few times and the profiles of
 // a line share them. If pods were profiled at times of their own, such points would show one
 // pod after another: the step is then the least in which their numbers are steady.
-func chosenStep(infos []profile.ProfileInfo, by []string, columns int) time.Duration {
+func Step(infos []profile.ProfileInfo, by []string, without string, columns int) time.Duration {
 	most := max(24, columns-16) // about one column per point
-	lines, times := profileTimes(infos, by)
+	lines, times := profileTimes(infos, by, without)
 	apart := slices.ContainsFunc(lines, lineTimes.apart)
 	if len(times) <= most && !apart {
 		return 0
@@ -64,7 +64,7 @@ func (l lineTimes) apart() bool {
 }
 
 // profileTimes returns the times of the profiles of each line, and all distinct times.
-func profileTimes(infos []profile.ProfileInfo, by []string) (lines []lineTimes, all []int64) {
+func profileTimes(infos []profile.ProfileInfo, by []string, without string) (lines []lineTimes, all []int64) {
 	type lineSource struct{ line, source string }
 	byLine, bySource, most := map[string][]int64{}, map[lineSource]map[int64]bool{}, map[string]int{}
 	for _, p := range infos {
@@ -72,7 +72,7 @@ func profileTimes(infos []profile.ProfileInfo, by []string) (lines []lineTimes, 
 			return fmt.Sprintf("%q", slices.DeleteFunc(slices.Clone(p.Labels), func(l profile.Label) bool { return !keep(l.Name) }))
 		}
 		line := text(func(name string) bool { return slices.Contains(by, name) })
-		source := lineSource{line, text(func(name string) bool { return name != labelFile })}
+		source := lineSource{line, text(func(name string) bool { return name != without })}
 		if bySource[source] == nil {
 			bySource[source] = map[int64]bool{}
 		}
