@@ -25,7 +25,7 @@ var below = map[string][]string{
 	"export":         {"profile"},
 	"internal/input": {"profile"},
 	"render":         {"profile", "history"},
-	"profile":        {"columnstore", "history", "schema", "encoding", "encoding/dict", "profile/pprof", "profile/rows", "internal/selector", "internal/attrpath"},
+	"profile":        {"columnstore", "history", "schema", "encoding", "encoding/dict", "profile/pprof", "profile/rows", "internal/selector", "internal/attrpath", "profile/symbols"},
 	"columnstore":    {"query", "query/filter", "catalog", "disk", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "internal/fields"},
 	"query":          {"query/filter", "catalog", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict"},
 	"query/filter":   {"catalog", "granule", "txn", "schema", "encoding", "encoding/dict"},
@@ -47,6 +47,7 @@ var below = map[string][]string{
 
 	"profile/pprof":     {},
 	"profile/rows":      {"schema", "encoding", "profile/pprof"},
+	"profile/symbols":   {"encoding/dict", "profile/pprof"},
 	"internal/selector": {},
 	"internal/attrpath": {},
 	"internal/fields":   {},

@@ -67,11 +67,11 @@ func (db *DB) MergeBy(ctx context.Context, snap *columnstore.Snapshot, t Type, q
 		codes[ends[i]], values[ends[i]] = stacks.Codes[row], groups.Sums[row]
 		ends[i]++
 	}
-	symbols := q.symbols(stacks)
+	resolver := q.symbols(stacks)
 	out := make([]StackGroup, len(sizes))
 	for i, n := range sizes {
 		lo, hi := ends[i]-n, ends[i]
-		out[i] = StackGroup{g.labels[i], newStacks(t, symbols, codes[lo:hi:hi], values[lo:hi:hi])}
+		out[i] = StackGroup{g.labels[i], newStacks(t, resolver, codes[lo:hi:hi], values[lo:hi:hi])}
 	}
 	slices.SortFunc(out, func(a, b StackGroup) int { return compareLabels(a.Labels, b.Labels) })
 	return out, nil

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile/symbols"
 )
 
 // Scan yields the rows that a query and opts.Where select, as Arrow records. It is
@@ -34,7 +35,7 @@ func (db *DB) RecordSchema(snap *columnstore.Snapshot, opts columnstore.ScanOpti
 // neither changed nor retained. Each generation has its own record of a location: see
 // Query.Function. FunctionNames is safe for concurrent use.
 func FunctionNames(dst []string, _ uuid.UUID, record []byte) []string {
-	for _, name := range appendNames(nil, record) {
+	for _, name := range symbols.AppendNames(nil, record) {
 		dst = append(dst, string(name))
 	}
 	return dst

@@ -87,11 +87,11 @@ func divide(t Type, q Query, groups *columnstore.Groups) []*Stacks {
 		codes[ends[n]], values[ends[n]] = lists.Codes[row], groups.Sums[row]
 		ends[n]++
 	}
-	symbols := q.symbols(lists)
+	resolver := q.symbols(lists)
 	out := make([]*Stacks, len(ends))
 	for i, n := range sizes {
 		if lo, hi := ends[i]-n, ends[i]; n > 0 {
-			out[i] = newStacks(t, symbols, codes[lo:hi:hi], values[lo:hi:hi])
+			out[i] = newStacks(t, resolver, codes[lo:hi:hi], values[lo:hi:hi])
 		}
 	}
 	return out

@@ -2,6 +2,7 @@ package profile
 
 import (
 	codec "github.com/granarydb/granary/profile/pprof"
+	"github.com/granarydb/granary/profile/symbols"
 )
 
 // Location is the code at one address, as the record of a location describes it.
@@ -27,18 +28,28 @@ func DecodeLocation(record []byte) (Location, error) {
 	if err != nil {
 		return Location{}, err
 	}
-	out := locationOf(l)
-	y := symbol{LocationRecord: *l, unnamed: l.Unnamed()}
-	for i := range y.frames() {
-		out.Frames = append(out.Frames, y.frame(i))
+	y := symbols.Of(l)
+	var out Location
+	out.Mapping, out.BuildID, out.Address = y.Place()
+	for i := range y.Frames() {
+		out.Frames = append(out.Frames, frameOf(y, i))
 	}
 	return out, nil
 }
 
-// locationOf returns the location of a record without its frames.
-func locationOf(l *codec.LocationRecord) Location {
-	if l.Mapping == nil {
-		return Location{Address: l.Address}
+// Frame is one function call in a stack.
+type Frame struct {
+	Function string // without lines the file in brackets, "[libc.so.6]", or "<unknown>"
+	File     string
+	Line     int64
+	Inlined  bool // into its caller
+}
+
+// frameOf returns a frame of a location. Frame 0 is the innermost.
+func frameOf(y *symbols.Symbol, i int) Frame {
+	f := Frame{Function: y.Name(i)}
+	if len(y.Lines) > 0 {
+		f.File, f.Line, f.Inlined = y.Lines[i].File, y.Lines[i].Line, i < len(y.Lines)-1
 	}
-	return Location{Mapping: l.Mapping.File, BuildID: l.Mapping.BuildID, Address: l.Address - l.Mapping.Start + l.Mapping.Offset}
+	return f
 }

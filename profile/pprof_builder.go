@@ -13,6 +13,7 @@ import (
 	"github.com/granarydb/granary/encoding"
 	codec "github.com/granarydb/granary/profile/pprof"
 	"github.com/granarydb/granary/profile/rows"
+	"github.com/granarydb/granary/profile/symbols"
 )
 
 // pprofBuilder builds a pprof profile from groups.
@@ -20,12 +21,12 @@ type pprofBuilder struct {
 	out       *pprof.Profile
 	types     []Type
 	groups    *columnstore.Groups
-	stacks    *walker
+	stacks    *symbols.Walker
 	assembler *codec.Assembler
 }
 
 func newPprofBuilder(types []Type, q Query, groups *columnstore.Groups) *pprofBuilder {
-	b := &pprofBuilder{out: &pprof.Profile{}, types: types, groups: groups, stacks: q.symbols(&groups.Columns[0]).walk()}
+	b := &pprofBuilder{out: &pprof.Profile{}, types: types, groups: groups, stacks: q.symbols(&groups.Columns[0]).Walk()}
 	b.assembler = codec.NewAssembler(b.out)
 	for _, t := range types {
 		b.out.SampleType = append(b.out.SampleType, &pprof.ValueType{Type: t.Sample, Unit: t.SampleUnit})
@@ -65,7 +66,7 @@ func (b *pprofBuilder) addSamples() {
 		if !slices.ContainsFunc(s.Value, func(v int64) bool { return v != 0 }) {
 			continue // values of several profiles cancelled out
 		}
-		for _, y := range b.stacks.locations(k.stack) {
+		for _, y := range b.stacks.Locations(k.stack) {
 			s.Location = append(s.Location, b.assembler.Location(&y.LocationRecord))
 		}
 		b.out.Sample = append(b.out.Sample, s)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/profile/symbols"
 )
 
 // Query chooses profiles and samples. The zero Query chooses all. A Query is safe for
@@ -116,7 +117,7 @@ func (q Query) Expr(types ...Type) columnstore.Expr {
 		all = append(all, columnstore.Less(ColumnTimestamp, q.To))
 	}
 	if q.Function != nil {
-		all = append(all, hasFunction(q.Function))
+		all = append(all, hasRecord(symbols.HasFunction(q.Function)))
 	}
 	all = append(all, q.frameExprs()...)
 	return columnstore.And(all...)
@@ -130,10 +131,8 @@ func (q Query) withoutFrames() Query {
 
 // symbols returns the symbols of an answer, whose locations lack the frames that the query
 // leaves out.
-func (q *Query) symbols(stacks *columnstore.GroupColumn) *symbols {
-	s := newSymbols(stacks.Lists, stacks.Codes)
-	s.filter = newFrameFilter(q.Hide, q.Show)
-	return s
+func (q *Query) symbols(stacks *columnstore.GroupColumn) *symbols.Resolver {
+	return symbols.New(stacks.Lists, stacks.Codes, q.Hide, q.Show)
 }
 
 // fits returns an error if the groups, and an answer of the given size that is made from them,

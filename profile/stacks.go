@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/granarydb/granary/encoding/dict"
+	"github.com/granarydb/granary/profile/symbols"
 )
 
 // Stacks is the sum of profiles by stack. It is immutable and safe for concurrent use. It
@@ -23,12 +24,12 @@ type Stacks struct {
 
 	codes   []uint32 // of the stacks, ascending
 	values  []int64  // of the stacks, none 0
-	symbols *symbols
+	symbols *symbols.Resolver
 }
 
 // newStacks returns stacks with the given codes and values. It takes over both slices.
-func newStacks(t Type, symbols *symbols, codes []uint32, values []int64) *Stacks {
-	s := &Stacks{Type: t, symbols: symbols}
+func newStacks(t Type, resolver *symbols.Resolver, codes []uint32, values []int64) *Stacks {
+	s := &Stacks{Type: t, symbols: resolver}
 	if !slices.IsSorted(codes) {
 		sort.Sort(byCode{codes, values})
 	}
@@ -68,9 +69,9 @@ func (b byCode) Swap(i, j int) {
 }
 
 // known returns the symbols of the locations, which are empty for the zero Stacks.
-func (s *Stacks) known() *symbols {
+func (s *Stacks) known() *symbols.Resolver {
 	if s.symbols == nil {
-		return newSymbols(dict.ListView{}, nil)
+		return symbols.New(dict.ListView{}, nil, nil, nil)
 	}
 	return s.symbols
 }
@@ -84,13 +85,13 @@ func (s *Stacks) Len() int { return len(s.codes) }
 //
 // Each costs about 10 to 20 ns a frame. The first use of a location costs 1 us.
 func (s *Stacks) Each(f func(frames []Frame, value int64)) {
-	w := s.known().walk()
+	w := s.known().Walk()
 	var frames []Frame
 	for i, code := range s.codes {
 		frames = frames[:0]
-		for _, y := range w.locations(code) {
-			for k := range y.frames() {
-				frames = append(frames, y.frame(k))
+		for _, y := range w.Locations(code) {
+			for k := range y.Frames() {
+				frames = append(frames, frameOf(y, k))
 			}
 		}
 		f(frames, s.values[i])

@@ -2,13 +2,9 @@ package profile
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 
-	"github.com/google/uuid"
-	"github.com/zeebo/xxh3"
-
-	"github.com/granarydb/granary/encoding/dict"
+	"github.com/granarydb/granary/profile/symbols"
 )
 
 // Diff returns the values of after minus those of before, by stack. Values that fell are
@@ -29,24 +25,28 @@ func Diff(before, after *Stacks) (*Stacks, error) {
 	if err := checkSides(before, after); err != nil {
 		return nil, err
 	}
-	d := differ{
-		symbols: newSymbols(dict.ListView{}, nil),
-		index:   make(map[xxh3.Uint128]uint32, max(before.Len(), after.Len())),
-		seed:    rand.Uint64(),
-	}
-	d.symbols.lists, d.symbols.refs = nil, []stackRef{}
-	for _, side := range []*Stacks{before, after} {
-		if f := side.known().filter; f != nil && side.Len() > 0 {
-			d.symbols.filter = &frameFilter{f.hide.again(), f.show.again()}
+	joiner := symbols.NewJoiner(max(before.Len(), after.Len()))
+	var values []int64 // by code in the joiner
+	add := func(s *Stacks, sign int64) {
+		if s.Len() == 0 {
+			return // it leaves out no frames either
+		}
+		codeOf := joiner.Add(s.symbols)
+		for i, code := range s.codes {
+			at := codeOf(code)
+			if int(at) == len(values) {
+				values = append(values, 0)
+			}
+			values[at] += sign * s.values[i]
 		}
 	}
-	d.add(before, -1)
-	d.add(after, 1)
-	d.symbols.stacks = make([]uint32, len(d.symbols.refs))
-	for i := range d.symbols.stacks {
-		d.symbols.stacks[i] = uint32(i)
+	add(before, -1)
+	add(after, 1)
+	codes := make([]uint32, len(values))
+	for i := range codes {
+		codes[i] = uint32(i)
 	}
-	return newStacks(after.Type, d.symbols, d.symbols.stacks, d.values), nil
+	return newStacks(after.Type, joiner.Joined(), codes, values), nil
 }
 
 // checkSides returns ErrMixed if values of the two answers have no difference.
@@ -54,7 +54,7 @@ func checkSides(before, after *Stacks) error {
 	if b, a := before.Type, after.Type; b.Sample != a.Sample || b.SampleUnit != a.SampleUnit {
 		return fmt.Errorf("%w: %v before, %v after", ErrMixed, b, a)
 	}
-	if !before.known().filter.equal(after.known().filter) && before.Len() > 0 && after.Len() > 0 {
+	if !before.known().LeavesOutAs(after.known()) && before.Len() > 0 && after.Len() > 0 {
 		return fmt.Errorf("%w: the answers leave out different frames", ErrMixed)
 	}
 	return nil
@@ -101,39 +101,4 @@ func DiffTop(before, after *Stacks) ([]FunctionChange, error) {
 	changes = slices.DeleteFunc(changes, func(c FunctionChange) bool { return c.Flat == 0 && c.Cum == 0 })
 	slices.SortFunc(changes, func(a, b FunctionChange) int { return a.compare(b.Function) })
 	return changes, nil
-}
-
-// differ sums the stacks of several answers. It identifies a stack by the 128-bit xxh3 of its
-// locations, keyed by a random seed, as the store does.
-type differ struct {
-	symbols *symbols
-	values  []int64 // by index in symbols.refs
-	index   map[xxh3.Uint128]uint32
-	seed    uint64
-
-	ids   []uuid.UUID // scratch
-	bytes []byte
-}
-
-// add adds the values of an answer, multiplied by sign.
-func (d *differ) add(s *Stacks, sign int64) {
-	from, base := s.known(), uint32(len(d.symbols.lists))
-	d.symbols.lists = append(d.symbols.lists, from.lists...)
-	for i, code := range s.codes {
-		ref := from.ref(code)
-		d.ids = from.lists[ref.lists].UUIDs(d.ids[:0], ref.code)
-		d.bytes = d.bytes[:0]
-		for k := range d.ids {
-			d.bytes = append(d.bytes, d.ids[k][:]...)
-		}
-		hash := xxh3.Hash128Seed(d.bytes, d.seed)
-		at, known := d.index[hash]
-		if !known {
-			at = uint32(len(d.symbols.refs))
-			d.index[hash] = at
-			d.symbols.refs = append(d.symbols.refs, stackRef{base + ref.lists, ref.code})
-			d.values = append(d.values, 0)
-		}
-		d.values[at] += sign * s.values[i]
-	}
 }

@@ -1,6 +1,10 @@
 package profile
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/granarydb/granary/profile/symbols"
+)
 
 // FlameNode is one function in a flame graph. A node and its ancestors are one call path, and
 // Total is the value sampled on that path or below it.
@@ -38,15 +42,15 @@ type FlameGraphOptions struct {
 // The tree belongs to the caller. FlameGraph costs as much as Each, and 50 to 100 bytes for
 // each distinct call path while it runs.
 func (s *Stacks) FlameGraph(opts FlameGraphOptions) *FlameNode {
-	symbols := s.known()
+	resolver := s.known()
 	t := newFlameTree()
-	w := symbols.walk()
+	w := resolver.Walk()
 	for i, code := range s.codes {
-		t.add(w.locations(code), s.values[i])
+		t.add(w.Locations(code), s.values[i])
 	}
 	t.sum()
 	keep := t.largest(opts.MaxNodes)
-	return t.graph(keep, symbols.names())
+	return t.graph(keep, resolver.Functions())
 }
 
 // flameTree is a flame graph under construction. The root comes first, and each node after its
@@ -74,13 +78,13 @@ type flameEdge struct {
 
 // flameStep is a location of a stack and the node of its innermost function.
 type flameStep struct {
-	symbol *symbol
+	symbol *symbols.Symbol
 	node   int32
 }
 
 // add adds a stack. Consecutive stacks share their frames near the root, whose nodes are taken
 // from the previous stack.
-func (t *flameTree) add(locations []*symbol, value int64) {
+func (t *flameTree) add(locations []*symbols.Symbol, value int64) {
 	depth := 0
 	for n := len(locations); depth < min(n, len(t.last)) && t.last[depth].symbol == locations[n-1-depth]; {
 		depth++
@@ -91,7 +95,7 @@ func (t *flameTree) add(locations []*symbol, value int64) {
 		at = t.last[depth-1].node
 	}
 	for _, y := range slices.Backward(locations[:len(locations)-depth]) {
-		for _, function := range slices.Backward(y.functions) {
+		for _, function := range slices.Backward(y.Functions) {
 			at = t.child(at, function)
 		}
 		t.last = append(t.last, flameStep{y, at})
@@ -160,7 +164,7 @@ func (t *flameTree) largest(most int) []bool {
 }
 
 // graph returns the tree for the caller.
-func (t *flameTree) graph(keep []bool, names []functionID) *FlameNode {
+func (t *flameTree) graph(keep []bool, names []symbols.FunctionID) *FlameNode {
 	kept := func(i int32) bool { return keep == nil || keep[i] }
 	made := make([]*FlameNode, len(t.nodes))
 	for i, n := range t.nodes {
@@ -172,7 +176,7 @@ func (t *flameTree) graph(keep []bool, names []functionID) *FlameNode {
 			made[i].Name = "root"
 			continue
 		}
-		made[i].Name, made[i].File = names[n.function].name, names[n.function].file
+		made[i].Name, made[i].File = names[n.function].Name, names[n.function].File
 		parent := made[n.parent]
 		parent.Children = append(parent.Children, made[i])
 	}

@@ -3,6 +3,8 @@ package profile
 import (
 	"cmp"
 	"slices"
+
+	"github.com/granarydb/granary/profile/symbols"
 )
 
 // Sandwich is one function between its callers and its callees. Values are in the unit of the
@@ -38,12 +40,12 @@ type Call struct {
 func (s *Stacks) Sandwich(name string) *Sandwich {
 	b := sandwichBuilder{name: name, callers: newCalls(), callees: newCalls(), above: newFlameTree(), below: newFlameTree()}
 	b.function.Name = name
-	symbols := s.known()
-	w := symbols.walk()
+	resolver := s.known()
+	w := resolver.Walk()
 	for i, code := range s.codes {
-		b.stack(w.locations(code), s.values[i])
+		b.stack(w.Locations(code), s.values[i])
 	}
-	names := symbols.names()
+	names := resolver.Functions()
 	return &Sandwich{
 		Function: b.function, Callers: b.callers.sorted(), Callees: b.callees.sorted(),
 		Above: b.root(b.above, names), Below: b.root(b.below, names),
@@ -67,12 +69,12 @@ type sandwichFrame struct {
 }
 
 // stack adds a stack, leaf first, if it has the function.
-func (b *sandwichBuilder) stack(locations []*symbol, value int64) {
+func (b *sandwichBuilder) stack(locations []*symbols.Symbol, value int64) {
 	b.frames = b.frames[:0]
 	outermost := -1
 	for _, y := range slices.Backward(locations) {
-		for k, v := range slices.Backward(y.functions) {
-			f := sandwichFrame{y.frame(k).Function, v}
+		for k, v := range slices.Backward(y.Functions) {
+			f := sandwichFrame{y.Name(k), v}
 			if outermost < 0 && f.name == b.name {
 				outermost = len(b.frames)
 			}
@@ -109,7 +111,7 @@ func (b *sandwichBuilder) stack(locations []*symbol, value int64) {
 }
 
 // root returns the graph of a tree whose root is the function.
-func (b *sandwichBuilder) root(t *flameTree, names []functionID) *FlameNode {
+func (b *sandwichBuilder) root(t *flameTree, names []symbols.FunctionID) *FlameNode {
 	t.sum()
 	root := t.graph(nil, names)
 	root.Name = b.name

@@ -14,24 +14,11 @@ func (s *Stacks) Search(pattern *regexp.Regexp) *Stacks {
 	if pattern == nil {
 		return s
 	}
-	m := newFunctionMatcher(pattern)
-	symbols := s.known()
-	said := make([]paged[verdict], len(symbols.lists))
-	out := &Stacks{Type: s.Type, symbols: symbols}
-	var elements []uint32
+	out := &Stacks{Type: s.Type, symbols: s.known()}
+	search := out.symbols.Search(pattern)
 	for i, code := range s.codes {
-		ref := symbols.ref(code)
-		lists := symbols.lists[ref.lists]
-		elements = lists.List(elements[:0], ref.code)
-		for _, element := range elements {
-			v := said[ref.lists].at(element)
-			if *v == unasked {
-				*v = verdictOf(m.matchesOf(symbols, ref.lists, element))
-			}
-			if *v == matches {
-				out.add(code, s.values[i])
-				break
-			}
+		if search.Finds(code) {
+			out.add(code, s.values[i])
 		}
 	}
 	return out

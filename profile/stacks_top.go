@@ -3,6 +3,8 @@ package profile
 import (
 	"cmp"
 	"slices"
+
+	"github.com/granarydb/granary/profile/symbols"
 )
 
 // Function is the cost of a function, in the unit of the stacks' type. Flat is the cost of the
@@ -18,9 +20,9 @@ type Function struct {
 // The slice belongs to the caller. Top costs as much as Each.
 func (s *Stacks) Top() []Function {
 	c := topCounter{index: map[string]int{}}
-	w := s.known().walk()
+	w := s.known().Walk()
 	for i, code := range s.codes {
-		c.stack(w.locations(code), s.values[i])
+		c.stack(w.Locations(code), s.values[i])
 	}
 	slices.SortFunc(c.functions, Function.compare)
 	return c.functions
@@ -36,15 +38,15 @@ type topCounter struct {
 	functions []Function
 	lastIn    []int          // by function: number of the last stack that counted
 	index     map[string]int // in functions, by name
-	byNumber  paged[int]     // index+1 by number in symbols, so that a name is looked up once
+	byNumber  []int          // index+1 by number in symbols, so that a name is looked up once
 	stacks    int
 }
 
 // stack adds the value of a stack, leaf first.
-func (c *topCounter) stack(locations []*symbol, value int64) {
+func (c *topCounter) stack(locations []*symbols.Symbol, value int64) {
 	c.stacks++
 	for depth, y := range locations {
-		for k, number := range y.functions {
+		for k, number := range y.Functions {
 			i := c.function(y, k, number)
 			if depth == 0 && k == 0 {
 				c.functions[i].Flat += value
@@ -58,10 +60,13 @@ func (c *topCounter) stack(locations []*symbol, value int64) {
 }
 
 // function returns the index of the function of a frame. It adds the function if it is new.
-func (c *topCounter) function(y *symbol, frame int, number uint32) int {
-	at := c.byNumber.at(number)
+func (c *topCounter) function(y *symbols.Symbol, frame int, number uint32) int {
+	if more := int(number) + 1 - len(c.byNumber); more > 0 {
+		c.byNumber = append(c.byNumber, make([]int, more)...)
+	}
+	at := &c.byNumber[number]
 	if *at == 0 {
-		name := y.frame(frame).Function
+		name := y.Name(frame)
 		i, ok := c.index[name]
 		if !ok {
 			i = len(c.functions)

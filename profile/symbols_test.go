@@ -6,7 +6,6 @@ import (
 	"math"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,12 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
-	"pgregory.net/rapid"
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
-	"github.com/granarydb/granary/encoding/dict"
-	codec "github.com/granarydb/granary/profile/pprof"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -61,8 +57,8 @@ func TestLocationsOfGenerationsAreOne(t *testing.T) {
 		if root := s.FlameGraph(FlameGraphOptions{}); len(root.Children) != 1 || len(root.Children[0].Children) != 1 || len(root.Children[0].Children[0].Children) != 5 {
 			t.Errorf("%s: %+v", when, root)
 		}
-		if len(s.symbols.found) != 7 {
-			t.Errorf("%s: %d locations", when, len(s.symbols.found))
+		if len(s.symbols.Functions()) != 7 {
+			t.Errorf("%s: %d functions", when, len(s.symbols.Functions()))
 		}
 		if err := db.store.Compact(ctx); err != nil {
 			t.Fatal(err)
@@ -148,56 +144,6 @@ func TestMalformedRecordOfAGeneration(t *testing.T) {
 	}
 }
 
-// The names found in a record are those of its frames, for any bytes.
-func TestNamesOfRecords(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		l := drawLocation(t)
-		record, _ := locationRecord(nil, l, nil)
-		switch rapid.IntRange(0, 3).Draw(t, "damage") {
-		case 1:
-			record = record[:rapid.IntRange(0, len(record)).Draw(t, "bytes")]
-		case 2:
-			record[rapid.IntRange(0, len(record)-1).Draw(t, "at")] ^= byte(rapid.IntRange(1, 255).Draw(t, "with"))
-		}
-		if _, err := codec.ParseLocation(record, nil); isRecord(record) != (err == nil && len(record) > 0) {
-			t.Fatalf("isRecord is %t, the parser reports %v", isRecord(record), err)
-		}
-		var want, got []string
-		s := newSymbols(dict.ListView{}, nil)
-		y := s.decode(uuid.UUID{}, record)
-		for i := range y.frames() {
-			want = append(want, y.frame(i).Function)
-			if f := s.named[y.functions[i]]; f.name != want[i] || f.file != y.frame(i).File {
-				t.Fatalf("function %d is %v", i, f)
-			}
-		}
-		for _, name := range appendNames([][]byte{[]byte("before")}, record)[1:] {
-			got = append(got, string(name))
-		}
-		if !slices.Equal(want, got) {
-			t.Fatalf("frames %q, names %q", want, got)
-		}
-	})
-}
-
-// A pattern is tried once for each name that contains the common prefix of its matches.
-func TestPatternOnceAName(t *testing.T) {
-	for pattern, want := range map[string]int{"b|c": 2, "b": 1, "^a?b$": 2, "bx": 0} {
-		m := newFunctionMatcher(regexp.MustCompile(pattern))
-		for i, name := range []string{"a", "b", "a", "b"} {
-			l := makeProfile(start, "n:count", stack{frames: name, values: []int64{1}}).Location[0]
-			l.Address += uint64(i)
-			record, _ := locationRecord(nil, l, nil)
-			if m.matches(record) != (name == "b" && pattern != "bx") {
-				t.Errorf("%s: %s", pattern, name)
-			}
-		}
-		if len(m.known) != want {
-			t.Errorf("%s: tried %d names, want %d", pattern, len(m.known), want)
-		}
-	}
-}
-
 // Stacks answer concurrent questions. A merge looks up no symbols before they are needed.
 func TestStacksAreSafeForConcurrentUse(t *testing.T) {
 	db := generationsDB(t)
@@ -206,8 +152,8 @@ func TestStacksAreSafeForConcurrentUse(t *testing.T) {
 			stack{frames: "c b a", values: []int64{1}}, stack{frames: "in +b a", values: []int64{2}}, stack{frames: "? a", values: []int64{3}}))
 	}
 	s, err := db.Merge(ctx, view(t, db), cpuCount, Query{})
-	if err != nil || len(s.symbols.found) != 0 {
-		t.Fatalf("%d locations looked up, %v", len(s.symbols.found), err)
+	if err != nil || len(s.symbols.Functions()) != 0 {
+		t.Fatalf("%d functions looked up, %v", len(s.symbols.Functions()), err)
 	}
 	q := Query{Function: regexp.MustCompile("^c$")}
 	where := q.Expr(cpuCount) // may be shared too

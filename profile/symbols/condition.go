@@ -1,0 +1,80 @@
+package symbols
+
+import (
+	"regexp"
+	"sync"
+
+	codec "github.com/granarydb/granary/profile/pprof"
+)
+
+// Condition is a condition on a frame: it fulfils all that is resolver. Patterns are not anchored;
+// nil is not resolver.
+type Condition struct {
+	// Name matches the name or the file of the function, or the file of the binary. A function
+	// without a name has the name "" here.
+	Name *regexp.Regexp
+	// Function matches Symbol.Name, File the file of the function.
+	Function, File *regexp.Regexp
+	// Binary, BuildID and the addresses from From up to To are those of Symbol.Place. A To of
+	// 0 is no bound.
+	Binary, BuildID *regexp.Regexp
+	From, To        uint64
+}
+
+// frameMatcher matches a Condition against locations.
+type frameMatcher struct {
+	name, function, file, binary, buildID *pattern
+	from, to                              uint64
+}
+
+func newFrameMatcher(c Condition) *frameMatcher {
+	return &frameMatcher{newPattern(c.Name), newPattern(c.Function), newPattern(c.File), newPattern(c.Binary), newPattern(c.BuildID), c.From, c.To}
+}
+
+// matches reports whether a frame of a location fulfils the condition.
+func (m *frameMatcher) matches(l *codec.LocationRecord) bool {
+	y := Of(l)
+	binary, buildID, address := y.Place()
+	if address < m.from || m.to != 0 && address >= m.to || !m.binary.matches(binary) || !m.buildID.matches(buildID) {
+		return false
+	}
+	for i := range y.Frames() {
+		line := i
+		if len(l.Lines) == 0 {
+			line = -1
+		}
+		if m.function.matches(y.Name(i)) && m.file.matches(y.file(i)) && m.name.names(l, line) {
+			return true
+		}
+	}
+	return false
+}
+
+// HasFrame returns a function that reports whether the record of a location has a frame that
+// fulfils a condition. It is safe for concurrent use.
+func HasFrame(c Condition) func(record []byte) bool {
+	return onRecords(newFrameMatcher(c).matches)
+}
+
+// HasShown returns a function that reports whether the record of a location has a frame that
+// a Resolver with the same patterns does not leave out. It is safe for concurrent use.
+func HasShown(hide, show *regexp.Regexp) func(record []byte) bool {
+	f := newFilter(hide, show)
+	return onRecords(func(l *codec.LocationRecord) bool { return f == nil || !f.hides(l) })
+}
+
+// onRecords returns f as a function of records. f is called by one goroutine at a time, and may
+// change the location.
+func onRecords(f func(l *codec.LocationRecord) bool) func(record []byte) bool {
+	var mu sync.Mutex
+	texts := map[string]string{}
+	return func(record []byte) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		l, err := codec.ParseLocation(record, texts)
+		if err != nil {
+			l = &codec.LocationRecord{}
+		}
+		return f(l)
+	}
+}

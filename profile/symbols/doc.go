@@ -1,0 +1,15 @@
+// Package symbols turns the stacks of an answer, which are codes, into functions: it decodes the
+// record of a location when its first frame is read, once per answer.
+//
+//	Resolver  the symbols of one answer
+//	  +-> Walker  stacks -> Symbols, leaf first, without the frames that the resolver leaves out
+//	  +-> Search  the stacks with a function of some name
+//	  +-> Joiner  a Resolver of the stacks of several answers
+//
+//	HasFunction, HasFrame, HasShown: conditions on the record of a location
+//
+// A pattern is tried once for each distinct name.
+//
+// It knows codes, lists and records, and neither the store nor values. The package makes no
+// compatibility promise.
+package symbols

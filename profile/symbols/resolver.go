@@ -1,0 +1,167 @@
+package symbols
+
+import (
+	"regexp"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding/dict"
+	codec "github.com/granarydb/granary/profile/pprof"
+)
+
+// Resolver resolves the locations of the stacks of one answer. It is safe for concurrent use. A location
+// is identified by its id: in an answer over several generations it can have a code in each.
+//
+// A record is decoded when the first frame of its location is needed, once an answer. A lookup
+// takes mu. A walker remembers its symbols, so that a walk takes mu once a location.
+type Resolver struct {
+	filter *filter         // nil if no frame is left out
+	lists  []dict.ListView // one, or for a difference those of its answers
+	refs   []stackRef      // by stack code; nil if stack codes are those of lists[0]
+	stacks []uint32        // codes of all stacks of the answer
+
+	mu        sync.Mutex
+	found     map[uuid.UUID]*Symbol
+	functions map[FunctionID]uint32
+	named     []FunctionID         // by number
+	strings   map[string]string    // distinct names and files
+	described map[uuid.UUID][]byte // the result of describeAll; nil before its call
+}
+
+// stackRef refers to a stack of one of several answers.
+type stackRef struct{ lists, code uint32 }
+
+// FunctionID identifies a function of a frame.
+type FunctionID struct{ Name, File string }
+
+// New returns the symbols of the stacks with the given codes, which refer to lists. The frames
+// that match hide are left out, and those that do not match show, as the options -hide and -show
+// of go tool pprof do. nil leaves out none. New takes over stacks, and reads them late.
+func New(lists dict.ListView, stacks []uint32, hide, show *regexp.Regexp) *Resolver {
+	return newResolver([]dict.ListView{lists}, stacks, newFilter(hide, show))
+}
+
+func newResolver(lists []dict.ListView, stacks []uint32, f *filter) *Resolver {
+	return &Resolver{
+		filter: f, lists: lists, stacks: stacks,
+		found: map[uuid.UUID]*Symbol{}, functions: map[FunctionID]uint32{}, strings: map[string]string{},
+	}
+}
+
+// ref returns the index in lists of a stack, and its code there.
+func (s *Resolver) ref(code uint32) stackRef {
+	if s.refs == nil {
+		return stackRef{0, code}
+	}
+	return s.refs[code]
+}
+
+// IDs appends the ids of the locations of a stack to dst, leaf first, with those whose frames are
+// left out.
+func (s *Resolver) IDs(dst []uuid.UUID, stack uint32) []uuid.UUID {
+	ref := s.ref(stack)
+	return s.lists[ref.lists].UUIDs(dst, ref.code)
+}
+
+// symbol returns the symbol of an element of one of the lists.
+func (s *Resolver) symbol(lists, element uint32) *Symbol {
+	id := s.lists[lists].Element(element)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	y := s.found[id]
+	if y == nil {
+		y = s.decode(id, s.lists[lists].Record(element))
+		s.found[id] = y
+	}
+	return y
+}
+
+// decode returns the symbol of a location. If its record is empty or invalid, that of another
+// generation takes its place. The caller holds mu.
+func (s *Resolver) decode(id uuid.UUID, record []byte) *Symbol {
+	l, err := codec.ParseLocation(record, s.strings)
+	if err != nil || len(record) == 0 { // as isRecord
+		if l, err = codec.ParseLocation(s.recordElsewhere(id), s.strings); err != nil {
+			l = &codec.LocationRecord{} // no generation has a valid record
+		}
+	}
+	y := Of(l)
+	if s.filter != nil && s.filter.hides(&y.LocationRecord) {
+		y.hidden = true
+		return y
+	}
+	for i := range y.Frames() {
+		y.Functions = append(y.Functions, s.number(FunctionID{y.Name(i), y.file(i)}))
+	}
+	return y
+}
+
+// record returns the record of an element of one of the lists, or that of another generation
+// if it is empty or invalid.
+func (s *Resolver) record(lists, element uint32) []byte {
+	record := s.lists[lists].Record(element)
+	if isRecord(record) {
+		return record
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.recordElsewhere(s.lists[lists].Element(element))
+}
+
+// recordElsewhere returns the record of a location from any generation with a valid one: rows
+// inserted as Arrow records may lack symbols. The caller holds mu.
+func (s *Resolver) recordElsewhere(id uuid.UUID) []byte {
+	if s.described == nil {
+		s.described = s.describeAll()
+	}
+	return s.described[id]
+}
+
+// describeAll returns a valid record of each location for which any generation has one. It
+// reads all stacks, so it is called only if the answer has a location without a valid record.
+func (s *Resolver) describeAll() map[uuid.UUID][]byte {
+	good, seen := map[uuid.UUID][]byte{}, make([]paged[bool], len(s.lists))
+	var codes []uint32
+	for _, stack := range s.stacks {
+		ref := s.ref(stack)
+		lists := s.lists[ref.lists]
+		codes = lists.List(codes[:0], ref.code)
+		for _, element := range codes {
+			if was := seen[ref.lists].at(element); !*was {
+				*was = true
+				if record := lists.Record(element); isRecord(record) {
+					good[lists.Element(element)] = record
+				}
+			}
+		}
+	}
+	return good
+}
+
+// isRecord reports whether bytes are a valid record and not empty.
+func isRecord(record []byte) bool {
+	var few [8][]byte
+	_, ok := codec.AppendNames(few[:0], record)
+	return ok
+}
+
+// number returns the number of a function. It assigns one if the function is new. The caller
+// holds mu.
+func (s *Resolver) number(f FunctionID) uint32 {
+	n, known := s.functions[f]
+	if !known {
+		n = uint32(len(s.named))
+		s.functions[f] = n
+		s.named = append(s.named, f)
+	}
+	return n
+}
+
+// Functions returns the functions by number. They include those of all symbols that any walker has
+// seen.
+func (s *Resolver) Functions() []FunctionID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.named
+}

@@ -1,0 +1,119 @@
+package symbols
+
+import (
+	"bytes"
+	"regexp"
+	"sync"
+)
+
+// verdict is the result of a pattern for a location.
+type verdict uint8
+
+const (
+	unasked verdict = iota
+	matches
+	differs
+)
+
+func verdictOf(match bool) verdict {
+	if match {
+		return matches
+	}
+	return differs
+}
+
+// functionMatcher matches a pattern against names of functions, once for each distinct name.
+// It is safe for concurrent use, like the conditions that contain it.
+type functionMatcher struct {
+	pattern *regexp.Regexp
+	prefix  []byte // of every match: names without it cannot match
+
+	mu    sync.Mutex
+	known map[string]bool
+	names [][]byte // scratch memory
+}
+
+func newFunctionMatcher(pattern *regexp.Regexp) *functionMatcher {
+	prefix, _ := pattern.LiteralPrefix()
+	return &functionMatcher{pattern: pattern, prefix: []byte(prefix), known: map[string]bool{}}
+}
+
+// matches reports whether the record of a location has a function whose name matches the
+// pattern.
+func (m *functionMatcher) matches(record []byte) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.names = AppendNames(m.names[:0], record)
+	return m.matchesAny()
+}
+
+// matchesOf reports whether a location has a function that an answer does not leave out and
+// whose name matches the pattern.
+func (m *functionMatcher) matchesOf(resolver *Resolver, lists, element uint32) bool {
+	if resolver.filter == nil {
+		return m.matches(resolver.record(lists, element))
+	}
+	y := resolver.symbol(lists, element)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.names = m.names[:0]
+	for i := range y.Functions {
+		m.names = append(m.names, []byte(y.Name(i)))
+	}
+	return m.matchesAny()
+}
+
+// matchesAny reports whether one of the names matches. The caller holds mu.
+func (m *functionMatcher) matchesAny() bool {
+	for _, name := range m.names {
+		if !bytes.Contains(name, m.prefix) {
+			continue
+		}
+		match, known := m.known[string(name)]
+		if !known {
+			match = m.pattern.Match(name)
+			m.known[string(name)] = match
+		}
+		if match {
+			return true
+		}
+	}
+	return false
+}
+
+// HasFunction returns a function that reports whether the record of a location has a function
+// with a matching name. It is safe for concurrent use.
+func HasFunction(pattern *regexp.Regexp) func(record []byte) bool {
+	return newFunctionMatcher(pattern).matches
+}
+
+// Search finds the stacks of an answer that have a function with a matching name. It belongs to one
+// goroutine.
+type Search struct {
+	resolver *Resolver
+	matcher  *functionMatcher
+	verdicts []paged[verdict] // by index in resolver.lists and element
+	elements []uint32         // scratch
+}
+
+// Search returns a search for a pattern, which is not anchored. The pattern is tried once for
+// each distinct name, and records are decoded only as far as the names require.
+func (s *Resolver) Search(pattern *regexp.Regexp) *Search {
+	return &Search{resolver: s, matcher: newFunctionMatcher(pattern), verdicts: make([]paged[verdict], len(s.lists))}
+}
+
+// Finds reports whether a stack has a function with a matching name.
+func (f *Search) Finds(stack uint32) bool {
+	ref := f.resolver.ref(stack)
+	f.elements = f.resolver.lists[ref.lists].List(f.elements[:0], ref.code)
+	for _, element := range f.elements {
+		v := f.verdicts[ref.lists].at(element)
+		if *v == unasked {
+			*v = verdictOf(f.matcher.matchesOf(f.resolver, ref.lists, element))
+		}
+		if *v == matches {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,70 @@
+package symbols
+
+import (
+	"slices"
+
+	codec "github.com/granarydb/granary/profile/pprof"
+)
+
+// Symbol is one location with the functions of its frames.
+type Symbol struct {
+	codec.LocationRecord
+	unnamed   string   // the name for functions without one
+	Functions []uint32 // by frame: the index in Resolver.Functions
+	hidden    bool     // no frame is left
+}
+
+// Of returns the symbol of a record, without the numbers of its functions.
+func Of(l *codec.LocationRecord) *Symbol { return &Symbol{LocationRecord: *l, unnamed: l.Unnamed()} }
+
+// Frames returns the number of frames of a location, at least 1.
+func (y *Symbol) Frames() int { return max(1, len(y.Lines)) }
+
+// Name returns the name of the function of a frame. Frame 0 is the innermost.
+func (y *Symbol) Name(frame int) string {
+	if len(y.Lines) == 0 || y.Lines[frame].Function == "" {
+		return y.unnamed
+	}
+	return y.Lines[frame].Function
+}
+
+// file returns the file of a frame.
+func (y *Symbol) file(frame int) string {
+	if len(y.Lines) == 0 {
+		return ""
+	}
+	return y.Lines[frame].File
+}
+
+// Place returns the file and the build id of the binary of a location, and the address in that
+// file. An address without a binary is that in the process.
+func (y *Symbol) Place() (file, buildID string, address uint64) {
+	m := y.Mapping
+	if m == nil {
+		return "", "", y.Address
+	}
+	return m.File, m.BuildID, y.Address - m.Start + m.Offset
+}
+
+// AppendNames appends the names of the functions of a record to dst, as frames have them. The
+// names share the memory of the record, unless a function has no name or the record is
+// malformed.
+func AppendNames(dst [][]byte, record []byte) [][]byte {
+	start := len(dst)
+	dst, ok := codec.AppendNames(dst, record)
+	if ok && len(dst) > start && !slices.ContainsFunc(dst[start:], isUnnamed) {
+		return dst
+	}
+	l, err := codec.ParseLocation(record, nil)
+	if err != nil {
+		l = &codec.LocationRecord{}
+	}
+	y := Of(l)
+	dst = dst[:start]
+	for i := range y.Frames() {
+		dst = append(dst, []byte(y.Name(i)))
+	}
+	return dst
+}
+
+func isUnnamed(name []byte) bool { return len(name) == 0 }

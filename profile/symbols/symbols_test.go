@@ -1,0 +1,96 @@
+package symbols
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+
+	pprof "github.com/google/pprof/profile"
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/granarydb/granary/encoding/dict"
+	codec "github.com/granarydb/granary/profile/pprof"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// recordOf returns the record of a location whose lines have functions, all without ids.
+func recordOf(l *pprof.Location) []byte {
+	l.ID = 1
+	p := &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "t"}}, Location: []*pprof.Location{l}, Mapping: []*pprof.Mapping{{ID: 1}}}
+	for i := range l.Line {
+		l.Line[i].Function.ID = uint64(i + 1)
+		p.Function = append(p.Function, l.Line[i].Function)
+	}
+	if l.Mapping != nil {
+		l.Mapping.ID = 2
+		p.Mapping = append(p.Mapping, l.Mapping)
+	}
+	var f codec.Flat
+	if err := codec.Flatten(p, codec.Limits{}.WithDefaults(), &f); err != nil {
+		panic(err)
+	}
+	record, _ := f.AppendLocation(nil, 1)
+	return record
+}
+
+func drawRecord(t *rapid.T) []byte {
+	text := rapid.SampledFrom([]string{"", "a", "b.go", "\x00\xff", "/usr/lib/a.so"})
+	l := &pprof.Location{Address: rapid.Uint64().Draw(t, "address")}
+	if rapid.Bool().Draw(t, "has mapping") {
+		l.Mapping = &pprof.Mapping{Start: rapid.Uint64().Draw(t, "start"), File: text.Draw(t, "file"), BuildID: text.Draw(t, "build id")}
+	}
+	for range rapid.IntRange(0, 4).Draw(t, "lines") {
+		l.Line = append(l.Line, pprof.Line{Line: rapid.Int64().Draw(t, "line"), Function: &pprof.Function{Name: text.Draw(t, "name"), Filename: text.Draw(t, "file name")}})
+	}
+	return recordOf(l)
+}
+
+// The names found in a record are those of its frames, for any bytes.
+func TestNamesOfRecords(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		record := drawRecord(t)
+		switch rapid.IntRange(0, 3).Draw(t, "damage") {
+		case 1:
+			record = record[:rapid.IntRange(0, len(record)).Draw(t, "bytes")]
+		case 2:
+			record[rapid.IntRange(0, len(record)-1).Draw(t, "at")] ^= byte(rapid.IntRange(1, 255).Draw(t, "with"))
+		}
+		if _, err := codec.ParseLocation(record, nil); isRecord(record) != (err == nil && len(record) > 0) {
+			t.Fatalf("isRecord is %t, the parser reports %v", isRecord(record), err)
+		}
+		var want, got []string
+		s := New(dict.ListView{}, nil, nil, nil)
+		y := s.decode(uuid.UUID{}, record)
+		for i := range y.Frames() {
+			want = append(want, y.Name(i))
+			if f := s.named[y.Functions[i]]; f.Name != want[i] || f.File != y.file(i) {
+				t.Fatalf("function %d is %v", i, f)
+			}
+		}
+		for _, name := range AppendNames([][]byte{[]byte("before")}, record)[1:] {
+			got = append(got, string(name))
+		}
+		if !slices.Equal(want, got) {
+			t.Fatalf("frames %q, names %q", want, got)
+		}
+	})
+}
+
+// A pattern is tried once for each name that contains the common prefix of its matches.
+func TestPatternOnceAName(t *testing.T) {
+	for pattern, want := range map[string]int{"b|c": 2, "b": 1, "^a?b$": 2, "bx": 0} {
+		m := newFunctionMatcher(regexp.MustCompile(pattern))
+		for i, name := range []string{"a", "b", "a", "b"} {
+			record := recordOf(&pprof.Location{Address: uint64(i), Line: []pprof.Line{{Function: &pprof.Function{Name: name}}}})
+			if m.matches(record) != (name == "b" && pattern != "bx") {
+				t.Errorf("%s: %s", pattern, name)
+			}
+		}
+		if len(m.known) != want {
+			t.Errorf("%s: tried %d names, want %d", pattern, len(m.known), want)
+		}
+	}
+}
