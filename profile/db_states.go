@@ -48,7 +48,8 @@ func (db *DB) MergeByState(ctx context.Context, snap *columnstore.Snapshot, t Ty
 		return nil, err
 	}
 	var out []StateStacks
-	for number, stacks := range divide(t, q, groups) {
+	numbers := groups.Columns[1].Values.Uint64s
+	for number, stacks := range divide(t, q, groups, numbers, int(firstState)+len(j.values)) {
 		if stacks == nil {
 			continue
 		}
@@ -64,35 +65,4 @@ func (db *DB) MergeByState(ctx context.Context, snap *columnstore.Snapshot, t Ty
 		return cmp.Or(cmp.Compare(a.Status, b.Status), a.State.Compare(b.State))
 	})
 	return out, nil
-}
-
-// divide splits groups by their number. It returns the stacks of each number, or nil for a
-// number without groups.
-func divide(t Type, q Query, groups *columnstore.Groups) []*Stacks {
-	lists, numbers := &groups.Columns[0], groups.Columns[1].Values.Uint64s
-	if len(numbers) == 0 {
-		return nil
-	}
-	ends := make([]int, slices.Max(numbers)+1) // of each number's stacks
-	for _, n := range numbers {
-		ends[n]++
-	}
-	sizes, at := slices.Clone(ends), 0
-	for i, n := range sizes {
-		ends[i] = at
-		at += n
-	}
-	codes, values := make([]uint32, at), make([]int64, at)
-	for row, n := range numbers {
-		codes[ends[n]], values[ends[n]] = lists.Codes[row], groups.Sums[row]
-		ends[n]++
-	}
-	resolver := q.symbols(lists)
-	out := make([]*Stacks, len(ends))
-	for i, n := range sizes {
-		if lo, hi := ends[i]-n, ends[i]; n > 0 {
-			out[i] = newStacks(t, resolver, codes[lo:hi:hi], values[lo:hi:hi])
-		}
-	}
-	return out
 }

@@ -45,20 +45,20 @@ type Query struct {
 	// counts each of them. A Scan chooses the rows, but their stacks are complete. The cost is
 	// that of a condition, and that of decoding the locations of the answer.
 	Hide, Show *regexp.Regexp
-	// SumGauges adds up the values of gauges (Type.IsGauge). By default DB.Merge, MergeBy, Range
-	// and Profile answer with means of gauges: for each source the mean over the times of its
-	// profiles, or in Range over its times in a step, and the sum of these over the sources. A
-	// source is the profiles with equal labels. A profile counts, even if the query selects
-	// none of its samples, if the query selects its time and labels and it has a value of the
-	// type other than zero. A stack is less than 1 from its mean, and the total is rounded
-	// once. Means cost one more columnstore.Table.Aggregate, by time and labels, so that a
-	// Merge takes three times as long (BenchmarkMergeGauges), and if sources have different
+	// SumGauges adds up the values of gauges (Type.IsGauge). By default DB.Merge, MergeBy,
+	// MergeByStep, Range and Profile answer with means of gauges: for each source the mean over
+	// the times of its profiles, or with steps over its times in a step, and the sum of these
+	// over the sources. A source is the profiles with equal labels. A profile counts, even if the
+	// query selects none of its samples, if the query selects its time and labels and it has a
+	// value of the type other than zero. A stack is less than 1 from its mean, and the total is
+	// rounded once. Means cost one more columnstore.Table.Aggregate, by time and labels, so that
+	// a Merge takes three times as long (BenchmarkMergeGauges), and if sources have different
 	// numbers of times, 200 bytes a stack of a source.
 	SumGauges bool
 	// SumKinds adds up the values of profiles of several kinds (ProfileKind). By default DB.Merge,
-	// MergeBy, MergeByState, Range and Profile return a MixedError if rows of one type that they
-	// would add up are of several kinds. MergeBy and Range do not add up groups: by NameLabel,
-	// each group is of one name.
+	// MergeBy, MergeByStep, MergeByState, Range and Profile return a MixedError if rows of one type
+	// that they would add up are of several kinds. MergeBy, MergeByStep and Range do not add up
+	// groups: by NameLabel, each group is of one name.
 	SumKinds bool
 	// Without names labels of profiles that do not tell sources apart, such as the name of a
 	// file, where there is one file a time. It matters only to means of gauges.
