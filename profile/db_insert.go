@@ -3,6 +3,7 @@ package profile
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	pprof "github.com/google/pprof/profile"
 
@@ -98,7 +99,14 @@ func (db *DB) inTx(insert func(tx *columnstore.Tx) (inserted, error)) (rows int,
 
 // insert adds the rows of the profile in w.
 func (db *DB) insert(ctx context.Context, tx *columnstore.Tx, w *workspace, opts InsertOptions) (in inserted, err error) {
-	opts.Labels = opts.labelsOf(&w.flat.Flat)
+	if opts.Labels[NameLabel] == "" {
+		if name := w.flat.NameIn(opts.Origin); name != "" {
+			labels := map[string]string{}
+			maps.Copy(labels, opts.Labels)
+			labels[NameLabel] = name
+			opts.Labels = labels
+		}
+	}
 	if opts.Deltas != nil {
 		at, err := opts.timeOf(&w.flat.Flat)
 		if err != nil {

@@ -1,11 +1,8 @@
-package profile
+package pprof
 
 import (
-	"maps"
 	"slices"
 	"strings"
-
-	codec "github.com/granarydb/granary/profile/pprof"
 )
 
 // originNames are the names of Go's profiles that share their types with another profile. Its
@@ -16,28 +13,16 @@ var originNames = []struct{ types, names []string }{
 	{[]string{"alloc_objects", "alloc_space", "inuse_objects", "inuse_space"}, []string{"allocs"}},
 }
 
-// labelsOf returns the labels of a profile: those of opts, and the name in its origin.
-func (opts InsertOptions) labelsOf(f *codec.Flat) map[string]string {
-	if opts.Origin == "" || opts.Labels[NameLabel] != "" {
-		return opts.Labels
-	}
+// NameIn returns the name of a profile of Go, if the name of its file or its URL has it and its
+// types do not tell it: block, mutex or allocs. It returns "" for other profiles.
+func (f *Flat) NameIn(origin string) string {
+	same := func(name string, t FlatType) bool { return name == f.Strings[t.Name] }
 	for _, of := range originNames {
-		same := func(name string, t codec.FlatType) bool { return name == f.Strings[t.Name] }
-		if !slices.EqualFunc(of.types, f.Types, same) {
-			continue
+		if slices.EqualFunc(of.types, f.Types, same) {
+			return nameIn(origin, of.names)
 		}
-		name := nameIn(opts.Origin, of.names)
-		if name == "" {
-			break
-		}
-		labels := maps.Clone(opts.Labels)
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		labels[NameLabel] = name
-		return labels
 	}
-	return opts.Labels
+	return ""
 }
 
 // nameIn returns the only one of some names that is a word of the last element of a path or
