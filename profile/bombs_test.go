@@ -195,6 +195,20 @@ func labelledSampleBombs() []bomb {
 	}
 }
 
+// dropped returns a bomb of functions with names, each at a location, and a pattern of frames to
+// drop and to keep.
+func dropped(name, pattern string, most int, text func(i uint64) string) bomb {
+	return bomb{name, func(size int) message {
+		m := smallest().bytes(fieldString, pattern).number(7, 2).number(8, 2)
+		var at message
+		for i := uint64(2); len(m)+len(at) < size && i <= uint64(most)+1; i++ {
+			m = m.bytes(fieldString, text(i))
+			at = at.bytes(fieldFunction, varints(1<<3, i, 2<<3, i+1)).bytes(fieldLocation, varints(1<<3, i)+message{}.bytes(4, varints(1<<3, i)).string())
+		}
+		return append(m, at...).bytes(fieldSample, "\x08\x02\x10\x05")
+	}}
+}
+
 // textBombs have many strings and comments.
 func textBombs() []bomb {
 	more := func(name, part string) bomb {
@@ -225,6 +239,11 @@ func textBombs() []bomb {
 		{"a pattern of drop frames", func(size int) message {
 			return smallest().bytes(fieldString, fill(size-1000, "(a|b)*")).number(7, 2).number(8, 2)
 		}},
+		dropped("long names for a pattern", "(.*a.*){500}", 1_000, func(uint64) string { return strings.Repeat("a", 60_000) + "!" }),
+		dropped("names for a pattern", "((a|b|aa|ab)*){80}c", mostEntries/2, func(i uint64) string { return strings.Repeat("ab", 25) + strconv.FormatUint(i, 36) }),
+		dropped("short names for a pattern of a million paths", strings.Repeat("(a?){1000}", 10), mostEntries/2, func(i uint64) string { return "a" + strconv.FormatUint(i, 36) }),
+		dropped("a pattern of large classes", strings.Repeat(`(\pL?){1000}`, 10), mostEntries/2, func(i uint64) string { return "a" + strconv.FormatUint(i, 36) }),
+		dropped("a pattern of many instructions", strings.Repeat("(a?){1000}", 400), 1, func(i uint64) string { return "a" }),
 		more("default types", "\x70\x01"),
 		more("times of zero", "\x48\x00"),
 	}

@@ -83,6 +83,9 @@ type InsertOptions struct {
 	// one are recent. Any Time other than the zero value is taken, also one before 1980. If it
 	// is the zero value, a profile without a time is ErrProfile.
 	Time time.Time
+	// AllFrames keeps the frames that the patterns drop_frames and keep_frames of the profile tell
+	// to drop. By default they are dropped for good, as DB.InsertEncoded describes.
+	AllFrames bool
 	// Deltas, if not nil, inserts the values that count from the start of a process as
 	// differences to the profile before it of the same labels. nil inserts them as they are.
 	Deltas *Deltas

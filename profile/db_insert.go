@@ -24,6 +24,11 @@ import (
 // are ordinary labels, as they are in the profile again. A Selector finds one in upper case by
 // either spelling, the others in their own.
 //
+// The patterns drop_frames and keep_frames of a profile are applied to it, as by go tool pprof,
+// unless InsertOptions.AllFrames is set: the functions that match, such as those of an
+// allocator, are dropped with all that they call. They cost about 1 us for each function name.
+// Patterns of over 4 KiB, or that take more than 67 million steps, are ErrTooLarge.
+//
 // The time of a profile is in Unix nanoseconds. A time before 1980 is ErrProfile, and the error
 // names the unit that it looks like. A profile without a time needs InsertOptions.Time.
 //
@@ -99,6 +104,11 @@ func (db *DB) inTx(insert func(tx *columnstore.Tx) (inserted, error)) (rows int,
 
 // insert adds the rows of the profile in w.
 func (db *DB) insert(ctx context.Context, tx *columnstore.Tx, w *workspace, opts InsertOptions) (in inserted, err error) {
+	if !opts.AllFrames {
+		if err := w.pruner.Prune(&w.flat.Flat); err != nil {
+			return in, err
+		}
+	}
 	if opts.Labels[NameLabel] == "" {
 		if name := w.flat.NameIn(opts.Origin); name != "" {
 			labels := map[string]string{}
@@ -162,6 +172,7 @@ type workspace struct {
 	reader  codec.Reader
 	flat    rows.Profile
 	batcher rows.Batcher
+	pruner  codec.Pruner
 }
 
 // read decompresses and decodes a profile into w.flat and checks it.
@@ -182,7 +193,7 @@ func (db *DB) workspace() *workspace {
 // release returns a workspace to the pool. A workspace that grew beyond maxKept is left to the
 // garbage collector.
 func (db *DB) release(w *workspace) {
-	if w.reader.Size()+w.flat.Size()+w.batcher.Size() > maxKept {
+	if w.reader.Size()+w.flat.Size()+w.batcher.Size()+w.pruner.Size() > maxKept {
 		return
 	}
 	w.reader.Reset()

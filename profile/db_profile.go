@@ -14,8 +14,8 @@ import (
 // Query.SumGauges is set; the least time, the sum of the durations, and the greatest period.
 // Its sample types are the given ones, or those of all profiles, with 0 where a profile lacks
 // one; pprof keeps only the types that all have. It lacks the labels of whole profiles, and
-// comments and the patterns drop_frames and keep_frames, which the store does not keep.
-// Without rows the profile has no samples.
+// comments, which the store does not keep, and the patterns drop_frames and keep_frames, which
+// inserts have applied. Without rows the profile has no samples.
 //
 // Profiles with the same time, duration, period and labels count as one. With Query.Function
 // or Frames, or a Selector of samples' labels, the profile has only the selected samples. With

@@ -112,6 +112,11 @@ func checkAgainstPprof(t fataler, data []byte, limits Limits, zeros bool) (taken
 
 func compareBatches(t fataler, way string, w *workspace, zeros bool, want schema.Batch, wantList typeList) {
 	t.Helper()
+	if err := w.pruner.Prune(&w.flat.Flat); errors.Is(err, ErrTooLarge) {
+		return // TestPruneBounds
+	} else if err != nil {
+		t.Fatal(way, err)
+	}
 	list := newTypeList(&w.flat.Flat)
 	codes := newDictionary()
 	at := w.flat.Time
@@ -267,7 +272,9 @@ func TestDecodeEqualsPprof(t *testing.T) {
 	limits := Limits{Samples: 9, Depth: 5}.WithDefaults()
 	rapid.Check(t, func(t *rapid.T) {
 		var b bytes.Buffer
-		if err := drawProfile(t).WriteUncompressed(&b); err != nil {
+		p := drawProfile(t)
+		p.DropFrames, p.KeepFrames = drawDropped(t)
+		if err := p.WriteUncompressed(&b); err != nil {
 			t.Fatal(err)
 		}
 		data := b.Bytes()

@@ -36,7 +36,8 @@
 //	P1  Merging in the store and merging the profiles give the same result: the same stacks,
 //	    labels and values as go tool pprof. (Times and durations come from rows; DB.Profile
 //	    lists the losses. Gauges are means unless Query.SumGauges is set, and kinds are not
-//	    added up unless Query.SumKinds is.)
+//	    added up unless Query.SumKinds is. Frames are dropped by the patterns of each profile,
+//	    and not by those of the first.)
 //	P2  A profile is inserted completely, in one transaction, or not at all.
 //	P3  Equal locations have equal ids; locations that a person or a symboliser can tell
 //	    apart have different ones.
@@ -45,20 +46,19 @@
 //	    panics.
 //	P6  Bytes are accepted or refused as google/pprof and the limits require (C1 of
 //	    profile/pprof), unless they lack a plausible time. Their rows are those of the profile
-//	    that google/pprof decodes.
+//	    that google/pprof decodes and drops frames from.
 //	P7  An answer equals that of a search of the snapshot row by row, however much of it is
 //	    compacted and over however many generations. A location is identified by its id: it
 //	    has a code in each generation.
-//	P8  No answer adds up values of profiles of several kinds, unless Query.SumKinds is set. The
-//	    name of a profile tells its kind, and the list of its types; profiles with equal labels
-//	    are of one kind.
+//	P8  No answer adds up values of profiles of several kinds, unless Query.SumKinds is set. A
+//	    kind is a label NameLabel and a set of types; profiles with equal labels are of one.
 //
 // # From profiles to rows
 //
-// Package profile/pprof decodes bytes, or a profile in memory, into a flat profile. Package
-// profile/rows checks it, assigns its labels to columns and turns it into rows. A DB keeps the
-// memory of these steps for the next profile, so that an insert allocates little more than the
-// store keeps.
+// Package profile/pprof decodes bytes, or a profile in memory, into a flat profile, and drops
+// the frames that the profile tells to drop (decision 0024). Package profile/rows checks it,
+// assigns its labels to columns and turns it into rows. A DB keeps the memory of these steps for
+// the next profile, so that an insert allocates little more than the store keeps.
 //
 // Addresses without lines stay addresses: the package does not symbolise binaries.
 package profile

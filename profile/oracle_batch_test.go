@@ -26,6 +26,7 @@ func slowBatch(data []byte, limits Limits, opts InsertOptions, zeros bool) (sche
 	if err := slowCheck(p, limits); err != nil {
 		return schema.Batch{}, typeList{}, err
 	}
+	_ = p.RemoveUninteresting() // go tool pprof ignores the error
 	s := slowBatcher{columns: map[string]encoding.Vector{}, records: map[uuid.UUID][]byte{}}
 	for value := range p.SampleType {
 		for sample := range p.Sample {

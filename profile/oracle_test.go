@@ -22,8 +22,10 @@ func TestMergeEqualsPprof(t *testing.T) {
 		db := openDB(rt, Options{})
 		defer db.store.Close()
 		var inserted []*pprof.Profile
+		drop, keep := drawDropped(rt)
 		for i := range rapid.IntRange(1, 6).Draw(rt, "profiles") {
 			p := drawProfile(rt)
+			p.DropFrames, p.KeepFrames = drop, keep
 			if rows := insert(rt, db, p, "n", fmt.Sprint(i)); rows != countValues(p) {
 				rt.Fatalf("profile %d has %d rows, want %d", i, rows, countValues(p))
 			} else if rows > 0 {
@@ -62,11 +64,15 @@ func checkMerge(t *rapid.T, step string, db *DB, snap *columnstore.Snapshot, ins
 	if err != nil {
 		t.Fatal(err)
 	}
+	_ = want.RemoveUninteresting() // go tool pprof ignores the error
 	if diff := cmp.Diff(answerOf(want), answerOf(got)); diff != "" {
 		t.Fatalf("%s: -pprof +granary\n%s", step, diff)
 	}
 	if len(got.Sample) != len(answerOf(got).Samples) {
 		t.Fatalf("%s: %d samples, %d of them differ", step, len(got.Sample), len(answerOf(got).Samples))
+	}
+	if got.DropFrames+got.KeepFrames != "" {
+		t.Fatalf("%s: the patterns would be applied twice", step)
 	}
 	for i := range want.SampleType {
 		checkStacks(t, step, db, snap, want, i)
@@ -213,6 +219,12 @@ func drawProfile(t *rapid.T) *pprof.Profile {
 		p.Sample = append(p.Sample, s)
 	}
 	return p.Copy()
+}
+
+// drawDropped draws patterns of the frames of drawProfile.
+func drawDropped(t *rapid.T) (drop, keep string) {
+	patterns := rapid.SampledFrom([]string{"", "", "a", "b|c d", ".*", "[ab]", "("})
+	return patterns.Draw(t, "drop"), patterns.Draw(t, "keep")
 }
 
 // drawCode adds mappings, functions and locations.

@@ -45,6 +45,7 @@ func checkInputs(args []string) error {
 type inputFlags struct {
 	labels, headers []string
 	seconds         int
+	allFrames       bool
 	ca, cert, key   string
 	skipVerify      bool
 }
@@ -55,6 +56,7 @@ func (f *inputFlags) flags(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.labels, "label", nil, "add the label `NAME=VALUE` to all inputs; may be repeated. It replaces the label of a folder")
 	flags.Var(cli.NewWholeNumber("seconds", 1, &f.seconds), "seconds", "let the servers of URLs measure for `N` seconds")
 	flags.Lookup("seconds").DefValue = "0" // hides it
+	flags.BoolVar(&f.allFrames, "all-frames", false, "keep the frames that the patterns drop_frames of a profile tell to drop, as -all_frames of pprof")
 	flags.StringArrayVar(&f.headers, "header", nil, "send the header `'NAME: VALUE'` to the servers of URLs; may be repeated")
 	flags.StringVar(&f.ca, "tls-ca", "", "trust the servers of https URLs whose certificates are signed by those in the PEM `FILE`, and no others")
 	flags.StringVar(&f.cert, "tls-cert", "", "the client certificate for https URLs, as a PEM `FILE`; needs --tls-key")
@@ -64,13 +66,14 @@ func (f *inputFlags) flags(cmd *cobra.Command) {
 
 // inputSource is the parsed form of the flags of inputs.
 type inputSource struct {
-	labels map[string]string
-	web    input.Web
+	labels    map[string]string
+	web       input.Web
+	allFrames bool
 }
 
 // source parses the flags. Its errors are usage errors, except those of files.
 func (f *inputFlags) source() (inputSource, error) {
-	s := inputSource{labels: map[string]string{}, web: input.Web{Seconds: f.seconds, Header: http.Header{}}}
+	s := inputSource{labels: map[string]string{}, allFrames: f.allFrames, web: input.Web{Seconds: f.seconds, Header: http.Header{}}}
 	for _, text := range f.labels {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" || value == "" || !utf8.ValidString(text) {

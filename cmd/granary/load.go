@@ -150,7 +150,8 @@ func (l *loaded) add(ctx context.Context, name string) error {
 	maps.Copy(labels, input.FolderLabels(name))
 	maps.Copy(labels, l.source.labels)
 	labels[labelFile] = l.labels.Of(name)
-	if _, err := l.db.InsertEncoded(ctx, data, profile.InsertOptions{Labels: labels, Origin: name, Time: at}); err != nil {
+	opts := profile.InsertOptions{Labels: labels, Origin: name, Time: at, AllFrames: l.source.allFrames}
+	if _, err := l.db.InsertEncoded(ctx, data, opts); err != nil {
 		if what := foreign(data); what != "" && errors.Is(err, profile.ErrProfile) {
 			return fmt.Errorf("%s: %w: %s", name, profile.ErrProfile, what)
 		}

@@ -45,9 +45,9 @@ type decoder struct {
 	mappingIDs, functionIDs, locationIDs ids
 
 	samplesSeen int
-	firstSample int    // its offset in the bytes
-	mostString  uint64 // largest index of a string outside the tables, to be checked
-	preferredX  uint64 // index of Flat.Preferred
+	firstSample int       // its offset in the bytes
+	mostString  uint64    // largest index of a string outside the tables, to be checked
+	texts       [3]uint64 // indexes of Flat.Preferred, DropFrames and KeepFrames
 }
 
 // Decode decodes a profile into f within the limits, which also bound the memory that it
@@ -105,8 +105,8 @@ func (d *decoder) tables(data string) error {
 		at = next
 	}
 	d.Time, d.Duration, d.Every = int64(one[fieldTime]), int64(one[fieldDuration]), int64(one[fieldPeriod])
-	d.preferredX = one[fieldDefaultType]
-	d.mostString = max(d.mostString, d.preferredX, one[fieldDropFrames], one[fieldKeepFrames], one[fieldDocURL])
+	d.texts = [3]uint64{one[fieldDefaultType], one[fieldDropFrames], one[fieldKeepFrames]}
+	d.mostString = max(d.mostString, d.texts[0], d.texts[1], d.texts[2], one[fieldDocURL])
 	return bound("samples", d.samplesSeen, d.limits.Samples)
 }
 

@@ -26,7 +26,7 @@ func (d *decoder) link() error {
 	if !good {
 		return errMalformed
 	}
-	d.Preferred = d.Strings[d.preferredX]
+	d.Preferred, d.DropFrames, d.KeepFrames = d.Strings[d.texts[0]], d.Strings[d.texts[1]], d.Strings[d.texts[2]]
 	return nil
 }
 

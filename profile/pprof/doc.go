@@ -13,7 +13,8 @@
 // Flat.AppendLocation writes it, ParseLocation and AppendNames read it; LocationRecord lists
 // its parts, and an Assembler makes locations of google/pprof of them.
 //
-// Deltas subtracts from a flat profile the one before it of the same process.
+// Pruner drops the frames that a flat profile tells to drop. Deltas subtracts from it the one
+// before it of the same process.
 //
 // It knows neither rows nor the store: package profile turns a flat profile into rows. The
 // package makes no compatibility promise.
@@ -26,4 +27,6 @@
 //	C2  Both give the same samples for the same profile.
 //	C3  Memory is bounded by the limits before it is allocated, and what google/pprof allocates
 //	    after a Reader with ToParse by 1 GiB; no input panics.
+//	C4  A profile after Pruner.Prune has the stacks that google/pprof leaves it, or is unchanged
+//	    with an error: the steps of its patterns are bounded.
 package pprof

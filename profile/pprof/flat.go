@@ -24,6 +24,8 @@ type Flat struct {
 	Duration  int64  // nanoseconds
 	Every     int64  // the period, in units of its type
 
+	DropFrames, KeepFrames string // patterns, which Pruner applies
+
 	Mappings  []FlatMapping
 	Functions []FlatFunction
 	Lines     []FlatLine

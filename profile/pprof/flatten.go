@@ -35,6 +35,7 @@ func Flatten(p *pprof.Profile, limits Limits, f *Flat) error {
 	}
 	m := newFlattener(f)
 	f.Time, f.Duration, f.Every, f.Preferred = p.TimeNanos, p.DurationNanos, p.Period, p.DefaultSampleType
+	f.DropFrames, f.KeepFrames = p.DropFrames, p.KeepFrames
 	if t := p.PeriodType; t != nil {
 		f.Period = FlatType{m.string(t.Type), m.string(t.Unit)}
 	}

@@ -1,0 +1,200 @@
+package pprof
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Pruner drops the frames that the patterns drop_frames and keep_frames of a profile tell to
+// drop, such as those of an allocator below the function that allocates. It keeps the patterns
+// of the last profiles compiled. The zero Pruner is ready to use. It is not safe for concurrent
+// use.
+type Pruner struct {
+	known []*framePatterns // in the order of their first use
+	names []verdict        // by string of the profile
+	cuts  []cut            // by location
+}
+
+// framePatterns are the patterns of a profile.
+type framePatterns struct {
+	dropText, keepText string
+	drop, keep         *framePattern
+}
+
+// size returns about how many bytes of memory p keeps.
+func (p *framePatterns) size() int { return p.drop.size() + p.keep.size() + 2*maxPattern }
+
+// compile sets the patterns. With an invalid one nothing is dropped, as in go tool pprof.
+func (p *framePatterns) compile(drop, keep string) error {
+	var of [2]*framePattern
+	for i, text := range []string{drop, keep} {
+		if text == "" {
+			continue
+		}
+		var err error
+		if of[i], err = compileFrames(text); err != nil {
+			return err
+		}
+		if of[i] == nil {
+			of = [2]*framePattern{}
+			break
+		}
+	}
+	*p = framePatterns{strings.Clone(drop), strings.Clone(keep), of[0], of[1]}
+	return nil
+}
+
+// drops reports whether a function of a name is dropped.
+func (p *framePatterns) drops(name string, left *int) bool {
+	name = plainName(name)
+	return p.drop.matches(name, left) && (p.keep == nil || !p.keep.matches(name, left))
+}
+
+// verdict is the answer of the patterns about a name.
+type verdict uint8
+
+const (
+	notAsked verdict = iota
+	dropped
+	kept
+)
+
+// cut tells what a location leaves of the stacks that it is in.
+type cut uint8
+
+const (
+	cutNothing cut = iota
+	cutBelow       // the locations that it calls, and some of its lines
+	cutAll         // the location too
+)
+
+// Size returns about how many bytes of memory p keeps.
+func (p *Pruner) Size() int {
+	size := cap(p.names) + cap(p.cuts)
+	for _, k := range p.known {
+		size += k.size()
+	}
+	return size
+}
+
+// Prune drops frames of a profile as go tool pprof does.
+//
+// Of the lines of a location, the outermost whose function matches drop_frames as a whole and not
+// keep_frames is dropped, with all lines that are inlined into it. Of a stack, the location
+// of such a line nearest to the root is found, but not among those at the root before the first
+// location without such a line. Everything that it calls is dropped, and the location too if it
+// has no line left.
+//
+// A pattern that is no regular expression drops nothing. An error wraps ErrTooLarge: the
+// patterns are longer than 4 KiB, or take too many steps. The profile is then unchanged.
+func (p *Pruner) Prune(f *Flat) error {
+	if f.DropFrames == "" {
+		return nil
+	}
+	patterns, err := p.find(f.DropFrames, f.KeepFrames)
+	if err != nil || patterns == nil {
+		return err
+	}
+	if err := p.ask(f, patterns); err != nil {
+		return err
+	}
+	p.cutLines(f)
+	p.cutStacks(f)
+	return nil
+}
+
+// find returns compiled patterns, nil if they drop nothing.
+func (p *Pruner) find(drop, keep string) (*framePatterns, error) {
+	const most = 4 // kinds of profiles come in turns
+	i := slices.IndexFunc(p.known, func(k *framePatterns) bool { return k.dropText == drop && k.keepText == keep })
+	if i < 0 {
+		made := new(framePatterns)
+		if err := made.compile(drop, keep); err != nil {
+			return nil, err
+		}
+		if len(p.known) == most {
+			p.known = slices.Delete(p.known, 0, 1)
+		}
+		p.known = append(p.known, made)
+		i = len(p.known) - 1
+	}
+	if p.known[i].drop == nil {
+		return nil, nil
+	}
+	return p.known[i], nil
+}
+
+// ask finds the verdicts on the names of all lines.
+func (p *Pruner) ask(f *Flat, patterns *framePatterns) error {
+	p.names = append(p.names[:0], make([]verdict, len(f.Strings))...)
+	left := maxSteps
+	for i := range f.Lines {
+		name := f.Functions[f.Lines[i].Function].Name
+		if p.names[name] != notAsked {
+			continue
+		}
+		p.names[name] = kept
+		if text := f.Strings[name]; text != "" && patterns.drops(text, &left) {
+			p.names[name] = dropped
+		}
+		if left < 0 {
+			return fmt.Errorf("%w: the patterns of frames to drop or to keep take more than %d steps", ErrTooLarge, maxSteps)
+		}
+	}
+	return nil
+}
+
+// cutLines finds the cuts of locations, and removes their dropped lines.
+func (p *Pruner) cutLines(f *Flat) {
+	p.cuts = append(p.cuts[:0], make([]cut, len(f.Locations))...)
+	left, from := 0, 0 // the lines that stay so far, and the first of the location
+	for i := range f.Locations {
+		to := int(f.Locations[i].Lines)
+		first := to // of the lines that stay
+		for first > from && p.names[f.Functions[f.Lines[first-1].Function].Name] != dropped {
+			first--
+		}
+		switch {
+		case first == from:
+		case first == to:
+			p.cuts[i] = cutAll
+			first = from // not every stack loses it
+		default:
+			p.cuts[i] = cutBelow
+		}
+		left += copy(f.Lines[left:], f.Lines[first:to])
+		from = to
+		f.Locations[i].Lines = uint32(left)
+	}
+	f.Lines = f.Lines[:left]
+}
+
+// cutStacks removes the dropped locations of stacks.
+func (p *Pruner) cutStacks(f *Flat) {
+	left, from := 0, 0
+	for i := range f.Samples {
+		to := int(f.Samples[i].Stack)
+		left += copy(f.Stack[left:], p.cutStack(f.Stack[from:to]))
+		from = to
+		f.Samples[i].Stack = uint32(left)
+	}
+	f.Stack = f.Stack[:left]
+}
+
+// cutStack returns what is left of a stack.
+func (p *Pruner) cutStack(stack []uint32) []uint32 {
+	top := len(stack) // of the locations that precede the first one to stay
+	for top > 0 && p.cuts[stack[top-1]] != cutNothing {
+		top--
+	}
+	for i := top - 1; i >= 0; i-- {
+		switch p.cuts[stack[i]] {
+		case cutAll:
+			return stack[i+1:]
+		case cutBelow:
+			return stack[i:]
+		}
+	}
+	return stack
+}
