@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -63,5 +64,31 @@ func TestChartWidth(t *testing.T) {
 	}
 	if r := granary(t, "series", "--width", "10", a); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "from 40 to 1000") {
 		t.Errorf("%+v", r)
+	}
+}
+
+// The names in a legend stay different when they are cut, and a wide chart does not cut them.
+func TestLegendNames(t *testing.T) {
+	dir, deep := t.TempDir(), strings.Repeat("averyverylongname/", 4)
+	for pod := range 3 {
+		p := service()
+		p.TimeNanos += int64(pod) * 1e11
+		file(t, filepath.Join(dir, "pod"+strconv.Itoa(pod), deep, "cpu.pb.gz"), p)
+	}
+	for _, width := range []int{60, 120, 300} {
+		r := granary(t, "series", "--by", "file", "--width", strconv.Itoa(width), dir)
+		_, legend, _ := strings.Cut(r.stdout, "most  file\n")
+		names := map[string]bool{}
+		for line := range strings.Lines(legend) {
+			fields := strings.Fields(line)
+			name := fields[len(fields)-1]
+			names[name] = true
+			if width == 300 && !strings.HasSuffix(name, deep+"cpu.pb.gz") || len([]rune(line))-1 > width {
+				t.Errorf("%d columns: %q", width, line)
+			}
+		}
+		if len(names) != 3 {
+			t.Errorf("%d columns: the legend has %d names of 3 lines\n%s", width, len(names), r.stdout)
+		}
 	}
 }

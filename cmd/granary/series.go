@@ -394,14 +394,16 @@ func (f *seriesFound) printSums(p *cli.Printer) {
 	value := func(line seriesLine) string { return profile.FormatValue(line.total, f.typ.SampleUnit) }
 	if f.average || f.mean {
 		p.Printf("%12s  %s\n", "mean", f.lineNames())
-		for _, line := range f.lines {
-			p.Printf("%12s  %s\n", value(line), f.nameOf(line, columns-14))
+		names := f.names(columns - 14)
+		for i, line := range f.lines {
+			p.Printf("%12s  %s\n", value(line), names[i])
 		}
 		return
 	}
 	p.Printf("%12s %7s  %s\n", "sum", "sum%", f.lineNames())
-	for _, line := range f.lines {
-		p.Printf("%12s %7s  %s\n", value(line), percent(line.total, f.total), f.nameOf(line, columns-22))
+	names := f.names(columns - 22)
+	for i, line := range f.lines {
+		p.Printf("%12s %7s  %s\n", value(line), percent(line.total, f.total), names[i])
 	}
 }
 
@@ -410,27 +412,30 @@ func (f *seriesFound) printLegend(p *cli.Printer, mark func(line int) string) {
 	columns := cli.Width(p.W, f.width)
 	p.Printf("   %12s %12s %12s  %s\n", "least", "mean", "most", f.lineNames())
 	value := func(v int64) string { return profile.FormatValue(v, f.typ.SampleUnit) }
+	names := f.names(columns - 43)
 	for i, line := range f.lines {
-		p.Printf(" %s %12s %12s %12s  %s\n", mark(i), value(line.least), value(line.middle), value(line.most), f.nameOf(line, columns-43))
+		p.Printf(" %s %12s %12s %12s  %s\n", mark(i), value(line.least), value(line.middle), value(line.most), names[i])
 	}
 }
 
-// nameOf returns the values of a line's labels, shortened to width.
-func (f *seriesFound) nameOf(line seriesLine, width int) string {
-	if len(f.by) == 0 {
-		return "all"
-	}
-	var values []string
-	for _, name := range f.by {
-		value := "(none)"
-		for _, l := range line.Labels {
-			if l.Name == name {
-				value = l.Value
-			}
+// names returns the names of the lines, shortened to width.
+func (f *seriesFound) names(width int) []string {
+	lines := make([][]string, len(f.lines))
+	for i, line := range f.lines {
+		if len(f.by) == 0 {
+			lines[i] = []string{"all"}
 		}
-		values = append(values, value)
+		for _, name := range f.by {
+			value := "(none)"
+			for _, l := range line.Labels {
+				if l.Name == name {
+					value = l.Value
+				}
+			}
+			lines[i] = append(lines[i], cli.Printable(value))
+		}
 	}
-	return fitFront(cli.Printable(strings.Join(values, ", ")), width)
+	return chart.Names(lines, width)
 }
 
 // seriesPoint is a point in JSON.
