@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -132,6 +133,48 @@ func TestDiffEqualsPprof(t *testing.T) {
 			t.Logf("compared %d types, %d functions", len(p.SampleType), functions)
 		})
 	}
+}
+
+// The differences of all files of one kind, each from the one before, equal those of go tool
+// pprof: of each pair that of one type, in turn.
+func TestDiffOfAllFilesEqualsPprof(t *testing.T) {
+	eachCorpus(t, func(t *testing.T, files []string) {
+		tool := newPprofTool(t)
+		pairs, functions := 0, atomic.Int64{}
+		t.Run("pairs", func(t *testing.T) {
+			last := map[string]string{}
+			for i, b := range files {
+				data, err := os.ReadFile(b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p := mustParse(t, data, b)
+				kind := fmt.Sprint(strings.Contains(b, "mutex"))
+				for _, typ := range append(p.SampleType, p.PeriodType) {
+					if typ != nil {
+						kind += " " + typ.Type + ":" + typ.Unit
+					}
+				}
+				a, typ := last[kind], p.SampleType[i%len(p.SampleType)]
+				if last[kind] = b; a != "" {
+					pairs++
+					t.Run(filepath.Base(a)+" "+filepath.Base(b), func(t *testing.T) {
+						t.Parallel()
+						want := tool.top(t, b, typ.Type, typ.Unit, "-diff_base="+a)
+						got := granaryDiff(t, "--sample-index", typ.Type, a, b)
+						if diff := gocmp.Diff(want, costs(got.Functions)); diff != "" {
+							t.Errorf("%s: -pprof +granary\n%s", typ.Type, diff)
+						}
+						functions.Add(int64(len(want)))
+					})
+				}
+			}
+		})
+		if pairs == 0 || functions.Load() == 0 {
+			t.Errorf("%d pairs with %d functions that differ", pairs, functions.Load())
+		}
+		t.Logf("compared %d pairs, %d functions", pairs, functions.Load())
+	})
 }
 
 func costs(functions []profile.FunctionChange) map[string]cost {
