@@ -135,22 +135,13 @@ func TestAggregate_AsOf(t *testing.T) {
 	}
 }
 
-func (a *queryAsker) askAsOf(v *queryView) (asked, rows int) {
-	where, chosen := a.randomWhere(v)
-	opts := AggregateOptions{Where: a.expr(where), By: a.randomNames(), Sum: pick(a.rng, []string{"", "value"})}
-	if a.rng.IntN(2) == 0 {
-		opts.By = []string{"stack"}
-	}
-	stepped, time := -1, "time"
-	if a.rng.IntN(3) == 0 {
-		opts.Time, opts.Step, opts.By = "time", 1000, append(opts.By, "time")
-		stepped = a.index("time")
-	}
+// randomCases makes a finder of cases of random columns, at the times of a column.
+func (a *queryAsker) randomCases() (c *cases, of []int, time string) {
+	time = "time"
 	if a.has("duration") && a.rng.IntN(4) == 0 {
 		time = "duration"
 	}
-	c := &cases{t: a.T, most: pick(a.rng, []uint32{1, 2, 5, 200, math.MaxUint32}), spread: pick(a.rng, []uint32{1, 1, 1000})}
-	var of []int
+	c = &cases{t: a.T, most: pick(a.rng, []uint32{1, 2, 5, 200, math.MaxUint32}), spread: pick(a.rng, []uint32{1, 1, 1000})}
 	for range a.rng.IntN(4) {
 		i := a.rng.IntN(len(a.columns))
 		if a.columns[i].of.Type != encoding.UUIDList {
@@ -158,6 +149,33 @@ func (a *queryAsker) askAsOf(v *queryView) (asked, rows int) {
 			c.of, c.types = append(c.of, a.columns[i].name), append(c.types, a.columns[i].of.Type)
 		}
 	}
+	return c, of, time
+}
+
+// rows returns rows with their group as an extra value.
+func (c *cases) rows(chosen []oracle.Cells, of []int, time int) (out []oracle.Cells) {
+	for _, row := range chosen {
+		values := ""
+		for _, i := range of {
+			values += caseText(row[i])
+		}
+		out = append(out, append(slices.Clip(row), uint64(c.group(values, row[time].(int64)))))
+	}
+	return out
+}
+
+func (a *queryAsker) askAsOf(v *queryView) (asked, rows int) {
+	where, chosen := a.randomWhere(v)
+	opts := AggregateOptions{Where: a.expr(where), By: a.randomNames(), Sum: pick(a.rng, []string{"", "value"})}
+	if a.rng.IntN(2) == 0 {
+		opts.By = []string{"stack"}
+	}
+	stepped := -1
+	if a.rng.IntN(3) == 0 {
+		opts.Time, opts.Step, opts.By = "time", 1000, append(opts.By, "time")
+		stepped = a.index("time")
+	}
+	c, of, time := a.randomCases()
 	opts.AsOf = c.asOf(time)
 	by := v.expand(opts.By)
 	a.question = fmt.Sprintf("sum %q by %q as of %q, %q, step %d where %s", opts.Sum, opts.By, time, c.of, opts.Step, where.Text(a.columnName))
@@ -169,15 +187,7 @@ func (a *queryAsker) askAsOf(v *queryView) (asked, rows int) {
 	// The oracle's rows have the group as an extra value.
 	with := *v
 	with.querySet = &querySet{columns: append(slices.Clip(a.columns), queryColumn{name: "case"}), def: a.def}
-	var caseRows []oracle.Cells
-	for _, row := range chosen {
-		values := ""
-		for _, i := range of {
-			values += caseText(row[i])
-		}
-		caseRows = append(caseRows, append(slices.Clip(row), uint64(c.group(values, row[a.index(time)].(int64)))))
-	}
-	want := with.groups(caseRows, append(slices.Clip(by), len(a.columns)), a.index(opts.Sum), stepped, opts.Step)
+	want := with.groups(c.rows(chosen, of, a.index(time)), append(slices.Clip(by), len(a.columns)), a.index(opts.Sum), stepped, opts.Step)
 	last := groups.Columns[len(groups.Columns)-1]
 	groups.Columns = groups.Columns[:len(groups.Columns)-1]
 	got := a.groupRows(v, groups, by)

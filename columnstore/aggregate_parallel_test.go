@@ -73,7 +73,7 @@ func stackSamples() schema.Definition {
 func sumsOf(t testing.TB, g *Groups) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for i, sum := range g.Sums {
+	for i, count := range g.Counts {
 		key := ""
 		for k := range g.Columns {
 			if c := &g.Columns[k]; c.Codes != nil {
@@ -85,7 +85,12 @@ func sumsOf(t testing.TB, g *Groups) map[string]string {
 		if _, twice := out[key]; twice {
 			t.Fatalf("group %s comes twice", key)
 		}
-		out[key] = fmt.Sprint(sum, g.Counts[i])
+		if out[key] = fmt.Sprint(count); g.Sums != nil {
+			out[key] += fmt.Sprint(" ", g.Sums[i])
+		}
+		for k := range g.Aggregates {
+			out[key] += " " + fmt.Sprint(valueOf(&g.Aggregates[k], i))
+		}
 	}
 	return out
 }
@@ -109,6 +114,7 @@ func TestAggregate_Parallel(t *testing.T) {
 		t.Fatal(err)
 	}
 	snap := snapshot(t, store)
+	values := []Aggregate{{Op: Sum, Column: "value"}, {Op: Mean, Column: "value"}, {Op: Max, Column: "labels.pod"}, {Op: Count}, {Op: Min, Column: "time"}}
 	for _, opts := range []AggregateOptions{
 		{Sum: "value", By: []string{"stack"}},
 		{Sum: "value", By: []string{"stack"}, Where: Less("time", int64(100))},
@@ -116,8 +122,12 @@ func TestAggregate_Parallel(t *testing.T) {
 		{Sum: "value", By: []string{"time"}, Step: 7},
 		{By: []string{"kind"}},
 		{Sum: "value", By: []string{"time", "labels"}, Where: Not(Equal("labels.pod", "pod-3"))},
+		{Aggregates: values},
+		{Aggregates: values, By: []string{"stack"}},
+		{Aggregates: values, By: []string{"kind", "stack", "stack"}},
+		{Aggregates: values, By: []string{"time"}, Step: 7, Where: Less("value", int64(20))},
 	} {
-		t.Run(fmt.Sprint(opts.By, opts.Step), func(t *testing.T) {
+		t.Run(fmt.Sprint(opts.By, opts.Step, opts.Aggregates), func(t *testing.T) {
 			ask := func(processors int) map[string]string {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 				groups, err := table.Aggregate(t.Context(), snap, opts)

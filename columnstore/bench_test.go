@@ -68,6 +68,7 @@ func BenchmarkAggregate(b *testing.B) {
 	const profiles = 2000
 	store, table, _ := openBench(b, Options{Manual: true}, profiles)
 	snap := snapshot(b, store)
+	four := []Aggregate{{Op: Sum, Column: "value"}, {Op: Mean, Column: "value"}, {Op: Min, Column: "value"}, {Op: Max, Column: "value"}}
 	for _, test := range []struct {
 		name string
 		opts AggregateOptions
@@ -78,12 +79,19 @@ func BenchmarkAggregate(b *testing.B) {
 		{"by=step", AggregateOptions{Sum: "value", By: []string{"time"}, Step: int64(time.Minute)}, 500 * profiles},
 		{"by=none", AggregateOptions{Sum: "value"}, 500 * profiles},
 		{"by=stack,pod=1of20", AggregateOptions{Sum: "value", By: []string{"stack"}, Where: Equal("labels.pod", "pod-7")}, 500 * profiles / fleetPods},
+		{"by=none,aggregates=max", AggregateOptions{Aggregates: four[3:]}, 500 * profiles},
+		{"by=none,aggregates=4", AggregateOptions{Aggregates: four}, 500 * profiles},
+		{"by=stack,aggregates=4", AggregateOptions{Aggregates: four, By: []string{"stack"}}, 500 * profiles},
+		{"by=labels,aggregates=4", AggregateOptions{Aggregates: four, By: []string{"labels"}}, 500 * profiles},
+		{"by=step,aggregates=4", AggregateOptions{Aggregates: four, By: []string{"time"}, Step: int64(time.Minute)}, 500 * profiles},
+		{"by=labels,stack,aggregates=4", AggregateOptions{Aggregates: four, By: []string{"labels", "stack"}}, 500 * profiles},
+		{"by=labels,stack", AggregateOptions{Sum: "value", By: []string{"labels", "stack"}}, 500 * profiles},
 	} {
 		b.Run(test.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				groups, err := table.Aggregate(context.Background(), snap, test.opts)
-				if err != nil || len(groups.Sums) == 0 {
+				if err != nil || len(groups.Counts) == 0 {
 					b.Fatal(groups, err)
 				}
 			}

@@ -324,13 +324,26 @@ func (a *queryAsker) countAggregate(opts AggregateOptions, by []int, stepped int
 
 // groupRows writes groups as rows: their values, sum and count.
 func (a *queryAsker) groupRows(v *queryView, g *Groups, by []int) []oracle.Cells {
-	if len(g.Columns) != len(by) || len(g.Sums) != len(g.Counts) {
-		a.errorf(v, "%d columns, want %q; %d sums, %d counts", len(g.Columns), v.names(by), len(g.Sums), len(g.Counts))
+	if len(g.Sums) != len(g.Counts) {
+		a.errorf(v, "%d sums, %d counts", len(g.Sums), len(g.Counts))
 		return nil
 	}
-	out := make([]oracle.Cells, len(g.Counts))
+	out := a.groupValues(v, g, by, len(g.Counts))
 	for i := range out {
-		out[i] = append(make(oracle.Cells, len(by), len(by)+2), g.Sums[i], g.Counts[i])
+		out[i] = append(out[i], g.Sums[i], g.Counts[i])
+	}
+	return out
+}
+
+// groupValues writes the values of n groups as rows.
+func (a *queryAsker) groupValues(v *queryView, g *Groups, by []int, n int) []oracle.Cells {
+	if len(g.Columns) != len(by) {
+		a.errorf(v, "%d columns, want %q", len(g.Columns), v.names(by))
+		return nil
+	}
+	out := make([]oracle.Cells, n)
+	for i := range out {
+		out[i] = make(oracle.Cells, len(by), len(by)+2)
 	}
 	for k, c := range by {
 		column := &g.Columns[k]

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow/go/v14/arrow/memory"
@@ -270,7 +271,8 @@ func TestQueries_MemoryIsCounted(t *testing.T) {
 	}
 	compact(t, store)
 	snap := snapshot(t, store)
-	for _, by := range [][]string{
+	aggregates := []Aggregate{{Op: Sum, Column: "value"}, {Op: Mean, Column: "time"}, {Op: Max, Column: "tags.t"}}
+	for i, by := range [][]string{
 		{"stack"},
 		{"stack", "labels.pod"},
 		{"labels", "kind", "stack", "time"},
@@ -280,12 +282,21 @@ func TestQueries_MemoryIsCounted(t *testing.T) {
 		{"stack", "stack"},
 		{"tags.t", "stack", "kind"},
 		{"labels", "value"},
+		{"stack"}, // with aggregates from here on
+		{"stack", "labels.pod"},
+		{"trace"},
+		{},
 	} {
+		opts := AggregateOptions{By: by, Sum: "value"}
+		if i >= 9 {
+			opts = AggregateOptions{By: by, Aggregates: aggregates}
+		}
 		ask := func(most int64) (g *Groups, allocated int64, err error) {
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
-			g, err = table.Aggregate(t.Context(), snap, AggregateOptions{By: by, Sum: "value", MaxBytes: most})
+			opts.MaxBytes = most
+			g, err = table.Aggregate(t.Context(), snap, opts)
 			runtime.ReadMemStats(&after)
 			return g, int64(after.TotalAlloc - before.TotalAlloc), err
 		}
@@ -295,12 +306,12 @@ func TestQueries_MemoryIsCounted(t *testing.T) {
 		for limit := int64(1 << 16); ; limit *= 2 {
 			g, allocated, err := ask(limit)
 			if allocated > garbage*limit+slack {
-				t.Errorf("by %q within %d bytes: allocates %d, %v", by, limit, allocated, err)
+				t.Errorf("by %q, %v within %d bytes: allocates %d, %v", by, opts.Aggregates, limit, allocated, err)
 			}
 			if err == nil {
-				t.Logf("by %q: passes within %d bytes, allocates %d, the answer has %d", by, limit, allocated, bytesOf(g))
+				t.Logf("by %q, %v: passes within %d bytes, allocates %d, the answer has %d", by, opts.Aggregates, limit, allocated, bytesOf(g))
 				if bytesOf(g) > limit {
-					t.Errorf("by %q within %d bytes: the answer has %d", by, limit, bytesOf(g))
+					t.Errorf("by %q, %v within %d bytes: the answer has %d", by, opts.Aggregates, limit, bytesOf(g))
 				}
 				break
 			}
@@ -314,9 +325,9 @@ func TestQueries_MemoryIsCounted(t *testing.T) {
 // bytesOf returns the size of the slices of an answer.
 func bytesOf(g *Groups) int64 {
 	n := 8 * (len(g.Sums) + len(g.Counts))
-	for i := range g.Columns {
-		v := &g.Columns[i].Values
-		n += 4*len(g.Columns[i].Codes) + len(v.Valid) + 8*(len(v.Int64s)+len(v.Uint64s)) + 16*(len(v.Strings)+len(v.UUIDs))
+	for _, c := range slices.Concat(g.Columns, g.Aggregates) {
+		v := &c.Values
+		n += 4*len(c.Codes) + len(v.Valid) + 8*(len(v.Int64s)+len(v.Uint64s)+len(v.Float64s)) + 16*(len(v.Strings)+len(v.UUIDs))
 	}
 	return int64(n)
 }

@@ -93,6 +93,17 @@ func (v *queryView) names(columns []int) []string {
 // groups sums rows: the values of the columns, then the sum and the count. stepped is
 // the column that is rounded down to multiples of step, or -1.
 func (v *queryView) groups(rows []oracle.Cells, by []int, sum, stepped int, step int64) []oracle.Cells {
+	return oracle.Groups(rows, valuesOf(by, stepped, step), func(row oracle.Cells) int64 {
+		if sum < 0 {
+			return 0
+		}
+		value, _ := row[sum].(int64)
+		return value
+	})
+}
+
+// valuesOf returns functions of rows that return the values of columns, one of them rounded.
+func valuesOf(by []int, stepped int, step int64) []func(oracle.Cells) any {
 	of := make([]func(oracle.Cells) any, len(by))
 	for i, c := range by {
 		of[i] = func(row oracle.Cells) any {
@@ -103,13 +114,7 @@ func (v *queryView) groups(rows []oracle.Cells, by []int, sum, stepped int, step
 			return row[c]
 		}
 	}
-	return oracle.Groups(rows, of, func(row oracle.Cells) int64 {
-		if sum < 0 {
-			return 0
-		}
-		value, _ := row[sum].(int64)
-		return value
-	})
+	return of
 }
 
 // Series are decided by the knowledge about a bucket: a condition holds for all possible rows

@@ -10,8 +10,12 @@ import (
 type (
 	// ScanOptions are the options of a Scan. The zero value returns all rows and columns.
 	ScanOptions = query.ScanOptions
-	// AggregateOptions are the options of an Aggregate: its rows, sum and groups.
+	// AggregateOptions are the options of Table.Aggregate: its rows, groups and sums.
 	AggregateOptions = query.AggregateOptions
+	// Aggregate is one value to compute for each group of rows.
+	Aggregate = query.Aggregate
+	// AggregateOp is a function of the values of a group.
+	AggregateOp = query.AggregateOp
 	// AsOf is a column to group by whose values only the caller knows.
 	AsOf = query.AsOf
 	// CaseFinder finds the groups of AsOf.
@@ -28,6 +32,20 @@ type (
 	Series = query.Series
 	// HistoryScan reads intervals from a view of a history as Arrow records.
 	HistoryScan = query.HistoryScan
+)
+
+// The functions of Aggregate.
+const (
+	// Sum is the sum of a column of numbers, in its type.
+	Sum = query.Sum
+	// Mean is the mean of a column of numbers, as a Float64: avg of SQL.
+	Mean = query.Mean
+	// Min is the least value of a column.
+	Min = query.Min
+	// Max is the greatest value of a column.
+	Max = query.Max
+	// Count is the number of values of a column, or of rows.
+	Count = query.Count
 )
 
 // MaxSubject is the greatest subject that a CaseFinder may return.
@@ -58,4 +76,7 @@ var (
 	// ErrQueryMemory is returned when an answer needs more memory than
 	// AggregateOptions.MaxBytes.
 	ErrQueryMemory = query.ErrQueryMemory
+	// ErrOverflow is returned when a sum of integers is beyond its type. AggregateOptions.Sum
+	// wraps around instead.
+	ErrOverflow = query.ErrOverflow
 )

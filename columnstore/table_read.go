@@ -48,16 +48,18 @@ func (t *Table) RecordSchema(snap *Snapshot, opts ScanOptions) (*arrow.Schema, e
 	return query.RecordSchema(&r, opts)
 }
 
-// Aggregate groups the selected rows of a snapshot and sums them. It works on codes: each
-// distinct code is translated once, and no list is decoded.
+// Aggregate groups the selected rows of a snapshot and sums them, or computes Aggregates of
+// them. It works on codes: each distinct code is translated once, and no list is decoded.
 //
 // By columns of the series, by lists and by time it costs 5 to 10 ns per selected row; by
 // columns that differ row by row, up to 70 ns (go test -bench Aggregate). Each part adds about
 // 1 us. It allocates little besides the answer, since its working memory is pooled. It uses
 // several processors from 500,000 selected rows on if there are 8 rows for each list, and by
-// series and time alone from a million on, unless a condition calls a function.
+// series and time alone from a million on, unless a condition calls a function. Aggregates
+// cost 3 ns a row, and 2 to 4 ns more for each of them, besides 72 bytes for each of them and
+// group.
 //
-// The errors are ErrQuery, ErrQueryMemory, ErrTable for a snapshot of another store,
+// The errors are ErrQuery, ErrQueryMemory, ErrOverflow, ErrTable for a snapshot of another store,
 // ErrSnapshotClosed, ErrSnapshotExpired, and that of ctx, which is checked before each
 // granule.
 func (t *Table) Aggregate(ctx context.Context, snap *Snapshot, opts AggregateOptions) (*Groups, error) {
@@ -66,7 +68,7 @@ func (t *Table) Aggregate(ctx context.Context, snap *Snapshot, opts AggregateOpt
 		return nil, err
 	}
 	defer r.Use.Done()
-	return query.Aggregate(ctx, &r, opts)
+	return query.GroupRows(ctx, &r, opts)
 }
 
 // Series returns the distinct series that can have committed rows for which where holds,

@@ -16,6 +16,9 @@ import (
 type AggregateOptions struct {
 	// Sum names the Int64 column to sum. Empty means that rows are only counted.
 	Sum string
+	// Aggregates are other values to compute for each group, all in one pass. Sum must then be
+	// empty: one of them may be a sum.
+	Aggregates []Aggregate
 	// By names the columns to group by: concrete columns, or families, which stand for all of
 	// their concrete columns.
 	By []string
@@ -36,10 +39,10 @@ type AggregateOptions struct {
 	MaxBytes int64
 }
 
-// Aggregate groups the selected rows and sums them. See Table.Aggregate of package
-// columnstore. The errors are ErrQuery, ErrQueryMemory, cancellation, expiry of the snapshot,
-// and those of AsOf.
-func Aggregate(ctx context.Context, r *filter.Read, opts AggregateOptions) (*Groups, error) {
+// GroupRows groups the selected rows and sums them. See Table.Aggregate of package
+// columnstore. The errors are ErrQuery, ErrQueryMemory, ErrOverflow, cancellation, expiry of
+// the snapshot, and those of AsOf.
+func GroupRows(ctx context.Context, r *filter.Read, opts AggregateOptions) (*Groups, error) {
 	a, err := newAggregator(ctx, r, opts)
 	if err != nil {
 		return nil, err
@@ -60,6 +63,9 @@ func newAggregator(ctx context.Context, r *filter.Read, opts AggregateOptions) (
 	if opts.MaxBytes <= 0 {
 		a.memory.most = math.MaxInt64
 	}
+	if opts.Sum != "" && len(opts.Aggregates) > 0 {
+		return nil, fmt.Errorf("%w: sum of %q beside aggregates: want {Sum, %q} among them", filter.ErrQuery, opts.Sum, opts.Sum)
+	}
 	if opts.Sum != "" {
 		column, ok := r.Schema.Resolve(opts.Sum)
 		if !ok || r.Schema.Columns()[column].Type != encoding.Int64 {
@@ -67,7 +73,10 @@ func newAggregator(ctx context.Context, r *filter.Read, opts AggregateOptions) (
 		}
 		a.sum = column
 	}
-	var err error
+	err := a.newMeasures(opts.Aggregates)
+	if err != nil {
+		return nil, err
+	}
 	if a.time, err = opts.timeColumn(r.Schema); err != nil {
 		return nil, err
 	}

@@ -28,7 +28,10 @@ type aggregator struct {
 	expected int // estimated number of lists of the only group; 0: unknown
 	parts    int // number of parts in which the estimate expects them
 	noCounts bool
-	asOf     *asOf // nil without AsOf
+	asOf     *asOf       // nil without AsOf
+	measures []measure   // nil: sums alone
+	inputs   []*byColumn // the distinct columns of measures
+	all      int         // number of places of measures
 
 	gens   []*granule.Generation
 	memory *queryMemory
@@ -53,6 +56,8 @@ type sumScratch struct {
 	ends     []uint32 // ends of each word's rows in order
 	gathered []uint64 // codes and values of the rows of one group
 	key      []byte
+
+	measureScratch
 }
 
 var sumWork = sync.Pool{New: func() any { return new(sumScratch) }}
@@ -87,6 +92,7 @@ func (a *aggregator) fork() *aggregator {
 	for _, by := range a.by {
 		b.by = append(b.by, by.fork())
 	}
+	a.forkMeasures(b)
 	if a.asOf != nil {
 		b.start(a.asOf.fork())
 	}
@@ -122,6 +128,11 @@ func (a *aggregator) add(s *filter.Selection) error {
 			}
 		}
 	}
+	for _, c := range a.inputs {
+		if err := a.load(c, s, &header); err != nil {
+			return err
+		}
+	}
 	a.loadList(s)
 	a.loadValues(s)
 	if header != nil {
@@ -131,6 +142,9 @@ func (a *aggregator) add(s *filter.Selection) error {
 		if err := a.addCases(s); err != nil {
 			return err
 		}
+	}
+	if a.measures != nil {
+		return a.addMeasures(by, s)
 	}
 	alike := by < ofRow && !slices.ContainsFunc(a.by, func(c *byColumn) bool { return c.how == ofSeries })
 	if alike && by == ofHeader && a.list < 0 {
@@ -239,23 +253,39 @@ func (a *aggregator) addRows(group int32, lo, hi int) error {
 
 // addLists adds rows of one group by their lists. values is nil, or has a word per row.
 func (a *aggregator) addLists(group int32, codes, values []uint64) error {
-	of := a.listsOf(group, a.gen)
-	s := *of
-	if s == nil {
-		most, lists := a.gens[a.gen].Lists.Len(), len(codes)
-		if a.expected > 0 {
-			lists = min(a.expected, lists*a.parts) // a series may have few of the expected lists
-		}
-		if a.memory.left() < tallySize*int64(most+1) {
-			lists = 0 // starts as a hash table, which may suffice
-		}
-		s = newListSums(most, lists)
-		if err := a.memory.take(s.bytes()); err != nil {
-			return err
-		}
-		*of = s
+	s, err := a.sumsByList(group, len(codes))
+	if err != nil {
+		return err
 	}
 	return s.add(codes, values, a.memory)
+}
+
+// sumsByList returns the cells of a group for the lists of the current generation, before so
+// many rows are added.
+func (a *aggregator) sumsByList(group int32, rows int) (*listSums, error) {
+	of := a.listsOf(group, a.gen)
+	if *of != nil {
+		return *of, nil
+	}
+	most, lists := a.gens[a.gen].Lists.Len(), rows
+	if a.expected > 0 {
+		lists = min(a.expected, lists*a.parts) // a series may have few of the expected lists
+	}
+	if a.memory.left() < tallySize*int64(most+1) {
+		lists = 0 // starts as a hash table, which may suffice
+	}
+	var err error
+	*of, err = a.newSums(most, lists)
+	return *of, err
+}
+
+// newSums returns new cells by list, for which it takes the memory.
+func (a *aggregator) newSums(most, lists int) (*listSums, error) {
+	s := newListSums(most, lists)
+	if err := a.memory.take(s.bytes()); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // listsOf returns a pointer to the cells of a group for the lists of a generation. The cells
@@ -347,6 +377,9 @@ func (a *aggregator) merge(other *aggregator) error {
 		}
 		a.cells[group].add(other.cells[i])
 		if a.list < 0 {
+			if err := a.mergeGroup(int(group), other, i); err != nil {
+				return err
+			}
 			continue
 		}
 		for k, from := range other.lists[i] {
@@ -354,11 +387,16 @@ func (a *aggregator) merge(other *aggregator) error {
 				continue
 			}
 			of := a.listsOf(group, a.number(other.gens[k]))
-			if *of == nil { // the cells change owner
+			if *of == nil && a.measures == nil { // the cells change owner
 				*of, other.lists[i][k] = from, nil
 				continue
 			}
-			if err := (*of).merge(from, nil, a.memory); err != nil {
+			if *of == nil { // with places of their own
+				if *of, err = a.newSums(from.most, 0); err != nil {
+					return err
+				}
+			}
+			if err := (*of).merge(from, nil, a.placing(other), a.memory); err != nil {
 				return err
 			}
 		}

@@ -19,16 +19,7 @@ func (a *aggregator) groups() (*Groups, error) {
 		out.Columns[a.list] = GroupColumn{Name: by.Name, Values: encoding.Vector{Type: by.typ}}
 	}
 	if a.list < 0 {
-		out.Sums = make([]int64, 0, len(a.cells))
-		if !a.noCounts {
-			out.Counts = make([]int64, 0, len(a.cells))
-		}
-		for _, c := range a.cells {
-			out.Sums = append(out.Sums, c.sum)
-			if !a.noCounts {
-				out.Counts = append(out.Counts, c.count)
-			}
-		}
+		a.emitCells(out)
 		groups = nil
 	} else if err := a.emitLists(out, &groups); err != nil {
 		return nil, err
@@ -42,7 +33,28 @@ func (a *aggregator) groups() (*Groups, error) {
 			return nil, err
 		}
 	}
+	if err := a.addResults(out); err != nil {
+		return nil, err
+	}
 	return out, nil
+}
+
+// emitCells fills the answer for groups that have a cell each.
+func (a *aggregator) emitCells(out *Groups) {
+	if a.measures == nil {
+		out.Sums = make([]int64, 0, len(a.cells))
+	}
+	if !a.noCounts {
+		out.Counts = make([]int64, 0, len(a.cells))
+	}
+	for _, c := range a.cells {
+		if a.measures == nil {
+			out.Sums = append(out.Sums, c.sum)
+		}
+		if !a.noCounts {
+			out.Counts = append(out.Counts, c.count)
+		}
+	}
 }
 
 // emitLists fills the answer for groups that have cells by list.
@@ -105,6 +117,8 @@ func (a *aggregator) room(n int) ([]int64, error) {
 	return make([]int64, 0, n), nil
 }
 
+const unionList = 24 // bytes per list of a union, while it grows
+
 // unite translates the list codes of several generations into codes of a union. Afterwards
 // each group has one set of cells.
 func (a *aggregator) unite() (dict.ListView, error) {
@@ -121,7 +135,6 @@ func (a *aggregator) unite() (dict.ListView, error) {
 		most += gen.Lists.Len()
 	}
 	union := dict.NewUnion(dicts...)
-	const perList = 24 // bytes per list of the union, while it grows
 	for group, lists := range a.lists {
 		united := newListSums(most, 0)
 		for gen, s := range lists {
@@ -130,10 +143,10 @@ func (a *aggregator) unite() (dict.ListView, error) {
 			}
 			before := union.Len()
 			add := func(code uint32) uint32 { return union.Add(gen, code) }
-			if err := united.merge(s, add, a.memory); err != nil {
+			if err := united.merge(s, add, a.placing(a), a.memory); err != nil {
 				return dict.ListView{}, err
 			}
-			if err := a.memory.take(int64(perList * (union.Len() - before))); err != nil {
+			if err := a.memory.take(int64(unionList * (union.Len() - before))); err != nil {
 				return dict.ListView{}, err
 			}
 			s.done()
@@ -146,48 +159,99 @@ func (a *aggregator) unite() (dict.ListView, error) {
 // column decodes the words of a column from the keys, where they begin at byte at. It returns
 // a value for each of groups; nil means all groups in order.
 func (a *aggregator) column(by *byColumn, groups []int32, at int) (GroupColumn, error) {
-	c := GroupColumn{Name: by.Name, Values: encoding.Vector{Type: by.typ}}
+	if err := a.memory.take(valueSize * int64(len(groups))); err != nil {
+		return GroupColumn{}, err
+	}
+	c, err := a.newColumn(by.Name, by.typ, len(a.cells))
+	if err != nil {
+		return GroupColumn{}, err
+	}
 	if by.typ == encoding.UUIDList {
 		c.Lists = a.query.lists().View()
-	}
-	const value = 17 // bytes of the widest value, and its validity
-	if err := a.memory.take(value * int64(len(a.cells)+len(groups))); err != nil {
-		return c, err
-	}
-	v := &c.Values
-	if by.typ == encoding.Int64 { // times are Int64, and the usual case
-		v.Int64s = make([]int64, 0, len(a.cells))
-	}
-	var texts []string // by code, decoded on first use
-	if by.typ == encoding.String {
-		if err := a.memory.take(16 * int64(a.query.strings().Len()+1)); err != nil {
-			return c, err
-		}
-		texts = make([]string, a.query.strings().Len()+1)
 	}
 	for group := range a.cells {
 		key := a.index.key(group)[at:]
 		word := binary.LittleEndian.Uint64(key)
-		null := key[8] == 1 || !by.typ.Fixed() && word == 0
-		if null && v.Valid == nil {
-			v.Valid = slices.Repeat([]bool{true}, len(a.cells))
-		}
-		if null {
-			v.Valid[group] = false
-		}
-		if texts != nil && texts[word] == "" {
-			texts[word] = string(a.query.strings().Value(uint32(word)))
-		}
-		a.appendValue(&c, word, texts)
+		c.append(word, key[8] == 1 || !by.typ.Fixed() && word == 0)
 	}
-	if groups == nil {
-		return c, nil
+	if groups != nil {
+		c.choose(groups)
 	}
+	return c.GroupColumn, nil
+}
+
+// columnBuilder builds a column of the answer from words.
+type columnBuilder struct {
+	GroupColumn
+	query  *queryDicts
+	values int      // in the end
+	n      int      // so far
+	texts  []string // by code, decoded on first use
+}
+
+const valueSize = 17 // bytes of the widest value, and its validity
+
+// newColumn returns an empty column that takes n values, for which it takes the memory.
+func (a *aggregator) newColumn(name string, typ encoding.Type, n int) (columnBuilder, error) {
+	c := columnBuilder{GroupColumn: GroupColumn{Name: name, Values: encoding.Vector{Type: typ}}, query: a.query, values: n}
+	if err := a.memory.take(valueSize * int64(n)); err != nil {
+		return c, err
+	}
+	switch typ {
+	case encoding.Int64:
+		c.Values.Int64s = make([]int64, 0, n)
+	case encoding.Float64:
+		c.Values.Float64s = make([]float64, 0, n)
+	case encoding.String:
+		texts := a.query.strings().Len() + 1
+		if err := a.memory.take(16 * int64(texts)); err != nil {
+			return c, err
+		}
+		c.texts = make([]string, texts)
+	}
+	return c, nil
+}
+
+// append appends the value of a word.
+func (c *columnBuilder) append(word uint64, null bool) {
+	v := &c.Values
+	if null && v.Valid == nil {
+		v.Valid = slices.Repeat([]bool{true}, c.values)
+	}
+	if null {
+		v.Valid[c.n] = false
+	}
+	c.n++
+	switch v.Type {
+	case encoding.Int64:
+		v.Int64s = append(v.Int64s, encoding.ToInt64(word))
+	case encoding.Uint64:
+		v.Uint64s = append(v.Uint64s, word)
+	case encoding.Float64:
+		v.Float64s = append(v.Float64s, encoding.ToFloat64(word))
+	case encoding.Bool:
+		v.Bools = append(v.Bools, word != 0)
+	case encoding.String:
+		if c.texts[word] == "" {
+			c.texts[word] = string(c.query.strings().Value(uint32(word)))
+		}
+		v.Strings = append(v.Strings, c.texts[word])
+	case encoding.UUID:
+		var id uuid.UUID
+		copy(id[:], c.query.strings().Value(uint32(word)))
+		v.UUIDs = append(v.UUIDs, id)
+	case encoding.UUIDList:
+		c.Codes = append(c.Codes, uint32(word))
+	}
+}
+
+// choose replaces the values by those of some groups.
+func (c *GroupColumn) choose(groups []int32) {
+	v := &c.Values
 	v.Valid = chosenOf(v.Valid, groups)
 	v.Int64s, v.Uint64s, v.Float64s = chosenOf(v.Int64s, groups), chosenOf(v.Uint64s, groups), chosenOf(v.Float64s, groups)
 	v.Bools, v.Strings, v.UUIDs = chosenOf(v.Bools, groups), chosenOf(v.Strings, groups), chosenOf(v.UUIDs, groups)
 	c.Codes = chosenOf(c.Codes, groups)
-	return c, nil
 }
 
 // chosenOf returns the elements at the indices. It returns nil if all is nil.
@@ -200,27 +264,4 @@ func chosenOf[T any](all []T, indices []int32) []T {
 		out[i] = all[at]
 	}
 	return out
-}
-
-// appendValue appends the value of a word to a column of the answer.
-func (a *aggregator) appendValue(c *GroupColumn, word uint64, texts []string) {
-	v := &c.Values
-	switch v.Type {
-	case encoding.Int64:
-		v.Int64s = append(v.Int64s, encoding.ToInt64(word))
-	case encoding.Uint64:
-		v.Uint64s = append(v.Uint64s, word)
-	case encoding.Float64:
-		v.Float64s = append(v.Float64s, encoding.ToFloat64(word))
-	case encoding.Bool:
-		v.Bools = append(v.Bools, word != 0)
-	case encoding.String:
-		v.Strings = append(v.Strings, texts[word])
-	case encoding.UUID:
-		var id uuid.UUID
-		copy(id[:], a.query.strings().Value(uint32(word)))
-		v.UUIDs = append(v.UUIDs, id)
-	case encoding.UUIDList:
-		c.Codes = append(c.Codes, uint32(word))
-	}
 }

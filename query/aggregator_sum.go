@@ -107,7 +107,7 @@ func (a *aggregator) workers(about filter.Estimate, granules int) int {
 	switch {
 	case a.list >= 0:
 		worth = max(worth, rowsPerList*about.Most)
-	case a.asOf == nil && !slices.ContainsFunc(a.by, func(c *byColumn) bool { return !c.series && c.Column != a.time }):
+	case a.measures == nil && a.asOf == nil && !slices.ContainsFunc(a.by, func(c *byColumn) bool { return !c.series && c.Column != a.time }):
 		worth = parallelSums
 	}
 	return max(1, min(runtime.GOMAXPROCS(0), about.Rows/worth, granules))

@@ -61,7 +61,7 @@ func TestAggregator_SortByLists(t *testing.T) {
 	typesOfJobs(table, 102) // not rewritten
 	opts := AggregateOptions{Sum: "value", By: []string{"stack"}}
 	r := table.read()
-	want, err := Aggregate(t.Context(), r, opts)
+	want, err := GroupRows(t.Context(), r, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestAggregate_MaxBytes_KeptArray(t *testing.T) {
 			arrays.Put(&cells)
 		}
 		opts := AggregateOptions{Sum: "value", By: []string{"stack"}, Where: filter.Equal("labels.pod", "large"), MaxBytes: 1 << 20}
-		if g, err := Aggregate(t.Context(), r, opts); err != nil || len(g.Sums) != 4000 {
+		if g, err := GroupRows(t.Context(), r, opts); err != nil || len(g.Sums) != 4000 {
 			t.Fatal(err)
 		}
 	}

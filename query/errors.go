@@ -2,5 +2,11 @@ package query
 
 import "errors"
 
-// ErrQueryMemory is returned when an answer needs more memory than AggregateOptions.MaxBytes.
-var ErrQueryMemory = errors.New("query needs more memory than it may take")
+var (
+	// ErrQueryMemory is returned when an answer needs more memory than
+	// AggregateOptions.MaxBytes.
+	ErrQueryMemory = errors.New("query needs more memory than it may take")
+	// ErrOverflow is returned when a sum of integers (AggregateOptions.Aggregates) is beyond
+	// its type.
+	ErrOverflow = errors.New("sum overflows")
+)

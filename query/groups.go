@@ -19,7 +19,11 @@ type Groups struct {
 	// Columns has the values that make the groups, in the order of By. A column without a
 	// name, of Uint64s, follows for the groups of AggregateOptions.AsOf.
 	Columns []GroupColumn
-	// Sums has the sum of each group. It wraps around as int64 does.
+	// Aggregates has the values of AggregateOptions.Aggregates, in their order. The names are
+	// those of Aggregate.String.
+	Aggregates []GroupColumn
+	// Sums has the sum of each group. It wraps around as int64 does. It is nil with
+	// AggregateOptions.Aggregates.
 	Sums []int64
 	// Counts has the number of rows of each group. It is nil with AggregateOptions.NoCounts.
 	Counts []int64
@@ -36,11 +40,14 @@ type GroupColumn struct {
 	Lists  dict.ListView
 }
 
-// Column returns the column with the given name, or nil if there is none.
+// Column returns the column with the given name, or nil if there is none: of Columns, or else
+// of Aggregates, such as "max(value)".
 func (g *Groups) Column(name string) *GroupColumn {
-	for i := range g.Columns {
-		if g.Columns[i].Name == name {
-			return &g.Columns[i]
+	for _, columns := range [][]GroupColumn{g.Columns, g.Aggregates} {
+		for i := range columns {
+			if columns[i].Name == name {
+				return &columns[i]
+			}
 		}
 	}
 	return nil
@@ -63,9 +70,9 @@ type RecordOptions struct {
 }
 
 // Record returns the groups as an Arrow record, one row per group in their order. The columns
-// are those of By, then "sum", then "count" unless Counts is nil. Strings, UUIDs and lists are
-// dictionaries, unless the form is Plain. The record shares no memory with the groups, and the
-// caller releases it.
+// are those of By, then Aggregates or else "sum", then "count" unless Counts is nil. Strings,
+// UUIDs and lists are dictionaries, unless the form is Plain. The record shares no memory with
+// the groups, and the caller releases it.
 //
 // It costs about 150 ns for each distinct list of 20 elements, less if the answer has most of
 // the lists of the dictionary in their order, and 1 to 50 ns for any other value. The errors
@@ -75,30 +82,32 @@ func (g *Groups) Record(opts RecordOptions) (arrow.Record, error) {
 	if !opts.Form.Known() {
 		return nil, fmt.Errorf("%w: %v", filter.ErrQuery, opts.Form)
 	}
-	fields := make([]arrowconv.Field, 0, len(g.Columns)+2)
-	for i := range g.Columns {
-		c := &g.Columns[i]
+	columns := slices.Concat(g.Columns, g.Aggregates)
+	fields := make([]arrowconv.Field, 0, len(columns)+2)
+	for i := range columns {
+		c := &columns[i]
 		fields = append(fields, arrowconv.Field{
 			Name: c.Name, Type: c.Values.Type, Coded: true, Nullable: true, Names: opts.Elements,
 			Time: slices.Contains(opts.Timestamps, c.Name),
 		})
 	}
-	fields = append(fields, arrowconv.Field{Name: "sum", Type: encoding.Int64})
-	if g.Counts != nil {
-		fields = append(fields, arrowconv.Field{Name: "count", Type: encoding.Int64})
+	for _, sums := range []struct {
+		name   string
+		values []int64
+	}{{"sum", g.Sums}, {"count", g.Counts}} {
+		if sums.values != nil {
+			columns = append(columns, GroupColumn{Values: encoding.Int64s(sums.values...)})
+			fields = append(fields, arrowconv.Field{Name: sums.name, Type: encoding.Int64})
+		}
 	}
 	out := arrowconv.NewRecordBuilder(opts.Memory, opts.Form, fields)
 	defer out.Release()
-	for i := range g.Columns {
-		if c := &g.Columns[i]; c.Values.Type == encoding.UUIDList {
+	for i := range columns {
+		if c := &columns[i]; c.Values.Type == encoding.UUIDList {
 			out.Lists(i, c.Lists, c.Codes)
 		} else {
 			out.Vector(i, &c.Values)
 		}
-	}
-	out.Vector(len(g.Columns), &encoding.Vector{Type: encoding.Int64, Int64s: g.Sums})
-	if g.Counts != nil {
-		out.Vector(len(g.Columns)+1, &encoding.Vector{Type: encoding.Int64, Int64s: g.Counts})
 	}
 	return out.Record()
 }

@@ -276,9 +276,13 @@ func (s *listSums) len() int {
 	return n
 }
 
+// placing puts a cell into another, whose count is 0 if it is new. Its sum is a place.
+type placing func(into, cell *tally) error
+
 // merge adds the sums of from. to translates its codes; nil means that the codes are the same.
-func (s *listSums) merge(from *listSums, to func(code uint32) uint32, memory *queryMemory) error {
-	if to == nil && s.codes == nil && from.codes == nil {
+// put is nil for sums that add up.
+func (s *listSums) merge(from *listSums, to func(code uint32) uint32, put placing, memory *queryMemory) error {
+	if put == nil && to == nil && s.codes == nil && from.codes == nil {
 		return s.mergeArray(from, memory)
 	}
 	for i := range from.cells {
@@ -295,8 +299,16 @@ func (s *listSums) merge(from *listSums, to func(code uint32) uint32, memory *qu
 		if to != nil {
 			code = to(code)
 		}
-		if err := s.addCell(code, c, memory); err != nil {
+		into, err := s.find(code, memory)
+		switch {
+		case err != nil:
 			return err
+		case put == nil:
+			into.add(*c)
+		default:
+			if err := put(into, c); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -321,8 +333,9 @@ func (s *listSums) mergeArray(from *listSums, memory *queryMemory) error {
 	return nil
 }
 
-// addCell adds a cell. The hash table may become an array.
-func (s *listSums) addCell(code uint32, c *tally, memory *queryMemory) error {
+// find returns the cell of a list, to which the caller adds rows. The hash table may become an
+// array.
+func (s *listSums) find(code uint32, memory *queryMemory) (*tally, error) {
 	at := int(code)
 	for s.codes != nil {
 		at = s.slot(code)
@@ -335,14 +348,31 @@ func (s *listSums) addCell(code uint32, c *tally, memory *queryMemory) error {
 			break
 		}
 		if err := s.grow(memory); err != nil {
-			return err
+			return nil, err
 		}
 		at = int(code)
 	}
 	if s.codes == nil {
 		s.used += int(encoding.FromBool(s.cells[at].count == 0))
 	}
-	s.cells[at].add(*c)
+	return &s.cells[at], nil
+}
+
+// place counts rows by their codes and sets the place of each, which is the sum of its cell. A
+// list without rows gets the next place.
+func (s *listSums) place(codes []uint64, places []int32, next *int, memory *queryMemory) error {
+	for i, code := range codes {
+		c, err := s.find(uint32(code), memory)
+		if err != nil {
+			return err
+		}
+		if c.count == 0 {
+			c.sum = int64(*next)
+			*next++
+		}
+		c.count++
+		places[i] = int32(c.sum)
+	}
 	return nil
 }
 

@@ -48,7 +48,7 @@ func TestListSums(t *testing.T) {
 				s := filled(test.rows)
 				if test.others > 0 {
 					other := filled(test.others)
-					if err := s.merge(other, nil, memory); err != nil {
+					if err := s.merge(other, nil, nil, memory); err != nil {
 						t.Fatal(err)
 					}
 					other.done()

@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -12,25 +11,33 @@ import (
 // Groups groups rows and sums them: each group is its values, the sum, and the count, in no
 // order.
 func Groups[R any](rows []R, by []func(R) any, sum func(R) int64) []Cells {
-	index := map[string]Cells{}
+	return GroupBy(rows, by, func(group []R) Cells {
+		total := int64(0)
+		for _, row := range group {
+			total += sum(row)
+		}
+		return Cells{total, int64(len(group))}
+	})
+}
+
+// GroupBy groups rows: each group is its values, then those of its rows, in no order.
+func GroupBy[R any](rows []R, by []func(R) any, of func(group []R) Cells) []Cells {
+	values, groups := map[string]Cells{}, map[string][]R{}
 	var key []byte
 	for _, row := range rows {
-		group := make(Cells, len(by)+2)
+		cells := make(Cells, len(by))
 		key = key[:0]
 		for i, of := range by {
-			group[i] = of(row)
-			key = AppendCell(key, group[i])
+			cells[i] = of(row)
+			key = AppendCell(key, cells[i])
 		}
-		known, ok := index[string(key)]
-		if !ok {
-			known = group
-			known[len(by)], known[len(by)+1] = int64(0), int64(0)
-			index[string(key)] = known
-		}
-		known[len(by)] = known[len(by)].(int64) + sum(row)
-		known[len(by)+1] = known[len(by)+1].(int64) + 1
+		values[string(key)], groups[string(key)] = cells, append(groups[string(key)], row)
 	}
-	return slices.Collect(maps.Values(index))
+	var out []Cells
+	for key, group := range groups {
+		out = append(out, append(values[key], of(group)...))
+	}
+	return out
 }
 
 // Diff compares two multisets of rows and describes the difference; it is empty if there is

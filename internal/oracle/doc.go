@@ -10,6 +10,7 @@
 //	rows of a snapshot            Log.Until         Diff, Without
 //	rows that a condition holds   Cond.Holds        Diff
 //	groups, their sums and counts Groups            Diff
+//	other aggregates of groups    GroupBy, Fold     Diff
 //	order of a scan               Disorder
 //	sums under load               Log.Until, Sum    ==
 //

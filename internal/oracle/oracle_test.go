@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"errors"
 	"maps"
 	"math"
 	"regexp"
@@ -139,6 +140,49 @@ func TestGroups(t *testing.T) {
 	}
 	if got := Groups(nil, nil, sum); got != nil {
 		t.Errorf("groups of no rows: %v", got)
+	}
+}
+
+func TestFold(t *testing.T) {
+	inf, nan, most := math.Inf(1), math.NaN(), int64(math.MaxInt64)
+	for _, test := range []struct {
+		op     string
+		values []any
+		want   any
+	}{
+		{"count", nil, int64(0)},
+		{"count", []any{nil, "a", nil, "b"}, int64(2)},
+		{"sum", nil, nil},
+		{"sum", []any{nil}, nil},
+		{"sum", []any{int64(1), nil, int64(-3)}, int64(-2)},
+		{"sum", []any{most, int64(1), int64(-1)}, most},
+		{"sum", []any{uint64(1), uint64(math.MaxUint64 - 1)}, uint64(math.MaxUint64)},
+		{"sum", []any{1e300, 1.0, -1e300}, 1.0},
+		{"sum", []any{inf, 1.0}, inf},
+		{"sum", []any{inf, -inf}, nan},
+		{"mean", []any{most, most}, float64(most)},
+		{"mean", []any{int64(1), int64(2), nil}, 1.5},
+		{"mean", []any{uint64(1), uint64(4)}, 2.5},
+		{"mean", []any{1.0, 2.0}, 1.5},
+		{"min", []any{nil, "b", "a"}, "a"},
+		{"max", []any{nil, true, false}, true},
+		{"min", []any{0.0, math.Copysign(0, -1)}, math.Copysign(0, -1)},
+		{"max", []any{nan, -1.0}, -1.0},
+		{"min", []any{-inf, nan}, nan},
+	} {
+		got, err := Fold(test.op, test.values)
+		isNaN := func(v any) bool { f, ok := v.(float64); return ok && f != f }
+		if same := Same(got, test.want) || isNaN(got) && isNaN(test.want); err != nil || !same {
+			t.Errorf("%s of %v = %v, %v, want %v", test.op, test.values, got, err, test.want)
+		}
+	}
+	for _, values := range [][]any{{most, int64(1)}, {-most, int64(-2)}, {uint64(math.MaxUint64), uint64(1)}} {
+		if got, err := Fold("sum", values); !errors.Is(err, ErrOverflow) {
+			t.Errorf("sum of %v = %v, %v", values, got, err)
+		}
+	}
+	if _, err := Fold("sum", []any{"a"}); err == nil {
+		t.Error("strings have a sum")
 	}
 }
 

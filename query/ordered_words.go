@@ -1,0 +1,43 @@
+package query
+
+import (
+	"math"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/schema"
+)
+
+// orderWords replaces words of a fixed type by words that compare, as unsigned integers, like
+// their values. The order of floats is that of conditions: a NaN is below every number; and -0
+// is below 0.
+func orderWords(t encoding.Type, words []uint64) {
+	switch t {
+	case encoding.Int64:
+		for i, w := range words {
+			words[i] = schema.OrderedWord(encoding.Int64, w)
+		}
+	case encoding.Float64:
+		for i, w := range words {
+			if f := encoding.ToFloat64(w); f != f {
+				words[i] = 0 // -Inf has a greater one
+				continue
+			}
+			words[i] = schema.OrderedWord(encoding.Float64, w)
+		}
+	}
+}
+
+// unorderWord is the inverse of orderWords. All NaNs become one.
+func unorderWord(t encoding.Type, ordered uint64) uint64 {
+	switch {
+	case t == encoding.Int64:
+		return ordered ^ 1<<63
+	case t == encoding.Float64 && ordered == 0:
+		return encoding.FromFloat64(math.NaN())
+	case t == encoding.Float64 && ordered>>63 == 1:
+		return ordered ^ 1<<63
+	case t == encoding.Float64:
+		return ^ordered
+	}
+	return ordered
+}
