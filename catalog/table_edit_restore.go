@@ -24,8 +24,7 @@ func (e *TableEdit) Restore(p *granule.Part) {
 	a := Arrival{Part: p, Bucket: p.Bucket()}
 	a.BucketKey, a.Hi = e.schema.BucketBounds(a.Bucket)
 	a.Bound = a.BucketKey
-	whole := granule.Section{Part: p, Lo: 0, Hi: p.Rows()}
-	if bound, g, ok := e.granules.Floor(whole.FirstKey(e.schema)); ok && bound >= a.BucketKey {
+	if bound, g, ok := e.granules.Floor(string(p.AppendKey(nil, e.schema, 0))); ok && bound >= a.BucketKey {
 		a.Bound, a.Hi = g.Bounds()
 	}
 	b, ok := e.bucket(a.BucketKey)

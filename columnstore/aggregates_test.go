@@ -25,34 +25,7 @@ var aggregateOps = []AggregateOp{Sum, Mean, Min, Max, Count}
 // steps and cases too, before, between the steps of, during and after rewrites (C2, C3).
 func TestAggregates(t *testing.T) {
 	asked := map[string]int{}
-	for seed := range uint64(30 - 20*boolInt(raceEnabled)) {
-		a := newQueryAsker(t, 2000+seed)
-		var held []*queryView
-		for _, when := range []string{"empty", "fresh", "rewriting", "compacted", "fresh upon base", "during inserts and rewrites", "compacted"} {
-			switch when {
-			case "fresh", "fresh upon base":
-				a.insertSome(a.total / 2)
-			case "rewriting":
-				a.rewriteOne()
-			case "compacted":
-				a.compact()
-			}
-			v := a.view(when)
-			a.during = a.opts.Manual && when == "during inserts and rewrites"
-			for range 12 {
-				a.askAggregates(v, asked)
-			}
-			a.during = false
-			held = append(held, v)
-		}
-		for _, v := range held {
-			v.when = "held since " + v.when
-			a.askAggregates(v, asked)
-		}
-		if t.Failed() {
-			return
-		}
-	}
+	eachStage(t, 30-20*uint64(boolInt(raceEnabled)), 2000, 12, func(a *queryAsker, v *queryView) { a.askAggregates(v, asked) })
 	for _, op := range aggregateOps {
 		for _, typ := range []encoding.Type{encoding.Int64, encoding.Uint64, encoding.Float64, encoding.Bool, encoding.String, encoding.UUID} {
 			kind := fmt.Sprint(op, " ", typ)

@@ -138,6 +138,41 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
+// BenchmarkScan_OrderBy returns the first of a million rows.
+func BenchmarkScan_OrderBy(b *testing.B) {
+	const profiles = 2000
+	store, table, _ := openBench(b, Options{Manual: true}, profiles)
+	snap := snapshot(b, store)
+	for _, limit := range []int{10, 1000, 1 << 16} {
+		for _, by := range [][]Ordering{
+			{{Column: "value", Descending: true}},
+			{{Column: "time", Descending: true}},
+			{{Column: "time"}},
+			{{Column: "labels.pod"}},
+			{{Column: "labels.pod", Descending: true}, {Column: "value"}},
+			{{Column: "trace"}},
+		} {
+			b.Run(fmt.Sprintf("by=%v,limit=%d", by, limit), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					rows := 0
+					for rec, err := range table.Scan(context.Background(), snap, ScanOptions{OrderBy: by, Limit: limit}) {
+						if err != nil {
+							b.Fatal(err)
+						}
+						rows += int(rec.NumRows())
+						rec.Release()
+					}
+					if rows != limit {
+						b.Fatal(rows)
+					}
+				}
+				perRow(b, 500*profiles)
+			})
+		}
+	}
+}
+
 // BenchmarkGroupsRecord makes a record of all stacks and their sums.
 func BenchmarkGroupsRecord(b *testing.B) {
 	store, table, _ := openBench(b, Options{Manual: true}, 400)

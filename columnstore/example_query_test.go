@@ -68,7 +68,33 @@ func ExampleTable_Scan() {
 	// b 20
 }
 
-// The number of calls of each host, their longest and their mean duration, in one pass.
+// The two longest calls, the longest first.
+func ExampleTable_Scan_orderBy() {
+	store, err := columnstore.Open(columnstore.Options{})
+	check(err)
+	defer store.Close()
+	table := calls(store)
+	snap, err := store.Snapshot()
+	check(err)
+	defer snap.Close()
+
+	records := table.Scan(context.Background(), snap, columnstore.ScanOptions{
+		Columns: []string{"labels.host", "micros"},
+		OrderBy: []columnstore.Ordering{{Column: "micros", Descending: true}, {Column: "labels.host"}},
+		Limit:   2,
+	})
+	for rec, err := range records {
+		check(err)
+		printRecord(rec)
+		rec.Release()
+	}
+	// Output:
+	// a 20
+	// b 20
+}
+
+// The number of calls of each host, their longest and their mean duration, in one pass; the host
+// with the longest call first.
 func ExampleTable_Aggregate() {
 	store, err := columnstore.Open(columnstore.Options{})
 	check(err)
@@ -84,13 +110,14 @@ func ExampleTable_Aggregate() {
 			{Op: columnstore.Max, Column: "micros"},
 			{Op: columnstore.Mean, Column: "micros"},
 		},
+		OrderBy: []columnstore.Ordering{{Column: "max(micros)", Descending: true}}, Limit: 10,
 	})
 	check(err)
 	longest, mean := groups.Column("max(micros)").Values.Int64s, groups.Column("mean(micros)").Values.Float64s
 	for i, host := range groups.Column("labels.host").Values.Strings {
 		fmt.Printf("%s: %d calls, at most %d us, %.1f us\n", host, groups.Counts[i], longest[i], mean[i])
 	}
-	// Unordered output:
+	// Output:
 	// a: 3 calls, at most 20 us, 11.7 us
 	// b: 3 calls, at most 20 us, 11.7 us
 }

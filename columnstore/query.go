@@ -4,6 +4,7 @@ import (
 	"github.com/granarydb/granary/arrowconv"
 	"github.com/granarydb/granary/query"
 	"github.com/granarydb/granary/query/filter"
+	"github.com/granarydb/granary/query/order"
 )
 
 // Options and results of Table.Scan, Table.Aggregate and Table.Series.
@@ -16,6 +17,8 @@ type (
 	Aggregate = query.Aggregate
 	// AggregateOp is a function of the values of a group.
 	AggregateOp = query.AggregateOp
+	// Ordering is a column by which the rows of a scan, or groups, are ordered.
+	Ordering = order.By
 	// AsOf is a column to group by whose values only the caller knows.
 	AsOf = query.AsOf
 	// CaseFinder finds the groups of AsOf.
@@ -74,7 +77,7 @@ var (
 	// a value of another type.
 	ErrQuery = filter.ErrQuery
 	// ErrQueryMemory is returned when an answer needs more memory than
-	// AggregateOptions.MaxBytes.
+	// AggregateOptions.MaxBytes, or the order of a scan more than ScanOptions.MaxBytes.
 	ErrQueryMemory = query.ErrQueryMemory
 	// ErrOverflow is returned when a sum of integers is beyond its type. AggregateOptions.Sum
 	// wraps around instead.

@@ -15,7 +15,7 @@ import (
 // for the next: its memory is then reused, including the memory of strings that Arrow returned
 // from it (array.String.Value, ValueStr). Clone strings that must outlive the record.
 //
-// The sequence ends after the first error: ErrQuery; ErrTable for a snapshot of another store;
+// The sequence ends after the first error: ErrQuery; ErrQueryMemory; ErrTable for a snapshot of another store;
 // ErrSnapshotClosed; ErrSnapshotExpired and the error of ctx, which are checked before each
 // granule; or arrowconv.ErrBuild for a record that Arrow cannot hold (2 GiB of names in 4,096
 // rows). The snapshot may be closed during the scan.
@@ -23,7 +23,8 @@ import (
 // A flat column costs about 1 ns a row, a column in runs almost nothing, and a list column
 // about 100 ns for each distinct list of 20 elements, again in each record unless records
 // share a dictionary (go test -bench Scan). Name only the columns that you need. Ordered adds
-// the cost of merging.
+// the cost of merging. OrderBy costs 5 to 15 ns a selected row, and 4 us for each row that it
+// returns; by the column of the time bucket it reads only the buckets that can have these rows.
 func (t *Table) Scan(ctx context.Context, snap *Snapshot, opts ScanOptions) iter.Seq2[arrow.Record, error] {
 	return func(yield func(arrow.Record, error) bool) {
 		r, err := snap.read(t)

@@ -3,6 +3,7 @@ package granule
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 
@@ -69,7 +70,7 @@ func checkKeys(t *rapid.T, def schema.Definition, gen *Generation, rows *Rows, w
 	}
 }
 
-// A key is the same from the rows that were inserted and from any part.
+// A key is the same from the rows that were inserted and from any part, fresh or rewritten.
 func TestKeyOfPart(t *testing.T) {
 	def := everything(bucketWidth)
 	s := mustSchema(t, def)
@@ -81,6 +82,16 @@ func TestKeyOfPart(t *testing.T) {
 			for i, key := range keysOf(s, whole(rows.Part(lo, hi))) {
 				if want := string(rows.Key(lo + i)); key != want {
 					rt.Fatalf("row %d: key %q of the part, %q of the rows", lo+i, key, want)
+				}
+			}
+			fresh := rows.Part(lo, hi)
+			base := Rewrite(s, New("", "").With(whole(fresh)), Limit{Rows: math.MaxInt})[0].base.Part
+			for i := range hi - lo {
+				want := "before " + string(rows.Key(lo+i))
+				for _, p := range []*Part{fresh, base} {
+					if got := string(p.AppendKey([]byte("before "), s, i)); got != want {
+						rt.Fatalf("row %d: %q of a part, %q of the rows", lo+i, got, want)
+					}
 				}
 			}
 		}

@@ -1,7 +1,6 @@
 package granule
 
 import (
-	"slices"
 	"sort"
 
 	"github.com/granarydb/granary/schema"
@@ -37,10 +36,11 @@ func (s Section) Within(sch *schema.Schema, lo, hi string) Section {
 
 // search returns the first row of the section with a key at or above bound.
 func (s Section) search(sch *schema.Schema, bound string) int {
-	keyColumns := s.keyColumns(sch)
-	mem := takeSlab()
-	defer mem.done()
-	below := func(row int) bool { return string(s.key(sch, keyColumns, row, mem)) < bound }
+	var key []byte
+	below := func(row int) bool {
+		key = s.Part.AppendKey(key[:0], sch, row)
+		return string(key) < bound
+	}
 	switch { // mostly a whole section is on one side of a bound
 	case s.Rows() == 0 || !below(s.Lo):
 		return s.Lo
@@ -48,28 +48,4 @@ func (s Section) search(sch *schema.Schema, bound string) int {
 		return s.Hi
 	}
 	return s.Lo + sort.Search(s.Rows(), func(i int) bool { return !below(s.Lo + i) })
-}
-
-// FirstKey returns the key of the section's first row. The section must have rows.
-func (s Section) FirstKey(sch *schema.Schema) string {
-	mem := takeSlab()
-	defer mem.done()
-	return string(s.key(sch, s.keyColumns(sch), s.Lo, mem))
-}
-
-// keyColumns returns the columns of the key after the series.
-func (s Section) keyColumns(sch *schema.Schema) []Column {
-	columns := make([]Column, 0, len(s.Part.columns))
-	for _, c := range s.Part.columns {
-		if slices.Contains(sch.Suffix(), c.Index) {
-			columns = append(columns, c)
-		}
-	}
-	return columns
-}
-
-// key decodes the key of a row. It uses all of mem.
-func (s Section) key(sch *schema.Schema, columns []Column, row int, mem *slab) []byte {
-	mem.used = 0
-	return frameOfColumns(sch, s.Part, columns, row, row+1, mem).appendKey(nil, 0)
 }

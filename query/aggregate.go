@@ -3,11 +3,11 @@ package query
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/query/filter"
+	"github.com/granarydb/granary/query/order"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -31,6 +31,14 @@ type AggregateOptions struct {
 	AsOf *AsOf
 	// Where selects the rows.
 	Where filter.Expr
+	// OrderBy orders the groups: by its first column, then by the second, and so on, and groups
+	// that are equal in all of them by the columns of By, lists by their ids. Without it groups
+	// come in any order.
+	OrderBy []order.By
+	// Limit is the greatest number of groups to return, the first of OrderBy. 0 means no limit.
+	// A limit without OrderBy, or a negative one, is ErrQuery. All groups are computed, and
+	// only those returned are copied.
+	Limit int
 	// NoCounts omits Groups.Counts, which takes 8 bytes per group.
 	NoCounts bool
 	// MaxBytes, if above 0, bounds the bytes that the query allocates for the groups and for
@@ -51,17 +59,21 @@ func GroupRows(ctx context.Context, r *filter.Read, opts AggregateOptions) (*Gro
 	if err := a.sumAll(ctx, r, opts.Where); err != nil {
 		return nil, err
 	}
-	return a.groups()
+	g, err := a.groups()
+	if err == nil && len(opts.OrderBy) > 0 {
+		err = g.first(opts.OrderBy, opts.Limit, a.memory)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
 }
 
 // newAggregator checks the options. The caller must call done, unless there is an error.
 func newAggregator(ctx context.Context, r *filter.Read, opts AggregateOptions) (*aggregator, error) {
 	a := &aggregator{
 		source: r.Env, sum: -1, name: opts.Sum, step: opts.Step, list: -1, noCounts: opts.NoCounts,
-		memory: &queryMemory{ctx: ctx, most: opts.MaxBytes}, query: &queryDicts{seed: r.Seed}, sumScratch: sumWork.Get().(*sumScratch),
-	}
-	if opts.MaxBytes <= 0 {
-		a.memory.most = math.MaxInt64
+		memory: newQueryMemory(ctx, opts.MaxBytes), query: &queryDicts{seed: r.Seed}, sumScratch: sumWork.Get().(*sumScratch),
 	}
 	if opts.Sum != "" && len(opts.Aggregates) > 0 {
 		return nil, fmt.Errorf("%w: sum of %q beside aggregates: want {Sum, %q} among them", filter.ErrQuery, opts.Sum, opts.Sum)
@@ -94,9 +106,11 @@ func newAggregator(ctx context.Context, r *filter.Read, opts AggregateOptions) (
 		a.by = append(a.by, by)
 	}
 	if opts.AsOf != nil {
-		return a, a.newAsOf(opts.AsOf)
+		if err := a.newAsOf(opts.AsOf); err != nil {
+			return nil, err
+		}
 	}
-	return a, nil
+	return a, a.checkOrder(opts.OrderBy, opts.Limit)
 }
 
 // timeColumn returns the column that Step rounds, -1 if there is none.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/granarydb/granary/query/filter"
+	"github.com/granarydb/granary/query/order"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -119,7 +120,7 @@ func (a *aggregator) fold(input *byColumn, s *filter.Selection) error {
 				continue
 			}
 			if ordered && !isOrdered {
-				orderWords(input.typ, words)
+				order.Words(input.typ, words)
 				isOrdered = true
 			}
 			m.fold(m.cells, places, words)

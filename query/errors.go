@@ -4,7 +4,7 @@ import "errors"
 
 var (
 	// ErrQueryMemory is returned when an answer needs more memory than
-	// AggregateOptions.MaxBytes.
+	// AggregateOptions.MaxBytes, or the order of a scan more than ScanOptions.MaxBytes.
 	ErrQueryMemory = errors.New("query needs more memory than it may take")
 	// ErrOverflow is returned when a sum of integers (AggregateOptions.Aggregates) is beyond
 	// its type.

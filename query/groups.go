@@ -13,8 +13,8 @@ import (
 	"github.com/granarydb/granary/query/filter"
 )
 
-// Groups is the answer of an Aggregate. Each slice has one element per group, in no particular
-// order. The caller owns it.
+// Groups is the answer of an Aggregate. Each slice has one element per group, in the order of
+// AggregateOptions.OrderBy, or in no particular order without it. The caller owns it.
 type Groups struct {
 	// Columns has the values that make the groups, in the order of By. A column without a
 	// name, of Uint64s, follows for the groups of AggregateOptions.AsOf.
@@ -58,8 +58,8 @@ func (g *Groups) Column(name string) *GroupColumn {
 type RecordOptions struct {
 	// Memory allocates the record; nil means the Go allocator.
 	Memory memory.Allocator
-	// Form is the layout of repeated values in the record. Groups have no order, so Native is
-	// Dictionary. An unknown form is ErrQuery.
+	// Form is the layout of repeated values in the record. Groups are in any order, so Native
+	// is Dictionary. An unknown form is ErrQuery.
 	Form arrowconv.Form
 	// Timestamps names the columns of type Int64 that become Arrow timestamps, as in
 	// ScanOptions. Other names are ignored.

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/query/order"
 )
 
 // measure is an Aggregate in the making: a cell for each group.
@@ -33,7 +34,7 @@ type folder struct {
 	fold func(cells []cell, groups []int32, words []uint64)
 	// merge adds other values to a cell.
 	merge func(to, from *cell)
-	// ordered asks for words as orderWords makes them.
+	// ordered asks for words as order.Words makes them.
 	ordered bool
 }
 
@@ -171,7 +172,7 @@ func (m *measure) word(c *cell) (uint64, error) {
 		m.Op == Sum && m.typ == encoding.Int64 && int64(c.b) != int64(c.a)>>63:
 		return 0, fmt.Errorf("%w: %v of %d values is beyond %v; mean is not", ErrOverflow, m.Aggregate, c.count, m.typ)
 	case m.ordered:
-		return unorderWord(m.typ, c.a), nil
+		return order.Unordered(m.typ, c.a), nil
 	}
 	return c.a, nil
 }

@@ -2,45 +2,14 @@ package query
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/query/order"
 )
-
-// Words of a fixed type are in the order of their values, a NaN before every number and -0
-// before 0, and come back.
-func TestOrderWords(t *testing.T) {
-	floats := []float64{math.NaN(), math.Inf(-1), -1, -math.SmallestNonzeroFloat64, math.Copysign(0, -1), 0, math.SmallestNonzeroFloat64, 1, math.Inf(1)}
-	ints := []int64{math.MinInt64, -1, 0, 1, math.MaxInt64}
-	uints := []uint64{0, 1, 1 << 63, math.MaxUint64}
-	words := map[encoding.Type][]uint64{encoding.Uint64: uints, encoding.Bool: {0, 1}}
-	for _, f := range floats {
-		words[encoding.Float64] = append(words[encoding.Float64], encoding.FromFloat64(f))
-	}
-	for _, i := range ints {
-		words[encoding.Int64] = append(words[encoding.Int64], encoding.FromInt64(i))
-	}
-	for typ, sorted := range words {
-		ordered := slices.Clone(sorted)
-		orderWords(typ, ordered)
-		if !slices.IsSorted(ordered) || len(slices.Compact(slices.Clone(ordered))) != len(ordered) {
-			t.Errorf("%v: %x is not in order", typ, ordered)
-		}
-		for i, w := range ordered {
-			if got := unorderWord(typ, w); got != sorted[i] {
-				t.Errorf("%v: %x comes back as %x", typ, sorted[i], got)
-			}
-		}
-	}
-	other := []uint64{math.Float64bits(math.NaN()) | 1<<63}
-	if orderWords(encoding.Float64, other); other[0] != 0 {
-		t.Errorf("another NaN becomes %x", other[0])
-	}
-}
 
 // However rows are divided among aggregators, and in whatever order, the merged cell has the
 // same result; for floats, to the last bit of a well-conditioned sum.
@@ -72,7 +41,7 @@ func TestFolder_Merge(t *testing.T) {
 		fold := func(words []uint64) (c [1]cell) {
 			words = slices.Clone(words)
 			if m.ordered {
-				orderWords(typ, words)
+				order.Words(typ, words)
 			}
 			m.fold(c[:], make([]int32, len(words)), words)
 			return c

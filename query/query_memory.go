@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync/atomic"
 )
 
@@ -12,6 +13,14 @@ type queryMemory struct {
 	ctx  context.Context
 	used atomic.Int64
 	most int64
+}
+
+// newQueryMemory returns an account of at most so many bytes, or without a limit at 0 or less.
+func newQueryMemory(ctx context.Context, most int64) *queryMemory {
+	if most <= 0 {
+		most = math.MaxInt64
+	}
+	return &queryMemory{ctx: ctx, most: most}
 }
 
 // check returns the error of a cancelled query.

@@ -13,6 +13,7 @@ import (
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/query/filter"
+	"github.com/granarydb/granary/query/order"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -37,9 +38,18 @@ type ScanOptions struct {
 	// Ordered returns rows in order of time bucket (Options.BucketRows), and within a bucket
 	// in order of the sorting key. Without it rows come in any order, at less cost.
 	Ordered bool
+	// OrderBy, if not empty, returns the first Limit rows by its first column, then by the
+	// second, and so on. Rows that are equal in all of them come as with Ordered. The whole
+	// answer is chosen before the first record, whose columns are the same as without.
+	OrderBy []order.By
 	// Limit is the greatest number of rows to return. 0 means no limit. A negative one is
-	// ErrQuery.
+	// ErrQuery. With OrderBy it is 1 to 65,536: only the first rows are kept in memory, with
+	// their values in the columns of the order. Other limits are ErrQuery.
 	Limit int
+	// MaxBytes, if above 0, bounds the bytes that OrderBy allocates: about 100 for each row,
+	// and the values in the columns of the order, and sometimes of the sorting key. Beyond it
+	// the error is ErrQueryMemory.
+	MaxBytes int64
 	// Memory allocates the records. nil means the Go allocator. Until the scan ends, it keeps
 	// the memory of released records for the records that follow.
 	Memory memory.Allocator
@@ -83,6 +93,9 @@ func Scan(ctx context.Context, r *filter.Read, opts ScanOptions, yield func(arro
 	}
 	s := newScanner(r.Schema, columns, opts)
 	defer s.out.Release()
+	if len(opts.OrderBy) > 0 {
+		return s.scanFirst(ctx, r, &opts, yield)
+	}
 	left := opts.Limit
 	for chosen, err := range r.Chosen(ctx, opts.Where, opts.Ordered) {
 		if err != nil {
@@ -103,16 +116,36 @@ func Scan(ctx context.Context, r *filter.Read, opts ScanOptions, yield func(arro
 	return err
 }
 
+// scanFirst is Scan in the order of opts.OrderBy.
+func (s *scanner) scanFirst(ctx context.Context, r *filter.Read, opts *ScanOptions, yield func(arrow.Record) bool) error {
+	rows, err := order.FirstRows(ctx, r, opts.Where, opts.OrderBy, opts.Limit, newQueryMemory(ctx, opts.MaxBytes).take)
+	if err != nil {
+		return err
+	}
+	s.mixed = true
+	for chosen := range rows {
+		if more, err := s.addPieces(&chosen, yield); err != nil || !more {
+			return err
+		}
+	}
+	_, err = s.flush(yield)
+	return err
+}
+
 // addPieces adds the rows of a selection, a record's worth at most at a time, and yields the
 // full records. more is false if the receiver has enough.
 func (s *scanner) addPieces(chosen *filter.Selection, yield func(arrow.Record) bool) (more bool, err error) {
 	most := max(1, min(recordRows, recordCells/max(1, len(s.others)+len(s.labels))))
 	for rest := *chosen; rest.Rows > 0; {
-		if gen := rest.Part.Generation(); s.rows == most || s.gen != gen || s.out.Size() >= recordBytes {
+		gen := rest.Part.Generation()
+		if s.rows == most || s.gen != gen && !s.mixed || s.out.Size() >= recordBytes {
 			if more, err := s.flush(yield); err != nil || !more {
 				return false, err
 			}
+		}
+		if s.gen != gen {
 			s.gen = gen
+			clear(s.values)
 		}
 		var piece filter.Selection
 		piece, rest = rest.Split(min(most-s.rows, pieceRows))
@@ -123,13 +156,14 @@ func (s *scanner) addPieces(chosen *filter.Selection, yield func(arrow.Record) b
 	return true, nil
 }
 
-// scanner collects rows of one generation into a record.
+// scanner collects rows of one generation into a record, or of any number if mixed.
 type scanner struct {
 	schema *schema.Schema
 	others []placed // columns outside the series tuple
 	labels []placed // columns of the series tuple
 	out    *arrowconv.RecordBuilder
-	gen    *granule.Generation
+	gen    *granule.Generation // of the last rows
+	mixed  bool
 	rows   int
 	values map[uint32][]label // by series code of gen; a value for each of labels
 

@@ -23,6 +23,27 @@ type Selection struct {
 	Rows   int     // number of chosen rows
 }
 
+// SelectRows returns a selection of some rows of a part, ascending and all of one series. It
+// keeps rows.
+func SelectRows(p *granule.Part, series uint32, rows []int32) Selection {
+	spans := []SeriesSpan{{0, int32(len(rows)), series, true}}
+	return Selection{Part: p, Spans: spans, picked: rows, Rows: len(rows)}
+}
+
+// AppendRows appends the numbers of the chosen rows in the part to dst.
+func (s *Selection) AppendRows(dst []int32) []int32 {
+	for _, r := range s.Spans {
+		if r.picks {
+			dst = append(dst, s.picked[r.lo:r.hi]...)
+			continue
+		}
+		for row := r.lo; row < r.hi; row++ {
+			dst = append(dst, row)
+		}
+	}
+	return dst
+}
+
 // Words appends a column's words of the chosen rows to dst.
 func (s *Selection) Words(dst []uint64, words *encoding.Words) []uint64 {
 	if len(s.Spans) == 0 {

@@ -37,6 +37,13 @@ func TestSelection_Picked(t *testing.T) {
 			if got, want := picked.Words(nil, &coded), spans.Words(nil, &coded); !slices.Equal(got, want) || len(got) != spans.Rows {
 				t.Fatalf("%d of %d rows: %v, want %v", spans.Rows, n, got, want)
 			}
+			rows := spans.AppendRows(nil)
+			if got := picked.AppendRows(nil); !slices.Equal(got, rows) {
+				t.Fatalf("rows %v, want %v", got, rows)
+			}
+			if alone := SelectRows(nil, 7, rows); !slices.Equal(alone.Words(nil, &coded), spans.Words(nil, &coded)) || alone.Rows != spans.Rows {
+				t.Fatalf("selected rows %v are others", rows)
+			}
 			most := 1 + rng.IntN(spans.Rows)
 			head, tail := spans.Split(most)
 			pickedHead, pickedTail := picked.Split(most)

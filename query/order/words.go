@@ -1,4 +1,4 @@
-package query
+package order
 
 import (
 	"math"
@@ -7,10 +7,10 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// orderWords replaces words of a fixed type by words that compare, as unsigned integers, like
+// Words replaces words of a fixed type by words that compare, as unsigned integers, like
 // their values. The order of floats is that of conditions: a NaN is below every number; and -0
 // is below 0.
-func orderWords(t encoding.Type, words []uint64) {
+func Words(t encoding.Type, words []uint64) {
 	switch t {
 	case encoding.Int64:
 		for i, w := range words {
@@ -18,17 +18,21 @@ func orderWords(t encoding.Type, words []uint64) {
 		}
 	case encoding.Float64:
 		for i, w := range words {
-			if f := encoding.ToFloat64(w); f != f {
-				words[i] = 0 // -Inf has a greater one
-				continue
-			}
-			words[i] = schema.OrderedWord(encoding.Float64, w)
+			words[i] = Float(encoding.ToFloat64(w))
 		}
 	}
 }
 
-// unorderWord is the inverse of orderWords. All NaNs become one.
-func unorderWord(t encoding.Type, ordered uint64) uint64 {
+// Float returns the word of a float that Words makes.
+func Float(f float64) uint64 {
+	if f != f {
+		return 0 // -Inf has a greater one
+	}
+	return schema.OrderedWord(encoding.Float64, encoding.FromFloat64(f))
+}
+
+// Unordered is the inverse of Words. All NaNs become one.
+func Unordered(t encoding.Type, ordered uint64) uint64 {
 	switch {
 	case t == encoding.Int64:
 		return ordered ^ 1<<63
