@@ -108,14 +108,12 @@ func (r *ImageReader) ownColumn(spec Spec, rows int, kind uint64, nullable bool)
 	words := r.Words("ordinals of values", rows, leastCode(nullable), n)
 	c := NewColumn(spec, words, nil)
 	c.own = &values{}
-	switch {
-	case kind == imageOfTexts:
+	if kind == imageOfTexts {
 		r.texts(c.own, n)
 		return c
-	case kind == imageOfIDs:
-		c.own.data = r.data("ids", idSize*n)
-	default:
-		c.own.data = r.data("ids", idSize*n)
+	}
+	c.own.data = r.data("ids", idSize*n)
+	if kind == imageOfIndexed {
 		r.index(c.own, n)
 	}
 	if r.Err() == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/granarydb/granary/internal/fields"
 )
 
-// ErrImage reports bytes that are not an image. Its text says what is wrong, and where.
+// ErrImage reports bytes that are not an image. Its text names what is wrong, and where.
 var ErrImage = dict.ErrImage
 
 // An image is words and columns as bytes for a file. A descriptor has their layouts, widths,
@@ -71,8 +71,8 @@ func (w *ImageWriter) Reset() {
 // image[wide], or are absent if that is its end. It costs a copy of the bytes.
 func (w *ImageWriter) AppendTo(dst []byte) (image []byte, wide int) {
 	head := imageHead + len(w.Data)
-	if head > math.MaxUint32 || w.narrow.all() > math.MaxUint32 {
-		panic("encoding: an image of more than 32 GiB")
+	if uint64(head) > math.MaxUint32 || uint64(w.narrow.all()) > math.MaxUint32 {
+		panic("encoding: an image of more than 32 GiB") // no granule is a hundredth as large
 	}
 	start := len(dst)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(head))
@@ -201,12 +201,12 @@ func (r *ImageReader) data(what string, n uint64) []byte {
 
 // words reads n words.
 func (r *ImageReader) words(what string, n uint64) []uint64 {
-	from := r.section().read
-	if n > math.MaxUint64/8 || r.data(what, 8*n) == nil {
+	s := r.section()
+	from := s.read
+	if r.data(what, 8*min(n, math.MaxUint64/8)) == nil {
 		return nil
 	}
-	to := r.section().read
-	return r.section().words[from:to:to]
+	return s.words[from:s.read:s.read]
 }
 
 // bits reads n words of packed bits, and returns them with the word behind them.
@@ -215,6 +215,6 @@ func (r *ImageReader) bits(what string, n uint64) []uint64 {
 	if len(words) == 0 {
 		return nil
 	}
-	to := r.section().read + 1
-	return r.section().words[to-1-len(words) : to : to]
+	s := r.section()
+	return s.words[s.read-len(words) : s.read+1 : s.read+1]
 }

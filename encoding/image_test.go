@@ -21,7 +21,6 @@ import (
 
 // imageLimits is what a reader of an image is told.
 type imageLimits struct {
-	rows        int
 	least, most uint64
 }
 
@@ -124,13 +123,13 @@ func TestImageNumbersGolden(t *testing.T) {
 		"# Made by: go test ./encoding -run TestImageNumbersGolden -update\n")
 	section := func(name string) { fmt.Fprintf(&out, "\n%s\n", name) }
 	section("types")
-	for v := Type(0); v < 255; v++ {
+	for v := range Type(math.MaxUint8) {
 		if v.Known() {
 			fmt.Fprintf(&out, "%4d  %v\n", v, v)
 		}
 	}
 	section("encodings")
-	for v := Encoding(0); v < 255; v++ {
+	for v := range Encoding(math.MaxUint8) {
 		if v.Known() {
 			fmt.Fprintf(&out, "%4d  %v\n", v, v)
 		}
@@ -471,7 +470,7 @@ func TestImage_EveryByte(t *testing.T) {
 
 func TestImage_RandomChanges(t *testing.T) { damaged.RandomChanges(t, toDamage(t)) }
 
-// Part by part, what reading words relies on is checked, and the error says where it fails.
+// Part by part, what reading words relies on is checked, and the error names the place.
 func TestImageErrors(t *testing.T) {
 	flatWords := func(w *ImageWriter, words ...uint64) {
 		p := pack(words)
@@ -605,7 +604,7 @@ func TestImageErrors(t *testing.T) {
 func FuzzImage(f *testing.F) {
 	for _, tt := range dumps {
 		words := inLayout(tt.layout, tt.words)
-		f.Add(imageOf(&words), uint64(0), uint64(slices.Max(tt.words)), byte(0))
+		f.Add(imageOf(&words), uint64(0), slices.Max(tt.words), byte(0))
 	}
 	columns := sampleColumns(f)
 	for _, s := range columns {

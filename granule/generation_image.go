@@ -11,7 +11,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// ErrImage reports bytes that are not an image of a part or of dictionaries. Its text says what is
+// ErrImage reports bytes that are not an image of a part or of dictionaries. Its text names what is
 // wrong, and where.
 var ErrImage = encoding.ErrImage
 
@@ -46,7 +46,7 @@ func (g *Generation) AppendImage(dst []byte, since Watermark) (image []byte, now
 //
 // Nobody else may use the generation from this call until the image is added. It costs about 60
 // ns a list and 20 ns a value, and copies the content. Dictionaries make hashes when they are
-// first searched, as dict.Lists.OpenImage says.
+// first searched: see dict.Lists.OpenImage.
 func (g *Generation) OpenImage(s *schema.Schema, image []byte) (add func(), err error) {
 	var adds [4]func()
 	for i, open := range []struct {

@@ -3,5 +3,5 @@ package dict
 import "errors"
 
 // ErrImage reports bytes that are not an image, or not one of what follows in a dictionary. Its
-// text says what is wrong, and where.
+// text names what is wrong, and where.
 var ErrImage = errors.New("malformed image")

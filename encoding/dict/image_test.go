@@ -374,7 +374,7 @@ func listsToDamage(name string, before, image []byte) damaged.Image {
 			if err == nil {
 				add()
 			} else if d.Len() != lists || d.Elements() != elements {
-				return nil, fmt.Errorf("an error changed the dictionary: %v", err)
+				return nil, errors.New("an error changed the dictionary")
 			}
 			return d, err
 		},
@@ -426,7 +426,7 @@ func TestImageTakesMemoryInProportion(t *testing.T) {
 	}
 }
 
-// What reading relies on is checked, and the error says where it fails.
+// What reading relies on is checked, and the error names the place.
 func TestImageErrors(t *testing.T) {
 	list := func(shared, own, width int, codes ...byte) []byte {
 		return slices.Concat([]byte{byte(shared), byte(own<<widthBits | (width - 1))}, codes)

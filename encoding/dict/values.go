@@ -51,7 +51,10 @@ func NewValues(seed uint64) *Values { return &Values{seed: seed} }
 // only error is ErrFull, after which the dictionary is unchanged.
 func (d *Values) Intern(value []byte) (uint32, error) {
 	hash := d.hash(value)
-	d.lockHashed()
+	d.mu.RLock()
+	if d.bare {
+		d.hashAll()
+	}
 	code, _ := d.find(hash, value)
 	d.mu.RUnlock()
 	if code != 0 {
@@ -80,7 +83,10 @@ func (d *Values) Intern(value []byte) (uint32, error) {
 // Find returns the code of value, or 0 if the dictionary does not hold it.
 func (d *Values) Find(value []byte) uint32 {
 	hash := d.hash(value)
-	d.lockHashed()
+	d.mu.RLock()
+	if d.bare {
+		d.hashAll()
+	}
 	defer d.mu.RUnlock()
 	code, _ := d.find(hash, value)
 	return code

@@ -99,25 +99,21 @@ func (d *Values) addImage(lengths []uint32, data []byte) {
 	d.n.Store(uint32(n + len(lengths)))
 }
 
-// lockHashed locks mu for reading, after it has made hashes and slots if they are not there.
-func (d *Values) lockHashed() {
-	d.mu.RLock()
-	if d.bare {
-		d.mu.RUnlock()
-		d.hashAll()
-		d.mu.RLock()
-	}
-}
-
 // Prepare makes the hashes and slots of values that came as images, if they are not there. Size
 // does not grow without additions from then on. It costs about 30 ns a value.
 func (d *Values) Prepare() {
-	d.lockHashed()
-	d.mu.RUnlock()
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.bare {
+		d.hashAll()
+	}
 }
 
-// hashAll makes the hashes and slots that addImage left out.
+// hashAll makes the hashes and slots that addImage left out. The caller holds mu for reading;
+// hashAll gives it back meanwhile.
 func (d *Values) hashAll() {
+	d.mu.RUnlock()
+	defer d.mu.RLock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.bare {

@@ -37,15 +37,15 @@ const (
 // Try opens bytes and uses what they make. It returns the error of Open.
 func (i *Image) Try(t *testing.T, image []byte) error {
 	t.Helper()
-	err, problem := i.try(t, image)
+	problem, err := i.try(t, image)
 	if problem != "" {
 		t.Fatalf("%s: %s\nimage %x", i.Name, problem, image)
 	}
 	return err
 }
 
-// try returns the error of Open, and what is wrong with that, if anything is.
-func (i *Image) try(t *testing.T, image []byte) (err error, problem string) {
+// try returns what is wrong, if anything is, and the error of Open.
+func (i *Image) try(t *testing.T, image []byte) (problem string, err error) {
 	t.Helper()
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -56,13 +56,13 @@ func (i *Image) try(t *testing.T, image []byte) (err error, problem string) {
 	opened, err := i.Open(image)
 	switch bytes, most := allocated()-before, uint64(Factor*len(image)+slack); {
 	case bytes > most:
-		return err, fmt.Sprintf("%d bytes take %d, at most %d: %v", len(image), bytes, most, err)
+		return fmt.Sprintf("%d bytes take %d, at most %d: %v", len(image), bytes, most, err), err
 	case err == nil:
 		i.Use(t, opened)
 	case !errors.Is(err, i.Bad):
-		return err, fmt.Sprintf("%v, want %v", err, i.Bad)
+		return fmt.Sprintf("%v, want %v", err, i.Bad), err
 	}
-	return err, ""
+	return "", err
 }
 
 // allocated returns the bytes allocated so far.
@@ -99,7 +99,7 @@ func (i *Image) EveryByte(t *testing.T, most int) {
 	}
 }
 
-// RandomChanges makes as many changes as the flag -image.changes says, of the images in turns.
+// RandomChanges makes the changes that the flag -image.changes counts, of the images in turns.
 func RandomChanges(t *testing.T, images []Image) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 1))
