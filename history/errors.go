@@ -1,12 +1,16 @@
 package history
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/granarydb/granary/history/names"
+)
 
 // Errors of writes and reads. The error that wraps one of these names the attribute and the
 // time. An error means that nothing happened.
 var (
 	// ErrAttribute is returned for an unknown attribute.
-	ErrAttribute = errors.New("unknown attribute")
+	ErrAttribute = names.ErrAttribute
 	// ErrTime is wrapped by the four errors of times.
 	ErrTime = errors.New("time out of order or range")
 	// ErrOutside is returned by reads of an instant outside of the view.
@@ -26,7 +30,7 @@ var (
 	ErrFeed = errors.New("attribute is fed otherwise")
 	// ErrLimit is returned for a name or value that is too long or no text, and when there
 	// are too many of them.
-	ErrLimit = errors.New("beyond a limit")
+	ErrLimit = names.ErrLimit
 	// ErrDepth is returned for a full stack or queue, or one whose depth has no such child.
 	ErrDepth = errors.New("invalid depth")
 	// ErrClosed is returned for writes to a closed history.
@@ -37,7 +41,7 @@ var (
 	ErrDone = errors.New("writer has ended")
 	// ErrQuery is returned for an invalid question: a range that ends before it begins, a
 	// negative resolution, a number of pixels that is not positive.
-	ErrQuery = errors.New("invalid question")
+	ErrQuery = names.ErrQuery
 )
 
 // timeError is a cause of ErrTime.

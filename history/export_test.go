@@ -7,7 +7,7 @@ import (
 
 // The limits of names and values, in bytes.
 const (
-	MaxName  = maxName
+	MaxName  = 64 << 10
 	MaxValue = maxValue
 )
 

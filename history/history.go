@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/granarydb/granary/encoding/dict"
+	"github.com/granarydb/granary/history/names"
 )
 
 // Options configure a history. The zero value is a history that begins at 0.
@@ -31,7 +32,7 @@ const defaultMaxAttributes = 1 << 26
 // of goroutines read it through Views meanwhile.
 type History struct {
 	opts  Options
-	tree  *tree
+	tree  *names.Tree
 	texts *dict.Values              // string and bytes values
 	lanes []*lane                   // the writer's; views have the first of them
 	slots []atomic.Uint32           // of each attribute: 1 + lane*laneWidth + slot, 0 before its first use; replaced when it grows
@@ -62,12 +63,10 @@ func New(opts Options) (*History, error) {
 	if opts.MaxAttributes == 0 {
 		opts.MaxAttributes = defaultMaxAttributes
 	}
-	t := newTree(opts.Seed)
-	t.limit = uint32(min(opts.MaxAttributes, maxAttributes))
 	return &History{
 		opts:   opts,
 		start:  opts.Start,
-		tree:   t,
+		tree:   names.New(opts.Seed, opts.MaxAttributes),
 		texts:  dict.NewValues(opts.Seed),
 		chunks: chunks{tiles: map[*chunk]int{}},
 		shapes: newShapes(),
@@ -77,7 +76,7 @@ func New(opts Options) (*History, error) {
 // view returns the view of the committed state.
 func (h *History) view() *View {
 	return &View{
-		Names: Names{t: h.tree, n: h.tree.names().n}, history: h, lanes: h.lanes, slots: h.slots,
+		Names: h.tree.Names(), history: h, lanes: h.lanes, slots: h.slots,
 		start: h.start, end: h.last, final: h.final, written: h.written, closed: h.closed,
 		dropped: h.start > h.opts.Start,
 	}
@@ -85,7 +84,7 @@ func (h *History) view() *View {
 
 // Empty returns the view of the history before its first commit: no attribute, no instant.
 func (h *History) Empty() *View {
-	return &View{Names: Names{t: h.tree}, history: h, start: h.opts.Start}
+	return &View{history: h, start: h.opts.Start}
 }
 
 // Size returns the bytes that the history holds on the heap, as of the last commit.
@@ -102,8 +101,8 @@ func (h *History) Begin() (*Draft, error) {
 		return nil, ErrClosed
 	}
 	return &Draft{Writer: &Writer{
-		Names: h.tree.names(), h: h,
-		undo: undos.Get().(*undo), names: h.tree.names().n, laneCount: len(h.lanes),
+		Names: h.tree.Names(), h: h,
+		undo: undos.Get().(*undo), names: h.tree.Names().Len(), laneCount: len(h.lanes),
 		written: h.written, last: h.last, final: h.final, barred: h.barred,
 	}}, nil
 }

@@ -156,5 +156,5 @@ func (h *History) account(lanes []*lane) {
 		each += workSize + ongoingSize
 	}
 	h.size.Store(h.chunks.bytes() + h.directory + h.buffers + each*int64(len(h.lanes)) +
-		int64(h.tree.size()) + int64(h.texts.Size()) + shapeLaneSize*int64(len(h.shapes.lanes)) + 4*int64(cap(h.slots)) + 8*int64(cap(h.lanes)+cap(h.works)) + 4*int64(cap(h.shapes.of)))
+		int64(h.tree.Size()) + int64(h.texts.Size()) + shapeLaneSize*int64(len(h.shapes.lanes)) + 4*int64(cap(h.slots)) + 8*int64(cap(h.lanes)+cap(h.works)) + 4*int64(cap(h.shapes.of)))
 }

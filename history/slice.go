@@ -80,7 +80,7 @@ func (s *Slice) Len() int {
 	if s.some != nil {
 		return len(s.some)
 	}
-	return s.view.n
+	return s.view.Len()
 }
 
 // Of returns the interval that an attribute is in. The error is ErrAttribute for one outside

@@ -68,8 +68,8 @@ func (v *View) checkAttributes(attributes []Attribute) error {
 }
 
 func (v *View) checkAttribute(a Attribute) error {
-	if int64(a) >= int64(v.n) {
-		return fmt.Errorf("%w: %d of %d", ErrAttribute, a, v.n)
+	if int64(a) >= int64(v.Len()) {
+		return fmt.Errorf("%w: %d of %d", ErrAttribute, a, v.Len())
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (v *View) places() []uint64 {
 		return *known
 	}
 	placed := make([]uint64, len(v.lanes))
-	for a := range v.n {
+	for a := range v.Len() {
 		if pos := v.pos(Attribute(a)); pos > 0 {
 			placed[(pos-1)/laneWidth] |= 1 << ((pos - 1) % laneWidth)
 		}
@@ -104,7 +104,7 @@ func (v *View) places() []uint64 {
 // list returns the attributes of a question.
 func (v *View) list(attributes []Attribute) []Attribute {
 	if attributes == nil {
-		attributes = make([]Attribute, v.n)
+		attributes = make([]Attribute, v.Len())
 		for a := range attributes {
 			attributes[a] = Attribute(a)
 		}

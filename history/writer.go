@@ -48,10 +48,10 @@ func (w *Writer) Child(base Attribute, path ...string) (Attribute, error) {
 	if err := w.check(); err != nil {
 		return 0, err
 	}
-	if base != Top && int(base) >= w.n || len(path) == 0 {
+	if base != Top && int(base) >= w.Len() || len(path) == 0 {
 		return 0, fmt.Errorf("%w: path %q from %d", ErrAttribute, path, base)
 	}
-	before := w.n
+	before := w.Len()
 	for _, name := range path {
 		next, err := w.child(base, name)
 		if err != nil {
@@ -69,7 +69,7 @@ func (w *Writer) child(parent Attribute, name string) (Attribute, error) {
 	if err := w.reserve(attributeBytes + 2*int64(len(name))); err != nil {
 		return 0, err
 	}
-	a, isNew, err := h.tree.add(parent, name)
+	a, isNew, err := h.tree.Add(parent, name)
 	switch {
 	case err != nil:
 		return 0, err
@@ -85,15 +85,15 @@ func (w *Writer) child(parent Attribute, name string) (Attribute, error) {
 		}
 		h.slots = grown
 	}
-	w.n = int(a) + 1
+	w.Names = h.tree.Names()
 	return a, nil
 }
 
 // truncate removes the attributes from n on. None of them was used.
 func (w *Writer) truncate(n int) {
-	w.h.tree.truncate(n)
+	w.h.tree.Truncate(n)
 	w.h.shapes.of = w.h.shapes.of[:n]
-	w.n = n
+	w.Names = w.h.tree.Names()
 }
 
 // check returns an error if the writer cannot write.

@@ -13,7 +13,7 @@ import (
 // The errors are ErrGap for an interval that ends before it begins, leaves a gap or overlaps,
 // ErrFinal for one that ends at a final time, and else those of Change.
 func (w *Writer) Add(a Attribute, start, end int64, v Value) error {
-	if !w.done && !w.published && !w.closing && int64(a) < int64(w.n) {
+	if !w.done && !w.published && !w.closing && int64(a) < int64(w.Len()) {
 		if pos := w.h.slots[a].Load(); pos != 0 && w.addNext(pos-1, start, end, &v) {
 			return nil
 		}
@@ -42,7 +42,7 @@ func (w *Writer) AddAll(attributes []Attribute, starts, ends []int64, values []V
 		some := attributes[lo:hi]
 		for k, a := range some {
 			places[k] = 0
-			if int64(a) < int64(w.n) {
+			if int64(a) < int64(w.Len()) {
 				if places[k] = w.h.slots[a].Load(); places[k] == 0 {
 					shapes[k] = w.h.shapes.of[a]
 				}
@@ -51,7 +51,7 @@ func (w *Writer) AddAll(attributes []Attribute, starts, ends []int64, values []V
 		starts, ends, values := starts[lo:hi], ends[lo:hi], values[lo:hi]
 		for k, a := range some {
 			pos := places[k]
-			if pos == 0 && int64(a) < int64(w.n) {
+			if pos == 0 && int64(a) < int64(w.Len()) {
 				if pos = w.h.slots[a].Load(); pos == 0 && w.addFirst(a, shapes[k], starts[k], ends[k], &values[k]) {
 					continue
 				}
@@ -75,8 +75,8 @@ func (w *Writer) add(a Attribute, start, end int64, v *Value) error {
 	if err := w.check(); err != nil {
 		return err
 	}
-	if int64(a) >= int64(w.n) {
-		return fmt.Errorf("%w: %d of %d", ErrAttribute, a, w.n)
+	if int64(a) >= int64(w.Len()) {
+		return fmt.Errorf("%w: %d of %d", ErrAttribute, a, w.Len())
 	}
 	var l *lane
 	var slot uint

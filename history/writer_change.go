@@ -50,8 +50,8 @@ func (w *Writer) changeable(t int64, a Attribute) (l *lane, slot uint, err error
 	if err := w.check(); err != nil {
 		return nil, 0, err
 	}
-	if int64(a) >= int64(w.n) {
-		return nil, 0, fmt.Errorf("%w: %d of %d", ErrAttribute, a, w.n)
+	if int64(a) >= int64(w.Len()) {
+		return nil, 0, fmt.Errorf("%w: %d of %d", ErrAttribute, a, w.Len())
 	}
 	begin := w.h.opts.Start
 	if pos := w.h.slots[a].Load(); pos != 0 {
@@ -133,8 +133,8 @@ func (w *Writer) Ongoing(a Attribute) (Interval, error) {
 	if err := w.check(); err != nil {
 		return Interval{}, err
 	}
-	if int64(a) >= int64(w.n) {
-		return Interval{}, fmt.Errorf("%w: %d of %d", ErrAttribute, a, w.n)
+	if int64(a) >= int64(w.Len()) {
+		return Interval{}, fmt.Errorf("%w: %d of %d", ErrAttribute, a, w.Len())
 	}
 	in := Interval{Start: w.h.opts.Start, Open: true}
 	if pos := w.h.slots[a].Load(); pos != 0 {

@@ -21,13 +21,13 @@ func (w *Writer) Push(t int64, a Attribute, v Value) error {
 	if err := w.ensure(2*placeBytes + 2*attributeBytes + textBytes + 2*int64(len(v.text))); err != nil {
 		return err
 	}
-	before := w.n
+	before := w.Len()
 	child, err := w.Child(a, strconv.Itoa(depth+1))
 	if err != nil {
 		return err
 	}
 	if err := w.fits(t, child, v); err != nil {
-		if w.n > before {
+		if w.Len() > before {
 			w.truncate(before)
 		}
 		return err

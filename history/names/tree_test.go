@@ -1,4 +1,4 @@
-package history
+package names
 
 import (
 	"errors"
@@ -92,7 +92,7 @@ func TestTruncatedAttributesComeBackAsOthers(t *testing.T) {
 		p.add(t, Attribute(0), name) // always attribute 1
 		p.add(t, Attribute(1), "below")
 		p.check(t)
-		now := p.tree.names()
+		now := p.tree.Names()
 		for k, other := range []string{"one", "two", "three", "kept"} {
 			a, err := now.Lookup("kept", other)
 			if other == name && (err != nil || a != 1) {
@@ -132,15 +132,15 @@ func TestTruncateAcrossGrowth(t *testing.T) {
 	p.check(t)
 	p.truncate(0)
 	p.check(t)
-	p.tree.truncate(5) // beyond the end: no effect
-	if n := p.tree.names().Len(); n != 0 {
+	p.tree.Truncate(5) // beyond the end: no effect
+	if n := p.tree.Names().Len(); n != 0 {
 		t.Errorf("%d attributes after truncate(5) of none", n)
 	}
 }
 
 // Identity is exact: siblings whose names have the same hash share a search, not a node.
 func TestTreeTellsCollisionsApart(t *testing.T) {
-	tr := newTree(3)
+	tr := New(3, maxAttributes)
 	byHash := map[uint32]string{}
 	pairs := 0
 	for i := 0; i < 500_000 && pairs < 4; i++ {
@@ -154,12 +154,12 @@ func TestTreeTellsCollisionsApart(t *testing.T) {
 		pairs++
 		parent := mustAdd(t, tr, Top, fmt.Sprint("parent ", i))
 		first := mustAdd(t, tr, parent, other)
-		if a, err := tr.names().LookupFrom(parent, name); err == nil {
+		if a, err := tr.Names().LookupFrom(parent, name); err == nil {
 			t.Errorf("%q is attribute %d, which is %q", name, a, other)
 		}
 		second := mustAdd(t, tr, parent, name)
 		for want, name := range map[Attribute]string{first: other, second: name} {
-			if a, err := tr.names().LookupFrom(parent, name); err != nil || a != want {
+			if a, err := tr.Names().LookupFrom(parent, name); err != nil || a != want {
 				t.Errorf("%q is attribute %d, %v; want %d", name, a, err, want)
 			}
 		}
@@ -191,7 +191,7 @@ func TestTreeLimits(t *testing.T) {
 // A chain is as deep as the number of attributes, so nothing may recurse.
 func TestTreeOfGreatDepth(t *testing.T) {
 	const depth = 100_000
-	tr := newTree(1)
+	tr := New(1, maxAttributes)
 	path := make([]string, depth)
 	last := Top
 	for i := range depth {
@@ -199,7 +199,7 @@ func TestTreeOfGreatDepth(t *testing.T) {
 		last = mustAdd(t, tr, last, path[i])
 	}
 	checkTree(t, tr)
-	names := tr.names()
+	names := tr.Names()
 	if a, err := names.Lookup(path...); err != nil || a != last {
 		t.Errorf("Lookup() = %d, %v; want %d", a, err, last)
 	}
@@ -219,9 +219,9 @@ func TestTreeOfGreatDepth(t *testing.T) {
 	if got, err := names.Match(steps...); err != nil || len(got) != 1 || got[0] != last {
 		t.Errorf("Match() = %v, %v; want %d", got, err, last)
 	}
-	tr.truncate(depth / 2)
+	tr.Truncate(depth / 2)
 	checkTree(t, tr)
-	if got := slices.Collect(tr.names().Descendants(Top)); len(got) != depth/2 {
+	if got := slices.Collect(tr.Names().Descendants(Top)); len(got) != depth/2 {
 		t.Errorf("%d descendants are left, want %d", len(got), depth/2)
 	}
 }
@@ -234,10 +234,10 @@ func TestTreeReadersBesideWriter(t *testing.T) {
 	if testing.Short() {
 		rounds = 40
 	}
-	tr := newTree(5)
+	tr := New(5, maxAttributes)
 	var published atomic.Pointer[treeView]
 	oracle := newTreeOracle()
-	publish := func() { published.Store(&treeView{tr.names(), oracle.view()}) }
+	publish := func() { published.Store(&treeView{tr.Names(), oracle.view()}) }
 	publish()
 	var done atomic.Bool
 	var reading sync.WaitGroup
@@ -275,10 +275,10 @@ func TestTreeReadersBesideWriter(t *testing.T) {
 		for range rng.IntN(20) {
 			mustAdd(t, tr, parent(), "x"+strconv.Itoa(rng.IntN(30)))
 		}
-		if names := tr.names(); names.Len() > n {
+		if names := tr.Names(); names.Len() > n {
 			stale.Store(&names)
 		}
-		tr.truncate(n)
+		tr.Truncate(n)
 		for range rng.IntN(8) {
 			p, name := parent(), strconv.Itoa(rng.IntN(30))
 			oracle.add(p, name)
@@ -290,7 +290,7 @@ func TestTreeReadersBesideWriter(t *testing.T) {
 	done.Store(true)
 	reading.Wait()
 	checkTree(t, tr)
-	compareNames(t, tr.names(), oracle)
+	compareNames(t, tr.Names(), oracle)
 }
 
 // readOnce asks a view a few random questions about one of its attributes.
@@ -342,7 +342,7 @@ func askAll(n Names) {
 
 // Names kept from an aborted transaction are invalid, but harmless.
 func TestStaleNamesDoNoHarm(t *testing.T) {
-	tr := newTree(1)
+	tr := New(1, maxAttributes)
 	rng := rand.New(rand.NewPCG(3, 4))
 	fill := func(n int) {
 		for i := range n {
@@ -350,9 +350,9 @@ func TestStaleNamesDoNoHarm(t *testing.T) {
 		}
 	}
 	fill(1000)
-	stale := tr.names()
+	stale := tr.Names()
 	for _, n := range []int{990, 600, 0} {
-		tr.truncate(n)
+		tr.Truncate(n)
 		askAll(stale)
 		fill(300)
 		askAll(stale)
@@ -362,11 +362,11 @@ func TestStaleNamesDoNoHarm(t *testing.T) {
 // Bytes of names are never overwritten, and nothing refers to those of removed names, so a
 // reader that still has them does not race.
 func TestForgottenNamesAreNotWrittenOver(t *testing.T) {
-	tr := newTree(1)
+	tr := New(1, maxAttributes)
 	mustAdd(t, tr, Top, "kept")
 	mustAdd(t, tr, Top, "forgotten")
 	kept, forgotten := tr.text(1), tr.text(2)
-	tr.truncate(1)
+	tr.Truncate(1)
 	if got := tr.text(2); len(got) != 0 {
 		t.Errorf("the name of a forgotten attribute is %q", got)
 	}
@@ -381,13 +381,13 @@ func TestForgottenNamesAreNotWrittenOver(t *testing.T) {
 
 // An iteration ends even if its writer removes the attributes under it.
 func TestStaleIterationEnds(t *testing.T) {
-	tr := newTree(1)
+	tr := New(1, maxAttributes)
 	a := mustAdd(t, tr, Top, "a")
 	b := mustAdd(t, tr, Top, "b")
 	mustAdd(t, tr, b, "c")
 	steps := 0
-	for range tr.names().Descendants(b) {
-		tr.truncate(1)
+	for range tr.Names().Descendants(b) {
+		tr.Truncate(1)
 		mustAdd(t, tr, a, "b")
 		mustAdd(t, tr, a, "c")
 		if steps++; steps > 10 {
@@ -398,23 +398,23 @@ func TestStaleIterationEnds(t *testing.T) {
 
 // A failed or removed addition leaves no attribute and no name behind.
 func TestTruncateGivesNamesBack(t *testing.T) {
-	tr := newTree(1)
+	tr := New(1, maxAttributes)
 	kept := mustAdd(t, tr, Top, "kept")
 	before, size := 0, 0
 	for round := range 50 {
 		for i := range 2000 {
 			mustAdd(t, tr, kept, fmt.Sprintf("name %d of round %d, which nobody keeps", i, round))
 		}
-		tr.truncate(1)
+		tr.Truncate(1)
 		checkTree(t, tr)
 		if round == 0 {
-			before, size = heapBytes(), tr.size()
+			before, size = heapBytes(), tr.Size()
 		}
 	}
 	if grown := heapBytes() - before; grown > 64<<10 {
 		t.Errorf("the heap grew by %d bytes in 49 rounds that left nothing", grown)
 	}
-	if got := tr.size(); got > size+1024 {
+	if got := tr.Size(); got > size+1024 {
 		t.Errorf("size() = %d, was %d after the first round", got, size)
 	}
 	runtime.KeepAlive(tr)

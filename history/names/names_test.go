@@ -1,4 +1,4 @@
-package history
+package names
 
 import (
 	"errors"
@@ -111,14 +111,14 @@ func unknownEverywhere(t testing.TB, n Names, a Attribute) {
 // treeOf makes a tree of paths with names separated by spaces.
 func treeOf(t *testing.T, paths ...string) Names {
 	t.Helper()
-	tr := newTree(1)
+	tr := New(1, maxAttributes)
 	for _, path := range paths {
 		at := Top
 		for name := range strings.SplitSeq(path, " ") {
 			at = mustAdd(t, tr, at, name)
 		}
 	}
-	return tr.names()
+	return tr.Names()
 }
 
 // threads returns the attributes of the tests of names: 0 Threads, 1 12, 2 Status, 3 13, 4
@@ -213,7 +213,7 @@ func TestLookupAllocatesNothing(t *testing.T) {
 				continue
 			}
 		},
-		"add of what there is": func() { _, _, _ = n.t.add(3, "Prio") },
+		"add of what there is": func() { _, _, _ = n.t.Add(3, "Prio") },
 	} {
 		if got := testing.AllocsPerRun(100, use); got != 0 {
 			t.Errorf("%s allocates %v times, want 0", name, got)
@@ -223,7 +223,7 @@ func TestLookupAllocatesNothing(t *testing.T) {
 
 // A name has no special meaning, wherever it stands.
 func TestOddNames(t *testing.T) {
-	tr := newTree(1)
+	tr := New(1, maxAttributes)
 	var want []Attribute
 	for _, outer := range oddNames {
 		a := mustAdd(t, tr, Top, outer)
@@ -231,7 +231,7 @@ func TestOddNames(t *testing.T) {
 			want = append(want, mustAdd(t, tr, a, inner))
 		}
 	}
-	n := tr.names()
+	n := tr.Names()
 	i := 0
 	for _, outer := range oddNames {
 		for _, inner := range oddNames {

@@ -1,4 +1,4 @@
-package history
+package names
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ const (
 	fewChildren = 8
 )
 
-// tree is the attributes of a history: the parent and the name of each. One goroutine at a
+// Tree is the attributes of a history: the parent and the name of each. One goroutine at a
 // time writes. Beside it any number read, through [Names], without a lock.
 //
 // Attributes are nodes in order of creation, in pages that never move. Node 0 is Top and
@@ -42,8 +42,8 @@ const (
 //	    one with a node that the reader does not know ends its search, unread.
 //	N3  Fields that a reader shares with the writer are atomic, and written before the
 //	    links to them. The parent and the name of a node that a reader knows never change.
-type tree struct {
-	limit uint32 // attributes, for the writer to lower
+type Tree struct {
+	limit uint32 // attributes
 	nodes paged[node]
 	cells cells
 	texts texts
@@ -58,44 +58,44 @@ type node struct {
 	parent, name, first, next atomic.Uint32
 }
 
-// newTree returns a tree without attributes. The seed keys its hashes, so that names made
-// to collide in one history do not in another.
-func newTree(seed uint64) *tree {
-	t := &tree{limit: maxAttributes, texts: texts{seed: seed}, last: map[uint32]uint32{}}
+// New returns a tree without attributes, for at most so many, and never more than 2^31 - 2. The
+// seed keys its hashes, so that names made to collide in one history do not in another.
+func New(seed uint64, attributes int) *Tree {
+	t := &Tree{limit: uint32(min(attributes, maxAttributes)), texts: texts{seed: seed}, last: map[uint32]uint32{}}
 	t.nodes.grow(0)
 	return t
 }
 
-// names returns all attributes, for the writer. Others may have the value once it is
-// published to them.
-func (t *tree) names() Names { return Names{t, int(t.n)} }
+// Names returns all attributes, for the writer. Others may have the value once it is
+// published to them. It costs nothing.
+func (t *Tree) Names() Names { return Names{t, int(t.n)} }
 
 // node returns node i. The caller knows that it exists.
-func (t *tree) node(i uint32) *node { return t.nodes.at(i) }
+func (t *Tree) node(i uint32) *node { return t.nodes.at(i) }
 
 // text returns the name of node i. It must not be changed.
-func (t *tree) text(i uint32) []byte { return t.texts.at(t.node(i).name.Load()) }
+func (t *Tree) text(i uint32) []byte { return t.texts.at(t.node(i).name.Load()) }
 
 // key returns the key of node i in the cells. Only the writer may call it.
-func (t *tree) key(i uint32) uint64 {
+func (t *Tree) key(i uint32) uint64 {
 	node := t.node(i)
 	return uint64(node.parent.Load())<<32 | t.texts.key(node.name.Load())
 }
 
 // find returns the child of p with the name, whose hash is given, if it is one of the first
 // n nodes, or 0.
-func (t *tree) find(p uint32, name string, hash, n uint32) uint32 {
+func (t *Tree) find(p uint32, name string, hash, n uint32) uint32 {
 	return t.cells.find(uint64(p)<<32|uint64(hash), n, func(i uint32) bool {
 		node := t.node(i)
 		return node.parent.Load() == p && string(t.texts.at(node.name.Load())) == name
 	})
 }
 
-// add returns the child of parent that has the name, and makes it if there is none: then
+// Add returns the child of parent that has the name, and makes it if there is none: then
 // isNew. The errors are ErrAttribute for the parent, and ErrLimit for a name longer than
 // maxName or not UTF-8, or too many attributes. Then nothing was added. Only the writer may
 // call it. The cost is a hash and a search. Now and then the cells grow.
-func (t *tree) add(parent Attribute, name string) (a Attribute, isNew bool, err error) {
+func (t *Tree) Add(parent Attribute, name string) (a Attribute, isNew bool, err error) {
 	p := uint32(parent + 1)
 	if p > t.n {
 		return 0, false, unknown(parent)
@@ -126,7 +126,7 @@ func (t *tree) add(parent Attribute, name string) (a Attribute, isNew bool, err 
 }
 
 // link puts node i after the last child of p.
-func (t *tree) link(p, i uint32) {
+func (t *Tree) link(p, i uint32) {
 	last, kept := t.last[p]
 	children := 0
 	if !kept {
@@ -145,13 +145,13 @@ func (t *tree) link(p, i uint32) {
 	}
 }
 
-// truncate removes attributes n and up, and the names that they alone have. The next
+// Truncate removes attributes n and up, and the names that they alone have. The next
 // attribute is n again. Readers that know at most n are not disturbed. Names that hold more,
 // which only a writer can have had, must not be used any longer: they would see the
 // attributes that come in place of the removed ones. The memory is kept. Only the writer may
 // call it. The cost is a search for each removed attribute, a walk past the remaining
 // children of each parent that loses some, and a copy of at most 64 KiB of names.
-func (t *tree) truncate(n int) {
+func (t *Tree) Truncate(n int) {
 	keep := uint32(n)
 	for i := t.n; i > keep; i-- {
 		t.cells.drop(i, t.key(i))
@@ -165,7 +165,7 @@ func (t *tree) truncate(n int) {
 }
 
 // unlink ends the children of p before the first that is later than keep.
-func (t *tree) unlink(p, keep uint32) {
+func (t *Tree) unlink(p, keep uint32) {
 	last, kept := t.last[p]
 	if kept && last <= keep {
 		return // done, when a later child was forgotten
@@ -185,9 +185,9 @@ func (t *tree) unlink(p, keep uint32) {
 	}
 }
 
-// size returns the bytes that the tree holds on the heap, to about a tenth. Only the
+// Size returns the bytes that the tree holds on the heap, to about a tenth. Only the
 // writer may call it.
-func (t *tree) size() int {
+func (t *Tree) Size() int {
 	const perParent = 16 // a Go map's, for two numbers
 	return t.nodes.size(nodeSize) + t.cells.size() + t.texts.size() + perParent*len(t.last)
 }

@@ -1,4 +1,4 @@
-package history
+package names
 
 import (
 	"bufio"
@@ -22,9 +22,9 @@ type treeSet []struct {
 // realTree reads the attributes of a set of real intervals.
 func realTree(t testing.TB, name string) treeSet {
 	t.Helper()
-	file, err := os.Open("../../shared/data/intervals/" + name + ".attrs.tsv.gz")
+	file, err := os.Open("../../../shared/data/intervals/" + name + ".attrs.tsv.gz")
 	if errors.Is(err, os.ErrNotExist) {
-		t.Skipf("../../shared/data/intervals/%s.attrs.tsv.gz is not there", name)
+		t.Skipf("../../../shared/data/intervals/%s.attrs.tsv.gz is not there", name)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -56,10 +56,10 @@ func realTree(t testing.TB, name string) treeSet {
 	return set
 }
 
-func (s treeSet) build(t testing.TB) *tree {
-	tr := newTree(1)
+func (s treeSet) build(t testing.TB) *Tree {
+	tr := New(1, maxAttributes)
 	for _, a := range s {
-		if _, isNew, err := tr.add(a.parent, a.name); err != nil || !isNew {
+		if _, isNew, err := tr.Add(a.parent, a.name); err != nil || !isNew {
 			t.Fatalf("add(%d, %q): %v, %v", a.parent, a.name, isNew, err)
 		}
 	}
@@ -81,11 +81,11 @@ func TestTreeSizeIsHeap(t *testing.T) {
 			heap := heapBytes() - before
 			perAttribute := float64(heap) / float64(len(set))
 			t.Logf("%d attributes, %d names: heap %d bytes, %.1f each; size() %d; cells %d, last children kept of %d",
-				len(set), len(tr.texts.known), heap, perAttribute, tr.size(), tr.cells.size()/4, len(tr.last))
+				len(set), len(tr.texts.known), heap, perAttribute, tr.Size(), tr.cells.size()/4, len(tr.last))
 			if name == "many-threads" && perAttribute > 32 {
 				t.Errorf("%.1f bytes an attribute, want at most 32", perAttribute)
 			}
-			if size := tr.size(); 10*size < 9*heap-100_000 || 10*size > 11*heap+100_000 {
+			if size := tr.Size(); 10*size < 9*heap-100_000 || 10*size > 11*heap+100_000 {
 				t.Errorf("size() = %d, the heap grew by %d", size, heap)
 			}
 			runtime.KeepAlive(tr)
@@ -139,13 +139,13 @@ func BenchmarkTreeAdd(b *testing.B) {
 func BenchmarkTreeFind(b *testing.B) {
 	set := realTree(b, "many-threads")
 	tr := set.build(b)
-	names := tr.names()
+	names := tr.Names()
 	order := rand.New(rand.NewPCG(1, 1)).Perm(len(set))
 	b.Run("by=writer", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			for _, i := range order {
-				if a, isNew, err := tr.add(set[i].parent, set[i].name); err != nil || isNew || int(a) != i {
+				if a, isNew, err := tr.Add(set[i].parent, set[i].name); err != nil || isNew || int(a) != i {
 					b.Fatal(a, isNew, err)
 				}
 			}
@@ -171,7 +171,7 @@ func perAttribute(b *testing.B, n int) {
 
 func BenchmarkTreeLookup(b *testing.B) {
 	set := realTree(b, "many-threads")
-	names := set.build(b).names()
+	names := set.build(b).Names()
 	paths := make([][]string, len(set))
 	steps := 0
 	for i := range paths {
@@ -196,7 +196,7 @@ func BenchmarkTreeTruncate(b *testing.B) {
 	tr := set.build(b)
 	keep := len(set) - len(set)/10
 	for b.Loop() {
-		tr.truncate(keep)
+		tr.Truncate(keep)
 		for _, a := range set[keep:] {
 			mustAdd(b, tr, a.parent, a.name)
 		}

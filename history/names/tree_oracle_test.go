@@ -1,4 +1,4 @@
-package history
+package names
 
 import (
 	"errors"
@@ -77,7 +77,7 @@ func (o *treeOracle) descendants(a Attribute) []Attribute {
 }
 
 // checkTree compares the writer's side with that of a newly built tree (N1, N2).
-func checkTree(t testing.TB, tr *tree) {
+func checkTree(t testing.TB, tr *Tree) {
 	t.Helper()
 	children := map[uint32][]uint32{}
 	used := uint32(0)
@@ -147,9 +147,9 @@ func checkCells(t testing.TB, c *cells, n uint32, key func(uint32) uint64) {
 	}
 }
 
-func mustAdd(t testing.TB, tr *tree, parent Attribute, name string) Attribute {
+func mustAdd(t testing.TB, tr *Tree, parent Attribute, name string) Attribute {
 	t.Helper()
-	a, _, err := tr.add(parent, name)
+	a, _, err := tr.Add(parent, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ var badNames = []string{"\xff", "a\xc3", "\xed\xa0\x80", "\xc0\x80", strings.Rep
 // treePair is a tree and its oracle under the same operations, with the last three views taken
 // that are still valid.
 type treePair struct {
-	tree   *tree
+	tree   *Tree
 	oracle *treeOracle
 	views  []treeView
 }
@@ -179,13 +179,13 @@ type treeView struct {
 }
 
 func newTreePair(seed uint64) *treePair {
-	return &treePair{tree: newTree(seed), oracle: newTreeOracle()}
+	return &treePair{tree: New(seed, maxAttributes), oracle: newTreeOracle()}
 }
 
 func (p *treePair) add(t testing.TB, parent Attribute, name string) {
 	t.Helper()
 	want, wantNew := p.oracle.add(parent, name)
-	got, isNew, err := p.tree.add(parent, name)
+	got, isNew, err := p.tree.Add(parent, name)
 	if err != nil || got != want || isNew != wantNew {
 		t.Fatalf("add(%d, %.100q) = %d, %v, %v; want %d, %v", parent, name, got, isNew, err, want, wantNew)
 	}
@@ -194,11 +194,11 @@ func (p *treePair) add(t testing.TB, parent Attribute, name string) {
 // refuse adds an invalid name, and checks the error and that nothing changed.
 func (p *treePair) refuse(t testing.TB, parent Attribute, name string, want error) {
 	t.Helper()
-	n, size := p.tree.n, p.tree.size()
-	if _, _, err := p.tree.add(parent, name); !errors.Is(err, want) {
+	n, size := p.tree.n, p.tree.Size()
+	if _, _, err := p.tree.Add(parent, name); !errors.Is(err, want) {
 		t.Fatalf("add(%d, %.100q): %v, want %v", parent, name, err, want)
 	}
-	if p.tree.n != n || p.tree.size() != size {
+	if p.tree.n != n || p.tree.Size() != size {
 		t.Fatalf("add(%d, %.100q) made something in spite of an error", parent, name)
 	}
 }
@@ -207,11 +207,11 @@ func (p *treePair) view() {
 	if len(p.views) == 3 {
 		p.views = p.views[1:]
 	}
-	p.views = append(p.views, treeView{p.tree.names(), p.oracle.view()})
+	p.views = append(p.views, treeView{p.tree.Names(), p.oracle.view()})
 }
 
 func (p *treePair) truncate(n int) {
-	p.tree.truncate(n)
+	p.tree.Truncate(n)
 	p.oracle.truncate(n)
 	p.views = slices.DeleteFunc(p.views, func(v treeView) bool { return v.names.Len() > n })
 }
@@ -220,7 +220,7 @@ func (p *treePair) truncate(n int) {
 func (p *treePair) check(t testing.TB) {
 	t.Helper()
 	checkTree(t, p.tree)
-	compareNames(t, p.tree.names(), p.oracle)
+	compareNames(t, p.tree.Names(), p.oracle)
 	for _, v := range p.views {
 		compareNames(t, v.names, v.oracle)
 	}
