@@ -35,7 +35,7 @@
 //	     codes: words less the least, or places in the dictionary; packed
 //
 // With nulls, code 0 is null and the others are one more. A word stands for a value: an
-// int, a float's bits, the code of a text in the history's dictionary. The high bytes are
+// int, a float's bits, the code of a text in the history's interner. The high bytes are
 // searched eight at a time with plain 64-bit arithmetic.
 //
 // # Writing and reading

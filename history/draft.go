@@ -43,6 +43,7 @@ func (d *Draft) Publish() (*View, error) {
 	for _, l := range d.touched {
 		l.publish()
 	}
+	h.texts.Settle()
 	h.written, h.last, h.final, h.barred, h.closed = d.written, d.last, d.final, d.barred, d.closing
 	if d.drop != nil {
 		before := h.chunks.bytes()
@@ -103,8 +104,8 @@ func (d *Draft) finish(lanes []*lane) {
 	d.h.busy.Store(false)
 }
 
-// Abort drops the writes, new attributes included. Text values stay in the dictionary.
-// After Commit, Publish or Abort it does nothing.
+// Abort drops the writes, new attributes and texts included. After Commit, Publish or Abort it
+// does nothing.
 func (d *Draft) Abort() {
 	if d.done || d.published {
 		return
@@ -124,6 +125,9 @@ func (d *Draft) Abort() {
 	clear(h.works[d.laneCount:])
 	h.works = h.works[:d.laneCount]
 	d.truncate(d.names)
+	if h.texts.TakeBack() {
+		h.recent = nil // it can have codes that are gone
+	}
 	d.finish(d.touched)
 }
 

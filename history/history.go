@@ -5,7 +5,6 @@ import (
 	"math"
 	"sync/atomic"
 
-	"github.com/granarydb/granary/encoding/dict"
 	"github.com/granarydb/granary/history/names"
 )
 
@@ -33,7 +32,7 @@ const defaultMaxAttributes = 1 << 26
 type History struct {
 	opts  Options
 	tree  *names.Tree
-	texts *dict.Values              // string and bytes values
+	texts *names.Interner           // string and bytes values
 	lanes []*lane                   // the writer's; views have the first of them
 	slots []atomic.Uint32           // of each attribute: 1 + lane*laneWidth + slot, 0 before its first use; replaced when it grows
 	works []*laneWork               // the writer's, of each lane: the way there without the lane; nil when the history is closed
@@ -67,7 +66,7 @@ func New(opts Options) (*History, error) {
 		opts:   opts,
 		start:  opts.Start,
 		tree:   names.New(opts.Seed, opts.MaxAttributes),
-		texts:  dict.NewValues(opts.Seed),
+		texts:  names.NewInterner(opts.Seed),
 		chunks: chunks{tiles: map[*chunk]int{}},
 		shapes: newShapes(),
 	}, nil
@@ -113,7 +112,7 @@ func (h *History) value(k Kind, word uint64) Value {
 	case k == KindNull:
 		return Value{} // the word may be that of a later value
 	case k >= KindString:
-		return Value{kind: k, text: textOf(h.texts.Value(uint32(word)))}
+		return Value{kind: k, text: textOf(h.texts.At(uint32(word)))}
 	}
 	return Value{kind: k, word: word}
 }

@@ -3,10 +3,9 @@ package history
 import "encoding/binary"
 
 // recent is a cache of the codes of strings that were written lately, for the writer. States
-// are few and come again, and a look here costs a fifth of the dictionary with its lock and
-// the check for UTF-8.
+// are few and come again, and a look here costs a fraction of a search with the check for UTF-8.
 type recent [256]struct {
-	text string // the dictionary's
+	text string // the interner's
 	code uint32
 }
 
@@ -38,7 +37,7 @@ func (r *recent) find(text string) uint32 {
 	return 0
 }
 
-// keep remembers a text of the dictionary, of at most maxRecent bytes.
+// keep remembers a text of the interner, of at most maxRecent bytes.
 func (r *recent) keep(text string, code uint32) {
 	c := &r[r.index(text)]
 	c.text, c.code = text, code

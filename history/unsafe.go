@@ -5,14 +5,13 @@ import (
 	"unsafe"
 )
 
-// textOf returns bytes of a dictionary as a string, without a copy.
+// textOf returns bytes of an interner as a string, without a copy.
 //
-// The bytes of a dict.Values never change and never move, and the string refers to
-// the same memory and keeps it alive: so it is as immutable as a string must be.
+// The bytes of a names.Texts never change and never move, and the string refers to the same
+// memory and keeps it alive: so it is as immutable as a string must be.
 func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// bytesOf returns the bytes of a string to read, without a copy. A dict.Values only reads
-// them, and keeps copies.
+// bytesOf returns the bytes of a string to read, without a copy.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // load returns the eight bytes at an offset.

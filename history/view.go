@@ -235,4 +235,4 @@ func (v *View) Top(a Attribute, t int64) (in Interval, ok bool, err error) {
 // Text returns the bytes of a string or of bytes by its code, which must come from Columns of
 // a view of the history. They never change and must not be changed. Equal strings have one
 // code, and so have equal bytes. About 5 ns.
-func (v *View) Text(code uint64) []byte { return v.history.texts.Value(uint32(code)) }
+func (v *View) Text(code uint64) []byte { return v.history.texts.At(uint32(code)) }

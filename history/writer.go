@@ -3,6 +3,8 @@ package history
 import (
 	"fmt"
 	"sync/atomic"
+
+	"github.com/granarydb/granary/history/names"
 )
 
 // Writer writes a history within a transaction (Draft). A commit publishes all its writes
@@ -127,22 +129,21 @@ func (w *Writer) word(l *lane, slot uint, a Attribute, v *Value) (uint64, error)
 	if err := v.check(); err != nil {
 		return 0, fmt.Errorf("attribute %d: %w", a, err)
 	}
-	text := bytesOf(v.text)
-	code := w.h.texts.Find(text)
+	code, hash := w.h.texts.Find(v.text)
 	if code == 0 {
-		if err := w.reserve(textBytes + 2*int64(len(text))); err != nil {
+		if err := w.reserve(int64(names.Need(len(v.text)))); err != nil {
 			return 0, err
 		}
-		var err error
-		if code, err = w.h.texts.Intern(text); err != nil {
-			return 0, fmt.Errorf("%w: attribute %d: %w", ErrLimit, a, err)
+		var ok bool
+		if code, ok = w.h.texts.Add(v.text, hash); !ok {
+			return 0, fmt.Errorf("%w: attribute %d: the history has all the texts that it can have", ErrLimit, a)
 		}
 	}
-	if v.kind == KindString && len(text) <= maxRecent {
+	if v.kind == KindString && len(v.text) <= maxRecent {
 		if w.h.recent == nil {
 			w.h.recent = new(recent)
 		}
-		w.h.recent.keep(textOf(w.h.texts.Value(code)), code)
+		w.h.recent.keep(textOf(w.h.texts.At(code)), code)
 	}
 	return uint64(code), nil
 }
@@ -163,12 +164,11 @@ func (w *Writer) touch(work *laneWork, slots uint64) {
 	work.changed |= slots
 }
 
-// The bytes that writes reserve: more than they take. The length of a text counts twice: the
+// The bytes that writes reserve: more than they take. The length of a name counts twice: the
 // rest of a block, where it does not fit, is shorter and stays empty.
 const (
 	reserveStep    = 64 << 10
 	attributeBytes = 96
-	textBytes      = 64
 	roomBytes      = blockSize + 8
 	placeBytes     = laneSize + sealedSize + workSize + ongoingSize + roomBytes + 8*laneWidth
 )

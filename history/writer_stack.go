@@ -3,6 +3,8 @@ package history
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/granarydb/granary/history/names"
 )
 
 // Push puts a value on a stack: the attribute holds the depth, an int or null when it is
@@ -18,7 +20,7 @@ func (w *Writer) Push(t int64, a Attribute, v Value) error {
 	if depth >= maxDepth {
 		return fmt.Errorf("%w: attribute %d has %d values, at most %d", ErrDepth, a, depth, maxDepth)
 	}
-	if err := w.ensure(2*placeBytes + 2*attributeBytes + textBytes + 2*int64(len(v.text))); err != nil {
+	if err := w.ensure(2*placeBytes + 2*attributeBytes + int64(names.Need(len(v.text)))); err != nil {
 		return err
 	}
 	before := w.Len()

@@ -104,7 +104,7 @@ func (n Names) DescendantsMatching(a Attribute, re *regexp.Regexp, recursive boo
 		code := n.t.node(uint32(c + 1)).name.Load()
 		verdict, known := verdicts[code]
 		if !known {
-			verdict = matches(n.t.texts.at(code))
+			verdict = matches(n.t.texts.At(code))
 			verdicts[code] = verdict
 		}
 		if verdict {

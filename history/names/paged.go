@@ -37,3 +37,11 @@ func (p *paged[T]) size(element int) int {
 	}
 	return len(*pages)*pageLen*element + 8*cap(*pages)
 }
+
+// list returns the pages. A page can be nil if no element in it is in use.
+func (p *paged[T]) list() []*[pageLen]T {
+	if pages := p.pages.Load(); pages != nil {
+		return *pages
+	}
+	return nil
+}

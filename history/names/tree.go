@@ -46,7 +46,7 @@ type Tree struct {
 	limit uint32 // attributes
 	nodes paged[node]
 	cells cells
-	texts texts
+	texts nameTexts
 
 	// The writer's own.
 	n    uint32            // attributes, which is also the last node
@@ -61,7 +61,7 @@ type node struct {
 // New returns a tree without attributes, for at most so many, and never more than 2^31 - 2. The
 // seed keys its hashes, so that names made to collide in one history do not in another.
 func New(seed uint64, attributes int) *Tree {
-	t := &Tree{limit: uint32(min(attributes, maxAttributes)), texts: texts{seed: seed}, last: map[uint32]uint32{}}
+	t := &Tree{limit: uint32(min(attributes, maxAttributes)), texts: nameTexts{writer: writer{seed: seed, largest: maxName}}, last: map[uint32]uint32{}}
 	t.nodes.grow(0)
 	return t
 }
@@ -74,7 +74,7 @@ func (t *Tree) Names() Names { return Names{t, int(t.n)} }
 func (t *Tree) node(i uint32) *node { return t.nodes.at(i) }
 
 // text returns the name of node i. It must not be changed.
-func (t *Tree) text(i uint32) []byte { return t.texts.at(t.node(i).name.Load()) }
+func (t *Tree) text(i uint32) []byte { return t.texts.At(t.node(i).name.Load()) }
 
 // key returns the key of node i in the cells. Only the writer may call it.
 func (t *Tree) key(i uint32) uint64 {
@@ -87,7 +87,7 @@ func (t *Tree) key(i uint32) uint64 {
 func (t *Tree) find(p uint32, name string, hash, n uint32) uint32 {
 	return t.cells.find(uint64(p)<<32|uint64(hash), n, func(i uint32) bool {
 		node := t.node(i)
-		return node.parent.Load() == p && string(t.texts.at(node.name.Load())) == name
+		return node.parent.Load() == p && string(t.texts.At(node.name.Load())) == name
 	})
 }
 

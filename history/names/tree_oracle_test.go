@@ -88,12 +88,12 @@ func checkTree(t testing.TB, tr *Tree) {
 		}
 		children[p] = append(children[p], i)
 		if name := tr.node(i).name.Load(); name > used {
-			if used++; name != used || tr.texts.known[name-1].user != i {
+			if used++; name != used || tr.texts.states.at(name-1).user != i {
 				t.Fatalf("node %d is the first with text %d, want %d", i, name, used)
 			}
 		}
 	}
-	if n := len(tr.texts.known); n != int(used) {
+	if n := tr.texts.n; n != used {
 		t.Fatalf("%d texts, %d are in use", n, used)
 	}
 	checkCells(t, &tr.cells, tr.n, tr.key)

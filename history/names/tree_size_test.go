@@ -81,7 +81,7 @@ func TestTreeSizeIsHeap(t *testing.T) {
 			heap := heapBytes() - before
 			perAttribute := float64(heap) / float64(len(set))
 			t.Logf("%d attributes, %d names: heap %d bytes, %.1f each; size() %d; cells %d, last children kept of %d",
-				len(set), len(tr.texts.known), heap, perAttribute, tr.Size(), tr.cells.size()/4, len(tr.last))
+				len(set), tr.texts.n, heap, perAttribute, tr.Size(), tr.cells.size()/4, len(tr.last))
 			if name == "many-threads" && perAttribute > 32 {
 				t.Errorf("%.1f bytes an attribute, want at most 32", perAttribute)
 			}

@@ -1,0 +1,205 @@
+package names
+
+import (
+	"slices"
+	"sync/atomic"
+)
+
+// Interner gives texts their codes, each distinct text one: the strings and bytes that are
+// values of a history. One goroutine at a time uses it. Beside it any number read the texts
+// that were published to them ([Texts.At]).
+//
+// Texts that came since the last Settle can be taken back. Those that nothing needs any more go
+// when Keep makes another interner of the rest. A text keeps its code as long as it is there,
+// and has no other. The code of one that went can be that of a later text, so a code has its
+// meaning with the Texts of the same interner alone.
+type Interner struct {
+	writer
+	supply
+	settled struct {
+		supply
+		tail mark
+	}
+	fresh []uint32 // codes that were given since the last Settle
+	begun []int    // blocks that were begun since
+	pages []int    // pages of codes that were begun since
+}
+
+// supply is the codes that can be given: the last of free, then those of a page of which none
+// was given before.
+type supply struct {
+	free     []uint32
+	next     uint32 // the code before the next of the page
+	last     uint32 // of the page
+	inUse    int    // codes
+	held     int    // pages
+	capacity int    // of the cells
+}
+
+const (
+	// valueBlock is the size of a block of values. An abort copies up to as many bytes.
+	valueBlock = 16 << 10
+	// maxPages bounds the pages of codes, so that a code is a uint32.
+	maxPages = 1<<24 - 1
+	// keptCodes bounds the list of codes that is kept for the next transaction.
+	keptCodes = 1 << 12
+)
+
+// NewInterner returns an interner without texts. The seed keys its hash, so that texts made to
+// collide in one do not in another.
+func NewInterner(seed uint64) *Interner {
+	return &Interner{writer: writer{seed: seed, largest: valueBlock}}
+}
+
+// Find returns the code of a text, or 0 if it has none, and the hash of the text for Add. It
+// costs a hash and a search.
+func (t *Interner) Find(text string) (code, hash uint32) {
+	hash = t.hash(text)
+	return t.find(text, hash, t.most()), hash
+}
+
+// Add gives a text that has no code one, given its hash, and keeps a copy of the text, which has
+// at most 64 KiB. ok is false if all 2^32 codes are in use. Now and then the index grows.
+func (t *Interner) Add(text string, hash uint32) (code uint32, ok bool) {
+	if code, ok = t.give(); !ok {
+		return 0, false
+	}
+	before := t.tail
+	t.put(code, text, hash, 1)
+	if t.tail.block != before.block || t.tail.size > before.size {
+		t.begun = append(t.begun, t.tail.block)
+	}
+	t.inUse++
+	t.fresh = append(t.fresh, code)
+	if 4*t.inUse > 3*t.capacity {
+		t.index(max(firstCells, t.capacity+t.capacity/2))
+	} else {
+		put(*t.cells.table.Load(), code, t.key(code))
+	}
+	return code, true
+}
+
+// Need returns more bytes than adding a text of a length takes, but for growth of the index. The
+// rest of a block, where the text does not fit, is shorter than the text, and stays empty.
+func Need(length int) int {
+	const code = 64
+	return code + length + min(length, valueBlock)
+}
+
+// give takes a code from the supply.
+func (t *Interner) give() (code uint32, ok bool) {
+	if n := len(t.free); n > 0 {
+		code = t.free[n-1]
+		t.free = t.free[:n-1]
+		return code, true
+	}
+	if t.next == t.last && !t.addPage() {
+		return 0, false
+	}
+	t.next++
+	return t.next, true
+}
+
+// addPage adds a page of codes, in the place of a dropped one if there is any.
+func (t *Interner) addPage() bool {
+	places, states := t.places.list(), t.states.list()
+	at := slices.Index(places, nil)
+	if at < 0 {
+		if at = len(places); at == maxPages {
+			return false
+		}
+		places, states = append(places, nil), append(states, nil)
+	}
+	places[at], states[at] = new([pageLen]atomic.Uint64), new([pageLen]state)
+	t.places.pages.Store(&places)
+	t.states.pages.Store(&states)
+	t.pages = append(t.pages, at)
+	t.held++
+	t.next, t.last = uint32(at*pageLen), uint32((at+1)*pageLen)
+	return true
+}
+
+// most returns the greatest code that there can be.
+func (t *Interner) most() uint32 { return uint32(len(t.places.list()) * pageLen) }
+
+// index makes new cells for all codes in use.
+func (t *Interner) index(capacity int) {
+	t.capacity = capacity
+	if capacity == 0 {
+		t.cells.table.Store(nil)
+		return
+	}
+	table := make([]atomic.Uint32, capacity)
+	for p, states := range t.states.list() {
+		if states == nil {
+			continue
+		}
+		for k := range states {
+			if states[k].user != 0 {
+				put(table, uint32(p*pageLen+k+1), uint64(states[k].hash))
+			}
+		}
+	}
+	t.cells.table.Store(&table)
+}
+
+// Settle makes all texts ones that TakeBack leaves.
+func (t *Interner) Settle() {
+	t.settled.supply, t.settled.tail = t.supply, t.tail
+	t.begun, t.pages = t.begun[:0], t.pages[:0]
+	if t.fresh = t.fresh[:0]; cap(t.fresh) > keptCodes {
+		t.fresh = nil
+	}
+}
+
+// TakeBack takes the texts back that came since the last Settle, and all memory that they took.
+// Texts that readers know stay as they are. It reports whether there was any. The cost is a
+// search for each text, and a copy of up to 16 KiB.
+func (t *Interner) TakeBack() bool {
+	if len(t.fresh) == 0 {
+		return false
+	}
+	grown := t.capacity > t.settled.capacity
+	for _, code := range t.fresh {
+		if !grown {
+			t.cells.remove(code, t.key)
+		}
+		t.places.at(code - 1).Store(0)
+		*t.states.at(code - 1) = state{}
+	}
+	places, states := t.places.list(), t.states.list()
+	for _, at := range t.pages {
+		places[at], states[at] = nil, nil
+	}
+	t.setPages(places, states)
+	t.supply = t.settled.supply
+	if grown {
+		t.index(t.capacity)
+	}
+	t.rewind(t.settled.tail, t.begun)
+	t.Settle()
+	return true
+}
+
+// setPages sets the pages, without the dropped ones at the end.
+func (t *Interner) setPages(places []*[pageLen]atomic.Uint64, states []*[pageLen]state) {
+	n := len(places)
+	for n > 0 && places[n-1] == nil {
+		n--
+	}
+	places, states = places[:n], states[:n]
+	t.places.pages.Store(&places)
+	t.states.pages.Store(&states)
+}
+
+// Retire lets go of what no reader needs, once another interner has taken over.
+func (t *Interner) Retire() {
+	t.cells.table.Store(nil)
+	t.states.pages.Store(nil)
+	t.supply, t.settled.supply, t.fresh = supply{}, supply{}, nil
+}
+
+// Size returns the bytes on the heap.
+func (t *Interner) Size() int {
+	return t.size() + t.held*pageLen*(placeSize+stateSize) + 16*cap(t.places.list()) + 4*(cap(t.free)+cap(t.fresh))
+}
