@@ -171,8 +171,8 @@ func TestOneWordOneMeaning(t *testing.T) {
 // The bounds of the exported surface are its size: a change that adds names raises them by as
 // many, and says in its message what they are for.
 const (
-	mostNames  = 1089
-	mostPublic = 392
+	mostNames  = 1091
+	mostPublic = 393
 )
 
 // mostLines bounds the lines of a package without its tests; histories have more.

@@ -48,6 +48,7 @@ func (tx *Tx) History(h *History) (*history.Writer, error) {
 }
 
 // trim drops states that are older than the retention, or the oldest ones if memory is short.
+// It ends the writes.
 func (w *historyWrite) trim() {
 	s := w.history.store
 	view := s.roots.Root().State.Histories[w.history.ordinal]
@@ -60,6 +61,7 @@ func (w *historyWrite) trim() {
 	if bytes := s.memory.histories.Load(); s.isTight() && 2*bytes > s.used() {
 		w.tx.DropBytes(w.history.counted / 8)
 	}
+	w.tx.Prepare()
 }
 
 // publish puts the view with the transaction's writes into the next root.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/granarydb/granary/trace/ihs"
@@ -175,5 +176,62 @@ func BenchmarkSampleThreads(b *testing.B) {
 		if _, err := v.Sample(all, times); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkTexts writes strings of some number of distinct ones to 100 attributes, and looks up
+// states of them.
+func BenchmarkTexts(b *testing.B) {
+	for _, distinct := range []int{20, 10_000, 1 << 30} {
+		values := make([]Value, min(distinct, 1<<18))
+		for i := range values {
+			values[i] = String("a state of the system " + strconv.Itoa(i))
+		}
+		name := "distinct=" + strconv.Itoa(len(values))
+		const attributes = 100
+		var view *View
+		b.Run(name+"/do=change", func(b *testing.B) {
+			for b.Loop() {
+				h, err := New(Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				for i := 0; i < len(values) || i < 1<<17; {
+					w, err := h.Begin()
+					if err != nil {
+						b.Fatal(err)
+					}
+					for a := range attributes {
+						if _, err := w.Attribute("thread", strconv.Itoa(a)); err != nil {
+							b.Fatal(err)
+						}
+					}
+					for range 10_000 {
+						if err := w.Change(int64(i), Attribute(1+i%attributes), values[i*7919%len(values)]); err != nil {
+							b.Fatal(err)
+						}
+						i++
+					}
+					if view, err = w.Commit(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(view.End()), "ns/change")
+		})
+		b.Run(name+"/do=at", func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(3, 4))
+			length := 0
+			for b.Loop() {
+				in, err := view.At(Attribute(1+rng.IntN(attributes)), rng.Int64N(view.End()))
+				if err != nil {
+					b.Fatal(err)
+				}
+				length += len(in.Value.Text())
+			}
+			if length == 0 {
+				b.Fatal("no texts")
+			}
+		})
 	}
 }

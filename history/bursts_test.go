@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/granarydb/granary/history"
@@ -54,6 +55,21 @@ func anyValue(rng *rand.Rand, a history.Attribute) history.Value {
 	return history.Bytes([]byte{byte(rng.IntN(256)), byte(rng.IntN(2))})
 }
 
+// newTexts returns texts that mostly do not come again, beside some that do, and beside numbers.
+// Its kind depends on the attribute's number.
+func newTexts(rng *rand.Rand, a history.Attribute) history.Value {
+	switch n := rng.Uint64(); {
+	case n%7 == 0:
+		return history.Value{}
+	case a%5 == 3:
+		return history.Int(int64(n))
+	case n%3 == 0:
+		return history.String("state " + strconv.Itoa(int(n%50)))
+	default:
+		return history.String(strings.Repeat("x", int(n%40)) + strconv.FormatUint(n, 36))
+	}
+}
+
 var bursts = []burst{
 	{name: "one attribute a thousand times busier", attributes: 100, steps: 20_000, pick: func(rng *rand.Rand, n int) int {
 		return max(0, rng.IntN(1000+n)-1000)
@@ -95,6 +111,13 @@ var bursts = []burst{
 			return rng.IntN(n)
 		}
 		return rng.IntN(8)
+	}},
+	{name: "texts are dropped", attributes: 120, steps: 20_000, dropEvery: 3, added: 4, value: newTexts, commit: func(rng *rand.Rand) int { return 1 + rng.IntN(1000) }},
+	{name: "texts of quiet ones are dropped", attributes: 30, steps: 12_000, dropEvery: 2, added: 3, value: newTexts, commit: func(rng *rand.Rand) int { return 1 + rng.IntN(200) }, pick: func(rng *rand.Rand, n int) int {
+		if rng.IntN(100) == 0 {
+			return rng.IntN(n)
+		}
+		return rng.IntN(4)
 	}},
 	{name: "dropped after each change", attributes: 8, steps: 3000, dropEvery: 1, commit: func(*rand.Rand) int { return 1 }},
 }

@@ -13,7 +13,7 @@ type Columns struct {
 	Open         []bool
 	Kinds        []Kind
 	// Words are the values: of a bool 0 or 1, an int, the bits of a float, the code of a
-	// string or bytes, for View.Text. Of null it can be anything.
+	// string or bytes, for Text of the same view. Of null it can be anything.
 	Words []uint64
 }
 

@@ -59,7 +59,10 @@
 //	    it looks for the end of it, and a writer publishes them the other way round.
 //	H7  An error means that nothing happened. An error of AddAll means that the intervals
 //	    before the refused one were added, and that nothing else happened.
-//	H8  Dropped tiles are dropped for later views only.
+//	H8  Dropped tiles are dropped for later views only, and texts that these alone needed
+//	    with them.
+//	H9  The code of a text is that of one view. In tiles and entries that two views have it
+//	    is the same text for both. Otherwise it can be that of another.
 //
 // # Departures from the papers
 //

@@ -1,23 +1,30 @@
 package history
 
 import (
-	"cmp"
 	"slices"
+
+	"github.com/granarydb/granary/history/names"
 )
 
 // Draft is a transaction on a history: a Writer, and the ways it ends.
 type Draft struct {
 	*Writer
-	drop    *int64
-	dropped int64 // bytes
-	sealed  bool  // full lanes were sealed before the view was published
+	published bool
+	ended     bool
+	sealed    bool // full lanes were sealed before the view was published
+
+	drop      *int64
+	short     bool            // of memory
+	texts     *names.Interner // of later views; nil: as before
+	textBytes int             // that older views alone will hold
+	dropped   int64           // bytes
 }
 
 // Commit publishes the writes, and returns the view that has them. It costs about 10 ns for
 // each attribute that changed, and 10 to 15 ns for each interval that it seals. The only
 // error is ErrDone: a draft can always be committed.
 func (d *Draft) Commit() (*View, error) {
-	if !d.done && !d.published && !d.closing && d.drop == nil {
+	if !d.done && !d.closing && d.drop == nil {
 		// Nothing can fail from here on, so the entries count as committed. Blocks whose entries
 		// are sealed before any reader has seen them are used again.
 		d.seal(d.touched)
@@ -31,24 +38,53 @@ func (d *Draft) Commit() (*View, error) {
 	return v, nil
 }
 
+// Prepare ends the writes, and does the part of Publish that grows with the history: it finds
+// the texts that are dropped. It is for a caller that holds a lock in Publish, which else calls
+// it. Publish or Abort must follow.
+func (d *Draft) Prepare() {
+	if d.done {
+		return
+	}
+	d.done = true
+	if t, ok := d.cut(); ok {
+		d.texts, d.textBytes = d.h.keepTexts(t, d.short)
+	}
+}
+
+// cut returns the instant before which the commit drops everything.
+func (d *Draft) cut() (t int64, ok bool) {
+	if d.drop == nil || !d.written {
+		return 0, false
+	}
+	t = min(*d.drop, d.last)
+	return t, t > d.h.start
+}
+
 // Publish is the first half of a Commit, for a caller that publishes a history together
 // with other state under a lock. It makes the view. Seal must follow: it packs the entries.
 // The only error is ErrDone.
 func (d *Draft) Publish() (*View, error) {
-	if d.done || d.published {
+	if d.ended || d.published {
 		return nil, ErrDone
 	}
+	d.Prepare()
 	d.published = true
 	h := d.h
 	for _, l := range d.touched {
 		l.publish()
 	}
-	h.texts.Settle()
+	t, drops := d.cut()
 	h.written, h.last, h.final, h.barred, h.closed = d.written, d.last, d.final, d.barred, d.closing
-	if d.drop != nil {
+	if drops {
 		before := h.chunks.bytes()
-		d.touched = h.dropBefore(*d.drop, d.touched)
-		d.dropped = before - h.chunks.bytes()
+		d.touched = h.dropBefore(t, d.touched)
+		d.dropped = before - h.chunks.bytes() + int64(d.textBytes)
+	}
+	if d.texts == nil {
+		h.texts.Settle()
+	} else {
+		h.texts.Retire()
+		h.texts, h.recent, h.gone = d.texts, nil, 0 // what is recent can have codes that are gone
 	}
 	return h.view(), nil
 }
@@ -56,7 +92,7 @@ func (d *Draft) Publish() (*View, error) {
 // Seal is the second half of a Commit. It packs the entries of full lanes into tiles, or
 // of all lanes if the history was closed, and ends the writer.
 func (d *Draft) Seal() {
-	if d.done || !d.published {
+	if d.ended || !d.published {
 		return
 	}
 	h := d.h
@@ -97,7 +133,7 @@ func (d *Draft) seal(lanes []*lane) {
 
 // finish lets the next draft begin.
 func (d *Draft) finish(lanes []*lane) {
-	d.done = true
+	d.done, d.ended = true, true
 	d.h.account(lanes)
 	d.undo.drop()
 	d.touched, d.undo = nil, nil
@@ -107,7 +143,7 @@ func (d *Draft) finish(lanes []*lane) {
 // Abort drops the writes, new attributes and texts included. After Commit, Publish or Abort it
 // does nothing.
 func (d *Draft) Abort() {
-	if d.done || d.published {
+	if d.ended || d.published {
 		return
 	}
 	h := d.h
@@ -136,37 +172,25 @@ func (d *Draft) Abort() {
 // their tiles. An instant behind the end of the history is taken to be that end.
 func (d *Draft) DropBefore(t int64) { d.drop = &t }
 
-// DropBytes is DropBefore with the earliest instant that frees a number of bytes of tiles,
-// or with the end of the latest tile if all tiles before it are smaller. Nothing is dropped
-// for 0 bytes or fewer.
+// DropBytes is DropBefore with the earliest instant that frees about a number of bytes of tiles
+// and texts, or with the end of the latest of them if all before it are smaller. Texts count as
+// if those of all intervals differed. Nothing is dropped for 0 bytes or fewer.
 func (d *Draft) DropBytes(bytes int64) {
 	if bytes <= 0 {
 		return
 	}
-	type old struct {
-		last  int64
-		bytes int64
-	}
-	var tiles []old
-	for _, l := range d.h.lanes {
-		for _, r := range l.sealed.Load().tiles {
-			var tl tile
-			tl.open(&r)
-			tiles = append(tiles, old{r.last, int64(tl.values-tl.head) + int64(tl.n)/2})
-		}
-	}
-	slices.SortFunc(tiles, func(a, b old) int { return cmp.Compare(a.last, b.last) })
-	for _, r := range tiles {
-		if bytes -= r.bytes; bytes <= 0 {
-			d.DropBefore(r.last + 1)
+	d.short = true
+	parts, left := d.h.oldParts(), float64(bytes)
+	for i, p := range parts {
+		if left -= p.bytes; i == len(parts)-1 {
+			d.DropBefore(p.last)
+		} else if left <= 0 {
+			d.DropBefore(p.last + 1)
 			return
 		}
 	}
-	if n := len(tiles); n > 0 {
-		d.DropBefore(tiles[n-1].last)
-	}
 }
 
-// Dropped returns the bytes of the dropped tiles, once the view is published. Older views
-// still hold them.
+// Dropped returns the bytes of the dropped tiles and texts, once the view is published. Older
+// views still hold them.
 func (d *Draft) Dropped() int64 { return d.dropped }

@@ -2,6 +2,8 @@ package history_test
 
 import (
 	"math"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/granarydb/granary/history"
@@ -53,5 +55,56 @@ func TestDropBytes(t *testing.T) {
 	}
 	if freed, view := dropped(t, math.MaxInt64); freed < 1<<20 || view.Start() >= view.End() {
 		t.Errorf("asked for everything: %d bytes are free, the history is from %d to %d", freed, view.Start(), view.End())
+	}
+}
+
+// TestDropBytes_Texts asks for half of the bytes of a history with texts that do not come again,
+// short ones in tiles, and long ones that are too few for a tile.
+func TestDropBytes_Texts(t *testing.T) {
+	for _, test := range []struct{ length, n int }{{64, 20_000}, {60_000, 60}} {
+		h, tx := begun(t)
+		var views []*history.View
+		text := func(i int) string { return strconv.Itoa(i) + strings.Repeat("x", test.length) }
+		for i := range test.n {
+			a, err := tx.Attribute("a", strconv.Itoa(i%3))
+			if err == nil {
+				err = tx.Change(int64(i), a, history.String(text(i)))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i%(test.n/10) == 0 {
+				v, err := tx.Commit()
+				if err != nil {
+					t.Fatal(err)
+				}
+				views = append(views, v)
+				if tx, err = h.Begin(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		before := h.Size()
+		tx.DropBytes(before / 2)
+		last, err := tx.Commit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		freed := before - h.Size()
+		t.Logf("%d texts of %d bytes: of %d bytes %d are free, the history starts at %d", test.n, test.length, before, freed, last.Start())
+		if freed < before/3 || freed > before*2/3 {
+			t.Errorf("%d texts of %d bytes: of %d bytes %d are free", test.n, test.length, before, freed)
+		}
+		for _, v := range append(views, last) {
+			for i := int(v.Start()) + 3; i <= int(v.End()); i++ {
+				a, err := v.Lookup("a", strconv.Itoa(i%3))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if in, err := v.At(a, int64(i)); err != nil || in.Value.Text() != text(i) {
+					t.Fatalf("the view to %d: at %d %.20q, %v", v.End(), i, in.Value.Text(), err)
+				}
+			}
+		}
 	}
 }

@@ -121,7 +121,7 @@ func entriesOf(h *History, lane int, t *tile) (lines []string) {
 		for i, hi := t.slot(uint(slot)); i < hi; i++ {
 			value := Value{}
 			if word, null := t.value(i); !null {
-				value = h.value(h.lanes[lane].kinds[slot], word)
+				value = valueOfWord(&h.texts.Texts, h.lanes[lane].kinds[slot], word)
 			}
 			line += fmt.Sprintf(" %v until %d", value, t.end(i))
 			if i < hi-1 {

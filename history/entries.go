@@ -1,6 +1,7 @@
 package history
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 )
@@ -98,6 +99,40 @@ func (e *entries) addAll(from run) {
 	if e.n%blockLen == 0 {
 		e.tail = nil
 	}
+}
+
+// hasBefore reports whether an entry ends before t.
+func (e *entries) hasBefore(t int64) bool {
+	for i := range e.n {
+		if e.blocks[i/blockLen].at[i%blockLen].end < t {
+			return true
+		}
+	}
+	return false
+}
+
+// from returns the entries that end at or after t, in blocks of their own.
+func (e *entries) from(t int64) (left entries) {
+	for i := range e.n {
+		b := e.blocks[i/blockLen]
+		if at := b.at[i%blockLen]; at.end >= t {
+			left.add(at.end, at.word, b.slots[i%blockLen])
+		}
+	}
+	return left
+}
+
+// oldParts appends the latest end of each so many entries, and their bytes, given those of one.
+func (e *entries) oldParts(parts []oldPart, entries int, bytes float64) []oldPart {
+	for i := 0; i < e.n; i += entries {
+		p := oldPart{last: math.MinInt64}
+		for k := i; k < min(i+entries, e.n); k++ {
+			p.last = max(p.last, e.blocks[k/blockLen].at[k%blockLen].end)
+			p.bytes += bytes
+		}
+		parts = append(parts, p)
+	}
+	return parts
 }
 
 // reuse lets go of the blocks that readers do not have. They have none if seen is nil.

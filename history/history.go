@@ -43,6 +43,7 @@ type History struct {
 	shapes    shapes
 	recent    *recent // nil before the first text
 	chunks    chunks
+	gone      int   // tiles that were dropped since texts were
 	start     int64 // tiles before it were dropped
 	final     int64 // ends up to here are committed
 	barred    int64 // changes up to here are
@@ -77,7 +78,7 @@ func (h *History) view() *View {
 	return &View{
 		Names: h.tree.Names(), history: h, lanes: h.lanes, slots: h.slots,
 		start: h.start, end: h.last, final: h.final, written: h.written, closed: h.closed,
-		dropped: h.start > h.opts.Start,
+		dropped: h.start > h.opts.Start, texts: &h.texts.Texts,
 	}
 }
 
@@ -106,13 +107,13 @@ func (h *History) Begin() (*Draft, error) {
 	}}, nil
 }
 
-// value returns the value that a word stands for.
-func (h *History) value(k Kind, word uint64) Value {
+// valueOfWord returns the value that a word stands for.
+func valueOfWord(texts *names.Texts, k Kind, word uint64) Value {
 	switch {
 	case k == KindNull:
 		return Value{} // the word may be that of a later value
 	case k >= KindString:
-		return Value{kind: k, text: textOf(h.texts.At(uint32(word)))}
+		return Value{kind: k, text: textOf(texts.At(uint32(word)))}
 	}
 	return Value{kind: k, word: word}
 }

@@ -91,65 +91,20 @@ func (h *History) restore(l *lane) {
 	work.changed = 0
 }
 
-// dropBefore gives the history new lanes without their oldest tiles. The old lanes stay
-// unchanged for the views that have them. It returns the touched lanes, the new for the old.
-func (h *History) dropBefore(t int64, touched []*lane) []*lane {
-	t = min(t, h.last)
-	if !h.written || t <= h.start {
-		return touched
+// count counts the bytes of a lane's entries.
+func (h *History) count(l *lane) {
+	var bytes int64
+	if l.work != nil {
+		bytes = int64(len(l.work.entries.blocks)) * (blockSize + 8)
 	}
-	h.start = t
-	h.lanes = slices.Clone(h.lanes)
-	renewed := map[*lane]*lane{}
-	for i, l := range h.lanes {
-		if n := l.sealed.Load().from(t); n > 0 {
-			h.lanes[i] = h.without(l, n)
-			renewed[l] = h.lanes[i]
-		}
-	}
-	for i, l := range touched {
-		if next := renewed[l]; next != nil {
-			touched[i] = next
-		}
-	}
-	return touched
-}
-
-// without returns a copy of a lane without its first n tiles.
-func (h *History) without(l *lane, n int) *lane {
-	starts := new([laneWidth]int64)
-	for slot := range starts {
-		starts[slot] = l.work.slots[slot].start
-	}
-	next := &lane{kinds: l.kinds, slots: l.slots, work: l.work, buffered: l.buffered, starts: starts}
-	next.work.lane = next
-	next.fed.Store(l.fed.Load())
-	if now := l.now.Load(); now != nil {
-		next.now.Store(now.clone())
-	}
-	s := l.sealed.Load()
-	for _, r := range s.tiles[:n] {
-		h.chunks.drop(&r)
-	}
-	left := (&sealed{}).with(slices.Clone(s.tiles[n:]), nil)
-	if s.open != nil {
-		left.open = newBuffer(s.entriesOf())
-	}
-	h.directory += int64(cap(left.tiles)-cap(s.tiles))*tileRefSize + int64(cap(left.groups)-cap(s.groups))*8
-	next.sealed.Store(left)
-	l.work = nil
-	return next
+	h.buffers += bytes - l.buffered
+	l.buffered = bytes
 }
 
 // account counts the bytes that the history holds.
 func (h *History) account(lanes []*lane) {
 	for _, l := range lanes {
-		var bytes int64
-		if l.work != nil {
-			bytes = int64(len(l.work.entries.blocks)) * (blockSize + 8)
-		}
-		h.buffers += bytes - l.buffered
-		l.buffered = bytes
+		h.count(l)
 	}
 	each := laneSize + sealedSize
 	if !h.closed {

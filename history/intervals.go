@@ -21,5 +21,5 @@ func (r *Intervals) Len() int { return len(r.rows) }
 // At returns interval i and its attribute.
 func (r *Intervals) At(i int) (Attribute, Interval) {
 	w := &r.rows[i]
-	return w.attribute, Interval{w.start, w.end, r.view.history.value(w.kind, w.word), w.open}
+	return w.attribute, Interval{w.start, w.end, valueOfWord(r.view.texts, w.kind, w.word), w.open}
 }

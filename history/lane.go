@@ -47,6 +47,14 @@ func (l *lane) publish() {
 	now.has.Store(now.has.Load()&^changed | work.has&changed)
 }
 
+// texts returns the slots with values that are texts.
+func (l *lane) texts() (slots uint64) {
+	for slot, kind := range l.kinds[:l.slots] {
+		slots |= one(kind >= KindString) << slot
+	}
+	return slots
+}
+
 // find is sealed.find, with the ongoing value of a slot that Change feeds.
 func (l *lane) find(f *found, slot uint, t, from int64) {
 	if l.sealed.Load().find(f, slot, t, from); f.ended {

@@ -34,6 +34,8 @@ type machine struct {
 	o    *oracle
 	rng  *rand.Rand
 	held []*checker
+
+	texts int // values that were asked for
 }
 
 func newMachine(t *rapid.T) *machine {
@@ -124,7 +126,7 @@ func (m *machine) step() {
 		}
 		m.child(base, path)
 	case n < 18:
-		if rapid.IntRange(0, 4).Draw(m.T, "drop") == 2 {
+		if rapid.IntRange(0, 2).Draw(m.T, "drop") == 1 {
 			t := m.time()
 			m.w.DropBefore(t)
 			m.o.drop = moment{t, true}
@@ -133,6 +135,10 @@ func (m *machine) step() {
 		m.w = nil
 	case n < 19:
 		m.Logf("Abort")
+		if rapid.Bool().Draw(m.T, "prepared") {
+			m.w.DropBefore(m.time())
+			m.w.Prepare()
+		}
 		m.w.Abort()
 		m.o.abort()
 		m.w = nil
@@ -202,8 +208,11 @@ var values = []history.Value{
 	history.String("\xff"), history.Bytes(make([]byte, history.MaxValue)), history.Bytes(make([]byte, history.MaxValue+1)),
 }
 
-// value returns mostly a value of the attribute's kind.
+// value returns mostly a value of the attribute's kind. Some texts come once.
 func (m *machine) value(a history.Attribute) history.Value {
+	if m.texts++; int(a) < len(m.o.now.attributes) && m.o.now.attributes[a].kind == history.KindString && m.texts%3 == 0 {
+		return history.String(fmt.Sprint("text ", m.texts))
+	}
 	v := rapid.SampledFrom(values).Draw(m.T, "value")
 	if int(a) < len(m.o.now.attributes) && rapid.IntRange(0, 9).Draw(m.T, "kind") != 5 {
 		for kind := m.o.now.attributes[a].kind; kind != history.KindNull && !v.IsNull() && v.Kind() != kind; {
@@ -300,7 +309,7 @@ func (m *machine) writerSees() {
 
 // TestEndedWriter: an ended writer refuses all operations.
 func TestEndedWriter(t *testing.T) {
-	for _, end := range []string{"Commit", "Abort"} {
+	for _, end := range []string{"Commit", "Abort", "Prepare and Abort"} {
 		h, w := begun(t)
 		if _, err := h.Begin(); !errors.Is(err, history.ErrBusy) {
 			t.Errorf("a second writer: %v", err)
@@ -314,7 +323,14 @@ func TestEndedWriter(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		if end == "Prepare and Abort" {
+			w.Prepare()
+			if err := w.Change(1, a, history.Int(1)); !errors.Is(err, history.ErrDone) {
+				t.Errorf("Change after Prepare: %v, want ErrDone", err)
+			}
+		}
 		w.Abort()
+		w.Prepare() // has no effect
 		got := map[string]error{}
 		_, got["Attribute"] = w.Attribute("b")
 		_, got["Child"] = w.Child(a, "b")
@@ -344,7 +360,7 @@ func TestEndedWriter(t *testing.T) {
 		if err != nil {
 			t.Fatalf("Begin after %s: %v", end, err)
 		}
-		want := map[string]int{"Commit": 1, "Abort": 0}[end]
+		want := map[string]int{"Commit": 1}[end]
 		if diff := cmp.Diff(want, next.Len()); diff != "" {
 			t.Errorf("attributes after %s: -want +got\n%s", end, diff)
 		}

@@ -120,7 +120,7 @@ func (s *Slice) interval(i int, slot uint) Interval {
 	pos := i*laneWidth + int(slot)
 	in := Interval{Start: s.starts[pos], End: s.ends[pos], Open: s.open[i]>>slot&1 != 0}
 	if s.has[i]>>slot&1 != 0 {
-		in.Value = s.view.history.value(s.lane(i).kinds[slot], s.words[pos])
+		in.Value = valueOfWord(s.view.texts, s.lane(i).kinds[slot], s.words[pos])
 	}
 	return in
 }

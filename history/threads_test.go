@@ -22,6 +22,7 @@ func TestThreads(t *testing.T) {
 	for _, b := range []burst{
 		{name: "many small transactions", attributes: 40, added: 4, value: anyValue, commit: func(*rand.Rand) int { return 3 }},
 		{name: "tiles, and old ones dropped", attributes: 150, added: 5, dropEvery: 9, commit: func(rng *rand.Rand) int { return 1 + rng.IntN(1500) }},
+		{name: "texts, and old ones dropped", attributes: 60, added: 5, dropEvery: 2, value: newTexts, commit: func(rng *rand.Rand) int { return 1 + rng.IntN(300) }},
 		{name: "one busy attribute", attributes: 100, commit: func(rng *rand.Rand) int { return 1 + rng.IntN(100) }, pick: func(rng *rand.Rand, n int) int {
 			return max(0, rng.IntN(100+n)-100)
 		}},

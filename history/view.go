@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"sync/atomic"
+
+	"github.com/granarydb/granary/history/names"
 )
 
 // View is a history as one commit left it. It never changes. Any number of goroutines may
@@ -18,6 +20,7 @@ type View struct {
 	Names
 
 	history *History
+	texts   *names.Texts // those that the view needs
 	lanes   []*lane
 	slots   []atomic.Uint32
 	placed  atomic.Pointer[[]uint64] // the places of all attributes, once a slice asked for them
@@ -149,7 +152,7 @@ func (v *View) at(in *Interval, a Attribute, t int64) {
 			if s.find(&f, slot, t, v.start); f.ended {
 				in.Start, in.End = max(f.start, v.start), f.end
 				if !f.null {
-					in.Value = v.history.value(kind, f.word)
+					in.Value = valueOfWord(v.texts, kind, f.word)
 				}
 				return
 			}
@@ -174,7 +177,7 @@ func (v *View) interval(in *Interval, l *lane, slot uint, f *found) {
 		}
 	}
 	if !null {
-		in.Value = v.history.value(l.kinds[slot], f.word)
+		in.Value = valueOfWord(v.texts, l.kinds[slot], f.word)
 	}
 }
 
@@ -233,6 +236,6 @@ func (v *View) Top(a Attribute, t int64) (in Interval, ok bool, err error) {
 }
 
 // Text returns the bytes of a string or of bytes by its code, which must come from Columns of
-// a view of the history. They never change and must not be changed. Equal strings have one
-// code, and so have equal bytes. About 5 ns.
-func (v *View) Text(code uint64) []byte { return v.history.texts.At(uint32(code)) }
+// this view: in another view it can be that of another text. They never change and must not be
+// changed. Equal strings have one code, and so have equal bytes. About 5 ns.
+func (v *View) Text(code uint64) []byte { return v.texts.At(uint32(code)) }

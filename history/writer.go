@@ -24,8 +24,7 @@ type Writer struct {
 	Names
 
 	h         *History
-	done      bool
-	published bool
+	done      bool // it takes no more writes
 	closing   bool
 	names     int // attributes when it began
 	laneCount int // lanes
@@ -101,7 +100,7 @@ func (w *Writer) truncate(n int) {
 // check returns an error if the writer cannot write.
 func (w *Writer) check() error {
 	switch {
-	case w.done || w.published:
+	case w.done:
 		return ErrDone
 	case w.closing:
 		return ErrClosed

@@ -13,7 +13,7 @@ import (
 // The errors are ErrGap for an interval that ends before it begins, leaves a gap or overlaps,
 // ErrFinal for one that ends at a final time, and else those of Change.
 func (w *Writer) Add(a Attribute, start, end int64, v Value) error {
-	if !w.done && !w.published && !w.closing && int64(a) < int64(w.Len()) {
+	if !w.done && !w.closing && int64(a) < int64(w.Len()) {
 		if pos := w.h.slots[a].Load(); pos != 0 && w.addNext(pos-1, start, end, &v) {
 			return nil
 		}

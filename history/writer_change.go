@@ -144,7 +144,7 @@ func (w *Writer) Ongoing(a Attribute) (Interval, error) {
 			in.Start = math.MaxInt64
 		}
 		if l.work.has>>slot&1 != 0 {
-			in.Value = w.h.value(l.kinds[slot], l.work.slots[slot].word)
+			in.Value = valueOfWord(&w.h.texts.Texts, l.kinds[slot], l.work.slots[slot].word)
 		}
 	}
 	in.End = max(in.Start, w.last)

@@ -57,7 +57,7 @@ func (c *cells) add(i uint32, key func(i uint32) uint64) {
 	c.table.Store(&grown)
 }
 
-// drop takes out i, the last number, which has the key.
+// drop takes out i, the last number that was put in, which has the key.
 func (c *cells) drop(i uint32, key uint64) {
 	table := *c.table.Load()
 	at := home(key, len(table))
@@ -100,23 +100,3 @@ func after(cell, cells int) int {
 	}
 	return 0
 }
-
-// remove takes out any number. Later ones move up, so nobody may search meanwhile.
-func (c *cells) remove(i uint32, key func(i uint32) uint64) {
-	table := *c.table.Load()
-	empty := home(key(i), len(table))
-	for table[empty].Load() != i {
-		empty = after(empty, len(table))
-	}
-	for at := after(empty, len(table)); table[at].Load() != 0; at = after(at, len(table)) {
-		// It can be in the empty cell unless its search begins behind that.
-		if k := table[at].Load(); distance(home(key(k), len(table)), at, len(table)) >= distance(empty, at, len(table)) {
-			table[empty].Store(k)
-			empty = at
-		}
-	}
-	table[empty].Store(0)
-}
-
-// distance returns the number of cells from one to another, in a circle.
-func distance(from, to, cells int) int { return (to - from + cells) % cells }

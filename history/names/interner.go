@@ -15,10 +15,12 @@ import (
 // meaning with the Texts of the same interner alone.
 type Interner struct {
 	writer
+	slots []uint32 // by hash: a code, or 0
 	supply
 	settled struct {
 		supply
-		tail mark
+		slots int // their number
+		tail  mark
 	}
 	fresh []uint32 // codes that were given since the last Settle
 	begun []int    // blocks that were begun since
@@ -28,12 +30,11 @@ type Interner struct {
 // supply is the codes that can be given: the last of free, then those of a page of which none
 // was given before.
 type supply struct {
-	free     []uint32
-	next     uint32 // the code before the next of the page
-	last     uint32 // of the page
-	inUse    int    // codes
-	held     int    // pages
-	capacity int    // of the cells
+	free  []uint32
+	next  uint32 // the code before the next of the page
+	last  uint32 // of the page
+	inUse int    // codes
+	held  int    // pages
 }
 
 const (
@@ -55,7 +56,15 @@ func NewInterner(seed uint64) *Interner {
 // costs a hash and a search.
 func (t *Interner) Find(text string) (code, hash uint32) {
 	hash = t.hash(text)
-	return t.find(text, hash, t.most()), hash
+	if len(t.slots) == 0 {
+		return 0, hash
+	}
+	for slot := home(uint64(hash), len(t.slots)); ; slot = after(slot, len(t.slots)) {
+		code = t.slots[slot]
+		if code == 0 || t.states.at(code-1).hash == hash && string(t.At(code)) == text {
+			return code, hash
+		}
+	}
 }
 
 // Add gives a text that has no code one, given its hash, and keeps a copy of the text, which has
@@ -71,10 +80,10 @@ func (t *Interner) Add(text string, hash uint32) (code uint32, ok bool) {
 	}
 	t.inUse++
 	t.fresh = append(t.fresh, code)
-	if 4*t.inUse > 3*t.capacity {
-		t.index(max(firstCells, t.capacity+t.capacity/2))
+	if 4*t.inUse > 3*len(t.slots) {
+		t.index(max(firstCells, 2*len(t.slots)))
 	} else {
-		put(*t.cells.table.Load(), code, t.key(code))
+		t.setSlot(code, hash)
 	}
 	return code, true
 }
@@ -119,33 +128,36 @@ func (t *Interner) addPage() bool {
 	return true
 }
 
-// most returns the greatest code that there can be.
-func (t *Interner) most() uint32 { return uint32(len(t.places.list()) * pageLen) }
+// Most returns the greatest code that a text can have.
+func (t *Interner) Most() uint32 { return uint32(len(t.places.list()) * pageLen) }
 
-// index makes new cells for all codes in use.
-func (t *Interner) index(capacity int) {
-	t.capacity = capacity
-	if capacity == 0 {
-		t.cells.table.Store(nil)
-		return
+// setSlot puts a code in use into the first empty slot from that of its hash on.
+func (t *Interner) setSlot(code, hash uint32) {
+	slot := home(uint64(hash), len(t.slots))
+	for t.slots[slot] != 0 {
+		slot = after(slot, len(t.slots))
 	}
-	table := make([]atomic.Uint32, capacity)
+	t.slots[slot] = code
+}
+
+// index puts all codes in use into so many new slots.
+func (t *Interner) index(slots int) {
+	t.slots = make([]uint32, slots)
 	for p, states := range t.states.list() {
 		if states == nil {
 			continue
 		}
 		for k := range states {
 			if states[k].user != 0 {
-				put(table, uint32(p*pageLen+k+1), uint64(states[k].hash))
+				t.setSlot(uint32(p*pageLen+k+1), states[k].hash)
 			}
 		}
 	}
-	t.cells.table.Store(&table)
 }
 
 // Settle makes all texts ones that TakeBack leaves.
 func (t *Interner) Settle() {
-	t.settled.supply, t.settled.tail = t.supply, t.tail
+	t.settled.supply, t.settled.slots, t.settled.tail = t.supply, len(t.slots), t.tail
 	t.begun, t.pages = t.begun[:0], t.pages[:0]
 	if t.fresh = t.fresh[:0]; cap(t.fresh) > keptCodes {
 		t.fresh = nil
@@ -159,10 +171,13 @@ func (t *Interner) TakeBack() bool {
 	if len(t.fresh) == 0 {
 		return false
 	}
-	grown := t.capacity > t.settled.capacity
-	for _, code := range t.fresh {
-		if !grown {
-			t.cells.remove(code, t.key)
+	for _, code := range slices.Backward(t.fresh) {
+		if len(t.slots) == t.settled.slots {
+			slot := home(uint64(t.states.at(code-1).hash), len(t.slots))
+			for t.slots[slot] != code {
+				slot = after(slot, len(t.slots))
+			}
+			t.slots[slot] = 0 // no search goes on behind it: the texts there were added later
 		}
 		t.places.at(code - 1).Store(0)
 		*t.states.at(code - 1) = state{}
@@ -173,8 +188,8 @@ func (t *Interner) TakeBack() bool {
 	}
 	t.setPages(places, states)
 	t.supply = t.settled.supply
-	if grown {
-		t.index(t.capacity)
+	if len(t.slots) != t.settled.slots {
+		t.index(t.settled.slots)
 	}
 	t.rewind(t.settled.tail, t.begun)
 	t.Settle()
@@ -194,12 +209,12 @@ func (t *Interner) setPages(places []*[pageLen]atomic.Uint64, states []*[pageLen
 
 // Retire lets go of what no reader needs, once another interner has taken over.
 func (t *Interner) Retire() {
-	t.cells.table.Store(nil)
+	t.slots = nil
 	t.states.pages.Store(nil)
 	t.supply, t.settled.supply, t.fresh = supply{}, supply{}, nil
 }
 
 // Size returns the bytes on the heap.
 func (t *Interner) Size() int {
-	return t.size() + t.held*pageLen*(placeSize+stateSize) + 16*cap(t.places.list()) + 4*(cap(t.free)+cap(t.fresh))
+	return t.size() + 4*len(t.slots) + t.held*pageLen*(placeSize+stateSize) + 16*cap(t.places.list()) + 4*(cap(t.free)+cap(t.fresh))
 }

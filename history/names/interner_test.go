@@ -42,8 +42,10 @@ func TestInternerModel(t *testing.T) {
 }
 
 // oddTexts are of all lengths, around the size of a block.
-var oddTexts = []string{"", "a", "\x00\xff", "run", strings.Repeat("b", valueBlock-1), strings.Repeat("c", valueBlock),
-	strings.Repeat("d", valueBlock+1), strings.Repeat("e", 64<<10), strings.Repeat("f", firstBlock)}
+var oddTexts = []string{
+	"", "a", "\x00\xff", "run", strings.Repeat("b", valueBlock-1), strings.Repeat("c", valueBlock),
+	strings.Repeat("d", valueBlock+1), strings.Repeat("e", 64<<10), strings.Repeat("f", firstBlock),
+}
 
 // internerPair is an interner, its oracle, and what readers have.
 type internerPair struct {
@@ -83,9 +85,9 @@ func (p *internerPair) settle() {
 // keep keeps some tenths of the texts: the latest, and one of 16 of the others.
 func (p *internerPair) keep(tenths int, givenUp bool) {
 	p.settle()
-	marks := make([]uint64, p.in.most()/64+1)
+	marks := make([]uint64, p.in.Most()/64+1)
 	kept := map[string]uint32{}
-	most := p.in.most()
+	most := p.in.Most()
 	for text, code := range p.codes {
 		if 10*code >= most*uint32(10-tenths) || code%16 == 3 {
 			marks[code/64] |= 1 << (code % 64)
@@ -140,7 +142,7 @@ func ownBytes(in *Interner) (bytes int) {
 			bytes += pageLen * 16
 		}
 	}
-	bytes += 16*cap(in.places.list()) + 4*(cap(in.free)+cap(in.fresh)) + in.cells.size()
+	bytes += 16*cap(in.places.list()) + 4*(cap(in.free)+cap(in.fresh)) + 4*len(in.slots)
 	if p := in.blocks.Load(); p != nil {
 		for _, block := range *p {
 			bytes += len(block)
@@ -191,7 +193,7 @@ func TestInternerStaysSmall(t *testing.T) {
 		greatest = max(greatest, code)
 		if codes = append(codes, code); len(codes) == cap(codes) {
 			codes = slices.Delete(codes, 0, 3000)
-			marks := make([]uint64, in.most()/64+1)
+			marks := make([]uint64, in.Most()/64+1)
 			for _, code := range codes {
 				marks[code/64] |= 1 << (code % 64)
 			}
@@ -262,7 +264,7 @@ func TestInternerBesideReaders(t *testing.T) {
 		}
 		in.TakeBack()
 		codes = kept
-		marks := make([]uint64, in.most()/64+1)
+		marks := make([]uint64, in.Most()/64+1)
 		for text, code := range codes {
 			if n, _ := strconv.Atoi(text); n < 10*round {
 				delete(codes, text)

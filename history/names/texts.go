@@ -46,7 +46,6 @@ type writer struct {
 	seed    uint64
 	largest int          // block, in bytes
 	states  paged[state] // by number-1
-	cells   cells
 	tail    mark
 	bytes   int // of all blocks
 }
@@ -76,14 +75,6 @@ var noBytes = []byte{}
 func (w *writer) hash(text string) uint32 {
 	h := xxh3.HashStringSeed(text, w.seed)
 	return uint32(h ^ h>>32)
-}
-
-// key returns the key of a text in the cells.
-func (w *writer) key(i uint32) uint64 { return uint64(w.states.at(i - 1).hash) }
-
-// find returns the number of a text, which has the hash, if it is one of the first n, or 0.
-func (w *writer) find(text string, hash, n uint32) uint32 {
-	return w.cells.find(uint64(hash), n, func(i uint32) bool { return string(w.At(i)) == text })
 }
 
 // put keeps a copy of a text, which has the hash, under a number, for which there is room.
@@ -149,9 +140,9 @@ func (w *writer) setBlocks(blocks [][]byte) {
 	w.blocks.Store(&blocks)
 }
 
-// size returns the bytes on the heap, but for those of places and states.
+// size returns the bytes of the blocks.
 func (w *writer) size() int {
-	bytes := w.cells.size() + w.bytes
+	bytes := w.bytes
 	if blocks := w.blocks.Load(); blocks != nil {
 		bytes += 24 * cap(*blocks)
 	}
@@ -161,13 +152,17 @@ func (w *writer) size() int {
 // nameTexts is the names of attributes, numbered in the order of their first use.
 type nameTexts struct {
 	writer
-	n uint32
+	cells cells
+	n     uint32
 }
+
+// key returns the key of a name in the cells.
+func (t *nameTexts) key(i uint32) uint64 { return uint64(t.states.at(i - 1).hash) }
 
 // intern returns the number of a name, which has the hash and at most maxName bytes. A new one
 // is first used by the user.
 func (t *nameTexts) intern(name string, hash, user uint32) uint32 {
-	if i := t.find(name, hash, t.n); i != 0 {
+	if i := t.cells.find(uint64(hash), t.n, func(i uint32) bool { return string(t.At(i)) == name }); i != 0 {
 		return i
 	}
 	t.places.grow(t.n)
@@ -201,5 +196,5 @@ func (t *nameTexts) truncate(keep uint32) {
 
 // size returns the bytes on the heap.
 func (t *nameTexts) size() int {
-	return t.writer.size() + t.places.size(placeSize) + t.states.size(stateSize)
+	return t.writer.size() + t.cells.size() + t.places.size(placeSize) + t.states.size(stateSize)
 }

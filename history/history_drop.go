@@ -1,0 +1,100 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+)
+
+// dropBefore gives the history new lanes without their oldest tiles. Lanes with texts lose
+// entries too that are not sealed: few of them can have many bytes. The old lanes stay unchanged
+// for the views that have them. It returns the touched lanes, the new for the old.
+func (h *History) dropBefore(t int64, touched []*lane) []*lane {
+	h.start = t
+	h.lanes = slices.Clone(h.lanes)
+	renewed := map[*lane]*lane{}
+	for i, l := range h.lanes {
+		n := l.sealed.Load().from(t)
+		if n > 0 || l.texts() != 0 && l.work.entries.hasBefore(t) {
+			h.lanes[i] = h.without(l, n, t)
+			renewed[l] = h.lanes[i]
+		}
+	}
+	for i, l := range touched {
+		if next := renewed[l]; next != nil {
+			touched[i] = next
+		}
+	}
+	return touched
+}
+
+// without returns a copy of a lane without its first n tiles, and without entries before t if it
+// has texts.
+func (h *History) without(l *lane, n int, t int64) *lane {
+	starts := new([laneWidth]int64)
+	for slot := range starts {
+		starts[slot] = l.work.slots[slot].start
+	}
+	next := &lane{kinds: l.kinds, slots: l.slots, work: l.work, buffered: l.buffered, starts: starts}
+	next.work.lane = next
+	next.fed.Store(l.fed.Load())
+	if now := l.now.Load(); now != nil {
+		next.now.Store(now.clone())
+	}
+	s := l.sealed.Load()
+	for _, r := range s.tiles[:n] {
+		h.chunks.drop(&r)
+	}
+	h.gone += n
+	left := (&sealed{}).with(slices.Clone(s.tiles[n:]), nil)
+	if work := l.work; l.texts() != 0 && work.entries.hasBefore(t) {
+		work.entries = work.entries.from(t)
+	}
+	if l.work.entries.n > 0 {
+		left.open = newBuffer(l.work.entries)
+	}
+	h.directory += int64(cap(left.tiles)-cap(s.tiles))*tileRefSize + int64(cap(left.groups)-cap(s.groups))*8
+	next.sealed.Store(left)
+	h.count(next)
+	l.work = nil
+	return next
+}
+
+// oldPart is a part of the history that can be dropped together: the latest of its ends, and about
+// the bytes that it frees.
+type oldPart struct {
+	last  int64
+	bytes float64
+}
+
+// oldParts returns the tiles, and the entries of lanes with texts, each with a share of the bytes
+// of texts, in the order of their latest ends.
+func (h *History) oldParts() (parts []oldPart) {
+	entries, loose := 0, 0 // with texts; those that are not sealed
+	for _, l := range h.lanes {
+		if l.texts() == 0 {
+			continue
+		}
+		loose += l.work.entries.n
+		for _, r := range l.sealed.Load().tiles {
+			entries += int(r.n)
+		}
+	}
+	const most = 1 << 16 // parts of loose ones
+	text := float64(h.texts.Size()) / float64(max(1, entries+loose))
+	for _, l := range h.lanes {
+		each := 0.0
+		if l.texts() != 0 {
+			each = text
+		}
+		for _, r := range l.sealed.Load().tiles {
+			var tl tile
+			tl.open(&r)
+			parts = append(parts, oldPart{r.last, float64(tl.values-tl.head) + float64(tl.n)*(0.5+each)})
+		}
+		if each > 0 {
+			parts = l.work.entries.oldParts(parts, 1+loose/most, each)
+		}
+	}
+	slices.SortFunc(parts, func(a, b oldPart) int { return cmp.Compare(a.last, b.last) })
+	return parts
+}

@@ -1,0 +1,96 @@
+package history
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/granarydb/granary/history/names"
+)
+
+// leastTexts is the size of texts below which none goes: to find those that do costs a visit of
+// each interval that has a text. Tests lower it.
+var leastTexts = 64 << 10
+
+// keepTexts returns the texts that views from an instant on need, which is where the commit will
+// drop everything before, and the bytes that older views alone will hold. It returns nil if all
+// stay: if they are few, or, unless memory is short, if less than a quarter of the tiles went
+// since the last time. So a visit of all intervals is paid by a quarter of them.
+func (h *History) keepTexts(t int64, short bool) (next *names.Interner, bytes int) {
+	if h.texts.Size() < leastTexts {
+		return nil, 0
+	}
+	marks := textMarks{words: make([]uint64, h.texts.Most()/64+1), from: t}
+	tiles, gone := 0, 0
+	for _, l := range h.lanes {
+		s := l.sealed.Load()
+		tiles += len(s.tiles)
+		gone += s.from(t)
+	}
+	if !short && 4*(h.gone+gone) < tiles {
+		return nil, 0
+	}
+	for _, l := range h.lanes {
+		if slots := l.texts(); slots != 0 {
+			marks.lane(l, slots)
+		}
+	}
+	return h.texts.Keep(marks.words)
+}
+
+// textMarks are the codes of texts that views from an instant on need: a bit each.
+type textMarks struct {
+	words []uint64
+	from  int64
+}
+
+func (m *textMarks) add(code uint64) { m.words[code/64] |= 1 << (code % 64) }
+
+// lane adds the texts of some slots of a lane.
+func (m *textMarks) lane(l *lane, slots uint64) {
+	s := l.sealed.Load()
+	for k := s.from(m.from); k < len(s.tiles); k++ {
+		if s.tiles[k].mask&slots != 0 {
+			m.tile(&s.tiles[k], slots)
+		}
+	}
+	if l.work == nil {
+		return
+	}
+	for i := range l.work.entries.n {
+		b := l.work.entries.blocks[i/blockLen]
+		if slot := b.slots[i%blockLen]; slot < nullEntry && slots>>slot&1 != 0 && b.at[i%blockLen].end >= m.from {
+			m.add(b.at[i%blockLen].word)
+		}
+	}
+	for rest := l.work.has & slots; rest != 0; {
+		var slot int
+		slot, rest = nextSlot(rest)
+		m.add(l.work.slots[slot].word)
+	}
+}
+
+// tile adds the texts of some slots of a tile.
+func (m *textMarks) tile(r *tileRef, slots uint64) {
+	var tl tile
+	tl.open(r)
+	c := tl.codes()
+	if tl.mask&^slots == 0 && c.flags&tileDict != 0 { // no other word is in the dictionary
+		for i := range int(binary.LittleEndian.Uint16(tl.in[tl.head+headWords:])) {
+			m.add(c.least + c.in.unpackWide(c.dict, i, c.words))
+		}
+		return
+	}
+	hi := 0
+	for rest, rank := tl.mask, 0; rest != 0; rest, rank = rest&(rest-1), rank+1 {
+		lo := hi
+		hi += tl.count(rank)
+		if slots>>bits.TrailingZeros64(rest)&1 == 0 {
+			continue
+		}
+		for i := lo; i < hi; i++ {
+			if word, null := c.value(i); !null {
+				m.add(word)
+			}
+		}
+	}
+}
