@@ -18,6 +18,7 @@ var sharedNouns = map[string]string{
 	// A sentinel error is one of its package: errors.Is tells them apart.
 	"ErrClosed": "sentinel of each package",
 	"ErrDone":   "sentinel of each package",
+	"ErrFormat": "sentinel of each package",
 	"ErrLimit":  "sentinel of each package",
 	"ErrQuery":  "sentinel of each package",
 	// Settings, and questions about time, are named as Go's own libraries do it.
@@ -171,8 +172,8 @@ func TestOneWordOneMeaning(t *testing.T) {
 // The bounds of the exported surface are its size: a change that adds names raises them by as
 // many, and says in its message what they are for.
 const (
-	mostNames  = 1091
-	mostPublic = 393
+	mostNames  = 1152
+	mostPublic = 395
 )
 
 // mostLines bounds the lines of a package without its tests; histories have more.

@@ -55,12 +55,14 @@ func BenchmarkAppend(b *testing.B) {
 			b.Run(fmt.Sprintf("sync=%v/body=%d", policy, size), func(b *testing.B) {
 				fs, l := newBenchLog(b, disk.Options{Sync: policy})
 				e := entry(1, size)
-				start := fs.syncs.Load()
+				start, ctx := fs.syncs.Load(), b.Context()
 				b.SetBytes(int64(size))
 				b.ReportAllocs()
 				for n := 0; b.Loop(); n++ {
 					e.Commit++
-					add(b, l, e)
+					if err := appendEntry(ctx, l, e); err != nil {
+						b.Fatal(err)
+					}
 					if n%1000 == 0 {
 						removeOld(b, l)
 					}
@@ -78,6 +80,7 @@ func BenchmarkSyncEach(b *testing.B) {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
 			fs, l := newBenchLog(b, disk.Options{Sync: disk.SyncEach})
 			var left atomic.Int64
+			e := entry(1, 1900)
 			start := fs.syncs.Load()
 			b.SetBytes(1900)
 			b.ResetTimer()
@@ -86,7 +89,9 @@ func BenchmarkSyncEach(b *testing.B) {
 			for range writers {
 				all.Go(func() {
 					for left.Add(-1) >= 0 {
-						add(b, l, entry(1, 1900))
+						if err := appendEntry(b.Context(), l, e); err != nil {
+							b.Error(err)
+						}
 					}
 				})
 			}

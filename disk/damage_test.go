@@ -13,8 +13,8 @@ import (
 )
 
 var (
-	cuts  = flag.Int("damage.cuts", 60, "TestLog_CutAtEveryByte: one byte in so many")
-	flips = flag.Int("damage.flips", 60, "TestLog_FlipEveryBit: one bit in so many")
+	cuts  = flag.Int("damage.cuts", 300, "TestLog_CutAtEveryByte: one byte in so many")
+	flips = flag.Int("damage.flips", 150, "TestLog_FlipEveryBit: one bit in so many")
 )
 
 // randomEntries returns entries of so many bytes in the log together.
@@ -107,8 +107,11 @@ func TestLog_FlipEveryBit(t *testing.T) {
 	f, all := layLog(t, randomEntries(64<<10, 700), 1<<20, 8)
 	places, name := all[0], disk.FileName("log", 1)
 	f[name] = append(f[name], make([]byte, 512)...) // as if reserved
-	bytes, torn, damaged := f[name], 0, 0
-	for bit := *flips / 2; bit < 8*len(bytes); bit += *flips {
+	bytes, torn, damaged, step := f[name], 0, 0, *flips
+	if raceEnabled {
+		step *= 10
+	}
+	for bit := step / 2; bit < 8*len(bytes); bit += step {
 		n, at, isTorn := flipped(places, bit/8)
 		bytes[bit/8] ^= 1 << (bit % 8)
 		got, err := checkRead(f, places[:n], at)
@@ -126,7 +129,7 @@ func TestLog_FlipEveryBit(t *testing.T) {
 		}
 		bytes[bit/8] ^= 1 << (bit % 8)
 	}
-	t.Logf("%d bytes, one bit in %d: %d torn, %d damaged", len(bytes), *flips, torn, damaged)
+	t.Logf("%d bytes, one bit in %d: %d torn, %d damaged", len(bytes), step, torn, damaged)
 	if torn == 0 || damaged == 0 {
 		t.Error("the flips are of one kind")
 	}

@@ -16,14 +16,6 @@ const entryHeader = 40 // bytes before the body
 // entrySize returns the bytes in the log of an entry with so many bytes of body.
 func entrySize(body int64) int64 { return entryHeader + align(body) }
 
-// align rounds up to a multiple of 8, at which entries and pieces begin.
-func align(n int64) int64 { return (n + 7) &^ 7 }
-
-var zeros [16]byte
-
-// pad returns the zeros behind so many bytes.
-func pad(n int) []byte { return zeros[:align(int64(n))-int64(n)] }
-
 // appendHeader appends the header of the entry at an offset of a segment that is durable up to
 // synced. seed is of the segment.
 func (e *Entry) appendHeader(b []byte, seed uint32, offset, synced int64) []byte {

@@ -32,7 +32,7 @@ var (
 type DamagedError struct {
 	File   string
 	Offset int64  // of the first byte that cannot be used
-	Reason string // what is wrong there
+	Reason string // for people
 	// After is the commit id of the last entry before the damage, and Before that of the first
 	// one known behind it: the commits between are lost. 0 if unknown, or if the file is not of
 	// the log.

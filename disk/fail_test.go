@@ -1,6 +1,7 @@
 package disk_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"syscall"
@@ -27,13 +28,13 @@ func workload(fs disk.FS, policy disk.SyncPolicy) (durable, appended int) {
 		for i := range 12 {
 			now = now.Add(400 * time.Millisecond)
 			l.Step()
-			r, err := l.Reserve(nil, int64(100*i), false) //nolint:staticcheck // a manual log waits for nothing
+			r, err := l.Reserve(context.Background(), int64(100*i), false)
 			if err != nil {
 				continue
 			}
 			appended++
 			r.Append(entry(uint64(appended), 100*i))
-			if err := r.Wait(nil); err == nil && policy == disk.SyncEach { //nolint:staticcheck // as above
+			if err := r.Wait(context.Background()); err == nil && policy == disk.SyncEach {
 				durable = appended
 			}
 		}

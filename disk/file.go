@@ -18,8 +18,8 @@ type Piece struct {
 	CRC            uint32 // CRC32C
 }
 
-// FileWriter writes a file that is written once: a header, pieces, a directory that says
-// where they are, and a trailer. A crash before Finish leaves a file that OpenFile refuses. A
+// FileWriter writes a file that is written once: a header, pieces, a directory of the
+// pieces, and a trailer. A crash before Finish leaves a file that OpenFile refuses. A
 // FileWriter belongs to one goroutine.
 type FileWriter struct {
 	fs     FS
@@ -193,7 +193,7 @@ func (r *FileReader) unread(at int64, err error) error {
 
 // failed is an error of the disk as one of this package.
 func failed(err error) error {
-	if damaged := (*DamagedError)(nil); err == nil || errors.Is(err, ErrDisk) || errors.As(err, &damaged) {
+	if _, damaged := errors.AsType[*DamagedError](err); err == nil || errors.Is(err, ErrDisk) || damaged {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrDisk, err)

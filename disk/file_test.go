@@ -193,8 +193,14 @@ func TestFile_Errors(t *testing.T) {
 	defer r.Close()
 	size := int64(len(f.Get("test-000000000007")))
 	for _, p := range []disk.Piece{
-		{Offset: 0, Length: 8}, {Offset: -8, Length: 8}, {Offset: 64, Length: -1}, {Offset: 64, Length: size},
-		{Offset: size, Length: 1}, {Offset: 1 << 62, Length: 1 << 62}, {Offset: size - 24, Length: 1}, {Offset: 64, Length: 8, CRC: 1},
+		{Offset: 0, Length: 8},
+		{Offset: -8, Length: 8},
+		{Offset: 64, Length: -1},
+		{Offset: 64, Length: size},
+		{Offset: size, Length: 1},
+		{Offset: 1 << 62, Length: 1 << 62},
+		{Offset: size - 24, Length: 1},
+		{Offset: 64, Length: 8, CRC: 1},
 	} {
 		var damaged *disk.DamagedError
 		if _, err := r.Read(p, nil); !errors.As(err, &damaged) {

@@ -13,5 +13,5 @@ func free(dir string) (int64, error) {
 	if err := unix.Statfs(dir, &s); err != nil {
 		return 0, &os.PathError{Op: "statfs", Path: dir, Err: err}
 	}
-	return int64(s.Bavail) * int64(s.Bsize), nil
+	return int64(s.Bavail) * int64(s.Bsize), nil //nolint:unconvert // their types differ by system
 }

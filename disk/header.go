@@ -39,6 +39,14 @@ type link struct {
 	end    int64
 }
 
+// align rounds up to a multiple of 8, at which entries and pieces begin.
+func align(n int64) int64 { return (n + 7) &^ 7 }
+
+var zeros [16]byte
+
+// pad returns the zeros behind so many bytes.
+func pad(n int) []byte { return zeros[:align(int64(n))-int64(n)] }
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func crc(sum uint32, p []byte) uint32 { return crc32.Update(sum, castagnoli, p) }
@@ -63,8 +71,8 @@ func (h *header) seed() uint32 { return crc(0, h.encode()[:40]) }
 var errNoHeader = errors.New("there is no whole header")
 
 // readHeader reads the header of a file, and checks that it is of the named file of the store.
-// Its error is errNoHeader, ErrFormat, a DamagedError for a file that is not what its name
-// promises, or one of reading.
+// Its error is errNoHeader, ErrFormat, a DamagedError for a file under the name of another, or one
+// of reading.
 func readHeader(f File, store StoreID, kind string, number uint64) (h header, err error) {
 	b := make([]byte, headerSize)
 	if _, err := f.ReadAt(b, 0); errors.Is(err, io.EOF) {

@@ -1,13 +1,8 @@
 package disk_test
 
 import (
-	"bytes"
 	"encoding/binary"
 	"hash/crc32"
-	"io"
-	"io/fs"
-	"maps"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,34 +11,9 @@ import (
 	"github.com/granarydb/granary/internal/crashfs"
 )
 
-// The layout of docs/format/log.md, written a second time.
+// The layout of docs/format/log.md, written a second time: the log.
 
 const firstEntry = 4096
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-func sum(parts ...[]byte) (s uint32) {
-	for _, p := range parts {
-		s = crc32.Update(s, castagnoli, p)
-	}
-	return s
-}
-
-func words(dst []byte, words ...uint64) []byte {
-	for _, w := range words {
-		dst = binary.LittleEndian.AppendUint64(dst, w)
-	}
-	return dst
-}
-
-// layHeader returns the header of a file.
-func layHeader(kind string, number, before, beforeEnd uint64) []byte {
-	b := append([]byte("gran\x01\x00\x00\x00"), kind...)
-	b = append(append(b, make([]byte, 16-len(b))...), store[:]...)
-	b = words(b, number, before, beforeEnd)
-	b = append(b, 0, 0, 0, 0)
-	return binary.LittleEndian.AppendUint32(b, sum(b))
-}
 
 func size(body int) int { return 40 + (body+7)/8*8 }
 
@@ -95,33 +65,6 @@ func layLog(t testing.TB, entries []disk.Entry, segment, syncEach int) (fs files
 	return fs, append(places, here)
 }
 
-// files are files that can only be read.
-type files map[string][]byte
-
-type readFile struct {
-	*bytes.Reader
-	disk.File
-}
-
-func (f files) List() ([]string, error) { return slices.Sorted(maps.Keys(f)), nil }
-
-func (f files) Open(name string) (disk.File, error) {
-	b, ok := f[name]
-	if !ok {
-		return nil, fs.ErrNotExist
-	}
-	return readFile{Reader: bytes.NewReader(b)}, nil
-}
-
-func (f readFile) Size() (int64, error)                   { return f.Reader.Size(), nil }
-func (f readFile) ReadAt(b []byte, at int64) (int, error) { return f.Reader.ReadAt(b, at) }
-func (f readFile) Close() error                           { return nil }
-func (files) Create(string) (disk.File, error)            { return nil, fs.ErrPermission }
-func (files) Remove(string) error                         { return fs.ErrPermission }
-func (files) SyncDir() error                              { return fs.ErrPermission }
-func (files) Lock(bool) (io.Closer, error)                { return nil, fs.ErrPermission }
-func (files) Free() (int64, error)                        { return 0, nil }
-
 // TestLog_Layout compares a segment with one that is laid out after the document.
 func TestLog_Layout(t *testing.T) {
 	var entries []disk.Entry
@@ -155,6 +98,22 @@ func TestLog_LayoutOfNext(t *testing.T) {
 	want := []disk.Segment{{Number: 1, Size: int64(firstEntry + size(1500)), Commit: 1}, {Number: 2, Size: int64(firstEntry + size(1000)), Commit: 2}}
 	if diff := cmp.Diff(want, l.Segments()); diff != "" {
 		t.Error(diff)
+	}
+	closeLog(t, l)
+}
+
+// TestLog_SyncsOfRotation counts the syncs of a rotation behind a durable entry: of the next spare
+// segment, and of the entry.
+func TestLog_SyncsOfRotation(t *testing.T) {
+	fs := &countedFS{FS: crashfs.New(crashfs.Options{})}
+	_, l := open(t, fs, 0, disk.Options{Sync: disk.SyncEach, Manual: true, SegmentBytes: 6 << 10})
+	add(t, l, entry(1, 1500))
+	before := fs.syncs.Load()
+	add(t, l, entry(2, 1000))
+	for l.Step() {
+	}
+	if n := fs.syncs.Load() - before; n != 2 || len(l.Segments()) != 2 {
+		t.Errorf("%d syncs, segments %v", n, l.Segments())
 	}
 	closeLog(t, l)
 }

@@ -10,8 +10,8 @@ const (
 	// bufferSize is how much is read or written at once. Larger ones gain nothing on the
 	// page cache.
 	bufferSize = 256 << 10
-	// writeBytes and writeAfter bound what is lost if the process dies and the machine does
-	// not: an entry is written once it is so old, or once so much waits.
+	// writeBytes and writeAfter bound the loss if the process dies and the machine does not: an
+	// entry is written once it is so old, or once so many bytes wait.
 	writeBytes = 256 << 10
 	writeAfter = 10 * time.Millisecond
 	// retryAfter is the time between attempts while the disk fails.

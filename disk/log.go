@@ -20,7 +20,7 @@ type Log struct {
 	stepping sync.Mutex // held by the step that is under way; guards the next three
 	writer   writer
 	written  uint64    // place of the last entry in the current segment
-	retry    time.Time // when to try again what failed
+	retry    time.Time // when to try again after an error
 
 	mu      sync.Mutex
 	queue   queue
@@ -30,8 +30,8 @@ type Log struct {
 	failing error         // there is no segment that can be written
 	full    error         // there is no spare one, so only urgent entries are taken
 	closed  bool          // by Close: no room is given
-	ended   bool          // Close has done what it can
-	changed chan struct{} // closed at the next change of the fields above; nil if nobody waits
+	ended   bool          // by Close: nothing is written
+	changed chan struct{} // closed at the next change of the fields above; nil if nothing waits
 
 	wake    chan struct{} // has one message while the goroutine is to look
 	stop    chan struct{} // closed by Close
@@ -40,12 +40,12 @@ type Log struct {
 	err     error // of Close
 }
 
-// OpenLog goes on with a log that was read to its end. All that was read is durable when
-// OpenLog returns: it begins a segment, with the entries that may not have been. A file is
-// never written to again, so nothing is cut.
+// OpenLog goes on with a log that was read to its end. It begins a segment, with the entries that
+// were read and may not be durable, so that all are when it returns. Then it removes files that
+// are not of the log. It keeps segments below the one that the reader began with.
 //
-// After an error, which is ErrDisk or what the reader may return, the log is as it was, and can
-// be read again.
+// The error is ErrDisk, or one of reading. After an error the log is as before, and can be read
+// again.
 func OpenLog(r *Reader, o Options) (*Log, error) {
 	if !errors.Is(r.err, io.EOF) {
 		return nil, fmt.Errorf("open log: it was not read to its end: %w", cmp.Or(r.err, io.ErrUnexpectedEOF))
@@ -76,12 +76,13 @@ func (l *Log) run() {
 	}
 }
 
-// Step does what is due, if Options.Manual is set: it writes entries, syncs them, or makes a
-// spare segment. It reports whether there was something to do.
+// Step is for Options.Manual. It does the work that is due: it writes entries, syncs them, or makes
+// a spare segment. It reports whether there was any.
 func (l *Log) Step() bool { return l.step() == 0 }
 
-// Segments returns the segments that have something durable, oldest first; only these may be
-// recorded elsewhere as needed. The caller must not change the slice. It waits for nothing.
+// Segments returns the segments whose header is durable, oldest first; only these may be recorded
+// elsewhere as needed. While the disk fails there may be none. The caller must not change the
+// slice. It waits for nothing.
 func (l *Log) Segments() []Segment { return *l.writer.segments.Load() }
 
 // Queued returns the bytes of entries that are not durable, and of room that is reserved.
@@ -110,8 +111,8 @@ func (l *Log) RemoveBelow(number uint64) error {
 // Close makes all entries durable and closes the files. Those who wait for room get ErrClosed.
 // An error is ErrNotDurable: entries were lost. A second call returns the same.
 //
-// No room may be held when Close is called: what is appended later is lost, and Room.Wait then
-// returns ErrClosed.
+// No room may be held when Close is called: an entry that is appended later is lost, and its
+// Room.Wait returns ErrClosed.
 func (l *Log) Close() error {
 	l.ending.Do(func() {
 		l.mu.Lock()

@@ -2,6 +2,7 @@ package disk_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +14,6 @@ import (
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/crashfs"
 )
-
-var store = disk.StoreID{1, 2, 3}
 
 // everything is a commit id that none is greater than.
 const everything = math.MaxUint64
@@ -66,14 +65,18 @@ func open(t testing.TB, fs disk.FS, from uint64, o disk.Options) ([]disk.Entry, 
 // add appends an entry, and waits as the policy has it.
 func add(t testing.TB, l *disk.Log, e disk.Entry) {
 	t.Helper()
-	r, err := l.Reserve(t.Context(), int64(len(e.Body)), false)
-	if err != nil {
+	if err := appendEntry(t.Context(), l, e); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func appendEntry(ctx context.Context, l *disk.Log, e disk.Entry) error {
+	r, err := l.Reserve(ctx, int64(len(e.Body)), false)
+	if err != nil {
+		return err
 	}
 	r.Append(e)
-	if err := r.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	return r.Wait(ctx)
 }
 
 func closeLog(t testing.TB, l *disk.Log) {

@@ -2,12 +2,13 @@ package disk
 
 import "time"
 
-// SyncPolicy is when the log syncs entries. Whatever it is, a reader after a crash gets a
-// prefix of the entries, and those that Log.Sync returned for.
+// SyncPolicy is when the log syncs entries. Under each policy a reader after a crash gets a prefix
+// of the entries, with those that Log.Sync returned for.
 type SyncPolicy uint8
 
 // The policies. They differ in the entries that a crash of the machine can lose. A crash of the
-// process alone loses at most those of the last 10 ms, or 256 KiB.
+// process alone loses at most those of the last 10 ms, or 256 KiB, and those that were appended
+// while a sync was under way.
 const (
 	// SyncPeriodically syncs each Options.SyncEvery, and when the queue is half full. A crash
 	// loses the entries of two periods at most: Log.Reserve waits for older ones.

@@ -50,7 +50,7 @@ func (q *queue) batch() batch {
 func (b *batch) next() *Room {
 	r := b.first
 	if r == b.last {
-		b.first, b.last = nil, nil // what was added to the queue since is not of the batch
+		b.first, b.last = nil, nil // entries that were added since are not of the batch
 	} else {
 		b.first = r.next
 	}

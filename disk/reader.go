@@ -115,7 +115,7 @@ func (r *Reader) open() (err error) {
 		return err
 	}
 	r.segments = append(r.segments, Segment{Number: s.number, Size: r.offset})
-	r.window.file, r.window.bytes = r.file, nil
+	r.window.of(r.file, s.number)
 	r.seed, r.synced = s.seed(), 0
 	return nil
 }
@@ -168,7 +168,7 @@ func (r *Reader) lookAt(number uint64) (seen, error) {
 		return seen{}, err
 	}
 	h := header{kind: logKind, store: r.store, number: number}
-	r.window.file, r.window.bytes = f, nil
+	r.window.of(f, number)
 	return r.window.look(h.seed(), 0, size)
 }
 

@@ -12,7 +12,7 @@ import (
 // entries; [Room.Wait] waits as the policy has it. A Room belongs to one goroutine.
 type Room struct {
 	log   *Log
-	size  int64     // what the queue counts
+	size  int64     // in the queue
 	at    time.Time // when it was given
 	place uint64    // in the order of all entries, from 1; 0 before Append
 	entry Entry     // until it is durable
@@ -40,8 +40,8 @@ func (l *Log) Reserve(ctx context.Context, body int64, urgent bool) (*Room, erro
 	return nil, err
 }
 
-// admit gives room if there is some. Otherwise the room is in line, and what is queued is due for
-// a sync. The caller holds mu.
+// admit gives room if there is some. Otherwise the room is in line, which makes a sync due. The
+// caller holds mu.
 func (l *Log) admit(r *Room, urgent bool, now time.Time) (bool, error) {
 	q := &l.queue
 	switch {
@@ -75,11 +75,11 @@ func (l *Log) leaveLine(r *Room) {
 	}
 }
 
-// Append puts an entry behind all others. It allocates nothing, waits for nobody but others
-// that append, and calls neither the system nor the clock. It is called once.
+// Append puts an entry behind all others. It is called once. It takes a lock that is held for
+// moments, allocates nothing, and calls neither the system nor the clock.
 //
-// The log reads the body until the entry is durable, so it must not be changed any more. A body
-// may differ in size from the room by what is decided at the last moment.
+// The log reads the body until the entry is durable; it must not change. Its size may differ a
+// little from the size of the room.
 func (r *Room) Append(e Entry) {
 	l := r.log
 	l.mu.Lock()

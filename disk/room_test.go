@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -63,7 +64,7 @@ func TestLog_Volume(t *testing.T) {
 	for _, policy := range []disk.SyncPolicy{disk.SyncPeriodically, disk.SyncNever} {
 		synctest.Test(t, func(t *testing.T) {
 			fs := crashfs.New(crashfs.Options{})
-			_, l := open(t, fs, 0, disk.Options{Sync: policy, QueueBytes: 1 << 20})
+			_, l := open(t, fs, 0, disk.Options{Sync: policy, QueueBytes: 1 << 20, SegmentBytes: 2 << 20})
 			start := time.Now()
 			for i := range 9 {
 				add(t, l, entry(uint64(i+1), 64<<10-40))
@@ -359,4 +360,65 @@ func TestAppend_WaitsForNobody(t *testing.T) {
 		t.Errorf("%d syncs, want one of the first entry and one of all others", n-3)
 	}
 	closeLog(t, l)
+}
+
+// unsafeFS is an FS on which no sync succeeds of a segment that has begun.
+type unsafeFS struct {
+	disk.FS
+	fails bool
+}
+
+type unsafeFile struct {
+	disk.File
+	fs    *unsafeFS
+	begun bool
+}
+
+func (u *unsafeFS) Create(name string) (disk.File, error) {
+	f, err := u.FS.Create(name)
+	return &unsafeFile{File: f, fs: u}, err
+}
+
+func (f *unsafeFile) WriteAt(b []byte, offset int64) (int, error) {
+	f.begun = f.begun || offset == 0
+	return f.File.WriteAt(b, offset)
+}
+
+func (f *unsafeFile) Sync() error {
+	if f.begun && f.fs.fails {
+		return syscall.EIO
+	}
+	return f.File.Sync()
+}
+
+// TestLog_AttemptsAreRemoved has segments that are given up again and again after they have begun.
+// They do not pile up, and the last one whose header is durable stays (D8): it may be recorded as
+// the first that is needed.
+func TestLog_AttemptsAreRemoved(t *testing.T) {
+	now := time.Unix(0, 0)
+	fs := crashfs.New(crashfs.Options{})
+	u := &unsafeFS{FS: fs}
+	_, l := open(t, u, 0, disk.Options{Manual: true, SegmentBytes: 8 << 10, Now: func() time.Time { return now }})
+	first := l.Segments()[0].Number
+	u.fails = true
+	add(t, l, entry(1, 100))
+	for range 10 {
+		l.Step()
+		now = now.Add(time.Second)
+		names, _ := fs.List()
+		if len(names) > 3 {
+			t.Fatalf("files %v", names)
+		}
+		if got, _, err := readLog(fs.Crash(), first); len(got) > 0 || !errors.Is(err, io.EOF) {
+			t.Fatalf("files %v, %d entries after a crash: %v", names, len(got), err)
+		}
+		if got, _, err := readLog(fs, first); len(got) > 1 || !errors.Is(err, io.EOF) {
+			t.Fatalf("files %v, %d entries: %v", names, len(got), err)
+		}
+	}
+	u.fails = false
+	closeLog(t, l)
+	if names, _ := fs.List(); len(names) != 1 || durable(t, fs) != 1 {
+		t.Errorf("files %v, %d entries", names, durable(t, fs))
+	}
 }

@@ -14,8 +14,10 @@ type segment struct {
 	size   int64         // that is reserved
 	out    *bufio.Writer // to offset; nil of a spare segment
 	offset int64         // of the next entry
-	synced int64         // what is durable; 0 if the header is not
+	synced int64         // the durable bytes; 0 if the header is not durable
 	commit uint64        // the greatest of the entries
+	// syncedCommit is the greatest of the durable entries.
+	syncedCommit uint64
 }
 
 // createSegment makes a file of zeros whose name and size are durable. After an error there is
@@ -94,8 +96,8 @@ func (s *segment) begin(before link) error {
 	return err
 }
 
-// sync makes all that was put durable. If there is an error the segment must be given up: the
-// system may have dropped what it could not write, and the next sync would succeed.
+// sync makes the entries durable. After an error the segment must be given up: the system may have
+// dropped the bytes that it could not write, and the next sync would succeed (D7).
 func (s *segment) sync() error {
 	if s.synced == s.offset {
 		return nil
@@ -105,12 +107,12 @@ func (s *segment) sync() error {
 		err = s.file.Sync()
 	}
 	if err == nil {
-		s.synced = s.offset
+		s.synced, s.syncedCommit = s.offset, s.commit
 	}
 	return err
 }
 
-// finish closes a segment that is durable, and frees what it has reserved and not used.
+// finish closes a segment that is durable, and frees the rest of its reserved bytes.
 func (s *segment) finish() {
 	_ = s.file.Reserve(s.offset) // nothing depends on it
 	_ = s.file.Close()

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// work is what a step has to do.
+// work is the work of a step.
 type work struct {
 	spare   bool  // make a spare segment
 	sync    bool  // make entries durable
 	entries batch // write these first
 }
 
-// step does what is due, and returns the time until something will be. It is 0 after work, and
-// negative if nothing will be.
+// step does the work that is due, and returns the time until there is more: 0 after work, and
+// negative if none is to be expected.
 func (l *Log) step() time.Duration {
 	l.stepping.Lock()
 	defer l.stepping.Unlock()
@@ -33,7 +33,7 @@ func (l *Log) step() time.Duration {
 	return 0
 }
 
-// due returns the work that is due, or the time until some will be.
+// due returns the work that is due, or the time until there is some.
 func (l *Log) due(now time.Time) (w work, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,7 +111,7 @@ func (l *Log) put(r *Room) error {
 	return l.writer.current.put(&r.entry)
 }
 
-// sync makes durable what was written.
+// sync makes the written entries durable.
 func (l *Log) sync() error {
 	if err := l.writer.sync(); err != nil {
 		return err

@@ -28,10 +28,12 @@ type systemFile struct{ *os.File }
 
 func (s system) path(name string) string { return filepath.Join(string(s), name) }
 
+// Create is of FS.
 func (s system) Create(name string) (File, error) {
 	return s.open(name, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 }
 
+// Open is of FS.
 func (s system) Open(name string) (File, error) { return s.open(name, os.O_RDONLY) }
 
 func (s system) open(name string, flag int) (File, error) {
@@ -42,8 +44,10 @@ func (s system) open(name string, flag int) (File, error) {
 	return systemFile{f}, nil
 }
 
+// Remove is of FS.
 func (s system) Remove(name string) error { return os.Remove(s.path(name)) }
 
+// List is of FS. Directories are not listed.
 func (s system) List() (names []string, err error) {
 	entries, err := os.ReadDir(string(s))
 	for _, e := range entries {
@@ -54,8 +58,10 @@ func (s system) List() (names []string, err error) {
 	return names, err
 }
 
+// SyncDir is of FS.
 func (s system) SyncDir() error { return syncDir(string(s)) }
 
+// Lock is of FS.
 func (s system) Lock(shared bool) (io.Closer, error) {
 	if shared {
 		lock := flock.New(s.path(lockName), flock.SetFlag(os.O_RDONLY))
@@ -101,8 +107,10 @@ func syncDir(dir string) error {
 	return d.Sync()
 }
 
+// Free is of FS.
 func (s system) Free() (int64, error) { return free(string(s)) }
 
+// Size is of File.
 func (f systemFile) Size() (int64, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -111,6 +119,7 @@ func (f systemFile) Size() (int64, error) {
 	return info.Size(), nil
 }
 
+// Reserve is of File.
 func (f systemFile) Reserve(size int64) error {
 	if err := allocate(f.File, size); err != nil {
 		return &fs.PathError{Op: "reserve", Path: f.Name(), Err: err}

@@ -5,12 +5,18 @@ import (
 	"io"
 )
 
-// window is a part of a file in memory.
+// window is a part of a segment in memory.
 type window struct {
 	file   File
+	name   string
 	bytes  []byte
 	offset int64 // of bytes
 	memory []byte
+}
+
+// of moves the window to another file.
+func (w *window) of(f File, number uint64) {
+	w.file, w.name, w.bytes = f, FileName(logKind, number), nil
 }
 
 // read returns n bytes of the file. A file has the bytes up to end. They are good until the next
@@ -23,7 +29,7 @@ func (w *window) read(offset, n, end int64) ([]byte, error) {
 		}
 		w.bytes = nil
 		if _, err := w.file.ReadAt(w.memory[:want], offset); errors.Is(err, io.EOF) {
-			return nil, io.ErrUnexpectedEOF // it is being changed
+			return nil, &DamagedError{File: w.name, Offset: offset, Reason: "it becomes shorter while it is read"}
 		} else if err != nil {
 			return nil, err
 		}
@@ -35,16 +41,15 @@ func (w *window) read(offset, n, end int64) ([]byte, error) {
 
 // seen is a summary of the bytes from an offset on.
 type seen struct {
-	// synced is the greatest offset that a whole header of an entry has recorded as durable. A
-	// crash leaves unsynced bytes in any state, and so no entry behind them that is whole and has
-	// recorded them as durable: if there is one, they have changed since.
+	// synced is the greatest offset that a whole header of an entry records as durable. Bytes before
+	// it that are not whole have changed since: entries are written after the sync that they record.
 	synced int64
 	commit uint64 // the first commit id of a whole header
 	end    int64  // of the last bytes that are not zero
 }
 
-// look looks for headers of entries. The time is linear whatever the bytes are: the bodies are
-// not looked at.
+// look looks for headers of entries. It skips no bytes and reads no bodies, so its time is linear
+// for any bytes.
 func (w *window) look(seed uint32, offset, end int64) (seen, error) {
 	s := seen{end: offset}
 	for at := offset; at < end; at += 8 {

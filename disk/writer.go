@@ -18,7 +18,8 @@ type writer struct {
 	closed  []Segment // oldest first
 	current *segment  // nil after it was given up
 	spare   *segment  // the next one; nil if it is still to be made
-	before  link      // the end of what is durable
+	before  link      // the end of the durable entries
+	newest  uint64    // the segment whose header became durable last
 	// superseded are files that are not of the log any more once the current one is durable.
 	superseded []uint64
 	below      []uint64 // files before the first segment of the log
@@ -27,9 +28,9 @@ type writer struct {
 }
 
 // follow begins a segment behind the log that was read, with the entries that may not be durable:
-// those behind what an entry has recorded as durable. That they can be read means little, since
-// the system may have failed to write what it has in memory. If no entry of the last segment is
-// known to be durable, the new segment takes its place.
+// those behind the greatest offset that an entry records as durable. It is no proof that they can
+// be read, because the system can fail to write a page and keep it in memory. If no entry of the
+// last segment is known to be durable, the new segment takes its place.
 func (w *writer) follow(r *Reader, size int64) error {
 	w.fs, w.store, w.size, w.next = r.fs, r.store, size, 1
 	w.out = bufio.NewWriterSize(nil, int(min(bufferSize, size)))
@@ -64,15 +65,15 @@ func (w *writer) follow(r *Reader, size int64) error {
 	return nil
 }
 
-// begin makes a segment the current one. First it makes durable what the segments before may
-// lack, so many bytes of entries, and then it writes the header, with which the new segment
-// counts: whenever a crash comes, the log has these entries.
+// begin makes a segment the current one. First it makes the lacking entries durable, those that the
+// segments before may not have. Then it writes the header, by which the new segment counts. So the
+// log has these entries whenever a crash comes. There is room for so many bytes of entries.
 func (w *writer) begin(bytes int64, lacking func() (Entry, error)) error {
 	s, err := w.take(bytes)
 	if err != nil {
 		return err
 	}
-	if err = s.putAll(lacking); err == nil && bytes > 0 {
+	if err = s.putAll(lacking); err == nil && s.offset > headerSector {
 		err = s.sync()
 		s.synced = 0 // the header is not durable
 	}
@@ -123,12 +124,20 @@ func (w *writer) sync() error {
 	if s.synced > headerSector {
 		w.before = link{s.number, s.synced}
 	}
+	w.newest = s.number
 	w.publish()
-	for _, number := range w.superseded {
-		_ = w.fs.Remove(FileName(logKind, number)) // or when the log is opened next
-	}
-	w.superseded = nil
+	w.removeSuperseded(0)
 	return nil
+}
+
+// removeSuperseded removes superseded files with greater numbers.
+func (w *writer) removeSuperseded(above uint64) {
+	w.superseded = slices.DeleteFunc(w.superseded, func(number uint64) bool {
+		if number > above {
+			_ = w.fs.Remove(FileName(logKind, number)) // or it is removed when the log is opened next
+		}
+		return number > above
+	})
 }
 
 // rotate ends the current segment, of which all is durable, and begins the next one, with room
@@ -152,8 +161,10 @@ func (w *writer) giveUp() {
 	if s.synced > headerSector {
 		w.closed = append(w.closed, s.segment())
 	} else {
+		w.removeSuperseded(w.newest) // this one has their entries, and no header is durable
 		w.superseded = append(w.superseded, s.number)
 	}
+	w.publish()
 }
 
 // removeBelow removes the segments before a number but the newest durable one.
@@ -186,7 +197,7 @@ func (w *writer) publish() {
 	w.segments.Store(&list)
 }
 
-func (s *segment) segment() Segment { return Segment{s.number, s.synced, s.commit} }
+func (s *segment) segment() Segment { return Segment{s.number, s.synced, s.syncedCommit} }
 
 // close closes the files.
 func (w *writer) close() {

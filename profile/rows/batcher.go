@@ -37,9 +37,9 @@ type Batcher struct {
 	stack  []uint32   // by row: the code of its stack
 }
 
-// Interner gives codes to locations and stacks. It is columnstore.Codes, or the dictionary of
+// Coder gives codes to locations and stacks. It is columnstore.Codes, or the dictionary of
 // a test. Both methods append the codes of their arguments to dst, and retain none of them.
-type Interner interface {
+type Coder interface {
 	Elements(dst []uint32, ids []uuid.UUID, records [][]byte) ([]uint32, error)
 	Lists(dst []uint32, lists [][]uint32) ([]uint32, error)
 }
@@ -52,7 +52,7 @@ func isRow(row int32) bool { return row != noRow }
 // the time of its rows in Unix nanoseconds, and labels are those of the whole profile. With
 // zeros, values of 0 have rows too. The batch is valid until the next call. The error wraps
 // pprof.ErrTooLarge, or is that of codes.
-func (b *Batcher) Batch(f *Profile, at int64, labels map[string]string, zeros bool, codes Interner) (schema.Batch, error) {
+func (b *Batcher) Batch(f *Profile, at int64, labels map[string]string, zeros bool, codes Coder) (schema.Batch, error) {
 	b.flat = f
 	b.number(zeros)
 	if b.rows > schema.MaxRows { // the insert would fail
@@ -158,7 +158,7 @@ func (b *Batcher) identify() {
 
 // addStacks interns the stacks and sets their column. Locations are interned once per profile,
 // stacks once per sample.
-func (b *Batcher) addStacks(columns map[string]encoding.Vector, codes Interner) (err error) {
+func (b *Batcher) addStacks(columns map[string]encoding.Vector, codes Coder) (err error) {
 	b.identify()
 	if b.codes, err = codes.Elements(b.codes[:0], b.ids, b.records); err != nil {
 		return err
@@ -201,7 +201,7 @@ func (b *Batcher) addStacks(columns map[string]encoding.Vector, codes Interner) 
 const maxPiece = 1 << 20
 
 // intern interns the stacks, those of most profiles at once.
-func (b *Batcher) intern(codes Interner) (err error) {
+func (b *Batcher) intern(codes Coder) (err error) {
 	b.known = slices.Grow(b.known[:0], len(b.lists))
 	start, locations := 0, 0
 	for i, list := range b.lists {
