@@ -2,13 +2,21 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
+	"io"
 	"regexp"
 )
 
-// foreign returns a description of data that is no profile but is often taken for one, "" for
-// other data.
+// foreign returns a description of data, gzipped or not, that is no profile but is often taken
+// for one, "" for other data.
 func foreign(data []byte) string {
-	head := bytes.TrimLeft(data[:min(len(data), 512)], "\xef\xbb\xbf \t\r\n")
+	start := data[:min(len(data), 512)]
+	if zip, err := gzip.NewReader(bytes.NewReader(data)); err == nil {
+		start = make([]byte, 512)
+		n, _ := io.ReadFull(zip, start) // what there is, of broken data too
+		start = start[:n]
+	}
+	head := bytes.TrimLeft(start, "\xef\xbb\xbf \t\r\n")
 	lower := bytes.ToLower(head)
 	switch {
 	case bytes.HasPrefix(head, []byte("go 1.")) && bytes.Contains(head[:min(len(head), 24)], []byte(" trace")):

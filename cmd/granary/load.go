@@ -64,7 +64,7 @@ func withInputs(cmd *cobra.Command, s selection, args []string, f answer) error 
 			return err
 		}
 		if err := knownSelected(cmd.Context(), l.db, snap, q); err != nil {
-			return err
+			return fmt.Errorf("%s%w", s.side, err)
 		}
 		return explainMixed(f(cmd.Context(), l.db, snap, q))
 	})

@@ -32,6 +32,7 @@ func TestBadInputs(t *testing.T) {
 		want        string // in the message, besides the input's name
 	}{
 		{"gzip cut", write(t, "cut.pb.gz", zipped.Bytes()[:zipped.Len()/2]), "gzip"},
+		{"gzipped execution trace", write(t, "zipped.pb.gz", zip(t, []byte("go 1.22 trace\x00\x00\x00\x01\x02"))), "not a valid pprof profile: it is an execution trace of Go: open it with go tool trace"},
 		{"execution trace", write(t, "trace.pb.gz", []byte("go 1.22 trace\x00\x00\x00\x01\x02")), "not a valid pprof profile: it is an execution trace of Go: open it with go tool trace"},
 		{"index page", write(t, "index.pb.gz", []byte("<html>\n<head>\n<title>/debug/pprof/</title>\n")), "it is the index page of net/http/pprof: add the name of a profile to the URL"},
 		{"HTML", write(t, "html.pb.gz", []byte("\n<!DOCTYPE html><title>Sign in</title>")), "it is an HTML page"},
@@ -133,6 +134,10 @@ func TestNoSuchLabel(t *testing.T) {
 		if _, err := os.Stat(out); err == nil {
 			t.Fatalf("%q: there is an output", args)
 		}
+	}
+	other := file(t, "other.pb.gz", newProfile("cpu:nanoseconds", sample{"f", []int64{1}, nil}))
+	if r := granary(t, "diff", "--selector", `{thread="main"}`, a, other); r.code != cli.ExitUsage || !strings.Contains(r.stderr, other+`: --selector "thread": there is no such label`) {
+		t.Errorf("of one side: %+v", r)
 	}
 	for _, args := range [][]string{{"series", "--by", "nope", a}, {"labels", "--name", "nope", a}} {
 		if r := granary(t, args...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, why) {
