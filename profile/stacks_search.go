@@ -15,11 +15,6 @@ func (s *Stacks) Search(pattern *regexp.Regexp) *Stacks {
 		return s
 	}
 	out := &Stacks{Type: s.Type, symbols: s.known()}
-	search := out.symbols.Search(pattern)
-	for i, code := range s.codes {
-		if search.Finds(code) {
-			out.add(code, s.values[i])
-		}
-	}
+	out.symbols.Search(pattern, s.codes, func(i int) { out.add(s.codes[i], s.values[i]) })
 	return out
 }

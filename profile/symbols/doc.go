@@ -3,7 +3,6 @@
 //
 //	Resolver  the symbols of one answer
 //	  +-> Walker  stacks -> Symbols, leaf first, without the frames that the resolver leaves out
-//	  +-> Search  the stacks with a function of some name
 //	  +-> Joiner  a Resolver of the stacks of several answers
 //
 //	HasFunction, HasFrame, HasShown: conditions on the record of a location

@@ -47,11 +47,16 @@ func (j *Joiner) Add(from *Resolver) func(code uint32) uint32 {
 			j.index[hash] = at
 			ref := from.ref(code)
 			j.joined.refs = append(j.joined.refs, stackRef{base + ref.lists, ref.code})
-			j.joined.stacks = append(j.joined.stacks, at)
 		}
 		return at
 	}
 }
 
 // Joined returns the symbols of the stacks of the joiner, which takes no more stacks.
-func (j *Joiner) Joined() *Resolver { return j.joined }
+func (j *Joiner) Joined() *Resolver {
+	j.joined.stacks = make([]uint32, len(j.joined.refs))
+	for i := range j.joined.stacks {
+		j.joined.stacks[i] = uint32(i)
+	}
+	return j.joined
+}

@@ -87,33 +87,25 @@ func HasFunction(pattern *regexp.Regexp) func(record []byte) bool {
 	return newFunctionMatcher(pattern).matches
 }
 
-// Search finds the stacks of an answer that have a function with a matching name. It belongs to one
-// goroutine.
-type Search struct {
-	resolver *Resolver
-	matcher  *functionMatcher
-	verdicts []paged[verdict] // by index in resolver.lists and element
-	elements []uint32         // scratch
-}
-
-// Search returns a search for a pattern, which is not anchored. The pattern is tried once for
-// each distinct name, and records are decoded only as far as the names require.
-func (s *Resolver) Search(pattern *regexp.Regexp) *Search {
-	return &Search{resolver: s, matcher: newFunctionMatcher(pattern), verdicts: make([]paged[verdict], len(s.lists))}
-}
-
-// Finds reports whether a stack has a function with a matching name.
-func (f *Search) Finds(stack uint32) bool {
-	ref := f.resolver.ref(stack)
-	f.elements = f.resolver.lists[ref.lists].List(f.elements[:0], ref.code)
-	for _, element := range f.elements {
-		v := f.verdicts[ref.lists].at(element)
-		if *v == unasked {
-			*v = verdictOf(f.matcher.matchesOf(f.resolver, ref.lists, element))
-		}
-		if *v == matches {
-			return true
+// Search calls found with the index of each of the stacks that has a function with a matching
+// name. The pattern is not anchored. It is tried once for each distinct name, and records are
+// decoded only as far as the names require.
+func (s *Resolver) Search(pattern *regexp.Regexp, stacks []uint32, found func(i int)) {
+	m := newFunctionMatcher(pattern)
+	verdicts := make([]paged[verdict], len(s.lists))
+	var elements []uint32
+	for i, stack := range stacks {
+		ref := s.ref(stack)
+		elements = s.lists[ref.lists].List(elements[:0], ref.code)
+		for _, element := range elements {
+			v := verdicts[ref.lists].at(element)
+			if *v == unasked {
+				*v = verdictOf(m.matchesOf(s, ref.lists, element))
+			}
+			if *v == matches {
+				found(i)
+				break
+			}
 		}
 	}
-	return false
 }
