@@ -37,8 +37,15 @@ func TestKindsOfFolder(t *testing.T) {
 	said := fmt.Sprintf("granary: delay: profiles of 2 different kinds: block (contentions, delay) in %[1]s/block.pb.gz; "+
 		`mutex (contentions, delay) in %[1]s/mutex-1.pb.gz, %[1]s/mutex-2.pb.gz; choose one with --selector '{__name__="block"}' or --selector '{__name__="mutex"}', or add up their values with --sum-kinds`+"\n", dir)
 	for _, command := range [][]string{
-		{"top"}, {"top", "--json"}, {"peek", "f"}, {"series"}, {"series", "--by", "pid"}, {"flamegraph", "-o", "-"},
-		{"merge", "-o", "-"}, {"merge", "-o", "-", "--format", "folded"}, {"merge", "-o", "-", "--format", "speedscope"},
+		{"top"},
+		{"top", "--json"},
+		{"peek", "f"},
+		{"series"},
+		{"series", "--by", "pid"},
+		{"flamegraph", "-o", "-"},
+		{"merge", "-o", "-"},
+		{"merge", "-o", "-", "--format", "folded"},
+		{"merge", "-o", "-", "--format", "speedscope"},
 	} {
 		in := append(command, "--sample-index", "delay", dir)
 		if command[0] == "series" {
