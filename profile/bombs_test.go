@@ -199,7 +199,7 @@ func labelledSampleBombs() []bomb {
 // drop and to keep.
 func dropped(name, pattern string, most int, text func(i uint64) string) bomb {
 	return bomb{name, func(size int) message {
-		m := smallest().bytes(fieldString, pattern).number(7, 2).number(8, 2)
+		m := smallest().bytes(fieldString, pattern).number(fieldDropFrames, 2).number(fieldKeepFrames, 2)
 		var at message
 		for i := uint64(2); len(m)+len(at) < size && i <= uint64(most)+1; i++ {
 			m = m.bytes(fieldString, text(i))
@@ -237,13 +237,13 @@ func textBombs() []bomb {
 		more("types of the period", "\x5a\x00"),
 		more("drop and keep frames", "\x38\x01\x40\x01"),
 		{"a pattern of drop frames", func(size int) message {
-			return smallest().bytes(fieldString, fill(size-1000, "(a|b)*")).number(7, 2).number(8, 2)
+			return smallest().bytes(fieldString, fill(size-1000, "(a|b)*")).number(fieldDropFrames, 2).number(fieldKeepFrames, 2)
 		}},
 		dropped("long names for a pattern", "(.*a.*){500}", 1_000, func(uint64) string { return strings.Repeat("a", 60_000) + "!" }),
 		dropped("names for a pattern", "((a|b|aa|ab)*){80}c", mostEntries/2, func(i uint64) string { return strings.Repeat("ab", 25) + strconv.FormatUint(i, 36) }),
 		dropped("short names for a pattern of a million paths", strings.Repeat("(a?){1000}", 10), mostEntries/2, func(i uint64) string { return "a" + strconv.FormatUint(i, 36) }),
 		dropped("a pattern of large classes", strings.Repeat(`(\pL?){1000}`, 10), mostEntries/2, func(i uint64) string { return "a" + strconv.FormatUint(i, 36) }),
-		dropped("a pattern of many instructions", strings.Repeat("(a?){1000}", 400), 1, func(i uint64) string { return "a" }),
+		dropped("a pattern of many instructions", strings.Repeat("(a?){1000}", 400), 1, func(uint64) string { return "a" }),
 		more("default types", "\x70\x01"),
 		more("times of zero", "\x48\x00"),
 	}

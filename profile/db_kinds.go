@@ -172,7 +172,7 @@ func (db *DB) oneKind(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 		}
 		sources = slices.DeleteFunc(sources, func(of kindSource) bool { return !rows[labelsKey(of.labels)] })
 		if s.areMixed(sources, t, by) {
-			return &MixedError{t, s.kinds(sources, func(u Type) bool { return t == u })}
+			return &MixedError{Type: t, Kinds: s.kinds(sources, func(u Type) bool { return t == u })}
 		}
 	}
 	return nil

@@ -112,7 +112,7 @@ func TestKindsAreNotAddedUp(t *testing.T) {
 			{"block", []Type{{"contentions", "count", "cpu", "nanoseconds"}, delay}, [][]Label{{{NameLabel, "block"}, {"job", "a"}}, {{NameLabel, "block"}, {"job", "b"}}}, `{__name__="block"}`},
 			{"mutex", []Type{{"contentions", "count", "cpu", "nanoseconds"}, delay}, [][]Label{{{NameLabel, "mutex"}, {"job", "a"}}}, `{__name__="mutex"}`},
 		}
-		if diff := cmp.Diff(want, e.Kinds); diff != "" || name != "Profile" && e.Type != delay {
+		if diff := cmp.Diff(want, e.Kinds); diff != "" || name != "Profile" && e.Type != delay || e.Periods {
 			t.Errorf("%s: of %v: -want +got\n%s", name, e.Type, diff)
 		}
 		for _, tc := range []struct {

@@ -69,7 +69,7 @@ func (db *DB) outputTypes(ctx context.Context, snap *columnstore.Snapshot, q Que
 			if err != nil {
 				return nil, err
 			}
-			return nil, &MixedError{Kinds: s.kinds(s.sources, func(u Type) bool { return slices.Contains(present, u) })}
+			return nil, &MixedError{Periods: true, Kinds: s.kinds(s.sources, func(u Type) bool { return slices.Contains(present, u) })}
 		}
 	}
 	if len(only) > 0 {

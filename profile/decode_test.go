@@ -252,6 +252,9 @@ func oddities() []struct {
 		{"packed comments", smallest().bytes(fieldComment, "\x00\x01"), true},
 		{"packed comments, cut", smallest().bytes(fieldComment, "\x00\x81"), false},
 		{"document of no string", smallest().number(fieldDocURL, 9), false},
+		{"drop frames of no string", smallest().number(fieldDropFrames, 9), false},
+		{"keep frames of no string", smallest().number(fieldKeepFrames, 9), false},
+		{"drop frames of a later string, twice", smallest().number(fieldDropFrames, 1).number(fieldDropFrames, 2).bytes(fieldString, "n"), true},
 		{"equal types of two strings", smallest().bytes(fieldString, "n").bytes(fieldSampleType, "\x08\x02\x10\x02"), false},
 		{"equal locations", smallest().bytes(fieldLocation, "\x08\x02\x22\x02\x08\x01").bytes(fieldSample, "\x0a\x02\x02\x01\x10\x05"), true},
 	}
@@ -308,6 +311,7 @@ func FuzzDecode(f *testing.F) {
 	p := makeProfile(start, "n:count m:count", stack{frames: "a +b c", values: []int64{1, -2}, labels: map[string][]string{"k": {"v", "w"}}},
 		stack{frames: "c", values: []int64{0, 4}, nums: map[string][]int64{"n": {1, 2}}, units: map[string][]string{"n": {"", "bytes"}}},
 		stack{frames: "c", values: []int64{0, 0}, labels: map[string][]string{"trace_id": {strings.Repeat("0a", 16)}, "span_id": {strings.Repeat("1", 16)}}})
+	p.DropFrames, p.KeepFrames = "b|c", "c"
 	_, plain := encoded(f, p)
 	f.Add(plain, false)
 	for _, name := range []string{"two-stacks.pb.gz", "single-stack.pb.gz", "no-python.pb.gz"} {

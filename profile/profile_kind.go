@@ -41,9 +41,11 @@ func (k ProfileKind) String() string {
 // MixedError reports a question whose answer would combine profiles of several kinds. It wraps
 // ErrMixed.
 type MixedError struct {
-	// Type is the type that several kinds have. It is zero if DB.Profile was asked for profiles
-	// with different period types.
+	// Type is the type that several kinds have.
 	Type Type
+	// Periods reports that DB.Profile was asked for profiles with different period types, which no
+	// one profile can have. Type is then zero.
+	Periods bool
 	// Kinds are the kinds, at least two.
 	Kinds []ProfileKind
 }
@@ -62,7 +64,7 @@ func (e *MixedError) Error() string {
 		}
 	}
 	text := ErrMixed.Error() + ": "
-	if e.Type != (Type{}) {
+	if !e.Periods {
 		text += "values of " + e.Type.String() + " in "
 	}
 	text += strings.Join(kinds, " and ")
@@ -74,7 +76,7 @@ func (e *MixedError) Error() string {
 		selectors = []string{"labels"}
 	}
 	text += strings.Join(selectors, " or ")
-	if e.Type == (Type{}) {
+	if e.Periods {
 		return text + ", or by type"
 	}
 	return text + ", or set Query.SumKinds"

@@ -8,6 +8,8 @@ const (
 	fieldLocation   = 4
 	fieldFunction   = 5
 	fieldString     = 6
+	fieldDropFrames = 7
+	fieldKeepFrames = 8
 	fieldTime       = 9
 	fieldPeriodType = 11
 	fieldComment    = 13

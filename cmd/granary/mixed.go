@@ -12,9 +12,9 @@ import (
 
 const kindsHelp = `Profiles of different kinds are not added up: Go's block and mutex profiles have
 sample types of equal names. Profiles are of one kind if they list the same
-sample types and have the same label __name__. It is that of --label or of a
-folder, or for files and URLs of contentions the word block or mutex in their
-name, as in mutex-1.pb.gz. For profiles of the heap it is the word allocs.`
+sample types and have the same label __name__. The label comes from --label or
+from a folder. Profiles of contentions have it from the word block or mutex in
+the name of their file or URL, and profiles of the heap from the word allocs.`
 
 // explainMixed returns the error for profiles of several kinds as one that names their inputs
 // and what to type. It returns other errors as they are.
@@ -31,7 +31,7 @@ func explainMixed(err error) error {
 		}
 	}
 	text := fmt.Sprintf("profiles of %d different kinds: %s; choose ", len(kinds), listed(kinds, "; "))
-	if mixed.Type == (profile.Type{}) {
+	if mixed.Periods {
 		return errors.New(text + "one type with --sample-index, or one kind with --selector")
 	}
 	if selectors == nil {

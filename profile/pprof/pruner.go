@@ -80,11 +80,11 @@ func (p *Pruner) Size() int {
 
 // Prune drops frames of a profile as go tool pprof does.
 //
-// Of the lines of a location, the outermost whose function matches drop_frames as a whole and not
-// keep_frames is dropped, with all lines that are inlined into it. Of a stack, the location
-// of such a line nearest to the root is found, but not among those at the root before the first
-// location without such a line. Everything that it calls is dropped, and the location too if it
-// has no line left.
+// A line matches if drop_frames matches the whole name of its function, without arguments, and
+// keep_frames does not. A location loses the matching line nearest to the root and all lines
+// that are inlined into it. A stack loses all locations below the first one with a matching
+// line, as seen from the root, and that location too if none of its lines is left. Locations at
+// the root itself are passed over: the search begins at the first one without a matching line.
 //
 // A pattern that is no regular expression drops nothing. An error wraps ErrTooLarge: the
 // patterns are longer than 4 KiB, or take too many steps. The profile is then unchanged.
@@ -155,9 +155,9 @@ func (p *Pruner) cutLines(f *Flat) {
 		for first > from && p.names[f.Functions[f.Lines[first-1].Function].Name] != dropped {
 			first--
 		}
-		switch {
-		case first == from:
-		case first == to:
+		switch first {
+		case from:
+		case to:
 			p.cuts[i] = cutAll
 			first = from // not every stack loses it
 		default:
