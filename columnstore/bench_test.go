@@ -16,7 +16,7 @@ const quarter = int64(15 * time.Minute)
 // openBench starts a store with a table of profiles of 500 rows.
 func openBench(b *testing.B, opts Options, profiles int) (*Store, *Table, *fleet) {
 	b.Helper()
-	opts.FutureLimit = -1
+	opts.FutureLimit, opts.PastLimit = -1, -1
 	store, err := Open(opts)
 	if err != nil {
 		b.Fatal(err)
@@ -217,7 +217,7 @@ func BenchmarkCommit(b *testing.B) {
 
 func benchmarkCommit(b *testing.B, touched int) {
 	const granules = 2000
-	store, err := Open(Options{Manual: true, FutureLimit: -1, MaxParts: math.MaxInt})
+	store, err := Open(Options{Manual: true, FutureLimit: -1, PastLimit: -1, MaxParts: math.MaxInt})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -145,7 +145,7 @@ func testLoader(t *testing.T, held bool) {
 	profiles := int64(*loaderRows / loaderProfile)
 	l := newLoader(4)
 	before := liveHeap()
-	store, err := Open(Options{MemoryBudget: *loaderBudget, GenerationBuckets: loaderBuckets, FutureLimit: -1, Yield: func(string) {
+	store, err := Open(Options{MemoryBudget: *loaderBudget, GenerationBuckets: loaderBuckets, FutureLimit: -1, PastLimit: -1, Yield: func(string) {
 		l.gate.RLock()
 		l.gate.RUnlock() //nolint:staticcheck // to pass the gate is all
 	}})

@@ -13,7 +13,7 @@ import (
 
 // BenchmarkCodes inserts profiles of 500 rows by codes, a transaction each.
 func BenchmarkCodes(b *testing.B) {
-	store, err := Open(Options{Manual: true, FutureLimit: -1, GenerationBuckets: 1 << 20})
+	store, err := Open(Options{Manual: true, FutureLimit: -1, PastLimit: -1, GenerationBuckets: 1 << 20})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -28,6 +28,9 @@ var (
 	// ErrFuture is returned for a row that is further ahead of the clock than
 	// Options.FutureLimit.
 	ErrFuture = errors.New("time is in the future")
+	// ErrPast is returned for a row that is further behind the clock than Options.PastLimit:
+	// mostly a time in another unit than nanoseconds.
+	ErrPast = errors.New("time is far in the past")
 	// ErrMemory is returned if rows do not fit into Options.MemoryBudget and eviction cannot
 	// make room. A later attempt can succeed: after older transactions and scans end, or with
 	// rows of a later time bucket.

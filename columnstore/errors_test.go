@@ -180,7 +180,7 @@ func TestFuture(t *testing.T) {
 				}
 				return
 			}
-			wantError(t, err, ErrFuture, "row 1 is at 1970-01-12T")
+			wantError(t, err, ErrFuture, `row 1 of column "time" is at 1970-01-12T`)
 			wantError(t, err, ErrFuture, `table "samples"`)
 			before.check(t, store, table)
 		})

@@ -118,9 +118,11 @@ func ExampleOptions_memoryBudget() {
 	})
 	check(err)
 
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	visit := func(minute int) {
 		const rows = 200
-		b := schema.Batch{Rows: rows, Columns: map[string]encoding.Vector{"time": encoding.Int64s(int64(minute) * int64(time.Minute))}}
+		at := start.Add(time.Duration(minute) * time.Minute)
+		b := schema.Batch{Rows: rows, Columns: map[string]encoding.Vector{"time": encoding.Int64s(at.UnixNano())}}
 		pages := make([]string, rows)
 		for i := range pages {
 			pages[i] = fmt.Sprintf("/page-%d-of-minute-%d", i, minute) // unique

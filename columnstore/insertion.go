@@ -57,7 +57,7 @@ func (in *insertion) check(codes *Codes) error {
 }
 
 // groupByBucket appends the rows of each time bucket to dst, in ascending order of buckets. A
-// time in the future is ErrFuture, and one below the floor ErrTooOld.
+// time beyond the limits is ErrFuture or ErrPast, and one below the floor ErrTooOld.
 func (in *insertion) groupByBucket(dst []bucketRows) ([]bucketRows, error) {
 	t, columns := in.table, in.columns
 	if in.batch.Rows == 0 {
@@ -70,16 +70,15 @@ func (in *insertion) groupByBucket(dst []bucketRows) ([]bucketRows, error) {
 			times = columns[i].Values.Int64s
 		}
 	}
-	latest := t.store.latestTime()
+	limits := t.store.timeLimits()
 	state := t.state()
 	find := state.FindBuckets()
 	groups := map[int64][]int32(nil)
 	var start int64
 	var group []int32
 	for row, at := range times {
-		if at > latest {
-			return nil, fmt.Errorf("%w: row %d is at %s, the clock is at %s", ErrFuture, row,
-				timeText(at), timeText(t.store.opts.Now().UnixNano()))
+		if at > limits.latest || at < limits.earliest {
+			return nil, limits.check(at, fmt.Sprintf("row %d of column %q is at ", row, t.schema.Columns()[column].Name))
 		}
 		s := find.At(at)
 		if floor := state.Floor; s < floor {

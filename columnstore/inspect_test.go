@@ -471,7 +471,7 @@ func FuzzBound(f *testing.F) {
 	f.Add([]byte{}, true)
 	f.Add([]byte("\x80\x00\x00\x00\x00\x00\x00\x00\x01cpu\x00\x00\x00\x01\x93\xff\x00\x00"), true)
 	f.Add([]byte("\x01\x00\xff\x00"), false)
-	store, err := Open(Options{Manual: true})
+	store, err := Open(Options{Manual: true, PastLimit: -1})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -156,7 +156,7 @@ func TestClose_UnderLoad(t *testing.T) {
 func TestOpenClose(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for i := range 100 {
-		store, err := Open(Options{FreshParts: 2})
+		store, err := Open(Options{FreshParts: 2, PastLimit: -1})
 		if err != nil {
 			t.Fatal(err)
 		}

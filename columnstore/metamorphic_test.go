@@ -119,7 +119,7 @@ type opRun struct {
 func runOps(t *testing.T, list opList, s setting, maintainer bool) *opRun {
 	t.Helper()
 	r := &opRun{T: t, setting: s, txs: map[int]*Tx{}, snaps: map[int]*Snapshot{}}
-	s.opts.Manual, s.opts.FutureLimit = !maintainer, -1
+	s.opts.Manual, s.opts.FutureLimit, s.opts.PastLimit = !maintainer, -1, -1
 	if r.store, r.err = Open(s.opts); r.err != nil {
 		t.Fatal(r.err)
 	}

@@ -28,6 +28,12 @@ type Options struct {
 	// FutureLimit bounds how far a row's time may be ahead of the clock, in tables with a time
 	// bucket. 0 means 10 minutes. A negative limit means no limit.
 	FutureLimit time.Duration
+	// PastLimit bounds how far a row's time may be behind the clock, in tables with a time
+	// bucket. 0 takes times from 1980 on, or any time if the clock itself is before 1980. That
+	// refuses times in another unit than nanoseconds: seconds, milliseconds and microseconds
+	// since 1970, and missing times, fall into the first weeks of 1970. A negative limit means
+	// no limit, for times that are no dates.
+	PastLimit time.Duration
 	// Retention is how long rows are kept, in tables with a time bucket. A range of the
 	// bucket's width is dropped once all of it is older than the newest committed row by more
 	// than Retention. The clock does not matter, so replays work. A row far in the future

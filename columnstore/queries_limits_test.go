@@ -111,7 +111,7 @@ func TestQueries_Errors(t *testing.T) {
 
 // A snapshot older than the table has no rows. An invalid query is an error even then.
 func TestQueries_OlderSnapshot(t *testing.T) {
-	store, err := Open(Options{Manual: true})
+	store, err := Open(Options{Manual: true, PastLimit: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

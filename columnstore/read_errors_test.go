@@ -13,7 +13,7 @@ import (
 )
 
 func TestQuery_Errors(t *testing.T) {
-	store, err := Open(Options{Manual: true})
+	store, err := Open(Options{Manual: true, PastLimit: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -221,16 +221,6 @@ func (s *Store) reserveNeed(need func(lookUp bool) int, in incoming) (int64, err
 	return bytes, s.reserve(bytes, in)
 }
 
-// latestTime returns the latest time that a row may have.
-func (s *Store) latestTime() int64 {
-	now := s.opts.Now().UnixNano()
-	latest := now + int64(s.opts.FutureLimit)
-	if s.opts.FutureLimit < 0 || latest < now { // no limit, or one beyond int64
-		return math.MaxInt64
-	}
-	return latest
-}
-
 // used returns the bytes that the store accounts for. They include dropped memory of snapshots
 // that were closed since the last sweep.
 func (s *Store) used() int64 {

@@ -73,9 +73,13 @@ func batch(rng *rand.Rand, n int, at int64) (b schema.Batch, total int64) {
 	}}, total
 }
 
-// open starts a store with one table; the test closes it.
+// open starts a store with one table; the test closes it. Times of tests are mostly no dates, so
+// there is no PastLimit unless the test sets one.
 func open(t testing.TB, opts Options, def schema.Definition) (*Store, *Table) {
 	t.Helper()
+	if opts.PastLimit == 0 {
+		opts.PastLimit = -1
+	}
 	store, err := Open(opts)
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 
 // Insert adds the rows of one batch in their own transaction and returns its commit id. Every
 // snapshot taken after it returns has the rows (C4). After an error nothing was inserted (C5).
-// Errors wrap ErrBatch, ErrLimit, ErrFuture, ErrTooOld, ErrMemory, ErrClosed or the error of
+// Errors wrap ErrBatch, ErrLimit, ErrFuture, ErrPast, ErrTooOld, ErrMemory, ErrClosed or the error of
 // ctx. With a memory budget, older rows may have been evicted to make room. The batch is the
 // caller's again when Insert returns.
 //
@@ -41,13 +41,16 @@ func (t *Table) InsertRecord(ctx context.Context, rec arrow.Record) (txn.ID, err
 
 // Codes returns the dictionaries for rows of a time in Unix nanoseconds. A table without time
 // buckets ignores the time. Codes.Range returns the times that share them. The errors are
-// ErrTooOld, ErrFuture and ErrClosed.
+// ErrTooOld, ErrFuture, ErrPast and ErrClosed.
 func (t *Table) Codes(at int64) (*Codes, error) {
 	if t.store.closed.Load() {
 		return nil, ErrClosed
 	}
-	if t.schema.BucketColumn() >= 0 && at > t.store.latestTime() {
-		return nil, fmt.Errorf("table %q: %w: %s, the clock is at %s", t.name, ErrFuture, timeText(at), timeText(t.store.opts.Now().UnixNano()))
+	if t.schema.BucketColumn() >= 0 {
+		limits := t.store.timeLimits()
+		if err := limits.check(at, ""); err != nil {
+			return nil, fmt.Errorf("table %q: %w", t.name, err)
+		}
 	}
 	start := t.schema.BucketStart(at)
 	if floor := t.floor(); start < floor {

@@ -70,7 +70,7 @@ func BenchmarkTuning(b *testing.B) {
 		{"bucket=60m/rows=never", time.Hour, Options{BucketRows: -1}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			c.opts.FutureLimit = -1
+			c.opts.FutureLimit, c.opts.PastLimit = -1, -1
 			store, err := Open(c.opts)
 			if err != nil {
 				b.Fatal(err)

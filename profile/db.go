@@ -80,7 +80,7 @@ type InsertOptions struct {
 	// NameLabel in Labels precedes it.
 	Origin string
 	// Time is used for a profile without a time. Set it to time.Now() where profiles without
-	// one are recent. Any Time other than the zero value is taken, also one before 1980. If it
+	// one are recent. One before 1980 needs a store whose Options.PastLimit allows it. If Time
 	// is the zero value, a profile without a time is ErrProfile.
 	Time time.Time
 	// AllFrames keeps the frames that the patterns drop_frames and keep_frames of the profile tell

@@ -30,7 +30,7 @@ type fataler interface {
 // rapid check opens a store in each run.
 func openDB(t fataler, opts Options) *DB {
 	t.Helper()
-	return openDBIn(t, columnstore.Options{Manual: true, FutureLimit: -1, GranuleRows: 16, FreshParts: 2}, opts)
+	return openDBIn(t, columnstore.Options{Manual: true, FutureLimit: -1, PastLimit: -1, GranuleRows: 16, FreshParts: 2}, opts)
 }
 
 // openDBIn opens a store with its options. The caller closes it.

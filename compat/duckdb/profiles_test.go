@@ -158,7 +158,7 @@ func checkProfiles(t *testing.T, encoded map[string][]byte) {
 			t.Fatal(name, err)
 		}
 		want.add(name, p)
-		rows, err := profiles.InsertEncoded(t.Context(), data, profile.InsertOptions{Labels: map[string]string{"file": name}, Time: time.Unix(1, 0)})
+		rows, err := profiles.InsertEncoded(t.Context(), data, profile.InsertOptions{Labels: map[string]string{"file": name}, Time: time.Unix(1_700_000_000, 0)})
 		if err != nil {
 			t.Fatal(name, err)
 		}
