@@ -460,11 +460,7 @@ func toDamage(t testing.TB) (images []damaged.Image) {
 // in every way and keep to their bounds.
 func TestImage_EveryByte(t *testing.T) {
 	for _, image := range toDamage(t) {
-		most := 256 * 64
-		if raceEnabled || image.Name == "indexed" {
-			most = 4096
-		}
-		image.EveryByte(t, most)
+		image.EveryByte(t, 256*64)
 	}
 }
 

@@ -54,10 +54,8 @@ func (w *ImageWriter) Ordinals(ordinals *Words) {
 
 // Ordinals reads n ordinals of lookups whose tables have so many headers, at least 1.
 func (r *ImageReader) Ordinals(n, headers int) *Words {
+	r.ordinals = nil // ordinals are no lookup
 	ordinals := r.Words("ordinals", n, 0, uint64(headers-1))
-	if ordinals.layout == layoutLookup { // of ordinals that were read before
-		r.Failf("ordinals are in layout %v", ordinals.layout)
-	}
 	r.ordinals, r.headers = &ordinals, headers
 	return r.ordinals
 }

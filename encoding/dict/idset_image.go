@@ -29,7 +29,9 @@ func (s *idSet) addImage(ids []byte) {
 	}
 }
 
-// fill makes the slots of all ids. They are as many as if the ids had been added one by one.
+// fill makes the slots of all ids. They are as many as if the ids had been added one by one. Of
+// equal ids, which only a damaged image has, the first gets a slot: slots of all would be probed
+// in a row.
 func (s *idSet) fill(hash func(*uuid.UUID) uint64) {
 	for i := range s.len() {
 		s.shards[hash(s.ids.at(i))%idShards].used++
@@ -46,7 +48,18 @@ func (s *idSet) fill(hash func(*uuid.UUID) uint64) {
 		shard.slots.Store(s.newSlots(slots))
 	}
 	for i := range s.len() {
-		h := hash(s.ids.at(i))
-		s.shards[h%idShards].slots.Load().put(h, uint32(i+1))
+		id := s.ids.at(i)
+		h := hash(id)
+		shard := &s.shards[h%idShards]
+		in := shard.slots.Load()
+		code, slot := in.next(home(h, len(in.slots)), h)
+		for code != 0 && *s.ids.at(int(code) - 1) != *id {
+			code, slot = in.next(slot+1, h)
+		}
+		if code == 0 {
+			in.slots[slot].Store(uint32(h)&^in.codes | uint32(i+1))
+		} else {
+			shard.used--
+		}
 	}
 }

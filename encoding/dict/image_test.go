@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -397,26 +398,32 @@ func TestListsImage_RandomChanges(t *testing.T) {
 	damaged.RandomChanges(t, []damaged.Image{listsToDamage("first", nil, first), listsToDamage("second", first, second)})
 }
 
-// Images of many things that take few bytes each take memory in proportion.
-func TestImageTakesMemoryInProportion(t *testing.T) {
-	const n = 1 << 16
+// Images of many things that take few bytes each, and are equal, take memory and time in
+// proportion: minutes if each were compared with those before.
+func TestImageOfEqualThings(t *testing.T) {
+	const n = 1 << 19
 	values := binary.AppendUvarint([]byte{0}, n)
 	values = append(values, make([]byte, n)...) // empty values
 	lists := append([]byte{0, 0, 0, 0, 0, 0}, binary.AppendUvarint(nil, n)...)
 	lists = append(lists, make([]byte, 2*n)...) // empty lists
+	elements := append(binary.AppendUvarint([]byte{0}, n), make([]byte, 17*n+5)...)
 	for _, image := range []damaged.Image{
-		listsToDamage("lists", nil, lists),
+		listsToDamage("lists", nil, lists), listsToDamage("elements", nil, elements),
 		{Name: "values", Bytes: values, Bad: ErrImage, Open: func(image []byte) (any, error) {
 			d := NewValues(1)
 			add, _, err := d.OpenImage(image, nil)
 			if err == nil {
 				add()
-				d.Find(nil) // with hashes
+				for i := range n / 2 { // it grows, too
+					if _, err := d.Intern(binary.AppendUvarint(nil, uint64(i))); err != nil {
+						return nil, err
+					}
+				}
 			}
 			return d, err
 		}, Use: func(t *testing.T, opened any) {
-			if d := opened.(*Values); d.Len() != n {
-				t.Errorf("%d values", d.Len())
+			if d := opened.(*Values); d.Len() != n+n/2 || d.Find(nil) != 1 {
+				t.Errorf("%d values, the empty one is %d", d.Len(), d.Find(nil))
 			}
 		}},
 	} {
@@ -468,6 +475,14 @@ func TestImageErrors(t *testing.T) {
 				t.Errorf("OpenImage: %v, want %q", err, tt.want)
 			}
 		})
+	}
+	full := NewLists(1) // 4 GiB of lists
+	full.lists.bytes.n = math.MaxUint16 + 1
+	if _, _, err := full.OpenImage(slices.Concat(two, none, []byte{0, 1}, list(0, 1, 1, 1)), testList, testRecord); !errors.Is(err, ErrImage) || !strings.HasSuffix(err.Error(), "list 1 has no place") {
+		t.Errorf("OpenImage: %v, want that there is no place", err)
+	}
+	if err := full.lists.add([]uint32{1}); !errors.Is(err, ErrFull) {
+		t.Errorf("add: %v, want %v", err, ErrFull)
 	}
 	if _, _, err := NewValues(1).OpenImage([]byte{0, 2, 1, 2, 'a', 'b', 'c'}, func(value []byte) error {
 		if len(value) == 2 {

@@ -64,7 +64,7 @@ func (d *Values) Intern(value []byte) (uint32, error) {
 	defer d.mu.Unlock()
 	n := int(d.n.Load())
 	if 4*(n+1) > 3*len(d.slots) {
-		d.rehash(max(firstSlots, 2*len(d.slots)))
+		d.rehash()
 	}
 	code, slot := d.find(hash, value)
 	if code != 0 {
@@ -163,16 +163,20 @@ func (d *Values) hash(value []byte) uint32 {
 	return uint32(h ^ h>>32)
 }
 
-// rehash makes slots, which are a power of 2, for the hashes of all entries.
-func (d *Values) rehash(slots int) {
-	d.slots = make([]uint32, slots)
+// rehash doubles the slots.
+func (d *Values) rehash() {
+	old := d.slots
+	d.slots = make([]uint32, max(firstSlots, 2*len(old)))
 	mask := len(d.slots) - 1
-	for i := range d.Len() {
-		slot := int(d.entries.at(i).hash) & mask
+	for _, code := range old {
+		if code == 0 {
+			continue
+		}
+		slot := int(d.entries.at(int(code)-1).hash) & mask
 		for d.slots[slot] != 0 {
 			slot = (slot + 1) & mask
 		}
-		d.slots[slot] = uint32(i + 1)
+		d.slots[slot] = code
 	}
 }
 

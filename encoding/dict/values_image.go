@@ -120,13 +120,17 @@ func (d *Values) hashAll() {
 		return
 	}
 	slots := firstSlots
-	for i := range d.Len() {
-		e := d.entries.at(i)
-		e.hash = d.hash(d.valueAt(e))
-	}
 	for 4*d.Len() > 3*slots {
 		slots *= 2
 	}
-	d.rehash(slots)
+	d.slots = make([]uint32, slots)
+	for i := range d.Len() {
+		e := d.entries.at(i)
+		value := d.valueAt(e)
+		e.hash = d.hash(value)
+		if code, slot := d.find(e.hash, value); code == 0 { // see idSet.fill
+			d.slots[slot] = uint32(i + 1)
+		}
+	}
 	d.bare = false
 }

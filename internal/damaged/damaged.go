@@ -76,7 +76,7 @@ func allocated() uint64 {
 // error. It tries some values of each byte if these are more than most changes.
 func (i *Image) EveryByte(t *testing.T, most int) {
 	t.Helper()
-	values, tried, found := min(256, 1+most/len(i.Bytes)), 0, 0
+	values, tried, found := min(256, 1+most/slower/len(i.Bytes)), 0, 0
 	if *changes >= 1_000_000 {
 		values = 256
 	}
@@ -104,13 +104,13 @@ func RandomChanges(t *testing.T, images []Image) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 1))
 	found := 0
-	for n := range *changes {
+	for n := range *changes / slower {
 		i := &images[n%len(images)]
 		if i.Try(t, change(r, i.Bytes)) != nil {
 			found++
 		}
 	}
-	t.Logf("%d of %d changes are errors", found, *changes)
+	t.Logf("%d of %d changes are errors", found, *changes/slower)
 }
 
 // change returns an image with a few bytes or bits changed, or a piece cut out, doubled or moved.

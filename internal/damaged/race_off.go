@@ -1,0 +1,5 @@
+//go:build !race
+
+package damaged
+
+const slower = 1
