@@ -6,7 +6,7 @@ import (
 	"github.com/granarydb/granary/internal/fields"
 )
 
-// ids adds the ids with codes above since up to last.
+// image adds the ids with codes above since up to last.
 func (s *idSet) image(w *fields.Writer, since, last int) {
 	for i := since; i < last; i++ {
 		id := s.ids.at(i)

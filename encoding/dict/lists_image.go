@@ -9,7 +9,8 @@ import (
 )
 
 // ListsMark is how far a Lists had grown when an image was made: the image of what came since
-// begins there. The zero ListsMark is the beginning.
+// begins there. The zero ListsMark is the beginning. A mark is of one dictionary in memory; of one
+// that was read, Mark returns it.
 type ListsMark struct {
 	Elements, Records, Lists int // codes
 	Late                     int // records that elements got after an image had them
@@ -112,8 +113,8 @@ type listsImage struct {
 
 // OpenImage checks an image of what follows the present content of the dictionary, in which
 // lists have at most maxList elements, and records maxRecord bytes. It returns a function that
-// adds it, with the codes that all had, and the bytes behind the image. An error wraps ErrImage,
-// and changes nothing.
+// adds it, to be called once, with the codes that all had, and the bytes behind the image. An
+// error wraps ErrImage, and changes nothing.
 //
 // It does not check that elements and lists differ from each other and from those that the
 // dictionary has; of equal ones, a search returns one. Records are bytes of any kind.

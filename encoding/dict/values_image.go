@@ -24,8 +24,9 @@ func (d *Values) AppendImage(dst []byte, since int) (image []byte, last int) {
 }
 
 // OpenImage checks an image of values that follow those of the dictionary, and each of them with
-// check, unless that is nil. It returns a function that adds the values, with the codes that they
-// had, and the bytes behind the image. An error wraps ErrImage, and changes nothing.
+// check, unless that is nil. It returns a function that adds the values, to be called once, with the
+// codes that they had, and the bytes behind the image. An error wraps ErrImage, and changes
+// nothing.
 //
 // It does not check that values differ from each other and from those that the dictionary has;
 // of equal ones, Find returns one.
