@@ -75,10 +75,10 @@ func newCrashing(seed uint64) *simRun {
 	}
 	h.opts.log = disk.Options{
 		Sync: disk.SyncPolicy(h.rng.IntN(3)), SegmentBytes: 5<<10 + h.rng.Int64N(20<<10), QueueBytes: 1<<10 + h.rng.Int64N(20<<10),
-		Manual: true, Now: func() time.Time { return h.crashing.now },
+		Manual: true, Now: func() time.Time { return h.now },
 	}
 	h.opts.store = disk.StoreID{1}
-	h.opts.fs = h.crashing.fs
+	h.opts.fs = h.fs
 	h.steps = 20 + h.rng.IntN(300)
 	return h
 }

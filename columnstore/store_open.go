@@ -20,7 +20,7 @@ func Open(opts Options) (*Store, error) {
 	s.tables.histories = map[string]*History{}
 	s.queue.init()
 	if err := s.openDir(); err != nil {
-		s.closeDir()
+		_ = s.closeDir() // nothing was logged
 		return nil, err
 	}
 	if !opts.Manual {
