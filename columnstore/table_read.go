@@ -15,10 +15,10 @@ import (
 // for the next: its memory is then reused, including the memory of strings that Arrow returned
 // from it (array.String.Value, ValueStr). Clone strings that must outlive the record.
 //
-// The sequence ends after the first error: ErrQuery; ErrQueryMemory; ErrTable for a snapshot of another store;
-// ErrSnapshotClosed; ErrSnapshotExpired and the error of ctx, which are checked before each
-// granule; or arrowconv.ErrBuild for a record that Arrow cannot hold (2 GiB of names in 4,096
-// rows). The snapshot may be closed during the scan.
+// The sequence ends after the first error: ErrQuery; ErrQueryMemory; ErrTable for a snapshot of
+// another store; ErrSnapshotClosed; ErrSnapshotExpired and the error of ctx, which are checked
+// before each granule; or arrowconv.ErrBuild for a record that Arrow cannot hold (2 GiB of names
+// in 4,096 rows). The snapshot may be closed during the scan.
 //
 // A flat column costs about 1 ns a row, a column in runs almost nothing, and a list column
 // about 100 ns for each distinct list of 20 elements, again in each record unless records
