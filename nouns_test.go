@@ -172,8 +172,8 @@ func TestOneWordOneMeaning(t *testing.T) {
 // The bounds of the exported surface are its size: a change that adds names raises them by as
 // many, and says in its message what they are for.
 const (
-	mostNames  = 1151
-	mostPublic = 396
+	mostNames  = 1153
+	mostPublic = 398
 )
 
 // mostLines bounds the lines of a package without its tests; histories have more.

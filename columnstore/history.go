@@ -17,15 +17,17 @@ type History struct {
 	ordinal int
 	states  *history.History
 
-	busy     atomic.Bool // a transaction has the writer and owns the fields below
+	busy     atomic.Bool // a transaction, or an eviction, has the writer and owns the fields below
 	reserved int64       // pending bytes
 	counted  int64       // bytes in account.histories
+	refused  bool        // bytes were, in the transaction
 }
 
 // HistoryOptions are the options of a history.
 type HistoryOptions struct {
 	// Start is the first instant of the history. It is in Unix nanoseconds if the history is
-	// joined with samples or Options.Retention is set.
+	// joined with samples, or Options.Retention or Options.MemoryBudget is set: times of states
+	// are then compared with those of rows.
 	Start int64
 	// MaxAttributes is the greatest number of attributes. 0 means 1<<26.
 	MaxAttributes int
@@ -37,6 +39,7 @@ func (h *History) Name() string { return h.name }
 // reserve reserves bytes for the history's writer. The error is ErrMemory.
 func (h *History) reserve(bytes int64) error {
 	if err := h.store.reserve(bytes, incoming{}); err != nil {
+		h.refused = true
 		return fmt.Errorf("history %q: %w", h.name, err)
 	}
 	h.reserved += bytes

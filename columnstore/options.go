@@ -46,7 +46,8 @@ type Options struct {
 	//
 	// From 14/16 of the budget on, inserts help with maintenance. From 15/16 on, the oldest
 	// time ranges over all tables are evicted, each with all of its buckets. The newest range
-	// of a table is evicted only for rows of a newer one.
+	// of a table is evicted only for rows of a newer one. Before a range, the states of
+	// histories go that ended before its end; those of the newest range stay, and the latest.
 	//
 	// If snapshots hold so much that eviction would free nothing, the oldest snapshot expires
 	// (ErrSnapshotExpired); this happens at the latest when old snapshots hold a quarter of

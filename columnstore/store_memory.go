@@ -55,11 +55,14 @@ func (s *Store) canFit(in incoming) bool {
 	for t, start := range keep {
 		left -= t.generationsBefore(t.firstKept(root, start, in))
 	}
+	for _, h := range s.evictableStates(in) {
+		left -= h.bytes
+	}
 	return left <= s.memory.budget
 }
 
-// makeRoom evicts time ranges, and expires snapshots if necessary. It returns false if the
-// store stays above the budget.
+// makeRoom evicts time ranges and states, and expires snapshots if necessary. It returns false if
+// the store stays above the budget.
 //
 // A snapshot that is older than the newest two buckets is expected to stay. Eviction does not
 // free the memory that it holds, so newer ranges are evicted too; if it would then hold more
@@ -76,7 +79,7 @@ func (s *Store) makeRoom(in incoming) bool {
 		total, held := s.used(), s.roots.Held()
 		withoutYoung := total - held + staying
 		if withoutYoung > s.share(evictAt) {
-			v, ok := s.victim(in, newest)
+			v, ok := s.victim(in, newest, s.share(heldAt)-staying)
 			if ok && staying+v.held > s.share(heldAt) {
 				if s.roots.Expire(0, turned) {
 					continue
@@ -135,7 +138,7 @@ func (s *Store) awaitReads(held int64, waited *time.Duration) bool {
 // expired and their reads do not advance. It returns false if there is none.
 func (s *Store) evictUnread(in incoming) bool {
 	_, newest, _ := s.roots.HeldBefore(math.MaxUint64)
-	v, ok := s.victim(in, newest)
+	v, ok := s.victim(in, newest, math.MaxInt64)
 	if ok {
 		s.drop(v, in)
 	}
@@ -145,11 +148,16 @@ func (s *Store) evictUnread(in incoming) bool {
 func (s *Store) release(bytes int64) { s.memory.pending.Add(-bytes) }
 
 // victim returns the oldest time range that can be evicted and that snapshots up to version
-// newest do not hold entirely.
-func (s *Store) victim(in incoming, newest txn.Version) (victim, bool) {
+// newest do not hold entirely, or the states of a history that ended before its end. Such
+// snapshots may hold so many bytes more.
+func (s *Store) victim(in incoming, newest txn.Version, room int64) (victim, bool) {
 	root := s.roots.Root().State
 	held := map[*Table]int64{}
+	histories := s.evictableStates(in)
 	for _, v := range s.evictable(in) {
+		if states, ok := s.statesBefore(v.table.schema.BucketEnd(v.start), histories, in, newest, room); ok {
+			return states, true
+		}
 		bytes, kept := v.bytes(newest)
 		held[v.table] += kept
 		if bytes > kept {
@@ -157,7 +165,7 @@ func (s *Store) victim(in incoming, newest txn.Version) (victim, bool) {
 			return v, true
 		}
 	}
-	return victim{}, false
+	return s.statesBefore(math.MaxInt64, histories, in, newest, room)
 }
 
 // evictable returns the time ranges that can be evicted, oldest first: all but the newest of
@@ -195,8 +203,13 @@ func (s *Store) floorAfter(root *catalog.Database, v victim, in incoming) int64 
 	return max(end, v.table.generationStart(v.table.firstKept(root, end, in)))
 }
 
-// drop publishes a root without a time range and without earlier ranges of its table.
+// drop publishes a root without a time range and without earlier ranges of its table, or without
+// old states.
 func (s *Store) drop(v victim, in incoming) {
+	if v.history != nil {
+		v.history.evict(v.before)
+		return
+	}
 	t := v.table
 	s.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (txn.Next[*catalog.Database], bool) {
 		edit := current.State.Table(t.ordinal).Edit(t.ordinal)

@@ -9,7 +9,7 @@ import (
 
 // counters counts the maintenance since Open.
 type counters struct {
-	splits, compactions, discarded, rewrittenRows atomic.Int64
+	splits, compactions, discarded, rewrittenRows, evictedStates atomic.Int64
 }
 
 func (c *counters) count(published bool, children, rows int) {
@@ -53,6 +53,7 @@ type Stats struct {
 	RewrittenRows int64 // rows read by rewrites
 	DroppedRows   int64 // rows that retention dropped
 	EvictedRows   int64 // rows evicted for the memory budget
+	EvictedStates int64 // bytes of states of histories evicted for the memory budget
 	Expired       int64 // snapshots expired for the memory budget
 }
 
@@ -85,6 +86,7 @@ func (s *Store) Stats() Stats {
 		Compactions:   s.counters.compactions.Load(),
 		Discarded:     s.counters.discarded.Load(),
 		RewrittenRows: s.counters.rewrittenRows.Load(),
+		EvictedStates: s.counters.evictedStates.Load(),
 		Expired:       s.roots.Expired(),
 	}
 	out.OldestSnapshot, _ = s.roots.Oldest()

@@ -2,6 +2,7 @@ package columnstore
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/history"
@@ -12,6 +13,7 @@ import (
 type historyWrite struct {
 	history *History
 	tx      *history.Draft
+	evicts  bool // it drops states for the memory budget
 }
 
 // History returns the writer of a history within the transaction, the same at each call. The
@@ -35,7 +37,7 @@ func (tx *Tx) History(h *History) (*history.Writer, error) {
 			return tx.histories[i].tx.Writer, nil
 		}
 	}
-	if !h.busy.CompareAndSwap(false, true) {
+	if !h.acquire() {
 		return nil, fmt.Errorf("history %q: %w", h.name, history.ErrBusy)
 	}
 	inner, err := h.states.Begin()
@@ -43,8 +45,19 @@ func (tx *Tx) History(h *History) (*history.Writer, error) {
 		h.busy.Store(false)
 		return nil, fmt.Errorf("history %q: %w", h.name, err)
 	}
-	tx.histories = append(tx.histories, historyWrite{h, inner})
+	tx.histories = append(tx.histories, historyWrite{history: h, tx: inner})
 	return inner.Writer, nil
+}
+
+// acquire gives a transaction the writer. It returns false if another transaction has it.
+func (h *History) acquire() bool {
+	if h.busy.CompareAndSwap(false, true) {
+		return true
+	}
+	// If states are being evicted, that ends with the making of room.
+	h.store.memory.making.Lock()
+	defer h.store.memory.making.Unlock()
+	return h.busy.CompareAndSwap(false, true)
 }
 
 // trim drops states that are older than the retention, or the oldest ones if memory is short.
@@ -58,10 +71,21 @@ func (w *historyWrite) trim() {
 			w.tx.DropBefore(floor)
 		}
 	}
-	if bytes := s.memory.histories.Load(); s.isTight() && 2*bytes > s.used() {
-		w.tx.DropBytes(w.history.counted / 8)
+	if s.isTight() {
+		w.evictOwn()
 	}
 	w.tx.Prepare()
+}
+
+// evictOwn drops states of a history at its commit: if they are older than the oldest rows, or
+// if there are no such rows and the history found no room or histories fill the store.
+func (w *historyWrite) evictOwn() {
+	s, h := w.history.store, w.history
+	urgent := h.refused || 2*s.memory.histories.Load() > s.used()
+	in := incoming{history: h, urgent: urgent}
+	if v, ok := s.victim(in, 0, math.MaxInt64); ok && v.history == h && (urgent || len(s.evictable(in)) > 0) {
+		w.dropOldest(v.before)
+	}
 }
 
 // publish puts the view with the transaction's writes into the next root.
@@ -71,7 +95,11 @@ func (w *historyWrite) publish(next *txn.Next[*catalog.Database]) error {
 		return err
 	}
 	next.State = next.State.ReplaceHistory(w.history.ordinal, view)
-	if dropped := w.tx.Dropped(); dropped > 0 {
+	dropped := w.tx.Dropped()
+	if w.evicts {
+		w.history.store.counters.evictedStates.Add(dropped)
+	}
+	if dropped > 0 {
 		next.Garbage = append(next.Garbage, txn.Garbage{Bytes: dropped})
 	}
 	return nil
@@ -86,7 +114,7 @@ func (w *historyWrite) end() {
 	size := h.states.Size()
 	h.store.memory.histories.Add(size - h.counted)
 	h.store.release(h.reserved)
-	h.counted, h.reserved = size, 0
+	h.counted, h.reserved, h.refused = size, 0, false
 	h.busy.Store(false)
 }
 

@@ -5,12 +5,16 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// victim is a time range that can be evicted together with all earlier ranges of its table.
+// victim is a time range that can be evicted together with all earlier ranges of its table, or
+// the states of a history that ended before an instant.
 type victim struct {
 	table *Table
 	state *catalog.TableState
 	start int64
 	held  int64 // bytes that eviction would not free, because staying snapshots hold them
+
+	history *History // nil: a time range
+	before  int64
 }
 
 // bytes returns the bytes of the range's rows, and how many of them roots up to a version hold
@@ -30,7 +34,9 @@ func (v victim) bytes(newest txn.Version) (bytes, kept int64) {
 // incoming is the destination of the bytes for which room is made: rows of a time range of a
 // table, or the store's own work if table is nil.
 type incoming struct {
-	table *Table
-	start int64
-	later bool // the work can be put off
+	table   *Table
+	start   int64
+	later   bool     // the work can be put off
+	history *History // at whose commit room is made
+	urgent  bool     // states of the newest bucket can go
 }

@@ -258,6 +258,15 @@ func (r *burstRun) finish() {
 	v, o := r.both.commit()
 	c := newChecker(r, r.name+", closed", v, o)
 	c.ask(r.rng, 300)
+	r.held = append(r.held, c)
+	for i := range 3 {
+		r.both.beginDrop()
+		r.drop()
+		v, o := r.both.commit()
+		c := newChecker(r, fmt.Sprintf("%s, closed, drop %d", r.name, i), v, o)
+		c.ask(r.rng, 50)
+		r.held = append(r.held, c)
+	}
 	for _, c := range r.held {
 		c.name += ", later"
 		c.ask(r.rng, 20)

@@ -1,7 +1,9 @@
 package history
 
 import (
+	"math"
 	"slices"
+	"sync/atomic"
 
 	"github.com/granarydb/granary/history/names"
 )
@@ -10,6 +12,7 @@ import (
 type Draft struct {
 	*Writer
 	published bool
+	prepared  bool
 	ended     bool
 	sealed    bool // full lanes were sealed before the view was published
 
@@ -42,10 +45,10 @@ func (d *Draft) Commit() (*View, error) {
 // the texts that are dropped. It is for a caller that holds a lock in Publish, which else calls
 // it. Publish or Abort must follow.
 func (d *Draft) Prepare() {
-	if d.done {
+	if d.prepared || d.ended {
 		return
 	}
-	d.done = true
+	d.prepared, d.done = true, true
 	if t, ok := d.cut(); ok {
 		d.texts, d.textBytes = d.h.keepTexts(t, d.short)
 	}
@@ -74,10 +77,12 @@ func (d *Draft) Publish() (*View, error) {
 		l.publish()
 	}
 	t, drops := d.cut()
-	h.written, h.last, h.final, h.barred, h.closed = d.written, d.last, d.final, d.barred, d.closing
+	h.written, h.last, h.final, h.barred, h.closed = d.written, d.last, d.final, d.barred, h.closed || d.closing
 	if drops {
 		before := h.chunks.bytes()
 		d.touched = h.dropBefore(t, d.touched)
+		h.all = new(atomic.Pointer[directory])
+		h.oldest.Store(max(h.oldest.Load(), t))
 		d.dropped = before - h.chunks.bytes() + int64(d.textBytes)
 	}
 	if d.texts == nil {
@@ -106,8 +111,10 @@ func (d *Draft) Seal() {
 	for _, l := range lanes {
 		l.work.changed = 0
 	}
-	if d.closing {
+	if h.closed && h.all.Load() == nil {
 		h.gather()
+	}
+	if d.closing {
 		for _, l := range h.lanes {
 			l.now.Store(nil)
 			l.work = nil
@@ -148,7 +155,7 @@ func (d *Draft) Abort() {
 	}
 	h := d.h
 	for _, k := range d.kinds {
-		k.l.kinds[k.slot] = KindNull
+		k.l.setKind(k.slot, KindNull)
 	}
 	for _, l := range d.touched {
 		h.restore(l)
@@ -156,11 +163,15 @@ func (d *Draft) Abort() {
 	for _, p := range slices.Backward(d.placed) {
 		d.unplace(p)
 	}
-	clear(h.lanes[d.laneCount:])
-	h.lanes = h.lanes[:d.laneCount]
-	clear(h.works[d.laneCount:])
-	h.works = h.works[:d.laneCount]
-	d.truncate(d.names)
+	if len(h.lanes) > d.laneCount {
+		clear(h.lanes[d.laneCount:])
+		h.lanes = h.lanes[:d.laneCount]
+		clear(h.works[d.laneCount:])
+		h.works = h.works[:d.laneCount]
+	}
+	if d.Len() > d.names {
+		d.truncate(d.names)
+	}
 	if h.texts.TakeBack() {
 		h.recent = nil // it can have codes that are gone
 	}
@@ -169,26 +180,41 @@ func (d *Draft) Abort() {
 
 // DropBefore has the commit drop the tiles in which every interval ends before an instant.
 // Later views start there, or at their former start if that is later. Older views keep
-// their tiles. An instant behind the end of the history is taken to be that end.
-func (d *Draft) DropBefore(t int64) { d.drop = &t }
+// their tiles. An instant behind the end of the history is taken to be that end. The latest of
+// several instants counts.
+func (d *Draft) DropBefore(t int64) {
+	if d.drop == nil || t > *d.drop {
+		d.drop = &t
+	}
+}
 
 // DropBytes is DropBefore with the earliest instant that frees about a number of bytes of tiles
-// and texts, or with the end of the latest of them if all before it are smaller. Texts count as
-// if those of all intervals differed. Nothing is dropped for 0 bytes or fewer.
-func (d *Draft) DropBytes(bytes int64) {
+// and texts, but no later one than before. The latest of them stay. Texts count as if those of all
+// intervals differed. It reports whether anything will be dropped, which is not so for 0 bytes or
+// fewer. It costs a visit of each tile.
+func (d *Draft) DropBytes(bytes, before int64) bool {
 	if bytes <= 0 {
-		return
+		return false
 	}
 	d.short = true
 	parts, left := d.h.oldParts(), float64(bytes)
-	for i, p := range parts {
-		if left -= p.bytes; i == len(parts)-1 {
-			d.DropBefore(p.last)
-		} else if left <= 0 {
-			d.DropBefore(p.last + 1)
-			return
-		}
+	d.h.oldest.Store(math.MaxInt64)
+	d.h.newest.Store(math.MinInt64)
+	if n := len(parts); n > 0 {
+		d.h.addPart(parts[0].last)
+		d.h.addPart(parts[n-1].last)
+		before = min(before, parts[n-1].last)
 	}
+	drops := false
+	for _, p := range parts {
+		if p.last >= before || left <= 0 {
+			break
+		}
+		d.DropBefore(p.last + 1)
+		left -= p.bytes
+		drops = true
+	}
+	return drops
 }
 
 // Dropped returns the bytes of the dropped tiles and texts, once the view is published. Older

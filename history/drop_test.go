@@ -35,7 +35,7 @@ func dropped(t *testing.T, bytes int64) (freed int64, view *history.View) {
 	if tx, err = h.Begin(); err != nil {
 		t.Fatal(err)
 	}
-	tx.DropBytes(bytes)
+	tx.DropBytes(bytes, math.MaxInt64)
 	if view, err = tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestDropBytes_Texts(t *testing.T) {
 			}
 		}
 		before := h.Size()
-		tx.DropBytes(before / 2)
+		tx.DropBytes(before/2, math.MaxInt64)
 		last, err := tx.Commit()
 		if err != nil {
 			t.Fatal(err)

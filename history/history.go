@@ -32,12 +32,12 @@ const defaultMaxAttributes = 1 << 26
 type History struct {
 	opts  Options
 	tree  *names.Tree
-	texts *names.Interner           // string and bytes values
-	lanes []*lane                   // the writer's; views have the first of them
-	slots []atomic.Uint32           // of each attribute: 1 + lane*laneWidth + slot, 0 before its first use; replaced when it grows
-	works []*laneWork               // the writer's, of each lane: the way there without the lane; nil when the history is closed
-	busy  atomic.Bool               // a writer has not ended
-	all   atomic.Pointer[directory] // of the closed history; nil before
+	texts *names.Interner            // string and bytes values
+	lanes []*lane                    // the writer's; views have the first of them
+	slots []atomic.Uint32            // of each attribute: 1 + lane*laneWidth + slot, 0 before its first use; replaced when it grows
+	works []*laneWork                // the writer's, of each lane: the way there without the lane; nil when the history is closed
+	busy  atomic.Bool                // a writer has not ended
+	all   *atomic.Pointer[directory] // of the closed history; holds nil before
 
 	// The writer's, from commit to commit.
 	shapes    shapes
@@ -53,6 +53,10 @@ type History struct {
 	directory int64 // bytes of all lanes' directories
 	buffers   int64 // and of their unsealed entries
 	size      atomic.Int64
+	droppable atomic.Int64
+	// Of the parts that can be dropped (oldPart): a bound on the least of their ends, and the
+	// greatest.
+	oldest, newest atomic.Int64
 }
 
 // New returns an empty history. Errors wrap ErrLimit.
@@ -63,14 +67,18 @@ func New(opts Options) (*History, error) {
 	if opts.MaxAttributes == 0 {
 		opts.MaxAttributes = defaultMaxAttributes
 	}
-	return &History{
+	h := &History{
 		opts:   opts,
 		start:  opts.Start,
 		tree:   names.New(opts.Seed, opts.MaxAttributes),
 		texts:  names.NewInterner(opts.Seed),
 		chunks: chunks{tiles: map[*chunk]int{}},
 		shapes: newShapes(),
-	}, nil
+		all:    new(atomic.Pointer[directory]),
+	}
+	h.oldest.Store(math.MaxInt64)
+	h.newest.Store(math.MinInt64)
+	return h, nil
 }
 
 // view returns the view of the committed state.
@@ -78,7 +86,7 @@ func (h *History) view() *View {
 	return &View{
 		Names: h.tree.Names(), history: h, lanes: h.lanes, slots: h.slots,
 		start: h.start, end: h.last, final: h.final, written: h.written, closed: h.closed,
-		dropped: h.start > h.opts.Start, texts: &h.texts.Texts,
+		dropped: h.start > h.opts.Start, texts: &h.texts.Texts, all: h.all,
 	}
 }
 
@@ -90,6 +98,22 @@ func (h *History) Empty() *View {
 // Size returns the bytes that the history holds on the heap, as of the last commit.
 func (h *History) Size() int64 { return h.size.Load() }
 
+// Droppable returns the bytes among them that DropBytes can free at most, those of tiles and
+// texts, and an instant before which none of their intervals ends. The bytes are 0 if there is
+// nothing that it would drop, as it keeps the latest. It costs nothing.
+func (h *History) Droppable() (bytes, oldest int64) {
+	if oldest = h.oldest.Load(); oldest < h.newest.Load() {
+		bytes = h.droppable.Load()
+	}
+	return bytes, oldest
+}
+
+// addPart records the latest end of a part that can be dropped.
+func (h *History) addPart(end int64) {
+	h.oldest.Store(min(h.oldest.Load(), end))
+	h.newest.Store(max(h.newest.Load(), end))
+}
+
 // Begin starts a transaction, which must be ended with Commit or Abort. The errors are
 // ErrBusy while another has not ended, and ErrClosed for a closed history.
 func (h *History) Begin() (*Draft, error) {
@@ -100,11 +124,27 @@ func (h *History) Begin() (*Draft, error) {
 		h.busy.Store(false)
 		return nil, ErrClosed
 	}
+	return h.draft(), nil
+}
+
+// BeginDrop starts a transaction that drops old states and writes nothing: its writes return
+// ErrDone. Closed histories can drop too. It must be ended with Commit or Abort. The error is
+// ErrBusy while another transaction has not ended.
+func (h *History) BeginDrop() (*Draft, error) {
+	if !h.busy.CompareAndSwap(false, true) {
+		return nil, ErrBusy
+	}
+	d := h.draft()
+	d.done = true
+	return d, nil
+}
+
+func (h *History) draft() *Draft {
 	return &Draft{Writer: &Writer{
 		Names: h.tree.Names(), h: h,
 		undo: undos.Get().(*undo), names: h.tree.Names().Len(), laneCount: len(h.lanes),
 		written: h.written, last: h.last, final: h.final, barred: h.barred,
-	}}, nil
+	}}
 }
 
 // valueOfWord returns the value that a word stands for.

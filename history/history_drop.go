@@ -14,7 +14,7 @@ func (h *History) dropBefore(t int64, touched []*lane) []*lane {
 	renewed := map[*lane]*lane{}
 	for i, l := range h.lanes {
 		n := l.sealed.Load().from(t)
-		if n > 0 || l.texts() != 0 && l.work.entries.hasBefore(t) {
+		if n > 0 || l.dropsEntries(t) {
 			h.lanes[i] = h.without(l, n, t)
 			renewed[l] = h.lanes[i]
 		}
@@ -27,15 +27,15 @@ func (h *History) dropBefore(t int64, touched []*lane) []*lane {
 	return touched
 }
 
+// dropsEntries reports whether a drop of what ends before t takes unsealed entries of the lane.
+func (l *lane) dropsEntries(t int64) bool {
+	return l.texts != 0 && l.work != nil && l.work.entries.hasBefore(t)
+}
+
 // without returns a copy of a lane without its first n tiles, and without entries before t if it
 // has texts.
 func (h *History) without(l *lane, n int, t int64) *lane {
-	starts := new([laneWidth]int64)
-	for slot := range starts {
-		starts[slot] = l.work.slots[slot].start
-	}
-	next := &lane{kinds: l.kinds, slots: l.slots, work: l.work, buffered: l.buffered, starts: starts}
-	next.work.lane = next
+	next := &lane{kinds: l.kinds, slots: l.slots, texts: l.texts, work: l.work, buffered: l.buffered}
 	next.fed.Store(l.fed.Load())
 	if now := l.now.Load(); now != nil {
 		next.now.Store(now.clone())
@@ -46,11 +46,18 @@ func (h *History) without(l *lane, n int, t int64) *lane {
 	}
 	h.gone += n
 	left := (&sealed{}).with(slices.Clone(s.tiles[n:]), nil)
-	if work := l.work; l.texts() != 0 && work.entries.hasBefore(t) {
-		work.entries = work.entries.from(t)
-	}
-	if l.work.entries.n > 0 {
-		left.open = newBuffer(l.work.entries)
+	if work := l.work; work != nil {
+		next.starts = new([laneWidth]int64)
+		for slot := range next.starts {
+			next.starts[slot] = work.slots[slot].start
+		}
+		work.lane = next
+		if l.dropsEntries(t) {
+			work.entries = work.entries.from(t)
+		}
+		if work.entries.n > 0 {
+			left.open = newBuffer(work.entries)
+		}
 	}
 	h.directory += int64(cap(left.tiles)-cap(s.tiles))*tileRefSize + int64(cap(left.groups)-cap(s.groups))*8
 	next.sealed.Store(left)
@@ -71,10 +78,12 @@ type oldPart struct {
 func (h *History) oldParts() (parts []oldPart) {
 	entries, loose := 0, 0 // with texts; those that are not sealed
 	for _, l := range h.lanes {
-		if l.texts() == 0 {
+		if l.texts == 0 {
 			continue
 		}
-		loose += l.work.entries.n
+		if l.work != nil {
+			loose += l.work.entries.n
+		}
 		for _, r := range l.sealed.Load().tiles {
 			entries += int(r.n)
 		}
@@ -83,7 +92,7 @@ func (h *History) oldParts() (parts []oldPart) {
 	text := float64(h.texts.Size()) / float64(max(1, entries+loose))
 	for _, l := range h.lanes {
 		each := 0.0
-		if l.texts() != 0 {
+		if l.texts != 0 {
 			each = text
 		}
 		for _, r := range l.sealed.Load().tiles {
@@ -91,7 +100,7 @@ func (h *History) oldParts() (parts []oldPart) {
 			tl.open(&r)
 			parts = append(parts, oldPart{r.last, float64(tl.values-tl.head) + float64(tl.n)*(0.5+each)})
 		}
-		if each > 0 {
+		if each > 0 && l.work != nil {
 			parts = l.work.entries.oldParts(parts, 1+loose/most, each)
 		}
 	}

@@ -41,6 +41,9 @@ func (h *History) seal(s *sealer, l *lane, all bool) {
 	next := old.with(tiles, open)
 	h.directory += int64(cap(next.tiles)-cap(old.tiles))*tileRefSize + int64(cap(next.groups)-cap(old.groups))*8
 	l.sealed.Store(next)
+	for i := range tiles {
+		h.addPart(tiles[i].last)
+	}
 }
 
 // gather makes one directory of those of all lanes. The lanes then refer to it.
@@ -105,11 +108,17 @@ func (h *History) count(l *lane) {
 func (h *History) account(lanes []*lane) {
 	for _, l := range lanes {
 		h.count(l)
+		if l.texts != 0 && l.work != nil && l.work.entries.n > 0 {
+			h.addPart(l.work.entries.blocks[0].at[0].end)
+			h.addPart(l.work.latest)
+		}
 	}
 	each := laneSize + sealedSize
 	if !h.closed {
 		each += workSize + ongoingSize
 	}
-	h.size.Store(h.chunks.bytes() + h.directory + h.buffers + each*int64(len(h.lanes)) +
-		int64(h.tree.Size()) + int64(h.texts.Size()) + shapeLaneSize*int64(len(h.shapes.lanes)) + 4*int64(cap(h.slots)) + 8*int64(cap(h.lanes)+cap(h.works)) + 4*int64(cap(h.shapes.of)))
+	drop := h.chunks.bytes() + h.directory + int64(h.texts.Size())
+	h.droppable.Store(drop)
+	h.size.Store(drop + h.buffers + each*int64(len(h.lanes)) + int64(h.tree.Size()) + shapeLaneSize*int64(len(h.shapes.lanes)) +
+		4*int64(cap(h.slots)) + 8*int64(cap(h.lanes)+cap(h.works)) + 4*int64(cap(h.shapes.of)))
 }

@@ -30,8 +30,8 @@ func (h *History) keepTexts(t int64, short bool) (next *names.Interner, bytes in
 		return nil, 0
 	}
 	for _, l := range h.lanes {
-		if slots := l.texts(); slots != 0 {
-			marks.lane(l, slots)
+		if l.texts != 0 {
+			marks.lane(l, l.texts)
 		}
 	}
 	return h.texts.Keep(marks.words)

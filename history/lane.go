@@ -13,6 +13,7 @@ type lane struct {
 	now      atomic.Pointer[ongoing] // of slots that Change feeds; nil when all are closed
 	kinds    [laneWidth]Kind         // of a slot's values, from its first that is not null
 	slots    int                     // the writer's: how many are used
+	texts    uint64                  // the writer's: slots whose values are texts
 	work     *laneWork               // the writer's; nil when the history is closed
 	buffered int64                   // the writer's: bytes of entries, as counted
 	starts   *[laneWidth]int64       // the writer's: of the ongoing intervals when tiles were dropped; nil: never
@@ -47,12 +48,10 @@ func (l *lane) publish() {
 	now.has.Store(now.has.Load()&^changed | work.has&changed)
 }
 
-// texts returns the slots with values that are texts.
-func (l *lane) texts() (slots uint64) {
-	for slot, kind := range l.kinds[:l.slots] {
-		slots |= one(kind >= KindString) << slot
-	}
-	return slots
+// setKind sets the kind of a slot's values.
+func (l *lane) setKind(slot uint, k Kind) {
+	l.kinds[slot] = k
+	l.texts = l.texts&^(1<<slot) | one(k >= KindString)<<slot
 }
 
 // find is sealed.find, with the ongoing value of a slot that Change feeds.

@@ -103,6 +103,9 @@ var paths = [][]string{
 // step does one operation on both.
 func (m *machine) step() {
 	if m.w == nil {
+		if rapid.IntRange(0, 9).Draw(m.T, "only drop") == 4 {
+			m.onlyDrop()
+		}
 		m.begin()
 		if m.w == nil { // closed
 			return
@@ -147,6 +150,29 @@ func (m *machine) step() {
 		m.refused(m.w.Close(t), m.o.close(t), "Close(%d)", t)
 	}
 	m.writerSees()
+}
+
+// onlyDrop drops old states in a transaction that writes nothing.
+func (m *machine) onlyDrop() {
+	w, err := m.h.BeginDrop()
+	if err != nil {
+		m.Fatalf("BeginDrop: %v", err)
+	}
+	m.w = w
+	m.o.beginDrop()
+	if err := w.Change(m.time(), m.attribute(), history.Int(1)); !errors.Is(err, history.ErrDone) {
+		m.Fatalf("Change in a transaction that only drops: %v", err)
+	}
+	t := m.time()
+	w.DropBefore(t)
+	m.o.drop = moment{t, true}
+	if rapid.IntRange(0, 5).Draw(m.T, "abort the drop") == 3 {
+		w.Abort()
+		m.o.abort()
+	} else {
+		m.commit()
+	}
+	m.w = nil
 }
 
 func (m *machine) refused(err error, r refusals, what string, args ...any) {

@@ -102,9 +102,12 @@ func (o *oracle) begin() refusals {
 	case o.committed.closed:
 		return refusals{history.ErrClosed}
 	}
-	o.writing, o.now, o.drop = true, o.committed.clone(), moment{}
+	o.beginDrop()
 	return nil
 }
+
+// beginDrop begins a transaction that writes nothing, also of a closed history.
+func (o *oracle) beginDrop() { o.writing, o.now, o.drop = true, o.committed.clone(), moment{} }
 
 func (o *oracle) commit() *oracleView {
 	if last, _ := o.now.last(); last.is && o.drop.is && min(o.drop.at, last.at) > o.start {

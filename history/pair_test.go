@@ -1,6 +1,8 @@
 package history_test
 
 import (
+	"math"
+
 	"github.com/granarydb/granary/history"
 )
 
@@ -50,6 +52,14 @@ func (p *pair) commit() (*history.View, *oracleView) {
 	return v, p.o.commit()
 }
 
+// beginDrop begins a transaction that writes nothing.
+func (p *pair) beginDrop() {
+	w, err := p.h.BeginDrop()
+	p.refused(err, nil, "BeginDrop")
+	p.w = w
+	p.o.beginDrop()
+}
+
 func (p *pair) abort() {
 	p.w.Abort()
 	p.o.abort()
@@ -81,7 +91,7 @@ func (p *pair) drop(t int64) {
 
 // dropBytes does the same up to an instant that the history chooses.
 func (p *pair) dropBytes(n int64) {
-	p.w.DropBytes(n)
+	p.w.DropBytes(n, math.MaxInt64)
 	p.dropping = true
 }
 

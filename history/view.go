@@ -20,7 +20,8 @@ type View struct {
 	Names
 
 	history *History
-	texts   *names.Texts // those that the view needs
+	texts   *names.Texts               // those that the view needs
+	all     *atomic.Pointer[directory] // of a closed history
 	lanes   []*lane
 	slots   []atomic.Uint32
 	placed  atomic.Pointer[[]uint64] // the places of all attributes, once a slice asked for them
@@ -143,7 +144,7 @@ func (v *View) at(in *Interval, a Attribute, t int64) {
 	i, slot := int(pos-1)/laneWidth, uint(pos-1)%laneWidth
 	l := v.lanes[i]
 	var f found
-	if all := v.history.all.Load(); v.closed && all != nil {
+	if all := v.all.Load(); v.closed && all != nil {
 		var s sealed
 		if s.tiles = all.of(i); len(s.tiles) < groupLen { // else groups are worth the way to the lane
 			// Loaded before the search, so that its cache miss overlaps with those of the search.

@@ -150,7 +150,7 @@ func (w *Writer) word(l *lane, slot uint, a Attribute, v *Value) (uint64, error)
 // setKind keeps the kind of the first value that is not null.
 func (w *Writer) setKind(l *lane, slot uint, k Kind) {
 	if k != KindNull && l.kinds[slot] == KindNull {
-		l.kinds[slot] = k
+		l.setKind(slot, k)
 		w.kinds = append(w.kinds, kindOf{l, slot})
 	}
 }

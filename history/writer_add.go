@@ -105,7 +105,7 @@ func (w *Writer) add(a Attribute, start, end int64, v *Value) error {
 	bit := uint64(1) << slot
 	if isNew {
 		l.fed.Or(bit)
-		l.kinds[slot] = v.kind // an abort takes the place back
+		l.setKind(slot, v.kind) // an abort takes the place back
 	} else {
 		w.setKind(l, slot, v.kind)
 	}

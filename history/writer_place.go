@@ -19,7 +19,7 @@ func (w *Writer) place(a Attribute, shape uint32) (pos uint32) {
 	l.work.has &^= 1 << slot
 	l.work.ended &^= 1 << slot
 	l.work.plain &^= 1 << slot
-	l.kinds[slot] = KindNull
+	l.setKind(uint(slot), KindNull)
 	pos = uint32(ln*laneWidth + slot)
 	h.slots[a].Store(pos + 1)
 	return pos
