@@ -4,8 +4,8 @@ import (
 	"sync/atomic"
 )
 
-// lane is up to 64 attributes of one shape, in slots, in the order of their first use. It
-// has one writer and any number of readers. Readers see sealed, fed and now through atomics,
+// lane is up to 64 attributes of one shape, or of rare ones, in slots, in the order of their
+// first use. It has one writer and any number of readers. Readers see sealed, fed and now through atomics,
 // and a kind only after they have seen a value of it.
 type lane struct {
 	sealed   atomic.Pointer[sealed]

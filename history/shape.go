@@ -9,7 +9,7 @@ type shapes struct {
 	of    []uint32 // of each attribute
 	lanes map[uint32]*shapeLane
 	last  [64]*shapeLane // a cache, by the low bits of the shape
-	mixed int            // the lane of rare shapes; -1: none
+	mixed [kinds]int     // the lane of rare shapes by the kind of their values; -1: none
 	text  []byte
 }
 
@@ -20,11 +20,18 @@ type shapeLane struct {
 	lane  int
 }
 
-// rareShape is the number of attributes of a shape that go to a lane shared with other shapes.
-// A lane for each shape would be mostly empty where all names differ.
-const rareShape = 8
+// rareShape is the number of attributes of a shape that go to lanes shared with other shapes. A
+// lane takes 3 KB, however few attributes are in it, so only shapes that can fill one have their
+// own. Values of one kind are alike, and small in a tile together; those of several are not.
+const rareShape = laneWidth
 
-func newShapes() shapes { return shapes{lanes: map[uint32]*shapeLane{}, mixed: -1} }
+func newShapes() shapes {
+	s := shapes{lanes: map[uint32]*shapeLane{}}
+	for kind := range s.mixed {
+		s.mixed[kind] = -1
+	}
+	return s
+}
 
 // add records the shape of a new attribute.
 func (s *shapes) add(parent Attribute, name string) {

@@ -13,8 +13,8 @@ type undo struct {
 type placement struct {
 	shape     *shapeLane
 	attribute Attribute
-	lane      int32 // of the shape, before
-	mixed     int32 // before
+	at        *int // where its lane is recorded
+	before    int  // what was there
 }
 
 // kindOf is a slot of a lane.

@@ -21,6 +21,8 @@ const (
 	KindFloat  // float64
 	KindString // UTF-8
 	KindBytes
+
+	kinds = iota
 )
 
 var kindNames = [...]string{"null", "bool", "int", "float", "string", "bytes"}

@@ -164,12 +164,13 @@ func (w *Writer) touch(work *laneWork, slots uint64) {
 }
 
 // The bytes that writes reserve: more than they take. The length of a name counts twice: the
-// rest of a block, where it does not fit, is shorter and stays empty.
+// rest of a block, where it does not fit, is shorter and stays empty. firstBytes are those of the
+// first use of an attribute, beside the name.
 const (
 	reserveStep    = 64 << 10
 	attributeBytes = 96
 	roomBytes      = blockSize + 8
-	placeBytes     = laneSize + sealedSize + workSize + ongoingSize + roomBytes + 8*laneWidth
+	firstBytes     = shapeLaneSize + laneSize + sealedSize + workSize + ongoingSize + roomBytes + 8*laneWidth
 )
 
 // reserve reserves the memory of a write.

@@ -99,7 +99,7 @@ func (w *Writer) add(a Attribute, start, end int64, v *Value) error {
 		return err
 	}
 	isNew := l == nil
-	if l, slot, err = w.room(a, l, slot); err != nil {
+	if l, slot, err = w.room(a, l, slot, v.kind); err != nil {
 		return err
 	}
 	bit := uint64(1) << slot
@@ -136,7 +136,7 @@ func (w *Writer) addFirst(a Attribute, shape uint32, start, end int64, v *Value)
 		v.kind >= KindString || h.opts.Reserve != nil {
 		return false
 	}
-	pos := w.place(a, shape)
+	pos := w.place(a, shape, v.kind)
 	l, slot := w.slotOf(pos)
 	l.fed.Or(1 << slot)
 	l.work.plain |= 1 << slot

@@ -26,7 +26,7 @@ func (w *Writer) Change(t int64, a Attribute, v Value) error {
 		w.advance(t)
 		return nil // as it was
 	}
-	if l, slot, err = w.room(a, l, slot); err != nil {
+	if l, slot, err = w.room(a, l, slot, v.kind); err != nil {
 		return err
 	}
 	w.advance(t)
@@ -71,12 +71,12 @@ func (w *Writer) changeable(t int64, a Attribute) (l *lane, slot uint, err error
 }
 
 // room ensures that the lane of an attribute can take an entry. The attribute gets its place
-// there at its first use.
-func (w *Writer) room(a Attribute, l *lane, slot uint) (*lane, uint, error) {
+// there at its first use, with a value of a kind.
+func (w *Writer) room(a Attribute, l *lane, slot uint, kind Kind) (*lane, uint, error) {
 	need, isNew := int64(0), l == nil
 	if isNew {
-		need = shapeLaneSize + placeBytes
-		if at, newLane := w.h.laneFor(w.h.shapes.lane(w.h.shapes.of[a])); !newLane {
+		need = firstBytes
+		if at, newLane := w.h.laneFor(w.h.shapes.lane(w.h.shapes.of[a]), kind); !newLane {
 			need, l = shapeLaneSize, w.h.lanes[*at]
 		}
 	}
@@ -85,7 +85,7 @@ func (w *Writer) room(a Attribute, l *lane, slot uint) (*lane, uint, error) {
 	}
 	err := w.reserve(need)
 	if err == nil && isNew {
-		l, slot = w.slotOf(w.place(a, w.h.shapes.of[a]))
+		l, slot = w.slotOf(w.place(a, w.h.shapes.of[a], kind))
 	}
 	return l, slot, err
 }

@@ -1,12 +1,11 @@
 package history
 
-// place gives an attribute, which is of a shape, a slot at its first use.
-func (w *Writer) place(a Attribute, shape uint32) (pos uint32) {
+// place gives an attribute, which is of a shape, a slot at its first use, with a value of a kind.
+func (w *Writer) place(a Attribute, shape uint32, kind Kind) (pos uint32) {
 	h := w.h
-	s := &h.shapes
-	f := s.lane(shape)
-	w.placed = append(w.placed, placement{f, a, int32(f.lane), int32(s.mixed)})
-	at, isNew := h.laneFor(f)
+	f := h.shapes.lane(shape)
+	at, isNew := h.laneFor(f, kind)
+	w.placed = append(w.placed, placement{f, a, at, *at})
 	if isNew {
 		*at = h.newLane()
 	}
@@ -26,10 +25,10 @@ func (w *Writer) place(a Attribute, shape uint32) (pos uint32) {
 }
 
 // laneFor returns the lane of the next attribute of a shape, or where a new one is recorded.
-func (h *History) laneFor(f *shapeLane) (at *int, isNew bool) {
+func (h *History) laneFor(f *shapeLane, kind Kind) (at *int, isNew bool) {
 	at = &f.lane
 	if f.n < rareShape {
-		at = &h.shapes.mixed
+		at = &h.shapes.mixed[kind]
 	}
 	return at, f.n == rareShape || *at < 0 || h.lanes[*at].slots == laneWidth
 }
@@ -43,6 +42,5 @@ func (w *Writer) unplace(p placement) {
 	l.fed.And(^(uint64(1) << (pos % laneWidth)))
 	h.slots[p.attribute].Store(0)
 	p.shape.n--
-	p.shape.lane = int(p.lane)
-	h.shapes.mixed = int(p.mixed)
+	*p.at = p.before
 }

@@ -20,7 +20,7 @@ func (w *Writer) Push(t int64, a Attribute, v Value) error {
 	if depth >= maxDepth {
 		return fmt.Errorf("%w: attribute %d has %d values, at most %d", ErrDepth, a, depth, maxDepth)
 	}
-	if err := w.ensure(2*placeBytes + 2*attributeBytes + int64(names.Need(len(v.text)))); err != nil {
+	if err := w.ensure(2*firstBytes + 2*attributeBytes + int64(names.Need(len(v.text)))); err != nil {
 		return err
 	}
 	before := w.Len()
@@ -69,7 +69,7 @@ func (w *Writer) Poll(t int64, a Attribute) (Value, error) {
 	if err != nil || depth == 0 {
 		return Value{}, err
 	}
-	changes := []change{{a, depthValue(depth - 1)}}
+	changes, need := []change{{a, depthValue(depth - 1)}}, int64(0)
 	var first Value
 	var last Attribute
 	for i := 1; i <= depth; i++ {
@@ -85,6 +85,9 @@ func (w *Writer) Poll(t int64, a Attribute) (Value, error) {
 			first = in.Value
 		} else {
 			changes = append(changes, change{last, in.Value})
+			if w.h.slots[last].Load() == 0 { // it was null all the time
+				need += firstBytes
+			}
 		}
 		last = child
 	}
@@ -93,7 +96,7 @@ func (w *Writer) Poll(t int64, a Attribute) (Value, error) {
 			return Value{}, err
 		}
 	}
-	if err := w.ensure(w.changesBytes(len(changes)) + w.removeBytes(last)); err != nil {
+	if err := w.ensure(need + w.changesBytes(len(changes)) + w.removeBytes(last)); err != nil {
 		return Value{}, err
 	}
 	if err := w.Remove(t, last); err != nil {
