@@ -48,9 +48,7 @@ func (s *Store) recoverLog(log *disk.Reader) error {
 			return fmt.Errorf("recover after commit %d: %w", r.commit, err)
 		}
 	}
-	if err := r.publish(); err != nil {
-		return err
-	}
+	r.publish()
 	for _, t := range r.tables {
 		for _, g := range t.generations.byNumber {
 			g.logged = g.Watermark()
@@ -58,6 +56,7 @@ func (s *Store) recoverLog(log *disk.Reader) error {
 			t.count(g)
 		}
 	}
+	s.fit()
 	return nil
 }
 
@@ -83,9 +82,7 @@ func (r *recovery) createTable(body []byte) error {
 	if e.Ranges < 1 {
 		return fmt.Errorf("%w: table %q has generations of %d ranges", errEntry, e.Name, e.Ranges)
 	}
-	if err := r.publish(); err != nil { // an edit would put back the tables of before
-		return err
-	}
+	r.publish() // an edit would put back the tables of before
 	t, err := r.store.addTable(e, &logWrite{})
 	if err != nil {
 		return fmt.Errorf("%w: %w", errEntry, err)
@@ -132,7 +129,7 @@ func (r *recovery) repeatCommit(e disk.Entry) error {
 	r.commit = txn.ID(e.Commit)
 	r.batch.bytes += len(e.Body)
 	if r.batch.commits++; r.batch.commits >= batchCommits || r.batch.bytes >= batchBytes {
-		return r.publish()
+		r.publish()
 	}
 	return nil
 }
@@ -181,7 +178,7 @@ func (r *recovery) addPart(t *Table, edit *catalog.TableEdit, p readPart, e disk
 }
 
 // publish publishes the batch, and lets maintenance catch up as far as memory requires it.
-func (r *recovery) publish() error {
+func (r *recovery) publish() {
 	s := r.store
 	var due []dueGranule
 	if r.batch.commits > 0 {
@@ -201,7 +198,14 @@ func (r *recovery) publish() error {
 	}
 	r.batch.commits, r.batch.bytes = 0, 0
 	s.queue.add(due)
+	s.fit()
+}
+
+// fit brings the store within its budget, as far as it can. The newest range of a table stays. In
+// granules of another size it can take more than in those of the earlier run, and the budget may be
+// smaller now. The store is open then, and refuses inserts with ErrMemory.
+func (s *Store) fit() {
 	for s.isTight() && s.maintainOnce() {
 	}
-	return s.reserve(0, incoming{})
+	_ = s.reserve(0, incoming{})
 }

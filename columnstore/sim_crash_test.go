@@ -255,6 +255,12 @@ func (h *simRun) reopen() {
 	if store.Stats().Rows > 0 {
 		h.note("rows after a crash")
 	}
+	if h.excess = 0; store.memory.budget > 0 && store.used() > store.memory.budget {
+		if h.excess = store.used(); store.canFit(incoming{}) {
+			h.fail("%d bytes are used of a budget of %d, although some can be evicted", h.excess, store.memory.budget)
+			return
+		}
+	}
 	h.checkMemory()
 	for table := range h.tables {
 		h.snapshot(func(snap *Snapshot) { h.lookAt(snap, table) })

@@ -125,6 +125,7 @@ type simRun struct {
 		accounts [6]int64
 	}
 	nextRow int64
+	excess  int64 // bytes of the store after recovery, if they are more than the budget and must stay
 
 	*crashing // nil without a log
 
