@@ -40,6 +40,16 @@ func (g *Generation) AppendImage(dst []byte, since Watermark) (image []byte, now
 	return dst, now
 }
 
+// AppendImageTo is AppendImage up to a watermark that AppendImage, or Watermark of a generation that
+// was made of images, returned. The image stands for all images between the watermarks
+// (dict.Lists.AppendImageTo).
+func (g *Generation) AppendImageTo(dst []byte, since, to Watermark) (image []byte) {
+	dst = g.Strings.AppendImageTo(dst, since.Strings, to.Strings)
+	dst = g.UUIDs.AppendImageTo(dst, since.UUIDs, to.UUIDs)
+	dst = g.Lists.AppendImageTo(dst, since.Lists, to.Lists)
+	return g.Series.AppendImageTo(dst, since.Series, to.Series)
+}
+
 // OpenImage checks an image of what follows the present dictionaries, against the limits of
 // batches and the schema, and returns a function that adds it, to be called once. Codes are those
 // that the image was made of, whatever the seeds. An error wraps ErrImage, and changes nothing.

@@ -161,6 +161,7 @@ func TestListsImages(t *testing.T) {
 		source := NewLists(1)
 		copies := []*Lists{NewLists(2), NewLists(3)}
 		var marks [2]ListsMark
+		log := loggedLists{marks: []ListsMark{{}}, copied: []ListsMark{{}}} // of the first copy
 		ids := func(name string) (list []uuid.UUID) {
 			for range rapid.IntRange(0, 20).Draw(t, name) {
 				list = append(list, uuidOf(rapid.IntRange(0, 40).Draw(t, "id")))
@@ -174,6 +175,10 @@ func TestListsImages(t *testing.T) {
 				addImage(t, copies[step], image)
 				marks[step] = mark
 				checkSame(t, source, copies[step])
+				if step == 0 {
+					log.images = append(log.images, image)
+					log.marks, log.copied = append(log.marks, mark), append(log.copied, copies[0].Mark())
+				}
 				if rapid.Bool().Draw(t, "search") {
 					for code := range uint32(source.Len()) {
 						if list := source.UUIDs(nil, code+1); copies[step].FindList(list) != code+1 {
@@ -206,6 +211,15 @@ func TestListsImages(t *testing.T) {
 			image, _ := source.AppendImage(nil, marks[i])
 			addImage(t, c, image)
 			checkSame(t, source, c)
+			if i == 0 {
+				log.images = append(log.images, image)
+			}
+		}
+		from := rapid.IntRange(0, len(log.images)-1).Draw(t, "from")
+		to := rapid.IntRange(from, len(log.images)-1).Draw(t, "to")
+		log.check(t, from, to, source.AppendImageTo(nil, log.marks[from], log.marks[to]))
+		log.check(t, from, to, copies[0].AppendImageTo(nil, log.copied[from], log.copied[to]))
+		for _, c := range copies {
 			checkFound(t, c)
 		}
 		whole := NewLists(4) // all at once
@@ -213,6 +227,27 @@ func TestListsImages(t *testing.T) {
 		addImage(t, whole, image)
 		checkSame(t, source, whole)
 	})
+}
+
+// loggedLists is the images of a dictionary, and the marks between them: of the dictionary, and of
+// one that was made of the images.
+type loggedLists struct {
+	images        [][]byte
+	marks, copied []ListsMark
+}
+
+// check fails unless one image of what is between two marks does as all images between them. It can
+// have late records of the images behind, so those follow.
+func (l *loggedLists) check(t fataler, from, to int, image []byte) {
+	t.Helper()
+	want, got := NewLists(5), NewLists(6)
+	for _, image := range l.images {
+		addImage(t, want, image)
+	}
+	for _, image := range slices.Concat(l.images[:from], [][]byte{image}, l.images[to:]) {
+		addImage(t, got, image)
+	}
+	checkSame(t, want, got)
 }
 
 // A dictionary that was read takes as many bytes as one that was made, once it has hashes.

@@ -32,41 +32,65 @@ func (d *Lists) Mark() ListsMark {
 // images. It costs about 10 ns an element and 5 ns a list, and a copy of their bytes. After the
 // first image, a record for an element that is in one takes 4 bytes more.
 func (d *Lists) AppendImage(dst []byte, since ListsMark) (image []byte, now ListsMark) {
-	now.Lists = d.Len() // before the elements: it has all of those of these lists
-	now.Elements = d.Elements()
-	late := d.lateSince(since, &now)
+	now = d.nextMark()
+	return d.AppendImageTo(dst, since, now), now
+}
+
+// AppendImageTo is AppendImage up to a mark that AppendImage, or Mark of a dictionary that was
+// made of images, returned. The image stands for all images between the marks. It can have a record
+// that an element got behind the mark, if another element had the same one before; the image of what
+// follows then has it again.
+func (d *Lists) AppendImageTo(dst []byte, since, to ListsMark) (image []byte) {
 	w := fields.Writer{Data: dst}
 	w.Uint(uint64(since.Elements))
-	w.Uint(uint64(now.Elements - since.Elements))
-	d.elements.image(&w, since.Elements, now.Elements)
+	w.Uint(uint64(to.Elements - since.Elements))
+	d.elements.image(&w, since.Elements, to.Elements)
 	last := uint32(since.Records)
-	for i := since.Elements; i < now.Elements; i++ {
-		last = putRecordCode(&w, d.recordOf.at(i).Load(), last)
+	for i := since.Elements; i < to.Elements; i++ {
+		last = putRecordCode(&w, d.recordAt(i, to), last)
 	}
+	late := d.lateBetween(since, to)
 	w.Uint(uint64(len(late)))
 	for _, element := range late {
 		w.Uint(uint64(element))
-		w.Uint(uint64(d.recordOf.at(int(element) - 1).Load()))
+		w.Uint(uint64(d.recordAt(int(element)-1, to)))
 	}
-	// After their codes, so that it has all of them.
-	w.Data, now.Records = d.records.AppendImage(w.Data, since.Records)
+	w.Data = d.records.AppendImageTo(w.Data, since.Records, to.Records)
 	w.Uint(uint64(since.Lists))
-	w.Uint(uint64(now.Lists - since.Lists))
-	d.lists.image(&w, since.Lists, now.Lists)
-	return w.Data, now
+	w.Uint(uint64(to.Lists - since.Lists))
+	d.lists.image(&w, since.Lists, to.Lists)
+	return w.Data
 }
 
-// lateSince returns the elements up to since that got a record since. From now on, a record for
-// an element up to now counts as late: it comes after now.Late, or the caller, who reads the
-// records of elements later, sees it.
-func (d *Lists) lateSince(since ListsMark, now *ListsMark) (late []uint32) {
+// recordAt returns the code of the record of the i-th element, 0 for one that it got behind a mark:
+// that is a late one of the image of what follows.
+func (d *Lists) recordAt(i int, to ListsMark) uint32 {
+	if code := d.recordOf.at(i).Load(); code <= uint32(to.Records) {
+		return code
+	}
+	return 0
+}
+
+// nextMark returns the mark of an image that is made now. From now on, a record for an element up
+// to the mark counts as late. It comes after the mark's Late, or the mark's Records include it.
+func (d *Lists) nextMark() (now ListsMark) {
+	now.Lists = d.Len() // before the elements: it has all of those of these lists
+	now.Elements = d.Elements()
 	for logged := d.logged.Load(); logged < uint32(now.Elements); logged = d.logged.Load() {
 		d.logged.CompareAndSwap(logged, uint32(now.Elements))
 	}
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	now.Late = len(d.late)
-	for _, element := range d.late[since.Late:] {
+	d.mu.Unlock()
+	now.Records = d.records.Len() // last, so that it has all that are not late
+	return now
+}
+
+// lateBetween returns the elements up to since that got a record between two marks.
+func (d *Lists) lateBetween(since, to ListsMark) (late []uint32) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, element := range d.late[since.Late:to.Late] {
 		if int(element) <= since.Elements {
 			late = append(late, element)
 		}
@@ -176,6 +200,7 @@ func (d *Lists) addImage(in *listsImage) {
 	}
 	for ; len(in.late) > 0; in.late = in.late[2:] {
 		d.recordOf.at(int(in.late[0])-1).CompareAndSwap(0, in.late[1])
+		d.late = append(d.late, in.late[0]) // for images of what follows an earlier mark
 	}
 	d.records.addImage(in.lengths, in.records)
 	if len(in.ids)+in.listCount == 0 {

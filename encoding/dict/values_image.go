@@ -11,6 +11,11 @@ import (
 // bytes. docs/format/dictionary.md draws the bytes.
 func (d *Values) AppendImage(dst []byte, since int) (image []byte, last int) {
 	last = d.Len()
+	return d.AppendImageTo(dst, since, last), last
+}
+
+// AppendImageTo is AppendImage of the values with codes above since up to last.
+func (d *Values) AppendImageTo(dst []byte, since, last int) (image []byte) {
 	w := fields.Writer{Data: dst}
 	w.Uint(uint64(since))
 	w.Uint(uint64(last - since))
@@ -20,7 +25,7 @@ func (d *Values) AppendImage(dst []byte, since int) (image []byte, last int) {
 	for i := since; i < last; i++ {
 		w.Raw(d.valueAt(d.entries.at(i)))
 	}
-	return w.Data, last
+	return w.Data
 }
 
 // OpenImage checks an image of values that follow those of the dictionary, and each of them with
