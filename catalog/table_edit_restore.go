@@ -24,8 +24,9 @@ func (e *TableEdit) Restore(p *granule.Part) {
 	a := Arrival{Part: p, Bucket: p.Bucket()}
 	a.BucketKey, a.Hi = e.schema.BucketBounds(a.Bucket)
 	a.Bound = a.BucketKey
-	if bound, g, ok := e.granules.Floor(string(p.AppendKey(nil, e.schema, 0))); ok && bound >= a.BucketKey {
-		a.Bound, a.Hi = g.Bounds()
+	// The part was built for a granule of the earlier run, and can reach over several now.
+	if bound, _, ok := e.granules.Floor(string(p.AppendKey(nil, e.schema, 0))); ok && bound >= a.BucketKey {
+		a.Bound = bound
 	}
 	b, ok := e.bucket(a.BucketKey)
 	if !ok {

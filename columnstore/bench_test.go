@@ -21,7 +21,7 @@ func openBench(b *testing.B, opts Options, profiles int) (*Store, *Table, *fleet
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(store.Close)
+	b.Cleanup(func() { _ = store.Close() })
 	table, err := store.CreateTable("profiles", samples(quarter))
 	if err != nil {
 		b.Fatal(err)

@@ -51,7 +51,7 @@
 //	    the end of the range.
 //	C12 Of a store with a log, a restart brings back a prefix of the commits, whole
 //	    ones, and all that the policy promised (disk.SyncPolicy). A code means the
-//	    same as before. (No user can have a log yet: it has no bound.)
+//	    same as before.
 //
 // # Departures from the RFC
 //
@@ -60,5 +60,16 @@
 // begins with a time bucket. Series are factored out of the rows (package granule). A merge is
 // a loser tree, not a min-heap.
 //
-// All data is in memory. Close discards it.
+// # A directory
+//
+// All rows are in memory. With Options.Dir they are on the disk too: each commit goes into a log
+// before it returns (log.go), and when the log is large, the keeper writes all that is committed
+// into files, which replace it (filing.go, package catalog/filed). Open reads the files, then
+// repeats the log (recover.go).
+//
+//	commit -> log                 in the order of commits
+//	keeper -> files of buckets and dictionaries -> manifest -> old files and segments go
+//	open   =  newest whole manifest + the log from there on
+//
+// Without a directory Close discards the rows.
 package columnstore

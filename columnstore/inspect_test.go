@@ -475,7 +475,7 @@ func FuzzBound(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Cleanup(store.Close)
+	f.Cleanup(func() { _ = store.Close() })
 	tables := map[bool]*Table{}
 	for bucketed, width := range map[bool]int64{true: 100, false: 0} {
 		if tables[bucketed], err = store.CreateTable(fmt.Sprint(bucketed), wide(width, keys[1])); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"sync/atomic"
 
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/disk"
@@ -22,10 +23,11 @@ import (
 // logWrite is an entry on its way into the log. The zero logWrite, of a store without a log, does
 // nothing.
 type logWrite struct {
-	log  *disk.Log
-	room *disk.Room
-	kind uint32
-	body []byte
+	log    *disk.Log
+	room   *disk.Room
+	logged *atomic.Int64 // counts the bytes of entries
+	kind   uint32
+	body   []byte
 }
 
 // prepare returns an entry that has room in the log. It waits for room. The errors are those of
@@ -35,7 +37,7 @@ func (s *Store) prepare(kind uint32, body []byte) (logWrite, error) {
 	if err != nil {
 		return logWrite{}, fmt.Errorf("log: %w", err)
 	}
-	return logWrite{s.log, room, kind, body}, nil
+	return logWrite{s.log, room, &s.keeper.logged, kind, body}, nil
 }
 
 // append puts the entry into the log's queue. The ids are 0 for entries that belong to no commit.
@@ -43,6 +45,7 @@ func (s *Store) prepare(kind uint32, body []byte) (logWrite, error) {
 func (w *logWrite) append(begin, commit txn.ID) {
 	if w.room != nil {
 		w.room.Append(disk.Entry{Kind: w.kind, Commit: uint64(commit), Begin: uint64(begin), Body: w.body})
+		w.logged.Add(int64(len(w.body)))
 	}
 }
 
@@ -131,7 +134,7 @@ func (t *Table) logDicts(number int64) error {
 	}
 	g.logging.Lock()
 	defer g.logging.Unlock()
-	body, next := g.AppendImage(appendDictsHead(nil, t.ordinal, number), g.logged)
+	body, next := g.AppendImage(appendDictsHead(nil, t.ordinal, number, g.entries+1), g.logged)
 	if next == g.logged {
 		return nil
 	}
@@ -139,6 +142,7 @@ func (t *Table) logDicts(number int64) error {
 	if err == nil {
 		w.append(0, 0)
 		g.logged = next
+		g.entries++
 	}
 	return err
 }

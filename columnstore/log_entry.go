@@ -22,9 +22,9 @@ const (
 // errEntry reports an entry that is whole and has contents that no store writes.
 var errEntry = errors.New("malformed entry")
 
-// tableEntry is the body of an entryTable. The ordinal of the table is the number of such
-// entries before it.
+// tableEntry is the body of an entryTable.
 type tableEntry struct {
+	Ordinal    int // among the tables of the store
 	Name       string
 	Ranges     int64 // time ranges of a generation
 	Definition schema.Definition
@@ -35,20 +35,23 @@ type tableEntry struct {
 //
 //	u64  ordinal of the table
 //	i64  number of the generation
-const dictsHead = 16
+//	u64  number of the entry, among those of the generation, from 1 on
+const dictsHead = 24
 
 // appendDictsHead appends the header of an entryDicts.
-func appendDictsHead(dst []byte, table int, generation int64) []byte {
+func appendDictsHead(dst []byte, table int, generation int64, number uint64) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(table))
-	return binary.LittleEndian.AppendUint64(dst, uint64(generation))
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(generation))
+	return binary.LittleEndian.AppendUint64(dst, number)
 }
 
 // cutDictsHead cuts the header of an entryDicts from its body.
-func cutDictsHead(body []byte) (table uint64, generation int64, image []byte, ok bool) {
+func cutDictsHead(body []byte) (table uint64, generation int64, number uint64, image []byte, ok bool) {
 	if len(body) < dictsHead {
-		return 0, 0, nil, false
+		return 0, 0, 0, nil, false
 	}
-	return binary.LittleEndian.Uint64(body), int64(binary.LittleEndian.Uint64(body[8:])), body[dictsHead:], true
+	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(body[at:]) }
+	return u64(0), int64(u64(8)), u64(16), body[dictsHead:], true
 }
 
 // commitEntry is the body of an entryCommit:

@@ -168,8 +168,8 @@ func TestOpenClose(t *testing.T) {
 			insert(t, table, oneRow(int64(at)))
 		}
 		var both sync.WaitGroup
-		both.Go(store.Close)
-		both.Go(store.Close)
+		both.Go(func() { _ = store.Close() })
+		both.Go(func() { _ = store.Close() })
 		both.Wait()
 	}
 }

@@ -84,7 +84,8 @@ type Options struct {
 	// 16, or with Retention a generation of at most a quarter of it.
 	GenerationBuckets int
 	// Manual leaves maintenance to the caller: no goroutine is started, and the caller must
-	// call Maintain or Compact. Inserts help only when memory is short.
+	// call Maintain or Compact. Inserts help only when memory is short. With a directory, Maintain
+	// also writes files when they are due, and commits write the log.
 	Manual bool
 	// VerifyLists makes inserts compare each list of UUIDs that is found by its 128-bit hash
 	// with the stored list. It costs about 100 ns per list. An insert fails with
@@ -100,11 +101,36 @@ type Options struct {
 	// safe for concurrent use.
 	Yield func(point string)
 
-	// fs is the directory of the store, and log are the options of its log. nil means that the
-	// store is in memory alone. They become options for everyone when the log has a bound.
-	fs    disk.FS
-	store disk.StoreID
-	log   disk.Options
+	// Dir is the directory that makes the store durable, which is made if there is none. Empty
+	// means that the store is in memory alone and Close discards it. One process at a time opens a
+	// directory (disk.ErrLocked). It must be on a local file system.
+	//
+	// Commits go into a log there, and when that is large, all that is committed into files.
+	// Open brings back what is in both. All rows are in memory too: what retention or
+	// MemoryBudget drop there leaves the directory with the next files.
+	Dir string
+	// FS is the file system of the directory, instead of the system's. Dir is not used then.
+	FS disk.FS
+	// Sync is when commits are made durable, and so what a crash can lose: disk.SyncPeriodically
+	// by default, disk.SyncEach or disk.SyncNever.
+	Sync disk.SyncPolicy
+	// SyncEvery is the period of disk.SyncPeriodically. 0 means a second.
+	SyncEvery time.Duration
+	// LogBytes is the size of the log from which on it is replaced by files. It bounds what Open
+	// must repeat, to this and the entries that come while files are written; or to the bytes
+	// that were written into files last, if these are more. At least 1. 0 means 64 MiB.
+	LogBytes int64
+
+	// segmentBytes and queueBytes are smaller in simulations; 0 is the default of the log.
+	segmentBytes, queueBytes int64
+}
+
+// logOptions returns the options of the log.
+func (o *Options) logOptions() disk.Options {
+	return disk.Options{
+		Sync: o.Sync, SyncEvery: o.SyncEvery, SegmentBytes: o.segmentBytes, QueueBytes: o.queueBytes,
+		Manual: o.Manual, Now: o.Now,
+	}
 }
 
 // generationBuckets returns the number of time ranges of a width that share dictionaries.
@@ -156,6 +182,18 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.MemoryBudget < 0 || o.MemoryBudget > 0 && o.MemoryBudget < leastBudget {
 		return o, fmt.Errorf("%w: MemoryBudget is %d, want 0 or at least %d", ErrOptions, o.MemoryBudget, leastBudget)
+	}
+	if o.LogBytes < 0 || o.SyncEvery < 0 {
+		return o, fmt.Errorf("%w: LogBytes is %d, SyncEvery is %v, want at least 0", ErrOptions, o.LogBytes, o.SyncEvery)
+	}
+	if o.Sync > disk.SyncNever {
+		return o, fmt.Errorf("%w: Sync is %d", ErrOptions, o.Sync)
+	}
+	if o.LogBytes == 0 {
+		o.LogBytes = 64 << 20
+	}
+	if o.FS == nil && o.Dir != "" {
+		o.FS = disk.System(o.Dir)
 	}
 	if o.FutureLimit == 0 {
 		o.FutureLimit = 10 * time.Minute

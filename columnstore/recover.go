@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 
 	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/filed"
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/txn"
@@ -25,6 +28,7 @@ type recovery struct {
 	}
 	parts  granule.PartReader
 	commit txn.ID // the last one
+	filed  uint64 // commits up to this one are in files
 }
 
 // A batch of commits is published as one root: a root for each would cost half of the time.
@@ -33,9 +37,65 @@ const (
 	batchBytes   = 4 << 20
 )
 
-// recoverLog repeats a log up to its end.
-func (s *Store) recoverLog(log *disk.Reader) error {
-	r := &recovery{store: s}
+// load brings back the files of a manifest.
+func (r *recovery) load(files *filed.Dir, m *filed.Manifest) error {
+	for ordinal := range m.Tables {
+		if err := r.loadTable(files, &m.Tables[ordinal], ordinal); err != nil {
+			return fmt.Errorf("table %q: %w", m.Tables[ordinal].Name, err)
+		}
+	}
+	r.commit, r.filed = txn.ID(m.Commit), m.Commit
+	r.publishAs(r.commit)
+	return nil
+}
+
+// loadTable brings back a table. Its buckets are published one by one, so that as few as the memory
+// budget requires are there at once.
+func (r *recovery) loadTable(files *filed.Dir, f *filed.TableFiles, ordinal int) error {
+	t, err := r.store.addTable(tableEntry{ordinal, f.Name, f.Ranges, f.Definition}, &logWrite{})
+	if err != nil {
+		return fmt.Errorf("%w: %w", filed.ErrFile, err)
+	}
+	r.tables, r.edits = append(r.tables, t), append(r.edits, nil)
+	if err := r.edit(t).Resume(f.State); err != nil {
+		return err
+	}
+	for _, dicts := range f.Generations {
+		g, _ := t.generationNumbered(dicts.Number)
+		if err := files.ReadDicts(t.schema, dicts, g.Generation); err != nil {
+			return err
+		}
+		g.entries, g.filed = dicts.Entries, g.Watermark()
+		t.count(g)
+	}
+	for _, b := range f.Buckets {
+		g, kept := t.generationNumbered(t.generationOf(b.Start))
+		edit := r.edit(t)
+		if !kept || b.Start < edit.Floor() {
+			continue // evicted since: the earlier run may have had a greater budget
+		}
+		parts := &granule.PartReader{Schema: t.schema, Generation: g.Generation, Codes: g.Watermark(), MaxRows: math.MaxInt32}
+		state, granules, err := files.ReadRows(b, parts)
+		if err != nil {
+			return err
+		}
+		edit.Load(state, granules)
+		r.publishAs(0)
+	}
+	return nil
+}
+
+// edit returns the edit of a table in the batch.
+func (r *recovery) edit(t *Table) *catalog.TableEdit {
+	if r.edits[t.ordinal] == nil {
+		r.edits[t.ordinal] = t.state().Edit(t.ordinal)
+	}
+	return r.edits[t.ordinal]
+}
+
+// repeatLog repeats a log up to its end.
+func (r *recovery) repeatLog(log *disk.Reader) error {
+	s := r.store
 	for {
 		e, err := log.Next()
 		if errors.Is(err, io.EOF) {
@@ -82,6 +142,12 @@ func (r *recovery) createTable(body []byte) error {
 	if e.Ranges < 1 {
 		return fmt.Errorf("%w: table %q has generations of %d ranges", errEntry, e.Name, e.Ranges)
 	}
+	if e.Ordinal < len(r.tables) && r.tables[e.Ordinal].name == e.Name {
+		return nil // the files have it
+	}
+	if e.Ordinal != len(r.tables) {
+		return fmt.Errorf("%w: table %q is the %d-th, and %d are there", errEntry, e.Name, e.Ordinal, len(r.tables))
+	}
 	r.publish() // an edit would put back the tables of before
 	t, err := r.store.addTable(e, &logWrite{})
 	if err != nil {
@@ -94,26 +160,33 @@ func (r *recovery) createTable(body []byte) error {
 // extend adds entries to the dictionaries of a generation, unless it was dropped later in the
 // earlier run and is dropped already.
 func (r *recovery) extend(body []byte) error {
-	table, number, image, ok := cutDictsHead(body)
+	table, number, entry, image, ok := cutDictsHead(body)
 	if !ok || table >= uint64(len(r.tables)) {
 		return fmt.Errorf("%w: %d bytes for dictionaries of table %d of %d", errEntry, len(body), table, len(r.tables))
 	}
 	t := r.tables[table]
 	g, kept := t.generationNumbered(number)
-	if !kept {
+	if !kept || entry <= g.entries { // the files have it
 		return nil
+	}
+	if entry != g.entries+1 {
+		return fmt.Errorf("%w: table %q, generation %d: entry %d follows entry %d", errEntry, t.name, number, entry, g.entries)
 	}
 	add, err := g.OpenImage(t.schema, image)
 	if err != nil {
 		return fmt.Errorf("table %q, generation %d: %w", t.name, number, err)
 	}
 	add()
+	g.entries = entry
 	t.count(g)
 	return nil
 }
 
 // repeatCommit adds the rows of a commit, and does what it decided.
 func (r *recovery) repeatCommit(e disk.Entry) error {
+	if e.Commit <= r.filed {
+		return nil
+	}
 	if txn.ID(e.Commit) <= r.commit {
 		return fmt.Errorf("%w: commit %d", errEntry, e.Commit)
 	}
@@ -140,11 +213,7 @@ func (r *recovery) repeatTable(w *readTable, e disk.Entry) error {
 		return fmt.Errorf("%w: table %d of %d", errEntry, w.ordinal, len(r.tables))
 	}
 	t := r.tables[w.ordinal]
-	edit := r.edits[w.ordinal]
-	if edit == nil {
-		edit = t.state().Edit(t.ordinal)
-		r.edits[w.ordinal] = edit
-	}
+	edit := r.edit(t)
 	for _, p := range w.parts {
 		if err := r.addPart(t, edit, p, e); err != nil {
 			return fmt.Errorf("table %q: %w", t.name, err)
@@ -179,10 +248,15 @@ func (r *recovery) addPart(t *Table, edit *catalog.TableEdit, p readPart, e disk
 
 // publish publishes the batch, and lets maintenance catch up as far as memory requires it.
 func (r *recovery) publish() {
+	r.publishAs(r.commit)
+}
+
+// publishAs publishes the batch as the root of a commit.
+func (r *recovery) publishAs(commit txn.ID) {
 	s := r.store
 	var due []dueGranule
-	if r.batch.commits > 0 {
-		s.roots.Replay(r.commit, func(current *txn.Root[*catalog.Database]) txn.Next[*catalog.Database] {
+	if slices.ContainsFunc(r.edits, func(e *catalog.TableEdit) bool { return e != nil }) || commit > s.roots.Root().Commit {
+		s.roots.Replay(commit, func(current *txn.Root[*catalog.Database]) txn.Next[*catalog.Database] {
 			next := txn.Next[*catalog.Database]{State: current.State}
 			for ordinal, edit := range r.edits {
 				if edit == nil {

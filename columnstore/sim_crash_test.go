@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/filed"
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/internal/crashfs"
@@ -35,7 +36,7 @@ func TestCrashes(t *testing.T) {
 		}
 		if err != nil {
 			t.Fatalf("%v\nseed %d, commit %s, policy %d, options %s\nrun it again: go test ./columnstore -run 'TestCrashes$' -sim.seed %d -sim.crashes 1 -sim.trace -v",
-				err, seed, head(), h.opts.log.Sync, h.options(), seed)
+				err, seed, head(), h.opts.Sync, h.options(), seed)
 		}
 		if *simTrace {
 			t.Logf("seed %d:\n%s", seed, strings.Join(h.trace, "\n"))
@@ -53,7 +54,7 @@ func TestCrashes(t *testing.T) {
 var crashEvents = []string{
 	"crash", "close and open", "commit lost", "commit that was not acknowledged survives", "no commit lost", "segments",
 	"commit", "abort", "split", "bucket cut", "eviction", "refused as too old", "log task", "rows after a crash",
-	"refused by the disk", "not durable",
+	"refused by the disk", "not durable", "filed", "files", "filing failed",
 }
 
 // crashing is what a history with crashes has beside others.
@@ -73,12 +74,9 @@ func newCrashing(seed uint64) *simRun {
 		now:   time.Unix(0, 0),
 		acked: map[uint64]bool{},
 	}
-	h.opts.log = disk.Options{
-		Sync: disk.SyncPolicy(h.rng.IntN(3)), SegmentBytes: 5<<10 + h.rng.Int64N(20<<10), QueueBytes: 1<<10 + h.rng.Int64N(20<<10),
-		Manual: true, Now: func() time.Time { return h.now },
-	}
-	h.opts.store = disk.StoreID{1}
-	h.opts.fs = h.fs
+	h.opts.Sync, h.opts.Now = disk.SyncPolicy(h.rng.IntN(3)), func() time.Time { return h.now }
+	h.opts.segmentBytes, h.opts.queueBytes = 5<<10+h.rng.Int64N(20<<10), 1<<10+h.rng.Int64N(20<<10)
+	h.opts.FS, h.opts.Rand = h.fs, strings.NewReader(strings.Repeat("granary?", 20))
 	h.steps = 20 + h.rng.IntN(300)
 	return h
 }
@@ -111,6 +109,28 @@ func (h *simRun) logs() {
 	}
 }
 
+// files is the task of the keeper.
+func (h *simRun) files() {
+	for range 3 + h.rng.IntN(10) {
+		h.yieldPoint("keeper rests")
+		before := h.store.keeper.manifest
+		h.reading++
+		err := h.store.file(context.Background())
+		h.reading--
+		switch {
+		case err == nil && h.store.keeper.manifest != before:
+			h.note("filed")
+			h.promised = max(h.promised, h.store.keeper.manifest.Commit)
+		case err != nil:
+			h.note("filing failed")
+			if !errors.Is(err, disk.ErrDisk) && !errors.Is(err, ErrMemory) && !errors.Is(err, ErrSnapshotExpired) && !errors.Is(err, disk.ErrNotDurable) {
+				h.fail("file: %v", err)
+				return
+			}
+		}
+	}
+}
+
 // fault makes a call of the disk fail, once or until the disk heals.
 func (h *simRun) fault() {
 	h.fs.Fail(&crashfs.Fault{
@@ -125,7 +145,7 @@ func (h *simRun) acknowledged(commit uint64) {
 		return
 	}
 	h.acked[commit] = true
-	if h.opts.log.Sync == disk.SyncEach {
+	if h.opts.Sync == disk.SyncEach {
 		h.promised = max(h.promised, commit)
 	}
 }
@@ -163,9 +183,26 @@ func (h *simRun) crash() {
 	}
 }
 
-// logged returns the ids of the commits on the disk, as the log has them.
+// logged returns the ids of the commits on the disk: those of the files and those of the log.
 func (h *simRun) logged() (commits []uint64) {
-	r, err := disk.ReadLog(h.fs, h.opts.store, 0)
+	id := h.store.dir.id
+	_, manifest, err := filed.OpenDir(h.fs, id)
+	if err != nil {
+		h.fail("read the manifest: %v", err)
+		return nil
+	}
+	through, from := uint64(0), uint64(0)
+	if manifest != nil {
+		h.note("files")
+		through, from = manifest.Commit, manifest.Segment
+	}
+	for commit := range h.commits.All() {
+		if commit <= through {
+			commits = append(commits, commit)
+		}
+	}
+	slices.Sort(commits)
+	r, err := disk.ReadLog(h.fs, id, from)
 	if err != nil {
 		h.fail("read the log: %v", err)
 		return nil
@@ -180,7 +217,7 @@ func (h *simRun) logged() (commits []uint64) {
 			h.fail("read the log: %v", err)
 			break
 		}
-		if e.Kind == entryCommit {
+		if e.Kind == entryCommit && e.Commit > through {
 			commits = append(commits, e.Commit)
 		}
 	}
@@ -232,7 +269,7 @@ func (h *simRun) checkPrefix(kept []uint64) {
 func (h *simRun) reopen() {
 	h.views, h.snaps, h.reading = nil, map[*Snapshot]bool{}, 0
 	h.dropped, h.before = map[*granule.Generation]int64{}, map[int]*catalog.TableState{}
-	h.opts.fs, h.opts.Rand = h.fs, strings.NewReader(strings.Repeat("granary?", 8))
+	h.opts.FS, h.opts.Rand = h.fs, strings.NewReader(strings.Repeat("granary?", 20))
 	h.opts.GranuleRows, h.opts.FreshParts, h.opts.GenerationBuckets = 1+h.rng.IntN(24), 2+h.rng.IntN(4), 1+h.rng.IntN(4)
 	h.opts.MaxParts = h.opts.FreshParts + h.rng.IntN(6)
 	store, err := Open(h.opts)

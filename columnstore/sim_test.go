@@ -305,6 +305,7 @@ func (h *simRun) startTasks() {
 	h.start("compactor", h.compact)
 	if h.crashing != nil {
 		h.start("log", h.logs)
+		h.start("keeper", h.files)
 		return
 	}
 	if h.rng.IntN(4) == 0 {

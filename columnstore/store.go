@@ -11,7 +11,7 @@ import (
 
 // Store is a database in memory. All methods are safe for concurrent use.
 //
-// Lock order: tables -> commit (package txn) -> a table's generations, and memory.making ->
+// Lock order: creating -> tables -> commit (package txn) -> a table's generations, and memory.making ->
 // tables. The queue's lock is a leaf. No yield point, callback to the host or channel send
 // happens under a lock.
 type Store struct {
@@ -23,9 +23,12 @@ type Store struct {
 	counters counters
 	log      *disk.Log // nil without a directory
 	dir      directory
+	keeper   keeper
 
-	maintainer sync.WaitGroup // counts the one goroutine, which Open starts
-	stop       chan struct{}
+	running sync.WaitGroup // counts the maintainer and the keeper, which Open starts
+	stop    chan struct{}
+
+	creating sync.Mutex // held while a table is created
 
 	tables struct {
 		sync.Mutex

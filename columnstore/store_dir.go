@@ -1,48 +1,102 @@
 package columnstore
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"sync"
 
 	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/filed"
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/txn"
 )
 
 // directory is what a store with a directory must close.
 type directory struct {
+	id      disk.StoreID
 	lock    io.Closer
 	closing sync.Once
 	err     error // of closing
 }
 
-// openDir locks the directory, repeats its log, and begins to log. It does nothing without a
-// directory.
+// openDir locks the directory, brings back what is in its files and its log, and begins to log. It
+// does nothing without a directory.
 func (s *Store) openDir() (err error) {
-	fs := s.opts.fs
+	fs := s.opts.FS
 	if fs == nil {
 		return nil
 	}
 	if s.dir.lock, err = fs.Lock(false); err != nil {
 		return err
 	}
-	log, err := disk.ReadLog(fs, s.opts.store, 0)
+	if err := s.identify(fs); err != nil {
+		return err
+	}
+	files, manifest, err := filed.OpenDir(fs, s.dir.id)
+	if err != nil {
+		return err
+	}
+	r := &recovery{store: s}
+	from := uint64(0)
+	if manifest != nil {
+		if err := r.load(files, manifest); err != nil {
+			return fmt.Errorf("open files of commit %d: %w", manifest.Commit, err)
+		}
+		from = manifest.Segment
+	}
+	log, err := disk.ReadLog(fs, s.dir.id, from)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	if err := s.recoverLog(log); err != nil {
+	if err := r.repeatLog(log); err != nil {
 		return err
 	}
-	s.log, err = disk.OpenLog(log, s.opts.log)
-	return err
+	return s.beginLog(files, manifest, log)
 }
 
-// closeDir makes the log durable and gives the directory back. Nobody appends to the log behind
-// a closed store: commits look under the commit lock, which closeDir takes once.
+// identify sets the id of the store: a new one for a new directory.
+func (s *Store) identify(fs disk.FS) error {
+	id, ok, err := disk.Identify(fs)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		if _, err := io.ReadFull(s.opts.Rand, id[:]); err != nil {
+			return fmt.Errorf("id of the store: %w", err)
+		}
+	}
+	s.dir.id = id
+	return nil
+}
+
+// beginLog goes on with a log, and removes what an earlier run left and nobody needs.
+func (s *Store) beginLog(files *filed.Dir, manifest *filed.Manifest, log *disk.Reader) (err error) {
+	if s.log, err = disk.OpenLog(log, s.opts.logOptions()); err != nil {
+		return err
+	}
+	k := &s.keeper
+	k.dir = files
+	k.settle(manifest)
+	k.bound.Store(s.opts.LogBytes)
+	for _, segment := range s.log.Segments() {
+		k.logged.Add(segment.Size)
+	}
+	if !s.opts.Manual {
+		k.wake = make(chan struct{}, 1)
+		k.look()
+	}
+	return k.clean(s)
+}
+
+// closeDir files what is only in the log, makes the log durable, and gives the directory back.
+// Nobody appends to the log behind a closed store: commits look under the commit lock, which
+// closeDir takes once.
 func (s *Store) closeDir() (err error) {
 	s.roots.Rewrite(func(*txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) { return next, false })
 	if s.log != nil {
+		_ = s.file(context.Background()) // or the log has it
 		err = s.log.Close()
 	}
 	if s.dir.lock != nil {

@@ -148,15 +148,16 @@ func (s *Store) rewritePausing(t *Table, g *granule.Granule, pause func()) (bool
 }
 
 // Maintain does all maintenance that is due and possible within the memory budget. With
-// Options.Manual it is the way to split and compact. It returns early with ErrClosed or the
-// error of ctx.
+// Options.Manual it is the way to split and compact, and to write files when the log is large. It
+// returns early with ErrClosed or the error of ctx. An error of the disk is in Stats.
 func (s *Store) Maintain(ctx context.Context) error {
 	for {
 		if err := s.goOn(ctx); err != nil {
 			return err
 		}
 		if !s.maintainOnce() {
-			return nil
+			_ = s.fileIfDue(ctx) // Stats has the error, and the next call tries again
+			return ctx.Err()
 		}
 	}
 }

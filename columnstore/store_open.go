@@ -7,8 +7,12 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// Open starts an empty store. Close must be called to end its goroutine. The error is
-// ErrOptions.
+// Open starts a store: an empty one, or that in Options.Dir. Close must be called to end its
+// goroutines. The errors are ErrOptions, and of a directory disk.ErrLocked; disk.ErrFormat; a
+// *disk.DamagedError, which names the file; or another error of the disk.
+//
+// A directory is read as a whole, which takes about 10 ns a row that is in files, and 70 ns a row
+// that is in the log alone.
 func Open(opts Options) (*Store, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -24,17 +28,25 @@ func Open(opts Options) (*Store, error) {
 		return nil, err
 	}
 	if !opts.Manual {
-		s.maintainer.Go(s.maintain)
+		s.running.Go(s.maintain)
+	}
+	if s.keeper.wake != nil {
+		s.running.Go(s.keep)
 	}
 	return s, nil
 }
 
 // Close ends maintenance, and waits for a rewrite in progress. Inserts and new snapshots then
 // return ErrClosed. Open snapshots stay readable. It is idempotent.
-func (s *Store) Close() {
+//
+// With a directory, all that is committed is durable when Close returns nil. It writes rows that
+// are only in the log into files, so that the next Open is fast. The error is disk.ErrNotDurable:
+// the disk fails, and the commits that were not durable yet are lost.
+func (s *Store) Close() error {
 	if s.closed.CompareAndSwap(false, true) {
 		close(s.stop)
 	}
-	s.maintainer.Wait()
+	s.running.Wait()
 	s.dir.closing.Do(func() { s.dir.err = s.closeDir() })
+	return s.dir.err
 }

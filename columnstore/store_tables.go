@@ -18,6 +18,9 @@ import (
 // invalid definition, and ErrTable for a name that is taken.
 func (s *Store) CreateTable(name string, def schema.Definition) (*Table, error) {
 	e := tableEntry{Name: name, Ranges: s.opts.generationBuckets(def.Bucket.Width), Definition: def}
+	s.creating.Lock() // so that the ordinal is known before there is a place in the log
+	defer s.creating.Unlock()
+	e.Ordinal = len(s.tablesInOrder())
 	log, err := s.prepareTable(e)
 	if err != nil {
 		return nil, err
@@ -48,7 +51,7 @@ func (s *Store) addTable(e tableEntry, log *logWrite) (*Table, error) {
 	if s.tables.byName[e.Name] != nil {
 		return nil, fmt.Errorf("%w: %q exists already", ErrTable, e.Name)
 	}
-	t := &Table{schema: sch, store: s, name: e.Name, ordinal: len(s.tables.byName), ranges: e.Ranges}
+	t := &Table{schema: sch, store: s, name: e.Name, ordinal: e.Ordinal, ranges: e.Ranges, definition: e.Definition}
 	t.source = filter.Env{Schema: sch, Seed: binary.LittleEndian.Uint64(seed[:]), SeriesColumns: t.keepSeriesColumns, Yield: s.opts.Yield}
 	t.generations.byNumber = map[int64]*generation{}
 	t.generations.first = math.MinInt64

@@ -84,7 +84,7 @@ func open(t testing.TB, opts Options, def schema.Definition) (*Store, *Table) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(store.Close)
+	t.Cleanup(func() { _ = store.Close() })
 	table, err := store.CreateTable("samples", def)
 	if err != nil {
 		t.Fatal(err)

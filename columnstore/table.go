@@ -19,6 +19,8 @@ type Table struct {
 	ordinal int
 	asked   atomic.Pointer[bucketBounds] // cache of the last result of bucketBounds
 	ranges  int64                        // consecutive time ranges of a generation: codes depend on it
+	// definition is what schema was made of.
+	definition schema.Definition
 
 	generations struct {
 		sync.Mutex

@@ -1,7 +1,10 @@
 package columnstore
 
 import (
+	"cmp"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/granarydb/granary/catalog"
@@ -17,6 +20,8 @@ type generation struct {
 
 	logging sync.Mutex        // held while entries go to the log
 	logged  granule.Watermark // of the entries in the log
+	entries uint64            // number of them
+	filed   granule.Watermark // of what is in files; the keeper's
 }
 
 // generation returns the dictionaries of a bucket. If they were dropped, it returns new ones
@@ -39,6 +44,13 @@ func (t *Table) generationNumbered(number int64) (g *generation, kept bool) {
 		}
 	}
 	return g, kept
+}
+
+// generationsInOrder returns the generations that the table has.
+func (t *Table) generationsInOrder() []*generation {
+	t.generations.Lock()
+	defer t.generations.Unlock()
+	return slices.SortedFunc(maps.Values(t.generations.byNumber), func(a, b *generation) int { return cmp.Compare(a.number, b.number) })
 }
 
 // keeps reports whether the table still has a generation.

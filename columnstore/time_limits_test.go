@@ -23,7 +23,7 @@ func openDated(t *testing.T, limit time.Duration, now time.Time) (*Store, *Table
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(store.Close)
+	t.Cleanup(func() { _ = store.Close() })
 	table, err := store.CreateTable("samples", samples(int64(time.Minute)))
 	if err != nil {
 		t.Fatal(err)

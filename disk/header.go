@@ -81,7 +81,7 @@ func readHeader(f File, store StoreID, kind string, number uint64) (h header, er
 		return h, err
 	}
 	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
-	if string(b[:4]) != magic || binary.LittleEndian.Uint32(b[60:]) != crc(0, b[:60]) {
+	if !isHeader(b) {
 		return h, errNoHeader
 	}
 	name := FileName(kind, number)
@@ -93,6 +93,11 @@ func readHeader(f File, store StoreID, kind string, number uint64) (h header, er
 		return h, &DamagedError{File: name, Reason: fmt.Sprintf("it is %s of store %x", FileName(h.kind, h.number), h.store)}
 	}
 	return h, nil
+}
+
+// isHeader reports whether b is a whole header.
+func isHeader(b []byte) bool {
+	return string(b[:4]) == magic && binary.LittleEndian.Uint32(b[60:]) == crc(0, b[:60])
 }
 
 // FileName returns the name of a file. A kind is one to eight lower-case letters. Numbers only

@@ -153,3 +153,13 @@ func (g *Granule) Succeed(s *schema.Schema, old *Granule, children []*Granule) (
 	}
 	return successors, true
 }
+
+// Of returns a granule with the rows of a part as its base, of a rewrite in an earlier run; nil
+// for none.
+func Of(lo, hi string, base *Part) *Granule {
+	g := New(lo, hi)
+	if base != nil {
+		g.base = Section{base, 0, base.Rows()}
+	}
+	return g
+}

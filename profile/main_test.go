@@ -51,7 +51,7 @@ func openDBIn(t fataler, of columnstore.Options, opts Options) *DB {
 func testDB(t testing.TB, opts Options) *DB {
 	t.Helper()
 	db := openDB(t, opts)
-	t.Cleanup(db.store.Close)
+	t.Cleanup(func() { _ = db.store.Close() })
 	return db
 }
 

@@ -21,7 +21,7 @@ type threadBench struct {
 // open returns the store, compacted.
 func (s threadBench) open(b *testing.B) (*DB, *columnstore.History) {
 	db := openBenchDB(b)
-	b.Cleanup(db.store.Close)
+	b.Cleanup(func() { _ = db.store.Close() })
 	h, err := db.store.CreateHistory("threads", columnstore.HistoryOptions{Start: start})
 	if err != nil {
 		b.Fatal(err)

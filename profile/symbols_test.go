@@ -26,7 +26,7 @@ func generationsDB(t testing.TB) *DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(store.Close)
+	t.Cleanup(func() { _ = store.Close() })
 	db, err := Open(store, Options{Bucket: time.Second})
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func small(t *testing.T, v fleet.Variant, rows int64) *FilledFleet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(q.Store.Close)
+	t.Cleanup(func() { _ = q.Store.Close() })
 	if q.Snap, err = q.Store.Snapshot(); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func fleetStore(t testing.TB, steps int) (*profile.DB, *columnstore.Snapshot) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(store.Close)
+	t.Cleanup(func() { _ = store.Close() })
 	db, err := profile.Open(store, profile.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ func openStore(t testing.TB) *columnstore.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(store.Close)
+	t.Cleanup(func() { _ = store.Close() })
 	return store
 }
 

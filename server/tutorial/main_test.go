@@ -27,7 +27,7 @@ func start(t *testing.T, opts columnstore.Options) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(store.Close)
+	t.Cleanup(func() { _ = store.Close() })
 	db, err := profile.Open(store, profile.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,124 @@
+package filed
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/granarydb/granary/disk"
+)
+
+// ErrFile reports a whole file with contents that no store writes.
+var ErrFile = errors.New("malformed file")
+
+// Kinds of files. The log has its own.
+const (
+	manifestKind = "manifest"
+	rowsKind     = "rows"
+	dictsKind    = "dicts"
+)
+
+// Dir is the files of a store. It belongs to one goroutine.
+type Dir struct {
+	fs        disk.FS
+	store     disk.StoreID
+	next      uint64   // number of the next file, of any kind
+	manifests []string // the files of the manifest that counts
+	unnamed   []string // files that were written since
+}
+
+// OpenDir returns the files of a store, and its manifest, which is nil if none was written. The
+// errors are disk.ErrFormat, ErrFile, and those of the FS.
+func OpenDir(fs disk.FS, store disk.StoreID) (*Dir, *Manifest, error) {
+	names, err := fs.List()
+	if err != nil {
+		return nil, nil, err
+	}
+	d := &Dir{fs: fs, store: store, next: 1}
+	var manifests []uint64
+	for _, name := range names {
+		kind, number, ok := disk.ParseName(name)
+		if !ok || !isOurs(kind) {
+			continue
+		}
+		d.next = max(d.next, number+1)
+		if kind == manifestKind {
+			manifests = append(manifests, number)
+		}
+	}
+	slices.Sort(manifests)
+	m, err := d.readManifest(manifests)
+	return d, m, err
+}
+
+func isOurs(kind string) bool { return kind == manifestKind || kind == rowsKind || kind == dictsKind }
+
+// create makes a file with the next number.
+func (d *Dir) create(kind string) (*disk.FileWriter, error) {
+	number := d.next
+	d.next++
+	w, err := disk.CreateFile(d.fs, d.store, kind, number)
+	if err != nil {
+		return nil, err
+	}
+	d.unnamed = append(d.unnamed, disk.FileName(kind, number))
+	return w, nil
+}
+
+// Discard removes the files that were written since the manifest: there will be none that names
+// them. A file that cannot be removed goes with the next Clean.
+func (d *Dir) Discard() {
+	for _, name := range d.unnamed {
+		_ = d.fs.Remove(name)
+	}
+	d.unnamed = nil
+}
+
+// Clean removes the files that the manifest does not name; without one, all. It is called after
+// WriteManifest, or OpenDir, with the manifest of these. After an error some are removed.
+func (d *Dir) Clean(m *Manifest) error {
+	names, err := d.fs.List()
+	if err != nil {
+		return failed(err)
+	}
+	named := map[string]bool{}
+	if m != nil {
+		named = m.names()
+	}
+	var manifests, files []string
+	for _, name := range names {
+		kind, _, ok := disk.ParseName(name)
+		switch {
+		case !ok || !isOurs(kind) || named[name] || slices.Contains(d.manifests, name):
+		case kind == manifestKind:
+			manifests = append(manifests, name)
+		default:
+			files = append(files, name)
+		}
+	}
+	d.unnamed = nil
+	if err := d.remove(manifests); err != nil {
+		return err
+	}
+	return d.remove(files)
+}
+
+// remove removes files, and makes that durable.
+func (d *Dir) remove(names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	for _, name := range names {
+		if err := d.fs.Remove(name); err != nil {
+			return failed(err)
+		}
+	}
+	return failed(d.fs.SyncDir())
+}
+
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", disk.ErrDisk, err)
+}

@@ -1,0 +1,157 @@
+package filed
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/schema"
+)
+
+// Manifest is a database at one commit, without the contents of the files that it names. Files are
+// named by their numbers.
+type Manifest struct {
+	Commit  uint64 // the commit
+	Segment uint64 // the first segment of the log with entries that the files lack
+	Tables  []TableFiles
+}
+
+// TableFiles is the files of a table, its place in Manifest.Tables its ordinal.
+type TableFiles struct {
+	Name        string
+	Ranges      int64 // time ranges of a generation
+	Definition  schema.Definition
+	State       catalog.Saved
+	Generations []GenerationFiles
+	Buckets     []BucketFile // in order of time
+}
+
+// GenerationFiles is the dictionaries of a generation.
+type GenerationFiles struct {
+	Number  int64
+	Entries uint64   // entries of the log that the files have
+	Files   []uint64 // in the order in which they follow one another
+}
+
+// BucketFile is the file of a time bucket.
+type BucketFile struct {
+	Start, Latest int64  // those of catalog.BucketState
+	Through       uint64 // no row is of a later commit
+	File          uint64
+	Rows          int64
+	Bytes         int64 // of the file
+}
+
+// Bucket returns the bucket that begins at start.
+func (t *TableFiles) Bucket(start int64) (b BucketFile, ok bool) {
+	if t == nil {
+		return b, false
+	}
+	i, ok := slices.BinarySearchFunc(t.Buckets, start, func(b BucketFile, start int64) int {
+		switch {
+		case b.Start < start:
+			return -1
+		case b.Start > start:
+			return 1
+		}
+		return 0
+	})
+	if ok {
+		b = t.Buckets[i]
+	}
+	return b, ok
+}
+
+// Generation returns the generation with a number, which has no files if the manifest has none.
+func (t *TableFiles) Generation(number int64) GenerationFiles {
+	if t != nil {
+		for _, g := range t.Generations {
+			if g.Number == number {
+				return g
+			}
+		}
+	}
+	return GenerationFiles{Number: number}
+}
+
+// Table returns the table with an ordinal, or nil. A nil manifest has none.
+func (m *Manifest) Table(ordinal int) *TableFiles {
+	if m == nil || ordinal >= len(m.Tables) {
+		return nil
+	}
+	return &m.Tables[ordinal]
+}
+
+// names returns the names of all files of the manifest.
+func (m *Manifest) names() map[string]bool {
+	names := map[string]bool{}
+	for i := range m.Tables {
+		for _, g := range m.Tables[i].Generations {
+			for _, number := range g.Files {
+				names[disk.FileName(dictsKind, number)] = true
+			}
+		}
+		for _, b := range m.Tables[i].Buckets {
+			names[disk.FileName(rowsKind, b.File)] = true
+		}
+	}
+	return names
+}
+
+// copies is the number of files that have one manifest.
+const copies = 2
+
+// WriteManifest makes the database of a manifest the one that OpenDir returns. All of its files are
+// finished. An error is one of the disk; the manifest before counts then, unless the new one has
+// become durable all the same.
+func (d *Dir) WriteManifest(m *Manifest) error {
+	body, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("manifest: %w", err)
+	}
+	if err := d.fs.SyncDir(); err != nil { // a manifest can be durable before this call makes it so
+		return failed(err)
+	}
+	d.unnamed = nil // from here on there may be a manifest that names them
+	written := make([]string, 0, copies)
+	for range copies {
+		w, err := d.create(manifestKind)
+		if err != nil {
+			return err
+		}
+		if err := w.Finish(body); err != nil {
+			return err
+		}
+		written = append(written, disk.FileName(manifestKind, d.next-1))
+	}
+	if err := d.fs.SyncDir(); err != nil {
+		return failed(err)
+	}
+	d.manifests = written
+	return nil
+}
+
+// readManifest returns the newest whole manifest, or nil if there is none.
+func (d *Dir) readManifest(numbers []uint64) (*Manifest, error) {
+	for _, number := range slices.Backward(numbers) {
+		r, err := disk.OpenFile(d.fs, d.store, manifestKind, number)
+		if _, damaged := errors.AsType[*disk.DamagedError](err); damaged {
+			continue // its copy, or that of before: it was not finished, or a sector is bad
+		}
+		if err != nil {
+			return nil, err
+		}
+		m := new(Manifest)
+		err = json.Unmarshal(r.Directory(), m)
+		_ = r.Close()
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrFile, disk.FileName(manifestKind, number), err)
+		}
+		d.manifests = []string{disk.FileName(manifestKind, number)}
+		return m, nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,238 @@
+package columnstore
+
+import (
+	"cmp"
+	"context"
+	"runtime"
+
+	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/filed"
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/txn"
+)
+
+// filing is one run of the keeper. It writes the buckets that have got rows since the last one, and
+// what dictionaries have new, then a manifest that names these files and those that are still good.
+// All are of one root, so the log is needed only from the segment on that was the newest before
+// this root was taken.
+type filing struct {
+	store *Store
+	dir   *filed.Dir
+	next  *filed.Manifest
+	bytes int64 // of the files of rows
+	marks []mark
+}
+
+// mark is how far dictionaries are in the files.
+type mark struct {
+	of *generation
+	at granule.Watermark
+}
+
+// file files all that is committed, and removes the segments and files that nobody needs any more.
+// It does nothing while another call does so. The errors are disk.ErrDisk, ErrMemory,
+// ErrSnapshotExpired, and the error of ctx. After an error the files are as before.
+func (s *Store) file(ctx context.Context) (err error) {
+	k := &s.keeper
+	if !k.busy.CompareAndSwap(false, true) {
+		return nil
+	}
+	defer k.busy.Store(false)
+	defer func() {
+		k.failing.Store(&err)
+	}()
+	segments := s.log.Segments()
+	if len(segments) == 0 {
+		return s.log.Err()
+	}
+	logged := k.logged.Load()
+	f := filing{store: s, dir: k.dir, next: &filed.Manifest{Segment: segments[len(segments)-1].Number}}
+	if err := f.write(ctx); err != nil {
+		k.dir.Discard()
+		return err
+	}
+	s.opts.Yield("file/manifest")
+	if err := k.dir.WriteManifest(f.next); err != nil {
+		return err // it can be durable all the same, so its files stay
+	}
+	k.settle(f.next)
+	for _, m := range f.marks {
+		m.of.filed = m.at
+	}
+	k.logged.Add(-logged)
+	k.bound.Store(max(s.opts.LogBytes, f.bytes))
+	s.opts.Yield("file/clean")
+	return k.clean(s)
+}
+
+// clean removes what the manifest does not need.
+func (k *keeper) clean(s *Store) error {
+	if err := k.dir.Clean(k.manifest); err != nil || k.manifest == nil {
+		return err
+	}
+	return s.log.RemoveBelow(k.manifest.Segment)
+}
+
+// write writes the files of the manifest, and completes it.
+func (f *filing) write(ctx context.Context) error {
+	s := f.store
+	var root txn.Handle[*catalog.Database]
+	root.Take(s.roots)
+	defer root.Close()
+	use, err := root.Use()
+	if err != nil {
+		return err
+	}
+	defer use.Done()
+	f.next.Commit = uint64(root.Commit())
+	s.opts.Yield("file/root")
+	for _, t := range s.tablesInOrder()[:len(use.State.Tables)] {
+		if err := f.table(ctx, t, use); err != nil {
+			return err
+		}
+	}
+	// The log first (D3): after a crash there must be all commits before those of the files.
+	last := s.roots.Root()
+	if err := s.log.Sync(ctx, uint64(last.Commit)); err != nil {
+		return err
+	}
+	for i := range f.next.Tables {
+		f.raiseFloor(s.tablesInOrder()[i], &f.next.Tables[i], last.State.Tables[i].Floor)
+	}
+	return nil
+}
+
+// table writes the files of a table.
+func (f *filing) table(ctx context.Context, t *Table, use txn.Use[*catalog.Database]) error {
+	state := use.State.Table(t.ordinal)
+	before := f.store.keeper.manifest.Table(t.ordinal)
+	next := filed.TableFiles{Name: t.name, Ranges: t.ranges, Definition: t.definition, State: state.Save()}
+	var err error
+	if next.Generations, err = f.dictionaries(t, before); err != nil {
+		return err
+	}
+	for key, b := range state.Buckets.All() {
+		if err := cmp.Or(ctx.Err(), use.Err()); err != nil {
+			return err
+		}
+		file, ok := before.Bucket(b.Start)
+		if !ok || !isFiled(state, key, b, file.Through) {
+			if file, err = f.rows(t, state, key, b); err != nil {
+				return err
+			}
+		}
+		file.Latest = b.Latest
+		next.Buckets = append(next.Buckets, file)
+		f.store.opts.Yield("file/bucket")
+	}
+	f.next.Tables = append(f.next.Tables, next)
+	return nil
+}
+
+// dictionaries writes what the dictionaries of a table have new in the log. Those of the root have
+// it: an entry with the codes of a commit is before that of the commit.
+func (f *filing) dictionaries(t *Table, before *filed.TableFiles) ([]filed.GenerationFiles, error) {
+	var out []filed.GenerationFiles
+	for _, g := range t.generationsInOrder() {
+		g.logging.Lock()
+		dicts := filed.Dictionaries{Generation: g.Generation, Filed: g.filed, Logged: g.logged, Entries: g.entries}
+		g.logging.Unlock()
+		if dicts.Entries == 0 {
+			continue // no commit has codes of it
+		}
+		next, err := f.dir.WriteDicts(dicts, before.Generation(g.number))
+		if err != nil {
+			return nil, err
+		}
+		f.marks = append(f.marks, mark{g, dicts.Logged})
+		out = append(out, next)
+		f.store.opts.Yield("file/dictionaries")
+	}
+	return out, nil
+}
+
+// isFiled reports whether a bucket has only rows of commits up to one.
+func isFiled(state *catalog.TableState, key string, b *catalog.BucketState, through uint64) bool {
+	for _, g := range granulesOf(state, key, b) {
+		for _, section := range g.Sections() {
+			if section.Part.Commit() > through {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// granulesOf returns the granules of a bucket.
+func granulesOf(state *catalog.TableState, key string, b *catalog.BucketState) (granules []*granule.Granule) {
+	_, end := state.Schema.BucketBounds(b.Start)
+	for bound, g := range state.Granules.Overlapping(key, end) {
+		if bound >= key {
+			granules = append(granules, g)
+		}
+	}
+	return granules
+}
+
+// rows writes the file of a bucket.
+func (f *filing) rows(t *Table, state *catalog.TableState, key string, b *catalog.BucketState) (out filed.BucketFile, err error) {
+	w, err := f.dir.CreateRows(t.schema, b.Start, f.next.Commit)
+	if err != nil {
+		return out, err
+	}
+	for _, g := range granulesOf(state, key, b) {
+		if err := f.granule(t, w, g); err != nil {
+			w.Abandon()
+			return out, err
+		}
+		f.store.opts.Yield("file/granule")
+	}
+	out, err = w.Finish(b)
+	f.bytes += out.Bytes
+	return out, err
+}
+
+// granule writes a granule, merged if it has fresh parts.
+func (f *filing) granule(t *Table, w *filed.RowsWriter, g *granule.Granule) error {
+	if g.FreshParts() == 0 {
+		return w.Write(g)
+	}
+	s := f.store
+	bytes := int64(g.RewriteSize())
+	if err := s.reserve(bytes, incoming{later: true}); err != nil {
+		return err
+	}
+	defer s.release(bytes)
+	limit := granule.Limit{Rows: s.opts.GranuleRows, Bytes: s.opts.GranuleBytes, Pause: runtime.Gosched}
+	for _, merged := range granule.Rewrite(t.schema, g, limit) {
+		if err := w.Write(merged); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// raiseFloor takes the ranges out of a table that were dropped since its root. The commit that
+// dropped them is durable; an eviction has none, and has happened.
+func (f *filing) raiseFloor(t *Table, out *filed.TableFiles, floor int64) {
+	if floor <= out.State.Floor {
+		return
+	}
+	out.State.Floor = floor
+	kept := out.Buckets[:0]
+	for _, b := range out.Buckets {
+		if b.Start >= floor {
+			kept = append(kept, b)
+		} else {
+			out.State.Evicted += b.Rows
+		}
+	}
+	out.Buckets = kept
+	first, generations := t.generationOf(floor), out.Generations[:0]
+	for _, g := range out.Generations {
+		if g.Number >= first {
+			generations = append(generations, g)
+		}
+	}
+	out.Generations = generations
+}

@@ -1,0 +1,52 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Identify returns the store whose files are in a directory. ok is false if there is no file with a
+// whole header: no store was there, or a crash came before any of its entries was durable. The
+// error is a *DamagedError if the files are of several stores, ErrFormat, or one of the FS.
+func Identify(fs FS) (store StoreID, ok bool, err error) {
+	names, err := fs.List()
+	if err != nil {
+		return store, false, err
+	}
+	first := ""
+	for _, name := range names {
+		if _, _, ours := ParseName(name); !ours {
+			continue
+		}
+		id, whole, err := storeOf(fs, name)
+		if err != nil {
+			return store, false, err
+		}
+		switch {
+		case !whole:
+		case !ok:
+			store, ok, first = id, true, name
+		case id != store:
+			return store, false, &DamagedError{File: name, Reason: fmt.Sprintf("it is of store %x, and %s of store %x", id, first, store)}
+		}
+	}
+	return store, ok, nil
+}
+
+// storeOf returns the store in the header of a file, if that is whole.
+func storeOf(fs FS, name string) (id StoreID, whole bool, err error) {
+	f, err := fs.Open(name)
+	if err != nil {
+		return id, false, err
+	}
+	defer f.Close()
+	b := make([]byte, headerSize)
+	switch _, err := f.ReadAt(b, 0); {
+	case errors.Is(err, io.EOF):
+		return id, false, nil
+	case err != nil:
+		return id, false, err
+	}
+	return StoreID(b[16:32]), isHeader(b), nil
+}
