@@ -24,7 +24,7 @@ type Dir struct {
 	store     disk.StoreID
 	next      uint64   // number of the next file, of any kind
 	manifests []string // the files of the manifest that counts
-	unnamed   []string // files that were written since
+	unnamed   []string // other files that were written since
 }
 
 // OpenDir returns the files of a store, and its manifest, which is nil if none was written. The
@@ -61,7 +61,9 @@ func (d *Dir) create(kind string) (*disk.FileWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.unnamed = append(d.unnamed, disk.FileName(kind, number))
+	if kind != manifestKind {
+		d.unnamed = append(d.unnamed, disk.FileName(kind, number))
+	}
 	return w, nil
 }
 

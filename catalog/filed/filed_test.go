@@ -1,0 +1,297 @@
+package filed_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+
+	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/filed"
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/damaged"
+	"github.com/granarydb/granary/schema"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func definition() schema.Definition {
+	return schema.Definition{
+		Columns: []schema.Column{
+			{Name: "labels", Type: encoding.String, Encoding: encoding.DictionaryRLE, Dynamic: true},
+			{Name: "stack", Type: encoding.UUIDList, Encoding: encoding.Dictionary},
+			{Name: "time", Type: encoding.Int64, Encoding: encoding.Delta},
+			{Name: "tags", Type: encoding.String, Encoding: encoding.DictionaryRLE, Dynamic: true},
+			{Name: "value", Type: encoding.Int64, Encoding: encoding.Plain},
+		},
+		SortingKey: []string{"labels", "stack", "time"},
+		Bucket:     schema.Bucket{Column: "time", Width: 100},
+	}
+}
+
+// written is a directory that a store left, with its manifest.
+type written struct {
+	fs       *crashfs.FS
+	id       disk.StoreID
+	manifest *filed.Manifest
+}
+
+// write closes a store with a few hundred rows in three buckets of several granules.
+func write(t *testing.T) written {
+	t.Helper()
+	fs := crashfs.New(crashfs.Options{})
+	store, err := columnstore.Open(columnstore.Options{FS: fs, Manual: true, PastLimit: -1, GranuleRows: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := store.CreateTable("samples", definition())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 30 {
+		b := schema.Batch{Rows: 4, Columns: map[string]encoding.Vector{
+			"labels.pod": encoding.Strings(fmt.Sprint("pod ", i%5)),
+			"stack":      encoding.UUIDLists([]uuid.UUID{{1}}, []uuid.UUID{{1}, {byte(i)}}, []uuid.UUID{{2}, {1}}, nil),
+			"time":       encoding.Int64s(int64(i) * 10),
+			"tags.span":  encoding.Strings("", "a", "b", "a"),
+			"value":      encoding.Int64s(1, 2, 3, int64(i)),
+		}}
+		if _, err := table.Insert(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.Maintain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w := written{fs: fs}
+	var ok bool
+	if w.id, ok, err = disk.Identify(fs); !ok || err != nil {
+		t.Fatalf("%v, %v", ok, err)
+	}
+	if _, w.manifest, err = filed.OpenDir(fs, w.id); err != nil || w.manifest == nil {
+		t.Fatalf("manifest %v, %v", w.manifest, err)
+	}
+	if n := len(w.manifest.Tables[0].Buckets); n != 3 {
+		t.Fatalf("%d buckets", n)
+	}
+	return w
+}
+
+// parts returns a reader of the parts of the table, whose buckets share their dictionaries.
+func (w *written) parts(t *testing.T, d *filed.Dir) *granule.PartReader {
+	t.Helper()
+	s, err := schema.New(w.manifest.Tables[0].Definition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := granule.NewGeneration(1)
+	if err := d.ReadDicts(s, w.manifest.Tables[0].Generations[0], g); err != nil {
+		t.Fatal(err)
+	}
+	return &granule.PartReader{Schema: s, Generation: g, Codes: g.Watermark()}
+}
+
+// body returns the bytes of a file between header and directory, and the directory.
+func body(t *testing.T, fs *crashfs.FS, id disk.StoreID, kind string, number uint64) (pieces, directory []byte) {
+	t.Helper()
+	r, err := disk.OpenFile(fs, id, kind, number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	all := fs.Get(disk.FileName(kind, number))
+	const header, trailer = 64, 24
+	end := len(all) - trailer - (len(r.Directory())+7)&^7
+	return slices.Clone(all[header:end]), slices.Clone(r.Directory())
+}
+
+// withDirectory returns a directory of one file, with another directory of its pieces.
+func withDirectory(t *testing.T, id disk.StoreID, kind string, number uint64, pieces, directory []byte) *filed.Dir {
+	t.Helper()
+	fs := crashfs.New(crashfs.Options{})
+	f, err := disk.CreateFile(fs, id, kind, number)
+	if err == nil && len(pieces) > 0 {
+		_, err = f.Write(pieces)
+	}
+	if err == nil {
+		err = f.Finish(directory)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _, err := filed.OpenDir(fs, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// asErrFile makes the errors that bad bytes of a file have one.
+func asErrFile(err error) error {
+	_, isDamaged := errors.AsType[*disk.DamagedError](err)
+	if isDamaged || errors.Is(err, granule.ErrImage) {
+		return fmt.Errorf("%w: %w", filed.ErrFile, err)
+	}
+	return err
+}
+
+// Whatever the directory of a file of rows is, with right checksums, it is an error, or a bucket of
+// granules that cover it.
+func TestReadRows_AnyDirectory(t *testing.T) {
+	w := write(t)
+	d, _, err := filed.OpenDir(w.fs, w.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := w.parts(t, d)
+	bucket := w.manifest.Tables[0].Buckets[1]
+	pieces, directory := body(t, w.fs, w.id, "rows", bucket.File)
+	type loaded struct {
+		state    *catalog.BucketState
+		granules []*granule.Granule
+	}
+	image := damaged.Image{
+		Name: "rows", Bytes: directory, Bad: filed.ErrFile,
+		Open: func(image []byte) (any, error) {
+			state, granules, err := withDirectory(t, w.id, "rows", bucket.File, pieces, image).ReadRows(bucket, parts)
+			return loaded{state, granules}, asErrFile(err)
+		},
+		Use: func(t *testing.T, opened any) {
+			l := opened.(loaded)
+			at, end := parts.Schema.BucketBounds(bucket.Start)
+			rows := 0
+			for _, g := range l.granules {
+				lo, hi := g.Bounds()
+				if lo != at || hi <= lo && hi != "" {
+					t.Fatalf("a granule is from %x to %x, want it from %x on", lo, hi, at)
+				}
+				at, rows = hi, rows+g.Rows()
+			}
+			if len(l.granules) > 0 && at != end || int64(rows) != bucket.Rows || l.state.Size() < 0 {
+				t.Fatalf("the granules end at %x, want %x, and have %d rows, want %d", at, end, rows, bucket.Rows)
+			}
+		},
+	}
+	image.EveryByte(t, 20_000)
+	damaged.RandomChanges(t, []damaged.Image{image})
+}
+
+// A manifest counts when it may have become durable: the files that it names stay, although the
+// call that wrote it failed, and the next filing failed too.
+func TestWriteManifest_FailsAndCounts(t *testing.T) {
+	s, err := schema.New(definition())
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := 0
+	for seed := range uint64(100) {
+		fs := crashfs.New(crashfs.Options{Seed: seed, Keep: 0.5}) // of what is not synced
+		d, _, err := filed.OpenDir(fs, disk.StoreID{1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &filed.Manifest{Commit: 7, Tables: []filed.TableFiles{{Name: "samples", Definition: definition()}}}
+		m.Tables[0].Buckets = []filed.BucketFile{emptyBucket(t, d, s, 100)}
+		fs.Fail(&crashfs.Fault{Err: syscall.EIO, After: 1, Ops: []crashfs.Op{crashfs.SyncDir}})
+		if err := d.WriteManifest(m); !errors.Is(err, disk.ErrDisk) {
+			t.Fatalf("write a manifest: %v, want %v", err, disk.ErrDisk)
+		}
+		emptyBucket(t, d, s, 200)
+		d.Discard()
+		d, got, err := filed.OpenDir(fs.Crash(), disk.StoreID{1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got == nil {
+			continue
+		}
+		counted++
+		parts := &granule.PartReader{Schema: s, Generation: granule.NewGeneration(1)}
+		if _, _, err := d.ReadRows(got.Tables[0].Buckets[0], parts); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+	if counted == 0 {
+		t.Error("no manifest became durable")
+	}
+}
+
+// emptyBucket writes the file of a bucket without rows.
+func emptyBucket(t *testing.T, d *filed.Dir, s *schema.Schema, start int64) filed.BucketFile {
+	t.Helper()
+	rows, err := d.CreateRows(s, start, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := rows.Finish(&catalog.BucketState{Start: start})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Clean leaves the files that the manifest names, whatever call fails, and no others in the end.
+func TestClean(t *testing.T) {
+	w := write(t)
+	for after := range 20 {
+		fs := w.fs.Crash()
+		d, m, err := filed.OpenDir(fs, w.id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := d.CreateRows(w.parts(t, d).Schema, 900, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rows.Finish(&catalog.BucketState{Start: 900}); err != nil {
+			t.Fatal(err)
+		}
+		fewer := *m
+		fewer.Tables = slices.Clone(m.Tables)
+		fewer.Tables[0].Buckets = m.Tables[0].Buckets[1:]
+		if err := d.WriteManifest(&fewer); err != nil {
+			t.Fatal(err)
+		}
+		fs.Fail(&crashfs.Fault{Err: syscall.EIO, After: after, Ops: []crashfs.Op{crashfs.Remove, crashfs.SyncDir}})
+		failed := d.Clean(&fewer)
+		fs.Heal()
+		if failed == nil && after < 4 {
+			t.Fatalf("call %d failed, and Clean did not", after)
+		}
+		again, got, err := filed.OpenDir(fs.Crash(), w.id)
+		if err != nil || got == nil || len(got.Tables[0].Buckets) != 2 {
+			t.Fatalf("after call %d: manifest %v, %v", after, got, err)
+		}
+		for _, b := range got.Tables[0].Buckets {
+			if _, _, err := again.ReadRows(b, w.parts(t, again)); err != nil {
+				t.Fatalf("after call %d: %v", after, err)
+			}
+		}
+		if err := d.Clean(&fewer); err != nil {
+			t.Fatal(err)
+		}
+		names, err := fs.List()
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts := map[string]int{}
+		for _, name := range names {
+			kind, _, _ := disk.ParseName(name)
+			counts[kind]++
+		}
+		if counts["rows"] != 2 || counts["manifest"] != 2 || counts["dicts"] != 1 {
+			t.Fatalf("after call %d: files %v", after, counts)
+		}
+	}
+}
