@@ -21,6 +21,7 @@ import (
 
 var (
 	loaderRows   = flag.Int("loader.rows", 1_000_000, "rows that the loader of TestMemoryBudget inserts")
+	loaderDir    = flag.Bool("loader.dir", false, "the store of TestMemoryBudget has a directory")
 	loaderBudget = flag.Int64("loader.budget", 4<<20, "memory budget of TestMemoryBudget, in bytes")
 )
 
@@ -145,10 +146,14 @@ func testLoader(t *testing.T, held bool) {
 	profiles := int64(*loaderRows / loaderProfile)
 	l := newLoader(4)
 	before := liveHeap()
-	store, err := Open(Options{MemoryBudget: *loaderBudget, GenerationBuckets: loaderBuckets, FutureLimit: -1, PastLimit: -1, Yield: func(string) {
+	opts := Options{MemoryBudget: *loaderBudget, GenerationBuckets: loaderBuckets, FutureLimit: -1, PastLimit: -1, Yield: func(string) {
 		l.gate.RLock()
 		l.gate.RUnlock() //nolint:staticcheck // to pass the gate is all
-	}})
+	}}
+	if *loaderDir {
+		opts.Dir = t.TempDir()
+	}
+	store, err := Open(opts)
 	if err != nil {
 		t.Fatal(err)
 	}

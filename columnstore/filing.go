@@ -76,6 +76,23 @@ func (k *keeper) clean(s *Store) error {
 // write writes the files of the manifest, and completes it.
 func (f *filing) write(ctx context.Context) error {
 	s := f.store
+	if err := f.files(ctx); err != nil {
+		return err
+	}
+	// The log first (D3): after a crash there must be all commits before those of the files.
+	last := s.roots.Root()
+	if err := s.log.Sync(ctx, uint64(last.Commit)); err != nil {
+		return err
+	}
+	for i, t := range s.tablesInOrder()[:len(f.next.Tables)] {
+		f.raiseFloor(t, &f.next.Tables[i], last.State.Tables[i].Floor)
+	}
+	return nil
+}
+
+// files writes the files of the root of now.
+func (f *filing) files(ctx context.Context) error {
+	s := f.store
 	var root txn.Handle[*catalog.Database]
 	root.Take(s.roots)
 	defer root.Close()
@@ -91,14 +108,6 @@ func (f *filing) write(ctx context.Context) error {
 			return err
 		}
 	}
-	// The log first (D3): after a crash there must be all commits before those of the files.
-	last := s.roots.Root()
-	if err := s.log.Sync(ctx, uint64(last.Commit)); err != nil {
-		return err
-	}
-	for i := range f.next.Tables {
-		f.raiseFloor(s.tablesInOrder()[i], &f.next.Tables[i], last.State.Tables[i].Floor)
-	}
 	return nil
 }
 
@@ -112,12 +121,9 @@ func (f *filing) table(ctx context.Context, t *Table, use txn.Use[*catalog.Datab
 		return err
 	}
 	for key, b := range state.Buckets.All() {
-		if err := cmp.Or(ctx.Err(), use.Err()); err != nil {
-			return err
-		}
 		file, ok := before.Bucket(b.Start)
 		if !ok || !isFiled(state, key, b, file.Through) {
-			if file, err = f.rows(t, state, key, b); err != nil {
+			if file, err = f.rows(ctx, t, use, key, b); err != nil {
 				return err
 			}
 		}
@@ -140,7 +146,7 @@ func (f *filing) dictionaries(t *Table, before *filed.TableFiles) ([]filed.Gener
 		if dicts.Entries == 0 {
 			continue // no commit has codes of it
 		}
-		next, err := f.dir.WriteDicts(dicts, before.Generation(g.number))
+		next, err := f.dicts(dicts, before.Generation(g.number))
 		if err != nil {
 			return nil, err
 		}
@@ -149,6 +155,17 @@ func (f *filing) dictionaries(t *Table, before *filed.TableFiles) ([]filed.Gener
 		f.store.opts.Yield("file/dictionaries")
 	}
 	return out, nil
+}
+
+// dicts writes the file of a generation, with memory for its contents.
+func (f *filing) dicts(d filed.Dictionaries, before filed.GenerationFiles) (filed.GenerationFiles, error) {
+	all := max(1, d.Logged.Entries())
+	bytes := int64(d.Size()) * int64(all-before.Kept(d).Entries()) / int64(all)
+	if err := f.store.reserve(bytes, incoming{later: true}); err != nil {
+		return before, err
+	}
+	defer f.store.release(bytes)
+	return f.dir.WriteDicts(d, before)
 }
 
 // isFiled reports whether a bucket has only rows of commits up to one.
@@ -175,13 +192,17 @@ func granulesOf(state *catalog.TableState, key string, b *catalog.BucketState) (
 }
 
 // rows writes the file of a bucket.
-func (f *filing) rows(t *Table, state *catalog.TableState, key string, b *catalog.BucketState) (out filed.BucketFile, err error) {
+func (f *filing) rows(ctx context.Context, t *Table, use txn.Use[*catalog.Database], key string, b *catalog.BucketState) (out filed.BucketFile, err error) {
 	w, err := f.dir.CreateRows(t.schema, b.Start, f.next.Commit)
 	if err != nil {
 		return out, err
 	}
-	for _, g := range granulesOf(state, key, b) {
-		if err := f.granule(t, w, g); err != nil {
+	for _, g := range granulesOf(use.State.Table(t.ordinal), key, b) {
+		err := cmp.Or(ctx.Err(), use.Err())
+		if err == nil {
+			err = f.granule(t, w, g)
+		}
+		if err != nil {
 			w.Abandon()
 			return out, err
 		}
@@ -194,15 +215,18 @@ func (f *filing) rows(t *Table, state *catalog.TableState, key string, b *catalo
 
 // granule writes a granule, merged if it has fresh parts.
 func (f *filing) granule(t *Table, w *filed.RowsWriter, g *granule.Granule) error {
-	if g.FreshParts() == 0 {
-		return w.Write(g)
-	}
 	s := f.store
-	bytes := int64(g.RewriteSize())
+	bytes := int64(g.Size())
+	if g.FreshParts() > 0 {
+		bytes = int64(g.RewriteSize())
+	}
 	if err := s.reserve(bytes, incoming{later: true}); err != nil {
 		return err
 	}
 	defer s.release(bytes)
+	if g.FreshParts() == 0 {
+		return w.Write(g)
+	}
 	limit := granule.Limit{Rows: s.opts.GranuleRows, Bytes: s.opts.GranuleBytes, Pause: runtime.Gosched}
 	for _, merged := range granule.Rewrite(t.schema, g, limit) {
 		if err := w.Write(merged); err != nil {

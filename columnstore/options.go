@@ -42,7 +42,8 @@ type Options struct {
 	Retention time.Duration
 	// MemoryBudget is the number of heap bytes that the store may keep alive: rows,
 	// dictionaries, symbols, memory that only snapshots hold, and inserts and rewrites in
-	// progress. It does not include memory that queries allocate and return.
+	// progress. It does not include memory that queries allocate and return. With a directory, a
+	// sixteenth of it, at most 16 MiB, is for the log.
 	//
 	// From 14/16 of the budget on, inserts help with maintenance. From 15/16 on, the oldest
 	// time ranges over all tables are evicted, each with all of its buckets. The newest range
@@ -118,11 +119,29 @@ type Options struct {
 	SyncEvery time.Duration
 	// LogBytes is the size of the log from which on it is replaced by files. It bounds what Open
 	// must repeat, to this and the entries that come while files are written; or to the bytes
-	// that were written into files last, if these are more. At least 1. 0 means 64 MiB.
+	// that were written into files last, if these are more. At least 1. 0 means 64 MiB, or a
+	// quarter of a MemoryBudget if that is less.
 	LogBytes int64
 
 	// segmentBytes and queueBytes are smaller in simulations; 0 is the default of the log.
 	segmentBytes, queueBytes int64
+}
+
+// setLog sets the sizes of the log: with a memory budget, shares of it, because the entries that are
+// not durable are in memory, and so is what is written into a file.
+func (o *Options) setLog() {
+	share := func(most, part int64) int64 {
+		if o.MemoryBudget > 0 {
+			return min(most, max(1, o.MemoryBudget/part))
+		}
+		return most
+	}
+	if o.LogBytes == 0 {
+		o.LogBytes = share(64<<20, 4)
+	}
+	if o.queueBytes == 0 {
+		o.queueBytes = share(16<<20, 16)
+	}
 }
 
 // logOptions returns the options of the log.
@@ -189,9 +208,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Sync > disk.SyncNever {
 		return o, fmt.Errorf("%w: Sync is %d", ErrOptions, o.Sync)
 	}
-	if o.LogBytes == 0 {
-		o.LogBytes = 64 << 20
-	}
+	o.setLog()
 	if o.FS == nil && o.Dir != "" {
 		o.FS = disk.System(o.Dir)
 	}

@@ -45,7 +45,7 @@ func (s *Store) reserveAtOnce(bytes int64) bool {
 // pending bytes, fit into the budget. Memory that only snapshots hold can always go.
 func (s *Store) canFit(in incoming) bool {
 	root := s.roots.Root().State
-	left := root.Bytes + s.memory.pending.Load() + s.memory.dicts.Load() + s.memory.histories.Load()
+	left := root.Bytes + s.memory.log + s.memory.pending.Load() + s.memory.dicts.Load() + s.memory.histories.Load()
 	keep := map[*Table]int64{} // start of the first time range that stays
 	for _, v := range s.evictable(in) {
 		bytes, _ := v.bytes(math.MaxUint64)
@@ -237,7 +237,7 @@ func (s *Store) reserveNeed(need func(lookUp bool) int, in incoming) (int64, err
 // used returns the bytes that the store accounts for. They include dropped memory of snapshots
 // that were closed since the last sweep.
 func (s *Store) used() int64 {
-	return s.roots.Root().State.Bytes + s.memory.dicts.Load() + s.memory.histories.Load() + s.memory.pending.Load() + s.roots.Held()
+	return s.roots.Root().State.Bytes + s.memory.log + s.memory.dicts.Load() + s.memory.histories.Load() + s.memory.pending.Load() + s.roots.Held()
 }
 
 func (s *Store) share(of16 int64) int64 { return s.memory.budget / 16 * of16 }

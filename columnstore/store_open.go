@@ -20,6 +20,9 @@ func Open(opts Options) (*Store, error) {
 	}
 	s := &Store{opts: opts, roots: txn.New(&catalog.Database{Newest: math.MinInt64}), stop: make(chan struct{})}
 	s.memory.budget = opts.MemoryBudget
+	if opts.FS != nil {
+		s.memory.log = opts.queueBytes
+	}
 	s.tables.byName = map[string]*Table{}
 	s.tables.histories = map[string]*History{}
 	s.queue.init()

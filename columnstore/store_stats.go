@@ -41,7 +41,7 @@ type Stats struct {
 	RecordBytes  int64 // records stored beside elements: symbols
 	HistoryBytes int64 // interval histories, as of the last transaction on each
 	PinnedBytes  int64 // held only by snapshots and reads in progress
-	PendingBytes int64 // open transactions, inserts and rewrites in progress
+	PendingBytes int64 // open transactions, inserts and rewrites in progress; the most that the log keeps
 
 	// OldestSnapshot is the Snapshot.Commit of the oldest open snapshot, or read in progress,
 	// that a later commit or rewrite has followed. It is 0 if there is none: nothing is pinned.
@@ -81,7 +81,7 @@ func (s *Store) Stats() Stats {
 		PartBytes:     root.Bytes,
 		HistoryBytes:  s.memory.histories.Load(),
 		PinnedBytes:   s.roots.Held(),
-		PendingBytes:  s.memory.pending.Load(),
+		PendingBytes:  s.memory.pending.Load() + s.memory.log,
 		Splits:        s.counters.splits.Load(),
 		Compactions:   s.counters.compactions.Load(),
 		Discarded:     s.counters.discarded.Load(),

@@ -19,7 +19,7 @@ type Piece struct {
 }
 
 // FileWriter writes a file that is written once: a header, pieces, a directory of the
-// pieces, and a trailer. A crash before Finish leaves a file that OpenFile refuses. A
+// pieces, and a trailer. A crash before Sync can leave a file that OpenFile refuses. A
 // FileWriter belongs to one goroutine.
 type FileWriter struct {
 	fs     FS
@@ -66,9 +66,17 @@ func (w *FileWriter) put(parts ...[]byte) error {
 	return nil
 }
 
-// Finish writes the directory and the trailer, syncs the file and closes it. The name is
-// durable after FS.SyncDir. After an error the file was abandoned.
+// Finish is End and Sync.
 func (w *FileWriter) Finish(directory []byte) error {
+	if err := w.End(directory); err != nil {
+		return err
+	}
+	return w.Sync()
+}
+
+// End writes the directory and the trailer, and frees the buffer. After an error the file was
+// abandoned.
+func (w *FileWriter) End(directory []byte) error {
 	p, err := w.Write(directory)
 	if err == nil {
 		err = w.put(p.trailer(w.seed))
@@ -76,9 +84,17 @@ func (w *FileWriter) Finish(directory []byte) error {
 	if err == nil {
 		err = failed(w.out.Flush())
 	}
-	if err == nil {
-		err = failed(w.file.Sync())
+	if err != nil {
+		w.Abandon()
 	}
+	w.out = nil
+	return err
+}
+
+// Sync makes the bytes of a file that has ended durable, and closes it. The name is durable after
+// FS.SyncDir. After an error the file was abandoned.
+func (w *FileWriter) Sync() error {
+	err := failed(w.file.Sync())
 	if err == nil {
 		err = failed(w.file.Close())
 	}

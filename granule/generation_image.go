@@ -22,6 +22,11 @@ type Watermark struct {
 	Lists                  dict.ListsMark
 }
 
+// Entries returns how many values, elements and lists dictionaries have up to the watermark.
+func (w Watermark) Entries() int {
+	return w.Strings + w.UUIDs + w.Series + w.Lists.Elements + w.Lists.Lists
+}
+
 // Watermark returns the watermark of the present dictionaries. Of a generation that was made of
 // images it is where the next one begins.
 func (g *Generation) Watermark() Watermark {

@@ -18,6 +18,15 @@ type Dictionaries struct {
 	Entries       uint64 // of the log, up to Logged
 }
 
+// Kept returns how far the files reach that stay when dictionaries are written: none if there are
+// many.
+func (g GenerationFiles) Kept(dicts Dictionaries) granule.Watermark {
+	if len(g.Files)+1 > mostFiles {
+		return granule.Watermark{}
+	}
+	return dicts.Filed
+}
+
 // WriteDicts writes what a generation has between its watermarks, and returns the generation with
 // the new file. It writes all up to Logged, as the only file, if there are many files. An error is
 // one of the disk.
@@ -26,20 +35,21 @@ func (d *Dir) WriteDicts(dicts Dictionaries, before GenerationFiles) (Generation
 	if dicts.Filed == dicts.Logged {
 		return after, nil
 	}
-	if len(before.Files)+1 > mostFiles {
-		after.Files, dicts.Filed = nil, granule.Watermark{}
+	from := before.Kept(dicts)
+	if from != dicts.Filed {
+		after.Files = nil
 	}
 	w, err := d.create(dictsKind)
 	if err != nil {
 		return before, err
 	}
-	piece, err := w.Write(dicts.AppendImageTo(nil, dicts.Filed, dicts.Logged))
+	piece, err := w.Write(dicts.AppendImageTo(nil, from, dicts.Logged))
 	if err != nil {
 		w.Abandon()
 		return before, err
 	}
 	after.Files = append(after.Files[:len(after.Files):len(after.Files)], d.next-1)
-	return after, w.Finish(appendPiece(nil, piece))
+	return after, d.end(w, appendPiece(nil, piece))
 }
 
 // ReadDicts adds the contents of a generation's files to empty dictionaries. The errors are

@@ -22,9 +22,37 @@ const (
 type Dir struct {
 	fs        disk.FS
 	store     disk.StoreID
-	next      uint64   // number of the next file, of any kind
-	manifests []string // the files of the manifest that counts
-	unnamed   []string // other files that were written since
+	next      uint64             // number of the next file, of any kind
+	manifests []string           // the files of the manifest that counts
+	unnamed   []string           // other files that were written since
+	ended     []*disk.FileWriter // of these, those that are not durable
+}
+
+// mostEnded bounds the open files.
+const mostEnded = 64
+
+// end ends a file.
+func (d *Dir) end(w *disk.FileWriter, directory []byte) error {
+	if err := w.End(directory); err != nil {
+		return err
+	}
+	if d.ended = append(d.ended, w); len(d.ended) >= mostEnded {
+		return d.Sync()
+	}
+	return nil
+}
+
+// Sync makes the files that were written durable, and their names. The error is one of the disk.
+func (d *Dir) Sync() error {
+	for len(d.ended) > 0 {
+		w := d.ended[0]
+		d.ended = d.ended[1:]
+		if err := w.Sync(); err != nil {
+			return err
+		}
+	}
+	d.ended = nil
+	return failed(d.fs.SyncDir())
 }
 
 // OpenDir returns the files of a store, and its manifest, which is nil if none was written. The
@@ -70,6 +98,10 @@ func (d *Dir) create(kind string) (*disk.FileWriter, error) {
 // Discard removes the files that were written since the manifest: there will be none that names
 // them. A file that cannot be removed goes with the next Clean.
 func (d *Dir) Discard() {
+	for _, w := range d.ended {
+		w.Abandon()
+	}
+	d.ended = nil
 	for _, name := range d.unnamed {
 		_ = d.fs.Remove(name)
 	}

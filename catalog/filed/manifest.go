@@ -104,16 +104,17 @@ func (m *Manifest) names() map[string]bool {
 // copies is the number of files that have one manifest.
 const copies = 2
 
-// WriteManifest makes the database of a manifest the one that OpenDir returns. All of its files are
-// finished. An error is one of the disk; the manifest before counts then, unless the new one has
+// WriteManifest makes the files that were written durable, and then the database of a manifest the one
+// that OpenDir returns. An error is one of the disk; the manifest before counts then, unless the new one has
 // become durable all the same.
 func (d *Dir) WriteManifest(m *Manifest) error {
 	body, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("manifest: %w", err)
 	}
-	if err := d.fs.SyncDir(); err != nil { // a manifest can be durable before this call makes it so
-		return failed(err)
+	if err := d.Sync(); err != nil { // first: a manifest can be durable before this call makes it so
+		d.Discard()
+		return err
 	}
 	d.unnamed = nil // from here on there may be a manifest that names them
 	written := make([]string, 0, copies)

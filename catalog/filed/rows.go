@@ -60,9 +60,8 @@ func (w *RowsWriter) Write(g *granule.Granule) error {
 	return nil
 }
 
-// Finish makes the file durable, but for its name, and returns the bucket with it. Series and
-// columns are those of the state of the bucket that the granules are of. The error is one of the
-// disk.
+// Finish ends the file and returns the bucket with it. Series and columns are those of the state of
+// the bucket that the granules are of. Dir.Sync makes the file durable. The error is one of the disk.
 func (w *RowsWriter) Finish(state *catalog.BucketState) (BucketFile, error) {
 	var head fields.Writer
 	head.Int(uint64(state.Start))
@@ -77,7 +76,7 @@ func (w *RowsWriter) Finish(state *catalog.BucketState) (BucketFile, error) {
 	head.Uint(uint64(w.granules))
 	head.Raw(w.directory.Data)
 	w.bucket.Bytes += int64(len(head.Data))
-	return w.bucket, w.file.Finish(head.Data)
+	return w.bucket, w.dir.end(w.file, head.Data)
 }
 
 // Abandon removes the file.
