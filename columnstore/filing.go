@@ -55,7 +55,7 @@ func (s *Store) file(ctx context.Context) (err error) {
 	if err := k.dir.WriteManifest(f.next); err != nil {
 		return err // it can be durable all the same, so its files stay
 	}
-	k.settle(f.next)
+	k.manifest = f.next
 	for _, m := range f.marks {
 		m.of.filed = m.at
 	}

@@ -19,9 +19,8 @@ type keeper struct {
 	busy     atomic.Bool     // somebody files, and owns the two above
 	logged   atomic.Int64    // bytes of entries since the manifest
 	bound    atomic.Int64
-	files    atomic.Pointer[filed.Manifest] // manifest, for Stats
-	failing  atomic.Pointer[error]          // of the last try to file, if it failed
-	wake     chan struct{}                  // holds a token if the log exceeds its bound
+	failing  atomic.Pointer[error] // of the last try to file, for Stats
+	wake     chan struct{}         // holds a token if the log exceeds its bound
 }
 
 // retryFiling is how long the keeper waits after an error.
@@ -61,10 +60,4 @@ func (s *Store) fileIfDue(ctx context.Context) error {
 		return nil
 	}
 	return s.file(ctx)
-}
-
-// settle makes a manifest the one that counts.
-func (k *keeper) settle(m *filed.Manifest) {
-	k.manifest = m
-	k.files.Store(m)
 }

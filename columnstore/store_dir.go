@@ -78,7 +78,7 @@ func (s *Store) beginLog(files *filed.Dir, manifest *filed.Manifest, log *disk.R
 	}
 	k := &s.keeper
 	k.dir = files
-	k.settle(manifest)
+	k.manifest = manifest
 	k.bound.Store(s.opts.LogBytes)
 	for _, segment := range s.log.Segments() {
 		k.logged.Add(segment.Size)

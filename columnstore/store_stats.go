@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -26,7 +27,7 @@ func (c *counters) count(published bool, children, rows int) {
 }
 
 // Stats describes the contents and the work of a store. Sizes are heap bytes by the store's
-// own accounting.
+// own accounting, except those of Options.Dir.
 type Stats struct {
 	Rows     int64 // committed and not dropped
 	Series   int   // distinct series per time bucket, summed
@@ -46,6 +47,11 @@ type Stats struct {
 	// OldestSnapshot is the Snapshot.Commit of the oldest open snapshot, or read in progress,
 	// that a later commit or rewrite has followed. It is 0 if there is none: nothing is pinned.
 	OldestSnapshot txn.ID
+
+	LogBytes    int64 // of the log in Options.Dir, which Open repeats
+	Files       int   // in Options.Dir, without the log: rows, dictionaries, manifests
+	FileBytes   int64 // of these
+	FilingError error // of the last attempt to write files, which is repeated; nil if it succeeded
 
 	Splits        int64 // rewrites of one granule into several
 	Compactions   int64 // rewrites of one granule into one
@@ -73,7 +79,7 @@ func (s Stats) WriteAmplification() float64 {
 }
 
 // Stats describes the current state of all tables. It visits all granules, so it is for
-// reports and scrapes, not for every insert.
+// reports and scrapes, not for every insert. With a directory it asks the size of each file.
 func (s *Store) Stats() Stats {
 	s.roots.Sweep()
 	root := s.roots.Root().State
@@ -112,5 +118,32 @@ func (s *Store) Stats() Stats {
 		}
 		t.addGenerations(&out)
 	}
+	s.addDisk(&out)
 	return out
+}
+
+// addDisk adds what is in the directory. A file that is removed meanwhile may count without its
+// bytes.
+func (s *Store) addDisk(out *Stats) {
+	if s.log == nil {
+		return
+	}
+	for _, segment := range s.log.Segments() {
+		out.LogBytes += segment.Size
+	}
+	names, _ := s.opts.FS.List()
+	for _, name := range names {
+		if kind, _, ours := disk.ParseName(name); !ours || kind == "log" {
+			continue
+		}
+		out.Files++
+		if f, err := s.opts.FS.Open(name); err == nil {
+			size, _ := f.Size()
+			out.FileBytes += size
+			_ = f.Close()
+		}
+	}
+	if err := s.keeper.failing.Load(); err != nil {
+		out.FilingError = *err
+	}
 }
