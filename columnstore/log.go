@@ -125,6 +125,10 @@ func (w *logWrite) decide(i int, d catalog.Decisions) {
 	}
 }
 
+// entryBytes is about what an entry of a dictionary takes in an image. Mostly it is an element or a
+// list.
+const entryBytes = 24
+
 // logDicts logs the entries that the dictionaries of a generation have got since it did so last.
 // It does nothing for a generation that was dropped: no commit has codes of it any more.
 func (t *Table) logDicts(number int64) error {
@@ -134,7 +138,8 @@ func (t *Table) logDicts(number int64) error {
 	}
 	g.logging.Lock()
 	defer g.logging.Unlock()
-	body, next := g.AppendImage(appendDictsHead(nil, t.ordinal, number, g.entries+1), g.logged)
+	room := dictsHead + entryBytes*(g.Watermark().Entries()-g.logged.Entries())
+	body, next := g.AppendImage(appendDictsHead(make([]byte, 0, room), t.ordinal, number, g.entries+1), g.logged)
 	if next == g.logged {
 		return nil
 	}

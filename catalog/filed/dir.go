@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/granarydb/granary/disk"
 )
 
@@ -21,6 +23,7 @@ const (
 // Dir is the files of a store. It belongs to one goroutine.
 type Dir struct {
 	fs        disk.FS
+	encoder   *zstd.Encoder // nil before the first use
 	store     disk.StoreID
 	next      uint64             // number of the next file, of any kind
 	manifests []string           // the files of the manifest that counts

@@ -1,6 +1,7 @@
 package filed_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -294,4 +295,49 @@ func TestClean(t *testing.T) {
 			t.Fatalf("after call %d: files %v", after, counts)
 		}
 	}
+}
+
+// Whatever the bytes of a file of dictionaries are, with right checksums, they are an error, or
+// dictionaries.
+func TestReadDicts_AnyBytes(t *testing.T) {
+	w := write(t)
+	d, _, err := filed.OpenDir(w.fs, w.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := w.parts(t, d).Schema
+	g := w.manifest.Tables[0].Generations[0]
+	g.Files = g.Files[:1]
+	pieces, directory := body(t, w.fs, w.id, "dicts", g.Files[0])
+	length := int(binary.LittleEndian.Uint64(directory[8:])) // without padding
+	image := damaged.Image{
+		Name: "dictionaries", Bytes: slices.Concat(directory[20:], pieces[:length]), Bad: filed.ErrFile,
+		Open: func(image []byte) (any, error) {
+			fs := crashfs.New(crashfs.Options{})
+			f, err := disk.CreateFile(fs, w.id, "dicts", g.Files[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := min(8, len(image))
+			p, err := f.Write(image[at:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			head := binary.LittleEndian.AppendUint64(nil, uint64(p.Offset))
+			head = binary.LittleEndian.AppendUint64(head, uint64(p.Length))
+			head = binary.LittleEndian.AppendUint32(head, p.CRC)
+			if err := f.Finish(append(head, image[:at]...)); err != nil {
+				t.Fatal(err)
+			}
+			d, _, err := filed.OpenDir(fs, w.id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			into := granule.NewGeneration(1)
+			return into, asErrFile(d.ReadDicts(s, g, into))
+		},
+		Use: func(_ *testing.T, opened any) { opened.(*granule.Generation).Prepare() },
+	}
+	image.EveryByte(t, 20_000)
+	damaged.RandomChanges(t, []damaged.Image{image})
 }
