@@ -3,9 +3,11 @@ package arrowconv
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow/go/v14/arrow"
+	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/schema"
@@ -46,19 +48,41 @@ const (
 // The record is checked in full first, whatever its origin (A3), and nothing of it is kept (A4).
 // Errors wrap ErrRecord. Nulls and missing columns pass here: schema.Check decides which rows a
 // table takes. Rows with the same dictionary entry or run share its string or list. A run-end
-// encoded column with one run for all rows, or a dictionary with one index or null for all of
-// them, becomes a vector of length 1.
+// encoded column with one run for all rows, or a column of numbers or a dictionary with one value or
+// null for all of them, becomes a vector of length 1.
 //
 // It costs about 1 to 50 ns a row and column, least for bools and most for lists (go test -bench
 // Batch). All runs of a run-end encoded column are checked, even for a slice of it.
 func Batch(s *schema.Schema, rec arrow.Record) (schema.Batch, error) {
+	return new(Importer).Batch(s, rec)
+}
+
+// Importer is memory for batches of records, which the next record uses again: most of a record
+// of profiles is lists of ids, and they are no use after an insert. The zero value is ready. It is
+// not safe for concurrent use.
+type Importer struct {
+	lists  [][]uuid.UUID
+	ids    []uuid.UUID // of the lists
+	inputs []input
+}
+
+// mostReused bounds the ids that an Importer keeps: 1 MB, the stacks of 2,000 samples.
+const mostReused = 1 << 16
+
+// Batch is the function Batch. The batch is valid until the next call.
+func (m *Importer) Batch(s *schema.Schema, rec arrow.Record) (schema.Batch, error) {
 	rows, fields, err := checkShape(rec)
 	if err != nil {
 		return schema.Batch{}, fmt.Errorf("%w: %w", ErrRecord, err)
 	}
 	batch := schema.Batch{Rows: rows, Columns: make(map[string]encoding.Vector, len(fields))}
-	in := reader{schema: s, rows: rows}
-	inputs := make([]input, len(fields))
+	in := reader{schema: s, rows: rows, memory: m}
+	if m.lists, m.ids = m.lists[:0], m.ids[:0]; cap(m.ids)+cap(m.lists) > mostReused {
+		m.lists, m.ids = nil, nil
+	}
+	inputs := slices.Grow(m.inputs[:0], len(fields))[:len(fields)]
+	m.inputs = inputs
+	defer clear(inputs) // which refer to the record
 	for i, f := range fields {
 		if len(f.Name) > schema.MaxName {
 			return schema.Batch{}, fmt.Errorf("%w: column %d: %w: name of %d bytes, at most %d",
@@ -80,6 +104,19 @@ func Batch(s *schema.Schema, rec arrow.Record) (schema.Batch, error) {
 		batch.Columns[inputs[i].name] = v
 	}
 	return batch, nil
+}
+
+// room returns memory for a number of lists, and for their ids, without a length.
+func (m *Importer) room(lists, ids int) ([][]uuid.UUID, []uuid.UUID) {
+	if lists > cap(m.lists)-len(m.lists) {
+		m.lists = make([][]uuid.UUID, 0, lists)
+	}
+	if ids > cap(m.ids)-len(m.ids) {
+		m.ids = make([]uuid.UUID, 0, ids)
+	}
+	l, i := len(m.lists), len(m.ids)
+	m.lists, m.ids = m.lists[:l+lists], m.ids[:i+ids]
+	return m.lists[l:], m.ids[i : i : i+ids]
 }
 
 // checkShape checks the record without its columns.
@@ -109,6 +146,7 @@ func checkShape(rec arrow.Record) (rows int, fields []arrow.Field, err error) {
 // before it reads the first.
 type reader struct {
 	schema *schema.Schema
+	memory *Importer
 	rows   int
 	spread int64 // bytes, see maxSpread
 	shared int64 // bytes, see maxShared
@@ -156,10 +194,10 @@ func (r *reader) read(in *input) (encoding.Vector, error) {
 	id, n := typeID(in.data), len(in.runs.ends)
 	if id != arrow.RUN_END_ENCODED {
 		rows := r.rows
-		if id == arrow.DICTIONARY && rows > 1 && isConstant(in.data) {
+		if rows > 1 && isConstant(in.data) {
 			rows = 1 // the value stands for all rows
 		}
-		v, err := newVector(in.typ, in.data, 0, rows)
+		v, err := r.memory.newVector(in.typ, in.data, 0, rows)
 		if err != nil || id != arrow.DICTIONARY {
 			return v, err
 		}
@@ -168,7 +206,7 @@ func (r *reader) read(in *input) (encoding.Vector, error) {
 	if n == 0 {
 		return encoding.Vector{Type: in.typ}, nil
 	}
-	v, err := newVector(in.typ, in.runs.values, in.runs.first, in.runs.first+n)
+	v, err := r.memory.newVector(in.typ, in.runs.values, in.runs.first, in.runs.first+n)
 	if err != nil {
 		return encoding.Vector{}, fmt.Errorf("values of runs: %w", err)
 	}

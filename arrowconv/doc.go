@@ -45,7 +45,8 @@
 // An [IntervalBuilder] makes records of the states of histories (NewIntervalSchema).
 //
 // For import, [Batch] checks a record of any origin, then copies it into the vectors of a batch. It
-// trusts nothing: not the lengths, not the offsets, not that text is UTF-8.
+// trusts nothing: not the lengths, not the offsets, not that text is UTF-8. An [Importer] uses the
+// memory of the lists again for the next record.
 //
 // # Invariants
 //

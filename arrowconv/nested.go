@@ -1,7 +1,6 @@
 package arrowconv
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/apache/arrow/go/v14/arrow"
 	"github.com/apache/arrow/go/v14/arrow/array"
-	"github.com/apache/arrow/go/v14/arrow/bitutil"
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/schema"
@@ -155,31 +153,6 @@ func (x *indexes) at(i int) int {
 	return int(x.word(i))
 }
 
-// isConstant reports whether all rows of an array, of which there are some, are null or have
-// one index in a dictionary. A malformed array is none: the reader of its values reports it.
-func isConstant(given arrow.ArrayData) bool {
-	s, err := newSpan(given, 2, 0)
-	if err != nil {
-		return false
-	}
-	typ, ok := s.typ.(*arrow.DictionaryType)
-	if !ok || typ == nil || !isInteger(typ.IndexType) {
-		return false
-	}
-	if s.valid != nil {
-		switch bitutil.CountSetBits(s.valid, s.offset, s.rows) {
-		case 0:
-			return true
-		case s.rows:
-		default:
-			return false
-		}
-	}
-	width := integerWidth(typ.IndexType.ID())
-	raw, err := s.fixed(width)
-	return err == nil && bytes.Equal(raw[width:], raw[:len(raw)-width])
-}
-
 // gather decodes each dictionary entry in codes once, and returns one a row. Null entries make
 // null rows.
 func gather[T any](entries *span, codes *indexes, decode func(i int) (T, error)) (out []T, valid []bool, err error) {
@@ -226,6 +199,33 @@ func newTexts(given arrow.ArrayData, lo, hi int) (texts, error) {
 	return t, err
 }
 
+// evenTexts returns rows [lo, hi) of a binary array, and their bytes, if each row has the same
+// number of them. Otherwise, and for a malformed array, it returns nil: newTexts then finds the cause.
+func evenTexts(given arrow.ArrayData, lo, hi, size int) (span, []byte) {
+	s, err := newSpan(given, 3, 0)
+	if err != nil || s.typ.ID() != arrow.BINARY || lo == hi {
+		return s, nil
+	}
+	s = s.between(lo, hi)
+	ends := s
+	ends.rows++
+	offsets, err := ends.fixed(4)
+	if err != nil {
+		return s, nil
+	}
+	first := int64(int32(binary.NativeEndian.Uint32(offsets)))
+	for i := range ends.rows {
+		if end := int64(int32(binary.NativeEndian.Uint32(offsets[4*i:]))); end != first+int64(i*size) {
+			return s, nil
+		}
+	}
+	data := s.buffer(2)
+	if first < 0 || first+int64(s.rows*size) > int64(len(data)) {
+		return s, nil
+	}
+	return s, data[first:][:s.rows*size]
+}
+
 // at returns value i, after a check that it is UTF-8 within its limit.
 func (t *texts) at(i int) ([]byte, error) {
 	text := t.data[t.ends[i]:t.ends[i+1]]
@@ -241,10 +241,11 @@ func (t *texts) at(i int) ([]byte, error) {
 // ids is checked UUIDs: an array of them, or a dictionary.
 type ids struct {
 	span            // of the UUIDs, or of the dictionary's entries
-	raw      []byte // of the UUIDs, if each has 16 bytes by its type
+	raw      []byte // of the UUIDs, if each has 16 bytes
 	texts    texts  // of the UUIDs, if raw is nil
 	codes    indexes
 	hasCodes bool // it is a dictionary
+	full     bool // each row has a UUID of 16 bytes, none null
 	n        int
 }
 
@@ -266,8 +267,10 @@ func newIDs(given arrow.ArrayData, lo, hi int) (out ids, err error) {
 	case !isID(id):
 		return ids{}, fmt.Errorf("%s, want fixed_size_binary[%d] or binary", typeName(given.DataType()), uuidLen)
 	case id != arrow.FIXED_SIZE_BINARY:
-		out.texts, err = newTexts(given, lo, hi)
-		out.span = out.texts.span
+		if out.span, out.raw = evenTexts(given, lo, hi, uuidLen); out.raw == nil {
+			out.texts, err = newTexts(given, lo, hi)
+			out.span = out.texts.span
+		}
 	default:
 		if out.span, err = newSpan(given, 2, 0); err != nil {
 			break
@@ -282,6 +285,7 @@ func newIDs(given arrow.ArrayData, lo, hi int) (out ids, err error) {
 	if err != nil && out.hasCodes {
 		err = fmt.Errorf("dictionary: %w", err)
 	}
+	out.full = err == nil && out.raw != nil && !out.hasNulls() && !(out.hasCodes && out.codes.hasNulls())
 	return out, err
 }
 
@@ -296,7 +300,7 @@ func (d *ids) at(i int) (id uuid.UUID, ok bool, err error) {
 	if d.null(i) {
 		return id, false, nil
 	}
-	if d.texts.ends == nil {
+	if d.raw != nil {
 		return uuid.UUID(d.raw[i*uuidLen:]), true, nil
 	}
 	value := d.texts.data[d.texts.ends[i]:d.texts.ends[i+1]]
@@ -304,6 +308,23 @@ func (d *ids) at(i int) (id uuid.UUID, ok bool, err error) {
 		return id, false, fmt.Errorf("binary value of %d bytes, want %d", len(value), uuidLen)
 	}
 	return uuid.UUID(value), true, nil
+}
+
+// copy sets dst to the UUIDs of the rows from i on. It reports whether it did: it does only what
+// takes one load an id, which is most of the time of a record of profiles.
+func (d *ids) copy(dst []uuid.UUID, i int) bool {
+	switch {
+	case !d.full || d.hasCodes && d.codes.width != 4:
+		return false
+	case !d.hasCodes:
+		copy(dst, asUUIDs(d.raw)[i:])
+		return true
+	}
+	all, codes := asUUIDs(d.raw), d.codes.raw[4*i:][:4*len(dst)]
+	for k := range dst {
+		dst[k] = all[binary.NativeEndian.Uint32(codes[4*k:])]
+	}
+	return true
 }
 
 // lists is a checked array of lists of UUIDs.

@@ -1,6 +1,7 @@
 package arrowconv
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -74,21 +75,54 @@ func (s *span) null(i int) bool {
 	return s.valid != nil && bitutil.BitIsNotSet(s.valid, s.offset+i)
 }
 
+// hasNulls reports whether some row has no value.
+func (s *span) hasNulls() bool {
+	return s.valid != nil && bitutil.CountSetBits(s.valid, s.offset, s.rows) < s.rows
+}
+
 // flags returns whether each row has a value, nil if all do.
 func (s *span) flags() []bool {
-	if s.valid == nil {
+	if !s.hasNulls() {
 		return nil
 	}
 	flags := make([]bool, s.rows)
-	all := true
 	for i := range flags {
 		flags[i] = !s.null(i)
-		all = all && flags[i]
-	}
-	if all {
-		return nil
 	}
 	return flags
+}
+
+// isConstant reports whether all rows of an array, of which there are some, are null, or have one
+// number or one index in a dictionary. A malformed array is none: the reader of its values reports it.
+func isConstant(given arrow.ArrayData) bool {
+	s, err := newSpan(given, 2, 0)
+	if err != nil {
+		return false
+	}
+	typ := s.typ
+	if t, ok := typ.(*arrow.DictionaryType); ok && t != nil && isInteger(t.IndexType) {
+		typ = t.IndexType
+	}
+	width := numberWidth(typ)
+	if width == 0 {
+		return false
+	}
+	if s.hasNulls() {
+		return bitutil.CountSetBits(s.valid, s.offset, s.rows) == 0
+	}
+	raw, err := s.fixed(width)
+	return err == nil && bytes.Equal(raw[width:], raw[:len(raw)-width])
+}
+
+// numberWidth returns the bytes of a value of an integer or a float, 0 for other types.
+func numberWidth(t arrow.DataType) int {
+	switch id := idOf(t); {
+	case id == arrow.FLOAT32:
+		return 4
+	case isInteger(t), id == arrow.FLOAT64, id == arrow.TIMESTAMP:
+		return integerWidth(id)
+	}
+	return 0
 }
 
 // fixed returns the values of the rows, width bytes each, from buffer 1.

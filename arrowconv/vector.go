@@ -15,7 +15,7 @@ import (
 
 // newVector checks rows [lo, hi) of an array, whose type and length were checked, and copies
 // them into a vector of type t. Errors do not name the column.
-func newVector(t encoding.Type, data arrow.ArrayData, lo, hi int) (encoding.Vector, error) {
+func (m *Importer) newVector(t encoding.Type, data arrow.ArrayData, lo, hi int) (encoding.Vector, error) {
 	if !accepts(t, data.DataType()) {
 		return encoding.Vector{}, fmt.Errorf("arrow type %s does not fit %v", typeName(data.DataType()), t)
 	}
@@ -30,7 +30,7 @@ func newVector(t encoding.Type, data arrow.ArrayData, lo, hi int) (encoding.Vect
 	case encoding.UUID:
 		v.UUIDs, v.Valid, err = newUUIDs(data, lo, hi)
 	case encoding.UUIDList:
-		v.UUIDLists, v.Valid, err = newUUIDLists(data, lo, hi)
+		v.UUIDLists, v.Valid, err = m.newUUIDLists(data, lo, hi)
 	default:
 		err = fillFixed(&v, data, lo, hi)
 	}
@@ -202,7 +202,7 @@ func newUUIDs(data arrow.ArrayData, lo, hi int) (out []uuid.UUID, valid []bool, 
 
 // newUUIDLists copies lists: those of a plain array into one piece of memory, those of a
 // dictionary one by one, so that equal rows share them.
-func newUUIDLists(data arrow.ArrayData, lo, hi int) ([][]uuid.UUID, []bool, error) {
+func (m *Importer) newUUIDLists(data arrow.ArrayData, lo, hi int) ([][]uuid.UUID, []bool, error) {
 	if typeID(data) == arrow.DICTIONARY {
 		dict, codes, err := newIndexes(data, lo, hi)
 		if err != nil {
@@ -232,10 +232,15 @@ func newUUIDLists(data arrow.ArrayData, lo, hi int) ([][]uuid.UUID, []bool, erro
 		}
 		total += n
 	}
-	out := make([][]uuid.UUID, l.rows)
-	all := make([]uuid.UUID, 0, total)
+	out, all := m.room(l.rows, total)
+	if first := l.ends[0]; !l.hasNulls() && l.elements.copy(all[:total], 0) {
+		for i := range out {
+			out[i] = all[l.ends[i]-first : l.ends[i+1]-first : l.ends[i+1]-first]
+		}
+		return out, nil, nil
+	}
 	for i := range out {
-		if l.null(i) {
+		if out[i] = nil; l.null(i) {
 			continue
 		}
 		begin := len(all)

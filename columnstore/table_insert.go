@@ -3,6 +3,7 @@ package columnstore
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/apache/arrow/go/v14/arrow"
 	"github.com/granarydb/granary/arrowconv"
@@ -32,12 +33,17 @@ func (t *Table) insert(ctx context.Context, codes *Codes, b schema.Batch) (txn.I
 // InsertRecord is Insert for an Arrow record. The record is checked completely and copied; the
 // caller still owns it. Errors also wrap arrowconv.ErrRecord.
 func (t *Table) InsertRecord(ctx context.Context, rec arrow.Record) (txn.ID, error) {
-	b, err := arrowconv.Batch(t.schema, rec)
+	m := importers.Get().(*arrowconv.Importer)
+	defer importers.Put(m)
+	b, err := m.Batch(t.schema, rec)
 	if err != nil {
 		return 0, err
 	}
 	return t.Insert(ctx, b)
 }
+
+// importers pools memory for the batches of records, which are of no use after their insert.
+var importers = sync.Pool{New: func() any { return new(arrowconv.Importer) }}
 
 // Codes returns the dictionaries for rows of a time in Unix nanoseconds. A table without time
 // buckets ignores the time. Codes.Range returns the times that share them. The errors are
