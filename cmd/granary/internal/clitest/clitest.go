@@ -113,5 +113,6 @@ func Golden(t testing.TB, name, got string) {
 // a failure.
 func isNote(line string) bool {
 	text := strings.TrimPrefix(line, "granary: ")
-	return strings.Contains(text, "there are no samples") || strings.HasPrefix(text, "fetching ") || strings.Contains(text, ": means over ")
+	return strings.Contains(text, "there are no samples") || strings.HasPrefix(text, "fetching ") || strings.Contains(text, ": means over ") ||
+		strings.HasPrefix(text, "the times were read as nanoseconds")
 }

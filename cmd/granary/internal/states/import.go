@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
@@ -143,10 +144,29 @@ func importCSV(cmd *cobra.Command, o *importOptions, names []string) error {
 	if err := saveSet(cmd, output, s); err != nil {
 		return err
 	}
+	if hint := unitHint(s.Header.Start, s.Header.End); hint != "" && !cmd.Flags().Changed("unit") {
+		fmt.Fprintln(cmd.ErrOrStderr(), "granary: "+hint)
+	}
 	p := cli.Printer{W: cmd.OutOrStdout()}
 	p.Printf("%s%s: %s of %s, from %s to %s\n", output, ihs.IntervalsSuffix, cli.Many(s.Len(), "interval"),
 		cli.Many(len(s.Attributes), "attribute"), cli.TimeJSON(s.Header.Start), cli.TimeJSON(s.Header.End))
 	return p.Err
+}
+
+// unitHint returns a hint for times, read as nanoseconds, that are weeks after 1970 and would be of
+// our days in a larger unit, "" for others. Times that count from 0 are others.
+func unitHint(start, end int64) string {
+	date := func(year int) int64 { return time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano() }
+	for _, unit := range []struct {
+		flag, name string
+		size       int64
+	}{{"s", "seconds", 1e9}, {"ms", "milliseconds", 1e6}, {"us", "microseconds", 1e3}} {
+		if start >= date(1980)/unit.size && end < date(2100)/unit.size {
+			return fmt.Sprintf("the times were read as nanoseconds, which are of 1970: if they are %s, from %s on, add --unit %s; --unit ns omits this hint",
+				unit.name, cli.TimeJSON(start*unit.size), unit.flag)
+		}
+	}
+	return ""
 }
 
 // saveBatch is the number of intervals between saveSet's checks for an interrupt.

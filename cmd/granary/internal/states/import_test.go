@@ -75,3 +75,33 @@ func TestImportFiles(t *testing.T) {
 		t.Errorf("there are %q, %v", files, err)
 	}
 }
+
+// TestImportUnitHint: times of another unit than nanoseconds are imported with a hint that names
+// it. Others have none.
+func TestImportUnitHint(t *testing.T) {
+	const day = 86_400
+	cases := []struct {
+		name        string
+		first, last int64
+		args        []string
+		want        string
+	}{
+		{name: "seconds", first: 1769850000, last: 1769850000 + day, want: "if they are seconds, from 2026-01-31T09:00:00Z on, add --unit s;"},
+		{name: "milliseconds", first: 1769850000000, last: 1769850000500, want: "if they are milliseconds, from 2026-01-31T09:00:00Z on, add --unit ms;"},
+		{name: "microseconds", first: 1769850000000000, last: 1769850000500000, want: "if they are microseconds, from 2026-01-31T09:00:00Z on, add --unit us;"},
+		{name: "nanoseconds", first: 1769850000000000000, last: 1769850000500000000},
+		{name: "a year of seconds from 0", first: 0, last: 365 * day},
+		{name: "an hour of nanoseconds from 0", first: 0, last: 3600 * 1e9},
+		{name: "seconds, with a unit", first: 1769850000, last: 1769850001, args: []string{"--unit", "s"}},
+		{name: "nanoseconds of 1970, insisted on", first: 1769850000, last: 1769850001, args: []string{"--unit", "ns"}},
+		{name: "before 1970", first: -1769850000, last: -5},
+	}
+	for _, c := range cases {
+		csv := write(t, filepath.Join(t.TempDir(), "in.csv"), fmt.Appendf(nil, "time,attribute,value\n%d,a,1\n%d,a,2\n", c.first, c.last))
+		out := filepath.Join(t.TempDir(), "out")
+		r := granary(t, append([]string{"history", "import", "-o", out, csv}, c.args...)...)
+		if r.code != cli.ExitOK || !strings.Contains(r.stderr, c.want) || c.want == "" && r.stderr != "" {
+			t.Errorf("%s: %+v, want %q", c.name, r, c.want)
+		}
+	}
+}
