@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -124,6 +125,21 @@ func TestInfoJSON(t *testing.T) {
 	if got.Attributes != 10 || got.Intervals != 24 || got.Kinds != (kindCounts{9, 10, 2, 3}) || got.Duration != 1e10+1 ||
 		got.Bytes <= 0 || got.BytesPerInterval != float64(got.Bytes)/24 || len(got.Tree) != 3 || got.Tree[0] != (topInfo{"CPUs", 3, 5, 13}) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestInfoMemory: the memory of an interval is printed where there are many. Of few it is the memory
+// of an empty history.
+func TestInfoMemory(t *testing.T) {
+	for file, want := range map[string]string{
+		"synth:10:100":  `^Memory: [0-9.]+ KiB, names included$`,
+		"synth:100:200": `^Memory: [0-9.]+ KiB, [0-9.]+ bytes an interval, names included$`,
+	} {
+		r := granary(t, "history", "info", file)
+		lines := strings.Split(r.stdout, "\n")
+		if r.code != cli.ExitOK || len(lines) < 4 || !regexp.MustCompile(want).MatchString(lines[3]) {
+			t.Errorf("%s: %+v", file, r)
+		}
 	}
 }
 

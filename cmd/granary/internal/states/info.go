@@ -107,12 +107,20 @@ func infoOf(l *trace.Recording) recordingInfo {
 	return out
 }
 
+// manyIntervals is the number of intervals from which on the memory that any history takes, about
+// 10 KB, is little of the bytes of each.
+const manyIntervals = 10_000
+
 func (i *recordingInfo) print(w io.Writer, limit int) error {
 	p := cli.Printer{W: w}
 	p.Printf("Time:   %s to %s (%s)\n", i.Start, i.End, lasting(i.Duration))
 	p.Printf("Has:    %s, %s\n", cli.Many(i.Attributes, "attribute"), cli.Many(i.Intervals, "interval"))
 	p.Printf("Kinds:  %s int, %s float, %s string, %s null\n", cli.Number(i.Kinds.Int), cli.Number(i.Kinds.Float), cli.Number(i.Kinds.String), cli.Number(i.Kinds.Null))
-	p.Printf("Memory: %s, %.2f bytes an interval, names included\n\n", cli.Size(i.Bytes), i.BytesPerInterval)
+	each := ""
+	if i.Intervals >= manyIntervals {
+		each = fmt.Sprintf(", %.2f bytes an interval", i.BytesPerInterval)
+	}
+	p.Printf("Memory: %s%s, names included\n\n", cli.Size(i.Bytes), each)
 	p.Printf("%12s %12s %12s  %s\n", "children", "attributes", "intervals", "attribute")
 	for k, t := range i.Tree {
 		if limit > 0 && k == limit {
