@@ -193,11 +193,22 @@ func lookup(names history.Names, text string) (history.Attribute, error) {
 	for i, name := range path {
 		next, err := names.LookupFrom(at, name)
 		if err != nil {
-			return 0, cli.Usage(fmt.Errorf("there is no attribute %q%s", text, topText(names, at, path[:i])))
+			return 0, cli.Usage(fmt.Errorf("there is no attribute %q%s%s", text, topText(names, at, path[:i]), patternText(text)))
 		}
 		at = next
 	}
 	return at, nil
+}
+
+// patternText names the commands that take a pattern, for the error of a path that does not exist,
+// if the path is a pattern.
+func patternText(text string) string {
+	steps, err := trace.ParsePattern(text)
+	isPattern := func(s history.Step) bool { return s == history.Any || s == history.Up }
+	if err == nil && !slices.ContainsFunc(steps, isPattern) {
+		return ""
+	}
+	return "; patterns are for slice, sample and plot, with --match"
 }
 
 // topText lists some children of an attribute, for the error of a path that does not exist.
