@@ -107,11 +107,12 @@ func mergeStacks(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *
 		all = append(all, stacks)
 		write = func(w io.Writer) error { return writeFolded(w, stacks.Stacks) }
 	case formatSpeedscope:
+		var shown int
 		var err error
-		if all, err = mergeTypes(ctx, db, snap, q, s.sampleIndex); err != nil {
+		if all, shown, err = mergeTypes(ctx, db, snap, q, s.sampleIndex); err != nil {
 			return err
 		}
-		write = func(w io.Writer) error { return writeSpeedscope(w, all) }
+		write = func(w io.Writer) error { return writeSpeedscope(w, all, shown) }
 	}
 	if err := cli.WriteTo(output, cmd.OutOrStdout(), write); err != nil {
 		return err

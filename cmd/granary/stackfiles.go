@@ -83,6 +83,7 @@ type speedscopeFile struct {
 		Frames []speedscopeFrame `json:"frames"`
 	} `json:"shared"`
 	Profiles []speedscopeProfile `json:"profiles"`
+	Active   int                 `json:"activeProfileIndex"` // the profile to show first
 	Exporter string              `json:"exporter"`
 }
 
@@ -106,10 +107,10 @@ type speedscopeProfile struct {
 // speedscopeUnits are the units that speedscope knows.
 var speedscopeUnits = []string{"nanoseconds", "microseconds", "milliseconds", "seconds", "bytes"}
 
-// writeSpeedscope writes a file for speedscope with a profile of each of the stacks. It leaves
-// out negative values, which speedscope has no place for.
-func writeSpeedscope(w io.Writer, all []*merged) error {
-	file := speedscopeFile{Schema: "https://www.speedscope.app/file-format-schema.json", Exporter: "granary", Profiles: []speedscopeProfile{}}
+// writeSpeedscope writes a file for speedscope with a profile of each of the stacks, and which of
+// them to show first. It leaves out negative values, which speedscope has no place for.
+func writeSpeedscope(w io.Writer, all []*merged, active int) error {
+	file := speedscopeFile{Active: active, Schema: "https://www.speedscope.app/file-format-schema.json", Exporter: "granary", Profiles: []speedscopeProfile{}}
 	file.Shared.Frames = []speedscopeFrame{}
 	index := map[speedscopeFrame]int{}
 	for _, stacks := range all {
@@ -144,25 +145,32 @@ func writeSpeedscope(w io.Writer, all []*merged) error {
 }
 
 // mergeTypes merges the profiles of a query for the named sample type, or for each type that has
-// samples if name is empty.
-func mergeTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) ([]*merged, error) {
+// samples if name is empty. It returns the index of the default type among them.
+func mergeTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) (all []*merged, shown int, err error) {
 	if name != "" {
 		stacks, err := mergeType(ctx, db, snap, q, name)
-		return []*merged{stacks}, err
+		return []*merged{stacks}, 0, err
 	}
 	types, err := db.Types(ctx, snap)
-	if err != nil {
-		return nil, err
+	if err != nil || len(types) == 0 {
+		return nil, 0, err
 	}
-	var all []*merged
+	first, err := db.DefaultType(ctx, snap, q)
+	if err != nil {
+		return nil, 0, err
+	}
 	for _, t := range types {
 		stacks, err := merge(ctx, db, snap, q, t)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		if stacks.Len() > 0 {
-			all = append(all, stacks)
+		if stacks.Len() == 0 {
+			continue
 		}
+		if t == first {
+			shown = len(all)
+		}
+		all = append(all, stacks)
 	}
-	return all, nil
+	return all, shown, nil
 }

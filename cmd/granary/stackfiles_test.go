@@ -68,7 +68,7 @@ func TestMergeSpeedscope(t *testing.T) {
 			}
 			names += p.Name + " " + p.Unit + " " + string(end) + " "
 		}
-		if names != tc.names || len(got.Shared.Frames) != 5 || got.Schema == "" {
+		if names != tc.names || !strings.Contains(r.stdout, `"activeProfileIndex":`) || got.Profiles[got.Active].Name != "cpu" || len(got.Shared.Frames) != 5 || got.Schema == "" {
 			t.Errorf("%q: %s, %+v", tc.flags, names, got.Shared)
 		}
 	}
