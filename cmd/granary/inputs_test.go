@@ -139,6 +139,49 @@ func TestTLS(t *testing.T) {
 	}
 }
 
+// TestInsecureScheme: https+insecure is https without a verified server, as with go tool pprof, also
+// beside flags of TLS. A server to which such a URL redirects is verified.
+func TestInsecureScheme(t *testing.T) {
+	serve := func(handle http.HandlerFunc) *httptest.Server {
+		server := httptest.NewUnstartedServer(handle)
+		server.Config.ErrorLog = log.New(io.Discard, "", 0)
+		server.StartTLS()
+		t.Cleanup(http.DefaultClient.CloseIdleConnections)
+		t.Cleanup(server.Close)
+		return server
+	}
+	var last string
+	server := serve(func(w http.ResponseWriter, r *http.Request) {
+		last = r.URL.String()
+		if err := service().Write(w); err != nil {
+			t.Error(err)
+		}
+	})
+	redirect := serve(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, server.URL+"/heap", http.StatusFound)
+	})
+	ca := write(t, "ca.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	insecure := func(s *httptest.Server) string { return "https+insecure" + strings.TrimPrefix(s.URL, "https") }
+	for _, tc := range []struct {
+		args []string
+		want string // the last request of the first server, or the error
+		code int
+	}{
+		{[]string{insecure(server) + "/heap?x=1"}, "/heap?x=1", cli.ExitOK},
+		{[]string{insecure(server)}, "/debug/pprof/profile", cli.ExitOK},
+		{[]string{insecure(server), "--seconds", "3", "--header", "A: b"}, "/debug/pprof/profile?seconds=3", cli.ExitOK},
+		{[]string{insecure(server) + "/heap", "--tls-ca", ca}, "/heap", cli.ExitOK},
+		{[]string{insecure(redirect) + "/there"}, "certificate", cli.ExitFailed},
+		{[]string{server.URL + "/heap"}, "certificate", cli.ExitFailed},
+	} {
+		last = ""
+		r := granary(t, append([]string{"top"}, tc.args...)...)
+		if r.code != tc.code || last != tc.want && (tc.code == cli.ExitOK || !strings.Contains(r.stderr, tc.want)) {
+			t.Errorf("%q: %+v, the last request is %q", tc.args, r, last)
+		}
+	}
+}
+
 // A server that asks for a certificate gets that of --tls-cert.
 func TestClientCertificate(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

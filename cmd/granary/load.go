@@ -21,9 +21,10 @@ directory is searched recursively for files named .pb.gz, .pb, .pprof, .prof or
 .gz. The search follows links to files, but not links to directories. A folder
 named NAME=VALUE, as in job=api/pod=x/cpu.pb.gz, is a label of its profiles. A
 server without a path, as in localhost:6060, stands for its CPU profile, which
-takes 30 seconds to fetch unless --seconds is set. A profile that cannot be read
-is reported on standard error: the answer then comes from the other profiles,
-and the exit code is 1.`
+takes 30 seconds to fetch unless --seconds is set. The scheme https+insecure is
+https without a verified server, as with go tool pprof. A profile that cannot be
+read is reported on standard error: the answer then comes from the other
+profiles, and the exit code is 1.`
 
 // labelFile is the label with the name of an input.
 const labelFile = "file"

@@ -2,6 +2,7 @@ package input
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"maps"
 	"net"
@@ -54,9 +55,9 @@ func (w *Web) fetch(ctx context.Context, name string) ([]byte, error) {
 	if host := w.Header.Get("Host"); host != "" {
 		req.Host = host // the client ignores the header
 	}
-	client := w.Client
-	if client == nil {
-		client = http.DefaultClient
+	client, err := w.clientFor(req.URL.Scheme)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", address, err)
 	}
 	resp, err := client.Do(req)
 	if err != nil {
@@ -67,6 +68,51 @@ func (w *Web) fetch(ctx context.Context, name string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: the server answers %s", address, resp.Status)
 	}
 	return limited(address, resp.Body)
+}
+
+// insecure is the scheme of go tool pprof for https without a verified server.
+const insecure = "https+insecure"
+
+// clientFor returns the client for URLs of a scheme.
+func (w *Web) clientFor(scheme string) (*http.Client, error) {
+	client := w.Client
+	if client == nil {
+		client = http.DefaultClient
+	}
+	if scheme != insecure {
+		return client, nil
+	}
+	verified := client.Transport
+	if verified == nil {
+		verified = http.DefaultTransport
+	}
+	base, ok := verified.(*http.Transport)
+	if !ok {
+		return nil, fmt.Errorf("the client's transport, a %T, cannot leave out the verification of a server", verified)
+	}
+	unverified := base.Clone()
+	unverified.DisableKeepAlives = true // nobody closes its connections
+	if unverified.TLSClientConfig == nil {
+		unverified.TLSClientConfig = &tls.Config{}
+	}
+	unverified.TLSClientConfig.InsecureSkipVerify = true
+	out := *client
+	out.Transport = insecureTransport{verified, unverified}
+	return &out, nil
+}
+
+// insecureTransport does not verify the servers of URLs of the scheme insecure. It verifies those to
+// which they redirect with https, as go tool pprof does.
+type insecureTransport struct{ verified, unverified http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t insecureTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Scheme != insecure {
+		return t.verified.RoundTrip(req)
+	}
+	out := req.Clone(req.Context())
+	out.URL.Scheme = "https"
+	return t.unverified.RoundTrip(out)
 }
 
 // addressOf returns the URL of an argument, "" if it is none. A host with a port is a URL, and
@@ -100,5 +146,5 @@ func hasPort(arg string) bool {
 }
 
 func isURL(arg string) bool {
-	return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://")
+	return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") || strings.HasPrefix(arg, insecure+"://")
 }
