@@ -228,7 +228,7 @@ func (d *difference) print(w io.Writer, args []string, nodes int) error {
 		if side.over > 0 {
 			mean = fmt.Sprintf(" (mean over %d times)", side.over)
 		}
-		p.Printf("  %c %12s  %s%s\n", 'A'+i, profile.FormatValue(d.totals[i], unit), fitFront(cli.Printable(args[i]), cli.Width(w, 0)-18-len(mean)), mean)
+		p.Printf("  %c %12s  %s%s\n", 'A'+i, profile.FormatValue(d.totals[i], unit), fitFront(cli.Printable(args[i]), cli.Room(w, 18+len(mean))), mean)
 	}
 	change := d.b.Total - d.a.Total
 	switch {

@@ -126,7 +126,7 @@ func labelNames(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	const width = 24
 	p.Printf("%8s  %-*s  %s\n", "values", width, "label", "such as")
 	for _, l := range labels {
-		p.Printf("%8s  %-*s  %s\n", cli.Number(l.Values), width, cli.Fit(cli.Printable(l.Name), width), examples(l.values, cli.Width(w, 0)-width-12))
+		p.Printf("%8s  %-*s  %s\n", cli.Number(l.Values), width, cli.Fit(cli.Printable(l.Name), width), examples(l.values, cli.Room(w, width+12)))
 	}
 	return len(labels), p.Err
 }
@@ -185,7 +185,7 @@ func labelValues(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot
 	}
 	p.Printf("%8s  %8s  %s\n", "profiles", "series", cli.Printable(name))
 	for _, v := range values {
-		p.Printf("%8s  %8s  %s\n", cli.Number(v.Profiles), cli.Number(v.Series), fitFront(cli.Printable(v.Value), cli.Width(w, 0)-20))
+		p.Printf("%8s  %8s  %s\n", cli.Number(v.Profiles), cli.Number(v.Series), fitFront(cli.Printable(v.Value), cli.Room(w, 20)))
 	}
 	return len(values), p.Err
 }

@@ -62,7 +62,7 @@ func TestChartWidth(t *testing.T) {
 			t.Errorf("%d: %d columns, %+v", width, n, r)
 		}
 	}
-	if r := granary(t, "series", "--width", "10", a); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "from 40 to 1000") {
+	if r := granary(t, "series", "--width", "10", a); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "from 24 to 1000") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -104,7 +104,7 @@ func (o *seriesOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().Var(stepValue{&o.step}, "step", "the `DURATION` of a point: 10s, 5m, 1h, 7d (default: a point for each time, if they are few and shared by the profiles of a line)")
 	o.limit.Flags(cmd, "top", 5, "show the `N` lines with the greatest values")
 	cmd.Flags().BoolVar(&o.average, "average", false, "show the mean of a point's profiles instead of the sum")
-	cmd.Flags().Var(columnsValue{&o.width}, "width", "the width of the chart in `COLUMNS`, 40 to 1000 (default: that of the terminal, or 80)")
+	cmd.Flags().Var(columnsValue{&o.width}, "width", "the width of the chart in `COLUMNS`, 24 to 1000 (default: that of the terminal, or 80)")
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON: values are integers in the unit named in it")
 }
 

@@ -80,3 +80,23 @@ func TestTablesOnTerminal(t *testing.T) {
 		t.Errorf("cut without a terminal: %s", r.stdout)
 	}
 }
+
+// TestNarrowTerminal: below 80 columns a chart is as wide as the terminal, down to the least width.
+// No command fails on a terminal that is narrower than its table.
+func TestNarrowTerminal(t *testing.T) {
+	input := scrapes(t, 30)
+	for columns, most := range map[int]int{60: 60, 39: 39, 25: 25, 10: cli.MinWidth} {
+		widest := 0
+		for line := range strings.Lines(onTerminal(t, columns, "series", "--sum", input)) {
+			if strings.ContainsAny(line, "┤┼└") {
+				widest = max(widest, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
+			}
+		}
+		if widest > most || widest < most/2 {
+			t.Errorf("on %d columns the chart has %d", columns, widest)
+		}
+		for _, args := range [][]string{{"top", input}, {"diff", input, input}, {"peek", ".", input}, {"labels", input}, {"labels", "--name", "file", input}, {"series", "--by", "file", input}} {
+			onTerminal(t, columns, args...)
+		}
+	}
+}

@@ -58,6 +58,10 @@ func (c *Chart) lettered() bool {
 	return len(c.Lines) > 1
 }
 
+// leastColumns is the least width of the lines of a chart. Beside labels of the largest numbers, a
+// narrow chart is wider than its width.
+const leastColumns = 4
+
 // String returns the chart with its axes, without a legend.
 func (c *Chart) String() string {
 	lowest, highest := c.bounds()
@@ -69,7 +73,7 @@ func (c *Chart) String() string {
 	}
 	// A space precedes the label of a value and the axis follows it. Half of the last time
 	// extends beyond the end of the time axis.
-	width := cmp.Or(c.Width, cli.TextWidth) - labels - 3 - (utf8.RuneCountInString(c.Tick(c.To))+1)/2
+	width := max(leastColumns, cmp.Or(c.Width, cli.TextWidth)-labels-3-(utf8.RuneCountInString(c.Tick(c.To))+1)/2)
 	options := []asciigraph.Option{
 		asciigraph.Height(int(upper - lower)), asciigraph.LowerBound(lower * step), asciigraph.UpperBound(upper * step),
 		asciigraph.YAxisValueFormatter(c.Label),

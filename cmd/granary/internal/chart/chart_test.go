@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
 	"github.com/granarydb/granary/profile"
 )
@@ -38,6 +40,13 @@ func TestChart(t *testing.T) {
 						points = append(points, profile.Point{Time: c.From + span*int64(k)/int64(len(values)), Value: v})
 					}
 					c.Lines = append(c.Lines, points)
+				}
+				for _, c.Width = range []int{cli.MinWidth, 2 * cli.MinWidth, cli.TextWidth} {
+					for line := range strings.Lines(c.String()) {
+						if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > c.Width && (c.Width > cli.MinWidth || len(c.Label(float64(values[0]))) < cli.MinWidth/2) {
+							t.Fatalf("%v %s for %v: a line of %d in a chart of %d:\n%s", values, unit, time.Duration(span), n, c.Width, c.String())
+						}
+					}
 				}
 				text := c.String()
 				clitest.CheckWidth(t, fmt.Sprintf("%v %s for %v", values, unit, time.Duration(span)), text)

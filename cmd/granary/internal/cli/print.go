@@ -33,11 +33,8 @@ func (p *Printer) Name(name string, used int) string {
 	if !IsTerminal(p.W) {
 		return name
 	}
-	return FitName(name, max(minName, Width(p.W, 0)-used))
+	return FitName(name, Room(p.W, used))
 }
-
-// minName is the least width of a name in a table.
-const minName = 20
 
 // PrintJSON prints a value as indented JSON. It does not escape characters of HTML.
 func PrintJSON(w io.Writer, v any) error {

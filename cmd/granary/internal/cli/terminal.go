@@ -13,7 +13,7 @@ func Colored(w io.Writer) bool {
 }
 
 // Width returns the columns of a picture of text on w: asked if it is not 0, those of a
-// terminal, or TextWidth if w is no terminal or does not tell.
+// terminal, but at least MinWidth, or TextWidth if w is no terminal or does not tell.
 func Width(w io.Writer, asked int) int {
 	if asked > 0 {
 		return asked
@@ -26,14 +26,22 @@ func Width(w io.Writer, asked int) int {
 	if columns == 0 {
 		columns, _ = strconv.Atoi(os.Getenv("COLUMNS")) // 0 after an error
 	}
-	if columns < MinWidth {
+	if columns <= 0 {
 		return TextWidth
 	}
-	return min(columns, MaxWidth)
+	return max(MinWidth, min(columns, MaxWidth))
 }
 
-// The bounds of the width of a picture of text, in columns.
+// Room returns the columns of the last column of a table on w whose other columns take used ones:
+// those that are left, but some on a narrow terminal too, where the lines wrap.
+func Room(w io.Writer, used int) int { return max(minName, Width(w, 0)-used) }
+
+// minName is the least width of a name in a table.
+const minName = 20
+
+// The bounds of the width of a picture of text, in columns. Less than the least has no room for
+// the labels of both axes.
 const (
-	MinWidth = 40
+	MinWidth = 24
 	MaxWidth = 1000
 )

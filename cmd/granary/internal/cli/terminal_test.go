@@ -16,7 +16,7 @@ func TestWidth(t *testing.T) {
 		t.Skip(err)
 	}
 	defer tty.Close()
-	for columns, want := range map[string]int{"": TextWidth, "132": 132, "7": TextWidth, "x": TextWidth, "9999": MaxWidth} {
+	for columns, want := range map[string]int{"": TextWidth, "132": 132, "7": MinWidth, "0": TextWidth, "x": TextWidth, "9999": MaxWidth} {
 		t.Setenv("COLUMNS", columns) // a new terminal has 0 columns
 		if got := Width(tty, 0); got != want {
 			t.Errorf("COLUMNS=%s: %d, want %d", columns, got, want)

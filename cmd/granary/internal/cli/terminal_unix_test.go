@@ -17,7 +17,7 @@ func TestWidthOfTerminal(t *testing.T) {
 	}
 	defer tty.Close()
 	t.Setenv("COLUMNS", "90")
-	for columns, want := range map[uint16]int{132: 132, 40: 40, 39: TextWidth, 2000: MaxWidth} {
+	for columns, want := range map[uint16]int{132: 132, 40: 40, 39: 39, 23: MinWidth, 2000: MaxWidth} {
 		size := struct{ rows, columns, x, y uint16 }{24, columns, 0, 0}
 		if _, _, failed := syscall.Syscall(syscall.SYS_IOCTL, tty.Fd(), syscall.TIOCSWINSZ, uintptr(unsafe.Pointer(&size))); failed != 0 {
 			t.Skip(failed)
