@@ -98,6 +98,7 @@ same. The change is also written on the frame: +50%, −50%, new or gone.
 // diff compares the two inputs.
 func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 	var sides [2]*merged
+	var kinds [2][]profile.ProfileKind
 	var failed error
 	for i, arg := range args {
 		chosen := o.selection
@@ -118,13 +119,17 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 			case sides[i].Len() == 0:
 				return chosen.noteEmpty(ctx, cmd, db, snap, q, o.output == "", sides[i].Type)
 			}
-			return nil
+			kinds[i], err = kindsOf(ctx, db, snap, q, sides[i].Type)
+			return err
 		})
 		if cli.WasTold(err) {
 			failed = err // the readable profiles are compared
 		} else if err != nil {
 			return err
 		}
+	}
+	if err := checkSides(sides[0].Type, kinds[0], kinds[1]); err != nil && !o.sumKinds {
+		return err
 	}
 	d, err := compare(sides[0], sides[1], o)
 	if err != nil {

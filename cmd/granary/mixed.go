@@ -1,20 +1,23 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 )
 
-const kindsHelp = `Profiles of different kinds are not added up: Go's block and mutex profiles have
-sample types of equal names. Profiles are of one kind if they list the same
-sample types and have the same label __name__. The label comes from --label or
-from a folder. Profiles of contentions have it from the word block or mutex in
-the name of their file or URL, and profiles of the heap from the word allocs.`
+const kindsHelp = `Profiles of different kinds are not added up or compared: Go's block and mutex
+profiles have sample types of equal names. Profiles are of one kind if they list
+the same sample types and have the same label __name__. The label comes from
+--label or from a folder. Profiles of contentions have it from the word block or
+mutex in the name of their file or URL, and profiles of the heap from the word
+allocs. diff compares profiles without the label with any others.`
 
 // explainMixed returns the error for profiles of several kinds as one that names their inputs
 // and what to type. It returns other errors as they are.
@@ -38,6 +41,34 @@ func explainMixed(err error) error {
 		selectors = []string{"--selector"}
 	}
 	return fmt.Errorf("%s: %sone with %s, or add up their values with --sum-kinds", typeName(mixed.Type), text, listed(selectors, " or "))
+}
+
+// kindsOf returns the kinds of the profiles of a query that have a type.
+func kindsOf(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) ([]profile.ProfileKind, error) {
+	kinds, err := db.Kinds(ctx, snap, q)
+	return slices.DeleteFunc(kinds, func(k profile.ProfileKind) bool { return !slices.Contains(k.Types, t) }), err
+}
+
+// checkSides returns an error that names the inputs if each kind of both sides of a difference has a
+// name, and none is that of a kind of the other side. A side without a name can be of any kind: its
+// file was renamed.
+func checkSides(t profile.Type, a, b []profile.ProfileKind) error {
+	names := map[string]bool{"": true}
+	for _, k := range a {
+		names[k.Name] = true
+	}
+	if len(a) == 0 || len(b) == 0 || slices.ContainsFunc(a, func(k profile.ProfileKind) bool { return k.Name == "" }) ||
+		slices.ContainsFunc(b, func(k profile.ProfileKind) bool { return names[k.Name] }) {
+		return nil
+	}
+	side := func(kinds []profile.ProfileKind) string {
+		var texts []string
+		for _, k := range kinds {
+			texts = append(texts, cli.Printable(k.String())+" in "+inputsOf(k))
+		}
+		return listed(texts, "; ")
+	}
+	return fmt.Errorf("%s: A and B are profiles of different kinds: %s; %s; compare them anyway with --sum-kinds", typeName(t), side(a), side(b))
 }
 
 // inputsOf names the first inputs of the profiles of a kind.

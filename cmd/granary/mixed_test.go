@@ -84,6 +84,31 @@ func TestKindsOfFolder(t *testing.T) {
 	}
 }
 
+// TestDiffOfKinds: a mutex profile is not compared with a block profile, unless by --sum-kinds. A side
+// without a name can be of any kind.
+func TestDiffOfKinds(t *testing.T) {
+	dir := contentionDir(t)
+	block, mutex := filepath.Join(dir, "block.pb.gz"), filepath.Join(dir, "mutex-1.pb.gz")
+	said := fmt.Sprintf("granary: delay: A and B are profiles of different kinds: mutex (contentions, delay) in %s; block (contentions, delay) in %s; compare them anyway with --sum-kinds\n", mutex, block)
+	for _, flags := range [][]string{nil, {"--json"}, {"-o", "-"}, {"--normalize"}} {
+		if r := granary(t, append(append([]string{"diff"}, flags...), mutex, block)...); r.code != cli.ExitFailed || r.stdout != "" || r.stderr != said {
+			t.Errorf("%q: %+v, want %s", flags, r, said)
+		}
+	}
+	unnamed := file(t, "monday.pb.gz", newProfile("contentions:count delay:nanoseconds", sample{"f main", []int64{1, 70}, nil}))
+	for _, args := range [][]string{
+		{"--sum-kinds", mutex, block},
+		{"--label", "__name__=mine", mutex, block},
+		{mutex, filepath.Join(dir, "mutex-2.pb.gz")},
+		{mutex, unnamed},
+		{unnamed, block},
+	} {
+		if r := granary(t, append([]string{"diff"}, args...)...); r.code != cli.ExitOK || !strings.Contains(r.stdout, "Showing 2 of 2 functions that changed") {
+			t.Errorf("%q: %+v", args, r)
+		}
+	}
+}
+
 // Profiles whose files have no known name are of one kind, as their types are.
 func TestKindsWithoutNames(t *testing.T) {
 	dir := contentionDir(t)

@@ -70,7 +70,7 @@ func (s *selection) answerFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.show, "show", "",
 		"leave out the frames whose function, source file and binary do not match `REGEX`, as -show of go tool pprof")
 	cmd.Flags().BoolVar(&s.sumKinds, "sum-kinds", false,
-		"add up profiles of different kinds, such as Go's block and mutex profiles. By default that is an error")
+		"add up, or compare, profiles of different kinds, such as Go's block and mutex profiles. By default that is an error")
 	cmd.Flags().BoolVar(&s.sum, "sum", false,
 		"add up values measured at an instant, such as the heap in use, as go tool pprof does. By default they are means over the times of the profiles whose labels, except file, are equal")
 }
