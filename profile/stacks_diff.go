@@ -19,7 +19,7 @@ import (
 // that of before as its base (package render).
 //
 // The error is ErrMixed if the sample types or units differ, or Query.Hide or Show of the
-// answers. Diff costs about 1 us a stack, and 20 bytes a stack beside the memory of both
+// answers. Diff costs about 1 us a stack, and 28 bytes a stack beside the memory of both
 // answers.
 func Diff(before, after *Stacks) (*Stacks, error) {
 	if err := checkSides(before, after); err != nil {
