@@ -94,6 +94,23 @@ func TestHistory_IdleIsEvicted(t *testing.T) {
 	}
 }
 
+// TestHistory_CountingFrom0: states whose times are no dates are older than all rows of dates, and go
+// first. The latest stays (decision 0006).
+func TestHistory_CountingFrom0(t *testing.T) {
+	store, table := open(t, Options{Manual: true, FutureLimit: -1, GenerationBuckets: 1, MemoryBudget: 4 << 20}, samples(10))
+	h := createHistory(t, store, HistoryOptions{})
+	writeStates(t, store, h, 0, 5000, 100)
+	full, last := store.Stats().HistoryBytes, stateText(viewOf(t, store, h), "a7", 4999)
+	now := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC).UnixNano()
+	for i := int64(0); store.Stats().EvictedRows == 0; i++ {
+		insert(t, table, heavy(now+10*i, 500))
+	}
+	stats, view := store.Stats(), viewOf(t, store, h)
+	if stats.HistoryBytes > full/4 || view.End() != 4999 || stateText(view, "a7", 4999) != last {
+		t.Errorf("%d of %d bytes of states are left, up to %d: %s, was %s", stats.HistoryBytes, full, view.End(), stateText(view, "a7", 4999), last)
+	}
+}
+
 // Rows do not evict states of the newest time bucket. They are refused instead, as they are where
 // rows of that bucket fill the store.
 func TestHistory_NewestIsKept(t *testing.T) {

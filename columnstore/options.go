@@ -49,6 +49,8 @@ type Options struct {
 	// time ranges over all tables are evicted, each with all of its buckets. The newest range
 	// of a table is evicted only for rows of a newer one. Before a range, the states of
 	// histories go that ended before its end; those of the newest range stay, and the latest.
+	// Times of states that count from another instant than those of rows, as from 0, are older
+	// than all rows or newer: such states go first, or last. Give them a store of their own.
 	//
 	// If snapshots hold so much that eviction would free nothing, the oldest snapshot expires
 	// (ErrSnapshotExpired); this happens at the latest when old snapshots hold a quarter of
