@@ -32,6 +32,10 @@ import (
 // The time of a profile is in Unix nanoseconds. A time before 1980 is ErrProfile, and the error
 // names the unit that it looks like. A profile without a time needs InsertOptions.Time.
 //
+// A sample with a row needs labels with names of printable UTF-8, of about 1,000 bytes. Others are
+// columnstore.ErrBatch, and the error names the sample and the label. Without the label, samples
+// that it separates would be added up (P1).
+//
 // data is neither changed nor retained. A profile without rows, because all of its values are
 // zero, is no error. The result is that of Parse and Insert at a fraction of the cost, since
 // only the rows are built. Within the default limits the heap grows by at most 1 GiB.

@@ -151,6 +151,36 @@ func TestInsertChecks(t *testing.T) {
 	}
 }
 
+// TestLabelNames: a profile with a label that no column can have is refused, because it would not come
+// out as it went in (P1). The error names the label and the sample. A sample without rows has none.
+func TestLabelNames(t *testing.T) {
+	for _, tc := range []struct{ name, want string }{
+		{"", `invalid batch: sample 1 has a label named "": want a name of printable UTF-8`},
+		{"a\nb", `invalid batch: sample 1 has a label named "a\nb": want`},
+		{"a\x7f", `invalid batch: sample 1 has a label named "a\x7f": want`},
+		{"\xff", `invalid batch: sample 1 has a label named "\xff": want`},
+		{strings.Repeat("x", 2000), `sample 1 has a label named "xxx`},
+		{"a.", ""},
+		{"Größe é", ""},
+		{strings.Repeat("x", 1000), ""},
+	} {
+		for _, number := range []bool{false, true} {
+			for _, value := range []int64{2, 0} {
+				bad := stack{frames: "c", values: []int64{value}}
+				if bad.labels = map[string][]string{tc.name: {"v"}}; number {
+					bad.labels, bad.nums = nil, map[string][]int64{tc.name: {7}}
+				}
+				p := makeProfile(start, "n:count", stack{frames: "a", values: []int64{1}, labels: map[string][]string{"k": {"v"}}}, bad)
+				db := testDB(t, Options{})
+				_, err := db.Insert(t.Context(), p, InsertOptions{})
+				if refused := tc.want != "" && value != 0; refused != errors.Is(err, columnstore.ErrBatch) || refused && !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("%q with value %d: %v, want %q", tc.name, value, err, tc.want)
+				}
+			}
+		}
+	}
+}
+
 // FuzzParse checks P5. Bytes are refused with ErrProfile or ErrTooLarge, or they are a
 // profile. The store refuses the profile with an error of a known kind, or returns it on
 // request.

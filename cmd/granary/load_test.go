@@ -334,3 +334,14 @@ func TestTimesOfInputs(t *testing.T) {
 		t.Errorf("a profile without a time is at %d, its file at %d", got.TimeNanos, good)
 	}
 }
+
+// A profile with a label that has no name is refused. The error names the file, the sample and the label.
+func TestLabelWithoutName(t *testing.T) {
+	for name, want := range map[string]string{"": `""`, "a\nb": `"a\nb"`} {
+		bad := file(t, "bad.pb.gz", newProfile("cpu:nanoseconds", sample{"f", []int64{5}, nil}, sample{"g", []int64{5}, map[string][]string{name: {"v"}}}))
+		want = "granary: " + bad + ": invalid batch: sample 1 has a label named " + want + ": want a name of printable UTF-8"
+		if r := granary(t, "top", bad); r.code != cli.ExitFailed || !strings.HasPrefix(r.stderr, want) {
+			t.Errorf("%q: %+v, want %s", name, r, want)
+		}
+	}
+}

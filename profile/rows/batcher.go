@@ -3,6 +3,7 @@ package rows
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -51,7 +52,7 @@ func isRow(row int32) bool { return row != noRow }
 // Batch builds the batch of a profile that Check has passed, with codes for its stacks. at is
 // the time of its rows in Unix nanoseconds, and labels are those of the whole profile. With
 // zeros, values of 0 have rows too. The batch is valid until the next call. The error wraps
-// pprof.ErrTooLarge, or is that of codes.
+// pprof.ErrTooLarge, or schema.ErrBatch for the name of a label, or is that of codes.
 func (b *Batcher) Batch(f *Profile, at int64, labels map[string]string, zeros bool, codes Coder) (schema.Batch, error) {
 	b.flat = f
 	b.number(zeros)
@@ -64,7 +65,9 @@ func (b *Batcher) Batch(f *Profile, at int64, labels map[string]string, zeros bo
 	if err := b.addStacks(columns, codes); err != nil {
 		return schema.Batch{}, err
 	}
-	b.addLabels(columns)
+	if err := b.addLabels(columns); err != nil {
+		return schema.Batch{}, err
+	}
 	return schema.Batch{Rows: b.rows, Columns: columns}, nil
 }
 
@@ -216,17 +219,23 @@ func (b *Batcher) intern(codes Coder) (err error) {
 	return nil
 }
 
-// addLabels sets the labels of samples.
-func (b *Batcher) addLabels(columns map[string]encoding.Vector) {
+// addLabels sets the labels of samples. A name that no column can have is an error: without the
+// label, or under another name, the profile would not come out as it went in.
+func (b *Batcher) addLabels(columns map[string]encoding.Vector) error {
 	f := b.flat
 	at := 0
 	for i := range f.Samples {
 		for ; at < int(f.Samples[i].Labels); at++ {
 			l, column := &f.Labels[at], &f.columns.list[f.columns.of[at]]
 			for _, row := range b.rowsOf(i) {
-				if isRow(row) {
-					column.set(int(row), b.rows, l, f.Strings[l.Text])
+				if !isRow(row) {
+					continue
 				}
+				if column.values.Len() == 0 && (!schema.ValidName(column.name) || strings.HasSuffix(column.name, ".") && f.Strings[l.Name] == "") {
+					return fmt.Errorf("%w: sample %d has a label named %.100q: want a name of printable UTF-8, of at most %d bytes with its column's",
+						schema.ErrBatch, i, f.Strings[l.Name], schema.MaxName)
+				}
+				column.set(int(row), b.rows, l, f.Strings[l.Text])
 			}
 		}
 	}
@@ -235,4 +244,5 @@ func (b *Batcher) addLabels(columns map[string]encoding.Vector) {
 			columns[c.name] = c.values
 		}
 	}
+	return nil
 }
