@@ -69,7 +69,7 @@ type Importer struct {
 // mostReused bounds the ids that an Importer keeps: 1 MB, the stacks of 2,000 samples.
 const mostReused = 1 << 16
 
-// Batch is the function Batch. The batch is valid until the next call.
+// Batch is the function Batch, into the memory of m: its lists are valid until the next call.
 func (m *Importer) Batch(s *schema.Schema, rec arrow.Record) (schema.Batch, error) {
 	rows, fields, err := checkShape(rec)
 	if err != nil {

@@ -21,11 +21,12 @@ import (
 // victim is a small valid record of one column, made to be damaged: all its
 // buffers are its own and have not one byte more than they need.
 type victim struct {
-	typ   encoding.Type
-	slice bool
-	table *schema.Schema
-	array arrow.Array
-	nodes []*array.Data // the column, its children and dictionaries, and theirs
+	memory Importer // used again after each damage
+	typ    encoding.Type
+	slice  bool
+	table  *schema.Schema
+	array  arrow.Array
+	nodes  []*array.Data // the column, its children and dictionaries, and theirs
 }
 
 // victims returns a damageable copy of each form that Batch takes, whole and
@@ -101,7 +102,7 @@ func (v *victim) batch(t testing.TB, what string) error {
 	t.Helper()
 	s := arrow.NewSchema([]arrow.Field{{Name: "c", Type: arrow.Null}}, nil)
 	rec := &fakeRecord{array.NewRecord(s, nil, 0), v.array, 1, int64(v.nodes[0].Len())}
-	batch, err := Batch(v.table, rec)
+	batch, err := v.memory.Batch(v.table, rec)
 	if err != nil {
 		if !errors.Is(err, ErrRecord) {
 			t.Errorf("%s: %v is no ErrRecord", what, err)
