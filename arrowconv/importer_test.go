@@ -132,3 +132,10 @@ func TestBatchConstant(t *testing.T) {
 		diff(t, c.want, rows(batch.Columns["c"]))
 	}
 }
+
+// TestBatchNullsWithoutValues: rows that are all null have the room of their values nevertheless.
+func TestBatchNullsWithoutValues(t *testing.T) {
+	a := arrayOf(t, memory.NewGoAllocator(), arrow.PrimitiveTypes.Int64, `[null, null]`)
+	change(a.Data().(*array.Data), func(p *dataParts) { p.buffers[1] = memory.NewBufferBytes(make([]byte, 8)) })
+	wantError(t, tableOf(t, encoding.Int64), recordOf(a), "buffer of 8 bytes for 2 values of 8")
+}

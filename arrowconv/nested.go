@@ -199,9 +199,10 @@ func newTexts(given arrow.ArrayData, lo, hi int) (texts, error) {
 	return t, err
 }
 
-// evenTexts returns rows [lo, hi) of a binary array, and their bytes, if each row has the same
-// number of them. Otherwise, and for a malformed array, it returns nil: newTexts then finds the cause.
-func evenTexts(given arrow.ArrayData, lo, hi, size int) (span, []byte) {
+// binaryIDs returns rows [lo, hi) of a binary array, and their bytes, if each row has those of a UUID:
+// then they lie as in an array of UUIDs. Otherwise, and for a malformed array, it returns nil, and
+// newTexts finds the cause.
+func binaryIDs(given arrow.ArrayData, lo, hi int) (span, []byte) {
 	s, err := newSpan(given, 3, 0)
 	if err != nil || s.typ.ID() != arrow.BINARY || lo == hi {
 		return s, nil
@@ -215,15 +216,15 @@ func evenTexts(given arrow.ArrayData, lo, hi, size int) (span, []byte) {
 	}
 	first := int64(int32(binary.NativeEndian.Uint32(offsets)))
 	for i := range ends.rows {
-		if end := int64(int32(binary.NativeEndian.Uint32(offsets[4*i:]))); end != first+int64(i*size) {
+		if end := int64(int32(binary.NativeEndian.Uint32(offsets[4*i:]))); end != first+int64(i*uuidLen) {
 			return s, nil
 		}
 	}
 	data := s.buffer(2)
-	if first < 0 || first+int64(s.rows*size) > int64(len(data)) {
+	if first < 0 || first+int64(s.rows*uuidLen) > int64(len(data)) {
 		return s, nil
 	}
-	return s, data[first:][:s.rows*size]
+	return s, data[first:][:s.rows*uuidLen]
 }
 
 // at returns value i, after a check that it is UTF-8 within its limit.
@@ -267,7 +268,7 @@ func newIDs(given arrow.ArrayData, lo, hi int) (out ids, err error) {
 	case !isID(id):
 		return ids{}, fmt.Errorf("%s, want fixed_size_binary[%d] or binary", typeName(given.DataType()), uuidLen)
 	case id != arrow.FIXED_SIZE_BINARY:
-		if out.span, out.raw = evenTexts(given, lo, hi, uuidLen); out.raw == nil {
+		if out.span, out.raw = binaryIDs(given, lo, hi); out.raw == nil {
 			out.texts, err = newTexts(given, lo, hi)
 			out.span = out.texts.span
 		}

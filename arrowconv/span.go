@@ -107,11 +107,14 @@ func isConstant(given arrow.ArrayData) bool {
 	if width == 0 {
 		return false
 	}
-	if s.hasNulls() {
+	raw, err := s.fixed(width)
+	switch {
+	case err != nil:
+		return false
+	case s.hasNulls():
 		return bitutil.CountSetBits(s.valid, s.offset, s.rows) == 0
 	}
-	raw, err := s.fixed(width)
-	return err == nil && bytes.Equal(raw[width:], raw[:len(raw)-width])
+	return bytes.Equal(raw[width:], raw[:len(raw)-width])
 }
 
 // numberWidth returns the bytes of a value of an integer or a float, 0 for other types.
