@@ -286,7 +286,7 @@ func newIDs(given arrow.ArrayData, lo, hi int) (out ids, err error) {
 	if err != nil && out.hasCodes {
 		err = fmt.Errorf("dictionary: %w", err)
 	}
-	out.full = err == nil && out.raw != nil && !out.hasNulls() && !(out.hasCodes && out.codes.hasNulls())
+	out.full = err == nil && out.raw != nil && !out.hasNulls() && (!out.hasCodes || !out.codes.hasNulls())
 	return out, err
 }
 
