@@ -61,25 +61,28 @@ func Batch(s *schema.Schema, rec arrow.Record) (schema.Batch, error) {
 // of profiles is lists of ids, and they are no use after an insert. The zero value is ready. It is
 // not safe for concurrent use.
 type Importer struct {
-	lists  [][]uuid.UUID
-	ids    []uuid.UUID // of the lists
-	inputs []input
+	columns map[string]encoding.Vector
+	lists   [][]uuid.UUID
+	ids     []uuid.UUID // of the lists
+	ends    []int       // of the lists of one column
+	inputs  []input
 }
 
-// mostReused bounds the ids that an Importer keeps: 1 MB, the stacks of 2,000 samples.
+// mostReused bounds the ids and lists that an Importer keeps: 1 MB, the stacks of 2,000 samples.
 const mostReused = 1 << 16
 
-// Batch is the function Batch, into the memory of m: its lists are valid until the next call.
+// mostColumns bounds the columns for which an Importer keeps a map.
+const mostColumns = 256
+
+// Batch is the function Batch, into the memory of m: the batch is valid until the next call.
 func (m *Importer) Batch(s *schema.Schema, rec arrow.Record) (schema.Batch, error) {
 	rows, fields, err := checkShape(rec)
 	if err != nil {
 		return schema.Batch{}, fmt.Errorf("%w: %w", ErrRecord, err)
 	}
-	batch := schema.Batch{Rows: rows, Columns: make(map[string]encoding.Vector, len(fields))}
+	m.reuse(len(fields))
+	batch := schema.Batch{Rows: rows, Columns: m.columns}
 	in := reader{schema: s, rows: rows, memory: m}
-	if m.lists, m.ids = m.lists[:0], m.ids[:0]; cap(m.ids)+cap(m.lists) > mostReused {
-		m.lists, m.ids = nil, nil
-	}
 	inputs := slices.Grow(m.inputs[:0], len(fields))[:len(fields)]
 	m.inputs = inputs
 	defer clear(inputs) // which refer to the record
@@ -104,6 +107,18 @@ func (m *Importer) Batch(s *schema.Schema, rec arrow.Record) (schema.Batch, erro
 		batch.Columns[inputs[i].name] = v
 	}
 	return batch, nil
+}
+
+// reuse prepares the memory for a record of so many columns.
+func (m *Importer) reuse(columns int) {
+	if cap(m.ids)+cap(m.lists)+cap(m.ends) > mostReused {
+		m.lists, m.ids, m.ends = nil, nil, nil
+	}
+	m.lists, m.ids = m.lists[:0], m.ids[:0]
+	if len(m.columns) > mostColumns || m.columns == nil { // a map does not shrink
+		m.columns = make(map[string]encoding.Vector, columns)
+	}
+	clear(m.columns)
 }
 
 // room returns memory for a number of lists, and for their ids, without a length.

@@ -96,7 +96,7 @@ func TestImporterKeeps(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if kept := cap(m.ids) + cap(m.lists); kept > mostReused {
+	if kept := cap(m.ids) + cap(m.lists) + cap(m.ends); kept > mostReused {
 		t.Errorf("memory for %d ids and lists is kept, at most %d", kept, mostReused)
 	}
 }

@@ -121,9 +121,18 @@ func (x *indexes) most() (most uint64) {
 			most = max(most, uint64(binary.NativeEndian.Uint16(raw)))
 		}
 	case 4:
-		for raw := x.raw; len(raw) >= 4; raw = raw[4:] {
-			most = max(most, uint64(binary.NativeEndian.Uint32(raw)))
+		var four [4]uint32 // at once: each maximum waits for the one before it
+		raw := x.raw
+		for ; len(raw) >= 16; raw = raw[16:] {
+			four[0] = max(four[0], binary.NativeEndian.Uint32(raw))
+			four[1] = max(four[1], binary.NativeEndian.Uint32(raw[4:]))
+			four[2] = max(four[2], binary.NativeEndian.Uint32(raw[8:]))
+			four[3] = max(four[3], binary.NativeEndian.Uint32(raw[12:]))
 		}
+		for ; len(raw) >= 4; raw = raw[4:] {
+			four[0] = max(four[0], binary.NativeEndian.Uint32(raw))
+		}
+		most = uint64(slices.Max(four[:]))
 	default:
 		for raw := x.raw; len(raw) >= 8; raw = raw[8:] {
 			most = max(most, binary.NativeEndian.Uint64(raw))
@@ -195,7 +204,7 @@ func newTexts(given arrow.ArrayData, lo, hi int) (texts, error) {
 	}
 	s = s.between(lo, hi)
 	t := texts{span: s, data: s.buffer(2)}
-	t.ends, err = s.offsets(len(t.data))
+	t.ends, err = s.offsets(nil, len(t.data))
 	return t, err
 }
 
@@ -335,8 +344,9 @@ type lists struct {
 	elements ids   // element k is row k-ends[0]
 }
 
-// newLists checks rows [lo, hi) of a list or large_list array, except for null elements.
-func newLists(given arrow.ArrayData, lo, hi int) (lists, error) {
+// newLists checks rows [lo, hi) of a list or large_list array, except for null elements. The ends are
+// in the memory of dst.
+func newLists(dst []int, given arrow.ArrayData, lo, hi int) (lists, error) {
 	s, err := newSpan(given, 2, 1)
 	if err != nil {
 		return lists{}, err
@@ -350,7 +360,7 @@ func newLists(given arrow.ArrayData, lo, hi int) (lists, error) {
 		return lists{}, fmt.Errorf("elements are of another type than %s", typeName(elemType(s.typ)))
 	}
 	l := lists{span: s}
-	if l.ends, err = s.offsets(child.Len()); err != nil {
+	if l.ends, err = s.offsets(dst, child.Len()); err != nil {
 		return lists{}, err
 	}
 	if l.elements, err = newIDs(child, l.ends[0], l.ends[len(l.ends)-1]); err != nil {

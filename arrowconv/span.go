@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/apache/arrow/go/v14/arrow"
 	"github.com/apache/arrow/go/v14/arrow/array"
@@ -147,10 +148,10 @@ func (s *span) bits() ([]byte, error) {
 }
 
 // offsets returns the offsets of buffer 1: the start of each row's value, and the end of the
-// last. They are in order and within [0, limit].
-func (s *span) offsets(limit int) ([]int, error) {
+// last. They are in order and within [0, limit], and in the memory of dst if it suffices.
+func (s *span) offsets(dst []int, limit int) ([]int, error) {
 	if s.rows == 0 {
-		return []int{0}, nil // the buffer may be absent then
+		return append(dst[:0], 0), nil // the buffer may be absent then
 	}
 	all := *s
 	all.rows++
@@ -163,7 +164,7 @@ func (s *span) offsets(limit int) ([]int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("offsets: %w", err)
 	}
-	out := make([]int, all.rows)
+	out := slices.Grow(dst[:0], all.rows)[:all.rows]
 	last := int64(0)
 	for i := range out {
 		end := int64(0)

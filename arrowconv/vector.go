@@ -211,16 +211,17 @@ func (m *Importer) newUUIDLists(data arrow.ArrayData, lo, hi int) ([][]uuid.UUID
 		if !isList(typeID(dict)) {
 			return nil, nil, fmt.Errorf("dictionary of %s, want lists", typeName(dict.DataType()))
 		}
-		entries, err := newLists(dict, 0, dict.Len())
+		entries, err := newLists(nil, dict, 0, dict.Len())
 		if err != nil {
 			return nil, nil, fmt.Errorf("dictionary: %w", err)
 		}
 		return gather(&entries.span, &codes, entries.at)
 	}
-	l, err := newLists(data, lo, hi)
+	l, err := newLists(m.ends, data, lo, hi)
 	if err != nil {
 		return nil, nil, err
 	}
+	m.ends = l.ends
 	total := 0
 	for i := range l.rows {
 		if l.null(i) {

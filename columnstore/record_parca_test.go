@@ -142,7 +142,7 @@ func TestInsertRecord_Parca(t *testing.T) {
 	}
 }
 
-// TestInsertRecord_Garbage: the insert of a record leaves at most 40 bytes a row more than that of
+// TestInsertRecord_Garbage: the insert of a record leaves at most 25 bytes a row more than that of
 // the same rows by ids. Its lists are copied into memory that the next insert uses again.
 func TestInsertRecord_Garbage(t *testing.T) {
 	if raceEnabled {
@@ -177,7 +177,7 @@ func TestInsertRecord_Garbage(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			garbage[as] = (after.TotalAlloc - before.TotalAlloc) / inserts
 		}
-		if garbage[1] > garbage[0]+40*rows {
+		if garbage[1] > garbage[0]+25*rows {
 			t.Errorf("%v: a record leaves %d bytes, ids %d", id, garbage[1], garbage[0])
 		}
 	}
