@@ -34,7 +34,7 @@ var below = map[string][]string{
 	"catalog":        {"history", "granule", "index", "txn", "schema", "encoding"},
 	"granule":        {"schema", "encoding", "encoding/dict", "internal/fields"},
 	"arrowconv":      {"schema", "encoding", "encoding/dict"},
-	"history":        {"history/names"},
+	"history":        {"history/names", "internal/fields"},
 	"history/names":  {},
 	"trace":          {"history", "trace/ihs"},
 	"trace/ihs":      {},

@@ -172,8 +172,8 @@ func TestOneWordOneMeaning(t *testing.T) {
 // The bounds of the exported surface are its size: a change that adds names raises them by as
 // many, and says in its message what they are for.
 const (
-	mostNames  = 1191
-	mostPublic = 398
+	mostNames  = 1194
+	mostPublic = 401
 )
 
 // mostLines bounds the lines of a package without its tests; histories have more.

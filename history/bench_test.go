@@ -40,8 +40,8 @@ func valueOf(s *ihs.Set, i int) Value {
 }
 
 // nameSet returns a history with the attributes of a set.
-func nameSet(tb testing.TB, s *ihs.Set) *History {
-	h, err := New(Options{Start: s.Header.Start})
+func nameSet(tb testing.TB, s *ihs.Set, journal bool) *History {
+	h, err := New(Options{Start: s.Header.Start, Journal: journal})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -73,6 +73,8 @@ func feed(tb testing.TB, h *History, s *ihs.Set, batch int) *View {
 	n := 0
 	for i := range s.Keys {
 		if n >= batch && s.Ends[i] != s.Ends[i-1] {
+			w.Prepare()
+			w.Journal()
 			if _, err := w.Commit(); err != nil {
 				tb.Fatal(err)
 			}
@@ -99,21 +101,48 @@ func feed(tb testing.TB, h *History, s *ihs.Set, batch int) *View {
 // benchView returns the history of the benchmarks, and a source of random instants in it.
 func benchView(b *testing.B) (*View, func() int64) {
 	s := loadSet(b, benchSet)
-	v := feed(b, nameSet(b, s), s, 10000)
+	v := feed(b, nameSet(b, s, false), s, 10000)
 	rng := rand.New(rand.NewPCG(1, 2))
 	return v, func() int64 { return s.Header.Start + rng.Int64N(s.Header.End-s.Header.Start) }
 }
 
+// BenchmarkBuild writes a history without journals, and with them.
 func BenchmarkBuild(b *testing.B) {
 	s := loadSet(b, benchSet)
-	for b.Loop() {
-		b.StopTimer()
-		h := nameSet(b, s)
-		runtime.GC()
-		b.StartTimer()
-		feed(b, h, s, 10000)
+	for _, journal := range []bool{false, true} {
+		b.Run("journal="+strconv.FormatBool(journal), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				h := nameSet(b, s, journal)
+				runtime.GC()
+				b.StartTimer()
+				feed(b, h, s, 10000)
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(s.Len())/float64(b.N), "ns/interval")
+		})
 	}
-	b.ReportMetric(float64(s.Len())*float64(b.N)/b.Elapsed().Seconds()/1e6, "M/s")
+}
+
+// BenchmarkReplay repeats the journals of a history.
+func BenchmarkReplay(b *testing.B) {
+	s := loadSet(b, benchSet)
+	bytes, journals := 0, journalsOf(b, s, 10000)
+	for _, j := range journals {
+		bytes += len(j)
+	}
+	for b.Loop() {
+		h, err := New(Options{Start: s.Header.Start})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, j := range journals {
+			if _, err := h.Replay(j); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(bytes)/float64(s.Len()), "B/interval")
+	b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(s.Len())/float64(b.N), "ns/interval")
 }
 
 func BenchmarkAt(b *testing.B) {

@@ -85,11 +85,15 @@ func (d *Draft) Publish() (*View, error) {
 		h.oldest.Store(max(h.oldest.Load(), t))
 		d.dropped = before - h.chunks.bytes() + int64(d.textBytes)
 	}
+	if d.journal != nil {
+		d.journal.publish(h.start)
+	}
 	if d.texts == nil {
 		h.texts.Settle()
 	} else {
 		h.texts.Retire()
 		h.texts, h.recent, h.gone = d.texts, nil, 0 // what is recent can have codes that are gone
+		h.numbers = numbers{floor: h.numbers.floor}
 	}
 	return h.view(), nil
 }
@@ -144,6 +148,10 @@ func (d *Draft) finish(lanes []*lane) {
 	d.h.account(lanes)
 	d.undo.drop()
 	d.touched, d.undo = nil, nil
+	if j := d.journal; j != nil && cap(j.ops) <= keptOps {
+		d.h.ops = j.ops
+	}
+	d.journal = nil
 	d.h.busy.Store(false)
 }
 
@@ -174,6 +182,9 @@ func (d *Draft) Abort() {
 	}
 	if h.texts.TakeBack() {
 		h.recent = nil // it can have codes that are gone
+	}
+	if d.journal != nil {
+		d.journal.abort()
 	}
 	d.finish(d.touched)
 }

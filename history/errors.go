@@ -39,6 +39,9 @@ var (
 	ErrBusy = errors.New("history has a writer")
 	// ErrDone is returned by a writer that was committed or aborted.
 	ErrDone = errors.New("writer has ended")
+	// ErrJournal is returned for bytes that are no journal, or one of other commits than those that
+	// follow.
+	ErrJournal = errors.New("invalid journal")
 	// ErrQuery is returned for an invalid question: a range that ends before it begins, a
 	// negative resolution, a number of pixels that is not positive.
 	ErrQuery = names.ErrQuery

@@ -20,6 +20,9 @@ type Options struct {
 	// time. Its error is that of the write, which then does nothing. Reserved bytes are
 	// not given back: Size is up to date after each transaction.
 	Reserve func(bytes int64) error
+	// Journal has each transaction keep a journal (Draft.Journal), at 5 ns and 5 bytes an
+	// operation, which are reserved.
+	Journal bool
 	// Seed keys the hash of names and values, so that input made to collide in one
 	// history does not in another.
 	Seed uint64
@@ -42,6 +45,9 @@ type History struct {
 	// The writer's, from commit to commit.
 	shapes    shapes
 	recent    *recent // nil before the first text
+	numbers   numbers
+	ops       []byte   // memory for the next journal
+	replayed  []string // texts of the journals that Replay repeated, by number
 	chunks    chunks
 	gone      int   // tiles that were dropped since texts were
 	start     int64 // tiles before it were dropped
@@ -76,6 +82,7 @@ func New(opts Options) (*History, error) {
 		shapes: newShapes(),
 		all:    new(atomic.Pointer[directory]),
 	}
+	h.numbers.floor = opts.Start
 	h.oldest.Store(math.MaxInt64)
 	h.newest.Store(math.MinInt64)
 	return h, nil
@@ -124,7 +131,12 @@ func (h *History) Begin() (*Draft, error) {
 		h.busy.Store(false)
 		return nil, ErrClosed
 	}
-	return h.draft(), nil
+	d := h.draft()
+	if h.opts.Journal {
+		d.journal = &journal{ops: h.ops[:0], at: h.last, numbers: &h.numbers}
+		h.ops, h.replayed = nil, nil
+	}
+	return d, nil
 }
 
 // BeginDrop starts a transaction that drops old states and writes nothing: its writes return

@@ -35,6 +35,8 @@ type machine struct {
 	rng  *rand.Rand
 	held []*checker
 
+	mirror *history.History // repeats the journals
+
 	texts int // values that were asked for
 }
 
@@ -42,11 +44,17 @@ func newMachine(t *rapid.T) *machine {
 	start := rapid.SampledFrom([]int64{0, -7, math.MinInt64, math.MinInt64 + 1, math.MaxInt64 - 30, 1 << 60}).Draw(t, "start")
 	most := rapid.SampledFrom([]int{0, 12}).Draw(t, "attributes")
 	seed := rapid.Uint64().Draw(t, "seed")
-	h, err := history.New(history.Options{Start: start, MaxAttributes: most, Seed: seed})
+	opts := history.Options{Start: start, MaxAttributes: most, Seed: seed, Journal: rapid.Bool().Draw(t, "journal")}
+	h, err := history.New(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := &machine{T: t, h: h, o: newOracle(start), rng: rand.New(rand.NewPCG(seed, 0))}
+	if opts.Journal {
+		if m.mirror, err = history.New(history.Options{Start: start, MaxAttributes: most, Seed: seed + 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if most > 0 {
 		m.o.max = most
 	}
@@ -77,11 +85,41 @@ func (m *machine) hold(name string, v *history.View, o *oracleView) {
 
 func (m *machine) commit() {
 	m.Logf("Commit, drop %v", m.o.drop)
+	m.w.Prepare()
+	journal := m.w.Journal()
 	v, err := m.w.Commit()
 	if err != nil {
 		m.Fatalf("Commit: %v", err)
 	}
-	m.hold(fmt.Sprintf("view %d", len(m.held)), v, m.o.commit())
+	o := m.o.commit()
+	m.hold(fmt.Sprintf("view %d", len(m.held)), v, o)
+	m.replay(journal, o)
+}
+
+// replay repeats a commit in the mirror, from its journal. The mirror does not know drops of
+// transactions that only drop until the next one.
+func (m *machine) replay(journal []byte, o *oracleView) {
+	if m.mirror == nil || journal == nil {
+		if len(journal) > 0 {
+			m.Fatalf("a journal that nobody asked for: %x", journal)
+		}
+		return
+	}
+	v, err := m.mirror.Replay(journal)
+	if err != nil {
+		m.Fatalf("Replay of %x: %v", journal, err)
+	}
+	m.hold(fmt.Sprintf("mirror %d", len(m.held)), v, o)
+	// Its writer refuses what that of the other does.
+	w, err := m.mirror.Begin()
+	if err != nil {
+		if !v.Closed() {
+			m.Fatalf("Begin after Replay: %v", err)
+		}
+		return
+	}
+	m.writerAgrees(w)
+	w.Abort()
 }
 
 // finish closes open transactions and the history, at random, and checks all views again.
@@ -312,21 +350,24 @@ func (m *machine) others() {
 
 // writerSees compares the uncommitted state of a transaction.
 func (m *machine) writerSees() {
-	if m.w == nil {
-		return
+	if m.w != nil {
+		m.writerAgrees(m.w)
 	}
-	if m.w.Len() != len(m.o.now.attributes) {
-		m.Fatalf("the writer has %d attributes, want %d", m.w.Len(), len(m.o.now.attributes))
+}
+
+func (m *machine) writerAgrees(w *history.Draft) {
+	if w.Len() != len(m.o.now.attributes) {
+		m.Fatalf("the writer has %d attributes, want %d", w.Len(), len(m.o.now.attributes))
 	}
 	for i := range m.o.now.attributes {
 		a := history.Attribute(i)
-		got, err := m.w.Ongoing(a)
+		got, err := w.Ongoing(a)
 		want, r := m.o.ongoing(a)
 		m.refused(err, r, "Ongoing(%d)", a)
 		if err == nil && (got.Start != want.Start || got.End != want.End || !got.Open || !got.Value.Equal(want.Value)) {
 			m.Fatalf("Ongoing(%d) = %+v, want %+v", a, got, want)
 		}
-		name, err := m.w.Name(a)
+		name, err := w.Name(a)
 		if p := m.o.now.attributes[i].place; err != nil || name != p.name {
 			m.Fatalf("Name(%d) = %q, %v, want %q", a, name, err, p.name)
 		}

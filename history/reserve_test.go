@@ -78,17 +78,19 @@ func TestRefusedMemory(t *testing.T) {
 		}, func(w *history.Draft) error { return w.Close(5) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			refused := 0
-			for allowed := range 100 {
-				if !refuseAfter(t, test.prepare, test.op, allowed) {
-					break
+			for _, journal := range []bool{false, true} {
+				refused := 0
+				for allowed := range 100 {
+					if !refuseAfter(t, test.prepare, test.op, allowed, journal) {
+						break
+					}
+					refused++
 				}
-				refused++
+				if refused == 0 {
+					t.Error("it asked for no memory")
+				}
+				t.Logf("journal %v: refused at %d requests", journal, refused)
 			}
-			if refused == 0 {
-				t.Error("it asked for no memory")
-			}
-			t.Logf("refused at %d requests", refused)
 		})
 	}
 }
@@ -150,10 +152,10 @@ func TestReserve_FirstChanges(t *testing.T) {
 
 // refuseAfter runs an operation with that many requests allowed, and reports whether one was
 // refused.
-func refuseAfter(t *testing.T, prepare func(*pair), op func(*history.Draft) error, allowed int) bool {
+func refuseAfter(t *testing.T, prepare func(*pair), op func(*history.Draft) error, allowed int, journal bool) bool {
 	t.Helper()
 	requests := -1 << 30 // requests left to allow
-	h, err := history.New(history.Options{Reserve: func(bytes int64) error {
+	h, err := history.New(history.Options{Journal: journal, Reserve: func(bytes int64) error {
 		if bytes < 64<<10 {
 			t.Errorf("%d bytes asked for", bytes)
 		}
@@ -172,7 +174,23 @@ func refuseAfter(t *testing.T, prepare func(*pair), op func(*history.Draft) erro
 	} else {
 		prepare(p)
 	}
-	p.commit()
+	mirror, err := history.New(history.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit := func() (views []*history.View, o *oracleView) {
+		p.w.Prepare()
+		if j := p.w.Journal(); j != nil {
+			repeated, err := mirror.Replay(j)
+			if err != nil {
+				t.Fatalf("%d requests granted: %v", allowed, err)
+			}
+			views = append(views, repeated)
+		}
+		v, o := p.commit()
+		return append(views, v), o
+	}
+	commit()
 	p.begin()
 	requests = -allowed
 	err = op(p.w)
@@ -197,10 +215,12 @@ func refuseAfter(t *testing.T, prepare func(*pair), op func(*history.Draft) erro
 	if n := len(p.o.now.attributes); n > 0 { // the writer goes on
 		p.change(7, history.Attribute(n-1), history.Value{})
 	}
-	v, o := p.commit()
-	c := newChecker(t, fmt.Sprintf("%d requests granted", allowed), v, o)
-	for i := range o.state.attributes {
-		c.at(history.Attribute(i), o.end())
+	views, o := commit()
+	for _, v := range views {
+		c := newChecker(t, fmt.Sprintf("%d requests granted", allowed), v, o)
+		for i := range o.state.attributes {
+			c.at(history.Attribute(i), o.end())
+		}
 	}
 	return true
 }

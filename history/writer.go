@@ -36,7 +36,8 @@ type Writer struct {
 	final   int64
 	barred  int64
 
-	credit int64 // bytes that were reserved and not taken
+	credit  int64    // bytes that were reserved and not taken
+	journal *journal // nil: none is kept
 }
 
 // Attribute returns the attribute of a path, and creates the missing attributes on it,
@@ -66,8 +67,11 @@ func (w *Writer) Child(base Attribute, path ...string) (Attribute, error) {
 
 // child returns a child of an attribute, a new one if there is none.
 func (w *Writer) child(parent Attribute, name string) (Attribute, error) {
-	h := w.h
-	if err := w.reserve(attributeBytes + 2*int64(len(name))); err != nil {
+	h, need := w.h, attributeBytes+2*int64(len(name))
+	if w.journal != nil {
+		need += opBytes + int64(len(name))
+	}
+	if err := w.reserve(need); err != nil {
 		return 0, err
 	}
 	a, isNew, err := h.tree.Add(parent, name)
@@ -75,7 +79,7 @@ func (w *Writer) child(parent Attribute, name string) (Attribute, error) {
 	case err != nil:
 		return 0, err
 	case !isNew:
-		w.credit += attributeBytes + 2*int64(len(name))
+		w.credit += need
 		return a, nil
 	}
 	h.shapes.add(parent, name)
@@ -187,8 +191,12 @@ func (w *Writer) reserve(bytes int64) error {
 	return nil
 }
 
-// ensure reserves the memory of several writes, so that none of them fails for lack of it.
-func (w *Writer) ensure(bytes int64) error {
+// ensure reserves the memory of several writes, so that none of them fails for lack of it: so many
+// bytes, and room for so many operations and their texts in the journal.
+func (w *Writer) ensure(bytes int64, ops, text int) error {
+	if err := w.reserveOps(ops, text); err != nil {
+		return err
+	}
 	if err := w.reserve(bytes); err != nil {
 		return err
 	}

@@ -18,18 +18,28 @@ func (w *Writer) Change(t int64, a Attribute, v Value) error {
 	if err != nil {
 		return err
 	}
+	if w.journal != nil {
+		if err := w.reserveOps(1, len(v.text)); err != nil {
+			return err
+		}
+	}
 	word, err := w.word(l, slot, a, &v)
 	if err != nil {
 		return err
 	}
-	if l == nil && v.IsNull() {
-		w.advance(t)
-		return nil // as it was
-	}
-	if l, slot, err = w.room(a, l, slot, v.kind); err != nil {
-		return err
+	isUsed := l != nil || !v.IsNull()
+	if isUsed {
+		if l, slot, err = w.room(a, l, slot, v.kind); err != nil {
+			return err
+		}
 	}
 	w.advance(t)
+	if w.journal != nil {
+		w.journal.add(0, a, t, &v, word)
+	}
+	if !isUsed {
+		return nil // as it was
+	}
 	w.setKind(l, slot, v.kind)
 	work := l.work
 	bit := uint64(1) << slot
@@ -167,7 +177,7 @@ func (w *Writer) Remove(t int64, a Attribute) error {
 		}
 		n++
 	}
-	if err := w.ensure(w.changesBytes(n)); err != nil {
+	if err := w.ensure(w.changesBytes(n), n, 0); err != nil {
 		return err
 	}
 	if err := w.Change(t, a, Value{}); err != nil {
@@ -249,5 +259,8 @@ func (w *Writer) Close(t int64) error {
 		}
 	}
 	w.written, w.last, w.final, w.barred, w.closing = true, t, t, t, true
+	if w.journal != nil {
+		w.journal.closedAt = &t
+	}
 	return nil
 }

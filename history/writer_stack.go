@@ -20,7 +20,7 @@ func (w *Writer) Push(t int64, a Attribute, v Value) error {
 	if depth >= maxDepth {
 		return fmt.Errorf("%w: attribute %d has %d values, at most %d", ErrDepth, a, depth, maxDepth)
 	}
-	if err := w.ensure(2*firstBytes + 2*attributeBytes + int64(names.Need(len(v.text)))); err != nil {
+	if err := w.ensure(2*firstBytes+2*attributeBytes+2*opBytes+int64(names.Need(len(v.text))), 2, len(v.text)); err != nil {
 		return err
 	}
 	before := w.Len()
@@ -53,7 +53,8 @@ func (w *Writer) Pop(t int64, a Attribute) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	if err := w.ensure(w.changesBytes(1) + w.removeBytes(child)); err != nil {
+	n := w.below(child)
+	if err := w.ensure(w.changesBytes(1)+w.changesBytes(n), 1+n, 0); err != nil {
 		return Value{}, err
 	}
 	if err := w.Remove(t, child); err != nil {
@@ -69,7 +70,7 @@ func (w *Writer) Poll(t int64, a Attribute) (Value, error) {
 	if err != nil || depth == 0 {
 		return Value{}, err
 	}
-	changes, need := []change{{a, depthValue(depth - 1)}}, int64(0)
+	changes, need, text := []change{{a, depthValue(depth - 1)}}, int64(0), 0
 	var first Value
 	var last Attribute
 	for i := 1; i <= depth; i++ {
@@ -85,6 +86,7 @@ func (w *Writer) Poll(t int64, a Attribute) (Value, error) {
 			first = in.Value
 		} else {
 			changes = append(changes, change{last, in.Value})
+			text += len(in.Value.text)
 			if w.h.slots[last].Load() == 0 { // it was null all the time
 				need += firstBytes
 			}
@@ -96,7 +98,8 @@ func (w *Writer) Poll(t int64, a Attribute) (Value, error) {
 			return Value{}, err
 		}
 	}
-	if err := w.ensure(need + w.changesBytes(len(changes)) + w.removeBytes(last)); err != nil {
+	n := w.below(last)
+	if err := w.ensure(need+w.changesBytes(len(changes))+w.changesBytes(n), len(changes)+n, text); err != nil {
 		return Value{}, err
 	}
 	if err := w.Remove(t, last); err != nil {
@@ -156,13 +159,13 @@ type change struct {
 	value     Value
 }
 
-// removeBytes bounds the bytes that a Remove takes.
-func (w *Writer) removeBytes(a Attribute) int64 {
-	n := 1
+// below returns the number of changes of a Remove.
+func (w *Writer) below(a Attribute) (n int) {
+	n = 1
 	for range w.Descendants(a) {
 		n++
 	}
-	return w.changesBytes(n)
+	return n
 }
 
 // changeAll makes changes that fit, and whose memory is reserved.
