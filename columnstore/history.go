@@ -21,6 +21,7 @@ type History struct {
 	reserved int64       // pending bytes
 	counted  int64       // bytes in account.histories
 	refused  bool        // bytes were, in the transaction
+	replays  bool        // recovery writes it, and makes room between its batches
 }
 
 // HistoryOptions are the options of a history.
@@ -38,10 +39,20 @@ func (h *History) Name() string { return h.name }
 
 // reserve reserves bytes for the history's writer. The error is ErrMemory.
 func (h *History) reserve(bytes int64) error {
+	if h.replays {
+		return nil
+	}
 	if err := h.store.reserve(bytes, incoming{}); err != nil {
 		h.refused = true
 		return fmt.Errorf("history %q: %w", h.name, err)
 	}
 	h.reserved += bytes
 	return nil
+}
+
+// count updates the account of the history.
+func (h *History) count() {
+	size := h.states.Size()
+	h.store.memory.histories.Add(size - h.counted)
+	h.counted = size
 }

@@ -73,20 +73,21 @@ func (w *logWrite) sync() error {
 	return w.log.Sync(context.Background(), math.MaxUint64)
 }
 
-// prepareTable returns the entry of a new table.
-func (s *Store) prepareTable(e tableEntry) (logWrite, error) {
+// prepareNew returns the entry of a new table or history, which has its name.
+func (s *Store) prepareNew(kind uint32, name string, e any) (logWrite, error) {
 	if s.log == nil {
 		return logWrite{}, nil
 	}
 	body, err := json.Marshal(e)
 	if err != nil {
-		return logWrite{}, fmt.Errorf("create table %q: %w", e.Name, err)
+		return logWrite{}, fmt.Errorf("create %q: %w", name, err)
 	}
-	return s.prepare(entryTable, body)
+	return s.prepare(kind, body)
 }
 
 // prepareLog makes the entry of the commit, without its decisions, after it logged what must be
-// in the log before. The tables are in the order of the transaction's pieces and notes.
+// in the log before. The tables are in the order of the transaction's pieces and notes. The writes
+// to histories have ended.
 func (tx *Tx) prepareLog() (err error) {
 	s := tx.store
 	if s.log == nil {
@@ -114,7 +115,7 @@ func (tx *Tx) prepareLog() (err error) {
 		w := of(n.table)
 		w.notes = append(w.notes, n.text)
 	}
-	tx.log, err = s.prepare(entryCommit, newCommitEntry(writes).body)
+	tx.log, err = s.prepare(entryCommit, newCommitEntry(writes, tx.histories).body)
 	return err
 }
 

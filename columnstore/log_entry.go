@@ -14,9 +14,10 @@ import (
 
 // Kinds of the entries of the log. docs/format/log.md draws their bodies.
 const (
-	entryTable  uint32 = iota + 1 // creates a table: a tableEntry in JSON
-	entryDicts                    // extends the dictionaries of a generation
-	entryCommit                   // is a commit
+	entryTable   uint32 = iota + 1 // creates a table: a tableEntry in JSON
+	entryDicts                     // extends the dictionaries of a generation
+	entryCommit                    // is a commit
+	entryHistory                   // creates a history: a historyEntry in JSON
 )
 
 // errEntry reports an entry that is whole and has contents that no store writes.
@@ -28,6 +29,14 @@ type tableEntry struct {
 	Name       string
 	Ranges     int64 // time ranges of a generation
 	Definition schema.Definition
+}
+
+// historyEntry is the body of an entryHistory.
+type historyEntry struct {
+	Ordinal       int // among the histories of the store
+	Name          string
+	Start         int64
+	MaxAttributes int
 }
 
 // The body of an entryDicts is a header of dictsHead bytes and the image of the entries that the
@@ -63,7 +72,8 @@ func cutDictsHead(body []byte) (table uint64, generation int64, number uint64, i
 //
 // What the commit decides about its tables comes first and has a fixed size, so that the commit
 // writes it under its lock, into a body that was made before. The descriptor has of each table
-// the ordinal, its notes, and of each of its parts the bucket and the bytes of the image.
+// the ordinal, its notes, and of each of its parts the bucket and the bytes of the image; then, up
+// to its end, of each history the ordinal and the journal.
 type commitEntry struct{ body []byte }
 
 const (
@@ -78,8 +88,9 @@ type tableWrites struct {
 	parts []*granule.Part
 }
 
-// newCommitEntry returns the entry of writes to tables, without decisions.
-func newCommitEntry(tables []tableWrites) commitEntry {
+// newCommitEntry returns the entry of writes to tables, without decisions, and to histories, with
+// the drops that were decided.
+func newCommitEntry(tables []tableWrites, histories []historyWrite) commitEntry {
 	start := commitHead + decisionSize*len(tables)
 	size := start
 	for _, t := range tables {
@@ -103,6 +114,13 @@ func newCommitEntry(tables []tableWrites) commitEntry {
 			w.Uint(uint64(len(body) - before))
 		}
 	}
+	for i := range histories {
+		if journal := histories[i].tx.Journal(); journal != nil {
+			w.Uint(uint64(histories[i].history.ordinal))
+			w.Uint(uint64(len(journal)))
+			w.Raw(journal)
+		}
+	}
 	binary.LittleEndian.PutUint32(body, uint32(len(tables)))
 	binary.LittleEndian.PutUint32(body[4:], uint32(len(body)-start))
 	return commitEntry{append(body, w.Data...)}
@@ -121,6 +139,18 @@ func (e commitEntry) decisions(i int) catalog.Decisions {
 	return catalog.Decisions{Floor: int64(binary.LittleEndian.Uint64(at)), Cut: int64(binary.LittleEndian.Uint64(at[8:]))}
 }
 
+// readCommit is the contents of a commit entry.
+type readCommit struct {
+	tables    []readTable
+	histories []readJournal
+}
+
+// readJournal is what a commit entry has about one history, in the memory of the body.
+type readJournal struct {
+	ordinal int
+	journal []byte
+}
+
 // readTable is what a commit entry has about one table.
 type readTable struct {
 	ordinal int
@@ -135,21 +165,21 @@ type readPart struct {
 	image  []byte
 }
 
-// read returns the contents of an entry by table. The error is errEntry.
-func (e commitEntry) read() ([]readTable, error) {
+// read returns the contents of an entry. The error is errEntry.
+func (e commitEntry) read() (out readCommit, err error) {
 	if len(e.body) < commitHead {
-		return nil, fmt.Errorf("%w: a commit of %d bytes", errEntry, len(e.body))
+		return out, fmt.Errorf("%w: a commit of %d bytes", errEntry, len(e.body))
 	}
 	tables, images := uint64(binary.LittleEndian.Uint32(e.body)), uint64(binary.LittleEndian.Uint32(e.body[4:]))
 	start := commitHead + decisionSize*tables
 	if start+images > uint64(len(e.body)) {
-		return nil, fmt.Errorf("%w: %d tables and %d bytes of images in a commit of %d bytes", errEntry, tables, images, len(e.body))
+		return out, fmt.Errorf("%w: %d tables and %d bytes of images in a commit of %d bytes", errEntry, tables, images, len(e.body))
 	}
 	rest := e.body[start : start+images]
 	r := fields.NewReader(e.body[start+images:], errEntry)
-	out := make([]readTable, tables)
-	for i := range out {
-		t := &out[i]
+	out.tables = make([]readTable, tables)
+	for i := range out.tables {
+		t := &out.tables[i]
 		r.In("table")
 		t.ordinal = int(r.Uint("ordinal", math.MaxInt32))
 		t.notes = make([]string, r.Count("notes", 1))
@@ -165,8 +195,12 @@ func (e commitEntry) read() ([]readTable, error) {
 		}
 		t.decided = e.decisions(i)
 	}
-	if r.Left()+len(rest) > 0 {
-		r.Failf("%d bytes of the descriptor and %d of images are left", r.Left(), len(rest))
+	for r.In("history"); r.Left() > 0; {
+		ordinal := int(r.Uint("ordinal", math.MaxInt32))
+		out.histories = append(out.histories, readJournal{ordinal, r.Text("journal", math.MaxInt32)})
+	}
+	if len(rest) > 0 {
+		r.Failf("%d bytes of images are left", len(rest))
 	}
 	return out, r.Err()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/granarydb/granary/catalog/filed"
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -20,10 +21,12 @@ import (
 // that the run decided: buckets are cut and dropped where they were, whatever the options, the
 // clock and the memory are now. Granules are those of now, so parts are routed by key.
 type recovery struct {
-	store  *Store
-	tables []*Table             // by ordinal
-	edits  []*catalog.TableEdit // by ordinal; nil for tables that the batch leaves as they are
-	batch  struct {
+	store     *Store
+	tables    []*Table             // by ordinal
+	edits     []*catalog.TableEdit // by ordinal; nil for tables that the batch leaves as they are
+	histories []*History           // by ordinal
+	views     []*history.View      // by ordinal; nil for histories that the batch leaves as they are
+	batch     struct {
 		commits, bytes int
 	}
 	parts  granule.PartReader
@@ -116,6 +119,9 @@ func (r *recovery) repeatLog(log *disk.Reader) error {
 			t.count(g)
 		}
 	}
+	for _, h := range r.histories {
+		h.replays = false
+	}
 	s.fit()
 	return nil
 }
@@ -129,6 +135,8 @@ func (r *recovery) repeat(e disk.Entry) error {
 		return r.extend(e.Body)
 	case entryCommit:
 		return r.repeatCommit(e)
+	case entryHistory:
+		return r.createHistory(e.Body)
 	}
 	return fmt.Errorf("%w: kind %d", errEntry, e.Kind)
 }
@@ -154,6 +162,27 @@ func (r *recovery) createTable(body []byte) error {
 		return fmt.Errorf("%w: %w", errEntry, err)
 	}
 	r.tables, r.edits = append(r.tables, t), append(r.edits, nil)
+	return nil
+}
+
+// createHistory creates a history.
+func (r *recovery) createHistory(body []byte) error {
+	var e historyEntry
+	if err := json.Unmarshal(body, &e); err != nil {
+		return fmt.Errorf("%w: history: %w", errEntry, err)
+	}
+	if e.Ordinal < len(r.histories) && r.histories[e.Ordinal].name == e.Name {
+		return nil // the files have it
+	}
+	if e.Ordinal != len(r.histories) {
+		return fmt.Errorf("%w: history %q is the %d-th, and %d are there", errEntry, e.Name, e.Ordinal, len(r.histories))
+	}
+	h, err := r.store.addHistory(e, &logWrite{})
+	if err != nil {
+		return fmt.Errorf("%w: %w", errEntry, err)
+	}
+	h.replays = true
+	r.histories, r.views = append(r.histories, h), append(r.views, nil)
 	return nil
 }
 
@@ -190,12 +219,17 @@ func (r *recovery) repeatCommit(e disk.Entry) error {
 	if txn.ID(e.Commit) <= r.commit {
 		return fmt.Errorf("%w: commit %d", errEntry, e.Commit)
 	}
-	tables, err := commitEntry{e.Body}.read()
+	w, err := commitEntry{e.Body}.read()
 	if err != nil {
 		return err
 	}
-	for i := range tables {
-		if err := r.repeatTable(&tables[i], e); err != nil {
+	for i := range w.tables {
+		if err := r.repeatTable(&w.tables[i], e); err != nil {
+			return err
+		}
+	}
+	for _, j := range w.histories {
+		if err := r.repeatStates(j); err != nil {
 			return err
 		}
 	}
@@ -225,6 +259,20 @@ func (r *recovery) repeatTable(w *readTable, e disk.Entry) error {
 		}
 	}
 	edit.Follow(w.decided, r.store.opts.GranuleRows)
+	return nil
+}
+
+// repeatStates repeats the part of a commit in one history, drops included.
+func (r *recovery) repeatStates(j readJournal) error {
+	if j.ordinal >= len(r.histories) {
+		return fmt.Errorf("%w: history %d of %d", errEntry, j.ordinal, len(r.histories))
+	}
+	h := r.histories[j.ordinal]
+	view, err := h.states.Replay(j.journal)
+	if err != nil {
+		return fmt.Errorf("history %q: %w", h.name, err)
+	}
+	r.views[j.ordinal] = view
 	return nil
 }
 
@@ -266,6 +314,13 @@ func (r *recovery) publishAs(commit txn.ID) {
 				r.tables[ordinal].finish(edit, current.Version+1, &next)
 				edit.Release()
 				r.edits[ordinal] = nil
+			}
+			for ordinal, view := range r.views {
+				if view != nil {
+					next.State = next.State.ReplaceHistory(ordinal, view)
+					r.histories[ordinal].count()
+					r.views[ordinal] = nil
+				}
 			}
 			return next
 		})

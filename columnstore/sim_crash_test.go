@@ -55,6 +55,7 @@ var crashEvents = []string{
 	"crash", "close and open", "commit lost", "commit that was not acknowledged survives", "no commit lost", "segments",
 	"commit", "abort", "split", "bucket cut", "eviction", "refused as too old", "log task", "rows after a crash",
 	"refused by the disk", "not durable", "filed", "files", "filing failed",
+	"commit of states", "states after a crash", "states dropped before a crash", "states evicted outside of a commit",
 }
 
 // crashing is what a history with crashes has beside others.
@@ -103,6 +104,8 @@ func (h *simRun) logs() {
 			h.fault()
 		case 2:
 			h.fs.Heal()
+		case 3:
+			h.evictStates()
 		default:
 			h.store.log.Step()
 		}
@@ -261,13 +264,14 @@ func (h *simRun) checkPrefix(kept []uint64) {
 	for id, c := range h.commits.Until(last) {
 		left.Add(id, c)
 	}
-	h.commits = left
+	h.commits, h.stateTime = left, 0
+	h.committedStates(h.statesOf(math.MaxUint64))
 	h.promised = last // what was read once must not be lost later
 }
 
 // reopen opens the store again, with other options, and compares its rows with the oracle.
 func (h *simRun) reopen() {
-	h.views, h.snaps, h.reading = nil, map[*Snapshot]bool{}, 0
+	h.views, h.kept, h.snaps, h.reading = nil, nil, map[*Snapshot]bool{}, 0
 	h.dropped, h.before = map[*granule.Generation]int64{}, map[int]*catalog.TableState{}
 	h.opts.FS, h.opts.Rand = h.fs, strings.NewReader(strings.Repeat("granary?", 20))
 	h.opts.GranuleRows, h.opts.FreshParts, h.opts.GenerationBuckets = 1+h.rng.IntN(24), 2+h.rng.IntN(4), 1+h.rng.IntN(4)
@@ -288,6 +292,13 @@ func (h *simRun) reopen() {
 			h.fail("table %q is lost", old.name)
 			return
 		}
+	}
+	if h.states != nil {
+		if h.states = store.History("states"); h.states == nil {
+			h.fail("the history is lost")
+			return
+		}
+		h.snapshot(h.checkRecovered)
 	}
 	if store.Stats().Rows > 0 {
 		h.note("rows after a crash")

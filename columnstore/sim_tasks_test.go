@@ -96,7 +96,7 @@ func (h *simRun) write() {
 			continue
 		}
 		h.countRouted(tx)
-		h.current.commit = &simCommit{rows, states}
+		h.current.commit = &simCommit{rows: rows, states: states}
 		id, err := tx.Commit()
 		if h.refused(err) {
 			if floor := h.store.roots.Root().State.Tables[0].Floor; h.opts.Retention == 0 && floor > 0 {
@@ -109,7 +109,6 @@ func (h *simRun) write() {
 			return
 		}
 		h.acknowledged(uint64(id))
-		h.committedStates(states)
 		h.note("commit")
 		if len(written) > 1 {
 			h.note("commit of two tables")

@@ -148,6 +148,7 @@ type task struct {
 type simCommit struct {
 	rows   [][]string
 	states []simChange
+	floor  int64 // of the history behind a commit of states
 }
 
 // simView is a reader's result.
@@ -195,7 +196,12 @@ func (h *simRun) options() string {
 // yieldPoint is called by the store. It returns control to the scheduler.
 func (h *simRun) yieldPoint(point string) {
 	if t := h.current; t != nil && t.commit != nil && point == "commit/published" {
-		h.commits.Add(uint64(h.store.roots.Root().Commit), *t.commit)
+		root := h.store.roots.Root()
+		h.committedStates(t.commit.states)
+		if len(t.commit.states) > 0 {
+			t.commit.floor = root.State.Histories[h.states.ordinal].Start()
+		}
+		h.commits.Add(uint64(root.Commit), *t.commit)
 		t.commit = nil
 	}
 	if h.only != nil && !slices.Contains(h.only, point) {
@@ -254,7 +260,7 @@ func (h *simRun) open(tables int) error {
 		}
 		h.tables = append(h.tables, table)
 	}
-	if h.opts.MemoryBudget == 0 && h.opts.Retention == 0 && h.crashing == nil {
+	if h.opts.MemoryBudget == 0 && (h.opts.Retention == 0 || h.crashing != nil) {
 		h.states, err = h.store.CreateHistory("states", HistoryOptions{})
 	}
 	return err
@@ -288,6 +294,9 @@ func (h *simRun) schedule() error {
 	}
 	if pending := h.store.memory.pending.Load(); h.failure == nil && pending != 0 {
 		h.fail("all transactions have ended, but %d bytes are pending", pending)
+	}
+	if h.failure == nil && h.states != nil && h.states.busy.Load() {
+		h.fail("all transactions have ended, but one has the writer of the history")
 	}
 	return h.failure
 }

@@ -28,7 +28,7 @@ type Store struct {
 	running sync.WaitGroup // counts the maintainer and the keeper, which Open starts
 	stop    chan struct{}
 
-	creating sync.Mutex // held while a table is created
+	creating sync.Mutex // held while a table or a history is created
 
 	tables struct {
 		sync.Mutex

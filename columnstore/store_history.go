@@ -2,7 +2,6 @@ package columnstore
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 
@@ -14,36 +13,52 @@ import (
 // CreateHistory creates an empty history. The errors are ErrClosed, ErrTable for a name that
 // another history has, and history.ErrLimit.
 func (s *Store) CreateHistory(name string, opts HistoryOptions) (*History, error) {
-	if s.log != nil { // no user can have one yet
-		return nil, fmt.Errorf("create history %q: the log has no states: %w", name, errors.ErrUnsupported)
+	e := historyEntry{Name: name, Start: opts.Start, MaxAttributes: opts.MaxAttributes}
+	s.creating.Lock() // so that the ordinal is known before there is a place in the log
+	defer s.creating.Unlock()
+	e.Ordinal = len(s.historiesInOrder())
+	log, err := s.prepareNew(entryHistory, name, e)
+	if err != nil {
+		return nil, err
 	}
+	defer log.done()
+	h, err := s.addHistory(e, &log)
+	if err != nil {
+		return nil, err
+	}
+	return h, log.sync()
+}
+
+// addHistory adds a history, and its entry to the log.
+func (s *Store) addHistory(e historyEntry, log *logWrite) (*History, error) {
 	var seed [8]byte
 	if _, err := io.ReadFull(s.opts.Rand, seed[:]); err != nil {
-		return nil, fmt.Errorf("create history %q: hash seed: %w", name, err)
+		return nil, fmt.Errorf("create history %q: hash seed: %w", e.Name, err)
 	}
-	h := &History{store: s, name: name}
+	h := &History{store: s, name: e.Name}
 	var err error
 	h.states, err = history.New(history.Options{
-		Start: opts.Start, MaxAttributes: opts.MaxAttributes,
+		Start: e.Start, MaxAttributes: e.MaxAttributes, Journal: s.opts.FS != nil,
 		Seed: binary.LittleEndian.Uint64(seed[:]), Reserve: h.reserve,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("create history %q: %w", name, err)
+		return nil, fmt.Errorf("create history %q: %w", e.Name, err)
 	}
 	s.tables.Lock()
 	defer s.tables.Unlock()
 	if s.closed.Load() {
 		return nil, ErrClosed
 	}
-	if s.tables.histories[name] != nil {
-		return nil, fmt.Errorf("%w: history %q exists already", ErrTable, name)
+	if s.tables.histories[e.Name] != nil {
+		return nil, fmt.Errorf("%w: history %q exists already", ErrTable, e.Name)
 	}
 	h.ordinal = len(s.tables.histories)
 	s.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
 		next.State = current.State.WithHistory(h.states.Empty())
+		log.append(0, 0)
 		return next, true
 	})
-	s.tables.histories[name] = h
+	s.tables.histories[e.Name] = h
 	return h, nil
 }
 

@@ -21,7 +21,7 @@ func (s *Store) CreateTable(name string, def schema.Definition) (*Table, error) 
 	s.creating.Lock() // so that the ordinal is known before there is a place in the log
 	defer s.creating.Unlock()
 	e.Ordinal = len(s.tablesInOrder())
-	log, err := s.prepareTable(e)
+	log, err := s.prepareNew(entryTable, name, e)
 	if err != nil {
 		return nil, err
 	}

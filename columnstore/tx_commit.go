@@ -25,14 +25,14 @@ func (tx *Tx) Commit() (txn.ID, error) {
 		return 0, err
 	}
 	defer s.release(notes)
+	for i := range tx.histories {
+		tx.histories[i].trim()
+	}
 	if err := tx.prepareLog(); err != nil {
 		tx.Abort()
 		return 0, err
 	}
 	defer tx.log.done()
-	for i := range tx.histories {
-		tx.histories[i].trim()
-	}
 	var due []dueGranule
 	id, err := tx.ticket.Commit(func(commit txn.ID, current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], err error) {
 		if s.closed.Load() {

@@ -111,10 +111,9 @@ func (w *historyWrite) end() {
 	w.tx.Seal()
 	w.tx.Abort() // does nothing after publication
 	h := w.history
-	size := h.states.Size()
-	h.store.memory.histories.Add(size - h.counted)
+	h.count()
 	h.store.release(h.reserved)
-	h.counted, h.reserved, h.refused = size, 0, false
+	h.reserved, h.refused = 0, false
 	h.busy.Store(false)
 }
 

@@ -29,6 +29,9 @@ type numbers struct {
 	floor int64    // the drops up to here are in committed journals
 }
 
+// size returns the bytes on the heap.
+func (n *numbers) size() int64 { return 4 * int64(cap(n.of)+cap(n.codes)) }
+
 // The first byte of an operation is the kind of its value, opAdd, and in the upper half a small
 // value, or smallMore, to which a number that follows is added.
 const (

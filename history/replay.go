@@ -94,6 +94,7 @@ func (r *replay) operations() {
 	w := r.d.Writer
 	a, at := int64(0), w.h.last
 	for r.Left() > 0 {
+		known := len(r.texts)
 		op := r.Raw("operation", 1)[0]
 		a += int64(r.Int("attribute"))
 		at += int64(r.Int("time"))
@@ -111,6 +112,10 @@ func (r *replay) operations() {
 			r.check(w.Add(Attribute(a), start, at, v))
 		default:
 			r.check(w.Change(at, Attribute(a), v))
+		}
+		if n := len(r.texts); n > known && r.Err() == nil { // the history keeps it, so this copy goes
+			code, _ := w.h.texts.Find(r.texts[n-1])
+			r.texts[n-1] = textOf(w.h.texts.At(code))
 		}
 	}
 }
