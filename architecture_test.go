@@ -35,7 +35,7 @@ var below = map[string][]string{
 	"granule":        {"schema", "encoding", "encoding/dict", "internal/fields"},
 	"arrowconv":      {"schema", "encoding", "encoding/dict"},
 	"history":        {"history/names", "internal/fields"},
-	"history/names":  {},
+	"history/names":  {"internal/fields"},
 	"trace":          {"history", "trace/ihs"},
 	"trace/ihs":      {},
 	"schema":         {"encoding"},

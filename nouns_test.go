@@ -18,6 +18,7 @@ var sharedNouns = map[string]string{
 	// A sentinel error is one of its package: errors.Is tells them apart.
 	"ErrClosed": "sentinel of each package",
 	"ErrDone":   "sentinel of each package",
+	"ErrImage":  "sentinel of each package",
 	"ErrFormat": "sentinel of each package",
 	"ErrLimit":  "sentinel of each package",
 	"ErrQuery":  "sentinel of each package",
@@ -172,8 +173,8 @@ func TestOneWordOneMeaning(t *testing.T) {
 // The bounds of the exported surface are its size: a change that adds names raises them by as
 // many, and says in its message what they are for.
 const (
-	mostNames  = 1194
-	mostPublic = 401
+	mostNames  = 1199
+	mostPublic = 404
 )
 
 // mostLines bounds the lines of a package without its tests; histories have more.

@@ -64,7 +64,8 @@
 //	H9  The code of a text is that of one view. In tiles and entries that two views have it
 //	    is the same text for both. Otherwise it can be that of another.
 //	H10 A history that repeats the journals of all commits in order (Replay) answers as the
-//	    first, but for drops of BeginDrop since the last journal.
+//	    first, but for drops of BeginDrop since the last journal. So does the history of a
+//	    view's image (OpenImage), with the journals of later commits.
 //
 // # Departures from the papers
 //

@@ -76,6 +76,7 @@ func (d *Draft) Publish() (*View, error) {
 	for _, l := range d.touched {
 		l.publish()
 	}
+	d.settle()
 	t, drops := d.cut()
 	h.written, h.last, h.final, h.barred, h.closed = d.written, d.last, d.final, d.barred, h.closed || d.closing
 	if drops {
@@ -87,6 +88,7 @@ func (d *Draft) Publish() (*View, error) {
 	}
 	if d.journal != nil {
 		d.journal.publish(h.start)
+		h.replayed = nil // no journals of an earlier run follow
 	}
 	if d.texts == nil {
 		h.texts.Settle()
@@ -96,6 +98,18 @@ func (d *Draft) Publish() (*View, error) {
 		h.numbers = numbers{floor: h.numbers.floor}
 	}
 	return h.view(), nil
+}
+
+// settle makes the places and kinds that the transaction gave final.
+func (d *Draft) settle() {
+	for _, p := range d.placed {
+		l, slot := d.slotOf(d.h.slots[p.attribute].Load() - 1)
+		l.used.Or(1 << slot)
+		l.kinded.Or(one(l.kinds[slot] != KindNull) << slot)
+	}
+	for _, k := range d.kinds {
+		k.l.kinded.Or(1 << k.slot)
+	}
 }
 
 // Seal is the second half of a Commit. It packs the entries of full lanes into tiles, or

@@ -42,6 +42,8 @@ var (
 	// ErrJournal is returned for bytes that are no journal, or one of other commits than those that
 	// follow.
 	ErrJournal = errors.New("invalid journal")
+	// ErrImage is returned for bytes that are no image of a history.
+	ErrImage = errors.New("invalid image of a history")
 	// ErrQuery is returned for an invalid question: a range that ends before it begins, a
 	// negative resolution, a number of pixels that is not positive.
 	ErrQuery = names.ErrQuery

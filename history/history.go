@@ -92,8 +92,9 @@ func New(opts Options) (*History, error) {
 func (h *History) view() *View {
 	return &View{
 		Names: h.tree.Names(), history: h, lanes: h.lanes, slots: h.slots,
-		start: h.start, end: h.last, final: h.final, written: h.written, closed: h.closed,
+		start: h.start, end: h.last, final: h.final, barred: h.barred, written: h.written, closed: h.closed,
 		dropped: h.start > h.opts.Start, texts: &h.texts.Texts, all: h.all,
+		numbered: h.numbers.codes[:len(h.numbers.codes):len(h.numbers.codes)],
 	}
 }
 
@@ -134,7 +135,7 @@ func (h *History) Begin() (*Draft, error) {
 	d := h.draft()
 	if h.opts.Journal {
 		d.journal = &journal{ops: h.ops[:0], at: h.last, numbers: &h.numbers}
-		h.ops, h.replayed = nil, nil
+		h.ops = nil
 	}
 	return d, nil
 }

@@ -37,6 +37,8 @@ func (l *lane) dropsEntries(t int64) bool {
 func (h *History) without(l *lane, n int, t int64) *lane {
 	next := &lane{kinds: l.kinds, slots: l.slots, texts: l.texts, work: l.work, buffered: l.buffered}
 	next.fed.Store(l.fed.Load())
+	next.used.Store(l.used.Load())
+	next.kinded.Store(l.kinded.Load())
 	if now := l.now.Load(); now != nil {
 		next.now.Store(now.clone())
 	}
@@ -49,7 +51,10 @@ func (h *History) without(l *lane, n int, t int64) *lane {
 	if work := l.work; work != nil {
 		next.starts = new([laneWidth]int64)
 		for slot := range next.starts {
-			next.starts[slot] = work.slots[slot].start
+			next.starts[slot] = h.opts.Start
+			if slot < l.slots {
+				next.starts[slot] = work.slots[slot].start
+			}
 		}
 		work.lane = next
 		if l.dropsEntries(t) {

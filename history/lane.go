@@ -10,6 +10,8 @@ import (
 type lane struct {
 	sealed   atomic.Pointer[sealed]
 	fed      atomic.Uint64           // slots that Add feeds
+	used     atomic.Uint64           // slots whose attribute has its place for ever, as it is committed
+	kinded   atomic.Uint64           // slots of which the same holds for the kind
 	now      atomic.Pointer[ongoing] // of slots that Change feeds; nil when all are closed
 	kinds    [laneWidth]Kind         // of a slot's values, from its first that is not null
 	slots    int                     // the writer's: how many are used

@@ -94,6 +94,27 @@ func (m *machine) commit() {
 	o := m.o.commit()
 	m.hold(fmt.Sprintf("view %d", len(m.held)), v, o)
 	m.replay(journal, o)
+	m.w = nil
+	image := rapid.IntRange(0, 7).Draw(m.T, "image")
+	if image == 3 { // goes on in the image
+		m.h = m.open(v, o)
+	}
+	if m.mirror != nil && image >= 3 && image < 5 { // journals go on behind the image
+		m.mirror = m.open(v, o)
+	}
+}
+
+// open returns the history of an image of a view, whose view answers as the first.
+func (m *machine) open(v *history.View, o *oracleView) *history.History {
+	h, again, err := history.OpenImage(history.Options{MaxAttributes: m.o.max, Journal: m.mirror != nil}, v.AppendImage(nil))
+	if err != nil {
+		m.Fatalf("OpenImage: %v", err)
+	}
+	m.hold(fmt.Sprintf("image %d", len(m.held)), again, o)
+	if err := history.CheckLanes(h); err != nil {
+		m.Fatalf("image: %v", err)
+	}
+	return h
 }
 
 // replay repeats a commit in the mirror, from its journal. The mirror does not know drops of
@@ -130,6 +151,9 @@ func (m *machine) finish() {
 	for _, c := range m.held {
 		c.cursor = nil
 		c.whole(m.rng)
+	}
+	for _, c := range m.held[:len(m.held):len(m.held)] { // later commits change no image
+		m.open(c.view, c.oracle)
 	}
 }
 

@@ -28,9 +28,11 @@ type View struct {
 
 	start, end int64
 	final      int64 // later ends of attributes that Add feeds are not committed
+	barred     int64 // changes up to here are not possible any more
 	written    bool
 	closed     bool
-	dropped    bool // older tiles were dropped
+	dropped    bool     // older tiles were dropped
+	numbered   []uint32 // codes of texts that have numbers in journals
 }
 
 // Start returns the first instant of the history.

@@ -129,7 +129,7 @@ func (t *Interner) addPage() bool {
 }
 
 // Most returns the greatest code that a text can have.
-func (t *Interner) Most() uint32 { return uint32(len(t.places.list()) * pageLen) }
+func (t *Texts) Most() uint32 { return uint32(len(t.places.list()) * pageLen) }
 
 // setSlot puts a code in use into the first empty slot from that of its hash on.
 func (t *Interner) setSlot(code, hash uint32) {
