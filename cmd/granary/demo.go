@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ const (
 )
 
 func newDemo() *cobra.Command {
-	var dir, profilesDir, traceFile string
+	var dir, storeDir, profilesDir, traceFile string
 	span := demoSpan
 	cmd := &cobra.Command{
 		Use:   "demo [flags]",
@@ -39,6 +40,7 @@ data, and takes less than a minute on two cores. Without -o it leaves nothing in
 the current folder.`,
 		Example: `  granary demo
   granary demo --span 2m --profiles /tmp/fleet && granary top /tmp/fleet
+  granary demo --db /tmp/demo.db && granary series --by job --db /tmp/demo.db
   granary demo --trace /tmp/demo.trace && go tool trace /tmp/demo.trace
   granary export --demo 5m -o /tmp/demo.parquet   # its rows, for pandas`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -57,14 +59,20 @@ the current folder.`,
 					return err
 				}
 			}
+			if cmd.Flags().Changed("db") {
+				if err := checkNew(storeDir); err != nil {
+					return err
+				}
+			}
 			return withTrace(traceFile, func() error {
-				return demo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), dir, steps)
+				return demo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), dir, storeDir, steps)
 			})
 		},
 	}
 	cmd.Flags().StringVarP(&dir, "output", "o", "", "`DIR` to write the flame graph to; created if missing (default: a new folder for temporary files)")
 	cmd.Flags().Var(spanValue{"span", &span}, "span", "the `DURATION` of the replay")
 	cmd.Flags().StringVar(&profilesDir, "profiles", "", "also write the profiles to `DIR`, as pprof files in folders named after their labels, to try the other commands on. An hour makes about 70,000 files")
+	cmd.Flags().StringVar(&storeDir, "db", "", "also store the profiles in the directory `DIR`, as granary load does, to ask them with --db")
 	cmd.Flags().StringVar(&traceFile, "trace", "", "write a Go execution trace of the demo to `FILE`, for go tool trace")
 	return cmd
 }
@@ -92,9 +100,10 @@ func makeDir(name string) (string, error) {
 	return name, os.MkdirAll(name, 0o777)
 }
 
-// demo runs the whole demo with steps scrapes of each pod.
-func demo(ctx context.Context, out, progressTo io.Writer, dir string, steps int) error {
-	dir, err := makeDir(dir)
+// demo runs the whole demo with steps scrapes of each pod. storeDir is the directory of the store,
+// "" for one in memory.
+func demo(ctx context.Context, out, progressTo io.Writer, dir, storeDir string, steps int) (err error) {
+	dir, err = makeDir(dir)
 	if err != nil {
 		return err
 	}
@@ -103,11 +112,12 @@ func demo(ctx context.Context, out, progressTo io.Writer, dir string, steps int)
 		return err
 	}
 	before := heap()
-	store, err := columnstore.Open(columnstore.Options{})
+	source := inputSource{db: storeDir}
+	store, err := columnstore.Open(columnstore.Options{Dir: storeDir})
 	if err != nil {
-		return err
+		return source.explain(err)
 	}
-	defer store.Close()
+	defer func() { err = cmp.Or(err, source.explain(store.Close())) }()
 	db, err := profile.Open(store, profile.Options{})
 	if err != nil {
 		return err

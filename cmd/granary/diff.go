@@ -44,9 +44,10 @@ A positive change means that B costs more. If A has negative values, percentages
 are shares of the sum of its stacks' absolute values, which is then printed.
 
 A and B are one input each: a file, a directory, an http URL, host:port, or -
-for standard input. The flags that choose samples, frames and times apply to
-both. A duration before the newest profile counts from the newest profile of
-each side.
+for standard input. --db DIR, a directory that granary load filled, stands for
+A, and a second --db for B. The flags that choose samples, frames and times
+apply to both. A duration before the newest profile counts from the newest
+profile of each side.
 
 If the totals differ, as those of a longer and a shorter profile do, every
 function differs. --normalize scales the values of B to the total of A, as go
@@ -62,11 +63,15 @@ same. The change is also written on the frame: +50%, −50%, new or gone.
 ` + kindsHelp,
 		Example: `  granary diff before.pb.gz after.pb.gz
   granary diff --normalize monday/ tuesday/
+  granary diff --db profiles.db after.pb.gz
   granary diff -o diff.svg before.pb.gz http://localhost:6060/debug/pprof/heap
   granary diff --json a.pb.gz b.pb.gz | jq '.functions[] | select(.flat > 0)'`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return cli.Usage(fmt.Errorf("diff compares two inputs, A and B, not %d: each is a file, a directory, an http URL, host:port, or - for standard input", len(args)))
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(o.db) == 2 {
+				return insteadOfInputs(cmd, args, 2)
+			}
+			if len(o.db)+len(args) != 2 {
+				return cli.Usage(fmt.Errorf("diff compares two inputs, A and B, not %d: each is a file, a directory, an http URL, host:port, - for standard input, or --db DIR", len(o.db)+len(args)))
 			}
 			return checkInputs(args)
 		},
@@ -88,7 +93,7 @@ same. The change is also written on the frame: +50%, −50%, new or gone.
 	o.limit.Flags(cmd, "nodes", 20, "show the first `N` functions")
 	o.order.flags(cmd)
 	cmd.Flags().BoolVar(&o.normalize, "normalize", false, "scale B to the total of A")
-	cmd.Flags().Var(factorValue{&o.scale}, "scale", "multiply the values of B by `FACTOR`, such as 0.5")
+	cmd.Flags().Var(cli.NewFactor(&o.scale), "scale", "multiply the values of B by `FACTOR`, such as 0.5")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE` to draw a flame graph to, as SVG; - is standard output")
 	widthFlag(cmd, &o.width)
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON: values are integers in the unit named in it")
@@ -100,10 +105,15 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 	var sides [2]*merged
 	var kinds [2][]profile.ProfileKind
 	var failed error
+	args = slices.Concat(o.db, args)
 	for i, arg := range args {
 		chosen := o.selection
 		chosen.side = cli.Printable(arg) + ": "
-		err := withInputs(cmd, chosen, []string{arg}, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
+		inputs := []string{arg}
+		if chosen.db = nil; i < len(o.db) {
+			chosen.db, inputs = inputs, nil
+		}
+		err := withInputs(cmd, chosen, inputs, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
 			name := o.sampleIndex
 			if i == 1 && name == "" {
 				name = sides[0].Type.Sample + ":" + sides[0].Type.SampleUnit

@@ -83,7 +83,7 @@ reads it, at several times the size. native: the form in the store, with
 run-end encoded labels, for pyarrow, DataFusion and Go. Polars and ClickHouse
 refuse native; DuckDB reads wrong values from it without an error.
 
-` + inputsHelp,
+` + askedHelp,
 		Example: `  granary export -o rows.parquet profiles/
   granary export -o hour.parquet --from -1h --sample-index cpu profiles/
   granary export -o rows.arrows --selector '{thread="main"}' cpu.pb.gz
@@ -100,6 +100,9 @@ refuse native; DuckDB reads wrong values from it without an error.
 		Args: func(cmd *cobra.Command, args []string) error {
 			if e.demo == 0 {
 				return inputs(cmd, args)
+			}
+			if len(e.db) > 0 {
+				return cli.Usage(errors.New("--demo and --db: choose one"))
 			}
 			if len(args) > 0 {
 				return cli.Usage(fmt.Errorf("--demo uses its own profiles: leave out %q or --demo", args[0]))

@@ -16,12 +16,37 @@ import (
 	"github.com/granarydb/granary/internal/input"
 )
 
-// inputs is the argument check of commands that need at least one input.
-func inputs(_ *cobra.Command, args []string) error {
+// inputs is the argument check of commands that need --db, or at least one input.
+func inputs(cmd *cobra.Command, args []string) error {
+	if db := cmd.Flags().Lookup("db"); db.Changed {
+		return insteadOfInputs(cmd, args, 1)
+	}
+	return someInputs(cmd, args)
+}
+
+// someInputs is the argument check of commands that need at least one input.
+func someInputs(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cli.Usage(errors.New("name at least one profile: a file, a directory, an http URL, host:port, or - for standard input"))
 	}
 	return checkInputs(args)
+}
+
+// insteadOfInputs returns a usage error for inputs, or flags of inputs, beside --db, and if --db is
+// there more often than a number of times.
+func insteadOfInputs(cmd *cobra.Command, args []string, most int) error {
+	if len(args) > 0 {
+		return cli.Usage(fmt.Errorf("--db is read instead of inputs: leave out %q or --db; granary load adds to a directory", args[0]))
+	}
+	if dirs, err := cmd.Flags().GetStringArray("db"); err == nil && len(dirs) > most {
+		return cli.Usage(errors.New("--db is there too often"))
+	}
+	for _, name := range []string{"label", "seconds", "all-frames", "header", "tls-ca", "tls-cert", "tls-key", "tls-skip-verify"} {
+		if cmd.Flags().Changed(name) {
+			return cli.Usage(fmt.Errorf("--%s is about inputs, and --db reads none: it belongs to granary load", name))
+		}
+	}
+	return nil
 }
 
 // checkInputs returns a usage error if standard input is several inputs, or an input has no name.
@@ -48,6 +73,12 @@ type inputFlags struct {
 	allFrames       bool
 	ca, cert, key   string
 	skipVerify      bool
+	db              []string // directories to read instead of inputs
+}
+
+// dbFlag adds --db.
+func (f *inputFlags) dbFlag(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.db, "db", nil, "ask the directory `DIR` that granary load filled, instead of inputs")
 }
 
 // flags adds the flags of inputs.
@@ -69,6 +100,7 @@ type inputSource struct {
 	labels    map[string]string
 	web       input.Web
 	allFrames bool
+	db        string // the directory to read instead of inputs, "" for none
 }
 
 // source parses the flags. Its errors are usage errors, except those of files.
@@ -93,6 +125,11 @@ func (f *inputFlags) source() (inputSource, error) {
 			return s, cli.Usage(errors.New("--header: want 'NAME: VALUE', such as 'Authorization: Bearer TOKEN'")) // the value can be a secret
 		}
 		s.web.Header.Add(name, strings.TrimSpace(value))
+	}
+	if len(f.db) > 0 {
+		if s.db = f.db[0]; s.db == "" {
+			return s, errNoDir
+		}
 	}
 	var err error
 	s.web.Client, err = f.client()

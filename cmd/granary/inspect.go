@@ -70,7 +70,9 @@ With --columns it lists the columns of each part that have a value:
 Strings, stacks and symbols are in dictionaries that the parts share. Only the
 first lines count them.
 
-` + inputsHelp,
+With --db it also counts the log and the files in the directory.
+
+` + askedHelp,
 		Example: `  granary inspect cpu.pb.gz
   granary inspect --compact --columns heaps/
   granary inspect --granule-rows 500 cpu.pb.gz      # see splits in a small file
@@ -86,6 +88,7 @@ first lines count them.
 	cmd.Flags().Var(cli.NewWholeNumber("granule-rows", 1, &o.granuleRows), "granule-rows", "split granules of more than `N` rows (default 65536)")
 	o.limit.Flags(cmd, "", 20, "show the first `N` granules")
 	o.flags(cmd)
+	o.dbFlag(cmd)
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON: sizes are bytes on the heap, bounds are text and hexadecimal")
 	return cmd
 }
@@ -133,6 +136,7 @@ type inspection struct {
 	BaseParts  int            `json:"base_parts"`
 	FreshParts int            `json:"fresh_parts"`
 	Bytes      inspectedBytes `json:"bytes"`
+	Disk       *inspectedDisk `json:"disk,omitempty"` // with --db
 	Tables     []inspected    `json:"tables"`
 }
 
@@ -143,6 +147,14 @@ type inspectedBytes struct {
 	Stacks  int64 `json:"stacks"`
 	Symbols int64 `json:"symbols"`
 	Total   int64 `json:"total"`
+}
+
+// inspectedDisk is the number of bytes in the directory of --db.
+type inspectedDisk struct {
+	Log         int64  `json:"log"`
+	Files       int    `json:"files"`
+	FileBytes   int64  `json:"file_bytes"`
+	FilingError string `json:"filing_error,omitempty"`
 }
 
 // inspected is the description of one table.
@@ -170,6 +182,12 @@ func look(ctx context.Context, l *loaded, snap *columnstore.Snapshot, limit int)
 	stats := l.store.Stats() // no writer is active, so they match the snapshot
 	out.Rows, out.Series, out.Stacks = stats.Rows, stats.Series, stats.Stacks
 	out.Bytes = inspectedBytes{stats.PartBytes, stats.SeriesBytes, stats.StackBytes, stats.RecordBytes, stats.Bytes()}
+	if l.source.db != "" {
+		out.Disk = &inspectedDisk{Log: stats.LogBytes, Files: stats.Files, FileBytes: stats.FileBytes}
+		if err := stats.FilingError; err != nil {
+			out.Disk.FilingError = cli.OneLine(err)
+		}
+	}
 	out.Tables = []inspected{{table.Name(), granules}}
 	return out, nil
 }
@@ -184,6 +202,12 @@ func (i *inspection) print(w io.Writer, columns bool) error {
 		cli.Many(i.Stacks, "stack"), cli.Many(i.Granules, "granule"), cli.Many(i.BaseParts+i.FreshParts, "part"), cli.Number(i.BaseParts), cli.Number(i.FreshParts))
 	p.Printf("Bytes: %s = index and parts %s + series %s + stacks %s + symbols %s\n", cli.Size(i.Bytes.Total),
 		cli.Size(i.Bytes.Parts), cli.Size(i.Bytes.Series), cli.Size(i.Bytes.Stacks), cli.Size(i.Bytes.Symbols))
+	if d := i.Disk; d != nil {
+		p.Printf("Disk: log %s, %s of %s\n", cli.Size(d.Log), cli.Many(d.Files, "file"), cli.Size(d.FileBytes))
+		if d.FilingError != "" {
+			p.Printf("Files could not be written: %s\n", cli.Printable(d.FilingError))
+		}
+	}
 	if i.Rows == 0 {
 		p.Printf("There are no samples.\n")
 		return p.Err

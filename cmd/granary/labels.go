@@ -37,7 +37,7 @@ With --name it lists the values of one label. Each value is listed with the
 number of profiles and of series that have it. A series is one sample type of
 one input.
 
-` + inputsHelp,
+` + askedHelp,
 		Example: `  granary labels cpu.pb.gz
   granary labels --name thread cpu.pb.gz
   granary labels --name thread --search 'json[.]' cpu/   # which threads do JSON

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/formats"
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/input"
 	"github.com/granarydb/granary/profile"
 )
@@ -26,19 +29,28 @@ https without a verified server, as with go tool pprof. A profile that cannot be
 read is reported on standard error: the answer then comes from the other
 profiles, and the exit code is 1.`
 
+// askedHelp is inputsHelp for commands with --db.
+const askedHelp = inputsHelp + `
+
+--db DIR asks the directory that 'granary load' filled, instead of inputs. It is
+read into memory as a whole, and no other process may have it open.`
+
 // labelFile is the label with the name of an input.
 const labelFile = "file"
 
-// loaded is a store with the profiles of a command's inputs.
+// loaded is a store with the profiles of a command.
 type loaded struct {
 	store  *columnstore.Store
 	db     *profile.DB
+	good   int // inputs that were loaded
+	rows   int // of these
 	failed int // inputs that could not be loaded, each reported on stderr
 	labels input.Labels
 	source inputSource
 }
 
-func (l *loaded) Close() { l.store.Close() }
+// Close closes the store. An error is one of its directory.
+func (l *loaded) Close() error { return l.store.Close() }
 
 // answer answers a query about the profiles of a snapshot.
 type answer func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error
@@ -58,7 +70,6 @@ func withInputs(cmd *cobra.Command, s selection, args []string, f answer) error 
 	if err != nil {
 		return err
 	}
-	defer l.Close()
 	err = l.store.View(cmd.Context(), func(snap *columnstore.Snapshot) error {
 		q, err := asked.at(cmd.Context(), l.db, snap, &s)
 		if err != nil {
@@ -69,63 +80,84 @@ func withInputs(cmd *cobra.Command, s selection, args []string, f answer) error 
 		}
 		return explainMixed(f(cmd.Context(), l.db, snap, q))
 	})
+	err = cmp.Or(err, source.explain(l.Close()))
 	if err == nil && l.failed > 0 {
 		err = cli.Failed(errors.New("some inputs could not be read"))
 	}
 	return err
 }
 
-// load inserts every profile of the inputs, and fails if none can be inserted. With
-// opts.Manual, maintenance runs after each profile instead of in the background, so that the
-// same inputs always produce the same granules and parts.
+// load returns a store in memory with every profile of the inputs, and fails if none can be
+// inserted; or that of the directory of --db. With opts.Manual, maintenance runs after each profile
+// instead of in the background, so that the same inputs always produce the same granules and parts.
 func load(ctx context.Context, stderr io.Writer, opts columnstore.Options, source inputSource, args []string) (*loaded, error) {
-	opts.FutureLimit = -1 // the profile may come from a machine with a different clock
+	if source.db != "" {
+		return openDB(ctx, opts, source)
+	}
+	l, err := open(opts, source)
+	if err != nil {
+		return nil, err
+	}
+	step := func() error { return nil }
+	if opts.Manual {
+		step = func() error { return l.store.Maintain(ctx) }
+	}
+	if err := l.addAll(ctx, stderr, args, step); err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// open opens a store, and its table of profiles, which is made if there is none.
+func open(opts columnstore.Options, source inputSource) (*loaded, error) {
+	opts.FutureLimit = -1 // a profile may come from a machine with a different clock
 	store, err := columnstore.Open(opts)
 	if err != nil {
 		return nil, err
 	}
 	l := &loaded{store: store, source: source}
 	if l.db, err = profile.Open(store, profile.Options{}); err != nil {
-		store.Close()
+		_ = store.Close()
 		return nil, err
 	}
-	good := 0
+	return l, nil
+}
+
+// addAll inserts every profile of the inputs, and calls step after each. It fails if none can be
+// inserted, at once if the disk fails, and otherwise reports the others on stderr.
+func (l *loaded) addAll(ctx context.Context, stderr io.Writer, args []string, step func() error) error {
 	var last error
-	fail := func(err error) {
-		if last != nil {
-			fmt.Fprintf(stderr, "granary: %s\n", cli.OneLine(last))
-		}
-		last = err
-		l.failed++
-	}
 	for _, arg := range args {
 		for name, err := range input.Names(arg) {
 			if err == nil {
 				noteFetch(stderr, &l.source.web, arg, name)
 				err = l.add(ctx, name)
 			}
-			if err == nil && opts.Manual {
-				err = store.Maintain(ctx)
+			if err == nil {
+				l.good++
+				err = step()
 			}
-			if ctx.Err() != nil {
-				store.Close()
-				return nil, ctx.Err()
-			}
-			if err != nil {
-				fail(err)
+			if err = cmp.Or(ctx.Err(), err); err == nil {
 				continue
 			}
-			good++
+			if ctx.Err() != nil || errors.Is(err, disk.ErrDisk) || errors.Is(err, disk.ErrNotDurable) {
+				return err
+			}
+			if last != nil {
+				fmt.Fprintf(stderr, "granary: %s\n", cli.OneLine(last))
+			}
+			last = err
+			l.failed++
 		}
 	}
-	if good == 0 {
-		store.Close()
-		return nil, last // the caller reports it
+	if l.good == 0 {
+		return last // the caller reports it
 	}
 	if last != nil {
 		fmt.Fprintf(stderr, "granary: %s\n", cli.OneLine(last))
 	}
-	return l, nil
+	return nil
 }
 
 // noteFetch prints the URL of an input on standard error if it is not the argument.
@@ -152,12 +184,14 @@ func (l *loaded) add(ctx context.Context, name string) error {
 	maps.Copy(labels, l.source.labels)
 	labels[labelFile] = l.labels.Of(name)
 	opts := profile.InsertOptions{Labels: labels, Origin: name, Time: at, AllFrames: l.source.allFrames}
-	if _, err := l.db.InsertEncoded(ctx, data, opts); err != nil {
-		if what := foreign(data); what != "" && errors.Is(err, profile.ErrProfile) {
+	rows, err := l.db.InsertEncoded(ctx, data, opts)
+	if err != nil {
+		if what := formats.Foreign(data); what != "" && errors.Is(err, profile.ErrProfile) {
 			return fmt.Errorf("%s: %w: %s", name, profile.ErrProfile, what)
 		}
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	l.rows += rows
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/formats"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/render"
@@ -40,7 +41,7 @@ is a file of speedscope with each of the sample types, without negative values.
 
 ` + kindsHelp + `
 
-` + inputsHelp,
+` + askedHelp,
 		Example: `  granary merge -o week.pb.gz monday.pb.gz tuesday.pb.gz
   granary merge -o default.pgo --sample-index cpu profiles/
   granary merge -o day.pb.gz --from -1d profiles/   # the most recent day
@@ -105,7 +106,7 @@ func mergeStacks(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *
 			return err
 		}
 		all = append(all, stacks)
-		write = func(w io.Writer) error { return writeFolded(w, stacks.Stacks) }
+		write = func(w io.Writer) error { return formats.WriteFolded(w, stacks.Stacks) }
 	case formatSpeedscope:
 		var shown int
 		var err error
@@ -164,7 +165,7 @@ search and Esc to go back.
 
 ` + kindsHelp + `
 
-` + inputsHelp,
+` + askedHelp,
 		Example: `  granary flamegraph -o cpu.svg cpu.pb.gz
   granary flamegraph -o heap.svg --sample-index inuse_space heaps/
   granary flamegraph -o json.svg --search 'json[.]' --from -1h profiles/`,
@@ -207,7 +208,7 @@ search and Esc to go back.
 
 // widthFlag adds the flag for the width of a flame graph.
 func widthFlag(cmd *cobra.Command, width *int) {
-	cmd.Flags().Var(pixelsValue{width}, "width", "the width of the flame graph in `PIXELS`, 600 to 20000 (default: that of the window)")
+	cmd.Flags().Var(cli.NewPixels(width), "width", "the width of the flame graph in `PIXELS`, 600 to 20000 (default: that of the window)")
 }
 
 // flameTitle returns the default title of a flame graph.

@@ -35,12 +35,12 @@ a function to itself are left out.
 
 ` + kindsHelp + `
 
-` + inputsHelp,
+` + askedHelp,
 		Example: `  granary peek 'json[.]Marshal$' cpu.pb.gz
   granary peek --cum -n 3 '^main[.]' profiles/
   granary peek --json 'gcBgMarkWorker$' cpu/ | jq '.functions[0].callees'`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 2 {
+			if len(args) < 2 && (len(args) == 0 || len(s.db) == 0) {
 				return cli.Usage(errors.New("name a function as a regular expression, and after it at least one profile"))
 			}
 			return inputs(cmd, args[1:])

@@ -60,6 +60,7 @@ func (s *selection) queryFlags(cmd *cobra.Command) {
 		"only profiles of `TIME` or later: 2026-01-31T09:00:00Z, 2026-01-31 (local), Unix seconds, or a duration before the newest profile: -90s, -1h, -7d")
 	cmd.Flags().StringVar(&s.to, "to", "", "only profiles before `TIME`")
 	s.inputFlags.flags(cmd)
+	s.dbFlag(cmd)
 }
 
 // answerFlags adds the flags of answers made from samples: frames left out, and sums of gauges

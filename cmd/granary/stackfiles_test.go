@@ -47,7 +47,17 @@ func TestMergeSpeedscope(t *testing.T) {
 		names string
 	}{{nil, "samples none 100 cpu nanoseconds 1000000000 "}, {[]string{"--sample-index", "cpu"}, "cpu nanoseconds 1000000000 "}} {
 		r := granary(t, append(append([]string{"merge", "-o", "-", "--format", "speedscope"}, tc.flags...), input)...)
-		var got speedscopeFile
+		var got struct {
+			Schema   string `json:"$schema"`
+			Shared   struct{ Frames []struct{ Name string } }
+			Active   int `json:"activeProfileIndex"`
+			Profiles []struct {
+				Type, Name, Unit string
+				End              int64 `json:"endValue"`
+				Samples          [][]int
+				Weights          []int64
+			}
+		}
 		if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || r.code != cli.ExitOK {
 			t.Fatalf("%v, %+v", err, r)
 		}

@@ -38,7 +38,7 @@ which is then printed. On a terminal, long names are cut to its width.
 
 ` + kindsHelp + `
 
-` + inputsHelp,
+` + askedHelp,
 		Example: `  granary top cpu.pb.gz
   granary top --cum -n 30 --sample-index inuse_space heaps/
   granary top --selector '{thread=~"worker-.*"}' cpu.pb.gz

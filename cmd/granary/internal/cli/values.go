@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -6,8 +6,20 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/spf13/pflag"
 )
+
+// NewStep returns the value of --step, which sets d to a duration.
+func NewStep(d *time.Duration) pflag.Value { return stepValue{d} }
+
+// NewPixels returns the value of --width of a picture, which sets n to a number of pixels.
+func NewPixels(n *int) pflag.Value { return pixelsValue{n} }
+
+// NewColumns returns the value of --width of a chart, which sets n to a number of columns.
+func NewColumns(n *int) pflag.Value { return columnsValue{n} }
+
+// NewFactor returns the value of --scale, which sets f to a factor above 0.
+func NewFactor(f *float64) pflag.Value { return factorValue{f} }
 
 // stepValue is the value of --step: a duration, which may be given in days.
 type stepValue struct{ d *time.Duration }
@@ -17,14 +29,14 @@ func (s stepValue) String() string {
 	if s.d == nil || *s.d == 0 {
 		return ""
 	}
-	return cli.Duration(*s.d)
+	return Duration(*s.d)
 }
 
 // Set parses a duration.
 func (s stepValue) Set(text string) error {
-	d, ok := cli.ParseAgo(text)
+	d, ok := ParseAgo(text)
 	if !ok || d <= 0 {
-		return cli.Usage(fmt.Errorf("--step %q: want a duration above 0 and up to 65535d, such as 10s, 5m, 1h or 7d", text))
+		return Usage(fmt.Errorf("--step %q: want a duration above 0 and up to 65535d, such as 10s, 5m, 1h or 7d", text))
 	}
 	*s.d = d
 	return nil
@@ -48,7 +60,7 @@ func (p pixelsValue) String() string {
 func (p pixelsValue) Set(text string) error {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 600 || n > 20_000 {
-		return cli.Usage(fmt.Errorf("--width %q: want a number of pixels from 600 to 20000", text))
+		return Usage(fmt.Errorf("--width %q: want a number of pixels from 600 to 20000", text))
 	}
 	*p.n = n
 	return nil
@@ -66,8 +78,8 @@ func (c columnsValue) String() string { return pixelsValue(c).String() }
 // Set parses a width.
 func (c columnsValue) Set(text string) error {
 	n, err := strconv.Atoi(text)
-	if err != nil || n < cli.MinWidth || n > cli.MaxWidth {
-		return cli.Usage(fmt.Errorf("--width %q: want a number of columns from %d to %d", text, cli.MinWidth, cli.MaxWidth))
+	if err != nil || n < MinWidth || n > MaxWidth {
+		return Usage(fmt.Errorf("--width %q: want a number of columns from %d to %d", text, MinWidth, MaxWidth))
 	}
 	*c.n = n
 	return nil
@@ -91,7 +103,7 @@ func (f factorValue) String() string {
 func (f factorValue) Set(text string) error {
 	factor, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(factor > 0) || math.IsInf(factor, 0) {
-		return cli.Usage(fmt.Errorf("--scale %q: want a number above 0, such as 0.5", text))
+		return Usage(fmt.Errorf("--scale %q: want a number above 0, such as 0.5", text))
 	}
 	*f.f = factor
 	return nil

@@ -1,4 +1,4 @@
-package main
+package formats
 
 import (
 	"bytes"
@@ -7,9 +7,9 @@ import (
 	"regexp"
 )
 
-// foreign returns a description of data, gzipped or not, that is no profile but is often taken
+// Foreign returns a description of data, gzipped or not, that is no profile but is often taken
 // for one, "" for other data.
-func foreign(data []byte) string {
+func Foreign(data []byte) string {
 	start := data[:min(len(data), 512)]
 	if zip, err := gzip.NewReader(bytes.NewReader(data)); err == nil {
 		start = make([]byte, 512)

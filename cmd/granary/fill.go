@@ -1,0 +1,131 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/input"
+	"github.com/granarydb/granary/profile"
+)
+
+// syncNames are the values of --sync, in the order of the policies.
+var syncNames = []string{disk.SyncPeriodically: "periodically", disk.SyncEach: "each", disk.SyncNever: "never"}
+
+func newLoad() *cobra.Command {
+	var f inputFlags
+	var dir string
+	sync := syncNames[disk.SyncPeriodically]
+	cmd := &cobra.Command{
+		Use:   "load --db DIR [flags] INPUT...",
+		Short: "Store profiles in a directory, for questions later",
+		Long: `load adds profiles to the directory DIR, which is made if there is none. Other
+commands ask it with --db DIR. load prints the profiles and rows that it stored,
+and the bytes that the directory takes.
+
+A profile is stored as a whole or not at all. One that is loaded twice counts
+twice: the label file of the second has the suffix (2). After a load was
+interrupted or killed, 'granary labels --db DIR --name file' lists the profiles
+that are stored.
+
+--sync chooses when profiles are made durable. When load ends without an error,
+all are durable. If the machine crashes before, the loss is:
+
+  periodically   the last two seconds; the default
+  each           no profile but the one that is being stored; slower
+  never          what the system has not written yet
+
+If the process alone is killed, it loses the last moment, and with each nothing.
+What is left is always the first profiles, in the order of the load.
+
+One process at a time can open a directory. Its profiles must fit into memory.
+
+` + inputsHelp,
+		Example: `  granary load --db /var/lib/profiles cpu.pb.gz heaps/
+  granary load --db profiles.db --label job=api http://api:6060/debug/pprof/heap
+  granary top --db profiles.db --from -1h`,
+		Args: someInputs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("db") {
+				return cli.Usage(errors.New("--db DIR is missing: the directory to store the profiles in"))
+			}
+			source, err := f.source()
+			if err != nil {
+				return err
+			}
+			source.db = dir
+			return fill(cmd, source, disk.SyncPolicy(slices.Index(syncNames, sync)), args)
+		},
+	}
+	cmd.Flags().StringVar(&dir, "db", "", "store the profiles in the directory `DIR`")
+	cmd.Flags().Var(cli.NewChoice("sync", syncNames, &sync), "sync", "make profiles durable `WHEN`: periodically, each or never")
+	f.flags(cmd)
+	return cmd
+}
+
+// fill adds inputs to a directory. Whatever ends it, it prints what is stored.
+func fill(cmd *cobra.Command, source inputSource, sync disk.SyncPolicy, args []string) error {
+	ctx := cmd.Context()
+	if err := checkNew(source.db); err != nil {
+		return err
+	}
+	l, err := open(columnstore.Options{Dir: source.db, Sync: sync}, source)
+	if err != nil {
+		return source.explain(err)
+	}
+	if err := l.knowFiles(ctx); err != nil {
+		return cmp.Or(err, l.Close())
+	}
+	total := int64(0)
+	for _, arg := range args {
+		for range input.Names(arg) {
+			total++
+		}
+	}
+	bar := cli.NewLateProgress(cmd.ErrOrStderr(), "loading")
+	err = l.addAll(ctx, cmd.ErrOrStderr(), args, func() error {
+		bar.Show(int64(l.good+l.failed), total)
+		return nil
+	})
+	bar.End()
+	rows := l.store.Stats().Rows
+	err = cmp.Or(err, source.explain(l.Close()))
+	if l.good > 0 {
+		err = cmp.Or(err, l.printStored(cmd.OutOrStdout(), rows))
+	}
+	if err == nil && l.failed > 0 {
+		err = cli.Failed(errors.New("some inputs could not be read"))
+	}
+	return err
+}
+
+// knowFiles takes the names of the inputs that are stored already, so that an input that is
+// loaded again gets another.
+func (l *loaded) knowFiles(ctx context.Context) error {
+	return l.store.View(ctx, func(snap *columnstore.Snapshot) error {
+		names, err := l.db.LabelValues(ctx, snap, labelFile, profile.Query{})
+		for _, name := range names {
+			l.labels.Of(name)
+		}
+		return err
+	})
+}
+
+// printStored prints what a load stored in a directory that has so many rows now.
+func (l *loaded) printStored(w io.Writer, rows int64) error {
+	bytes, err := sizeOf(l.source.db)
+	if err != nil {
+		return err
+	}
+	p := cli.Printer{W: w}
+	p.Printf("Stored %s, %s\n", cli.Many(l.good, "profile"), cli.Many(l.rows, "row"))
+	p.Printf("%s has %s in %s\n", cli.Printable(l.source.db), cli.Many(rows, "row"), cli.Size(bytes))
+	return p.Err
+}
