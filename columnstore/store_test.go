@@ -3,6 +3,7 @@ package columnstore
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime/debug"
 	"testing"
 
@@ -13,7 +14,12 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if env := os.Getenv(killedDir); env != "" {
+		writeUntilKilled(env)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // collectRarely makes garbage collections rare until the test ends. Random tests have small
 // heaps and much garbage: collections took a third of their time. Tests of memory do not call
