@@ -38,7 +38,8 @@ type DB struct {
 
 // Open returns a handle on the table of profiles, and creates the table if it does not exist.
 // Handles on one table share its profiles. If the table exists with another schema or bucket
-// width, the error is columnstore.ErrTable.
+// width, the error is columnstore.ErrTable. A directory that was made with a schema of fewer or of
+// more columns is refused so; the error names the first of them.
 func Open(store *columnstore.Store, opts Options) (*DB, error) {
 	if opts.Table == "" {
 		opts.Table = "profiles"
@@ -55,7 +56,7 @@ func Open(store *columnstore.Store, opts Options) (*DB, error) {
 			return nil, err
 		}
 	} else if want, err := schema.New(def); err != nil || !reflect.DeepEqual(want, table.Schema()) {
-		return nil, fmt.Errorf("%w: %q exists and is not a table of profiles with buckets of %v", columnstore.ErrTable, opts.Table, opts.Bucket)
+		return nil, fmt.Errorf("%w: %q exists and is not a table of profiles with buckets of %v: %s", columnstore.ErrTable, opts.Table, opts.Bucket, difference(table.Schema(), want))
 	}
 	return &DB{table: table, store: store, opts: opts}, nil
 }

@@ -1,6 +1,8 @@
 package profile
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/granarydb/granary/encoding"
@@ -67,4 +69,21 @@ func Schema(bucket time.Duration) schema.Definition {
 		def.Bucket = schema.Bucket{Column: ColumnTimestamp, Width: int64(bucket)}
 	}
 	return def
+}
+
+// difference returns the first difference of a table's schema from that of profiles.
+func difference(have, want *schema.Schema) string {
+	if have.BucketWidth() != want.BucketWidth() {
+		return fmt.Sprintf("its buckets are of %v", time.Duration(have.BucketWidth()))
+	}
+	lacking := func(from, of *schema.Schema) int {
+		return slices.IndexFunc(of.Columns(), func(c schema.Column) bool { return !slices.Contains(from.Columns(), c) })
+	}
+	if i := lacking(have, want); i >= 0 {
+		return fmt.Sprintf("it has no such column %q", want.Columns()[i].Name)
+	}
+	if i := lacking(want, have); i >= 0 {
+		return fmt.Sprintf("it has a further column %q", have.Columns()[i].Name)
+	}
+	return "its order or its header differ"
 }
