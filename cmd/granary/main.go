@@ -31,7 +31,7 @@ func newRoot() *cobra.Command {
 		Use:   "granary",
 		Short: "A column store for profiling data",
 		Long: `granary loads pprof profiles into a column store in memory and answers
-questions about them.
+questions about them, or stores them in a directory and asks that.
 
   granary demo                         see it at work, no data needed
   granary top cpu.pb.gz                the functions that cost most
@@ -45,6 +45,8 @@ questions about them.
   granary flamegraph -o f.svg URL      a flame graph of a running Go server: URL
                                        is http://localhost:6060/debug/pprof/heap
   granary inspect --columns DIR        the granules, parts and columns in memory
+  granary load --db D.db DIR           store profiles in a directory
+  granary top --db D.db                the same questions, of the directory
   granary history plot -o s.svg SET    a picture of recorded states over time
 
 Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.`,
