@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"runtime"
+	"weak"
 
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/catalog/filed"
 	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -21,6 +23,7 @@ type filing struct {
 	next  *filed.Manifest
 	bytes int64 // of the files of rows
 	marks []mark
+	views []*history.View // of histories that were written, by ordinal; else nil
 }
 
 // mark is how far dictionaries are in the files.
@@ -58,6 +61,11 @@ func (s *Store) file(ctx context.Context) (err error) {
 	k.manifest = f.next
 	for _, m := range f.marks {
 		m.of.filed = m.at
+	}
+	for i, h := range s.historiesInOrder()[:len(f.views)] {
+		if f.views[i] != nil {
+			h.filed = weak.Make(f.views[i])
+		}
 	}
 	k.logged.Add(-logged)
 	k.bound.Store(max(s.opts.LogBytes, f.bytes))
@@ -108,6 +116,35 @@ func (f *filing) files(ctx context.Context) error {
 			return err
 		}
 	}
+	for i, h := range s.historiesInOrder()[:len(use.State.Histories)] {
+		if err := f.history(h, use.State.Histories[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// history writes the file of a history, unless its view is that of the file before.
+func (f *filing) history(h *History, view *history.View) error {
+	s := f.store
+	next := filed.HistoryFiles{Name: h.name, MaxAttributes: h.most}
+	if before := s.keeper.manifest.History(h.ordinal); before != nil && h.filed.Value() == view {
+		f.next.Histories, f.views = append(f.next.Histories, *before), append(f.views, nil)
+		return nil
+	}
+	bytes := 2 * h.states.Size() // the lanes of an image are copied
+	err := s.reserve(bytes, incoming{later: true})
+	if err != nil {
+		return err
+	}
+	defer s.release(bytes)
+	image := view.AppendImage(nil)
+	if next.File, err = f.dir.WriteStates(image); err != nil {
+		return err
+	}
+	f.next.Histories, f.views = append(f.next.Histories, next), append(f.views, view)
+	f.bytes += int64(len(image))
+	s.opts.Yield("file/states")
 	return nil
 }
 

@@ -3,6 +3,7 @@ package columnstore
 import (
 	"fmt"
 	"sync/atomic"
+	"weak"
 
 	"github.com/granarydb/granary/history"
 )
@@ -17,11 +18,13 @@ type History struct {
 	ordinal int
 	states  *history.History
 
-	busy     atomic.Bool // a transaction, or an eviction, has the writer and owns the fields below
-	reserved int64       // pending bytes
-	counted  int64       // bytes in account.histories
-	refused  bool        // bytes were, in the transaction
-	replays  bool        // recovery writes it, and makes room between its batches
+	busy     atomic.Bool                // a transaction, or an eviction, has the writer and owns the fields below
+	reserved int64                      // pending bytes
+	counted  int64                      // bytes in account.histories
+	refused  bool                       // bytes were, in the transaction
+	replays  bool                       // recovery writes it, and makes room between its batches
+	most     int                        // HistoryOptions.MaxAttributes
+	filed    weak.Pointer[history.View] // of the file; the keeper's
 }
 
 // HistoryOptions are the options of a history.

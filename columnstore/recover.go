@@ -47,6 +47,15 @@ func (r *recovery) load(files *filed.Dir, m *filed.Manifest) error {
 			return fmt.Errorf("table %q: %w", m.Tables[ordinal].Name, err)
 		}
 	}
+	for ordinal, f := range m.Histories {
+		image, err := files.ReadStates(f.File)
+		if err == nil {
+			err = r.addHistory(historyEntry{ordinal, f.Name, 0, f.MaxAttributes}, image)
+		}
+		if err != nil {
+			return fmt.Errorf("history %q: %w", f.Name, err)
+		}
+	}
 	r.commit, r.filed = txn.ID(m.Commit), m.Commit
 	r.publishAs(r.commit)
 	return nil
@@ -177,13 +186,19 @@ func (r *recovery) createHistory(body []byte) error {
 	if e.Ordinal != len(r.histories) {
 		return fmt.Errorf("%w: history %q is the %d-th, and %d are there", errEntry, e.Name, e.Ordinal, len(r.histories))
 	}
-	h, err := r.store.addHistory(e, &logWrite{})
-	if err != nil {
+	if err := r.addHistory(e, nil); err != nil {
 		return fmt.Errorf("%w: %w", errEntry, err)
 	}
-	h.replays = true
-	r.histories, r.views = append(r.histories, h), append(r.views, nil)
 	return nil
+}
+
+// addHistory adds a history, of an image if there is one.
+func (r *recovery) addHistory(e historyEntry, image []byte) error {
+	h, err := r.store.addHistory(e, image, &logWrite{})
+	if err == nil {
+		r.histories, r.views = append(r.histories, h), append(r.views, nil)
+	}
+	return err
 }
 
 // extend adds entries to the dictionaries of a generation, unless it was dropped later in the

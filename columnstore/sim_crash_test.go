@@ -65,6 +65,7 @@ type crashing struct {
 	steps    int    // until the next crash
 	promised uint64 // the last commit that a crash must not lose
 	acked    map[uint64]bool
+	evicted  map[int64]bool // starts of the history after evictions outside of commits
 }
 
 // newCrashing returns a history of a store with a log.
@@ -73,7 +74,7 @@ func newCrashing(seed uint64) *simRun {
 	h.crashing = &crashing{
 		fs:    crashfs.New(crashfs.Options{Seed: seed, Keep: float64(h.rng.IntN(3)) / 2}),
 		now:   time.Unix(0, 0),
-		acked: map[uint64]bool{},
+		acked: map[uint64]bool{}, evicted: map[int64]bool{},
 	}
 	h.opts.Sync, h.opts.Now = disk.SyncPolicy(h.rng.IntN(3)), func() time.Time { return h.now }
 	h.opts.segmentBytes, h.opts.queueBytes = 5<<10+h.rng.Int64N(20<<10), 1<<10+h.rng.Int64N(20<<10)

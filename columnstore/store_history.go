@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"weak"
 
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/history"
@@ -22,25 +23,32 @@ func (s *Store) CreateHistory(name string, opts HistoryOptions) (*History, error
 		return nil, err
 	}
 	defer log.done()
-	h, err := s.addHistory(e, &log)
+	h, err := s.addHistory(e, nil, &log)
 	if err != nil {
 		return nil, err
 	}
 	return h, log.sync()
 }
 
-// addHistory adds a history, and its entry to the log.
-func (s *Store) addHistory(e historyEntry, log *logWrite) (*History, error) {
+// addHistory adds a history, of an image if there is one, and its entry to the log.
+func (s *Store) addHistory(e historyEntry, image []byte, log *logWrite) (*History, error) {
 	var seed [8]byte
 	if _, err := io.ReadFull(s.opts.Rand, seed[:]); err != nil {
 		return nil, fmt.Errorf("create history %q: hash seed: %w", e.Name, err)
 	}
-	h := &History{store: s, name: e.Name}
-	var err error
-	h.states, err = history.New(history.Options{
+	h := &History{store: s, name: e.Name, most: e.MaxAttributes, replays: s.opts.FS != nil && s.log == nil}
+	opts := history.Options{
 		Start: e.Start, MaxAttributes: e.MaxAttributes, Journal: s.opts.FS != nil,
 		Seed: binary.LittleEndian.Uint64(seed[:]), Reserve: h.reserve,
-	})
+	}
+	var view *history.View
+	var err error
+	if image != nil {
+		h.states, view, err = history.OpenImage(opts, image)
+		h.filed = weak.Make(view)
+	} else if h.states, err = history.New(opts); err == nil {
+		view = h.states.Empty()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("create history %q: %w", e.Name, err)
 	}
@@ -54,11 +62,12 @@ func (s *Store) addHistory(e historyEntry, log *logWrite) (*History, error) {
 	}
 	h.ordinal = len(s.tables.histories)
 	s.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
-		next.State = current.State.WithHistory(h.states.Empty())
+		next.State = current.State.WithHistory(view)
 		log.append(0, 0)
 		return next, true
 	})
 	s.tables.histories[e.Name] = h
+	h.count()
 	return h, nil
 }
 

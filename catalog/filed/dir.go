@@ -18,6 +18,7 @@ const (
 	manifestKind = "manifest"
 	rowsKind     = "rows"
 	dictsKind    = "dicts"
+	statesKind   = "states"
 )
 
 // Dir is the files of a store. It belongs to one goroutine.
@@ -82,7 +83,9 @@ func OpenDir(fs disk.FS, store disk.StoreID) (*Dir, *Manifest, error) {
 	return d, m, err
 }
 
-func isOurs(kind string) bool { return kind == manifestKind || kind == rowsKind || kind == dictsKind }
+func isOurs(kind string) bool {
+	return slices.Contains([]string{manifestKind, rowsKind, dictsKind, statesKind}, kind)
+}
 
 // create makes a file with the next number.
 func (d *Dir) create(kind string) (*disk.FileWriter, error) {

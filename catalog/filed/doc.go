@@ -5,6 +5,7 @@
 //
 //	manifest -> table -> bucket     -> file of rows: images of parts, by granule
 //	                  -> generation -> files of dictionaries, one after the other
+//	         -> history -> file of states: the image of a history
 //	         -> the first segment of the log that is needed
 //
 // Files are written once (package disk). A file counts once a durable manifest names it. A manifest

@@ -17,6 +17,8 @@ type Manifest struct {
 	Commit  uint64 // the commit
 	Segment uint64 // the first segment of the log with entries that the files lack
 	Tables  []TableFiles
+
+	Histories []HistoryFiles
 }
 
 // TableFiles is the files of a table, its place in Manifest.Tables its ordinal.
@@ -97,6 +99,9 @@ func (m *Manifest) names() map[string]bool {
 		for _, b := range m.Tables[i].Buckets {
 			names[disk.FileName(rowsKind, b.File)] = true
 		}
+	}
+	for _, h := range m.Histories {
+		names[disk.FileName(statesKind, h.File)] = true
 	}
 	return names
 }
