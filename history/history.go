@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 
 	"github.com/granarydb/granary/history/names"
@@ -94,7 +95,7 @@ func (h *History) view() *View {
 		Names: h.tree.Names(), history: h, lanes: h.lanes, slots: h.slots,
 		start: h.start, end: h.last, final: h.final, barred: h.barred, written: h.written, closed: h.closed,
 		dropped: h.start > h.opts.Start, texts: &h.texts.Texts, all: h.all,
-		numbered: h.numbers.codes[:len(h.numbers.codes):len(h.numbers.codes)],
+		numbered: slices.Clip(h.numbers.codes),
 	}
 }
 

@@ -275,18 +275,18 @@ func (r *imageReader) tile(ref *tileRef) {
 	var tl tile
 	tl.open(ref)
 	c, words := tl.codes(), uint64(binary.LittleEndian.Uint16(ref.in[tl.head+headWords:]))
-	before, seen, latest, hi := int64(math.MinInt64), r.before, int64(math.MinInt64), 0
+	latest, hi := int64(math.MinInt64), 0
 	for rest, rank := tl.mask, 0; rest != 0; rest, rank = rest&(rest-1), rank+1 {
 		slot, lo := bits.TrailingZeros64(rest), hi
 		if hi += tl.count(rank); hi == lo || hi > tl.n {
 			r.Failf("entries %d to %d of %d", lo, hi, tl.n)
 			return
 		}
-		before = r.sealed
+		before := r.sealed
 		for i := lo; i < hi; i++ {
 			o := tl.ordinal(i)
 			end := tl.base + int64(o)
-			if o > tl.span || end > ref.last || end < r.h.opts.Start || (seen || i > lo) && end <= before {
+			if o > tl.span || end > ref.last || end < r.h.opts.Start || (r.before || i > lo) && end <= before {
 				r.Failf("entry %d ends at %d", i, end)
 				return
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -152,7 +153,7 @@ func (m *machine) finish() {
 		c.cursor = nil
 		c.whole(m.rng)
 	}
-	for _, c := range m.held[:len(m.held):len(m.held)] { // later commits change no image
+	for _, c := range slices.Clip(m.held) { // later commits change no image
 		m.open(c.view, c.oracle)
 	}
 }

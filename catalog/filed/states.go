@@ -36,7 +36,7 @@ func (d *Dir) ReadStates(number uint64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }() // it was only read
 	piece, rest, ok := cutPiece(r.Directory())
 	if !ok || len(rest) > 0 {
 		return nil, fmt.Errorf("%w: a directory of %d bytes", ErrFile, len(r.Directory()))
