@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/logged"
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/txn"
 )
@@ -93,14 +94,14 @@ func (tx *Tx) prepareLog() (err error) {
 	if s.log == nil {
 		return nil
 	}
-	writes := make([]tableWrites, 0, 2)
-	of := func(t *Table) *tableWrites {
+	writes := make([]logged.TableWrites, 0, 2)
+	of := func(t *Table) *logged.TableWrites {
 		for i := range writes {
-			if writes[i].table == t {
+			if writes[i].Ordinal == t.ordinal {
 				return &writes[i]
 			}
 		}
-		writes = append(writes, tableWrites{table: t})
+		writes = append(writes, logged.TableWrites{Ordinal: t.ordinal, Schema: t.schema})
 		return &writes[len(writes)-1]
 	}
 	for i := range tx.pieces {
@@ -109,20 +110,26 @@ func (tx *Tx) prepareLog() (err error) {
 			return err
 		}
 		w := of(p.table)
-		w.parts = append(w.parts, p.Part)
+		w.Parts = append(w.Parts, p.Part)
 	}
 	for _, n := range tx.notes {
 		w := of(n.table)
-		w.notes = append(w.notes, n.text)
+		w.Notes = append(w.Notes, n.text)
 	}
-	tx.log, err = s.prepare(entryCommit, newCommitEntry(writes, tx.histories).body)
+	var states []logged.StatesWrites
+	for i := range tx.histories {
+		if journal := tx.histories[i].tx.Journal(); journal != nil {
+			states = append(states, logged.StatesWrites{Ordinal: tx.histories[i].history.ordinal, Journal: journal})
+		}
+	}
+	tx.log, err = s.prepare(logged.EntryCommit, logged.NewCommit(writes, states))
 	return err
 }
 
 // decide writes what the commit decided about the i-th table into its entry.
 func (w *logWrite) decide(i int, d catalog.Decisions) {
 	if w.room != nil {
-		commitEntry{w.body}.decide(i, d)
+		logged.CommitEntry(w.body).Decide(i, d)
 	}
 }
 
@@ -139,12 +146,12 @@ func (t *Table) logDicts(number int64) error {
 	}
 	g.logging.Lock()
 	defer g.logging.Unlock()
-	room := dictsHead + entryBytes*(g.Watermark().Entries()-g.logged.Entries())
-	body, next := g.AppendImage(appendDictsHead(make([]byte, 0, room), t.ordinal, number, g.entries+1), g.logged)
+	room := logged.DictsHead + entryBytes*(g.Watermark().Entries()-g.logged.Entries())
+	body, next := g.AppendImage(logged.AppendDictsHead(make([]byte, 0, room), t.ordinal, number, g.entries+1), g.logged)
 	if next == g.logged {
 		return nil
 	}
-	w, err := t.store.prepare(entryDicts, body)
+	w, err := t.store.prepare(logged.EntryDicts, body)
 	if err == nil {
 		w.append(0, 0)
 		g.logged = next

@@ -11,6 +11,7 @@ import (
 
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/catalog/filed"
+	"github.com/granarydb/granary/catalog/logged"
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/history"
@@ -50,7 +51,7 @@ func (r *recovery) load(files *filed.Dir, m *filed.Manifest) error {
 	for ordinal, f := range m.Histories {
 		image, err := files.ReadStates(f.File)
 		if err == nil {
-			err = r.addHistory(historyEntry{ordinal, f.Name, 0, f.MaxAttributes}, image)
+			err = r.addHistory(logged.HistoryEntry{Ordinal: ordinal, Name: f.Name, MaxAttributes: f.MaxAttributes}, image)
 		}
 		if err != nil {
 			return fmt.Errorf("history %q: %w", f.Name, err)
@@ -64,7 +65,7 @@ func (r *recovery) load(files *filed.Dir, m *filed.Manifest) error {
 // loadTable brings back a table. Its buckets are published one by one, so that as few as the memory
 // budget requires are there at once.
 func (r *recovery) loadTable(files *filed.Dir, f *filed.TableFiles, ordinal int) error {
-	t, err := r.store.addTable(tableEntry{ordinal, f.Name, f.Ranges, f.Definition}, &logWrite{})
+	t, err := r.store.addTable(logged.TableEntry{Ordinal: ordinal, Name: f.Name, Ranges: f.Ranges, Definition: f.Definition}, &logWrite{})
 	if err != nil {
 		return fmt.Errorf("%w: %w", filed.ErrFile, err)
 	}
@@ -138,37 +139,37 @@ func (r *recovery) repeatLog(log *disk.Reader) error {
 // repeat repeats an entry.
 func (r *recovery) repeat(e disk.Entry) error {
 	switch e.Kind {
-	case entryTable:
+	case logged.EntryTable:
 		return r.createTable(e.Body)
-	case entryDicts:
+	case logged.EntryDicts:
 		return r.extend(e.Body)
-	case entryCommit:
+	case logged.EntryCommit:
 		return r.repeatCommit(e)
-	case entryHistory:
+	case logged.EntryHistory:
 		return r.createHistory(e.Body)
 	}
-	return fmt.Errorf("%w: kind %d", errEntry, e.Kind)
+	return fmt.Errorf("%w: kind %d", logged.ErrEntry, e.Kind)
 }
 
 // createTable creates a table.
 func (r *recovery) createTable(body []byte) error {
-	var e tableEntry
+	var e logged.TableEntry
 	if err := json.Unmarshal(body, &e); err != nil {
-		return fmt.Errorf("%w: table: %w", errEntry, err)
+		return fmt.Errorf("%w: table: %w", logged.ErrEntry, err)
 	}
 	if e.Ranges < 1 {
-		return fmt.Errorf("%w: table %q has generations of %d ranges", errEntry, e.Name, e.Ranges)
+		return fmt.Errorf("%w: table %q has generations of %d ranges", logged.ErrEntry, e.Name, e.Ranges)
 	}
 	if e.Ordinal < len(r.tables) && r.tables[e.Ordinal].name == e.Name {
 		return nil // the files have it
 	}
 	if e.Ordinal != len(r.tables) {
-		return fmt.Errorf("%w: table %q is the %d-th, and %d are there", errEntry, e.Name, e.Ordinal, len(r.tables))
+		return fmt.Errorf("%w: table %q is the %d-th, and %d are there", logged.ErrEntry, e.Name, e.Ordinal, len(r.tables))
 	}
 	r.publish() // an edit would put back the tables of before
 	t, err := r.store.addTable(e, &logWrite{})
 	if err != nil {
-		return fmt.Errorf("%w: %w", errEntry, err)
+		return fmt.Errorf("%w: %w", logged.ErrEntry, err)
 	}
 	r.tables, r.edits = append(r.tables, t), append(r.edits, nil)
 	return nil
@@ -176,24 +177,24 @@ func (r *recovery) createTable(body []byte) error {
 
 // createHistory creates a history.
 func (r *recovery) createHistory(body []byte) error {
-	var e historyEntry
+	var e logged.HistoryEntry
 	if err := json.Unmarshal(body, &e); err != nil {
-		return fmt.Errorf("%w: history: %w", errEntry, err)
+		return fmt.Errorf("%w: history: %w", logged.ErrEntry, err)
 	}
 	if e.Ordinal < len(r.histories) && r.histories[e.Ordinal].name == e.Name {
 		return nil // the files have it
 	}
 	if e.Ordinal != len(r.histories) {
-		return fmt.Errorf("%w: history %q is the %d-th, and %d are there", errEntry, e.Name, e.Ordinal, len(r.histories))
+		return fmt.Errorf("%w: history %q is the %d-th, and %d are there", logged.ErrEntry, e.Name, e.Ordinal, len(r.histories))
 	}
 	if err := r.addHistory(e, nil); err != nil {
-		return fmt.Errorf("%w: %w", errEntry, err)
+		return fmt.Errorf("%w: %w", logged.ErrEntry, err)
 	}
 	return nil
 }
 
 // addHistory adds a history, of an image if there is one.
-func (r *recovery) addHistory(e historyEntry, image []byte) error {
+func (r *recovery) addHistory(e logged.HistoryEntry, image []byte) error {
 	h, err := r.store.addHistory(e, image, &logWrite{})
 	if err == nil {
 		r.histories, r.views = append(r.histories, h), append(r.views, nil)
@@ -204,9 +205,9 @@ func (r *recovery) addHistory(e historyEntry, image []byte) error {
 // extend adds entries to the dictionaries of a generation, unless it was dropped later in the
 // earlier run and is dropped already.
 func (r *recovery) extend(body []byte) error {
-	table, number, entry, image, ok := cutDictsHead(body)
+	table, number, entry, image, ok := logged.CutDictsHead(body)
 	if !ok || table >= uint64(len(r.tables)) {
-		return fmt.Errorf("%w: %d bytes for dictionaries of table %d of %d", errEntry, len(body), table, len(r.tables))
+		return fmt.Errorf("%w: %d bytes for dictionaries of table %d of %d", logged.ErrEntry, len(body), table, len(r.tables))
 	}
 	t := r.tables[table]
 	g, kept := t.generationNumbered(number)
@@ -214,7 +215,7 @@ func (r *recovery) extend(body []byte) error {
 		return nil
 	}
 	if entry != g.entries+1 {
-		return fmt.Errorf("%w: table %q, generation %d: entry %d follows entry %d", errEntry, t.name, number, entry, g.entries)
+		return fmt.Errorf("%w: table %q, generation %d: entry %d follows entry %d", logged.ErrEntry, t.name, number, entry, g.entries)
 	}
 	add, err := g.OpenImage(t.schema, image)
 	if err != nil {
@@ -232,18 +233,18 @@ func (r *recovery) repeatCommit(e disk.Entry) error {
 		return nil
 	}
 	if txn.ID(e.Commit) <= r.commit {
-		return fmt.Errorf("%w: commit %d", errEntry, e.Commit)
+		return fmt.Errorf("%w: commit %d", logged.ErrEntry, e.Commit)
 	}
-	w, err := commitEntry{e.Body}.read()
+	w, err := logged.CommitEntry(e.Body).Read()
 	if err != nil {
 		return err
 	}
-	for i := range w.tables {
-		if err := r.repeatTable(&w.tables[i], e); err != nil {
+	for i := range w.Tables {
+		if err := r.repeatTable(&w.Tables[i], e); err != nil {
 			return err
 		}
 	}
-	for _, j := range w.histories {
+	for _, j := range w.Histories {
 		if err := r.repeatStates(j); err != nil {
 			return err
 		}
@@ -257,50 +258,50 @@ func (r *recovery) repeatCommit(e disk.Entry) error {
 }
 
 // repeatTable repeats the part of a commit in one table.
-func (r *recovery) repeatTable(w *readTable, e disk.Entry) error {
-	if w.ordinal >= len(r.tables) {
-		return fmt.Errorf("%w: table %d of %d", errEntry, w.ordinal, len(r.tables))
+func (r *recovery) repeatTable(w *logged.TableContents, e disk.Entry) error {
+	if w.Ordinal >= len(r.tables) {
+		return fmt.Errorf("%w: table %d of %d", logged.ErrEntry, w.Ordinal, len(r.tables))
 	}
-	t := r.tables[w.ordinal]
+	t := r.tables[w.Ordinal]
 	edit := r.edit(t)
-	for _, p := range w.parts {
+	for _, p := range w.Parts {
 		if err := r.addPart(t, edit, p, e); err != nil {
 			return fmt.Errorf("table %q: %w", t.name, err)
 		}
 	}
-	for _, note := range w.notes {
+	for _, note := range w.Notes {
 		if err := edit.Note(note, 0); err != nil {
 			return fmt.Errorf("table %q: %w", t.name, err)
 		}
 	}
-	edit.Follow(w.decided, r.store.opts.GranuleRows)
+	edit.Follow(w.Decided, r.store.opts.GranuleRows)
 	return nil
 }
 
 // repeatStates repeats the part of a commit in one history, drops included.
-func (r *recovery) repeatStates(j readJournal) error {
-	if j.ordinal >= len(r.histories) {
-		return fmt.Errorf("%w: history %d of %d", errEntry, j.ordinal, len(r.histories))
+func (r *recovery) repeatStates(j logged.StatesWrites) error {
+	if j.Ordinal >= len(r.histories) {
+		return fmt.Errorf("%w: history %d of %d", logged.ErrEntry, j.Ordinal, len(r.histories))
 	}
-	h := r.histories[j.ordinal]
-	view, err := h.states.Replay(j.journal)
+	h := r.histories[j.Ordinal]
+	view, err := h.states.Replay(j.Journal)
 	if err != nil {
 		return fmt.Errorf("history %q: %w", h.name, err)
 	}
-	r.views[j.ordinal] = view
+	r.views[j.Ordinal] = view
 	return nil
 }
 
 // addPart adds a part, unless it is of a time range that was evicted since: the earlier run may
 // have had a greater budget.
-func (r *recovery) addPart(t *Table, edit *catalog.TableEdit, p readPart, e disk.Entry) error {
-	g, kept := t.generationNumbered(t.generationOf(p.bucket))
-	if !kept || p.bucket < edit.Floor() {
+func (r *recovery) addPart(t *Table, edit *catalog.TableEdit, p logged.PartImage, e disk.Entry) error {
+	g, kept := t.generationNumbered(t.generationOf(p.Bucket))
+	if !kept || p.Bucket < edit.Floor() {
 		return nil
 	}
 	r.parts.Schema, r.parts.Generation, r.parts.Codes = t.schema, g.Generation, g.Watermark()
 	// The part keeps its bytes alive. In those of the reader it would keep all of a segment.
-	part, err := r.parts.Read(p.bucket, bytes.Clone(p.image))
+	part, err := r.parts.Read(p.Bucket, bytes.Clone(p.Image))
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/catalog/filed"
+	"github.com/granarydb/granary/catalog/logged"
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/internal/crashfs"
@@ -221,7 +222,7 @@ func (h *simRun) logged() (commits []uint64) {
 			h.fail("read the log: %v", err)
 			break
 		}
-		if e.Kind == entryCommit && e.Commit > through {
+		if e.Kind == logged.EntryCommit && e.Commit > through {
 			commits = append(commits, e.Commit)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"weak"
 
 	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/logged"
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/txn"
 )
@@ -14,11 +15,11 @@ import (
 // CreateHistory creates an empty history. The errors are ErrClosed, ErrTable for a name that
 // another history has, and history.ErrLimit.
 func (s *Store) CreateHistory(name string, opts HistoryOptions) (*History, error) {
-	e := historyEntry{Name: name, Start: opts.Start, MaxAttributes: opts.MaxAttributes}
+	e := logged.HistoryEntry{Name: name, Start: opts.Start, MaxAttributes: opts.MaxAttributes}
 	s.creating.Lock() // so that the ordinal is known before there is a place in the log
 	defer s.creating.Unlock()
 	e.Ordinal = len(s.historiesInOrder())
-	log, err := s.prepareNew(entryHistory, name, e)
+	log, err := s.prepareNew(logged.EntryHistory, name, e)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +32,7 @@ func (s *Store) CreateHistory(name string, opts HistoryOptions) (*History, error
 }
 
 // addHistory adds a history, of an image if there is one, and its entry to the log.
-func (s *Store) addHistory(e historyEntry, image []byte, log *logWrite) (*History, error) {
+func (s *Store) addHistory(e logged.HistoryEntry, image []byte, log *logWrite) (*History, error) {
 	var seed [8]byte
 	if _, err := io.ReadFull(s.opts.Rand, seed[:]); err != nil {
 		return nil, fmt.Errorf("create history %q: hash seed: %w", e.Name, err)

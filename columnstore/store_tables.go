@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/logged"
 	"github.com/granarydb/granary/query/filter"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
@@ -17,11 +18,11 @@ import (
 // CreateTable creates an empty table. The errors are ErrClosed, schema.ErrSchema for an
 // invalid definition, and ErrTable for a name that is taken.
 func (s *Store) CreateTable(name string, def schema.Definition) (*Table, error) {
-	e := tableEntry{Name: name, Ranges: s.opts.generationBuckets(def.Bucket.Width), Definition: def}
+	e := logged.TableEntry{Name: name, Ranges: s.opts.generationBuckets(def.Bucket.Width), Definition: def}
 	s.creating.Lock() // so that the ordinal is known before there is a place in the log
 	defer s.creating.Unlock()
 	e.Ordinal = len(s.tablesInOrder())
-	log, err := s.prepareNew(entryTable, name, e)
+	log, err := s.prepareNew(logged.EntryTable, name, e)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +35,7 @@ func (s *Store) CreateTable(name string, def schema.Definition) (*Table, error) 
 }
 
 // addTable adds a table, and its entry to the log.
-func (s *Store) addTable(e tableEntry, log *logWrite) (*Table, error) {
+func (s *Store) addTable(e logged.TableEntry, log *logWrite) (*Table, error) {
 	sch, err := schema.New(e.Definition)
 	if err != nil {
 		return nil, fmt.Errorf("create table %q: %w", e.Name, err)
