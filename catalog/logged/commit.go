@@ -42,7 +42,7 @@ type HistoryEntry struct {
 	MaxAttributes int
 }
 
-// The body of an EntryDicts is a header of DictsHead bytes and the image of the entries that the
+// DictsHead is the number of bytes of the header of an EntryDicts. Its body is that and the image of the entries that the
 // dictionaries have got since the entry before:
 //
 //	u64  ordinal of the table
