@@ -228,6 +228,40 @@ func TestWriteManifest_FailsAndCounts(t *testing.T) {
 	}
 }
 
+// TestOpenDir_KeepsBothCopies opens a directory again and again without writing a manifest, and then
+// loses either copy.
+func TestOpenDir_KeepsBothCopies(t *testing.T) {
+	for lost := range 2 {
+		fs := crashfs.New(crashfs.Options{})
+		d, _, err := filed.OpenDir(fs, disk.StoreID{1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for commit := range uint64(2) {
+			if err := d.WriteManifest(&filed.Manifest{Commit: 6 + commit}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 3 {
+			d, m, err := filed.OpenDir(fs, disk.StoreID{1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Clean(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		names, err := fs.List()
+		if err != nil || len(names) != 2 {
+			t.Fatalf("the files are %q, %v, want two copies", names, err)
+		}
+		fs.Flip(names[lost], 8*70)
+		if _, m, err := filed.OpenDir(fs, disk.StoreID{1}); err != nil || m == nil || m.Commit != 7 {
+			t.Errorf("without %s: manifest %+v, %v", names[lost], m, err)
+		}
+	}
+}
+
 // emptyBucket writes the file of a bucket without rows.
 func emptyBucket(t *testing.T, d *filed.Dir, s *schema.Schema, start int64) filed.BucketFile {
 	t.Helper()

@@ -1,6 +1,7 @@
 package filed
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -140,10 +141,10 @@ func (d *Dir) WriteManifest(m *Manifest) error {
 	return nil
 }
 
-// readManifest returns the newest whole manifest, or nil if there is none.
+// readManifest returns the newest whole manifest, or nil if there is none. Its copy stays with it.
 func (d *Dir) readManifest(numbers []uint64) (*Manifest, error) {
-	for _, number := range slices.Backward(numbers) {
-		r, err := disk.OpenFile(d.fs, d.store, manifestKind, number)
+	for i, number := range slices.Backward(numbers) {
+		body, err := d.readCopy(number)
 		if _, damaged := errors.AsType[*disk.DamagedError](err); damaged {
 			continue // its copy, or that of before: it was not finished, or a sector is bad
 		}
@@ -151,13 +152,26 @@ func (d *Dir) readManifest(numbers []uint64) (*Manifest, error) {
 			return nil, err
 		}
 		m := new(Manifest)
-		err = json.Unmarshal(r.Directory(), m)
-		_ = r.Close()
-		if err != nil {
+		if err := json.Unmarshal(body, m); err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrFile, disk.FileName(manifestKind, number), err)
 		}
 		d.manifests = []string{disk.FileName(manifestKind, number)}
+		if i > 0 {
+			if before, err := d.readCopy(numbers[i-1]); err == nil && bytes.Equal(before, body) {
+				d.manifests = append(d.manifests, disk.FileName(manifestKind, numbers[i-1]))
+			}
+		}
 		return m, nil
 	}
 	return nil, nil
+}
+
+// readCopy returns the bytes of a copy of a manifest.
+func (d *Dir) readCopy(number uint64) ([]byte, error) {
+	r, err := disk.OpenFile(d.fs, d.store, manifestKind, number)
+	if err != nil {
+		return nil, err
+	}
+	body := r.Directory()
+	return body, r.Close()
 }
