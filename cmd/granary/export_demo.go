@@ -39,7 +39,7 @@ func withDemo(cmd *cobra.Command, s selection, span time.Duration, f answer) err
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer func() { _ = store.Close() }()
 	db, err := profile.Open(store, profile.Options{})
 	if err != nil {
 		return err

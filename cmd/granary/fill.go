@@ -85,8 +85,10 @@ func fill(cmd *cobra.Command, source inputSource, sync disk.SyncPolicy, args []s
 	}
 	total := int64(0)
 	for _, arg := range args {
-		for range input.Names(arg) {
-			total++
+		for _, err := range input.Names(arg) {
+			if err == nil {
+				total++
+			}
 		}
 	}
 	bar := cli.NewLateProgress(cmd.ErrOrStderr(), "loading")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,7 +94,7 @@ With --db it also counts the log and the files in the directory.
 	return cmd
 }
 
-func inspect(cmd *cobra.Command, o inspectOptions, args []string) error {
+func inspect(cmd *cobra.Command, o inspectOptions, args []string) (err error) {
 	ctx := cmd.Context()
 	source, err := o.source()
 	if err != nil {
@@ -103,7 +104,7 @@ func inspect(cmd *cobra.Command, o inspectOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer l.Close()
+	defer func() { err = cmp.Or(err, source.explain(l.Close())) }()
 	if o.compact {
 		if err := l.store.Compact(ctx); err != nil {
 			return err
