@@ -18,25 +18,7 @@
 // then end. Its entry in the lane's directory has the latest end and a mask of the slots
 // that have an end in it, so that the tile in which an attribute changes next, or changed
 // last, is found by looking at words of bits. It also has the widths of the tile's numbers
-// in bits, and so their places in the tile.
-//
-// # A tile in bytes
-//
-// Little endian. An end is kept as a number of w bits that counts from a base: the latest
-// end less 2^w - 1. The directory has w, the bits of a code and of a word, and flags for
-// nulls, a dictionary, and wide counts.
-//
-//	+0   u64  the least word
-//	+8   u16  words in the dictionary
-//	+10  u8   entries of each slot in the mask; u16 if counts are wide
-//	     u8   high byte of each end (all of it if w < 9)
-//	     w-8 bits of each end, packed
-//	     words of the dictionary less the least, packed
-//	     codes: words less the least, or places in the dictionary; packed
-//
-// With nulls, code 0 is null and the others are one more. A word stands for a value: an
-// int, a float's bits, the code of a text in the history's interner. The high bytes are
-// searched eight at a time with plain 64-bit arithmetic.
+// in bits, and so their places in the tile. Package tile has the bytes of tiles.
 //
 // # Writing and reading
 //

@@ -3,9 +3,11 @@ package history
 import (
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/granarydb/granary/history/names"
+	"github.com/granarydb/granary/history/tile"
 )
 
 // Draft is a transaction on a history: a Writer, and the ways it ends.
@@ -80,11 +82,11 @@ func (d *Draft) Publish() (*View, error) {
 	t, drops := d.cut()
 	h.written, h.last, h.final, h.barred, h.closed = d.written, d.last, d.final, d.barred, h.closed || d.closing
 	if drops {
-		before := h.chunks.bytes()
+		before := h.chunks.Bytes()
 		d.touched = h.dropBefore(t, d.touched)
 		h.all = new(atomic.Pointer[directory])
 		h.oldest.Store(max(h.oldest.Load(), t))
-		d.dropped = before - h.chunks.bytes() + int64(d.textBytes)
+		d.dropped = before - h.chunks.Bytes() + int64(d.textBytes)
 	}
 	if d.journal != nil {
 		d.journal.publish(h.start)
@@ -105,7 +107,7 @@ func (d *Draft) settle() {
 	for _, p := range d.placed {
 		l, slot := d.slotOf(d.h.slots[p.attribute].Load() - 1)
 		l.used.Or(1 << slot)
-		l.kinded.Or(one(l.kinds[slot] != KindNull) << slot)
+		l.kinded.Or(tile.One(l.kinds[slot] != KindNull) << slot)
 	}
 	for _, k := range d.kinds {
 		k.l.kinded.Or(1 << k.slot)
@@ -143,15 +145,19 @@ func (d *Draft) Seal() {
 	d.finish(lanes)
 }
 
+// sealers are used for a moment each, and each is larger than many a history. One that
+// sealed more than keptEntries of a lane at once is not used again.
+var sealers = sync.Pool{New: func() any { return new(tile.Sealer) }}
+
 // seal packs the entries of full lanes into tiles, or of all when the history closes.
 func (d *Draft) seal(lanes []*lane) {
-	s := sealers.Get().(*sealer)
+	s := sealers.Get().(*tile.Sealer)
 	for _, l := range lanes {
-		if d.closing || l.work.entries.n >= tileEntries/2 {
+		if d.closing || l.work.entries.n >= tile.Entries/2 {
 			d.h.seal(s, l, d.closing)
 		}
 	}
-	if cap(s.flat.at) <= keptEntries {
+	if s.Kept() <= keptEntries {
 		sealers.Put(s)
 	}
 }

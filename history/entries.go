@@ -4,24 +4,17 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+
+	"github.com/granarydb/granary/history/tile"
 )
 
-// entry is the end of an interval, and the word of its value.
-type entry struct {
-	end  int64
-	word uint64
-}
-
-const (
-	blockLen  = 64
-	nullEntry = 1 << 7 // in the byte of a slot: the value is null
-)
+const blockLen = 64
 
 // block is room for entries, as columns. The writer writes behind the entries that readers
 // look at.
 type block struct {
-	at    [blockLen]entry
-	slots [blockLen]uint8 // and nullEntry
+	at    [blockLen]tile.End
+	slots [blockLen]uint8 // and tile.Null
 }
 
 // keptEntries bounds the entries of scratch memory that is kept for later use.
@@ -44,18 +37,6 @@ func newBuffer(e entries) *buffer {
 	return b
 }
 
-// run is intervals that ended, on their way into tiles: columns as those of a block.
-type run struct {
-	at    []entry
-	slots []uint8 // and nullEntry
-}
-
-// part returns the entries [lo, hi).
-func (r run) part(lo, hi int) run { return run{r.at[lo:hi], r.slots[lo:hi]} }
-
-// behind returns the entries from n on.
-func (r run) behind(n int) run { return r.part(n, len(r.at)) }
-
 // entries is intervals that ended, in the order of arrival, which for one slot is that of
 // their ends. The start of an interval follows from the entry before it of its slot.
 type entries struct {
@@ -71,7 +52,7 @@ func (e *entries) add(end int64, word uint64, slot uint8) {
 		b = e.next()
 	}
 	i := e.n % blockLen
-	b.at[i], b.slots[i] = entry{end, word}, slot
+	b.at[i], b.slots[i] = tile.End{End: end, Word: word}, slot
 	e.n++
 	if i == blockLen-1 {
 		e.tail = nil
@@ -88,13 +69,13 @@ func (e *entries) next() *block {
 }
 
 // addAll appends entries.
-func (e *entries) addAll(from run) {
-	for len(from.at) > 0 {
+func (e *entries) addAll(from tile.Run) {
+	for len(from.At) > 0 {
 		b, i := e.next(), e.n%blockLen
-		n := copy(b.at[i:], from.at)
-		copy(b.slots[i:], from.slots[:n])
+		n := copy(b.at[i:], from.At)
+		copy(b.slots[i:], from.Slots[:n])
 		e.n += n
-		from = from.behind(n)
+		from = from.Behind(n)
 	}
 	if e.n%blockLen == 0 {
 		e.tail = nil
@@ -104,7 +85,7 @@ func (e *entries) addAll(from run) {
 // hasBefore reports whether an entry ends before t.
 func (e *entries) hasBefore(t int64) bool {
 	for i := range e.n {
-		if e.blocks[i/blockLen].at[i%blockLen].end < t {
+		if e.blocks[i/blockLen].at[i%blockLen].End < t {
 			return true
 		}
 	}
@@ -115,8 +96,8 @@ func (e *entries) hasBefore(t int64) bool {
 func (e *entries) from(t int64) (left entries) {
 	for i := range e.n {
 		b := e.blocks[i/blockLen]
-		if at := b.at[i%blockLen]; at.end >= t {
-			left.add(at.end, at.word, b.slots[i%blockLen])
+		if at := b.at[i%blockLen]; at.End >= t {
+			left.add(at.End, at.Word, b.slots[i%blockLen])
 		}
 	}
 	return left
@@ -127,7 +108,7 @@ func (e *entries) oldParts(parts []oldPart, entries int, bytes float64) []oldPar
 	for i := 0; i < e.n; i += entries {
 		p := oldPart{last: math.MinInt64}
 		for k := i; k < min(i+entries, e.n); k++ {
-			p.last = max(p.last, e.blocks[k/blockLen].at[k%blockLen].end)
+			p.last = max(p.last, e.blocks[k/blockLen].at[k%blockLen].End)
 			p.bytes += bytes
 		}
 		parts = append(parts, p)

@@ -3,6 +3,8 @@ package history
 import (
 	"fmt"
 	"math/bits"
+
+	"github.com/granarydb/granary/history/tile"
 )
 
 // The limits of names and values, in bytes.
@@ -31,7 +33,7 @@ func CheckLanes(h *History) error {
 func TileEnds(h *History) (ends []int64) {
 	for _, l := range h.lanes {
 		for _, t := range l.sealed.Load().tiles {
-			ends = append(ends, t.last)
+			ends = append(ends, t.Last)
 		}
 	}
 	return ends
@@ -40,24 +42,24 @@ func TileEnds(h *History) (ends []int64) {
 func (l *lane) check(final int64) error {
 	s := l.sealed.Load()
 	for i := range s.tiles {
-		var t tile
-		t.open(&s.tiles[i])
-		if err := t.check(s.tiles[:i+1]); err != nil {
+		var t tile.Tile
+		t.Open(&s.tiles[i])
+		if err := checkTile(&t, s.tiles[:i+1]); err != nil {
 			return fmt.Errorf("tile %d of %d: %w", i, len(s.tiles), err)
 		}
-		if last := s.tiles[i].last; last > final && l.work != nil {
+		if last := s.tiles[i].Last; last > final && l.work != nil {
 			return fmt.Errorf("tile %d ends at %d, committed is only what ends up to %d", i, last, final)
 		}
 	}
 	for g, mask := range s.groups {
 		for _, t := range s.tiles[g*groupLen:][:groupLen] {
-			mask &^= t.mask
+			mask &^= t.Mask
 		}
 		if mask != 0 {
 			return fmt.Errorf("group %d has slots %x too many", g, mask)
 		}
 		for i, t := range s.tiles[g*groupLen:][:groupLen] {
-			if t.mask&^s.groups[g] != 0 {
+			if t.Mask&^s.groups[g] != 0 {
 				return fmt.Errorf("group %d has not the slots of its tile %d", g, i)
 			}
 		}
@@ -68,29 +70,29 @@ func (l *lane) check(final int64) error {
 	return nil
 }
 
-// check checks the last of some tiles: its number of entries is that of its header, and each
+// checkTile checks the last of some tiles: its number of entries is that of its header, and each
 // slot's entries are in the order of their ends, later than those of all tiles before.
-func (t *tile) check(tiles []tileRef) error {
+func checkTile(t *tile.Tile, tiles []tile.Ref) error {
 	r := tiles[len(tiles)-1]
 	at := 0
-	for mask, rank := t.mask, 0; mask != 0; mask, rank = mask&(mask-1), rank+1 {
-		lo, hi := t.slot(uint(bits.TrailingZeros64(mask)))
-		if lo != at || hi <= lo || hi-lo != t.count(rank) {
-			return fmt.Errorf("rank %d has entries [%d, %d), counted are %d from %d on", rank, lo, hi, t.count(rank), at)
+	for mask, rank := t.Mask, 0; mask != 0; mask, rank = mask&(mask-1), rank+1 {
+		lo, hi := t.Slot(uint(bits.TrailingZeros64(mask)))
+		if lo != at || hi <= lo || hi-lo != t.Count(rank) {
+			return fmt.Errorf("rank %d has entries [%d, %d), counted are %d from %d on", rank, lo, hi, t.Count(rank), at)
 		}
 		for i := lo; i < hi; i++ {
-			end := t.end(i)
-			if end > r.last || i > lo && end <= t.end(i-1) {
+			end := t.End(i)
+			if end > r.Last || i > lo && end <= t.End(i-1) {
 				return fmt.Errorf("entry %d ends at %d, out of order", i, end)
 			}
-			if n := len(tiles); n > 1 && end <= tiles[n-2].last {
-				return fmt.Errorf("entry %d ends at %d, the tile before at %d", i, end, tiles[n-2].last)
+			if n := len(tiles); n > 1 && end <= tiles[n-2].Last {
+				return fmt.Errorf("entry %d ends at %d, the tile before at %d", i, end, tiles[n-2].Last)
 			}
 		}
 		at = hi
 	}
-	if at != t.n || t.n > maxTileEntries {
-		return fmt.Errorf("%d entries, want %d, at most %d", at, t.n, maxTileEntries)
+	if at != t.N || t.N > tile.MostEntries {
+		return fmt.Errorf("%d entries, want %d, at most %d", at, t.N, tile.MostEntries)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/granarydb/granary/history/names"
+	"github.com/granarydb/granary/history/tile"
 )
 
 // Options configure a history. The zero value is a history that begins at 0.
@@ -49,7 +50,7 @@ type History struct {
 	numbers   numbers
 	ops       []byte   // memory for the next journal
 	replayed  []string // texts of the journals that Replay repeated, by number
-	chunks    chunks
+	chunks    tile.Chunks
 	gone      int   // tiles that were dropped since texts were
 	start     int64 // tiles before it were dropped
 	final     int64 // ends up to here are committed
@@ -79,7 +80,7 @@ func New(opts Options) (*History, error) {
 		start:  opts.Start,
 		tree:   names.New(opts.Seed, opts.MaxAttributes),
 		texts:  names.NewInterner(opts.Seed),
-		chunks: chunks{tiles: map[*chunk]int{}},
+		chunks: tile.Chunks{Tiles: map[*tile.Chunk]int{}},
 		shapes: newShapes(),
 		all:    new(atomic.Pointer[directory]),
 	}

@@ -3,6 +3,8 @@ package history
 import (
 	"cmp"
 	"slices"
+
+	"github.com/granarydb/granary/history/tile"
 )
 
 // dropBefore gives the history new lanes without their oldest tiles. Lanes with texts lose
@@ -44,7 +46,7 @@ func (h *History) without(l *lane, n int, t int64) *lane {
 	}
 	s := l.sealed.Load()
 	for _, r := range s.tiles[:n] {
-		h.chunks.drop(&r)
+		h.chunks.Drop(&r)
 	}
 	h.gone += n
 	left := (&sealed{}).with(slices.Clone(s.tiles[n:]), nil)
@@ -64,7 +66,7 @@ func (h *History) without(l *lane, n int, t int64) *lane {
 			left.open = newBuffer(work.entries)
 		}
 	}
-	h.directory += int64(cap(left.tiles)-cap(s.tiles))*tileRefSize + int64(cap(left.groups)-cap(s.groups))*8
+	h.directory += int64(cap(left.tiles)-cap(s.tiles))*tile.RefSize + int64(cap(left.groups)-cap(s.groups))*8
 	next.sealed.Store(left)
 	h.count(next)
 	l.work = nil
@@ -90,7 +92,7 @@ func (h *History) oldParts() (parts []oldPart) {
 			loose += l.work.entries.n
 		}
 		for _, r := range l.sealed.Load().tiles {
-			entries += int(r.n)
+			entries += int(r.N)
 		}
 	}
 	const most = 1 << 16 // parts of loose ones
@@ -101,9 +103,9 @@ func (h *History) oldParts() (parts []oldPart) {
 			each = text
 		}
 		for _, r := range l.sealed.Load().tiles {
-			var tl tile
-			tl.open(&r)
-			parts = append(parts, oldPart{r.last, float64(tl.values-tl.head) + float64(tl.n)*(0.5+each)})
+			var tl tile.Tile
+			tl.Open(&r)
+			parts = append(parts, oldPart{r.Last, float64(tl.Values-tl.Head) + float64(tl.N)*(0.5+each)})
 		}
 		if each > 0 && l.work != nil {
 			parts = l.work.entries.oldParts(parts, 1+loose/most, each)

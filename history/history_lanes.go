@@ -1,6 +1,10 @@
 package history
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/granarydb/granary/history/tile"
+)
 
 // newLane appends a lane.
 func (h *History) newLane() int {
@@ -13,18 +17,18 @@ func (h *History) newLane() int {
 }
 
 // seal packs a lane's entries.
-func (h *History) seal(s *sealer, l *lane, all bool) {
+func (h *History) seal(s *tile.Sealer, l *lane, all bool) {
 	work := l.work
-	left := s.flatten(work)
-	var room [4]tileRef
+	left := work.flatten(s)
+	var room [4]tile.Ref
 	tiles := room[:0]
-	for len(left.at) > 0 {
-		n := nextTile(left.at, all)
+	for len(left.At) > 0 {
+		n := tile.Next(left.At, all)
 		if n == 0 {
 			break
 		}
-		tiles = append(tiles, s.tile(&h.chunks, left.part(0, n)))
-		left = left.behind(n)
+		tiles = append(tiles, s.Tile(&h.chunks, left.Part(0, n)))
+		left = left.Behind(n)
 	}
 	if len(tiles) == 0 && !all {
 		return
@@ -35,15 +39,30 @@ func (h *History) seal(s *sealer, l *lane, all bool) {
 	work.entries, work.mixed = entries{}, false
 	work.entries.addAll(left)
 	var open *buffer
-	if len(left.at) > 0 {
+	if len(left.At) > 0 {
 		open = newBuffer(work.entries)
 	}
 	next := old.with(tiles, open)
-	h.directory += int64(cap(next.tiles)-cap(old.tiles))*tileRefSize + int64(cap(next.groups)-cap(old.groups))*8
+	h.directory += int64(cap(next.tiles)-cap(old.tiles))*tile.RefSize + int64(cap(next.groups)-cap(old.groups))*8
 	l.sealed.Store(next)
 	for i := range tiles {
-		h.addPart(tiles[i].last)
+		h.addPart(tiles[i].Last)
 	}
+}
+
+// flatten returns the unsealed entries of a lane in the order of their ends, in the memory of a
+// sealer. They are valid until the next call.
+func (w *laneWork) flatten(s *tile.Sealer) tile.Run {
+	n := w.entries.n
+	flat := s.Room(n)
+	for i, b := range w.entries.blocks[:(n+blockLen-1)/blockLen] {
+		copy(flat.At[i*blockLen:], b.at[:])
+		copy(flat.Slots[i*blockLen:], b.slots[:])
+	}
+	if w.mixed {
+		s.Sort()
+	}
+	return flat
 }
 
 // gather makes one directory of those of all lanes. The lanes then refer to it.
@@ -52,8 +71,8 @@ func (h *History) gather() {
 	for _, l := range h.lanes {
 		n += len(l.sealed.Load().tiles)
 	}
-	d := &directory{make([]tileRef, 0, n), make([]uint32, len(h.lanes)+1)}
-	h.directory = int64(n)*tileRefSize + 4*int64(len(d.first))
+	d := &directory{make([]tile.Ref, 0, n), make([]uint32, len(h.lanes)+1)}
+	h.directory = int64(n)*tile.RefSize + 4*int64(len(d.first))
 	for i, l := range h.lanes {
 		s := l.sealed.Load()
 		at := len(d.tiles)
@@ -109,7 +128,7 @@ func (h *History) account(lanes []*lane) {
 	for _, l := range lanes {
 		h.count(l)
 		if l.texts != 0 && l.work != nil && l.work.entries.n > 0 {
-			h.addPart(l.work.entries.blocks[0].at[0].end)
+			h.addPart(l.work.entries.blocks[0].at[0].End)
 			h.addPart(l.work.latest)
 		}
 	}
@@ -117,7 +136,7 @@ func (h *History) account(lanes []*lane) {
 	if !h.closed {
 		each += workSize + ongoingSize
 	}
-	drop := h.chunks.bytes() + h.directory + int64(h.texts.Size())
+	drop := h.chunks.Bytes() + h.directory + int64(h.texts.Size())
 	h.droppable.Store(drop)
 	h.size.Store(drop + h.buffers + each*int64(len(h.lanes)) + int64(h.tree.Size()) + shapeLaneSize*int64(len(h.shapes.lanes)) +
 		h.numbers.size() + int64(cap(h.ops)) + 4*int64(cap(h.slots)) + 8*int64(cap(h.lanes)+cap(h.works)) + 4*int64(cap(h.shapes.of)))

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/granarydb/granary/history/names"
+	"github.com/granarydb/granary/history/tile"
 )
 
 // leastTexts is the size of texts below which none goes: to find those that do costs a visit of
@@ -49,7 +50,7 @@ func (m *textMarks) add(code uint64) { m.words[code/64] |= 1 << (code % 64) }
 func (m *textMarks) lane(l *lane, slots uint64) {
 	s := l.sealed.Load()
 	for k := s.from(m.from); k < len(s.tiles); k++ {
-		if s.tiles[k].mask&slots != 0 {
+		if s.tiles[k].Mask&slots != 0 {
 			m.tile(&s.tiles[k], slots)
 		}
 	}
@@ -58,8 +59,8 @@ func (m *textMarks) lane(l *lane, slots uint64) {
 	}
 	for i := range l.work.entries.n {
 		b := l.work.entries.blocks[i/blockLen]
-		if slot := b.slots[i%blockLen]; slot < nullEntry && slots>>slot&1 != 0 && b.at[i%blockLen].end >= m.from {
-			m.add(b.at[i%blockLen].word)
+		if slot := b.slots[i%blockLen]; slot < tile.Null && slots>>slot&1 != 0 && b.at[i%blockLen].End >= m.from {
+			m.add(b.at[i%blockLen].Word)
 		}
 	}
 	for rest := l.work.has & slots; rest != 0; {
@@ -70,25 +71,25 @@ func (m *textMarks) lane(l *lane, slots uint64) {
 }
 
 // tile adds the texts of some slots of a tile.
-func (m *textMarks) tile(r *tileRef, slots uint64) {
-	var tl tile
-	tl.open(r)
-	c := tl.codes()
-	if tl.mask&^slots == 0 && c.flags&tileDict != 0 { // no other word is in the dictionary
-		for i := range int(binary.LittleEndian.Uint16(tl.in[tl.head+headWords:])) {
-			m.add(c.least + c.in.unpackWide(c.dict, i, c.words))
+func (m *textMarks) tile(r *tile.Ref, slots uint64) {
+	var tl tile.Tile
+	tl.Open(r)
+	c := tl.Codes()
+	if tl.Mask&^slots == 0 && c.Flags&tile.Dictionary != 0 { // no other word is in the dictionary
+		for i := range int(binary.LittleEndian.Uint16(tl.In[tl.Head+tile.HeadWords:])) {
+			m.add(c.Least + c.In.UnpackWide(c.Dict, i, c.Words))
 		}
 		return
 	}
 	hi := 0
-	for rest, rank := tl.mask, 0; rest != 0; rest, rank = rest&(rest-1), rank+1 {
+	for rest, rank := tl.Mask, 0; rest != 0; rest, rank = rest&(rest-1), rank+1 {
 		lo := hi
-		hi += tl.count(rank)
+		hi += tl.Count(rank)
 		if slots>>bits.TrailingZeros64(rest)&1 == 0 {
 			continue
 		}
 		for i := lo; i < hi; i++ {
-			if word, null := c.value(i); !null {
+			if word, null := c.Value(i); !null {
 				m.add(word)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/granarydb/granary/history/names"
+	"github.com/granarydb/granary/history/tile"
 	"github.com/granarydb/granary/internal/fields"
 )
 
@@ -74,7 +75,7 @@ func (w *imageWriter) findPlaces() {
 
 func (w *imageWriter) head() {
 	v := w.view
-	w.Uint(one(v.written)*imageWritten + one(v.closed)*imageClosed)
+	w.Uint(tile.One(v.written)*imageWritten + tile.One(v.closed)*imageClosed)
 	w.Int(uint64(v.history.opts.Start))
 	for _, x := range []int64{v.start, v.end, v.final, v.barred} {
 		w.Int(uint64(x - v.history.opts.Start))
@@ -109,7 +110,7 @@ func (w *imageWriter) lane(l *lane, used uint64) {
 	for rest := kinded; rest != 0; rest &= rest - 1 {
 		slot := bits.TrailingZeros64(rest)
 		kinds[slot] = byte(l.kinds[slot])
-		texts |= one(l.kinds[slot] >= KindString) << slot
+		texts |= tile.One(l.kinds[slot] >= KindString) << slot
 	}
 	has := uint64(0)
 	var words [laneWidth]uint64
@@ -129,21 +130,21 @@ func (w *imageWriter) lane(l *lane, used uint64) {
 		w.word(words[bits.TrailingZeros64(rest)], texts>>bits.TrailingZeros64(rest)&1 != 0)
 	}
 	whole := s.tiles
-	for n := len(whole); n > 0 && !w.view.isWhole(whole[n-1].last); n-- {
+	for n := len(whole); n > 0 && !w.view.isWhole(whole[n-1].Last); n-- {
 		whole = whole[:n-1]
 	}
 	ends := w.tiles(whole, texts)
 	entries := w.entriesOf(l, s, len(whole))
-	w.Uint(uint64(len(entries.at)))
+	w.Uint(uint64(len(entries.At)))
 	last := w.view.start
-	for i, at := range entries.at {
-		w.Int(uint64(at.end - last))
-		w.Raw(entries.slots[i : i+1])
-		if slot := entries.slots[i]; slot < nullEntry {
-			w.word(at.word, texts>>slot&1 != 0)
+	for i, at := range entries.At {
+		w.Int(uint64(at.End - last))
+		w.Raw(entries.Slots[i : i+1])
+		if slot := entries.Slots[i]; slot < tile.Null {
+			w.word(at.Word, texts>>slot&1 != 0)
 		}
-		last = at.end
-		ends |= 1 << (entries.slots[i] &^ nullEntry)
+		last = at.End
+		ends |= 1 << (entries.Slots[i] &^ tile.Null)
 	}
 	for rest := used &^ ends; rest != 0; rest &= rest - 1 {
 		start := w.view.history.opts.Start
@@ -164,57 +165,51 @@ func (w *imageWriter) word(word uint64, isText bool) {
 func (v *View) isWhole(last int64) bool { return v.closed || last < v.end && last <= v.final }
 
 // tiles writes tiles, and returns the slots that have an end in them.
-func (w *imageWriter) tiles(tiles []tileRef, texts uint64) (ends uint64) {
+func (w *imageWriter) tiles(tiles []tile.Ref, texts uint64) (ends uint64) {
 	w.Uint(uint64(len(tiles)))
 	last := w.view.start
 	for i := range tiles {
 		r := &tiles[i]
-		var tl tile
-		tl.open(r)
-		w.Int(uint64(r.last - last))
-		w.Data = binary.LittleEndian.AppendUint64(w.Data, r.mask)
-		w.Uint(uint64(r.n))
-		w.Raw([]byte{r.ends, r.code, r.word, r.flags})
-		size := tl.size()
+		var tl tile.Tile
+		tl.Open(r)
+		w.Int(uint64(r.Last - last))
+		w.Data = binary.LittleEndian.AppendUint64(w.Data, r.Mask)
+		w.Uint(uint64(r.N))
+		w.Raw([]byte{r.Ends, r.Code, r.Word, r.Flags})
+		size := tl.Size()
 		w.Uint(uint64(size))
-		w.Raw(r.in[tl.head : tl.head+size])
-		if r.mask&texts != 0 {
+		w.Raw(r.In[tl.Head : tl.Head+size])
+		if r.Mask&texts != 0 {
 			w.marks.tile(r, texts)
 		}
-		ends |= r.mask
-		last = r.last
+		ends |= r.Mask
+		last = r.Last
 	}
 	return ends
 }
 
-// size returns the bytes of the tile.
-func (t *tile) size() int {
-	c := t.codes()
-	return c.at + packedBytes(t.n, c.width) - t.head
-}
-
 // entriesOf returns the ends of the view that are in no whole tile.
-func (w *imageWriter) entriesOf(l *lane, s *sealed, whole int) (r run) {
+func (w *imageWriter) entriesOf(l *lane, s *sealed, whole int) (r tile.Run) {
 	add := func(slot uint8, end int64, word uint64) {
-		if !w.view.isOpen(l, uint(slot&^nullEntry), end) {
-			r.at, r.slots = append(r.at, entry{end, word}), append(r.slots, slot)
+		if !w.view.isOpen(l, uint(slot&^tile.Null), end) {
+			r.At, r.Slots = append(r.At, tile.End{End: end, Word: word}), append(r.Slots, slot)
 		}
 	}
 	for i := whole; i < len(s.tiles); i++ {
-		var tl tile
-		tl.open(&s.tiles[i])
-		for rest := tl.mask; rest != 0; rest &= rest - 1 {
+		var tl tile.Tile
+		tl.Open(&s.tiles[i])
+		for rest := tl.Mask; rest != 0; rest &= rest - 1 {
 			slot := bits.TrailingZeros64(rest)
-			for lo, hi := tl.slot(uint(slot)); lo < hi; lo++ {
-				word, null := tl.value(lo)
-				add(uint8(slot)|uint8(one(null)*nullEntry), tl.end(lo), word)
+			for lo, hi := tl.Slot(uint(slot)); lo < hi; lo++ {
+				word, null := tl.Value(lo)
+				add(uint8(slot)|uint8(tile.One(null)*tile.Null), tl.End(lo), word)
 			}
 		}
 	}
 	open := s.entriesOf()
 	for i := range open.n {
 		b := open.blocks[i/blockLen]
-		add(b.slots[i%blockLen], b.at[i%blockLen].end, b.at[i%blockLen].word)
+		add(b.slots[i%blockLen], b.at[i%blockLen].End, b.at[i%blockLen].Word)
 	}
 	return r
 }

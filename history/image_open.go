@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/granarydb/granary/history/names"
+	"github.com/granarydb/granary/history/tile"
 	"github.com/granarydb/granary/internal/fields"
 )
 
@@ -193,7 +194,7 @@ func (r *imageReader) lane(l *lane, number int) {
 			return
 		}
 		l.setKind(uint(slot), Kind(k))
-		l.kinded.Or(one(k != 0) << slot)
+		l.kinded.Or(tile.One(k != 0) << slot)
 	}
 	l.fed.Store(fed)
 	l.used.Store(used)
@@ -219,87 +220,72 @@ func (r *imageReader) lane(l *lane, number int) {
 
 // leastTile is the number of bytes that a tile takes at least: its entry of the directory, the
 // header, and a count and an end.
-const leastTile = 1 + 8 + 1 + 4 + 1 + headerSize + 2
+const leastTile = 1 + 8 + 1 + 4 + 1 + tile.HeaderSize + 2
 
 // tiles reads the tiles of a lane.
 func (r *imageReader) tiles(l *lane, used uint64) {
 	h := r.h
 	n, last := r.Count("tiles", leastTile), h.start
-	tiles := make([]tileRef, 0, n)
+	tiles := make([]tile.Ref, 0, n)
 	for range n {
-		ref := tileRef{last: last + int64(r.Int("last end")), mask: r.mask("mask"), n: uint16(r.Uint("entries", maxTileEntries))}
+		ref := tile.Ref{Last: last + int64(r.Int("last end")), Mask: r.mask("mask"), N: uint16(r.Uint("entries", tile.MostEntries))}
 		widths := r.Raw("widths", 4)
-		data := r.Raw("tile", int(r.Uint("size", chunkBytes-tileSlack)))
+		data := r.Raw("tile", int(r.Uint("size", tile.ChunkBytes-tile.Slack)))
 		if r.Err() != nil {
 			return
 		}
-		ref.layout = layout{widths[0], widths[1], widths[2], widths[3]}
-		if ref.mask == 0 || ref.mask&^used != 0 || len(tiles) > 0 && ref.last <= last || ref.last > h.final || !r.view.isWhole(ref.last) || ref.ends-1 >= 64 ||
-			ref.code > 64 || ref.word > 64 || ref.flags > tileNulls|tileDict|tileWide || len(data) != ref.size(data) {
-			r.Failf("%d entries in %d bytes, layout %v, slots %x of %x, last end %d", ref.n, len(data), widths, ref.mask, used, ref.last)
+		ref.Widths = tile.Widths{Ends: widths[0], Code: widths[1], Word: widths[2], Flags: widths[3]}
+		if ref.Mask == 0 || ref.Mask&^used != 0 || len(tiles) > 0 && ref.Last <= last || ref.Last > h.final || !r.view.isWhole(ref.Last) || ref.Ends-1 >= 64 ||
+			ref.Code > 64 || ref.Word > 64 || ref.Flags > tile.Nulls|tile.Dictionary|tile.Wide || len(data) != ref.Size(data) {
+			r.Failf("%d entries in %d bytes, layout %v, slots %x of %x, last end %d", ref.N, len(data), widths, ref.Mask, used, ref.Last)
 			return
 		}
-		room, at := h.chunks.alloc(len(data))
+		room, at := h.chunks.Alloc(len(data))
 		copy(room, data)
-		ref.in, ref.at = at.in, at.at
+		ref.In, ref.At = at.In, at.At
 		if r.tile(&ref); r.Err() != nil {
 			return
 		}
 		tiles = append(tiles, ref)
-		last = ref.last
+		last = ref.Last
 		h.addPart(last)
 	}
 	next := (&sealed{}).with(tiles, nil)
-	h.directory += int64(cap(next.tiles))*tileRefSize + int64(cap(next.groups))*8
+	h.directory += int64(cap(next.tiles))*tile.RefSize + int64(cap(next.groups))*8
 	l.sealed.Store(next)
-}
-
-// size returns the bytes that a tile with the header of data has, or -1.
-func (r *tileRef) size(data []byte) int {
-	if len(data) < headerSize {
-		return -1
-	}
-	n, counts, words := int(r.n), bits.OnesCount64(r.mask), int(binary.LittleEndian.Uint16(data[headWords:]))
-	if r.flags&tileWide != 0 {
-		counts *= 2
-	}
-	if (r.flags&tileDict != 0) != (words > 0) {
-		return -1
-	}
-	return headerSize + counts + n + packedBytes(n, max(8, uint(r.ends))-8) + packedBytes(words, uint(r.word)) + packedBytes(n, uint(r.code))
 }
 
 // tile checks a tile: its entries are those of its header, the ends of each slot rise and are later
 // than those of all tiles before, and words stand for values. It keeps the last end of each slot.
-func (r *imageReader) tile(ref *tileRef) {
-	var tl tile
-	tl.open(ref)
-	c, words := tl.codes(), uint64(binary.LittleEndian.Uint16(ref.in[tl.head+headWords:]))
+func (r *imageReader) tile(ref *tile.Ref) {
+	var tl tile.Tile
+	tl.Open(ref)
+	c, words := tl.Codes(), uint64(binary.LittleEndian.Uint16(ref.In[tl.Head+tile.HeadWords:]))
 	latest, hi := int64(math.MinInt64), 0
-	for rest, rank := tl.mask, 0; rest != 0; rest, rank = rest&(rest-1), rank+1 {
+	for rest, rank := tl.Mask, 0; rest != 0; rest, rank = rest&(rest-1), rank+1 {
 		slot, lo := bits.TrailingZeros64(rest), hi
-		if hi += tl.count(rank); hi == lo || hi > tl.n {
-			r.Failf("entries %d to %d of %d", lo, hi, tl.n)
+		if hi += tl.Count(rank); hi == lo || hi > tl.N {
+			r.Failf("entries %d to %d of %d", lo, hi, tl.N)
 			return
 		}
 		before := r.sealed
 		for i := lo; i < hi; i++ {
-			o := tl.ordinal(i)
-			end := tl.base + int64(o)
-			if o > tl.span || end > ref.last || end < r.h.opts.Start || (r.before || i > lo) && end <= before {
+			o := tl.Ordinal(i)
+			end := tl.Base + int64(o)
+			if o > tl.Span || end > ref.Last || end < r.h.opts.Start || (r.before || i > lo) && end <= before {
 				r.Failf("entry %d ends at %d", i, end)
 				return
 			}
-			code, null := c.in.unpackWide(c.at, i, c.width), false
-			if c.flags&tileNulls != 0 {
+			code, null := c.In.UnpackWide(c.At, i, c.Width), false
+			if c.Flags&tile.Nulls != 0 {
 				null = code == 0
 				code--
 			}
-			if !null && c.flags&tileDict != 0 && code >= words {
+			if !null && c.Flags&tile.Dictionary != 0 && code >= words {
 				r.Failf("entry %d has word %d of %d", i, code, words)
 				return
 			}
-			if word, null := c.value(i); !null && !r.isWord(slot, word) {
+			if word, null := c.Value(i); !null && !r.isWord(slot, word) {
 				return
 			}
 			before = end
@@ -307,10 +293,10 @@ func (r *imageReader) tile(ref *tileRef) {
 		r.last[slot] = before
 		latest = max(latest, before)
 	}
-	if r.ends |= tl.mask; hi != tl.n || latest != ref.last {
-		r.Failf("%d of %d entries, the latest end is %d, not %d", hi, tl.n, latest, ref.last)
+	if r.ends |= tl.Mask; hi != tl.N || latest != ref.Last {
+		r.Failf("%d of %d entries, the latest end is %d, not %d", hi, tl.N, latest, ref.Last)
 	}
-	r.before, r.sealed = true, ref.last
+	r.before, r.sealed = true, ref.Last
 }
 
 // entries reads the entries of a lane that are not sealed.
@@ -322,8 +308,8 @@ func (r *imageReader) entries(l *lane, used uint64) {
 		if at == nil {
 			return
 		}
-		slot, word := uint(at[0]&^nullEntry), uint64(0)
-		isNull := at[0] >= nullEntry
+		slot, word := uint(at[0]&^tile.Null), uint64(0)
+		isNull := at[0] >= tile.Null
 		if slot >= laneWidth || used>>slot&1 == 0 || r.before && last <= r.sealed || r.ends>>slot&1 != 0 && last <= r.last[slot] ||
 			last > r.h.final || last < r.h.opts.Start || r.view.isOpen(l, slot, last) {
 			r.Failf("slot %d ends at %d", slot, last)

@@ -2,6 +2,8 @@ package history
 
 import (
 	"sync/atomic"
+
+	"github.com/granarydb/granary/history/tile"
 )
 
 // lane is up to 64 attributes of one shape, or of rare ones, in slots, in the order of their
@@ -53,7 +55,7 @@ func (l *lane) publish() {
 // setKind sets the kind of a slot's values.
 func (l *lane) setKind(slot uint, k Kind) {
 	l.kinds[slot] = k
-	l.texts = l.texts&^(1<<slot) | one(k >= KindString)<<slot
+	l.texts = l.texts&^(1<<slot) | tile.One(k >= KindString)<<slot
 }
 
 // find is sealed.find, with the ongoing value of a slot that Change feeds.

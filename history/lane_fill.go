@@ -1,6 +1,10 @@
 package history
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/granarydb/granary/history/tile"
+)
 
 // laneFill is the work of finding the states of one lane at t.
 type laneFill struct {
@@ -16,45 +20,45 @@ type laneFill struct {
 }
 
 // within finds starts, ends and values in the tile of t.
-func (f *laneFill) within(r *tileRef) {
-	var tl tile
-	tl.open(r)
-	in, high, lows, low, base := tl.in, tl.high, tl.lows, tl.low&63, tl.base
+func (f *laneFill) within(r *tile.Ref) {
+	var tl tile.Tile
+	tl.Open(r)
+	in, high, lows, low, base := tl.In, tl.High, tl.Lows, tl.Low&63, tl.Base
 	near := low <= 28 // two neighbours have their low bits in one word
-	x := uint64(f.t - tl.base)
-	if x > tl.span {
+	x := uint64(f.t - tl.Base)
+	if x > tl.Span {
 		x = 0 // it is before the base
 	}
 	xHigh := x >> low
 	var at [laneWidth]hit
 	var started, ended uint64
 	n, rank, hi := 0, 0, 0
-	for rest := r.mask; rest != 0; rank++ {
+	for rest := r.Mask; rest != 0; rank++ {
 		slot := bits.TrailingZeros64(rest) & (laneWidth - 1)
 		rest &= rest - 1
 		lo := hi
-		hi += tl.count(rank)
+		hi += tl.Count(rank)
 		if f.start>>slot&1 == 0 {
 			continue
 		}
-		i := lo + bits.TrailingZeros64(atLeast(in.load(high+lo), xHigh*everyByte))>>3
+		i := lo + bits.TrailingZeros64(tile.AtLeast(in.Load(high+lo), xHigh*tile.EveryByte))>>3
 		if i >= lo+8 || uint64(in[high+i]) == xHigh {
-			i = tl.search(lo, hi, f.t)
+			i = tl.Search(lo, hi, f.t)
 		}
 		i = min(i, hi)
 		// Branch-free: the branches are unpredictable. Wrong starts and ends are replaced later.
 		if near {
 			bit := (i - 1) * int(low)
-			both := in.load(lows+bit>>3) >> (bit & 7)
-			f.starts[slot] = base + int64(uint64(in[high+i-1])<<low|both&tl.lowest) + 1
-			f.ends[slot] = base + int64(uint64(in[high+i])<<low|both>>low&tl.lowest)
+			both := in.Load(lows+bit>>3) >> (bit & 7)
+			f.starts[slot] = base + int64(uint64(in[high+i-1])<<low|both&tl.Lowest) + 1
+			f.ends[slot] = base + int64(uint64(in[high+i])<<low|both>>low&tl.Lowest)
 		} else {
-			f.starts[slot], f.ends[slot] = tl.end(max(1, i)-1)+1, tl.end(min(i, tl.n-1))
+			f.starts[slot], f.ends[slot] = tl.End(max(1, i)-1)+1, tl.End(min(i, tl.N-1))
 		}
-		started |= one(i > lo) << slot
-		ended |= one(i < hi) << slot
+		started |= tile.One(i > lo) << slot
+		ended |= tile.One(i < hi) << slot
 		at[n&(laneWidth-1)] = hit{uint16(slot), uint16(i)}
-		n += int(one(i < hi))
+		n += int(tile.One(i < hi))
 	}
 	f.start &^= started
 	f.end &^= ended
@@ -64,35 +68,27 @@ func (f *laneFill) within(r *tileRef) {
 // hit is an entry of a slot in a tile.
 type hit struct{ slot, entry uint16 }
 
-// one returns 1 for true: a sum without a branch.
-func one(b bool) (n uint64) {
-	if b {
-		n = 1
-	}
-	return n
-}
-
 // setValues sets the values of slots to those of their entries.
-func (f *laneFill) setValues(tl *tile, at []hit) {
-	c := tl.codes()
+func (f *laneFill) setValues(tl *tile.Tile, at []hit) {
+	c := tl.Codes()
 	words, has := f.words, f.has
-	in, from, width, mask := c.in, c.at, c.width, ones(c.width)
+	in, from, width, mask := c.In, c.At, c.Width, tile.Ones(c.Width)
 	switch {
-	case width > 56 || c.flags&tileDict != 0:
+	case width > 56 || c.Flags&tile.Dictionary != 0:
 		for _, p := range at {
-			word, null := c.value(int(p.entry))
+			word, null := c.Value(int(p.entry))
 			words[p.slot&(laneWidth-1)] = word
-			has |= one(!null) << (p.slot & (laneWidth - 1))
+			has |= tile.One(!null) << (p.slot & (laneWidth - 1))
 		}
-	case c.flags&tileNulls != 0:
+	case c.Flags&tile.Nulls != 0:
 		for _, p := range at {
-			code := in.unpack(from, int(p.entry), width, mask)
-			words[p.slot&(laneWidth-1)] = c.least + code - 1
-			has |= one(code != 0) << (p.slot & (laneWidth - 1))
+			code := in.Unpack(from, int(p.entry), width, mask)
+			words[p.slot&(laneWidth-1)] = c.Least + code - 1
+			has |= tile.One(code != 0) << (p.slot & (laneWidth - 1))
 		}
 	default:
 		for _, p := range at {
-			words[p.slot&(laneWidth-1)] = c.least + in.unpack(from, int(p.entry), width, mask)
+			words[p.slot&(laneWidth-1)] = c.Least + in.Unpack(from, int(p.entry), width, mask)
 			has |= 1 << (p.slot & (laneWidth - 1))
 		}
 	}
@@ -105,18 +101,18 @@ func (f *laneFill) later(j int) {
 		if j = f.s.after(j, f.end); j == len(f.s.tiles) {
 			return
 		}
-		var tl tile
-		tl.open(&f.s.tiles[j])
+		var tl tile.Tile
+		tl.Open(&f.s.tiles[j])
 		var at [laneWidth]hit
 		n := 0
-		for rest := tl.mask & f.end; rest != 0; n++ {
+		for rest := tl.Mask & f.end; rest != 0; n++ {
 			var slot int
 			slot, rest = nextSlot(rest)
-			lo, _ := tl.slot(uint(slot))
+			lo, _ := tl.Slot(uint(slot))
 			at[n] = hit{uint16(slot), uint16(lo)}
-			f.ends[slot] = tl.end(lo)
+			f.ends[slot] = tl.End(lo)
 		}
-		f.end &^= tl.mask
+		f.end &^= tl.Mask
 		f.setValues(&tl, at[:n])
 		j++
 	}
@@ -128,15 +124,15 @@ func (f *laneFill) earlier(j int, start int64) {
 		if j = f.s.before(j, f.start); j < 0 {
 			break
 		}
-		var tl tile
-		tl.open(&f.s.tiles[j])
-		for rest := tl.mask & f.start; rest != 0; {
+		var tl tile.Tile
+		tl.Open(&f.s.tiles[j])
+		for rest := tl.Mask & f.start; rest != 0; {
 			var slot int
 			slot, rest = nextSlot(rest)
-			_, hi := tl.slot(uint(slot))
-			f.starts[slot] = tl.end(hi-1) + 1
+			_, hi := tl.Slot(uint(slot))
+			f.starts[slot] = tl.End(hi-1) + 1
 		}
-		f.start &^= tl.mask
+		f.start &^= tl.Mask
 		j--
 	}
 	for rest := f.start; rest != 0; {
@@ -161,19 +157,19 @@ func (f *laneFill) buffered() {
 	f.seen = open.n
 	for i := range open.n {
 		b := open.blocks[i/blockLen]
-		slot := b.slots[i%blockLen] &^ nullEntry
+		slot := b.slots[i%blockLen] &^ tile.Null
 		bit := uint64(1) << slot
 		if f.end&bit == 0 {
 			continue
 		}
-		end := b.at[i%blockLen].end
+		end := b.at[i%blockLen].End
 		if end < f.t {
 			f.starts[slot] = end + 1
 			f.start &^= bit
 			continue
 		}
-		f.ends[slot], f.words[slot] = end, b.at[i%blockLen].word
-		if b.slots[i%blockLen]&nullEntry == 0 {
+		f.ends[slot], f.words[slot] = end, b.at[i%blockLen].Word
+		if b.slots[i%blockLen]&tile.Null == 0 {
 			f.has |= bit
 		}
 		f.end &^= bit

@@ -1,5 +1,7 @@
 package history
 
+import "github.com/granarydb/granary/history/tile"
+
 // laneWork is the writer's state of a lane.
 type laneWork struct {
 	// The fields that each entry needs share a cache line.
@@ -30,7 +32,7 @@ func (work *laneWork) add(end int64, word uint64, slot uint, null bool) {
 	}
 	at := uint8(slot)
 	if null {
-		at |= nullEntry
+		at |= tile.Null
 	}
 	work.entries.add(end, word, at)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sort"
 	"sync"
+
+	"github.com/granarydb/granary/history/tile"
 )
 
 // sample returns the intervals of attributes that times, which are sorted, hit, in the memory
@@ -189,7 +191,7 @@ func (p *sampler) tiles() {
 		if j = p.s.after(j, p.active); j == len(p.s.tiles) {
 			return
 		}
-		if !p.due(p.s.tiles[j].last) {
+		if !p.due(p.s.tiles[j].Last) {
 			j = p.s.from(p.times[p.least()]) - 1 // to where the next of the times is
 			p.known = 0
 			continue
@@ -225,15 +227,15 @@ func (p *sampler) least() int {
 // tile answers times from a tile.
 func (p *sampler) tile(j int) {
 	r := &p.s.tiles[j]
-	var tl tile
-	tl.open(r)
-	c := tl.codes()
-	wanted := r.mask & p.active
-	if 8*bits.OnesCount64(wanted) <= bits.OnesCount64(r.mask) {
+	var tl tile.Tile
+	tl.Open(r)
+	c := tl.Codes()
+	wanted := r.Mask & p.active
+	if 8*bits.OnesCount64(wanted) <= bits.OnesCount64(r.Mask) {
 		for wanted != 0 {
 			var slot int
 			slot, wanted = nextSlot(wanted)
-			lo, hi := tl.slot(uint(slot))
+			lo, hi := tl.Slot(uint(slot))
 			began := len(p.rows)
 			p.within(j, &tl, &c, slot, lo, hi)
 			p.note(p.place[slot], began)
@@ -241,11 +243,11 @@ func (p *sampler) tile(j int) {
 		return
 	}
 	rank, hi := 0, 0
-	for rest := r.mask; rest != 0; rank++ {
+	for rest := r.Mask; rest != 0; rank++ {
 		var slot int
 		slot, rest = nextSlot(rest)
 		lo := hi
-		hi += tl.count(rank)
+		hi += tl.Count(rank)
 		if wanted>>slot&1 != 0 {
 			began := len(p.rows)
 			p.within(j, &tl, &c, slot, lo, hi)
@@ -255,11 +257,11 @@ func (p *sampler) tile(j int) {
 }
 
 // within answers times of a slot from a tile, whose entries of the slot are [lo, hi).
-func (p *sampler) within(j int, tl *tile, c *codes, slot, lo, hi int) {
+func (p *sampler) within(j int, tl *tile.Tile, c *tile.Coded, slot, lo, hi int) {
 	slot &= laneWidth - 1 // no change: the compiler leaves out checks of bounds
 	bit := uint64(1) << slot
 	from, known := p.from[slot], p.known&bit != 0
-	last, times := p.s.tiles[j].last, p.times
+	last, times := p.s.tiles[j].Last, p.times
 	next := p.next[slot]
 	for lo < hi {
 		t := times[next]
@@ -267,17 +269,17 @@ func (p *sampler) within(j int, tl *tile, c *codes, slot, lo, hi int) {
 			break
 		}
 		i := lo
-		end := tl.end(lo)
+		end := tl.End(lo)
 		if end < t { // mostly the first is right
-			if i = tl.search(lo+1, hi, t); i == hi {
+			if i = tl.Search(lo+1, hi, t); i == hi {
 				break
 			}
-			from = tl.end(i-1) + 1
-			end = tl.end(i)
+			from = tl.End(i-1) + 1
+			end = tl.End(i)
 		} else if !known {
 			from = p.s.startBefore(j, bit, p.v.start)
 		}
-		word, null := c.value(i)
+		word, null := c.Value(i)
 		if next = p.answer(slot, next, found{from, end, word, null, true}); next == len(times) {
 			p.active &^= bit
 			return
@@ -286,7 +288,7 @@ func (p *sampler) within(j int, tl *tile, c *codes, slot, lo, hi int) {
 		lo = i + 1
 	}
 	if lo < hi {
-		from = tl.end(hi-1) + 1
+		from = tl.End(hi-1) + 1
 	}
 	p.next[slot] = next
 	p.from[slot] = from

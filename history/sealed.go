@@ -3,19 +3,21 @@ package history
 import (
 	"math"
 	"math/bits"
+
+	"github.com/granarydb/granary/history/tile"
 )
 
 // laneWidth is the greatest number of attributes of a lane: a bit each in a word.
-const laneWidth = 64
+const laneWidth = tile.Slots
 
 // nextSlot returns the lowest slot of a set, which is not empty, and the others.
 func nextSlot(set uint64) (slot int, rest uint64) { return bits.TrailingZeros64(set), set & (set - 1) }
 
 // sealed is the published state of a lane.
 type sealed struct {
-	tiles  []tileRef // by their last end
-	groups []uint64  // the masks of each groupLen tiles together; the last tiles are in none
-	open   *buffer   // ends after those of all tiles; nil: none
+	tiles  []tile.Ref // by their last end
+	groups []uint64   // the masks of each groupLen tiles together; the last tiles are in none
+	open   *buffer    // ends after those of all tiles; nil: none
 }
 
 // groupLen is the number of tiles with a common mask.
@@ -23,12 +25,12 @@ const groupLen = 64
 
 // with returns the state with more tiles and other unsealed entries. Readers of s do not look
 // behind its lengths.
-func (s *sealed) with(tiles []tileRef, open *buffer) *sealed {
+func (s *sealed) with(tiles []tile.Ref, open *buffer) *sealed {
 	next := &sealed{tiles: append(s.tiles, tiles...), groups: s.groups, open: open}
 	for g := len(next.groups); (g+1)*groupLen <= len(next.tiles); g++ {
 		var mask uint64
 		for _, t := range next.tiles[g*groupLen:][:groupLen] {
-			mask |= t.mask
+			mask |= t.Mask
 		}
 		next.groups = append(next.groups, mask)
 	}
@@ -48,7 +50,7 @@ func (s *sealed) from(t int64) int {
 	lo, hi := 0, len(s.tiles)
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
-		if s.tiles[mid].last < t {
+		if s.tiles[mid].Last < t {
 			lo = mid + 1
 		} else {
 			hi = mid
@@ -65,7 +67,7 @@ func (s *sealed) after(i int, slots uint64) int {
 			i += groupLen
 			continue
 		}
-		if s.tiles[i].mask&slots != 0 {
+		if s.tiles[i].Mask&slots != 0 {
 			return i
 		}
 		i++
@@ -80,7 +82,7 @@ func (s *sealed) before(i int, slots uint64) int {
 			i -= groupLen
 			continue
 		}
-		if s.tiles[i].mask&slots != 0 {
+		if s.tiles[i].Mask&slots != 0 {
 			return i
 		}
 		i--
@@ -104,17 +106,17 @@ func (s *sealed) find(f *found, slot uint, t, from int64) {
 	f.start = from
 	j := s.from(t)
 	first := j // the tile in whose time the instant is
-	if j < len(s.tiles) && s.tiles[j].mask&bit != 0 {
-		var tl tile
-		tl.open(&s.tiles[j])
-		lo, hi := tl.slot(slot)
-		i := tl.search(lo, hi, t)
+	if j < len(s.tiles) && s.tiles[j].Mask&bit != 0 {
+		var tl tile.Tile
+		tl.Open(&s.tiles[j])
+		lo, hi := tl.Slot(slot)
+		i := tl.Search(lo, hi, t)
 		if i > lo {
-			f.start = tl.end(i-1) + 1
+			f.start = tl.End(i-1) + 1
 		}
 		if i < hi {
-			f.end, f.ended = tl.end(i), true
-			f.word, f.null = tl.value(i)
+			f.end, f.ended = tl.End(i), true
+			f.word, f.null = tl.Value(i)
 		}
 		if i > lo && f.ended {
 			return
@@ -126,11 +128,11 @@ func (s *sealed) find(f *found, slot uint, t, from int64) {
 	}
 	if !f.ended {
 		if j = s.after(j, bit); j < len(s.tiles) {
-			var tl tile
-			tl.open(&s.tiles[j])
-			lo, _ := tl.slot(slot)
-			f.end, f.ended = tl.end(lo), true
-			f.word, f.null = tl.value(lo)
+			var tl tile.Tile
+			tl.Open(&s.tiles[j])
+			lo, _ := tl.Slot(slot)
+			f.end, f.ended = tl.End(lo), true
+			f.word, f.null = tl.Value(lo)
 		} else if s.findOpen(slot, t, f) {
 			return
 		}
@@ -147,12 +149,12 @@ func (s *sealed) findOpen(slot uint, t int64, f *found) (started bool) {
 	for i := range open.n {
 		b := open.blocks[i/blockLen]
 		at := b.slots[i%blockLen]
-		if uint(at&^nullEntry) != slot {
+		if uint(at&^tile.Null) != slot {
 			continue
 		}
-		end := b.at[i%blockLen].end
+		end := b.at[i%blockLen].End
 		if end >= t {
-			f.end, f.word, f.null, f.ended = end, b.at[i%blockLen].word, at&nullEntry != 0, true
+			f.end, f.word, f.null, f.ended = end, b.at[i%blockLen].Word, at&tile.Null != 0, true
 			return started
 		}
 		f.start, started = end+1, true
@@ -167,10 +169,10 @@ func (s *sealed) startBefore(k int, bit uint64, from int64) int64 {
 	if b < 0 {
 		return from
 	}
-	var tl tile
-	tl.open(&s.tiles[b])
-	_, hi := tl.slot(uint(bits.TrailingZeros64(bit)))
-	return tl.end(hi-1) + 1
+	var tl tile.Tile
+	tl.Open(&s.tiles[b])
+	_, hi := tl.Slot(uint(bits.TrailingZeros64(bit)))
+	return tl.End(hi-1) + 1
 }
 
 // lastEnd returns the last end of a slot that is at most a time.
@@ -178,15 +180,15 @@ func (s *sealed) lastEnd(slot uint, most int64) (end int64, ok bool) {
 	open := s.entriesOf()
 	for i := open.n - 1; i >= 0; i-- {
 		b := open.blocks[i/blockLen]
-		if end := b.at[i%blockLen].end; uint(b.slots[i%blockLen]&^nullEntry) == slot && end <= most {
+		if end := b.at[i%blockLen].End; uint(b.slots[i%blockLen]&^tile.Null) == slot && end <= most {
 			return end, true
 		}
 	}
 	if k := s.before(len(s.tiles)-1, 1<<slot); k >= 0 {
-		var tl tile
-		tl.open(&s.tiles[k])
-		_, hi := tl.slot(slot)
-		return tl.end(hi - 1), true
+		var tl tile.Tile
+		tl.Open(&s.tiles[k])
+		_, hi := tl.Slot(slot)
+		return tl.End(hi - 1), true
 	}
 	return math.MinInt64, false
 }
@@ -194,9 +196,9 @@ func (s *sealed) lastEnd(slot uint, most int64) (end int64, ok bool) {
 // directory is the common directory of all lanes of a closed history. It saves the way over
 // the lane, which is two cache misses of about eight.
 type directory struct {
-	tiles []tileRef
+	tiles []tile.Ref
 	first []uint32 // of each lane, and behind the last
 }
 
 // of returns the tiles of a lane.
-func (d *directory) of(lane int) []tileRef { return d.tiles[d.first[lane]:d.first[lane+1]] }
+func (d *directory) of(lane int) []tile.Ref { return d.tiles[d.first[lane]:d.first[lane+1]] }

@@ -1,9 +1,6 @@
 package history
 
-import (
-	"encoding/binary"
-	"unsafe"
-)
+import "unsafe"
 
 // textOf returns bytes of an interner as a string, without a copy.
 //
@@ -14,18 +11,8 @@ func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b))
 // bytesOf returns the bytes of a string to read, without a copy.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// load returns the eight bytes at an offset.
-//
-// The offset is of a tile or of its slack: at most chunkBytes-8, for tileSlack is eight bytes
-// behind each tile, and never below 0. This package wrote the tile's header, in memory, so no
-// input can make an offset.
-func (c *chunk) load(at int) uint64 {
-	return binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(unsafe.Pointer(c), at))[:])
-}
-
 // The sizes of the parts of a lane on the heap, in bytes.
 const (
-	tileRefSize   = int64(unsafe.Sizeof(tileRef{}))
 	blockSize     = int64(unsafe.Sizeof(block{}))
 	laneSize      = int64(unsafe.Sizeof(lane{}))
 	sealedSize    = int64(unsafe.Sizeof(sealed{}))

@@ -1,5 +1,7 @@
 package history
 
+import "github.com/granarydb/granary/history/tile"
+
 // walker goes over the intervals of one attribute in the order of time. It opens each
 // tile once.
 type walker struct {
@@ -9,9 +11,9 @@ type walker struct {
 	slot uint
 	bit  uint64
 
-	at    int  // tile that is open
-	tile  tile // if opened
-	lo    int  // entries of the slot that are left in it
+	at    int       // tile that is open
+	tile  tile.Tile // if opened
+	lo    int       // entries of the slot that are left in it
 	hi    int
 	found found
 	begun bool
@@ -49,16 +51,16 @@ func (w *walker) step(t int64) bool {
 	if w.lo >= w.hi {
 		return false
 	}
-	if w.s.tiles[w.at].last < t {
+	if w.s.tiles[w.at].Last < t {
 		return false
 	}
-	i := w.tile.search(w.lo, w.hi, t)
+	i := w.tile.Search(w.lo, w.hi, t)
 	if i == w.hi {
 		return false
 	}
 	switch {
 	case i > w.lo:
-		w.found.start = w.tile.end(i-1) + 1
+		w.found.start = w.tile.End(i-1) + 1
 	default:
 		w.found.start = w.found.end + 1
 	}
@@ -68,8 +70,8 @@ func (w *walker) step(t int64) bool {
 
 // enter makes entry i of the open tile the current interval.
 func (w *walker) enter(i int) {
-	w.found.end, w.found.ended = w.tile.end(i), true
-	w.found.word, w.found.null = w.tile.value(i)
+	w.found.end, w.found.ended = w.tile.End(i), true
+	w.found.word, w.found.null = w.tile.Value(i)
 	w.lo = i + 1
 }
 
@@ -85,11 +87,11 @@ func (w *walker) jump(t int64) {
 		return
 	}
 	w.at = k
-	w.tile.open(&w.s.tiles[k])
-	w.lo, w.hi = w.tile.slot(w.slot)
+	w.tile.Open(&w.s.tiles[k])
+	w.lo, w.hi = w.tile.Slot(w.slot)
 	i := w.lo
 	if k == j {
-		i = w.tile.search(w.lo, w.hi, t)
+		i = w.tile.Search(w.lo, w.hi, t)
 	}
 	if i == w.hi {
 		// The end is in a later tile, or not sealed.
@@ -99,7 +101,7 @@ func (w *walker) jump(t int64) {
 	}
 	switch {
 	case i > w.lo:
-		w.found.start = w.tile.end(i-1) + 1
+		w.found.start = w.tile.End(i-1) + 1
 	case begun && before.ended && t == before.end+1:
 		w.found.start = t
 	default:

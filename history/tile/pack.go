@@ -1,19 +1,19 @@
-package history
+package tile
 
 import "encoding/binary"
 
-// tileWords is the distinct words of a tile: a small hash table that is emptied by
+// distinct is the distinct words of a tile: a small hash table that is emptied by
 // counting up.
-type tileWords struct {
+type distinct struct {
 	words []uint64
-	table [4 * tileEntries]struct {
+	table [4 * Entries]struct {
 		round uint32
 		place uint32
 	}
 	round uint32
 }
 
-func (d *tileWords) begin() {
+func (d *distinct) begin() {
 	d.words = d.words[:0]
 	if d.round++; d.round == 0 {
 		clear(d.table[:])
@@ -22,7 +22,7 @@ func (d *tileWords) begin() {
 }
 
 // place returns where a word is among the words, adding it if it is new.
-func (d *tileWords) place(w uint64) uint32 {
+func (d *distinct) place(w uint64) uint32 {
 	slots := uint64(len(d.table))
 	for at := w * 0x9e3779b97f4a7c15 >> 40 % slots; ; at = (at + 1) % slots {
 		e := &d.table[at]
@@ -46,7 +46,7 @@ func pack(b []byte, at int, numbers []uint64, width uint) int {
 	if width > 56 {
 		return packWide(b, at, numbers, width)
 	}
-	behind := at + packedBytes(len(numbers), width)
+	behind := at + PackedBytes(len(numbers), width)
 	held, have := uint64(0), uint(0) // the bits behind the last whole byte: below 8
 	// Each step waits for the one before, so narrow numbers are put together first.
 	for width <= 14 && len(numbers) >= 4 {

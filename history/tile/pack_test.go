@@ -1,4 +1,4 @@
-package history
+package tile
 
 import (
 	"math/rand/v2"
@@ -14,22 +14,22 @@ func TestPack(t *testing.T) {
 		for n := range 70 {
 			numbers := make([]uint64, n)
 			for i := range numbers {
-				numbers[i] = rng.Uint64() & ones(width)
+				numbers[i] = rng.Uint64() & Ones(width)
 				if rng.IntN(3) == 0 {
-					numbers[i] = ones(width)
+					numbers[i] = Ones(width)
 				}
 			}
 			want := append([]uint64(nil), numbers...)
-			c := new(chunk)
+			c := new(Chunk)
 			for i := range c[:1000] {
 				c[i] = 0xaa
 			}
-			size := packedBytes(n, width)
+			size := PackedBytes(n, width)
 			if behind := pack(c[:], from, numbers, width); behind != from+size {
 				t.Fatalf("%d numbers of %d bits: offset %d, want %d", n, width, behind, from+size)
 			}
 			for i, x := range want {
-				if got := c.unpackWide(from, i, width); got != x {
+				if got := c.UnpackWide(from, i, width); got != x {
 					t.Fatalf("number %d of %d of %d bits is %x, want %x", i, n, width, got, x)
 				}
 			}
