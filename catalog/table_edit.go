@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/index"
@@ -180,6 +181,9 @@ const (
 func (e *TableEdit) Note(text string, most int64) error {
 	if slices.Contains(e.State.Notes, text) {
 		return nil
+	}
+	if !utf8.ValidString(text) {
+		return fmt.Errorf("%w: note %.100q is not UTF-8", schema.ErrLimit, text)
 	}
 	bytes := len(text)
 	for _, n := range e.State.Notes {

@@ -3,6 +3,7 @@ package columnstore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"runtime"
 	"weak"
 
@@ -33,14 +34,10 @@ type mark struct {
 }
 
 // file files all that is committed, and removes the segments and files that nobody needs any more.
-// It does nothing while another call does so. The errors are disk.ErrDisk, ErrMemory,
+// The caller holds keeper.filing. The errors are disk.ErrDisk, ErrMemory,
 // ErrSnapshotExpired, and the error of ctx. After an error the files are as before.
 func (s *Store) file(ctx context.Context) (err error) {
 	k := &s.keeper
-	if !k.busy.CompareAndSwap(false, true) {
-		return nil
-	}
-	defer k.busy.Store(false)
 	defer func() {
 		k.failing.Store(&err)
 	}()
@@ -50,15 +47,19 @@ func (s *Store) file(ctx context.Context) (err error) {
 	}
 	logged := k.logged.Load()
 	f := filing{store: s, dir: k.dir, next: &filed.Manifest{Segment: segments[len(segments)-1].Number}}
-	if err := f.write(ctx); err != nil {
-		k.dir.Discard()
+	switch err := f.write(ctx); {
+	case errors.Is(err, ErrSnapshotExpired):
+		return err // the next run goes on with the files of whole buckets
+	case err != nil:
+		k.discard()
 		return err
 	}
 	s.opts.Yield("file/manifest")
 	if err := k.dir.WriteManifest(f.next); err != nil {
-		return err // it can be durable all the same, so its files stay
+		k.partial = nil
+		return err // it can be durable all the same; then its files stay
 	}
-	k.manifest = f.next
+	k.manifest, k.partial = f.next, nil
 	for _, m := range f.marks {
 		m.of.filed = m.at
 	}
@@ -71,6 +72,12 @@ func (s *Store) file(ctx context.Context) (err error) {
 	k.bound.Store(max(s.opts.LogBytes, f.bytes))
 	s.opts.Yield("file/clean")
 	return k.clean(s)
+}
+
+// discard removes the files of a run that failed.
+func (k *keeper) discard() {
+	k.partial = nil
+	k.dir.Discard()
 }
 
 // clean removes what the manifest does not need.
@@ -88,6 +95,8 @@ func (f *filing) write(ctx context.Context) error {
 		return err
 	}
 	// The log first (D3): after a crash there must be all commits before those of the files.
+	// An eviction or a retention drops dictionaries before it publishes the floor.
+	s.awaitCommit()
 	last := s.roots.Root()
 	if err := s.log.Sync(ctx, uint64(last.Commit)); err != nil {
 		return err
@@ -158,7 +167,7 @@ func (f *filing) table(ctx context.Context, t *Table, use txn.Use[*catalog.Datab
 		return err
 	}
 	for key, b := range state.Buckets.All() {
-		file, ok := before.Bucket(b.Start)
+		file, ok := f.bucket(t, before, b.Start)
 		if !ok || !isFiled(state, key, b, file.Through) {
 			if file, err = f.rows(ctx, t, use, key, b); err != nil {
 				return err
@@ -194,15 +203,26 @@ func (f *filing) dictionaries(t *Table, before *filed.TableFiles) ([]filed.Gener
 	return out, nil
 }
 
-// dicts writes the file of a generation, with memory for its contents.
-func (f *filing) dicts(d filed.Dictionaries, before filed.GenerationFiles) (filed.GenerationFiles, error) {
-	all := max(1, d.Logged.Entries())
-	bytes := int64(d.Size()) * int64(all-before.Kept(d).Entries()) / int64(all)
-	if err := f.store.reserve(bytes, incoming{later: true}); err != nil {
-		return before, err
+// dicts writes the file of a generation, with memory for its contents: all of them if there are many
+// files, unless that memory is missing.
+func (f *filing) dicts(d filed.Dictionaries, before filed.GenerationFiles) (after filed.GenerationFiles, err error) {
+	for _, whole := range []bool{true, false} {
+		if whole && !before.AreMany() {
+			continue
+		}
+		from := d.Filed
+		if whole {
+			from = granule.Watermark{}
+		}
+		all := max(1, d.Logged.Entries())
+		bytes := int64(d.Size()) * int64(all-from.Entries()) / int64(all)
+		if err = f.store.reserve(bytes, incoming{later: true}); err != nil {
+			continue
+		}
+		defer f.store.release(bytes)
+		return f.dir.WriteDicts(d, before, whole)
 	}
-	defer f.store.release(bytes)
-	return f.dir.WriteDicts(d, before)
+	return before, err
 }
 
 // isFiled reports whether a bucket has only rows of commits up to one.
@@ -245,9 +265,24 @@ func (f *filing) rows(ctx context.Context, t *Table, use txn.Use[*catalog.Databa
 		}
 		f.store.opts.Yield("file/granule")
 	}
-	out, err = w.Finish(b)
+	if out, err = w.Finish(b); err != nil {
+		return out, err
+	}
 	f.bytes += out.Bytes
-	return out, err
+	k := &f.store.keeper
+	if k.partial == nil {
+		k.partial = map[partialFile]filed.BucketFile{}
+	}
+	k.partial[partialFile{t.ordinal, b.Start}] = out
+	return out, nil
+}
+
+// bucket returns the newest file of a bucket: of a run whose root expired, or of the manifest.
+func (f *filing) bucket(t *Table, before *filed.TableFiles, start int64) (filed.BucketFile, bool) {
+	if file, ok := f.store.keeper.partial[partialFile{t.ordinal, start}]; ok {
+		return file, true
+	}
+	return before.Bucket(start)
 }
 
 // granule writes a granule, merged if it has fresh parts.

@@ -2,6 +2,8 @@ package columnstore
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,9 +17,10 @@ import (
 // gets rows is written again as a whole each time, so each row is filed about twice.
 type keeper struct {
 	dir      *filed.Dir
-	manifest *filed.Manifest // the one that counts; nil if there is none
-	busy     atomic.Bool     // somebody files, and owns the two above
-	logged   atomic.Int64    // bytes of entries since the manifest
+	manifest *filed.Manifest                  // the one that counts; nil if there is none
+	filing   sync.Mutex                       // held by who files, and owns the two above
+	partial  map[partialFile]filed.BucketFile // files of buckets of a run whose root expired
+	logged   atomic.Int64                     // bytes of entries since the manifest
 	bound    atomic.Int64
 	failing  atomic.Pointer[error] // of the last try to file, for Stats
 	wake     chan struct{}         // holds a token if the log exceeds its bound
@@ -54,10 +57,30 @@ func (s *Store) keep() {
 	}
 }
 
-// fileIfDue files if the log exceeds its bound.
-func (s *Store) fileIfDue(ctx context.Context) error {
-	if s.log == nil || s.keeper.logged.Load() <= s.keeper.bound.Load() {
+// mostFilings is how often the keeper files at once while its root expires before all files are
+// written. Each run goes on with the files of the one before.
+const mostFilings = 16
+
+// fileIfDue files if the log exceeds its bound. It does nothing while another call files.
+func (s *Store) fileIfDue(ctx context.Context) (err error) {
+	k := &s.keeper
+	if s.log == nil || k.logged.Load() <= k.bound.Load() || !k.filing.TryLock() {
 		return nil
 	}
-	return s.file(ctx)
+	defer k.filing.Unlock()
+	for range mostFilings {
+		if s.closed.Load() {
+			return ErrClosed // Close files, and then another process can have the directory
+		}
+		if err = s.file(ctx); !errors.Is(err, ErrSnapshotExpired) {
+			break
+		}
+	}
+	return err
+}
+
+// partialFile names a bucket.
+type partialFile struct {
+	table int
+	start int64
 }

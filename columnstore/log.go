@@ -3,6 +3,7 @@ package columnstore
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"sync/atomic"
@@ -31,10 +32,13 @@ type logWrite struct {
 	body   []byte
 }
 
-// prepare returns an entry that has room in the log. It waits for room. The errors are those of
-// disk.Log.Reserve.
+// prepare returns an entry that has room in the log. It waits for room. The errors are ErrClosed, and
+// those of disk.Log.Reserve.
 func (s *Store) prepare(kind uint32, body []byte) (logWrite, error) {
 	room, err := s.log.Reserve(context.Background(), int64(len(body)), false)
+	if errors.Is(err, disk.ErrClosed) {
+		err = ErrClosed
+	}
 	if err != nil {
 		return logWrite{}, fmt.Errorf("log: %w", err)
 	}

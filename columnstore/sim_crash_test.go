@@ -119,9 +119,7 @@ func (h *simRun) files() {
 	for range 3 + h.rng.IntN(10) {
 		h.yieldPoint("keeper rests")
 		before := h.store.keeper.manifest
-		h.reading++
-		err := h.store.file(context.Background())
-		h.reading--
+		err := h.file()
 		switch {
 		case err == nil && h.store.keeper.manifest != before:
 			h.note("filed")
@@ -134,6 +132,16 @@ func (h *simRun) files() {
 			}
 		}
 	}
+}
+
+// file files as the keeper does, in one run.
+func (h *simRun) file() error {
+	k := &h.store.keeper
+	k.filing.Lock()
+	defer k.filing.Unlock()
+	h.reading++
+	defer func() { h.reading-- }()
+	return h.store.file(context.Background())
 }
 
 // fault makes a call of the disk fail, once or until the disk heals.

@@ -53,6 +53,9 @@ func (s *Store) openDir() (err error) {
 	if err := r.repeatLog(log); err != nil {
 		return err
 	}
+	if name := files.Found(); manifest == nil && name != "" && len(log.Segments()) == 0 {
+		return &disk.DamagedError{File: name, Reason: "no manifest names it, and there is no log"}
+	}
 	return s.beginLog(files, manifest, log)
 }
 
@@ -90,12 +93,18 @@ func (s *Store) beginLog(files *filed.Dir, manifest *filed.Manifest, log *disk.R
 	return k.clean(s)
 }
 
+// awaitCommit waits for the commit or the rewrite that is being published, if there is one.
+func (s *Store) awaitCommit() {
+	s.roots.Rewrite(func(*txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) { return next, false })
+}
+
 // closeDir files what is only in the log, makes the log durable, and gives the directory back.
 // Nobody appends to the log behind a closed store: commits look under the commit lock, which
 // closeDir takes once.
 func (s *Store) closeDir() (err error) {
-	s.roots.Rewrite(func(*txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) { return next, false })
+	s.awaitCommit()
 	if s.log != nil {
+		s.keeper.filing.Lock()           // for good: nobody files behind the end of the log
 		_ = s.file(context.Background()) // or the log has it
 		err = s.log.Close()
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"unicode/utf8"
 	"weak"
 
 	"github.com/granarydb/granary/catalog"
@@ -12,10 +13,14 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// CreateHistory creates an empty history. The errors are ErrClosed, ErrTable for a name that
-// another history has, and history.ErrLimit.
+// CreateHistory creates an empty history. With a directory it is durable when CreateHistory returns.
+// The errors are ErrClosed, ErrTable for a name that another history has or that is not UTF-8,
+// history.ErrLimit, and those of the disk (Tx.Commit).
 func (s *Store) CreateHistory(name string, opts HistoryOptions) (*History, error) {
 	e := logged.HistoryEntry{Name: name, Start: opts.Start, MaxAttributes: opts.MaxAttributes}
+	if !utf8.ValidString(name) {
+		return nil, fmt.Errorf("%w: name %q is not UTF-8", ErrTable, name)
+	}
 	s.creating.Lock() // so that the ordinal is known before there is a place in the log
 	defer s.creating.Unlock()
 	e.Ordinal = len(s.historiesInOrder())

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/catalog/logged"
@@ -15,10 +16,15 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// CreateTable creates an empty table. The errors are ErrClosed, schema.ErrSchema for an
-// invalid definition, and ErrTable for a name that is taken.
+// CreateTable creates an empty table. With a directory it is durable when CreateTable returns. The
+// errors are ErrClosed, schema.ErrSchema for an invalid definition, ErrTable for a name that is
+// taken or is not UTF-8, and those of the disk (Tx.Commit).
 func (s *Store) CreateTable(name string, def schema.Definition) (*Table, error) {
 	e := logged.TableEntry{Name: name, Ranges: s.opts.generationBuckets(def.Bucket.Width), Definition: def}
+	e.Definition.Columns, e.Definition.SortingKey, e.Definition.Header = slices.Clone(def.Columns), slices.Clone(def.SortingKey), slices.Clone(def.Header)
+	if !utf8.ValidString(name) {
+		return nil, fmt.Errorf("%w: name %q is not UTF-8", ErrTable, name)
+	}
 	s.creating.Lock() // so that the ordinal is known before there is a place in the log
 	defer s.creating.Unlock()
 	e.Ordinal = len(s.tablesInOrder())

@@ -22,26 +22,20 @@ type Dictionaries struct {
 	Entries       uint64 // of the log, up to Logged
 }
 
-// Kept returns how far the files reach that stay when dictionaries are written: none if there are
-// many.
-func (g GenerationFiles) Kept(dicts Dictionaries) granule.Watermark {
-	if len(g.Files)+1 > mostFiles {
-		return granule.Watermark{}
-	}
-	return dicts.Filed
-}
+// AreMany reports whether there are so many files that one should take their place.
+func (g GenerationFiles) AreMany() bool { return len(g.Files) >= mostFiles }
 
 // WriteDicts writes what a generation has between its watermarks, and returns the generation with
-// the new file. It writes all up to Logged, as the only file, if there are many files. An error is
-// one of the disk.
-func (d *Dir) WriteDicts(dicts Dictionaries, before GenerationFiles) (GenerationFiles, error) {
+// the new file. If whole is set, it writes all up to Logged, as the only file. An error is one of the
+// disk.
+func (d *Dir) WriteDicts(dicts Dictionaries, before GenerationFiles, whole bool) (GenerationFiles, error) {
 	after := GenerationFiles{Number: before.Number, Entries: dicts.Entries, Files: before.Files}
 	if dicts.Filed == dicts.Logged {
 		return after, nil
 	}
-	from := before.Kept(dicts)
-	if from != dicts.Filed {
-		after.Files = nil
+	from := dicts.Filed
+	if whole {
+		from, after.Files = granule.Watermark{}, nil
 	}
 	w, err := d.create(dictsKind)
 	if err != nil {
@@ -94,17 +88,22 @@ func (d *Dir) readDicts(s *schema.Schema, number uint64, into *granule.Generatio
 	return nil
 }
 
-// compress returns an image as a zstd frame: two thirds of its bytes, and a third with symbols. It
-// costs 5 ns a byte.
+// compress returns an image as a zstd frame: half of its bytes, and a third with symbols. It costs 5
+// ns a byte. If the frame is not smaller, or so much that a reader would refuse it, the image stays
+// as it is.
 func (d *Dir) compress(image []byte) []byte {
 	if d.encoder == nil {
 		d.encoder, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)) // no option is invalid
 	}
-	return d.encoder.EncodeAll(image, nil)
+	frame := d.encoder.EncodeAll(image, nil)
+	if len(frame) >= len(image) || len(image) > mostSmaller*len(frame) {
+		return image
+	}
+	return frame
 }
 
-// mostSmaller bounds how much smaller a frame is than its image. Frames of real dictionaries are
-// far from it.
+// mostSmaller bounds how much smaller a frame is than its image, and so the memory for a hostile one.
+// Frames of real dictionaries are far from it.
 const mostSmaller = 1 << 10
 
 // decoder decodes a frame as far as there is room for its image. It is safe for concurrent use.
@@ -113,8 +112,12 @@ var decoder = sync.OnceValue(func() *zstd.Decoder {
 	return d
 })
 
-// decompress returns the image of a frame, which has so many bytes.
+// decompress returns the image of a frame, which has so many bytes; as many as the frame if it is
+// the image itself.
 func decompress(frame []byte, size uint64) ([]byte, error) {
+	if size == uint64(len(frame)) {
+		return frame, nil
+	}
 	if size > mostSmaller*uint64(len(frame)) {
 		return nil, fmt.Errorf("%w: %d bytes in a frame of %d", ErrFile, size, len(frame))
 	}

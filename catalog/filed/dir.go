@@ -29,6 +29,7 @@ type Dir struct {
 	next      uint64             // number of the next file, of any kind
 	manifests []string           // the files of the manifest that counts
 	unnamed   []string           // other files that were written since
+	found     string             // a file that OpenDir found beside manifests
 	ended     []*disk.FileWriter // of these, those that are not durable
 }
 
@@ -76,12 +77,18 @@ func OpenDir(fs disk.FS, store disk.StoreID) (*Dir, *Manifest, error) {
 		d.next = max(d.next, number+1)
 		if kind == manifestKind {
 			manifests = append(manifests, number)
+		} else {
+			d.found = name
 		}
 	}
 	slices.Sort(manifests)
 	m, err := d.readManifest(manifests)
 	return d, m, err
 }
+
+// Found returns the name of a file of rows, dictionaries or states that OpenDir found; empty if there
+// was none.
+func (d *Dir) Found() string { return d.found }
 
 func isOurs(kind string) bool {
 	return slices.Contains([]string{manifestKind, rowsKind, dictsKind, statesKind}, kind)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/granarydb/granary/catalog"
@@ -122,14 +123,18 @@ func (d *Dir) WriteManifest(m *Manifest) error {
 		d.Discard()
 		return err
 	}
-	d.unnamed = nil // from here on there may be a manifest that names them
 	written := make([]string, 0, copies)
 	for range copies {
 		w, err := d.create(manifestKind)
+		if err == nil {
+			err = w.End(body)
+		}
 		if err != nil {
+			d.Discard() // nothing, after a first copy that is whole
 			return err
 		}
-		if err := w.Finish(body); err != nil {
+		d.unnamed = nil // from here on there may be a manifest that names them
+		if err := w.Sync(); err != nil {
 			return err
 		}
 		written = append(written, disk.FileName(manifestKind, d.next-1))
@@ -151,8 +156,8 @@ func (d *Dir) readManifest(numbers []uint64) (*Manifest, error) {
 		if err != nil {
 			return nil, err
 		}
-		m := new(Manifest)
-		if err := json.Unmarshal(body, m); err != nil {
+		m, err := parseManifest(body)
+		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrFile, disk.FileName(manifestKind, number), err)
 		}
 		d.manifests = []string{disk.FileName(manifestKind, number)}
@@ -164,6 +169,44 @@ func (d *Dir) readManifest(numbers []uint64) (*Manifest, error) {
 		return m, nil
 	}
 	return nil, nil
+}
+
+// parseManifest returns the manifest of a body. A field that this program does not know is an error:
+// it would be lost with the next manifest.
+func parseManifest(body []byte) (*Manifest, error) {
+	m := new(Manifest)
+	in := json.NewDecoder(bytes.NewReader(body))
+	in.DisallowUnknownFields()
+	if err := in.Decode(m); err != nil {
+		return nil, err
+	}
+	if m.Commit > math.MaxInt64 {
+		return nil, fmt.Errorf("commit %d", m.Commit)
+	}
+	for i := range m.Tables {
+		if err := m.Tables[i].check(m.Commit); err != nil {
+			return nil, fmt.Errorf("table %d: %w", i, err)
+		}
+	}
+	return m, nil
+}
+
+// check checks what a store relies on.
+func (t *TableFiles) check(commit uint64) error {
+	if t.Ranges < 1 {
+		return fmt.Errorf("generations of %d ranges", t.Ranges)
+	}
+	for i, b := range t.Buckets {
+		if i > 0 && b.Start <= t.Buckets[i-1].Start || b.Through > commit || b.Rows < 0 {
+			return fmt.Errorf("bucket %d begins at %d and has %d rows up to commit %d of %d", i, b.Start, b.Rows, b.Through, commit)
+		}
+	}
+	for i, g := range t.Generations {
+		if i > 0 && g.Number <= t.Generations[i-1].Number || g.Entries == 0 {
+			return fmt.Errorf("generation %d has number %d and %d entries", i, g.Number, g.Entries)
+		}
+	}
+	return nil
 }
 
 // readCopy returns the bytes of a copy of a manifest.
