@@ -73,8 +73,10 @@ func feed(tb testing.TB, h *History, s *ihs.Set, batch int) *View {
 	n := 0
 	for i := range s.Keys {
 		if n >= batch && s.Ends[i] != s.Ends[i-1] {
-			w.Prepare()
-			w.Journal()
+			if h.opts.Journal {
+				w.Prepare()
+				w.Journal()
+			}
 			if _, err := w.Commit(); err != nil {
 				tb.Fatal(err)
 			}

@@ -48,11 +48,9 @@ const (
 	keptOps = 64 << 10
 )
 
-// hasRoom reports whether one more operation without a new text fits.
-func (j *journal) hasRoom() bool { return cap(j.ops)-len(j.ops) >= opBytes }
-
 // reserveOps makes room in the journal, if there is one, for n operations and their texts, so
-// that these fail for nothing else.
+// that these fail for nothing else. Intervals that follow one another (addNext) have no call of
+// their own: Add reserves their operations with each block of entries.
 func (w *Writer) reserveOps(n, text int) error {
 	j := w.journal
 	if j == nil || cap(j.ops)-len(j.ops) >= n*opBytes+text {

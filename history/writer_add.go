@@ -14,7 +14,10 @@ import (
 // ErrFinal for one that ends at a final time, and else those of Change.
 func (w *Writer) Add(a Attribute, start, end int64, v Value) error {
 	if !w.done && !w.closing && int64(a) < int64(w.Len()) {
-		if pos := w.h.slots[a].Load(); pos != 0 && w.addNext(a, pos-1, start, end, &v) {
+		if pos := w.h.slots[a].Load(); pos != 0 && w.addNext(pos-1, start, end, &v) {
+			if w.journal != nil {
+				w.journalNext(a, end, &v)
+			}
 			return nil
 		}
 	}
@@ -53,13 +56,18 @@ func (w *Writer) AddAll(attributes []Attribute, starts, ends []int64, values []V
 			pos := places[k]
 			if pos == 0 && int64(a) < int64(w.Len()) {
 				if pos = w.h.slots[a].Load(); pos == 0 && w.addFirst(a, shapes[k], starts[k], ends[k], &values[k]) {
+					if w.journal != nil {
+						w.journalNext(a, ends[k], &values[k])
+					}
 					continue
 				}
 			}
-			if pos == 0 || !w.addNext(a, pos-1, starts[k], ends[k], &values[k]) {
+			if pos == 0 || !w.addNext(pos-1, starts[k], ends[k], &values[k]) {
 				if err := w.add(a, starts[k], ends[k], &values[k]); err != nil {
 					return lo + k, err
 				}
+			} else if w.journal != nil {
+				w.journalNext(a, ends[k], &values[k])
 			}
 		}
 	}
@@ -97,6 +105,11 @@ func (w *Writer) add(a Attribute, start, end int64, v *Value) error {
 	if w.journal != nil {
 		if err := w.reserveOps(1, len(v.text)); err != nil {
 			return err
+		}
+		if l == nil || l.work.entries.n%blockLen == 0 {
+			if err := w.reserve(blockLen * opBytes); err != nil {
+				return err
+			}
 		}
 	}
 	word, err := w.word(l, slot, a, v)
@@ -149,21 +162,18 @@ func (w *Writer) addFirst(a Attribute, shape uint32, start, end int64, v *Value)
 	l.fed.Or(1 << slot)
 	l.work.plain |= 1 << slot
 	l.work.slots[slot].word = uint64(KindNull)
-	return w.addNext(a, pos, start, end, v)
+	return w.addNext(pos, start, end, v)
 }
 
 // addNext is Add in the usual case: the interval follows the one before it, the value is no
 // text or a recent one, and no memory must be reserved. In other cases it does nothing and
 // returns false.
-func (w *Writer) addNext(a Attribute, pos uint32, start, end int64, v *Value) bool {
+func (w *Writer) addNext(pos uint32, start, end int64, v *Value) bool {
 	work, slot := w.h.works[pos/laneWidth], uint(pos%laneWidth)
 	at := &work.slots[slot]
 	isFirst := uint64(v.kind) != at.word && v.kind != KindNull // else it is of the kind of the others
 	if work.plain>>slot&1 == 0 || start != at.start || end < start || end <= w.h.final || end == math.MaxInt64 ||
 		isFirst && (at.word != uint64(KindNull) || v.kind == KindBytes) || work.entries.tail == nil && w.h.opts.Reserve != nil {
-		return false
-	}
-	if w.journal != nil && !w.journal.hasRoom() {
 		return false
 	}
 	word := v.word
@@ -180,10 +190,16 @@ func (w *Writer) addNext(a Attribute, pos uint32, start, end int64, v *Value) bo
 	work.add(end, word, slot, v.kind == KindNull)
 	at.start = end + 1
 	w.addEnd(end)
-	if w.journal != nil {
-		w.journal.add(opAdd, a, end, v, word)
-	}
 	return true
+}
+
+// journalNext records an interval that addNext added.
+func (w *Writer) journalNext(a Attribute, end int64, v *Value) {
+	word := v.word
+	if v.kind == KindString {
+		word = uint64(w.h.recent.find(v.text))
+	}
+	w.journal.add(opAdd, a, end, v, word)
 }
 
 // addEnd makes everything up to the end of an interval instants of the history.

@@ -42,8 +42,8 @@ type HistoryEntry struct {
 	MaxAttributes int
 }
 
-// DictsHead is the number of bytes of the header of an EntryDicts. Its body is that and the image of the entries that the
-// dictionaries have got since the entry before:
+// DictsHead is the number of bytes of the header of an EntryDicts. Its body is that and the image
+// of the entries that the dictionaries have got since the entry before:
 //
 //	u64  ordinal of the table
 //	i64  number of the generation
