@@ -3,6 +3,7 @@ package filed
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -47,7 +48,7 @@ func (d *Dir) WriteDicts(dicts Dictionaries, before GenerationFiles, whole bool)
 		w.Abandon()
 		return before, err
 	}
-	after.Files = append(after.Files[:len(after.Files):len(after.Files)], d.next-1)
+	after.Files = append(slices.Clip(after.Files), d.next-1)
 	return after, d.end(w, binary.LittleEndian.AppendUint64(appendPiece(nil, piece), uint64(len(image))))
 }
 
@@ -67,7 +68,7 @@ func (d *Dir) readDicts(s *schema.Schema, number uint64, into *granule.Generatio
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }() // it was only read
 	piece, rest, ok := cutPiece(r.Directory())
 	if !ok || len(rest) != 8 {
 		return fmt.Errorf("%w: a directory of %d bytes", ErrFile, len(r.Directory()))
@@ -122,8 +123,11 @@ func decompress(frame []byte, size uint64) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %d bytes in a frame of %d", ErrFile, size, len(frame))
 	}
 	image, err := decoder().DecodeAll(frame, make([]byte, 0, size))
-	if err != nil || uint64(len(image)) != size {
-		return nil, fmt.Errorf("%w: a frame of %d bytes has %d of %d: %v", ErrFile, len(frame), len(image), size, err)
+	if err != nil {
+		return nil, fmt.Errorf("%w: a frame of %d bytes for %d: %w", ErrFile, len(frame), size, err)
+	}
+	if uint64(len(image)) != size {
+		return nil, fmt.Errorf("%w: a frame of %d bytes has %d of %d", ErrFile, len(frame), len(image), size)
 	}
 	return image, nil
 }

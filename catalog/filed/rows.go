@@ -109,7 +109,7 @@ func (d *Dir) ReadRows(b BucketFile, parts *granule.PartReader) (state *catalog.
 	if err != nil {
 		return nil, nil, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was only read
 	r := rowsReader{file: file, parts: parts, in: fields.NewReader(file.Directory(), ErrFile), bucket: b}
 	if state, err = r.head(); err == nil {
 		granules, err = r.granules()

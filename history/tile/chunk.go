@@ -5,6 +5,7 @@ package tile
 type Chunk [ChunkBytes]byte
 
 const (
+	// ChunkBytes is the size of a chunk.
 	ChunkBytes = 64 << 10
 	// Slack is the number of zero bytes behind each tile. Readers load eight bytes at
 	// a time, of which only the first may be the tile's. The sealer stores eight.
