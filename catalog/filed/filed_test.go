@@ -202,7 +202,7 @@ func TestWriteManifest_FailsAndCounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := &filed.Manifest{Commit: 7, Tables: []filed.TableFiles{{Name: "samples", Definition: definition()}}}
+		m := &filed.Manifest{Commit: 7, Tables: []filed.TableFiles{{Name: "samples", Ranges: 1, Definition: definition()}}}
 		m.Tables[0].Buckets = []filed.BucketFile{emptyBucket(t, d, s, 100)}
 		fs.Fail(&crashfs.Fault{Err: syscall.EIO, After: 1, Ops: []crashfs.Op{crashfs.SyncDir}})
 		if err := d.WriteManifest(m); !errors.Is(err, disk.ErrDisk) {
