@@ -64,6 +64,8 @@ func (db *DB) FindType(ctx context.Context, snap *columnstore.Snapshot, name str
 		}
 	}
 	switch {
+	case len(types) == 0:
+		return Type{}, fmt.Errorf("%w: there are no profiles", ErrUnknownType)
 	case len(found) == 0:
 		return Type{}, fmt.Errorf("%w %q, known types: %s", ErrUnknownType, name, names(types, Type.sampleName))
 	case len(found) > 1:

@@ -66,7 +66,7 @@ func TestTypes(t *testing.T) {
 
 func TestFindType(t *testing.T) {
 	db := testDB(t, Options{})
-	if _, err := db.FindType(ctx, view(t, db), ""); !errors.Is(err, ErrUnknownType) || !strings.Contains(err.Error(), "known types: none") {
+	if _, err := db.FindType(ctx, view(t, db), ""); !errors.Is(err, ErrUnknownType) || !strings.Contains(err.Error(), "there are no profiles") {
 		t.Errorf("in an empty store: %v", err)
 	}
 	unnamed := makeProfile(start, ":", stack{frames: "f", values: []int64{1}})

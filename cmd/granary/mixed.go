@@ -40,7 +40,7 @@ func explainMixed(err error) error {
 	if selectors == nil {
 		selectors = []string{"--selector"}
 	}
-	return fmt.Errorf("%s: %sone with %s, or add up their values with --sum-kinds", typeName(mixed.Type), text, listed(selectors, " or "))
+	return fmt.Errorf("%s: %sanother type with --sample-index, one kind with %s, or add up their values with --sum-kinds", typeName(mixed.Type), text, listed(selectors, " or "))
 }
 
 // kindsOf returns the kinds of the profiles of a query that have a type.

@@ -35,7 +35,7 @@ func contentionDir(t *testing.T) string {
 func TestKindsOfFolder(t *testing.T) {
 	dir := contentionDir(t)
 	said := fmt.Sprintf("granary: delay: profiles of 2 different kinds: block (contentions, delay) in %[1]s/block.pb.gz; "+
-		`mutex (contentions, delay) in %[1]s/mutex-1.pb.gz, %[1]s/mutex-2.pb.gz; choose one with --selector '{__name__="block"}' or --selector '{__name__="mutex"}', or add up their values with --sum-kinds`+"\n", dir)
+		`mutex (contentions, delay) in %[1]s/mutex-1.pb.gz, %[1]s/mutex-2.pb.gz; choose another type with --sample-index, one kind with --selector '{__name__="block"}' or --selector '{__name__="mutex"}', or add up their values with --sum-kinds`+"\n", dir)
 	for _, command := range [][]string{
 		{"top"},
 		{"top", "--json"},

@@ -51,6 +51,9 @@ func (r *Reader) unpack(data []byte, limits Limits) (string, error) {
 		}
 	}
 	plain := r.Plain(data)
+	if len(plain) == 0 {
+		return "", fmt.Errorf("%w: empty input, compressed", ErrProfile)
+	}
 	if len(plain) > limits.Bytes {
 		return "", fmt.Errorf("%w: more than %d bytes decompressed", ErrTooLarge, limits.Bytes)
 	}
