@@ -110,6 +110,16 @@ func checkAgainstPprof(t fataler, data []byte, limits Limits, zeros bool) (taken
 	return true
 }
 
+// hasBadName reports whether a batch has a column that no table takes.
+func hasBadName(b schema.Batch) bool {
+	for name := range b.Columns {
+		if !schema.ValidName(name) || strings.HasSuffix(name, ".") {
+			return true
+		}
+	}
+	return false
+}
+
 func compareBatches(t fataler, way string, w *workspace, zeros bool, want schema.Batch, wantList typeList) {
 	t.Helper()
 	if err := w.pruner.Prune(&w.flat.Flat); errors.Is(err, ErrTooLarge) {
@@ -124,6 +134,9 @@ func compareBatches(t fataler, way string, w *workspace, zeros bool, want schema
 		at = oracleOpts.Time.UnixNano()
 	}
 	got, err := w.batcher.Batch(&w.flat, at, oracleOpts.Labels, zeros, codes)
+	if errors.Is(err, schema.ErrBatch) && hasBadName(want) {
+		return // an insert refuses the other batch too
+	}
 	if err != nil {
 		t.Fatal(way, err)
 	}
@@ -314,6 +327,7 @@ func FuzzDecode(f *testing.F) {
 	p.DropFrames, p.KeepFrames = "b|c", "c"
 	_, plain := encoded(f, p)
 	f.Add(plain, false)
+	f.Add([]byte("\n\x04\b\x01\x10\x012\x002\x01\x8d*\x04\b\x01\x18\x01\"\x06\b\x01\"\x02\b\x01\x12\f\b\x01\x10\x05\x1a\x06\b\x01\x10\x01 \t"), false) // a label of no name
 	for _, name := range []string{"two-stacks.pb.gz", "single-stack.pb.gz", "no-python.pb.gz"} {
 		if data, err := os.ReadFile(filepath.Join("..", "..", "shared", "data", "pprof", name)); err == nil {
 			var w workspace
