@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/catalog/logged"
@@ -80,6 +81,9 @@ func (w *logWrite) sync() error {
 
 // prepareNew returns the entry of a new table or history, which has its name.
 func (s *Store) prepareNew(kind uint32, name string, e any) (logWrite, error) {
+	if !utf8.ValidString(name) {
+		return logWrite{}, fmt.Errorf("%w: name %q is not UTF-8", ErrTable, name)
+	}
 	if s.log == nil {
 		return logWrite{}, nil
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"unicode/utf8"
 	"weak"
 
 	"github.com/granarydb/granary/catalog"
@@ -18,9 +17,6 @@ import (
 // history.ErrLimit, and those of the disk (Tx.Commit).
 func (s *Store) CreateHistory(name string, opts HistoryOptions) (*History, error) {
 	e := logged.HistoryEntry{Name: name, Start: opts.Start, MaxAttributes: opts.MaxAttributes}
-	if !utf8.ValidString(name) {
-		return nil, fmt.Errorf("%w: name %q is not UTF-8", ErrTable, name)
-	}
 	s.creating.Lock() // so that the ordinal is known before there is a place in the log
 	defer s.creating.Unlock()
 	e.Ordinal = len(s.historiesInOrder())

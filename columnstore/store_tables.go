@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/catalog/logged"
@@ -22,9 +21,6 @@ import (
 func (s *Store) CreateTable(name string, def schema.Definition) (*Table, error) {
 	e := logged.TableEntry{Name: name, Ranges: s.opts.generationBuckets(def.Bucket.Width), Definition: def}
 	e.Definition.Columns, e.Definition.SortingKey, e.Definition.Header = slices.Clone(def.Columns), slices.Clone(def.SortingKey), slices.Clone(def.Header)
-	if !utf8.ValidString(name) {
-		return nil, fmt.Errorf("%w: name %q is not UTF-8", ErrTable, name)
-	}
 	s.creating.Lock() // so that the ordinal is known before there is a place in the log
 	defer s.creating.Unlock()
 	e.Ordinal = len(s.tablesInOrder())

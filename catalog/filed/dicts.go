@@ -38,18 +38,13 @@ func (d *Dir) WriteDicts(dicts Dictionaries, before GenerationFiles, whole bool)
 	if whole {
 		from, after.Files = granule.Watermark{}, nil
 	}
-	w, err := d.create(dictsKind)
-	if err != nil {
-		return before, err
-	}
 	image := dicts.AppendImageTo(nil, from, dicts.Logged)
-	piece, err := w.Write(d.compress(image))
+	number, err := d.writePiece(dictsKind, d.compress(image), binary.LittleEndian.AppendUint64(nil, uint64(len(image))))
 	if err != nil {
-		w.Abandon()
 		return before, err
 	}
-	after.Files = append(slices.Clip(after.Files), d.next-1)
-	return after, d.end(w, binary.LittleEndian.AppendUint64(appendPiece(nil, piece), uint64(len(image))))
+	after.Files = append(slices.Clip(after.Files), number)
+	return after, nil
 }
 
 // ReadDicts adds the contents of a generation's files to empty dictionaries. The errors are
@@ -64,20 +59,11 @@ func (d *Dir) ReadDicts(s *schema.Schema, g GenerationFiles, into *granule.Gener
 }
 
 func (d *Dir) readDicts(s *schema.Schema, number uint64, into *granule.Generation) error {
-	r, err := disk.OpenFile(d.fs, d.store, dictsKind, number)
+	compressed, size, err := d.readPiece(dictsKind, number, 8)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = r.Close() }() // it was only read
-	piece, rest, ok := cutPiece(r.Directory())
-	if !ok || len(rest) != 8 {
-		return fmt.Errorf("%w: a directory of %d bytes", ErrFile, len(r.Directory()))
-	}
-	compressed, err := r.Read(piece, nil)
-	if err != nil {
-		return err
-	}
-	image, err := decompress(compressed, binary.LittleEndian.Uint64(rest))
+	image, err := decompress(compressed, binary.LittleEndian.Uint64(size))
 	if err != nil {
 		return err
 	}

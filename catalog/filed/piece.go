@@ -1,0 +1,39 @@
+package filed
+
+import (
+	"fmt"
+
+	"github.com/granarydb/granary/disk"
+)
+
+// writePiece writes a file of one piece, whose directory has more bytes behind the piece, and
+// returns its number.
+func (d *Dir) writePiece(kind string, b, more []byte) (number uint64, err error) {
+	w, err := d.create(kind)
+	if err != nil {
+		return 0, err
+	}
+	number = d.next - 1
+	piece, err := w.Write(b)
+	if err != nil {
+		w.Abandon()
+		return 0, err
+	}
+	return number, d.end(w, append(appendPiece(nil, piece), more...))
+}
+
+// readPiece returns the piece of a file of writePiece, and the so many bytes that its directory has
+// more.
+func (d *Dir) readPiece(kind string, number uint64, size int) (b, more []byte, err error) {
+	r, err := disk.OpenFile(d.fs, d.store, kind, number)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = r.Close() }() // it was only read
+	piece, more, ok := cutPiece(r.Directory())
+	if !ok || len(more) != size {
+		return nil, nil, fmt.Errorf("%w: a directory of %d bytes", ErrFile, len(r.Directory()))
+	}
+	b, err = r.Read(piece, nil)
+	return b, more, err
+}
