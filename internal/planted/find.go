@@ -1,14 +1,12 @@
 package planted
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -18,11 +16,21 @@ var (
 	saidOf = regexp.MustCompile(`_test\.go:\d+: (.*)`)
 )
 
-// find runs the test that must find the bug with the faulty binary, where it must fail, and
-// with the sound one, where it must pass.
-func (s *Suite) find(t *testing.T, b *bug, binary, sound string) {
+// run is a binary and the bug that it takes, if it has many.
+type run struct{ binary, bug string }
+
+// search is the runs of a suite.
+type search struct {
+	Suite
+	lock sync.Mutex
+	runs map[string]func() ([]byte, error) // without bugs
+}
+
+// find runs the test that must find the bug with it, where the test must fail, and without it, where
+// it must pass.
+func (s *search) find(t *testing.T, b *bug, faulty, sound run) {
 	t.Helper()
-	out, err := runTest(binary, b.by, s.Args)
+	out, err := faulty.test(b.by, s.Args)
 	said := saidOf.FindSubmatch(out)
 	if err == nil || said == nil {
 		t.Fatalf("%s did not find it: %v\n%s", b.by, err, out)
@@ -40,43 +48,26 @@ func (s *Suite) find(t *testing.T, b *bug, binary, sound string) {
 	if s.Again != nil {
 		again = s.Again(seed)
 	}
-	if out, err := runTest(sound, b.by, again); err != nil {
+	if out, err := s.once(sound, b.by, again)(); err != nil {
 		t.Errorf("the same fails without the bug:\n%s", out)
 	}
 }
 
-// runTest runs one test of a binary in the folder of its package.
-func runTest(binary, name string, args []string) ([]byte, error) {
-	return exec.Command(binary, append([]string{"-test.timeout", "2m", "-test.run", "^" + name + "$"}, args...)...).CombinedOutput()
+// once returns a function that runs a test the first time that it is called. Bugs that have their
+// test in common share the run without a bug.
+func (s *search) once(r run, name string, args []string) func() ([]byte, error) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	key := strings.Join(append([]string{r.binary, name}, args...), " ")
+	if s.runs[key] == nil {
+		s.runs[key] = sync.OnceValues(func() ([]byte, error) { return r.test(name, args) })
+	}
+	return s.runs[key]
 }
 
-// build compiles the tests of the package. An overlay replaces the changed files.
-func (tr *tree) build(t *testing.T, changes map[string]change) (binary string) {
-	t.Helper()
-	dir := t.TempDir()
-	replace := map[string]string{}
-	for file, c := range changes {
-		changed := filepath.Join(dir, fmt.Sprintf("changed%d.go", len(replace)))
-		replace[filepath.Join(tr.root, filepath.FromSlash(file))] = changed
-		if err := os.WriteFile(changed, []byte(strings.Join(c.apply(c.lines), "\n")+"\n"), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
-	overlayFile := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(overlayFile, overlay, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	binary = filepath.Join(dir, "bug.test")
-	// Omitting symbols halves the time of the linker. Omitting inlining reduces the time of the
-	// compiler to two thirds.
-	build := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-gcflags=-l", "-overlay", overlayFile, "-o", binary, "./"+filepath.ToSlash(tr.pkg))
-	build.Dir = tr.root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("the planted bug does not build: %v\n%s", err, out)
-	}
-	return binary
+// test runs one test in the folder of its package.
+func (r run) test(name string, args []string) ([]byte, error) {
+	cmd := exec.Command(r.binary, append([]string{"-test.timeout", "2m", "-test.run", "^" + name + "$"}, args...)...)
+	cmd.Env = append(os.Environ(), chosenBug+"="+r.bug)
+	return cmd.CombinedOutput()
 }

@@ -12,7 +12,7 @@
 //
 // The first lines are the story. The test follows, and then a unified diff of files below the
 // root of the module. Hunks are located by their code, so line numbers and comments in their
-// context may differ. The bug is built with an overlay, which leaves the sources unchanged.
+// context may differ. Bugs are built with an overlay, which leaves the sources unchanged.
 //
 // The flag -planted.update rewrites the diffs from the current sources and runs no test. It
 // follows code that has moved, even to another file, as long as the lines that the bug changes
@@ -44,9 +44,10 @@ type Suite struct {
 	Again func(seed string) []string
 }
 
-// Run builds the package in the current folder with each of its planted bugs. For each bug it
-// runs the test that must find it, which must fail, and then repeats the run without the bug,
-// which must pass. The bugs are parallel subtests, GOMAXPROCS at a time.
+// Run plants the bugs of the package in the current folder. For each bug it runs the test that must
+// find it, which must fail, and then repeats the run without the bug, which must pass. Bugs that
+// change bodies of functions alone are built into one binary, and each other into its own. The bugs
+// are parallel subtests, GOMAXPROCS at a time.
 func Run(t *testing.T, s Suite) {
 	t.Helper()
 	tree, err := newTree()
@@ -65,22 +66,31 @@ func Run(t *testing.T, s Suite) {
 		}
 		return
 	}
-	sound := tree.build(t, nil)
+	binaries := tree.buildTogether(t, files)
+	search := &search{Suite: s, runs: map[string]func() ([]byte, error){}}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".diff"), func(t *testing.T) {
+		name := bugName(file)
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b, err := readBug(file)
 			if err != nil {
 				t.Fatal(err)
 			}
+			if binaries.has[name] {
+				search.find(t, b, run{binaries.many, name}, run{binaries.many, ""})
+				return
+			}
 			changed, err := tree.plant(b)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.find(t, b, tree.build(t, changed), sound)
+			search.find(t, b, run{tree.buildOne(t, changed), ""}, run{binaries.sound, ""})
 		})
 	}
 }
+
+// bugName returns the name of the bug in a file.
+func bugName(file string) string { return strings.TrimSuffix(filepath.Base(file), ".diff") }
 
 // tree is the sources of the module, and the folder of the suite's package.
 type tree struct {

@@ -49,6 +49,103 @@ func TestRun(t *testing.T) {
 	}
 }
 
+const formsSource = `package clock
+
+// Sum has several parameters of one type, a blank one and a variadic one.
+func Sum(a, b int, _ string, more ...int) (n int, err error) {
+	n = a + b
+	for _, m := range more {
+		n += m
+	}
+	return n, nil
+}
+
+// List has a parameter of type.
+type List[T any] struct{ of []T }
+
+func (l *List[T]) Add(values ...T) { l.of = append(l.of, values...) }
+
+func (List[T]) Blank(int) int { return 1 }
+
+func Last[T any, U ~int](l *List[T], _ U) (last T) {
+	return l.of[len(l.of)-1]
+}
+
+var safe = func(f func()) (failed bool) {
+	defer caught(&failed)
+	f()
+	return false
+}
+
+func caught(failed *bool) {
+	if recover() != nil {
+		*failed = true
+	}
+}
+`
+
+const formsTest = `package clock
+
+import "testing"
+
+func TestForms(t *testing.T) {
+	if n, err := Sum(1, 2, "", 3, 4); n != 10 || err != nil {
+		t.Fatal("sum", n, err)
+	}
+	var l List[string]
+	l.Add("a", "b")
+	if len(l.of) != 2 || l.Blank(0) != 1 {
+		t.Fatal("list", l)
+	}
+	if last := Last(&l, 1); last != "b" {
+		t.Fatal("last", last)
+	}
+	if !safe(func() { panic(1) }) {
+		t.Fatal("safe")
+	}
+}
+`
+
+// TestRun_Together plants bugs in functions of many forms: those that change bodies alone are in one
+// binary, in which each is found, also two in one function.
+func TestRun_Together(t *testing.T) {
+	bugs := map[string]string{ // by name, a line and the one that replaces it
+		"sum-of-first": "	n = a + b|	n = a",
+		"sum-skips":    "		n += m|		n -= m",
+		"added-once":   "func (l *List[T]) Add(values ...T) { l.of = append(l.of, values...) }|func (l *List[T]) Add(values ...T) { l.of = append(l.of, values[0]) }",
+		"blank":        "func (List[T]) Blank(int) int { return 1 }|func (List[T]) Blank(int) int { return 2 }",
+		"last":         "	return l.of[len(l.of)-1]|	return l.of[0]",
+		"uncaught":     "	if recover() != nil {|	if recover() == nil {",                                    // calls recover
+		"no-function":  "type List[T any] struct{ of []T }|type List[T any] struct{ of []T; at struct{} }", // is not found
+	}
+	files := map[string]string{"go.mod": "module m\n\ngo 1.26\n", "clock/forms.go": formsSource, "clock/forms_test.go": formsTest}
+	for name, change := range bugs {
+		was, is, _ := strings.Cut(change, "|")
+		files["clock/testdata/planted/"+name+".diff"] = "# It is wrong.\nfound by: TestForms\n--- a/clock/forms.go\n+++ b/clock/forms.go\n@@ -1 +1 @@\n-" + was + "\n+" + is + "\n"
+	}
+	out, err := runSuite(t, newModule(t, files))
+	if err == nil || !strings.Contains(out, "5 of 7 bugs are in one binary") {
+		t.Errorf("error %v:\n%s", err, out)
+	}
+	for name := range bugs {
+		want := "--- PASS: TestSuite/" + name
+		if name == "no-function" {
+			want = "--- FAIL: TestSuite/" + name
+		}
+		if !strings.Contains(out, want) {
+			t.Errorf("there is no %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(out)
+	}
+	for name, want := range map[string]string{"sum-of-first": "sum 8", "sum-skips": "sum -4", "added-once": "list", "blank": "list", "last": "last a", "uncaught": "safe"} {
+		if !strings.Contains(out, "TestForms found it (seed 1): "+want) {
+			t.Errorf("%s: there is no %q:\n%s", name, want, out)
+		}
+	}
+}
+
 // runSuite runs this binary's TestSuite in the package of a module.
 func runSuite(t *testing.T, tr *tree) (string, error) {
 	t.Helper()
