@@ -40,6 +40,10 @@ type HistoryOptions struct {
 // Name returns the history's name.
 func (h *History) Name() string { return h.name }
 
+// Bytes returns the memory of the history with its indexes and names, which Stats.HistoryBytes
+// includes.
+func (h *History) Bytes() int64 { return h.states.Size() }
+
 // reserve reserves bytes for the history's writer. The error is ErrMemory.
 func (h *History) reserve(bytes int64) error {
 	if h.replays {

@@ -79,3 +79,6 @@ func (s *Store) History(name string) *History {
 	defer s.tables.Unlock()
 	return s.tables.histories[name]
 }
+
+// Histories returns the histories of the store in the order of their creation.
+func (s *Store) Histories() []*History { return s.historiesInOrder() }

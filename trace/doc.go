@@ -1,6 +1,7 @@
 // Package trace reads recorded state histories: interval sets (package ihs), CSV, and sets
 // computed from a formula. [Load] opens any of them by name and builds a history.History;
-// [CSV] turns rows into an interval set, and [FromSet] a set into a history.
+// [CSV] turns rows into an interval set, and [FromSet] a set into a history. [LoadInto] writes a
+// recording into a history that is there.
 //
 // Load knows these names:
 //

@@ -48,12 +48,21 @@ func (o LoadOptions) stage(s Stage) func(done, total int64) {
 // file; errors of contents are ihs.ErrFormat, ihs.ErrLimit and those of CSV. An interval set
 // in a file is streamed, without a copy in memory beside its history; CSV and computed sets
 // are held in memory.
-func Load(ctx context.Context, name string, opts LoadOptions) (*Recording, error) {
-	r, err := load(ctx, name, opts)
-	if err != nil {
-		return nil, nameInput(name, err)
-	}
-	return r, nil
+func Load(ctx context.Context, name string, opts LoadOptions) (r *Recording, err error) {
+	err = opts.open(ctx, name, func(in input, progress func(done, total int64)) (err error) {
+		r, err = build(ctx, in, progress)
+		return err
+	})
+	return r, err
+}
+
+// LoadInto reads the named recording as Load does, into a target. After an error the target has the
+// intervals of its commits, and may be in a transaction, which its owner ends.
+func LoadInto(ctx context.Context, name string, opts LoadOptions, to Target) error {
+	return opts.open(ctx, name, func(in input, progress func(done, total int64)) error {
+		_, err := feed(ctx, in, progress, to)
+		return err
+	})
 }
 
 // nameInput adds the name of the input to an error without one.
@@ -67,34 +76,42 @@ func nameInput(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-func load(ctx context.Context, name string, opts LoadOptions) (*Recording, error) {
-	progress := opts.stage(Reading)
+// open opens the named recording and calls take with it. Its errors name the input.
+func (o LoadOptions) open(ctx context.Context, name string, take func(in input, progress func(done, total int64)) error) error {
+	if err := o.openInput(ctx, name, take); err != nil {
+		return nameInput(name, err)
+	}
+	return nil
+}
+
+func (o LoadOptions) openInput(ctx context.Context, name string, take func(in input, progress func(done, total int64)) error) error {
+	progress := o.stage(Reading)
 	if isCSV(name) || strings.HasPrefix(name, "synth:") {
-		s, err := openSet(ctx, name, opts.Stdin, progress)
+		s, err := openSet(ctx, name, o.Stdin, progress)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return FromSet(ctx, s, opts.stage(Building))
+		return take(inputOf(s), o.stage(Building))
 	}
 	given, name := name, ihs.BaseName(name)
 	f, err := os.Open(name + ihs.IntervalsSuffix)
 	if err != nil {
-		return nil, openError(given, err)
+		return openError(given, err)
 	}
 	defer f.Close()
 	z, err := gzip.NewReader(f)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ihs.ErrFormat, err)
+		return fmt.Errorf("%w: %w", ihs.ErrFormat, err)
 	}
 	r, err := ihs.NewReader(z, ihs.Limits{})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	attributes, err := readAttributes(name+ihs.AttributesSuffix, r.Header().Keys)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return feed(ctx, r.Header(), attributes, r.Next, progress)
+	return take(input{r.Header(), attributes, r.Next}, progress)
 }
 
 // isCSV reports whether a name is that of a CSV file.

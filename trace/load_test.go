@@ -24,7 +24,7 @@ func TestLoadProgress(t *testing.T) {
 			t.Errorf("%s: %d of %d", stage, done, total)
 		}
 	}})
-	if err != nil || r.Header.Intervals != 300*101-1 {
+	if err != nil || r.Intervals != 300*101-1 {
 		t.Fatal(r, err)
 	}
 	if want := []Stage{Reading, Building}; !slices.Equal(stages, want) {

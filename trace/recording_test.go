@@ -1,9 +1,11 @@
 package trace
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,8 +25,8 @@ func TestFeedInBatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l.Header.Intervals <= 3*feedBatch || l.Kinds[ihs.KindInt]+l.Kinds[ihs.KindNull] != s.Len() || !l.Closed() {
-			t.Fatalf("%s: %+v", name, l.Header)
+		if l.Intervals <= 3*feedBatch || l.Kinds[history.KindInt]+l.Kinds[history.KindNull] != s.Len() || l.Intervals != s.Len() || !l.Closed() {
+			t.Fatalf("%s: %d intervals", name, l.Intervals)
 		}
 		for i := range s.Len() {
 			iv := s.At(i)
@@ -53,7 +55,8 @@ func TestFeedNamesInterval(t *testing.T) {
 		{n, n, ""},
 	} {
 		i := -1
-		l, err := feed(t.Context(), ihs.Header{Keys: 1, Intervals: n, End: n - 1},
+		l, err := build(t.Context(), input{
+			ihs.Header{Keys: 1, Intervals: n, End: n - 1},
 			[]ihs.Attribute{{Parent: ihs.NoParent, Name: "a"}}, func() (ihs.Interval, error) {
 				i++
 				switch start := int64(i); i {
@@ -66,7 +69,8 @@ func TestFeedNamesInterval(t *testing.T) {
 				default:
 					return ihs.Interval{Start: start, End: start, Kind: ihs.KindInt, Word: uint64(i)}, nil
 				}
-			}, nil)
+			},
+		}, nil)
 		switch {
 		case test.want != "":
 			if err == nil || !strings.HasPrefix(err.Error(), test.want) {
@@ -75,12 +79,84 @@ func TestFeedNamesInterval(t *testing.T) {
 		case err != nil:
 			t.Error(err)
 		default:
-			if l.Counts[0] != n || l.Values[0] != n || l.Kinds[ihs.KindInt] != n {
-				t.Errorf("counted %d, %d, %d", l.Counts[0], l.Values[0], l.Kinds[ihs.KindInt])
+			if l.Counts[0] != n || l.Values[0] != n || l.Kinds[history.KindInt] != n {
+				t.Errorf("counted %d, %d, %d", l.Counts[0], l.Values[0], l.Kinds[history.KindInt])
 			}
 			if in, err := l.At(0, n-2); err != nil || in.Start != n-2 || in.Value != history.Int(n-2) {
 				t.Errorf("%+v, %v", in, err)
 			}
+		}
+	}
+}
+
+// TestFromView: a recording of a view has no counts at first, and then those of the recording that
+// was read, and counts once.
+func TestFromView(t *testing.T) {
+	for _, name := range []string{"synth:1000:50", "synth:3:1"} {
+		l, err := Load(t.Context(), name, LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := FromView(l.View, l.Bytes)
+		if got.Counts != nil || got.Intervals != 0 {
+			t.Errorf("%+v", got)
+		}
+		canceled, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := got.Count(canceled); !errors.Is(err, context.Canceled) || got.Counts != nil {
+			t.Errorf("%v, counted %v", err, got.Counts)
+		}
+		for range 2 {
+			if err := got.Count(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got.Intervals != l.Intervals || got.Kinds != l.Kinds || !slices.Equal(got.Counts, l.Counts) || !slices.Equal(got.Values, l.Values) {
+				t.Errorf("%s: %+v, want %+v", name, got, l)
+			}
+		}
+	}
+}
+
+// TestLoadInto: a target that fails ends the load, and has had the intervals of its commits.
+func TestLoadInto(t *testing.T) {
+	want, err := Load(t.Context(), "synth:1000:50", LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for fails := range 5 {
+		var h *history.History
+		var tx *history.Draft
+		commits, broken := 0, errors.New("broken")
+		to := Target{
+			Begin: func(start int64) (w *history.Writer, err error) {
+				if h == nil {
+					if h, err = history.New(history.Options{Start: start}); err != nil {
+						return nil, err
+					}
+				}
+				if tx, err = h.Begin(); err != nil {
+					return nil, err
+				}
+				return tx.Writer, nil
+			},
+			Commit: func() error {
+				if commits++; commits == fails {
+					return broken
+				}
+				_, err := tx.Commit()
+				return err
+			},
+		}
+		err := LoadInto(t.Context(), "synth:1000:50", LoadOptions{}, to)
+		if fails > 0 {
+			if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "synth:1000:50: ") || commits != fails {
+				t.Errorf("%v after %d commits, want %d", err, commits, fails)
+			}
+			tx.Abort()
+			continue
+		}
+		if err != nil || commits < 5 || h.Size() != want.Bytes {
+			t.Errorf("%v, %d commits, %d bytes, want %d", err, commits, h.Size(), want.Bytes)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/chart"
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 )
@@ -60,7 +61,7 @@ the current folder.`,
 				}
 			}
 			if cmd.Flags().Changed("db") {
-				if err := checkNew(storeDir); err != nil {
+				if err := dbdir.CheckNew(storeDir); err != nil {
 					return err
 				}
 			}

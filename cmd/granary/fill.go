@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/input"
@@ -73,7 +74,7 @@ One process at a time can open a directory. Its profiles must fit into memory.
 // fill adds inputs to a directory. Whatever ends it, it prints what is stored.
 func fill(cmd *cobra.Command, source inputSource, sync disk.SyncPolicy, args []string) error {
 	ctx := cmd.Context()
-	if err := checkNew(source.db); err != nil {
+	if err := dbdir.CheckNew(source.db); err != nil {
 		return err
 	}
 	l, err := open(columnstore.Options{Dir: source.db, Sync: sync}, source)

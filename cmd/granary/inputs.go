@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
 	"github.com/granarydb/granary/internal/input"
 )
 
@@ -128,7 +129,7 @@ func (f *inputFlags) source() (inputSource, error) {
 	}
 	if len(f.db) > 0 {
 		if s.db = f.db[0]; s.db == "" {
-			return s, errNoDir
+			return s, dbdir.ErrNoName
 		}
 	}
 	var err error

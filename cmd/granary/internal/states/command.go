@@ -29,8 +29,9 @@ attribute of a system (a thread, a CPU, a queue) at every instant.
   granary history range run CPUs/0            one attribute over time
   granary history sample run --pixels 100     all attributes at 100 instants
   granary history plot run -o run.svg         all attributes as a picture
+  granary history load --db run.db run        store a set in a directory
 
-` + fileHelp + attributeHelp + patternHelp + timeHelp,
+` + askedHelp + attributeHelp + patternHelp + timeHelp,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -42,7 +43,7 @@ attribute of a system (a thread, a CPU, a queue) at every instant.
 			return errors.Join(cmd.Help(), cli.Usage(errors.New("a command is missing")))
 		},
 	}
-	cmd.AddCommand(newImport(), newInfo(), newAt(), newSlice(), newRange(),
+	cmd.AddCommand(newImport(), newLoad(), newInfo(), newAt(), newSlice(), newRange(),
 		newSample(), newPlot(), cli.NewHelp("Show the help of a history command"))
 	return cmd
 }
@@ -55,6 +56,11 @@ const (
   run.csv or run.csv.gz      CSV (see granary history import --help)
   -                          CSV on standard input
   synth:ATTRIBUTES:CHANGES   a synthetic history`
+
+	// askedHelp is fileHelp for commands with --db.
+	askedHelp = fileHelp + `
+
+With --db DIR, FILE is the name of a history that 'granary history load' stored.`
 
 	attributeHelp = `
 

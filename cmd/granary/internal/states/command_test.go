@@ -122,7 +122,7 @@ func TestInfoJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Attributes != 10 || got.Intervals != 24 || got.Kinds != (kindCounts{9, 10, 2, 3}) || got.Duration != 1e10+1 ||
+	if got.Attributes != 10 || got.Intervals != 24 || got.Kinds != (kindCounts{Null: 9, Int: 10, Float: 2, String: 3}) || got.Duration != 1e10+1 ||
 		got.Bytes <= 0 || got.BytesPerInterval != float64(got.Bytes)/24 || len(got.Tree) != 3 || got.Tree[0] != (topInfo{"CPUs", 3, 5, 13}) {
 		t.Errorf("%+v", got)
 	}
@@ -462,7 +462,7 @@ func TestOfRealSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := infoOf(l)
-	if got.Attributes != 58_428 || got.Intervals != 821_120 || got.Kinds != (kindCounts{200_931, 517_506, 0, 102_683}) || got.BytesPerInterval > 7 {
+	if got.Attributes != 58_428 || got.Intervals != 821_120 || got.Kinds != (kindCounts{Null: 200_931, Int: 517_506, String: 102_683}) || got.BytesPerInterval > 7 {
 		t.Errorf("%+v", got)
 	}
 	threads, err := match(l.Names, []string{"Threads/*"})

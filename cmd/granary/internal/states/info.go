@@ -9,7 +9,6 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/trace"
-	"github.com/granarydb/granary/trace/ihs"
 )
 
 func newInfo() *cobra.Command {
@@ -22,7 +21,7 @@ func newInfo() *cobra.Command {
 number of its intervals of each kind, its size in memory, and the top of its
 tree. Memory includes the intervals, all indexes and the names of attributes.
 
-` + fileHelp,
+` + askedHelp,
 		Example: `  granary history info run
   granary history info --json run | jq .bytes_per_interval
   granary history info synth:1000:100`,
@@ -32,6 +31,9 @@ tree. Memory includes the intervals, all indexes and the names of attributes.
 			if err != nil {
 				return err
 			}
+			if err := l.Count(cmd.Context()); err != nil {
+				return err
+			}
 			found := infoOf(l)
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), found)
@@ -39,6 +41,7 @@ tree. Memory includes the intervals, all indexes and the names of attributes.
 			return found.print(cmd.OutOrStdout(), show.Of(false))
 		},
 	}
+	dbFlag(cmd)
 	show.Flags(cmd, "", 20, "show the first `N` attributes at the top of the tree")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -71,6 +74,9 @@ type kindCounts struct {
 	Int    int `json:"int"`
 	Float  int `json:"float"`
 	String int `json:"string"`
+	// Bool and Bytes are 0 in recordings: programs alone store such values.
+	Bool  int `json:"bool,omitempty"`
+	Bytes int `json:"bytes,omitempty"`
 }
 
 // topInfo is an attribute at the top of the tree with totals of its subtree.
@@ -86,8 +92,11 @@ type topInfo struct {
 func infoOf(l *trace.Recording) recordingInfo {
 	out := recordingInfo{
 		Start: cli.TimeJSON(l.Start()), End: cli.TimeJSON(l.End()), Duration: uint64(l.End()) - uint64(l.Start()) + 1,
-		Attributes: l.Len(), Intervals: l.Header.Intervals, Bytes: l.History.Size(), Tree: []topInfo{},
-		Kinds: kindCounts{l.Kinds[ihs.KindNull], l.Kinds[ihs.KindInt] + l.Kinds[ihs.KindLong], l.Kinds[ihs.KindFloat], l.Kinds[ihs.KindString]},
+		Attributes: l.Len(), Intervals: l.Intervals, Bytes: l.Bytes, Tree: []topInfo{},
+		Kinds: kindCounts{
+			l.Kinds[history.KindNull], l.Kinds[history.KindInt], l.Kinds[history.KindFloat], l.Kinds[history.KindString],
+			l.Kinds[history.KindBool], l.Kinds[history.KindBytes],
+		},
 	}
 	if out.Intervals > 0 {
 		out.BytesPerInterval = float64(out.Bytes) / float64(out.Intervals)
@@ -115,7 +124,11 @@ func (i *recordingInfo) print(w io.Writer, limit int) error {
 	p := cli.Printer{W: w}
 	p.Printf("Time:   %s to %s (%s)\n", i.Start, i.End, lasting(i.Duration))
 	p.Printf("Has:    %s, %s\n", cli.Many(i.Attributes, "attribute"), cli.Many(i.Intervals, "interval"))
-	p.Printf("Kinds:  %s int, %s float, %s string, %s null\n", cli.Number(i.Kinds.Int), cli.Number(i.Kinds.Float), cli.Number(i.Kinds.String), cli.Number(i.Kinds.Null))
+	p.Printf("Kinds:  %s int, %s float, %s string, %s null", cli.Number(i.Kinds.Int), cli.Number(i.Kinds.Float), cli.Number(i.Kinds.String), cli.Number(i.Kinds.Null))
+	if k := i.Kinds; k.Bool+k.Bytes > 0 {
+		p.Printf(", %s bool, %s bytes", cli.Number(k.Bool), cli.Number(k.Bytes))
+	}
+	p.Printf("\n")
 	each := ""
 	if i.Intervals >= manyIntervals {
 		each = fmt.Sprintf(", %.2f bytes an interval", i.BytesPerInterval)

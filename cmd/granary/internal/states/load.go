@@ -10,8 +10,11 @@ import (
 	"github.com/granarydb/granary/trace"
 )
 
-// openHistory loads a history from a file and shows the progress.
+// openHistory loads a history from a file and shows the progress, or from the directory of --db.
 func openHistory(cmd *cobra.Command, name string) (*trace.Recording, error) {
+	if dir, set := directory(cmd); set {
+		return openStored(cmd, dir, name)
+	}
 	bar := &stageProgress{w: cmd.ErrOrStderr()}
 	r, err := trace.Load(cmd.Context(), name, trace.LoadOptions{Stdin: os.Stdin, Progress: bar.show})
 	if err != nil {

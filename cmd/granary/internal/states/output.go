@@ -106,7 +106,7 @@ func (f *intervalForm) check(cmd *cobra.Command, input string) error {
 	case f.format != formatArrow && cmd.Flags().Changed("form"):
 		return cli.Usage(errors.New("--form applies to --format arrow only"))
 	}
-	return spareHistory(f.output, input)
+	return spareHistory(cmd, f.output, input)
 }
 
 // fromName sets the format from the suffix of the output.
@@ -172,7 +172,10 @@ func (f *intervalForm) writeArrow(cmd *cobra.Command, l *trace.Recording, noNull
 }
 
 // spareHistory returns a usage error if output would replace a file of the history.
-func spareHistory(output, name string) error {
+func spareHistory(cmd *cobra.Command, output, name string) error {
+	if _, set := directory(cmd); set {
+		return nil // name is not that of a file
+	}
 	set := ihs.BaseName(name)
 	return cli.RefuseInput(output, func(yield func(string) bool) {
 		_ = yield(name) && yield(set+ihs.IntervalsSuffix) && yield(set+ihs.AttributesSuffix)

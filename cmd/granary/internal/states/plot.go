@@ -46,7 +46,7 @@ legend; other values share paler colours. Floats, and integers that rise and
 fall in small steps as counters do, are drawn as bars between the minimum and
 the maximum of the row.
 
-` + fileHelp + patternHelp + timeHelp,
+` + askedHelp + patternHelp + timeHelp,
 		Example: `  granary history plot -o run.svg run
   granary history plot -o cpus.svg --match 'CPUs/*' --name 2=busy run
   granary history plot -o part.svg --from +1.5s --to +1.6s --width 2000 run`,
@@ -56,6 +56,7 @@ the maximum of the row.
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE` to write; - is standard output")
 	matchFlag(cmd, &o.patterns)
 	o.when.flags(cmd)
+	dbFlag(cmd)
 	cmd.Flags().Var(cli.NewWholeNumber("width", 1, &o.width), "width", "width of the picture, `N` pixels from 400 to 20000")
 	cmd.Flags().Var(cli.NewWholeNumber("rows", 0, &o.rows), "rows", "draw the `N` attributes that change most in the picture; 0 draws all")
 	cmd.Flags().StringArrayVar(&o.names, "name", nil, "show a value as a text, `VALUE=TEXT`: 2='in a system call'; may be repeated")
@@ -104,7 +105,7 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 	if o.output == "" {
 		return cli.ErrNoOutput
 	}
-	if err := errors.Join(spareHistory(o.output, name), cli.CheckSVG(o.output)); err != nil {
+	if err := errors.Join(spareHistory(cmd, o.output, name), cli.CheckSVG(o.output)); err != nil {
 		return err
 	}
 	opts, err := o.pictureOptions(name)
@@ -117,6 +118,9 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 	}
 	attributes, err := match(l.Names, o.patterns)
 	if err != nil {
+		return err
+	}
+	if err := l.Count(cmd.Context()); err != nil {
 		return err
 	}
 	if len(o.patterns) == 0 { // leave out attributes that only group others

@@ -26,7 +26,7 @@ func newAt() *cobra.Command {
 		Long: `at shows the state of an attribute at an instant, and the start and the end of
 its interval. Both ends are included.
 
-` + fileHelp + attributeHelp + timeHelp,
+` + askedHelp + attributeHelp + timeHelp,
 		Example: `  granary history at run CPUs/0 +1.5s
   granary history at run CPUs/0 -200ms
   granary history at --json run CPUs/0 50% | jq .value
@@ -61,6 +61,7 @@ its interval. Both ends are included.
 		},
 	}
 	agoFlags(cmd, &behind)
+	dbFlag(cmd)
 	form.printFlags(cmd)
 	return cmd
 }
@@ -129,7 +130,7 @@ func newSlice() *cobra.Command {
 		Long: `slice shows the states of attributes at an instant, each with its whole
 interval. Both ends are included.
 
-` + fileHelp + patternHelp + timeHelp + arrowHelp,
+` + askedHelp + patternHelp + timeHelp + arrowHelp,
 		Example: `  granary history slice run +1.5s
   granary history slice --match 'CPUs/*/Current_thread' run -200ms
   granary history slice --json run 50% | jq '.intervals[] | select(.value==2)'
@@ -166,6 +167,7 @@ interval. Both ends are included.
 		},
 	}
 	agoFlags(cmd, &behind)
+	dbFlag(cmd)
 	matchFlag(cmd, &patterns)
 	nullsFlag(cmd, &nulls)
 	form.flags(cmd)
@@ -211,7 +213,7 @@ func newRange() *cobra.Command {
 		Long: `range shows the intervals of an attribute in the order of time. They are whole,
 even if they begin before --from or end after --to. Both ends are included.
 
-` + fileHelp + attributeHelp + timeHelp + arrowHelp,
+` + askedHelp + attributeHelp + timeHelp + arrowHelp,
 		Example: `  granary history range run CPUs/0
   granary history range --from +2s --to 50% run CPUs/0
   granary history range --csv --resolution 10ms run CPUs/0 > cpu0.csv
@@ -244,6 +246,7 @@ even if they begin before --from or end after --to. Both ends are included.
 		},
 	}
 	when.flags(cmd)
+	dbFlag(cmd)
 	cmd.Flags().Var(&every, "resolution", "only the intervals at --from, at every multiple of `DURATION` after it, and at --to")
 	form.flags(cmd)
 	return cmd
@@ -326,7 +329,7 @@ many columns shows the same intervals. The cost depends on the number of pixels,
 not on the number of intervals. The intervals are whole, even if they begin
 before --from or end after --to. Both ends are included.
 
-` + fileHelp + patternHelp + timeHelp + arrowHelp,
+` + askedHelp + patternHelp + timeHelp + arrowHelp,
 		Example: `  granary history sample --match 'CPUs/*' --pixels 100 run
   granary history sample --csv --from 25% --to 50% run > part.csv
   granary history sample --json --pixels 1 run | jq '.intervals | length'
@@ -360,6 +363,7 @@ before --from or end after --to. Both ends are included.
 	}
 	matchFlag(cmd, &patterns)
 	when.flags(cmd)
+	dbFlag(cmd)
 	cmd.Flags().Var(cli.NewWholeNumber("pixels", 1, &pixels), "pixels", "sample at `N` evenly spaced instants")
 	nullsFlag(cmd, &nulls)
 	form.flags(cmd)

@@ -1,0 +1,67 @@
+// Package dbdir opens the directories of the flag --db, with errors that name the flag and the way
+// out.
+package dbdir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/disk"
+)
+
+// ErrNoName is the usage error of an empty --db.
+var ErrNoName = cli.Usage(errors.New("--db has no name: is a variable of the shell empty?"))
+
+// Open opens the store of a directory that has one. The error of another directory names the content
+// that the caller asks about, such as profiles, and the command that stores it. Opening begins a new
+// segment of the log. Closing files what a killed process left in the log alone.
+func Open(dir, content, command string, opts columnstore.Options) (*columnstore.Store, error) {
+	if dir == "" {
+		return nil, ErrNoName
+	}
+	_, ok, err := disk.Identify(disk.System(dir))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("--db %s: there is no such directory; %s makes one", dir, command)
+	case err != nil:
+		return nil, Explain(dir, err)
+	case !ok:
+		return nil, fmt.Errorf("--db %s: there are no %s in it; %s fills a directory", dir, content, command)
+	}
+	opts.Dir = dir
+	store, err := columnstore.Open(opts)
+	return store, Explain(dir, err)
+}
+
+// CheckNew returns a usage error for a directory without a store that has other files.
+func CheckNew(dir string) error {
+	if dir == "" {
+		return ErrNoName
+	}
+	if _, ok, err := disk.Identify(disk.System(dir)); err != nil || ok {
+		return nil // opening it tells more
+	}
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if _, _, ours := disk.ParseName(e.Name()); !ours && e.Name() != "lock" {
+			return cli.Usage(fmt.Errorf("--db %s: it has other files, such as %q: want a directory that granary load made, or a new one", dir, e.Name()))
+		}
+	}
+	return err
+}
+
+// Explain returns an error of a directory as one that names the directory and the way out. It
+// returns nil for nil.
+func Explain(dir string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, disk.ErrLocked):
+		return fmt.Errorf("--db %s: another process has it open: wait until it ends", dir)
+	}
+	return fmt.Errorf("--db %s: %w", dir, err)
+}

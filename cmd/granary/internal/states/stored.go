@@ -1,0 +1,190 @@
+package states
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/trace"
+	"github.com/granarydb/granary/trace/ihs"
+)
+
+// dbFlag adds --db to a command that queries a history.
+func dbFlag(cmd *cobra.Command) {
+	cmd.Flags().String("db", "", "FILE is the name of a history in the directory `DIR`, which granary history load filled")
+}
+
+// directory returns the value of --db, and whether it was set.
+func directory(cmd *cobra.Command) (dir string, set bool) {
+	dir, _ = cmd.Flags().GetString("db") // "" without the flag
+	return dir, cmd.Flags().Changed("db")
+}
+
+// openStored opens a history of a directory. The view outlives the store.
+func openStored(cmd *cobra.Command, dir, name string) (r *trace.Recording, err error) {
+	store, err := dbdir.Open(dir, "histories", "granary history load", columnstore.Options{Manual: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = cmp.Or(err, dbdir.Explain(dir, store.Close())) }()
+	h := store.History(name)
+	if h == nil {
+		return nil, fmt.Errorf("--db %s: there is no history %q%s", dir, name, namesText(store))
+	}
+	err = store.View(cmd.Context(), func(snap *columnstore.Snapshot) error {
+		view, err := snap.History(h)
+		if err == nil && !view.Instants() {
+			err = fmt.Errorf("--db %s: the history %q has no states", dir, name)
+		}
+		if err == nil {
+			r = trace.FromView(view, h.Bytes())
+		}
+		return err
+	})
+	return r, err
+}
+
+// namesText lists the histories of a store, for the error of one that does not exist.
+func namesText(store *columnstore.Store) string {
+	var names []string
+	for _, h := range store.Histories() {
+		names = append(names, cli.Printable(h.Name()))
+	}
+	if len(names) == 0 {
+		return ": there is none; granary history load stores one"
+	}
+	return "; there is: " + strings.Join(names, ", ")
+}
+
+func newLoad() *cobra.Command {
+	var dir, name string
+	cmd := &cobra.Command{
+		Use:   "load --db DIR [flags] FILE",
+		Short: "Store a history in a directory, for questions later",
+		Long: `load adds a history to the directory DIR, which is made if there is none, beside
+the profiles that 'granary load' stores there. The other history commands ask it
+with --db DIR and its name instead of a file.
+
+The history is whole when load ends without an error. A load that is interrupted
+leaves the states of the first part of the recording, and the name is taken.
+Flags of CSV are those of 'granary history import', whose set load takes.
+
+` + fileHelp,
+		Example: `  granary history load --db run.db run
+  granary history load --db run.db --name cpus states.csv
+  granary history at --db run.db run CPUs/0 +1.5s`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("db") {
+				return cli.Usage(errors.New("--db DIR is missing: the directory to store the history in"))
+			}
+			if name == "" {
+				if args[0] == "-" {
+					return cli.Usage(errors.New("--name NAME is missing: the name of the history from standard input"))
+				}
+				name = nameOf(args[0])
+			}
+			return store(cmd, dir, name, args[0])
+		},
+	}
+	cmd.Flags().StringVar(&dir, "db", "", "store the history in the directory `DIR`")
+	cmd.Flags().StringVar(&name, "name", "", "`NAME` of the history (default: that of the file)")
+	return cmd
+}
+
+// nameOf returns the name of a history that a file has: that of the file, without suffixes.
+func nameOf(file string) string {
+	name := filepath.Base(ihs.BaseName(file))
+	lower := strings.ToLower(name)
+	for _, suffix := range []string{".csv", ".csv.gz"} {
+		if strings.HasSuffix(lower, suffix) {
+			return name[:len(name)-len(suffix)]
+		}
+	}
+	return name
+}
+
+// store adds the history of a file to a directory.
+func store(cmd *cobra.Command, dir, name, file string) (err error) {
+	if err := dbdir.CheckNew(dir); err != nil {
+		return err
+	}
+	s, err := columnstore.Open(columnstore.Options{Dir: dir})
+	if err != nil {
+		return dbdir.Explain(dir, err)
+	}
+	defer func() { err = cmp.Or(err, dbdir.Explain(dir, s.Close())) }()
+	if s.History(name) != nil {
+		return cli.Usage(fmt.Errorf("--db %s: there is a history %q already: choose another --name", dir, name))
+	}
+	bar := &stageProgress{w: cmd.ErrOrStderr()}
+	in := storing{store: s, name: name}
+	err = trace.LoadInto(cmd.Context(), file, trace.LoadOptions{Stdin: os.Stdin, Progress: bar.show}, trace.Target{Begin: in.begin, Commit: in.commit})
+	if err != nil {
+		return in.abort(err)
+	}
+	bar.end()
+	return s.View(cmd.Context(), func(snap *columnstore.Snapshot) error {
+		view, err := snap.History(in.history)
+		if err != nil {
+			return err
+		}
+		r := trace.FromView(view, in.history.Bytes())
+		if err := r.Count(cmd.Context()); err != nil {
+			return err
+		}
+		p := cli.Printer{W: cmd.OutOrStdout()}
+		p.Printf("Stored %s: %s of %s, from %s to %s\n", cli.Printable(name), cli.Many(r.Intervals, "interval"),
+			cli.Many(r.Len(), "attribute"), cli.TimeJSON(r.Start()), cli.TimeJSON(r.End()))
+		return p.Err
+	})
+}
+
+// storing is a history on its way into a store.
+type storing struct {
+	store   *columnstore.Store
+	name    string
+	history *columnstore.History // nil before the first transaction
+	tx      *columnstore.Tx
+	commits int
+}
+
+// begin begins a transaction, for the first of which the history is made.
+func (s *storing) begin(start int64) (w *history.Writer, err error) {
+	if s.history == nil {
+		if s.history, err = s.store.CreateHistory(s.name, columnstore.HistoryOptions{Start: start}); err != nil {
+			return nil, err
+		}
+	}
+	s.tx = s.store.Begin()
+	return s.tx.History(s.history)
+}
+
+func (s *storing) commit() error {
+	if _, err := s.tx.Commit(); err != nil {
+		return err
+	}
+	s.commits++
+	return nil
+}
+
+// abort ends the transaction of a load that failed, and returns the error with the part that is
+// stored, if any is.
+func (s *storing) abort(err error) error {
+	if s.tx != nil {
+		s.tx.Abort()
+	}
+	if s.history == nil {
+		return err
+	}
+	return fmt.Errorf("%w; the history %q has the states of %s", err, s.name, cli.Many(s.commits, "commit"))
+}
