@@ -106,6 +106,20 @@ func (e *TableEdit) Retain(retention int64) {
 	e.State.Dropped += e.dropBefore(e.schema.BucketStart(e.State.Newest - retention))
 }
 
+// DropBefore drops the buckets of the time ranges that end at a time or before it, but of those behind
+// the range of the newest row none: the floor is at most its end.
+func (e *TableEdit) DropBefore(at int64) {
+	width := e.schema.BucketWidth()
+	if width == 0 || e.State.Newest == math.MinInt64 {
+		return
+	}
+	floor := e.schema.BucketStart(min(at, e.State.Newest))
+	if end := e.schema.BucketStart(floor + width); end > floor && at >= end { // not if it overflows
+		floor = end
+	}
+	e.State.Dropped += e.dropBefore(floor)
+}
+
 // Evict drops the buckets before a floor and counts their rows as evicted.
 func (e *TableEdit) Evict(floor int64) { e.State.Evicted += e.dropBefore(floor) }
 

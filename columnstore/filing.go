@@ -63,7 +63,7 @@ func (s *Store) file(ctx context.Context) (err error) {
 	for _, m := range f.marks {
 		m.of.filed = m.at
 	}
-	for i, h := range s.historiesInOrder()[:len(f.views)] {
+	for i, h := range s.Histories()[:len(f.views)] {
 		if f.views[i] != nil {
 			h.filed = weak.Make(f.views[i])
 		}
@@ -125,7 +125,7 @@ func (f *filing) files(ctx context.Context) error {
 			return err
 		}
 	}
-	for i, h := range s.historiesInOrder()[:len(use.State.Histories)] {
+	for i, h := range s.Histories()[:len(use.State.Histories)] {
 		if err := f.history(h, use.State.Histories[i]); err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ type oldStates struct {
 // go at the commit alone.
 func (s *Store) evictableStates(in incoming) (out []oldStates) {
 	newest := s.newestStates(in)
-	for _, h := range s.historiesInOrder() {
+	for _, h := range s.Histories() {
 		if h.busy.Load() && h != in.history {
 			continue
 		}
@@ -67,7 +67,8 @@ func (s *Store) statesBefore(end int64, histories []oldStates, in incoming, newe
 	return victim{}, false
 }
 
-func (s *Store) historiesInOrder() []*History {
+// Histories returns the histories of the store in the order of their creation.
+func (s *Store) Histories() []*History {
 	s.tables.Lock()
 	defer s.tables.Unlock()
 	return slices.SortedFunc(maps.Values(s.tables.histories), func(a, b *History) int { return a.ordinal - b.ordinal })

@@ -95,7 +95,7 @@ func (s *Store) prepareNew(kind uint32, name string, e any) (logWrite, error) {
 }
 
 // prepareLog makes the entry of the commit, without its decisions, after it logged what must be
-// in the log before. The tables are in the order of the transaction's pieces and notes. The writes
+// in the log before. The tables are in the order of the transaction's pieces, notes and trimmed table. The writes
 // to histories have ended.
 func (tx *Tx) prepareLog() (err error) {
 	s := tx.store
@@ -123,6 +123,9 @@ func (tx *Tx) prepareLog() (err error) {
 	for _, n := range tx.notes {
 		w := of(n.table)
 		w.Notes = append(w.Notes, n.text)
+	}
+	if tx.trimmed != nil {
+		of(tx.trimmed)
 	}
 	var states []logged.StatesWrites
 	for i := range tx.histories {

@@ -57,6 +57,7 @@ var crashEvents = []string{
 	"commit", "abort", "split", "bucket cut", "eviction", "refused as too old", "log task", "rows after a crash",
 	"refused by the disk", "not durable", "filed", "files", "filing failed",
 	"commit of states", "states after a crash", "states dropped before a crash", "states evicted outside of a commit",
+	"commit of a drop", "rows dropped by hand",
 }
 
 // crashing is what a history with crashes has beside others.
@@ -108,10 +109,39 @@ func (h *simRun) logs() {
 			h.fs.Heal()
 		case 3:
 			h.evictStates()
+		case 4:
+			if !h.dropRows() {
+				return
+			}
 		default:
 			h.store.log.Step()
 		}
 	}
+}
+
+// dropRows drops old rows of a table, or all of it. It returns false if the store is closed.
+func (h *simRun) dropRows() bool {
+	table := h.rng.IntN(len(h.tables))
+	if h.bucket == 0 || !h.timesGoOn() {
+		return true
+	}
+	at := h.nextRow + h.rng.Int64N(120) - 60
+	before := h.store.Stats().DroppedRows
+	h.current.commit = &simCommit{rows: make([][]string, len(h.tables)), drops: map[int]int64{table: at}}
+	id, err := h.tables[table].DropBefore(context.Background(), at)
+	if h.refused(err) {
+		return true
+	}
+	if err != nil {
+		h.expectClosed(err)
+		return false
+	}
+	h.acknowledged(uint64(id))
+	h.note("commit of a drop")
+	if h.store.Stats().DroppedRows > before {
+		h.note("rows dropped by hand")
+	}
+	return true
 }
 
 // files is the task of the keeper.

@@ -148,7 +148,8 @@ type task struct {
 type simCommit struct {
 	rows   [][]string
 	states []simChange
-	floor  int64 // of the history behind a commit of states
+	floor  int64         // of the history behind a commit of states
+	drops  map[int]int64 // by table, the time before which rows were dropped
 }
 
 // simView is a reader's result.
@@ -345,19 +346,21 @@ func (h *simRun) check() {
 // beyond the newest row of any insert.
 func (h *simRun) want(commit uint64, table int, floor int64) []string {
 	var rows []string
+	newest, expected := int64(math.MinInt64), int64(math.MinInt64)
 	for _, c := range h.commits.Until(commit) {
 		rows = append(rows, c.rows[table]...)
+		for _, row := range c.rows[table] {
+			newest = max(newest, timeOf(row))
+		}
+		if at, dropped := c.drops[table]; dropped && newest != math.MinInt64 { // at most the range of the newest row goes
+			expected = max(expected, min(oracle.Floor(at, h.bucket), oracle.Floor(newest, h.bucket)+h.bucket))
+		}
 	}
 	if len(rows) == 0 {
 		return rows
 	}
-	newest := int64(math.MinInt64)
-	for _, row := range rows {
-		newest = max(newest, timeOf(row))
-	}
-	expected := int64(math.MinInt64)
 	if keep := int64(h.opts.Retention); keep > 0 {
-		expected = oracle.Floor(newest-keep, h.bucket)
+		expected = max(expected, oracle.Floor(newest-keep, h.bucket))
 	}
 	evicted := h.opts.MemoryBudget > 0 && floor > expected && floor <= h.offered[table]
 	if floor != expected && !evicted {

@@ -19,7 +19,7 @@ func (s *Store) CreateHistory(name string, opts HistoryOptions) (*History, error
 	e := logged.HistoryEntry{Name: name, Start: opts.Start, MaxAttributes: opts.MaxAttributes}
 	s.creating.Lock() // so that the ordinal is known before there is a place in the log
 	defer s.creating.Unlock()
-	e.Ordinal = len(s.historiesInOrder())
+	e.Ordinal = len(s.Histories())
 	log, err := s.prepareNew(logged.EntryHistory, name, e)
 	if err != nil {
 		return nil, err
@@ -79,6 +79,3 @@ func (s *Store) History(name string) *History {
 	defer s.tables.Unlock()
 	return s.tables.histories[name]
 }
-
-// Histories returns the histories of the store in the order of their creation.
-func (s *Store) Histories() []*History { return s.historiesInOrder() }

@@ -1,6 +1,8 @@
 package columnstore
 
 import (
+	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -66,3 +68,21 @@ func (t *Table) Schema() *schema.Schema { return t.schema }
 
 // floor returns the start of the first time range that takes rows.
 func (t *Table) floor() int64 { return t.state().Floor }
+
+// DropBefore drops the rows of the time ranges that end at a time, in Unix nanoseconds, or before it,
+// and the dictionaries that no other range needs, in a commit whose id it returns. Rows of these
+// ranges are ErrTooOld from then on. Ranges behind the newest row are not among them. Earlier
+// snapshots keep the rows. With a directory, their files go with the next that are written. It
+// reads no row: the cost is that of the granules that go. The errors are that of ctx, ErrTable for
+// a table without time ranges, and those of Tx.Commit.
+func (t *Table) DropBefore(ctx context.Context, at int64) (txn.ID, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if t.schema.BucketWidth() == 0 {
+		return 0, fmt.Errorf("%w: table %q has no time ranges", ErrTable, t.name)
+	}
+	tx := t.store.Begin()
+	tx.trimmed, tx.trimmedTo = t, at
+	return tx.Commit()
+}

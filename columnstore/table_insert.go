@@ -30,6 +30,14 @@ func (t *Table) insert(ctx context.Context, codes *Codes, b schema.Batch) (txn.I
 	return id, err
 }
 
+// Insert is Table.Insert for a batch with codes: Batch.Series replaces the columns that lead
+// the sorting key, and Vector.Codes replaces lists. Either may be omitted. Batch.Records
+// belongs to lists and not to their codes. The errors are those of Table.Insert. ErrBatch is
+// also returned for codes that these Codes did not give, and for rows outside of Range.
+func (c *Codes) Insert(ctx context.Context, b schema.Batch) (txn.ID, error) {
+	return c.table.insert(ctx, c, b)
+}
+
 // InsertRecord is Insert for an Arrow record. The record is checked completely and copied; the
 // caller still owns it. Errors also wrap arrowconv.ErrRecord.
 func (t *Table) InsertRecord(ctx context.Context, rec arrow.Record) (txn.ID, error) {

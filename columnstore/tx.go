@@ -15,6 +15,8 @@ type Tx struct {
 	one       [1]piece      // room for pieces: most transactions have one
 	due       [1]dueGranule // room for the granules that the commit makes due
 	notes     []tableNote
+	trimmed   *Table // of which the commit drops rows before trimmedTo, nil for none
+	trimmedTo int64
 	bytes     int64 // pending bytes of the pieces and of new buckets
 	histories []historyWrite
 	log       logWrite // during Commit

@@ -121,6 +121,9 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*catalog.Database]) (next
 			return next, nil, fmt.Errorf("table %q: %w", n.table.name, err)
 		}
 	}
+	if tx.trimmed != nil {
+		edit(tx.trimmed).DropBefore(tx.trimmedTo)
+	}
 	next.State, due = current.State, tx.due[:0]
 	for i, w := range writes {
 		tx.log.decide(i, tx.decide(w.edit))

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
@@ -50,20 +49,4 @@ func (s *inputSource) explain(err error) error {
 		return err
 	}
 	return dbdir.Explain(s.db, err)
-}
-
-// sizeOf returns the bytes of the files of a directory.
-func sizeOf(dir string) (bytes int64, err error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return 0, err
-	}
-	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil {
-			return 0, err
-		}
-		bytes += info.Size()
-	}
-	return bytes, nil
 }

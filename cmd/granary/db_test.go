@@ -123,9 +123,13 @@ func TestLoad_SomeInputsAreBad(t *testing.T) {
 
 func TestDB_Inspect(t *testing.T) {
 	dir := stored(t, services(t, time.Minute))
+	if r := granary(t, "history", "load", "--db", dir, "synth:10:10"); r.code != cli.ExitOK {
+		t.Fatalf("%+v", r)
+	}
 	var found struct {
-		Rows int64
-		Disk struct {
+		Rows  int64
+		Bytes map[string]int64
+		Disk  struct {
 			Log, Files int64
 			FileBytes  int64 `json:"file_bytes"`
 		}
@@ -135,7 +139,7 @@ func TestDB_Inspect(t *testing.T) {
 		t.Fatalf("%v: %+v", err, r)
 	}
 	files, bytes := int64(0), int64(0)
-	for _, pattern := range []string{"rows-*", "dicts-*"} {
+	for _, pattern := range []string{"rows-*", "dicts-*", "states-*"} {
 		names, _ := filepath.Glob(filepath.Join(dir, pattern))
 		for _, name := range names {
 			info, err := os.Stat(name)
@@ -149,8 +153,15 @@ func TestDB_Inspect(t *testing.T) {
 	if d := found.Disk; d.Files <= files || d.Files > files+manifests || d.FileBytes <= bytes || d.Log == 0 {
 		t.Errorf("disk %+v, want %d files of %d bytes and manifests, and a log", d, files, bytes)
 	}
+	sum := int64(0)
+	for _, bytes := range found.Bytes {
+		sum += bytes
+	}
+	if total := found.Bytes["total"]; sum != 2*total || found.Bytes["log"] == 0 || found.Bytes["histories"] == 0 {
+		t.Errorf("bytes %v do not sum to their total", found.Bytes)
+	}
 	r = granary(t, "inspect", "--db", dir, "--granule-rows", "12", "--compact")
-	if !strings.Contains(r.stdout, "\nDisk: log ") || !strings.Contains(r.stdout, "\nGranule 2: ") {
+	if !strings.Contains(r.stdout, " + histories ") || !strings.Contains(r.stdout, " + log ") || !strings.Contains(r.stdout, "\nDisk: log ") || !strings.Contains(r.stdout, "\nGranule 2: ") {
 		t.Errorf("%+v", r)
 	}
 }

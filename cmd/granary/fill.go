@@ -123,7 +123,7 @@ func (l *loaded) knowFiles(ctx context.Context) error {
 
 // printStored prints what a load stored in a directory that has so many rows now.
 func (l *loaded) printStored(w io.Writer, rows int64) error {
-	bytes, err := sizeOf(l.source.db)
+	bytes, err := dbdir.Size(l.source.db)
 	if err != nil {
 		return err
 	}

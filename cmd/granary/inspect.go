@@ -71,7 +71,8 @@ With --columns it lists the columns of each part that have a value:
 Strings, stacks and symbols are in dictionaries that the parts share. Only the
 first lines count them.
 
-With --db it also counts the log and the files in the directory.
+With --db the bytes include histories, and the memory that the log may take. The
+line of the disk has the bytes of the log and of the files in the directory.
 
 ` + askedHelp,
 		Example: `  granary inspect cpu.pb.gz
@@ -147,7 +148,10 @@ type inspectedBytes struct {
 	Series  int64 `json:"series"`
 	Stacks  int64 `json:"stacks"`
 	Symbols int64 `json:"symbols"`
-	Total   int64 `json:"total"`
+	// Histories and Log are those of --db: Log is the most that the log keeps in memory.
+	Histories int64 `json:"histories,omitempty"`
+	Log       int64 `json:"log,omitempty"`
+	Total     int64 `json:"total"`
 }
 
 // inspectedDisk is the number of bytes in the directory of --db.
@@ -182,7 +186,11 @@ func look(ctx context.Context, l *loaded, snap *columnstore.Snapshot, limit int)
 	}
 	stats := l.store.Stats() // no writer is active, so they match the snapshot
 	out.Rows, out.Series, out.Stacks = stats.Rows, stats.Series, stats.Stacks
-	out.Bytes = inspectedBytes{stats.PartBytes, stats.SeriesBytes, stats.StackBytes, stats.RecordBytes, stats.Bytes()}
+	out.Bytes = inspectedBytes{
+		Parts: stats.PartBytes, Series: stats.SeriesBytes, Stacks: stats.StackBytes, Symbols: stats.RecordBytes,
+		Histories: stats.HistoryBytes, Log: stats.PendingBytes, // nothing else is pending
+		Total: stats.Bytes(),
+	}
 	if l.source.db != "" {
 		out.Disk = &inspectedDisk{Log: stats.LogBytes, Files: stats.Files, FileBytes: stats.FileBytes}
 		if err := stats.FilingError; err != nil {
@@ -201,8 +209,7 @@ func (i *inspection) print(w io.Writer, columns bool) error {
 	table := i.Tables[0]
 	p.Printf("Table %s: %s, %s, %s, %s, %s (%s base, %s fresh)\n", table.Name, cli.Many(i.Rows, "row"), cli.Many(i.Series, "series"),
 		cli.Many(i.Stacks, "stack"), cli.Many(i.Granules, "granule"), cli.Many(i.BaseParts+i.FreshParts, "part"), cli.Number(i.BaseParts), cli.Number(i.FreshParts))
-	p.Printf("Bytes: %s = index and parts %s + series %s + stacks %s + symbols %s\n", cli.Size(i.Bytes.Total),
-		cli.Size(i.Bytes.Parts), cli.Size(i.Bytes.Series), cli.Size(i.Bytes.Stacks), cli.Size(i.Bytes.Symbols))
+	i.Bytes.print(&p)
 	if d := i.Disk; d != nil {
 		p.Printf("Disk: log %s, %s of %s\n", cli.Size(d.Log), cli.Many(d.Files, "file"), cli.Size(d.FileBytes))
 		if d.FilingError != "" {
@@ -223,6 +230,19 @@ func (i *inspection) print(w io.Writer, columns bool) error {
 		p.Printf("\n%s not shown (-n 0 shows all)\n", cli.Many(left, "more granule"))
 	}
 	return p.Err
+}
+
+// print prints the bytes as a sum.
+func (b *inspectedBytes) print(p *cli.Printer) {
+	p.Printf("Bytes: %s = index and parts %s + series %s + stacks %s + symbols %s", cli.Size(b.Total),
+		cli.Size(b.Parts), cli.Size(b.Series), cli.Size(b.Stacks), cli.Size(b.Symbols))
+	if b.Histories > 0 {
+		p.Printf(" + histories %s", cli.Size(b.Histories))
+	}
+	if b.Log > 0 {
+		p.Printf(" + log %s", cli.Size(b.Log))
+	}
+	p.Printf("\n")
 }
 
 // endsBucket reports whether a granule is the last of its bucket. The upper bound of such a

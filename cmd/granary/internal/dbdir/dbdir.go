@@ -65,3 +65,19 @@ func Explain(dir string, err error) error {
 	}
 	return fmt.Errorf("--db %s: %w", dir, err)
 }
+
+// Size returns the bytes of the files of a directory.
+func Size(dir string) (bytes int64, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			return 0, err
+		}
+		bytes += info.Size()
+	}
+	return bytes, nil
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+)
+
+// TestDelete deletes the profiles of whole time ranges, from the disk too, and leaves the others.
+func TestDelete(t *testing.T) {
+	start := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
+	dir := filepath.Join(t.TempDir(), "db")
+	for hour := range 4 {
+		p := service()
+		p.TimeNanos = start.Add(time.Duration(hour) * time.Hour).UnixNano()
+		p.Function[0].Name = fmt.Sprintf("main.ofHour%d", hour)
+		if r := granary(t, "load", "--db", dir, "--label", fmt.Sprintf("hour=h%d", hour), file(t, "cpu.pb.gz", p)); r.code != cli.ExitOK {
+			t.Fatalf("%+v", r)
+		}
+	}
+	hours := func() string {
+		r := granary(t, "labels", "--db", dir, "--name", "hour")
+		found := ""
+		for hour := range 4 {
+			if strings.Contains(r.stdout, fmt.Sprintf("h%d", hour)) {
+				found += fmt.Sprint(hour)
+			}
+		}
+		return found
+	}
+	for _, step := range []struct{ before, want, left string }{
+		{"2026-01-31T09:00:01Z", "Deleted 0 rows, 40 left\n", "0123"}, // within the range of the first
+		{"2026-01-31T10:00:00Z", "Deleted 10 rows, 30 left\n", "123"},
+		{"-1h", "Deleted 10 rows, 20 left\n", "23"},
+		{"-0s", "Deleted 10 rows, 10 left\n", "3"},
+		{"-0s", "Deleted 0 rows, 10 left\n", "3"},
+	} {
+		r := granary(t, "delete", "--db", dir, "--before", step.before)
+		if r.code != cli.ExitOK || r.stdout != step.want || r.stderr != "" {
+			t.Errorf("%s: %+v, want %q", step.before, r, step.want)
+		}
+		if got := hours(); got != step.left {
+			t.Errorf("%s: profiles of the hours %s are left, want %s", step.before, got, step.left)
+		}
+	}
+	for name, data := range filesOf(t, dir) {
+		if strings.Contains(data, "h0") && strings.Contains(data, "ofHour0") {
+			t.Errorf("%s has what was deleted", name)
+		}
+	}
+	if r := granary(t, "load", "--db", dir, file(t, "old.pb.gz", service())); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "older than what is kept") {
+		t.Errorf("an old profile: %+v", r)
+	}
+	r := granary(t, "delete", "--db", dir, "--before", "2100-01-01")
+	if r.code != cli.ExitOK || r.stdout != "Deleted 10 rows, 0 left\n" {
+		t.Errorf("%+v", r)
+	}
+	if r := granary(t, "top", "--db", dir); r.code != cli.ExitOK || !strings.Contains(r.stdout, "no samples") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestDelete_Errors(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--before", "-1h"}, cli.ExitUsage, "--db DIR is missing"},
+		{[]string{"--db", ""}, cli.ExitUsage, "--before TIME is missing"},
+		{[]string{"--db", "", "--before", "-1h"}, cli.ExitUsage, "--db has no name"},
+		{[]string{"--db", "none", "--before", "soon"}, cli.ExitUsage, `--before "soon"`},
+		{[]string{"--db", "none", "--before", "-1h"}, cli.ExitFailed, "there is no such directory"},
+		{[]string{"--db", "none", "--before", "-1h", "cpu.pb.gz"}, cli.ExitUsage, "cpu.pb.gz"},
+	} {
+		r := granary(t, append([]string{"delete"}, tc.args...)...)
+		if r.code != tc.code || len(r.problems()) != 1 || !strings.Contains(r.stderr, tc.want) || r.stdout != "" {
+			t.Errorf("%q: %+v, want code %d and %q", tc.args, r, tc.code, tc.want)
+		}
+	}
+}
