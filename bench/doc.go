@@ -7,6 +7,7 @@
 //	go run . -workload arrow
 //	go run . -workload histories
 //	go run . -rows 1000000 -peers all
+//	go run . -rows 1000000 -peers all -workload durable
 //	go run . -targets -sizes 1m,10m
 //	go run ./compare -base COMMIT
 //
@@ -17,7 +18,8 @@
 //
 // With -peers, FrostDB, as Parca uses it and in the order of the RFC, and kelindar/column take
 // the same rows and answer the same questions. Each runs in a process of its own, in turns, and
-// their answers are compared.
+// their answers are compared. With -workload durable too, each stores the rows in a directory:
+// FrostDB in its log, and then as Parquet.
 //
 // With -targets, the targets of the design are measured under their keys. A table goes to
 // standard error.

@@ -11,6 +11,7 @@ require (
 	github.com/granarydb/granary v0.0.0
 	github.com/kelindar/column v0.4.1
 	github.com/polarsignals/frostdb v0.0.0-20260121113628-9e5cfe0171ad
+	github.com/thanos-io/objstore v0.0.0-20240818203309-0363dadfdfb1
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sys v0.47.0
 )
@@ -66,7 +67,6 @@ require (
 	github.com/prometheus/procfs v0.21.1 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/stoewer/go-strcase v1.3.0 // indirect
-	github.com/thanos-io/objstore v0.0.0-20240818203309-0363dadfdfb1 // indirect
 	github.com/tidwall/btree v1.6.0 // indirect
 	github.com/zeebo/xxh3 v1.1.0 // indirect
 	go.etcd.io/bbolt v1.3.6 // indirect
@@ -80,6 +80,7 @@ require (
 	golang.org/x/tools v0.48.0 // indirect
 	golang.org/x/xerrors v0.0.0-20240903120638-7835f813f4da // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
+	gopkg.in/yaml.v2 v2.4.0 // indirect
 )
 
 replace github.com/granarydb/granary => ../

@@ -55,22 +55,21 @@ func TestFeedNamesInterval(t *testing.T) {
 		{n, n, ""},
 	} {
 		i := -1
-		l, err := build(t.Context(), input{
-			ihs.Header{Keys: 1, Intervals: n, End: n - 1},
-			[]ihs.Attribute{{Parent: ihs.NoParent, Name: "a"}}, func() (ihs.Interval, error) {
-				i++
-				switch start := int64(i); i {
-				case n:
-					return ihs.Interval{}, io.EOF
-				case test.end:
-					return ihs.Interval{}, broken
-				case test.gap, test.gap + 3:
-					return ihs.Interval{Start: start + 1, End: start + 1, Kind: ihs.KindInt}, nil
-				default:
-					return ihs.Interval{Start: start, End: start, Kind: ihs.KindInt, Word: uint64(i)}, nil
-				}
-			},
-		}, nil)
+		next := func() (ihs.Interval, error) {
+			i++
+			switch start := int64(i); i {
+			case n:
+				return ihs.Interval{}, io.EOF
+			case test.end:
+				return ihs.Interval{}, broken
+			case test.gap, test.gap + 3:
+				return ihs.Interval{Start: start + 1, End: start + 1, Kind: ihs.KindInt}, nil
+			default:
+				return ihs.Interval{Start: start, End: start, Kind: ihs.KindInt, Word: uint64(i)}, nil
+			}
+		}
+		attributes := []ihs.Attribute{{Parent: ihs.NoParent, Name: "a"}}
+		l, err := build(t.Context(), input{ihs.Header{Keys: 1, Intervals: n, End: n - 1}, attributes, next}, nil)
 		switch {
 		case test.want != "":
 			if err == nil || !strings.HasPrefix(err.Error(), test.want) {

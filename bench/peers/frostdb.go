@@ -31,7 +31,7 @@ const (
 	frostBacklog = 32 << 20
 )
 
-// FrostDB is FrostDB with one of two schemas, in memory and without a log.
+// FrostDB is FrostDB with one of two schemas.
 type FrostDB struct {
 	store      *frostdb.ColumnStore
 	db         *frostdb.DB
@@ -41,9 +41,9 @@ type FrostDB struct {
 	tx         uint64 // of the last insert
 }
 
-func openFrost(definition *schemapb.Schema) (Store, error) {
-	// Without storage, a full block is dropped: no block ever fills.
-	store, err := frostdb.New(frostdb.WithActiveMemorySize(math.MaxInt64))
+// openFrost opens FrostDB with options. Without storage, a full block is dropped: no block ever fills.
+func openFrost(definition *schemapb.Schema, opts ...frostdb.Option) (Store, error) {
+	store, err := frostdb.New(append(opts, frostdb.WithActiveMemorySize(math.MaxInt64))...)
 	if err != nil {
 		return nil, fmt.Errorf("open frostdb: %w", err)
 	}

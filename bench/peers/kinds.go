@@ -12,6 +12,8 @@ type Kind struct {
 	about  string // for people
 	module string // where its code is from; empty for this project
 	open   func() (Store, error)
+	// durable measures it in a directory, nil if it has none.
+	durable durableRun
 	// apart reports that maintenance happens in Maintain, Rest and Settle only. The cost of
 	// an insert without it is then known.
 	apart bool
@@ -30,15 +32,15 @@ const (
 var kinds = map[string]Kind{
 	"granary": {
 		about: "this store, by lists of location ids; maintenance on demand after every insert, else default options",
-		open:  openManualGranary, apart: true, arrow: true, symbols: true,
+		open:  openManualGranary, durable: durableGranary, apart: true, arrow: true, symbols: true,
 	},
 	"frostdb-parca": {
 		about: "FrostDB as Parca uses it: stack a list of dictionary binaries, sorted by name, types and time; pprof labels as columns of their own",
-		open:  func() (Store, error) { return openFrost(parcaDefinition()) }, module: frostModule, arrow: true,
+		open:  func() (Store, error) { return openFrost(parcaDefinition()) }, durable: durableFrost(parcaDefinition()), module: frostModule, arrow: true,
 	},
 	"frostdb-rfc": {
 		about: "FrostDB with the schema of the RFC: stack one dictionary binary, sorted by types, labels, stack, time and pprof labels",
-		open:  func() (Store, error) { return openFrost(rfcDefinition()) }, module: frostModule, arrow: true,
+		open:  func() (Store, error) { return openFrost(rfcDefinition()) }, durable: durableFrost(rfcDefinition()), module: frostModule, arrow: true,
 	},
 	"kelindar": {
 		about: "kelindar/column: labels in its ForEnum columns, stacks by codes of a map that is kept beside it",
@@ -48,6 +50,11 @@ var kinds = map[string]Kind{
 		about: "brute force over the batches as they came: for answers, not for figures",
 		open:  openOracle, apart: true, symbols: true,
 	},
+}
+
+// durableKinds returns the names of the kinds that can have a directory.
+func durableKinds() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(kinds)), func(name string) bool { return kinds[name].durable == nil })
 }
 
 // findKinds checks names. No name stands for every kind but the oracle.

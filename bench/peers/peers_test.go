@@ -91,6 +91,30 @@ func comparePeers(t *testing.T, peers map[string]Store, about schema.Batch, sett
 }
 
 // The oracle is compared with sums over the generated rows.
+// TestDurable measures each store in a directory, from which all rows come back.
+func TestDurable(t *testing.T) {
+	for _, name := range durableKinds() {
+		m, err := measureDurable(name, 20_000)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for key := range durableKeys {
+			if frost := name != "granary"; m.Figures[key] <= 0 && (key != "open_files_ns_per_row" || !frost) {
+				t.Errorf("%s: %s is %v", name, key, m.Figures[key])
+			}
+		}
+		for key := range m.Figures {
+			if durableKeys[key] == "" {
+				t.Errorf("%s: %s is not explained", name, key)
+			}
+		}
+		t.Logf("%s: %v", name, m.Figures)
+	}
+	if _, err := measureDurable("kelindar", 1); err == nil {
+		t.Error("kelindar has no directory")
+	}
+}
+
 func TestOracle(t *testing.T) {
 	w, err := openSource("fleet")
 	if err != nil {

@@ -48,7 +48,7 @@ var notes = []string{
 	"merge-pods, merge-profile and series-all are sums of the rows of select-pods, of one-profile and of everything. Workload queries adds merge-trace, and search-* for stores that keep names of functions.",
 	"Trace ids (workload queries) are labels of samples in FrostDB, where Parca has them, and strings in kelindar. Names of functions are in the insert figures of granary in that workload. The other stores have no place for them.",
 	"FrostDB has no back-pressure: the writer waits while more than 32 MiB wait for compaction. A compaction begins within an insert only; it works beside the writer, so insert_ns_per_row is unknown. The writer builds and sorts records, which is in its figures.",
-	"FrostDB is given no log and no storage, and a block without bounds. It identifies a group by a 64-bit hash.",
+	"FrostDB is given no log and no storage, except in the workload durable, and a block without bounds. It identifies a group by a 64-bit hash.",
 	"kelindar merges values of ForEnum with equal 32-bit hashes, so a map beside it numbers stacks, which is in its figures. It has no Arrow, no order and no compression.",
 }
 
@@ -56,11 +56,22 @@ var notes = []string{
 // store. In a process that Run started, it measures one store instead.
 func Run(rows int64, repeat int, names []string, workload string) error {
 	if name := os.Getenv(childVariable); name != "" {
-		m, err := measureStore(name, workload, rows)
+		measured := func() (result, error) { return measureStore(name, workload, rows) }
+		if workload == durableWorkload {
+			measured = func() (result, error) { return measureDurable(name, rows) }
+		}
+		m, err := measured()
 		if err != nil {
 			return err
 		}
 		return json.NewEncoder(os.Stdout).Encode(m)
+	}
+	explained := keys
+	if workload == durableWorkload {
+		explained = durableKeys
+		if len(names) == 0 {
+			names = durableKinds()
+		}
 	}
 	names, err := findKinds(names)
 	if err != nil {
@@ -74,7 +85,7 @@ func Run(rows int64, repeat int, names []string, workload string) error {
 		return err
 	}
 	out := comparison{
-		Keys: keys, Notes: notes, Repeat: repeat, Workload: w.describe(workload, rows),
+		Keys: explained, Notes: notes, Repeat: repeat, Workload: w.describe(workload, rows),
 		Machine: report.Machine(),
 	}
 	runs := map[string][]result{}

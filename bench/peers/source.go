@@ -21,7 +21,7 @@ type source struct {
 
 func openSource(name string) (source, error) {
 	switch name {
-	case "fleet":
+	case "fleet", durableWorkload:
 		f := fleet.New(fleet.Seed)
 		return source{
 			about:   "the made-up fleet: 200 pods of 25 jobs, four types, in order of time",
@@ -43,7 +43,7 @@ func openSource(name string) (source, error) {
 			profile: r.Profile,
 		}, nil
 	}
-	return source{}, fmt.Errorf("unknown workload %q: want fleet, queries or pprof", name)
+	return source{}, fmt.Errorf("unknown workload %q: want fleet, queries, durable or pprof", name)
 }
 
 // sourceShape is the shape of the rows of a source.
