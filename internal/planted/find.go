@@ -67,7 +67,7 @@ func (s *search) once(r run, name string, args []string) func() ([]byte, error) 
 
 // test runs one test in the folder of its package.
 func (r run) test(name string, args []string) ([]byte, error) {
-	cmd := exec.Command(r.binary, append([]string{"-test.timeout", "2m", "-test.run", "^" + name + "$"}, args...)...)
+	cmd := exec.Command(r.binary, append([]string{"-test.timeout", "10m", "-test.run", "^" + name + "$"}, args...)...)
 	cmd.Env = append(os.Environ(), chosenBug+"="+r.bug)
 	return cmd.CombinedOutput()
 }
