@@ -125,10 +125,10 @@ func (s *Store) Stats() Stats {
 // addDisk adds what is in the directory. A file that is removed meanwhile may count without its
 // bytes.
 func (s *Store) addDisk(out *Stats) {
-	if s.log == nil {
+	if s.opts.FS == nil {
 		return
 	}
-	for _, segment := range s.log.Segments() {
+	for _, segment := range s.segments() {
 		out.LogBytes += segment.Size
 	}
 	names, _ := s.opts.FS.List()

@@ -19,8 +19,7 @@ const profilesTable = "profiles"
 
 var errNoDir = cli.Usage(errors.New("--db has no name: is a variable of the shell empty?"))
 
-// openDB opens the directory of --db. It makes neither a directory nor a table. Opening begins a
-// new segment of the log, and closing files what a killed process left in the log alone.
+// openDB opens the directory of --db for reading. It writes nothing there.
 func openDB(ctx context.Context, opts columnstore.Options, source inputSource) (*loaded, error) {
 	_, ok, err := disk.Identify(disk.System(source.db))
 	switch {
@@ -31,7 +30,7 @@ func openDB(ctx context.Context, opts columnstore.Options, source inputSource) (
 	case !ok:
 		return nil, fmt.Errorf("--db %s: there are no profiles in it; granary load fills a directory", source.db)
 	}
-	opts.Dir = source.db
+	opts.Dir, opts.ReadOnly = source.db, true
 	store, err := columnstore.Open(opts)
 	if err != nil {
 		return nil, source.explain(err)
