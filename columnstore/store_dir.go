@@ -121,8 +121,9 @@ func (s *Store) awaitCommit() {
 // closeDir takes once.
 func (s *Store) closeDir() (err error) {
 	s.awaitCommit()
+	s.keeper.filing.Lock()
+	defer s.keeper.filing.Unlock() // who has waited finds the store closed
 	if s.log != nil {
-		s.keeper.filing.Lock()           // for good: nobody files behind the end of the log
 		_ = s.file(context.Background()) // or the log has it
 		err = s.log.Close()
 	}

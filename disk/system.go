@@ -12,8 +12,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// lockName is the file that the lock is on. It stays when the lock is released.
-const lockName = "lock"
+// LockName is the file of System that the lock is on. It stays when the lock is released.
+const LockName = "lock"
 
 // system is a directory of the operating system.
 type system string
@@ -64,13 +64,13 @@ func (s system) SyncDir() error { return syncDir(string(s)) }
 // Lock is of FS.
 func (s system) Lock(shared bool) (io.Closer, error) {
 	if shared {
-		lock := flock.New(s.path(lockName), flock.SetFlag(os.O_RDONLY))
+		lock := flock.New(s.path(LockName), flock.SetFlag(os.O_RDONLY))
 		return locked(lock, lock.TryRLock)
 	}
 	if err := s.make(); err != nil {
 		return nil, err
 	}
-	lock := flock.New(s.path(lockName))
+	lock := flock.New(s.path(LockName))
 	return locked(lock, lock.TryLock)
 }
 

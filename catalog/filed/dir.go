@@ -61,7 +61,8 @@ func (d *Dir) Sync() error {
 }
 
 // OpenDir returns the files of a store, and its manifest, which is nil if none was written. The
-// errors are disk.ErrFormat, ErrFile, and those of the FS.
+// errors are disk.ErrFormat, ErrFile, those of the FS, and a *disk.DamagedError for a backup that did not
+// end.
 func OpenDir(fs disk.FS, store disk.StoreID) (*Dir, *Manifest, error) {
 	names, err := fs.List()
 	if err != nil {
@@ -71,6 +72,9 @@ func OpenDir(fs disk.FS, store disk.StoreID) (*Dir, *Manifest, error) {
 	var manifests []uint64
 	for _, name := range names {
 		kind, number, ok := disk.ParseName(name)
+		if ok && kind == backupKind {
+			return nil, nil, &disk.DamagedError{File: name, Reason: "a backup was written here and did not end"}
+		}
 		if !ok || !isOurs(kind) {
 			continue
 		}
@@ -128,10 +132,7 @@ func (d *Dir) Clean(m *Manifest) error {
 	if err != nil {
 		return failed(err)
 	}
-	named := map[string]bool{}
-	if m != nil {
-		named = m.names()
-	}
+	named := m.names()
 	var manifests, files []string
 	for _, name := range names {
 		kind, _, ok := disk.ParseName(name)

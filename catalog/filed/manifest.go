@@ -89,9 +89,12 @@ func (m *Manifest) Table(ordinal int) *TableFiles {
 	return &m.Tables[ordinal]
 }
 
-// names returns the names of all files of the manifest.
+// names returns the names of all files of the manifest. A nil manifest has none.
 func (m *Manifest) names() map[string]bool {
 	names := map[string]bool{}
+	if m == nil {
+		return names
+	}
 	for i := range m.Tables {
 		for _, g := range m.Tables[i].Generations {
 			for _, number := range g.Files {

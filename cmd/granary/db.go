@@ -53,7 +53,7 @@ func checkNew(dir string) error {
 	}
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
-		if _, _, ours := disk.ParseName(e.Name()); !ours && e.Name() != "lock" {
+		if _, _, ours := disk.ParseName(e.Name()); !ours && e.Name() != disk.LockName {
 			return cli.Usage(fmt.Errorf("--db %s: it has other files, such as %q: want a directory that granary load made, or a new one", dir, e.Name()))
 		}
 	}
