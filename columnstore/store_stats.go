@@ -133,7 +133,7 @@ func (s *Store) addDisk(out *Stats) {
 	}
 	names, _ := s.opts.FS.List()
 	for _, name := range names {
-		if kind, _, ours := disk.ParseName(name); !ours || kind == "log" {
+		if kind, _, ours := disk.ParseName(name); !ours || kind == disk.LogKind {
 			continue
 		}
 		out.Files++

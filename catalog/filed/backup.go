@@ -70,7 +70,7 @@ func (b *backup) write(ctx context.Context, m *Manifest, log []disk.Segment) err
 		if m != nil && s.Number < m.Segment {
 			continue
 		}
-		err := b.add(ctx, disk.FileName("log", s.Number), func(string) error { return disk.CopySegment(b.dir.fs, b.to, s) })
+		err := b.add(ctx, disk.FileName(disk.LogKind, s.Number), func(string) error { return disk.CopySegment(b.dir.fs, b.to, s) })
 		if err != nil {
 			return err
 		}

@@ -13,12 +13,12 @@ import (
 // ErrFile reports a whole file with contents that no store writes.
 var ErrFile = errors.New("malformed file")
 
-// Kinds of files. The log has its own.
+// Kinds of files. The log has its own, disk.LogKind.
 const (
-	manifestKind = "manifest"
-	rowsKind     = "rows"
-	dictsKind    = "dicts"
-	statesKind   = "states"
+	ManifestKind = "manifest"
+	RowsKind     = "rows"
+	DictsKind    = "dicts"
+	StatesKind   = "states"
 )
 
 // Dir is the files of a store. It belongs to one goroutine.
@@ -79,7 +79,7 @@ func OpenDir(fs disk.FS, store disk.StoreID) (*Dir, *Manifest, error) {
 			continue
 		}
 		d.next = max(d.next, number+1)
-		if kind == manifestKind {
+		if kind == ManifestKind {
 			manifests = append(manifests, number)
 		} else {
 			d.found = name
@@ -95,7 +95,7 @@ func OpenDir(fs disk.FS, store disk.StoreID) (*Dir, *Manifest, error) {
 func (d *Dir) Found() string { return d.found }
 
 func isOurs(kind string) bool {
-	return slices.Contains([]string{manifestKind, rowsKind, dictsKind, statesKind}, kind)
+	return slices.Contains([]string{ManifestKind, RowsKind, DictsKind, StatesKind}, kind)
 }
 
 // create makes a file with the next number.
@@ -106,7 +106,7 @@ func (d *Dir) create(kind string) (*disk.FileWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	if kind != manifestKind {
+	if kind != ManifestKind {
 		d.unnamed = append(d.unnamed, disk.FileName(kind, number))
 	}
 	return w, nil
@@ -138,7 +138,7 @@ func (d *Dir) Clean(m *Manifest) error {
 		kind, _, ok := disk.ParseName(name)
 		switch {
 		case !ok || !isOurs(kind) || named[name] || slices.Contains(d.manifests, name):
-		case kind == manifestKind:
+		case kind == ManifestKind:
 			manifests = append(manifests, name)
 		default:
 			files = append(files, name)
