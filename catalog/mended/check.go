@@ -221,14 +221,9 @@ func (c *checker) manifests() error {
 
 // table reads the files of a table, and takes those that are damaged out of the manifest.
 func (c *checker) table(ctx context.Context, f *filed.TableFiles) error {
-	s, err := schema.New(f.Definition)
+	t, err := newTable(f)
 	if err != nil {
-		return fmt.Errorf("%w: table %q: %w", filed.ErrFile, f.Name, err)
-	}
-	t := &table{name: f.Name, schema: s, ranges: f.Ranges, generations: map[int64]*generation{}}
-	t.first = math.MinInt64
-	if f.State.Floor > math.MinInt64 {
-		t.first = t.generationOf(f.State.Floor)
+		return err
 	}
 	c.tables = append(c.tables, t)
 	kept := []filed.GenerationFiles{}
@@ -255,7 +250,7 @@ func (c *checker) table(ctx context.Context, f *filed.TableFiles) error {
 			c.aside = append(c.aside, name)
 			continue
 		}
-		err := c.rows(t, g, b)
+		_, err := c.granules(t, g, b)
 		c.read(name)
 		if err == nil {
 			buckets = append(buckets, b)
@@ -268,6 +263,19 @@ func (c *checker) table(ctx context.Context, f *filed.TableFiles) error {
 	}
 	f.Buckets = buckets
 	return nil
+}
+
+// newTable returns a table without dictionaries.
+func newTable(f *filed.TableFiles) (*table, error) {
+	s, err := schema.New(f.Definition)
+	if err != nil {
+		return nil, fmt.Errorf("%w: table %q: %w", filed.ErrFile, f.Name, err)
+	}
+	t := &table{name: f.Name, schema: s, ranges: f.Ranges, first: math.MinInt64, generations: map[int64]*generation{}}
+	if f.State.Floor > math.MinInt64 {
+		t.first = t.generationOf(f.State.Floor)
+	}
+	return t, nil
 }
 
 // dictionaries reads the files of a generation.
@@ -293,11 +301,11 @@ func (c *checker) dictionaries(t *table, f *filed.TableFiles, files filed.Genera
 	return nil
 }
 
-// rows reads the file of a bucket.
-func (c *checker) rows(t *table, g *generation, b filed.BucketFile) error {
+// granules reads the file of a bucket.
+func (c *checker) granules(t *table, g *generation, b filed.BucketFile) ([]*granule.Granule, error) {
 	parts := &granule.PartReader{Schema: t.schema, Generation: g.Generation, Codes: g.Watermark(), MaxRows: math.MaxInt32}
-	_, _, err := c.dir.ReadRows(b, parts)
-	return err
+	_, granules, err := c.dir.ReadRows(b, parts)
+	return granules, err
 }
 
 // history reads the file of a history.

@@ -76,7 +76,10 @@ func (c *checker) loseLog(r *disk.Reader, err error) error {
 		file = disk.FileName(disk.LogKind, segments[len(segments)-1].Number)
 	}
 	if d, ok := errors.AsType[*disk.DamagedError](err); ok {
-		file, loss.Before = d.File, d.Before
+		file = d.File
+		if d.Before > loss.After { // otherwise the files have it
+			loss.Before = d.Before
+		}
 	} else if !isDamage(err) && !errors.Is(err, logged.ErrEntry) && !errors.Is(err, history.ErrJournal) && !errors.Is(err, schema.ErrSchema) {
 		return err
 	}
@@ -95,18 +98,18 @@ func (c *checker) loseLog(r *disk.Reader, err error) error {
 func (c *checker) entry(e disk.Entry) error {
 	switch e.Kind {
 	case logged.EntryTable:
-		return c.newTable(e.Body)
+		return c.addTable(e.Body)
 	case logged.EntryDicts:
 		return c.extend(e.Body)
 	case logged.EntryCommit:
 		return c.commit(e)
 	case logged.EntryHistory:
-		return c.newHistory(e.Body)
+		return c.addHistory(e.Body)
 	}
 	return fmt.Errorf("%w: kind %d", logged.ErrEntry, e.Kind)
 }
 
-func (c *checker) newTable(body []byte) error {
+func (c *checker) addTable(body []byte) error {
 	var e logged.TableEntry
 	if err := json.Unmarshal(body, &e); err != nil {
 		return fmt.Errorf("%w: table: %w", logged.ErrEntry, err)
@@ -125,7 +128,7 @@ func (c *checker) newTable(body []byte) error {
 	return nil
 }
 
-func (c *checker) newHistory(body []byte) error {
+func (c *checker) addHistory(body []byte) error {
 	var e logged.HistoryEntry
 	if err := json.Unmarshal(body, &e); err != nil {
 		return fmt.Errorf("%w: history: %w", logged.ErrEntry, err)

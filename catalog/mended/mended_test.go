@@ -207,6 +207,9 @@ func (l *left) expected(t *testing.T, damages []mended.Damage) map[int64]bool {
 	}
 	for _, d := range damages {
 		kind, number, _ := disk.ParseName(d.File)
+		if d.Before > 0 && d.Before <= d.After {
+			t.Errorf("commit %d is lost, and %d is not", d.Before, d.After)
+		}
 		maps.DeleteFunc(out, func(v int64, _ bool) bool {
 			r := l.rows[v]
 			switch {

@@ -43,8 +43,8 @@ type Loss struct {
 	AndLog bool `json:"and_log,omitempty"`
 	// History has lost all states.
 	History string `json:"history,omitempty"`
-	// Commits later than After are lost, if Log is set. Before is the first one that is known to be
-	// among them, 0 if none is.
+	// Commits later than After are lost, if Log is set and there were any. Before is the first one that
+	// is known to be among them, 0 if none is.
 	Log    bool   `json:"log,omitempty"`
 	After  uint64 `json:"after,omitempty"`
 	Before uint64 `json:"before,omitempty"`
@@ -67,7 +67,7 @@ func (l *Loss) String() string {
 	case l.Log && l.Before > 0:
 		return fmt.Sprintf("the commits after %d, commit %d among them", l.After, l.Before)
 	case l.Log:
-		return fmt.Sprintf("the commits after %d", l.After)
+		return fmt.Sprintf("the commits after %d, if there were any", l.After)
 	case l.History != "":
 		return fmt.Sprintf("the states of history %q", l.History)
 	case l.Table != "" && l.From == 0 && l.To == 0:

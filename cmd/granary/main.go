@@ -67,6 +67,6 @@ Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.`,
 	}
 	root.SetHelpCommand(cli.NewHelp("Show the help of a command"))
 	root.SetVersionTemplate("granary {{.Version}}\n")
-	root.AddCommand(newDemo(), newTop(), newPeek(), newDiff(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newExport(), newInspect(), newLoad(), dirs.NewBackup(), dirs.NewVerify(), dirs.NewRepair(), states.NewCommand(), newVersion())
+	root.AddCommand(newDemo(), newTop(), newPeek(), newDiff(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newExport(), newInspect(), newLoad(), dirs.NewBackup(), dirs.NewVerify(), dirs.NewRepair(), dirs.NewDump(), states.NewCommand(), newVersion())
 	return root
 }

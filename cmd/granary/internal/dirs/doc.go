@@ -1,3 +1,3 @@
-// Package dirs has the commands that keep the directories of a store: backup, verify, repair. They know files and
+// Package dirs has the commands that keep the directories of a store: backup, verify, repair, dump. They know files and
 // tables, and no profiles.
 package dirs
