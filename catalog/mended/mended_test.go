@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -438,6 +439,21 @@ func TestRepair_Crash(t *testing.T) {
 				t.Fatalf("%d calls, %v", n, err)
 			}
 			break
+		}
+	}
+}
+
+// Directories of earlier versions are whole.
+func TestVerify_Format(t *testing.T) {
+	releases, err := filepath.Glob(filepath.Join("..", "..", "columnstore", "testdata", "format", "*", "db"))
+	if err != nil || len(releases) == 0 {
+		t.Fatalf("%d directories, %v", len(releases), err)
+	}
+	for _, dir := range releases {
+		read, total := int64(0), int64(0)
+		r, err := mended.Verify(t.Context(), disk.System(dir), func(done, all int64) { read, total = done, all })
+		if err != nil || !r.IsWhole() || r.Rows != 480 || r.Entries == 0 || read == 0 || read > total {
+			t.Errorf("%s: %+v, %v; %d of %d bytes", dir, r, err, read, total)
 		}
 	}
 }

@@ -190,4 +190,3 @@ func printGranules(p *cli.Printer, granules []mended.ListedGranule, limit int) {
 		p.Printf("%9s %9d %9d %9s  %s\n", cli.Number(g.Rows), g.Begin, g.Commit, cli.Size(int64(g.Bytes)), cli.Fit(cli.Printable(strings.Join(g.Lower, " ")), 70))
 	}
 }
-
