@@ -222,4 +222,3 @@ func TestFormat_Newer(t *testing.T) {
 		t.Errorf("kinds %v, want 5", kinds)
 	}
 }
-

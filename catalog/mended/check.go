@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/granarydb/granary/catalog/filed"
@@ -144,12 +145,14 @@ func (c *checker) soundTables() []filed.TableFiles {
 	return c.sound.Tables
 }
 
-// measure sums the bytes of all files.
+// measure sums the bytes of all files, and finds those that were set aside.
 func (c *checker) measure() error {
 	names, err := c.fs.List()
 	for _, name := range names {
 		if _, _, ours := disk.ParseName(name); ours {
 			c.total += c.size(name)
+		} else if strings.HasSuffix(name, Suffix) {
+			c.report.Aside = append(c.report.Aside, name)
 		}
 	}
 	return err

@@ -277,6 +277,9 @@ func (l *left) check(t *testing.T, name string, dir *crashfs.FS) (repaired bool)
 		if data, there := before[d.File]; there && !bytes.Equal(aside, data) {
 			t.Fatalf("%s: %s is not set aside", name, d.File)
 		}
+		if again, err := mended.Verify(t.Context(), dir, nil); err != nil || slices.Contains(again.Aside, d.File+mended.Suffix) != (aside != nil) {
+			t.Fatalf("%s: %v, %+v", name, err, again)
+		}
 	}
 	return true
 }

@@ -20,6 +20,8 @@ type Report struct {
 	Torn      int64    `json:"torn"`      // bytes behind the end of the log, which were not durable
 	Rows      int64    `json:"rows"`      // that are whole, in files and in the log
 	Damages   []Damage `json:"damages"`   // in the order in which they were found; not nil
+	// Aside are the files that repairs have set aside: what they had is not in Rows.
+	Aside []string `json:"aside,omitempty"`
 }
 
 // Damage is a file that cannot be used, or not up to its end.

@@ -71,7 +71,7 @@ func TestRepair(t *testing.T) {
 			if r := granary(t, "load", "--db", dir, file0(t)); r.code != cli.ExitOK {
 				t.Errorf("load after the repair: %+v", r)
 			}
-			if r := granary(t, "verify", "--db", dir); r.code != cli.ExitOK {
+			if r := granary(t, "verify", "--db", dir); r.code != cli.ExitOK || !strings.Contains(r.stdout, "Aside: ") {
 				t.Errorf("verify after the repair: %+v", r)
 			}
 			if data, err := os.ReadFile(filepath.Join(dir, file+mended.Suffix)); err != nil || string(data) != before[file] {

@@ -50,14 +50,14 @@ or the segment of the log that is reserved for the next entries.`,
 					return cli.Usage(fmt.Errorf("%q: want the name of a segment of the log or of a file of rows, as dump without a name lists them", args[0]))
 				}
 			}
-			answer, print, err := list(disk.System(dir))
-			if print != nil { // what is before an error is listed too
+			answer, text, err := list(disk.System(dir))
+			if text != nil { // what is before an error is listed too
 				limit := show.Of(asJSON)
 				if asJSON {
 					err = cmp.Or(cli.PrintJSON(cmd.OutOrStdout(), answer), err)
 				} else {
 					p := cli.Printer{W: cmd.OutOrStdout()}
-					print(&p, limit)
+					text(&p, limit)
 					err = cmp.Or(p.Err, err)
 				}
 			}
@@ -85,7 +85,7 @@ func atMostOneFile(_ *cobra.Command, args []string) error {
 type printer func(p *cli.Printer, limit int)
 
 // lister returns an answer for JSON, and what prints it; nil if there is none.
-type lister func(fsys disk.FS) (answer any, print printer, err error)
+type lister func(fsys disk.FS) (answer any, text printer, err error)
 
 func listDir(fsys disk.FS) (any, printer, error) {
 	l, err := mended.List(fsys)
@@ -154,20 +154,20 @@ func printEntry(p *cli.Printer, e *mended.ListedEntry) {
 	if e.Commit > 0 {
 		commit, begin = fmt.Sprint(e.Commit), fmt.Sprint(e.Begin)
 	}
-	text := e.Kind
+	texts := []string{e.Kind}
 	if e.Table != nil {
-		text += fmt.Sprintf(" %d of table %d, generation %d", e.Number, *e.Table, *e.Generation)
+		texts[0] += fmt.Sprintf(" %d of table %d, generation %d", e.Number, *e.Table, *e.Generation)
 	}
 	for _, t := range e.Tables {
-		text += fmt.Sprintf(", table %d: %s of %s", t.Ordinal, cli.Many(t.Parts, "part"), cli.Size(int64(t.ImageBytes)))
+		texts = append(texts, fmt.Sprintf("table %d: %s of %s", t.Ordinal, cli.Many(t.Parts, "part"), cli.Size(int64(t.ImageBytes))))
 		if t.Notes > 0 {
-			text += ", " + cli.Many(t.Notes, "note")
+			texts = append(texts, cli.Many(t.Notes, "note"))
 		}
 	}
 	for _, h := range e.Histories {
-		text += fmt.Sprintf(", history %d", h)
+		texts = append(texts, fmt.Sprintf("history %d", h))
 	}
-	p.Printf("%9s %9s %9s  %s\n", commit, begin, cli.Size(int64(e.Bytes)), text)
+	p.Printf("%9s %9s %9s  %s\n", commit, begin, cli.Size(int64(e.Bytes)), strings.Join(texts, ", "))
 }
 
 func listGranules(file uint64) lister {

@@ -88,6 +88,9 @@ func printReport(w io.Writer, r *mended.Report) error {
 	}
 	p.Printf("Read:  %s of %s, %s of log of %s\n", cli.Many(r.Files, "file"), cli.Size(r.FileBytes), cli.Many(r.Segments, "segment"), cli.Size(r.LogBytes))
 	p.Printf("Whole: %s, up to commit %d\n", cli.Many(r.Rows, "row"), r.Commit)
+	if n := len(r.Aside); n > 0 {
+		p.Printf("Aside: %s of earlier repairs, whose rows are missing: *%s\n", cli.Many(n, "file"), mended.Suffix)
+	}
 	if r.Torn > 0 {
 		p.Printf("The log ends amid an entry: a crash cut off %s that were not durable\n", cli.Size(r.Torn))
 	}
