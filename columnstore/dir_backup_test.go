@@ -172,7 +172,7 @@ func TestBackup_FailingTarget(t *testing.T) {
 // Backups beside writers at full speed, while files are written and segments go, have the first
 // commits, among them all that returned before.
 func TestBackup_BesideWriters(t *testing.T) {
-	const backups, writers = 5, 3
+	const backups, writers = 4, 3
 	dir := t.TempDir()
 	opts := Options{Dir: dir, FutureLimit: -1, PastLimit: -1, GranuleRows: 512, LogBytes: 32 << 10, segmentBytes: 64 << 10, SyncEvery: 100 * time.Millisecond}
 	store, table := open(t, opts, samples(1000))
@@ -184,19 +184,14 @@ func TestBackup_BesideWriters(t *testing.T) {
 	}
 	before := make([]txn.ID, backups)
 	names := make([]string, backups)
-	filings := map[uint64]bool{}
+	filed := uint64(0)
 	for i := range names {
-		time.Sleep(4 * time.Millisecond)
+		filed = awaitFiling(t, store, filed)
 		names[i] = filepath.Join(dir, fmt.Sprint("backup", i))
 		before[i] = txn.ID(w.newest.Load())
 		if err := store.Backup(ctx, disk.System(names[i])); err != nil {
 			t.Fatal(err)
 		}
-		store.keeper.filing.Lock()
-		if m := store.keeper.manifest; m != nil {
-			filings[m.Commit] = true
-		}
-		store.keeper.filing.Unlock()
 	}
 	stop()
 	running.Wait()
@@ -222,10 +217,24 @@ func TestBackup_BesideWriters(t *testing.T) {
 		}
 		_ = copied.Close()
 	}
-	if len(filings) < 2 {
-		t.Errorf("%d filings: the backups must be beside more", len(filings))
+	t.Logf("%d commits, files up to commit %d", len(ids), filed)
+}
+
+// awaitFiling waits until files were written after those of a commit, and returns the commit of the new
+// ones.
+func awaitFiling(t *testing.T, store *Store, last uint64) uint64 {
+	t.Helper()
+	for range 60_000 {
+		store.keeper.filing.Lock()
+		m := store.keeper.manifest
+		store.keeper.filing.Unlock()
+		if m != nil && m.Commit > last {
+			return m.Commit
+		}
+		time.Sleep(time.Millisecond)
 	}
-	t.Logf("%d commits, %d filings seen", len(ids), len(filings))
+	t.Fatal("no files are written")
+	return 0
 }
 
 // rowsOfEach is the rows of a commit of numbered.
