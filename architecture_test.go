@@ -14,8 +14,9 @@ const module = "github.com/granarydb/granary"
 
 // below says what each package may import of this module: imports run down.
 var below = map[string][]string{
-	"cmd/granary":                  {"cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/parquet", "render", "export", "trace", "profile", "columnstore", "disk", "internal/input", "testdata"},
+	"cmd/granary":                  {"cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/internal/dirs", "cmd/granary/parquet", "render", "export", "trace", "profile", "columnstore", "disk", "internal/input", "testdata"},
 	"cmd/granary/internal/states":  {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "render", "export", "trace", "trace/ihs", "columnstore", "history"},
+	"cmd/granary/internal/dirs":    {"cmd/granary/internal/cli", "columnstore", "catalog/mended", "disk"},
 	"cmd/granary/internal/formats": {"cmd/granary/internal/cli", "profile"},
 	"cmd/granary/internal/chart":   {"cmd/granary/internal/cli", "profile"},
 	"cmd/granary/internal/dbdir":   {"cmd/granary/internal/cli", "columnstore", "disk"},
@@ -32,6 +33,7 @@ var below = map[string][]string{
 	"query":          {"query/filter", "catalog", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "query/order"},
 	"query/filter":   {"catalog", "granule", "txn", "schema", "encoding", "encoding/dict"},
 	"query/order":    {"query/filter", "granule", "schema", "encoding"},
+	"catalog/mended": {"catalog/filed", "catalog/logged", "disk", "granule", "history", "schema"},
 	"catalog/logged": {"catalog", "granule", "schema", "internal/fields"},
 	"catalog/filed":  {"catalog", "granule", "disk", "schema", "internal/fields"},
 	"catalog":        {"history", "granule", "index", "txn", "schema", "encoding"},

@@ -173,8 +173,8 @@ func TestOneWordOneMeaning(t *testing.T) {
 // The bounds of the exported surface are its size: a change that adds names raises them by as
 // many, and says in its message what they are for.
 const (
-	mostNames  = 1282
-	mostPublic = 407
+	mostNames  = 1324
+	mostPublic = 408
 )
 
 // mostLines bounds the lines of a package without its tests; histories have more.
@@ -185,7 +185,7 @@ const (
 
 // TestRoomsAreSmall bounds the lines of each package.
 func TestRoomsAreSmall(t *testing.T) {
-	for _, dir := range append(libraryFolders(t), "cmd/granary", "cmd/granary/internal/chart", "cmd/granary/internal/states") {
+	for _, dir := range append(libraryFolders(t), "cmd/granary", "cmd/granary/internal/chart", "cmd/granary/internal/dirs", "cmd/granary/internal/states") {
 		files, err := filepath.Glob(filepath.Join(filepath.FromSlash(dir), "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", dir, len(files), err)

@@ -142,8 +142,8 @@ func (c *Codes) appendTo(dst []uint32, need func(lookUp bool) int, add func() ([
 // intern adds to the dictionaries within the memory budget. need is as in Store.reserveNeed.
 func (c *Codes) intern(need func(lookUp bool) int, add func() error) error {
 	s := c.table.store
-	if s.closed.Load() {
-		return ErrClosed
+	if err := s.writable(); err != nil {
+		return err
 	}
 	if !c.table.keeps(c.gen) { // additions would not be counted
 		from, _ := c.Range()

@@ -15,6 +15,8 @@ var (
 	ErrClosed = errors.New("store is closed")
 	// ErrOptions is returned for an option whose value is out of range.
 	ErrOptions = errors.New("invalid options")
+	// ErrReadOnly is returned for a write to a store that was opened with Options.ReadOnly.
+	ErrReadOnly = errors.New("store is open for reading only")
 	// ErrTable is returned for a table that exists already or belongs to another store.
 	ErrTable = errors.New("invalid table")
 )

@@ -18,6 +18,7 @@ import (
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/oracle"
+	"github.com/granarydb/granary/query"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -348,7 +349,7 @@ func TestBound(t *testing.T) {
 		{"no series", plain, "\x00", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := boundOf(test.table.schema, test.key, "-inf")
+			got := query.BoundOf(test.table.schema, test.key, "-inf")
 			if got.String() != test.want || got.Key != hex.EncodeToString([]byte(test.key)) {
 				t.Errorf("%s reads\n%s, want\n%s", got.Key, got, test.want)
 			}
@@ -365,11 +366,11 @@ func TestBound_EveryCut(t *testing.T) {
 			_, table := open(t, Options{Manual: true}, wide(width, key))
 			for _, row := range randomRows(rng, 40) {
 				encoded, want := keyOfRow(table.schema, key, row)
-				if whole := boundOf(table.schema, encoded, "-inf"); encoded != "" && cmp.Diff(want, whole.Values) != "" {
+				if whole := query.BoundOf(table.schema, encoded, "-inf"); encoded != "" && cmp.Diff(want, whole.Values) != "" {
 					t.Fatalf("%x (-want +got):\n%s", encoded, cmp.Diff(want, whole.Values))
 				}
 				for n := 1; n < len(encoded); n++ {
-					got := boundOf(table.schema, encoded[:n], "-inf").Values
+					got := query.BoundOf(table.schema, encoded[:n], "-inf").Values
 					if len(got) > len(want) {
 						t.Fatalf("%x cut to %d bytes reads %q, whole %q", encoded, n, got, want)
 					}
@@ -483,7 +484,7 @@ func FuzzBound(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, key []byte, bucketed bool) {
-		got := boundOf(tables[bucketed].schema, string(key), "+inf")
+		got := query.BoundOf(tables[bucketed].schema, string(key), "+inf")
 		if len(key) > 0 && len(got.Values) > len(key) {
 			t.Errorf("%x reads %q", key, got.Values)
 		}

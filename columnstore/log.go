@@ -84,6 +84,9 @@ func (s *Store) prepareNew(kind uint32, name string, e any) (logWrite, error) {
 	if !utf8.ValidString(name) {
 		return logWrite{}, fmt.Errorf("%w: name %q is not UTF-8", ErrTable, name)
 	}
+	if s.opts.ReadOnly {
+		return logWrite{}, ErrReadOnly
+	}
 	if s.log == nil {
 		return logWrite{}, nil
 	}

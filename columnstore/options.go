@@ -106,7 +106,7 @@ type Options struct {
 
 	// Dir is the directory that makes the store durable, which is made if there is none. Empty
 	// means that the store is in memory alone and Close discards it. One process at a time opens a
-	// directory (disk.ErrLocked). It must be on a local file system.
+	// directory (disk.ErrLocked), or several read it (ReadOnly). It must be on a local file system.
 	//
 	// Commits go into a log there, and when that is large, all that is committed into files.
 	// Open brings back what is in both. All rows are in memory too: what retention or
@@ -114,6 +114,12 @@ type Options struct {
 	Dir string
 	// FS is the file system of the directory, instead of the system's. Dir is not used then.
 	FS disk.FS
+	// ReadOnly opens the directory for reading: nothing is written there, no space is reserved, and
+	// files of a log that ends amid an entry stay as they are. All writes return ErrReadOnly. Any
+	// number of processes can have it open so at once, and then none for writing (disk.ErrLocked).
+	// The store is that of the moment of Open. Maintenance is in memory alone. It needs a directory
+	// that a store has made; in one without a store Open returns fs.ErrNotExist.
+	ReadOnly bool
 	// Sync is when commits are made durable, and so what a crash can lose: disk.SyncPeriodically
 	// by default, disk.SyncEach or disk.SyncNever.
 	Sync disk.SyncPolicy
@@ -209,6 +215,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Sync > disk.SyncNever {
 		return o, fmt.Errorf("%w: Sync is %d", ErrOptions, o.Sync)
+	}
+	if o.ReadOnly && o.FS == nil && o.Dir == "" {
+		return o, fmt.Errorf("%w: ReadOnly is set, and there is no Dir", ErrOptions)
 	}
 	o.setLog()
 	if o.FS == nil && o.Dir != "" {

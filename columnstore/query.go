@@ -35,6 +35,14 @@ type (
 	Series = query.Series
 	// HistoryScan reads intervals from a view of a history as Arrow records.
 	HistoryScan = query.HistoryScan
+	// GranuleInfo describes a granule, for Table.Inspect.
+	GranuleInfo = query.GranuleInfo
+	// PartInfo describes the rows of a part that are in a granule.
+	PartInfo = query.PartInfo
+	// ColumnInfo describes a concrete column of a part.
+	ColumnInfo = query.ColumnInfo
+	// Bound is a readable bound of a granule.
+	Bound = query.Bound
 )
 
 // The functions of Aggregate.

@@ -11,6 +11,17 @@ func (s *Store) Begin() *Tx {
 	return tx
 }
 
+// writable returns ErrClosed or ErrReadOnly if nothing can be written, else nil.
+func (s *Store) writable() error {
+	switch {
+	case s.closed.Load():
+		return ErrClosed
+	case s.opts.ReadOnly:
+		return ErrReadOnly
+	}
+	return nil
+}
+
 // Snapshot returns the state after the newest commit. The caller must close it, since it keeps
 // its state alive. It costs a few atomic operations and one allocation. The error is
 // ErrClosed.

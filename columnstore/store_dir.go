@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"sync"
 
 	"github.com/granarydb/granary/catalog"
@@ -16,6 +17,7 @@ import (
 type directory struct {
 	id      disk.StoreID
 	lock    io.Closer
+	read    []disk.Segment // of the log, with Options.ReadOnly
 	closing sync.Once
 	err     error // of closing
 }
@@ -27,7 +29,7 @@ func (s *Store) openDir() (err error) {
 	if fs == nil {
 		return nil
 	}
-	if s.dir.lock, err = fs.Lock(false); err != nil {
+	if s.dir.lock, err = fs.Lock(s.opts.ReadOnly); err != nil {
 		return err
 	}
 	if err := s.identify(fs); err != nil {
@@ -56,16 +58,32 @@ func (s *Store) openDir() (err error) {
 	if name := files.Found(); manifest == nil && name != "" && len(log.Segments()) == 0 {
 		return &disk.DamagedError{File: name, Reason: "no manifest names it, and there is no log"}
 	}
+	if s.opts.ReadOnly {
+		s.keeper.dir, s.keeper.manifest, s.dir.read = files, manifest, log.Segments()
+		return nil
+	}
 	return s.beginLog(files, manifest, log)
 }
 
+// segments returns the segments of the log, with the bytes that are durable; with Options.ReadOnly,
+// that were read.
+func (s *Store) segments() []disk.Segment {
+	if s.log == nil {
+		return s.dir.read
+	}
+	return s.log.Segments()
+}
+
 // identify sets the id of the store: a new one for a new directory.
-func (s *Store) identify(fs disk.FS) error {
-	id, ok, err := disk.Identify(fs)
+func (s *Store) identify(dir disk.FS) error {
+	id, ok, err := disk.Identify(dir)
 	if err != nil {
 		return err
 	}
 	if !ok {
+		if s.opts.ReadOnly {
+			return fmt.Errorf("directory without a store: %w", fs.ErrNotExist)
+		}
 		if _, err := io.ReadFull(s.opts.Rand, id[:]); err != nil {
 			return fmt.Errorf("id of the store: %w", err)
 		}
@@ -103,8 +121,9 @@ func (s *Store) awaitCommit() {
 // closeDir takes once.
 func (s *Store) closeDir() (err error) {
 	s.awaitCommit()
+	s.keeper.filing.Lock()
+	defer s.keeper.filing.Unlock() // who has waited finds the store closed
 	if s.log != nil {
-		s.keeper.filing.Lock()           // for good: nobody files behind the end of the log
 		_ = s.file(context.Background()) // or the log has it
 		err = s.log.Close()
 	}

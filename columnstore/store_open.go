@@ -20,7 +20,7 @@ func Open(opts Options) (*Store, error) {
 	}
 	s := &Store{opts: opts, roots: txn.New(&catalog.Database{Newest: math.MinInt64}), stop: make(chan struct{})}
 	s.memory.budget = opts.MemoryBudget
-	if opts.FS != nil {
+	if opts.FS != nil && !opts.ReadOnly {
 		s.memory.log = opts.queueBytes
 	}
 	s.tables.byName = map[string]*Table{}

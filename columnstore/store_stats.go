@@ -125,15 +125,15 @@ func (s *Store) Stats() Stats {
 // addDisk adds what is in the directory. A file that is removed meanwhile may count without its
 // bytes.
 func (s *Store) addDisk(out *Stats) {
-	if s.log == nil {
+	if s.opts.FS == nil {
 		return
 	}
-	for _, segment := range s.log.Segments() {
+	for _, segment := range s.segments() {
 		out.LogBytes += segment.Size
 	}
 	names, _ := s.opts.FS.List()
 	for _, name := range names {
-		if kind, _, ours := disk.ParseName(name); !ours || kind == "log" {
+		if kind, _, ours := disk.ParseName(name); !ours || kind == disk.LogKind {
 			continue
 		}
 		out.Files++

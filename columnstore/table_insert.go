@@ -57,8 +57,8 @@ var importers = sync.Pool{New: func() any { return new(arrowconv.Importer) }}
 // buckets ignores the time. Codes.Range returns the times that share them. The errors are
 // ErrTooOld, ErrFuture, ErrPast and ErrClosed.
 func (t *Table) Codes(at int64) (*Codes, error) {
-	if t.store.closed.Load() {
-		return nil, ErrClosed
+	if err := t.store.writable(); err != nil {
+		return nil, err
 	}
 	if t.schema.BucketColumn() >= 0 {
 		limits := t.store.timeLimits()

@@ -3,84 +3,10 @@ package columnstore
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"iter"
-	"strings"
-	"time"
 
-	"github.com/granarydb/granary/encoding"
-	"github.com/granarydb/granary/granule"
-	"github.com/granarydb/granary/schema"
-	"github.com/granarydb/granary/txn"
+	"github.com/granarydb/granary/query"
 )
-
-// GranuleInfo describes a granule: all rows with Lower <= key < Upper. It is a copy that the
-// receiver owns. The names of its JSON fields are stable.
-type GranuleInfo struct {
-	Lower      Bound      `json:"lower"`
-	Upper      Bound      `json:"upper"`
-	Rows       int        `json:"rows"`
-	Bytes      int        `json:"bytes"` // heap bytes; of a part that a split divided, its share
-	FreshParts int        `json:"fresh_parts"`
-	Parts      []PartInfo `json:"parts"` // the base part, if any, then fresh parts, oldest first
-}
-
-// Bound is a readable bound of a granule.
-type Bound struct {
-	// Key is the bytes of the bound in hex, which sort like the bytes. Empty means no bound.
-	Key string `json:"key"`
-	// Values is the decoded key, one value an element, in key order: the start of the time
-	// bucket, then `name="value"`, `name=12`, `name=null`, or `name=#7` for a list with code
-	// 7. Missing labels are omitted. A bound can be a prefix of a key: "…" marks a truncated
-	// value or name, and a truncated number is shown as bytes. Without a bound the value is
-	// "-inf" or "+inf". The keys of a bucket end where a bucket that begins a nanosecond later
-	// would begin.
-	Values []string `json:"values"`
-}
-
-// String returns the values separated by spaces.
-func (b Bound) String() string { return strings.Join(b.Values, " ") }
-
-// PartInfo describes the rows of a part that are in a granule.
-type PartInfo struct {
-	// Base reports that a rewrite made the part. Otherwise it is fresh: as inserted.
-	Base bool `json:"base"`
-	// Begin and Commit are the ids of the transaction that inserted the rows. A base part can
-	// have rows of several transactions: these are then the lowest begin id and the highest
-	// commit id.
-	Begin  txn.ID `json:"begin"`
-	Commit txn.ID `json:"commit"`
-	// Lo and Hi bound the rows [Lo, Hi) of the part that are in the granule. They are [0,
-	// PartRows) unless a split divided the part.
-	Lo int `json:"lo"`
-	Hi int `json:"hi"`
-	// Series is the number of distinct series of those rows.
-	Series int `json:"series"`
-	// Bytes is those rows' share of PartBytes.
-	Bytes int `json:"bytes"`
-
-	// The fields below describe the whole part. Its other rows are in other granules.
-
-	PartRows  int `json:"part_rows"`
-	PartBytes int `json:"part_bytes"` // heap bytes without dictionaries
-	// MinTime and MaxTime are the range of the time bucket's column, in UTC. They are zero in
-	// tables without buckets.
-	MinTime time.Time `json:"min_time,omitzero"`
-	MaxTime time.Time `json:"max_time,omitzero"`
-	// Columns lists the columns that have a value, in schema order. The first is "(series)":
-	// the codes of the rows' series, which replace all columns that lead the sorting key.
-	Columns []ColumnInfo `json:"columns"`
-}
-
-// ColumnInfo describes a concrete column of a part.
-type ColumnInfo struct {
-	Name     string `json:"name"`     // "timestamp", "pprof_labels.thread"
-	Type     string `json:"type"`     // name of the encoding.Type, or "series"
-	Encoding string `json:"encoding"` // the declared encoding: name of the encoding.Encoding
-	Layout   string `json:"layout"`   // the chosen layout, one of encoding.LayoutNames
-	Bytes    int    `json:"bytes"`    // heap bytes without dictionaries
-	Nulls    int    `json:"nulls"`    // rows without a value
-}
 
 // Inspect yields a description of each granule of the table in a snapshot, in key order: the
 // sparse index, for people and tools.
@@ -108,89 +34,9 @@ func (t *Table) Inspect(ctx context.Context, snap *Snapshot) iter.Seq2[GranuleIn
 				yield(GranuleInfo{}, err)
 				return
 			}
-			if !yield(inspectGranule(t.schema, g), nil) {
+			if !yield(query.DescribeGranule(t.schema, g), nil) {
 				return
 			}
 		}
 	}
-}
-
-func inspectGranule(s *schema.Schema, g *granule.Granule) GranuleInfo {
-	lo, hi := g.Bounds()
-	info := GranuleInfo{
-		Lower: boundOf(s, lo, "-inf"), Upper: boundOf(s, hi, "+inf"),
-		Rows: g.Rows(), Bytes: g.Size(), FreshParts: g.FreshParts(),
-		Parts: []PartInfo{}, // not null in JSON: a granule of a new bucket can be empty
-	}
-	for i, slice := range g.Sections() {
-		part := inspectSlice(s, slice)
-		part.Base = i == 0 && g.Parts() > g.FreshParts()
-		info.Parts = append(info.Parts, part)
-	}
-	return info
-}
-
-func inspectSlice(s *schema.Schema, slice granule.Section) PartInfo {
-	p := slice.Part
-	info := PartInfo{
-		Begin: txn.ID(p.Begin()), Commit: txn.ID(p.Commit()),
-		Lo: slice.Lo, Hi: slice.Hi, Series: countRuns(p.Series(), slice.Lo, slice.Hi), Bytes: slice.Size(),
-		PartRows: p.Rows(), PartBytes: p.Size(),
-	}
-	if s.BucketColumn() >= 0 {
-		lo, hi := p.TimeRange()
-		info.MinTime, info.MaxTime = time.Unix(0, lo).UTC(), time.Unix(0, hi).UTC()
-	}
-	info.Columns = append(info.Columns, ColumnInfo{
-		Name: "(series)", Type: "series", Encoding: encoding.DictionaryRLE.String(),
-		Layout: p.Series().Layout(), Bytes: p.Series().Size(),
-	})
-	for i := range p.Columns() {
-		c := &p.Columns()[i]
-		def := s.Columns()[c.Index]
-		column := ColumnInfo{
-			Name: c.Name, Type: def.Type.String(), Encoding: def.Encoding.String(),
-			Layout: c.Words().Layout(), Bytes: c.Size(),
-		}
-		if def.Nullable || def.Dynamic {
-			column.Nulls = countNulls(&c.Column)
-		}
-		info.Columns = append(info.Columns, column)
-	}
-	return info
-}
-
-// countRuns returns the number of runs of equal words in rows [lo, hi). Rows are sorted by
-// series, so for series codes this is the number of distinct series.
-func countRuns(words *encoding.Words, lo, hi int) (runs int) {
-	cursor := words.Cursor()
-	var last uint64
-	for row := 0; row < hi; {
-		word, rows := cursor.Next()
-		if row += rows; row > lo && (runs == 0 || word != last) {
-			runs++
-			last = word
-		}
-	}
-	return runs
-}
-
-func countNulls(c *encoding.Column) (nulls int) {
-	if c.Type().Fixed() && !c.Nulls() {
-		return 0
-	}
-	for _, valid := range c.AppendValid(nil, 0, c.Len()) {
-		if !valid {
-			nulls++
-		}
-	}
-	return nulls
-}
-
-// boundOf describes a bound. none is the text of an empty one.
-func boundOf(s *schema.Schema, key, none string) Bound {
-	if key == "" {
-		return Bound{Values: []string{none}}
-	}
-	return Bound{Key: hex.EncodeToString([]byte(key)), Values: s.KeyText(key)}
 }

@@ -14,13 +14,17 @@ import (
 // memory gets short, Commit also does one rewrite that is due, after the rows are visible.
 // That takes some milliseconds.
 //
-// The errors are ErrTxDone; ErrClosed; ErrTooOld if a bucket was dropped since its rows were
+// The errors are ErrTxDone; ErrClosed; ErrReadOnly; ErrTooOld if a bucket was dropped since its rows were
 // inserted; ErrLimit and ErrMemory for notes. With a directory also disk.ErrDisk, while the disk
 // refuses to write; and with disk.SyncEach disk.ErrNotDurable, the one error after which the rows are
 // visible: the disk failed behind the commit, which becomes durable when the disk works again, and
 // must not be repeated. The id is returned with it.
 func (tx *Tx) Commit() (txn.ID, error) {
 	s := tx.store
+	if s.opts.ReadOnly {
+		tx.Abort()
+		return 0, ErrReadOnly
+	}
 	s.opts.Yield("commit/start")
 	notes, err := tx.reserveNotes()
 	if err != nil {

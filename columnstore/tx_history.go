@@ -29,8 +29,9 @@ func (tx *Tx) History(h *History) (*history.Writer, error) {
 		return nil, ErrTxDone
 	case h.store != tx.store:
 		return nil, fmt.Errorf("%w: transaction and history %q are of different stores", ErrTable, h.name)
-	case tx.store.closed.Load():
-		return nil, ErrClosed
+	}
+	if err := tx.store.writable(); err != nil {
+		return nil, err
 	}
 	for i := range tx.histories {
 		if tx.histories[i].history == h {

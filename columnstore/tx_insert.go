@@ -29,8 +29,9 @@ func (tx *Tx) insert(ctx context.Context, t *Table, codes *Codes, b schema.Batch
 		return ErrTxDone
 	case t.store != tx.store:
 		return fmt.Errorf("%w: transaction and table %q are of different stores", ErrTable, t.name)
-	case tx.store.closed.Load():
-		return ErrClosed
+	}
+	if err := tx.store.writable(); err != nil {
+		return err
 	}
 	in := insertions.Get().(*insertion)
 	defer in.done()

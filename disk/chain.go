@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-const logKind = "log"
+// LogKind is the kind of the segments of a log (FileName).
+const LogKind = "log"
 
 // readSegment is a segment of a log that is being read.
 type readSegment struct {
@@ -28,17 +29,11 @@ type chain struct {
 
 // readChain finds the segments of a store's log from a number on.
 func readChain(fs FS, store StoreID, from uint64) (*chain, error) {
-	names, err := fs.List()
+	files, err := segmentFiles(fs)
 	if err != nil {
 		return nil, err
 	}
-	c := &chain{from: from}
-	for _, name := range names {
-		if kind, number, ok := ParseName(name); ok && kind == logKind {
-			c.files = append(c.files, number)
-		}
-	}
-	slices.Sort(c.files)
+	c := &chain{from: from, files: files}
 	// The newest whole header is the end of the log, and leads to the rest.
 	for _, number := range slices.Backward(c.files) {
 		if number < from {
@@ -54,9 +49,21 @@ func readChain(fs FS, store StoreID, from uint64) (*chain, error) {
 		c.blank = append(c.blank, number)
 	}
 	if from > 0 {
-		return nil, &DamagedError{File: FileName(logKind, from), Reason: "no segment of the log from here on has a header"}
+		return nil, &DamagedError{File: FileName(LogKind, from), Reason: "no segment of the log from here on has a header"}
 	}
 	return c, nil
+}
+
+// segmentFiles returns the numbers of all files of segments, in order.
+func segmentFiles(fs FS) (files []uint64, err error) {
+	names, err := fs.List()
+	for _, name := range names {
+		if kind, number, ok := ParseName(name); ok && kind == LogKind {
+			files = append(files, number)
+		}
+	}
+	slices.Sort(files)
+	return files, err
 }
 
 // follow adds the last segment and all before it.
@@ -69,11 +76,11 @@ func (c *chain) follow(fsys FS, store StoreID, s readSegment) error {
 			slices.Reverse(c.segments)
 			return nil
 		case before.number >= s.number || before.end < headerSector:
-			return &DamagedError{File: FileName(logKind, s.number), Reason: fmt.Sprintf("it follows segment %d up to byte %d", before.number, before.end)}
+			return &DamagedError{File: FileName(LogKind, s.number), Reason: fmt.Sprintf("it follows segment %d up to byte %d", before.number, before.end)}
 		}
 		var err error
 		if s, err = readSegmentHeader(fsys, store, before.number); errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNoHeader) {
-			return &DamagedError{File: FileName(logKind, before.number), Reason: err.Error()}
+			return &DamagedError{File: FileName(LogKind, before.number), Reason: err.Error()}
 		} else if err != nil {
 			return err
 		}
@@ -82,12 +89,12 @@ func (c *chain) follow(fsys FS, store StoreID, s readSegment) error {
 }
 
 func readSegmentHeader(fs FS, store StoreID, number uint64) (s readSegment, err error) {
-	f, err := fs.Open(FileName(logKind, number))
+	f, err := fs.Open(FileName(LogKind, number))
 	if err != nil {
 		return s, err
 	}
 	defer f.Close()
-	if s.header, err = readHeader(f, store, logKind, number); err != nil {
+	if s.header, err = readHeader(f, store, LogKind, number); err != nil {
 		return s, err
 	}
 	s.size, err = f.Size()

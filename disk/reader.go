@@ -111,7 +111,7 @@ func (r *Reader) segment() *readSegment { return &r.chain.segments[len(r.segment
 // open opens the next segment.
 func (r *Reader) open() (err error) {
 	s := &r.chain.segments[len(r.segments)]
-	if r.file, err = r.fs.Open(FileName(logKind, s.number)); err != nil {
+	if r.file, err = r.fs.Open(FileName(LogKind, s.number)); err != nil {
 		return err
 	}
 	r.segments = append(r.segments, Segment{Number: s.number, Size: r.offset})
@@ -134,7 +134,7 @@ func (r *Reader) bad(reason string) error {
 		return err
 	}
 	if len(r.segments) < len(r.chain.segments) || seen.synced > r.offset {
-		return &DamagedError{File: FileName(logKind, s.number), Offset: r.offset, Reason: reason, After: r.commit, Before: seen.commit}
+		return &DamagedError{File: FileName(LogKind, s.number), Offset: r.offset, Reason: reason, After: r.commit, Before: seen.commit}
 	}
 	r.torn += seen.end - r.offset
 	r.leave()
@@ -150,7 +150,7 @@ func (r *Reader) end() error {
 			return err
 		}
 		if seen.synced > 0 {
-			return &DamagedError{File: FileName(logKind, number), Reason: errNoHeader.Error(), After: r.commit, Before: seen.commit}
+			return &DamagedError{File: FileName(LogKind, number), Reason: errNoHeader.Error(), After: r.commit, Before: seen.commit}
 		}
 		r.torn += seen.end
 	}
@@ -158,7 +158,7 @@ func (r *Reader) end() error {
 }
 
 func (r *Reader) lookAt(number uint64) (seen, error) {
-	f, err := r.fs.Open(FileName(logKind, number))
+	f, err := r.fs.Open(FileName(LogKind, number))
 	if err != nil {
 		return seen{}, err
 	}
@@ -167,7 +167,7 @@ func (r *Reader) lookAt(number uint64) (seen, error) {
 	if err != nil {
 		return seen{}, err
 	}
-	h := header{kind: logKind, store: r.store, number: number}
+	h := header{kind: LogKind, store: r.store, number: number}
 	r.window.of(f, number)
 	return r.window.look(h.seed(), 0, size)
 }
@@ -184,7 +184,7 @@ func (r *Reader) tail() *Reader {
 func (r *Reader) all() (Entry, error) {
 	e, err := r.Next()
 	if last := r.chain.segments[0]; errors.Is(err, io.EOF) && r.segments[0].Size != last.end {
-		return e, &DamagedError{File: FileName(logKind, last.number), Offset: r.segments[0].Size, Reason: "there was an entry when the log was read"}
+		return e, &DamagedError{File: FileName(LogKind, last.number), Offset: r.segments[0].Size, Reason: "there was an entry when the log was read"}
 	}
 	return e, err
 }

@@ -23,9 +23,9 @@ type segment struct {
 // createSegment makes a file of zeros whose name and size are durable. After an error there is
 // none.
 func createSegment(fs FS, store StoreID, number uint64, size int64) (*segment, error) {
-	s := &segment{header: header{kind: logKind, store: store, number: number}, size: size, offset: headerSector}
+	s := &segment{header: header{kind: LogKind, store: store, number: number}, size: size, offset: headerSector}
 	s.sum = s.seed()
-	f, err := fs.Create(FileName(logKind, number))
+	f, err := fs.Create(FileName(LogKind, number))
 	if err != nil {
 		return nil, err
 	}
@@ -120,5 +120,5 @@ func (s *segment) finish() {
 
 func (s *segment) remove(fs FS) {
 	_ = s.file.Close()
-	_ = fs.Remove(FileName(logKind, s.number)) // or it is removed when the log is opened next
+	_ = fs.Remove(FileName(LogKind, s.number)) // or it is removed when the log is opened next
 }

@@ -8,12 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 
 	"github.com/gofrs/flock"
 )
 
-// lockName is the file that the lock is on. It stays when the lock is released.
-const lockName = "lock"
+// LockName is the file of System that the lock is on. It stays when the lock is released.
+const LockName = "lock"
 
 // system is a directory of the operating system.
 type system string
@@ -64,15 +65,37 @@ func (s system) SyncDir() error { return syncDir(string(s)) }
 // Lock is of FS.
 func (s system) Lock(shared bool) (io.Closer, error) {
 	if shared {
-		lock := flock.New(s.path(lockName), flock.SetFlag(os.O_RDONLY))
-		return locked(lock, lock.TryRLock)
+		return s.lockShared()
 	}
 	if err := s.make(); err != nil {
 		return nil, err
 	}
-	lock := flock.New(s.path(lockName))
+	lock := flock.New(s.path(LockName))
 	return locked(lock, lock.TryLock)
 }
+
+// lockShared locks the directory for a reader. A copy of a directory can lack the file of the lock: it is
+// made, since a writer that comes needs it to notice the reader. On a file system that is mounted for
+// reading no writer can come, and there is nothing to lock.
+func (s system) lockShared() (io.Closer, error) {
+	lock := flock.New(s.path(LockName), flock.SetFlag(os.O_RDONLY))
+	closer, err := locked(lock, lock.TryRLock)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return closer, err
+	}
+	lock = flock.New(s.path(LockName), flock.SetFlag(os.O_RDONLY|os.O_CREATE), flock.SetPermissions(0o600))
+	closer, err = locked(lock, lock.TryRLock)
+	if errors.Is(err, syscall.EROFS) {
+		return noLock{}, nil
+	}
+	return closer, err
+}
+
+// noLock is the lock of a directory that nobody can write to.
+type noLock struct{}
+
+// Close is of io.Closer.
+func (noLock) Close() error { return nil }
 
 // make makes the directory durably, if there is none.
 func (s system) make() error {

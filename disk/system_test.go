@@ -84,6 +84,12 @@ func TestSystem_Lock(t *testing.T) {
 	reader.Close()
 	other.Close()
 	lock(false, nil).Close()
+	if err := os.Remove(filepath.Join(dir, disk.LockName)); err != nil { // as in a copy of the files
+		t.Fatal(err)
+	}
+	reader = lock(true, nil)
+	lock(false, disk.ErrLocked)
+	reader.Close()
 }
 
 // TestSystem_Files uses each method.

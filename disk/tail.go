@@ -16,7 +16,7 @@ type window struct {
 
 // of moves the window to another file.
 func (w *window) of(f File, number uint64) {
-	w.file, w.name, w.bytes = f, FileName(logKind, number), nil
+	w.file, w.name, w.bytes = f, FileName(LogKind, number), nil
 }
 
 // read returns n bytes of the file. A file has the bytes up to end. They are good until the next

@@ -134,7 +134,7 @@ func (w *writer) sync() error {
 func (w *writer) removeSuperseded(above uint64) {
 	w.superseded = slices.DeleteFunc(w.superseded, func(number uint64) bool {
 		if number > above {
-			_ = w.fs.Remove(FileName(logKind, number)) // or it is removed when the log is opened next
+			_ = w.fs.Remove(FileName(LogKind, number)) // or it is removed when the log is opened next
 		}
 		return number > above
 	})
@@ -173,13 +173,13 @@ func (w *writer) removeBelow(number uint64) error {
 		number = min(number, list[len(list)-1].Number)
 	}
 	for len(w.below) > 0 && w.below[0] < number {
-		if err := w.fs.Remove(FileName(logKind, w.below[0])); err != nil {
+		if err := w.fs.Remove(FileName(LogKind, w.below[0])); err != nil {
 			return err
 		}
 		w.below = w.below[1:]
 	}
 	for len(w.closed) > 0 && w.closed[0].Number < number {
-		if err := w.fs.Remove(FileName(logKind, w.closed[0].Number)); err != nil {
+		if err := w.fs.Remove(FileName(LogKind, w.closed[0].Number)); err != nil {
 			return err
 		}
 		w.closed = w.closed[1:]

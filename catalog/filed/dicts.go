@@ -39,7 +39,7 @@ func (d *Dir) WriteDicts(dicts Dictionaries, before GenerationFiles, whole bool)
 		from, after.Files = granule.Watermark{}, nil
 	}
 	image := dicts.AppendImageTo(nil, from, dicts.Logged)
-	number, err := d.writePiece(dictsKind, d.compress(image), binary.LittleEndian.AppendUint64(nil, uint64(len(image))))
+	number, err := d.writePiece(DictsKind, d.compress(image), binary.LittleEndian.AppendUint64(nil, uint64(len(image))))
 	if err != nil {
 		return before, err
 	}
@@ -52,14 +52,14 @@ func (d *Dir) WriteDicts(dicts Dictionaries, before GenerationFiles, whole bool)
 func (d *Dir) ReadDicts(s *schema.Schema, g GenerationFiles, into *granule.Generation) error {
 	for _, number := range g.Files {
 		if err := d.readDicts(s, number, into); err != nil {
-			return fmt.Errorf("generation %d: %s: %w", g.Number, disk.FileName(dictsKind, number), err)
+			return fmt.Errorf("generation %d: %s: %w", g.Number, disk.FileName(DictsKind, number), err)
 		}
 	}
 	return nil
 }
 
 func (d *Dir) readDicts(s *schema.Schema, number uint64, into *granule.Generation) error {
-	compressed, size, err := d.readPiece(dictsKind, number, 8)
+	compressed, size, err := d.readPiece(DictsKind, number, 8)
 	if err != nil {
 		return err
 	}

@@ -13,12 +13,12 @@ import (
 // ErrFile reports a whole file with contents that no store writes.
 var ErrFile = errors.New("malformed file")
 
-// Kinds of files. The log has its own.
+// Kinds of files. The log has its own, disk.LogKind.
 const (
-	manifestKind = "manifest"
-	rowsKind     = "rows"
-	dictsKind    = "dicts"
-	statesKind   = "states"
+	ManifestKind = "manifest"
+	RowsKind     = "rows"
+	DictsKind    = "dicts"
+	StatesKind   = "states"
 )
 
 // Dir is the files of a store. It belongs to one goroutine.
@@ -61,7 +61,8 @@ func (d *Dir) Sync() error {
 }
 
 // OpenDir returns the files of a store, and its manifest, which is nil if none was written. The
-// errors are disk.ErrFormat, ErrFile, and those of the FS.
+// errors are disk.ErrFormat, ErrFile, those of the FS, and a *disk.DamagedError for a backup that did not
+// end.
 func OpenDir(fs disk.FS, store disk.StoreID) (*Dir, *Manifest, error) {
 	names, err := fs.List()
 	if err != nil {
@@ -71,11 +72,14 @@ func OpenDir(fs disk.FS, store disk.StoreID) (*Dir, *Manifest, error) {
 	var manifests []uint64
 	for _, name := range names {
 		kind, number, ok := disk.ParseName(name)
+		if ok && kind == backupKind {
+			return nil, nil, &disk.DamagedError{File: name, Reason: "a backup was written here and did not end"}
+		}
 		if !ok || !isOurs(kind) {
 			continue
 		}
 		d.next = max(d.next, number+1)
-		if kind == manifestKind {
+		if kind == ManifestKind {
 			manifests = append(manifests, number)
 		} else {
 			d.found = name
@@ -91,7 +95,7 @@ func OpenDir(fs disk.FS, store disk.StoreID) (*Dir, *Manifest, error) {
 func (d *Dir) Found() string { return d.found }
 
 func isOurs(kind string) bool {
-	return slices.Contains([]string{manifestKind, rowsKind, dictsKind, statesKind}, kind)
+	return slices.Contains([]string{ManifestKind, RowsKind, DictsKind, StatesKind}, kind)
 }
 
 // create makes a file with the next number.
@@ -102,7 +106,7 @@ func (d *Dir) create(kind string) (*disk.FileWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	if kind != manifestKind {
+	if kind != ManifestKind {
 		d.unnamed = append(d.unnamed, disk.FileName(kind, number))
 	}
 	return w, nil
@@ -128,16 +132,13 @@ func (d *Dir) Clean(m *Manifest) error {
 	if err != nil {
 		return failed(err)
 	}
-	named := map[string]bool{}
-	if m != nil {
-		named = m.names()
-	}
+	named := m.names()
 	var manifests, files []string
 	for _, name := range names {
 		kind, _, ok := disk.ParseName(name)
 		switch {
 		case !ok || !isOurs(kind) || named[name] || slices.Contains(d.manifests, name):
-		case kind == manifestKind:
+		case kind == ManifestKind:
 			manifests = append(manifests, name)
 		default:
 			files = append(files, name)

@@ -89,21 +89,24 @@ func (m *Manifest) Table(ordinal int) *TableFiles {
 	return &m.Tables[ordinal]
 }
 
-// names returns the names of all files of the manifest.
+// names returns the names of all files of the manifest. A nil manifest has none.
 func (m *Manifest) names() map[string]bool {
 	names := map[string]bool{}
+	if m == nil {
+		return names
+	}
 	for i := range m.Tables {
 		for _, g := range m.Tables[i].Generations {
 			for _, number := range g.Files {
-				names[disk.FileName(dictsKind, number)] = true
+				names[disk.FileName(DictsKind, number)] = true
 			}
 		}
 		for _, b := range m.Tables[i].Buckets {
-			names[disk.FileName(rowsKind, b.File)] = true
+			names[disk.FileName(RowsKind, b.File)] = true
 		}
 	}
 	for _, h := range m.Histories {
-		names[disk.FileName(statesKind, h.File)] = true
+		names[disk.FileName(StatesKind, h.File)] = true
 	}
 	return names
 }
@@ -125,7 +128,7 @@ func (d *Dir) WriteManifest(m *Manifest) error {
 	}
 	written := make([]string, 0, copies)
 	for range copies {
-		w, err := d.create(manifestKind)
+		w, err := d.create(ManifestKind)
 		if err == nil {
 			err = w.End(body)
 		}
@@ -137,7 +140,7 @@ func (d *Dir) WriteManifest(m *Manifest) error {
 		if err := w.Sync(); err != nil {
 			return err
 		}
-		written = append(written, disk.FileName(manifestKind, d.next-1))
+		written = append(written, disk.FileName(ManifestKind, d.next-1))
 	}
 	if err := d.fs.SyncDir(); err != nil {
 		return failed(err)
@@ -158,12 +161,12 @@ func (d *Dir) readManifest(numbers []uint64) (*Manifest, error) {
 		}
 		m, err := parseManifest(body)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrFile, disk.FileName(manifestKind, number), err)
+			return nil, fmt.Errorf("%w: %s: %w", ErrFile, disk.FileName(ManifestKind, number), err)
 		}
-		d.manifests = []string{disk.FileName(manifestKind, number)}
+		d.manifests = []string{disk.FileName(ManifestKind, number)}
 		if i > 0 {
 			if before, err := d.readCopy(numbers[i-1]); err == nil && bytes.Equal(before, body) {
-				d.manifests = append(d.manifests, disk.FileName(manifestKind, numbers[i-1]))
+				d.manifests = append(d.manifests, disk.FileName(ManifestKind, numbers[i-1]))
 			}
 		}
 		return m, nil
@@ -211,7 +214,7 @@ func (t *TableFiles) check(commit uint64) error {
 
 // readCopy returns the bytes of a copy of a manifest.
 func (d *Dir) readCopy(number uint64) ([]byte, error) {
-	r, err := disk.OpenFile(d.fs, d.store, manifestKind, number)
+	r, err := disk.OpenFile(d.fs, d.store, ManifestKind, number)
 	if err != nil {
 		return nil, err
 	}

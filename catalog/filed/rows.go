@@ -28,7 +28,7 @@ type RowsWriter struct {
 // CreateRows begins the file of a bucket, whose rows are of commits up to through. Finish or
 // Abandon ends it.
 func (d *Dir) CreateRows(s *schema.Schema, start int64, through uint64) (*RowsWriter, error) {
-	file, err := d.create(rowsKind)
+	file, err := d.create(RowsKind)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func cutPiece(b []byte) (p disk.Piece, rest []byte, ok bool) {
 // dictionaries of the bucket. The errors are *disk.DamagedError, ErrFile, granule.ErrImage, and
 // those of the FS.
 func (d *Dir) ReadRows(b BucketFile, parts *granule.PartReader) (state *catalog.BucketState, granules []*granule.Granule, err error) {
-	file, err := disk.OpenFile(d.fs, d.store, rowsKind, b.File)
+	file, err := disk.OpenFile(d.fs, d.store, RowsKind, b.File)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,7 +115,7 @@ func (d *Dir) ReadRows(b BucketFile, parts *granule.PartReader) (state *catalog.
 		granules, err = r.granules()
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", disk.FileName(rowsKind, b.File), err)
+		return nil, nil, fmt.Errorf("%s: %w", disk.FileName(RowsKind, b.File), err)
 	}
 	return state, granules, nil
 }

@@ -103,37 +103,86 @@ type StatesWrites struct {
 // NewCommit returns the entry of writes to tables, without decisions, and to histories, with the
 // drops that were decided. It costs a copy of the bytes.
 func NewCommit(tables []TableWrites, histories []StatesWrites) CommitEntry {
-	start := commitHead + decisionSize*len(tables)
-	size := start
+	size := 0
 	for _, t := range tables {
 		for _, p := range t.Parts {
 			size += p.Size() // an image is smaller
 		}
 	}
-	body := make([]byte, start, size)
-	var w fields.Writer
+	w := newCommitWriter(len(tables), size)
 	for _, t := range tables {
-		w.Uint(uint64(t.Ordinal))
-		w.Uint(uint64(len(t.Notes)))
-		for _, note := range t.Notes {
-			w.Text(note)
-		}
-		w.Uint(uint64(len(t.Parts)))
+		w.table(t.Ordinal, t.Notes, len(t.Parts))
 		for _, p := range t.Parts {
-			before := len(body)
-			body, _ = p.AppendImage(t.Schema, body)
-			w.Int(uint64(p.Bucket()))
-			w.Uint(uint64(len(body) - before))
+			before := len(w.body)
+			w.body, _ = p.AppendImage(t.Schema, w.body)
+			w.part(p.Bucket(), len(w.body)-before)
 		}
 	}
-	for _, h := range histories {
-		w.Uint(uint64(h.Ordinal))
-		w.Uint(uint64(len(h.Journal)))
-		w.Raw(h.Journal)
+	return w.end(histories)
+}
+
+// commitWriter writes a commit entry.
+type commitWriter struct {
+	tables     int
+	body       []byte
+	descriptor fields.Writer
+}
+
+// newCommitWriter begins an entry of so many tables and about so many bytes of images.
+func newCommitWriter(tables, images int) commitWriter {
+	start := commitHead + decisionSize*tables
+	return commitWriter{tables: tables, body: make([]byte, start, start+images)}
+}
+
+// table begins a table.
+func (w *commitWriter) table(ordinal int, notes []string, parts int) {
+	w.descriptor.Uint(uint64(ordinal))
+	w.descriptor.Uint(uint64(len(notes)))
+	for _, note := range notes {
+		w.descriptor.Text(note)
 	}
-	binary.LittleEndian.PutUint32(body, uint32(len(tables)))
-	binary.LittleEndian.PutUint32(body[4:], uint32(len(body)-start))
-	return append(body, w.Data...)
+	w.descriptor.Uint(uint64(parts))
+}
+
+// part adds a part, whose image of so many bytes is at the end of the body.
+func (w *commitWriter) part(bucket int64, image int) {
+	w.descriptor.Int(uint64(bucket))
+	w.descriptor.Uint(uint64(image))
+}
+
+// end adds histories, and returns the entry.
+func (w *commitWriter) end(histories []StatesWrites) CommitEntry {
+	for _, h := range histories {
+		w.descriptor.Uint(uint64(h.Ordinal))
+		w.descriptor.Uint(uint64(len(h.Journal)))
+		w.descriptor.Raw(h.Journal)
+	}
+	binary.LittleEndian.PutUint32(w.body, uint32(w.tables))
+	binary.LittleEndian.PutUint32(w.body[4:], uint32(len(w.body)-commitHead-decisionSize*w.tables))
+	return append(w.body, w.descriptor.Data...)
+}
+
+// Entry returns the entry of contents. Read returns equal ones.
+func (c *CommitContents) Entry() CommitEntry {
+	size := 0
+	for _, t := range c.Tables {
+		for _, p := range t.Parts {
+			size += len(p.Image)
+		}
+	}
+	w := newCommitWriter(len(c.Tables), size)
+	for _, t := range c.Tables {
+		w.table(t.Ordinal, t.Notes, len(t.Parts))
+		for _, p := range t.Parts {
+			w.body = append(w.body, p.Image...)
+			w.part(p.Bucket, len(p.Image))
+		}
+	}
+	e := w.end(c.Histories)
+	for i, t := range c.Tables {
+		e.Decide(i, t.Decided)
+	}
+	return e
 }
 
 // Decide sets what the commit decided about the i-th table.

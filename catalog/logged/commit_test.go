@@ -36,6 +36,9 @@ func TestCommit(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
+	if again := got.Entry(); !slices.Equal(again, e) {
+		t.Errorf("what was read is the entry %x, it was %x", again, e)
+	}
 	w := TableWrites{Ordinal: 1}
 	if n, err := NewCommit([]TableWrites{w}, nil).Read(); err != nil || len(n.Tables) != 1 || n.Histories != nil {
 		t.Errorf("a commit of a table: %+v, %v", n, err)

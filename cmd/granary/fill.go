@@ -46,7 +46,8 @@ all are durable. If the machine crashes before, the loss is:
 If the process alone is killed, it loses the last moment, and with each nothing.
 What is left is always the first profiles, in the order of the load.
 
-One process at a time can open a directory. Its profiles must fit into memory.
+One process at a time can write to a directory, and none asks it meanwhile. Its
+profiles must fit into memory.
 
 ` + inputsHelp,
 		Example: `  granary load --db /var/lib/profiles cpu.pb.gz heaps/

@@ -33,7 +33,8 @@ profiles, and the exit code is 1.`
 const askedHelp = inputsHelp + `
 
 --db DIR asks the directory that 'granary load' filled, instead of inputs. It is
-read into memory as a whole, and no other process may have it open.`
+read into memory as a whole, and nothing is written to it. Several commands can
+ask it at once, but not while another process has it open to write.`
 
 // labelFile is the label with the name of an input.
 const labelFile = "file"

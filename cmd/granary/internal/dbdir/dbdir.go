@@ -17,8 +17,8 @@ import (
 var ErrNoName = cli.Usage(errors.New("--db has no name: is a variable of the shell empty?"))
 
 // Open opens the store of a directory that has one. The error of another directory names the content
-// that the caller asks about, such as profiles, and the command that stores it. Opening begins a new
-// segment of the log. Closing files what a killed process left in the log alone.
+// that the caller asks about, such as profiles, and the command that stores it. Opening to write begins a
+// new segment of the log, and closing files what a killed process left in the log alone.
 func Open(dir, content, command string, opts columnstore.Options) (*columnstore.Store, error) {
 	if dir == "" {
 		return nil, ErrNoName
@@ -47,7 +47,7 @@ func CheckNew(dir string) error {
 	}
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
-		if _, _, ours := disk.ParseName(e.Name()); !ours && e.Name() != "lock" {
+		if _, _, ours := disk.ParseName(e.Name()); !ours && e.Name() != disk.LockName {
 			return cli.Usage(fmt.Errorf("--db %s: it has other files, such as %q: want a directory that granary load made, or a new one", dir, e.Name()))
 		}
 	}

@@ -31,7 +31,7 @@ func directory(cmd *cobra.Command) (dir string, set bool) {
 
 // openStored opens a history of a directory. The view outlives the store.
 func openStored(cmd *cobra.Command, dir, name string) (r *trace.Recording, err error) {
-	store, err := dbdir.Open(dir, "histories", "granary history load", columnstore.Options{Manual: true})
+	store, err := dbdir.Open(dir, "histories", "granary history load", columnstore.Options{Manual: true, ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,64 @@
+package dirs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/disk"
+)
+
+// NewBackup returns the command backup.
+func NewBackup() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "backup --db DIR TARGET",
+		Short: "Copy a directory of profiles, whole",
+		Long: `backup copies the directory DIR that 'granary load' filled into TARGET, a new or
+empty directory. Other commands ask the copy with --db TARGET.
+
+Files never change, so on one file system they become links and take no space.
+Damage of the disk is then in both: keep a copy on another disk too. The log is
+copied. Questions may be asked meanwhile. A program that has DIR open to write
+makes its backups with Store.Backup.
+
+The copy is whole or cannot be opened: if backup is interrupted, remove TARGET.`,
+		Example: `  granary backup --db profiles.db /mnt/backup/profiles-2026-01-31
+  granary top --db /mnt/backup/profiles-2026-01-31`,
+		Args: oneTarget,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if err := given(dir); err != nil {
+				return err
+			}
+			store, err := open(dir)
+			if err != nil {
+				return err
+			}
+			defer func() { err = cmp.Or(err, store.Close()) }()
+			switch err := store.Backup(cmd.Context(), disk.System(args[0])); {
+			case errors.Is(err, fs.ErrExist):
+				return fmt.Errorf("%s: there are files in it already: want a new or an empty directory", args[0])
+			case err != nil:
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			stats := store.Stats()
+			p := cli.Printer{W: cmd.OutOrStdout()}
+			p.Printf("Copied %s: %s in files, %s of log\n", cli.Many(stats.Rows, "row"), cli.Size(stats.FileBytes), cli.Size(stats.LogBytes))
+			return p.Err
+		},
+	}
+	dirFlag(cmd, &dir)
+	return cmd
+}
+
+// oneTarget is the argument check of backup.
+func oneTarget(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return cli.Usage(fmt.Errorf("name one directory to copy to, not %d", len(args)))
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package dirs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/catalog/mended"
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/disk"
+)
+
+// NewDump returns the command dump.
+func NewDump() *cobra.Command {
+	var dir string
+	var asJSON bool
+	var show cli.Limit
+	cmd := &cobra.Command{
+		Use:   "dump --db DIR [FILE]",
+		Short: "List the files of a directory of profiles, or what is in one",
+		Long: `dump lists the files of the directory DIR: their tables, times, rows and bytes.
+With the name of a file it lists what is in it: the entries of a segment of the
+log, as log-000000000003, or the granules of a file of rows. It changes nothing.
+
+A file that is not needed is one that a crash has left, the copy of a manifest,
+or the segment of the log that is reserved for the next entries.`,
+		Example: `  granary dump --db profiles.db
+  granary dump --db profiles.db rows-000000000007
+  granary dump --db profiles.db --json | jq '[.files[].bytes] | add'`,
+		Args: atMostOneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := given(dir); err != nil {
+				return err
+			}
+			list := listDir
+			if len(args) == 1 {
+				kind, number, _ := disk.ParseName(filepath.Base(args[0]))
+				switch kind {
+				case disk.LogKind:
+					list = listEntries(number)
+				case "rows":
+					list = listGranules(number)
+				default:
+					return cli.Usage(fmt.Errorf("%q: want the name of a segment of the log or of a file of rows, as dump without a name lists them", args[0]))
+				}
+			}
+			answer, text, err := list(disk.System(dir))
+			if text != nil { // what is before an error is listed too
+				limit := show.Of(asJSON)
+				if asJSON {
+					err = cmp.Or(cli.PrintJSON(cmd.OutOrStdout(), answer), err)
+				} else {
+					p := cli.Printer{W: cmd.OutOrStdout()}
+					text(&p, limit)
+					err = cmp.Or(p.Err, err)
+				}
+			}
+			if len(args) == 1 && errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("--db %s: %w", dir, err)
+			}
+			return explain(dir, err)
+		},
+	}
+	dirFlag(cmd, &dir)
+	show.Flags(cmd, "", 50, "show the first `N` files, entries or granules")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, without a limit")
+	return cmd
+}
+
+// atMostOneFile is the argument check of dump.
+func atMostOneFile(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return cli.Usage(fmt.Errorf("name one file at most, not %d", len(args)))
+	}
+	return nil
+}
+
+// printer prints an answer, at most so many lines of a list; 0 means all.
+type printer func(p *cli.Printer, limit int)
+
+// lister returns an answer for JSON, and what prints it; nil if there is none.
+type lister func(fsys disk.FS) (answer any, text printer, err error)
+
+func listDir(fsys disk.FS) (any, printer, error) {
+	l, err := mended.List(fsys)
+	if err != nil {
+		return nil, nil, err
+	}
+	return l, func(p *cli.Printer, limit int) {
+		p.Printf("Store %s, files up to commit %d, log from segment %d\n", l.Store, l.Commit, l.Segment)
+		p.Printf("%-22s %9s %10s %9s  %s\n", "file", "bytes", "rows", "commit", "of")
+		for i, f := range l.Files {
+			if limit > 0 && i == limit {
+				p.Printf("%s not shown (-n 0 shows all)\n", cli.Many(len(l.Files)-limit, "more file"))
+				break
+			}
+			rows, commit := "", ""
+			if f.Kind == "rows" && f.IsNamed {
+				rows, commit = cli.Number(f.Rows), fmt.Sprint(f.Through)
+			}
+			p.Printf("%s\n", strings.TrimRight(fmt.Sprintf("%-22s %9s %10s %9s  %s", f.Name, cli.Size(f.Bytes), rows, commit, subject(&f)), " "))
+		}
+	}, nil
+}
+
+// subject describes what a file is of.
+func subject(f *mended.ListedFile) string {
+	switch {
+	case f.Kind == "manifest":
+		return "all"
+	case !f.IsNamed:
+		return "not needed"
+	case f.History != "":
+		return "history " + cli.Printable(f.History)
+	case f.Generation == nil:
+		return ""
+	}
+	text := fmt.Sprintf("%s, generation %d", cli.Printable(f.Table), *f.Generation)
+	if f.From != 0 || f.To != 0 {
+		text += ", " + timeText(f.From) + " to " + timeText(f.To)
+	}
+	return text
+}
+
+func timeText(at int64) string { return time.Unix(0, at).UTC().Format("2006-01-02 15:04:05") }
+
+func listEntries(segment uint64) lister {
+	return func(fsys disk.FS) (any, printer, error) {
+		entries, err := mended.ListEntries(fsys, segment)
+		if entries == nil {
+			return nil, nil, err
+		}
+		return entries, func(p *cli.Printer, limit int) {
+			p.Printf("%9s %9s %9s  %s\n", "commit", "begin", "bytes", "entry")
+			for i := range entries {
+				if limit > 0 && i == limit {
+					p.Printf("%s not shown (-n 0 shows all)\n", cli.Many(len(entries)-limit, "more of the entries"))
+					break
+				}
+				printEntry(p, &entries[i])
+			}
+		}, err
+	}
+}
+
+func printEntry(p *cli.Printer, e *mended.ListedEntry) {
+	commit, begin := "", ""
+	if e.Commit > 0 {
+		commit, begin = fmt.Sprint(e.Commit), fmt.Sprint(e.Begin)
+	}
+	texts := []string{e.Kind}
+	if e.Table != nil {
+		texts[0] += fmt.Sprintf(" %d of table %d, generation %d", e.Number, *e.Table, *e.Generation)
+	}
+	for _, t := range e.Tables {
+		texts = append(texts, fmt.Sprintf("table %d: %s of %s", t.Ordinal, cli.Many(t.Parts, "part"), cli.Size(int64(t.ImageBytes))))
+		if t.Notes > 0 {
+			texts = append(texts, cli.Many(t.Notes, "note"))
+		}
+	}
+	for _, h := range e.Histories {
+		texts = append(texts, fmt.Sprintf("history %d", h))
+	}
+	p.Printf("%9s %9s %9s  %s\n", commit, begin, cli.Size(int64(e.Bytes)), strings.Join(texts, ", "))
+}
+
+func listGranules(file uint64) lister {
+	return func(fsys disk.FS) (any, printer, error) {
+		granules, err := mended.ListGranules(fsys, file)
+		if err != nil {
+			return nil, nil, err
+		}
+		return granules, func(p *cli.Printer, limit int) { printGranules(p, granules, limit) }, nil
+	}
+}
+
+func printGranules(p *cli.Printer, granules []mended.ListedGranule, limit int) {
+	p.Printf("%9s %9s %9s %9s  %s\n", "rows", "begin", "commit", "bytes", "from")
+	for i, g := range granules {
+		if limit > 0 && i == limit {
+			p.Printf("%s not shown (-n 0 shows all)\n", cli.Many(len(granules)-limit, "more granule"))
+			break
+		}
+		p.Printf("%9s %9d %9d %9s  %s\n", cli.Number(g.Rows), g.Begin, g.Commit, cli.Size(int64(g.Bytes)), cli.Fit(cli.Printable(strings.Join(g.Lower, " ")), 70))
+	}
+}

@@ -1,0 +1,98 @@
+package dirs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/catalog/mended"
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/disk"
+)
+
+// NewVerify returns the command verify.
+func NewVerify() *cobra.Command {
+	var dir string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "verify --db DIR",
+		Short: "Check all bytes of a directory of profiles",
+		Long: `verify reads all files of the directory DIR and its log, compares each checksum,
+and checks the contents as an opening does. It changes nothing.
+
+If all is whole, it prints what is there and exits with 0. Otherwise it prints
+each file that is damaged, what that costs, and exits with 1. 'granary repair'
+then makes the directory usable without these files.
+
+A log that ends amid an entry is whole: a crash leaves it so, and what is
+missing was not durable. If the last segment of the log is gone as a whole,
+verify does not notice. No process may have DIR open to write meanwhile.`,
+		Example: `  granary verify --db profiles.db
+  granary verify --db profiles.db --json | jq -r '.damages[].file'`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := given(dir); err != nil {
+				return err
+			}
+			bar := cli.NewLateProgress(cmd.ErrOrStderr(), "reading")
+			report, err := mended.Verify(cmd.Context(), disk.System(dir), bar.Show)
+			bar.End()
+			if err != nil {
+				return explain(dir, err)
+			}
+			if asJSON {
+				err = cli.PrintJSON(cmd.OutOrStdout(), report)
+			} else {
+				err = printReport(cmd.OutOrStdout(), report)
+			}
+			if err == nil && !report.IsWhole() {
+				err = fmt.Errorf("--db %s: %s damaged: granary repair makes the directory usable", dir, areDamaged(len(report.Damages)))
+			}
+			return err
+		},
+	}
+	dirFlag(cmd, &dir)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// noArguments is the argument check of commands with --db alone.
+func noArguments(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return cli.Usage(errors.New("there are arguments, and --db names the directory"))
+	}
+	return nil
+}
+
+// areDamaged is the subject and the verb of so many files.
+func areDamaged(files int) string {
+	if files == 1 {
+		return "a file is"
+	}
+	return cli.Number(files) + " files are"
+}
+
+// printReport prints what is there, and what is damaged.
+func printReport(w io.Writer, r *mended.Report) error {
+	p := cli.Printer{W: w}
+	for _, d := range r.Damages {
+		p.Printf("Damaged: %s\n", d.File)
+		p.Printf("  %s\n", cli.Printable(d.Reason))
+		if lost := d.String(); lost != "" {
+			p.Printf("  it costs %s\n", cli.Printable(lost))
+		} else {
+			p.Printf("  it costs nothing: another copy is whole\n")
+		}
+	}
+	p.Printf("Read:  %s of %s, %s of log of %s\n", cli.Many(r.Files, "file"), cli.Size(r.FileBytes), cli.Many(r.Segments, "segment"), cli.Size(r.LogBytes))
+	p.Printf("Whole: %s, up to commit %d\n", cli.Many(r.Rows, "row"), r.Commit)
+	if n := len(r.Aside); n > 0 {
+		p.Printf("Aside: %s of earlier repairs, whose rows are missing: *%s\n", cli.Many(n, "file"), mended.Suffix)
+	}
+	if r.Torn > 0 {
+		p.Printf("The log ends amid an entry: a crash cut off %s that were not durable\n", cli.Size(r.Torn))
+	}
+	return p.Err
+}

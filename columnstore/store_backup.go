@@ -1,0 +1,38 @@
+package columnstore
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/granarydb/granary/disk"
+)
+
+// Backup writes a copy of the store's directory into an empty one, such as disk.System(dir), while the
+// store goes on. The copy has all commits that returned before the call and maybe later ones: the first
+// ones, whole, as a restart would have them. It is durable when Backup returns nil, and Open opens it.
+//
+// Files of rows and dictionaries, which never change, become links if both directories are on one file
+// system; then they take no space, and damage of the disk can be in both. The log is copied, about
+// Options.LogBytes. Meanwhile no files are written, so the log grows, and no commit waits.
+//
+// The errors are ErrOptions for a store without a directory; ErrClosed; fs.ErrExist for a directory with
+// files; disk.ErrLocked; disk.ErrDisk and disk.ErrNotDurable; the error of ctx; and those of reading. After
+// an error the other directory is empty again, or Open refuses it.
+func (s *Store) Backup(ctx context.Context, to disk.FS) error {
+	if s.opts.FS == nil {
+		return fmt.Errorf("%w: a store without a Dir has no backup", ErrOptions)
+	}
+	k := &s.keeper
+	k.filing.Lock() // nobody removes a file or a segment
+	defer k.filing.Unlock()
+	if s.closed.Load() {
+		return ErrClosed
+	}
+	if s.log != nil {
+		if err := s.log.Sync(ctx, math.MaxUint64); err != nil {
+			return fmt.Errorf("backup: %w", err)
+		}
+	}
+	return k.dir.Backup(ctx, k.manifest, s.segments(), to)
+}

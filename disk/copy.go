@@ -1,0 +1,62 @@
+package disk
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+)
+
+// Copy gives a finished file a name in another directory, or a second one in its own. If both are of
+// System and on one file system, the file gets a link, and both names are one file. Otherwise its bytes
+// are copied. They are durable when Copy returns, and the name after SyncDir. After an error there is no
+// such name. A name that is taken is fs.ErrExist.
+func Copy(from, to FS, name, as string) error {
+	source, fromSystem := from.(system)
+	target, toSystem := to.(system)
+	if fromSystem && toSystem {
+		err := os.Link(source.path(name), target.path(as))
+		if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return copyBytes(from, to, name, as, math.MaxInt64)
+}
+
+// CopySegment copies a segment up to the end of its entries, as Log.Segments or Reader.Segments has it.
+// The log may go on meanwhile: it changes no byte before that end. The errors are those of Copy.
+func CopySegment(from, to FS, s Segment) error {
+	name := FileName(LogKind, s.Number)
+	return copyBytes(from, to, name, name, s.Size)
+}
+
+// copyBytes copies the first bytes of a file, up to so many.
+func copyBytes(from, to FS, name, as string, most int64) error {
+	in, err := from.Open(name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	size, err := in.Size()
+	if err != nil {
+		return err
+	}
+	if most < math.MaxInt64 && size < most {
+		return &DamagedError{File: name, Offset: size, Reason: fmt.Sprintf("it has become shorter than %d bytes", most)}
+	}
+	out, err := to.Create(as)
+	if err != nil {
+		return failed(err)
+	}
+	_, err = io.CopyBuffer(io.NewOffsetWriter(out, 0), io.NewSectionReader(in, 0, min(size, most)), make([]byte, bufferSize))
+	err = cmp.Or(err, out.Sync())
+	err = cmp.Or(err, out.Close())
+	if err != nil {
+		_ = to.Remove(as) // the caller sees the error
+		return failed(err)
+	}
+	return nil
+}
