@@ -16,8 +16,8 @@ import (
 
 // filing is one run of the keeper. It writes the buckets that have got rows since the last one, and
 // what dictionaries have new, then a manifest that names these files and those that are still good.
-// All are of one root, so the log is needed only from the segment on that was the newest before
-// this root was taken.
+// All are of one root, so the log is needed only from the segment on that was begun before this root
+// was taken.
 type filing struct {
 	store *Store
 	dir   *filed.Dir
@@ -41,12 +41,11 @@ func (s *Store) file(ctx context.Context) (err error) {
 	defer func() {
 		k.failing.Store(&err)
 	}()
-	segments := s.log.Segments()
-	if len(segments) == 0 {
-		return s.log.Err()
-	}
 	logged := k.logged.Load()
-	f := filing{store: s, dir: k.dir, next: &filed.Manifest{Segment: segments[len(segments)-1].Number}}
+	if err := k.begin(s); err != nil {
+		return err
+	}
+	f := filing{store: s, dir: k.dir, next: &filed.Manifest{Segment: k.begun}}
 	switch err := f.write(ctx); {
 	case errors.Is(err, ErrSnapshotExpired):
 		return err // the next run goes on with the files of whole buckets
@@ -59,7 +58,7 @@ func (s *Store) file(ctx context.Context) (err error) {
 		k.partial = nil
 		return err // it can be durable all the same; then its files stay
 	}
-	k.manifest, k.partial = f.next, nil
+	k.manifest, k.partial, k.begun = f.next, nil, 0
 	for _, m := range f.marks {
 		m.of.filed = m.at
 	}

@@ -20,6 +20,7 @@ type keeper struct {
 	manifest *filed.Manifest                  // the one that counts; nil if there is none
 	filing   sync.Mutex                       // held by who files, and owns the two above
 	partial  map[partialFile]filed.BucketFile // files of buckets of a run whose root expired
+	begun    uint64                           // segment that a run began which failed; 0 if none did
 	logged   atomic.Int64                     // bytes of entries since the manifest
 	bound    atomic.Int64
 	failing  atomic.Pointer[error] // of the last try to file, for Stats
