@@ -11,6 +11,7 @@ func (k *keeper) begin(s *Store) (err error) {
 			return err
 		}
 	}
+	s.opts.Yield("file/segment")
 	s.awaitCommit() // its entry can be below the segment, and it is not of the root yet
 	return nil
 }
