@@ -25,6 +25,8 @@ type filing struct {
 	bytes int64 // of the files of rows
 	marks []mark
 	views []*history.View // of histories that were written, by ordinal; else nil
+
+	inSteps bool // it ends with errPause rather than sync files while the root is held
 }
 
 // mark is how far dictionaries are in the files.
@@ -36,17 +38,26 @@ type mark struct {
 // file files all that is committed, and removes the segments and files that nobody needs any more.
 // The caller holds keeper.filing. The errors are disk.ErrDisk, ErrMemory,
 // ErrSnapshotExpired, and the error of ctx. After an error the files are as before.
-func (s *Store) file(ctx context.Context) (err error) {
+func (s *Store) file(ctx context.Context) error { return s.fileInSteps(ctx, false) }
+
+// fileInSteps is file. In steps, it ends with errPause when many files have been written: they become
+// durable while no root is held, and the next call goes on.
+func (s *Store) fileInSteps(ctx context.Context, inSteps bool) (err error) {
 	k := &s.keeper
 	defer func() {
-		k.failing.Store(&err)
+		if !errors.Is(err, errPause) {
+			k.failing.Store(&err)
+		}
 	}()
 	logged := k.logged.Load()
 	if err := k.begin(s); err != nil {
 		return err
 	}
-	f := filing{store: s, dir: k.dir, next: &filed.Manifest{Segment: k.begun}}
+	f := filing{store: s, dir: k.dir, next: &filed.Manifest{Segment: k.begun}, inSteps: inSteps}
 	switch err := f.write(ctx); {
+	case errors.Is(err, errPause):
+		k.begun = 0
+		return err // as with the next one
 	case errors.Is(err, ErrSnapshotExpired):
 		return err // the next run goes on with the files of whole buckets
 	case err != nil:
@@ -79,19 +90,16 @@ func (k *keeper) discard() {
 	k.dir.Discard()
 }
 
-// clean removes what the manifest does not need.
-func (k *keeper) clean(s *Store) error {
-	if err := k.dir.Clean(k.manifest); err != nil || k.manifest == nil {
-		return err
-	}
-	return s.log.RemoveBelow(k.manifest.Segment)
-}
-
 // write writes the files of the manifest, and completes it.
 func (f *filing) write(ctx context.Context) error {
 	s := f.store
 	if err := f.files(ctx); err != nil {
 		return err
+	}
+	for i, t := range s.tablesInOrder()[:len(f.next.Tables)] { // without the root, whose codes they have
+		if err := f.dictionaries(t, &f.next.Tables[i]); err != nil {
+			return err
+		}
 	}
 	// The log first (D3): after a crash there must be all commits before those of the files.
 	// An eviction or a retention drops dictionaries before it publishes the floor.
@@ -161,13 +169,13 @@ func (f *filing) table(ctx context.Context, t *Table, use txn.Use[*catalog.Datab
 	state := use.State.Table(t.ordinal)
 	before := f.store.keeper.manifest.Table(t.ordinal)
 	next := filed.TableFiles{Name: t.name, Ranges: t.ranges, Definition: t.definition, State: state.Save()}
-	var err error
-	if next.Generations, err = f.dictionaries(t, before); err != nil {
-		return err
-	}
 	for key, b := range state.Buckets.All() {
 		file, ok := f.bucket(t, before, b.Start)
 		if !ok || !isFiled(state, key, b, file.Through) {
+			if f.inSteps && f.dir.IsFull() {
+				return errPause
+			}
+			var err error
 			if file, err = f.rows(ctx, t, use, key, b); err != nil {
 				return err
 			}
@@ -182,8 +190,8 @@ func (f *filing) table(ctx context.Context, t *Table, use txn.Use[*catalog.Datab
 
 // dictionaries writes what the dictionaries of a table have new in the log. Those of the root have
 // it: an entry with the codes of a commit is before that of the commit.
-func (f *filing) dictionaries(t *Table, before *filed.TableFiles) ([]filed.GenerationFiles, error) {
-	var out []filed.GenerationFiles
+func (f *filing) dictionaries(t *Table, out *filed.TableFiles) error {
+	before := f.store.keeper.manifest.Table(t.ordinal)
 	for _, g := range t.generationsInOrder() {
 		g.logging.Lock()
 		dicts := filed.Dictionaries{Generation: g.Generation, Filed: g.filed, Logged: g.logged, Entries: g.entries}
@@ -193,13 +201,13 @@ func (f *filing) dictionaries(t *Table, before *filed.TableFiles) ([]filed.Gener
 		}
 		next, err := f.dicts(dicts, before.Generation(g.number))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		f.marks = append(f.marks, mark{g, dicts.Logged})
-		out = append(out, next)
+		out.Generations = append(out.Generations, next)
 		f.store.opts.Yield("file/dictionaries")
 	}
-	return out, nil
+	return nil
 }
 
 // dicts writes the file of a generation, with memory for its contents: all of them if there are many

@@ -86,11 +86,12 @@ func (s *Store) beginLog(files *filed.Dir, manifest *filed.Manifest, log *disk.R
 	for _, segment := range s.log.Segments() {
 		k.logged.Add(segment.Size)
 	}
+	_ = k.cleanAgain(s) // or the keeper does, and Stats has the error
 	if !s.opts.Manual {
 		k.wake = make(chan struct{}, 1)
 		k.look()
 	}
-	return k.clean(s)
+	return nil
 }
 
 // awaitCommit waits for the commit or the rewrite that is being published, if there is one.

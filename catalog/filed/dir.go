@@ -47,6 +47,10 @@ func (d *Dir) end(w *disk.FileWriter, directory []byte) error {
 	return nil
 }
 
+// IsFull reports whether so many files are open that the end of the next one makes all durable, which
+// takes long. Sync does so at a better time.
+func (d *Dir) IsFull() bool { return len(d.ended) >= mostEnded-1 }
+
 // Sync makes the files that were written durable, and their names. The error is one of the disk.
 func (d *Dir) Sync() error {
 	for len(d.ended) > 0 {
