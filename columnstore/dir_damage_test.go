@@ -1,11 +1,13 @@
 package columnstore
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/crashfs"
 )
 
@@ -15,6 +17,7 @@ func TestDir_DamagedLogOfFiledRows(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		fs := crashfs.New(crashfs.Options{Keep: 1})
 		opts := inDir(fs)
+		opts.segmentBytes = 32 << 10
 		store, table := open(t, opts, samples(100))
 		fill(t, table, rand.New(rand.NewPCG(1, 2)), 30)
 		want := rowsNow(t, store, table)
@@ -35,7 +38,7 @@ func TestDir_DamagedLogOfFiledRows(t *testing.T) {
 			if !strings.HasPrefix(name, "log-") {
 				continue
 			}
-			for bit := int64(8 * 4096); bit < bits; bit += 8 * 1021 {
+			for bit := int64(8 * 4096); bit < bits; bit += 8 * 251 {
 				damaged := fs.Crash()
 				damaged.Flip(name, bit)
 				opts.FS = damaged
@@ -77,5 +80,78 @@ func TestDir_FailedFilingsBeginOneSegment(t *testing.T) {
 			t.Fatalf("%d segments after %d runs that failed, %d before", n, i+1, before)
 		}
 		before = len(store.log.Segments())
+	}
+}
+
+// If both copies of the manifest are damaged, the error names them, and not the log that they
+// replaced.
+func TestDir_DamagedManifests(t *testing.T) {
+	for _, closed := range []bool{false, true} {
+		fs := crashfs.New(crashfs.Options{Keep: 1})
+		opts := inDir(fs)
+		opts.segmentBytes = 32 << 10
+		store, table := open(t, opts, samples(100))
+		fill(t, table, rand.New(rand.NewPCG(1, 2)), 10)
+		err := store.file(t.Context())
+		if closed {
+			err = store.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, err := fs.List()
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts.FS = fs.Crash()
+		var manifests []string
+		for _, name := range names {
+			if strings.HasPrefix(name, "manifest-") {
+				opts.FS.(*crashfs.FS).Flip(name, 8*100)
+				manifests = append(manifests, name)
+			}
+		}
+		_, err = Open(opts)
+		damaged, ok := errors.AsType[*disk.DamagedError](err)
+		if !ok || !slices.Contains(manifests, damaged.File) {
+			t.Fatalf("both manifests are damaged, and the error is %v", err)
+		}
+		for _, name := range manifests {
+			if !strings.Contains(err.Error(), name) {
+				t.Errorf("the error %q does not name %s", err, name)
+			}
+		}
+	}
+}
+
+// Manifests that a crash left unfinished are no damage while the log has everything.
+func TestDir_UnfinishedManifests(t *testing.T) {
+	fs := crashfs.New(crashfs.Options{Keep: 1})
+	opts := inDir(fs)
+	store, table := open(t, opts, samples(100))
+	fill(t, table, rand.New(rand.NewPCG(1, 2)), 10)
+	want := rowsNow(t, store, table)
+	crashed := fs.Crash()
+	store.opts.Yield = func(point string) {
+		if point == "file/clean" {
+			names, err := fs.List()
+			if err != nil {
+				t.Error(err)
+			}
+			crashed = fs.Crash()
+			for _, name := range names {
+				if strings.HasPrefix(name, "manifest-") {
+					crashed.Flip(name, 8*100)
+				}
+			}
+		}
+	}
+	if err := store.file(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	opts.FS = crashed
+	store, table = reopen(t, opts)
+	if got := rowsNow(t, store, table); !slices.Equal(got, want) {
+		t.Fatalf("%d rows came back, want %d", len(got), len(want))
 	}
 }

@@ -47,14 +47,14 @@ func (s *Store) openDir() (err error) {
 	}
 	log, err := disk.ReadLog(fs, s.dir.id, from)
 	if err != nil {
-		return err
+		return files.Blame(err)
 	}
 	defer log.Close()
 	if err := r.repeatLog(log); err != nil {
 		return err
 	}
 	if name := files.Found(); manifest == nil && name != "" && len(log.Segments()) == 0 {
-		return &disk.DamagedError{File: name, Reason: "no manifest names it, and there is no log"}
+		return files.Blame(&disk.DamagedError{File: name, Reason: "no manifest names it, and there is no log"})
 	}
 	return s.beginLog(files, manifest, log)
 }
