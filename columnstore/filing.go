@@ -194,7 +194,7 @@ func (f *filing) dictionaries(t *Table, out *filed.TableFiles) error {
 	before := f.store.keeper.manifest.Table(t.ordinal)
 	for _, g := range t.generationsInOrder() {
 		g.logging.Lock()
-		dicts := filed.Dictionaries{Generation: g.Generation, Filed: g.filed, Logged: g.logged, Entries: g.entries}
+		dicts := filed.Dictionaries{Generation: g.Generation, Filed: g.filed, Logged: g.logged, Entries: g.entries, Piece: int(f.store.opts.imageBytes)}
 		g.logging.Unlock()
 		if dicts.Entries == 0 {
 			continue // no commit has codes of it
@@ -210,26 +210,14 @@ func (f *filing) dictionaries(t *Table, out *filed.TableFiles) error {
 	return nil
 }
 
-// dicts writes the file of a generation, with memory for its contents: all of them if there are many
-// files, unless that memory is missing.
-func (f *filing) dicts(d filed.Dictionaries, before filed.GenerationFiles) (after filed.GenerationFiles, err error) {
-	for _, whole := range []bool{true, false} {
-		if whole && !before.AreMany() {
-			continue
-		}
-		from := d.Filed
-		if whole {
-			from = granule.Watermark{}
-		}
-		all := max(1, d.Logged.Entries())
-		bytes := int64(d.Size()) * int64(all-from.Entries()) / int64(all)
-		if err = f.store.reserve(bytes, incoming{later: true}); err != nil {
-			continue
-		}
-		defer f.store.release(bytes)
-		return f.dir.WriteDicts(d, before, whole)
+// dicts writes the file of a generation, with memory for an image and its compressed bytes.
+func (f *filing) dicts(d filed.Dictionaries, before filed.GenerationFiles) (filed.GenerationFiles, error) {
+	bytes := 2 * f.store.opts.imageBytes
+	if err := f.store.reserve(bytes, incoming{later: true}); err != nil {
+		return before, err
 	}
-	return before, err
+	defer f.store.release(bytes)
+	return f.dir.WriteDicts(d, before)
 }
 
 // isFiled reports whether a bucket has only rows of commits up to one.
