@@ -16,8 +16,8 @@ import (
 
 // filing is one run of the keeper. It writes the buckets that have got rows since the last one, and
 // what dictionaries have new, then a manifest that names these files and those that are still good.
-// All are of one root, so the log is needed only from the segment on that was the newest before
-// this root was taken.
+// All are of one root, so the log is needed only from the segment on that was begun before this root
+// was taken.
 type filing struct {
 	store *Store
 	dir   *filed.Dir
@@ -25,6 +25,8 @@ type filing struct {
 	bytes int64 // of the files of rows
 	marks []mark
 	views []*history.View // of histories that were written, by ordinal; else nil
+
+	inSteps bool // it ends with errPause rather than sync files while the root is held
 }
 
 // mark is how far dictionaries are in the files.
@@ -36,18 +38,26 @@ type mark struct {
 // file files all that is committed, and removes the segments and files that nobody needs any more.
 // The caller holds keeper.filing. The errors are disk.ErrDisk, ErrMemory,
 // ErrSnapshotExpired, and the error of ctx. After an error the files are as before.
-func (s *Store) file(ctx context.Context) (err error) {
+func (s *Store) file(ctx context.Context) error { return s.fileInSteps(ctx, false) }
+
+// fileInSteps is file. In steps, it ends with errPause when many files have been written: they become
+// durable while no root is held, and the next call goes on.
+func (s *Store) fileInSteps(ctx context.Context, inSteps bool) (err error) {
 	k := &s.keeper
 	defer func() {
-		k.failing.Store(&err)
+		if !errors.Is(err, errPause) {
+			k.failing.Store(&err)
+		}
 	}()
-	segments := s.log.Segments()
-	if len(segments) == 0 {
-		return s.log.Err()
-	}
 	logged := k.logged.Load()
-	f := filing{store: s, dir: k.dir, next: &filed.Manifest{Segment: segments[len(segments)-1].Number}}
+	if err := k.begin(s); err != nil {
+		return err
+	}
+	f := filing{store: s, dir: k.dir, next: &filed.Manifest{Segment: k.begun}, inSteps: inSteps}
 	switch err := f.write(ctx); {
+	case errors.Is(err, errPause):
+		k.begun = 0
+		return err // as with the next one
 	case errors.Is(err, ErrSnapshotExpired):
 		return err // the next run goes on with the files of whole buckets
 	case err != nil:
@@ -59,7 +69,7 @@ func (s *Store) file(ctx context.Context) (err error) {
 		k.partial = nil
 		return err // it can be durable all the same; then its files stay
 	}
-	k.manifest, k.partial = f.next, nil
+	k.manifest, k.partial, k.begun = f.next, nil, 0
 	for _, m := range f.marks {
 		m.of.filed = m.at
 	}
@@ -80,19 +90,16 @@ func (k *keeper) discard() {
 	k.dir.Discard()
 }
 
-// clean removes what the manifest does not need.
-func (k *keeper) clean(s *Store) error {
-	if err := k.dir.Clean(k.manifest); err != nil || k.manifest == nil {
-		return err
-	}
-	return s.log.RemoveBelow(k.manifest.Segment)
-}
-
 // write writes the files of the manifest, and completes it.
 func (f *filing) write(ctx context.Context) error {
 	s := f.store
 	if err := f.files(ctx); err != nil {
 		return err
+	}
+	for i, t := range s.tablesInOrder()[:len(f.next.Tables)] { // without the root, whose codes they have
+		if err := f.dictionaries(t, &f.next.Tables[i]); err != nil {
+			return err
+		}
 	}
 	// The log first (D3): after a crash there must be all commits before those of the files.
 	// An eviction or a retention drops dictionaries before it publishes the floor.
@@ -162,13 +169,13 @@ func (f *filing) table(ctx context.Context, t *Table, use txn.Use[*catalog.Datab
 	state := use.State.Table(t.ordinal)
 	before := f.store.keeper.manifest.Table(t.ordinal)
 	next := filed.TableFiles{Name: t.name, Ranges: t.ranges, Definition: t.definition, State: state.Save()}
-	var err error
-	if next.Generations, err = f.dictionaries(t, before); err != nil {
-		return err
-	}
 	for key, b := range state.Buckets.All() {
 		file, ok := f.bucket(t, before, b.Start)
 		if !ok || !isFiled(state, key, b, file.Through) {
+			if f.inSteps && f.dir.IsFull() {
+				return errPause
+			}
+			var err error
 			if file, err = f.rows(ctx, t, use, key, b); err != nil {
 				return err
 			}
@@ -183,46 +190,34 @@ func (f *filing) table(ctx context.Context, t *Table, use txn.Use[*catalog.Datab
 
 // dictionaries writes what the dictionaries of a table have new in the log. Those of the root have
 // it: an entry with the codes of a commit is before that of the commit.
-func (f *filing) dictionaries(t *Table, before *filed.TableFiles) ([]filed.GenerationFiles, error) {
-	var out []filed.GenerationFiles
+func (f *filing) dictionaries(t *Table, out *filed.TableFiles) error {
+	before := f.store.keeper.manifest.Table(t.ordinal)
 	for _, g := range t.generationsInOrder() {
 		g.logging.Lock()
-		dicts := filed.Dictionaries{Generation: g.Generation, Filed: g.filed, Logged: g.logged, Entries: g.entries}
+		dicts := filed.Dictionaries{Generation: g.Generation, Filed: g.filed, Logged: g.logged, Entries: g.entries, Piece: int(f.store.opts.imageBytes)}
 		g.logging.Unlock()
 		if dicts.Entries == 0 {
 			continue // no commit has codes of it
 		}
 		next, err := f.dicts(dicts, before.Generation(g.number))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		f.marks = append(f.marks, mark{g, dicts.Logged})
-		out = append(out, next)
+		out.Generations = append(out.Generations, next)
 		f.store.opts.Yield("file/dictionaries")
 	}
-	return out, nil
+	return nil
 }
 
-// dicts writes the file of a generation, with memory for its contents: all of them if there are many
-// files, unless that memory is missing.
-func (f *filing) dicts(d filed.Dictionaries, before filed.GenerationFiles) (after filed.GenerationFiles, err error) {
-	for _, whole := range []bool{true, false} {
-		if whole && !before.AreMany() {
-			continue
-		}
-		from := d.Filed
-		if whole {
-			from = granule.Watermark{}
-		}
-		all := max(1, d.Logged.Entries())
-		bytes := int64(d.Size()) * int64(all-from.Entries()) / int64(all)
-		if err = f.store.reserve(bytes, incoming{later: true}); err != nil {
-			continue
-		}
-		defer f.store.release(bytes)
-		return f.dir.WriteDicts(d, before, whole)
+// dicts writes the file of a generation, with memory for an image and its compressed bytes.
+func (f *filing) dicts(d filed.Dictionaries, before filed.GenerationFiles) (filed.GenerationFiles, error) {
+	bytes := 2 * f.store.opts.imageBytes
+	if err := f.store.reserve(bytes, incoming{later: true}); err != nil {
+		return before, err
 	}
-	return before, err
+	defer f.store.release(bytes)
+	return f.dir.WriteDicts(d, before)
 }
 
 // isFiled reports whether a bucket has only rows of commits up to one.

@@ -135,6 +135,8 @@ func TestLog_HistoryEntries(t *testing.T) {
 	for name, e := range map[string]disk.Entry{
 		"no JSON":           {Kind: logged.EntryHistory, Body: []byte("{")},
 		"a name twice":      {Kind: logged.EntryHistory, Body: []byte(`{"Ordinal":1,"Name":"h"}`)},
+		"an ordinal below":  {Kind: logged.EntryHistory, Body: []byte(`{"Ordinal":-1,"Name":"h"}`)},
+		"a table below":     {Kind: logged.EntryTable, Body: []byte(`{"Ordinal":-1,"Name":"t","Ranges":1}`)},
 		"a wrong ordinal":   {Kind: logged.EntryHistory, Body: []byte(`{"Ordinal":2,"Name":"i"}`)},
 		"a negative number": {Kind: logged.EntryHistory, Body: []byte(`{"Ordinal":1,"Name":"i","MaxAttributes":-1}`)},
 		"unknown history":   {Kind: logged.EntryCommit, Commit: 1, Body: commit(1, 1, 0)},

@@ -20,18 +20,23 @@ type keeper struct {
 	manifest *filed.Manifest                  // the one that counts; nil if there is none
 	filing   sync.Mutex                       // held by who files, and owns the two above
 	partial  map[partialFile]filed.BucketFile // files of buckets of a run whose root expired
+	begun    uint64                           // segment that a run began which failed; 0 if none did
 	logged   atomic.Int64                     // bytes of entries since the manifest
 	bound    atomic.Int64
-	failing  atomic.Pointer[error] // of the last try to file, for Stats
-	wake     chan struct{}         // holds a token if the log exceeds its bound
+	unclean  atomic.Bool           // clean failed, and is due again
+	failing  atomic.Pointer[error] // of the last try to file or to clean, for Stats
+	wake     chan struct{}         // holds a token if there is something to do
 }
 
 // retryFiling is how long the keeper waits after an error.
 const retryFiling = time.Second
 
-// look wakes the keeper if the log exceeds its bound.
+// isDue reports whether the log exceeds its bound.
+func (k *keeper) isDue() bool { return k.logged.Load() > k.bound.Load() }
+
+// look wakes the keeper if there is something to do.
 func (k *keeper) look() {
-	if k.wake == nil || k.logged.Load() <= k.bound.Load() {
+	if k.wake == nil || !k.isDue() && !k.unclean.Load() {
 		return
 	}
 	select {
@@ -57,22 +62,27 @@ func (s *Store) keep() {
 	}
 }
 
-// mostFilings is how often the keeper files at once while its root expires before all files are
-// written. Each run goes on with the files of the one before.
+// mostFilings is how often the keeper files at once while its root expires, or is given back, before
+// all files are written. Each run goes on with the files of the one before. The last is not in steps,
+// so that buckets that get rows all the time do not keep the keeper from its end.
 const mostFilings = 16
 
-// fileIfDue files if the log exceeds its bound. It does nothing while another call files.
+// fileIfDue files if the log exceeds its bound, and cleans if that failed. It does nothing while
+// another call files.
 func (s *Store) fileIfDue(ctx context.Context) (err error) {
 	k := &s.keeper
-	if s.log == nil || k.logged.Load() <= k.bound.Load() || !k.filing.TryLock() {
+	if s.log == nil || !k.isDue() && !k.unclean.Load() || !k.filing.TryLock() {
 		return nil
 	}
 	defer k.filing.Unlock()
-	for range mostFilings {
+	if !k.isDue() {
+		return k.cleanAgain(s)
+	}
+	for run := range mostFilings {
 		if s.closed.Load() {
 			return ErrClosed // Close files, and then another process can have the directory
 		}
-		if err = s.file(ctx); !errors.Is(err, ErrSnapshotExpired) {
+		if err = s.fileInSteps(ctx, run < mostFilings-1); !errors.Is(err, ErrSnapshotExpired) && !errors.Is(err, errPause) {
 			break
 		}
 	}

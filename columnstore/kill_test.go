@@ -22,6 +22,7 @@ import (
 
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
@@ -75,6 +76,38 @@ func killBatches(writer, n int) []schema.Batch {
 	return tables
 }
 
+// killHistory returns the name of the history of a writer: each has one, because a history has one
+// writer at a time.
+func killHistory(writer int) string { return fmt.Sprint("states of ", writer) }
+
+// killStates writes the states of the n-th commit of a writer: changes of numbers and texts, some of
+// them new, and now and then a thousand, which are a tile and more.
+func killStates(w *history.Writer, writer, n int) error {
+	rng := rand.New(rand.NewPCG(uint64(writer)+7, uint64(n)))
+	changes := rng.IntN(6)
+	if n%64 == 63 {
+		changes = 1000
+	}
+	for range changes {
+		number := rng.IntN(12 + n/50)
+		a, err := w.Attribute("group", strconv.Itoa(number))
+		if err != nil {
+			return err
+		}
+		v := history.Int(rng.Int64N(4))
+		if number%3 == 0 {
+			v = history.String(fmt.Sprint("state ", rng.IntN(10+n/4)))
+		}
+		if rng.IntN(6) == 0 {
+			v = history.Value{}
+		}
+		if err := w.Change(int64(n)+1, a, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // killLeast returns bytes that the entry of a commit has at least: its header, and an id a row.
 func killLeast(writer, n int) (bytes int) {
 	bytes = 40
@@ -93,10 +126,17 @@ func killCommit(store *Store, writer, n int) (txn.ID, error) {
 			return 0, err
 		}
 	}
+	w, err := tx.History(store.History(killHistory(writer)))
+	if err == nil {
+		err = killStates(w, writer, n)
+	}
+	if err != nil {
+		return 0, err
+	}
 	return tx.Commit()
 }
 
-// openKilled opens a directory and makes the tables that it lacks.
+// openKilled opens a directory and makes the tables and histories that it lacks.
 func openKilled(opts Options) (*Store, error) {
 	store, err := Open(opts)
 	if err != nil {
@@ -105,6 +145,13 @@ func openKilled(opts Options) (*Store, error) {
 	for _, name := range killTables {
 		if store.Table(name) == nil {
 			if _, err := store.CreateTable(name, samples(500)); err != nil {
+				return nil, errors.Join(err, store.Close())
+			}
+		}
+	}
+	for writer := range killWriters {
+		if name := killHistory(writer); store.History(name) == nil {
+			if _, err := store.CreateHistory(name, HistoryOptions{}); err != nil {
 				return nil, errors.Join(err, store.Close())
 			}
 		}
@@ -206,7 +253,7 @@ func killLife(t *testing.T, dir string, policy disk.SyncPolicy, after time.Durat
 
 // TestKill kills a process that writes commits, at random moments, and compares what its directory
 // has with what it wrote: a prefix of the commits in the order of their ids, whole ones over both
-// tables, each with its rows (C12). With SyncEach these are all that returned; otherwise those that
+// tables and the histories, each with its rows and its states (C12). With SyncEach these are all that returned; otherwise those that
 // are lost fit into the log's queue, which is in the memory of the process. Then the next process
 // goes on.
 func TestKill(t *testing.T) {
@@ -221,8 +268,8 @@ func TestKill(t *testing.T) {
 					t.Fatalf("life %d, seed %d", life, *killSeed)
 				}
 			}
-			t.Logf("%d kills, %d before the first commit; %d commits returned, %d were lost, at most %d at once, the oldest of %v; %d survived that did not return; %d times there were files",
-				*killTimes, k.early, k.acked, k.lost, k.mostLost, k.oldest, k.unacked, k.filed)
+			t.Logf("%d kills, %d before the first commit; %d commits returned, %d were lost, at most %d at once, the oldest of %v; %d survived that did not return; %d times there were files; %d intervals of histories were compared",
+				*killTimes, k.early, k.acked, k.lost, k.mostLost, k.oldest, k.unacked, k.filed, k.intervals)
 		})
 	}
 }
@@ -237,7 +284,9 @@ type killed struct {
 	commit txn.ID           // the last commit then
 
 	early, acked, lost, mostLost, unacked, filed int
-	oldest                                       time.Duration // of a commit that was lost
+
+	intervals int           // of histories, that were compared
+	oldest    time.Duration // of a commit that was lost
 }
 
 // life is one life of the process, and a look at what it leaves: mostly at a copy, so that the next
@@ -305,7 +354,8 @@ func (k *killed) check(acks []killAck, at time.Time, next [killWriters]int, comm
 	k.lost, k.mostLost = k.lost+lost, max(k.mostLost, lost)
 }
 
-// rows compares the rows of a directory with those that its commits wrote into a store in memory.
+// rows compares the rows and the states of a directory with those that its commits wrote into a store
+// in memory.
 // It returns the next commit of each writer, and the last commit.
 func (k *killed) rows(store *Store) (next [killWriters]int, commit txn.ID) {
 	next, err := killNext(store)
@@ -351,5 +401,38 @@ func (k *killed) rows(store *Store) (next [killWriters]int, commit txn.ID) {
 		}
 		k.t.Errorf("table %q has %d kinds of rows, want %d of commits up to %v", name, len(got), len(expected), next)
 	}
+	for writer := range killWriters {
+		got, expected := k.states(store, snaps[0], writer), k.states(want, snaps[1], writer)
+		if k.intervals += len(got); !slices.Equal(got, expected) {
+			diff := 0
+			for diff < min(len(got), len(expected)) && got[diff] == expected[diff] {
+				diff++
+			}
+			k.t.Errorf("the history of writer %d has %d lines, want %d of %d commits; the %d-th differs", writer, len(got), len(expected), next[writer], diff)
+		}
+	}
 	return next, snaps[0].Commit()
+}
+
+// states returns the history of a writer as text: its attributes, and all intervals.
+func (k *killed) states(of *Store, snap *Snapshot, writer int) []string {
+	v, err := snap.History(of.History(killHistory(writer)))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	lines := []string{fmt.Sprint(v.Start(), v.End(), v.Closed())}
+	for a := range v.Len() {
+		name, err := v.Name(history.Attribute(a))
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		lines = append(lines, name)
+		for in, err := range v.Range(history.Attribute(a), v.Start(), v.End(), history.RangeOptions{}) {
+			if err != nil {
+				k.t.Fatal(err)
+			}
+			lines = append(lines, fmt.Sprint(in.Start, in.End, in.Open, in.Value))
+		}
+	}
+	return lines
 }

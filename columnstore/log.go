@@ -151,8 +151,9 @@ func (w *logWrite) decide(i int, d catalog.Decisions) {
 // list.
 const entryBytes = 24
 
-// logDicts logs the entries that the dictionaries of a generation have got since it did so last.
-// It does nothing for a generation that was dropped: no commit has codes of it any more.
+// logDicts logs the entries that the dictionaries of a generation have got since it did so last: in
+// images of about Options.imageBytes, each of which is good without those behind it. It does nothing
+// for a generation that was dropped: no commit has codes of it any more.
 func (t *Table) logDicts(number int64) error {
 	g, kept := t.generationNumbered(number)
 	if !kept {
@@ -160,16 +161,17 @@ func (t *Table) logDicts(number int64) error {
 	}
 	g.logging.Lock()
 	defer g.logging.Unlock()
-	room := logged.DictsHead + entryBytes*(g.Watermark().Entries()-g.logged.Entries())
-	body, next := g.AppendImage(logged.AppendDictsHead(make([]byte, 0, room), t.ordinal, number, g.entries+1), g.logged)
-	if next == g.logged {
-		return nil
-	}
-	w, err := t.store.prepare(logged.EntryDicts, body)
-	if err == nil {
+	for to := g.NextWatermark(); g.logged != to; {
+		next := g.Fit(g.logged, to, int(t.store.opts.imageBytes))
+		room := logged.DictsHead + entryBytes*(next.Entries()-g.logged.Entries())
+		body := g.AppendImageTo(logged.AppendDictsHead(make([]byte, 0, room), t.ordinal, number, g.entries+1), g.logged, next)
+		w, err := t.store.prepare(logged.EntryDicts, body)
+		if err != nil {
+			return err
+		}
 		w.append(0, 0)
 		g.logged = next
 		g.entries++
 	}
-	return err
+	return nil
 }

@@ -131,8 +131,9 @@ type Options struct {
 	// quarter of a MemoryBudget if that is less.
 	LogBytes int64
 
-	// segmentBytes and queueBytes are smaller in simulations; 0 is the default of the log.
-	segmentBytes, queueBytes int64
+	// segmentBytes and queueBytes are smaller in simulations; 0 is the default of the log. So is
+	// imageBytes, of the images of dictionaries: what is new is cut into several.
+	segmentBytes, queueBytes, imageBytes int64
 }
 
 // setLog sets the sizes of the log: with a memory budget, shares of it, because the entries that are
@@ -149,6 +150,9 @@ func (o *Options) setLog() {
 	}
 	if o.queueBytes == 0 {
 		o.queueBytes = share(16<<20, 16)
+	}
+	if o.imageBytes == 0 {
+		o.imageBytes = share(2<<20, 64) // smaller ones compress worse (docs/format/files.md)
 	}
 }
 

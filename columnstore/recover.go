@@ -65,11 +65,10 @@ func (r *recovery) load(files *filed.Dir, m *filed.Manifest) error {
 // loadTable brings back a table. Its buckets are published one by one, so that as few as the memory
 // budget requires are there at once.
 func (r *recovery) loadTable(files *filed.Dir, f *filed.TableFiles, ordinal int) error {
-	t, err := r.store.addTable(logged.TableEntry{Ordinal: ordinal, Name: f.Name, Ranges: f.Ranges, Definition: f.Definition}, &logWrite{})
+	t, err := r.addTable(logged.TableEntry{Ordinal: ordinal, Name: f.Name, Ranges: f.Ranges, Definition: f.Definition})
 	if err != nil {
 		return fmt.Errorf("%w: %w", filed.ErrFile, err)
 	}
-	r.tables, r.edits = append(r.tables, t), append(r.edits, nil)
 	if err := r.edit(t).Resume(f.State); err != nil {
 		return err
 	}
@@ -160,19 +159,36 @@ func (r *recovery) createTable(body []byte) error {
 	if e.Ranges < 1 {
 		return fmt.Errorf("%w: table %q has generations of %d ranges", logged.ErrEntry, e.Name, e.Ranges)
 	}
-	if e.Ordinal < len(r.tables) && r.tables[e.Ordinal].name == e.Name {
-		return nil // the files have it
-	}
-	if e.Ordinal != len(r.tables) {
-		return fmt.Errorf("%w: table %q is the %d-th, and %d are there", logged.ErrEntry, e.Name, e.Ordinal, len(r.tables))
+	known, err := isKnown("table", e.Name, e.Ordinal, len(r.tables), func() string { return r.tables[e.Ordinal].name })
+	if known || err != nil {
+		return err
 	}
 	r.publish() // an edit would put back the tables of before
-	t, err := r.store.addTable(e, &logWrite{})
-	if err != nil {
+	if _, err := r.addTable(e); err != nil {
 		return fmt.Errorf("%w: %w", logged.ErrEntry, err)
 	}
-	r.tables, r.edits = append(r.tables, t), append(r.edits, nil)
 	return nil
+}
+
+// isKnown reports whether a table or a history of the log is there, because the files have it. If it is
+// neither there nor the next one, it returns an error. name is that of the one with the ordinal.
+func isKnown(kind, of string, ordinal, there int, name func() string) (bool, error) {
+	switch {
+	case 0 <= ordinal && ordinal < there && name() == of:
+		return true, nil
+	case ordinal != there:
+		return false, fmt.Errorf("%w: %s %q is the %d-th, and %d are there", logged.ErrEntry, kind, of, ordinal, there)
+	}
+	return false, nil
+}
+
+// addTable adds a table.
+func (r *recovery) addTable(e logged.TableEntry) (*Table, error) {
+	t, err := r.store.addTable(e, &logWrite{})
+	if err == nil {
+		r.tables, r.edits = append(r.tables, t), append(r.edits, nil)
+	}
+	return t, err
 }
 
 // createHistory creates a history.
@@ -181,11 +197,9 @@ func (r *recovery) createHistory(body []byte) error {
 	if err := json.Unmarshal(body, &e); err != nil {
 		return fmt.Errorf("%w: history: %w", logged.ErrEntry, err)
 	}
-	if e.Ordinal < len(r.histories) && r.histories[e.Ordinal].name == e.Name {
-		return nil // the files have it
-	}
-	if e.Ordinal != len(r.histories) {
-		return fmt.Errorf("%w: history %q is the %d-th, and %d are there", logged.ErrEntry, e.Name, e.Ordinal, len(r.histories))
+	known, err := isKnown("history", e.Name, e.Ordinal, len(r.histories), func() string { return r.histories[e.Ordinal].name })
+	if known || err != nil {
+		return err
 	}
 	if err := r.addHistory(e, nil); err != nil {
 		return fmt.Errorf("%w: %w", logged.ErrEntry, err)

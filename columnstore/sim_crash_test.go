@@ -80,6 +80,7 @@ func newCrashing(seed uint64) *simRun {
 	}
 	h.opts.Sync, h.opts.Now = disk.SyncPolicy(h.rng.IntN(3)), func() time.Time { return h.now }
 	h.opts.segmentBytes, h.opts.queueBytes = 5<<10+h.rng.Int64N(20<<10), 1<<10+h.rng.Int64N(20<<10)
+	h.opts.imageBytes = 1 + h.rng.Int64N(1<<h.rng.IntN(12))
 	h.opts.FS, h.opts.Rand = h.fs, strings.NewReader(strings.Repeat("granary?", 20))
 	h.steps = 20 + h.rng.IntN(300)
 	return h

@@ -49,14 +49,14 @@ func (s *Store) openDir() (err error) {
 	}
 	log, err := disk.ReadLog(fs, s.dir.id, from)
 	if err != nil {
-		return err
+		return files.Blame(err)
 	}
 	defer log.Close()
 	if err := r.repeatLog(log); err != nil {
 		return err
 	}
 	if name := files.Found(); manifest == nil && name != "" && len(log.Segments()) == 0 {
-		return &disk.DamagedError{File: name, Reason: "no manifest names it, and there is no log"}
+		return files.Blame(&disk.DamagedError{File: name, Reason: "no manifest names it, and there is no log"})
 	}
 	if s.opts.ReadOnly {
 		s.keeper.dir, s.keeper.manifest, s.dir.read = files, manifest, log.Segments()
@@ -104,11 +104,12 @@ func (s *Store) beginLog(files *filed.Dir, manifest *filed.Manifest, log *disk.R
 	for _, segment := range s.log.Segments() {
 		k.logged.Add(segment.Size)
 	}
+	_ = k.cleanAgain(s) // or the keeper does, and Stats has the error
 	if !s.opts.Manual {
 		k.wake = make(chan struct{}, 1)
 		k.look()
 	}
-	return k.clean(s)
+	return nil
 }
 
 // awaitCommit waits for the commit or the rewrite that is being published, if there is one.

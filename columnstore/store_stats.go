@@ -51,7 +51,7 @@ type Stats struct {
 	LogBytes    int64 // of the log in Options.Dir, which Open repeats
 	Files       int   // in Options.Dir, without the log: rows, dictionaries, manifests
 	FileBytes   int64 // of these
-	FilingError error // of the last attempt to write files, which is repeated; nil if it succeeded
+	FilingError error // of the last attempt to write files or to remove old ones, which is repeated; nil if it succeeded
 
 	Splits        int64 // rewrites of one granule into several
 	Compactions   int64 // rewrites of one granule into one

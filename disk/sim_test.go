@@ -39,7 +39,7 @@ func TestSimulation(t *testing.T) {
 		}
 	}
 	for _, event := range []string{
-		"append", "steps", "sync", "fault", "heal", "remove", "backup", "crash", "kill", "close", "open",
+		"append", "steps", "sync", "fault", "heal", "remove", "rotate", "backup", "crash", "kill", "close", "open",
 		"refused", "not durable", "write failed", "sync failed", "torn", "lost",
 	} {
 		if total[event] == 0 && seeds >= 1000 {
@@ -125,6 +125,8 @@ func (h *history) run() error {
 			h.heal()
 		case n < 88:
 			h.remove()
+		case n < 90:
+			h.rotate()
 		case n < 92:
 			h.backup()
 		case n < 95:
@@ -295,8 +297,12 @@ func (h *history) remove() {
 		h.require(h.log.Err() != nil, "no segment is durable")
 		return
 	}
-	keep := segments[h.random.IntN(len(segments))]
-	for _, s := range segments {
+	h.removeBelow(segments[h.random.IntN(len(segments))])
+}
+
+// removeBelow records that the segments before one are not needed, and removes them.
+func (h *history) removeBelow(keep disk.Segment) {
+	for _, s := range h.log.Segments() {
 		if s.Number < keep.Number {
 			h.removed = max(h.removed, s.Commit)
 		}
@@ -307,6 +313,25 @@ func (h *history) remove() {
 	h.require(err == nil || errors.Is(err, disk.ErrDisk) && h.fired() > 0, "RemoveBelow: %w", err)
 	left := h.log.Segments()
 	h.require(err != nil || len(left) > 0 && left[0] == keep, "segments %v are left", left)
+}
+
+// rotate begins a segment. All that was appended before is in those below.
+func (h *history) rotate() {
+	number, err := h.log.Rotate()
+	h.event("rotate", number, err)
+	if err != nil {
+		h.require(errors.Is(err, disk.ErrDisk) && h.fired() > 0, "Rotate: %w", err)
+		return
+	}
+	h.isDurable(len(h.list))
+	segments := h.log.Segments()
+	last := segments[len(segments)-1]
+	h.require(last.Number == number && last.Size == 4096 && last.Commit == 0, "the newest segment is %v, want an empty one with number %d", last, number)
+	again, err := h.log.Rotate()
+	h.require(err == nil && again == number, "a second call begins segment %d, %w", again, err)
+	if h.chance(2) {
+		h.removeBelow(last)
+	}
 }
 
 // backup copies what Segments has, and reads it.

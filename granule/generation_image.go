@@ -38,16 +38,32 @@ func (g *Generation) Watermark() Watermark {
 // few bytes, can be left out. It may run beside inserts. An image made after an insert has all
 // codes of its parts. It costs 10 ns a value, 5 ns a list, and a copy of their bytes.
 func (g *Generation) AppendImage(dst []byte, since Watermark) (image []byte, now Watermark) {
-	dst, now.Strings = g.Strings.AppendImage(dst, since.Strings)
-	dst, now.UUIDs = g.UUIDs.AppendImage(dst, since.UUIDs)
-	dst, now.Lists = g.Lists.AppendImage(dst, since.Lists)
-	dst, now.Series = g.Series.AppendImage(dst, since.Series)
-	return dst, now
+	now = g.NextWatermark()
+	return g.AppendImageTo(dst, since, now), now
 }
 
-// AppendImageTo is AppendImage up to a watermark that AppendImage, or Watermark of a generation that
-// was made of images, returned. The image stands for all images between the watermarks
-// (dict.Lists.AppendImageTo).
+// NextWatermark returns the watermark of an image that is made now, or of several up to it
+// (dict.Lists.NextMark). It may run beside inserts.
+func (g *Generation) NextWatermark() Watermark {
+	return Watermark{Strings: g.Strings.Len(), UUIDs: g.UUIDs.Len(), Lists: g.Lists.NextMark(), Series: g.Series.Len()}
+}
+
+// Fit returns a watermark so that an image from since up to it has about so many bytes, and one entry
+// more at most: an image of all is then several, one after the other. It is beyond since unless that is
+// to, which NextWatermark returned, or Watermark of a generation that was made of images. It costs 1 ns
+// an entry.
+func (g *Generation) Fit(since, to Watermark, bytes int) (next Watermark) {
+	left := max(bytes, 1)
+	next.Strings, left = g.Strings.Fit(since.Strings, to.Strings, left)
+	next.UUIDs, left = g.UUIDs.Fit(since.UUIDs, to.UUIDs, left)
+	next.Lists, left = g.Lists.Fit(since.Lists, to.Lists, left)
+	next.Series, _ = g.Series.Fit(since.Series, to.Series, left)
+	return next
+}
+
+// AppendImageTo is AppendImage up to a watermark that AppendImage, NextWatermark, Fit, or Watermark of
+// a generation that was made of images, returned. The image stands for all images between the
+// watermarks (dict.Lists.AppendImageTo).
 func (g *Generation) AppendImageTo(dst []byte, since, to Watermark) (image []byte) {
 	dst = g.Strings.AppendImageTo(dst, since.Strings, to.Strings)
 	dst = g.UUIDs.AppendImageTo(dst, since.UUIDs, to.UUIDs)

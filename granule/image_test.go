@@ -94,9 +94,16 @@ func TestPartImage(t *testing.T) {
 				var mark Watermark
 				for range rapid.IntRange(1, 4).Draw(rt, "parts") {
 					p := partOf(t, s, gen, drawBatch(rt, def, rapid.IntRange(1, 12).Draw(rt, "rows"), true))
-					image, next := gen.AppendImage(nil, mark)
-					addGeneration(t, s, other, image)
-					mark = next
+					bytes := rapid.OneOf(rapid.Just(1<<20), rapid.IntRange(0, 300)).Draw(rt, "bytes of an image")
+					for to := gen.NextWatermark(); mark != to; {
+						next := gen.Fit(mark, to, bytes)
+						image := gen.AppendImageTo(nil, mark, next)
+						if len(image) > bytes+1000 || next.Entries() < mark.Entries() {
+							rt.Fatalf("an image from %+v to %+v has %d bytes, want about %d", mark, next, len(image), bytes)
+						}
+						addGeneration(t, s, other, image)
+						mark = next
+					}
 					made, read = made.With(whole(p)), read.With(whole(copyPart(t, s, p, other)))
 				}
 				limit := Limit{Rows: rapid.IntRange(3, 60).Draw(rt, "limit")}

@@ -5,8 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/granarydb/granary/trace/ihs"
 )
@@ -123,6 +125,33 @@ func BenchmarkBuild(b *testing.B) {
 			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(s.Len())/float64(b.N), "ns/interval")
 		})
 	}
+}
+
+// BenchmarkJournal is the cost of journals: builds without and with them in turns. Both metrics are of
+// an interval; the median is that of the differences of neighbours, so that other work on the machine
+// is in both.
+func BenchmarkJournal(b *testing.B) {
+	s := loadSet(b, benchSet)
+	var least [2]time.Duration
+	var differences []float64
+	for b.Loop() {
+		var took [2]time.Duration
+		for i, journal := range []bool{false, true} {
+			h := nameSet(b, s, journal)
+			runtime.GC()
+			begin := time.Now()
+			feed(b, h, s, 10000)
+			took[i] = time.Since(begin)
+			if least[i] == 0 || took[i] < least[i] {
+				least[i] = took[i]
+			}
+		}
+		differences = append(differences, float64(took[1]-took[0])/float64(s.Len()))
+	}
+	slices.Sort(differences)
+	b.ReportMetric(differences[len(differences)/2], "ns-median")
+	b.ReportMetric(float64(least[1]-least[0])/float64(s.Len()), "ns-of-least")
+	b.ReportMetric(float64(least[0])/float64(s.Len()), "ns-without")
 }
 
 // BenchmarkReplay repeats the journals of a history.

@@ -97,7 +97,7 @@ func (w *imageWriter) attributes() {
 			w.Uint(0)
 			continue
 		}
-		w.Uint(1 + zigzag(uint64(int64(pos)-int64(last)-1)))
+		w.Uint(1 + fields.Zigzag(uint64(int64(pos)-int64(last)-1)))
 		last = pos
 	}
 }

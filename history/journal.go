@@ -71,7 +71,7 @@ func (j *journal) add(op byte, a Attribute, at int64, v *Value, word uint64) {
 	case KindNull:
 		small = 0
 	case KindInt:
-		word = zigzag(word)
+		word = fields.Zigzag(word)
 		small = min(word, smallMore)
 	case KindFloat:
 		small = uint64(8 - bits.TrailingZeros64(word)/8) // bytes of it that follow
@@ -79,16 +79,22 @@ func (j *journal) add(op byte, a Attribute, at int64, v *Value, word uint64) {
 		word, isNew = j.number(uint32(word))
 		small = min(word, smallMore)
 	}
-	b := append(j.ops, op|byte(v.kind)|byte(small)<<opSmall)
-	b = binary.AppendUvarint(b, zigzag(uint64(int64(a)-int64(j.attribute))))
-	b = binary.AppendUvarint(b, zigzag(uint64(at-j.at)))
+	n := len(j.ops)
+	if cap(j.ops)-n < opBytes { // Add reserved the memory
+		j.ops = append(make([]byte, 0, max(512, 2*cap(j.ops))), j.ops...)
+	}
+	b := j.ops[:n+opBytes]
+	b[n] = op | byte(v.kind) | byte(small)<<opSmall
+	n = fields.PutUint(b, n+1, fields.Zigzag(uint64(int64(a)-int64(j.attribute))))
+	n = fields.PutUint(b, n, fields.Zigzag(uint64(at-j.at)))
 	if v.kind == KindFloat {
 		var all [8]byte
 		binary.BigEndian.PutUint64(all[:], word)
-		b = append(b, all[:small]...)
+		n += copy(b[n:], all[:small])
 	} else if small == smallMore {
-		b = binary.AppendUvarint(b, word-smallMore)
+		n = fields.PutUint(b, n, word-smallMore)
 	}
+	b = b[:n]
 	if isNew {
 		b = binary.AppendUvarint(b, uint64(len(v.text)))
 		b = append(b, v.text...)
@@ -109,9 +115,6 @@ func (j *journal) number(code uint32) (number uint64, isNew bool) {
 	n.of[code] = uint32(len(n.codes) + len(j.fresh))
 	return uint64(n.of[code] - 1), true
 }
-
-// zigzag returns a signed number, given as its bits, as one that is small if it is near 0.
-func zigzag(x uint64) uint64 { return x<<1 ^ uint64(int64(x)>>63) }
 
 // The flags that a journal begins with.
 const (

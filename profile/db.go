@@ -2,7 +2,6 @@ package profile
 
 import (
 	"fmt"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,8 +37,9 @@ type DB struct {
 
 // Open returns a handle on the table of profiles, and creates the table if it does not exist.
 // Handles on one table share its profiles. If the table exists with another schema or bucket
-// width, the error is columnstore.ErrTable. A directory that was made with a schema of fewer or of
-// more columns is refused so; the error names the first of them.
+// width, the error is columnstore.ErrTable, and names the first difference. Further columns behind
+// those of Schema are none if rows need not have them, as a later release may add: profiles of this
+// handle lack them. A table of fewer columns is refused.
 func Open(store *columnstore.Store, opts Options) (*DB, error) {
 	if opts.Table == "" {
 		opts.Table = "profiles"
@@ -55,7 +55,7 @@ func Open(store *columnstore.Store, opts Options) (*DB, error) {
 		if table, err = store.CreateTable(opts.Table, def); err != nil {
 			return nil, err
 		}
-	} else if want, err := schema.New(def); err != nil || !reflect.DeepEqual(want, table.Schema()) {
+	} else if want, err := schema.New(def); err != nil || !isExtended(table.Schema(), def) {
 		return nil, fmt.Errorf("%w: %q exists and is not a table of profiles with buckets of %v: %s", columnstore.ErrTable, opts.Table, opts.Bucket, difference(table.Schema(), want))
 	}
 	return &DB{table: table, store: store, opts: opts}, nil

@@ -180,13 +180,19 @@ func TestReopen_Answers(t *testing.T) {
 	}
 }
 
-// A directory of another schema is refused: of fewer columns, of more, with other buckets. The
-// error names the difference, and the directory stays as it is.
+// A directory of another schema is refused: of fewer columns, of more amid the others or that rows
+// must have, with other buckets. The error names the difference, and the directory stays as it is.
+// Columns behind the others that rows need not have are no difference.
 func TestReopen_OtherSchema(t *testing.T) {
 	without := Schema(DefaultBucket)
 	without.Columns = slices.DeleteFunc(without.Columns, func(c schema.Column) bool { return c.Name == ColumnSpanID })
 	with := Schema(DefaultBucket)
 	with.Columns = append(with.Columns, schema.Column{Name: "extra", Type: encoding.Int64, Encoding: encoding.Plain, Nullable: true})
+	with.Columns = append(with.Columns, schema.Column{Name: "more", Type: encoding.String, Encoding: encoding.DictionaryRLE, Dynamic: true})
+	required := Schema(DefaultBucket)
+	required.Columns = append(required.Columns, schema.Column{Name: "extra", Type: encoding.Int64, Encoding: encoding.Plain})
+	amid := Schema(DefaultBucket)
+	amid.Columns = slices.Insert(amid.Columns, 3, schema.Column{Name: "extra", Type: encoding.Int64, Encoding: encoding.Plain, Nullable: true})
 	order := Schema(DefaultBucket)
 	order.SortingKey = order.SortingKey[:len(order.SortingKey)-1]
 	for _, tc := range []struct {
@@ -196,7 +202,9 @@ func TestReopen_OtherSchema(t *testing.T) {
 	}{
 		{"equal", "", Schema(DefaultBucket), true},
 		{"fewer columns", `it has no such column "span_id"`, without, false},
-		{"more columns", `it has a further column "extra"`, with, false},
+		{"more columns", "", with, true},
+		{"a column that rows must have", `it has a further column "extra"`, required, false},
+		{"a column amid the others", `it has a further column "extra"`, amid, false},
 		{"other buckets", "its buckets are of 1h0m0s", Schema(time.Hour), false},
 		{"other order", "its order or its header differ", order, false},
 	} {
@@ -219,5 +227,52 @@ func TestReopen_OtherSchema(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A table that has columns of a later release takes profiles, and answers as one without them, also
+// beside rows that have values there, and after a restart.
+func TestReopen_FurtherColumns(t *testing.T) {
+	names := realProfiles(t)[:12]
+	plain := testDB(t, Options{})
+	insertReal(t, plain, names, NewDeltas(DeltaOptions{}))
+	want := answersOf(t, plain)
+	def := Schema(DefaultBucket)
+	def.Columns = append(def.Columns,
+		schema.Column{Name: "extra", Type: encoding.Int64, Encoding: encoding.Plain, Nullable: true},
+		schema.Column{Name: "more", Type: encoding.String, Encoding: encoding.DictionaryRLE, Dynamic: true})
+	opts := columnstore.Options{Manual: true, FutureLimit: -1, PastLimit: -1, GranuleRows: 500, FS: crashfs.New(crashfs.Options{})}
+	store, err := columnstore.Open(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.CreateTable("profiles", def); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		if i > 0 {
+			if store, err = columnstore.Open(opts); err != nil {
+				t.Fatal(err)
+			}
+		}
+		db, err := Open(store, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			insertReal(t, db, names, NewDeltas(DeltaOptions{}))
+		}
+		got := answersOf(t, db)
+		for _, name := range slices.Sorted(maps.Keys(want)) {
+			if diff := cmp.Diff(want[name], got[name]); diff != "" {
+				t.Errorf("%s: %.2000s", name, diff)
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("%d answers, want %d", len(got), len(want))
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

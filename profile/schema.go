@@ -2,6 +2,7 @@ package profile
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -71,6 +72,26 @@ func Schema(bucket time.Duration) schema.Definition {
 	return def
 }
 
+// isExtended reports whether a schema is that of a definition, or has more columns behind it that rows
+// need not have.
+func isExtended(have *schema.Schema, def schema.Definition) bool {
+	columns := have.Columns()
+	if len(columns) < len(def.Columns) {
+		return false
+	}
+	for _, c := range columns[len(def.Columns):] {
+		if !isOptional(c) {
+			return false
+		}
+		def.Columns = append(slices.Clip(def.Columns), c)
+	}
+	want, err := schema.New(def)
+	return err == nil && reflect.DeepEqual(want, have)
+}
+
+// isOptional reports whether rows need not have a value of a column.
+func isOptional(c schema.Column) bool { return c.Nullable || c.Dynamic }
+
 // difference returns the first difference of a table's schema from that of profiles.
 func difference(have, want *schema.Schema) string {
 	if have.BucketWidth() != want.BucketWidth() {
@@ -82,8 +103,8 @@ func difference(have, want *schema.Schema) string {
 	if i := lacking(have, want); i >= 0 {
 		return fmt.Sprintf("it has no such column %q", want.Columns()[i].Name)
 	}
-	if i := lacking(want, have); i >= 0 {
-		return fmt.Sprintf("it has a further column %q", have.Columns()[i].Name)
+	if i := lacking(want, have); i >= 0 && (i < len(want.Columns()) || !isOptional(have.Columns()[i])) {
+		return fmt.Sprintf("it has a further column %q, which rows must have or which is not behind the others", have.Columns()[i].Name)
 	}
 	return "its order or its header differ"
 }

@@ -21,29 +21,45 @@ type Dictionaries struct {
 	*granule.Generation
 	Filed, Logged granule.Watermark
 	Entries       uint64 // of the log, up to Logged
+	Piece         int    // bytes of an image, about
 }
 
-// AreMany reports whether there are so many files that one should take their place.
-func (g GenerationFiles) AreMany() bool { return len(g.Files) >= mostFiles }
+// dictsPieceSize is the number of bytes of a piece in a directory: with u64, the bytes of its image.
+const dictsPieceSize = pieceSize + 8
 
 // WriteDicts writes what a generation has between its watermarks, and returns the generation with
-// the new file. If whole is set, it writes all up to Logged, as the only file. An error is one of the
-// disk.
-func (d *Dir) WriteDicts(dicts Dictionaries, before GenerationFiles, whole bool) (GenerationFiles, error) {
+// the new file; if there are many files, it writes all up to Logged, as the only file. It needs memory
+// for one image and its frame. An error is one of the disk.
+func (d *Dir) WriteDicts(dicts Dictionaries, before GenerationFiles) (GenerationFiles, error) {
 	after := GenerationFiles{Number: before.Number, Entries: dicts.Entries, Files: before.Files}
 	if dicts.Filed == dicts.Logged {
 		return after, nil
 	}
 	from := dicts.Filed
-	if whole {
+	if len(before.Files) >= mostFiles {
 		from, after.Files = granule.Watermark{}, nil
 	}
-	image := dicts.AppendImageTo(nil, from, dicts.Logged)
-	number, err := d.writePiece(DictsKind, d.compress(image), binary.LittleEndian.AppendUint64(nil, uint64(len(image))))
+	w, err := d.create(DictsKind)
 	if err != nil {
 		return before, err
 	}
-	after.Files = append(slices.Clip(after.Files), number)
+	after.Files = append(slices.Clip(after.Files), d.next-1)
+	var image, frame, directory []byte
+	for from != dicts.Logged {
+		next := dicts.Fit(from, dicts.Logged, dicts.Piece)
+		image = dicts.AppendImageTo(image[:0], from, next)
+		frame = d.appendFrame(frame[:0], image)
+		piece, err := w.Write(frame)
+		if err != nil {
+			w.Abandon()
+			return before, err
+		}
+		directory = binary.LittleEndian.AppendUint64(appendPiece(directory, piece), uint64(len(image)))
+		from = next
+	}
+	if err := d.end(w, directory); err != nil {
+		return before, err
+	}
 	return after, nil
 }
 
@@ -58,12 +74,34 @@ func (d *Dir) ReadDicts(s *schema.Schema, g GenerationFiles, into *granule.Gener
 	return nil
 }
 
+// readDicts reads a file piece by piece.
 func (d *Dir) readDicts(s *schema.Schema, number uint64, into *granule.Generation) error {
-	compressed, size, err := d.readPiece(DictsKind, number, 8)
+	r, err := disk.OpenFile(d.fs, d.store, DictsKind, number)
 	if err != nil {
 		return err
 	}
-	image, err := decompress(compressed, binary.LittleEndian.Uint64(size))
+	defer func() { _ = r.Close() }() // it was only read
+	directory := r.Directory()
+	if len(directory) == 0 || len(directory)%dictsPieceSize != 0 {
+		return fmt.Errorf("%w: a directory of %d bytes", ErrFile, len(directory))
+	}
+	var frame []byte
+	for i := 0; len(directory) > 0; i++ {
+		piece, rest, _ := cutPiece(directory)
+		if frame, err = r.Read(piece, frame); err == nil {
+			err = addDicts(s, frame, binary.LittleEndian.Uint64(rest), into)
+		}
+		if err != nil {
+			return fmt.Errorf("piece %d: %w", i, err)
+		}
+		directory = rest[8:]
+	}
+	return nil
+}
+
+// addDicts adds the image of a frame.
+func addDicts(s *schema.Schema, frame []byte, size uint64, into *granule.Generation) error {
+	image, err := decompress(frame, size)
 	if err != nil {
 		return err
 	}
@@ -75,18 +113,19 @@ func (d *Dir) readDicts(s *schema.Schema, number uint64, into *granule.Generatio
 	return nil
 }
 
-// compress returns an image as a zstd frame: half of its bytes, and a third with symbols. It costs 5
+// appendFrame appends an image as a zstd frame: half of its bytes, and a third with symbols. It costs 5
 // ns a byte. If the frame is not smaller, or so much that a reader would refuse it, the image stays
 // as it is.
-func (d *Dir) compress(image []byte) []byte {
+func (d *Dir) appendFrame(dst, image []byte) []byte {
 	if d.encoder == nil {
 		d.encoder, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)) // no option is invalid
 	}
-	frame := d.encoder.EncodeAll(image, nil)
-	if len(frame) >= len(image) || len(image) > mostSmaller*len(frame) {
-		return image
+	at := len(dst)
+	dst = d.encoder.EncodeAll(image, dst)
+	if frame := dst[at:]; len(frame) >= len(image) || len(image) > mostSmaller*len(frame) {
+		return append(dst[:at], image...)
 	}
-	return frame
+	return dst
 }
 
 // mostSmaller bounds how much smaller a frame is than its image, and so the memory for a hostile one.

@@ -26,11 +26,12 @@ type Dir struct {
 	fs        disk.FS
 	encoder   *zstd.Encoder // nil before the first use
 	store     disk.StoreID
-	next      uint64             // number of the next file, of any kind
-	manifests []string           // the files of the manifest that counts
-	unnamed   []string           // other files that were written since
-	found     string             // a file that OpenDir found beside manifests
-	ended     []*disk.FileWriter // of these, those that are not durable
+	next      uint64               // number of the next file, of any kind
+	manifests []string             // the files of the manifest that counts
+	unnamed   []string             // other files that were written since
+	found     string               // a file that OpenDir found beside manifests
+	damaged   []*disk.DamagedError // manifests that OpenDir could not use, newest first
+	ended     []*disk.FileWriter   // of these, those that are not durable
 }
 
 // mostEnded bounds the open files.
@@ -46,6 +47,10 @@ func (d *Dir) end(w *disk.FileWriter, directory []byte) error {
 	}
 	return nil
 }
+
+// IsFull reports whether so many files are open that the end of the next one makes all durable, which
+// takes long. Sync does so at a better time.
+func (d *Dir) IsFull() bool { return len(d.ended) >= mostEnded-1 }
 
 // Sync makes the files that were written durable, and their names. The error is one of the disk.
 func (d *Dir) Sync() error {

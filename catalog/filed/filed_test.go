@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"syscall"
 	"testing"
@@ -374,4 +375,107 @@ func TestReadDicts_AnyBytes(t *testing.T) {
 	}
 	image.EveryByte(t, 20_000)
 	damaged.RandomChanges(t, []damaged.Image{image})
+}
+
+// dictionaries returns a generation of a few thousand texts and lists, with records.
+func dictionaries(t *testing.T) *granule.Generation {
+	t.Helper()
+	g := granule.NewGeneration(1)
+	for i := range 3000 {
+		if _, err := g.Strings.Intern(fmt.Appendf(nil, "text %d", i*i)); err != nil {
+			t.Fatal(err)
+		}
+		id := uuid.UUID{1, byte(i), byte(i >> 8)}
+		if _, err := g.Lists.InternElement(id, fmt.Appendf(nil, "function %d in file %d", i, i/7)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.Lists.InternLists(nil, [][]uuid.UUID{{id, {1, byte(i / 2)}, {1, byte(i % 5)}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return g
+}
+
+// image returns all that a generation has, however it was made.
+func image(g *granule.Generation) []byte {
+	b, _ := g.AppendImage(nil, granule.Watermark{})
+	return b
+}
+
+// A file of dictionaries has as many pieces as their size requires, and is read like one of one piece.
+func TestWriteDicts_Pieces(t *testing.T) {
+	g := dictionaries(t)
+	s, err := schema.New(definition())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := image(g)
+	for _, bytes := range []int{1 << 30, len(all) / 3, 5000, 700} {
+		fs := crashfs.New(crashfs.Options{})
+		d, _, err := filed.OpenDir(fs, disk.StoreID{1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, err := d.WriteDicts(filed.Dictionaries{Generation: g, Logged: g.NextWatermark(), Entries: 1, Piece: bytes}, filed.GenerationFiles{})
+		if err == nil {
+			err = d.Sync()
+		}
+		if err != nil || len(files.Files) != 1 {
+			t.Fatalf("files %v, %v", files.Files, err)
+		}
+		_, directory := body(t, fs, disk.StoreID{1}, "dicts", files.Files[0])
+		const entry = 28
+		least, most := len(all)/(bytes+100), 1+2*len(all)/bytes
+		if n := len(directory) / entry; len(directory)%entry != 0 || n < least || n > most {
+			t.Errorf("%d bytes in images of %d are %d pieces, want %d to %d", len(all), bytes, n, least, most)
+		}
+		for at := 0; at < len(directory); at += entry {
+			if size := binary.LittleEndian.Uint64(directory[at+20:]); size > uint64(bytes+100) {
+				t.Errorf("an image has %d bytes, want about %d", size, bytes)
+			}
+		}
+		got := granule.NewGeneration(2)
+		if err := d.ReadDicts(s, files, got); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(image(got), all) {
+			t.Errorf("images of %d bytes make other dictionaries", bytes)
+		}
+		// A piece that is missing, or twice, is found.
+		if n := len(directory) / entry; n > 2 {
+			pieces, _ := body(t, fs, disk.StoreID{1}, "dicts", files.Files[0])
+			for name, other := range map[string][]byte{
+				"missing": slices.Concat(directory[:entry], directory[2*entry:]),
+				"twice":   slices.Concat(directory[:2*entry], directory[entry:]),
+				"cut":     directory[:len(directory)-1],
+			} {
+				d := withDirectory(t, disk.StoreID{1}, "dicts", files.Files[0], pieces, other)
+				if err := d.ReadDicts(s, files, granule.NewGeneration(3)); err == nil || !errors.Is(asErrFile(err), filed.ErrFile) {
+					t.Errorf("a piece is %s: %v", name, err)
+				}
+			}
+		}
+	}
+}
+
+// A file that was written before files had several pieces is one of a single piece, of any size.
+func TestReadDicts_OnePiece(t *testing.T) {
+	g := dictionaries(t)
+	s, err := schema.New(definition())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := image(g)
+	directory := binary.LittleEndian.AppendUint64(nil, 64) // behind the header
+	directory = binary.LittleEndian.AppendUint64(directory, uint64(len(all)))
+	directory = binary.LittleEndian.AppendUint32(directory, crc32.Checksum(all, crc32.MakeTable(crc32.Castagnoli)))
+	directory = binary.LittleEndian.AppendUint64(directory, uint64(len(all)))
+	d := withDirectory(t, disk.StoreID{1}, "dicts", 7, all, directory)
+	got := granule.NewGeneration(2)
+	if err := d.ReadDicts(s, filed.GenerationFiles{Files: []uint64{7}}, got); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(image(got), all) {
+		t.Error("the dictionaries are others")
+	}
 }

@@ -153,7 +153,8 @@ func (d *Dir) WriteManifest(m *Manifest) error {
 func (d *Dir) readManifest(numbers []uint64) (*Manifest, error) {
 	for i, number := range slices.Backward(numbers) {
 		body, err := d.readCopy(number)
-		if _, damaged := errors.AsType[*disk.DamagedError](err); damaged {
+		if damaged, ok := errors.AsType[*disk.DamagedError](err); ok {
+			d.damaged = append(d.damaged, damaged)
 			continue // its copy, or that of before: it was not finished, or a sector is bad
 		}
 		if err != nil {
@@ -172,6 +173,22 @@ func (d *Dir) readManifest(numbers []uint64) (*Manifest, error) {
 		return m, nil
 	}
 	return nil, nil
+}
+
+// Blame returns the error of a log that lacks entries. If OpenDir found manifests, and none is whole,
+// it is theirs: a *disk.DamagedError that names them. The log then lacks the entries that were in the
+// files of one of these. Otherwise it is err.
+func (d *Dir) Blame(err error) error {
+	_, ok := errors.AsType[*disk.DamagedError](err)
+	if !ok || len(d.manifests) > 0 || len(d.damaged) == 0 {
+		return err
+	}
+	first := *d.damaged[0]
+	for _, other := range d.damaged[1:] {
+		first.Reason += fmt.Sprintf("; %v", other)
+	}
+	first.Reason += fmt.Sprintf("; no manifest is whole, and the log alone is not enough: %v", err)
+	return &first
 }
 
 // parseManifest returns the manifest of a body. A field that this program does not know is an error:

@@ -6,9 +6,8 @@ import (
 	"github.com/granarydb/granary/disk"
 )
 
-// writePiece writes a file of one piece, whose directory has more bytes behind the piece, and
-// returns its number.
-func (d *Dir) writePiece(kind string, b, more []byte) (number uint64, err error) {
+// writePiece writes a file of one piece, and returns its number.
+func (d *Dir) writePiece(kind string, b []byte) (number uint64, err error) {
 	w, err := d.create(kind)
 	if err != nil {
 		return 0, err
@@ -19,21 +18,19 @@ func (d *Dir) writePiece(kind string, b, more []byte) (number uint64, err error)
 		w.Abandon()
 		return 0, err
 	}
-	return number, d.end(w, append(appendPiece(nil, piece), more...))
+	return number, d.end(w, appendPiece(nil, piece))
 }
 
-// readPiece returns the piece of a file of writePiece, and the so many bytes that its directory has
-// more.
-func (d *Dir) readPiece(kind string, number uint64, size int) (b, more []byte, err error) {
+// readPiece returns the piece of a file of writePiece.
+func (d *Dir) readPiece(kind string, number uint64) ([]byte, error) {
 	r, err := disk.OpenFile(d.fs, d.store, kind, number)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer func() { _ = r.Close() }() // it was only read
 	piece, more, ok := cutPiece(r.Directory())
-	if !ok || len(more) != size {
-		return nil, nil, fmt.Errorf("%w: a directory of %d bytes", ErrFile, len(r.Directory()))
+	if !ok || len(more) > 0 {
+		return nil, fmt.Errorf("%w: a directory of %d bytes", ErrFile, len(r.Directory()))
 	}
-	b, err = r.Read(piece, nil)
-	return b, more, err
+	return r.Read(piece, nil)
 }

@@ -10,14 +10,13 @@ type HistoryFiles struct {
 // WriteStates writes the image of a history, and returns the number of the file. An error is one of
 // the disk.
 func (d *Dir) WriteStates(image []byte) (uint64, error) {
-	return d.writePiece(StatesKind, image, nil)
+	return d.writePiece(StatesKind, image)
 }
 
 // ReadStates returns the image of a history. The errors are *disk.DamagedError, ErrFile, and those
 // of the FS.
 func (d *Dir) ReadStates(number uint64) ([]byte, error) {
-	image, _, err := d.readPiece(StatesKind, number, 0)
-	return image, err
+	return d.readPiece(StatesKind, number)
 }
 
 // History returns the history with an ordinal, or nil. A nil manifest has none.

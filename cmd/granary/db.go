@@ -13,9 +13,8 @@ import (
 // profilesTable is the table of profiles in a directory.
 const profilesTable = "profiles"
 
-// openDB opens the directory of --db for reading. It writes nothing there.
+// openDB opens the directory of --db. It makes neither a directory nor a table.
 func openDB(ctx context.Context, opts columnstore.Options, source inputSource) (*loaded, error) {
-	opts.ReadOnly = true
 	store, err := dbdir.Open(source.db, "profiles", "granary load", opts)
 	if err != nil {
 		return nil, err

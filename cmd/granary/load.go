@@ -93,6 +93,7 @@ func withInputs(cmd *cobra.Command, s selection, args []string, f answer) error 
 // instead of in the background, so that the same inputs always produce the same granules and parts.
 func load(ctx context.Context, stderr io.Writer, opts columnstore.Options, source inputSource, args []string) (*loaded, error) {
 	if source.db != "" {
+		opts.ReadOnly = true // nothing is written there
 		return openDB(ctx, opts, source)
 	}
 	l, err := open(opts, source)

@@ -21,6 +21,20 @@ func (f *frontCoded) image(w *fields.Writer, lo, hi int) {
 	}
 }
 
+// fit returns the list up to which those from lo on take so many bytes in an image, as soon as they are
+// exceeded, and the rest of the bytes; at most hi.
+func (f *frontCoded) fit(lo, hi, bytes int) (to, left int) {
+	for ; lo < hi && bytes > 0; lo++ {
+		at := *f.places.at(lo)
+		if next := lo + 1; next < hi && *f.places.at(next)>>16 == at>>16 {
+			bytes -= int(*f.places.at(next) - at)
+		} else {
+			bytes -= entryLen(f.bytes.from(at>>16, at&math.MaxUint16))
+		}
+	}
+	return lo, bytes
+}
+
 // entryLen returns the number of bytes of the list that begins at b.
 func entryLen(b []byte) int {
 	_, own, codes := opened(b)

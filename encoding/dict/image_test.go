@@ -171,14 +171,28 @@ func TestListsImages(t *testing.T) {
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			switch step := rapid.IntRange(0, 5).Draw(t, "step"); step {
 			case 0, 1: // a copy, of either log
-				image, mark := source.AppendImage(nil, marks[step])
-				addImage(t, copies[step], image)
-				marks[step] = mark
-				checkSame(t, source, copies[step])
-				if step == 0 {
-					log.images = append(log.images, image)
-					log.marks, log.copied = append(log.marks, mark), append(log.copied, copies[0].Mark())
+				keep := func(image []byte, mark ListsMark) {
+					addImage(t, copies[step], image)
+					marks[step] = mark
+					if step == 0 {
+						log.images = append(log.images, image)
+						log.marks, log.copied = append(log.marks, mark), append(log.copied, copies[0].Mark())
+					}
 				}
+				bytes := rapid.OneOf(rapid.Just(1<<20), rapid.IntRange(1, 300)).Draw(t, "bytes of an image")
+				for to := source.NextMark(); marks[step] != to; {
+					next, _ := source.Fit(marks[step], to, bytes)
+					image := source.AppendImageTo(nil, marks[step], next)
+					if len(image) > bytes+testRecord || next == marks[step] {
+						t.Fatalf("an image from %+v to %+v has %d bytes, want about %d", marks[step], next, len(image), bytes)
+					}
+					keep(image, next)
+					if rapid.IntRange(0, 9).Draw(t, "record amid images") == 0 {
+						_ = source.KeepRecord(uuidOf(rapid.IntRange(0, 60).Draw(t, "id")), []byte("amid"))
+					}
+				}
+				keep(source.AppendImage(nil, marks[step]))
+				checkSame(t, source, copies[step])
 				if rapid.Bool().Draw(t, "search") {
 					for code := range uint32(source.Len()) {
 						if list := source.UUIDs(nil, code+1); copies[step].FindList(list) != code+1 {

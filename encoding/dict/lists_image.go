@@ -32,12 +32,12 @@ func (d *Lists) Mark() ListsMark {
 // images. It costs about 10 ns an element and 5 ns a list, and a copy of their bytes. After the
 // first image, a record for an element that is in one takes 4 bytes more.
 func (d *Lists) AppendImage(dst []byte, since ListsMark) (image []byte, now ListsMark) {
-	now = d.nextMark()
+	now = d.NextMark()
 	return d.AppendImageTo(dst, since, now), now
 }
 
-// AppendImageTo is AppendImage up to a mark that AppendImage, or Mark of a dictionary that was
-// made of images, returned. The image stands for all images between the marks. It can have a record
+// AppendImageTo is AppendImage up to a mark that AppendImage, NextMark, Fit, or Mark of a dictionary
+// that was made of images, returned. The image stands for all images between the marks. It can have a record
 // that an element got behind the mark, if another element had the same one before; the image of what
 // follows then has it again.
 func (d *Lists) AppendImageTo(dst []byte, since, to ListsMark) (image []byte) {
@@ -71,9 +71,10 @@ func (d *Lists) recordAt(i int, to ListsMark) uint32 {
 	return 0
 }
 
-// nextMark returns the mark of an image that is made now. From now on, a record for an element up
-// to the mark counts as late. It comes after the mark's Late, or the mark's Records include it.
-func (d *Lists) nextMark() (now ListsMark) {
+// NextMark returns the mark of an image that is made now, or in several steps from now on. A record
+// that an element up to the mark gets later counts as late. It comes after the mark's Late, or the
+// mark's Records include it. It takes the lock of writers briefly.
+func (d *Lists) NextMark() (now ListsMark) {
 	now.Lists = d.Len() // before the elements: it has all of those of these lists
 	now.Elements = d.Elements()
 	for logged := d.logged.Load(); logged < uint32(now.Elements); logged = d.logged.Load() {
@@ -84,6 +85,26 @@ func (d *Lists) nextMark() (now ListsMark) {
 	d.mu.Unlock()
 	now.Records = d.records.Len() // last, so that it has all that are not late
 	return now
+}
+
+// Fit returns the mark up to which an image of what is new since a mark takes about so many bytes, as
+// soon as they are exceeded, and the rest of the bytes; at most the mark to, which NextMark returned.
+// Records are before elements, and these before lists, so that an image has nothing that depends on a
+// later one. It costs 1 ns an entry.
+func (d *Lists) Fit(since, to ListsMark, bytes int) (next ListsMark, left int) {
+	const late, element = 8, 20 // mostly less
+	next = since
+	next.Records, left = d.records.Fit(since.Records, to.Records, bytes)
+	next.Late, left = fitMany(since.Late, to.Late, late, left)
+	next.Elements, left = fitMany(since.Elements, to.Elements, element, left)
+	next.Lists, left = d.lists.fit(since.Lists, to.Lists, left)
+	return next, left
+}
+
+// fitMany is Fit of things of one size.
+func fitMany(since, to, size, bytes int) (next, left int) {
+	n := min(to-since, (max(bytes, 0)+size-1)/size)
+	return since + n, bytes - n*size
 }
 
 // lateBetween returns the elements up to since that got a record between two marks.

@@ -28,6 +28,17 @@ func (d *Values) AppendImageTo(dst []byte, since, last int) (image []byte) {
 	return w.Data
 }
 
+// Fit returns the code up to which values above since take about so many bytes in an image, as soon as
+// they are exceeded, and the rest of the bytes; at most the code last. It takes no lock, and costs 1 ns a
+// value.
+func (d *Values) Fit(since, last, bytes int) (to, left int) {
+	const length = 2 // bytes of most lengths, or less
+	for ; since < last && bytes > 0; since++ {
+		bytes -= length + int(d.entries.at(since).length)
+	}
+	return since, bytes
+}
+
 // OpenImage checks an image of values that follow those of the dictionary, and each of them with
 // check, unless that is nil. It returns a function that adds the values, to be called once, with the
 // codes that they had, and the bytes behind the image. An error wraps ErrImage, and changes
