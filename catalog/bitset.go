@@ -21,6 +21,16 @@ func (b Bitset) Len() (n int) {
 	return n
 }
 
+// Last returns the greatest member, 0 if there is none.
+func (b Bitset) Last() int {
+	for i, word := range slices.Backward(b) {
+		if word != 0 {
+			return 64*i + 63 - bits.LeadingZeros64(word)
+		}
+	}
+	return 0
+}
+
 // with returns the set with more members. It copies the set only if one of them is new.
 func (b Bitset) with(members []uint32) (grown Bitset, changed bool) {
 	for _, m := range members {

@@ -17,10 +17,11 @@ import (
 // between its start and the end of its range. Retention and eviction drop whole ranges.
 type BucketState struct {
 	Start   int64
-	Latest  int64 // no row is later; the greatest int64 until the bucket is cut
-	Gen     *granule.Generation
-	Series  Bitset          // codes of the series with committed rows
-	Columns map[string]bool // concrete dynamic columns with a value in some committed row
+	Latest  int64               // no row is later; the greatest int64 until the bucket is cut
+	Gen     *granule.Generation // dictionaries of the rows; nil if some are cold, or there are none
+	Series  Bitset              // codes of the series with committed rows
+	Columns map[string]bool     // concrete dynamic columns with a value in some committed row
+	Cold    *Cold               // rows that are not in granules of the table; nil if there are none
 }
 
 // Heap bytes of an entry besides its parts, including its place in an index.
@@ -28,12 +29,17 @@ const (
 	GranuleSize = 320
 	BucketSize  = 360
 	columnSize  = 48 // a column name in a bucket
+	coldSize    = 96 // rows in a file
 	NoteSize    = 32
 )
 
 // Size returns the heap bytes of the bucket.
 func (b *BucketState) Size() int64 {
-	return BucketSize + 8*int64(len(b.Series)) + columnSize*int64(len(b.Columns))
+	size := BucketSize + 8*int64(len(b.Series)) + columnSize*int64(len(b.Columns))
+	if b.Cold != nil {
+		size += coldSize
+	}
+	return size
 }
 
 // HasSeries reports whether the bucket has every series in a column of series codes. Once

@@ -76,6 +76,15 @@ func (t *TableState) lastTime(bucket int64) int64 {
 	return math.MaxInt64
 }
 
+// TimesOf returns times between which all rows of a bucket are, both inclusive; all of int64 in a table
+// without time buckets.
+func (t *TableState) TimesOf(b *BucketState) (first, last int64) {
+	if t.Schema.BucketColumn() < 0 {
+		return math.MinInt64, math.MaxInt64
+	}
+	return b.Start, min(b.Latest, t.lastTime(b.Start))
+}
+
 // RangeBounds returns the key bounds of the time range that begins at first. An empty upper
 // bound means no bound.
 func (t *TableState) RangeBounds(first int64) (lo, hi string) {

@@ -25,6 +25,7 @@ type TableEdit struct {
 	Latest   int64              // latest time of the added rows
 	Due      []*granule.Granule // new and grown granules
 	Closing  []*granule.Granule // granules with fresh parts, of buckets that were closed or cut
+	Files    []uint64           // files of cold rows that the next state has no more
 
 	own           map[*granule.Granule]bool // granules made by this edit, which may still be changed
 	entered, left []granule.Section         // sections added to and removed from the table
@@ -49,7 +50,7 @@ func (e *TableEdit) Release() {
 	clear(e.own)
 	clear(e.entered)
 	clear(e.left)
-	*e = TableEdit{Due: e.Due[:0], Closing: e.Closing[:0], own: e.own, entered: e.entered[:0], left: e.left[:0]}
+	*e = TableEdit{Due: e.Due[:0], Closing: e.Closing[:0], Files: e.Files[:0], own: e.own, entered: e.entered[:0], left: e.left[:0]}
 	tableEdits.Put(e)
 }
 
@@ -142,11 +143,14 @@ func (e *TableEdit) grow(g *granule.Granule, bound string, rows granule.Section)
 	e.own[grown] = true
 }
 
-// covering returns the granule that begins at a bound. One began there when the part was
-// built, and a split leaves its first child there. If there was none, covering returns the
-// first granule of the bucket (K1).
+// covering returns the granule that covers a bound. One began there when the part was built, and
+// a split leaves its first child there, but the bucket can have become cold since. If it has no
+// granule, covering returns its first (K1).
 func (e *TableEdit) covering(a *Arrival, bound string) *granule.Granule {
 	if g, ok := e.granules.Get(bound); ok {
+		return g
+	}
+	if at, g, ok := e.granules.Floor(bound); ok && at >= a.BucketKey {
 		return g
 	}
 	e.State.Bytes += GranuleSize

@@ -15,6 +15,9 @@ func (e *TableEdit) addToBucket(a *Arrival) {
 		e.State.Bytes += b.Size()
 	}
 	next := *b
+	if next.Gen == nil && next.Cold == nil { // it began with a cut of a cold bucket
+		next.Gen = a.Part.Generation()
+	}
 	var more bool
 	next.Series, more = b.Series.with(a.Series)
 	for _, name := range a.Columns {
@@ -33,7 +36,7 @@ func (e *TableEdit) addToBucket(a *Arrival) {
 		e.State.Series = next.Series.Len()
 	}
 	named := len(next.Columns) > len(b.Columns)
-	if !ok || bound != a.BucketKey || more || named {
+	if !ok || bound != a.BucketKey || more || named || next.Gen != b.Gen {
 		e.State.Bytes += next.Size() - b.Size()
 		if named || len(next.Series) > smallSet {
 			buckets.Set(a.BucketKey, &next) // Set, unlike Amend, does not keep the old sets alive
@@ -139,6 +142,10 @@ func (e *TableEdit) dropBefore(floor int64) (rows int64) {
 		}
 		buckets.Delete(bound)
 		e.State.Bytes -= b.Size()
+		if b.Cold != nil {
+			rows += b.Cold.Rows
+		}
+		e.cool(b)
 	}
 	for {
 		bound, g, ok := e.granules.First()

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 
+	"github.com/granarydb/granary/catalog/dicts"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/encoding/dict"
 	"github.com/granarydb/granary/granule"
@@ -21,8 +23,29 @@ import (
 // budget, whether or not rows use them, until the time range is dropped. All methods are safe
 // for concurrent use.
 type Codes struct {
-	table *Table
-	gen   *generation
+	table  *Table
+	number int64 // of the generation
+	gen    atomic.Pointer[dicts.Numbered]
+}
+
+// pin returns the dictionaries, which stay in memory until unpin. If they were unloaded, it reads
+// them: codes stay the same. If they were dropped, it returns the dropped ones. The errors are those
+// of the disk.
+func (c *Codes) pin() (*dicts.Numbered, error) {
+	g, kept, err := c.table.generations.Pin(c.number)
+	if err != nil {
+		return nil, fmt.Errorf("table %q: %w", c.table.name, err)
+	}
+	before := c.gen.Load()
+	switch {
+	case !kept:
+		g.Unpin()
+		c.table.generations.PinDropped(before)
+		return before, nil
+	case g != before:
+		c.gen.Store(g)
+	}
+	return g, nil
 }
 
 // Range returns the times that the codes are for. Both ends are inclusive.
@@ -33,10 +56,10 @@ func (c *Codes) Range() (from, to int64) {
 	}
 	buckets := c.table.ranges
 	from, to = math.MinInt64, math.MaxInt64
-	if n := c.gen.number; n >= math.MinInt64/width/buckets {
+	if n := c.number; n >= math.MinInt64/width/buckets {
 		from = n * buckets * width
 	}
-	if next := c.gen.number + 1; next <= math.MaxInt64/width/buckets {
+	if next := c.number + 1; next <= math.MaxInt64/width/buckets {
 		to = next*buckets*width - 1
 	}
 	return from, to
@@ -53,12 +76,12 @@ func (c *Codes) Series(labels map[string]string) (uint32, error) {
 	if err != nil {
 		return 0, fmt.Errorf("table %q: %w", c.table.name, err)
 	}
-	need := func(lookUp bool) int {
-		return granule.Need(c.table.schema, c.gen.Generation, lookUp, &b, columns, nil, 0)
+	need := func(g *dicts.Numbered, lookUp bool) int {
+		return granule.Need(c.table.schema, g.Generation, lookUp, &b, columns, nil, 0)
 	}
 	var code uint32
-	err = c.intern(need, func() (err error) {
-		code, err = granule.InternSeries(c.table.schema, c.gen.Generation, columns)
+	err = c.intern(need, func(g *dicts.Numbered) (err error) {
+		code, err = granule.InternSeries(c.table.schema, g.Generation, columns)
 		return err
 	})
 	return code, err
@@ -79,13 +102,13 @@ func (c *Codes) Elements(dst []uint32, ids []uuid.UUID, records [][]byte) ([]uin
 		}
 		bytes += len(r)
 	}
-	need := func(lookUp bool) int {
+	need := func(g *dicts.Numbered, lookUp bool) int {
 		if !lookUp {
-			return c.gen.Lists.Need(dict.Growth{Elements: len(ids), Records: len(records), Bytes: bytes})
+			return g.Lists.Need(dict.Growth{Elements: len(ids), Records: len(records), Bytes: bytes})
 		}
-		return c.gen.Lists.Need(c.gen.Lists.ElementGrowth(ids, records))
+		return g.Lists.Need(g.Lists.ElementGrowth(ids, records))
 	}
-	return c.appendTo(dst, need, func() ([]uint32, error) { return c.gen.Lists.InternElements(dst, ids, records) })
+	return c.appendTo(dst, need, func(g *dicts.Numbered) ([]uint32, error) { return g.Lists.InternElements(dst, ids, records) })
 }
 
 // Lists appends to dst the codes of lists, each given as the codes of its elements. A known
@@ -97,18 +120,18 @@ func (c *Codes) Lists(dst []uint32, lists [][]uint32) ([]uint32, error) {
 		if len(list) > schema.MaxList {
 			return dst, fmt.Errorf("%w: list %d of %d, at most %d", ErrLimit, i, len(list), schema.MaxList)
 		}
-		if len(list) > 0 && (slices.Min(list) == 0 || int(slices.Max(list)) > c.gen.Lists.Elements()) {
+		if len(list) > 0 && (slices.Min(list) == 0 || int(slices.Max(list)) > c.gen.Load().Lists.Elements()) {
 			return dst, fmt.Errorf("%w: list %d: no element has the code 0, or %d", ErrBatch, i, slices.Max(list))
 		}
 		members, longest = members+len(list), max(longest, len(list))
 	}
-	need := func(lookUp bool) int {
+	need := func(g *dicts.Numbered, lookUp bool) int {
 		if lookUp {
-			return c.gen.Lists.Need(c.gen.Lists.ListGrowth(lists))
+			return g.Lists.Need(g.Lists.ListGrowth(lists))
 		}
-		return c.gen.Lists.Need(dict.Growth{Lists: len(lists), Members: members, Longest: longest})
+		return g.Lists.Need(dict.Growth{Lists: len(lists), Members: members, Longest: longest})
 	}
-	return c.appendTo(dst, need, func() ([]uint32, error) { return c.gen.Lists.InternCodes(dst, lists) })
+	return c.appendTo(dst, need, func(g *dicts.Numbered) ([]uint32, error) { return g.Lists.InternCodes(dst, lists) })
 }
 
 // UUIDLists appends to dst the codes of lists, each given as its elements. A known list of 20
@@ -120,17 +143,17 @@ func (c *Codes) UUIDLists(dst []uint32, lists [][]uuid.UUID) ([]uint32, error) {
 	if err != nil {
 		return dst, fmt.Errorf("table %q: %w", c.table.name, err)
 	}
-	need := func(lookUp bool) int {
-		return granule.Need(c.table.schema, c.gen.Generation, lookUp, &b, columns, nil, 0)
+	need := func(g *dicts.Numbered, lookUp bool) int {
+		return granule.Need(c.table.schema, g.Generation, lookUp, &b, columns, nil, 0)
 	}
-	return c.appendTo(dst, need, func() ([]uint32, error) { return c.gen.Lists.InternLists(dst, lists) })
+	return c.appendTo(dst, need, func(g *dicts.Numbered) ([]uint32, error) { return g.Lists.InternLists(dst, lists) })
 }
 
 // appendTo is intern for an add that appends codes to dst. After an error dst is unchanged.
-func (c *Codes) appendTo(dst []uint32, need func(lookUp bool) int, add func() ([]uint32, error)) ([]uint32, error) {
+func (c *Codes) appendTo(dst []uint32, need func(g *dicts.Numbered, lookUp bool) int, add func(*dicts.Numbered) ([]uint32, error)) ([]uint32, error) {
 	out := dst
-	err := c.intern(need, func() (err error) {
-		out, err = add()
+	err := c.intern(need, func(g *dicts.Numbered) (err error) {
+		out, err = add(g)
 		return err
 	})
 	if err != nil {
@@ -140,22 +163,27 @@ func (c *Codes) appendTo(dst []uint32, need func(lookUp bool) int, add func() ([
 }
 
 // intern adds to the dictionaries within the memory budget. need is as in Store.reserveNeed.
-func (c *Codes) intern(need func(lookUp bool) int, add func() error) error {
+func (c *Codes) intern(need func(g *dicts.Numbered, lookUp bool) int, add func(*dicts.Numbered) error) error {
 	s := c.table.store
 	if err := s.writable(); err != nil {
 		return err
 	}
-	if !c.table.keeps(c.gen) { // additions would not be counted
+	g, err := c.pin()
+	if err != nil {
+		return err
+	}
+	defer g.Unpin()
+	if !c.table.keeps(g) { // additions would not be counted
 		from, _ := c.Range()
 		return fmt.Errorf("table %q: %w", c.table.name, tooOld(from, c.table.floor()))
 	}
-	bytes, err := s.reserveNeed(need, incoming{table: c.table, start: c.lastBucket()})
+	bytes, err := s.reserveNeed(func(lookUp bool) int { return need(g, lookUp) }, incoming{table: c.table, start: c.lastBucket()})
 	if err != nil {
 		return fmt.Errorf("table %q: %w", c.table.name, err)
 	}
 	defer s.release(bytes)
-	defer c.table.count(c.gen)
-	return add()
+	defer c.table.generations.Count(g)
+	return add(g)
 }
 
 // lastBucket returns the start of the last time range that the codes are for.
@@ -171,15 +199,16 @@ func (c *Codes) check(in *insertion) error {
 	if c.table != t {
 		return fmt.Errorf("%w: codes of table %q", ErrBatch, c.table.name)
 	}
+	g := c.gen.Load()
 	for _, b := range in.buckets {
-		if from, to := c.Range(); t.generationOf(b.start) != c.gen.number {
+		if from, to := c.Range(); t.generationOf(b.start) != c.number {
 			return fmt.Errorf("%w: codes are for times from %s to %s, a row is of %s", ErrBatch, timeText(from), timeText(to), timeText(b.start))
 		}
-		if floor := t.floor(); b.start < floor || !t.keeps(c.gen) {
+		if floor := t.floor(); b.start < floor || c.number < t.generations.First() {
 			return tooOld(b.start, floor)
 		}
 	}
-	series, lists := uint32(c.gen.Series.Len()), uint32(c.gen.Lists.Len())
+	series, lists := uint32(g.Series.Len()), uint32(g.Lists.Len())
 	if in.batch.Series > series {
 		return fmt.Errorf("%w: series %d of %d", ErrBatch, in.batch.Series, series)
 	}

@@ -35,7 +35,7 @@ func TestCodes_InsertErrors(t *testing.T) {
 		{"unknown list in the last row", func(f *codesFixture) {
 			f.b.Rows, f.b.Columns["stack"] = 3, encoding.ListCodes(1, 1, math.MaxUint32)
 		}, ErrBatch, `"stack" row 2: list 4294967295`},
-		{"unknown series", func(f *codesFixture) { f.b.Series = uint32(f.codes.gen.Series.Len()) + 1 }, ErrBatch, "series"},
+		{"unknown series", func(f *codesFixture) { f.b.Series = uint32(f.codes.gen.Load().Series.Len()) + 1 }, ErrBatch, "series"},
 		{"most series", func(f *codesFixture) { f.b.Series = math.MaxUint32 }, ErrBatch, "series 4294967295"},
 		{"series and a label", func(f *codesFixture) { f.b.Columns["labels.new"] = encoding.Strings("x") }, ErrBatch, `"labels.new" is given, and the code of a series`},
 		{"series and a column of it", func(f *codesFixture) { f.b.Columns["kind"] = encoding.Strings("x") }, ErrBatch, `"kind" is given, and the code of a series`},
@@ -127,7 +127,7 @@ func oneRowOf(kind string, at int64) schema.Batch {
 	return b
 }
 
-func (f *codesFixture) lists() uint32 { return uint32(f.codes.gen.Lists.Len()) }
+func (f *codesFixture) lists() uint32 { return uint32(f.codes.gen.Load().Lists.Len()) }
 
 // A batch with codes is refused without the dictionaries of the codes.
 func TestCodes_NotInPlainInsert(t *testing.T) {
@@ -177,10 +177,10 @@ func TestCodes_InternErrors(t *testing.T) {
 	f := newCodesFixture(t)
 	known := codedRow(t, f.codes, 1).Columns["stack"].Codes
 	dst := append(make([]uint32, 0, 8), 7)
-	elements := uint32(f.codes.gen.Lists.Elements())
+	elements := uint32(f.codes.gen.Load().Lists.Elements())
 	long := make([]uuid.UUID, schema.MaxList+1)
 	text := string(make([]byte, schema.MaxString+1))
-	size := f.codes.gen.Size()
+	size := f.codes.gen.Load().Size()
 	series := func(labels map[string]string) func() ([]uint32, error) {
 		return func() ([]uint32, error) {
 			code, err := f.codes.Series(labels)
@@ -223,7 +223,7 @@ func TestCodes_InternErrors(t *testing.T) {
 		if len(got) != 1 || got[0] != 7 {
 			t.Errorf("%s: dst is %v", test.name, got)
 		}
-		if now := f.codes.gen.Size(); now != size {
+		if now := f.codes.gen.Load().Size(); now != size {
 			t.Errorf("%s: the dictionaries grew from %d to %d bytes", test.name, size, now)
 		}
 	}
@@ -308,14 +308,14 @@ func TestCodes_Dropped(t *testing.T) {
 		wantError(t, err, ErrTooOld, `table "samples"`)
 	}
 	before.visibleCheck(t, store, table)
-	size := old.gen.Size() // no longer counted, so it must not grow
+	size := old.gen.Load().Size() // no longer counted, so it must not grow
 	_, err = old.Series(map[string]string{"kind": "new"})
 	wantError(t, err, ErrTooOld, "kept from")
 	_, err = old.UUIDLists(nil, [][]uuid.UUID{{{7}}})
 	wantError(t, err, ErrTooOld, "kept from")
 	_, err = old.Elements(nil, []uuid.UUID{{7}}, nil)
 	wantError(t, err, ErrTooOld, "kept from")
-	if now := old.gen.Size(); now != size {
+	if now := old.gen.Load().Size(); now != size {
 		t.Errorf("dropped dictionaries grew from %d to %d bytes", size, now)
 	}
 	if now, err := table.Codes(25); err != nil {
@@ -361,7 +361,7 @@ func TestCodes_DroppedMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := codedRow(t, codes, 5)
-	ctx := &hook{Context: t.Context(), do: func() { table.dropGenerations(100) }} // like Table.finish
+	ctx := &hook{Context: t.Context(), do: func() { table.dropGenerations(100, 1) }} // like Table.finish
 	tx := table.store.Begin()
 	defer tx.Abort()
 	if err := tx.InsertCodes(ctx, codes, b); err != nil {
@@ -369,7 +369,7 @@ func TestCodes_DroppedMeanwhile(t *testing.T) {
 		return
 	}
 	for _, p := range tx.pieces {
-		if p.Part.Generation() != codes.gen.Generation {
+		if p.Part.Generation() != codes.gen.Load().Generation {
 			t.Error("the rows are of other dictionaries than their codes")
 		}
 	}
@@ -404,10 +404,10 @@ func TestCodes_OnOtherColumns(t *testing.T) {
 // evict their entries.
 func TestCodes_Future(t *testing.T) {
 	f := newCodesFixture(t)
-	generations := len(f.table.generations.byNumber)
+	generations := len(f.table.generations.All())
 	_, err := f.table.Codes(math.MaxInt64)
 	wantError(t, err, ErrFuture, "the clock is at")
-	if n := len(f.table.generations.byNumber); n != generations {
+	if n := len(f.table.generations.All()); n != generations {
 		t.Errorf("%d generations, %d before", n, generations)
 	}
 }

@@ -41,20 +41,20 @@ func TestCodes_Budget(t *testing.T) {
 		known := codedRow(t, codes, 1)
 		refused := 0
 		for step := 0; refused < 5 && step < 100_000; step++ {
-			before, size := store.Stats(), codes.gen.Size()
+			before, size := store.Stats(), codes.gen.Load().Size()
 			err := internSome(rng, codes)
 			after := store.Stats()
 			switch {
 			case errors.Is(err, ErrMemory):
 				refused++
-				if grown := codes.gen.Size() - size; grown != 0 || before != after {
+				if grown := codes.gen.Load().Size() - size; grown != 0 || before != after {
 					t.Errorf("seed %d, step %d: refused, but dictionaries grew by %d: %+v, then %+v", seed, step, grown, before, after)
 				}
 			case err != nil:
 				t.Fatal(err)
 			}
-			if used := store.used(); used > budget || after.PendingBytes != 0 || store.memory.dicts.Load() != int64(codes.gen.Size()) {
-				t.Fatalf("seed %d, step %d: %d bytes of %d are used, %+v; dictionaries have %d", seed, step, used, budget, after, codes.gen.Size())
+			if used := store.used(); used > budget || after.PendingBytes != 0 || store.memory.dicts.Load() != int64(codes.gen.Load().Size()) {
+				t.Fatalf("seed %d, step %d: %d bytes of %d are used, %+v; dictionaries have %d", seed, step, used, budget, after, codes.gen.Load().Size())
 			}
 		}
 		if refused < 5 {
@@ -91,7 +91,7 @@ func internSome(rng *rand.Rand, codes *Codes) error {
 	for i := range lists {
 		lists[i] = []uint32{1}
 		for range rng.IntN(20) {
-			lists[i] = append(lists[i], 1+uint32(rng.IntN(codes.gen.Lists.Elements())))
+			lists[i] = append(lists[i], 1+uint32(rng.IntN(codes.gen.Load().Lists.Elements())))
 		}
 	}
 	_, err := codes.Lists(nil, lists)
@@ -211,11 +211,9 @@ func TestCodes_Concurrent(t *testing.T) {
 	if len(got) != len(want) {
 		t.Errorf("%d different rows, want %d", len(got), len(want))
 	}
-	table.generations.Lock()
-	defer table.generations.Unlock()
-	for number, g := range table.generations.byNumber {
+	for _, g := range table.generations.All() {
 		if g.Lists.Elements() > 12 || g.Series.Len() > 5 {
-			t.Errorf("generation %d has %d elements and %d series, want at most 12 and 5", number, g.Lists.Elements(), g.Series.Len())
+			t.Errorf("generation %d has %d elements and %d series, want at most 12 and 5", g.Number, g.Lists.Elements(), g.Series.Len())
 		}
 	}
 }

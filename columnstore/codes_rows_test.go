@@ -34,7 +34,7 @@ func TestCodes_ManyLists(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, list := range lists {
-			if there := codes.gen.Lists.UUIDs(nil, got[i]); !slices.Equal(there, list) {
+			if there := codes.gen.Load().Lists.UUIDs(nil, got[i]); !slices.Equal(there, list) {
 				t.Fatalf("seed 1, batch %d: list %v got the code of %v", batch, list, there)
 			}
 			if code := known[fmt.Sprint(list)]; code != 0 && code != got[i] {
@@ -43,7 +43,7 @@ func TestCodes_ManyLists(t *testing.T) {
 			known[fmt.Sprint(list)] = got[i]
 		}
 	}
-	if n := codes.gen.Lists.Len(); n != len(known) || n < 2000 {
+	if n := codes.gen.Load().Lists.Len(); n != len(known) || n < 2000 {
 		t.Errorf("%d lists in the dictionary, want %d and many", n, len(known))
 	}
 }

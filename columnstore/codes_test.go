@@ -328,11 +328,11 @@ func TestCodes_Once(t *testing.T) {
 	if err != nil || !slices.Equal(first[1:], second) {
 		t.Errorf("by elements %v, %v; whole %v", second, err, first[1:])
 	}
-	if d := codes.gen.Lists; d.Elements() != 3 || d.Len() != 4 {
+	if d := codes.gen.Load().Lists; d.Elements() != 3 || d.Len() != 4 {
 		t.Errorf("%d elements and %d lists, want 3 and 4", d.Elements(), d.Len())
 	}
 	for i, list := range lists {
-		if got := codes.gen.Lists.UUIDs(nil, first[1+i]); !slices.Equal(got, list) {
+		if got := codes.gen.Load().Lists.UUIDs(nil, first[1+i]); !slices.Equal(got, list) {
 			t.Errorf("list %d is %v, want %v", i, got, list)
 		}
 	}
@@ -342,7 +342,7 @@ func TestCodes_Once(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range records {
-		if got := codes.gen.Lists.Record(elements[i]); string(got) != string(want) {
+		if got := codes.gen.Load().Lists.Record(elements[i]); string(got) != string(want) {
 			t.Errorf("record %d is %q, want %q", i, got, want)
 		}
 	}

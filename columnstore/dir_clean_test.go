@@ -73,7 +73,7 @@ func TestDir_RemovalFailsAfterFiling(t *testing.T) {
 			t.Errorf("the error of Stats is %v, want %v", err, syscall.EACCES)
 		}
 		fs.Heal()
-		store.keeper.look() // as the next commit does
+		store.keeper.look(false) // as the next commit does
 		checkCleaned(t, store, fs)
 	}
 }

@@ -64,7 +64,10 @@ func TestDir_LargeDelta(t *testing.T) {
 		t.Errorf("%d entries of dictionaries of up to %d bytes, want several of 2 MiB", dicts, most)
 	}
 	image := func(table *Table) []byte {
-		g, _ := table.generationNumbered(table.generationOf(0))
+		g, _, err := table.generations.Acquire(table.generationOf(0))
+		if err != nil {
+			t.Fatal(err)
+		}
 		all, _ := g.AppendImage(nil, granule.Watermark{})
 		return all
 	}

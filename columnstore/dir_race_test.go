@@ -73,7 +73,7 @@ func TestDir_Goroutines(t *testing.T) {
 			t.Fatalf("round %d: %v", round, err)
 		}
 		got := again.Stats()
-		if opts.MemoryBudget == 0 && got.Rows != want.Rows {
+		if got.Rows != want.Rows {
 			t.Errorf("round %d: %d rows came back, want %d", round, got.Rows, want.Rows)
 		}
 		if round < 3 {

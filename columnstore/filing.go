@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"runtime"
+	"slices"
 	"weak"
 
 	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/dicts"
 	"github.com/granarydb/granary/catalog/filed"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/history"
@@ -29,10 +32,11 @@ type filing struct {
 	inSteps bool // it ends with errPause rather than sync files while the root is held
 }
 
-// mark is how far dictionaries are in the files.
+// mark is how far dictionaries are in the files. It does not keep them in memory.
 type mark struct {
-	of *generation
-	at granule.Watermark
+	table *Table
+	of    weak.Pointer[dicts.Numbered]
+	at    granule.Watermark
 }
 
 // file files all that is committed, and removes the segments and files that nobody needs any more.
@@ -70,9 +74,7 @@ func (s *Store) fileInSteps(ctx context.Context, inSteps bool) (err error) {
 		return err // it can be durable all the same; then its files stay
 	}
 	k.manifest, k.partial, k.begun = f.next, nil, 0
-	for _, m := range f.marks {
-		m.of.filed = m.at
-	}
+	f.publish()
 	for i, h := range s.Histories()[:len(f.views)] {
 		if f.views[i] != nil {
 			h.filed = weak.Make(f.views[i])
@@ -80,8 +82,26 @@ func (s *Store) fileInSteps(ctx context.Context, inSteps bool) (err error) {
 	}
 	k.logged.Add(-logged)
 	k.bound.Store(max(s.opts.LogBytes, f.bytes))
+	s.cool()
 	s.opts.Yield("file/clean")
 	return k.clean(s)
+}
+
+// publish makes the files known to reads, and to those who make room.
+func (f *filing) publish() {
+	for i, t := range f.store.tablesInOrder()[:len(f.next.Tables)] {
+		t.setFiles(&f.next.Tables[i])
+	}
+	for _, m := range f.marks {
+		m.table.generations.SetFiled(m.of.Value(), m.at)
+	}
+	f.store.awaitCommit() // who unloads by the files of before
+}
+
+// setFiles makes the files of a manifest known.
+func (t *Table) setFiles(files *filed.TableFiles) {
+	t.generations.SetFiles(files.Generations)
+	t.files.Store(files)
 }
 
 // discard removes the files of a run that failed.
@@ -149,7 +169,7 @@ func (f *filing) history(h *History, view *history.View) error {
 		return nil
 	}
 	bytes := 2 * h.states.Size() // the lanes of an image are copied
-	err := s.reserve(bytes, incoming{later: true})
+	err := f.reserve(bytes)
 	if err != nil {
 		return err
 	}
@@ -169,14 +189,14 @@ func (f *filing) table(ctx context.Context, t *Table, use txn.Use[*catalog.Datab
 	state := use.State.Table(t.ordinal)
 	before := f.store.keeper.manifest.Table(t.ordinal)
 	next := filed.TableFiles{Name: t.name, Ranges: t.ranges, Definition: t.definition, State: state.Save()}
-	for key, b := range state.Buckets.All() {
-		file, ok := f.bucket(t, before, b.Start)
-		if !ok || !isFiled(state, key, b, file.Through) {
+	for _, b := range state.Buckets.All() {
+		file, ok := f.bucket(t, before, b)
+		if !ok || !isFiled(state, b, file.Through) {
 			if f.inSteps && f.dir.IsFull() {
 				return errPause
 			}
 			var err error
-			if file, err = f.rows(ctx, t, use, key, b); err != nil {
+			if file, err = f.rows(ctx, t, use, b); err != nil {
 				return err
 			}
 		}
@@ -192,20 +212,32 @@ func (f *filing) table(ctx context.Context, t *Table, use txn.Use[*catalog.Datab
 // it: an entry with the codes of a commit is before that of the commit.
 func (f *filing) dictionaries(t *Table, out *filed.TableFiles) error {
 	before := f.store.keeper.manifest.Table(t.ordinal)
-	for _, g := range t.generationsInOrder() {
-		g.logging.Lock()
-		dicts := filed.Dictionaries{Generation: g.Generation, Filed: g.filed, Logged: g.logged, Entries: g.entries, Piece: int(f.store.opts.imageBytes)}
-		g.logging.Unlock()
-		if dicts.Entries == 0 {
-			continue // no commit has codes of it
+	hot := map[int64]bool{}
+	for _, g := range t.generations.All() {
+		hot[g.Number] = true
+		if err := t.logDicts(g.Number); err != nil { // also what no commit has: then it can leave memory
+			return err
 		}
-		next, err := f.dicts(dicts, before.Generation(g.number))
+		given := g.Files()
+		if given.Entries == 0 {
+			continue // nothing was ever added
+		}
+		given.Piece = int(f.store.opts.imageBytes)
+		next, err := f.dicts(given, before.Generation(g.Number))
 		if err != nil {
 			return err
 		}
-		f.marks = append(f.marks, mark{g, dicts.Logged})
+		f.marks = append(f.marks, mark{t, weak.Make(g), given.Logged})
 		out.Generations = append(out.Generations, next)
 		f.store.opts.Yield("file/dictionaries")
+	}
+	if before != nil {
+		for _, g := range before.Generations { // the others stay as they are
+			if !hot[g.Number] && g.Number >= t.generations.First() {
+				out.Generations = append(out.Generations, g)
+			}
+		}
+		slices.SortFunc(out.Generations, func(a, b filed.GenerationFiles) int { return cmp.Compare(a.Number, b.Number) })
 	}
 	return nil
 }
@@ -213,16 +245,16 @@ func (f *filing) dictionaries(t *Table, out *filed.TableFiles) error {
 // dicts writes the file of a generation, with memory for an image and its compressed bytes.
 func (f *filing) dicts(d filed.Dictionaries, before filed.GenerationFiles) (filed.GenerationFiles, error) {
 	bytes := 2 * f.store.opts.imageBytes
-	if err := f.store.reserve(bytes, incoming{later: true}); err != nil {
+	if err := f.reserve(bytes); err != nil {
 		return before, err
 	}
 	defer f.store.release(bytes)
 	return f.dir.WriteDicts(d, before)
 }
 
-// isFiled reports whether a bucket has only rows of commits up to one.
-func isFiled(state *catalog.TableState, key string, b *catalog.BucketState, through uint64) bool {
-	for _, g := range granulesOf(state, key, b) {
+// isFiled reports whether the rows of a bucket that are in memory are of commits up to one.
+func isFiled(state *catalog.TableState, b *catalog.BucketState, through uint64) bool {
+	for _, g := range state.HotGranules(b) {
 		for _, section := range g.Sections() {
 			if section.Part.Commit() > through {
 				return false
@@ -232,25 +264,28 @@ func isFiled(state *catalog.TableState, key string, b *catalog.BucketState, thro
 	return true
 }
 
-// granulesOf returns the granules of a bucket.
-func granulesOf(state *catalog.TableState, key string, b *catalog.BucketState) (granules []*granule.Granule) {
-	_, end := state.Schema.BucketBounds(b.Start)
-	for bound, g := range state.Granules.Overlapping(key, end) {
-		if bound >= key {
-			granules = append(granules, g)
+// granulesOf yields the granules of a bucket, cold ones included.
+func (t *Table) granulesOf(state *catalog.TableState, b *catalog.BucketState) iter.Seq2[*granule.Granule, error] {
+	if b.Cold != nil {
+		return t.coldGranules(state, b, nil)
+	}
+	return func(yield func(*granule.Granule, error) bool) {
+		for _, g := range state.HotGranules(b) {
+			if !yield(g, nil) {
+				return
+			}
 		}
 	}
-	return granules
 }
 
 // rows writes the file of a bucket.
-func (f *filing) rows(ctx context.Context, t *Table, use txn.Use[*catalog.Database], key string, b *catalog.BucketState) (out filed.BucketFile, err error) {
+func (f *filing) rows(ctx context.Context, t *Table, use txn.Use[*catalog.Database], b *catalog.BucketState) (out filed.BucketFile, err error) {
 	w, err := f.dir.CreateRows(t.schema, b.Start, f.next.Commit)
 	if err != nil {
 		return out, err
 	}
-	for _, g := range granulesOf(use.State.Table(t.ordinal), key, b) {
-		err := cmp.Or(ctx.Err(), use.Err())
+	for g, err := range t.granulesOf(use.State.Table(t.ordinal), b) {
+		err = cmp.Or(err, ctx.Err(), use.Err())
 		if err == nil {
 			err = f.granule(t, w, g)
 		}
@@ -273,11 +308,20 @@ func (f *filing) rows(ctx context.Context, t *Table, use txn.Use[*catalog.Databa
 }
 
 // bucket returns the newest file of a bucket: of a run whose root expired, or of the manifest.
-func (f *filing) bucket(t *Table, before *filed.TableFiles, start int64) (filed.BucketFile, bool) {
-	if file, ok := f.store.keeper.partial[partialFile{t.ordinal, start}]; ok {
+func (f *filing) bucket(t *Table, before *filed.TableFiles, b *catalog.BucketState) (filed.BucketFile, bool) {
+	if file, ok := f.store.keeper.partial[partialFile{t.ordinal, b.Start}]; ok {
 		return file, true
 	}
-	return before.Bucket(start)
+	return before.Bucket(b.Start)
+}
+
+// reserve reserves memory for what is written, up to the whole budget: files make room.
+func (f *filing) reserve(bytes int64) error {
+	err := f.store.reserve(bytes, incoming{later: true})
+	if err != nil && f.store.reserveAtOnce(bytes) {
+		return nil
+	}
+	return err
 }
 
 // granule writes a granule, merged if it has fresh parts.
@@ -287,7 +331,7 @@ func (f *filing) granule(t *Table, w *filed.RowsWriter, g *granule.Granule) erro
 	if g.FreshParts() > 0 {
 		bytes = int64(g.RewriteSize())
 	}
-	if err := s.reserve(bytes, incoming{later: true}); err != nil {
+	if err := f.reserve(bytes); err != nil {
 		return err
 	}
 	defer s.release(bytes)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/dicts"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/schema"
 )
@@ -26,8 +27,8 @@ type insertion struct {
 // bucketRows is the rows of a batch in one time bucket.
 type bucketRows struct {
 	start int64
-	rows  []int32     // nil: all rows of the batch
-	gen   *generation // dictionaries for the rows
+	rows  []int32         // nil: all rows of the batch
+	gen   *dicts.Numbered // dictionaries for the rows
 }
 
 var insertions = sync.Pool{New: func() any { return new(insertion) }}
@@ -114,16 +115,30 @@ func (in *insertion) groupByBucket(dst []bucketRows) ([]bucketRows, error) {
 	return dst, nil
 }
 
-// resolve gives each bucket its dictionaries. The dictionaries of codes are kept even if they
-// are dropped meanwhile: the commit then refuses the rows.
-func (in *insertion) resolve(codes *Codes) {
-	for i := range in.buckets {
-		if b := &in.buckets[i]; codes != nil {
-			b.gen = codes.gen
-		} else {
-			b.gen = in.table.generation(b.start)
-		}
+// resolve gives each bucket its dictionaries, which stay in memory until the end of the transaction.
+// Those that are dropped meanwhile are good until then: the commit refuses the rows. The errors are
+// those of the disk.
+func (in *insertion) resolve(tx *Tx, codes *Codes) (err error) {
+	if tx.pins == nil {
+		tx.pins = tx.onePin[:0]
 	}
+	for i := range in.buckets {
+		b := &in.buckets[i]
+		if codes != nil {
+			b.gen, err = codes.pin()
+		} else {
+			b.gen, _, err = in.table.generations.Pin(in.table.generationOf(b.start))
+		}
+		if err != nil {
+			return err
+		}
+		if n := len(tx.pins); n > 0 && tx.pins[n-1] == b.gen {
+			b.gen.Unpin()
+			continue
+		}
+		tx.pins = append(tx.pins, b.gen)
+	}
+	return nil
 }
 
 // reserve reserves the bytes that the insertion may allocate.
@@ -136,7 +151,7 @@ func (in *insertion) reserve() (int64, error) {
 		rows    []int32
 		buckets int
 	}
-	shares := map[*generation]*share{}
+	shares := map[*dicts.Numbered]*share{}
 	for _, b := range in.buckets {
 		if s := shares[b.gen]; s != nil {
 			s.rows, s.buckets = append(slices.Clip(s.rows), b.rows...), s.buckets+1
@@ -170,7 +185,7 @@ func (in *insertion) build(ctx context.Context, pieces []piece) ([]piece, error)
 			return pieces, tooOld(b.start, floor)
 		}
 		rows, err := granule.Code(t.schema, b.gen.Generation, b.start, &in.batch, in.columns, b.rows)
-		t.count(b.gen)
+		t.generations.Count(b.gen)
 		if err != nil {
 			return pieces, err
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/catalog/filed"
+	"github.com/granarydb/granary/txn"
 )
 
 // keeper files what is committed when the log has grown by its bound, so that the log can begin
@@ -26,17 +27,81 @@ type keeper struct {
 	unclean  atomic.Bool           // clean failed, and is due again
 	failing  atomic.Pointer[error] // of the last try to file or to clean, for Stats
 	wake     chan struct{}         // holds a token if there is something to do
+
+	leaving struct { // files that the current root does not need
+		sync.Mutex
+		files []leaving
+	}
+}
+
+// leaving is a file of cold rows, or the files of a generation, that the root of a version lacks. Reads
+// of older roots can need it.
+type leaving struct {
+	version    txn.Version
+	table      *Table
+	rows       uint64
+	dicts      bool
+	generation int64
+}
+
+// leave notes files that a root lacks.
+func (k *keeper) leave(l leaving) {
+	k.leaving.Lock()
+	defer k.leaving.Unlock()
+	k.leaving.files = append(k.leaving.files, l)
+}
+
+// needed returns the names of files that reads can need, whatever the manifest names.
+func (s *Store) needed() map[string]bool {
+	names := map[string]bool{}
+	k := &s.keeper
+	k.leaving.Lock()
+	defer k.leaving.Unlock()
+	kept := k.leaving.files[:0]
+	for _, l := range k.leaving.files {
+		if _, _, read := s.roots.HeldBefore(l.version); read {
+			kept = append(kept, l)
+			l.addNames(names)
+		} else {
+			l.end()
+		}
+	}
+	clear(k.leaving.files[len(kept):])
+	k.leaving.files = kept
+	root := s.roots.Root().State
+	for _, state := range root.Tables {
+		for _, b := range state.Buckets.All() {
+			if b.Cold != nil {
+				names[filed.RowsName(b.Cold.File)] = true
+			}
+		}
+	}
+	return names
+}
+
+func (l *leaving) addNames(names map[string]bool) {
+	if !l.dicts {
+		names[filed.RowsName(l.rows)] = true
+		return
+	}
+	for _, number := range l.table.generations.Files(l.generation).Files {
+		names[filed.DictsName(number)] = true
+	}
+}
+
+// end forgets dictionaries that no read can need any more.
+func (l *leaving) end() {
+	if l.dicts {
+		l.table.generations.Forget(l.generation)
+	}
 }
 
 // retryFiling is how long the keeper waits after an error.
 const retryFiling = time.Second
 
-// isDue reports whether the log exceeds its bound.
-func (k *keeper) isDue() bool { return k.logged.Load() > k.bound.Load() }
-
 // look wakes the keeper if there is something to do.
-func (k *keeper) look() {
-	if k.wake == nil || !k.isDue() && !k.unclean.Load() {
+func (k *keeper) look(tight bool) {
+	if k.wake == nil || !k.isDue(tight) && !k.unclean.Load() {
 		return
 	}
 	select {
@@ -71,13 +136,18 @@ const mostFilings = 16
 // another call files.
 func (s *Store) fileIfDue(ctx context.Context) (err error) {
 	k := &s.keeper
-	if s.log == nil || !k.isDue() && !k.unclean.Load() || !k.filing.TryLock() {
+	if s.log == nil || !k.isDue(s.isTight()) && !k.unclean.Load() || !k.filing.TryLock() {
 		return nil
 	}
 	defer k.filing.Unlock()
-	if !k.isDue() {
+	if !k.isDue(s.isTight()) {
 		return k.cleanAgain(s)
 	}
+	return s.fileWhole(ctx)
+}
+
+// fileWhole files, again if its root expires. The caller holds keeper.filing.
+func (s *Store) fileWhole(ctx context.Context) (err error) {
 	for run := range mostFilings {
 		if s.closed.Load() {
 			return ErrClosed // Close files, and then another process can have the directory
@@ -87,6 +157,16 @@ func (s *Store) fileIfDue(ctx context.Context) (err error) {
 		}
 	}
 	return err
+}
+
+// isDue reports whether the log exceeds its bound: a quarter of it if memory is short, which files make
+// room in.
+func (k *keeper) isDue(tight bool) bool {
+	bound := k.bound.Load()
+	if tight {
+		bound /= 4
+	}
+	return k.logged.Load() > bound
 }
 
 // partialFile names a bucket.

@@ -3,7 +3,7 @@ package columnstore
 // clean removes what the manifest does not need. After an error the keeper does it again: what is left
 // takes space, and harms nothing. The caller holds keeper.filing, or is alone.
 func (k *keeper) clean(s *Store) error {
-	err := k.dir.Clean(k.manifest)
+	err := k.dir.Clean(k.manifest, s.needed())
 	if err == nil && k.manifest != nil {
 		err = s.log.RemoveBelow(k.manifest.Segment)
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/dicts"
 	"github.com/granarydb/granary/catalog/logged"
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/txn"
@@ -155,23 +156,23 @@ const entryBytes = 24
 // images of about Options.imageBytes, each of which is good without those behind it. It does nothing
 // for a generation that was dropped: no commit has codes of it any more.
 func (t *Table) logDicts(number int64) error {
-	g, kept := t.generationNumbered(number)
-	if !kept {
+	g := t.generations.Find(number)
+	if g == nil {
 		return nil
 	}
-	g.logging.Lock()
-	defer g.logging.Unlock()
-	for to := g.NextWatermark(); g.logged != to; {
-		next := g.Fit(g.logged, to, int(t.store.opts.imageBytes))
-		room := logged.DictsHead + entryBytes*(next.Entries()-g.logged.Entries())
-		body := g.AppendImageTo(logged.AppendDictsHead(make([]byte, 0, room), t.ordinal, number, g.entries+1), g.logged, next)
-		w, err := t.store.prepare(logged.EntryDicts, body)
-		if err != nil {
-			return err
+	return g.Log(func(has *dicts.Extent) error {
+		for to := g.NextWatermark(); has.At != to; {
+			next := g.Fit(has.At, to, int(t.store.opts.imageBytes))
+			room := logged.DictsHead + entryBytes*(next.Entries()-has.At.Entries())
+			body := g.AppendImageTo(logged.AppendDictsHead(make([]byte, 0, room), t.ordinal, number, has.Entries+1), has.At, next)
+			w, err := t.store.prepare(logged.EntryDicts, body)
+			if err != nil {
+				return err
+			}
+			w.append(0, 0)
+			has.At = next
+			has.Entries++
 		}
-		w.append(0, 0)
-		g.logged = next
-		g.entries++
-	}
-	return nil
+		return nil
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/granarydb/granary/internal/crashfs"
 	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/txn"
 )
@@ -22,12 +24,13 @@ var (
 
 // queryStages are the times of questions. Each must occur. Stages with "held" ask older
 // snapshots, whose answers must not change.
-var queryStages = []string{"empty", "fresh", "rewriting", "rewriting,held", "during", "compacted", "maintained", "held", "running", "running,held"}
+var queryStages = []string{"empty", "fresh", "rewriting", "rewriting,held", "during", "compacted", "maintained", "cold", "held", "running", "running,held"}
 
 // TestQueries asks random tables random questions of all shapes and compares each answer with
 // that of a naive oracle (C2, C3): before, between the steps of and after compaction, while
 // rows are inserted and granules rewritten in the middle of a question, and while goroutines
-// do so all the time, over several generations of dictionaries.
+// do so all the time, over several generations of dictionaries. Some tables are in directories:
+// buckets of these become cold between questions and amid them, and get rows again.
 func TestQueries(t *testing.T) {
 	collectRarely(t)
 	pairs := *queriesPairs
@@ -48,7 +51,7 @@ func TestQueries(t *testing.T) {
 					mu.Lock()
 					defer mu.Unlock()
 					total.pairs, total.empty = total.pairs+a.pairs, total.empty+a.empty
-					generations = max(generations, len(a.table.generations.byNumber))
+					generations = max(generations, len(a.table.generations.All()))
 					for _, counts := range [][2]map[string]int{{total.shapes, a.shapes}, {total.stages, a.stages}, {total.ops, a.ops}} {
 						for name, n := range counts[1] {
 							counts[0][name] += n
@@ -86,6 +89,9 @@ func newQueryAsker(t *testing.T, seed uint64) *queryAsker {
 	if opts.Manual {
 		opts.Yield = a.yield
 	}
+	if opts.Manual && seed%3 == 0 {
+		opts.FS = crashfs.New(crashfs.Options{})
+	}
 	a.store, a.table = open(t, opts, a.def)
 	a.writer = &queryInserter{querySet: a.querySet, rng: a.rng, table: a.table}
 	return a
@@ -99,6 +105,9 @@ func (a *queryAsker) run() {
 	}
 	var held []*queryView
 	look := func(when string, n int) *queryView {
+		if a.rng.IntN(2) == 0 {
+			a.cool()
+		}
 		v := a.view(when)
 		a.ask(v, n)
 		held = append(held, v)
@@ -123,6 +132,11 @@ func (a *queryAsker) run() {
 		a.Error(err)
 	}
 	look("maintained", 14)
+	if a.cool() {
+		look("cold", 20)
+		a.insertSome(a.total / 10)
+		look("cold, and fresh rows", 20)
+	}
 	a.compact()
 	look("compacted", 20)
 	for _, v := range held {
@@ -169,6 +183,27 @@ func (a *queryAsker) step(before *queryView, steps int) {
 	before.when = when
 }
 
+// cool writes files and unloads some of the buckets that they have, of a table in a directory.
+func (a *queryAsker) cool() bool {
+	if a.store.log == nil {
+		return false
+	}
+	if a.rng.IntN(3) > 0 {
+		if err := a.store.file(a.Context()); err != nil {
+			a.Error(err)
+		}
+	}
+	for _, v := range a.store.unloadable(a.store.roots.Root().State) {
+		if a.rng.IntN(4) > 0 {
+			a.store.unload(v)
+		}
+	}
+	if a.rng.IntN(2) == 0 {
+		a.store.cache.Shrink(math.MaxInt64)
+	}
+	return true
+}
+
 // rewriteOne runs a step of maintenance, or rewrites any granule.
 func (a *queryAsker) rewriteOne() {
 	if a.rng.IntN(2) == 0 && a.store.maintainOnce() {
@@ -197,7 +232,7 @@ func (a *queryAsker) yield(point string) {
 	a.busy = true // the actions here yield too
 	if room := len(a.rows) < 3*a.total; room && (merged || a.rng.IntN(3) == 0) {
 		a.insertSome(1 + a.rng.IntN(12))
-	} else if asked {
+	} else if asked && (a.rng.IntN(4) > 0 || !a.cool()) {
 		a.rewriteOne()
 	}
 	a.busy = false

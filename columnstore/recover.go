@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 
 	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/dicts"
 	"github.com/granarydb/granary/catalog/filed"
 	"github.com/granarydb/granary/catalog/logged"
 	"github.com/granarydb/granary/disk"
@@ -62,8 +62,7 @@ func (r *recovery) load(files *filed.Dir, m *filed.Manifest) error {
 	return nil
 }
 
-// loadTable brings back a table. Its buckets are published one by one, so that as few as the memory
-// budget requires are there at once.
+// loadTable brings back a table. Its rows and dictionaries stay in their files.
 func (r *recovery) loadTable(files *filed.Dir, f *filed.TableFiles, ordinal int) error {
 	t, err := r.addTable(logged.TableEntry{Ordinal: ordinal, Name: f.Name, Ranges: f.Ranges, Definition: f.Definition})
 	if err != nil {
@@ -72,29 +71,34 @@ func (r *recovery) loadTable(files *filed.Dir, f *filed.TableFiles, ordinal int)
 	if err := r.edit(t).Resume(f.State); err != nil {
 		return err
 	}
-	for _, dicts := range f.Generations {
-		g, _ := t.generationNumbered(dicts.Number)
-		if err := files.ReadDicts(t.schema, dicts, g.Generation); err != nil {
-			return err
-		}
-		g.entries, g.filed = dicts.Entries, g.Watermark()
-		t.count(g)
-	}
+	t.setFiles(f)
+	edit := r.edit(t)
 	for _, b := range f.Buckets {
-		g, kept := t.generationNumbered(t.generationOf(b.Start))
-		edit := r.edit(t)
-		if !kept || b.Start < edit.Floor() {
-			continue // evicted since: the earlier run may have had a greater budget
-		}
-		parts := &granule.PartReader{Schema: t.schema, Generation: g.Generation, Codes: g.Watermark(), MaxRows: math.MaxInt32}
-		state, granules, err := files.ReadRows(b, parts)
+		state, err := t.coldBucket(files, b)
 		if err != nil {
 			return err
 		}
-		edit.Load(state, granules)
-		r.publishAs(0)
+		edit.LoadCold(state)
 	}
+	r.publishAs(0)
 	return nil
+}
+
+// coldBucket returns a bucket of an earlier run. If its file is damaged, reads of its rows get the
+// error, and others do not. The errors are those of the FS.
+func (t *Table) coldBucket(files *filed.Dir, f filed.BucketFile) (*catalog.BucketState, error) {
+	b := &catalog.BucketState{Start: f.Start, Latest: f.Latest}
+	b.Cold = &catalog.Cold{File: f.File, Rows: f.Rows, Bytes: f.Bytes, Through: f.Through, Generation: t.generationOf(f.Start)}
+	rows, err := files.OpenRows(t.schema, f)
+	if _, damaged := errors.AsType[*disk.DamagedError](err); damaged || errors.Is(err, filed.ErrFile) {
+		b.Cold.Err = err
+		return b, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.Series, b.Columns = rows.Series, rows.Columns
+	return b, nil
 }
 
 // edit returns the edit of a table in the batch.
@@ -122,10 +126,9 @@ func (r *recovery) repeatLog(log *disk.Reader) error {
 	}
 	r.publish()
 	for _, t := range r.tables {
-		for _, g := range t.generations.byNumber {
-			g.logged = g.Watermark()
+		for _, g := range t.generations.All() {
 			g.Prepare() // queries search them, and have no account
-			t.count(g)
+			t.generations.Count(g)
 		}
 	}
 	for _, h := range r.histories {
@@ -224,21 +227,27 @@ func (r *recovery) extend(body []byte) error {
 		return fmt.Errorf("%w: %d bytes for dictionaries of table %d of %d", logged.ErrEntry, len(body), table, len(r.tables))
 	}
 	t := r.tables[table]
-	g, kept := t.generationNumbered(number)
-	if !kept || entry <= g.entries { // the files have it
+	if entry <= t.generations.Files(number).Entries { // the files have it
 		return nil
 	}
-	if entry != g.entries+1 {
-		return fmt.Errorf("%w: table %q, generation %d: entry %d follows entry %d", logged.ErrEntry, t.name, number, entry, g.entries)
+	g, kept, err := t.generations.Acquire(number)
+	if err != nil || !kept {
+		return err
 	}
-	add, err := g.OpenImage(t.schema, image)
-	if err != nil {
-		return fmt.Errorf("table %q, generation %d: %w", t.name, number, err)
-	}
-	add()
-	g.entries = entry
-	t.count(g)
-	return nil
+	err = g.Log(func(has *dicts.Extent) error {
+		if entry != has.Entries+1 {
+			return fmt.Errorf("%w: table %q, generation %d: entry %d follows entry %d", logged.ErrEntry, t.name, number, entry, has.Entries)
+		}
+		add, err := g.OpenImage(t.schema, image)
+		if err != nil {
+			return fmt.Errorf("table %q, generation %d: %w", t.name, number, err)
+		}
+		add()
+		*has = dicts.Extent{At: g.Watermark(), Entries: entry}
+		return nil
+	})
+	t.generations.Count(g)
+	return err
 }
 
 // repeatCommit adds the rows of a commit, and does what it decided.
@@ -309,9 +318,12 @@ func (r *recovery) repeatStates(j logged.StatesWrites) error {
 // addPart adds a part, unless it is of a time range that was evicted since: the earlier run may
 // have had a greater budget.
 func (r *recovery) addPart(t *Table, edit *catalog.TableEdit, p logged.PartImage, e disk.Entry) error {
-	g, kept := t.generationNumbered(t.generationOf(p.Bucket))
-	if !kept || p.Bucket < edit.Floor() {
+	if p.Bucket < edit.Floor() {
 		return nil
+	}
+	g, kept, err := t.generations.Acquire(t.generationOf(p.Bucket))
+	if err != nil || !kept {
+		return err
 	}
 	r.parts.Schema, r.parts.Generation, r.parts.Codes = t.schema, g.Generation, g.Watermark()
 	// The part keeps its bytes alive. In those of the reader it would keep all of a segment.

@@ -54,8 +54,9 @@ func TestCrashes(t *testing.T) {
 // crashEvents are what must happen in some history with crashes.
 var crashEvents = []string{
 	"crash", "close and open", "commit lost", "commit that was not acknowledged survives", "no commit lost", "segments",
-	"commit", "abort", "split", "bucket cut", "eviction", "refused as too old", "log task", "rows after a crash",
+	"commit", "abort", "split", "bucket cut", "refused as too old", "log task", "rows after a crash",
 	"refused by the disk", "not durable", "filed", "files", "filing failed",
+	"bucket unloaded", "row of a cold bucket", "file of a cold bucket replaced", "dictionaries unloaded", "dictionaries read for rows",
 	"commit of states", "states after a crash", "states dropped before a crash", "states evicted outside of a commit",
 	"commit of a drop", "rows dropped by hand",
 }
@@ -154,6 +155,11 @@ func (h *simRun) files() {
 		switch {
 		case err == nil && h.store.keeper.manifest != before:
 			h.note("filed")
+			if h.rng.IntN(3) == 0 { // whatever the memory
+				for _, v := range h.store.unloadable(h.store.roots.Root().State) {
+					h.store.unload(v)
+				}
+			}
 			h.promised = max(h.promised, h.store.keeper.manifest.Commit)
 		case err != nil:
 			h.note("filing failed")
@@ -168,11 +174,22 @@ func (h *simRun) files() {
 // file files as the keeper does, in one run.
 func (h *simRun) file() error {
 	k := &h.store.keeper
-	k.filing.Lock()
+	if !k.filing.TryLock() {
+		return nil // an insert files, to make room
+	}
 	defer k.filing.Unlock()
 	h.reading++
 	defer func() { h.reading-- }()
 	return h.store.file(context.Background())
+}
+
+// isFiling reports whether a task files: it holds a root.
+func (h *simRun) isFiling() bool {
+	if h.store.keeper.filing.TryLock() {
+		h.store.keeper.filing.Unlock()
+		return false
+	}
+	return true
 }
 
 // fault makes a call of the disk fail, once or until the disk heals.
@@ -313,7 +330,7 @@ func (h *simRun) checkPrefix(kept []uint64) {
 // reopen opens the store again, with other options, and compares its rows with the oracle.
 func (h *simRun) reopen() {
 	h.views, h.kept, h.snaps, h.reading = nil, nil, map[*Snapshot]bool{}, 0
-	h.dropped, h.before = map[*granule.Generation]int64{}, map[int]*catalog.TableState{}
+	h.dropped, h.before, h.cold = map[*granule.Generation]int64{}, map[int]*catalog.TableState{}, newColdSeen()
 	h.opts.FS, h.opts.Rand = h.fs, strings.NewReader(strings.Repeat("granary?", 20))
 	h.opts.GranuleRows, h.opts.FreshParts, h.opts.GenerationBuckets = 1+h.rng.IntN(24), 2+h.rng.IntN(4), 1+h.rng.IntN(4)
 	h.opts.MaxParts = h.opts.FreshParts + h.rng.IntN(6)

@@ -26,6 +26,7 @@ func (h *simRun) checkMemory() {
 		bytes += h.walk(state, current)
 		h.checkCommitOrder(i, state)
 		h.compare(i, state)
+		h.checkCold(h.tables[i], state)
 	}
 	for p := range current {
 		bytes += int64(p.Size())
@@ -37,7 +38,7 @@ func (h *simRun) checkMemory() {
 	pinned := h.pinned(current)
 	if held := s.roots.Held(); held < pinned {
 		h.fail("open snapshots hold %d bytes, the account has %d", pinned, held)
-	} else if h.reading == 0 && len(h.snaps) == 0 && held > 0 {
+	} else if h.reading == 0 && !h.isFiling() && len(h.snaps) == 0 && held > 0 {
 		h.fail("nobody reads, but the account has %d bytes held by snapshots", held)
 	}
 	if pinned > 0 {
@@ -45,7 +46,7 @@ func (h *simRun) checkMemory() {
 	}
 	dicts := int64(0)
 	for _, t := range h.tables {
-		for _, g := range t.generations.byNumber {
+		for _, g := range t.generations.All() {
 			dicts += int64(g.Size())
 		}
 	}
@@ -184,7 +185,7 @@ func (h *simRun) pinned(current map[*granule.Part]bool) int64 {
 }
 
 func (t *Table) has(g *granule.Generation) bool {
-	for _, own := range t.generations.byNumber {
+	for _, own := range t.generations.All() {
 		if own.Generation == g {
 			return true
 		}

@@ -120,7 +120,8 @@ type simRun struct {
 	dropped map[*granule.Generation]int64
 	offered map[int]int64               // by table: the newest time of any row inserted
 	before  map[int]*catalog.TableState // by table: in the step before
-	checked struct {                    // by checkMemory
+	cold    coldSeen
+	checked struct { // by checkMemory
 		root     *catalog.Database
 		accounts [6]int64
 	}
@@ -163,7 +164,7 @@ type simView struct {
 
 func newHistory(seed uint64) *simRun {
 	rng := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
-	h := &simRun{rng: rng, pick: rng.IntN, events: map[string]int{}, snaps: map[*Snapshot]bool{}, dropped: map[*granule.Generation]int64{}, before: map[int]*catalog.TableState{}, offered: map[int]int64{}}
+	h := &simRun{rng: rng, pick: rng.IntN, events: map[string]int{}, snaps: map[*Snapshot]bool{}, dropped: map[*granule.Generation]int64{}, before: map[int]*catalog.TableState{}, cold: newColdSeen(), offered: map[int]int64{}}
 	h.opts = Options{
 		GranuleRows: 1 + rng.IntN(24), FreshParts: 2 + rng.IntN(4), FutureLimit: -1, PastLimit: -1, Manual: true, GenerationBuckets: 1 + rng.IntN(4),
 		Rand: strings.NewReader(strings.Repeat("granary!", 8)), Yield: h.yieldPoint,

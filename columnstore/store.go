@@ -6,10 +6,11 @@ import (
 
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/cache"
 	"github.com/granarydb/granary/txn"
 )
 
-// Store is a database in memory. All methods are safe for concurrent use.
+// Store is a database in memory, or in a directory. All methods are safe for concurrent use.
 //
 // Lock order: creating -> tables -> commit (package txn) -> a table's generations, and memory.making ->
 // tables. The queue's lock is a leaf. No yield point, callback to the host or channel send
@@ -19,6 +20,7 @@ type Store struct {
 	roots    *txn.Publisher[*catalog.Database]
 	closed   atomic.Bool
 	memory   account
+	cache    *cache.Cache[cacheKey]
 	queue    queue
 	counters counters
 	log      *disk.Log // nil without a directory

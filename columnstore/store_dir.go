@@ -39,6 +39,7 @@ func (s *Store) openDir() (err error) {
 	if err != nil {
 		return err
 	}
+	s.keeper.dir = files
 	r := &recovery{store: s}
 	from := uint64(0)
 	if manifest != nil {
@@ -62,7 +63,7 @@ func (s *Store) openDir() (err error) {
 		s.keeper.dir, s.keeper.manifest, s.dir.read = files, manifest, log.Segments()
 		return nil
 	}
-	return s.beginLog(files, manifest, log)
+	return s.beginLog(manifest, log)
 }
 
 // segments returns the segments of the log, with the bytes that are durable; with Options.ReadOnly,
@@ -93,12 +94,11 @@ func (s *Store) identify(dir disk.FS) error {
 }
 
 // beginLog goes on with a log, and removes what an earlier run left and nobody needs.
-func (s *Store) beginLog(files *filed.Dir, manifest *filed.Manifest, log *disk.Reader) (err error) {
+func (s *Store) beginLog(manifest *filed.Manifest, log *disk.Reader) (err error) {
 	if s.log, err = disk.OpenLog(log, s.opts.logOptions()); err != nil {
 		return err
 	}
 	k := &s.keeper
-	k.dir = files
 	k.manifest = manifest
 	k.bound.Store(s.opts.LogBytes)
 	for _, segment := range s.log.Segments() {
@@ -107,7 +107,7 @@ func (s *Store) beginLog(files *filed.Dir, manifest *filed.Manifest, log *disk.R
 	_ = k.cleanAgain(s) // or the keeper does, and Stats has the error
 	if !s.opts.Manual {
 		k.wake = make(chan struct{}, 1)
-		k.look()
+		k.look(s.isTight())
 	}
 	return nil
 }

@@ -11,10 +11,8 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// reserve adds bytes to the pending ones and makes room for them. The caller gives them back
-// with release. If too little room can be made, it refuses them: it returns ErrMemory and has
-// reserved nothing.
-func (s *Store) reserve(bytes int64, in incoming) error {
+// reserveNow is reserve that writes no files.
+func (s *Store) reserveNow(bytes int64, in incoming) error {
 	s.memory.pending.Add(bytes)
 	if s.memory.budget == 0 || s.used() <= s.share(evictAt) {
 		return nil
@@ -50,7 +48,7 @@ func (s *Store) canFit(in incoming) bool {
 	for _, v := range s.evictable(in) {
 		bytes, _ := v.bytes(math.MaxUint64)
 		left -= bytes
-		keep[v.table] = v.table.schema.BucketEnd(v.start)
+		keep[v.table] = v.table.schema.BucketEnd(v.start) // of a bucket: dictionaries before it can go at most
 	}
 	for t, start := range keep {
 		left -= t.generationsBefore(t.firstKept(root, start, in))
@@ -74,6 +72,9 @@ func (s *Store) canFit(in incoming) bool {
 func (s *Store) makeRoom(in incoming) bool {
 	var waited time.Duration
 	for {
+		if over := s.used() - s.share(evictAt); over > 0 && s.cache.Shrink(over) {
+			continue
+		}
 		turned := s.roots.Root().State.Turned[0]
 		staying, newest, _ := s.roots.HeldBefore(turned)
 		total, held := s.used(), s.roots.Held()
@@ -155,13 +156,17 @@ func (s *Store) victim(in incoming, newest txn.Version, room int64) (victim, boo
 	held := map[*Table]int64{}
 	histories := s.evictableStates(in)
 	for _, v := range s.evictable(in) {
-		if states, ok := s.statesBefore(v.table.schema.BucketEnd(v.start), histories, in, newest, room); ok {
-			return states, true
+		if v.cold == nil { // rows are not lost, but states are
+			if states, ok := s.statesBefore(v.table.schema.BucketEnd(v.start), histories, in, newest, room); ok {
+				return states, true
+			}
 		}
 		bytes, kept := v.bytes(newest)
 		held[v.table] += kept
 		if bytes > kept {
-			v.held = held[v.table] + v.table.heldBefore(s.floorAfter(root, v, in), v.state, newest)
+			if v.held = held[v.table]; v.cold == nil {
+				v.held += v.table.heldBefore(s.floorAfter(root, v, in), v.state, newest)
+			}
 			return v, true
 		}
 	}
@@ -171,9 +176,16 @@ func (s *Store) victim(in incoming, newest txn.Version, room int64) (victim, boo
 // evictable returns the time ranges that can be evicted, oldest first: all but the newest of
 // each table. The newest can be evicted too if rows of a newer one come. Otherwise a
 // generation of dictionaries as large as the budget would stop the store for good.
+//
+// With a directory they are buckets, which are unloaded.
 func (s *Store) evictable(in incoming) []victim {
 	var out []victim
 	root := s.roots.Root().State
+	if s.opts.FS != nil {
+		out = s.unloadable(root)
+		slices.SortStableFunc(out, func(a, b victim) int { return cmp.Compare(a.start, b.start) })
+		return out
+	}
 	for _, t := range s.tablesInOrder() {
 		state := root.Table(t.ordinal)
 		if t.schema.BucketColumn() < 0 || state == nil {
@@ -204,10 +216,14 @@ func (s *Store) floorAfter(root *catalog.Database, v victim, in incoming) int64 
 }
 
 // drop publishes a root without a time range and without earlier ranges of its table, or without
-// old states.
+// old states, or without the rows of a bucket in memory.
 func (s *Store) drop(v victim, in incoming) {
-	if v.history != nil {
+	switch {
+	case v.history != nil:
 		v.history.evict(v.before)
+		return
+	case v.cold != nil:
+		s.unload(v)
 		return
 	}
 	t := v.table
@@ -228,7 +244,7 @@ func (s *Store) reserveNeed(need func(lookUp bool) int, in incoming) (int64, err
 		return 0, nil
 	}
 	bytes := int64(need(false))
-	if s.used()+bytes > s.share(evictAt) {
+	if s.usedBesideCache()+bytes > s.share(evictAt) {
 		bytes = int64(need(true))
 	}
 	return bytes, s.reserve(bytes, in)
@@ -236,7 +252,10 @@ func (s *Store) reserveNeed(need func(lookUp bool) int, in incoming) (int64, err
 
 // used returns the bytes that the store accounts for. They include dropped memory of snapshots
 // that were closed since the last sweep.
-func (s *Store) used() int64 {
+func (s *Store) used() int64 { return s.usedBesideCache() + s.cache.Bytes() }
+
+// usedBesideCache is used without the cache, which makes room for all else.
+func (s *Store) usedBesideCache() int64 {
 	return s.roots.Root().State.Bytes + s.memory.log + s.memory.dicts.Load() + s.memory.histories.Load() + s.memory.pending.Load() + s.roots.Held()
 }
 
@@ -244,7 +263,7 @@ func (s *Store) share(of16 int64) int64 { return s.memory.budget / 16 * of16 }
 
 // isTight reports whether inserts should help with maintenance.
 func (s *Store) isTight() bool {
-	return s.memory.budget > 0 && s.used() > s.share(helpAt)
+	return s.memory.budget > 0 && s.usedBesideCache() > s.share(helpAt)
 }
 
 // Sixteenths of the budget. From helpAt on, inserts help with maintenance. From evictAt on,

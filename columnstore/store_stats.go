@@ -30,6 +30,7 @@ func (c *counters) count(published bool, children, rows int) {
 // own accounting, except those of Options.Dir.
 type Stats struct {
 	Rows     int64 // committed and not dropped
+	ColdRows int64 // of these, the rows that are in files and not in memory
 	Series   int   // distinct series per time bucket, summed
 	Stacks   int   // distinct lists per generation, summed
 	Granules int
@@ -41,6 +42,7 @@ type Stats struct {
 	StackBytes   int64 // dictionaries of lists and their elements
 	RecordBytes  int64 // records stored beside elements: symbols
 	HistoryBytes int64 // interval histories, as of the last transaction on each
+	CacheBytes   int64 // contents of files that queries have read, which make room for all else
 	PinnedBytes  int64 // held only by snapshots and reads in progress
 	PendingBytes int64 // open transactions, inserts and rewrites in progress; the most that the log keeps
 
@@ -58,14 +60,14 @@ type Stats struct {
 	Discarded     int64 // rewrites whose granule had changed meanwhile
 	RewrittenRows int64 // rows read by rewrites
 	DroppedRows   int64 // rows that retention dropped
-	EvictedRows   int64 // rows evicted for the memory budget
+	EvictedRows   int64 // rows evicted for the memory budget; with a directory none is
 	EvictedStates int64 // bytes of states of histories evicted for the memory budget
 	Expired       int64 // snapshots expired for the memory budget
 }
 
 // Bytes returns all bytes that the store holds. MemoryBudget bounds this number.
 func (s Stats) Bytes() int64 {
-	return s.PartBytes + s.SeriesBytes + s.StackBytes + s.RecordBytes + s.HistoryBytes + s.PinnedBytes + s.PendingBytes
+	return s.PartBytes + s.SeriesBytes + s.StackBytes + s.RecordBytes + s.HistoryBytes + s.CacheBytes + s.PinnedBytes + s.PendingBytes
 }
 
 // WriteAmplification returns the average number of times that a committed row was written:
@@ -86,6 +88,7 @@ func (s *Store) Stats() Stats {
 	out := Stats{
 		PartBytes:     root.Bytes,
 		HistoryBytes:  s.memory.histories.Load(),
+		CacheBytes:    s.cache.Bytes(),
 		PinnedBytes:   s.roots.Held(),
 		PendingBytes:  s.memory.pending.Load() + s.memory.log,
 		Splits:        s.counters.splits.Load(),
@@ -110,6 +113,9 @@ func (s *Store) Stats() Stats {
 		}
 		for _, b := range state.Buckets.All() {
 			b.Series.All(func(uint32) { out.Series++ })
+			if b.Cold != nil {
+				out.ColdRows += b.Cold.Rows
+			}
 		}
 		if b, ok := state.Oldest(); ok && t.schema.BucketColumn() >= 0 {
 			if start := time.Unix(0, b.Start); out.Oldest.IsZero() || start.Before(out.Oldest) {

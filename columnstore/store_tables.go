@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/granarydb/granary/catalog"
@@ -55,9 +54,8 @@ func (s *Store) addTable(e logged.TableEntry, log *logWrite) (*Table, error) {
 		return nil, fmt.Errorf("%w: %q exists already", ErrTable, e.Name)
 	}
 	t := &Table{schema: sch, store: s, name: e.Name, ordinal: e.Ordinal, ranges: e.Ranges, definition: e.Definition}
-	t.source = filter.Env{Schema: sch, Seed: binary.LittleEndian.Uint64(seed[:]), SeriesColumns: t.keepSeriesColumns, Yield: s.opts.Yield}
-	t.generations.byNumber = map[int64]*generation{}
-	t.generations.first = math.MinInt64
+	t.source = filter.Env{Schema: sch, Seed: binary.LittleEndian.Uint64(seed[:]), SeriesColumns: t.keepSeriesColumns, Dictionaries: t.dictionariesOf, Cold: t.coldGranules, Yield: s.opts.Yield}
+	t.generations = t.newGenerations()
 	s.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
 		next.State = current.State.WithTable(catalog.NewTableState(sch))
 		log.append(0, 0)

@@ -3,10 +3,11 @@ package columnstore
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/dicts"
+	"github.com/granarydb/granary/catalog/filed"
 	"github.com/granarydb/granary/query/filter"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
@@ -24,11 +25,8 @@ type Table struct {
 	// definition is what schema was made of.
 	definition schema.Definition
 
-	generations struct {
-		sync.Mutex
-		byNumber map[int64]*generation
-		first    int64 // earlier generations were dropped
-	}
+	generations *dicts.Set
+	files       atomic.Pointer[filed.TableFiles] // as of the manifest; nil if it lacks the table
 }
 
 // bucketBounds is the key bounds of the time bucket that begins at start.
@@ -56,7 +54,10 @@ func (t *Table) state() *catalog.TableState { return t.store.roots.Root().State.
 // The caller holds the commit lock.
 func (t *Table) finish(e *catalog.TableEdit, version txn.Version, next *txn.Next[*catalog.Database]) {
 	if e.Done(version, next) {
-		next.Garbage = append(next.Garbage, t.dropGenerations(e.Floor())...)
+		next.Garbage = append(next.Garbage, t.dropGenerations(e.Floor(), version)...)
+	}
+	for _, file := range e.Files {
+		t.store.keeper.leave(leaving{version: version, table: t, rows: file})
 	}
 }
 

@@ -1,64 +1,56 @@
 package columnstore
 
 import (
-	"cmp"
-	"maps"
-	"math"
-	"slices"
-	"sync"
-
 	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/dicts"
+	"github.com/granarydb/granary/catalog/filed"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/txn"
 )
 
-// generation is the dictionaries of consecutive time ranges, with their share in the account.
-type generation struct {
-	*granule.Generation
-	number  int64
-	counted int64 // bytes in account.dicts
-
-	logging sync.Mutex        // held while entries go to the log
-	logged  granule.Watermark // of the entries in the log
-	entries uint64            // number of them
-	filed   granule.Watermark // of what is in files; the keeper's
+// newGenerations returns the dictionaries of the table.
+func (t *Table) newGenerations() *dicts.Set {
+	s := t.store
+	return dicts.NewSet(dicts.Owner{
+		New: func() *granule.Generation {
+			g := granule.NewGeneration(t.source.Seed)
+			g.Lists.Verify(s.opts.VerifyLists)
+			return g
+		},
+		Read: func(files filed.GenerationFiles, into *granule.Generation) error {
+			return s.keeper.dir.ReadDicts(t.schema, files, into)
+		},
+		Cached:  t.cachedDicts,
+		Forget:  func(number int64) { s.cache.Forget(cacheKey{table: t, kind: cachedDicts, of: number}) },
+		Account: func(bytes int64) { s.memory.dicts.Add(bytes) },
+	})
 }
 
-// generation returns the dictionaries of a bucket. If they were dropped, it returns new ones
-// that the table does not keep: the commit will refuse the rows.
-func (t *Table) generation(bucket int64) *generation {
-	g, _ := t.generationNumbered(t.generationOf(bucket))
-	return g
-}
-
-// generationNumbered returns the dictionaries with a number, and whether the table keeps them.
-func (t *Table) generationNumbered(number int64) (g *generation, kept bool) {
-	t.generations.Lock()
-	defer t.generations.Unlock()
-	g, kept = t.generations.byNumber[number]
-	if !kept {
-		g = &generation{Generation: granule.NewGeneration(t.source.Seed), number: number}
-		g.Lists.Verify(t.store.opts.VerifyLists)
-		if kept = number >= t.generations.first; kept {
-			t.generations.byNumber[number] = g
+// isNeeded reports whether a row in memory needs the dictionaries with a number, or rows are likely to
+// come for them.
+func (t *Table) isNeeded(state *catalog.TableState, number int64) bool {
+	if number >= t.generationOf(state.Newest) {
+		return true
+	}
+	for _, b := range state.Buckets.All() {
+		if t.generationOf(b.Start) == number && (b.Cold == nil || len(state.HotGranules(b)) > 0) {
+			return true
 		}
 	}
-	return g, kept
+	return false
 }
 
-// generationsInOrder returns the generations that the table has.
-func (t *Table) generationsInOrder() []*generation {
-	t.generations.Lock()
-	defer t.generations.Unlock()
-	return slices.SortedFunc(maps.Values(t.generations.byNumber), func(a, b *generation) int { return cmp.Compare(a.number, b.number) })
+// demote unloads dictionaries unless they are needed, and returns their garbage. The caller holds the
+// commit lock.
+func (t *Table) demote(state *catalog.TableState, number int64) []txn.Garbage {
+	if t.isNeeded(state, number) {
+		return nil
+	}
+	return t.generations.Demote(number)
 }
 
-// keeps reports whether the table still has a generation.
-func (t *Table) keeps(g *generation) bool {
-	t.generations.Lock()
-	defer t.generations.Unlock()
-	return t.generations.byNumber[g.number] == g
-}
+// keeps reports whether dictionaries take rows.
+func (t *Table) keeps(g *dicts.Numbered) bool { return t.generations.Find(g.Number) == g }
 
 // generationStart returns the start of the first time range of a bucket's generation.
 func (t *Table) generationStart(bucket int64) int64 {
@@ -76,33 +68,21 @@ func (t *Table) generationStart(bucket int64) int64 {
 // generationsBefore returns the bytes of the generations that end before a bucket's.
 func (t *Table) generationsBefore(bucket int64) (bytes int64) {
 	first := t.generationOf(bucket)
-	t.generations.Lock()
-	defer t.generations.Unlock()
-	for number, g := range t.generations.byNumber {
-		if number < first {
-			bytes += g.counted
-		}
-	}
-	return bytes
+	return t.generations.Counted(func(number int64) bool { return number < first })
 }
 
 // heldBefore returns the bytes of the generations that end before a bucket's, have rows in a
 // state, and are held by roots up to a version too.
 func (t *Table) heldBefore(bucket int64, state *catalog.TableState, newest txn.Version) (bytes int64) {
-	first, last := t.generationOf(bucket), int64(math.MinInt64)
-	t.generations.Lock()
-	defer t.generations.Unlock()
+	first, held := t.generationOf(bucket), map[int64]bool{}
 	for _, b := range state.Buckets.All() {
 		number := t.generationOf(b.Start)
 		if number >= first {
 			break
 		}
-		if g := t.generations.byNumber[number]; g != nil && number > last && txn.Version(b.Gen.Since()) <= newest {
-			bytes += g.counted
-		}
-		last = number
+		held[number] = held[number] || b.Gen != nil && txn.Version(b.Gen.Since()) <= newest
 	}
-	return bytes
+	return t.generations.Counted(func(number int64) bool { return held[number] })
 }
 
 // generationOf returns the number of a bucket's generation.
@@ -114,42 +94,18 @@ func (t *Table) generationOf(bucket int64) int64 {
 	return floorDiv(floorDiv(bucket, width), t.ranges)
 }
 
-// count updates the account of a generation, if the table still has it.
-func (t *Table) count(g *generation) {
-	t.generations.Lock()
-	defer t.generations.Unlock()
-	if t.generations.byNumber[g.number] == g {
-		size := int64(g.Size())
-		t.store.memory.dicts.Add(size - g.counted)
-		g.counted = size
-	}
-}
-
-// dropGenerations drops the dictionaries of generations before floor and returns them as
-// garbage.
-func (t *Table) dropGenerations(floor int64) []txn.Garbage {
-	var garbage []txn.Garbage
-	first := t.generationOf(floor)
-	t.generations.Lock()
-	defer t.generations.Unlock()
-	t.generations.first = first
-	for number, g := range t.generations.byNumber {
-		if number >= first {
-			continue
-		}
-		delete(t.generations.byNumber, number)
-		t.store.memory.dicts.Add(-g.counted)
-		if g.Since() > 0 { // otherwise no root has had a part of it
-			garbage = append(garbage, txn.Garbage{Since: txn.Version(g.Since()), Bytes: int64(g.Size())})
-		}
+// dropGenerations drops the dictionaries of generations before floor, which the root of a version
+// lacks, and returns them as garbage. Their files stay for the reads of older roots.
+func (t *Table) dropGenerations(floor int64, version txn.Version) []txn.Garbage {
+	garbage, inFiles := t.generations.Drop(t.generationOf(floor))
+	for _, number := range inFiles {
+		t.store.keeper.leave(leaving{version: version, table: t, generation: number, dicts: true})
 	}
 	return garbage
 }
 
 func (t *Table) addGenerations(out *Stats) {
-	t.generations.Lock()
-	defer t.generations.Unlock()
-	for _, g := range t.generations.byNumber {
+	for _, g := range t.generations.All() {
 		lists, records := g.Lists.Size()
 		out.Stacks += g.Lists.Len()
 		out.SeriesBytes += int64(g.Series.Size() + g.Strings.Size() + g.UUIDs.Size())
@@ -188,16 +144,10 @@ func (t *Table) keepSeriesColumns(gen *granule.Generation) *granule.SeriesColumn
 	if !kept {
 		return columns
 	}
-	t.generations.Lock()
-	var owner *generation // nil if it was dropped
-	for _, g := range t.generations.byNumber {
+	for _, g := range t.generations.All() { // unless it was dropped
 		if g.Generation == gen {
-			owner = g
+			t.generations.Count(g)
 		}
-	}
-	t.generations.Unlock()
-	if owner != nil {
-		t.count(owner)
 	}
 	return columns
 }

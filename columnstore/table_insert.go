@@ -70,5 +70,11 @@ func (t *Table) Codes(at int64) (*Codes, error) {
 	if floor := t.floor(); start < floor {
 		return nil, fmt.Errorf("table %q: %w", t.name, tooOld(start, floor))
 	}
-	return &Codes{table: t, gen: t.generation(start)}, nil
+	g, _, err := t.generations.Acquire(t.generationOf(start))
+	if err != nil {
+		return nil, fmt.Errorf("table %q: %w", t.name, err)
+	}
+	c := &Codes{table: t, number: g.Number}
+	c.gen.Store(g)
+	return c, nil
 }

@@ -2,6 +2,7 @@ package columnstore
 
 import (
 	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/dicts"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -12,7 +13,9 @@ type Tx struct {
 	store     *Store
 	ticket    txn.Ticket[*catalog.Database]
 	pieces    []piece
-	one       [1]piece      // room for pieces: most transactions have one
+	one       [1]piece          // room for pieces: most transactions have one
+	pins      []*dicts.Numbered // dictionaries of the pieces, which stay in memory
+	onePin    [1]*dicts.Numbered
 	due       [1]dueGranule // room for the granules that the commit makes due
 	notes     []tableNote
 	trimmed   *Table // of which the commit drops rows before trimmedTo, nil for none

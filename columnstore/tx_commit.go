@@ -61,7 +61,7 @@ func (tx *Tx) Commit() (txn.ID, error) {
 	}
 	s.opts.Yield("commit/published")
 	tx.endHistories()
-	s.keeper.look()
+	s.keeper.look(s.isTight())
 	s.queue.add(due)
 	if s.isTight() || slices.ContainsFunc(due, func(d dueGranule) bool { return d.pressing }) {
 		s.help()
@@ -163,6 +163,10 @@ func (tx *Tx) Abort() {
 
 // end releases the parts. The root counts committed ones by now.
 func (tx *Tx) end() {
+	for _, g := range tx.pins {
+		g.Unpin()
+	}
+	tx.pins, tx.onePin[0] = nil, nil
 	tx.store.release(tx.bytes)
 	tx.pieces, tx.one[0], tx.notes, tx.bytes = nil, piece{}, nil, 0
 }

@@ -38,8 +38,9 @@ func (tx *Tx) insert(ctx context.Context, t *Table, codes *Codes, b schema.Batch
 	in.table, in.batch = t, b // here, so that the batch does not escape to the heap
 	err := in.check(codes)
 	if err == nil && len(in.buckets) > 0 {
-		in.resolve(codes)
-		err = tx.add(ctx, in)
+		if err = in.resolve(tx, codes); err == nil {
+			err = tx.add(ctx, in)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("table %q: %w", t.name, err)

@@ -5,13 +5,16 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// victim is a time range that can be evicted together with all earlier ranges of its table, or
-// the states of a history that ended before an instant.
+// victim is a time range that can be evicted together with all earlier ranges of its table, a bucket
+// that can be unloaded, or the states of a history that ended before an instant.
 type victim struct {
 	table *Table
 	state *catalog.TableState
 	start int64
 	held  int64 // bytes that eviction would not free, because staying snapshots hold them
+
+	key  string        // of the bucket that begins at start, which is unloaded
+	cold *catalog.Cold // what it is then; nil if a time range is evicted
 
 	history *History // nil: a time range
 	before  int64
@@ -20,7 +23,14 @@ type victim struct {
 // bytes returns the bytes of the range's rows, and how many of them roots up to a version hold
 // too.
 func (v victim) bytes(newest txn.Version) (bytes, kept int64) {
-	for _, g := range v.state.Granules.Overlapping(v.state.RangeBounds(v.start)) {
+	from, to := v.state.RangeBounds(v.start)
+	if v.cold != nil {
+		from, to = v.state.Schema.BucketBounds(v.start)
+	}
+	for bound, g := range v.state.Granules.Overlapping(from, to) {
+		if bound < from {
+			continue
+		}
 		for _, s := range g.Sections() {
 			bytes += int64(s.Size())
 			if txn.Version(s.Part.Since()) <= newest {

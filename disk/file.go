@@ -142,14 +142,25 @@ func OpenFile(fs FS, store StoreID, kind string, number uint64) (*FileReader, er
 	return r, nil
 }
 
-func (r *FileReader) open(store StoreID, kind string, number uint64) error {
-	h, err := readHeader(r.file, store, kind, number)
-	if errors.Is(err, errNoHeader) {
-		return r.damaged(0, err.Error())
+// OpenPieces is OpenFile for a reader who has the pieces already. It reads neither header nor
+// directory, and Directory returns nil. What is read of another file has another checksum.
+func OpenPieces(fs FS, kind string, number uint64) (*FileReader, error) {
+	r := &FileReader{name: FileName(kind, number)}
+	var err error
+	if r.file, err = fs.Open(r.name); err == nil {
+		err = r.measure()
 	}
 	if err != nil {
-		return err
+		if r.file != nil {
+			_ = r.file.Close()
+		}
+		return nil, err
 	}
+	return r, nil
+}
+
+// measure finds the end of the pieces.
+func (r *FileReader) measure() error {
 	size, err := r.file.Size()
 	if err != nil {
 		return err
@@ -158,6 +169,20 @@ func (r *FileReader) open(store StoreID, kind string, number uint64) error {
 		return r.damaged(size, "it is too short")
 	}
 	r.end = size - trailerSize
+	return nil
+}
+
+func (r *FileReader) open(store StoreID, kind string, number uint64) error {
+	h, err := readHeader(r.file, store, kind, number)
+	if errors.Is(err, errNoHeader) {
+		return r.damaged(0, err.Error())
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.measure(); err != nil {
+		return err
+	}
 	var b [trailerSize]byte
 	if _, err := r.file.ReadAt(b[:], r.end); err != nil {
 		return r.unread(r.end, err)

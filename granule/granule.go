@@ -154,6 +154,29 @@ func (g *Granule) Succeed(s *schema.Schema, old *Granule, children []*Granule) (
 	return successors, true
 }
 
+// Join returns the granule with the rows of others that are within its bounds, for a reader: none of
+// them is changed, and the rows of the others are fresh. It returns the granule itself if they have
+// none.
+func (g *Granule) Join(s *schema.Schema, others []*Granule) *Granule {
+	joined := g
+	for _, other := range others {
+		if other.hi != "" && other.hi <= g.lo || g.hi != "" && g.hi <= other.lo {
+			continue
+		}
+		for _, section := range other.Sections() {
+			mine := section.Within(s, g.lo, g.hi)
+			switch {
+			case mine.Rows() == 0:
+			case joined == g:
+				joined = g.With(mine)
+			default:
+				joined.Add(mine)
+			}
+		}
+	}
+	return joined
+}
+
 // Of returns a granule with the rows of a part as its base, of a rewrite in an earlier run; nil
 // for none.
 func Of(lo, hi string, base *Part) *Granule {

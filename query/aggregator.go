@@ -34,6 +34,7 @@ type aggregator struct {
 	all      int         // number of places of measures
 
 	gens   []*granule.Generation
+	cold   bool // the rows are cold: dictionaries are kept for groups by list alone
 	memory *queryMemory
 	query  *queryDicts
 
@@ -168,10 +169,29 @@ func (a *aggregator) add(s *filter.Selection) error {
 func (a *aggregator) number(gen *granule.Generation) int {
 	at := slices.Index(a.gens, gen)
 	if at < 0 {
+		if a.cold && a.list < 0 {
+			a.forgetGenerations()
+		}
 		at = len(a.gens)
 		a.gens = append(a.gens, gen)
 	}
 	return at
+}
+
+// forgetGenerations lets go of dictionaries that no group needs: they can be larger than the store in
+// memory.
+func (a *aggregator) forgetGenerations() {
+	a.gens = nil
+	for _, columns := range [][]*byColumn{a.by, a.inputs} {
+		for _, c := range columns {
+			clear(c.codes)
+		}
+	}
+	if a.asOf != nil {
+		for _, c := range a.asOf.from {
+			clear(c.codes)
+		}
+	}
 }
 
 // addSeries adds rows [lo, hi), which are of one series, to their groups.

@@ -25,10 +25,13 @@ func (a *aggregator) having(c *filter.Chooser, state *catalog.TableState, where 
 	lists := 0
 	var last *catalog.BucketState
 	for _, b := range c.Buckets(state, where) {
-		if last == nil || b.Gen != last.Gen {
+		switch {
+		case b.Cold != nil:
+			return nil // nobody knows its lists yet
+		case b.Gen != nil && (last == nil || b.Gen != last.Gen):
 			lists += b.Gen.Lists.Len() + 1
+			last = b
 		}
-		last = b
 	}
 	if a.memory.left()/havingBytes < int64(lists) {
 		return nil

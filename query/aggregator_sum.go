@@ -11,7 +11,6 @@ import (
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/query/filter"
-	"github.com/granarydb/granary/txn"
 )
 
 // Thresholds of parallel sums.
@@ -38,7 +37,7 @@ func (a *aggregator) sumAll(ctx context.Context, r *filter.Read, where filter.Ex
 		return nil
 	}
 	having := a.having(c, r.State, where)
-	granules := c.Granules(r.State, where)
+	granules, cold := c.Granules(r.State, where)
 	if err := cmp.Or(ctx.Err(), r.Use.Err()); err != nil { // without granules, nothing else checks
 		return err
 	}
@@ -47,9 +46,8 @@ func (a *aggregator) sumAll(ctx context.Context, r *filter.Read, where filter.Ex
 		rows += g.Rows()
 		parts += g.FreshParts() + 1
 	}
-	next := new(atomic.Int64)
 	about := c.Estimate(r.State, where, rows)
-	workers := a.workers(about, len(granules))
+	workers := a.workers(about, len(granules), cold)
 	if where.Calls() {
 		workers = 1
 	}
@@ -59,8 +57,9 @@ func (a *aggregator) sumAll(ctx context.Context, r *filter.Read, where filter.Ex
 	if a.list >= 0 && len(a.by) == 1 && about.Most > cachedLists && about.Rows > 2*about.Most {
 		a.sortByLists(granules)
 	}
+	work := &sumUnits{read: r, granules: granules, cold: cold}
 	if workers == 1 {
-		if err := a.sumSome(ctx, r.Use, c, granules, next); err != nil {
+		if err := a.sumSome(ctx, c, work); err != nil {
 			return err
 		}
 		return a.keep(having)
@@ -78,7 +77,7 @@ func (a *aggregator) sumAll(ctx context.Context, r *filter.Read, where filter.Ex
 		running.Go(func() {
 			c, err := filter.NewChooser(shared, a.source, where)
 			if err == nil {
-				err = others[i].sumSome(shared, r.Use, c, granules, next)
+				err = others[i].sumSome(shared, c, work)
 				c.Done()
 			}
 			if err != nil {
@@ -86,7 +85,7 @@ func (a *aggregator) sumAll(ctx context.Context, r *filter.Read, where filter.Ex
 			}
 		})
 	}
-	if err := a.sumSome(shared, r.Use, c, granules, next); err != nil {
+	if err := a.sumSome(shared, c, work); err != nil {
 		cancel(err)
 	}
 	running.Wait()
@@ -101,8 +100,9 @@ func (a *aggregator) sumAll(ctx context.Context, r *filter.Read, where filter.Ex
 	return ctx.Err()
 }
 
-// workers returns the number of goroutines that pays.
-func (a *aggregator) workers(about filter.Estimate, granules int) int {
+// workers returns the number of goroutines that pays. One at least of the granules, or of the cold
+// buckets, is for each of them.
+func (a *aggregator) workers(about filter.Estimate, granules int, cold []*catalog.BucketState) int {
 	worth := parallelRows
 	switch {
 	case a.list >= 0:
@@ -110,7 +110,11 @@ func (a *aggregator) workers(about filter.Estimate, granules int) int {
 	case a.measures == nil && a.asOf == nil && !slices.ContainsFunc(a.by, func(c *byColumn) bool { return !c.series && c.Column != a.time }):
 		worth = parallelSums
 	}
-	return max(1, min(runtime.GOMAXPROCS(0), about.Rows/worth, granules))
+	rows := about.Rows
+	for _, b := range cold {
+		rows += int(b.Cold.Rows)
+	}
+	return max(1, min(runtime.GOMAXPROCS(0), rows/worth, granules+len(cold)))
 }
 
 // cachedLists is the number of lists whose array of sums takes 1 MiB and so stays in a
@@ -154,28 +158,56 @@ func (a *aggregator) sortByLists(granules []*granule.Granule) {
 	}
 }
 
-// sumSome sums granules until none is left. next counts the granules that were taken.
-func (a *aggregator) sumSome(ctx context.Context, use txn.Use[*catalog.Database], c *filter.Chooser, granules []*granule.Granule, next *atomic.Int64) error {
+// sumUnits is the work of a sum, which goroutines share.
+type sumUnits struct {
+	read     *filter.Read
+	granules []*granule.Granule
+	cold     []*catalog.BucketState
+	next     atomic.Int64 // granules and buckets that were taken
+}
+
+// sumSome sums granules until none is left, then cold buckets.
+func (a *aggregator) sumSome(ctx context.Context, c *filter.Chooser, work *sumUnits) error {
 	a.index.start(a.source.Seed, keyWidth*len(a.by))
 	for {
-		i := int(next.Add(1)) - 1
-		if i >= len(granules) {
+		i := int(work.next.Add(1)) - 1
+		if i < len(work.granules) {
+			if err := a.sumGranule(ctx, c, work.read, work.granules[i]); err != nil {
+				return err
+			}
+			continue
+		}
+		if i -= len(work.granules); i >= len(work.cold) {
 			return nil
 		}
-		a.source.Yield("read/granule")
-		if err := cmp.Or(ctx.Err(), use.Err()); err != nil {
-			return err
-		}
-		for _, slice := range c.Parts(granules[i]) {
-			s := c.Choose(slice)
-			if c.Cancelled() {
-				return ctx.Err()
+		a.cold = true
+		for g, err := range c.Of(work.read.State, work.cold[i]) {
+			if err == nil {
+				err = a.sumGranule(ctx, c, work.read, g)
 			}
-			if s.Rows > 0 {
-				if err := a.add(&s); err != nil {
-					return err
-				}
+			if err != nil {
+				return err
 			}
 		}
 	}
+}
+
+// sumGranule sums the rows of a granule.
+func (a *aggregator) sumGranule(ctx context.Context, c *filter.Chooser, r *filter.Read, g *granule.Granule) error {
+	a.source.Yield("read/granule")
+	if err := cmp.Or(ctx.Err(), r.Use.Err()); err != nil {
+		return err
+	}
+	for _, slice := range c.Parts(g) {
+		s := c.Choose(slice)
+		if c.Cancelled() {
+			return ctx.Err()
+		}
+		if s.Rows > 0 {
+			if err := a.add(&s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"runtime"
 	"slices"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -75,7 +74,7 @@ func TestAggregator_SortByLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.done()
-	granules := c.Granules(r.State, opts.Where)
+	granules, _ := c.Granules(r.State, opts.Where)
 	inKeyOrder := slices.Clone(granules)
 	a.sortByLists(granules)
 	if slices.Equal(granules, inKeyOrder) {
@@ -94,7 +93,7 @@ func TestAggregator_SortByLists(t *testing.T) {
 			t.Errorf("a granule of generation %d, code %d, comes after one of %d, %d", gen, code, before, codeBefore)
 		}
 	}
-	if err := a.sumSome(t.Context(), r.Use, c, granules, new(atomic.Int64)); err != nil {
+	if err := a.sumSome(t.Context(), c, &sumUnits{read: r, granules: granules}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := a.groups()
@@ -136,7 +135,7 @@ func TestAggregator_Workers(t *testing.T) {
 		if test.asOf {
 			a.asOf = &asOf{}
 		}
-		if got := a.workers(filter.Estimate{Rows: test.rows, Most: test.most}, test.granules); got != test.want {
+		if got := a.workers(filter.Estimate{Rows: test.rows, Most: test.most}, test.granules, nil); got != test.want {
 			t.Errorf("%+v: %d", test, got)
 		}
 		a.done()

@@ -112,8 +112,15 @@ func KnownTuples(r *filter.Read, columns []string) ([][]string, error) {
 	var tuples [][]string
 	var gen *granule.Generation
 	for _, b := range r.State.Buckets.All() {
-		if b.Gen != gen {
-			gen = b.Gen
+		if !b.HasRows() {
+			continue
+		}
+		its, err := r.Dictionaries(r.State, b)
+		if err != nil {
+			return nil, err
+		}
+		if its != gen {
+			gen = its
 			tuples = append(tuples, r.SeriesColumns(gen).AllTuples(columns)...)
 		}
 	}

@@ -118,7 +118,8 @@ func addDicts(s *schema.Schema, frame []byte, size uint64, into *granule.Generat
 // as it is.
 func (d *Dir) appendFrame(dst, image []byte) []byte {
 	if d.encoder == nil {
-		d.encoder, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)) // no option is invalid
+		// The encoder keeps twice its window. No option is invalid.
+		d.encoder, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
 	}
 	at := len(dst)
 	dst = d.encoder.EncodeAll(image, dst)

@@ -130,9 +130,16 @@ func (d *Dir) Discard() {
 	d.unnamed = nil
 }
 
-// Clean removes the files that the manifest does not name; without one, all. It is called after
-// WriteManifest, or OpenDir, with the manifest of these. After an error some are removed.
-func (d *Dir) Clean(m *Manifest) error {
+// RowsName returns the name of a file of rows.
+func RowsName(number uint64) string { return disk.FileName(RowsKind, number) }
+
+// DictsName returns the name of a file of dictionaries.
+func DictsName(number uint64) string { return disk.FileName(DictsKind, number) }
+
+// Clean removes the files that the manifest does not name; without one, all. Files in needed stay: they
+// are read. It is called after WriteManifest, or OpenDir, with the manifest of these. After an error
+// some are removed.
+func (d *Dir) Clean(m *Manifest, needed map[string]bool) error {
 	names, err := d.fs.List()
 	if err != nil {
 		return failed(err)
@@ -142,7 +149,7 @@ func (d *Dir) Clean(m *Manifest) error {
 	for _, name := range names {
 		kind, _, ok := disk.ParseName(name)
 		switch {
-		case !ok || !isOurs(kind) || named[name] || slices.Contains(d.manifests, name):
+		case !ok || !isOurs(kind) || named[name] || needed[name] || slices.Contains(d.manifests, name):
 		case kind == ManifestKind:
 			manifests = append(manifests, name)
 		default:

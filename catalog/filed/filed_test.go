@@ -139,6 +139,16 @@ func withDirectory(t *testing.T, id disk.StoreID, kind string, number uint64, pi
 	return d
 }
 
+// readRows reads a file of rows as a whole.
+func readRows(d *filed.Dir, b filed.BucketFile, parts *granule.PartReader) (*filed.Rows, []*granule.Granule, error) {
+	rows, err := d.OpenRows(parts.Schema, b)
+	if err != nil {
+		return nil, nil, err
+	}
+	granules, err := rows.All(parts)
+	return rows, granules, err
+}
+
 // asErrFile makes the errors that bad bytes of a file have one.
 func asErrFile(err error) error {
 	_, isDamaged := errors.AsType[*disk.DamagedError](err)
@@ -160,14 +170,14 @@ func TestReadRows_AnyDirectory(t *testing.T) {
 	bucket := w.manifest.Tables[0].Buckets[1]
 	pieces, directory := body(t, w.fs, w.id, "rows", bucket.File)
 	type loaded struct {
-		state    *catalog.BucketState
+		rows     *filed.Rows
 		granules []*granule.Granule
 	}
 	image := damaged.Image{
 		Name: "rows", Bytes: directory, Bad: filed.ErrFile,
 		Open: func(image []byte) (any, error) {
-			state, granules, err := withDirectory(t, w.id, "rows", bucket.File, pieces, image).ReadRows(bucket, parts)
-			return loaded{state, granules}, asErrFile(err)
+			rows, granules, err := readRows(withDirectory(t, w.id, "rows", bucket.File, pieces, image), bucket, parts)
+			return loaded{rows, granules}, asErrFile(err)
 		},
 		Use: func(t *testing.T, opened any) {
 			l := opened.(loaded)
@@ -180,7 +190,7 @@ func TestReadRows_AnyDirectory(t *testing.T) {
 				}
 				at, rows = hi, rows+g.Rows()
 			}
-			if len(l.granules) > 0 && at != end || int64(rows) != bucket.Rows || l.state.Size() < 0 {
+			if len(l.granules) > 0 && at != end || int64(rows) != bucket.Rows || l.rows.Size() < 0 {
 				t.Fatalf("the granules end at %x, want %x, and have %d rows, want %d", at, end, rows, bucket.Rows)
 			}
 		},
@@ -220,7 +230,7 @@ func TestWriteManifest_FailsAndCounts(t *testing.T) {
 		}
 		counted++
 		parts := &granule.PartReader{Schema: s, Generation: granule.NewGeneration(1)}
-		if _, _, err := d.ReadRows(got.Tables[0].Buckets[0], parts); err != nil {
+		if _, _, err := readRows(d, got.Tables[0].Buckets[0], parts); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}
@@ -248,7 +258,7 @@ func TestOpenDir_KeepsBothCopies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := d.Clean(m); err != nil {
+			if err := d.Clean(m, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -300,7 +310,7 @@ func TestClean(t *testing.T) {
 			t.Fatal(err)
 		}
 		fs.Fail(&crashfs.Fault{Err: syscall.EIO, After: after, Ops: []crashfs.Op{crashfs.Remove, crashfs.SyncDir}})
-		failed := d.Clean(&fewer)
+		failed := d.Clean(&fewer, nil)
 		fs.Heal()
 		if failed == nil && after < 4 {
 			t.Fatalf("call %d failed, and Clean did not", after)
@@ -310,11 +320,11 @@ func TestClean(t *testing.T) {
 			t.Fatalf("after call %d: manifest %v, %v", after, got, err)
 		}
 		for _, b := range got.Tables[0].Buckets {
-			if _, _, err := again.ReadRows(b, w.parts(t, again)); err != nil {
+			if _, _, err := readRows(again, b, w.parts(t, again)); err != nil {
 				t.Fatalf("after call %d: %v", after, err)
 			}
 		}
-		if err := d.Clean(&fewer); err != nil {
+		if err := d.Clean(&fewer, nil); err != nil {
 			t.Fatal(err)
 		}
 		names, err := fs.List()

@@ -307,8 +307,11 @@ func (c *checker) dictionaries(t *table, f *filed.TableFiles, files filed.Genera
 // granules reads the file of a bucket.
 func (c *checker) granules(t *table, g *generation, b filed.BucketFile) ([]*granule.Granule, error) {
 	parts := &granule.PartReader{Schema: t.schema, Generation: g.Generation, Codes: g.Watermark(), MaxRows: math.MaxInt32}
-	_, granules, err := c.dir.ReadRows(b, parts)
-	return granules, err
+	rows, err := c.dir.OpenRows(t.schema, b)
+	if err != nil {
+		return nil, err
+	}
+	return rows.All(parts)
 }
 
 // history reads the file of a history.

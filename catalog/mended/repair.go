@@ -77,7 +77,7 @@ func (c *checker) mend() error {
 	if err := c.dir.WriteManifest(c.sound); err != nil {
 		return err
 	}
-	return c.dir.Clean(c.sound)
+	return c.dir.Clean(c.sound, nil)
 }
 
 // setAside gives a file a second name. One with that name is of a repair that did not end.

@@ -20,6 +20,7 @@ type Chooser struct {
 	found    []*catalog.BucketState                    // buckets with candidate rows
 	last     *generationSeries                         // the generation looked up last
 	gens     map[*granule.Generation]*generationSeries // nil until a second generation is looked up, which is rare
+	cold     bool                                      // the bucket is cold: the query must not keep its dictionaries
 	spans    []SeriesSpan
 	sections []granule.Section // sections of the current granule
 }

@@ -11,24 +11,75 @@ import (
 	"github.com/granarydb/granary/granule"
 )
 
-// Granules returns the granules that can have rows for which the condition holds, in key
-// order. They are valid until the next call.
-func (c *Chooser) Granules(state *catalog.TableState, where Expr) []*granule.Granule {
+// Granules returns the granules in memory that can have rows for which the condition holds, in key
+// order, and the buckets with cold rows that can. They are valid until the next call.
+func (c *Chooser) Granules(state *catalog.TableState, where Expr) (granules []*granule.Granule, cold []*catalog.BucketState) {
 	found := c.work.granules[:0]
 	for _, b := range c.Buckets(state, where) {
-		found = c.granulesOf(found, state, b)
+		switch {
+		case b.Cold != nil:
+			cold = append(cold, b)
+		case b.Gen != nil:
+			found = c.granulesOf(found, state, b)
+		}
 	}
 	c.work.granules = found
-	return found
+	return found, cold
 }
 
-// granulesOf appends the granules of one bucket that can have such rows.
+// Of yields the granules of a bucket that can have such rows, in key order, whether they are in memory
+// or cold. An error, one of reading files, is the last element.
+func (c *Chooser) Of(state *catalog.TableState, b *catalog.BucketState) iter.Seq2[*granule.Granule, error] {
+	return func(yield func(*granule.Granule, error) bool) {
+		if c.cold = b.Cold != nil; c.cold {
+			c.ofCold(state, b, yield)
+			return
+		}
+		if b.Gen == nil {
+			return
+		}
+		c.work.granules = c.granulesOf(c.work.granules[:0], state, b)
+		for _, g := range c.work.granules {
+			if !yield(g, nil) {
+				return
+			}
+		}
+	}
+}
+
+// ofCold is Of for a bucket with cold rows.
+func (c *Chooser) ofCold(state *catalog.TableState, b *catalog.BucketState, yield func(*granule.Granule, error) bool) {
+	gen, err := c.source.Dictionaries(state, b)
+	if err != nil {
+		yield(nil, err)
+		return
+	}
+	codes, few := b.Series.Few(c.seriesSet(gen).some, fewSeries)
+	if few && len(codes) == 0 {
+		return
+	}
+	var ranges [][2]string
+	if few {
+		ranges = c.source.rangesOf(b, gen, codes)
+	}
+	id := c.filter.onlyID()
+	for g, err := range c.source.Cold(state, b, ranges) {
+		if err == nil && id != nil && len(id.among([]*granule.Granule{g})) == 0 {
+			continue
+		}
+		if !yield(g, err) {
+			return
+		}
+	}
+}
+
+// granulesOf appends the granules of one bucket that can have such rows. It has no cold rows.
 func (c *Chooser) granulesOf(dst []*granule.Granule, state *catalog.TableState, b *catalog.BucketState) []*granule.Granule {
 	codes, few := b.Series.Few(c.seriesSet(b.Gen).some, fewSeries)
 	lo, hi := c.source.Schema.BucketBounds(b.Start)
 	ranges := [][2]string{{lo, hi}}
 	if few {
-		ranges = c.source.rangesOf(b, codes)
+		ranges = c.source.rangesOf(b, b.Gen, codes)
 	}
 	n := len(dst)
 	dst = appendGranules(dst, state, ranges)
@@ -48,10 +99,9 @@ func (c *Chooser) reads(ctx context.Context, r *Read, where Expr) iter.Seq2[*gra
 				yield(nil, err)
 				return
 			}
-			c.work.granules = c.granulesOf(c.work.granules[:0], r.State, b)
-			for _, g := range c.work.granules {
+			for g, err := range c.Of(r.State, b) {
 				r.Yield("read/granule")
-				if !yield(g, cmp.Or(ctx.Err(), r.Use.Err())) {
+				if !yield(g, cmp.Or(err, ctx.Err(), r.Use.Err())) {
 					return
 				}
 			}
@@ -60,11 +110,11 @@ func (c *Chooser) reads(ctx context.Context, r *Read, where Expr) iter.Seq2[*gra
 }
 
 // rangesOf returns the key ranges of the given series of a bucket, in key order.
-func (s *Env) rangesOf(b *catalog.BucketState, codes []uint32) [][2]string {
+func (s *Env) rangesOf(b *catalog.BucketState, gen *granule.Generation, codes []uint32) [][2]string {
 	keys := make([]string, len(codes))
 	bucket := s.Schema.AppendBucket(nil, b.Start)
 	for i, code := range codes {
-		tuple := b.Gen.Series.Value(code)
+		tuple := gen.Series.Value(code)
 		var key strings.Builder
 		key.Grow(len(bucket) + len(tuple))
 		key.Write(bucket)

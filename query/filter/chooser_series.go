@@ -27,10 +27,10 @@ func (c *Chooser) generation(gen *granule.Generation) *generationSeries {
 	g := c.gens[gen]
 	if g == nil {
 		g = &generationSeries{gen: gen, columns: c.source.SeriesColumns(gen)}
-		if c.last != nil && c.gens == nil {
+		if c.last != nil && c.gens == nil && !c.cold {
 			c.gens = map[*granule.Generation]*generationSeries{c.last.gen: c.last}
 		}
-		if c.gens != nil {
+		if c.gens != nil && !c.cold {
 			c.gens[gen] = g
 		}
 	}
@@ -70,17 +70,21 @@ func (c *Chooser) manySeries(gen *granule.Generation) bool {
 type Estimate struct {
 	Rows  int  // rows of series that can match, in the granules counted
 	Lists int  // distinct lists of these rows
-	Sure  bool // every such series matches in all its rows, and all are of one generation
-	Most  int  // lists in the largest dictionary
+	Sure  bool // every such series matches in all its rows, and all are of one generation in memory
+	Most  int  // lists in the largest dictionary in memory
 }
 
-// Estimate estimates the result of a condition among the given number of rows. It reads no
-// row.
+// Estimate estimates the result of a condition among the given number of rows, of granules in memory.
+// It reads no row.
 func (c *Chooser) Estimate(state *catalog.TableState, where Expr, rows int) (e Estimate) {
 	some, all := 0, 0
 	var gen *granule.Generation
 	e.Sure = true
 	for _, b := range c.Buckets(state, where) {
+		if b.Gen == nil {
+			e.Sure = e.Sure && b.Cold == nil
+			continue
+		}
 		set := c.seriesSet(b.Gen)
 		for i, word := range b.Series {
 			all += bits.OnesCount64(word)
@@ -115,12 +119,19 @@ func EachSeries(ctx context.Context, r *Read, where Expr, each func(*granule.Gen
 		if err := cmp.Or(ctx.Err(), r.Use.Err()); err != nil {
 			return err
 		}
-		if gen != b.Gen && gen != nil {
+		if !b.HasRows() {
+			continue
+		}
+		its, err := r.Dictionaries(r.State, b)
+		if err != nil {
+			return err
+		}
+		if gen != its && gen != nil {
 			each(gen, c.seriesColumns(gen), set)
 			set = nil
 		}
-		if gen != b.Gen || byBucket {
-			gen = b.Gen
+		if gen != its || byBucket {
+			gen = its
 			some = c.filter.ofSeries(gen, c.seriesColumns(gen), b).some
 		}
 		if more := len(b.Series) - len(set); more > 0 {

@@ -60,11 +60,12 @@ type finder struct {
 
 // place is the place of a row, and its key in the order.
 type place struct {
-	key              []byte
-	granule, section int32
-	row              int32
-	part             *granule.Part
-	sorting          []byte // the sorting key, once it was needed
+	key     []byte
+	granule int64 // in the order of a scan: the bucket, and the granule in it
+	section int32
+	row     int32
+	part    *granule.Part
+	sorting []byte // the sorting key, once it was needed
 }
 
 const placeSize = 80
@@ -79,28 +80,23 @@ func (f *finder) find(ctx context.Context, where filter.Expr) error {
 	if f.read.State == nil {
 		return nil
 	}
-	granules := c.Granules(f.read.State, where)
-	for i := range granules {
-		f.now.granule = int32(i)
+	buckets := c.Buckets(f.read.State, where)
+	for i := range buckets {
 		if f.isTime && f.order[0].flip != 0 {
-			f.now.granule = int32(len(granules) - 1 - i)
+			i = len(buckets) - 1 - i
 		}
-		f.read.Yield("read/granule")
-		if err := cmp.Or(ctx.Err(), f.read.Use.Err()); err != nil {
-			return err
+		b := buckets[i]
+		if f.isBeyond(f.read.State.TimesOf(b)) {
+			continue
 		}
-		for section, slice := range c.Parts(granules[f.now.granule]) {
-			if f.now.section, f.now.part = int32(section), slice.Part; f.isBeyond(slice.Part) {
-				continue
+		f.now.granule = int64(i)<<32 - 1
+		for g, err := range c.Of(f.read.State, b) {
+			f.now.granule++
+			f.read.Yield("read/granule")
+			if err := cmp.Or(err, ctx.Err(), f.read.Use.Err()); err != nil {
+				return err
 			}
-			s := c.Choose(slice)
-			if c.Cancelled() {
-				return ctx.Err()
-			}
-			if s.Rows == 0 {
-				continue
-			}
-			if err := f.add(&s); err != nil {
+			if err := f.addGranule(ctx, c, g); err != nil {
 				return err
 			}
 		}
@@ -108,13 +104,32 @@ func (f *finder) find(ctx context.Context, where filter.Expr) error {
 	return cmp.Or(ctx.Err(), f.read.Use.Err())
 }
 
-// isBeyond reports whether no row of a part can be among the first, by its times.
-func (f *finder) isBeyond(p *granule.Part) bool {
+// addGranule adds the chosen rows of a granule.
+func (f *finder) addGranule(ctx context.Context, c *filter.Chooser, g *granule.Granule) error {
+	for section, slice := range c.Parts(g) {
+		if f.now.section, f.now.part = int32(section), slice.Part; f.isBeyond(slice.Part.TimeRange()) {
+			continue
+		}
+		s := c.Choose(slice)
+		if c.Cancelled() {
+			return ctx.Err()
+		}
+		if s.Rows == 0 {
+			continue
+		}
+		if err := f.add(&s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isBeyond reports whether no row with a time from first to last can be among the first.
+func (f *finder) isBeyond(first, last int64) bool {
 	if !f.isTime || !f.kept.IsFull() {
 		return false
 	}
 	c := &f.order[0]
-	first, last := p.TimeRange()
 	if c.flip != 0 {
 		first = last
 	}

@@ -1,0 +1,69 @@
+package catalog
+
+import "github.com/granarydb/granary/granule"
+
+// Cold is the rows of a bucket that are in a file, and not in memory. Rows that came later are in
+// granules of the table, which cover the bucket by themselves (C6 of package columnstore). It is
+// immutable.
+type Cold struct {
+	File       uint64
+	Rows       int64
+	Bytes      int64  // of the file
+	Through    uint64 // no row is of a later commit
+	Generation int64  // number of the dictionaries
+	Err        error  // of opening the file: its rows cannot be read
+}
+
+// HasRows reports whether the bucket has rows, or can have some.
+func (b *BucketState) HasRows() bool { return b.Gen != nil || b.Cold != nil }
+
+// Unload takes the rows of a bucket out of memory. A file has them all, those included that were
+// cold before. It reads no row.
+func (e *TableEdit) Unload(key string, cold *Cold) {
+	b, ok := e.bucket(key)
+	if !ok {
+		return
+	}
+	_, end := e.schema.BucketBounds(b.Start)
+	var bounds []string
+	for bound := range e.granules.Between(key, end) {
+		bounds = append(bounds, bound)
+	}
+	for _, bound := range bounds {
+		g, _ := e.granules.Get(bound)
+		e.granules.Delete(bound)
+		e.State.Bytes -= GranuleSize
+		e.left = append(e.left, g.Sections()...)
+	}
+	next := *b
+	next.Gen, next.Cold = nil, cold
+	e.State.Bytes += next.Size() - b.Size()
+	e.cool(b)
+	e.editBuckets().Set(key, &next)
+}
+
+// LoadCold adds a bucket of an earlier run, whose rows stay in their file, to a table that lacks it.
+func (e *TableEdit) LoadCold(b *BucketState) {
+	key, _ := e.schema.BucketBounds(b.Start)
+	e.editBuckets().Set(key, b)
+	e.State.Bytes += b.Size()
+	e.State.Rows += b.Cold.Rows
+}
+
+// cool notes the file of a bucket that the next root does not need.
+func (e *TableEdit) cool(b *BucketState) {
+	if b.Cold != nil {
+		e.Files = append(e.Files, b.Cold.File)
+	}
+}
+
+// HotGranules returns the granules of a bucket that are in memory.
+func (t *TableState) HotGranules(b *BucketState) (granules []*granule.Granule) {
+	key, end := t.Schema.BucketBounds(b.Start)
+	for bound, g := range t.Granules.Overlapping(key, end) {
+		if bound >= key {
+			granules = append(granules, g)
+		}
+	}
+	return granules
+}

@@ -1,0 +1,91 @@
+package dicts
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"weak"
+
+	"github.com/granarydb/granary/catalog/filed"
+	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/granule"
+)
+
+// Read returns dictionaries for queries: those that take rows, or those in files. The errors are those of
+// Owner.Read, and filed.ErrFile if no file has them.
+func (s *Set) Read(number int64) (*Numbered, error) {
+	for {
+		s.mu.Lock()
+		g := s.hot[number]
+		files, ok := s.files[number]
+		s.mu.Unlock()
+		if g != nil {
+			return g, nil
+		}
+		if !ok {
+			return nil, fmt.Errorf("%w: no file has the dictionaries %d", filed.ErrFile, number)
+		}
+		g, err := s.owner.Cached(number, func() (*Numbered, error) { return s.read(files) })
+		switch {
+		case err == nil && g.logged.Entries >= files.Entries:
+			return g, nil
+		case err == nil:
+			s.owner.Forget(number) // files were added since
+			continue
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+		if now := s.Files(number); slices.Equal(now.Files, files.Files) { // otherwise others took their place
+			return nil, &disk.DamagedError{File: filed.DictsName(files.Files[0]), Reason: err.Error()}
+		}
+	}
+}
+
+// read reads the dictionaries in some files, unless somebody has them already.
+func (s *Set) read(files filed.GenerationFiles) (*Numbered, error) {
+	g := &Numbered{Number: files.Number}
+	s.mu.Lock()
+	recent := s.recent[files.Number]
+	s.mu.Unlock()
+	if g.Generation = recent.at.Value(); g.Generation != nil && recent.entries >= files.Entries {
+		g.setFiled(recent.entries)
+		return g, nil
+	}
+	g.Generation = s.owner.New()
+	if err := s.owner.Read(files, g.Generation); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.recent[files.Number] = recentlyRead{weak.Make(g.Generation), files.Entries}
+	s.mu.Unlock()
+	g.setFiled(files.Entries)
+	return g, nil
+}
+
+// Files returns the files of dictionaries, which has none if they are in memory alone.
+func (s *Set) Files(number int64) filed.GenerationFiles {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.files[number]
+}
+
+// SetFiles makes the files of a manifest known. Those of dropped dictionaries stay as they are.
+func (s *Set) SetFiles(all []filed.GenerationFiles) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, files := range all {
+		if files.Number >= s.first {
+			s.files[files.Number] = files
+		}
+	}
+}
+
+// SetFiled notes how far dictionaries are in files, if they still take rows. Nil is none.
+func (s *Set) SetFiled(g *Numbered, at granule.Watermark) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g != nil && s.hot[g.Number] == g {
+		g.filed.Store(&at)
+	}
+}

@@ -1,0 +1,191 @@
+package filed
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+
+	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/fields"
+	"github.com/granarydb/granary/schema"
+)
+
+// Rows is the directory of a file of rows: which granules it has, and where. It is immutable.
+type Rows struct {
+	Series  catalog.Bitset  // those of the bucket
+	Columns map[string]bool // those of the bucket
+
+	dir      *Dir
+	bucket   BucketFile
+	granules []filedGranule
+	end      string // upper bound of the bucket
+	size     int
+}
+
+// filedGranule is the place of a granule in a file.
+type filedGranule struct {
+	lower         string
+	rows          int
+	begin, commit uint64
+	piece         disk.Piece
+}
+
+// OpenRows reads the directory of the file of a bucket. Dictionaries are not needed, so the codes of
+// Series are not compared with them. The errors are *disk.DamagedError, ErrFile, and those of the FS.
+// It is safe for concurrent use.
+func (d *Dir) OpenRows(s *schema.Schema, b BucketFile) (*Rows, error) {
+	file, err := disk.OpenFile(d.fs, d.store, RowsKind, b.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &disk.DamagedError{File: RowsName(b.File), Reason: "it is missing"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	r := rowsReader{rows: &Rows{dir: d, bucket: b}, schema: s, in: fields.NewReader(file.Directory(), ErrFile)}
+	r.head()
+	r.read()
+	if err := r.in.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", r.rows.name(), err)
+	}
+	return r.rows, nil
+}
+
+func (r *Rows) name() string { return disk.FileName(RowsKind, r.bucket.File) }
+
+// Len returns the number of granules. They are in the order of their bounds, and cover the bucket.
+func (r *Rows) Len() int { return len(r.granules) }
+
+// Bounds returns the bounds of the i-th granule (granule.Granule.Bounds).
+func (r *Rows) Bounds(i int) (lo, hi string) {
+	if i+1 < len(r.granules) {
+		return r.granules[i].lower, r.granules[i+1].lower
+	}
+	return r.granules[i].lower, r.end
+}
+
+// Rows returns the number of rows of the i-th granule.
+func (r *Rows) Rows(i int) int { return r.granules[i].rows }
+
+// Size returns the bytes that the directory takes on the heap.
+func (r *Rows) Size() int { return r.size }
+
+// Image reads the rows of the i-th granule, which has some, as bytes for Part, whose checksum is right.
+// The errors are *disk.DamagedError, and those of the FS.
+func (r *Rows) Image(i int) ([]byte, error) {
+	file, err := disk.OpenPieces(r.dir.fs, RowsKind, r.bucket.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &disk.DamagedError{File: r.name(), Reason: "it is missing"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	return file.Read(r.granules[i].piece, nil)
+}
+
+// Part returns the rows of the i-th granule. They refer to the image. The reader has the schema of the
+// table and the dictionaries of the bucket. The errors are ErrFile and granule.ErrImage.
+func (r *Rows) Part(i int, image []byte, parts *granule.PartReader) (*granule.Part, error) {
+	g := &r.granules[i]
+	p, err := parts.Read(r.bucket.Start, image)
+	if err == nil && p.Rows() != g.rows {
+		err = fmt.Errorf("%w: an image has %d rows, its directory %d", ErrFile, p.Rows(), g.rows)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: granule %d: %w", r.name(), i, err)
+	}
+	p.Stamp(g.begin, g.commit)
+	return p, nil
+}
+
+// All reads all granules. The errors are those of Image and Part.
+func (r *Rows) All(parts *granule.PartReader) ([]*granule.Granule, error) {
+	granules := make([]*granule.Granule, len(r.granules))
+	for i := range granules {
+		var part *granule.Part
+		if r.granules[i].rows > 0 {
+			image, err := r.Image(i)
+			if err == nil {
+				part, err = r.Part(i, image, parts)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		lo, hi := r.Bounds(i)
+		granules[i] = granule.Of(lo, hi, part)
+	}
+	return granules, nil
+}
+
+// rowsReader reads the directory of a file of rows.
+type rowsReader struct {
+	rows   *Rows
+	schema *schema.Schema
+	in     fields.Reader
+}
+
+// head reads what the bucket has.
+func (r *rowsReader) head() {
+	in, rows := &r.in, r.rows
+	in.In("bucket")
+	if start := int64(in.Int("start")); start != rows.bucket.Start {
+		in.Failf("the bucket begins at %d, not %d", start, rows.bucket.Start)
+	}
+	rows.Series = make(catalog.Bitset, in.Count("series", 8))
+	for i := range rows.Series {
+		if word := in.Raw("series", 8); word != nil {
+			rows.Series[i] = binary.LittleEndian.Uint64(word)
+		}
+	}
+	if n := len(rows.Series); rows.Series.Has(0) || n > 0 && rows.Series[n-1] == 0 {
+		in.Failf("a set of %d words of series", n)
+	}
+	names := in.Count("columns", 1)
+	if names > 0 {
+		rows.Columns = make(map[string]bool, names)
+	}
+	for range names {
+		name := string(in.Text("name", schema.MaxName))
+		if _, ok := r.schema.Resolve(name); !ok && in.Err() == nil {
+			in.Failf("%q is no column", name)
+		}
+		rows.Columns[name] = true
+	}
+}
+
+// read reads the granules. They cover the bucket: each ends where the next begins (C6).
+func (r *rowsReader) read() {
+	in, rows := &r.in, r.rows
+	first, end := r.schema.BucketBounds(rows.bucket.Start)
+	const granuleSize = 64
+	rows.end = end
+	rows.granules = make([]filedGranule, in.Count("granules", 2))
+	rows.size = granuleSize * len(rows.granules)
+	sum := int64(0)
+	for i := range rows.granules {
+		in.In("granule")
+		g := &rows.granules[i]
+		g.lower = string(in.Text("bound", math.MaxInt32))
+		if i == 0 && g.lower != first || i > 0 && g.lower <= rows.granules[i-1].lower || end != "" && g.lower >= end {
+			in.Failf("a bound is not in the order of the bucket")
+		}
+		if g.rows = int(in.Uint("rows", math.MaxInt32)); g.rows > 0 {
+			g.begin, g.commit = in.Uint("begin", math.MaxUint64), in.Uint("commit", rows.bucket.Through)
+			g.piece, _, _ = cutPiece(in.Raw("piece", pieceSize))
+		}
+		if in.Err() != nil {
+			return
+		}
+		sum += int64(g.rows)
+		rows.size += len(g.lower)
+	}
+	if in.Left() > 0 || sum != rows.bucket.Rows {
+		in.Failf("%d bytes are left behind %d rows of %d", in.Left(), sum, rows.bucket.Rows)
+	}
+}

@@ -1,0 +1,269 @@
+package columnstore
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/granarydb/granary/catalog/filed"
+	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/crashfs"
+)
+
+// coolAll writes files, and unloads all that they have.
+func coolAll(t *testing.T, store *Store) {
+	t.Helper()
+	if err := store.file(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range store.unloadable(store.roots.Root().State) {
+		store.unload(v)
+	}
+	store.cache.Shrink(math.MaxInt64)
+}
+
+// A store that was closed has no row in memory when it is open again, and reads each when it is asked
+// for.
+func TestCold_Restart(t *testing.T) {
+	opts := inDir(crashfs.New(crashfs.Options{}))
+	opts.GenerationBuckets = 2
+	store, table := open(t, opts, samples(100))
+	rng := rand.New(rand.NewPCG(1, 2))
+	memory, same := open(t, Options{Manual: true, FutureLimit: -1, PastLimit: -1}, samples(100))
+	for round := range 6 {
+		for i := range 20 {
+			b, _ := batch(rng, 1+rng.IntN(40), int64(round*60+i*13+rng.IntN(30)))
+			insert(t, table, b)
+			insert(t, same, b)
+		}
+		want := rowsNow(t, memory, same)
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		store, table = reopen(t, opts)
+		if s := store.Stats(); s.ColdRows != s.Rows || s.StackBytes+s.SeriesBytes > 0 || s.Parts > 0 {
+			t.Errorf("open: %+v", s)
+		}
+		for range 2 { // from files, and from the cache
+			if got := rowsNow(t, store, table); !slices.Equal(got, want) {
+				t.Fatalf("%d rows came back, want %d", len(got), len(want))
+			}
+		}
+		if s := store.Stats(); s.CacheBytes == 0 || s.Parts > 0 {
+			t.Errorf("read: %+v", s)
+		}
+	}
+}
+
+// A damaged file costs the rows of its times, and the error names it. Others are read, and written.
+func TestCold_DamagedFile(t *testing.T) {
+	for _, kind := range []string{"rows", "dicts"} {
+		t.Run(kind, func(t *testing.T) {
+			fs := crashfs.New(crashfs.Options{})
+			opts := inDir(fs)
+			opts.GenerationBuckets, opts.BucketRows = 1, -1
+			store, table := open(t, opts, samples(100))
+			rng := rand.New(rand.NewPCG(1, 2))
+			for i := range 30 {
+				b, _ := batch(rng, 20, int64(10*i))
+				insert(t, table, b)
+			}
+			want := rowsNow(t, store, table)
+			if err := store.Close(); err != nil {
+				t.Fatal(err)
+			}
+			_, m, err := filed.OpenDir(fs, store.dir.id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := filed.RowsName(m.Tables[0].Buckets[1].File)
+			if kind == "dicts" {
+				name = filed.DictsName(m.Tables[0].Generations[1].Files[0])
+			}
+			fs.Flip(name, 8*100)
+			store, table = reopen(t, opts)
+			damaged := func(where Expr) error {
+				return store.View(t.Context(), func(snap *Snapshot) error {
+					_, err := table.Aggregate(t.Context(), snap, AggregateOptions{Where: where})
+					return err
+				})
+			}
+			for _, where := range []Expr{{}, Between("time", int64(100), int64(199)), Between("time", int64(150), int64(250))} {
+				err := damaged(where)
+				if d, ok := errors.AsType[*disk.DamagedError](err); !ok || d.File != name || !strings.Contains(err.Error(), `table "samples"`) {
+					t.Errorf("a read of damaged rows: %v", err)
+				}
+			}
+			var rows []string
+			snap := snapshot(t, store)
+			for _, where := range []Expr{Between("time", int64(0), int64(99)), Between("time", int64(200), int64(1000))} {
+				rows = append(rows, allRows(t, table, snap, ScanOptions{Where: where})...)
+			}
+			if len(rows) != len(want)-200 {
+				t.Errorf("%d rows beside the damaged ones, want %d", len(rows), len(want)-200)
+			}
+			b, _ := batch(rng, 20, 250)
+			insert(t, table, b)
+			if b, _ = batch(rng, 20, 150); kind == "dicts" {
+				if _, err := table.Insert(t.Context(), b); err == nil {
+					t.Error("rows got codes of damaged dictionaries")
+				}
+			}
+		})
+	}
+}
+
+// A snapshot reads the files of its time, whatever takes their place, and they go after it.
+func TestCold_SnapshotKeepsFiles(t *testing.T) {
+	for name, drop := range map[string]func(t *testing.T, store *Store, table *Table){
+		"late rows": func(t *testing.T, store *Store, table *Table) {
+			b, _ := batch(rand.New(rand.NewPCG(1, 3)), 20, 50)
+			insert(t, table, b)
+			coolAll(t, store)
+		},
+		"retention": func(t *testing.T, store *Store, table *Table) {
+			b, _ := batch(rand.New(rand.NewPCG(1, 3)), 20, 3000)
+			insert(t, table, b)
+			if err := store.file(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fs := crashfs.New(crashfs.Options{})
+			opts := inDir(fs)
+			opts.Retention, opts.GenerationBuckets = 2000, 1
+			store, table := open(t, opts, samples(100))
+			fill(t, table, rand.New(rand.NewPCG(1, 2)), 20)
+			coolAll(t, store)
+			snap := snapshot(t, store)
+			want := allRows(t, table, snap, ScanOptions{})
+			files := func() []string {
+				names, err := fs.List()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return names
+			}
+			drop(t, store, table)
+			store.cache.Shrink(math.MaxInt64)
+			if got := allRows(t, table, snap, ScanOptions{}); !slices.Equal(got, want) {
+				t.Errorf("the snapshot has %d rows, and had %d", len(got), len(want))
+			}
+			before := files()
+			snap.Close()
+			store.roots.Sweep()
+			if err := store.keeper.clean(store); err != nil {
+				t.Fatal(err)
+			}
+			if after := files(); len(after) >= len(before) {
+				t.Errorf("files %v stay after %v", after, before)
+			}
+			if err := readAll(t, store, table); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Codes outlive the memory of their dictionaries.
+func TestCold_Codes(t *testing.T) {
+	opts := inDir(crashfs.New(crashfs.Options{}))
+	opts.GenerationBuckets = 1
+	store, table := open(t, opts, samples(100))
+	codes, err := table.Codes(50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := codedRow(t, codes, 50)
+	if _, err := codes.Insert(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	unused, err := codes.Series(map[string]string{"kind": "never inserted"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := batch(rand.New(rand.NewPCG(1, 2)), 20, 500)
+	insert(t, table, b)
+	coolAll(t, store)
+	if table.keeps(codes.gen.Load()) {
+		t.Fatal("the dictionaries are in memory")
+	}
+	again, err := codes.Series(map[string]string{"kind": "never inserted"})
+	if err != nil || again != unused {
+		t.Errorf("a series had the code %d, and has %d, %v", unused, again, err)
+	}
+	if _, err := codes.Insert(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(rowsNow(t, store, table)); got != 22 {
+		t.Errorf("%d rows", got)
+	}
+}
+
+// Rows of many times the budget stay in a directory. While the disk is full, inserts are refused at some
+// time, and reads go on. Then nothing that was inserted is missing.
+func TestCold_FullDisk(t *testing.T) {
+	fs := crashfs.New(crashfs.Options{})
+	now := time.Unix(0, 0)
+	opts := Options{
+		FS: fs, Manual: true, FutureLimit: -1, PastLimit: -1, MemoryBudget: 1 << 20, GenerationBuckets: 2,
+		Now: func() time.Time { return now },
+	}
+	store, table := open(t, opts, samples(100))
+	rng := rand.New(rand.NewPCG(1, 2))
+	rows := 0
+	step := func(i int) error {
+		now = now.Add(100 * time.Millisecond)
+		b, _ := batch(rng, 40, int64(13*i))
+		_, err := table.Insert(context.Background(), b)
+		if err == nil {
+			rows += 40
+		}
+		_ = store.log.Step()
+		return errors.Join(err, store.Maintain(t.Context()))
+	}
+	refused := 0
+	for i := range 1600 {
+		switch i {
+		case 700:
+			fs.Fail(&crashfs.Fault{Err: syscall.ENOSPC, Forever: true, Ops: []crashfs.Op{crashfs.Create, crashfs.WriteAt, crashfs.Reserve, crashfs.Sync}})
+		case 1200:
+			fs.Heal()
+			now = now.Add(time.Minute)
+		}
+		err := step(i)
+		switch {
+		case err != nil && (i < 700 || i >= 1202):
+			t.Fatalf("step %d: %v", i, err)
+		case err != nil:
+			refused++
+			if !errors.Is(err, ErrMemory) && !errors.Is(err, disk.ErrDisk) {
+				t.Fatalf("step %d: %v", i, err)
+			}
+			if err := readAll(t, store, table); err != nil && refused%200 == 1 {
+				t.Fatalf("read after step %d: %v", i, err)
+			}
+		}
+		if used := store.used(); used > opts.MemoryBudget {
+			t.Fatalf("step %d: %d bytes are used of %d", i, used, opts.MemoryBudget)
+		}
+	}
+	s := store.Stats()
+	if refused == 0 || s.ColdRows == 0 || s.EvictedRows > 0 || s.Rows != int64(rows) {
+		t.Errorf("%d inserts were refused; %d rows of %d, %d of them cold, %d evicted", refused, s.Rows, rows, s.ColdRows, s.EvictedRows)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	store, table = reopen(t, opts)
+	if got := len(rowsNow(t, store, table)); got != rows {
+		t.Errorf("%d rows came back, want %d", got, rows)
+	}
+}

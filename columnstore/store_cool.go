@@ -1,0 +1,126 @@
+package columnstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/txn"
+)
+
+// A store with a directory drops no row for the memory budget. It unloads buckets whose rows are in
+// files. If too few are, it writes files first.
+
+// coolTo is the sixteenths of the budget to which rows and dictionaries are unloaded when files were
+// written, so that the cache has room.
+const coolTo = 10
+
+// unloadable returns the buckets with rows in memory that files have, too, by table and time.
+func (s *Store) unloadable(root *catalog.Database) (out []victim) {
+	for _, t := range s.tablesInOrder() {
+		state, files := root.Table(t.ordinal), t.files.Load()
+		if state == nil || files == nil {
+			continue
+		}
+		for key, b := range state.Buckets.All() {
+			file, ok := files.Bucket(b.Start)
+			if !ok || len(state.HotGranules(b)) == 0 || !isFiled(state, b, file.Through) {
+				continue
+			}
+			cold := &catalog.Cold{
+				File: file.File, Rows: file.Rows, Bytes: file.Bytes, Through: file.Through, Generation: t.generationOf(b.Start),
+			}
+			out = append(out, victim{table: t, state: state, start: b.Start, key: key, cold: cold})
+		}
+	}
+	return out
+}
+
+// unload publishes a root without the rows of a bucket in memory, and without dictionaries that only
+// they needed, unless the bucket has changed meanwhile.
+func (s *Store) unload(v victim) {
+	t := v.table
+	s.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
+		state := current.State.Table(t.ordinal)
+		b, ok := state.Buckets.Get(v.key)
+		file, named := t.files.Load().Bucket(v.start)
+		if !ok || !named || file.File != v.cold.File || !isFiled(state, b, file.Through) {
+			return next, false
+		}
+		edit := state.Edit(t.ordinal)
+		defer edit.Release()
+		edit.Unload(v.key, v.cold)
+		next.State = current.State
+		t.finish(edit, current.Version+1, &next)
+		next.Garbage = append(next.Garbage, t.demote(next.State.Table(t.ordinal), v.cold.Generation)...)
+		return next, true
+	})
+}
+
+// cool unloads after files were written: each bucket whose file took the place of an older one that the
+// root still has, and of the others as many, the oldest first, as the budget makes advisable.
+func (s *Store) cool() {
+	for _, v := range s.unloadable(s.roots.Root().State) {
+		b, ok := v.state.Buckets.Get(v.key)
+		if ok && b.Cold != nil || s.memory.budget > 0 && s.usedBesideCache() > s.share(coolTo) {
+			s.unload(v)
+		}
+	}
+	if s.memory.budget == 0 {
+		return
+	}
+	for _, t := range s.tablesInOrder() {
+		for _, g := range t.generations.All() { // those that were in use when their last bucket was unloaded
+			if s.usedBesideCache() <= s.share(coolTo) {
+				return
+			}
+			s.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
+				next.State = current.State
+				if state := current.State.Table(t.ordinal); state != nil {
+					next.Garbage = t.demote(state, g.Number)
+				}
+				return next, len(next.Garbage) > 0
+			})
+		}
+	}
+}
+
+// fileForRoom writes files of what is only in the log, so that rows can be unloaded. It reports whether
+// it did, and the error of the disk.
+func (s *Store) fileForRoom() (done bool, err error) {
+	k := &s.keeper
+	for !k.filing.TryLock() {
+		if s.closed.Load() || s.opts.Manual { // a simulated keeper would never go on
+			return false, nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+	defer k.filing.Unlock()
+	if s.closed.Load() || k.logged.Load() == 0 {
+		return false, nil
+	}
+	if err := s.fileWhole(context.Background()); err != nil {
+		return false, fmt.Errorf("write files: %w", err)
+	}
+	return true, nil
+}
+
+// reserve adds bytes to the pending ones and makes room for them. The caller gives them back with
+// release. If too little room can be made, it refuses them: it returns ErrMemory and has reserved
+// nothing. The caller holds no lock.
+func (s *Store) reserve(bytes int64, in incoming) error {
+	err := s.reserveNow(bytes, in)
+	for err != nil && s.log != nil && !in.later {
+		done, failed := s.fileForRoom()
+		if failed != nil {
+			return errors.Join(err, failed)
+		}
+		if !done {
+			return err
+		}
+		err = s.reserveNow(bytes, in)
+	}
+	return err
+}
