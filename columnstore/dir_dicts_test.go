@@ -65,8 +65,7 @@ func TestDir_LargeDelta(t *testing.T) {
 	}
 	image := func(table *Table) []byte {
 		g, _ := table.generationNumbered(table.generationOf(0))
-		all, _ := g.AppendImage(nil, granule.Watermark{})
-		return all
+		return g.AppendImageTo(nil, granule.Watermark{}, g.NextWatermark())
 	}
 	want := image(table)
 	opts.FS = fs.Crash()

@@ -25,8 +25,7 @@ type filing struct {
 	bytes int64 // of the files of rows
 	marks []mark
 	views []*history.View // of histories that were written, by ordinal; else nil
-
-	inSteps bool // it ends with errPause rather than sync files while the root is held
+	steps bool            // it ends with errPause rather than sync files while the root is held
 }
 
 // mark is how far dictionaries are in the files.
@@ -53,12 +52,10 @@ func (s *Store) fileInSteps(ctx context.Context, inSteps bool) (err error) {
 	if err := k.begin(s); err != nil {
 		return err
 	}
-	f := filing{store: s, dir: k.dir, next: &filed.Manifest{Segment: k.begun}, inSteps: inSteps}
+	f := filing{store: s, dir: k.dir, next: &filed.Manifest{Segment: k.begun}, steps: inSteps}
 	switch err := f.write(ctx); {
-	case errors.Is(err, errPause):
+	case errors.Is(err, ErrSnapshotExpired), errors.Is(err, errPause):
 		k.begun = 0
-		return err // as with the next one
-	case errors.Is(err, ErrSnapshotExpired):
 		return err // the next run goes on with the files of whole buckets
 	case err != nil:
 		k.discard()
@@ -172,7 +169,7 @@ func (f *filing) table(ctx context.Context, t *Table, use txn.Use[*catalog.Datab
 	for key, b := range state.Buckets.All() {
 		file, ok := f.bucket(t, before, b.Start)
 		if !ok || !isFiled(state, key, b, file.Through) {
-			if f.inSteps && f.dir.IsFull() {
+			if f.steps && f.dir.IsFull() {
 				return errPause
 			}
 			var err error
@@ -189,8 +186,14 @@ func (f *filing) table(ctx context.Context, t *Table, use txn.Use[*catalog.Datab
 }
 
 // dictionaries writes what the dictionaries of a table have new in the log. Those of the root have
-// it: an entry with the codes of a commit is before that of the commit.
+// it: an entry with the codes of a commit is before that of the commit. It takes memory for an image and
+// its compressed bytes.
 func (f *filing) dictionaries(t *Table, out *filed.TableFiles) error {
+	bytes := 2 * f.store.opts.imageBytes
+	if err := f.store.reserve(bytes, incoming{later: true}); err != nil {
+		return err
+	}
+	defer f.store.release(bytes)
 	before := f.store.keeper.manifest.Table(t.ordinal)
 	for _, g := range t.generationsInOrder() {
 		g.logging.Lock()
@@ -199,7 +202,7 @@ func (f *filing) dictionaries(t *Table, out *filed.TableFiles) error {
 		if dicts.Entries == 0 {
 			continue // no commit has codes of it
 		}
-		next, err := f.dicts(dicts, before.Generation(g.number))
+		next, err := f.dir.WriteDicts(dicts, before.Generation(g.number))
 		if err != nil {
 			return err
 		}
@@ -208,16 +211,6 @@ func (f *filing) dictionaries(t *Table, out *filed.TableFiles) error {
 		f.store.opts.Yield("file/dictionaries")
 	}
 	return nil
-}
-
-// dicts writes the file of a generation, with memory for an image and its compressed bytes.
-func (f *filing) dicts(d filed.Dictionaries, before filed.GenerationFiles) (filed.GenerationFiles, error) {
-	bytes := 2 * f.store.opts.imageBytes
-	if err := f.store.reserve(bytes, incoming{later: true}); err != nil {
-		return before, err
-	}
-	defer f.store.release(bytes)
-	return f.dir.WriteDicts(d, before)
 }
 
 // isFiled reports whether a bucket has only rows of commits up to one.

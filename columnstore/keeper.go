@@ -75,12 +75,12 @@ func (s *Store) fileIfDue(ctx context.Context) (err error) {
 		return nil
 	}
 	defer k.filing.Unlock()
-	if !k.isDue() {
-		return k.cleanAgain(s)
-	}
 	for run := range mostFilings {
 		if s.closed.Load() {
 			return ErrClosed // Close files, and then another process can have the directory
+		}
+		if !k.isDue() {
+			return k.clean(s)
 		}
 		if err = s.fileInSteps(ctx, run < mostFilings-1); !errors.Is(err, ErrSnapshotExpired) && !errors.Is(err, errPause) {
 			break
