@@ -68,8 +68,7 @@ func TestDir_LargeDelta(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, _ := g.AppendImage(nil, granule.Watermark{})
-		return all
+		return g.AppendImageTo(nil, granule.Watermark{}, g.NextWatermark())
 	}
 	want := image(table)
 	opts.FS = fs.Crash()

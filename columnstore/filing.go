@@ -28,8 +28,7 @@ type filing struct {
 	bytes int64 // of the files of rows
 	marks []mark
 	views []*history.View // of histories that were written, by ordinal; else nil
-
-	inSteps bool // it ends with errPause rather than sync files while the root is held
+	steps bool            // it ends with errPause rather than sync files while the root is held
 }
 
 // mark is how far dictionaries are in the files. It does not keep them in memory.
@@ -57,12 +56,10 @@ func (s *Store) fileInSteps(ctx context.Context, inSteps bool) (err error) {
 	if err := k.begin(s); err != nil {
 		return err
 	}
-	f := filing{store: s, dir: k.dir, next: &filed.Manifest{Segment: k.begun}, inSteps: inSteps}
+	f := filing{store: s, dir: k.dir, next: &filed.Manifest{Segment: k.begun}, steps: inSteps}
 	switch err := f.write(ctx); {
-	case errors.Is(err, errPause):
+	case errors.Is(err, ErrSnapshotExpired), errors.Is(err, errPause):
 		k.begun = 0
-		return err // as with the next one
-	case errors.Is(err, ErrSnapshotExpired):
 		return err // the next run goes on with the files of whole buckets
 	case err != nil:
 		k.discard()
@@ -192,7 +189,7 @@ func (f *filing) table(ctx context.Context, t *Table, use txn.Use[*catalog.Datab
 	for _, b := range state.Buckets.All() {
 		file, ok := f.bucket(t, before, b)
 		if !ok || !isFiled(state, b, file.Through) {
-			if f.inSteps && f.dir.IsFull() {
+			if f.steps && f.dir.IsFull() {
 				return errPause
 			}
 			var err error
@@ -209,8 +206,14 @@ func (f *filing) table(ctx context.Context, t *Table, use txn.Use[*catalog.Datab
 }
 
 // dictionaries writes what the dictionaries of a table have new in the log. Those of the root have
-// it: an entry with the codes of a commit is before that of the commit.
+// it: an entry with the codes of a commit is before that of the commit. It takes memory for an image and
+// its compressed bytes.
 func (f *filing) dictionaries(t *Table, out *filed.TableFiles) error {
+	bytes := 2 * f.store.opts.imageBytes
+	if err := f.reserve(bytes); err != nil {
+		return err
+	}
+	defer f.store.release(bytes)
 	before := f.store.keeper.manifest.Table(t.ordinal)
 	hot := map[int64]bool{}
 	for _, g := range t.generations.All() {
@@ -223,7 +226,7 @@ func (f *filing) dictionaries(t *Table, out *filed.TableFiles) error {
 			continue // nothing was ever added
 		}
 		given.Piece = int(f.store.opts.imageBytes)
-		next, err := f.dicts(given, before.Generation(g.Number))
+		next, err := f.dir.WriteDicts(given, before.Generation(g.Number))
 		if err != nil {
 			return err
 		}
@@ -240,16 +243,6 @@ func (f *filing) dictionaries(t *Table, out *filed.TableFiles) error {
 		slices.SortFunc(out.Generations, func(a, b filed.GenerationFiles) int { return cmp.Compare(a.Number, b.Number) })
 	}
 	return nil
-}
-
-// dicts writes the file of a generation, with memory for an image and its compressed bytes.
-func (f *filing) dicts(d filed.Dictionaries, before filed.GenerationFiles) (filed.GenerationFiles, error) {
-	bytes := 2 * f.store.opts.imageBytes
-	if err := f.reserve(bytes); err != nil {
-		return before, err
-	}
-	defer f.store.release(bytes)
-	return f.dir.WriteDicts(d, before)
 }
 
 // isFiled reports whether the rows of a bucket that are in memory are of commits up to one.

@@ -140,8 +140,11 @@ func (s *Store) fileIfDue(ctx context.Context) (err error) {
 		return nil
 	}
 	defer k.filing.Unlock()
+	if s.closed.Load() {
+		return ErrClosed // Close files, and then another process can have the directory
+	}
 	if !k.isDue(s.isTight()) {
-		return k.cleanAgain(s)
+		return k.clean(s)
 	}
 	return s.fileWhole(ctx)
 }

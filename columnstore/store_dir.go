@@ -104,7 +104,7 @@ func (s *Store) beginLog(manifest *filed.Manifest, log *disk.Reader) (err error)
 	for _, segment := range s.log.Segments() {
 		k.logged.Add(segment.Size)
 	}
-	_ = k.cleanAgain(s) // or the keeper does, and Stats has the error
+	_ = k.clean(s) // or the keeper does, and Stats has the error
 	if !s.opts.Manual {
 		k.wake = make(chan struct{}, 1)
 		k.look(s.isTight())

@@ -26,7 +26,7 @@
 // parts that were inserted meanwhile.
 //
 // A part, and what a generation has new, can be written as an image for a file ([Part.AppendImage],
-// [PartReader], [Generation.AppendImage]). docs/format/part.md and dictionary.md draw the bytes.
+// [PartReader], [Generation.AppendImageTo]). docs/format/part.md and dictionary.md draw the bytes.
 //
 // # Invariants
 //

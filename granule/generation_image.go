@@ -33,15 +33,6 @@ func (g *Generation) Watermark() Watermark {
 	return Watermark{Strings: g.Strings.Len(), UUIDs: g.UUIDs.Len(), Lists: g.Lists.Mark(), Series: g.Series.Len()}
 }
 
-// AppendImage appends to dst what the dictionaries have new since a watermark, whoever added it,
-// and returns the watermark of its end. If that equals since, nothing is new, and the image, of a
-// few bytes, can be left out. It may run beside inserts. An image made after an insert has all
-// codes of its parts. It costs 10 ns a value, 5 ns a list, and a copy of their bytes.
-func (g *Generation) AppendImage(dst []byte, since Watermark) (image []byte, now Watermark) {
-	now = g.NextWatermark()
-	return g.AppendImageTo(dst, since, now), now
-}
-
 // NextWatermark returns the watermark of an image that is made now, or of several up to it
 // (dict.Lists.NextMark). It may run beside inserts.
 func (g *Generation) NextWatermark() Watermark {
@@ -61,9 +52,12 @@ func (g *Generation) Fit(since, to Watermark, bytes int) (next Watermark) {
 	return next
 }
 
-// AppendImageTo is AppendImage up to a watermark that AppendImage, NextWatermark, Fit, or Watermark of
-// a generation that was made of images, returned. The image stands for all images between the
-// watermarks (dict.Lists.AppendImageTo).
+// AppendImageTo appends to dst what the dictionaries have new between two watermarks, whoever added it.
+// The second is one that NextWatermark, Fit, or Watermark of a generation that was made of images
+// returned. If they are equal, the image, of a few bytes, can be left out. It may run beside inserts.
+// An image up to a watermark that was taken after an insert has all codes of its parts, and stands for
+// all images between the watermarks (dict.Lists.AppendImageTo). It costs 10 ns a value, 5 ns a list,
+// and a copy of their bytes.
 func (g *Generation) AppendImageTo(dst []byte, since, to Watermark) (image []byte) {
 	dst = g.Strings.AppendImageTo(dst, since.Strings, to.Strings)
 	dst = g.UUIDs.AppendImageTo(dst, since.UUIDs, to.UUIDs)

@@ -22,7 +22,7 @@ import (
 // copyGeneration returns a generation with the same codes and other hashes.
 func copyGeneration(t testing.TB, s *schema.Schema, gen *Generation) *Generation {
 	t.Helper()
-	image, _ := gen.AppendImage(nil, Watermark{})
+	image := gen.AppendImageTo(nil, Watermark{}, gen.NextWatermark())
 	out := NewGeneration(7)
 	addGeneration(t, s, out, image)
 	return out
@@ -318,7 +318,7 @@ func toDamage(t testing.TB) (images []damaged.Image) {
 		image, _ := p.AppendImage(s, nil)
 		images = append(images, partToDamage(name, s, gen, image))
 	}
-	image, _ := gen.AppendImage(nil, Watermark{})
+	image := gen.AppendImageTo(nil, Watermark{}, gen.NextWatermark())
 	images = append(images, generationToDamage(s, image))
 	slices.SortFunc(images, func(a, b damaged.Image) int { return strings.Compare(a.Name, b.Name) })
 	return images
@@ -536,7 +536,7 @@ func TestGenerationImageErrors(t *testing.T) {
 			gen, got := NewGeneration(1), NewGeneration(2)
 			text("sound")(gen)
 			tt.add(gen)
-			image, _ := gen.AppendImage(nil, Watermark{})
+			image := gen.AppendImageTo(nil, Watermark{}, gen.NextWatermark())
 			if _, err := got.OpenImage(s, image); !errors.Is(err, ErrImage) || !strings.HasSuffix(err.Error(), tt.want) {
 				t.Errorf("OpenImage: %v, want %q", err, tt.want)
 			}
@@ -545,7 +545,7 @@ func TestGenerationImageErrors(t *testing.T) {
 			}
 		})
 	}
-	image, _ := NewGeneration(1).AppendImage(nil, Watermark{})
+	image := NewGeneration(1).AppendImageTo(nil, Watermark{}, Watermark{})
 	if _, err := NewGeneration(1).OpenImage(s, append(image, 0)); !errors.Is(err, ErrImage) {
 		t.Errorf("bytes behind the image: %v", err)
 	}
@@ -556,14 +556,15 @@ func TestGenerationImage_GoesOn(t *testing.T) {
 	s, gen, _, _ := smallGranule(t)
 	got := copyGeneration(t, s, gen)
 	mark := got.Watermark()
-	if _, now := got.AppendImage(nil, mark); now != mark {
+	if now := got.NextWatermark(); now != mark {
 		t.Errorf("nothing is new, and the watermark is %+v, was %+v", now, mark)
 	}
 	third := copyGeneration(t, s, got)
 	if err := got.Lists.KeepRecord(lists[1][0], []byte("late")); err != nil {
 		t.Fatal(err)
 	}
-	image, now := got.AppendImage(nil, mark)
+	now := got.NextWatermark()
+	image := got.AppendImageTo(nil, mark, now)
 	addGeneration(t, s, third, image)
 	code := third.Lists.FindElement(lists[1][0])
 	if record := string(third.Lists.Record(code)); record != "late" || now == mark {

@@ -85,14 +85,14 @@ func (j *journal) add(op byte, a Attribute, at int64, v *Value, word uint64) {
 	}
 	b := j.ops[:n+opBytes]
 	b[n] = op | byte(v.kind) | byte(small)<<opSmall
-	n = fields.PutUint(b, n+1, fields.Zigzag(uint64(int64(a)-int64(j.attribute))))
-	n = fields.PutUint(b, n, fields.Zigzag(uint64(at-j.at)))
+	n = putUint(b, n+1, fields.Zigzag(uint64(int64(a)-int64(j.attribute))))
+	n = putUint(b, n, fields.Zigzag(uint64(at-j.at)))
 	if v.kind == KindFloat {
 		var all [8]byte
 		binary.BigEndian.PutUint64(all[:], word)
 		n += copy(b[n:], all[:small])
 	} else if small == smallMore {
-		n = fields.PutUint(b, n, word-smallMore)
+		n = putUint(b, n, word-smallMore)
 	}
 	b = b[:n]
 	if isNew {
@@ -100,6 +100,18 @@ func (j *journal) add(op byte, a Attribute, at int64, v *Value, word uint64) {
 		b = append(b, v.text...)
 	}
 	j.ops, j.attribute, j.at = b, a, at
+}
+
+// putUint is fields.Writer.Uint into b from n on, which has room for binary.MaxVarintLen64 bytes. It
+// returns the place behind the number. Unlike that it is inlined as a whole.
+func putUint(b []byte, n int, v uint64) int {
+	for v >= 0x80 {
+		b[n] = byte(v) | 0x80
+		v >>= 7
+		n++
+	}
+	b[n] = byte(v)
+	return n + 1
 }
 
 // number returns the number of a text, and whether it is new.

@@ -408,8 +408,7 @@ func dictionaries(t *testing.T) *granule.Generation {
 
 // image returns all that a generation has, however it was made.
 func image(g *granule.Generation) []byte {
-	b, _ := g.AppendImage(nil, granule.Watermark{})
-	return b
+	return g.AppendImageTo(nil, granule.Watermark{}, g.NextWatermark())
 }
 
 // A file of dictionaries has as many pieces as their size requires, and is read like one of one piece.

@@ -137,10 +137,7 @@ func TestValuesImageGolden(t *testing.T) {
 	}
 	mustIntern(t, d, "memory")
 	mustIntern(t, d, "bytes")
-	image, last := d.AppendImage(nil, 3)
-	if last != 5 {
-		t.Fatalf("last code %d, want 5", last)
-	}
+	image := d.AppendImageTo(nil, 3, d.Len())
 	dump := fields.Dump{Image: image}
 	r := fields.NewReader(image, ErrImage)
 	r.Trace = dump.Field
@@ -278,7 +275,7 @@ func TestImageSize(t *testing.T) {
 	got, gotValues := NewLists(1), NewValues(1)
 	image, _ := d.AppendImage(nil, ListsMark{})
 	addImage(t, got, image)
-	image, _ = values.AppendImage(nil, 0)
+	image = values.AppendImageTo(nil, 0, values.Len())
 	add, _, err := gotValues.OpenImage(image, nil)
 	if err != nil {
 		t.Fatal(err)

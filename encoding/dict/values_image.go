@@ -6,15 +6,9 @@ import (
 	"github.com/granarydb/granary/internal/fields"
 )
 
-// AppendImage appends to dst the values with codes above since, in the order of their codes, and
-// returns the last code. It takes no lock, and costs about 10 ns a value and a copy of its
-// bytes. docs/format/dictionary.md draws the bytes.
-func (d *Values) AppendImage(dst []byte, since int) (image []byte, last int) {
-	last = d.Len()
-	return d.AppendImageTo(dst, since, last), last
-}
-
-// AppendImageTo is AppendImage of the values with codes above since up to last.
+// AppendImageTo appends to dst the values with codes above since up to last, in the order of their
+// codes. It takes no lock, and costs about 10 ns a value and a copy of its bytes.
+// docs/format/dictionary.md draws the bytes.
 func (d *Values) AppendImageTo(dst []byte, since, last int) (image []byte) {
 	w := fields.Writer{Data: dst}
 	w.Uint(uint64(since))

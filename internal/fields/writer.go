@@ -17,18 +17,6 @@ func (w *Writer) Int(v uint64) { w.Uint(Zigzag(v)) }
 // Zigzag returns a number of either sign, given as its bits, as one that is small if it is near 0.
 func Zigzag(v uint64) uint64 { return v<<1 ^ uint64(int64(v)>>63) }
 
-// PutUint is Writer.Uint into b from n on, which has room for binary.MaxVarintLen64 bytes. It returns
-// the place behind the number. Unlike Writer.Uint it is inlined as a whole.
-func PutUint(b []byte, n int, v uint64) int {
-	for v >= 0x80 {
-		b[n] = byte(v) | 0x80
-		v >>= 7
-		n++
-	}
-	b[n] = byte(v)
-	return n + 1
-}
-
 // Text writes the length of a string and its bytes.
 func (w *Writer) Text(text string) {
 	w.Uint(uint64(len(text)))

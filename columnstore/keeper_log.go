@@ -20,11 +20,22 @@ func (k *keeper) begin(s *Store) (err error) {
 	}
 	if k.begun == 0 || s.closed.Load() {
 		if k.begun, err = s.log.Rotate(); err != nil {
-			k.begun = 0
 			return err
 		}
 	}
 	s.opts.Yield("file/segment")
 	s.awaitCommit() // its entry can be below the segment, and it is not of the root yet
 	return nil
+}
+
+// clean removes what the manifest does not need. After an error it is due again: what is left takes
+// space, and harms nothing. The caller holds keeper.filing, or is alone.
+func (k *keeper) clean(s *Store) error {
+	err := k.dir.Clean(k.manifest, s.needed())
+	if err == nil && k.manifest != nil {
+		err = s.log.RemoveBelow(k.manifest.Segment)
+	}
+	k.unclean.Store(err != nil)
+	k.failing.Store(&err)
+	return err
 }
