@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/catalog/filed"
-	"github.com/granarydb/granary/txn"
+	"github.com/granarydb/granary/catalog/stored"
 )
 
 // keeper files what is committed when the log has grown by its bound, so that the log can begin
@@ -18,82 +18,17 @@ import (
 // gets rows is written again as a whole each time, so each row is filed about twice.
 type keeper struct {
 	dir      *filed.Dir
-	manifest *filed.Manifest                  // the one that counts; nil if there is none
-	filing   sync.Mutex                       // held by who files, and owns the two above
-	partial  map[partialFile]filed.BucketFile // files of buckets of a run whose root expired
-	begun    uint64                           // segment that a run began which failed; 0 if none did
-	logged   atomic.Int64                     // bytes of entries since the manifest
+	manifest *filed.Manifest // the one that counts; nil if there is none
+	filing   sync.Mutex      // held by who files, and owns the two above
+	partial  stored.Partial  // files of buckets of a run whose root expired
+	begun    uint64          // segment that a run began which failed; 0 if none did
+	logged   atomic.Int64    // bytes of entries since the manifest
 	bound    atomic.Int64
 	unclean  atomic.Bool           // clean failed, and is due again
 	failing  atomic.Pointer[error] // of the last try to file or to clean, for Stats
 	wake     chan struct{}         // holds a token if there is something to do
 
-	leaving struct { // files that the current root does not need
-		sync.Mutex
-		files []leaving
-	}
-}
-
-// leaving is a file of cold rows, or the files of a generation, that the root of a version lacks. Reads
-// of older roots can need it.
-type leaving struct {
-	version    txn.Version
-	table      *Table
-	rows       uint64
-	dicts      bool
-	generation int64
-}
-
-// leave notes files that a root lacks.
-func (k *keeper) leave(l leaving) {
-	k.leaving.Lock()
-	defer k.leaving.Unlock()
-	k.leaving.files = append(k.leaving.files, l)
-}
-
-// needed returns the names of files that reads can need, whatever the manifest names.
-func (s *Store) needed() map[string]bool {
-	names := map[string]bool{}
-	k := &s.keeper
-	k.leaving.Lock()
-	defer k.leaving.Unlock()
-	kept := k.leaving.files[:0]
-	for _, l := range k.leaving.files {
-		if _, _, read := s.roots.HeldBefore(l.version); read {
-			kept = append(kept, l)
-			l.addNames(names)
-		} else {
-			l.end()
-		}
-	}
-	clear(k.leaving.files[len(kept):])
-	k.leaving.files = kept
-	root := s.roots.Root().State
-	for _, state := range root.Tables {
-		for _, b := range state.Buckets.All() {
-			if b.Cold != nil {
-				names[filed.RowsName(b.Cold.File)] = true
-			}
-		}
-	}
-	return names
-}
-
-func (l *leaving) addNames(names map[string]bool) {
-	if !l.dicts {
-		names[filed.RowsName(l.rows)] = true
-		return
-	}
-	for _, number := range l.table.generations.Files(l.generation).Files {
-		names[filed.DictsName(number)] = true
-	}
-}
-
-// end forgets dictionaries that no read can need any more.
-func (l *leaving) end() {
-	if l.dicts {
-		l.table.generations.Forget(l.generation)
-	}
+	leaving stored.Leaving
 }
 
 // retryFiling is how long the keeper waits after an error.
@@ -155,7 +90,7 @@ func (s *Store) fileWhole(ctx context.Context) (err error) {
 		if s.closed.Load() {
 			return ErrClosed // Close files, and then another process can have the directory
 		}
-		if err = s.fileInSteps(ctx, run < mostFilings-1); !errors.Is(err, ErrSnapshotExpired) && !errors.Is(err, errPause) {
+		if err = s.fileInSteps(ctx, run < mostFilings-1); !errors.Is(err, ErrSnapshotExpired) && !errors.Is(err, stored.ErrPause) {
 			break
 		}
 	}
@@ -170,10 +105,4 @@ func (k *keeper) isDue(tight bool) bool {
 		bound /= 4
 	}
 	return k.logged.Load() > bound
-}
-
-// partialFile names a bucket.
-type partialFile struct {
-	table int
-	start int64
 }

@@ -1,9 +1,6 @@
 package columnstore
 
-import "errors"
-
-// errPause ends a run of the keeper amid its files.
-var errPause = errors.New("files are written in steps")
+import "github.com/granarydb/granary/txn"
 
 // begin returns the segment of the log that has, with those above, all entries that are not of the
 // root that is taken next. It begins one, so that no entry that is filed is needed any more, and
@@ -31,7 +28,10 @@ func (k *keeper) begin(s *Store) (err error) {
 // clean removes what the manifest does not need. After an error it is due again: what is left takes
 // space, and harms nothing. The caller holds keeper.filing, or is alone.
 func (k *keeper) clean(s *Store) error {
-	err := k.dir.Clean(k.manifest, s.needed())
+	err := k.dir.Clean(k.manifest, k.leaving.Needed(s.roots.Root().State, func(before txn.Version) bool {
+		_, _, read := s.roots.HeldBefore(before)
+		return read
+	}))
 	if err == nil && k.manifest != nil {
 		err = s.log.RemoveBelow(k.manifest.Segment)
 	}

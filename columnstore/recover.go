@@ -74,7 +74,7 @@ func (r *recovery) loadTable(files *filed.Dir, f *filed.TableFiles, ordinal int)
 	t.setFiles(f)
 	edit := r.edit(t)
 	for _, b := range f.Buckets {
-		state, err := t.coldBucket(files, b)
+		state, err := t.stored.OpenBucket(b, t.generationOf(b.Start))
 		if err != nil {
 			return err
 		}
@@ -82,23 +82,6 @@ func (r *recovery) loadTable(files *filed.Dir, f *filed.TableFiles, ordinal int)
 	}
 	r.publishAs(0)
 	return nil
-}
-
-// coldBucket returns a bucket of an earlier run. If its file is damaged, reads of its rows get the
-// error, and others do not. The errors are those of the FS.
-func (t *Table) coldBucket(files *filed.Dir, f filed.BucketFile) (*catalog.BucketState, error) {
-	b := &catalog.BucketState{Start: f.Start, Latest: f.Latest}
-	b.Cold = &catalog.Cold{File: f.File, Rows: f.Rows, Bytes: f.Bytes, Through: f.Through, Generation: t.generationOf(f.Start)}
-	rows, err := files.OpenRows(t.schema, f)
-	if _, damaged := errors.AsType[*disk.DamagedError](err); damaged || errors.Is(err, filed.ErrFile) {
-		b.Cold.Err = err
-		return b, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	b.Series, b.Columns = rows.Series, rows.Columns
-	return b, nil
 }
 
 // edit returns the edit of a table in the batch.

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/stored"
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/cache"
 	"github.com/granarydb/granary/txn"
@@ -20,7 +21,7 @@ type Store struct {
 	roots    *txn.Publisher[*catalog.Database]
 	closed   atomic.Bool
 	memory   account
-	cache    *cache.Cache[cacheKey]
+	cache    *cache.Cache[stored.Key]
 	queue    queue
 	counters counters
 	log      *disk.Log // nil without a directory

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/stored"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -25,14 +26,9 @@ func (s *Store) unloadable(root *catalog.Database) (out []victim) {
 			continue
 		}
 		for key, b := range state.Buckets.All() {
-			file, ok := files.Bucket(b.Start)
-			if !ok || len(state.HotGranules(b)) == 0 || !isFiled(state, b, file.Through) {
-				continue
+			if cold := stored.CanUnload(state, b, files, t.generationOf(b.Start)); cold != nil {
+				out = append(out, victim{table: t, state: state, start: b.Start, key: key, cold: cold})
 			}
-			cold := &catalog.Cold{
-				File: file.File, Rows: file.Rows, Bytes: file.Bytes, Through: file.Through, Generation: t.generationOf(b.Start),
-			}
-			out = append(out, victim{table: t, state: state, start: b.Start, key: key, cold: cold})
 		}
 	}
 	return out
@@ -45,8 +41,10 @@ func (s *Store) unload(v victim) {
 	s.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
 		state := current.State.Table(t.ordinal)
 		b, ok := state.Buckets.Get(v.key)
-		file, named := t.files.Load().Bucket(v.start)
-		if !ok || !named || file.File != v.cold.File || !isFiled(state, b, file.Through) {
+		if !ok {
+			return next, false
+		}
+		if cold := stored.CanUnload(state, b, t.files.Load(), v.cold.Generation); cold == nil || cold.File != v.cold.File {
 			return next, false
 		}
 		edit := state.Edit(t.ordinal)

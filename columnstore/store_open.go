@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/stored"
 	"github.com/granarydb/granary/internal/cache"
 	"github.com/granarydb/granary/txn"
 )
@@ -27,7 +28,7 @@ func Open(opts Options) (*Store, error) {
 	s.tables.byName = map[string]*Table{}
 	s.tables.histories = map[string]*History{}
 	s.queue.init()
-	s.cache = cache.New[cacheKey](s.hasRoom)
+	s.cache = cache.New[stored.Key](s.hasRoom)
 	if err := s.openDir(); err != nil {
 		_ = s.closeDir() // nothing was logged
 		return nil, err

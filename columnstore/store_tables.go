@@ -54,8 +54,12 @@ func (s *Store) addTable(e logged.TableEntry, log *logWrite) (*Table, error) {
 		return nil, fmt.Errorf("%w: %q exists already", ErrTable, e.Name)
 	}
 	t := &Table{schema: sch, store: s, name: e.Name, ordinal: e.Ordinal, ranges: e.Ranges, definition: e.Definition}
-	t.source = filter.Env{Schema: sch, Seed: binary.LittleEndian.Uint64(seed[:]), SeriesColumns: t.keepSeriesColumns, Dictionaries: t.dictionariesOf, Cold: t.coldGranules, Yield: s.opts.Yield}
-	t.generations = t.newGenerations()
+	t.stored = t.newStored()
+	t.generations = t.stored.Dicts
+	t.source = filter.Env{
+		Schema: sch, Seed: binary.LittleEndian.Uint64(seed[:]), SeriesColumns: t.keepSeriesColumns, Yield: s.opts.Yield,
+		Dictionaries: t.stored.Dictionaries, Cold: t.stored.Granules,
+	}
 	s.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
 		next.State = current.State.WithTable(catalog.NewTableState(sch))
 		log.append(0, 0)

@@ -8,6 +8,7 @@ import (
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/catalog/dicts"
 	"github.com/granarydb/granary/catalog/filed"
+	"github.com/granarydb/granary/catalog/stored"
 	"github.com/granarydb/granary/query/filter"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
@@ -25,7 +26,8 @@ type Table struct {
 	// definition is what schema was made of.
 	definition schema.Definition
 
-	generations *dicts.Set
+	stored      *stored.Table
+	generations *dicts.Set                       // of stored
 	files       atomic.Pointer[filed.TableFiles] // as of the manifest; nil if it lacks the table
 }
 
@@ -57,7 +59,7 @@ func (t *Table) finish(e *catalog.TableEdit, version txn.Version, next *txn.Next
 		next.Garbage = append(next.Garbage, t.dropGenerations(e.Floor(), version)...)
 	}
 	for _, file := range e.Files {
-		t.store.keeper.leave(leaving{version: version, table: t, rows: file})
+		t.store.keeper.leaving.Rows(version, file)
 	}
 }
 

@@ -3,28 +3,9 @@ package columnstore
 import (
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/catalog/dicts"
-	"github.com/granarydb/granary/catalog/filed"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/txn"
 )
-
-// newGenerations returns the dictionaries of the table.
-func (t *Table) newGenerations() *dicts.Set {
-	s := t.store
-	return dicts.NewSet(dicts.Owner{
-		New: func() *granule.Generation {
-			g := granule.NewGeneration(t.source.Seed)
-			g.Lists.Verify(s.opts.VerifyLists)
-			return g
-		},
-		Read: func(files filed.GenerationFiles, into *granule.Generation) error {
-			return s.keeper.dir.ReadDicts(t.schema, files, into)
-		},
-		Cached:  t.cachedDicts,
-		Forget:  func(number int64) { s.cache.Forget(cacheKey{table: t, kind: cachedDicts, of: number}) },
-		Account: func(bytes int64) { s.memory.dicts.Add(bytes) },
-	})
-}
 
 // isNeeded reports whether a row in memory needs the dictionaries with a number, or rows are likely to
 // come for them.
@@ -99,7 +80,7 @@ func (t *Table) generationOf(bucket int64) int64 {
 func (t *Table) dropGenerations(floor int64, version txn.Version) []txn.Garbage {
 	garbage, inFiles := t.generations.Drop(t.generationOf(floor))
 	for _, number := range inFiles {
-		t.store.keeper.leave(leaving{version: version, table: t, generation: number, dicts: true})
+		t.store.keeper.leaving.Dicts(version, t.stored, number)
 	}
 	return garbage
 }

@@ -1,0 +1,76 @@
+package stored
+
+import (
+	"sync"
+
+	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/filed"
+	"github.com/granarydb/granary/txn"
+)
+
+// Leaving is files that the current root does not need. Reads of older roots can need them. It is safe
+// for concurrent use.
+type Leaving struct {
+	mu    sync.Mutex
+	files []left
+}
+
+// left is a file of cold rows, or the files of a generation, that the root of a version lacks.
+type left struct {
+	version    txn.Version
+	rows       uint64
+	table      *Table // of the generation; nil for rows
+	generation int64
+}
+
+// Rows notes a file of rows that the root of a version lacks.
+func (l *Leaving) Rows(version txn.Version, file uint64) { l.add(left{version: version, rows: file}) }
+
+// Dicts notes dictionaries that the root of a version lacks.
+func (l *Leaving) Dicts(version txn.Version, t *Table, generation int64) {
+	l.add(left{version: version, table: t, generation: generation})
+}
+
+func (l *Leaving) add(f left) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.files = append(l.files, f)
+}
+
+// Needed returns the names of files that reads can need, whatever a manifest names. isRead reports whether
+// a root before a version is read. It forgets those that none can need.
+func (l *Leaving) Needed(root *catalog.Database, isRead func(before txn.Version) bool) map[string]bool {
+	names := map[string]bool{}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	kept := l.files[:0]
+	for _, f := range l.files {
+		switch {
+		case isRead(f.version):
+			kept = append(kept, f)
+			f.addNames(names)
+		case f.table != nil:
+			f.table.Dicts.Forget(f.generation)
+		}
+	}
+	clear(l.files[len(kept):])
+	l.files = kept
+	for _, state := range root.Tables {
+		for _, b := range state.Buckets.All() {
+			if b.Cold != nil {
+				names[filed.RowsName(b.Cold.File)] = true
+			}
+		}
+	}
+	return names
+}
+
+func (f *left) addNames(names map[string]bool) {
+	if f.table == nil {
+		names[filed.RowsName(f.rows)] = true
+		return
+	}
+	for _, number := range f.table.Dicts.Files(f.generation).Files {
+		names[filed.DictsName(number)] = true
+	}
+}

@@ -1,0 +1,224 @@
+package stored
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"time"
+
+	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/dicts"
+	"github.com/granarydb/granary/catalog/filed"
+	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/cache"
+	"github.com/granarydb/granary/schema"
+)
+
+// Table reads the rows of a table in files. It is safe for concurrent use.
+type Table struct {
+	Name   string
+	Schema *schema.Schema
+	Dicts  *dicts.Set
+	Cache  *cache.Cache[Key]
+	// Dir returns the files, for a table that has some.
+	Dir func() *filed.Dir
+	// Log logs what the dictionaries with a number have new.
+	Log func(number int64) error
+}
+
+// Key names a value in the cache: the dictionaries with a number, the directory of a file, or a granule
+// of it.
+type Key struct {
+	table *Table
+	kind  kind
+	of    int64 // number of the generation, or of the file
+	at    int   // the granule
+}
+
+type kind uint8
+
+const (
+	ofDicts kind = iota
+	ofRows
+	ofImage
+)
+
+// image is the bytes of a part. The cache has bytes: a part would keep its dictionaries in memory, and
+// they can be others when it is read next.
+type image []byte
+
+// Size returns the bytes on the heap.
+func (i image) Size() int { return cap(i) }
+
+// Granules yields the granules of a bucket with cold rows that overlap one of some ranges of keys, in the
+// order of keys, each with the rows in memory. The ranges are disjoint and ascending; nil means all. The
+// errors are those of the FS, and *disk.DamagedError; they name the table and the times.
+func (t *Table) Granules(state *catalog.TableState, b *catalog.BucketState, ranges [][2]string) iter.Seq2[*granule.Granule, error] {
+	return func(yield func(*granule.Granule, error) bool) {
+		gen, rows, err := t.open(state, b)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		hot := state.HotGranules(b)
+		parts := &granule.PartReader{Schema: t.Schema, Generation: gen, Codes: gen.Watermark(), MaxRows: math.MaxInt32}
+		for i := range rows.Len() {
+			lo, hi := rows.Bounds(i)
+			if ranges != nil {
+				if ranges = after(ranges, lo); len(ranges) == 0 {
+					return
+				}
+				if hi != "" && ranges[0][0] >= hi {
+					continue
+				}
+			}
+			part, err := t.part(rows, b, i, parts)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(granule.Of(lo, hi, part).Join(t.Schema, hot), nil) {
+				return
+			}
+		}
+	}
+}
+
+// after returns the ranges that do not end at or before a bound.
+func after(ranges [][2]string, lo string) [][2]string {
+	for len(ranges) > 0 && ranges[0][1] != "" && ranges[0][1] <= lo {
+		ranges = ranges[1:]
+	}
+	return ranges
+}
+
+// All yields the granules of a bucket, with cold rows or without. The errors are those of Granules.
+func (t *Table) All(state *catalog.TableState, b *catalog.BucketState) iter.Seq2[*granule.Granule, error] {
+	if b.Cold != nil {
+		return t.Granules(state, b, nil)
+	}
+	return func(yield func(*granule.Granule, error) bool) {
+		for _, g := range state.HotGranules(b) {
+			if !yield(g, nil) {
+				return
+			}
+		}
+	}
+}
+
+// open returns the dictionaries of a bucket with cold rows, and the directory of its file.
+func (t *Table) open(state *catalog.TableState, b *catalog.BucketState) (*granule.Generation, *filed.Rows, error) {
+	gen, err := t.Dictionaries(state, b)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := b.Cold
+	file := filed.BucketFile{Start: b.Start, Latest: b.Latest, Through: c.Through, File: c.File, Rows: c.Rows, Bytes: c.Bytes}
+	rows, err := t.Cache.Get(Key{table: t, kind: ofRows, of: int64(c.File)}, func() (cache.Sized, error) { return t.Dir().OpenRows(t.Schema, file) })
+	if err != nil {
+		return nil, nil, t.failed(b, err)
+	}
+	return gen, rows.(*filed.Rows), nil
+}
+
+// part returns the rows of a granule of a file, nil if it has none.
+func (t *Table) part(rows *filed.Rows, b *catalog.BucketState, i int, parts *granule.PartReader) (part *granule.Part, err error) {
+	if rows.Rows(i) == 0 {
+		return nil, nil
+	}
+	data, err := t.Cache.Get(Key{table: t, kind: ofImage, of: int64(b.Cold.File), at: i}, func() (cache.Sized, error) {
+		data, err := rows.Image(i)
+		return image(data), err
+	})
+	if err == nil {
+		part, err = rows.Part(i, data.(image), parts)
+	}
+	if err != nil {
+		return nil, t.failed(b, err)
+	}
+	return part, nil
+}
+
+// Dictionaries returns the dictionaries of a bucket that has rows. The errors are those of Granules.
+func (t *Table) Dictionaries(state *catalog.TableState, b *catalog.BucketState) (*granule.Generation, error) {
+	if b.Cold == nil {
+		return b.Gen, nil
+	}
+	if b.Cold.Err != nil {
+		return nil, t.failed(b, b.Cold.Err)
+	}
+	for _, g := range state.HotGranules(b) {
+		for _, s := range g.Sections() {
+			return s.Part.Generation(), nil // it has the series of these rows, too, which files may lack
+		}
+	}
+	g, err := t.Dicts.Read(b.Cold.Generation)
+	if err != nil {
+		return nil, t.failed(b, err)
+	}
+	if last := b.Series.Last(); last > g.Series.Len() {
+		return nil, t.failed(b, fmt.Errorf("%w: series %d of %d", filed.ErrFile, last, g.Series.Len()))
+	}
+	return g.Generation, nil
+}
+
+// failed is an error of reading a bucket with its table and times.
+func (t *Table) failed(b *catalog.BucketState, err error) error {
+	return fmt.Errorf("table %q: %d rows from %s on: %w", t.Name, b.Cold.Rows, time.Unix(0, b.Start).UTC().Format(time.RFC3339Nano), err)
+}
+
+// Cached returns the dictionaries with a number from the cache, or those that read returns (dicts.Owner).
+func (t *Table) Cached(number int64, read func() (*dicts.Numbered, error)) (*dicts.Numbered, error) {
+	value, err := t.Cache.Get(Key{table: t, kind: ofDicts, of: number}, func() (cache.Sized, error) { return read() })
+	if err != nil {
+		return nil, err
+	}
+	return value.(*dicts.Numbered), nil
+}
+
+// Forget removes dictionaries from the cache (dicts.Owner).
+func (t *Table) Forget(number int64) { t.Cache.Forget(Key{table: t, kind: ofDicts, of: number}) }
+
+// OpenBucket returns a bucket of an earlier run, whose rows are cold. If its file is damaged, reads of
+// its rows get the error, and others do not. The errors are those of the FS.
+func (t *Table) OpenBucket(f filed.BucketFile, generation int64) (*catalog.BucketState, error) {
+	b := &catalog.BucketState{Start: f.Start, Latest: f.Latest, Cold: coldOf(f, generation)}
+	rows, err := t.Dir().OpenRows(t.Schema, f)
+	if _, damaged := errors.AsType[*disk.DamagedError](err); damaged || errors.Is(err, filed.ErrFile) {
+		b.Cold.Err = err
+		return b, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.Series, b.Columns = rows.Series, rows.Columns
+	return b, nil
+}
+
+func coldOf(f filed.BucketFile, generation int64) *catalog.Cold {
+	return &catalog.Cold{File: f.File, Rows: f.Rows, Bytes: f.Bytes, Through: f.Through, Generation: generation}
+}
+
+// CanUnload returns what a bucket is when its rows leave memory; nil if no file has all of them, or none
+// is in memory.
+func CanUnload(state *catalog.TableState, b *catalog.BucketState, files *filed.TableFiles, generation int64) *catalog.Cold {
+	file, ok := files.Bucket(b.Start)
+	if !ok || len(state.HotGranules(b)) == 0 || !IsFiled(state, b, file.Through) {
+		return nil
+	}
+	return coldOf(file, generation)
+}
+
+// IsFiled reports whether the rows of a bucket that are in memory are of commits up to one.
+func IsFiled(state *catalog.TableState, b *catalog.BucketState, through uint64) bool {
+	for _, g := range state.HotGranules(b) {
+		for _, section := range g.Sections() {
+			if section.Part.Commit() > through {
+				return false
+			}
+		}
+	}
+	return true
+}
