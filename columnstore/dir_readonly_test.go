@@ -174,6 +174,7 @@ func TestReadOnly_Writes(t *testing.T) {
 		"insert":             func() error { _, err := table.Insert(t.Context(), b); return err },
 		"insert in a commit": func() error { return commit(func(tx *Tx) error { return tx.Insert(t.Context(), table, b) }) },
 		"note":               func() error { return commit(func(tx *Tx) error { tx.Note(table, "a note"); return nil }) },
+		"drop":               func() error { _, err := table.DropBefore(t.Context(), 1000); return err },
 		"commit nothing":     func() error { return commit(func(*Tx) error { return nil }) },
 		"codes":              func() error { _, err := table.Codes(100); return err },
 		"states": func() error {

@@ -144,22 +144,19 @@ type inspection struct {
 
 // inspectedBytes is the number of bytes on the heap, by kind.
 type inspectedBytes struct {
-	Parts   int64 `json:"parts"`
-	Series  int64 `json:"series"`
-	Stacks  int64 `json:"stacks"`
-	Symbols int64 `json:"symbols"`
-	// Histories and Log are those of --db: Log is the most that the log keeps in memory.
-	Histories int64 `json:"histories,omitempty"`
-	Log       int64 `json:"log,omitempty"`
+	Parts     int64 `json:"parts"`
+	Series    int64 `json:"series"`
+	Stacks    int64 `json:"stacks"`
+	Symbols   int64 `json:"symbols"`
+	Histories int64 `json:"histories,omitempty"` // with --db
 	Total     int64 `json:"total"`
 }
 
 // inspectedDisk is the number of bytes in the directory of --db.
 type inspectedDisk struct {
-	Log         int64  `json:"log"`
-	Files       int    `json:"files"`
-	FileBytes   int64  `json:"file_bytes"`
-	FilingError string `json:"filing_error,omitempty"`
+	Log       int64 `json:"log"`
+	Files     int   `json:"files"`
+	FileBytes int64 `json:"file_bytes"`
 }
 
 // inspected is the description of one table.
@@ -188,14 +185,10 @@ func look(ctx context.Context, l *loaded, snap *columnstore.Snapshot, limit int)
 	out.Rows, out.Series, out.Stacks = stats.Rows, stats.Series, stats.Stacks
 	out.Bytes = inspectedBytes{
 		Parts: stats.PartBytes, Series: stats.SeriesBytes, Stacks: stats.StackBytes, Symbols: stats.RecordBytes,
-		Histories: stats.HistoryBytes, Log: stats.PendingBytes, // nothing else is pending
-		Total: stats.Bytes(),
+		Histories: stats.HistoryBytes, Total: stats.Bytes(), // nothing is pending
 	}
 	if l.source.db != "" {
 		out.Disk = &inspectedDisk{Log: stats.LogBytes, Files: stats.Files, FileBytes: stats.FileBytes}
-		if err := stats.FilingError; err != nil {
-			out.Disk.FilingError = cli.OneLine(err)
-		}
 	}
 	out.Tables = []inspected{{table.Name(), granules}}
 	return out, nil
@@ -212,9 +205,6 @@ func (i *inspection) print(w io.Writer, columns bool) error {
 	i.Bytes.print(&p)
 	if d := i.Disk; d != nil {
 		p.Printf("Disk: log %s, %s of %s\n", cli.Size(d.Log), cli.Many(d.Files, "file"), cli.Size(d.FileBytes))
-		if d.FilingError != "" {
-			p.Printf("Files could not be written: %s\n", cli.Printable(d.FilingError))
-		}
 	}
 	if i.Rows == 0 {
 		p.Printf("There are no samples.\n")
@@ -238,9 +228,6 @@ func (b *inspectedBytes) print(p *cli.Printer) {
 		cli.Size(b.Parts), cli.Size(b.Series), cli.Size(b.Stacks), cli.Size(b.Symbols))
 	if b.Histories > 0 {
 		p.Printf(" + histories %s", cli.Size(b.Histories))
-	}
-	if b.Log > 0 {
-		p.Printf(" + log %s", cli.Size(b.Log))
 	}
 	p.Printf("\n")
 }

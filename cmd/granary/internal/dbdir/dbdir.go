@@ -17,8 +17,8 @@ import (
 var ErrNoName = cli.Usage(errors.New("--db has no name: is a variable of the shell empty?"))
 
 // Open opens the store of a directory that has one. The error of another directory names the content
-// that the caller asks about, such as profiles, and the command that stores it. Opening to write begins a
-// new segment of the log, and closing files what a killed process left in the log alone.
+// that the caller asks about, such as profiles, and the command that stores it. Questions set
+// Options.ReadOnly.
 func Open(dir, content, command string, opts columnstore.Options) (*columnstore.Store, error) {
 	if dir == "" {
 		return nil, ErrNoName

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/disk"
 )
 
@@ -34,9 +35,9 @@ The copy is whole or cannot be opened: if backup is interrupted, remove TARGET.`
 			if err := given(dir); err != nil {
 				return err
 			}
-			store, err := open(dir)
+			store, err := columnstore.Open(columnstore.Options{Dir: dir, ReadOnly: true})
 			if err != nil {
-				return err
+				return explain(dir, err)
 			}
 			defer func() { err = cmp.Or(err, store.Close()) }()
 			switch err := store.Backup(cmd.Context(), disk.System(args[0])); {

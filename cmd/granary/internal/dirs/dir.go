@@ -8,8 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
-	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
 )
 
 // dirFlag adds --db, which is required.
@@ -25,21 +24,10 @@ func given(dir string) error {
 	return nil
 }
 
-// open opens a directory for reading.
-func open(dir string) (*columnstore.Store, error) {
-	store, err := columnstore.Open(columnstore.Options{Dir: dir, ReadOnly: true})
-	return store, explain(dir, err)
-}
-
-// explain returns an error of a directory as one that names it and what to do.
+// explain is dbdir.Explain for directories that may have no store.
 func explain(dir string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("--db %s: there is no store: %w", dir, err)
-	case errors.Is(err, disk.ErrLocked):
-		return fmt.Errorf("--db %s: another process has it open: wait until it ends", dir)
 	}
-	return fmt.Errorf("--db %s: %w", dir, err)
+	return dbdir.Explain(dir, err)
 }
