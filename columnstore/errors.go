@@ -37,7 +37,7 @@ var (
 	// make room. A later attempt can succeed: after older transactions and scans end, or with
 	// rows of a later time bucket.
 	ErrMemory = errors.New("out of the memory budget")
-	// ErrTooOld is returned for a row of a time range that retention or eviction has dropped.
+	// ErrTooOld is returned for a row of a range that retention, eviction or DropBefore dropped.
 	ErrTooOld = errors.New("time is older than what is kept")
 	// ErrTxDone is returned when a transaction is used after its commit or abort.
 	ErrTxDone = txn.ErrDone

@@ -71,8 +71,8 @@ With --columns it lists the columns of each part that have a value:
 Strings, stacks and symbols are in dictionaries that the parts share. Only the
 first lines count them.
 
-With --db the bytes include histories, and the memory that the log may take. The
-line of the disk has the bytes of the log and of the files in the directory.
+With --db the bytes include histories. The line of the disk has the bytes of the
+log and of the files in the directory.
 
 ` + askedHelp,
 		Example: `  granary inspect cpu.pb.gz
