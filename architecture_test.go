@@ -29,12 +29,14 @@ var below = map[string][]string{
 	"internal/input": {"profile"},
 	"render":         {"profile", "history"},
 	"profile":        {"columnstore", "history", "schema", "encoding", "encoding/dict", "profile/pprof", "profile/rows", "internal/selector", "internal/attrpath", "profile/symbols"},
-	"columnstore":    {"query", "query/filter", "catalog", "catalog/filed", "catalog/logged", "disk", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "internal/fields", "query/order"},
+	"columnstore":    {"query", "query/filter", "catalog", "catalog/dicts", "catalog/filed", "catalog/logged", "catalog/stored", "internal/cache", "disk", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "internal/fields", "query/order"},
 	"query":          {"query/filter", "catalog", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "query/order"},
 	"query/filter":   {"catalog", "granule", "txn", "schema", "encoding", "encoding/dict"},
 	"query/order":    {"query/filter", "granule", "schema", "encoding"},
 	"catalog/mended": {"catalog/filed", "catalog/logged", "disk", "granule", "history", "schema"},
 	"catalog/logged": {"catalog", "granule", "schema", "internal/fields"},
+	"catalog/stored": {"catalog", "catalog/dicts", "catalog/filed", "disk", "granule", "txn", "schema", "internal/cache"},
+	"catalog/dicts":  {"catalog/filed", "disk", "granule", "txn"},
 	"catalog/filed":  {"catalog", "granule", "disk", "schema", "internal/fields"},
 	"catalog":        {"history", "granule", "index", "txn", "schema", "encoding"},
 	"granule":        {"schema", "encoding", "encoding/dict", "internal/fields"},
@@ -61,6 +63,7 @@ var below = map[string][]string{
 	"internal/selector": {},
 	"internal/attrpath": {},
 	"internal/fields":   {},
+	"internal/cache":    {},
 
 	"internal/crashfs": {"disk"}, // tests alone import these
 	"internal/damaged": {},

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -17,4 +18,50 @@ type account struct {
 	pending   atomic.Int64 // open transactions, and inserts and rewrites in progress
 	making    sync.Mutex   // held by the one goroutine that makes room
 	stalled   txn.Version  // newest root of reads that did not end in time; making guards it
+}
+
+// victim is a time range that can be evicted together with all earlier ranges of its table, a bucket
+// that can be unloaded, or the states of a history that ended before an instant.
+type victim struct {
+	table *Table
+	state *catalog.TableState
+	start int64
+	held  int64 // bytes that eviction would not free, because staying snapshots hold them
+
+	key  string        // of the bucket that begins at start, which is unloaded
+	cold *catalog.Cold // what it is then; nil if a time range is evicted
+
+	history *History // nil: a time range
+	before  int64
+}
+
+// bytes returns the bytes of the range's rows, and how many of them roots up to a version hold
+// too.
+func (v victim) bytes(newest txn.Version) (bytes, kept int64) {
+	from, to := v.state.RangeBounds(v.start)
+	if v.cold != nil {
+		from, to = v.state.Schema.BucketBounds(v.start)
+	}
+	for bound, g := range v.state.Granules.Overlapping(from, to) {
+		if bound < from {
+			continue
+		}
+		for _, s := range g.Sections() {
+			bytes += int64(s.Size())
+			if txn.Version(s.Part.Since()) <= newest {
+				kept += int64(s.Size())
+			}
+		}
+	}
+	return bytes, kept
+}
+
+// incoming is the destination of the bytes for which room is made: rows of a time range of a
+// table, or the store's own work if table is nil.
+type incoming struct {
+	table   *Table
+	start   int64
+	later   bool     // the work can be put off
+	history *History // at whose commit room is made
+	urgent  bool     // states of the newest bucket can go
 }

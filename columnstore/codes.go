@@ -2,7 +2,6 @@ package columnstore
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"sync/atomic"
 
@@ -49,21 +48,7 @@ func (c *Codes) pin() (*dicts.Numbered, error) {
 }
 
 // Range returns the times that the codes are for. Both ends are inclusive.
-func (c *Codes) Range() (from, to int64) {
-	width := c.table.schema.BucketWidth()
-	if width == 0 {
-		return math.MinInt64, math.MaxInt64
-	}
-	buckets := c.table.ranges
-	from, to = math.MinInt64, math.MaxInt64
-	if n := c.number; n >= math.MinInt64/width/buckets {
-		from = n * buckets * width
-	}
-	if next := c.number + 1; next <= math.MaxInt64/width/buckets {
-		to = next*buckets*width - 1
-	}
-	return from, to
-}
+func (c *Codes) Range() (from, to int64) { return c.table.ranges.Times(c.number) }
 
 // Series returns the code of a series. labels maps concrete names of the columns that lead the
 // sorting key to values; a missing column is null. The errors are those of Table.Insert.
@@ -173,7 +158,7 @@ func (c *Codes) intern(need func(g *dicts.Numbered, lookUp bool) int, add func(*
 		return err
 	}
 	defer g.Unpin()
-	if !c.table.keeps(g) { // additions would not be counted
+	if c.table.generations.Find(g.Number) != g { // additions would not be counted
 		from, _ := c.Range()
 		return fmt.Errorf("table %q: %w", c.table.name, tooOld(from, c.table.floor()))
 	}

@@ -8,10 +8,10 @@ import (
 )
 
 // newStored returns what reads the rows of the table in files, with its dictionaries.
-func (t *Table) newStored() *stored.Table {
+func (t *Table) newStored() *stored.Files {
 	s := t.store
-	files := &stored.Table{Name: t.name, Schema: t.schema, Cache: s.cache, Log: t.logDicts, Dir: func() *filed.Dir { return s.keeper.dir }}
-	files.Dicts = dicts.NewSet(dicts.Owner{
+	files := &stored.Files{Name: t.name, Schema: t.schema, Cache: s.cache, Log: t.logDicts, Dir: func() *filed.Dir { return s.keeper.dir }}
+	files.Dicts = dicts.New(dicts.Owner{
 		New: func() *granule.Generation {
 			g := granule.NewGeneration(t.source.Seed)
 			g.Lists.Verify(s.opts.VerifyLists)
@@ -32,8 +32,5 @@ const mostCached = 256 << 20
 
 // hasRoom reports whether the cache has room for so many bytes more.
 func (s *Store) hasRoom(bytes int64) bool {
-	if s.memory.budget == 0 {
-		return s.cache.Bytes()+bytes <= mostCached
-	}
-	return s.used()+bytes <= s.share(evictAt)
+	return s.memory.budget > 0 && s.used()+bytes <= s.share(evictAt) || s.memory.budget == 0 && s.cache.Bytes()+bytes <= mostCached
 }

@@ -146,7 +146,7 @@ func (f *filing) files(ctx context.Context) error {
 	f.to.Commit = f.next.Commit
 	s.opts.Yield("file/root")
 	for _, t := range s.tablesInOrder()[:len(use.State.Tables)] {
-		out := filed.TableFiles{Name: t.name, Ranges: t.ranges, Definition: t.definition, State: use.State.Table(t.ordinal).Save()}
+		out := filed.TableFiles{Name: t.name, Ranges: t.ranges.Count, Definition: t.definition, State: use.State.Table(t.ordinal).Save()}
 		if err := f.to.Table(ctx, t.stored, t.ordinal, use, s.keeper.manifest.Table(t.ordinal), &out); err != nil {
 			return err
 		}

@@ -212,7 +212,7 @@ func (s *Store) evictable(in incoming) []victim {
 // with the floor.
 func (s *Store) floorAfter(root *catalog.Database, v victim, in incoming) int64 {
 	end := v.table.schema.BucketEnd(v.start)
-	return max(end, v.table.generationStart(v.table.firstKept(root, end, in)))
+	return max(end, v.table.ranges.Start(v.table.firstKept(root, end, in)))
 }
 
 // drop publishes a root without a time range and without earlier ranges of its table, or without

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/dicts"
 	"github.com/granarydb/granary/catalog/logged"
 	"github.com/granarydb/granary/query/filter"
 	"github.com/granarydb/granary/schema"
@@ -53,7 +54,7 @@ func (s *Store) addTable(e logged.TableEntry, log *logWrite) (*Table, error) {
 	if s.tables.byName[e.Name] != nil {
 		return nil, fmt.Errorf("%w: %q exists already", ErrTable, e.Name)
 	}
-	t := &Table{schema: sch, store: s, name: e.Name, ordinal: e.Ordinal, ranges: e.Ranges, definition: e.Definition}
+	t := &Table{schema: sch, store: s, name: e.Name, ordinal: e.Ordinal, ranges: dicts.Ranges{Width: sch.BucketWidth(), Count: e.Ranges}, definition: e.Definition}
 	t.stored = t.newStored()
 	t.generations = t.stored.Dicts
 	t.source = filter.Env{

@@ -22,12 +22,12 @@ type Table struct {
 	name    string
 	ordinal int
 	asked   atomic.Pointer[bucketBounds] // cache of the last result of bucketBounds
-	ranges  int64                        // consecutive time ranges of a generation: codes depend on it
+	ranges  dicts.Ranges                 // of the generations: codes depend on them
 	// definition is what schema was made of.
 	definition schema.Definition
 
-	stored      *stored.Table
-	generations *dicts.Set                       // of stored
+	stored      *stored.Files
+	generations *dicts.Generations               // of stored
 	files       atomic.Pointer[filed.TableFiles] // as of the manifest; nil if it lacks the table
 }
 

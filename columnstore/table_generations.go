@@ -2,48 +2,18 @@ package columnstore
 
 import (
 	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/catalog/dicts"
+	"github.com/granarydb/granary/catalog/stored"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/txn"
 )
 
-// isNeeded reports whether a row in memory needs the dictionaries with a number, or rows are likely to
-// come for them.
-func (t *Table) isNeeded(state *catalog.TableState, number int64) bool {
-	if number >= t.generationOf(state.Newest) {
-		return true
-	}
-	for _, b := range state.Buckets.All() {
-		if t.generationOf(b.Start) == number && (b.Cold == nil || len(state.HotGranules(b)) > 0) {
-			return true
-		}
-	}
-	return false
-}
-
 // demote unloads dictionaries unless they are needed, and returns their garbage. The caller holds the
 // commit lock.
 func (t *Table) demote(state *catalog.TableState, number int64) []txn.Garbage {
-	if t.isNeeded(state, number) {
+	if stored.IsNeeded(state, number, t.ranges) {
 		return nil
 	}
 	return t.generations.Demote(number)
-}
-
-// keeps reports whether dictionaries take rows.
-func (t *Table) keeps(g *dicts.Numbered) bool { return t.generations.Find(g.Number) == g }
-
-// generationStart returns the start of the first time range of a bucket's generation.
-func (t *Table) generationStart(bucket int64) int64 {
-	width := t.schema.BucketWidth()
-	if width == 0 {
-		return bucket
-	}
-	start := t.generationOf(bucket) * t.ranges * width
-	if start > bucket { // overflow: the generation begins before the range of int64
-		return bucket
-	}
-	return start
 }
 
 // generationsBefore returns the bytes of the generations that end before a bucket's.
@@ -67,13 +37,7 @@ func (t *Table) heldBefore(bucket int64, state *catalog.TableState, newest txn.V
 }
 
 // generationOf returns the number of a bucket's generation.
-func (t *Table) generationOf(bucket int64) int64 {
-	width := t.schema.BucketWidth()
-	if width == 0 {
-		return 0
-	}
-	return floorDiv(floorDiv(bucket, width), t.ranges)
-}
+func (t *Table) generationOf(bucket int64) int64 { return t.ranges.Of(bucket) }
 
 // dropGenerations drops the dictionaries of generations before floor, which the root of a version
 // lacks, and returns them as garbage. Their files stay for the reads of older roots.
@@ -93,15 +57,6 @@ func (t *Table) addGenerations(out *Stats) {
 		out.StackBytes += int64(lists)
 		out.RecordBytes += int64(records)
 	}
-}
-
-// floorDiv divides and rounds toward minus infinity.
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
 }
 
 // firstKept returns the start of the first time range at or after start that has rows, or that

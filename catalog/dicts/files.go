@@ -14,7 +14,7 @@ import (
 
 // Read returns dictionaries for queries: those that take rows, or those in files. The errors are those of
 // Owner.Read, and filed.ErrFile if no file has them.
-func (s *Set) Read(number int64) (*Numbered, error) {
+func (s *Generations) Read(number int64) (*Numbered, error) {
 	for {
 		s.mu.Lock()
 		g := s.hot[number]
@@ -43,7 +43,7 @@ func (s *Set) Read(number int64) (*Numbered, error) {
 }
 
 // read reads the dictionaries in some files, unless somebody has them already.
-func (s *Set) read(files filed.GenerationFiles) (*Numbered, error) {
+func (s *Generations) read(files filed.GenerationFiles) (*Numbered, error) {
 	g := &Numbered{Number: files.Number}
 	s.mu.Lock()
 	recent := s.recent[files.Number]
@@ -64,14 +64,14 @@ func (s *Set) read(files filed.GenerationFiles) (*Numbered, error) {
 }
 
 // Files returns the files of dictionaries, which has none if they are in memory alone.
-func (s *Set) Files(number int64) filed.GenerationFiles {
+func (s *Generations) Files(number int64) filed.GenerationFiles {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.files[number]
 }
 
 // SetFiles makes the files of a manifest known. Those of dropped dictionaries stay as they are.
-func (s *Set) SetFiles(all []filed.GenerationFiles) {
+func (s *Generations) SetFiles(all []filed.GenerationFiles) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, files := range all {
@@ -82,7 +82,7 @@ func (s *Set) SetFiles(all []filed.GenerationFiles) {
 }
 
 // SetFiled notes how far dictionaries are in files, if they still take rows. Nil is none.
-func (s *Set) SetFiled(g *Numbered, at granule.Watermark) {
+func (s *Generations) SetFiled(g *Numbered, at granule.Watermark) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if g != nil && s.hot[g.Number] == g {

@@ -28,7 +28,7 @@ type Extent struct {
 	Entries uint64
 }
 
-// Unpin ends what Set.Pin began.
+// Unpin ends what Generations.Pin began.
 func (g *Numbered) Unpin() { g.users.Add(-1) }
 
 // Log calls write with what the log has, which write extends. Calls for the same dictionaries follow one

@@ -140,7 +140,7 @@ func withDirectory(t *testing.T, id disk.StoreID, kind string, number uint64, pi
 }
 
 // readRows reads a file of rows as a whole.
-func readRows(d *filed.Dir, b filed.BucketFile, parts *granule.PartReader) (*filed.Rows, []*granule.Granule, error) {
+func readRows(d *filed.Dir, b filed.BucketFile, parts *granule.PartReader) (*filed.RowsFile, []*granule.Granule, error) {
 	rows, err := d.OpenRows(parts.Schema, b)
 	if err != nil {
 		return nil, nil, err
@@ -170,7 +170,7 @@ func TestReadRows_AnyDirectory(t *testing.T) {
 	bucket := w.manifest.Tables[0].Buckets[1]
 	pieces, directory := body(t, w.fs, w.id, "rows", bucket.File)
 	type loaded struct {
-		rows     *filed.Rows
+		rows     *filed.RowsFile
 		granules []*granule.Granule
 	}
 	image := damaged.Image{

@@ -14,8 +14,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Rows is the directory of a file of rows: which granules it has, and where. It is immutable.
-type Rows struct {
+// RowsFile is the directory of a file of rows: which granules it has, and where. It is immutable.
+type RowsFile struct {
 	Series  catalog.Bitset  // those of the bucket
 	Columns map[string]bool // those of the bucket
 
@@ -37,7 +37,7 @@ type filedGranule struct {
 // OpenRows reads the directory of the file of a bucket. Dictionaries are not needed, so the codes of
 // Series are not compared with them. The errors are *disk.DamagedError, ErrFile, and those of the FS.
 // It is safe for concurrent use.
-func (d *Dir) OpenRows(s *schema.Schema, b BucketFile) (*Rows, error) {
+func (d *Dir) OpenRows(s *schema.Schema, b BucketFile) (*RowsFile, error) {
 	file, err := disk.OpenFile(d.fs, d.store, RowsKind, b.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &disk.DamagedError{File: RowsName(b.File), Reason: "it is missing"}
@@ -46,7 +46,7 @@ func (d *Dir) OpenRows(s *schema.Schema, b BucketFile) (*Rows, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	r := rowsReader{rows: &Rows{dir: d, bucket: b}, schema: s, in: fields.NewReader(file.Directory(), ErrFile)}
+	r := rowsReader{rows: &RowsFile{dir: d, bucket: b}, schema: s, in: fields.NewReader(file.Directory(), ErrFile)}
 	r.head()
 	r.read()
 	if err := r.in.Err(); err != nil {
@@ -55,13 +55,13 @@ func (d *Dir) OpenRows(s *schema.Schema, b BucketFile) (*Rows, error) {
 	return r.rows, nil
 }
 
-func (r *Rows) name() string { return disk.FileName(RowsKind, r.bucket.File) }
+func (r *RowsFile) name() string { return disk.FileName(RowsKind, r.bucket.File) }
 
 // Len returns the number of granules. They are in the order of their bounds, and cover the bucket.
-func (r *Rows) Len() int { return len(r.granules) }
+func (r *RowsFile) Len() int { return len(r.granules) }
 
 // Bounds returns the bounds of the i-th granule (granule.Granule.Bounds).
-func (r *Rows) Bounds(i int) (lo, hi string) {
+func (r *RowsFile) Bounds(i int) (lo, hi string) {
 	if i+1 < len(r.granules) {
 		return r.granules[i].lower, r.granules[i+1].lower
 	}
@@ -69,14 +69,14 @@ func (r *Rows) Bounds(i int) (lo, hi string) {
 }
 
 // Rows returns the number of rows of the i-th granule.
-func (r *Rows) Rows(i int) int { return r.granules[i].rows }
+func (r *RowsFile) Rows(i int) int { return r.granules[i].rows }
 
 // Size returns the bytes that the directory takes on the heap.
-func (r *Rows) Size() int { return r.size }
+func (r *RowsFile) Size() int { return r.size }
 
 // Image reads the rows of the i-th granule, which has some, as bytes for Part, whose checksum is right.
 // The errors are *disk.DamagedError, and those of the FS.
-func (r *Rows) Image(i int) ([]byte, error) {
+func (r *RowsFile) Image(i int) ([]byte, error) {
 	file, err := disk.OpenPieces(r.dir.fs, RowsKind, r.bucket.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &disk.DamagedError{File: r.name(), Reason: "it is missing"}
@@ -90,7 +90,7 @@ func (r *Rows) Image(i int) ([]byte, error) {
 
 // Part returns the rows of the i-th granule. They refer to the image. The reader has the schema of the
 // table and the dictionaries of the bucket. The errors are ErrFile and granule.ErrImage.
-func (r *Rows) Part(i int, image []byte, parts *granule.PartReader) (*granule.Part, error) {
+func (r *RowsFile) Part(i int, image []byte, parts *granule.PartReader) (*granule.Part, error) {
 	g := &r.granules[i]
 	p, err := parts.Read(r.bucket.Start, image)
 	if err == nil && p.Rows() != g.rows {
@@ -104,7 +104,7 @@ func (r *Rows) Part(i int, image []byte, parts *granule.PartReader) (*granule.Pa
 }
 
 // All reads all granules. The errors are those of Image and Part.
-func (r *Rows) All(parts *granule.PartReader) ([]*granule.Granule, error) {
+func (r *RowsFile) All(parts *granule.PartReader) ([]*granule.Granule, error) {
 	granules := make([]*granule.Granule, len(r.granules))
 	for i := range granules {
 		var part *granule.Part
@@ -125,7 +125,7 @@ func (r *Rows) All(parts *granule.PartReader) ([]*granule.Granule, error) {
 
 // rowsReader reads the directory of a file of rows.
 type rowsReader struct {
-	rows   *Rows
+	rows   *RowsFile
 	schema *schema.Schema
 	in     fields.Reader
 }

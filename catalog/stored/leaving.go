@@ -19,7 +19,7 @@ type Leaving struct {
 type left struct {
 	version    txn.Version
 	rows       uint64
-	table      *Table // of the generation; nil for rows
+	table      *Files // of the generation; nil for rows
 	generation int64
 }
 
@@ -27,7 +27,7 @@ type left struct {
 func (l *Leaving) Rows(version txn.Version, file uint64) { l.add(left{version: version, rows: file}) }
 
 // Dicts notes dictionaries that the root of a version lacks.
-func (l *Leaving) Dicts(version txn.Version, t *Table, generation int64) {
+func (l *Leaving) Dicts(version txn.Version, t *Files, generation int64) {
 	l.add(left{version: version, table: t, generation: generation})
 }
 

@@ -47,14 +47,14 @@ type partialFile struct {
 
 // mark is how far dictionaries are in the files. It does not keep them in memory.
 type mark struct {
-	set *dicts.Set
+	set *dicts.Generations
 	of  weak.Pointer[dicts.Numbered]
 	at  granule.Watermark
 }
 
 // Table writes the files of the buckets of a table into the manifest's part of it. The errors are
 // ErrPause, expiry of the root, those of Reserve, of the disk and of reading cold rows, and that of ctx.
-func (w *Writer) Table(ctx context.Context, t *Table, ordinal int, use txn.Use[*catalog.Database], before, out *filed.TableFiles) error {
+func (w *Writer) Table(ctx context.Context, t *Files, ordinal int, use txn.Use[*catalog.Database], before, out *filed.TableFiles) error {
 	state := use.State.Table(ordinal)
 	for _, b := range state.Buckets.All() {
 		file, ok := w.Partial[partialFile{ordinal, b.Start}]
@@ -79,7 +79,7 @@ func (w *Writer) Table(ctx context.Context, t *Table, ordinal int, use txn.Use[*
 }
 
 // rows writes the file of a bucket.
-func (w *Writer) rows(ctx context.Context, t *Table, use txn.Use[*catalog.Database], state *catalog.TableState, b *catalog.BucketState) (out filed.BucketFile, err error) {
+func (w *Writer) rows(ctx context.Context, t *Files, use txn.Use[*catalog.Database], state *catalog.TableState, b *catalog.BucketState) (out filed.BucketFile, err error) {
 	rows, err := w.Dir.CreateRows(t.Schema, b.Start, w.Commit)
 	if err != nil {
 		return out, err
@@ -101,7 +101,7 @@ func (w *Writer) rows(ctx context.Context, t *Table, use txn.Use[*catalog.Databa
 }
 
 // granule writes a granule, merged if it has fresh parts.
-func (w *Writer) granule(t *Table, rows *filed.RowsWriter, g *granule.Granule) error {
+func (w *Writer) granule(t *Files, rows *filed.RowsWriter, g *granule.Granule) error {
 	bytes := int64(g.Size())
 	if g.FreshParts() > 0 {
 		bytes = int64(g.RewriteSize())
@@ -125,8 +125,8 @@ func (w *Writer) granule(t *Table, rows *filed.RowsWriter, g *granule.Granule) e
 
 // Dictionaries writes what the dictionaries of a table have new into the manifest's part of it. Those of
 // the root have it: an entry with the codes of a commit is before that of the commit. It takes memory for
-// an image and its compressed bytes. The errors are those of Table.Log, Reserve and the disk.
-func (w *Writer) Dictionaries(t *Table, before, out *filed.TableFiles) error {
+// an image and its compressed bytes. The errors are those of Files.Log, Reserve and the disk.
+func (w *Writer) Dictionaries(t *Files, before, out *filed.TableFiles) error {
 	if err := w.Reserve(2 * w.Image); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// Owner is what a Set needs of the table that it belongs to. Its functions are safe for concurrent use,
+// Owner is what Generations need of the table that it belongs to. Its functions are safe for concurrent use,
 // and call no method of the set.
 type Owner struct {
 	// New returns empty dictionaries.
@@ -28,9 +28,9 @@ type Owner struct {
 	Account func(bytes int64)
 }
 
-// Set is the dictionaries of a table. It is safe for concurrent use. Its lock is behind the commit lock,
+// Generations is the dictionaries of a table. It is safe for concurrent use. Its lock is behind the commit lock,
 // and before none.
-type Set struct {
+type Generations struct {
 	owner Owner
 
 	mu     sync.Mutex
@@ -47,9 +47,9 @@ type recentlyRead struct {
 	entries uint64
 }
 
-// NewSet returns a set without dictionaries.
-func NewSet(owner Owner) *Set {
-	return &Set{
+// New returns a set without dictionaries.
+func New(owner Owner) *Generations {
+	return &Generations{
 		owner: owner, hot: map[int64]*Numbered{}, files: map[int64]filed.GenerationFiles{}, recent: map[int64]recentlyRead{},
 		first: math.MinInt64,
 	}
@@ -58,21 +58,21 @@ func NewSet(owner Owner) *Set {
 // Acquire returns the dictionaries with a number, which rows can be added to, and whether the table keeps
 // them. It reads them if they are in files alone. If they were dropped, it returns new ones that the table
 // does not keep. The errors are those of Owner.Read.
-func (s *Set) Acquire(number int64) (g *Numbered, kept bool, err error) {
+func (s *Generations) Acquire(number int64) (g *Numbered, kept bool, err error) {
 	return s.acquire(number, func(*Numbered) {})
 }
 
 // Pin is Acquire for who adds entries, and calls Unpin when rows with the codes are published, or given up.
 // The dictionaries stay in memory until then.
-func (s *Set) Pin(number int64) (g *Numbered, kept bool, err error) {
+func (s *Generations) Pin(number int64) (g *Numbered, kept bool, err error) {
 	return s.acquire(number, func(g *Numbered) { g.users.Add(1) })
 }
 
 // PinDropped pins dictionaries that were dropped, for codes of before.
-func (s *Set) PinDropped(g *Numbered) { g.users.Add(1) }
+func (s *Generations) PinDropped(g *Numbered) { g.users.Add(1) }
 
 // acquire is Acquire that calls use before another goroutine can unload the dictionaries.
-func (s *Set) acquire(number int64, use func(*Numbered)) (g *Numbered, kept bool, err error) {
+func (s *Generations) acquire(number int64, use func(*Numbered)) (g *Numbered, kept bool, err error) {
 	for {
 		s.mu.Lock()
 		g, kept = s.hot[number]
@@ -97,7 +97,7 @@ func (s *Set) acquire(number int64, use func(*Numbered)) (g *Numbered, kept bool
 }
 
 // promote makes dictionaries that are in files ones that take rows, unless they were dropped.
-func (s *Set) promote(number int64) error {
+func (s *Generations) promote(number int64) error {
 	g, err := s.Read(number)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (s *Set) promote(number int64) error {
 // Demote takes dictionaries out of those that take rows if files have all of them, and nobody has pinned
 // them. It returns their garbage: older roots can still have them. The caller holds the commit lock, and
 // no row of the current root in memory needs them.
-func (s *Set) Demote(number int64) []txn.Garbage {
+func (s *Generations) Demote(number int64) []txn.Garbage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g := s.hot[number]
@@ -130,7 +130,7 @@ func (s *Set) Demote(number int64) []txn.Garbage {
 
 // Drop drops the dictionaries before a number for good, and returns them as garbage, with the numbers of
 // those that have files.
-func (s *Set) Drop(first int64) (garbage []txn.Garbage, inFiles []int64) {
+func (s *Generations) Drop(first int64) (garbage []txn.Garbage, inFiles []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.first
@@ -150,7 +150,7 @@ func (s *Set) Drop(first int64) (garbage []txn.Garbage, inFiles []int64) {
 }
 
 // forget takes dictionaries out of the account, and returns them as garbage. The caller holds s.mu.
-func (s *Set) forget(g *Numbered) []txn.Garbage {
+func (s *Generations) forget(g *Numbered) []txn.Garbage {
 	s.owner.Account(-g.counted)
 	g.counted = 0
 	if g.Since() == 0 { // no root has had a part of it
@@ -160,7 +160,7 @@ func (s *Set) forget(g *Numbered) []txn.Garbage {
 }
 
 // Forget forgets the files of dropped dictionaries: no read needs them any more.
-func (s *Set) Forget(number int64) {
+func (s *Generations) Forget(number int64) {
 	s.mu.Lock()
 	delete(s.files, number)
 	delete(s.recent, number)
@@ -169,28 +169,28 @@ func (s *Set) Forget(number int64) {
 }
 
 // Find returns the dictionaries with a number that take rows, nil if there are none.
-func (s *Set) Find(number int64) *Numbered {
+func (s *Generations) Find(number int64) *Numbered {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hot[number]
 }
 
 // All returns those that take rows, by number.
-func (s *Set) All() []*Numbered {
+func (s *Generations) All() []*Numbered {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.SortedFunc(maps.Values(s.hot), func(a, b *Numbered) int { return cmp.Compare(a.Number, b.Number) })
 }
 
 // First returns the first number that was not dropped.
-func (s *Set) First() int64 {
+func (s *Generations) First() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.first
 }
 
 // Count updates the account of dictionaries, if they still take rows.
-func (s *Set) Count(g *Numbered) {
+func (s *Generations) Count(g *Numbered) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.hot[g.Number] == g {
@@ -201,7 +201,7 @@ func (s *Set) Count(g *Numbered) {
 }
 
 // Counted returns the bytes in the account of those that take rows for which the condition holds.
-func (s *Set) Counted(of func(number int64) bool) (bytes int64) {
+func (s *Generations) Counted(of func(number int64) bool) (bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for number, g := range s.hot {

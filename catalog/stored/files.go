@@ -16,11 +16,11 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Table reads the rows of a table in files. It is safe for concurrent use.
-type Table struct {
+// Files reads the rows of a table in files. It is safe for concurrent use.
+type Files struct {
 	Name   string
 	Schema *schema.Schema
-	Dicts  *dicts.Set
+	Dicts  *dicts.Generations
 	Cache  *cache.Cache[Key]
 	// Dir returns the files, for a table that has some.
 	Dir func() *filed.Dir
@@ -31,7 +31,7 @@ type Table struct {
 // Key names a value in the cache: the dictionaries with a number, the directory of a file, or a granule
 // of it.
 type Key struct {
-	table *Table
+	table *Files
 	kind  kind
 	of    int64 // number of the generation, or of the file
 	at    int   // the granule
@@ -55,7 +55,7 @@ func (i image) Size() int { return cap(i) }
 // Granules yields the granules of a bucket with cold rows that overlap one of some ranges of keys, in the
 // order of keys, each with the rows in memory. The ranges are disjoint and ascending; nil means all. The
 // errors are those of the FS, and *disk.DamagedError; they name the table and the times.
-func (t *Table) Granules(state *catalog.TableState, b *catalog.BucketState, ranges [][2]string) iter.Seq2[*granule.Granule, error] {
+func (t *Files) Granules(state *catalog.TableState, b *catalog.BucketState, ranges [][2]string) iter.Seq2[*granule.Granule, error] {
 	return func(yield func(*granule.Granule, error) bool) {
 		gen, rows, err := t.open(state, b)
 		if err != nil {
@@ -95,7 +95,7 @@ func after(ranges [][2]string, lo string) [][2]string {
 }
 
 // All yields the granules of a bucket, with cold rows or without. The errors are those of Granules.
-func (t *Table) All(state *catalog.TableState, b *catalog.BucketState) iter.Seq2[*granule.Granule, error] {
+func (t *Files) All(state *catalog.TableState, b *catalog.BucketState) iter.Seq2[*granule.Granule, error] {
 	if b.Cold != nil {
 		return t.Granules(state, b, nil)
 	}
@@ -109,7 +109,7 @@ func (t *Table) All(state *catalog.TableState, b *catalog.BucketState) iter.Seq2
 }
 
 // open returns the dictionaries of a bucket with cold rows, and the directory of its file.
-func (t *Table) open(state *catalog.TableState, b *catalog.BucketState) (*granule.Generation, *filed.Rows, error) {
+func (t *Files) open(state *catalog.TableState, b *catalog.BucketState) (*granule.Generation, *filed.RowsFile, error) {
 	gen, err := t.Dictionaries(state, b)
 	if err != nil {
 		return nil, nil, err
@@ -120,11 +120,11 @@ func (t *Table) open(state *catalog.TableState, b *catalog.BucketState) (*granul
 	if err != nil {
 		return nil, nil, t.failed(b, err)
 	}
-	return gen, rows.(*filed.Rows), nil
+	return gen, rows.(*filed.RowsFile), nil
 }
 
 // part returns the rows of a granule of a file, nil if it has none.
-func (t *Table) part(rows *filed.Rows, b *catalog.BucketState, i int, parts *granule.PartReader) (part *granule.Part, err error) {
+func (t *Files) part(rows *filed.RowsFile, b *catalog.BucketState, i int, parts *granule.PartReader) (part *granule.Part, err error) {
 	if rows.Rows(i) == 0 {
 		return nil, nil
 	}
@@ -142,7 +142,7 @@ func (t *Table) part(rows *filed.Rows, b *catalog.BucketState, i int, parts *gra
 }
 
 // Dictionaries returns the dictionaries of a bucket that has rows. The errors are those of Granules.
-func (t *Table) Dictionaries(state *catalog.TableState, b *catalog.BucketState) (*granule.Generation, error) {
+func (t *Files) Dictionaries(state *catalog.TableState, b *catalog.BucketState) (*granule.Generation, error) {
 	if b.Cold == nil {
 		return b.Gen, nil
 	}
@@ -165,12 +165,12 @@ func (t *Table) Dictionaries(state *catalog.TableState, b *catalog.BucketState) 
 }
 
 // failed is an error of reading a bucket with its table and times.
-func (t *Table) failed(b *catalog.BucketState, err error) error {
+func (t *Files) failed(b *catalog.BucketState, err error) error {
 	return fmt.Errorf("table %q: %d rows from %s on: %w", t.Name, b.Cold.Rows, time.Unix(0, b.Start).UTC().Format(time.RFC3339Nano), err)
 }
 
 // Cached returns the dictionaries with a number from the cache, or those that read returns (dicts.Owner).
-func (t *Table) Cached(number int64, read func() (*dicts.Numbered, error)) (*dicts.Numbered, error) {
+func (t *Files) Cached(number int64, read func() (*dicts.Numbered, error)) (*dicts.Numbered, error) {
 	value, err := t.Cache.Get(Key{table: t, kind: ofDicts, of: number}, func() (cache.Sized, error) { return read() })
 	if err != nil {
 		return nil, err
@@ -179,11 +179,11 @@ func (t *Table) Cached(number int64, read func() (*dicts.Numbered, error)) (*dic
 }
 
 // Forget removes dictionaries from the cache (dicts.Owner).
-func (t *Table) Forget(number int64) { t.Cache.Forget(Key{table: t, kind: ofDicts, of: number}) }
+func (t *Files) Forget(number int64) { t.Cache.Forget(Key{table: t, kind: ofDicts, of: number}) }
 
 // OpenBucket returns a bucket of an earlier run, whose rows are cold. If its file is damaged, reads of
 // its rows get the error, and others do not. The errors are those of the FS.
-func (t *Table) OpenBucket(f filed.BucketFile, generation int64) (*catalog.BucketState, error) {
+func (t *Files) OpenBucket(f filed.BucketFile, generation int64) (*catalog.BucketState, error) {
 	b := &catalog.BucketState{Start: f.Start, Latest: f.Latest, Cold: coldOf(f, generation)}
 	rows, err := t.Dir().OpenRows(t.Schema, f)
 	if _, damaged := errors.AsType[*disk.DamagedError](err); damaged || errors.Is(err, filed.ErrFile) {
@@ -221,4 +221,18 @@ func IsFiled(state *catalog.TableState, b *catalog.BucketState, through uint64) 
 		}
 	}
 	return true
+}
+
+// IsNeeded reports whether a row in memory needs the dictionaries with a number, or rows are likely to come
+// for them.
+func IsNeeded(state *catalog.TableState, number int64, ranges dicts.Ranges) bool {
+	if number >= ranges.Of(state.Newest) {
+		return true
+	}
+	for _, b := range state.Buckets.All() {
+		if ranges.Of(b.Start) == number && (b.Cold == nil || len(state.HotGranules(b)) > 0) {
+			return true
+		}
+	}
+	return false
 }
