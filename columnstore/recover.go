@@ -44,7 +44,7 @@ const (
 // load brings back the files of a manifest.
 func (r *recovery) load(files *filed.Dir, m *filed.Manifest) error {
 	for ordinal := range m.Tables {
-		if err := r.loadTable(files, &m.Tables[ordinal], ordinal); err != nil {
+		if err := r.loadTable(&m.Tables[ordinal], ordinal); err != nil {
 			return fmt.Errorf("table %q: %w", m.Tables[ordinal].Name, err)
 		}
 	}
@@ -63,7 +63,7 @@ func (r *recovery) load(files *filed.Dir, m *filed.Manifest) error {
 }
 
 // loadTable brings back a table. Its rows and dictionaries stay in their files.
-func (r *recovery) loadTable(files *filed.Dir, f *filed.TableFiles, ordinal int) error {
+func (r *recovery) loadTable(f *filed.TableFiles, ordinal int) error {
 	t, err := r.addTable(logged.TableEntry{Ordinal: ordinal, Name: f.Name, Ranges: f.Ranges, Definition: f.Definition})
 	if err != nil {
 		return fmt.Errorf("%w: %w", filed.ErrFile, err)
