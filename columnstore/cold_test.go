@@ -267,3 +267,51 @@ func TestCold_FullDisk(t *testing.T) {
 		t.Errorf("%d rows came back, want %d", got, rows)
 	}
 }
+
+// A sum over a million rows in memory, of which the cache has all, and of which files alone have all (in
+// the system's cache), by series and time, and by stack.
+func BenchmarkCold(b *testing.B) {
+	l := newLoader(1)
+	store, err := Open(Options{Dir: b.TempDir(), FutureLimit: -1, PastLimit: -1, Manual: true, GenerationBuckets: loaderBuckets})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer store.Close()
+	if l.table, err = store.CreateTable("samples", samples(loaderBucket*int64(time.Second))); err != nil {
+		b.Fatal(err)
+	}
+	for n := range int64(1_000_000 / loaderProfile) {
+		l.batch[0].fill(n)
+		if _, err := l.table.Insert(b.Context(), l.batch[0].Batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := store.Compact(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	for _, state := range []string{"hot", "cached", "files"} {
+		if state == "cached" {
+			if err := store.file(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			for _, v := range store.unloadable(store.roots.Root().State) {
+				store.unload(v)
+			}
+		}
+		for _, by := range [][]string{{"labels.pod", "time"}, {"stack"}} {
+			b.Run(state+" by "+strings.Join(by, " and "), func(b *testing.B) {
+				for b.Loop() {
+					if state == "files" {
+						store.cache.Shrink(math.MaxInt64)
+					}
+					if err := store.View(b.Context(), func(snap *Snapshot) error {
+						_, err := l.table.Aggregate(b.Context(), snap, AggregateOptions{Sum: "value", By: by, NoCounts: true})
+						return err
+					}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
