@@ -197,7 +197,37 @@ func testLoader(t *testing.T, held bool) {
 	if held {
 		checkHeld(t, store, l.table, snap)
 	}
+	if *loaderDir {
+		checkReopened(t, store, opts, rows)
+	}
 	runtime.KeepAlive(l)
+}
+
+// checkReopened closes the store, and asks the store that opens its directory for all rows, whose values
+// are 1.
+func checkReopened(t *testing.T, store *Store, opts Options, rows int64) {
+	t.Helper()
+	before := time.Now()
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	closed, files := time.Since(before), store.Stats().FileBytes
+	before = time.Now()
+	store, table := reopen(t, opts)
+	opened := time.Since(before)
+	before = time.Now()
+	err := store.View(t.Context(), func(snap *Snapshot) error {
+		g, err := table.Aggregate(t.Context(), snap, AggregateOptions{Sum: "value", By: []string{"kind"}})
+		if err == nil && (len(g.Sums) != 1 || g.Sums[0] != rows || g.Counts[0] != rows) {
+			t.Errorf("the rows sum to %v, want %d", g.Sums, rows)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	t.Logf("closed in %v, %.2f bytes a row; opened in %v, and all rows summed in %v: %.1f MiB in the cache",
+		closed, float64(files)/float64(rows), opened, time.Since(before), mib(store.Stats().CacheBytes))
 }
 
 func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
