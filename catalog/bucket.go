@@ -8,7 +8,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// BucketState describes one time bucket of a table without its rows.
+// BucketState describes one time bucket of a table without its rows: those in memory are in granules
+// of the table, the others in a file (Cold).
 //
 // Time is divided into ranges of the schema's width. A range starts as one bucket. A cut
 // (TableEdit.CutBucket) adds a later bucket, which begins at any time inside the range. A row

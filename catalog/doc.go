@@ -6,7 +6,8 @@
 // package knows no store, no clock and no budget: its owner reserves memory and publishes.
 //
 //	Database -> TableState -> granules: lower bound -> granule.Granule
-//	                      \-> buckets:  lowest key  -> Bucket (series, columns, dictionaries)
+//	                      \-> buckets:  lowest key  -> BucketState (series, columns, dictionaries)
+//	                                                   \-> Cold: rows in a file, not in granules
 //	         -> history.View
 //
 //	Arrival --Add--> TableEdit --Done--> TableState of the next Database
@@ -17,12 +18,15 @@
 // # Invariants
 //
 //	K1  The granules of a bucket have adjoining bounds that cover it. A bucket without a
-//	    granule gets one, with the bounds of the bucket, with its first row.
+//	    granule gets one, with the bounds of the bucket, with its first row. That of a bucket
+//	    whose rows are cold comes with the first late row.
 //	K2  Each row of an arrival is in exactly one granule of the root that it is added to,
 //	    the one whose bounds contain its key.
-//	K3  A bucket has each series and each dynamic column of its rows.
+//	K3  A bucket has each series and each dynamic column of its rows, the cold ones included.
+//	    It lacks them only if the file is damaged (Cold.Err).
 //	K4  The floor never falls. No state has a bucket or a granule below it.
-//	K5  Bytes is the sum of the parts, granules, buckets and notes that the state reaches.
+//	K5  Bytes is the sum of the parts, granules, buckets and notes that the state reaches. Cold
+//	    rows count in Rows alone.
 //
 // The package makes no compatibility promise: it is a room of package columnstore.
 package catalog

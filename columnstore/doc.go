@@ -16,7 +16,7 @@
 // # How it fits together
 //
 //	root -> table -> index: bound -> granule -> parts   (immutable, published)
-//	             \-> bucket -> series that have rows there
+//	             \-> bucket -> series that have rows there, file of its cold rows
 //	table -> generation -> dictionaries                 (append-only)
 //
 // A write builds parts privately and publishes a new root. A read loads the root and walks it.
@@ -31,20 +31,20 @@
 //
 //	C1  A snapshot sees all rows of a transaction or none, over all tables.
 //	C2  A snapshot gives the same rows every time, whatever happens meanwhile,
-//	    or ErrSnapshotExpired.
+//	    or ErrSnapshotExpired, or the error of a file that cannot be read.
 //	C3  Rows out = rows committed at or before the snapshot: none lost, none
 //	    twice, each within the bounds of its granule.
 //	C4  Every snapshot taken after a commit returns has its rows.
 //	C5  An error means that nothing happened: no row, no series, no column.
 //	C6  Granules of one bucket have adjoining bounds that cover it. The first
 //	    begins at the bucket's own bound, so a key below all others has a place.
-//	C7  Readers never wait for commits or rewrites. They take two short locks: that
-//	    of a dictionary, to find a code by its value, and that of a generation, in
-//	    the first query after new series came.
+//	C7  Readers never wait for commits or rewrites. They take short locks: of a dictionary, to
+//	    find a code by its value; of a generation, in the first query after new series came; of
+//	    the cache, for rows in files, where they can also wait for another's read of the same.
 //	C8  Yield points are outside of every lock.
-//	C9  The memory that the store accounts for is within the memory budget: rows,
-//	    dictionaries, memory that only snapshots hold, and the reservations of
-//	    inserts and rewrites in progress.
+//	C9  The memory that the store accounts for is within the memory budget: rows and
+//	    dictionaries in memory, the cache of files, memory that only snapshots hold, and the
+//	    reservations of inserts, rewrites and files in progress.
 //	C10 A floor never falls. No root has rows below it, and none get in.
 //	C11 A bucket begins at the start of a range of the schema's width, or inside it if
 //	    the range was cut (Options.BucketRows). Its rows have times from its start to
@@ -62,14 +62,15 @@
 //
 // # A directory
 //
-// All rows are in memory. With Options.Dir they are on the disk too: each commit goes into a log
-// before it returns (log.go), and when the log is large, the keeper writes all that is committed
-// into files, which replace it (filing.go, package catalog/filed). Open reads the files, then
-// repeats the log (recover.go).
+// With Options.Dir each commit goes into a log before it returns (log.go). When the log is large,
+// the keeper writes all that is committed into files, which replace it (filing.go, package
+// catalog/filed). Rows in files can be cold, in no memory: after Open (recover.go), and when the
+// budget unloads them (store_cool.go). Queries read these through a cache (package catalog/stored).
 //
 //	commit -> log                 in the order of commits
 //	keeper -> files of buckets and dictionaries -> manifest -> old files and segments go
 //	open   =  newest whole manifest + the log from there on
+//	budget -> buckets that files have become cold; if files have none, they are written first
 //
-// Without a directory Close discards the rows.
+// Without a directory all rows are in memory, the budget evicts them, and Close discards them.
 package columnstore

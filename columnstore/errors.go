@@ -33,9 +33,9 @@ var (
 	// ErrPast is returned for a row that is further behind the clock than Options.PastLimit:
 	// mostly a time in another unit than nanoseconds.
 	ErrPast = errors.New("time is far in the past")
-	// ErrMemory is returned if rows do not fit into Options.MemoryBudget and eviction cannot
-	// make room. A later attempt can succeed: after older transactions and scans end, or with
-	// rows of a later time bucket.
+	// ErrMemory is returned if rows do not fit into Options.MemoryBudget, and neither eviction
+	// nor files can make room. A later attempt can succeed: after older transactions and scans
+	// end, or with rows of a later time bucket.
 	ErrMemory = errors.New("out of the memory budget")
 	// ErrTooOld is returned for a row of a range that retention, eviction or DropBefore dropped.
 	ErrTooOld = errors.New("time is older than what is kept")

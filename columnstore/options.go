@@ -28,35 +28,36 @@ type Options struct {
 	// FutureLimit bounds how far a row's time may be ahead of the clock, in tables with a time
 	// bucket. 0 means 10 minutes. A negative limit means no limit.
 	FutureLimit time.Duration
-	// PastLimit bounds how far a row's time may be behind the clock, in tables with a time
-	// bucket. 0 takes times from 1980 on, or any time if the clock itself is before 1980. That
-	// refuses times in another unit than nanoseconds: seconds, milliseconds and microseconds
-	// since 1970, and missing times, fall into the first weeks of 1970. A negative limit means
-	// no limit, for times that are no dates.
+	// PastLimit bounds how far a row's time may be behind the clock, in tables with a time bucket. 0
+	// takes times from 1980 on, or any time if the clock itself is before 1980. That refuses times in
+	// another unit than nanoseconds: seconds, milliseconds and microseconds since 1970, and missing
+	// times, fall into the first weeks of 1970. Negative is no limit, for times that are no dates.
 	PastLimit time.Duration
-	// Retention is how long rows are kept, in tables with a time bucket. A range of the
-	// bucket's width is dropped once all of it is older than the newest committed row by more
-	// than Retention. The clock does not matter, so replays work. A row far in the future
-	// would drop everything before it; FutureLimit refuses such rows. At least 0. 0 keeps rows
-	// for ever.
+	// Retention is how long rows are kept, in tables with a time bucket. A range of the bucket's width
+	// is dropped once all of it is older than the newest committed row by more than Retention. The
+	// clock does not matter, so replays work. A row far in the future would drop everything before
+	// it; FutureLimit refuses such rows. At least 0. 0 keeps rows for ever.
 	Retention time.Duration
-	// MemoryBudget is the number of heap bytes that the store may keep alive: rows,
-	// dictionaries, symbols, memory that only snapshots hold, and inserts and rewrites in
+	// MemoryBudget is the number of heap bytes that the store may keep alive: rows, dictionaries,
+	// symbols, the cache of files, memory that only snapshots hold, and inserts and rewrites in
 	// progress. It does not include memory that queries allocate and return. With a directory, a
 	// sixteenth of it, at most 16 MiB, is for the log.
 	//
-	// From 14/16 of the budget on, inserts help with maintenance. From 15/16 on, the oldest
-	// time ranges over all tables are evicted, each with all of its buckets. The newest range
-	// of a table is evicted only for rows of a newer one. Before a range, the states of
-	// histories go that ended before its end; those of the newest range stay, and the latest.
-	// Times of states that count from another instant than those of rows, as from 0, are older
-	// than all rows or newer: such states go first, or last. Give them a store of their own.
+	// From 14/16 of the budget on, inserts help with maintenance. From 15/16 on, the oldest time
+	// ranges over all tables are evicted, each with all of its buckets. The newest range of a table
+	// is evicted only for rows of a newer one. Before a range, the states of histories go that ended
+	// before its end; those of the newest range stay, and the latest. Times of states that count from
+	// another instant than those of rows, as from 0, are older than all rows or newer: such states go
+	// first, or last. Give them a store of their own.
+	//
+	// With a directory no row is dropped: the oldest buckets that files have are unloaded, then states
+	// go, and if that is not enough, files are written while the insert waits. Inserts get ErrMemory
+	// if dictionaries of the newest generation fill the budget, or with disk.ErrDisk if the disk fails.
 	//
 	// If snapshots hold so much that eviction would free nothing, the oldest snapshot expires
-	// (ErrSnapshotExpired); this happens at the latest when old snapshots hold a quarter of
-	// the budget. A snapshot taken since the second newest bucket began expires only if the memory
-	// evicted under it is needed at once. If that does not suffice, inserts return ErrMemory.
-	// Stats counts evicted rows and expired snapshots.
+	// (ErrSnapshotExpired), at the latest when old snapshots hold a quarter of the budget. One taken
+	// since the second newest bucket began expires only if the memory evicted under it is needed at
+	// once. If that does not suffice, inserts return ErrMemory. Stats counts all of this.
 	//
 	// At least 1 MiB. 0 means no limit.
 	MemoryBudget int64
@@ -66,20 +67,19 @@ type Options struct {
 	// by time alone. 0 means 4,096 for each series of the bucket, which is 7 minutes of
 	// profiles of 100 rows every 10 seconds, and at least 1,048,576.
 	//
-	// Rows are sorted by bucket, then by series. A query for a small part of a bucket's time
-	// therefore reads all rows that its series have in the bucket. A writer at full speed can
-	// make these many: of 36 million rows of 800 series in a bucket, a merge of one job's
-	// oldest million took eight times as long as when they were alone. More buckets cost
-	// memory: 1 % at a million rows, and less at the default. They cost time: up to a quarter
-	// for sums over many buckets, and up to 20 us each for queries about series.
+	// Rows are sorted by bucket, then by series. A query for a small part of a bucket's time therefore
+	// reads all rows that its series have in the bucket. A writer at full speed can make these many:
+	// of 36 million rows of 800 series in a bucket, a merge of one job's oldest million took eight
+	// times as long as when they were alone. More buckets cost memory: 1 % at a million rows, and less
+	// at the default. They cost time: up to a quarter for sums over many buckets, and up to 20 us each
+	// for queries about series.
 	//
-	// A bucket that was cut still gets late rows of its time, and rows that were inserted
-	// before the cut and committed after it. An ordered scan returns rows by bucket, so within
-	// one range of the schema's width a row can come before an earlier one, even of the same
-	// series. Retention, eviction and generations go by whole ranges and do not depend on
-	// cuts. A range older than the newest is not cut, and rows of one time are not separated.
-	// Only the rows bound the number of buckets. A batch with rows of more than 1,024 buckets
-	// is ErrLimit.
+	// A bucket that was cut still gets late rows of its time, and rows that were inserted before the
+	// cut and committed after it. An ordered scan returns rows by bucket, so within one range of the
+	// schema's width a row can come before an earlier one, even of the same series. Retention,
+	// eviction and generations go by whole ranges and do not depend on cuts. A range older than the
+	// newest is not cut, and rows of one time are not separated. Only the rows bound the number of
+	// buckets. A batch with rows of more than 1,024 buckets is ErrLimit.
 	BucketRows int
 	// GenerationBuckets is the number of consecutive time ranges that share dictionaries,
 	// which are dropped with the last of them. A greater number keeps fewer copies of values
@@ -99,18 +99,18 @@ type Options struct {
 	// Rand is the source of hash seeds. CreateTable and CreateHistory each read 8 bytes of it;
 	// concurrent calls read concurrently. nil means crypto/rand.
 	Rand io.Reader
-	// Yield, if set, is called at named points between the steps of inserts, commits, scans
-	// and maintenance, outside of every lock. A simulator switches tasks there. It must be
-	// safe for concurrent use.
+	// Yield, if set, is called at named points between the steps of inserts, commits, scans and
+	// maintenance, outside of every lock, for a simulator. It must be safe for concurrent use.
 	Yield func(point string)
 
 	// Dir is the directory that makes the store durable, which is made if there is none. Empty
 	// means that the store is in memory alone and Close discards it. One process at a time opens a
 	// directory (disk.ErrLocked), or several read it (ReadOnly). It must be on a local file system.
 	//
-	// Commits go into a log there, and when that is large, all that is committed into files.
-	// Open brings back what is in both. All rows are in memory too: what retention or
-	// MemoryBudget drop there leaves the directory with the next files.
+	// Commits go into a log there, and when that is large, all that is committed into files. Open
+	// brings back what is in both. Rows in files need no memory: after Open, or if a MemoryBudget
+	// unloads them, queries read them through a cache, of 256 MiB at most if there is no budget.
+	// What retention drops leaves the directory with the next files.
 	Dir string
 	// FS is the file system of the directory, instead of the system's. Dir is not used then.
 	FS disk.FS

@@ -298,8 +298,8 @@ func (r *recovery) repeatStates(j logged.StatesWrites) error {
 	return nil
 }
 
-// addPart adds a part, unless it is of a time range that was evicted since: the earlier run may
-// have had a greater budget.
+// addPart adds a part, unless it is of a time range that a later commit dropped: the manifest can
+// have the floor of that commit.
 func (r *recovery) addPart(t *Table, edit *catalog.TableEdit, p logged.PartImage, e disk.Entry) error {
 	if p.Bucket < edit.Floor() {
 		return nil
@@ -355,9 +355,9 @@ func (r *recovery) publishAs(commit txn.ID) {
 	s.fit()
 }
 
-// fit brings the store within its budget, as far as it can. The newest range of a table stays. In
-// granules of another size it can take more than in those of the earlier run, and the budget may be
-// smaller now. The store is open then, and refuses inserts with ErrMemory.
+// fit brings the store within its budget, as far as it can: rows of the log are in no file yet. In
+// granules of another size they can take more than in those of the earlier run, and the budget may be
+// smaller now. The store is open then, and inserts wait for files, or get ErrMemory.
 func (s *Store) fit() {
 	for s.isTight() && s.maintainOnce() {
 	}

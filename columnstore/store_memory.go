@@ -175,9 +175,8 @@ func (s *Store) victim(in incoming, newest txn.Version, room int64) (victim, boo
 
 // evictable returns the time ranges that can be evicted, oldest first: all but the newest of
 // each table. The newest can be evicted too if rows of a newer one come. Otherwise a
-// generation of dictionaries as large as the budget would stop the store for good.
-//
-// With a directory they are buckets, which are unloaded.
+// generation of dictionaries as large as the budget would stop the store for good. With a
+// directory they are the buckets that can be unloaded.
 func (s *Store) evictable(in incoming) []victim {
 	var out []victim
 	root := s.roots.Root().State

@@ -18,8 +18,8 @@ import (
 //
 // The sequence ends after the first error: ErrQuery; ErrQueryMemory; ErrTable for a snapshot of
 // another store; ErrSnapshotClosed; ErrSnapshotExpired and the error of ctx, which are checked
-// before each granule; or arrowconv.ErrBuild for a record that Arrow cannot hold (2 GiB of names
-// in 4,096 rows). The snapshot may be closed during the scan.
+// before each granule; *disk.DamagedError and others of reading files; or arrowconv.ErrBuild for a record
+// that Arrow cannot hold (2 GiB of names in 4,096 rows). The snapshot may be closed during the scan.
 //
 // A flat column costs about 1 ns a row, a column in runs almost nothing, and a list column
 // about 100 ns for each distinct list of 20 elements, again in each record unless records
@@ -62,8 +62,8 @@ func (t *Table) RecordSchema(snap *Snapshot, opts ScanOptions) (*arrow.Schema, e
 // group.
 //
 // The errors are ErrQuery, ErrQueryMemory, ErrOverflow, ErrTable for a snapshot of another store,
-// ErrSnapshotClosed, ErrSnapshotExpired, and that of ctx, which is checked before each
-// granule.
+// ErrSnapshotClosed, ErrSnapshotExpired, those of reading files, and that of ctx, which is
+// checked before each granule.
 func (t *Table) Aggregate(ctx context.Context, snap *Snapshot, opts AggregateOptions) (*Groups, error) {
 	r, err := snap.read(t)
 	if err != nil {
@@ -80,7 +80,7 @@ func (t *Table) Aggregate(ctx context.Context, snap *Snapshot, opts AggregateOpt
 // the bucket has a value in its column.
 //
 // It costs about 1 us per series and generation. The errors are ErrQuery, ErrTable for a
-// snapshot of another store, ErrSnapshotClosed, ErrSnapshotExpired and that of ctx.
+// snapshot of another store, ErrSnapshotClosed, ErrSnapshotExpired, those of reading files and of ctx.
 func (t *Table) Series(ctx context.Context, snap *Snapshot, where Expr) ([]Series, error) {
 	r, err := snap.read(t)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package mended checks the directory of a store that nobody has open to write, and mends it so that
-// it opens again. It reads all that an opening reads, as an opening does, and goes on behind damage: what
-// is damaged is listed with its cost.
+// it opens, and all reads succeed. It reads all that a store can read, as a store does, and goes on behind
+// damage: what is damaged is listed with its cost.
 //
 //	Verify   reads all and changes nothing
 //	Repair   sets aside what is damaged, and leaves a directory without it
