@@ -38,13 +38,17 @@ func (l *Leaving) add(f left) {
 }
 
 // Needed returns the names of files that reads can need, whatever a manifest names. isRead reports whether
-// a root before a version is read. It forgets those that none can need.
+// a root before a version is read. It forgets those that none can need. One goroutine at a time calls it.
+//
+// The lock is not held meanwhile: who notes a file holds the commit lock, which isRead takes.
 func (l *Leaving) Needed(root *catalog.Database, isRead func(before txn.Version) bool) map[string]bool {
 	names := map[string]bool{}
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	kept := l.files[:0]
-	for _, f := range l.files {
+	files := l.files
+	l.files = nil
+	l.mu.Unlock()
+	var kept []left
+	for _, f := range files {
 		switch {
 		case isRead(f.version):
 			kept = append(kept, f)
@@ -53,8 +57,9 @@ func (l *Leaving) Needed(root *catalog.Database, isRead func(before txn.Version)
 			f.table.Dicts.Forget(f.generation)
 		}
 	}
-	clear(l.files[len(kept):])
-	l.files = kept
+	l.mu.Lock()
+	l.files = append(kept, l.files...)
+	l.mu.Unlock()
 	for _, state := range root.Tables {
 		for _, b := range state.Buckets.All() {
 			if b.Cold != nil {
