@@ -18,16 +18,16 @@ type TableState struct {
 	Granules index.Version[*granule.Granule] // by lower bound
 	Buckets  *index.Version[*BucketState]    // by lowest key
 	Notes    []string                        // distinct, in the order of their commits
-	Rows     int64
-	Bytes    int64 // heap bytes of parts, granules, buckets and notes, without dictionaries
-	Newest   int64 // latest time of a committed row; the least int64 if there are no buckets
-	last     int64 // start of the newest bucket
-	Filled   int64 // rows that came for the newest time range since its last bucket began
-	Series   int   // number of series of the newest bucket
-	Open     int64 // start of the first time range that is not closed
-	Floor    int64 // start of the first time range that takes rows
-	Dropped  int64 // rows that retention dropped
-	Evicted  int64 // rows that eviction dropped
+	Rows     int64                           // in memory and in files alone
+	Bytes    int64                           // heap bytes of parts, granules, buckets and notes, without dictionaries
+	Newest   int64                           // latest time of a committed row; the least int64 if there are no buckets
+	last     int64                           // start of the newest bucket
+	Filled   int64                           // rows that came for the newest time range since its last bucket began
+	Series   int                             // number of series of the newest bucket
+	Open     int64                           // start of the first time range that is not closed
+	Floor    int64                           // start of the first time range that takes rows
+	Dropped  int64                           // rows that retention dropped
+	Evicted  int64                           // rows that eviction dropped
 }
 
 // NewTableState returns the state of a table without rows.
