@@ -123,14 +123,24 @@ func (w *Writer) granule(t *Files, rows *filed.RowsWriter, g *granule.Granule) e
 	return nil
 }
 
+// leastImage is the least size of an image of dictionaries: smaller ones would not be compressed.
+const leastImage = 1 << 10
+
 // Dictionaries writes what the dictionaries of a table have new into the manifest's part of it. Those of
 // the root have it: an entry with the codes of a commit is before that of the commit. It takes memory for
 // an image and its compressed bytes. The errors are those of Files.Log, Reserve and the disk.
 func (w *Writer) Dictionaries(t *Files, before, out *filed.TableFiles) error {
-	if err := w.Reserve(2 * w.Image); err != nil {
-		return err
+	image := w.Image
+	for { // smaller ones while memory is short: it stays short until there are files
+		err := w.Reserve(2 * image)
+		if err == nil {
+			break
+		}
+		if image /= 2; image < leastImage {
+			return err
+		}
 	}
-	defer w.Release(2 * w.Image)
+	defer w.Release(2 * image)
 	hot := map[int64]bool{}
 	for _, g := range t.Dicts.All() {
 		hot[g.Number] = true
@@ -141,7 +151,7 @@ func (w *Writer) Dictionaries(t *Files, before, out *filed.TableFiles) error {
 		if given.Entries == 0 {
 			continue // nothing was ever added
 		}
-		given.Piece = int(w.Image)
+		given.Piece = int(image)
 		next, err := w.Dir.WriteDicts(given, before.Generation(g.Number))
 		if err != nil {
 			return err
@@ -169,7 +179,7 @@ func (w *Writer) Publish() {
 }
 
 // RaiseFloor takes the ranges out of a table that were dropped since its root, with the dictionaries
-// before first. The commit that dropped them is durable; an eviction has none, and has happened.
+// before first. The commit that dropped them is durable, and a restart does not repeat it.
 func RaiseFloor(out *filed.TableFiles, floor, first int64) {
 	if floor <= out.State.Floor {
 		return
@@ -180,7 +190,7 @@ func RaiseFloor(out *filed.TableFiles, floor, first int64) {
 		if b.Start >= floor {
 			kept = append(kept, b)
 		} else {
-			out.State.Evicted += b.Rows
+			out.State.Dropped += b.Rows
 		}
 	}
 	out.Buckets = kept

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -39,6 +41,14 @@ func (l *loaded) openTable(ctx context.Context, manual bool) (err error) {
 	}
 	if l.db, err = profile.Open(l.store, profile.Options{Bucket: bucket}); err == nil && manual {
 		err = l.store.Maintain(ctx)
+	}
+	return err
+}
+
+// explainDamage is explain for damage of the directory, and leaves other errors as they are.
+func (s *inputSource) explainDamage(err error) error {
+	if _, damaged := errors.AsType[*disk.DamagedError](err); damaged {
+		return s.explain(fmt.Errorf("%w; granary verify lists all damage, and granary repair sets it aside", err))
 	}
 	return err
 }

@@ -116,7 +116,7 @@ func inspect(cmd *cobra.Command, o inspectOptions, args []string) (err error) {
 		found, err = look(ctx, l, snap, o.limit.Of(o.asJSON))
 		return err
 	}); err != nil {
-		return err
+		return source.explainDamage(err)
 	}
 	if o.asJSON {
 		err = cli.PrintJSON(cmd.OutOrStdout(), &found)
@@ -149,6 +149,7 @@ type inspectedBytes struct {
 	Stacks    int64 `json:"stacks"`
 	Symbols   int64 `json:"symbols"`
 	Histories int64 `json:"histories,omitempty"` // with --db
+	Cache     int64 `json:"cache,omitempty"`     // with --db: what was read of files
 	Total     int64 `json:"total"`
 }
 
@@ -185,7 +186,7 @@ func look(ctx context.Context, l *loaded, snap *columnstore.Snapshot, limit int)
 	out.Rows, out.Series, out.Stacks = stats.Rows, stats.Series, stats.Stacks
 	out.Bytes = inspectedBytes{
 		Parts: stats.PartBytes, Series: stats.SeriesBytes, Stacks: stats.StackBytes, Symbols: stats.RecordBytes,
-		Histories: stats.HistoryBytes, Total: stats.Bytes(), // nothing is pending
+		Histories: stats.HistoryBytes, Cache: stats.CacheBytes, Total: stats.Bytes(), // nothing is pending
 	}
 	if l.source.db != "" {
 		out.Disk = &inspectedDisk{Log: stats.LogBytes, Files: stats.Files, FileBytes: stats.FileBytes}
@@ -200,8 +201,12 @@ const inspectWidth = 120
 func (i *inspection) print(w io.Writer, columns bool) error {
 	p := cli.Printer{W: w}
 	table := i.Tables[0]
-	p.Printf("Table %s: %s, %s, %s, %s, %s (%s base, %s fresh)\n", table.Name, cli.Many(i.Rows, "row"), cli.Many(i.Series, "series"),
-		cli.Many(i.Stacks, "stack"), cli.Many(i.Granules, "granule"), cli.Many(i.BaseParts+i.FreshParts, "part"), cli.Number(i.BaseParts), cli.Number(i.FreshParts))
+	stacks := ""
+	if i.Stacks > 0 || i.Disk == nil { // dictionaries that are in files alone are not counted
+		stacks = cli.Many(i.Stacks, "stack") + ", "
+	}
+	p.Printf("Table %s: %s, %s, %s%s, %s (%s base, %s fresh)\n", table.Name, cli.Many(i.Rows, "row"), cli.Many(i.Series, "series"),
+		stacks, cli.Many(i.Granules, "granule"), cli.Many(i.BaseParts+i.FreshParts, "part"), cli.Number(i.BaseParts), cli.Number(i.FreshParts))
 	i.Bytes.print(&p)
 	if d := i.Disk; d != nil {
 		p.Printf("Disk: log %s, %s of %s\n", cli.Size(d.Log), cli.Many(d.Files, "file"), cli.Size(d.FileBytes))
@@ -228,6 +233,9 @@ func (b *inspectedBytes) print(p *cli.Printer) {
 		cli.Size(b.Parts), cli.Size(b.Series), cli.Size(b.Stacks), cli.Size(b.Symbols))
 	if b.Histories > 0 {
 		p.Printf(" + histories %s", cli.Size(b.Histories))
+	}
+	if b.Cache > 0 {
+		p.Printf(" + cache of files %s", cli.Size(b.Cache))
 	}
 	p.Printf("\n")
 }

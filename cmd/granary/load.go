@@ -81,7 +81,7 @@ func withInputs(cmd *cobra.Command, s selection, args []string, f answer) error 
 		}
 		return explainMixed(f(cmd.Context(), l.db, snap, q))
 	})
-	err = cmp.Or(err, source.explain(l.Close()))
+	err = cmp.Or(source.explainDamage(err), source.explain(l.Close()))
 	if err == nil && l.failed > 0 {
 		err = cli.Failed(errors.New("some inputs could not be read"))
 	}
