@@ -214,7 +214,7 @@ func TestCold_FullDisk(t *testing.T) {
 	now := time.Unix(0, 0)
 	opts := Options{
 		FS: fs, Manual: true, FutureLimit: -1, PastLimit: -1, MemoryBudget: 1 << 20, GenerationBuckets: 2,
-		Now: func() time.Time { return now },
+		Now: func() time.Time { return now }, segmentBytes: 1 << 20,
 	}
 	store, table := open(t, opts, samples(100))
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -19,7 +19,7 @@ import (
 
 // inDir are options of a store in a directory.
 func inDir(fs disk.FS) Options {
-	return Options{FS: fs, Manual: true, FutureLimit: -1, PastLimit: -1, GranuleRows: 64, BucketRows: 200}
+	return Options{FS: fs, segmentBytes: 1 << 20, Manual: true, FutureLimit: -1, PastLimit: -1, GranuleRows: 64, BucketRows: 200}
 }
 
 // reopen opens a store that has a table.

@@ -90,7 +90,7 @@ func newQueryAsker(t *testing.T, seed uint64) *queryAsker {
 		opts.Yield = a.yield
 	}
 	if opts.Manual && seed%3 == 0 {
-		opts.FS = crashfs.New(crashfs.Options{})
+		opts.FS, opts.segmentBytes = crashfs.New(crashfs.Options{}), 64<<10 // in memory
 	}
 	a.store, a.table = open(t, opts, a.def)
 	a.writer = &queryInserter{querySet: a.querySet, rng: a.rng, table: a.table}
