@@ -261,6 +261,13 @@ func (l *left) check(t *testing.T, name string, dir *crashfs.FS) (repaired bool)
 		return false
 	}
 	want := l.expected(t, found.Damages)
+	if found.Torn > 0 { // damage of the last entry looks like one that a crash has torn
+		newest := uint64(0)
+		for _, r := range l.rows {
+			newest = max(newest, r.commit)
+		}
+		maps.DeleteFunc(want, func(v int64, _ bool) bool { return l.rows[v].commit == newest })
+	}
 	mend, err := mended.Repair(t.Context(), dir, nil)
 	if slices.ContainsFunc(found.Damages, func(d mended.Damage) bool { return d.All }) {
 		if !errors.Is(err, mended.ErrBeyondRepair) {
