@@ -20,8 +20,14 @@ func (t *Table) newStored() *stored.Files {
 		Read: func(from filed.GenerationFiles, into *granule.Generation) error {
 			return s.keeper.dir.ReadDicts(t.schema, from, into)
 		},
-		Cached:  files.Cached,
-		Forget:  files.Forget,
+		Cached: files.Cached,
+		Forget: files.Forget,
+		Reserve: func(bytes int64) (func(), error) {
+			if s.log == nil { // Open makes room behind the log
+				return func() {}, nil
+			}
+			return func() { s.release(bytes) }, s.reserve(bytes, incoming{table: t})
+		},
 		Account: func(bytes int64) { s.memory.dicts.Add(bytes) },
 	})
 	return files

@@ -52,7 +52,7 @@ func (s *Store) unload(v victim) {
 		edit.Unload(v.key, v.cold)
 		next.State = current.State
 		t.finish(edit, current.Version+1, &next)
-		next.Garbage = append(next.Garbage, t.demote(next.State.Table(t.ordinal), v.cold.Generation)...)
+		next.Garbage = append(next.Garbage, t.stored.Demote(next.State.Table(t.ordinal), v.cold.Generation, t.ranges)...)
 		return next, true
 	})
 }
@@ -77,7 +77,7 @@ func (s *Store) cool() {
 			s.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
 				next.State = current.State
 				if state := current.State.Table(t.ordinal); state != nil {
-					next.Garbage = t.demote(state, g.Number)
+					next.Garbage = t.stored.Demote(state, g.Number, t.ranges)
 				}
 				return next, len(next.Garbage) > 0
 			})
@@ -110,7 +110,7 @@ func (s *Store) fileForRoom() (done bool, err error) {
 // nothing. The caller holds no lock.
 func (s *Store) reserve(bytes int64, in incoming) error {
 	err := s.reserveNow(bytes, in)
-	for err != nil && s.log != nil && !in.later {
+	for tries := 0; err != nil && s.log != nil && !in.later && tries < 3; tries++ { // others fill the log meanwhile
 		done, failed := s.fileForRoom()
 		if failed != nil {
 			return errors.Join(err, failed)

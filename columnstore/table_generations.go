@@ -2,19 +2,9 @@ package columnstore
 
 import (
 	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/catalog/stored"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/txn"
 )
-
-// demote unloads dictionaries unless they are needed, and returns their garbage. The caller holds the
-// commit lock.
-func (t *Table) demote(state *catalog.TableState, number int64) []txn.Garbage {
-	if stored.IsNeeded(state, number, t.ranges) {
-		return nil
-	}
-	return t.generations.Demote(number)
-}
 
 // generationsBefore returns the bytes of the generations that end before a bucket's.
 func (t *Table) generationsBefore(bucket int64) (bytes int64) {

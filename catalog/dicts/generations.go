@@ -24,6 +24,8 @@ type Owner struct {
 	Cached func(number int64, read func() (*Numbered, error)) (*Numbered, error)
 	// Forget removes dictionaries from those kept for queries.
 	Forget func(number int64)
+	// Reserve reserves memory for dictionaries that take rows again, until release.
+	Reserve func(bytes int64) (release func(), err error)
 	// Account adds bytes to the memory that the store accounts for.
 	Account func(bytes int64)
 }
@@ -57,7 +59,7 @@ func New(owner Owner) *Generations {
 
 // Acquire returns the dictionaries with a number, which rows can be added to, and whether the table keeps
 // them. It reads them if they are in files alone. If they were dropped, it returns new ones that the table
-// does not keep. The errors are those of Owner.Read.
+// does not keep. The errors are those of Owner.Read and Owner.Reserve.
 func (s *Generations) Acquire(number int64) (g *Numbered, kept bool, err error) {
 	return s.acquire(number, func(*Numbered) {})
 }
@@ -103,6 +105,11 @@ func (s *Generations) promote(number int64) error {
 		return err
 	}
 	g.Prepare() // an insert looks up each value
+	release, err := s.owner.Reserve(int64(g.Size()))
+	if err != nil {
+		return err
+	}
+	defer release()
 	s.mu.Lock()
 	// Others may have had them, added to them and filed them since they were read.
 	if s.hot[number] == nil && number >= s.first && g.logged.Entries >= s.files[number].Entries {

@@ -45,6 +45,7 @@ func newTable(cache bool) *table {
 			return g, err
 		},
 		Forget:  func(number int64) { delete(t.cached, number) },
+		Reserve: func(int64) (func(), error) { return func() {}, nil },
 		Account: func(bytes int64) { t.bytes += bytes },
 	})
 	return t

@@ -14,6 +14,7 @@ import (
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/internal/cache"
 	"github.com/granarydb/granary/schema"
+	"github.com/granarydb/granary/txn"
 )
 
 // Files reads the rows of a table in files. It is safe for concurrent use.
@@ -223,9 +224,18 @@ func IsFiled(state *catalog.TableState, b *catalog.BucketState, through uint64) 
 	return true
 }
 
-// IsNeeded reports whether a row in memory needs the dictionaries with a number, or rows are likely to come
+// Demote unloads dictionaries unless they are needed, and returns their garbage. The caller holds the
+// commit lock.
+func (t *Files) Demote(state *catalog.TableState, number int64, ranges dicts.Ranges) []txn.Garbage {
+	if isNeeded(state, number, ranges) {
+		return nil
+	}
+	return t.Dicts.Demote(number)
+}
+
+// isNeeded reports whether a row in memory needs the dictionaries with a number, or rows are likely to come
 // for them.
-func IsNeeded(state *catalog.TableState, number int64, ranges dicts.Ranges) bool {
+func isNeeded(state *catalog.TableState, number int64, ranges dicts.Ranges) bool {
 	if number >= ranges.Of(state.Newest) {
 		return true
 	}
