@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/crashfs"
 	"github.com/granarydb/granary/internal/oracle"
 )
 
@@ -426,6 +428,60 @@ func TestScan_OrderBy_Cancelled(t *testing.T) {
 			}
 		} else if !errors.Is(err, context.Canceled) || granules != at {
 			t.Errorf("cancelled at granule %d: %d granules, %v", at, granules, err)
+		}
+	}
+}
+
+// The latest rows are those of all series of a bucket, those included that came late for a bucket that was
+// cut, whether rows are in memory or in files.
+func TestScan_OrderBy_LatestRows(t *testing.T) {
+	opts := inDir(crashfs.New(crashfs.Options{}))
+	opts.GranuleRows, opts.BucketRows = 8, 150
+	store, table := open(t, opts, samples(10_000))
+	rng := rand.New(rand.NewPCG(1, 2))
+	late := store.Begin()
+	defer late.Abort()
+	times := []int64{}
+	for i := range 60 {
+		at := int64(rng.IntN(100 + 100*i))
+		b, _ := batch(rng, 5, at)
+		switch i {
+		case 20: // it is prepared for the bucket that is cut meanwhile
+			b, _ = batch(rng, 1, 9000)
+			if err := late.Insert(t.Context(), table, b); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		default:
+			insert(t, table, b)
+		}
+		times = append(times, slices.Repeat([]int64{at}, 5)...)
+	}
+	if _, err := late.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	times = append(times, 9000)
+	slices.Sort(times)
+	slices.Reverse(times)
+	if n := table.state().Buckets.Len(); n < 2 {
+		t.Fatalf("%d buckets", n)
+	}
+	for _, when := range []string{"fresh", "compacted", "cold"} {
+		switch when {
+		case "compacted":
+			compact(t, store)
+		case "cold":
+			coolAll(t, store)
+		}
+		for _, limit := range []int{1, 7, 40, 200} {
+			snap := snapshot(t, store)
+			got := []int64{}
+			for row := range scanRows(t, table, snap, ScanOptions{Columns: []string{"time"}, Limit: limit, OrderBy: []Ordering{{Column: "time", Descending: true}}}) {
+				got = append(got, row["time"].(int64))
+			}
+			if !slices.Equal(got, times[:limit]) {
+				t.Errorf("%s: the latest %d are %v, want %v", when, limit, got, times[:limit])
+			}
 		}
 	}
 }
