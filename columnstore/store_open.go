@@ -44,7 +44,8 @@ func Open(opts Options) (*Store, error) {
 }
 
 // Close ends maintenance, and waits for a rewrite in progress. Inserts and new snapshots then
-// return ErrClosed. Open snapshots stay readable. It is idempotent.
+// return ErrClosed. Open snapshots stay readable; those of a directory until another store opens it. It is
+// idempotent.
 //
 // With a directory, all that is committed is durable when Close returns nil. It writes rows that
 // are only in the log into files, so that the next Open is fast. The error is disk.ErrNotDurable:
