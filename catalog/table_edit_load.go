@@ -1,9 +1,5 @@
 package catalog
 
-import (
-	"github.com/granarydb/granary/granule"
-)
-
 // Saved is the state of a table without its buckets and granules, for the manifest of a store with
 // a directory.
 type Saved struct {
@@ -15,7 +11,7 @@ type Saved struct {
 	SeriesOfNewest   int
 }
 
-// Save returns what Load and Resume do not find in buckets and granules.
+// Save returns what Resume needs besides the buckets.
 func (t *TableState) Save() Saved {
 	return Saved{
 		Notes: t.Notes, Newest: t.Newest, Last: t.last, Filled: t.Filled, Open: t.Open, Floor: t.Floor,
@@ -35,18 +31,4 @@ func (e *TableEdit) Resume(s Saved) error {
 	t.Newest, t.last, t.Filled, t.Open, t.Floor = s.Newest, s.Last, s.Filled, s.Open, s.Floor
 	t.Dropped, t.Evicted, t.Series = s.Dropped, s.Evicted, s.SeriesOfNewest
 	return nil
-}
-
-// Load adds a bucket of an earlier run, with its granules, which cover it (C6 of package
-// columnstore), to a table that lacks it.
-func (e *TableEdit) Load(b *BucketState, granules []*granule.Granule) {
-	key, _ := e.schema.BucketBounds(b.Start)
-	e.editBuckets().Set(key, b)
-	e.State.Bytes += b.Size() + GranuleSize*int64(len(granules))
-	for _, g := range granules {
-		lo, _ := g.Bounds()
-		e.granules.Set(lo, g)
-		e.State.Rows += int64(g.Rows())
-		e.entered = append(e.entered, g.Sections()...)
-	}
 }

@@ -60,7 +60,7 @@ func (s *Store) openDir() (err error) {
 		return files.Blame(&disk.DamagedError{File: name, Reason: "no manifest names it, and there is no log"})
 	}
 	if s.opts.ReadOnly {
-		s.keeper.dir, s.keeper.manifest, s.dir.read = files, manifest, log.Segments()
+		s.keeper.manifest, s.dir.read = manifest, log.Segments()
 		return nil
 	}
 	return s.beginLog(manifest, log)

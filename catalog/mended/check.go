@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/granarydb/granary/catalog/dicts"
 	"github.com/granarydb/granary/catalog/filed"
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/granule"
@@ -59,7 +60,7 @@ type checker struct {
 type table struct {
 	name        string
 	schema      *schema.Schema
-	ranges      int64
+	ranges      dicts.Ranges
 	first       int64 // the generations before are dropped
 	generations map[int64]*generation
 }
@@ -274,9 +275,9 @@ func newTable(f *filed.TableFiles) (*table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: table %q: %w", filed.ErrFile, f.Name, err)
 	}
-	t := &table{name: f.Name, schema: s, ranges: f.Ranges, first: math.MinInt64, generations: map[int64]*generation{}}
+	t := &table{name: f.Name, schema: s, ranges: dicts.Ranges{Width: s.BucketWidth(), Count: f.Ranges}, first: math.MinInt64, generations: map[int64]*generation{}}
 	if f.State.Floor > math.MinInt64 {
-		t.first = t.generationOf(f.State.Floor)
+		t.first = t.ranges.Of(f.State.Floor)
 	}
 	return t, nil
 }
@@ -332,7 +333,7 @@ func (c *checker) history(f *filed.HistoryFiles) error {
 
 // generation returns the generation of a bucket, an empty one if it is new.
 func (t *table) generation(bucket int64) *generation {
-	return t.numbered(t.generationOf(bucket))
+	return t.numbered(t.ranges.Of(bucket))
 }
 
 func (t *table) numbered(number int64) *generation {
@@ -342,23 +343,6 @@ func (t *table) numbered(number int64) *generation {
 		t.generations[number] = g
 	}
 	return g
-}
-
-// generationOf returns the number of a bucket's generation.
-func (t *table) generationOf(bucket int64) int64 {
-	width := t.schema.BucketWidth()
-	if width == 0 {
-		return 0
-	}
-	return floorDiv(floorDiv(bucket, width), t.ranges)
-}
-
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
 }
 
 // lossOf returns the rows of a bucket.
@@ -377,7 +361,7 @@ func (t *table) lossOf(b filed.BucketFile) Loss {
 func (t *table) lossOfGeneration(f *filed.TableFiles, number int64) Loss {
 	loss := Loss{Table: t.name, AndLog: true}
 	for _, b := range f.Buckets {
-		if t.generationOf(b.Start) != number {
+		if t.ranges.Of(b.Start) != number {
 			continue
 		}
 		of := t.lossOf(b)

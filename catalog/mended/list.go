@@ -88,7 +88,7 @@ func namedFiles(m *filed.Manifest) (map[string]ListedFile, error) {
 			}
 		}
 		for _, b := range f.Buckets {
-			loss, generation := t.lossOf(b), t.generationOf(b.Start)
+			loss, generation := t.lossOf(b), t.ranges.Of(b.Start)
 			out[disk.FileName(filed.RowsKind, b.File)] = ListedFile{
 				Table: t.name, Generation: &generation, From: loss.From, To: loss.To, Rows: b.Rows, Through: b.Through,
 			}
@@ -221,7 +221,7 @@ func ListGranules(fsys disk.FS, file uint64) ([]ListedGranule, error) {
 		return nil, err
 	}
 	g := t.generation(b.Start)
-	if err := c.dir.ReadDicts(t.schema, f.Generation(t.generationOf(b.Start)), g.Generation); err != nil {
+	if err := c.dir.ReadDicts(t.schema, f.Generation(t.ranges.Of(b.Start)), g.Generation); err != nil {
 		return nil, err
 	}
 	granules, err := c.granules(t, g, b)

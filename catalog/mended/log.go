@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/granarydb/granary/catalog/dicts"
 	"github.com/granarydb/granary/catalog/logged"
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/granule"
@@ -124,7 +125,7 @@ func (c *checker) addTable(body []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", logged.ErrEntry, err)
 	}
-	c.tables = append(c.tables, &table{name: e.Name, schema: s, ranges: e.Ranges, first: math.MinInt64, generations: map[int64]*generation{}})
+	c.tables = append(c.tables, &table{name: e.Name, schema: s, ranges: dicts.Ranges{Width: s.BucketWidth(), Count: e.Ranges}, first: math.MinInt64, generations: map[int64]*generation{}})
 	return nil
 }
 
@@ -207,7 +208,7 @@ func (c *checker) parts(w *logged.TableContents) (rows int64, err error) {
 	t := c.tables[w.Ordinal]
 	for _, p := range w.Parts {
 		g := t.generation(p.Bucket)
-		if g.lost || t.generationOf(p.Bucket) < t.first {
+		if g.lost || t.ranges.Of(p.Bucket) < t.first {
 			continue
 		}
 		reader := granule.PartReader{Schema: t.schema, Generation: g.Generation, Codes: g.Watermark()}

@@ -205,16 +205,16 @@ func coldOf(f filed.BucketFile, generation int64) *catalog.Cold {
 // CanUnload returns what a bucket is when its rows leave memory; nil if no file has all of them, or none
 // is in memory.
 func CanUnload(state *catalog.TableState, b *catalog.BucketState, files *filed.TableFiles, generation int64) *catalog.Cold {
-	file, ok := files.Bucket(b.Start)
-	if !ok || len(state.HotGranules(b)) == 0 || !IsFiled(state, b, file.Through) {
-		return nil
+	hot := state.HotGranules(b)
+	if file, ok := files.Bucket(b.Start); ok && len(hot) > 0 && areFiled(hot, file.Through) {
+		return coldOf(file, generation)
 	}
-	return coldOf(file, generation)
+	return nil
 }
 
-// IsFiled reports whether the rows of a bucket that are in memory are of commits up to one.
-func IsFiled(state *catalog.TableState, b *catalog.BucketState, through uint64) bool {
-	for _, g := range state.HotGranules(b) {
+// areFiled reports whether granules have only rows of commits up to one.
+func areFiled(granules []*granule.Granule, through uint64) bool {
+	for _, g := range granules {
 		for _, section := range g.Sections() {
 			if section.Part.Commit() > through {
 				return false

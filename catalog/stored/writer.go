@@ -61,7 +61,7 @@ func (w *Writer) Table(ctx context.Context, t *Files, ordinal int, use txn.Use[*
 		if !ok {
 			file, ok = before.Bucket(b.Start)
 		}
-		if !ok || !IsFiled(state, b, file.Through) {
+		if !ok || !areFiled(state.HotGranules(b), file.Through) {
 			if w.Steps && w.Dir.IsFull() {
 				return ErrPause
 			}
