@@ -2,7 +2,6 @@ package columnstore
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -138,14 +137,7 @@ func (r *recovery) repeat(e disk.Entry) error {
 
 // createTable creates a table.
 func (r *recovery) createTable(body []byte) error {
-	var e logged.TableEntry
-	if err := json.Unmarshal(body, &e); err != nil {
-		return fmt.Errorf("%w: table: %w", logged.ErrEntry, err)
-	}
-	if e.Ranges < 1 {
-		return fmt.Errorf("%w: table %q has generations of %d ranges", logged.ErrEntry, e.Name, e.Ranges)
-	}
-	known, err := isKnown("table", e.Name, e.Ordinal, len(r.tables), func() string { return r.tables[e.Ordinal].name })
+	e, known, err := logged.ReadTable(body, len(r.tables), func(i int) string { return r.tables[i].name })
 	if known || err != nil {
 		return err
 	}
@@ -154,18 +146,6 @@ func (r *recovery) createTable(body []byte) error {
 		return fmt.Errorf("%w: %w", logged.ErrEntry, err)
 	}
 	return nil
-}
-
-// isKnown reports whether a table or a history of the log is there, because the files have it. If it is
-// neither there nor the next one, it returns an error. name is that of the one with the ordinal.
-func isKnown(kind, of string, ordinal, there int, name func() string) (bool, error) {
-	switch {
-	case 0 <= ordinal && ordinal < there && name() == of:
-		return true, nil
-	case ordinal != there:
-		return false, fmt.Errorf("%w: %s %q is the %d-th, and %d are there", logged.ErrEntry, kind, of, ordinal, there)
-	}
-	return false, nil
 }
 
 // addTable adds a table.
@@ -179,11 +159,7 @@ func (r *recovery) addTable(e logged.TableEntry) (*Table, error) {
 
 // createHistory creates a history.
 func (r *recovery) createHistory(body []byte) error {
-	var e logged.HistoryEntry
-	if err := json.Unmarshal(body, &e); err != nil {
-		return fmt.Errorf("%w: history: %w", logged.ErrEntry, err)
-	}
-	known, err := isKnown("history", e.Name, e.Ordinal, len(r.histories), func() string { return r.histories[e.Ordinal].name })
+	e, known, err := logged.ReadHistory(body, len(r.histories), func(i int) string { return r.histories[i].name })
 	if known || err != nil {
 		return err
 	}

@@ -130,30 +130,24 @@ type FileReader struct {
 // a *DamagedError for a file that is not whole, ErrFormat, or one of the FS. The bytes of
 // pieces are checked when they are read.
 func OpenFile(fs FS, store StoreID, kind string, number uint64) (*FileReader, error) {
-	r := &FileReader{name: FileName(kind, number)}
-	var err error
-	if r.file, err = fs.Open(r.name); err != nil {
-		return nil, err
-	}
-	if err := r.open(store, kind, number); err != nil {
-		_ = r.file.Close()
-		return nil, err
-	}
-	return r, nil
+	return openReader(fs, kind, number, func(r *FileReader) error { return r.open(store, kind, number) })
 }
 
 // OpenPieces is OpenFile for a reader who has the pieces already. It reads neither header nor
 // directory, and Directory returns nil. What is read of another file has another checksum.
 func OpenPieces(fs FS, kind string, number uint64) (*FileReader, error) {
+	return openReader(fs, kind, number, (*FileReader).measure)
+}
+
+// openReader opens a file and calls read with it.
+func openReader(fs FS, kind string, number uint64, read func(*FileReader) error) (*FileReader, error) {
 	r := &FileReader{name: FileName(kind, number)}
 	var err error
-	if r.file, err = fs.Open(r.name); err == nil {
-		err = r.measure()
+	if r.file, err = fs.Open(r.name); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		if r.file != nil {
-			_ = r.file.Close()
-		}
+	if err := read(r); err != nil {
+		_ = r.file.Close()
 		return nil, err
 	}
 	return r, nil

@@ -76,3 +76,32 @@ func TestCommit_RandomChanges(t *testing.T) {
 		}
 	}
 }
+
+// Tables and histories come in the order of their ordinals, or are those of the files.
+func TestReadCreated(t *testing.T) {
+	names := []string{"a", "b"}
+	name := func(i int) string { return names[i] }
+	for _, tc := range []struct {
+		body        string
+		known, fine bool
+	}{
+		{`{"Ordinal":1,"Name":"b","Ranges":1}`, true, true},
+		{`{"Ordinal":2,"Name":"c","Ranges":1}`, false, true},
+		{`{"Ordinal":1,"Name":"c","Ranges":1}`, false, false},
+		{`{"Ordinal":3,"Name":"c","Ranges":1}`, false, false},
+		{`{"Ordinal":-1,"Name":"a","Ranges":1}`, false, false},
+		{`{"Ordinal":`, false, false},
+	} {
+		table, known, err := ReadTable([]byte(tc.body), 2, name)
+		h, knownToo, errToo := ReadHistory([]byte(tc.body), 2, name)
+		if known != tc.known || knownToo != tc.known || (err == nil) != tc.fine || (errToo == nil) != tc.fine || table.Name != h.Name {
+			t.Errorf("%s: %v, %v; %v, %v", tc.body, known, err, knownToo, errToo)
+		}
+		if err != nil && !errors.Is(err, ErrEntry) || errToo != nil && !errors.Is(errToo, ErrEntry) {
+			t.Errorf("%s: %v; %v", tc.body, err, errToo)
+		}
+	}
+	if _, _, err := ReadTable([]byte(`{"Ordinal":2,"Name":"c"}`), 2, name); !errors.Is(err, ErrEntry) {
+		t.Errorf("a table without ranges: %v", err)
+	}
+}

@@ -74,6 +74,7 @@ type generation struct {
 
 // recorded is a history.
 type recorded struct {
+	name   string
 	states *history.History // nil if it is lost
 }
 
@@ -318,7 +319,7 @@ func (c *checker) granules(t *table, g *generation, b filed.BucketFile) ([]*gran
 // history reads the file of a history.
 func (c *checker) history(f *filed.HistoryFiles) error {
 	name := disk.FileName(filed.StatesKind, f.File)
-	h := &recorded{}
+	h := &recorded{name: f.Name}
 	c.histories = append(c.histories, h)
 	image, err := c.dir.ReadStates(f.File)
 	if err == nil {

@@ -3,7 +3,6 @@ package mended
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -111,15 +110,9 @@ func (c *checker) entry(e disk.Entry) error {
 }
 
 func (c *checker) addTable(body []byte) error {
-	var e logged.TableEntry
-	if err := json.Unmarshal(body, &e); err != nil {
-		return fmt.Errorf("%w: table: %w", logged.ErrEntry, err)
-	}
-	if e.Ordinal < len(c.tables) && c.tables[e.Ordinal].name == e.Name {
-		return nil // the files have it
-	}
-	if e.Ordinal != len(c.tables) || e.Ranges < 1 {
-		return fmt.Errorf("%w: table %q is the %d-th of %d, with generations of %d ranges", logged.ErrEntry, e.Name, e.Ordinal, len(c.tables), e.Ranges)
+	e, known, err := logged.ReadTable(body, len(c.tables), func(i int) string { return c.tables[i].name })
+	if known || err != nil {
+		return err
 	}
 	s, err := schema.New(e.Definition)
 	if err != nil {
@@ -130,18 +123,15 @@ func (c *checker) addTable(body []byte) error {
 }
 
 func (c *checker) addHistory(body []byte) error {
-	var e logged.HistoryEntry
-	if err := json.Unmarshal(body, &e); err != nil {
-		return fmt.Errorf("%w: history: %w", logged.ErrEntry, err)
-	}
-	if e.Ordinal < len(c.histories) {
-		return nil // the files have it
+	e, known, err := logged.ReadHistory(body, len(c.histories), func(i int) string { return c.histories[i].name })
+	if known || err != nil {
+		return err
 	}
 	states, err := history.New(history.Options{Start: e.Start, MaxAttributes: e.MaxAttributes, Journal: true})
-	if err != nil || e.Ordinal != len(c.histories) {
-		return fmt.Errorf("%w: history %q is the %d-th of %d: %w", logged.ErrEntry, e.Name, e.Ordinal, len(c.histories), err)
+	if err != nil {
+		return fmt.Errorf("%w: history %q: %w", logged.ErrEntry, e.Name, err)
 	}
-	c.histories = append(c.histories, &recorded{states})
+	c.histories = append(c.histories, &recorded{e.Name, states})
 	return nil
 }
 

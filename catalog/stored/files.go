@@ -56,9 +56,11 @@ func (i image) Size() int { return cap(i) }
 // Granules yields the granules of a bucket with cold rows that overlap one of some ranges of keys, in the
 // order of keys, each with the rows in memory. The ranges are disjoint and ascending; nil means all. The
 // errors are those of the FS, and *disk.DamagedError; they name the table and the times.
-func (t *Files) Granules(state *catalog.TableState, b *catalog.BucketState, ranges [][2]string) iter.Seq2[*granule.Granule, error] {
+//
+// gen is what Dictionaries returned for the bucket.
+func (t *Files) Granules(state *catalog.TableState, b *catalog.BucketState, gen *granule.Generation, ranges [][2]string) iter.Seq2[*granule.Granule, error] {
 	return func(yield func(*granule.Granule, error) bool) {
-		gen, rows, err := t.open(state, b)
+		rows, err := t.open(b)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -97,10 +99,16 @@ func after(ranges [][2]string, lo string) [][2]string {
 
 // All yields the granules of a bucket, with cold rows or without. The errors are those of Granules.
 func (t *Files) All(state *catalog.TableState, b *catalog.BucketState) iter.Seq2[*granule.Granule, error] {
-	if b.Cold != nil {
-		return t.Granules(state, b, nil)
-	}
 	return func(yield func(*granule.Granule, error) bool) {
+		if b.Cold != nil {
+			gen, err := t.Dictionaries(state, b)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			t.Granules(state, b, gen, nil)(yield)
+			return
+		}
 		for _, g := range state.HotGranules(b) {
 			if !yield(g, nil) {
 				return
@@ -109,19 +117,15 @@ func (t *Files) All(state *catalog.TableState, b *catalog.BucketState) iter.Seq2
 	}
 }
 
-// open returns the dictionaries of a bucket with cold rows, and the directory of its file.
-func (t *Files) open(state *catalog.TableState, b *catalog.BucketState) (*granule.Generation, *filed.RowsFile, error) {
-	gen, err := t.Dictionaries(state, b)
-	if err != nil {
-		return nil, nil, err
-	}
+// open returns the directory of the file of a bucket with cold rows.
+func (t *Files) open(b *catalog.BucketState) (*filed.RowsFile, error) {
 	c := b.Cold
 	file := filed.BucketFile{Start: b.Start, Latest: b.Latest, Through: c.Through, File: c.File, Rows: c.Rows, Bytes: c.Bytes}
 	rows, err := t.Cache.Get(Key{table: t, kind: ofRows, of: int64(c.File)}, func() (cache.Sized, error) { return t.Dir().OpenRows(t.Schema, file) })
 	if err != nil {
-		return nil, nil, t.failed(b, err)
+		return nil, t.failed(b, err)
 	}
-	return gen, rows.(*filed.RowsFile), nil
+	return rows.(*filed.RowsFile), nil
 }
 
 // part returns the rows of a granule of a file, nil if it has none.

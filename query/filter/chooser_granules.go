@@ -63,7 +63,7 @@ func (c *Chooser) ofCold(state *catalog.TableState, b *catalog.BucketState, yiel
 		ranges = c.source.rangesOf(b, gen, codes)
 	}
 	id := c.filter.onlyID()
-	for g, err := range c.source.Cold(state, b, ranges) {
+	for g, err := range c.source.Cold(state, b, gen, ranges) {
 		if err == nil && id != nil && len(id.among([]*granule.Granule{g})) == 0 {
 			continue
 		}

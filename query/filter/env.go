@@ -18,8 +18,8 @@ type Env struct {
 	// Dictionaries returns the dictionaries of a bucket that has rows.
 	Dictionaries func(*catalog.TableState, *catalog.BucketState) (*granule.Generation, error)
 	// Cold yields the granules of a bucket with cold rows that overlap some ranges of keys, which are
-	// disjoint and ascending; nil means all.
-	Cold func(state *catalog.TableState, b *catalog.BucketState, ranges [][2]string) iter.Seq2[*granule.Granule, error]
+	// disjoint and ascending; nil means all. gen is its Dictionaries.
+	Cold func(state *catalog.TableState, b *catalog.BucketState, gen *granule.Generation, ranges [][2]string) iter.Seq2[*granule.Granule, error]
 	// Yield is called at the points where a simulator may switch tasks, never under a lock.
 	Yield func(point string)
 }
