@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -380,7 +381,9 @@ func (h *simRun) want(commit uint64, table int, floor int64) []string {
 
 // timeOf reads the time from the oracle's form of a row.
 func timeOf(row string) (at int64) {
-	_, err := fmt.Sscanf(row[strings.Index(row, "time="):], "time=%d", &at)
+	_, rest, _ := strings.Cut(row, "time=")
+	digits, _, _ := strings.Cut(rest, " ")
+	at, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil {
 		panic(err)
 	}
@@ -416,17 +419,13 @@ func (h *simRun) checkGranules() {
 				h.fail("table %d: the granules of bucket %q end at %q, not at %q", i, bucketLo, hi, want)
 			}
 		}
+		rows := h.want(math.MaxUint64, i, state.Floor)
 		for _, name := range slices.Concat(state.Family("labels"), state.Family("tags")) {
-			if !h.committedName(i, name) {
+			if !slices.ContainsFunc(rows, func(row string) bool { return strings.Contains(row, name+"=") }) {
 				h.fail("table %d: column %s shows, but no committed row has it", i, name)
 			}
 		}
 	}
-}
-
-func (h *simRun) committedName(table int, name string) bool {
-	floor := h.store.roots.Root().State.Tables[table].Floor
-	return slices.ContainsFunc(h.want(math.MaxUint64, table, floor), func(row string) bool { return strings.Contains(row, name+"=") })
 }
 
 // bucketOf reads the start of the bucket from a bound.
