@@ -6,6 +6,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"regexp"
 	"runtime"
 	"sync"
@@ -145,6 +147,7 @@ func TestMemoryBudget(t *testing.T) {
 func testLoader(t *testing.T, held bool) {
 	profiles := int64(*loaderRows / loaderProfile)
 	l := newLoader(4)
+	runtime.GC() // what pools have of an earlier run goes with the second collection
 	before := liveHeap()
 	opts := Options{MemoryBudget: *loaderBudget, GenerationBuckets: loaderBuckets, FutureLimit: -1, PastLimit: -1, Yield: func(string) {
 		l.gate.RLock()
@@ -198,14 +201,59 @@ func testLoader(t *testing.T, held bool) {
 		checkHeld(t, store, l.table, snap)
 	}
 	if *loaderDir {
-		checkReopened(t, store, opts, rows)
+		store, table := checkReopened(t, store, opts, rows)
+		if !held {
+			l.checkAnswers(t, store, table, profiles)
+		}
 	}
 	runtime.KeepAlive(l)
 }
 
+// checkAnswers compares answers of a store with those of one without a budget and a directory that gets
+// the same profiles: over all rows, and of 40 ranges of time.
+func (l *loader) checkAnswers(t *testing.T, store *Store, table *Table, profiles int64) {
+	t.Helper()
+	memory, all := open(t, Options{GenerationBuckets: loaderBuckets, FutureLimit: -1}, samples(loaderBucket*int64(time.Second)))
+	l.table = all
+	l.next.Store(0)
+	l.load(t, profiles)
+	rng := rand.New(rand.NewPCG(uint64(profiles), 1))
+	questions := []AggregateOptions{{Sum: "value", By: []string{"kind", "labels.pod", "labels.node"}}}
+	for i := range 40 {
+		from := rng.Int64N(profiles/loaderSecond) * int64(time.Second)
+		width := 1 + rng.Int64N(int64(time.Second)<<rng.IntN(5))
+		by := [][]string{{"stack"}, {"labels.node", "time"}, {"stack", "labels.pod"}, {"labels", "kind"}}[i%4]
+		questions = append(questions, AggregateOptions{Sum: "value", By: by, Where: And(AtLeast("time", from), Less("time", from+width))})
+	}
+	answers := func(store *Store, table *Table) (out []map[string]string) {
+		err := store.View(t.Context(), func(snap *Snapshot) error {
+			for _, question := range questions {
+				g, err := table.Aggregate(t.Context(), snap, question)
+				if err != nil {
+					return err
+				}
+				out = append(out, sumsOf(t, g))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	groups, want := 0, answers(memory, all)
+	for i, got := range answers(store, table) {
+		if !maps.Equal(got, want[i]) {
+			t.Errorf("%v: %d groups, without a budget %d", questions[i], len(got), len(want[i]))
+		}
+		groups += len(got)
+	}
+	t.Logf("%d answers of %d groups are those without a budget", len(questions), groups)
+}
+
 // checkReopened closes the store, and asks the store that opens its directory for all rows, whose values
 // are 1.
-func checkReopened(t *testing.T, store *Store, opts Options, rows int64) {
+func checkReopened(t *testing.T, store *Store, opts Options, rows int64) (*Store, *Table) {
 	t.Helper()
 	before := time.Now()
 	if err := store.Close(); err != nil {
@@ -228,6 +276,7 @@ func checkReopened(t *testing.T, store *Store, opts Options, rows int64) {
 	}
 	t.Logf("closed in %v, %.2f bytes a row; opened in %v, and all rows summed in %v: %.1f MiB in the cache",
 		closed, float64(files)/float64(rows), opened, time.Since(before), mib(store.Stats().CacheBytes))
+	return store, table
 }
 
 func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }

@@ -211,28 +211,40 @@ func (o *threadOracle) close(v *threadView) error {
 // threadTest is a store under load.
 type threadTest struct {
 	*testing.T
+	opts   Options
+	gate   sync.RWMutex // held by each step, and exclusively while the store is closed and opened
 	store  *Store
 	tables [threadTables]*Table
 	oracle threadOracle
 	ticks  atomic.Int64
 	late   atomic.Int64 // inserts of rows that are too old
 	done   atomic.Bool
+
+	splits, compactions, discarded, restarts, filed int64 // of stores that were closed
 }
 
 // TestThreads runs writers, readers, the store's maintainer and another one at once, with real
 // threads and pauses at yield points (C1 to C5, C7). Each snapshot is read several times, by
 // Scan and by Aggregate, and must have exactly the rows of the commits at or before it, in
 // each table.
-func TestThreads(t *testing.T) {
-	test := &threadTest{T: t}
-	store, first := open(t, Options{
-		GranuleRows: 40, FreshParts: 3, MaxParts: 6, GenerationBuckets: 2, FutureLimit: -1, Retention: threadRetention, Yield: pause,
-	}, samples(threadBucket))
-	second, err := store.CreateTable("second", samples(threadBucket))
+func TestThreads(t *testing.T) { testThreads(t, "") }
+
+// TestThreadsRestart is TestThreads of a store with a directory, which is closed and opened again and
+// again: with rows in the log and in files, in memory and cold. No commit is lost, and ids go on.
+func TestThreadsRestart(t *testing.T) { testThreads(t, t.TempDir()) }
+
+func testThreads(t *testing.T, dir string) {
+	test := &threadTest{T: t, opts: Options{
+		GranuleRows: 40, FreshParts: 3, MaxParts: 6, GenerationBuckets: 2, FutureLimit: -1, PastLimit: -1, Retention: threadRetention, Yield: pause,
+		Dir: dir, LogBytes: 32 << 10, segmentBytes: 64 << 10, queueBytes: 32 << 10,
+	}}
+	test.store, test.tables[0] = open(t, test.opts, samples(threadBucket))
+	second, err := test.store.CreateTable("second", samples(threadBucket))
 	if err != nil {
 		t.Fatal(err)
 	}
-	test.store, test.tables = store, [threadTables]*Table{first, second}
+	test.tables[1] = second
+	t.Cleanup(func() { _ = test.store.Close() })
 	test.ticks.Store(10 * threadRetention)
 	var all sync.WaitGroup
 	run := func(step func() error) {
@@ -245,17 +257,27 @@ func TestThreads(t *testing.T) {
 			}
 		})
 	}
+	open := func(step func() error) func() error { // the store stays open during the step
+		return func() error {
+			test.gate.RLock()
+			defer test.gate.RUnlock()
+			return step()
+		}
+	}
 	for w := range threadWriters {
 		rng := rand.New(rand.NewPCG(uint64(w), 11))
-		run(func() error { return test.write(w, rng) })
+		run(open(func() error { return test.write(w, rng) }))
 	}
 	for range threadReaders {
-		run(test.hold)
+		run(open(test.hold))
 	}
-	run(func() error {
+	run(open(func() error {
 		time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
-		return store.Compact(context.Background())
-	})
+		return test.store.Compact(context.Background())
+	}))
+	if dir != "" {
+		run(test.restart)
+	}
 	for end := time.Now().Add(*threadsDuration); time.Now().Before(end) && !test.done.Load(); {
 		time.Sleep(time.Millisecond)
 	}
@@ -264,6 +286,37 @@ func TestThreads(t *testing.T) {
 	if !t.Failed() {
 		test.finish()
 	}
+}
+
+// restart closes the store after a while, and opens it again.
+func (test *threadTest) restart() (err error) {
+	time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond)
+	test.gate.Lock()
+	defer test.gate.Unlock()
+	rows := test.store.Stats().Rows
+	if err := test.close(); err != nil {
+		return err
+	}
+	if test.store, err = Open(test.opts); err != nil {
+		return err
+	}
+	test.restarts++
+	test.tables = [threadTables]*Table{test.store.Table("samples"), test.store.Table("second")}
+	if stats := test.store.Stats(); stats.Rows != rows {
+		return fmt.Errorf("%d rows came back, of %d", stats.Rows, rows)
+	}
+	return nil
+}
+
+// close closes the store and counts what it did.
+func (test *threadTest) close() error {
+	err := test.store.Close()
+	stats := test.store.Stats()
+	test.splits += stats.Splits
+	test.compactions += stats.Compactions
+	test.discarded += stats.Discarded
+	test.filed += int64(stats.Files)
+	return err
 }
 
 // pause is called at yield points, to make rare interleavings likely. The top-level functions
@@ -430,12 +483,14 @@ func (test *threadTest) finish() {
 			test.Error(err)
 		}
 	}
-	test.store.Close()
+	if err := test.close(); err != nil {
+		test.Error(err)
+	}
 	stats, o := test.store.Stats(), &test.oracle
 	if rows := o.tables[0].total().Rows + o.tables[1].total().Rows; stats.Rows != rows {
 		test.Errorf("the store has %d rows in the end, the oracle %d", stats.Rows, rows)
 	}
-	if stats.PendingBytes != 0 || stats.PinnedBytes != 0 {
+	if stats.PendingBytes != test.store.memory.log || stats.PinnedBytes != 0 {
 		test.Errorf("%d bytes are pending and %d pinned, but nobody is there", stats.PendingBytes, stats.PinnedBytes)
 	}
 	if o.logged.Len()+len(o.views) != 0 || o.longest > 10_000 {
@@ -452,8 +507,8 @@ func (test *threadTest) finish() {
 		{"inserts refused as too old", test.late.Load(), true},
 		{"snapshots", int64(o.snapshots), false},
 		{"reads", int64(o.reads), false},
-		{"splits", stats.Splits, false},
-		{"compactions", stats.Compactions, false},
+		{"splits", test.splits, false},
+		{"compactions", test.compactions, false},
 		{"dropped rows", stats.DroppedRows, true},
 	} {
 		test.Logf("%9d %s", event.n, event.name)
@@ -461,6 +516,12 @@ func (test *threadTest) finish() {
 			test.Errorf("there were no %s", event.name)
 		}
 	}
+	if test.opts.Dir != "" {
+		test.Logf("%9d restarts, %d files", test.restarts, test.filed)
+		if test.restarts == 0 || test.filed == 0 {
+			test.Error("there were none")
+		}
+	}
 	test.Logf("%9d rewrites discarded, %d commits refused as too old, %d rows and %d bytes in the end, at most %d commits to add up",
-		stats.Discarded, o.refused, stats.Rows, stats.Bytes(), o.longest)
+		test.discarded, o.refused, stats.Rows, stats.Bytes(), o.longest)
 }
