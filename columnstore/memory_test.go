@@ -109,9 +109,9 @@ func TestEviction_RangeByRange(t *testing.T) {
 func TestMemory_Refused(t *testing.T) {
 	store, table := tight(t, 7)
 	insert(t, table, heavy(1, 500))
-	before := store.Stats()
+	before, big := store.Stats(), heavy(2, 20_000)
 	for range 100 {
-		if _, err := table.Insert(t.Context(), heavy(2, 20_000)); !errors.Is(err, ErrMemory) {
+		if _, err := table.Insert(t.Context(), big); !errors.Is(err, ErrMemory) {
 			t.Fatalf("20,000 new stacks in a budget of %d: %v", store.opts.MemoryBudget, err)
 		}
 	}

@@ -349,7 +349,11 @@ func TestRepair_AnyFile(t *testing.T) {
 				places = append(places, at)
 			}
 		}
-		for i, at := range append(places, -1) {
+		places = append(places, -1)
+		if raceEnabled { // nothing runs beside a repair
+			places = places[len(places)-2:]
+		}
+		for i, at := range places {
 			name := fmt.Sprint(file, " at ", at)
 			dir := l.directory(func(name string, data []byte) []byte {
 				switch {
@@ -370,7 +374,7 @@ func TestRepair_AnyFile(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{filed.ManifestKind, filed.RowsKind, filed.DictsKind, filed.StatesKind, disk.LogKind} {
-		if kinds[kind] < 4 {
+		if kinds[kind] < 1 || kinds[kind] < 4 && !raceEnabled {
 			t.Errorf("%d repairs of %s", kinds[kind], kind)
 		}
 	}
