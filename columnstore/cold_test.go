@@ -28,6 +28,45 @@ func coolAll(t *testing.T, store *Store) {
 	store.cache.Shrink(math.MaxInt64)
 }
 
+// A bucket that begins with a cut while memory is short has no granules, and its file has none. Rows
+// that come for it after a restart are read, and filed.
+func TestCold_BucketWithoutGranules(t *testing.T) {
+	opts := inDir(crashfs.New(crashfs.Options{}))
+	opts.BucketRows = 10
+	store, table := open(t, opts, samples(1000))
+	rng := rand.New(rand.NewPCG(3, 4))
+	b, _ := batch(rng, 12, 100)
+	tx := store.Begin()
+	if err := tx.Insert(t.Context(), table, b); err != nil {
+		t.Fatal(err)
+	}
+	store.memory.budget = 1
+	if _, err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	store.memory.budget = 0
+	state := store.roots.Root().State.Table(table.ordinal)
+	if buckets, granules := state.Buckets.Len(), state.Granules.Len(); buckets != 2 || granules != 1 {
+		t.Fatalf("%d buckets, %d granules", buckets, granules)
+	}
+	for range 2 {
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		store, table = reopen(t, opts)
+		b, _ := batch(rng, 1, 500)
+		insert(t, table, b)
+		want := int(store.Stats().Rows)
+		if got := rowsNow(t, store, table); len(got) != want {
+			t.Errorf("%d rows of %d", len(got), want)
+		}
+		coolAll(t, store)
+		if got := rowsNow(t, store, table); len(got) != want {
+			t.Errorf("%d rows of %d from files", len(got), want)
+		}
+	}
+}
+
 // A store that was closed has no row in memory when it is open again, and reads each when it is asked
 // for.
 func TestCold_Restart(t *testing.T) {

@@ -35,12 +35,12 @@ func TestCrashes(t *testing.T) {
 		for name, n := range h.events {
 			events[name] += n
 		}
+		if *simTrace {
+			t.Logf("seed %d:\n%s", seed, strings.Join(h.trace, "\n"))
+		}
 		if err != nil {
 			t.Fatalf("%v\nseed %d, commit %s, policy %d, options %s\nrun it again: go test ./columnstore -run 'TestCrashes$' -sim.seed %d -sim.crashes 1 -sim.trace -v",
 				err, seed, head(), h.opts.Sync, h.options(), seed)
-		}
-		if *simTrace {
-			t.Logf("seed %d:\n%s", seed, strings.Join(h.trace, "\n"))
 		}
 	}
 	for _, name := range crashEvents {

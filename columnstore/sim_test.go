@@ -44,15 +44,15 @@ func TestSimulation(t *testing.T) {
 		for name, n := range h.events {
 			events[name] += n
 		}
+		if *simTrace {
+			t.Logf("seed %d:\n%s", seed, strings.Join(h.trace, "\n"))
+		}
 		if err != nil {
 			t.Fatalf("%v\nseed %d, commit %s, options %s\nrun it again: go test ./columnstore -run 'TestSimulation$' -sim.seed %d -sim.seeds 1 -sim.trace -v",
 				err, seed, head(), h.options(), seed)
 		}
 		if done := seed - *simSeed + 1; done%100_000 == 0 {
 			t.Logf("%d histories", done)
-		}
-		if *simTrace {
-			t.Logf("seed %d:\n%s", seed, strings.Join(h.trace, "\n"))
 		}
 	}
 	for _, name := range simEvents {

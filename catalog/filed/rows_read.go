@@ -57,7 +57,8 @@ func (d *Dir) OpenRows(s *schema.Schema, b BucketFile) (*RowsFile, error) {
 
 func (r *RowsFile) name() string { return disk.FileName(RowsKind, r.bucket.File) }
 
-// Len returns the number of granules. They are in the order of their bounds, and cover the bucket.
+// Len returns the number of granules, which is at least 1. They are in the order of their bounds, and
+// cover the bucket.
 func (r *RowsFile) Len() int { return len(r.granules) }
 
 // Bounds returns the bounds of the i-th granule (granule.Granule.Bounds).
@@ -184,6 +185,9 @@ func (r *rowsReader) read() {
 		}
 		sum += int64(g.rows)
 		rows.size += len(g.lower)
+	}
+	if len(rows.granules) == 0 && in.Err() == nil { // of a bucket that began with a cut, and got no row
+		rows.granules = []filedGranule{{lower: first}}
 	}
 	if in.Left() > 0 || sum != rows.bucket.Rows {
 		in.Failf("%d bytes are left behind %d rows of %d", in.Left(), sum, rows.bucket.Rows)
