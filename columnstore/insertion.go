@@ -78,12 +78,12 @@ func (in *insertion) groupByBucket(dst []bucketRows) ([]bucketRows, error) {
 	var start int64
 	var group []int32
 	for row, at := range times {
-		if at > limits.latest || at < limits.earliest {
-			return nil, limits.check(at, fmt.Sprintf("row %d of column %q is at ", row, t.schema.Columns()[column].Name))
+		if at > limits.Latest || at < limits.Earliest {
+			return nil, limits.Check(at, fmt.Sprintf("row %d of column %q is at ", row, t.schema.Columns()[column].Name))
 		}
 		s := find.At(at)
 		if floor := state.Floor; s < floor {
-			return nil, fmt.Errorf("%w: row %d is at %s, kept from %s", ErrTooOld, row, timeText(at), timeText(floor))
+			return nil, fmt.Errorf("%w: row %d is at %s, kept from %s", ErrTooOld, row, catalog.TimeText(at), catalog.TimeText(floor))
 		}
 		switch {
 		case row == 0:

@@ -86,3 +86,7 @@ func (s *Store) View(ctx context.Context, f func(*Snapshot) error) error {
 	defer snap.Close()
 	return f(snap)
 }
+
+func (s *Store) timeLimits() catalog.TimeLimits {
+	return catalog.LimitTimes(s.opts.Now().UnixNano(), s.opts.FutureLimit, s.opts.PastLimit)
+}
