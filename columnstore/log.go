@@ -34,10 +34,10 @@ type logWrite struct {
 	body   []byte
 }
 
-// prepare returns an entry that has room in the log. It waits for room. The errors are ErrClosed, and
-// those of disk.Log.Reserve.
-func (s *Store) prepare(kind uint32, body []byte) (logWrite, error) {
-	room, err := s.log.Reserve(context.Background(), int64(len(body)), false)
+// prepare returns an entry that has room in the log. It waits for room; an urgent entry makes space on the
+// disk (disk.Log.Reserve). The errors are ErrClosed, and those of disk.Log.Reserve.
+func (s *Store) prepare(kind uint32, body []byte, urgent bool) (logWrite, error) {
+	room, err := s.log.Reserve(context.Background(), int64(len(body)), urgent)
 	if errors.Is(err, disk.ErrClosed) {
 		err = ErrClosed
 	}
@@ -91,11 +91,14 @@ func (s *Store) prepareNew(kind uint32, name string, e any) (logWrite, error) {
 	if s.log == nil {
 		return logWrite{}, nil
 	}
+	if err := s.awaitSpace(nil); err != nil {
+		return logWrite{}, fmt.Errorf("create %q: %w", name, err)
+	}
 	body, err := json.Marshal(e)
 	if err != nil {
 		return logWrite{}, fmt.Errorf("create %q: %w", name, err)
 	}
-	return s.prepare(kind, body)
+	return s.prepare(kind, body, false)
 }
 
 // prepareLog makes the entry of the commit, without its decisions, after it logged what must be
@@ -105,6 +108,11 @@ func (tx *Tx) prepareLog() (err error) {
 	s := tx.store
 	if s.log == nil {
 		return nil
+	}
+	if tx.trimmed == nil {
+		if err := s.awaitSpace(tx); err != nil {
+			return err
+		}
 	}
 	writes := make([]logged.TableWrites, 0, 2)
 	of := func(t *Table) *logged.TableWrites {
@@ -137,7 +145,7 @@ func (tx *Tx) prepareLog() (err error) {
 			states = append(states, logged.StatesWrites{Ordinal: tx.histories[i].history.ordinal, Journal: journal})
 		}
 	}
-	tx.log, err = s.prepare(logged.EntryCommit, logged.NewCommit(writes, states))
+	tx.log, err = s.prepare(logged.EntryCommit, logged.NewCommit(writes, states), tx.trimmed != nil)
 	return err
 }
 
@@ -165,7 +173,7 @@ func (t *Table) logDicts(number int64) error {
 			next := g.Fit(has.At, to, int(t.store.opts.imageBytes))
 			room := logged.DictsHead + entryBytes*(next.Entries()-has.At.Entries())
 			body := g.AppendImageTo(logged.AppendDictsHead(make([]byte, 0, room), t.ordinal, number, has.Entries+1), has.At, next)
-			w, err := t.store.prepare(logged.EntryDicts, body)
+			w, err := t.store.prepare(logged.EntryDicts, body, false)
 			if err != nil {
 				return err
 			}

@@ -112,6 +112,19 @@ type Options struct {
 	// unloads them, queries read them through a cache, of 256 MiB at most if there is no budget.
 	// What retention drops leaves the directory with the next files.
 	Dir string
+	// DiskBudget is the number of bytes that the files and the log in Dir may take, of which segments of the
+	// log are a 32nd each, at most 64 MiB. The directory exceeds it by one segment and the file that is being
+	// written at most.
+	//
+	// From 14/16 of it on, the oldest whole time ranges over all tables are dropped as by Table.DropBefore,
+	// until there is room for what is to be written, too. Stats.DiskDroppedRows counts their rows. The newest
+	// range of a table goes only for rows of a later one. Histories stay. From 15/16 on, snapshots expire
+	// that keep files of dropped ranges (ErrSnapshotExpired), the oldest first. If that is not enough, commits
+	// get disk.ErrDisk before anything happened, and reads go on. Table.DropBefore is still possible, and
+	// commits go on when there is room.
+	//
+	// At least 16 MiB. 0 means no limit. It has no effect without Dir or FS, and none with ReadOnly.
+	DiskBudget int64
 	// FS is the file system of the directory, instead of the system's. Dir is not used then.
 	FS disk.FS
 	// ReadOnly opens the directory for reading: nothing is written there, no space is reserved, and
@@ -145,15 +158,31 @@ func (o *Options) setLog() {
 		}
 		return most
 	}
-	if o.LogBytes == 0 {
-		o.LogBytes = share(64<<20, 4)
+	segment := int64(64 << 20)
+	if o.DiskBudget > 0 {
+		segment = min(segment, o.DiskBudget/32)
 	}
+	if o.segmentBytes == 0 {
+		o.segmentBytes = segment
+	}
+	if o.LogBytes == 0 {
+		o.LogBytes = min(share(64<<20, 4), 4*segment)
+	}
+	o.LogBytes = o.mostLogged(o.LogBytes)
 	if o.queueBytes == 0 {
-		o.queueBytes = share(16<<20, 16)
+		o.queueBytes = min(share(16<<20, 16), segment)
 	}
 	if o.imageBytes == 0 {
 		o.imageBytes = share(2<<20, 64) // smaller ones compress worse (docs/format/files.md)
 	}
+}
+
+// mostLogged returns a bound of the log, which is a quarter of the disk budget at most.
+func (o *Options) mostLogged(bytes int64) int64 {
+	if o.DiskBudget > 0 {
+		return min(bytes, o.DiskBudget/4)
+	}
+	return bytes
 }
 
 // logOptions returns the options of the log.
@@ -175,8 +204,8 @@ func (o *Options) generationBuckets(width int64) int64 {
 	return 16
 }
 
-// leastBudget is the least memory budget. Simulations lower it.
-var leastBudget int64 = 1 << 20
+// leastBudget is the least memory budget, leastDiskBudget that of the disk. Simulations lower them.
+var leastBudget, leastDiskBudget int64 = 1 << 20, 16 << 20
 
 // withDefaults checks the options and sets defaults.
 func (o Options) withDefaults() (Options, error) {
@@ -213,6 +242,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.MemoryBudget < 0 || o.MemoryBudget > 0 && o.MemoryBudget < leastBudget {
 		return o, fmt.Errorf("%w: MemoryBudget is %d, want 0 or at least %d", ErrOptions, o.MemoryBudget, leastBudget)
+	}
+	if o.DiskBudget < 0 || o.DiskBudget > 0 && o.DiskBudget < leastDiskBudget {
+		return o, fmt.Errorf("%w: DiskBudget is %d, want 0 or at least %d", ErrOptions, o.DiskBudget, leastDiskBudget)
 	}
 	if o.LogBytes < 0 || o.SyncEvery < 0 {
 		return o, fmt.Errorf("%w: LogBytes is %d, SyncEvery is %v, want at least 0", ErrOptions, o.LogBytes, o.SyncEvery)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/catalog/stored"
@@ -89,14 +88,11 @@ func (s *Store) cool() {
 // it did, and the error of the disk.
 func (s *Store) fileForRoom() (done bool, err error) {
 	k := &s.keeper
-	for !k.filing.TryLock() {
-		if s.closed.Load() || s.opts.Manual { // a simulated keeper would never go on
-			return false, nil
-		}
-		time.Sleep(time.Millisecond)
+	if !s.lockFiling() {
+		return false, nil
 	}
 	defer k.filing.Unlock()
-	if s.closed.Load() || k.logged.Load() == 0 {
+	if k.logged.Load() == 0 {
 		return false, nil
 	}
 	if err := s.fileWhole(context.Background()); err != nil {

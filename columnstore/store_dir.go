@@ -35,6 +35,12 @@ func (s *Store) openDir() (err error) {
 	if err := s.identify(fs); err != nil {
 		return err
 	}
+	if s.opts.DiskBudget > 0 && !s.opts.ReadOnly {
+		if s.keeper.space, err = disk.NewSpace(fs, s.opts.DiskBudget); err != nil {
+			return err
+		}
+		fs, s.opts.FS = s.keeper.space, s.keeper.space
+	}
 	files, manifest, err := filed.OpenDir(fs, s.dir.id)
 	if err != nil {
 		return err

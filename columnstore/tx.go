@@ -20,6 +20,7 @@ type Tx struct {
 	notes     []tableNote
 	trimmed   *Table // of which the commit drops rows before trimmedTo, nil for none
 	trimmedTo int64
+	forDisk   bool  // they are dropped for the disk budget
 	bytes     int64 // pending bytes of the pieces and of new buckets
 	histories []historyWrite
 	log       logWrite // during Commit

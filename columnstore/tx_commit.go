@@ -126,7 +126,12 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*catalog.Database]) (next
 		}
 	}
 	if tx.trimmed != nil {
-		edit(tx.trimmed).DropBefore(tx.trimmedTo)
+		e := edit(tx.trimmed)
+		before := e.State.Dropped
+		if e.DropBefore(tx.trimmedTo); tx.forDisk {
+			tx.store.counters.diskDropped.Add(e.State.Dropped - before)
+		}
+		tx.store.keeper.stuck.Store(0)
 	}
 	next.State, due = current.State, tx.due[:0]
 	for i, w := range writes {
