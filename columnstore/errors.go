@@ -38,7 +38,7 @@ var (
 	// end, or with rows of a later time bucket.
 	ErrMemory = errors.New("out of the memory budget")
 	// ErrTooOld is returned for a row of a range that retention, eviction or DropBefore dropped.
-	ErrTooOld = errors.New("time is older than what is kept")
+	ErrTooOld = catalog.ErrTooOld
 	// ErrTxDone is returned when a transaction is used after its commit or abort.
 	ErrTxDone = txn.ErrDone
 )

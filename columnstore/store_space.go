@@ -18,9 +18,9 @@ import (
 // ranges, from waitAt on commits wait for that, and snapshots expire that keep files of dropped ranges. From
 // refuseAt on commits are refused; the rest is for segments and files that make room.
 const (
-	crowdedAt = 27
-	waitAt    = 29
-	refuseAt  = 30
+	crowdedAt = 25
+	waitAt    = 27
+	refuseAt  = 28
 )
 
 // isCrowded reports whether ranges are to be dropped, unless nothing has changed since none could be.

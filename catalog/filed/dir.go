@@ -103,9 +103,8 @@ func isOurs(kind string) bool {
 	return slices.Contains([]string{ManifestKind, RowsKind, DictsKind, StatesKind}, kind)
 }
 
-// mostSpace is the 32nds of a disk.Space up to which files begin: one more than it has, since a segment of the
-// log can be over it, and goes when there are files.
-const mostSpace = 33
+// mostSpace is the 32nds of a disk.Space up to which files begin. Meanwhile the log can begin two segments.
+const mostSpace = 31
 
 // create makes a file with the next number. If the FS is a full disk.Space, that is refused for all but a
 // manifest, by which files can go.
