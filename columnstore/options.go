@@ -50,8 +50,9 @@ type Options struct {
 	// another instant than those of rows, as from 0, are older than all rows or newer: such states go
 	// first, or last. Give them a store of their own.
 	//
-	// With a directory no row is dropped: the oldest buckets that files have are unloaded, then states
-	// go, and if that is not enough, files are written while the insert waits. Inserts get ErrMemory
+	// With a directory no row is dropped: the oldest buckets that files have are unloaded, then, while
+	// the insert waits, files are written of what the log alone has, and these buckets are unloaded. States
+	// go if that is not enough, or if the log has less than a 32nd of the budget. Inserts get ErrMemory
 	// if dictionaries of the newest generation fill the budget, or with disk.ErrDisk if the disk fails.
 	//
 	// If snapshots hold so much that eviction would free nothing, the oldest snapshot expires
@@ -116,12 +117,11 @@ type Options struct {
 	// log are a 32nd each, at most 64 MiB. The directory exceeds it by one segment and the file that is being
 	// written at most.
 	//
-	// From 14/16 of it on, the oldest whole time ranges over all tables are dropped as by Table.DropBefore,
-	// until there is room for what is to be written, too. Stats.DiskDroppedRows counts their rows. The newest
-	// range of a table goes only for rows of a later one. Histories stay. From 15/16 on, snapshots expire
-	// that keep files of dropped ranges (ErrSnapshotExpired), the oldest first. If that is not enough, commits
-	// get disk.ErrDisk before anything happened, and reads go on. Table.DropBefore is still possible, and
-	// commits go on when there is room.
+	// From 25/32 of it on, the oldest whole time ranges over all tables are dropped as by Table.DropBefore, with
+	// room for files to be written. Stats.DiskDroppedRows counts their rows. The newest range of a table goes
+	// only for rows of a later one; histories stay. From 27/32 on, commits wait, and the oldest snapshots expire
+	// that keep files of dropped ranges (ErrSnapshotExpired). From 28/32 on, commits but Table.DropBefore get
+	// disk.ErrDisk before anything happened, until there is room. Reads go on.
 	//
 	// At least 16 MiB. 0 means no limit. It has no effect without Dir or FS, and none with ReadOnly.
 	DiskBudget int64
