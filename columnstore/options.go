@@ -158,13 +158,8 @@ func (o *Options) setLog() {
 		}
 		return most
 	}
-	segment := int64(64 << 20)
-	if o.DiskBudget > 0 {
-		segment = min(segment, o.DiskBudget/32)
-	}
-	if o.segmentBytes == 0 {
-		o.segmentBytes = segment
-	}
+	segment := min(64<<20, cmp.Or(o.DiskBudget/32, 64<<20))
+	o.segmentBytes = cmp.Or(o.segmentBytes, segment)
 	if o.LogBytes == 0 {
 		o.LogBytes = min(share(64<<20, 4), 4*segment)
 	}

@@ -64,13 +64,13 @@ func (tx *Tx) laterRanges() map[int]int64 {
 // that nobody needs. coming is of laterRanges, nil if no rows wait. The caller holds keeper.filing.
 func (s *Store) keepWithin(ctx context.Context, coming map[int]int64) (err error) {
 	k := &s.keeper
-	if k.isDue(s.isTight()) {
-		err = s.fileWhole(ctx)
-	} else if k.space.Over(crowdedAt) <= 0 {
+	switch due := k.isDue(s.isTight()); {
+	case due:
+		if err = s.fileWhole(ctx); k.space.Over(crowdedAt) <= 0 {
+			return err
+		}
+	case k.space.Over(crowdedAt) <= 0:
 		return k.clean(s)
-	}
-	if k.space.Over(crowdedAt) <= 0 {
-		return err
 	}
 	failed := s.makeSpace(coming, nil)
 	for failed == nil && k.space.Over(waitAt) > 0 && stored.Waiting(k.space, k.manifest) > 0 && s.roots.Expire(0, ^txn.Version(0)) {

@@ -83,7 +83,7 @@ func (w *historyWrite) trim() {
 func (w *historyWrite) evictOwn() {
 	s, h := w.history.store, w.history
 	if s.sparesStates() {
-		if done, _ := s.fileForRoom(); done && !s.isTight() {
+		if _, _ = s.fileForRoom(); !s.isTight() {
 			return
 		}
 	}
