@@ -315,3 +315,33 @@ func TestDiskBudget_Options(t *testing.T) {
 		t.Errorf("%d bytes of log, %d used", store.opts.LogBytes, used)
 	}
 }
+
+// What the budget dropped stays dropped after a crash at any time, and nothing else is lost: floors are commits.
+func TestDiskBudget_Crash(t *testing.T) {
+	lowerDiskBudget(t)
+	rng := rand.New(rand.NewPCG(1, 2))
+	fs := crashfs.New(crashfs.Options{})
+	opts := inDir(fs)
+	opts.segmentBytes, opts.DiskBudget, opts.Sync = 0, 256<<10, disk.SyncEach
+	store, table := open(t, opts, samples(100))
+	dropped := int64(0)
+	for i := range 1000 {
+		b, _ := batch(rng, 60, int64(i*10))
+		insert(t, table, b)
+		now := store.Stats().DroppedRows
+		if now == dropped && i%100 > 0 {
+			continue
+		}
+		dropped = now
+		after := opts
+		after.FS, after.DiskBudget = fs.Crash(), 0
+		again, table2 := reopen(t, after)
+		if got, want := rowsNow(t, again, table2), rowsNow(t, store, table); !slices.Equal(got, want) || table2.floor() != table.floor() {
+			t.Fatalf("commit %d: %d rows from %d after a crash, want %d from %d", i, len(got), table2.floor(), len(want), table.floor())
+		}
+		_ = again.Close()
+	}
+	if dropped == 0 {
+		t.Error("nothing was dropped")
+	}
+}
