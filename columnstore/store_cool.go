@@ -114,7 +114,7 @@ func (s *Store) reserve(bytes int64, in incoming) error {
 	for tries := 0; err != nil && s.log != nil && !in.later && tries < 3; tries++ { // others fill the log meanwhile
 		done, failed := s.fileForRoom()
 		switch {
-		case failed != nil && !(in.sparing && errors.Is(failed, ErrMemory)):
+		case failed != nil && (!in.sparing || !errors.Is(failed, ErrMemory)):
 			return errors.Join(err, failed)
 		case !done && !in.sparing:
 			return err
