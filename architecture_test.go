@@ -29,7 +29,7 @@ var below = map[string][]string{
 	"internal/input": {"profile"},
 	"render":         {"profile", "history"},
 	"profile":        {"columnstore", "history", "schema", "encoding", "encoding/dict", "profile/pprof", "profile/rows", "internal/selector", "internal/attrpath", "profile/symbols"},
-	"columnstore":    {"query", "query/filter", "catalog", "catalog/dicts", "catalog/filed", "catalog/logged", "catalog/stored", "internal/cache", "disk", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "internal/fields", "query/order"},
+	"columnstore":    {"query", "query/filter", "catalog", "catalog/dicts", "catalog/filed", "catalog/logged", "catalog/stored", "internal/cache", "internal/queue", "disk", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "internal/fields", "query/order"},
 	"query":          {"query/filter", "catalog", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "query/order"},
 	"query/filter":   {"catalog", "granule", "txn", "schema", "encoding", "encoding/dict"},
 	"query/order":    {"query/filter", "granule", "schema", "encoding"},
@@ -64,6 +64,7 @@ var below = map[string][]string{
 	"internal/attrpath": {},
 	"internal/fields":   {},
 	"internal/cache":    {},
+	"internal/queue":    {},
 
 	"internal/crashfs": {"disk"}, // tests alone import these
 	"internal/damaged": {},

@@ -64,4 +64,5 @@ type incoming struct {
 	later   bool     // the work can be put off
 	history *History // at whose commit room is made
 	urgent  bool     // states of the newest bucket can go
+	sparing bool     // no states can go
 }

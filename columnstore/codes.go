@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/catalog/dicts"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/encoding/dict"
@@ -187,7 +188,7 @@ func (c *Codes) check(in *insertion) error {
 	g := c.gen.Load()
 	for _, b := range in.buckets {
 		if from, to := c.Range(); t.generationOf(b.start) != c.number {
-			return fmt.Errorf("%w: codes are for times from %s to %s, a row is of %s", ErrBatch, timeText(from), timeText(to), timeText(b.start))
+			return fmt.Errorf("%w: codes are for times from %s to %s, a row is of %s", ErrBatch, catalog.TimeText(from), catalog.TimeText(to), catalog.TimeText(b.start))
 		}
 		if floor := t.floor(); b.start < floor || c.number < t.generations.First() {
 			return tooOld(b.start, floor)

@@ -3,8 +3,8 @@ package columnstore
 import (
 	"errors"
 	"fmt"
-	"time"
 
+	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
 )
@@ -29,16 +29,16 @@ var (
 	ErrLimit = schema.ErrLimit
 	// ErrFuture is returned for a row that is further ahead of the clock than
 	// Options.FutureLimit.
-	ErrFuture = errors.New("time is in the future")
+	ErrFuture = catalog.ErrFuture
 	// ErrPast is returned for a row that is further behind the clock than Options.PastLimit:
 	// mostly a time in another unit than nanoseconds.
-	ErrPast = errors.New("time is far in the past")
+	ErrPast = catalog.ErrPast
 	// ErrMemory is returned if rows do not fit into Options.MemoryBudget, and neither eviction
 	// nor files can make room. A later attempt can succeed: after older transactions and scans
 	// end, or with rows of a later time bucket.
 	ErrMemory = errors.New("out of the memory budget")
 	// ErrTooOld is returned for a row of a range that retention, eviction or DropBefore dropped.
-	ErrTooOld = errors.New("time is older than what is kept")
+	ErrTooOld = catalog.ErrTooOld
 	// ErrTxDone is returned when a transaction is used after its commit or abort.
 	ErrTxDone = txn.ErrDone
 )
@@ -53,7 +53,5 @@ var (
 )
 
 func tooOld(bucket, floor int64) error {
-	return fmt.Errorf("%w: rows of %s, kept from %s", ErrTooOld, timeText(bucket), timeText(floor))
+	return fmt.Errorf("%w: rows of %s, kept from %s", ErrTooOld, catalog.TimeText(bucket), catalog.TimeText(floor))
 }
-
-func timeText(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339Nano) }

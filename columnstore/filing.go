@@ -38,6 +38,9 @@ func (s *Store) fileInSteps(ctx context.Context, inSteps bool) (err error) {
 			k.failing.Store(&err)
 		}
 	}()
+	if k.space != nil && k.partial == nil {
+		_ = s.makeSpace(nil, s.toWrite) // or the files find none
+	}
 	logged := k.logged.Load()
 	if err := k.begin(s); err != nil {
 		return err
@@ -64,10 +67,22 @@ func (s *Store) fileInSteps(ctx context.Context, inSteps bool) (err error) {
 		}
 	}
 	k.logged.Add(-logged)
-	k.bound.Store(max(s.opts.LogBytes, f.to.Bytes))
+	k.bound.Store(s.opts.mostLogged(max(s.opts.LogBytes, f.to.Bytes)))
 	s.cool()
 	s.opts.Yield("file/clean")
 	return k.clean(s)
+}
+
+// toWrite returns about the bytes of the files that a run would write.
+func (s *Store) toWrite() int64 {
+	root := s.roots.Root().State
+	bytes := stored.ToReplace(root, s.keeper.manifest) + s.keeper.logged.Load()/2 // new rows take about half of their log
+	for i, h := range s.Histories()[:len(root.Histories)] {
+		if h.filed.Value() != root.Histories[i] {
+			bytes += h.states.Size()
+		}
+	}
+	return bytes
 }
 
 // newFiling returns a run. In steps, it ends with stored.ErrPause when many files have been written.

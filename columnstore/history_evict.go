@@ -23,6 +23,9 @@ type oldStates struct {
 // go at the commit alone.
 func (s *Store) evictableStates(in incoming) (out []oldStates) {
 	newest := s.newestStates(in)
+	if in.sparing {
+		return nil
+	}
 	for _, h := range s.Histories() {
 		if h.busy.Load() && h != in.history {
 			continue

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/crashfs"
 )
 
 // writeStates makes changes of 100 attributes, at each instant of [from, to) some, in one
@@ -467,6 +468,46 @@ func TestHistory_EvictionBesideWriters(t *testing.T) {
 	stats := store.Stats()
 	t.Logf("%d bytes of states evicted, %d rows", stats.EvictedStates, stats.EvictedRows)
 	if stats.EvictedStates == 0 || stats.EvictedRows == 0 {
+		t.Errorf("%+v", stats)
+	}
+}
+
+// With a directory, no states are evicted while rows can be written into files and unloaded: neither for rows
+// that come, nor at commits of states. They are when nothing else is left.
+func TestHistory_RowsAreUnloadedFirst(t *testing.T) {
+	const budget = 4 << 20
+	opts := inDir(crashfs.New(crashfs.Options{}))
+	opts.MemoryBudget, opts.LogBytes, opts.GranuleRows, opts.BucketRows, opts.GenerationBuckets = budget, 64<<20, 0, 0, 1 // only the need of memory writes files
+	store, table := open(t, opts, samples(100))
+	h := createHistory(t, store, HistoryOptions{})
+	writeStates(t, store, h, 0, 500, 100)
+	states := store.Stats().HistoryBytes
+	inserted, filed := 0, false
+	for i := range int64(300) {
+		b := heavy(2010+10*i, 500)
+		inserted += b.Rows
+		insert(t, table, b)
+		if i%10 == 0 {
+			tx := store.Begin()
+			change(t, writerOf(t, tx, h), 2010+10*i, "a1", history.Int(i))
+			commit(t, tx)
+		}
+		if err := store.Maintain(t.Context()); err != nil { // so that granules are small
+			t.Fatal(err)
+		}
+		stats := store.Stats()
+		filed = filed || stats.Files > 0
+		if stats.EvictedStates > 0 || stats.Bytes() > budget {
+			t.Fatalf("after insert %d: %+v", i, stats)
+		}
+	}
+	stats := store.Stats()
+	t.Logf("%d bytes of states of a budget of %d, %d rows, %d in files alone", states, budget, inserted, stats.ColdRows)
+	if !filed || stats.ColdRows == 0 || stats.Rows != int64(inserted) || states < budget/64 {
+		t.Errorf("%+v", stats)
+	}
+	writeStates(t, store, h, 10_000, 30_000, 100)
+	if stats := store.Stats(); stats.EvictedStates == 0 || stats.Bytes() > budget {
 		t.Errorf("%+v", stats)
 	}
 }

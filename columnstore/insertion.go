@@ -3,7 +3,6 @@ package columnstore
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
@@ -57,62 +56,22 @@ func (in *insertion) check(codes *Codes) error {
 	return codes.check(in)
 }
 
-// groupByBucket appends the rows of each time bucket to dst, in ascending order of buckets. A
-// time beyond the limits is ErrFuture or ErrPast, and one below the floor ErrTooOld.
+// groupByBucket appends the rows of each time bucket to dst, in ascending order of buckets. The errors are
+// those of catalog.TableState.GroupRows.
 func (in *insertion) groupByBucket(dst []bucketRows) ([]bucketRows, error) {
-	t, columns := in.table, in.columns
 	if in.batch.Rows == 0 {
 		return dst, nil
 	}
-	column := t.schema.BucketColumn()
 	var times []int64
-	for i := range columns {
-		if columns[i].Column == column {
-			times = columns[i].Values.Int64s
+	for i := range in.columns {
+		if in.columns[i].Column == in.table.schema.BucketColumn() {
+			times = in.columns[i].Values.Int64s
 		}
 	}
-	limits := t.store.timeLimits()
-	state := t.state()
-	find := state.FindBuckets()
-	groups := map[int64][]int32(nil)
-	var start int64
-	var group []int32
-	for row, at := range times {
-		if at > limits.latest || at < limits.earliest {
-			return nil, limits.check(at, fmt.Sprintf("row %d of column %q is at ", row, t.schema.Columns()[column].Name))
-		}
-		s := find.At(at)
-		if floor := state.Floor; s < floor {
-			return nil, fmt.Errorf("%w: row %d is at %s, kept from %s", ErrTooOld, row, timeText(at), timeText(floor))
-		}
-		switch {
-		case row == 0:
-			start = s
-		case s != start:
-			if groups == nil { // the first row in another bucket
-				groups = map[int64][]int32{}
-				for before := range row {
-					group = append(group, int32(before))
-				}
-			}
-			groups[start] = group
-			start, group = s, groups[s]
-		}
-		if groups != nil {
-			group = append(group, int32(row))
-		}
-	}
-	if groups == nil {
-		return append(dst, bucketRows{start: start}), nil
-	}
-	groups[start] = group
-	if len(groups) > catalog.MaxBuckets {
-		return nil, fmt.Errorf("%w: rows of %d time buckets, at most %d", ErrLimit, len(groups), catalog.MaxBuckets)
-	}
-	for _, start := range slices.Sorted(maps.Keys(groups)) {
-		dst = append(dst, bucketRows{start: start, rows: groups[start]})
-	}
-	return dst, nil
+	err := in.table.state().GroupRows(times, in.table.store.timeLimits(), func(start int64, rows []int32) {
+		dst = append(dst, bucketRows{start: start, rows: rows})
+	})
+	return dst, err
 }
 
 // resolve gives each bucket its dictionaries, which stay in memory until the end of the transaction.

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/query"
@@ -393,7 +394,7 @@ func keyOfRow(s *schema.Schema, sortingKey []string, row oracle.Row) (key string
 	at := row["time"].(int64)
 	out := s.AppendBucket(nil, s.BucketStart(at))
 	if s.BucketColumn() >= 0 {
-		values = append(values, timeText(s.BucketStart(at)))
+		values = append(values, catalog.TimeText(s.BucketStart(at)))
 	}
 	var labels []schema.SeriesValue
 	for _, i := range s.Series() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/granarydb/granary/catalog/filed"
 	"github.com/granarydb/granary/catalog/stored"
+	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -28,6 +29,8 @@ type keeper struct {
 	unclean  atomic.Bool           // clean failed, and is due again
 	failing  atomic.Pointer[error] // of the last try to file or to clean, for Stats
 	wake     chan struct{}         // holds a token if there is something to do
+	space    *disk.Space           // of the directory; nil without a DiskBudget
+	stuck    atomic.Int64          // bytes of the directory when too few ranges could be dropped; else 0
 
 	leaving stored.Leaving
 }
@@ -37,7 +40,7 @@ const retryFiling = time.Second
 
 // look wakes the keeper if there is something to do.
 func (k *keeper) look(tight bool) {
-	if k.wake == nil || !k.isDue(tight) && !k.unclean.Load() {
+	if k.wake == nil || !k.isDue(tight) && !k.unclean.Load() && !k.isCrowded() {
 		return
 	}
 	select {
@@ -57,7 +60,7 @@ func (s *Store) keep() {
 		case <-again:
 		}
 		again = nil
-		if s.fileIfDue(context.Background()) != nil {
+		if s.fileIfDue(context.Background()) != nil || s.keeper.stuck.Load() > 0 {
 			again = time.After(retryFiling)
 		}
 	}
@@ -68,21 +71,33 @@ func (s *Store) keep() {
 // so that buckets that get rows all the time do not keep the keeper from its end.
 const mostFilings = 16
 
-// fileIfDue files if the log exceeds its bound, and cleans if that failed. It does nothing while
-// another call files.
+// fileIfDue files if the log exceeds its bound, makes space on the disk, and cleans if that failed. It does
+// nothing while another call files.
 func (s *Store) fileIfDue(ctx context.Context) (err error) {
 	k := &s.keeper
-	if s.log == nil || !k.isDue(s.isTight()) && !k.unclean.Load() || !k.filing.TryLock() {
+	if s.log == nil || !k.isDue(s.isTight()) && !k.unclean.Load() && k.space.Over(crowdedAt) <= 0 || !k.filing.TryLock() {
 		return nil
 	}
 	defer k.filing.Unlock()
 	if s.closed.Load() {
 		return ErrClosed // Close files, and then another process can have the directory
 	}
-	if !k.isDue(s.isTight()) {
-		return k.clean(s)
+	return s.keepWithin(ctx, nil)
+}
+
+// lockFiling waits for keeper.filing and takes it. It returns false if the store is closed.
+func (s *Store) lockFiling() bool {
+	for !s.keeper.filing.TryLock() {
+		if s.closed.Load() || s.opts.Manual { // a simulated keeper would never go on
+			return false
+		}
+		time.Sleep(time.Millisecond)
 	}
-	return s.fileWhole(ctx)
+	if s.closed.Load() {
+		s.keeper.filing.Unlock()
+		return false
+	}
+	return true
 }
 
 // fileWhole files, again if its root expires. The caller holds keeper.filing.
@@ -134,6 +149,7 @@ func (k *keeper) begin(s *Store) (err error) {
 // clean removes what the manifest does not need. After an error it is due again: what is left takes
 // space, and harms nothing. The caller holds keeper.filing, or is alone.
 func (k *keeper) clean(s *Store) error {
+	k.discard()
 	err := k.dir.Clean(k.manifest, k.leaving.Needed(s.roots.Root().State, func(before txn.Version) bool {
 		_, _, read := s.roots.HeldBefore(before)
 		return read

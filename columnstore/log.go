@@ -1,19 +1,14 @@
 package columnstore
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"sync/atomic"
 	"unicode/utf8"
 
-	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/catalog/dicts"
 	"github.com/granarydb/granary/catalog/logged"
 	"github.com/granarydb/granary/disk"
-	"github.com/granarydb/granary/txn"
 )
 
 // The log of a store with a directory has its commits in the order of their ids, and before each
@@ -24,78 +19,38 @@ import (
 // the root is published, it only appends the entry: the order of entries is that of commits.
 // Behind the lock it waits as the policy has it (disk.SyncPolicy).
 
-// logWrite is an entry on its way into the log. The zero logWrite, of a store without a log, does
-// nothing.
-type logWrite struct {
-	log    *disk.Log
-	room   *disk.Room
-	logged *atomic.Int64 // counts the bytes of entries
-	kind   uint32
-	body   []byte
-}
-
-// prepare returns an entry that has room in the log. It waits for room. The errors are ErrClosed, and
-// those of disk.Log.Reserve.
-func (s *Store) prepare(kind uint32, body []byte) (logWrite, error) {
-	room, err := s.log.Reserve(context.Background(), int64(len(body)), false)
+// prepare returns an entry that has room in the log. It waits for room; an urgent entry makes space on the
+// disk. The errors are ErrClosed, and those of disk.Log.Reserve.
+func (s *Store) prepare(kind uint32, body []byte, urgent bool) (disk.Prepared, error) {
+	p, err := s.log.Prepare(kind, body, urgent, &s.keeper.logged)
 	if errors.Is(err, disk.ErrClosed) {
 		err = ErrClosed
 	}
 	if err != nil {
-		return logWrite{}, fmt.Errorf("log: %w", err)
+		err = fmt.Errorf("log: %w", err)
 	}
-	return logWrite{s.log, room, &s.keeper.logged, kind, body}, nil
-}
-
-// append puts the entry into the log's queue. The ids are 0 for entries that belong to no commit.
-// The caller may hold the commit lock.
-func (w *logWrite) append(begin, commit txn.ID) {
-	if w.room != nil {
-		w.room.Append(disk.Entry{Kind: w.kind, Commit: uint64(commit), Begin: uint64(begin), Body: w.body})
-		w.logged.Add(int64(len(w.body)))
-	}
-}
-
-// done gives the room back if the entry was not appended, and lets go of the entry.
-func (w *logWrite) done() {
-	if w.room != nil {
-		w.room.Release()
-	}
-	*w = logWrite{}
-}
-
-// wait waits for the entry as the policy has it. The error is disk.ErrNotDurable.
-func (w *logWrite) wait() error {
-	if w.room == nil {
-		return nil
-	}
-	return w.room.Wait(context.Background())
-}
-
-// sync waits until the entry is durable, whatever the policy. The error is disk.ErrNotDurable.
-func (w *logWrite) sync() error {
-	if w.log == nil {
-		return nil
-	}
-	return w.log.Sync(context.Background(), math.MaxUint64)
+	return p, err
 }
 
 // prepareNew returns the entry of a new table or history, which has its name.
-func (s *Store) prepareNew(kind uint32, name string, e any) (logWrite, error) {
+func (s *Store) prepareNew(kind uint32, name string, e any) (disk.Prepared, error) {
 	if !utf8.ValidString(name) {
-		return logWrite{}, fmt.Errorf("%w: name %q is not UTF-8", ErrTable, name)
+		return disk.Prepared{}, fmt.Errorf("%w: name %q is not UTF-8", ErrTable, name)
 	}
 	if s.opts.ReadOnly {
-		return logWrite{}, ErrReadOnly
+		return disk.Prepared{}, ErrReadOnly
 	}
 	if s.log == nil {
-		return logWrite{}, nil
+		return disk.Prepared{}, nil
+	}
+	if err := s.awaitSpace(nil); err != nil {
+		return disk.Prepared{}, fmt.Errorf("create %q: %w", name, err)
 	}
 	body, err := json.Marshal(e)
 	if err != nil {
-		return logWrite{}, fmt.Errorf("create %q: %w", name, err)
+		return disk.Prepared{}, fmt.Errorf("create %q: %w", name, err)
 	}
-	return s.prepare(kind, body)
+	return s.prepare(kind, body, false)
 }
 
 // prepareLog makes the entry of the commit, without its decisions, after it logged what must be
@@ -105,6 +60,11 @@ func (tx *Tx) prepareLog() (err error) {
 	s := tx.store
 	if s.log == nil {
 		return nil
+	}
+	if tx.trimmed == nil {
+		if err := s.awaitSpace(tx); err != nil {
+			return err
+		}
 	}
 	writes := make([]logged.TableWrites, 0, 2)
 	of := func(t *Table) *logged.TableWrites {
@@ -137,15 +97,8 @@ func (tx *Tx) prepareLog() (err error) {
 			states = append(states, logged.StatesWrites{Ordinal: tx.histories[i].history.ordinal, Journal: journal})
 		}
 	}
-	tx.log, err = s.prepare(logged.EntryCommit, logged.NewCommit(writes, states))
+	tx.log, err = s.prepare(logged.EntryCommit, logged.NewCommit(writes, states), tx.trimmed != nil)
 	return err
-}
-
-// decide writes what the commit decided about the i-th table into its entry.
-func (w *logWrite) decide(i int, d catalog.Decisions) {
-	if w.room != nil {
-		logged.CommitEntry(w.body).Decide(i, d)
-	}
 }
 
 // entryBytes is about what an entry of a dictionary takes in an image. Mostly it is an element or a
@@ -165,11 +118,11 @@ func (t *Table) logDicts(number int64) error {
 			next := g.Fit(has.At, to, int(t.store.opts.imageBytes))
 			room := logged.DictsHead + entryBytes*(next.Entries()-has.At.Entries())
 			body := g.AppendImageTo(logged.AppendDictsHead(make([]byte, 0, room), t.ordinal, number, has.Entries+1), has.At, next)
-			w, err := t.store.prepare(logged.EntryDicts, body)
+			w, err := t.store.prepare(logged.EntryDicts, body, false)
 			if err != nil {
 				return err
 			}
-			w.append(0, 0)
+			w.Append(0, 0)
 			has.At = next
 			has.Entries++
 		}

@@ -176,30 +176,31 @@ func TestOpenClose(t *testing.T) {
 
 // TestQueue holds each granule once, oldest first.
 func TestQueue(t *testing.T) {
-	var q queue
-	q.init()
+	var store Store
+	store.initQueue()
+	q := &store.queue
 	table := &Table{}
 	named := func(t *Table, bound string) dueGranule { return dueGranule{granuleName: granuleName{t, bound}} }
 	a, b, c := named(table, "a"), named(table, "b"), named(&Table{}, "a")
-	q.add(nil)
-	if _, ok := q.pop(); ok {
+	q.Add(nil)
+	if _, ok := q.Pop(); ok {
 		t.Error("something was in an empty queue")
 	}
-	q.add([]dueGranule{a, b, a})
-	q.add([]dueGranule{b, c})
+	q.Add([]dueGranule{a, b, a})
+	q.Add([]dueGranule{b, c})
 	for i, want := range []dueGranule{a, b, c} {
 		if i == 1 {
-			q.add([]dueGranule{a}) // may come again after it was taken
+			q.Add([]dueGranule{a}) // may come again after it was taken
 		}
-		if got, ok := q.pop(); !ok || got != want {
+		if got, ok := q.Pop(); !ok || got != want {
 			t.Errorf("element %d: %v", i, got)
 		}
 	}
-	if got, ok := q.pop(); !ok || got != a {
+	if got, ok := q.Pop(); !ok || got != a {
 		t.Errorf("last: %v", got)
 	}
-	if len(q.in) > 0 || len(q.wake) != 1 {
-		t.Errorf("%d left, %d tokens", len(q.in), len(q.wake))
+	if d, ok := q.Pop(); ok || len(q.Wake) != 1 {
+		t.Errorf("%v is left, %d tokens", d, len(q.Wake))
 	}
 }
 

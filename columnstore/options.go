@@ -50,8 +50,9 @@ type Options struct {
 	// another instant than those of rows, as from 0, are older than all rows or newer: such states go
 	// first, or last. Give them a store of their own.
 	//
-	// With a directory no row is dropped: the oldest buckets that files have are unloaded, then states
-	// go, and if that is not enough, files are written while the insert waits. Inserts get ErrMemory
+	// With a directory no row is dropped: the oldest buckets that files have are unloaded, then, while
+	// the insert waits, files are written of what the log alone has, and these buckets are unloaded. States
+	// go if that is not enough, or if the log has less than a 32nd of the budget. Inserts get ErrMemory
 	// if dictionaries of the newest generation fill the budget, or with disk.ErrDisk if the disk fails.
 	//
 	// If snapshots hold so much that eviction would free nothing, the oldest snapshot expires
@@ -112,6 +113,18 @@ type Options struct {
 	// unloads them, queries read them through a cache, of 256 MiB at most if there is no budget.
 	// What retention drops leaves the directory with the next files.
 	Dir string
+	// DiskBudget is the number of bytes that the files and the log in Dir may take, of which segments of the
+	// log are a 32nd each, at most 64 MiB. The directory exceeds it by one segment and the file that is being
+	// written at most.
+	//
+	// From 25/32 of it on, the oldest whole time ranges over all tables are dropped as by Table.DropBefore, with
+	// room for files to be written. Stats.DiskDroppedRows counts their rows. The newest range of a table goes
+	// only for rows of a later one; histories stay. From 27/32 on, commits wait, and the oldest snapshots expire
+	// that keep files of dropped ranges (ErrSnapshotExpired). From 28/32 on, commits but Table.DropBefore get
+	// disk.ErrDisk before anything happened, until there is room. Reads go on.
+	//
+	// At least 16 MiB. 0 means no limit. It has no effect without Dir or FS, and none with ReadOnly.
+	DiskBudget int64
 	// FS is the file system of the directory, instead of the system's. Dir is not used then.
 	FS disk.FS
 	// ReadOnly opens the directory for reading: nothing is written there, no space is reserved, and
@@ -145,15 +158,26 @@ func (o *Options) setLog() {
 		}
 		return most
 	}
+	segment := min(64<<20, cmp.Or(o.DiskBudget/32, 64<<20))
+	o.segmentBytes = cmp.Or(o.segmentBytes, segment)
 	if o.LogBytes == 0 {
-		o.LogBytes = share(64<<20, 4)
+		o.LogBytes = min(share(64<<20, 4), 4*segment)
 	}
+	o.LogBytes = o.mostLogged(o.LogBytes)
 	if o.queueBytes == 0 {
-		o.queueBytes = share(16<<20, 16)
+		o.queueBytes = min(share(16<<20, 16), segment)
 	}
 	if o.imageBytes == 0 {
 		o.imageBytes = share(2<<20, 64) // smaller ones compress worse (docs/format/files.md)
 	}
+}
+
+// mostLogged returns a bound of the log, which is a quarter of the disk budget at most.
+func (o *Options) mostLogged(bytes int64) int64 {
+	if o.DiskBudget > 0 {
+		return min(bytes, o.DiskBudget/4)
+	}
+	return bytes
 }
 
 // logOptions returns the options of the log.
@@ -175,8 +199,8 @@ func (o *Options) generationBuckets(width int64) int64 {
 	return 16
 }
 
-// leastBudget is the least memory budget. Simulations lower it.
-var leastBudget int64 = 1 << 20
+// leastBudget is the least memory budget, leastDiskBudget that of the disk. Simulations lower them.
+var leastBudget, leastDiskBudget int64 = 1 << 20, 16 << 20
 
 // withDefaults checks the options and sets defaults.
 func (o Options) withDefaults() (Options, error) {
@@ -213,6 +237,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.MemoryBudget < 0 || o.MemoryBudget > 0 && o.MemoryBudget < leastBudget {
 		return o, fmt.Errorf("%w: MemoryBudget is %d, want 0 or at least %d", ErrOptions, o.MemoryBudget, leastBudget)
+	}
+	if o.DiskBudget < 0 || o.DiskBudget > 0 && o.DiskBudget < leastDiskBudget {
+		return o, fmt.Errorf("%w: DiskBudget is %d, want 0 or at least %d", ErrOptions, o.DiskBudget, leastDiskBudget)
 	}
 	if o.LogBytes < 0 || o.SyncEvery < 0 {
 		return o, fmt.Errorf("%w: LogBytes is %d, SyncEvery is %v, want at least 0", ErrOptions, o.LogBytes, o.SyncEvery)

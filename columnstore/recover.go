@@ -150,7 +150,7 @@ func (r *recovery) createTable(body []byte) error {
 
 // addTable adds a table.
 func (r *recovery) addTable(e logged.TableEntry) (*Table, error) {
-	t, err := r.store.addTable(e, &logWrite{})
+	t, err := r.store.addTable(e, &disk.Prepared{})
 	if err == nil {
 		r.tables, r.edits = append(r.tables, t), append(r.edits, nil)
 	}
@@ -171,7 +171,7 @@ func (r *recovery) createHistory(body []byte) error {
 
 // addHistory adds a history, of an image if there is one.
 func (r *recovery) addHistory(e logged.HistoryEntry, image []byte) error {
-	h, err := r.store.addHistory(e, image, &logWrite{})
+	h, err := r.store.addHistory(e, image, &disk.Prepared{})
 	if err == nil {
 		r.histories, r.views = append(r.histories, h), append(r.views, nil)
 	}
@@ -327,7 +327,7 @@ func (r *recovery) publishAs(commit txn.ID) {
 		})
 	}
 	r.batch.commits, r.batch.bytes = 0, 0
-	s.queue.add(due)
+	s.queue.Add(due)
 	s.fit()
 }
 

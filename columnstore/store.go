@@ -9,6 +9,7 @@ import (
 	"github.com/granarydb/granary/catalog/stored"
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/cache"
+	"github.com/granarydb/granary/internal/queue"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -23,7 +24,7 @@ type Store struct {
 	closed   atomic.Bool
 	memory   account
 	cache    *cache.Cache[stored.Key]
-	queue    queue
+	queue    queue.Queue[granuleName, dueGranule]
 	counters counters
 	log      *disk.Log // nil without a directory
 	dir      directory
@@ -85,4 +86,8 @@ func (s *Store) View(ctx context.Context, f func(*Snapshot) error) error {
 	}
 	defer snap.Close()
 	return f(snap)
+}
+
+func (s *Store) timeLimits() catalog.TimeLimits {
+	return catalog.LimitTimes(s.opts.Now().UnixNano(), s.opts.FutureLimit, s.opts.PastLimit)
 }

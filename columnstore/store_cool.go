@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/catalog/stored"
@@ -89,14 +88,11 @@ func (s *Store) cool() {
 // it did, and the error of the disk.
 func (s *Store) fileForRoom() (done bool, err error) {
 	k := &s.keeper
-	for !k.filing.TryLock() {
-		if s.closed.Load() || s.opts.Manual { // a simulated keeper would never go on
-			return false, nil
-		}
-		time.Sleep(time.Millisecond)
+	if !s.lockFiling() {
+		return false, nil
 	}
 	defer k.filing.Unlock()
-	if s.closed.Load() || k.logged.Load() == 0 {
+	if k.logged.Load() == 0 {
 		return false, nil
 	}
 	if err := s.fileWhole(context.Background()); err != nil {
@@ -105,19 +101,25 @@ func (s *Store) fileForRoom() (done bool, err error) {
 	return true, nil
 }
 
-// reserve adds bytes to the pending ones and makes room for them. The caller gives them back with
-// release. If too little room can be made, it refuses them: it returns ErrMemory and has reserved
-// nothing. The caller holds no lock.
+// sparesStates reports whether states of histories are not evicted yet: rows that only the log has are worth
+// files, which let them be unloaded.
+func (s *Store) sparesStates() bool { return s.log != nil && s.keeper.logged.Load() > s.share(1)/2 }
+
+// reserve adds bytes to the pending ones and makes room for them: it unloads rows, then writes files and unloads
+// more, then evicts states. The caller gives the bytes back with release. If too little room can be made, it
+// refuses them: it returns ErrMemory and has reserved nothing. The caller holds no lock.
 func (s *Store) reserve(bytes int64, in incoming) error {
+	in.sparing = s.sparesStates()
 	err := s.reserveNow(bytes, in)
 	for tries := 0; err != nil && s.log != nil && !in.later && tries < 3; tries++ { // others fill the log meanwhile
 		done, failed := s.fileForRoom()
-		if failed != nil {
+		switch {
+		case failed != nil && (!in.sparing || !errors.Is(failed, ErrMemory)):
 			return errors.Join(err, failed)
-		}
-		if !done {
+		case !done && !in.sparing:
 			return err
 		}
+		in.sparing = in.sparing && done && tries == 0 && s.sparesStates()
 		err = s.reserveNow(bytes, in)
 	}
 	return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"sync"
 
 	"github.com/granarydb/granary/catalog"
@@ -32,8 +31,14 @@ func (s *Store) openDir() (err error) {
 	if s.dir.lock, err = fs.Lock(s.opts.ReadOnly); err != nil {
 		return err
 	}
-	if err := s.identify(fs); err != nil {
+	if s.dir.id, err = disk.IdentifyOrNew(fs, s.opts.Rand, s.opts.ReadOnly); err != nil {
 		return err
+	}
+	if s.opts.DiskBudget > 0 && !s.opts.ReadOnly {
+		if s.keeper.space, err = disk.NewSpace(fs, s.opts.DiskBudget); err != nil {
+			return err
+		}
+		fs, s.opts.FS = s.keeper.space, s.keeper.space
 	}
 	files, manifest, err := filed.OpenDir(fs, s.dir.id)
 	if err != nil {
@@ -73,24 +78,6 @@ func (s *Store) segments() []disk.Segment {
 		return s.dir.read
 	}
 	return s.log.Segments()
-}
-
-// identify sets the id of the store: a new one for a new directory.
-func (s *Store) identify(dir disk.FS) error {
-	id, ok, err := disk.Identify(dir)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		if s.opts.ReadOnly {
-			return fmt.Errorf("directory without a store: %w", fs.ErrNotExist)
-		}
-		if _, err := io.ReadFull(s.opts.Rand, id[:]); err != nil {
-			return fmt.Errorf("id of the store: %w", err)
-		}
-	}
-	s.dir.id = id
-	return nil
 }
 
 // beginLog goes on with a log, and removes what an earlier run left and nobody needs.

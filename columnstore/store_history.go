@@ -8,6 +8,7 @@ import (
 
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/catalog/logged"
+	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/txn"
 )
@@ -24,16 +25,16 @@ func (s *Store) CreateHistory(name string, opts HistoryOptions) (*History, error
 	if err != nil {
 		return nil, err
 	}
-	defer log.done()
+	defer log.Done()
 	h, err := s.addHistory(e, nil, &log)
 	if err != nil {
 		return nil, err
 	}
-	return h, log.sync()
+	return h, log.Sync()
 }
 
 // addHistory adds a history, of an image if there is one, and its entry to the log.
-func (s *Store) addHistory(e logged.HistoryEntry, image []byte, log *logWrite) (*History, error) {
+func (s *Store) addHistory(e logged.HistoryEntry, image []byte, log *disk.Prepared) (*History, error) {
 	var seed [8]byte
 	if _, err := io.ReadFull(s.opts.Rand, seed[:]); err != nil {
 		return nil, fmt.Errorf("create history %q: hash seed: %w", e.Name, err)
@@ -65,7 +66,7 @@ func (s *Store) addHistory(e logged.HistoryEntry, image []byte, log *logWrite) (
 	h.ordinal = len(s.tables.histories)
 	s.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
 		next.State = current.State.WithHistory(view)
-		log.append(0, 0)
+		log.Append(0, 0)
 		return next, true
 	})
 	s.tables.histories[e.Name] = h

@@ -3,7 +3,6 @@ package columnstore
 import (
 	"context"
 	"runtime"
-	"sync"
 
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/granule"
@@ -16,7 +15,7 @@ func (s *Store) maintain() {
 		select {
 		case <-s.stop:
 			return
-		case <-s.queue.wake:
+		case <-s.queue.Wake:
 		}
 		for !s.closed.Load() && s.maintainOnce() {
 		}
@@ -34,7 +33,7 @@ func (s *Store) help() { s.maintainNext(nil) }
 
 // maintainNext is maintainOnce that calls pause, unless nil, between pieces of work.
 func (s *Store) maintainNext(pause func()) bool {
-	due, ok := s.queue.pop()
+	due, ok := s.queue.Pop()
 	if !ok {
 		return false
 	}
@@ -50,9 +49,9 @@ func (s *Store) maintainNext(pause func()) bool {
 	g = g.Oldest(max(2*s.opts.GranuleRows-base, base))
 	switch ok, err := s.rewritePausing(due.table, g, pause); {
 	case err != nil:
-		s.queue.postpone(due) // the error is ErrMemory
+		s.queue.Postpone(due) // the error is ErrMemory
 	case !ok && due.closing:
-		s.queue.add([]dueGranule{due}) // the granule changed meanwhile
+		s.queue.Add([]dueGranule{due}) // the granule changed meanwhile
 	}
 	return true
 }
@@ -144,7 +143,7 @@ func (s *Store) rewritePausing(t *Table, g *granule.Granule, pause func()) (bool
 	s.release(bytes) // counted in the root by now, or dropped
 	s.counters.count(ok, len(children), g.Rows())
 	s.opts.Yield("maintain/published")
-	s.queue.add(due)
+	s.queue.Add(due)
 	return ok, nil
 }
 
@@ -211,58 +210,10 @@ type granuleName struct {
 	bound string
 }
 
-// queue holds due granules in order of arrival, each once. It is safe for concurrent use.
-type queue struct {
-	wake chan struct{} // holds a token if something was added
-
-	mu        sync.Mutex
-	order     []granuleName
-	in        map[granuleName]dueGranule
-	postponed []dueGranule // queued again with the next addition
-}
-
-func (q *queue) init() {
-	q.wake = make(chan struct{}, 1)
-	q.in = map[granuleName]dueGranule{}
-}
-
-func (q *queue) add(due []dueGranule) {
-	if len(due) == 0 {
-		return
-	}
-	q.mu.Lock()
-	due = append(due, q.postponed...)
-	q.postponed = nil
-	for _, d := range due {
-		known, ok := q.in[d.granuleName]
-		if !ok {
-			q.order = append(q.order, d.granuleName)
-		}
-		d.closing = d.closing || known.closing
-		q.in[d.granuleName] = d
-	}
-	q.mu.Unlock()
-	select {
-	case q.wake <- struct{}{}:
-	default: // the maintainer has a token already
-	}
-}
-
-// postpone holds back a granule until the next addition.
-func (q *queue) postpone(d dueGranule) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.postponed = append(q.postponed, d)
-}
-
-func (q *queue) pop() (d dueGranule, ok bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(q.order) == 0 {
-		return d, false
-	}
-	d = q.in[q.order[0]]
-	delete(q.in, q.order[0])
-	q.order = q.order[1:]
-	return d, true
+// initQueue prepares the queue of due granules.
+func (s *Store) initQueue() {
+	s.queue.Init(func(d dueGranule) granuleName { return d.granuleName }, func(known, again dueGranule) dueGranule {
+		again.closing = again.closing || known.closing
+		return again
+	})
 }

@@ -10,7 +10,7 @@ import (
 
 // counters counts the maintenance since Open.
 type counters struct {
-	splits, compactions, discarded, rewrittenRows, evictedStates atomic.Int64
+	splits, compactions, discarded, rewrittenRows, evictedStates, diskDropped atomic.Int64
 }
 
 func (c *counters) count(published bool, children, rows int) {
@@ -59,10 +59,12 @@ type Stats struct {
 	Compactions   int64 // rewrites of one granule into one
 	Discarded     int64 // rewrites whose granule had changed meanwhile
 	RewrittenRows int64 // rows read by rewrites
-	DroppedRows   int64 // rows that retention dropped
+	DroppedRows   int64 // rows that retention, DropBefore or the disk budget dropped
 	EvictedRows   int64 // rows evicted for the memory budget; with a directory none is
 	EvictedStates int64 // bytes of states of histories evicted for the memory budget
-	Expired       int64 // snapshots expired for the memory budget
+	Expired       int64 // snapshots expired for a budget
+
+	DiskDroppedRows int64 // of DroppedRows, those dropped for the disk budget since Open
 }
 
 // Bytes returns all bytes that the store holds. MemoryBudget bounds this number.
@@ -97,6 +99,8 @@ func (s *Store) Stats() Stats {
 		RewrittenRows: s.counters.rewrittenRows.Load(),
 		EvictedStates: s.counters.evictedStates.Load(),
 		Expired:       s.roots.Expired(),
+
+		DiskDroppedRows: s.counters.diskDropped.Load(),
 	}
 	out.OldestSnapshot, _ = s.roots.Oldest()
 	for _, t := range s.tablesInOrder() {
@@ -128,8 +132,7 @@ func (s *Store) Stats() Stats {
 	return out
 }
 
-// addDisk adds what is in the directory. A file that is removed meanwhile may count without its
-// bytes.
+// addDisk adds what is in the directory.
 func (s *Store) addDisk(out *Stats) {
 	if s.opts.FS == nil {
 		return
@@ -137,16 +140,11 @@ func (s *Store) addDisk(out *Stats) {
 	for _, segment := range s.segments() {
 		out.LogBytes += segment.Size
 	}
-	names, _ := s.opts.FS.List()
-	for _, name := range names {
-		if kind, _, ours := disk.ParseName(name); !ours || kind == disk.LogKind {
-			continue
-		}
-		out.Files++
-		if f, err := s.opts.FS.Open(name); err == nil {
-			size, _ := f.Size()
+	sizes, _ := disk.Sizes(s.opts.FS)
+	for name, size := range sizes {
+		if kind, _, _ := disk.ParseName(name); kind != disk.LogKind {
+			out.Files++
 			out.FileBytes += size
-			_ = f.Close()
 		}
 	}
 	if err := s.keeper.failing.Load(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/catalog/dicts"
 	"github.com/granarydb/granary/catalog/logged"
+	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/query/filter"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
@@ -28,16 +29,16 @@ func (s *Store) CreateTable(name string, def schema.Definition) (*Table, error) 
 	if err != nil {
 		return nil, err
 	}
-	defer log.done()
+	defer log.Done()
 	t, err := s.addTable(e, &log)
 	if err != nil {
 		return nil, err
 	}
-	return t, log.sync()
+	return t, log.Sync()
 }
 
 // addTable adds a table, and its entry to the log.
-func (s *Store) addTable(e logged.TableEntry, log *logWrite) (*Table, error) {
+func (s *Store) addTable(e logged.TableEntry, log *disk.Prepared) (*Table, error) {
 	sch, err := schema.New(e.Definition)
 	if err != nil {
 		return nil, fmt.Errorf("create table %q: %w", e.Name, err)
@@ -63,7 +64,7 @@ func (s *Store) addTable(e logged.TableEntry, log *logWrite) (*Table, error) {
 	}
 	s.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
 		next.State = current.State.WithTable(catalog.NewTableState(sch))
-		log.append(0, 0)
+		log.Append(0, 0)
 		return next, true
 	})
 	s.tables.byName[e.Name] = t

@@ -62,7 +62,7 @@ func (t *Table) Codes(at int64) (*Codes, error) {
 	}
 	if t.schema.BucketColumn() >= 0 {
 		limits := t.store.timeLimits()
-		if err := limits.check(at, ""); err != nil {
+		if err := limits.Check(at, ""); err != nil {
 			return nil, fmt.Errorf("table %q: %w", t.name, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/array"
 	"github.com/apache/arrow/go/v14/arrow/memory"
 
+	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/encoding"
 )
 
@@ -42,8 +43,8 @@ func TestPast(t *testing.T) {
 		text  string // empty: the row is inserted
 	}{
 		{"now", 0, now.UnixNano(), ""},
-		{"default limit, at it", 0, year1980, ""},
-		{"default limit, 1 ns beyond", 0, year1980 - 1, "is at 1979-12-31T23:59:59.999999999Z"},
+		{"default limit, at it", 0, catalog.Year1980, ""},
+		{"default limit, 1 ns beyond", 0, catalog.Year1980 - 1, "is at 1979-12-31T23:59:59.999999999Z"},
 		{"limit, at it", time.Hour, now.Add(-time.Hour).UnixNano(), ""},
 		{"limit, 1 ns beyond", time.Hour, now.Add(-time.Hour).UnixNano() - 1, "is at 2026-11-24T10:59:59.999999999Z"},
 		{"seconds", 0, now.Unix(), "1795521600 ns since 1970, the clock is at 2026-11-24T12:00:00Z: in seconds it is 2026-11-24T12:00:00Z"},
@@ -141,11 +142,11 @@ func TestPast_EveryUnit(t *testing.T) {
 			t.Fatal(err)
 		}
 		limits := (&Store{opts: opts}).timeLimits()
-		if err := limits.check(now.UnixNano(), ""); err != nil {
+		if err := limits.Check(now.UnixNano(), ""); err != nil {
 			t.Errorf("%v: %v", now, err)
 		}
 		for unit, in := range map[string]int64{"seconds": now.Unix(), "milliseconds": now.UnixMilli(), "microseconds": now.UnixMicro()} {
-			wantError(t, limits.check(in, ""), ErrPast, fmt.Sprintf("in %s it is %d-07-01", unit, year))
+			wantError(t, limits.Check(in, ""), ErrPast, fmt.Sprintf("in %s it is %d-07-01", unit, year))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package columnstore
 import (
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/catalog/dicts"
+	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -20,9 +21,10 @@ type Tx struct {
 	notes     []tableNote
 	trimmed   *Table // of which the commit drops rows before trimmedTo, nil for none
 	trimmedTo int64
+	forDisk   bool  // they are dropped for the disk budget
 	bytes     int64 // pending bytes of the pieces and of new buckets
 	histories []historyWrite
-	log       logWrite // during Commit
+	log       disk.Prepared // during Commit
 }
 
 // piece is a part on its way into a table.

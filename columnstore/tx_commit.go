@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/logged"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -39,7 +40,7 @@ func (tx *Tx) Commit() (txn.ID, error) {
 		tx.Abort()
 		return 0, err
 	}
-	defer tx.log.done()
+	defer tx.log.Done()
 	var due []dueGranule
 	id, err := tx.ticket.Commit(func(commit txn.ID, current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], err error) {
 		if s.closed.Load() {
@@ -50,7 +51,7 @@ func (tx *Tx) Commit() (txn.ID, error) {
 			err = tx.histories[i].publish(&next)
 		}
 		if err == nil { // nothing can fail any more
-			tx.log.append(tx.ticket.Begin(), commit)
+			tx.log.Append(uint64(tx.ticket.Begin()), uint64(commit))
 		}
 		return next, err
 	})
@@ -62,11 +63,11 @@ func (tx *Tx) Commit() (txn.ID, error) {
 	s.opts.Yield("commit/published")
 	tx.endHistories()
 	s.keeper.look(s.isTight())
-	s.queue.add(due)
+	s.queue.Add(due)
 	if s.isTight() || slices.ContainsFunc(due, func(d dueGranule) bool { return d.pressing }) {
 		s.help()
 	}
-	return id, tx.log.wait()
+	return id, tx.log.Wait()
 }
 
 // reserveNotes reserves the bytes of the notes that are new.
@@ -126,11 +127,18 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*catalog.Database]) (next
 		}
 	}
 	if tx.trimmed != nil {
-		edit(tx.trimmed).DropBefore(tx.trimmedTo)
+		e := edit(tx.trimmed)
+		before := e.State.Dropped
+		if e.DropBefore(tx.trimmedTo); tx.forDisk {
+			tx.store.counters.diskDropped.Add(e.State.Dropped - before)
+		}
+		tx.store.keeper.stuck.Store(0)
 	}
 	next.State, due = current.State, tx.due[:0]
 	for i, w := range writes {
-		tx.log.decide(i, tx.decide(w.edit))
+		if d, entry := tx.decide(w.edit), tx.log.Body(); entry != nil {
+			logged.CommitEntry(entry).Decide(i, d)
+		}
 		due = tx.store.appendDue(due, w.table, w.edit)
 		w.table.finish(w.edit, current.Version+1, &next)
 	}

@@ -82,6 +82,11 @@ func (w *historyWrite) trim() {
 // if there are no such rows and the history found no room or histories fill the store.
 func (w *historyWrite) evictOwn() {
 	s, h := w.history.store, w.history
+	if s.sparesStates() {
+		if _, _ = s.fileForRoom(); !s.isTight() {
+			return
+		}
+	}
 	urgent := h.refused || 2*s.memory.histories.Load() > s.used()
 	in := incoming{history: h, urgent: urgent}
 	if v, ok := s.victim(in, 0, math.MaxInt64); ok && v.history == h && (urgent || len(s.evictable(in)) > 0) {

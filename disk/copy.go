@@ -15,6 +15,9 @@ import (
 // are copied. They are durable when Copy returns, and the name after SyncDir. After an error there is no
 // such name. A name that is taken is fs.ErrExist.
 func Copy(from, to FS, name, as string) error {
+	if counted, ok := from.(*Space); ok {
+		from = counted.FS
+	}
 	source, fromSystem := from.(system)
 	target, toSystem := to.(system)
 	if fromSystem && toSystem {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 )
 
 // Identify returns the store whose files are in a directory. ok is false if there is no file with a
@@ -49,4 +50,21 @@ func storeOf(fs FS, name string) (id StoreID, whole bool, err error) {
 		return id, false, err
 	}
 	return StoreID(b[16:32]), isHeader(b), nil
+}
+
+// IdentifyOrNew returns the store of the files of a directory. Without files it is a new one, of random bytes;
+// with none to be made, for a reader, it is fs.ErrNotExist. The other errors are those of Identify and of
+// random.
+func IdentifyOrNew(dir FS, random io.Reader, reads bool) (StoreID, error) {
+	id, ok, err := Identify(dir)
+	switch {
+	case err != nil || ok:
+		return id, err
+	case reads:
+		return id, fmt.Errorf("directory without a store: %w", fs.ErrNotExist)
+	}
+	if _, err := io.ReadFull(random, id[:]); err != nil {
+		return id, fmt.Errorf("id of the store: %w", err)
+	}
+	return id, nil
 }

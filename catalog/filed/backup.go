@@ -75,7 +75,7 @@ func (b *backup) write(ctx context.Context, m *Manifest, log []disk.Segment) err
 			return err
 		}
 	}
-	for _, name := range append(slices.Sorted(maps.Keys(m.names())), b.dir.manifests...) {
+	for _, name := range append(slices.Sorted(maps.Keys(m.Names())), b.dir.manifests...) {
 		if err := b.add(ctx, name, func(name string) error { return disk.Copy(b.dir.fs, b.to, name, name) }); err != nil {
 			return err
 		}

@@ -103,8 +103,17 @@ func isOurs(kind string) bool {
 	return slices.Contains([]string{ManifestKind, RowsKind, DictsKind, StatesKind}, kind)
 }
 
-// create makes a file with the next number.
+// mostSpace is the 32nds of a disk.Space up to which files begin. Meanwhile the log can begin two segments.
+const mostSpace = 31
+
+// create makes a file with the next number. If the FS is a full disk.Space, that is refused for all but a
+// manifest, by which files can go.
 func (d *Dir) create(kind string) (*disk.FileWriter, error) {
+	if space, ok := d.fs.(*disk.Space); ok && kind != ManifestKind {
+		if err := space.Full(mostSpace); err != nil {
+			return nil, err
+		}
+	}
 	number := d.next
 	d.next++
 	w, err := disk.CreateFile(d.fs, d.store, kind, number)
@@ -144,7 +153,7 @@ func (d *Dir) Clean(m *Manifest, needed map[string]bool) error {
 	if err != nil {
 		return failed(err)
 	}
-	named := m.names()
+	named := m.Names()
 	var manifests, files []string
 	for _, name := range names {
 		kind, _, ok := disk.ParseName(name)

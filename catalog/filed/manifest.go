@@ -89,8 +89,8 @@ func (m *Manifest) Table(ordinal int) *TableFiles {
 	return &m.Tables[ordinal]
 }
 
-// names returns the names of all files of the manifest. A nil manifest has none.
-func (m *Manifest) names() map[string]bool {
+// Names returns the names of all files that the manifest names. A nil manifest has none.
+func (m *Manifest) Names() map[string]bool {
 	names := map[string]bool{}
 	if m == nil {
 		return names

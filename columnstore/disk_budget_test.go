@@ -1,0 +1,347 @@
+package columnstore
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/crashfs"
+)
+
+// measured is a file system that knows the greatest sum of the bytes of its files, and the largest file that is
+// not of the log.
+type measured struct {
+	*crashfs.FS
+	mu      sync.Mutex
+	sizes   map[string]int64
+	peak    int64
+	largest int64
+}
+
+type measuredFile struct {
+	disk.File
+	fs   *measured
+	name string
+}
+
+func (m *measured) note(name string, size int64, removed bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sizes[name] = size
+	if removed {
+		delete(m.sizes, name)
+	}
+	sum := int64(0)
+	for name, size := range m.sizes {
+		sum += size
+		if !strings.HasPrefix(name, "log-") {
+			m.largest = max(m.largest, size)
+		}
+	}
+	m.peak = max(m.peak, sum)
+}
+
+func (m *measured) Create(name string) (disk.File, error) {
+	f, err := m.FS.Create(name)
+	return &measuredFile{f, m, name}, err
+}
+
+func (m *measured) Remove(name string) error {
+	err := m.FS.Remove(name)
+	if err == nil {
+		m.note(name, 0, true)
+	}
+	return err
+}
+
+func (f *measuredFile) WriteAt(b []byte, at int64) (int, error) {
+	n, err := f.File.WriteAt(b, at)
+	size, _ := f.Size()
+	f.fs.note(f.name, size, false)
+	return n, err
+}
+
+func (f *measuredFile) Reserve(size int64) error {
+	err := f.File.Reserve(size)
+	size, _ = f.Size()
+	f.fs.note(f.name, size, false)
+	return err
+}
+
+// lowerDiskBudget lets a test have a small disk budget.
+func lowerDiskBudget(t testing.TB) {
+	before := leastDiskBudget
+	leastDiskBudget = 1
+	t.Cleanup(func() { leastDiskBudget = before })
+}
+
+// withDiskBudget returns the options of a store with a disk budget, and what measures its files.
+func withDiskBudget(t testing.TB, budget int64) (Options, *measured) {
+	lowerDiskBudget(t)
+	fs := &measured{FS: crashfs.New(crashfs.Options{}), sizes: map[string]int64{}}
+	opts := inDir(fs)
+	opts.segmentBytes, opts.DiskBudget, opts.GenerationBuckets = 0, budget, 2
+	return opts, fs
+}
+
+// The files and the log stay within the budget up to a segment and a file, whatever comes: rows of two tables,
+// of values and codes, alone and in transactions, and states. What is left is the newest time ranges. A restart
+// has the same rows.
+func TestDiskBudget_Load(t *testing.T) {
+	for _, manual := range []bool{true, false} {
+		t.Run(fmt.Sprint("manual=", manual), func(t *testing.T) {
+			const budget = 512 << 10
+			rng := rand.New(rand.NewPCG(1, 2))
+			opts, fs := withDiskBudget(t, budget)
+			opts.Manual = manual
+			store, table := open(t, opts, samples(100))
+			other, err := store.CreateTable("other", samples(300))
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := createHistory(t, store, HistoryOptions{})
+			inserted := int64(0)
+			for i := range 2000 {
+				at := int64(i * 10)
+				b, _ := batch(rng, 1+rng.IntN(60), at)
+				inserted += int64(b.Rows)
+				switch i % 4 {
+				case 0:
+					insert(t, table, b)
+				case 1:
+					tx := store.Begin()
+					if err := tx.Insert(t.Context(), table, b); err != nil {
+						t.Fatal(err)
+					}
+					if err := tx.Insert(t.Context(), other, b); err != nil {
+						t.Fatal(err)
+					}
+					inserted += int64(b.Rows)
+					commit(t, tx)
+				case 2:
+					insert(t, other, b)
+				case 3:
+					insert(t, table, b)
+					if i < 400 {
+						tx := store.Begin()
+						change(t, writerOf(t, tx, h), at+1, fmt.Sprint("a", i%7), history.Int(at))
+						commit(t, tx)
+					}
+				}
+				if manual && i%50 == 0 {
+					if err := store.Maintain(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			stats := store.Stats()
+			segment := opts.DiskBudget / 32
+			t.Logf("at most %d bytes of %d, largest file %d, %d rows of %d, %+v", fs.peak, budget, fs.largest, stats.Rows, inserted, stats)
+			if most := budget + segment + fs.largest; fs.peak > most {
+				t.Errorf("%d bytes in the directory, want at most %d", fs.peak, most)
+			}
+			if stats.DiskDroppedRows == 0 || stats.Rows+stats.DroppedRows != inserted || stats.Rows < inserted/100 {
+				t.Errorf("%d rows, %d dropped, %d of these for the disk, of %d", stats.Rows, stats.DroppedRows, stats.DiskDroppedRows, inserted)
+			}
+			want := rowsNow(t, store, table)
+			if err := store.Close(); err != nil {
+				t.Fatal(err)
+			}
+			checkFiles(t, fs, store.dir.id)
+			opts.DiskBudget = 0
+			again, table := reopen(t, opts)
+			got := rowsNow(t, again, table)
+			if !manual { // Close can drop more
+				want = want[max(0, len(want)-len(got)):]
+			}
+			if len(got) == 0 || manual && !slices.Equal(got, want) {
+				t.Errorf("%d rows after a restart, %d before", len(got), len(want))
+			}
+		})
+	}
+}
+
+// If what must stay fills the budget, commits are refused and nothing happens, and reads go on. They go on after
+// a drop, with rows of a later range, and with a larger budget.
+func TestDiskBudget_Full(t *testing.T) {
+	const budget = 256 << 10
+	for _, cure := range []string{"drop", "later rows", "larger budget", "states"} {
+		t.Run(cure, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			opts, fs := withDiskBudget(t, budget)
+			store, table := open(t, opts, samples(1_000_000))
+			h := createHistory(t, store, HistoryOptions{})
+			var refused error
+			for i := 0; refused == nil && i < 10_000; i++ {
+				b, _ := batch(rng, 50, int64(i))
+				_, refused = table.Insert(t.Context(), b)
+			}
+			if !errors.Is(refused, disk.ErrDisk) || !strings.Contains(refused.Error(), fmt.Sprintf("disk budget of %d", budget)) {
+				t.Fatal(refused)
+			}
+			t.Log(refused)
+			rows := rowsNow(t, store, table)
+			for range 20 {
+				b, _ := batch(rng, 50, 0)
+				if _, err := table.Insert(t.Context(), b); !errors.Is(err, disk.ErrDisk) {
+					t.Fatal(err)
+				}
+				tx := store.Begin()
+				change(t, writerOf(t, tx, h), 1, "a", history.Int(1))
+				if _, err := tx.Commit(); !errors.Is(err, disk.ErrDisk) {
+					t.Fatal(err)
+				}
+				if err := store.Maintain(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := store.CreateTable("other", samples(10)); !errors.Is(err, disk.ErrDisk) {
+				t.Error(err)
+			}
+			if got := rowsNow(t, store, table); !slices.Equal(got, rows) {
+				t.Errorf("%d rows, want %d", len(got), len(rows))
+			}
+			if most := budget + budget/32 + fs.largest; fs.peak > most {
+				t.Errorf("%d bytes in the directory, want at most %d", fs.peak, most)
+			}
+			at := int64(0)
+			switch cure {
+			case "drop", "states":
+				if _, err := table.DropBefore(t.Context(), 1_000_000); err != nil {
+					t.Fatal(err)
+				}
+				at = 1_000_000
+			case "later rows":
+				at = 1_000_000
+			case "larger budget":
+				if err := store.Close(); err != nil {
+					t.Fatal(err)
+				}
+				opts.DiskBudget = 4 * budget
+				store, table = reopen(t, opts)
+				if got := rowsNow(t, store, table); !slices.Equal(got, rows) {
+					t.Errorf("%d rows, want %d", len(got), len(rows))
+				}
+			}
+			if cure == "states" {
+				tx := store.Begin()
+				change(t, writerOf(t, tx, h), 1, "a", history.Int(1))
+				commit(t, tx)
+			}
+			b, _ := batch(rng, 50, at)
+			insert(t, table, b)
+			if stats := store.Stats(); at > 0 && stats.FileBytes+stats.LogBytes > budget/2 {
+				t.Errorf("%+v", stats)
+			}
+		})
+	}
+}
+
+// A snapshot keeps files of dropped ranges, and expires when they fill the budget.
+func TestDiskBudget_Snapshot(t *testing.T) {
+	const budget = 256 << 10
+	rng := rand.New(rand.NewPCG(1, 2))
+	opts, fs := withDiskBudget(t, budget)
+	store, table := open(t, opts, samples(100))
+	var snap *Snapshot
+	var rows []string
+	expired := false
+	for i := range 1500 {
+		b, _ := batch(rng, 150, int64(i*10))
+		insert(t, table, b)
+		if err := store.Maintain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if snap == nil && store.Stats().FileBytes > budget*3/8 {
+			if err := store.file(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range store.unloadable(store.roots.Root().State) {
+				store.unload(v)
+			}
+			var err error
+			if snap, err = store.Snapshot(); err != nil {
+				t.Fatal(err)
+			}
+			defer snap.Close()
+			rows = allRows(t, table, snap, ScanOptions{})
+		}
+		if snap != nil && i%20 == 0 && !expired {
+			got := 0
+			for rec, err := range table.Scan(t.Context(), snap, ScanOptions{}) {
+				if errors.Is(err, ErrSnapshotExpired) {
+					expired = true
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				got += int(rec.NumRows())
+				rec.Release()
+			}
+			if !expired && got != len(rows) {
+				t.Fatalf("%d rows of the snapshot, want %d", got, len(rows))
+			}
+		}
+	}
+	if !expired || store.Stats().Expired == 0 {
+		t.Errorf("%+v", store.Stats())
+	}
+	if most := budget + budget/32 + fs.largest; fs.peak > most {
+		t.Errorf("%d bytes in the directory, want at most %d", fs.peak, most)
+	}
+}
+
+// The options of the disk budget.
+func TestDiskBudget_Options(t *testing.T) {
+	for _, budget := range []int64{-1, 1, leastDiskBudget - 1} {
+		if _, err := Open(Options{DiskBudget: budget, FS: crashfs.New(crashfs.Options{})}); !errors.Is(err, ErrOptions) {
+			t.Errorf("%d: %v", budget, err)
+		}
+	}
+	store, err := Open(Options{DiskBudget: leastDiskBudget, FS: crashfs.New(crashfs.Options{}), LogBytes: 1 << 30, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if used := store.Stats().LogBytes; store.opts.LogBytes > leastDiskBudget/4 || used > leastDiskBudget/16 {
+		t.Errorf("%d bytes of log, %d used", store.opts.LogBytes, used)
+	}
+}
+
+// What the budget dropped stays dropped after a crash at any time, and nothing else is lost: floors are commits.
+func TestDiskBudget_Crash(t *testing.T) {
+	lowerDiskBudget(t)
+	rng := rand.New(rand.NewPCG(1, 2))
+	fs := crashfs.New(crashfs.Options{})
+	opts := inDir(fs)
+	opts.segmentBytes, opts.DiskBudget, opts.Sync = 0, 256<<10, disk.SyncEach
+	store, table := open(t, opts, samples(100))
+	dropped := int64(0)
+	for i := range 1000 {
+		b, _ := batch(rng, 60, int64(i*10))
+		insert(t, table, b)
+		now := store.Stats().DroppedRows
+		if now == dropped && i%100 > 0 {
+			continue
+		}
+		dropped = now
+		after := opts
+		after.FS, after.DiskBudget = fs.Crash(), 0
+		again, table2 := reopen(t, after)
+		if got, want := rowsNow(t, again, table2), rowsNow(t, store, table); !slices.Equal(got, want) || table2.floor() != table.floor() {
+			t.Fatalf("commit %d: %d rows from %d after a crash, want %d from %d", i, len(got), table2.floor(), len(want), table.floor())
+		}
+		_ = again.Close()
+	}
+	if dropped == 0 {
+		t.Error("nothing was dropped")
+	}
+}

@@ -1,0 +1,140 @@
+package columnstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/granarydb/granary/catalog/stored"
+	"github.com/granarydb/granary/txn"
+)
+
+// A store with a disk budget drops the oldest time ranges when its directory is crowded: by commits, which
+// a restart repeats. Then it writes a manifest without them, and their files go when nobody reads them.
+
+// 32nds of Options.DiskBudget, each about a segment of the log. From crowdedAt on the keeper drops the oldest
+// ranges, from waitAt on commits wait for that, and snapshots expire that keep files of dropped ranges. From
+// refuseAt on commits are refused; the rest is for segments and files that make room.
+const (
+	crowdedAt = 25
+	waitAt    = 27
+	refuseAt  = 28
+)
+
+// isCrowded reports whether ranges are to be dropped, unless nothing has changed since none could be.
+func (k *keeper) isCrowded() bool {
+	return k.space.Over(crowdedAt) > 0 && k.space.Used() != k.stuck.Load()
+}
+
+// awaitSpace waits until the directory is within its budget, and returns disk.ErrDisk if it cannot be: before
+// a transaction commits, or with nil before a table is created. The caller holds no lock that who files takes.
+func (s *Store) awaitSpace(tx *Tx) error {
+	k := &s.keeper
+	if k.space.Over(waitAt) <= 0 && k.logged.Load() <= s.opts.DiskBudget/2 || k.space == nil {
+		return nil
+	}
+	coming := tx.laterRanges()
+	if (k.space.Used() != k.stuck.Load() || len(coming) > 0) && s.lockFiling() {
+		_ = s.keepWithin(context.Background(), coming) // Stats has the error
+		k.filing.Unlock()
+	}
+	full := k.space.Full(refuseAt)
+	if full != nil {
+		return fmt.Errorf("%w: only the newest time range of each table, histories and what snapshots read are left; Table.DropBefore or a larger Options.DiskBudget makes room", full)
+	}
+	return nil
+}
+
+// laterRanges returns the starts of the newest time ranges of a transaction's rows, by table, if they are later
+// than all rows of the table.
+func (tx *Tx) laterRanges() map[int]int64 {
+	later := map[int]int64{}
+	for i := 0; tx != nil && i < len(tx.pieces); i++ {
+		t := tx.pieces[i].table
+		if start := t.schema.BucketStart(tx.pieces[i].Bucket); t.schema.BucketWidth() > 0 && start > t.schema.BucketStart(t.state().Newest) {
+			later[t.ordinal] = max(start, later[t.ordinal])
+		}
+	}
+	return later
+}
+
+// keepWithin files if the log exceeds its bound, drops ranges if the directory is crowded, and removes files
+// that nobody needs. coming is of laterRanges, nil if no rows wait. The caller holds keeper.filing.
+func (s *Store) keepWithin(ctx context.Context, coming map[int]int64) (err error) {
+	k := &s.keeper
+	switch due := k.isDue(s.isTight()); {
+	case due:
+		if err = s.fileWhole(ctx); k.space.Over(crowdedAt) <= 0 {
+			return err
+		}
+	case k.space.Over(crowdedAt) <= 0:
+		return k.clean(s)
+	}
+	failed := s.makeSpace(coming, nil)
+	for failed == nil && k.space.Over(waitAt) > 0 && stored.Waiting(k.space, k.manifest) > 0 && s.roots.Expire(0, ^txn.Version(0)) {
+		failed = k.clean(s)
+	}
+	if err = errors.Join(err, failed); failed == nil && k.isDue(s.isTight()) { // the log has rows of what was dropped
+		err = s.fileWhole(ctx)
+	}
+	k.stuck.Store(0)
+	if err != nil || k.space.Over(crowdedAt) > 0 {
+		k.stuck.Store(k.space.Used())
+	}
+	return err
+}
+
+// makeSpace drops the oldest ranges until the directory has room for what toWrite returns, and keeps the files
+// that reads need. The caller holds keeper.filing.
+func (s *Store) makeSpace(coming map[int]int64, toWrite func() int64) error {
+	for k := &s.keeper; ; {
+		if err := s.trim(); err != nil {
+			return err
+		}
+		over := k.space.Over(crowdedAt) - stored.Waiting(k.space, k.manifest)
+		if toWrite != nil {
+			over += toWrite()
+		}
+		floors := stored.OldestRanges(s.roots.Root().State, k.manifest, coming, over)
+		if len(floors) == 0 {
+			return nil
+		}
+		tables := s.tablesInOrder()
+		for _, ordinal := range slices.Sorted(maps.Keys(floors)) {
+			tx := s.Begin()
+			tx.trimmed, tx.trimmedTo, tx.forDisk = tables[ordinal], floors[ordinal], true
+			s.opts.Yield("space/drop")
+			if _, err := tx.Commit(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// trim writes a manifest without the ranges that were dropped since the last one, if there are any, and
+// removes the files that nobody needs.
+func (s *Store) trim() error {
+	k := &s.keeper
+	s.awaitCommit() // it drops dictionaries before it publishes the floor
+	root := s.roots.Root()
+	tables := s.tablesInOrder()
+	next := stored.Trimmed(k.manifest, root.State, func(table int, floor int64) int64 { return tables[table].generationOf(floor) })
+	if next == nil {
+		return k.clean(s)
+	}
+	k.discard()
+	if err := s.log.Sync(context.Background(), uint64(root.Commit)); err != nil {
+		return err
+	}
+	if err := k.dir.WriteManifest(next); err != nil {
+		return err
+	}
+	k.manifest = next
+	for i := range next.Tables {
+		tables[i].setFiles(&next.Tables[i])
+	}
+	s.awaitCommit() // who unloads by the files of before
+	return k.clean(s)
+}

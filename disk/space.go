@@ -1,0 +1,156 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"sync/atomic"
+)
+
+// Space is an FS that counts the bytes of a store's files, with those that are reserved. It refuses
+// nothing by itself: its users ask Full before they begin a file that can wait. It is safe for concurrent
+// use.
+type Space struct {
+	FS
+	most int64 // bytes
+
+	mu    sync.Mutex
+	sizes map[string]int64 // by name
+	used  atomic.Int64     // their sum
+}
+
+// NewSpace returns an FS that has room for so many bytes of files. It asks the size of each file that is
+// there. Nobody else may change the directory.
+func NewSpace(dir FS, most int64) (*Space, error) {
+	sizes, err := Sizes(dir)
+	s := &Space{FS: dir, most: most, sizes: sizes}
+	for _, size := range sizes {
+		s.used.Add(size)
+	}
+	return s, err
+}
+
+// Sizes returns the bytes of each file of a store by name. Other files are not among them. A file that is
+// removed meanwhile has none. It opens each file. The errors are those of the FS.
+func Sizes(dir FS) (map[string]int64, error) {
+	names, err := dir.List()
+	if err != nil {
+		return nil, err
+	}
+	sizes := map[string]int64{}
+	for _, name := range names {
+		if _, _, ours := ParseName(name); !ours {
+			continue
+		}
+		f, err := dir.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		sizes[name], err = f.Size()
+		_ = f.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return sizes, nil
+}
+
+// Used returns the bytes of all files. It takes no lock. A nil Space has none.
+func (s *Space) Used() int64 {
+	if s == nil {
+		return 0
+	}
+	return s.used.Load()
+}
+
+// Over returns by how many bytes the files exceed so many 32nds of the bound, negative if they leave room. It
+// is 0 for a nil Space, which has no bound.
+func (s *Space) Over(of32 int64) int64 {
+	if s == nil {
+		return 0
+	}
+	return s.Used() - s.most/32*of32
+}
+
+// Full returns ErrDisk, with the bytes that are used, if these exceed so many 32nds of the bound, else nil. A
+// nil Space is never full.
+func (s *Space) Full(of32 int64) error {
+	if s.Over(of32) <= 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: files and log have %d bytes of a disk budget of %d, a part of which is for work that makes room", ErrDisk, s.Used(), s.most)
+}
+
+// Bytes returns the bytes of the files for which chosen is true. It calls chosen under a lock.
+func (s *Space) Bytes(chosen func(name string) bool) (bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, size := range s.sizes {
+		if chosen(name) {
+			bytes += size
+		}
+	}
+	return bytes
+}
+
+// Create is of FS.
+func (s *Space) Create(name string) (File, error) {
+	f, err := s.FS.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	s.set(name, 0)
+	return &spaceFile{f, s, name}, nil
+}
+
+// Remove is of FS.
+func (s *Space) Remove(name string) error {
+	err := s.FS.Remove(name)
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.used.Add(-s.sizes[name])
+		delete(s.sizes, name)
+	}
+	return err
+}
+
+// set sets the size of a file.
+func (s *Space) set(name string, size int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used.Add(size - s.sizes[name])
+	s.sizes[name] = size
+}
+
+// spaceFile is a new file of a Space.
+type spaceFile struct {
+	File
+	space *Space
+	name  string
+}
+
+// WriteAt is of File.
+func (f *spaceFile) WriteAt(b []byte, offset int64) (int, error) {
+	n, err := f.File.WriteAt(b, offset)
+	f.measure()
+	return n, err
+}
+
+// Reserve is of File.
+func (f *spaceFile) Reserve(size int64) error {
+	err := f.File.Reserve(size)
+	f.measure()
+	return err
+}
+
+// measure notes the size of the file. Writes of a file are hundreds of KiB each, so asking is cheap.
+func (f *spaceFile) measure() {
+	if size, err := f.Size(); err == nil {
+		f.space.set(f.name, size)
+	}
+}
