@@ -44,7 +44,8 @@ func durable1m(o Options, c *collector) error {
 		return err
 	}
 	progress("cold-merge")
-	_, err := coldMerge(c, "cold-merge", f, m, o.Repeat)
+	const more = 3 // few rows take few milliseconds
+	_, err := coldMerge(c, "cold-merge", f, m, more*o.Repeat)
 	return err
 }
 
