@@ -9,6 +9,7 @@
 //	go run . -rows 1000000 -peers all
 //	go run . -rows 1000000 -peers all -workload durable
 //	go run . -targets -sizes 1m,10m
+//	go run . -targets -groups durable -sizes 1m,10m
 //	go run ./compare -base COMMIT
 //
 // The first replays the project's own profiles as pprof. The next four are the workloads of
@@ -19,10 +20,12 @@
 // With -peers, FrostDB, as Parca uses it and in the order of the RFC, and kelindar/column take
 // the same rows and answer the same questions. Each runs in a process of its own, in turns, and
 // their answers are compared. With -workload durable too, each stores the rows in a directory:
-// FrostDB in its log, and then as Parquet.
+// FrostDB in its log, and then as Parquet. DuckDB and Parquet stand beside them: the command in
+// folder formats, a module of its own, measures these with cgo. Where it cannot be built, the report
+// names them as skipped. Pyroscope's server is not run.
 //
-// With -targets, the targets of the design are measured under their keys. A table goes to
-// standard error.
+// With -targets, the targets of the design are measured under their keys, all or some groups
+// of them. A table goes to standard error.
 //
 // Command compare, in its folder, relates the figures of two commits.
 //

@@ -47,6 +47,7 @@ func TestRun_Errors(t *testing.T) {
 	for want, o := range map[string]options{
 		`workload "fleets"`: {workload: "fleets"},
 		`unknown size "2m"`: {targets: true, sizes: "2m", rows: 1, repeat: 1},
+		`unknown group "x"`: {targets: true, sizes: "1m", groups: "ids,x", rows: 1, repeat: 1},
 		"unknown peer":      {peers: "nobody", rows: 1, repeat: 1},
 	} {
 		if err := run(o); err == nil || !strings.Contains(err.Error(), want) {

@@ -23,6 +23,7 @@ type options struct {
 	peers    string
 	targets  bool
 	sizes    string
+	groups   string
 	sets     []string // arguments
 }
 
@@ -35,6 +36,7 @@ func main() {
 	flag.StringVar(&o.peers, "peers", "", "measure stores side by side, each in a process of its own: `names` with commas between them, or all")
 	flag.BoolVar(&o.targets, "targets", false, "measure the targets of the design under their keys, and print a table to standard error")
 	flag.StringVar(&o.sizes, "sizes", strings.Join(targets.Sizes, ","), "with -targets: the `sizes` to measure, with commas between them")
+	flag.StringVar(&o.groups, "groups", strings.Join(targets.Groups(), ","), "with -targets: the `groups` of targets to measure, with commas between them")
 	flag.Parse()
 	o.sets = flag.Args()
 	if err := run(o); err != nil {
@@ -80,7 +82,7 @@ func run(o options) error {
 }
 
 func runTargets(o options) error {
-	r, err := targets.Run(targets.Options{Rows: o.rows, Repeat: o.repeat, Sizes: strings.Split(o.sizes, ",")})
+	r, err := targets.Run(targets.Options{Rows: o.rows, Repeat: o.repeat, Sizes: strings.Split(o.sizes, ","), Groups: strings.Split(o.groups, ",")})
 	if err != nil {
 		return err
 	}

@@ -57,12 +57,15 @@ func durableKinds() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(kinds)), func(name string) bool { return kinds[name].durable == nil })
 }
 
-// findKinds checks names. No name stands for every kind but the oracle.
-func findKinds(names []string) ([]string, error) {
+// findKinds checks names for a workload. No name stands for every kind but the oracle.
+func findKinds(names []string, workload string) ([]string, error) {
 	if len(names) == 0 {
 		names = slices.DeleteFunc(slices.Sorted(maps.Keys(kinds)), func(name string) bool { return name == "oracle" })
 	}
 	for _, name := range names {
+		if isFormat(name) && workload == durableWorkload {
+			continue
+		}
 		if _, ok := kinds[name]; !ok {
 			return nil, fmt.Errorf("unknown peer %q: want some of %s", name, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 		}

@@ -90,7 +90,6 @@ func comparePeers(t *testing.T, peers map[string]Store, about schema.Batch, sett
 	}
 }
 
-// The oracle is compared with sums over the generated rows.
 // TestDurable measures each store in a directory, from which all rows come back.
 func TestDurable(t *testing.T) {
 	for _, name := range durableKinds() {
@@ -115,6 +114,7 @@ func TestDurable(t *testing.T) {
 	}
 }
 
+// The oracle is compared with sums over the generated rows.
 func TestOracle(t *testing.T) {
 	w, err := openSource("fleet")
 	if err != nil {
@@ -193,10 +193,16 @@ func TestDisagreements(t *testing.T) {
 }
 
 func TestFindPeers(t *testing.T) {
-	if _, err := findKinds([]string{"granary", "nobody"}); err == nil || !strings.Contains(err.Error(), `"nobody"`) {
+	if _, err := findKinds([]string{"granary", "nobody"}, durableWorkload); err == nil || !strings.Contains(err.Error(), `"nobody"`) {
 		t.Errorf("unknown name: %v", err)
 	}
-	all, err := findKinds(nil)
+	if _, err := findKinds([]string{"duckdb"}, "fleet"); err == nil || !strings.Contains(err.Error(), `"duckdb"`) {
+		t.Errorf("a format in another workload: %v", err)
+	}
+	if names, err := findKinds([]string{"granary", "duckdb"}, durableWorkload); err != nil || len(names) != 2 {
+		t.Errorf("a format: %v, %v", names, err)
+	}
+	all, err := findKinds(nil, "fleet")
 	if err != nil || len(all) != len(kinds)-1 {
 		t.Errorf("%v, %v", all, err)
 	}

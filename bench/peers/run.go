@@ -2,9 +2,11 @@ package peers
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"runtime/debug"
@@ -26,8 +28,12 @@ type comparison struct {
 	Machine  string                       `json:"machine"`
 	Notes    []string                     `json:"notes"`
 	Peers    map[string]figures           `json:"peers"`
-	Repeat   int                          `json:"repeat"` // processes of each peer
-	Workload sourceShape                  `json:"workload"`
+	// Published are notes on stores that are not measured here, in the workload durable.
+	Published map[string]string `json:"published,omitempty"`
+	Repeat    int               `json:"repeat"` // processes of each peer
+	// Skipped has the peers that cannot be built here, and why.
+	Skipped  map[string]string `json:"skipped,omitempty"`
+	Workload sourceShape       `json:"workload"`
 }
 
 // figures are the figures of one store over its processes.
@@ -70,10 +76,10 @@ func Run(rows int64, repeat int, names []string, workload string) error {
 	if workload == durableWorkload {
 		explained = durableKeys
 		if len(names) == 0 {
-			names = durableKinds()
+			names = append(durableKinds(), slices.Sorted(maps.Keys(formats))...)
 		}
 	}
-	names, err := findKinds(names)
+	names, err := findKinds(names, workload)
 	if err != nil {
 		return err
 	}
@@ -86,21 +92,49 @@ func Run(rows int64, repeat int, names []string, workload string) error {
 	}
 	out := comparison{
 		Keys: explained, Notes: notes, Repeat: repeat, Workload: w.describe(workload, rows),
-		Machine: report.Machine(),
+		Machine: report.Machine(), Skipped: map[string]string{},
+	}
+	if workload == durableWorkload {
+		out.Published = published
+	}
+	runs, err := out.measure(names, rows)
+	if err != nil {
+		return err
+	}
+	out.Peers, out.Disagree = summarise(runs), disagreements(runs)
+	return report.Print(out)
+}
+
+// measure measures the peers in turns.
+func (out *comparison) measure(names []string, rows int64) (map[string][]result, error) {
+	var others formatsCommand
+	if slices.ContainsFunc(names, isFormat) {
+		var err error
+		if others, err = buildFormats(); err == nil {
+			defer os.RemoveAll(others.folder)
+		} else {
+			for _, name := range slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isFormat(name) }) {
+				out.Skipped[name] = err.Error()
+			}
+			names = slices.DeleteFunc(slices.Clone(names), isFormat)
+		}
 	}
 	runs := map[string][]result{}
-	for i := range repeat {
+	for i := range out.Repeat {
 		for _, name := range names {
-			fmt.Fprintf(os.Stderr, "bench: %s, %d of %d\n", name, i+1, repeat)
-			m, err := startChild(name)
+			fmt.Fprintf(os.Stderr, "bench: %s, %d of %d\n", name, i+1, out.Repeat)
+			start := startChild
+			if isFormat(name) {
+				start = func(name string) (result, error) { return others.measure(name, rows) }
+			}
+			m, err := start(name)
 			if err != nil {
-				return fmt.Errorf("peer %s: %w", name, err)
+				return nil, fmt.Errorf("peer %s: %w", name, err)
 			}
 			runs[name] = append(runs[name], m)
 		}
 	}
-	out.Peers, out.Disagree = summarise(runs), disagreements(runs)
-	return report.Print(out)
+	return runs, nil
 }
 
 // startChild runs this command for one store and reads its figures.
@@ -127,7 +161,7 @@ func summarise(runs map[string][]result) map[string]figures {
 	all := map[string]figures{}
 	for name, of := range runs {
 		f := figures{
-			About: kinds[name].about, Module: of[0].Module,
+			About: cmp.Or(kinds[name].about, formats[name]), Module: of[0].Module,
 			High: map[string]float64{}, Low: map[string]float64{}, Median: map[string]float64{},
 		}
 		for key := range of[0].Figures {

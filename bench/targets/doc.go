@@ -5,6 +5,8 @@
 // counts everything: new stacks, maintenance, the garbage collector and all goroutines. Making
 // the input is not counted.
 //
+// Targets that are measured together are a group. Options.Groups chooses some.
+//
 // A target of a feature that does not exist yet is listed as not measured yet. A target whose
 // input is missing, or whose size was not asked for, is listed as skipped with the reason.
 //

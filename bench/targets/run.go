@@ -28,12 +28,15 @@ type Options struct {
 	Repeat int
 	// Sizes are the sizes to measure, from Sizes.
 	Sizes []string
+	// Groups are the groups of targets to measure, from Groups(). None stands for all.
+	Groups []string
 
 	// Tests set the fields below. The zero values stand for the inputs of the table.
 	variant fleet.Variant
 	phase   time.Duration // of paced inserts
 	threads string        // the history set of the recorded threads
 	million string        // the history set of a million attributes
+	commits int           // that wait for the disk
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -44,6 +47,17 @@ func (o Options) withDefaults() (Options, error) {
 		if !slices.Contains(Sizes, size) {
 			return o, fmt.Errorf("unknown size %q: want some of %s", size, strings.Join(Sizes, ", "))
 		}
+	}
+	if len(o.Groups) == 0 {
+		o.Groups = Groups()
+	}
+	for _, name := range o.Groups {
+		if !slices.Contains(Groups(), name) {
+			return o, fmt.Errorf("unknown group %q: want some of %s", name, strings.Join(Groups(), ", "))
+		}
+	}
+	if o.commits == 0 {
+		o.commits = 5120
 	}
 	if o.phase == 0 {
 		o.phase = 5 * time.Second
@@ -59,6 +73,42 @@ func (o Options) withDefaults() (Options, error) {
 
 func (o Options) has(size string) bool { return slices.Contains(o.Sizes, size) }
 
+// group is a group of targets that are measured together.
+type group struct {
+	name    string
+	measure func(Options, *collector) error
+}
+
+// groups are in the order in which they are measured.
+var groups = []group{
+	{"ids", insertIDs},
+	{"records", insertRecords},
+	{"pprof", insertPprof},
+	{"queries", queries},
+	{"durable", durable},
+	{"histories", histories},
+}
+
+// Groups returns the names of the groups of targets, in the order in which they are measured.
+func Groups() []string {
+	var names []string
+	for _, g := range groups {
+		names = append(names, g.name)
+	}
+	return names
+}
+
+// keys returns the keys of the targets of a group.
+func (g group) keys() []string {
+	var keys []string
+	for _, t := range table {
+		if t.group == g.name {
+			keys = append(keys, t.key)
+		}
+	}
+	return keys
+}
+
 // Run measures the targets. It writes progress to standard error.
 func Run(opts Options) (*Report, error) {
 	o, err := opts.withDefaults()
@@ -66,19 +116,14 @@ func Run(opts Options) (*Report, error) {
 		return nil, err
 	}
 	c := newCollector(o.Rows == fullRows)
-	for _, group := range []struct {
-		name    string
-		measure func(Options, *collector) error
-	}{
-		{"inserts by location ids", insertIDs},
-		{"inserts of records", insertRecords},
-		{"inserts of pprof", insertPprof},
-		{"queries", queries},
-		{"histories", histories},
-	} {
-		progress("%s", group.name)
-		if err := group.measure(o, c); err != nil {
-			return nil, fmt.Errorf("%s: %w", group.name, err)
+	for _, g := range groups {
+		if !slices.Contains(o.Groups, g.name) {
+			c.skip("group "+g.name+" is not among -groups", g.keys()...)
+			continue
+		}
+		progress("group %s", g.name)
+		if err := g.measure(o, c); err != nil {
+			return nil, fmt.Errorf("%s: %w", g.name, err)
 		}
 		runtime.GC() // drops the stores of this group
 	}

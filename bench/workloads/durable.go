@@ -2,10 +2,14 @@ package workloads
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,56 +17,64 @@ import (
 	"github.com/granarydb/granary/bench/measure"
 	"github.com/granarydb/granary/bench/report"
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/schema"
 )
 
-// durableReport has the costs of a directory. Times are CPU times; ratios are of runs one after the
-// other with and without a directory. All are medians.
+// durableReport has the costs of a directory. Times are CPU times; ratios are of runs in turns
+// with and without a directory. All are medians.
 type durableReport struct {
 	Made fleet.Shape `json:"made"`
 
 	LogBytesRow  float64       `json:"log_bytes_per_row"` // dictionaries included
+	RowsLog      float64       `json:"log_bytes_per_row_without_dictionaries"`
 	FileBytesRow float64       `json:"file_bytes_per_row"`
 	Insert       report.Spread `json:"insert_codes_ratio"`            // one transaction a profile, known stacks
 	Maintained   report.Spread `json:"insert_codes_maintained_ratio"` // and the maintenance that is due
 	ReplayMRowsS float64       `json:"replay_m_rows_per_s"`           // of the log alone
-	ReplayMs     float64       `json:"open_killed_ms"`                // wall time
-	OpenMs       float64       `json:"open_closed_ms"`                // wall time
+	ReplayMs     float64       `json:"open_killed_ms"`                // wall time, until a question is answered
+	OpenMs       float64       `json:"open_closed_ms"`                // wall time, until a question is answered
 	OpenNsRow    float64       `json:"open_closed_ns_per_row"`
 	CloseNsRow   float64       `json:"close_ns_per_row"` // all rows are in the log alone
 }
 
-// durableRun is one run with a directory.
-type durableRun struct {
-	insert, maintain         time.Duration
-	logBytes, fileBytes      int64
-	closing, replay, opening time.Duration
-	killedWall, closedWall   time.Duration
+// DurableRun are the costs of one run with a directory.
+type DurableRun struct {
+	Rows     int64
+	Insert   time.Duration // CPU time of the inserting thread, as is the next
+	Maintain time.Duration
+
+	LogBytes     int64 // of all rows and dictionaries
+	RowsLogBytes int64 // of the same without dictionaries, which the first entries have
+	FileBytes    int64 // after Close
+
+	Closing time.Duration // CPU time of the closing thread
+	Killed  Opening       // of the log alone
+	Closed  Opening       // of files alone
 }
+
+// Opening is the cost of Open with one processor, until a question about the series is answered.
+type Opening struct{ CPU, Wall time.Duration }
+
+// ReplayMRowsS returns the speed of Open with all rows and dictionaries in the log, in million rows
+// a second of CPU time.
+func (r *DurableRun) ReplayMRowsS() float64 { return float64(r.Rows) / r.Killed.CPU.Seconds() / 1e6 }
 
 // Durable measures a directory beside the fleet: what it adds to inserts, its bytes, and restarts.
 func Durable(rows int64, repeat int) error {
-	f := fleet.New(1)
+	f := fleet.New(fleet.Seed)
 	r := durableReport{Made: f.Describe(int(rows))}
 	var insert, maintained []float64
-	var runs []durableRun
+	var runs []DurableRun
 	for range max(1, repeat) {
-		var run durableRun
-		memory, _, err := durableInsert(f, r.Made, columnstore.Options{})
-		if err == nil {
-			run, err = durableOnce(f, r.Made)
-		}
+		c, err := CompareDurable(f, r.Made)
 		if err != nil {
 			return err
 		}
-		insert = append(insert, float64(run.insert)/float64(memory.insert))
-		maintained = append(maintained, float64(run.insert+run.maintain)/float64(memory.insert+memory.maintain))
-		runs = append(runs, run)
+		insert, maintained, runs = append(insert, c.Insert), append(maintained, c.Maintained), append(runs, c.Run)
 	}
 	r.Insert, r.Maintained = report.SpreadOf(insert), report.SpreadOf(maintained)
-	of := func(get func(*durableRun) float64) float64 {
+	of := func(get func(*DurableRun) float64) float64 {
 		var values []float64
 		for i := range runs {
 			values = append(values, get(&runs[i]))
@@ -71,111 +83,213 @@ func Durable(rows int64, repeat int) error {
 	}
 	n := float64(r.Made.Rows)
 	ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
-	r.LogBytesRow = of(func(d *durableRun) float64 { return float64(d.logBytes) / n })
-	r.FileBytesRow = of(func(d *durableRun) float64 { return float64(d.fileBytes) / n })
-	r.ReplayMRowsS = of(func(d *durableRun) float64 { return n / d.replay.Seconds() / 1e6 })
-	r.ReplayMs = of(func(d *durableRun) float64 { return ms(d.killedWall) })
-	r.OpenMs = of(func(d *durableRun) float64 { return ms(d.closedWall) })
-	r.OpenNsRow = of(func(d *durableRun) float64 { return float64(d.opening) / n })
-	r.CloseNsRow = of(func(d *durableRun) float64 { return float64(d.closing) / n })
+	r.LogBytesRow = of(func(d *DurableRun) float64 { return float64(d.LogBytes) / n })
+	r.RowsLog = of(func(d *DurableRun) float64 { return float64(d.RowsLogBytes) / n })
+	r.FileBytesRow = of(func(d *DurableRun) float64 { return float64(d.FileBytes) / n })
+	r.ReplayMRowsS = of((*DurableRun).ReplayMRowsS)
+	r.ReplayMs = of(func(d *DurableRun) float64 { return ms(d.Killed.Wall) })
+	r.OpenMs = of(func(d *DurableRun) float64 { return ms(d.Closed.Wall) })
+	r.OpenNsRow = of(func(d *DurableRun) float64 { return float64(d.Closed.CPU) / n })
+	r.CloseNsRow = of(func(d *DurableRun) float64 { return float64(d.Closing) / n })
 	return report.Print(r)
+}
+
+// DurableComparison is a run with a directory, and what the directory multiplies times by.
+type DurableComparison struct {
+	Insert, Maintained float64 // inserts by codes of known stacks; and the maintenance that is due
+	Run                DurableRun
+}
+
+// CompareDurable inserts a fleet into a store without a directory, into one with it, and again into
+// one without: the first to take memory from the system pays for it.
+func CompareDurable(f *fleet.Fleet, m fleet.Shape) (c DurableComparison, err error) {
+	var insert, maintained time.Duration // of both stores without a directory
+	for i := range 2 {
+		memory, l, err := durableInsert(f, m, columnstore.Options{})
+		if err != nil {
+			return c, err
+		}
+		if err := l.store.Close(); err != nil {
+			return c, err
+		}
+		insert, maintained = insert+memory.Insert, maintained+memory.Insert+memory.Maintain
+		if i > 0 {
+			break
+		}
+		if c.Run, err = MeasureDurable(f, m); err != nil {
+			return c, err
+		}
+	}
+	c.Insert = 2 * float64(c.Run.Insert) / float64(insert)
+	c.Maintained = 2 * float64(c.Run.Insert+c.Run.Maintain) / float64(maintained)
+	return c, nil
+}
+
+// durableBucket is the width of the time buckets.
+const durableBucket = 15 * time.Minute
+
+// durableLoad is a store with a fleet that begins at from.
+type durableLoad struct {
+	store *columnstore.Store
+	codes *columnstore.Codes
+	coder *fleet.Coder
+	from  time.Time
+	begun columnstore.Stats // when all dictionaries and the first rows are in the log
 }
 
 // durableInsert inserts a fleet by codes and leaves the store open. Commits of a directory are in
 // its queue when they return, and are written by the same goroutine when that is full.
-func durableInsert(f *fleet.Fleet, m fleet.Shape, opts columnstore.Options) (run durableRun, store *columnstore.Store, err error) {
-	ctx, from := context.Background(), fleet.RecentStart()
+func durableInsert(f *fleet.Fleet, m fleet.Shape, opts columnstore.Options) (run DurableRun, l *durableLoad, err error) {
+	l = &durableLoad{from: fleet.RecentStart()}
 	opts.Manual = true
-	if store, err = columnstore.Open(opts); err != nil {
+	if l.store, err = columnstore.Open(opts); err != nil {
 		return run, nil, err
 	}
-	table, err := store.CreateTable("profiles", profile.Schema(15*time.Minute))
+	if err = l.intern(f, m); err == nil {
+		err = l.insert(f, m, &run)
+	}
 	if err != nil {
-		return run, nil, err
+		return run, nil, errors.Join(err, l.store.Close())
 	}
-	codes, err := table.Codes(from.UnixNano())
+	run.Rows = int64(m.Rows)
+	return run, l, nil
+}
+
+// intern creates the table, and makes the codes of a fleet.
+func (l *durableLoad) intern(f *fleet.Fleet, m fleet.Shape) error {
+	table, err := l.store.CreateTable("profiles", profile.Schema(durableBucket))
 	if err != nil {
-		return run, nil, err
+		return err
 	}
-	coder := fleet.NewCoder(codes)
+	if l.codes, err = table.Codes(l.from.UnixNano()); err != nil {
+		return err
+	}
+	l.coder = fleet.NewCoder(l.codes)
 	for n := range m.Profiles {
-		if _, err := coder.Code(f.Profile(n, from)); err != nil {
-			return run, nil, err
+		b := f.Profile(n, l.from)
+		if len(b.Records) > 0 {
+			ids := slices.Collect(maps.Keys(b.Records))
+			records := make([][]byte, len(ids))
+			for i, id := range ids {
+				records[i] = b.Records[id]
+			}
+			if _, err := l.codes.Elements(nil, ids, records); err != nil {
+				return err
+			}
+		}
+		if _, err := l.coder.Code(b); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// insert inserts the profiles of a fleet.
+func (l *durableLoad) insert(f *fleet.Fleet, m fleet.Shape, run *DurableRun) (err error) {
+	ctx := context.Background()
 	for n := 0; n < m.Profiles; {
 		before, batches := n, make([]schema.Batch, 0, chunk)
 		for ; len(batches) < chunk && n < m.Profiles; n++ {
-			b, err := coder.Code(f.Profile(n, from))
+			b, err := l.coder.Code(f.Profile(n, l.from))
 			if err != nil {
-				return run, nil, err
+				return err
 			}
 			batches = append(batches, b)
 		}
-		spent := measure.OnThread(func() { err = insertCodes(ctx, store, codes, batches, 1) })
+		spent := measure.OnThread(func() { err = insertCodes(ctx, l.store, l.codes, batches, 1) })
 		if before > 0 { // the first commit logs the dictionaries of all
-			run.insert += spent
+			run.Insert += spent
 		}
 		if err == nil && n/maintainEvery > before/maintainEvery {
-			run.maintain += measure.OnThread(func() { err = store.Maintain(ctx) })
+			run.Maintain += measure.OnThread(func() { err = l.store.Maintain(ctx) })
+		}
+		if err == nil && before == 0 {
+			l.begun, err = l.durable("begun")
 		}
 		if err != nil {
-			return run, nil, err
+			return err
 		}
 	}
-	return run, store, nil
+	return nil
 }
 
-// durableOnce inserts into a directory, opens a copy of it as a kill would leave it, closes it, and
-// opens it again.
-func durableOnce(f *fleet.Fleet, m fleet.Shape) (run durableRun, err error) {
+// durable makes all that was committed durable, with a new table of that name.
+func (l *durableLoad) durable(table string) (columnstore.Stats, error) {
+	_, err := l.store.CreateTable(table, profile.Schema(0))
+	return l.store.Stats(), err
+}
+
+// MeasureDurable inserts a fleet into a directory, opens copies of it as a kill would leave it, closes
+// it, and opens it again.
+func MeasureDurable(f *fleet.Fleet, m fleet.Shape) (run DurableRun, err error) {
 	root, err := os.MkdirTemp("", "granary-bench")
 	if err != nil {
 		return run, err
 	}
 	defer os.RemoveAll(root)
-	dir, killed := filepath.Join(root, "store"), filepath.Join(root, "killed")
+	dir, killed := filepath.Join(root, "store"), []string{filepath.Join(root, "k1"), filepath.Join(root, "k2"), filepath.Join(root, "k3")}
 	// The log is not replaced by files before the store is closed.
-	run, store, err := durableInsert(f, m, columnstore.Options{Dir: dir, LogBytes: 1 << 40})
+	run, l, err := durableInsert(f, m, columnstore.Options{Dir: dir, LogBytes: 1 << 40})
 	if err != nil {
 		return run, err
 	}
-	if _, err := store.CreateTable("synced", profile.Schema(0)); err != nil { // makes all before durable
-		return run, err
+	synced, err := l.durable("synced")
+	for i := 0; i < len(killed) && err == nil; i++ {
+		err = os.CopyFS(killed[i], os.DirFS(dir))
 	}
-	run.logBytes = store.Stats().LogBytes
-	if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
-		return run, err
+	if err != nil {
+		return run, errors.Join(err, l.store.Close())
 	}
-	run.closing = measure.OnThread(func() { err = store.Close() })
+	run.LogBytes = synced.LogBytes
+	run.RowsLogBytes = (synced.LogBytes - l.begun.LogBytes) * synced.Rows / max(1, synced.Rows-l.begun.Rows)
+	run.Closing = measure.OnThread(func() { err = l.store.Close() })
 	if err != nil {
 		return run, err
 	}
-	if run.fileBytes, err = filesIn(dir); err != nil {
+	l = nil // a collection would go through its rows
+	if run.FileBytes, err = filesIn(dir); err != nil {
 		return run, err
 	}
-	if run.replay, run.killedWall, err = openAgain(killed, int64(m.Rows)); err != nil {
+	if run.Killed, err = openAgain(run.Rows, killed...); err != nil {
 		return run, err
 	}
-	run.opening, run.closedWall, err = openAgain(dir, int64(m.Rows))
+	run.Closed, err = openAgain(run.Rows, dir, dir, dir)
 	return run, err
 }
 
-// openAgain opens a directory that has so many rows, and closes it.
-func openAgain(dir string, rows int64) (cpu, wall time.Duration, err error) {
-	var store *columnstore.Store
-	before := time.Now()
-	cpu = measure.OnThread(func() {
-		store, err = columnstore.Open(columnstore.Options{Dir: dir, Manual: true, Sync: disk.SyncNever})
+// openAgain opens directories that have so many rows, closes them, and returns the medians.
+func openAgain(rows int64, dirs ...string) (o Opening, err error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var cpu, wall []float64
+	for _, dir := range dirs {
+		runtime.GC()
+		start, begun := measure.CPU(), time.Now()
+		store, err := columnstore.Open(columnstore.Options{Dir: dir, Manual: true})
+		if err != nil {
+			return o, err
+		}
+		err = askSeries(store)
+		cpu, wall = append(cpu, float64(measure.CPU()-start)), append(wall, float64(time.Since(begun)))
+		if got := store.Stats().Rows; err == nil && got != rows {
+			err = fmt.Errorf("%d of %d rows came back", got, rows)
+		}
+		if err := errors.Join(err, store.Close()); err != nil {
+			return o, err
+		}
+	}
+	return Opening{time.Duration(report.Median(cpu)), time.Duration(report.Median(wall))}, nil
+}
+
+// askSeries asks a store for its sample types.
+func askSeries(store *columnstore.Store) error {
+	ctx := context.Background()
+	return store.View(ctx, func(snap *columnstore.Snapshot) error {
+		types, err := store.Table("profiles").SeriesValues(ctx, snap, profile.ColumnSampleType, columnstore.Expr{})
+		if err == nil && len(types) == 0 {
+			err = errors.New("the store has no sample type")
+		}
+		return err
 	})
-	wall = time.Since(before)
-	if err != nil {
-		return 0, 0, err
-	}
-	if got := store.Stats().Rows; got != rows {
-		return 0, 0, fmt.Errorf("%d of %d rows came back", got, rows)
-	}
-	return cpu, wall, store.Close()
 }
 
 // filesIn returns the bytes of the files of a directory but for the log.

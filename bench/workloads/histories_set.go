@@ -59,9 +59,12 @@ func attributesOf(set *ihs.Set) []history.Attribute {
 }
 
 // New returns a history with the attributes of the set and no interval.
-func (s *HistorySet) New() (*history.History, error) {
+func (s *HistorySet) New() (*history.History, error) { return s.named(false) }
+
+// named is New, of a history that can keep journals.
+func (s *HistorySet) named(journal bool) (*history.History, error) {
 	set := s.set
-	h, err := history.New(history.Options{Start: set.Header.Start})
+	h, err := history.New(history.Options{Start: set.Header.Start, Journal: journal})
 	if err != nil {
 		return nil, err
 	}
@@ -87,6 +90,11 @@ func (s *HistorySet) New() (*history.History, error) {
 
 // Feed adds all intervals as columns, one call a commit, and closes the history.
 func (s *HistorySet) Feed(h *history.History) (*history.View, error) {
+	return s.feed(h, func(*history.Draft) {})
+}
+
+// feed is Feed, which calls f before each commit.
+func (s *HistorySet) feed(h *history.History, f func(*history.Draft)) (*history.View, error) {
 	set := s.set
 	tx, err := h.Begin()
 	if err != nil {
@@ -96,6 +104,7 @@ func (s *HistorySet) Feed(h *history.History) (*history.View, error) {
 		for hi = min(lo+historyBatch, set.Len()); hi < set.Len() && set.Ends[hi] == set.Ends[hi-1]; hi++ {
 		}
 		if lo > 0 {
+			f(tx)
 			if tx, err = nextBatch(h, tx); err != nil {
 				return nil, err
 			}
@@ -107,6 +116,7 @@ func (s *HistorySet) Feed(h *history.History) (*history.View, error) {
 	if err := tx.Close(set.Header.End); err != nil {
 		return nil, err
 	}
+	f(tx)
 	return tx.Commit()
 }
 

@@ -1,0 +1,46 @@
+package workloads
+
+import (
+	"runtime"
+
+	"github.com/granarydb/granary/bench/measure"
+	"github.com/granarydb/granary/history"
+)
+
+// JournalCost are measurements of what the log gets of a history, by interval.
+type JournalCost struct {
+	Bytes float64
+	// Ns has the CPU time of a build with journals, less that of the build without them before it.
+	Ns []float64
+}
+
+// Journals builds the history of a set without journals and with them, in turns.
+func Journals(set *HistorySet, repeat int) (c JournalCost, err error) {
+	// One goroutine does all work but collections, and idle collectors would look for more.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	n := float64(set.Intervals())
+	for i := range repeat + 1 {
+		var spent [2]float64
+		bytes := 0
+		for with, keep := range []func(*history.Draft){
+			func(*history.Draft) {},
+			func(tx *history.Draft) { tx.Prepare(); bytes += len(tx.Journal()) },
+		} {
+			h, err := set.named(with == 1)
+			if err != nil {
+				return c, err
+			}
+			runtime.GC()
+			start := measure.CPU()
+			if _, err := set.feed(h, keep); err != nil {
+				return c, err
+			}
+			spent[with] = float64(measure.CPU() - start)
+		}
+		if i > 0 { // the first warms up
+			c.Ns = append(c.Ns, (spent[1]-spent[0])/n)
+		}
+		c.Bytes = float64(bytes) / n
+	}
+	return c, nil
+}
