@@ -127,6 +127,16 @@ func TestDiskBudget_Load(t *testing.T) {
 					commit(t, tx)
 				case 2:
 					insert(t, other, b)
+					codes, err := other.Codes(at)
+					if err != nil {
+						t.Fatal(err)
+					}
+					tx := store.Begin()
+					if err := tx.InsertCodes(t.Context(), codes, codedRow(t, codes, at)); err != nil {
+						t.Fatal(err)
+					}
+					inserted++
+					commit(t, tx)
 				case 3:
 					insert(t, table, b)
 					if i < 400 {
