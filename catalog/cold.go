@@ -14,6 +14,16 @@ type Cold struct {
 	Err        error  // of opening the file: its rows cannot be read
 }
 
+// ColdRead is what a query needs of the rows of a bucket in a file.
+type ColdRead struct {
+	// Ranges are the keys, disjoint and ascending; nil means all.
+	Ranges [][2]string
+	// Granules are those of the file, in its order; nil means all. Rows in memory are not left out.
+	Granules Bitset
+	// Wide is whether a wide column is needed (granule.IsWide). Parts can lack them otherwise.
+	Wide bool
+}
+
 // HasRows reports whether the bucket has rows, or can have some.
 func (b *BucketState) HasRows() bool { return b.Gen != nil || b.Cold != nil }
 

@@ -60,7 +60,7 @@ func (s *Store) addTable(e logged.TableEntry, log *disk.Prepared) (*Table, error
 	t.generations = t.stored.Dicts
 	t.source = filter.Env{
 		Schema: sch, Seed: binary.LittleEndian.Uint64(seed[:]), SeriesColumns: t.keepSeriesColumns, Yield: s.opts.Yield,
-		Dictionaries: t.stored.Dictionaries, Cold: t.stored.Granules,
+		Dictionaries: t.stored.Dictionaries, Cold: t.stored.Granules, FindID: t.stored.FindID,
 	}
 	s.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
 		next.State = current.State.WithTable(catalog.NewTableState(sch))

@@ -30,9 +30,10 @@ type FileWriter struct {
 	offset int64 // of the next piece
 }
 
-// CreateFile makes the file with the name of a kind and a number.
-func CreateFile(fs FS, store StoreID, kind string, number uint64) (*FileWriter, error) {
-	h := header{kind: kind, store: store, number: number}
+// CreateFile makes the file with the name of a kind and a number. version is that of what the file has:
+// 1 or more.
+func CreateFile(fs FS, store StoreID, kind string, number uint64, version uint32) (*FileWriter, error) {
+	h := header{version: version, kind: kind, store: store, number: number}
 	if !isKind(kind) {
 		return nil, fmt.Errorf("kind of file %q: want one to %d letters", kind, kindSize)
 	}
@@ -122,15 +123,16 @@ func (p *Piece) trailer(seed uint32) []byte {
 type FileReader struct {
 	name      string
 	file      File
+	version   uint32
 	end       int64 // of the pieces
 	directory []byte
 }
 
 // OpenFile opens a file, checks its header and trailer, and reads the directory. The error is
-// a *DamagedError for a file that is not whole, ErrFormat, or one of the FS. The bytes of
-// pieces are checked when they are read.
-func OpenFile(fs FS, store StoreID, kind string, number uint64) (*FileReader, error) {
-	return openReader(fs, kind, number, func(r *FileReader) error { return r.open(store, kind, number) })
+// a *DamagedError for a file that is not whole, ErrFormat for one of a version above newest, or one of
+// the FS. The bytes of pieces are checked when they are read.
+func OpenFile(fs FS, store StoreID, kind string, number uint64, newest uint32) (*FileReader, error) {
+	return openReader(fs, kind, number, func(r *FileReader) error { return r.open(store, kind, number, newest) })
 }
 
 // OpenPieces is OpenFile for a reader who has the pieces already. It reads neither header nor
@@ -166,14 +168,15 @@ func (r *FileReader) measure() error {
 	return nil
 }
 
-func (r *FileReader) open(store StoreID, kind string, number uint64) error {
-	h, err := readHeader(r.file, store, kind, number)
+func (r *FileReader) open(store StoreID, kind string, number uint64, newest uint32) error {
+	h, err := readHeader(r.file, store, kind, number, newest)
 	if errors.Is(err, errNoHeader) {
 		return r.damaged(0, err.Error())
 	}
 	if err != nil {
 		return err
 	}
+	r.version = h.version
 	if err := r.measure(); err != nil {
 		return err
 	}
@@ -188,6 +191,9 @@ func (r *FileReader) open(store StoreID, kind string, number uint64) error {
 	r.directory, err = r.Read(directory, nil)
 	return err
 }
+
+// Version returns the version of what the file has, 0 after OpenPieces.
+func (r *FileReader) Version() uint32 { return r.version }
 
 // Directory returns the directory. It must not be changed.
 func (r *FileReader) Directory() []byte { return r.directory }

@@ -24,7 +24,7 @@ func pieces() (all [][]byte) {
 
 // writeFile writes the file test-7 with a directory that has the places of the pieces.
 func writeFile(fs disk.FS, pieces [][]byte) error {
-	w, err := disk.CreateFile(fs, store, "test", 7)
+	w, err := disk.CreateFile(fs, store, "test", 7, 1)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func writeFile(fs disk.FS, pieces [][]byte) error {
 
 // readFile returns the pieces of the file.
 func readPieces(f disk.FS) (pieces [][]byte, err error) {
-	r, err := disk.OpenFile(f, store, "test", 7)
+	r, err := disk.OpenFile(f, store, "test", 7, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func TestFile_CrashAfterFinish(t *testing.T) {
 func TestFile_Errors(t *testing.T) {
 	f := crashfs.New(crashfs.Options{})
 	for _, kind := range []string{"", "kind-", "Kind", "kindofkin", "k1"} {
-		if _, err := disk.CreateFile(f, store, kind, 1); err == nil {
+		if _, err := disk.CreateFile(f, store, kind, 1, 1); err == nil {
 			t.Errorf("kind %q is taken", kind)
 		}
 	}
@@ -186,7 +186,7 @@ func TestFile_Errors(t *testing.T) {
 	if err := writeFile(f, pieces()); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a file is written twice: %v", err)
 	}
-	r, err := disk.OpenFile(f, store, "test", 7)
+	r, err := disk.OpenFile(f, store, "test", 7, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

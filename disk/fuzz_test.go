@@ -140,7 +140,7 @@ func FuzzOpenFile(f *testing.F) {
 			binary.LittleEndian.PutUint32(b[60:], sum(b[:60]))
 			binary.LittleEndian.PutUint32(b[n+20:], sum(b[:40], b[n:n+20]))
 		}
-		r, err := disk.OpenFile(files{"test-000000000007": b}, store, "test", 7)
+		r, err := disk.OpenFile(files{"test-000000000007": b}, store, "test", 7, 1)
 		if err != nil {
 			return
 		}

@@ -13,7 +13,7 @@ import (
 
 const (
 	magic      = "gran"
-	format     = 1  // the version of all formats of this package
+	format     = 1  // the version of segments, and of files without another
 	headerSize = 64 // of a file
 	kindSize   = 8  // the most letters of a kind
 	// headerSector is where the entries of a segment begin. The header has a sector of its
@@ -26,10 +26,11 @@ type StoreID [16]byte
 
 // header is the first bytes of a file.
 type header struct {
-	kind   string // also the first part of the file's name
-	store  StoreID
-	number uint64 // also the second part of the name
-	before link   // of a segment
+	version uint32
+	kind    string // also the first part of the file's name
+	store   StoreID
+	number  uint64 // also the second part of the name
+	before  link   // of a segment
 }
 
 // link is the segment that a segment follows: its number, and the end of its entries. The
@@ -54,7 +55,7 @@ func crc(sum uint32, p []byte) uint32 { return crc32.Update(sum, castagnoli, p) 
 // encode returns the bytes of a header.
 func (h *header) encode() []byte {
 	b := append(make([]byte, 0, headerSize), magic...)
-	b = binary.LittleEndian.AppendUint32(b, format)
+	b = binary.LittleEndian.AppendUint32(b, max(h.version, format))
 	b = append(b, h.kind...)
 	b = append(b[:8+kindSize], h.store[:]...)
 	b = binary.LittleEndian.AppendUint64(b, h.number)
@@ -70,10 +71,11 @@ func (h *header) seed() uint32 { return crc(0, h.encode()[:40]) }
 // errNoHeader is for a file without a whole header.
 var errNoHeader = errors.New("there is no whole header")
 
-// readHeader reads the header of a file, and checks that it is of the named file of the store.
+// readHeader reads the header of a file, and checks that it is of the named file of the store, and of at
+// most a version.
 // Its error is errNoHeader, ErrFormat, a DamagedError for a file under the name of another, or one
 // of reading.
-func readHeader(f File, store StoreID, kind string, number uint64) (h header, err error) {
+func readHeader(f File, store StoreID, kind string, number uint64, newest uint32) (h header, err error) {
 	b := make([]byte, headerSize)
 	if _, err := f.ReadAt(b, 0); errors.Is(err, io.EOF) {
 		return h, errNoHeader
@@ -85,10 +87,11 @@ func readHeader(f File, store StoreID, kind string, number uint64) (h header, er
 		return h, errNoHeader
 	}
 	name := FileName(kind, number)
-	if v := binary.LittleEndian.Uint32(b[4:]); v > format {
-		return h, fmt.Errorf("%s: %w: %d, not %d", name, ErrFormat, v, format)
+	version := binary.LittleEndian.Uint32(b[4:])
+	if version > newest {
+		return h, fmt.Errorf("%s: %w: %d, not %d", name, ErrFormat, version, newest)
 	}
-	h = header{string(bytes.TrimRight(b[8:16], "\x00")), StoreID(b[16:32]), u64(32), link{u64(40), int64(u64(48))}}
+	h = header{version, string(bytes.TrimRight(b[8:16], "\x00")), StoreID(b[16:32]), u64(32), link{u64(40), int64(u64(48))}}
 	if h.store != store || h.kind != kind || h.number != number {
 		return h, &DamagedError{File: name, Reason: fmt.Sprintf("it is %s of store %x", FileName(h.kind, h.number), h.store)}
 	}

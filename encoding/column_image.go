@@ -50,7 +50,12 @@ func (w *ImageWriter) ownColumn(c *Column) {
 	}
 	w.Uint(uint64(len(v.data) / idSize))
 	w.Words(&c.words)
+	place := IDPlace{From: 8 * w.wide.words, Size: len(v.data)}
 	w.putData(v.data)
+	if kind == imageOfIndexed {
+		place = IDPlace{From: 8 * w.wide.words, Size: 8 * len(v.filter), Filter: true}
+	}
+	w.ids = append(w.ids, place)
 	if kind == imageOfIndexed {
 		w.putWords(v.filter)
 		starts := make([]byte, 0, 4*len(v.index.starts))
@@ -67,14 +72,8 @@ func (w *ImageWriter) ownColumn(c *Column) {
 // and, for a plain column of strings or UUIDs, 3 ns a value.
 func (r *ImageReader) Column(spec Spec, rows, codes int, nullable bool) Column {
 	r.In("column")
-	kind := r.Uint("kind", imageOfIndexed)
-	switch {
-	case kind == imageOfWords && (spec.Type.Fixed() || spec.Encoding.Coded()),
-		kind == imageOfNulls && spec.Type.Fixed() && nullable,
-		kind == imageOfTexts && spec.Type == String && spec.Encoding == Plain,
-		kind >= imageOfIDs && spec.Type == UUID && spec.Encoding == Plain:
-	default:
-		r.Failf("a column of kind %d is no %v of encoding %v", kind, spec.Type, spec.Encoding)
+	kind, ok := r.kind(spec, nullable)
+	if !ok {
 		return Column{}
 	}
 	if kind >= imageOfTexts {
@@ -93,6 +92,35 @@ func (r *ImageReader) Column(spec Spec, rows, codes int, nullable bool) Column {
 	}
 	present := r.Words("present", rows, 0, 1)
 	return NewColumn(spec, words, &present)
+}
+
+// kind reads the kind of a column.
+func (r *ImageReader) kind(spec Spec, nullable bool) (kind uint64, ok bool) {
+	kind = r.Uint("kind", imageOfIndexed)
+	switch {
+	case kind == imageOfWords && (spec.Type.Fixed() || spec.Encoding.Coded()),
+		kind == imageOfNulls && spec.Type.Fixed() && nullable,
+		kind == imageOfTexts && spec.Type == String && spec.Encoding == Plain,
+		kind >= imageOfIDs && spec.Type == UUID && spec.Encoding == Plain:
+		return kind, true
+	}
+	r.Failf("a column of kind %d is no %v of encoding %v", kind, spec.Type, spec.Encoding)
+	return kind, false
+}
+
+// SkipColumn reads past the descriptor of a column that stores its values, whose words are not there.
+// It checks the descriptor alone.
+func (r *ImageReader) SkipColumn(spec Spec, rows int, nullable bool) {
+	r.In("column")
+	kind, ok := r.kind(spec, nullable)
+	if !ok {
+		return
+	}
+	r.Uint("values", uint64(rows))
+	r.skipWords(uint64(rows))
+	if kind == imageOfTexts {
+		r.skipPacked()
+	}
 }
 
 // leastCode returns the least code of a column: 0 stands for null.

@@ -1,6 +1,8 @@
 package encoding
 
 import (
+	"encoding/binary"
+
 	"github.com/google/uuid"
 	"github.com/zeebo/xxh3"
 )
@@ -58,6 +60,41 @@ func newIDFilter(ids []IDHash) idFilter {
 		}
 	}
 	return f
+}
+
+// IDPlace is where the wide words of an image have a column of UUIDs: its filter, or the UUIDs
+// themselves if they are few. So a file can be asked for one id, and nothing else of the image is read.
+type IDPlace struct {
+	From, Size int // bytes, multiples of 8
+	Filter     bool
+}
+
+// Span returns the bytes of the place that decide whether an id can be there: one block of a filter,
+// or all UUIDs. The size of a filter is a multiple of 64, and a block begins at one.
+func (p IDPlace) Span(id uuid.UUID) (from, to int) {
+	if !p.Filter {
+		return 0, p.Size
+	}
+	from = HashID(id).in(p.Size/(8*filterBlock)) * 8 * filterBlock
+	return from, from + 8*filterBlock
+}
+
+// MayHave reports whether an id can be there, given the bytes of its Span. Of a filter, it is wrong for
+// one absent id in five hundred.
+func (p IDPlace) MayHave(span []byte, id uuid.UUID) bool {
+	if p.Filter {
+		var block [filterBlock]uint64
+		for i := range block {
+			block[i] = binary.LittleEndian.Uint64(span[8*i:])
+		}
+		return idFilter(block[:]).mayHave(HashID(id))
+	}
+	for ; len(span) >= idSize; span = span[idSize:] {
+		if uuid.UUID(span[:idSize]) == id {
+			return true
+		}
+	}
+	return false
 }
 
 // block returns the block of an id. The low half of the hash gives the positions of the id's

@@ -30,6 +30,7 @@ type ImageWriter struct {
 	narrow, wide imageSection
 	isWide       bool   // of the words being written
 	ordinals     *Words // of the lookups
+	ids          []IDPlace
 }
 
 // imageSection is the words of an image that are, or are not, wide.
@@ -64,8 +65,12 @@ func (w *ImageWriter) Reset() {
 		clear(s.pieces)
 		*s = imageSection{pieces: s.pieces[:0]}
 	}
-	w.Data, w.isWide, w.ordinals = w.Data[:0], false, nil
+	w.Data, w.isWide, w.ordinals, w.ids = w.Data[:0], false, nil, w.ids[:0]
 }
+
+// IDs returns the places of the columns of plain UUIDs that were added, in this order. They are valid
+// until Reset, and count from where the wide words begin.
+func (w *ImageWriter) IDs() []IDPlace { return w.ids }
 
 // AppendTo appends the image to dst. Its length is a multiple of 8, and its wide words begin at
 // image[wide], or are absent if that is its end. It costs a copy of the bytes.
@@ -142,15 +147,27 @@ func (s *imageWords) left() int { return max(0, len(s.words)-1) - s.read }
 
 // Open begins with an image. It keeps MaxText and Trace.
 func (r *ImageReader) Open(image []byte) {
+	wide := len(image)
+	if len(image) >= imageHead {
+		head, narrow := uint64(binary.LittleEndian.Uint32(image)), uint64(binary.LittleEndian.Uint32(image[4:]))
+		wide = int(min((head+7)&^7+8*narrow, uint64(wide)))
+	}
+	r.OpenParts(image[:wide], image[wide:])
+}
+
+// OpenParts is Open for an image whose wide words lie elsewhere: image[:wide] and image[wide:] of
+// AppendTo. The columns of wide words that are not there can be skipped, and not be read.
+func (r *ImageReader) OpenParts(image, wide []byte) {
 	trace := r.Trace
 	*r = ImageReader{MaxText: r.MaxText, Reader: fields.NewReader(nil, ErrImage)}
-	if len(image) < imageHead || len(image)%8 != 0 {
-		r.Failf("it has %d bytes", len(image))
+	all := uint64(len(image) + len(wide))
+	if len(image) < imageHead || all%8 != 0 {
+		r.Failf("it has %d bytes", all)
 		return
 	}
 	head, narrow := uint64(binary.LittleEndian.Uint32(image)), uint64(binary.LittleEndian.Uint32(image[4:]))
-	start, all := (head+7)&^7, uint64(len(image))
-	if head < imageHead || start > all || narrow > (all-start)/8 || narrow == 1 || (all-start)/8-narrow == 1 {
+	start, end := (head+7)&^7, uint64(len(image))
+	if head < imageHead || start > end || 8*narrow != end-start || narrow == 1 || len(wide) == 8 {
 		r.Failf("%d bytes of head and descriptor and %d words, of %d bytes in all", head, narrow, all)
 		return
 	}
@@ -158,9 +175,8 @@ func (r *ImageReader) Open(image []byte) {
 	r.Trace = trace
 	r.In("head")
 	r.Raw("lengths", imageHead)
-	words, wide := bytesWords(image[start:]), start+8*narrow
-	r.narrow = imageWords{words: words[:narrow:narrow], raw: image[start:wide], place: int(start)}
-	r.wide = imageWords{words: words[narrow:], raw: image[wide:], place: int(wide)}
+	r.narrow = imageWords{words: bytesWords(image[start:]), raw: image[start:], place: int(start)}
+	r.wide = imageWords{words: bytesWords(wide), raw: wide, place: int(end)}
 }
 
 // Close returns the first error of the image: one that was met, or that not all of it was read.

@@ -1,6 +1,9 @@
 package encoding
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // Words adds words to the image. It panics if they are a lookup with other ordinals than those
 // that Ordinals added.
@@ -188,4 +191,48 @@ func (r *ImageReader) sparse(n uint64) Words {
 	}
 	out.kept = r.flatWords(uint64(kept))
 	return Words{layout: layoutSparse, n: uint32(n), form: &form{sparse: out}}
+}
+
+// skipWords reads past the fields of n words that are not there. They are no lookup.
+func (r *ImageReader) skipWords(n uint64) {
+	switch l := r.layout(layoutSparse, n); l {
+	case layoutRuns:
+		k := r.Uint("runs", n)
+		r.skipFlat(r.layout(layoutSliced, k))
+		r.skipPacked()
+	case layoutSparse: // its bitmap has how many words follow
+		r.skipFlat(r.layout(layoutSliced, n))
+	default:
+		r.skipFlat(l)
+	}
+}
+
+func (r *ImageReader) skipFlat(l layout) {
+	switch {
+	case l == layoutRuns:
+		r.Failf("layout %v inside of another", l)
+		return
+	case l < layoutRuns:
+		r.skipPacked()
+		return
+	}
+	r.In("blocks")
+	b := blocks{order: order(l - layoutBlocks)}
+	r.Int("low")
+	r.Uint("scale", math.MaxUint64)
+	if b.order == rises {
+		r.Uint("bound", 64)
+	}
+	for range b.numbersOf() {
+		r.skipPacked()
+	}
+}
+
+func (r *ImageReader) skipPacked() {
+	r.In("packed")
+	head := r.Uint("width", 64<<1|1)
+	r.Int("reference")
+	if head&1 > 0 {
+		r.Uint("scale", math.MaxUint64)
+	}
 }

@@ -45,6 +45,8 @@
 //	G8  Whatever image of a part or of dictionaries is read without an error, its
 //	    rows can be read, found and rewritten without a panic, with codes that
 //	    their dictionaries have, in memory in proportion to the image and its rows.
+//	G9  A column that was not read (PartReader.ReadParts) is never taken for one without
+//	    values.
 //
 // The package makes no compatibility promise. It starts no goroutine, and does not depend on the
 // index, clocks or Arrow.

@@ -63,7 +63,7 @@ func (c *frameColumn) isNull(t encoding.Type, row int) bool {
 // frameOf decodes rows of a part for 1 to 3 ns and 8 bytes a row and column. It takes its
 // memory from the slab.
 func frameOf(s *schema.Schema, p *Part, lo, hi int, mem *slab) *frame {
-	return frameOfColumns(s, p, p.columns, lo, hi, mem)
+	return frameOfColumns(s, p, p.Columns(), lo, hi, mem)
 }
 
 // frameOfColumns decodes some columns of rows of a part.

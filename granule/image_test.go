@@ -130,6 +130,7 @@ func copyPart(t testing.TB, s *schema.Schema, p *Part, gen *Generation) *Part {
 	if again, at := got.AppendImage(s, nil); !bytes.Equal(again, image) || at != wide {
 		t.Fatalf("the image of the part that was read has %d bytes, not the same %d", len(again), len(image))
 	}
+	checkNarrow(t, s, p, readerOf(s, gen), image[:wide], image[wide:])
 	return got
 }
 
@@ -311,12 +312,80 @@ func generationToDamage(s *schema.Schema, image []byte) damaged.Image {
 	}
 }
 
+// narrowToDamage is the image of a part without its wide words.
+func narrowToDamage(name string, s *schema.Schema, gen *Generation, image []byte) damaged.Image {
+	return damaged.Image{
+		Name: name, Bytes: image, Bad: ErrImage,
+		Open: func(image []byte) (any, error) {
+			r := readerOf(s, gen)
+			r.MaxRows = 300
+			return r.ReadParts(0, image, nil)
+		},
+		Use: func(t *testing.T, opened any) {
+			p := opened.(*Part)
+			p.SeriesSet()
+			for i := range p.columns {
+				c := &p.columns[i]
+				if n := len(c.Words().Append(nil, 0, p.rows)) + len(c.AppendValid(nil, 0, p.rows)); n != 2*p.rows {
+					t.Fatalf("%d words of %d rows", n, p.rows)
+				}
+			}
+		},
+	}
+}
+
+// checkNarrow reads the image of a part without its wide words, and in two parts. What was left out is
+// never taken for null.
+func checkNarrow(t testing.TB, s *schema.Schema, p *Part, r *PartReader, narrow, wide []byte) {
+	t.Helper()
+	got, err := r.ReadParts(p.bucket, narrow, wide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkSamePart(t, s, p, got)
+	if got, err = r.ReadParts(p.bucket, narrow, nil); err != nil {
+		t.Fatal(err)
+	}
+	unread := 0
+	for i := range p.columns {
+		c := &p.columns[i]
+		if IsWide(s.Columns()[c.Index]) {
+			unread++
+			mustPanic(t, func() { got.Find(c.Index, c.Name) })
+			continue
+		}
+		same := got.Find(c.Index, c.Name)
+		if same == nil || !slices.Equal(same.Words().Append(nil, 0, p.rows), c.Words().Append(nil, 0, p.rows)) ||
+			!slices.Equal(same.AppendValid(nil, 0, p.rows), c.AppendValid(nil, 0, p.rows)) {
+			t.Fatalf("column %q differs without wide columns", c.Name)
+		}
+	}
+	if unread == 0 {
+		checkSamePart(t, s, p, got)
+		return
+	}
+	mustPanic(t, func() { got.Columns() })
+	mustPanic(t, func() { got.AppendKey(nil, s, 0) })
+	mustPanic(t, func() { got.AppendImage(s, nil) })
+	mustPanic(t, func() { Rewrite(s, New(s.BucketBounds(p.bucket)).With(whole(got)), Limit{Rows: 10}) })
+}
+
+func mustPanic(t testing.TB, f func()) {
+	t.Helper()
+	defer func() {
+		if text := fmt.Sprint(recover()); !strings.Contains(text, "was not read from its file") {
+			t.Fatalf("a column that was not read: %s", text)
+		}
+	}()
+	f()
+}
+
 // toDamage returns images of parts of a small table, and of their dictionaries.
 func toDamage(t testing.TB) (images []damaged.Image) {
 	s, gen, fresh, base := smallGranule(t)
 	for name, p := range map[string]*Part{"fresh": fresh.Sections()[1].Part, "plain fresh": fresh.Sections()[0].Part, "base": base.base.Part} {
-		image, _ := p.AppendImage(s, nil)
-		images = append(images, partToDamage(name, s, gen, image))
+		image, wide := p.AppendImage(s, nil)
+		images = append(images, partToDamage(name, s, gen, image), narrowToDamage(name+" without wide columns", s, gen, image[:wide]))
 	}
 	image := gen.AppendImageTo(nil, Watermark{}, gen.NextWatermark())
 	images = append(images, generationToDamage(s, image))

@@ -1,6 +1,7 @@
 package granule
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -16,6 +17,7 @@ type Part struct {
 	rows    int
 	series  encoding.Words
 	columns []Column
+	unread  *unreadColumns // those that a file has and ReadParts skipped; nil if all are there
 	// ordinals is the header of each row, if a rewrite listed the headers. The columns of the
 	// header share it.
 	ordinals *encoding.Words
@@ -34,6 +36,9 @@ type Column struct {
 	Name  string
 	encoding.Column
 }
+
+// unreadColumns are columns without their values, in order.
+type unreadColumns []Column
 
 // smallPart is a part with room for the columns of a profile, in one allocation.
 type smallPart struct {
@@ -114,11 +119,22 @@ func (p *Part) TimeRange() (lo, hi int64) { return p.minTime, p.maxTime }
 // Series returns the series of each row: codes in Generation.Series.
 func (p *Part) Series() *encoding.Words { return &p.series }
 
-// Columns returns the columns that have a value, in schema order, concrete
-// dynamic columns by name. It must not be changed.
-func (p *Part) Columns() []Column { return p.columns }
+// checkWhole panics if wide columns were not read: they would be taken for nulls.
+func (p *Part) checkWhole() {
+	if p.unread != nil {
+		panic(fmt.Sprintf("granule: column %q of a part was not read from its file", (*p.unread)[0].Name))
+	}
+}
 
-// Find returns the concrete column of the given name, or nil if no row has a value in it.
+// Columns returns the columns that have a value, in schema order, concrete
+// dynamic columns by name. It must not be changed. The part must not lack its wide columns (ReadParts).
+func (p *Part) Columns() []Column {
+	p.checkWhole()
+	return p.columns
+}
+
+// Find returns the concrete column of the given name, or nil if no row has a value in it. It must not
+// be one that was not read (ReadParts).
 // O(log columns).
 func (p *Part) Find(column int, name string) *encoding.Column {
 	lo, hi := 0, len(p.columns)
@@ -132,6 +148,9 @@ func (p *Part) Find(column int, name string) *encoding.Column {
 		default:
 			hi = at
 		}
+	}
+	if p.unread != nil && slices.ContainsFunc(*p.unread, func(c Column) bool { return c.Index == column && c.Name == name }) {
+		p.checkWhole()
 	}
 	return nil
 }

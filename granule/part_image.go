@@ -21,6 +21,31 @@ var imageWriters = sync.Pool{New: func() any { return new(encoding.ImageWriter) 
 // It costs 0.05 ns a row of a base part, 0.4 ns a row of a fresh part of a profile, and no
 // allocation but to grow dst. docs/format/part.md draws the bytes.
 func (p *Part) AppendImage(s *schema.Schema, dst []byte) (image []byte, wide int) {
+	image, wide, _ = p.appendImage(s, dst, nil)
+	return image, wide
+}
+
+// IsWide reports whether parts have the values of a column themselves, and neither words of a fixed type
+// nor codes of a dictionary: plain strings and UUIDs. They take most of the bytes of a part.
+func IsWide(c schema.Column) bool { return !c.Type.Fixed() && !c.Encoding.Coded() }
+
+// IDColumn is a column of plain UUIDs, and its place in the wide part of an image.
+type IDColumn struct {
+	Name  string
+	Place encoding.IDPlace
+}
+
+// AppendSearchable is AppendImage that also appends the columns of plain UUIDs to ids.
+func (p *Part) AppendSearchable(s *schema.Schema, dst []byte, ids []IDColumn) (image []byte, wide int, all []IDColumn) {
+	if ids == nil {
+		ids = []IDColumn{}
+	}
+	return p.appendImage(s, dst, ids)
+}
+
+// appendImage is AppendSearchable, and AppendImage if ids is nil.
+func (p *Part) appendImage(s *schema.Schema, dst []byte, ids []IDColumn) (image []byte, wide int, all []IDColumn) {
+	p.checkWhole()
 	w := imageWriters.Get().(*encoding.ImageWriter)
 	defer func() {
 		w.Reset()
@@ -44,9 +69,14 @@ func (p *Part) AppendImage(s *schema.Schema, dst []byte) (image []byte, wide int
 			w.Text(c.Name)
 		}
 		w.Column(&c.Column)
+		if ids != nil && IsWide(*def) && def.Type == encoding.UUID {
+			places := w.IDs()
+			ids = append(ids, IDColumn{c.Name, places[len(places)-1]})
+		}
 		last = c.Index
 	}
-	return w.AppendTo(dst)
+	image, wide = w.AppendTo(dst)
+	return image, wide, ids
 }
 
 // headers returns the number of headers that the part lists, 0 if it lists none.
@@ -88,9 +118,23 @@ type PartReader struct {
 // row of a fresh part of a profile, most of it for the allocation and the descriptor. A column that
 // stores its values costs 2 to 5 ns a value.
 func (r *PartReader) Read(bucket int64, image []byte) (*Part, error) {
+	r.in.MaxText = schema.MaxString
+	r.in.Open(image)
+	return r.read(bucket, true)
+}
+
+// ReadParts is Read for an image in two parts: image[:wide] and image[wide:] of AppendImage. If wide is
+// nil, the part lacks its wide columns: to ask for one of them (Find), or for the part as a whole, is a
+// bug of the caller, and panics.
+func (r *PartReader) ReadParts(bucket int64, narrow, wide []byte) (*Part, error) {
+	r.in.MaxText = schema.MaxString
+	r.in.OpenParts(narrow, wide)
+	return r.read(bucket, wide != nil)
+}
+
+// read reads the part of the image that is open, with its wide columns or without.
+func (r *PartReader) read(bucket int64, wide bool) (*Part, error) {
 	in := &r.in
-	in.MaxText = schema.MaxString
-	in.Open(image)
 	head := in.Left()
 	in.In("part")
 	rows := int(in.Uint("rows", uint64(min(cmp.Or(r.MaxRows, schema.MaxRows), math.MaxInt32))))
@@ -104,7 +148,7 @@ func (r *PartReader) Read(bucket int64, image []byte) (*Part, error) {
 	p := newPart(n)
 	p.gen, p.bucket, p.rows, p.series, p.ordinals = r.Generation, bucket, rows, series, ordinals
 	for i := range n {
-		if name := r.column(p); in.Err() != nil {
+		if name := r.column(p, wide); in.Err() != nil {
 			return nil, fmt.Errorf("column %d, %.100q: %w", i, name, in.Err())
 		}
 	}
@@ -139,14 +183,12 @@ func (r *PartReader) ordinals(rows int) *encoding.Words {
 // leastColumn is the number of bytes of the descriptor that a column takes at least.
 const leastColumn = 6
 
-// column reads a column behind those that the part has, and returns its name.
-func (r *PartReader) column(p *Part) (name string) {
+// column reads a column behind those that the part has, and returns its name. A wide one is skipped if
+// its words are not there.
+func (r *PartReader) column(p *Part, wide bool) (name string) {
 	in, s := &r.in, r.Schema
 	in.In("column")
-	last := Column{Index: -1}
-	if n := len(p.columns); n > 0 {
-		last = p.columns[n-1]
-	}
+	last := p.last()
 	index := max(0, last.Index) + int(in.Uint("index", schema.MaxColumns))
 	if index >= len(s.Columns()) || s.IsSeries(index) {
 		in.Failf("column %d, of %d, is none of the rows", index, len(s.Columns()))
@@ -166,12 +208,35 @@ func (r *PartReader) column(p *Part) (name string) {
 	if index == last.Index && name <= last.Name {
 		in.Failf("%q follows %q", name, last.Name)
 	}
+	if !wide && IsWide(def) {
+		in.SkipColumn(r.Generation.spec(def), p.rows, def.Nullable || def.Dynamic)
+		if p.unread == nil {
+			p.unread = new(unreadColumns)
+		}
+		*p.unread = append(*p.unread, Column{Index: index, Name: name})
+		return name
+	}
 	c := in.Column(r.Generation.spec(def), p.rows, r.codes(def), def.Nullable || def.Dynamic)
 	if table, _ := c.Words().Lookup(); table != nil && !slices.Contains(s.Header(), index) {
 		in.Failf("a lookup in a column that is not of the header")
 	}
 	p.columns = append(p.columns, Column{index, name, c})
 	return name
+}
+
+// last returns the last column that was read or skipped, one of index -1 if there is none.
+func (p *Part) last() Column {
+	last := Column{Index: -1}
+	if n := len(p.columns); n > 0 {
+		last = p.columns[n-1]
+	}
+	if p.unread != nil {
+		skipped := (*p.unread)[len(*p.unread)-1]
+		if skipped.Index > last.Index || skipped.Index == last.Index && skipped.Name > last.Name {
+			return skipped
+		}
+	}
+	return last
 }
 
 // kindOf returns the type and the encoding of a column as one number.
@@ -204,12 +269,16 @@ func (r *PartReader) codes(c schema.Column) int {
 // checkRequired checks that the part has all columns that have a value in each row.
 func (r *PartReader) checkRequired(p *Part) {
 	s, columns := r.Schema, p.columns
+	isThere := func(i int) bool {
+		return len(columns) > 0 && columns[0].Index == i ||
+			p.unread != nil && slices.ContainsFunc(*p.unread, func(c Column) bool { return c.Index == i })
+	}
 	for i := range s.Columns() {
 		for len(columns) > 0 && columns[0].Index < i {
 			columns = columns[1:]
 		}
 		c := &s.Columns()[i]
-		if !c.Nullable && !c.Dynamic && (len(columns) == 0 || columns[0].Index > i) && !s.IsSeries(i) {
+		if !c.Nullable && !c.Dynamic && !s.IsSeries(i) && !isThere(i) {
 			r.in.Failf("column %q is missing", c.Name)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 // AppendKey appends the key of a row to dst (see the layout in package schema). Keys of parts
 // of one granule compare as their rows do: lists by their codes. It costs about 1 us.
 func (p *Part) AppendKey(dst []byte, s *schema.Schema, row int) []byte {
+	p.checkWhole()
 	f := frame{schema: s, gen: p.gen, bucket: p.bucket, series: []uint32{uint32(p.series.At(row))}}
 	for i := range p.columns {
 		c := &p.columns[i]

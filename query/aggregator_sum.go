@@ -28,7 +28,7 @@ const (
 
 // sumAll sums the rows of a read, with several goroutines if there are many rows.
 func (a *aggregator) sumAll(ctx context.Context, r *filter.Read, where filter.Expr) error {
-	c, err := filter.NewChooser(ctx, a.source, where)
+	c, err := filter.NewChooser(ctx, a.source, where, a.readsWide())
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (a *aggregator) sumAll(ctx context.Context, r *filter.Read, where filter.Ex
 	defer running.Wait() // on every path, before the others are released
 	for i := range others {
 		running.Go(func() {
-			c, err := filter.NewChooser(shared, a.source, where)
+			c, err := filter.NewChooser(shared, a.source, where, a.readsWide())
 			if err == nil {
 				err = others[i].sumSome(shared, c, work)
 				c.Done()
@@ -98,6 +98,12 @@ func (a *aggregator) sumAll(ctx context.Context, r *filter.Read, where filter.Ex
 		}
 	}
 	return ctx.Err()
+}
+
+// readsWide reports whether a column of rows that are summed is wide. The column of a sum is not.
+func (a *aggregator) readsWide() bool {
+	isWide := func(c *byColumn) bool { return c.Column >= 0 && a.source.IsWide(c.Column) }
+	return slices.ContainsFunc(a.by, isWide) || slices.ContainsFunc(a.inputs, isWide) || a.asOf != nil && slices.ContainsFunc(a.asOf.from, isWide)
 }
 
 // workers returns the number of goroutines that pays. One at least of the granules, or of the cold

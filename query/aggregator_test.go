@@ -64,7 +64,7 @@ func TestAggregator_SortByLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := filter.NewChooser(t.Context(), r.Env, opts.Where)
+	c, err := filter.NewChooser(t.Context(), r.Env, opts.Where, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestChooser_Estimate(t *testing.T) {
 			filter.Estimate{Rows: 7500, Lists: 100, Most: 4000},
 		},
 	} {
-		c, err := filter.NewChooser(t.Context(), r.Env, test.where)
+		c, err := filter.NewChooser(t.Context(), r.Env, test.where, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,7 +283,7 @@ func TestAggregator_Having(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := filter.NewChooser(t.Context(), r.Env, test.where)
+		c, err := filter.NewChooser(t.Context(), r.Env, test.where, true)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -91,13 +91,13 @@ func Scan(ctx context.Context, r *filter.Read, opts ScanOptions, yield func(arro
 	if err := opts.checkTimestamps(r.Schema); err != nil {
 		return err
 	}
-	s := newScanner(r.Schema, columns, opts)
+	s, wide := newScanner(r.Schema, columns, opts), slices.ContainsFunc(columns, func(c schema.Concrete) bool { return r.IsWide(c.Column) })
 	defer s.out.Release()
 	if len(opts.OrderBy) > 0 {
-		return s.scanFirst(ctx, r, &opts, yield)
+		return s.scanFirst(ctx, r, &opts, wide, yield)
 	}
 	left := opts.Limit
-	for chosen, err := range r.Chosen(ctx, opts.Where, opts.Ordered) {
+	for chosen, err := range r.Chosen(ctx, opts.Where, opts.Ordered, wide) {
 		if err != nil {
 			return err
 		}
@@ -117,8 +117,8 @@ func Scan(ctx context.Context, r *filter.Read, opts ScanOptions, yield func(arro
 }
 
 // scanFirst is Scan in the order of opts.OrderBy.
-func (s *scanner) scanFirst(ctx context.Context, r *filter.Read, opts *ScanOptions, yield func(arrow.Record) bool) error {
-	rows, err := order.FirstRows(ctx, r, opts.Where, opts.OrderBy, opts.Limit, newQueryMemory(ctx, opts.MaxBytes).take)
+func (s *scanner) scanFirst(ctx context.Context, r *filter.Read, opts *ScanOptions, wide bool, yield func(arrow.Record) bool) error {
+	rows, err := order.FirstRows(ctx, r, opts.Where, wide, opts.OrderBy, opts.Limit, newQueryMemory(ctx, opts.MaxBytes).take)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ type backup struct {
 func (b *backup) mark() string { return disk.FileName(backupKind, 1) }
 
 func (b *backup) write(ctx context.Context, m *Manifest, log []disk.Segment) error {
-	w, err := disk.CreateFile(b.to, b.dir.store, backupKind, 1)
+	w, err := disk.CreateFile(b.to, b.dir.store, backupKind, 1, VersionOf(backupKind))
 	if err == nil {
 		err = w.Finish(nil)
 	}

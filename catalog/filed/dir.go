@@ -21,6 +21,17 @@ const (
 	StatesKind   = "states"
 )
 
+// VersionOf returns the version of files of a kind that are written. Older ones are read.
+//
+//	rows  2  a granule is two pieces, and a page of ids can be read alone
+//	rows  1  a granule is one piece
+func VersionOf(kind string) uint32 {
+	if kind == RowsKind {
+		return 2
+	}
+	return 1
+}
+
 // Dir is the files of a store. It belongs to one goroutine.
 type Dir struct {
 	fs        disk.FS
@@ -116,7 +127,7 @@ func (d *Dir) create(kind string) (*disk.FileWriter, error) {
 	}
 	number := d.next
 	d.next++
-	w, err := disk.CreateFile(d.fs, d.store, kind, number)
+	w, err := disk.CreateFile(d.fs, d.store, kind, number, VersionOf(kind))
 	if err != nil {
 		return nil, err
 	}

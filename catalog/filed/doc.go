@@ -21,7 +21,7 @@
 //
 // OpenRows reads the directory of a file of rows, with the series and the columns of the bucket, and
 // needs no dictionaries. Image then reads one granule, so that rows can stay in the file
-// (package catalog/stored).
+// (package catalog/stored), and ReadPage the few bytes that can have an id.
 //
 // docs/format/files.md draws the bytes.
 //

@@ -33,6 +33,7 @@ func definition() schema.Definition {
 			{Name: "time", Type: encoding.Int64, Encoding: encoding.Delta},
 			{Name: "tags", Type: encoding.String, Encoding: encoding.DictionaryRLE, Dynamic: true},
 			{Name: "value", Type: encoding.Int64, Encoding: encoding.Plain},
+			{Name: "trace", Type: encoding.UUID, Encoding: encoding.Plain, Nullable: true},
 		},
 		SortingKey: []string{"labels", "stack", "time"},
 		Bucket:     schema.Bucket{Column: "time", Width: 100},
@@ -65,6 +66,7 @@ func write(t *testing.T) written {
 			"time":       encoding.Int64s(int64(i) * 10),
 			"tags.span":  encoding.Strings("", "a", "b", "a"),
 			"value":      encoding.Int64s(1, 2, 3, int64(i)),
+			"trace":      encoding.UUIDs(uuid.UUID{byte(i)}),
 		}}
 		if _, err := table.Insert(t.Context(), b); err != nil {
 			t.Fatal(err)
@@ -107,7 +109,7 @@ func (w *written) parts(t *testing.T, d *filed.Dir) *granule.PartReader {
 // body returns the bytes of a file between header and directory, and the directory.
 func body(t *testing.T, fs *crashfs.FS, id disk.StoreID, kind string, number uint64) (pieces, directory []byte) {
 	t.Helper()
-	r, err := disk.OpenFile(fs, id, kind, number)
+	r, err := disk.OpenFile(fs, id, kind, number, filed.VersionOf(kind))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +124,7 @@ func body(t *testing.T, fs *crashfs.FS, id disk.StoreID, kind string, number uin
 func withDirectory(t *testing.T, id disk.StoreID, kind string, number uint64, pieces, directory []byte) *filed.Dir {
 	t.Helper()
 	fs := crashfs.New(crashfs.Options{})
-	f, err := disk.CreateFile(fs, id, kind, number)
+	f, err := disk.CreateFile(fs, id, kind, number, filed.VersionOf(kind))
 	if err == nil && len(pieces) > 0 {
 		_, err = f.Write(pieces)
 	}
@@ -189,6 +191,15 @@ func TestReadRows_AnyDirectory(t *testing.T) {
 					t.Fatalf("a granule is from %x to %x, want it from %x on", lo, hi, at)
 				}
 				at, rows = hi, rows+g.Rows()
+			}
+			for i := range l.rows.Len() {
+				if page, ask, _ := l.rows.PageOf(i, "trace", uuid.UUID{17}); ask {
+					data, err := l.rows.ReadPage(page)
+					if err != nil {
+						t.Fatalf("a page of a whole granule: %v", err)
+					}
+					page.MayHave(data)
+				}
 			}
 			if len(l.granules) > 0 && at != end || int64(rows) != bucket.Rows || l.rows.Size() < 0 {
 				t.Fatalf("the granules end at %x, want %x, and have %d rows, want %d", at, end, rows, bucket.Rows)
@@ -359,7 +370,7 @@ func TestReadDicts_AnyBytes(t *testing.T) {
 		Name: "dictionaries", Bytes: slices.Concat(directory[20:], pieces[:length]), Bad: filed.ErrFile,
 		Open: func(image []byte) (any, error) {
 			fs := crashfs.New(crashfs.Options{})
-			f, err := disk.CreateFile(fs, w.id, "dicts", g.Files[0])
+			f, err := disk.CreateFile(fs, w.id, "dicts", g.Files[0], 1)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -23,7 +23,7 @@ func (d *Dir) writePiece(kind string, b []byte) (number uint64, err error) {
 
 // readPiece returns the piece of a file of writePiece.
 func (d *Dir) readPiece(kind string, number uint64) ([]byte, error) {
-	r, err := disk.OpenFile(d.fs, d.store, kind, number)
+	r, err := disk.OpenFile(d.fs, d.store, kind, number, VersionOf(kind))
 	if err != nil {
 		return nil, err
 	}

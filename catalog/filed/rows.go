@@ -18,6 +18,7 @@ type RowsWriter struct {
 	schema *schema.Schema
 	bucket BucketFile
 	image  []byte
+	ids    []granule.IDColumn
 
 	granules  int
 	directory fields.Writer // of the granules
@@ -44,17 +45,28 @@ func (w *RowsWriter) Write(g *granule.Granule) error {
 		return nil
 	}
 	p := base.Part
-	w.image, _ = p.AppendImage(w.schema, w.image[:0])
-	piece, err := w.file.Write(w.image)
+	var at int
+	w.image, at, w.ids = p.AppendSearchable(w.schema, w.image[:0], w.ids[:0])
+	narrow, err := w.file.Write(w.image[:at])
+	if err != nil {
+		return err
+	}
+	wide, err := w.file.Write(w.image[at:]) // behind the other: lengths are multiples of 8
 	if err != nil {
 		return err
 	}
 	w.directory.Uint(uint64(p.Rows()))
 	w.directory.Uint(p.Begin())
 	w.directory.Uint(p.Commit())
-	w.directory.Raw(appendPiece(nil, piece))
+	w.directory.Raw(appendPiece(nil, narrow))
+	w.directory.Uint(uint64(wide.Length))
+	w.directory.Data = binary.LittleEndian.AppendUint32(w.directory.Data, wide.CRC)
+	w.directory.Uint(uint64(len(w.ids)))
+	for _, c := range w.ids {
+		appendIDs(&w.directory, c, w.image[at:])
+	}
 	w.bucket.Rows += int64(p.Rows())
-	w.bucket.Bytes = piece.Offset + piece.Length
+	w.bucket.Bytes = wide.Offset + wide.Length
 	return nil
 }
 

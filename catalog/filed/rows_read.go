@@ -24,6 +24,7 @@ type RowsFile struct {
 	granules []filedGranule
 	end      string // upper bound of the bucket
 	size     int
+	version  uint32 // of the file
 }
 
 // filedGranule is the place of a granule in a file.
@@ -31,14 +32,15 @@ type filedGranule struct {
 	lower         string
 	rows          int
 	begin, commit uint64
-	piece         disk.Piece
+	narrow, wide  disk.Piece
+	ids           []filedIDs
 }
 
 // OpenRows reads the directory of the file of a bucket. Dictionaries are not needed, so the codes of
 // Series are not compared with them. The errors are *disk.DamagedError, ErrFile, and those of the FS.
 // It is safe for concurrent use.
 func (d *Dir) OpenRows(s *schema.Schema, b BucketFile) (*RowsFile, error) {
-	file, err := disk.OpenFile(d.fs, d.store, RowsKind, b.File)
+	file, err := disk.OpenFile(d.fs, d.store, RowsKind, b.File, VersionOf(RowsKind))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &disk.DamagedError{File: RowsName(b.File), Reason: "it is missing"}
 	}
@@ -46,7 +48,7 @@ func (d *Dir) OpenRows(s *schema.Schema, b BucketFile) (*RowsFile, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	r := rowsReader{rows: &RowsFile{dir: d, bucket: b}, schema: s, in: fields.NewReader(file.Directory(), ErrFile)}
+	r := rowsReader{rows: &RowsFile{dir: d, bucket: b, version: file.Version()}, schema: s, in: fields.NewReader(file.Directory(), ErrFile)}
 	r.head()
 	r.read()
 	if err := r.in.Err(); err != nil {
@@ -75,9 +77,21 @@ func (r *RowsFile) Rows(i int) int { return r.granules[i].rows }
 // Size returns the bytes that the directory takes on the heap.
 func (r *RowsFile) Size() int { return r.size }
 
-// Image reads the rows of the i-th granule, which has some, as bytes for Part, whose checksum is right.
-// The errors are *disk.DamagedError, and those of the FS.
-func (r *RowsFile) Image(i int) ([]byte, error) {
+// HasWide reports whether wide columns of the i-th granule can be left out.
+func (r *RowsFile) HasWide(i int) bool { return r.granules[i].wide.Length > 0 }
+
+// Image reads the rows of the i-th granule, which has some: its wide columns, if it HasWide, or all but
+// these, as bytes for Part, whose checksum is right. The errors are *disk.DamagedError, and those of the
+// FS.
+func (r *RowsFile) Image(i int, wide bool) ([]byte, error) {
+	if wide {
+		return r.read(r.granules[i].wide)
+	}
+	return r.read(r.granules[i].narrow)
+}
+
+// read reads a piece.
+func (r *RowsFile) read(p disk.Piece) ([]byte, error) {
 	file, err := disk.OpenPieces(r.dir.fs, RowsKind, r.bucket.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &disk.DamagedError{File: r.name(), Reason: "it is missing"}
@@ -86,14 +100,22 @@ func (r *RowsFile) Image(i int) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	return file.Read(r.granules[i].piece, nil)
+	return file.Read(p, nil)
 }
 
-// Part returns the rows of the i-th granule. They refer to the image. The reader has the schema of the
-// table and the dictionaries of the bucket. The errors are ErrFile and granule.ErrImage.
-func (r *RowsFile) Part(i int, image []byte, parts *granule.PartReader) (*granule.Part, error) {
+// Part returns the rows of the i-th granule, which refer to the bytes of Image. If HasWide and
+// wide is nil, the part lacks its wide columns (granule.PartReader.ReadParts). The reader has the schema
+// of the table and the dictionaries of the bucket. The errors are ErrFile and granule.ErrImage.
+func (r *RowsFile) Part(i int, narrow, wide []byte, parts *granule.PartReader) (p *granule.Part, err error) {
 	g := &r.granules[i]
-	p, err := parts.Read(r.bucket.Start, image)
+	if wide == nil && !r.HasWide(i) {
+		wide = []byte{} // wide columns without words are there
+	}
+	if r.version < 2 {
+		p, err = parts.Read(r.bucket.Start, narrow)
+	} else {
+		p, err = parts.ReadParts(r.bucket.Start, narrow, wide)
+	}
 	if err == nil && p.Rows() != g.rows {
 		err = fmt.Errorf("%w: an image has %d rows, its directory %d", ErrFile, p.Rows(), g.rows)
 	}
@@ -104,17 +126,14 @@ func (r *RowsFile) Part(i int, image []byte, parts *granule.PartReader) (*granul
 	return p, nil
 }
 
-// All reads all granules. The errors are those of Image and Part.
+// All reads all granules, and compares all checksums. The errors are those of Image and Part.
 func (r *RowsFile) All(parts *granule.PartReader) ([]*granule.Granule, error) {
 	granules := make([]*granule.Granule, len(r.granules))
 	for i := range granules {
 		var part *granule.Part
 		if r.granules[i].rows > 0 {
-			image, err := r.Image(i)
-			if err == nil {
-				part, err = r.Part(i, image, parts)
-			}
-			if err != nil {
+			var err error
+			if part, err = r.whole(i, parts); err != nil {
 				return nil, err
 			}
 		}
@@ -122,6 +141,24 @@ func (r *RowsFile) All(parts *granule.PartReader) ([]*granule.Granule, error) {
 		granules[i] = granule.Of(lo, hi, part)
 	}
 	return granules, nil
+}
+
+// whole reads the i-th granule.
+func (r *RowsFile) whole(i int, parts *granule.PartReader) (*granule.Part, error) {
+	narrow, err := r.Image(i, false)
+	if err != nil {
+		return nil, err
+	}
+	var wide []byte
+	if r.HasWide(i) {
+		if wide, err = r.Image(i, true); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.checkPages(i); err != nil {
+		return nil, err
+	}
+	return r.Part(i, narrow, wide, parts)
 }
 
 // rowsReader reads the directory of a file of rows.
@@ -164,7 +201,7 @@ func (r *rowsReader) head() {
 func (r *rowsReader) read() {
 	in, rows := &r.in, r.rows
 	first, end := r.schema.BucketBounds(rows.bucket.Start)
-	const granuleSize = 64
+	const granuleSize = 120
 	rows.end = end
 	rows.granules = make([]filedGranule, in.Count("granules", 2))
 	rows.size = granuleSize * len(rows.granules)
@@ -178,7 +215,10 @@ func (r *rowsReader) read() {
 		}
 		if g.rows = int(in.Uint("rows", math.MaxInt32)); g.rows > 0 {
 			g.begin, g.commit = in.Uint("begin", math.MaxUint64), in.Uint("commit", rows.bucket.Through)
-			g.piece, _, _ = cutPiece(in.Raw("piece", pieceSize))
+			g.narrow, _, _ = cutPiece(in.Raw("piece", pieceSize))
+			if rows.version >= 2 {
+				r.wide(g)
+			}
 		}
 		if in.Err() != nil {
 			return

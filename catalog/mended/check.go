@@ -207,7 +207,7 @@ func (c *checker) manifests() error {
 		if !ok || kind != filed.ManifestKind {
 			continue
 		}
-		r, err := disk.OpenFile(c.fs, c.id, kind, number)
+		r, err := disk.OpenFile(c.fs, c.id, kind, number, filed.VersionOf(kind))
 		if err == nil {
 			err = r.Close()
 		}

@@ -7,6 +7,9 @@
 //	memory   |     a .. k     |     k .. z      |    rows since
 //	read     |  a .. f  |  f .. m  |   m .. z   |    each with its rows of both
 //
+// A read without wide columns (granule.IsWide) reads the rest of a granule alone, unless rows in memory
+// are joined to it. A search for one id asks a page of each granule first (Files.FindID).
+//
 // Writing a bucket reads it the same way, one granule at a time.
 //
 // # Invariants

@@ -7,6 +7,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/catalog/dicts"
 	"github.com/granarydb/granary/catalog/filed"
@@ -29,13 +31,13 @@ type Files struct {
 	Log func(number int64) error
 }
 
-// Key names a value in the cache: the dictionaries with a number, the directory of a file, or a granule
-// of it.
+// Key names a value in the cache: the dictionaries with a number, the directory of a file, or a piece of
+// a granule or a page of it.
 type Key struct {
 	table *Files
 	kind  kind
 	of    int64 // number of the generation, or of the file
-	at    int   // the granule
+	at    int64 // the granule, or the place of the page
 }
 
 type kind uint8
@@ -43,29 +45,31 @@ type kind uint8
 const (
 	ofDicts kind = iota
 	ofRows
-	ofImage
+	ofNarrow
+	ofWide
+	ofPage
 )
 
-// image is the bytes of a part. The cache has bytes: a part would keep its dictionaries in memory, and
+// image is the bytes of a part, or of a page of its ids. The cache has bytes: a part would keep its dictionaries in memory, and
 // they can be others when it is read next.
 type image []byte
 
 // Size returns the bytes on the heap.
 func (i image) Size() int { return cap(i) }
 
-// Granules yields the granules of a bucket with cold rows that overlap one of some ranges of keys, in the
-// order of keys, each with the rows in memory. The ranges are disjoint and ascending; nil means all. The
-// errors are those of the FS, and *disk.DamagedError; they name the table and the times.
+// Granules yields the granules of a bucket with cold rows that a read needs, in the order of keys, each
+// with the rows in memory. Where there are such rows, parts have all columns: rows of both can be merged.
+// The errors are those of the FS, and *disk.DamagedError; they name the table and the times.
 //
 // gen is what Dictionaries returned for the bucket.
-func (t *Files) Granules(state *catalog.TableState, b *catalog.BucketState, gen *granule.Generation, ranges [][2]string) iter.Seq2[*granule.Granule, error] {
+func (t *Files) Granules(state *catalog.TableState, b *catalog.BucketState, gen *granule.Generation, read catalog.ColdRead) iter.Seq2[*granule.Granule, error] {
 	return func(yield func(*granule.Granule, error) bool) {
 		rows, err := t.open(b)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		hot := state.HotGranules(b)
+		hot, ranges := state.HotGranules(b), read.Ranges
 		parts := &granule.PartReader{Schema: t.Schema, Generation: gen, Codes: gen.Watermark(), MaxRows: math.MaxInt32}
 		for i := range rows.Len() {
 			lo, hi := rows.Bounds(i)
@@ -77,10 +81,14 @@ func (t *Files) Granules(state *catalog.TableState, b *catalog.BucketState, gen 
 					continue
 				}
 			}
-			part, err := t.part(rows, b, i, parts)
-			if err != nil {
-				yield(nil, err)
-				return
+			var part *granule.Part
+			if read.Granules == nil || read.Granules.Has(uint32(i)) {
+				if part, err = t.part(rows, b, i, read.Wide || len(hot) > 0, parts); err != nil {
+					yield(nil, err)
+					return
+				}
+			} else if len(hot) == 0 {
+				continue
 			}
 			if !yield(granule.Of(lo, hi, part).Join(t.Schema, hot), nil) {
 				return
@@ -106,7 +114,7 @@ func (t *Files) All(state *catalog.TableState, b *catalog.BucketState) iter.Seq2
 				yield(nil, err)
 				return
 			}
-			t.Granules(state, b, gen, nil)(yield)
+			t.Granules(state, b, gen, catalog.ColdRead{Wide: true})(yield)
 			return
 		}
 		for _, g := range state.HotGranules(b) {
@@ -128,22 +136,64 @@ func (t *Files) open(b *catalog.BucketState) (*filed.RowsFile, error) {
 	return rows.(*filed.RowsFile), nil
 }
 
-// part returns the rows of a granule of a file, nil if it has none.
-func (t *Files) part(rows *filed.RowsFile, b *catalog.BucketState, i int, parts *granule.PartReader) (part *granule.Part, err error) {
+// part returns the rows of a granule of a file, nil if it has none, with its wide columns or without.
+func (t *Files) part(rows *filed.RowsFile, b *catalog.BucketState, i int, wide bool, parts *granule.PartReader) (part *granule.Part, err error) {
 	if rows.Rows(i) == 0 {
 		return nil, nil
 	}
-	data, err := t.Cache.Get(Key{table: t, kind: ofImage, of: int64(b.Cold.File), at: i}, func() (cache.Sized, error) {
-		data, err := rows.Image(i)
-		return image(data), err
-	})
+	first, err := t.bytes(b, ofNarrow, int64(i), func() ([]byte, error) { return rows.Image(i, false) })
+	var second image
+	if err == nil && wide && rows.HasWide(i) {
+		second, err = t.bytes(b, ofWide, int64(i), func() ([]byte, error) { return rows.Image(i, true) })
+	}
 	if err == nil {
-		part, err = rows.Part(i, data.(image), parts)
+		part, err = rows.Part(i, first, second, parts)
 	}
 	if err != nil {
 		return nil, t.failed(b, err)
 	}
 	return part, nil
+}
+
+// bytes returns some of the file of a bucket from the cache, or those that read returns.
+func (t *Files) bytes(b *catalog.BucketState, kind kind, at int64, read func() ([]byte, error)) (image, error) {
+	data, err := t.Cache.Get(Key{table: t, kind: kind, of: int64(b.Cold.File), at: at}, func() (cache.Sized, error) {
+		data, err := read()
+		return image(data), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return data.(image), nil
+}
+
+// FindID returns the granules of the file of a bucket with cold rows that can have an id in a concrete
+// column of plain UUIDs, and whether the bucket can have it at all, in
+// memory or not. It reads a page of at most 4 KiB for each granule. The errors are those of Granules.
+func (t *Files) FindID(state *catalog.TableState, b *catalog.BucketState, column string, id uuid.UUID) (granules catalog.Bitset, some bool, err error) {
+	if b.Cold.Err != nil {
+		return nil, false, t.failed(b, b.Cold.Err)
+	}
+	rows, err := t.open(b)
+	if err != nil {
+		return nil, false, err
+	}
+	granules = make(catalog.Bitset, (rows.Len()+63)/64)
+	for i := range rows.Len() {
+		page, ask, may := rows.PageOf(i, column, id)
+		if ask {
+			data, err := t.bytes(b, ofPage, page.At, func() ([]byte, error) { return rows.ReadPage(page) })
+			if err != nil {
+				return nil, false, t.failed(b, err)
+			}
+			may = page.MayHave(data)
+		}
+		if may {
+			granules[i/64] |= 1 << (i % 64)
+			some = true
+		}
+	}
+	return granules, some || len(state.HotGranules(b)) > 0, nil
 }
 
 // Dictionaries returns the dictionaries of a bucket that has rows. The errors are those of Granules.

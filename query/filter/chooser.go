@@ -21,19 +21,22 @@ type Chooser struct {
 	last     *generationSeries                         // the generation looked up last
 	gens     map[*granule.Generation]*generationSeries // nil until a second generation is looked up, which is rare
 	cold     bool                                      // the bucket is cold: the query must not keep its dictionaries
+	wide     bool                                      // a wide column is read of the rows, or compared
 	spans    []SeriesSpan
 	sections []granule.Section // sections of the current granule
 }
 
-// NewChooser returns a chooser for one query. The caller must call Done. Errors wrap ErrQuery.
-func NewChooser(ctx context.Context, src *Env, where Expr) (*Chooser, error) {
+// NewChooser returns a chooser for one query. wide is whether the query reads a wide column of the chosen
+// rows (Env.IsWide). If neither it nor where does, the parts of cold rows can lack these columns. The
+// caller must call Done. Errors wrap ErrQuery.
+func NewChooser(ctx context.Context, src *Env, where Expr, wide bool) (*Chooser, error) {
 	work := filterWorks.Get().(*filterWork)
 	work.stop, work.stopped = func() bool { return ctx.Err() != nil }, false
 	f, err := bind(src.Schema, where, work)
 	if err != nil {
 		return nil, err
 	}
-	c := &Chooser{source: src, filter: f, work: work}
+	c := &Chooser{source: src, filter: f, work: work, wide: wide || f.readsWide(src)}
 	work.columns, work.manySeries = c.seriesColumns, c.manySeries
 	return c, nil
 }

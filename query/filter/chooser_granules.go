@@ -49,6 +49,22 @@ func (c *Chooser) Of(state *catalog.TableState, b *catalog.BucketState) iter.Seq
 
 // ofCold is Of for a bucket with cold rows.
 func (c *Chooser) ofCold(state *catalog.TableState, b *catalog.BucketState, yield func(*granule.Granule, error) bool) {
+	read := catalog.ColdRead{Wide: c.wide}
+	id := c.filter.onlyID()
+	if id != nil && !c.source.IsWide(id.column) {
+		id = nil // coded ids have no filter, and the part can lack other columns
+	}
+	if id != nil {
+		granules, some, err := c.source.FindID(state, b, id.name, *id.id)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if !some {
+			return
+		}
+		read.Granules = granules
+	}
 	gen, err := c.source.Dictionaries(state, b)
 	if err != nil {
 		yield(nil, err)
@@ -58,12 +74,10 @@ func (c *Chooser) ofCold(state *catalog.TableState, b *catalog.BucketState, yiel
 	if few && len(codes) == 0 {
 		return
 	}
-	var ranges [][2]string
 	if few {
-		ranges = c.source.rangesOf(b, gen, codes)
+		read.Ranges = c.source.rangesOf(b, gen, codes)
 	}
-	id := c.filter.onlyID()
-	for g, err := range c.source.Cold(state, b, gen, ranges) {
+	for g, err := range c.source.Cold(state, b, gen, read) {
 		if err == nil && id != nil && len(id.among([]*granule.Granule{g})) == 0 {
 			continue
 		}

@@ -104,7 +104,7 @@ func (c *Chooser) Estimate(state *catalog.TableState, where Expr, rows int) (e E
 // generation. Consecutive buckets of a generation are combined into one call. Errors are those
 // of NewChooser, cancellation, and expiry of the snapshot.
 func EachSeries(ctx context.Context, r *Read, where Expr, each func(*granule.Generation, *granule.SeriesColumns, catalog.Bitset)) error {
-	c, err := NewChooser(ctx, r.Env, where)
+	c, err := NewChooser(ctx, r.Env, where, false)
 	if err != nil {
 		return err
 	}

@@ -218,6 +218,11 @@ func (f *filter) onlyID() *leaf {
 	return nil
 }
 
+// readsWide reports whether the filter compares a wide column of rows.
+func (f *filter) readsWide(src *Env) bool {
+	return f.leaf != nil && src.IsWide(f.leaf.column) || slices.ContainsFunc(f.args, func(arg *filter) bool { return arg.readsWide(src) })
+}
+
 // takeElements removes the top-level conjuncts on the elements of a list column and returns
 // them. The filter then holds for more rows.
 func (f *filter) takeElements(c schema.Concrete) (taken []ElementCondition) {

@@ -46,10 +46,10 @@ func (r *Read) Concrete(names []string) ([]schema.Concrete, error) {
 
 // Chosen yields a Selection for each part of the read that has rows for which where holds. A
 // Selection is valid until the next one. Granules come in key order. With ordered, rows do
-// too.
-func (r *Read) Chosen(ctx context.Context, where Expr, ordered bool) iter.Seq2[Selection, error] {
+// too. wide is that of NewChooser.
+func (r *Read) Chosen(ctx context.Context, where Expr, ordered, wide bool) iter.Seq2[Selection, error] {
 	return func(yield func(Selection, error) bool) {
-		c, err := NewChooser(ctx, r.Env, where)
+		c, err := NewChooser(ctx, r.Env, where, wide)
 		if err != nil {
 			yield(Selection{}, err)
 			return

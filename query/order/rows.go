@@ -23,10 +23,11 @@ const maxRows = 1 << 16
 // part and series. Rows that are equal in the order are in that of an ordered scan: by granule,
 // by their sorting keys, by the age of their parts.
 //
-// It keeps the place and the ordered values of each row, and reads no other column. take is
+// It keeps the place and the ordered values of each row, and reads no other column. wide is whether the
+// caller reads a wide one of the selections (filter.NewChooser). take is
 // called before memory for them is allocated, and must return an error to end the query. The
 // other errors are ErrQuery of package filter, that of ctx, and expiry of the snapshot.
-func FirstRows(ctx context.Context, r *filter.Read, where filter.Expr, by []By, limit int, take func(bytes int64) error) (iter.Seq[filter.Selection], error) {
+func FirstRows(ctx context.Context, r *filter.Read, where filter.Expr, wide bool, by []By, limit int, take func(bytes int64) error) (iter.Seq[filter.Selection], error) {
 	columns, err := newColumns(r.Schema, by)
 	if err != nil {
 		return nil, err
@@ -36,7 +37,8 @@ func FirstRows(ctx context.Context, r *filter.Read, where filter.Expr, by []By, 
 	}
 	f := &finder{read: r, order: columns, isTime: columns[0].Column == r.Schema.BucketColumn(), take: take}
 	f.kept = NewFirst(limit, f.compare)
-	if err := f.find(ctx, where); err != nil {
+	wide = wide || slices.ContainsFunc(columns, func(c column) bool { return r.IsWide(c.Column) })
+	if err := f.find(ctx, where, wide); err != nil {
 		return nil, err
 	}
 	places := f.kept.Sorted()
@@ -71,8 +73,8 @@ type place struct {
 const placeSize = 80
 
 // find reads the granules, the latest first if that is the order.
-func (f *finder) find(ctx context.Context, where filter.Expr) error {
-	c, err := filter.NewChooser(ctx, f.read.Env, where)
+func (f *finder) find(ctx context.Context, where filter.Expr, wide bool) error {
+	c, err := filter.NewChooser(ctx, f.read.Env, where, wide)
 	if err != nil {
 		return err
 	}
