@@ -34,7 +34,7 @@ func TestDropFramesEqualsPprof(t *testing.T) {
 		tool := newPprofTool(t)
 		var changed, functions atomic.Int64
 		t.Run("files", func(t *testing.T) {
-			for _, name := range files {
+			for _, name := range fewer(files) {
 				t.Run(filepath.Join(filepath.Base(filepath.Dir(name)), filepath.Base(name)), func(t *testing.T) {
 					t.Parallel()
 					data, err := os.ReadFile(name)
