@@ -28,7 +28,7 @@ func (s *Generations) Read(number int64) (*Numbered, error) {
 		}
 		g, err := s.owner.Cached(number, func() (*Numbered, error) { return s.read(files) })
 		switch {
-		case err == nil && g.logged.Entries >= files.Entries:
+		case err == nil && g.entries.Load() >= files.Entries:
 			return g, nil
 		case err == nil:
 			s.owner.Forget(number) // files were added since

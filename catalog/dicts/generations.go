@@ -112,7 +112,7 @@ func (s *Generations) promote(number int64) error {
 	defer release()
 	s.mu.Lock()
 	// Others may have had them, added to them and filed them since they were read.
-	if s.hot[number] == nil && number >= s.first && g.logged.Entries >= s.files[number].Entries {
+	if s.hot[number] == nil && number >= s.first && g.entries.Load() >= s.files[number].Entries {
 		s.hot[number] = g
 	}
 	s.mu.Unlock()

@@ -19,6 +19,7 @@ type Numbered struct {
 
 	logging sync.Mutex
 	logged  Extent
+	entries atomic.Uint64 // of logged, for queries, which do not wait for the log
 	filed   atomic.Pointer[granule.Watermark] // of what is in files; nil for nothing
 }
 
@@ -36,7 +37,9 @@ func (g *Numbered) Unpin() { g.users.Add(-1) }
 func (g *Numbered) Log(write func(*Extent) error) error {
 	g.logging.Lock()
 	defer g.logging.Unlock()
-	return write(&g.logged)
+	err := write(&g.logged)
+	g.entries.Store(g.logged.Entries)
+	return err
 }
 
 // Files returns the dictionaries with how far the log and the files have them.
@@ -54,6 +57,7 @@ func (g *Numbered) Files() filed.Dictionaries {
 func (g *Numbered) setFiled(entries uint64) {
 	at := g.Watermark()
 	g.logged = Extent{at, entries}
+	g.entries.Store(entries)
 	g.filed.Store(&at)
 }
 

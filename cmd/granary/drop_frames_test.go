@@ -31,10 +31,10 @@ func dropPatterns(p *pprof.Profile) [2][2]string {
 // The frames that a profile tells to drop are dropped as by go tool pprof, in all answers.
 func TestDropFramesEqualsPprof(t *testing.T) {
 	eachCorpus(t, func(t *testing.T, files []string) {
-		tool := newPprofTool(t)
+		tool, files := newPprofTool(t), fewer(files)
 		var changed, functions atomic.Int64
 		t.Run("files", func(t *testing.T) {
-			for _, name := range fewer(files) {
+			for _, name := range files {
 				t.Run(filepath.Join(filepath.Base(filepath.Dir(name)), filepath.Base(name)), func(t *testing.T) {
 					t.Parallel()
 					data, err := os.ReadFile(name)
@@ -62,7 +62,7 @@ func TestDropFramesEqualsPprof(t *testing.T) {
 			}
 		})
 		t.Logf("%d of %d profiles lost frames, %d functions", changed.Load(), len(files), functions.Load())
-		if int(changed.Load()) < len(files)/2 {
+		if int(changed.Load()) < len(files)/5 {
 			t.Error("few profiles lost frames")
 		}
 	})
