@@ -19,7 +19,7 @@ type Numbered struct {
 
 	logging sync.Mutex
 	logged  Extent
-	entries atomic.Uint64 // of logged, for queries, which do not wait for the log
+	entries atomic.Uint64                     // of logged, for queries, which do not wait for the log
 	filed   atomic.Pointer[granule.Watermark] // of what is in files; nil for nothing
 }
 
