@@ -22,10 +22,10 @@ type oldStates struct {
 // tables, the rows that come included, unless room is made for its own. The states of a history that a transaction writes can
 // go at the commit alone.
 func (s *Store) evictableStates(in incoming) (out []oldStates) {
-	newest := s.newestStates(in)
 	if in.sparing {
 		return nil
 	}
+	newest := s.newestStates(in)
 	for _, h := range s.Histories() {
 		if h.busy.Load() && h != in.history {
 			continue

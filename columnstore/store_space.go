@@ -32,7 +32,7 @@ func (k *keeper) isCrowded() bool {
 // a transaction commits, or with nil before a table is created. The caller holds no lock that who files takes.
 func (s *Store) awaitSpace(tx *Tx) error {
 	k := &s.keeper
-	if k.space.Over(waitAt) <= 0 && k.logged.Load() <= s.opts.DiskBudget/2 || k.space == nil {
+	if k.space == nil || k.space.Over(waitAt) <= 0 && k.logged.Load() <= s.opts.DiskBudget/2 {
 		return nil
 	}
 	coming := tx.laterRanges()
@@ -40,8 +40,7 @@ func (s *Store) awaitSpace(tx *Tx) error {
 		_ = s.keepWithin(context.Background(), coming) // Stats has the error
 		k.filing.Unlock()
 	}
-	full := k.space.Full(refuseAt)
-	if full != nil {
+	if full := k.space.Full(refuseAt); full != nil {
 		return fmt.Errorf("%w: only the newest time range of each table, histories and what snapshots read are left; Table.DropBefore or a larger Options.DiskBudget makes room", full)
 	}
 	return nil

@@ -76,7 +76,7 @@ func (d *Dir) ReadDicts(s *schema.Schema, g GenerationFiles, into *granule.Gener
 
 // readDicts reads a file piece by piece.
 func (d *Dir) readDicts(s *schema.Schema, number uint64, into *granule.Generation) error {
-	r, err := disk.OpenFile(d.fs, d.store, DictsKind, number, VersionOf(DictsKind))
+	r, err := d.open(DictsKind, number)
 	if err != nil {
 		return err
 	}

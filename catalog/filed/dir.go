@@ -114,6 +114,11 @@ func isOurs(kind string) bool {
 	return slices.Contains([]string{ManifestKind, RowsKind, DictsKind, StatesKind}, kind)
 }
 
+// open opens a file of a version that is read.
+func (d *Dir) open(kind string, number uint64) (*disk.FileReader, error) {
+	return disk.OpenFile(d.fs, d.store, kind, number, VersionOf(kind))
+}
+
 // mostSpace is the 32nds of a disk.Space up to which files begin. Meanwhile the log can begin two segments.
 const mostSpace = 31
 

@@ -231,7 +231,7 @@ func (t *TableFiles) check(commit uint64) error {
 
 // readCopy returns the bytes of a copy of a manifest.
 func (d *Dir) readCopy(number uint64) ([]byte, error) {
-	r, err := disk.OpenFile(d.fs, d.store, ManifestKind, number, VersionOf(ManifestKind))
+	r, err := d.open(ManifestKind, number)
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,6 @@
 package filed
 
-import (
-	"fmt"
-
-	"github.com/granarydb/granary/disk"
-)
+import "fmt"
 
 // writePiece writes a file of one piece, and returns its number.
 func (d *Dir) writePiece(kind string, b []byte) (number uint64, err error) {
@@ -23,7 +19,7 @@ func (d *Dir) writePiece(kind string, b []byte) (number uint64, err error) {
 
 // readPiece returns the piece of a file of writePiece.
 func (d *Dir) readPiece(kind string, number uint64) ([]byte, error) {
-	r, err := disk.OpenFile(d.fs, d.store, kind, number, VersionOf(kind))
+	r, err := d.open(kind, number)
 	if err != nil {
 		return nil, err
 	}

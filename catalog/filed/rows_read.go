@@ -40,7 +40,7 @@ type filedGranule struct {
 // Series are not compared with them. The errors are *disk.DamagedError, ErrFile, and those of the FS.
 // It is safe for concurrent use.
 func (d *Dir) OpenRows(s *schema.Schema, b BucketFile) (*RowsFile, error) {
-	file, err := disk.OpenFile(d.fs, d.store, RowsKind, b.File, VersionOf(RowsKind))
+	file, err := d.open(RowsKind, b.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &disk.DamagedError{File: RowsName(b.File), Reason: "it is missing"}
 	}
@@ -155,7 +155,7 @@ func (r *RowsFile) whole(i int, parts *granule.PartReader) (*granule.Part, error
 			return nil, err
 		}
 	}
-	if err := r.checkPages(i); err != nil {
+	if err := r.checkPages(i, wide); err != nil {
 		return nil, err
 	}
 	return r.Part(i, narrow, wide, parts)
