@@ -78,7 +78,9 @@ func (d *Draft) Publish() (*View, error) {
 	for _, l := range d.touched {
 		l.publish()
 	}
-	d.settle()
+	for _, k := range d.kinds {
+		k.l.kinded.Or(1 << k.slot)
+	}
 	t, drops := d.cut()
 	h.written, h.last, h.final, h.barred, h.closed = d.written, d.last, d.final, d.barred, h.closed || d.closing
 	if drops {
@@ -100,18 +102,6 @@ func (d *Draft) Publish() (*View, error) {
 		h.numbers = numbers{floor: h.numbers.floor}
 	}
 	return h.view(), nil
-}
-
-// settle makes the places and kinds that the transaction gave final.
-func (d *Draft) settle() {
-	for _, p := range d.placed {
-		l, slot := d.slotOf(d.h.slots[p.attribute].Load() - 1)
-		l.used.Or(1 << slot)
-		l.kinded.Or(tile.One(l.kinds[slot] != KindNull) << slot)
-	}
-	for _, k := range d.kinds {
-		k.l.kinded.Or(1 << k.slot)
-	}
 }
 
 // Seal is the second half of a Commit. It packs the entries of full lanes into tiles, or

@@ -54,7 +54,7 @@ func (h *History) without(l *lane, n int, t int64) *lane {
 		next.starts = new([laneWidth]int64)
 		for slot := range next.starts {
 			next.starts[slot] = h.opts.Start
-			if slot < l.slots {
+			if slot < int(l.slots) {
 				next.starts[slot] = work.slots[slot].start
 			}
 		}

@@ -115,12 +115,12 @@ func (h *History) restore(l *lane) {
 
 // count counts the bytes of a lane's entries.
 func (h *History) count(l *lane) {
-	var bytes int64
+	var blocks int32
 	if l.work != nil {
-		bytes = int64(len(l.work.entries.blocks)) * (blockSize + 8)
+		blocks = int32(len(l.work.entries.blocks))
 	}
-	h.buffers += bytes - l.buffered
-	l.buffered = bytes
+	h.buffers += int64(blocks-l.buffered) * (blockSize + 8)
+	l.buffered = blocks
 }
 
 // account counts the bytes that the history holds.

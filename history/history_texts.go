@@ -32,7 +32,7 @@ func (h *History) keepTexts(t int64, short bool) (next *names.Interner, bytes in
 	}
 	for _, l := range h.lanes {
 		if l.texts != 0 {
-			marks.lane(l, l.texts)
+			marks.lane(l, l.slotsFrom(KindString))
 		}
 	}
 	return h.texts.Keep(marks.words)

@@ -187,7 +187,7 @@ func (r *imageReader) lane(l *lane, number int) {
 	if used == 0 || used != r.used[number] || fed&^used != 0 || has&^(used&^fed) != 0 || has != 0 && h.closed || !h.written {
 		r.Failf("slots %x of attributes %x, added %x, values %x", used, r.used[number], fed, has)
 	}
-	l.slots = laneWidth - bits.LeadingZeros64(used)
+	l.slots = uint8(bits.Len64(used))
 	for slot, k := range of {
 		if k >= kinds || k != 0 && used>>slot&1 == 0 {
 			r.Failf("kind %d of slot %d", k, slot)

@@ -8,7 +8,8 @@ import (
 
 // lane is up to 64 attributes of one shape, or of rare ones, in slots, in the order of their
 // first use. It has one writer and any number of readers. Readers see sealed, fed and now through atomics,
-// and a kind only after they have seen a value of it.
+// and a kind only after they have seen a value of it. A lane is two cache lines, so writers of one
+// do not take lines of its neighbours.
 type lane struct {
 	sealed   atomic.Pointer[sealed]
 	fed      atomic.Uint64           // slots that Add feeds
@@ -16,17 +17,21 @@ type lane struct {
 	kinded   atomic.Uint64           // slots of which the same holds for the kind
 	now      atomic.Pointer[ongoing] // of slots that Change feeds; nil when all are closed
 	kinds    [laneWidth]Kind         // of a slot's values, from its first that is not null
-	slots    int                     // the writer's: how many are used
-	texts    uint64                  // the writer's: slots whose values are texts
 	work     *laneWork               // the writer's; nil when the history is closed
-	buffered int64                   // the writer's: bytes of entries, as counted
 	starts   *[laneWidth]int64       // the writer's: of the ongoing intervals when tiles were dropped; nil: never
+	buffered int32                   // the writer's: blocks of entries, as counted
+	slots    uint8                   // the writer's: how many are used
+	texts    uint8                   // the writer's: how many slots have texts as values
 }
 
 // publish lets readers look at the new entries of the lane. The ends come before the
 // values from them on: see ongoing.
 func (l *lane) publish() {
 	work := l.work
+	if used := tile.Ones(uint(l.slots)); used != l.used.Load() {
+		l.kinded.Store(used & l.slotsFrom(KindNull+1))
+		l.used.Store(used)
+	}
 	if work.entries.n > 0 {
 		s := l.sealed.Load()
 		if s.open != nil && len(s.open.blocks) == len(work.entries.blocks) {
@@ -54,8 +59,16 @@ func (l *lane) publish() {
 
 // setKind sets the kind of a slot's values.
 func (l *lane) setKind(slot uint, k Kind) {
+	l.texts += uint8(tile.One(k >= KindString) - tile.One(l.kinds[slot] >= KindString))
 	l.kinds[slot] = k
-	l.texts = l.texts&^(1<<slot) | tile.One(k >= KindString)<<slot
+}
+
+// slotsFrom returns the slots whose values are of kind least, or of one after it.
+func (l *lane) slotsFrom(least Kind) (slots uint64) {
+	for slot, k := range l.kinds {
+		slots |= tile.One(k >= least) << slot
+	}
+	return slots
 }
 
 // find is sealed.find, with the ongoing value of a slot that Change feeds.

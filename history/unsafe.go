@@ -20,3 +20,6 @@ const (
 	ongoingSize   = int64(unsafe.Sizeof(ongoing{}))
 	shapeLaneSize = int64(unsafe.Sizeof(shapeLane{})) + 3*8 // and its place in the map, which is half to fully used
 )
+
+// A lane does not compile once it is larger than two cache lines: building was 5 % slower with lanes of 144 bytes.
+const _ = uint(128 - laneSize)

@@ -19,7 +19,7 @@ func (w *Writer) place(a Attribute, shape uint32, kind Kind) (pos uint32) {
 	l.work.ended &^= 1 << slot
 	l.work.plain &^= 1 << slot
 	l.setKind(uint(slot), KindNull)
-	pos = uint32(ln*laneWidth + slot)
+	pos = uint32(ln*laneWidth + int(slot))
 	h.slots[a].Store(pos + 1)
 	return pos
 }
