@@ -79,7 +79,9 @@ func (d *Draft) Publish() (*View, error) {
 		l.publish()
 	}
 	for _, k := range d.kinds {
-		k.l.kinded.Or(1 << k.slot)
+		if k.l.kinded.Load()>>k.slot&1 == 0 { // not published with its place
+			k.l.kinded.Or(1 << k.slot)
+		}
 	}
 	t, drops := d.cut()
 	h.written, h.last, h.final, h.barred, h.closed = d.written, d.last, d.final, d.barred, h.closed || d.closing
