@@ -14,13 +14,8 @@ import (
 // ErrFinal for one that ends at a final time, and else those of Change.
 func (w *Writer) Add(a Attribute, start, end int64, v Value) error {
 	if !w.done && !w.closing && int64(a) < int64(w.Len()) {
-		if pos := w.h.slots[a].Load(); pos != 0 {
-			if word, ok := w.addNext(pos-1, start, end, &v); ok {
-				if w.journal != nil {
-					w.journal.add(opAdd, a, end, &v, word)
-				}
-				return nil
-			}
+		if pos := w.h.slots[a].Load(); pos != 0 && w.addNext(pos-1, a, start, end, &v) {
+			return nil
 		}
 	}
 	return w.add(a, start, end, &v)
@@ -57,21 +52,14 @@ func (w *Writer) AddAll(attributes []Attribute, starts, ends []int64, values []V
 		for k, a := range some {
 			pos := places[k]
 			if pos == 0 && int64(a) < int64(w.Len()) {
-				pos = w.h.slots[a].Load()
+				if pos = w.h.slots[a].Load(); pos == 0 && w.addFirst(a, shapes[k], starts[k], ends[k], &values[k]) {
+					continue
+				}
 			}
-			var word uint64
-			ok := false
-			if pos != 0 {
-				word, ok = w.addNext(pos-1, starts[k], ends[k], &values[k])
-			} else if int64(a) < int64(w.Len()) {
-				word, ok = w.addFirst(a, shapes[k], starts[k], ends[k], &values[k])
-			}
-			if !ok {
+			if pos == 0 || !w.addNext(pos-1, a, starts[k], ends[k], &values[k]) {
 				if err := w.add(a, starts[k], ends[k], &values[k]); err != nil {
 					return lo + k, err
 				}
-			} else if w.journal != nil {
-				w.journal.add(opAdd, a, ends[k], &values[k], word)
 			}
 		}
 	}
@@ -154,37 +142,36 @@ func (w *Writer) add(a Attribute, start, end int64, v *Value) error {
 }
 
 // addFirst is Add of the first interval of a known attribute without a place, if no memory
-// must be reserved and the value is no text. It returns the word of the value. In other cases it does
-// nothing and returns false.
-func (w *Writer) addFirst(a Attribute, shape uint32, start, end int64, v *Value) (word uint64, ok bool) {
+// must be reserved and the value is no text. In other cases it does nothing and returns false.
+func (w *Writer) addFirst(a Attribute, shape uint32, start, end int64, v *Value) bool {
 	h := w.h
 	if start != h.opts.Start || end < start || end <= h.final || end == math.MaxInt64 ||
 		v.kind >= KindString || h.opts.Reserve != nil {
-		return 0, false
+		return false
 	}
 	pos := w.place(a, shape, v.kind)
 	l, slot := w.slotOf(pos)
 	l.fed.Or(1 << slot)
 	l.work.plain |= 1 << slot
 	l.work.slots[slot].word = uint64(KindNull)
-	return w.addNext(pos, start, end, v)
+	return w.addNext(pos, a, start, end, v)
 }
 
 // addNext is Add in the usual case: the interval follows the one before it, the value is no
-// text or a recent one, and no memory must be reserved. It returns the word of the value, for the
-// journal. In other cases it does nothing and returns false.
-func (w *Writer) addNext(pos uint32, start, end int64, v *Value) (word uint64, ok bool) {
+// text or a recent one, and no memory must be reserved. In other cases it does nothing and
+// returns false.
+func (w *Writer) addNext(pos uint32, a Attribute, start, end int64, v *Value) bool {
 	work, slot := w.h.works[pos/laneWidth], uint(pos%laneWidth)
 	at := &work.slots[slot]
 	isFirst := uint64(v.kind) != at.word && v.kind != KindNull // else it is of the kind of the others
 	if work.plain>>slot&1 == 0 || start != at.start || end < start || end <= w.h.final || end == math.MaxInt64 ||
 		isFirst && (at.word != uint64(KindNull) || v.kind == KindBytes) || work.entries.tail == nil && w.h.opts.Reserve != nil {
-		return 0, false
+		return false
 	}
-	word = v.word
+	word := v.word
 	if v.kind == KindString {
 		if word = uint64(w.h.recent.find(v.text)); word == 0 {
-			return 0, false
+			return false
 		}
 	}
 	if isFirst {
@@ -195,7 +182,10 @@ func (w *Writer) addNext(pos uint32, start, end int64, v *Value) (word uint64, o
 	work.add(end, word, slot, v.kind == KindNull)
 	at.start = end + 1
 	w.addEnd(end)
-	return word, true
+	if w.journal != nil {
+		w.journal.add(opAdd, a, end, v, word)
+	}
+	return true
 }
 
 // addEnd makes everything up to the end of an interval instants of the history.
