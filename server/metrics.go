@@ -1,0 +1,144 @@
+package server
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/granarydb/granary/columnstore"
+)
+
+// metrics are the counts of a server, in a registry of their own.
+type metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec   // by handler and status
+	failures *prometheus.CounterVec   // by handler and cause
+	seconds  *prometheus.HistogramVec // by handler
+	sent     *prometheus.CounterVec   // bytes of answers, by handler
+	panics   prometheus.Counter
+
+	profiles   prometheus.Counter // committed
+	duplicates prometheus.Counter // not committed, as their id had been
+	rows       prometheus.Counter // committed
+	received   prometheus.Counter // bytes of profiles as they were sent
+}
+
+// newMetrics returns the metrics of a server of a store.
+func newMetrics(store *columnstore.Store) *metrics {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: vec("granary_http_requests_total", "Answered requests.", "handler", "status"),
+		failures: vec("granary_http_failures_total", "Requests that failed, by cause.", "handler", "cause"),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "granary_http_request_seconds", Help: "Time from the header of a request to the end of its answer.",
+			Buckets: []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60},
+		}, []string{"handler"}),
+		sent:       vec("granary_http_sent_bytes_total", "Bytes of answers.", "handler"),
+		panics:     counter("granary_panics_total", "Handlers that panicked."),
+		profiles:   counter("granary_push_profiles_total", "Profiles committed."),
+		duplicates: counter("granary_push_duplicates_total", "Profiles that were not inserted, as one with the same id had been."),
+		rows:       counter("granary_push_rows_total", "Rows committed."),
+		received:   counter("granary_push_bytes_total", "Bytes of committed profiles as they were sent."),
+	}
+	m.registry.MustRegister(m.requests, m.failures, m.seconds, m.sent, m.panics, m.profiles, m.duplicates, m.rows, m.received,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), newStoreCollector(store))
+	return m
+}
+
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError})
+}
+
+// request counts an answered request.
+func (m *metrics) request(name string, r *recorder, took time.Duration) {
+	status := r.status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	m.requests.WithLabelValues(name, strconv.Itoa(status)).Inc()
+	m.seconds.WithLabelValues(name).Observe(took.Seconds())
+	m.sent.WithLabelValues(name).Add(float64(r.bytes))
+	switch {
+	case r.err != nil:
+		m.failures.WithLabelValues(name, causeOf(r.err).name).Inc()
+	case status == http.StatusUnauthorized:
+		m.failures.WithLabelValues(name, "token").Inc()
+	}
+}
+
+// storeCollector turns the Stats of a store into metrics at each scrape.
+type storeCollector struct {
+	store  *columnstore.Store
+	gauges []storeMetric
+}
+
+type storeMetric struct {
+	desc  *prometheus.Desc
+	kind  prometheus.ValueType
+	value func(*columnstore.Stats) float64
+}
+
+func newStoreCollector(store *columnstore.Store) *storeCollector {
+	c := &storeCollector{store: store}
+	add := func(kind prometheus.ValueType, name, help string, value func(*columnstore.Stats) float64) {
+		c.gauges = append(c.gauges, storeMetric{prometheus.NewDesc("granary_store_"+name, help, nil, nil), kind, value})
+	}
+	gauge, counter := prometheus.GaugeValue, prometheus.CounterValue
+	add(gauge, "rows", "Rows in the store.", func(s *columnstore.Stats) float64 { return float64(s.Rows) })
+	add(gauge, "cold_rows", "Rows that are in files and not in memory.", func(s *columnstore.Stats) float64 { return float64(s.ColdRows) })
+	add(gauge, "series", "Series of each time bucket, summed.", func(s *columnstore.Stats) float64 { return float64(s.Series) })
+	add(gauge, "stacks", "Stacks of each generation, summed.", func(s *columnstore.Stats) float64 { return float64(s.Stacks) })
+	add(gauge, "granules", "Granules.", func(s *columnstore.Stats) float64 { return float64(s.Granules) })
+	add(gauge, "parts", "Parts of granules.", func(s *columnstore.Stats) float64 { return float64(s.Parts) })
+	add(gauge, "oldest_seconds", "Start of the oldest time bucket with rows, in Unix seconds.", func(s *columnstore.Stats) float64 {
+		if s.Oldest.IsZero() {
+			return 0
+		}
+		return float64(s.Oldest.UnixNano()) / 1e9
+	})
+	add(gauge, "bytes", "Memory that the store accounts for, which the memory budget bounds.", func(s *columnstore.Stats) float64 { return float64(s.Bytes()) })
+	add(gauge, "cache_bytes", "Contents of files in memory.", func(s *columnstore.Stats) float64 { return float64(s.CacheBytes) })
+	add(gauge, "pinned_bytes", "Memory that only snapshots hold.", func(s *columnstore.Stats) float64 { return float64(s.PinnedBytes) })
+	add(gauge, "log_bytes", "Bytes of the log.", func(s *columnstore.Stats) float64 { return float64(s.LogBytes) })
+	add(gauge, "files", "Files without the log.", func(s *columnstore.Stats) float64 { return float64(s.Files) })
+	add(gauge, "file_bytes", "Bytes of files without the log.", func(s *columnstore.Stats) float64 { return float64(s.FileBytes) })
+	add(gauge, "filing_failed", "1 if the last attempt to write files failed.", func(s *columnstore.Stats) float64 {
+		if s.FilingError != nil {
+			return 1
+		}
+		return 0
+	})
+	add(counter, "splits_total", "Rewrites of a granule into several.", func(s *columnstore.Stats) float64 { return float64(s.Splits) })
+	add(counter, "compactions_total", "Rewrites of a granule into one.", func(s *columnstore.Stats) float64 { return float64(s.Compactions) })
+	add(counter, "rewritten_rows_total", "Rows read by rewrites.", func(s *columnstore.Stats) float64 { return float64(s.RewrittenRows) })
+	add(counter, "dropped_rows_total", "Rows dropped by retention or the disk budget.", func(s *columnstore.Stats) float64 { return float64(s.DroppedRows) })
+	add(counter, "disk_dropped_rows_total", "Rows dropped for the disk budget.", func(s *columnstore.Stats) float64 { return float64(s.DiskDroppedRows) })
+	add(counter, "evicted_rows_total", "Rows evicted for the memory budget.", func(s *columnstore.Stats) float64 { return float64(s.EvictedRows) })
+	add(counter, "expired_snapshots_total", "Snapshots expired for a budget.", func(s *columnstore.Stats) float64 { return float64(s.Expired) })
+	return c
+}
+
+// Describe implements prometheus.Collector.
+func (c *storeCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, g := range c.gauges {
+		ch <- g.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
+	stats := c.store.Stats()
+	for _, g := range c.gauges {
+		ch <- prometheus.MustNewConstMetric(g.desc, g.kind, g.value(&stats))
+	}
+}

@@ -1,0 +1,87 @@
+package server
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/granarydb/granary/profile"
+)
+
+// Options configures a Server. The zero value is a good default for a server on loopback.
+type Options struct {
+	// Profiles are the options of the table of profiles. The limits of a profile are those of
+	// Limits.Profile.
+	Profiles profile.Options
+	// Limits bounds what a request can ask for.
+	Limits Limits
+	// Tokens are the bearer tokens of requests. The zero value asks for none.
+	Tokens Tokens
+	// Hosts are the names that the Host header of a request can have beside localhost and IP
+	// addresses, without a port. A page of another site that resolves its own name to this
+	// server's address has another name there (DNS rebinding). "*" stands for every name.
+	Hosts []string
+	// DropLabels are names of labels that pushed profiles lose. nil means DefaultDropLabels; an
+	// empty list drops none.
+	DropLabels []string
+	// Log takes a record for each failed request and each panic. nil discards them.
+	Log *slog.Logger
+	// Now is the clock of profiles without a time and of the ids of pushes. nil means time.Now.
+	Now func() time.Time
+}
+
+// DefaultDropLabels are labels with a random value for each process, which would make each
+// start of a program a series of its own.
+var DefaultDropLabels = []string{"__session_id__"}
+
+// Limits bounds requests. A field that is 0 means its default. A request beyond a limit is
+// refused with a status of 4xx and an error that names the limit.
+type Limits struct {
+	Body     int64          // bytes of a request as it is sent; 32 MiB
+	Profile  profile.Limits // bytes, samples and depth of stacks of a decompressed profile
+	Profiles int            // profiles of one request; 1,000
+
+	Labels     int // labels of a profile; 64
+	LabelName  int // bytes of a label's name; 200
+	LabelValue int // bytes of a label's value; 2,048
+	Series     int // distinct sets of labels that a tenant pushes in an hour; 100,000
+	Tenants    int // tenants that push in an hour; 1,000
+
+	Queries     int           // queries at once; 16
+	QueryTime   time.Duration // of a query; 1 minute
+	QueryBytes  int64         // memory of a query's groups; 256 MiB
+	ResultBytes int64         // an answer, encoded; 256 MiB
+	Nodes       int           // functions of a flame graph; 100,000, and 8,192 if a request names none
+
+	ReadTime time.Duration // from a request's first byte to its last; 1 minute
+}
+
+// withDefaults returns the limits with the defaults of the fields that are 0.
+func (l Limits) withDefaults() Limits {
+	l.Profile = l.Profile.WithDefaults()
+	setDefault(&l.Body, 32<<20)
+	setDefault(&l.Profiles, 1000)
+	setDefault(&l.Labels, 64)
+	setDefault(&l.LabelName, 200)
+	setDefault(&l.LabelValue, 2048)
+	setDefault(&l.Series, 100_000)
+	setDefault(&l.Tenants, 1000)
+	setDefault(&l.Queries, 16)
+	setDefault(&l.QueryTime, time.Minute)
+	setDefault(&l.QueryBytes, 256<<20)
+	setDefault(&l.ResultBytes, 256<<20)
+	setDefault(&l.Nodes, 100_000)
+	setDefault(&l.ReadTime, time.Minute)
+	return l
+}
+
+func setDefault[T int | int64 | time.Duration](v *T, d T) {
+	if *v == 0 {
+		*v = d
+	}
+}
+
+// Tokens are the bearer tokens that requests are accepted with. If Read is empty, everyone can
+// ask; if Write is empty, everyone can push. A token for writing does not allow to read.
+type Tokens struct {
+	Read, Write []string
+}

@@ -1,0 +1,131 @@
+package server
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
+)
+
+// Server answers the protocols of profiling servers from the profiles of a store. It is an
+// http.Handler, safe for concurrent use, and owns no goroutine. The store belongs to the caller,
+// who closes it when the last request has ended.
+type Server struct {
+	db      *profile.DB
+	opts    Options
+	limits  Limits
+	metrics *metrics
+	tokens  atomic.Pointer[Tokens]
+	queries chan struct{} // has a value for each query in progress
+	mux     *http.ServeMux
+	closing atomic.Bool
+}
+
+// New returns a server of the profiles of a store, and creates their table if it does not
+// exist. Errors are those of profile.Open.
+//
+// A server is mounted below a path by http.StripPrefix. For gRPC the http.Server needs HTTP/2,
+// without TLS http.Protocols.SetUnencryptedHTTP2.
+func New(store *columnstore.Store, opts Options) (*Server, error) {
+	limits := opts.Limits.withDefaults()
+	opts.Profiles.Limits = limits.Profile
+	if opts.DropLabels == nil {
+		opts.DropLabels = DefaultDropLabels
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	db, err := profile.Open(store, opts.Profiles)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		db: db, opts: opts, limits: limits, metrics: newMetrics(store),
+		queries: make(chan struct{}, limits.Queries), mux: http.NewServeMux(),
+	}
+	s.SetTokens(opts.Tokens)
+	s.routes()
+	return s, nil
+}
+
+// routes registers the handlers.
+func (s *Server) routes() {
+	s.mux.HandleFunc("GET /healthz", s.health)
+	s.mux.HandleFunc("GET /readyz", s.ready)
+	s.mux.Handle("GET /metrics", s.asks("/metrics", s.metrics.handler()))
+}
+
+// SetTokens replaces the tokens. Requests that have begun keep those of before.
+func (s *Server) SetTokens(t Tokens) { s.tokens.Store(&t) }
+
+// Drain makes /readyz answer that the server is not ready, so that no new clients are sent to it
+// while it shuts down. Requests are answered as before.
+func (s *Server) Drain() { s.closing.Store(true) }
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rec := &recorder{ResponseWriter: w}
+	defer s.recover(rec, r)
+	if !s.knowsHost(r.Host) {
+		s.fail(rec, r, &limitError{http.StatusMisdirectedRequest, "host: " + quoted(r.Host) + " is not a name of this server"})
+		return
+	}
+	s.mux.ServeHTTP(rec, r)
+}
+
+// recover answers a request whose handler panicked. The panic is logged with its stack.
+func (s *Server) recover(w *recorder, r *http.Request) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if p == http.ErrAbortHandler {
+		panic(p)
+	}
+	s.metrics.panics.Inc()
+	s.opts.Log.Error("panic", "path", r.URL.Path, "panic", p, "stack", stackOf())
+	if w.status != 0 {
+		panic(http.ErrAbortHandler) // the client sees a cut answer, not one that looks whole
+	}
+	http.Error(w, "internal error", http.StatusInternalServerError)
+}
+
+// knowsHost reports whether a Host header names this server.
+func (s *Server) knowsHost(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if host == "localhost" || net.ParseIP(strings.Trim(host, "[]")) != nil {
+		return true
+	}
+	for _, h := range s.opts.Hosts {
+		if h == "*" || strings.EqualFold(h, host) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }
+
+// ready answers whether requests can be sent here: not while the server drains, and not when
+// files of the store cannot be written.
+func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+	switch err := s.db.Store().Stats().FilingError; {
+	case s.closing.Load():
+		http.Error(w, "shutting down", http.StatusServiceUnavailable)
+	case err != nil:
+		http.Error(w, "files cannot be written: "+err.Error(), http.StatusServiceUnavailable)
+	default:
+		s.health(w, nil)
+	}
+}
