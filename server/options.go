@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -55,8 +56,8 @@ type Limits struct {
 	ReadTime time.Duration // from a request's first byte to its last; 1 minute
 }
 
-// withDefaults returns the limits with the defaults of the fields that are 0.
-func (l Limits) withDefaults() Limits {
+// WithDefaults returns the limits with the defaults of the fields that are 0.
+func (l Limits) WithDefaults() Limits {
 	l.Profile = l.Profile.WithDefaults()
 	setDefault(&l.Body, 32<<20)
 	setDefault(&l.Profiles, 1000)
@@ -78,6 +79,22 @@ func setDefault[T int | int64 | time.Duration](v *T, d T) {
 	if *v == 0 {
 		*v = d
 	}
+}
+
+// Check returns an error that names a limit below 0.
+func (l Limits) Check() error {
+	for name, v := range map[string]int64{
+		"bytes of a body": l.Body, "profiles of a request": int64(l.Profiles), "bytes of a profile": int64(l.Profile.Bytes),
+		"samples of a profile": int64(l.Profile.Samples), "depth of a stack": int64(l.Profile.Depth), "labels": int64(l.Labels),
+		"bytes of a label's name": int64(l.LabelName), "bytes of a label's value": int64(l.LabelValue), "series": int64(l.Series),
+		"tenants": int64(l.Tenants), "queries": int64(l.Queries), "time of a query": int64(l.QueryTime), "memory of a query": l.QueryBytes,
+		"bytes of an answer": l.ResultBytes, "functions of a flame graph": int64(l.Nodes), "time to read a request": int64(l.ReadTime),
+	} {
+		if v < 0 {
+			return fmt.Errorf("%w on %s: %d, want 0 or more", ErrLimit, name, v)
+		}
+	}
+	return nil
 }
 
 // Tokens are the bearer tokens that requests are accepted with. If Read is empty, everyone can

@@ -22,6 +22,7 @@ type recorder struct {
 	err    error // of the answer, if the handler named one
 }
 
+// WriteHeader implements http.ResponseWriter.
 func (r *recorder) WriteHeader(status int) {
 	if r.status == 0 {
 		r.status = status
@@ -29,6 +30,7 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
+// Write implements http.ResponseWriter.
 func (r *recorder) Write(b []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK

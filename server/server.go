@@ -1,10 +1,12 @@
 package server
 
 import (
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,15 +26,19 @@ type Server struct {
 	queries chan struct{} // has a value for each query in progress
 	mux     *http.ServeMux
 	closing atomic.Bool
+	active  sync.WaitGroup // requests in progress
 }
 
 // New returns a server of the profiles of a store, and creates their table if it does not
-// exist. Errors are those of profile.Open.
+// exist. Errors are ErrLimit for a negative limit, and those of profile.Open.
 //
 // A server is mounted below a path by http.StripPrefix. For gRPC the http.Server needs HTTP/2,
 // without TLS http.Protocols.SetUnencryptedHTTP2.
 func New(store *columnstore.Store, opts Options) (*Server, error) {
-	limits := opts.Limits.withDefaults()
+	if err := opts.Limits.Check(); err != nil {
+		return nil, err
+	}
+	limits := opts.Limits.WithDefaults()
 	opts.Profiles.Limits = limits.Profile
 	if opts.DropLabels == nil {
 		opts.DropLabels = DefaultDropLabels
@@ -70,8 +76,14 @@ func (s *Server) SetTokens(t Tokens) { s.tokens.Store(&t) }
 // while it shuts down. Requests are answered as before.
 func (s *Server) Drain() { s.closing.Store(true) }
 
+// Wait returns when no request is in progress. The caller takes no new ones meanwhile: it has shut
+// its http.Server down.
+func (s *Server) Wait() { s.active.Wait() }
+
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.active.Add(1)
+	defer s.active.Done()
 	rec := &recorder{ResponseWriter: w}
 	defer s.recover(rec, r)
 	if !s.knowsHost(r.Host) {
@@ -87,7 +99,7 @@ func (s *Server) recover(w *recorder, r *http.Request) {
 	if p == nil {
 		return
 	}
-	if p == http.ErrAbortHandler {
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(p)
 	}
 	s.metrics.panics.Inc()

@@ -1,0 +1,86 @@
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/granarydb/granary/server"
+)
+
+// run answers requests on a listener until the context ends, and then drains.
+func (f *flags) run(ctx context.Context, log *slog.Logger, handle *server.Server, secrets *secrets, l net.Listener) error {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true) // gRPC without TLS
+	web := &http.Server{
+		Handler: handle, Protocols: protocols, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	served := make(chan error, 1)
+	go func() { served <- f.accept(web, secrets, l) }()
+	for {
+		select {
+		case <-hup:
+			f.reload(log, handle, secrets)
+		case err := <-served:
+			return err
+		case <-ctx.Done():
+			return errors.Join(f.shutdown(log, web, handle), <-served)
+		}
+	}
+}
+
+// accept serves the connections of a listener until the server is shut down.
+func (f *flags) accept(web *http.Server, secrets *secrets, l net.Listener) error {
+	var err error
+	if secrets.cert.Load() != nil {
+		web.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: secrets.certificate}
+		err = web.ServeTLS(l, "", "")
+	} else {
+		err = web.Serve(l)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// shutdown waits for the requests in progress, and cuts those that take longer than --drain.
+func (f *flags) shutdown(log *slog.Logger, web *http.Server, handle *server.Server) error {
+	log.Info("shutting down", "drain", f.drain)
+	handle.Drain()
+	ctx, cancel := context.WithTimeout(context.Background(), f.drain)
+	defer cancel()
+	err := web.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		log.Warn("requests in progress were cut", "after", f.drain)
+		err = web.Close()
+	}
+	handle.Wait() // handlers of connections that were cut still use the store
+	return err
+}
+
+// reload reads tokens and certificates again. If one cannot be read, all stay as they were.
+func (f *flags) reload(log *slog.Logger, handle *server.Server, secrets *secrets) {
+	next, err := f.files.load()
+	if err != nil {
+		log.Error("reload failed: tokens and certificates are those of before", "error", err)
+		return
+	}
+	handle.SetTokens(next.tokens)
+	secrets.cert.Store(next.cert.Load())
+	log.Info("reloaded", "read tokens", len(next.tokens.Read), "write tokens", len(next.tokens.Write))
+}

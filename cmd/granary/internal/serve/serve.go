@@ -1,0 +1,242 @@
+package serve
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server"
+)
+
+// syncNames are the values of --sync, in the order of the policies.
+var syncNames = []string{disk.SyncPeriodically: "periodically", disk.SyncEach: "each", disk.SyncNever: "never"}
+
+// flags are the values of the flags of serve.
+type flags struct {
+	listen    string
+	dir       string
+	inMemory  bool
+	sync      string
+	memory    int64
+	disk      int64
+	retention time.Duration
+	drain     time.Duration
+	hosts     []string
+	drop      []string
+	logJSON   bool
+	files     files
+	limits    server.Limits
+}
+
+// NewServe returns the command serve.
+func NewServe() *cobra.Command {
+	f := flags{
+		listen: "127.0.0.1:4040", dir: "granary.db", memory: 1 << 30, drain: 10 * time.Second,
+		sync: syncNames[disk.SyncPeriodically], drop: server.DefaultDropLabels, limits: server.Limits{}.WithDefaults(),
+	}
+	cmd := &cobra.Command{
+		Use:   "serve [flags]",
+		Short: "Take profiles over HTTP and answer questions about them",
+		Long: `serve takes the profiles that clients of Pyroscope push: Grafana Alloy, the SDKs
+of Pyroscope, and any program that can send a pprof file. It answers Grafana's
+data source for Pyroscope, go tool pprof, and readers of Arrow.
+
+  POST /push.v1.PusherService/Push   Alloy (Connect, gRPC)
+  POST /ingest                       the SDKs
+  POST /pprof?job=api                a pprof file as it is, labels as parameters
+  POST /querier.v1.QuerierService/*  Grafana's data source for Pyroscope
+  GET  /pprof?type=cpu&selector=...  a merged profile, for go tool pprof
+  GET  /arrow?type=cpu&selector=...  rows as an Arrow stream
+  GET  /metrics /healthz /readyz     Prometheus; is it alive; does it take requests
+
+Profiles are stored in the directory --db, which is made if there is none, and
+are there again after a restart. --sync chooses when they are made durable, as
+'granary load --help' describes. Rows beyond --memory are in files alone, those
+beyond --disk or older than --retention are dropped, the oldest first.
+
+The server listens on loopback unless --listen says otherwise. Before it listens
+for others, give it tokens and a certificate: everyone who reaches it can read and
+push. SIGHUP reads both again. An interrupt or SIGTERM answers the requests in
+progress, closes the store and ends with 0.`,
+		Example: `  granary serve
+  granary serve --db /var/lib/granary --memory 4GiB --disk 100GiB --retention 720h
+  granary serve --listen :4040 --write-tokens push.txt --read-tokens read.txt \
+      --tls-cert cert.pem --tls-key key.pem --host profiles.example.com
+  URL='http://localhost:4040/pprof?type=cpu&from=-1h'; go tool pprof "$URL"`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.Usage(fmt.Errorf("serve takes no arguments: %q; profiles are pushed to it", args[0]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.serve(cmd) },
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// add adds the flags to a command.
+func (f *flags) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.listen, "listen", f.listen, "listen on `ADDRESS`, as host:port; :port is every interface")
+	fs.StringVar(&f.dir, "db", f.dir, "store the profiles in the directory `DIR`")
+	fs.BoolVar(&f.inMemory, "in-memory", false, "store nothing in files: a restart loses all profiles")
+	fs.Var(cli.NewChoice("sync", syncNames, &f.sync), "sync", "make profiles durable `WHEN`: periodically, each or never")
+	fs.Var(cli.NewBytes("memory", &f.memory), "memory", "`BYTES` that the store keeps in memory, beside what queries take; 0 is no limit")
+	fs.Var(cli.NewBytes("disk", &f.disk), "disk", "`BYTES` of files and log; 0 is no limit")
+	fs.DurationVar(&f.retention, "retention", 0, "drop profiles older than the newest by more than `DURATION`; 0 keeps them")
+	fs.DurationVar(&f.drain, "drain", f.drain, "`DURATION` that requests in progress get at the end")
+	fs.StringArrayVar(&f.hosts, "host", nil, "`NAME` of this server in requests, beside localhost and IP addresses; * is any; can be repeated")
+	fs.StringArrayVar(&f.drop, "drop-label", f.drop, "drop the label `NAME` of pushed profiles; can be repeated; \"\" alone drops none")
+	fs.BoolVar(&f.logJSON, "log-json", false, "log JSON instead of text")
+	f.files.add(fs)
+	l := &f.limits
+	fs.Var(cli.NewBytes("max-body", &l.Body), "max-body", "`BYTES` of a request")
+	fs.IntVar(&l.Profile.Bytes, "max-profile", l.Profile.Bytes, "bytes `N` of a decompressed profile")
+	fs.IntVar(&l.Profile.Samples, "max-samples", l.Profile.Samples, "samples `N` of a profile")
+	fs.IntVar(&l.Profile.Depth, "max-depth", l.Profile.Depth, "locations `N` of a stack")
+	fs.IntVar(&l.Profiles, "max-profiles", l.Profiles, "profiles `N` of a request")
+	fs.IntVar(&l.Labels, "max-labels", l.Labels, "labels `N` of a profile")
+	fs.IntVar(&l.LabelName, "max-label-name", l.LabelName, "bytes `N` of a label's name")
+	fs.IntVar(&l.LabelValue, "max-label-value", l.LabelValue, "bytes `N` of a label's value")
+	fs.IntVar(&l.Series, "max-series", l.Series, "sets of labels `N` that a tenant pushes in an hour")
+	fs.IntVar(&l.Tenants, "max-tenants", l.Tenants, "tenants `N` that push in an hour")
+	fs.IntVar(&l.Queries, "max-queries", l.Queries, "queries `N` at once")
+	fs.DurationVar(&l.QueryTime, "max-query-time", l.QueryTime, "`DURATION` of a query")
+	fs.Var(cli.NewBytes("max-query-memory", &l.QueryBytes), "max-query-memory", "`BYTES` of the groups of a query")
+	fs.Var(cli.NewBytes("max-result", &l.ResultBytes), "max-result", "`BYTES` of an answer")
+	fs.IntVar(&l.Nodes, "max-nodes", l.Nodes, "functions `N` of a flame graph")
+	fs.DurationVar(&l.ReadTime, "max-read-time", l.ReadTime, "`DURATION` that a client can take to send a request")
+}
+
+// check returns a usage error for values that make no server.
+func (f *flags) check() error {
+	if _, _, err := net.SplitHostPort(f.listen); err != nil {
+		return cli.Usage(fmt.Errorf("--listen %s: want host:port: %w", f.listen, err))
+	}
+	if f.retention < 0 || f.drain < 0 {
+		return cli.Usage(errors.New("--retention and --drain: want no negative durations"))
+	}
+	if err := f.limits.Check(); err != nil {
+		return cli.Usage(err)
+	}
+	if f.inMemory {
+		if f.disk != 0 {
+			return cli.Usage(errors.New("--disk bounds files, and --in-memory has none: leave one of them out"))
+		}
+		return nil
+	}
+	return dbdir.CheckNew(f.dir)
+}
+
+// open opens the store, and returns the options of its table of profiles.
+func (f *flags) open() (*columnstore.Store, profile.Options, error) {
+	opts := columnstore.Options{MemoryBudget: f.memory, Retention: f.retention}
+	if !f.inMemory {
+		opts.Dir, opts.DiskBudget = f.dir, f.disk
+		opts.Sync = disk.SyncPolicy(slices.Index(syncNames, f.sync))
+	}
+	store, err := columnstore.Open(opts)
+	if err != nil {
+		if f.inMemory {
+			return nil, profile.Options{}, err
+		}
+		return nil, profile.Options{}, dbdir.Explain(f.dir, err)
+	}
+	var table profile.Options
+	if t := store.Table("profiles"); t != nil { // of buckets of another width, maybe
+		if table.Bucket = time.Duration(t.Schema().BucketWidth()); table.Bucket == 0 {
+			table.Bucket = -1
+		}
+	}
+	return store, table, nil
+}
+
+// serve serves until the context ends or SIGTERM comes.
+func (f *flags) serve(cmd *cobra.Command) (err error) {
+	if err := f.check(); err != nil {
+		return err
+	}
+	secrets, err := f.files.load()
+	if err != nil {
+		return cli.Usage(err)
+	}
+	var handler slog.Handler = slog.NewTextHandler(cmd.ErrOrStderr(), nil)
+	if f.logJSON {
+		handler = slog.NewJSONHandler(cmd.ErrOrStderr(), nil)
+	}
+	log := slog.New(handler)
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM)
+	defer stop()
+
+	start := time.Now()
+	store, table, err := f.open()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := store.Close(); closed != nil {
+			err = cmp.Or(err, closed)
+			return
+		}
+		if err == nil {
+			log.Info("closed")
+		}
+	}()
+	if slices.Equal(f.drop, []string{""}) {
+		f.drop = []string{}
+	}
+	handle, err := server.New(store, server.Options{
+		Profiles: table, Limits: f.limits, Tokens: secrets.tokens, Hosts: f.hosts, DropLabels: f.drop, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", f.listen)
+	if err != nil {
+		return fmt.Errorf("--listen %s: %w", f.listen, err)
+	}
+	f.announce(log, store, l.Addr(), time.Since(start))
+	return f.run(ctx, log, handle, secrets, l)
+}
+
+// announce logs where the server listens and what it has.
+func (f *flags) announce(log *slog.Logger, store *columnstore.Store, addr net.Addr, took time.Duration) {
+	scheme := "http"
+	if f.files.cert != "" {
+		scheme = "https"
+	}
+	stats := store.Stats()
+	log.Info("listening", "url", scheme+"://"+addr.String(), "db", f.where(), "rows", stats.Rows, "files", stats.FileBytes, "opened", took.Round(time.Millisecond))
+	if f.inMemory {
+		log.Warn("a restart loses all profiles: --in-memory stores nothing in files")
+	}
+	if tcp, ok := addr.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+		if f.files.read == "" || f.files.write == "" {
+			log.Warn("everyone who reaches this address can read or push: see --read-tokens, --write-tokens")
+		}
+		if f.files.cert == "" {
+			log.Warn("profiles and tokens are sent in the clear: see --tls-cert, --tls-key")
+		}
+	}
+}
+
+func (f *flags) where() string {
+	if f.inMemory {
+		return "memory"
+	}
+	return f.dir
+}

@@ -1,0 +1,253 @@
+//go:build unix
+
+package serve
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// running is a serve command in progress.
+type running struct {
+	t    *testing.T
+	stop context.CancelFunc
+	code chan int
+	log  chan string
+	url  string
+}
+
+// start runs serve with flags on a free port of loopback, and waits until it listens.
+func start(t *testing.T, args ...string) *running {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	run := &running{t: t, stop: stop, code: make(chan int, 1), log: make(chan string, 1000)}
+	go func() {
+		code := cli.Run(ctx, NewServe(), append([]string{"--listen", "127.0.0.1:0"}, args...), io.Discard, w)
+		_ = w.Close()
+		run.code <- code
+	}()
+	go func() {
+		defer close(run.log)
+		for lines := bufio.NewScanner(r); lines.Scan(); {
+			run.log <- lines.Text()
+		}
+	}()
+	t.Cleanup(func() { stop() })
+	run.url = run.find(`url=(\S+)`)
+	return run
+}
+
+// find returns the first group of a pattern in the lines that are logged next.
+func (r *running) find(pattern string) string {
+	r.t.Helper()
+	var seen []string
+	for {
+		select {
+		case line, ok := <-r.log:
+			if m := regexp.MustCompile(pattern).FindStringSubmatch(line); m != nil {
+				return m[len(m)-1]
+			}
+			if seen = append(seen, line); ok {
+				continue
+			}
+		case <-time.After(30 * time.Second):
+		}
+		r.t.Fatalf("the log has no %s:\n%s", pattern, strings.Join(seen, "\n"))
+	}
+}
+
+// end interrupts the command and returns its exit code.
+func (r *running) end() int {
+	r.stop()
+	select {
+	case code := <-r.code:
+		return code
+	case <-time.After(30 * time.Second):
+		r.t.Fatal("serve does not end")
+		return 0
+	}
+}
+
+// get asks the server, with a token if it is not empty.
+func get(t *testing.T, client *http.Client, url, token string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.CloseIdleConnections()
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// TestServe starts a server on a directory twice: it answers, ends with 0, and opens again.
+func TestServe(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "profiles.db")
+	for range 2 {
+		run := start(t, "--db", dir)
+		for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+			if code, body := get(t, new(http.Client), run.url+path, ""); code != http.StatusOK {
+				t.Errorf("%s: %d %s", path, code, body)
+			}
+		}
+		if code := run.end(); code != cli.ExitOK {
+			t.Errorf("exit code %d", code)
+		}
+		run.find("msg=(closed)")
+	}
+}
+
+// TestServe_InMemory warns that a restart loses the profiles.
+func TestServe_InMemory(t *testing.T) {
+	run := start(t, "--in-memory")
+	run.find("(a restart loses all profiles)")
+	if code := run.end(); code != cli.ExitOK {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestServe_Reload serves TLS and tokens, and reads both again at SIGHUP: a file that cannot be read
+// leaves them as they were.
+func TestServe_Reload(t *testing.T) {
+	dir := t.TempDir()
+	tokens, cert, key := filepath.Join(dir, "read.txt"), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	write(t, tokens, "# old\nfirst\n")
+	pool := writeCert(t, cert, key)
+	run := start(t, "--in-memory", "--read-tokens", tokens, "--tls-cert", cert, "--tls-key", key)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	expect := func(token string, want int) {
+		t.Helper()
+		if code, _ := get(t, client, run.url+"/metrics", token); code != want {
+			t.Errorf("token %q: status %d, want %d", token, code, want)
+		}
+	}
+	expect("", http.StatusUnauthorized)
+	expect("first", http.StatusOK)
+	expect("second", http.StatusUnauthorized)
+
+	write(t, tokens, "second\n")
+	writeCert(t, cert, key)
+	hangUp(t)
+	run.find("msg=(reloaded)")
+	pool.AppendCertsFromPEM(read(t, cert))
+	expect("second", http.StatusOK)
+	expect("first", http.StatusUnauthorized)
+
+	write(t, tokens, "# nothing\n")
+	hangUp(t)
+	run.find("(the file has no token)")
+	expect("second", http.StatusOK)
+	if code := run.end(); code != cli.ExitOK {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestServe_Flags refuses flags that make no server.
+func TestServe_Flags(t *testing.T) {
+	full := t.TempDir()
+	write(t, filepath.Join(full, "notes.txt"), "not ours")
+	for _, test := range []struct{ args, want string }{
+		{"--listen 4040", "--listen 4040: want host:port"},
+		{"--in-memory --disk 1GiB", "--disk bounds files"},
+		{"--in-memory --retention -1h", "no negative durations"},
+		{"--in-memory --max-labels -1", "labels: -1"},
+		{"--in-memory --memory many", "--memory"},
+		{"--in-memory --sync always", "--sync"},
+		{"--in-memory --read-tokens /does/not/exist", "--read-tokens"},
+		{"--in-memory --tls-cert cert.pem", "want both or none"},
+		{"--db " + full, "it has other files"},
+		{"--in-memory profiles", "serve takes no arguments"},
+	} {
+		var out strings.Builder
+		if code := cli.Run(t.Context(), NewServe(), strings.Fields(test.args), io.Discard, &out); code != cli.ExitUsage {
+			t.Errorf("%s: exit code %d", test.args, code)
+		}
+		if !strings.Contains(out.String(), test.want) {
+			t.Errorf("%s: %s, want %s", test.args, out.String(), test.want)
+		}
+	}
+}
+
+func hangUp(t *testing.T) {
+	t.Helper()
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// writeCert writes a new certificate for loopback and its key, and returns a pool with it.
+func writeCert(t *testing.T, cert, key string) *x509.CertPool {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	write(t, key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(read(t, cert))
+	return pool
+}
