@@ -19,6 +19,7 @@ var below = map[string][]string{
 	"replay":    {"fleet"},
 	"fleet":     {},
 	"measure":   {"report"},
+	"serve":     {"fleet", "report"},
 	"report":    {},
 }
 

@@ -64,3 +64,9 @@ func (f *PprofFile) Insert(db *profile.DB, at int64) error {
 	_, err := db.InsertEncoded(context.Background(), f.data, profile.InsertOptions{Labels: f.labels, Time: time.Unix(0, at)})
 	return err
 }
+
+// Data returns the encoded profile, which must not be changed.
+func (f *PprofFile) Data() []byte { return f.data }
+
+// Labels returns the labels of the profile, which must not be changed.
+func (f *PprofFile) Labels() map[string]string { return f.labels }

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/granarydb/granary/bench/report"
+)
+
+// killed is the report of the kills.
+type killed struct {
+	Kills   int     `json:"kills"`
+	Rows    int64   `json:"rows_acknowledged"`
+	Extra   int64   `json:"rows_not_acknowledged_but_there"`
+	ReadyMs float64 `json:"most_ms_until_ready"`
+}
+
+// kill kills a server under load, each time after a random part of the duration, and opens it again:
+// it has every row that it acknowledged, and at most those beside them whose pushes were in progress.
+func (o *options) kill(ctx context.Context, command, dir string, f *files) error {
+	var r killed
+	var all pushed
+	var unknown int // pushes in progress at a kill
+	db := filepath.Join(dir, "db")
+	for range o.kills {
+		p, err := o.begin(ctx, command, db, "each")
+		if err != nil {
+			return err
+		}
+		r.ReadyMs = max(r.ReadyMs, float64(p.ready.Milliseconds()))
+		if err := o.account(p, &all, &r, unknown); err != nil {
+			return err
+		}
+		sent, err := o.loadAndKill(ctx, p, f)
+		if err != nil {
+			return err
+		}
+		all.add(sent)
+		unknown += o.writers
+		r.Kills++
+		fmt.Fprintf(os.Stderr, "serve: kill %d of %d: %d rows acknowledged, ready in %s\n", r.Kills, o.kills, all.rows, p.ready)
+	}
+	p, err := o.begin(ctx, command, db, "each")
+	if err != nil {
+		return err
+	}
+	r.ReadyMs = max(r.ReadyMs, float64(p.ready.Milliseconds()))
+	if err := o.account(p, &all, &r, unknown); err != nil {
+		return err
+	}
+	if err := p.end(); err != nil {
+		return err
+	}
+	return report.Print(r)
+}
+
+// account compares the rows of a server with those that were acknowledged.
+func (o *options) account(p *process, all *pushed, r *killed, unknown int) error {
+	m, err := p.metrics()
+	if err != nil {
+		return err
+	}
+	rows := int64(m["granary_store_rows"])
+	const mostRows = 2144 // of a profile of the fleet
+	if rows < all.rows || rows > all.rows+int64(unknown*mostRows) {
+		return fmt.Errorf("%d rows after a restart: %d were acknowledged, and %d pushes were in progress", rows, all.rows, unknown)
+	}
+	for kind, want := range all.sums {
+		if got, err := sum(p.url, kind); err != nil || got < want {
+			return fmt.Errorf("the sum of %s is %d, %d were acknowledged; %w", kind, got, want, err)
+		}
+	}
+	r.Rows, r.Extra = all.rows, rows-all.rows
+	return nil
+}
+
+// loadAndKill pushes and asks, and kills the server meanwhile.
+func (o *options) loadAndKill(ctx context.Context, p *process, f *files) (sent *pushed, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wait sync.WaitGroup
+	wait.Go(func() { sent = o.push(ctx, p.url+"/pprof", f) })
+	wait.Go(func() { o.ask(ctx, p.url) })
+	time.Sleep(o.duration/2 + time.Duration(rand.Int64N(int64(o.duration))))
+	err = p.kill()
+	cancel()
+	wait.Wait()
+	return sent, err
+}
