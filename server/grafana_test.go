@@ -1,0 +1,59 @@
+package server
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/granarydb/granary/columnstore"
+)
+
+// TestDashboard looks up each metric of Grafana's dashboard among those of a server.
+func TestDashboard(t *testing.T) {
+	data, err := os.ReadFile("grafana/dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var board struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(data, &board); err != nil {
+		t.Fatal(err)
+	}
+	store, err := columnstore.Open(columnstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	m := newMetrics(store)
+	m.request("/pprof", &recorder{err: ErrRequest}, 0) // so that vectors have a metric
+	families, err := m.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, f := range families {
+		known[f.GetName()] = true
+		known[f.GetName()+"_bucket"] = f.GetType().String() == "HISTOGRAM"
+	}
+	shown := map[string]bool{}
+	for _, p := range board.Panels {
+		if len(p.Targets) == 0 {
+			t.Errorf("panel %s shows nothing", p.Title)
+		}
+		for _, target := range p.Targets {
+			for _, name := range regexp.MustCompile(`\b(granary|process|go)_\w+`).FindAllString(target.Expr, -1) {
+				if shown[name] = true; !known[name] {
+					t.Errorf("panel %s: no metric %s", p.Title, name)
+				}
+			}
+		}
+	}
+	if len(shown) < 20 {
+		t.Errorf("the panels show %d metrics", len(shown))
+	}
+}
