@@ -50,6 +50,7 @@ questions about them, or stores them in a directory and asks that.
   granary load --db D.db DIR           store profiles in a directory
   granary top --db D.db                the same questions, of the directory
   granary serve --db D.db              take profiles over HTTP, and answer
+  granary push --to URL cpu.pb.gz      send profiles to a server
   granary backup --db D.db E.db        a copy of the directory
   granary verify --db D.db             are all bytes as they were written?
   granary history plot -o s.svg SET    a picture of recorded states over time
@@ -69,6 +70,6 @@ Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.`,
 	}
 	root.SetHelpCommand(cli.NewHelp("Show the help of a command"))
 	root.SetVersionTemplate("granary {{.Version}}\n")
-	root.AddCommand(newDemo(), newTop(), newPeek(), newDiff(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newExport(), newInspect(), newLoad(), newDelete(), serve.NewServe(), dirs.NewBackup(), dirs.NewVerify(), dirs.NewRepair(), dirs.NewDump(), states.NewCommand(), newVersion())
+	root.AddCommand(newDemo(), newTop(), newPeek(), newDiff(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newExport(), newInspect(), newLoad(), newDelete(), serve.NewServe(), newPush(), dirs.NewBackup(), dirs.NewVerify(), dirs.NewRepair(), dirs.NewDump(), states.NewCommand(), newVersion())
 	return root
 }
