@@ -24,7 +24,7 @@ var below = map[string][]string{
 	"cmd/granary/internal/clitest": {"cmd/granary/internal/cli"}, // tests alone import it
 	"cmd/granary/parquet":          {"profile"},
 
-	"server":         {},
+	"server":         {"profile", "columnstore", "disk"},
 	"export":         {"profile"},
 	"internal/input": {"profile"},
 	"render":         {"profile", "history"},
