@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"io"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -68,13 +69,12 @@ func (s *Server) measured(name string, tokens func(*Tokens) []string, h http.Han
 		}
 		start := time.Now()
 		defer func() { s.metrics.request(name, rec, time.Since(start)) }()
+		s.setDeadline(rec, r)
 		if !allowed(r, tokens(s.tokens.Load())) {
 			rec.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(rec, "token: a bearer token is missing or unknown", http.StatusUnauthorized)
 			return
 		}
-		// Errors are of servers without deadlines, such as those of tests.
-		_ = http.NewResponseController(rec.ResponseWriter).SetReadDeadline(start.Add(s.limits.ReadTime))
 		if r.ContentLength > s.limits.Body {
 			s.fail(rec, r, tooLarge("a body of %d bytes, at most %d", r.ContentLength, s.limits.Body))
 			return
@@ -82,6 +82,34 @@ func (s *Server) measured(name string, tokens func(*Tokens) []string, h http.Han
 		r.Body = http.MaxBytesReader(rec, r.Body, s.limits.Body)
 		h.ServeHTTP(rec, r)
 	})
+}
+
+// setDeadline lets the reading of a body fail after Limits.ReadTime. The deadline ends with the
+// body: it is one of the connection, whose end cancels the request. A request without a body has
+// none.
+func (s *Server) setDeadline(w *recorder, r *http.Request) {
+	if r.ContentLength == 0 {
+		return
+	}
+	// Errors are of servers without deadlines, such as those of tests.
+	set := http.NewResponseController(w.ResponseWriter).SetReadDeadline
+	_ = set(time.Now().Add(s.limits.ReadTime))
+	r.Body = &timedBody{r.Body, func() { _ = set(time.Time{}) }}
+}
+
+// timedBody is a body with a deadline.
+type timedBody struct {
+	io.ReadCloser
+	clear func() // removes the deadline
+}
+
+// Read implements io.Reader.
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF { //nolint:errorlint // bodies end with it as it is
+		b.clear()
+	}
+	return n, err
 }
 
 // allowed reports whether a request has one of the tokens, or none is asked for. It takes the

@@ -24,6 +24,8 @@ type Server struct {
 	metrics *metrics
 	tokens  atomic.Pointer[Tokens]
 	queries chan struct{} // has a value for each query in progress
+	ids     *ids
+	tenants *tenants
 	mux     *http.ServeMux
 	closing atomic.Bool
 	active  sync.WaitGroup // requests in progress
@@ -56,6 +58,7 @@ func New(store *columnstore.Store, opts Options) (*Server, error) {
 	s := &Server{
 		db: db, opts: opts, limits: limits, metrics: newMetrics(store),
 		queries: make(chan struct{}, limits.Queries), mux: http.NewServeMux(),
+		ids: newIDs(opts.Now), tenants: newTenants(limits, opts.Now),
 	}
 	s.SetTokens(opts.Tokens)
 	s.routes()
@@ -67,6 +70,7 @@ func (s *Server) routes() {
 	s.mux.HandleFunc("GET /healthz", s.health)
 	s.mux.HandleFunc("GET /readyz", s.ready)
 	s.mux.Handle("GET /metrics", s.asks("/metrics", s.metrics.handler()))
+	s.pushRoutes()
 }
 
 // SetTokens replaces the tokens. Requests that have begun keep those of before.

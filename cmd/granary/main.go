@@ -56,7 +56,7 @@ questions about them, or stores them in a directory and asks that.
   granary history plot -o s.svg SET    a picture of recorded states over time
 
 Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.`,
-		Version: versionText(),
+		Version: cli.VersionText(),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -70,6 +70,6 @@ Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.`,
 	}
 	root.SetHelpCommand(cli.NewHelp("Show the help of a command"))
 	root.SetVersionTemplate("granary {{.Version}}\n")
-	root.AddCommand(newDemo(), newTop(), newPeek(), newDiff(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newExport(), newInspect(), newLoad(), newDelete(), serve.NewServe(), newPush(), dirs.NewBackup(), dirs.NewVerify(), dirs.NewRepair(), dirs.NewDump(), states.NewCommand(), newVersion())
+	root.AddCommand(newDemo(), newTop(), newPeek(), newDiff(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newExport(), newInspect(), newLoad(), newDelete(), serve.NewServe(), newPush(), dirs.NewBackup(), dirs.NewVerify(), dirs.NewRepair(), dirs.NewDump(), states.NewCommand(), cli.NewVersion())
 	return root
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -6,11 +6,10 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
-
-	"github.com/granarydb/granary/cmd/granary/internal/cli"
 )
 
-func newVersion() *cobra.Command {
+// NewVersion returns the command version.
+func NewVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
@@ -18,18 +17,19 @@ func newVersion() *cobra.Command {
 of the build if it is known, the Go version and the platform.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return cli.Usage(fmt.Errorf("version takes no arguments, not %q", args[0]))
+				return Usage(fmt.Errorf("version takes no arguments, not %q", args[0]))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "granary %s\n", versionText())
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "granary %s\n", VersionText())
 			return err
 		},
 	}
 }
 
-func versionText() string {
+// VersionText returns the version, the commit of the build, the Go version and the platform.
+func VersionText() string {
 	version, commit := "(devel)", ""
 	if info, ok := debug.ReadBuildInfo(); ok {
 		version = info.Main.Version

@@ -1,0 +1,209 @@
+package serve
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/internal/input"
+)
+
+// Inputs are the profiles of the command push, as the command's other flags describe them.
+type Inputs struct {
+	Labels map[string]string
+	Web    input.Web
+	// Note says on standard error that a profile is fetched.
+	Note func(stderr io.Writer, web *input.Web, arg, name string)
+}
+
+// pusher sends profiles to a server.
+type pusher struct {
+	source Inputs
+	to     *url.URL
+	token  string
+	pause  time.Duration // before the second attempt at a profile
+}
+
+// maxAttempts is the number of times that a profile is sent to a server that has no room for it, or
+// does not answer.
+const maxAttempts = 4
+
+// NewPush returns the command push. Its caller adds the flags of inputs, and source parses them.
+func NewPush(inputsHelp string, source func() (Inputs, error)) *cobra.Command {
+	var to, tokenFile string
+	cmd := &cobra.Command{
+		Use:   "push --to URL [flags] INPUT...",
+		Short: "Send profiles to a server",
+		Long: `push sends profiles to a server that 'granary serve' runs, which stores them. It
+prints the profiles and bytes that it sent.
+
+A server stores a profile as a whole or not at all. Each profile has an id of its
+own: if there is no answer, or the server has no room at the moment, it is sent
+again, up to four times, and still counts once. A second push of the same
+file counts twice. A profile without a time gets that of its file.
+
+` + inputsHelp,
+		Example: `  granary push --to http://localhost:4040 --label job=api cpu.pb.gz heaps/
+  granary push --to https://profiles.example.com --token-file push.txt \
+      --label job=api http://localhost:6060/debug/pprof/heap`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p := pusher{pause: time.Second}
+			var err error
+			if p.source, err = source(); err != nil {
+				return err
+			}
+			if p.to, err = serverURL(to); err != nil {
+				return err
+			}
+			if p.token, err = readToken(tokenFile); err != nil {
+				return err
+			}
+			return p.run(cmd, args)
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", "", "the `URL` of the server, such as http://localhost:4040")
+	cmd.Flags().StringVar(&tokenFile, "token-file", "", "a `FILE` with the token to push with")
+	return cmd
+}
+
+// serverURL returns the address that takes profiles of a server.
+func serverURL(to string) (*url.URL, error) {
+	if to == "" {
+		return nil, cli.Usage(errors.New("--to URL is missing: the server to send the profiles to"))
+	}
+	u, err := url.Parse(to)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, cli.Usage(fmt.Errorf("--to %q: want the URL of a server, such as http://localhost:4040", to))
+	}
+	return u.JoinPath("pprof"), nil
+}
+
+// readToken reads a file with one token, "" without a name.
+func readToken(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return "", fmt.Errorf("--token-file: %w", err)
+	}
+	token := strings.TrimSpace(string(data))
+	if token == "" || strings.ContainsAny(token, " \t\r\n") {
+		return "", cli.Usage(fmt.Errorf("--token-file %s: want one token in it", name))
+	}
+	return token, nil
+}
+
+// run sends the profiles of inputs. Those that cannot be read or sent are reported, and the others
+// are sent all the same.
+func (p *pusher) run(cmd *cobra.Command, args []string) error {
+	var sent, failed int
+	var size int64
+	var last error
+	for _, arg := range args {
+		for name, err := range input.Names(arg) {
+			var n int
+			if err == nil {
+				p.source.Note(cmd.ErrOrStderr(), &p.source.Web, arg, name)
+				n, err = p.push(cmd.Context(), name)
+			}
+			if err = cmp.Or(cmd.Context().Err(), err); err == nil {
+				sent, size = sent+1, size+int64(n)
+				continue
+			}
+			if cmd.Context().Err() != nil {
+				return err
+			}
+			if last != nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "granary: %s\n", cli.OneLine(last))
+			}
+			last, failed = err, failed+1
+		}
+	}
+	if sent > 0 {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s, %s sent to %s\n", cli.Many(sent, "profile"), cli.Size(size), p.to.Redacted())
+	}
+	if last != nil && sent > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "granary: %s\n", cli.OneLine(last))
+		return cli.Failed(fmt.Errorf("%s could not be sent", cli.Many(failed, "profile")))
+	}
+	return last
+}
+
+// push sends a profile, and returns its bytes.
+func (p *pusher) push(ctx context.Context, name string) (int, error) {
+	data, at, err := p.source.Web.Read(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	labels := map[string]string{}
+	maps.Copy(labels, input.FolderLabels(name))
+	maps.Copy(labels, p.source.Labels)
+	query := url.Values{"time": {strconv.FormatInt(at.UnixNano(), 10)}, "origin": {path.Base(name)}}
+	for label, value := range labels {
+		query.Set(label, value)
+	}
+	to := *p.to
+	to.RawQuery = query.Encode()
+	id := uuid.NewString()
+	for attempt := 1; ; attempt++ {
+		again, err := p.send(ctx, to.String(), id, data)
+		if err == nil {
+			return len(data), nil
+		}
+		if !again || attempt == maxAttempts {
+			return 0, fmt.Errorf("%s: %w", name, err)
+		}
+		select {
+		case <-time.After(p.pause << (attempt - 1)):
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}
+
+// send sends a profile once. It reports whether another attempt can succeed.
+func (p *pusher) send(ctx context.Context, to, id string, data []byte) (again bool, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(data))
+	if err != nil {
+		return false, err
+	}
+	req.Header.Set("Content-Type", "application/octet-stream")
+	req.Header.Set("X-Idempotency-Key", id)
+	if p.token != "" {
+		req.Header.Set("Authorization", "Bearer "+p.token)
+	}
+	resp, err := cmp.Or(p.source.Web.Client, http.DefaultClient).Do(req)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) { // the URL has the labels, and is long
+			err = u.Err
+		}
+		return true, fmt.Errorf("%s: %w", p.to.Redacted(), err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 1000))
+	switch {
+	case err != nil:
+		return true, fmt.Errorf("%s: %w", p.to.Redacted(), err)
+	case resp.StatusCode < 300:
+		return false, nil
+	}
+	again = resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable
+	return again, fmt.Errorf("%s: %s: %s", p.to.Redacted(), resp.Status, cli.Printable(strings.TrimSpace(string(text))))
+}
