@@ -1,0 +1,146 @@
+//go:build unix
+
+package serve
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/input"
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server"
+)
+
+// writeProfile writes a profile of one sample of type delay with a value.
+func writeProfile(t *testing.T, name string, value int64) {
+	t.Helper()
+	f := &pprof.Function{ID: 1, Name: "main.wait"}
+	l := &pprof.Location{ID: 1, Line: []pprof.Line{{Function: f, Line: 3}}}
+	p := &pprof.Profile{
+		SampleType: []*pprof.ValueType{{Type: "contentions", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"}},
+		TimeNanos:  time.Now().UnixNano(), Function: []*pprof.Function{f}, Location: []*pprof.Location{l},
+		Sample: []*pprof.Sample{{Location: []*pprof.Location{l}, Value: []int64{1, value}}},
+	}
+	var buf bytes.Buffer
+	if err := p.Write(&buf); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, buf.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pushed runs push with arguments and labels, and returns its exit code and output.
+func pushed(t *testing.T, labels map[string]string, args ...string) (int, string) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := NewPush("", func() (Inputs, error) {
+		return Inputs{Labels: labels, Note: func(io.Writer, *input.Web, string, string) {}}, nil
+	})
+	return cli.Run(t.Context(), cmd, args, &out, &out), out.String()
+}
+
+// TestPush pushes the files of a folder to a server that has no room at first, and finds them there
+// once, with the labels of their folders and the kind of their names.
+func TestPush(t *testing.T) {
+	store, err := columnstore.Open(columnstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	handle, err := server.New(store, server.Options{Tokens: server.Tokens{Write: []string{"secret"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n atomic.Int32
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n.Add(1) == 1 { // the push is done, and its answer is lost
+			handle.ServeHTTP(httptest.NewRecorder(), r)
+			http.Error(w, "busy", http.StatusServiceUnavailable)
+			return
+		}
+		handle.ServeHTTP(w, r)
+	}))
+	defer web.Close()
+	dir, token := t.TempDir(), filepath.Join(t.TempDir(), "token")
+	writeProfile(t, filepath.Join(dir, "job=api", "mutex.pb.gz"), 7)
+	writeProfile(t, filepath.Join(dir, "job=db", "block-1.pb.gz"), 35)
+	write(t, token, "secret\n")
+
+	if code, out := pushed(t, map[string]string{"zone": "a"}, "--to", web.URL, "--token-file", token, dir); code != cli.ExitOK || !strings.Contains(out, "2 profiles") {
+		t.Fatalf("exit code %d: %s", code, out)
+	}
+	db, err := profile.Open(store, profile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = store.View(t.Context(), func(snap *columnstore.Snapshot) error {
+		delay := profile.Type{Sample: "delay", SampleUnit: "nanoseconds"}
+		for selector, want := range map[string]int64{
+			`{job="api",zone="a",__name__="mutex"}`: 7, `{job="db",zone="a",__name__="block"}`: 35, `{zone="a"}`: 42,
+		} {
+			s, err := profile.ParseSelector(selector)
+			if err != nil {
+				return err
+			}
+			stacks, err := db.Merge(t.Context(), snap, delay, profile.Query{Selector: s, SumKinds: true})
+			if err != nil {
+				return err
+			}
+			if stacks.Total != want {
+				t.Errorf("%s: %d, want %d", selector, stacks.Total, want)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPush_Errors ends with a code that tells a wrong call from a failure, and sends the files that
+// can be read all the same.
+func TestPush_Errors(t *testing.T) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if data, _ := io.ReadAll(r.Body); !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+			http.Error(w, "no profile\nat all", http.StatusBadRequest)
+		}
+	}))
+	defer web.Close()
+	dir := t.TempDir()
+	writeProfile(t, filepath.Join(dir, "good.pb.gz"), 1)
+	write(t, filepath.Join(dir, "bad.pb.gz"), "nothing")
+	write(t, filepath.Join(dir, "empty"), "\n")
+	for _, test := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{dir}, cli.ExitUsage, "--to URL is missing"},
+		{[]string{"--to", "localhost:4040", dir}, cli.ExitUsage, "want the URL of a server"},
+		{[]string{"--to", web.URL, "--token-file", filepath.Join(dir, "empty"), dir}, cli.ExitUsage, "want one token"},
+		{[]string{"--to", web.URL, filepath.Join(dir, "none.pb.gz")}, cli.ExitFailed, "none.pb.gz"},
+		{[]string{"--to", web.URL, filepath.Join(dir, "bad.pb.gz")}, cli.ExitFailed, "400 Bad Request: no profile"},
+		{[]string{"--to", web.URL, dir}, cli.ExitFailed, "1 profile"},
+		{[]string{"--to", web.URL, filepath.Join(dir, "good.pb.gz")}, cli.ExitOK, "1 profile"},
+	} {
+		if code, out := pushed(t, nil, test.args...); code != test.code || !strings.Contains(out, test.want) {
+			t.Errorf("%q: exit code %d, want %d: %s, want %s", test.args, code, test.code, out, test.want)
+		}
+	}
+}
