@@ -190,8 +190,7 @@ func (p *pusher) send(ctx context.Context, to, id string, data []byte) (again bo
 	}
 	resp, err := cmp.Or(p.source.Web.Client, http.DefaultClient).Do(req)
 	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) { // the URL has the labels, and is long
+		if u, ok := errors.AsType[*url.Error](err); ok { // the URL has the labels, and is long
 			err = u.Err
 		}
 		return true, fmt.Errorf("%s: %w", p.to.Redacted(), err)
