@@ -1,0 +1,25 @@
+// Profiles itself for four seconds with Pyroscope's SDK and pushes to the server of the argument.
+const Pyroscope = require('@pyroscope/nodejs');
+
+Pyroscope.init({
+  serverAddress: process.argv[2],
+  appName: 'nodeapp',
+  tags: { zone: 'a' },
+  flushIntervalMs: 2000,
+  wall: { samplingIntervalMicros: 10000, collectCpuTime: true },
+});
+Pyroscope.start();
+const end = Date.now() + 4000;
+
+function spin() {
+  const until = Date.now() + 50;
+  let x = 0;
+  while (Date.now() < until) x += Math.sqrt(x + 1);
+  return x;
+}
+
+(function loop() {
+  spin();
+  if (Date.now() < end) setImmediate(loop);
+  else Pyroscope.stop().then(() => process.exit(0));
+})();
