@@ -59,8 +59,11 @@ type cause struct {
 // causeOf returns the cause of an error.
 func causeOf(err error) cause {
 	var limit *limitError
+	var refusal *connect.Error
 	var bytes *http.MaxBytesError
 	switch {
+	case errors.As(err, &refusal) && refusal.Code() == connect.CodeUnimplemented:
+		return cause{http.StatusNotImplemented, connect.CodeUnimplemented, "unimplemented"}
 	case errors.As(err, &limit):
 		return cause{limit.status, connect.CodeResourceExhausted, "limit"}
 	case errors.As(err, &bytes), errors.Is(err, profile.ErrTooLarge), errors.Is(err, columnstore.ErrLimit):

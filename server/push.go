@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -91,6 +92,9 @@ func refusedByConnect(w *recorder) error {
 func connectError(ctx context.Context, err error) error {
 	if place, ok := ctx.Value(errorKey{}).(*error); ok {
 		*place = err
+	}
+	if c, ok := errors.AsType[*connect.Error](err); ok {
+		return c
 	}
 	return connect.NewError(causeOf(err).code, err)
 }

@@ -147,7 +147,7 @@ func (s *Server) note(w http.ResponseWriter, r *http.Request, err error) {
 // logError logs an error: as an error of the server, or as one of its client.
 func (s *Server) logError(ctx context.Context, path string, err error) {
 	c := causeOf(err)
-	if c.status >= http.StatusInternalServerError {
+	if c.status >= http.StatusInternalServerError && c.status != http.StatusNotImplemented {
 		s.opts.Log.ErrorContext(ctx, "request failed", "path", path, "cause", c.name, "error", err)
 		return
 	}

@@ -71,6 +71,7 @@ func (s *Server) routes() {
 	s.mux.HandleFunc("GET /readyz", s.ready)
 	s.mux.Handle("GET /metrics", s.asks("/metrics", s.metrics.handler()))
 	s.pushRoutes()
+	s.queryRoutes()
 }
 
 // SetTokens replaces the tokens. Requests that have begun keep those of before.
