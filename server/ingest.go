@@ -44,7 +44,7 @@ func (s *Server) readIngest(r *http.Request, p *push) error {
 		return err
 	}
 	if f := q.Get("format"); f != "" && f != "pprof" {
-		return invalid("format: %s is not taken; pprof is, gzipped or not", quoted(f))
+		return unsupported("format: %s is not taken; pprof is, gzipped or not", quoted(f))
 	}
 	var in pushed
 	if in.labels, err = parseAppName(q.Get("name")); err != nil {
