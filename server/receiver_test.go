@@ -247,3 +247,8 @@ func (s stalled) Read(p []byte) (int, error) {
 	<-s.ctx.Done()
 	return 0, s.ctx.Err()
 }
+
+// readCloser is a body whose end nobody waits for.
+type readCloser struct{ io.Reader }
+
+func (readCloser) Close() error { return nil }
