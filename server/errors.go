@@ -48,6 +48,17 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrRequest, fmt.Errorf(format, args...))
 }
 
+// formatError is an ErrRequest in a format that is not taken.
+type formatError struct{ text string }
+
+func (e *formatError) Error() string { return e.text }
+func (e *formatError) Unwrap() error { return ErrRequest }
+
+// unsupported returns the error of a request in a format that is not taken.
+func unsupported(format string, args ...any) error {
+	return &formatError{"invalid request: " + fmt.Sprintf(format, args...)}
+}
+
 // cause is what an error means to a client: the status of the answer, the code of Connect, and
 // the name under which metrics count it.
 type cause struct {
@@ -61,9 +72,12 @@ func causeOf(err error) cause {
 	var limit *limitError
 	var refusal *connect.Error
 	var bytes *http.MaxBytesError
+	var format *formatError
 	switch {
 	case errors.As(err, &refusal) && refusal.Code() == connect.CodeUnimplemented:
 		return cause{http.StatusNotImplemented, connect.CodeUnimplemented, "unimplemented"}
+	case errors.As(err, &format):
+		return cause{http.StatusUnsupportedMediaType, connect.CodeInvalidArgument, "format"}
 	case errors.As(err, &limit):
 		return cause{limit.status, connect.CodeResourceExhausted, "limit"}
 	case errors.As(err, &bytes), errors.Is(err, profile.ErrTooLarge), errors.Is(err, columnstore.ErrLimit):

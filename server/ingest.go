@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"mime"
 	"mime/multipart"
 	"net/http"
@@ -44,7 +45,7 @@ func (s *Server) readIngest(r *http.Request, p *push) error {
 		return err
 	}
 	if f := q.Get("format"); f != "" && f != "pprof" {
-		return invalid("format: %s is not taken; pprof is, gzipped or not", quoted(f))
+		return unsupported("format: %s is not taken; pprof is, gzipped or not", quoted(f))
 	}
 	var in pushed
 	if in.labels, err = parseAppName(q.Get("name")); err != nil {
@@ -210,10 +211,10 @@ func parseTime(q url.Values, name string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	const maxSeconds, minNanos = 1e11, 1e17 // the years 5138 and 1973
+	const maxSeconds, minNanos = math.MaxInt64 / 1_000_000_000, 1e17 // the years 2262 and 1973
 	switch n, err := strconv.ParseInt(text, 10, 64); {
 	case err != nil, n < 0:
-	case n < maxSeconds:
+	case n <= maxSeconds:
 		return time.Unix(n, 0), nil
 	case n >= minNanos:
 		return time.Unix(0, n), nil

@@ -19,6 +19,7 @@ func (s *Server) pushRoutes() {
 			s.connectOptions(s.limits.Body, s.limits.Profiles*(s.limits.Labels+3))...))))
 	s.mux.Handle("POST /ingest", s.takes("ingest", http.HandlerFunc(s.ingest)))
 	s.mux.Handle("POST /pprof", s.takes("pprof push", http.HandlerFunc(s.pushPprof)))
+	s.otlpRoutes()
 }
 
 // push takes the profiles of a collector: push.v1.PusherService/Push.

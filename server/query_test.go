@@ -178,6 +178,7 @@ func testStacks(t *testing.T, s *Server, c querierv1connect.QuerierServiceClient
 	}
 	equalGraphs(t, few.Msg.GetFlamegraph(), merged(t, s, `{}`).FlameGraph(profile.FlameGraphOptions{MaxNodes: 5}))
 
+	//nolint:staticcheck // Grafana's data source asks it
 	span, err := c.SelectMergeSpanProfile(ctx, connect.NewRequest(&querierv1.SelectMergeSpanProfileRequest{ProfileTypeID: cpuID, SpanSelector: []string{"000000000000abc0"}}))
 	if err != nil {
 		t.Fatal(err)
@@ -249,6 +250,7 @@ func testSeries(t *testing.T, s *Server, c querierv1connect.QuerierServiceClient
 
 // testMergedProfile compares profiles as pprof.
 func testMergedProfile(t *testing.T, s *Server, c querierv1connect.QuerierServiceClient) {
+	//nolint:staticcheck // clients ask it
 	got, err := c.SelectMergeProfile(t.Context(), connect.NewRequest(&querierv1.SelectMergeProfileRequest{ProfileTypeID: cpuID, LabelSelector: `{job="db"}`}))
 	if err != nil {
 		t.Fatal(err)

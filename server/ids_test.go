@@ -1,0 +1,168 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	pushv1 "github.com/grafana/pyroscope/api/gen/proto/go/push/v1"
+
+	"github.com/granarydb/granary/columnstore"
+)
+
+// clock is a clock that a test moves.
+type clock struct{ nanos atomic.Int64 }
+
+func newClock() *clock {
+	c := &clock{}
+	c.nanos.Store(time.Now().UnixNano())
+	return c
+}
+
+func (c *clock) now() time.Time          { return time.Unix(0, c.nanos.Load()) }
+func (c *clock) advance(d time.Duration) { c.nanos.Add(int64(d)) }
+
+// TestIDs_Key pushes one request several times with a key.
+func TestIDs_Key(t *testing.T) {
+	c := newClock()
+	r := newReceiver(t, Options{Now: c.now}, columnstore.Options{})
+	body := small(t, 5)
+	push := func(key string, headers ...string) *http.Request {
+		return r.request(http.MethodPost, "/pprof?job=a", body, append(headers, keyHeader, key)...)
+	}
+	steps := []struct {
+		what string
+		req  *http.Request
+		text string
+	}{
+		{"the first", push("k"), "2 rows"},
+		{"the same", push("k"), "0 rows"},
+		{"another key", push("l"), "2 rows"},
+		{"another tenant", push("k", tenantHeader, "b"), "2 rows"},
+		{"no key", push(""), "2 rows"},
+		{"no key again", push(""), "2 rows"},
+	}
+	for _, s := range steps {
+		r.want(http.StatusOK, s.text, s.req)
+	}
+	c.advance(idAge - time.Second)
+	r.want(http.StatusOK, "0 rows", push("k"))
+	c.advance(2 * idAge)
+	r.want(http.StatusOK, "2 rows", push("k"))
+	multi, ct := form(t, part{"profile", body})
+	rows := r.rows()
+	for range 2 {
+		r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name=a", multi, "Content-Type", ct, keyHeader, "m"))
+	}
+	if r.rows() != rows+2 {
+		t.Errorf("%d rows of a request to /ingest that was repeated", r.rows()-rows)
+	}
+}
+
+// TestIDs_Failure retries a push that failed, in the same and in other ways.
+func TestIDs_Failure(t *testing.T) {
+	r := newReceiver(t, Options{}, columnstore.Options{})
+	r.want(http.StatusBadRequest, "pprof", r.request(http.MethodPost, "/pprof", []byte("none"), keyHeader, "k"))
+	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof", small(t, 1), keyHeader, "k"))
+
+	client := r.pushers()["connect"]
+	both := &pushv1.PushRequest{Series: []*pushv1.RawProfileSeries{pushSeries(nil, small(t, 2), []byte("none"))}}
+	if _, err := client.Push(t.Context(), connect.NewRequest(both)); err == nil {
+		t.Fatal("a bad profile was taken")
+	}
+	both.Series[0].Samples[1].RawProfile = small(t, 3)
+	both.Series[0].Samples = append(both.Series[0].Samples, both.Series[0].Samples[0]) // one id twice
+	rows := r.rows()
+	if _, err := client.Push(t.Context(), connect.NewRequest(both)); err != nil || r.rows() != rows+4 {
+		t.Errorf("%d rows after a failure, want 4: %v", r.rows()-rows, err)
+	}
+}
+
+// TestIDs_Concurrent pushes one id, and sets of ids in different orders, at once.
+func TestIDs_Concurrent(t *testing.T) {
+	r := newReceiver(t, Options{}, columnstore.Options{})
+	client, one := r.pushers()["connect"], small(t, 4)
+	a, b := pushSeries(nil, one), pushSeries(nil, one)
+	var wg sync.WaitGroup
+	for i := range 32 {
+		wg.Go(func() {
+			if i%2 == 0 {
+				r.want(http.StatusOK, "rows", r.request(http.MethodPost, "/pprof", one, keyHeader, "k"))
+				return
+			}
+			list := []*pushv1.RawProfileSeries{a, b}
+			if i%4 == 1 {
+				list = []*pushv1.RawProfileSeries{b, a}
+			}
+			if _, err := client.Push(t.Context(), connect.NewRequest(&pushv1.PushRequest{Series: list})); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if r.rows() != 6 {
+		t.Errorf("%d rows of three profiles of two rows", r.rows())
+	}
+}
+
+// TestIDs_Wait holds a second claim to the outcome of the first.
+func TestIDs_Wait(t *testing.T) {
+	for _, committed := range []bool{true, false} {
+		d, id := newIDs(time.Now), hashOf("a")
+		if mine, err := d.claim(t.Context(), id); !mine || err != nil {
+			t.Fatal(mine, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := d.claim(ctx, id); !errors.Is(err, context.Canceled) {
+			t.Errorf("a claim that was given up: %v", err)
+		}
+		second := make(chan bool)
+		go func() {
+			mine, _ := d.claim(t.Context(), id)
+			second <- mine
+		}()
+		select {
+		case <-second:
+			t.Fatal("the second claim did not wait")
+		case <-time.After(20 * time.Millisecond):
+		}
+		d.release(id, committed)
+		if mine := <-second; mine == committed {
+			t.Errorf("the first was committed: %v; the second is to push: %v", committed, mine)
+		}
+	}
+}
+
+// TestGenerations bounds a set by number and by age.
+func TestGenerations(t *testing.T) {
+	var g generations
+	now := time.Now()
+	add := func(text string) { g.turn(now, time.Hour, 3); g.add(hashOf(text)) }
+	for _, text := range []string{"a", "b", "c", "d"} {
+		add(text)
+	}
+	if !g.has(hashOf("a")) || g.len() != 4 {
+		t.Errorf("%d hashes after 4", g.len())
+	}
+	for _, text := range []string{"e", "f", "g"} {
+		add(text)
+	}
+	if g.has(hashOf("a")) || !g.has(hashOf("d")) || g.len() != 4 {
+		t.Errorf("%d hashes, want d, e, f and g", g.len())
+	}
+	now = now.Add(3 * time.Hour)
+	if g.turn(now, time.Hour, 3); g.len() != 0 {
+		t.Errorf("%d hashes after three hours", g.len())
+	}
+	add("h")
+	now = now.Add(-24 * time.Hour) // a clock that was set back
+	if add("i"); !g.has(hashOf("h")) || !g.has(hashOf("i")) {
+		t.Error("a clock that was set back")
+	}
+}

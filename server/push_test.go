@@ -1,0 +1,119 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	pprof "github.com/google/pprof/profile"
+	"github.com/google/uuid"
+	pushv1 "github.com/grafana/pyroscope/api/gen/proto/go/push/v1"
+	"github.com/grafana/pyroscope/api/gen/proto/go/push/v1/pushv1connect"
+	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
+
+	"github.com/granarydb/granary/columnstore"
+)
+
+// series returns a series of Push. Labels are name, value, name, value.
+func pushSeries(labels []string, profiles ...[]byte) *pushv1.RawProfileSeries {
+	s := &pushv1.RawProfileSeries{}
+	for i := 0; i < len(labels); i += 2 {
+		s.Labels = append(s.Labels, &typesv1.LabelPair{Name: labels[i], Value: labels[i+1]})
+	}
+	for _, p := range profiles {
+		s.Samples = append(s.Samples, &pushv1.RawSample{RawProfile: p, ID: uuid.NewString()})
+	}
+	return s
+}
+
+// pushers are the clients of Push by protocol.
+func (r *receiver) pushers() map[string]pushv1connect.PusherServiceClient {
+	return map[string]pushv1connect.PusherServiceClient{
+		"connect":      pushv1connect.NewPusherServiceClient(r.http, r.url),
+		"connect gzip": pushv1connect.NewPusherServiceClient(r.http, r.url, connect.WithSendGzip()),
+		"JSON":         pushv1connect.NewPusherServiceClient(r.http, r.url, connect.WithProtoJSON()),
+		"gRPC":         pushv1connect.NewPusherServiceClient(r.h2c, r.url, connect.WithGRPC()),
+		"gRPC-Web":     pushv1connect.NewPusherServiceClient(r.http, r.url, connect.WithGRPCWeb()),
+	}
+}
+
+// TestPush pushes profiles in each protocol, and a request with a bad profile behind a good one.
+func TestPush(t *testing.T) {
+	r := newReceiver(t, Options{}, columnstore.Options{})
+	cpu, heap, mutex := file(t, "pebble/cpu-1.pb.gz"), file(t, "etcd/heap-1.pb.gz"), file(t, "etcd/mutex-1.pb.gz")
+	want := map[string]int64{}
+	for name, client := range r.pushers() {
+		request := &pushv1.PushRequest{Series: []*pushv1.RawProfileSeries{
+			pushSeries([]string{"__name__", "process_cpu", "service_name", "db", "__session_id__", name}, cpu),
+			pushSeries([]string{"service_name", "db", "empty", ""}, heap),
+			pushSeries([]string{"__name__", "mutex", "service_name", "api"}, mutex, mutex),
+		}}
+		for range 2 { // the second time has the ids of the first
+			if _, err := client.Push(t.Context(), connect.NewRequest(request)); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		addSums(t, want, "process_cpu", cpu)
+		addSums(t, want, "memory", heap)
+		addSums(t, want, "mutex", mutex)
+		addSums(t, want, "mutex", mutex)
+
+		rows := r.rows()
+		bad := &pushv1.PushRequest{Series: []*pushv1.RawProfileSeries{pushSeries([]string{"a", "b"}, cpu, []byte("no profile"))}}
+		_, err := client.Push(t.Context(), connect.NewRequest(bad))
+		if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "series 0, sample 1") {
+			t.Errorf("%s: a bad profile: %v", name, err)
+		}
+		if r.rows() != rows {
+			t.Errorf("%s: %d rows of a request that failed", name, r.rows()-rows)
+		}
+	}
+	wantSums(t, r.sums(""), want)
+	wantLabels(t, r.labels(),
+		`{__name__="memory", service_name="db"}`, `{__name__="mutex", service_name="api"}`, `{__name__="process_cpu", service_name="db"}`)
+	r.wantMetrics(
+		`granary_push_profiles_total 20`, `granary_push_duplicates_total 20`,
+		`granary_http_failures_total{cause="invalid",handler="push"} 5`)
+}
+
+func wantLabels(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("labels\n%s, want\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// wantMetrics checks lines of /metrics.
+func (r *receiver) wantMetrics(lines ...string) {
+	r.t.Helper()
+	_, text := r.send(r.request(http.MethodGet, "/metrics", nil))
+	for _, line := range lines {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			r.t.Errorf("/metrics has no line %s", line)
+		}
+	}
+}
+
+// TestPushWithoutProfiles is a request that says nothing, and profiles without samples.
+func TestPushWithoutProfiles(t *testing.T) {
+	r := newReceiver(t, Options{Limits: Limits{Series: 1}}, columnstore.Options{})
+	empty := encoded(t, emptyProfile())
+	client := r.pushers()["connect"]
+	for _, request := range []*pushv1.PushRequest{
+		{}, {Series: []*pushv1.RawProfileSeries{{}}},
+		{Series: []*pushv1.RawProfileSeries{pushSeries([]string{"a", "1"}, empty)}},
+		{Series: []*pushv1.RawProfileSeries{pushSeries([]string{"a", "2"}, empty, empty)}}, // no series, so within the limit
+	} {
+		if _, err := client.Push(t.Context(), connect.NewRequest(request)); err != nil {
+			t.Errorf("%v: %v", request, err)
+		}
+	}
+	if r.rows() != 0 {
+		t.Errorf("%d rows of empty profiles", r.rows())
+	}
+}
+
+func emptyProfile() *pprof.Profile {
+	return &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "contentions", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"}}}
+}
