@@ -16,7 +16,7 @@ func TestTypesOf(t *testing.T) {
 	if err != nil || len(names) < 20 {
 		t.Fatalf("%d profiles: %v", len(names), err)
 	}
-	s := &Server{limits: Limits{}.withDefaults()}
+	s := &Server{limits: Limits{}.WithDefaults()}
 	for _, name := range names {
 		data := file(t, strings.TrimPrefix(filepath.ToSlash(name), "../testdata/profiles/"))
 		p, err := pprof.ParseData(data)
@@ -40,7 +40,7 @@ func TestTypesOf(t *testing.T) {
 
 // FuzzTypesOf reads types from bytes that are no profile.
 func FuzzTypesOf(f *testing.F) {
-	s := &Server{limits: Limits{}.withDefaults()}
+	s := &Server{limits: Limits{}.WithDefaults()}
 	plain, err := s.inflated(small(f, 1))
 	if err != nil {
 		f.Fatal(err)

@@ -242,7 +242,11 @@ func FuzzOTLP(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		start := time.Now()
-		defer func() { if d := time.Since(start); d > time.Second { t.Errorf("SLOW %s %x", d, data) } }()
+		defer func() {
+			if d := time.Since(start); d > time.Second {
+				t.Errorf("SLOW %s %x", d, data)
+			}
+		}()
 		var request collectorv1.ExportProfilesServiceRequest
 		if (protoCodec{1000}).Unmarshal(data, &request) != nil {
 			return
