@@ -58,13 +58,15 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	answer := httptest.NewRecorder()
 	r.handle.ServeHTTP(answer, req)
-	for name, values := range answer.Header() {
-		w.Header()[name] = values
-	}
-	w.WriteHeader(answer.Code)
-	_, _ = w.Write(answer.Body.Bytes())
 	r.lock.Lock()
 	defer r.lock.Unlock()
+	defer func() { // when all is kept: the client can end at once
+		for name, values := range answer.Header() {
+			w.Header()[name] = values
+		}
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(answer.Body.Bytes())
+	}()
 	if answer.Code != http.StatusOK {
 		err = errors.Join(err, errors.New(req.URL.Path+": "+answer.Body.String()))
 	}
