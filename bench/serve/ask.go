@@ -96,22 +96,28 @@ func question(rng *rand.Rand, now time.Time) (method string, request map[string]
 	}
 }
 
-// sum returns the sum of all values of a type, as a flame graph's total.
+// sum returns the sum of all values of a type.
 func sum(url, kind string) (int64, error) {
 	var answer struct {
-		Flamegraph struct {
-			Total json.Number `json:"total"`
-		} `json:"flamegraph"`
+		Series []struct {
+			Points []struct {
+				Value float64 `json:"value"` // exact up to 2^53
+			} `json:"points"`
+		} `json:"series"`
 	}
 	now := time.Now()
 	request := map[string]any{
-		"profile_typeID": kind, "label_selector": "{}", "start": now.Add(-24 * time.Hour).UnixMilli(), "end": now.Add(time.Hour).UnixMilli(),
+		"profile_typeID": kind, "start": now.Add(-24 * time.Hour).UnixMilli(), "end": now.Add(time.Hour).UnixMilli(), "step": 3600,
+		"aggregation": "TIME_SERIES_AGGREGATION_TYPE_SUM",
 	}
-	if err := call(http.DefaultClient, url, "SelectMergeStacktraces", request, &answer); err != nil {
+	if err := call(http.DefaultClient, url, "SelectSeries", request, &answer); err != nil {
 		return 0, err
 	}
-	if answer.Flamegraph.Total == "" {
-		return 0, nil
+	total := 0.0
+	for _, line := range answer.Series {
+		for _, p := range line.Points {
+			total += p.Value
+		}
 	}
-	return answer.Flamegraph.Total.Int64()
+	return int64(total), nil
 }

@@ -72,7 +72,7 @@ func (o *options) account(p *process, all *pushed, r *killed, unknown int) error
 	}
 	for kind, want := range all.sums {
 		if got, err := sum(p.url, kind); err != nil || got < want {
-			return fmt.Errorf("the sum of %s is %d, %d were acknowledged; %w", kind, got, want, err)
+			return fmt.Errorf("the sum of %s is %d, %d were acknowledged; %v", kind, got, want, err)
 		}
 	}
 	r.Rows, r.Extra = all.rows, rows-all.rows

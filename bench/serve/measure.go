@@ -147,7 +147,7 @@ func compare(p *process, sent *pushed) error {
 	}
 	for kind, want := range sent.sums {
 		if got, err := sum(p.url, kind); err != nil || got != want {
-			return fmt.Errorf("the sum of %s is %d, the client counted %d; %w", kind, got, want, err)
+			return fmt.Errorf("the sum of %s is %d, the client counted %d; %v", kind, got, want, err)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -79,6 +80,15 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // profilesOf decodes the profiles of a request, by libraries that are not the server's.
 func profilesOf(path string, h http.Header, body []byte) (profiles []*pprof.Profile, err error) {
+	if h.Get("Content-Encoding") == "gzip" {
+		z, err := gzip.NewReader(bytes.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		if body, err = io.ReadAll(z); err != nil {
+			return nil, err
+		}
+	}
 	var encoded [][]byte
 	if strings.HasSuffix(path, "/Push") {
 		var request pushv1.PushRequest
