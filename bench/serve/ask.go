@@ -80,7 +80,7 @@ func (o *options) ask(ctx context.Context, url string) *asked {
 func question(rng *rand.Rand, now time.Time) (method string, request map[string]any) {
 	from, to := now.Add(-5*time.Minute).UnixMilli(), now.UnixMilli()
 	of := map[string]any{
-		"profile_typeID": "process_cpu:cpu:nanoseconds:cpu:nanoseconds", "label_selector": fmt.Sprintf(`{job="job-%02d"}`, rng.IntN(25)),
+		"profile_typeID": "process_cpu:cpu:nanoseconds:cpu:nanoseconds", "label_selector": fmt.Sprintf(`{job="job-%d"}`, rng.IntN(25)),
 		"start": from, "end": to,
 	}
 	switch n := rng.IntN(10); {
