@@ -37,8 +37,10 @@ func (s *Store) awaitSpace(tx *Tx) error {
 	}
 	coming := tx.laterRanges()
 	if (k.space.Used() != k.stuck.Load() || len(coming) > 0) && s.lockFiling() {
-		_ = s.keepWithin(context.Background(), coming) // Stats has the error
-		k.filing.Unlock()
+		func() {
+			defer k.filing.Unlock()                        // even if a Yield panics, as that of a simulated crash
+			_ = s.keepWithin(context.Background(), coming) // Stats has the error
+		}()
 	}
 	if full := k.space.Full(refuseAt); full != nil {
 		return fmt.Errorf("%w: only the newest time range of each table, histories and what snapshots read are left; Table.DropBefore or a larger Options.DiskBudget makes room", full)
@@ -105,7 +107,9 @@ func (s *Store) makeSpace(coming map[int]int64, toWrite func() int64) error {
 			tx := s.Begin()
 			tx.trimmed, tx.trimmedTo, tx.forDisk = tables[ordinal], floors[ordinal], true
 			s.opts.Yield("space/drop")
-			if _, err := tx.Commit(); err != nil {
+			_, err := tx.Commit()
+			s.opts.Yield("space/dropped")
+			if err != nil {
 				return err
 			}
 		}
