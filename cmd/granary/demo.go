@@ -29,6 +29,7 @@ const (
 
 func newDemo() *cobra.Command {
 	var dir, storeDir, profilesDir, traceFile string
+	var budget int64
 	span := demoSpan
 	cmd := &cobra.Command{
 		Use:   "demo [flags]",
@@ -60,13 +61,16 @@ the current folder.`,
 					return err
 				}
 			}
+			if budget > 0 && !cmd.Flags().Changed("db") {
+				return cli.Usage(errors.New("--disk-budget needs --db: the demo is in memory otherwise"))
+			}
 			if cmd.Flags().Changed("db") {
 				if err := dbdir.CheckNew(storeDir); err != nil {
 					return err
 				}
 			}
 			return withTrace(traceFile, func() error {
-				return demo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), dir, storeDir, steps)
+				return demo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), dir, columnstore.Options{Dir: storeDir, DiskBudget: budget}, steps)
 			})
 		},
 	}
@@ -74,6 +78,7 @@ the current folder.`,
 	cmd.Flags().Var(spanValue{"span", &span}, "span", "the `DURATION` of the replay")
 	cmd.Flags().StringVar(&profilesDir, "profiles", "", "also write the profiles to `DIR`, as pprof files in folders named after their labels, to try the other commands on. An hour makes about 70,000 files")
 	cmd.Flags().StringVar(&storeDir, "db", "", "also store the profiles in the directory `DIR`, as granary load does, to ask them with --db")
+	addDiskBudget(cmd, &budget)
 	cmd.Flags().StringVar(&traceFile, "trace", "", "write a Go execution trace of the demo to `FILE`, for go tool trace")
 	return cmd
 }
@@ -101,9 +106,8 @@ func makeDir(name string) (string, error) {
 	return name, os.MkdirAll(name, 0o777)
 }
 
-// demo runs the whole demo with steps scrapes of each pod. storeDir is the directory of the store,
-// "" for one in memory.
-func demo(ctx context.Context, out, progressTo io.Writer, dir, storeDir string, steps int) (err error) {
+// demo runs the whole demo with steps scrapes of each pod, in a store of these options.
+func demo(ctx context.Context, out, progressTo io.Writer, dir string, opts columnstore.Options, steps int) (err error) {
 	dir, err = makeDir(dir)
 	if err != nil {
 		return err
@@ -113,8 +117,8 @@ func demo(ctx context.Context, out, progressTo io.Writer, dir, storeDir string, 
 		return err
 	}
 	before := heap()
-	source := inputSource{db: storeDir}
-	store, err := columnstore.Open(columnstore.Options{Dir: storeDir})
+	source := inputSource{db: opts.Dir}
+	store, err := columnstore.Open(opts)
 	if err != nil {
 		return source.explain(err)
 	}

@@ -23,6 +23,7 @@ var syncNames = []string{disk.SyncPeriodically: "periodically", disk.SyncEach: "
 func newLoad() *cobra.Command {
 	var f inputFlags
 	var dir string
+	var budget int64
 	sync := syncNames[disk.SyncPeriodically]
 	cmd := &cobra.Command{
 		Use:   "load --db DIR [flags] INPUT...",
@@ -63,22 +64,28 @@ profiles must fit into memory.
 				return err
 			}
 			source.db = dir
-			return fill(cmd, source, disk.SyncPolicy(slices.Index(syncNames, sync)), args)
+			return fill(cmd, source, columnstore.Options{Dir: dir, DiskBudget: budget, Sync: disk.SyncPolicy(slices.Index(syncNames, sync))}, args)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "db", "", "store the profiles in the directory `DIR`")
 	cmd.Flags().Var(cli.NewChoice("sync", syncNames, &sync), "sync", "make profiles durable `WHEN`: periodically, each or never")
+	addDiskBudget(cmd, &budget)
 	f.flags(cmd)
 	return cmd
 }
 
+// addDiskBudget adds the flag --disk-budget of a command that writes a directory.
+func addDiskBudget(cmd *cobra.Command, to *int64) {
+	cmd.Flags().Var(cli.NewBytes("disk-budget", 16<<20, to), "disk-budget", "keep the directory of --db within `BYTES`, such as 2GiB, and drop the oldest time ranges for that; at least 16MiB (default: no bound)")
+}
+
 // fill adds inputs to a directory. Whatever ends it, it prints what is stored.
-func fill(cmd *cobra.Command, source inputSource, sync disk.SyncPolicy, args []string) error {
+func fill(cmd *cobra.Command, source inputSource, opts columnstore.Options, args []string) error {
 	ctx := cmd.Context()
 	if err := dbdir.CheckNew(source.db); err != nil {
 		return err
 	}
-	l, err := open(columnstore.Options{Dir: source.db, Sync: sync}, source)
+	l, err := open(opts, source)
 	if err != nil {
 		return source.explain(err)
 	}

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// bytesFlag is the value of a flag for bytes.
+type bytesFlag struct {
+	flag  string
+	least int64
+	to    *int64
+}
+
+// NewBytes returns the value of a flag that sets *to to bytes, of which there must be at least least: a number with
+// or without a unit, as 16MiB or 2GB.
+func NewBytes(flag string, least int64, to *int64) pflag.Value { return &bytesFlag{flag, least, to} }
+
+// byteUnits are the units of bytes. The empty one, which all end with, is the last.
+var byteUnits = []struct {
+	name  string
+	bytes int64
+}{
+	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
+	{"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1}, {"", 1},
+}
+
+// String returns the bytes, "" when there are none.
+func (b *bytesFlag) String() string {
+	if b.to == nil || *b.to == 0 {
+		return ""
+	}
+	return strconv.FormatInt(*b.to, 10)
+}
+
+// Set parses bytes.
+func (b *bytesFlag) Set(text string) error {
+	for _, unit := range byteUnits {
+		digits, ok := strings.CutSuffix(text, unit.name)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
+		if err != nil || n > math.MaxInt64/unit.bytes || n*unit.bytes < b.least {
+			break
+		}
+		*b.to = n * unit.bytes
+		return nil
+	}
+	return Usage(fmt.Errorf("--%s %q: want at least %d bytes, such as 64MiB or 2GB", b.flag, text, b.least))
+}
+
+// Type returns the name of the value's type.
+func (b *bytesFlag) Type() string { return "bytes" }
