@@ -28,7 +28,7 @@ func rangesOf(t *testing.T, tables ...map[int64]int64) (*catalog.Database, *file
 		state := catalog.NewTableState(s)
 		state.Newest = math.MinInt64
 		edit, out := state.Buckets.Edit(), filed.TableFiles{}
-		for start := int64(0); start < 100; start++ {
+		for start := range int64(100) {
 			bytes, ok := files[start]
 			if !ok {
 				continue

@@ -61,13 +61,12 @@ the current folder.`,
 					return err
 				}
 			}
-			if budget > 0 && !cmd.Flags().Changed("db") {
-				return cli.Usage(errors.New("--disk-budget needs --db: the demo is in memory otherwise"))
-			}
 			if cmd.Flags().Changed("db") {
 				if err := dbdir.CheckNew(storeDir); err != nil {
 					return err
 				}
+			} else if budget > 0 {
+				return cli.Usage(errors.New("--disk-budget needs --db: the demo is in memory otherwise"))
 			}
 			return withTrace(traceFile, func() error {
 				return demo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), dir, columnstore.Options{Dir: storeDir, DiskBudget: budget}, steps)
@@ -78,7 +77,7 @@ the current folder.`,
 	cmd.Flags().Var(spanValue{"span", &span}, "span", "the `DURATION` of the replay")
 	cmd.Flags().StringVar(&profilesDir, "profiles", "", "also write the profiles to `DIR`, as pprof files in folders named after their labels, to try the other commands on. An hour makes about 70,000 files")
 	cmd.Flags().StringVar(&storeDir, "db", "", "also store the profiles in the directory `DIR`, as granary load does, to ask them with --db")
-	addDiskBudget(cmd, &budget)
+	cli.AddDiskBudget(cmd, &budget)
 	cmd.Flags().StringVar(&traceFile, "trace", "", "write a Go execution trace of the demo to `FILE`, for go tool trace")
 	return cmd
 }

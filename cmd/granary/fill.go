@@ -69,14 +69,9 @@ profiles must fit into memory.
 	}
 	cmd.Flags().StringVar(&dir, "db", "", "store the profiles in the directory `DIR`")
 	cmd.Flags().Var(cli.NewChoice("sync", syncNames, &sync), "sync", "make profiles durable `WHEN`: periodically, each or never")
-	addDiskBudget(cmd, &budget)
+	cli.AddDiskBudget(cmd, &budget)
 	f.flags(cmd)
 	return cmd
-}
-
-// addDiskBudget adds the flag --disk-budget of a command that writes a directory.
-func addDiskBudget(cmd *cobra.Command, to *int64) {
-	cmd.Flags().Var(cli.NewBytes("disk-budget", 16<<20, to), "disk-budget", "keep the directory of --db within `BYTES`, such as 2GiB, and drop the oldest time ranges for that; at least 16MiB (default: no bound)")
 }
 
 // fill adds inputs to a directory. Whatever ends it, it prints what is stored.

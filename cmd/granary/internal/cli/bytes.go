@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -25,8 +26,16 @@ var byteUnits = []struct {
 	name  string
 	bytes int64
 }{
-	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
-	{"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1}, {"", 1},
+	{"KiB", 1 << 10},
+	{"MiB", 1 << 20},
+	{"GiB", 1 << 30},
+	{"TiB", 1 << 40},
+	{"kB", 1e3},
+	{"MB", 1e6},
+	{"GB", 1e9},
+	{"TB", 1e12},
+	{"B", 1},
+	{"", 1},
 }
 
 // String returns the bytes, "" when there are none.
@@ -56,3 +65,8 @@ func (b *bytesFlag) Set(text string) error {
 
 // Type returns the name of the value's type.
 func (b *bytesFlag) Type() string { return "bytes" }
+
+// AddDiskBudget adds the flag --disk-budget of a command that writes the directory of --db.
+func AddDiskBudget(cmd *cobra.Command, to *int64) {
+	cmd.Flags().Var(NewBytes("disk-budget", 16<<20, to), "disk-budget", "keep the directory of --db within `BYTES`, such as 2GiB, and drop the oldest time ranges for that; at least 16MiB (default: no bound)")
+}
