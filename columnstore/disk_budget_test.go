@@ -23,6 +23,7 @@ type measured struct {
 	sizes   map[string]int64
 	peak    int64
 	largest int64
+	segment int64 // the largest file of the log
 }
 
 type measuredFile struct {
@@ -41,7 +42,9 @@ func (m *measured) note(name string, size int64, removed bool) {
 	sum := int64(0)
 	for name, size := range m.sizes {
 		sum += size
-		if !strings.HasPrefix(name, "log-") {
+		if strings.HasPrefix(name, "log-") {
+			m.segment = max(m.segment, size)
+		} else {
 			m.largest = max(m.largest, size)
 		}
 	}

@@ -39,7 +39,7 @@ func (s *Store) fileInSteps(ctx context.Context, inSteps bool) (err error) {
 		}
 	}()
 	if k.space != nil && k.partial == nil {
-		_ = s.makeSpace(nil, s.toWrite) // or the files find none
+		_ = s.makeSpace(nil, true) // or the files find none
 	}
 	logged := k.logged.Load()
 	if err := k.begin(s); err != nil {
@@ -73,16 +73,21 @@ func (s *Store) fileInSteps(ctx context.Context, inSteps bool) (err error) {
 	return k.clean(s)
 }
 
-// toWrite returns about the bytes of the files that a run would write.
-func (s *Store) toWrite() int64 {
+// toWrite returns about the bytes of the files that a run would write, if there will be one: of rows in no file,
+// loose, and of all else. The log had so many such rows before ranges were dropped.
+func (s *Store) toWrite(toFile bool, logged int64) (loose, bytes int64) {
+	if !toFile {
+		return 0, 0
+	}
 	root := s.roots.Root().State
-	bytes := stored.ToReplace(root, s.keeper.manifest) + s.keeper.logged.Load()/2 // new rows take about half of their log
+	rows, bytes := stored.Unfiled(root, s.keeper.manifest)
+	loose = int64(float64(s.keeper.logged.Load()/2) * float64(rows) / float64(max(1, logged))) // rows take half of their log
 	for i, h := range s.Histories()[:len(root.Histories)] {
 		if h.filed.Value() != root.Histories[i] {
 			bytes += h.states.Size()
 		}
 	}
-	return bytes
+	return loose, bytes
 }
 
 // newFiling returns a run. In steps, it ends with stored.ErrPause when many files have been written.

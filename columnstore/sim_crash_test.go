@@ -28,6 +28,7 @@ var crashSeeds = flag.Uint64("sim.crashes", 60, "how many histories with crashes
 // again.
 func TestCrashes(t *testing.T) {
 	collectRarely(t)
+	lowerDiskBudget(t)
 	events := map[string]int{}
 	for seed := *simSeed; seed < *simSeed+*crashSeeds; seed++ {
 		h := newCrashing(seed)
@@ -58,7 +59,7 @@ var crashEvents = []string{
 	"refused by the disk", "not durable", "filed", "files", "filing failed",
 	"bucket unloaded", "row of a cold bucket", "file of a cold bucket replaced", "dictionaries unloaded", "dictionaries read for rows",
 	"commit of states", "states after a crash", "states dropped before a crash", "states evicted outside of a commit",
-	"commit of a drop", "rows dropped by hand",
+	"commit of a drop", "rows dropped by hand", "ranges dropped for the disk budget",
 }
 
 // crashing is what a history with crashes has beside others.
@@ -69,6 +70,7 @@ type crashing struct {
 	promised uint64 // the last commit that a crash must not lose
 	acked    map[uint64]bool
 	evicted  map[int64]bool // starts of the history after evictions outside of commits
+	space    simSpace
 }
 
 // newCrashing returns a history of a store with a log.
@@ -84,6 +86,9 @@ func newCrashing(seed uint64) *simRun {
 	h.opts.imageBytes = 1 + h.rng.Int64N(1<<h.rng.IntN(12))
 	h.opts.FS, h.opts.Rand = h.fs, strings.NewReader(strings.Repeat("granary?", 20))
 	h.steps = 20 + h.rng.IntN(300)
+	if h.space.bounded = h.bucket == 20 && seed%2 == 0; h.space.bounded { // the other histories are those of before
+		h.boundSpace()
+	}
 	return h
 }
 
@@ -334,12 +339,16 @@ func (h *simRun) reopen() {
 	h.opts.FS, h.opts.Rand = h.fs, strings.NewReader(strings.Repeat("granary?", 20))
 	h.opts.GranuleRows, h.opts.FreshParts, h.opts.GenerationBuckets = 1+h.rng.IntN(24), 2+h.rng.IntN(4), 1+h.rng.IntN(4)
 	h.opts.MaxParts = h.opts.FreshParts + h.rng.IntN(6)
+	if h.space.bounded {
+		h.boundSpace()
+	}
 	store, err := Open(h.opts)
 	if err != nil {
 		h.fail("open: %v", err)
 		return
 	}
 	h.store = store
+	h.openedSpace()
 	if commit := uint64(store.roots.Root().Commit); commit != h.promised {
 		h.fail("the store has commit %d, the log %d", commit, h.promised)
 		return

@@ -228,7 +228,7 @@ func (h *simRun) lookAt(snap *Snapshot, table int) {
 
 // expired accepts that a snapshot of a store with a budget has expired.
 func (h *simRun) expired(err error, event string) bool {
-	if h.opts.MemoryBudget == 0 || !errors.Is(err, ErrSnapshotExpired) {
+	if h.opts.MemoryBudget == 0 && h.opts.DiskBudget == 0 || !errors.Is(err, ErrSnapshotExpired) {
 		return false
 	}
 	h.note(event)

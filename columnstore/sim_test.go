@@ -140,6 +140,7 @@ type simRun struct {
 type task struct {
 	name   string
 	commit *simCommit // that the task is about to publish
+	drops  bool       // the store drops ranges within the task
 	next   func() (string, bool)
 	stop   func()
 	yield  func(string) bool
@@ -148,10 +149,11 @@ type task struct {
 // simCommit is the oracle's record of a commit: the rows that it added to each
 // table.
 type simCommit struct {
-	rows   [][]string
-	states []simChange
-	floor  int64         // of the history behind a commit of states
-	drops  map[int]int64 // by table, the time before which rows were dropped
+	rows    [][]string
+	states  []simChange
+	floor   int64         // of the history behind a commit of states
+	drops   map[int]int64 // by table, the time before which rows were dropped
+	forDisk bool          // the store dropped them
 }
 
 // simView is a reader's result.
@@ -188,17 +190,21 @@ func newHistory(seed uint64) *simRun {
 }
 
 // timesGoOn reports whether later rows have later times, so that buckets get old.
-func (h *simRun) timesGoOn() bool { return h.opts.Retention > 0 || h.opts.MemoryBudget > 0 }
+func (h *simRun) timesGoOn() bool {
+	return h.opts.Retention > 0 || h.opts.MemoryBudget > 0 || h.crashing != nil && h.space.bounded
+}
 
 func (h *simRun) options() string {
-	return fmt.Sprintf("GranuleRows %d, GranuleBytes %d, FreshParts %d, MaxParts %d, Retention %d, MemoryBudget %d, GenerationBuckets %d, BucketRows %d, bucket %d, %d tasks",
-		h.opts.GranuleRows, h.opts.GranuleBytes, h.opts.FreshParts, h.opts.MaxParts, h.opts.Retention, h.opts.MemoryBudget,
+	return fmt.Sprintf("GranuleRows %d, GranuleBytes %d, FreshParts %d, MaxParts %d, Retention %d, MemoryBudget %d, DiskBudget %d, GenerationBuckets %d, BucketRows %d, bucket %d, %d tasks",
+		h.opts.GranuleRows, h.opts.GranuleBytes, h.opts.FreshParts, h.opts.MaxParts, h.opts.Retention, h.opts.MemoryBudget, h.opts.DiskBudget,
 		h.opts.GenerationBuckets, h.opts.BucketRows, h.bucket, len(h.tasks))
 }
 
 // yieldPoint is called by the store. It returns control to the scheduler.
 func (h *simRun) yieldPoint(point string) {
-	if t := h.current; t != nil && t.commit != nil && point == "commit/published" {
+	if t := h.current; t != nil && t.drops && point == "commit/published" {
+		h.droppedForSpace()
+	} else if t != nil && t.commit != nil && point == "commit/published" {
 		root := h.store.roots.Root()
 		h.committedStates(t.commit.states)
 		if len(t.commit.states) > 0 {
@@ -206,6 +212,11 @@ func (h *simRun) yieldPoint(point string) {
 		}
 		h.commits.Add(uint64(root.Commit), *t.commit)
 		t.commit = nil
+	}
+	if t := h.current; t != nil && (point == "space/drop" || point == "space/dropped") {
+		if t.drops = point == "space/drop"; t.drops {
+			h.dropsForSpace()
+		}
 	}
 	if h.only != nil && !slices.Contains(h.only, point) {
 		return
@@ -279,6 +290,9 @@ func (h *simRun) schedule() error {
 		h.trace = append(h.trace, fmt.Sprintf("%s: %s", h.current.name, point))
 		h.current = nil
 		h.checkMemory()
+		if h.crashing != nil {
+			h.checkSpace()
+		}
 		if !more {
 			h.tasks = slices.Delete(h.tasks, i, i+1)
 		}
@@ -344,8 +358,8 @@ func (h *simRun) check() {
 }
 
 // want is the oracle: the rows of the commits at or before one, less those before the floor.
-// The floor of retention is known. A store with a budget may have raised it further, but never
-// beyond the newest row of any insert.
+// The floor of retention and of commits that drop is known. A store in memory with a budget may have raised it
+// further, but never beyond the newest row of any insert.
 func (h *simRun) want(commit uint64, table int, floor int64) []string {
 	var rows []string
 	newest, expected := int64(math.MinInt64), int64(math.MinInt64)
@@ -364,7 +378,7 @@ func (h *simRun) want(commit uint64, table int, floor int64) []string {
 	if keep := int64(h.opts.Retention); keep > 0 {
 		expected = max(expected, oracle.Floor(newest-keep, h.bucket))
 	}
-	evicted := h.opts.MemoryBudget > 0 && floor > expected && floor <= h.offered[table]
+	evicted := h.opts.MemoryBudget > 0 && h.crashing == nil && floor > expected && floor <= h.offered[table]
 	if floor != expected && !evicted {
 		h.fail("table %d at commit %d: rows are kept from %d, the oracle says %d", table, commit, floor, expected)
 	}

@@ -11,12 +11,11 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// A store with a disk budget drops the oldest time ranges when its directory is crowded: by commits, which
-// a restart repeats. Then it writes a manifest without them, and their files go when nobody reads them.
-
-// 32nds of Options.DiskBudget, each about a segment of the log. From crowdedAt on the keeper drops the oldest
-// ranges, from waitAt on commits wait for that, and snapshots expire that keep files of dropped ranges. From
-// refuseAt on commits are refused; the rest is for segments and files that make room.
+// A store with a disk budget drops the oldest time ranges when its directory is crowded, by commits. Then it
+// writes a manifest without them, and their files go when nobody reads them.
+// 32nds of Options.DiskBudget, each about a segment of the log. From crowdedAt on the keeper drops ranges, from
+// waitAt on commits wait for that, and snapshots expire that keep files of dropped ranges. From refuseAt on
+// commits are refused; the rest is for segments and files that make room.
 const (
 	crowdedAt = 25
 	waitAt    = 27
@@ -37,8 +36,8 @@ func (s *Store) awaitSpace(tx *Tx) error {
 	}
 	coming := tx.laterRanges()
 	if (k.space.Used() != k.stuck.Load() || len(coming) > 0) && s.lockFiling() {
+		defer k.filing.Unlock()                        // even if a Yield panics, as that of a simulated crash
 		_ = s.keepWithin(context.Background(), coming) // Stats has the error
-		k.filing.Unlock()
 	}
 	if full := k.space.Full(refuseAt); full != nil {
 		return fmt.Errorf("%w: only the newest time range of each table, histories and what snapshots read are left; Table.DropBefore or a larger Options.DiskBudget makes room", full)
@@ -71,7 +70,7 @@ func (s *Store) keepWithin(ctx context.Context, coming map[int]int64) (err error
 	case k.space.Over(crowdedAt) <= 0:
 		return k.clean(s)
 	}
-	failed := s.makeSpace(coming, nil)
+	failed := s.makeSpace(coming, false)
 	for failed == nil && k.space.Over(waitAt) > 0 && stored.Waiting(k.space, k.manifest) > 0 && s.roots.Expire(0, ^txn.Version(0)) {
 		failed = k.clean(s)
 	}
@@ -85,18 +84,17 @@ func (s *Store) keepWithin(ctx context.Context, coming map[int]int64) (err error
 	return err
 }
 
-// makeSpace drops the oldest ranges until the directory has room for what toWrite returns, and keeps the files
-// that reads need. The caller holds keeper.filing.
-func (s *Store) makeSpace(coming map[int]int64, toWrite func() int64) error {
+// makeSpace drops the oldest ranges until the directory is not crowded, if toFile by what a run would write
+// either, and keeps the files that reads need. The caller holds keeper.filing.
+func (s *Store) makeSpace(coming map[int]int64, toFile bool) error {
+	logged, _ := stored.Unfiled(s.roots.Root().State, s.keeper.manifest)
 	for k := &s.keeper; ; {
 		if err := s.trim(); err != nil {
 			return err
 		}
 		over := k.space.Over(crowdedAt) - stored.Waiting(k.space, k.manifest)
-		if toWrite != nil {
-			over += toWrite()
-		}
-		floors := stored.OldestRanges(s.roots.Root().State, k.manifest, coming, over)
+		loose, other := s.toWrite(toFile, logged)
+		floors := stored.OldestRanges(s.roots.Root().State, k.manifest, coming, over+loose+other, loose)
 		if len(floors) == 0 {
 			return nil
 		}
@@ -105,7 +103,9 @@ func (s *Store) makeSpace(coming map[int]int64, toWrite func() int64) error {
 			tx := s.Begin()
 			tx.trimmed, tx.trimmedTo, tx.forDisk = tables[ordinal], floors[ordinal], true
 			s.opts.Yield("space/drop")
-			if _, err := tx.Commit(); err != nil {
+			_, err := tx.Commit()
+			s.opts.Yield("space/dropped")
+			if err != nil {
 				return err
 			}
 		}

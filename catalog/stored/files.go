@@ -268,14 +268,7 @@ func CanUnload(state *catalog.TableState, b *catalog.BucketState, files *filed.T
 
 // areFiled reports whether granules have only rows of commits up to one.
 func areFiled(granules []*granule.Granule, through uint64) bool {
-	for _, g := range granules {
-		for _, section := range g.Sections() {
-			if section.Part.Commit() > through {
-				return false
-			}
-		}
-	}
-	return true
+	return unfiledRows(granules, through) == 0
 }
 
 // Demote unloads dictionaries unless they are needed, and returns their garbage. The caller holds the

@@ -7,20 +7,26 @@ import (
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/catalog/filed"
 	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/granule"
 )
 
 // timeRange is a time range of a table, with all of its buckets.
 type timeRange struct {
 	table      int
 	start, end int64
-	bytes      int64 // of its files
+	bytes      int64 // of its files, and of those that its other rows would take
 }
 
-// OldestRanges chooses the oldest time ranges over all tables, until their files have so many bytes, or until
-// none is left. It returns the floors without them, by ordinal of the table. A table keeps its newest range,
-// unless it has rows of a later one in coming: the start of the newest of these, by ordinal. O(buckets).
-func OldestRanges(root *catalog.Database, m *filed.Manifest, coming map[int]int64, bytes int64) map[int]int64 {
+// OldestRanges chooses the oldest time ranges over all tables, until they have so many bytes, or until none is
+// left. It returns the floors without them, by ordinal of the table. A table keeps its newest range, unless it
+// has rows of a later one in coming: the start of the newest of these, by ordinal. A range has the bytes of its
+// files, and by its rows that are in none a share of loose: about the bytes that files of all these would take,
+// 0 if none are to be written. A range without bytes goes only with a later one. O(buckets and granules in
+// memory).
+func OldestRanges(root *catalog.Database, m *filed.Manifest, coming map[int]int64, bytes, loose int64) map[int]int64 {
 	var ranges []timeRange
+	unfiled, _ := Unfiled(root, m)
+	each := float64(loose) / float64(max(1, unfiled))
 	for ordinal, state := range root.Tables {
 		if state.Schema.BucketWidth() == 0 {
 			continue
@@ -40,6 +46,9 @@ func OldestRanges(root *catalog.Database, m *filed.Manifest, coming map[int]int6
 			}
 			file, _ := files.Bucket(b.Start)
 			ranges[len(ranges)-1].bytes += file.Bytes
+			if loose > 0 {
+				ranges[len(ranges)-1].bytes += int64(each * float64(unfiledRows(state.HotGranules(b), file.Through)))
+			}
 		}
 	}
 	slices.SortStableFunc(ranges, func(a, b timeRange) int { return cmp.Compare(a.start, b.start) })
@@ -48,24 +57,39 @@ func OldestRanges(root *catalog.Database, m *filed.Manifest, coming map[int]int6
 		if bytes <= 0 {
 			break
 		}
-		floors[r.table] = r.end
-		bytes -= r.bytes
+		if bytes -= r.bytes; r.bytes > 0 {
+			floors[r.table] = r.end
+		}
 	}
 	return floors
 }
 
-// ToReplace returns the bytes of the files of rows in a manifest that a Writer would replace, because their
-// buckets have got rows. O(buckets and granules in memory).
-func ToReplace(root *catalog.Database, m *filed.Manifest) (bytes int64) {
+// Unfiled returns the number of rows in memory that no file of the manifest has, and the bytes of the files that
+// a Writer would replace, because their buckets have got such rows. O(buckets and granules in memory).
+func Unfiled(root *catalog.Database, m *filed.Manifest) (rows, replaced int64) {
 	for ordinal, state := range root.Tables {
 		files := m.Table(ordinal)
 		for _, b := range state.Buckets.All() {
-			if file, ok := files.Bucket(b.Start); ok && !areFiled(state.HotGranules(b), file.Through) {
-				bytes += file.Bytes
+			file, _ := files.Bucket(b.Start)
+			if n := unfiledRows(state.HotGranules(b), file.Through); n > 0 {
+				rows += n
+				replaced += file.Bytes
 			}
 		}
 	}
-	return bytes
+	return rows, replaced
+}
+
+// unfiledRows returns the number of rows of parts that a file does not have.
+func unfiledRows(granules []*granule.Granule, through uint64) (rows int64) {
+	for _, g := range granules {
+		for _, section := range g.Sections() {
+			if section.Part.Commit() > through {
+				rows += int64(section.Rows())
+			}
+		}
+	}
+	return rows
 }
 
 // Trimmed returns the manifest without the time ranges that were dropped since: those before the floors of the

@@ -368,10 +368,34 @@ func TestLoad_Killed(t *testing.T) {
 // The demo can keep its fleet.
 func TestDemo_DB(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
-	if err := demo(t.Context(), io.Discard, io.Discard, t.TempDir(), dir, 3); err != nil {
+	if err := demo(t.Context(), io.Discard, io.Discard, t.TempDir(), columnstore.Options{Dir: dir}, 3); err != nil {
 		t.Fatal(err)
 	}
 	if r := granary(t, "labels", "--db", dir); r.code != cli.ExitOK || !strings.Contains(r.stdout, "pod") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// --disk-budget is for directories that are written, and says what it wants.
+func TestDB_DiskBudget(t *testing.T) {
+	inputs := filepath.Join("..", "..", "testdata", "profiles")
+	dir := filepath.Join(t.TempDir(), "db")
+	for _, args := range [][]string{
+		{"load", "--db", dir, "--disk-budget", "1MiB", inputs},
+		{"load", "--db", dir, "--disk-budget", "much", inputs},
+		{"demo", "--disk-budget", "1GiB", "--span", "1m"},
+	} {
+		if r := granary(t, args...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "--disk-budget") {
+			t.Errorf("%q: %+v", args, r)
+		}
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the directory was made: %v", err)
+	}
+	if r := granary(t, "load", "--db", dir, "--disk-budget", "16MiB", inputs); r.code != cli.ExitOK {
+		t.Fatalf("%+v", r)
+	}
+	if r := granary(t, "labels", "--db", dir); r.code != cli.ExitOK || !strings.Contains(r.stdout, "file") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -29,6 +29,7 @@ const (
 
 func newDemo() *cobra.Command {
 	var dir, storeDir, profilesDir, traceFile string
+	var budget int64
 	span := demoSpan
 	cmd := &cobra.Command{
 		Use:   "demo [flags]",
@@ -64,9 +65,11 @@ the current folder.`,
 				if err := dbdir.CheckNew(storeDir); err != nil {
 					return err
 				}
+			} else if budget > 0 {
+				return cli.Usage(errors.New("--disk-budget needs --db: the demo is in memory otherwise"))
 			}
 			return withTrace(traceFile, func() error {
-				return demo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), dir, storeDir, steps)
+				return demo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), dir, columnstore.Options{Dir: storeDir, DiskBudget: budget}, steps)
 			})
 		},
 	}
@@ -74,6 +77,7 @@ the current folder.`,
 	cmd.Flags().Var(spanValue{"span", &span}, "span", "the `DURATION` of the replay")
 	cmd.Flags().StringVar(&profilesDir, "profiles", "", "also write the profiles to `DIR`, as pprof files in folders named after their labels, to try the other commands on. An hour makes about 70,000 files")
 	cmd.Flags().StringVar(&storeDir, "db", "", "also store the profiles in the directory `DIR`, as granary load does, to ask them with --db")
+	cli.AddDiskBudget(cmd, &budget)
 	cmd.Flags().StringVar(&traceFile, "trace", "", "write a Go execution trace of the demo to `FILE`, for go tool trace")
 	return cmd
 }
@@ -101,9 +105,8 @@ func makeDir(name string) (string, error) {
 	return name, os.MkdirAll(name, 0o777)
 }
 
-// demo runs the whole demo with steps scrapes of each pod. storeDir is the directory of the store,
-// "" for one in memory.
-func demo(ctx context.Context, out, progressTo io.Writer, dir, storeDir string, steps int) (err error) {
+// demo runs the whole demo with steps scrapes of each pod, in a store of these options.
+func demo(ctx context.Context, out, progressTo io.Writer, dir string, opts columnstore.Options, steps int) (err error) {
 	dir, err = makeDir(dir)
 	if err != nil {
 		return err
@@ -113,8 +116,8 @@ func demo(ctx context.Context, out, progressTo io.Writer, dir, storeDir string, 
 		return err
 	}
 	before := heap()
-	source := inputSource{db: storeDir}
-	store, err := columnstore.Open(columnstore.Options{Dir: storeDir})
+	source := inputSource{db: opts.Dir}
+	store, err := columnstore.Open(opts)
 	if err != nil {
 		return source.explain(err)
 	}

@@ -24,7 +24,7 @@ import (
 func TestDemo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made by the demo")
 	var out, progress bytes.Buffer
-	if err := demo(t.Context(), &out, &progress, dir, "", 3); err != nil {
+	if err := demo(t.Context(), &out, &progress, dir, columnstore.Options{}, 3); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -223,7 +223,7 @@ func TestDemoLeavesTheFolderAlone(t *testing.T) {
 	t.Setenv("TMP", temporary) // Windows
 	t.Chdir(here)
 	var out bytes.Buffer
-	if err := demo(t.Context(), &out, io.Discard, "", "", 2); err != nil {
+	if err := demo(t.Context(), &out, io.Discard, "", columnstore.Options{}, 2); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {

@@ -23,6 +23,7 @@ var syncNames = []string{disk.SyncPeriodically: "periodically", disk.SyncEach: "
 func newLoad() *cobra.Command {
 	var f inputFlags
 	var dir string
+	var budget int64
 	sync := syncNames[disk.SyncPeriodically]
 	cmd := &cobra.Command{
 		Use:   "load --db DIR [flags] INPUT...",
@@ -63,22 +64,23 @@ profiles must fit into memory.
 				return err
 			}
 			source.db = dir
-			return fill(cmd, source, disk.SyncPolicy(slices.Index(syncNames, sync)), args)
+			return fill(cmd, source, columnstore.Options{Dir: dir, DiskBudget: budget, Sync: disk.SyncPolicy(slices.Index(syncNames, sync))}, args)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "db", "", "store the profiles in the directory `DIR`")
 	cmd.Flags().Var(cli.NewChoice("sync", syncNames, &sync), "sync", "make profiles durable `WHEN`: periodically, each or never")
+	cli.AddDiskBudget(cmd, &budget)
 	f.flags(cmd)
 	return cmd
 }
 
 // fill adds inputs to a directory. Whatever ends it, it prints what is stored.
-func fill(cmd *cobra.Command, source inputSource, sync disk.SyncPolicy, args []string) error {
+func fill(cmd *cobra.Command, source inputSource, opts columnstore.Options, args []string) error {
 	ctx := cmd.Context()
 	if err := dbdir.CheckNew(source.db); err != nil {
 		return err
 	}
-	l, err := open(columnstore.Options{Dir: source.db, Sync: sync}, source)
+	l, err := open(opts, source)
 	if err != nil {
 		return source.explain(err)
 	}

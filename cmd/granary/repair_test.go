@@ -135,7 +135,7 @@ func TestRepair_Refused(t *testing.T) {
 		if r := granary(t, append(args, "--db", lost)...); r.code != cli.ExitFailed || !strings.Contains(r.stdout, "it costs all that is in files") {
 			t.Errorf("%q without a manifest: %+v", args, r)
 		}
-		for wrong, want := range map[string][]string{"--db DIR is missing": args, "there are arguments": append(slices.Clone(args), "--db", lost, "x")} {
+		for wrong, want := range map[string][]string{"--db DIR is missing": args, "there are no other arguments": append(slices.Clone(args), "--db", lost, "x")} {
 			if r := granary(t, want...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, wrong) {
 				t.Errorf("%q: %+v", want, r)
 			}

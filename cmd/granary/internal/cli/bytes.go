@@ -6,51 +6,71 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// NewBytes returns the value of a flag that sets n to a number of bytes, such as 512MiB or 4GiB. 0
-// stands for no limit where the flag has one.
-func NewBytes(flag string, n *int64) pflag.Value { return bytesValue{flag, n} }
-
-// bytesValue is a number of bytes.
-type bytesValue struct {
-	flag string
-	n    *int64
+// bytesFlag is the value of a flag for bytes.
+type bytesFlag struct {
+	flag  string
+	least int64
+	to    *int64
 }
 
-// byteUnits are the units of sizes, each 1,024 of the one before.
-var byteUnits = []string{"B", "KiB", "MiB", "GiB", "TiB"}
+// NewBytes returns the value of a flag that sets *to to bytes, of which there must be at least least: a number with
+// or without a unit, as 16MiB or 2GB.
+func NewBytes(flag string, least int64, to *int64) pflag.Value { return &bytesFlag{flag, least, to} }
 
-// String returns the number in the largest unit that divides it.
-func (b bytesValue) String() string {
-	if b.n == nil || *b.n == 0 {
+// byteUnits are the units of bytes. The empty one, which all end with, is the last.
+var byteUnits = []struct {
+	name  string
+	bytes int64
+}{
+	{"KiB", 1 << 10},
+	{"MiB", 1 << 20},
+	{"GiB", 1 << 30},
+	{"TiB", 1 << 40},
+	{"kB", 1e3},
+	{"MB", 1e6},
+	{"GB", 1e9},
+	{"TB", 1e12},
+	{"B", 1},
+	{"", 1},
+}
+
+// String returns the bytes in the largest binary unit that divides them, "" when there are none.
+func (b *bytesFlag) String() string {
+	if b.to == nil || *b.to == 0 {
 		return ""
 	}
-	n, unit := *b.n, 0
-	for n%1024 == 0 && unit+1 < len(byteUnits) {
-		n, unit = n/1024, unit+1
+	n, name := *b.to, "B"
+	for i := 0; n%1024 == 0 && i < 4; i++ {
+		n, name = n/1024, byteUnits[i].name
 	}
-	return strconv.FormatInt(n, 10) + byteUnits[unit]
+	return strconv.FormatInt(n, 10) + name
 }
 
-// Set parses a whole number with a unit of byteUnits, or without one for bytes.
-func (b bytesValue) Set(text string) error {
-	digits := strings.TrimRight(text, "BKMGTi")
-	unit := 0
-	for i, name := range byteUnits {
-		if text[len(digits):] == name {
-			unit = i
+// Set parses bytes.
+func (b *bytesFlag) Set(text string) error {
+	for _, unit := range byteUnits {
+		digits, ok := strings.CutSuffix(text, unit.name)
+		if !ok {
+			continue
 		}
+		n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
+		if err != nil || n > math.MaxInt64/unit.bytes || n*unit.bytes < b.least {
+			break
+		}
+		*b.to = n * unit.bytes
+		return nil
 	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	isUnit := text[len(digits):] == "" || text[len(digits):] == byteUnits[unit]
-	if err != nil || n < 0 || !isUnit || n > math.MaxInt64>>(10*unit) {
-		return Usage(fmt.Errorf("--%s %q: want a number of bytes, such as 512MiB or 4GiB", b.flag, text))
-	}
-	*b.n = n << (10 * unit)
-	return nil
+	return Usage(fmt.Errorf("--%s %q: want bytes, at least %d, such as 64MiB or 2GB", b.flag, text, b.least))
 }
 
 // Type returns the name of the value's type.
-func (b bytesValue) Type() string { return "bytes" }
+func (b *bytesFlag) Type() string { return "bytes" }
+
+// AddDiskBudget adds the flag --disk-budget of a command that writes the directory of --db.
+func AddDiskBudget(cmd *cobra.Command, to *int64) {
+	cmd.Flags().Var(NewBytes("disk-budget", 16<<20, to), "disk-budget", "keep the directory of --db within `BYTES`, such as 2GiB, and drop the oldest time ranges for that; at least 16MiB (default: no bound)")
+}

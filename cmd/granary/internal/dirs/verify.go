@@ -61,7 +61,7 @@ verify does not notice. No process may have DIR open to write meanwhile.`,
 // noArguments is the argument check of commands with --db alone.
 func noArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return cli.Usage(errors.New("there are arguments, and --db names the directory"))
+		return cli.Usage(errors.New("the directory is given as --db DIR, and there are no other arguments"))
 	}
 	return nil
 }
