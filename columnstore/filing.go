@@ -73,21 +73,18 @@ func (s *Store) fileInSteps(ctx context.Context, inSteps bool) (err error) {
 	return k.clean(s)
 }
 
-// toWrite returns about the bytes of the files that a run would write, if there will be one: of rows in no file,
-// loose, and of all else. The log had so many such rows before ranges were dropped.
-func (s *Store) toWrite(toFile bool, logged int64) (loose, bytes int64) {
-	if !toFile {
-		return 0, 0
-	}
+// toWrite returns about the bytes of the files that a run would write of rows in no file, and of all else. The log had
+// so many such rows before ranges were dropped.
+func (s *Store) toWrite(logged int64) (loose, other int64) {
 	root := s.roots.Root().State
-	rows, bytes := stored.Unfiled(root, s.keeper.manifest)
+	rows, other := stored.Unfiled(root, s.keeper.manifest)
 	loose = int64(float64(s.keeper.logged.Load()/2) * float64(rows) / float64(max(1, logged))) // rows take half of their log
 	for i, h := range s.Histories()[:len(root.Histories)] {
 		if h.filed.Value() != root.Histories[i] {
-			bytes += h.states.Size()
+			other += h.states.Size()
 		}
 	}
-	return loose, bytes
+	return loose, other
 }
 
 // newFiling returns a run. In steps, it ends with stored.ErrPause when many files have been written.

@@ -11,11 +11,9 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// A store with a disk budget drops the oldest time ranges when its directory is crowded, by commits. Then it
-// writes a manifest without them, and their files go when nobody reads them.
-// 32nds of Options.DiskBudget, each about a segment of the log. From crowdedAt on the keeper drops ranges, from
-// waitAt on commits wait for that, and snapshots expire that keep files of dropped ranges. From refuseAt on
-// commits are refused; the rest is for segments and files that make room.
+// A store with a disk budget drops the oldest time ranges by commits. 32nds of it, each about a segment: from
+// crowdedAt on the keeper drops ranges, from waitAt on commits wait for that, and snapshots expire that keep files
+// of dropped ranges. From refuseAt on commits are refused; the rest is for segments and files that make room.
 const (
 	crowdedAt = 25
 	waitAt    = 27
@@ -58,12 +56,12 @@ func (tx *Tx) laterRanges() map[int]int64 {
 	return later
 }
 
-// keepWithin files if the log exceeds its bound, drops ranges if the directory is crowded, and removes files
-// that nobody needs. coming is of laterRanges, nil if no rows wait. The caller holds keeper.filing.
+// keepWithin files if the log exceeds its bound or crowds the directory, drops ranges if it is still crowded, and
+// removes files that nobody needs. coming is of laterRanges, nil if no rows wait. The caller holds keeper.filing.
 func (s *Store) keepWithin(ctx context.Context, coming map[int]int64) (err error) {
 	k := &s.keeper
-	switch due := k.isDue(s.isTight()); {
-	case due:
+	switch {
+	case k.isDue(s.isTight()), k.space.Over(crowdedAt) > 0 && k.logged.Load() > s.opts.DiskBudget/32: // rows take less in files
 		if err = s.fileWhole(ctx); k.space.Over(crowdedAt) <= 0 {
 			return err
 		}
@@ -93,8 +91,11 @@ func (s *Store) makeSpace(coming map[int]int64, toFile bool) error {
 			return err
 		}
 		over := k.space.Over(crowdedAt) - stored.Waiting(k.space, k.manifest)
-		loose, other := s.toWrite(toFile, logged)
-		floors := stored.OldestRanges(s.roots.Root().State, k.manifest, coming, over+loose+other, loose)
+		loose, other := s.toWrite(logged)
+		if toFile {
+			over += loose + other
+		}
+		floors := stored.OldestRanges(s.roots.Root().State, k.manifest, coming, over, loose)
 		if len(floors) == 0 {
 			return nil
 		}
