@@ -133,7 +133,7 @@ func TestLimits_ReadTime(t *testing.T) {
 			t.Errorf("%s: status %d after %s: %s", path, status, time.Since(start), text)
 		}
 	}
-	r.s.mux.Handle("POST /slow", r.s.takes("slow", http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	r.s.mux.Handle("POST /slow", r.s.takes("slow", http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
 		if _, err := r.s.readAll(req.Body); err != nil {
 			t.Error(err)
 		}

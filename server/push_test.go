@@ -101,7 +101,8 @@ func TestPushWithoutProfiles(t *testing.T) {
 	empty := encoded(t, emptyProfile())
 	client := r.pushers()["connect"]
 	for _, request := range []*pushv1.PushRequest{
-		{}, {Series: []*pushv1.RawProfileSeries{{}}},
+		{},
+		{Series: []*pushv1.RawProfileSeries{{}}},
 		{Series: []*pushv1.RawProfileSeries{pushSeries([]string{"a", "1"}, empty)}},
 		{Series: []*pushv1.RawProfileSeries{pushSeries([]string{"a", "2"}, empty, empty)}}, // no series, so within the limit
 	} {

@@ -23,6 +23,7 @@ type recorder struct {
 	err    error // of the answer, if the handler named one
 }
 
+// WriteHeader implements http.ResponseWriter.
 func (r *recorder) WriteHeader(status int) {
 	if r.status == 0 {
 		r.status = status
@@ -30,6 +31,7 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
+// Write implements http.ResponseWriter.
 func (r *recorder) Write(b []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
@@ -104,7 +106,7 @@ type timedBody struct {
 // Read implements io.Reader.
 func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err == io.EOF { //nolint:errorlint // bodies end with it as it is
+	if err == io.EOF {
 		b.clear()
 	}
 	return n, err

@@ -91,7 +91,7 @@ func (s *Server) recover(w *recorder, r *http.Request) {
 	if p == nil {
 		return
 	}
-	if p == http.ErrAbortHandler {
+	if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
 		panic(p)
 	}
 	s.metrics.panics.Inc()
