@@ -1,10 +1,57 @@
-// Package server is the room of the profiling server. It has no server yet.
+// Package server speaks the protocols of continuous profiling over one columnstore.Store. It limits
+// what a request can ask for, and trusts no input.
 //
-// The server will speak the protocols that the world of continuous profiling already
-// speaks, over one columnstore.Store: the push API and the querier API of Pyroscope over
-// Connect, /ingest for pprof files, GET /pprof for go tool pprof, GET /arrow as an Arrow
-// stream, /metrics for Prometheus and an embedded web page. It will bind loopback by
-// default, limit every body, stack, label and series count, and trust no input.
+// # Pushes
+//
+//	POST /push.v1.PusherService/Push   Connect (protobuf or JSON), gRPC or gRPC-Web: series of labels,
+//	                                   each with pprof profiles, and an id for each profile
+//	POST /ingest?name=app{label=v}     the SDKs of Pyroscope: pprof in the part profile of a form, or
+//	                                   as the body. from is the time of a profile without one.
+//	POST /pprof?label=v                pprof as the body. time is that of a profile without one, and
+//	                                   no label; type, selector, from and until are refused.
+//	POST /v1development/profiles       OTLP 1.11 as protobuf or JSON, gzipped or not
+//	     /opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export   OTLP as gRPC
+//
+// Times are in Unix seconds or nanoseconds. Profiles are gzipped or not.
+//
+//	S1  A request is one transaction: all of its profiles are committed, or none is. An error means
+//	    that nothing was inserted. There is one exception: a disk that fails behind a commit
+//	    (disk.ErrNotDurable) is answered with 503, and the rows are visible. A repetition with
+//	    an id does not count them twice.
+//	S2  OTLP alone has answers about a part: profiles that contradict themselves or exceed a limit are
+//	    left out and counted in partial_success, with the first reason. The others are S1.
+//	S3  A profile that is pushed twice counts twice, unless it has an id. An id is RawSample.ID of
+//	    Push or profile_id of OTLP, and the header X-Idempotency-Key for a whole request of any
+//	    protocol. Ids are of a tenant. The push with an id that comes while another is in progress
+//	    waits for its outcome: after a success it is accepted and not inserted, after a failure
+//	    it is tried. Ids are remembered for at least an hour, or until 524,288 later ones.
+//	    They are in memory: what is repeated after a restart of the server counts twice.
+//	S4  Labels of a profile are stored as they were pushed, except those of Options.DropLabels and
+//	    those with an empty value. Labels of samples are never dropped. Two labels of one name
+//	    are an error.
+//	S5  A profile without a label __name__ gets one from its types: process_cpu, memory, or the last
+//	    sample type, such as goroutine. Mutex and block profiles have the same types: those of SDKs
+//	    are told apart by sample_type_config, and others stay without a name.
+//	S6  A request is read within Limits.ReadTime and Limits.Body, and a profile within
+//	    Limits.Profile, before it is decoded. The messages of a request are counted before they
+//	    are decoded.
+//	S7  The sets of labels that a tenant pushes are bounded (Limits.Series, status 429). The tenant
+//	    is the header X-Scope-OrgID, or the empty text without it. Tenants are a bound and no wall:
+//	    all profiles are in one table, without their tenant. Profiles without rows do not count.
+//	S8  A profile without samples is no error.
+//
+// The name app of /ingest becomes the label service_name, or app_name if the labels in its braces
+// have a service_name. The following of /ingest is not used: until, sampleRate, units,
+// aggregationType, spyName, and in sample_type_config all but the names that tell mutex from block
+// profiles. Types and units are those of the profile. A part prev_profile is refused, since
+// profiles are not subtracted, and so are formats other than pprof (415).
+//
+// Of OTLP, attributes of the resource and of the profile become labels under their own names, such as
+// service.name; lists and bytes are left out. Attributes of a sample become its labels, whole
+// numbers with their unit. A link becomes trace_id and span_id. The value of a sample is the sum of
+// its values, or the number of its timestamps if it has none; its time is that of the profile. An
+// original payload of pprof is inserted instead of the profile. The scope, attributes of locations
+// and those of mappings other than build ids are left out.
 //
 // The package is a Go module of its own, so that the protocols' libraries stay out of the
 // module graph of a program that embeds the store.

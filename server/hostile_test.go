@@ -102,7 +102,7 @@ func cutBodies(t *testing.T) (all []hostile) {
 // bombs are small bodies that are large when they are read.
 func bombs(t *testing.T) []hostile {
 	t.Helper()
-	bomb := gzipped(t, make([]byte, 64<<20))
+	bomb := gzipped(t, make([]byte, 16<<20))
 	multi, contentType := form(t, part{"profile", bomb})
 	inPush := marshal(t, &pushv1.PushRequest{Series: []*pushv1.RawProfileSeries{pushSeries(nil, bomb)}})
 	empties := bytes.Repeat([]byte{0x0a, 0x00}, 500_000) // messages without content
@@ -225,8 +225,11 @@ func wrongForms(t *testing.T) (all []hostile) {
 	return append(all,
 		hostile{"no boundary", "", "/ingest?name=a", []string{"Content-Type", "multipart/form-data"}, good, 400, "boundary"},
 		hostile{"no form", "", "/ingest?name=a", []string{"Content-Type", "multipart/form-data; boundary=x"}, good, 400, "EOF"},
-		hostile{"long header of a part", "", "/ingest?name=a", []string{"Content-Type", "multipart/form-data; boundary=x"},
-			[]byte("--x\r\nContent-Disposition: form-data; name=\"" + strings.Repeat("p", 500_000) + "\"\r\n\r\n\r\n--x--\r\n"), 400, "is not taken"},
+		hostile{
+			"long header of a part", "", "/ingest?name=a",
+			[]string{"Content-Type", "multipart/form-data; boundary=x"},
+			[]byte("--x\r\nContent-Disposition: form-data; name=\"" + strings.Repeat("p", 500_000) + "\"\r\n\r\n\r\n--x--\r\n"), 400, "is not taken",
+		},
 	)
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 	pushv1 "github.com/grafana/pyroscope/api/gen/proto/go/push/v1"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/crashfs"
 )
 
 // clock is a clock that a test moves.
@@ -164,5 +167,23 @@ func TestGenerations(t *testing.T) {
 	now = now.Add(-24 * time.Hour) // a clock that was set back
 	if add("i"); !g.has(hashOf("h")) || !g.has(hashOf("i")) {
 		t.Error("a clock that was set back")
+	}
+}
+
+// TestIDs_DiskFails repeats a push that was committed when the disk failed (S1).
+func TestIDs_DiskFails(t *testing.T) {
+	fs := crashfs.New(crashfs.Options{})
+	r := newReceiver(t, Options{}, columnstore.Options{FS: fs, Sync: disk.SyncEach})
+	push := func() *http.Request { return r.request(http.MethodPost, "/pprof", small(t, 1), keyHeader, "k") }
+	fs.Fail(&crashfs.Fault{Err: syscall.EIO, Ops: []crashfs.Op{crashfs.Sync}, Forever: true})
+	r.want(http.StatusServiceUnavailable, "not durable", push())
+	if r.rows() != 2 {
+		t.Errorf("%d rows of a commit that is not durable", r.rows())
+	}
+	r.want(http.StatusServiceUnavailable, "disk", r.request(http.MethodPost, "/pprof", small(t, 1)))
+	fs.Heal()
+	r.want(http.StatusOK, "0 rows", push())
+	if r.rows() != 2 {
+		t.Errorf("%d rows after the repetition", r.rows())
 	}
 }

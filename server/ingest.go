@@ -10,7 +10,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -237,8 +236,8 @@ func (s *Server) unread(err error) error {
 	switch {
 	case errors.As(err, &large):
 		return tooLarge("a body of more than %d bytes", large.Limit)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &limitError{http.StatusRequestTimeout, fmt.Sprintf("limit: a body that takes more than %s", s.limits.ReadTime)}
+	case errors.Is(err, ErrLimit): // its time
+		return err
 	}
 	return invalid("body: %w", err)
 }

@@ -40,13 +40,15 @@ func otlpRequest(id byte) *collectorv1.ExportProfilesServiceRequest {
 				{}, {NameStrindex: 5, FilenameStrindex: 7}, {NameStrindex: 6, FilenameStrindex: 7},
 			},
 			LocationTable: []*profilesv1.Location{
-				{}, {MappingIndex: 1, Address: 0x1100, Lines: []*profilesv1.Line{{FunctionIndex: 1, Line: 11}}},
+				{},
+				{MappingIndex: 1, Address: 0x1100, Lines: []*profilesv1.Line{{FunctionIndex: 1, Line: 11}}},
 				{MappingIndex: 1, Address: 0x1200, Lines: []*profilesv1.Line{{FunctionIndex: 2, Line: 22}}},
 			},
 			StackTable: []*profilesv1.Stack{{}, {LocationIndices: []int32{1, 2}}, {LocationIndices: []int32{2}}},
 			LinkTable:  []*profilesv1.Link{{}, {TraceId: bytes.Repeat([]byte{0xab}, 16), SpanId: bytes.Repeat([]byte{0xcd}, 8)}},
 			AttributeTable: []*profilesv1.KeyValueAndUnit{
-				{}, {KeyStrindex: 9, Value: text(10)},
+				{},
+				{KeyStrindex: 9, Value: text(10)},
 				{KeyStrindex: 11, UnitStrindex: 16, Value: &commonv1.AnyValue{Value: &commonv1.AnyValue_IntValue{IntValue: 77}}},
 				{KeyStrindex: 14, Value: text(15)},
 			},
@@ -241,12 +243,6 @@ func FuzzOTLP(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		start := time.Now()
-		defer func() {
-			if d := time.Since(start); d > time.Second {
-				t.Errorf("SLOW %s %x", d, data)
-			}
-		}()
 		var request collectorv1.ExportProfilesServiceRequest
 		if (protoCodec{1000}).Unmarshal(data, &request) != nil {
 			return

@@ -101,7 +101,8 @@ func TestPushWithoutProfiles(t *testing.T) {
 	empty := encoded(t, emptyProfile())
 	client := r.pushers()["connect"]
 	for _, request := range []*pushv1.PushRequest{
-		{}, {Series: []*pushv1.RawProfileSeries{{}}},
+		{},
+		{Series: []*pushv1.RawProfileSeries{{}}},
 		{Series: []*pushv1.RawProfileSeries{pushSeries([]string{"a", "1"}, empty)}},
 		{Series: []*pushv1.RawProfileSeries{pushSeries([]string{"a", "2"}, empty, empty)}}, // no series, so within the limit
 	} {
@@ -116,4 +117,22 @@ func TestPushWithoutProfiles(t *testing.T) {
 
 func emptyProfile() *pprof.Profile {
 	return &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "contentions", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"}}}
+}
+
+// TestPushTokens refuses pushes without a token to write, also those with one to read.
+func TestPushTokens(t *testing.T) {
+	r := newReceiver(t, Options{Tokens: Tokens{Read: []string{"r"}, Write: []string{"w"}}}, columnstore.Options{})
+	body := small(t, 1)
+	for _, path := range []string{"/pprof", "/ingest?name=a", pushPath, otlpPath, otlpProcedure} {
+		for _, token := range []string{"", "Bearer r", "Basic dzp3", "Bearer "} {
+			r.want(http.StatusUnauthorized, "token", r.request(http.MethodPost, path, body, "Authorization", token))
+		}
+	}
+	if r.rows() != 0 {
+		t.Errorf("%d rows without a token", r.rows())
+	}
+	r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name=a", body, "Authorization", "Bearer w"))
+	if r.rows() != 2 {
+		t.Errorf("%d rows with a token", r.rows())
+	}
 }

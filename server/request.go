@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -94,20 +96,24 @@ func (s *Server) setDeadline(w *recorder, r *http.Request) {
 	// Errors are of servers without deadlines, such as those of tests.
 	set := http.NewResponseController(w.ResponseWriter).SetReadDeadline
 	_ = set(time.Now().Add(s.limits.ReadTime))
-	r.Body = &timedBody{r.Body, func() { _ = set(time.Time{}) }}
+	r.Body = &timedBody{r.Body, s.limits.ReadTime, func() { _ = set(time.Time{}) }}
 }
 
 // timedBody is a body with a deadline.
 type timedBody struct {
 	io.ReadCloser
+	time  time.Duration
 	clear func() // removes the deadline
 }
 
 // Read implements io.Reader.
 func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err == io.EOF { //nolint:errorlint // bodies end with it as it is
+	if err == io.EOF {
 		b.clear()
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = &limitError{http.StatusRequestTimeout, fmt.Sprintf("limit: a body that takes more than %s", b.time)}
 	}
 	return n, err
 }

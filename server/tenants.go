@@ -66,10 +66,10 @@ func (t *tenants) admit(s series) (isNew bool, err error) {
 }
 
 // withdraw undoes admit for series that were new.
-func (t *tenants) withdraw(new []series) {
+func (t *tenants) withdraw(fresh []series) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, s := range new {
+	for _, s := range fresh {
 		g := t.all[s.tenant]
 		if g == nil {
 			continue
