@@ -7,8 +7,9 @@
 //	                                   each with pprof profiles, and an id for each profile
 //	POST /ingest?name=app{label=v}     the SDKs of Pyroscope: pprof in the part profile of a form, or
 //	                                   as the body. from is the time of a profile without one.
-//	POST /pprof?label=v                pprof as the body. time is that of a profile without one, and
-//	                                   no label; type, selector, from and until are refused.
+//	POST /pprof?label=v                pprof as the body. time is that of a profile without one, and origin
+//	                                   the name of its file: no labels. type, selector, from and until
+//	                                   are refused.
 //	POST /v1development/profiles       OTLP 1.11 as protobuf or JSON, gzipped or not
 //	     /opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export   OTLP as gRPC
 //
@@ -52,6 +53,32 @@
 // its values, or the number of its timestamps if it has none; its time is that of the profile. An
 // original payload of pprof is inserted instead of the profile. The scope, attributes of locations
 // and those of mappings other than build ids are left out.
+//
+// # Questions
+//
+//	/querier.v1.QuerierService/*   Connect (protobuf or JSON), gRPC or gRPC-Web: what Grafana's data source
+//	                               for Pyroscope asks. Start and end are Unix milliseconds, both
+//	                               inclusive; 0 is no bound.
+//	GET /pprof                     the merged profile, gzipped, for go tool pprof, speedscope and PGO
+//	GET /arrow                     rows as an Arrow stream; form is dictionary, plain or native, stacks is
+//	                               names or ids
+//	GET /metrics                   for Prometheus; grafana/dashboard.json shows them
+//	GET /healthz, /readyz          is it alive; does it take requests
+//
+// Parameters of the two GETs of profiles: type, as people write it (cpu); selector; from and to, as RFC 3339,
+// Unix milliseconds, or a duration before now (-1h). Others are errors, by name.
+//
+//	Q1  An answer is that of package profile to the same question, of one snapshot. Its totals are
+//	    those of the rows: a flame graph with fewer functions has the others in nodes named other.
+//	Q2  The id of a type is name:sample:unit:period:unit, where name is the label __name__. Profiles
+//	    without one are of the name "profile".
+//	Q3  A point of SelectSeries is the sum of the profiles from its time up to the next step, or of
+//	    gauges the mean of each source, unless the sum is asked for. Steps are multiples of the
+//	    step since 1970.
+//	Q4  What is not answered is an error that names it (unimplemented): ids of profiles, go_pgo, trees,
+//	    DOT, asynchronous questions, heat maps, averages of what is no gauge.
+//	Q5  A query ends within Limits.QueryTime, and its groups within Limits.QueryBytes. An answer of
+//	    more than Limits.ResultBytes is an error, or a cut connection if a part of it was sent.
 //
 // The package is a Go module of its own, so that the protocols' libraries stay out of the
 // module graph of a program that embeds the store.

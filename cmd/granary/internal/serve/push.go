@@ -52,9 +52,9 @@ func NewPush(inputsHelp string, source func() (Inputs, error)) *cobra.Command {
 		Long: `push sends profiles to a server that 'granary serve' runs, which stores them. It
 prints the profiles and bytes that it sent.
 
-A server stores a profile as a whole or not at all. Each profile has an id of its
-own: if there is no answer, or the server has no room at the moment, it is sent
-again, up to four times, and still counts once. A second push of the same
+A server stores a profile as a whole or not at all. Each profile has an id of
+its own: if there is no answer, or the server has no room at the moment, it is
+sent again, up to four times, and still counts once. A second push of the same
 file counts twice. A profile without a time gets that of its file.
 
 ` + inputsHelp,

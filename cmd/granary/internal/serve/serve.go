@@ -56,11 +56,13 @@ data source for Pyroscope, go tool pprof, and readers of Arrow.
 
   POST /push.v1.PusherService/Push   Alloy (Connect, gRPC)
   POST /ingest                       the SDKs
+  POST /v1development/profiles       OpenTelemetry (OTLP; gRPC too)
   POST /pprof?job=api                a pprof file as it is, labels as parameters
   POST /querier.v1.QuerierService/*  Grafana's data source for Pyroscope
   GET  /pprof?type=cpu&selector=...  a merged profile, for go tool pprof
   GET  /arrow?type=cpu&selector=...  rows as an Arrow stream
-  GET  /metrics /healthz /readyz     Prometheus; is it alive; does it take requests
+  GET  /metrics                      for Prometheus
+  GET  /healthz, /readyz             is it alive, does it take requests
 
 Profiles are stored in the directory --db, which is made if there is none, and
 are there again after a restart. --sync chooses when they are made durable, as
@@ -68,11 +70,11 @@ are there again after a restart. --sync chooses when they are made durable, as
 beyond --disk or older than --retention are dropped, the oldest first.
 
 The server listens on loopback unless --listen says otherwise. Before it listens
-for others, give it tokens and a certificate: everyone who reaches it can read and
-push. SIGHUP reads both again. An interrupt or SIGTERM answers the requests in
-progress, closes the store and ends with 0.`,
+for others, give it tokens and a certificate: everyone who reaches it can read
+and push. SIGHUP reads both again. An interrupt or SIGTERM answers the requests
+in progress, closes the store and ends with 0.`,
 		Example: `  granary serve
-  granary serve --db /var/lib/granary --memory 4GiB --disk 100GiB --retention 720h
+  granary serve --db /var/lib/granary --memory 4GiB --disk 100GiB
   granary serve --listen :4040 --write-tokens push.txt --read-tokens read.txt \
       --tls-cert cert.pem --tls-key key.pem --host profiles.example.com
   URL='http://localhost:4040/pprof?type=cpu&from=-1h'; go tool pprof "$URL"`,
