@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -586,6 +588,54 @@ func TestAnswers_Limits(t *testing.T) {
 		t.Errorf("after them: %d %s", code, body)
 	}
 }
+
+// TestAnswers_Unread ends a query whose client does not read the answer, and gives its place to the next.
+func TestAnswers_Unread(t *testing.T) {
+	s, _ := filled(t, Options{Limits: Limits{Queries: 1, QueryTime: 200 * time.Millisecond, ReadTime: 100 * time.Millisecond}})
+	here, there := net.Pipe() // has no buffer
+	defer func() { _ = here.Close() }()
+	l := &oneListener{conn: there, done: make(chan struct{})}
+	web := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
+	served := make(chan struct{})
+	go func() {
+		_ = web.Serve(l)
+		close(served)
+	}()
+	if _, err := io.WriteString(here, "GET /arrow HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	for ; ; time.Sleep(5 * time.Millisecond) {
+		if w := answer(s, http.MethodGet, "/pprof?type=cpu", "", ""); w.Code == http.StatusOK && time.Since(start) > 250*time.Millisecond {
+			break
+		}
+		if time.Since(start) > 20*time.Second {
+			t.Fatal("the query still has its place")
+		}
+	}
+	_ = web.Close()
+	<-served
+	s.Wait()
+}
+
+// oneListener is a listener with one connection.
+type oneListener struct {
+	conn net.Conn
+	done chan struct{}
+	once sync.Once
+}
+
+func (l *oneListener) Accept() (conn net.Conn, err error) {
+	if conn, l.conn = l.conn, nil; conn != nil {
+		return conn, nil
+	}
+	<-l.done
+	return nil, net.ErrClosed
+}
+
+func (l *oneListener) Close() error { l.once.Do(func() { close(l.done) }); return nil }
+
+func (l *oneListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
 // TestToolPprof runs go tool pprof on the server's URLs: its totals are the table's.
 func TestToolPprof(t *testing.T) {

@@ -72,6 +72,7 @@ func (s *Server) measured(name string, tokens func(*Tokens) []string, h http.Han
 		start := time.Now()
 		defer func() { s.metrics.request(name, rec, time.Since(start)) }()
 		s.setDeadline(rec, r)
+		defer s.limitWrites(rec)()
 		if !allowed(r, tokens(s.tokens.Load())) {
 			rec.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(rec, "token: a bearer token is missing or unknown", http.StatusUnauthorized)
@@ -97,6 +98,15 @@ func (s *Server) setDeadline(w *recorder, r *http.Request) {
 	set := http.NewResponseController(w.ResponseWriter).SetReadDeadline
 	_ = set(time.Now().Add(s.limits.ReadTime))
 	r.Body = &timedBody{r.Body, s.limits.ReadTime, func() { _ = set(time.Time{}) }}
+}
+
+// limitWrites lets the writing of an answer fail when a request and a query have had their time: a client that
+// does not read would keep its snapshot, and its place among the queries. The function that it returns removes
+// the deadline, which is one of the connection.
+func (s *Server) limitWrites(w *recorder) (end func()) {
+	set := http.NewResponseController(w.ResponseWriter).SetWriteDeadline // errors as in setDeadline
+	_ = set(time.Now().Add(s.limits.ReadTime + s.limits.QueryTime))
+	return func() { _ = set(time.Time{}) }
 }
 
 // timedBody is a body with a deadline.
