@@ -18,6 +18,9 @@ func TestMain(m *testing.M) {
 	if env := os.Getenv(killedDir); env != "" {
 		writeUntilKilled(env)
 	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400) // the heaps are small: a sixth of the time would be collections
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-var threadsDuration = flag.Duration("history.duration", 2*time.Second, "how long TestThreads writes each history")
+var threadsDuration = flag.Duration("history.duration", time.Second/2, "how long TestThreads writes each history")
 
 // TestThreads writes while four goroutines read the newest view, and views that they hold for
 // a while. Run it with -race.

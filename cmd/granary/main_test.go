@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +32,9 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	time.Local = time.UTC // golden files have times
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400) // each call of the program has a small heap: a quarter of the time would be collections
+	}
 	goleak.VerifyTestMain(m)
 }
 
