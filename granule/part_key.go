@@ -10,8 +10,10 @@ import (
 // of one granule compare as their rows do: lists by their codes. It costs about 1 us.
 func (p *Part) AppendKey(dst []byte, s *schema.Schema, row int) []byte {
 	p.checkWhole()
-	f := frame{schema: s, gen: p.gen, bucket: p.bucket, series: []uint32{uint32(p.series.At(row))},
-		columns: make([]frameColumn, 0, len(s.Suffix()))}
+	f := frame{
+		schema: s, gen: p.gen, bucket: p.bucket, series: []uint32{uint32(p.series.At(row))},
+		columns: make([]frameColumn, 0, len(s.Suffix())),
+	}
 	for i := range p.columns {
 		c := &p.columns[i]
 		if !slices.Contains(s.Suffix(), c.Index) {
