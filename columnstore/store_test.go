@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	if env := os.Getenv(killedDir); env != "" {
 		writeUntilKilled(env)
 	}
-	if os.Getenv("GOGC") == "" {
+	if os.Getenv("GOGC") == "" && !raceEnabled { // the race detector needs the memory
 		debug.SetGCPercent(400) // the heaps are small: a sixth of the time would be collections
 	}
 	goleak.VerifyTestMain(m)

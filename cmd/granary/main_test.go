@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	time.Local = time.UTC // golden files have times
-	if os.Getenv("GOGC") == "" {
+	if os.Getenv("GOGC") == "" && !raceEnabled { // the race detector needs the memory
 		debug.SetGCPercent(400) // each call of the program has a small heap: a quarter of the time would be collections
 	}
 	goleak.VerifyTestMain(m)
