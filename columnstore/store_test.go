@@ -18,8 +18,9 @@ func TestMain(m *testing.M) {
 	if env := os.Getenv(killedDir); env != "" {
 		writeUntilKilled(env)
 	}
-	if os.Getenv("GOGC") == "" && !raceEnabled { // the race detector needs the memory
-		debug.SetGCPercent(400) // the heaps are small: a sixth of the time would be collections
+	if os.Getenv("GOGC") == "" && !raceEnabled { // most heaps are small: a fifth of the time would be collections
+		debug.SetGCPercent(400)
+		debug.SetMemoryLimit(3 << 30)
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -31,9 +31,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
-	time.Local = time.UTC // golden files have times
-	if os.Getenv("GOGC") == "" && !raceEnabled { // the race detector needs the memory
-		debug.SetGCPercent(400) // each call of the program has a small heap: a quarter of the time would be collections
+	time.Local = time.UTC                        // golden files have times
+	if os.Getenv("GOGC") == "" && !raceEnabled { // most heaps are small: a fifth of the time would be collections
+		debug.SetGCPercent(400)
+		debug.SetMemoryLimit(3 << 30)
 	}
 	goleak.VerifyTestMain(m)
 }
