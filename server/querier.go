@@ -214,7 +214,8 @@ func (q *querier) ask(id, selector string, start, end int64) (a asked, err error
 	if err != nil {
 		return a, fmt.Errorf("label_selector: %w", err)
 	}
-	a.typ, a.query = t, profile.Query{Selector: s, MaxBytes: q.s.limits.QueryBytes}
+	// The name tells kinds apart: agents of several languages list other types under one.
+	a.typ, a.query = t, profile.Query{Selector: s, MaxBytes: q.s.limits.QueryBytes, SumKinds: name != unnamed}
 	return a, millis(&a.query, start, end)
 }
 

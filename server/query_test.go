@@ -498,6 +498,25 @@ func fetched(t *testing.T, url string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
+// TestQuerier_Kinds adds up profiles of one name whose agents list other types.
+func TestQuerier_Kinds(t *testing.T) {
+	s, url := filled(t, Options{})
+	want := merged(t, s, `{}`).Total
+	p := randomProfile(rand.New(rand.NewPCG(5, 6)), queryAt)
+	p.SampleType = append(p.SampleType, &pprof.ValueType{Type: "wall", Unit: "nanoseconds"})
+	for _, sample := range p.Sample {
+		want += sample.Value[1]
+		sample.Value = append(sample.Value, 1)
+	}
+	if _, err := s.db.Insert(t.Context(), p, profile.InsertOptions{Labels: map[string]string{profile.NameLabel: "process_cpu", "job": "node"}}); err != nil {
+		t.Fatal(err)
+	}
+	graph, err := clients(t, url)["connect"].SelectMergeStacktraces(t.Context(), connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: cpuID}))
+	if err != nil || graph.Msg.GetFlamegraph().GetTotal() != want {
+		t.Errorf("%v, %v, want %d", graph, err, want)
+	}
+}
+
 // TestParameters refuses parameters that mean nothing, by name.
 func TestParameters(t *testing.T) {
 	_, at := filled(t, Options{})
