@@ -74,7 +74,7 @@ func (s *Server) insert(ctx context.Context, p *push) (outcome, error) {
 	if len(p.profiles) > s.limits.Profiles {
 		return outcome{}, tooLarge("%d profiles in a request, at most %d", len(p.profiles), s.limits.Profiles)
 	}
-	in := &insertion{s: s, push: p, tx: s.db.Store().Begin()}
+	in := &insertion{s: s, push: p}
 	if err := in.check(); err != nil {
 		return outcome{}, err
 	}
@@ -201,6 +201,7 @@ func (in *insertion) idOf(p *pushed) hash { return hashOf("profile", in.tenant, 
 
 // commit inserts the profiles and commits the transaction.
 func (in *insertion) commit(ctx context.Context) error {
+	in.tx = in.s.db.Store().Begin() // a push that is refused, or was done before, needs none
 	ended := false
 	defer func() {
 		if !ended { // by an error, or a panic

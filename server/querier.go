@@ -285,8 +285,7 @@ func (q *querier) SelectSeries(ctx context.Context, r *connect.Request[querierv1
 	})
 }
 
-// stacks returns the question of a request for stacks. callSite is the path of functions below which
-// samples are chosen.
+// stacks returns the question of a request for stacks, of all call sites.
 func (q *querier) stacks(m *querierv1.SelectMergeStacktracesRequest) (a asked, err error) {
 	if a, err = q.ask(m.GetProfileTypeID(), m.GetLabelSelector(), m.GetStart(), m.GetEnd()); err != nil {
 		return a, err

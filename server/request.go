@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -206,5 +205,3 @@ func quoted(text string) string {
 	}
 	return strconv.QuoteToASCII(text)
 }
-
-func stackOf() string { return string(debug.Stack()) }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -108,7 +109,7 @@ func (s *Server) recover(w *recorder, r *http.Request) {
 		panic(p)
 	}
 	s.metrics.panics.Inc()
-	s.opts.Log.Error("panic", "path", r.URL.Path, "panic", p, "stack", stackOf())
+	s.opts.Log.Error("panic", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
 	if w.status != 0 {
 		panic(http.ErrAbortHandler) // the client sees a cut answer, not one that looks whole
 	}

@@ -28,12 +28,8 @@ func (o *options) kill(ctx context.Context, command, dir string, f *files) error
 	var unknown int // pushes in progress at a kill
 	db := filepath.Join(dir, "db")
 	for range o.kills {
-		p, err := o.begin(ctx, command, db, "each")
+		p, err := o.reopen(ctx, command, db, &all, &r, unknown)
 		if err != nil {
-			return err
-		}
-		r.ReadyMs = max(r.ReadyMs, float64(p.ready.Milliseconds()))
-		if err := o.account(p, &all, &r, unknown); err != nil {
 			return err
 		}
 		sent, err := o.loadAndKill(ctx, p, f)
@@ -45,12 +41,8 @@ func (o *options) kill(ctx context.Context, command, dir string, f *files) error
 		r.Kills++
 		fmt.Fprintf(os.Stderr, "serve: kill %d of %d: %d rows acknowledged, ready in %s\n", r.Kills, o.kills, all.rows, p.ready)
 	}
-	p, err := o.begin(ctx, command, db, "each")
+	p, err := o.reopen(ctx, command, db, &all, &r, unknown)
 	if err != nil {
-		return err
-	}
-	r.ReadyMs = max(r.ReadyMs, float64(p.ready.Milliseconds()))
-	if err := o.account(p, &all, &r, unknown); err != nil {
 		return err
 	}
 	if err := p.end(); err != nil {
@@ -59,8 +51,18 @@ func (o *options) kill(ctx context.Context, command, dir string, f *files) error
 	return report.Print(r)
 }
 
+// reopen starts a server that syncs each push, and compares what it has with what was acknowledged.
+func (o *options) reopen(ctx context.Context, command, db string, all *pushed, r *killed, unknown int) (*process, error) {
+	p, err := o.begin(ctx, command, db, "each")
+	if err != nil {
+		return nil, err
+	}
+	r.ReadyMs = max(r.ReadyMs, float64(p.ready.Milliseconds()))
+	return p, account(p, all, r, unknown)
+}
+
 // account compares the rows of a server with those that were acknowledged.
-func (o *options) account(p *process, all *pushed, r *killed, unknown int) error {
+func account(p *process, all *pushed, r *killed, unknown int) error {
 	m, err := p.metrics()
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -15,48 +14,32 @@ import (
 
 // figures is the report of a load.
 type figures struct {
-	Keys     map[string]string    `json:"keys"`
-	Profiles int                  `json:"profiles"`
-	Rows     int64                `json:"rows"`
-	RowsS    float64              `json:"rows_s"`
-	Push     quantiles            `json:"push_ms"`
-	Due      quantiles            `json:"push_due_ms"`
-	Noop     quantiles            `json:"noop_ms"`
-	NoopDue  quantiles            `json:"noop_due_ms"`
-	Ask      map[string]quantiles `json:"ask_ms"`
-	AskAll   quantiles            `json:"ask_all_ms"`
-	CPU      float64              `json:"server_cpu_s_per_m_rows"`
-	RSS      float64              `json:"server_rss_mib"`
-	Store    float64              `json:"server_store_mib"`
-	Disk     float64              `json:"server_disk_b_row"`
+	Keys     map[string]string           `json:"keys"`
+	Profiles int                         `json:"profiles"`
+	Rows     int64                       `json:"rows"`
+	RowsS    float64                     `json:"rows_s"`
+	Push     report.Latencies            `json:"push"`
+	Due      report.Latencies            `json:"push_due"`
+	Noop     report.Latencies            `json:"noop"`
+	NoopDue  report.Latencies            `json:"noop_due"`
+	Ask      map[string]report.Latencies `json:"ask"`
+	AskAll   report.Latencies            `json:"ask_all"`
+	CPU      float64                     `json:"server_cpu_s_per_m_rows"`
+	RSS      float64                     `json:"server_rss_mib"`
+	Store    float64                     `json:"server_store_mib"`
+	Disk     float64                     `json:"server_disk_b_row"`
 }
 
 var keys = map[string]string{
 	"rows_s":                  "rows acknowledged a second, wall time",
-	"push_ms":                 "from a push's start to its answer; 50th, 99th percentile and most",
-	"push_due_ms":             "the same from the time at which the push was due",
-	"noop_ms":                 "the same push to a handler that reads the body and does nothing, in the client's process",
-	"ask_ms":                  "a question of the last five minutes, by method",
+	"push":                    "from a push's start to its answer; 50th, 99th percentile and most, in microseconds as all times here",
+	"push_due":                "the same from the time at which the push was due",
+	"noop":                    "the same push to a handler that reads the body and does nothing, in the client's process",
+	"ask":                     "a question of the last five minutes, by method",
 	"server_cpu_s_per_m_rows": "CPU time of the server, questions included, by rows",
 	"server_rss_mib":          "greatest resident memory of the server that a look each second saw",
 	"server_store_mib":        "greatest memory that the store accounted for",
 	"server_disk_b_row":       "log and files at the end, by rows",
-}
-
-type quantiles struct {
-	P50 float64 `json:"p50"`
-	P99 float64 `json:"p99"`
-	Max float64 `json:"max"`
-	N   int     `json:"n"`
-}
-
-// quantilesOf returns those of times in microseconds, in milliseconds.
-func quantilesOf(us []float64) (q quantiles) {
-	if len(us) == 0 {
-		return q
-	}
-	slices.Sort(us)
-	return quantiles{report.Percentile(us, .5) / 1e3, report.Percentile(us, .99) / 1e3, us[len(us)-1] / 1e3, len(us)}
 }
 
 // measure loads a server, compares its counts with the client's, and loads the handler that does nothing.
@@ -83,14 +66,14 @@ func (o *options) measure(ctx context.Context, command, dir string, f *files) (*
 	r.Profiles, r.Rows, r.RowsS = sent.profiles, sent.rows, float64(sent.rows)/took.Seconds()
 	r.CPU = m["process_cpu_seconds_total"] / float64(sent.rows) * 1e6
 	r.Disk = (m["granary_store_log_bytes"] + m["granary_store_file_bytes"]) / float64(sent.rows)
-	r.Push, r.Due = quantilesOf(sent.took), quantilesOf(sent.due)
-	r.Ask = map[string]quantiles{}
+	r.Push, r.Due = report.LatenciesOf(sent.took), report.LatenciesOf(sent.due)
+	r.Ask = map[string]report.Latencies{}
 	var all []float64
 	for method, took := range answers.took {
-		r.Ask[method] = quantilesOf(took)
+		r.Ask[method] = report.LatenciesOf(took)
 		all = append(all, took...)
 	}
-	r.AskAll = quantilesOf(all)
+	r.AskAll = report.LatenciesOf(all)
 	if err := p.end(); err != nil {
 		return nil, err
 	}
@@ -128,7 +111,7 @@ func (o *options) idle(ctx context.Context, f *files, r *figures) error {
 	ctx, cancel := context.WithTimeout(ctx, max(o.duration/10, time.Second))
 	defer cancel()
 	sent := o.push(ctx, url, f)
-	r.Noop, r.NoopDue = quantilesOf(sent.took), quantilesOf(sent.due)
+	r.Noop, r.NoopDue = report.LatenciesOf(sent.took), report.LatenciesOf(sent.due)
 	return sent.first
 }
 
@@ -157,7 +140,9 @@ func compare(p *process, sent *pushed) error {
 func (r *figures) print() {
 	out := func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 	out("%d profiles, %d rows, %.0f rows/s; counts and sums of the server equal the client's", r.Profiles, r.Rows, r.RowsS)
-	row := func(name string, q quantiles) { out("%-28s %9.2f %9.2f %9.2f   %d", name, q.P50, q.P99, q.Max, q.N) }
+	row := func(name string, q report.Latencies) {
+		out("%-28s %9.2f %9.2f %9.2f   %d", name, q.P50/1e3, q.P99/1e3, q.Max/1e3, q.Count)
+	}
 	out("%-28s %9s %9s %9s", "ms", "50 %", "99 %", "most")
 	row("push", r.Push)
 	row("push, from when it is due", r.Due)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
 	"github.com/granarydb/granary/columnstore"
@@ -35,11 +34,7 @@ func (l *loaded) openTable(ctx context.Context, manual bool) (err error) {
 	if table == nil {
 		return fmt.Errorf("the store has no table %q", profilesTable)
 	}
-	bucket := time.Duration(table.Schema().BucketWidth())
-	if bucket == 0 {
-		bucket = -1
-	}
-	if l.db, err = profile.Open(l.store, profile.Options{Bucket: bucket}); err == nil && manual {
+	if l.db, err = profile.Open(l.store, profile.Options{Bucket: dbdir.Bucket(table)}); err == nil && manual {
 		err = l.store.Maintain(ctx)
 	}
 	return err

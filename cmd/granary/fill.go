@@ -17,14 +17,11 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// syncNames are the values of --sync, in the order of the policies.
-var syncNames = []string{disk.SyncPeriodically: "periodically", disk.SyncEach: "each", disk.SyncNever: "never"}
-
 func newLoad() *cobra.Command {
 	var f inputFlags
 	var dir string
 	var budget int64
-	sync := syncNames[disk.SyncPeriodically]
+	sync := dbdir.SyncNames[disk.SyncPeriodically]
 	cmd := &cobra.Command{
 		Use:   "load --db DIR [flags] INPUT...",
 		Short: "Store profiles in a directory, for questions later",
@@ -64,11 +61,11 @@ profiles must fit into memory.
 				return err
 			}
 			source.db = dir
-			return fill(cmd, source, columnstore.Options{Dir: dir, DiskBudget: budget, Sync: disk.SyncPolicy(slices.Index(syncNames, sync))}, args)
+			return fill(cmd, source, columnstore.Options{Dir: dir, DiskBudget: budget, Sync: disk.SyncPolicy(slices.Index(dbdir.SyncNames, sync))}, args)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "db", "", "store the profiles in the directory `DIR`")
-	cmd.Flags().Var(cli.NewChoice("sync", syncNames, &sync), "sync", "make profiles durable `WHEN`: periodically, each or never")
+	cmd.Flags().Var(cli.NewChoice("sync", dbdir.SyncNames, &sync), "sync", "make profiles durable `WHEN`: periodically, each or never")
 	cli.AddDiskBudget(cmd, &budget)
 	f.flags(cmd)
 	return cmd

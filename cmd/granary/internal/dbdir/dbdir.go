@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
@@ -15,6 +16,17 @@ import (
 
 // ErrNoName is the usage error of an empty --db.
 var ErrNoName = cli.Usage(errors.New("--db has no name: is a variable of the shell empty?"))
+
+// SyncNames are the values of --sync, in the order of the policies.
+var SyncNames = []string{disk.SyncPeriodically: "periodically", disk.SyncEach: "each", disk.SyncNever: "never"}
+
+// Bucket returns the width of a table's time buckets as profile.Options have it.
+func Bucket(t *columnstore.Table) time.Duration {
+	if width := t.Schema().BucketWidth(); width != 0 {
+		return time.Duration(width)
+	}
+	return -1
+}
 
 // Open opens the store of a directory that has one. The error of another directory names the content
 // that the caller asks about, such as profiles, and the command that stores it. Questions set

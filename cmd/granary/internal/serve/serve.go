@@ -21,9 +21,6 @@ import (
 	"github.com/granarydb/granary/server"
 )
 
-// syncNames are the values of --sync, in the order of the policies.
-var syncNames = []string{disk.SyncPeriodically: "periodically", disk.SyncEach: "each", disk.SyncNever: "never"}
-
 // flags are the values of the flags of serve.
 type flags struct {
 	listen    string
@@ -45,7 +42,7 @@ type flags struct {
 func NewServe() *cobra.Command {
 	f := flags{
 		listen: "127.0.0.1:4040", dir: "granary.db", memory: 1 << 30, drain: 10 * time.Second,
-		sync: syncNames[disk.SyncPeriodically], drop: server.DefaultDropLabels, limits: server.Limits{}.WithDefaults(),
+		sync: dbdir.SyncNames[disk.SyncPeriodically], drop: server.DefaultDropLabels, limits: server.Limits{}.WithDefaults(),
 	}
 	cmd := &cobra.Command{
 		Use:   "serve [flags]",
@@ -96,7 +93,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.listen, "listen", f.listen, "listen on `ADDRESS`, as host:port; :port is every interface")
 	fs.StringVar(&f.dir, "db", f.dir, "store the profiles in the directory `DIR`")
 	fs.BoolVar(&f.inMemory, "in-memory", false, "store nothing in files: a restart loses all profiles")
-	fs.Var(cli.NewChoice("sync", syncNames, &f.sync), "sync", "make profiles durable `WHEN`: periodically, each or never")
+	fs.Var(cli.NewChoice("sync", dbdir.SyncNames, &f.sync), "sync", "make profiles durable `WHEN`: periodically, each or never")
 	fs.Var(cli.NewBytes("memory", 0, &f.memory), "memory", "`BYTES` that the store keeps in memory, beside what queries take; 0 is no limit")
 	fs.Var(cli.NewBytes("disk", 16<<20, &f.disk), "disk", "`BYTES` of files and log, at least 16MiB, for which the oldest profiles are dropped; none is no limit")
 	fs.DurationVar(&f.retention, "retention", 0, "drop profiles older than the newest by more than `DURATION`; 0 keeps them")
@@ -149,7 +146,7 @@ func (f *flags) open() (*columnstore.Store, profile.Options, error) {
 	opts := columnstore.Options{MemoryBudget: f.memory, Retention: f.retention}
 	if !f.inMemory {
 		opts.Dir, opts.DiskBudget = f.dir, f.disk
-		opts.Sync = disk.SyncPolicy(slices.Index(syncNames, f.sync))
+		opts.Sync = disk.SyncPolicy(slices.Index(dbdir.SyncNames, f.sync))
 	}
 	store, err := columnstore.Open(opts)
 	if err != nil {
@@ -160,9 +157,7 @@ func (f *flags) open() (*columnstore.Store, profile.Options, error) {
 	}
 	var table profile.Options
 	if t := store.Table("profiles"); t != nil { // of buckets of another width, maybe
-		if table.Bucket = time.Duration(t.Schema().BucketWidth()); table.Bucket == 0 {
-			table.Bucket = -1
-		}
+		table.Bucket = dbdir.Bucket(t)
 	}
 	return store, table, nil
 }
