@@ -139,6 +139,7 @@ func TestMemoryBudget(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector has a heap of its own")
 	}
+	collectAsUsual(t)
 	for _, held := range []bool{false, true} {
 		t.Run(fmt.Sprintf("snapshot held %v", held), func(t *testing.T) { testLoader(t, held) })
 	}

@@ -25,13 +25,25 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// collectRarely makes garbage collections rare until the test ends. Random tests have small
-// heaps and much garbage: collections took a third of their time. Tests of memory do not call
-// it.
+// collectRarely makes garbage collections rare until the test ends, with the race detector too. Random
+// tests have small heaps and much garbage: collections took a third of their time. Tests of memory
+// call collectAsUsual instead.
 func collectRarely(t *testing.T) {
 	t.Helper()
-	percent := debug.SetGCPercent(400)
-	t.Cleanup(func() { debug.SetGCPercent(percent) })
+	setCollections(t, 400)
+}
+
+// collectAsUsual gives the test the collections that a program has by default. What pools have
+// leaves the heap with collections alone, so a heap with rare ones is not that of a program.
+func collectAsUsual(t *testing.T) {
+	t.Helper()
+	setCollections(t, 100)
+}
+
+func setCollections(t *testing.T, percent int) {
+	t.Helper()
+	before := debug.SetGCPercent(percent)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
 }
 
 // samples is a small profiling schema.
