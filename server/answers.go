@@ -48,9 +48,13 @@ func (s *Server) pprof(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		merged, err := s.db.Profile(ctx, snap, p.query, types...)
+		if err == nil {
+			err = s.tellKinds(ctx, snap, p.query)
+		}
 		if err != nil {
 			return err
 		}
+		merged.Comments = s.comments
 		return merged.Write(&limitedWriter{w: &whole, most: s.limits.ResultBytes})
 	})
 	if err != nil {

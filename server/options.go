@@ -101,4 +101,6 @@ func (l Limits) Check() error {
 // ask; if Write is empty, everyone can push. A token for writing does not allow to read.
 type Tokens struct {
 	Read, Write []string
+	// Node is what a front sends to its nodes, as one of their tokens to read. Empty is none.
+	Node string
 }

@@ -32,10 +32,12 @@ type querier struct {
 // queryRoutes registers the handlers of questions.
 func (s *Server) queryRoutes() {
 	const maxBody, maxMessages = 1 << 20, 10_000 // of a question
-	path, handler := querierv1connect.NewQuerierServiceHandler(&querier{s: s}, s.connectOptions(maxBody, maxMessages)...)
-	s.mux.Handle(path, s.asks("querier", s.speaksConnect(handler)))
-	s.mux.Handle("GET /pprof", s.asks("pprof", s.handler(s.pprof)))
-	s.mux.Handle("GET /arrow", s.asks("arrow", s.handler(s.arrow)))
+	var of querierv1connect.QuerierServiceHandler = &querier{s: s}
+	if s.front != nil {
+		of = &frontQuerier{s: s}
+	}
+	path, handler := querierv1connect.NewQuerierServiceHandler(of, s.connectOptions(maxBody, maxMessages)...)
+	s.mux.Handle(path, s.asks("querier", headed(s.speaksConnect(handler))))
 }
 
 // answered answers a question with a message of a limited size.
@@ -48,6 +50,14 @@ func answered[M any, P interface {
 		answer, err = f(ctx, snap)
 		return err
 	})
+	return limited(ctx, s, answer, err)
+}
+
+// limited answers with a message of a limited size, or with an error.
+func limited[M any, P interface {
+	*M
+	proto.Message
+}](ctx context.Context, s *Server, answer P, err error) (*connect.Response[M], error) {
 	if err == nil {
 		if size := int64(proto.Size(answer)); size > s.limits.ResultBytes {
 			err = tooCostly("an answer of %d bytes, at most %d", size, s.limits.ResultBytes)
@@ -270,6 +280,9 @@ func (q *querier) SelectSeries(ctx context.Context, r *connect.Request[querierv1
 		opts.Step = time.Duration(math.Round(m.GetStep() * float64(time.Second)))
 		a.query.SumGauges = m.Aggregation != nil && m.GetAggregation() == typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_SUM
 		lines, err := q.s.db.Range(ctx, snap, a.typ, a.query, opts)
+		if err == nil {
+			err = q.s.tellKinds(ctx, snap, a.query)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -401,9 +414,13 @@ func (q *querier) SelectMergeProfile(ctx context.Context, r *connect.Request[que
 func (q *querier) pprof(ctx context.Context, snap *columnstore.Snapshot, a asked) (*googlev1.Profile, error) {
 	a.query.NoSampleLabels = true
 	p, err := q.s.db.Profile(ctx, snap, a.query, a.typ)
+	if err == nil {
+		err = q.s.tellKinds(ctx, snap, a.query)
+	}
 	if err != nil {
 		return nil, err
 	}
+	p.Comments = q.s.comments
 	var buf bytes.Buffer
 	if err := p.WriteUncompressed(&buf); err != nil {
 		return nil, err

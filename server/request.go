@@ -57,6 +57,9 @@ func (s *Server) asks(name string, h http.Handler) http.Handler {
 // takes is asks for a handler of pushes. Bodies beyond Limits.Body are refused as they are read,
 // and the client has Limits.ReadTime to send one.
 func (s *Server) takes(name string, h http.Handler) http.Handler {
+	if s.front != nil {
+		h = http.HandlerFunc(s.refusePush)
+	}
 	return s.measured(name, func(t *Tokens) []string { return t.Write }, h)
 }
 
@@ -169,10 +172,22 @@ func (s *Server) logError(ctx context.Context, path string, err error) {
 	s.opts.Log.InfoContext(ctx, "request refused", "path", path, "cause", c.name, "error", err)
 }
 
-// query calls f with a snapshot, within the limits on the number of queries and on their time. It
-// waits for a place as long as the query may take. If the store takes the snapshot's memory back
+// query calls f with a snapshot, as inTime does. If the store takes the snapshot's memory back
 // for its budget, f is called once more with a new one, so f must not have answered yet.
 func (s *Server) query(ctx context.Context, f func(context.Context, *columnstore.Snapshot) error) error {
+	return s.inTime(ctx, func(ctx context.Context) error {
+		view := func(snap *columnstore.Snapshot) error { return f(ctx, snap) }
+		err := s.db.Store().View(ctx, view)
+		if errors.Is(err, columnstore.ErrSnapshotExpired) {
+			err = s.db.Store().View(ctx, view)
+		}
+		return err
+	})
+}
+
+// inTime calls f within the limits on the number of queries and on their time. It waits for a place
+// as long as the query may take.
+func (s *Server) inTime(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.limits.QueryTime, context.DeadlineExceeded)
 	defer cancel()
 	select {
@@ -184,11 +199,7 @@ func (s *Server) query(ctx context.Context, f func(context.Context, *columnstore
 		return tooMany("%d queries at once", s.limits.Queries)
 	}
 	defer func() { <-s.queries }()
-	view := func(snap *columnstore.Snapshot) error { return f(ctx, snap) }
-	err := s.db.Store().View(ctx, view)
-	if errors.Is(err, columnstore.ErrSnapshotExpired) {
-		err = s.db.Store().View(ctx, view)
-	}
+	err := f(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return tooCostly("the time of a query, at most %s", s.limits.QueryTime)
 	}

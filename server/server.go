@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -30,6 +31,9 @@ type Server struct {
 	mux     *http.ServeMux
 	closing atomic.Bool
 	active  sync.WaitGroup // requests in progress
+
+	front    *front   // of a server without a store
+	comments []string // of the profiles of its answers
 }
 
 // New returns a server of the profiles of a store, and creates their table if it does not
@@ -38,6 +42,19 @@ type Server struct {
 // A server is mounted below a path by http.StripPrefix. For gRPC the http.Server needs HTTP/2,
 // without TLS http.Protocols.SetUnencryptedHTTP2.
 func New(store *columnstore.Store, opts Options) (*Server, error) {
+	s, err := newBare(opts, store)
+	if err != nil {
+		return nil, err
+	}
+	if s.db, err = profile.Open(store, s.opts.Profiles); err != nil {
+		return nil, err
+	}
+	s.routes()
+	return s, nil
+}
+
+// newBare returns a server without profiles and routes. store is nil for a front.
+func newBare(opts Options, store *columnstore.Store) (*Server, error) {
 	if err := opts.Limits.Check(); err != nil {
 		return nil, err
 	}
@@ -52,17 +69,12 @@ func New(store *columnstore.Store, opts Options) (*Server, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	db, err := profile.Open(store, opts.Profiles)
-	if err != nil {
-		return nil, err
-	}
 	s := &Server{
-		db: db, opts: opts, limits: limits, metrics: newMetrics(store),
+		opts: opts, limits: limits, metrics: newMetrics(store),
 		queries: make(chan struct{}, limits.Queries), mux: http.NewServeMux(),
 		ids: newIDs(opts.Now), tenants: newTenants(limits, opts.Now),
 	}
 	s.SetTokens(opts.Tokens)
-	s.routes()
 	return s, nil
 }
 
@@ -73,6 +85,12 @@ func (s *Server) routes() {
 	s.mux.Handle("GET /metrics", s.asks("/metrics", s.metrics.handler()))
 	s.pushRoutes()
 	s.queryRoutes()
+	if s.front != nil {
+		s.frontRoutes()
+		return
+	}
+	s.mux.Handle("GET /pprof", s.asks("pprof", headed(s.handler(s.pprof))))
+	s.mux.Handle("GET /arrow", s.asks("arrow", s.handler(s.arrow)))
 }
 
 // SetTokens replaces the tokens. Requests that have begun keep those of before.
@@ -83,8 +101,13 @@ func (s *Server) SetTokens(t Tokens) { s.tokens.Store(&t) }
 func (s *Server) Drain() { s.closing.Store(true) }
 
 // Wait returns when no request is in progress. The caller takes no new ones meanwhile: it has shut
-// its http.Server down.
-func (s *Server) Wait() { s.active.Wait() }
+// its http.Server down. A front then closes its idle connections to nodes.
+func (s *Server) Wait() {
+	s.active.Wait()
+	if s.front != nil {
+		s.front.client.CloseIdleConnections()
+	}
+}
 
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -136,14 +159,21 @@ func (s *Server) knowsHost(host string) bool {
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }
 
 // ready answers whether requests can be sent here: not while the server drains, and not when
-// files of the store cannot be written.
-func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
-	switch err := s.db.Store().Stats().FilingError; {
-	case s.closing.Load():
+// files of the store cannot be written, or the nodes of a front are not ready.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	if s.closing.Load() {
 		http.Error(w, "shutting down", http.StatusServiceUnavailable)
-	case err != nil:
-		http.Error(w, "files cannot be written: "+err.Error(), http.StatusServiceUnavailable)
-	default:
-		s.health(w, nil)
+		return
 	}
+	var err error
+	if s.front != nil {
+		err = s.nodesReady(r.Context())
+	} else if err = s.db.Store().Stats().FilingError; err != nil {
+		err = fmt.Errorf("files cannot be written: %w", err)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	s.health(w, nil)
 }

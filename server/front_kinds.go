@@ -1,0 +1,85 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
+)
+
+// A question that must not add up profiles of several kinds is refused by a node that has several. A
+// front also has to know whether two nodes have different ones, so it asks for the kinds of an answer.
+
+// kindsHeader is the header of a front's question that asks for the kinds of the answer, and of the
+// answer with them.
+const kindsHeader = "Granary-Kinds"
+
+// kind is a kind of profiles in kindsHeader.
+type kind struct {
+	Name  string
+	Types []profile.Type
+}
+
+// tellKinds answers a front's question for the kinds of the profiles of a query, if there is one.
+func (s *Server) tellKinds(ctx context.Context, snap *columnstore.Snapshot, q profile.Query) error {
+	h, _ := ctx.Value(headerKey{}).(headers)
+	if h.request.Get(kindsHeader) == "" || q.SumKinds {
+		return nil
+	}
+	q.Exact = true
+	found, err := s.db.Kinds(ctx, snap, q)
+	if err != nil {
+		return err
+	}
+	kinds := []kind{} // null is no answer
+	for _, k := range found {
+		kinds = append(kinds, kind{k.Name, k.Types})
+	}
+	text, err := json.Marshal(kinds)
+	h.answer.Set(kindsHeader, string(text))
+	return err
+}
+
+// kindsOf are the kinds that nodes have of each type.
+type kindsOf map[profile.Type][]profile.ProfileKind
+
+// add adds the kinds of a node's answer.
+func (of kindsOf) add(n *node, header string) error {
+	var kinds []kind
+	if err := json.Unmarshal([]byte(header), &kinds); err != nil || kinds == nil {
+		return n.away("an answer without the kinds of its profiles: is it a Granary of this version?")
+	}
+	for _, k := range kinds {
+		for _, t := range k.Types {
+			if !slices.ContainsFunc(of[t], k.is) {
+				of[t] = append(of[t], profile.ProfileKind{Name: k.Name, Types: k.Types})
+			}
+		}
+	}
+	return nil
+}
+
+// is reports whether two kinds of two nodes are one. Those of one name are, as for a type id: what profiles list
+// under it depends on their agents, and only a node with all of a source's profiles could tell.
+func (k kind) is(other profile.ProfileKind) bool {
+	if k.Name != "" || other.Name != "" {
+		return k.Name == other.Name
+	}
+	has := func(types []profile.Type) func(profile.Type) bool {
+		return func(t profile.Type) bool { return !slices.Contains(types, t) }
+	}
+	return !slices.ContainsFunc(k.Types, has(other.Types)) && !slices.ContainsFunc(other.Types, has(k.Types))
+}
+
+// check returns a profile.MixedError if some types, or those of an answer without any, are of several kinds.
+func (of kindsOf) check(types ...profile.Type) error {
+	for t, kinds := range of {
+		if len(kinds) > 1 && (len(types) == 0 || slices.Contains(types, t)) {
+			return fmt.Errorf("over all nodes: %w", &profile.MixedError{Type: t, Kinds: kinds})
+		}
+	}
+	return nil
+}

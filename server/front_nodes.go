@@ -1,0 +1,242 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+)
+
+// question is a request to a node: a message for a procedure of Connect, or a GET without one.
+type question struct {
+	path    string // with its query
+	message proto.Message
+	media   string // of the answer
+	kinds   bool   // the answer tells its kinds
+}
+
+// reply is what a node answered to a question.
+type reply struct {
+	body  []byte
+	kinds string
+}
+
+// nodeError is a node without an answer. It is an ErrNode.
+type nodeError struct{ url, why string }
+
+func (e *nodeError) Error() string { return "node " + e.url + ": " + e.why }
+func (e *nodeError) Unwrap() error { return ErrNode }
+
+// away returns a nodeError, whose text is of one line of ASCII.
+func (n *node) away(format string, args ...any) error {
+	const most = 500
+	why := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return ' '
+		}
+		return r
+	}, fmt.Sprintf(format, args...))
+	return &nodeError{n.url, why[:min(len(why), most)]}
+}
+
+// askAll asks all nodes at once, each one question after the other. It returns the replies of each
+// node, or its error. It calls failed with an error as soon as there is one, from several goroutines.
+func (s *Server) askAll(ctx context.Context, nodes []*node, questions []question, failed func(error)) ([][]reply, []error) {
+	replies, errs := make([][]reply, len(nodes)), make([]error, len(nodes))
+	var asking sync.WaitGroup
+	for i, n := range nodes {
+		asking.Go(func() {
+			for _, q := range questions {
+				r, err := s.ask(ctx, n, q)
+				if err != nil {
+					errs[i] = err
+					failed(err)
+					return
+				}
+				replies[i] = append(replies[i], r)
+			}
+		})
+	}
+	asking.Wait()
+	return replies, errs
+}
+
+// ask asks a node. Errors are those of the context if it was cancelled, a refusal of the question,
+// and otherwise a nodeError.
+func (s *Server) ask(ctx context.Context, n *node, q question) (reply, error) {
+	start := time.Now()
+	r, err := s.exchange(ctx, n, q)
+	if errors.Is(ctx.Err(), context.Canceled) && err != nil {
+		return r, ctx.Err() // nobody waits for it, which is not the node's fault
+	}
+	n.requests.Inc()
+	n.seconds.Observe(time.Since(start).Seconds())
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) && err != nil {
+		err = n.away("no answer within %s", time.Since(start).Round(time.Millisecond))
+	}
+	if errors.Is(err, ErrNode) {
+		n.failed.Inc()
+	}
+	return r, err
+}
+
+// exchange sends a question and reads the answer, of Limits.ResultBytes at most.
+func (s *Server) exchange(ctx context.Context, n *node, q question) (reply, error) {
+	method, body := http.MethodGet, []byte(nil)
+	if q.message != nil {
+		method = http.MethodPost
+		var err error
+		if body, err = proto.Marshal(q.message); err != nil {
+			return reply{}, invalid("%w", err)
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, n.url+q.path, bytes.NewReader(body))
+	if err != nil {
+		return reply{}, n.away("%v", err)
+	}
+	if q.message != nil {
+		req.Header.Set("Content-Type", q.media)
+		req.Header.Set("Connect-Protocol-Version", "1")
+	}
+	if q.kinds {
+		req.Header.Set(kindsHeader, "ask")
+	}
+	if token := s.tokens.Load().Node; token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := s.front.client.Do(req)
+	if err != nil {
+		if u, ok := errors.AsType[*url.Error](err); ok { // the URL has the question, and is long
+			err = u.Err
+		}
+		return reply{}, n.away("%v", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		const enough = 64 << 10
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, enough)) // the status is an answer without it
+		return reply{}, n.refusal(resp.StatusCode, text)
+	}
+	if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); q.media != "" && media != q.media {
+		return reply{}, n.away("an answer of type %s, want %s: is it a Granary?", quoted(media), q.media)
+	}
+	most := s.limits.ResultBytes
+	data, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
+	switch {
+	case int64(len(data)) > most:
+		return reply{}, n.away("an answer of more than %d bytes", most)
+	case err != nil:
+		return reply{}, n.away("amid the answer: %v", err)
+	}
+	return reply{data, resp.Header.Get(kindsHeader)}, nil
+}
+
+// refusal returns the error of an answer that is none. What a node says about the question is said to the
+// front's client: every node would say so. All else is a node that is away.
+func (n *node) refusal(status int, text []byte) error {
+	var said struct {
+		Code    connect.Code `json:"code"`
+		Message string       `json:"message"`
+	}
+	if json.Unmarshal(text, &said) != nil {
+		said.Message = strings.TrimSpace(string(text))
+	}
+	isQuestion := said.Code == connect.CodeInvalidArgument || said.Code == 0 && status == http.StatusBadRequest
+	err := n.away("%d %s", status, said.Message)
+	switch {
+	case isQuestion:
+		return invalid("%s", err)
+	case said.Code == connect.CodeUnimplemented:
+		return refused("%s", err)
+	}
+	return err
+}
+
+// gather asks nodes for answers to some questions, and calls use with the replies of each, one node
+// after the other. It returns the nodes that answered: all of them, unless answers may be partial.
+// A nodeError of use is one of the node. The nodes have until a share of Limits.QueryTime is left.
+//
+// Unless answers may be partial, the first error ends the requests to all nodes.
+func (s *Server) gather(ctx context.Context, nodes []*node, share float64, questions []question, use func(int, []reply) error) (answered []*node, err error) {
+	until, _ := ctx.Deadline()
+	within, cancel := context.WithDeadline(ctx, until.Add(-time.Duration(share*float64(s.limits.QueryTime))))
+	defer cancel()
+	within, fail := context.WithCancelCause(within)
+	defer fail(nil)
+	replies, errs := s.askAll(within, nodes, questions, func(err error) {
+		if !s.front.isPartial || !errors.Is(err, ErrNode) {
+			fail(err)
+		}
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if cause := context.Cause(within); errors.Is(within.Err(), context.Canceled) {
+		return nil, cause
+	}
+	for i, n := range nodes {
+		err = errs[i]
+		if err == nil {
+			err = use(i, replies[i])
+			replies[i] = nil
+		}
+		switch {
+		case err == nil:
+			answered = append(answered, n)
+		case !s.front.isPartial || !errors.Is(err, ErrNode):
+			return nil, err
+		default:
+			errs[i] = err
+		}
+	}
+	if len(answered) == 0 {
+		return nil, errors.Join(errs...)
+	}
+	for i, n := range nodes {
+		if errs[i] != nil {
+			n.missing.Inc()
+			warn(ctx, errs[i])
+			s.opts.Log.WarnContext(ctx, "partial answer", "error", errs[i])
+		}
+	}
+	return answered, nil
+}
+
+// warningHeader is the header of an answer that a node is missing in, with the node's error.
+const warningHeader = "Granary-Warning"
+
+// headerKey is the key of a request's context with the headers of its request and its answer.
+type headerKey struct{}
+
+type headers struct{ request, answer http.Header }
+
+// headed is a handler of questions whose context has the headers.
+func headed(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), headerKey{}, headers{r.Header, w.Header()})))
+	})
+}
+
+// warn adds a warning to the answer.
+func warn(ctx context.Context, err error) {
+	if h, ok := ctx.Value(headerKey{}).(headers); ok {
+		h.answer.Add(warningHeader, err.Error())
+	}
+}
+
+// warnings returns the warnings so far.
+func warnings(ctx context.Context) []string {
+	h, _ := ctx.Value(headerKey{}).(headers)
+	return h.answer.Values(warningHeader)
+}
