@@ -190,6 +190,9 @@ func (s *Server) gather(ctx context.Context, nodes []*node, share float64, quest
 		if err == nil {
 			err = use(i, replies[i])
 			replies[i] = nil
+			if errors.Is(err, ErrNode) {
+				n.failed.Inc()
+			}
 		}
 		switch {
 		case err == nil:

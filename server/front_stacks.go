@@ -215,7 +215,7 @@ func (s *Server) findType(ctx context.Context, name string) (t profile.Type, hav
 	known := map[profile.Type][]*node{}
 	var all []profile.Type
 	ask := question{path: querierv1connect.QuerierServiceProfileTypesProcedure, message: &querierv1.ProfileTypesRequest{}}
-	_, err = askTyped(ctx, s, 0.75, ask, func(n *node, m *querierv1.ProfileTypesResponse, _ reply) error {
+	_, err = askTyped(ctx, s, 0.5, ask, func(n *node, m *querierv1.ProfileTypesResponse, _ reply) error {
 		for _, p := range m.GetProfileTypes() {
 			t := typeOf(p)
 			if known[t] == nil {

@@ -1,0 +1,446 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	pprof "github.com/google/pprof/profile"
+	pushv1 "github.com/grafana/pyroscope/api/gen/proto/go/push/v1"
+	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
+	"github.com/grafana/pyroscope/api/gen/proto/go/querier/v1/querierv1connect"
+	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
+
+	"github.com/granarydb/granary/profile"
+)
+
+// awayLimits are those of the fronts of these tests: short, and with room for what filled has.
+var awayLimits = Limits{QueryTime: 1600 * time.Millisecond, ResultBytes: 1 << 20}
+
+// awayNodes are nodes that do not answer, or not well, with a word of the error that they cause.
+func awayNodes(t *testing.T, good string) map[string]struct {
+	serve http.HandlerFunc
+	want  string
+} {
+	t.Helper()
+	body := func(media string, data []byte) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if media == "" {
+				if media = "application/octet-stream"; r.Method == http.MethodPost {
+					media = "application/proto"
+				}
+			}
+			w.Header().Set("Content-Type", media)
+			_, _ = w.Write(data)
+		}
+	}
+	answers := func(h http.HandlerFunc) http.HandlerFunc { // good answers first, for the types of profiles
+		return func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/ProfileTypes") {
+				req, err := http.NewRequestWithContext(r.Context(), r.Method, good+r.URL.Path, r.Body)
+				if err != nil {
+					panic(err)
+				}
+				req.Header = r.Header
+				resp, err := http.DefaultTransport.RoundTrip(req)
+				if err != nil {
+					panic(err)
+				}
+				defer func() { _ = resp.Body.Close() }()
+				maps.Copy(w.Header(), resp.Header)
+				_, _ = io.Copy(w, resp.Body)
+				return
+			}
+			h(w, r)
+		}
+	}
+	cut := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		body("", []byte("some"))(w, r)
+	}
+	hang := func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the end of the connection is not seen
+		<-r.Context().Done()
+	}
+	return map[string]struct {
+		serve http.HandlerFunc
+		want  string
+	}{
+		"hangs":       {hang, "no answer within"},
+		"hangs later": {answers(hang), "no answer within"},
+		"drips": {func(w http.ResponseWriter, r *http.Request) {
+			body("", []byte("x"))(w, r)
+			_ = http.NewResponseController(w).Flush()
+			hang(w, r)
+		}, "no answer within"},
+		"cut":          {cut, "amid the answer"},
+		"cut later":    {answers(cut), "amid the answer"},
+		"garbage":      {body("", []byte("\xff\xff\xff garbage")), "answer"},
+		"garbage then": {answers(body("", []byte("\x2a\x04\x0a\x02\xff\xff"))), "answer"},
+		"nothing":      {answers(body("", nil)), "answer"},
+		"a page":       {body("text/html", []byte("<html>")), "is it a Granary"},
+		"500":          {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "out of\norder \u00e9", 500) }, "500 out of order"},
+		"401":          {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "token", 401) }, "401 token"},
+		"its limit": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(429)
+			_, _ = io.WriteString(w, `{"code":"resource_exhausted","message":"16 queries at once"}`)
+		}, "429 16 queries"},
+		"huge": {body("", make([]byte, awayLimits.ResultBytes+1)), "more than 1048576 bytes"},
+		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, good+r.URL.Path, http.StatusTemporaryRedirect)
+		}, "307"},
+	}
+}
+
+// TestFront_Away asks fronts of a good node and one that is away: an error names it, or an answer without
+// it says so.
+func TestFront_Away(t *testing.T) {
+	_, good := filled(t, Options{})
+	for name, away := range awayNodes(t, good) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testAway(t, good, serve(t, away.serve), away.want)
+		})
+	}
+	t.Run("refuses", func(t *testing.T) {
+		t.Parallel()
+		closed := httptest.NewServer(http.NotFoundHandler())
+		closed.Close()
+		testAway(t, good, closed.URL, "refused")
+	})
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+}
+
+func testAway(t *testing.T, good, away, want string) {
+	strict, strictURL := newFront(t, Nodes{URLs: []string{good, away}}, Options{Limits: awayLimits})
+	partial, partialURL := newFront(t, Nodes{URLs: []string{away, good}, PartialAnswers: true}, Options{Limits: awayLimits})
+	ones, fronts, partials := clients(t, good), clients(t, strictURL), clients(t, partialURL)
+	q := connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: cpuID})
+	if strings.HasPrefix(want, "no answer within") { // one protocol is slow enough
+		fronts = map[string]querierv1connect.QuerierServiceClient{"grpc": fronts["grpc"]}
+	}
+	n := len(fronts)
+	for protocol, c := range fronts {
+		_, err := c.SelectMergeStacktraces(t.Context(), q)
+		if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), away) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want an error with %s and %s", protocol, err, away, want)
+		}
+		all, err := ones[protocol].SelectMergeStacktraces(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		part, err := partials[protocol].SelectMergeStacktraces(t.Context(), q)
+		if err != nil {
+			t.Fatalf("%s, with partial answers: %v", protocol, err)
+		}
+		if got := part.Header().Values(warningHeader); len(got) != 1 || !strings.Contains(got[0], away) || !strings.Contains(got[0], want) {
+			t.Errorf("%s: warnings %q, want one with %s and %s", protocol, got, away, want)
+		}
+		if part.Msg.GetFlamegraph().GetTotal() != all.Msg.GetFlamegraph().GetTotal() {
+			t.Errorf("%s: %d, want the %d of the good node", protocol, part.Msg.GetFlamegraph().GetTotal(), all.Msg.GetFlamegraph().GetTotal())
+		}
+	}
+	if code, body := fetched(t, strictURL+"/pprof?type=cpu"); code != http.StatusBadGateway || !strings.Contains(body, away) || strings.Count(body, "\n") != 1 {
+		t.Errorf("pprof: %d %s", code, body)
+	}
+	code, body := fetched(t, partialURL+"/pprof?type=cpu")
+	p, err := pprof.ParseData([]byte(body))
+	if err != nil {
+		t.Fatalf("pprof: %d %s: %v", code, body, err)
+	}
+	if len(p.Comments) != 1 || !strings.Contains(p.Comments[0], away) || len(p.Sample) == 0 {
+		t.Errorf("a partial profile of %d samples with the comments %q", len(p.Sample), p.Comments)
+	}
+	for s, lines := range map[*Server][]string{
+		strict:  {`granary_node_failures_total{node="` + away + `"}`, fmt.Sprint(`granary_http_failures_total{cause="node",handler="querier"} `, n), `granary_node_missing_total{node="` + away + `"} 0`},
+		partial: {`granary_node_failures_total{node="` + away + `"} ` + fmt.Sprint(n+1), `granary_node_missing_total{node="` + away + `"} ` + fmt.Sprint(n+1), `granary_node_failures_total{node="` + good + `"} 0`, `granary_node_request_seconds_count{node="` + good + `"} ` + fmt.Sprint(n+2)},
+	} {
+		text := answer(s, http.MethodGet, "/metrics", "", "").Body.String()
+		for _, line := range lines {
+			if !strings.Contains(text, line) {
+				t.Errorf("metrics have no %s:\n%s", line, grep(text, "granary_node"))
+			}
+		}
+	}
+}
+
+// grep returns the lines with a text.
+func grep(text, word string) (found string) {
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, word) {
+			found += line
+		}
+	}
+	return found
+}
+
+// TestFront_AllAway: a partial answer of no node is none.
+func TestFront_AllAway(t *testing.T) {
+	a, b := serve(t, http.NotFoundHandler()), serve(t, http.NotFoundHandler())
+	_, front := newFront(t, Nodes{URLs: []string{a, b}, PartialAnswers: true}, Options{})
+	_, err := clients(t, front)["grpc"].LabelNames(t.Context(), connect.NewRequest(&typesv1.LabelNamesRequest{}))
+	if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), a) || !strings.Contains(err.Error(), b) {
+		t.Errorf("%v, want an error that names both", err)
+	}
+}
+
+// TestFront_Cancel: the first error, and a client that goes away, end the requests to all nodes.
+func TestFront_Cancel(t *testing.T) {
+	began, ended := make(chan bool, 4), make(chan bool, 4)
+	hangs := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		began <- true
+		<-r.Context().Done()
+		ended <- true
+	}))
+	fails := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		<-began
+		http.Error(w, "no", http.StatusInternalServerError)
+	}))
+	s, front := newFront(t, Nodes{URLs: []string{hangs, fails}}, Options{})
+	start := time.Now()
+	_, err := clients(t, front)["connect"].LabelNames(t.Context(), connect.NewRequest(&typesv1.LabelNamesRequest{}))
+	if <-ended; !strings.Contains(fmt.Sprint(err), fails) || time.Since(start) > 30*time.Second {
+		t.Errorf("%v after %s", err, time.Since(start))
+	}
+	alone, err := NewFront(Nodes{URLs: []string{hangs}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-began; cancel() }()
+	w := httptest.NewRecorder()
+	alone.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/pprof?type=cpu", nil))
+	<-ended
+	alone.Wait()
+	for s, want := range map[*Server]string{s: "0", alone: "0"} {
+		if text := answer(s, http.MethodGet, "/metrics", "", "").Body.String(); !strings.Contains(text, `granary_node_failures_total{node="`+hangs+`"} `+want) {
+			t.Errorf("a node is blamed for the client:\n%s", grep(text, "granary_node"))
+		}
+	}
+}
+
+// nodesWith returns nodes with a profile of random stacks each, under labels.
+func nodesWith(t *testing.T, change func(*pprof.Profile), labels ...map[string]string) (urls []string) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(4, 4))
+	for _, l := range labels {
+		s := newServer(t, Options{})
+		p := randomProfile(rng, queryAt)
+		change(p)
+		if _, err := s.db.Insert(t.Context(), p, profile.InsertOptions{Labels: l}); err != nil {
+			t.Fatal(err)
+		}
+		urls = append(urls, serve(t, s))
+	}
+	return urls
+}
+
+// TestFront_Kinds refuses to add up kinds of two nodes, as one node refuses its own.
+func TestFront_Kinds(t *testing.T) {
+	delays := func(p *pprof.Profile) { p.SampleType[1] = &pprof.ValueType{Type: "delay", Unit: "nanoseconds"} }
+	urls := nodesWith(t, delays, map[string]string{profile.NameLabel: "block"}, map[string]string{profile.NameLabel: "mutex"}, nil)
+	_, front := newFront(t, Nodes{URLs: urls}, Options{})
+	if code, body := fetched(t, front+"/pprof?type=delay"); code != http.StatusBadRequest || !strings.Contains(body, "different kinds") {
+		t.Errorf("delays of block and mutex: %d %s", code, body)
+	}
+	if code, body := fetched(t, front+"/pprof?type=delay&selector=mutex"); code != http.StatusOK {
+		t.Errorf("delays of mutex: %d %s", code, body)
+	}
+	const unnamedID = "profile:delay:nanoseconds:cpu:nanoseconds"
+	c := clients(t, front)["connect"]
+	graph := func() error {
+		_, err := c.SelectMergeStacktraces(t.Context(), connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: unnamedID}))
+		return err
+	}
+	series := func() error {
+		_, err := c.SelectSeries(t.Context(), connect.NewRequest(&querierv1.SelectSeriesRequest{ProfileTypeID: unnamedID, Step: 10}))
+		return err
+	}
+	if err := graph(); err != nil {
+		t.Errorf("delays without a name, of one node: %v", err)
+	}
+	others := nodesWith(t, func(p *pprof.Profile) {
+		delays(p)
+		p.SampleType[0] = &pprof.ValueType{Type: "contentions", Unit: "count"}
+	}, nil)
+	_, front = newFront(t, Nodes{URLs: append(urls, others...)}, Options{})
+	c = clients(t, front)["connect"]
+	for _, err := range []error{graph(), series()} {
+		if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "different kinds") {
+			t.Errorf("delays without a name, of two kinds: %v", err)
+		}
+	}
+}
+
+// TestFront_Means refuses means of gauges that two nodes have, and adds up what is asked as a sum.
+func TestFront_Means(t *testing.T) {
+	urls := nodesWith(t, func(p *pprof.Profile) { p.SampleType[1] = &pprof.ValueType{Type: "inuse_space", Unit: "bytes"} },
+		map[string]string{profile.NameLabel: "memory", "pod": "a"}, map[string]string{profile.NameLabel: "memory", "pod": "b"})
+	_, front := newFront(t, Nodes{URLs: urls}, Options{})
+	c := clients(t, front)["connect"]
+	const id = "memory:inuse_space:bytes:cpu:nanoseconds"
+	for selector, want := range map[string]connect.Code{"": connect.CodeUnimplemented, `{pod="a"}`: 0} {
+		_, err := c.SelectMergeStacktraces(t.Context(), connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: id, LabelSelector: selector}))
+		_, err2 := c.SelectSeries(t.Context(), connect.NewRequest(&querierv1.SelectSeriesRequest{ProfileTypeID: id, LabelSelector: selector, Step: 10}))
+		for _, err := range []error{err, err2} {
+			if err != nil && (connect.CodeOf(err) != want || !strings.Contains(err.Error(), "is a gauge")) || (err == nil) != (want == 0) {
+				t.Errorf("selector %s: %v, want %v", selector, err, want)
+			}
+		}
+	}
+	m := &querierv1.SelectSeriesRequest{ProfileTypeID: id, Step: 10, Aggregation: typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_SUM.Enum()}
+	var sums []float64
+	for _, url := range append(urls, front) {
+		lines, err := clients(t, url)["connect"].SelectSeries(t.Context(), connect.NewRequest(m))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums = append(sums, lines.Msg.GetSeries()[0].GetPoints()[0].GetValue())
+	}
+	if sums[0]+sums[1] != sums[2] {
+		t.Errorf("sums %v", sums)
+	}
+	if code, body := fetched(t, front+"/pprof?type=inuse_space"); code != http.StatusNotImplemented {
+		t.Errorf("pprof: %d %s", code, body)
+	}
+}
+
+// TestFront_Memory: stacks beyond the memory of a query are an error, and not a smaller answer.
+func TestFront_Memory(t *testing.T) {
+	urls := nodesWith(t, func(p *pprof.Profile) {
+		rng := rand.New(rand.NewPCG(6, 6))
+		for range 30_000 {
+			s := &pprof.Sample{Value: []int64{1, 1}}
+			for range 8 {
+				s.Location = append(s.Location, p.Location[rng.IntN(len(p.Location))])
+			}
+			p.Sample = append(p.Sample, s)
+		}
+	}, map[string]string{profile.NameLabel: "process_cpu"}, map[string]string{profile.NameLabel: "process_cpu"})
+	for bytes, want := range map[int64]int{1 << 20: http.StatusUnprocessableEntity, 64 << 20: http.StatusOK} {
+		_, front := newFront(t, Nodes{URLs: urls}, Options{Limits: Limits{QueryBytes: bytes}})
+		code, body := fetched(t, front+"/pprof?type=cpu")
+		if code != want || want != http.StatusOK && !strings.Contains(body, "the memory of a query, at most 1048576 bytes") {
+			t.Errorf("%d bytes: %d %.300s, want %d", bytes, code, body, want)
+		}
+	}
+}
+
+// TestFront_Refuses answers pushes and questions for rows with an error that says where to go.
+func TestFront_Refuses(t *testing.T) {
+	_, good := filled(t, Options{})
+	_, front := newFront(t, Nodes{URLs: []string{good}}, Options{Tokens: Tokens{Write: []string{"w"}}})
+	if code, body := fetched(t, front+"/arrow"); code != http.StatusNotImplemented || !strings.Contains(body, good) {
+		t.Errorf("arrow: %d %s", code, body)
+	}
+	post := func(path, media, token string) (int, string) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, front+path, strings.NewReader("anything"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", media)
+		req.Header.Set("Authorization", "Bearer "+token)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(text)
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	for path, media := range map[string]string{"/ingest?name=a": "", "/pprof?job=a": "", "/v1development/profiles": "application/x-protobuf"} {
+		if code, body := post(path, media, "w"); code != http.StatusNotImplemented || !strings.Contains(body, "push them to one of its nodes: "+good) {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+		if code, body := post(path, media, ""); code != http.StatusUnauthorized {
+			t.Errorf("%s without a token: %d %s", path, code, body)
+		}
+	}
+	only2 := new(http.Protocols)
+	only2.SetUnencryptedHTTP2(true)
+	r := &receiver{t: t, url: front, http: http.DefaultClient, h2c: &http.Client{Transport: &http.Transport{Protocols: only2}}}
+	defer r.h2c.CloseIdleConnections()
+	for name, c := range r.pushers() {
+		req := connect.NewRequest(&pushv1.PushRequest{})
+		req.Header().Set("Authorization", "Bearer w")
+		if _, err := c.Push(t.Context(), req); connect.CodeOf(err) != connect.CodeUnimplemented || !strings.Contains(err.Error(), good) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestFront_Tokens: callers show a token of the front's, and the front shows one to its nodes.
+func TestFront_Tokens(t *testing.T) {
+	_, good := filled(t, Options{Tokens: Tokens{Read: []string{"node"}}})
+	s, front := newFront(t, Nodes{URLs: []string{good + "/"}}, Options{Tokens: Tokens{Read: []string{"caller"}, Node: "wrong"}})
+	ask := func(token string) (int, string) {
+		w := answer(s, http.MethodGet, "/pprof?type=cpu", "", "Bearer "+token)
+		return w.Code, w.Body.String()
+	}
+	if code, _ := ask("node"); code != http.StatusUnauthorized {
+		t.Errorf("a node's token at the front: %d", code)
+	}
+	if code, body := ask("caller"); code != http.StatusBadGateway || !strings.Contains(body, "401") {
+		t.Errorf("a wrong token for nodes: %d %s", code, body)
+	}
+	s.SetTokens(Tokens{Node: "node"})
+	if code, body := fetched(t, front+"/pprof?type=cpu"); code != http.StatusOK {
+		t.Errorf("with a token: %d %s", code, body)
+	}
+	if w := answer(s, http.MethodGet, "/healthz", "evil.example.com", ""); w.Code != http.StatusMisdirectedRequest {
+		t.Errorf("another host: %d", w.Code)
+	}
+}
+
+// TestFront_Ready: a front is ready if all nodes are, or one with partial answers, and while it does not drain.
+func TestFront_Ready(t *testing.T) {
+	a, good := filled(t, Options{})
+	b, other := filled(t, Options{})
+	for _, test := range []struct {
+		partial  bool
+		drain    []*Server
+		code     int
+		mentions string
+	}{{false, nil, 200, "ok"}, {false, []*Server{b}, 503, other}, {true, nil, 200, "ok"}, {true, []*Server{a}, 503, good}} {
+		for _, s := range test.drain {
+			s.Drain()
+		}
+		s, _ := newFront(t, Nodes{URLs: []string{good, other}, PartialAnswers: test.partial}, Options{})
+		for range 2 { // the second is from memory
+			if w := answer(s, http.MethodGet, "/readyz", "", ""); w.Code != test.code || !strings.Contains(w.Body.String(), test.mentions) {
+				t.Errorf("%+v: %d %s", test, w.Code, w.Body)
+			}
+		}
+		s.Drain()
+		if w := answer(s, http.MethodGet, "/readyz", "", ""); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "shutting down") {
+			t.Errorf("a front that drains: %d %s", w.Code, w.Body)
+		}
+	}
+}
+
+// TestNewFront refuses addresses of nodes that are none.
+func TestNewFront(t *testing.T) {
+	for _, urls := range [][]string{
+		nil, {""}, {"granary-0:4040"}, {"ftp://a"}, {"http://"}, {"http://u:p@a"}, {"http://a?b=c"}, {"http://a#b"}, {"http://a", "http://b", "http://A/"}, {"http://a\n"},
+	} {
+		if s, err := NewFront(Nodes{URLs: urls}, Options{}); s != nil || err == nil || !strings.Contains(err.Error(), "node") {
+			t.Errorf("%q: %v, %v", urls, s, err)
+		}
+	}
+	if _, err := NewFront(Nodes{URLs: []string{"http://a"}}, Options{Limits: Limits{Queries: -1}}); err == nil {
+		t.Error("a negative limit is taken")
+	}
+}
