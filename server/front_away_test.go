@@ -318,7 +318,7 @@ func TestFront_Means(t *testing.T) {
 func TestFront_Memory(t *testing.T) {
 	urls := nodesWith(t, func(p *pprof.Profile) {
 		rng := rand.New(rand.NewPCG(6, 6))
-		for range 30_000 {
+		for range 10_000 {
 			s := &pprof.Sample{Value: []int64{1, 1}}
 			for range 8 {
 				s.Location = append(s.Location, p.Location[rng.IntN(len(p.Location))])

@@ -16,6 +16,7 @@ import (
 // files are the names of the files with tokens and with a certificate.
 type files struct {
 	read, write string
+	node        string // one token
 	cert, key   string
 }
 
@@ -23,6 +24,7 @@ type files struct {
 func (f *files) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.read, "read-tokens", "", "`FILE` of tokens to ask with, one a line: requests have the header Authorization: Bearer TOKEN")
 	fs.StringVar(&f.write, "write-tokens", "", "`FILE` of tokens to push with, one a line")
+	fs.StringVar(&f.node, "query-token-file", "", "with --query-from: `FILE` with the token to ask nodes with")
 	fs.StringVar(&f.cert, "tls-cert", "", "`FILE` of the server's certificate, in PEM")
 	fs.StringVar(&f.key, "tls-key", "", "`FILE` of its key, in PEM")
 }
@@ -41,6 +43,9 @@ func (f *files) load() (*secrets, error) {
 		return nil, err
 	}
 	if s.tokens.Write, err = readTokens("write-tokens", f.write); err != nil {
+		return nil, err
+	}
+	if s.tokens.Node, err = readToken("query-token-file", f.node); err != nil {
 		return nil, err
 	}
 	if (f.cert == "") != (f.key == "") {

@@ -70,7 +70,7 @@ file counts twice. A profile without a time gets that of its file.
 			if p.to, err = serverURL(to); err != nil {
 				return err
 			}
-			if p.token, err = readToken(tokenFile); err != nil {
+			if p.token, err = readToken("token-file", tokenFile); err != nil {
 				return err
 			}
 			return p.run(cmd, args)
@@ -94,17 +94,17 @@ func serverURL(to string) (*url.URL, error) {
 }
 
 // readToken reads a file with one token, "" without a name.
-func readToken(name string) (string, error) {
+func readToken(flag, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return "", fmt.Errorf("--token-file: %w", err)
+		return "", fmt.Errorf("--%s: %w", flag, err)
 	}
 	token := strings.TrimSpace(string(data))
 	if token == "" || strings.ContainsAny(token, " \t\r\n") {
-		return "", cli.Usage(fmt.Errorf("--token-file %s: want one token in it", name))
+		return "", cli.Usage(fmt.Errorf("--%s %s: want one token in it", flag, name))
 	}
 	return token, nil
 }

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
@@ -34,6 +36,7 @@ type flags struct {
 	hosts     []string
 	drop      []string
 	logJSON   bool
+	nodes     server.Nodes
 	files     files
 	limits    server.Limits
 }
@@ -66,6 +69,11 @@ are there again after a restart. --sync chooses when they are made durable, as
 'granary load --help' describes. Rows beyond --memory are in files alone, those
 beyond --disk or older than --retention are dropped, the oldest first.
 
+With --query-from a server stores nothing. It answers questions, but for /arrow,
+from the profiles of other servers: as one server would that has all of them, or
+with an error if one of them does not answer. Means of gauges such as inuse_space
+need the profiles to be on one server.
+
 The server listens on loopback unless --listen says otherwise. Before it listens
 for others, give it tokens and a certificate: everyone who reaches it can read
 and push. SIGHUP reads both again. An interrupt or SIGTERM answers the requests
@@ -74,6 +82,7 @@ in progress, closes the store and ends with 0.`,
   granary serve --db /var/lib/granary --memory 4GiB --disk 100GiB
   granary serve --listen :4040 --write-tokens push.txt --read-tokens read.txt \
       --tls-cert cert.pem --tls-key key.pem --host profiles.example.com
+  granary serve --query-from http://granary-0:4040,http://granary-1:4040
   URL='http://localhost:4040/pprof?type=cpu&from=-1h'; go tool pprof "$URL"`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -102,6 +111,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.StringArrayVar(&f.drop, "drop-label", f.drop, "drop the label `NAME` of pushed profiles; can be repeated; \"\" alone drops none")
 	fs.BoolVar(&f.logJSON, "log-json", false, "log JSON instead of text")
 	f.files.add(fs)
+	f.addNodes(fs)
 	l := &f.limits
 	fs.Var(cli.NewBytes("max-body", 0, &l.Body), "max-body", "`BYTES` of a request")
 	fs.IntVar(&l.Profile.Bytes, "max-profile", l.Profile.Bytes, "bytes `N` of a decompressed profile")
@@ -122,7 +132,7 @@ func (f *flags) add(cmd *cobra.Command) {
 }
 
 // check returns a usage error for values that make no server.
-func (f *flags) check() error {
+func (f *flags) check(fs *pflag.FlagSet) error {
 	if _, _, err := net.SplitHostPort(f.listen); err != nil {
 		return cli.Usage(fmt.Errorf("--listen %s: want host:port: %w", f.listen, err))
 	}
@@ -131,6 +141,9 @@ func (f *flags) check() error {
 	}
 	if err := f.limits.Check(); err != nil {
 		return cli.Usage(err)
+	}
+	if err := f.checkNodes(fs); err != nil || f.isFront() {
+		return err
 	}
 	if f.inMemory {
 		if f.disk != 0 {
@@ -164,7 +177,7 @@ func (f *flags) open() (*columnstore.Store, profile.Options, error) {
 
 // serve serves until the context ends or SIGTERM comes.
 func (f *flags) serve(cmd *cobra.Command) (err error) {
-	if err := f.check(); err != nil {
+	if err := f.check(cmd.Flags()); err != nil {
 		return err
 	}
 	secrets, err := f.files.load()
@@ -179,6 +192,9 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM)
 	defer stop()
 
+	if f.isFront() {
+		return f.serveNodes(ctx, log, secrets)
+	}
 	start := time.Now()
 	store, table, err := f.open()
 	if err != nil {
@@ -202,27 +218,32 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
+	stats := store.Stats()
+	return f.listenAnd(ctx, log, handle, secrets, "db", f.where(), "rows", stats.Rows, "files", stats.FileBytes, "opened", time.Since(start).Round(time.Millisecond))
+}
+
+// listenAnd listens, logs it with what the server has, and answers requests.
+func (f *flags) listenAnd(ctx context.Context, log *slog.Logger, handle *server.Server, secrets *secrets, has ...any) error {
 	l, err := net.Listen("tcp", f.listen)
 	if err != nil {
 		return fmt.Errorf("--listen %s: %w", f.listen, err)
 	}
-	f.announce(log, store, l.Addr(), time.Since(start))
+	f.announce(log, l.Addr(), has...)
 	return f.run(ctx, log, handle, secrets, l)
 }
 
 // announce logs where the server listens and what it has.
-func (f *flags) announce(log *slog.Logger, store *columnstore.Store, addr net.Addr, took time.Duration) {
+func (f *flags) announce(log *slog.Logger, addr net.Addr, has ...any) {
 	scheme := "http"
 	if f.files.cert != "" {
 		scheme = "https"
 	}
-	stats := store.Stats()
-	log.Info("listening", "url", scheme+"://"+addr.String(), "db", f.where(), "rows", stats.Rows, "files", stats.FileBytes, "opened", took.Round(time.Millisecond))
+	log.Info("listening", append([]any{"url", scheme + "://" + addr.String()}, has...)...)
 	if f.inMemory {
 		log.Warn("a restart loses all profiles: --in-memory stores nothing in files")
 	}
 	if tcp, ok := addr.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
-		if f.files.read == "" || f.files.write == "" {
+		if f.files.read == "" || f.files.write == "" && !f.isFront() {
 			log.Warn("everyone who reaches this address can read or push: see --read-tokens, --write-tokens")
 		}
 		if f.files.cert == "" {

@@ -192,6 +192,15 @@ func TestServe_Flags(t *testing.T) {
 		{"--in-memory --tls-cert cert.pem", "want both or none"},
 		{"--db " + full, "it has other files"},
 		{"--in-memory profiles", "serve takes no arguments"},
+		{"--query-from granary-0:4040", "want an address such as"},
+		{"--query-from http://a,http://a", "it is there twice"},
+		{"--query-from http://a --db x", "--db and --query-from"},
+		{"--query-from http://a --in-memory", "--in-memory and --query-from"},
+		{"--query-from http://a --memory 1GiB", "--memory and --query-from"},
+		{"--query-from http://a --write-tokens x", "--write-tokens and --query-from"},
+		{"--query-from http://a --query-token-file /does/not/exist", "--query-token-file"},
+		{"--in-memory --partial-answers", "names no server"},
+		{"--in-memory --query-token-file x", "names no server"},
 	} {
 		var out strings.Builder
 		if code := cli.Run(t.Context(), NewServe(), strings.Fields(test.args), io.Discard, &out); code != cli.ExitUsage {

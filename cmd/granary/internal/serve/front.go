@@ -1,0 +1,57 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/pflag"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/server"
+)
+
+// notOfFronts are the flags of a server with a store. A front has none, and takes no pushes.
+var notOfFronts = []string{
+	"db", "in-memory", "sync", "memory", "disk", "retention", "drop-label", "write-tokens",
+	"max-profiles", "max-labels", "max-label-name", "max-label-value", "max-series", "max-tenants",
+}
+
+// addNodes adds the flags of a front to a set.
+func (f *flags) addNodes(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&f.nodes.URLs, "query-from", nil, "store nothing, and answer questions from the profiles of the servers at `URL`,URL; no profile may be on two of them")
+	fs.BoolVar(&f.nodes.PartialAnswers, "partial-answers", false, "with --query-from: answer without servers that are away, with a header Granary-Warning for each, instead of an error")
+}
+
+func (f *flags) isFront() bool { return len(f.nodes.URLs) > 0 }
+
+// checkNodes returns a usage error for flags of a front without nodes, and for those of a store with them.
+func (f *flags) checkNodes(fs *pflag.FlagSet) error {
+	if !f.isFront() {
+		for _, name := range []string{"query-from", "partial-answers", "query-token-file"} {
+			if fs.Changed(name) {
+				return cli.Usage(fmt.Errorf("--%s: --query-from names no server to ask", name))
+			}
+		}
+		return nil
+	}
+	for _, name := range notOfFronts {
+		if fs.Changed(name) {
+			return cli.Usage(fmt.Errorf("--%s and --query-from: a server that asks others stores nothing and takes no pushes: leave one of them out", name))
+		}
+	}
+	return nil
+}
+
+// serveNodes serves a front until the context ends.
+func (f *flags) serveNodes(ctx context.Context, log *slog.Logger, secrets *secrets) error {
+	handle, err := server.NewFront(f.nodes, server.Options{Limits: f.limits, Tokens: secrets.tokens, Hosts: f.hosts, Log: log})
+	if errors.Is(err, server.ErrNode) {
+		return cli.Usage(fmt.Errorf("--query-from: %w", err))
+	}
+	if err != nil {
+		return err
+	}
+	return f.listenAnd(ctx, log, handle, secrets, "query from", f.nodes.URLs)
+}
