@@ -88,7 +88,7 @@ func awayNodes(t *testing.T, good string) map[string]struct {
 		"nothing":      {answers(body("", nil)), "answer"},
 		"a page":       {body("text/html", []byte("<html>")), "is it a Granary"},
 		"500":          {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "out of\norder \u00e9", 500) }, "500 out of order"},
-		"401":          {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "token", 401) }, "401 token"},
+		"401":          {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "token", http.StatusUnauthorized) }, "401 token"},
 		"its limit": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(429)
 			_, _ = io.WriteString(w, `{"code":"resource_exhausted","message":"16 queries at once"}`)

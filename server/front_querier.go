@@ -114,11 +114,11 @@ func (q *frontQuerier) LabelValues(ctx context.Context, r *connect.Request[types
 
 // labelsKey returns labels as a text, which differs from that of all others.
 func labelsKey(labels []*typesv1.LabelPair) string {
-	key := ""
+	var key []byte
 	for _, l := range labels {
-		key += fmt.Sprintf("%q=%q,", l.GetName(), l.GetValue())
+		key = fmt.Appendf(key, "%q=%q,", l.GetName(), l.GetValue())
 	}
-	return key
+	return string(key)
 }
 
 // Series returns the distinct sets of labels of profiles.

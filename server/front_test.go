@@ -265,7 +265,7 @@ func (o *oracle) series(rng *rand.Rand) {
 	q := &querierv1.SelectSeriesRequest{ProfileTypeID: o.typ, LabelSelector: o.selector, Start: o.start, End: o.end, Step: []float64{0.5, 15, 3600}[rng.IntN(3)]}
 	q.GroupBy = [][]string{nil, {"job"}, {"pod", "zone"}, {"handler"}}[rng.IntN(4)]
 	if rng.IntN(2) == 0 {
-		q.Limit = proto.Int64(rng.Int64N(4))
+		q.Limit = new(rng.Int64N(4))
 	}
 	if rng.IntN(2) == 0 {
 		q.Aggregation = typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_SUM.Enum()
@@ -278,7 +278,7 @@ func (o *oracle) ask(rng *rand.Rand) *querierv1.SelectMergeStacktracesRequest {
 	q := &querierv1.SelectMergeStacktracesRequest{ProfileTypeID: o.typ, LabelSelector: o.selector, Start: o.start, End: o.end}
 	switch rng.IntN(4) {
 	case 0:
-		q.MaxNodes = proto.Int64(1 + rng.Int64N(30))
+		q.MaxNodes = new(1 + rng.Int64N(30))
 	case 1:
 		q.SpanSelector = []string{"000000000000abc0", "000000000000ABC1"}
 	case 2:
@@ -293,9 +293,11 @@ func (o *oracle) ask(rng *rand.Rand) *querierv1.SelectMergeStacktracesRequest {
 func (o *oracle) stacks(rng *rand.Rand) {
 	q := o.ask(rng)
 	equal(o, asks.SelectMergeStacktraces, q, func(a *querierv1.SelectMergeStacktracesResponse) string { return o.paths(a.GetFlamegraph()) })
+	//nolint:staticcheck // clients ask it
 	equal(o, asks.SelectMergeSpanProfile, &querierv1.SelectMergeSpanProfileRequest{
 		ProfileTypeID: q.GetProfileTypeID(), LabelSelector: q.GetLabelSelector(), Start: q.GetStart(), End: q.GetEnd(), SpanSelector: []string{"000000000000abc2"}, MaxNodes: q.MaxNodes,
 	}, func(a *querierv1.SelectMergeSpanProfileResponse) string { return o.paths(a.GetFlamegraph()) })
+	//nolint:staticcheck // clients ask it
 	equal(o, asks.SelectMergeProfile, &querierv1.SelectMergeProfileRequest{
 		ProfileTypeID: q.GetProfileTypeID(), LabelSelector: q.GetLabelSelector(), Start: q.GetStart(), End: q.GetEnd(), TraceIdSelector: q.GetTraceIdSelector(),
 	}, func(a *googlev1.Profile) string { return messageText(o.t, a) })
