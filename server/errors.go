@@ -19,10 +19,6 @@ var ErrLimit = errors.New("limit")
 // ErrRequest reports a request that cannot be understood. The text names its part.
 var ErrRequest = errors.New("invalid request")
 
-// ErrNode reports a node of a front: an address that is none, or a node that did not answer. The text
-// names the node.
-var ErrNode = errors.New("node")
-
 // limitError is an ErrLimit with the status of its answer.
 type limitError struct {
 	status int
@@ -82,6 +78,8 @@ func causeOf(err error) cause {
 		return cause{http.StatusBadGateway, connect.CodeUnavailable, "node"}
 	case errors.As(err, &refusal) && refusal.Code() == connect.CodeUnimplemented:
 		return cause{http.StatusNotImplemented, connect.CodeUnimplemented, "unimplemented"}
+	case errors.As(err, &refusal) && refusal.Code() == connect.CodeInvalidArgument:
+		return cause{http.StatusBadRequest, connect.CodeInvalidArgument, "invalid"}
 	case errors.As(err, &format):
 		return cause{http.StatusUnsupportedMediaType, connect.CodeInvalidArgument, "format"}
 	case errors.As(err, &limit):

@@ -1,10 +1,7 @@
 package server
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"slices"
 
 	"connectrpc.com/connect"
 	googlev1 "github.com/grafana/pyroscope/api/gen/proto/go/google/v1"
@@ -14,10 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/fanout"
 )
-
-// protoMedia is the type of a message of Connect.
-const protoMedia = "application/proto"
 
 // frontQuerier is the querier of a front.
 type frontQuerier struct {
@@ -35,61 +30,10 @@ func gathered[M any, P interface {
 	return limited(ctx, s, answer, err)
 }
 
-// askTyped asks all nodes a question, and calls use with each message. A share of the time of a query
-// is left then. It returns the nodes that answered.
-func askTyped[M any, P interface {
-	*M
-	proto.Message
-}](ctx context.Context, s *Server, share float64, q question, use func(*node, P, reply) error) ([]*node, error) {
-	// A message is about a hundred bytes in memory.
-	most := int(max(s.limits.QueryBytes/100, 1000))
-	q.media = protoMedia
-	return s.gather(ctx, s.front.nodes, share, []question{q}, func(i int, replies []reply) error {
-		n, answer := s.front.nodes[i], P(new(M))
-		data := replies[0].body
-		if countMessages(data, answer.ProtoReflect().Descriptor(), most, 0) > most {
-			return n.away("an answer of more than %d messages", most)
-		}
-		if err := proto.Unmarshal(data, answer); err != nil {
-			return n.away("a wrong answer: %v", err)
-		}
-		return use(n, answer, replies[0])
-	})
-}
-
-// union asks all nodes a question whose answer is a list. It returns what is in any of them, once, sorted
-// by its key.
-func union[T, M any, P interface {
-	*M
-	proto.Message
-}](ctx context.Context, s *Server, procedure string, m proto.Message, list func(P) []T, key func(T) string) ([]T, error) {
-	type keyed struct {
-		key  string
-		item T
-	}
-	var all []keyed
-	known := map[string]bool{}
-	_, err := askTyped(ctx, s, 0.25, question{path: procedure, message: m}, func(_ *node, answer P, _ reply) error {
-		for _, item := range list(answer) {
-			if k := key(item); !known[k] {
-				known[k] = true
-				all = append(all, keyed{k, item})
-			}
-		}
-		return nil
-	})
-	slices.SortFunc(all, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
-	items := make([]T, len(all))
-	for i, k := range all {
-		items[i] = k.item
-	}
-	return items, err
-}
-
 // ProfileTypes returns the types of the profiles of a range of time.
 func (q *frontQuerier) ProfileTypes(ctx context.Context, r *connect.Request[querierv1.ProfileTypesRequest]) (*connect.Response[querierv1.ProfileTypesResponse], error) {
 	return gathered(ctx, q.s, func(ctx context.Context, out *querierv1.ProfileTypesResponse) (err error) {
-		out.ProfileTypes, err = union(ctx, q.s, querierv1connect.QuerierServiceProfileTypesProcedure, r.Msg, (*querierv1.ProfileTypesResponse).GetProfileTypes, (*typesv1.ProfileType).GetID)
+		out.ProfileTypes, err = fanout.Union(ctx, q.s.front, querierv1connect.QuerierServiceProfileTypesProcedure, r.Msg, (*querierv1.ProfileTypesResponse).GetProfileTypes, (*typesv1.ProfileType).GetID)
 		return err
 	})
 }
@@ -99,7 +43,7 @@ func itself(text string) string { return text }
 // LabelNames returns the names of the labels of profiles.
 func (q *frontQuerier) LabelNames(ctx context.Context, r *connect.Request[typesv1.LabelNamesRequest]) (*connect.Response[typesv1.LabelNamesResponse], error) {
 	return gathered(ctx, q.s, func(ctx context.Context, out *typesv1.LabelNamesResponse) (err error) {
-		out.Names, err = union(ctx, q.s, querierv1connect.QuerierServiceLabelNamesProcedure, r.Msg, (*typesv1.LabelNamesResponse).GetNames, itself)
+		out.Names, err = fanout.Union(ctx, q.s.front, querierv1connect.QuerierServiceLabelNamesProcedure, r.Msg, (*typesv1.LabelNamesResponse).GetNames, itself)
 		return err
 	})
 }
@@ -107,25 +51,16 @@ func (q *frontQuerier) LabelNames(ctx context.Context, r *connect.Request[typesv
 // LabelValues returns the values of a label.
 func (q *frontQuerier) LabelValues(ctx context.Context, r *connect.Request[typesv1.LabelValuesRequest]) (*connect.Response[typesv1.LabelValuesResponse], error) {
 	return gathered(ctx, q.s, func(ctx context.Context, out *typesv1.LabelValuesResponse) (err error) {
-		out.Names, err = union(ctx, q.s, querierv1connect.QuerierServiceLabelValuesProcedure, r.Msg, (*typesv1.LabelValuesResponse).GetNames, itself)
+		out.Names, err = fanout.Union(ctx, q.s.front, querierv1connect.QuerierServiceLabelValuesProcedure, r.Msg, (*typesv1.LabelValuesResponse).GetNames, itself)
 		return err
 	})
-}
-
-// labelsKey returns labels as a text, which differs from that of all others.
-func labelsKey(labels []*typesv1.LabelPair) string {
-	var key []byte
-	for _, l := range labels {
-		key = fmt.Appendf(key, "%q=%q,", l.GetName(), l.GetValue())
-	}
-	return string(key)
 }
 
 // Series returns the distinct sets of labels of profiles.
 func (q *frontQuerier) Series(ctx context.Context, r *connect.Request[querierv1.SeriesRequest]) (*connect.Response[querierv1.SeriesResponse], error) {
 	return gathered(ctx, q.s, func(ctx context.Context, out *querierv1.SeriesResponse) (err error) {
-		out.LabelsSet, err = union(ctx, q.s, querierv1connect.QuerierServiceSeriesProcedure, r.Msg, (*querierv1.SeriesResponse).GetLabelsSet,
-			func(l *typesv1.Labels) string { return labelsKey(l.GetLabels()) })
+		out.LabelsSet, err = fanout.Union(ctx, q.s.front, querierv1connect.QuerierServiceSeriesProcedure, r.Msg, (*querierv1.SeriesResponse).GetLabelsSet,
+			func(l *typesv1.Labels) string { return fanout.LabelsKey(l.GetLabels()) })
 		return err
 	})
 }
@@ -134,104 +69,34 @@ func (q *frontQuerier) Series(ctx context.Context, r *connect.Request[querierv1.
 func (q *frontQuerier) SelectSeries(ctx context.Context, r *connect.Request[querierv1.SelectSeriesRequest]) (*connect.Response[querierv1.SelectSeriesResponse], error) {
 	return gathered(ctx, q.s, func(ctx context.Context, out *querierv1.SelectSeriesResponse) error {
 		name, t, err := parseTypeID(r.Msg.GetProfileTypeID())
-		if err != nil {
-			return err
-		}
-		all := proto.CloneOf(r.Msg)
-		all.Limit = nil // the greatest of a node are not those of all
-		sums := lineSums{typ: t, lines: map[string]*lineSum{}, isMean: t.IsGauge()}
-		if r.Msg.Aggregation != nil {
-			sums.isMean = r.Msg.GetAggregation() != typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_SUM
-		}
-		ask, of := question{path: querierv1connect.QuerierServiceSelectSeriesProcedure, message: all, kinds: name == unnamed}, kindsOf{}
-		_, err = askTyped(ctx, q.s, 0.25, ask, func(n *node, m *querierv1.SelectSeriesResponse, r reply) error {
-			if ask.kinds && len(m.GetSeries()) > 0 {
-				if err := of.add(n, r.kinds); err != nil {
-					return err
-				}
-			}
-			return sums.add(n, m)
-		})
 		if err == nil {
-			err = of.check(t)
+			out.Series, err = q.s.front.Series(ctx, r.Msg, t, name != unnamed)
 		}
-		if err != nil {
-			return err
-		}
-		out.Series = sums.top(int(max(r.Msg.GetLimit(), 0)))
-		return nil
+		return err
 	})
 }
 
-// lineSums are the lines of all nodes.
-type lineSums struct {
-	typ    profile.Type
-	isMean bool // points of two nodes cannot be added
-	lines  map[string]*lineSum
+// over returns a querier of the stacks of all nodes. Its profiles have the warnings so far as comments.
+func (s *Server) over(ctx context.Context, db *profile.DB) *querier {
+	return &querier{s: &Server{db: db, opts: s.opts, limits: s.limits, metrics: s.metrics, queries: make(chan struct{}, 1), comments: warnings(ctx)}}
 }
 
-// lineSum is a line of all nodes.
-type lineSum struct {
-	labels []*typesv1.LabelPair
-	points map[int64]*typesv1.Point
-	of     map[int64]*node // of each point, if it is a mean
-	total  float64
+// sideOf returns the question to nodes for the stacks of a request that was checked.
+func sideOf(m *querierv1.SelectMergeStacktracesRequest) fanout.Side {
+	name, _, _ := parseTypeID(m.GetProfileTypeID())
+	return fanout.StacksOf(m, name != unnamed)
 }
 
-// add adds the lines of a node.
-func (s *lineSums) add(n *node, m *querierv1.SelectSeriesResponse) error {
-	for _, series := range m.GetSeries() {
-		key := labelsKey(series.GetLabels())
-		line := s.lines[key]
-		if line == nil {
-			line = &lineSum{labels: series.GetLabels(), points: map[int64]*typesv1.Point{}, of: map[int64]*node{}}
-			s.lines[key] = line
-		}
-		for _, p := range series.GetPoints() {
-			line.total += p.GetValue()
-			sum := line.points[p.GetTimestamp()]
-			if sum == nil {
-				line.points[p.GetTimestamp()] = p
-				if s.isMean {
-					line.of[p.GetTimestamp()] = n
-				}
-				continue
-			}
-			if s.isMean {
-				return meanError(s.typ, line.of[p.GetTimestamp()].url, n.url)
-			}
-			sum.Value += p.GetValue()
-		}
+// collected returns the request for what the nodes answered to a side.
+func collected(m *querierv1.SelectMergeStacktracesRequest, number int) *querierv1.SelectMergeStacktracesRequest {
+	name, t, _ := parseTypeID(m.GetProfileTypeID())
+	if name != unnamed {
+		name = fanout.AnyName
 	}
-	return nil
-}
-
-// top returns the lines with the greatest sums, all of them if most is 0, sorted by their labels.
-func (s *lineSums) top(most int) []*typesv1.Series {
-	byLabels := func(a, b *lineSum) int {
-		return slices.CompareFunc(a.labels, b.labels, func(a, b *typesv1.LabelPair) int {
-			return cmp.Or(cmp.Compare(a.GetName(), b.GetName()), cmp.Compare(a.GetValue(), b.GetValue()))
-		})
+	return &querierv1.SelectMergeStacktracesRequest{
+		ProfileTypeID: typeID(name, t), LabelSelector: fanout.SideSelector(number),
+		MaxNodes: m.MaxNodes, Format: m.GetFormat(), StackTraceSelector: m.GetStackTraceSelector(),
 	}
-	var lines []*lineSum
-	for _, line := range s.lines {
-		lines = append(lines, line)
-	}
-	slices.SortFunc(lines, func(a, b *lineSum) int { return cmp.Or(cmp.Compare(b.total, a.total), byLabels(a, b)) })
-	if most > 0 {
-		lines = lines[:min(most, len(lines))]
-	}
-	slices.SortFunc(lines, byLabels)
-	var out []*typesv1.Series
-	for _, line := range lines {
-		series := &typesv1.Series{Labels: line.labels}
-		for _, p := range line.points {
-			series.Points = append(series.Points, p)
-		}
-		slices.SortFunc(series.Points, func(a, b *typesv1.Point) int { return cmp.Compare(a.GetTimestamp(), b.GetTimestamp()) })
-		out = append(out, series)
-	}
-	return out
 }
 
 // checked returns an error for a request for stacks that no node needs to see.
@@ -249,8 +114,8 @@ func (q *frontQuerier) stacks(ctx context.Context, m *querierv1.SelectMergeStack
 	err = q.checked(m)
 	if err == nil {
 		err = q.s.inTime(ctx, func(ctx context.Context) error {
-			return q.s.collect(ctx, q.s.front.nodes, []side{stacksOf(m)}, func(all *Server) (err error) {
-				out, err = (&querier{s: all}).SelectMergeStacktraces(ctx, connect.NewRequest(collected(m, 0)))
+			return q.s.front.Stacks(ctx, []fanout.Side{sideOf(m)}, fanout.Typed{}, func(db *profile.DB) (err error) {
+				out, err = q.s.over(ctx, db).SelectMergeStacktraces(ctx, connect.NewRequest(collected(m, 0)))
 				return err
 			})
 		})
@@ -306,8 +171,8 @@ func (q *frontQuerier) Diff(ctx context.Context, r *connect.Request[querierv1.Di
 		return nil, connectError(ctx, sideError("right", err))
 	}
 	err = q.s.inTime(ctx, func(ctx context.Context) error {
-		return q.s.collect(ctx, q.s.front.nodes, []side{stacksOf(left), stacksOf(right)}, func(all *Server) (err error) {
-			out, err = (&querier{s: all}).Diff(ctx, connect.NewRequest(&querierv1.DiffRequest{Left: collected(left, 0), Right: collected(right, 1)}))
+		return q.s.front.Stacks(ctx, []fanout.Side{sideOf(left), sideOf(right)}, fanout.Typed{}, func(db *profile.DB) (err error) {
+			out, err = q.s.over(ctx, db).Diff(ctx, connect.NewRequest(&querierv1.DiffRequest{Left: collected(left, 0), Right: collected(right, 1)}))
 			return err
 		})
 	})

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/fanout"
 )
 
 // serve serves a server on loopback until the test ends. It speaks HTTP/2 without TLS too.
@@ -252,7 +253,7 @@ func (o *oracle) lists() {
 			equal(o, asks.Series, &querierv1.SeriesRequest{Matchers: m, LabelNames: names, Start: queryAt, End: queryAt + 60_000}, func(a *querierv1.SeriesResponse) string {
 				var sets []string
 				for _, l := range a.GetLabelsSet() {
-					sets = append(sets, labelsKey(l.GetLabels()))
+					sets = append(sets, fanout.LabelsKey(l.GetLabels()))
 				}
 				slices.Sort(sets)
 				return strings.Join(sets, "\n")

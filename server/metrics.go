@@ -27,9 +27,6 @@ type metrics struct {
 	received   prometheus.Counter // bytes of profiles as they were sent
 }
 
-// requestBuckets are the buckets of the time of a request, in seconds.
-var requestBuckets = []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60}
-
 // newMetrics returns the metrics of a server of a store, or of a front without one.
 func newMetrics(store *columnstore.Store) *metrics {
 	counter := func(name, help string) prometheus.Counter {
@@ -44,7 +41,7 @@ func newMetrics(store *columnstore.Store) *metrics {
 		failures: vec("granary_http_failures_total", "Requests that failed, by cause.", "handler", "cause"),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "granary_http_request_seconds", Help: "Time from the header of a request to the end of its answer.",
-			Buckets: requestBuckets,
+			Buckets: []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60},
 		}, []string{"handler"}),
 		sent:       vec("granary_http_sent_bytes_total", "Bytes of answers.", "handler"),
 		panics:     counter("granary_panics_total", "Handlers that panicked."),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/fanout"
 )
 
 // Server answers the protocols of profiling servers from the profiles of a store. It is an
@@ -32,8 +33,8 @@ type Server struct {
 	closing atomic.Bool
 	active  sync.WaitGroup // requests in progress
 
-	front    *front   // of a server without a store
-	comments []string // of the profiles of its answers
+	front    *fanout.Set // of a server without a store
+	comments []string    // of the profiles of its answers
 }
 
 // New returns a server of the profiles of a store, and creates their table if it does not
@@ -105,7 +106,7 @@ func (s *Server) Drain() { s.closing.Store(true) }
 func (s *Server) Wait() {
 	s.active.Wait()
 	if s.front != nil {
-		s.front.client.CloseIdleConnections()
+		s.front.CloseIdle()
 	}
 }
 
@@ -167,7 +168,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	var err error
 	if s.front != nil {
-		err = s.nodesReady(r.Context())
+		err = s.front.Ready(r.Context())
 	} else if err = s.db.Store().Stats().FilingError; err != nil {
 		err = fmt.Errorf("files cannot be written: %w", err)
 	}

@@ -1,4 +1,4 @@
-package server
+package fanout
 
 import (
 	"bytes"
@@ -10,20 +10,29 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 )
 
-// question is a request to a node: a message for a procedure of Connect, or a GET without one.
-type question struct {
-	path    string // with its query
-	message proto.Message
-	media   string // of the answer
-	kinds   bool   // the answer tells its kinds
+// node is a server that is asked.
+type node struct {
+	url                       string // without a slash at the end
+	requests, failed, missing prometheus.Counter
+	seconds                   prometheus.Observer
+}
+
+// Question is a request to a node: a message for a procedure of Connect, or a GET without one.
+type Question struct {
+	Path    string // with its query
+	Message proto.Message
+	Media   string // of the answer
+	Kinds   bool   // the answer tells its kinds
 }
 
 // reply is what a node answered to a question.
@@ -52,7 +61,7 @@ func (n *node) away(format string, args ...any) error {
 
 // askAll asks all nodes at once, each one question after the other. It returns the replies of each
 // node, or its error. It calls failed with an error as soon as there is one, from several goroutines.
-func (s *Server) askAll(ctx context.Context, nodes []*node, questions []question, failed func(error)) ([][]reply, []error) {
+func (s *Set) askAll(ctx context.Context, nodes []*node, questions []Question, failed func(error)) ([][]reply, []error) {
 	replies, errs := make([][]reply, len(nodes)), make([]error, len(nodes))
 	var asking sync.WaitGroup
 	for i, n := range nodes {
@@ -74,7 +83,7 @@ func (s *Server) askAll(ctx context.Context, nodes []*node, questions []question
 
 // ask asks a node. Errors are those of the context if it was cancelled, a refusal of the question,
 // and otherwise a nodeError.
-func (s *Server) ask(ctx context.Context, n *node, q question) (reply, error) {
+func (s *Set) ask(ctx context.Context, n *node, q Question) (reply, error) {
 	start := time.Now()
 	r, err := s.exchange(ctx, n, q)
 	if errors.Is(ctx.Err(), context.Canceled) && err != nil {
@@ -91,31 +100,31 @@ func (s *Server) ask(ctx context.Context, n *node, q question) (reply, error) {
 	return r, err
 }
 
-// exchange sends a question and reads the answer, of Limits.ResultBytes at most.
-func (s *Server) exchange(ctx context.Context, n *node, q question) (reply, error) {
+// exchange sends a question and reads the answer, of Options.Answer at most.
+func (s *Set) exchange(ctx context.Context, n *node, q Question) (reply, error) {
 	method, body := http.MethodGet, []byte(nil)
-	if q.message != nil {
+	if q.Message != nil {
 		method = http.MethodPost
 		var err error
-		if body, err = proto.Marshal(q.message); err != nil {
-			return reply{}, invalid("%w", err)
+		if body, err = proto.Marshal(q.Message); err != nil {
+			return reply{}, connect.NewError(connect.CodeInvalidArgument, err)
 		}
 	}
-	req, err := http.NewRequestWithContext(ctx, method, n.url+q.path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, n.url+q.Path, bytes.NewReader(body))
 	if err != nil {
 		return reply{}, n.away("%v", err)
 	}
-	if q.message != nil {
-		req.Header.Set("Content-Type", q.media)
+	if q.Message != nil {
+		req.Header.Set("Content-Type", q.Media)
 		req.Header.Set("Connect-Protocol-Version", "1")
 	}
-	if q.kinds {
-		req.Header.Set(kindsHeader, "ask")
+	if q.Kinds {
+		req.Header.Set(KindsHeader, "ask")
 	}
-	if token := s.tokens.Load().Node; token != "" {
+	if token := s.opts.Token(); token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	resp, err := s.front.client.Do(req)
+	resp, err := s.client.Do(req)
 	if err != nil {
 		if u, ok := errors.AsType[*url.Error](err); ok { // the URL has the question, and is long
 			err = u.Err
@@ -128,10 +137,10 @@ func (s *Server) exchange(ctx context.Context, n *node, q question) (reply, erro
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, enough)) // the status is an answer without it
 		return reply{}, n.refusal(resp.StatusCode, text)
 	}
-	if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); q.media != "" && media != q.media {
-		return reply{}, n.away("an answer of type %s, want %s: is it a Granary?", quoted(media), q.media)
+	if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); q.Media != "" && media != q.Media {
+		return reply{}, n.away("an answer of type %s, want %s: is it a Granary?", strconv.QuoteToASCII(media), q.Media)
 	}
-	most := s.limits.ResultBytes
+	most := s.opts.Answer
 	data, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
 	switch {
 	case int64(len(data)) > most:
@@ -139,7 +148,7 @@ func (s *Server) exchange(ctx context.Context, n *node, q question) (reply, erro
 	case err != nil:
 		return reply{}, n.away("amid the answer: %v", err)
 	}
-	return reply{data, resp.Header.Get(kindsHeader)}, nil
+	return reply{data, resp.Header.Get(KindsHeader)}, nil
 }
 
 // refusal returns the error of an answer that is none. What a node says about the question is said to the
@@ -156,26 +165,26 @@ func (n *node) refusal(status int, text []byte) error {
 	err := n.away("%d %s", status, said.Message)
 	switch {
 	case isQuestion:
-		return invalid("%s", err)
+		return connect.NewError(connect.CodeInvalidArgument, errors.New(err.Error()))
 	case said.Code == connect.CodeUnimplemented:
-		return refused("%s", err)
+		return connect.NewError(connect.CodeUnimplemented, errors.New(err.Error()))
 	}
 	return err
 }
 
 // gather asks nodes for answers to some questions, and calls use with the replies of each, one node
 // after the other. It returns the nodes that answered: all of them, unless answers may be partial.
-// A nodeError of use is one of the node. The nodes have until a share of Limits.QueryTime is left.
+// A nodeError of use is one of the node. The nodes have until a share of Options.Time is left.
 //
 // Unless answers may be partial, the first error ends the requests to all nodes.
-func (s *Server) gather(ctx context.Context, nodes []*node, share float64, questions []question, use func(int, []reply) error) (answered []*node, err error) {
+func (s *Set) gather(ctx context.Context, nodes []*node, share float64, questions []Question, use func(int, []reply) error) (answered []*node, err error) {
 	until, _ := ctx.Deadline()
-	within, cancel := context.WithDeadline(ctx, until.Add(-time.Duration(share*float64(s.limits.QueryTime))))
+	within, cancel := context.WithDeadline(ctx, until.Add(-time.Duration(share*float64(s.opts.Time))))
 	defer cancel()
 	within, fail := context.WithCancelCause(within)
 	defer fail(nil)
 	replies, errs := s.askAll(within, nodes, questions, func(err error) {
-		if !s.front.isPartial || !errors.Is(err, ErrNode) {
+		if !s.isPartial || !errors.Is(err, ErrNode) {
 			fail(err)
 		}
 	})
@@ -197,7 +206,7 @@ func (s *Server) gather(ctx context.Context, nodes []*node, share float64, quest
 		switch {
 		case err == nil:
 			answered = append(answered, n)
-		case !s.front.isPartial || !errors.Is(err, ErrNode):
+		case !s.isPartial || !errors.Is(err, ErrNode):
 			return nil, err
 		default:
 			errs[i] = err
@@ -209,37 +218,8 @@ func (s *Server) gather(ctx context.Context, nodes []*node, share float64, quest
 	for i, n := range nodes {
 		if errs[i] != nil {
 			n.missing.Inc()
-			warn(ctx, errs[i])
-			s.opts.Log.WarnContext(ctx, "partial answer", "error", errs[i])
+			s.opts.Warn(ctx, errs[i])
 		}
 	}
 	return answered, nil
-}
-
-// warningHeader is the header of an answer that a node is missing in, with the node's error.
-const warningHeader = "Granary-Warning"
-
-// headerKey is the key of a request's context with the headers of its request and its answer.
-type headerKey struct{}
-
-type headers struct{ request, answer http.Header }
-
-// headed is a handler of questions whose context has the headers.
-func headed(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), headerKey{}, headers{r.Header, w.Header()})))
-	})
-}
-
-// warn adds a warning to the answer.
-func warn(ctx context.Context, err error) {
-	if h, ok := ctx.Value(headerKey{}).(headers); ok {
-		h.answer.Add(warningHeader, err.Error())
-	}
-}
-
-// warnings returns the warnings so far.
-func warnings(ctx context.Context) []string {
-	h, _ := ctx.Value(headerKey{}).(headers)
-	return h.answer.Values(warningHeader)
 }

@@ -1,46 +1,34 @@
-package server
+package fanout
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 
-	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 )
 
 // A question that must not add up profiles of several kinds is refused by a node that has several. A
 // front also has to know whether two nodes have different ones, so it asks for the kinds of an answer.
 
-// kindsHeader is the header of a front's question that asks for the kinds of the answer, and of the
+// KindsHeader is the header of a front's question that asks for the kinds of the answer, and of the
 // answer with them.
-const kindsHeader = "Granary-Kinds"
+const KindsHeader = "Granary-Kinds"
 
-// kind is a kind of profiles in kindsHeader.
+// kind is a kind of profiles in KindsHeader.
 type kind struct {
 	Name  string
 	Types []profile.Type
 }
 
-// tellKinds answers a front's question for the kinds of the profiles of a query, if there is one.
-func (s *Server) tellKinds(ctx context.Context, snap *columnstore.Snapshot, q profile.Query) error {
-	h, _ := ctx.Value(headerKey{}).(headers)
-	if h.request.Get(kindsHeader) == "" || q.SumKinds {
-		return nil
-	}
-	q.Exact = true
-	found, err := s.db.Kinds(ctx, snap, q)
-	if err != nil {
-		return err
-	}
+// EncodeKinds returns the value of KindsHeader in an answer.
+func EncodeKinds(found []profile.ProfileKind) (string, error) {
 	kinds := []kind{} // null is no answer
 	for _, k := range found {
 		kinds = append(kinds, kind{k.Name, k.Types})
 	}
 	text, err := json.Marshal(kinds)
-	h.answer.Set(kindsHeader, string(text))
-	return err
+	return string(text), err
 }
 
 // kindsOf are the kinds that nodes have of each type.

@@ -1,0 +1,57 @@
+package fanout
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// protoMedia is the type of a message of Connect.
+const protoMedia = "application/proto"
+
+// askTyped asks all nodes a question, and calls use with each message. A share of the time of a query
+// is left then. It returns the nodes that answered.
+func askTyped[M any, P interface {
+	*M
+	proto.Message
+}](ctx context.Context, s *Set, share float64, q Question, use func(*node, P, reply) error) ([]*node, error) {
+	q.Media = protoMedia
+	return s.gather(ctx, s.nodes, share, []Question{q}, func(i int, replies []reply) error {
+		n, answer := s.nodes[i], P(new(M))
+		if err := s.opts.Codec.Unmarshal(replies[0].body, answer); err != nil {
+			return n.away("a wrong answer: %v", err)
+		}
+		return use(n, answer, replies[0])
+	})
+}
+
+// Union asks all nodes a question whose answer is a list. It returns what is in any of them, once, sorted
+// by its key.
+func Union[T, M any, P interface {
+	*M
+	proto.Message
+}](ctx context.Context, s *Set, procedure string, m proto.Message, list func(P) []T, key func(T) string) ([]T, error) {
+	type keyed struct {
+		key  string
+		item T
+	}
+	var all []keyed
+	known := map[string]bool{}
+	_, err := askTyped(ctx, s, 0.25, Question{Path: procedure, Message: m}, func(_ *node, answer P, _ reply) error {
+		for _, item := range list(answer) {
+			if k := key(item); !known[k] {
+				known[k] = true
+				all = append(all, keyed{k, item})
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(all, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
+	items := make([]T, len(all))
+	for i, k := range all {
+		items[i] = k.item
+	}
+	return items, err
+}

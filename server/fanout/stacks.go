@@ -1,0 +1,234 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
+	"github.com/grafana/pyroscope/api/gen/proto/go/querier/v1/querierv1connect"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
+)
+
+// Stacks of several nodes are not merged here. Each node is asked for all of its stacks as pprof, which is
+// inserted into a store in memory, and a server of that store answers. So a flame graph that is
+// pruned is that of all profiles, and not a sum of pruned ones.
+
+// Side is a question for stacks, of which a difference has two.
+type Side struct {
+	Question
+	IsNamed bool // the type has a name, so kinds are added up
+}
+
+// Labels of the profiles of nodes in the store in memory.
+const (
+	sideLabel = "side"
+	nodeLabel = "node"
+)
+
+// AnyName is the name of the profiles in the store in memory that have one. All of a side have the same.
+const AnyName = "any"
+
+// StacksOf returns the question for all stacks of a request for stacks. isNamed says that its type
+// has a name.
+func StacksOf(m *querierv1.SelectMergeStacktracesRequest, isNamed bool) Side {
+	return Side{Question{
+		Path: querierv1connect.QuerierServiceSelectMergeStacktracesProcedure, Media: protoMedia, Kinds: !isNamed,
+		Message: &querierv1.SelectMergeStacktracesRequest{
+			ProfileTypeID: m.GetProfileTypeID(), LabelSelector: m.GetLabelSelector(), Start: m.GetStart(), End: m.GetEnd(),
+			SpanSelector: m.GetSpanSelector(), TraceIdSelector: m.GetTraceIdSelector(), Format: querierv1.ProfileFormat_PROFILE_FORMAT_PPROF,
+		},
+	}, isNamed}
+}
+
+// SideSelector returns the selector of the profiles of a side, by its number.
+func SideSelector(number int) string { return fmt.Sprintf("{%s=\"%d\"}", sideLabel, number) }
+
+// Stacks asks for the stacks of some sides, and calls f with all of them, which are in memory until f returns.
+// With a type, only the nodes that have it are asked, and kinds are those of the type.
+func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(*profile.DB) error) (err error) {
+	// Without time buckets no profile is evicted for another: what does not fit is an error.
+	store, err := columnstore.Open(columnstore.Options{MemoryBudget: max(s.opts.Memory, 1<<20), Manual: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	limits := s.opts.Profile
+	limits.Bytes = int(min(s.opts.Answer, 1<<31-1))
+	limits.Samples = max(limits.Samples, limits.Bytes/16) // merged stacks, of any number of profiles
+	db, err := profile.Open(store, profile.Options{Bucket: -1, Limits: limits})
+	if err != nil {
+		return err
+	}
+	of := kindsOf{}
+	questions := make([]Question, len(sides))
+	for i, p := range sides {
+		questions[i] = p.Question
+	}
+	nodes := s.nodes
+	if t.nodes != nil {
+		nodes = t.nodes
+	}
+	_, err = s.gather(ctx, nodes, 0.25, questions, func(i int, replies []reply) error {
+		tx := store.Begin()
+		for k, r := range replies {
+			if err := keep(ctx, db, tx, sides[k], nodes[i], r, strconv.Itoa(k), of); err != nil {
+				tx.Abort()
+				return err
+			}
+		}
+		_, err := tx.Commit()
+		return err
+	})
+	if errors.Is(err, columnstore.ErrMemory) {
+		err = fmt.Errorf("%w: %w", columnstore.ErrQueryMemory, err)
+	}
+	if err == nil {
+		err = of.check(t.types()...)
+	}
+	if err == nil {
+		err = store.View(ctx, func(snap *columnstore.Snapshot) error { return checkMeans(ctx, snap, db) })
+	}
+	if err != nil {
+		return err
+	}
+	return f(db)
+}
+
+// keep inserts a node's profile for a side.
+func keep(ctx context.Context, db *profile.DB, tx *columnstore.Tx, p Side, n *node, r reply, number string, of kindsOf) error {
+	labels := map[string]string{sideLabel: number, nodeLabel: n.url}
+	if p.IsNamed {
+		labels[profile.NameLabel] = AnyName
+	}
+	data := r.body
+	if p.Message != nil {
+		data = pprofOf(r.body)
+	}
+	if data == nil {
+		return n.away("an answer without a profile: is it a Granary?")
+	}
+	rows, err := db.InsertEncodedTx(ctx, tx, data, profile.InsertOptions{Labels: labels, Time: time.Now(), AllFrames: true})
+	switch {
+	case err != nil && ctx.Err() == nil && !errors.Is(err, columnstore.ErrMemory):
+		return n.away("a wrong answer: %v", err)
+	case err == nil && p.Kinds && rows > 0:
+		return of.add(n, r.kinds)
+	}
+	return err
+}
+
+// pprofOf returns the profile of an encoded SelectMergeStacktracesResponse, or nil. It need not be decoded
+// to be inserted.
+func pprofOf(data []byte) []byte {
+	const fieldPprof, fieldProfile protowire.Number = 5, 1
+	return fieldOf(fieldOf(data, fieldPprof), fieldProfile)
+}
+
+// fieldOf returns the last value of a field of an encoded message, or nil if there is none, or the bytes are
+// no message.
+func fieldOf(data []byte, number protowire.Number) (found []byte) {
+	for len(data) > 0 {
+		at, kind, n := protowire.ConsumeTag(data)
+		if n < 0 {
+			return nil
+		}
+		data = data[n:]
+		if n = protowire.ConsumeFieldValue(at, kind, data); n < 0 {
+			return nil
+		}
+		if at == number && kind == protowire.BytesType {
+			found, _ = protowire.ConsumeBytes(data)
+		}
+		data = data[n:]
+	}
+	return found
+}
+
+// checkMeans returns an error if two nodes have gauges of one question: the mean of their sources is not the
+// sum of the nodes' means if both have profiles of one source, or if a mean was rounded.
+func checkMeans(ctx context.Context, snap *columnstore.Snapshot, db *profile.DB) error {
+	sources, err := db.Series(ctx, snap, profile.Query{})
+	if err != nil {
+		return err
+	}
+	seen := map[string]string{} // the node of a side
+	for _, source := range sources {
+		if !source.Type.IsGauge() {
+			continue
+		}
+		at := map[string]string{}
+		for _, l := range source.Labels {
+			at[l.Name] = l.Value
+		}
+		if n, known := seen[at[sideLabel]]; known && n != at[nodeLabel] {
+			return meanError(source.Type, n, at[nodeLabel])
+		}
+		seen[at[sideLabel]] = at[nodeLabel]
+	}
+	return nil
+}
+
+// meanError returns the error of a mean over two nodes.
+func meanError(t profile.Type, a, b string) error {
+	return connect.NewError(connect.CodeUnimplemented, fmt.Errorf("%s is a gauge, and a mean over nodes is not computed: select the profiles of one node, or ask one; %s and %s have some", t.Sample, a, b))
+}
+
+// Typed is a type, and the nodes that have it. The zero value is no type, of all nodes.
+type Typed struct {
+	Type  profile.Type
+	nodes []*node
+}
+
+// types returns the type, if there is one.
+func (t Typed) types() []profile.Type {
+	if t.nodes == nil {
+		return nil
+	}
+	return []profile.Type{t.Type}
+}
+
+// FindType returns the type that a name stands for on all nodes. Errors are as those of profile.DB.FindType.
+func (s *Set) FindType(ctx context.Context, name string) (t Typed, err error) {
+	known := map[profile.Type][]*node{}
+	var all []profile.Type
+	ask := Question{Path: querierv1connect.QuerierServiceProfileTypesProcedure, Message: &querierv1.ProfileTypesRequest{}}
+	_, err = askTyped(ctx, s, 0.5, ask, func(n *node, m *querierv1.ProfileTypesResponse, _ reply) error {
+		for _, p := range m.GetProfileTypes() {
+			t := profile.Type{Sample: p.GetSampleType(), SampleUnit: p.GetSampleUnit(), Period: p.GetPeriodType(), PeriodUnit: p.GetPeriodUnit()}
+			if known[t] == nil {
+				all = append(all, t)
+			}
+			if !slices.Contains(known[t], n) {
+				known[t] = append(known[t], n)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return t, err
+	}
+	var found []profile.Type
+	var texts []string
+	for _, t := range all {
+		texts = append(texts, t.String())
+		if name == t.Sample || name == t.Sample+":"+t.SampleUnit || name == t.String() {
+			found = append(found, t)
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return t, fmt.Errorf("%w %.100q, known types: %s", profile.ErrUnknownType, name, strings.Join(texts, ", "))
+	case len(found) > 1:
+		return t, fmt.Errorf("%w %.100q, choose one of: %s", profile.ErrAmbiguousType, name, strings.Join(texts, ", "))
+	}
+	return Typed{found[0], known[found[0]]}, nil
+}
