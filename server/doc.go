@@ -80,6 +80,21 @@
 //	Q5  A query ends within Limits.QueryTime, and its groups within Limits.QueryBytes. An answer of
 //	    more than Limits.ResultBytes is an error, or a cut connection if a part of it was sent.
 //
+// # Fronts
+//
+// A server of NewFront has nodes, which are servers of New of the same version, instead of a store.
+//
+//	F1  An answer is that of one server with the profiles of all nodes. A profile is on one node.
+//	F2  What would not be exact is an error (unimplemented): means of gauges, and averages, for which two
+//	    nodes have profiles. Rows (/arrow) and pushes are such errors too, which name the nodes.
+//	F3  A node that is away is an error that names it (unavailable, 502), or with Nodes.PartialAnswers
+//	    a header Granary-Warning of the answer for each node, and a comment in a profile. An answer
+//	    without any node is an error.
+//	F4  Kinds of two nodes (profile.ErrMixed) are told apart by their names, and those without a name
+//	    by their types.
+//	F5  Limits are those of the front, and a node's own. A node has three quarters of Limits.QueryTime, and
+//	    Limits.ResultBytes; stacks of all nodes have Limits.QueryBytes.
+//
 // The package is a Go module of its own, so that the protocols' libraries stay out of the
 // module graph of a program that embeds the store.
 package server

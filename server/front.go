@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"github.com/grafana/pyroscope/api/gen/proto/go/push/v1/pushv1connect"
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
@@ -53,7 +54,8 @@ func (s *Server) frontRoutes() {
 // refusePush answers a push to a front, in the protocol that it came by.
 func (s *Server) refusePush(w http.ResponseWriter, r *http.Request) {
 	err := refused("a front takes no profiles: push them to one of its nodes: %s", s.front)
-	if connects := connect.NewErrorWriter(); connects.IsSupported(r) {
+	isCall := r.URL.Path == pushv1connect.PusherServicePushProcedure || r.URL.Path == otlpProcedure
+	if connects := connect.NewErrorWriter(); isCall && connects.IsSupported(r) {
 		s.note(w, r, err)
 		_ = connects.Write(w, r, err) // an error is that the client has gone
 		return

@@ -157,15 +157,9 @@ func (s *Set) Ready(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, min(probeTime, s.opts.Time))
 	defer cancel()
 	_, errs := s.askAll(within, s.nodes, []Question{{Path: "/readyz"}}, func(error) {})
-	var away []string
-	for _, err := range errs {
-		if err != nil {
-			away = append(away, err.Error())
-		}
-	}
-	var state error
-	if len(away) > 0 && (!s.isPartial || len(away) == len(s.nodes)) {
-		state = fmt.Errorf("%w: %s", ErrNode, strings.Join(away, "; "))
+	state := errors.Join(errs...)
+	if s.isPartial && slices.Contains(errs, nil) {
+		state = nil
 	}
 	if ctx.Err() == nil { // otherwise it is the client who went away
 		s.probed, s.state = time.Now(), state
