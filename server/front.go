@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"time"
 
 	"connectrpc.com/connect"
 	"github.com/grafana/pyroscope/api/gen/proto/go/push/v1/pushv1connect"
@@ -115,20 +114,14 @@ func (s *Server) frontPprof(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.inTime(r.Context(), func(ctx context.Context) error {
-		ask, here, t := url.Values{"selector": {p.rest.Get("selector")}}, url.Values{}, fanout.Typed{}
+		t, here := fanout.Typed{}, url.Values{}
 		if p.typ != "" {
 			if t, err = s.front.FindType(ctx, p.typ); err != nil {
 				return err
 			}
-			ask.Set("type", t.Type.String())
 			here.Set("type", t.Type.String())
 		}
-		for name, nanos := range map[string]int64{"from": p.query.From, "to": p.query.To} { // of one clock
-			if nanos != 0 {
-				ask.Set(name, time.Unix(0, nanos).UTC().Format(time.RFC3339Nano))
-			}
-		}
-		side := fanout.Side{Question: fanout.Question{Path: "/pprof?" + ask.Encode(), Media: "application/octet-stream", Kinds: true}}
+		side := fanout.ProfileOf(t, p.rest.Get("selector"), p.query.From, p.query.To)
 		return s.front.Stacks(ctx, []fanout.Side{side}, t, func(db *profile.DB) error {
 			r = r.Clone(ctx)
 			r.URL.RawQuery = here.Encode()

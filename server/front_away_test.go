@@ -228,6 +228,19 @@ func TestFront_Cancel(t *testing.T) {
 	}
 }
 
+// TestFront_ClientsTime: of a client with less time than a query may take, nodes have a part of that.
+func TestFront_ClientsTime(t *testing.T) {
+	_, good := filled(t, Options{})
+	_, front := newFront(t, Nodes{URLs: []string{good}}, Options{Limits: Limits{QueryTime: time.Hour}})
+	for protocol, c := range clients(t, front) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		if _, err := c.LabelNames(ctx, connect.NewRequest(&typesv1.LabelNamesRequest{})); err != nil {
+			t.Errorf("%s: %v", protocol, err)
+		}
+		cancel()
+	}
+}
+
 // nodesWith returns nodes with a profile of random stacks each, under labels.
 func nodesWith(t *testing.T, change func(*pprof.Profile), labels ...map[string]string) (urls []string) {
 	t.Helper()
@@ -292,7 +305,7 @@ func TestFront_Means(t *testing.T) {
 		_, err := c.SelectMergeStacktraces(t.Context(), connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: id, LabelSelector: selector}))
 		_, err2 := c.SelectSeries(t.Context(), connect.NewRequest(&querierv1.SelectSeriesRequest{ProfileTypeID: id, LabelSelector: selector, Step: 10}))
 		for _, err := range []error{err, err2} {
-			if err != nil && (connect.CodeOf(err) != want || !strings.Contains(err.Error(), "is a gauge")) || (err == nil) != (want == 0) {
+			if err != nil && (connect.CodeOf(err) != want || !strings.Contains(err.Error(), "a mean over nodes")) || (err == nil) != (want == 0) {
 				t.Errorf("selector %s: %v, want %v", selector, err, want)
 			}
 		}
@@ -309,8 +322,48 @@ func TestFront_Means(t *testing.T) {
 	if sums[0]+sums[1] != sums[2] {
 		t.Errorf("sums %v", sums)
 	}
+	lines, err := c.SelectSeries(t.Context(), connect.NewRequest(&querierv1.SelectSeriesRequest{ProfileTypeID: id, Step: 10, GroupBy: []string{"pod"}}))
+	if err != nil || len(lines.Msg.GetSeries()) != 2 || lines.Msg.GetSeries()[1].GetPoints()[0].GetValue() != sums[1] {
+		t.Errorf("lines of a source each: %v, %v, want %v", lines, err, sums)
+	}
 	if code, body := fetched(t, front+"/pprof?type=inuse_space"); code != http.StatusNotImplemented {
 		t.Errorf("pprof: %d %s", code, body)
+	}
+}
+
+// TestFront_MeansOfOneSource: a profile without any selected sample counts for the mean of its source, so the
+// node that has it is one of two, although it answers nothing.
+func TestFront_MeansOfOneSource(t *testing.T) {
+	first := true
+	source := map[string]string{profile.NameLabel: "memory", "pod": "a"}
+	urls := nodesWith(t, func(p *pprof.Profile) {
+		p.SampleType[1] = &pprof.ValueType{Type: "inuse_space", Unit: "bytes"}
+		if first {
+			for _, s := range p.Sample {
+				s.Label = nil
+			}
+		}
+		first = false
+	}, source, source)
+	_, front := newFront(t, Nodes{URLs: urls}, Options{})
+	c := clients(t, front)["connect"]
+	const id = "memory:inuse_space:bytes:cpu:nanoseconds"
+	span := []string{"000000000000abc0"}
+	_, err := c.SelectMergeStacktraces(t.Context(), connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: id, SpanSelector: span}))
+	_, err2 := c.SelectSeries(t.Context(), connect.NewRequest(&querierv1.SelectSeriesRequest{ProfileTypeID: id, LabelSelector: `{span_id="` + span[0] + `"}`, Step: 10}))
+	_, err3 := c.Diff(t.Context(), connect.NewRequest(&querierv1.DiffRequest{
+		Left:  &querierv1.SelectMergeStacktracesRequest{ProfileTypeID: "memory:samples:count:cpu:nanoseconds"},
+		Right: &querierv1.SelectMergeStacktracesRequest{ProfileTypeID: id, SpanSelector: span},
+	}))
+	for i, err := range []error{err, err2, err3} {
+		if connect.CodeOf(err) != connect.CodeUnimplemented || !strings.Contains(err.Error(), "a mean over nodes") {
+			t.Errorf("question %d: %v", i, err)
+		}
+	}
+	for _, query := range []string{"type=inuse_space&", ""} {
+		if code, body := fetched(t, front+"/pprof?"+query+"selector=%7Bspan_id%3D%22"+span[0]+"%22%7D"); code != http.StatusNotImplemented || !strings.Contains(body, "a mean over nodes") {
+			t.Errorf("pprof %s: %d %.100q", query, code, body)
+		}
 	}
 }
 

@@ -83,8 +83,8 @@ func (s *Server) over(ctx context.Context, db *profile.DB) *querier {
 
 // sideOf returns the question to nodes for the stacks of a request that was checked.
 func sideOf(m *querierv1.SelectMergeStacktracesRequest) fanout.Side {
-	name, _, _ := parseTypeID(m.GetProfileTypeID())
-	return fanout.StacksOf(m, name != unnamed)
+	name, t, _ := parseTypeID(m.GetProfileTypeID())
+	return fanout.StacksOf(m, t, name != unnamed)
 }
 
 // collected returns the request for what the nodes answered to a side.

@@ -11,19 +11,19 @@ import (
 // protoMedia is the type of a message of Connect.
 const protoMedia = "application/proto"
 
-// askTyped asks all nodes a question, and calls use with each message. A share of the time of a query
-// is left then. It returns the nodes that answered.
+// askTyped asks all nodes a question, and maybe more, as gather does. It calls use with each answer to the
+// first.
 func askTyped[M any, P interface {
 	*M
 	proto.Message
-}](ctx context.Context, s *Set, share float64, q Question, use func(*node, P, reply) error) ([]*node, error) {
+}](ctx context.Context, s *Set, share float64, q Question, use func(*node, P, []reply) error, more ...Question) error {
 	q.Media = protoMedia
-	return s.gather(ctx, s.nodes, share, []Question{q}, func(i int, replies []reply) error {
+	return s.gather(ctx, s.nodes, share, append([]Question{q}, more...), func(i int, replies []reply) error {
 		n, answer := s.nodes[i], P(new(M))
 		if err := s.opts.Codec.Unmarshal(replies[0].body, answer); err != nil {
 			return n.away("a wrong answer: %v", err)
 		}
-		return use(n, answer, replies[0])
+		return use(n, answer, replies)
 	})
 }
 
@@ -39,7 +39,7 @@ func Union[T, M any, P interface {
 	}
 	var all []keyed
 	known := map[string]bool{}
-	_, err := askTyped(ctx, s, 0.25, Question{Path: procedure, Message: m}, func(_ *node, answer P, _ reply) error {
+	err := askTyped(ctx, s, 0.25, Question{Path: procedure, Message: m}, func(_ *node, answer P, _ []reply) error {
 		for _, item := range list(answer) {
 			if k := key(item); !known[k] {
 				known[k] = true

@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -173,13 +174,17 @@ func (n *node) refusal(status int, text []byte) error {
 }
 
 // gather asks nodes for answers to some questions, and calls use with the replies of each, one node
-// after the other. It returns the nodes that answered: all of them, unless answers may be partial.
-// A nodeError of use is one of the node. The nodes have until a share of Options.Time is left.
+// after the other. A nodeError of use is one of the node. The nodes have until a share of the time of the
+// context is left.
 //
-// Unless answers may be partial, the first error ends the requests to all nodes.
-func (s *Set) gather(ctx context.Context, nodes []*node, share float64, questions []Question, use func(int, []reply) error) (answered []*node, err error) {
-	until, _ := ctx.Deadline()
-	within, cancel := context.WithDeadline(ctx, until.Add(-time.Duration(share*float64(s.opts.Time))))
+// The first error ends the requests to all nodes, and is returned. If answers may be partial, a
+// nodeError is a warning instead, as long as a node answers.
+func (s *Set) gather(ctx context.Context, nodes []*node, share float64, questions []Question, use func(int, []reply) error) error {
+	left := s.opts.Time
+	if until, ok := ctx.Deadline(); ok {
+		left = time.Until(until)
+	}
+	within, cancel := context.WithTimeout(ctx, time.Duration((1-share)*float64(left)))
 	defer cancel()
 	within, fail := context.WithCancelCause(within)
 	defer fail(nil)
@@ -189,31 +194,25 @@ func (s *Set) gather(ctx context.Context, nodes []*node, share float64, question
 		}
 	})
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return err
 	}
 	if cause := context.Cause(within); errors.Is(within.Err(), context.Canceled) {
-		return nil, cause
+		return cause
 	}
 	for i, n := range nodes {
-		err = errs[i]
-		if err == nil {
-			err = use(i, replies[i])
-			replies[i] = nil
-			if errors.Is(err, ErrNode) {
+		if errs[i] == nil {
+			errs[i] = use(i, replies[i])
+			replies[i] = nil // as large as the answer
+			if errors.Is(errs[i], ErrNode) {
 				n.failed.Inc()
 			}
 		}
-		switch {
-		case err == nil:
-			answered = append(answered, n)
-		case !s.isPartial || !errors.Is(err, ErrNode):
-			return nil, err
-		default:
-			errs[i] = err
+		if errs[i] != nil && (!s.isPartial || !errors.Is(errs[i], ErrNode)) {
+			return errs[i]
 		}
 	}
-	if len(answered) == 0 {
-		return nil, errors.Join(errs...)
+	if !slices.Contains(errs, nil) {
+		return errors.Join(errs...)
 	}
 	for i, n := range nodes {
 		if errs[i] != nil {
@@ -221,5 +220,5 @@ func (s *Set) gather(ctx context.Context, nodes []*node, share float64, question
 			s.opts.Warn(ctx, errs[i])
 		}
 	}
-	return answered, nil
+	return nil
 }

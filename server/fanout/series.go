@@ -32,17 +32,27 @@ func (s *Set) Series(ctx context.Context, m *querierv1.SelectSeriesRequest, t pr
 	if m.Aggregation != nil {
 		sums.isMean = m.GetAggregation() != typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_SUM
 	}
-	ask, of := Question{Path: querierv1connect.QuerierServiceSelectSeriesProcedure, Message: all, Kinds: !isNamed}, kindsOf{}
-	_, err := askTyped(ctx, s, 0.25, ask, func(n *node, m *querierv1.SelectSeriesResponse, r reply) error {
+	var more []Question
+	of := means{typ: t, bySource: true, nodes: map[string]*node{}}
+	if sums.isMean {
+		more = append(more, of.question(m.GetLabelSelector(), m.GetStart(), m.GetEnd()))
+	}
+	ask, kinds := Question{Path: querierv1connect.QuerierServiceSelectSeriesProcedure, Message: all, Kinds: !isNamed}, kindsOf{}
+	err := askTyped(ctx, s, 0.25, ask, func(n *node, m *querierv1.SelectSeriesResponse, r []reply) error {
 		if ask.Kinds && len(m.GetSeries()) > 0 {
-			if err := of.add(n, r.kinds); err != nil {
+			if err := kinds.add(n, r[0].kinds); err != nil {
+				return err
+			}
+		}
+		if sums.isMean {
+			if err := of.add(s, n, r[1]); err != nil {
 				return err
 			}
 		}
 		return sums.add(n, m)
-	})
+	}, more...)
 	if err == nil {
-		err = of.check(t)
+		err = kinds.check(t)
 	}
 	if err != nil {
 		return nil, err
@@ -85,7 +95,7 @@ func (s *lineSums) add(n *node, m *querierv1.SelectSeriesResponse) error {
 				continue
 			}
 			if s.isMean {
-				return meanError(s.typ, line.of[p.GetTimestamp()].url, n.url)
+				return meanError(s.typ, line.of[p.GetTimestamp()], n)
 			}
 			sum.Value += p.GetValue()
 		}

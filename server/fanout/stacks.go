@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"connectrpc.com/connect"
 	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
 	"github.com/grafana/pyroscope/api/gen/proto/go/querier/v1/querierv1connect"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -24,8 +24,20 @@ import (
 
 // Side is a question for stacks, of which a difference has two.
 type Side struct {
-	Question
-	IsNamed bool // the type has a name, so kinds are added up
+	question Question
+	isNamed  bool     // the type has a name, so kinds are added up
+	means    *means   // nil if there are none in the answer
+	sources  Question // of the means
+}
+
+// newSide returns a question about a type, the zero value for all, and its sources.
+func newSide(q Question, isNamed bool, t profile.Type, selector string, start, end int64) Side {
+	side := Side{question: q, isNamed: isNamed}
+	if t == (profile.Type{}) || t.IsGauge() {
+		side.means = &means{typ: t, nodes: map[string]*node{}}
+		side.sources = side.means.question(selector, start, end)
+	}
+	return side
 }
 
 // Labels of the profiles of nodes in the store in memory.
@@ -37,16 +49,33 @@ const (
 // AnyName is the name of the profiles in the store in memory that have one. All of a side have the same.
 const AnyName = "any"
 
-// StacksOf returns the question for all stacks of a request for stacks. isNamed says that its type
-// has a name.
-func StacksOf(m *querierv1.SelectMergeStacktracesRequest, isNamed bool) Side {
-	return Side{Question{
+// StacksOf returns the question for all stacks of a request, whose type is t. isNamed says that it has a
+// name.
+func StacksOf(m *querierv1.SelectMergeStacktracesRequest, t profile.Type, isNamed bool) Side {
+	return newSide(Question{
 		Path: querierv1connect.QuerierServiceSelectMergeStacktracesProcedure, Media: protoMedia, Kinds: !isNamed,
 		Message: &querierv1.SelectMergeStacktracesRequest{
 			ProfileTypeID: m.GetProfileTypeID(), LabelSelector: m.GetLabelSelector(), Start: m.GetStart(), End: m.GetEnd(),
 			SpanSelector: m.GetSpanSelector(), TraceIdSelector: m.GetTraceIdSelector(), Format: querierv1.ProfileFormat_PROFILE_FORMAT_PPROF,
 		},
-	}, isNamed}
+	}, isNamed, t, m.GetLabelSelector(), m.GetStart(), m.GetEnd())
+}
+
+// ProfileOf returns the question of GET /pprof for profiles of a type, or of all. from and to are Unix
+// nanoseconds, from <= time < to; 0 is no bound.
+func ProfileOf(t Typed, selector string, from, to int64) Side {
+	ask := url.Values{"selector": {selector}}
+	if t.Type != (profile.Type{}) {
+		ask.Set("type", t.Type.String())
+	}
+	for name, nanos := range map[string]int64{"from": from, "to": to} { // of one clock
+		if nanos != 0 {
+			ask.Set(name, time.Unix(0, nanos).UTC().Format(time.RFC3339Nano))
+		}
+	}
+	q := Question{Path: "/pprof?" + ask.Encode(), Media: "application/octet-stream", Kinds: true}
+	milli := int64(time.Millisecond)
+	return newSide(q, false, t.Type, selector, from/milli, (to+milli-1)/milli)
 }
 
 // SideSelector returns the selector of the profiles of a side, by its number.
@@ -69,18 +98,25 @@ func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(*profile
 		return err
 	}
 	of := kindsOf{}
-	questions := make([]Question, len(sides))
-	for i, p := range sides {
-		questions[i] = p.Question
+	var questions []Question
+	for _, side := range sides {
+		if questions = append(questions, side.question); side.means != nil {
+			questions = append(questions, side.sources)
+		}
 	}
 	nodes := s.nodes
 	if t.nodes != nil {
 		nodes = t.nodes
 	}
-	_, err = s.gather(ctx, nodes, 0.25, questions, func(i int, replies []reply) error {
+	err = s.gather(ctx, nodes, 0.25, questions, func(i int, replies []reply) error {
 		tx := store.Begin()
-		for k, r := range replies {
-			if err := keep(ctx, db, tx, sides[k], nodes[i], r, strconv.Itoa(k), of); err != nil {
+		for k, side := range sides {
+			err := keep(ctx, db, tx, side, nodes[i], replies[0], strconv.Itoa(k), of)
+			if replies = replies[1:]; err == nil && side.means != nil {
+				err = side.means.add(s, nodes[i], replies[0])
+				replies = replies[1:]
+			}
+			if err != nil {
 				tx.Abort()
 				return err
 			}
@@ -94,9 +130,6 @@ func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(*profile
 	if err == nil {
 		err = of.check(t.types()...)
 	}
-	if err == nil {
-		err = store.View(ctx, func(snap *columnstore.Snapshot) error { return checkMeans(ctx, snap, db) })
-	}
 	if err != nil {
 		return err
 	}
@@ -104,13 +137,13 @@ func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(*profile
 }
 
 // keep inserts a node's profile for a side.
-func keep(ctx context.Context, db *profile.DB, tx *columnstore.Tx, p Side, n *node, r reply, number string, of kindsOf) error {
+func keep(ctx context.Context, db *profile.DB, tx *columnstore.Tx, side Side, n *node, r reply, number string, of kindsOf) error {
 	labels := map[string]string{sideLabel: number, nodeLabel: n.url}
-	if p.IsNamed {
+	if side.isNamed {
 		labels[profile.NameLabel] = AnyName
 	}
 	data := r.body
-	if p.Message != nil {
+	if side.question.Message != nil {
 		data = pprofOf(r.body)
 	}
 	if data == nil {
@@ -120,7 +153,7 @@ func keep(ctx context.Context, db *profile.DB, tx *columnstore.Tx, p Side, n *no
 	switch {
 	case err != nil && ctx.Err() == nil && !errors.Is(err, columnstore.ErrMemory):
 		return n.away("a wrong answer: %v", err)
-	case err == nil && p.Kinds && rows > 0:
+	case err == nil && side.question.Kinds && rows > 0:
 		return of.add(n, r.kinds)
 	}
 	return err
@@ -153,35 +186,6 @@ func fieldOf(data []byte, number protowire.Number) (found []byte) {
 	return found
 }
 
-// checkMeans returns an error if two nodes have gauges of one question: the mean of their sources is not the
-// sum of the nodes' means if both have profiles of one source, or if a mean was rounded.
-func checkMeans(ctx context.Context, snap *columnstore.Snapshot, db *profile.DB) error {
-	sources, err := db.Series(ctx, snap, profile.Query{})
-	if err != nil {
-		return err
-	}
-	seen := map[string]string{} // the node of a side
-	for _, source := range sources {
-		if !source.Type.IsGauge() {
-			continue
-		}
-		at := map[string]string{}
-		for _, l := range source.Labels {
-			at[l.Name] = l.Value
-		}
-		if n, known := seen[at[sideLabel]]; known && n != at[nodeLabel] {
-			return meanError(source.Type, n, at[nodeLabel])
-		}
-		seen[at[sideLabel]] = at[nodeLabel]
-	}
-	return nil
-}
-
-// meanError returns the error of a mean over two nodes.
-func meanError(t profile.Type, a, b string) error {
-	return connect.NewError(connect.CodeUnimplemented, fmt.Errorf("%s is a gauge, and a mean over nodes is not computed: select the profiles of one node, or ask one; %s and %s have some", t.Sample, a, b))
-}
-
 // Typed is a type, and the nodes that have it. The zero value is no type, of all nodes.
 type Typed struct {
 	Type  profile.Type
@@ -201,7 +205,7 @@ func (s *Set) FindType(ctx context.Context, name string) (t Typed, err error) {
 	known := map[profile.Type][]*node{}
 	var all []profile.Type
 	ask := Question{Path: querierv1connect.QuerierServiceProfileTypesProcedure, Message: &querierv1.ProfileTypesRequest{}}
-	_, err = askTyped(ctx, s, 0.5, ask, func(n *node, m *querierv1.ProfileTypesResponse, _ reply) error {
+	err = askTyped(ctx, s, 0.5, ask, func(n *node, m *querierv1.ProfileTypesResponse, _ []reply) error {
 		for _, p := range m.GetProfileTypes() {
 			t := profile.Type{Sample: p.GetSampleType(), SampleUnit: p.GetSampleUnit(), Period: p.GetPeriodType(), PeriodUnit: p.GetPeriodUnit()}
 			if known[t] == nil {
