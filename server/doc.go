@@ -1,5 +1,5 @@
-// Package server speaks the protocols of continuous profiling over one columnstore.Store. It limits
-// what a request can ask for, and trusts no input.
+// Package server speaks the protocols of continuous profiling over one columnstore.Store, or over
+// several servers that have one each. It limits what a request can ask for, and trusts no input.
 //
 // # Pushes
 //

@@ -62,9 +62,6 @@ func (s *Server) refusePush(w http.ResponseWriter, r *http.Request) {
 	s.fail(w, r, err)
 }
 
-// warningHeader is the header of an answer that a node is missing in, with the node's error.
-const warningHeader = "Granary-Warning"
-
 // headerKey is the key of a request's context with the headers of its request and its answer.
 type headerKey struct{}
 
@@ -80,7 +77,7 @@ func headed(h http.Handler) http.Handler {
 // warn adds a warning to the answer, and logs it.
 func (s *Server) warn(ctx context.Context, err error) {
 	if h, ok := ctx.Value(headerKey{}).(headers); ok {
-		h.answer.Add(warningHeader, err.Error())
+		h.answer.Add(fanout.WarningHeader, err.Error())
 	}
 	s.opts.Log.WarnContext(ctx, "partial answer", "error", err)
 }
@@ -88,7 +85,7 @@ func (s *Server) warn(ctx context.Context, err error) {
 // warnings returns the warnings so far.
 func warnings(ctx context.Context) []string {
 	h, _ := ctx.Value(headerKey{}).(headers)
-	return h.answer.Values(warningHeader)
+	return h.answer.Values(fanout.WarningHeader)
 }
 
 // tellKinds answers a front's question for the kinds of the profiles of a query, if there is one.

@@ -20,6 +20,7 @@ import (
 	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
 
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/fanout"
 )
 
 // awayLimits are those of the fronts of these tests: short, and with room for what filled has.
@@ -141,7 +142,7 @@ func testAway(t *testing.T, good, away, want string) {
 		if err != nil {
 			t.Fatalf("%s, with partial answers: %v", protocol, err)
 		}
-		if got := part.Header().Values(warningHeader); len(got) != 1 || !strings.Contains(got[0], away) || !strings.Contains(got[0], want) {
+		if got := part.Header().Values(fanout.WarningHeader); len(got) != 1 || !strings.Contains(got[0], away) || !strings.Contains(got[0], want) {
 			t.Errorf("%s: warnings %q, want one with %s and %s", protocol, got, away, want)
 		}
 		if part.Msg.GetFlamegraph().GetTotal() != all.Msg.GetFlamegraph().GetTotal() {
@@ -188,6 +189,17 @@ func TestFront_AllAway(t *testing.T) {
 	_, front := newFront(t, Nodes{URLs: []string{a, b}, PartialAnswers: true}, Options{})
 	_, err := clients(t, front)["grpc"].LabelNames(t.Context(), connect.NewRequest(&typesv1.LabelNamesRequest{}))
 	if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), a) || !strings.Contains(err.Error(), b) {
+		t.Errorf("%v, want an error that names both", err)
+	}
+}
+
+// TestFront_OfFronts: a warning of a node's answer is not lost, so a partial answer is one of a node that is away.
+func TestFront_OfFronts(t *testing.T) {
+	_, good := filled(t, Options{})
+	_, partial := newFront(t, Nodes{URLs: []string{good, serve(t, http.NotFoundHandler())}, PartialAnswers: true}, Options{})
+	_, front := newFront(t, Nodes{URLs: []string{partial}}, Options{})
+	_, err := clients(t, front)["connect"].LabelNames(t.Context(), connect.NewRequest(&typesv1.LabelNamesRequest{}))
+	if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), partial+": a partial answer: node http") {
 		t.Errorf("%v, want an error that names both", err)
 	}
 }

@@ -104,7 +104,7 @@ func variedProfile(rng *rand.Rand, kind string, at int64) *pprof.Profile {
 		for range p.SampleType { // a mean over up to 16 times is exact: what is rounded depends on the order of stacks
 			s.Value = append(s.Value, 720_720*(1+rng.Int64N(1e6)))
 		}
-		for range 1 + rng.IntN(5) {
+		for range rng.IntN(6) {
 			s.Location = append(s.Location, p.Location[rng.IntN(len(p.Location))])
 		}
 		if rng.IntN(3) == 0 {

@@ -21,6 +21,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
+// WarningHeader is the header of an answer that a node is missing in, with the node's error.
+const WarningHeader = "Granary-Warning"
+
 // node is a server that is asked.
 type node struct {
 	url                       string // without a slash at the end
@@ -140,6 +143,9 @@ func (s *Set) exchange(ctx context.Context, n *node, q Question) (reply, error) 
 	}
 	if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); q.Media != "" && media != q.Media {
 		return reply{}, n.away("an answer of type %s, want %s: is it a Granary?", strconv.QuoteToASCII(media), q.Media)
+	}
+	if warnings := resp.Header.Values(WarningHeader); len(warnings) > 0 {
+		return reply{}, n.away("a partial answer: %s", strings.Join(warnings, "; "))
 	}
 	most := s.opts.Answer
 	data, err := io.ReadAll(io.LimitReader(resp.Body, most+1))

@@ -7,4 +7,5 @@
 //	V2  After an interrupt or SIGTERM no new request is taken, the requests in progress are answered
 //	    or cut at --drain, and then the store is closed: what was acknowledged is durable.
 //	V3  A reload that fails leaves tokens and certificates as they were.
+//	V4  With --query-from no directory is opened or made.
 package serve

@@ -53,5 +53,5 @@ func (f *flags) serveNodes(ctx context.Context, log *slog.Logger, secrets *secre
 	if err != nil {
 		return err
 	}
-	return f.listenAnd(ctx, log, handle, secrets, "query from", f.nodes.URLs)
+	return f.listenAnd(ctx, log, handle, secrets, "nodes", f.nodes.URLs)
 }

@@ -3,8 +3,11 @@
 package serve
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,6 +73,9 @@ func TestServe_QueryFrom(t *testing.T) {
 	expect(partial, ask, http.StatusOK, 7, urls[1])
 	if code, body := get(t, new(http.Client), partial.url+"/metrics", ""); code != http.StatusOK || !strings.Contains(body, `granary_node_missing_total{node="`+urls[1]+`"} 1`) {
 		t.Errorf("metrics: %d %s", code, body)
+	}
+	if _, err := os.Stat("granary.db"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a front has a directory: %v", err)
 	}
 	write(t, node, "wrong\n")
 	hangUp(t)
