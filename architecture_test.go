@@ -37,7 +37,7 @@ var below = map[string][]string{
 	"catalog/mended": {"catalog/dicts", "catalog/filed", "catalog/logged", "disk", "granule", "history", "schema"},
 	"catalog/logged": {"catalog", "granule", "schema", "internal/fields"},
 	"catalog/stored": {"catalog", "catalog/dicts", "catalog/filed", "disk", "granule", "txn", "schema", "internal/cache"},
-	"catalog/dicts":  {"catalog/filed", "disk", "granule", "txn"},
+	"catalog/dicts":  {"catalog/filed", "catalog/logged", "disk", "granule", "txn"},
 	"catalog/filed":  {"catalog", "granule", "disk", "schema", "internal/fields"},
 	"catalog":        {"history", "granule", "index", "txn", "schema", "encoding"},
 	"granule":        {"schema", "encoding", "encoding/dict", "internal/fields"},

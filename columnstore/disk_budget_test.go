@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/schema"
 )
 
 // measured is a file system that knows the greatest sum of the bytes of its files, and the largest file that is
@@ -317,6 +319,47 @@ func TestDiskBudget_Snapshot(t *testing.T) {
 	}
 	if peak, largest := fs.seen(); peak > budget+budget/32+largest {
 		t.Errorf("%d bytes in the directory, the largest file has %d", peak, largest)
+	}
+}
+
+// A commit has as many new texts as it likes: what they take in the log is within the budget, too. If they do not
+// fit beside what is dropped for them, it is refused, and later ones go on.
+func TestDiskBudget_Dictionaries(t *testing.T) {
+	const budget = 512 << 10
+	for _, test := range []struct {
+		name  string
+		texts int
+		fits  bool
+	}{{"fits", 5000, true}, {"too large", 50_000, false}} {
+		t.Run(test.name, func(t *testing.T) {
+			opts, fs := withDiskBudget(t, budget)
+			opts.imageBytes = 1 << 10
+			store, table := open(t, opts, samples(100))
+			rng := rand.New(rand.NewPCG(1, 2))
+			at := int64(0)
+			for ; store.keeper.space.Over(crowdedAt) < 0; at += 10 {
+				b, _ := batch(rng, 50, at)
+				insert(t, table, b)
+			}
+			texts := make([]string, test.texts)
+			for i := range texts {
+				texts[i] = fmt.Sprintf("%032x", rng.Uint64())
+			}
+			_, err := table.Insert(t.Context(), schema.Batch{Rows: test.texts, Columns: map[string]encoding.Vector{
+				"kind": encoding.Strings("cpu"), "labels.text": encoding.Strings(texts...), "time": encoding.Int64s(at), "value": encoding.Int64s(1),
+				"stack": encoding.UUIDLists(nil),
+			}})
+			if test.fits && err != nil || !test.fits && !errors.Is(err, disk.ErrDisk) {
+				t.Errorf("%v", err)
+			}
+			b, _ := batch(rng, 50, at+1000)
+			insert(t, table, b)
+			peak, largest := fs.seen()
+			t.Logf("at most %d bytes of %d, %d rows, refused: %v", peak, budget, store.Stats().Rows, err)
+			if peak > budget+budget/32+largest {
+				t.Errorf("%d bytes in the directory, the largest file has %d", peak, largest)
+			}
+		})
 	}
 }
 
