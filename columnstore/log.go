@@ -65,15 +65,14 @@ func (s *Store) prepareNew(kind uint32, name string, e any) (disk.Prepared, erro
 // in the log before. The tables are in the order of the transaction's pieces, notes and trimmed table. The writes
 // to histories have ended.
 func (tx *Tx) prepareLog() error {
-	switch {
-	case tx.store.log == nil:
+	if tx.store.log == nil {
 		return nil
-	case tx.trimmed != nil: // it makes space
-		return tx.logEntries()
 	}
 	for {
-		if err := tx.store.awaitSpace(tx); err != nil {
-			return err
+		if tx.trimmed == nil { // otherwise it makes space
+			if err := tx.store.awaitSpace(tx); err != nil {
+				return err
+			}
 		}
 		if err := tx.logEntries(); !errors.Is(err, errCrowded) {
 			return err
@@ -83,7 +82,6 @@ func (tx *Tx) prepareLog() error {
 
 // logEntries is prepareLog without waiting for space.
 func (tx *Tx) logEntries() (err error) {
-	s := tx.store
 	writes := make([]logged.TableWrites, 0, 2)
 	of := func(t *Table) *logged.TableWrites {
 		i := slices.IndexFunc(writes, func(w logged.TableWrites) bool { return w.Ordinal == t.ordinal })
@@ -113,7 +111,7 @@ func (tx *Tx) logEntries() (err error) {
 			states = append(states, logged.StatesWrites{Ordinal: tx.histories[i].history.ordinal, Journal: journal})
 		}
 	}
-	tx.log, err = s.prepare(logged.EntryCommit, logged.NewCommit(writes, states), tx.trimmed != nil)
+	tx.log, err = tx.store.prepare(logged.EntryCommit, logged.NewCommit(writes, states), tx.trimmed != nil)
 	return err
 }
 
