@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"connectrpc.com/connect"
 
@@ -46,6 +47,17 @@ func tooCostly(format string, args ...any) error {
 // invalid returns an ErrRequest.
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrRequest, fmt.Errorf(format, args...))
+}
+
+// textOf returns the text of an error for answers and logs, in one line. It is cut if it is long,
+// since errors can repeat parts of a request.
+func textOf(err error) string {
+	const most = 1000
+	text := strings.ReplaceAll(err.Error(), "\n", " ")
+	if len(text) > most {
+		text = text[:most] + "..."
+	}
+	return strings.ToValidUTF8(text, "\ufffd")
 }
 
 // formatError is an ErrRequest in a format that is not taken.
