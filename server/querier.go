@@ -76,7 +76,7 @@ func (q *querier) ask(id, text string, start, end int64) (a asked, err error) {
 	}
 	s, err := parseSelection(text)
 	if err != nil {
-		return a, fmt.Errorf("label_selector: %w", err)
+		return a, invalid("label_selector: %w", err)
 	}
 	a.matchers = append(s.labels, nameMatcher(a.name))
 	if !s.hasType(a.name, a.typ) { // nothing is chosen
@@ -85,7 +85,7 @@ func (q *querier) ask(id, text string, start, end int64) (a asked, err error) {
 	// The name tells kinds apart: agents of several languages list other types under one.
 	a.query = profile.Query{MaxBytes: q.s.limits.QueryBytes, SumKinds: a.name != unnamed}
 	if err := a.restrict(); err != nil {
-		return a, fmt.Errorf("label_selector: %w", err)
+		return a, invalid("label_selector: %w", err)
 	}
 	return a, millis(&a.query, start, end)
 }

@@ -143,7 +143,7 @@ func (q *querier) eachSelector(ctx context.Context, snap *columnstore.Snapshot, 
 			one.query.Selector, err = selectorOf(s.labels)
 		}
 		if err != nil {
-			return fmt.Errorf("matchers: %w", err)
+			return invalid("matchers: %w", err)
 		}
 		if err := millis(&one.query, start, end); err != nil {
 			return err

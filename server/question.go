@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"net/url"
@@ -36,7 +37,7 @@ func typeID(name string, t profile.Type) string {
 func parseTypeID(id string) (name string, t profile.Type, err error) {
 	parts := strings.Split(id, ":")
 	if len(parts) != 5 || parts[0] == "" {
-		return "", t, invalid("want name:sample:unit:period:unit, not %s", quoted(id))
+		return "", t, fmt.Errorf("want name:sample:unit:period:unit, not %s", quoted(id))
 	}
 	for i, p := range parts {
 		parts[i] = unescapeID.Replace(p)
@@ -56,8 +57,11 @@ func nameMatcher(name string) selector.Matcher {
 // those of profiles, and selectors and groups can refer to them.
 func typeLabels(name string, t profile.Type) []profile.Label {
 	return []profile.Label{
-		{Name: "__period_type__", Value: t.Period}, {Name: "__period_unit__", Value: t.PeriodUnit},
-		{Name: typeLabel, Value: typeID(name, t)}, {Name: "__type__", Value: t.Sample}, {Name: "__unit__", Value: t.SampleUnit},
+		{Name: "__period_type__", Value: t.Period},
+		{Name: "__period_unit__", Value: t.PeriodUnit},
+		{Name: typeLabel, Value: typeID(name, t)},
+		{Name: "__type__", Value: t.Sample},
+		{Name: "__unit__", Value: t.SampleUnit},
 	}
 }
 
@@ -87,7 +91,7 @@ func parseSelection(text string) (s selection, err error) {
 	}
 	all, err := selector.Parse(text)
 	if err != nil {
-		return s, invalid("selector %s: %w", quoted(text), err)
+		return s, fmt.Errorf("%s: %w", quoted(text), err)
 	}
 	for _, m := range all {
 		if isTypeLabel(m.Name) {
@@ -159,7 +163,7 @@ func (s *Server) parseParameters(raw string, others ...string) (p parameters, er
 	p.query.MaxBytes = s.limits.QueryBytes
 	sel, err := parseSelection(p.rest.Get("selector"))
 	if err == nil && len(sel.types) > 0 {
-		err = invalid("a type is chosen by the parameter type")
+		err = errors.New("a type is chosen by the parameter type")
 	}
 	p.typ = p.rest.Get("type")
 	if name, t, err := parseTypeID(p.typ); err == nil {
@@ -170,7 +174,7 @@ func (s *Server) parseParameters(raw string, others ...string) (p parameters, er
 		p.query.Selector, err = selectorOf(sel.labels)
 	}
 	if err != nil {
-		return p, fmt.Errorf("parameter selector: %w", err)
+		return p, invalid("parameter selector: %w", err)
 	}
 	if p.query.From, err = s.parseBound("from", p.rest.Get("from")); err != nil {
 		return p, err
