@@ -220,11 +220,14 @@ func TestFlameTree_Negative(t *testing.T) {
 // TestFlameTree_Overflow draws values whose sums exceed 64 bits: they wrap around, as those of rows do.
 func TestFlameTree_Overflow(t *testing.T) {
 	tree := newFlameTree(1 << 20)
-	for i := range 8 {
-		tree.addStack(i%2, stackOf(fmt.Sprintf("f%d g h", i)), 1<<62)
+	for i := range 4 {
+		tree.addStack(0, stackOf(fmt.Sprintf("f g%d", i)), 1<<62)
+		tree.addStack(1, stackOf("small"), 1)
 	}
-	if got := tree.diff(3); len(got.GetLevels()) < 2 || got.GetLeftTicks() != 0 {
-		t.Errorf("%v", got)
+	// The sum of f is 0, which is less than that of its callees.
+	got := tree.diff(3)
+	if paths := decode(t, got.GetNames(), got.GetLevels(), 2); len(paths) != 2 || got.GetLeftTicks() != 0 || got.GetRightTicks() != 4 {
+		t.Errorf("%v, %v", paths, got)
 	}
 }
 

@@ -173,9 +173,10 @@ func TestSelectSeries_Averages(t *testing.T) {
 			zone, value := fmt.Sprint("z", i%3), int64(i*i%17+1)
 			a.insert(at, typ, map[string]string{profile.NameLabel: "some", "zone": zone, "pod": fmt.Sprint(i % 7)},
 				made{stack: "f main", value: value}, made{stack: "g main", value: 2 * value})
+			a.insert(at, typ, map[string]string{profile.NameLabel: "some", "zone": zone, "pod": "another"}, made{stack: "f main", value: 100})
 			k := key{"zone=" + zone, at.UnixMilli() - at.UnixMilli()%(7*60_000)}
-			sums[k] += float64(3 * value)
-			counts[k]++
+			sums[k] += float64(3*value + 100)
+			counts[k] += 2
 		}
 		want := lines{}
 		for k, sum := range sums {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -82,6 +83,19 @@ func TestHostileQuestions(t *testing.T) {
 	wantError(t, "no sides", err, invalid, "left: invalid request: profile_typeID")
 	_, err = a.c.Diff(t.Context(), connect.NewRequest(&querierv1.DiffRequest{Left: &merge{ProfileTypeID: cpuID}, Right: &merge{ProfileTypeID: "memory:alloc_space:bytes:space:bytes"}}))
 	wantError(t, "two types", err, invalid, "alloc_space:bytes")
+}
+
+// TestHostileJSON asks with a value that is no number.
+func TestHostileJSON(t *testing.T) {
+	s := newServer(t, Options{})
+	r := httptest.NewRequest(http.MethodPost, "/querier.v1.QuerierService/SelectSeries", strings.NewReader(`{"start":"`+strings.Repeat("x", 1<<19)+`"}`))
+	r.Host = "localhost"
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	if body := w.Body.String(); w.Code != http.StatusBadRequest || !strings.Contains(body, "field start") || len(body) > 1100 {
+		t.Errorf("%d, %d bytes: %.300s", w.Code, len(body), body)
+	}
 }
 
 // TestHostileLines asks for values over time, and for labels, with fields that the error must name.
