@@ -47,13 +47,16 @@ func (q *querier) ProfileTypes(ctx context.Context, r *connect.Request[querierv1
 func (q *querier) LabelNames(ctx context.Context, r *connect.Request[typesv1.LabelNamesRequest]) (*connect.Response[typesv1.LabelNamesResponse], error) {
 	return answered(ctx, q.s, func(ctx context.Context, snap *columnstore.Snapshot) (*typesv1.LabelNamesResponse, error) {
 		names := map[string]bool{}
-		err := q.eachSelector(ctx, snap, r.Msg.GetMatchers(), r.Msg.GetStart(), r.Msg.GetEnd(), func(f found) error {
+		err := q.eachSelector(ctx, snap, r.Msg, false, func(f found) error {
 			all, err := q.s.db.LabelNames(ctx, snap, f.query)
-			if err != nil || len(f.sources) == 0 {
+			if err != nil || len(all) == 0 || f.isNone() {
 				return err
 			}
+			for _, l := range typeLabels("", profile.Type{}) {
+				names[l.Name] = true
+			}
 			for _, s := range f.sources {
-				for _, l := range sourceLabels(s, nil) {
+				for _, l := range s.Labels {
 					names[l.Name] = true
 				}
 			}
@@ -71,18 +74,20 @@ func (q *querier) LabelNames(ctx context.Context, r *connect.Request[typesv1.Lab
 // LabelValues returns the values of a label.
 func (q *querier) LabelValues(ctx context.Context, r *connect.Request[typesv1.LabelValuesRequest]) (*connect.Response[typesv1.LabelValuesResponse], error) {
 	return answered(ctx, q.s, func(ctx context.Context, snap *columnstore.Snapshot) (*typesv1.LabelValuesResponse, error) {
-		name := r.Msg.GetName()
+		name, values := r.Msg.GetName(), map[string]bool{}
 		if name == "" {
 			return nil, invalid("name: want the name of a label")
 		}
-		values := map[string]bool{}
-		err := q.eachSelector(ctx, snap, r.Msg.GetMatchers(), r.Msg.GetStart(), r.Msg.GetEnd(), func(f found) error {
+		ofType := isTypeLabel(name)
+		err := q.eachSelector(ctx, snap, r.Msg, ofType, func(f found) error {
 			for _, s := range f.sources {
-				for _, l := range sourceLabels(s, []string{name}) {
-					values[l.Value] = true
+				labels := s.Labels
+				if ofType {
+					labels = typeLabels(valueOf(labels, profile.NameLabel), s.Type)
 				}
+				values[valueOf(labels, name)] = true
 			}
-			if isTypeLabel(name) || len(f.sources) == 0 || f.others[name] {
+			if ofType || f.isNone() || f.others[name] {
 				return nil // there are no further values, or they are those of other types
 			}
 			all, err := q.s.db.LabelValues(ctx, snap, name, f.query)
@@ -91,6 +96,7 @@ func (q *querier) LabelValues(ctx context.Context, r *connect.Request[typesv1.La
 			}
 			return err
 		})
+		delete(values, "")
 		return &typesv1.LabelValuesResponse{Names: slices.Sorted(maps.Keys(values))}, err
 	})
 }
@@ -100,7 +106,7 @@ func (q *querier) Series(ctx context.Context, r *connect.Request[querierv1.Serie
 	return answered(ctx, q.s, func(ctx context.Context, snap *columnstore.Snapshot) (*querierv1.SeriesResponse, error) {
 		var sets [][]profile.Label
 		known := map[string]bool{}
-		err := q.eachSelector(ctx, snap, r.Msg.GetMatchers(), r.Msg.GetStart(), r.Msg.GetEnd(), func(f found) error {
+		err := q.eachSelector(ctx, snap, r.Msg, true, func(f found) error {
 			for _, s := range f.sources {
 				labels := sourceLabels(s, r.Msg.GetLabelNames())
 				if key := fmt.Sprintf("%q", labels); len(labels) > 0 && !known[key] {
@@ -119,17 +125,26 @@ func (q *querier) Series(ctx context.Context, r *connect.Request[querierv1.Serie
 	})
 }
 
-// found are the series that a selector can choose, without a look at rows.
+// found is what a selector can choose, without a look at rows.
 type found struct {
 	query   profile.Query
-	sources []profile.Source
-	others  map[string]bool // the labels of series whose type alone is not chosen
+	isTyped bool             // the selector has conditions on the type, which query has not
+	sources []profile.Source // if it is typed, or if they are asked for
+	others  map[string]bool  // the labels of series whose type alone is not chosen
 }
+
+// isNone reports whether no type is chosen.
+func (f *found) isNone() bool { return f.isTyped && len(f.sources) == 0 }
 
 // eachSelector calls f for each selector of a question about labels, or once if it has none. The answer
 // is that of all of them together.
-func (q *querier) eachSelector(ctx context.Context, snap *columnstore.Snapshot, matchers []string, start, end int64, f func(found) error) error {
+func (q *querier) eachSelector(ctx context.Context, snap *columnstore.Snapshot, about interface {
+	GetMatchers() []string
+	GetStart() int64
+	GetEnd() int64
+}, sources bool, f func(found) error) error {
 	const most = 100
+	matchers := about.GetMatchers()
 	if len(matchers) > most {
 		return tooLarge("matchers: %d selectors, at most %d", len(matchers), most)
 	}
@@ -145,27 +160,34 @@ func (q *querier) eachSelector(ctx context.Context, snap *columnstore.Snapshot, 
 		if err != nil {
 			return invalid("matchers: %w", err)
 		}
-		if err := millis(&one.query, start, end); err != nil {
+		if err := millis(&one.query, about.GetStart(), about.GetEnd()); err != nil {
 			return err
 		}
-		all, err := q.s.db.Series(ctx, snap, one.query)
-		if err != nil {
-			return err
-		}
-		for _, source := range all {
-			if s.hasType(valueOf(source.Labels, profile.NameLabel), source.Type) {
-				one.sources = append(one.sources, source)
-				continue
+		if one.isTyped = len(s.types) > 0; one.isTyped || sources {
+			all, err := q.s.db.Series(ctx, snap, one.query)
+			if err != nil {
+				return err
 			}
-			for _, l := range source.Labels {
-				one.others[l.Name] = true
-			}
+			one.choose(all, &s)
 		}
 		if err := f(one); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// choose divides series by their type.
+func (f *found) choose(all []profile.Source, s *selection) {
+	for _, source := range all {
+		if s.hasType(valueOf(source.Labels, profile.NameLabel), source.Type) {
+			f.sources = append(f.sources, source)
+			continue
+		}
+		for _, l := range source.Labels {
+			f.others[l.Name] = true
+		}
+	}
 }
 
 // sourceLabels returns the labels of a series and of its type, sorted: those of some names, or all.
