@@ -25,16 +25,16 @@ func (db *DB) sums(ctx context.Context, snap *columnstore.Snapshot, q Query, opt
 	}
 	for i := range groups.Columns {
 		c := &groups.Columns[i]
-		c.Codes, c.Values.Valid = only(c.Codes, under), only(c.Values.Valid, under)
-		c.Values.Int64s, c.Values.Uint64s = only(c.Values.Int64s, under), only(c.Values.Uint64s, under)
-		c.Values.Strings, c.Values.UUIDs = only(c.Values.Strings, under), only(c.Values.UUIDs, under)
+		c.Codes, c.Values.Valid = picked(c.Codes, under), picked(c.Values.Valid, under)
+		c.Values.Int64s, c.Values.Uint64s = picked(c.Values.Int64s, under), picked(c.Values.Uint64s, under)
+		c.Values.Strings, c.Values.UUIDs = picked(c.Values.Strings, under), picked(c.Values.UUIDs, under)
 	}
-	groups.Sums, groups.Counts = only(groups.Sums, under), only(groups.Counts, under)
+	groups.Sums, groups.Counts = picked(groups.Sums, under), picked(groups.Counts, under)
 	return groups, nil
 }
 
-// only leaves some values, whose places ascend. It is nil if there are none.
-func only[T any](values []T, places []int) []T {
+// picked leaves the values at some places, which ascend. It is nil if values is.
+func picked[T any](values []T, places []int) []T {
 	if values == nil {
 		return nil
 	}

@@ -48,9 +48,9 @@ type Query struct {
 	// Under chooses the samples whose outermost functions have these names, the outermost first:
 	// those of one call path, with its callees. Names are those of Frame.Function, of the frames
 	// that Hide and Show leave. DB.Merge, MergeBy, MergeByStep, MergeByState, Range and Profile
-	// choose these samples. Other questions, and a Scan, choose all that have the last of the
-	// functions anywhere in their stack, as Function does. The cost is that of Function, and 20 ns
-	// for each frame of the groups by stack, which a Range makes only for this.
+	// choose these samples. Other questions, the times of a Profile, and a Scan, choose all that have
+	// the last of the functions anywhere in their stack, as Function does. The cost is that of
+	// Function, and 20 ns for each frame of the groups by stack, which a Range makes only for this.
 	Under []string
 	// SumGauges adds up the values of gauges (Type.IsGauge). By default DB.Merge, MergeBy,
 	// MergeByStep, Range and Profile answer with means of gauges: for each source the mean over

@@ -68,7 +68,7 @@
 //
 // Parameters of the two GETs of profiles: type, as people write it (cpu) or an id (Q2); selector; from and
 // to, as RFC 3339, Unix milliseconds, or a duration before now (-1h). Others are errors, by name. The text
-// of an error has at most 1,000 bytes.
+// of an error is cut at 1,000 bytes.
 //
 //	Q1  An answer is that of package profile to the same question, of one snapshot. Its totals are
 //	    those of the rows: a flame graph with fewer functions has the others in nodes named other.

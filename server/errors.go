@@ -49,15 +49,15 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrRequest, fmt.Errorf(format, args...))
 }
 
-// textOf returns the text of an error for answers and logs, in one line. It is cut if it is long,
-// since errors can repeat parts of a request.
+// textOf returns the text of an error for answers and logs, in one line of at most 1,000 bytes: errors can
+// repeat parts of a request.
 func textOf(err error) string {
-	const most = 1000
-	text := strings.ReplaceAll(err.Error(), "\n", " ")
+	const most, end = 1000, "..."
+	text := strings.ToValidUTF8(strings.ReplaceAll(err.Error(), "\n", " "), "\ufffd")
 	if len(text) > most {
-		text = text[:most] + "..."
+		text = strings.ToValidUTF8(text[:most-len(end)], "") + end
 	}
-	return strings.ToValidUTF8(text, "\ufffd")
+	return text
 }
 
 // formatError is an ErrRequest in a format that is not taken.

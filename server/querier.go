@@ -171,7 +171,7 @@ func (q *querier) tree(ctx context.Context, snap *columnstore.Snapshot, sides ..
 			err = t.add(side, stacks)
 		}
 		if err != nil && len(sides) > 1 {
-			err = fmt.Errorf("%s: %w", sideNames[side], err)
+			err = sideError(sideNames[side], err)
 		}
 		if err != nil {
 			return nil, err

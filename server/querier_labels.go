@@ -136,13 +136,16 @@ type found struct {
 // isNone reports whether no type is chosen.
 func (f *found) isNone() bool { return f.isTyped && len(f.sources) == 0 }
 
-// eachSelector calls f for each selector of a question about labels, or once if it has none. The answer
-// is that of all of them together.
-func (q *querier) eachSelector(ctx context.Context, snap *columnstore.Snapshot, about interface {
+// labelQuestion is a question about labels.
+type labelQuestion interface {
 	GetMatchers() []string
 	GetStart() int64
 	GetEnd() int64
-}, sources bool, f func(found) error) error {
+}
+
+// eachSelector calls f for each selector of a question about labels, or once if it has none. The answer
+// is that of all of them together.
+func (q *querier) eachSelector(ctx context.Context, snap *columnstore.Snapshot, about labelQuestion, sources bool, f func(found) error) error {
 	const most = 100
 	matchers := about.GetMatchers()
 	if len(matchers) > most {

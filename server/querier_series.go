@@ -26,17 +26,18 @@ func (q *querier) SelectSeries(ctx context.Context, r *connect.Request[querierv1
 		if err != nil {
 			return nil, err
 		}
-		var lines []meanLine
+		each := opts
 		if r.Msg.GetAggregation() == typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_AVERAGE {
-			lines, err = q.averages(ctx, snap, a, opts)
-		} else {
-			lines, err = q.sums(ctx, snap, a, opts)
+			if each, err = q.byProfile(ctx, snap, a, opts); err != nil {
+				return nil, err
+			}
 		}
+		lines, err := q.s.db.Range(ctx, snap, a.typ, a.query, each)
 		if err != nil {
 			return nil, err
 		}
 		out := &querierv1.SelectSeriesResponse{}
-		for _, line := range lines {
+		for _, line := range greatest(means(lines, opts), opts.Top) {
 			out.Series = append(out.Series, line.series(typeLabels(a.name, a.typ), r.Msg.GetGroupBy()))
 		}
 		return out, nil
@@ -87,61 +88,42 @@ type meanPoint struct {
 
 func (p meanPoint) value() float64 { return p.sum / float64(p.profiles) }
 
-// sums returns the lines of package profile.
-func (q *querier) sums(ctx context.Context, snap *columnstore.Snapshot, a asked, opts profile.RangeOptions) ([]meanLine, error) {
-	lines, err := q.s.db.Range(ctx, snap, a.typ, a.query, opts)
-	out := make([]meanLine, len(lines))
-	for i, line := range lines {
-		out[i].labels = line.Labels
-		out[i].add(line.Points, opts.Step)
-	}
-	return out, err
-}
-
-// averages returns lines whose points are the sum of the profiles of a step, divided by their number.
-// Samples with one time and equal labels are one profile.
-func (q *querier) averages(ctx context.Context, snap *columnstore.Snapshot, a asked, opts profile.RangeOptions) ([]meanLine, error) {
+// byProfile returns the options of a range with a point for each profile: samples with one time and equal
+// labels.
+func (q *querier) byProfile(ctx context.Context, snap *columnstore.Snapshot, a asked, opts profile.RangeOptions) (profile.RangeOptions, error) {
 	sources, err := q.s.db.Series(ctx, snap, a.query)
-	if err != nil {
-		return nil, err
-	}
-	by := map[string]bool{}
-	each := profile.RangeOptions{By: slices.Clone(opts.By)} // profile by profile
+	names := map[string]bool{}
+	each := profile.RangeOptions{By: slices.Clone(opts.By)}
 	for _, s := range sources {
 		for _, l := range s.Labels {
-			if !by[l.Name] {
-				by[l.Name] = true
+			if !names[l.Name] {
+				names[l.Name] = true
 				each.By = append(each.By, l.Name)
 			}
 		}
 	}
-	profiles, err := q.s.db.Range(ctx, snap, a.typ, a.query, each)
-	if err != nil {
-		return nil, err
-	}
-	var out []meanLine
+	return each, err
+}
+
+// means joins lines by the labels of the options, and their points by step.
+func means(lines []profile.Line, opts profile.RangeOptions) (out []meanLine) {
 	index := map[string]int{}
-	for _, p := range profiles {
-		labels := slices.DeleteFunc(p.Labels, func(l profile.Label) bool { return !slices.Contains(opts.By, l.Name) })
+	for _, line := range lines {
+		labels := slices.DeleteFunc(line.Labels, func(l profile.Label) bool { return !slices.Contains(opts.By, l.Name) })
 		key := fmt.Sprintf("%q", labels)
 		i, known := index[key]
 		if !known {
 			i, index[key] = len(out), len(out)
 			out = append(out, meanLine{labels: labels})
 		}
-		out[i].add(p.Points, opts.Step)
+		for _, p := range line.Points {
+			out[i].points = append(out[i].points, meanPoint{schema.RoundDown(p.Time, int64(opts.Step)), float64(p.Value), 1})
+		}
 	}
 	for i := range out {
 		out[i].join()
 	}
-	return greatest(out, opts.Top), nil
-}
-
-// add appends values, of one profile each.
-func (l *meanLine) add(points []profile.Point, step time.Duration) {
-	for _, p := range points {
-		l.points = append(l.points, meanPoint{schema.RoundDown(p.Time, int64(step)), float64(p.Value), 1})
-	}
+	return out
 }
 
 // join joins the points of each step, in order of time.

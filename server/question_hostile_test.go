@@ -299,3 +299,35 @@ func TestQuestion_Bomb(t *testing.T) {
 	_, err := c.SelectMergeStacktraces(t.Context(), connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: cpuID, LabelSelector: strings.Repeat(" ", 2<<20)}))
 	wantError(t, "a bomb", err, connect.CodeResourceExhausted, "")
 }
+
+// TestQuestions_Failures counts the errors of questions, and of the protocols that carry them.
+func TestQuestions_Failures(t *testing.T) {
+	a := newAsker(t, Options{})
+	for _, c := range clients(t, a.url) {
+		_, _ = c.SelectMergeStacktraces(t.Context(), connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{}))
+		_, _ = c.SelectMergeStacktraces(t.Context(), connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: cpuID, Async: &querierv1.AsyncQueryRequest{}}))
+	}
+	fetched(t, a.url+"/pprof?x=1")
+	_, body := fetched(t, a.url+"/metrics")
+	for _, want := range []string{`{cause="invalid",handler="querier"} 4`, `{cause="unimplemented",handler="querier"} 4`, `{cause="invalid",handler="pprof"} 1`} {
+		if !strings.Contains(body, "granary_http_failures_total"+want+"\n") {
+			t.Errorf("no %s in\n%s", want, body)
+		}
+	}
+}
+
+// TestQuestions_Tokens asks by each protocol with a token to read, with one to write, and without.
+func TestQuestions_Tokens(t *testing.T) {
+	a := newAsker(t, Options{Tokens: Tokens{Read: []string{"reader"}, Write: []string{"writer"}}})
+	for name, c := range clients(t, a.url) {
+		for token, isRead := range map[string]bool{"reader": true, "writer": false, "": false} {
+			req := connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: cpuID})
+			if token != "" {
+				req.Header().Set("Authorization", "Bearer "+token)
+			}
+			if _, err := c.SelectMergeStacktraces(t.Context(), req); (err == nil) != isRead || err != nil && connect.CodeOf(err) != connect.CodeUnauthenticated {
+				t.Errorf("%s with %q: %v", name, token, err)
+			}
+		}
+	}
+}
