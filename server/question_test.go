@@ -2,6 +2,7 @@ package server
 
 import (
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
 
+	"github.com/granarydb/granary/internal/selector"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -111,6 +113,46 @@ func TestWindow(t *testing.T) {
 	} {
 		if got := a.totalOf(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: cpuID, Start: test.start, End: test.end}); got != test.want {
 			t.Errorf("%d to %d: %d, want %d", test.start, test.end, got, test.want)
+		}
+	}
+}
+
+// TestSelection reads selectors back from the text that is made of their conditions.
+func TestSelection(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	odd := []string{"a", `"`, `\`, "\n", "\x00", "\xff", "ü", "日", "{", "}", ",", "`", "'", "=~", "\u200b", "%3A", "$1"}
+	text := func() (s string) {
+		for range 1 + rng.IntN(6) {
+			s += odd[rng.IntN(len(odd))]
+		}
+		return s
+	}
+	for range 2000 {
+		var want []selector.Matcher
+		for range 1 + rng.IntN(3) {
+			m := selector.Matcher{Name: text(), Op: selector.Op(rng.IntN(4)), Value: text()}
+			if m.Op == selector.OpPattern || m.Op == selector.OpNotPattern {
+				m.Value = regexp.QuoteMeta(strings.ToValidUTF8(m.Value, "?"))
+			}
+			want = append(want, m)
+		}
+		s, err := selectorOf(want)
+		if err != nil {
+			t.Fatalf("%q: %v", want, err)
+		}
+		got, err := parseSelection(s.String())
+		if err != nil || len(got.labels) != len(want) || len(got.types) != 0 {
+			t.Fatalf("%s: %v, %v", s, got, err)
+		}
+		for i, m := range got.labels {
+			if m.Pattern = nil; m != want[i] {
+				t.Fatalf("%s: %q, want %q", s, m, want[i])
+			}
+		}
+	}
+	for _, all := range []string{"", " ", "{}", " { } "} {
+		if s, err := parseSelection(all); err != nil || len(s.labels)+len(s.types) != 0 {
+			t.Errorf("%q: %v, %v", all, s, err)
 		}
 	}
 }
