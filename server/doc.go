@@ -76,7 +76,8 @@
 //	Q2  The id of a type is name:sample:unit:period:unit, where name is the label __name__, and a colon
 //	    in a part is written %3A. Profiles without a name are of the name "profile". A type has the
 //	    labels __profile_type__ (the id), __type__, __unit__, __period_type__ and __period_unit__, by
-//	    which questions choose and group. An id can be in front of the braces of a selector.
+//	    which questions choose and group, and which hide pushed labels of these names. An id can be
+//	    in front of the braces of a selector.
 //	Q3  A point of SelectSeries is the sum of the profiles from its time up to the next step, or of
 //	    gauges the mean of each source, unless the sum is asked for. For the average it is their
 //	    sum divided by their number, of gauges too; samples with one time and equal labels are one
