@@ -25,7 +25,7 @@ var below = map[string][]string{
 	"cmd/granary/internal/clitest": {"cmd/granary/internal/cli"}, // tests alone import it
 	"cmd/granary/parquet":          {"profile"},
 
-	"server":         {"export", "profile", "columnstore", "schema", "disk"},
+	"server":         {"export", "profile", "columnstore", "schema", "disk", "internal/selector"},
 	"export":         {"profile"},
 	"internal/input": {"profile"},
 	"render":         {"profile", "history"},
