@@ -25,7 +25,7 @@ var below = map[string][]string{
 	"cmd/granary/internal/clitest": {"cmd/granary/internal/cli"}, // tests alone import it
 	"cmd/granary/parquet":          {"profile"},
 
-	"server":         {"server/fanout", "export", "profile", "columnstore", "schema", "disk"},
+	"server":         {"server/fanout", "export", "profile", "columnstore", "schema", "disk", "internal/selector"},
 	"server/fanout":  {"profile", "columnstore"},
 	"export":         {"profile"},
 	"internal/input": {"profile"},
@@ -38,7 +38,7 @@ var below = map[string][]string{
 	"catalog/mended": {"catalog/dicts", "catalog/filed", "catalog/logged", "disk", "granule", "history", "schema"},
 	"catalog/logged": {"catalog", "granule", "schema", "internal/fields"},
 	"catalog/stored": {"catalog", "catalog/dicts", "catalog/filed", "disk", "granule", "txn", "schema", "internal/cache"},
-	"catalog/dicts":  {"catalog/filed", "disk", "granule", "txn"},
+	"catalog/dicts":  {"catalog/filed", "catalog/logged", "disk", "granule", "txn"},
 	"catalog/filed":  {"catalog", "granule", "disk", "schema", "internal/fields"},
 	"catalog":        {"history", "granule", "index", "txn", "schema", "encoding"},
 	"granule":        {"schema", "encoding", "encoding/dict", "internal/fields"},

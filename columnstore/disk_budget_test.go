@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/schema"
 )
 
 // measured is a file system that knows the greatest sum of the bytes of its files, and the largest file that is
@@ -117,8 +119,11 @@ func TestDiskBudget_Load(t *testing.T) {
 				t.Fatal(err)
 			}
 			h := createHistory(t, store, HistoryOptions{})
-			inserted := int64(0)
+			inserted, least := int64(0), int64(budget)
 			for i := range 2000 {
+				if stats := store.Stats(); stats.DiskDroppedRows > 0 {
+					least = min(least, stats.LogBytes+stats.FileBytes)
+				}
 				at := int64(i * 10)
 				b, _ := batch(rng, 1+rng.IntN(60), at)
 				inserted += int64(b.Rows)
@@ -164,14 +169,21 @@ func TestDiskBudget_Load(t *testing.T) {
 			stats := store.Stats()
 			segment := opts.DiskBudget / 32
 			peak, largest := fs.seen()
-			t.Logf("at most %d bytes of %d, largest file %d, %d rows of %d, %+v", peak, budget, largest, stats.Rows, inserted, stats)
+			t.Logf("%d to %d bytes of %d, largest file %d, %d rows of %d, %+v", least, peak, budget, largest, stats.Rows, inserted, stats)
 			if most := budget + segment + largest; peak > most {
 				t.Errorf("%d bytes in the directory, want at most %d", peak, most)
+			}
+			want := int64(budget / 2) // a range has 3 % of the budget at most, and a log that is filed a third
+			if !manual {              // rows come while ranges go
+				want /= 2
+			}
+			if least < want {
+				t.Errorf("ranges were dropped until %d bytes were left, want %d at least", least, want)
 			}
 			if stats.DiskDroppedRows == 0 || stats.Rows+stats.DroppedRows != inserted || stats.Rows < inserted/100 {
 				t.Errorf("%d rows, %d dropped, %d of these for the disk, of %d", stats.Rows, stats.DroppedRows, stats.DiskDroppedRows, inserted)
 			}
-			want := rowsNow(t, store, table)
+			rows := rowsNow(t, store, table)
 			if err := store.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -180,10 +192,10 @@ func TestDiskBudget_Load(t *testing.T) {
 			again, table := reopen(t, opts)
 			got := rowsNow(t, again, table)
 			if !manual { // Close can drop more
-				want = want[max(0, len(want)-len(got)):]
+				rows = rows[max(0, len(rows)-len(got)):]
 			}
-			if len(got) == 0 || manual && !slices.Equal(got, want) {
-				t.Errorf("%d rows after a restart, %d before", len(got), len(want))
+			if len(got) == 0 || manual && !slices.Equal(got, rows) {
+				t.Errorf("%d rows after a restart, %d before", len(got), len(rows))
 			}
 		})
 	}
@@ -317,6 +329,47 @@ func TestDiskBudget_Snapshot(t *testing.T) {
 	}
 	if peak, largest := fs.seen(); peak > budget+budget/32+largest {
 		t.Errorf("%d bytes in the directory, the largest file has %d", peak, largest)
+	}
+}
+
+// A commit has as many new texts as it likes: what they take in the log is within the budget, too. If they do not
+// fit beside what is dropped for them, it is refused, and later ones go on.
+func TestDiskBudget_Dictionaries(t *testing.T) {
+	const budget = 512 << 10
+	for _, test := range []struct {
+		name  string
+		texts int
+		fits  bool
+	}{{"fits", 5000, true}, {"too large", 50_000, false}} {
+		t.Run(test.name, func(t *testing.T) {
+			opts, fs := withDiskBudget(t, budget)
+			opts.imageBytes = 1 << 10
+			store, table := open(t, opts, samples(100))
+			rng := rand.New(rand.NewPCG(1, 2))
+			at := int64(0)
+			for ; store.keeper.space.Over(crowdedAt) < 0; at += 10 {
+				b, _ := batch(rng, 50, at)
+				insert(t, table, b)
+			}
+			texts := make([]string, test.texts)
+			for i := range texts {
+				texts[i] = fmt.Sprintf("%032x", rng.Uint64())
+			}
+			_, err := table.Insert(t.Context(), schema.Batch{Rows: test.texts, Columns: map[string]encoding.Vector{
+				"kind": encoding.Strings("cpu"), "labels.text": encoding.Strings(texts...), "time": encoding.Int64s(at), "value": encoding.Int64s(1),
+				"stack": encoding.UUIDLists(nil),
+			}})
+			if test.fits && err != nil || !test.fits && !errors.Is(err, disk.ErrDisk) {
+				t.Errorf("%v", err)
+			}
+			b, _ := batch(rng, 50, at+1000)
+			insert(t, table, b)
+			peak, largest := fs.seen()
+			t.Logf("at most %d bytes of %d, %d rows, refused: %v", peak, budget, store.Stats().Rows, err)
+			if peak > budget+budget/32+largest {
+				t.Errorf("%d bytes in the directory, the largest file has %d", peak, largest)
+			}
+		})
 	}
 }
 

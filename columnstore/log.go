@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
-	"github.com/granarydb/granary/catalog/dicts"
 	"github.com/granarydb/granary/catalog/logged"
 	"github.com/granarydb/granary/disk"
 )
@@ -19,12 +19,20 @@ import (
 // the root is published, it only appends the entry: the order of entries is that of commits.
 // Behind the lock it waits as the policy has it (disk.SyncPolicy).
 
+// errCrowded is returned for an entry if the directory has no space left for it: others took it, or entries of
+// the transaction itself did.
+var errCrowded = errors.New("directory is crowded")
+
 // prepare returns an entry that has room in the log. It waits for room; an urgent entry makes space on the
-// disk. The errors are ErrClosed, and those of disk.Log.Reserve.
+// disk. The errors are ErrClosed, errCrowded, and those of disk.Log.Reserve.
 func (s *Store) prepare(kind uint32, body []byte, urgent bool) (disk.Prepared, error) {
 	p, err := s.log.Prepare(kind, body, urgent, &s.keeper.logged)
 	if errors.Is(err, disk.ErrClosed) {
 		err = ErrClosed
+	}
+	if full := s.keeper.space.Full(refuseAt); full != nil && err == nil && !urgent {
+		p.Done()
+		err = fmt.Errorf("%w: %w", errCrowded, full)
 	}
 	if err != nil {
 		err = fmt.Errorf("log: %w", err)
@@ -43,10 +51,10 @@ func (s *Store) prepareNew(kind uint32, name string, e any) (disk.Prepared, erro
 	if s.log == nil {
 		return disk.Prepared{}, nil
 	}
-	if err := s.awaitSpace(nil); err != nil {
-		return disk.Prepared{}, fmt.Errorf("create %q: %w", name, err)
-	}
 	body, err := json.Marshal(e)
+	if err == nil {
+		err = s.awaitSpace(nil)
+	}
 	if err != nil {
 		return disk.Prepared{}, fmt.Errorf("create %q: %w", name, err)
 	}
@@ -56,25 +64,31 @@ func (s *Store) prepareNew(kind uint32, name string, e any) (disk.Prepared, erro
 // prepareLog makes the entry of the commit, without its decisions, after it logged what must be
 // in the log before. The tables are in the order of the transaction's pieces, notes and trimmed table. The writes
 // to histories have ended.
-func (tx *Tx) prepareLog() (err error) {
-	s := tx.store
-	if s.log == nil {
+func (tx *Tx) prepareLog() error {
+	if tx.store.log == nil {
 		return nil
 	}
-	if tx.trimmed == nil {
-		if err := s.awaitSpace(tx); err != nil {
+	for {
+		if tx.trimmed == nil { // otherwise it makes space
+			if err := tx.store.awaitSpace(tx); err != nil {
+				return err
+			}
+		}
+		if err := tx.logEntries(); !errors.Is(err, errCrowded) {
 			return err
 		}
 	}
+}
+
+// logEntries is prepareLog without waiting for space.
+func (tx *Tx) logEntries() (err error) {
 	writes := make([]logged.TableWrites, 0, 2)
 	of := func(t *Table) *logged.TableWrites {
-		for i := range writes {
-			if writes[i].Ordinal == t.ordinal {
-				return &writes[i]
-			}
+		i := slices.IndexFunc(writes, func(w logged.TableWrites) bool { return w.Ordinal == t.ordinal })
+		if i < 0 {
+			i, writes = len(writes), append(writes, logged.TableWrites{Ordinal: t.ordinal, Schema: t.schema})
 		}
-		writes = append(writes, logged.TableWrites{Ordinal: t.ordinal, Schema: t.schema})
-		return &writes[len(writes)-1]
+		return &writes[i]
 	}
 	for i := range tx.pieces {
 		p := &tx.pieces[i]
@@ -97,35 +111,22 @@ func (tx *Tx) prepareLog() (err error) {
 			states = append(states, logged.StatesWrites{Ordinal: tx.histories[i].history.ordinal, Journal: journal})
 		}
 	}
-	tx.log, err = s.prepare(logged.EntryCommit, logged.NewCommit(writes, states), tx.trimmed != nil)
+	tx.log, err = tx.store.prepare(logged.EntryCommit, logged.NewCommit(writes, states), tx.trimmed != nil)
 	return err
 }
 
-// entryBytes is about what an entry of a dictionary takes in an image. Mostly it is an element or a
-// list.
-const entryBytes = 24
-
-// logDicts logs the entries that the dictionaries of a generation have got since it did so last: in
-// images of about Options.imageBytes, each of which is good without those behind it. It does nothing
-// for a generation that was dropped: no commit has codes of it any more.
+// logDicts logs the entries that the dictionaries of a generation have got since it did so last, in images of
+// about Options.imageBytes. It does nothing for a generation that was dropped: no commit has codes of it any more.
 func (t *Table) logDicts(number int64) error {
 	g := t.generations.Find(number)
 	if g == nil {
 		return nil
 	}
-	return g.Log(func(has *dicts.Extent) error {
-		for to := g.NextWatermark(); has.At != to; {
-			next := g.Fit(has.At, to, int(t.store.opts.imageBytes))
-			room := logged.DictsHead + entryBytes*(next.Entries()-has.At.Entries())
-			body := g.AppendImageTo(logged.AppendDictsHead(make([]byte, 0, room), t.ordinal, number, has.Entries+1), has.At, next)
-			w, err := t.store.prepare(logged.EntryDicts, body, false)
-			if err != nil {
-				return err
-			}
+	return g.LogImages(t.ordinal, int(t.store.opts.imageBytes), func(body []byte) error {
+		w, err := t.store.prepare(logged.EntryDicts, body, false)
+		if err == nil {
 			w.Append(0, 0)
-			has.At = next
-			has.Entries++
 		}
-		return nil
+		return err
 	})
 }

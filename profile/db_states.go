@@ -37,7 +37,7 @@ func (db *DB) MergeByState(ctx context.Context, snap *columnstore.Snapshot, t Ty
 	if err := db.oneKind(ctx, snap, q, []Type{t}, nil); err != nil {
 		return nil, err
 	}
-	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
+	groups, err := db.sums(ctx, snap, q, columnstore.AggregateOptions{
 		Sum: ColumnValue, By: []string{ColumnStacktrace}, AsOf: j.asOf(), Where: q.Expr(t), NoCounts: true, MaxBytes: q.MaxBytes,
 	})
 	if err != nil {

@@ -20,8 +20,9 @@ func (t Type) IsGauge() bool {
 }
 
 // aggregate sums the values of rows of the given types, or returns a MixedError (oneKind).
-// Gauges become means over the times of each source, unless the query sums them. The groups are those of opts, but a group can come
-// in several rows, to be added.
+// Gauges become means over the times of each source, unless the query sums them. The groups are
+// those of opts, but a group can come in several rows, to be added, and a column of stacks can
+// follow the others.
 func (db *DB) aggregate(ctx context.Context, snap *columnstore.Snapshot, q Query, types []Type, opts columnstore.AggregateOptions) (*columnstore.Groups, error) {
 	var labels []string // of opts.By
 	for _, column := range opts.By {
@@ -32,10 +33,13 @@ func (db *DB) aggregate(ctx context.Context, snap *columnstore.Snapshot, q Query
 	if err := db.oneKind(ctx, snap, q, types, labels); err != nil {
 		return nil, err
 	}
+	if len(q.Under) > 0 && !slices.Contains(opts.By, ColumnStacktrace) {
+		opts.By = append(slices.Clip(opts.By), ColumnStacktrace)
+	}
 	everyTime := opts.Step == 0 && slices.Contains(opts.By, ColumnTimestamp)
 	types = slices.DeleteFunc(slices.Clone(types), func(t Type) bool { return !t.IsGauge() })
 	if q.SumGauges || everyTime || len(types) == 0 {
-		return db.table.Aggregate(ctx, snap, opts)
+		return db.sums(ctx, snap, q, opts)
 	}
 	times, err := db.gaugeTimes(ctx, snap, q, types, opts.Step)
 	if err != nil {
@@ -47,7 +51,7 @@ func (db *DB) aggregate(ctx context.Context, snap *columnstore.Snapshot, q Query
 			opts.By = append(slices.Clip(opts.By), column)
 		}
 	}
-	groups, err := db.table.Aggregate(ctx, snap, opts)
+	groups, err := db.sums(ctx, snap, q, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -41,6 +41,9 @@ func (f *fact) chosen(t Type, q Query) bool {
 	if q.Function != nil && !slices.ContainsFunc(f.functions(), q.Function.MatchString) {
 		return false
 	}
+	if n := len(q.Under); n > 0 && !slices.Contains(f.functions(), q.Under[n-1]) {
+		return false
+	}
 	some := len(q.Frames) == 0 && q.Hide == nil && q.Show == nil || f.stack != ""
 	return some && f.visible(q).stack != "" == (f.stack != "") && !slices.ContainsFunc(q.Frames, func(c FrameCondition) bool { return f.hasFrame(c) == c.Not })
 }
@@ -127,13 +130,27 @@ func (f *fact) profileLabels() []Label {
 	return out
 }
 
-// choose returns the facts of a query, without the frames that it leaves out.
+// choose returns the facts of a query that answers by stack have, without the frames that it
+// leaves out.
 func choose(facts []fact, t Type, q Query) []fact {
+	out := visible(facts, t, q)
+	return slices.DeleteFunc(out, func(f fact) bool { return !f.isUnder(q.Under) })
+}
+
+// visible returns the facts of a query without the frames that it leaves out.
+func visible(facts []fact, t Type, q Query) []fact {
 	out := rowsOf(facts, t, q)
 	for i := range out {
 		out[i] = out[i].visible(q)
 	}
 	return out
+}
+
+// isUnder reports whether the outermost functions are those of a path.
+func (f *fact) isUnder(path []string) bool {
+	functions := f.functions() // leaf first
+	slices.Reverse(functions)
+	return len(path) <= len(functions) && slices.Equal(functions[:len(path)], path)
 }
 
 // rowsOf returns the facts of a query with all frames.
@@ -158,6 +175,8 @@ var (
 	}
 	oracleFunctions = []*regexp.Regexp{nil, regexp.MustCompile("^c$"), regexp.MustCompile("a|o"), regexp.MustCompile(`\[`), regexp.MustCompile("nothing")}
 )
+
+var oraclePaths = [][]string{{"a"}, {"a", "b"}, {"a", "a"}, {"a", "b", "in"}, {"b", "in"}, {"b"}, {"[app]", "c", "other"}, {"c"}, {"nobody"}}
 
 var oracleConditions = []FrameCondition{
 	{},

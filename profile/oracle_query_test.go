@@ -97,6 +97,9 @@ func drawQuery(t *rapid.T) Query {
 	if rapid.IntRange(0, 2).Draw(t, "frames") == 0 {
 		q.Hide, q.Show = rapid.SampledFrom(oracleFunctions).Draw(t, "hide"), rapid.SampledFrom(oracleFunctions).Draw(t, "show")
 	}
+	if rapid.IntRange(0, 3).Draw(t, "paths") == 0 {
+		q.Under = rapid.SampledFrom(oraclePaths).Draw(t, "path")
+	}
 	return q
 }
 
@@ -148,10 +151,11 @@ func checkQueries(t *rapid.T, db *DB, facts []fact) {
 	c.mergeBy()
 	c.mergeByStep()
 	c.rangeOf()
+	c.diff(choose(facts, typ, Query{Hide: q.Hide, Show: q.Show}))
+	c.want = visible(facts, typ, q)
 	c.profiles()
 	c.series(facts, false)
 	c.series(facts, true)
-	c.diff(choose(facts, typ, Query{Hide: q.Hide, Show: q.Show}))
 }
 
 // queryCheck compares the answers to one query with those of the oracle.
@@ -173,7 +177,7 @@ func (c *queryCheck) equal(what string, want, got any, err error) {
 		c.t.Fatalf("%s: %v", what, err)
 	}
 	if diff := gocmp.Diff(want, got); diff != "" {
-		c.t.Fatalf("%s of %v %s [%d, %d) %v %v %v %v: -want +got\n%s", what, c.typ, c.q.Selector, c.q.From, c.q.To, c.q.Function, c.q.Frames, c.q.Hide, c.q.Show, diff)
+		c.t.Fatalf("%s of %v %s [%d, %d) %v %v %v %v %q: -want +got\n%s", what, c.typ, c.q.Selector, c.q.From, c.q.To, c.q.Function, c.q.Frames, c.q.Hide, c.q.Show, c.q.Under, diff)
 	}
 }
 
@@ -335,7 +339,7 @@ func (c *queryCheck) profiles() {
 		one := c.q
 		one.From, one.To = got[0].Time, got[0].Time+1
 		stacks, err := c.db.Merge(ctx, c.snap, c.typ, one)
-		c.equal("one profile", sumsOf(choose(c.want, c.typ, Query{From: one.From, To: one.To})), stackSums(stacks), err)
+		c.equal("one profile", sumsOf(choose(c.want, c.typ, Query{From: one.From, To: one.To, Under: one.Under})), stackSums(stacks), err)
 	}
 }
 

@@ -45,6 +45,13 @@ type Query struct {
 	// counts each of them. A Scan chooses the rows, but their stacks are complete. The cost is
 	// that of a condition, and that of decoding the locations of the answer.
 	Hide, Show *regexp.Regexp
+	// Under chooses the samples whose outermost functions have these names, the outermost first:
+	// those of one call path, with its callees. Names are those of Frame.Function, of the frames
+	// that Hide and Show leave. DB.Merge, MergeBy, MergeByStep, MergeByState, Range and Profile
+	// choose these samples. Other questions, the times of a Profile, and a Scan, choose all that have
+	// the last of the functions anywhere in their stack, as Function does. The cost is that of
+	// Function, and 20 ns for each frame of the groups by stack, which a Range makes only for this.
+	Under []string
 	// SumGauges adds up the values of gauges (Type.IsGauge). By default DB.Merge, MergeBy,
 	// MergeByStep, Range and Profile answer with means of gauges: for each source the mean over
 	// the times of its profiles, or with steps over its times in a step, and the sum of these
@@ -119,13 +126,16 @@ func (q Query) Expr(types ...Type) columnstore.Expr {
 	if q.Function != nil {
 		all = append(all, hasRecord(symbols.HasFunction(q.Function)))
 	}
+	if n := len(q.Under); n > 0 {
+		all = append(all, hasRecord(isNamed(q.Under[n-1])))
+	}
 	all = append(all, q.frameExprs()...)
 	return columnstore.And(all...)
 }
 
 // withoutFrames returns the query without its conditions on stacks.
 func (q Query) withoutFrames() Query {
-	q.Function, q.Frames, q.Hide, q.Show = nil, nil, nil, nil
+	q.Function, q.Frames, q.Hide, q.Show, q.Under = nil, nil, nil, nil, nil
 	return q
 }
 

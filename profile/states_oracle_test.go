@@ -251,6 +251,18 @@ func (s *statesTest) check(t *rapid.T, statuses map[StateStatus]int) {
 	if err != nil || all.Total != total {
 		t.Fatalf("the groups sum to %d, all samples to %d, %v", total, all.Total, err)
 	}
+	whole := total
+	q.Under = rapid.SampledFrom(oraclePaths).Draw(t, "functions")
+	if got, err = s.db.MergeByState(ctx, snap, typ, q, States{History: s.states, Path: path}); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range got {
+		total -= g.Stacks.Total
+	}
+	all, err = s.db.Merge(ctx, snap, typ, Query{Selector: q.Selector, From: q.From, SumGauges: true, Under: q.Under})
+	if err != nil || whole-total != all.Total {
+		t.Fatalf("the groups under %q sum to %d, all samples to %d, %v", q.Under, whole-total, all.Total, err)
+	}
 }
 
 // idSums returns the sum of each stack, keyed by its ids.

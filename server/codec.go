@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"errors"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -44,7 +45,10 @@ func (c jsonCodec) Unmarshal(data []byte, to any) error {
 	if n := bytes.Count(data, []byte("{")) + bytes.Count(data, []byte(",")); n > 4*c.most {
 		return tooLarge("more than %d values in a request", 4*c.most)
 	}
-	return protojson.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxNesting}.Unmarshal(data, to.(proto.Message))
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxNesting}).Unmarshal(data, to.(proto.Message)); err != nil {
+		return errors.New(textOf(err)) // it repeats values that are no numbers, however long
+	}
+	return nil
 }
 
 // maxNesting bounds the depth of a request's messages.

@@ -48,7 +48,8 @@
 // profiles are not subtracted, and so are formats other than pprof (415).
 //
 // Of OTLP, attributes of the resource and of the profile become labels under their own names, such as
-// service.name; lists and bytes are left out. Attributes of a sample become its labels, whole
+// service.name, which becomes the label service_name as well, unless there is one; lists and bytes are
+// left out. Attributes of a sample become its labels, whole
 // numbers with their unit. A link becomes trace_id and span_id. The value of a sample is the sum of
 // its values, or the number of its timestamps if it has none; its time is that of the profile. An
 // original payload of pprof is inserted instead of the profile. The scope, attributes of locations
@@ -65,20 +66,29 @@
 //	GET /metrics                   for Prometheus; grafana/dashboard.json shows them
 //	GET /healthz, /readyz          is it alive; does it take requests
 //
-// Parameters of the two GETs of profiles: type, as people write it (cpu); selector; from and to, as RFC 3339,
-// Unix milliseconds, or a duration before now (-1h). Others are errors, by name.
+// Parameters of the two GETs of profiles: type, as people write it (cpu) or an id (Q2); selector; from and
+// to, as RFC 3339, Unix milliseconds, or a duration before now (-1h). Others are errors, by name. The text
+// of an error is cut at 1,000 bytes.
 //
 //	Q1  An answer is that of package profile to the same question, of one snapshot. Its totals are
 //	    those of the rows: a flame graph with fewer functions has the others in nodes named other.
-//	Q2  The id of a type is name:sample:unit:period:unit, where name is the label __name__. Profiles
-//	    without one are of the name "profile".
+//	    Widths are not negative, so functions with values below 0 of their own have 0.
+//	Q2  The id of a type is name:sample:unit:period:unit, where name is the label __name__, and a colon
+//	    in a part is written %3A. Profiles without a name are of the name "profile". A type has the
+//	    labels __profile_type__ (the id), __type__, __unit__, __period_type__ and __period_unit__, by
+//	    which questions choose and group, and which hide pushed labels of these names. An id can be
+//	    in front of the braces of a selector.
 //	Q3  A point of SelectSeries is the sum of the profiles from its time up to the next step, or of
-//	    gauges the mean of each source, unless the sum is asked for. Steps are multiples of the
-//	    step since 1970.
+//	    gauges the mean of each source, unless the sum is asked for. For the average it is their
+//	    sum divided by their number, of gauges too; samples with one time and equal labels are one
+//	    profile. Steps are multiples of the step since 1970.
 //	Q4  What is not answered is an error that names it (unimplemented): ids of profiles, go_pgo, trees,
-//	    DOT, asynchronous questions, heat maps, averages of what is no gauge.
-//	Q5  A query ends within Limits.QueryTime, and its groups within Limits.QueryBytes. An answer of
+//	    DOT, asynchronous questions, exemplars, heat maps.
+//	Q5  A query ends within Limits.QueryTime. Its groups are within Limits.QueryBytes, and so is a flame
+//	    graph or a difference with its stacks, before functions are left out. An answer of
 //	    more than Limits.ResultBytes is an error, or a cut connection if a part of it was sent.
+//	Q6  Answers about labels are of all selectors of a question together. They read almost no rows: they
+//	    can name what only profiles of neighbouring times have, or samples of other types.
 //
 // # Fronts
 //

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"connectrpc.com/connect"
 
@@ -46,6 +47,17 @@ func tooCostly(format string, args ...any) error {
 // invalid returns an ErrRequest.
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrRequest, fmt.Errorf(format, args...))
+}
+
+// textOf returns the text of an error for answers and logs, in one line of at most 1,000 bytes: errors can
+// repeat parts of a request.
+func textOf(err error) string {
+	const most, end = 1000, "..."
+	text := strings.ToValidUTF8(strings.ReplaceAll(err.Error(), "\n", " "), "\ufffd")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most-len(end)], "") + end
+	}
+	return text
 }
 
 // formatError is an ErrRequest in a format that is not taken.

@@ -2,17 +2,14 @@ package server
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
-	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
 
+	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 )
-
-// Grafana reads a flame graph level by level, from the root down. A node is four numbers: the distance
-// from the end of the node on its left, its total, its self value, and the number of its name. A node
-// of a difference has the first three for each side, and then the name.
 
 // rootName is the name of the root.
 const rootName = "total"
@@ -20,232 +17,229 @@ const rootName = "total"
 // otherName is the name of the nodes that stand for those left out.
 const otherName = "other"
 
-// names numbers names in the order of their first use.
-type names struct {
-	list   []string
-	number map[string]int64
+// flameTree is a flame graph of one profile, or of the two sides of a difference, while it is made.
+// The root comes first, and each node after its parent. It has the nodes of
+// profile.Stacks.FlameGraph, in the same order.
+type flameTree struct {
+	most      int64 // bytes
+	bytes     int64
+	nodes     []flameNode
+	children  map[flameEdge]int32
+	functions []flameFunction // by number
+	numbers   map[flameFunction]uint32
+	last      []flameStep // the stack before, root first
 }
 
-func (n *names) of(name string) int64 {
-	number, known := n.number[name]
+// flameNode is a function on a call path. Each side has a width, so values below 0, which only
+// profiles with such values have, count as 0.
+type flameNode struct {
+	parent      int32
+	function    uint32
+	self, total [2]int64
+}
+
+type flameFunction struct{ name, file string }
+
+type flameEdge struct {
+	parent   int32
+	function uint32
+}
+
+// flameStep is a frame of a stack and its node.
+type flameStep struct {
+	function flameFunction
+	node     int32
+}
+
+// What a stack of an answer takes, and what a node and a function of a tree take: their maps and
+// slices can be half empty, and both grow by copying.
+const (
+	stackBytes    = 16
+	nodeBytes     = 160
+	functionBytes = 256
+)
+
+// newFlameTree returns an empty tree that can take a number of bytes.
+func newFlameTree(most int64) *flameTree {
+	return &flameTree{most: most, nodes: make([]flameNode, 1), children: map[flameEdge]int32{}, numbers: map[flameFunction]uint32{}}
+}
+
+// add adds the stacks of a side. The error is columnstore.ErrQueryMemory.
+func (t *flameTree) add(side int, stacks *profile.Stacks) error {
+	t.bytes += stackBytes * int64(stacks.Len())
+	stacks.Each(func(frames []profile.Frame, value int64) {
+		if t.bytes <= t.most {
+			t.addStack(side, frames, value)
+		}
+	})
+	if t.bytes > t.most {
+		return fmt.Errorf("%w: stopped at %d bytes, with %d functions of a flame graph", columnstore.ErrQueryMemory, t.bytes, len(t.nodes)-1)
+	}
+	return nil
+}
+
+// addStack adds a stack, leaf first. Neighbouring stacks share their frames near the root, whose
+// nodes are taken from the stack before.
+func (t *flameTree) addStack(side int, frames []profile.Frame, value int64) {
+	depth := 0
+	for n := len(frames); depth < min(n, len(t.last)) && t.last[depth].function == functionOf(&frames[n-1-depth]); {
+		depth++
+	}
+	t.last = t.last[:depth]
+	at := int32(0)
+	if depth > 0 {
+		at = t.last[depth-1].node
+	}
+	for i := len(frames) - 1 - depth; i >= 0; i-- {
+		f := functionOf(&frames[i])
+		at = t.child(at, f)
+		t.last = append(t.last, flameStep{f, at})
+	}
+	t.nodes[at].self[side] += value
+}
+
+func functionOf(f *profile.Frame) flameFunction { return flameFunction{f.Function, f.File} }
+
+func (t *flameTree) child(parent int32, f flameFunction) int32 {
+	number, known := t.numbers[f]
 	if !known {
-		if n.number == nil {
-			n.number = map[string]int64{}
-		}
-		number = int64(len(n.list))
-		n.list, n.number[name] = append(n.list, name), number
+		number = uint32(len(t.functions))
+		t.functions, t.numbers[f] = append(t.functions, f), number
+		t.bytes += functionBytes
 	}
-	return number
+	edge := flameEdge{parent, number}
+	i, known := t.children[edge]
+	if !known {
+		i = int32(len(t.nodes))
+		t.nodes, t.children[edge] = append(t.nodes, flameNode{parent: parent, function: number}), i
+		t.bytes += nodeBytes
+	}
+	return i
 }
 
-// levelsOf returns a flame graph as Grafana reads it.
-func levelsOf(root *profile.FlameNode) *querierv1.FlameGraph {
-	out := &querierv1.FlameGraph{Total: root.Total}
-	var known names
+// flameBar is a node that is drawn.
+type flameBar struct {
+	name        string
+	self, total [2]int64
+	children    []int32
+}
+
+// bars sums the values, and returns the root and the most functions with the greatest totals of both
+// sides, callers before callees. The other children of a node are summed in its last one, named
+// other.
+func (t *flameTree) bars(most int) []flameBar {
+	t.sum()
+	keep := t.largest(most)
+	bars := []flameBar{{name: rootName, self: t.nodes[0].self, total: t.nodes[0].total}}
+	place := make([]int32, len(t.nodes)) // in bars, or -1
+	others := map[int32][2]int64{}       // by the place of the caller
+	for i := 1; i < len(t.nodes); i++ {
+		n := &t.nodes[i]
+		above := place[n.parent]
+		switch {
+		case above < 0:
+			place[i] = -1
+		case keep != nil && !keep[i]:
+			place[i] = -1
+			others[above] = plus(others[above], n.total)
+		default:
+			place[i] = int32(len(bars))
+			bars[above].children = append(bars[above].children, place[i])
+			bars = append(bars, flameBar{name: t.functions[n.function].name, self: n.self, total: n.total})
+		}
+	}
+	for above := range int32(len(bars)) {
+		if rest := others[above]; rest != [2]int64{} {
+			bars[above].children = append(bars[above].children, int32(len(bars)))
+			bars = append(bars, flameBar{name: otherName, self: rest, total: rest})
+		}
+	}
+	return bars
+}
+
+// sum sets the totals of all nodes.
+func (t *flameTree) sum() {
+	for i, n := range slices.Backward(t.nodes) {
+		for side, v := range n.self {
+			t.nodes[i].self[side] = max(0, v)
+		}
+		total := plus(t.nodes[i].self, n.total)
+		if t.nodes[i].total = total; i > 0 {
+			t.nodes[n.parent].total = plus(t.nodes[n.parent].total, total)
+		}
+	}
+}
+
+func plus(a, b [2]int64) [2]int64 { return [2]int64{a[0] + b[0], a[1] + b[1]} }
+
+// largest reports which nodes to keep beside the root. nil means all.
+func (t *flameTree) largest(most int) []bool {
+	if len(t.nodes)-1 <= most {
+		return nil
+	}
+	order := make([]int32, len(t.nodes)-1)
+	for i := range order {
+		order[i] = int32(i + 1)
+	}
+	size := func(i int32) uint64 { return uint64(t.nodes[i].total[0]) + uint64(t.nodes[i].total[1]) }
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(size(b), size(a)), cmp.Compare(a, b)) // a caller is not smaller than its callees, and comes before
+	})
+	keep := make([]bool, len(t.nodes))
+	for _, i := range order[:most] {
+		keep[i] = true
+	}
+	return keep
+}
+
+// levelsOf returns bars as Grafana reads them: level by level, from the root down. A bar is three
+// numbers for each side, and the number of its name: the distance from the end of the bar on its left,
+// its total and its self value.
+func levelsOf(bars []flameBar, sides int) (names []string, levels []*querierv1.Level, maxSelf int64) {
 	type placed struct {
-		node *profile.FlameNode
-		x    int64
+		bar int32
+		x   [2]int64
 	}
-	for level := []placed{{root, 0}}; len(level) > 0; {
+	numbers := map[string]int64{}
+	for row := []placed{{}}; len(row) > 0; {
 		var next []placed
-		values := make([]int64, 0, 4*len(level))
-		end := int64(0)
-		for _, p := range level {
-			name := p.node.Name
-			if p.node == root {
-				name = rootName
-			}
-			values = append(values, p.x-end, p.node.Total, p.node.Self, known.of(name))
-			out.MaxSelf = max(out.MaxSelf, p.node.Self)
-			end = p.x + p.node.Total
-			x := p.x
-			for _, c := range p.node.Children {
-				next = append(next, placed{c, x})
-				x += c.Total
-			}
-		}
-		out.Levels = append(out.Levels, &querierv1.Level{Values: values})
-		level = next
-	}
-	out.Names = known.list
-	return out
-}
-
-// below returns the part of a flame graph on and below a path of functions from the root: the
-// functions of the path have the values of the samples that go through all of it. Without such a path
-// nothing is left.
-func below(root *profile.FlameNode, path []*typesv1.Location) *profile.FlameNode {
-	if len(path) == 0 {
-		return root
-	}
-	var child *profile.FlameNode
-	if i := slices.IndexFunc(root.Children, func(c *profile.FlameNode) bool { return c.Name == path[0].GetName() }); i >= 0 {
-		child = below(root.Children[i], path[1:])
-	}
-	out := &profile.FlameNode{Name: root.Name, File: root.File}
-	if child != nil && (child.Total != 0 || len(child.Children) > 0) {
-		out.Total, out.Children = child.Total, []*profile.FlameNode{child}
-	}
-	return out
-}
-
-// threshold returns the least total of the most nodes with the greatest totals, and how many nodes
-// with that very total are among them.
-func threshold(totals []int64, most int) (least int64, equal int) {
-	slices.SortFunc(totals, func(a, b int64) int { return cmp.Compare(b, a) })
-	least = totals[most-1]
-	for i := most - 1; i >= 0 && totals[i] == least; i-- {
-		equal++
-	}
-	return least, equal
-}
-
-// prune keeps the most functions with the greatest totals, the root not counted, and sums the others
-// below their callers in nodes named other. Totals must not be negative: then no function has more
-// than its caller.
-func prune(root *profile.FlameNode, most int) {
-	var totals []int64
-	var walk func(n *profile.FlameNode)
-	walk = func(n *profile.FlameNode) {
-		for _, c := range n.Children {
-			totals = append(totals, c.Total)
-			walk(c)
-		}
-	}
-	if walk(root); len(totals) <= most {
-		return
-	}
-	least, equal := threshold(totals, most)
-	var cut func(n *profile.FlameNode)
-	cut = func(n *profile.FlameNode) {
-		kept := n.Children[:0]
-		rest := int64(0)
-		for _, c := range n.Children {
-			if c.Total > least || c.Total == least && equal > 0 {
-				if c.Total == least {
-					equal--
-				}
-				cut(c)
-				kept = append(kept, c)
-			} else {
-				rest += c.Total
-			}
-		}
-		if n.Children = kept; rest != 0 {
-			n.Children = append(n.Children, &profile.FlameNode{Name: otherName, Self: rest, Total: rest})
-		}
-	}
-	cut(root)
-}
-
-// diffNode is a function of two flame graphs: 0 is left, 1 is right.
-type diffNode struct {
-	name     string
-	self     [2]int64
-	total    [2]int64
-	children []*diffNode
-	named    map[string]*diffNode // the children, by name
-}
-
-// join joins two flame graphs by the names of their functions.
-func join(left, right *profile.FlameNode) *diffNode {
-	d := &diffNode{name: rootName}
-	for side, n := range []*profile.FlameNode{left, right} {
-		d.add(side, n)
-	}
-	return d
-}
-
-// add adds a side's node and what is below it. Functions of one name in several files are one here.
-func (d *diffNode) add(side int, n *profile.FlameNode) {
-	d.self[side] += n.Self
-	d.total[side] += n.Total
-	for _, c := range n.Children {
-		child := d.named[c.Name]
-		if child == nil {
-			if d.named == nil {
-				d.named = map[string]*diffNode{}
-			}
-			child = &diffNode{name: c.Name}
-			d.children, d.named[c.Name] = append(d.children, child), child
-		}
-		child.add(side, c)
-	}
-}
-
-func (d *diffNode) sum() int64 { return d.total[0] + d.total[1] }
-
-// prune is prune of the sums of both sides.
-func (d *diffNode) prune(most int) {
-	var totals []int64
-	var walk func(n *diffNode)
-	walk = func(n *diffNode) {
-		for _, c := range n.children {
-			totals = append(totals, c.sum())
-			walk(c)
-		}
-	}
-	if walk(d); len(totals) <= most {
-		return
-	}
-	least, equal := threshold(totals, most)
-	var cut func(n *diffNode)
-	cut = func(n *diffNode) {
-		kept, rest := n.children[:0], &diffNode{name: otherName}
-		for _, c := range n.children {
-			switch {
-			case c.sum() > least:
-				cut(c)
-				kept = append(kept, c)
-			case c.sum() == least && equal > 0:
-				equal--
-				cut(c)
-				kept = append(kept, c)
-			default:
-				for side := range rest.total {
-					rest.total[side] += c.total[side]
-				}
-			}
-		}
-		if rest.self = rest.total; rest.sum() != 0 {
-			kept = append(kept, rest)
-		}
-		n.children = kept
-	}
-	cut(d)
-}
-
-// diffLevels returns a difference as Grafana reads it, with at most so many functions.
-func diffLevels(root *diffNode, most int) *querierv1.FlameGraphDiff {
-	root.prune(most)
-	out := &querierv1.FlameGraphDiff{LeftTicks: root.total[0], RightTicks: root.total[1], Total: root.sum()}
-	var known names
-	type placed struct {
-		node *diffNode
-		x    [2]int64
-	}
-	for level := []placed{{node: root}}; len(level) > 0; {
-		var next []placed
-		values := make([]int64, 0, 7*len(level))
+		values := make([]int64, 0, (3*sides+1)*len(row))
 		var end [2]int64
-		for _, p := range level {
-			for side := range end {
-				values = append(values, p.x[side]-end[side], p.node.total[side], p.node.self[side])
-				end[side] = p.x[side] + p.node.total[side]
-				out.MaxSelf = max(out.MaxSelf, p.node.self[side])
+		for _, p := range row {
+			b := &bars[p.bar]
+			for side := range sides {
+				values = append(values, p.x[side]-end[side], b.total[side], b.self[side])
+				maxSelf = max(maxSelf, b.self[side])
 			}
-			values = append(values, known.of(p.node.name))
-			x := p.x
-			for _, c := range p.node.children {
-				next = append(next, placed{c, x})
-				for side := range x {
-					x[side] += c.total[side]
-				}
+			end = plus(p.x, b.total)
+			number, known := numbers[b.name]
+			if !known {
+				number = int64(len(names))
+				names, numbers[b.name] = append(names, b.name), number
+			}
+			values = append(values, number)
+			for _, c := range b.children {
+				next = append(next, placed{c, p.x})
+				p.x = plus(p.x, bars[c].total)
 			}
 		}
-		out.Levels = append(out.Levels, &querierv1.Level{Values: values})
-		level = next
+		levels = append(levels, &querierv1.Level{Values: values})
+		row = next
 	}
-	out.Names = known.list
-	return out
+	return names, levels, maxSelf
+}
+
+// graph returns the flame graph of the first side, with at most so many functions.
+func (t *flameTree) graph(most int) *querierv1.FlameGraph {
+	bars := t.bars(most)
+	names, levels, maxSelf := levelsOf(bars, 1)
+	return &querierv1.FlameGraph{Names: names, Levels: levels, Total: bars[0].total[0], MaxSelf: maxSelf}
+}
+
+// diff returns the flame graph of both sides, with at most so many functions.
+func (t *flameTree) diff(most int) *querierv1.FlameGraphDiff {
+	bars := t.bars(most)
+	names, levels, maxSelf := levelsOf(bars, 2)
+	left, right := bars[0].total[0], bars[0].total[1]
+	return &querierv1.FlameGraphDiff{Names: names, Levels: levels, Total: left + right, MaxSelf: maxSelf, LeftTicks: left, RightTicks: right}
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 
@@ -111,18 +112,21 @@ func (s *Server) frontPprof(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.inTime(r.Context(), func(ctx context.Context) error {
-		t, here := fanout.Typed{}, url.Values{}
+		t, name, here := fanout.Typed{}, p.rest.Get("type"), url.Values{}
 		if p.typ != "" {
 			if t, err = s.front.FindType(ctx, p.typ); err != nil {
-				return err
+				return fmt.Errorf("parameter type: %w", err)
 			}
 			here.Set("type", t.Type.String())
 		}
-		side := fanout.ProfileOf(t, p.rest.Get("selector"), p.query.From, p.query.To)
+		if _, _, err := parseTypeID(name); err != nil { // what it stands for depends on a node's types
+			name = here.Get("type")
+		}
+		side := fanout.ProfileOf(t, name, p.query.SumKinds, p.rest.Get("selector"), p.query.From, p.query.To)
 		return s.front.Stacks(ctx, []fanout.Side{side}, t, func(db *profile.DB) error {
 			r = r.Clone(ctx)
 			r.URL.RawQuery = here.Encode()
-			return s.over(ctx, db).s.pprof(w, r)
+			return s.querierOf(ctx, db).s.pprof(w, r)
 		})
 	})
 }

@@ -343,6 +343,30 @@ func TestFront_Means(t *testing.T) {
 	}
 }
 
+// TestFront_Averages refuses averages of two nodes' profiles, and answers those of one's.
+func TestFront_Averages(t *testing.T) {
+	urls := nodesWith(t, func(*pprof.Profile) {}, map[string]string{profile.NameLabel: "process_cpu", "pod": "a"}, map[string]string{profile.NameLabel: "process_cpu", "pod": "b"})
+	_, front := newFront(t, Nodes{URLs: urls}, Options{})
+	ask := func(url string, by ...string) (*connect.Response[querierv1.SelectSeriesResponse], error) {
+		return clients(t, url)["connect"].SelectSeries(t.Context(), connect.NewRequest(&querierv1.SelectSeriesRequest{
+			ProfileTypeID: cpuID, Step: 10, GroupBy: by, Aggregation: typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_AVERAGE.Enum(),
+		}))
+	}
+	if _, err := ask(front); connect.CodeOf(err) != connect.CodeUnimplemented || !strings.Contains(err.Error(), "a mean over nodes") {
+		t.Errorf("an average over two nodes: %v", err)
+	}
+	lines, err := ask(front, "pod")
+	if err != nil || len(lines.Msg.GetSeries()) != 2 {
+		t.Fatalf("%v, %v, want two lines", lines, err)
+	}
+	for i, url := range urls {
+		want, err := ask(url, "pod")
+		if err != nil || fmt.Sprint(lines.Msg.GetSeries()[i]) != fmt.Sprint(want.Msg.GetSeries()[0]) {
+			t.Errorf("%v, want %v, %v", lines.Msg.GetSeries()[i], want, err)
+		}
+	}
+}
+
 // TestFront_MeansOfOneSource: a profile without any selected sample counts for the mean of its source, so the
 // node that has it is one of two, although it answers nothing.
 func TestFront_MeansOfOneSource(t *testing.T) {
@@ -364,7 +388,7 @@ func TestFront_MeansOfOneSource(t *testing.T) {
 	_, err := c.SelectMergeStacktraces(t.Context(), connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: id, SpanSelector: span}))
 	_, err2 := c.SelectSeries(t.Context(), connect.NewRequest(&querierv1.SelectSeriesRequest{ProfileTypeID: id, LabelSelector: `{span_id="` + span[0] + `"}`, Step: 10}))
 	_, err3 := c.Diff(t.Context(), connect.NewRequest(&querierv1.DiffRequest{
-		Left:  &querierv1.SelectMergeStacktracesRequest{ProfileTypeID: "memory:samples:count:cpu:nanoseconds"},
+		Left:  &querierv1.SelectMergeStacktracesRequest{ProfileTypeID: id, LabelSelector: `{pod="b"}`},
 		Right: &querierv1.SelectMergeStacktracesRequest{ProfileTypeID: id, SpanSelector: span},
 	}))
 	for i, err := range []error{err, err2, err3} {

@@ -76,8 +76,8 @@ func (q *frontQuerier) SelectSeries(ctx context.Context, r *connect.Request[quer
 	})
 }
 
-// over returns a querier of the stacks of all nodes. Its profiles have the warnings so far as comments.
-func (s *Server) over(ctx context.Context, db *profile.DB) *querier {
+// querierOf returns a querier of the stacks of all nodes. Its profiles have the warnings so far as comments.
+func (s *Server) querierOf(ctx context.Context, db *profile.DB) *querier {
 	return &querier{s: &Server{db: db, opts: s.opts, limits: s.limits, metrics: s.metrics, queries: make(chan struct{}, 1), comments: warnings(ctx)}}
 }
 
@@ -115,7 +115,7 @@ func (q *frontQuerier) stacks(ctx context.Context, m *querierv1.SelectMergeStack
 	if err == nil {
 		err = q.s.inTime(ctx, func(ctx context.Context) error {
 			return q.s.front.Stacks(ctx, []fanout.Side{sideOf(m)}, fanout.Typed{}, func(db *profile.DB) (err error) {
-				out, err = q.s.over(ctx, db).SelectMergeStacktraces(ctx, connect.NewRequest(collected(m, 0)))
+				out, err = q.s.querierOf(ctx, db).SelectMergeStacktraces(ctx, connect.NewRequest(collected(m, 0)))
 				return err
 			})
 		})
@@ -172,7 +172,7 @@ func (q *frontQuerier) Diff(ctx context.Context, r *connect.Request[querierv1.Di
 	}
 	err = q.s.inTime(ctx, func(ctx context.Context) error {
 		return q.s.front.Stacks(ctx, []fanout.Side{sideOf(left), sideOf(right)}, fanout.Typed{}, func(db *profile.DB) (err error) {
-			out, err = q.s.over(ctx, db).Diff(ctx, connect.NewRequest(&querierv1.DiffRequest{Left: collected(left, 0), Right: collected(right, 1)}))
+			out, err = q.s.querierOf(ctx, db).Diff(ctx, connect.NewRequest(&querierv1.DiffRequest{Left: collected(left, 0), Right: collected(right, 1)}))
 			return err
 		})
 	})

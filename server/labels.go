@@ -1,6 +1,7 @@
 package server
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -30,6 +31,18 @@ func (s *Server) pushedLabels(labels map[string]string) (map[string]string, erro
 		return nil, tooLarge("a profile with %d labels, at most %d", len(kept), s.limits.Labels)
 	}
 	return kept, nil
+}
+
+// withService returns labels of OTLP with service.name as the label service_name too, unless they
+// have one: clients of Pyroscope's API look for a service there.
+func withService(labels map[string]string) map[string]string {
+	service, isNamed := labels["service.name"]
+	if _, taken := labels[serviceLabel]; taken || !isNamed {
+		return labels
+	}
+	labels = maps.Clone(labels)
+	labels[serviceLabel] = service
+	return labels
 }
 
 // checkLabel checks one label.

@@ -49,7 +49,7 @@ type Limits struct {
 
 	Queries     int           // queries at once; 16
 	QueryTime   time.Duration // of a query; 1 minute
-	QueryBytes  int64         // memory of a query's groups; 256 MiB
+	QueryBytes  int64         // memory of a query's groups, and of a flame graph; 256 MiB
 	ResultBytes int64         // an answer, encoded; 256 MiB
 	Nodes       int           // functions of a flame graph; 100,000, and 8,192 if a request names none
 

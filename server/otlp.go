@@ -119,7 +119,7 @@ func (s *Server) export(ctx context.Context, h http.Header, r *collectorv1.Expor
 	if refused = append(refused, out.refused...); len(refused) > 0 {
 		s.logError(ctx, otlpProcedure, refused[0])
 		answer.PartialSuccess = &collectorv1.ExportProfilesPartialSuccess{
-			RejectedProfiles: int64(len(refused)), ErrorMessage: refused[0].Error(),
+			RejectedProfiles: int64(len(refused)), ErrorMessage: textOf(refused[0]),
 		}
 	}
 	return answer, nil

@@ -18,6 +18,7 @@ func (d *otlpDictionary) profile(from *profilesv1.Profile, labels map[string]str
 	if in.labels, err = d.withAttributes(labels, from.GetAttributeIndices()); err != nil {
 		return in, err
 	}
+	in.labels = withService(in.labels)
 	switch id := from.GetProfileId(); {
 	case len(id) != 0 && len(id) != 16:
 		return in, invalid("profile_id has %d bytes, want 16", len(id))

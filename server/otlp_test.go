@@ -117,7 +117,8 @@ func TestOTLP(t *testing.T) {
 		}
 	}
 	wantSums(t, r.sums(`{"service.name"="shop", replicas="3"}`), map[string]int64{"process_cpu samples count": 20})
-	wantLabels(t, r.labels(), `{__name__="process_cpu", replicas="3", service.name="shop"}`)
+	wantSums(t, r.sums(`{service_name="shop"}`), map[string]int64{"process_cpu samples count": 20})
+	wantLabels(t, r.labels(), `{__name__="process_cpu", replicas="3", service.name="shop", service_name="shop"}`)
 	r.wantMetrics(`granary_push_profiles_total 4`, `granary_push_duplicates_total 1`)
 	checkOTLP(t, r)
 }

@@ -97,7 +97,7 @@ func connectError(ctx context.Context, err error) error {
 	if c, ok := errors.AsType[*connect.Error](err); ok {
 		return c
 	}
-	return connect.NewError(causeOf(err).code, err)
+	return connect.NewError(causeOf(err).code, errors.New(textOf(err)))
 }
 
 // connectOptions returns the options of a handler whose decompressed requests have limits on

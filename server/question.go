@@ -1,72 +1,126 @@
 package server
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/granarydb/granary/internal/selector"
 	"github.com/granarydb/granary/profile"
 )
 
 // unnamed is the name in type ids of profiles without the label __name__.
 const unnamed = "profile"
 
+// A colon in a part of a type id is written as %3A.
+var (
+	escapeID   = strings.NewReplacer("%3A", "%253A", "%25", "%2525", ":", "%3A")
+	unescapeID = strings.NewReplacer("%3A", ":", "%25", "%")
+)
+
 // typeID returns the id of a type of profiles with a name: name:sample:unit:period:unit.
 func typeID(name string, t profile.Type) string {
-	if name == "" {
-		name = unnamed
+	parts := []string{cmp.Or(name, unnamed), t.Sample, t.SampleUnit, t.Period, t.PeriodUnit}
+	for i, p := range parts {
+		parts[i] = escapeID.Replace(p)
 	}
-	return name + ":" + t.String()
+	return strings.Join(parts, ":")
 }
 
-// parseTypeID is the inverse of typeID.
+// parseTypeID is the inverse of typeID, but for profiles without a name.
 func parseTypeID(id string) (name string, t profile.Type, err error) {
 	parts := strings.Split(id, ":")
-	if len(parts) < 5 {
-		return "", t, invalid("profile_typeID: want name:sample:unit:period:unit, not %s", quoted(id))
+	if len(parts) != 5 || parts[0] == "" {
+		return "", t, fmt.Errorf("want name:sample:unit:period:unit, not %s", quoted(id))
 	}
-	name, parts = strings.Join(parts[:len(parts)-4], ":"), parts[len(parts)-4:]
-	if name == "" || parts[0] == "" {
-		return "", t, invalid("profile_typeID: want a name and a sample type, not %s", quoted(id))
+	for i, p := range parts {
+		parts[i] = unescapeID.Replace(p)
 	}
-	return name, profile.Type{Sample: parts[0], SampleUnit: parts[1], Period: parts[2], PeriodUnit: parts[3]}, nil
+	return parts[0], profile.Type{Sample: parts[1], SampleUnit: parts[2], Period: parts[3], PeriodUnit: parts[4]}, nil
 }
 
-// selectorOf returns a selector. An empty text selects everything.
-func selectorOf(text string) (profile.Selector, error) {
-	if strings.TrimSpace(text) == "" {
-		return profile.Selector{}, nil
-	}
-	return profile.ParseSelector(text)
-}
-
-// and returns a selector with a condition more: that a label has one of some values.
-func and(s profile.Selector, label string, values ...string) (profile.Selector, error) {
-	matcher := label + "=" + strconv.Quote(values[0])
-	if len(values) > 1 {
-		patterns := make([]string, len(values))
-		for i, v := range values {
-			patterns[i] = regexp.QuoteMeta(v)
-		}
-		matcher = label + "=~" + strconv.Quote(strings.Join(patterns, "|"))
-	}
-	if text := s.String(); text != "" && text != "{}" {
-		matcher = strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}") + "," + matcher
-	}
-	return profile.ParseSelector("{" + matcher + "}")
-}
-
-// named restricts a selector to profiles with the name of a type id.
-func named(s profile.Selector, name string) (profile.Selector, error) {
+// nameMatcher returns the condition on profiles with the name of a type id.
+func nameMatcher(name string) selector.Matcher {
 	if name == unnamed {
-		return and(s, profile.NameLabel, "", name)
+		return selector.Matcher{Name: profile.NameLabel, Op: selector.OpPattern, Value: "|" + unnamed}
 	}
-	return and(s, profile.NameLabel, name)
+	return selector.Matcher{Name: profile.NameLabel, Value: name}
+}
+
+// typeLabels returns the labels that name a type of profiles with a name. Answers have them beside
+// those of profiles, and selectors and groups can refer to them.
+func typeLabels(name string, t profile.Type) []profile.Label {
+	return []profile.Label{
+		{Name: "__period_type__", Value: t.Period},
+		{Name: "__period_unit__", Value: t.PeriodUnit},
+		{Name: typeLabel, Value: typeID(name, t)},
+		{Name: "__type__", Value: t.Sample},
+		{Name: "__unit__", Value: t.SampleUnit},
+	}
+}
+
+// typeLabel is the label of typeLabels with the id of a type.
+const typeLabel = "__profile_type__"
+
+// isTypeLabel reports whether a name is that of a label of typeLabels.
+func isTypeLabel(name string) bool {
+	return slices.ContainsFunc(typeLabels("", profile.Type{}), func(l profile.Label) bool { return l.Name == name })
+}
+
+// selection is the selector of a question: conditions on labels of profiles and of samples, and on
+// those of typeLabels.
+type selection struct{ labels, types []selector.Matcher }
+
+// parseSelection parses a selector. Text without matchers selects everything. An id of a type can be in
+// front of the braces, or alone.
+func parseSelection(text string) (s selection, err error) {
+	text = strings.TrimSpace(text)
+	head, _, _ := strings.Cut(text, "{")
+	if name, t, err := parseTypeID(strings.TrimSpace(head)); err == nil {
+		s.types = append(s.types, selector.Matcher{Name: typeLabel, Value: typeID(name, t)})
+		text = text[len(head):]
+	}
+	if text == "" {
+		return s, nil
+	}
+	all, err := selector.Parse(text)
+	if err != nil {
+		return s, fmt.Errorf("%s: %w", quoted(text), err)
+	}
+	for _, m := range all {
+		if isTypeLabel(m.Name) {
+			s.types = append(s.types, m)
+		} else {
+			s.labels = append(s.labels, m)
+		}
+	}
+	return s, nil
+}
+
+// hasType reports whether the conditions on the type hold for profiles with a name, or without.
+func (s *selection) hasType(name string, t profile.Type) bool {
+	for _, m := range s.types {
+		if !m.Matches(valueOf(typeLabels(name, t), m.Name)) {
+			return false
+		}
+	}
+	return true
+}
+
+// selectorOf returns a selector of matchers.
+func selectorOf(matchers []selector.Matcher) (profile.Selector, error) {
+	ops := [...]string{selector.OpEqual: "=", selector.OpNotEqual: "!=", selector.OpPattern: "=~", selector.OpNotPattern: "!~"}
+	texts := make([]string, len(matchers))
+	for i, m := range matchers {
+		texts[i] = strconv.Quote(m.Name) + ops[m.Op] + strconv.Quote(m.Value)
+	}
+	return profile.ParseSelector("{" + strings.Join(texts, ",") + "}")
 }
 
 // millis sets the bounds of a query, both inclusive, in Unix milliseconds. 0 is no bound.
@@ -88,7 +142,7 @@ func millis(q *profile.Query, start, end int64) error {
 // parameters are those of a question in a URL: GET /pprof and GET /arrow.
 type parameters struct {
 	query profile.Query
-	typ   string // as people write it; "" is any
+	typ   string // as DB.FindType reads it; "" is any
 	rest  url.Values
 }
 
@@ -107,9 +161,20 @@ func (s *Server) parseParameters(raw string, others ...string) (p parameters, er
 		}
 	}
 	p.query.MaxBytes = s.limits.QueryBytes
+	sel, err := parseSelection(p.rest.Get("selector"))
+	if err == nil && len(sel.types) > 0 {
+		err = errors.New("a type is chosen by the parameter type")
+	}
 	p.typ = p.rest.Get("type")
-	if p.query.Selector, err = selectorOf(p.rest.Get("selector")); err != nil {
-		return p, fmt.Errorf("parameter selector: %w", err)
+	if name, t, err := parseTypeID(p.typ); err == nil {
+		p.typ, p.query.SumKinds = t.String(), name != unnamed // as in ask
+		sel.labels = append(sel.labels, nameMatcher(name))
+	}
+	if err == nil {
+		p.query.Selector, err = selectorOf(sel.labels)
+	}
+	if err != nil {
+		return p, invalid("parameter selector: %w", err)
 	}
 	if p.query.From, err = s.parseBound("from", p.rest.Get("from")); err != nil {
 		return p, err

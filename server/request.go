@@ -151,7 +151,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if rec, ok := w.(*recorder); ok && rec.status != 0 {
 		panic(http.ErrAbortHandler) // a part of the answer has gone: cut it, so that it is not taken for whole
 	}
-	http.Error(w, strings.ReplaceAll(err.Error(), "\n", " "), causeOf(err).status)
+	http.Error(w, textOf(err), causeOf(err).status)
 }
 
 // note records the error of a request, for metrics and the log.
@@ -166,10 +166,10 @@ func (s *Server) note(w http.ResponseWriter, r *http.Request, err error) {
 func (s *Server) logError(ctx context.Context, path string, err error) {
 	c := causeOf(err)
 	if c.status >= http.StatusInternalServerError && c.status != http.StatusNotImplemented {
-		s.opts.Log.ErrorContext(ctx, "request failed", "path", path, "cause", c.name, "error", err)
+		s.opts.Log.ErrorContext(ctx, "request failed", "path", path, "cause", c.name, "error", textOf(err))
 		return
 	}
-	s.opts.Log.InfoContext(ctx, "request refused", "path", path, "cause", c.name, "error", err)
+	s.opts.Log.InfoContext(ctx, "request refused", "path", path, "cause", c.name, "error", textOf(err))
 }
 
 // query calls f with a snapshot, as inTime does. If the store takes the snapshot's memory back

@@ -14,7 +14,7 @@ import (
 )
 
 // newServer returns a server of a new store in memory.
-func newServer(t *testing.T, opts Options) *Server {
+func newServer(t testing.TB, opts Options) *Server {
 	t.Helper()
 	store, err := columnstore.Open(columnstore.Options{FutureLimit: -1})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/granarydb/granary/catalog/filed"
+	"github.com/granarydb/granary/catalog/logged"
 	"github.com/granarydb/granary/granule"
 )
 
@@ -40,6 +41,26 @@ func (g *Numbered) Log(write func(*Extent) error) error {
 	err := write(&g.logged)
 	g.entries.Store(g.logged.Entries)
 	return err
+}
+
+// entryBytes is about what an entry of a dictionary takes in an image. Mostly it is an element or a list.
+const entryBytes = 24
+
+// LogImages calls put with the bodies of log entries (logged.EntryDicts) of what the log does not have yet: images of
+// about so many bytes, each of which is good without those behind it. At an error of put the log has what came
+// before.
+func (g *Numbered) LogImages(table, imageBytes int, put func(body []byte) error) error {
+	return g.Log(func(has *Extent) error {
+		for to := g.NextWatermark(); has.At != to; {
+			next := g.Fit(has.At, to, imageBytes)
+			head := logged.DictsHead(table, g.Number, has.Entries+1, entryBytes*(next.Entries()-has.At.Entries()))
+			if err := put(g.AppendImageTo(head, has.At, next)); err != nil {
+				return err
+			}
+			*has = Extent{next, has.Entries + 1}
+		}
+		return nil
+	})
 }
 
 // Files returns the dictionaries with how far the log and the files have them.

@@ -42,29 +42,29 @@ type HistoryEntry struct {
 	MaxAttributes int
 }
 
-// DictsHead is the number of bytes of the header of an EntryDicts. Its body is that and the image
-// of the entries that the dictionaries have got since the entry before:
+// dictsHead is the number of bytes of the header of an EntryDicts.
+const dictsHead = 24
+
+// DictsHead returns the header of an EntryDicts, with room for so many bytes more. The body is the header and
+// the image of the entries that the dictionaries have got since the entry before:
 //
 //	u64  ordinal of the table
 //	i64  number of the generation
 //	u64  number of the entry, among those of the generation, from 1 on
-const DictsHead = 24 // bytes
-
-// AppendDictsHead appends the header of an EntryDicts.
-func AppendDictsHead(dst []byte, table int, generation int64, number uint64) []byte {
-	dst = binary.LittleEndian.AppendUint64(dst, uint64(table))
-	dst = binary.LittleEndian.AppendUint64(dst, uint64(generation))
-	return binary.LittleEndian.AppendUint64(dst, number)
+func DictsHead(table int, generation int64, number uint64, room int) []byte {
+	head := binary.LittleEndian.AppendUint64(make([]byte, 0, dictsHead+room), uint64(table))
+	head = binary.LittleEndian.AppendUint64(head, uint64(generation))
+	return binary.LittleEndian.AppendUint64(head, number)
 }
 
 // CutDictsHead cuts the header of an EntryDicts from its body; ok is false if that is too short. The
 // image is in the memory of the body.
 func CutDictsHead(body []byte) (table uint64, generation int64, number uint64, image []byte, ok bool) {
-	if len(body) < DictsHead {
+	if len(body) < dictsHead {
 		return 0, 0, 0, nil, false
 	}
 	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(body[at:]) }
-	return u64(0), int64(u64(8)), u64(16), body[DictsHead:], true
+	return u64(0), int64(u64(8)), u64(16), body[dictsHead:], true
 }
 
 // CommitEntry is the body of an EntryCommit:

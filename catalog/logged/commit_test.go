@@ -46,12 +46,12 @@ func TestCommit(t *testing.T) {
 }
 
 func TestDictsHead(t *testing.T) {
-	body := append(AppendDictsHead([]byte(nil), 1, -2, 3), 4)
+	body := append(DictsHead(1, -2, 3, 1), 4)
 	table, generation, number, image, ok := CutDictsHead(body)
 	if !ok || table != 1 || generation != -2 || number != 3 || !slices.Equal(image, []byte{4}) {
 		t.Errorf("table %d, generation %d, number %d, image %x, %v", table, generation, number, image, ok)
 	}
-	if _, _, _, _, ok := CutDictsHead(body[:DictsHead-1]); ok {
+	if _, _, _, _, ok := CutDictsHead(body[:dictsHead-1]); ok {
 		t.Error("a header of 23 bytes")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/catalog/dicts"
 	"github.com/granarydb/granary/catalog/filed"
+	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/txn"
 )
@@ -144,7 +145,7 @@ func (w *Writer) Dictionaries(t *Files, before, out *filed.TableFiles) error {
 	hot := map[int64]bool{}
 	for _, g := range t.Dicts.All() {
 		hot[g.Number] = true
-		if err := t.Log(g.Number); err != nil { // also what no commit has: then it can leave memory
+		if err := t.Log(g.Number); err != nil && !errors.Is(err, disk.ErrDisk) { // also what no commit has: then it can leave memory, unless the disk is full
 			return err
 		}
 		given := g.Files()

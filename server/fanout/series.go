@@ -34,7 +34,7 @@ func (s *Set) Series(ctx context.Context, m *querierv1.SelectSeriesRequest, t pr
 	}
 	var more []Question
 	of := means{typ: t, bySource: true, nodes: map[string]*node{}}
-	if sums.isMean {
+	if isOfSources := t.IsGauge() && m.Aggregation == nil; isOfSources {
 		more = append(more, of.question(m.GetLabelSelector(), m.GetStart(), m.GetEnd()))
 	}
 	ask, kinds := Question{Path: querierv1connect.QuerierServiceSelectSeriesProcedure, Message: all, Kinds: !isNamed}, kindsOf{}
@@ -44,7 +44,7 @@ func (s *Set) Series(ctx context.Context, m *querierv1.SelectSeriesRequest, t pr
 				return err
 			}
 		}
-		if sums.isMean {
+		if len(more) > 0 {
 			if err := of.add(s, n, r[1]); err != nil {
 				return err
 			}

@@ -56,24 +56,25 @@ func StacksOf(m *querierv1.SelectMergeStacktracesRequest, t profile.Type, isName
 		Path: querierv1connect.QuerierServiceSelectMergeStacktracesProcedure, Media: protoMedia, Kinds: !isNamed,
 		Message: &querierv1.SelectMergeStacktracesRequest{
 			ProfileTypeID: m.GetProfileTypeID(), LabelSelector: m.GetLabelSelector(), Start: m.GetStart(), End: m.GetEnd(),
-			SpanSelector: m.GetSpanSelector(), TraceIdSelector: m.GetTraceIdSelector(), Format: querierv1.ProfileFormat_PROFILE_FORMAT_PPROF,
+			SpanSelector: m.GetSpanSelector(), TraceIdSelector: m.GetTraceIdSelector(), StackTraceSelector: m.GetStackTraceSelector(), Format: querierv1.ProfileFormat_PROFILE_FORMAT_PPROF,
 		},
 	}, isNamed, t, m.GetLabelSelector(), m.GetStart(), m.GetEnd())
 }
 
-// ProfileOf returns the question of GET /pprof for profiles of a type, or of all. from and to are Unix
-// nanoseconds, from <= time < to; 0 is no bound.
-func ProfileOf(t Typed, selector string, from, to int64) Side {
+// ProfileOf returns the question of GET /pprof for profiles of a type, which the nodes know by a name, or of all.
+// isNamed says that the name is an id with the name of the type. from and to are Unix nanoseconds,
+// from <= time < to; 0 is no bound.
+func ProfileOf(t Typed, name string, isNamed bool, selector string, from, to int64) Side {
 	ask := url.Values{"selector": {selector}}
-	if t.Type != (profile.Type{}) {
-		ask.Set("type", t.Type.String())
+	if name != "" {
+		ask.Set("type", name)
 	}
 	for name, nanos := range map[string]int64{"from": from, "to": to} { // of one clock
 		if nanos != 0 {
 			ask.Set(name, time.Unix(0, nanos).UTC().Format(time.RFC3339Nano))
 		}
 	}
-	q := Question{Path: "/pprof?" + ask.Encode(), Media: "application/octet-stream", Kinds: true}
+	q := Question{Path: "/pprof?" + ask.Encode(), Media: "application/octet-stream", Kinds: !isNamed}
 	milli := int64(time.Millisecond)
 	return newSide(q, false, t.Type, selector, from/milli, (to+milli-1)/milli)
 }
