@@ -523,7 +523,7 @@ func TestFront_Ready(t *testing.T) {
 // TestNewFront refuses addresses of nodes that are none.
 func TestNewFront(t *testing.T) {
 	for _, urls := range [][]string{
-		nil, {""}, {"granary-0:4040"}, {"ftp://a"}, {"http://"}, {"http://u:p@a"}, {"http://a?b=c"}, {"http://a#b"}, {"http://a", "http://b", "http://A/"}, {"http://a\n"},
+		nil, {""}, {"granary-0:4040"}, {"ftp://a"}, {"http://"}, {"http://u:p@a"}, {"http://a?b=c"}, {"http://a#b"}, {"http://a", "http://b", "http://A/"}, {"http://a\n"}, {"http://\u00e9"},
 	} {
 		if s, err := NewFront(Nodes{URLs: urls}, Options{}); s != nil || err == nil || !strings.Contains(err.Error(), "node") {
 			t.Errorf("%q: %v, %v", urls, s, err)

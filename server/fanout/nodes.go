@@ -93,7 +93,8 @@ func New(of Nodes, opts Options) (*Set, error) {
 	}}
 	for _, text := range of.URLs {
 		u, err := url.Parse(text)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		isOdd := func(r rune) bool { return r <= ' ' || r > '~' } // names of nodes are in headers
+		if err != nil || strings.ContainsFunc(text, isOdd) || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 			return nil, fmt.Errorf("%w %.200q: want an address such as http://granary-0:4040", ErrNode, text)
 		}
 		n := &node{url: strings.TrimSuffix(u.String(), "/")}
