@@ -49,7 +49,7 @@ func (s *Server) pprof(w http.ResponseWriter, r *http.Request) error {
 		}
 		merged, err := s.db.Profile(ctx, snap, p.query, types...)
 		if err == nil {
-			err = s.tellKinds(ctx, snap, p.query)
+			err = s.tellKinds(ctx, snap, p.query, types...)
 		}
 		if err != nil {
 			return err

@@ -89,8 +89,9 @@ func warnings(ctx context.Context) []string {
 	return h.answer.Values(fanout.WarningHeader)
 }
 
-// tellKinds answers a front's question for the kinds of the profiles of a query, if there is one.
-func (s *Server) tellKinds(ctx context.Context, snap *columnstore.Snapshot, q profile.Query) error {
+// tellKinds answers a front's question for the kinds of the profiles of a query, if there is one: of those with
+// some types, or all.
+func (s *Server) tellKinds(ctx context.Context, snap *columnstore.Snapshot, q profile.Query, types ...profile.Type) error {
 	h, _ := ctx.Value(headerKey{}).(headers)
 	if h.request.Get(fanout.KindsHeader) == "" || q.SumKinds {
 		return nil
@@ -100,7 +101,7 @@ func (s *Server) tellKinds(ctx context.Context, snap *columnstore.Snapshot, q pr
 	if err != nil {
 		return err
 	}
-	text, err := fanout.EncodeKinds(kinds)
+	text, err := fanout.EncodeKinds(kinds, types...)
 	h.answer.Set(fanout.KindsHeader, text)
 	return err
 }

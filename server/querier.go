@@ -264,7 +264,7 @@ func (q *querier) pprof(ctx context.Context, snap *columnstore.Snapshot, a asked
 	a.query.NoSampleLabels = true
 	p, err := q.s.db.Profile(ctx, snap, a.query, a.typ)
 	if err == nil {
-		err = q.s.tellKinds(ctx, snap, a.query)
+		err = q.s.tellKinds(ctx, snap, a.query, a.typ)
 	}
 	if err != nil {
 		return nil, err

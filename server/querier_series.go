@@ -34,7 +34,7 @@ func (q *querier) SelectSeries(ctx context.Context, r *connect.Request[querierv1
 		}
 		lines, err := q.s.db.Range(ctx, snap, a.typ, a.query, each)
 		if err == nil {
-			err = q.s.tellKinds(ctx, snap, a.query)
+			err = q.s.tellKinds(ctx, snap, a.query, a.typ)
 		}
 		if err != nil {
 			return nil, err

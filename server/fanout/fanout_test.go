@@ -3,6 +3,7 @@ package fanout
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
@@ -40,15 +41,15 @@ func FuzzPprofOf(f *testing.F) {
 // TestKinds_Hostile: an answer without kinds is one of no Granary, or of another version.
 func TestKinds_Hostile(t *testing.T) {
 	n := &node{url: "http://a"}
-	for _, header := range []string{"", "null", "{}", "[", `[{"Name":1}]`, `[{"Types":"x"}]`} {
+	for _, header := range []string{"", "null", "{}", "[", `[{"Name":1}]`, `[{"Types":"x"}]`, "[" + strings.Repeat(`{"Name":"a"},`, 10_000) + `{}]`} {
 		if err := (kindsOf{}).add(n, header); !errors.Is(err, ErrNode) {
 			t.Errorf("%q: %v", header, err)
 		}
 	}
 	delay := profile.Type{Sample: "delay"}
-	block, err := EncodeKinds([]profile.ProfileKind{{Name: "block", Types: []profile.Type{delay}}})
-	if err != nil {
-		t.Fatal(err)
+	block, err := EncodeKinds([]profile.ProfileKind{{Name: "block", Types: []profile.Type{delay}}, {Name: "memory", Types: []profile.Type{{Sample: "space"}}}}, delay)
+	if err != nil || strings.Contains(block, "memory") {
+		t.Fatal(block, err)
 	}
 	of := kindsOf{}
 	for range 2 { // one kind of two nodes

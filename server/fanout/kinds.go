@@ -21,11 +21,17 @@ type kind struct {
 	Types []profile.Type
 }
 
-// EncodeKinds returns the value of KindsHeader in an answer.
-func EncodeKinds(found []profile.ProfileKind) (string, error) {
+// maxKinds bounds the bytes of KindsHeader. A store has a dozen kinds.
+const maxKinds = 64 << 10
+
+// EncodeKinds returns the value of KindsHeader in an answer: the kinds that have one of some types, or all
+// without any.
+func EncodeKinds(found []profile.ProfileKind, types ...profile.Type) (string, error) {
 	kinds := []kind{} // null is no answer
 	for _, k := range found {
-		kinds = append(kinds, kind{k.Name, k.Types})
+		if len(types) == 0 || slices.ContainsFunc(types, func(t profile.Type) bool { return slices.Contains(k.Types, t) }) {
+			kinds = append(kinds, kind{k.Name, k.Types})
+		}
 	}
 	text, err := json.Marshal(kinds)
 	return string(text), err
@@ -37,6 +43,9 @@ type kindsOf map[profile.Type][]profile.ProfileKind
 // add adds the kinds of a node's answer.
 func (of kindsOf) add(n *node, header string) error {
 	var kinds []kind
+	if len(header) > maxKinds {
+		return n.away("%d bytes of kinds of profiles, at most %d", len(header), maxKinds)
+	}
 	if err := json.Unmarshal([]byte(header), &kinds); err != nil || kinds == nil {
 		return n.away("an answer without the kinds of its profiles: is it a Granary of this version?")
 	}

@@ -26,13 +26,14 @@ import (
 type Side struct {
 	question Question
 	isNamed  bool     // the type has a name, so kinds are added up
+	kinds    kindsOf  // of the nodes so far
 	means    *means   // nil if there are none in the answer
 	sources  Question // of the means
 }
 
 // newSide returns a question about a type, the zero value for all, and its sources.
 func newSide(q Question, isNamed bool, t profile.Type, selector string, start, end int64) Side {
-	side := Side{question: q, isNamed: isNamed}
+	side := Side{question: q, isNamed: isNamed, kinds: kindsOf{}}
 	if t == (profile.Type{}) || t.IsGauge() {
 		side.means = &means{typ: t, nodes: map[string]*node{}}
 		side.sources = side.means.question(selector, start, end)
@@ -98,7 +99,6 @@ func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(*profile
 	if err != nil {
 		return err
 	}
-	of := kindsOf{}
 	var questions []Question
 	for _, side := range sides {
 		if questions = append(questions, side.question); side.means != nil {
@@ -112,7 +112,7 @@ func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(*profile
 	err = s.gather(ctx, nodes, 0.25, questions, func(i int, replies []reply) error {
 		tx := store.Begin()
 		for k, side := range sides {
-			err := keep(ctx, db, tx, side, nodes[i], replies[0], strconv.Itoa(k), of)
+			err := keep(ctx, db, tx, side, nodes[i], replies[0], strconv.Itoa(k))
 			if replies = replies[1:]; err == nil && side.means != nil {
 				err = side.means.add(s, nodes[i], replies[0])
 				replies = replies[1:]
@@ -128,8 +128,10 @@ func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(*profile
 	if errors.Is(err, columnstore.ErrMemory) {
 		err = fmt.Errorf("%w: %w", columnstore.ErrQueryMemory, err)
 	}
-	if err == nil {
-		err = of.check(t.types()...)
+	for _, side := range sides {
+		if err == nil {
+			err = side.kinds.check(t.types()...)
+		}
 	}
 	if err != nil {
 		return err
@@ -138,7 +140,7 @@ func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(*profile
 }
 
 // keep inserts a node's profile for a side.
-func keep(ctx context.Context, db *profile.DB, tx *columnstore.Tx, side Side, n *node, r reply, number string, of kindsOf) error {
+func keep(ctx context.Context, db *profile.DB, tx *columnstore.Tx, side Side, n *node, r reply, number string) error {
 	labels := map[string]string{sideLabel: number, nodeLabel: n.url}
 	if side.isNamed {
 		labels[profile.NameLabel] = AnyName
@@ -155,7 +157,7 @@ func keep(ctx context.Context, db *profile.DB, tx *columnstore.Tx, side Side, n 
 	case err != nil && ctx.Err() == nil && !errors.Is(err, columnstore.ErrMemory):
 		return n.away("a wrong answer: %v", err)
 	case err == nil && side.question.Kinds && rows > 0:
-		return of.add(n, r.kinds)
+		return side.kinds.add(n, r.kinds)
 	}
 	return err
 }
