@@ -16,15 +16,14 @@ import (
 	pprof "github.com/google/pprof/profile"
 	pushv1 "github.com/grafana/pyroscope/api/gen/proto/go/push/v1"
 	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
-	"github.com/grafana/pyroscope/api/gen/proto/go/querier/v1/querierv1connect"
 	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
 
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/fanout"
 )
 
-// awayLimits are those of the fronts of these tests: short, and with room for what filled has.
-var awayLimits = Limits{QueryTime: 1600 * time.Millisecond, ResultBytes: 1 << 20}
+// awayLimits are those of the fronts of these tests, with room for what filled has.
+var awayLimits = Limits{ResultBytes: 1 << 20}
 
 // awayNodes are nodes that do not answer, or not well, with a word of the error that they cause.
 func awayNodes(t *testing.T, good string) map[string]struct {
@@ -43,45 +42,15 @@ func awayNodes(t *testing.T, good string) map[string]struct {
 			_, _ = w.Write(data)
 		}
 	}
-	answers := func(h http.HandlerFunc) http.HandlerFunc { // good answers first, for the types of profiles
-		return func(w http.ResponseWriter, r *http.Request) {
-			if strings.HasSuffix(r.URL.Path, "/ProfileTypes") {
-				req, err := http.NewRequestWithContext(r.Context(), r.Method, good+r.URL.Path, r.Body)
-				if err != nil {
-					panic(err)
-				}
-				req.Header = r.Header
-				resp, err := http.DefaultTransport.RoundTrip(req)
-				if err != nil {
-					panic(err)
-				}
-				defer func() { _ = resp.Body.Close() }()
-				maps.Copy(w.Header(), resp.Header)
-				_, _ = io.Copy(w, resp.Body)
-				return
-			}
-			h(w, r)
-		}
-	}
+	answers := func(h http.HandlerFunc) http.HandlerFunc { return answersFirst(good, h) }
 	cut := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "1000")
 		body("", []byte("some"))(w, r)
-	}
-	hang := func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // otherwise the end of the connection is not seen
-		<-r.Context().Done()
 	}
 	return map[string]struct {
 		serve http.HandlerFunc
 		want  string
 	}{
-		"hangs":       {hang, "no answer within"},
-		"hangs later": {answers(hang), "no answer within"},
-		"drips": {func(w http.ResponseWriter, r *http.Request) {
-			body("", []byte("x"))(w, r)
-			_ = http.NewResponseController(w).Flush()
-			hang(w, r)
-		}, "no answer within"},
 		"cut":          {cut, "amid the answer"},
 		"cut later":    {answers(cut), "amid the answer"},
 		"garbage":      {body("", []byte("\xff\xff\xff garbage")), "answer"},
@@ -99,6 +68,76 @@ func awayNodes(t *testing.T, good string) map[string]struct {
 			http.Redirect(w, r, good+r.URL.Path, http.StatusTemporaryRedirect)
 		}, "307"},
 	}
+}
+
+// answersFirst is a handler that has the answers of a good node about types of profiles.
+func answersFirst(good string, h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/ProfileTypes") {
+			req, err := http.NewRequestWithContext(r.Context(), r.Method, good+r.URL.Path, r.Body)
+			if err != nil {
+				panic(err)
+			}
+			req.Header = r.Header
+			resp, err := http.DefaultTransport.RoundTrip(req)
+			if err != nil {
+				panic(err)
+			}
+			defer func() { _ = resp.Body.Close() }()
+			maps.Copy(w.Header(), resp.Header)
+			_, _ = io.Copy(w, resp.Body)
+			return
+		}
+		h(w, r)
+	}
+}
+
+// TestFront_Hangs: a node has not answered when three quarters of a query's time are over.
+func TestFront_Hangs(t *testing.T) {
+	_, good := filled(t, Options{})
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	hang := func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the end of the connection is not seen
+		<-r.Context().Done()
+	}
+	drip := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/proto")
+		_, _ = w.Write([]byte("x"))
+		_ = http.NewResponseController(w).Flush()
+		hang(w, r)
+	}
+	opts := Options{Limits: Limits{QueryTime: 3 * time.Second}}
+	q := connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: cpuID})
+	for name, h := range map[string]http.HandlerFunc{"hangs": hang, "drips": drip} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			away := serve(t, h)
+			_, front := newFront(t, Nodes{URLs: []string{good, away}}, opts)
+			_, err := clients(t, front)["grpc"].SelectMergeStacktraces(t.Context(), q)
+			if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), away+": no answer within") {
+				t.Errorf("%v, want an error with %s", err, away)
+			}
+		})
+	}
+	t.Run("partial", func(t *testing.T) {
+		t.Parallel()
+		away := serve(t, http.HandlerFunc(hang))
+		_, front := newFront(t, Nodes{URLs: []string{good, away}, PartialAnswers: true}, opts)
+		part, err := clients(t, front)["grpc"].SelectMergeStacktraces(t.Context(), q)
+		if err != nil || part.Msg.GetFlamegraph().GetTotal() == 0 || !strings.Contains(part.Header().Get(fanout.WarningHeader), away+": no answer within") {
+			t.Errorf("%v, %v, want a warning with %s", part, err, away)
+		}
+	})
+	t.Run("partial pprof", func(t *testing.T) {
+		t.Parallel()
+		away := serve(t, answersFirst(good, hang))
+		_, front := newFront(t, Nodes{URLs: []string{good, away}, PartialAnswers: true}, opts)
+		code, body := fetched(t, front+"/pprof?type=cpu")
+		p, err := pprof.ParseData([]byte(body))
+		if err != nil || len(p.Sample) == 0 || len(p.Comments) != 1 || !strings.Contains(p.Comments[0], away+": no answer within") {
+			t.Errorf("%d, %v, %v, want a comment with %s", code, err, p, away)
+		}
+	})
 }
 
 // TestFront_Away asks fronts of a good node and one that is away: an error names it, or an answer without
@@ -125,9 +164,6 @@ func testAway(t *testing.T, good, away, want string) {
 	partial, partialURL := newFront(t, Nodes{URLs: []string{away, good}, PartialAnswers: true}, Options{Limits: awayLimits})
 	ones, fronts, partials := clients(t, good), clients(t, strictURL), clients(t, partialURL)
 	q := connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: cpuID})
-	if strings.HasPrefix(want, "no answer within") { // one protocol is slow enough
-		fronts = map[string]querierv1connect.QuerierServiceClient{"grpc": fronts["grpc"]}
-	}
 	n := len(fronts)
 	for protocol, c := range fronts {
 		_, err := c.SelectMergeStacktraces(t.Context(), q)

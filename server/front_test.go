@@ -173,11 +173,19 @@ func TestFront(t *testing.T) {
 		one, front := split(t, n, 7)
 		ones, fronts := clients(t, one), clients(t, front)
 		for _, protocol := range slices.Sorted(maps.Keys(fronts)) {
+			rounds := 3
+			if protocol == "connect" {
+				rounds = 10
+			} else if n > 2 {
+				continue
+			}
 			t.Run(fmt.Sprint(n, " ", protocol), func(t *testing.T) {
 				o := oracle{t: t, one: ones[protocol], front: fronts[protocol]}
-				o.lists()
+				if protocol == "connect" {
+					o.lists()
+				}
 				rng := rand.New(rand.NewPCG(3, uint64(n)))
-				for range 6 {
+				for range rounds {
 					o.typ = frontTypes[rng.IntN(len(frontTypes))]
 					o.selector = frontSelectors[rng.IntN(len(frontSelectors))]
 					times := frontTimes[rng.IntN(len(frontTimes))]
@@ -189,7 +197,7 @@ func TestFront(t *testing.T) {
 				o.typ = "memory:inuse_space:bytes:space:bytes" // of one node, so its mean is known
 				o.stacks(rng)
 				o.series(rng)
-				if o.found < 20 {
+				if o.found < 3*rounds {
 					t.Errorf("%d answers with something in them: the questions of this test must be wrong", o.found)
 				}
 			})
