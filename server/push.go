@@ -120,8 +120,11 @@ func connectError(ctx context.Context, err error) error {
 	if c, ok := errors.AsType[*connect.Error](err); ok {
 		return c
 	}
-	return connect.NewError(causeOf(err).code, err)
+	return coded(err)
 }
+
+// coded returns an error of Connect. Its library has codes of its own for others that a body returns.
+func coded(err error) error { return connect.NewError(causeOf(err).code, err) }
 
 // connectOptions returns the options of a handler whose decompressed requests have limits on
 // their bytes, and on the messages inside.

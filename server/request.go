@@ -133,11 +133,11 @@ type timedBody struct {
 // Read implements io.Reader.
 func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		b.clear()
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = &limitError{http.StatusRequestTimeout, fmt.Sprintf("limit: a body that takes more than %s", b.time)}
+		err = coded(&limitError{http.StatusRequestTimeout, fmt.Sprintf("limit: a body that takes more than %s", b.time)})
 	}
 	return n, err
 }

@@ -3,15 +3,15 @@ package server
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"sync"
 	"time"
 
-	"connectrpc.com/connect"
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/granarydb/granary/profile"
 )
 
 // What a push takes in memory for a byte that it sends, at the worst. Each is an upper bound.
@@ -193,36 +193,40 @@ type sharedReader struct {
 
 func (sh *share) reader(r io.Reader) io.Reader { return sharedReader{r, sh} }
 
-// Read implements io.Reader. Its limits are errors of Connect, whose library has codes of its own for others.
+// Read implements io.Reader.
 func (r sharedReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	if refused := r.share.take(readFactor * int64(n)); refused != nil {
-		n, err = 0, refused
-	}
-	if errors.Is(err, ErrLimit) {
-		err = connect.NewError(causeOf(err).code, err)
+		return 0, coded(refused)
 	}
 	return n, err
 }
 
-// inflate returns the bytes of a profile, gzipped or not, until the next call. Bytes that are no gzip file are
-// returned as they are: the store has an error for them.
+// inflate returns the bytes of a profile, gzipped or not, until the next call. They are never gzipped: what the
+// store would decompress is not counted.
 func (sh *share) inflate(data []byte, most int) ([]byte, error) {
-	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) || sh.zip.Reset(bytes.NewReader(data)) != nil {
+	if !isGzip(data) {
 		return data, nil
 	}
 	sh.raw.Reset()
-	_, err := sh.raw.ReadFrom(sh.reader(io.LimitReader(&sh.zip, int64(most)+1)))
+	err := sh.zip.Reset(bytes.NewReader(data))
+	if err == nil {
+		_, err = sh.raw.ReadFrom(sh.reader(io.LimitReader(&sh.zip, int64(most)+1)))
+	}
 	switch {
 	case sh.err != nil:
 		return nil, sh.err
 	case sh.raw.Len() > most:
 		return nil, tooLarge("a profile of more than %d bytes when it is decompressed", most)
 	case err != nil:
-		return data, nil
+		return nil, fmt.Errorf("%w: gzip: %w", profile.ErrProfile, err)
+	case isGzip(sh.raw.Bytes()):
+		return nil, fmt.Errorf("%w: it is gzipped twice", profile.ErrProfile)
 	}
 	return sh.raw.Bytes(), nil
 }
+
+func isGzip(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
 
 // sharedGzip decompresses into memory of a share.
 type sharedGzip struct {
