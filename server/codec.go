@@ -27,9 +27,11 @@ func (protoCodec) Marshal(m any) ([]byte, error) { return proto.Marshal(m.(proto
 // Unmarshal implements connect.Codec.
 func (c protoCodec) Unmarshal(data []byte, to any) error {
 	m := to.(proto.Message)
-	if n := countMessages(data, m.ProtoReflect().Descriptor(), c.most, 0); n > c.most {
+	n := countMessages(data, m.ProtoReflect().Descriptor(), c.most, 0)
+	if n > c.most {
 		return tooLarge("more than %d messages in a request", c.most)
-	} else if c.share.take(int64(len(data)+n*messageBytes)) != nil {
+	}
+	if c.share.take(int64(len(data)+n*messageBytes)) != nil {
 		return nil // Connect would call it a bad message. Server.insert has the error
 	}
 	return proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxNesting}.Unmarshal(data, m)
@@ -46,9 +48,11 @@ func (jsonCodec) Marshal(m any) ([]byte, error) { return protojson.Marshal(m.(pr
 
 // Unmarshal implements connect.Codec.
 func (c jsonCodec) Unmarshal(data []byte, to any) error {
-	if n := bytes.Count(data, []byte("{")) + bytes.Count(data, []byte(",")); n > 4*c.most {
+	messages, values := bytes.Count(data, []byte("{")), bytes.Count(data, []byte(","))
+	if messages+values > 4*c.most {
 		return tooLarge("more than %d values in a request", 4*c.most)
-	} else if c.share.take(int64(len(data)+n*messageBytes)) != nil {
+	}
+	if c.share.take(int64(len(data)+messages*messageBytes+values*valueBytes)) != nil {
 		return nil // as above
 	}
 	return protojson.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxNesting}.Unmarshal(data, to.(proto.Message))

@@ -244,7 +244,7 @@ func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]strin
 	defer sh.rewind(sh.mark())
 	data, err := sh.inflate(p.data, s.limits.Profile.Bytes)
 	if err == nil {
-		err = sh.take(insertFactor * int64(len(data)))
+		err = sh.take(insertFactor*int64(len(data)) + flatBytes(p.parsed))
 	}
 	if err != nil {
 		return 0, err
@@ -275,6 +275,16 @@ func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]strin
 		s.tenants.withdraw([]series{of})
 	}
 	return rows, err
+}
+
+// flatBytes is what the samples of a profile in memory take once more to be inserted.
+func flatBytes(p *pprof.Profile) (bytes int64) {
+	if p != nil {
+		for _, s := range p.Sample {
+			bytes += messageBytes + int64(len(s.Location))*locationBytes
+		}
+	}
+	return bytes
 }
 
 // nameOf returns the label __name__ of a profile that is pushed without one, or "". data is the profile

@@ -108,7 +108,7 @@ func (s *Server) export(ctx context.Context, h http.Header, r *collectorv1.Expor
 		return nil, err
 	}
 	p.isPartial = true
-	refused, err := s.readProfiles(r, p)
+	refused, err := s.readProfiles(ctx, r, p)
 	if err != nil {
 		return nil, err
 	}
@@ -128,8 +128,8 @@ func (s *Server) export(ctx context.Context, h http.Header, r *collectorv1.Expor
 
 // readProfiles appends the profiles of a request to a push. It returns the errors of those that
 // cannot be read.
-func (s *Server) readProfiles(r *collectorv1.ExportProfilesServiceRequest, p *push) (refused []error, err error) {
-	d := newOTLPDictionary(r.GetDictionary(), s.limits)
+func (s *Server) readProfiles(ctx context.Context, r *collectorv1.ExportProfilesServiceRequest, p *push) (refused []error, err error) {
+	d := newOTLPDictionary(r.GetDictionary(), s.limits, shareOf(ctx))
 	n := 0
 	for i, resource := range r.GetResourceProfiles() {
 		labels, err := d.labels(resource.GetResource().GetAttributes())
@@ -144,6 +144,9 @@ func (s *Server) readProfiles(r *collectorv1.ExportProfilesServiceRequest, p *pu
 					continue
 				}
 				in, err := d.profile(from, labels)
+				if busy := d.share.refusal(); busy != nil { // not for this profile's sake
+					return nil, busy
+				}
 				if err != nil {
 					refused = append(refused, at(where, err))
 					continue

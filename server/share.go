@@ -18,8 +18,13 @@ import (
 const (
 	readFactor   = 2  // a buffer that doubles, and the one before
 	insertFactor = 16 // decoding and inserting a profile: package profile keeps 1 GiB for 64 MiB
-	messageBytes = 512
-	shareStep    = 64 << 10
+
+	messageBytes   = 512 // a message, and what of pprof is made of it
+	valueBytes     = 32  // a value in a list of JSON
+	attributeBytes = 256 // of a sample, in maps
+	locationBytes  = 16  // of a stack
+
+	shareStep = 64 << 10
 )
 
 // pushWait is how long a push waits for room. Clients wait 10 s for an answer, or more.
@@ -54,8 +59,8 @@ type use struct {
 	err        error // why it got no more
 }
 
-// maxKeptRaw bounds the memory that a share keeps for the next push.
-const maxKeptRaw = 1 << 20
+// maxKept bounds what a share has taken that is kept for another push, with its buffers.
+const maxKept = 8 << 20
 
 // shareKey is the key of a request's context with its share.
 type shareKey struct{}
@@ -78,8 +83,10 @@ func (s *Server) shared(handler func(*share) http.Handler) http.Handler {
 		sh, _ := shares.Get().(*share)
 		sh.ctx = r.Context()
 		defer func() {
-			sh.release()
-			shares.Put(sh)
+			isSmall := sh.held <= maxKept
+			if sh.release(); isSmall {
+				shares.Put(sh)
+			}
 		}()
 		r = r.WithContext(context.WithValue(r.Context(), shareKey{}, sh))
 		r.Body = struct {
@@ -158,17 +165,13 @@ func (r *pushRoom) give(sh *share, bytes int64) error {
 	}
 }
 
-// release gives the share back, for another push.
+// release gives the share back. Another push can have it.
 func (sh *share) release() {
 	r := sh.room
-	defer func() {
-		if sh.use = (use{}); sh.raw.Cap() > maxKeptRaw {
-			sh.raw = bytes.Buffer{}
-		}
-	}()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.used -= sh.held
+	sh.use = use{}
 	if r.over == sh {
 		r.over = nil
 	}

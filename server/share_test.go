@@ -130,6 +130,7 @@ func (r *receiver) pushWay(w way, body io.Reader) (int, string) {
 
 // liveHeap returns the bytes of the heap without garbage.
 func liveHeap() int64 {
+	runtime.GC() // twice: a pool keeps what it has for one more
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -161,7 +162,7 @@ func TestPushBytes(t *testing.T) {
 		sent.Add(1)
 		for tries := range 1000 {
 			status, text := r.pushWay(w, bytes.NewReader(w.body))
-			if status == http.StatusOK && !strings.Contains(text, "rejected") {
+			if status == http.StatusOK && !strings.Contains(text, "rejected") && !strings.Contains(text, "limit") {
 				accepted.Add(1)
 				return
 			}
@@ -237,8 +238,9 @@ func TestPushBytes_Stalled(t *testing.T) {
 			})
 		}
 	}
-	for last := int64(-1); last != refused.Load(); time.Sleep(200 * time.Millisecond) {
+	for last, tries := int64(0), 0; (last == 0 || last != refused.Load()) && tries < 50; tries++ {
 		last = refused.Load()
+		time.Sleep(200 * time.Millisecond)
 	}
 	peak := liveHeap() - before
 	inUse := r.s.room.inUse()
@@ -248,7 +250,7 @@ func TestPushBytes_Stalled(t *testing.T) {
 	if refused.Load() == 0 || inUse > most+8*stalledBytes || r.s.room.inUse() != 0 {
 		t.Errorf("%d pushes refused, %v bytes were in use, and %v at the end", refused.Load(), inUse, r.s.room.inUse())
 	}
-	if limit := int64(most + 12*stalledBytes + times*len(ways)*(128<<10)); peak > limit { // and what clients and connections take
+	if limit := int64(most + 16*stalledBytes + times*len(ways)*(128<<10)); peak > limit { // and what clients and connections take
 		t.Errorf("the heap grew by %d bytes for %d stalled pushes, want at most %d", peak, times*len(ways), limit)
 	}
 	t.Logf("%d of %d refused, the heap grew by %d KiB", refused.Load(), times*len(ways), peak>>10)
