@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 )
@@ -27,6 +29,7 @@ type Server struct {
 	queries chan struct{} // has a value for each query in progress
 	ids     *ids
 	tenants *tenants
+	room    *pushRoom
 	mux     *http.ServeMux
 	closing atomic.Bool
 	active  sync.WaitGroup // requests in progress
@@ -60,7 +63,11 @@ func New(store *columnstore.Store, opts Options) (*Server, error) {
 		db: db, opts: opts, limits: limits, metrics: newMetrics(store),
 		queries: make(chan struct{}, limits.Queries), mux: http.NewServeMux(),
 		ids: newIDs(opts.Now), tenants: newTenants(limits, opts.Now),
+		room: &pushRoom{most: limits.PushBytes, wait: pushWait},
 	}
+	s.metrics.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "granary_push_memory_bytes", Help: "Memory that pushes in progress are counted with, at the worst.",
+	}, s.room.inUse))
 	s.SetTokens(opts.Tokens)
 	s.routes()
 	return s, nil
@@ -96,7 +103,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(rec, r, &limitError{http.StatusMisdirectedRequest, "host: " + quoted(r.Host) + " is not a name of this server"})
 		return
 	}
+	start := time.Now()
 	s.mux.ServeHTTP(rec, r)
+	if r.Pattern == "" {
+		s.note(rec, r, invalid("method %s of this path is not served", quoted(r.Method)))
+		s.metrics.request("none", rec, time.Since(start))
+	}
 }
 
 // recover answers a request whose handler panicked. The panic is logged with its stack.

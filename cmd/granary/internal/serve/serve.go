@@ -108,6 +108,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.IntVar(&l.Profile.Samples, "max-samples", l.Profile.Samples, "samples `N` of a profile")
 	fs.IntVar(&l.Profile.Depth, "max-depth", l.Profile.Depth, "locations `N` of a stack")
 	fs.IntVar(&l.Profiles, "max-profiles", l.Profiles, "profiles `N` of a request")
+	fs.Var(cli.NewBytes("max-push-memory", 0, &l.PushBytes), "max-push-memory", "`BYTES` of all pushes in progress, as they are in memory at the worst")
 	fs.IntVar(&l.Labels, "max-labels", l.Labels, "labels `N` of a profile")
 	fs.IntVar(&l.LabelName, "max-label-name", l.LabelName, "bytes `N` of a label's name")
 	fs.IntVar(&l.LabelValue, "max-label-value", l.LabelValue, "bytes `N` of a label's value")
