@@ -116,7 +116,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.IntVar(&l.Tenants, "max-tenants", l.Tenants, "tenants `N` that push in an hour")
 	fs.IntVar(&l.Queries, "max-queries", l.Queries, "queries `N` at once")
 	fs.DurationVar(&l.QueryTime, "max-query-time", l.QueryTime, "`DURATION` of a query")
-	fs.Var(cli.NewBytes("max-query-memory", 0, &l.QueryBytes), "max-query-memory", "`BYTES` of the groups of a query")
+	fs.Var(cli.NewBytes("max-query-memory", 0, &l.QueryBytes), "max-query-memory", "`BYTES` of the groups of a query, and of a flame graph")
 	fs.Var(cli.NewBytes("max-result", 0, &l.ResultBytes), "max-result", "`BYTES` of an answer")
 	fs.IntVar(&l.Nodes, "max-nodes", l.Nodes, "functions `N` of a flame graph")
 	fs.DurationVar(&l.ReadTime, "max-read-time", l.ReadTime, "`DURATION` that a client can take to send a request")
