@@ -50,21 +50,21 @@ type Stats struct {
 	// that a later commit or rewrite has followed. It is 0 if there is none: nothing is pinned.
 	OldestSnapshot txn.ID
 
-	LogBytes    int64 // of the log in Options.Dir, which Open repeats
-	Files       int   // in Options.Dir, without the log: rows, dictionaries, manifests
-	FileBytes   int64 // of these
-	FilingError error // of the last attempt to write files or to remove old ones, which is repeated; nil if it succeeded
+	LogBytes    int64         // of the log in Options.Dir, which Open repeats
+	Files       int           // in Options.Dir, without the log: rows, dictionaries, manifests
+	FileBytes   int64         // of these
+	FilingError error         // of the last attempt to write files or to remove old ones, which is repeated; nil if it succeeded
+	Log         disk.LogStats // the work of the log since Open; zero without one, as in a store that reads
 
-	Splits        int64 // rewrites of one granule into several
-	Compactions   int64 // rewrites of one granule into one
-	Discarded     int64 // rewrites whose granule had changed meanwhile
-	RewrittenRows int64 // rows read by rewrites
-	DroppedRows   int64 // rows that retention, DropBefore or the disk budget dropped
-	EvictedRows   int64 // rows evicted for the memory budget; with a directory none is
-	EvictedStates int64 // bytes of states of histories evicted for the memory budget
-	Expired       int64 // snapshots expired for a budget
-
+	Splits          int64 // rewrites of one granule into several
+	Compactions     int64 // rewrites of one granule into one
+	Discarded       int64 // rewrites whose granule had changed meanwhile
+	RewrittenRows   int64 // rows read by rewrites
+	DroppedRows     int64 // rows that retention, DropBefore or the disk budget dropped
 	DiskDroppedRows int64 // of DroppedRows, those dropped for the disk budget since Open
+	EvictedRows     int64 // rows evicted for the memory budget; with a directory none is
+	EvictedStates   int64 // bytes of states of histories evicted for the memory budget
+	Expired         int64 // snapshots expired for a budget
 }
 
 // Bytes returns all bytes that the store holds. MemoryBudget bounds this number.
@@ -88,18 +88,17 @@ func (s *Store) Stats() Stats {
 	s.roots.Sweep()
 	root := s.roots.Root().State
 	out := Stats{
-		PartBytes:     root.Bytes,
-		HistoryBytes:  s.memory.histories.Load(),
-		CacheBytes:    s.cache.Bytes(),
-		PinnedBytes:   s.roots.Held(),
-		PendingBytes:  s.memory.pending.Load() + s.memory.log,
-		Splits:        s.counters.splits.Load(),
-		Compactions:   s.counters.compactions.Load(),
-		Discarded:     s.counters.discarded.Load(),
-		RewrittenRows: s.counters.rewrittenRows.Load(),
-		EvictedStates: s.counters.evictedStates.Load(),
-		Expired:       s.roots.Expired(),
-
+		PartBytes:       root.Bytes,
+		HistoryBytes:    s.memory.histories.Load(),
+		CacheBytes:      s.cache.Bytes(),
+		PinnedBytes:     s.roots.Held(),
+		PendingBytes:    s.memory.pending.Load() + s.memory.log,
+		Splits:          s.counters.splits.Load(),
+		Compactions:     s.counters.compactions.Load(),
+		Discarded:       s.counters.discarded.Load(),
+		RewrittenRows:   s.counters.rewrittenRows.Load(),
+		EvictedStates:   s.counters.evictedStates.Load(),
+		Expired:         s.roots.Expired(),
 		DiskDroppedRows: s.counters.diskDropped.Load(),
 	}
 	out.OldestSnapshot, _ = s.roots.Oldest()
@@ -137,6 +136,7 @@ func (s *Store) addDisk(out *Stats) {
 	if s.opts.FS == nil {
 		return
 	}
+	out.Log = s.log.Stats()
 	for _, segment := range s.segments() {
 		out.LogBytes += segment.Size
 	}

@@ -15,7 +15,8 @@ import (
 // Lock order: stepping -> mu. Neither is held while anybody waits; under mu nothing calls the
 // system, and no function of the user.
 type Log struct {
-	opts Options
+	opts   Options
+	meters meters
 
 	stepping sync.Mutex // held by the step that is under way; guards the next three
 	writer   writer
@@ -51,7 +52,8 @@ func OpenLog(r *Reader, o Options) (*Log, error) {
 		return nil, fmt.Errorf("open log: it was not read to its end: %w", cmp.Or(r.err, io.ErrUnexpectedEOF))
 	}
 	l := &Log{opts: o.withDefaults(), wake: make(chan struct{}, 1), stop: make(chan struct{})}
-	if err := l.writer.follow(r, l.opts.SegmentBytes); err != nil {
+	l.meters.now = l.opts.Now
+	if err := l.writer.follow(r, measuredFS{r.fs, &l.meters}, l.opts.SegmentBytes); err != nil {
 		return nil, failed(err)
 	}
 	if !o.Manual {

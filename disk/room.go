@@ -156,13 +156,20 @@ func (l *Log) isDurable(place uint64) (bool, error) {
 // await calls ready under mu until it reports true or an error. In between it waits for changes,
 // or makes them if there is no goroutine.
 func (l *Log) await(ctx context.Context, ready func(now time.Time) (bool, error)) error {
+	var start time.Time
 	for tries := 0; ; tries++ {
 		now := l.opts.Now()
 		l.mu.Lock()
 		ok, err := ready(now)
 		if ok || err != nil {
 			l.mu.Unlock()
+			if tries > 0 {
+				l.meters.waits.add(start, now)
+			}
 			return err
+		}
+		if tries == 0 {
+			start = now
 		}
 		if l.changed == nil {
 			l.changed = make(chan struct{})
@@ -175,6 +182,7 @@ func (l *Log) await(ctx context.Context, ready func(now time.Time) (bool, error)
 			select {
 			case <-changed:
 			case <-ctx.Done():
+				l.meters.waits.add(start, l.opts.Now())
 				return context.Cause(ctx)
 			}
 		case tries > 1:

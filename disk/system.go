@@ -145,7 +145,7 @@ func (f systemFile) Size() (int64, error) {
 // Reserve is of File.
 func (f systemFile) Reserve(size int64) error {
 	if err := allocate(f.File, size); err != nil {
-		return &fs.PathError{Op: "reserve", Path: f.Name(), Err: err}
+		return &fs.PathError{Op: fmt.Sprintf("reserve %d bytes for", size), Path: f.Name(), Err: err}
 	}
 	return f.Truncate(size)
 }

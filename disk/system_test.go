@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/granarydb/granary/disk"
@@ -109,6 +110,9 @@ func TestSystem_Files(t *testing.T) {
 		if got, err := f.Size(); err != nil || got != size {
 			t.Errorf("%d bytes, want %d: %v", got, size, err)
 		}
+	}
+	if err := f.Reserve(1 << 62); err == nil || runtime.GOOS == "linux" && !strings.Contains(err.Error(), "reserve 4611686018427387904 bytes for ") {
+		t.Errorf("4 EiB: %v", err)
 	}
 	if _, err := f.WriteAt([]byte("text"), 6998); err != nil {
 		t.Error(err)

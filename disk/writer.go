@@ -31,8 +31,8 @@ type writer struct {
 // those behind the greatest offset that an entry records as durable. It is no proof that they can
 // be read, because the system can fail to write a page and keep it in memory. If no entry of the
 // last segment is known to be durable, the new segment takes its place.
-func (w *writer) follow(r *Reader, size int64) error {
-	w.fs, w.store, w.size, w.next = r.fs, r.store, size, 1
+func (w *writer) follow(r *Reader, fs FS, size int64) error {
+	w.fs, w.store, w.size, w.next = fs, r.store, size, 1
 	w.out = bufio.NewWriterSize(nil, int(min(bufferSize, size)))
 	w.closed = r.Segments()
 	lacking, bytes := none, int64(0)

@@ -14,7 +14,10 @@ import (
 // counted before any is decoded. Repeated strings count as messages.
 
 // protoCodec is the codec of Connect for protobuf, with a limit on the messages of a request.
-type protoCodec struct{ most int }
+type protoCodec struct {
+	most  int
+	share *share // of the push, or nil
+}
 
 // Name implements connect.Codec.
 func (protoCodec) Name() string { return "proto" }
@@ -25,14 +28,18 @@ func (protoCodec) Marshal(m any) ([]byte, error) { return proto.Marshal(m.(proto
 // Unmarshal implements connect.Codec.
 func (c protoCodec) Unmarshal(data []byte, to any) error {
 	m := to.(proto.Message)
-	if n := countMessages(data, m.ProtoReflect().Descriptor(), c.most, 0); n > c.most {
+	n := countMessages(data, m.ProtoReflect().Descriptor(), c.most, 0)
+	if n > c.most {
 		return tooLarge("more than %d messages in a request", c.most)
+	}
+	if c.share.take(int64(len(data)+n*messageBytes)) != nil {
+		return nil // Connect would call it a bad message. Server.insert has the error
 	}
 	return proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxNesting}.Unmarshal(data, m)
 }
 
 // jsonCodec is protoCodec for JSON.
-type jsonCodec struct{ most int }
+type jsonCodec protoCodec
 
 // Name implements connect.Codec.
 func (jsonCodec) Name() string { return "json" }
@@ -42,8 +49,12 @@ func (jsonCodec) Marshal(m any) ([]byte, error) { return protojson.Marshal(m.(pr
 
 // Unmarshal implements connect.Codec.
 func (c jsonCodec) Unmarshal(data []byte, to any) error {
-	if n := bytes.Count(data, []byte("{")) + bytes.Count(data, []byte(",")); n > 4*c.most {
+	messages, values := bytes.Count(data, []byte("{")), bytes.Count(data, []byte(","))
+	if messages+values > 4*c.most {
 		return tooLarge("more than %d values in a request", 4*c.most)
+	}
+	if c.share.take(int64(len(data)+messages*messageBytes+values*valueBytes)) != nil {
+		return nil // as above
 	}
 	if err := (protojson.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxNesting}).Unmarshal(data, to.(proto.Message)); err != nil {
 		return errors.New(textOf(err)) // it repeats values that are no numbers, however long

@@ -36,6 +36,8 @@
 //	S6  A request is read within Limits.ReadTime and Limits.Body, and a profile within
 //	    Limits.Profile, before it is decoded. The messages of a request are counted before they
 //	    are decoded.
+//	    All requests in progress together take Limits.PushBytes, and what one of them takes beyond it. The
+//	    others wait for two seconds and are answered with 503.
 //	S7  The sets of labels that a tenant pushes are bounded (Limits.Series, status 429). The tenant
 //	    is the header X-Scope-OrgID, or the empty text without it. Tenants are a bound and no wall:
 //	    all profiles are in one table, without their tenant. Profiles without rows do not count.

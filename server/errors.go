@@ -94,6 +94,10 @@ func causeOf(err error) cause {
 		return cause{http.StatusBadRequest, connect.CodeInvalidArgument, "invalid"}
 	case errors.As(err, &format):
 		return cause{http.StatusUnsupportedMediaType, connect.CodeInvalidArgument, "format"}
+	case errors.As(err, &limit) && limit.status == http.StatusServiceUnavailable:
+		return cause{limit.status, connect.CodeUnavailable, "limit"}
+	case errors.As(err, &limit) && limit.status == http.StatusRequestTimeout:
+		return cause{limit.status, connect.CodeDeadlineExceeded, "limit"}
 	case errors.As(err, &limit):
 		return cause{limit.status, connect.CodeResourceExhausted, "limit"}
 	case errors.As(err, &bytes), errors.Is(err, profile.ErrTooLarge), errors.Is(err, columnstore.ErrLimit):

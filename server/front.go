@@ -33,7 +33,7 @@ func NewFront(nodes Nodes, opts Options) (*Server, error) {
 	const message = 100 // bytes that one takes in memory, about
 	s.front, err = fanout.New(nodes, fanout.Options{
 		Answer: s.limits.ResultBytes, Memory: s.limits.QueryBytes, Time: s.limits.QueryTime, Queries: s.limits.Queries, Profile: s.limits.Profile,
-		Registry: s.metrics.registry, Codec: protoCodec{int(max(s.limits.QueryBytes/message, 1000))},
+		Registry: s.metrics.registry, Codec: protoCodec{most: int(max(s.limits.QueryBytes/message, 1000))},
 		Token: func() string { return s.tokens.Load().Node }, Warn: s.warn,
 	})
 	if err != nil {

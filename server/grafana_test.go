@@ -2,11 +2,13 @@ package server
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"regexp"
 	"testing"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/disk"
 )
 
 // TestDashboard looks up each metric of Grafana's dashboard among those of a server.
@@ -55,5 +57,21 @@ func TestDashboard(t *testing.T) {
 	}
 	if len(shown) < 20 {
 		t.Errorf("the panels show %d metrics", len(shown))
+	}
+}
+
+// TestMetrics_Log has the waits of pushes for the log, its writes and its syncs.
+func TestMetrics_Log(t *testing.T) {
+	r := newReceiver(t, Options{}, columnstore.Options{Dir: t.TempDir(), Sync: disk.SyncEach, FutureLimit: -1})
+	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof", small(t, 1)))
+	_, text := r.send(r.request(http.MethodGet, "/metrics", nil))
+	for _, name := range []string{
+		"log_entries_total", "log_written_bytes_total", "log_wait_seconds_count", "log_write_seconds_count", "log_sync_seconds_count",
+		`log_sync_seconds_bucket{le="+Inf"}`, `log_sync_seconds_bucket{le="3.2768"}`, "log_sync_seconds_sum", "log_sync_longest_seconds",
+	} {
+		value := regexp.MustCompile(`(?m)^granary_store_` + regexp.QuoteMeta(name) + ` (\S+)$`).FindStringSubmatch(text)
+		if value == nil || value[1] == "0" {
+			t.Errorf("%s: %q, want more than 0", name, value)
+		}
 	}
 }

@@ -233,11 +233,12 @@ func (s *Server) readAll(r io.Reader) ([]byte, error) {
 // unread returns the error of a body that could not be read to its end.
 func (s *Server) unread(err error) error {
 	var large *http.MaxBytesError
+	var limit *limitError
 	switch {
 	case errors.As(err, &large):
 		return tooLarge("a body of more than %d bytes", large.Limit)
-	case errors.Is(err, ErrLimit): // its time
-		return err
+	case errors.As(err, &limit): // its time, or the memory of pushes
+		return limit
 	}
 	return invalid("body: %w", err)
 }

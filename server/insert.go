@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,8 +75,8 @@ func (s *Server) insert(ctx context.Context, p *push) (outcome, error) {
 	if len(p.profiles) > s.limits.Profiles {
 		return outcome{}, tooLarge("%d profiles in a request, at most %d", len(p.profiles), s.limits.Profiles)
 	}
-	in := &insertion{s: s, push: p}
-	if err := in.check(); err != nil {
+	in := &insertion{s: s, push: p, share: shareOf(ctx)}
+	if err := cmp.Or(in.share.refusal(), in.check()); err != nil {
 		return outcome{}, err
 	}
 	isNew, err := in.claim(ctx)
@@ -104,8 +105,9 @@ func (s *Server) insert(ctx context.Context, p *push) (outcome, error) {
 // insertion is a push on its way into a transaction.
 type insertion struct {
 	*push
-	s  *Server
-	tx *columnstore.Tx
+	s     *Server
+	tx    *columnstore.Tx
+	share *share
 
 	labels  []map[string]string // of each profile, or nil if it was refused
 	claimed []hash
@@ -238,13 +240,17 @@ func (in *insertion) commit(ctx context.Context) error {
 
 // add inserts a profile into the transaction. It counts its series if it has rows.
 func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]string) (rows int, err error) {
-	s, data := in.s, p.data
+	s, sh := in.s, in.share
+	defer sh.rewind(sh.mark())
+	data, err := sh.inflate(p.data, s.limits.Profile.Bytes)
+	if err == nil {
+		err = sh.take(insertFactor*int64(len(data)) + flatBytes(p.parsed))
+	}
+	if err != nil {
+		return 0, err
+	}
 	if labels[profile.NameLabel] == "" {
-		name := ""
-		if name, data, err = s.nameOf(p); err != nil {
-			return 0, err
-		}
-		if name != "" {
+		if name := s.nameOf(p, data); name != "" {
 			labels[profile.NameLabel] = name
 		}
 	}
@@ -271,9 +277,19 @@ func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]strin
 	return rows, err
 }
 
-// nameOf returns the label __name__ of a profile that is pushed without one, or "", and the bytes
-// of the profile as far as they were decompressed for it.
-func (s *Server) nameOf(p *pushed) (name string, data []byte, err error) {
+// flatBytes is what the samples of a profile in memory take once more to be inserted.
+func flatBytes(p *pprof.Profile) (bytes int64) {
+	if p != nil {
+		for _, s := range p.Sample {
+			bytes += messageBytes + int64(len(s.Location))*locationBytes
+		}
+	}
+	return bytes
+}
+
+// nameOf returns the label __name__ of a profile that is pushed without one, or "". data is the profile
+// decompressed.
+func (s *Server) nameOf(p *pushed, data []byte) string {
 	var types []string
 	var period string
 	if p.parsed != nil {
@@ -284,14 +300,11 @@ func (s *Server) nameOf(p *pushed) (name string, data []byte, err error) {
 			period = p.parsed.PeriodType.Type
 		}
 	} else {
-		if data, err = s.inflated(p.data); err != nil {
-			return "", nil, err
-		}
 		types, period = typesOf(data)
 	}
-	name = kindOf(types, period, p.hint)
+	name := kindOf(types, period, p.hint)
 	if s.checkLabel(profile.NameLabel, name) != nil {
-		return "", data, nil
+		return ""
 	}
-	return name, data, nil
+	return name
 }

@@ -1,9 +1,6 @@
 package server
 
 import (
-	"bytes"
-	"compress/gzip"
-	"io"
 	"slices"
 	"strings"
 	"unicode"
@@ -38,27 +35,6 @@ func hintOf(origin string) string {
 		}
 	}
 	return ""
-}
-
-// inflated returns the bytes of a profile, gzipped or not. Bytes that are no gzip file are
-// returned as they are: the store has an error for them.
-func (s *Server) inflated(data []byte) ([]byte, error) {
-	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
-		return data, nil
-	}
-	z, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return data, nil //nolint:nilerr // see above
-	}
-	most := s.limits.Profile.Bytes
-	plain, err := io.ReadAll(io.LimitReader(z, int64(most)+1))
-	if len(plain) > most {
-		return nil, tooLarge("a profile of more than %d bytes when it is decompressed", most)
-	}
-	if err != nil {
-		return data, nil //nolint:nilerr // see above
-	}
-	return plain, nil
 }
 
 // maxKindTypes bounds the sample types that kindOf looks at, and maxKindName the bytes of their

@@ -16,14 +16,14 @@ func TestTypesOf(t *testing.T) {
 	if err != nil || len(names) < 20 {
 		t.Fatalf("%d profiles: %v", len(names), err)
 	}
-	s := &Server{limits: Limits{}.WithDefaults()}
+	push, most := &share{room: &pushRoom{most: 1 << 30}}, Limits{}.WithDefaults().Profile.Bytes
 	for _, name := range names {
 		data := file(t, strings.TrimPrefix(filepath.ToSlash(name), "../testdata/profiles/"))
 		p, err := pprof.ParseData(data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		plain, err := s.inflated(data)
+		plain, err := push.inflate(data, most)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,8 +40,8 @@ func TestTypesOf(t *testing.T) {
 
 // FuzzTypesOf reads types from bytes that are no profile.
 func FuzzTypesOf(f *testing.F) {
-	s := &Server{limits: Limits{}.WithDefaults()}
-	plain, err := s.inflated(small(f, 1))
+	push, most := &share{room: &pushRoom{most: 1 << 30}}, Limits{}.WithDefaults().Profile.Bytes
+	plain, err := push.inflate(small(f, 1), most)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -133,7 +133,7 @@ func TestLimits_ReadTime(t *testing.T) {
 			t.Errorf("%s: status %d after %s: %s", path, status, time.Since(start), text)
 		}
 	}
-	r.s.mux.Handle("POST /slow", r.s.takes("slow", http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+	r.s.mux.Handle("POST /slow", r.s.takes("slow", func(_ http.ResponseWriter, req *http.Request) {
 		if _, err := r.s.readAll(req.Body); err != nil {
 			t.Error(err)
 		}
@@ -142,7 +142,7 @@ func TestLimits_ReadTime(t *testing.T) {
 			t.Error("the request was cancelled by the deadline of its body")
 		case <-time.After(3 * most):
 		}
-	})))
+	}))
 	r.want(http.StatusOK, "", r.request(http.MethodPost, "/slow", []byte("body")))
 	r.want(http.StatusOK, "", r.request(http.MethodPost, "/slow", nil))
 	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof", small(t, 1)))

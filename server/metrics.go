@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/disk"
 )
 
 // metrics are the counts of a server, in a registry of their own.
@@ -81,14 +82,21 @@ func (m *metrics) request(name string, r *recorder, took time.Duration) {
 
 // storeCollector turns the Stats of a store into metrics at each scrape.
 type storeCollector struct {
-	store  *columnstore.Store
-	gauges []storeMetric
+	store     *columnstore.Store
+	gauges    []storeMetric
+	latencies []latencyMetric
 }
 
 type storeMetric struct {
 	desc  *prometheus.Desc
 	kind  prometheus.ValueType
 	value func(*columnstore.Stats) float64
+}
+
+// latencyMetric is a histogram of the log. Its longest time is a gauge beside it.
+type latencyMetric struct {
+	desc, longest *prometheus.Desc
+	value         func(*disk.LogStats) *disk.Latencies
 }
 
 func newStoreCollector(store *columnstore.Store) *storeCollector {
@@ -113,6 +121,8 @@ func newStoreCollector(store *columnstore.Store) *storeCollector {
 	add(gauge, "cache_bytes", "Contents of files in memory.", func(s *columnstore.Stats) float64 { return float64(s.CacheBytes) })
 	add(gauge, "pinned_bytes", "Memory that only snapshots hold.", func(s *columnstore.Stats) float64 { return float64(s.PinnedBytes) })
 	add(gauge, "log_bytes", "Bytes of the log.", func(s *columnstore.Stats) float64 { return float64(s.LogBytes) })
+	add(counter, "log_entries_total", "Entries of the log: commits, and what they add to dictionaries.", func(s *columnstore.Stats) float64 { return float64(s.Log.Entries) })
+	add(counter, "log_written_bytes_total", "Bytes written to the log.", func(s *columnstore.Stats) float64 { return float64(s.Log.Bytes) })
 	add(gauge, "files", "Files without the log.", func(s *columnstore.Stats) float64 { return float64(s.Files) })
 	add(gauge, "file_bytes", "Bytes of files without the log.", func(s *columnstore.Stats) float64 { return float64(s.FileBytes) })
 	add(gauge, "filing_failed", "1 if the last attempt to write files failed.", func(s *columnstore.Stats) float64 {
@@ -128,13 +138,27 @@ func newStoreCollector(store *columnstore.Store) *storeCollector {
 	add(counter, "disk_dropped_rows_total", "Rows dropped for the disk budget.", func(s *columnstore.Stats) float64 { return float64(s.DiskDroppedRows) })
 	add(counter, "evicted_rows_total", "Rows evicted for the memory budget.", func(s *columnstore.Stats) float64 { return float64(s.EvictedRows) })
 	add(counter, "expired_snapshots_total", "Snapshots expired for a budget.", func(s *columnstore.Stats) float64 { return float64(s.Expired) })
+	c.addLatency("log_wait", "Commits that waited for the log: for room in its queue, or with --sync each until they were durable.", func(l *disk.LogStats) *disk.Latencies { return &l.Waits })
+	c.addLatency("log_write", "Writes to the log.", func(l *disk.LogStats) *disk.Latencies { return &l.Writes })
+	c.addLatency("log_sync", "Syncs of the log.", func(l *disk.LogStats) *disk.Latencies { return &l.Syncs })
 	return c
+}
+
+func (c *storeCollector) addLatency(name, help string, value func(*disk.LogStats) *disk.Latencies) {
+	c.latencies = append(c.latencies, latencyMetric{
+		prometheus.NewDesc("granary_store_"+name+"_seconds", help, nil, nil),
+		prometheus.NewDesc("granary_store_"+name+"_longest_seconds", help+" The longest since the start.", nil, nil), value,
+	})
 }
 
 // Describe implements prometheus.Collector.
 func (c *storeCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, g := range c.gauges {
 		ch <- g.desc
+	}
+	for _, l := range c.latencies {
+		ch <- l.desc
+		ch <- l.longest
 	}
 }
 
@@ -143,5 +167,15 @@ func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 	stats := c.store.Stats()
 	for _, g := range c.gauges {
 		ch <- prometheus.MustNewConstMetric(g.desc, g.kind, g.value(&stats))
+	}
+	for _, m := range c.latencies {
+		l := m.value(&stats.Log)
+		upTo, sum := map[float64]uint64{}, int64(0)
+		for i, n := range l.Buckets[:len(l.Buckets)-1] { // that of the last is all
+			sum += n
+			upTo[disk.BucketEnd(i).Seconds()] = uint64(sum)
+		}
+		ch <- prometheus.MustNewConstHistogram(m.desc, uint64(l.Count), l.Sum.Seconds(), upTo)
+		ch <- prometheus.MustNewConstMetric(m.longest, prometheus.GaugeValue, l.Max.Seconds())
 	}
 }

@@ -40,6 +40,10 @@ type Limits struct {
 	Body     int64          // bytes of a request as it is sent; 32 MiB
 	Profile  profile.Limits // bytes, samples and depth of stacks of a decompressed profile
 	Profiles int            // profiles of one request; 1,000
+	// PushBytes bounds the memory of all pushes in progress, by what each byte of them takes at the worst. One
+	// push at a time may exceed it, so that the largest gets in. The others wait two seconds and are refused;
+	// 512 MiB.
+	PushBytes int64
 
 	Labels     int // labels of a profile; 64
 	LabelName  int // bytes of a label's name; 200
@@ -61,6 +65,7 @@ func (l Limits) WithDefaults() Limits {
 	l.Profile = l.Profile.WithDefaults()
 	setDefault(&l.Body, 32<<20)
 	setDefault(&l.Profiles, 1000)
+	setDefault(&l.PushBytes, 512<<20)
 	setDefault(&l.Labels, 64)
 	setDefault(&l.LabelName, 200)
 	setDefault(&l.LabelValue, 2048)
@@ -84,7 +89,7 @@ func setDefault[T int | int64 | time.Duration](v *T, d T) {
 // Check returns an error that names a limit below 0.
 func (l Limits) Check() error {
 	for name, v := range map[string]int64{
-		"bytes of a body": l.Body, "profiles of a request": int64(l.Profiles), "bytes of a profile": int64(l.Profile.Bytes),
+		"bytes of a body": l.Body, "bytes of pushes": l.PushBytes, "profiles of a request": int64(l.Profiles), "bytes of a profile": int64(l.Profile.Bytes),
 		"samples of a profile": int64(l.Profile.Samples), "depth of a stack": int64(l.Profile.Depth), "labels": int64(l.Labels),
 		"bytes of a label's name": int64(l.LabelName), "bytes of a label's value": int64(l.LabelValue), "series": int64(l.Series),
 		"tenants": int64(l.Tenants), "queries": int64(l.Queries), "time of a query": int64(l.QueryTime), "memory of a query": l.QueryBytes,

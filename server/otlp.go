@@ -21,10 +21,11 @@ func (s *Server) otlpMessages() int { return 2 * s.limits.Profile.Samples }
 
 // otlpRoutes registers the handlers of OTLP.
 func (s *Server) otlpRoutes() {
-	s.mux.Handle("POST /v1development/profiles", s.takes("otlp", http.HandlerFunc(s.exportHTTP)))
-	s.mux.Handle(otlpProcedure, s.takes("otlp grpc", s.speaksConnect(
-		connect.NewUnaryHandler(otlpProcedure, s.exportConnect,
-			s.connectOptions(int64(s.limits.Profile.Bytes), s.otlpMessages())...))))
+	s.mux.Handle("POST /v1development/profiles", s.takes("otlp", s.exportHTTP))
+	s.mux.Handle(otlpProcedure, s.takesInto("otlp grpc", func(sh *share) http.Handler {
+		options := s.pushOptions(sh, int64(s.limits.Profile.Bytes), s.otlpMessages())
+		return s.speaksConnect(connect.NewUnaryHandler(otlpProcedure, s.exportConnect, options...))
+	}))
 }
 
 // exportConnect takes profiles by gRPC.
@@ -38,7 +39,7 @@ func (s *Server) exportConnect(ctx context.Context, r *connect.Request[collector
 
 // exportHTTP takes profiles by HTTP, as protobuf or JSON, and answers in the same form.
 func (s *Server) exportHTTP(w http.ResponseWriter, r *http.Request) {
-	media, codec, err := s.otlpCodec(r.Header)
+	media, codec, err := s.otlpCodec(shareOf(r.Context()), r.Header)
 	var body []byte
 	if err == nil {
 		body, err = s.readOTLP(r)
@@ -66,12 +67,12 @@ func (s *Server) exportHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // otlpCodec returns the codec of a request's content type.
-func (s *Server) otlpCodec(h http.Header) (media string, c connect.Codec, err error) {
+func (s *Server) otlpCodec(sh *share, h http.Header) (media string, c connect.Codec, err error) {
 	switch media, _, _ = mime.ParseMediaType(h.Get("Content-Type")); media {
 	case "application/x-protobuf":
-		return media, protoCodec{s.otlpMessages()}, nil
+		return media, protoCodec{s.otlpMessages(), sh}, nil
 	case "application/json":
-		return media, jsonCodec{s.otlpMessages()}, nil
+		return media, jsonCodec{s.otlpMessages(), sh}, nil
 	}
 	return "", nil, unsupported("header Content-Type: %s is not taken; application/x-protobuf and application/json are",
 		quoted(h.Get("Content-Type")))
@@ -87,7 +88,7 @@ func (s *Server) readOTLP(r *http.Request) ([]byte, error) {
 		if err != nil {
 			return nil, s.unread(err)
 		}
-		body = z
+		body = shareOf(r.Context()).reader(z)
 	default:
 		return nil, unsupported("header Content-Encoding: %s is not taken; gzip is", quoted(encoding))
 	}
@@ -107,7 +108,7 @@ func (s *Server) export(ctx context.Context, h http.Header, r *collectorv1.Expor
 		return nil, err
 	}
 	p.isPartial = true
-	refused, err := s.readProfiles(r, p)
+	refused, err := s.readProfiles(ctx, r, p)
 	if err != nil {
 		return nil, err
 	}
@@ -127,8 +128,8 @@ func (s *Server) export(ctx context.Context, h http.Header, r *collectorv1.Expor
 
 // readProfiles appends the profiles of a request to a push. It returns the errors of those that
 // cannot be read.
-func (s *Server) readProfiles(r *collectorv1.ExportProfilesServiceRequest, p *push) (refused []error, err error) {
-	d := newOTLPDictionary(r.GetDictionary(), s.limits)
+func (s *Server) readProfiles(ctx context.Context, r *collectorv1.ExportProfilesServiceRequest, p *push) (refused []error, err error) {
+	d := newOTLPDictionary(r.GetDictionary(), s.limits, shareOf(ctx))
 	n := 0
 	for i, resource := range r.GetResourceProfiles() {
 		labels, err := d.labels(resource.GetResource().GetAttributes())
@@ -143,6 +144,9 @@ func (s *Server) readProfiles(r *collectorv1.ExportProfilesServiceRequest, p *pu
 					continue
 				}
 				in, err := d.profile(from, labels)
+				if busy := d.share.refusal(); busy != nil { // not for this profile's sake
+					return nil, busy
+				}
 				if err != nil {
 					refused = append(refused, at(where, err))
 					continue

@@ -18,8 +18,9 @@ const maxListed = 16 << 20
 type otlpDictionary struct {
 	*profilesv1.ProfilesDictionary
 	limits     Limits
-	attributes int // references to attributes that can still be resolved
-	listed     int // locations of stacks that can still be resolved
+	share      *share // of the push
+	attributes int    // references to attributes that can still be resolved
+	listed     int    // locations of stacks that can still be resolved
 
 	mappings  map[int32]*pprof.Mapping
 	functions map[int32]*pprof.Function
@@ -27,9 +28,9 @@ type otlpDictionary struct {
 	stacks    map[int32][]*pprof.Location
 }
 
-func newOTLPDictionary(from *profilesv1.ProfilesDictionary, l Limits) *otlpDictionary {
+func newOTLPDictionary(from *profilesv1.ProfilesDictionary, l Limits, sh *share) *otlpDictionary {
 	return &otlpDictionary{
-		ProfilesDictionary: from, limits: l, attributes: 2 * l.Profile.Samples, listed: maxListed,
+		ProfilesDictionary: from, limits: l, share: sh, attributes: 2 * l.Profile.Samples, listed: maxListed,
 		mappings: map[int32]*pprof.Mapping{}, functions: map[int32]*pprof.Function{},
 		locations: map[int32]*pprof.Location{}, stacks: map[int32][]*pprof.Location{},
 	}
@@ -113,6 +114,9 @@ func (d *otlpDictionary) eachAttribute(indices []int32, f func(key, unit string,
 	if d.attributes -= len(indices); d.attributes < 0 {
 		return tooLarge("more than %d attributes in a request", 2*d.limits.Profile.Samples)
 	}
+	if err := d.share.take(int64(len(indices)) * attributeBytes); err != nil {
+		return err
+	}
 	for _, index := range indices {
 		a, err := entry("attribute", d.GetAttributeTable(), index)
 		if err != nil {
@@ -156,6 +160,9 @@ func (d *otlpDictionary) stack(index int32) ([]*pprof.Location, error) {
 	}
 	if d.listed -= len(from.GetLocationIndices()); d.listed < 0 {
 		return nil, tooLarge("more than %d locations of stacks in a request", maxListed)
+	}
+	if err := d.share.take(int64(len(from.GetLocationIndices())) * locationBytes); err != nil {
+		return nil, err
 	}
 	stack := make([]*pprof.Location, 0, len(from.GetLocationIndices()))
 	for _, i := range from.GetLocationIndices() {

@@ -245,7 +245,7 @@ func FuzzOTLP(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var request collectorv1.ExportProfilesServiceRequest
-		if (protoCodec{1000}).Unmarshal(data, &request) != nil {
+		if (protoCodec{most: 1000}).Unmarshal(data, &request) != nil {
 			return
 		}
 		if _, err := s.export(t.Context(), http.Header{}, &request); err != nil && causeOf(err).name == "internal" {

@@ -1,24 +1,28 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 
 	"connectrpc.com/connect"
 	pushv1 "github.com/grafana/pyroscope/api/gen/proto/go/push/v1"
 	"github.com/grafana/pyroscope/api/gen/proto/go/push/v1/pushv1connect"
+	"github.com/klauspost/compress/gzip"
 )
 
 // pushRoutes registers the handlers of pushes.
 func (s *Server) pushRoutes() {
-	s.mux.Handle(pushv1connect.PusherServicePushProcedure, s.takes("push", s.speaksConnect(
-		connect.NewUnaryHandler(pushv1connect.PusherServicePushProcedure, s.push,
-			// A message is a series, a profile or a label.
-			s.connectOptions(s.limits.Body, s.limits.Profiles*(s.limits.Labels+3))...))))
-	s.mux.Handle("POST /ingest", s.takes("ingest", http.HandlerFunc(s.ingest)))
-	s.mux.Handle("POST /pprof", s.takes("pprof push", http.HandlerFunc(s.pushPprof)))
+	s.mux.Handle(pushv1connect.PusherServicePushProcedure, s.takesInto("push", func(sh *share) http.Handler {
+		// A message is a series, a profile or a label.
+		options := s.pushOptions(sh, s.limits.Body, s.limits.Profiles*(s.limits.Labels+3))
+		return s.speaksConnect(connect.NewUnaryHandler(pushv1connect.PusherServicePushProcedure, s.push, options...))
+	}))
+	s.mux.Handle("POST /ingest", s.takes("ingest", s.ingest))
+	s.mux.Handle("POST /pprof", s.takes("pprof push", s.pushPprof))
 	s.otlpRoutes()
 }
 
@@ -57,16 +61,25 @@ func readPush(r *pushv1.PushRequest, p *push) error {
 	return nil
 }
 
-// errorKey is the key of a request's context with the place for its error.
-type errorKey struct{}
+// callKey is the key of a request's context with its call.
+type callKey struct{}
+
+// call is a request in a protocol of Connect.
+type call struct {
+	began bool  // its message was decoded
+	err   error // of the method
+}
 
 // speaksConnect is a handler of the protocols of Connect, whose errors are noted, also those that
 // its library finds.
 func (s *Server) speaksConnect(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var err error
-		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), errorKey{}, &err)))
-		if rec, ok := w.(*recorder); ok && err == nil {
+		c := &call{}
+		rec, _ := w.(*recorder) // of measured
+		rec.keepsTail = true
+		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
+		err := cmp.Or(c.err, shareOf(r.Context()).refusal())
+		if err == nil && (!c.began || rec.status >= http.StatusBadRequest) {
 			err = refusedByConnect(rec)
 		}
 		if err != nil {
@@ -75,24 +88,34 @@ func (s *Server) speaksConnect(h http.Handler) http.Handler {
 	})
 }
 
-// refusedByConnect returns an error for an answer whose status says that the library refused the
-// request. The answers of gRPC-Web have it in their body, so they are not found.
-func refusedByConnect(w *recorder) error {
-	if w.status >= http.StatusBadRequest {
-		return invalid("status %d", w.status)
-	}
-	for _, name := range []string{"Grpc-Status", http.TrailerPrefix + "Grpc-Status"} {
-		if code := w.Header().Get(name); code != "" && code != "0" {
-			return invalid("gRPC status %s: %s", code, quoted(w.Header().Get(http.TrailerPrefix+"Grpc-Message")))
+// noteCall notes that Connect's library has decoded a message, and the error of the method. Before that the
+// library answers errors itself, and a status of 200 says nothing: the errors of gRPC are in trailers, those of
+// gRPC-Web in the body.
+func noteCall(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
+		c, ok := ctx.Value(callKey{}).(*call)
+		if !ok {
+			return next(ctx, r)
 		}
+		c.began = true
+		answer, err := next(ctx, r)
+		c.err = cmp.Or(c.err, err)
+		return answer, err
 	}
-	return nil
+}
+
+// refusedByConnect returns the error of an answer by which the library refused a request.
+func refusedByConnect(w *recorder) error {
+	if code := w.Header().Get(http.TrailerPrefix + "Grpc-Status"); code != "" {
+		return invalid("gRPC status %s: %s", code, quoted(w.Header().Get(http.TrailerPrefix+"Grpc-Message")))
+	}
+	return invalid("status %d: %s", w.status, quoted(string(w.tail)))
 }
 
 // connectError returns an error as one of Connect, and leaves it for the log.
 func connectError(ctx context.Context, err error) error {
-	if place, ok := ctx.Value(errorKey{}).(*error); ok {
-		*place = err
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		c.err = err
 	}
 	if c, ok := errors.AsType[*connect.Error](err); ok {
 		return c
@@ -100,11 +123,22 @@ func connectError(ctx context.Context, err error) error {
 	return connect.NewError(causeOf(err).code, errors.New(textOf(err)))
 }
 
+// coded returns an error of Connect. Its library has codes of its own for others that a body returns.
+func coded(err error) error { return connect.NewError(causeOf(err).code, err) }
+
 // connectOptions returns the options of a handler whose decompressed requests have limits on
 // their bytes, and on the messages inside.
 func (s *Server) connectOptions(bytes int64, messages int) []connect.HandlerOption {
 	return []connect.HandlerOption{
-		connect.WithReadMaxBytes(int(bytes)),
-		connect.WithCodec(protoCodec{messages}), connect.WithCodec(jsonCodec{messages}),
+		connect.WithReadMaxBytes(int(bytes)), connect.WithInterceptors(connect.UnaryInterceptorFunc(noteCall)),
+		connect.WithCodec(protoCodec{messages, nil}), connect.WithCodec(jsonCodec{messages, nil}),
 	}
+}
+
+// pushOptions is connectOptions for pushes with a share, which they decompress and decode into.
+func (s *Server) pushOptions(sh *share, bytes int64, messages int) []connect.HandlerOption {
+	return append(s.connectOptions(bytes, messages),
+		connect.WithCodec(protoCodec{messages, sh}), connect.WithCodec(jsonCodec{messages, sh}),
+		connect.WithCompression("gzip", func() connect.Decompressor { return &sharedGzip{share: sh} },
+			func() connect.Compressor { return gzip.NewWriter(io.Discard) }))
 }

@@ -69,7 +69,7 @@ func (r *receiver) request(method, path string, body []byte, headers ...string) 
 	return req
 }
 
-// send returns the status and the text of the answer to a request.
+// send returns the status and the text of the answer to a request, with the status of gRPC-Web.
 func (r *receiver) send(req *http.Request) (int, string) {
 	r.t.Helper()
 	resp, err := r.http.Do(req)
@@ -81,6 +81,9 @@ func (r *receiver) send(req *http.Request) (int, string) {
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		r.t.Error(err)
+	}
+	if code := resp.Header.Get("Grpc-Status"); code != "" { // of gRPC-Web
+		text = fmt.Appendf(text, "grpc-status: %s: %s", code, resp.Header.Get("Grpc-Message"))
 	}
 	return resp.StatusCode, string(text)
 }

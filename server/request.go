@@ -16,12 +16,18 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
+// maxTail bounds the bytes that a recorder keeps.
+const maxTail = 256
+
 // recorder is a response whose status and size are known afterwards.
 type recorder struct {
 	http.ResponseWriter
 	status int // 0: nothing was written
 	bytes  int64
 	err    error // of the answer, if the handler named one
+
+	keepsTail bool
+	tail      []byte // the last bytes of the answer, if they are kept
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -36,6 +42,9 @@ func (r *recorder) WriteHeader(status int) {
 func (r *recorder) Write(b []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
+	}
+	if r.keepsTail {
+		r.tail = append(r.tail[:0], b[max(0, len(b)-maxTail):]...)
 	}
 	n, err := r.ResponseWriter.Write(b)
 	r.bytes += int64(n)
@@ -54,23 +63,29 @@ func (s *Server) asks(name string, h http.Handler) http.Handler {
 	return s.measured(name, func(t *Tokens) []string { return t.Read }, h)
 }
 
-// takes is asks for a handler of pushes. Bodies beyond Limits.Body are refused as they are read,
-// and the client has Limits.ReadTime to send one.
-func (s *Server) takes(name string, h http.Handler) http.Handler {
-	if s.front != nil {
-		h = http.HandlerFunc(s.refusePush)
-	}
-	return s.measured(name, func(t *Tokens) []string { return t.Write }, h)
+// takes is asks for a handler of pushes, which share Limits.PushBytes.
+func (s *Server) takes(name string, h http.HandlerFunc) http.Handler {
+	return s.takesInto(name, func(*share) http.Handler { return h })
 }
 
-// measured is a handler whose requests need one of some tokens, end reading in time, and are
-// counted.
+// takesInto is takes for handlers that know their share.
+func (s *Server) takesInto(name string, h func(*share) http.Handler) http.Handler {
+	if s.front != nil {
+		h = func(*share) http.Handler { return http.HandlerFunc(s.refusePush) }
+	}
+	return s.measured(name, func(t *Tokens) []string { return t.Write }, s.shared(h))
+}
+
+// measured is a handler whose requests need one of some tokens, and are counted. Bodies beyond Limits.Body are
+// refused as they are read, and the client has Limits.ReadTime to send one.
 func (s *Server) measured(name string, tokens func(*Tokens) []string, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec, ok := w.(*recorder)
 		if !ok {
 			rec = &recorder{ResponseWriter: w}
 		}
+		// net/http looks at the body of its own request, whether the rest of a body comes before the next request.
+		r = r.WithContext(r.Context())
 		start := time.Now()
 		defer func() { s.metrics.request(name, rec, time.Since(start)) }()
 		s.setDeadline(rec, r)
@@ -121,11 +136,11 @@ type timedBody struct {
 // Read implements io.Reader.
 func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		b.clear()
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = &limitError{http.StatusRequestTimeout, fmt.Sprintf("limit: a body that takes more than %s", b.time)}
+		err = coded(&limitError{http.StatusRequestTimeout, fmt.Sprintf("limit: a body that takes more than %s", b.time)})
 	}
 	return n, err
 }

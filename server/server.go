@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/fanout"
@@ -29,6 +31,7 @@ type Server struct {
 	queries chan struct{} // has a value for each query in progress
 	ids     *ids
 	tenants *tenants
+	room    *pushRoom
 	mux     *http.ServeMux
 	closing atomic.Bool
 	active  sync.WaitGroup // requests in progress
@@ -74,7 +77,11 @@ func newBare(opts Options, store *columnstore.Store) (*Server, error) {
 		opts: opts, limits: limits, metrics: newMetrics(store),
 		queries: make(chan struct{}, limits.Queries), mux: http.NewServeMux(),
 		ids: newIDs(opts.Now), tenants: newTenants(limits, opts.Now),
+		room: &pushRoom{most: limits.PushBytes, wait: pushWait},
 	}
+	s.metrics.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "granary_push_memory_bytes", Help: "Memory that pushes in progress are counted with, at the worst.",
+	}, s.room.inUse))
 	s.SetTokens(opts.Tokens)
 	return s, nil
 }
@@ -120,7 +127,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(rec, r, &limitError{http.StatusMisdirectedRequest, "host: " + quoted(r.Host) + " is not a name of this server"})
 		return
 	}
+	start := time.Now()
 	s.mux.ServeHTTP(rec, r)
+	if r.Pattern == "" {
+		s.note(rec, r, invalid("method %s of this path is not served", quoted(r.Method)))
+		s.metrics.request("none", rec, time.Since(start))
+	}
 }
 
 // recover answers a request whose handler panicked. The panic is logged with its stack.

@@ -42,7 +42,7 @@ data, and takes less than a minute on two cores. Without -o it leaves nothing in
 the current folder.`,
 		Example: `  granary demo
   granary demo --span 2m --profiles gen && granary top --sample-index cpu gen
-  granary demo --db /tmp/demo.db && granary series --by job --db /tmp/demo.db
+  granary demo --db /tmp/d && granary top --sample-index cpu --db /tmp/d
   granary demo --trace /tmp/demo.trace && go tool trace /tmp/demo.trace
   granary export --demo 5m -o /tmp/demo.parquet   # its rows, for pandas`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -28,7 +28,7 @@ func explainMixed(err error) error {
 	}
 	var kinds, selectors []string
 	for _, k := range mixed.Kinds {
-		kinds = append(kinds, cli.Printable(k.String())+" in "+inputsOf(k))
+		kinds = append(kinds, cli.Printable(k.String())+inputsOf(k))
 		if k.Selector != "" {
 			selectors = append(selectors, "--selector "+shellQuoted(k.Selector))
 		}
@@ -64,25 +64,36 @@ func checkSides(t profile.Type, a, b []profile.ProfileKind) error {
 	side := func(kinds []profile.ProfileKind) string {
 		var texts []string
 		for _, k := range kinds {
-			texts = append(texts, cli.Printable(k.String())+" in "+inputsOf(k))
+			texts = append(texts, cli.Printable(k.String())+inputsOf(k))
 		}
 		return listed(texts, "; ")
 	}
 	return fmt.Errorf("%s: A and B are profiles of different kinds: %s; %s; compare them anyway with --sum-kinds", typeName(t), side(a), side(b))
 }
 
-// inputsOf names the first inputs of the profiles of a kind.
+// inputsOf names the first inputs of the profiles of a kind: files or, of profiles that came otherwise, labels.
 func inputsOf(k profile.ProfileKind) string {
 	var names []string
 	for _, source := range k.Sources {
+		var labels []string
 		for _, l := range source {
 			if l.Name == labelFile {
+				labels = nil
 				names = append(names, cli.Printable(l.Value))
+				break
+			}
+			if l.Name != profile.NameLabel { // which the kind has
+				labels = append(labels, fmt.Sprintf("%s=%q", l.Name, l.Value))
 			}
 		}
+		if len(labels) > 0 {
+			names = append(names, "{"+cli.Printable(strings.Join(labels, ","))+"}")
+		}
 	}
-	slices.Sort(names)
-	return listed(names, ", ")
+	if slices.Sort(names); len(names) == 0 {
+		return ""
+	}
+	return " in " + listed(names, ", ")
 }
 
 // listed joins the first texts of a list, and the number of the others.

@@ -12,6 +12,8 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
 )
 
 // contentionDir writes two mutex profiles, a block profile and a CPU profile.
@@ -150,5 +152,33 @@ func TestMergeOfMixedPeriods(t *testing.T) {
 	want := fmt.Sprintf("granary: profiles of 2 different kinds: (samples, cpu) in %s/cpu.pb.gz; (inuse_space) in %s; choose one type with --sample-index, or one kind with --selector\n", dir, name)
 	if r := granary(t, "merge", "-o", "-", filepath.Join(dir, "cpu.pb.gz"), name); r.code != cli.ExitFailed || r.stderr != want {
 		t.Errorf("%+v, want %s", r, want)
+	}
+}
+
+// TestKindsOfDirectory names the labels of profiles that came from no file, as those of the demo.
+func TestKindsOfDirectory(t *testing.T) {
+	dir := t.TempDir()
+	store, err := columnstore.Open(columnstore.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := profile.Open(store, profile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, labels := range []map[string]string{{"__name__": "block", "job": "b", "pod": "1"}, {"__name__": "block", "job": "a", "pod": "1"}, {"__name__": "mutex"}} {
+		p := newProfile("contentions:count delay:nanoseconds", sample{"f main", []int64{1, int64(i + 1)}, nil})
+		if _, err := db.Insert(t.Context(), p, profile.InsertOptions{Labels: labels}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const said = `granary: delay: profiles of 2 different kinds: block (contentions, delay) in {job="a",pod="1"}, {job="b",pod="1"}; mutex (contentions, delay); choose another type`
+	for _, command := range []string{"top", "series"} {
+		if r := granary(t, command, "--db", dir); r.code != cli.ExitFailed || !strings.HasPrefix(r.stderr, said) {
+			t.Errorf("%s: exit code %d, %s", command, r.code, r.stderr)
+		}
 	}
 }

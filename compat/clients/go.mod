@@ -12,6 +12,7 @@ require (
 	github.com/grafana/pyroscope/api v1.6.0
 	github.com/granarydb/granary v0.0.0
 	github.com/granarydb/granary/server v0.0.0
+	go.opentelemetry.io/proto/otlp/collector/profiles/v1development v0.4.0
 	go.uber.org/goleak v1.3.0
 	google.golang.org/protobuf v1.36.12
 )
@@ -41,7 +42,6 @@ require (
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/zeebo/xxh3 v1.1.0 // indirect
 	go.opentelemetry.io/proto/otlp v1.11.0 // indirect
-	go.opentelemetry.io/proto/otlp/collector/profiles/v1development v0.4.0 // indirect
 	go.opentelemetry.io/proto/otlp/profiles/v1development v0.4.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/mod v0.41.0 // indirect

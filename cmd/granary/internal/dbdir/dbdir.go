@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
@@ -74,6 +75,8 @@ func Explain(dir string, err error) error {
 		return nil
 	case errors.Is(err, disk.ErrLocked):
 		return fmt.Errorf("--db %s: another process has it open: wait until it ends", dir)
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("--db %s: %w; the log reserves segments of 64 MiB, two while the directory is open, and smaller ones with --disk-budget", dir, err)
 	}
 	return fmt.Errorf("--db %s: %w", dir, err)
 }

@@ -15,7 +15,7 @@ import (
 // notOfFronts are the flags of a server with a store. A front has none, and takes no pushes.
 var notOfFronts = []string{
 	"db", "in-memory", "sync", "memory", "disk", "retention", "drop-label", "write-tokens",
-	"max-profiles", "max-labels", "max-label-name", "max-label-value", "max-series", "max-tenants",
+	"max-profiles", "max-labels", "max-label-name", "max-label-value", "max-series", "max-tenants", "max-push-memory",
 }
 
 // addNodes adds the flags of a front to a set.

@@ -28,8 +28,8 @@ func wantError(t *testing.T, what string, err error, code connect.Code, text str
 	}
 }
 
-// TestHostileQuestions asks with fields that the error must name, by each protocol.
-func TestHostileQuestions(t *testing.T) {
+// TestHostileFields asks with fields that the error must name, by each protocol.
+func TestHostileFields(t *testing.T) {
 	a := newAsker(t, Options{})
 	a.insertMade()
 	type merge = querierv1.SelectMergeStacktracesRequest

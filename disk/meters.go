@@ -1,0 +1,121 @@
+package disk
+
+import (
+	"math/bits"
+	"sync/atomic"
+	"time"
+)
+
+// LogStats is the work of a log since it was opened.
+type LogStats struct {
+	Entries int64     // appended
+	Bytes   int64     // written to segments; an entry is written again after an error
+	Waits   Latencies // of those who had to wait: for room in the queue, or until an entry was durable
+	Writes  Latencies // of calls of the system that write to segments, 256 KiB at most unless an entry is longer
+	Syncs   Latencies // of calls of the system that make segments durable
+}
+
+// Latencies are durations by size. Call i of Buckets took at most [BucketEnd](i), and longer than
+// that of the bucket before; the last has all that are longer.
+type Latencies struct {
+	Count    int64
+	Sum, Max time.Duration
+	Buckets  [latencyBuckets]int64
+}
+
+// latencyBuckets is the number of buckets. They end at 7 s, each at twice the one before: a sync takes 0.1 ms
+// to seconds.
+const latencyBuckets = 18
+
+// BucketEnd returns the longest duration of a bucket of [Latencies], but for the last.
+func BucketEnd(i int) time.Duration { return 50 * time.Microsecond << i }
+
+// meter collects latencies. It is safe for concurrent use.
+type meter struct {
+	sum, max atomic.Int64
+	buckets  [latencyBuckets]atomic.Int64
+}
+
+// add adds the time from start to end. A clock that was set back gives none.
+func (m *meter) add(start, end time.Time) {
+	took := max(0, end.Sub(start))
+	bucket := bits.Len64(uint64(max(0, took-1)) / uint64(BucketEnd(0)))
+	m.buckets[min(bucket, latencyBuckets-1)].Add(1)
+	m.sum.Add(int64(took))
+	for {
+		most := m.max.Load()
+		if int64(took) <= most || m.max.CompareAndSwap(most, int64(took)) {
+			return
+		}
+	}
+}
+
+// latencies returns what was added. Of what is added meanwhile, parts can be missing.
+func (m *meter) latencies() Latencies {
+	out := Latencies{Sum: time.Duration(m.sum.Load()), Max: time.Duration(m.max.Load())}
+	for i := range m.buckets {
+		out.Buckets[i] = m.buckets[i].Load()
+		out.Count += out.Buckets[i]
+	}
+	return out
+}
+
+// meters are those of a log.
+type meters struct {
+	now                  func() time.Time
+	bytes                atomic.Int64
+	waits, writes, syncs meter
+}
+
+// measuredFS is an FS whose new files are measured.
+type measuredFS struct {
+	FS
+	*meters
+}
+
+// measuredFile is a segment whose calls are measured.
+type measuredFile struct {
+	File
+	*meters
+}
+
+// Create is of FS.
+func (m measuredFS) Create(name string) (File, error) {
+	f, err := m.FS.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	return measuredFile{f, m.meters}, nil
+}
+
+// WriteAt is of File.
+func (m measuredFile) WriteAt(b []byte, offset int64) (int, error) {
+	start := m.now()
+	n, err := m.File.WriteAt(b, offset)
+	m.writes.add(start, m.now())
+	m.bytes.Add(int64(n))
+	return n, err
+}
+
+// Sync is of File.
+func (m measuredFile) Sync() error {
+	start := m.now()
+	err := m.File.Sync()
+	m.syncs.add(start, m.now())
+	return err
+}
+
+// Stats returns the work of the log so far. It waits for nothing but a lock that is held for moments. A nil
+// Log has done none.
+func (l *Log) Stats() LogStats {
+	if l == nil {
+		return LogStats{}
+	}
+	l.mu.Lock()
+	entries := l.queue.added
+	l.mu.Unlock()
+	return LogStats{
+		Entries: int64(entries), Bytes: l.meters.bytes.Load(),
+		Waits: l.meters.waits.latencies(), Writes: l.meters.writes.latencies(), Syncs: l.meters.syncs.latencies(),
+	}
+}

@@ -1,0 +1,231 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/granarydb/granary/columnstore"
+)
+
+// hostileQuestions are questions that have no answer, to each method of the querier and to each GET.
+func hostileQuestions() (all []hostile) {
+	long := strings.Repeat("x", 1<<20)
+	deep := strings.Repeat("(", 2000) + strings.Repeat(")", 2000)
+	fields := func(more string) string { return `{"profileTypeID":"` + cpuID + `","labelSelector":"{}"` + more + `}` }
+	both := func(side string) string { return `{"left":` + fields("") + `,"right":` + side + `}` }
+	selectors := map[string]string{ // of a label, in JSON
+		"open brace": `{`, "no value": `{job=}`, "no quote": `{job=\"a}`, "no name": `{=\"a\"}`, "wrong operator": `{job>\"a\"}`, "two commas": `{job=\"a\",,}`, "text behind": `{job=\"a\"} or`,
+		"open group": `{job=~\"(\"}`, "repeat of repeats": `{job=~\"((a{1000}){1000}){1000}\"}`, "deep pattern": `{job=~\"` + deep + `\"}`, "zero": `{job=\"a\u0000\"`, "look behind": `{job=~\"(?<=a)\"}`, "flag": `{job=~\"(?z)a\"}`,
+	}
+	times := map[string]string{
+		"start below 0": `,"start":"-1"`, "end below 0": `,"end":"-5"`, "end before start": `,"start":"5","end":"4"`, "end beyond time": `,"end":"9223372036854775807"`, "start beyond time": `,"start":"9223372036854775807"`,
+	}
+	bodies := map[string]string{
+		"number as text": `{"start":"x"}`, "huge number": `{"start":"99999999999999999999"}`, "half a number": `{"start":0.5}`, "list": `[]`, "nothing": ``, "open": `{`, "another open": `{"start":`, "text": `"a"`, "deep": strings.Repeat(`{"a":[`, 5000),
+	}
+	post := func(method, name, body string, status int, text string) {
+		all = append(all, hostile{method + " " + name, "", "/querier.v1.QuerierService/" + method, asJSON, []byte(body), status, text})
+	}
+	for _, method := range []string{"ProfileTypes", "LabelNames", "LabelValues", "Series", "SelectSeries", "SelectMergeStacktraces", "SelectMergeSpanProfile", "SelectMergeProfile", "Diff"} {
+		for name, body := range bodies {
+			if method != "Diff" || !strings.Contains(body, "start\":") || name == "another open" { // which has no start of its own
+				post(method, name, body, 400, "unmarshal")
+			}
+		}
+		post(method, "long", `{"a":"`+long+`"}`, 429, "larger than configured max")
+	}
+	for _, method := range []string{"ProfileTypes", "LabelNames", "LabelValues", "Series"} {
+		for name, text := range times {
+			post(method, name, `{"name":"job"`+text+`}`, 400, "start and end")
+		}
+	}
+	for _, method := range []string{"LabelNames", "LabelValues", "Series"} {
+		for name, text := range selectors {
+			post(method, name, `{"name":"job","matchers":["`+text+`"]}`, 400, "matchers")
+		}
+		post(method, "a wrong second selector", `{"name":"job","matchers":["{}","{"]}`, 400, "matchers")
+	}
+	post("LabelValues", "no name", `{}`, 400, "name")
+	for _, method := range []string{"SelectSeries", "SelectMergeStacktraces", "SelectMergeSpanProfile", "SelectMergeProfile"} {
+		for name, text := range times {
+			post(method, name, fields(`,"step":1`+text), 400, "start and end")
+		}
+		for name, text := range selectors {
+			post(method, name, `{"profileTypeID":"`+cpuID+`","step":1,"labelSelector":"`+text+`"}`, 400, "label_selector")
+		}
+		for _, id := range []string{"", "cpu", "::::", "a:::", "a:::::", ":cpu:n:cpu:n"} {
+			post(method, "type "+id, `{"profileTypeID":"`+id+`","step":1,"labelSelector":"{}"}`, 400, "profile_typeID")
+		}
+	}
+	for name, step := range map[string]string{"none": "0", "negative": "-1", "tiny": "1e-300", "huge": "1e300", "not a number": `"NaN"`, "infinite": `"Infinity"`} {
+		post("SelectSeries", "step "+name, fields(`,"step":`+step), 400, "step: ")
+	}
+	post("SelectSeries", "group by nothing", fields(`,"step":1,"groupBy":[""]`), 400, "")
+	for _, nodes := range []string{"-1", "100001", "9223372036854775807"} {
+		for _, method := range []string{"SelectMergeStacktraces", "SelectMergeSpanProfile"} {
+			post(method, nodes+" nodes", fields(`,"maxNodes":"`+nodes+`"`), 429, "max_nodes")
+		}
+	}
+	for name, field := range map[string]string{"trace_id": "traceIdSelector", "span_id": "spanSelector"} {
+		for _, id := range []string{"", "x", `a\"}b`, strings.Repeat("0", 33)} {
+			post("SelectMergeStacktraces", field+" "+id, fields(`,"`+field+`":["`+id+`"]`), 400, name)
+		}
+	}
+	for name, side := range map[string]string{"nothing": `{}`, "times": fields(`,"start":"2","end":"1"`), "selector": `{"profileTypeID":"` + cpuID + `","labelSelector":"{"}`} {
+		post("Diff", name, both(side), 400, "")
+	}
+	for _, path := range []string{"/pprof", "/arrow"} {
+		for name, query := range map[string]string{
+			"parameter": "typ=cpu", "twice": "type=cpu&type=cpu", "no query": "a=%zz", "semicolon": "a;b",
+			"from": "from=x", "from below 0": "from=-5", "from beyond time": "from=99999999999999999999", "from in 1969": "from=1969-01-01T00:00:00Z", "from in 2300": "from=2300-01-01T00:00:00Z", "from behind to": "from=5&to=4", "from as to": "from=5&to=5", "to": "to=1h",
+		} {
+			all = append(all, hostile{path + " " + name, "GET", path + "?" + query, nil, nil, 400, "invalid request"})
+		}
+		for name, text := range selectors {
+			query := url.Values{"selector": {strings.NewReplacer(`\"`, `"`, `\u0000`, "\x00").Replace(text)}}
+			all = append(all, hostile{path + " selector " + name, "GET", path + "?" + query.Encode(), nil, nil, 400, "parameter selector"})
+		}
+		all = append(all, hostile{path + " type", "GET", path + "?type=nothing", nil, nil, 404, "parameter type"})
+	}
+	return append(all,
+		hostile{"form", "GET", "/arrow?form=x", nil, nil, 400, "parameter form"},
+		hostile{"stacks", "GET", "/arrow?stacks=x", nil, nil, 400, "parameter stacks"})
+}
+
+// TestHostileQuestions asks what has no answer, and a good question after each. The heap stays as it was.
+func TestHostileQuestions(t *testing.T) {
+	r := newReceiver(t, Options{}, columnstore.Options{})
+	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof?job=a", small(t, 1)))
+	ask := func(h hostile) (int, string) {
+		method := h.method
+		if method == "" {
+			method = http.MethodPost
+		}
+		return r.send(r.request(method, h.path, h.body, h.headers...))
+	}
+	good := hostile{"", "", "/querier.v1.QuerierService/SelectMergeStacktraces", asJSON, []byte(`{"profileTypeID":"` + cpuID + `","labelSelector":"{}"}`), 200, "main.work"}
+	costly := hostile{"", "", "/querier.v1.QuerierService/SelectSeries", asJSON, []byte(`{"profileTypeID":"` + cpuID + `","labelSelector":"{}","step":0.001,"start":"1","end":"9000000000000"}`), 200, "points"}
+	if status, answer := ask(costly); status != costly.status || !strings.Contains(answer, costly.text) || len(answer) > 1000 {
+		t.Errorf("a step of 1 ms over 285 years: status %d: %.300s", status, answer)
+	}
+	all := hostileQuestions()
+	before := liveHeap()
+	for _, h := range all {
+		if status, answer := ask(h); status != h.status || !strings.Contains(answer, h.text) || len(answer) > 10_000 {
+			t.Errorf("%s: status %d: %.300s; want %d and %q", h.name, status, answer, h.status, h.text)
+		}
+		if status, answer := ask(good); status != good.status || !strings.Contains(answer, good.text) {
+			t.Fatalf("after %s: status %d: %.300s", h.name, status, answer)
+		}
+	}
+	if grown := liveHeap() - before; grown > 4<<20 || len(all) < 200 {
+		t.Errorf("the heap grew by %d bytes for %d questions", grown, len(all))
+	}
+	t.Logf("%d questions", len(all))
+}
+
+// TestHostileResets sends requests in HTTP/2 and resets them at once, as fast as it can. The server goes on, and
+// has nothing of them.
+func TestHostileResets(t *testing.T) {
+	r := newReceiver(t, Options{}, columnstore.Options{})
+	good := small(t, 1)
+	before := liveHeap()
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for range 100 {
+				ctx, cancel := context.WithCancel(t.Context())
+				path := []string{"/pprof", pushPath, otlpPath, "/arrow"}[i%4]
+				req := r.request(http.MethodPost, path, nil, asX...).WithContext(ctx)
+				req.Body, req.ContentLength, req.GetBody = io.NopCloser(stalled{strings.NewReader("head"), ctx}), -1, nil
+				time.AfterFunc(time.Duration(i)*time.Millisecond, cancel)
+				resp, err := r.h2c.Do(req)
+				if err == nil {
+					_ = resp.Body.Close()
+				}
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+	r.s.Wait()
+	if n := r.s.room.inUse(); n != 0 {
+		t.Errorf("%v bytes of requests that were reset", n)
+	}
+	if grown := liveHeap() - before; grown > 8<<20 {
+		t.Errorf("the heap grew by %d bytes", grown)
+	}
+	req := r.request(http.MethodPost, "/pprof", good)
+	resp, err := r.h2c.Do(req)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("after resets: %v", err)
+	}
+	_ = resp.Body.Close()
+}
+
+// TestHostileSmuggling sends requests whose bodies end in another request, which must not be read as one: what the
+// server leaves unread of a body ends the connection.
+func TestHostileSmuggling(t *testing.T) {
+	r := newReceiver(t, Options{Limits: Limits{Body: 1 << 20}}, columnstore.Options{})
+	address := strings.TrimPrefix(r.url, "http://")
+	inner := "POST /pprof?smuggled=1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
+	fill := strings.Repeat("x", 300<<10) + strings.Repeat(inner, 4000) // net/http reads 256 KiB of what a handler left
+	frame := string(framed(0x40, 3, "abc"))
+	for name, head := range map[string]string{
+		"path":           "POST /nothing HTTP/1.1\r\n",
+		"method":         "PUT /ingest HTTP/1.1\r\n",
+		"host":           "POST /pprof HTTP/1.1\r\nX-A: b\r\n",
+		"query":          "POST /pprof?a=%zz HTTP/1.1\r\n",
+		"format":         "POST /ingest?name=a&format=jfr HTTP/1.1\r\n",
+		"bad form":       "POST /ingest?name=a HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=y\r\n",
+		"content type":   "POST " + pushPath + " HTTP/1.1\r\nContent-Type: text/plain\r\n",
+		"encoding":       "POST " + pushPath + " HTTP/1.1\r\nContent-Type: application/proto\r\nContent-Encoding: br\r\n",
+		"gRPC-Web frame": "POST " + pushPath + " HTTP/1.1\r\nContent-Type: application/grpc-web\r\n",
+		"gRPC in HTTP/1": "POST " + pushPath + " HTTP/1.1\r\nContent-Type: application/grpc\r\n",
+		"OTLP type":      "POST " + otlpPath + " HTTP/1.1\r\nContent-Type: text/plain\r\n",
+		"OTLP gRPC-Web":  "POST " + otlpProcedure + " HTTP/1.1\r\nContent-Type: application/grpc-web\r\n",
+		"question":       "POST /querier.v1.QuerierService/Diff HTTP/1.1\r\nContent-Type: application/grpc-web\r\n",
+		"GET with body":  "GET /healthz HTTP/1.1\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			host := "localhost"
+			if name == "host" {
+				host = "evil.example"
+			}
+			body := frame + fill
+			answer := exchange(t, address, fmt.Sprintf("%sHost: %s\r\nContent-Length: %d\r\n\r\n%s", head, host, len(body), body))
+			if n := strings.Count(answer, "HTTP/1.1 "); n != 1 {
+				t.Errorf("%d answers to one request: %.600q", n, answer)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		if r.rows() != 0 {
+			t.Errorf("%d rows", r.rows())
+		}
+	})
+}
+
+// exchange sends bytes and returns what comes back until the connection ends, or is idle.
+func exchange(t *testing.T, address, text string) string {
+	t.Helper()
+	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	go func() { _, _ = io.WriteString(conn, text) }()
+	answer, _ := io.ReadAll(bufio.NewReader(conn)) // the error is the end of the connection, or its deadline
+	return string(answer)
+}

@@ -1,0 +1,315 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+	pushv1 "github.com/grafana/pyroscope/api/gen/proto/go/push/v1"
+	collectorv1 "go.opentelemetry.io/proto/otlp/collector/profiles/v1development"
+	profilesv1 "go.opentelemetry.io/proto/otlp/profiles/v1development"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/granarydb/granary/columnstore"
+)
+
+// largeProfile is one of so many samples, which are all 0: it takes memory on its way, and none in the store.
+func largeProfile(samples int) *pprof.Profile {
+	p := &pprof.Profile{
+		SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}},
+	}
+	for i := range samples {
+		f := &pprof.Function{ID: uint64(i + 1), Name: fmt.Sprint("main.function", i)}
+		l := &pprof.Location{ID: f.ID, Line: []pprof.Line{{Function: f, Line: int64(i)}}}
+		p.Function, p.Location = append(p.Function, f), append(p.Location, l)
+		p.Sample = append(p.Sample, &pprof.Sample{Location: []*pprof.Location{l}, Value: []int64{0}, Label: map[string][]string{"n": {fmt.Sprint(i)}}})
+	}
+	return p
+}
+
+// largeOTLP is a request with so many samples of 0.
+func largeOTLP(samples int) *collectorv1.ExportProfilesServiceRequest {
+	r := otlpRequest(1)
+	p := firstProfile(r)
+	p.Samples, p.TimeUnixNano = nil, 0
+	for range samples {
+		p.Samples = append(p.Samples, &profilesv1.Sample{StackIndex: 1, Values: []int64{0, 0, 0, 0}})
+	}
+	return r
+}
+
+// way is a way of profiles into the server.
+type way struct {
+	path    string
+	headers []string
+	body    []byte
+	isH2    bool
+}
+
+// waysIn returns a push of a large profile for each way in, by name.
+func waysIn(t *testing.T, samples int) map[string]way {
+	t.Helper()
+	zipped := encoded(t, largeProfile(samples))
+	var plain bytes.Buffer
+	if err := largeProfile(samples).WriteUncompressed(&plain); err != nil {
+		t.Fatal(err)
+	}
+	push := &pushv1.PushRequest{Series: []*pushv1.RawProfileSeries{pushSeries(nil, zipped), pushSeries(nil, plain.Bytes())}}
+	push.Series[0].Samples[0].ID, push.Series[1].Samples[0].ID = "", "" // each push counts
+	otlp := largeOTLP(2 * samples)
+	firstProfile(otlp).ProfileId = nil
+	text := func(m proto.Message) []byte {
+		data, err := protojson.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	ways := map[string]way{
+		"pprof":            {"/pprof", nil, zipped, false},
+		"pprof plain":      {"/pprof", nil, plain.Bytes(), false},
+		"pprof named":      {"/pprof?__name__=a", nil, zipped, false},
+		"ingest":           {"/ingest?name=a", nil, zipped, false},
+		"Push":             {pushPath, asProto, marshal(t, push), false},
+		"Push JSON":        {pushPath, asJSON, text(push), false},
+		"Push gzip":        {pushPath, append([]string{"Content-Encoding", "gzip"}, asProto...), gzipped(t, marshal(t, push)), false},
+		"OTLP":             {otlpPath, asX, marshal(t, otlp), false},
+		"OTLP JSON":        {otlpPath, asJSON, text(otlp), false},
+		"OTLP gzip":        {otlpPath, append([]string{"Content-Encoding", "gzip"}, asX...), gzipped(t, marshal(t, otlp)), false},
+		"OTLP Connect":     {otlpProcedure, asProto, marshal(t, otlp), false},
+		"OTLP Connect zip": {otlpProcedure, append([]string{"Content-Encoding", "gzip"}, asProto...), gzipped(t, marshal(t, otlp)), false},
+	}
+	multi, contentType := form(t, part{"profile", zipped})
+	ways["ingest form"] = way{"/ingest?name=a", []string{"Content-Type", contentType}, multi, false}
+	for name, m := range map[string]proto.Message{"Push ": push, "OTLP ": otlp} {
+		path := map[string]string{"Push ": pushPath, "OTLP ": otlpProcedure}[name]
+		for _, kind := range []string{"application/grpc", "application/grpc-web"} {
+			data := marshal(t, m)
+			z := gzipped(t, data)
+			ways[name+kind] = way{path, []string{"Content-Type", kind, "Te", "trailers"}, framed(0, uint32(len(data)), string(data)), kind == "application/grpc"}
+			ways[name+kind+" gzip"] = way{path, []string{"Content-Type", kind, "Te", "trailers", "Grpc-Encoding", "gzip"}, framed(1, uint32(len(z)), string(z)), kind == "application/grpc"}
+		}
+	}
+	return ways
+}
+
+// pushWay sends a push and returns its status, or that of gRPC as one of HTTP, and the text of its answer.
+func (r *receiver) pushWay(w way, body io.Reader) (int, string) {
+	req := r.request(http.MethodPost, w.path, nil, w.headers...)
+	req.Body, req.ContentLength, req.GetBody = io.NopCloser(body), -1, nil
+	client := r.http
+	if w.isH2 {
+		client = r.h2c
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return http.StatusServiceUnavailable, "connection: " + err.Error() // the server closed it instead of reading on
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return http.StatusServiceUnavailable, "connection: " + err.Error()
+	}
+	answer := string(text) + resp.Trailer.Get("Grpc-Message") + resp.Header.Get("Grpc-Message")
+	if resp.Trailer.Get("Grpc-Status") == "14" || strings.Contains(strings.ToLower(answer), "grpc-status: 14") || resp.Header.Get("Grpc-Status") == "14" {
+		return http.StatusServiceUnavailable, strings.ReplaceAll(answer, "%20", " ")
+	}
+	return resp.StatusCode, answer
+}
+
+// liveHeap returns the bytes of the heap without garbage.
+func liveHeap() int64 {
+	runtime.GC() // twice: a pool keeps what it has for one more
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// TestPushBytes pushes large profiles by each way at once, and stops the clock that they ask, when each has
+// decompressed and decoded what it sends. The heap has what the room has, and what one push takes beyond it; those
+// that find no room are told so. Once the clock goes on, all get in.
+func TestPushBytes(t *testing.T) {
+	const samples, most, times = 6000, 4 << 20, 2
+	ways := waysIn(t, samples)
+	var stopped atomic.Pointer[chan struct{}]
+	stop := func() (goOn func()) {
+		c := make(chan struct{})
+		stopped.Store(&c)
+		return func() { close(c) }
+	}
+	stop()()
+	now := func() time.Time {
+		<-*stopped.Load()
+		return time.Now()
+	}
+	r := newReceiver(t, Options{Limits: Limits{PushBytes: most}, Now: now}, columnstore.Options{})
+	r.s.room.wait = 5 * time.Millisecond
+	var sent, refused, accepted atomic.Int64
+	var again sync.Mutex
+	push := func(name string, w way) {
+		sent.Add(1)
+		for tries := range 1000 {
+			status, text := r.pushWay(w, bytes.NewReader(w.body))
+			if status == http.StatusOK && !strings.Contains(text, "rejected") && !strings.Contains(text, "limit") {
+				accepted.Add(1)
+				return
+			}
+			if status != http.StatusServiceUnavailable || !strings.Contains(text, "4194304 bytes of memory for pushes in progress") && !strings.Contains(text, "connection: ") {
+				t.Errorf("%s: status %d: %.200s", name, status, text)
+			}
+			if refused.Add(1); tries == 0 {
+				<-*stopped.Load()
+				again.Lock() // those that were refused come again one by one
+				defer again.Unlock()
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		t.Errorf("%s: never got in", name)
+	}
+	// held returns by how much the heap has grown when the pushes are refused or wait for the clock.
+	held := func(pushes func(*sync.WaitGroup)) int64 {
+		r.s.Wait()
+		before := liveHeap()
+		goOn := stop()
+		var all sync.WaitGroup
+		pushes(&all)
+		for last := int64(-1); last != refused.Load() || r.s.room.inUse() == 0; time.Sleep(200 * time.Millisecond) {
+			last = refused.Load()
+		}
+		grown := liveHeap() - before
+		goOn()
+		all.Wait()
+		return grown
+	}
+	largest := ways["Push JSON"]
+	alone := held(func(all *sync.WaitGroup) { all.Go(func() { push("alone", largest) }) })
+	grown := held(func(all *sync.WaitGroup) {
+		for name, w := range ways {
+			for range times {
+				all.Go(func() { push(name, w) })
+			}
+		}
+	})
+	t.Logf("%d pushes, %d refused: the heap grew by %d KiB, and for one by %d KiB", sent.Load(), refused.Load(), grown>>10, alone>>10)
+	if connections := sent.Load() * 64 << 10; refused.Load() == 0 || grown > most+alone+connections {
+		t.Errorf("%d pushes at once, %d refused: the heap grew by %d bytes", sent.Load(), refused.Load(), grown)
+	}
+	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof", small(t, 1)))
+	r.s.Wait()
+	if n := r.s.room.inUse(); n != 0 || accepted.Load() != sent.Load() {
+		t.Errorf("%v bytes in use after all pushes; %d of %d were accepted", n, accepted.Load(), sent.Load())
+	}
+	r.wantMetrics("granary_push_memory_bytes 0")
+}
+
+// TestPushBytes_Stalled lets clients stop amid large bodies, by each way. The first that come fill the room, the
+// others are refused, and the heap stays flat.
+func TestPushBytes_Stalled(t *testing.T) {
+	const most, stalledBytes, times = 4 << 20, 1 << 20, 4
+	r := newReceiver(t, Options{Limits: Limits{PushBytes: most}}, columnstore.Options{})
+	r.s.room.wait = time.Millisecond
+	ways := waysIn(t, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	var refused atomic.Int64
+	var pushes sync.WaitGroup
+	before, head := liveHeap(), make([]byte, stalledBytes) // of all
+	for name, w := range ways {
+		for range times {
+			pushes.Go(func() {
+				start := io.Reader(bytes.NewReader(head))
+				if strings.Contains(name, "grpc") { // of a frame that is longer
+					start = io.MultiReader(bytes.NewReader(framed(0, stalledBytes+1, "")), start)
+				}
+				if status, text := r.pushWay(w, stalled{start, ctx}); status == http.StatusServiceUnavailable && strings.Contains(text, "pushes in progress") {
+					refused.Add(1)
+				}
+			})
+		}
+	}
+	for last, tries := int64(0), 0; (last == 0 || last != refused.Load()) && tries < 50; tries++ {
+		last = refused.Load()
+		time.Sleep(200 * time.Millisecond)
+	}
+	peak := liveHeap() - before
+	inUse := r.s.room.inUse()
+	cancel()
+	pushes.Wait()
+	r.s.Wait()
+	if refused.Load() == 0 || inUse > most+8*stalledBytes || r.s.room.inUse() != 0 {
+		t.Errorf("%d pushes refused, %v bytes were in use, and %v at the end", refused.Load(), inUse, r.s.room.inUse())
+	}
+	if limit := int64(most + 16*stalledBytes + times*len(ways)*(128<<10)); peak > limit { // and what clients and connections take
+		t.Errorf("the heap grew by %d bytes for %d stalled pushes, want at most %d", peak, times*len(ways), limit)
+	}
+	t.Logf("%d of %d refused, the heap grew by %d KiB", refused.Load(), times*len(ways), peak>>10)
+	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof", small(t, 1)))
+}
+
+// TestPushRoom gives and takes back shares.
+func TestPushRoom(t *testing.T) {
+	room := &pushRoom{most: 10 * shareStep, wait: time.Millisecond}
+	share := func(ctx context.Context) *share { return &share{room: room, use: use{ctx: ctx}} }
+	a, b, c := share(t.Context()), share(t.Context()), share(t.Context())
+	for _, err := range []error{a.take(6 * shareStep), b.take(3 * shareStep), b.take(3 * shareStep), b.take(50 * shareStep)} {
+		if err != nil {
+			t.Fatal(err) // the last two exceed the room, which one push may
+		}
+	}
+	err := c.take(1)
+	if !errors.Is(err, ErrLimit) || causeOf(err).status != http.StatusServiceUnavailable || c.held != 0 {
+		t.Errorf("a third push: %v, %d bytes", err, c.held)
+	}
+	b.release()
+	if again := c.take(1); again != err { //nolint:errorlint // the same
+		t.Errorf("a push that was refused gets %v", again)
+	}
+	d := share(t.Context())
+	room.wait = time.Minute
+	got := make(chan error)
+	go func() { got <- cmpErr(d.take(8*shareStep), share(t.Context()).take(8*shareStep)) }()
+	time.Sleep(10 * time.Millisecond) // d exceeds the room, so the one behind it waits
+	a.release()
+	select {
+	case err := <-got:
+		t.Errorf("16 of 10 were given: %v", err)
+	case <-time.After(10 * time.Millisecond):
+	}
+	d.release()
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("gone")
+	cancel(gone)
+	over := share(t.Context())
+	if err := over.take(9 * shareStep); err != nil {
+		t.Fatal(err)
+	}
+	if err := share(ctx).take(9 * shareStep); !errors.Is(err, gone) {
+		t.Errorf("a client that has gone: %v", err)
+	}
+	at := over.mark()
+	if err := over.take(5 * shareStep); err != nil {
+		t.Fatal(err)
+	}
+	held := over.held
+	over.rewind(at)
+	if err := over.take(5 * shareStep); err != nil || over.held != held {
+		t.Errorf("bytes that were free: %v, %d held, want %d", err, over.held, held)
+	}
+}
+
+// cmpErr returns the first error.
+func cmpErr(errs ...error) error { return errors.Join(errs...) }
