@@ -399,7 +399,7 @@ func TestDiskBudget_Crash(t *testing.T) {
 	opts.segmentBytes, opts.DiskBudget, opts.Sync = 0, 256<<10, disk.SyncEach
 	store, table := open(t, opts, samples(100))
 	dropped := int64(0)
-	for i := range 1000 {
+	for i := range 600 {
 		b, _ := batch(rng, 60, int64(i*10))
 		insert(t, table, b)
 		now := store.Stats().DroppedRows
