@@ -392,6 +392,9 @@ func TestDiskBudget_Options(t *testing.T) {
 
 // What the budget dropped stays dropped after a crash at any time, and nothing else is lost: floors are commits.
 func TestDiskBudget_Crash(t *testing.T) {
+	if raceEnabled {
+		t.Skip("one goroutine does it all")
+	}
 	lowerDiskBudget(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	fs := crashfs.New(crashfs.Options{})

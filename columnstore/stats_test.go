@@ -89,6 +89,9 @@ func TestStats(t *testing.T) {
 
 // TestStats_BytesAreThoseOfTheHeap compares the store's accounting with the live heap.
 func TestStats_BytesAreThoseOfTheHeap(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector has a heap of its own")
+	}
 	const profiles, rows = 400, 500
 	for _, test := range []struct {
 		name   string
