@@ -119,6 +119,9 @@ func churn(t *testing.T, table *Table, from, to time.Time) {
 // simulated time, with a retention of 20 minutes. The heap ends within a fifth of that of a
 // fresh store with the same live data, with buckets of 15 minutes and of one.
 func TestRetention_Churn(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector has a heap of its own")
+	}
 	end := time.Date(2026, 1, 1, 2, 0, 0, 0, time.UTC)
 	for _, width := range []time.Duration{15 * time.Minute, time.Minute} {
 		t.Run(fmt.Sprint("buckets of ", width), func(t *testing.T) {
