@@ -133,14 +133,10 @@ func (q *frontQuerier) SelectMergeStacktraces(ctx context.Context, r *connect.Re
 
 // SelectMergeSpanProfile is SelectMergeStacktraces of samples with one of some span ids.
 func (q *frontQuerier) SelectMergeSpanProfile(ctx context.Context, r *connect.Request[querierv1.SelectMergeSpanProfileRequest]) (*connect.Response[querierv1.SelectMergeSpanProfileResponse], error) {
-	m := r.Msg
-	if f := m.GetFormat(); f > querierv1.ProfileFormat_PROFILE_FORMAT_FLAMEGRAPH {
-		return nil, connectError(ctx, refused("format: %s is not made; flame graphs are", f))
+	if err := checkGraph(r.Msg); err != nil {
+		return nil, connectError(ctx, err)
 	}
-	out, err := q.stacks(ctx, &querierv1.SelectMergeStacktracesRequest{
-		ProfileTypeID: m.GetProfileTypeID(), LabelSelector: m.GetLabelSelector(), Start: m.GetStart(), End: m.GetEnd(),
-		SpanSelector: m.GetSpanSelector(), MaxNodes: m.MaxNodes,
-	})
+	out, err := q.stacks(ctx, ofSpans(r.Msg))
 	if err != nil {
 		return nil, err
 	}
@@ -149,12 +145,7 @@ func (q *frontQuerier) SelectMergeSpanProfile(ctx context.Context, r *connect.Re
 
 // SelectMergeProfile returns the merged profiles as one of pprof.
 func (q *frontQuerier) SelectMergeProfile(ctx context.Context, r *connect.Request[querierv1.SelectMergeProfileRequest]) (*connect.Response[googlev1.Profile], error) {
-	m := r.Msg
-	out, err := q.stacks(ctx, &querierv1.SelectMergeStacktracesRequest{
-		ProfileTypeID: m.GetProfileTypeID(), LabelSelector: m.GetLabelSelector(), Start: m.GetStart(), End: m.GetEnd(),
-		ProfileIdSelector: m.GetProfileIdSelector(), TraceIdSelector: m.GetTraceIdSelector(), StackTraceSelector: m.GetStackTraceSelector(),
-		Format: querierv1.ProfileFormat_PROFILE_FORMAT_PPROF,
-	})
+	out, err := q.stacks(ctx, ofProfile(r.Msg))
 	if err != nil {
 		return nil, err
 	}
@@ -164,11 +155,10 @@ func (q *frontQuerier) SelectMergeProfile(ctx context.Context, r *connect.Reques
 // Diff returns the stacks of two questions side by side. A node that is missing is so on both sides.
 func (q *frontQuerier) Diff(ctx context.Context, r *connect.Request[querierv1.DiffRequest]) (out *connect.Response[querierv1.DiffResponse], err error) {
 	left, right := r.Msg.GetLeft(), r.Msg.GetRight()
-	if err = q.checked(left); err != nil {
-		return nil, connectError(ctx, sideError("left", err))
-	}
-	if err = q.checked(right); err != nil {
-		return nil, connectError(ctx, sideError("right", err))
+	for i, m := range []*querierv1.SelectMergeStacktracesRequest{left, right} {
+		if err = q.checked(m); err != nil {
+			return nil, connectError(ctx, sideError(sideNames[i], err))
+		}
 	}
 	err = q.s.inTime(ctx, func(ctx context.Context) error {
 		return q.s.front.Stacks(ctx, []fanout.Side{sideOf(left), sideOf(right)}, fanout.Typed{}, func(db *profile.DB) (err error) {

@@ -160,6 +160,31 @@ func (q *querier) stacks(m *querierv1.SelectMergeStacktracesRequest) (a asked, e
 	return a, err
 }
 
+// ofSpans returns the request for the stacks of spans.
+func ofSpans(m *querierv1.SelectMergeSpanProfileRequest) *querierv1.SelectMergeStacktracesRequest {
+	return &querierv1.SelectMergeStacktracesRequest{
+		ProfileTypeID: m.GetProfileTypeID(), LabelSelector: m.GetLabelSelector(), Start: m.GetStart(), End: m.GetEnd(),
+		SpanSelector: m.GetSpanSelector(), MaxNodes: m.MaxNodes,
+	}
+}
+
+// checkGraph returns an error if a request for the stacks of spans is not for a flame graph.
+func checkGraph(m *querierv1.SelectMergeSpanProfileRequest) error {
+	if f := m.GetFormat(); f > querierv1.ProfileFormat_PROFILE_FORMAT_FLAMEGRAPH {
+		return refused("format: %s is not made; flame graphs are", f)
+	}
+	return nil
+}
+
+// ofProfile returns the request for the stacks of a profile, as pprof.
+func ofProfile(m *querierv1.SelectMergeProfileRequest) *querierv1.SelectMergeStacktracesRequest {
+	return &querierv1.SelectMergeStacktracesRequest{
+		ProfileTypeID: m.GetProfileTypeID(), LabelSelector: m.GetLabelSelector(), Start: m.GetStart(), End: m.GetEnd(),
+		ProfileIdSelector: m.GetProfileIdSelector(), TraceIdSelector: m.GetTraceIdSelector(), StackTraceSelector: m.GetStackTraceSelector(),
+		Format: querierv1.ProfileFormat_PROFILE_FORMAT_PPROF,
+	}
+}
+
 // nodes returns the number of functions of a flame graph.
 func (q *querier) nodes(asked int64) (int, error) {
 	const most = 8192 // as of Grafana
@@ -229,12 +254,9 @@ func (q *querier) SelectMergeStacktraces(ctx context.Context, r *connect.Request
 func (q *querier) SelectMergeSpanProfile(ctx context.Context, r *connect.Request[querierv1.SelectMergeSpanProfileRequest]) (*connect.Response[querierv1.SelectMergeSpanProfileResponse], error) {
 	return answered(ctx, q.s, func(ctx context.Context, snap *columnstore.Snapshot) (*querierv1.SelectMergeSpanProfileResponse, error) {
 		m := r.Msg
-		a, err := q.ask(m.GetProfileTypeID(), m.GetLabelSelector(), m.GetStart(), m.GetEnd())
+		a, err := q.stacks(ofSpans(m))
 		if err == nil {
-			err = a.only("span_id", m.GetSpanSelector(), 16)
-		}
-		if f := m.GetFormat(); err == nil && f > querierv1.ProfileFormat_PROFILE_FORMAT_FLAMEGRAPH {
-			err = refused("format: %s is not made; flame graphs are", f)
+			err = checkGraph(m)
 		}
 		if err != nil {
 			return nil, err
@@ -247,11 +269,7 @@ func (q *querier) SelectMergeSpanProfile(ctx context.Context, r *connect.Request
 // SelectMergeProfile returns the merged profiles as one of pprof.
 func (q *querier) SelectMergeProfile(ctx context.Context, r *connect.Request[querierv1.SelectMergeProfileRequest]) (*connect.Response[googlev1.Profile], error) {
 	return answered(ctx, q.s, func(ctx context.Context, snap *columnstore.Snapshot) (*googlev1.Profile, error) {
-		m := r.Msg
-		a, err := q.stacks(&querierv1.SelectMergeStacktracesRequest{
-			ProfileTypeID: m.GetProfileTypeID(), LabelSelector: m.GetLabelSelector(), Start: m.GetStart(), End: m.GetEnd(),
-			ProfileIdSelector: m.GetProfileIdSelector(), TraceIdSelector: m.GetTraceIdSelector(), StackTraceSelector: m.GetStackTraceSelector(),
-		})
+		a, err := q.stacks(ofProfile(r.Msg))
 		if err != nil {
 			return nil, err
 		}
