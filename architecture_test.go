@@ -58,6 +58,7 @@ var below = map[string][]string{
 	"":               {},
 
 	"server/tutorial": {"render", "profile", "columnstore"},
+	"history/partial": {"history"},
 
 	"profile/pprof":     {},
 	"profile/rows":      {"schema", "encoding", "profile/pprof"},

@@ -1,0 +1,31 @@
+// Package partial keeps a part of an interval history, and replays the rest from the events
+// that it was made of.
+//
+// A checkpoint is made every so many events. Only the intervals that hold at a checkpoint
+// are kept, in a history.History of their own. A question about what lies between two
+// checkpoints reads the events between them again, from an [Events] that the caller
+// implements, through the same [Provider] that built the history.
+//
+//	                 checkpoint 1         checkpoint 2       end, the last checkpoint
+//	events    e e e e e | e e e e e e e e e e | e e e e e e e e |
+//	kept      ~~~~[-----------------]~~~~~[------]~~~~~~~~~[----]   ~ gap, to replay
+//	positions ^           ^                    ^
+//
+// Of a gap nothing is kept but its end. It is an interval of null, and no bit tells it
+// from a null that is a state: a gap is an interval that no checkpoint is in (P1).
+//
+// # Invariants
+//
+//	P1  At each checkpoint each attribute is in an interval that is kept, whole. Each
+//	    other interval of what is kept is a gap. An attribute has at most one gap
+//	    between two checkpoints.
+//	P2  Answers are those of the whole history of the same events, the starts and ends of
+//	    intervals included. A replay that does not fill a gap from its start on is
+//	    ErrDiffers, never an answer.
+//	P3  A checkpoint is behind all events of its instant. The events between two
+//	    checkpoints are as many as Options.Every, and those that share the last instant.
+//	P4  A question at an instant replays at most the events between two checkpoints, and
+//	    none if no attribute of the question has a gap there. Questions about ranges replay
+//	    each stretch that has a gap of theirs once, up to the last instant they need.
+//	P5  A History never changes. Each question has its own reader and states.
+package partial

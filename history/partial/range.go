@@ -1,0 +1,89 @@
+package partial
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/granarydb/granary/history"
+)
+
+// Range yields the whole intervals of an attribute that hold at some instant from from to to,
+// both included, in the order of time. Each gap on the way is a replay. An error is the last
+// element, without an interval. The errors are those of history.View.Range and of At.
+func (h *History[E]) Range(ctx context.Context, a history.Attribute, from, to int64) iter.Seq2[history.Interval, error] {
+	return func(yield func(history.Interval, error) bool) {
+		for in, err := range h.kept.Range(a, from, to, history.RangeOptions{}) {
+			stretch, ok := 0, false
+			if err == nil {
+				stretch, ok = h.marks.gap(in)
+			}
+			if !ok {
+				if !yield(in, err) {
+					return
+				}
+				continue
+			}
+			g := newGap(in, min(to, in.End), func(in history.Interval) bool { return in.End >= from && in.Start <= to })
+			if err := h.fill(ctx, stretch, map[history.Attribute]*gap{a: g}); err != nil {
+				yield(history.Interval{}, err)
+				return
+			}
+			for _, in := range g.found {
+				if !yield(in, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Sample returns the intervals of attributes that contain one of the times, as
+// history.View.Sample does, and the attribute of each. The errors are those of that and of At.
+func (h *History[E]) Sample(ctx context.Context, attributes []history.Attribute, times []int64) ([]history.Attribute, []history.Interval, error) {
+	kept, err := h.kept.Sample(attributes, times)
+	if err != nil {
+		return nil, nil, err
+	}
+	times = slices.Clone(times)
+	slices.Sort(times)
+	has := func(in history.Interval) bool {
+		i, _ := slices.BinarySearch(times, in.Start)
+		return i < len(times) && times[i] <= in.End
+	}
+	stretches := map[int]map[history.Attribute]*gap{}
+	for i := range kept.Len() {
+		a, in := kept.At(i)
+		stretch, ok := h.marks.gap(in)
+		if !ok {
+			continue
+		}
+		if stretches[stretch] == nil {
+			stretches[stretch] = map[history.Attribute]*gap{}
+		}
+		behind, found := slices.BinarySearch(times, in.End)
+		if !found {
+			behind--
+		}
+		stretches[stretch][a] = newGap(in, times[behind], has)
+	}
+	for _, stretch := range slices.Sorted(maps.Keys(stretches)) {
+		if err := h.fill(ctx, stretch, stretches[stretch]); err != nil {
+			return nil, nil, err
+		}
+	}
+	var of []history.Attribute
+	var all []history.Interval
+	for i := range kept.Len() {
+		a, in := kept.At(i)
+		found := []history.Interval{in}
+		if stretch, ok := h.marks.gap(in); ok {
+			found = stretches[stretch][a].found
+		}
+		for _, in := range found {
+			of, all = append(of, a), append(all, in)
+		}
+	}
+	return of, all, nil
+}
