@@ -67,7 +67,10 @@ func newFlameTree(most int64) *flameTree {
 // add adds the stacks of a side. The error is columnstore.ErrQueryMemory.
 func (t *flameTree) add(side int, stacks *profile.Stacks) error {
 	t.bytes += stackBytes * int64(stacks.Len())
+	n := 0
 	stacks.Each(func(frames []profile.Frame, value int64) {
+		n++
+		giveWay(n, stacksAtOnce)
 		if t.bytes <= t.most {
 			t.addStack(side, frames, value)
 		}
@@ -134,6 +137,7 @@ func (t *flameTree) bars(most int) []flameBar {
 	place := make([]int32, len(t.nodes)) // in bars, or -1
 	others := map[int32][2]int64{}       // by the place of the caller
 	for i := 1; i < len(t.nodes); i++ {
+		giveWay(i, nodesAtOnce)
 		n := &t.nodes[i]
 		above := place[n.parent]
 		switch {
@@ -224,6 +228,7 @@ func levelsOf(bars []flameBar, sides int) (names []string, levels []*querierv1.L
 			}
 		}
 		levels = append(levels, &querierv1.Level{Values: values})
+		giveWay(len(levels), 1)
 		row = next
 	}
 	return names, levels, maxSelf
