@@ -10,7 +10,7 @@ import (
 )
 
 // A question can hold a processor for 100 ms. A push that waits for one that a question has gets it after
-// 10 ms at the earliest, unless the question gives way. So long loops of questions call giveWay.
+// 10 ms at the earliest, unless the question gives way. So long loops of questions call runtime.Gosched.
 
 // How far a loop goes before it gives way: about 0.3 ms.
 const (
@@ -18,13 +18,6 @@ const (
 	nodesAtOnce  = 4096
 	zippedAtOnce = 16 << 10 // bytes
 )
-
-// giveWay lets goroutines go on that wait for a processor, once for so many steps.
-func giveWay(step, every int) {
-	if step%every == 0 {
-		runtime.Gosched()
-	}
-}
 
 // zip compresses answers by gzip. It gives way.
 type zip struct{ *gzip.Writer }
