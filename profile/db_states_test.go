@@ -115,9 +115,9 @@ func TestMergeByState_ManyGranules(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, g := range groups {
-		g.Stacks.Each(func(frames []Frame, value int64) {
+		for frames, value := range g.Stacks.All() {
 			got[fmt.Sprint(g.State.Text(), " ", frames[0].Function)] += value
-		})
+		}
 	}
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

@@ -12,7 +12,7 @@
 //	  |     reads series only
 //	  +-> DB.Types, Kinds, LabelNames, LabelValues, Series    types and labels
 //	  |     reads rows, on codes
-//	  +-> DB.Merge   -> Stacks ------------+-> Top, Each, FlameGraph, Sandwich
+//	  +-> DB.Merge   -> Stacks ------------+-> Top, All, FlameGraph, Sandwich
 //	  +-> DB.MergeBy -> Stacks of each ----+-> Search, Scale, Normalize -> Stacks
 //	  |                                    +-> Diff -> Stacks; DiffTop
 //	  +-> DB.MergeByStep  -> Stacks of each step in time, and of each group

@@ -45,7 +45,7 @@ func TestDropFrames(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := map[string]int64{}
-		stacks.Each(func(frames []Frame, value int64) {
+		for frames, value := range stacks.All() {
 			name := ""
 			for i, f := range frames {
 				if i > 0 {
@@ -54,7 +54,7 @@ func TestDropFrames(t *testing.T) {
 				name += f.Function
 			}
 			got[name] = value / 4
-		})
+		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("all frames: %t: -want +got\n%s", tc.all, diff)
 		}

@@ -67,12 +67,12 @@ func ExampleDB_Merge() {
 		if err != nil {
 			return err
 		}
-		stacks.Each(func(frames []profile.Frame, value int64) {
+		for frames, value := range stacks.All() {
 			fmt.Println(profile.FormatValue(value, cpu.SampleUnit))
 			for _, f := range frames {
 				fmt.Printf("  %s %s:%d\n", f.Function, f.File, f.Line)
 			}
-		})
+		}
 		return nil
 	})
 	// Unordered output:

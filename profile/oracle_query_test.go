@@ -193,13 +193,13 @@ func sumsOf(facts []fact) map[string]int64 {
 
 func stackSums(s *Stacks) map[string]int64 {
 	sums := map[string]int64{}
-	s.Each(func(frames []Frame, value int64) {
+	for frames, value := range s.All() {
 		var functions []string
 		for _, f := range frames {
 			functions = append(functions, f.Function)
 		}
 		sums[strings.Join(functions, " ")] += value
-	})
+	}
 	maps.DeleteFunc(sums, func(_ string, v int64) bool { return v == 0 })
 	return sums
 }

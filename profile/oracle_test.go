@@ -109,13 +109,13 @@ func checkStacks(t *rapid.T, step string, db *DB, snap *columnstore.Snapshot, of
 		}
 	}
 	stacks := 0
-	got.Each(func(frames []Frame, value int64) {
+	for frames, value := range got.All() {
 		stacks++
 		if value == 0 {
-			t.Fatalf("%s: Each gave a value of 0", step)
+			t.Fatalf("%s: All gave a value of 0", step)
 		}
 		gotSums[fmt.Sprint(frames)] += value
-	})
+	}
 	isZero := func(_ string, v int64) bool { return v == 0 }
 	maps.DeleteFunc(sums, isZero)
 	maps.DeleteFunc(gotSums, isZero)

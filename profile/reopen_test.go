@@ -103,13 +103,13 @@ func answersOf(t *testing.T, db *DB) map[string]any {
 			put("functions of "+name, stacks.Top(), nil)
 			sums := map[string]int64{}
 			var key []byte
-			stacks.Each(func(frames []Frame, value int64) {
+			for frames, value := range stacks.All() {
 				key = key[:0]
 				for _, f := range frames {
 					key = fmt.Appendf(key, "%s %s:%d %t\n", f.Function, f.File, f.Line, f.Inlined)
 				}
 				sums[string(key)] += value
-			})
+			}
 			put("stacks of "+name, sums, nil)
 		}
 	}

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"iter"
 	"slices"
 	"sort"
 
@@ -79,22 +80,25 @@ func (s *Stacks) known() *symbols.Resolver {
 // Len returns the number of distinct stacks with a value other than zero.
 func (s *Stacks) Len() int { return len(s.codes) }
 
-// Each calls f with the frames of each stack, leaf first, and its value, which is never zero.
-// The frames are valid only during the call. The order of stacks is about that in which the
-// store first saw them.
+// All yields the frames of each stack, leaf first, and its value, which is never zero. The frames are
+// valid only until the next. The order of stacks is about that in which the store first saw them.
 //
 // Each costs about 10 to 20 ns a frame. The first use of a location costs 1 us.
-func (s *Stacks) Each(f func(frames []Frame, value int64)) {
-	w := s.known().Walk()
-	var frames []Frame
-	for i, code := range s.codes {
-		frames = frames[:0]
-		for _, y := range w.Locations(code) {
-			for k := range y.Frames() {
-				frames = append(frames, frameOf(y, k))
+func (s *Stacks) All() iter.Seq2[[]Frame, int64] {
+	return func(yield func([]Frame, int64) bool) {
+		w := s.known().Walk()
+		var frames []Frame
+		for i, code := range s.codes {
+			frames = frames[:0]
+			for _, y := range w.Locations(code) {
+				for k := range y.Frames() {
+					frames = append(frames, frameOf(y, k))
+				}
+			}
+			if !yield(frames, s.values[i]) {
+				return
 			}
 		}
-		f(frames, s.values[i])
 	}
 }
 

@@ -39,7 +39,7 @@ type FlameGraphOptions struct {
 // place. The dropped children of a node are summed in its last child, named "other", so that
 // every Total is still Self plus the Totals of the children.
 //
-// The tree belongs to the caller. FlameGraph costs as much as Each, and 50 to 100 bytes for
+// The tree belongs to the caller. FlameGraph costs as much as All, and 50 to 100 bytes for
 // each distinct call path while it runs.
 func (s *Stacks) FlameGraph(opts FlameGraphOptions) *FlameNode {
 	resolver := s.known()

@@ -36,7 +36,7 @@ type Call struct {
 // Function.Name. Functions with one name in several files are one. If no stack has the
 // function, its cost is 0, and there are no callers and no callees.
 //
-// Sandwich costs as much as Each, and the nodes of both graphs.
+// Sandwich costs as much as All, and the nodes of both graphs.
 func (s *Stacks) Sandwich(name string) *Sandwich {
 	b := sandwichBuilder{name: name, callers: newCalls(), callees: newCalls(), above: newFlameTree(), below: newFlameTree()}
 	b.function.Name = name

@@ -56,7 +56,7 @@ func checkSandwich(t fataler, s *Stacks, name string) {
 	t.Helper()
 	want := Sandwich{Function: Function{Name: name}}
 	callers, callees, above, below := map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}
-	s.Each(func(frames []Frame, value int64) {
+	for frames, value := range s.All() {
 		outermost := -1
 		seen := map[Call]bool{}
 		once := func(sums map[string]int64, side int64, name string) {
@@ -78,7 +78,7 @@ func checkSandwich(t fataler, s *Stacks, name string) {
 			}
 		}
 		if outermost < 0 {
-			return
+			continue
 		}
 		want.Function.Cum += value
 		if frames[0].Function == name {
@@ -94,7 +94,7 @@ func checkSandwich(t fataler, s *Stacks, name string) {
 			path += "\n" + f.Function + "\t" + f.File
 		}
 		below[path] += value
-	})
+	}
 	for _, sums := range []map[string]int64{above, below} {
 		maps.DeleteFunc(sums, func(_ string, v int64) bool { return v == 0 })
 	}

@@ -160,7 +160,9 @@ func onlyType(p *pprof.Profile, i int) *pprof.Profile {
 // sumsOfFrames returns the sums by stack, told apart by their frames.
 func sumsOfFrames(s *Stacks) map[string]int64 {
 	sums := map[string]int64{}
-	s.Each(func(frames []Frame, value int64) { sums[fmt.Sprint(frames)] += value })
+	for frames, value := range s.All() {
+		sums[fmt.Sprint(frames)] += value
+	}
 	return sums
 }
 

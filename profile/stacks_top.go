@@ -17,7 +17,7 @@ type Function struct {
 
 // Top returns the functions of all stacks, by falling absolute value of Flat, then of Cum,
 // then by name, as go tool pprof -top does. Functions with one name in several files are one.
-// The slice belongs to the caller. Top costs as much as Each.
+// The slice belongs to the caller. Top costs as much as All.
 func (s *Stacks) Top() []Function {
 	c := topCounter{index: map[string]int{}}
 	w := s.known().Walk()

@@ -76,7 +76,9 @@ func TestEach(t *testing.T) {
 	p.Sample[0].Location = append(p.Sample[0].Location, p.Location[2])
 	s := merged(t, p)
 	var got []string
-	s.Each(func(frames []Frame, value int64) { got = append(got, fmt.Sprint(frames, value)) })
+	for frames, value := range s.All() {
+		got = append(got, fmt.Sprint(frames, value))
+	}
 	want := []string{"[{in in.go 1 true} {out out.go 2 false} {main main.go 1 false} {<unknown>  0 false}] 4"}
 	if diff := cmp.Diff(want, got); diff != "" || s.Len() != 1 {
 		t.Error(diff)

@@ -170,7 +170,9 @@ func TestStacksAreSafeForConcurrentUse(t *testing.T) {
 			if err != nil || d.Total != 12-36 {
 				t.Errorf("%+v, %v", d, err)
 			}
-			d.Each(func([]Frame, int64) { s.Top() }) // nested
+			for range d.All() {
+				s.Top() // nested
+			}
 			groups, err := db.table.Aggregate(ctx, view(t, db), columnstore.AggregateOptions{Sum: ColumnValue, Where: where})
 			if err != nil || groups.Sums[0] != 6 {
 				t.Errorf("%v, %v", groups, err)
@@ -279,7 +281,9 @@ func TestDiff(t *testing.T) {
 		t.Errorf("the other way: %+v, %v", d, err)
 	}
 	none := new(Stacks)
-	none.Each(func([]Frame, int64) { t.Error("a stack of none") })
+	for range none.All() {
+		t.Error("a stack of none")
+	}
 	if none.Len() != 0 || len(none.Top()) != 0 || none.Search(regexp.MustCompile("")).Len() != 0 {
 		t.Error("the zero Stacks has stacks")
 	}

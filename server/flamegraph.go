@@ -2,7 +2,9 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"runtime"
 	"slices"
 
 	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
@@ -64,16 +66,20 @@ func newFlameTree(most int64) *flameTree {
 	return &flameTree{most: most, nodes: make([]flameNode, 1), children: map[flameEdge]int32{}, numbers: map[flameFunction]uint32{}}
 }
 
-// add adds the stacks of a side. The error is columnstore.ErrQueryMemory.
-func (t *flameTree) add(side int, stacks *profile.Stacks) error {
+// add adds the stacks of a side. The error is columnstore.ErrQueryMemory, or that of the context.
+func (t *flameTree) add(ctx context.Context, side int, stacks *profile.Stacks) error {
 	t.bytes += stackBytes * int64(stacks.Len())
-	stacks.Each(func(frames []profile.Frame, value int64) {
-		if t.bytes <= t.most {
-			t.addStack(side, frames, value)
+	n := 0
+	for frames, value := range stacks.All() {
+		if n++; n%stacksAtOnce == 0 {
+			runtime.Gosched()
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 		}
-	})
-	if t.bytes > t.most {
-		return fmt.Errorf("%w: stopped at %d bytes, with %d functions of a flame graph", columnstore.ErrQueryMemory, t.bytes, len(t.nodes)-1)
+		if t.addStack(side, frames, value); t.bytes > t.most {
+			return fmt.Errorf("%w: stopped at %d bytes, with %d functions of a flame graph", columnstore.ErrQueryMemory, t.bytes, len(t.nodes)-1)
+		}
 	}
 	return nil
 }
@@ -134,6 +140,9 @@ func (t *flameTree) bars(most int) []flameBar {
 	place := make([]int32, len(t.nodes)) // in bars, or -1
 	others := map[int32][2]int64{}       // by the place of the caller
 	for i := 1; i < len(t.nodes); i++ {
+		if i%nodesAtOnce == 0 {
+			runtime.Gosched()
+		}
 		n := &t.nodes[i]
 		above := place[n.parent]
 		switch {
@@ -224,6 +233,7 @@ func levelsOf(bars []flameBar, sides int) (names []string, levels []*querierv1.L
 			}
 		}
 		levels = append(levels, &querierv1.Level{Values: values})
+		runtime.Gosched()
 		row = next
 	}
 	return names, levels, maxSelf

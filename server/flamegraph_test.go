@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -261,19 +262,34 @@ func TestFlameTree_Bytes(t *testing.T) {
 	s, _ := filled(t, Options{})
 	stacks := merged(t, s, `{}`)
 	tree := newFlameTree(1 << 20)
-	if err := tree.add(0, stacks); err != nil || tree.bytes < 100*nodeBytes {
+	if err := tree.add(t.Context(), 0, stacks); err != nil || tree.bytes < 100*nodeBytes {
 		t.Fatalf("%d bytes: %v", tree.bytes, err)
 	}
 	need := tree.bytes
-	if err := newFlameTree(need).add(0, stacks); err != nil {
+	if err := newFlameTree(need).add(t.Context(), 0, stacks); err != nil {
 		t.Errorf("with %d bytes: %v", need, err)
 	}
-	if err := newFlameTree(need-1).add(0, stacks); !errors.Is(err, columnstore.ErrQueryMemory) {
+	if err := newFlameTree(need-1).add(t.Context(), 0, stacks); !errors.Is(err, columnstore.ErrQueryMemory) {
 		t.Errorf("with %d bytes: %v", need-1, err)
 	}
 	few := newFlameTree(need / 4)
-	if err := few.add(0, stacks); !errors.Is(err, columnstore.ErrQueryMemory) || few.bytes > need/4+10*(nodeBytes+functionBytes) {
+	if err := few.add(t.Context(), 0, stacks); !errors.Is(err, columnstore.ErrQueryMemory) || few.bytes > need/4+10*(nodeBytes+functionBytes) {
 		t.Errorf("%d bytes with %d: %v", few.bytes, need/4, err)
+	}
+}
+
+// TestFlameTree_Cancelled ends a tree soon after its question was cancelled.
+func TestFlameTree_Cancelled(t *testing.T) {
+	s := newServer(t, Options{})
+	if _, err := s.db.Insert(t.Context(), deepProfile(10*stacksAtOnce, 20), profile.InsertOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	stacks := merged(t, s, `{}`)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	tree := newFlameTree(1 << 40)
+	if err := tree.add(ctx, 0, stacks); !errors.Is(err, context.Canceled) || len(tree.nodes) > 1+20*stacksAtOnce {
+		t.Errorf("%d nodes of %d stacks: %v", len(tree.nodes), stacks.Len(), err)
 	}
 }
 
@@ -294,7 +310,7 @@ func BenchmarkFlameTree(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			tree := newFlameTree(1 << 40)
-			if err := tree.add(0, stacks); err != nil {
+			if err := tree.add(b.Context(), 0, stacks); err != nil {
 				b.Fatal(err)
 			}
 			tree.graph(8192)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 
 	"connectrpc.com/connect"
@@ -132,6 +131,7 @@ func (s *Server) connectOptions(bytes int64, messages int) []connect.HandlerOpti
 	return []connect.HandlerOption{
 		connect.WithReadMaxBytes(int(bytes)), connect.WithInterceptors(connect.UnaryInterceptorFunc(noteCall)),
 		connect.WithCodec(protoCodec{messages, nil}), connect.WithCodec(jsonCodec{messages, nil}),
+		connect.WithCompression("gzip", func() connect.Decompressor { return new(gzip.Reader) }, newZip),
 	}
 }
 
@@ -139,6 +139,5 @@ func (s *Server) connectOptions(bytes int64, messages int) []connect.HandlerOpti
 func (s *Server) pushOptions(sh *share, bytes int64, messages int) []connect.HandlerOption {
 	return append(s.connectOptions(bytes, messages),
 		connect.WithCodec(protoCodec{messages, sh}), connect.WithCodec(jsonCodec{messages, sh}),
-		connect.WithCompression("gzip", func() connect.Decompressor { return &sharedGzip{share: sh} },
-			func() connect.Compressor { return gzip.NewWriter(io.Discard) }))
+		connect.WithCompression("gzip", func() connect.Decompressor { return &sharedGzip{share: sh} }, newZip))
 }

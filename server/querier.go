@@ -203,7 +203,7 @@ func (q *querier) tree(ctx context.Context, snap *columnstore.Snapshot, sides ..
 	for side, a := range sides {
 		stacks, err := q.s.db.Merge(ctx, snap, a.typ, a.query)
 		if err == nil {
-			err = t.add(side, stacks)
+			err = t.add(ctx, side, stacks)
 		}
 		if err != nil && len(sides) > 1 {
 			err = sideError(sideNames[side], err)

@@ -200,11 +200,11 @@ func testStacks(t *testing.T, s *Server, c querierv1connect.QuerierServiceClient
 		t.Fatal(err)
 	}
 	total := int64(0)
-	merged(t, s, `{}`).Each(func(frames []profile.Frame, value int64) { // leaf first
+	for frames, value := range merged(t, s, `{}`).All() { // leaf first
 		if n := len(frames); n >= 2 && frames[n-1].Function == "main.f0" && frames[n-2].Function == "main.f3" {
 			total += value
 		}
-	})
+	}
 	if got := part.Msg.GetFlamegraph().GetTotal(); got != total || got == 0 {
 		t.Errorf("below a call site: %d, want %d", got, total)
 	}

@@ -17,7 +17,7 @@ import (
 func WriteFolded(w io.Writer, stacks *profile.Stacks) error {
 	sums := map[string]int64{}
 	var path strings.Builder
-	stacks.Each(func(frames []profile.Frame, value int64) {
+	for frames, value := range stacks.All() {
 		path.Reset()
 		for i, f := range slices.Backward(frames) {
 			path.WriteString(strings.ReplaceAll(cli.Printable(f.Function), ";", ":"))
@@ -26,7 +26,7 @@ func WriteFolded(w io.Writer, stacks *profile.Stacks) error {
 			}
 		}
 		sums[path.String()] += value
-	})
+	}
 	out := bufio.NewWriter(w)
 	for _, line := range slices.Sorted(maps.Keys(sums)) {
 		if value := sums[line]; value != 0 {

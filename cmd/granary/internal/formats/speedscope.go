@@ -53,9 +53,9 @@ func WriteSpeedscope(w io.Writer, all []*profile.Stacks, active int, name func(p
 		if slices.Contains(speedscopeUnits, stacks.Type.SampleUnit) {
 			p.Unit = stacks.Type.SampleUnit
 		}
-		stacks.Each(func(frames []profile.Frame, value int64) {
+		for frames, value := range stacks.All() {
 			if value < 0 {
-				return
+				continue
 			}
 			sample := make([]int, 0, len(frames))
 			for _, f := range slices.Backward(frames) {
@@ -70,7 +70,7 @@ func WriteSpeedscope(w io.Writer, all []*profile.Stacks, active int, name func(p
 			}
 			p.Samples, p.Weights = append(p.Samples, sample), append(p.Weights, value)
 			p.End += value
-		})
+		}
 		file.Profiles = append(file.Profiles, p)
 	}
 	out := bufio.NewWriter(w)
