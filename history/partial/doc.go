@@ -14,6 +14,9 @@
 // Of a gap nothing is kept but its end. It is an interval of null, and no bit tells it
 // from a null that is a state: a gap is an interval that no checkpoint is in (P1).
 //
+// A counter has a straight line there, with its greatest error, for those who need no replay
+// ([History.Interpolate]). docs/decisions/0034 has figures.
+//
 // # Invariants
 //
 //	P1  At each checkpoint each attribute is in an interval that is kept, whole. Each

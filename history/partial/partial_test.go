@@ -123,7 +123,7 @@ func draw(r *rand.Rand, start int64) (l list) {
 		case 3:
 			e.op, e.value = 1+r.IntN(3), history.Bool(v%2 == 0)
 		}
-		if r.IntN(4) == 0 && e.op == 0 {
+		if r.IntN(4) == 0 {
 			e.value = history.Value{}
 		}
 		l = append(l, e)

@@ -87,3 +87,12 @@ func (h *History[E]) Sample(ctx context.Context, attributes []history.Attribute,
 	}
 	return of, all, nil
 }
+
+// Pixels is Sample at instants evenly from from to to, as history.View.Pixels. The errors are those of that
+// and of At.
+func (h *History[E]) Pixels(ctx context.Context, attributes []history.Attribute, from, to int64, pixels int) ([]history.Attribute, []history.Interval, error) {
+	if _, err := h.kept.Pixels([]history.Attribute{}, from, to, pixels); err != nil {
+		return nil, nil, err
+	}
+	return h.Sample(ctx, attributes, history.PixelTimes(from, to, pixels))
+}
