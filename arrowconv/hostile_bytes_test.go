@@ -3,12 +3,14 @@ package arrowconv
 import (
 	"fmt"
 	"testing"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // TestHostileBytes gives every byte of every buffer of every form each value
 // that it can have: the answer is an ErrRecord or a batch that Check can read
-// (A3), within a bound (A5). Of slices, and under the race detector, it tries
-// some values only.
+// (A3), within a bound (A5). It tries some values only of slices, under the race
+// detector, and if tests are not full.
 func TestHostileBytes(t *testing.T) {
 	tried, taken := 0, 0
 	spent := newMeter()
@@ -16,8 +18,10 @@ func TestHostileBytes(t *testing.T) {
 		v := fresh()
 		step := 1
 		switch {
-		case raceEnabled:
+		case effort.Race:
 			step = 37
+		case !effort.Full:
+			step = 11
 		case v.slice:
 			step = 7
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -369,7 +370,7 @@ func TestFuzzRecord(t *testing.T) {
 	seen := map[string]int{}
 	tables := allTables(t)
 	seeds, types := 5000, 300
-	if raceEnabled {
+	if effort.Race {
 		seeds, types = 500, 100
 	}
 	for seed := range seeds {

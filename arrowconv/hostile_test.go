@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/memory"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -244,7 +245,7 @@ func fill[T any](s []T, v T) {
 // bounds the memory of reading it (A3, A5). Under the race detector it does a part of that.
 func TestHostileStructure(t *testing.T) {
 	step := 1
-	if raceEnabled {
+	if effort.Race {
 		step = 7
 	}
 	tried, refused := 0, 0

@@ -11,10 +11,14 @@ import (
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/encoding/dict"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	effort.CollectRarely()
+	goleak.VerifyTestMain(m)
+}
 
 // checked returns an allocator that fails the test if memory is left in it.
 func checked(t *testing.T) memory.Allocator {

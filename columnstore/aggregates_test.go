@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 )
@@ -25,7 +26,7 @@ var aggregateOps = []AggregateOp{Sum, Mean, Min, Max, Count}
 // steps and cases too, before, between the steps of, during and after rewrites (C2, C3).
 func TestAggregates(t *testing.T) {
 	asked := map[string]int{}
-	eachStage(t, 30-20*uint64(boolInt(raceEnabled)), 2000, 12, func(a *queryAsker, v *queryView) { a.askAggregates(v, asked) })
+	eachStage(t, 30-20*uint64(boolInt(effort.Race)), 2000, 12, func(a *queryAsker, v *queryView) { a.askAggregates(v, asked) })
 	for _, op := range aggregateOps {
 		for _, typ := range []encoding.Type{encoding.Int64, encoding.Uint64, encoding.Float64, encoding.Bool, encoding.String, encoding.UUID} {
 			kind := fmt.Sprint(op, " ", typ)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -110,7 +111,7 @@ func TestInsert_Nulls(t *testing.T) {
 // TestInsert_FlatListsAllocations: an insert of flat lists allocates as often for many rows as
 // for few.
 func TestInsert_FlatListsAllocations(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("the race detector allocates")
 	}
 	counts := map[int]float64{}

@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -136,7 +137,7 @@ func liveHeap() int64 {
 //
 //	go test ./columnstore -run TestMemoryBudget -v -loader.rows 30000000 -loader.budget 67108864 -timeout 30m
 func TestMemoryBudget(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("the race detector has a heap of its own")
 	}
 	collectAsUsual(t)

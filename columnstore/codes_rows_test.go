@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -94,7 +95,7 @@ func TestCodes_Outliers(t *testing.T) {
 // A profile in a transaction of its own allocates its part, its columns, the granule it goes
 // to, the root, and the transaction, unless that is reused by the insert.
 func TestCodes_Allocations(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("the race detector allocates")
 	}
 	store, table := open(t, Options{Manual: true}, samples(0))

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 )
@@ -23,7 +24,7 @@ import (
 func TestCodes_Differential(t *testing.T) {
 	collectRarely(t)
 	seeds := *seedsFlag
-	if raceEnabled {
+	if effort.Race {
 		seeds = min(seeds, 4)
 	}
 	asked, byCodes, splits := 0, 0, int64(0)

@@ -13,12 +13,13 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/oracle"
 )
 
 var (
 	seedFlag  = flag.Uint64("seed", 0, "run the differential test with this seed only")
-	seedsFlag = flag.Uint64("seeds", 16, "number of seeds of the differential test")
+	seedsFlag = flag.Uint64("seeds", uint64(effort.Part(16, 2)), "number of seeds of the differential test")
 )
 
 // TestDifferential asks random tables random questions and compares every answer with the
@@ -27,7 +28,7 @@ var (
 func TestDifferential(t *testing.T) {
 	collectRarely(t)
 	first, last := uint64(1), *seedsFlag
-	if raceEnabled {
+	if effort.Race {
 		last = min(last, 6) // this test has one goroutine, and a slow oracle
 	}
 	if *seedFlag != 0 {

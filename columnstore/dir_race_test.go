@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // Commits, tables, evictions, maintenance and Close beside the keeper.
 func TestDir_Goroutines(t *testing.T) {
-	for round := range 12 {
+	t.Parallel()                            // it waits for the disk
+	for round := range effort.Part(12, 2) { // a multiple of 6: budgets, retention and policies
 		dir := t.TempDir()
 		opts := Options{Dir: dir, FutureLimit: -1, PastLimit: -1, GranuleRows: 64, BucketRows: 200, LogBytes: 1, GenerationBuckets: 2, segmentBytes: 32 << 10}
 		if round%3 == 1 {

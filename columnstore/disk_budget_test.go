@@ -14,6 +14,7 @@ import (
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -392,7 +393,7 @@ func TestDiskBudget_Options(t *testing.T) {
 
 // What the budget dropped stays dropped after a crash at any time, and nothing else is lost: floors are commits.
 func TestDiskBudget_Crash(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("one goroutine does it all")
 	}
 	lowerDiskBudget(t)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // writeStates makes changes of 100 attributes, at each instant of [from, to) some, in one
@@ -84,7 +85,7 @@ func TestHistory_IdleIsEvicted(t *testing.T) {
 					t.Errorf("the old view at %d: %s, was %s", at, got, want)
 				}
 			}
-			if grown := heap() - before; !raceEnabled && grown > budget+budget/10 {
+			if grown := heap() - before; !effort.Race && grown > budget+budget/10 {
 				t.Errorf("%d bytes on the heap", grown)
 			}
 			if _, err := store.Begin().History(h); closed != errors.Is(err, history.ErrClosed) {

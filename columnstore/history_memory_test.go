@@ -10,6 +10,7 @@ import (
 	"weak"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // Retention drops intervals older than the retention before the history's end. Earlier
@@ -59,7 +60,7 @@ func TestHistory_Retention(t *testing.T) {
 
 // The account of histories equals their heap, within a tenth and 64 KiB.
 func TestHistory_Bytes(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("the race detector has a heap of its own")
 	}
 	fill := func(attributes int, value func(i int64) history.Value) func(t *testing.T, store *Store, h *History) {
@@ -171,7 +172,7 @@ func TestHistory_MemoryBudget(t *testing.T) {
 		if stats.Bytes() > budget || stats.PendingBytes != 0 {
 			t.Fatalf("after the change at %d: %+v", at, stats)
 		}
-		if !raceEnabled {
+		if !effort.Race {
 			peak = max(peak, heap()-before)
 		}
 		view := viewOf(t, store, h)

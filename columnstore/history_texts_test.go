@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // newText returns a text that was not written before.
@@ -94,7 +95,7 @@ func TestHistory_TextsInBudget(t *testing.T) {
 		if stats := store.Stats(); stats.Bytes() > budget || stats.PendingBytes != 0 {
 			t.Fatalf("after transaction %d: %+v", i, stats)
 		}
-		if i%10 == 0 && !raceEnabled {
+		if i%10 == 0 && !effort.Race {
 			peak = max(peak, heap()-before)
 		}
 	}
@@ -127,7 +128,7 @@ func TestHistory_AbortedTexts(t *testing.T) {
 			t.Fatalf("after %d transactions: %d bytes, %d before; pending %d", i, stats.HistoryBytes, size, stats.PendingBytes)
 		}
 	}
-	if grown := heap() - before; grown > 128<<10 && !raceEnabled {
+	if grown := heap() - before; grown > 128<<10 && !effort.Race {
 		t.Errorf("the heap grew by %d bytes", grown)
 	}
 	if got := stateText(viewOf(t, store, h), "a", 1); got != `"committed"` {

@@ -257,6 +257,7 @@ func killLife(t *testing.T, dir string, policy disk.SyncPolicy, after time.Durat
 // are lost fit into the log's queue, which is in the memory of the process. Then the next process
 // goes on.
 func TestKill(t *testing.T) {
+	t.Parallel() // it waits for processes
 	for _, policy := range []disk.SyncPolicy{disk.SyncPeriodically, disk.SyncEach, disk.SyncNever} {
 		t.Run([]string{"Periodically", "Each", "Never"}[policy], func(t *testing.T) {
 			k := killed{t: t, policy: policy, rng: rand.New(rand.NewPCG(*killSeed, uint64(policy)))}

@@ -11,13 +11,14 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 )
 
 var (
 	metaSeed  = flag.Uint64("meta.seed", 1, "the first seed of the metamorphic test")
-	metaLists = flag.Uint64("meta.lists", 50, "how many lists of operations the metamorphic test runs")
+	metaLists = flag.Uint64("meta.lists", uint64(effort.Part(50, 2)), "how many lists of operations the metamorphic test runs")
 )
 
 // setting is options that must not affect any answer.
@@ -59,7 +60,7 @@ func TestMetamorphic(t *testing.T) {
 	operations, rows := 0, 0
 	var stats Stats
 	lists := *metaLists
-	if raceEnabled {
+	if effort.Race {
 		lists = min(lists, 8) // only one setting has a second goroutine
 	}
 	for seed := *metaSeed; seed < *metaSeed+lists; seed++ {

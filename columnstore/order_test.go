@@ -14,6 +14,7 @@ import (
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/oracle"
 )
 
@@ -86,7 +87,7 @@ func compareBy(by []Ordering, x, y oracle.Cells) int {
 // steps of, during and after rewrites (C2, C3).
 func TestScan_OrderBy(t *testing.T) {
 	asked := map[string]int{}
-	eachStage(t, 25-17*uint64(boolInt(raceEnabled)), 3000, 10, func(a *queryAsker, v *queryView) {
+	eachStage(t, 25-17*uint64(boolInt(effort.Race)), 3000, 10, func(a *queryAsker, v *queryView) {
 		where, chosen := a.randomWhere(v)
 		opts := ScanOptions{Where: a.expr(where), Limit: 1 + a.rng.IntN(min(2*len(chosen)+2, 40)), Ordered: a.rng.IntN(2) == 0, Columns: []string{}}
 		if a.rng.IntN(8) == 0 {
@@ -159,7 +160,7 @@ func compareCells(x, y any) int {
 // they do not depend on rewrites: ordered by columns of By, by aggregates, sums and counts.
 func TestAggregate_OrderBy(t *testing.T) {
 	asked := map[string]int{}
-	eachStage(t, 25-17*uint64(boolInt(raceEnabled)), 4000, 10, func(a *queryAsker, v *queryView) {
+	eachStage(t, 25-17*uint64(boolInt(effort.Race)), 4000, 10, func(a *queryAsker, v *queryView) {
 		where, _ := a.randomWhere(v)
 		opts := AggregateOptions{Where: a.expr(where), By: a.randomNames(), NoCounts: a.rng.IntN(4) == 0}
 		if a.rng.IntN(2) == 0 {
@@ -368,7 +369,7 @@ func TestScan_OrderBy_ReadsFewBuckets(t *testing.T) {
 
 // The memory for an order is bounded by the rows that it keeps, and by MaxBytes.
 func TestScan_OrderBy_Memory(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("the race detector allocates")
 	}
 	store, table := orderedTable(t, Options{})

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // allQueries returns all kinds of queries, by name. They return nothing beside an error.
@@ -248,7 +249,7 @@ func TestQueries_ScansRelease(t *testing.T) {
 
 // The allocations of a query are bounded by MaxBytes, and so is its answer.
 func TestQueries_MemoryIsCounted(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("the race detector allocates")
 	}
 	store, table := open(t, Options{Manual: true, GenerationBuckets: 1}, samples(100))

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -42,7 +43,7 @@ func newLargeTable(t *testing.T, opts Options) *largeTable {
 	m.store, m.table = open(t, opts, samples(manyWidth))
 	rng := rand.New(rand.NewPCG(3, 15))
 	const n = 10_000
-	for m.rows < (3-boolInt(raceEnabled))*manyRowsWanted {
+	for m.rows < (3-boolInt(effort.Race))*manyRowsWanted {
 		bucket, pod := int64(rng.IntN(4)), rng.IntN(manyPods)
 		lists, values := make([][]uuid.UUID, n), make([]int64, n)
 		for i := range n {

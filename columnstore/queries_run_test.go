@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/txn"
 )
 
 var (
-	queriesPairs = flag.Int("queries.pairs", 10_000, "how many pairs of data and question TestQueries asks at least")
+	queriesPairs = flag.Int("queries.pairs", effort.Part(10_000, 4), "how many pairs of data and question TestQueries asks at least")
 	querySeed    = flag.Uint64("queries.seed", 1, "the first seed of TestQueries")
 )
 
@@ -34,7 +35,7 @@ var queryStages = []string{"empty", "fresh", "rewriting", "rewriting,held", "dur
 func TestQueries(t *testing.T) {
 	collectRarely(t)
 	pairs := *queriesPairs
-	if raceEnabled {
+	if effort.Race {
 		pairs = min(pairs, 1500) // the oracle is the slow part
 	}
 	var mu sync.Mutex

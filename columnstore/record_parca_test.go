@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -145,7 +146,7 @@ func TestInsertRecord_Parca(t *testing.T) {
 // TestInsertRecord_Garbage: the insert of a record leaves at most 25 bytes a row more than that of
 // the same rows by ids. Its lists are copied into memory that the next insert uses again.
 func TestInsertRecord_Garbage(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("the race detector drops pooled memory")
 	}
 	const inserts, prepared, rows = 100, 10, 500

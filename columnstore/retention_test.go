@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -119,7 +120,7 @@ func churn(t *testing.T, table *Table, from, to time.Time) {
 // simulated time, with a retention of 20 minutes. The heap ends within a fifth of that of a
 // fresh store with the same live data, with buckets of 15 minutes and of one.
 func TestRetention_Churn(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("the race detector has a heap of its own")
 	}
 	end := time.Date(2026, 1, 1, 2, 0, 0, 0, time.UTC)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/oracle"
 )
 
@@ -89,7 +90,7 @@ func TestStats(t *testing.T) {
 
 // TestStats_BytesAreThoseOfTheHeap compares the store's accounting with the live heap.
 func TestStats_BytesAreThoseOfTheHeap(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("the race detector has a heap of its own")
 	}
 	const profiles, rows = 400, 500

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -18,10 +19,7 @@ func TestMain(m *testing.M) {
 	if env := os.Getenv(killedDir); env != "" {
 		writeUntilKilled(env)
 	}
-	if os.Getenv("GOGC") == "" && !raceEnabled { // most heaps are small: a fifth of the time would be collections
-		debug.SetGCPercent(400)
-		debug.SetMemoryLimit(3 << 30)
-	}
+	effort.CollectRarely()
 	goleak.VerifyTestMain(m)
 }
 

@@ -227,11 +227,17 @@ type threadTest struct {
 // threads and pauses at yield points (C1 to C5, C7). Each snapshot is read several times, by
 // Scan and by Aggregate, and must have exactly the rows of the commits at or before it, in
 // each table.
-func TestThreads(t *testing.T) { testThreads(t, "") }
+func TestThreads(t *testing.T) {
+	t.Parallel() // it waits
+	testThreads(t, "")
+}
 
 // TestThreadsRestart is TestThreads of a store with a directory, which is closed and opened again and
 // again: with rows in the log and in files, in memory and cold. No commit is lost, and ids go on.
-func TestThreadsRestart(t *testing.T) { testThreads(t, t.TempDir()) }
+func TestThreadsRestart(t *testing.T) {
+	t.Parallel() // it waits
+	testThreads(t, t.TempDir())
+}
 
 func testThreads(t *testing.T, dir string) {
 	test := &threadTest{T: t, opts: Options{

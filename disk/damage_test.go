@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 var (
@@ -108,7 +109,7 @@ func TestLog_FlipEveryBit(t *testing.T) {
 	places, name := all[0], disk.FileName("log", 1)
 	f[name] = append(f[name], make([]byte, 512)...) // as if reserved
 	bytes, torn, damaged, step := f[name], 0, 0, *flips
-	if raceEnabled {
+	if effort.Race {
 		step *= 10
 	}
 	for bit := step / 2; bit < 8*len(bytes); bit += step {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 var (
@@ -26,7 +27,7 @@ var (
 // (D1, D7, D8). A failure has its seed.
 func TestSimulation(t *testing.T) {
 	total, seeds := map[string]int{}, *simSeeds
-	if raceEnabled {
+	if effort.Race {
 		seeds = min(seeds, 50)
 	}
 	for seed := *simSeed; seed < *simSeed+uint64(seeds); seed++ {

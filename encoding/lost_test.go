@@ -11,6 +11,8 @@ import (
 
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // profileRows are the columns of a granule of one series of profiles, in the order of
@@ -177,7 +179,7 @@ type lostColumn struct {
 // The table of docs/decisions/0009 in bits a word, and the claims that it supports. Figures of
 // zstd and S2 may change with their version.
 func TestWhatLost(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("one goroutine")
 	}
 	columns, ways := lostColumns(), candidates(t)

@@ -5,8 +5,13 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 var update = flag.Bool("update", false, "write the golden files of testdata anew")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	effort.CollectRarely()
+	goleak.VerifyTestMain(m)
+}

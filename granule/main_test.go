@@ -8,11 +8,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 var update = flag.Bool("update", false, "write the golden files of testdata anew")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	effort.CollectRarely()
+	goleak.VerifyTestMain(m)
+}
 
 func checkGolden(t *testing.T, name, got string) {
 	t.Helper()

@@ -1,16 +1,14 @@
 package history_test
 
 import (
-	"os"
-	"runtime/debug"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv("GOGC") == "" && !raceEnabled { // most heaps are small: a third of the time would be collections
-		debug.SetGCPercent(400)
-	}
+	effort.CollectRarely()
 	goleak.VerifyTestMain(m)
 }

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // valuesOf returns the values of a profile by stack and labels.
@@ -321,7 +322,7 @@ func TestDeltasAtOnce(t *testing.T) {
 
 // The memory of a Deltas is bounded, for many series and for large ones.
 func TestDeltasMemory(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("the race detector takes memory of its own")
 	}
 	const bound = 2 << 20

@@ -15,13 +15,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile/rows"
 	"github.com/granarydb/granary/schema"
 )
 
 // P5: small profiles that would expand to gigabytes are refused before they are expanded.
 func TestAmplification(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("the race detector has a heap of its own, and one goroutine inserts")
 	}
 	deep := make([]*pprof.Location, 16_000)
@@ -176,12 +177,12 @@ func TestTinyParts(t *testing.T) {
 }
 
 // hostileSize is small by default. TestParseBombs has the worst bombs at their full size.
-var hostileSize = flag.Int("hostile.size", 256<<10, "bytes of each bomb of TestBombs, decompressed; at most 67108864")
+var hostileSize = flag.Int("hostile.size", effort.Part(256<<10, 4), "bytes of each bomb of TestBombs, decompressed; at most 67108864")
 
 // P5: no profile of 64 MiB takes more than 1 GiB or 10 s, whatever it consists of: to parse,
 // to insert what was parsed, or to insert as bytes.
 func TestBombs(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("the race detector has a heap of its own, and one goroutine inserts")
 	}
 	const most, longest = 1 << 30, 10 * time.Second
@@ -252,7 +253,7 @@ func typeNames(p *pprof.Profile) (names []string) {
 
 // P5: Parse refuses what google/pprof would expand to gigabytes before it does.
 func TestParseBombs(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("the race detector has a heap of its own, and one goroutine parses")
 	}
 	const most = 160 << 20

@@ -16,6 +16,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -184,7 +185,7 @@ func TestStacksAreSafeForConcurrentUse(t *testing.T) {
 
 // A merge allocates little more than its answer.
 func TestMergeAllocatesLittle(t *testing.T) {
-	if testing.Short() || raceEnabled {
+	if testing.Short() || effort.Race {
 		t.Skip("inserts 80,000 stacks; under the race detector the store keeps less")
 	}
 	db := testDB(t, Options{})

@@ -20,10 +20,14 @@ import (
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/internal/crashfs"
 	"github.com/granarydb/granary/internal/damaged"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	effort.CollectRarely()
+	goleak.VerifyTestMain(m)
+}
 
 func definition() schema.Definition {
 	return schema.Definition{

@@ -23,10 +23,14 @@ import (
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	effort.CollectRarely()
+	goleak.VerifyTestMain(m)
+}
 
 const width, ranges = 100, 2 // of a bucket, and buckets of a generation
 
@@ -350,7 +354,7 @@ func TestRepair_AnyFile(t *testing.T) {
 			}
 		}
 		places = append(places, -1)
-		if raceEnabled { // nothing runs beside a repair
+		if effort.Race || kinds[kind] >= 4 && !effort.Full { // nothing runs beside a repair
 			places = places[len(places)-2:]
 		}
 		for i, at := range places {
@@ -374,7 +378,7 @@ func TestRepair_AnyFile(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{filed.ManifestKind, filed.RowsKind, filed.DictsKind, filed.StatesKind, disk.LogKind} {
-		if kinds[kind] < 1 || kinds[kind] < 4 && !raceEnabled {
+		if kinds[kind] < 1 || kinds[kind] < 4 && !effort.Race {
 			t.Errorf("%d repairs of %s", kinds[kind], kind)
 		}
 	}

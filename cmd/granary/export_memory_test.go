@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/memory"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -135,7 +136,7 @@ func (m *measuring) Free(b []byte) {
 
 // An export needs the memory of a few records, regardless of the number of rows.
 func TestExportMemory(t *testing.T) {
-	if raceEnabled {
+	if effort.Race {
 		t.Skip("the race detector takes memory of its own, and one goroutine writes")
 	}
 	var most, written [2][4]int

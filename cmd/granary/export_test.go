@@ -17,6 +17,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // exports is each format and form, as flags.
@@ -62,7 +63,7 @@ func readExport(t *testing.T, flags []string, data []byte, stacks string) []row 
 func TestExport(t *testing.T) {
 	made := []string{file(t, "service.pb.gz", service()), file(t, "odd.pb.gz", odd())}
 	compareExports(t, made)
-	if raceEnabled {
+	if effort.Race {
 		return // one goroutine writes
 	}
 	eachCorpus(t, func(t *testing.T, files []string) { compareExports(t, files) })

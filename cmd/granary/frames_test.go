@@ -11,6 +11,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // frameFlagSets returns sets of --focus, --ignore, --hide and --show for a profile: by function,
@@ -35,10 +36,10 @@ func frameFlagSets(p *pprof.Profile) [][]string {
 	}
 }
 
-// fewer returns the files, or each fourth under the race detector: they are the same code.
+// fewer returns each fourth of the files, or all if tests are full: they are the same code.
 func fewer(files []string) (some []string) {
 	for i, file := range files {
-		if !raceEnabled || i%4 == 0 {
+		if effort.Full || i%4 == 0 {
 			some = append(some, file)
 		}
 	}

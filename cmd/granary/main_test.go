@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // asCommand is a variable of the environment that makes the test's process the command.
@@ -31,11 +31,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
-	time.Local = time.UTC                        // golden files have times
-	if os.Getenv("GOGC") == "" && !raceEnabled { // most heaps are small: a fifth of the time would be collections
-		debug.SetGCPercent(400)
-		debug.SetMemoryLimit(3 << 30)
-	}
+	time.Local = time.UTC // golden files have times
+	effort.CollectRarely()
 	goleak.VerifyTestMain(m)
 }
 

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // Lists that are known are found, and read, without an allocation.
@@ -35,7 +37,7 @@ func TestListsAllocations(t *testing.T) {
 	} {
 		allocates(t, name, 0, read)
 	}
-	if raceEnabled {
+	if effort.Race {
 		return // the scratch memory of interning is pooled
 	}
 	allocates(t, "InternLists", 0, func() { codes, _ = d.InternLists(codes[:0], lists) })

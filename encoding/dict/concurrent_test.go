@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/zeebo/xxh3"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // while runs readers until writers are done, and at least once.
@@ -34,7 +36,7 @@ func hashOf(id *uuid.UUID) uint64 { return xxh3.Hash(id[:]) }
 // are found, even while they move. A found code is within the length, and its id is present.
 func TestIDSetFindBesideAdd(t *testing.T) {
 	ids := 300_000
-	if raceEnabled {
+	if effort.Race {
 		ids = 30_000
 	}
 	all, hashes := make([]uuid.UUID, ids), make([]uint64, ids)

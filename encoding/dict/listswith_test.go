@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // Lists are found beside a writer that adds elements and lists: those that were there before
@@ -14,7 +16,7 @@ import (
 func TestListsWith_BesideWriter(t *testing.T) {
 	d := NewLists(1)
 	batches := 400
-	if raceEnabled {
+	if effort.Race {
 		batches = 100
 	}
 	isWanted := func(code uint32) bool { return code%17 == 0 }

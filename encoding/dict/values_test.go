@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 func mustIntern(t testing.TB, d *Values, value string) uint32 {
@@ -331,7 +333,7 @@ func TestValues_HitsWithoutAllocating(t *testing.T) {
 func TestValues_Need(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	dicts := 200
-	if raceEnabled {
+	if effort.Race {
 		dicts = 40
 	}
 	for range dicts {

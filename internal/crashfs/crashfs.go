@@ -40,7 +40,7 @@ type FS struct {
 
 // inode is the bytes of a file.
 type inode struct {
-	live, stable []byte
+	live, stable content
 	dirty        map[int64]bool // numbers of sectors that a crash can lose
 }
 
@@ -78,10 +78,10 @@ func (f *FS) Crash() *FS {
 func (f *FS) keeps() bool { return f.random.Float64() < f.opts.Keep }
 
 // crashed returns the bytes of a file after a crash.
-func (f *FS) crashed(n *inode) []byte {
-	b := slices.Clone(n.stable)
-	if len(n.live) != len(b) && f.keeps() {
-		b = append(b, make([]byte, max(0, len(n.live)-len(b)))...)[:len(n.live)]
+func (f *FS) crashed(n *inode) content {
+	c := n.stable.clone()
+	if n.live.size != c.size && f.keeps() {
+		c.resize(n.live.size)
 	}
 	for _, sector := range slices.Sorted(maps.Keys(n.dirty)) {
 		lo := sector * f.opts.Sector
@@ -95,22 +95,20 @@ func (f *FS) crashed(n *inode) []byte {
 		default:
 			hi -= f.random.Int64N(f.opts.Sector)
 		}
-		if end := int64(min(len(n.live), len(b))); lo < end {
-			copy(b[lo:min(hi, end)], n.live[lo:])
-		}
+		c.copy(&n.live, lo, hi)
 	}
-	return b
+	return c
 }
 
 // Put makes a durable file. The FS owns the bytes.
 func (f *FS) Put(name string, b []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.put(name, b)
+	f.put(name, content{data: b, size: int64(len(b))})
 }
 
-func (f *FS) put(name string, b []byte) {
-	n := &inode{live: b, stable: slices.Clone(b), dirty: map[int64]bool{}}
+func (f *FS) put(name string, c content) {
+	n := &inode{live: c, stable: c.clone(), dirty: map[int64]bool{}}
 	f.live[name], f.stable[name] = n, n
 }
 
@@ -118,10 +116,13 @@ func (f *FS) put(name string, b []byte) {
 func (f *FS) Get(name string) []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if n := f.live[name]; n != nil {
-		return slices.Clone(n.live)
+	n := f.live[name]
+	if n == nil {
+		return nil
 	}
-	return nil
+	b := make([]byte, n.live.size)
+	n.live.read(b, 0)
+	return b
 }
 
 // Flip changes a bit of a file, durably: bit 0 is the lowest of the first byte.
@@ -129,10 +130,11 @@ func (f *FS) Flip(name string, bit int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := f.live[name]
-	n.live[bit/8] ^= 1 << (bit % 8)
-	if bit/8 < int64(len(n.stable)) {
-		n.stable[bit/8] = n.live[bit/8]
-	}
+	b := []byte{0}
+	n.live.read(b, bit/8)
+	b[0] ^= 1 << (bit % 8)
+	n.live.write(b, bit/8)
+	n.stable.copy(&n.live, bit/8, bit/8+1)
 }
 
 // Create is of disk.FS.
@@ -210,7 +212,7 @@ func (f *FS) free() int64 {
 	}
 	left := f.opts.Space
 	for _, n := range f.live {
-		left -= int64(len(n.live))
+		left -= n.live.size
 	}
 	return left
 }

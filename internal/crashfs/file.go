@@ -32,10 +32,7 @@ func (f *file) ReadAt(b []byte, offset int64) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n := 0
-	if live := f.inode.live; offset < int64(len(live)) {
-		n = copy(b, live[offset:])
-	}
+	n := f.inode.live.read(b, offset)
 	if n < len(b) {
 		return n, io.EOF
 	}
@@ -52,11 +49,11 @@ func (f *file) WriteAt(b []byte, offset int64) (int, error) {
 		return 0, err
 	}
 	end := offset + int64(len(b))
-	if end-int64(len(f.inode.live)) > f.fs.free() {
+	if end-f.inode.live.size > f.fs.free() {
 		return 0, errNoSpace(WriteAt, f.name)
 	}
-	f.resize(max(end, int64(len(f.inode.live))))
-	copy(f.inode.live[offset:], b)
+	f.resize(max(end, f.inode.live.size))
+	f.inode.live.write(b, offset)
 	f.soil(offset, end)
 	return len(b), err
 }
@@ -70,20 +67,16 @@ func (f *file) soil(offset, end int64) {
 
 // resize sets the size. New bytes are zero, also where the disk has others.
 func (f *file) resize(size int64) {
-	n, old := f.inode, int64(len(f.inode.live))
-	if size <= old {
-		n.live = n.live[:size:size]
-		return
-	}
-	n.live = append(n.live, make([]byte, size-old)...)
-	f.soil(old, min(size, int64(len(n.stable))))
+	n := f.inode
+	f.soil(n.live.size, min(size, n.stable.size))
+	n.live.resize(size)
 }
 
 // Size is of disk.File.
 func (f *file) Size() (int64, error) {
 	f.fs.mu.Lock()
 	defer f.fs.mu.Unlock()
-	return int64(len(f.inode.live)), nil
+	return f.inode.live.size, nil
 }
 
 // Reserve is of disk.File.
@@ -93,7 +86,7 @@ func (f *file) Reserve(size int64) error {
 	if err != nil {
 		return err
 	}
-	if size-int64(len(f.inode.live)) > f.fs.free() {
+	if size-f.inode.live.size > f.fs.free() {
 		return errNoSpace(Reserve, f.name)
 	}
 	f.resize(size)
@@ -109,12 +102,12 @@ func (f *file) Sync() error {
 	}
 	n, keeps := f.inode, func() bool { return err == nil || f.fs.random.IntN(2) == 0 }
 	if keeps() {
-		n.stable = append(n.stable, make([]byte, max(0, len(n.live)-len(n.stable)))...)[:len(n.live)]
+		n.stable.resize(n.live.size)
 	}
 	for _, sector := range slices.Sorted(maps.Keys(n.dirty)) {
 		lo := sector * f.fs.opts.Sector
-		if end := int64(min(len(n.live), len(n.stable))); lo < end && keeps() {
-			copy(n.stable[lo:min(lo+f.fs.opts.Sector, end)], n.live[lo:])
+		if lo < min(n.live.size, n.stable.size) && keeps() {
+			n.stable.copy(&n.live, lo, lo+f.fs.opts.Sector)
 		}
 	}
 	clear(n.dirty)

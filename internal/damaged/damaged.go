@@ -11,6 +11,8 @@ import (
 	"runtime/metrics"
 	"slices"
 	"testing"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 var changes = flag.Int("image.changes", 20_000, "random changes of images; from a million on, every byte of an image gets every value")
@@ -88,7 +90,7 @@ func allocated() uint64 {
 // error. It tries some values of each byte if these are more than most changes.
 func (i *Image) EveryByte(t *testing.T, most int) {
 	t.Helper()
-	values, tried, found := min(256, 1+most/slower/len(i.Bytes)), 0, 0
+	values, tried, found := min(256, 1+share(most)/len(i.Bytes)), 0, 0
 	if *changes >= 1_000_000 {
 		values = 256
 	}
@@ -111,18 +113,26 @@ func (i *Image) EveryByte(t *testing.T, most int) {
 	}
 }
 
+// share returns how many of so many changes are made.
+func share(changes int) int {
+	if effort.Race {
+		return changes / 16
+	}
+	return effort.Part(changes, 4)
+}
+
 // RandomChanges makes the changes that the flag -image.changes counts, of the images in turns.
 func RandomChanges(t *testing.T, images []Image) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 1))
 	found := 0
-	for n := range *changes / slower {
+	for n := range share(*changes) {
 		i := &images[n%len(images)]
 		if i.Try(t, change(r, i.Bytes)) != nil {
 			found++
 		}
 	}
-	t.Logf("%d of %d changes are errors", found, *changes/slower)
+	t.Logf("%d of %d changes are errors", found, share(*changes))
 }
 
 // change returns an image with a few bytes or bits changed, or a piece cut out, doubled or moved.

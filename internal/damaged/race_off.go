@@ -1,5 +1,0 @@
-//go:build !race
-
-package damaged
-
-const slower = 1
