@@ -73,8 +73,9 @@ func (h *simRun) checkSpace() {
 	}
 }
 
-// dropsForSpace is called before the store drops ranges. It checks that the directory is crowded.
-func (h *simRun) dropsForSpace() {
+// dropsForSpace is called before the store drops ranges of a table. It checks that the directory is crowded, and
+// returns the bytes that make it so. Those of the table before, which was chosen at the same time, are given.
+func (h *simRun) dropsForSpace(before int64) int64 {
 	used, states := int64(0), int64(0)
 	for _, size := range h.space.fs.sizes {
 		used += size
@@ -83,9 +84,11 @@ func (h *simRun) dropsForSpace() {
 		states = h.states.states.Size()
 	}
 	// Room is made for the files of rows that are replaced, half of the log, and states: less than what there is.
-	if most := 2*used + states; most <= h.opts.DiskBudget/32*crowdedAt {
+	most := max(before, 2*used+states)
+	if most <= h.opts.DiskBudget/32*crowdedAt {
 		h.fail("the store drops ranges for its disk budget of %d, and has %d bytes", h.opts.DiskBudget, used)
 	}
+	return most
 }
 
 // droppedForSpace records a commit of the store that drops ranges.

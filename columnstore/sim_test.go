@@ -138,12 +138,13 @@ type simRun struct {
 
 // task is a coroutine: next runs it to its next yield point.
 type task struct {
-	name   string
-	commit *simCommit // that the task is about to publish
-	drops  bool       // the store drops ranges within the task
-	next   func() (string, bool)
-	stop   func()
-	yield  func(string) bool
+	name    string
+	commit  *simCommit // that the task is about to publish
+	drops   bool       // the store drops ranges within the task
+	crowded int64      // bytes when the ranges were chosen that the task drops one after the other; 0: none
+	next    func() (string, bool)
+	stop    func()
+	yield   func(string) bool
 }
 
 // simCommit is the oracle's record of a commit: the rows that it added to each
@@ -213,9 +214,14 @@ func (h *simRun) yieldPoint(point string) {
 		h.commits.Add(uint64(root.Commit), *t.commit)
 		t.commit = nil
 	}
-	if t := h.current; t != nil && (point == "space/drop" || point == "space/dropped") {
-		if t.drops = point == "space/drop"; t.drops {
-			h.dropsForSpace()
+	if t := h.current; t != nil {
+		switch {
+		case point == "space/drop":
+			t.drops, t.crowded = true, h.dropsForSpace(t.crowded)
+		case point == "space/dropped":
+			t.drops = false
+		case !t.drops:
+			t.crowded = 0
 		}
 	}
 	if h.only != nil && !slices.Contains(h.only, point) {
