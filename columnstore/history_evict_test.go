@@ -191,8 +191,11 @@ func TestHistory_NoEvictionInVain(t *testing.T) {
 // first range that is left. Nothing is refused, and held views stay as they are.
 func TestHistory_EvictionOrder(t *testing.T) {
 	collectRarely(t)
-	both := 0 // runs that evicted rows and states
-	for seed := *simSeed; seed < *simSeed+8; seed++ {
+	both, runs := 0, uint64(8) // runs that evicted rows and states, and all
+	if effort.Race {
+		runs = 3 // one goroutine does it all
+	}
+	for seed := *simSeed; seed < *simSeed+runs; seed++ {
 		e := newEvictionRun(t, rand.New(rand.NewPCG(seed, 5)))
 		for range 250 {
 			if problem := e.step(); problem != "" {
@@ -203,8 +206,8 @@ func TestHistory_EvictionOrder(t *testing.T) {
 			both++
 		}
 	}
-	if both < 3 {
-		t.Errorf("%d runs evicted rows and states", both)
+	if both*3 < int(runs) {
+		t.Errorf("%d of %d runs evicted rows and states", both, runs)
 	}
 }
 

@@ -18,10 +18,11 @@ import (
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/oracle"
 )
 
-var crashSeeds = flag.Uint64("sim.crashes", 60, "how many histories with crashes the simulator runs")
+var crashSeeds = flag.Uint64("sim.crashes", uint64(60-45*boolInt(effort.Race)), "how many histories with crashes the simulator runs")
 
 // TestCrashes runs histories of a store with a log, which crash and are opened again, with other
 // options each time (D1, D3, D4). It fails at the first wrong one, with the command that runs it

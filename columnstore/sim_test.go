@@ -16,6 +16,7 @@ import (
 
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 )
@@ -29,7 +30,7 @@ import (
 
 var (
 	simSeed  = flag.Uint64("sim.seed", 1, "the first seed of the simulator")
-	simSeeds = flag.Uint64("sim.seeds", 300, "how many histories the simulator runs")
+	simSeeds = flag.Uint64("sim.seeds", uint64(300-240*boolInt(effort.Race)), "how many histories the simulator runs")
 	simTrace = flag.Bool("sim.trace", false, "print what each step of a history does")
 )
 
