@@ -26,11 +26,11 @@ var below = map[string][]string{
 	"cmd/granary/parquet":          {"profile"},
 
 	"server":         {"server/fanout", "export", "profile", "columnstore", "schema", "disk", "internal/selector"},
-	"server/fanout":  {"profile", "columnstore"},
+	"server/fanout":  {"profile", "profile/means", "columnstore"},
 	"export":         {"profile"},
 	"internal/input": {"profile"},
 	"render":         {"profile", "history"},
-	"profile":        {"columnstore", "history", "schema", "encoding", "encoding/dict", "profile/pprof", "profile/rows", "internal/selector", "internal/attrpath", "profile/symbols"},
+	"profile":        {"columnstore", "history", "schema", "encoding", "encoding/dict", "profile/pprof", "profile/rows", "internal/selector", "internal/attrpath", "profile/symbols", "profile/means"},
 	"columnstore":    {"query", "query/filter", "catalog", "catalog/dicts", "catalog/filed", "catalog/logged", "catalog/stored", "internal/cache", "internal/queue", "disk", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "internal/fields", "query/order"},
 	"query":          {"query/filter", "catalog", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "query/order"},
 	"query/filter":   {"catalog", "granule", "txn", "schema", "encoding", "encoding/dict"},
@@ -62,6 +62,7 @@ var below = map[string][]string{
 
 	"profile/pprof":     {},
 	"profile/rows":      {"schema", "encoding", "profile/pprof"},
+	"profile/means":     {"query", "encoding", "profile/rows"},
 	"profile/symbols":   {"encoding/dict", "profile/pprof"},
 	"internal/selector": {},
 	"internal/attrpath": {},

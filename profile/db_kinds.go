@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile/means"
 )
 
 // Kinds returns the kinds of the profiles that can have rows of a query, sorted by name, then
@@ -72,7 +73,7 @@ func (db *DB) kindSources(ctx context.Context, snap *columnstore.Snapshot, q Que
 func labelsKey(labels []Label) string {
 	var key []byte
 	for _, l := range labels {
-		key = appendText(appendText(key, l.Name), l.Value)
+		key = means.AppendText(means.AppendText(key, l.Name), l.Value)
 	}
 	return string(key)
 }
@@ -231,7 +232,7 @@ func (s *kindSources) areMixed(sources []kindSource, t Type, by []string) bool {
 	for i := range sources {
 		var group []byte
 		for _, name := range by {
-			group = appendText(group, valueOf(sources[i].labels, name))
+			group = means.AppendText(group, valueOf(sources[i].labels, name))
 		}
 		kind := s.kindOf(&sources[i], t)
 		if other, known := kinds[string(group)]; known && other != kind {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile/means"
 	"github.com/granarydb/granary/profile/rows"
 )
 
@@ -168,7 +169,7 @@ func (db *DB) valuesOf(ctx context.Context, snap *columnstore.Snapshot, column s
 	}
 	values := make([]string, len(groups.Counts))
 	for row := range values {
-		values[row] = valueText(&groups.Columns[0], row)
+		values[row] = means.Text(&groups.Columns[0], row)
 	}
 	return values, nil
 }

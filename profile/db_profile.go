@@ -29,22 +29,21 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 	if err != nil {
 		return nil, err
 	}
-	by := []string{ColumnStacktrace, ColumnSampleType, ColumnSampleUnit}
-	if !q.NoSampleLabels {
-		by = append(by, ColumnTraceID, ColumnSpanID, ColumnPprofLabels, ColumnPprofNumLabels)
-	}
 	groups, err := db.aggregate(ctx, snap, q, types, columnstore.AggregateOptions{
-		Sum: ColumnValue, By: by, Where: q.Expr(only...), MaxBytes: q.MaxBytes,
+		Sum: ColumnValue, By: sampleColumns(q), Where: q.Expr(only...), MaxBytes: q.MaxBytes,
 	})
 	if err != nil {
 		return nil, err
 	}
-	const sample = 200 // a sample and its key in the map, without its stack
-	if err := q.fits(groups, sample*len(groups.Sums)); err != nil {
+	if err := q.fits(groups, sampleBytes*len(groups.Sums)); err != nil {
 		return nil, err
 	}
 	b := newPprofBuilder(types, q, groups)
-	b.addSamples()
+	rows := make([]int, len(groups.Sums))
+	for i := range rows {
+		rows[i] = i
+	}
+	b.addSamples(rows)
 	b.assembler.ProgramFirst()
 	lists, err := db.typeLists(snap)
 	if err != nil {
@@ -55,6 +54,18 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 		return nil, err
 	}
 	return b.out, nil
+}
+
+// sampleBytes is the size of a sample and its key in a map, without its stack.
+const sampleBytes = 200
+
+// sampleColumns returns the columns that tell the samples of a profile apart, and their types.
+func sampleColumns(q Query) []string {
+	by := []string{ColumnStacktrace, ColumnSampleType, ColumnSampleUnit}
+	if !q.NoSampleLabels {
+		by = append(by, ColumnTraceID, ColumnSpanID, ColumnPprofLabels, ColumnPprofNumLabels)
+	}
+	return by
 }
 
 // outputTypes returns the sample types of the answer.
@@ -113,20 +124,30 @@ func shownFirst(lists []typeList, types []Type) string {
 
 // addHeader sets the time, the duration and the period.
 func (db *DB) addHeader(ctx context.Context, snap *columnstore.Snapshot, q Query, only []Type, out *pprof.Profile) error {
-	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
-		By:    []string{ColumnTimestamp, ColumnDuration, ColumnPeriod, ColumnLabels},
-		Where: q.Expr(only...), MaxBytes: q.MaxBytes,
-	})
+	groups, err := db.headers(ctx, snap, q, only)
 	if err != nil {
 		return err
 	}
-	for i := range groups.Counts {
-		at, duration, period := groups.Columns[0].Values.Int64s[i], groups.Columns[1].Values.Int64s[i], groups.Columns[2].Values.Int64s[i]
-		if i == 0 || at < out.TimeNanos {
-			out.TimeNanos = at
-		}
-		out.DurationNanos += duration
-		out.Period = max(out.Period, period)
+	for row := range groups.Counts {
+		joinHeader(out, groups, row)
 	}
 	return nil
+}
+
+// headers returns the times, durations and periods of profiles, and their labels.
+func (db *DB) headers(ctx context.Context, snap *columnstore.Snapshot, q Query, only []Type) (*columnstore.Groups, error) {
+	return db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
+		By:    []string{ColumnTimestamp, ColumnDuration, ColumnPeriod, ColumnLabels},
+		Where: q.Expr(only...), MaxBytes: q.MaxBytes,
+	})
+}
+
+// joinHeader adds a row of headers to a profile, whose time is 0 before the first.
+func joinHeader(out *pprof.Profile, headers *columnstore.Groups, row int) {
+	at, duration, period := headers.Columns[0].Values.Int64s[row], headers.Columns[1].Values.Int64s[row], headers.Columns[2].Values.Int64s[row]
+	if out.TimeNanos == 0 || at < out.TimeNanos {
+		out.TimeNanos = at
+	}
+	out.DurationNanos += duration
+	out.Period = max(out.Period, period)
 }

@@ -7,8 +7,7 @@ import (
 	"strings"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/encoding"
-	"github.com/granarydb/granary/profile/rows"
+	"github.com/granarydb/granary/profile/means"
 )
 
 // Label is a name and its value.
@@ -136,24 +135,9 @@ func (db *DB) Profiles(ctx context.Context, snap *columnstore.Snapshot, t Type, 
 func labelsAt(columns []columnstore.GroupColumn, row int) []Label {
 	var labels []Label
 	for i := range columns {
-		if value := valueText(&columns[i], row); value != "" {
+		if value := means.Text(&columns[i], row); value != "" {
 			labels = append(labels, Label{strings.TrimPrefix(columns[i].Name, ColumnLabels+"."), value})
 		}
 	}
 	return labels
-}
-
-// valueText returns the value of a row as text, or "" if it has none.
-func valueText(c *columnstore.GroupColumn, row int) string {
-	if c.Values.Null(row) {
-		return ""
-	}
-	switch c.Values.Type {
-	case encoding.UUID:
-		return rows.IDText(c.Values.UUIDs[row])
-	case encoding.Uint64:
-		return rows.IDText(c.Values.Uint64s[row])
-	default:
-		return c.Values.Strings[row]
-	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/profile/means"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -70,6 +70,7 @@ type gaugeTimes struct {
 	numbers map[string]int64 // by key
 	only    Type             // of rows without a column of it
 	stepped bool             // numbers are of steps
+	given   map[string]int64 // Query.Times, by the value of the only label; else nil
 	key     []byte           // scratch
 }
 
@@ -79,6 +80,9 @@ const gaugeBytes = 100
 // gaugeTimes counts the times of the profiles of a query that have rows of the types, by
 // source and, if step is above 0, by step.
 func (db *DB) gaugeTimes(ctx context.Context, snap *columnstore.Snapshot, q Query, types []Type, step int64) (*gaugeTimes, error) {
+	if q.Times != nil {
+		return &gaugeTimes{given: q.Times.Of, labels: []string{ColumnLabels + "." + q.Times.Label}, only: types[0]}, nil
+	}
 	columns, err := db.table.Columns(snap)
 	if err != nil {
 		return nil, err
@@ -123,11 +127,19 @@ func (t *gaugeTimes) simplified(groups *columnstore.Groups) *gaugeTimes {
 	return simple
 }
 
+// number returns the number of times of the source of a row of groups, at least 1.
+func (t *gaugeTimes) number(groups *columnstore.Groups, row int) int64 {
+	if t.given != nil {
+		return max(1, t.given[means.Text(groups.Column(t.labels[0]), row)])
+	}
+	return max(1, t.numbers[string(t.keyOf(groups, row))])
+}
+
 // keyOf returns the type, the source and the time of a row of groups. It is valid until the
 // next call.
 func (t *gaugeTimes) keyOf(groups *columnstore.Groups, row int) []byte {
 	typ := t.typeOf(groups, row)
-	t.key = appendText(appendText(t.key[:0], typ.Sample), typ.SampleUnit)
+	t.key = means.AppendText(means.AppendText(t.key[:0], typ.Sample), typ.SampleUnit)
 	if t.labels == nil {
 		return t.key
 	}
@@ -135,7 +147,7 @@ func (t *gaugeTimes) keyOf(groups *columnstore.Groups, row int) []byte {
 		t.key = binary.AppendVarint(t.key, c.Values.Int64s[row])
 	}
 	for _, column := range t.labels {
-		t.key = appendText(t.key, valueText(groups.Column(column), row))
+		t.key = means.AppendText(t.key, means.Text(groups.Column(column), row))
 	}
 	return t.key
 }
@@ -148,83 +160,37 @@ func (t *gaugeTimes) typeOf(groups *columnstore.Groups, row int) Type {
 	return t.only
 }
 
-// divide divides the sums of gauges by the number of times of their source. Rows with equal
-// values in the first columns are one group, whose mean goes to the first of them. What is
-// rounded off a group goes to the next that differs in its stack alone: a stack is less than 1
-// from its mean, and a total is rounded once. Otherwise ten stacks of a tenth would be nothing.
+// divide divides the sums of gauges by the number of times of their source. The first columns tell means apart.
 func (t *gaugeTimes) divide(groups *columnstore.Groups, columns int) {
-	exact := t.means(groups, columns)
-	totals := map[string]mean{}
-	var key []byte
-	for row := range groups.Sums {
+	d := means.Division{
+		Groups: groups, Columns: keyColumns(groups, columns), Apart: t.labels == nil,
+		Stack: slices.IndexFunc(groups.Columns[:columns], func(c columnstore.GroupColumn) bool { return c.Name == ColumnStacktrace }),
+	}
+	d.Times = func(row int) int64 {
 		if !t.typeOf(groups, row).IsGauge() {
+			return 0
+		}
+		return t.number(groups, row)
+	}
+	d.Divide()
+}
+
+// keyColumns returns the numbers of the first columns, together those that can have one label (grouping): groups
+// that differ in which of them has it are one.
+func keyColumns(groups *columnstore.Groups, columns int) (all [][]int) {
+	place := map[string]int{} // in all
+	for i := range groups.Columns[:columns] {
+		name := groups.Columns[i].Name
+		if k, known := place[name]; known {
+			all[k] = append(all[k], i)
 			continue
 		}
-		key = key[:0]
-		for i := range groups.Columns[:columns] {
-			if c := &groups.Columns[i]; c.Name != ColumnStacktrace {
-				key = appendValue(key, c, row)
+		if label, ok := strings.CutPrefix(name, ColumnLabels+"."); ok {
+			for _, other := range newGrouping([]string{label}).columns() {
+				place[other] = len(all)
 			}
 		}
-		before := totals[string(key)]
-		after := before.plus(exact[row])
-		totals[string(key)] = after
-		groups.Sums[row] = after.rounded() - before.rounded()
+		all = append(all, []int{i})
 	}
-}
-
-// means returns the mean of each group of gauges, in the place of its first row.
-func (t *gaugeTimes) means(groups *columnstore.Groups, columns int) []mean {
-	exact, first := make([]mean, len(groups.Sums)), map[string]int{}
-	var key []byte
-	for row, sum := range groups.Sums {
-		if !t.typeOf(groups, row).IsGauge() {
-			continue
-		}
-		to := row
-		if t.labels != nil { // otherwise each row is a group
-			key = key[:0]
-			for i := range groups.Columns[:columns] {
-				key = appendValue(key, &groups.Columns[i], row)
-			}
-			known := false
-			if to, known = first[string(key)]; !known {
-				to, first[string(key)] = row, row
-			}
-		}
-		exact[to] = exact[to].plus(quotient(sum, t.numbers[string(t.keyOf(groups, row))]))
-	}
-	return exact
-}
-
-// mean is a sum of quotients, in a form whose sums do not depend on their order.
-type mean struct{ whole, fraction int64 }
-
-const fractionBits = 30
-
-// quotient returns sum/n.
-func quotient(sum, n int64) mean { return mean{sum / n, sum % n << fractionBits / n} }
-
-func (m mean) plus(o mean) mean { return mean{m.whole + o.whole, m.fraction + o.fraction} }
-
-func (m mean) rounded() int64 {
-	return m.whole + (m.fraction+1<<(fractionBits-1))>>fractionBits
-}
-
-func appendText(dst []byte, text string) []byte {
-	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
-}
-
-// appendValue appends the value of a row in a column so that different values differ.
-func appendValue(dst []byte, c *columnstore.GroupColumn, row int) []byte {
-	switch {
-	case c.Codes != nil:
-		return binary.LittleEndian.AppendUint32(dst, c.Codes[row])
-	case c.Values.Null(row):
-		return append(dst, 0)
-	case c.Values.Type == encoding.Int64:
-		return binary.AppendVarint(append(dst, 1), c.Values.Int64s[row])
-	default:
-		return appendText(append(dst, 1), valueText(c, row))
-	}
+	return all
 }

@@ -192,21 +192,6 @@ func samplesText(p *pprof.Profile) string {
 	return strings.Join(samples, ", ")
 }
 
-// Thirds and sixths add up exactly, whatever the order.
-func TestMeanRounds(t *testing.T) {
-	for want, parts := range map[int64][][2]int64{
-		1: {{1, 3}, {1, 3}, {1, 3}}, -1: {{-1, 3}, {-1, 3}, {-1, 3}}, 2: {{3, 2}}, 0: {{1, 3}}, math.MaxInt64: {{math.MaxInt64, 1}}, -3: {{-5, 2}, {-1, 4}},
-	} {
-		var m mean
-		for _, p := range parts {
-			m = m.plus(quotient(p[0], p[1]))
-		}
-		if m.rounded() != want {
-			t.Errorf("%v: %d, want %d", parts, m.rounded(), want)
-		}
-	}
-}
-
 // Means of gauges equal those of a search value by value (P7).
 func TestGaugesEqualOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile/means"
 	"github.com/granarydb/granary/profile/rows"
 )
 
@@ -50,7 +51,7 @@ func (g *grouping) columns() []string {
 func (g *grouping) group(columns []columnstore.GroupColumn, row int) uint32 {
 	g.next = g.next[:0]
 	for i := range g.names {
-		g.next = appendText(g.next, g.value(columns, i, row))
+		g.next = means.AppendText(g.next, g.value(columns, i, row))
 	}
 	if len(g.labels) > 0 && string(g.next) == string(g.key) {
 		return g.last
@@ -75,7 +76,7 @@ func (g *grouping) group(columns []columnstore.GroupColumn, row int) uint32 {
 // value returns the value of a label in a row, or "" if it has none.
 func (g *grouping) value(columns []columnstore.GroupColumn, name, row int) string {
 	for c := g.starts[name]; c < g.starts[name+1]; c++ {
-		if value := valueText(&columns[c], row); value != "" {
+		if value := means.Text(&columns[c], row); value != "" {
 			return value
 		}
 	}

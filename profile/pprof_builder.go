@@ -11,6 +11,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/profile/means"
 	codec "github.com/granarydb/granary/profile/pprof"
 	"github.com/granarydb/granary/profile/rows"
 	"github.com/granarydb/granary/profile/symbols"
@@ -37,15 +38,16 @@ func newPprofBuilder(types []Type, q Query, groups *columnstore.Groups) *pprofBu
 	return b
 }
 
-// addSamples adds one sample for each stack and set of labels, with a value for each sample
-// type.
-func (b *pprofBuilder) addSamples() {
+// addSamples adds one sample for each stack and set of labels of some rows, with a value for each
+// sample type.
+func (b *pprofBuilder) addSamples(rows []int) {
 	type key struct {
 		stack  uint32
 		labels string
 	}
 	samples := map[key]*pprof.Sample{}
-	for row, code := range b.groups.Columns[0].Codes {
+	for _, row := range rows {
+		code := b.groups.Columns[0].Codes[row]
 		t := slices.IndexFunc(b.types, func(t Type) bool {
 			return t.Sample == b.groups.Columns[1].Values.Strings[row] && t.SampleUnit == b.groups.Columns[2].Values.Strings[row]
 		})
@@ -105,7 +107,7 @@ func (b *pprofBuilder) labels(row int) sampleLabels {
 		name, k, _ := rows.CutNumber(column)
 		switch {
 		case c.Values.Type == encoding.UUID || c.Values.Type == encoding.Uint64:
-			l.text[c.Name] = []string{valueText(c, row)}
+			l.text[c.Name] = []string{means.Text(c, row)}
 		case family == ColumnPprofLabels:
 			l.text[name] = put(l.text[name], k, c.Values.Strings[row])
 		default:

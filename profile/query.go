@@ -70,6 +70,10 @@ type Query struct {
 	// Without names labels of profiles that do not tell sources apart, such as the name of a
 	// file, where there is one file a time. It matters only to means of gauges.
 	Without []string
+	// Times, if not nil, has the numbers of times of the sources of gauges, which their means are over,
+	// in place of those of the profiles in the store. Each profile there is a sum over some times, as
+	// DB.SourceProfiles returns them. It has no steps.
+	Times *Times
 	// NoSampleLabels makes DB.Profile leave out the labels of samples. Samples of one stack are
 	// then one. Other questions ignore it.
 	NoSampleLabels bool

@@ -97,8 +97,8 @@
 // A server of NewFront has nodes, which are servers of New of the same version, instead of a store.
 //
 //	F1  An answer is that of one server with the profiles of all nodes. A profile is on one node.
-//	F2  What would not be exact is an error (unimplemented): means of gauges, and averages, for which two
-//	    nodes have profiles. Rows (/arrow) and pushes are such errors too, which name the nodes.
+//	F2  What would not be exact is an error (unimplemented): all types at once, if two nodes have gauges.
+//	    Rows (/arrow) and pushes are such errors too, which name the nodes.
 //	F3  A node that is away is an error that names it (unavailable, 502), or with Nodes.PartialAnswers
 //	    a header Granary-Warning of the answer for each node, and a comment in a profile. An answer
 //	    without any node is an error.

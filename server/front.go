@@ -124,10 +124,10 @@ func (s *Server) frontPprof(w http.ResponseWriter, r *http.Request) error {
 			name = here.Get("type")
 		}
 		side := fanout.ProfileOf(t, name, p.query.SumKinds, p.rest.Get("selector"), p.query.From, p.query.To)
-		return s.front.Stacks(ctx, []fanout.Side{side}, t, func(db *profile.DB) error {
+		return s.front.Stacks(ctx, []fanout.Side{side}, t, func(db *profile.DB, times *profile.Times) error {
 			r = r.Clone(ctx)
 			r.URL.RawQuery = here.Encode()
-			return s.querierOf(ctx, db).s.pprof(w, r)
+			return s.querierOf(ctx, db, times).s.pprof(w, r)
 		})
 	})
 }

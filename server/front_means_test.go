@@ -4,15 +4,20 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
 	pprof "github.com/google/pprof/profile"
+	pushv1 "github.com/grafana/pyroscope/api/gen/proto/go/push/v1"
 	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
 	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/fanout"
 )
 
 // nodesWith returns nodes with a profile of random stacks each, under labels.
@@ -68,99 +73,134 @@ func TestFront_Kinds(t *testing.T) {
 	}
 }
 
-// TestFront_Means refuses means of gauges that two nodes have, and adds up what is asked as a sum.
+// TestFront_Means compares means and averages over nodes with those of one node that has all profiles: of sources
+// of their own, and of one that is on both. A profile counts for the mean of its source, even if none of its
+// samples is selected: here the node that has it answers no stacks.
 func TestFront_Means(t *testing.T) {
-	urls := nodesWith(t, func(p *pprof.Profile) { p.SampleType[1] = &pprof.ValueType{Type: "inuse_space", Unit: "bytes"} },
-		map[string]string{profile.NameLabel: "memory", "pod": "a"}, map[string]string{profile.NameLabel: "memory", "pod": "b"})
-	_, front := newFront(t, Nodes{URLs: urls}, Options{})
-	c := clients(t, front)["connect"]
-	const id = "memory:inuse_space:bytes:cpu:nanoseconds"
-	for selector, want := range map[string]connect.Code{"": connect.CodeUnimplemented, `{pod="a"}`: 0} {
-		_, err := c.SelectMergeStacktraces(t.Context(), connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: id, LabelSelector: selector}))
-		_, err2 := c.SelectSeries(t.Context(), connect.NewRequest(&querierv1.SelectSeriesRequest{ProfileTypeID: id, LabelSelector: selector, Step: 10}))
-		for _, err := range []error{err, err2} {
-			if err != nil && (connect.CodeOf(err) != want || !strings.Contains(err.Error(), "a mean over nodes")) || (err == nil) != (want == 0) {
-				t.Errorf("selector %s: %v, want %v", selector, err, want)
+	const id, span = "memory:inuse_space:bytes:cpu:nanoseconds", "000000000000abc0"
+	a, b := map[string]string{profile.NameLabel: "memory", "pod": "a"}, map[string]string{profile.NameLabel: "memory", "pod": "b"}
+	for name, labels := range map[string][]map[string]string{"two sources": {a, b}, "one source": {a, a}, "both": {a, b, a, a}} {
+		t.Run(name, func(t *testing.T) {
+			all := newServer(t, Options{})
+			n := 0
+			urls := nodesWith(t, func(p *pprof.Profile) {
+				p.SampleType[1] = &pprof.ValueType{Type: "inuse_space", Unit: "bytes"}
+				p.TimeNanos += int64(n)
+				if n == 1 {
+					for _, s := range p.Sample {
+						s.Label = nil
+					}
+				}
+				if _, err := all.db.Insert(t.Context(), p, profile.InsertOptions{Labels: labels[n]}); err != nil {
+					t.Fatal(err)
+				}
+				n++
+			}, labels...)
+			_, front := newFront(t, Nodes{URLs: urls}, Options{})
+			one := serve(t, all)
+			o := oracle{t: t, one: clients(t, one)["connect"], front: clients(t, front)["connect"]}
+			stacks := func(a *querierv1.SelectMergeStacktracesResponse) string { return o.paths(a.GetFlamegraph()) }
+			lines := func(a *querierv1.SelectSeriesResponse) string { return fmt.Sprint(a.GetSeries()) }
+			for _, spans := range [][]string{nil, {span}} {
+				for _, selector := range []string{"", `{pod="a"}`, `{pod="c"}`, `{span_id="` + span + `"}`} {
+					q := &querierv1.SelectMergeStacktracesRequest{ProfileTypeID: id, LabelSelector: selector, SpanSelector: spans}
+					equal(&o, asks.SelectMergeStacktraces, q, stacks)
+					equal(&o, asks.Diff, &querierv1.DiffRequest{Left: q, Right: &querierv1.SelectMergeStacktracesRequest{ProfileTypeID: id}}, func(a *querierv1.DiffResponse) string { return o.diffPaths(a.GetFlamegraph()) })
+					for _, by := range [][]string{nil, {"pod"}, {"pod", "span_id"}} {
+						q := &querierv1.SelectSeriesRequest{ProfileTypeID: id, LabelSelector: selector, Step: 10, GroupBy: by}
+						equal(&o, asks.SelectSeries, q, lines)
+						for _, aggregation := range []typesv1.TimeSeriesAggregationType{typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_SUM, typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_AVERAGE} {
+							q.Aggregation = aggregation.Enum()
+							equal(&o, asks.SelectSeries, q, lines)
+						}
+					}
+				}
 			}
-		}
-	}
-	m := &querierv1.SelectSeriesRequest{ProfileTypeID: id, Step: 10, Aggregation: typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_SUM.Enum()}
-	var sums []float64
-	for _, url := range append(urls, front) {
-		lines, err := clients(t, url)["connect"].SelectSeries(t.Context(), connect.NewRequest(m))
-		if err != nil {
-			t.Fatal(err)
-		}
-		sums = append(sums, lines.Msg.GetSeries()[0].GetPoints()[0].GetValue())
-	}
-	if sums[0]+sums[1] != sums[2] {
-		t.Errorf("sums %v", sums)
-	}
-	lines, err := c.SelectSeries(t.Context(), connect.NewRequest(&querierv1.SelectSeriesRequest{ProfileTypeID: id, Step: 10, GroupBy: []string{"pod"}}))
-	if err != nil || len(lines.Msg.GetSeries()) != 2 || lines.Msg.GetSeries()[1].GetPoints()[0].GetValue() != sums[1] {
-		t.Errorf("lines of a source each: %v, %v, want %v", lines, err, sums)
-	}
-	if code, body := fetched(t, front+"/pprof?type=inuse_space"); code != http.StatusNotImplemented {
-		t.Errorf("pprof: %d %s", code, body)
+			for _, query := range []string{"type=inuse_space", "type=inuse_space&selector=" + url.QueryEscape(`{span_id="`+span+`"}`), "type=inuse_space&selector=" + url.QueryEscape(`{pod="c"}`)} {
+				if got, want := fetchProfile(t, front+"/pprof?"+query), fetchProfile(t, one+"/pprof?"+query); got != want {
+					t.Errorf("pprof %s:\n%s\nwant\n%s", query, got, want)
+				}
+			}
+			if code, body := fetched(t, front+"/pprof"); code != http.StatusNotImplemented || !strings.Contains(body, "choose a type") {
+				t.Errorf("pprof of all types: %d %.100q", code, body)
+			}
+		})
 	}
 }
 
-// TestFront_Averages refuses averages of two nodes' profiles, and answers those of one's.
-func TestFront_Averages(t *testing.T) {
-	urls := nodesWith(t, func(*pprof.Profile) {}, map[string]string{profile.NameLabel: "process_cpu", "pod": "a"}, map[string]string{profile.NameLabel: "process_cpu", "pod": "b"})
-	_, front := newFront(t, Nodes{URLs: urls}, Options{})
-	ask := func(url string, by ...string) (*connect.Response[querierv1.SelectSeriesResponse], error) {
-		return clients(t, url)["connect"].SelectSeries(t.Context(), connect.NewRequest(&querierv1.SelectSeriesRequest{
-			ProfileTypeID: cpuID, Step: 10, GroupBy: by, Aggregation: typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_AVERAGE.Enum(),
-		}))
-	}
-	if _, err := ask(front); connect.CodeOf(err) != connect.CodeUnimplemented || !strings.Contains(err.Error(), "a mean over nodes") {
-		t.Errorf("an average over two nodes: %v", err)
-	}
-	lines, err := ask(front, "pod")
-	if err != nil || len(lines.Msg.GetSeries()) != 2 {
-		t.Fatalf("%v, %v, want two lines", lines, err)
-	}
-	for i, url := range urls {
-		want, err := ask(url, "pod")
-		if err != nil || fmt.Sprint(lines.Msg.GetSeries()[i]) != fmt.Sprint(want.Msg.GetSeries()[0]) {
-			t.Errorf("%v, want %v, %v", lines.Msg.GetSeries()[i], want, err)
-		}
-	}
-}
-
-// TestFront_MeansOfOneSource: a profile without any selected sample counts for the mean of its source, so the
-// node that has it is one of two, although it answers nothing.
-func TestFront_MeansOfOneSource(t *testing.T) {
-	first := true
-	source := map[string]string{profile.NameLabel: "memory", "pod": "a"}
-	urls := nodesWith(t, func(p *pprof.Profile) {
-		p.SampleType[1] = &pprof.ValueType{Type: "inuse_space", Unit: "bytes"}
-		if first {
-			for _, s := range p.Sample {
-				s.Label = nil
-			}
-		}
-		first = false
-	}, source, source)
-	_, front := newFront(t, Nodes{URLs: urls}, Options{})
-	c := clients(t, front)["connect"]
+// TestFront_HostileMeans has a node that answers wrongly what means are made from. The error names it, or the answer
+// is the other node's.
+func TestFront_HostileMeans(t *testing.T) {
+	gauges := func(p *pprof.Profile) { p.SampleType[1] = &pprof.ValueType{Type: "inuse_space", Unit: "bytes"} }
+	good := nodesWith(t, gauges, map[string]string{profile.NameLabel: "memory", "pod": "a"})
 	const id = "memory:inuse_space:bytes:cpu:nanoseconds"
-	span := []string{"000000000000abc0"}
-	_, err := c.SelectMergeStacktraces(t.Context(), connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: id, SpanSelector: span}))
-	_, err2 := c.SelectSeries(t.Context(), connect.NewRequest(&querierv1.SelectSeriesRequest{ProfileTypeID: id, LabelSelector: `{span_id="` + span[0] + `"}`, Step: 10}))
-	_, err3 := c.Diff(t.Context(), connect.NewRequest(&querierv1.DiffRequest{
-		Left:  &querierv1.SelectMergeStacktracesRequest{ProfileTypeID: id, LabelSelector: `{pod="b"}`},
-		Right: &querierv1.SelectMergeStacktracesRequest{ProfileTypeID: id, SpanSelector: span},
-	}))
-	for i, err := range []error{err, err2, err3} {
-		if connect.CodeOf(err) != connect.CodeUnimplemented || !strings.Contains(err.Error(), "a mean over nodes") {
-			t.Errorf("question %d: %v", i, err)
+	source := func(times string, profiles ...string) proto.Message {
+		s := &pushv1.RawProfileSeries{Annotations: []*typesv1.ProfileAnnotation{{Key: "times", Value: times}}}
+		for _, p := range profiles {
+			s.Samples = append(s.Samples, &pushv1.RawSample{RawProfile: []byte(p)})
 		}
+		return &pushv1.PushRequest{Series: []*pushv1.RawProfileSeries{s}}
 	}
-	for _, query := range []string{"type=inuse_space&", ""} {
-		if code, body := fetched(t, front+"/pprof?"+query+"selector=%7Bspan_id%3D%22"+span[0]+"%22%7D"); code != http.StatusNotImplemented || !strings.Contains(body, "a mean over nodes") {
-			t.Errorf("pprof %s: %d %.100q", query, code, body)
-		}
+	line := func(key, value string, labels ...*typesv1.LabelPair) proto.Message {
+		p := &typesv1.Point{Timestamp: queryAt, Value: 5, Annotations: []*typesv1.ProfileAnnotation{{Key: key, Value: value}}}
+		return &querierv1.SelectSeriesResponse{Series: []*typesv1.Series{{Labels: labels, Points: []*typesv1.Point{p}}}}
+	}
+	of := &typesv1.LabelPair{Name: "source", Value: "x"}
+	for name, tc := range map[string]struct {
+		answer  proto.Message
+		isOld   bool
+		says    string
+		average bool
+	}{
+		"no times":          {answer: source("0"), says: "0 profiles at 0 times"},
+		"negative times":    {answer: source("-1"), says: "at -1 times"},
+		"too many times":    {answer: source("1099511627777"), says: "times"},
+		"no number":         {answer: source("many"), says: "invalid syntax"},
+		"two profiles":      {answer: source("1", "", ""), says: "2 profiles"},
+		"no profile":        {answer: source("1", "x"), says: "a wrong answer"},
+		"old":               {isOld: true, says: "is it a Granary of this version?"},
+		"a line of nobody":  {answer: line("sum", "1"), says: "without its source"},
+		"a point of none":   {answer: line("other", "1", of), says: "no annotation sum"},
+		"a sum of text":     {answer: line("sum", "1e3", of), says: "invalid syntax"},
+		"times of a line":   {answer: line("times", "-3", of), says: "a source at -3 times"},
+		"an average of 0":   {answer: line("times", "0"), says: "an average of 0 profiles", average: true},
+		"an average of all": {answer: line("times", "9223372036854775807"), says: "an average of", average: true},
+		"an old series":     {answer: &querierv1.SelectSeriesResponse{}, isOld: true, says: "is it a Granary of this version?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if tc.answer == nil {
+					http.NotFound(w, r)
+					return
+				}
+				if !tc.isOld {
+					w.Header().Set(fanout.SourcesHeader, "1")
+				}
+				w.Header().Set("Content-Type", "application/proto")
+				_, _ = w.Write(marshal(t, tc.answer))
+			}))
+			defer bad.Close()
+			ask := func(front string) error {
+				c := clients(t, front)["connect"]
+				if _, isSeries := tc.answer.(*querierv1.SelectSeriesResponse); isSeries {
+					q := &querierv1.SelectSeriesRequest{ProfileTypeID: id, Step: 10}
+					if tc.average {
+						q.Aggregation = typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_AVERAGE.Enum()
+					}
+					_, err := c.SelectSeries(t.Context(), connect.NewRequest(q))
+					return err
+				}
+				_, err := c.SelectMergeStacktraces(t.Context(), connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: id}))
+				return err
+			}
+			_, front := newFront(t, Nodes{URLs: append(good, bad.URL)}, Options{})
+			if err := ask(front); err == nil || !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), bad.URL) {
+				t.Errorf("%v, want %q of %s", err, tc.says, bad.URL)
+			}
+			_, front = newFront(t, Nodes{URLs: append(good, bad.URL), PartialAnswers: true}, Options{})
+			if err := ask(front); err != nil {
+				t.Errorf("a partial answer: %v", err)
+			}
+		})
 	}
 }

@@ -77,8 +77,8 @@ func (q *frontQuerier) SelectSeries(ctx context.Context, r *connect.Request[quer
 }
 
 // querierOf returns a querier of the stacks of all nodes. Its profiles have the warnings so far as comments.
-func (s *Server) querierOf(ctx context.Context, db *profile.DB) *querier {
-	return &querier{s: &Server{db: db, opts: s.opts, limits: s.limits, metrics: s.metrics, queries: make(chan struct{}, 1), comments: warnings(ctx)}}
+func (s *Server) querierOf(ctx context.Context, db *profile.DB, times *profile.Times) *querier {
+	return &querier{s: &Server{db: db, times: times, opts: s.opts, limits: s.limits, metrics: s.metrics, queries: make(chan struct{}, 1), comments: warnings(ctx)}}
 }
 
 // sideOf returns the question to nodes for the stacks of a request that was checked.
@@ -114,8 +114,8 @@ func (q *frontQuerier) stacks(ctx context.Context, m *querierv1.SelectMergeStack
 	err = q.checked(m)
 	if err == nil {
 		err = q.s.inTime(ctx, func(ctx context.Context) error {
-			return q.s.front.Stacks(ctx, []fanout.Side{sideOf(m)}, fanout.Typed{}, func(db *profile.DB) (err error) {
-				out, err = q.s.querierOf(ctx, db).SelectMergeStacktraces(ctx, connect.NewRequest(collected(m, 0)))
+			return q.s.front.Stacks(ctx, []fanout.Side{sideOf(m)}, fanout.Typed{}, func(db *profile.DB, times *profile.Times) (err error) {
+				out, err = q.s.querierOf(ctx, db, times).SelectMergeStacktraces(ctx, connect.NewRequest(collected(m, 0)))
 				return err
 			})
 		})
@@ -161,8 +161,8 @@ func (q *frontQuerier) Diff(ctx context.Context, r *connect.Request[querierv1.Di
 		}
 	}
 	err = q.s.inTime(ctx, func(ctx context.Context) error {
-		return q.s.front.Stacks(ctx, []fanout.Side{sideOf(left), sideOf(right)}, fanout.Typed{}, func(db *profile.DB) (err error) {
-			out, err = q.s.querierOf(ctx, db).Diff(ctx, connect.NewRequest(&querierv1.DiffRequest{Left: collected(left, 0), Right: collected(right, 1)}))
+		return q.s.front.Stacks(ctx, []fanout.Side{sideOf(left), sideOf(right)}, fanout.Typed{}, func(db *profile.DB, times *profile.Times) (err error) {
+			out, err = q.s.querierOf(ctx, db, times).Diff(ctx, connect.NewRequest(&querierv1.DiffRequest{Left: collected(left, 0), Right: collected(right, 1)}))
 			return err
 		})
 	})

@@ -26,14 +26,16 @@ type querier struct {
 	s *Server
 }
 
+// A question has at most so many bytes, and messages.
+const maxQuestion, maxQuestionMessages = 1 << 20, 10_000
+
 // queryRoutes registers the handlers of questions.
 func (s *Server) queryRoutes() {
-	const maxBody, maxMessages = 1 << 20, 10_000 // of a question
 	var of querierv1connect.QuerierServiceHandler = &querier{s: s}
 	if s.front != nil {
 		of = &frontQuerier{s: s}
 	}
-	path, handler := querierv1connect.NewQuerierServiceHandler(of, s.connectOptions(maxBody, maxMessages)...)
+	path, handler := querierv1connect.NewQuerierServiceHandler(of, s.connectOptions(maxQuestion, maxQuestionMessages)...)
 	s.mux.Handle(path, s.asks("querier", headed(s.speaksConnect(handler))))
 }
 
@@ -93,7 +95,7 @@ func (q *querier) ask(id, text string, start, end int64) (a asked, err error) {
 		a.matchers = append(a.matchers, selector.Matcher{Name: profile.NameLabel}, selector.Matcher{Name: profile.NameLabel, Op: selector.OpNotEqual})
 	}
 	// The name tells kinds apart: agents of several languages list other types under one.
-	a.query = profile.Query{MaxBytes: q.s.limits.QueryBytes, SumKinds: a.name != unnamed}
+	a.query = profile.Query{MaxBytes: q.s.limits.QueryBytes, SumKinds: a.name != unnamed, Times: q.s.times}
 	if err := a.restrict(); err != nil {
 		return a, invalid("label_selector: %w", err)
 	}

@@ -26,6 +26,11 @@ func (q *querier) SelectSeries(ctx context.Context, r *connect.Request[querierv1
 		if err != nil {
 			return nil, err
 		}
+		if r.Msg.Aggregation == nil && a.typ.IsGauge() && asksSources(ctx) {
+			out := &querierv1.SelectSeriesResponse{}
+			out.Series, err = q.sourceSeries(ctx, snap, a, opts, r.Msg.GetGroupBy())
+			return out, err
+		}
 		each := opts
 		if r.Msg.GetAggregation() == typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_AVERAGE {
 			if each, err = q.byProfile(ctx, snap, a, opts); err != nil {
@@ -39,9 +44,13 @@ func (q *querier) SelectSeries(ctx context.Context, r *connect.Request[querierv1
 		if err != nil {
 			return nil, err
 		}
+		joined, series := means(lines, opts), (*meanLine).series
+		if each.Step == 0 && asksSources(ctx) { // of profiles
+			series = (*meanLine).sums
+		}
 		out := &querierv1.SelectSeriesResponse{}
-		for _, line := range greatest(means(lines, opts), opts.Top) {
-			out.Series = append(out.Series, line.series(typeLabels(a.name, a.typ), r.Msg.GetGroupBy()))
+		for _, line := range greatest(joined, opts.Top) {
+			out.Series = append(out.Series, series(&line, typeLabels(a.name, a.typ), r.Msg.GetGroupBy()))
 		}
 		return out, nil
 	})

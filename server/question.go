@@ -160,7 +160,7 @@ func (s *Server) parseParameters(raw string, others ...string) (p parameters, er
 			return p, invalid("parameter %s is given twice", quoted(name))
 		}
 	}
-	p.query.MaxBytes = s.limits.QueryBytes
+	p.query.MaxBytes, p.query.Times = s.limits.QueryBytes, s.times
 	sel, err := parseSelection(p.rest.Get("selector"))
 	if err == nil && len(sel.types) > 0 {
 		err = errors.New("a type is chosen by the parameter type")

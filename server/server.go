@@ -36,8 +36,9 @@ type Server struct {
 	closing atomic.Bool
 	active  sync.WaitGroup // requests in progress
 
-	front    *fanout.Set // of a server without a store
-	comments []string    // of the profiles of its answers
+	front    *fanout.Set    // of a server without a store
+	comments []string       // of the profiles of its answers
+	times    *profile.Times // of the profiles of its nodes
 }
 
 // New returns a server of the profiles of a store, and creates their table if it does not
@@ -99,6 +100,9 @@ func (s *Server) routes() {
 	}
 	s.mux.Handle("GET /pprof", s.asks("pprof", headed(s.handler(s.pprof))))
 	s.mux.Handle("GET /arrow", s.asks("arrow", s.handler(s.arrow)))
+	for _, method := range []string{"GET ", "POST "} {
+		s.mux.Handle(method+fanout.SourcesPath, s.asks("sources", headed(s.handler(s.sources))))
+	}
 }
 
 // SetTokens replaces the tokens. Requests that have begun keep those of before.

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// protoMedia is the type of a message of Connect.
-const protoMedia = "application/proto"
+// ProtoMedia is the type of a message of Connect.
+const ProtoMedia = "application/proto"
 
 // askTyped asks all nodes a question, and maybe more, as gather does. It calls use with each answer to the
 // first.
@@ -17,7 +17,7 @@ func askTyped[M any, P interface {
 	*M
 	proto.Message
 }](ctx context.Context, s *Set, share float64, q Question, use func(*node, P, []reply) error, more ...Question) error {
-	q.Media = protoMedia
+	q.Media = ProtoMedia
 	return s.gather(ctx, s.nodes, share, append([]Question{q}, more...), func(i int, replies []reply) error {
 		n, answer := s.nodes[i], P(new(M))
 		if err := s.opts.Codec.Unmarshal(replies[0].body, answer); err != nil {

@@ -37,12 +37,14 @@ type Question struct {
 	Message proto.Message
 	Media   string // of the answer
 	Kinds   bool   // the answer tells its kinds
+	Sources bool   // the answer is what means are made from
 }
 
 // reply is what a node answered to a question.
 type reply struct {
-	body  []byte
-	kinds string
+	body    []byte
+	kinds   string
+	sources bool
 }
 
 // nodeError is a node without an answer. It is an ErrNode.
@@ -125,6 +127,9 @@ func (s *Set) exchange(ctx context.Context, n *node, q Question) (reply, error) 
 	if q.Kinds {
 		req.Header.Set(KindsHeader, "ask")
 	}
+	if q.Sources {
+		req.Header.Set(SourcesHeader, "ask")
+	}
 	if token := s.opts.Token(); token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -155,7 +160,7 @@ func (s *Set) exchange(ctx context.Context, n *node, q Question) (reply, error) 
 	case err != nil:
 		return reply{}, n.away("amid the answer: %v", err)
 	}
-	return reply{data, resp.Header.Get(KindsHeader)}, nil
+	return reply{data, resp.Header.Get(KindsHeader), resp.Header.Get(SourcesHeader) != ""}, nil
 }
 
 // refusal returns the error of an answer that is none. What a node says about the question is said to the
@@ -170,6 +175,9 @@ func (n *node) refusal(status int, text []byte) error {
 	}
 	isQuestion := said.Code == connect.CodeInvalidArgument || said.Code == 0 && status == http.StatusBadRequest
 	err := n.away("%d %s", status, said.Message)
+	if status == http.StatusNotFound {
+		err = n.away("%d %s: is it a Granary of this version?", status, said.Message)
+	}
 	switch {
 	case isQuestion:
 		return connect.NewError(connect.CodeInvalidArgument, errors.New(err.Error()))

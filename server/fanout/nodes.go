@@ -10,8 +10,8 @@
 //	F4  Of a node at most Options.Answer is read, within Options.Time less the share that the answer needs.
 //	    Stacks take at most Options.Memory in their store. What is decoded was counted before.
 //	F5  Kinds of two nodes are told apart by their names, and those without a name by their types.
-//	    A mean that two nodes have sources for is refused, since it is no sum of rounded means: for stacks
-//	    any sources, for series the same source, or a point of one line.
+//	F6  A mean is made from the sums and the numbers of times of its sources on all nodes, and not from
+//	    the means of nodes: it is rounded once.
 package fanout
 
 import (

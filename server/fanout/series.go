@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/means"
 )
 
 // LabelsKey returns labels as a text, which differs from that of all others.
@@ -23,34 +25,28 @@ func LabelsKey(labels []*typesv1.LabelPair) string {
 	return string(key)
 }
 
-// Series returns sums over time: the points of the nodes are added up. Their type is t, which the request
-// names, and isNamed says that it has a name.
+// Series returns values over time, made from those of the nodes. Their type is t, which the request names, and
+// isNamed says that it has a name.
 func (s *Set) Series(ctx context.Context, m *querierv1.SelectSeriesRequest, t profile.Type, isNamed bool) ([]*typesv1.Series, error) {
 	all := proto.CloneOf(m)
 	all.Limit = nil // the greatest of a node are not those of all
-	sums := lineSums{typ: t, lines: map[string]*lineSum{}, isMean: t.IsGauge()}
-	if m.Aggregation != nil {
-		sums.isMean = m.GetAggregation() != typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_SUM
+	sums := lineSums{
+		lines: map[string]*lineSum{}, times: map[sourceTime]int64{},
+		isMean:    m.Aggregation == nil && t.IsGauge(),
+		isAverage: m.GetAggregation() == typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_AVERAGE,
 	}
-	var more []Question
-	of := means{typ: t, bySource: true, nodes: map[string]*node{}}
-	if isOfSources := t.IsGauge() && m.Aggregation == nil; isOfSources {
-		more = append(more, of.question(m.GetLabelSelector(), m.GetStart(), m.GetEnd()))
-	}
-	ask, kinds := Question{Path: querierv1connect.QuerierServiceSelectSeriesProcedure, Message: all, Kinds: !isNamed}, kindsOf{}
+	ask, kinds := Question{Path: querierv1connect.QuerierServiceSelectSeriesProcedure, Message: all, Kinds: !isNamed, Sources: sums.isMean || sums.isAverage}, kindsOf{}
 	err := askTyped(ctx, s, 0.25, ask, func(n *node, m *querierv1.SelectSeriesResponse, r []reply) error {
+		if ask.Sources && !r[0].sources {
+			return n.away("an answer without what means are made from: is it a Granary of this version?")
+		}
 		if ask.Kinds && len(m.GetSeries()) > 0 {
 			if err := kinds.add(n, r[0].kinds); err != nil {
 				return err
 			}
 		}
-		if len(more) > 0 {
-			if err := of.add(s, n, r[1]); err != nil {
-				return err
-			}
-		}
 		return sums.add(n, m)
-	}, more...)
+	})
 	if err == nil {
 		err = kinds.check(t)
 	}
@@ -62,71 +58,141 @@ func (s *Set) Series(ctx context.Context, m *querierv1.SelectSeriesRequest, t pr
 
 // lineSums are the lines of all nodes.
 type lineSums struct {
-	typ    profile.Type
-	isMean bool // points of two nodes cannot be added
-	lines  map[string]*lineSum
+	isMean    bool // of gauges, by source
+	isAverage bool // of profiles
+	lines     map[string]*lineSum
+	times     map[sourceTime]int64 // at which sources were profiled, in a step, for isMean
+}
+
+// sourceTime is a source and a step.
+type sourceTime struct {
+	source string
+	at     int64
 }
 
 // lineSum is a line of all nodes.
 type lineSum struct {
 	labels []*typesv1.LabelPair
-	points map[int64]*typesv1.Point
-	of     map[int64]*node // of each point, if it is a mean
-	total  float64
+	points map[int64]*pointSum
+}
+
+// pointSum is a point of a line.
+type pointSum struct {
+	sum      float64
+	profiles int64            // of an average
+	sources  map[string]int64 // sums of a mean
 }
 
 // add adds the lines of a node.
 func (s *lineSums) add(n *node, m *querierv1.SelectSeriesResponse) error {
 	for _, series := range m.GetSeries() {
-		key := LabelsKey(series.GetLabels())
-		line := s.lines[key]
-		if line == nil {
-			line = &lineSum{labels: series.GetLabels(), points: map[int64]*typesv1.Point{}, of: map[int64]*node{}}
-			s.lines[key] = line
+		labels, source := series.GetLabels(), ""
+		if s.isMean {
+			last := len(labels) - 1
+			if last < 0 || labels[last].GetName() != sourceKey {
+				return n.away("a wrong answer: a line without its source")
+			}
+			labels, source = labels[:last], labels[last].GetValue()
 		}
 		for _, p := range series.GetPoints() {
-			line.total += p.GetValue()
-			sum := line.points[p.GetTimestamp()]
-			if sum == nil {
-				line.points[p.GetTimestamp()] = p
-				if s.isMean {
-					line.of[p.GetTimestamp()] = n
-				}
-				continue
+			if err := s.addPoint(labels, source, p); err != nil {
+				return n.away("a wrong answer: %v", err)
 			}
-			if s.isMean {
-				return meanError(s.typ, line.of[p.GetTimestamp()], n)
-			}
-			sum.Value += p.GetValue()
 		}
 	}
 	return nil
 }
 
+// addPoint adds a point of a node's line, or a number of times.
+func (s *lineSums) addPoint(labels []*typesv1.LabelPair, source string, p *typesv1.Point) error {
+	at := p.GetTimestamp()
+	sum, err := int64(0), error(nil)
+	if s.isMean {
+		if times, err := timesOf(p.GetAnnotations(), timesKey); err == nil {
+			if times < 1 || times > mostTimes {
+				return fmt.Errorf("a source at %d times", times)
+			}
+			s.times[sourceTime{source, at}] += times
+			return nil
+		}
+		if sum, err = timesOf(p.GetAnnotations(), sumKey); err != nil {
+			return err
+		}
+	}
+	key := LabelsKey(labels)
+	line := s.lines[key]
+	if line == nil {
+		line = &lineSum{labels: labels, points: map[int64]*pointSum{}}
+		s.lines[key] = line
+	}
+	point := line.points[at]
+	if point == nil {
+		point = &pointSum{}
+		line.points[at] = point
+	}
+	switch {
+	case s.isMean:
+		if point.sources == nil {
+			point.sources = map[string]int64{}
+		}
+		point.sources[source] += sum
+	case s.isAverage:
+		profiles, err := timesOf(p.GetAnnotations(), timesKey)
+		if err != nil {
+			return err
+		}
+		if profiles < 1 || profiles > mostTimes {
+			return fmt.Errorf("an average of %d profiles", profiles)
+		}
+		point.profiles += profiles
+	}
+	point.sum += p.GetValue()
+	return nil
+}
+
+// value returns the value of a point.
+func (s *lineSums) value(at int64, p *pointSum) float64 {
+	switch {
+	case s.isAverage:
+		return p.sum / float64(p.profiles)
+	case s.isMean:
+		var mean means.Total
+		for source, sum := range p.sources {
+			mean.Add(sum, max(1, s.times[sourceTime{source, at}]))
+		}
+		return float64(mean.Value())
+	}
+	return p.sum
+}
+
 // top returns the lines with the greatest sums, all of them if most is 0, sorted by their labels.
 func (s *lineSums) top(most int) []*typesv1.Series {
-	byLabels := func(a, b *lineSum) int {
-		return slices.CompareFunc(a.labels, b.labels, func(a, b *typesv1.LabelPair) int {
+	type line struct {
+		*typesv1.Series
+		total float64
+	}
+	byLabels := func(a, b line) int {
+		return slices.CompareFunc(a.Labels, b.Labels, func(a, b *typesv1.LabelPair) int {
 			return cmp.Or(cmp.Compare(a.GetName(), b.GetName()), cmp.Compare(a.GetValue(), b.GetValue()))
 		})
 	}
-	var lines []*lineSum
-	for _, line := range s.lines {
-		lines = append(lines, line)
+	var lines []line
+	for _, sum := range s.lines {
+		l := line{Series: &typesv1.Series{Labels: sum.labels}}
+		for _, at := range slices.Sorted(maps.Keys(sum.points)) {
+			l.Points = append(l.Points, &typesv1.Point{Timestamp: at, Value: s.value(at, sum.points[at])})
+			l.total += l.Points[len(l.Points)-1].GetValue()
+		}
+		lines = append(lines, l)
 	}
-	slices.SortFunc(lines, func(a, b *lineSum) int { return cmp.Or(cmp.Compare(b.total, a.total), byLabels(a, b)) })
+	slices.SortFunc(lines, func(a, b line) int { return cmp.Or(cmp.Compare(b.total, a.total), byLabels(a, b)) })
 	if most > 0 {
 		lines = lines[:min(most, len(lines))]
 	}
 	slices.SortFunc(lines, byLabels)
 	var out []*typesv1.Series
-	for _, line := range lines {
-		series := &typesv1.Series{Labels: line.labels}
-		for _, p := range line.points {
-			series.Points = append(series.Points, p)
-		}
-		slices.SortFunc(series.Points, func(a, b *typesv1.Point) int { return cmp.Compare(a.GetTimestamp(), b.GetTimestamp()) })
-		out = append(out, series)
+	for _, l := range lines {
+		out = append(out, l.Series)
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package fanout
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	pprof "github.com/google/pprof/profile"
 	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
 	"github.com/grafana/pyroscope/api/gen/proto/go/querier/v1/querierv1connect"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -25,26 +27,42 @@ import (
 // Side is a question for stacks, of which a difference has two.
 type Side struct {
 	question Question
-	isNamed  bool     // the type has a name, so kinds are added up
-	kinds    kindsOf  // of the nodes so far
-	means    *means   // nil if there are none in the answer
-	sources  Question // of the means
+	isNamed  bool       // the type has a name, so kinds are added up
+	kinds    kindsOf    // of the nodes so far
+	empty    []byte     // a profile of the type, for an answer of SourcesPath
+	bySource bool       // the answer is of SourcesPath
+	gauges   *gaugeNode // of a question for all types; otherwise nil
+	sources  Question   // for it
 }
 
 // newSide returns a question about a type, the zero value for all, and its sources.
 func newSide(q Question, isNamed bool, t profile.Type, selector string, start, end int64) Side {
 	side := Side{question: q, isNamed: isNamed, kinds: kindsOf{}}
-	if t == (profile.Type{}) || t.IsGauge() {
-		side.means = &means{typ: t, nodes: map[string]*node{}}
-		side.sources = side.means.question(selector, start, end)
+	if t.IsGauge() {
+		side.bySource, side.empty = true, emptyProfile(t)
+	}
+	if t == (profile.Type{}) {
+		side.gauges, side.sources = &gaugeNode{}, gaugeQuestion(selector, start, end)
 	}
 	return side
 }
 
+// emptyProfile returns a profile of a type without samples.
+func emptyProfile(t profile.Type) []byte {
+	p := &pprof.Profile{
+		SampleType: []*pprof.ValueType{{Type: t.Sample, Unit: t.SampleUnit}},
+		PeriodType: &pprof.ValueType{Type: t.Period, Unit: t.PeriodUnit},
+	}
+	var data bytes.Buffer
+	_ = p.WriteUncompressed(&data) // a Buffer has no errors
+	return data.Bytes()
+}
+
 // Labels of the profiles of nodes in the store in memory.
 const (
-	sideLabel = "side"
-	nodeLabel = "node"
+	sideLabel   = "side"
+	nodeLabel   = "node"
+	sourceLabel = "source"
 )
 
 // AnyName is the name of the profiles in the store in memory that have one. All of a side have the same.
@@ -53,8 +71,12 @@ const AnyName = "any"
 // StacksOf returns the question for all stacks of a request, whose type is t. isNamed says that it has a
 // name.
 func StacksOf(m *querierv1.SelectMergeStacktracesRequest, t profile.Type, isNamed bool) Side {
+	path := querierv1connect.QuerierServiceSelectMergeStacktracesProcedure
+	if t.IsGauge() {
+		path = SourcesPath
+	}
 	return newSide(Question{
-		Path: querierv1connect.QuerierServiceSelectMergeStacktracesProcedure, Media: protoMedia, Kinds: !isNamed,
+		Path: path, Media: ProtoMedia, Kinds: !isNamed,
 		Message: &querierv1.SelectMergeStacktracesRequest{
 			ProfileTypeID: m.GetProfileTypeID(), LabelSelector: m.GetLabelSelector(), Start: m.GetStart(), End: m.GetEnd(),
 			SpanSelector: m.GetSpanSelector(), TraceIdSelector: m.GetTraceIdSelector(), StackTraceSelector: m.GetStackTraceSelector(), Format: querierv1.ProfileFormat_PROFILE_FORMAT_PPROF,
@@ -76,6 +98,9 @@ func ProfileOf(t Typed, name string, isNamed bool, selector string, from, to int
 		}
 	}
 	q := Question{Path: "/pprof?" + ask.Encode(), Media: "application/octet-stream", Kinds: !isNamed}
+	if t.Type.IsGauge() {
+		q.Path, q.Media = SourcesPath+"?"+ask.Encode(), ProtoMedia
+	}
 	milli := int64(time.Millisecond)
 	return newSide(q, false, t.Type, selector, from/milli, (to+milli-1)/milli)
 }
@@ -84,8 +109,9 @@ func ProfileOf(t Typed, name string, isNamed bool, selector string, from, to int
 func SideSelector(number int) string { return fmt.Sprintf("{%s=\"%d\"}", sideLabel, number) }
 
 // Stacks asks for the stacks of some sides, and calls f with all of them, which are in memory until f returns.
-// With a type, only the nodes that have it are asked, and kinds are those of the type.
-func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(*profile.DB) error) (err error) {
+// With a type, only the nodes that have it are asked, and kinds are those of the type. Questions about gauges
+// have the times as Query.Times.
+func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(*profile.DB, *profile.Times) error) (err error) {
 	// Without time buckets no profile is evicted for another: what does not fit is an error.
 	store, err := columnstore.Open(columnstore.Options{MemoryBudget: max(s.opts.Memory, 1<<20), Manual: true})
 	if err != nil {
@@ -101,7 +127,7 @@ func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(*profile
 	}
 	var questions []Question
 	for _, side := range sides {
-		if questions = append(questions, side.question); side.means != nil {
+		if questions = append(questions, side.question); side.gauges != nil {
 			questions = append(questions, side.sources)
 		}
 	}
@@ -109,12 +135,13 @@ func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(*profile
 	if t.nodes != nil {
 		nodes = t.nodes
 	}
+	of := sourcesOf{numbers: map[string]string{}, times: profile.Times{Label: sourceLabel, Of: map[string]int64{}}}
 	err = s.gather(ctx, nodes, 0.25, questions, func(i int, replies []reply) error {
 		tx := store.Begin()
 		for k, side := range sides {
-			err := keep(ctx, db, tx, side, nodes[i], replies[0], strconv.Itoa(k))
-			if replies = replies[1:]; err == nil && side.means != nil {
-				err = side.means.add(s, nodes[i], replies[0])
+			err := s.keep(ctx, db, tx, side, nodes[i], replies[0], strconv.Itoa(k), &of)
+			if replies = replies[1:]; err == nil && side.gauges != nil {
+				err = side.gauges.add(s, nodes[i], replies[0])
 				replies = replies[1:]
 			}
 			if err != nil {
@@ -136,30 +163,50 @@ func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(*profile
 	if err != nil {
 		return err
 	}
-	return f(db)
+	return f(db, &of.times)
 }
 
-// keep inserts a node's profile for a side.
-func keep(ctx context.Context, db *profile.DB, tx *columnstore.Tx, side Side, n *node, r reply, number string) error {
-	labels := map[string]string{sideLabel: number, nodeLabel: n.url}
-	if side.isNamed {
-		labels[profile.NameLabel] = AnyName
-	}
-	data := r.body
-	if side.question.Message != nil {
-		data = pprofOf(r.body)
-	}
-	if data == nil {
-		return n.away("an answer without a profile: is it a Granary?")
-	}
-	rows, err := db.InsertEncodedTx(ctx, tx, data, profile.InsertOptions{Labels: labels, Time: time.Now(), AllFrames: true})
+// keep inserts a node's profile for a side, or one for each source.
+func (s *Set) keep(ctx context.Context, db *profile.DB, tx *columnstore.Tx, side Side, n *node, r reply, number string, of *sourcesOf) error {
+	var profiles []sourceProfile
 	switch {
-	case err != nil && ctx.Err() == nil && !errors.Is(err, columnstore.ErrMemory):
-		return n.away("a wrong answer: %v", err)
-	case err == nil && side.question.Kinds && rows > 0:
+	case side.bySource:
+		var err error
+		if profiles, err = s.decodeSources(n, r.body); err != nil {
+			return err
+		}
+		profiles = append(profiles, sourceProfile{data: side.empty})
+	case side.question.Message != nil:
+		profiles = []sourceProfile{{data: pprofOf(r.body)}}
+	default:
+		profiles = []sourceProfile{{data: r.body}}
+	}
+	rows := 0
+	for _, p := range profiles {
+		labels := map[string]string{sideLabel: number, nodeLabel: n.url}
+		if side.isNamed {
+			labels[profile.NameLabel] = AnyName
+		}
+		switch {
+		case p.times > 0:
+			if labels[sourceLabel] = of.add(number, p.labels, p.times); p.data == nil {
+				continue // it counts for the mean
+			}
+		case p.data == nil:
+			return n.away("an answer without a profile: is it a Granary?")
+		}
+		inserted, err := db.InsertEncodedTx(ctx, tx, p.data, profile.InsertOptions{Labels: labels, Time: time.Now(), AllFrames: true})
+		if err != nil && ctx.Err() == nil && !errors.Is(err, columnstore.ErrMemory) {
+			return n.away("a wrong answer: %v", err)
+		}
+		if rows += inserted; err != nil {
+			return err
+		}
+	}
+	if side.question.Kinds && rows > 0 {
 		return side.kinds.add(n, r.kinds)
 	}
-	return err
+	return nil
 }
 
 // pprofOf returns the profile of an encoded SelectMergeStacktracesResponse, or nil. It need not be decoded

@@ -1,0 +1,223 @@
+package profile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile/means"
+	"github.com/granarydb/granary/schema"
+)
+
+// A mean of gauges over several stores is made from what each has of a source: sums, and the number
+// of times. Package means adds up those of a point in time. Stacks are inserted into one more store, which is asked
+// with Query.Times.
+
+// Times are the numbers of times of sources, for a store whose profiles are sums over times.
+type Times struct {
+	// Label is the label of profiles that names their source.
+	Label string
+	// Of has the number of times of each source, by the value of the label.
+	Of map[string]int64
+}
+
+// SourceLine is the sums of one source over time, of the samples that share the requested labels.
+type SourceLine struct {
+	Labels []Label // the requested ones, sorted by name; nil if Points are numbers of times
+	Source []Label // of the profiles, sorted by name
+	Points []Point // at least one, sorted by time
+}
+
+// SourceRange returns what the means of Range are made from: the sums of a query over time by source, with
+// the labels of the options, and the number of times at which each source was profiled in a step: those of
+// Query.SumGauges. The sum of a source, over its number in the step, is its part of the mean. A source can
+// have times and no sums. Lines are in no order. Top is not used.
+//
+// It costs as much as Range and one more columnstore.Table.Aggregate by time and labels. Errors are those
+// of Range.
+func (db *DB) SourceRange(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, opts RangeOptions) (sums, times []SourceLine, err error) {
+	if times, err = db.sourceTimes(ctx, snap, t, q, opts.Step); err != nil {
+		return nil, nil, err
+	}
+	g := newGrouping(opts.By)
+	q.SumGauges = true
+	groups, err := db.aggregate(ctx, snap, q, []Type{t}, columnstore.AggregateOptions{
+		Sum: ColumnValue, By: append(append([]string{ColumnTimestamp}, g.columns()...), ColumnLabels),
+		Step: int64(opts.Step), Time: ColumnTimestamp, Where: q.Expr(t), MaxBytes: q.MaxBytes,
+	})
+	if err == nil {
+		err = q.fits(groups, gaugeBytes*len(groups.Sums))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	index := map[[2]int]int{} // by group and source
+	sources := sourceIndex{columns: labelColumns(groups)}
+	for row, sum := range groups.Sums {
+		at := [2]int{int(g.group(groups.Columns[1:], row)), sources.of(row)}
+		i, known := index[at]
+		if !known {
+			i, index[at] = len(sums), len(sums)
+			sums = append(sums, SourceLine{Labels: g.labels[at[0]], Source: sources.labels[at[1]]})
+		}
+		sums[i].Points = append(sums[i].Points, Point{groups.Columns[0].Values.Int64s[row], sum})
+	}
+	for i := range sums {
+		sums[i].Points = sumPoints(sums[i].Points)
+	}
+	return sums, times, nil
+}
+
+// sourceTimes returns the numbers of times of the sources of a query, by step; 0 is one step from 0 on.
+func (db *DB) sourceTimes(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, step time.Duration) ([]SourceLine, error) {
+	if step < 0 {
+		return nil, fmt.Errorf("%w: step %v: want at least 0", columnstore.ErrQuery, step)
+	}
+	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
+		By: []string{ColumnTimestamp, ColumnLabels}, Where: q.profilesExpr([]Type{t}), MaxBytes: q.MaxBytes,
+	})
+	if err == nil {
+		err = q.fits(groups, gaugeBytes*len(groups.Counts))
+	}
+	if err != nil {
+		return nil, err
+	}
+	sources := sourceIndex{columns: labelColumns(groups)}
+	var lines []SourceLine
+	for row, at := range groups.Columns[0].Values.Int64s {
+		i := sources.of(row)
+		if i == len(lines) {
+			lines = append(lines, SourceLine{Source: sources.labels[i]})
+		}
+		start := int64(0)
+		if step > 0 {
+			start = schema.RoundDown(at, int64(step))
+		}
+		lines[i].Points = append(lines[i].Points, Point{start, 1})
+	}
+	for i := range lines {
+		lines[i].Points = sumPoints(lines[i].Points)
+	}
+	return lines, nil
+}
+
+// SourceProfile is the profiles of one source, added up.
+type SourceProfile struct {
+	Labels []Label // of the profiles, sorted by name
+	// Times is the number of times at which the source was profiled: those of Query.SumGauges.
+	Times int64
+	// Profile has the sums of the selected samples. It is nil if there are none.
+	Profile *pprof.Profile
+}
+
+// SourceProfiles returns the profiles of a query with values of a type, added up by source, in no
+// order: gauges too, as with Query.SumGauges. Each profile is as those of DB.Profile. The profiles belong
+// to the caller. It costs as much as DB.Profile, and one more columnstore.Table.Aggregate by time and
+// labels. Errors are those of DB.Profile.
+func (db *DB) SourceProfiles(ctx context.Context, snap *columnstore.Snapshot, q Query, t Type) ([]SourceProfile, error) {
+	lines, err := db.sourceTimes(ctx, snap, t, q, 0)
+	if err != nil {
+		return nil, err
+	}
+	q.SumGauges = true
+	groups, err := db.aggregate(ctx, snap, q, []Type{t}, columnstore.AggregateOptions{
+		Sum: ColumnValue, By: append(sampleColumns(q), ColumnLabels), Where: q.Expr(t), MaxBytes: q.MaxBytes,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := q.fits(groups, (sampleBytes+8)*len(groups.Sums)); err != nil {
+		return nil, err
+	}
+	sources := sourceIndex{columns: labelColumns(groups)}
+	samples := *groups
+	samples.Columns = groups.Columns[:len(groups.Columns)-len(sources.columns)] // which are the last
+	var rows [][]int                                                            // by source
+	for row := range groups.Sums {
+		i := sources.of(row)
+		if i == len(rows) {
+			rows = append(rows, nil)
+		}
+		rows[i] = append(rows[i], row)
+	}
+	made := make(map[string]*pprof.Profile, len(rows))
+	for i, of := range rows {
+		b := newPprofBuilder([]Type{t}, q, &samples)
+		b.addSamples(of)
+		b.assembler.ProgramFirst()
+		made[sourceKey(sources.labels[i])] = b.out
+	}
+	headers, err := db.headers(ctx, snap, q, []Type{t})
+	if err != nil {
+		return nil, err
+	}
+	headed := sourceIndex{columns: labelColumns(headers)}
+	var profiles []*pprof.Profile
+	for row := range headers.Counts {
+		i := headed.of(row)
+		if i == len(profiles) {
+			profiles = append(profiles, made[sourceKey(headed.labels[i])])
+		}
+		if profiles[i] != nil { // else none of its samples has the call path
+			joinHeader(profiles[i], headers, row)
+		}
+	}
+	out := make([]SourceProfile, len(lines))
+	for i, l := range lines {
+		out[i] = SourceProfile{Labels: l.Source, Times: l.Points[0].Value, Profile: made[sourceKey(l.Source)]}
+	}
+	return out, nil
+}
+
+// sourceKey returns a text that no other labels have.
+func sourceKey(labels []Label) string { return fmt.Sprintf("%q", labels) }
+
+// labelColumns returns the columns of the labels of profiles, each once.
+func labelColumns(groups *columnstore.Groups) (labels []columnstore.GroupColumn) {
+	for _, c := range groups.Columns {
+		isKnown := func(of columnstore.GroupColumn) bool { return of.Name == c.Name }
+		if strings.HasPrefix(c.Name, ColumnLabels+".") && !slices.ContainsFunc(labels, isKnown) {
+			labels = append(labels, c)
+		}
+	}
+	return labels
+}
+
+// sourceIndex numbers sources: the profiles with equal labels.
+type sourceIndex struct {
+	columns []columnstore.GroupColumn // of labels of profiles
+	labels  [][]Label                 // by number
+	index   map[string]int
+	key     []byte
+}
+
+// of returns the number of the source of a row.
+func (s *sourceIndex) of(row int) int {
+	s.key = s.key[:0]
+	for i := range s.columns {
+		s.key = means.AppendText(s.key, means.Text(&s.columns[i], row))
+	}
+	i, known := s.index[string(s.key)]
+	if known {
+		return i
+	}
+	if s.index == nil {
+		s.index = map[string]int{}
+	}
+	n := len(s.labels)
+	s.index[string(s.key)] = n
+	labels := []Label{}
+	for i := range s.columns {
+		if value := means.Text(&s.columns[i], row); value != "" {
+			labels = append(labels, Label{strings.TrimPrefix(s.columns[i].Name, ColumnLabels+"."), value})
+		}
+	}
+	slices.SortFunc(labels, func(a, b Label) int { return strings.Compare(a.Name, b.Name) })
+	s.labels = append(s.labels, labels)
+	return n
+}

@@ -1,0 +1,139 @@
+package fanout
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	pushv1 "github.com/grafana/pyroscope/api/gen/proto/go/push/v1"
+	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/granarydb/granary/profile"
+)
+
+// A mean of gauges is by source, over the times of all of its profiles, and is rounded once. So it is not
+// made from the means of nodes, but from the sums and the numbers of times of each source.
+
+// SourcesPath is where a node answers with the stacks of gauges by source: to a POST of a
+// SelectMergeStacktracesRequest, or a GET with the parameters of GET /pprof. The answer is a PushRequest
+// with a profile of each source, and its number of times as an annotation.
+const SourcesPath = "/sources"
+
+// SourcesHeader is the header of a front's SelectSeries that asks for what means are made from.
+const SourcesHeader = "Granary-Sources"
+
+// Annotations, and the labels of series in an answer to SourcesHeader.
+const (
+	timesKey  = "times"
+	sumKey    = "sum"
+	sourceKey = "source"
+)
+
+// mostTimes bounds a number of times, so that those of all nodes add up.
+const mostTimes = 1 << 40
+
+// EncodeSources returns the answer of a node at SourcesPath, unless its profiles have more than most bytes.
+func EncodeSources(sources []profile.SourceProfile, most int64) (answer []byte, fits bool, err error) {
+	out, size := &pushv1.PushRequest{}, int64(0)
+	for _, s := range sources {
+		series := &pushv1.RawProfileSeries{
+			Labels:      pairsOf(s.Labels),
+			Annotations: []*typesv1.ProfileAnnotation{{Key: timesKey, Value: strconv.FormatInt(s.Times, 10)}},
+		}
+		if s.Profile != nil {
+			var data bytes.Buffer
+			if err := s.Profile.WriteUncompressed(&data); err != nil {
+				return nil, true, err
+			}
+			series.Samples = []*pushv1.RawSample{{RawProfile: data.Bytes()}}
+			size += int64(data.Len())
+		}
+		if size > most {
+			return nil, false, nil
+		}
+		out.Series = append(out.Series, series)
+	}
+	answer, err = proto.Marshal(out)
+	return answer, int64(len(answer)) <= most, err
+}
+
+// pairsOf returns labels as those of a message.
+func pairsOf(labels []profile.Label) []*typesv1.LabelPair {
+	pairs := make([]*typesv1.LabelPair, len(labels))
+	for i, l := range labels {
+		pairs[i] = &typesv1.LabelPair{Name: l.Name, Value: l.Value}
+	}
+	return pairs
+}
+
+// sourcesOf numbers the sources of the sides of a question.
+type sourcesOf struct {
+	numbers map[string]string // by side and labels
+	times   profile.Times
+}
+
+// add adds a number of times to that of a source, and returns the source's number.
+func (of *sourcesOf) add(side string, labels []*typesv1.LabelPair, times int64) string {
+	key := side + " " + LabelsKey(labels)
+	number, known := of.numbers[key]
+	if !known {
+		number = strconv.Itoa(len(of.numbers))
+		of.numbers[key] = number
+	}
+	of.times.Of[number] += times
+	return number
+}
+
+// sourceProfile is the profile of a source, nil if it has no selected samples.
+type sourceProfile struct {
+	labels []*typesv1.LabelPair
+	times  int64
+	data   []byte
+}
+
+// decodeSources returns the profiles of a node's answer at SourcesPath.
+func (s *Set) decodeSources(n *node, data []byte) ([]sourceProfile, error) {
+	var answer pushv1.PushRequest
+	if err := s.opts.Codec.Unmarshal(data, &answer); err != nil {
+		return nil, n.away("a wrong answer: %v", err)
+	}
+	out := make([]sourceProfile, len(answer.GetSeries()))
+	for i, series := range answer.GetSeries() {
+		times, err := timesOf(series.GetAnnotations(), timesKey)
+		if err != nil || times < 1 || times > mostTimes || len(series.GetSamples()) > 1 {
+			return nil, n.away("a wrong answer: a source with %d profiles at %d times: %v", len(series.GetSamples()), times, err)
+		}
+		out[i] = sourceProfile{labels: series.GetLabels(), times: times}
+		for _, sample := range series.GetSamples() {
+			out[i].data = sample.GetRawProfile()
+		}
+	}
+	return out, nil
+}
+
+// timesOf returns the number in an annotation.
+func timesOf(annotations []*typesv1.ProfileAnnotation, key string) (int64, error) {
+	for _, a := range annotations {
+		if a.GetKey() == key {
+			return strconv.ParseInt(a.GetValue(), 10, 64)
+		}
+	}
+	return 0, fmt.Errorf("no annotation %s", key)
+}
+
+// NumberAs returns a number as the annotations of a point of an answer to SourcesHeader: the sum of a source,
+// or how many profiles an average is of.
+func NumberAs(isSum bool, n int64) []*typesv1.ProfileAnnotation {
+	key := timesKey
+	if isSum {
+		key = sumKey
+	}
+	return []*typesv1.ProfileAnnotation{{Key: key, Value: strconv.FormatInt(n, 10)}}
+}
+
+// SourcePair returns the label of a series that names its source: it is the last. A series of numbers of times
+// has no other.
+func SourcePair(source []profile.Label) *typesv1.LabelPair {
+	return &typesv1.LabelPair{Name: sourceKey, Value: LabelsKey(pairsOf(source))}
+}
