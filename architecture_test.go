@@ -59,6 +59,7 @@ var below = map[string][]string{
 
 	"server/tutorial": {"render", "profile", "columnstore"},
 	"history/partial": {"history"},
+	"history/paged":   {"history", "history/tile", "disk", "internal/fields"},
 
 	"profile/pprof":     {},
 	"profile/rows":      {"schema", "encoding", "profile/pprof"},

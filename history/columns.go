@@ -78,7 +78,10 @@ func inBatches(v *View, attributes []Attribute, rows int, check func() error, fi
 			return
 		}
 		b := batches{most: max(1, rows), yield: yield}
-		fill(&b)
+		if err := v.reading(func() { fill(&b) }); err != nil {
+			yield(nil, err)
+			return
+		}
 		b.flush()
 	}
 }

@@ -1,5 +1,7 @@
 package history
 
+import "slices"
+
 // Cursor answers slices at instants near to each other at a fraction of their cost. It
 // keeps slices, and looks up the attributes that changed since the nearest one. It belongs
 // to one goroutine.
@@ -25,13 +27,19 @@ func (c *Cursor) MoveTo(t int64) (*Slice, error) {
 		}
 	}
 	if nearest != nil && (far == 0 || len(c.slices) == c.keep) {
-		if far > 0 {
-			nearest.move(t)
+		if far == 0 {
+			return nearest, nil
+		}
+		if err := c.view.reading(func() { nearest.move(t) }); err != nil {
+			c.slices = slices.DeleteFunc(c.slices, func(s *Slice) bool { return s == nearest }) // it is of no instant
+			return nil, err
 		}
 		return nearest, nil
 	}
 	s := newSlice(c.view, c.some)
-	s.fill(t)
+	if err := c.view.reading(func() { s.fill(t) }); err != nil {
+		return nil, err
+	}
 	c.slices = append(c.slices, s)
 	return s, nil
 }

@@ -168,8 +168,10 @@ func (d *Draft) finish(lanes []*lane) {
 }
 
 // Abort drops the writes, new attributes and texts included. After Commit, Publish or Abort it
-// does nothing.
+// does nothing. If a tile must be read from a file (Options.Pages) and that fails, no other draft can
+// begin.
 func (d *Draft) Abort() {
+	defer tile.Catch(new(error))
 	if d.ended || d.published {
 		return
 	}
@@ -214,9 +216,9 @@ func (d *Draft) DropBefore(t int64) {
 // DropBytes is DropBefore with the earliest instant that frees about a number of bytes of tiles
 // and texts, but no later one than before. The latest of them stay. Texts count as if those of all
 // intervals differed. It reports whether anything will be dropped, which is not so for 0 bytes or
-// fewer. It costs a visit of each tile.
+// fewer, and for a history in a file. It costs a visit of each tile.
 func (d *Draft) DropBytes(bytes, before int64) bool {
-	if bytes <= 0 {
+	if bytes <= 0 || d.h.opts.Pages != nil {
 		return false
 	}
 	d.short = true

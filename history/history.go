@@ -28,6 +28,11 @@ type Options struct {
 	// Seed keys the hash of names and values, so that input made to collide in one
 	// history does not in another.
 	Seed uint64
+	// Pages, if not nil, has the tiles in a file (package paged). Views of such a history return the
+	// errors of reading it. Its images have the places of tiles instead of their bytes, and must not be
+	// made beside a writer. A history of such an image takes no writes. Texts that were dropped, and
+	// their tiles, stay in the file.
+	Pages *tile.Pages
 }
 
 const defaultMaxAttributes = 1 << 26
@@ -46,17 +51,18 @@ type History struct {
 
 	// The writer's, from commit to commit.
 	shapes    shapes
-	recent    *recent // nil before the first text
+	recent    *names.Recent // nil before the first text
 	numbers   numbers
 	ops       []byte   // memory for the next journal
 	replayed  []string // texts of the journals that Replay repeated, by number
 	chunks    tile.Chunks
-	gone      int   // tiles that were dropped since texts were
-	start     int64 // tiles before it were dropped
-	final     int64 // ends up to here are committed
-	barred    int64 // changes up to here are
-	last      int64 // the latest instant that is
-	written   bool  // else there is no such instant
+	inPages   textMarks // the texts of tiles in pages
+	gone      int       // tiles that were dropped since texts were
+	start     int64     // tiles before it were dropped
+	final     int64     // ends up to here are committed
+	barred    int64     // changes up to here are
+	last      int64     // the latest instant that is
+	written   bool      // else there is no such instant
 	closed    bool
 	directory int64 // bytes of all lanes' directories
 	buffers   int64 // and of their unsealed entries
@@ -80,7 +86,7 @@ func New(opts Options) (*History, error) {
 		start:  opts.Start,
 		tree:   names.New(opts.Seed, opts.MaxAttributes),
 		texts:  names.NewInterner(opts.Seed),
-		chunks: tile.Chunks{Tiles: map[*tile.Chunk]int{}},
+		chunks: tile.Chunks{Tiles: map[*tile.Chunk]int{}, Pages: opts.Pages},
 		shapes: newShapes(),
 		all:    new(atomic.Pointer[directory]),
 	}
@@ -97,6 +103,7 @@ func (h *History) view() *View {
 		start: h.start, end: h.last, final: h.final, barred: h.barred, written: h.written, closed: h.closed,
 		dropped: h.start > h.opts.Start, texts: &h.texts.Texts, all: h.all,
 		numbered: slices.Clip(h.numbers.codes),
+		paged:    h.opts.Pages != nil,
 	}
 }
 

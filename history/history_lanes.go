@@ -20,12 +20,19 @@ func (h *History) newLane() int {
 func (h *History) seal(s *tile.Sealer, l *lane, all bool) {
 	work := l.work
 	left := work.flatten(s)
+	texts := uint64(0) // slots whose texts are noted, since pages are not read for that
+	if l.texts > 0 && h.opts.Pages != nil {
+		texts = l.slotsFrom(KindString)
+	}
 	var room [4]tile.Ref
 	tiles := room[:0]
 	for len(left.At) > 0 {
 		n := tile.Next(left.At, all)
 		if n == 0 {
 			break
+		}
+		if texts != 0 {
+			h.inPages.run(left.Part(0, n), texts, h.texts.Most())
 		}
 		tiles = append(tiles, s.Tile(&h.chunks, left.Part(0, n)))
 		left = left.Behind(n)

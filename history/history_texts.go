@@ -17,7 +17,7 @@ var leastTexts = 64 << 10
 // stay: if they are few, or, unless memory is short, if less than a quarter of the tiles went
 // since the last time. So a visit of all intervals is paid by a quarter of them.
 func (h *History) keepTexts(t int64, short bool) (next *names.Interner, bytes int) {
-	if h.texts.Size() < leastTexts {
+	if h.texts.Size() < leastTexts || h.opts.Pages != nil {
 		return nil, 0
 	}
 	marks := textMarks{words: make([]uint64, h.texts.Most()/64+1), from: t}
@@ -42,6 +42,23 @@ func (h *History) keepTexts(t int64, short bool) (next *names.Interner, bytes in
 type textMarks struct {
 	words []uint64
 	from  int64
+}
+
+// run adds the texts of some slots of entries, whose codes are at most most.
+func (m *textMarks) run(r tile.Run, slots uint64, most uint32) {
+	m.grow(most)
+	for i, slot := range r.Slots {
+		if slot < tile.Null && slots>>slot&1 != 0 {
+			m.add(r.At[i].Word)
+		}
+	}
+}
+
+// grow makes room for codes up to most.
+func (m *textMarks) grow(most uint32) {
+	if n := int(most/64) + 1; n > len(m.words) {
+		m.words = append(m.words, make([]uint64, n-len(m.words))...)
+	}
 }
 
 func (m *textMarks) add(code uint64) { m.words[code/64] |= 1 << (code % 64) }

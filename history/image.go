@@ -3,6 +3,7 @@ package history
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"github.com/granarydb/granary/history/names"
 	"github.com/granarydb/granary/history/tile"
@@ -21,7 +22,11 @@ func (v *View) AppendImage(dst []byte) []byte {
 	if texts == nil {
 		texts = new(names.Texts) // the view of an empty history has none
 	}
-	w.marks.words = make([]uint64, texts.Most()/64+1)
+	if v.paged {
+		v.history.chunks.Settle()
+		w.marks.words = slices.Clone(v.history.inPages.words)
+	}
+	w.marks.grow(texts.Most())
 	w.findPlaces()
 	for i, l := range v.lanes {
 		w.lane(l, w.used[i])
@@ -55,6 +60,7 @@ type imageWriter struct {
 const (
 	imageWritten = 1 << iota
 	imageClosed
+	imagePaged
 	imageFlags = 1<<iota - 1
 )
 
@@ -75,7 +81,7 @@ func (w *imageWriter) findPlaces() {
 
 func (w *imageWriter) head() {
 	v := w.view
-	w.Uint(tile.One(v.written)*imageWritten + tile.One(v.closed)*imageClosed)
+	w.Uint(tile.One(v.written)*imageWritten + tile.One(v.closed)*imageClosed + tile.One(v.paged)*imagePaged)
 	w.Int(uint64(v.history.opts.Start))
 	for _, x := range []int64{v.start, v.end, v.final, v.barred} {
 		w.Int(uint64(x - v.history.opts.Start))
@@ -117,7 +123,12 @@ func (w *imageWriter) lane(l *lane, used uint64) {
 	for rest := used &^ fed; rest != 0 && !w.view.closed; rest &= rest - 1 {
 		var f found
 		slot := bits.TrailingZeros64(rest)
-		if l.find(&f, uint(slot), w.view.end, w.view.start); !f.null {
+		if w.view.paged { // no writer is there, and no tile need be read
+			f.word, f.null = l.ongoing(uint(slot))
+		} else {
+			l.find(&f, uint(slot), w.view.end, w.view.start)
+		}
+		if !f.null {
 			has |= 1 << slot
 			words[slot] = f.word
 		}
@@ -170,22 +181,33 @@ func (w *imageWriter) tiles(tiles []tile.Ref, texts uint64) (ends uint64) {
 	last := w.view.start
 	for i := range tiles {
 		r := &tiles[i]
-		var tl tile.Tile
-		tl.Open(r)
 		w.Int(uint64(r.Last - last))
 		w.Data = binary.LittleEndian.AppendUint64(w.Data, r.Mask)
 		w.Uint(uint64(r.N))
-		w.Raw([]byte{r.Ends, r.Code, r.Word, r.Flags})
-		size := tl.Size()
-		w.Uint(uint64(size))
-		w.Raw(r.In[tl.Head : tl.Head+size])
-		if r.Mask&texts != 0 {
-			w.marks.tile(r, texts)
+		w.Raw([]byte{r.Ends, r.Code, r.Word, r.Flags &^ tile.Apart})
+		if w.view.paged {
+			page, at := r.Place()
+			w.Uint(uint64(page))
+			w.Uint(uint64(at))
+		} else {
+			w.tile(r, texts)
 		}
 		ends |= r.Mask
 		last = r.Last
 	}
 	return ends
+}
+
+// tile writes the bytes of a tile.
+func (w *imageWriter) tile(r *tile.Ref, texts uint64) {
+	var tl tile.Tile
+	tl.Open(r)
+	size := tl.Size()
+	w.Uint(uint64(size))
+	w.Raw(tl.In[tl.Head : tl.Head+size])
+	if r.Mask&texts != 0 {
+		w.marks.tile(r, texts)
+	}
 }
 
 // entriesOf returns the ends of the view that are in no whole tile.

@@ -22,6 +22,9 @@ func OpenImage(opts Options, image []byte) (*History, *View, error) {
 	r := imageReader{Reader: fields.NewReader(image, ErrImage)}
 	r.In("head")
 	flags := r.Uint("flags", imageFlags)
+	if paged := flags&imagePaged != 0; paged != (opts.Pages != nil) {
+		r.Failf("tiles in pages: %v", paged)
+	}
 	opts.Start = int64(r.Int("start"))
 	h, err := New(opts)
 	if err != nil {
@@ -52,6 +55,7 @@ func OpenImage(opts Options, image []byte) (*History, *View, error) {
 	d := r.draft
 	d.touched, d.published, d.closing = h.lanes, true, h.closed
 	d.Seal()
+	h.busy.Store(opts.Pages != nil) // the writer's starts are not known
 	return h, r.view, nil
 }
 
@@ -72,6 +76,8 @@ type imageReader struct {
 	ends   uint64           // slots that have one
 	sealed int64            // the last end of all tiles
 	before bool             // there is one
+
+	taken map[uint64]bool // places in pages
 }
 
 // leastLane is the number of bytes that a lane takes at least: masks, kinds, tiles and entries.
@@ -218,32 +224,30 @@ func (r *imageReader) lane(l *lane, number int) {
 	r.goOn(l, used, number)
 }
 
-// leastTile is the number of bytes that a tile takes at least: its entry of the directory, the
-// header, and a count and an end.
-const leastTile = 1 + 8 + 1 + 4 + 1 + tile.HeaderSize + 2
+// leastTile is the number of bytes that a tile takes at least: its entry of the directory, with a place.
+const leastTile = 1 + 8 + 1 + 4 + 2
 
 // tiles reads the tiles of a lane.
 func (r *imageReader) tiles(l *lane, used uint64) {
 	h := r.h
 	n, last := r.Count("tiles", leastTile), h.start
+	if h.opts.Pages != nil && r.taken == nil {
+		r.taken = map[uint64]bool{}
+	}
 	tiles := make([]tile.Ref, 0, n)
 	for range n {
 		ref := tile.Ref{Last: last + int64(r.Int("last end")), Mask: r.mask("mask"), N: uint16(r.Uint("entries", tile.MostEntries))}
 		widths := r.Raw("widths", 4)
-		data := r.Raw("tile", int(r.Uint("size", tile.ChunkBytes-tile.Slack)))
 		if r.Err() != nil {
 			return
 		}
 		ref.Widths = tile.Widths{Ends: widths[0], Code: widths[1], Word: widths[2], Flags: widths[3]}
 		if ref.Mask == 0 || ref.Mask&^used != 0 || len(tiles) > 0 && ref.Last <= last || ref.Last > h.final || !r.view.isWhole(ref.Last) || ref.Ends-1 >= 64 ||
-			ref.Code > 64 || ref.Word > 64 || ref.Flags > tile.Nulls|tile.Dictionary|tile.Wide || len(data) != ref.Size(data) {
-			r.Failf("%d entries in %d bytes, layout %v, slots %x of %x, last end %d", ref.N, len(data), widths, ref.Mask, used, ref.Last)
+			ref.Code > 64 || ref.Word > 64 || ref.Flags > tile.Nulls|tile.Dictionary|tile.Wide {
+			r.Failf("%d entries, layout %v, slots %x of %x, last end %d", ref.N, widths, ref.Mask, used, ref.Last)
 			return
 		}
-		room, at := h.chunks.Alloc(len(data))
-		copy(room, data)
-		ref.In, ref.At = at.In, at.At
-		if r.tile(&ref); r.Err() != nil {
+		if r.place(&ref); r.Err() != nil {
 			return
 		}
 		tiles = append(tiles, ref)
@@ -255,12 +259,38 @@ func (r *imageReader) tiles(l *lane, used uint64) {
 	l.sealed.Store(next)
 }
 
+// place reads the bytes of a tile, or its place in a page: that is read when it is needed.
+func (r *imageReader) place(ref *tile.Ref) {
+	if pages := r.h.opts.Pages; pages != nil {
+		page, at := r.Uint("page", math.MaxUint32), r.Uint("offset", tile.ChunkBytes)
+		if r.Err() == nil && !pages.Put(ref, page, at, r.taken) {
+			r.Failf("offset %d of page %d", at, page)
+		}
+		for rest := ref.Mask; rest != 0; rest &= rest - 1 {
+			r.last[bits.TrailingZeros64(rest)] = ref.Last // at most
+		}
+		r.ends |= ref.Mask
+		r.before, r.sealed = true, ref.Last
+		return
+	}
+	data := r.Raw("tile", int(r.Uint("size", tile.ChunkBytes-tile.Slack)))
+	if r.Err() != nil {
+		return
+	}
+	if len(data) != ref.Size(data) {
+		r.Failf("%d entries in %d bytes", ref.N, len(data))
+		return
+	}
+	copy(r.h.chunks.Alloc(ref, len(data)), data)
+	r.tile(ref)
+}
+
 // tile checks a tile: its entries are those of its header, the ends of each slot rise and are later
 // than those of all tiles before, and words stand for values. It keeps the last end of each slot.
 func (r *imageReader) tile(ref *tile.Ref) {
 	var tl tile.Tile
 	tl.Open(ref)
-	c, words := tl.Codes(), uint64(binary.LittleEndian.Uint16(ref.In[tl.Head+tile.HeadWords:]))
+	c, words := tl.Codes(), uint64(binary.LittleEndian.Uint16(tl.In[tl.Head+tile.HeadWords:]))
 	latest, hi := int64(math.MinInt64), 0
 	for rest, rank := tl.Mask, 0; rest != 0; rest, rank = rest&(rest-1), rank+1 {
 		slot, lo := bits.TrailingZeros64(rest), hi

@@ -8,9 +8,6 @@ import "unsafe"
 // memory and keeps it alive: so it is as immutable as a string must be.
 func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// bytesOf returns the bytes of a string to read, without a copy.
-func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
-
 // The sizes of the parts of a lane on the heap, in bytes.
 const (
 	blockSize     = int64(unsafe.Sizeof(block{}))

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/granarydb/granary/history/names"
+	"github.com/granarydb/granary/history/tile"
 )
 
 // View is a history as one commit left it. It never changes. Any number of goroutines may
@@ -13,6 +14,9 @@ import (
 // of the committed attributes.
 //
 // An interval that had not ended is Open, and ends with the view.
+//
+// If the history is in a file (package paged), each query can return the error of reading it too, and
+// waits for that.
 //
 // A question about a list of attributes is about all if the list is nil, and about none if it
 // is empty and not nil. The lists of Match and DescendantsMatching are never nil.
@@ -33,6 +37,16 @@ type View struct {
 	closed     bool
 	dropped    bool     // older tiles were dropped
 	numbered   []uint32 // codes of texts that have numbers in journals
+	paged      bool     // tiles may have to be read from a file
+}
+
+// reading runs a part of a query, and returns the error of reading a tile.
+func (v *View) reading(query func()) (err error) {
+	if v.paged {
+		defer tile.Catch(&err)
+	}
+	query()
+	return nil
 }
 
 // Start returns the first instant of the history.
@@ -127,6 +141,16 @@ func (v *View) At(a Attribute, t int64) (in Interval, err error) {
 	if err := v.checkAttribute(a); err != nil {
 		return in, err
 	}
+	if v.paged {
+		return v.atPaged(a, t)
+	}
+	v.at(&in, a, t)
+	return in, nil
+}
+
+// atPaged is at for a view whose tiles may have to be read.
+func (v *View) atPaged(a Attribute, t int64) (in Interval, err error) {
+	defer tile.Catch(&err)
 	v.at(&in, a, t)
 	return in, nil
 }
@@ -203,8 +227,8 @@ func (v *View) Next(a Attribute, t int64) (in Interval, ok bool, err error) {
 	if err != nil || in.End >= v.end {
 		return Interval{}, false, err
 	}
-	v.at(&in, a, in.End+1)
-	return in, true, nil
+	in, err = v.At(a, in.End+1)
+	return in, err == nil, err
 }
 
 // Previous returns the interval of an attribute before the one that t is in; ok is false
@@ -214,8 +238,8 @@ func (v *View) Previous(a Attribute, t int64) (in Interval, ok bool, err error) 
 	if err != nil || in.Start <= v.start {
 		return Interval{}, false, err
 	}
-	v.at(&in, a, in.Start-1)
-	return in, true, nil
+	in, err = v.At(a, in.Start-1)
+	return in, err == nil, err
 }
 
 // Top returns the interval of the newest value that a stack has at t (Writer.Push); ok is
@@ -234,8 +258,8 @@ func (v *View) Top(a Attribute, t int64) (in Interval, ok bool, err error) {
 	if err != nil {
 		return Interval{}, false, fmt.Errorf("%w: attribute %d has no value %d", ErrDepth, a, depth)
 	}
-	v.at(&in, child, t)
-	return in, true, nil
+	in, err = v.At(child, t)
+	return in, err == nil, err
 }
 
 // Text returns the bytes of a string or of bytes by its code, which must come from Columns of

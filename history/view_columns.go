@@ -29,6 +29,7 @@ func (v *View) addForward(b *batches, a Attribute, from, to, resolution int64) {
 	for t := from; ; {
 		w.seek(t)
 		in := w.interval()
+		v.checkProgress(&in, t)
 		if !b.add(a, &in, w.found.word) || in.End >= to {
 			return
 		}

@@ -36,10 +36,13 @@ func (v *View) SampleInto(old *Intervals, attributes []Attribute, times []int64)
 	if old == nil {
 		old = new(Intervals)
 	}
-	old.view, old.rows = v, old.rows[:0]
+	rows := old.rows[:0]
 	if len(times) > 0 && len(attributes) > 0 {
-		old.rows = sample(v, old.rows, attributes, times)
+		if err := v.reading(func() { rows = sample(v, rows, attributes, times) }); err != nil {
+			return nil, err
+		}
 	}
+	old.view, old.rows = v, rows
 	return old, nil
 }
 

@@ -14,13 +14,16 @@ func (v *View) Slice(t int64, attributes ...Attribute) (*Slice, error) {
 		return nil, err
 	}
 	s := newSlice(v, attributes)
-	s.fill(t)
+	if err := v.reading(func() { s.fill(t) }); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 
 // SliceInto is Slice of all attributes in the memory of an old slice that nobody reads any
 // more, of any view of any history, but not of a Cursor. It becomes the result; nil has no
-// memory. The error is ErrOutside. After it the result is nil, and the old slice is unchanged.
+// memory. The error is ErrOutside. After it the result is nil, and the old slice is unchanged. After one
+// of reading a file the old slice has no meaning.
 func (v *View) SliceInto(old *Slice, t int64) (*Slice, error) {
 	if err := v.checkTime(t); err != nil {
 		return nil, err
@@ -33,7 +36,9 @@ func (v *View) SliceInto(old *Slice, t int64) (*Slice, error) {
 		s.starts, s.ends, s.words = s.starts[:n*laneWidth], s.ends[:n*laneWidth], s.words[:n*laneWidth]
 		s.has, s.open = s.has[:n], s.open[:n]
 	}
-	s.fill(t)
+	if err := v.reading(func() { s.fill(t) }); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 

@@ -125,7 +125,7 @@ func (w *Writer) word(l *lane, slot uint, a Attribute, v *Value) (uint64, error)
 		return v.word, nil
 	}
 	if v.kind == KindString {
-		if code := w.h.recent.find(v.text); code != 0 {
+		if code := w.h.recent.Find(v.text); code != 0 {
 			return uint64(code), nil
 		}
 	}
@@ -142,11 +142,11 @@ func (w *Writer) word(l *lane, slot uint, a Attribute, v *Value) (uint64, error)
 			return 0, fmt.Errorf("%w: attribute %d: the history has all the texts that it can have", ErrLimit, a)
 		}
 	}
-	if v.kind == KindString && len(v.text) <= maxRecent {
+	if v.kind == KindString && len(v.text) <= names.MaxRecent {
 		if w.h.recent == nil {
-			w.h.recent = new(recent)
+			w.h.recent = new(names.Recent)
 		}
-		w.h.recent.keep(textOf(w.h.texts.At(code)), code)
+		w.h.recent.Keep(textOf(w.h.texts.At(code)), code)
 	}
 	return uint64(code), nil
 }

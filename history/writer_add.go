@@ -170,7 +170,7 @@ func (w *Writer) addNext(pos uint32, a Attribute, start, end int64, v *Value) bo
 	}
 	word := v.word
 	if v.kind == KindString {
-		if word = uint64(w.h.recent.find(v.text)); word == 0 {
+		if word = uint64(w.h.recent.Find(v.text)); word == 0 {
 			return false
 		}
 	}

@@ -1,5 +1,7 @@
 package tile
 
+import "unsafe"
+
 // Chunk is memory for tiles. Tiles are written once, behind each other, and never
 // straddle chunks.
 type Chunk [ChunkBytes]byte
@@ -15,33 +17,67 @@ const (
 // Chunks is the memory of the tiles of a history.
 type Chunks struct {
 	Tiles map[*Chunk]int // the tiles of each chunk that were not dropped
+	Pages *Pages         // if not nil, chunks are pages of it, and Tiles has none
 	last  *Chunk
-	used  int // bytes of the last
+	page  *page // of the last
+	used  int   // bytes of the last
 }
 
-// Alloc returns zeroed memory for a tile.
-func (c *Chunks) Alloc(size int) ([]byte, Ref) {
+// Alloc gives a tile zeroed memory, and returns that.
+func (c *Chunks) Alloc(r *Ref, size int) []byte {
 	if c.last == nil || c.used+size+Slack > ChunkBytes {
-		c.last, c.used = new(Chunk), 0
+		c.begin()
 	}
-	ref := Ref{In: c.last, At: uint16(c.used)}
+	at := c.used
 	c.used += size + Slack
-	c.Tiles[c.last]++
-	return c.last[ref.At:], ref
+	if c.page != nil {
+		r.place(c.page, at)
+	} else {
+		r.in, r.At = unsafe.Pointer(c.last), uint16(at)
+		c.Tiles[c.last]++
+	}
+	return c.last[at:]
 }
 
-// Drop forgets a tile.
+// begin begins a chunk.
+func (c *Chunks) begin() {
+	if c.Settle(); c.Pages != nil {
+		c.page, c.last = c.Pages.begin()
+	} else {
+		c.last = new(Chunk)
+	}
+	c.used = 0
+}
+
+// Settle has the last page written, though it is not full.
+func (c *Chunks) Settle() {
+	if c.page != nil {
+		c.Pages.finish(c.page, c.used)
+		c.page, c.last = nil, nil
+	}
+}
+
+// Drop forgets a tile. Pages stay.
 func (c *Chunks) Drop(r *Ref) {
-	if c.Tiles[r.In]--; c.Tiles[r.In] == 0 {
-		delete(c.Tiles, r.In)
-		if r.In == c.last {
+	if r.Flags&Apart != 0 {
+		return
+	}
+	in := (*Chunk)(r.in)
+	if c.Tiles[in]--; c.Tiles[in] == 0 {
+		delete(c.Tiles, in)
+		if in == c.last {
 			c.last = nil
 		}
 	}
 }
 
-// Bytes returns the size of all chunks.
-func (c *Chunks) Bytes() int64 { return int64(len(c.Tiles)) * ChunkBytes }
+// Bytes returns the size of all chunks in memory.
+func (c *Chunks) Bytes() int64 {
+	if c.Pages != nil {
+		return c.Pages.bytes.Load()
+	}
+	return int64(len(c.Tiles)) * ChunkBytes
+}
 
 // Unpack returns number i of those of width bits, at most 56, at an offset. mask is ones of
 // the width.

@@ -24,6 +24,14 @@
 // int, a float's bits, the code of a text in the history's interner. The high bytes are
 // searched eight at a time with plain 64-bit arithmetic.
 //
+// # Pages
+//
+// A chunk of a history that is in a file is a page: Pages writes it once it is full, and lets it leave the
+// memory. A Ref of such a tile has the flag Apart, and its page in the place of its chunk. Open reads the
+// page if need be, and panics if it cannot, so that the many loops over tiles have no way of errors. Catch
+// makes an error of that at the edge of a query.
+//
 // Offsets come from this package alone: it wrote the header of each tile, or package history has
-// checked it (Ref.Size), before a tile is opened. Therefore loads are not checked against bounds.
+// checked it (Ref.Size), or it has checked the tile of a page itself, before a tile is opened. Therefore
+// loads are not checked against bounds.
 package tile

@@ -85,9 +85,9 @@ func (s *Sealer) Tile(to *Chunks, entries Run) Ref {
 		counts *= 2
 	}
 	size := HeaderSize + counts + n + PackedBytes(n, low) + PackedBytes(len(s.dict.words), words) + PackedBytes(n, code)
-	b, ref := to.Alloc(size)
-	ref.Last, ref.Mask, ref.N = last, mask, uint16(n)
+	ref := Ref{Last: last, Mask: mask, N: uint16(n)}
 	ref.Widths = Widths{Ends: uint8(width), Code: uint8(code), Word: uint8(words), Flags: flags}
+	b := to.Alloc(&ref, size)
 
 	binary.LittleEndian.PutUint16(b[HeadWords:], uint16(len(s.dict.words)))
 	binary.LittleEndian.PutUint64(b[HeadLeast:], of.least)

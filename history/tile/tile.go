@@ -3,6 +3,7 @@ package tile
 import (
 	"encoding/binary"
 	"math/bits"
+	"unsafe"
 )
 
 // Slots is the number of slots of a lane.
@@ -19,12 +20,18 @@ const (
 // Ref is the directory's entry of a tile: 32 bytes. It has the layout, so that a query
 // loads the parts of the tile at once, without waiting for its header.
 type Ref struct {
-	Last int64  // latest end in the tile
-	Mask uint64 // the slots that have an end in it
-	In   *Chunk
+	Last int64          // latest end in the tile
+	Mask uint64         // the slots that have an end in it
+	in   unsafe.Pointer // the Chunk of the tile, or with Apart its page
 	At   uint16
 	N    uint16 // entries
 	Widths
+}
+
+// place gives a tile its place in a page.
+func (r *Ref) place(p *page, at int) {
+	r.in, r.At = unsafe.Pointer(p), uint16(at)
+	r.Flags |= Apart
 }
 
 // Widths is the layout of a tile: the widths of its numbers in bits, and flags.
@@ -67,12 +74,20 @@ type Tile struct {
 }
 
 // Open finds the offsets of the parts without a look at the tile. It writes in place, as a
-// returned struct would be copied: see View.at for the cost.
+// returned struct would be copied: see View.at for the cost. A tile that is apart may have to be read,
+// and checked: what fails is a panic, of which Catch makes an error.
 func (t *Tile) Open(r *Ref) {
-	t.In, t.Head = r.In, int(r.At)
+	in := (*Chunk)(nil)
+	if r.Flags&Apart == 0 {
+		in = (*Chunk)(r.in)
+	} else {
+		in = r.chunk()
+	}
+	t.In, t.Head = in, int(r.At)
 	t.Mask = r.Mask
 	t.N = int(r.N)
 	t.Widths = r.Widths
+	t.Flags &^= Apart
 	width := uint(r.Ends)
 	t.Span = Ones(width)
 	t.Base = r.Last - int64(t.Span)

@@ -1,0 +1,381 @@
+package paged
+
+import (
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/history/tile"
+	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/fields"
+)
+
+// TestSame: after each Sync the file has what memory has, through open lanes, drops, aborts and a close,
+// and so has the history that is being written.
+func TestSame(t *testing.T) {
+	for seed := range uint64(6) {
+		disk := crashfs.New(crashfs.Options{})
+		p, err := newPair(t, seed, disk)
+		must(t, err)
+		for round := range 8 {
+			p.commit(t, 400, round == 7)
+			if p.rng.IntN(3) == 0 || round == 7 {
+				must(t, p.sync())
+				must(t, checkOpen(t, disk, p.synced[len(p.synced)-1:]).Close())
+			}
+		}
+		d, err := p.file.History.BeginDrop()
+		must(t, err)
+		v, err := d.Commit()
+		must(t, err)
+		if problem, err := differ(p.synced[len(p.synced)-1], v); problem != "" || err != nil {
+			t.Fatal(problem, err)
+		}
+		must(t, p.file.Close())
+	}
+}
+
+// TestCut cuts a small file at every byte: what is left has the last state whose end is in it, or there
+// is an error.
+func TestCut(t *testing.T) {
+	whole, ends, states := smallFile(t)
+	for size := range whole {
+		disk := crashfs.New(crashfs.Options{})
+		disk.Put("a", whole[:size])
+		n := 0
+		for n < len(ends) && ends[n] <= int64(size) {
+			n++
+		}
+		if n == 0 {
+			if _, err := Open("a", options(disk)); !isDamage(err) {
+				t.Fatalf("%d bytes: %v", size, err)
+			}
+			continue
+		}
+		if r := checkOpen(t, disk, states[n-1:n]); r.Lost != int64(size)-ends[n-1] {
+			t.Fatalf("%d bytes: %d are lost behind %d", size, r.Lost, ends[n-1])
+		}
+	}
+}
+
+// smallFile returns a file with three states, where the end of each is, and the states.
+func smallFile(t *testing.T) (whole []byte, ends []int64, states []*history.View) {
+	disk := crashfs.New(crashfs.Options{})
+	p, err := newPair(t, 3, disk)
+	must(t, err)
+	ends = append(ends, int64(len(disk.Get("a"))))
+	for _, closes := range []bool{false, true} {
+		p.commit(t, 40, closes)
+		must(t, p.sync())
+		ends = append(ends, int64(len(disk.Get("a"))))
+	}
+	if _, problem := p.synced[0], p.good; problem != 3 {
+		t.Fatal(problem)
+	}
+	return disk.Get("a"), ends, p.synced
+}
+
+func isDamage(err error) bool {
+	var damage *disk.DamagedError
+	return errors.As(err, &damage)
+}
+
+// TestFlip flips every bit of a small file: opening it or a query has an error, or it has an earlier
+// state and says so, or all is right.
+func TestFlip(t *testing.T) {
+	whole, ends, states := smallFile(t)
+	counts := map[string]int{}
+	step := int64(1)
+	if effort.Race {
+		step = 31
+	}
+	for bit := int64(0); bit < int64(len(whole))*8; bit += step {
+		disk := crashfs.New(crashfs.Options{})
+		disk.Put("a", whole)
+		disk.Flip("a", bit)
+		r, err := Open("a", options(disk))
+		disk.Flip("a", bit) // the bytes are shared
+		if err != nil {
+			if !isDamage(err) {
+				t.Fatalf("bit %d: %v", bit, err)
+			}
+			counts["refused"]++
+			continue
+		}
+		n := len(states) - 1
+		if r.Lost > 0 {
+			if n--; r.Lost != ends[2]-ends[1] || bit < 8*(ends[2]-endSize) {
+				t.Fatalf("bit %d: %d bytes are lost", bit, r.Lost)
+			}
+		}
+		disk.Flip("a", bit)
+		problem, err := differ(states[n], r.View)
+		damage := r.Verify()
+		disk.Flip("a", bit)
+		if problem != "" || err != nil && !isDamage(err) || (err != nil) != (damage != nil) {
+			t.Fatalf("bit %d: %s, %v, %v", bit, problem, err, damage)
+		}
+		switch {
+		case err != nil:
+			counts["damaged block"]++
+		case r.Lost > 0:
+			counts["earlier"]++
+		default:
+			counts["whole"]++
+		}
+	}
+	t.Logf("%d bytes: %v", len(whole), counts)
+	if least := int(1000 / step); counts["refused"] < least || counts["damaged block"] < least || counts["earlier"] < 8*endSize/int(step) {
+		t.Error(counts)
+	}
+}
+
+// TestFaults lets each call of a writer fail, and crashes afterwards: Sync has an error from then on, and
+// the file has the last state that was synced, or that of the Sync that failed.
+func TestFaults(t *testing.T) {
+	for _, cause := range []error{syscall.EIO, syscall.ENOSPC} {
+		for after := 0; ; after++ {
+			disk := crashfs.New(crashfs.Options{Seed: uint64(after), Keep: 0.5})
+			fault := &crashfs.Fault{Err: cause, After: after}
+			disk.Fail(fault)
+			p, err := newPair(t, uint64(after), disk)
+			if err != nil {
+				if !errors.Is(err, cause) || disk.Get("a") != nil {
+					t.Fatalf("call %d: %v", after, err)
+				}
+				continue
+			}
+			for range 5 {
+				p.commit(t, 300, false)
+				if err := p.sync(); fault.Fired > 0 && !errors.Is(err, cause) || fault.Fired == 0 && err != nil {
+					t.Fatalf("call %d: %v", after, err)
+				}
+			}
+			r := checkOpen(t, disk.Crash(), p.synced[p.good-1:min(p.good+1, len(p.synced))])
+			must(t, r.Close())
+			if fault.Fired == 0 {
+				disk.Heal()
+				must(t, p.file.Close())
+				break
+			}
+			if err := p.file.Close(); !errors.Is(err, cause) {
+				t.Fatalf("call %d: Close() = %v", after, err)
+			}
+		}
+	}
+}
+
+// TestCrash kills writers between two Syncs: what was synced is there, and the rest is not.
+func TestCrash(t *testing.T) {
+	lost := 0
+	for seed := range uint64(6) {
+		disk := crashfs.New(crashfs.Options{Seed: seed, Keep: float64(seed%3) / 2})
+		p, err := newPair(t, seed, disk)
+		must(t, err)
+		p.commit(t, 200, false)
+		must(t, p.sync())
+		p.commit(t, 25000, false) // more than a block
+		r := checkOpen(t, disk.Crash(), p.synced[1:])
+		lost += int(r.Lost)
+		must(t, p.file.Close())
+	}
+	if lost < 64<<10 {
+		t.Errorf("%d bytes are lost: no block was written between two Syncs", lost)
+	}
+}
+
+// TestUnread: a query whose block cannot be read has that error, and answers once it can.
+func TestUnread(t *testing.T) {
+	disk := crashfs.New(crashfs.Options{})
+	p, err := newPair(t, 5, disk)
+	must(t, err)
+	p.commit(t, 3000, true)
+	must(t, p.sync())
+	r, err := Open("a", options(disk))
+	must(t, err)
+	disk.Fail(&crashfs.Fault{Err: syscall.EIO, Ops: []crashfs.Op{crashfs.ReadAt}, Forever: true})
+	mid := r.View.End() / 2
+	_, at := r.View.At(1, mid)
+	_, slice := r.View.Slice(mid)
+	_, into := r.View.SliceInto(nil, mid)
+	_, sample := r.View.Sample(nil, []int64{mid})
+	c, err := r.View.Cursor(1)
+	must(t, err)
+	_, move := c.MoveTo(mid)
+	for i, err := range []error{at, slice, into, sample, move} {
+		if !errors.Is(err, syscall.EIO) {
+			t.Errorf("query %d: %v", i, err)
+		}
+	}
+	for in, err := range r.View.Range(1, mid, mid+9, history.RangeOptions{}) {
+		if !errors.Is(err, syscall.EIO) {
+			t.Errorf("Range has %v, %v", in, err)
+		}
+	}
+	disk.Heal()
+	if problem, err := differ(p.synced[1], r.View); problem != "" || err != nil {
+		t.Error(problem, err)
+	}
+}
+
+// TestThreads reads views of a history, and its file, while it is written: through a cache that has room
+// for few blocks.
+func TestThreads(t *testing.T) {
+	disk := crashfs.New(crashfs.Options{})
+	p, err := newPair(t, 6, disk)
+	must(t, err)
+	for range 3 {
+		p.commit(t, 12000, false)
+		must(t, p.sync())
+		d, err := p.file.History.BeginDrop()
+		must(t, err)
+		v, err := d.Commit()
+		must(t, err)
+		want := p.synced[len(p.synced)-1]
+		r, err := Open("a", options(disk))
+		must(t, err)
+		var readers sync.WaitGroup
+		for _, got := range []*history.View{v, r.View, r.View} {
+			readers.Go(func() {
+				if problem, err := differ(want, got); problem != "" || err != nil {
+					t.Error(problem, err)
+				}
+			})
+		}
+		p.commit(t, 6000, false)
+		readers.Wait()
+	}
+	must(t, p.file.Close())
+}
+
+// TestOtherVersions: a file of another provider or format is refused, and nobody calls that damage.
+func TestOtherVersions(t *testing.T) {
+	disk := crashfs.New(crashfs.Options{})
+	w, err := Create("a", options(disk))
+	must(t, err)
+	if _, err := Create("a", options(disk)); !errors.Is(err, fs.ErrExist) {
+		t.Error(err)
+	}
+	o := options(disk)
+	o.Provider = "test 2"
+	if _, err := Open("a", o); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "rebuild") {
+		t.Error(err)
+	}
+	o.Provider = strings.Repeat("x", mostProvider+1)
+	if _, err := Create("b", o); !errors.Is(err, history.ErrLimit) {
+		t.Error(err)
+	}
+	b := header(w.id, provider)
+	b[8]++
+	disk.Put("b", append(b[:len(b)-4], le32(sum(b[:len(b)-4]))...))
+	if _, err := Open("b", options(disk)); !errors.Is(err, ErrFormat) {
+		t.Error(err)
+	}
+	disk.Put("c", []byte(strings.Repeat("another file ", 20)))
+	if _, err := Open("c", options(disk)); !isDamage(err) {
+		t.Error(err)
+	}
+}
+
+func le32(x uint32) []byte { return []byte{byte(x), byte(x >> 8), byte(x >> 16), byte(x >> 24)} }
+
+// TestHostile changes bytes of blocks and of the index and makes all checksums right: there is an error
+// or an answer, and neither a panic nor a query without end.
+func TestHostile(t *testing.T) {
+	whole, ends, states := smallFile(t)
+	at := ends[2] - endSize
+	r := &Reader{file: file{name: "a"}}
+	copy(r.id[:], whole[16:])
+	e, ok := endAt(whole[at:], r.id, at)
+	if !ok {
+		t.Fatal("no end")
+	}
+	disk := crashfs.New(crashfs.Options{})
+	disk.Put("a", whole)
+	var err error
+	r.disk, err = disk.Open("a")
+	must(t, err)
+	raw, err := r.readIndex(e, at)
+	must(t, err)
+	index := fields.NewReader(raw, tile.ErrTile)
+	must(t, r.readBlocks(&index, e.offset))
+	image := index.Peek()
+	rng := rand.New(rand.NewPCG(1, 1))
+	refused, failed := 0, 0
+	rounds := 8000
+	if effort.Race {
+		rounds = 400
+	}
+	for range rounds {
+		w := &Writer{file: file{blocks: append([]block(nil), r.blocks...)}}
+		file, image := append([]byte(nil), whole[:e.offset]...), append([]byte(nil), image...)
+		for range 1 + rng.IntN(3) {
+			if i := rng.IntN(len(r.blocks)); rng.IntN(2) == 0 {
+				file[w.blocks[i].offset+rng.Int64N(int64(w.blocks[i].length))] = byte(rng.Uint32())
+			} else {
+				image[rng.IntN(len(image))] = byte(rng.Uint32())
+			}
+		}
+		for i, b := range w.blocks {
+			w.blocks[i].sum = sum(file[b.offset:][:b.length])
+		}
+		raw := w.index(image)
+		file = append(file, raw...)
+		file = append(file, make([]byte, -len(file)&7)...)
+		file = end{e.offset, int64(len(raw)), int64(len(raw)), sum(raw)}.append(file, r.id, int64(len(file)))
+		disk := crashfs.New(crashfs.Options{})
+		disk.Put("a", file)
+		r, err := Open("a", options(disk))
+		if err != nil {
+			if refused++; !isDamage(err) {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if _, err := differ(states[2], r.View); err != nil {
+			if failed++; !errors.Is(err, tile.ErrTile) && !errors.Is(err, history.ErrOutside) {
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Logf("%d refused, %d with tiles that are none", refused, failed)
+	if refused < rounds/4 || failed < rounds/100 {
+		t.Error("too few changes are found")
+	}
+}
+
+// TestPath writes and reads a file of the operating system.
+func TestPath(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "states.history")
+	w, err := Create(path, Options{})
+	must(t, err)
+	d, err := w.History.Begin()
+	must(t, err)
+	a, err := d.Attribute("cpu")
+	must(t, err)
+	must(t, d.Change(5, a, history.Int(7)))
+	if err := w.Sync(); !errors.Is(err, history.ErrBusy) {
+		t.Errorf("Sync() within a transaction = %v", err)
+	}
+	must(t, d.Close(9))
+	_, err = d.Commit()
+	must(t, err)
+	must(t, w.Close())
+	r, err := Open(path, Options{})
+	must(t, err)
+	if in, err := r.View.At(a, 6); err != nil || in.Value != history.Int(7) || in.End != 9 {
+		t.Error(in, err)
+	}
+	must(t, r.Close())
+	if r.View.Closed() == false || r.Lost != 0 {
+		t.Error(r.Lost)
+	}
+}

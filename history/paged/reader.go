@@ -1,0 +1,158 @@
+package paged
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/history/tile"
+	"github.com/granarydb/granary/internal/fields"
+)
+
+// Reader is a history in a file, as the last Sync left it. Any number of goroutines may read it.
+type Reader struct {
+	// View is the history. Its queries read the blocks that they need, and return the error of a block
+	// that cannot be read or is damaged (*disk.DamagedError): others answer.
+	View *history.View
+	// Lost is the bytes behind the last Sync that is whole: what a killed writer had not synced, or the
+	// end of a file that was cut or damaged there. 0 after Close.
+	Lost int64
+
+	file
+}
+
+// Open opens a file to read. It reads the index: names, texts and directories, at some 0.3 us an
+// attribute and 0.1 us a tile. Nothing is locked: a file that is being written can be opened, and is as
+// the last Sync left it.
+//
+// The errors are ErrFormat, fs.ErrNotExist, those of the file system and of opts.History.Reserve, and
+// *disk.DamagedError for a file that is none, or whose last index is damaged.
+func Open(path string, opts Options) (*Reader, error) {
+	fs, name := opts.find(path)
+	f, err := fs.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{file: file{disk: f, name: name}}
+	if err := r.open(&opts); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return r, nil
+}
+
+func (r *Reader) open(opts *Options) error {
+	size, err := r.disk.Size()
+	if err != nil {
+		return err
+	}
+	if err := r.readHeader(opts.Provider); err != nil {
+		return err
+	}
+	e, at, err := r.findEnd(size)
+	if err != nil {
+		return err
+	}
+	r.Lost = size - at - endSize
+	raw, err := r.readIndex(e, at)
+	if err != nil {
+		return err
+	}
+	index := fields.NewReader(raw, tile.ErrTile)
+	if err := r.readBlocks(&index, e.offset); err != nil {
+		return r.damaged(e.offset, err.Error())
+	}
+	pages := opts.pages()
+	pages.Read = func(number int, into []byte) error { return r.readBlock(r.blocks[number], into) }
+	pages.Grow(len(r.blocks))
+	o := opts.History
+	o.Pages = pages
+	_, r.View, err = history.OpenImage(o, index.Peek())
+	if errors.Is(err, history.ErrImage) {
+		return r.damaged(e.offset, err.Error())
+	}
+	return err
+}
+
+// findEnd returns the last end that is whole, and its place.
+func (r *Reader) findEnd(size int64) (e end, at int64, err error) {
+	b := make([]byte, 64<<10)
+	for hi := size; hi >= endSize; {
+		lo := max(0, hi-int64(len(b))) &^ 7
+		part := b[:min(int64(len(b)), hi-lo)]
+		if _, err := r.disk.ReadAt(part, lo); err != nil {
+			return e, 0, fmt.Errorf("%s: %d bytes at byte %d: %w", r.name, len(part), lo, err)
+		}
+		for i := (len(part) - endSize) &^ 7; i >= 0; i -= 8 {
+			if e, ok := endAt(part[i:i+endSize], r.id, lo+int64(i)); ok {
+				return e, lo + int64(i), nil
+			}
+		}
+		if lo == 0 {
+			break
+		}
+		hi = lo + endSize - 8
+	}
+	return e, 0, r.damaged(0, "no end is whole")
+}
+
+// readIndex returns the index of the end at an offset.
+func (r *Reader) readIndex(e end, at int64) ([]byte, error) {
+	if e.offset < headerSize || e.length < 0 || e.offset > at-e.length || e.raw < e.length || e.raw/mostRatio > e.length {
+		return nil, r.damaged(at, "the end names no index")
+	}
+	data := make([]byte, e.length)
+	if _, err := r.disk.ReadAt(data, e.offset); err != nil {
+		return nil, fmt.Errorf("%s: index at byte %d: %w", r.name, e.offset, err)
+	}
+	if sum(data) != e.sum {
+		return nil, r.damaged(e.offset, "the checksum of the index is wrong")
+	}
+	if e.raw == e.length {
+		return data, nil
+	}
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(max(e.raw, mostWindow))))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	raw, err := z.DecodeAll(data, make([]byte, 0, e.raw))
+	if err != nil || int64(len(raw)) != e.raw {
+		return nil, r.damaged(e.offset, fmt.Sprintf("the index has %d bytes, not %d: %v", len(raw), e.raw, err))
+	}
+	return raw, nil
+}
+
+// readBlocks reads the places of the blocks, which are before most.
+func (r *Reader) readBlocks(index *fields.Reader, most int64) error {
+	index.In("blocks")
+	n, last := index.Count("blocks", 3), int64(0)
+	for range n {
+		at := last + int64(index.Uint("offset", uint64(most)))
+		b := block{at, int(index.Uint("length", tile.ChunkBytes)), uint32(index.Uint("sum", math.MaxUint32))}
+		if last = at + int64(b.length); last > most {
+			index.Failf("a block up to byte %d of %d", last, most)
+		}
+		if index.Err() != nil {
+			return index.Err()
+		}
+		r.blocks = append(r.blocks, b)
+	}
+	return index.Err()
+}
+
+// Verify reads all blocks, and returns the errors of those that are damaged or cannot be read, joined. It
+// costs a read of the file.
+func (r *Reader) Verify() error {
+	var all []error
+	room := make([]byte, tile.ChunkBytes)
+	for _, b := range r.blocks {
+		all = append(all, r.readBlock(b, room))
+	}
+	return errors.Join(all...)
+}
+
+// Close closes the file. Queries that need a block return an error from then on.
+func (r *Reader) Close() error { return r.disk.Close() }
