@@ -312,6 +312,53 @@ func TestFront_Memory(t *testing.T) {
 	}
 }
 
+// TestFront_MemoryOfAnswers bounds the answers of all nodes together: those of two are too much, although each is
+// within its limit.
+func TestFront_MemoryOfAnswers(t *testing.T) {
+	const room = 2 << 20
+	heavy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/proto")
+		_, _ = w.Write(marshal(t, &typesv1.LabelNamesResponse{Names: []string{strings.Repeat("x", room*2/3)}}))
+	}))
+	defer heavy.Close()
+	other := httptest.NewServer(heavy.Config.Handler)
+	defer other.Close()
+	for _, urls := range [][]string{{heavy.URL}, {heavy.URL, other.URL}} {
+		for _, isPartial := range []bool{false, true} {
+			_, front := newFront(t, Nodes{URLs: urls, PartialAnswers: isPartial}, Options{Limits: Limits{QueryBytes: room, ResultBytes: room}})
+			_, err := clients(t, front)["connect"].LabelNames(t.Context(), connect.NewRequest(&typesv1.LabelNamesRequest{}))
+			if len(urls) == 1 && err != nil || len(urls) == 2 && (connect.CodeOf(err) != connect.CodeResourceExhausted || !strings.Contains(err.Error(), "the answers of all nodes have more than 2097152 bytes")) {
+				t.Errorf("%d nodes, partial %v: %v", len(urls), isPartial, err)
+			}
+		}
+	}
+}
+
+// TestFront_TLS asks nodes at https. Only those whose certificate the front trusts answer.
+func TestFront_TLS(t *testing.T) {
+	s, _ := filled(t, Options{})
+	node := httptest.NewTLSServer(s)
+	defer node.Close()
+	for _, transport := range []http.RoundTripper{node.Client().Transport, nil} {
+		_, front := newFront(t, Nodes{URLs: []string{node.URL}, Transport: transport}, Options{})
+		code, body := fetched(t, front+"/pprof?type=cpu")
+		if isTrusted := transport != nil; isTrusted && code != http.StatusOK || !isTrusted && (code != http.StatusBadGateway || !strings.Contains(body, "certificate")) {
+			t.Errorf("trusted %v: %d %.200q", isTrusted, code, body)
+		}
+	}
+	h, _ := newFront(t, Nodes{URLs: []string{node.URL}, Transport: node.Client().Transport}, Options{})
+	front := httptest.NewTLSServer(h)
+	defer front.Close()
+	resp, err := front.Client().Get(front.URL + "/pprof?type=cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("a front at https: %s", resp.Status)
+	}
+}
+
 // TestFront_Refuses answers pushes and questions for rows with an error that says where to go.
 func TestFront_Refuses(t *testing.T) {
 	_, good := filled(t, Options{})

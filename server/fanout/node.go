@@ -14,11 +14,14 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/granarydb/granary/columnstore"
 )
 
 // WarningHeader is the header of an answer that a node is missing in, with the node's error.
@@ -70,10 +73,12 @@ func (n *node) away(format string, args ...any) error {
 func (s *Set) askAll(ctx context.Context, nodes []*node, questions []Question, failed func(error)) ([][]reply, []error) {
 	replies, errs := make([][]reply, len(nodes)), make([]error, len(nodes))
 	var asking sync.WaitGroup
+	var room atomic.Int64 // for the answers of all nodes
+	room.Store(s.opts.Memory)
 	for i, n := range nodes {
 		asking.Go(func() {
 			for _, q := range questions {
-				r, err := s.ask(ctx, n, q)
+				r, err := s.ask(ctx, n, q, &room)
 				if err != nil {
 					errs[i] = err
 					failed(err)
@@ -89,9 +94,9 @@ func (s *Set) askAll(ctx context.Context, nodes []*node, questions []Question, f
 
 // ask asks a node. Errors are those of the context if it was cancelled, a refusal of the question,
 // and otherwise a nodeError.
-func (s *Set) ask(ctx context.Context, n *node, q Question) (reply, error) {
+func (s *Set) ask(ctx context.Context, n *node, q Question, room *atomic.Int64) (reply, error) {
 	start := time.Now()
-	r, err := s.exchange(ctx, n, q)
+	r, err := s.exchange(ctx, n, q, room)
 	if errors.Is(ctx.Err(), context.Canceled) && err != nil {
 		return r, ctx.Err() // nobody waits for it, which is not the node's fault
 	}
@@ -106,8 +111,9 @@ func (s *Set) ask(ctx context.Context, n *node, q Question) (reply, error) {
 	return r, err
 }
 
-// exchange sends a question and reads the answer, of Options.Answer at most.
-func (s *Set) exchange(ctx context.Context, n *node, q Question) (reply, error) {
+// exchange sends a question and reads the answer, of Options.Answer at most, and of as many bytes as there is
+// room for.
+func (s *Set) exchange(ctx context.Context, n *node, q Question, room *atomic.Int64) (reply, error) {
 	method, body := http.MethodGet, []byte(nil)
 	if q.Message != nil {
 		method = http.MethodPost
@@ -153,14 +159,30 @@ func (s *Set) exchange(ctx context.Context, n *node, q Question) (reply, error) 
 		return reply{}, n.away("a partial answer: %s", strings.Join(warnings, "; "))
 	}
 	most := s.opts.Answer
-	data, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
+	data, err := io.ReadAll(io.LimitReader(&roomReader{resp.Body, room}, most+1))
 	switch {
+	case errors.Is(err, columnstore.ErrQueryMemory):
+		return reply{}, fmt.Errorf("%w: the answers of all nodes have more than %d bytes", err, s.opts.Memory)
 	case int64(len(data)) > most:
 		return reply{}, n.away("an answer of more than %d bytes", most)
 	case err != nil:
 		return reply{}, n.away("amid the answer: %v", err)
 	}
 	return reply{data, resp.Header.Get(KindsHeader), resp.Header.Get(SourcesHeader) != ""}, nil
+}
+
+// roomReader reads as long as there is room for what it reads, and then returns columnstore.ErrQueryMemory.
+type roomReader struct {
+	of   io.Reader
+	room *atomic.Int64
+}
+
+func (r *roomReader) Read(b []byte) (int, error) {
+	n, err := r.of.Read(b)
+	if r.room.Add(-int64(n)) < 0 {
+		return 0, columnstore.ErrQueryMemory
+	}
+	return n, err
 }
 
 // refusal returns the error of an answer that is none. What a node says about the question is said to the

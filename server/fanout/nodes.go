@@ -7,8 +7,9 @@
 //	    a warning, a count, and never silence. An answer without any node is an error.
 //	F3  All nodes are asked at once. The first error ends the requests to the others, unless answers may be
 //	    partial. All goroutines have ended when a question is answered.
-//	F4  Of a node at most Options.Answer is read, within Options.Time less the share that the answer needs.
-//	    Stacks take at most Options.Memory in their store. What is decoded was counted before.
+//	F4  Of a node at most Options.Answer is read, and of all together Options.Memory, within Options.Time
+//	    less the share that the answer needs. Stacks take at most Options.Memory in their store. What is
+//	    decoded was counted before.
 //	F5  Kinds of two nodes are told apart by their names, and those without a name by their types.
 //	F6  A mean is made from the sums and the numbers of times of its sources on all nodes, and not from
 //	    the means of nodes: it is rounded once.
