@@ -134,18 +134,19 @@ func TestFront_HostileMeans(t *testing.T) {
 	gauges := func(p *pprof.Profile) { p.SampleType[1] = &pprof.ValueType{Type: "inuse_space", Unit: "bytes"} }
 	good := nodesWith(t, gauges, map[string]string{profile.NameLabel: "memory", "pod": "a"})
 	const id = "memory:inuse_space:bytes:cpu:nanoseconds"
-	source := func(times string, profiles ...string) proto.Message {
-		s := &pushv1.RawProfileSeries{Annotations: []*typesv1.ProfileAnnotation{{Key: "times", Value: times}}}
+	named := []*typesv1.LabelPair{{Name: profile.NameLabel, Value: "memory"}, {Name: "pod", Value: "a"}} // the good node's source
+	source := func(times string, profiles ...string) *pushv1.PushRequest {
+		s := &pushv1.RawProfileSeries{Labels: named, Annotations: []*typesv1.ProfileAnnotation{{Key: "times", Value: times}}}
 		for _, p := range profiles {
 			s.Samples = append(s.Samples, &pushv1.RawSample{RawProfile: []byte(p)})
 		}
 		return &pushv1.PushRequest{Series: []*pushv1.RawProfileSeries{s}}
 	}
-	line := func(key, value string, labels ...*typesv1.LabelPair) proto.Message {
+	line := func(key, value string, labels ...*typesv1.LabelPair) *querierv1.SelectSeriesResponse {
 		p := &typesv1.Point{Timestamp: queryAt, Value: 5, Annotations: []*typesv1.ProfileAnnotation{{Key: key, Value: value}}}
 		return &querierv1.SelectSeriesResponse{Series: []*typesv1.Series{{Labels: labels, Points: []*typesv1.Point{p}}}}
 	}
-	of := &typesv1.LabelPair{Name: "source", Value: "x"}
+	of := fanout.SourcePair([]profile.Label{{Name: profile.NameLabel, Value: "memory"}, {Name: "pod", Value: "a"}})
 	for name, tc := range map[string]struct {
 		answer  proto.Message
 		isOld   bool
@@ -158,6 +159,8 @@ func TestFront_HostileMeans(t *testing.T) {
 		"no number":         {answer: source("many"), says: "invalid syntax"},
 		"two profiles":      {answer: source("1", "", ""), says: "2 profiles"},
 		"no profile":        {answer: source("1", "x"), says: "a wrong answer"},
+		"half a profile":    {answer: &pushv1.PushRequest{Series: append(source("1").Series, source("1", "x").Series...)}, says: "a wrong answer"},
+		"half a line":       {answer: &querierv1.SelectSeriesResponse{Series: append(line("times", "7", of).Series, line("times", "-3", of).Series...)}, says: "at -3 times"},
 		"old":               {isOld: true, says: "is it a Granary of this version?"},
 		"a line of nobody":  {answer: line("sum", "1"), says: "without its source"},
 		"a point of none":   {answer: line("other", "1", of), says: "no annotation sum"},
@@ -180,26 +183,33 @@ func TestFront_HostileMeans(t *testing.T) {
 				_, _ = w.Write(marshal(t, tc.answer))
 			}))
 			defer bad.Close()
-			ask := func(front string) error {
+			ask := func(front string) (string, error) {
 				c := clients(t, front)["connect"]
 				if _, isSeries := tc.answer.(*querierv1.SelectSeriesResponse); isSeries {
 					q := &querierv1.SelectSeriesRequest{ProfileTypeID: id, Step: 10}
 					if tc.average {
 						q.Aggregation = typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_AVERAGE.Enum()
 					}
-					_, err := c.SelectSeries(t.Context(), connect.NewRequest(q))
-					return err
+					out, err := c.SelectSeries(t.Context(), connect.NewRequest(q))
+					if err != nil {
+						return "", err
+					}
+					return fmt.Sprint(out.Msg.GetSeries()), nil
 				}
-				_, err := c.SelectMergeStacktraces(t.Context(), connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: id}))
-				return err
+				out, err := c.SelectMergeStacktraces(t.Context(), connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: id}))
+				if err != nil {
+					return "", err
+				}
+				return (&oracle{t: t}).paths(out.Msg.GetFlamegraph()), nil
 			}
 			_, front := newFront(t, Nodes{URLs: append(good, bad.URL)}, Options{})
-			if err := ask(front); err == nil || !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), bad.URL) {
+			if _, err := ask(front); err == nil || !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), bad.URL) {
 				t.Errorf("%v, want %q of %s", err, tc.says, bad.URL)
 			}
 			_, front = newFront(t, Nodes{URLs: append(good, bad.URL), PartialAnswers: true}, Options{})
-			if err := ask(front); err != nil {
-				t.Errorf("a partial answer: %v", err)
+			got, err := ask(front)
+			if want, err2 := ask(good[0]); err != nil || err2 != nil || got != want {
+				t.Errorf("a partial answer: %.300s, %v\nwant that of the good node: %.300s, %v", got, err, want, err2)
 			}
 		})
 	}

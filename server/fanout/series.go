@@ -83,8 +83,17 @@ type pointSum struct {
 	sources  map[string]int64 // sums of a mean
 }
 
-// add adds the lines of a node.
+// add adds the lines of a node, or nothing if one is wrong.
 func (s *lineSums) add(n *node, m *querierv1.SelectSeriesResponse) error {
+	trial := lineSums{lines: map[string]*lineSum{}, times: map[sourceTime]int64{}, isMean: s.isMean, isAverage: s.isAverage}
+	if err := trial.addLines(n, m); err != nil {
+		return err
+	}
+	return s.addLines(n, m)
+}
+
+// addLines adds lines up to one that is wrong.
+func (s *lineSums) addLines(n *node, m *querierv1.SelectSeriesResponse) error {
 	for _, series := range m.GetSeries() {
 		labels, source := series.GetLabels(), ""
 		if s.isMean {

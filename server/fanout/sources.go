@@ -70,10 +70,18 @@ func pairsOf(labels []profile.Label) []*typesv1.LabelPair {
 // sourcesOf numbers the sources of the sides of a question.
 type sourcesOf struct {
 	numbers map[string]string // by side and labels
+	pending map[string]int64  // times of a node, by number, until its answer is known to be right
 	times   profile.Times
 }
 
-// add adds a number of times to that of a source, and returns the source's number.
+// commit adds the times of a node.
+func (of *sourcesOf) commit() {
+	for number, times := range of.pending {
+		of.times.Of[number] += times
+	}
+}
+
+// add adds a number of times to that of a source of a node, and returns the source's number.
 func (of *sourcesOf) add(side string, labels []*typesv1.LabelPair, times int64) string {
 	key := side + " " + LabelsKey(labels)
 	number, known := of.numbers[key]
@@ -81,7 +89,7 @@ func (of *sourcesOf) add(side string, labels []*typesv1.LabelPair, times int64) 
 		number = strconv.Itoa(len(of.numbers))
 		of.numbers[key] = number
 	}
-	of.times.Of[number] += times
+	of.pending[number] += times
 	return number
 }
 

@@ -135,9 +135,10 @@ func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(*profile
 	if t.nodes != nil {
 		nodes = t.nodes
 	}
-	of := sourcesOf{numbers: map[string]string{}, times: profile.Times{Label: sourceLabel, Of: map[string]int64{}}}
+	of := sourcesOf{numbers: map[string]string{}, pending: map[string]int64{}, times: profile.Times{Label: sourceLabel, Of: map[string]int64{}}}
 	err = s.gather(ctx, nodes, 0.25, questions, func(i int, replies []reply) error {
 		tx := store.Begin()
+		clear(of.pending) // of a node that failed
 		for k, side := range sides {
 			err := s.keep(ctx, db, tx, side, nodes[i], replies[0], strconv.Itoa(k), &of)
 			if replies = replies[1:]; err == nil && side.gauges != nil {
@@ -149,8 +150,11 @@ func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(*profile
 				return err
 			}
 		}
-		_, err := tx.Commit()
-		return err
+		if _, err := tx.Commit(); err != nil {
+			return err
+		}
+		of.commit()
+		return nil
 	})
 	if errors.Is(err, columnstore.ErrMemory) {
 		err = fmt.Errorf("%w: %w", columnstore.ErrQueryMemory, err)
