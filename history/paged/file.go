@@ -55,8 +55,6 @@ const (
 	mostProvider  = 1 << 10
 	headerSize    = 32 // before the provider
 	endSize       = 64
-	mostRatio     = 200      // of an index to its compressed bytes
-	mostWindow    = 16 << 20 // of a compressed index
 )
 
 var (
@@ -136,7 +134,8 @@ func endAt(b []byte, id fileID, at int64) (e end, ok bool) {
 // block is a page in the file.
 type block struct {
 	offset int64
-	length int
+	length int // in the file
+	raw    int // uncompressed; the same if it is not compressed
 	sum    uint32
 }
 
@@ -152,16 +151,24 @@ func (f *file) damaged(offset int64, reason string) error {
 	return &disk.DamagedError{File: f.name, Offset: offset, Reason: reason}
 }
 
-// readBlock is of tile.Pages.
+// readBlock reads a block into a chunk of zeros. It is of tile.Pages.
 func (f *file) readBlock(b block, into []byte) error {
-	into = into[:b.length]
-	if _, err := f.disk.ReadAt(into, b.offset); errors.Is(err, io.EOF) {
+	data := into[:b.length]
+	if b.length < b.raw {
+		data = make([]byte, b.length)
+	}
+	if _, err := f.disk.ReadAt(data, b.offset); errors.Is(err, io.EOF) {
 		return f.damaged(b.offset, "the file ends within a block")
 	} else if err != nil {
 		return fmt.Errorf("%s: block at byte %d: %w", f.name, b.offset, err)
 	}
-	if sum(into) != b.sum {
+	if sum(data) != b.sum {
 		return f.damaged(b.offset, "the checksum of a block is wrong")
+	}
+	if b.length < b.raw {
+		if err := expand(data, into[:b.raw]); err != nil {
+			return f.damaged(b.offset, err.Error())
+		}
 	}
 	return nil
 }

@@ -331,8 +331,21 @@ func le32(x uint32) []byte { return []byte{byte(x), byte(x >> 8), byte(x >> 16),
 // TestHostile changes bytes of blocks and of the index and makes all checksums right: there is an error
 // or an answer, and neither a panic nor a query without end.
 func TestHostile(t *testing.T) {
-	whole, ends, states := smallFile(t)
-	at := ends[2] - endSize
+	whole, _, states := smallFile(t)
+	hostile(t, whole, states[2], 8000, 3, "slots do not have", "has word", "bytes")
+	disk := crashfs.New(crashfs.Options{})
+	p, err := newPair(t, 1, disk)
+	must(t, err)
+	p.commit(t, 6000, true) // several tiles a lane
+	must(t, p.sync())
+	hostile(t, disk.Get("a"), p.synced[1], 300, 100, "an interval from")
+}
+
+// hostile makes up to so many changes to a file in each round, and expects some errors of tiles. Many are in
+// blocks alone.
+func hostile(t *testing.T, whole []byte, want *history.View, rounds, changes int, errs ...string) {
+	t.Helper()
+	at := int64(len(whole)) - endSize
 	r := &Reader{file: file{name: "a"}}
 	copy(r.id[:], whole[16:])
 	e, ok := endAt(whole[at:], r.id, at)
@@ -349,18 +362,24 @@ func TestHostile(t *testing.T) {
 	index := fields.NewReader(raw, tile.ErrTile)
 	must(t, r.readBlocks(&index, e.offset))
 	image := index.Peek()
-	rng := rand.New(rand.NewPCG(1, 1))
-	refused, failed := 0, 0
-	rounds := 8000
-	if effort.Race {
-		rounds = 400
+	plain := append([]byte(nil), whole[:len(header(r.id, provider))]...)
+	for i, b := range r.blocks {
+		into := make([]byte, tile.ChunkBytes)
+		must(t, r.readBlock(b, into))
+		r.blocks[i] = block{offset: int64(len(plain)), length: b.raw, raw: b.raw}
+		plain = append(plain, into[:b.raw]...)
 	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	if effort.Race {
+		rounds /= 20
+	}
+	refused, failed := 0, map[string]int{}
 	for range rounds {
 		w := &Writer{file: file{blocks: append([]block(nil), r.blocks...)}}
-		file, image := append([]byte(nil), whole[:e.offset]...), append([]byte(nil), image...)
-		for range 1 + rng.IntN(3) {
-			if i := rng.IntN(len(r.blocks)); rng.IntN(2) == 0 {
-				file[w.blocks[i].offset+rng.Int64N(int64(w.blocks[i].length))] = byte(rng.Uint32())
+		file, image := append([]byte(nil), plain...), append([]byte(nil), image...)
+		for range 1 + rng.IntN(changes) {
+			if i := rng.IntN(len(r.blocks)); rng.IntN(2) == 0 || changes > 3 {
+				file[w.blocks[i].offset+rng.Int64N(int64(w.blocks[i].length))] = byte(rng.Uint32()) * byte(rng.IntN(2))
 			} else {
 				image[rng.IntN(len(image))] = byte(rng.Uint32())
 			}
@@ -371,7 +390,7 @@ func TestHostile(t *testing.T) {
 		raw := w.index(image)
 		file = append(file, raw...)
 		file = append(file, make([]byte, -len(file)&7)...)
-		file = end{e.offset, int64(len(raw)), int64(len(raw)), sum(raw)}.append(file, r.id, int64(len(file)))
+		file = end{int64(len(plain)), int64(len(raw)), int64(len(raw)), sum(raw)}.append(file, r.id, int64(len(file)))
 		disk := crashfs.New(crashfs.Options{})
 		disk.Put("a", file)
 		r, err := Open("a", options(disk))
@@ -381,19 +400,43 @@ func TestHostile(t *testing.T) {
 			}
 			continue
 		}
-		problem, err := differ(states[2], r.View)
-		if problem == endless {
-			t.Fatal(problem)
+		problem, err := differ(want, r.View)
+		if problem == endless || err != nil && !errors.Is(err, tile.ErrTile) && !errors.Is(err, history.ErrOutside) {
+			t.Fatal(problem, err)
 		}
-		if err != nil {
-			if failed++; !errors.Is(err, tile.ErrTile) && !errors.Is(err, history.ErrOutside) {
-				t.Fatal(err)
+		for _, what := range errs {
+			if err != nil && strings.Contains(err.Error(), what) {
+				failed[what]++
 			}
 		}
 	}
-	t.Logf("%d refused, %d with tiles that are none", refused, failed)
-	if refused < rounds/4 || failed < rounds/100 {
+	t.Logf("%d of %d refused, tiles that are none: %v", refused, rounds, failed)
+	if changes == 3 && refused < rounds/4 || len(failed) < len(errs) && !effort.Race {
 		t.Error("too few changes are found")
+	}
+}
+
+// TestExpand changes compressed bytes: there are as many bytes as were asked for, or an error.
+func TestExpand(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	raw := make([]byte, 5000)
+	for i := range raw {
+		raw[i] = byte(rng.IntN(9) * (i / 1000))
+	}
+	data := compress(raw, nil)
+	if len(data) == len(raw) {
+		t.Fatal("nothing is saved")
+	}
+	failed := 0
+	for range 3000 {
+		changed := append([]byte(nil), data...)
+		changed[rng.IntN(len(changed))] = byte(rng.Uint32())
+		if err := expand(changed, make([]byte, 4000+rng.IntN(2)*1000)); err != nil {
+			failed++
+		}
+	}
+	if failed < 1500 {
+		t.Errorf("%d of 3000 changes are found", failed)
 	}
 }
 

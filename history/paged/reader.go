@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/history/tile"
 	"github.com/granarydb/granary/internal/fields"
@@ -113,14 +111,9 @@ func (r *Reader) readIndex(e end, at int64) ([]byte, error) {
 	if e.raw == e.length {
 		return data, nil
 	}
-	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(max(e.raw, mostWindow))))
-	if err != nil {
-		return nil, err
-	}
-	defer z.Close()
-	raw, err := z.DecodeAll(data, make([]byte, 0, e.raw))
-	if err != nil || int64(len(raw)) != e.raw {
-		return nil, r.damaged(e.offset, fmt.Sprintf("the index has %d bytes, not %d: %v", len(raw), e.raw, err))
+	raw := make([]byte, e.raw)
+	if err := expand(data, raw); err != nil {
+		return nil, r.damaged(e.offset, err.Error())
 	}
 	return raw, nil
 }
@@ -128,10 +121,12 @@ func (r *Reader) readIndex(e end, at int64) ([]byte, error) {
 // readBlocks reads the places of the blocks, which are before most.
 func (r *Reader) readBlocks(index *fields.Reader, most int64) error {
 	index.In("blocks")
-	n, last := index.Count("blocks", 3), int64(0)
+	n, last := index.Count("blocks", 4), int64(0)
 	for range n {
 		at := last + int64(index.Uint("offset", uint64(most)))
-		b := block{at, int(index.Uint("length", tile.ChunkBytes)), uint32(index.Uint("sum", math.MaxUint32))}
+		b := block{offset: at, length: int(index.Uint("length", tile.ChunkBytes))}
+		b.raw = b.length + int(index.Uint("compressed away", uint64(tile.ChunkBytes-b.length)))
+		b.sum = uint32(index.Uint("sum", math.MaxUint32))
 		if last = at + int64(b.length); last > most {
 			index.Failf("a block up to byte %d of %d", last, most)
 		}

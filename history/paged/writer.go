@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/history/tile"
 	"github.com/granarydb/granary/internal/fields"
@@ -23,6 +21,7 @@ type Writer struct {
 	file
 	mu   sync.Mutex // of file.blocks: readers look at them
 	size int64      // of the file
+	room []byte     // for a compressed block
 	err  error      // of the first write or sync that failed
 }
 
@@ -33,7 +32,7 @@ func Create(path string, opts Options) (*Writer, error) {
 	if len(opts.Provider) > mostProvider {
 		return nil, fmt.Errorf("%w: a provider of %d bytes", history.ErrLimit, len(opts.Provider))
 	}
-	w := new(Writer)
+	w := &Writer{room: make([]byte, 0, tile.ChunkBytes)}
 	pages := opts.pages()
 	pages.Write, pages.Read = w.writePage, w.readPage
 	opts.History.Pages = pages
@@ -82,7 +81,9 @@ func (w *Writer) sync() bool {
 
 // writePage is of tile.Pages. Pages come in the order of their numbers.
 func (w *Writer) writePage(number int, data []byte) bool {
-	at := w.size
+	b := block{offset: w.size, raw: len(data)}
+	data = compress(data, w.room)
+	b.length, b.sum = len(data), sum(data)
 	if !w.append(data) {
 		return false
 	}
@@ -92,7 +93,7 @@ func (w *Writer) writePage(number int, data []byte) bool {
 		w.err = fmt.Errorf("%s: page %d follows %d", w.name, number, len(w.blocks))
 		return false
 	}
-	w.blocks = append(w.blocks, block{at, len(data), sum(data)})
+	w.blocks = append(w.blocks, b)
 	return true
 }
 
@@ -123,7 +124,7 @@ func (w *Writer) Sync() error {
 		return fmt.Errorf("%s: %w", w.name, err)
 	}
 	raw := w.index(image)
-	data := compress(raw)
+	data := compress(raw, nil)
 	e := end{offset: w.size, length: int64(len(data)), raw: int64(len(raw)), sum: sum(data)}
 	data = append(data, make([]byte, -(w.size+e.length)&7)...)
 	if w.append(data) && w.sync() && w.append(e.append(nil, w.id, w.size)) {
@@ -146,24 +147,12 @@ func (w *Writer) index(image []byte) []byte {
 	for _, b := range w.blocks {
 		f.Uint(uint64(b.offset - last))
 		f.Uint(uint64(b.length))
+		f.Uint(uint64(b.raw - b.length))
 		f.Uint(uint64(b.sum))
 		last = b.offset + int64(b.length)
 	}
 	f.Raw(image)
 	return f.Data
-}
-
-// compress returns the compressed bytes of an index, or the same bytes if they would not be fewer, or
-// so few that a reader would not trust them.
-func compress(raw []byte) []byte {
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
-	if err != nil {
-		return raw
-	}
-	if data := z.EncodeAll(raw, nil); len(data) < len(raw) && len(raw) <= mostRatio*len(data) {
-		return data
-	}
-	return raw
 }
 
 // Close is Sync, and closes the file. Queries that need a block return an error from then on. A history
