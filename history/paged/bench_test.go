@@ -145,10 +145,11 @@ func BenchmarkQueries(b *testing.B) {
 }
 
 // BenchmarkStream writes 20 million intervals of 1000 attributes to a file; with -benchtime 5x, 100 million. It
-// reports the greatest heap between commits, all counted.
+// reports the greatest heap between commits, all counted, and then what a state at random takes.
 func BenchmarkStream(b *testing.B) {
 	const attributes = 1000
-	w, err := Create(filepath.Join(b.TempDir(), "a"), Options{})
+	path := filepath.Join(b.TempDir(), "a")
+	w, err := Create(path, Options{})
 	must(b, err)
 	d, err := w.History.Begin()
 	must(b, err)
@@ -194,4 +195,14 @@ func BenchmarkStream(b *testing.B) {
 	must(b, w.Close())
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds()/1e6, "M/s")
 	b.ReportMetric(float64(most)/(1<<20), "MiB")
+	r, err := Open(path, Options{})
+	must(b, err)
+	began := time.Now()
+	for range 1000 {
+		_, err := r.View.At(all[rng.IntN(attributes)], rng.Int64N(at))
+		must(b, err)
+	}
+	b.ReportMetric(float64(time.Since(began).Microseconds())/1000, "us/state")
+	b.ReportMetric(float64(w.size)/float64(n), "B/interval")
+	must(b, r.Close())
 }

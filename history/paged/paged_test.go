@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -295,6 +297,66 @@ func TestThreads(t *testing.T) {
 		readers.Wait()
 	}
 	must(t, p.file.Close())
+}
+
+// TestHeap writes and reads a file with a cache of 256 KiB: the heap does not grow with the file, and
+// states are those that were written.
+func TestHeap(t *testing.T) {
+	if effort.Race {
+		t.Skip("the race detector has a heap of its own")
+	}
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	disk := disk.System(t.TempDir())
+	o := Options{FS: disk, Cache: 1}
+	before := heap()
+	w, err := Create("a", o)
+	must(t, err)
+	rng := rand.New(rand.NewPCG(1, 1))
+	type state struct {
+		a  history.Attribute
+		at int64
+		v  history.Value
+	}
+	var known []state
+	at := int64(0)
+	for range 200 {
+		d, err := w.History.Begin()
+		must(t, err)
+		for i := range 5000 {
+			a, err := d.Attribute("thread", strconv.Itoa(i%40))
+			must(t, err)
+			at += rng.Int64N(1 << 20)
+			v := history.Int(rng.Int64N(1 << 20))
+			must(t, d.Change(at, a, v))
+			if i == 99 {
+				known = append(known, state{a, at, v})
+			}
+		}
+		_, err = d.Commit()
+		must(t, err)
+	}
+	writing := heap() - before
+	must(t, w.Close())
+	file := w.size
+	w = nil
+	r, err := Open("a", o)
+	must(t, err)
+	for _, s := range known {
+		if in, err := r.View.At(s.a, s.at); err != nil || in.Start != s.at || in.Value != s.v {
+			t.Fatalf("%v at %d is %v, %v, want %v", s.a, s.at, in, err, s.v)
+		}
+	}
+	reading := heap() - before
+	t.Logf("%d bytes in the file; heap %d writing, %d reading", file, writing, reading)
+	if file < 6_000_000 || writing > 5<<19 || reading > 5<<19 {
+		t.Error("the heap grows with the file")
+	}
+	must(t, r.Close())
 }
 
 // TestOtherVersions: a file of another provider or format is refused, and nobody calls that damage.
