@@ -21,6 +21,14 @@ var below = map[string][]string{
 	"measure":   {"report"},
 	"serve":     {"fleet", "report"},
 	"report":    {},
+
+	"trees":        {"workloads", "measure", "report", "trees/sht", "trees/esht", "trees/rsht", "trees/block"},
+	"trees/sht":    {"trees/branch", "trees/block"},
+	"trees/esht":   {"trees/branch", "trees/block"},
+	"trees/rsht":   {"trees/query", "trees/block"},
+	"trees/branch": {"trees/query", "trees/block"},
+	"trees/query":  {"trees/block"},
+	"trees/block":  {},
 }
 
 func TestImportsRunOneWay(t *testing.T) {

@@ -55,9 +55,9 @@ func text(in block.Interval) string {
 	return fmt.Sprintf("%d: %d to %d, kind %d, %d %q", in.Key, in.Start, in.End, in.Kind, in.Word, in.Text)
 }
 
-// history makes random intervals that tile time for each key, in the order of their ends, as
+// recording makes random intervals that tile time for each key, in the order of their ends, as
 // a state system hands them over. Keys differ in their rates, and some values are long.
-func history(rng *rand.Rand, keys, count int, start int64) oracle {
+func recording(rng *rand.Rand, keys, count int, start int64) oracle {
 	type change struct {
 		began, mean int64
 	}
@@ -153,7 +153,7 @@ func TestTrees(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, 7))
 				keys := 1 + rng.IntN(1<<rng.IntN(9))
 				start := rng.Int64N(1000) - 500
-				o := history(rng, keys, 2000+rng.IntN(9000), start)
+				o := recording(rng, keys, 2000+rng.IntN(9000), start)
 				var storage block.Memory
 				tree, err := kind.create(&storage, start)
 				if err != nil {
@@ -245,7 +245,7 @@ func TestTrees_Disk(t *testing.T) {
 			t.Fatal(err)
 		}
 		rng := rand.New(rand.NewPCG(3, 3))
-		o := history(rng, 40, 5000, 0)
+		o := recording(rng, 40, 5000, 0)
 		tree, err := kind.create(f, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -297,7 +297,7 @@ func TestTrees_Damaged(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(5, 5))
-			o := history(rng, 30, 4000, 0)
+			o := recording(rng, 30, 4000, 0)
 			var f flipped
 			f.cut = -1
 			tree, err := kind.create(&f, 0)
