@@ -37,7 +37,7 @@
 //	H4  Tiles, and entries that readers may look at, never change. Equal ends of a lane
 //	    are in one tile, so no later end is before the last of a tile.
 //	H5  Only committed entries are sealed.
-//	H6  A reader takes no lock and waits for nobody. It looks for an ongoing value before
+//	H6  A reader takes no lock and waits for nobody, but for tiles in a file. It looks for an ongoing value before
 //	    it looks for the end of it, and a writer publishes them the other way round.
 //	H7  An error means that nothing happened. An error of AddAll means that the intervals
 //	    before the refused one were added, and that nothing else happened.

@@ -16,7 +16,7 @@ import (
 // An interval that had not ended is Open, and ends with the view.
 //
 // If the history is in a file (package paged), each query can return the error of reading it too, and
-// waits for that.
+// waits for that. A sequence can have it behind other elements, as the last one.
 //
 // A question about a list of attributes is about all if the list is nil, and about none if it
 // is empty and not nil. The lists of Match and DescendantsMatching are never nil.

@@ -83,7 +83,8 @@ func (v *View) addSample(b *batches, attributes []Attribute, times []int64) {
 	var err error
 	for part := range slices.Chunk(attributes, max(1, sampleCells/len(times))) {
 		if found, err = v.SampleInto(found, part, times); err != nil {
-			b.done = !b.yield(nil, err)
+			b.yield(nil, err)
+			b.done = true
 			return
 		}
 		for i := range found.rows {

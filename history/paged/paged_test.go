@@ -140,13 +140,18 @@ func TestFlip(t *testing.T) {
 	}
 }
 
-// TestFaults lets each call of a writer fail, and crashes afterwards: Sync has an error from then on, and
+// TestFaults lets each call of a writer fail, once or from then on, and crashes afterwards: Sync has an error from then on, and
 // the file has the last state that was synced, or that of the Sync that failed.
 func TestFaults(t *testing.T) {
-	for _, cause := range []error{syscall.EIO, syscall.ENOSPC} {
-		for after := 0; ; after++ {
+	for _, kind := range []crashfs.Fault{
+		{Err: syscall.EIO},
+		{Err: syscall.ENOSPC, Ops: []crashfs.Op{crashfs.WriteAt}, Forever: true},
+		{Err: syscall.EIO, Ops: []crashfs.Op{crashfs.Sync}, Forever: true},
+	} {
+		for after, cause := 0, kind.Err; ; after++ {
 			disk := crashfs.New(crashfs.Options{Seed: uint64(after), Keep: 0.5})
-			fault := &crashfs.Fault{Err: cause, After: after}
+			fault := &kind
+			fault.After, fault.Fired = after, 0
 			disk.Fail(fault)
 			p, err := newPair(t, uint64(after), disk)
 			if err != nil {
