@@ -12,7 +12,7 @@
 //	2D ms        100 random keys at 2,000 times across the set
 //	one kind ms  the first eighth of the keys, or the states of all threads, at the same times
 //
-// Times are CPU times with one processor, medians. Trees keep up to 128 MiB of blocks in
+// Times are CPU times with one processor, medians. Trees keep up to 256 MiB of blocks in
 // memory, so queries are of a warm cache; the checksum of a block counts in its first read.
 // Queries hand each interval to a function. History returns its answers as a list. Both are
 // asked the same questions, and all answers are counted and compared with the set's.

@@ -29,11 +29,13 @@ var kinds = []kind{
 		name:   "SHT",
 		create: func(s block.Storage, start int64) (tree, error) { return sht.New(s, start), nil },
 		open:   func(s block.Storage) (tree, error) { return sht.Open(s) },
-	}, {
+	},
+	{
 		name:   "oSHT",
 		create: func(s block.Storage, start int64) (tree, error) { return esht.NewOverlapping(s, start), nil },
 		open:   func(s block.Storage) (tree, error) { return esht.OpenOverlapping(s) },
-	}, {
+	},
+	{
 		name:   "eSHT",
 		create: func(s block.Storage, start int64) (tree, error) { return esht.New(s, start), nil },
 		open:   func(s block.Storage) (tree, error) { return esht.Open(s) },

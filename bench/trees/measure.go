@@ -133,13 +133,19 @@ func (s *intervals) build(kind kind, storage block.Storage, most int64, f *figur
 	return measure.CPU() - start, nil
 }
 
+// state is what a full query keeps of each key.
+type state struct {
+	start, end int64
+	word       uint64
+}
+
 // askTree opens the tree again and asks it.
 func (s *intervals) askTree(kind kind, storage block.Storage, repeat int, f *figures) error {
 	tree, err := kind.open(storage)
 	if err != nil {
 		return err
 	}
-	found := make([]block.Interval, s.set.Header.Keys)
+	states := make([]state, s.set.Header.Keys)
 	return s.askAll(asker{
 		single: func(i int) error {
 			in, found, err := tree.Single(s.all[s.singles[i]].Key, s.at[i])
@@ -149,7 +155,7 @@ func (s *intervals) askTree(kind kind, storage block.Storage, repeat int, f *fig
 			return s.wrong(i, in.Start, in.End)
 		},
 		full: func(at int64) (n int, err error) {
-			err = tree.Full(at, func(in block.Interval) { found[in.Key] = in; n++ })
+			err = tree.Full(at, func(in block.Interval) { states[in.Key] = state{in.Start, in.End, in.Word}; n++ })
 			return n, err
 		},
 		plane: func(keys []uint32) (n int, err error) {

@@ -367,7 +367,9 @@ func TestTrees_Errors(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, in := range []block.Interval{
-			{Start: 9, End: 30}, {Start: 25, End: 24}, {Start: 12, End: 19},
+			{Start: 9, End: 30},
+			{Start: 25, End: 24},
+			{Start: 12, End: 19},
 			{Start: 21, End: 30, Kind: block.String + 1},
 			{Start: 21, End: 30, Kind: block.Int, Word: 1 << 40},
 			{Start: 21, End: 30, Kind: block.String, Text: make([]byte, block.MaxText+1)},

@@ -74,8 +74,8 @@ type Summary struct {
 // Bytes returns the size of the file.
 func (s Summary) Bytes() int64 { return (int64(s.Nodes) + 1) * Size }
 
-// CacheBlocks is the number of blocks that a File keeps in memory: 128 MiB.
-const CacheBlocks = 2048
+// CacheBlocks is the number of blocks that a File keeps in memory: 256 MiB.
+const CacheBlocks = 4096
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -95,7 +95,10 @@ func NewFile(storage Storage, form Form) *File {
 func (f *File) Form() Form { return f.form }
 
 // Write writes a node that is whole.
-func (f *File) Write(n *Node) error { return f.write(n.raw[:], n.Number()) }
+func (f *File) Write(n *Node) error {
+	n.putHeader()
+	return f.write(n.raw[:], n.Number())
+}
 
 func (f *File) write(raw []byte, number uint32) error {
 	binary.LittleEndian.PutUint32(raw, crc32.Checksum(raw[4:], castagnoli))
@@ -114,7 +117,7 @@ func (f *File) Node(number uint32) (*Node, error) {
 	if err := f.read(n.raw[:], number); err != nil {
 		return nil, err
 	}
-	if err := n.check(number); err != nil {
+	if err := n.header(number); err != nil {
 		return nil, err
 	}
 	if len(f.cache) >= CacheBlocks {

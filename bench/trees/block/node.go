@@ -34,63 +34,94 @@ func (c Child) Holds(key uint32, t int64) bool {
 
 const fixed = 48 // bytes of the header before the children
 
-// Node is a block. The writer fills it in place.
+// Node is a block. The writer fills it in place; the header is written with the block.
 type Node struct {
-	form Form
-	raw  [Size]byte
+	form     Form
+	level    uint16
+	children int
+	records  int
+	text     int // where the values apart begin
+	sorted   bool
+	box      Child // bounds and number
+	raw      [Size]byte
 }
 
 var u = binary.LittleEndian
 
 // NewNode returns an empty node.
 func NewNode(form Form, number uint32, level uint16, start int64) *Node {
-	n := &Node{form: form}
-	u.PutUint16(n.raw[4:], level)
-	u.PutUint32(n.raw[8:], number)
-	n.Bound(Child{Start: start, End: math.MinInt64, Low: math.MaxUint32})
-	u.PutUint32(n.raw[40:], Size)
-	return n
+	box := Child{Number: number, Start: start, End: math.MinInt64, Low: math.MaxUint32}
+	return &Node{form: form, level: level, text: Size, box: box}
 }
 
-// Number returns the node's number.
-func (n *Node) Number() uint32 { return u.Uint32(n.raw[8:]) }
-
-// SetNumber sets the node's number.
-func (n *Node) SetNumber(number uint32) { u.PutUint32(n.raw[8:], number) }
-
-// Level returns the node's level; that of leaves is 0.
-func (n *Node) Level() uint16 { return u.Uint16(n.raw[4:]) }
-
-// Records returns the number of intervals in the node itself.
-func (n *Node) Records() int { return int(u.Uint32(n.raw[12:])) }
-
-// Children returns the number of children.
-func (n *Node) Children() int { return int(u.Uint16(n.raw[6:])) }
-
-// Sorted tells whether the records are in the order of (key, end).
-func (n *Node) Sorted() bool { return n.raw[44] == 1 }
-
-// SetSorted says that they are.
-func (n *Node) SetSorted() { n.raw[44] = 1 }
-
-// Box returns the node's bounds, as a child.
-func (n *Node) Box() Child {
-	return Child{
-		Number: n.Number(), Start: int64(u.Uint64(n.raw[16:])), End: int64(u.Uint64(n.raw[24:])),
-		Low: u.Uint32(n.raw[32:]), High: u.Uint32(n.raw[36:]),
+// putHeader writes the header, but for the checksum and the children.
+func (n *Node) putHeader() {
+	b := n.raw[:fixed]
+	u.PutUint16(b[4:], n.level)
+	u.PutUint16(b[6:], uint16(n.children))
+	u.PutUint32(b[8:], n.box.Number)
+	u.PutUint32(b[12:], uint32(n.records))
+	u.PutUint64(b[16:], uint64(n.box.Start))
+	u.PutUint64(b[24:], uint64(n.box.End))
+	u.PutUint32(b[32:], n.box.Low)
+	u.PutUint32(b[36:], n.box.High)
+	u.PutUint32(b[40:], uint32(n.text))
+	b[44] = 0
+	if n.sorted {
+		b[44] = 1
 	}
 }
 
-// Bound sets the node's bounds.
-func (n *Node) Bound(c Child) {
-	u.PutUint64(n.raw[16:], uint64(c.Start))
-	u.PutUint64(n.raw[24:], uint64(c.End))
-	u.PutUint32(n.raw[32:], c.Low)
-	u.PutUint32(n.raw[36:], c.High)
+// header reads the header of a block, and tells what is wrong with it.
+func (n *Node) header(number uint32) error {
+	b := n.raw[:fixed]
+	n.level, n.children, n.sorted = u.Uint16(b[4:]), int(u.Uint16(b[6:])), b[44] == 1
+	n.box = Child{
+		Number: u.Uint32(b[8:]), Start: int64(u.Uint64(b[16:])), End: int64(u.Uint64(b[24:])),
+		Low: u.Uint32(b[32:]), High: u.Uint32(b[36:]),
+	}
+	records, text := int64(u.Uint32(b[12:])), int64(u.Uint32(b[40:]))
+	switch {
+	case n.box.Number != number:
+		return fmt.Errorf("block %d says that it is %d: %w", number, n.box.Number, ErrDamaged)
+	case n.children > Fan || (n.level == 0) != (n.children == 0):
+		return fmt.Errorf("block %d of level %d has %d children: %w", number, n.level, n.children, ErrDamaged)
+	case text > Size || int64(n.place())+records*RecordSize > text:
+		return fmt.Errorf("block %d has %d records, values at %d: %w", number, records, text, ErrDamaged)
+	}
+	n.records, n.text = int(records), int(text)
+	return nil
 }
 
-// Widen returns bounds that hold both.
-func (c Child) Widen(o Child) Child {
+// Number returns the node's number.
+func (n *Node) Number() uint32 { return n.box.Number }
+
+// SetNumber sets the node's number.
+func (n *Node) SetNumber(number uint32) { n.box.Number = number }
+
+// Level returns the node's level; that of leaves is 0.
+func (n *Node) Level() uint16 { return n.level }
+
+// Records returns the number of intervals in the node itself.
+func (n *Node) Records() int { return n.records }
+
+// Children returns the number of children.
+func (n *Node) Children() int { return n.children }
+
+// Sorted tells whether the records are in the order of (key, end).
+func (n *Node) Sorted() bool { return n.sorted }
+
+// SetSorted says that they are.
+func (n *Node) SetSorted() { n.sorted = true }
+
+// Box returns the node's bounds, as a child.
+func (n *Node) Box() Child { return n.box }
+
+// Widen makes the node's bounds hold those of a child.
+func (n *Node) Widen(c Child) { n.box = n.box.widen(c) }
+
+// widen returns c's number with bounds that hold both.
+func (c Child) widen(o Child) Child {
 	c.Start, c.End = min(c.Start, o.Start), max(c.End, o.End)
 	c.Low, c.High = min(c.Low, o.Low), max(c.High, o.High)
 	return c
@@ -115,9 +146,8 @@ func (n *Node) Child(i int) Child {
 
 // AddChild adds a child; there must be room.
 func (n *Node) AddChild(c Child) {
-	i := n.Children()
-	u.PutUint16(n.raw[6:], uint16(i+1))
-	n.SetChild(i, c)
+	n.SetChild(n.children, c)
+	n.children++
 }
 
 // SetChild changes child i. It does not change the node's bounds.
@@ -134,9 +164,9 @@ func (n *Node) SetChild(i int, c Child) {
 	}
 }
 
-// records returns where the records begin.
-func (n *Node) records() int {
-	if n.Level() == 0 {
+// place returns where the records begin.
+func (n *Node) place() int {
+	if n.level == 0 {
 		return fixed
 	}
 	return fixed + Fan*n.form.child()
@@ -147,18 +177,15 @@ func Room() int { return Size - fixed }
 
 // Add adds an interval and widens the bounds. It returns false if there is no room.
 func (n *Node) Add(in Interval) bool {
-	count, apart := n.Records(), in.apart()
-	at := n.records() + count*RecordSize
-	text := int(u.Uint32(n.raw[40:]))
-	if at+RecordSize+apart > text {
+	apart, at := in.apart(), n.place()+n.records*RecordSize
+	if at+RecordSize+apart > n.text {
 		return false
 	}
 	field := uint32(in.Word)
 	if apart > 0 {
-		text -= apart
-		in.putApart(n.raw[text:])
-		u.PutUint32(n.raw[40:], uint32(text))
-		field = uint32(text)
+		n.text -= apart
+		in.putApart(n.raw[n.text:])
+		field = uint32(n.text)
 	}
 	b := n.raw[at : at+RecordSize]
 	u.PutUint64(b, uint64(in.Start))
@@ -166,14 +193,14 @@ func (n *Node) Add(in Interval) bool {
 	u.PutUint32(b[16:], in.Key)
 	b[20] = byte(in.Kind)
 	u.PutUint32(b[21:], field)
-	u.PutUint32(n.raw[12:], uint32(count+1))
-	n.Bound(n.Box().Widen(in.Box()))
+	n.records++
+	n.Widen(in.Box())
 	return true
 }
 
 // Record returns the key and the range of record i.
 func (n *Node) Record(i int) (key uint32, start, end int64) {
-	b := n.raw[n.records()+i*RecordSize:]
+	b := n.raw[n.place()+i*RecordSize:]
 	return u.Uint32(b[16:]), int64(u.Uint64(b)), int64(u.Uint64(b[8:]))
 }
 
@@ -195,8 +222,7 @@ func (n *Node) Find(key uint32, t int64) int {
 		}
 		return -1
 	}
-	from := n.records()
-	b := n.raw[from : from+n.Records()*RecordSize]
+	b := n.from(0)
 	for i := 0; len(b) >= RecordSize; i, b = i+1, b[RecordSize:] {
 		if u.Uint32(b[16:]) == key && int64(u.Uint64(b)) <= t && t <= int64(u.Uint64(b[8:])) {
 			return i
@@ -205,16 +231,28 @@ func (n *Node) Find(key uint32, t int64) int {
 	return -1
 }
 
-// check tells what is wrong with a block that was read.
-func (n *Node) check(number uint32) error {
-	text, count, children := int64(u.Uint32(n.raw[40:])), int64(n.Records()), n.Children()
-	switch {
-	case n.Number() != number:
-		return fmt.Errorf("block %d says that it is %d: %w", number, n.Number(), ErrDamaged)
-	case children > Fan || (n.Level() == 0) != (children == 0):
-		return fmt.Errorf("block %d of level %d has %d children: %w", number, n.Level(), children, ErrDamaged)
-	case text > Size || int64(n.records())+count*RecordSize > text:
-		return fmt.Errorf("block %d has %d records, values at %d: %w", number, count, text, ErrDamaged)
+// NextAt returns the first record from i on that is there at t, or the number of records.
+func (n *Node) NextAt(i int, t int64) int {
+	for b := n.from(i); len(b) >= RecordSize; i, b = i+1, b[RecordSize:] {
+		if int64(u.Uint64(b)) <= t && t <= int64(u.Uint64(b[8:])) {
+			return i
+		}
 	}
-	return nil
+	return n.records
+}
+
+// NextOf returns the first record from i on whose key is in a set of bits, or the number of
+// records.
+func (n *Node) NextOf(i int, set []uint64) int {
+	for b := n.from(i); len(b) >= RecordSize; i, b = i+1, b[RecordSize:] {
+		if key := u.Uint32(b[16:]); int(key/64) < len(set) && set[key/64]>>(key%64)&1 != 0 {
+			return i
+		}
+	}
+	return n.records
+}
+
+// from returns the records from i on.
+func (n *Node) from(i int) []byte {
+	return n.raw[n.place()+i*RecordSize : n.place()+n.records*RecordSize]
 }

@@ -76,7 +76,7 @@ func (in Interval) putApart(b []byte) {
 
 // Interval returns record i with its value.
 func (n *Node) Interval(i int) (Interval, error) {
-	at := n.records() + i*RecordSize
+	at := n.place() + i*RecordSize
 	b := n.raw[at : at+RecordSize]
 	in := Interval{Start: int64(u.Uint64(b)), End: int64(u.Uint64(b[8:])), Key: u.Uint32(b[16:]), Kind: Kind(b[20])}
 	field := u.Uint32(b[21:])

@@ -40,7 +40,7 @@ func (t *Tree) finish(level int) error {
 		if l+1 < len(t.open) {
 			parent := t.open[l+1]
 			parent.SetChild(parent.Children()-1, n.Box())
-			parent.Bound(parent.Box().Widen(n.Box()))
+			parent.Widen(n.Box())
 		}
 		if err := t.file.Write(n); err != nil {
 			t.failed = err

@@ -45,10 +45,7 @@ func (nodes Nodes) Single(n *block.Node, key uint32, t int64) (block.Interval, b
 
 // Full calls f for the interval of each key at t, in no order.
 func (nodes Nodes) Full(n *block.Node, t int64, f func(block.Interval)) error {
-	for i := range n.Records() {
-		if _, start, end := n.Record(i); start > t || t > end {
-			continue
-		}
+	for i := n.NextAt(0, t); i < n.Records(); i = n.NextAt(i+1, t) {
 		in, err := n.Interval(i)
 		if err != nil {
 			return err
@@ -150,7 +147,7 @@ func (p *Plane) records(n *block.Node, f func(block.Interval)) error {
 			return p.search(n, keys, f)
 		}
 	}
-	for i := range n.Records() {
+	for i := n.NextOf(0, p.set); i < n.Records(); i = n.NextOf(i+1, p.set) {
 		if err := p.record(n, i, f); err != nil {
 			return err
 		}
@@ -173,7 +170,7 @@ func (p *Plane) search(n *block.Node, keys []uint32, f func(block.Interval)) err
 }
 
 func (p *Plane) record(n *block.Node, i int, f func(block.Interval)) error {
-	if key, start, end := n.Record(i); !p.has(key) || !meets(p.times, start, end) {
+	if _, start, end := n.Record(i); !meets(p.times, start, end) {
 		return nil
 	}
 	in, err := n.Interval(i)

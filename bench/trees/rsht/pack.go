@@ -65,7 +65,7 @@ func (t *Tree) packLevel(nodes []block.Child, level int) ([]block.Child, error) 
 		n := block.NewNode(block.Boxes, 0, uint16(level), group[0].Start)
 		for _, c := range group {
 			n.AddChild(c)
-			n.Bound(n.Box().Widen(c))
+			n.Widen(c)
 		}
 		if err := t.write(n); err != nil {
 			return nil, err

@@ -136,7 +136,7 @@ func (t *Tree) hang(c block.Child, level int) error {
 	}
 	n := t.open[level]
 	n.AddChild(c)
-	n.Bound(n.Box().Widen(c))
+	n.Widen(c)
 	return nil
 }
 
