@@ -23,7 +23,7 @@ type Options struct {
 	// Provider names what makes the states, and its version. Open refuses a file with another one.
 	// At most 1 KiB.
 	Provider string
-	// Cache is the bytes of blocks that stay in memory. 0 means 16 MiB. It is at least 256 KiB.
+	// Cache is the bytes of blocks that stay in memory. 0 means 16 MiB. It is at least that of four blocks, 288 KiB.
 	// Blocks that queries are at come on top, and so does what the collector has not freed yet.
 	Cache int64
 	// FS is the directory of the file, and the path its name there. nil means that of the operating
@@ -41,13 +41,13 @@ func (o *Options) find(path string) (disk.FS, string) {
 	return disk.System(filepath.Dir(path)), filepath.Base(path)
 }
 
-// pages returns pages without functions.
+// pages returns pages without functions. Each takes 8 KiB more than its block.
 func (o *Options) pages() *tile.Pages {
 	bytes := o.Cache
 	if bytes == 0 {
 		bytes = 16 << 20
 	}
-	return &tile.Pages{Most: max(4, int(bytes/tile.ChunkBytes))}
+	return &tile.Pages{Most: max(4, int(bytes/(tile.ChunkBytes+8<<10)))}
 }
 
 const (

@@ -304,7 +304,7 @@ func TestThreads(t *testing.T) {
 	must(t, p.file.Close())
 }
 
-// TestHeap writes and reads a file with a cache of 256 KiB: the heap does not grow with the file, and
+// TestHeap writes and reads a file with a cache of four blocks: the heap does not grow with the file, and
 // states are those that were written.
 func TestHeap(t *testing.T) {
 	if effort.Race {

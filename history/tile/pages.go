@@ -33,6 +33,9 @@ type loaded struct {
 	checked [ChunkBytes / 16 / 64]atomic.Uint64
 }
 
+// loadedBytes is the size of a page on the heap, which has steps of 8 KiB.
+const loadedBytes = ChunkBytes + 8<<10
+
 // Pages is the pages of one history, and keeps some of them in memory. The fields are set before the
 // first use. The functions are of the package that has the file. It is safe for concurrent use, but for
 // one writer at a time.
@@ -44,7 +47,7 @@ type Pages struct {
 	// that needs the page.
 	Read func(number int, into []byte) error
 	// Most is the number of pages that stay in memory, beside those that are not written and those
-	// that queries are at. It is at least 1.
+	// that queries are at. It is at least 1. A page takes 72 KiB.
 	Most int
 
 	list  []*page
@@ -69,7 +72,7 @@ func (p *Pages) begin() (*page, *Chunk) {
 	p.Grow(1)
 	next, in := p.list[len(p.list)-1], new(loaded)
 	next.now.Store(in)
-	p.bytes.Add(ChunkBytes)
+	p.bytes.Add(loadedBytes)
 	return next, &in.chunk
 }
 
@@ -88,7 +91,7 @@ func (p *Pages) keep(page *page, in *loaded) {
 		return // another goroutine has read it meanwhile
 	} else if old == nil {
 		page.now.Store(in)
-		p.bytes.Add(ChunkBytes)
+		p.bytes.Add(loadedBytes)
 	}
 	page.used.Store(true)
 	if len(p.ring) < p.Most {
@@ -99,7 +102,7 @@ func (p *Pages) keep(page *page, in *loaded) {
 		p.hand = (p.hand + 1) % len(p.ring)
 	}
 	p.ring[p.hand].now.Store(nil)
-	p.bytes.Add(-ChunkBytes)
+	p.bytes.Add(-loadedBytes)
 	p.ring[p.hand] = page
 	p.hand = (p.hand + 1) % len(p.ring)
 }
