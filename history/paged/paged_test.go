@@ -69,7 +69,7 @@ func TestCut(t *testing.T) {
 }
 
 // smallFile returns a file with three states, where the end of each is, and the states.
-func smallFile(t *testing.T) (whole []byte, ends []int64, states []*history.View) {
+func smallFile(t testing.TB) (whole []byte, ends []int64, states []*history.View) {
 	disk := crashfs.New(crashfs.Options{})
 	p, err := newPair(t, 3, disk)
 	must(t, err)
@@ -408,12 +408,12 @@ func TestHostile(t *testing.T) {
 	hostile(t, disk.Get("a"), p.synced[1], 300, 100, "an interval from")
 }
 
-// hostile makes up to so many changes to a file in each round, and expects some errors of tiles. Many are in
-// blocks alone.
-func hostile(t *testing.T, whole []byte, want *history.View, rounds, changes int, errs ...string) {
+// apart returns the header and the blocks of a file, which are not compressed, a reader that knows their places,
+// and the image of its last index.
+func apart(t testing.TB, whole []byte) (plain []byte, r *Reader, image []byte) {
 	t.Helper()
 	at := int64(len(whole)) - endSize
-	r := &Reader{file: file{name: "a"}}
+	r = &Reader{file: file{name: "a"}}
 	copy(r.id[:], whole[16:])
 	e, ok := endAt(whole[at:], r.id, at)
 	if !ok {
@@ -428,14 +428,67 @@ func hostile(t *testing.T, whole []byte, want *history.View, rounds, changes int
 	must(t, err)
 	index := fields.NewReader(raw, tile.ErrTile)
 	must(t, r.readBlocks(&index, e.offset))
-	image := index.Peek()
-	plain := append([]byte(nil), whole[:len(header(r.id, provider))]...)
+	plain = append(plain, whole[:len(header(r.id, provider))]...)
 	for i, b := range r.blocks {
 		into := make([]byte, tile.ChunkBytes)
 		must(t, r.readBlock(b, into))
 		r.blocks[i] = block{offset: int64(len(plain)), length: b.raw, raw: b.raw}
 		plain = append(plain, into[:b.raw]...)
 	}
+	return plain, r, index.Peek()
+}
+
+// joined returns a file of a header and blocks, at the places of w.blocks, and an image. All checksums are right.
+func (w *Writer) joined(file, image []byte, id fileID) []byte {
+	for i, b := range w.blocks {
+		w.blocks[i].sum = sum(file[b.offset:][:b.length])
+	}
+	at, raw := int64(len(file)), w.index(image)
+	file = append(file, raw...)
+	file = append(file, make([]byte, -len(file)&7)...)
+	return end{at, int64(len(raw)), int64(len(raw)), sum(raw)}.append(file, id, int64(len(file)))
+}
+
+// FuzzOpen opens files of any blocks and any image, whose checksums are right, and asks them everything: an error
+// of damage or of a tile, or answers.
+func FuzzOpen(f *testing.F) {
+	whole, _, states := smallFile(f)
+	plain, r, image := apart(f, whole)
+	start := len(header(r.id, provider))
+	f.Add(plain[start:], image)
+	f.Add(plain[start:start+40], image)
+	f.Add(plain[start:], image[:len(image)/2])
+	f.Fuzz(func(t *testing.T, blocks, image []byte) {
+		if len(blocks) > 1<<20 || len(image) > 1<<20 {
+			t.Skip("larger than what is tried")
+		}
+		file := append(append([]byte(nil), plain[:start]...), blocks...)
+		w := new(Writer)
+		for at := start; at < len(file); at += tile.ChunkBytes {
+			n := min(tile.ChunkBytes, len(file)-at)
+			w.blocks = append(w.blocks, block{offset: int64(at), length: n, raw: n})
+		}
+		disk := crashfs.New(crashfs.Options{})
+		disk.Put("a", w.joined(file, image, r.id))
+		r, err := Open("a", options(disk))
+		if err != nil {
+			if !isDamage(err) && !errors.Is(err, history.ErrLimit) {
+				t.Fatal(err)
+			}
+			return
+		}
+		problem, err := differ(states[2], r.View)
+		if problem == endless || err != nil && !errors.Is(err, tile.ErrTile) && !errors.Is(err, history.ErrOutside) {
+			t.Fatal(problem, err)
+		}
+	})
+}
+
+// hostile makes up to so many changes to a file in each round, and expects some errors of tiles. Many are in
+// blocks alone.
+func hostile(t *testing.T, whole []byte, want *history.View, rounds, changes int, errs ...string) {
+	t.Helper()
+	plain, r, image := apart(t, whole)
 	rng := rand.New(rand.NewPCG(1, 1))
 	if effort.Race {
 		rounds /= 20
@@ -451,13 +504,7 @@ func hostile(t *testing.T, whole []byte, want *history.View, rounds, changes int
 				image[rng.IntN(len(image))] = byte(rng.Uint32())
 			}
 		}
-		for i, b := range w.blocks {
-			w.blocks[i].sum = sum(file[b.offset:][:b.length])
-		}
-		raw := w.index(image)
-		file = append(file, raw...)
-		file = append(file, make([]byte, -len(file)&7)...)
-		file = end{int64(len(plain)), int64(len(raw)), int64(len(raw)), sum(raw)}.append(file, r.id, int64(len(file)))
+		file = w.joined(file, image, r.id)
 		disk := crashfs.New(crashfs.Options{})
 		disk.Put("a", file)
 		r, err := Open("a", options(disk))

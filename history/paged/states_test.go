@@ -36,7 +36,7 @@ type pair struct {
 }
 
 // newPair creates the file. Its state is the empty history, which is no view of memory yet.
-func newPair(t *testing.T, seed uint64, fs *crashfs.FS) (*pair, error) {
+func newPair(t testing.TB, seed uint64, fs *crashfs.FS) (*pair, error) {
 	memory, err := history.New(history.Options{Start: -50})
 	must(t, err)
 	p := &pair{memory: memory, rng: rand.New(rand.NewPCG(seed, 1)), at: -50, synced: []*history.View{memory.Empty()}, good: 1}
@@ -45,7 +45,7 @@ func newPair(t *testing.T, seed uint64, fs *crashfs.FS) (*pair, error) {
 }
 
 // commit writes one transaction to both.
-func (p *pair) commit(t *testing.T, changes int, closes bool) {
+func (p *pair) commit(t testing.TB, changes int, closes bool) {
 	t.Helper()
 	m, err := p.memory.Begin()
 	must(t, err)
@@ -74,7 +74,7 @@ func (p *pair) commit(t *testing.T, changes int, closes bool) {
 }
 
 // change writes states of all kinds, and returns the time behind them.
-func change(t *testing.T, d *history.Draft, rng *rand.Rand, at int64, changes int) int64 {
+func change(t testing.TB, d *history.Draft, rng *rand.Rand, at int64, changes int) int64 {
 	t.Helper()
 	for range changes {
 		at += rng.Int64N(4)
