@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -389,6 +391,56 @@ func TestTrees_Errors(t *testing.T) {
 		}
 		if s := tree.Summary(); s.Intervals != 1 {
 			t.Errorf("%s: %d intervals, want 1", kind.name, s.Intervals)
+		}
+	}
+}
+
+// A changed block with a right checksum gives no panic: the header is checked, levels bound
+// each descent, and values must lie within their block.
+func TestTrees_Forged(t *testing.T) {
+	for _, kind := range kinds {
+		rng := rand.New(rand.NewPCG(6, 6))
+		o := recording(rng, 30, 6000, 0)
+		damaged := 0
+		var storage block.Memory
+		tree, err := kind.create(&storage, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, in := range o {
+			if err := tree.Add(in); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := tree.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for range 80 {
+			at := rng.Int64N(storage.Bytes()/block.Size) * block.Size
+			whole := make([]byte, block.Size)
+			if _, err := storage.ReadAt(whole, at); err != nil {
+				t.Fatal(err)
+			}
+			forged := bytes.Clone(whole)
+			for range 1 + rng.IntN(3) {
+				forged[4+rng.IntN(1<<(3+rng.IntN(13))-4)] = byte(rng.Uint32())
+			}
+			binary.LittleEndian.PutUint32(forged, crc32.Checksum(forged[4:], crc32.MakeTable(crc32.Castagnoli)))
+			if _, err := storage.WriteAt(forged, at); err != nil {
+				t.Fatal(err)
+			}
+			if err := readAll(kind, &storage, o); errors.Is(err, block.ErrDamaged) {
+				damaged++
+			}
+			if _, err := storage.WriteAt(whole, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if damaged == 0 {
+			t.Errorf("%s: none of 80 forged blocks was found", kind.name)
+		}
+		if err := readAll(kind, &storage, o); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -114,17 +114,20 @@ func (n *Node) Sorted() bool { return n.sorted }
 // SetSorted says that they are.
 func (n *Node) SetSorted() { n.sorted = true }
 
+// Start returns where the node begins.
+func (n *Node) Start() int64 { return n.box.Start }
+
 // Box returns the node's bounds, as a child.
 func (n *Node) Box() Child { return n.box }
 
 // Widen makes the node's bounds hold those of a child.
-func (n *Node) Widen(c Child) { n.box = n.box.widen(c) }
+func (n *Node) Widen(c Child) { n.include(c.Start, c.End, c.Low, c.High) }
 
-// widen returns c's number with bounds that hold both.
-func (c Child) widen(o Child) Child {
-	c.Start, c.End = min(c.Start, o.Start), max(c.End, o.End)
-	c.Low, c.High = min(c.Low, o.Low), max(c.High, o.High)
-	return c
+func (n *Node) include(start, end int64, low, high uint32) {
+	n.box.Start = min(n.box.Start, start)
+	n.box.End = max(n.box.End, end)
+	n.box.Low = min(n.box.Low, low)
+	n.box.High = max(n.box.High, high)
 }
 
 // Child returns child i.
@@ -176,7 +179,7 @@ func (n *Node) place() int {
 func Room() int { return Size - fixed }
 
 // Add adds an interval and widens the bounds. It returns false if there is no room.
-func (n *Node) Add(in Interval) bool {
+func (n *Node) Add(in *Interval) bool {
 	apart, at := in.apart(), n.place()+n.records*RecordSize
 	if at+RecordSize+apart > n.text {
 		return false
@@ -194,7 +197,7 @@ func (n *Node) Add(in Interval) bool {
 	b[20] = byte(in.Kind)
 	u.PutUint32(b[21:], field)
 	n.records++
-	n.Widen(in.Box())
+	n.include(in.Start, in.End, in.Key, in.Key)
 	return true
 }
 

@@ -39,7 +39,7 @@ func (in Interval) Box() Child {
 }
 
 // Check returns ErrInterval for an interval that no tree stores.
-func (in Interval) Check(start, last int64) error {
+func (in *Interval) Check(start, last int64) error {
 	switch {
 	case in.Start > in.End, in.Start < start, in.End < last, in.End == math.MaxInt64:
 		return fmt.Errorf("key %d from %d to %d in a tree from %d, after %d: %w", in.Key, in.Start, in.End, start, last, ErrInterval)
@@ -52,10 +52,10 @@ func (in Interval) Check(start, last int64) error {
 }
 
 // Bytes returns what the interval takes of a block.
-func (in Interval) Bytes() int { return RecordSize + in.apart() }
+func (in *Interval) Bytes() int { return RecordSize + in.apart() }
 
 // apart returns the bytes outside the record.
-func (in Interval) apart() int {
+func (in *Interval) apart() int {
 	switch in.Kind {
 	case Long, Float:
 		return 8
@@ -65,7 +65,7 @@ func (in Interval) apart() int {
 	return 0
 }
 
-func (in Interval) putApart(b []byte) {
+func (in *Interval) putApart(b []byte) {
 	if in.Kind == String {
 		u.PutUint16(b, uint16(len(in.Text)))
 		copy(b[2:], in.Text)

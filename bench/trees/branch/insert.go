@@ -17,7 +17,7 @@ func (t *Tree) Add(in block.Interval) error {
 	}
 	for {
 		level := t.level(in.Start)
-		if t.open[level].Add(in) {
+		if t.open[level].Add(&in) {
 			break
 		}
 		if err := t.split(level, t.siblingStart(in)); err != nil {
@@ -34,7 +34,7 @@ func (t *Tree) Add(in block.Interval) error {
 // begins with the history.
 func (t *Tree) level(start int64) int {
 	level := 0
-	for t.open[level].Box().Start > start {
+	for t.open[level].Start() > start {
 		level++
 	}
 	return level

@@ -23,7 +23,7 @@ func (t *Tree) packLeaves() ([]block.Child, error) {
 	var leaves []block.Child
 	var n *block.Node
 	for _, i := range t.byKey() {
-		in := t.held[i]
+		in := &t.held[i]
 		if n != nil && n.Add(in) {
 			continue
 		}
