@@ -177,15 +177,15 @@ func (db *DB) SourceProfiles(ctx context.Context, snap *columnstore.Snapshot, q 
 // sourceKey returns a text that no other labels have.
 func sourceKey(labels []Label) string { return fmt.Sprintf("%q", labels) }
 
-// labelColumns returns the columns of the labels of profiles, each once.
+// labelColumns returns the columns of the labels of profiles, each once, in the order of their names.
 func labelColumns(groups *columnstore.Groups) (labels []columnstore.GroupColumn) {
 	for _, c := range groups.Columns {
-		isKnown := func(of columnstore.GroupColumn) bool { return of.Name == c.Name }
-		if strings.HasPrefix(c.Name, ColumnLabels+".") && !slices.ContainsFunc(labels, isKnown) {
+		if strings.HasPrefix(c.Name, ColumnLabels+".") {
 			labels = append(labels, c)
 		}
 	}
-	return labels
+	slices.SortFunc(labels, func(a, b columnstore.GroupColumn) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(labels, func(a, b columnstore.GroupColumn) bool { return a.Name == b.Name })
 }
 
 // sourceIndex numbers sources: the profiles with equal labels.
@@ -211,13 +211,6 @@ func (s *sourceIndex) of(row int) int {
 	}
 	n := len(s.labels)
 	s.index[string(s.key)] = n
-	labels := []Label{}
-	for i := range s.columns {
-		if value := means.Text(&s.columns[i], row); value != "" {
-			labels = append(labels, Label{strings.TrimPrefix(s.columns[i].Name, ColumnLabels+"."), value})
-		}
-	}
-	slices.SortFunc(labels, func(a, b Label) int { return strings.Compare(a.Name, b.Name) })
-	s.labels = append(s.labels, labels)
+	s.labels = append(s.labels, labelsAt(s.columns, row))
 	return n
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/fanout"
 )
 
 // ProfileTypes returns the types of the profiles of a range of time, without reading rows.
@@ -119,7 +120,7 @@ func (q *querier) Series(ctx context.Context, r *connect.Request[querierv1.Serie
 		slices.SortFunc(sets, compareLabels)
 		out := &querierv1.SeriesResponse{}
 		for _, labels := range sets {
-			out.LabelsSet = append(out.LabelsSet, &typesv1.Labels{Labels: labelPairs(labels)})
+			out.LabelsSet = append(out.LabelsSet, &typesv1.Labels{Labels: fanout.LabelPairs(labels)})
 		}
 		return out, err
 	})
@@ -202,14 +203,6 @@ func sourceLabels(s profile.Source, names []string) (labels []profile.Label) {
 	})
 	slices.SortFunc(labels, compareLabel)
 	return labels
-}
-
-func labelPairs(labels []profile.Label) []*typesv1.LabelPair {
-	pairs := make([]*typesv1.LabelPair, len(labels))
-	for i, l := range labels {
-		pairs[i] = &typesv1.LabelPair{Name: l.Name, Value: l.Value}
-	}
-	return pairs
 }
 
 // valueOf returns the value of a label, or "" without it.

@@ -15,6 +15,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/schema"
+	"github.com/granarydb/granary/server/fanout"
 )
 
 // SelectSeries returns values over time. A point has the sum of the profiles from its time up to the
@@ -181,7 +182,7 @@ func (l *meanLine) series(ofType []profile.Label, names []string) *typesv1.Serie
 		}
 	}
 	slices.SortFunc(labels, compareLabel)
-	out := &typesv1.Series{Labels: labelPairs(labels)}
+	out := &typesv1.Series{Labels: fanout.LabelPairs(labels)}
 	for _, p := range l.points {
 		out.Points = append(out.Points, &typesv1.Point{Timestamp: p.time / int64(time.Millisecond), Value: p.value()})
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/fanout"
 )
 
 // lines are values over time: by the text of their labels, and by their times in milliseconds.
@@ -90,7 +91,7 @@ func TestSelectSeries_Range(t *testing.T) {
 				for _, p := range line.Points {
 					points[p.Time/1e6] = float64(p.Value)
 				}
-				want[labelsText(labelPairs(line.Labels))] = points
+				want[labelsText(fanout.LabelPairs(line.Labels))] = points
 			}
 			return err
 		})

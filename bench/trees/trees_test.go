@@ -23,6 +23,19 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // oracle is the list of all intervals that a tree took, searched from the front.
 type oracle []block.Interval
 
+// fill adds the intervals to a tree, and closes it.
+func (o oracle) fill(t *testing.T, tree tree) {
+	t.Helper()
+	for _, in := range o {
+		if err := tree.Add(in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tree.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (o oracle) single(key uint32, at int64) (block.Interval, bool) {
 	for _, in := range o {
 		if in.Key == key && in.Start <= at && at <= in.End {
@@ -252,12 +265,8 @@ func TestTrees_Disk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, in := range o {
-			if err := tree.Add(in); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := errors.Join(tree.Close(), f.Close()); err != nil {
+		o.fill(t, tree)
+		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
 		if f, err = os.Open(name); err != nil {
@@ -306,14 +315,7 @@ func TestTrees_Damaged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, in := range o {
-				if err := tree.Add(in); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := tree.Close(); err != nil {
-				t.Fatal(err)
-			}
+			o.fill(t, tree)
 			size, damaged := f.Bytes(), 0
 			for i := range 60 {
 				if f.cut, f.bit = -1, 1<<rng.IntN(8); i%2 == 0 {
@@ -407,14 +409,7 @@ func TestTrees_Forged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, in := range o {
-			if err := tree.Add(in); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := tree.Close(); err != nil {
-			t.Fatal(err)
-		}
+		o.fill(t, tree)
 		for range 80 {
 			at := rng.Int64N(storage.Bytes()/block.Size) * block.Size
 			whole := make([]byte, block.Size)

@@ -31,12 +31,16 @@ type Division struct {
 //
 // It costs about 100 ns a row, and as much again if means are to be rounded.
 func (d *Division) Divide() {
-	exacts := d.exacts()
+	times := make([]int64, len(d.Groups.Sums))
+	for row := range times {
+		times[row] = d.Times(row)
+	}
+	exacts := d.exacts(times)
 	others := slices.DeleteFunc(slices.Clone(d.Columns), func(of []int) bool { return of[0] == d.Stack })
 	totals := map[string]exact{}
 	var key []byte
 	for _, row := range d.inOrder(exacts) {
-		if d.Times(row) == 0 {
+		if times[row] == 0 {
 			continue
 		}
 		key = appendKey(key[:0], d.Groups, others, row)
@@ -47,15 +51,15 @@ func (d *Division) Divide() {
 	}
 }
 
-// exacts returns the means, each in the place of its first row.
-func (d *Division) exacts() []exact {
+// exacts returns the means, each in the place of its first row, given what rows are divided by.
+func (d *Division) exacts(divisors []int64) []exact {
 	exacts := make([]exact, len(d.Groups.Sums))
 	var of []Total            // unless each row is one
 	var rows []int            // the first row of each
 	first := map[string]int{} // in these, by key
 	var key []byte
 	for row, sum := range d.Groups.Sums {
-		times := d.Times(row)
+		times := divisors[row]
 		if times == 0 {
 			continue
 		}

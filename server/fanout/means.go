@@ -32,11 +32,12 @@ func (g *gaugeNode) add(s *Set, n *node, r reply) error {
 		return n.away("a wrong answer: %v", err)
 	}
 	for _, source := range all.GetLabelsSet() {
-		labels := map[string]string{}
+		var t profile.Type
 		for _, l := range source.GetLabels() {
-			labels[l.GetName()] = l.GetValue()
+			if l.GetName() == "__type__" {
+				t.Sample = l.GetValue()
+			}
 		}
-		t := profile.Type{Sample: labels["__type__"]}
 		if !t.IsGauge() {
 			continue
 		}

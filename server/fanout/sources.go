@@ -38,7 +38,7 @@ func EncodeSources(sources []profile.SourceProfile, most int64) (answer []byte, 
 	out, size := &pushv1.PushRequest{}, int64(0)
 	for _, s := range sources {
 		series := &pushv1.RawProfileSeries{
-			Labels:      pairsOf(s.Labels),
+			Labels:      LabelPairs(s.Labels),
 			Annotations: []*typesv1.ProfileAnnotation{{Key: timesKey, Value: strconv.FormatInt(s.Times, 10)}},
 		}
 		if s.Profile != nil {
@@ -58,8 +58,8 @@ func EncodeSources(sources []profile.SourceProfile, most int64) (answer []byte, 
 	return answer, int64(len(answer)) <= most, err
 }
 
-// pairsOf returns labels as those of a message.
-func pairsOf(labels []profile.Label) []*typesv1.LabelPair {
+// LabelPairs returns labels as those of a message.
+func LabelPairs(labels []profile.Label) []*typesv1.LabelPair {
 	pairs := make([]*typesv1.LabelPair, len(labels))
 	for i, l := range labels {
 		pairs[i] = &typesv1.LabelPair{Name: l.Name, Value: l.Value}
@@ -143,5 +143,5 @@ func NumberAs(isSum bool, n int64) []*typesv1.ProfileAnnotation {
 // SourcePair returns the label of a series that names its source: it is the last. A series of numbers of times
 // has no other.
 func SourcePair(source []profile.Label) *typesv1.LabelPair {
-	return &typesv1.LabelPair{Name: sourceKey, Value: LabelsKey(pairsOf(source))}
+	return &typesv1.LabelPair{Name: sourceKey, Value: LabelsKey(LabelPairs(source))}
 }
