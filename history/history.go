@@ -22,7 +22,7 @@ type Options struct {
 	// time. Its error is that of the write, which then does nothing. Reserved bytes are
 	// not given back: Size is up to date after each transaction.
 	Reserve func(bytes int64) error
-	// Journal has each transaction keep a journal (Draft.Journal), at 9 ns and 5 bytes an
+	// Journal has each transaction keep a journal (Draft.Journal), at 7 ns and 5 bytes an
 	// operation, which are reserved.
 	Journal bool
 	// Seed keys the hash of names and values, so that input made to collide in one

@@ -4,6 +4,7 @@ import (
 	"runtime"
 
 	"github.com/granarydb/granary/bench/measure"
+	"github.com/granarydb/granary/catalog/logged"
 	"github.com/granarydb/granary/history"
 )
 
@@ -14,7 +15,8 @@ type JournalCost struct {
 	Ns []float64
 }
 
-// Journals builds the history of a set without journals and with them, in turns.
+// Journals builds the history of a set without journals and with them, in turns. Both prepare each
+// commit, as a store does with or without a directory. With journals the entry of the log is made too.
 func Journals(set *HistorySet, repeat int) (c JournalCost, err error) {
 	// One goroutine does all work but collections, and idle collectors would look for more.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -23,8 +25,13 @@ func Journals(set *HistorySet, repeat int) (c JournalCost, err error) {
 		var spent [2]float64
 		bytes := 0
 		for with, keep := range []func(*history.Draft){
-			func(*history.Draft) {},
-			func(tx *history.Draft) { tx.Prepare(); bytes += len(tx.Journal()) },
+			func(tx *history.Draft) { tx.Prepare() },
+			func(tx *history.Draft) {
+				tx.Prepare()
+				journal := tx.Journal()
+				bytes += len(journal)
+				logged.NewCommit(nil, []logged.StatesWrites{{Journal: journal}})
+			},
 		} {
 			h, err := set.named(with == 1)
 			if err != nil {

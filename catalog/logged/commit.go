@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/granule"
@@ -152,14 +153,19 @@ func (w *commitWriter) part(bucket int64, image int) {
 
 // end adds histories, and returns the entry.
 func (w *commitWriter) end(histories []StatesWrites) CommitEntry {
-	for _, h := range histories {
-		w.descriptor.Uint(uint64(h.Ordinal))
-		w.descriptor.Uint(uint64(len(h.Journal)))
-		w.descriptor.Raw(h.Journal)
-	}
 	binary.LittleEndian.PutUint32(w.body, uint32(w.tables))
 	binary.LittleEndian.PutUint32(w.body[4:], uint32(len(w.body)-commitHead-decisionSize*w.tables))
-	return append(w.body, w.descriptor.Data...)
+	size := len(w.descriptor.Data)
+	for _, h := range histories {
+		size += 2*binary.MaxVarintLen64 + len(h.Journal)
+	}
+	body := fields.Writer{Data: append(slices.Grow(w.body, size), w.descriptor.Data...)}
+	for _, h := range histories {
+		body.Uint(uint64(h.Ordinal))
+		body.Uint(uint64(len(h.Journal)))
+		body.Raw(h.Journal)
+	}
+	return body.Data
 }
 
 // Entry returns the entry of contents. Read returns equal ones.
