@@ -59,6 +59,7 @@ var below = map[string][]string{
 
 	"server/tutorial": {"render", "profile", "columnstore"},
 	"history/partial": {"history"},
+	"history/joined":  {"history", "history/names", "history/partial"},
 	"history/paged":   {"history", "history/tile", "disk", "internal/fields"},
 
 	"profile/pprof":     {},
@@ -74,6 +75,7 @@ var below = map[string][]string{
 	"internal/crashfs": {"disk"}, // tests alone import these
 	"internal/damaged": {"internal/effort"},
 	"internal/effort":  {},
+	"internal/events":  {"history", "history/partial", "trace/ihs"},
 	"internal/oracle":  {},
 	"internal/planted": {},
 	"internal/script":  {},

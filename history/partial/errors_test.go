@@ -183,12 +183,12 @@ func TestEmpty(t *testing.T) {
 // TestTimes has events at both ends of time.
 func TestTimes(t *testing.T) {
 	l := list{
-		{at: math.MinInt64 + 1, value: history.Int(1)},
-		{at: math.MinInt64 + 2, value: history.Int(2)},
-		{at: -1, value: history.Int(3)},
-		{at: 0, value: history.Int(4)},
-		{at: math.MaxInt64 - 1, value: history.Int(5)},
-		{at: math.MaxInt64, value: history.Int(6)},
+		{At: math.MinInt64 + 1, Value: history.Int(1)},
+		{At: math.MinInt64 + 2, Value: history.Int(2)},
+		{At: -1, Value: history.Int(3)},
+		{At: 0, Value: history.Int(4)},
+		{At: math.MaxInt64 - 1, Value: history.Int(5)},
+		{At: math.MaxInt64, Value: history.Int(6)},
 	}
 	const start = math.MinInt64 + 1
 	full := whole(t, l, start, math.MaxInt64)
@@ -202,7 +202,7 @@ func TestTimes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, e := range l {
-			for _, at := range []int64{max(e.at, start+1) - 1, e.at, min(e.at, math.MaxInt64-1) + 1} {
+			for _, at := range []int64{max(e.At, start+1) - 1, e.At, min(e.At, math.MaxInt64-1) + 1} {
 				want, _ := full.At(a, at)
 				if got, err := p.At(t.Context(), a, at); err != nil || !same(got, want) {
 					t.Errorf("every %d, at %d: %v, want %v: %v", every+1, at, got, want, err)

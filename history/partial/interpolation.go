@@ -31,8 +31,7 @@ func (h *History[E]) Interpolate(ctx context.Context, a history.Attribute, t int
 		if in, err = h.At(ctx, a, t); err != nil {
 			return Interpolation{}, err
 		}
-		lo, hi, err := bounds(a, in.Value)
-		return Interpolation{lo, hi - lo}, err
+		return InterpolationOf(a, in.Value)
 	}
 	before, err := h.kept.At(a, in.Start-1)
 	if err != nil {
@@ -54,6 +53,13 @@ func (h *History[E]) Interpolate(ctx context.Context, a history.Attribute, t int
 	lo, hi := min(from, to), max(fromMost, toMost)
 	x := min(max(from*(1-share)+to*share, lo), hi)
 	return Interpolation{x, math.Nextafter(max(x-lo, hi-x), math.Inf(1))}, nil
+}
+
+// InterpolationOf returns the value of a counter that is known. It is exact, but for an int between two float64: then it
+// is the lower one, and the error their distance. Null is 0. The error is history.ErrKind for a value that is no number.
+func InterpolationOf(a history.Attribute, v history.Value) (Interpolation, error) {
+	lo, hi, err := bounds(a, v)
+	return Interpolation{lo, hi - lo}, err
 }
 
 // bounds returns the numbers next to a value, which are equal if it is one.

@@ -19,14 +19,14 @@ func counter(r *rand.Rand) (l list) {
 		v = math.MaxInt64 - 400*step
 	}
 	for at := range int64(1 + r.IntN(300)) {
-		e := event{at: 2 * at, value: history.Int(v)}
+		e := event{At: 2 * at, Value: history.Int(v)}
 		x := v
 		if down {
 			x = -v
-			e.value = history.Int(x)
+			e.Value = history.Int(x)
 		}
 		if isFloat {
-			e.value = history.Float(float64(x) / 3)
+			e.Value = history.Float(float64(x) / 3)
 		}
 		l = append(l, e)
 		if r.IntN(3) > 0 {
@@ -89,7 +89,7 @@ func TestInterpolate(t *testing.T) {
 func TestInterpolate_Errors(t *testing.T) {
 	var l list
 	for at := range int64(50) {
-		l = append(l, event{at: at, value: history.String(string(rune('a' + at%20)))})
+		l = append(l, event{At: at, Value: history.String(string(rune('a' + at%20)))})
 	}
 	p, err := partial.Build(t.Context(), l, provide, partial.Options{Every: 10})
 	if err != nil {

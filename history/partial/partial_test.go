@@ -2,10 +2,8 @@ package partial_test
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -13,161 +11,85 @@ import (
 
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/history/partial"
+	"github.com/granarydb/granary/internal/events"
 )
 
-// event is an operation on attribute n: a change, a push or a pop, or nothing.
-type event struct {
-	at    int64
-	n, op int
-	value history.Value
-}
+type event = events.Event
 
-// list is events in memory; a position is the number of an event.
-type list []event
+type list = events.List
 
-func (l list) Open(_ context.Context, position []byte) (partial.Reader[event], error) {
-	if position == nil {
-		return &reader{l, 0}, nil
-	}
-	n, size := binary.Uvarint(position)
-	if size != len(position) || n > uint64(len(l)) {
-		return nil, fmt.Errorf("no position: %x", position)
-	}
-	return &reader{l, int(n)}, nil
-}
-
-type reader struct {
-	list list
-	next int
-}
-
-func (r *reader) Next() (int64, event, error) {
-	if r.next == len(r.list) {
-		return 0, event{}, io.EOF
-	}
-	r.next++
-	e := r.list[r.next-1]
-	return e.at, e, nil
-}
-
-func (r *reader) Position() ([]byte, error) { return binary.AppendUvarint(nil, uint64(r.next)), nil }
-func (r *reader) Close() error              { return nil }
-
-func name(n int) []string { return []string{"all", fmt.Sprint(n)} }
-
-func provide(w *partial.Writer, e event) error {
-	a, err := w.Attribute(name(e.n)...)
-	if err != nil {
-		return err
-	}
-	switch e.op {
-	case 0:
-		return w.Change(a, e.value)
-	case 1:
-		return w.Push(a, e.value)
-	case 2:
-		_, err = w.Pop(a)
-	}
-	return err
-}
+var (
+	name    = events.Name
+	same    = events.Same
+	provide = events.Provider(name, nil)
+)
 
 // whole returns the whole history of events: the oracle.
 func whole(t testing.TB, l list, start, end int64) *history.View {
-	h, err := history.New(history.Options{Start: start})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := h.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range l {
-		a, err := w.Attribute(name(e.n)...)
-		switch {
-		case err != nil:
-		case e.op == 0:
-			err = w.Change(e.at, a, e.value)
-		case e.op == 1:
-			err = w.Push(e.at, a, e.value)
-		case e.op == 2:
-			_, err = w.Pop(e.at, a)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(end); err != nil {
-		t.Fatal(err)
-	}
-	v, err := w.Commit()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
-// draw returns random events. Attribute n has values of one kind; each fourth is a stack.
-func draw(r *rand.Rand, start int64) (l list) {
-	at, attributes, step := start+r.Int64N(3), 1+r.IntN(9), 1+r.Int64N(5)
-	for range 1 + r.IntN(300) {
-		n := r.IntN(attributes)
-		e := event{at: at, n: n}
-		v := r.Int64N(4)
-		switch n % 4 {
-		case 0:
-			e.value = history.Int(v)
-		case 1:
-			e.value = history.String(fmt.Sprint("s", v))
-		case 2:
-			e.value = history.Float(float64(v) / 2)
-		case 3:
-			e.op, e.value = 1+r.IntN(3), history.Bool(v%2 == 0)
-		}
-		if r.IntN(4) == 0 {
-			e.value = history.Value{}
-		}
-		l = append(l, e)
-		at += r.Int64N(step)
-	}
-	return l
-}
-
-func same(a, b history.Interval) bool {
-	return a.Start == b.Start && a.End == b.End && a.Open == b.Open && a.Value.Equal(b.Value)
+	return events.Whole(t, l, name, nil, start, end)
 }
 
 // TestQueries compares random questions, those at checkpoints and beside them among them, with
 // the whole history (P1 to P4).
 func TestQueries(t *testing.T) {
-	const histories = 120
-	questions := 0
+	const histories, each = 120, 60
 	for seed := range uint64(histories) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		start := r.Int64N(100) - 50
-		l := draw(r, start)
-		end := l[len(l)-1].at + r.Int64N(3)
-		full := whole(t, l, start, end)
-		every := []int{1, 2, 3, 10, 50, len(l), len(l) + 1}[r.IntN(7)]
-		p, err := partial.Build(t.Context(), l, provide, partial.Options{Start: start, End: end, Every: every})
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
+		askAll(t, seed, rand.New(rand.NewPCG(seed, 1)), each)
+	}
+	t.Log(histories*each*4, "questions")
+}
+
+// FuzzQueries has any events, any distance of checkpoints and any questions.
+func FuzzQueries(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte("events of few attributes, and few questions"))
+	f.Add(make([]byte, 500))
+	f.Fuzz(func(t *testing.T, data []byte) { askAll(t, 0, events.Rand(data), 10) })
+}
+
+// askAll asks a random history.
+func askAll(t *testing.T, seed uint64, r *rand.Rand, questions int) {
+	start := r.Int64N(100) - 50
+	l := events.Draw(r, start)
+	end := l[len(l)-1].At + r.Int64N(3)
+	full := whole(t, l, start, end)
+	every := []int{1, 2, 3, 10, 50, len(l), len(l) + 1}[r.IntN(7)]
+	p, err := partial.Build(t.Context(), l, provide, partial.Options{Start: start, End: end, Every: every})
+	if err != nil {
+		t.Fatalf("seed %d: %v", seed, err)
+	}
+	if p.Start() != start || p.End() != end || p.Names().Len() != full.Len() {
+		t.Fatalf("seed %d: from %d to %d, %d attributes", seed, p.Start(), p.End(), p.Names().Len())
+	}
+	marks := p.Checkpoints()
+	checkMarks(t, l, every, marks)
+	instant := func() int64 {
+		if r.IntN(2) == 0 {
+			return start + r.Int64N(end-start+1)
 		}
-		if p.Start() != start || p.End() != end || p.Names().Len() != full.Len() {
-			t.Fatalf("seed %d: from %d to %d, %d attributes", seed, p.Start(), p.End(), p.Names().Len())
+		return min(max(marks[r.IntN(len(marks))]+r.Int64N(3)-1, start), end)
+	}
+	for range questions {
+		ask(t, seed, r, p, full, instant)
+	}
+}
+
+// checkMarks counts the events between checkpoints (P3).
+func checkMarks(t *testing.T, l list, every int, marks []int64) {
+	t.Helper()
+	n := 0
+	for _, mark := range marks[:len(marks)-1] {
+		before := n
+		for n < len(l) && l[n].At <= mark {
+			n++
 		}
-		marks := p.Checkpoints()
-		instant := func() int64 {
-			if r.IntN(2) == 0 {
-				return start + r.Int64N(end-start+1)
-			}
-			return min(max(marks[r.IntN(len(marks))]+r.Int64N(3)-1, start), end)
-		}
-		for range 60 {
-			questions += 4
-			ask(t, seed, r, p, full, instant)
+		if got := n - before; got < every || got > every && l[before+every-1].At != mark {
+			t.Fatalf("%d events up to the checkpoint at %d, want %d and those of its instant", got, mark, every)
 		}
 	}
-	t.Log(questions, "questions")
+	if rest := len(l) - n; rest > every && l[n+every-1].At != l[len(l)-1].At {
+		t.Fatalf("%d events behind the last checkpoint, want %d", rest, every)
+	}
 }
 
 func ask(t *testing.T, seed uint64, r *rand.Rand, p *partial.History[event], full *history.View, instant func() int64) {
@@ -219,10 +141,76 @@ func ask(t *testing.T, seed uint64, r *rand.Rand, p *partial.History[event], ful
 	}
 }
 
+// TestStates has a provider that makes states of what the writer knows: the value of an attribute, and since
+// when it holds. A replay must know the same as the build.
+func TestStates(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		var l list
+		for at := range int64(200) {
+			l = append(l, event{At: 2 * at, N: r.IntN(4), Value: history.Int(r.Int64N(3))})
+		}
+		h, err := history.New(history.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := h.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ongoing := func(a history.Attribute) (history.Value, int64, error) {
+			in, err := w.Ongoing(a)
+			return in.Value, in.Start, err
+		}
+		for _, e := range l {
+			change := func(a history.Attribute, v history.Value) error { return w.Change(e.At, a, v) }
+			if err := follow(w, ongoing, change, e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(400); err != nil {
+			t.Fatal(err)
+		}
+		full, err := w.Commit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := partial.Build(t.Context(), l, func(w *partial.Writer, e event) error { return follow(w, w.State, w.Change, e) }, partial.Options{End: 400, Every: 15})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			ask(t, seed, r, p, full, func() int64 { return r.Int64N(400) })
+		}
+	}
+}
+
+// namer makes attributes of paths.
+type namer interface {
+	Attribute(path ...string) (history.Attribute, error)
+}
+
+// follow changes an attribute, and keeps how long its former value held, and which one it was.
+func follow(w namer, state func(history.Attribute) (history.Value, int64, error), change func(history.Attribute, history.Value) error, e event) error {
+	var of [3]history.Attribute
+	for i, name := range []string{"value", "held", "was"} {
+		a, err := w.Attribute(name, fmt.Sprint(e.N))
+		if err != nil {
+			return err
+		}
+		of[i] = a
+	}
+	v, since, err := state(of[0])
+	if err != nil || v.Equal(e.Value) {
+		return err
+	}
+	return errors.Join(change(of[1], history.Int(e.At-since)), change(of[2], v), change(of[0], e.Value))
+}
+
 // TestReaders has several goroutines ask at once (P5).
 func TestReaders(t *testing.T) {
-	l := draw(rand.New(rand.NewPCG(7, 7)), 0)
-	end := l[len(l)-1].at
+	l := events.Draw(rand.New(rand.NewPCG(7, 7)), 0)
+	end := l[len(l)-1].At
 	full := whole(t, l, 0, end)
 	p, err := partial.Build(t.Context(), l, provide, partial.Options{Every: 20})
 	if err != nil {
@@ -256,7 +244,7 @@ func (c *changing) Open(ctx context.Context, position []byte) (partial.Reader[ev
 func TestErrors(t *testing.T) {
 	var l list
 	for i := range int64(100) {
-		l = append(l, event{at: i, n: 0, value: history.Int(i)})
+		l = append(l, event{At: i, N: 0, Value: history.Int(i)})
 	}
 	c := &changing{now: l}
 	p, err := partial.Build(t.Context(), c, provide, partial.Options{Every: 10})
@@ -272,7 +260,7 @@ func TestErrors(t *testing.T) {
 	}
 	c.now = slices.Clone(l)
 	for i := 50; i < 60; i++ {
-		c.now[i].value = history.Int(49) // no change any more
+		c.now[i].Value = history.Int(49) // no change any more
 	}
 	var of *partial.EventsError
 	if _, err := p.At(t.Context(), a, 55); !errors.Is(err, partial.ErrDiffers) {
@@ -294,7 +282,7 @@ func TestErrors(t *testing.T) {
 	if _, err := p.At(ctx, a, 55); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: %v", err)
 	}
-	l[3].at = 1
+	l[3].At = 1
 	if _, err := partial.Build(t.Context(), l, provide, partial.Options{Every: 10}); !errors.Is(err, history.ErrOrder) {
 		t.Errorf("out of order: %v", err)
 	}

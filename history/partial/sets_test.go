@@ -4,59 +4,19 @@ package partial_test
 
 import (
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/history/partial"
+	"github.com/granarydb/granary/internal/events"
 	"github.com/granarydb/granary/trace/ihs"
 )
 
-// setEvents returns the intervals of a recorded or made set as changes, in the order of their starts,
-// and a provider of them.
+// setEvents returns a recorded or made set, its events, and a provider of them.
 func setEvents(t testing.TB, name string) (*ihs.Set, list, partial.Provider[event]) {
-	if !strings.HasPrefix(name, "synth:") { // those are made
-		name = filepath.Join("..", "..", "..", "shared", "data", "intervals", name)
-		if _, err := os.Stat(name + ".ihs.gz"); err != nil {
-			const what = "../shared/data/intervals is not there: it holds real histories and is not part of the repository"
-			if os.Getenv("GRANARY_NEED_SHARED") == "1" {
-				t.Fatal(what + ", and GRANARY_NEED_SHARED is 1")
-			}
-			t.Skip(what)
-		}
-	}
-	s, err := ihs.Open(name, ihs.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var l list
-	for _, i := range s.ByStart() {
-		in := s.At(i)
-		e := event{at: in.Start, n: int(in.Key)}
-		switch in.Kind {
-		case ihs.KindInt, ihs.KindLong:
-			e.value = history.Int(in.Int())
-		case ihs.KindFloat:
-			e.value = history.Float(in.Float())
-		case ihs.KindString:
-			e.value = history.String(in.Text)
-		}
-		l = append(l, e)
-	}
-	paths := make([][]string, len(s.Attributes))
-	for key := range paths {
-		paths[key] = s.Path(key)
-	}
-	return s, l, func(w *partial.Writer, e event) error {
-		a, err := w.Attribute(paths[e.n]...)
-		if err != nil {
-			return err
-		}
-		return w.Change(a, e.value)
-	}
+	s, l, path := events.Set(t, "../../../shared/data/intervals", name)
+	return s, l, events.Provider(path, nil)
 }
 
 // wholeSet returns the whole history of a set's events.
@@ -65,33 +25,13 @@ func wholeSet(t testing.TB, s *ihs.Set, l list) (*history.History, *history.View
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := h.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range l {
-		a, err := w.Attribute(s.Path(e.n)...)
-		if err == nil {
-			err = w.Change(e.at, a, e.value)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(s.Header.End); err != nil {
-		t.Fatal(err)
-	}
-	full, err := w.Commit()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h, full
+	return h, events.Write(t, h, l, s.Path, nil, s.Header.End)
 }
 
 // TestSets compares recorded sets with their whole histories. With -v it prints how much is kept.
 // One goroutine asks: the race detector would find nothing, and take half a minute.
 func TestSets(t *testing.T) {
-	for _, name := range []string{"many-threads", "uneven-streams", "bug446190", "flipping-endianness"} {
+	for _, name := range events.Recorded {
 		t.Run(name, func(t *testing.T) {
 			s, l, provide := setEvents(t, name)
 			h, full := wholeSet(t, s, l)

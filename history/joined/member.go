@@ -1,0 +1,85 @@
+package joined
+
+import (
+	"context"
+	"iter"
+
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/history/partial"
+)
+
+// Member is a history of the attributes of one provider: a partial.History, [Complete], or a History of
+// members of its own. Any number of goroutines may ask it.
+type Member interface {
+	Names() history.Names
+	Start() int64
+	End() int64
+	At(ctx context.Context, a history.Attribute, t int64) (history.Interval, error)
+	Slice(ctx context.Context, t int64, old []history.Interval) ([]history.Interval, error)
+	Range(ctx context.Context, a history.Attribute, from, to int64) iter.Seq2[history.Interval, error]
+	Sample(ctx context.Context, attributes []history.Attribute, times []int64) ([]history.Attribute, []history.Interval, error)
+	Interpolate(ctx context.Context, a history.Attribute, t int64) (partial.Interpolation, error)
+}
+
+// complete is a view as a member.
+type complete struct{ view *history.View }
+
+// Complete returns a view as a member. Its questions end with the error of a context that has ended before
+// they begin.
+func Complete(v *history.View) Member { return complete{v} }
+
+func (c complete) Names() history.Names { return c.view.Names }
+func (c complete) Start() int64         { return c.view.Start() }
+func (c complete) End() int64           { return c.view.End() }
+
+func (c complete) At(ctx context.Context, a history.Attribute, t int64) (history.Interval, error) {
+	if err := ctx.Err(); err != nil {
+		return history.Interval{}, err
+	}
+	return c.view.At(a, t)
+}
+
+func (c complete) Slice(ctx context.Context, t int64, old []history.Interval) ([]history.Interval, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s, err := c.view.Slice(t)
+	if err != nil {
+		return nil, err
+	}
+	all := old[:0]
+	for _, in := range s.All() {
+		all = append(all, in)
+	}
+	return all, nil
+}
+
+func (c complete) Range(ctx context.Context, a history.Attribute, from, to int64) iter.Seq2[history.Interval, error] {
+	if err := ctx.Err(); err != nil {
+		return func(yield func(history.Interval, error) bool) { yield(history.Interval{}, err) }
+	}
+	return c.view.Range(a, from, to, history.RangeOptions{})
+}
+
+func (c complete) Sample(ctx context.Context, attributes []history.Attribute, times []int64) ([]history.Attribute, []history.Interval, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	s, err := c.view.Sample(attributes, times)
+	if err != nil {
+		return nil, nil, err
+	}
+	of, all := make([]history.Attribute, s.Len()), make([]history.Interval, s.Len())
+	for i := range of {
+		of[i], all[i] = s.At(i)
+	}
+	return of, all, nil
+}
+
+func (c complete) Interpolate(ctx context.Context, a history.Attribute, t int64) (partial.Interpolation, error) {
+	in, err := c.At(ctx, a, t)
+	if err != nil {
+		return partial.Interpolation{}, err
+	}
+	return partial.InterpolationOf(a, in.Value)
+}
