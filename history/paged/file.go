@@ -51,7 +51,7 @@ func (o *Options) pages() *tile.Pages {
 }
 
 const (
-	formatVersion = 1
+	formatVersion = 2
 	mostProvider  = 1 << 10
 	headerSize    = 32 // before the provider
 	endSize       = 64

@@ -428,6 +428,8 @@ func apart(t testing.TB, whole []byte) (plain []byte, r *Reader, image []byte) {
 	must(t, err)
 	index := fields.NewReader(raw, tile.ErrTile)
 	must(t, r.readBlocks(&index, e.offset))
+	r.Note = index.Text("note", index.Left())
+	must(t, index.Err())
 	plain = append(plain, whole[:len(header(r.id, provider))]...)
 	for i, b := range r.blocks {
 		into := make([]byte, tile.ChunkBytes)
@@ -559,6 +561,9 @@ func TestPath(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "states.history")
 	w, err := Create(path, Options{})
 	must(t, err)
+	w.Note = []byte("a note of an earlier Sync")
+	must(t, w.Sync())
+	w.Note = []byte("a note")
 	d, err := w.History.Begin()
 	must(t, err)
 	a, err := d.Attribute("cpu")
@@ -577,7 +582,7 @@ func TestPath(t *testing.T) {
 		t.Error(in, err)
 	}
 	must(t, r.Close())
-	if r.View.Closed() == false || r.Lost != 0 {
-		t.Error(r.Lost)
+	if r.View.Closed() == false || r.Lost != 0 || string(r.Note) != "a note" {
+		t.Error(r.Lost, r.Note)
 	}
 }

@@ -1,6 +1,7 @@
 package paged
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -18,6 +19,8 @@ type Reader struct {
 	// Lost is the bytes behind the last Sync that is whole: what a killed writer had not synced, or the
 	// end of a file that was cut or damaged there. 0 after Close.
 	Lost int64
+	// Note is Writer.Note at that Sync.
+	Note []byte
 
 	file
 }
@@ -60,6 +63,10 @@ func (r *Reader) open(opts *Options) error {
 	}
 	index := fields.NewReader(raw, tile.ErrTile)
 	if err := r.readBlocks(&index, e.offset); err != nil {
+		return r.damaged(e.offset, err.Error())
+	}
+	r.Note = bytes.Clone(index.Text("note", index.Left()))
+	if err := index.Err(); err != nil {
 		return r.damaged(e.offset, err.Error())
 	}
 	pages := opts.pages()

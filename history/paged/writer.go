@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/history/tile"
 	"github.com/granarydb/granary/internal/fields"
@@ -17,8 +18,12 @@ import (
 type Writer struct {
 	// History takes the states. It is read as others are, also after Sync, until Close.
 	History *history.History
+	// Note is bytes that each Sync puts into the file, for layers above. It takes memory for three of it.
+	Note []byte
 
 	file
+	fs   disk.FS
+	open bool       // the file was not closed yet
 	mu   sync.Mutex // of file.blocks: readers look at them
 	size int64      // of the file
 	room []byte     // for a compressed block
@@ -44,13 +49,13 @@ func Create(path string, opts Options) (*Writer, error) {
 	if w.disk, err = fs.Create(name); err != nil {
 		return nil, err
 	}
-	w.name = name
+	w.fs, w.name, w.open = fs, name, true
 	if _, err = rand.Read(w.id[:]); err == nil {
 		w.append(header(w.id, opts.Provider))
 		err = cmp.Or(w.Sync(), fs.SyncDir())
 	}
 	if err != nil {
-		return nil, errors.Join(err, w.disk.Close(), fs.Remove(name))
+		return nil, errors.Join(err, w.Discard())
 	}
 	return w, nil
 }
@@ -151,6 +156,8 @@ func (w *Writer) index(image []byte) []byte {
 		f.Uint(uint64(b.sum))
 		last = b.offset + int64(b.length)
 	}
+	f.Uint(uint64(len(w.Note)))
+	f.Raw(w.Note)
 	f.Raw(image)
 	return f.Data
 }
@@ -163,5 +170,15 @@ func (w *Writer) Close() error {
 	if errors.Is(err, history.ErrBusy) {
 		return err
 	}
+	w.open = false
 	return cmp.Or(err, w.disk.Close())
+}
+
+// Discard closes the file, if Close did not, and removes it. Queries that need a block return an error from then on.
+// The errors are those of the file system.
+func (w *Writer) Discard() (err error) {
+	if w.open {
+		w.open, err = false, w.disk.Close()
+	}
+	return errors.Join(err, w.fs.Remove(w.name))
 }
