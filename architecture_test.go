@@ -57,8 +57,10 @@ var below = map[string][]string{
 	"testdata":       {},
 	"":               {},
 
+	"history/partial/filed": {"history/paged", "history/partial"},
+
 	"server/tutorial": {"render", "profile", "columnstore"},
-	"history/partial": {"history"},
+	"history/partial": {"history", "internal/fields"},
 	"history/joined":  {"history", "history/names", "history/partial"},
 	"history/paged":   {"history", "history/tile", "disk", "internal/fields"},
 

@@ -20,6 +20,21 @@ type Options struct {
 	End int64
 	// Every is the number of events between two checkpoints, at least 1.
 	Every int
+	// History takes what is kept, such as that of a file (package paged). It must be a new one, from Start on,
+	// that nobody else writes. After an error of Build it is of no use. nil: a history in memory.
+	History *history.History
+}
+
+// history returns the history of what is kept.
+func (o *Options) history() (*history.History, error) {
+	h := o.History
+	if h == nil {
+		return history.New(history.Options{Start: o.Start})
+	}
+	if start := h.Empty().Start(); start != o.Start {
+		return nil, fmt.Errorf("%w: what is kept begins at %d, not %d", history.ErrQuery, start, o.Start)
+	}
+	return h, nil
 }
 
 // builder makes the kept history.
@@ -36,18 +51,22 @@ type builder struct {
 // Build reads all events and returns the history. It takes memory for what is kept, and for
 // the state of each attribute. The errors are ErrPosition, history.ErrQuery for invalid
 // options, history.ErrOrder for events out of order, that of ctx, those of the events as
-// EventsError, and that of the provider.
+// EventsError, that of the provider, and those of Begin of opts.History.
 func Build[E any](ctx context.Context, events Events[E], provider Provider[E], opts Options) (*History[E], error) {
 	if opts.Every < 1 || opts.Start == math.MinInt64 {
 		return nil, fmt.Errorf("%w: a checkpoint every %d events, from %d", history.ErrQuery, opts.Every, opts.Start)
 	}
-	h, err := history.New(history.Options{Start: opts.Start})
+	h, err := opts.history()
 	if err != nil {
 		return nil, err
 	}
 	b := &builder{history: h, opts: opts, marks: marks{positions: [][]byte{nil}}}
 	if b.draft, err = h.Begin(); err != nil {
 		return nil, err
+	}
+	if n := b.draft.Len(); n > 0 {
+		b.draft.Abort()
+		return nil, fmt.Errorf("%w: what is kept has %d attributes already", history.ErrQuery, n)
 	}
 	if err := feed(ctx, b, events, provider); err != nil {
 		b.draft.Abort()

@@ -14,6 +14,9 @@
 // Of a gap nothing is kept but its end. It is an interval of null, and no bit tells it
 // from a null that is a state: a gap is an interval that no checkpoint is in (P1).
 //
+// Package filed keeps partial histories in files, and package joined asks several as one. What is kept has an
+// image (history.View.AppendImage), and so have the checkpoints ([History.AppendImage], [Open]).
+//
 // A counter has a straight line there, with its greatest error, for those who need no replay
 // ([History.Interpolate]). docs/decisions/0034 has figures.
 //

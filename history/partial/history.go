@@ -18,7 +18,7 @@ type marks struct {
 // gap returns the stretch of an interval that is no kept one (P1).
 func (m *marks) gap(in history.Interval) (stretch int, ok bool) {
 	stretch, _ = slices.BinarySearch(m.times, in.Start)
-	return stretch, m.times[stretch] > in.End
+	return stretch, stretch < len(m.times) && m.times[stretch] > in.End // a file can have an interval behind the end
 }
 
 // History is a history of which a part is kept. Any number of goroutines may read it.
@@ -46,7 +46,10 @@ func (h *History[E]) Checkpoints() []int64 { return slices.Clone(h.marks.times) 
 // Intervals returns the number of intervals that are kept. Gaps do not count.
 func (h *History[E]) Intervals() int { return h.intervals }
 
-// Size returns the bytes of what is kept, and of the checkpoints.
+// Kept returns the history of what is kept. A gap is null there.
+func (h *History[E]) Kept() *history.View { return h.kept }
+
+// Size returns the bytes on the heap of what is kept, and of the checkpoints; after Open of these alone.
 func (h *History[E]) Size() int64 {
 	size := h.size
 	for _, p := range h.marks.positions {
@@ -115,7 +118,7 @@ func (h *History[E]) fill(ctx context.Context, stretch int, gaps map[history.Att
 		return &EventsError{slices.Clone(position), err}
 	}
 	for a, g := range gaps {
-		if g.next <= g.through {
+		if g.next <= g.through || len(g.found) == 0 {
 			return fmt.Errorf("%w: attribute %d is not known from %d on", ErrDiffers, a, g.next)
 		}
 	}

@@ -70,7 +70,7 @@ func askAll(t *testing.T, seed uint64, r *rand.Rand, questions int) {
 		return min(max(marks[r.IntN(len(marks))]+r.Int64N(3)-1, start), end)
 	}
 	for range questions {
-		ask(t, seed, r, p, full, instant)
+		events.Ask(t, seed, r, p, full, instant)
 	}
 }
 
@@ -89,55 +89,6 @@ func checkMarks(t *testing.T, l list, every int, marks []int64) {
 	}
 	if rest := len(l) - n; rest > every && l[n+every-1].At != l[len(l)-1].At {
 		t.Fatalf("%d events behind the last checkpoint, want %d", rest, every)
-	}
-}
-
-func ask(t *testing.T, seed uint64, r *rand.Rand, p *partial.History[event], full *history.View, instant func() int64) {
-	t.Helper()
-	ctx, a, at := t.Context(), history.Attribute(r.IntN(full.Len())), instant()
-	want, _ := full.At(a, at)
-	got, err := p.At(ctx, a, at)
-	if err != nil || !same(got, want) {
-		t.Fatalf("seed %d: attribute %d at %d is %v, want %v: %v", seed, a, at, got, want, err)
-	}
-	all, err := p.Slice(ctx, at, nil)
-	if err != nil || len(all) != full.Len() {
-		t.Fatalf("seed %d: slice at %d has %d: %v", seed, at, len(all), err)
-	}
-	for a, got := range all {
-		if want, _ := full.At(history.Attribute(a), at); !same(got, want) {
-			t.Fatalf("seed %d: attribute %d in the slice at %d is %v, want %v", seed, a, at, got, want)
-		}
-	}
-	from, to := at, instant()
-	from, to = min(from, to), max(from, to)
-	var ranged, wanted []history.Interval
-	for in, err := range p.Range(ctx, a, from, to) {
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		ranged = append(ranged, in)
-	}
-	for in := range full.Range(a, from, to, history.RangeOptions{}) {
-		wanted = append(wanted, in)
-	}
-	if !slices.EqualFunc(ranged, wanted, same) {
-		t.Fatalf("seed %d: attribute %d from %d to %d: %v, want %v", seed, a, from, to, ranged, wanted)
-	}
-	attributes := []history.Attribute{a, history.Attribute(r.IntN(full.Len())), a}[:1+r.IntN(3)]
-	times := []int64{at, instant(), instant(), instant(), at}
-	sampled, err := full.Sample(attributes, times)
-	if err != nil {
-		t.Fatal(err)
-	}
-	of, ins, err := p.Sample(ctx, attributes, times)
-	if err != nil || len(ins) != sampled.Len() {
-		t.Fatalf("seed %d: %d samples, want %d: %v", seed, len(ins), sampled.Len(), err)
-	}
-	for i := range ins {
-		if a, in := sampled.At(i); of[i] != a || !same(ins[i], in) {
-			t.Fatalf("seed %d: sample %d is %d %v, want %d %v", seed, i, of[i], ins[i], a, in)
-		}
 	}
 }
 
@@ -180,7 +131,7 @@ func TestStates(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 20 {
-			ask(t, seed, r, p, full, func() int64 { return r.Int64N(400) })
+			events.Ask(t, seed, r, p, full, func() int64 { return r.Int64N(400) })
 		}
 	}
 }

@@ -66,7 +66,7 @@ func (h *History[E]) Sample(ctx context.Context, attributes []history.Attribute,
 		if !found {
 			behind--
 		}
-		stretches[stretch][a] = newGap(in, times[behind], has)
+		stretches[stretch][a] = newGap(in, times[max(behind, 0)], has) // a file can have one without any
 	}
 	for _, stretch := range slices.Sorted(maps.Keys(stretches)) {
 		if err := h.fill(ctx, stretch, stretches[stretch]); err != nil {
