@@ -243,8 +243,10 @@ func (f *fixture) names(t *testing.T, seed uint64) {
 // with states of it, whose attribute it is then.
 func TestOwner(t *testing.T) {
 	l := events.List{
-		{At: 1, N: 0, Value: history.Int(1)}, {At: 2, N: 1, Value: history.Int(2)},
-		{At: 5, N: 2, Value: history.Int(3)}, {At: 6, N: 2}, // within one gap
+		{At: 1, N: 0, Value: history.Int(1)},
+		{At: 2, N: 1, Value: history.Int(2)},
+		{At: 5, N: 2, Value: history.Int(3)},
+		{At: 6, N: 2}, // within one gap
 		{At: 9, N: 1, Value: history.Int(4)},
 	}
 	nested := func(n int) []string { return []string{"cpu", "0", "thread"}[:n+1] }

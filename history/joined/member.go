@@ -28,10 +28,16 @@ type complete struct{ view *history.View }
 // they begin.
 func Complete(v *history.View) Member { return complete{v} }
 
+// Names returns the attributes of the view.
 func (c complete) Names() history.Names { return c.view.Names }
-func (c complete) Start() int64         { return c.view.Start() }
-func (c complete) End() int64           { return c.view.End() }
 
+// Start returns the first instant of the view.
+func (c complete) Start() int64 { return c.view.Start() }
+
+// End returns the last instant of the view.
+func (c complete) End() int64 { return c.view.End() }
+
+// At is View.At.
 func (c complete) At(ctx context.Context, a history.Attribute, t int64) (history.Interval, error) {
 	if err := ctx.Err(); err != nil {
 		return history.Interval{}, err
@@ -39,6 +45,7 @@ func (c complete) At(ctx context.Context, a history.Attribute, t int64) (history
 	return c.view.At(a, t)
 }
 
+// Slice is View.Slice, in the memory of an old answer.
 func (c complete) Slice(ctx context.Context, t int64, old []history.Interval) ([]history.Interval, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -54,6 +61,7 @@ func (c complete) Slice(ctx context.Context, t int64, old []history.Interval) ([
 	return all, nil
 }
 
+// Range is View.Range.
 func (c complete) Range(ctx context.Context, a history.Attribute, from, to int64) iter.Seq2[history.Interval, error] {
 	if err := ctx.Err(); err != nil {
 		return func(yield func(history.Interval, error) bool) { yield(history.Interval{}, err) }
@@ -61,6 +69,7 @@ func (c complete) Range(ctx context.Context, a history.Attribute, from, to int64
 	return c.view.Range(a, from, to, history.RangeOptions{})
 }
 
+// Sample is View.Sample.
 func (c complete) Sample(ctx context.Context, attributes []history.Attribute, times []int64) ([]history.Attribute, []history.Interval, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
@@ -76,6 +85,7 @@ func (c complete) Sample(ctx context.Context, attributes []history.Attribute, ti
 	return of, all, nil
 }
 
+// Interpolate returns the value of a counter, which is known.
 func (c complete) Interpolate(ctx context.Context, a history.Attribute, t int64) (partial.Interpolation, error) {
 	in, err := c.At(ctx, a, t)
 	if err != nil {

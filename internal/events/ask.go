@@ -46,8 +46,11 @@ func Ask(t testing.TB, seed uint64, r *rand.Rand, p Asker, full *history.View, i
 	if err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
-	for in := range full.Range(a, from, to, history.RangeOptions{}) {
-		wanted = append(wanted, in)
+	for in, failed := range full.Range(a, from, to, history.RangeOptions{}) {
+		wanted, err = append(wanted, in), failed
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	if !slices.EqualFunc(ranged, wanted, Same) {
 		t.Fatalf("seed %d: attribute %d from %d to %d: %v, want %v", seed, a, from, to, ranged, wanted)

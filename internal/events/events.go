@@ -48,6 +48,7 @@ type reader struct {
 	next int
 }
 
+// Next is of partial.Reader.
 func (r *reader) Next() (int64, Event, error) {
 	if r.next == len(r.list) {
 		return 0, Event{}, io.EOF
@@ -57,8 +58,11 @@ func (r *reader) Next() (int64, Event, error) {
 	return e.At, e, nil
 }
 
+// Position is of partial.Reader.
 func (r *reader) Position() ([]byte, error) { return binary.AppendUvarint(nil, uint64(r.next)), nil }
-func (r *reader) Close() error              { return nil }
+
+// Close is of partial.Reader.
+func (r *reader) Close() error { return nil }
 
 // Name is the path of attribute n of random events.
 func Name(n int) []string { return []string{"all", strconv.Itoa(n)} }
@@ -167,6 +171,7 @@ type tape struct {
 	rest *rand.PCG
 }
 
+// Uint64 is of rand.Source.
 func (s *tape) Uint64() uint64 {
 	x := s.rest.Uint64()
 	if len(s.data) > 0 {
