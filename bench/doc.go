@@ -34,7 +34,7 @@
 // Workload fleet counts the thread that inserts and maintains. A heap is the live heap, less
 // the live heap before the store was opened. Every report explains its keys.
 //
-// The packages, in the order of their imports: report, measure, fleet, replay, peers,
+// The packages, in the order of their imports: results, measure, fleet, replay, peers,
 // workloads, targets. The module is apart from the store's, so that the stores it compares
 // with stay out of the module graph of the store.
 package main

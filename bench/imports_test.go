@@ -11,18 +11,18 @@ const module = "github.com/granarydb/granary/bench"
 
 // below has the packages of this module that each package may import: imports run down.
 var below = map[string][]string{
-	"":          {"targets", "workloads", "peers", "report"},
-	"compare":   {"targets", "report"},
-	"targets":   {"workloads", "peers", "replay", "fleet", "measure", "report"},
-	"workloads": {"peers", "replay", "fleet", "measure", "report"},
-	"peers":     {"replay", "fleet", "measure", "report"},
+	"":          {"targets", "workloads", "peers", "results"},
+	"compare":   {"targets", "results"},
+	"targets":   {"workloads", "peers", "replay", "fleet", "measure", "results"},
+	"workloads": {"peers", "replay", "fleet", "measure", "results"},
+	"peers":     {"replay", "fleet", "measure", "results"},
 	"replay":    {"fleet"},
 	"fleet":     {},
-	"measure":   {"report"},
-	"serve":     {"fleet", "report"},
-	"report":    {},
+	"measure":   {"results"},
+	"serve":     {"fleet", "results"},
+	"results":   {},
 
-	"trees":        {"workloads", "measure", "report", "trees/sht", "trees/esht", "trees/rsht", "trees/block"},
+	"trees":        {"workloads", "measure", "results", "trees/sht", "trees/esht", "trees/rsht", "trees/block"},
 	"trees/sht":    {"trees/branch", "trees/block"},
 	"trees/esht":   {"trees/branch", "trees/block"},
 	"trees/rsht":   {"trees/query", "trees/block"},

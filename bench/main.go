@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/granarydb/granary/bench/peers"
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/bench/targets"
 	"github.com/granarydb/granary/bench/workloads"
 )
@@ -89,5 +89,5 @@ func runTargets(o options) error {
 	if err := r.WriteTable(os.Stderr); err != nil {
 		return err
 	}
-	return report.Print(r)
+	return results.Print(r)
 }

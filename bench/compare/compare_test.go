@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/bench/targets"
 )
 
@@ -79,8 +79,8 @@ func TestRelate(t *testing.T) {
 	}
 	want := figures{
 		Ratios: []ratio{
-			{Figure: "a", Base: 10, Head: 12, Ratio: report.Spread{Median: 1.1, Low: 1, High: 1.2}, Mark: "worse, pairs disagree"},
-			{Figure: "r", Base: 10, Head: 12, Ratio: report.Spread{Median: 10.0 / 12, Low: 10.0 / 13, High: 10.0 / 11}, Mark: "better"},
+			{Figure: "a", Base: 10, Head: 12, Ratio: results.Spread{Median: 1.1, Low: 1, High: 1.2}, Mark: "worse, pairs disagree"},
+			{Figure: "r", Base: 10, Head: 12, Ratio: results.Spread{Median: 10.0 / 12, Low: 10.0 / 13, High: 10.0 / 11}, Mark: "better"},
 		},
 		OnlyBase: []string{"old"}, OnlyHead: []string{"new"},
 	}
@@ -135,7 +135,7 @@ func TestMeasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(f.Ratios) != 1 || f.Ratios[0].Ratio != (report.Spread{Median: 2, Low: 2, High: 2}) || len(runs[base]) != 4 {
+	if len(f.Ratios) != 1 || f.Ratios[0].Ratio != (results.Spread{Median: 2, Low: 2, High: 2}) || len(runs[base]) != 4 {
 		t.Errorf("%+v", f)
 	}
 }
@@ -143,7 +143,7 @@ func TestMeasure(t *testing.T) {
 // The table has each ratio, each figure of one side and each target without a figure.
 func TestWriteTable(t *testing.T) {
 	var text strings.Builder
-	f := figures{Ratios: []ratio{{Figure: "a", Target: "merge-all", Ratio: report.Spread{Median: 1.1}, Mark: "worse"}}, OnlyBase: []string{"old"}}
+	f := figures{Ratios: []ratio{{Figure: "a", Target: "merge-all", Ratio: results.Spread{Median: 1.1}, Mark: "worse"}}, OnlyBase: []string{"old"}}
 	if err := writeTable(&text, []figures{f}); err != nil {
 		t.Fatal(err)
 	}

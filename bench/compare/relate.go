@@ -8,7 +8,7 @@ import (
 	"slices"
 	"text/tabwriter"
 
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/bench/targets"
 )
 
@@ -17,12 +17,12 @@ const beyond = 0.05
 
 // ratio is a figure on both sides.
 type ratio struct {
-	Figure string        `json:"figure"`
-	Target string        `json:"target,omitempty"`
-	Base   float64       `json:"base"` // the median
-	Head   float64       `json:"head"` // the median
-	Ratio  report.Spread `json:"ratio"`
-	Mark   string        `json:"mark,omitempty"`
+	Figure string         `json:"figure"`
+	Target string         `json:"target,omitempty"`
+	Base   float64        `json:"base"` // the median
+	Head   float64        `json:"head"` // the median
+	Ratio  results.Spread `json:"ratio"`
+	Mark   string         `json:"mark,omitempty"`
 }
 
 // figures are the figures of a workload.
@@ -57,8 +57,8 @@ func relate(runs [2][]values) (f figures, err error) {
 			continue
 		}
 		r := ratio{
-			Figure: name, Target: targetOf[name], Base: report.Median(of[base]), Head: report.Median(of[head]),
-			Ratio: report.Spread{Median: middle(ratios), Low: slices.Min(ratios), High: slices.Max(ratios)},
+			Figure: name, Target: targetOf[name], Base: results.Median(of[base]), Head: results.Median(of[head]),
+			Ratio: results.Spread{Median: middle(ratios), Low: slices.Min(ratios), High: slices.Max(ratios)},
 		}
 		r.Mark = mark(r.Ratio)
 		f.Ratios = append(f.Ratios, r)
@@ -81,7 +81,7 @@ func middle(ratios []float64) float64 {
 
 // mark returns the mark of a median beyond 5 %. It says so if some pair has the opposite
 // order, as two runs of one program have on a busy machine.
-func mark(r report.Spread) string {
+func mark(r results.Spread) string {
 	text := ""
 	switch {
 	case r.Median > 1+beyond:

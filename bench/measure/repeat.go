@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 )
 
 // OnThread returns the CPU time that f takes on the calling thread. Other goroutines, the
@@ -29,7 +29,7 @@ func MedianMs(repeat int, f func() error) (float64, error) {
 		}
 		times = append(times, float64(CPU()-start)/1e6)
 	}
-	return report.Median(times), nil
+	return results.Median(times), nil
 }
 
 // QueryMs is MedianMs of 3 calls, or of up to 21 as long as all take less than half a
@@ -45,7 +45,7 @@ func QueryMs(f func() error) (ms float64, err error) {
 		times = append(times, one)
 		total += one
 	}
-	return report.Median(times), nil
+	return results.Median(times), nil
 }
 
 // Cost is the cost of one call, from batches of calls.
@@ -87,7 +87,7 @@ func CostOf(repeat int, f func() error) (c Cost, err error) {
 		}
 		bytes = append(bytes, float64(AllocatedBytes()-allocated))
 	}
-	c.Bytes = report.Median(bytes)
+	c.Bytes = results.Median(bytes)
 	return c, nil
 }
 

@@ -12,7 +12,7 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 )
 
 // childVariable is the environment variable with the name of the store that a process
@@ -92,7 +92,7 @@ func Run(rows int64, repeat int, names []string, workload string) error {
 	}
 	out := comparison{
 		Keys: explained, Notes: notes, Repeat: repeat, Workload: w.describe(workload, rows),
-		Machine: report.Machine(), Skipped: map[string]string{},
+		Machine: results.Machine(), Skipped: map[string]string{},
 	}
 	if workload == durableWorkload {
 		out.Published = published
@@ -102,7 +102,7 @@ func Run(rows int64, repeat int, names []string, workload string) error {
 		return err
 	}
 	out.Peers, out.Disagree = summarise(runs), disagreements(runs)
-	return report.Print(out)
+	return results.Print(out)
 }
 
 // measure measures the peers in turns.
@@ -169,7 +169,7 @@ func summarise(runs map[string][]result) map[string]figures {
 			for _, m := range of {
 				values = append(values, m.Figures[key])
 			}
-			f.Low[key], f.Median[key], f.High[key] = slices.Min(values), report.Median(values), slices.Max(values)
+			f.Low[key], f.Median[key], f.High[key] = slices.Min(values), results.Median(values), slices.Max(values)
 		}
 		all[name] = f
 	}

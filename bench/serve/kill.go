@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 )
 
 // killed is the report of the kills.
@@ -48,7 +48,7 @@ func (o *options) kill(ctx context.Context, command, dir string, f *files) error
 	if err := p.end(); err != nil {
 		return err
 	}
-	return report.Print(r)
+	return results.Print(r)
 }
 
 // reopen starts a server that syncs each push, and compares what it has with what was acknowledged.

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 )
 
 // options are the values of the flags.
@@ -85,5 +85,5 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	r.print()
-	return report.Print(r)
+	return results.Print(r)
 }

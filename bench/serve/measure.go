@@ -9,25 +9,25 @@ import (
 	"sync"
 	"time"
 
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 )
 
 // figures is the report of a load.
 type figures struct {
-	Keys     map[string]string           `json:"keys"`
-	Profiles int                         `json:"profiles"`
-	Rows     int64                       `json:"rows"`
-	RowsS    float64                     `json:"rows_s"`
-	Push     report.Latencies            `json:"push"`
-	Due      report.Latencies            `json:"push_due"`
-	Noop     report.Latencies            `json:"noop"`
-	NoopDue  report.Latencies            `json:"noop_due"`
-	Ask      map[string]report.Latencies `json:"ask"`
-	AskAll   report.Latencies            `json:"ask_all"`
-	CPU      float64                     `json:"server_cpu_s_per_m_rows"`
-	RSS      float64                     `json:"server_rss_mib"`
-	Store    float64                     `json:"server_store_mib"`
-	Disk     float64                     `json:"server_disk_b_row"`
+	Keys     map[string]string            `json:"keys"`
+	Profiles int                          `json:"profiles"`
+	Rows     int64                        `json:"rows"`
+	RowsS    float64                      `json:"rows_s"`
+	Push     results.Latencies            `json:"push"`
+	Due      results.Latencies            `json:"push_due"`
+	Noop     results.Latencies            `json:"noop"`
+	NoopDue  results.Latencies            `json:"noop_due"`
+	Ask      map[string]results.Latencies `json:"ask"`
+	AskAll   results.Latencies            `json:"ask_all"`
+	CPU      float64                      `json:"server_cpu_s_per_m_rows"`
+	RSS      float64                      `json:"server_rss_mib"`
+	Store    float64                      `json:"server_store_mib"`
+	Disk     float64                      `json:"server_disk_b_row"`
 }
 
 var keys = map[string]string{
@@ -66,14 +66,14 @@ func (o *options) measure(ctx context.Context, command, dir string, f *files) (*
 	r.Profiles, r.Rows, r.RowsS = sent.profiles, sent.rows, float64(sent.rows)/took.Seconds()
 	r.CPU = m["process_cpu_seconds_total"] / float64(sent.rows) * 1e6
 	r.Disk = (m["granary_store_log_bytes"] + m["granary_store_file_bytes"]) / float64(sent.rows)
-	r.Push, r.Due = report.LatenciesOf(sent.took), report.LatenciesOf(sent.due)
-	r.Ask = map[string]report.Latencies{}
+	r.Push, r.Due = results.LatenciesOf(sent.took), results.LatenciesOf(sent.due)
+	r.Ask = map[string]results.Latencies{}
 	var all []float64
 	for method, took := range answers.took {
-		r.Ask[method] = report.LatenciesOf(took)
+		r.Ask[method] = results.LatenciesOf(took)
 		all = append(all, took...)
 	}
-	r.AskAll = report.LatenciesOf(all)
+	r.AskAll = results.LatenciesOf(all)
 	if err := p.end(); err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (o *options) idle(ctx context.Context, f *files, r *figures) error {
 	ctx, cancel := context.WithTimeout(ctx, max(o.duration/10, time.Second))
 	defer cancel()
 	sent := o.push(ctx, url, f)
-	r.Noop, r.NoopDue = report.LatenciesOf(sent.took), report.LatenciesOf(sent.due)
+	r.Noop, r.NoopDue = results.LatenciesOf(sent.took), results.LatenciesOf(sent.due)
 	return sent.first
 }
 
@@ -140,7 +140,7 @@ func compare(p *process, sent *pushed) error {
 func (r *figures) print() {
 	out := func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 	out("%d profiles, %d rows, %.0f rows/s; counts and sums of the server equal the client's", r.Profiles, r.Rows, r.RowsS)
-	row := func(name string, q report.Latencies) {
+	row := func(name string, q results.Latencies) {
 		out("%-28s %9.2f %9.2f %9.2f   %d", name, q.P50/1e3, q.P99/1e3, q.Max/1e3, q.Count)
 	}
 	out("%-28s %9s %9s %9s", "ms", "50 %", "99 %", "most")

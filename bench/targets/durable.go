@@ -5,7 +5,7 @@ import (
 	"io/fs"
 
 	"github.com/granarydb/granary/bench/fleet"
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/bench/workloads"
 )
 
@@ -78,7 +78,7 @@ func durable10m(o Options, c *collector) error {
 		return err
 	}
 	c.add("cold-stacks", rows, cold.Touch...)
-	c.details["cold-stacks"] = map[string]float64{"stacks": float64(cold.Stacks), "wall_ms": report.Median(cold.TouchMs)}
+	c.details["cold-stacks"] = map[string]float64{"stacks": float64(cold.Stacks), "wall_ms": results.Median(cold.TouchMs)}
 	return nil
 }
 
@@ -102,11 +102,11 @@ func coldMerge(c *collector, key string, f *fleet.Fleet, m fleet.Shape, repeat i
 	if err != nil {
 		return cold, err
 	}
-	hot := report.Median(cold.Hot)
+	hot := results.Median(cold.Hot)
 	for _, ms := range cold.Merge {
 		c.add(key, int64(m.Rows), ms/hot)
 	}
-	c.details[key] = map[string]float64{"hot_ms": hot, "cold_ms": report.Median(cold.Merge)}
+	c.details[key] = map[string]float64{"hot_ms": hot, "cold_ms": results.Median(cold.Merge)}
 	return cold, nil
 }
 
@@ -123,7 +123,7 @@ func syncs(o Options, c *collector) error {
 			c.add(key, 0, float64(s.Syncs)/float64(s.Commits))
 			syncs, commits = append(syncs, float64(s.Syncs)/s.Wall.Seconds()), append(commits, float64(s.Commits)/s.Wall.Seconds())
 		}
-		c.details[key] = map[string]float64{"syncs_a_second": report.Median(syncs), "commits_a_second": report.Median(commits)}
+		c.details[key] = map[string]float64{"syncs_a_second": results.Median(syncs), "commits_a_second": results.Median(commits)}
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func filing(o Options, c *collector) error {
 		c.add("filing-p99", 0, b.Beside.P99/b.Quiet.P99)
 	}
 	c.details["filing-p99"] = map[string]float64{
-		"beside_us": report.Median(beside), "quiet_us": report.Median(quiet), "filings": report.Median(filings),
+		"beside_us": results.Median(beside), "quiet_us": results.Median(quiet), "filings": results.Median(filings),
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/granarydb/granary/bench/measure"
 	"github.com/granarydb/granary/bench/replay"
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/testdata"
@@ -83,7 +83,7 @@ func insertPprof(o Options, c *collector) error {
 	}
 	c.details["insert-pprof"] = map[string]float64{}
 	for name, all := range rates {
-		c.details["insert-pprof"][name] = report.Median(all)
+		c.details["insert-pprof"][name] = results.Median(all)
 	}
 	return nil
 }

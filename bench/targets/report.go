@@ -6,7 +6,7 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 )
 
 // Figure is a target and its measurement.
@@ -80,7 +80,7 @@ func (c *collector) figures() (map[string]Figure, error) {
 		case len(samples) == 0:
 			return nil, fmt.Errorf("target %s has no measurement", t.key)
 		default:
-			spread := report.SpreadOf(samples)
+			spread := results.SpreadOf(samples)
 			f.Status, f.Value, f.Low, f.High = "measured", &spread.Median, &spread.Low, &spread.High
 			f.Runs, f.Rows = len(samples), c.rows[t.key]
 			if c.full {

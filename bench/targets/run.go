@@ -11,7 +11,7 @@ import (
 
 	"github.com/granarydb/granary/bench/fleet"
 	"github.com/granarydb/granary/bench/replay"
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 )
 
 // fullRows is the size of the fleet that the musts are for.
@@ -131,7 +131,7 @@ func Run(opts Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Report{Machine: report.Machine(), Targets: figures}, nil
+	return &Report{Machine: results.Machine(), Targets: figures}, nil
 }
 
 // progress writes a line about the work that begins.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/bench/measure"
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/bench/trees/block"
 	"github.com/granarydb/granary/history"
 )
@@ -81,7 +81,7 @@ func (s *intervals) measureTree(kind kind, o options) (f figures, err error) {
 			rates = append(rates, float64(len(s.all))/1e6/took.Seconds())
 		}
 		if err == nil && last == 0 {
-			f.build = report.Median(rates)
+			f.build = results.Median(rates)
 			err = s.askTree(kind, storage, o.repeat, &f)
 		}
 		if err = errors.Join(err, remove()); errors.Is(err, errLarge) {
@@ -182,7 +182,7 @@ func (s *intervals) measureHistory(o options) (f figures, err error) {
 		}
 		rates = append(rates, float64(len(s.all))/1e6/(measure.CPU()-start).Seconds())
 	}
-	f.build, f.bytes = report.Median(rates), int64(len(view.AppendImage(nil)))
+	f.build, f.bytes = results.Median(rates), int64(len(view.AppendImage(nil)))
 	return f, s.askAll(asker{
 		single: func(i int) error {
 			in, err := view.At(history.Attribute(s.all[s.singles[i]].Key), s.at[i])
@@ -264,5 +264,5 @@ func median(repeat, batch int, f func(i int) error) (float64, error) {
 			us = append(us, float64(took.Nanoseconds())/1e3/float64(batch))
 		}
 	}
-	return report.Median(us), nil
+	return results.Median(us), nil
 }

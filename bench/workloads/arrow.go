@@ -15,7 +15,7 @@ import (
 	"github.com/granarydb/granary/bench/fleet"
 	"github.com/granarydb/granary/bench/measure"
 	"github.com/granarydb/granary/bench/peers"
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 )
@@ -59,7 +59,7 @@ func Arrow(rows int64, repeat int) error {
 		Figures []arrowFigure     `json:"figures"`
 	}{
 		Keys: arrowKeys, Repeat: repeat,
-		Machine: report.Machine(),
+		Machine: results.Machine(),
 	}
 	err := WithFleet(fleet.Variant{}, rows, func(q *FilledFleet) (err error) {
 		out.Fleet = q.about
@@ -74,7 +74,7 @@ func Arrow(rows int64, repeat int) error {
 		return fmt.Errorf("frostdb: %w", err)
 	}
 	out.Figures = append(out.Figures, others...)
-	return report.Print(out)
+	return results.Print(out)
 }
 
 // arrowFigures measures this store.
@@ -174,7 +174,7 @@ func measureArrow(repeat int, ask func(f *arrowFigure) error) (f arrowFigure, er
 			costs = append(costs, float64(measure.CPU()-start)/float64(time.Millisecond))
 		}
 	}
-	f.CPUms = report.Median(costs)
+	f.CPUms = results.Median(costs)
 	return f, nil
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/granarydb/granary/bench/measure"
 	"github.com/granarydb/granary/bench/replay"
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/profile"
@@ -118,5 +118,5 @@ func commitCost(ctx context.Context, repeat int) (time.Duration, error) {
 			return 0, fmt.Errorf("%d granules, want %d", stats.Granules, granules)
 		}
 	}
-	return time.Duration(report.Median(spent)), nil
+	return time.Duration(results.Median(spent)), nil
 }

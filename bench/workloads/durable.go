@@ -15,7 +15,7 @@ import (
 
 	"github.com/granarydb/granary/bench/fleet"
 	"github.com/granarydb/granary/bench/measure"
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/schema"
@@ -26,16 +26,16 @@ import (
 type durableReport struct {
 	Made fleet.Shape `json:"made"`
 
-	LogBytesRow  float64       `json:"log_bytes_per_row"` // dictionaries included
-	RowsLog      float64       `json:"log_bytes_per_row_without_dictionaries"`
-	FileBytesRow float64       `json:"file_bytes_per_row"`
-	Insert       report.Spread `json:"insert_codes_ratio"`            // one transaction a profile, known stacks
-	Maintained   report.Spread `json:"insert_codes_maintained_ratio"` // and the maintenance that is due
-	ReplayMRowsS float64       `json:"replay_m_rows_per_s"`           // of the log alone
-	ReplayMs     float64       `json:"open_killed_ms"`                // wall time, until a question is answered
-	OpenMs       float64       `json:"open_closed_ms"`                // wall time, until a question is answered
-	OpenNsRow    float64       `json:"open_closed_ns_per_row"`
-	CloseNsRow   float64       `json:"close_ns_per_row"` // all rows are in the log alone
+	LogBytesRow  float64        `json:"log_bytes_per_row"` // dictionaries included
+	RowsLog      float64        `json:"log_bytes_per_row_without_dictionaries"`
+	FileBytesRow float64        `json:"file_bytes_per_row"`
+	Insert       results.Spread `json:"insert_codes_ratio"`            // one transaction a profile, known stacks
+	Maintained   results.Spread `json:"insert_codes_maintained_ratio"` // and the maintenance that is due
+	ReplayMRowsS float64        `json:"replay_m_rows_per_s"`           // of the log alone
+	ReplayMs     float64        `json:"open_killed_ms"`                // wall time, until a question is answered
+	OpenMs       float64        `json:"open_closed_ms"`                // wall time, until a question is answered
+	OpenNsRow    float64        `json:"open_closed_ns_per_row"`
+	CloseNsRow   float64        `json:"close_ns_per_row"` // all rows are in the log alone
 }
 
 // DurableRun are the costs of one run with a directory.
@@ -73,13 +73,13 @@ func Durable(rows int64, repeat int) error {
 		}
 		insert, maintained, runs = append(insert, c.Insert), append(maintained, c.Maintained), append(runs, c.Run)
 	}
-	r.Insert, r.Maintained = report.SpreadOf(insert), report.SpreadOf(maintained)
+	r.Insert, r.Maintained = results.SpreadOf(insert), results.SpreadOf(maintained)
 	of := func(get func(*DurableRun) float64) float64 {
 		var values []float64
 		for i := range runs {
 			values = append(values, get(&runs[i]))
 		}
-		return report.Median(values)
+		return results.Median(values)
 	}
 	n := float64(r.Made.Rows)
 	ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
@@ -91,7 +91,7 @@ func Durable(rows int64, repeat int) error {
 	r.OpenMs = of(func(d *DurableRun) float64 { return ms(d.Closed.Wall) })
 	r.OpenNsRow = of(func(d *DurableRun) float64 { return float64(d.Closed.CPU) / n })
 	r.CloseNsRow = of(func(d *DurableRun) float64 { return float64(d.Closing) / n })
-	return report.Print(r)
+	return results.Print(r)
 }
 
 // DurableComparison is a run with a directory, and what the directory multiplies times by.
@@ -277,7 +277,7 @@ func openAgain(rows int64, dirs ...string) (o Opening, err error) {
 			return o, err
 		}
 	}
-	return Opening{time.Duration(report.Median(cpu)), time.Duration(report.Median(wall))}, nil
+	return Opening{time.Duration(results.Median(cpu)), time.Duration(results.Median(wall))}, nil
 }
 
 // askSeries asks a store for its sample types.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/granarydb/granary/bench/fleet"
 	"github.com/granarydb/granary/bench/peers"
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/columnstore"
 )
 
@@ -21,7 +21,7 @@ const filingPace = 1000
 // written, and the others.
 type BesideFiling struct {
 	Filings       int
-	Beside, Quiet report.Latencies
+	Beside, Quiet results.Latencies
 }
 
 // InsertsBesideFiling inserts a thousand profiles a second by codes into a directory that is filed
@@ -78,7 +78,7 @@ func InsertsBesideFiling(v fleet.Variant, long time.Duration) (b BesideFiling, e
 			quiet = append(quiet, one)
 		}
 	}
-	b.Filings, b.Beside, b.Quiet = int(filings.Load()), report.LatenciesOf(beside), report.LatenciesOf(quiet)
+	b.Filings, b.Beside, b.Quiet = int(filings.Load()), results.LatenciesOf(beside), results.LatenciesOf(quiet)
 	if len(beside) == 0 || len(quiet) == 0 {
 		return b, fmt.Errorf("of %d inserts %d were beside %d filings: want more time", len(us), len(beside), b.Filings)
 	}

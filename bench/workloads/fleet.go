@@ -12,7 +12,7 @@ import (
 
 	"github.com/granarydb/granary/bench/fleet"
 	"github.com/granarydb/granary/bench/measure"
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/encoding/dict"
@@ -66,7 +66,7 @@ func Fleet(rows int64, repeat int) error {
 		for i := range runs {
 			values = append(values, get(&runs[i]))
 		}
-		return report.Median(values)
+		return results.Median(values)
 	}
 	r.CodesNsRow = of(func(c *fleetRun) float64 { return c.insert })
 	r.CodesAllNsRow = of(func(c *fleetRun) float64 { return c.insert + c.maintain })
@@ -81,7 +81,7 @@ func Fleet(rows int64, repeat int) error {
 	r.AllHeap = of(func(c *fleetRun) float64 { return c.allHeap })
 	r.OwnShare = of(func(c *fleetRun) float64 { return c.own })
 	r.Amplification = of(func(c *fleetRun) float64 { return c.amplification })
-	return report.Print(r)
+	return results.Print(r)
 }
 
 // fleetRun is one run, in nanoseconds and bytes a row where no other unit is given.

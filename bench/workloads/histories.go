@@ -8,7 +8,7 @@ import (
 	"runtime"
 
 	"github.com/granarydb/granary/bench/measure"
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/history"
 )
 
@@ -84,7 +84,7 @@ func Histories(sets []string, repeat int) error {
 		}
 		out.Sets = append(out.Sets, figures)
 	}
-	return report.Print(out)
+	return results.Print(out)
 }
 
 func measureHistory(name string, set *HistorySet, repeat int) (historyFigures, error) {
@@ -112,7 +112,7 @@ func measureHistory(name string, set *HistorySet, repeat int) (historyFigures, e
 			rates[i] = append(rates[i], float64(set.Intervals())/1e6/(measure.CPU()-start).Seconds())
 		}
 	}
-	f.Build, f.Add, f.Change = report.Median(rates[0][1:]), report.Median(rates[1][1:]), report.Median(rates[2][1:])
+	f.Build, f.Add, f.Change = results.Median(rates[0][1:]), results.Median(rates[1][1:]), results.Median(rates[2][1:])
 
 	before := measure.Heap()
 	h, err := set.New()

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/granarydb/granary/bench/measure"
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/history"
 )
 
@@ -19,7 +19,7 @@ func askHistory(f *historyFigures, view *history.View, repeat int) error {
 	attribute := func() history.Attribute { return history.Attribute(rng.IntN(view.Len())) }
 	var failed error
 	ms := func(ask func() error) float64 {
-		return report.Median(measure.PerCall(repeat, func() { failed = errors.Join(failed, ask()) })) / 1e6
+		return results.Median(measure.PerCall(repeat, func() { failed = errors.Join(failed, ask()) })) / 1e6
 	}
 	f.State = 1e6 / 1000 * ms(func() error {
 		for range 1000 {

@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/bench/fleet"
 	"github.com/granarydb/granary/bench/measure"
 	"github.com/granarydb/granary/bench/peers"
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 )
@@ -108,7 +108,7 @@ func Queries(rows int64, repeat, scale int) error {
 	}
 	r := queriesResult{
 		Keys: queryKeys, Repeat: repeat,
-		Machine: report.Machine(),
+		Machine: results.Machine(),
 	}
 	err := WithFleet(fleet.Searchable, rows, func(q *FilledFleet) (err error) {
 		r.Fleet = q.about
@@ -129,7 +129,7 @@ func Queries(rows int64, repeat, scale int) error {
 			return err
 		}
 	}
-	return report.Print(r)
+	return results.Print(r)
 }
 
 // askAll measures every question.
@@ -155,7 +155,7 @@ func askAll(q *FilledFleet, repeat int) ([]queryFigure, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", y.question, err)
 		}
-		f.CPUms, f.AllocBytes, f.Batch = report.Median(c.Ms), c.Bytes, c.Batch
+		f.CPUms, f.AllocBytes, f.Batch = results.Median(c.Ms), c.Bytes, c.Batch
 		if f.MatchMs, err = matchCost(q, y.question, repeat); err != nil {
 			return nil, err
 		}
@@ -190,5 +190,5 @@ func matchCost(q *FilledFleet, name string, repeat int) (ms float64, err error) 
 	if err != nil {
 		return 0, err
 	}
-	return report.Median(c.Ms), nil
+	return results.Median(c.Ms), nil
 }

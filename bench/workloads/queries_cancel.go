@@ -7,19 +7,19 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/bench/peers"
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 )
 
 // cancelFigures are the times of queries that were cancelled while they ran.
 type cancelFigures struct {
-	Query     string           `json:"query"`
-	QuietMs   float64          `json:"quiet_ms"`  // wall time without cancellation, median of five
-	Cancelled int              `json:"cancelled"` // queries that returned the context's error
-	Finished  int              `json:"finished"`  // queries that ended before
-	Until     report.Latencies `json:"until_returned"`
-	MustMs    float64          `json:"must_ms"` // bound of the longest
+	Query     string            `json:"query"`
+	QuietMs   float64           `json:"quiet_ms"`  // wall time without cancellation, median of five
+	Cancelled int               `json:"cancelled"` // queries that returned the context's error
+	Finished  int               `json:"finished"`  // queries that ended before
+	Until     results.Latencies `json:"until_returned"`
+	MustMs    float64           `json:"must_ms"` // bound of the longest
 }
 
 // cancelAll cancels merges of everything, and searches, which begin with a pass over the
@@ -55,7 +55,7 @@ func cancelled(q *FilledFleet, name string, times int) (f cancelFigures, err err
 		}
 		whole = append(whole, float64(time.Since(start)))
 	}
-	quiet := report.Median(whole)
+	quiet := results.Median(whole)
 	f.QuietMs = quiet / 1e6
 	var until []float64
 	for i := range times {
@@ -77,6 +77,6 @@ func cancelled(q *FilledFleet, name string, times int) (f cancelFigures, err err
 			return f, fmt.Errorf("%s, cancelled: %w", name, err)
 		}
 	}
-	f.Until = report.LatenciesOf(until)
+	f.Until = results.LatenciesOf(until)
 	return f, nil
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/bench/fleet"
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/schema"
@@ -40,24 +40,24 @@ var writerKeys = map[string]string{
 // writerFigures are latencies beside a writer.
 type writerFigures struct {
 	Keys    map[string]string `json:"keys"`
-	Machine report.Latencies  `json:"machine"`
+	Machine results.Latencies `json:"machine"`
 	Phases  []writerPhase     `json:"phases"`
 }
 
 type writerPhase struct {
-	Name        string           `json:"name"`
-	Seconds     float64          `json:"seconds"`
-	RowsASecond float64          `json:"rows_a_second"`
-	RowsAfter   int64            `json:"rows_after"`
-	PartsAfter  int              `json:"parts_after"` // at the end of the writer
-	Inserts     report.Latencies `json:"inserts"`
-	MustUs      float64          `json:"inserts_must_p99_us,omitempty"`
-	Reads       []readFigure     `json:"reads"`
+	Name        string            `json:"name"`
+	Seconds     float64           `json:"seconds"`
+	RowsASecond float64           `json:"rows_a_second"`
+	RowsAfter   int64             `json:"rows_after"`
+	PartsAfter  int               `json:"parts_after"` // at the end of the writer
+	Inserts     results.Latencies `json:"inserts"`
+	MustUs      float64           `json:"inserts_must_p99_us,omitempty"`
+	Reads       []readFigure      `json:"reads"`
 }
 
 type readFigure struct {
 	Read string `json:"read"`
-	report.Latencies
+	results.Latencies
 	QuietUs      float64 `json:"quiet_us"`
 	QuietAfterUs float64 `json:"quiet_after_us"`
 	P99Ratio     float64 `json:"p99_ratio"`
@@ -87,7 +87,7 @@ func besideWriter(q *FilledFleet) (*writerFigures, error) {
 }
 
 // machineLatency times pieces of arithmetic that take a given time when undisturbed.
-func machineLatency(piece time.Duration, pieces int) report.Latencies {
+func machineLatency(piece time.Duration, pieces int) results.Latencies {
 	spin := func(n int) (us float64) {
 		start, x := time.Now(), uint64(1)
 		for range n {
@@ -105,7 +105,7 @@ func machineLatency(piece time.Duration, pieces int) report.Latencies {
 	for i := range us {
 		us[i] = spin(rounds)
 	}
-	return report.LatenciesOf(us)
+	return results.LatenciesOf(us)
 }
 
 // fleetWriter continues a fleet that is in a store, with codes that are known.
@@ -254,13 +254,13 @@ func (w *fleetWriter) phase(how writerHow, long time.Duration, quiet []float64) 
 	if err := errors.Join(err, inserted.err, w.Settle()); err != nil {
 		return p, err
 	}
-	p.Inserts = report.LatenciesOf(inserted.us)
+	p.Inserts = results.LatenciesOf(inserted.us)
 	after, err := w.quiet()
 	if err != nil {
 		return p, err
 	}
 	for i, name := range reads {
-		r := readFigure{Read: name, Latencies: report.LatenciesOf(taken[i]), QuietUs: quiet[i], QuietAfterUs: after[i]}
+		r := readFigure{Read: name, Latencies: results.LatenciesOf(taken[i]), QuietUs: quiet[i], QuietAfterUs: after[i]}
 		r.P99Ratio = r.P99 / r.QuietUs
 		if isFixed(name) {
 			r.MustRatio = 5
@@ -272,7 +272,7 @@ func (w *fleetWriter) phase(how writerHow, long time.Duration, quiet []float64) 
 
 // PacedInserts inserts 500 profiles a second beside a reader and the maintainer for some
 // time, again and again, and returns the wall times of the inserts of each round.
-func PacedInserts(q *FilledFleet, rounds int, long time.Duration) (all []report.Latencies, err error) {
+func PacedInserts(q *FilledFleet, rounds int, long time.Duration) (all []results.Latencies, err error) {
 	w, err := newWriter(q)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 
 	"github.com/granarydb/granary/bench/fleet"
 	"github.com/granarydb/granary/bench/peers"
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 )
@@ -72,7 +72,7 @@ func (w *fleetWriter) quiet() (us []float64, err error) {
 			}
 			all = append(all, one)
 		}
-		us = append(us, report.Median(all))
+		us = append(us, results.Median(all))
 	}
 	return us, nil
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/granarydb/granary/bench/measure"
 	"github.com/granarydb/granary/bench/replay"
-	"github.com/granarydb/granary/bench/report"
+	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 )
@@ -75,7 +75,7 @@ func Replay(rows int64, repeat int) error {
 		return err
 	}
 	runtime.KeepAlive(templates)
-	return report.Print(r)
+	return results.Print(r)
 }
 
 // replayQueries returns CPU milliseconds by query.

@@ -1,2 +1,0 @@
-// Package report summarises repeated measurements and prints reports as JSON.
-package report

@@ -1,0 +1,2 @@
+// Package results summarises repeated measurements and prints reports as JSON.
+package results
