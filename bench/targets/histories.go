@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 
@@ -14,7 +16,7 @@ import (
 
 // threadKeys are the targets on the recorded threads.
 var threadKeys = []string{
-	"hist-bytes", "hist-build", "hist-state", "hist-slice", "hist-slice-into", "hist-cursor", "hist-sample", "hist-kind",
+	"hist-bytes", "hist-file", "hist-build", "hist-state", "hist-slice", "hist-slice-into", "hist-cursor", "hist-sample", "hist-kind",
 }
 
 // histories measures the recorded threads, if they are there, and a million attributes.
@@ -90,9 +92,23 @@ func threadHistory(o Options, c *collector, set *workloads.HistorySet) error {
 	grown := measure.Heap() - before
 	runtime.KeepAlive(set) // both heaps include it
 	c.add("hist-bytes", 0, (float64(grown)-name*float64(set.Attributes()))/float64(set.Intervals()))
+	if err := historyFile(c, set); err != nil {
+		return err
+	}
 	err = askThreads(o, c, view)
 	runtime.KeepAlive(h)
 	return err
+}
+
+// historyFile measures the file of a set.
+func historyFile(c *collector, set *workloads.HistorySet) error {
+	dir, err := os.MkdirTemp("", "granary-bench")
+	if err != nil {
+		return err
+	}
+	bytes, err := set.Write(filepath.Join(dir, "states.history"))
+	c.add("hist-file", 0, float64(bytes)/float64(set.Intervals()))
+	return errors.Join(err, os.RemoveAll(dir))
 }
 
 // askThreads measures the queries of the recorded threads.

@@ -16,7 +16,7 @@ type Figure struct {
 	Must   float64 `json:"must"`
 	Aim    float64 `json:"aim"`
 	Better string  `json:"better"` // "lower" or "higher"
-	Status string  `json:"status"` // "measured", "not measured yet", or "skipped: " and the reason
+	Status string  `json:"status"` // "measured", or "skipped: " and the reason
 
 	// The fields below are set if the target was measured.
 	Value *float64 `json:"value,omitempty"` // the median
@@ -73,8 +73,6 @@ func (c *collector) figures() (map[string]Figure, error) {
 		}
 		samples, reason := c.samples[t.key], c.skipped[t.key]
 		switch {
-		case t.later:
-			f.Status = "not measured yet"
 		case reason != "":
 			f.Status = "skipped: " + reason
 		case len(samples) == 0:

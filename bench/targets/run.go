@@ -37,6 +37,8 @@ type Options struct {
 	threads string        // the history set of the recorded threads
 	million string        // the history set of a million attributes
 	commits int           // that wait for the disk
+	load    time.Duration // on a server
+	pods    int           // that push to it
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -58,6 +60,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.commits == 0 {
 		o.commits = 5120
+	}
+	if o.load == 0 {
+		o.load, o.pods = time.Minute, 200
 	}
 	if o.phase == 0 {
 		o.phase = 5 * time.Second
@@ -87,6 +92,7 @@ var groups = []group{
 	{"queries", queries},
 	{"durable", durable},
 	{"histories", histories},
+	{"serve", serve},
 }
 
 // Groups returns the names of the groups of targets, in the order in which they are measured.

@@ -3,8 +3,10 @@ package workloads
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/history/paged"
 	"github.com/granarydb/granary/trace/ihs"
 )
 
@@ -63,14 +65,19 @@ func (s *HistorySet) New() (*history.History, error) { return s.named(false) }
 
 // named is New, of a history that can keep journals.
 func (s *HistorySet) named(journal bool) (*history.History, error) {
-	set := s.set
-	h, err := history.New(history.Options{Start: set.Header.Start, Journal: journal})
+	h, err := history.New(history.Options{Start: s.set.Header.Start, Journal: journal})
 	if err != nil {
 		return nil, err
 	}
+	return h, s.name(h)
+}
+
+// name adds the attributes of the set to a new history.
+func (s *HistorySet) name(h *history.History) error {
+	set := s.set
 	tx, err := h.Begin()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for key := range set.Header.Keys {
 		parent, name := history.Top, fmt.Sprint("a", key)
@@ -81,11 +88,35 @@ func (s *HistorySet) named(journal bool) (*history.History, error) {
 			}
 		}
 		if a, err := tx.Child(parent, name); err != nil || int(a) != key {
-			return nil, errors.Join(err, fmt.Errorf("attribute %d is %d", key, a))
+			return errors.Join(err, fmt.Errorf("attribute %d is %d", key, a))
 		}
 	}
 	_, err = tx.Commit()
-	return h, err
+	return err
+}
+
+// Write writes the history of the set, with its names, to a new file, and compares what is read of it
+// with the set. It returns the bytes of the file.
+func (s *HistorySet) Write(path string) (bytes int64, err error) {
+	w, err := paged.Create(path, paged.Options{Provider: "bench", History: history.Options{Start: s.set.Header.Start}})
+	if err != nil {
+		return 0, err
+	}
+	if err = s.name(w.History); err == nil {
+		_, err = s.Feed(w.History)
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		return 0, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	r, err := paged.Open(path, paged.Options{Provider: "bench"})
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), errors.Join(s.Check(r.View), r.Close())
 }
 
 // Feed adds all intervals as columns, one call a commit, and closes the history.
