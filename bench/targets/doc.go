@@ -7,8 +7,8 @@
 //
 // Targets that are measured together are a group. Options.Groups chooses some.
 //
-// A target of a feature that does not exist yet is listed as not measured yet. A target whose
-// input is missing, or whose size was not asked for, is listed as skipped with the reason.
+// A target whose input is missing, or whose size was not asked for, is listed as skipped with the
+// reason.
 //
 // The musts hold for a fleet of a million rows and its multiples, and for the trace of the
 // R-SHT paper. With fewer rows the report has values, but does not compare them.
