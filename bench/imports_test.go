@@ -22,13 +22,20 @@ var below = map[string][]string{
 	"serve":     {"fleet", "results"},
 	"results":   {},
 
-	"trees":        {"workloads", "measure", "results", "trees/sht", "trees/esht", "trees/rsht", "trees/block"},
+	"trees": {
+		"workloads", "measure", "results", "trees/sht", "trees/esht", "trees/rsht", "trees/block",
+		"trees/rectangles", "trees/sqlite", "trees/postgres",
+	},
 	"trees/sht":    {"trees/branch", "trees/block"},
 	"trees/esht":   {"trees/branch", "trees/block"},
 	"trees/rsht":   {"trees/query", "trees/block"},
 	"trees/branch": {"trees/query", "trees/block"},
 	"trees/query":  {"trees/block"},
 	"trees/block":  {},
+
+	"trees/rectangles": {"trees/query", "trees/block"},
+	"trees/sqlite":     {"trees/query", "trees/block"},
+	"trees/postgres":   {"trees/block"},
 }
 
 func TestImportsRunOneWay(t *testing.T) {

@@ -1,23 +1,34 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
+
+	"github.com/granarydb/granary/bench/trees/postgres"
 )
 
 func main() {
-	var o options
-	flag.StringVar(&o.sets, "sets", defaultSets, "interval sets, by commas: files, or synth:ATTRIBUTES:CHANGES")
-	flag.StringVar(&o.only, "trees", "", "trees, by commas; all if empty")
-	flag.StringVar(&o.dir, "dir", "", "directory for trees on disk; in memory if empty")
-	flag.IntVar(&o.repeat, "repeat", 5, "measurements of each figure, of which the median counts")
-	flag.Int64Var(&o.most, "max", 1<<30, "bytes at which a tree is given up")
-	flag.Parse()
-	if err := run(os.Stdout, o); err != nil {
+	is, err := child(os.Stdout)
+	if !is {
+		var o options
+		flag.StringVar(&o.sets, "sets", defaultSets, "interval sets, by commas: files, or synth:ATTRIBUTES:CHANGES")
+		flag.StringVar(&o.only, "trees", "", "stores, by commas; all if empty")
+		flag.StringVar(&o.dir, "dir", "", "directory for trees on disk, and for databases; if empty, trees are in memory")
+		flag.IntVar(&o.repeat, "repeat", 5, "processes of each store, of which the median counts")
+		flag.Int64Var(&o.most, "max", 1<<30, "bytes at which a tree is given up")
+		flag.DurationVar(&o.enough, "enough", 40*time.Millisecond, "least CPU time of a measurement of questions")
+		flag.BoolVar(&o.unpack, "unpack", true, "fetch PostgreSQL's package if it is not installed, and unpack it for this run")
+		flag.Parse()
+		err = run(os.Stdout, o)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "trees:", err)
 		os.Exit(1)
 	}
@@ -27,29 +38,71 @@ func main() {
 const recorded = "../../shared/data/intervals/"
 
 const defaultSets = recorded + "many-threads," + recorded + "uneven-streams," + recorded + "bug446190," +
-	recorded + "flipping-endianness,synth:1000:1000,synth:10000:100,synth:100000:10"
+	recorded + "flipping-endianness,synth:100:10000,synth:1000:1000,synth:10000:100,synth:100000:10"
 
 type options struct {
 	sets, only, dir string
 	repeat          int
 	most            int64
+	enough          time.Duration
+	unpack          bool
+	programs        string // PostgreSQL's folder; empty if it is installed
 }
 
 // run prints a table.
-func run(w io.Writer, o options) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "set\ttree\tbuild M/s\tMB\tB/interval\tnodes\tdepth\tsingle us\tfull us\t2D ms\tone kind ms\t")
-	for name := range strings.SplitSeq(o.sets, ",") {
-		s, err := openSet(name)
-		if err != nil {
-			return fmt.Errorf("set %s: %w", name, err)
+func run(w io.Writer, o options) (err error) {
+	stores := slices.DeleteFunc(peers(), func(p peer) bool {
+		return o.only != "" && !slices.Contains(strings.Split(o.only, ","), p.name)
+	})
+	if len(stores) == 0 {
+		return fmt.Errorf("no store has a name of %q", o.only)
+	}
+	if slices.ContainsFunc(stores, func(p peer) bool { return p.server }) {
+		remove, err := o.findPostgres()
+		if errors.Is(err, postgres.ErrAbsent) {
+			fmt.Fprintf(w, "PG GiST and PG B-tree are skipped: %v\n", err)
+			stores = slices.DeleteFunc(stores, func(p peer) bool { return p.server })
+		} else if err != nil {
+			return err
 		}
-		if err := s.measureAll(o, func(tree string, f figures) error {
-			fmt.Fprintf(table, "%s\t%s\t%s\t\n", s.name, tree, f)
-			return nil
-		}); err != nil {
+		defer func() { err = errors.Join(err, remove()) }()
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, heading)
+	for name := range strings.SplitSeq(o.sets, ",") {
+		if err := measureAll(table, name, stores, o); err != nil {
 			return fmt.Errorf("set %s: %w", name, err)
 		}
 	}
 	return table.Flush()
+}
+
+// findPostgres finds PostgreSQL, or fetches it. The function removes what was fetched.
+func (o *options) findPostgres() (remove func() error, err error) {
+	remove = func() error { return nil }
+	if o.programs, err = postgres.Find(""); err != nil && o.unpack {
+		var unpacked func() error
+		if o.programs, unpacked, err = postgres.Unpack(o.dir); err == nil {
+			remove = unpacked
+		}
+	}
+	return remove, err
+}
+
+// measureAll measures the stores in turns, and prints a row of each.
+func measureAll(w io.Writer, set string, stores []peer, o options) error {
+	of := make([][]figures, len(stores))
+	for range o.repeat {
+		for i, p := range stores {
+			f, err := task{Set: set, Peer: p.name, Dir: o.dir, Programs: o.programs, Most: o.most, Enough: o.enough}.start()
+			if err != nil {
+				return fmt.Errorf("%s: %w", p.name, err)
+			}
+			of[i] = append(of[i], f)
+		}
+	}
+	for i, p := range stores {
+		fmt.Fprintf(w, "%s\t%s\t%s\t\n", setName(set), p.name, row(of[i]))
+	}
+	return nil
 }

@@ -3,37 +3,26 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/granarydb/granary/bench/measure"
-	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/bench/trees/block"
-	"github.com/granarydb/granary/history"
 )
 
-// errLarge ends the build of a tree that takes too many bytes.
-var errLarge = errors.New("tree is too large")
-
-// figures are what is measured of one store.
+// figures are what one process measures of one store.
 type figures struct {
-	build, single, full, some, kind float64
-	bytes                           int64
-	nodes, depth                    uint32
-	intervals                       int
-	stopped                         bool // the tree was too large
-}
-
-// String returns the columns of the table.
-func (f figures) String() string {
-	if f.stopped {
-		return fmt.Sprintf("-\t> %.0f\t-\t%d\t%d\tstopped after %d intervals\t-\t-\t-", float64(f.bytes)/1e6, f.nodes, f.depth, f.intervals)
-	}
-	return fmt.Sprintf("%.1f\t%.2f\t%.2f\t%d\t%d\t%.2f\t%.0f\t%.3f\t%.3f",
-		f.build, float64(f.bytes)/1e6, float64(f.bytes)/float64(f.intervals), f.nodes, f.depth, f.single, f.full, f.some, f.kind)
+	Build     float64 // million intervals a second
+	Restart   float64 // ms
+	Single    float64 // us
+	Full      float64 // us
+	Some      float64 // ms
+	Kind      float64 // ms
+	Bytes     int64
+	Nodes     uint32
+	Depth     uint32
+	Intervals int
+	Stopped   bool // the tree was too large
 }
 
 // asker is a store with the set's questions: each asks one of them and counts the answers.
@@ -43,94 +32,90 @@ type asker struct {
 	plane  func(keys []uint32) (int, error)
 }
 
-// measureAll measures the trees and package history.
-func (s *intervals) measureAll(o options, each func(tree string, f figures) error) error {
+// measure measures a store: a load, a restart and the questions, once each is checked.
+func (s *intervals) measure(p peer, o options) (f figures, err error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // idle collectors would look for work
-	for _, kind := range kinds {
-		if o.only != "" && !slices.Contains(strings.Split(o.only, ","), kind.name) {
-			continue
-		}
-		f, err := s.measureTree(kind, o)
-		if err == nil {
-			err = each(kind.name, f)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", kind.name, err)
-		}
-	}
-	f, err := s.measureHistory(o)
-	if err == nil {
-		err = each("history", f)
-	}
-	if err != nil {
-		return fmt.Errorf("history: %w", err)
-	}
-	return nil
-}
-
-func (s *intervals) measureTree(kind kind, o options) (f figures, err error) {
-	f.intervals = len(s.all)
-	var rates []float64
-	for last := o.repeat - 1; last >= 0; last-- {
-		storage, remove, err := newStorage(o.dir)
-		if err != nil {
-			return f, err
-		}
-		took, err := s.build(kind, storage, o.most, &f)
-		if err == nil {
-			rates = append(rates, float64(len(s.all))/1e6/took.Seconds())
-		}
-		if err == nil && last == 0 {
-			f.build = results.Median(rates)
-			err = s.askTree(kind, storage, o.repeat, &f)
-		}
-		if err = errors.Join(err, remove()); errors.Is(err, errLarge) {
-			f.stopped = true
-			return f, nil
-		}
-		if err != nil {
+	if !p.server {
+		if err := s.warm(p, o); err != nil {
 			return f, err
 		}
 	}
-	return f, nil
-}
-
-// newStorage returns memory, or a file and how to remove it.
-func newStorage(dir string) (block.Storage, func() error, error) {
-	if dir == "" {
-		return &block.Memory{}, func() error { return nil }, nil
-	}
-	file, err := os.CreateTemp(dir, "tree-*")
+	st, err := p.make(s, o)
 	if err != nil {
-		return nil, nil, err
+		return f, err
 	}
-	return file, func() error { return errors.Join(file.Close(), os.Remove(file.Name())) }, nil
+	defer func() { err = errors.Join(err, st.close()) }()
+	f.Intervals = len(s.all)
+	took, err := cost(st, func() error { return st.load(s.all) })
+	if t, is := st.(*treeStore); is && errors.Is(err, errLarge) {
+		f.Stopped, f.Intervals = true, t.stopped
+		return f, f.take(st)
+	}
+	if err != nil {
+		return f, fmt.Errorf("load: %w", err)
+	}
+	f.Build = float64(len(s.all)) / 1e6 / took.Seconds()
+	if err := f.take(st); err != nil {
+		return f, fmt.Errorf("size: %w", err)
+	}
+	if f.Restart, err = s.restart(st); err != nil {
+		return f, fmt.Errorf("restart: %w", err)
+	}
+	if err := s.check(st); err != nil {
+		return f, fmt.Errorf("wrong answer: %w", err)
+	}
+	return f, s.askAll(st, o.enough, &f)
 }
 
-// build builds a tree and returns the CPU time.
-func (s *intervals) build(kind kind, storage block.Storage, most int64, f *figures) (time.Duration, error) {
+// warm loads a store that is dropped: the first memory of a process costs a fault a page.
+func (s *intervals) warm(p peer, o options) error {
+	st, err := p.make(s, o)
+	if err != nil {
+		return err
+	}
+	if err = st.load(s.all); errors.Is(err, errLarge) {
+		err = nil
+	}
+	return errors.Join(err, st.close())
+}
+
+func (f *figures) take(st store) error {
+	size, err := st.size()
+	f.Bytes, f.Nodes, f.Depth = size.bytes, size.nodes, size.depth
+	return err
+}
+
+// cost returns the CPU time of a call: this process's, collections included, and that of the
+// store's other processes. A collection precedes it.
+func cost(st store, call func() error) (time.Duration, error) {
 	runtime.GC()
-	start := measure.CPU()
-	tree, err := kind.create(storage, s.set.Header.Start)
+	others, err := st.cpu()
 	if err != nil {
 		return 0, err
 	}
-	for i := range s.all {
-		if err := tree.Add(s.all[i]); err != nil {
-			return 0, err
-		}
-		if i%1024 == 0 && tree.Summary().Bytes() > most {
-			sum := tree.Summary()
-			f.bytes, f.nodes, f.depth, f.intervals = sum.Bytes(), sum.Nodes, sum.Depth, i
-			return 0, errLarge
-		}
-	}
-	if err := tree.Close(); err != nil {
+	start := measure.Process()
+	if err := call(); err != nil {
 		return 0, err
 	}
-	sum := tree.Summary()
-	f.bytes, f.nodes, f.depth = sum.Bytes(), sum.Nodes, sum.Depth
-	return measure.CPU() - start, nil
+	took := measure.Process() - start
+	after, err := st.cpu()
+	return took + after - others, err
+}
+
+// restart returns the CPU time until a reopened store has answered its first question, in
+// milliseconds.
+func (s *intervals) restart(st store) (float64, error) {
+	runtime.GC()
+	start := measure.Process()
+	if err := st.reopen(); err != nil {
+		return 0, err
+	}
+	if _, found, err := st.Single(s.all[s.singles[0]].Key, s.at[0]); err != nil || !found {
+		return 0, fmt.Errorf("first question: found %v, %w", found, err)
+	}
+	took := measure.Process() - start
+	others, err := st.cpu()
+	return float64(took+others) / 1e6, err
 }
 
 // state is what a full query keeps of each key.
@@ -139,83 +124,35 @@ type state struct {
 	word       uint64
 }
 
-// askTree opens the tree again and asks it.
-func (s *intervals) askTree(kind kind, storage block.Storage, repeat int, f *figures) error {
-	tree, err := kind.open(storage)
-	if err != nil {
-		return err
+// questions asks a store, which hands each interval to a function.
+func (s *intervals) questions(of answers) asker {
+	if h, is := of.(*historyStore); is {
+		return h.questions(s)
 	}
 	states := make([]state, s.set.Header.Keys)
-	return s.askAll(asker{
+	return asker{
 		single: func(i int) error {
-			in, found, err := tree.Single(s.all[s.singles[i]].Key, s.at[i])
+			in, found, err := of.Single(s.all[s.singles[i]].Key, s.at[i])
 			if err != nil || !found {
 				return fmt.Errorf("single query %d: found %v, %w", i, found, err)
 			}
 			return s.wrong(i, in.Start, in.End)
 		},
 		full: func(at int64) (n int, err error) {
-			err = tree.Full(at, func(in block.Interval) { states[in.Key] = state{in.Start, in.End, in.Word}; n++ })
+			err = of.Full(at, func(in block.Interval) { states[in.Key] = state{in.Start, in.End, in.Word}; n++ })
 			return n, err
 		},
 		plane: func(keys []uint32) (n int, err error) {
-			err = tree.Plane(keys, s.times, func(block.Interval) { n++ })
+			err = of.Plane(keys, s.times, func(block.Interval) { n++ })
 			return n, err
 		},
-	}, repeat, f)
-}
-
-// measureHistory measures package history.
-func (s *intervals) measureHistory(o options) (f figures, err error) {
-	f.intervals = len(s.all)
-	var view *history.View
-	var rates []float64
-	for range o.repeat {
-		h, err := s.history.New()
-		if err != nil {
-			return f, err
-		}
-		runtime.GC()
-		start := measure.CPU()
-		if view, err = s.history.Feed(h); err != nil {
-			return f, err
-		}
-		rates = append(rates, float64(len(s.all))/1e6/(measure.CPU()-start).Seconds())
 	}
-	f.build, f.bytes = results.Median(rates), int64(len(view.AppendImage(nil)))
-	return f, s.askAll(asker{
-		single: func(i int) error {
-			in, err := view.At(history.Attribute(s.all[s.singles[i]].Key), s.at[i])
-			if err != nil {
-				return err
-			}
-			return s.wrong(i, in.Start, in.End)
-		},
-		full: func(at int64) (int, error) {
-			slice, err := view.Slice(at)
-			if err != nil {
-				return 0, err
-			}
-			return slice.Len(), nil
-		},
-		plane: func(keys []uint32) (int, error) {
-			attributes := make([]history.Attribute, len(keys))
-			for i, key := range keys {
-				attributes[i] = history.Attribute(key)
-			}
-			found, err := view.Sample(attributes, s.times)
-			if err != nil {
-				return 0, err
-			}
-			return found.Len(), nil
-		},
-	}, o.repeat, &f)
 }
 
-// askAll asks the questions and checks the answers. Each is asked once before it is measured.
-func (s *intervals) askAll(a asker, repeat int, f *figures) error {
-	var err error
-	if f.single, err = median(repeat, singleBatch, a.single); err != nil {
+// askAll asks the questions and counts the answers.
+func (s *intervals) askAll(st store, enough time.Duration, f *figures) (err error) {
+	a := s.questions(st)
+	if f.Single, err = mean(st, enough, singleBatch, a.single); err != nil {
 		return err
 	}
 	full := func(i int) error {
@@ -225,11 +162,11 @@ func (s *intervals) askAll(a asker, repeat int, f *figures) error {
 		}
 		return err
 	}
-	if f.full, err = median(repeat, 20, full); err != nil {
+	if f.Full, err = mean(st, enough, 20, full); err != nil {
 		return err
 	}
 	for i, keys := range [][]uint32{s.some, s.kind} {
-		us, err := median(repeat, 3, func(int) error {
+		us, err := mean(st, enough, 3, func(int) error {
 			n, err := a.plane(keys)
 			if err == nil && n != s.answers[i] {
 				err = fmt.Errorf("2D query has %d answers, want %d", n, s.answers[i])
@@ -239,30 +176,34 @@ func (s *intervals) askAll(a asker, repeat int, f *figures) error {
 		if err != nil {
 			return err
 		}
-		*[]*float64{&f.some, &f.kind}[i] = us / 1e3
+		*[]*float64{&f.Some, &f.Kind}[i] = us / 1e3
 	}
 	return nil
 }
 
-// median returns the median CPU time of a call in microseconds, over repeat batches of calls
-// after a first one.
-func median(repeat, batch int, f func(i int) error) (float64, error) {
-	var us []float64
-	for round := range repeat + 1 {
-		var failed error
-		took := measure.OnThread(func() {
-			for i := range batch {
-				if failed = f(i); failed != nil {
-					return
-				}
+// mean returns the mean CPU time of a call in microseconds, over rounds of calls that take about
+// enough time together, after a first round.
+func mean(st store, enough time.Duration, round int, f func(i int) error) (float64, error) {
+	once := func() error {
+		for i := range round {
+			if err := f(i); err != nil {
+				return err
 			}
-		})
-		if failed != nil {
-			return 0, failed
 		}
-		if round > 0 {
-			us = append(us, float64(took.Nanoseconds())/1e3/float64(batch))
-		}
+		return nil
 	}
-	return results.Median(us), nil
+	first, err := cost(st, once)
+	if err != nil {
+		return 0, err
+	}
+	rounds := 1 + int(enough/max(first, time.Microsecond))
+	took, err := cost(st, func() error {
+		for range rounds {
+			if err := once(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return float64(took.Nanoseconds()) / 1e3 / float64(round*rounds), err
 }

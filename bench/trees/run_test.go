@@ -1,19 +1,51 @@
 package main
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/granarydb/granary/bench/trees/postgres"
 )
 
-// The command measures all trees and history, in memory and on disk, and checks the answers.
+// The command measures all stores, in memory and on disk, and checks the answers.
 func TestRun(t *testing.T) {
+	stores := slices.DeleteFunc(peers(), func(p peer) bool { return p.server })
+	if len(stores) != len(kinds)+3 {
+		t.Errorf("%d stores without a server, want %d", len(stores), len(kinds)+3)
+	}
+	var names []string
+	for _, p := range stores {
+		names = append(names, p.name)
+	}
 	for _, dir := range []string{"", t.TempDir()} {
 		var out strings.Builder
-		if err := run(&out, options{sets: "synth:100:60", dir: dir, repeat: 1, most: 1 << 30}); err != nil {
+		o := options{sets: "synth:100:60", only: strings.Join(names, ","), dir: dir, repeat: 1, most: 1 << 30}
+		if err := run(&out, o); err != nil {
 			t.Fatal(err)
 		}
-		if rows := strings.Count(out.String(), "synth:100:60"); rows != len(kinds)+1 {
-			t.Errorf("%d rows, want %d\n%s", rows, len(kinds)+1, out.String())
+		for _, name := range names {
+			if !regexp.MustCompile(`(?m)^ *synth:100:60 +` + name + ` +[0-9.]+ `).MatchString(out.String()) {
+				t.Errorf("no row of %s\n%s", name, out.String())
+			}
+		}
+	}
+}
+
+// A run has both layouts of PostgreSQL, or says that they are skipped.
+func TestRun_Server(t *testing.T) {
+	var out strings.Builder
+	if err := run(&out, options{sets: "synth:100:60", only: "PG GiST,PG B-tree,rtree", repeat: 1, most: 1 << 30}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"rtree", "PG GiST", "PG B-tree"}
+	if _, err := postgres.Find(""); err != nil {
+		want = []string{"rtree", "PG GiST and PG B-tree are skipped: " + postgres.ErrAbsent.Error()}
+	}
+	for _, text := range want {
+		if !strings.Contains(out.String(), text) {
+			t.Errorf("%q is not in\n%s", text, out.String())
 		}
 	}
 }
@@ -30,7 +62,10 @@ func TestRun_Stopped(t *testing.T) {
 }
 
 func TestRun_Errors(t *testing.T) {
-	if err := run(&strings.Builder{}, options{sets: "no-such-file", repeat: 1}); err == nil {
+	if err := run(&strings.Builder{}, options{sets: "no-such-file", only: "eSHT", repeat: 1}); err == nil {
 		t.Error("a set that does not exist is no error")
+	}
+	if err := run(&strings.Builder{}, options{sets: "synth:10:10", only: "eSTH", repeat: 1}); err == nil {
+		t.Error("a store that does not exist is no error")
 	}
 }

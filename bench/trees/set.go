@@ -7,15 +7,13 @@ import (
 	"slices"
 
 	"github.com/granarydb/granary/bench/trees/block"
-	"github.com/granarydb/granary/bench/workloads"
 	"github.com/granarydb/granary/trace/ihs"
 )
 
 // intervals is a set with the questions that every store is asked.
 type intervals struct {
-	name       string
+	name       string // of the file, or of what is made up
 	set        *ihs.Set
-	history    *workloads.HistorySet
 	all        []block.Interval
 	singles    []int    // intervals that are asked for
 	at         []int64  // instants of singles and of full queries
@@ -30,15 +28,15 @@ const (
 	pixels      = 2000
 )
 
+// setName is the name of a set in the table.
+func setName(name string) string { return filepath.Base(name) }
+
 func openSet(name string) (*intervals, error) {
 	set, err := ihs.Open(name, ihs.Limits{})
 	if err != nil {
 		return nil, err
 	}
-	s := &intervals{name: filepath.Base(name), set: set}
-	if s.history, err = workloads.OpenHistorySet(name); err != nil {
-		return nil, err
-	}
+	s := &intervals{name: name, set: set}
 	s.all = make([]block.Interval, set.Len())
 	for i := range s.all {
 		in := set.At(i)
@@ -72,16 +70,7 @@ func (s *intervals) ask() {
 		s.times = append(s.times, h.Start+(h.End-h.Start)/(pixels-1)*i)
 	}
 	for i, keys := range [][]uint32{s.some, s.kind} {
-		wanted := make([]bool, h.Keys)
-		for _, key := range keys {
-			wanted[key] = true
-		}
-		for _, in := range s.all {
-			j, _ := slices.BinarySearch(s.times, in.Start)
-			if wanted[in.Key] && j < len(s.times) && s.times[j] <= in.End {
-				s.answers[i]++
-			}
-		}
+		s.each(s.inPlane(keys), func(block.Interval) { s.answers[i]++ })
 	}
 }
 

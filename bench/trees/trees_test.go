@@ -18,7 +18,17 @@ import (
 	"github.com/granarydb/granary/bench/trees/block"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain measures a store if run started this process.
+func TestMain(m *testing.M) {
+	is, err := child(os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if !is {
+		goleak.VerifyTestMain(m)
+	}
+}
 
 // oracle is the list of all intervals that a tree took, searched from the front.
 type oracle []block.Interval
@@ -117,8 +127,8 @@ func value(rng *rand.Rand, in block.Interval) block.Interval {
 	return in
 }
 
-// ask compares random questions with the oracle.
-func ask(t *testing.T, name string, rng *rand.Rand, tree tree, o oracle, keys int, count int) {
+// ask compares the answers to random questions with the oracle's.
+func ask(t *testing.T, name string, rng *rand.Rand, tree answers, o oracle, keys int, count int) {
 	t.Helper()
 	first, last := o[0].Start-2, o[len(o)-1].End+2
 	at := func() int64 { return first + rng.Int64N(last-first+1) }

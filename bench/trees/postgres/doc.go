@@ -1,0 +1,25 @@
+// Package postgres is a store of intervals in PostgreSQL 15, on a server of its own.
+//
+// A Server is started in a new directory, on a socket there, and removed when it is closed.
+// The programs are those of Debian's package: the installed ones, or those that Unpack takes
+// from the package without installing it. PostgreSQL does not run as root: a server of root
+// runs as the user postgres, or as nobody where there is none.
+//
+// Two layouts answer the same questions:
+//
+//	GiST     one column of type int8range; index (attribute, range) by GiST, with btree_gist
+//	B-tree   columns start and end; primary key (attribute, start)
+//
+// # Tuning
+//
+// The manual's advice for bulk loads: one transaction makes the table and copies into it
+// in the binary format, with wal_level minimal, so that nothing is logged; indexes are made
+// afterwards; VACUUM (ANALYZE) follows. Rows are copied in the order of attribute and start.
+// Memory holds the whole set (shared_buffers 1 GB, work_mem 256 MB, maintenance_work_mem
+// 1 GB); fsync is off, as SQLite's is; jit, autovacuum and parallel workers are off. Questions
+// are prepared, with generic plans, and answered in the binary format: whole rows of six
+// columns. The server selects the rows at the times of a 2D question, with width_bucket.
+//
+// CPU time is that of the server's processes, from /proc; the client's is that of the caller's
+// process. Nothing here is safe for concurrent use.
+package postgres

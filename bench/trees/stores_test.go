@@ -1,0 +1,229 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/granarydb/granary/bench/trees/block"
+	"github.com/granarydb/granary/bench/trees/postgres"
+	"github.com/granarydb/granary/bench/trees/rectangles"
+	"github.com/granarydb/granary/bench/trees/sqlite"
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/effort"
+)
+
+// others are the stores beside the trees and histories, on any intervals.
+func others(t *testing.T, f func(t *testing.T, p peer, seeds uint64)) {
+	for _, p := range peers()[len(kinds)+1:] {
+		t.Run(p.name, func(t *testing.T) {
+			seeds := uint64(6)
+			if p.server {
+				seeds = uint64(effort.Part(3, 3))
+				if _, err := postgres.Find(""); err != nil {
+					t.Skip(err)
+				}
+			}
+			f(t, p, seeds)
+		})
+	}
+}
+
+// filled returns a store with the intervals. The test closes it.
+func filled(t *testing.T, p peer, all []block.Interval) store {
+	t.Helper()
+	// A server's user cannot reach the test's own directory.
+	st, err := p.make(nil, options{dir: os.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := st.load(all); err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// Every store gives the oracle's answers when it is loaded and after a restart. A server's CPU
+// time counts.
+func TestStores(t *testing.T) {
+	others(t, func(t *testing.T, p peer, seeds uint64) {
+		for seed := range seeds {
+			rng := rand.New(rand.NewPCG(seed, 11))
+			keys := 1 + rng.IntN(1<<rng.IntN(9))
+			o := recording(rng, keys, 1000+rng.IntN(4000), rng.Int64N(1000)-500)
+			st := filled(t, p, o)
+			before, err := st.cpu()
+			if err != nil {
+				t.Fatal(err)
+			}
+			ask(t, fmt.Sprintf("seed %d, loaded", seed), rng, st, o, keys, 32)
+			after, err := st.cpu()
+			if err != nil || (after > before) != p.server {
+				t.Errorf("others used %v before the questions and %v after them, %v", before, after, err)
+			}
+			if size, err := st.size(); err != nil || size.bytes < int64(len(o)) {
+				t.Fatalf("seed %d: %d bytes, %v, of %d intervals", seed, size.bytes, err, len(o))
+			}
+			if err := st.reopen(); err != nil {
+				t.Fatal(err)
+			}
+			ask(t, fmt.Sprintf("seed %d, opened", seed), rng, st, o, keys, 32)
+		}
+	})
+}
+
+// full is what stores say of a second load.
+var full = map[string]error{
+	"rtree": rectangles.ErrFull, "SQLite": sqlite.ErrFull, "PG GiST": postgres.ErrFull, "PG B-tree": postgres.ErrFull,
+}
+
+// Times of a clock, keys far apart and values at their bounds come back. A store is loaded once.
+func TestStores_Bounds(t *testing.T) {
+	const now = 1_800_000_000_000_000_000
+	o := oracle{
+		{Key: 0, Start: now, End: now, Kind: block.Long, Word: 1 << 63},
+		{Key: math.MaxInt32, Start: now, End: now + 1, Kind: block.Float, Word: math.Float64bits(math.NaN())},
+		{Key: 0, Start: now + 1, End: now + 1e15, Kind: block.String, Text: []byte("\x00\xff'")},
+		{Key: math.MaxInt32, Start: now + 2, End: now + 1e15, Kind: block.String, Text: make([]byte, block.MaxText)},
+		{Key: 7, Start: now, End: now + 1e15},
+	}
+	others(t, func(t *testing.T, p peer, _ uint64) {
+		st := filled(t, p, o)
+		for _, in := range o {
+			for _, at := range []int64{in.Start, in.End, in.Start + (in.End-in.Start)/2, math.MinInt64, math.MaxInt64, now - 1} {
+				got, found, err := st.Single(in.Key, at)
+				want, is := o.single(in.Key, at)
+				if err != nil || found != is || found && text(got) != text(want) {
+					t.Errorf("key %d at %d: %+v, %v, %v; want %+v, %v", in.Key, at, got, found, err, want, is)
+				}
+			}
+		}
+		var got []string
+		times := []int64{now + 5, math.MinInt64, now, now}
+		err := st.Plane([]uint32{7, math.MaxInt32, 7, 9}, times, func(in block.Interval) { got = append(got, text(in)) })
+		same(t, p.name, got, o.plane([]uint32{7, math.MaxInt32}, times), err)
+		if err := st.load(oracle{{Key: 2, Start: now, End: now}}); !errors.Is(err, full[p.name]) {
+			t.Errorf("second load: %v", err)
+		}
+		if _, found, err := st.Single(2, now); found || err != nil {
+			t.Errorf("the second load left something: %v, %v", found, err)
+		}
+	})
+}
+
+// What is refused is named.
+func TestStores_Errors(t *testing.T) {
+	if err := new(rectangles.Store).Load(oracle{{Start: -1 << 62, End: 0}}); !errors.Is(err, rectangles.ErrRange) {
+		t.Errorf("a range of 2^62: %v", err)
+	}
+	if _, err := postgres.New(t.TempDir(), "", postgres.GiST); !errors.Is(err, postgres.ErrAbsent) {
+		t.Errorf("a folder without programs: %v", err)
+	}
+	if _, err := sqlite.Open(t.TempDir() + "/absent"); err == nil {
+		t.Error("a database in a folder that does not exist was made")
+	}
+}
+
+// wrongStore is an oracle that is wrong in one way.
+type wrongStore struct {
+	oracle
+	way string
+}
+
+func (w wrongStore) Single(key uint32, at int64) (block.Interval, bool, error) {
+	in, found := w.single(key, at)
+	if w.way == "value" {
+		in.Word++
+	}
+	return in, found && w.way != "absent", nil
+}
+
+func (w wrongStore) Full(at int64, f func(block.Interval)) error {
+	n := 0
+	for _, in := range w.oracle {
+		if in.Start <= at && at <= in.End {
+			if n++; n == 3 && w.way == "end" {
+				in.End++
+			}
+			f(in)
+		}
+	}
+	return nil
+}
+
+func (w wrongStore) Plane(keys []uint32, times []int64, f func(block.Interval)) error {
+	p := map[string]bool{}
+	for _, want := range w.plane(keys, times) {
+		p[want] = true
+	}
+	for _, in := range w.oracle {
+		if p[text(in)] {
+			f(in)
+			if w.way == "twice" {
+				f(in)
+				w.way = ""
+			}
+		}
+	}
+	return nil
+}
+
+// The check before the figures takes right answers, and finds each kind of wrong ones.
+func TestCheck(t *testing.T) {
+	s, err := openSet("synth:20:30")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for way, want := range map[string]string{
+		"": "", "value": "want {", "absent": "want {", "end": "all at", "twice": "2D query",
+	} {
+		err := s.check(wrongStore{s.all, way})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", way, err)
+		}
+	}
+}
+
+// A history's values have the form of the others, but for the width of whole numbers.
+func TestHistory_Interval(t *testing.T) {
+	for _, c := range []struct {
+		value history.Value
+		want  block.Interval
+	}{
+		{history.Value{}, block.Interval{Kind: block.Null}},
+		{history.Int(-1), block.Interval{Kind: block.Int, Word: math.MaxUint64}},
+		{history.Float(1), block.Interval{Kind: block.Float, Word: math.Float64bits(1)}},
+		{history.String("a"), block.Interval{Kind: block.String, Text: []byte("a")}},
+	} {
+		c.want.Key, c.want.Start, c.want.End = 3, 4, 5
+		var got, want digest
+		got.add(interval(3, history.Interval{Start: 4, End: 5, Value: c.value}))
+		want.add(c.want)
+		if got != want {
+			t.Errorf("%v is not %+v", c.value, c.want)
+		}
+	}
+}
+
+func TestSpread(t *testing.T) {
+	for want, values := range map[string][]float64{
+		"2.00 ±50%": {1, 3, 2}, "0.0123": {0.0123}, "1234 ±0%": {1234, 1234}, "12.3": {12.34},
+	} {
+		var of []figures
+		for _, v := range values {
+			of = append(of, figures{Build: v})
+		}
+		if got := spread(of, func(f figures) float64 { return f.Build }); got != want {
+			t.Errorf("%v: %q, want %q", values, got, want)
+		}
+	}
+}
