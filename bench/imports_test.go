@@ -20,6 +20,7 @@ var below = map[string][]string{
 	"fleet":     {},
 	"measure":   {"results"},
 	"serve":     {"fleet", "results"},
+	"partials":  {"measure", "results"},
 	"results":   {},
 
 	"trees": {

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/history/joined"
+	"github.com/granarydb/granary/history/paged"
+	"github.com/granarydb/granary/history/partial"
+	"github.com/granarydb/granary/history/partial/filed"
+)
+
+// figures are what is measured of one file.
+type figures struct {
+	every     int // 0: the whole history
+	intervals int
+	bytes     int64
+	ns        [len(kinds)]float64 // of each kind of questions
+}
+
+// measured is a set, the figures of its whole history and those of parts.
+type measured struct {
+	name  string
+	whole figures
+	parts []figures
+}
+
+// fileOptions have a cache for all blocks.
+var fileOptions = paged.Options{Provider: "bench", Cache: 1 << 30}
+
+// measureSet measures a set, and emits a row for each file.
+func measureSet(ctx context.Context, name string, distances []int, o options, emit func(row string)) (m measured, err error) {
+	t, err := openTrace(name)
+	if err != nil {
+		return m, err
+	}
+	dir, err := os.MkdirTemp(o.dir, "partials")
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	path := filepath.Join(dir, "whole")
+	if err := t.writeWhole(path); err != nil {
+		return m, err
+	}
+	r, err := openWhole(path)
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	q, err := ask(ctx, complete(r))
+	if err != nil {
+		return m, err
+	}
+	m = measured{name: t.name, whole: figures{intervals: q.intervals}}
+	if err := m.whole.measure(ctx, path, q, q.whole, o.repeat); err != nil {
+		return m, err
+	}
+	emit(m.row(m.whole))
+	for _, every := range distances {
+		f, err := t.measurePart(ctx, filepath.Join(dir, strconv.Itoa(every)), every, q, o.repeat)
+		if err != nil {
+			return m, fmt.Errorf("a checkpoint every %d events: %w", every, err)
+		}
+		m.parts = append(m.parts, f)
+		emit(m.row(f))
+	}
+	return m, nil
+}
+
+// at is the states of a whole history at the time of an event.
+type at struct {
+	*history.Writer
+	t int64
+}
+
+// Change is history.Writer.Change at the time.
+func (w at) Change(a history.Attribute, v history.Value) error { return w.Writer.Change(w.t, a, v) }
+
+// writeWhole writes the whole history of the events.
+func (t *trace) writeWhole(path string) (err error) {
+	o := fileOptions
+	o.History.Start = t.start
+	w, err := paged.Create(path, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	d, err := w.History.Begin()
+	if err != nil {
+		return err
+	}
+	defer d.Abort()
+	r, err := t.Open(context.Background(), nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	for {
+		time, e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if err := t.provide(at{d.Writer, time}, e); err != nil {
+			return err
+		}
+	}
+	if err := d.Close(t.end); err != nil {
+		return err
+	}
+	_, err = d.Commit()
+	return err
+}
+
+func openWhole(path string) (*paged.Reader, error) { return paged.Open(path, fileOptions) }
+
+// complete returns a whole history, whose answers have the form of those of a part.
+func complete(r *paged.Reader) joined.Member { return joined.Complete(r.View) }
+
+// measurePart writes, opens and asks a part.
+func (t *trace) measurePart(ctx context.Context, path string, every int, q *questions, repeat int) (f figures, err error) {
+	provide := func(w *partial.Writer, e event) error { return t.provide(w, e) }
+	if err := filed.Write(ctx, path, fileOptions, t.Events, provide, partial.Options{Start: t.start, End: t.end, Every: every}); err != nil {
+		return f, err
+	}
+	h, err := filed.Open(path, fileOptions, t.Events, provide)
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, h.Close()) }()
+	if h.Names().Len() != q.whole.Names().Len() {
+		return f, fmt.Errorf("%d attributes, want %d", h.Names().Len(), q.whole.Names().Len())
+	}
+	f = figures{every: every, intervals: h.Intervals()}
+	return f, f.measure(ctx, path, q, h, repeat)
+}
+
+// measure compares all answers of a history with those of the whole, and measures the times of the questions.
+func (f *figures) measure(ctx context.Context, path string, q *questions, h joined.Member, repeat int) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	f.bytes = info.Size()
+	for i, kind := range kinds {
+		if err := q.compare(ctx, i, h); err != nil {
+			return fmt.Errorf("%s: %w", kind.name, err)
+		}
+		if f.ns[i], err = q.time(ctx, i, h, repeat); err != nil {
+			return fmt.Errorf("%s: %w", kind.name, err)
+		}
+	}
+	return nil
+}
+
+// row is a row of the table.
+func (m *measured) row(f figures) string {
+	n, smaller := "-", ""
+	if f.every > 0 {
+		n, smaller = thousands(int64(f.every)), short(float64(m.whole.bytes)/float64(f.bytes))
+	}
+	cells := []string{m.name, n, thousands(int64(f.intervals)), thousands(f.bytes), smaller}
+	for i, kind := range kinds {
+		times := ""
+		if f.every > 0 {
+			times = short(f.ns[i] / m.whole.ns[i])
+		}
+		cells = append(cells, short(f.ns[i]/kind.unit), times)
+	}
+	return "| " + strings.Join(cells, " | ") + " |"
+}
+
+// short returns a number with three digits that count.
+func short(x float64) string {
+	if x < 1000 {
+		return fmt.Sprintf("%.3g", x)
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(x))-2)
+	return thousands(int64(math.Round(x/unit) * unit))
+}
+
+// thousands returns a number with commas.
+func thousands(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	var parts []string
+	for ; len(text) > 3; text = text[:len(text)-3] {
+		parts = append(parts, ","+text[len(text)-3:])
+	}
+	slices.Reverse(parts)
+	for _, p := range parts {
+		text += p
+	}
+	return text
+}
