@@ -35,7 +35,7 @@ var drawn = []struct {
 // questions take.
 func plots(sets []measured) (sizes, times *plot.Plot, err error) {
 	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
-	sizes = logPlot("Bytes of the whole history / of the part", "times smaller", 200_000)
+	sizes = logPlot("Bytes of the whole history / of the part", "times smaller", 90_000)
 	times = logPlot("Time of a question of the part / of the whole", "times slower", 900_000)
 	for i, set := range sets {
 		c := colors[i%len(colors)]

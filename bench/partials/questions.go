@@ -22,21 +22,21 @@ type kind struct {
 }
 
 var kinds = [...]kind{
-	{"state", 200, 1e3, func(ctx context.Context, h joined.Member, q *question, room []history.Interval) ([]history.Interval, error) {
+	{"state", 1000, 1e3, func(ctx context.Context, h joined.Member, q *question, room []history.Interval) ([]history.Interval, error) {
 		in, err := h.At(ctx, q.attribute, q.from)
 		return append(room, in), err
 	}},
 	{"slice", 20, 1e3, func(ctx context.Context, h joined.Member, q *question, room []history.Interval) ([]history.Interval, error) {
 		return h.Slice(ctx, q.from, room)
 	}},
-	{"range", 50, 1e3, func(ctx context.Context, h joined.Member, q *question, room []history.Interval) ([]history.Interval, error) {
+	{"range", 200, 1e3, func(ctx context.Context, h joined.Member, q *question, room []history.Interval) ([]history.Interval, error) {
 		var failed error
 		for in, err := range h.Range(ctx, q.attribute, q.from, q.to) {
 			room, failed = append(room, in), err
 		}
 		return room, failed
 	}},
-	{"2D", 3, 1e6, func(ctx context.Context, h joined.Member, q *question, _ []history.Interval) ([]history.Interval, error) {
+	{"2D", 5, 1e6, func(ctx context.Context, h joined.Member, q *question, _ []history.Interval) ([]history.Interval, error) {
 		_, all, err := h.Sample(ctx, q.attributes, q.times)
 		return all, err
 	}},
