@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/bench/trees/postgres"
 )
 
@@ -24,6 +26,7 @@ func main() {
 		flag.IntVar(&o.repeat, "repeat", 5, "processes of each store, of which the median counts")
 		flag.Int64Var(&o.most, "max", 1<<30, "bytes at which a tree is given up")
 		flag.DurationVar(&o.enough, "enough", 40*time.Millisecond, "least CPU time of a measurement of questions")
+		flag.BoolVar(&o.json, "json", false, "print medians and spreads as JSON instead of a table")
 		flag.BoolVar(&o.unpack, "unpack", true, "fetch PostgreSQL's package if it is not installed, and unpack it for this run")
 		flag.Parse()
 		err = run(os.Stdout, o)
@@ -45,11 +48,11 @@ type options struct {
 	repeat          int
 	most            int64
 	enough          time.Duration
-	unpack          bool
+	unpack, json    bool
 	programs        string // PostgreSQL's folder; empty if it is installed
 }
 
-// run prints a table.
+// run prints a table, or JSON.
 func run(w io.Writer, o options) (err error) {
 	stores := slices.DeleteFunc(peers(), func(p peer) bool {
 		return o.only != "" && !slices.Contains(strings.Split(o.only, ","), p.name)
@@ -57,10 +60,11 @@ func run(w io.Writer, o options) (err error) {
 	if len(stores) == 0 {
 		return fmt.Errorf("no store has a name of %q", o.only)
 	}
+	all := report{Machine: results.Machine(), Keys: keys, Sets: map[string]map[string]summary{}}
 	if slices.ContainsFunc(stores, func(p peer) bool { return p.server }) {
 		remove, err := o.findPostgres()
 		if errors.Is(err, postgres.ErrAbsent) {
-			fmt.Fprintf(w, "PG GiST and PG B-tree are skipped: %v\n", err)
+			all.Skipped = fmt.Sprintf("PG GiST and PG B-tree are skipped: %v", err)
 			stores = slices.DeleteFunc(stores, func(p peer) bool { return p.server })
 		} else if err != nil {
 			return err
@@ -70,9 +74,24 @@ func run(w io.Writer, o options) (err error) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, heading)
 	for name := range strings.SplitSeq(o.sets, ",") {
-		if err := measureAll(table, name, stores, o); err != nil {
+		of, err := measureAll(name, stores, o)
+		if err != nil {
 			return fmt.Errorf("set %s: %w", name, err)
 		}
+		set := map[string]summary{}
+		for i, p := range stores {
+			fmt.Fprintf(table, "%s\t%s\t%s\t\n", setName(name), p.name, row(of[i]))
+			set[p.name] = summarise(of[i])
+		}
+		all.Sets[setName(name)] = set
+	}
+	if o.json {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(all)
+	}
+	if all.Skipped != "" {
+		fmt.Fprintln(w, all.Skipped)
 	}
 	return table.Flush()
 }
@@ -89,20 +108,17 @@ func (o *options) findPostgres() (remove func() error, err error) {
 	return remove, err
 }
 
-// measureAll measures the stores in turns, and prints a row of each.
-func measureAll(w io.Writer, set string, stores []peer, o options) error {
+// measureAll measures the stores in turns, and returns the figures of all repetitions of each.
+func measureAll(set string, stores []peer, o options) ([][]figures, error) {
 	of := make([][]figures, len(stores))
 	for range o.repeat {
 		for i, p := range stores {
 			f, err := task{Set: set, Peer: p.name, Dir: o.dir, Programs: o.programs, Most: o.most, Enough: o.enough}.start()
 			if err != nil {
-				return fmt.Errorf("%s: %w", p.name, err)
+				return nil, fmt.Errorf("%s: %w", p.name, err)
 			}
 			of[i] = append(of[i], f)
 		}
 	}
-	for i, p := range stores {
-		fmt.Fprintf(w, "%s\t%s\t%s\t\n", setName(set), p.name, row(of[i]))
-	}
-	return nil
+	return of, nil
 }

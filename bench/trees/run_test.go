@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -51,6 +52,31 @@ func TestRun_Server(t *testing.T) {
 }
 
 // A tree that grows without bound is given up, and the table says so.
+// The JSON has each figure of each store, the median between the lowest and the highest.
+func TestRun_JSON(t *testing.T) {
+	var out strings.Builder
+	if err := run(&out, options{sets: "synth:100:60", only: "eSHT,history", repeat: 2, most: 1 << 30, json: true}); err != nil {
+		t.Fatal(err)
+	}
+	var got report
+	if err := json.Unmarshal([]byte(out.String()), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Sets) != 1 || len(got.Sets["synth:100:60"]) != 2 {
+		t.Fatalf("%+v", got.Sets)
+	}
+	for name, s := range got.Sets["synth:100:60"] {
+		if s.Intervals != 6099 || len(s.Figures) != len(keys) {
+			t.Errorf("%s: %+v", name, s)
+		}
+		for key, f := range s.Figures {
+			if keys[key] == "" || f.Low <= 0 || f.Median < f.Low || f.Median > f.High {
+				t.Errorf("%s: %s is %+v", name, key, f)
+			}
+		}
+	}
+}
+
 func TestRun_Stopped(t *testing.T) {
 	var out strings.Builder
 	if err := run(&out, options{sets: "synth:1000:20", only: "SHT", repeat: 1, most: 1 << 17}); err != nil {
