@@ -1,9 +1,6 @@
 package history
 
 import (
-	"encoding/binary"
-	"math/bits"
-
 	"github.com/granarydb/granary/history/names"
 	"github.com/granarydb/granary/history/tile"
 )
@@ -91,24 +88,5 @@ func (m *textMarks) lane(l *lane, slots uint64) {
 func (m *textMarks) tile(r *tile.Ref, slots uint64) {
 	var tl tile.Tile
 	tl.Open(r)
-	c := tl.Codes()
-	if tl.Mask&^slots == 0 && c.Flags&tile.Dictionary != 0 { // no other word is in the dictionary
-		for i := range int(binary.LittleEndian.Uint16(tl.In[tl.Head+tile.HeadWords:])) {
-			m.add(c.Least + c.In.UnpackWide(c.Dict, i, c.Words))
-		}
-		return
-	}
-	hi := 0
-	for rest, rank := tl.Mask, 0; rest != 0; rest, rank = rest&(rest-1), rank+1 {
-		lo := hi
-		hi += tl.Count(rank)
-		if slots>>bits.TrailingZeros64(rest)&1 == 0 {
-			continue
-		}
-		for i := lo; i < hi; i++ {
-			if word, null := c.Value(i); !null {
-				m.add(word)
-			}
-		}
-	}
+	tl.EachWord(slots, m.add)
 }

@@ -28,8 +28,8 @@ func (v *View) AppendImage(dst []byte) []byte {
 	}
 	w.marks.grow(texts.Most())
 	w.findPlaces()
-	for i, l := range v.lanes {
-		w.lane(l, w.used[i])
+	for i := range v.lanes {
+		w.lane(i, w.used[i])
 	}
 	for _, code := range v.numbered {
 		w.marks.add(uint64(code))
@@ -109,8 +109,8 @@ func (w *imageWriter) attributes() {
 }
 
 // lane writes a lane, of which some slots are used.
-func (w *imageWriter) lane(l *lane, used uint64) {
-	s := l.sealed.Load()
+func (w *imageWriter) lane(number int, used uint64) {
+	l := w.view.lanes[number]
 	fed, kinded, texts := l.fed.Load()&used, l.kinded.Load()&used, uint64(0)
 	var kinds [laneWidth]byte
 	for rest := kinded; rest != 0; rest &= rest - 1 {
@@ -140,12 +140,8 @@ func (w *imageWriter) lane(l *lane, used uint64) {
 	for rest := has; rest != 0; rest &= rest - 1 {
 		w.word(words[bits.TrailingZeros64(rest)], texts>>bits.TrailingZeros64(rest)&1 != 0)
 	}
-	whole := s.tiles
-	for n := len(whole); n > 0 && !w.view.isWhole(whole[n-1].Last); n-- {
-		whole = whole[:n-1]
-	}
+	whole, entries := w.view.Lane(number)
 	ends := w.tiles(whole, texts)
-	entries := w.entriesOf(l, s, len(whole))
 	w.Uint(uint64(len(entries.At)))
 	last := w.view.start
 	for i, at := range entries.At {
@@ -171,9 +167,6 @@ func (w *imageWriter) word(word uint64, isText bool) {
 		w.marks.add(word)
 	}
 }
-
-// isWhole reports whether the view has all of a tile, given its last end.
-func (v *View) isWhole(last int64) bool { return v.closed || last < v.end && last <= v.final }
 
 // tiles writes tiles, and returns the slots that have an end in them.
 func (w *imageWriter) tiles(tiles []tile.Ref, texts uint64) (ends uint64) {
@@ -208,30 +201,4 @@ func (w *imageWriter) tile(r *tile.Ref, texts uint64) {
 	if r.Mask&texts != 0 {
 		w.marks.tile(r, texts)
 	}
-}
-
-// entriesOf returns the ends of the view that are in no whole tile.
-func (w *imageWriter) entriesOf(l *lane, s *sealed, whole int) (r tile.Run) {
-	add := func(slot uint8, end int64, word uint64) {
-		if !w.view.isOpen(l, uint(slot&^tile.Null), end) {
-			r.At, r.Slots = append(r.At, tile.End{End: end, Word: word}), append(r.Slots, slot)
-		}
-	}
-	for i := whole; i < len(s.tiles); i++ {
-		var tl tile.Tile
-		tl.Open(&s.tiles[i])
-		for rest := tl.Mask; rest != 0; rest &= rest - 1 {
-			slot := bits.TrailingZeros64(rest)
-			for lo, hi := tl.Slot(uint(slot)); lo < hi; lo++ {
-				word, null := tl.Value(lo)
-				add(uint8(slot)|uint8(tile.One(null)*tile.Null), tl.End(lo), word)
-			}
-		}
-	}
-	open := s.entriesOf()
-	for i := range open.n {
-		b := open.blocks[i/blockLen]
-		add(b.slots[i%blockLen], b.at[i%blockLen].End, b.at[i%blockLen].Word)
-	}
-	return r
 }

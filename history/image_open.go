@@ -385,7 +385,7 @@ func (r *imageReader) goOn(l *lane, used uint64, number int) {
 			work.plain |= 1 << slot
 			at.word = uint64(k)
 		}
-		f := h.shapes.lane(h.shapes.of[r.at[number*laneWidth+slot]])
+		f := h.shapes.lane(h.shapes.Of[r.at[number*laneWidth+slot]])
 		if f.n < rareShape {
 			h.shapes.mixed[k] = number
 		} else {

@@ -1,16 +1,14 @@
 package history
 
-import "github.com/zeebo/xxh3"
+import "github.com/granarydb/granary/history/names"
 
-// shapes groups attributes. Two have one shape if their paths are the same but for digits, as
-// Threads/17/Status and Threads/4/Status. They hold values of one kind and change at similar
+// shapes groups attributes. Those of one shape hold values of one kind and change at similar
 // rates, so they share lanes.
 type shapes struct {
-	of    []uint32 // of each attribute
+	names.Shapes
 	lanes map[uint32]*shapeLane
 	last  [64]*shapeLane // a cache, by the low bits of the shape
 	mixed [kinds]int     // the lane of rare shapes by the kind of their values; -1: none
-	text  []byte
 }
 
 // shapeLane is the lane in which the attributes of a shape go.
@@ -31,24 +29,6 @@ func newShapes() shapes {
 		s.mixed[kind] = -1
 	}
 	return s
-}
-
-// add records the shape of a new attribute.
-func (s *shapes) add(parent Attribute, name string) {
-	seed := uint64(0)
-	if parent != Top {
-		seed = uint64(s.of[parent]) + 1
-	}
-	s.text = s.text[:0]
-	for i := range len(name) {
-		c := name[i]
-		if c < '0' || c > '9' {
-			s.text = append(s.text, c)
-		} else if n := len(s.text); n == 0 || s.text[n-1] != '0' {
-			s.text = append(s.text, '0')
-		}
-	}
-	s.of = append(s.of, uint32(xxh3.HashSeed(s.text, seed)))
 }
 
 // lane returns the lane of a shape.

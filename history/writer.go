@@ -82,7 +82,7 @@ func (w *Writer) child(parent Attribute, name string) (Attribute, error) {
 		w.credit += need
 		return a, nil
 	}
-	h.shapes.add(parent, name)
+	h.shapes.Add(parent, name)
 	if int(a) >= len(h.slots) {
 		grown := make([]atomic.Uint32, max(laneWidth, 2*len(h.slots)))
 		for i := range h.slots {
@@ -97,7 +97,7 @@ func (w *Writer) child(parent Attribute, name string) (Attribute, error) {
 // truncate removes the attributes from n on. None of them was used.
 func (w *Writer) truncate(n int) {
 	w.h.tree.Truncate(n)
-	w.h.shapes.of = w.h.shapes.of[:n]
+	w.h.shapes.Of = w.h.shapes.Of[:n]
 	w.Names = w.h.tree.Names()
 }
 

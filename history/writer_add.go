@@ -44,7 +44,7 @@ func (w *Writer) AddAll(attributes []Attribute, starts, ends []int64, values []V
 			places[k] = 0
 			if int64(a) < int64(w.Len()) {
 				if places[k] = w.h.slots[a].Load(); places[k] == 0 {
-					shapes[k] = w.h.shapes.of[a]
+					shapes[k] = w.h.shapes.Of[a]
 				}
 			}
 		}

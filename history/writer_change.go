@@ -86,7 +86,7 @@ func (w *Writer) room(a Attribute, l *lane, slot uint, kind Kind) (*lane, uint, 
 	need, isNew := int64(0), l == nil
 	if isNew {
 		need = firstBytes
-		if at, newLane := w.h.laneFor(w.h.shapes.lane(w.h.shapes.of[a]), kind); !newLane {
+		if at, newLane := w.h.laneFor(w.h.shapes.lane(w.h.shapes.Of[a]), kind); !newLane {
 			need, l = shapeLaneSize, w.h.lanes[*at]
 		}
 	}
@@ -95,7 +95,7 @@ func (w *Writer) room(a Attribute, l *lane, slot uint, kind Kind) (*lane, uint, 
 	}
 	err := w.reserve(need)
 	if err == nil && isNew {
-		l, slot = w.slotOf(w.place(a, w.h.shapes.of[a], kind))
+		l, slot = w.slotOf(w.place(a, w.h.shapes.Of[a], kind))
 	}
 	return l, slot, err
 }

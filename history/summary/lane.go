@@ -1,0 +1,176 @@
+package summary
+
+import (
+	"math/bits"
+	"slices"
+	"unsafe"
+
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/history/tile"
+)
+
+// lane is the nodes of a lane with many tiles. Tiles have numbers that stay when older ones are dropped.
+type lane struct {
+	base    int      // the number of the first tile of the view
+	tiles   int      // the number of the tile behind the last
+	groups  []uint64 // the slots of each groupLen tiles; the last tiles are in none
+	left    [tile.Slots]int32
+	columns [tile.Slots]*column // by slot; nil: no node
+}
+
+// groupLen is the number of tiles with common slots.
+const groupLen = 64
+
+// Nodes take at most one byte for so many of the history: 1/share for the columns, and as much for the rest of
+// a lane.
+const (
+	share     = 40
+	laneBytes = share * int(unsafe.Sizeof(lane{}))
+)
+
+// columnBytes is those of a column without nodes, with its first level, and some room for nodes.
+const columnBytes = int(unsafe.Sizeof(column{})+unsafe.Sizeof(level{})) + 96
+
+// nodeBytes is those of most nodes, with what the level above adds.
+const nodeBytes = 72
+
+// tileBytes returns the bytes of a tile in memory, without its dictionary.
+func tileBytes(r *tile.Ref) int {
+	slots, ends := bits.OnesCount64(r.Mask), max(8, int(r.Ends))
+	return tile.HeaderSize + slots + (int(r.N)*(ends+int(r.Code))+7)/8 + tile.Slack + int(tile.RefSize)
+}
+
+// after returns the first tile from j on that has an end of the slots, or the number of tiles.
+func (l *lane) after(tiles []tile.Ref, j int, slots uint64) int {
+	for j < len(tiles) {
+		if i := l.base + j; i%groupLen == 0 && i/groupLen < len(l.groups) && l.groups[i/groupLen]&slots == 0 {
+			j += groupLen
+			continue
+		}
+		if tiles[j].Mask&slots != 0 {
+			return j
+		}
+		j++
+	}
+	return len(tiles)
+}
+
+// builder makes the nodes of a pyramid.
+type builder struct {
+	view   *history.View
+	copies bool // others append to the columns of the old pyramid
+	node   node
+	ends   [tile.MostEntries]uint64
+	words  [tile.MostEntries]uint64
+	nulls  [tile.MostEntries]bool
+}
+
+// lane returns the nodes of a lane whose tiles are more than those of old, or old. old is nil for none. gone is the tiles
+// that were dropped since.
+func (b *builder) lane(number int, old *lane, gone int) *lane {
+	tiles := b.view.Tiles(number)
+	if old == nil && !isLong(tiles) {
+		return nil
+	}
+	if old != nil && gone == 0 && old.base+len(tiles) == old.tiles {
+		return old
+	}
+	var next lane
+	if old == nil || 4*(old.base+gone) > old.tiles {
+		if !isLong(tiles) {
+			return nil
+		}
+		for slot := range next.left {
+			next.left[slot] = share * (int32(columnBytes) + nodeBytes)
+		}
+	} else {
+		next = *old
+		next.base += gone
+	}
+	kinds := b.view.Kinds(number)
+	cloned := uint64(0)
+	for j := next.tiles - next.base; j < len(tiles); j++ {
+		var t tile.Tile
+		t.Open(&tiles[j])
+		next.tiles++
+		next.group(tiles)
+		bytes, n := tileBytes(&tiles[j]), t.N
+		for rest, rank := t.Mask, 0; rest != 0; rest, rank = rest&(rest-1), rank+1 {
+			slot := slotOf(rest)
+			if next.left[slot] -= int32(t.Count(rank) * bytes / n); next.left[slot] > 0 {
+				continue
+			}
+			if c := next.columns[slot]; c == nil {
+				next.columns[slot] = &column{kind: kinds[slot], begin: b.view.Start()}
+			} else if cloned>>slot&1 == 0 {
+				next.columns[slot] = c.clone(b.copies)
+			}
+			cloned |= 1 << slot
+			b.add(&next, slot, tiles[:j+1])
+		}
+	}
+	return &next
+}
+
+// isLong reports whether a lane has enough tiles for nodes.
+func isLong(tiles []tile.Ref) bool {
+	bytes := 0
+	for i := range tiles {
+		if bytes += tileBytes(&tiles[i]); bytes >= laneBytes {
+			return true
+		}
+	}
+	return false
+}
+
+// group notes the slots of the last tiles.
+func (l *lane) group(tiles []tile.Ref) {
+	if l.tiles%groupLen == 0 {
+		mask := uint64(0)
+		for _, t := range tiles[max(0, l.tiles-l.base-groupLen) : l.tiles-l.base] {
+			mask |= t.Mask
+		}
+		l.groups = append(slices.Clip(l.groups), mask)
+	}
+}
+
+// add appends a node of the intervals behind those of a slot's last.
+func (b *builder) add(l *lane, slot int, tiles []tile.Ref) {
+	c := l.columns[slot]
+	from, j := c.start(c.len()), 0
+	if k := c.len(); k > 0 {
+		j = max(0, int(c.tiles[k-1])-l.base)
+	}
+	b.node.reset()
+	end := from - 1
+	for j = l.after(tiles, j, 1<<slot); j < len(tiles); j = l.after(tiles, j+1, 1<<slot) {
+		end = b.tile(&tiles[j], uint(slot), from, end, c.kind)
+	}
+	if b.node.count == 0 {
+		return // of a view whose older states were dropped
+	}
+	bytes := c.add(&b.node, end, l.base+len(tiles))
+	l.left[slot] = share * int32(max(nodeBytes, bytes))
+}
+
+// tile adds intervals of a tile to the node: those from an instant on, behind an end. It returns the last end.
+func (b *builder) tile(r *tile.Ref, slot uint, from, end int64, kind history.Kind) int64 {
+	var t tile.Tile
+	t.Open(r)
+	codes := t.Codes()
+	lo, hi := t.Slot(slot)
+	if r.Last < from {
+		return end
+	}
+	if lo = t.Search(lo, hi, from); lo == hi {
+		return end
+	}
+	t.EndsFrom(from, lo, hi, b.ends[:])
+	nulls := codes.ValuesOf(lo, hi, b.words[:], b.nulls[:])
+	at := uint64(end - from)
+	for i, e := range b.ends[:hi-lo] {
+		b.node.add(kind, b.words[i], nulls != nil && nulls[i], e-at)
+		at = e
+	}
+	return from + int64(at)
+}

@@ -1,0 +1,192 @@
+package summary
+
+import (
+	"math"
+	"sync"
+
+	"github.com/granarydb/granary/history"
+)
+
+// Measure is what the values of an attribute were in one pixel, or in some pixels within one interval. 72 bytes.
+type Measure struct {
+	// First and Last are the pixels, both included.
+	First, Last int32
+	// Kind is that of the values: KindNull if there is none.
+	Kind history.Kind
+	// Intervals is the number of intervals that hold at some instant of the pixels, those of null too.
+	Intervals uint64
+	// Time is the instants with a value. 0 stands for 2^64 if there is one.
+	Time uint64
+
+	numbers
+}
+
+// Min returns the least value as an int, a float or a bool: null if there is none, or of texts. NaN is the least of
+// floats that are all NaN; -0 is 0.
+func (m *Measure) Min() history.Value { return m.value(m.min) }
+
+// Max returns the greatest value, as Min.
+func (m *Measure) Max() history.Value { return m.value(m.max) }
+
+func (m *Measure) value(word uint64) history.Value {
+	if !m.some {
+		return history.Value{}
+	}
+	return valueOf(nil, m.Kind, word)
+}
+
+// Sum returns the sum of ints, each times the instants that it held: exact, hi*2^64 + lo. Bools are 0 and 1.
+// It is 0 for other kinds.
+func (m *Measure) Sum() (hi int64, lo uint64) {
+	if m.Kind != history.KindInt && m.Kind != history.KindBool {
+		return 0, 0
+	}
+	return int64(m.sum.hi), m.sum.lo
+}
+
+// Mean returns the mean of the values, each weighted with the instants that it held. ok is false if there is none,
+// or of texts. It is off by less than 2^-50 of the mean of their magnitudes. It is NaN if a float is,
+// or if both infinities are; infinite if one is, or if the sum of floats times instants is beyond the floats.
+func (m *Measure) Mean() (mean float64, ok bool) {
+	if !m.some {
+		return 0, false
+	}
+	if m.Kind == history.KindFloat && m.min == m.max && m.sum.odd == 0 {
+		return math.Float64frombits(m.min), true
+	}
+	return m.sum.mean(m.Kind, m.Time), true
+}
+
+// Measures is the values of attributes by pixel. It belongs to the caller.
+type Measures struct {
+	Pixels
+
+	view *history.View
+	all  []Measure
+	of   []int
+}
+
+// Measures returns the least, the greatest and the mean value of attributes, or of all if the list is nil, for each
+// pixel of a range of instants, both ends included. One pixel asks for those of the range. The errors are those
+// of Shares.
+func (p *Pyramid) Measures(attributes []history.Attribute, from, to int64, pixels int) (*Measures, error) {
+	return p.MeasuresInto(nil, attributes, from, to, pixels)
+}
+
+// MeasuresInto is Measures in the memory of an old answer: see SharesInto.
+func (p *Pyramid) MeasuresInto(old *Measures, attributes []history.Attribute, from, to int64, pixels int) (*Measures, error) {
+	if err := check(p.view, attributes, from, to, pixels); err != nil {
+		return nil, err
+	}
+	if old == nil {
+		old = new(Measures)
+	}
+	old.view, old.all, old.of = p.view, old.all[:0], old.of[:0]
+	old.set(from, to, pixels)
+	s := measurers.Get().(*measurer)
+	s.out = old
+	if err := p.ask(attributes, from, to, s); err != nil {
+		return nil, err
+	}
+	s.out = nil
+	measurers.Put(s)
+	old.of = append(old.of, len(old.all))
+	return old, nil
+}
+
+// Attributes returns the number of attributes of the question.
+func (m *Measures) Attributes() int { return len(m.of) - 1 }
+
+// Attribute returns the measures of attribute i of the question, in the order of pixels, without a gap.
+func (m *Measures) Attribute(i int) []Measure { return m.all[m.of[i]:m.of[i+1]:m.of[i+1]] }
+
+// measurer makes measures. It is a sink.
+type measurer struct {
+	out   *Measures
+	kind  history.Kind
+	pixel int
+	at    uint64 // the last offset that was taken; -1 at first
+	now   Measure
+}
+
+var measurers = sync.Pool{New: func() any { return new(measurer) }}
+
+func (s *measurer) begin(kind history.Kind) {
+	s.kind, s.pixel, s.at = kind, 0, ^uint64(0)
+	s.now = Measure{}
+	s.out.of = append(s.out.of, len(s.out.all))
+}
+
+func (s *measurer) ends(ends, words []uint64, nulls []bool) (more bool) {
+	bounds := s.out.bounds
+	for i, end := range ends {
+		null := nulls != nil && nulls[i]
+		for {
+			if s.pixel+1 == len(bounds) {
+				return false
+			}
+			if end < bounds[s.pixel+1] {
+				if end != s.at {
+					s.take(words[i], null, end-s.at)
+					s.at = end
+				}
+				break
+			}
+			lo, hi := s.pixel, s.pixel+1
+			if s.at == bounds[lo] {
+				hi = s.out.past(lo, end)
+			}
+			s.take(words[i], null, bounds[hi]-s.at)
+			s.flush(hi)
+			if end == s.at {
+				break
+			}
+		}
+	}
+	return s.pixel+1 < len(bounds)
+}
+
+func (s *measurer) take(word uint64, null bool, time uint64) {
+	s.now.Intervals++
+	if !null {
+		s.now.Kind = s.kind
+		s.now.Time += time
+		s.now.numbers.add(s.kind, word, time)
+	}
+}
+
+// flush ends the pixels up to hi.
+func (s *measurer) flush(hi int) {
+	s.now.First, s.now.Last = int32(s.pixel), int32(hi-1)
+	s.out.all = append(s.out.all, s.now)
+	s.now = Measure{}
+	s.pixel, s.at = hi, s.out.bounds[hi]
+}
+
+func (s *measurer) limit() uint64 {
+	if s.pixel+1 == len(s.out.bounds) {
+		return 0
+	}
+	return s.out.bounds[s.pixel+1]
+}
+
+func (s *measurer) node(n *node, end uint64) bool {
+	if s.pixel+1 == len(s.out.bounds) {
+		return false
+	}
+	s.now.Intervals += n.count
+	if n.time > 0 {
+		s.now.Kind = s.kind
+	}
+	s.now.Time += n.time
+	for _, a := range n.states {
+		s.now.numbers.add(s.kind, a.word, a.time)
+	}
+	if n.many {
+		s.now.numbers.merge(s.kind, &n.numbers)
+	}
+	if s.at = end; end == s.out.bounds[s.pixel+1] {
+		s.flush(s.pixel + 1)
+	}
+	return true
+}

@@ -1,0 +1,96 @@
+package summary
+
+import (
+	"math/bits"
+	"sort"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/history/tile"
+)
+
+// Pyramid is the nodes of a view. It never changes, and any number of goroutines may read it, while the history
+// is written.
+type Pyramid struct {
+	view    *history.View
+	lanes   []*lane     // nil for those without nodes, and maybe fewer than the view has
+	taken   atomic.Bool // another pyramid appends to its columns
+	walkers *sync.Pool
+}
+
+// Of returns the pyramid of a view. It decodes each interval of attributes that get nodes once, and visits the
+// others' tiles: some 5 ns an interval. The error is that of reading a file.
+func Of(v *history.View) (*Pyramid, error) { return Bare(v).Extend(v) }
+
+// Bare returns a pyramid without nodes. All questions are answered from the intervals alone. It costs nothing.
+func Bare(v *history.View) *Pyramid {
+	return &Pyramid{view: v, walkers: &sync.Pool{New: func() any { return new(walker) }}}
+}
+
+// Extend returns the pyramid of a later view of the same history. It costs what is new, and some 20 ns a lane. Answers are
+// those of a new one. The old pyramid stays as it is; it shares memory with one that is made of it.
+// A view that is not later, or of another history, must not be given. The error is that of reading a file.
+func (p *Pyramid) Extend(v *history.View) (next *Pyramid, err error) {
+	defer tile.Catch(&err)
+	b := builder{view: v, copies: !p.taken.CompareAndSwap(false, true)}
+	lanes := make([]*lane, v.Lanes())
+	for i := range lanes {
+		var old *lane
+		gone := 0
+		if i < len(p.lanes) && p.lanes[i] != nil {
+			old = p.lanes[i]
+			gone = goneTiles(p.view, v, i)
+		}
+		lanes[i] = b.lane(i, old, gone)
+	}
+	return &Pyramid{view: v, lanes: lanes, walkers: p.walkers}, nil
+}
+
+// goneTiles returns the number of tiles of a lane that a later view lacks.
+func goneTiles(old, v *history.View, lane int) int {
+	was, is := old.Tiles(lane), v.Tiles(lane)
+	if len(is) == 0 {
+		return len(was)
+	}
+	return sort.Search(len(was), func(j int) bool { return was[j].Last >= is[0].Last })
+}
+
+// View returns the view.
+func (p *Pyramid) View() *history.View { return p.view }
+
+// Size returns the bytes of the nodes on the heap: at most 5 % of those of the history.
+func (p *Pyramid) Size() int64 {
+	n := int64(unsafe.Sizeof(*p)) + 8*int64(cap(p.lanes))
+	for _, l := range p.lanes {
+		if l == nil {
+			continue
+		}
+		n += int64(unsafe.Sizeof(*l)) + 8*int64(cap(l.groups))
+		for _, c := range l.columns {
+			if c != nil {
+				n += int64(c.size())
+			}
+		}
+	}
+	return n
+}
+
+// ask gives the intervals of attributes in a range to a sink.
+func (p *Pyramid) ask(attributes []history.Attribute, from, to int64, s sink) error {
+	w := p.walkers.Get().(*walker)
+	w.p, w.from, w.to = p, from, to
+	var err error
+	if attributes == nil {
+		err = w.every(s)
+	} else {
+		err = w.all(attributes, s)
+	}
+	w.p, w.tiles, w.rest, w.nodes, w.ongoing = nil, nil, tile.Run{}, nil, nil
+	p.walkers.Put(w)
+	return err
+}
+
+// slotOf returns the lowest slot of a set.
+func slotOf(set uint64) int { return bits.TrailingZeros64(set) & (tile.Slots - 1) }

@@ -1,0 +1,302 @@
+package summary
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/history/tile"
+)
+
+// sink takes the intervals of one attribute in the order of time, and nodes in the place of some.
+type sink interface {
+	// begin begins an attribute with values of a kind.
+	begin(kind history.Kind)
+	// ends takes ends of intervals, counted from the start of the range, and the words of their values. Nulls
+	// is nil if none is null. The first interval begins where the one before it ended, or with the range. more
+	// is false once the range is over, which ends behind it are too.
+	ends(ends, words []uint64, nulls []bool) (more bool)
+	// limit returns the last offset up to which a node may reach.
+	limit() uint64
+	// node takes a node instead of its intervals, or refuses it.
+	node(n *node, end uint64) bool
+}
+
+// walker goes over the intervals of attributes in a range.
+type walker struct {
+	p        *Pyramid
+	from, to int64
+
+	// Of the lane at hand.
+	lane  int // -1: none
+	tiles []tile.Ref
+	rest  tile.Run
+	slots uint64 // with an end in rest
+	kinds [tile.Slots]history.Kind
+	nodes *lane
+	first int   // tile with an end in the range
+	most  int   // tile with an end behind it
+	at    int64 // where the next interval of the attribute begins
+	open  []opened
+
+	// Of attributes that have not ended, and of those at hand.
+	ongoing *history.Columns
+	some    []history.Attribute
+
+	offsets [tile.MostEntries]uint64
+	words   [tile.MostEntries]uint64
+	nulls   [tile.MostEntries]bool
+	one     opened
+	summary node
+}
+
+// opened is an open tile.
+type opened struct {
+	tile   tile.Tile
+	codes  tile.Coded
+	starts [tile.Slots + 1]uint16 // entries of slots; not of one that is opened for one slot
+	ready  bool
+}
+
+// keptOpen is the number of tiles of a lane in a range that stay open, as many attributes can need them.
+const keptOpen = 32
+
+// chunkLen is the number of attributes whose ongoing states are found together.
+const chunkLen = 4096
+
+// all gives the intervals of attributes to a sink, one attribute after the other.
+func (w *walker) all(attributes []history.Attribute, s sink) (err error) {
+	defer tile.Catch(&err)
+	v := w.p.view
+	w.lane = -1
+	for chunk := range slices.Chunk(attributes, chunkLen) {
+		if !v.Closed() {
+			for c, err := range v.SliceColumns(v.End(), chunk, chunkLen) {
+				if err != nil {
+					return err
+				}
+				w.ongoing = c
+			}
+		}
+		for i, a := range chunk {
+			w.attribute(i, a, s)
+		}
+	}
+	return nil
+}
+
+// every is all for all attributes of the view.
+func (w *walker) every(s sink) error {
+	for a := 0; a < w.p.view.Len(); a += chunkLen {
+		w.some = w.some[:0]
+		for k := a; k < min(a+chunkLen, w.p.view.Len()); k++ {
+			w.some = append(w.some, history.Attribute(k))
+		}
+		if err := w.all(w.some, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attribute gives the intervals of the attribute at a place of the chunk.
+func (w *walker) attribute(i int, a history.Attribute, s sink) {
+	number, slot, placed := w.p.view.Place(a)
+	if !placed {
+		s.begin(history.KindNull)
+		w.last(0, true, s)
+		return
+	}
+	if number != w.lane {
+		w.enter(number)
+	}
+	s.begin(w.kinds[slot&(tile.Slots-1)])
+	var c *column
+	if w.nodes != nil {
+		c = w.nodes.columns[slot&(tile.Slots-1)]
+	}
+	if !w.sealed(slot, c, s) || !w.unsealed(slot, s) {
+		return
+	}
+	if w.p.view.Closed() {
+		w.last(0, true, s)
+		return
+	}
+	w.last(w.ongoing.Words[i], w.ongoing.Kinds[i] == history.KindNull, s)
+}
+
+// last gives the interval that the view ends in.
+func (w *walker) last(word uint64, null bool, s sink) {
+	w.offsets[0], w.words[0], w.nulls[0] = uint64(w.to-w.from), word, null
+	if null {
+		w.words[0] = 0
+		s.ends(w.offsets[:1], w.words[:1], w.nulls[:1])
+		return
+	}
+	s.ends(w.offsets[:1], w.words[:1], nil)
+}
+
+// enter goes to a lane.
+func (w *walker) enter(number int) {
+	v := w.p.view
+	w.lane = number
+	w.tiles, w.rest = v.Lane(number)
+	w.kinds, w.nodes = v.Kinds(number), nil
+	if number < len(w.p.lanes) {
+		w.nodes = w.p.lanes[number]
+	}
+	w.slots = 0
+	for _, slot := range w.rest.Slots {
+		w.slots |= 1 << (slot &^ tile.Null)
+	}
+	w.first = sort.Search(len(w.tiles), func(j int) bool { return w.tiles[j].Last >= w.from })
+	w.most = w.first + sort.Search(len(w.tiles)-w.first, func(j int) bool { return w.tiles[w.first+j].Last >= w.to })
+	if n := min(w.most+1, len(w.tiles)) - w.first; n <= keptOpen {
+		w.open = slices.Grow(w.open[:0], n)[:n]
+		for i := range w.open {
+			w.open[i].ready = false
+		}
+	} else {
+		w.open = w.open[:0]
+	}
+}
+
+// sealed gives intervals of the lane's tiles, and nodes. more is false if the range is over.
+func (w *walker) sealed(slot uint, c *column, s sink) (more bool) {
+	bit := uint64(1) << slot
+	k := 0
+	if w.at = w.from; c != nil {
+		k = c.from(w.from)
+	}
+	for j := w.after(w.first, bit); j < len(w.tiles); j = w.after(j+1, bit) {
+		if c != nil {
+			for ; k < c.len() && c.start(k) <= w.at; k++ {
+				if c.start(k) < w.at {
+					continue // some of it has been given
+				}
+				n := w.climb(c, k, s)
+				if n == 0 {
+					break
+				}
+				k += n - 1
+				w.at, j = c.ends[k]+1, int(c.tiles[k])-w.nodes.base
+			}
+			if j = w.after(j, bit); j == len(w.tiles) {
+				break
+			}
+		}
+		if !w.tile(j, slot, s) {
+			return false
+		}
+	}
+	return true
+}
+
+// climb gives the largest node from k on that the sink takes, and returns the number of lowest nodes in it.
+func (w *walker) climb(c *column, k int, s sink) int {
+	limit := s.limit()
+	for l := len(c.levels) - 1; l >= 0; l-- {
+		n := 1 << (fanBits * l)
+		if k&(n-1) != 0 || k+n > c.len() {
+			continue
+		}
+		end := uint64(c.ends[k+n-1] - w.from)
+		if end > limit {
+			continue
+		}
+		if c.read(l, k>>(fanBits*l), &w.summary); s.node(&w.summary, end) {
+			return n
+		}
+	}
+	return 0
+}
+
+// after returns the first tile from j on that has an end of the slots, or the number of tiles.
+func (w *walker) after(j int, slots uint64) int {
+	if w.nodes != nil {
+		return w.nodes.after(w.tiles, j, slots)
+	}
+	for j < len(w.tiles) && w.tiles[j].Mask&slots == 0 {
+		j++
+	}
+	return j
+}
+
+// tile gives the intervals of a tile.
+func (w *walker) tile(j int, slot uint, s sink) (more bool) {
+	o := &w.one
+	var lo, hi int
+	if i := j - w.first; i < len(w.open) {
+		if o = &w.open[i]; !o.ready {
+			o.openAll(&w.tiles[j])
+		}
+		slot &= tile.Slots - 1
+		lo, hi = int(o.starts[slot]), int(o.starts[slot+1])
+	} else {
+		o.tile.Open(&w.tiles[j])
+		o.codes = o.tile.Codes()
+		lo, hi = o.tile.Slot(slot)
+	}
+	if j == w.first {
+		if lo = o.tile.Search(lo, hi, w.from); lo == hi {
+			return true
+		}
+	}
+	if j >= w.most && hi-lo > 1 {
+		hi = min(hi, o.tile.Search(lo, hi, min(w.to, w.tiles[j].Last))+1)
+	}
+	o.tile.EndsFrom(w.from, lo, hi, w.offsets[:])
+	nulls := o.codes.ValuesOf(lo, hi, w.words[:], w.nulls[:])
+	w.at = w.from + int64(w.offsets[hi-lo-1]) + 1
+	return s.ends(w.offsets[:hi-lo], w.words[:hi-lo], nulls)
+}
+
+// openAll opens a tile for all its slots.
+func (o *opened) openAll(r *tile.Ref) {
+	o.tile.Open(r)
+	o.codes = o.tile.Codes()
+	o.ready = true
+	at, rank := 0, 0
+	mask := r.Mask
+	for slot := range tile.Slots {
+		o.starts[slot] = uint16(at)
+		if mask>>slot&1 != 0 {
+			at += o.tile.Count(rank)
+			rank++
+		}
+	}
+	o.starts[tile.Slots] = uint16(at)
+}
+
+// unsealed gives the intervals that end behind the tiles.
+func (w *walker) unsealed(slot uint, s sink) (more bool) {
+	if w.slots>>slot&1 == 0 {
+		return true
+	}
+	n, some := 0, false
+	for i, at := range w.rest.Slots {
+		if uint(at&^tile.Null) != slot || w.rest.At[i].End < w.from {
+			continue
+		}
+		null := at&tile.Null != 0
+		some = some || null
+		w.offsets[n], w.words[n], w.nulls[n] = uint64(w.rest.At[i].End-w.from), w.rest.At[i].Word, null
+		if null {
+			w.words[n] = 0
+		}
+		if n++; n == len(w.offsets) {
+			if !s.ends(w.offsets[:], w.words[:], w.nulls[:]) {
+				return false
+			}
+			n = 0
+		}
+	}
+	if n == 0 {
+		return true
+	}
+	nulls := w.nulls[:n]
+	if !some {
+		nulls = nil
+	}
+	return s.ends(w.offsets[:n], w.words[:n], nulls)
+}
