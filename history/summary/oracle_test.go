@@ -96,16 +96,20 @@ func checkShares(s *summary.Shares, shares []summary.Share, bounds []*big.Int, p
 	next, pure, before := 0, false, history.Value{}
 	for i := 0; i < len(shares); {
 		a := &shares[i]
-		first, last := int(a.First), int(a.Last)
-		if first != next || last < first || last >= len(pixels) {
-			return fmt.Errorf("share %d is of pixels %d to %d, want from %d on, of %d", i, first, last, next, len(pixels))
+		first := int(a.First)
+		if first != next || first >= len(pixels) {
+			return fmt.Errorf("share %d is of pixels from %d on, want %d, of %d", i, first, next, len(pixels))
 		}
 		group := shares[i : i+1]
-		for first == last && i+len(group) < len(shares) && int(shares[i+len(group)].First) == first {
+		for i+len(group) < len(shares) && int(shares[i+len(group)].First) == first {
 			group = shares[i : i+len(group)+1]
 		}
+		last := first
 		if len(group) == 1 {
-			value := s.Value(a)
+			if last = len(pixels) - 1; i+1 < len(shares) {
+				last = int(shares[i+1].First) - 1
+			}
+			value := s.State(a.State)
 			if pure && value.Equal(before) {
 				return fmt.Errorf("pixels %d to %d are of %v, as the pixel before", first, last, value)
 			}
@@ -134,9 +138,9 @@ func checkShares(s *summary.Shares, shares []summary.Share, bounds []*big.Int, p
 func checkMixed(s *summary.Shares, group []summary.Share, want wanted) error {
 	seen := map[history.Value]bool{}
 	for i := range group {
-		value := s.Value(&group[i])
-		if group[i].Last != group[i].First || seen[value] {
-			return fmt.Errorf("%v comes twice, or ends later: %+v", value, group[i])
+		value := s.State(group[i].State)
+		if seen[value] {
+			return fmt.Errorf("%v comes twice", value)
 		}
 		seen[value] = true
 		if w := want.times[value]; w == nil || timeOf(group[i].Time).Cmp(w) != 0 {

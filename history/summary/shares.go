@@ -8,26 +8,31 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// Share is some pixels that an attribute spent in one state alone, or the part of one pixel that it spent in
-// one of several. 32 bytes.
+// Share is the time in one state. If it is alone in its first pixel, then all pixels up to those of the next share,
+// or up to the last, are of that state. Otherwise it is a part of one pixel. 16 bytes.
 type Share struct {
-	// Word is the value, as in history.Columns: 0 if it is null.
-	Word uint64
 	// Time is the instants of the pixels in which the attribute has the state. 0 stands for 2^64.
 	Time uint64
-	// First and Last are the pixels, both included.
-	First, Last int32
-	// Kind is that of the value.
-	Kind history.Kind
+	// First is the first of the pixels.
+	First int32
+	// State is a number for Shares.State.
+	State int32
 }
 
 // Shares is the time that attributes spent in each of their states, by pixel. It belongs to the caller.
 type Shares struct {
 	Pixels
 
-	view *history.View
-	all  []Share
-	of   []int // where the shares of each attribute begin, and behind the last
+	view   *history.View
+	all    []Share
+	of     []int // where the shares of each attribute begin, and behind the last
+	states []word
+}
+
+// word is the kind and the word of a value.
+type word struct {
+	kind history.Kind
+	word uint64
 }
 
 // Shares returns the time that attributes, or all if the list is nil, spent in each state, for each pixel of a range
@@ -45,16 +50,15 @@ func (p *Pyramid) SharesInto(old *Shares, attributes []history.Attribute, from, 
 	if old == nil {
 		old = new(Shares)
 	}
-	old.view, old.all, old.of = p.view, old.all[:0], old.of[:0]
+	old.view, old.all, old.of, old.states = p.view, old.all[:0], old.of[:0], append(old.states[:0], word{})
 	old.set(from, to, pixels)
 	s := sharers.Get().(*sharer)
-	s.out = old
+	s.reset(old)
 	if err := p.ask(attributes, from, to, s); err != nil {
 		return nil, err
 	}
-	if s.out = nil; len(s.cells) <= mostKept {
-		sharers.Put(s)
-	}
+	s.out = nil
+	sharers.Put(s)
 	old.of = append(old.of, len(old.all))
 	return old, nil
 }
@@ -63,11 +67,16 @@ func (p *Pyramid) SharesInto(old *Shares, attributes []history.Attribute, from, 
 func (s *Shares) Attributes() int { return len(s.of) - 1 }
 
 // Attribute returns the shares of attribute i of the question, in the order of pixels. Those of one pixel are in no
-// order. Pixels of one share follow others without a gap, and together as many as they can be.
+// order. No two that follow each other are of one state and alone in their pixels.
 func (s *Shares) Attribute(i int) []Share { return s.all[s.of[i]:s.of[i+1]:s.of[i+1]] }
 
-// Value returns the value of a share.
-func (s *Shares) Value(a *Share) history.Value { return valueOf(s.view, a.Kind, a.Word) }
+// States returns the number of states, null included, which is number 0.
+func (s *Shares) States() int { return len(s.states) }
+
+// State returns the value of a state. No two are equal.
+func (s *Shares) State(number int32) history.Value {
+	return valueOf(s.view, s.states[number].kind, s.states[number].word)
+}
 
 // valueOf returns the value of a word.
 func valueOf(v *history.View, kind history.Kind, word uint64) history.Value {
@@ -91,40 +100,56 @@ func valueOf(v *history.View, kind history.Kind, word uint64) history.Value {
 type sharer struct {
 	out   *Shares
 	kind  history.Kind
-	began int  // where the attribute's shares begin
-	pure  bool // the last share is alone in its pixels
-
+	pure  bool // the last share is of the attribute, and alone in its pixels
 	pixel int
 	at    uint64 // the last offset that was taken; -1 at first
 
 	// The states of the pixel at hand.
 	null  uint64 // instants
-	round uint32 // of cells
-	shift uint   // 64 less the bits of an index of cells
-	cells []cell // a hash table
-	used  []uint32
+	used  []*cell
+	round uint32
+	*cells
+	tables [history.KindBytes + 1]cells
 }
 
-// cell is a state of a pixel.
+// cells is a hash table of the states of one kind that the answer has so far.
+type cells struct {
+	list   []cell
+	shift  uint // 64 less the bits of an index
+	states int
+}
+
+// cell is a state, and the time that the pixel has in it.
 type cell struct {
 	word, time uint64
-	round      uint32
+	round      uint32 // of the pixel; else it has no time
+	state      int32  // 0: none
 }
 
-var sharers = sync.Pool{New: func() any { return &sharer{shift: 64 - cellBits, cells: make([]cell, 1<<cellBits), round: 1} }}
+var sharers = sync.Pool{New: func() any { return new(sharer) }}
 
 // mostKept is the cells of a table that is used again.
 const mostKept = 1 << 14
 
-// cellBits is the index bits of the hash table, at first.
-const cellBits = 6
+// reset begins a question.
+func (s *sharer) reset(out *Shares) {
+	s.out, s.round, s.null, s.used = out, 1, 0, s.used[:0]
+	for i := range s.tables {
+		if t := &s.tables[i]; t.list == nil || len(t.list) > mostKept {
+			*t = cells{list: make([]cell, 64), shift: 64 - 6}
+		} else {
+			clear(t.list)
+			t.states = 0
+		}
+	}
+}
 
 const hashFactor = 0x9e3779b97f4a7c15
 
 func (s *sharer) begin(kind history.Kind) {
-	s.kind, s.began, s.pure = kind, len(s.out.all), false
+	s.kind, s.pure, s.cells = kind, false, &s.tables[kind]
 	s.pixel, s.at = 0, ^uint64(0)
-	s.out.of = append(s.out.of, s.began)
+	s.out.of = append(s.out.of, len(s.out.all))
 }
 
 func (s *sharer) ends(ends, words []uint64, nulls []bool) (more bool) {
@@ -133,11 +158,11 @@ func (s *sharer) ends(ends, words []uint64, nulls []bool) (more bool) {
 		return false
 	}
 	last, at := bounds[s.pixel+1], s.at
-	cells, shift, round := s.cells, s.shift&63, s.round
+	list, shift, round := s.list, s.shift&63, s.round
 	words = words[:len(ends)]
 	for i, end := range ends {
 		word := words[i]
-		switch c := &cells[word*hashFactor>>shift]; {
+		switch c := &list[word*hashFactor>>shift]; {
 		case end >= last:
 			s.at = at
 			s.cross(end, word, nulls != nil && nulls[i])
@@ -145,14 +170,14 @@ func (s *sharer) ends(ends, words []uint64, nulls []bool) (more bool) {
 				return false
 			}
 			last = bounds[s.pixel+1]
-			cells, shift, round = s.cells, s.shift&63, s.round
+			list, shift, round = s.list, s.shift&63, s.round
 		case nulls != nil && nulls[i]:
 			s.null += end - at
 		case c.word == word && c.round == round:
 			c.time += end - at
 		default:
-			s.add(word, end-at)
-			cells, shift, round = s.cells, s.shift&63, s.round
+			s.cell(word).time += end - at
+			list, shift = s.list, s.shift&63
 		}
 		at = end
 	}
@@ -170,7 +195,7 @@ func (s *sharer) cross(end, word uint64, null bool) {
 	}
 	hi := s.out.past(lo, end)
 	if hi > lo {
-		s.run(lo, hi, word, null)
+		s.run(lo, hi, s.state(word, null))
 	}
 	s.pixel, s.at = hi, bounds[hi]
 	if hi+1 < len(bounds) && end != s.at {
@@ -183,35 +208,63 @@ func (s *sharer) take(word uint64, null bool, time uint64) {
 	if null {
 		s.null += time
 	} else {
-		s.add(word, time)
+		s.cell(word).time += time
 	}
 }
 
-// add adds to the time of a state.
-func (s *sharer) add(word, time uint64) {
-	for i := int(word * hashFactor >> s.shift); ; i = (i + 1) & (len(s.cells) - 1) {
-		c := &s.cells[i]
-		if c.round != s.round {
-			*c = cell{word, time, s.round}
-			s.used = append(s.used, uint32(i))
-			break
-		}
-		if c.word == word {
-			c.time += time
-			return
-		}
+// state returns the number of a state.
+func (s *sharer) state(word uint64, null bool) int32 {
+	if null {
+		return 0
 	}
-	if 2*len(s.used) > len(s.cells) {
-		s.grow()
+	return s.find(word).state
+}
+
+// cell returns the cell of a state that the pixel has time in.
+func (s *sharer) cell(word uint64) *cell {
+	c := s.find(word)
+	if c.round != s.round {
+		c.round, c.time = s.round, 0
+		s.used = append(s.used, c)
+	}
+	return c
+}
+
+// find returns the cell of a state.
+func (s *sharer) find(value uint64) *cell {
+	for i := value * hashFactor >> s.shift; ; i = (i + 1) & uint64(len(s.list)-1) {
+		c := &s.list[i]
+		if c.state == 0 {
+			if 2*s.states >= len(s.list) {
+				s.grow()
+				for k, c := range s.used {
+					s.used[k] = s.find(c.word)
+				}
+				return s.find(value)
+			}
+			s.states++
+			c.word, c.round, c.state = value, 0, int32(len(s.out.states))
+			s.out.states = append(s.out.states, word{s.kind, value})
+			return c
+		}
+		if c.word == value {
+			return c
+		}
 	}
 }
 
 // grow doubles the hash table.
-func (s *sharer) grow() {
-	old, used := s.cells, slices.Clone(s.used)
-	s.cells, s.used, s.shift, s.round = make([]cell, 2*len(old)), s.used[:0], s.shift-1, 1
-	for _, i := range used {
-		s.add(old[i].word, old[i].time)
+func (c *cells) grow() {
+	old := c.list
+	c.list, c.shift = make([]cell, 2*len(old)), c.shift-1
+	for k := range old {
+		i := old[k].word * hashFactor >> c.shift
+		for old[k].state != 0 && c.list[i].state != 0 {
+			i = (i + 1) & uint64(len(c.list)-1)
+		}
+		if old[k].state != 0 {
+			c.list[i] = old[k]
+		}
 	}
 }
 
@@ -220,44 +273,54 @@ func (s *sharer) flush() {
 	p := s.pixel
 	switch {
 	case s.null == 0 && len(s.used) == 1:
-		s.run(p, p+1, s.cells[s.used[0]].word, false)
+		s.run(p, p+1, s.used[0].state)
 	case len(s.used) == 0:
-		s.run(p, p+1, 0, true)
+		s.run(p, p+1, 0)
 	default:
-		s.pure = false
-		if s.null > 0 {
-			s.emit(Share{0, s.null, int32(p), int32(p), history.KindNull})
-		}
-		for _, i := range s.used {
-			s.emit(Share{s.cells[i].word, s.cells[i].time, int32(p), int32(p), s.kind})
-		}
+		s.mixed(p)
 	}
 	s.null, s.used = 0, s.used[:0]
 	if s.round++; s.round == 0 {
-		clear(s.cells)
+		for i := range s.tables {
+			for k := range s.tables[i].list {
+				s.tables[i].list[k].round = 0
+			}
+		}
 		s.round = 1
 	}
 }
 
-func (s *sharer) emit(a Share) { s.out.all = append(s.out.all, a) }
+// mixed adds a pixel of several states.
+func (s *sharer) mixed(p int) {
+	s.pure = false
+	n := len(s.out.all)
+	all := slices.Grow(s.out.all, len(s.used)+1)[:n+len(s.used)+1]
+	if s.null > 0 {
+		all[n].Time, all[n].First, all[n].State = s.null, int32(p), 0
+		n++
+	}
+	for _, c := range s.used {
+		a := &all[n]
+		a.Time, a.First, a.State = c.time, int32(p), c.state
+		n++
+	}
+	s.out.all = all[:n]
+}
 
 // run adds pixels [lo, hi) of one state.
-func (s *sharer) run(lo, hi int, word uint64, null bool) {
+func (s *sharer) run(lo, hi int, state int32) {
 	out := s.out
-	time := out.bounds[hi] - out.bounds[lo]
-	kind := s.kind
-	if null {
-		word, kind = 0, history.KindNull
-	}
-	if s.pure {
-		if before := &out.all[len(out.all)-1]; before.Word == word && before.Kind == kind {
-			before.Last = int32(hi - 1)
-			before.Time += time
-			return
-		}
+	time, n := out.bounds[hi]-out.bounds[lo], len(out.all)
+	if s.pure && out.all[n-1].State == state {
+		out.all[n-1].Time += time
+		return
 	}
 	s.pure = true
-	s.emit(Share{word, time, int32(lo), int32(hi - 1), kind})
+	// Field by field: a share that is made elsewhere first is read back in wider words than it was written in, and
+	// the processor waits for such reads.
+	all := slices.Grow(out.all, 1)[:n+1]
+	all[n].Time, all[n].First, all[n].State = time, int32(lo), state
+	out.all = all
 }
 
 func (s *sharer) limit() uint64 {
@@ -271,11 +334,9 @@ func (s *sharer) node(n *node, end uint64) bool {
 	if n.many || s.pixel+1 == len(s.out.bounds) {
 		return false
 	}
-	if n.null > 0 {
-		s.null += n.null
-	}
+	s.null += n.null
 	for _, a := range n.states {
-		s.add(a.word, a.time)
+		s.cell(a.word).time += a.time
 	}
 	if s.at = end; end == s.out.bounds[s.pixel+1] {
 		s.flush()

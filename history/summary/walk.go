@@ -46,7 +46,6 @@ type walker struct {
 	offsets [tile.MostEntries]uint64
 	words   [tile.MostEntries]uint64
 	nulls   [tile.MostEntries]bool
-	one     opened
 	summary node
 }
 
@@ -54,12 +53,12 @@ type walker struct {
 type opened struct {
 	tile   tile.Tile
 	codes  tile.Coded
-	starts [tile.Slots + 1]uint16 // entries of slots; not of one that is opened for one slot
+	lo, hi [tile.Slots]uint16 // entries of the slots that it has
 	ready  bool
 }
 
 // keptOpen is the number of tiles of a lane in a range that stay open, as many attributes can need them.
-const keptOpen = 32
+const keptOpen = 512
 
 // chunkLen is the number of attributes whose ongoing states are found together.
 const chunkLen = 4096
@@ -224,29 +223,33 @@ func (w *walker) after(j int, slots uint64) int {
 
 // tile gives the intervals of a tile.
 func (w *walker) tile(j int, slot uint, s sink) (more bool) {
-	o := &w.one
-	var lo, hi int
 	if i := j - w.first; i < len(w.open) {
-		if o = &w.open[i]; !o.ready {
+		o := &w.open[i]
+		if !o.ready {
 			o.openAll(&w.tiles[j])
 		}
 		slot &= tile.Slots - 1
-		lo, hi = int(o.starts[slot]), int(o.starts[slot+1])
-	} else {
-		o.tile.Open(&w.tiles[j])
-		o.codes = o.tile.Codes()
-		lo, hi = o.tile.Slot(slot)
+		return w.entries(j, &o.tile, &o.codes, int(o.lo[slot]), int(o.hi[slot]), s)
 	}
+	var t tile.Tile
+	t.Open(&w.tiles[j])
+	c := t.Codes()
+	lo, hi := t.Slot(slot)
+	return w.entries(j, &t, &c, lo, hi, s)
+}
+
+// entries gives the intervals of a slot in a tile.
+func (w *walker) entries(j int, t *tile.Tile, c *tile.Coded, lo, hi int, s sink) (more bool) {
 	if j == w.first {
-		if lo = o.tile.Search(lo, hi, w.from); lo == hi {
+		if lo = t.Search(lo, hi, w.from); lo == hi {
 			return true
 		}
 	}
 	if j >= w.most && hi-lo > 1 {
-		hi = min(hi, o.tile.Search(lo, hi, min(w.to, w.tiles[j].Last))+1)
+		hi = min(hi, t.Search(lo, hi, min(w.to, w.tiles[j].Last))+1)
 	}
-	o.tile.EndsFrom(w.from, lo, hi, w.offsets[:])
-	nulls := o.codes.ValuesOf(lo, hi, w.words[:], w.nulls[:])
+	t.EndsFrom(w.from, lo, hi, w.offsets[:])
+	nulls := c.ValuesOf(lo, hi, w.words[:], w.nulls[:])
 	w.at = w.from + int64(w.offsets[hi-lo-1]) + 1
 	return s.ends(w.offsets[:hi-lo], w.words[:hi-lo], nulls)
 }
@@ -256,16 +259,13 @@ func (o *opened) openAll(r *tile.Ref) {
 	o.tile.Open(r)
 	o.codes = o.tile.Codes()
 	o.ready = true
-	at, rank := 0, 0
-	mask := r.Mask
-	for slot := range tile.Slots {
-		o.starts[slot] = uint16(at)
-		if mask>>slot&1 != 0 {
-			at += o.tile.Count(rank)
-			rank++
-		}
+	at := 0
+	for rest, rank := r.Mask, 0; rest != 0; rest, rank = rest&(rest-1), rank+1 {
+		slot := slotOf(rest)
+		o.lo[slot] = uint16(at)
+		at += o.tile.Count(rank)
+		o.hi[slot] = uint16(at)
 	}
-	o.starts[tile.Slots] = uint16(at)
 }
 
 // unsealed gives the intervals that end behind the tiles.

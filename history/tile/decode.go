@@ -50,13 +50,14 @@ func (t *Tile) EndsFrom(from int64, lo, hi int, into []uint64) {
 // or nil if none is null.
 func (c *Coded) ValuesOf(lo, hi int, words []uint64, nulls []bool) []bool {
 	words = words[:hi-lo]
-	if c.Width == 0 && c.Flags == 0 {
+	flags := c.Flags & (Nulls | Dictionary)
+	if c.Width == 0 && flags == 0 {
 		for i := range words {
 			words[i] = c.Least
 		}
 		return nil
 	}
-	if c.Width > 8 || c.Flags&Dictionary != 0 {
+	if c.Width > 8 || flags == Dictionary|Nulls {
 		return c.valuesOf(lo, words, nulls)
 	}
 	// Seven codes are in each eight bytes, behind the seven bits of others.
@@ -75,9 +76,15 @@ func (c *Coded) ValuesOf(lo, hi int, words []uint64, nulls []bool) []bool {
 		codes[i] = x & mask
 		x >>= width & 63
 	}
-	if c.Flags&Nulls == 0 {
+	switch flags {
+	case 0:
 		for i := range words {
 			words[i] += c.Least
+		}
+		return nil
+	case Dictionary:
+		for i := range words {
+			words[i] = c.Least + c.In.UnpackWide(c.Dict, int(words[i]), c.Words)
 		}
 		return nil
 	}
