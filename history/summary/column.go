@@ -52,7 +52,7 @@ func (c *column) read(l, i int, n *node) {
 func (c *column) add(n *node, end int64, behind int) (bytes int) {
 	c.ends = appendTight(c.ends, end)
 	c.tiles = appendTight(c.tiles, uint32(behind))
-	if c.levels == nil {
+	if len(c.levels) == 0 {
 		c.levels = make([]level, 1)
 	}
 	bytes = 8 + 4 + c.levels[0].add(n, c.kind)

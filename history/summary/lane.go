@@ -21,12 +21,9 @@ type lane struct {
 // groupLen is the number of tiles with common slots.
 const groupLen = 64
 
-// Nodes take at most one byte for so many of the history: 1/share for the columns, and as much for the rest of
-// a lane.
-const (
-	share     = 40
-	laneBytes = share * int(unsafe.Sizeof(lane{}))
-)
+// share is the least bytes of the history for one of the nodes: as many for the columns, and as many for the
+// rest of a lane. Tests lower it.
+var share = 40
 
 // columnBytes is those of a column without nodes, with its first level, and some room for nodes.
 const columnBytes = int(unsafe.Sizeof(column{})+unsafe.Sizeof(level{})) + 96
@@ -81,7 +78,7 @@ func (b *builder) lane(number int, old *lane, gone int) *lane {
 			return nil
 		}
 		for slot := range next.left {
-			next.left[slot] = share * (int32(columnBytes) + nodeBytes)
+			next.left[slot] = int32(share * (columnBytes + nodeBytes))
 		}
 	} else {
 		next = *old
@@ -106,6 +103,7 @@ func (b *builder) lane(number int, old *lane, gone int) *lane {
 				next.columns[slot] = c.clone(b.copies)
 			}
 			cloned |= 1 << slot
+			next.columns[slot].kind = kinds[slot] // it had none as long as all was null
 			b.add(&next, slot, tiles[:j+1])
 		}
 	}
@@ -114,9 +112,9 @@ func (b *builder) lane(number int, old *lane, gone int) *lane {
 
 // isLong reports whether a lane has enough tiles for nodes.
 func isLong(tiles []tile.Ref) bool {
-	bytes := 0
+	bytes, least := 0, share*int(unsafe.Sizeof(lane{}))
 	for i := range tiles {
-		if bytes += tileBytes(&tiles[i]); bytes >= laneBytes {
+		if bytes += tileBytes(&tiles[i]); bytes >= least {
 			return true
 		}
 	}
@@ -150,7 +148,7 @@ func (b *builder) add(l *lane, slot int, tiles []tile.Ref) {
 		return // of a view whose older states were dropped
 	}
 	bytes := c.add(&b.node, end, l.base+len(tiles))
-	l.left[slot] = share * int32(max(nodeBytes, bytes))
+	l.left[slot] = int32(share * max(nodeBytes, bytes))
 }
 
 // tile adds intervals of a tile to the node: those from an instant on, behind an end. It returns the last end.

@@ -1,0 +1,24 @@
+package summary
+
+// SetShare has nodes for each so many bytes of a history for one of nodes, until the returned function is called.
+func SetShare(n int) (restore func()) {
+	before := share
+	share = n
+	return func() { share = before }
+}
+
+// Nodes returns the number of nodes, and that of levels at most.
+func Nodes(p *Pyramid) (nodes, levels int) {
+	for _, l := range p.lanes {
+		if l == nil {
+			continue
+		}
+		for _, c := range l.columns {
+			if c != nil {
+				nodes += c.len()
+				levels = max(levels, len(c.levels))
+			}
+		}
+	}
+	return nodes, levels
+}
