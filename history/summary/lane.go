@@ -21,9 +21,8 @@ type lane struct {
 // groupLen is the number of tiles with common slots.
 const groupLen = 64
 
-// share is the least bytes of the history for one of the nodes: as many for the columns, and as many for the
-// rest of a lane. Tests lower it.
-var share = 40
+// share is the bytes of tiles for each byte of columns, and half of those for each of the rest of a lane. Tests lower it.
+var share = 30
 
 // columnBytes is those of a column without nodes, with its first level, and some room for nodes.
 const columnBytes = int(unsafe.Sizeof(column{})+unsafe.Sizeof(level{})) + 96
@@ -112,7 +111,7 @@ func (b *builder) lane(number int, old *lane, gone int) *lane {
 
 // isLong reports whether a lane has enough tiles for nodes.
 func isLong(tiles []tile.Ref) bool {
-	bytes, least := 0, share*int(unsafe.Sizeof(lane{}))
+	bytes, least := 0, 2*share*int(unsafe.Sizeof(lane{}))
 	for i := range tiles {
 		if bytes += tileBytes(&tiles[i]); bytes >= least {
 			return true

@@ -126,10 +126,8 @@ func (s *measurer) ends(ends, words []uint64, nulls []bool) (more bool) {
 				return false
 			}
 			if end < bounds[s.pixel+1] {
-				if end != s.at {
-					s.take(words[i], null, end-s.at)
-					s.at = end
-				}
+				s.take(words[i], null, end-s.at)
+				s.at = end
 				break
 			}
 			lo, hi := s.pixel, s.pixel+1

@@ -56,6 +56,9 @@ func (m *made) value(a history.Attribute) history.Value {
 	if r.IntN(9) == 0 || a == 3 && m.commits < 4 {
 		return history.Value{}
 	}
+	if a == 3 { // its first values are null
+		return history.Int(m.now >> 2)
+	}
 	switch a % 9 {
 	case 0, 1:
 		return history.Int(int64(r.IntN(4)))
