@@ -62,6 +62,7 @@ var below = map[string][]string{
 	"server/tutorial": {"render", "profile", "columnstore"},
 	"history/partial": {"history", "internal/fields"},
 	"history/joined":  {"history", "history/names", "history/partial"},
+	"history/summary": {"history", "history/tile"},
 	"history/paged":   {"history", "history/tile", "disk", "internal/fields"},
 
 	"profile/pprof":     {},

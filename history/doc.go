@@ -53,6 +53,6 @@
 //
 // There is no tree and no node to split or to search through, so nothing grows with the
 // number of attributes but the lanes. Times that come too late are an error, not a silent
-// change; so are values of another kind. Mip-maps are not here (docs/decisions/0013); partial
-// histories are in package partial, and histories in files in package paged.
+// change; so are values of another kind. Mip-maps are in package summary, partial
+// histories in package partial, and histories in files in package paged.
 package history

@@ -4,6 +4,8 @@ package summary_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/granarydb/granary/history"
@@ -57,6 +59,100 @@ func BenchmarkThreads(b *testing.B) {
 					end := timeCPU(b)
 					for b.Loop() {
 						if m, err = p.MeasuresInto(m, all, from, from+span/part, pixels); err != nil {
+							b.Fatal(err)
+						}
+					}
+					end()
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkOf makes the pyramids of recorded sets.
+func BenchmarkOf(b *testing.B) {
+	for _, name := range sets {
+		b.Run(name, func(b *testing.B) {
+			h, v := setView(b, name)
+			n := 0
+			for a := range v.Len() {
+				for range v.Range(history.Attribute(a), v.Start(), v.End(), history.RangeOptions{}) {
+					n++
+				}
+			}
+			var p *summary.Pyramid
+			end := timeCPU(b)
+			for b.Loop() {
+				p = of(b, v)
+			}
+			end()
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/interval")
+			b.ReportMetric(float64(p.Size())/float64(n), "B/interval")
+			b.ReportMetric(float64(h.Size())/float64(n), "B-history/interval")
+		})
+	}
+}
+
+// manyAttributes returns a history of attributes with a number of intervals each.
+func manyAttributes(b *testing.B, attributes, intervals int) *history.View {
+	h, err := history.New(history.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	w, err := h.Begin()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for a := range attributes {
+		if _, err := w.Child(history.Top, strconv.Itoa(a)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	starts := make([]int64, attributes)
+	for i := range intervals {
+		if i*attributes%(1<<19) < attributes && i > 0 {
+			if _, err := w.Commit(); err != nil {
+				b.Fatal(err)
+			}
+			if w, err = h.Begin(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for a := range attributes {
+			end := int64(i+1)*1_000_000 + rng.Int64N(1_000_000)
+			if err := w.Add(history.Attribute(a), starts[a], end, history.Int(rng.Int64N(5))); err != nil {
+				b.Fatal(err)
+			}
+			starts[a] = end + 1
+		}
+	}
+	if err := w.Close(int64(intervals+2) * 1_000_000); err != nil {
+		b.Fatal(err)
+	}
+	v, err := w.Commit()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return v
+}
+
+// BenchmarkMany asks about all of a million attributes, and about one of ten million intervals.
+func BenchmarkMany(b *testing.B) {
+	for _, size := range []struct{ attributes, intervals int }{{1_000_000, 5}, {1, 10_000_000}, {100, 100_000}} {
+		v := manyAttributes(b, size.attributes, size.intervals)
+		span := v.End() - v.Start()
+		for _, p := range []struct {
+			name string
+			*summary.Pyramid
+		}{{"nodes", of(b, v)}, {"bare", summary.Bare(v)}} {
+			for _, pixels := range []int{1, 2000} {
+				b.Run(fmt.Sprintf("attributes=%d/intervals=%d/%s/pixels=%d", size.attributes, size.intervals, p.name, pixels), func(b *testing.B) {
+					var s *summary.Shares
+					var err error
+					end := timeCPU(b)
+					for b.Loop() {
+						if s, err = p.SharesInto(s, nil, v.Start()+span/7, v.End()-span/11, pixels); err != nil {
 							b.Fatal(err)
 						}
 					}

@@ -1,5 +1,8 @@
 package summary
 
+// MostPixels is the greatest number of pixels of a question.
+const MostPixels = mostPixels
+
 // SetShare has nodes for each so many bytes of a history for one of nodes, until the returned function is called.
 func SetShare(n int) (restore func()) {
 	before := share

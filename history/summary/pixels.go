@@ -7,8 +7,8 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// MostPixels is the greatest number of pixels of a question. No picture has as many.
-const MostPixels = 1 << 20
+// mostPixels is the greatest number of pixels of a question. No picture has as many.
+const mostPixels = 1 << 20
 
 // Pixels are the parts of a range of instants, as even as they can be: of N instants in n parts, part i begins
 // iN/n behind the start, rounded down. If there are fewer instants than parts, each instant is one.
@@ -78,7 +78,7 @@ func (p *Pixels) past(lo int, offset uint64) int {
 
 // check returns the error of a question.
 func check(v *history.View, attributes []history.Attribute, from, to int64, pixels int) error {
-	if pixels <= 0 || pixels > MostPixels || to < from {
+	if pixels <= 0 || pixels > mostPixels || to < from {
 		return fmt.Errorf("%w: %d pixels from %d to %d", history.ErrQuery, pixels, from, to)
 	}
 	if _, err := v.Sample([]history.Attribute{}, []int64{from, to}); err != nil {
