@@ -29,6 +29,17 @@ func BenchmarkThreads(b *testing.B) {
 	_, v := setView(b, "many-threads")
 	all := threadsOf(b, v)
 	span := v.End() - v.Start()
+	b.Run("one-instant-a-pixel", func(b *testing.B) { // for comparison
+		var s *history.Intervals
+		var err error
+		end := timeCPU(b)
+		for b.Loop() {
+			if s, err = v.PixelsInto(s, all, v.Start(), v.End(), 2000); err != nil {
+				b.Fatal(err)
+			}
+		}
+		end()
+	})
 	for _, p := range []struct {
 		name string
 		*summary.Pyramid

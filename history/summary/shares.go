@@ -105,7 +105,7 @@ type sharer struct {
 	at    uint64 // the last offset that was taken; -1 at first
 
 	// The states of the pixel at hand.
-	null  uint64 // instants
+	null  cell // that of null
 	used  []*cell
 	round uint32
 	*cells
@@ -115,7 +115,8 @@ type sharer struct {
 // cells is a hash table of the states of one kind that the answer has so far.
 type cells struct {
 	list   []cell
-	shift  uint // 64 less the bits of an index
+	few    *[1 << fewBits]cell // the list, or one that is empty for a longer list
+	shift  uint                // 64 less the bits of an index
 	states int
 }
 
@@ -133,16 +134,20 @@ const mostKept = 1 << 14
 
 // reset begins a question.
 func (s *sharer) reset(out *Shares) {
-	s.out, s.round, s.null, s.used = out, 1, 0, s.used[:0]
+	s.out, s.round, s.null.round, s.used = out, 1, 0, s.used[:0]
 	for i := range s.tables {
 		if t := &s.tables[i]; t.list == nil || len(t.list) > mostKept {
-			*t = cells{list: make([]cell, 64), shift: 64 - 6}
+			*t = cells{list: make([]cell, 1<<fewBits), shift: 64 - fewBits}
+			t.few = (*[1 << fewBits]cell)(t.list)
 		} else {
 			clear(t.list)
 			t.states = 0
 		}
 	}
 }
+
+// fewBits is the bits of an index of a table at first.
+const fewBits = 6
 
 const hashFactor = 0x9e3779b97f4a7c15
 
@@ -157,29 +162,34 @@ func (s *sharer) ends(ends, words []uint64, nulls []bool) (more bool) {
 	if s.pixel+1 == len(bounds) {
 		return false
 	}
-	last, at := bounds[s.pixel+1], s.at
-	list, shift, round := s.list, s.shift&63, s.round
+	last, at, round := bounds[s.pixel+1], s.at, s.round
+	few := s.few
 	words = words[:len(ends)]
 	for i, end := range ends {
 		word := words[i]
-		switch c := &list[word*hashFactor>>shift]; {
-		case end >= last:
+		if end >= last {
 			s.at = at
 			s.cross(end, word, nulls != nil && nulls[i])
 			if s.pixel+1 == len(bounds) {
 				return false
 			}
-			last = bounds[s.pixel+1]
-			list, shift, round = s.list, s.shift&63, s.round
-		case nulls != nil && nulls[i]:
-			s.null += end - at
-		case c.word == word && c.round == round:
-			c.time += end - at
-		default:
-			s.cell(word).time += end - at
-			list, shift = s.list, s.shift&63
+			last, round, few, at = bounds[s.pixel+1], s.round, s.few, end
+			continue
 		}
+		time := end - at
 		at = end
+		c := &few[word*hashFactor>>(64-fewBits)]
+		if nulls != nil && nulls[i] {
+			c = &s.null
+		} else if c.word != word || c.state == 0 {
+			c = s.find(word)
+			few = s.few
+		}
+		if c.round == round {
+			c.time += time
+		} else {
+			s.use(c, time)
+		}
 	}
 	s.at = at
 	return true
@@ -187,47 +197,39 @@ func (s *sharer) ends(ends, words []uint64, nulls []bool) (more bool) {
 
 // cross takes an interval that ends with the pixel at hand, or behind it.
 func (s *sharer) cross(end, word uint64, null bool) {
-	bounds, lo := s.out.bounds, s.pixel
+	bounds, lo, c := s.out.bounds, s.pixel, &s.null
+	if !null {
+		c = s.find(word)
+	}
 	if s.at != bounds[lo] { // else the pixel is of this state alone
-		s.take(word, null, bounds[lo+1]-s.at)
+		s.take(c, bounds[lo+1]-s.at)
 		s.flush()
 		lo++
 	}
 	hi := s.out.past(lo, end)
 	if hi > lo {
-		s.run(lo, hi, s.state(word, null))
+		s.run(lo, hi, c.state)
 	}
 	s.pixel, s.at = hi, bounds[hi]
 	if hi+1 < len(bounds) && end != s.at {
-		s.take(word, null, end-s.at)
+		s.take(c, end-s.at)
 		s.at = end
 	}
 }
 
-func (s *sharer) take(word uint64, null bool, time uint64) {
-	if null {
-		s.null += time
+// take adds to the time that the pixel has in a state.
+func (s *sharer) take(c *cell, time uint64) {
+	if c.round == s.round {
+		c.time += time
 	} else {
-		s.cell(word).time += time
+		s.use(c, time)
 	}
 }
 
-// state returns the number of a state.
-func (s *sharer) state(word uint64, null bool) int32 {
-	if null {
-		return 0
-	}
-	return s.find(word).state
-}
-
-// cell returns the cell of a state that the pixel has time in.
-func (s *sharer) cell(word uint64) *cell {
-	c := s.find(word)
-	if c.round != s.round {
-		c.round, c.time = s.round, 0
-		s.used = append(s.used, c)
-	}
-	return c
+// use begins the time that the pixel has in a state.
+func (s *sharer) use(c *cell, time uint64) {
+	c.round, c.time = s.round, time
+	s.used = append(s.used, c)
 }
 
 // find returns the cell of a state.
@@ -238,7 +240,9 @@ func (s *sharer) find(value uint64) *cell {
 			if 2*s.states >= len(s.list) {
 				s.grow()
 				for k, c := range s.used {
-					s.used[k] = s.find(c.word)
+					if c != &s.null {
+						s.used[k] = s.find(c.word)
+					}
 				}
 				return s.find(value)
 			}
@@ -257,6 +261,7 @@ func (s *sharer) find(value uint64) *cell {
 func (c *cells) grow() {
 	old := c.list
 	c.list, c.shift = make([]cell, 2*len(old)), c.shift-1
+	c.few = new([1 << fewBits]cell)
 	for k := range old {
 		i := old[k].word * hashFactor >> c.shift
 		for old[k].state != 0 && c.list[i].state != 0 {
@@ -271,40 +276,27 @@ func (c *cells) grow() {
 // flush ends a pixel of which something was taken.
 func (s *sharer) flush() {
 	p := s.pixel
-	switch {
-	case s.null == 0 && len(s.used) == 1:
+	if len(s.used) == 1 {
 		s.run(p, p+1, s.used[0].state)
-	case len(s.used) == 0:
-		s.run(p, p+1, 0)
-	default:
-		s.mixed(p)
+	} else {
+		s.pure = false
+		n := len(s.out.all)
+		all := slices.Grow(s.out.all, len(s.used))[:n+len(s.used)]
+		for i, c := range s.used {
+			a := &all[n+i]
+			a.Time, a.First, a.State = c.time, int32(p), c.state
+		}
+		s.out.all = all
 	}
-	s.null, s.used = 0, s.used[:0]
+	s.used = s.used[:0]
 	if s.round++; s.round == 0 {
+		s.null.round, s.round = 0, 1
 		for i := range s.tables {
 			for k := range s.tables[i].list {
 				s.tables[i].list[k].round = 0
 			}
 		}
-		s.round = 1
 	}
-}
-
-// mixed adds a pixel of several states.
-func (s *sharer) mixed(p int) {
-	s.pure = false
-	n := len(s.out.all)
-	all := slices.Grow(s.out.all, len(s.used)+1)[:n+len(s.used)+1]
-	if s.null > 0 {
-		all[n].Time, all[n].First, all[n].State = s.null, int32(p), 0
-		n++
-	}
-	for _, c := range s.used {
-		a := &all[n]
-		a.Time, a.First, a.State = c.time, int32(p), c.state
-		n++
-	}
-	s.out.all = all[:n]
 }
 
 // run adds pixels [lo, hi) of one state.
@@ -334,9 +326,11 @@ func (s *sharer) node(n *node, end uint64) bool {
 	if n.many || s.pixel+1 == len(s.out.bounds) {
 		return false
 	}
-	s.null += n.null
+	if n.null > 0 {
+		s.take(&s.null, n.null)
+	}
 	for _, a := range n.states {
-		s.cell(a.word).time += a.time
+		s.take(s.find(a.word), a.time)
 	}
 	if s.at = end; end == s.out.bounds[s.pixel+1] {
 		s.flush()
