@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"slices"
 	"sort"
 	"unsafe"
 
@@ -107,10 +108,10 @@ func (c *column) clone(copies bool) *column {
 	next := *c
 	next.levels = append(make([]level, 0, len(c.levels)), c.levels...)
 	if copies {
-		next.ends, next.tiles = c.ends[:len(c.ends):len(c.ends)], c.tiles[:len(c.tiles):len(c.tiles)]
+		next.ends, next.tiles = slices.Clip(c.ends), slices.Clip(c.tiles)
 		for i := range next.levels {
 			l := &next.levels[i]
-			l.at, l.data = l.at[:len(l.at):len(l.at)], l.data[:len(l.data):len(l.data)]
+			l.at, l.data = slices.Clip(l.at), slices.Clip(l.data)
 		}
 	}
 	return &next

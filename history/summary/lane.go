@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 	"unsafe"
@@ -55,58 +56,84 @@ func (l *lane) after(tiles []tile.Ref, j int, slots uint64) int {
 type builder struct {
 	view   *history.View
 	copies bool // others append to the columns of the old pyramid
+	works  []work
+	steps  []step
 	node   node
 	ends   [tile.MostEntries]uint64
 	words  [tile.MostEntries]uint64
 	nulls  [tile.MostEntries]bool
 }
 
-// lane returns the nodes of a lane whose tiles are more than those of old, or old. old is nil for none. gone is the tiles
-// that were dropped since.
-func (b *builder) lane(number int, old *lane, gone int) *lane {
-	tiles := b.view.Tiles(number)
-	if old == nil && !isLong(tiles) {
-		return nil
-	}
-	if old != nil && gone == 0 && old.base+len(tiles) == old.tiles {
+// work is a lane that gets nodes.
+type work struct {
+	*lane
+	tiles  []tile.Ref
+	kinds  [tile.Slots]history.Kind
+	cloned uint64 // slots whose columns are this pyramid's own
+}
+
+// begin returns the nodes of a lane as the pyramid has them at the end, and notes the tiles that must be added. They are
+// made of old ones, nil for none, with gone tiles that were dropped since. Once a quarter of the tiles went, and with them
+// the use of nodes, all are made anew.
+func (b *builder) begin(number int, old *lane, gone int) *lane {
+	w := work{tiles: b.view.Tiles(number), lane: new(lane)}
+	if old != nil && gone == 0 && old.base+len(w.tiles) == old.tiles {
 		return old
 	}
-	var next lane
-	if old == nil || 4*(old.base+gone) > old.tiles {
-		if !isLong(tiles) {
+	if old == nil || 4*(old.base+gone) > old.tiles || old.base+gone+len(w.tiles) < old.tiles {
+		if !isLong(w.tiles) {
 			return nil
 		}
-		for slot := range next.left {
-			next.left[slot] = int32(share * (columnBytes + nodeBytes))
+		for slot := range w.left {
+			w.left[slot] = int32(share * (columnBytes + nodeBytes))
 		}
 	} else {
-		next = *old
-		next.base += gone
+		*w.lane = *old
+		w.base += gone
 	}
-	kinds := b.view.Kinds(number)
-	cloned := uint64(0)
-	for j := next.tiles - next.base; j < len(tiles); j++ {
-		var t tile.Tile
-		t.Open(&tiles[j])
-		next.tiles++
-		next.group(tiles)
-		bytes, n := tileBytes(&tiles[j]), t.N
-		for rest, rank := t.Mask, 0; rest != 0; rest, rank = rest&(rest-1), rank+1 {
-			slot := slotOf(rest)
-			if next.left[slot] -= int32(t.Count(rank) * bytes / n); next.left[slot] > 0 {
-				continue
-			}
-			if c := next.columns[slot]; c == nil {
-				next.columns[slot] = &column{kind: kinds[slot], begin: b.view.Start()}
-			} else if cloned>>slot&1 == 0 {
-				next.columns[slot] = c.clone(b.copies)
-			}
-			cloned |= 1 << slot
-			next.columns[slot].kind = kinds[slot] // it had none as long as all was null
-			b.add(&next, slot, tiles[:j+1])
+	w.kinds = b.view.Kinds(number)
+	for j := w.lane.tiles - w.base; j < len(w.tiles); j++ {
+		b.steps = append(b.steps, step{w.tiles[j].Last, int32(len(b.works)), int32(j)})
+	}
+	b.works = append(b.works, w)
+	return w.lane
+}
+
+// step is a tile to add.
+type step struct {
+	last    int64
+	work, j int32
+}
+
+// addAll adds the tiles. They are in the order of time, so that blocks of a file are read once.
+func (b *builder) addAll() {
+	slices.SortFunc(b.steps, func(x, y step) int { return cmp.Or(cmp.Compare(x.last, y.last), cmp.Compare(x.work, y.work)) })
+	for _, s := range b.steps {
+		b.addTile(&b.works[s.work], int(s.j))
+	}
+}
+
+// addTile adds a tile to its lane, and nodes that are due.
+func (b *builder) addTile(w *work, j int) {
+	var t tile.Tile
+	t.Open(&w.tiles[j])
+	w.lane.tiles++
+	w.group(w.tiles)
+	bytes := tileBytes(&w.tiles[j])
+	for rest, rank := t.Mask, 0; rest != 0; rest, rank = rest&(rest-1), rank+1 {
+		slot := slotOf(rest)
+		if w.left[slot] -= int32(t.Count(rank) * bytes / t.N); w.left[slot] > 0 {
+			continue
 		}
+		if c := w.columns[slot]; c == nil {
+			w.columns[slot] = &column{begin: b.view.Start()}
+		} else if w.cloned>>slot&1 == 0 {
+			w.columns[slot] = c.clone(b.copies)
+		}
+		w.cloned |= 1 << slot
+		w.columns[slot].kind = w.kinds[slot] // it had none as long as all was null
+		b.add(w.lane, slot, w.tiles[:j+1])
 	}
-	return &next
 }
 
 // isLong reports whether a lane has enough tiles for nodes.

@@ -149,7 +149,7 @@ func (s *measurer) take(word uint64, null bool, time uint64) {
 	if !null {
 		s.now.Kind = s.kind
 		s.now.Time += time
-		s.now.numbers.add(s.kind, word, time)
+		s.now.add(s.kind, word, time)
 	}
 }
 
@@ -178,10 +178,10 @@ func (s *measurer) node(n *node, end uint64) bool {
 	}
 	s.now.Time += n.time
 	for _, a := range n.states {
-		s.now.numbers.add(s.kind, a.word, a.time)
+		s.now.add(s.kind, a.word, a.time)
 	}
 	if n.many {
-		s.now.numbers.merge(s.kind, &n.numbers)
+		s.now.merge(s.kind, &n.numbers)
 	}
 	if s.at = end; end == s.out.bounds[s.pixel+1] {
 		s.flush(s.pixel + 1)

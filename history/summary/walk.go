@@ -194,7 +194,7 @@ func (w *walker) sealed(slot uint, c *column, s sink) (more bool) {
 // climb gives the largest node from k on that the sink takes, and returns the number of lowest nodes in it.
 func (w *walker) climb(c *column, k int, s sink) int {
 	limit := s.limit()
-	for l := len(c.levels) - 1; l >= 0; l-- {
+	for l := range slices.Backward(c.levels) {
 		n := 1 << (fanBits * l)
 		if k&(n-1) != 0 || k+n > c.len() {
 			continue

@@ -88,14 +88,14 @@ func (c *Coded) ValuesOf(lo, hi int, words []uint64, nulls []bool) []bool {
 		}
 		return nil
 	}
-	nulls, any := nulls[:len(words)], uint64(0)
+	nulls, some := nulls[:len(words)], uint64(0)
 	for i, code := range words {
 		null := One(code == 0)
-		any |= null
+		some |= null
 		nulls[i] = code == 0
 		words[i] = (c.Least + code - 1) & (null - 1)
 	}
-	if any == 0 {
+	if some == 0 {
 		return nil
 	}
 	return nulls
