@@ -68,6 +68,9 @@ func (v *View) entriesOf(l *lane, s *sealed, whole int) (r tile.Run) {
 				add(uint8(slot)|uint8(tile.One(null)*tile.Null), tl.End(lo), word)
 			}
 		}
+		if last := s.tiles[i].Last; last >= v.end && last >= v.final {
+			return r // what ends later is not in the view
+		}
 	}
 	open := s.entriesOf()
 	for i := range open.n {

@@ -29,6 +29,29 @@ func BenchmarkThreads(b *testing.B) {
 	_, v := setView(b, "many-threads")
 	all := threadsOf(b, v)
 	span := v.End() - v.Start()
+	var open *history.View // the last view before the history was closed
+	set := loadSet(b, "many-threads")
+	h, err := history.New(history.Options{Start: set.Header.Start})
+	if err != nil {
+		b.Fatal(err)
+	}
+	feed(b, h, set, 10_000, func(v *history.View) {
+		if !v.Closed() {
+			open = v
+		}
+	})
+	openAt := of(b, open)
+	b.Run("open", func(b *testing.B) {
+		var s *summary.Shares
+		var err error
+		end := timeCPU(b)
+		for b.Loop() {
+			if s, err = openAt.SharesInto(s, all, open.Start(), open.End(), 2000); err != nil {
+				b.Fatal(err)
+			}
+		}
+		end()
+	})
 	b.Run("one-instant-a-pixel", func(b *testing.B) { // for comparison
 		var s *history.Intervals
 		var err error
