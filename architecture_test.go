@@ -17,7 +17,7 @@ var below = map[string][]string{
 	"cmd/granary":                  {"cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/internal/dirs", "cmd/granary/internal/serve", "cmd/granary/parquet", "render", "export", "trace", "profile", "columnstore", "disk", "internal/input", "testdata"},
 	"cmd/granary/internal/dirs":    {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "columnstore", "catalog/mended", "disk"},
 	"cmd/granary/internal/serve":   {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "server", "profile", "columnstore", "disk", "internal/input"},
-	"cmd/granary/internal/states":  {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "render", "export", "trace", "trace/ihs", "columnstore", "history"},
+	"cmd/granary/internal/states":  {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "render", "export", "trace", "trace/ihs", "columnstore", "history", "history/paged", "disk"},
 	"cmd/granary/internal/formats": {"cmd/granary/internal/cli", "profile"},
 	"cmd/granary/internal/chart":   {"cmd/granary/internal/cli", "profile"},
 	"cmd/granary/internal/dbdir":   {"cmd/granary/internal/cli", "columnstore", "disk"},

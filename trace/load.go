@@ -46,8 +46,8 @@ func (o LoadOptions) stage(s Stage) func(done, total int64) {
 
 // Load reads the named recording (see the package comment) into a history. Errors name the
 // file; errors of contents are ihs.ErrFormat, ihs.ErrLimit and those of CSV. An interval set
-// in a file is streamed, without a copy in memory beside its history; CSV and computed sets
-// are held in memory.
+// in a file and a computed one are streamed, without a copy in memory beside its history; CSV is
+// held in memory.
 func Load(ctx context.Context, name string, opts LoadOptions) (r *Recording, err error) {
 	err = opts.open(ctx, name, func(in input, progress func(done, total int64)) (err error) {
 		r, err = build(ctx, in, progress)
@@ -56,13 +56,18 @@ func Load(ctx context.Context, name string, opts LoadOptions) (r *Recording, err
 	return r, err
 }
 
-// LoadInto reads the named recording as Load does, into a target. After an error the target has the
-// intervals of its commits, and may be in a transaction, which its owner ends.
-func LoadInto(ctx context.Context, name string, opts LoadOptions, to Target) error {
-	return opts.open(ctx, name, func(in input, progress func(done, total int64)) error {
-		_, err := feed(ctx, in, progress, to)
+// LoadInto reads the named recording as Load does, into a target, and returns the number of its intervals.
+// After an error the target has the intervals of its commits, and may be in a transaction, which its owner
+// ends.
+func LoadInto(ctx context.Context, name string, opts LoadOptions, to Target) (intervals int, err error) {
+	err = opts.open(ctx, name, func(in input, progress func(done, total int64)) error {
+		r, err := feed(ctx, in, progress, to)
+		if err == nil {
+			intervals = r.Intervals
+		}
 		return err
 	})
+	return intervals, err
 }
 
 // nameInput adds the name of the input to an error without one.
@@ -85,9 +90,20 @@ func (o LoadOptions) open(ctx context.Context, name string, take func(in input, 
 }
 
 func (o LoadOptions) openInput(ctx context.Context, name string, take func(in input, progress func(done, total int64)) error) error {
+	made, err := ihs.ParseSynth(name)
+	switch {
+	case err != nil:
+		return err
+	case made != nil:
+		h, err := made.Header(ihs.Limits{})
+		if err != nil {
+			return err
+		}
+		return take(streamOf(h, made.Names(), made.Next()), o.stage(Building))
+	}
 	progress := o.stage(Reading)
-	if isCSV(name) || strings.HasPrefix(name, "synth:") {
-		s, err := openSet(ctx, name, o.Stdin, progress)
+	if isCSV(name) {
+		s, err := o.readCSV(ctx, name, progress)
 		if err != nil {
 			return err
 		}
@@ -111,7 +127,7 @@ func (o LoadOptions) openInput(ctx context.Context, name string, take func(in in
 	if err != nil {
 		return err
 	}
-	return take(input{r.Header(), attributes, r.Next}, progress)
+	return take(streamOf(r.Header(), attributes, r.Next), progress)
 }
 
 // isCSV reports whether a name is that of a CSV file.
@@ -120,18 +136,15 @@ func isCSV(name string) bool {
 	return name == "-" || strings.HasSuffix(lower, ".csv") || strings.HasSuffix(lower, ".csv.gz")
 }
 
-// openSet reads a file that becomes a set in memory.
-func openSet(ctx context.Context, name string, stdin io.Reader, progress func(done, total int64)) (*ihs.Set, error) {
-	if !isCSV(name) {
-		return ihs.Open(name, ihs.Limits{})
-	}
+// readCSV reads a file that becomes a set in memory.
+func (o LoadOptions) readCSV(ctx context.Context, name string, progress func(done, total int64)) (*ihs.Set, error) {
 	t := NewCSV(CSVOptions{})
 	var err error
 	switch {
 	case name != "-":
 		err = t.ReadFile(ctx, name, progress)
-	case stdin != nil:
-		err = t.Read(ctx, "standard input", stdin)
+	case o.Stdin != nil:
+		err = t.Read(ctx, "standard input", o.Stdin)
 	default:
 		err = t.Read(ctx, "standard input", strings.NewReader(""))
 	}

@@ -3,6 +3,8 @@ package trace
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,25 +12,32 @@ import (
 	"github.com/granarydb/granary/trace/ihs"
 )
 
-// TestLoadProgress: each stage begins with 0, and done never exceeds total.
+// TestLoadProgress: each stage begins with 0, and done never exceeds total. CSV is read before it becomes a history.
 func TestLoadProgress(t *testing.T) {
-	var stages []Stage
-	r, err := Load(t.Context(), "synth:300:100", LoadOptions{Progress: func(stage Stage, done, total int64) {
-		if len(stages) == 0 || stages[len(stages)-1] != stage {
-			stages = append(stages, stage)
-			if done != 0 {
-				t.Errorf("%s begins with %d", stage, done)
-			}
-		}
-		if done < 0 || done > total {
-			t.Errorf("%s: %d of %d", stage, done, total)
-		}
-	}})
-	if err != nil || r.Intervals != 300*101-1 {
-		t.Fatal(r, err)
+	csv := filepath.Join(t.TempDir(), "a.csv")
+	rows := "time,attribute,value\n" + strings.Repeat("5,a,1\n", 20_000)
+	if err := os.WriteFile(csv, []byte(rows), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	if want := []Stage{Reading, Building}; !slices.Equal(stages, want) {
-		t.Errorf("stages %v, want %v", stages, want)
+	for name, want := range map[string][]Stage{"synth:300:100": {Building}, csv: {Reading, Building}} {
+		var stages []Stage
+		_, err := Load(t.Context(), name, LoadOptions{Progress: func(stage Stage, done, total int64) {
+			if len(stages) == 0 || stages[len(stages)-1] != stage {
+				stages = append(stages, stage)
+				if done != 0 {
+					t.Errorf("%s begins with %d", stage, done)
+				}
+			}
+			if done < 0 || done > total {
+				t.Errorf("%s: %d of %d", stage, done, total)
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(stages, want) {
+			t.Errorf("%s: stages %v, want %v", name, stages, want)
+		}
 	}
 }
 

@@ -69,7 +69,7 @@ func TestFeedNamesInterval(t *testing.T) {
 			}
 		}
 		attributes := []ihs.Attribute{{Parent: ihs.NoParent, Name: "a"}}
-		l, err := build(t.Context(), input{ihs.Header{Keys: 1, Intervals: n, End: n - 1}, attributes, next}, nil)
+		l, err := build(t.Context(), streamOf(ihs.Header{Keys: 1, Intervals: n, End: n - 1}, attributes, next), nil)
 		switch {
 		case test.want != "":
 			if err == nil || !strings.HasPrefix(err.Error(), test.want) {
@@ -146,7 +146,7 @@ func TestLoadInto(t *testing.T) {
 				return err
 			},
 		}
-		err := LoadInto(t.Context(), "synth:1000:50", LoadOptions{}, to)
+		_, err := LoadInto(t.Context(), "synth:1000:50", LoadOptions{}, to)
 		if fails > 0 {
 			if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "synth:1000:50: ") || commits != fails {
 				t.Errorf("%v after %d commits, want %d", err, commits, fails)

@@ -18,6 +18,9 @@ import (
 // program's. Its states are not read: rebuild the file.
 var ErrFormat = errors.New("history file of another version: rebuild it")
 
+// Magic is what each file begins with.
+const Magic = "granaryH"
+
 // Options are the options of a file.
 type Options struct {
 	// Provider names what makes the states, and its version. Open refuses a file with another one.
@@ -58,9 +61,8 @@ const (
 )
 
 var (
-	headerMagic = []byte("granaryH")
-	endMagic    = []byte("granaryE")
-	castagnoli  = crc32.MakeTable(crc32.Castagnoli)
+	endMagic   = []byte("granaryE")
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 )
 
 func sum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
@@ -70,7 +72,7 @@ type fileID [16]byte
 
 // header returns the header of a file, in a multiple of 8 bytes.
 func header(id fileID, provider string) []byte {
-	b := append([]byte(nil), headerMagic...)
+	b := []byte(Magic)
 	b = binary.LittleEndian.AppendUint32(b, formatVersion)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(provider)))
 	b = append(append(b, id[:]...), provider...)
@@ -78,29 +80,26 @@ func header(id fileID, provider string) []byte {
 	return binary.LittleEndian.AppendUint32(b, sum(b))
 }
 
-// readHeader checks the header of a file.
-func (f *file) readHeader(provider string) error {
+// readHeader checks the header of a file, and returns its provider.
+func (f *file) readHeader() (provider string, err error) {
 	b := make([]byte, len(header(fileID{}, string(make([]byte, mostProvider)))))
 	n, err := f.disk.ReadAt(b, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return err
+		return "", err
 	}
-	if b = b[:n]; n < headerSize || !bytes.Equal(b[:8], headerMagic) {
-		return f.damaged(0, "it does not begin as a history")
+	if b = b[:n]; n < headerSize || string(b[:8]) != Magic {
+		return "", f.damaged(0, "it does not begin as a history")
 	}
 	length := int(binary.LittleEndian.Uint32(b[12:]))
 	size := headerSize + length + (12-(headerSize+length)%8)%8
 	if length > mostProvider || size+4 > n || sum(b[:size]) != binary.LittleEndian.Uint32(b[size:]) {
-		return f.damaged(0, "the checksum of the header is wrong")
+		return "", f.damaged(0, "the checksum of the header is wrong")
 	}
 	copy(f.id[:], b[16:])
-	switch version, made := binary.LittleEndian.Uint32(b[8:]), string(b[headerSize:headerSize+length]); {
-	case version != formatVersion:
-		return fmt.Errorf("%s: %w: it has format %d, not %d", f.name, ErrFormat, version, formatVersion)
-	case made != provider:
-		return fmt.Errorf("%s: %w: it is of provider %q, not %q", f.name, ErrFormat, made, provider)
+	if version := binary.LittleEndian.Uint32(b[8:]); version != formatVersion {
+		return "", fmt.Errorf("%s: %w: it has format %d, not %d", f.name, ErrFormat, version, formatVersion)
 	}
-	return nil
+	return string(b[headerSize : headerSize+length]), nil
 }
 
 // end is where an index is.

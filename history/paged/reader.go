@@ -32,16 +32,34 @@ type Reader struct {
 // The errors are ErrFormat, fs.ErrNotExist, those of the file system and of opts.History.Reserve, and
 // *disk.DamagedError for a file that is none, or whose last index is damaged.
 func Open(path string, opts Options) (*Reader, error) {
-	fs, name := opts.find(path)
-	f, err := fs.Open(name)
+	f, err := opts.open(path)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{file: file{disk: f, name: name}}
+	r := &Reader{file: *f}
 	if err := r.open(&opts); err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, f.disk.Close())
 	}
 	return r, nil
+}
+
+// Provider returns the provider of a file, which programs give to Open that show the files of others. It
+// reads the header alone. The provider of the options is ignored. The errors are those of Open for the
+// header.
+func Provider(path string, opts Options) (provider string, err error) {
+	f, err := opts.open(path)
+	if err != nil {
+		return "", err
+	}
+	provider, err = f.readHeader()
+	return provider, errors.Join(err, f.disk.Close())
+}
+
+// open opens a file to read.
+func (o *Options) open(path string) (*file, error) {
+	fs, name := o.find(path)
+	f, err := fs.Open(name)
+	return &file{disk: f, name: name}, err
 }
 
 func (r *Reader) open(opts *Options) error {
@@ -49,8 +67,12 @@ func (r *Reader) open(opts *Options) error {
 	if err != nil {
 		return err
 	}
-	if err := r.readHeader(opts.Provider); err != nil {
+	made, err := r.readHeader()
+	switch {
+	case err != nil:
 		return err
+	case made != opts.Provider:
+		return fmt.Errorf("%s: %w: it is of provider %q, not %q", r.name, ErrFormat, made, opts.Provider)
 	}
 	e, at, err := r.findEnd(size)
 	if err != nil {
@@ -145,13 +167,26 @@ func (r *Reader) readBlocks(index *fields.Reader, most int64) error {
 	return index.Err()
 }
 
+// Blocks returns the number of blocks, their bytes in the file, and those that they have in memory.
+func (r *Reader) Blocks() (number int, bytes, raw int64) {
+	for _, b := range r.blocks {
+		bytes, raw = bytes+int64(b.length), raw+int64(b.raw)
+	}
+	return len(r.blocks), bytes, raw
+}
+
+// VerifyBlock reads the block of a number, from 0 on, and returns its error if it is damaged
+// (*disk.DamagedError) or cannot be read. The view keeps what it has in memory.
+func (r *Reader) VerifyBlock(number int) error {
+	return r.readBlock(r.blocks[number], make([]byte, tile.ChunkBytes))
+}
+
 // Verify reads all blocks, and returns the errors of those that are damaged or cannot be read, joined. It
 // costs a read of the file.
 func (r *Reader) Verify() error {
 	var all []error
-	room := make([]byte, tile.ChunkBytes)
-	for _, b := range r.blocks {
-		all = append(all, r.readBlock(b, room))
+	for i := range r.blocks {
+		all = append(all, r.VerifyBlock(i))
 	}
 	return errors.Join(all...)
 }

@@ -45,7 +45,7 @@ func BaseName(name string) string {
 // set of a name "synth:ATTRIBUTES:CHANGES" (see Synth). A name may have the first file's
 // suffix. The set has passed Check. The errors are ErrFormat, ErrLimit and those of the files.
 func Open(name string, limits Limits) (*Set, error) {
-	if made, err := parseSynth(name); err != nil || made != nil {
+	if made, err := ParseSynth(name); err != nil || made != nil {
 		if err != nil {
 			return nil, err
 		}

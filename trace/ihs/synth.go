@@ -2,6 +2,7 @@ package ihs
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -18,8 +19,8 @@ type Synth struct {
 // synthStep is the time from one change to the next, in nanoseconds.
 const synthStep = 1000
 
-// parseSynth returns the model named by "synth:A:I", or nil for a name without the prefix.
-func parseSynth(name string) (*Synth, error) {
+// ParseSynth returns the model named by "synth:A:I", or nil for a name without the prefix.
+func ParseSynth(name string) (*Synth, error) {
 	rest, found := strings.CutPrefix(name, "synth:")
 	if !found {
 		return nil, nil
@@ -70,35 +71,56 @@ func (m Synth) Order() []uint32 {
 	return order
 }
 
-// Set computes the set. The attributes are all at the top, and their names are their numbers.
-// ErrLimit means that the set exceeds the limits.
+// Names returns the attributes of the set: they are all at the top, and their names are their numbers.
+func (m Synth) Names() []Attribute {
+	all := make([]Attribute, m.Attributes)
+	for key := range all {
+		all[key] = Attribute{Parent: NoParent, Name: strconv.Itoa(key)}
+	}
+	return all
+}
+
+// Next returns a function that computes the intervals of the set one by one, in the order of their ends,
+// and then returns io.EOF. It keeps 36 bytes an attribute, and no interval.
+func (m Synth) Next() func() (Interval, error) {
+	order, starts, values := m.Order(), make([]int64, m.Attributes), make([]uint64, m.Attributes)
+	n, all := 1, m.Attributes*m.Changes // at 0 the first attribute changes, and none has a state that ends
+	left := 0
+	end := int64(all) * synthStep
+	state := func(key uint32, end int64) Interval {
+		iv := Interval{Start: starts[key], End: end, Key: key}
+		if values[key] > 0 {
+			iv.Kind, iv.Word = KindInt, values[key]
+		}
+		return iv
+	}
+	values[order[0]] = 1
+	return func() (Interval, error) {
+		switch {
+		case n < all:
+			key, t := order[n%m.Attributes], int64(n)*synthStep
+			iv := state(key, t-1)
+			starts[key], values[key] = t, uint64(n/m.Attributes%8)+1
+			n++
+			return iv, nil
+		case left < m.Attributes:
+			left++
+			return state(uint32(left-1), end), nil
+		}
+		return Interval{}, io.EOF
+	}
+}
+
+// Set computes the set. ErrLimit means that the set exceeds the limits.
 func (m Synth) Set(limits Limits) (*Set, error) {
 	h, err := m.Header(limits)
 	if err != nil {
 		return nil, err
 	}
-	s := &Set{Header: h}
+	s := &Set{Header: h, Attributes: m.Names()}
 	s.grow(h.Intervals)
-	ongoing := make([]Interval, h.Keys)
-	for key := range ongoing {
-		ongoing[key].Key = uint32(key)
-		s.Attributes = append(s.Attributes, Attribute{Parent: NoParent, Name: strconv.Itoa(key)})
-	}
-	order := m.Order()
-	t := int64(0)
-	for i := range m.Changes {
-		for _, key := range order {
-			iv := &ongoing[key]
-			if t > 0 {
-				iv.End = t - 1
-				s.append(*iv)
-			}
-			iv.Start, iv.Kind, iv.Word = t, KindInt, uint64(i%8)+1
-			t += synthStep
-		}
-	}
-	for _, iv := range ongoing {
-		iv.End = h.End
+	next := m.Next()
+	for iv, err := next(); err == nil; iv, err = next() {
 		s.append(iv)
 	}
 	return s, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,6 +41,31 @@ func WriteTo(name string, stdout io.Writer, write func(io.Writer) error) error {
 	}
 	if err != nil {
 		os.Remove(f.Name())
+	}
+	return err
+}
+
+// Replace calls write with the path of a file that is not there, beside the file of a name, and renames it to
+// the name. An existing file changes only if write has no error. The target of a symbolic link is replaced, not
+// the link. After an error there is no such file, unless it could not be removed, which the error says.
+func Replace(name string, write func(path string) error) error {
+	target := name
+	if leads, err := filepath.EvalSymlinks(name); err == nil {
+		target = leads
+	}
+	if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file", name)
+	}
+	path := fmt.Sprintf("%s.%08x", target, rand.Uint32())
+	mode := modeOf(target)
+	err := write(path)
+	if err == nil {
+		err = errors.Join(naming(name, os.Chmod(path, mode)), naming(name, os.Rename(path, target)))
+	}
+	if err != nil {
+		if left := os.Remove(path); left != nil && !errors.Is(left, fs.ErrNotExist) {
+			err = errors.Join(err, fmt.Errorf("a part of the output is left: %w", left))
+		}
 	}
 	return err
 }

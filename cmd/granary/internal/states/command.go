@@ -19,10 +19,13 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history",
 		Short: "Query recorded state histories: which state, when, for how long",
-		Long: `history queries interval sets. An interval set records the state of each
-attribute of a system (a thread, a CPU, a queue) at every instant.
+		Long: `history queries recordings: the state of each attribute of a system (a thread, a
+CPU, a queue) at every instant. They are interval sets, CSV, or history files,
+which may be larger than memory.
 
   granary history import -o run states.csv    convert CSV to a set
+  granary history import -o run.history run   convert a set to a history file
+  granary history verify run.history          are all its bytes as written?
   granary history info run                    the size and attributes of a set
   granary history at run CPUs/0 +1.5s         one attribute at one instant
   granary history slice run +1.5s             all attributes at one instant
@@ -43,7 +46,7 @@ attribute of a system (a thread, a CPU, a queue) at every instant.
 			return errors.Join(cmd.Help(), cli.Usage(errors.New("a command is missing")))
 		},
 	}
-	cmd.AddCommand(newImport(), newLoad(), newInfo(), newAt(), newSlice(), newRange(),
+	cmd.AddCommand(newImport(), newLoad(), newVerify(), newInfo(), newAt(), newSlice(), newRange(),
 		newSample(), newPlot(), cli.NewHelp("Show the help of a history command"))
 	return cmd
 }
@@ -53,6 +56,8 @@ const (
 	fileHelp = `FILE is one of:
   run                        the set run.ihs.gz with run.attrs.tsv.gz; either
                              suffix may be added
+  run.history                a history file, whatever its name ends in: it is
+                             read as far as the question needs it
   run.csv or run.csv.gz      CSV (see granary history import --help)
   -                          CSV on standard input
   synth:ATTRIBUTES:CHANGES   a synthetic history`

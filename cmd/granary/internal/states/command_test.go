@@ -461,7 +461,7 @@ func TestOfRealSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := infoOf(l)
+	got := infoOf(&recording{Recording: l})
 	if got.Attributes != 58_428 || got.Intervals != 821_120 || got.Kinds != (kindCounts{Null: 200_931, Int: 517_506, String: 102_683}) || got.BytesPerInterval > 7 {
 		t.Errorf("%+v", got)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -29,11 +30,25 @@ type importOptions struct {
 func newImport() *cobra.Command {
 	var o importOptions
 	cmd := &cobra.Command{
-		Use:   "import -o SET [flags] CSV...",
-		Short: "Convert CSV to an interval set",
-		Long: `import converts one or more CSV files to a set, the files SET.ihs.gz and
-SET.attrs.tsv.gz. The first line names the columns, in any order. Rows are
-either changes,
+		Use:   "import -o OUTPUT [flags] FILE...",
+		Short: "Convert CSV to an interval set, or any recording to a history file",
+		Long: `import converts recordings. The name of the output selects what it writes.
+
+-o RUN.history writes a history file: one file of blocks, which the other
+commands answer from without reading all of it. A history may be larger than
+memory, both here and there. FILE is a set, CSV, a synthetic history, or another
+history file; several files must be CSV. Sets are streamed, and take memory for
+the names of attributes and for 20 bytes of index a tile. CSV is sorted in
+memory first, at 38 bytes a row.
+
+-o SET, any other name, converts CSV to a set, the files SET.ihs.gz and
+SET.attrs.tsv.gz.
+
+The output appears under its name when it is whole. After an error or an
+interrupt an older one is as it was, and nothing else is left. A process that
+is killed leaves a file with the name of the output and eight digits more.
+
+The first line of CSV names the columns, in any order. Rows are either changes,
 
   time,attribute,value
   2026-01-31T09:00:00Z,CPUs/0,idle
@@ -54,21 +69,22 @@ null.
 All values of an attribute have one kind: int if all are whole numbers, else
 float if all are numbers as in JSON, else string. 007 is a string. --kind sets
 the kind of all values; a column kind (int, float, string or null) sets it for
-each row.
+each row. These flags are for CSV alone.
 
 The other history commands read CSV too, as import does without flags.`,
 		Example: `  granary history import -o run states.csv
-  granary history import -o app --unit ms --separator . a.csv b.csv.gz
+  granary history import -o run.history run
+  granary history import -o app.history --unit ms --separator . a.csv b.csv.gz
   granary history range --csv run CPUs/0 | granary history import -o cpu0 -`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cli.Usage(errors.New("name at least one CSV file, or - for standard input"))
+				return cli.Usage(errors.New("name at least one CSV file or other recording, or - for CSV on standard input"))
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return importCSV(cmd, &o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return importAny(cmd, &o, args) },
 	}
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`SET` to write, with or without its suffix .ihs.gz")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`OUTPUT` to write: a file that ends in .history, or the name of a set, with or without its suffix .ihs.gz")
 	cmd.Flags().StringVar(&o.separator, "separator", "/", "`CHARACTER` between the names of a path")
 	cmd.Flags().StringVar(&o.unit, "unit", "ns", "`UNIT` of times that are plain numbers: s, ms, us or ns")
 	cmd.Flags().StringVar(&o.kind, "kind", "", "`KIND` of all values: int, float or string (default: from the values)")
@@ -81,7 +97,7 @@ The other history commands read CSV too, as import does without flags.`,
 func (o *importOptions) read() (trace.CSVOptions, error) {
 	out := trace.CSVOptions{Kind: o.kind}
 	if o.output == "" || o.output == "-" {
-		return out, cli.Usage(errors.New("no output: add -o SET, the common name of the two files"))
+		return out, cli.Usage(errors.New("no output: add -o FILE.history, or -o SET, the common name of the two files of a set"))
 	}
 	var size int
 	out.Separator, size = utf8.DecodeRuneInString(o.separator)
@@ -115,11 +131,69 @@ func (o *importOptions) read() (trace.CSVOptions, error) {
 	return out, err
 }
 
-func importCSV(cmd *cobra.Command, o *importOptions, names []string) error {
+func importAny(cmd *cobra.Command, o *importOptions, names []string) error {
 	opts, err := o.read()
 	if err != nil {
 		return err
 	}
+	toFile := hasFileSuffix(o.output)
+	for _, name := range names {
+		switch {
+		case isCSVName(name):
+			continue
+		case !toFile:
+			return cli.Usage(fmt.Errorf("%s: a set is made of CSV: add -o FILE.history for a history file", name))
+		case len(names) > 1:
+			return cli.Usage(fmt.Errorf("%s: several files must be CSV", name))
+		}
+		for _, flag := range []string{"separator", "unit", "kind", "start", "end"} {
+			if cmd.Flags().Changed(flag) {
+				return cli.Usage(fmt.Errorf("--%s is for CSV, and %s is another recording", flag, name))
+			}
+		}
+		return importFile(cmd, o.output, name)
+	}
+	if toFile {
+		if err := spareFile(o.output, names); err != nil {
+			return err
+		}
+	}
+	s, err := readCSV(cmd, opts, names)
+	if err != nil {
+		return err
+	}
+	if toFile {
+		err = saveFile(cmd, o.output, s)
+	} else {
+		err = saveSetAs(cmd, ihs.BaseName(o.output), s)
+	}
+	if err != nil {
+		return err
+	}
+	if hint := unitHint(s.Header.Start, s.Header.End); hint != "" && !cmd.Flags().Changed("unit") {
+		fmt.Fprintln(cmd.ErrOrStderr(), "granary: "+hint)
+	}
+	return nil
+}
+
+// isCSVName reports whether the file of a name is taken for CSV: all but history files, sets and synthetic
+// histories are.
+func isCSVName(name string) bool {
+	if isHistoryFile(name) || strings.HasPrefix(name, "synth:") {
+		return false
+	}
+	if name == "-" {
+		return true
+	}
+	if _, err := os.Stat(name); err == nil {
+		return !strings.HasSuffix(name, ihs.IntervalsSuffix) && !strings.HasSuffix(name, ihs.AttributesSuffix)
+	}
+	_, err := os.Stat(ihs.BaseName(name) + ihs.IntervalsSuffix)
+	return err != nil
+}
+
+// readCSV makes a set of CSV files, and shows the progress.
+func readCSV(cmd *cobra.Command, opts trace.CSVOptions, names []string) (s *ihs.Set, err error) {
 	t := trace.NewCSV(opts)
 	for _, name := range names {
 		p := cli.NewSlowProgress(cmd.ErrOrStderr(), name)
@@ -129,23 +203,20 @@ func importCSV(cmd *cobra.Command, o *importOptions, names []string) error {
 			err = t.ReadFile(cmd.Context(), name, p.Show)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		p.End()
 	}
-	s, err := t.Set()
-	if err != nil {
-		return err
+	if s, err = t.Set(); err == nil {
+		err = cmd.Context().Err()
 	}
-	if err := cmd.Context().Err(); err != nil {
-		return err
-	}
-	output := ihs.BaseName(o.output)
+	return s, err
+}
+
+// saveSetAs writes the files of a set, and prints what it has.
+func saveSetAs(cmd *cobra.Command, output string, s *ihs.Set) error {
 	if err := saveSet(cmd, output, s); err != nil {
 		return err
-	}
-	if hint := unitHint(s.Header.Start, s.Header.End); hint != "" && !cmd.Flags().Changed("unit") {
-		fmt.Fprintln(cmd.ErrOrStderr(), "granary: "+hint)
 	}
 	p := cli.Printer{W: cmd.OutOrStdout()}
 	p.Printf("%s%s: %s of %s, from %s to %s\n", output, ihs.IntervalsSuffix, cli.Many(s.Len(), "interval"),

@@ -8,7 +8,6 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/trace"
 )
 
 func newInfo() *cobra.Command {
@@ -17,9 +16,13 @@ func newInfo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "info [flags] FILE",
 		Short: "Show the size and the attributes of a history",
-		Long: `info loads a history and shows its duration, the number of its attributes, the
-number of its intervals of each kind, its size in memory, and the top of its
-tree. Memory includes the intervals, all indexes and the names of attributes.
+		Long: `info shows the duration of a history, the number of its attributes, the number
+of its intervals of each kind, its size, and the top of its tree. The size is
+that in memory, with the intervals, all indexes and the names of attributes.
+
+Of a history file the size is that of the file. info shows its blocks, who wrote
+it, and the bytes at its end that a writer that was stopped, or is at work, did
+not sync. It reads all blocks to count the intervals, a few at a time.
 
 ` + askedHelp,
 		Example: `  granary history info run
@@ -31,6 +34,7 @@ tree. Memory includes the intervals, all indexes and the names of attributes.
 			if err != nil {
 				return err
 			}
+			defer l.close()
 			if err := l.Count(cmd.Context()); err != nil {
 				return err
 			}
@@ -57,15 +61,29 @@ func oneFile(_ *cobra.Command, args []string) error {
 
 // recordingInfo is the answer of history info, and its JSON form.
 type recordingInfo struct {
-	Start            string     `json:"start"`
-	End              string     `json:"end"`
-	Duration         uint64     `json:"duration_ns"`
-	Attributes       int        `json:"attributes"`
-	Intervals        int        `json:"intervals"`
-	Kinds            kindCounts `json:"kinds"`
-	Bytes            int64      `json:"bytes"`
-	BytesPerInterval float64    `json:"bytes_per_interval"`
-	Tree             []topInfo  `json:"tree"`
+	Start      string     `json:"start"`
+	End        string     `json:"end"`
+	Duration   uint64     `json:"duration_ns"`
+	Attributes int        `json:"attributes"`
+	Intervals  int        `json:"intervals"`
+	Kinds      kindCounts `json:"kinds"`
+	// Bytes are those in memory, or those of the file.
+	Bytes            int64     `json:"bytes"`
+	BytesPerInterval float64   `json:"bytes_per_interval"`
+	File             *fileInfo `json:"file,omitempty"`
+	Tree             []topInfo `json:"tree"`
+}
+
+// fileInfo is what a history file has beside the history.
+type fileInfo struct {
+	Provider   string `json:"provider"`
+	Blocks     int    `json:"blocks"`
+	BlockBytes int64  `json:"block_bytes"`
+	// RawBytes are those of the blocks in memory.
+	RawBytes int64 `json:"raw_bytes"`
+	// Lost is the bytes behind the last Sync that is whole.
+	Lost   int64 `json:"lost_bytes"`
+	Closed bool  `json:"closed"`
 }
 
 // kindCounts is the number of intervals with values of each kind.
@@ -89,7 +107,7 @@ type topInfo struct {
 }
 
 // infoOf returns the answer of history info for a recording.
-func infoOf(l *trace.Recording) recordingInfo {
+func infoOf(l *recording) recordingInfo {
 	out := recordingInfo{
 		Start: cli.TimeJSON(l.Start()), End: cli.TimeJSON(l.End()), Duration: uint64(l.End()) - uint64(l.Start()) + 1,
 		Attributes: l.Len(), Intervals: l.Intervals, Bytes: l.Bytes, Tree: []topInfo{},
@@ -97,6 +115,11 @@ func infoOf(l *trace.Recording) recordingInfo {
 			l.Kinds[history.KindNull], l.Kinds[history.KindInt], l.Kinds[history.KindFloat], l.Kinds[history.KindString],
 			l.Kinds[history.KindBool], l.Kinds[history.KindBytes],
 		},
+	}
+	if l.file != nil {
+		f := fileInfo{Provider: l.provider, Lost: l.file.Lost, Closed: l.Closed()}
+		f.Blocks, f.BlockBytes, f.RawBytes = l.file.Blocks()
+		out.File, out.Bytes = &f, l.size
 	}
 	if out.Intervals > 0 {
 		out.BytesPerInterval = float64(out.Bytes) / float64(out.Intervals)
@@ -116,6 +139,19 @@ func infoOf(l *trace.Recording) recordingInfo {
 	return out
 }
 
+func (f *fileInfo) print(p *cli.Printer) {
+	p.Printf("Blocks: %s of %s, which are %s in memory\n", cli.Number(f.Blocks), cli.Size(f.BlockBytes), cli.Size(f.RawBytes))
+	p.Printf("Made:   by %s", cli.Printable(f.Provider))
+	if !f.Closed {
+		p.Printf(", which had not closed the history")
+	}
+	p.Printf("\n")
+	if f.Lost > 0 {
+		p.Printf("Lost:   %s behind the last Sync: its writer was stopped or is at work, or the file was cut\n", cli.Size(f.Lost))
+	}
+	p.Printf("\n")
+}
+
 // manyIntervals is the number of intervals from which on the memory that any history takes, about
 // 10 KB, is little of the bytes of each.
 const manyIntervals = 10_000
@@ -133,7 +169,12 @@ func (i *recordingInfo) print(w io.Writer, limit int) error {
 	if i.Intervals >= manyIntervals {
 		each = fmt.Sprintf(", %.2f bytes an interval", i.BytesPerInterval)
 	}
-	p.Printf("Memory: %s%s, names included\n\n", cli.Size(i.Bytes), each)
+	if i.File == nil {
+		p.Printf("Memory: %s%s, names included\n\n", cli.Size(i.Bytes), each)
+	} else {
+		p.Printf("File:   %s%s, names included\n", cli.Size(i.Bytes), each)
+		i.File.print(&p)
+	}
 	p.Printf("%12s %12s %12s  %s\n", "children", "attributes", "intervals", "attribute")
 	for k, t := range i.Tree {
 		if limit > 0 && k == limit {

@@ -7,13 +7,36 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/history/paged"
 	"github.com/granarydb/granary/trace"
 )
 
-// openHistory loads a history from a file and shows the progress, or from the directory of --db.
-func openHistory(cmd *cobra.Command, name string) (*trace.Recording, error) {
+// recording is a history that a command asks.
+type recording struct {
+	*trace.Recording
+	// file is the file that it is read from, block by block; nil if it is in memory. provider is that of the
+	// file, and size its bytes.
+	file     *paged.Reader
+	provider string
+	size     int64
+}
+
+// close closes the file. Nothing was written, so its errors say nothing.
+func (r *recording) close() {
+	if r.file != nil {
+		_ = r.file.Close()
+	}
+}
+
+// openHistory opens a history file, loads a history from another one and shows the progress, or opens one of the
+// directory of --db.
+func openHistory(cmd *cobra.Command, name string) (*recording, error) {
 	if dir, set := directory(cmd); set {
-		return openStored(cmd, dir, name)
+		r, err := openStored(cmd, dir, name)
+		return &recording{Recording: r}, err
+	}
+	if isHistoryFile(name) {
+		return openFile(name)
 	}
 	bar := &stageProgress{w: cmd.ErrOrStderr()}
 	r, err := trace.Load(cmd.Context(), name, trace.LoadOptions{Stdin: os.Stdin, Progress: bar.show})
@@ -21,7 +44,7 @@ func openHistory(cmd *cobra.Command, name string) (*trace.Recording, error) {
 		return nil, err
 	}
 	bar.end()
-	return r, nil
+	return &recording{Recording: r}, nil
 }
 
 // stageProgress shows the progress of successive stages.

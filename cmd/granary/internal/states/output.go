@@ -17,7 +17,6 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/export"
-	"github.com/granarydb/granary/trace"
 	"github.com/granarydb/granary/trace/ihs"
 )
 
@@ -144,7 +143,7 @@ type recordSeq = iter.Seq2[arrow.Record, error]
 
 // writeArrow writes the records of a scan of a history, without null intervals if noNulls is
 // set.
-func (f *intervalForm) writeArrow(cmd *cobra.Command, l *trace.Recording, noNulls bool, scan func(context.Context, columnstore.HistoryScan) recordSeq) error {
+func (f *intervalForm) writeArrow(cmd *cobra.Command, l *recording, noNulls bool, scan func(context.Context, columnstore.HistoryScan) recordSeq) error {
 	q := columnstore.HistoryScan{
 		View: l.View, NoNulls: noNulls, Limit: f.most(), Memory: f.memory,
 		Form: cli.ArrowForm(f.form),

@@ -1,11 +1,11 @@
 package states
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -72,7 +72,7 @@ func (o *plotOptions) pictureOptions(name string) (render.TimeOptions, error) {
 		return out, cli.Usage(fmt.Errorf("--width %d: want 400 to 20000", o.width))
 	}
 	if out.Title == "" {
-		out.Title = strings.TrimSuffix(filepath.Base(name), ihs.IntervalsSuffix)
+		out.Title = strings.TrimSuffix(strings.TrimSuffix(filepath.Base(name), ihs.IntervalsSuffix), fileSuffix)
 		if name == "-" {
 			out.Title = "standard input"
 		}
@@ -116,17 +116,18 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 	if err != nil {
 		return err
 	}
+	defer l.close()
 	attributes, err := match(l.Names, o.patterns)
 	if err != nil {
 		return err
 	}
-	if err := l.Count(cmd.Context()); err != nil {
+	if len(o.patterns) == 0 {
+		attributes, err = withValues(cmd.Context(), l.View, attributes)
+	}
+	switch {
+	case err != nil:
 		return err
-	}
-	if len(o.patterns) == 0 { // leave out attributes that only group others
-		attributes = slices.DeleteFunc(attributes, func(a history.Attribute) bool { return l.Values[a] == 0 })
-	}
-	if len(attributes) == 0 {
+	case len(attributes) == 0:
 		return errors.New("the history has no attribute with a value")
 	}
 	if opts.Rows == 0 {
@@ -139,4 +140,19 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "granary: %s of %s that change less left out (--rows, --match)\n", cli.Number(left), cli.Many(len(attributes), "attribute"))
 	}
 	return err
+}
+
+// withValues leaves out the attributes that only group others: they never have a value. It reads little of a file.
+func withValues(ctx context.Context, v *history.View, attributes []history.Attribute) (left []history.Attribute, err error) {
+	for _, a := range attributes {
+		switch _, found, err := v.NextNonNull(a, v.Start()); {
+		case err != nil:
+			return nil, err
+		case found:
+			left = append(left, a)
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		}
+	}
+	return left, nil
 }

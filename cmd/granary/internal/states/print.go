@@ -12,12 +12,11 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/trace"
 )
 
 // intervalPrinter prints intervals one by one and retains none of them.
 type intervalPrinter struct {
-	view    *trace.Recording
+	view    *recording
 	form    *intervalForm
 	printer cli.Printer
 	out     *bufio.Writer
@@ -30,7 +29,7 @@ type intervalPrinter struct {
 // newIntervalPrinter returns a printer and prints the part before the intervals: title in
 // text, the header in CSV, the fields of the object head in JSON, which the intervals then
 // join.
-func newIntervalPrinter(w io.Writer, l *trace.Recording, form *intervalForm, title string, head any) (*intervalPrinter, error) {
+func newIntervalPrinter(w io.Writer, l *recording, form *intervalForm, title string, head any) (*intervalPrinter, error) {
 	p := &intervalPrinter{view: l, form: form, out: bufio.NewWriterSize(w, 64<<10), of: history.Top}
 	p.printer.W = p.out
 	switch form.format {

@@ -14,7 +14,6 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/trace"
 )
 
 func newAt() *cobra.Command {
@@ -45,6 +44,7 @@ its interval. Both ends are included.
 			if err != nil {
 				return err
 			}
+			defer l.close()
 			a, err := lookup(l.Names, args[1])
 			if err != nil {
 				return err
@@ -67,7 +67,7 @@ its interval. Both ends are included.
 }
 
 // printState prints the answer of history at.
-func printState(w io.Writer, l *trace.Recording, a history.Attribute, t int64, in history.Interval, form *intervalForm) error {
+func printState(w io.Writer, l *recording, a history.Attribute, t int64, in history.Interval, form *intervalForm) error {
 	path, err := l.Path(a)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func printState(w io.Writer, l *trace.Recording, a history.Attribute, t int64, i
 }
 
 // whenText formats an instant as an offset and as a date. Flags and arguments accept both.
-func whenText(l *trace.Recording, t int64) string {
+func whenText(l *recording, t int64) string {
 	return fmt.Sprintf("%s (%s)", offset(l.View, t), cli.TimeJSON(t))
 }
 
@@ -149,6 +149,7 @@ interval. Both ends are included.
 			if err != nil {
 				return err
 			}
+			defer l.close()
 			t, err := when.at(l.View)
 			if err != nil {
 				return err
@@ -178,7 +179,7 @@ func nullsFlag(cmd *cobra.Command, nulls *bool) {
 	cmd.Flags().BoolVar(nulls, "nulls", false, "include null intervals, in which an attribute has no value")
 }
 
-func printSlice(w io.Writer, l *trace.Recording, t int64, attributes []history.Attribute, form *intervalForm, nulls bool) error {
+func printSlice(w io.Writer, l *recording, t int64, attributes []history.Attribute, form *intervalForm, nulls bool) error {
 	head := struct {
 		Time       string `json:"time"`
 		Attributes int    `json:"attributes"`
@@ -232,6 +233,7 @@ even if they begin before --from or end after --to. Both ends are included.
 			if err != nil {
 				return err
 			}
+			defer l.close()
 			a, err := lookup(l.Names, args[1])
 			if err != nil {
 				return err
@@ -253,14 +255,18 @@ even if they begin before --from or end after --to. Both ends are included.
 }
 
 // openPeriod opens a history and returns the bounds of a period in it.
-func openPeriod(cmd *cobra.Command, name string, when *period) (l *trace.Recording, from, to int64, err error) {
+func openPeriod(cmd *cobra.Command, name string, when *period) (l *recording, from, to int64, err error) {
 	if _, _, err = when.read(); err == nil {
 		l, err = openHistory(cmd, name)
 	}
-	if err == nil {
-		from, to, err = when.of(l.View)
+	if err != nil {
+		return nil, 0, 0, err
 	}
-	return l, from, to, err
+	if from, to, err = when.of(l.View); err != nil {
+		l.close()
+		return nil, 0, 0, err
+	}
+	return l, from, to, nil
 }
 
 // periodJSON is the JSON form of a period.
@@ -269,7 +275,7 @@ type periodJSON struct {
 	To   string `json:"to"`
 }
 
-func printRange(w io.Writer, l *trace.Recording, a history.Attribute, from, to int64, form *intervalForm, every int64) error {
+func printRange(w io.Writer, l *recording, a history.Attribute, from, to int64, form *intervalForm, every int64) error {
 	path, err := l.Path(a)
 	if err != nil {
 		return err
@@ -346,6 +352,7 @@ before --from or end after --to. Both ends are included.
 			if err != nil {
 				return err
 			}
+			defer l.close()
 			attributes, err := match(l.Names, patterns)
 			if err != nil {
 				return err
@@ -370,7 +377,7 @@ before --from or end after --to. Both ends are included.
 	return cmd
 }
 
-func printSample(w io.Writer, l *trace.Recording, attributes []history.Attribute, from, to int64, pixels int, form *intervalForm, nulls bool) error {
+func printSample(w io.Writer, l *recording, attributes []history.Attribute, from, to int64, pixels int, form *intervalForm, nulls bool) error {
 	found, err := l.Pixels(attributes, from, to, pixels)
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -105,7 +104,7 @@ Flags of CSV are those of 'granary history import', whose set load takes.
 func nameOf(file string) string {
 	name := filepath.Base(ihs.BaseName(file))
 	lower := strings.ToLower(name)
-	for _, suffix := range []string{".csv", ".csv.gz"} {
+	for _, suffix := range []string{".csv", ".csv.gz", fileSuffix} {
 		if strings.HasSuffix(lower, suffix) {
 			return name[:len(name)-len(suffix)]
 		}
@@ -118,6 +117,11 @@ func store(cmd *cobra.Command, dir, name, file string) (err error) {
 	if err := dbdir.CheckNew(dir); err != nil {
 		return err
 	}
+	feed, done, err := feedOf(file)
+	if err != nil {
+		return err
+	}
+	defer done()
 	s, err := columnstore.Open(columnstore.Options{Dir: dir})
 	if err != nil {
 		return dbdir.Explain(dir, err)
@@ -128,7 +132,7 @@ func store(cmd *cobra.Command, dir, name, file string) (err error) {
 	}
 	bar := &stageProgress{w: cmd.ErrOrStderr()}
 	in := storing{store: s, name: name}
-	err = trace.LoadInto(cmd.Context(), file, trace.LoadOptions{Stdin: os.Stdin, Progress: bar.show}, trace.Target{Begin: in.begin, Commit: in.commit})
+	intervals, err := feed(cmd.Context(), bar.show, trace.Target{Begin: in.begin, Commit: in.commit})
 	if err != nil {
 		return in.abort(err)
 	}
@@ -138,13 +142,9 @@ func store(cmd *cobra.Command, dir, name, file string) (err error) {
 		if err != nil {
 			return err
 		}
-		r := trace.FromView(view, in.history.Bytes())
-		if err := r.Count(cmd.Context()); err != nil {
-			return err
-		}
 		p := cli.Printer{W: cmd.OutOrStdout()}
-		p.Printf("Stored %s: %s of %s, from %s to %s\n", cli.Printable(name), cli.Many(r.Intervals, "interval"),
-			cli.Many(r.Len(), "attribute"), cli.TimeJSON(r.Start()), cli.TimeJSON(r.End()))
+		p.Printf("Stored %s: %s of %s, from %s to %s\n", cli.Printable(name), cli.Many(intervals, "interval"),
+			cli.Many(view.Len(), "attribute"), cli.TimeJSON(view.Start()), cli.TimeJSON(view.End()))
 		return p.Err
 	})
 }

@@ -1,0 +1,99 @@
+package states
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/history/paged"
+	"github.com/granarydb/granary/trace"
+)
+
+const (
+	// fileSuffix is that of the history files that import writes.
+	fileSuffix = ".history"
+
+	// ourProvider is the provider of these files, before the version of what import makes of its inputs: a
+	// file of another version is to be imported again. Programs give files other providers, and the commands
+	// answer from these too.
+	ourProvider     = "granary history import "
+	providerVersion = "1"
+)
+
+// cacheBytes bounds the blocks of a file that stay in memory. 0 is the default of package paged, 16 MiB.
+var cacheBytes int64
+
+// hasFileSuffix reports whether a name ends as that of a history file.
+func hasFileSuffix(name string) bool { return strings.HasSuffix(strings.ToLower(name), fileSuffix) }
+
+// isHistoryFile reports whether a file is a history file: one that begins as such, or ends in their suffix.
+func isHistoryFile(name string) bool {
+	if name == "-" || strings.HasPrefix(name, "synth:") {
+		return false
+	}
+	if hasFileSuffix(name) {
+		return true
+	}
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+		return false // a pipe would lose what is read of it
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, len(paged.Magic))
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head) == paged.Magic
+}
+
+// fileOptions are the options of a history file that is named from the folder of the process.
+func fileOptions(provider string) paged.Options {
+	return paged.Options{Provider: provider, Cache: cacheBytes, FS: disk.System("")}
+}
+
+// openFile opens a history file of any provider.
+func openFile(name string) (*recording, error) {
+	provider, err := paged.Provider(name, fileOptions(""))
+	if err != nil {
+		return nil, explainFile(name, err)
+	}
+	if version, ours := strings.CutPrefix(provider, ourProvider); ours && version != providerVersion {
+		return nil, fmt.Errorf("%s: version %s of granary history import made it, and this is version %s: import it again", name, version, providerVersion)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	file, err := paged.Open(name, fileOptions(provider))
+	if err != nil {
+		return nil, explainFile(name, err)
+	}
+	if !file.View.Instants() {
+		return nil, errors.Join(fmt.Errorf("%s: the history has no states%s", name, lostText(file.Lost)), file.Close())
+	}
+	return &recording{Recording: trace.FromView(file.View, 0), file: file, provider: provider, size: info.Size()}, nil
+}
+
+// lostText is the part of an error on what is behind the states of a file, "" if nothing is.
+func lostText(lost int64) string {
+	if lost == 0 {
+		return ""
+	}
+	return ": its writer was stopped or is at work"
+}
+
+// explainFile adds to an error of opening a file what can be done.
+func explainFile(name string, err error) error {
+	if _, damaged := errors.AsType[*disk.DamagedError](err); damaged {
+		return fmt.Errorf("%w: it is no history file, or it is to be made again", err)
+	}
+	if errors.Is(err, paged.ErrFormat) || errors.Is(err, fs.ErrNotExist) {
+		return err // it names the file
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}

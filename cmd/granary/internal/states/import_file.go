@@ -1,0 +1,133 @@
+package states
+
+import (
+	"cmp"
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/history/paged"
+	"github.com/granarydb/granary/trace"
+	"github.com/granarydb/granary/trace/ihs"
+)
+
+// feeding writes a recording into a target, and returns the number of its intervals.
+type feeding func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (intervals int, err error)
+
+// importFile streams a recording other than CSV into a history file.
+func importFile(cmd *cobra.Command, output, name string) error {
+	if err := spareFile(output, []string{name}); err != nil {
+		return err
+	}
+	feed, done, err := feedOf(name)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return writeFile(cmd, output, feed)
+}
+
+// spareFile returns a usage error if output is a file of one of the inputs.
+func spareFile(output string, names []string) error {
+	return cli.RefuseInput(output, func(yield func(string) bool) {
+		for _, name := range names {
+			set := ihs.BaseName(name)
+			if !yield(name) || !yield(set+ihs.IntervalsSuffix) || !yield(set+ihs.AttributesSuffix) {
+				return
+			}
+		}
+	})
+}
+
+// feedOf returns what feeds the recording of a name, as the other commands read it. done closes it.
+func feedOf(name string) (feed feeding, done func(), err error) {
+	if isHistoryFile(name) {
+		l, err := openFile(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		return func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
+			return trace.ViewInto(ctx, l.View, func(done, total int64) { show(trace.Reading, done, total) }, to)
+		}, l.close, nil
+	}
+	return func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
+		return trace.LoadInto(ctx, name, trace.LoadOptions{Stdin: os.Stdin, Progress: show}, to)
+	}, func() {}, nil
+}
+
+// saveFile writes a set in memory into a history file.
+func saveFile(cmd *cobra.Command, output string, s *ihs.Set) error {
+	return writeFile(cmd, output, func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
+		return trace.SetInto(ctx, s, func(done, total int64) { show(trace.Building, done, total) }, to)
+	})
+}
+
+// writeFile writes a history file, and prints what it has.
+func writeFile(cmd *cobra.Command, output string, feed feeding) error {
+	intervals := 0
+	err := cli.Replace(output, func(path string) error {
+		bar := &stageProgress{w: cmd.ErrOrStderr()}
+		to := fileTarget{path: path}
+		n, err := feed(cmd.Context(), bar.show, trace.Target{Begin: to.begin, Commit: to.commit})
+		if err != nil {
+			return to.abort(err)
+		}
+		bar.end()
+		intervals = n
+		return to.w.Close()
+	})
+	if err != nil {
+		return err
+	}
+	l, err := openFile(output)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	p := cli.Printer{W: cmd.OutOrStdout()}
+	p.Printf("%s: %s of %s, from %s to %s, in %s\n", output, cli.Many(intervals, "interval"),
+		cli.Many(l.Len(), "attribute"), cli.TimeJSON(l.Start()), cli.TimeJSON(l.End()), cli.Size(l.size))
+	return p.Err
+}
+
+// fileTarget is a history file on its way.
+type fileTarget struct {
+	path string
+	w    *paged.Writer // nil before the first transaction
+	tx   *history.Draft
+}
+
+// begin begins a transaction, for the first of which the file is made.
+func (f *fileTarget) begin(start int64) (w *history.Writer, err error) {
+	if f.w == nil {
+		o := fileOptions(ourProvider + providerVersion)
+		o.FS = nil // the folder of the file is synced
+		o.History.Start = start
+		if f.w, err = paged.Create(f.path, o); err != nil {
+			return nil, err
+		}
+	}
+	if f.tx, err = f.w.History.Begin(); err != nil {
+		return nil, err
+	}
+	return f.tx.Writer, nil
+}
+
+func (f *fileTarget) commit() error {
+	_, err := f.tx.Commit()
+	return err
+}
+
+// abort closes the file after an error, and returns the error: that of the disk, if it is the cause.
+func (f *fileTarget) abort(err error) error {
+	if f.w == nil {
+		return err
+	}
+	if f.tx != nil {
+		f.tx.Abort()
+	}
+	return cmp.Or(f.w.Close(), err)
+}
