@@ -41,20 +41,22 @@ func begin(out *bytes.Buffer, class string, fluid bool, width, height int, title
 `, class, width, height, escape(title), escape(description), style, across)
 }
 
-// escape makes text safe as XML, in elements and in attributes. Bytes that are
-// not UTF-8, control characters and marks that reverse the writing direction
-// become U+FFFD: XML forbids the first two, and the last would let a name
-// rearrange the text around it.
+// escape makes text safe as XML, in elements and in attributes, after clean.
 func escape(text string) string {
-	text = strings.Map(func(r rune) rune {
+	var out strings.Builder
+	_ = xml.EscapeText(&out, []byte(clean(text))) // a Builder takes every write
+	return out.String()
+}
+
+// clean replaces bytes that are not UTF-8, control characters and marks that reverse the writing direction by
+// U+FFFD: XML forbids the first two, and the last would let a name rearrange the text around it.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
 			return unicode.ReplacementChar
 		}
 		return r
 	}, text)
-	var out strings.Builder
-	_ = xml.EscapeText(&out, []byte(text)) // a Builder takes every write
-	return out.String()
 }
 
 // thousands prints a number with a comma between each three digits.

@@ -16,6 +16,9 @@ import (
 	"github.com/granarydb/granary/trace/ihs"
 )
 
+// pageRows is the default of --rows for a page, which scrolls.
+const pageRows = 2000
+
 // plotOptions holds the flags of history plot.
 type plotOptions struct {
 	when     period
@@ -31,15 +34,22 @@ type plotOptions struct {
 func newPlot() *cobra.Command {
 	o := plotOptions{width: 1200, rows: 200}
 	cmd := &cobra.Command{
-		Use:   "plot -o FILE.svg [flags] FILE",
-		Short: "Draw states over time as a picture",
-		Long: `plot draws a time graph as one SVG file that any browser opens. Attributes run
-from top to bottom and time from left to right. States are coloured bars that
-show their value under the pointer. Null is blank.
+		Use:   "plot -o FILE.svg|FILE.html [flags] FILE",
+		Short: "Draw states over time as a picture or a page",
+		Long: `plot draws a time graph as one file that any browser opens. Attributes run from
+top to bottom and time from left to right. States are coloured bars that show
+their value under the pointer. Null is blank.
 
-A column of pixels shows the states at its middle, so shorter states may not
-appear. The picture states how many intervals are visible; --from and --to show
-a part in detail. --from and other commands accept the times on the axis.
+-o FILE.html writes a page in which time is zoomed with the wheel, + and -, and
+moved by dragging or with the arrows; rows scroll, and Shift and arrows read
+states without a pointer. It is one file of at most some 20 MB, which needs no
+network. It has all states of its range, up to a million intervals; of more it
+has the shares of evenly spaced columns, and says so.
+
+-o FILE.svg writes a picture, for documents. A column of pixels shows the states
+at its middle, so shorter states may not appear. The picture states how many
+intervals are visible; --from and --to show a part in detail. --from and other
+commands accept the times on the axis.
 
 The twelve values that cover the largest area have a colour each and are in the
 legend; other values share paler colours. Floats, and integers that rise and
@@ -48,6 +58,7 @@ the maximum of the row.
 
 ` + askedHelp + patternHelp + timeHelp,
 		Example: `  granary history plot -o run.svg run
+  granary history plot -o run.html run
   granary history plot -o cpus.svg --match 'CPUs/*' --name 2=busy run
   granary history plot -o part.svg --from +1.5s --to +1.6s --width 2000 run`,
 		Args: oneFile,
@@ -58,11 +69,31 @@ the maximum of the row.
 	o.when.flags(cmd)
 	dbFlag(cmd)
 	cmd.Flags().Var(cli.NewWholeNumber("width", 1, &o.width), "width", "width of the picture, `N` pixels from 400 to 20000")
-	cmd.Flags().Var(cli.NewWholeNumber("rows", 0, &o.rows), "rows", "draw the `N` attributes that change most in the picture; 0 draws all")
+	cmd.Flags().Var(cli.NewWholeNumber("rows", 0, &o.rows), "rows", "draw the `N` attributes that change most in the picture (a page: 2000); 0 draws all")
 	cmd.Flags().StringArrayVar(&o.names, "name", nil, "show a value as a text, `VALUE=TEXT`: 2='in a system call'; may be repeated")
 	cmd.Flags().StringVar(&o.numbers, "numbers", "auto", "draw numbers as `HOW`: colors, bars, or auto")
 	cmd.Flags().StringVar(&o.title, "title", "", "`TEXT` above the picture (default: the file and the patterns)")
 	return cmd
+}
+
+// isPage reports whether the output is an HTML page.
+func (o *plotOptions) isPage() bool {
+	ending := strings.ToLower(filepath.Ext(o.output))
+	return ending == ".html" || ending == ".htm"
+}
+
+// check returns a usage error for an output of another format, and for flags that are not for a page.
+func (o *plotOptions) check(cmd *cobra.Command) error {
+	switch {
+	case !o.isPage():
+		return cli.CheckSVG(o.output)
+	case cmd.Flags().Changed("width"):
+		return cli.Usage(errors.New("--width is for SVG: a page is as wide as its window"))
+	}
+	if !cmd.Flags().Changed("rows") {
+		o.rows = pageRows
+	}
+	return nil
 }
 
 // pictureOptions returns the options of the picture from the flags.
@@ -105,7 +136,7 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 	if o.output == "" {
 		return cli.ErrNoOutput
 	}
-	if err := errors.Join(spareHistory(cmd, o.output, name), cli.CheckSVG(o.output)); err != nil {
+	if err := errors.Join(spareHistory(cmd, o.output, name), o.check(cmd)); err != nil {
 		return err
 	}
 	opts, err := o.pictureOptions(name)
@@ -133,8 +164,12 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 	if opts.Rows == 0 {
 		opts.Rows = len(attributes)
 	}
+	draw := render.TimeGraph
+	if o.isPage() {
+		draw = render.TimePage
+	}
 	err = cli.WriteTo(o.output, cmd.OutOrStdout(), func(w io.Writer) error {
-		return render.TimeGraph(w, l.View, attributes, from, to, opts)
+		return draw(w, l.View, attributes, from, to, opts)
 	})
 	if left := len(attributes) - opts.Rows; err == nil && left > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "granary: %s of %s that change less left out (--rows, --match)\n", cli.Number(left), cli.Many(len(attributes), "attribute"))

@@ -78,6 +78,33 @@ func TestPlot(t *testing.T) {
 	}
 }
 
+// TestPlotPage: a name that ends in .html makes a page, of a history file too.
+func TestPlotPage(t *testing.T) {
+	inSet(t)
+	done(t, "import", "-o", "run.history", "run")
+	l, err := trace.Load(t.Context(), "run", trace.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cpus, err := match(l.Names, []string{"CPUs/*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want bytes.Buffer
+	if err := render.TimePage(&want, l.View, cpus, l.Start()+1e9, l.End(), render.TimeOptions{Title: "run: CPUs/*", Numbers: render.NumbersAsColors}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"run", "run.history"} {
+		plot(t, "-o", "a.HTML", "--match", "CPUs/*", "--from", "+1s", "--numbers", "colors", name)
+		if got, err := os.ReadFile("a.HTML"); err != nil || !bytes.Equal(got, want.Bytes()) {
+			t.Errorf("%s: %d bytes, want %d: %v", name, len(got), want.Len(), err)
+		}
+	}
+	if r := granary(t, "history", "plot", "-o", "a.html", "--width", "700", "run"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "--width is for SVG") {
+		t.Errorf("%+v", r)
+	}
+}
+
 // The picture and a note on standard error count the omitted rows.
 func TestPlotRows(t *testing.T) {
 	inSet(t)

@@ -1,0 +1,330 @@
+package render
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed" // for the parts of the page
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/granarydb/granary/history"
+)
+
+//go:embed timepage.html
+var pageHTML string
+
+//go:embed timepage.css
+var pageStyle string
+
+//go:embed timepage.js
+var pageScript string
+
+var pageTemplate = template.Must(template.New("time page").Parse(pageHTML))
+
+// The limits of a page.
+const (
+	pageRows = 2000
+	// pageIntervals bounds the intervals that a page has, at 4 to 8 bytes each, and base64. A page of more has the shares
+	// of columns.
+	pageIntervals = 1 << 20
+	// pageCells bounds the columns of all rows, and pageColumns those of a row.
+	pageCells   = 1 << 19
+	pageColumns = 2048
+	// pageShares bounds the states of a column that have a share of their own.
+	pageShares = 12
+	// pageValues bounds the distinct values that are no bars: others are one.
+	pageValues = 1 << 16
+)
+
+// TimePage draws the states of attributes from one instant to another, both included, as a time graph in one
+// standalone HTML page, in which they can be zoomed and moved with a pointer or keys. Rows, names and colours are
+// those of a TimeGraph; Rows is 2000 if it is zero, and Width is ignored: the graph is as wide as its window.
+//
+// The page has each interval of its rows, clipped to the range, if these are at most 1,048,576. A column of pixels
+// shows the share of its time that each state has, and numbers their least, mean and greatest. If there
+// are more, the page has the shares of evenly spaced columns instead, at most 2,048, exact to the nanosecond for the
+// twelve longest states of each, and says so: zooming in shows no more.
+//
+// The page loads nothing, and its policy (Content-Security-Policy) forbids it to. The same view and options give the
+// same bytes. It is built in memory and written with a single Write. The errors are those of TimeGraph. The cost is
+// that of a TimeGraph, and another walk through the intervals of the rows.
+func TimePage(w io.Writer, v *history.View, attributes []history.Attribute, from, to int64, opts TimeOptions) error {
+	if attributes == nil {
+		attributes = slices.Collect(v.Descendants(history.Top))
+	}
+	if opts.Rows == 0 {
+		opts.Rows = pageRows
+	}
+	opts.Width = 0
+	g := timeGraph{view: v, opts: opts, from: from, to: to, asked: len(attributes)}
+	if err := g.setDefaults(); err != nil {
+		return err
+	}
+	if err := g.layOut(attributes); err != nil {
+		return err
+	}
+	p := pageWriter{g: &g, most: pageIntervals, cells: pageCells, codes: map[pageValue]int{}, titles: map[int]string{}}
+	return p.write(w)
+}
+
+// timePage is what the template takes.
+type timePage struct {
+	Title, Summary, Policy string
+	Style                  template.CSS
+	Script                 template.JS
+	Legend                 []pageKey
+	Notes                  []string
+	Data                   pageData
+}
+
+// pageKey is an entry of the legend.
+type pageKey struct {
+	// Color is that of pageData.Values, or "others" or "bars".
+	Color, Text, Share, Title string
+}
+
+// pageData is what the script draws. Times are nanoseconds: those that can be beyond 2^53, the integers of
+// scripts, are decimal texts.
+type pageData struct {
+	// Start is the start of the history, From the start of the range behind it, Span the instants in the range.
+	Start string `json:"start"`
+	From  string `json:"from"`
+	Span  string `json:"span"`
+	// Columns is 0 if rows have their intervals. Otherwise they have so many columns.
+	Columns int `json:"columns"`
+	// Values are the names of values, by code, and Colors their colours: below 12 one of the palette, below 24 a pale
+	// one.
+	Values []string `json:"values"`
+	Colors []int    `json:"colors"`
+	// Titles are longer texts of values, by code.
+	Titles map[int]string `json:"titles"`
+	Rows   []pageRow      `json:"rows"`
+	// Rest is the code of states that have no share of their own in their column.
+	Rest int `json:"rest"`
+	// Palette has the colours on light paper, pale ones last, and those on dark paper.
+	Palette [2][]string `json:"palette"`
+}
+
+// pageRow is a row of the graph.
+type pageRow struct {
+	Above string `json:"above"` // path before the name, with its last slash
+	Name  string `json:"name"`
+	// Range is the least and the greatest value of a row of bars; nil of other rows.
+	Range []float64 `json:"range,omitempty"`
+	// Data is what appendIntervals, appendShares or appendNumbers writes, as base64.
+	Data string `json:"data"`
+}
+
+// pageValue is a value with the name that an attribute gives it.
+type pageValue struct {
+	value history.Value
+	name  string
+}
+
+// pageWriter makes the data of a page.
+type pageWriter struct {
+	g       *timeGraph
+	most    int // intervals
+	cells   int // columns of all rows
+	codes   map[pageValue]int
+	values  []string
+	titles  map[int]string
+	colors  []int
+	rows    []pageRow
+	columns int // 0: intervals
+	short   int // values without a code of their own, each time that one was seen
+}
+
+// write writes the page.
+func (p *pageWriter) write(w io.Writer) error {
+	if err := p.embed(); err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := pageTemplate.Execute(&out, p.page()); err != nil {
+		return fmt.Errorf("render: time page: %w", err)
+	}
+	if _, err := w.Write(out.Bytes()); err != nil {
+		return fmt.Errorf("render: write time page: %w", err)
+	}
+	return nil
+}
+
+// embed makes the rows.
+func (p *pageWriter) embed() error {
+	g := p.g
+	intervals := 0
+	for i := range g.rows {
+		r := &g.rows[i]
+		for in, err := range g.view.Range(r.attribute, g.from, g.to, history.RangeOptions{}) {
+			if err != nil {
+				return err
+			}
+			intervals++
+			if n, ok := number(in.Value); ok && r.bars {
+				r.least, r.most = min(r.least, n), max(r.most, n)
+			}
+		}
+	}
+	if intervals > p.most {
+		p.columns = max(64, min(pageColumns, p.cells/len(g.rows)))
+		if span := uint64(g.to) - uint64(g.from); span < uint64(p.columns) {
+			p.columns = int(span) + 1
+		}
+	}
+	for i := range g.rows {
+		if err := p.addRow(&g.rows[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pageWriter) addRow(r *graphRow) (err error) {
+	above, name := p.g.path(r.attribute)
+	if above != "" {
+		above += "/"
+	}
+	row := pageRow{Above: clean(lastOfPage(above)), Name: clean(firstOf(name, timeTitle))}
+	if r.bars {
+		row.Range = []float64{r.least, r.most}
+	}
+	var data []byte
+	switch {
+	case p.columns == 0:
+		data, err = p.appendIntervals(nil, r)
+	case r.bars:
+		data, err = p.appendNumbers(nil, r)
+	default:
+		data, err = p.appendShares(nil, r)
+	}
+	row.Data = base64.StdEncoding.EncodeToString(data)
+	p.rows = append(p.rows, row)
+	return err
+}
+
+// lastOfPage shortens the path above a name.
+func lastOfPage(above string) string {
+	if len([]rune(above)) > timeTitle {
+		return lastOf(above, timeTitle)
+	}
+	return above
+}
+
+// numberName is the name in a pageValue of the numbers of bars: the page needs the number alone.
+const numberName = "\x00number"
+
+// codeIn returns the code of a row's value, from 1 on. 0 is null.
+func (p *pageWriter) codeIn(r *graphRow, v history.Value) int {
+	if v.IsNull() {
+		return 0
+	}
+	key := pageValue{value: v}
+	switch {
+	case r.bars:
+		key.name = numberName
+	case p.g.opts.Name != nil:
+		key.name = p.g.opts.Name(r.attribute, v)
+	}
+	if code, known := p.codes[key]; known {
+		return code
+	}
+	if len(p.values) >= pageValues && !r.bars {
+		p.short++
+		return restCode
+	}
+	name := v.String()
+	if !r.bars {
+		name = firstOf(p.g.name(r.attribute, v), timeTitle)
+		if title := p.g.title(r.attribute, v); title != name {
+			p.titles[len(p.values)+1] = clean(title)
+		}
+	}
+	p.values, p.colors = append(p.values, clean(name)), append(p.colors, p.color(v))
+	p.codes[key] = len(p.values)
+	return len(p.values)
+}
+
+// color returns the colour of a value in pageData.Colors.
+func (p *pageWriter) color(v history.Value) int {
+	if slot, strong := p.g.colors.slots[v]; strong {
+		return slot
+	}
+	return timeColors + colorSlot(v)
+}
+
+// page returns what the template takes.
+func (p *pageWriter) page() *timePage {
+	g := p.g
+	out := &timePage{
+		Title: clean(g.opts.Title), Summary: g.summaryOfPage(), Style: template.CSS(pageStyle), Script: template.JS(pageScript),
+		Policy: fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; base-uri 'none'; form-action 'none'", pageHash(pageScript), pageHash(pageStyle)),
+		Notes:  p.notes(),
+		Data: pageData{
+			Start: strconv.FormatInt(g.view.Start(), 10), From: strconv.FormatUint(uint64(g.from)-uint64(g.view.Start()), 10),
+			Span: pageSpan(g.from, g.to), Columns: p.columns, Values: p.values, Colors: p.colors, Titles: p.titles, Rows: p.rows, Rest: restCode,
+		},
+	}
+	for _, e := range g.legend() {
+		key := pageKey{Text: clean(e.text), Share: e.share, Title: clean(e.title), Color: "others"}
+		switch e.class[0] {
+		case 'c':
+			key.Color = e.class[1:]
+		case 'b':
+			key.Color = "bars"
+		}
+		out.Legend = append(out.Legend, key)
+	}
+	light, dark := &out.Data.Palette[0], &out.Data.Palette[1]
+	for _, c := range timePalette {
+		*light, *dark = append(*light, c.strong), append(*dark, c.strongDark)
+	}
+	for _, c := range timePalette {
+		*light, *dark = append(*light, c.pale), append(*dark, c.paleDark)
+	}
+	return out
+}
+
+// pageHash returns the source of a policy that allows one text.
+func pageHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// pageSpan returns the number of instants of a range.
+func pageSpan(from, to int64) string {
+	if span := uint64(to) - uint64(from); span < ^uint64(0) {
+		return strconv.FormatUint(span+1, 10)
+	}
+	return "18446744073709551616"
+}
+
+// summaryOfPage returns one line on the whole page.
+func (g *timeGraph) summaryOfPage() string {
+	text := plural(len(g.rows), "attribute")
+	if len(g.rows) < g.asked {
+		text = fmt.Sprintf("%s of %s: those that change most here", thousands(len(g.rows)), plural(g.asked, "attribute"))
+	}
+	return fmt.Sprintf("%s · %s to %s after %s · %s", text, g.offset(g.from), g.offset(g.to), utc(g.view.Start()), plural(g.all, "interval"))
+}
+
+// notes returns a line for each kind of omission.
+func (p *pageWriter) notes() (notes []string) {
+	g := p.g
+	if p.columns > 0 {
+		each := (uint64(g.to) - uint64(g.from)) / uint64(p.columns)
+		notes = append(notes, fmt.Sprintf("%s are too many for a page. It has the shares of %s, %s each: zooming in shows no more. A shorter range or fewer attributes have all.",
+			plural(g.all, "interval"), plural(p.columns, "column"), roundly(each)))
+	}
+	if g.asked > len(g.rows) {
+		notes = append(notes, fmt.Sprintf("%s left out: they change less in the range.", plural(g.asked-len(g.rows), "attribute")))
+	}
+	if p.short > 0 {
+		notes = append(notes, fmt.Sprintf("There are more than %s values: others have no name of their own.", thousands(pageValues)))
+	}
+	return notes
+}
