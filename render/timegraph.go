@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/history/summary"
 )
 
 //go:embed timegraph.css
@@ -46,6 +47,12 @@ type TimeOptions struct {
 	Name func(a history.Attribute, v history.Value) string
 	// Numbers selects how numbers are drawn.
 	Numbers Numbers
+	// Fold draws more attributes than Rows in Rows rows: each has attributes that follow each other, and shows the
+	// share of their time that each state has. Without it, those that change less are left out. A number is a state
+	// then.
+	Fold bool
+	// Pyramid is that of the view. It makes pictures of many intervals cheaper, and no different. nil is none.
+	Pyramid *summary.Pyramid
 }
 
 // The geometry, in pixels.
@@ -83,9 +90,11 @@ const (
 // empty list none. States are coloured bars with tooltips. Null is
 // blank. Times are taken for nanoseconds.
 //
-// A column of pixels shows the states in its middle: the picture is a [history.View.Pixels]
-// query, so a state shorter than a column may be missing. The picture counts the intervals
-// that are seen, and those that there are.
+// The states with texts are those of a [history.View.Pixels] query, which are in the middles of columns of
+// pixels. A column with several states is divided as its time is between them, the twelve longest and the rest;
+// of numbers it shows the mean, and paler the greatest. Where there are many such columns, some pixels that are
+// neighbours have one division. The picture counts the intervals that are seen, and
+// those that there are.
 //
 // The twelve values that take the most room in the picture have a colour each, and are in
 // the legend. The others share paler ones. A colour depends on the value alone, unless two
@@ -93,7 +102,7 @@ const (
 //
 // The file is built in memory and written with a single Write. The errors are those of
 // View.Pixels, history.ErrQuery for an option out of range, and those of w. The cost is a
-// Pixels query, and a walk through the intervals of the drawn rows.
+// Pixels query, and two walks through the intervals of the drawn rows, or with Fold one through those of all.
 func TimeGraph(w io.Writer, v *history.View, attributes []history.Attribute, from, to int64, opts TimeOptions) error {
 	if attributes == nil {
 		attributes = slices.Collect(v.Descendants(history.Top))
@@ -102,10 +111,12 @@ func TimeGraph(w io.Writer, v *history.View, attributes []history.Attribute, fro
 	if err := g.setDefaults(); err != nil {
 		return err
 	}
-	if err := g.layOut(attributes); err != nil {
+	if err := g.layOutAny(attributes); err != nil {
 		return err
 	}
-	g.draw()
+	if err := g.draw(); err != nil {
+		return err
+	}
 	if _, err := w.Write(g.out.Bytes()); err != nil {
 		return fmt.Errorf("render: write time graph: %w", err)
 	}
@@ -118,6 +129,9 @@ type timeGraph struct {
 	opts     TimeOptions
 	from, to int64
 	asked    int // attributes
+
+	// foldColumns is the number of columns of rows of several attributes; 0: those of the width.
+	foldColumns int
 
 	found  *history.Intervals
 	rows   []graphRow
@@ -136,14 +150,18 @@ type graphRow struct {
 	attribute history.Attribute
 	runs      []graphRun
 	states    int // runs that are not null
+	intervals int // in the range, those of null too
 	bars      bool
 	least     float64 // of the values, if they are bars
 	most      float64
+
+	folded  []history.Attribute // of a row of several, from attribute on
+	columns *sharedColumns      // of these
 }
 
 // height returns the height of a row's states, in pixels.
 func (r *graphRow) height() int {
-	if r.bars {
+	if r.bars || r.folded != nil {
 		return timeTall*timeRow - timePaper
 	}
 	return timeRow - timePaper
@@ -172,6 +190,25 @@ func (g *timeGraph) setDefaults() error {
 	return nil
 }
 
+// isFolded reports whether rows have several attributes.
+func (g *timeGraph) isFolded() bool { return g.opts.Fold && g.asked > g.opts.Rows }
+
+// pyramid returns the pyramid of the view, without nodes if none was given.
+func (g *timeGraph) pyramid() *summary.Pyramid {
+	if g.opts.Pyramid != nil {
+		return g.opts.Pyramid
+	}
+	return summary.Bare(g.view)
+}
+
+// layOutAny lays out rows of one attribute each or of several.
+func (g *timeGraph) layOutAny(attributes []history.Attribute) error {
+	if g.isFolded() {
+		return g.layOutFolded(attributes)
+	}
+	return g.layOut(attributes)
+}
+
 // layOut queries the states, and chooses rows, columns and colours.
 func (g *timeGraph) layOut(attributes []history.Attribute) error {
 	longest := g.longestPath(attributes)
@@ -189,6 +226,9 @@ func (g *timeGraph) layOut(attributes []history.Attribute) error {
 	g.layOutRows(times)
 	g.chooseRows()
 	if err := g.countIntervals(); err != nil {
+		return err
+	}
+	if err := g.measureRows(); err != nil {
 		return err
 	}
 	g.colors.choose(g)
@@ -263,12 +303,14 @@ func (g *timeGraph) chooseRows() {
 
 // countIntervals counts the intervals of the rows, and those that are seen.
 func (g *timeGraph) countIntervals() error {
-	for _, row := range g.rows {
+	for i := range g.rows {
+		row := &g.rows[i]
 		g.seen += row.states
 		for in, err := range g.view.Range(row.attribute, g.from, g.to, history.RangeOptions{}) {
 			if err != nil {
 				return err
 			}
+			row.intervals++
 			if !in.Value.IsNull() {
 				g.all++
 			}

@@ -70,6 +70,11 @@ func (c *graphColors) choose(g *timeGraph) {
 			c.total += room
 		}
 	}
+	c.assign(values)
+}
+
+// assign gives the values that take the most room a colour each.
+func (c *graphColors) assign(values []graphValue) {
 	slices.SortStableFunc(values, func(a, b graphValue) int { return cmp.Compare(b.pixels, a.pixels) })
 	c.legend = values[:min(len(values), timeColors)]
 	c.others = len(values) - len(c.legend)

@@ -14,7 +14,7 @@ import (
 )
 
 // draw writes the file from top to bottom.
-func (g *timeGraph) draw() {
+func (g *timeGraph) draw() error {
 	legend := g.legend()
 	lines := 0
 	if len(legend) > 0 {
@@ -37,8 +37,13 @@ func (g *timeGraph) draw() {
 	}
 	g.drawAxis(top, rows)
 	y := top
+	shares := g.columnShares()
 	for i := range g.rows {
-		g.drawRow(&g.rows[i], y)
+		if g.rows[i].folded != nil {
+			g.drawFolded(&g.rows[i], y)
+		} else if err := g.drawRow(&g.rows[i], y, &shares); err != nil {
+			return err
+		}
 		y += g.rows[i].height() + timePaper
 	}
 	if len(g.rows) == 0 {
@@ -48,6 +53,7 @@ func (g *timeGraph) draw() {
 		fmt.Fprintf(&g.out, "<text class=\"note\" x=\"%d\" y=\"%d\">%s</text>\n", margin, top+rows+timeAxis+(i+1)*lineHeight, escape(note))
 	}
 	g.out.WriteString("</svg>\n")
+	return nil
 }
 
 // left returns the left edge of the columns.
@@ -108,7 +114,7 @@ func (e *legendEntry) draw(w *bytes.Buffer) {
 }
 
 // drawRow writes a row: its track, its label, its states.
-func (g *timeGraph) drawRow(r *graphRow, y int) {
+func (g *timeGraph) drawRow(r *graphRow, y int, shares *columnShares) error {
 	above, name := g.path(r.attribute)
 	title := name
 	if above != "" {
@@ -142,10 +148,14 @@ func (g *timeGraph) drawRow(r *graphRow, y int) {
 	for _, class := range slices.Sorted(maps.Keys(quiet)) {
 		fmt.Fprintf(&g.out, "<path class=\"%s\" d=\"%s\"/>\n", class, quiet[class])
 	}
+	if err := shares.draw(g, r); err != nil {
+		return err
+	}
 	if !r.bars {
 		g.drawNames(r)
 	}
 	g.out.WriteString("</g>\n")
+	return nil
 }
 
 // drawRun writes a state as an element with a tooltip, or adds it to the path of its colour.
@@ -211,6 +221,9 @@ func (g *timeGraph) title(a history.Attribute, v history.Value) string {
 // summary returns one line on the whole picture.
 func (g *timeGraph) summary() string {
 	parts := []string{plural(len(g.rows), "attribute")}
+	if g.isFolded() {
+		return fmt.Sprintf("%s in %s · %s to %s after %s", plural(g.asked, "attribute"), plural(len(g.rows), "row"), g.offset(g.from), g.offset(g.to), utc(g.view.Start()))
+	}
 	if len(g.rows) < g.asked {
 		parts[0] = fmt.Sprintf("%s of %s: those that change most here", thousands(len(g.rows)), plural(g.asked, "attribute"))
 	}
@@ -223,9 +236,13 @@ func (g *timeGraph) summary() string {
 // footnotes returns a line for each kind of omission.
 func (g *timeGraph) footnotes() []string {
 	var notes []string
+	if g.isFolded() {
+		each := (uint64(g.to) - uint64(g.from)) / uint64(len(g.edges)-1)
+		return []string{fmt.Sprintf("A row has several attributes, and a column of pixels is %s: its height is divided as their time is between states.", roundly(each))}
+	}
 	if columns := len(g.edges) - 1; g.seen < g.all {
 		each := (uint64(g.to) - uint64(g.from)) / uint64(columns)
-		notes = append(notes, fmt.Sprintf("A column of pixels is %s and shows the state in its middle: shorter ones may fall between. A notch is where one fell between two that are equal.", roundly(each)))
+		notes = append(notes, fmt.Sprintf("A column of pixels is %s. Where it has several states its height is divided as its time is; its text is that of the state in its middle. A notch is where a state fell between two that are equal.", roundly(each)))
 	}
 	if g.asked > len(g.rows) {
 		notes = append(notes, fmt.Sprintf("%s left out: they change less in the picture.", plural(g.asked-len(g.rows), "attribute")))

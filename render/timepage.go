@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 
@@ -64,7 +65,8 @@ func TimePage(w io.Writer, v *history.View, attributes []history.Attribute, from
 	if err := g.setDefaults(); err != nil {
 		return err
 	}
-	if err := g.layOut(attributes); err != nil {
+	g.foldColumns = min(pageColumns/2, pageCells/max(1, opts.Rows))
+	if err := g.layOutAny(attributes); err != nil {
 		return err
 	}
 	p := pageWriter{g: &g, most: pageIntervals, cells: pageCells, codes: map[pageValue]int{}, titles: map[int]string{}}
@@ -115,6 +117,9 @@ type pageRow struct {
 	Name  string `json:"name"`
 	// Range is the least and the greatest value of a row of bars; nil of other rows.
 	Range []float64 `json:"range,omitempty"`
+	// Attributes is the number of attributes that a row has in common; 0 of a row of one. Their shares are in
+	// millionths of the time of a column.
+	Attributes int `json:"attributes,omitempty"`
 	// Data is what appendIntervals, appendShares or appendNumbers writes, as base64.
 	Data string `json:"data"`
 }
@@ -157,6 +162,13 @@ func (p *pageWriter) write(w io.Writer) error {
 // embed makes the rows.
 func (p *pageWriter) embed() error {
 	g := p.g
+	if g.isFolded() {
+		p.columns = len(g.rows[0].columns.parts)
+		for i := range g.rows {
+			p.addFolded(&g.rows[i])
+		}
+		return nil
+	}
 	intervals := 0
 	for i := range g.rows {
 		r := &g.rows[i]
@@ -205,6 +217,29 @@ func (p *pageWriter) addRow(r *graphRow) (err error) {
 	row.Data = base64.StdEncoding.EncodeToString(data)
 	p.rows = append(p.rows, row)
 	return err
+}
+
+// addFolded adds a row of several attributes.
+func (p *pageWriter) addFolded(r *graphRow) {
+	above, name := p.g.label(r)
+	row := pageRow{Above: clean(lastOfPage(above)), Name: clean(firstOf(name, timeTitle)), Attributes: len(r.folded)}
+	var out shareWriter
+	for _, parts := range r.columns.parts {
+		var shares []share
+		for _, c := range parts {
+			s := share{code: restCode, instants: uint64(math.Round(c.share * 1e6))}
+			if c.state != restState {
+				s.code = p.codeIn(r, r.columns.states[c.state])
+			}
+			if s.instants > 0 || len(parts) == 1 {
+				shares = append(shares, s)
+			}
+		}
+		out.column(shares)
+	}
+	out.end()
+	row.Data = base64.StdEncoding.EncodeToString(out.data)
+	p.rows = append(p.rows, row)
 }
 
 // lastOfPage shortens the path above a name.
@@ -305,6 +340,9 @@ func pageSpan(from, to int64) string {
 
 // summaryOfPage returns one line on the whole page.
 func (g *timeGraph) summaryOfPage() string {
+	if g.isFolded() {
+		return g.summary()
+	}
 	text := plural(len(g.rows), "attribute")
 	if len(g.rows) < g.asked {
 		text = fmt.Sprintf("%s of %s: those that change most here", thousands(len(g.rows)), plural(g.asked, "attribute"))
@@ -315,6 +353,9 @@ func (g *timeGraph) summaryOfPage() string {
 // notes returns a line for each kind of omission.
 func (p *pageWriter) notes() (notes []string) {
 	g := p.g
+	if g.isFolded() {
+		return append(g.footnotes(), "Zooming in shows no more columns: a page of a shorter range does.")
+	}
 	if p.columns > 0 {
 		each := (uint64(g.to) - uint64(g.from)) / uint64(p.columns)
 		notes = append(notes, fmt.Sprintf("%s are too many for a page. It has the shares of %s, %s each: zooming in shows no more. A shorter range or fewer attributes have all.",

@@ -27,7 +27,7 @@
   let total = 0;
   for (const row of rows) {
     row.y = total;
-    row.height = (row.range ? 2 * rowHeight : rowHeight) - paper;
+    row.height = (row.range || row.attributes ? 2 * rowHeight : rowHeight) - paper;
     total += row.height + paper;
   }
 
@@ -61,7 +61,7 @@
     const r = reader(row.data);
     if (page.columns === 0) row.states = intervals(r);
     else if (row.range) row.states = numbers(r);
-    else row.states = shares(r);
+    else row.states = shares(r, row.attributes ? 1e6 : 0);
     row.data = null;
     return row.states;
   }
@@ -78,8 +78,8 @@
     return { codes: Uint32Array.from(codes), ends: Float64Array.from(ends), before, behind: Math.floor(last / 2), open: last % 2 === 1 };
   }
 
-  // shares returns cells: those of column i are from first[i] to first[i+1].
-  function shares(r) {
+  // shares returns cells, whose times are in parts of a whole column, or in instants if that is 0: those of column i are from first[i] to first[i+1].
+  function shares(r, whole) {
     const first = [0], codes = [], times = [];
     while (r.more()) {
       const n = r.uint();
@@ -94,8 +94,9 @@
         continue;
       }
       for (let i = 0; i < n; i++) {
+        const c = first.length - 1;
         codes.push(r.uint());
-        times.push(r.uint());
+        times.push(whole > 0 ? r.uint() / whole * (columnStart(c + 1) - columnStart(c)) : r.uint());
       }
       first.push(codes.length);
     }
@@ -379,6 +380,7 @@
     paint.fillText(name, right, y + 10);
     paint.fillStyle = theme.soft;
     paint.fillText(above, right - paint.measureText(name).width, y + 10);
+    if (row.attributes) paint.fillText(row.attributes.toLocaleString('en') + ' attributes', right, y + 23);
     if (row.range) {
       const [lo, hi] = row.range;
       paint.fillText((lo === hi ? numberText(lo) : numberText(lo) + ' to ' + numberText(hi)).slice(0, most), right, y + 23);

@@ -24,8 +24,9 @@ const (
 	providerVersion = "1"
 )
 
-// cacheBytes bounds the blocks of a file that stay in memory. 0 is the default of package paged, 16 MiB.
-var cacheBytes int64
+// cacheBytes bounds the blocks of a file that stay in memory. A question takes no more than it needs; one that goes over all
+// attributes, each from start to end, comes to each block many times.
+var cacheBytes int64 = 256 << 20
 
 // hasFileSuffix reports whether a name ends as that of a history file.
 func hasFileSuffix(name string) bool { return strings.HasSuffix(strings.ToLower(name), fileSuffix) }

@@ -1,7 +1,6 @@
 package states
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/history/tile"
 	"github.com/granarydb/granary/render"
 	"github.com/granarydb/granary/trace/ihs"
 )
@@ -29,6 +29,7 @@ type plotOptions struct {
 	width    int
 	rows     int
 	numbers  string
+	fold     bool
 }
 
 func newPlot() *cobra.Command {
@@ -70,6 +71,7 @@ the maximum of the row.
 	dbFlag(cmd)
 	cmd.Flags().Var(cli.NewWholeNumber("width", 1, &o.width), "width", "width of the picture, `N` pixels from 400 to 20000")
 	cmd.Flags().Var(cli.NewWholeNumber("rows", 0, &o.rows), "rows", "draw the `N` attributes that change most in the picture (a page: 2000); 0 draws all")
+	cmd.Flags().BoolVar(&o.fold, "fold", false, "draw all attributes in --rows rows, several in each, as shares of their time")
 	cmd.Flags().StringArrayVar(&o.names, "name", nil, "show a value as a text, `VALUE=TEXT`: 2='in a system call'; may be repeated")
 	cmd.Flags().StringVar(&o.numbers, "numbers", "auto", "draw numbers as `HOW`: colors, bars, or auto")
 	cmd.Flags().StringVar(&o.title, "title", "", "`TEXT` above the picture (default: the file and the patterns)")
@@ -98,7 +100,7 @@ func (o *plotOptions) check(cmd *cobra.Command) error {
 
 // pictureOptions returns the options of the picture from the flags.
 func (o *plotOptions) pictureOptions(name string) (render.TimeOptions, error) {
-	out := render.TimeOptions{Title: o.title, Width: o.width, Rows: o.rows}
+	out := render.TimeOptions{Title: o.title, Width: o.width, Rows: o.rows, Fold: o.fold}
 	if o.width < 400 || o.width > 20_000 {
 		return out, cli.Usage(fmt.Errorf("--width %d: want 400 to 20000", o.width))
 	}
@@ -153,12 +155,9 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 		return err
 	}
 	if len(o.patterns) == 0 {
-		attributes, err = withValues(cmd.Context(), l.View, attributes)
+		attributes = withValues(l.View, attributes)
 	}
-	switch {
-	case err != nil:
-		return err
-	case len(attributes) == 0:
+	if len(attributes) == 0 {
 		return errors.New("the history has no attribute with a value")
 	}
 	if opts.Rows == 0 {
@@ -171,23 +170,27 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 	err = cli.WriteTo(o.output, cmd.OutOrStdout(), func(w io.Writer) error {
 		return draw(w, l.View, attributes, from, to, opts)
 	})
-	if left := len(attributes) - opts.Rows; err == nil && left > 0 {
+	if left := len(attributes) - opts.Rows; err == nil && left > 0 && !o.fold {
 		fmt.Fprintf(cmd.ErrOrStderr(), "granary: %s of %s that change less left out (--rows, --match)\n", cli.Number(left), cli.Many(len(attributes), "attribute"))
 	}
 	return err
 }
 
-// withValues leaves out the attributes that only group others: they never have a value. It reads little of a file.
-func withValues(ctx context.Context, v *history.View, attributes []history.Attribute) (left []history.Attribute, err error) {
+// withValues leaves out the attributes that only group others: they never have a value. It reads no states.
+func withValues(v *history.View, attributes []history.Attribute) (left []history.Attribute) {
+	var kinds [tile.Slots]history.Kind
+	of := -1 // the lane of kinds
 	for _, a := range attributes {
-		switch _, found, err := v.NextNonNull(a, v.Start()); {
-		case err != nil:
-			return nil, err
-		case found:
+		lane, slot, placed := v.Place(a)
+		if !placed {
+			continue
+		}
+		if lane != of {
+			kinds, of = v.Kinds(lane), lane
+		}
+		if kinds[slot] != history.KindNull {
 			left = append(left, a)
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
 		}
 	}
-	return left, nil
+	return left
 }
