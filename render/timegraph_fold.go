@@ -62,7 +62,7 @@ func (c *graphColors) chooseFolded(g *timeGraph) {
 		}
 		for _, parts := range row.columns.parts {
 			for _, p := range parts {
-				if p.state > 0 {
+				if p.state != restState && !row.columns.isNull(p.state) {
 					rooms[numbers[p.state]] += p.share * weight
 				}
 			}

@@ -19,9 +19,12 @@ type part struct {
 
 // sharedColumns is the shares of a row, by column.
 type sharedColumns struct {
-	states []history.Value // by number; 0 is null
+	states []history.Value // by number
 	parts  [][]part        // of each column, by state. restState stands for states that are not kept
 }
+
+// isNull reports whether a part is that of null, which has no colour.
+func (c *sharedColumns) isNull(state int) bool { return state != restState && c.states[state].IsNull() }
 
 // The limits of columns.
 const (
@@ -51,6 +54,9 @@ type folder struct {
 
 // of returns the shares of attributes, all of the same weight.
 func (f *folder) of(attributes []history.Attribute) (*sharedColumns, error) {
+	if len(attributes) == 1 {
+		return f.ofOne(attributes)
+	}
 	f.states, f.numbers = append(f.states[:0], history.Value{}), map[history.Value]int{{}: 0}
 	for i := range f.part {
 		clear(f.part[i])
@@ -72,6 +78,50 @@ func (f *folder) of(attributes []history.Attribute) (*sharedColumns, error) {
 		}
 	}
 	return f.columns(n, len(attributes)), nil
+}
+
+// ofOne is of for one attribute, of which all states are told apart.
+func (f *folder) ofOne(attribute []history.Attribute) (*sharedColumns, error) {
+	var err error
+	if f.old, err = f.pyramid.SharesInto(f.old, attribute, f.from, f.to, f.pixels); err != nil {
+		return nil, err
+	}
+	n, shares := f.old.Len(), f.old.Attribute(0)
+	out := &sharedColumns{parts: make([][]part, n)}
+	for i := range f.old.States() {
+		out.states = append(out.states, f.old.State(int32(i)))
+	}
+	for lo := 0; lo < len(shares); {
+		hi, end := lo+1, n
+		for hi < len(shares) && shares[hi].First == shares[lo].First {
+			hi++
+		}
+		if hi < len(shares) {
+			end = int(shares[hi].First)
+		}
+		first := int(shares[lo].First)
+		if hi-lo == 1 {
+			whole := []part{{int(shares[lo].State), 1}}
+			for c := first; c < end; c++ {
+				out.parts[c] = whole
+			}
+		} else {
+			parts := make([]part, 0, hi-lo)
+			for _, s := range shares[lo:hi] {
+				parts = append(parts, part{int(s.State), f.share(&s)})
+			}
+			slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.state, b.state) })
+			out.parts[first] = most(parts)
+		}
+		lo = hi
+	}
+	return out, nil
+}
+
+// share returns the part of its pixel that a share is.
+func (f *folder) share(s *summary.Share) float64 {
+	first, last := f.old.Of(int(s.First))
+	return float64(s.Time) / (float64(uint64(last)-uint64(first)) + 1)
 }
 
 // number returns the number of a state, which gets one if there is room.
@@ -108,8 +158,7 @@ func (f *folder) add(shares []summary.Share, n int) {
 			f.whole[at][end]--
 			continue
 		}
-		first, last := f.old.Of(int(s.First))
-		f.part[at][s.First] += float64(s.Time) / (float64(uint64(last)-uint64(first)) + 1)
+		f.part[at][s.First] += f.share(s)
 	}
 }
 
@@ -170,7 +219,7 @@ func (g *timeGraph) layers(c *sharedColumns, lo, hi, height, grain int) []layer 
 	var used []int
 	for _, parts := range c.parts[lo:hi] {
 		for _, p := range parts {
-			if p.state != 0 && !slices.Contains(used, p.state) {
+			if !c.isNull(p.state) && !slices.Contains(used, p.state) {
 				used = append(used, p.state)
 			}
 		}

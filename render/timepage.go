@@ -162,6 +162,9 @@ func (p *pageWriter) write(w io.Writer) error {
 // embed makes the rows.
 func (p *pageWriter) embed() error {
 	g := p.g
+	for _, v := range g.colors.legend { // shares are stacked in the order of codes
+		p.codeIn(&graphRow{attribute: v.first}, v.value)
+	}
 	if g.isFolded() {
 		p.columns = len(g.rows[0].columns.parts)
 		for i := range g.rows {

@@ -119,7 +119,7 @@ func mixedView(t testing.TB) *history.View {
 			}
 			for at := int64(1000); at < 2_000_000; at += 1 + rng.Int64N(int64(300*(i+1)*(i+1))) {
 				n := rng.Int64N(20)
-				value := []history.Value{history.Int(n * 1000), history.Float(float64(n) / 8), history.String(fmt.Sprintf("state %d", n))}[i%3]
+				value := []history.Value{history.Int(n*1000 + 7), history.Float(float64(n) / 8), history.String(fmt.Sprintf("state %d", n))}[i%3]
 				if rng.IntN(5) == 0 {
 					value = history.Value{}
 				}
@@ -324,7 +324,7 @@ func (f *pageFile) checkNumbers(t testing.TB, r *bytes.Reader, v *history.View, 
 func TestTimePageAsTimeGraph(t *testing.T) {
 	v := mixedView(t)
 	opts := TimeOptions{Title: "mixed", Rows: 4, Name: func(_ history.Attribute, v history.Value) string {
-		return map[bool]string{true: "three thousand"}[v.Kind() == history.KindInt && v.Int() == 3000]
+		return map[bool]string{true: "three thousand"}[v.Kind() == history.KindInt && v.Int() == 3007]
 	}}
 	picture, _ := drawTime(t, v, nil, 1000, 2_000_000, opts)
 	f := drawPage(t, v, nil, 1000, 2_000_000, opts)
@@ -357,7 +357,7 @@ func TestTimePageAsTimeGraph(t *testing.T) {
 		}
 	}
 	code := slices.Index(f.data.Values, "three thousand")
-	if strong < timeColors || code < 0 || f.data.Titles[code+1] != "three thousand (3000)" || len(f.data.Palette[0]) != 2*timeColors || len(f.data.Palette[1]) != 2*timeColors {
+	if strong < timeColors || code < 0 || f.data.Titles[code+1] != "three thousand (3007)" || len(f.data.Palette[0]) != 2*timeColors || len(f.data.Palette[1]) != 2*timeColors {
 		t.Errorf("%d strong colours; title %q", strong, f.data.Titles[code+1])
 	}
 }

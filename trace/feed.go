@@ -102,7 +102,7 @@ func inputOfView(v *history.View) (input, error) {
 	return in, nil
 }
 
-// endings is a heap of intervals by their ends. (It is of container/heap.)
+// endings is a heap of intervals by their ends.
 type endings []dated
 
 func (e endings) Len() int { return len(e) }
@@ -110,8 +110,11 @@ func (e endings) Less(i, j int) bool {
 	return cmp.Or(cmp.Compare(e[i].end, e[j].end), cmp.Compare(e[i].attribute, e[j].attribute)) < 0
 }
 func (e endings) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *endings) Push(x any)   { *e = append(*e, x.(dated)) }
 
+// Push is of heap.Interface.
+func (e *endings) Push(x any) { *e = append(*e, x.(dated)) }
+
+// Pop is of heap.Interface.
 func (e *endings) Pop() any {
 	last := (*e)[len(*e)-1]
 	*e = (*e)[:len(*e)-1]

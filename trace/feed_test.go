@@ -89,7 +89,10 @@ func TestViewInto(t *testing.T) {
 			n := random.Int64N(4)
 			values := []history.Value{
 				history.Int(n), history.Float(float64(n) / 2), history.String(strings.Repeat("x", int(n))),
-				history.Bytes([]byte{byte(n), 0xff}), history.Bool(n > 1), {}, history.Int(7),
+				history.Bytes([]byte{byte(n), 0xff}),
+				history.Bool(n > 1),
+				{},
+				history.Int(7),
 			}
 			v := values[which]
 			if n == 3 {

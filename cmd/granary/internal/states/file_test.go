@@ -235,7 +235,7 @@ func TestFileBroken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	make := func(name, provider string, closed bool) {
+	create := func(name, provider string, closed bool) {
 		w, err := paged.Create(name, paged.Options{Provider: provider})
 		if err != nil {
 			t.Fatal(err)
@@ -262,9 +262,9 @@ func TestFileBroken(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	make("other.history", "a program 3", true)
-	make("old.history", "granary history import 0", true)
-	make("empty.history", "granary history import 1", false)
+	create("other.history", "a program 3", true)
+	create("old.history", "granary history import 0", true)
+	create("empty.history", "granary history import 1", false)
 	format := bytes.Clone(whole)
 	format[8]++ // under a wrong checksum
 	write(t, filepath.Join(dir, "format.history"), format)

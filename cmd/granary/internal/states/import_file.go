@@ -1,8 +1,8 @@
 package states
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -121,7 +121,7 @@ func (f *fileTarget) commit() error {
 	return err
 }
 
-// abort closes the file after an error, and returns the error: that of the disk, if it is the cause.
+// abort removes the file after an error, and returns the error.
 func (f *fileTarget) abort(err error) error {
 	if f.w == nil {
 		return err
@@ -129,5 +129,5 @@ func (f *fileTarget) abort(err error) error {
 	if f.tx != nil {
 		f.tx.Abort()
 	}
-	return cmp.Or(f.w.Close(), err)
+	return errors.Join(err, f.w.Discard())
 }

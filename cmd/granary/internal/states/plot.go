@@ -47,20 +47,25 @@ states without a pointer. It is one file of at most some 20 MB, which needs no
 network. It has all states of its range, up to a million intervals; of more it
 has the shares of evenly spaced columns, and says so.
 
--o FILE.svg writes a picture, for documents. A column of pixels shows the states
-at its middle, so shorter states may not appear. The picture states how many
-intervals are visible; --from and --to show a part in detail. --from and other
-commands accept the times on the axis.
+-o FILE.svg writes a picture, for documents. A column of pixels with several
+states is divided as its time is between them, and its text is that of the state
+in its middle; --from and --to show a part in detail. --from and other commands
+accept the times on the axis.
+
+More than --rows attributes are left out, or with --fold drawn together: a row
+has several, and shows the share of their time that each state has. That is a
+picture of any number of attributes.
 
 The twelve values that cover the largest area have a colour each and are in the
 legend; other values share paler colours. Floats, and integers that rise and
 fall in small steps as counters do, are drawn as bars between the minimum and
-the maximum of the row.
+the maximum of the row: the mean of a column of pixels, and paler its maximum.
 
 ` + askedHelp + patternHelp + timeHelp,
 		Example: `  granary history plot -o run.svg run
   granary history plot -o run.html run
   granary history plot -o cpus.svg --match 'CPUs/*' --name 2=busy run
+  granary history plot -o all.svg --fold --rows 100 run
   granary history plot -o part.svg --from +1.5s --to +1.6s --width 2000 run`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error { return plotHistory(cmd, &o, args[0]) },

@@ -78,6 +78,18 @@ func TestPlot(t *testing.T) {
 	}
 }
 
+// TestPlotFold: with --fold no attribute is left out.
+func TestPlotFold(t *testing.T) {
+	inSet(t)
+	for _, name := range []string{"a.svg", "a.html"} {
+		_, notes := plot(t, "--fold", "--rows", "2", "-o", name, "run")
+		file, err := os.ReadFile(name)
+		if err != nil || notes != "" || !strings.Contains(string(file), "7 attributes in 2 rows") {
+			t.Errorf("%s: %v, notes %q", name, err, notes)
+		}
+	}
+}
+
 // TestPlotPage: a name that ends in .html makes a page, of a history file too.
 func TestPlotPage(t *testing.T) {
 	inSet(t)
