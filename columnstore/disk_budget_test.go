@@ -27,6 +27,8 @@ type measured struct {
 	peak    int64
 	largest int64
 	segment int64 // the largest file of the log
+
+	failed map[string]bool // segments of which a call failed
 }
 
 type measuredFile struct {
@@ -54,6 +56,14 @@ func (m *measured) note(name string, size int64, removed bool) {
 	m.peak = max(m.peak, sum)
 }
 
+func (m *measured) noteFailed(name string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err != nil && m.failed != nil && strings.HasPrefix(name, "log-") {
+		m.failed[name] = true
+	}
+}
+
 // seen returns the greatest sum, and the size of the largest file.
 func (m *measured) seen() (peak, largest int64) {
 	m.mu.Lock()
@@ -63,6 +73,7 @@ func (m *measured) seen() (peak, largest int64) {
 
 func (m *measured) Create(name string) (disk.File, error) {
 	f, err := m.FS.Create(name)
+	m.noteFailed(name, err)
 	return &measuredFile{f, m, name}, err
 }
 
@@ -76,13 +87,21 @@ func (m *measured) Remove(name string) error {
 
 func (f *measuredFile) WriteAt(b []byte, at int64) (int, error) {
 	n, err := f.File.WriteAt(b, at)
+	f.fs.noteFailed(f.name, err)
 	size, _ := f.Size()
 	f.fs.note(f.name, size, false)
 	return n, err
 }
 
+func (f *measuredFile) Sync() error {
+	err := f.File.Sync()
+	f.fs.noteFailed(f.name, err)
+	return err
+}
+
 func (f *measuredFile) Reserve(size int64) error {
 	err := f.File.Reserve(size)
+	f.fs.noteFailed(f.name, err)
 	size, _ = f.Size()
 	f.fs.note(f.name, size, false)
 	return err
