@@ -85,8 +85,7 @@ func (t *treeStore) close() error { return t.remove() }
 type rtreeStore struct {
 	*rectangles.Store
 	local
-	all   []block.Interval
-	bytes int64
+	all []block.Interval
 }
 
 func (r *rtreeStore) load(all []block.Interval) error {
@@ -94,8 +93,7 @@ func (r *rtreeStore) load(all []block.Interval) error {
 	return r.Load(all)
 }
 
-// size is the growth of the live heap, less what was garbage before: the tree is dropped to
-// know it, and is loaded by reopen.
+// size is what the live heap loses with the tree, which reopen loads again.
 func (r *rtreeStore) size() (size, error) {
 	with := measure.Heap()
 	runtime.KeepAlive(r.Store)

@@ -52,13 +52,13 @@ func readProcess(stat string) (p process, err error) {
 	if len(fields) < 15 {
 		return p, fmt.Errorf("%s has %d fields", stat, len(fields))
 	}
-	var times [2]int64 // fields 16 and 17: user and system time of children
-	for to, field := range map[*int64]string{&times[0]: fields[13], &times[1]: fields[14]} {
-		if *to, err = strconv.ParseInt(field, 10, 64); err != nil {
+	for _, field := range fields[13:15] { // fields 16 and 17: user and system time of children
+		ticks, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
 			return p, fmt.Errorf("%s: %w", stat, err)
 		}
+		p.ended += time.Duration(ticks) * tick
 	}
-	p.ended = time.Duration(times[0]+times[1]) * tick
 	if p.pid, err = strconv.Atoi(first); err != nil {
 		return p, fmt.Errorf("%s: %w", stat, err)
 	}

@@ -21,5 +21,6 @@
 // columns. The server selects the rows at the times of a 2D question, with width_bucket.
 //
 // CPU time is that of the server's processes, from /proc; the client's is that of the caller's
-// process. Nothing here is safe for concurrent use.
+// process. A server ends with a parent that is killed (on Linux). Nothing here is safe for
+// concurrent use.
 package postgres

@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A row of another form is an error.
 func TestInterval(t *testing.T) {
-	good := [][]byte{int4(1), {0, 4}, int8(-2), int8(3), nil, []byte("a")}
+	good := [][]byte{keyArgument(1), {0, 4}, timeArgument(-2), timeArgument(3), nil, []byte("a")}
 	in, err := interval(good)
 	if err != nil || in.Key != 1 || in.Start != -2 || in.End != 3 || in.Kind != block.String || string(in.Text) != "a" {
 		t.Errorf("%+v, %v", in, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"os/user"
@@ -149,6 +148,7 @@ func (s *server) start() (*pgconn.PgConn, error) {
 	}
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
+	withParent(cmd.SysProcAttr)
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("postgres: start: %w", err)
 	}
@@ -220,7 +220,7 @@ func (s *server) stop() error {
 
 // remove removes the cluster.
 func (s *server) remove() error {
-	if err := os.RemoveAll(s.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.RemoveAll(s.dir); err != nil {
 		return fmt.Errorf("postgres: %w", err)
 	}
 	return nil

@@ -41,7 +41,7 @@ func New(programs, dir string, layout *Layout) (*Store, error) {
 	return s, nil
 }
 
-// Reopen stops the server, and starts it again.
+// Reopen stops the server, starts it again and prepares the questions.
 func (s *Store) Reopen() error {
 	if err := s.stop(); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (s *Store) Reopen() error {
 	return s.prepare()
 }
 
-// Stop stops the server, which Reopen starts again.
+// stop stops the server, which Reopen starts again.
 func (s *Store) stop() error {
 	if s.conn == nil {
 		return s.server.stop()
@@ -159,12 +159,14 @@ func (s *Store) Single(key uint32, at int64) (in block.Interval, found bool, err
 			in, found = one, true
 			in.Text = slices.Clone(one.Text)
 		}
-	}, int4(key), int8(at))
+	}, keyArgument(key), timeArgument(at))
 	return in, found, err
 }
 
 // Full calls f for the interval of each key at a time, in no order. Texts are valid within f.
-func (s *Store) Full(at int64, f func(block.Interval)) error { return s.ask("full", f, int8(at)) }
+func (s *Store) Full(at int64, f func(block.Interval)) error {
+	return s.ask("full", f, timeArgument(at))
+}
 
 // Plane calls f once for each interval of the keys that is there at one of the times, in no
 // order. Texts are valid within f.
@@ -179,7 +181,7 @@ func (s *Store) Plane(keys []uint32, times []int64, f func(block.Interval)) erro
 	}
 	slices.Sort(signed)
 	return s.ask("plane", f, list(slices.Compact(signed), oidInt4),
-		int8(times[0]), int8(times[len(times)-1]), list(times, oidInt8))
+		timeArgument(times[0]), timeArgument(times[len(times)-1]), list(times, oidInt8))
 }
 
 // Bytes returns the size of the tables with their indexes.

@@ -38,8 +38,8 @@ func list[T int32 | int64](of []T, oid uint32) []byte {
 	return b
 }
 
-func int4(v uint32) []byte { return big.AppendUint32(nil, v) }
-func int8(v int64) []byte  { return big.AppendUint64(nil, uint64(v)) }
+func keyArgument(v uint32) []byte { return big.AppendUint32(nil, v) }
+func timeArgument(v int64) []byte { return big.AppendUint64(nil, uint64(v)) }
 
 // rows is the binary format of COPY, made as it is read.
 type rows struct {
@@ -82,7 +82,7 @@ func (r *rows) fill() {
 	}
 }
 
-// appendField appends a field that was made behind four bytes for its length.
+// endField puts the length of the last field, which begins at a place for it.
 func endField(b []byte, at int) []byte {
 	big.PutUint32(b[at:], uint32(len(b)-at-4))
 	return b

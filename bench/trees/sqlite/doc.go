@@ -11,8 +11,10 @@
 //	                              a load that fails loses the file
 //	cache_size 256 MiB, mmap_size 4 GiB
 //	                              reads are of the mapped file
-//	page_size 32 KiB              pages of 4 to 64 KiB differ by less than a tenth
-//	ANALYZE after the load
+//	page_size 32 KiB              pages of 4 to 64 KiB differ little (change pageSize)
+//
+// ANALYZE is not run: with its samples a statement is prepared again for each new argument,
+// which takes longer than a single question, and one index needs no choice.
 //
 // A 2D question is one statement over json_each(keys). It returns the rows of the keys between
 // the first and the last time, and the caller's process selects those at the times: a join

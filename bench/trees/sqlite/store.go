@@ -104,13 +104,13 @@ func (s *Store) prepare() (err error) {
 // rowsAtOnce is the number of rows of an INSERT.
 const rowsAtOnce = 100
 
-// Load stores all intervals, and packs the tables.
+// Load stores all intervals, in one transaction.
 func (s *Store) Load(all []block.Interval) error {
-	var any bool
-	if err := s.db.QueryRow(`SELECT EXISTS (SELECT 1 FROM attributes)`).Scan(&any); err != nil {
+	var full bool
+	if err := s.db.QueryRow(`SELECT EXISTS (SELECT 1 FROM attributes)`).Scan(&full); err != nil {
 		return fmt.Errorf("sqlite: load: %w", err)
 	}
-	if any {
+	if full {
 		return ErrFull
 	}
 	tx, err := s.db.Begin()
@@ -122,9 +122,6 @@ func (s *Store) Load(all []block.Interval) error {
 	}
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("sqlite: load: %w", err)
-	}
-	if _, err := s.db.Exec(`ANALYZE`); err != nil {
-		return fmt.Errorf("sqlite: after a load: %w", err)
 	}
 	return nil
 }
@@ -142,7 +139,6 @@ func inOrder(all []block.Interval) []*block.Interval {
 }
 
 func insert(tx *sql.Tx, all []*block.Interval) error {
-	var most uint32
 	values := make([]any, 0, 5*rowsAtOnce)
 	many, err := tx.Prepare(insertRows(rowsAtOnce))
 	if err != nil {
@@ -151,7 +147,6 @@ func insert(tx *sql.Tx, all []*block.Interval) error {
 	for chunk := range slices.Chunk(all, rowsAtOnce) {
 		values = values[:0]
 		for _, in := range chunk {
-			most = max(most, in.Key)
 			values = append(values, int64(in.Key), in.Start, in.End, int64(in.Kind), valueOf(in))
 		}
 		if len(chunk) == rowsAtOnce {
@@ -231,13 +226,12 @@ func ask(question *sql.Stmt, f func(*block.Interval), arguments ...any) error {
 	if err != nil {
 		return fmt.Errorf("sqlite: ask: %w", err)
 	}
-	var in block.Interval
-	var value any
+	var key, start, end, kind, value any // Scan copies nothing into these, and converts nothing
 	for rows.Next() {
-		if err := rows.Scan(&in.Key, &in.Start, &in.End, &in.Kind, &value); err != nil {
+		if err := rows.Scan(&key, &start, &end, &kind, &value); err != nil {
 			return errors.Join(fmt.Errorf("sqlite: row: %w", err), rows.Close())
 		}
-		in.Word, in.Text = 0, nil
+		in := block.Interval{Key: uint32(key.(int64)), Start: start.(int64), End: end.(int64), Kind: block.Kind(kind.(int64))}
 		switch v := value.(type) {
 		case int64:
 			in.Word = uint64(v)
