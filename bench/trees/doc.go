@@ -7,6 +7,8 @@
 //	go run ./trees
 //	go run ./trees -sets synth:1000:1000 -trees eSHT,vR,SQLite -dir /tmp
 //
+// With -json it prints medians and spreads as JSON.
+//
 //	build M/s    million intervals a second, what follows a load included
 //	MB, B/interval, nodes, depth   of the closed file; of history, its image; of the R-tree, the
 //	             heap; of PostgreSQL, the tables with their indexes
