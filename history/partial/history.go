@@ -18,7 +18,25 @@ type marks struct {
 // gap returns the stretch of an interval that is no kept one (P1).
 func (m *marks) gap(in history.Interval) (stretch int, ok bool) {
 	stretch, _ = slices.BinarySearch(m.times, in.Start)
-	return stretch, stretch < len(m.times) && m.times[stretch] > in.End // a file can have an interval behind the end
+	return stretch, m.times[stretch] > in.End
+}
+
+// checkAt returns an error for an interval that was found at an instant, and is not there: the bytes of a file
+// can be wrong, although their checksums are right.
+func (h *History[E]) checkAt(a history.Attribute, in history.Interval, t int64) error {
+	if in.Start > t || in.End < t || in.Start < h.kept.Start() || in.End > h.kept.End() {
+		return fmt.Errorf("%w: attribute %d is kept from %d to %d, found at %d", ErrImage, a, in.Start, in.End, t)
+	}
+	return nil
+}
+
+// keptAt returns the interval of what is kept that t is in.
+func (h *History[E]) keptAt(a history.Attribute, t int64) (history.Interval, error) {
+	in, err := h.kept.At(a, t)
+	if err == nil {
+		err = h.checkAt(a, in, t)
+	}
+	return in, err
 }
 
 // History is a history of which a part is kept. Any number of goroutines may read it.
@@ -62,9 +80,9 @@ func (h *History[E]) Size() int64 {
 // a replay goes from the checkpoint before t to the end of the interval. The errors are those
 // of history.View.At, ErrDiffers, EventsError, and that of ctx.
 func (h *History[E]) At(ctx context.Context, a history.Attribute, t int64) (history.Interval, error) {
-	in, err := h.kept.At(a, t)
+	in, err := h.keptAt(a, t)
 	if err != nil {
-		return in, err
+		return history.Interval{}, err
 	}
 	stretch, ok := h.marks.gap(in)
 	if !ok {
@@ -88,6 +106,9 @@ func (h *History[E]) Slice(ctx context.Context, t int64, old []history.Interval)
 	gaps, in := map[history.Attribute]*gap{}, 0
 	for a, interval := range s.All() {
 		all = append(all, interval)
+		if err := h.checkAt(a, interval, t); err != nil {
+			return nil, err
+		}
 		if stretch, ok := h.marks.gap(interval); ok {
 			gaps[a], in = newGap(interval, t, func(in history.Interval) bool { return in.End >= t }), stretch
 		}
@@ -118,7 +139,7 @@ func (h *History[E]) fill(ctx context.Context, stretch int, gaps map[history.Att
 		return &EventsError{slices.Clone(position), err}
 	}
 	for a, g := range gaps {
-		if g.next <= g.through || len(g.found) == 0 {
+		if g.next <= g.through {
 			return fmt.Errorf("%w: attribute %d is not known from %d on", ErrDiffers, a, g.next)
 		}
 	}

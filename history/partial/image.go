@@ -9,7 +9,8 @@ import (
 	"github.com/granarydb/granary/internal/fields"
 )
 
-// ErrImage is returned by Open for bytes that are no image of checkpoints, or one of another history.
+// ErrImage is returned by Open for bytes that are no image of checkpoints, or one of another history, and by
+// questions about what is kept in a file whose bytes are wrong although their checksums are right.
 var ErrImage = errors.New("invalid image of checkpoints")
 
 // AppendImage appends the checkpoints to dst, for Open, with a history that has what is kept: Kept, or one of

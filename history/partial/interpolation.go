@@ -23,7 +23,7 @@ type Interpolation struct {
 // The errors are those of At, and history.ErrKind for a value that is no number. It costs three states of a
 // history.View.
 func (h *History[E]) Interpolate(ctx context.Context, a history.Attribute, t int64) (Interpolation, error) {
-	in, err := h.kept.At(a, t)
+	in, err := h.keptAt(a, t)
 	if err != nil {
 		return Interpolation{}, err
 	}
@@ -33,11 +33,11 @@ func (h *History[E]) Interpolate(ctx context.Context, a history.Attribute, t int
 		}
 		return InterpolationOf(a, in.Value)
 	}
-	before, err := h.kept.At(a, in.Start-1)
+	before, err := h.keptAt(a, in.Start-1)
 	if err != nil {
 		return Interpolation{}, err
 	}
-	behind, err := h.kept.At(a, in.End+1)
+	behind, err := h.keptAt(a, in.End+1)
 	if err != nil {
 		return Interpolation{}, err
 	}

@@ -15,12 +15,16 @@ import (
 func (h *History[E]) Range(ctx context.Context, a history.Attribute, from, to int64) iter.Seq2[history.Interval, error] {
 	return func(yield func(history.Interval, error) bool) {
 		for in, err := range h.kept.Range(a, from, to, history.RangeOptions{}) {
-			stretch, ok := 0, false
 			if err == nil {
-				stretch, ok = h.marks.gap(in)
+				err = h.checkAt(a, in, max(in.Start, from))
 			}
+			if err != nil {
+				yield(history.Interval{}, err)
+				return
+			}
+			stretch, ok := h.marks.gap(in)
 			if !ok {
-				if !yield(in, err) {
+				if !yield(in, nil) {
 					return
 				}
 				continue
@@ -55,6 +59,13 @@ func (h *History[E]) Sample(ctx context.Context, attributes []history.Attribute,
 	stretches := map[int]map[history.Attribute]*gap{}
 	for i := range kept.Len() {
 		a, in := kept.At(i)
+		behind, found := slices.BinarySearch(times, in.End)
+		if !found {
+			behind--
+		}
+		if err := h.checkAt(a, in, times[max(behind, 0)]); err != nil {
+			return nil, nil, err
+		}
 		stretch, ok := h.marks.gap(in)
 		if !ok {
 			continue
@@ -62,11 +73,7 @@ func (h *History[E]) Sample(ctx context.Context, attributes []history.Attribute,
 		if stretches[stretch] == nil {
 			stretches[stretch] = map[history.Attribute]*gap{}
 		}
-		behind, found := slices.BinarySearch(times, in.End)
-		if !found {
-			behind--
-		}
-		stretches[stretch][a] = newGap(in, times[max(behind, 0)], has) // a file can have one without any
+		stretches[stretch][a] = newGap(in, times[behind], has)
 	}
 	for _, stretch := range slices.Sorted(maps.Keys(stretches)) {
 		if err := h.fill(ctx, stretch, stretches[stretch]); err != nil {
