@@ -3,6 +3,7 @@ package joined_test
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -167,6 +168,13 @@ func (f *fixture) interpolate(t *testing.T, seed uint64, a history.Attribute, at
 	switch {
 	case err != nil && !errors.Is(err, history.ErrKind) || f.complete[m] && isNumber != (err == nil):
 		t.Fatalf("seed %d: attribute %d at %d is %v, want %v: %v", seed, a, at, x, want, err)
+	case err == nil && f.complete[m]:
+		mean, err := f.got.Mean(t.Context(), a, at, at)
+		if err != nil || math.Abs(mean.Value-v) > mean.Error || mean.Error > 1e-15 {
+			t.Fatalf("seed %d: the mean of attribute %d at %d is %v, want %v: %v", seed, a, at, mean, v, err)
+		}
+	}
+	switch {
 	case f.complete[m] && err == nil && (x.Value != v || x.Error != 0):
 		t.Fatalf("seed %d: attribute %d at %d is %v, want %v", seed, a, at, x, v)
 	}
@@ -301,6 +309,10 @@ func TestJoin_Errors(t *testing.T) {
 		"At": func(ctx context.Context, a history.Attribute, at int64) error { _, err := h.At(ctx, a, at); return err },
 		"Interpolate": func(ctx context.Context, a history.Attribute, at int64) error {
 			_, err := h.Interpolate(ctx, a, at)
+			return err
+		},
+		"Mean": func(ctx context.Context, a history.Attribute, at int64) error {
+			_, err := h.Mean(ctx, a, 2, at)
 			return err
 		},
 		"Slice": func(ctx context.Context, _ history.Attribute, at int64) error {

@@ -19,6 +19,7 @@ type Member interface {
 	Range(ctx context.Context, a history.Attribute, from, to int64) iter.Seq2[history.Interval, error]
 	Sample(ctx context.Context, attributes []history.Attribute, times []int64) ([]history.Attribute, []history.Interval, error)
 	Interpolate(ctx context.Context, a history.Attribute, t int64) (partial.Interpolation, error)
+	Mean(ctx context.Context, a history.Attribute, from, to int64) (partial.Interpolation, error)
 }
 
 // complete is a view as a member.
@@ -92,4 +93,9 @@ func (c complete) Interpolate(ctx context.Context, a history.Attribute, t int64)
 		return partial.Interpolation{}, err
 	}
 	return partial.InterpolationOf(a, in.Value)
+}
+
+// Mean returns the mean of a counter, whose intervals are all known.
+func (c complete) Mean(ctx context.Context, a history.Attribute, from, to int64) (partial.Interpolation, error) {
+	return partial.MeanOf(a, c.Range(ctx, a, from, to), from, to)
 }

@@ -29,6 +29,17 @@ func (h *History) Interpolate(ctx context.Context, a history.Attribute, t int64)
 	return h.members[p.member].Interpolate(ctx, p.attribute, t)
 }
 
+// Mean returns about the mean of a counter over a range, as partial.History.Mean; partial.MeanOf of Range is the exact one.
+// That of an attribute of a complete member is exact, but for the last digit of a float64. The errors are
+// those of its member.
+func (h *History) Mean(ctx context.Context, a history.Attribute, from, to int64) (partial.Interpolation, error) {
+	p, err := h.place(a)
+	if err != nil {
+		return partial.Interpolation{}, err
+	}
+	return h.members[p.member].Mean(ctx, p.attribute, from, to)
+}
+
 // Slice returns the intervals of all attributes that t is in, by attribute, in the memory of an old slice. It
 // takes memory for the slice of the largest member too. The errors are those of the members.
 func (h *History) Slice(ctx context.Context, t int64, old []history.Interval) ([]history.Interval, error) {

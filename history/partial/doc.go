@@ -18,7 +18,7 @@
 // image (history.View.AppendImage), and so have the checkpoints ([History.AppendImage], [Open]).
 //
 // A counter has a straight line there, with its greatest error, for those who need no replay
-// ([History.Interpolate]). docs/decisions/0034 has figures.
+// ([History.Interpolate], [History.Mean]). docs/decisions/0034 has figures.
 //
 // # Invariants
 //
