@@ -52,7 +52,7 @@ func number(v history.Value) *big.Float {
 // TestInterpolate compares the lines at all instants with the true values: none is farther away than it says.
 func TestInterpolate(t *testing.T) {
 	lines, exact, off := 0, 0, 0
-	for seed := range uint64(300) {
+	for seed := range seeds(300) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		l := counter(r)
 		p, err := partial.Build(t.Context(), l, provide, partial.Options{Every: 1 + r.IntN(60)})
@@ -98,7 +98,7 @@ func replayedMean(p *partial.History[event]) func(context.Context, history.Attri
 // one with a replay is exact but for the last digit of a float64.
 func TestMean(t *testing.T) {
 	wide, lines := 0, 0
-	for seed := range uint64(200) {
+	for seed := range seeds(200) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		l := counter(r)
 		p, err := partial.Build(t.Context(), l, provide, partial.Options{Every: 1 + r.IntN(60)})
