@@ -188,11 +188,11 @@ func (r *imageReader) lane(l *lane, number int) {
 	h, work := r.h, l.work
 	used, fed, has := r.mask("used"), r.mask("fed"), r.mask("values")
 	of := r.Raw("kinds", laneWidth)
-	if r.Err() != nil {
-		return
-	}
 	if used == 0 || used != r.used[number] || fed&^used != 0 || has&^(used&^fed) != 0 || has != 0 && h.closed || !h.written {
 		r.Failf("slots %x of attributes %x, added %x, values %x", used, r.used[number], fed, has)
+	}
+	if r.Err() != nil {
+		return
 	}
 	l.slots = uint8(bits.Len64(used))
 	for slot, k := range of {

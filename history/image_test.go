@@ -7,9 +7,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/granarydb/granary/internal/damaged"
+	"github.com/granarydb/granary/internal/fields"
 )
 
 // histories returns small histories: with entries, texts and drops; closed; with tiles; empty.
@@ -162,6 +164,19 @@ func TestImage_EveryByte(t *testing.T) {
 		}
 		if len(i.Bytes) < 4000 {
 			i.EveryByte(t, 20_000)
+		}
+	}
+}
+
+// TestImage_LaneOfNothing opens an image without attributes that has a lane: an error.
+func TestImage_LaneOfNothing(t *testing.T) {
+	for _, flags := range []byte{0, imageWritten, imageWritten | imageClosed} {
+		var w fields.Writer
+		w.Raw([]byte{flags, 0, 0, 0, 0, 0, 1, 0, 0, 0}) // the head, a lane, and no attributes, texts and numbers
+		w.Raw([]byte{1, 23: 0})                         // one slot
+		w.Raw(make([]byte, laneWidth+2))                // kinds, tiles, entries
+		if _, _, err := OpenImage(Options{}, w.Data); !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), "slots 1 of attributes 0") {
+			t.Errorf("flags %d: %v", flags, err)
 		}
 	}
 }
