@@ -25,3 +25,11 @@ func Nodes(p *Pyramid) (nodes, levels int) {
 	}
 	return nodes, levels
 }
+
+// SetGather has attributes of a lane gathered if it has more than a number of tiles in a range, so many intervals at once,
+// until the returned function is called.
+func SetGather(tiles, intervals int) (restore func()) {
+	a, b := keptOpen, mostGathered
+	keptOpen, mostGathered = tiles, intervals
+	return func() { keptOpen, mostGathered = a, b }
+}

@@ -111,6 +111,8 @@ type measurer struct {
 
 var measurers = sync.Pool{New: func() any { return new(measurer) }}
 
+func (s *measurer) pixels() int { return s.out.Len() }
+
 func (s *measurer) begin(kind history.Kind) {
 	s.kind, s.pixel, s.at = kind, 0, ^uint64(0)
 	s.now = Measure{}

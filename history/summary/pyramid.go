@@ -89,6 +89,7 @@ func (p *Pyramid) ask(attributes []history.Attribute, from, to int64, s sink) er
 		err = w.all(attributes, s)
 	}
 	w.p, w.tiles, w.rest, w.nodes, w.ongoing = nil, nil, tile.Run{}, nil, nil
+	w.together.shrink()
 	p.walkers.Put(w)
 	return err
 }

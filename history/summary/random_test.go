@@ -160,6 +160,7 @@ func TestRandom(t *testing.T) {
 	most, highest := 0, 0
 	for seed := range uint64(*seeds) {
 		restore := summary.SetShare([]int{0, 1, 5, 40}[seed%4])
+		ungather := summary.SetGather([]int{512, 0, 2}[seed%3], 1<<(seed%20))
 		m := newMade(t, seed)
 		p := summary.Bare(m.h.Empty())
 		var held []asker
@@ -184,13 +185,20 @@ func TestRandom(t *testing.T) {
 			most, highest = max(most, nodes), max(highest, levels)
 			for k := range held {
 				for range 2 {
-					held[k].ask(named{t, seed}, anyQuestion(m.r, held[k].pyramids[0].View(), 5))
+					q := anyQuestion(m.r, held[k].pyramids[0].View(), 5)
+					if m.r.IntN(2) == 0 { // of one lane, or two
+						for a := range min(m.n, 8) {
+							q.attributes = append(q.attributes, history.Attribute(1+a))
+						}
+					}
+					held[k].ask(named{t, seed}, q)
 				}
 			}
 		}
 		all := question{from: p.View().Start(), to: p.View().End(), pixels: 1 + m.r.IntN(20)}
 		held[len(held)-1].ask(named{t, seed}, all)
 		restore()
+		ungather()
 	}
 	if most < 50 || highest < 2 {
 		t.Errorf("at most %d nodes in %d levels: the test is blind", most, highest)

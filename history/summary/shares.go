@@ -154,6 +154,8 @@ const fewBits = 6
 
 const hashFactor = 0x9e3779b97f4a7c15
 
+func (s *sharer) pixels() int { return s.out.Len() }
+
 func (s *sharer) begin(kind history.Kind) {
 	s.kind, s.pure, s.cells = kind, false, &s.tables[kind]
 	s.pixel, s.at = 0, ^uint64(0)

@@ -10,6 +10,8 @@ import (
 
 // sink takes the intervals of one attribute in the order of time, and nodes in the place of some.
 type sink interface {
+	// pixels returns the number of pixels.
+	pixels() int
 	// begin begins an attribute with values of a kind.
 	begin(kind history.Kind)
 	// ends takes ends of intervals, counted from the start of the range, and the words of their values. Nulls
@@ -39,6 +41,8 @@ type walker struct {
 	at    int64 // where the next interval of the attribute begins
 	open  []opened
 
+	together gathered
+
 	// Of attributes that have not ended, and of those at hand.
 	ongoing *history.Columns
 	some    []history.Attribute
@@ -57,8 +61,9 @@ type opened struct {
 	ready  bool
 }
 
-// keptOpen is the number of tiles of a lane in a range that stay open, as many attributes can need them.
-const keptOpen = 512
+// keptOpen is the number of tiles of a lane in a range that stay open, as many attributes can need them. With more, attributes
+// are gathered. Tests lower it.
+var keptOpen = 512
 
 // chunkLen is the number of attributes whose ongoing states are found together.
 const chunkLen = 4096
@@ -77,8 +82,8 @@ func (w *walker) all(attributes []history.Attribute, s sink) (err error) {
 				w.ongoing = c
 			}
 		}
-		for i, a := range chunk {
-			w.attribute(i, a, s)
+		for i := range chunk {
+			w.attribute(i, chunk[i:], s)
 		}
 	}
 	return nil
@@ -98,9 +103,9 @@ func (w *walker) every(s sink) error {
 	return nil
 }
 
-// attribute gives the intervals of the attribute at a place of the chunk.
-func (w *walker) attribute(i int, a history.Attribute, s sink) {
-	number, slot, placed := w.p.view.Place(a)
+// attribute gives the intervals of the first of some attributes, at a place of the chunk.
+func (w *walker) attribute(i int, attributes []history.Attribute, s sink) {
+	number, slot, placed := w.p.view.Place(attributes[0])
 	if !placed {
 		s.begin(history.KindNull)
 		w.last(0, true, s)
@@ -110,11 +115,17 @@ func (w *walker) attribute(i int, a history.Attribute, s sink) {
 		w.enter(number)
 	}
 	s.begin(w.kinds[slot&(tile.Slots-1)])
-	var c *column
-	if w.nodes != nil {
-		c = w.nodes.columns[slot&(tile.Slots-1)]
+	if w.most-w.first >= keptOpen && w.together.tried>>slot&1 == 0 {
+		w.gather(attributes, s.pixels())
 	}
-	if !w.sealed(slot, c, s) || !w.unsealed(slot, s) {
+	if w.together.slots>>slot&1 != 0 {
+		if !w.give(slot, s) {
+			return
+		}
+	} else if !w.sealed(slot, s) {
+		return
+	}
+	if !w.unsealed(slot, s) {
 		return
 	}
 	if w.p.view.Closed() {
@@ -144,7 +155,7 @@ func (w *walker) enter(number int) {
 	if number < len(w.p.lanes) {
 		w.nodes = w.p.lanes[number]
 	}
-	w.slots = 0
+	w.slots, w.together.slots, w.together.tried = 0, 0, 0
 	for _, slot := range w.rest.Slots {
 		w.slots |= 1 << (slot &^ tile.Null)
 	}
@@ -161,9 +172,13 @@ func (w *walker) enter(number int) {
 }
 
 // sealed gives intervals of the lane's tiles, and nodes. more is false if the range is over.
-func (w *walker) sealed(slot uint, c *column, s sink) (more bool) {
+func (w *walker) sealed(slot uint, s sink) (more bool) {
 	bit := uint64(1) << slot
+	var c *column
 	k := 0
+	if w.nodes != nil {
+		c = w.nodes.columns[slot&(tile.Slots-1)]
+	}
 	if w.at = w.from; c != nil {
 		k = c.from(w.from)
 	}
@@ -218,7 +233,7 @@ func (w *walker) after(j int, slots uint64) int {
 	for j < len(w.tiles) && w.tiles[j].Mask&slots == 0 {
 		j++
 	}
-	return j
+	return min(j, len(w.tiles))
 }
 
 // tile gives the intervals of a tile.
