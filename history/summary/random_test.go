@@ -182,6 +182,9 @@ func TestRandom(t *testing.T) {
 			p = next
 			held = append(held, asker{pyramids: []*summary.Pyramid{p, of(t, v), summary.Bare(v)}})
 			nodes, levels := summary.Nodes(p)
+			if anew, _ := summary.Nodes(held[i].pyramids[1]); !m.drops && nodes != anew {
+				t.Fatalf("seed %d: %d nodes, %d of one that is made anew", seed, nodes, anew)
+			}
 			most, highest = max(most, nodes), max(highest, levels)
 			for k := range held {
 				for range 2 {
