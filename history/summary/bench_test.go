@@ -120,7 +120,7 @@ func BenchmarkOf(b *testing.B) {
 				p = of(b, v)
 			}
 			end()
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/interval")
+			b.ReportMetric(float64(n), "intervals")
 			b.ReportMetric(float64(p.Size())/float64(n), "B/interval")
 			b.ReportMetric(float64(h.Size())/float64(n), "B-history/interval")
 		})

@@ -108,7 +108,7 @@ func (r *run) add(t *tile.Tile, c *tile.Coded, from int64, lo, hi int) {
 }
 
 // keptRuns is the intervals of the runs that are used again.
-const keptRuns = 1 << 16
+const keptRuns = 1 << 18
 
 // shrink lets go of long runs.
 func (g *gathered) shrink() {

@@ -160,7 +160,7 @@ func TestRandom(t *testing.T) {
 	most, highest := 0, 0
 	for seed := range uint64(*seeds) {
 		restore := summary.SetShare([]int{0, 1, 5, 40}[seed%4])
-		ungather := summary.SetGather([]int{512, 0, 2}[seed%3], 1<<(seed%20))
+		ungather := summary.SetGather([]int{32, 0, 2}[seed%3], 1<<(seed%20))
 		m := newMade(t, seed)
 		p := summary.Bare(m.h.Empty())
 		var held []asker
