@@ -11,12 +11,12 @@
 // A node is a summary of intervals of one attribute that follow each other, in whole tiles: how many there are, the
 // time in each of at most 16 states, or else the least and the greatest value and their sum by time. There is one
 // for each so many bytes of tiles, and one for 16 of these, and so on. A question takes the largest nodes that
-// are within a pixel, and reads the intervals between. Only attributes with much in long lanes have nodes: those with few
-// intervals are answered from these alone, which are as small as a summary.
+// are within a pixel, and reads the intervals between. Only attributes with much in long lanes have nodes: those with
+// few intervals are answered from these alone, which are as small as a summary.
 //
 // A [Pyramid] is the nodes of one view. It is made once ([Of]) and extended as the history grows, for tiles never
-// change ([Pyramid.Extend]). [Bare] makes one without nodes, for a few questions. Nodes are in memory, also those of a history in
-// a file.
+// change ([Pyramid.Extend]). [Bare] makes one without nodes, for a few questions. Nodes are in memory, also those of
+// a history in a file.
 //
 // # Invariants
 //

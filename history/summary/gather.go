@@ -33,25 +33,27 @@ var mostGathered = 1 << 20
 // in the question, as long as they are of the lane.
 func (w *walker) gather(attributes []history.Attribute, pixels int) {
 	g := &w.together
-	slots, spared := uint64(0), uint64(0)
+	var room [tile.Slots]uint
+	found, slots, spared := room[:0], uint64(0), uint64(0)
 	for _, a := range attributes {
 		number, slot, placed := w.p.view.Place(a)
 		if !placed || number != w.lane {
 			break
 		}
-		if w.nodes == nil || !w.nodes.columns[slot&(tile.Slots-1)].spares(w.from, w.to, pixels) {
-			slots |= 1 << slot
-		} else {
+		if w.nodes != nil && w.nodes.columns[slot&(tile.Slots-1)].spares(w.from, w.to, pixels) {
 			spared |= 1 << slot
+		} else if slots>>slot&1 == 0 {
+			found, slots = append(found, slot), slots|1<<slot
 		}
 	}
-	for bits.OnesCount64(slots) > leastGathered && w.intervals(slots) > mostGathered {
-		for range bits.OnesCount64(slots) / 2 {
-			slots &^= 1 << (bits.Len64(slots) - 1)
+	for len(found) > leastGathered && w.intervals(slots) > mostGathered {
+		for _, slot := range found[len(found)/2:] { // they are gathered later
+			slots &^= 1 << slot
 		}
+		found = found[:len(found)/2]
 	}
 	g.slots, g.tried = slots, g.tried|slots|spared
-	if bits.OnesCount64(slots) < leastGathered {
+	if len(found) < leastGathered {
 		g.slots = 0
 		return
 	}

@@ -30,8 +30,8 @@ func Bare(v *history.View) *Pyramid {
 }
 
 // Extend returns the pyramid of a later view of the same history; one of another must not be given. It costs what is
-// new, and some 20 ns a lane. The old pyramid stays as it is. The first that is made of it shares its memory, others copy what
-// they append to. The error is that of reading a file.
+// new, and some 20 ns a lane. The old pyramid stays as it is. The first that is made of it shares its memory, others
+// copy what they append to. The error is that of reading a file.
 func (p *Pyramid) Extend(v *history.View) (next *Pyramid, err error) {
 	defer tile.Catch(&err)
 	b := builder{view: v, copies: !p.taken.CompareAndSwap(false, true)}

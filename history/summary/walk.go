@@ -61,8 +61,8 @@ type opened struct {
 	ready  bool
 }
 
-// keptOpen is the number of tiles of a lane in a range that stay open, as many attributes can need them. With more, attributes
-// are gathered. Tests lower it.
+// keptOpen is the number of tiles of a lane in a range that stay open, as many attributes can need them. With more,
+// attributes are gathered. Tests lower it.
 var keptOpen = 32
 
 // chunkLen is the number of attributes whose ongoing states are found together.
