@@ -29,8 +29,8 @@ const leastGathered = 4
 // mostGathered bounds the intervals that are gathered at once, of 17 bytes each. Tests lower it.
 var mostGathered = 1 << 20
 
-// gather gathers the intervals of the first attribute, which are in a slot of the lane at hand, and of those that follow it
-// in the question, as long as they are of the lane.
+// gather gathers the intervals of the first attribute, which is of the lane at hand, and of those that follow it in
+// the question, as long as they are of the lane.
 func (w *walker) gather(attributes []history.Attribute, pixels int) {
 	g := &w.together
 	var room [tile.Slots]uint

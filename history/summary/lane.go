@@ -22,7 +22,8 @@ type lane struct {
 // groupLen is the number of tiles with common slots.
 const groupLen = 64
 
-// share is the bytes of tiles for each byte of columns, and half of those for each of the rest of a lane. Tests lower it.
+// share is the bytes of tiles for each byte of columns, and half of those for each of the rest of a lane. Tests lower
+// it.
 var share = 30
 
 // columnBytes is those of a column without nodes, with its first level, and some room for nodes.
@@ -72,18 +73,20 @@ type work struct {
 	cloned uint64 // slots whose columns are this pyramid's own
 }
 
-// begin returns the nodes of a lane as the pyramid has them at the end, and notes the tiles that must be added. They are
-// made of old ones, nil for none, with gone tiles that were dropped since. Once a quarter of the tiles went, and with them
-// the use of nodes, all are made anew.
+// begin returns the nodes of a lane as the pyramid has them at the end, and notes the tiles that must be added. They
+// are made of old ones, nil for none, with gone tiles that were dropped since. Once a quarter of the tiles went, and
+// with them the use of nodes, all are made anew.
 func (b *builder) begin(number int, old *lane, gone int) *lane {
-	w := work{tiles: b.view.Tiles(number), lane: new(lane)}
-	if old != nil && gone == 0 && old.base+len(w.tiles) == old.tiles {
+	tiles := b.view.Tiles(number)
+	if old != nil && gone == 0 && old.base+len(tiles) == old.tiles {
 		return old
 	}
-	if old == nil || 4*(old.base+gone) > old.tiles || old.base+gone+len(w.tiles) < old.tiles {
-		if !isLong(w.tiles) {
-			return nil
-		}
+	anew := old == nil || 4*(old.base+gone) > old.tiles || old.base+gone+len(tiles) < old.tiles
+	if anew && !isLong(tiles) {
+		return nil
+	}
+	w := work{tiles: tiles, lane: new(lane)}
+	if anew {
 		for slot := range w.left {
 			w.left[slot] = int32(share * (columnBytes + nodeBytes))
 		}
