@@ -21,6 +21,7 @@ var below = map[string][]string{
 	"measure":   {"results"},
 	"serve":     {"fleet", "results"},
 	"partials":  {"measure", "results"},
+	"report":    {"targets", "results"},
 	"results":   {},
 
 	"trees": {

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/granarydb/granary/bench/targets"
+)
+
+// row is a target with its peer.
+type row struct {
+	Key   string   `json:"key"`
+	Ours  *float64 `json:"ours"`
+	Peer  *float64 `json:"peer"`
+	Store string   `json:"store,omitempty"`
+	Unit  string   `json:"unit"`
+	Must  float64  `json:"must"`
+	Met   *bool    `json:"met"`
+
+	figure targets.Figure
+}
+
+// ratio returns how many times better ours is than the peer; ok is false if one of them is unknown.
+func (r *row) ratio() (times float64, ok bool) {
+	if r.Ours == nil || r.Peer == nil || *r.Ours <= 0 || *r.Peer <= 0 {
+		return 0, false
+	}
+	if r.figure.Better == "higher" {
+		return *r.Ours / *r.Peer, true
+	}
+	return *r.Peer / *r.Ours, true
+}
+
+// peer says where the peer's figure of a target is: the figure of a store in a report of stores of profiles, or
+// of a store of intervals on a set, in units of which the target's is so many.
+type peer struct {
+	store, figure string
+	durable       bool
+	set           string
+	times         float64
+}
+
+const (
+	frost    = "frostdb-parca"
+	threads  = "many-threads"
+	eSHT     = "eSHT"
+	oneMicro = 1e3 // nanoseconds
+	oneMilli = 1e-3
+)
+
+// peersOf has the peer of each target that has one: the store that the design names for it.
+var peersOf = map[string]peer{
+	"insert-ids-1m":         {store: frost, figure: "all_in_ns_per_row"},
+	"insert-record":         {store: frost, figure: "all_in_ns_per_row"},
+	"heap-1m":               {store: frost, figure: "heap_settled_bytes_per_row"},
+	"merge-all":             {store: frost, figure: "query_ms.merge-all"},
+	"merge-all-arrow":       {store: frost, figure: "query_ms.merge-all"},
+	"merge-type-arrow":      {store: frost, figure: "query_ms.merge-type"},
+	"merge-job-arrow":       {store: frost, figure: "query_ms.merge-job"},
+	"select-pod":            {store: frost, figure: "query_ms.select-pod"},
+	"one-profile":           {store: frost, figure: "query_ms.one-profile"},
+	"regex-pods":            {store: frost, figure: "query_ms.select-pods-wide"},
+	"scan-arrow":            {store: frost, figure: "query_ms.scan-arrow"},
+	"scan-arrow-dictionary": {store: frost, figure: "query_ms.scan-arrow"},
+	"label-names":           {store: frost, figure: "query_ms.label-names"},
+	"label-values":          {store: frost, figure: "query_ms.label-values"},
+	"types":                 {store: frost, figure: "query_ms.types"},
+	"log-bytes":             {store: frost, figure: "log_bytes_per_row", durable: true},
+	"file-bytes-1m-ids":     {store: frost, figure: "file_bytes_per_row", durable: true},
+	"hist-bytes":            {store: eSHT, figure: "bytes_interval", set: threads},
+	"hist-file":             {store: eSHT, figure: "bytes_interval", set: threads},
+	"hist-build":            {store: eSHT, figure: "build_m_s", set: threads},
+	"hist-state":            {store: eSHT, figure: "single_us", set: threads, times: oneMicro},
+	"hist-state-1e6":        {store: eSHT, figure: "single_us", set: "synth:1000000:4", times: oneMicro},
+	"hist-slice":            {store: eSHT, figure: "full_us", set: threads, times: oneMilli},
+	"hist-slice-into":       {store: eSHT, figure: "full_us", set: threads, times: oneMilli},
+	"hist-sample":           {store: eSHT, figure: "plane_ms", set: threads},
+	"hist-kind":             {store: eSHT, figure: "kind_ms", set: threads},
+}
+
+// find returns the peer's figure; ok is false if it was not measured.
+func (p peer) find(all *reports) (value float64, ok bool) {
+	if p.set != "" {
+		f, ok := all.Trees.Sets[p.set][p.store].Figures[p.figure]
+		return f.Median * max(p.times, oneMilli), ok
+	}
+	from := all.Peers
+	if p.durable {
+		from = all.Durable
+	}
+	value, ok = from.Peers[p.store].Median[p.figure]
+	return value, ok
+}
+
+// rows returns all targets in their order.
+func (all *reports) rows() []row {
+	var rows []row
+	for _, key := range targets.Keys() {
+		f := all.Targets.Targets[key]
+		r := row{Key: key, Ours: f.Value, Unit: f.Unit, Must: f.Must, Met: f.Met, figure: f}
+		if p, has := peersOf[key]; has {
+			if p.times == 0 {
+				p.times = 1
+			}
+			if value, ok := p.find(all); ok {
+				r.Peer, r.Store = &value, p.store
+			}
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// mostLoss is the share of a ratio that noise may take.
+const mostLoss = 0.2
+
+// compareWith compares the ratios with those of an older list.
+func compareWith(path string, rows []row) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var older []row
+	if err := json.Unmarshal(data, &older); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	before := map[string]row{}
+	for _, r := range older {
+		before[r.Key] = r
+	}
+	var fallen error
+	for _, r := range rows {
+		old, known := before[r.Key]
+		old.figure = r.figure // which direction is better is not in the list
+		was, had := old.ratio()
+		is, has := r.ratio()
+		switch {
+		case !known || !had:
+		case !has:
+			fallen = errors.Join(fallen, fmt.Errorf("%s: its ratio was %.3g, and is not measured", r.Key, was))
+		case is < was*(1-mostLoss):
+			fallen = errors.Join(fallen, fmt.Errorf("%s: its ratio was %.3g, and is %.3g", r.Key, was, is))
+		}
+	}
+	return fallen
+}
