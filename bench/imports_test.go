@@ -20,8 +20,9 @@ var below = map[string][]string{
 	"fleet":     {},
 	"measure":   {"results"},
 	"serve":     {"fleet", "results"},
-	"partials":  {"measure", "results"},
-	"report":    {"targets", "results"},
+	"partials":  {"measure", "pictures", "results"},
+	"report":    {"targets", "pictures", "results"},
+	"pictures":  {},
 	"results":   {},
 
 	"trees": {

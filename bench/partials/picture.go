@@ -1,29 +1,19 @@
 package main
 
 import (
-	"fmt"
 	"image/color"
-	"os"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/granarydb/granary/bench/pictures"
 )
 
 // width and height are those of the picture.
 const width, height = 24 * vg.Centimeter, 9.5 * vg.Centimeter
-
-// colors of the sets, which people with any sight tell apart.
-var colors = []color.Color{
-	color.RGBA{0, 114, 178, 255},
-	color.RGBA{213, 94, 0, 255},
-	color.RGBA{0, 158, 115, 255},
-	color.RGBA{204, 121, 167, 255},
-	color.RGBA{0, 0, 0, 255},
-}
 
 // drawn are the kinds of questions in the picture, by their dashes.
 var drawn = []struct {
@@ -34,11 +24,10 @@ var drawn = []struct {
 // plots returns two plots against the distance of checkpoints: how much smaller a part is, and how much longer its
 // questions take.
 func plots(sets []measured) (sizes, times *plot.Plot, err error) {
-	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
 	sizes = logPlot("Bytes of the whole history / of the part", "times smaller", 90_000)
 	times = logPlot("Time of a question of the part / of the whole", "times slower", 900_000)
 	for i, set := range sets {
-		c := colors[i%len(colors)]
+		c := pictures.Colors[i%len(pictures.Colors)]
 		line, err := set.line(c, nil, func(f figures) float64 { return float64(set.whole.bytes) / float64(f.bytes) })
 		if err != nil {
 			return nil, nil, err
@@ -100,12 +89,12 @@ func claimed(sets []measured, y float64) (*plotter.Line, error) {
 
 // logPlot returns a plot with logarithmic axes, from below 1 up to most: the legend has room above the lines.
 func logPlot(title, y string, most float64) *plot.Plot {
-	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "events between two checkpoints", y
+	p := pictures.New(title)
+	p.X.Label.Text, p.Y.Label.Text = "events between two checkpoints", y
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.X.Tick.Marker, p.Y.Tick.Marker = decades{}, decades{}
 	p.Y.Min, p.Y.Max = 0.7, most
-	p.Title.TextStyle.Font.Size, p.X.Label.TextStyle.Font.Size, p.Y.Label.TextStyle.Font.Size = 11, 10, 10
+	p.X.Label.TextStyle.Font.Size, p.Y.Label.TextStyle.Font.Size = 10, 10
 	p.Legend.TextStyle.Font.Size, p.Legend.ThumbnailWidth = 8, vg.Points(18)
 	p.Legend.Top, p.Legend.Left = true, true
 	p.Add(plotter.NewGrid())
@@ -137,12 +126,5 @@ func writePicture(sets []measured, path string) error {
 	for i, c := range plot.Align(both, tiles, draw.New(canvas))[0] {
 		both[0][i].Draw(c)
 	}
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if _, err := canvas.WriteTo(f); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return f.Close()
+	return pictures.Write(canvas, path)
 }

@@ -4,31 +4,16 @@ import (
 	"fmt"
 	"image/color"
 	"maps"
-	"os"
 	"slices"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/granarydb/granary/bench/pictures"
 )
-
-// colors are told apart by people with any sight.
-var colors = []color.Color{
-	color.RGBA{0, 114, 178, 255}, color.RGBA{213, 94, 0, 255}, color.RGBA{0, 158, 115, 255}, color.RGBA{204, 121, 167, 255},
-	color.RGBA{86, 180, 233, 255}, color.RGBA{230, 159, 0, 255}, color.RGBA{0, 0, 0, 255}, color.RGBA{128, 128, 128, 255},
-}
-
-// newPlot returns an empty plot.
-func newPlot(title string) *plot.Plot {
-	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
-	p := plot.New()
-	p.Title.Text = title
-	p.Title.TextStyle.Font.Size, p.Legend.TextStyle.Font.Size = 11, 9
-	return p
-}
 
 // drawRatios draws how many times better each target with a peer is, the best on top.
 func drawRatios(rows []row, path string) error {
@@ -43,7 +28,7 @@ func drawRatios(rows []row, path string) error {
 		y, _ := b.ratio()
 		return int(min(1, max(-1, (x-y)*1e9)))
 	})
-	p := newPlot("Times better than the peer that the design names")
+	p := pictures.New("Times better than the peer that the design names")
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	var names []string
 	var points plotter.XYs
@@ -59,7 +44,7 @@ func drawRatios(rows []row, path string) error {
 	if err != nil {
 		return err
 	}
-	dots.GlyphStyle = draw.GlyphStyle{Color: colors[0], Radius: vg.Points(3.5), Shape: draw.CircleGlyph{}}
+	dots.GlyphStyle = draw.GlyphStyle{Color: pictures.Colors[0], Radius: vg.Points(3.5), Shape: draw.CircleGlyph{}}
 	even, err := plotter.NewLine(plotter.XYs{{X: 1, Y: -1}, {X: 1, Y: float64(len(points))}})
 	if err != nil {
 		return err
@@ -91,7 +76,7 @@ func (t *intervals) draw(path string) error {
 	names := slices.Sorted(maps.Keys(stores))
 	var plots []*plot.Plot
 	for i, d := range drawn {
-		p := newPlot(d.title)
+		p := pictures.New(d.title)
 		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 		p.Add(plotter.NewGrid())
 		for j, name := range names {
@@ -109,7 +94,7 @@ func (t *intervals) draw(path string) error {
 				return err
 			}
 			shapes := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{}}
-			dots.GlyphStyle = draw.GlyphStyle{Color: colors[j%len(colors)], Radius: vg.Points(3), Shape: shapes[j/len(colors)%len(shapes)]}
+			dots.GlyphStyle = draw.GlyphStyle{Color: pictures.Colors[j%len(pictures.Colors)], Radius: vg.Points(3), Shape: shapes[j/len(pictures.Colors)%len(shapes)]}
 			p.Add(dots)
 			if i == 0 {
 				p.Legend.Add(name, dots)
@@ -128,7 +113,7 @@ func (t *intervals) draw(path string) error {
 func save(p *plot.Plot, width, height vg.Length, path string) error {
 	canvas := vgsvg.New(width, height)
 	p.Draw(draw.New(canvas))
-	return writeCanvas(canvas, path)
+	return pictures.Write(canvas, path)
 }
 
 // saveAll writes four plots in a square, and the legend of all on their right.
@@ -143,18 +128,7 @@ func saveAll(plots []*plot.Plot, legend plot.Legend, path string) error {
 			rows[i][j].Draw(c)
 		}
 	}
-	legend.Top = true
+	legend.Top, legend.TextStyle.Font.Size = true, 9
 	legend.Draw(draw.Crop(all, width-right, 0, 0, -vg.Centimeter))
-	return writeCanvas(canvas, path)
-}
-
-func writeCanvas(canvas *vgsvg.Canvas, path string) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if _, err := canvas.WriteTo(f); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return f.Close()
+	return pictures.Write(canvas, path)
 }
