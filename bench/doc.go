@@ -11,6 +11,10 @@
 //	go run . -targets -sizes 1m,10m
 //	go run . -targets -groups durable -sizes 1m,10m
 //	go run ./compare -base COMMIT
+//	go run ./trees
+//	go run ./partials
+//	go run ./serve
+//	go run ./report
 //
 // The first replays the project's own profiles as pprof. The next four are the workloads of
 // package workloads: rows of the made-up fleet by codes and by lists of location ids;
@@ -27,7 +31,9 @@
 // With -targets, the targets of the design are measured under their keys, all or some groups
 // of them. A table goes to standard error.
 //
-// Command compare, in its folder, relates the figures of two commits.
+// The commands in folders of their own: compare relates the figures of two commits; trees has the
+// papers' trees and other stores of intervals beside package history; partials has parts of histories
+// beside the whole; serve loads a server over HTTP; report makes a page of what the others measure.
 //
 // Times are CPU times of the process, all goroutines and the garbage collector included, where
 // a report gives no other meaning: wall time on a shared machine depends on its other load.
