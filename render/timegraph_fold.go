@@ -12,12 +12,14 @@ import (
 func (g *timeGraph) layOutFolded(attributes []history.Attribute) error {
 	each := (len(attributes) + g.opts.Rows - 1) / g.opts.Rows
 	longest := 0
+	var groups [][]history.Attribute
 	for some := range slices.Chunk(attributes, each) {
 		for _, a := range []history.Attribute{some[0], some[len(some)-1]} {
 			if _, err := g.view.Name(a); err != nil {
 				return err
 			}
 		}
+		groups = append(groups, some)
 		g.rows = append(g.rows, graphRow{attribute: some[0], folded: some})
 		above, name := g.label(&g.rows[len(g.rows)-1])
 		longest = max(longest, utf8.RuneCountInString(above)+utf8.RuneCountInString(name))
@@ -28,11 +30,12 @@ func (g *timeGraph) layOutFolded(attributes []history.Attribute) error {
 		pixels = g.foldColumns
 	}
 	f := g.folder(pixels)
+	all, err := f.fold(groups)
+	if err != nil {
+		return err
+	}
 	for i := range g.rows {
-		var err error
-		if g.rows[i].columns, err = f.of(g.rows[i].folded); err != nil {
-			return err
-		}
+		g.rows[i].columns = all[i]
 	}
 	n := len(g.rows[0].columns.parts)
 	g.edges = make([]int, n+1)

@@ -28,11 +28,14 @@ func (c *sharedColumns) isNull(state int) bool { return state != restState && c.
 
 // The limits of columns.
 const (
-	// keptStates bounds the states of a row that are told apart while it is summed up, keptParts those of a column.
-	keptStates = 256
-	keptParts  = 12
-	restState  = -1
+	// keptParts bounds the states of a column that have a part of their own.
+	keptParts = 12
+	restState = -1
 
+	// foldStates bounds the states of a row that are told apart while it is summed up, and foldCells what all rows take
+	// meanwhile: 12 bytes for each column of each state.
+	foldStates = 256
+	foldCells  = 16 << 20
 	// foldChunk is the number of attributes that are asked at a time: their shares take memory.
 	foldChunk = 256
 )
@@ -44,12 +47,18 @@ type folder struct {
 	pixels   int
 
 	old     *summary.Shares
-	states  []history.Value
 	numbers map[history.Value]int
-	local   []int // by state of an answer: number, or restState; -2: not known yet
+	states  []history.Value // by number
+	known   []int           // numbers, by state of an answer
+}
 
-	part  [][]float64 // by number, 0 is the rest, and number+1 a state: instants in parts of each column, as shares
-	whole [][]int32   // by number: attributes that begin to fill columns, less those that end to
+// foldedRow is the sums of a row. Slot 0 is that of the rest.
+type foldedRow struct {
+	attributes int
+	slots      []int // by number of a state; -1: none yet
+	states     []history.Value
+	part       [][]float64 // by slot: parts of columns
+	whole      [][]int32   // by slot: attributes that begin to fill columns, less those that end to
 }
 
 // of returns the shares of attributes, all of the same weight.
@@ -57,27 +66,152 @@ func (f *folder) of(attributes []history.Attribute) (*sharedColumns, error) {
 	if len(attributes) == 1 {
 		return f.ofOne(attributes)
 	}
-	f.states, f.numbers = append(f.states[:0], history.Value{}), map[history.Value]int{{}: 0}
-	for i := range f.part {
-		clear(f.part[i])
-		clear(f.whole[i])
+	all, err := f.fold([][]history.Attribute{attributes})
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	n := 0
-	for chunk := range slices.Chunk(attributes, foldChunk) {
-		if f.old, err = f.pyramid.SharesInto(f.old, chunk, f.from, f.to, f.pixels); err != nil {
+	return all[0], nil
+}
+
+// fold returns the shares of groups of attributes. Attributes are asked in the order in which the history has them, so that it is
+// gone through once.
+func (f *folder) fold(groups [][]history.Attribute) ([]*sharedColumns, error) {
+	asked, of, err := f.inOrder(groups)
+	if err != nil {
+		return nil, err
+	}
+	f.numbers = map[history.Value]int{}
+	rows := make([]foldedRow, len(groups))
+	for i := range rows {
+		rows[i] = foldedRow{attributes: len(groups[i]), part: make([][]float64, 1), whole: make([][]int32, 1)}
+	}
+	for lo := 0; lo < len(asked); lo += foldChunk {
+		hi := min(lo+foldChunk, len(asked))
+		if f.old, err = f.pyramid.SharesInto(f.old, asked[lo:hi], f.from, f.to, f.pixels); err != nil {
 			return nil, err
 		}
-		n = f.old.Len()
-		f.local = f.local[:0]
+		f.known = f.known[:0]
 		for i := range f.old.States() {
-			f.local = append(f.local, f.number(f.old.State(int32(i)), n))
+			f.known = append(f.known, f.number(f.old.State(int32(i))))
 		}
-		for i := range f.old.Attributes() {
-			f.add(f.old.Attribute(i), n)
+		for i := range hi - lo {
+			f.add(&rows[of[lo+i]], f.old.Attribute(i), min(foldStates, max(keptParts, foldCells/f.pixels/len(groups))))
 		}
 	}
-	return f.columns(n, len(attributes)), nil
+	out := make([]*sharedColumns, len(groups))
+	for i := range rows {
+		out[i] = rows[i].columns(f.old.Len())
+		rows[i] = foldedRow{}
+	}
+	return out, nil
+}
+
+// inOrder returns the attributes of all groups in the order of their lanes, and the group of each.
+func (f *folder) inOrder(groups [][]history.Attribute) (asked []history.Attribute, of []int32, err error) {
+	v := f.pyramid.View()
+	places := make([]int, v.Lanes()+2) // where the attributes of a lane begin; those of none are last
+	laneOf := func(a history.Attribute) int {
+		if lane, _, placed := v.Place(a); placed && lane < v.Lanes() { // a later view can have more
+			return lane
+		}
+		return v.Lanes()
+	}
+	n := 0
+	for _, some := range groups {
+		for _, a := range some {
+			if _, err := v.Parent(a); err != nil {
+				return nil, nil, err
+			}
+			places[laneOf(a)+1]++
+		}
+		n += len(some)
+	}
+	for i := range places[1:] {
+		places[i+1] += places[i]
+	}
+	asked, of = make([]history.Attribute, n), make([]int32, n)
+	for i, some := range groups {
+		for _, a := range some {
+			at := &places[laneOf(a)]
+			asked[*at], of[*at] = a, int32(i)
+			*at++
+		}
+	}
+	return asked, of, nil
+}
+
+// number returns the number of a state.
+func (f *folder) number(v history.Value) int {
+	number, known := f.numbers[v]
+	if !known {
+		number = len(f.states)
+		f.numbers[v], f.states = number, append(f.states, v)
+	}
+	return number
+}
+
+// slot returns the slot of a state in a row of n columns, which gets one if it has fewer than most.
+func (r *foldedRow) slot(number int, v history.Value, n, most int) int {
+	for len(r.slots) <= number {
+		r.slots = append(r.slots, -1)
+	}
+	if r.slots[number] >= 0 {
+		return r.slots[number]
+	}
+	slot := 0
+	if len(r.states) < most {
+		r.states = append(r.states, v)
+		slot = len(r.states)
+		r.part, r.whole = append(r.part, nil), append(r.whole, nil)
+	}
+	if r.part[slot] == nil {
+		r.part[slot], r.whole[slot] = make([]float64, n), make([]int32, n+1)
+	}
+	r.slots[number] = slot
+	return slot
+}
+
+// add adds the shares of one attribute to a row.
+func (f *folder) add(r *foldedRow, shares []summary.Share, most int) {
+	n := f.old.Len()
+	for i := range shares {
+		s := &shares[i]
+		number := f.known[s.State]
+		slot := r.slot(number, f.states[number], n, most)
+		alone := i == 0 || shares[i-1].First != s.First
+		end := int32(n)
+		if i+1 < len(shares) {
+			end = shares[i+1].First
+			alone = alone && end != s.First
+		}
+		if alone {
+			r.whole[slot][s.First]++
+			r.whole[slot][end]--
+			continue
+		}
+		r.part[slot][s.First] += f.share(s)
+	}
+}
+
+// columns returns the sums.
+func (r *foldedRow) columns(n int) *sharedColumns {
+	out := &sharedColumns{states: r.states, parts: make([][]part, n)}
+	whole := make([]int32, len(r.part))
+	var parts []part
+	for c := range n {
+		parts = parts[:0]
+		for slot := range r.part {
+			if r.part[slot] == nil {
+				continue // nothing is in the rest
+			}
+			whole[slot] += r.whole[slot][c]
+			if sum := float64(whole[slot]) + r.part[slot][c]; sum > 0 {
+				parts = append(parts, part{slot - 1, sum / float64(r.attributes)})
+			}
+		}
+		out.parts[c] = slices.Clone(most(parts))
+	}
+	return out
 }
 
 // ofOne is of for one attribute, of which all states are told apart.
@@ -122,61 +256,6 @@ func (f *folder) ofOne(attribute []history.Attribute) (*sharedColumns, error) {
 func (f *folder) share(s *summary.Share) float64 {
 	first, last := f.old.Of(int(s.First))
 	return float64(s.Time) / (float64(uint64(last)-uint64(first)) + 1)
-}
-
-// number returns the number of a state, which gets one if there is room.
-func (f *folder) number(v history.Value, n int) int {
-	number, known := f.numbers[v]
-	switch {
-	case known:
-	case len(f.states) == keptStates:
-		number = restState
-	default:
-		number = len(f.states)
-		f.states = append(f.states, v)
-	}
-	f.numbers[v] = number
-	for len(f.part) <= number+1 {
-		f.part, f.whole = append(f.part, make([]float64, n)), append(f.whole, make([]int32, n+1))
-	}
-	return number
-}
-
-// add adds the shares of one attribute.
-func (f *folder) add(shares []summary.Share, n int) {
-	for i := range shares {
-		s := &shares[i]
-		at := f.local[s.State] + 1
-		alone := i == 0 || shares[i-1].First != s.First
-		end := int32(n)
-		if i+1 < len(shares) {
-			end = shares[i+1].First
-			alone = alone && end != s.First
-		}
-		if alone {
-			f.whole[at][s.First]++
-			f.whole[at][end]--
-			continue
-		}
-		f.part[at][s.First] += f.share(s)
-	}
-}
-
-// columns returns the sums.
-func (f *folder) columns(n, attributes int) *sharedColumns {
-	out := &sharedColumns{states: slices.Clone(f.states), parts: make([][]part, n)}
-	whole := make([]int32, len(f.part))
-	for c := range n {
-		var parts []part
-		for at := range f.part {
-			whole[at] += f.whole[at][c]
-			if sum := float64(whole[at]) + f.part[at][c]; sum > 0 {
-				parts = append(parts, part{at - 1, sum / float64(attributes)})
-			}
-		}
-		out.parts[c] = most(parts)
-	}
-	return out
 }
 
 // most keeps the largest parts of a column, in the order of states, and makes one of the others.

@@ -187,7 +187,7 @@ func withValues(v *history.View, attributes []history.Attribute) (left []history
 	of := -1 // the lane of kinds
 	for _, a := range attributes {
 		lane, slot, placed := v.Place(a)
-		if !placed {
+		if !placed || lane >= v.Lanes() { // a later view has a value
 			continue
 		}
 		if lane != of {
