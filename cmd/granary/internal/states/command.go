@@ -57,7 +57,8 @@ const (
   run                        the set run.ihs.gz with run.attrs.tsv.gz; either
                              suffix may be added
   run.history                a history file, whatever its name ends in: it is
-                             read as far as the question needs it
+                             read as far as the question needs it, and at most
+                             256 MiB of it are in memory
   run.csv or run.csv.gz      CSV (see granary history import --help)
   -                          CSV on standard input
   synth:ATTRIBUTES:CHANGES   a synthetic history`
@@ -139,12 +140,14 @@ func match(names history.Names, patterns []string) ([]history.Attribute, error) 
 
 // sortByName sorts attributes in depth-first order, siblings by name, and returns them.
 func sortByName(names history.Names, attributes []history.Attribute) []history.Attribute {
-	place := make(map[history.Attribute]int, names.Len())
+	place := make([]int, names.Len()+1) // of the attribute before, as the first is the top
+	next := 0
 	ahead := []history.Attribute{history.Top}
 	for len(ahead) > 0 {
 		a := ahead[len(ahead)-1]
 		ahead = ahead[:len(ahead)-1]
-		place[a] = len(place)
+		place[a-history.Top] = next
+		next++
 		type child struct {
 			attribute history.Attribute
 			name      string
@@ -159,7 +162,7 @@ func sortByName(names history.Names, attributes []history.Attribute) []history.A
 			ahead = append(ahead, c.attribute)
 		}
 	}
-	slices.SortFunc(attributes, func(a, b history.Attribute) int { return cmp.Compare(place[a], place[b]) })
+	slices.SortFunc(attributes, func(a, b history.Attribute) int { return cmp.Compare(place[a-history.Top], place[b-history.Top]) })
 	return attributes
 }
 
