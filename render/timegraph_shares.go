@@ -36,8 +36,10 @@ const (
 	// meanwhile: 12 bytes for each column of each state.
 	foldStates = 256
 	foldCells  = 16 << 20
-	// foldChunk is the number of attributes that are asked at a time: their shares take memory.
-	foldChunk = 256
+	// foldChunk is the number of attributes that are asked at a time, and more of them if these have less than foldShares,
+	// of 16 bytes each: the more there are, the more of a row stand together.
+	foldChunk  = 256
+	foldShares = 1 << 21
 )
 
 // folder sums up the shares of attributes.
@@ -50,6 +52,8 @@ type folder struct {
 	numbers map[history.Value]int
 	states  []history.Value // by number
 	known   []int           // numbers, by state of an answer
+	begin   []int32         // of byRow
+	order   []int32
 }
 
 // foldedRow is the sums of a row. Slot 0 is that of the rest.
@@ -85,8 +89,10 @@ func (f *folder) fold(groups [][]history.Attribute) ([]*sharedColumns, error) {
 	for i := range rows {
 		rows[i] = foldedRow{attributes: len(groups[i]), part: make([][]float64, 1), whole: make([][]int32, 1)}
 	}
-	for lo := 0; lo < len(asked); lo += foldChunk {
-		hi := min(lo+foldChunk, len(asked))
+	kept := min(foldStates, max(keptParts, foldCells/f.pixels/len(groups)))
+	chunk := foldChunk
+	for lo, hi := 0, 0; lo < len(asked); lo = hi {
+		hi = min(lo+chunk, len(asked))
 		if f.old, err = f.pyramid.SharesInto(f.old, asked[lo:hi], f.from, f.to, f.pixels); err != nil {
 			return nil, err
 		}
@@ -94,9 +100,13 @@ func (f *folder) fold(groups [][]history.Attribute) ([]*sharedColumns, error) {
 		for i := range f.old.States() {
 			f.known = append(f.known, f.number(f.old.State(int32(i))))
 		}
-		for i := range hi - lo {
-			f.add(&rows[of[lo+i]], f.old.Attribute(i), min(foldStates, max(keptParts, foldCells/f.pixels/len(groups))))
+		all := 0
+		for _, i := range f.byRow(of[lo:hi], len(groups)) {
+			shares := f.old.Attribute(int(i))
+			f.add(&rows[of[lo+int(i)]], shares, kept)
+			all += len(shares)
 		}
+		chunk = min(max(foldChunk, foldShares/(all/(hi-lo)+1)), 256*foldChunk)
 	}
 	out := make([]*sharedColumns, len(groups))
 	for i := range rows {
@@ -138,6 +148,23 @@ func (f *folder) inOrder(groups [][]history.Attribute) (asked []history.Attribut
 		}
 	}
 	return asked, of, nil
+}
+
+// byRow returns the places of a chunk in the order of their rows.
+func (f *folder) byRow(of []int32, rows int) []int32 {
+	f.begin = append(f.begin[:0], make([]int32, rows+1)...)
+	for _, row := range of {
+		f.begin[row+1]++
+	}
+	for i := range rows {
+		f.begin[i+1] += f.begin[i]
+	}
+	f.order = append(f.order[:0], of...)
+	for i, row := range of {
+		f.order[f.begin[row]] = int32(i)
+		f.begin[row]++
+	}
+	return f.order
 }
 
 // number returns the number of a state.

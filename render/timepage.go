@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	_ "embed" // for the parts of the page
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
@@ -80,7 +81,7 @@ type timePage struct {
 	Script                 template.JS
 	Legend                 []pageKey
 	Notes                  []string
-	Data                   pageData
+	Data                   template.JS // pageData as JSON
 }
 
 // pageKey is an entry of the legend.
@@ -150,7 +151,11 @@ func (p *pageWriter) write(w io.Writer) error {
 		return err
 	}
 	var out bytes.Buffer
-	if err := pageTemplate.Execute(&out, p.page()); err != nil {
+	page, err := p.page()
+	if err == nil {
+		err = pageTemplate.Execute(&out, page)
+	}
+	if err != nil {
 		return fmt.Errorf("render: time page: %w", err)
 	}
 	if _, err := w.Write(out.Bytes()); err != nil {
@@ -296,16 +301,16 @@ func (p *pageWriter) color(v history.Value) int {
 }
 
 // page returns what the template takes.
-func (p *pageWriter) page() *timePage {
+func (p *pageWriter) page() (*timePage, error) {
 	g := p.g
 	out := &timePage{
 		Title: clean(g.opts.Title), Summary: g.summaryOfPage(), Style: template.CSS(pageStyle), Script: template.JS(pageScript),
 		Policy: fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; base-uri 'none'; form-action 'none'", pageHash(pageScript), pageHash(pageStyle)),
 		Notes:  p.notes(),
-		Data: pageData{
-			Start: strconv.FormatInt(g.view.Start(), 10), From: strconv.FormatUint(uint64(g.from)-uint64(g.view.Start()), 10),
-			Span: pageSpan(g.from, g.to), Columns: p.columns, Values: p.values, Colors: p.colors, Titles: p.titles, Rows: p.rows, Rest: restCode,
-		},
+	}
+	data := pageData{
+		Start: strconv.FormatInt(g.view.Start(), 10), From: strconv.FormatUint(uint64(g.from)-uint64(g.view.Start()), 10),
+		Span: pageSpan(g.from, g.to), Columns: p.columns, Values: p.values, Colors: p.colors, Titles: p.titles, Rows: p.rows, Rest: restCode,
 	}
 	for _, e := range g.legend() {
 		key := pageKey{Text: clean(e.text), Share: e.share, Title: clean(e.title), Color: "others"}
@@ -317,14 +322,16 @@ func (p *pageWriter) page() *timePage {
 		}
 		out.Legend = append(out.Legend, key)
 	}
-	light, dark := &out.Data.Palette[0], &out.Data.Palette[1]
+	light, dark := &data.Palette[0], &data.Palette[1]
 	for _, c := range timePalette {
 		*light, *dark = append(*light, c.strong), append(*dark, c.strongDark)
 	}
 	for _, c := range timePalette {
 		*light, *dark = append(*light, c.pale), append(*dark, c.paleDark)
 	}
-	return out
+	text, err := json.Marshal(data) // it escapes <, > and &, so nothing in it ends the script
+	out.Data = template.JS(text)
+	return out, err
 }
 
 // pageHash returns the source of a policy that allows one text.
