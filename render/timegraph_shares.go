@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/history/summary"
@@ -39,7 +40,10 @@ const (
 	// foldChunk is the number of attributes that are asked at a time, and more of them if these have less than foldShares,
 	// of 16 bytes each: the more there are, the more of a row stand together.
 	foldChunk  = 256
-	foldShares = 1 << 21
+	foldShares = 1 << 19
+	// foldMany attributes are summed up in foldParts parts, each by a goroutine.
+	foldMany  = 1 << 14
+	foldParts = 4
 )
 
 // folder sums up the shares of attributes.
@@ -47,6 +51,8 @@ type folder struct {
 	pyramid  *summary.Pyramid
 	from, to int64
 	pixels   int
+	parts    int // goroutines of fold; 0: as many as the attributes need
+	kept     int // states of a row; 0: as many as there is memory for
 
 	old     *summary.Shares
 	numbers map[history.Value]int
@@ -58,11 +64,10 @@ type folder struct {
 
 // foldedRow is the sums of a row. Slot 0 is that of the rest.
 type foldedRow struct {
-	attributes int
-	slots      []int // by number of a state; -1: none yet
-	states     []history.Value
-	part       [][]float64 // by slot: parts of columns
-	whole      [][]int32   // by slot: attributes that begin to fill columns, less those that end to
+	slots  []int // by number of a state; -1: none yet
+	states []history.Value
+	part   [][]float64 // by slot: parts of columns
+	whole  [][]int32   // by slot: attributes that begin to fill columns, less those that end to
 }
 
 // of returns the shares of attributes, all of the same weight.
@@ -78,42 +83,112 @@ func (f *folder) of(attributes []history.Attribute) (*sharedColumns, error) {
 }
 
 // fold returns the shares of groups of attributes. Attributes are asked in the order in which the history has them, so that it is
-// gone through once.
+// gone through once, by several goroutines if there are many. It waits for these. The number of parts does not depend on the
+// machine, as sums do on their order.
 func (f *folder) fold(groups [][]history.Attribute) ([]*sharedColumns, error) {
 	asked, of, err := f.inOrder(groups)
 	if err != nil {
 		return nil, err
 	}
-	f.numbers = map[history.Value]int{}
-	rows := make([]foldedRow, len(groups))
-	for i := range rows {
-		rows[i] = foldedRow{attributes: len(groups[i]), part: make([][]float64, 1), whole: make([][]int32, 1)}
+	parts := f.parts
+	if parts == 0 {
+		if parts = 1; len(asked) >= foldMany {
+			parts = foldParts
+		}
 	}
-	kept := min(foldStates, max(keptParts, foldCells/f.pixels/len(groups)))
-	chunk := foldChunk
+	kept := f.kept
+	if kept == 0 {
+		kept = min(foldStates, max(keptParts, foldCells/parts/f.pixels/len(groups)))
+	}
+	sums := make([]foldedPart, parts)
+	var all sync.WaitGroup
+	for i := range sums {
+		lo, hi := i*len(asked)/parts, (i+1)*len(asked)/parts
+		sums[i].folder = folder{pyramid: f.pyramid, from: f.from, to: f.to, pixels: f.pixels, numbers: map[history.Value]int{}}
+		all.Go(func() { sums[i].err = sums[i].sum(asked[lo:hi], of[lo:hi], len(groups), kept) })
+	}
+	all.Wait()
+	for i := range sums {
+		switch {
+		case sums[i].err != nil:
+			return nil, sums[i].err
+		case parts > 1 && sums[i].hasRest(): // another part may tell apart what this one did not
+			again := *f
+			again.parts, again.kept = 1, kept
+			return again.fold(groups)
+		}
+	}
+	first := &sums[0]
+	n := first.folder.old.Len()
+	out := make([]*sharedColumns, len(groups))
+	for row := range out {
+		for i := range sums[1:] {
+			first.rows[row].merge(&first.folder, &sums[i+1].rows[row], n, kept)
+			sums[i+1].rows[row] = foldedRow{}
+		}
+		out[row] = first.rows[row].columns(n, len(groups[row]))
+		first.rows[row] = foldedRow{}
+	}
+	return out, nil
+}
+
+// foldedPart is a part of the attributes of all rows, summed up by one goroutine.
+type foldedPart struct {
+	folder folder
+	rows   []foldedRow
+	err    error
+}
+
+// hasRest reports whether a row has more states than are told apart.
+func (p *foldedPart) hasRest() bool {
+	return slices.ContainsFunc(p.rows, func(r foldedRow) bool { return r.part[0] != nil })
+}
+
+// sum adds the shares of attributes to their rows.
+func (p *foldedPart) sum(asked []history.Attribute, of []int32, rows, kept int) (err error) {
+	p.rows = make([]foldedRow, rows)
+	for i := range p.rows {
+		p.rows[i] = foldedRow{part: make([][]float64, 1), whole: make([][]int32, 1)}
+	}
+	f, chunk := &p.folder, foldChunk
 	for lo, hi := 0, 0; lo < len(asked); lo = hi {
 		hi = min(lo+chunk, len(asked))
 		if f.old, err = f.pyramid.SharesInto(f.old, asked[lo:hi], f.from, f.to, f.pixels); err != nil {
-			return nil, err
+			return err
 		}
 		f.known = f.known[:0]
 		for i := range f.old.States() {
 			f.known = append(f.known, f.number(f.old.State(int32(i))))
 		}
 		all := 0
-		for _, i := range f.byRow(of[lo:hi], len(groups)) {
+		for _, i := range f.byRow(of[lo:hi], rows) {
 			shares := f.old.Attribute(int(i))
-			f.add(&rows[of[lo+int(i)]], shares, kept)
+			f.add(&p.rows[of[lo+int(i)]], shares, kept)
 			all += len(shares)
 		}
 		chunk = min(max(foldChunk, foldShares/(all/(hi-lo)+1)), 256*foldChunk)
 	}
-	out := make([]*sharedColumns, len(groups))
-	for i := range rows {
-		out[i] = rows[i].columns(f.old.Len())
-		rows[i] = foldedRow{}
+	return nil
+}
+
+// merge adds the sums of another part of the row, of n columns.
+func (r *foldedRow) merge(f *folder, other *foldedRow, n, most int) {
+	for from := range other.part {
+		if other.part[from] == nil {
+			continue
+		}
+		to := 0
+		if from > 0 {
+			v := other.states[from-1]
+			to = r.slot(f.number(v), v, n, most)
+		} else if r.part[0] == nil {
+			r.part[0], r.whole[0] = make([]float64, n), make([]int32, n+1)
+		}
+		for c := range n {
+			r.part[to][c] += other.part[from][c]
+			r.whole[to][c] += other.whole[from][c]
+		}
 	}
-	return out, nil
 }
 
 // inOrder returns the attributes of all groups in the order of their lanes, and the group of each.
@@ -220,8 +295,8 @@ func (f *folder) add(r *foldedRow, shares []summary.Share, most int) {
 	}
 }
 
-// columns returns the sums.
-func (r *foldedRow) columns(n int) *sharedColumns {
+// columns returns the sums of a row of so many attributes.
+func (r *foldedRow) columns(n, attributes int) *sharedColumns {
 	out := &sharedColumns{states: r.states, parts: make([][]part, n)}
 	whole := make([]int32, len(r.part))
 	var parts []part
@@ -233,7 +308,7 @@ func (r *foldedRow) columns(n int) *sharedColumns {
 			}
 			whole[slot] += r.whole[slot][c]
 			if sum := float64(whole[slot]) + r.part[slot][c]; sum > 0 {
-				parts = append(parts, part{slot - 1, sum / float64(r.attributes)})
+				parts = append(parts, part{slot - 1, sum / float64(attributes)})
 			}
 		}
 		out.parts[c] = slices.Clone(most(parts))

@@ -45,7 +45,7 @@ func TestFolder(t *testing.T) {
 	for _, tc := range pageRanges {
 		const pixels = 40
 		plain := folder{pyramid: summary.Bare(v), from: tc.from, to: tc.to, pixels: pixels}
-		nodes := folder{pyramid: p, from: tc.from, to: tc.to, pixels: pixels}
+		nodes := folder{pyramid: p, from: tc.from, to: tc.to, pixels: pixels, parts: 2}
 		for _, some := range [][]history.Attribute{all, all[:1], all[1:2], all[4:5], all[3:8], all[2:6]} {
 			got, err := plain.of(some)
 			if err != nil {
@@ -69,6 +69,50 @@ func TestFolder(t *testing.T) {
 	if rests == 0 {
 		t.Error("no column has a rest")
 	}
+}
+
+// TestFolderOfManyStates: states beyond those that are kept are in the rest, in each part and in the sum of parts.
+func TestFolderOfManyStates(t *testing.T) {
+	v := mixedView(t)
+	all := attributesOf(v)
+	const n, from, to = 50, 1000, 2_000_000
+	for parts := 1; parts <= 4; parts++ {
+		f := folder{pyramid: summary.Bare(v), from: from, to: to, pixels: n, parts: parts, kept: 5}
+		got, err := f.fold([][]history.Attribute{all[:4], all[4:]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for row, some := range [][]history.Attribute{all[:4], all[4:]} {
+			rests := 0
+			for c := range n {
+				want := sharesOf(t, v, some, columnIn(from, to, c, n), columnIn(from, to, c+1, n)-1)
+				for _, p := range got[row].parts[c] {
+					share := 1 - sumOf(got[row], c, want)
+					if p.state == restState {
+						rests++
+					} else {
+						share = want[textOf(got[row].states[p.state])]
+					}
+					if math.Abs(p.share-share) > 1e-9 {
+						t.Fatalf("%d parts, row %d, column %d: %+v, want %g", parts, row, c, p, share)
+					}
+				}
+			}
+			if rests == 0 || len(got[row].states) != 5 {
+				t.Errorf("%d parts, row %d: %d columns have a rest, %d states", parts, row, rests, len(got[row].states))
+			}
+		}
+	}
+}
+
+// sumOf returns the shares in a column of the states that are told apart.
+func sumOf(c *sharedColumns, column int, want map[string]float64) (sum float64) {
+	for _, p := range c.parts[column] {
+		if p.state != restState {
+			sum += want[textOf(c.states[p.state])]
+		}
+	}
+	return sum
 }
 
 // checkParts compares the parts of a column with the shares of all states, and returns 1 if some are in the rest.

@@ -362,6 +362,15 @@ func TestFileStopped(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	check("no folder")
+	if err := os.Mkdir("folder.history", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	before = names(t)
+	r = granary(t, "history", "import", "-o", "folder.history", "synth:10:10")
+	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "folder.history is no regular file") {
+		t.Errorf("%+v", r)
+	}
+	check("a folder")
 }
 
 // TestFileReplaced: a file is replaced as a whole, with its permissions, and a link stays a link.
