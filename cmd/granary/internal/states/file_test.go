@@ -215,7 +215,7 @@ func TestFileDamage(t *testing.T) {
 	if got := done(t, "at", "sub/bad.history", "3", "0%"); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
-	for _, args := range [][]string{{"range", "sub/bad.history", "3"}, {"info", "sub/bad.history"}, {"plot", "-o", "-", "sub/bad.history"}, {"import", "-o", "x.history", "sub/bad.history"}} {
+	for _, args := range [][]string{{"range", "sub/bad.history", "3"}, {"info", "sub/bad.history"}, {"plot", "-o", "-", "sub/bad.history"}, {"plot", "--fold", "--rows", "5", "-o", "-", "sub/bad.history"}, {"import", "-o", "x.history", "sub/bad.history"}} {
 		r := granary(t, append([]string{"history"}, args...)...)
 		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "sub/bad.history is damaged at byte ") || len(r.problems()) != 1 {
 			t.Errorf("%q: %+v", args, r)
