@@ -1,0 +1,338 @@
+package gotrace
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/granarydb/granary/history"
+)
+
+// The names of the attributes at the top of a history of a process.
+const (
+	Goroutines = "Goroutines"
+	Procs      = "Procs"
+	GC         = "GC"
+)
+
+// DefaultMost is the default of FollowOptions.Most.
+const DefaultMost = 10_000
+
+// FollowOptions are the settings of a Follower. The zero value is for an empty history.
+type FollowOptions struct {
+	// ByID gives each goroutine an attribute by its number, for ever. It is for one trace, and not for a process
+	// that goes on: see G5.
+	ByID bool
+	// Most bounds the goroutines with an attribute at once, unless ByID is set. 0 means DefaultMost.
+	Most int
+	// From is the first instant that can be written, in Unix nanoseconds: the one behind the end of a history
+	// that has states. What it had at its end is null from then on.
+	From int64
+}
+
+// Sampled is a CPU sample with its place in the history.
+type Sampled struct {
+	At        int64 // Unix nanoseconds
+	Goroutine int64 // NoGoroutine if there was none
+	Place     int   // of the goroutine: Goroutines/Place has its state; -1 if it has none, and with ByID
+	Stack     []Frame
+}
+
+// Follower writes the windows of a process into a history. It belongs to one goroutine. It keeps about
+// 200 bytes a goroutine that is there.
+type Follower struct {
+	opts FollowOptions
+	mark mark // behind the last window
+	at   mark // now
+
+	isFresh    bool // nothing is known: the next window begins anew
+	goroutines map[int64]*place
+	free       []*place // that have no goroutine, the lowest number last
+	places     int
+	left       int
+	procs      map[int64]history.Attribute
+	gc, stop   history.Attribute
+	reasons    map[string]history.Value
+}
+
+// mark is an instant by both clocks.
+type mark struct{ trace, unix int64 }
+
+// place is the attributes of a goroutine. A nil place is that of a goroutine beyond FollowOptions.Most.
+type place struct {
+	number             int
+	state              history.Attribute
+	goid, function     history.Attribute
+	hasFunc, isCreated bool // of the goroutine; of the attributes
+}
+
+// NewFollower returns a Follower without windows.
+func NewFollower(opts FollowOptions) *Follower {
+	if opts.Most <= 0 {
+		opts.Most = DefaultMost
+	}
+	f := &Follower{opts: opts, mark: mark{unix: opts.From}}
+	f.Lost()
+	return f
+}
+
+// Lost tells that the transaction of the last window was aborted. The next window begins anew, behind the one
+// before.
+func (f *Follower) Lost() {
+	f.at, f.isFresh = f.mark, true
+	f.goroutines, f.procs = map[int64]*place{}, map[int64]history.Attribute{}
+	f.free, f.places, f.reasons = nil, 0, map[string]history.Value{}
+}
+
+// LeftOut returns how many goroutines have had no attribute, since there were FollowOptions.Most others.
+func (f *Follower) LeftOut() int { return f.left }
+
+// Window reads a trace to its end and writes its states into a transaction, and calls sample, if it is not
+// nil, with each CPU sample. It ends at the last event, which becomes an instant of the history: samples of the
+// window are within it. The stack of a sample must not be changed.
+//
+// After an error the transaction must be aborted, and Lost be called. The errors are those of Reader.Next and of
+// history.Writer.Change, and that of ctx.
+func (f *Follower) Window(ctx context.Context, r *Reader, w *history.Writer, sample func(Sampled)) error {
+	for n := 0; ; n++ {
+		ev, err := r.Next()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if n == 0 {
+			if err := f.begin(r, w); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			break
+		}
+		if n%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if ev.Time <= f.mark.trace && (!f.isFresh || ev.Kind == Sample) {
+			continue
+		}
+		f.advance(r, ev.Time)
+		if ev.Kind == Sample {
+			f.sample(ev, sample)
+		} else if err := f.write(w, ev); err != nil {
+			return err
+		}
+	}
+	f.advance(r, r.End())
+	f.isFresh = false
+	if err := f.extend(w); err != nil {
+		return err
+	}
+	f.mark = f.at
+	return nil
+}
+
+// begin looks where a window begins. If something is missing before it, nothing is known any more.
+func (f *Follower) begin(r *Reader, w *history.Writer) (err error) {
+	if !f.isFresh && r.Begin() > f.mark.trace {
+		f.Lost()
+	}
+	f.at.unix = max(f.at.unix, f.mark.unix+1)
+	if !f.isFresh {
+		return nil
+	}
+	if f.mark.trace == 0 {
+		f.advance(r, r.Begin())
+	}
+	if f.gc, err = w.Attribute(GC); err != nil {
+		return err
+	}
+	if f.stop, err = w.Child(f.gc, "stopped"); err != nil {
+		return err
+	}
+	return f.forget(w)
+}
+
+// forget ends what an earlier window left.
+func (f *Follower) forget(w *history.Writer) error {
+	for _, name := range []string{Goroutines, Procs, GC} {
+		top, err := w.Attribute(name)
+		if err != nil {
+			return err
+		}
+		for a := range w.Descendants(top) {
+			if err := w.Change(f.at.unix, a, history.Value{}); err != nil {
+				return err
+			}
+		}
+	}
+	return w.Change(f.at.unix, f.gc, history.String("off"))
+}
+
+// advance moves to an event. Times of a history never go back.
+func (f *Follower) advance(r *Reader, at int64) {
+	clock, _ := r.Clock()
+	f.at.trace = max(f.at.trace, at)
+	f.at.unix = max(f.at.unix, at-clock.Trace+clock.Unix)
+}
+
+// extend makes the end of the window an instant of the history.
+func (f *Follower) extend(w *history.Writer) error {
+	in, err := w.Ongoing(f.gc)
+	if err != nil {
+		return err
+	}
+	return w.Change(f.at.unix, f.gc, in.Value)
+}
+
+func (f *Follower) sample(ev Event, take func(Sampled)) {
+	if take == nil {
+		return
+	}
+	s := Sampled{At: f.at.unix, Goroutine: ev.ID, Place: -1, Stack: ev.Stack}
+	if p := f.goroutines[ev.ID]; p != nil && !f.opts.ByID {
+		s.Place = p.number
+	}
+	take(s)
+}
+
+// write writes a change of a state.
+func (f *Follower) write(w *history.Writer, ev Event) (err error) {
+	switch ev.Kind {
+	case Goroutine:
+		return f.goroutine(w, ev)
+	case Proc:
+		a, known := f.procs[ev.ID]
+		if !known {
+			if a, err = w.Attribute(Procs, strconv.FormatInt(ev.ID, 10)); err != nil {
+				return err
+			}
+			f.procs[ev.ID] = a
+		}
+		return w.Change(f.at.unix, a, procValue(ev.State))
+	case Collector:
+		text := "off"
+		if ev.State == Running {
+			text = "marking"
+		}
+		return w.Change(f.at.unix, f.gc, history.String(text))
+	case Stopped:
+		v := history.Value{}
+		if ev.State == Running {
+			v = history.String(ev.Reason)
+		}
+		return w.Change(f.at.unix, f.stop, v)
+	}
+	return nil
+}
+
+func procValue(s State) history.Value {
+	switch s {
+	case Running:
+		return history.String("running")
+	case Waiting:
+		return history.String("idle")
+	}
+	return history.Value{}
+}
+
+// goroutine writes a change of the state of a goroutine.
+func (f *Follower) goroutine(w *history.Writer, ev Event) error {
+	p, known := f.goroutines[ev.ID]
+	if ev.State == None {
+		delete(f.goroutines, ev.ID)
+		if p == nil {
+			return nil
+		}
+		return f.release(w, p)
+	}
+	if !known {
+		var err error
+		if p, err = f.place(w, ev.ID); err != nil {
+			return err
+		}
+		f.goroutines[ev.ID] = p
+	}
+	if p == nil {
+		return nil
+	}
+	if !p.hasFunc && len(ev.Stack) > 0 {
+		p.hasFunc = true
+		if err := w.Change(f.at.unix, p.function, history.String(ev.Stack[len(ev.Stack)-1].Func)); err != nil {
+			return err
+		}
+	}
+	return w.Change(f.at.unix, p.state, f.value(ev))
+}
+
+// place gives a goroutine the first place that is free, and nil if there is none.
+func (f *Follower) place(w *history.Writer, id int64) (p *place, err error) {
+	switch {
+	case f.opts.ByID:
+		p = &place{}
+	case len(f.free) > 0:
+		p, f.free = f.free[len(f.free)-1], f.free[:len(f.free)-1]
+	case f.places < f.opts.Most:
+		p = &place{number: f.places}
+		f.places++
+	default:
+		f.left++
+		return nil, nil
+	}
+	p.hasFunc = false
+	if !p.isCreated {
+		name := strconv.Itoa(p.number)
+		if f.opts.ByID {
+			name = strconv.FormatInt(id, 10)
+		}
+		if p.state, err = w.Attribute(Goroutines, name); err != nil {
+			return nil, err
+		}
+		if p.goid, err = w.Child(p.state, "goid"); err != nil {
+			return nil, err
+		}
+		if p.function, err = w.Child(p.state, "function"); err != nil {
+			return nil, err
+		}
+		p.isCreated = true
+	}
+	return p, w.Change(f.at.unix, p.goid, history.Int(id))
+}
+
+// release ends the states of a place, and gives it to a later goroutine.
+func (f *Follower) release(w *history.Writer, p *place) error {
+	for _, a := range []history.Attribute{p.state, p.goid, p.function} {
+		if err := w.Change(f.at.unix, a, history.Value{}); err != nil {
+			return err
+		}
+	}
+	if !f.opts.ByID {
+		i, _ := slices.BinarySearchFunc(f.free, p, func(a, b *place) int { return b.number - a.number })
+		f.free = slices.Insert(f.free, i, p)
+	}
+	return nil
+}
+
+// value returns the state of a goroutine as a value.
+func (f *Follower) value(ev Event) history.Value {
+	switch ev.State {
+	case Running:
+		return history.String("running")
+	case Runnable:
+		return history.String("runnable")
+	case Syscall:
+		return history.String("syscall")
+	}
+	if ev.Reason == "" {
+		return history.String("waiting")
+	}
+	v, known := f.reasons[ev.Reason]
+	if !known {
+		const most = 1000 // Go has some thirty
+		if len(f.reasons) == most {
+			clear(f.reasons)
+		}
+		v = history.String("waiting (" + ev.Reason + ")")
+		f.reasons[ev.Reason] = v
+	}
+	return v
+}

@@ -1,0 +1,332 @@
+package gotrace
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"runtime/pprof"
+	"runtime/trace"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/granarydb/granary/history"
+)
+
+// kept is a history with its follower.
+type kept struct {
+	*Follower
+	h       *history.History
+	samples []Sampled
+}
+
+func keep(t testing.TB, opts FollowOptions) *kept {
+	t.Helper()
+	h, err := history.New(history.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &kept{Follower: NewFollower(opts), h: h}
+}
+
+// window writes a trace in a transaction of its own.
+func (k *kept) window(t testing.TB, data []byte) (*history.View, error) {
+	t.Helper()
+	r, err := NewReader(bytes.NewReader(data), 1<<30)
+	if err != nil {
+		return nil, err
+	}
+	tx, err := k.h.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Window(t.Context(), r, tx.Writer, func(s Sampled) { k.samples = append(k.samples, s) }); err != nil {
+		tx.Abort()
+		k.Lost()
+		return nil, err
+	}
+	view, err := tx.Commit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return view, nil
+}
+
+// slow is the oracle: all events of a trace, with their dates. It finds a state by going through them.
+type slow struct {
+	events []Event
+	unix   []int64
+}
+
+func replay(t testing.TB, data []byte) slow {
+	t.Helper()
+	r, err := NewReader(bytes.NewReader(data), 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s slow
+	for {
+		ev, err := r.Next()
+		if err == io.EOF {
+			return s
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, _ := r.Clock()
+		s.events, s.unix = append(s.events, ev), append(s.unix, ev.Time-c.Trace+c.Unix)
+	}
+}
+
+// at returns the states of all goroutines at an instant, by their numbers.
+func (s slow) at(t int64) map[int64]string {
+	states := map[int64]string{}
+	for i, ev := range s.events {
+		if s.unix[i] > t {
+			break
+		}
+		if ev.Kind != Goroutine {
+			continue
+		}
+		switch text := []string{"", "running", "runnable", "waiting", "syscall"}[ev.State]; {
+		case text == "":
+			delete(states, ev.ID)
+		case ev.Reason != "":
+			states[ev.ID] = fmt.Sprintf("%s (%s)", text, ev.Reason)
+		default:
+			states[ev.ID] = text
+		}
+	}
+	return states
+}
+
+// near reports whether an event is within a microsecond of an instant. Events of one time get times of
+// their own by the reader, which can differ by where it began.
+func (s slow) near(t int64) bool {
+	i, _ := slices.BinarySearch(s.unix, t)
+	return i > 0 && t-s.unix[i-1] < 1000 || i < len(s.unix) && s.unix[i]-t < 1000
+}
+
+// states returns the states of all goroutines of a view at an instant, by their numbers.
+func states(t testing.TB, v *history.View, at int64, byID bool) map[int64]string {
+	t.Helper()
+	out := map[int64]string{}
+	top, err := v.Lookup(Goroutines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for a := range v.Children(top) {
+		goid, err := v.LookupFrom(a, "goid")
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := v.At(goid, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := v.At(a, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if in.Value.IsNull() {
+			continue
+		}
+		if name, _ := v.Name(a); byID && name != strconv.FormatInt(id.Value.Int(), 10) {
+			t.Fatalf("goroutine %d has the name %s", id.Value.Int(), name)
+		}
+		if out[id.Value.Int()] != "" {
+			t.Fatalf("goroutine %d has two places", id.Value.Int())
+		}
+		out[id.Value.Int()] = in.Value.Text()
+	}
+	return out
+}
+
+// same reports whether two states are one. Why a goroutine waits is unknown to a window that begins later.
+func same(want, got string) bool {
+	return want == got || got == "waiting" && strings.HasPrefix(want, "waiting (")
+}
+
+// compare holds a view to the oracle at random instants. It returns the number of states that were compared.
+func compare(t testing.TB, v *history.View, s slow, from, to int64, byID bool) (compared int) {
+	t.Helper()
+	for range 300 {
+		at := from + rand.Int64N(to-from)
+		if s.near(at) {
+			continue
+		}
+		want, got := s.at(at), states(t, v, at, byID)
+		if !maps.EqualFunc(want, got, same) {
+			t.Fatalf("at %d:\n%v, want\n%v", at, got, want)
+		}
+		compared += len(want)
+	}
+	return compared
+}
+
+// TestFollower_File holds a recorded trace to the oracle, with a place a goroutine and with places that are
+// used again.
+func TestFollower_File(t *testing.T) {
+	data := file(t)
+	s := replay(t, data)
+	for _, byID := range []bool{false, true} {
+		k := keep(t, FollowOptions{ByID: byID})
+		view, err := k.window(t, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := compare(t, view, s, s.unix[0], view.End(), byID); n < 500 {
+			t.Errorf("only %d states were compared", n)
+		}
+		if len(k.samples) < 3 {
+			t.Errorf("%d samples", len(k.samples))
+		}
+	}
+}
+
+// TestFollower_Windows records windows that overlap, and at once all of it as one trace: the history of the
+// windows is that of the trace.
+func TestFollower_Windows(t *testing.T) {
+	var whole bytes.Buffer
+	if err := pprof.StartCPUProfile(io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	defer pprof.StopCPUProfile()
+	if err := trace.Start(&whole); err != nil {
+		t.Fatal(err)
+	}
+	fr := trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: time.Minute})
+	if err := fr.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var windows [][]byte
+	for range 6 {
+		work(80 * time.Millisecond)
+		var w bytes.Buffer
+		if _, err := fr.WriteTo(&w); err != nil {
+			t.Fatal(err)
+		}
+		windows = append(windows, w.Bytes())
+	}
+	fr.Stop()
+	trace.Stop()
+
+	s := replay(t, whole.Bytes())
+	k := keep(t, FollowOptions{})
+	var view *history.View
+	var known int64
+	for i, w := range windows {
+		next, err := k.window(t, w)
+		if err != nil {
+			t.Fatalf("window %d: %v", i, err)
+		}
+		if view != nil && next.End() <= view.End() {
+			t.Errorf("window %d ends at %d, the one before at %d", i, next.End(), view.End())
+		}
+		if i > 0 && len(w) <= len(windows[i-1]) {
+			t.Errorf("window %d has %d bytes: the windows do not overlap", i, len(w))
+		}
+		if view = next; i == 0 { // by its end it has the states of all goroutines
+			known = view.End()
+		}
+	}
+	if n := compare(t, view, s, known, view.End(), false); n < 1000 {
+		t.Errorf("only %d states were compared", n)
+	}
+	checkSamples(t, s, k, view)
+}
+
+// checkSamples holds the samples of a follower to those of the oracle: each once.
+func checkSamples(t *testing.T, s slow, k *kept, view *history.View) {
+	t.Helper()
+	var want []int64
+	for i, ev := range s.events {
+		if ev.Kind == Sample && s.unix[i] <= view.End() {
+			want = append(want, ev.ID)
+		}
+	}
+	missing := max(0, len(want)-len(k.samples)) // those before the recorder began
+	want = want[missing:]
+	var got []int64
+	for _, sample := range k.samples {
+		got = append(got, sample.Goroutine)
+		if sample.Place < 0 {
+			continue
+		}
+		goid, err := view.Lookup(Goroutines, strconv.Itoa(sample.Place), "goid")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if in, err := view.At(goid, sample.At); err != nil || in.Value.Int() != sample.Goroutine {
+			t.Errorf("the sample at %d is of goroutine %d, its place has %v: %v", sample.At, sample.Goroutine, in.Value, err)
+		}
+	}
+	if len(got) < 4 || missing > 3 || !slices.Equal(got, want) {
+		t.Errorf("samples of %v, want %v", got, want)
+	}
+}
+
+// TestFollower_Gap leaves a window out: the states between are null, and those behind are right.
+func TestFollower_Gap(t *testing.T) {
+	first, second := record(t, 50*time.Millisecond), record(t, 50*time.Millisecond)
+	k := keep(t, FollowOptions{})
+	before, err := k.window(t, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := states(t, before, before.End(), false); len(got) < 3 {
+		t.Fatalf("only %v", got)
+	}
+	after, err := k.window(t, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := replay(t, second)
+	if got := states(t, after, before.End()+(s.unix[0]-before.End())/2, false); len(got) != 0 {
+		t.Errorf("in the gap: %v", got)
+	}
+	compare(t, after, s, s.unix[0], after.End(), false)
+	compare(t, after, replay(t, first), replay(t, first).unix[0], before.End(), false)
+}
+
+// TestFollower_Lost aborts the second of three windows: what it had comes with the third.
+func TestFollower_Lost(t *testing.T) {
+	data := record(t, 50*time.Millisecond)
+	k := keep(t, FollowOptions{})
+	if _, err := k.window(t, data[:len(data)-20]); err == nil {
+		t.Fatal("a cut trace is taken")
+	}
+	view, err := k.window(t, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := replay(t, data)
+	compare(t, view, s, s.unix[0], view.End(), false)
+	again, err := k.window(t, data) // has nothing new
+	if err != nil || again.End() > view.End()+1 {
+		t.Errorf("the same window again ends at %d, want %d: %v", again.End(), view.End(), err)
+	}
+}
+
+// TestFollower_Most bounds the places, and uses those of goroutines that ended again.
+func TestFollower_Most(t *testing.T) {
+	k := keep(t, FollowOptions{Most: 3})
+	var view *history.View
+	for range 3 {
+		var err error
+		if view, err = k.window(t, record(t, 30*time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	top, err := view.Lookup(Goroutines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(slices.Collect(view.Children(top))); n != 3 || k.LeftOut() == 0 {
+		t.Errorf("%d places, want 3; %d goroutines without", n, k.LeftOut())
+	}
+}

@@ -1,0 +1,234 @@
+package gotrace
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"golang.org/x/exp/trace"
+)
+
+// Errors of a Reader.
+var (
+	// ErrFormat is returned for bytes that are no execution trace of Go 1.22 or later.
+	ErrFormat = errors.New("invalid Go execution trace")
+	// ErrLimit is returned for more bytes than a Reader takes.
+	ErrLimit = errors.New("limit exceeded")
+)
+
+// Magic reports whether data begins as an execution trace does, of any version.
+func Magic(data []byte) bool {
+	text := string(data[:min(len(data), headerBytes)])
+	return len(text) == headerBytes && strings.HasPrefix(text, "go 1.") && strings.HasSuffix(text, " trace\x00\x00\x00")
+}
+
+const headerBytes = 16
+
+// Reader reads an execution trace as a stream, a generation at a time. It belongs to one goroutine.
+type Reader struct {
+	in     *input
+	events *trace.Reader
+	clock  Clock
+	dated  bool // clock is set
+	begun  bool // first is
+	first  int64
+	last   int64
+	err    error // of the last Next
+
+	stacks map[trace.Stack][]Frame // of the generation
+}
+
+// input counts the bytes of a trace, and keeps the error of reading them.
+type input struct {
+	r    io.Reader
+	left int64
+	err  error
+}
+
+func (in *input) Read(p []byte) (int, error) {
+	if in.left < 0 {
+		return 0, in.err
+	}
+	n, err := in.r.Read(p)
+	if in.left -= int64(n); in.left < 0 {
+		in.err = fmt.Errorf("%w: the trace has more bytes than are read of it", ErrLimit)
+		return 0, in.err
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		in.err = err
+	}
+	return n, err
+}
+
+// NewReader returns a reader of a trace of at most some bytes. Traces before Go 1.22 have another
+// format, which is refused: its reader holds all of a trace in memory. The errors are those of Next.
+func NewReader(r io.Reader, most int64) (*Reader, error) {
+	in := &input{r: r, left: most}
+	b := bufio.NewReader(in)
+	head, err := b.Peek(headerBytes)
+	switch {
+	case in.err != nil:
+		return nil, in.err
+	case err != nil || !Magic(head):
+		return nil, fmt.Errorf("%w: it does not begin as one", ErrFormat)
+	case string(head[:8]) < "go 1.22 ":
+		return nil, fmt.Errorf("%w: it is of %s, want 1.22 or later", ErrFormat, head[:7])
+	}
+	out := &Reader{in: in, stacks: map[trace.Stack][]Frame{}}
+	if out.events, err = trace.NewReader(b); err != nil {
+		return nil, out.wrap(err)
+	}
+	return out, nil
+}
+
+// Next returns the next event, and io.EOF behind the last. A trace that ends within a generation, as
+// that of a program that crashed, has the events of those before. The errors are ErrFormat, ErrLimit and those of
+// the input; they are final. About 0.1 us an event.
+func (r *Reader) Next() (ev Event, err error) {
+	if r.err != nil {
+		return Event{}, r.err
+	}
+	// The other reader checks its input, and this is for what it may miss: a trace can come from anyone.
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %s", ErrFormat, short(fmt.Sprint(p)))
+		}
+		r.err = err
+	}()
+	for {
+		e, err := r.events.ReadEvent()
+		if errors.Is(err, io.EOF) && r.in.err == nil {
+			return Event{}, io.EOF
+		}
+		if err != nil {
+			return Event{}, r.wrap(err)
+		}
+		if r.last = int64(e.Time()); !r.begun {
+			r.first, r.begun = r.last, true
+		}
+		if ev, ok := r.event(e); ok {
+			return ev, nil
+		}
+	}
+}
+
+// Clock returns the last clock snapshot that was read, and false before the first and for traces without one.
+func (r *Reader) Clock() (Clock, bool) { return r.clock, r.dated }
+
+// Begin returns the time of the first event that was read, of whatever kind.
+func (r *Reader) Begin() int64 { return r.first }
+
+// End returns the time of the last event that was read, of whatever kind: behind io.EOF that of the trace.
+func (r *Reader) End() int64 { return r.last }
+
+func (r *Reader) wrap(err error) error {
+	if r.in.err != nil {
+		return r.in.err
+	}
+	return fmt.Errorf("%w: %s", ErrFormat, short(err.Error()))
+}
+
+// short cuts a text that can have the whole state of the other reader.
+func short(text string) string {
+	const most = 200
+	text, _, _ = strings.Cut(text, "\n")
+	return text[:min(len(text), most)]
+}
+
+// event converts an event. It returns false for one that is of no interest.
+func (r *Reader) event(e trace.Event) (Event, bool) {
+	ev := Event{Time: int64(e.Time())}
+	switch e.Kind() {
+	case trace.EventSync:
+		clear(r.stacks)
+		if c := e.Sync().ClockSnapshot; c != nil {
+			r.clock, r.dated = Clock{int64(c.Trace), c.Wall.UnixNano()}, true
+		}
+		return ev, false
+	case trace.EventStackSample:
+		ev.Kind, ev.ID, ev.Stack = Sample, int64(e.Goroutine()), r.stack(e.Stack())
+		return ev, true
+	case trace.EventStateTransition:
+		return r.transition(ev, e.StateTransition())
+	case trace.EventRangeBegin, trace.EventRangeActive:
+		ev.State = Running
+		return ranged(ev, e.Range())
+	case trace.EventRangeEnd:
+		return ranged(ev, e.Range())
+	}
+	return ev, false
+}
+
+// transition converts a change of a state.
+func (r *Reader) transition(ev Event, t trace.StateTransition) (Event, bool) {
+	switch t.Resource.Kind {
+	case trace.ResourceGoroutine:
+		_, to := t.Goroutine()
+		ev.Kind, ev.ID, ev.Stack = Goroutine, int64(t.Resource.Goroutine()), r.stack(t.Stack)
+		ev.State = goState(to)
+		if ev.State == Waiting {
+			ev.Reason = t.Reason
+		}
+		return ev, to != trace.GoUndetermined
+	case trace.ResourceProc:
+		_, to := t.Proc()
+		ev.Kind, ev.ID = Proc, int64(t.Resource.Proc())
+		switch to {
+		case trace.ProcRunning:
+			ev.State = Running
+		case trace.ProcIdle:
+			ev.State = Waiting
+		}
+		return ev, to != trace.ProcUndetermined
+	}
+	return ev, false
+}
+
+func goState(s trace.GoState) State {
+	switch s {
+	case trace.GoRunnable:
+		return Runnable
+	case trace.GoRunning:
+		return Running
+	case trace.GoWaiting:
+		return Waiting
+	case trace.GoSyscall:
+		return Syscall
+	}
+	return None
+}
+
+// ranged converts the begin or end of a range of the collector.
+func ranged(ev Event, of trace.Range) (Event, bool) {
+	if of.Name == "GC concurrent mark phase" {
+		ev.Kind = Collector
+		return ev, true
+	}
+	reason, stops := strings.CutPrefix(of.Name, "stop-the-world (")
+	if stops {
+		ev.Kind = Stopped
+		if ev.State == Running {
+			ev.Reason = strings.TrimSuffix(reason, ")")
+		}
+	}
+	return ev, stops
+}
+
+// stack returns the frames of a stack, made once a generation.
+func (r *Reader) stack(s trace.Stack) []Frame {
+	if s == trace.NoStack {
+		return nil
+	}
+	frames, known := r.stacks[s]
+	if !known {
+		for f := range s.Frames() {
+			frames = append(frames, Frame{PC: f.PC, Func: f.Func, File: f.File, Line: int64(f.Line)})
+		}
+		frames = slices.Clip(frames)
+		r.stacks[s] = frames
+	}
+	return frames
+}
