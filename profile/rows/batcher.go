@@ -50,7 +50,7 @@ const noRow = -1
 func isRow(row int32) bool { return row != noRow }
 
 // Batch builds the batch of a profile that Check has passed, with codes for its stacks. at is
-// the time of its rows in Unix nanoseconds, and labels are those of the whole profile. With
+// the time of its rows in Unix nanoseconds, unless Profile.Times has those of each sample, and labels are those of the whole profile. With
 // zeros, values of 0 have rows too. The batch is valid until the next call. The error wraps
 // pprof.ErrTooLarge, or schema.ErrBatch for the name of a label, or is that of codes.
 func (b *Batcher) Batch(f *Profile, at int64, labels map[string]string, zeros bool, codes Coder) (schema.Batch, error) {
@@ -107,7 +107,7 @@ func (b *Batcher) rowsOf(i int) []int32 {
 
 // addShared sets the values that all rows share.
 func (b *Batcher) addShared(columns map[string]encoding.Vector, at int64, labels map[string]string) {
-	columns[ColumnTimestamp] = encoding.Int64s(at)
+	columns[ColumnTimestamp] = encoding.Int64s(b.times(at)...)
 	columns[ColumnDuration] = encoding.Int64s(b.flat.Duration)
 	columns[ColumnPeriod] = encoding.Int64s(b.flat.Every)
 	columns[ColumnPeriodType] = encoding.Strings(b.flat.Strings[b.flat.Period.Name])
@@ -115,6 +115,20 @@ func (b *Batcher) addShared(columns map[string]encoding.Vector, at int64, labels
 	for name, value := range labels {
 		columns[ColumnLabels+"."+name] = encoding.Strings(value)
 	}
+}
+
+// times returns the time of each row, or the one of all of them.
+func (b *Batcher) times(at int64) []int64 {
+	if b.flat.Times == nil {
+		return []int64{at}
+	}
+	times := make([]int64, b.rows)
+	for i, row := range b.rowOf {
+		if isRow(row) {
+			times[row] = b.flat.Times[i/len(b.flat.Types)]
+		}
+	}
+	return times
 }
 
 func (b *Batcher) addValues(columns map[string]encoding.Vector) {

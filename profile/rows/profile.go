@@ -12,12 +12,15 @@ import (
 // and can be reused for any number of profiles. It is not safe for concurrent use.
 type Profile struct {
 	codec.Flat
+	// Times has the times of the rows of each sample, in Unix nanoseconds. nil means that of the profile.
+	Times   []int64
 	columns labelColumns
 }
 
 // Reset empties f and keeps its memory.
 func (f *Profile) Reset() {
 	f.Flat.Reset()
+	f.Times = nil
 	f.columns.reset()
 }
 
