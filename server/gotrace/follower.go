@@ -45,6 +45,7 @@ type Sampled struct {
 type Follower struct {
 	opts FollowOptions
 	mark mark // behind the last window
+	was  mark // behind the one before it
 	at   mark // now
 
 	isFresh    bool // nothing is known: the next window begins anew
@@ -52,6 +53,7 @@ type Follower struct {
 	free       []*place // that have no goroutine, the lowest number last
 	places     int
 	left       int
+	missed     int64
 	procs      map[int64]history.Attribute
 	gc, stop   history.Attribute
 	reasons    map[string]history.Value
@@ -74,17 +76,37 @@ func NewFollower(opts FollowOptions) *Follower {
 		opts.Most = DefaultMost
 	}
 	f := &Follower{opts: opts, mark: mark{unix: opts.From}}
-	f.Lost()
+	f.was = f.mark
+	f.reset()
 	return f
 }
 
 // Lost tells that the transaction of the last window was aborted. The next window begins anew, behind the one
-// before.
+// before, of which it may have all.
 func (f *Follower) Lost() {
+	f.mark = f.was
+	f.reset()
+}
+
+// reset forgets which goroutines there are.
+func (f *Follower) reset() {
 	f.at, f.isFresh = f.mark, true
 	f.goroutines, f.procs = map[int64]*place{}, map[int64]history.Attribute{}
 	f.free, f.places, f.reasons = nil, 0, map[string]history.Value{}
 }
+
+// Cut tells that the transaction of the last window was committed although Window returned an error. The next
+// window begins anew, behind the last state that was written.
+func (f *Follower) Cut() {
+	f.mark, f.was = f.at, f.at
+	f.reset()
+}
+
+// End returns the end of the last window, in Unix nanoseconds.
+func (f *Follower) End() int64 { return f.mark.unix }
+
+// Missed returns the nanoseconds between windows that did not overlap, of all of them.
+func (f *Follower) Missed() int64 { return f.missed }
 
 // LeftOut returns how many goroutines have had no attribute, since there were FollowOptions.Most others.
 func (f *Follower) LeftOut() int { return f.left }
@@ -96,6 +118,7 @@ func (f *Follower) LeftOut() int { return f.left }
 // After an error the transaction must be aborted, and Lost be called. The errors are those of Reader.Next and of
 // history.Writer.Change, and that of ctx.
 func (f *Follower) Window(ctx context.Context, r *Reader, w *history.Writer, sample func(Sampled)) error {
+	f.was = f.mark
 	for n := 0; ; n++ {
 		ev, err := r.Next()
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -134,7 +157,8 @@ func (f *Follower) Window(ctx context.Context, r *Reader, w *history.Writer, sam
 // begin looks where a window begins. If something is missing before it, nothing is known any more.
 func (f *Follower) begin(r *Reader, w *history.Writer) (err error) {
 	if !f.isFresh && r.Begin() > f.mark.trace {
-		f.Lost()
+		f.missed += r.Begin() - f.mark.trace
+		f.reset()
 	}
 	f.at.unix = max(f.at.unix, f.mark.unix+1)
 	if !f.isFresh {

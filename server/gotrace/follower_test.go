@@ -286,6 +286,9 @@ func TestFollower_Gap(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := replay(t, second)
+	if missed, want := k.Missed(), s.unix[0]-before.End(); missed < want/2 || missed > 2*want {
+		t.Errorf("%d ns were missed, want about %d", missed, want)
+	}
 	if got := states(t, after, before.End()+(s.unix[0]-before.End())/2, false); len(got) != 0 {
 		t.Errorf("in the gap: %v", got)
 	}

@@ -1,0 +1,66 @@
+package self
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"runtime/pprof"
+	"runtime/trace"
+	"sync/atomic"
+	"time"
+)
+
+// process is what is profiled: this process, or that of a test.
+type process struct {
+	now      func() time.Time
+	wait     func(ctx context.Context, d time.Duration) // returns when ctx ends, too
+	startCPU func(w io.Writer) error
+	stopCPU  func()
+	// lookup returns what writes the profile of a name as pprof, or nil if there is none.
+	lookup func(name string) func(w io.Writer) error
+	record func(trace.FlightRecorderConfig) (recorder, error)
+}
+
+// recorder is a flight recorder that runs.
+type recorder interface {
+	WriteTo(w io.Writer) (int64, error)
+	Stop()
+}
+
+// thisProcess returns the process that the caller is in.
+func thisProcess() process {
+	return process{
+		now: time.Now,
+		wait: func(ctx context.Context, d time.Duration) {
+			timer := time.NewTimer(d)
+			defer timer.Stop()
+			select {
+			case <-ctx.Done():
+			case <-timer.C:
+			}
+		},
+		startCPU: pprof.StartCPUProfile,
+		stopCPU:  pprof.StopCPUProfile,
+		lookup: func(name string) func(w io.Writer) error {
+			if p := pprof.Lookup(name); p != nil {
+				return func(w io.Writer) error { return p.WriteTo(w, 0) }
+			}
+			return nil
+		},
+		record: func(cfg trace.FlightRecorderConfig) (recorder, error) {
+			r := trace.NewFlightRecorder(cfg)
+			return r, r.Start()
+		},
+	}
+}
+
+// cpuProfile is a CPU profile that runs, and its bytes when it has ended.
+type cpuProfile struct {
+	data  bytes.Buffer
+	ended atomic.Bool // by anyone: Go writes a profile when it is stopped
+}
+
+func (c *cpuProfile) Write(p []byte) (int, error) {
+	c.ended.Store(true)
+	return c.data.Write(p)
+}

@@ -1,0 +1,152 @@
+package self
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/trace"
+	"time"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/server/gotrace"
+)
+
+const (
+	// windowBytes is about the most that the flight recorder keeps. A busy program writes a tenth of
+	// a MiB a second.
+	windowBytes = 16 << 20
+	// readBytes is the most that is read of a window: the recorder takes its bound for a hint.
+	readBytes = 4 * windowBytes
+	// keptBytes is the most that is kept for the next window.
+	keptBytes = 4 << 20
+)
+
+// states writes the windows of a flight recorder into a history.
+type states struct {
+	*profiler
+	history  *columnstore.History
+	follower *gotrace.Follower
+	recorder recorder // nil while there is none
+	window   bytes.Buffer
+	samples  []gotrace.Sampled
+	end      int64 // of the history, in Unix nanoseconds
+	dropped  int64 // states before it were dropped
+	left     int   // goroutines left out, as far as it was told
+}
+
+func newStates(p *profiler) (*states, error) {
+	s := &states{profiler: p, history: p.opts.States}
+	snap, err := p.store.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Close()
+	view, err := snap.History(s.history)
+	if err != nil {
+		return nil, err
+	}
+	if view.Closed() {
+		return nil, fmt.Errorf("history %q: %w", s.history.Name(), history.ErrClosed)
+	}
+	s.dropped = view.Start()
+	from := view.Start()
+	if view.Instants() {
+		from = view.End() + 1
+	}
+	s.follower = gotrace.NewFollower(gotrace.FollowOptions{From: from})
+	return s, nil
+}
+
+// start starts the flight recorder, unless it runs, or another does.
+func (s *states) start() {
+	if s.recorder != nil {
+		return
+	}
+	// A window has all since the one before, even if that comes late.
+	r, err := s.of.record(trace.FlightRecorderConfig{MinAge: 2 * s.opts.Every, MaxBytes: windowBytes})
+	if err != nil {
+		s.skip("states", err)
+		return
+	}
+	s.recorder = r
+}
+
+func (s *states) stop() {
+	if s.recorder != nil {
+		s.recorder.Stop()
+		s.recorder = nil
+	}
+}
+
+// insert inserts what the recorder has since the last window: samples and states in one transaction.
+func (s *states) insert(ctx context.Context) error {
+	if s.recorder == nil {
+		return nil
+	}
+	if s.window.Reset(); s.window.Cap() > keptBytes {
+		s.window = bytes.Buffer{}
+	}
+	if _, err := s.recorder.WriteTo(&s.window); err != nil {
+		s.skip("states", err)
+		s.stop() // and begin anew
+		return nil
+	}
+	missed := s.follower.Missed()
+	if err := s.lasting("states", s.insertWindow(ctx)); err != nil {
+		return err
+	}
+	if now := s.follower.Missed(); now > missed {
+		s.skip(fmt.Sprintf("%v of states", time.Duration(now-missed)), errors.New("the flight recorder had no room for them"))
+	}
+	if n := s.follower.LeftOut(); n > s.left {
+		s.skip(fmt.Sprintf("states of %d goroutines", n-s.left), fmt.Errorf("there are more than %d", gotrace.DefaultMost))
+		s.left = n
+	}
+	return s.lasting("old states", s.drop())
+}
+
+func (s *states) insertWindow(ctx context.Context) error {
+	r, err := gotrace.NewReader(bytes.NewReader(s.window.Bytes()), readBytes)
+	if err != nil {
+		return err
+	}
+	tx := s.store.Begin()
+	defer tx.Abort()
+	w, err := tx.History(s.history)
+	if err != nil {
+		return err
+	}
+	s.samples = s.samples[:0]
+	err = s.follower.Window(ctx, r, w, func(sample gotrace.Sampled) { s.samples = append(s.samples, sample) })
+	if err == nil {
+		err = s.insertSamples(ctx, tx)
+	}
+	clear(s.samples) // they hold the stacks of the window
+	if errors.Is(err, columnstore.ErrMemory) {
+		// The commit makes room: a history that is written is not evicted otherwise.
+		s.follower.Cut()
+		_, commitErr := tx.Commit()
+		return errors.Join(err, commitErr)
+	}
+	if err == nil {
+		_, err = tx.Commit()
+	}
+	if err != nil {
+		s.follower.Lost()
+		return err
+	}
+	s.end = s.follower.End()
+	return nil
+}
+
+// drop drops states that are older than Options.Keep, in steps: each rewrites the lanes that lose something.
+func (s *states) drop() error {
+	keep := int64(s.opts.Keep)
+	if floor := s.end - keep; keep > 0 && floor-keep/16 > s.dropped {
+		s.dropped = floor
+		return s.history.DropBefore(floor)
+	}
+	return nil
+}
