@@ -108,11 +108,21 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestProfile_Day simulates a day, or an hour of it, in a budget of 64 MiB: the store stays within it, which takes
-// evictions by the evening, the rest of the heap is flat, the newest profiles are there, and states are kept for ten minutes.
+// TestProfile_Day simulates a day, or an hour of it, in a budget of 64 MiB, and some days of fewer profiles in one that
+// is too small for them: the store stays within it, the rest of the heap is flat, the newest profiles are there, and
+// states are kept for ten minutes.
 func TestProfile_Day(t *testing.T) {
-	const budget = 64 << 20
-	cycles := effort.Part(8640, 24)
+	simulateDays(t, 64<<20, 10*time.Second, effort.Part(8640, 24))
+}
+
+func TestProfile_Evicts(t *testing.T) {
+	if o := simulateDays(t, 3<<20, 5*time.Minute, 400); o.Stats().EvictedRows == 0 {
+		t.Error("no rows were evicted")
+	}
+}
+
+func simulateDays(t *testing.T, budget int64, every time.Duration, cycles int) *opened {
+	t.Helper()
 	s := simulate(t, cycles)
 	o := open(t, columnstore.Options{MemoryBudget: budget, Now: func() time.Time { return s.at }})
 	ctx, stop := context.WithCancel(t.Context())
@@ -126,26 +136,30 @@ func TestProfile_Day(t *testing.T) {
 			heaps = append(heaps, heap()-o.Stats().Bytes())
 		}
 	}
-	if err := run(ctx, o.Store, Options{States: o.states, Notify: o.notify}, s.process()); err != nil {
+	notify := func(err error) { // the windows of the simulation do not overlap
+		if !errors.Is(err, ErrSkipped) || !strings.Contains(err.Error(), "of states") {
+			o.notify(err)
+		}
+	}
+	if err := run(ctx, o.Store, Options{Every: every, States: o.states, Notify: notify}, s.process()); err != nil {
 		t.Fatal(err)
 	}
-	if most > budget || effort.Full && o.Stats().EvictedRows == 0 {
-		t.Errorf("the store had %d bytes, of %d; %d rows were evicted", most, budget, o.Stats().EvictedRows)
+	if most > budget {
+		t.Errorf("the store had %d bytes, of %d", most, budget)
 	}
 	t.Logf("%d cycles; at most %d bytes in the store; the rest of the heap %d", cycles, most, heaps)
-	if first, last := slices.Max(heaps[:4]), slices.Max(heaps[4:]); last > first+2<<20 {
+	if first, last := slices.Max(heaps[:4]), slices.Max(heaps[4:]); last > first+1<<20 {
 		t.Errorf("the rest of the heap grows: %d", heaps)
 	}
 	for _, err := range o.errors() {
-		if !errors.Is(err, ErrSkipped) || !strings.Contains(err.Error(), "of states") { // the windows of the simulation do not overlap
-			t.Fatalf("told: %v", err)
-		}
+		t.Errorf("told: %v", err)
 	}
-	checkDay(t, o, s)
+	checkDay(t, o, s, every)
+	return o
 }
 
 // checkDay looks for the newest profiles and for states.
-func checkDay(t *testing.T, o *opened, s *simulated) {
+func checkDay(t *testing.T, o *opened, s *simulated, every time.Duration) {
 	t.Helper()
 	for kind, sample := range map[string]string{"process_cpu": "cpu", "memory": "alloc_space", "goroutine": "goroutine", "mutex": "delay", "block": "delay", "goroutine_cpu": "oncpu"} {
 		db, snap, typ := o.find(kind, sample)
@@ -154,7 +168,7 @@ func checkDay(t *testing.T, o *opened, s *simulated) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(infos) < 100 || s.at.UnixNano()-infos[len(infos)-1].Time > int64(30*time.Second) {
+		if len(infos) < 50 || s.at.UnixNano()-infos[len(infos)-1].Time > int64(3*every) {
 			t.Errorf("%s: %d profiles, the last at %v of %v", kind, len(infos), time.Unix(0, infos[len(infos)-1].Time), s.at)
 		}
 	}
@@ -167,7 +181,7 @@ func checkDay(t *testing.T, o *opened, s *simulated) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if kept := time.Duration(view.End() - view.Start()); kept < 10*time.Minute || kept > 12*time.Minute {
+	if kept := time.Duration(view.End() - view.Start()); kept < 10*time.Minute || kept > 12*time.Minute+2*every {
 		t.Errorf("%v of states are kept", kept)
 	}
 	if view.Len() > 200 {

@@ -8,4 +8,6 @@
 //	    or cut at --drain, and then the store is closed: what was acknowledged is durable.
 //	V3  A reload that fails leaves tokens and certificates as they were.
 //	V4  With --query-from no directory is opened or made.
+//	V5  With --self the server's own profiles are in a store of their own: they take no room of those that
+//	    are pushed, no question finds both, and they are gone at the end.
 package serve

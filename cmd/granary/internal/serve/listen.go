@@ -22,7 +22,7 @@ func (f *flags) run(ctx context.Context, log *slog.Logger, handle *server.Server
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true) // gRPC without TLS
 	web := &http.Server{
-		Handler: handle, Protocols: protocols, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: f.handler(handle), Protocols: protocols, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
@@ -61,7 +61,7 @@ func (f *flags) accept(web *http.Server, secrets *secrets, l net.Listener) error
 // shutdown waits for the requests in progress, and cuts those that take longer than --drain.
 func (f *flags) shutdown(log *slog.Logger, web *http.Server, handle *server.Server) error {
 	log.Info("shutting down", "drain", f.drain)
-	handle.Drain()
+	f.each(handle, (*server.Server).Drain)
 	ctx, cancel := context.WithTimeout(context.Background(), f.drain)
 	defer cancel()
 	err := web.Shutdown(ctx)
@@ -69,7 +69,7 @@ func (f *flags) shutdown(log *slog.Logger, web *http.Server, handle *server.Serv
 		log.Warn("requests in progress were cut", "after", f.drain)
 		err = web.Close()
 	}
-	handle.Wait() // handlers of connections that were cut still use the store
+	f.each(handle, (*server.Server).Wait) // handlers of connections that were cut still use the store
 	return err
 }
 
@@ -80,7 +80,7 @@ func (f *flags) reload(log *slog.Logger, handle *server.Server, secrets *secrets
 		log.Error("reload failed: tokens and certificates are those of before", "error", err)
 		return
 	}
-	handle.SetTokens(next.tokens)
+	f.each(handle, func(s *server.Server) { s.SetTokens(next.tokens) })
 	secrets.cert.Store(next.cert.Load())
 	log.Info("reloaded", "read tokens", len(next.tokens.Read), "write tokens", len(next.tokens.Write))
 }

@@ -39,6 +39,9 @@ type flags struct {
 	nodes     server.Nodes
 	files     files
 	limits    server.Limits
+	self      bool
+	ownStates bool
+	own       *own // nil without --self
 }
 
 // NewServe returns the command serve.
@@ -63,6 +66,7 @@ data source for Pyroscope, go tool pprof, and readers of Arrow.
   GET  /arrow?type=cpu&selector=...  rows as an Arrow stream
   GET  /metrics                      for Prometheus
   GET  /healthz, /readyz             is it alive, does it take requests
+  GET  /self/pprof?type=cpu          with --self: this server's own profiles
 
 Profiles are stored in the directory --db, which is made if there is none, and
 are there again after a restart. --sync chooses when they are made durable, as
@@ -110,6 +114,8 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.StringArrayVar(&f.hosts, "host", nil, "`NAME` of this server in requests, beside localhost and IP addresses; * is any; can be repeated")
 	fs.StringArrayVar(&f.drop, "drop-label", f.drop, "drop the label `NAME` of pushed profiles; can be repeated; \"\" alone drops none")
 	fs.BoolVar(&f.logJSON, "log-json", false, "log JSON instead of text")
+	fs.BoolVar(&f.self, "self", false, "profile this server too, in 32 MiB of memory of its own; URL/self answers as URL does")
+	fs.BoolVar(&f.ownStates, "self-states", false, "with --self: also keep what each goroutine did in the last ten minutes")
 	f.files.add(fs)
 	f.addNodes(fs)
 	l := &f.limits
@@ -142,6 +148,9 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 	}
 	if err := f.limits.Check(); err != nil {
 		return cli.Usage(err)
+	}
+	if f.ownStates && !f.self {
+		return cli.Usage(errors.New("--self-states: without --self there are no profiles to add them to"))
 	}
 	if err := f.checkNodes(fs); err != nil || f.isFront() {
 		return err
@@ -224,10 +233,16 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 }
 
 // listenAnd listens, logs it with what the server has, and answers requests.
-func (f *flags) listenAnd(ctx context.Context, log *slog.Logger, handle *server.Server, secrets *secrets, has ...any) error {
+func (f *flags) listenAnd(ctx context.Context, log *slog.Logger, handle *server.Server, secrets *secrets, has ...any) (err error) {
 	l, err := net.Listen("tcp", f.listen)
 	if err != nil {
 		return fmt.Errorf("--listen %s: %w", f.listen, err)
+	}
+	if f.self {
+		if f.own, err = f.profileSelf(ctx, log, secrets); err != nil {
+			return errors.Join(err, l.Close())
+		}
+		defer func() { err = cmp.Or(err, f.own.close()) }()
 	}
 	f.announce(log, l.Addr(), has...)
 	return f.run(ctx, log, handle, secrets, l)

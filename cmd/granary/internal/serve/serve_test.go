@@ -201,6 +201,7 @@ func TestServe_Flags(t *testing.T) {
 		{"--query-from http://a --query-token-file /does/not/exist", "--query-token-file"},
 		{"--in-memory --partial-answers", "names no server"},
 		{"--in-memory --query-token-file x", "names no server"},
+		{"--in-memory --self-states", "without --self"},
 	} {
 		var out strings.Builder
 		if code := cli.Run(t.Context(), NewServe(), strings.Fields(test.args), io.Discard, &out); code != cli.ExitUsage {
