@@ -57,6 +57,9 @@ type Follower struct {
 	procs      map[int64]history.Attribute
 	gc, stop   history.Attribute
 	reasons    map[string]history.Value
+
+	renew     func() (*history.Writer, error) // begins another transaction, if not nil
+	renewEach int                             // events
 }
 
 // mark is an instant by both clocks.
@@ -134,6 +137,11 @@ func (f *Follower) Window(ctx context.Context, r *Reader, w *history.Writer, sam
 		}
 		if n%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if f.renew != nil && n%f.renewEach == f.renewEach-1 {
+			if w, err = f.renew(); err != nil {
+				return err
+			}
 		}
 		if ev.Time <= f.mark.trace && (!f.isFresh || ev.Kind == Sample) {
 			continue

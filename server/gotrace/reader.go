@@ -39,6 +39,7 @@ type Reader struct {
 	err    error // of the last Next
 
 	stacks map[trace.Stack][]Frame // of the generation
+	ahead  *Event                  // that Next returns first
 }
 
 // input counts the bytes of a trace, and keeps the error of reading them.
@@ -88,6 +89,10 @@ func NewReader(r io.Reader, most int64) (*Reader, error) {
 // that of a program that crashed, has the events of those before. The errors are ErrFormat, ErrLimit and those of
 // the input; they are final. About 0.1 us an event.
 func (r *Reader) Next() (ev Event, err error) {
+	if r.ahead != nil {
+		ev, r.ahead = *r.ahead, nil
+		return ev, nil
+	}
 	if r.err != nil {
 		return Event{}, r.err
 	}
@@ -113,6 +118,18 @@ func (r *Reader) Next() (ev Event, err error) {
 			return ev, nil
 		}
 	}
+}
+
+// peek reads the first event, so that Begin and Clock are known, and leaves it to Next.
+func (r *Reader) peek() error {
+	ev, err := r.Next()
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: it has no events", ErrFormat)
+	}
+	if err == nil {
+		r.ahead = &ev
+	}
+	return err
 }
 
 // Clock returns the last clock snapshot that was read, and false before the first and for traces without one.

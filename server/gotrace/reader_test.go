@@ -131,7 +131,7 @@ func check(t *testing.T, data []byte) {
 			t.Errorf("no event of kind %d: %v", k, kinds)
 		}
 	}
-	if spinning < 5 || len(spinner) != 1 {
+	if spinning < 2 || len(spinner) != 1 {
 		t.Errorf("%d samples of the loop in goroutines %v", spinning, spinner)
 	}
 }

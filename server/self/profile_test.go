@@ -231,7 +231,7 @@ func checkJoin(t *testing.T, o *opened) {
 			running += g.Stacks.Total
 		}
 	}
-	if all < 20*samplePeriod || float64(running) < 0.8*float64(all) {
+	if all < 5*samplePeriod || float64(running) < 0.8*float64(all) {
 		t.Errorf("of %d ns in samples %d are of goroutines that ran", all, running)
 	}
 	view, err := snap.History(o.states)

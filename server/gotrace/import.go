@@ -1,0 +1,44 @@
+package gotrace
+
+import (
+	"context"
+
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/trace"
+)
+
+// importBatch is the number of events of a transaction of Import. A commit seals the states, which
+// take several times the memory before.
+const importBatch = 100_000
+
+// Import writes a whole trace into a target, an attribute for each goroutine (FollowOptions.ByID), and closes its
+// history. Times are dates, or those of the trace if it has no clock snapshot. CPU samples are left out: a history
+// has states. The errors are those of Follower.Window and of the target, after which the target has the states
+// of its commits, and may be in a transaction.
+func Import(ctx context.Context, r *Reader, to trace.Target) error {
+	f := NewFollower(FollowOptions{ByID: true})
+	if err := r.peek(); err != nil {
+		return err
+	}
+	f.advance(r, r.Begin())
+	w, err := to.Begin(f.at.unix)
+	if err != nil {
+		return err
+	}
+	f.renewEach = importBatch
+	f.renew = func() (*history.Writer, error) {
+		if err := to.Commit(); err != nil {
+			return nil, err
+		}
+		f.at.unix++ // what was committed is final
+		w, err = to.Begin(f.at.unix)
+		return w, err
+	}
+	if err := f.Window(ctx, r, w, nil); err != nil {
+		return err
+	}
+	if err := w.Close(f.at.unix); err != nil {
+		return err
+	}
+	return to.Commit()
+}
