@@ -343,6 +343,7 @@ func TestExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "b.csv.gz"), zipped.Bytes())
+	write(t, filepath.Join(dir, "trace.out"), smallTrace(t))
 	examples := 0
 	for _, cmd := range NewCommand().Commands() {
 		for line := range strings.Lines(cmd.Example) {
