@@ -61,6 +61,7 @@ const (
                              256 MiB of it are in memory
   run.csv or run.csv.gz      CSV (see granary history import --help)
   -                          CSV on standard input
+  trace.out                  a Go execution trace, of Go 1.22 or later
   synth:ATTRIBUTES:CHANGES   a synthetic history`
 
 	// askedHelp is fileHelp for commands with --db.

@@ -24,11 +24,11 @@ func smallTrace(t *testing.T) []byte {
 	return data
 }
 
-// TestGoTrace asks a Go execution trace, its set, and its history in a directory the same: they answer alike.
+// TestGoTrace asks a Go execution trace, its history file, and its history in a directory the same: they answer alike.
 func TestGoTrace(t *testing.T) {
 	dir := t.TempDir()
-	set, db := filepath.Join(dir, "app"), filepath.Join(dir, "app.db")
-	if r := granary(t, "history", "import", "-o", set, goTrace); r.code != cli.ExitOK || !strings.Contains(r.stdout, "313 intervals of 51 attributes") {
+	of, db := filepath.Join(dir, "app.history"), filepath.Join(dir, "app.db")
+	if r := granary(t, "history", "import", "-o", of, goTrace); r.code != cli.ExitOK || !strings.Contains(r.stdout, "313 intervals of 51 attributes") {
 		t.Fatalf("%+v", r)
 	}
 	if r := granary(t, "history", "load", "--db", db, "--name", "app", goTrace); r.code != cli.ExitOK {
@@ -36,8 +36,8 @@ func TestGoTrace(t *testing.T) {
 	}
 	for _, question := range [][]string{{"range", "--csv"}, {"slice", "--csv"}, {"info", "--json"}} {
 		var answers []string
-		for _, of := range [][]string{{goTrace}, {set}, {"--db", db, "app"}} {
-			args := append(append([]string{"history"}, question...), of...)
+		for _, file := range [][]string{{goTrace}, {of}, {"--db", db, "app"}} {
+			args := append(append([]string{"history"}, question...), file...)
 			switch question[0] {
 			case "range":
 				args = append(args, "GC")
@@ -59,7 +59,7 @@ func TestGoTrace(t *testing.T) {
 			continue
 		}
 		if answers[1] != answers[0] || answers[2] != answers[0] || len(answers[0]) < 100 {
-			t.Errorf("%v: the trace says\n%s, its set\n%s, its history\n%s", question, answers[0], answers[1], answers[2])
+			t.Errorf("%v: the trace says\n%s, its file\n%s, its history\n%s", question, answers[0], answers[1], answers[2])
 		}
 	}
 	r := granary(t, "history", "range", goTrace, "GC")
@@ -76,8 +76,9 @@ func TestGoTrace_Errors(t *testing.T) {
 	old := write(t, filepath.Join(dir, "old.trace"), []byte("go 1.21 trace\x00\x00\x00\x01"))
 	out := filepath.Join(dir, "out")
 	for want, args := range map[string][]string{
-		"imported alone":                       {"import", "-o", out, goTrace, goTrace},
-		"--unit is for CSV":                    {"import", "-o", out, "--unit", "ms", goTrace},
+		"several files must be CSV":            {"import", "-o", out + ".history", goTrace, goTrace},
+		"a set is made of CSV":                 {"import", "-o", out, goTrace},
+		"--unit is for CSV":                    {"import", "-o", out + ".history", "--unit", "ms", goTrace},
 		"cut.trace: invalid Go execution":      {"info", cut},
 		"it is of go 1.21, want 1.22 or later": {"load", "--db", out, old},
 	} {

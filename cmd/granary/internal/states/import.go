@@ -36,8 +36,9 @@ func newImport() *cobra.Command {
 
 -o RUN.history writes a history file: one file of blocks, which the other
 commands answer from without reading all of it. A history may be larger than
-memory, both here and there. FILE is a set, CSV, a synthetic history, or another
-history file; several files must be CSV. Sets are streamed, and take memory for
+memory, both here and there. FILE is a set, CSV, a synthetic history, another
+history file, or a Go execution trace, with what its goroutines, processors and
+collector did; several files must be CSV. Sets are streamed, and take memory for
 the names of attributes and for 20 bytes of index a tile. CSV is sorted in
 memory first, at 38 bytes a row.
 
@@ -75,6 +76,7 @@ The other history commands read CSV too, as import does without flags.`,
 		Example: `  granary history import -o run states.csv
   granary history import -o run.history run
   granary history import -o app.history --unit ms --separator . a.csv b.csv.gz
+  granary history import -o app.history trace.out
   granary history range --csv run CPUs/0 | granary history import -o cpu0 -`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -176,10 +178,10 @@ func importAny(cmd *cobra.Command, o *importOptions, names []string) error {
 	return nil
 }
 
-// isCSVName reports whether the file of a name is taken for CSV: all but history files, sets and synthetic
-// histories are.
+// isCSVName reports whether the file of a name is taken for CSV: all but history files, Go execution traces, sets
+// and synthetic histories are.
 func isCSVName(name string) bool {
-	if isHistoryFile(name) || strings.HasPrefix(name, "synth:") {
+	if isHistoryFile(name) || isGoTrace(name) || strings.HasPrefix(name, "synth:") {
 		return false
 	}
 	if name == "-" {

@@ -53,6 +53,9 @@ func feedOf(name string) (feed feeding, done func(), err error) {
 			return trace.ViewInto(ctx, l.View, func(done, total int64) { show(trace.Reading, done, total) }, to)
 		}, l.close, nil
 	}
+	if isGoTrace(name) {
+		return feedGoTrace(name), func() {}, nil
+	}
 	return func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
 		return trace.LoadInto(ctx, name, trace.LoadOptions{Stdin: os.Stdin, Progress: show}, to)
 	}, func() {}, nil

@@ -39,7 +39,13 @@ func openHistory(cmd *cobra.Command, name string) (*recording, error) {
 		return openFile(name)
 	}
 	bar := &stageProgress{w: cmd.ErrOrStderr()}
-	r, err := trace.Load(cmd.Context(), name, trace.LoadOptions{Stdin: os.Stdin, Progress: bar.show})
+	load := func() (*trace.Recording, error) {
+		if isGoTrace(name) {
+			return loadGoTrace(cmd.Context(), name, bar.show)
+		}
+		return trace.Load(cmd.Context(), name, trace.LoadOptions{Stdin: os.Stdin, Progress: bar.show})
+	}
+	r, err := load()
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,99 @@
+package states
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/server/gotrace"
+	"github.com/granarydb/granary/trace"
+)
+
+// isGoTrace reports whether a file begins as a Go execution trace.
+func isGoTrace(name string) bool {
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+		return false // a pipe would lose what is read of it
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 16)
+	n, _ := io.ReadFull(f, head) // a short file is no trace
+	return gotrace.Magic(head[:n])
+}
+
+// loadGoTrace loads a history from a Go execution trace. It is smaller than the trace.
+func loadGoTrace(ctx context.Context, name string, show func(trace.Stage, int64, int64)) (*trace.Recording, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	var to memoryTarget
+	r, err := gotrace.NewReader(&shownReader{f: f, total: info.Size(), show: show}, math.MaxInt64)
+	if err == nil {
+		err = gotrace.Import(ctx, r, trace.Target{Begin: to.begin, Commit: to.commit})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return trace.FromView(to.view, to.history.Size()), nil
+}
+
+// feedGoTrace returns what feeds a Go execution trace.
+func feedGoTrace(name string) feeding {
+	return func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
+		r, err := loadGoTrace(ctx, name, show)
+		if err != nil {
+			return 0, err
+		}
+		return trace.ViewInto(ctx, r.View, func(done, total int64) { show(trace.Building, done, total) }, to)
+	}
+}
+
+// shownReader shows the progress of reading a file.
+type shownReader struct {
+	f           io.Reader
+	done, total int64
+	show        func(stage trace.Stage, done, total int64)
+}
+
+func (r *shownReader) Read(p []byte) (int, error) {
+	n, err := r.f.Read(p)
+	r.done += int64(n)
+	r.show(trace.Reading, r.done, r.total)
+	return n, err
+}
+
+// memoryTarget is a history in memory on its way.
+type memoryTarget struct {
+	history *history.History // nil before the first transaction
+	tx      *history.Draft
+	view    *history.View
+}
+
+func (t *memoryTarget) begin(start int64) (w *history.Writer, err error) {
+	if t.history == nil {
+		if t.history, err = history.New(history.Options{Start: start}); err != nil {
+			return nil, err
+		}
+	}
+	if t.tx, err = t.history.Begin(); err != nil {
+		return nil, err
+	}
+	return t.tx.Writer, nil
+}
+
+func (t *memoryTarget) commit() (err error) {
+	t.view, err = t.tx.Commit()
+	return err
+}
