@@ -2,13 +2,11 @@ package columnstore
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
 
 	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -92,42 +90,14 @@ func (h *History) evict(before int64) {
 	}
 	w := historyWrite{history: h, tx: tx}
 	defer w.end()
-	if w.dropOldest(before) {
-		w.publishAlone()
+	if !w.dropOldest(before) {
+		return
 	}
-}
-
-// publishAlone publishes a drop of states without a transaction.
-func (w *historyWrite) publishAlone() {
-	w.tx.Prepare()
-	w.history.store.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
+	tx.Prepare()
+	h.store.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
 		next.State = current.State
 		return next, w.publish(&next) == nil
 	})
-}
-
-// DropBefore drops the states that ended before an instant, in whole tiles, so that some of them can stay.
-// Earlier snapshots keep them. With a directory the drop is durable with the next transaction on the history. It costs
-// a pass over the directory of each lane that loses a tile, so call it for a sixteenth of what stays, and not for each
-// transaction. An instant behind the end of the history is taken to be that end. The errors are ErrClosed,
-// ErrReadOnly, and history.ErrBusy while a transaction has the writer.
-func (h *History) DropBefore(at int64) error {
-	if err := h.store.writable(); err != nil {
-		return err
-	}
-	if !h.acquire() {
-		return fmt.Errorf("history %q: %w", h.name, history.ErrBusy)
-	}
-	tx, err := h.states.BeginDrop()
-	if err != nil {
-		h.busy.Store(false)
-		return fmt.Errorf("history %q: %w", h.name, err)
-	}
-	w := historyWrite{history: h, tx: tx}
-	defer w.end()
-	tx.DropBefore(at)
-	w.publishAlone()
-	return nil
 }
 
 // dropOldest has the commit drop an eighth of the history, of the states that ended before an

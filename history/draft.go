@@ -18,7 +18,6 @@ type Draft struct {
 	ended     bool
 	sealed    bool // full lanes were sealed before the view was published
 
-	drop      *int64
 	short     bool            // of memory
 	texts     *names.Interner // of later views; nil: as before
 	textBytes int             // that older views alone will hold
@@ -207,9 +206,9 @@ func (d *Draft) Abort() {
 // Later views start there, or at their former start if that is later. Older views keep
 // their tiles. An instant behind the end of the history is taken to be that end. The latest of
 // several instants counts.
-func (d *Draft) DropBefore(t int64) {
-	if d.drop == nil || t > *d.drop {
-		d.drop = &t
+func (w *Writer) DropBefore(t int64) {
+	if w.drop == nil || t > *w.drop {
+		w.drop = &t
 	}
 }
 

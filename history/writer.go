@@ -35,6 +35,7 @@ type Writer struct {
 	last    int64
 	final   int64
 	barred  int64
+	drop    *int64 // nil: nothing is dropped
 
 	credit  int64    // bytes that were reserved and not taken
 	journal *journal // nil: none is kept

@@ -84,9 +84,8 @@ type InsertOptions struct {
 	// one are recent. One before 1980 needs a store whose Options.PastLimit allows it. If Time
 	// is the zero value, a profile without a time is ErrProfile.
 	Time time.Time
-	// SampleTimes, if not nil, has a time for each sample of the profile, in Unix nanoseconds, for its rows
-	// instead of that of the profile. All of them must be of the range of columnstore.Codes.Range for the time
-	// of the profile, or the profile is ErrProfile. DB.Profiles counts each time as a profile.
+	// SampleTimes, if not nil, has a time for each sample, in Unix nanoseconds, for its rows instead of that of the profile.
+	// All must be within columnstore.Codes.Range of the time of the profile. DB.Profiles counts each as a profile.
 	SampleTimes []int64
 	// AllFrames keeps the frames that the patterns drop_frames and keep_frames of the profile tell
 	// to drop. By default they are dropped for good, as DB.InsertEncoded describes.

@@ -161,10 +161,9 @@ func (db *DB) insertRows(ctx context.Context, tx *columnstore.Tx, w *workspace, 
 		return 0, err
 	}
 	from, to := codes.Range()
-	if err := opts.checkSampleTimes(len(w.flat.Samples), from, to); err != nil {
+	if err := w.flat.SetTimes(opts.SampleTimes, max(from, leastTime), to); err != nil {
 		return 0, err
 	}
-	w.flat.Times = opts.SampleTimes
 	batch, err := w.batcher.Batch(&w.flat, at, opts.Labels, db.opts.KeepZeros, codes)
 	if err != nil {
 		return 0, err

@@ -27,23 +27,6 @@ func (opts InsertOptions) timeOf(f *codec.Flat) (int64, error) {
 	return opts.Time.UnixNano(), nil
 }
 
-// checkSampleTimes checks the times of the samples of a profile. from and to are those that share its codes.
-func (opts InsertOptions) checkSampleTimes(samples int, from, to int64) error {
-	if opts.SampleTimes == nil {
-		return nil
-	}
-	if len(opts.SampleTimes) != samples {
-		return fmt.Errorf("%w: %d times for %d samples", ErrProfile, len(opts.SampleTimes), samples)
-	}
-	for i, at := range opts.SampleTimes {
-		if at < max(from, leastTime) || at > to {
-			return fmt.Errorf("%w: the time of sample %d is %s, want one from %s to %s", ErrProfile, i,
-				time.Unix(0, at).UTC().Format(time.RFC3339Nano), time.Unix(0, max(from, leastTime)).UTC().Format(time.RFC3339Nano), time.Unix(0, to).UTC().Format(time.RFC3339Nano))
-		}
-	}
-	return nil
-}
-
 // timeUnit names the unit in which a time is between 1980 and 2100.
 func timeUnit(at int64) string {
 	for _, unit := range []struct {

@@ -44,6 +44,7 @@ the current folder.`,
   granary demo --span 2m --profiles gen && granary top --sample-index cpu gen
   granary demo --db /tmp/d && granary top --sample-index cpu --db /tmp/d
   granary demo --trace /tmp/demo.trace && go tool trace /tmp/demo.trace
+  granary history plot -o /tmp/demo.svg /tmp/demo.trace   # its goroutines
   granary export --demo 5m -o /tmp/demo.parquet   # its rows, for pandas`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -78,7 +79,7 @@ the current folder.`,
 	cmd.Flags().StringVar(&profilesDir, "profiles", "", "also write the profiles to `DIR`, as pprof files in folders named after their labels, to try the other commands on. An hour makes about 70,000 files")
 	cmd.Flags().StringVar(&storeDir, "db", "", "also store the profiles in the directory `DIR`, as granary load does, to ask them with --db")
 	cli.AddDiskBudget(cmd, &budget)
-	cmd.Flags().StringVar(&traceFile, "trace", "", "write a Go execution trace of the demo to `FILE`, for go tool trace")
+	cmd.Flags().StringVar(&traceFile, "trace", "", "write a Go execution trace of the demo to `FILE`, for go tool trace and granary history")
 	return cmd
 }
 

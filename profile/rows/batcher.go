@@ -50,7 +50,7 @@ const noRow = -1
 func isRow(row int32) bool { return row != noRow }
 
 // Batch builds the batch of a profile that Check has passed, with codes for its stacks. at is
-// the time of its rows in Unix nanoseconds, unless Profile.Times has those of each sample, and labels are those of the whole profile. With
+// the time of its rows in Unix nanoseconds, unless Profile.SetTimes gave each sample its own, and labels are those of the whole profile. With
 // zeros, values of 0 have rows too. The batch is valid until the next call. The error wraps
 // pprof.ErrTooLarge, or schema.ErrBatch for the name of a label, or is that of codes.
 func (b *Batcher) Batch(f *Profile, at int64, labels map[string]string, zeros bool, codes Coder) (schema.Batch, error) {
@@ -119,13 +119,13 @@ func (b *Batcher) addShared(columns map[string]encoding.Vector, at int64, labels
 
 // times returns the time of each row, or the one of all of them.
 func (b *Batcher) times(at int64) []int64 {
-	if b.flat.Times == nil {
+	if b.flat.times == nil {
 		return []int64{at}
 	}
 	times := make([]int64, b.rows)
 	for i, row := range b.rowOf {
 		if isRow(row) {
-			times[row] = b.flat.Times[i/len(b.flat.Types)]
+			times[row] = b.flat.times[i/len(b.flat.Types)]
 		}
 	}
 	return times

@@ -3,6 +3,7 @@ package rows
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	codec "github.com/granarydb/granary/profile/pprof"
 	"github.com/granarydb/granary/schema"
@@ -12,16 +13,31 @@ import (
 // and can be reused for any number of profiles. It is not safe for concurrent use.
 type Profile struct {
 	codec.Flat
-	// Times has the times of the rows of each sample, in Unix nanoseconds. nil means that of the profile.
-	Times   []int64
+	times   []int64 // of the rows of each sample; nil: those of the profile
 	columns labelColumns
 }
 
 // Reset empties f and keeps its memory.
 func (f *Profile) Reset() {
 	f.Flat.Reset()
-	f.Times = nil
+	f.times = nil
 	f.columns.reset()
+}
+
+// SetTimes gives each sample a time of its own, in Unix nanoseconds, from one instant to another, both included. nil
+// means that of the profile for all. f keeps the slice until Reset. The error is pprof.ErrProfile.
+func (f *Profile) SetTimes(times []int64, from, to int64) error {
+	if times != nil && len(times) != len(f.Samples) {
+		return fmt.Errorf("%w: %d times for %d samples", codec.ErrProfile, len(times), len(f.Samples))
+	}
+	text := func(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339Nano) }
+	for i, at := range times {
+		if at < from || at > to {
+			return fmt.Errorf("%w: the time of sample %d is %s, want one from %s to %s", codec.ErrProfile, i, text(at), text(from), text(to))
+		}
+	}
+	f.times = times
+	return nil
 }
 
 // IsEmpty reports whether a profile has no rows.

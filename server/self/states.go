@@ -31,7 +31,6 @@ type states struct {
 	recorder recorder // nil while there is none
 	window   bytes.Buffer
 	samples  []gotrace.Sampled
-	end      int64 // of the history, in Unix nanoseconds
 	dropped  int64 // states before it were dropped
 	left     int   // goroutines left out, as far as it was told
 }
@@ -104,7 +103,7 @@ func (s *states) insert(ctx context.Context) error {
 		s.skip(fmt.Sprintf("states of %d goroutines", n-s.left), fmt.Errorf("there are more than %d", gotrace.DefaultMost))
 		s.left = n
 	}
-	return s.lasting("old states", s.drop())
+	return nil
 }
 
 func (s *states) insertWindow(ctx context.Context) error {
@@ -121,6 +120,7 @@ func (s *states) insertWindow(ctx context.Context) error {
 	s.samples = s.samples[:0]
 	err = s.follower.Window(ctx, r, w, func(sample gotrace.Sampled) { s.samples = append(s.samples, sample) })
 	if err == nil {
+		s.drop(w)
 		err = s.insertSamples(ctx, tx)
 	}
 	clear(s.samples) // they hold the stacks of the window
@@ -137,16 +137,15 @@ func (s *states) insertWindow(ctx context.Context) error {
 		s.follower.Lost()
 		return err
 	}
-	s.end = s.follower.End()
 	return nil
 }
 
-// drop drops states that are older than Options.Keep, in steps: each rewrites the lanes that lose something.
-func (s *states) drop() error {
+// drop has the transaction drop states that are older than Options.Keep, in steps: each rewrites the lanes that lose
+// something.
+func (s *states) drop(w *history.Writer) {
 	keep := int64(s.opts.Keep)
-	if floor := s.end - keep; keep > 0 && floor-keep/16 > s.dropped {
+	if floor := s.follower.End() - keep; keep > 0 && floor-keep/16 > s.dropped {
 		s.dropped = floor
-		return s.history.DropBefore(floor)
+		w.DropBefore(floor)
 	}
-	return nil
 }

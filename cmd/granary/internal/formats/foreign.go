@@ -20,7 +20,7 @@ func Foreign(data []byte) string {
 	lower := bytes.ToLower(head)
 	switch {
 	case bytes.HasPrefix(head, []byte("go 1.")) && bytes.Contains(head[:min(len(head), 24)], []byte(" trace")):
-		return "it is an execution trace of Go: open it with go tool trace"
+		return "it is an execution trace of Go: open it with go tool trace, or granary history info"
 	case bytes.HasPrefix(lower, []byte("<!doctype html")), bytes.HasPrefix(lower, []byte("<html")):
 		if bytes.Contains(lower, []byte("<title>/debug/pprof/")) {
 			return "it is the index page of net/http/pprof: add the name of a profile to the URL, such as heap or profile"
