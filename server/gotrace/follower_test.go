@@ -2,6 +2,7 @@ package gotrace
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -71,7 +72,7 @@ func replay(t testing.TB, data []byte) slow {
 	var s slow
 	for {
 		ev, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return s
 		}
 		if err != nil {

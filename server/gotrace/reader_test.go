@@ -21,6 +21,8 @@ var update = flag.Bool("update", false, "record testdata/small.trace anew; with 
 
 const small = "testdata/small.trace"
 
+var spun int
+
 // spin uses the processor.
 func spin(d time.Duration) (n int) {
 	for end := time.Now().Add(d); time.Now().Before(end); {
@@ -43,7 +45,7 @@ func work(d time.Duration) {
 			lock.Unlock()
 		}
 	})
-	all.Go(func() { spin(d) })
+	all.Go(func() { spun = spin(d) })
 	for i := range 5 {
 		in <- i
 		lock.Lock()

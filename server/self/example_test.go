@@ -22,7 +22,7 @@ func Example() {
 	done := make(chan error)
 	go func() { done <- self.Profile(ctx, store, self.Options{Every: 500 * time.Millisecond}) }()
 
-	spin(600_000_000)
+	sum = spin(600_000_000)
 
 	stop()
 	if err := <-done; err != nil {
@@ -47,12 +47,14 @@ func Example() {
 	// Output: github.com/granarydb/granary/server/self_test.spin
 }
 
+var sum int
+
 //go:noinline
-func spin(n int) (sum int) {
+func spin(n int) (x int) {
 	for i := range n {
-		sum += i * sum
+		x += i * x
 	}
-	return sum
+	return x
 }
 
 // A server that follows its goroutines too: what ran, and what waited for what, at any time.

@@ -164,6 +164,11 @@ func lockLong(lock *sync.Mutex, until time.Time) {
 //go:noinline
 func waitForever(end <-chan struct{}) { <-end }
 
+func hang(all *sync.WaitGroup, end <-chan struct{}) {
+	defer all.Done()
+	waitForever(end)
+}
+
 // TestProfile_Finds runs a program with a leak, a lock, goroutines that hang and a loop: each is what the
 // profiles show most of, and the states say who ran and who waited.
 func TestProfile_Finds(t *testing.T) {
@@ -183,10 +188,7 @@ func TestProfile_Finds(t *testing.T) {
 		}
 		for range 100 {
 			all.Add(1)
-			go func() {
-				defer all.Done()
-				waitForever(end)
-			}()
+			go hang(&all, end) // the history has its name, and not that of WaitGroup.Go
 		}
 		time.Sleep(time.Until(until))
 		close(end)

@@ -25,13 +25,13 @@ func run(ctx context.Context, l net.Listener) error {
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer func() { _ = store.Close() }()
 	handler, err := server.New(store, server.Options{})
 	if err != nil {
 		return err
 	}
-	srv, ended := http.Server{Handler: handler}, make(chan error)
-	go func() { ended <- srv.Serve(l) }()
+	srv, ended := http.Server{Handler: handler}, make(chan struct{})
+	go func() { _ = srv.Serve(l); close(ended) }()
 	err = self.Profile(ctx, store, self.Options{})
 	_ = srv.Close()
 	<-ended
