@@ -255,7 +255,7 @@ func checkJoin(t *testing.T, o *opened) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if state, err := view.At(a, at); err == nil && strings.Contains(in.Value.Text(), "TestProfile_Finds") && strings.HasPrefix(state.Value.Text(), "waiting") {
+		if state, err := view.At(a, at); err == nil && strings.HasSuffix(in.Value.Text(), "self.hang") && strings.HasPrefix(state.Value.Text(), "waiting") {
 			waiting++
 		}
 	}
