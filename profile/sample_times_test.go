@@ -42,7 +42,6 @@ func timedRows(t *testing.T, db *DB) (rows []string) {
 // TestInsert_SampleTimes inserts a profile whose samples have times of their own: the rows are those of a profile
 // for each of its samples.
 func TestInsert_SampleTimes(t *testing.T) {
-
 	var samples []stack
 	var times []int64
 	for i := range 40 {
