@@ -42,12 +42,14 @@ type Frame struct {
 	Function string // without lines the file in brackets, "[libc.so.6]", or "<unknown>"
 	File     string
 	Line     int64
-	Inlined  bool // into its caller
+	Inlined  bool   // into its caller
+	Mapping  string // file of the binary, empty if unknown
 }
 
 // frameOf returns a frame of a location. Frame 0 is the innermost.
 func frameOf(y *symbols.Symbol, i int) Frame {
 	f := Frame{Function: y.Name(i)}
+	f.Mapping, _, _ = y.Place()
 	if len(y.Lines) > 0 {
 		f.File, f.Line, f.Inlined = y.Lines[i].File, y.Lines[i].Line, i < len(y.Lines)-1
 	}

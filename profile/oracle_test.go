@@ -139,15 +139,18 @@ func checkStacks(t *rapid.T, step string, db *DB, snap *columnstore.Snapshot, of
 func framesOf(s *pprof.Sample) []Frame {
 	var frames []Frame
 	for _, l := range s.Location {
-		unnamed := "<unknown>"
+		unnamed, binary := "<unknown>", ""
+		if l.Mapping != nil {
+			binary = l.Mapping.File
+		}
 		if l.Mapping != nil && l.Mapping.File != "" {
 			unnamed = "[" + l.Mapping.File[strings.LastIndexByte(l.Mapping.File, '/')+1:] + "]"
 		}
 		if len(l.Line) == 0 {
-			frames = append(frames, Frame{Function: unnamed})
+			frames = append(frames, Frame{Function: unnamed, Mapping: binary})
 		}
 		for i, ln := range l.Line {
-			f := Frame{ln.Function.Name, ln.Function.Filename, ln.Line, i < len(l.Line)-1}
+			f := Frame{ln.Function.Name, ln.Function.Filename, ln.Line, i < len(l.Line)-1, binary}
 			if f.Function == "" {
 				f.Function = unnamed
 			}

@@ -79,7 +79,7 @@ func TestEach(t *testing.T) {
 	for frames, value := range s.All() {
 		got = append(got, fmt.Sprint(frames, value))
 	}
-	want := []string{"[{in in.go 1 true} {out out.go 2 false} {main main.go 1 false} {<unknown>  0 false}] 4"}
+	want := []string{"[{in in.go 1 true /usr/bin/app} {out out.go 2 false /usr/bin/app} {main main.go 1 false /usr/bin/app} {<unknown>  0 false }] 4"}
 	if diff := cmp.Diff(want, got); diff != "" || s.Len() != 1 {
 		t.Error(diff)
 	}

@@ -1,0 +1,187 @@
+package tree
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
+)
+
+// Direction is the way from the root of a tree to its leaves.
+type Direction uint8
+
+// The directions of trees. Those of a function have it as their root, and only the stacks with it.
+const (
+	FromRoot Direction = iota // from the roots of the stacks to their leaves: a flame graph
+	FromLeaf                  // from the leaves of the stacks to their roots: an inverted tree
+	Callers                   // from a function to the roots of its stacks
+	Callees                   // from a function to the leaves of its stacks
+)
+
+// Calls is a tree of functions on call paths, while stacks are added. It belongs to one goroutine.
+type Calls struct {
+	direction Direction
+	function  string // of Callers and Callees
+
+	most, bytes int64
+	nodes       []node // the root first, and each node after its parent
+	children    map[edge]int32
+	frames      []profile.Frame // by number: one for each function
+	numbers     map[pathFunction]uint32
+	last        []step // the path before
+}
+
+// node is a function on a path, with the values of both sides.
+type node struct {
+	parent      int32
+	frame       uint32
+	self, total [2]int64
+}
+
+type edge struct {
+	parent int32
+	frame  uint32
+}
+
+// pathFunction identifies a function of a frame.
+type pathFunction struct{ name, file string }
+
+// step is a frame of a path and its node.
+type step struct {
+	pathFunction
+	frame uint32
+	node  int32
+}
+
+// What a stack of an answer takes, and what a node and a function of a tree take: their maps and slices can be
+// half empty, and both grow by copying. A node is in columns as well.
+const (
+	stackBytes = 16
+	nodeBytes  = 240
+	frameBytes = 320
+)
+
+// stacksAtOnce is the number of stacks between two looks at the context.
+const stacksAtOnce = 64
+
+// The numbers of frames that no stack has.
+const (
+	rootFrame = iota
+	otherFrame
+	ownFrames
+)
+
+// New returns a tree without stacks. function is the name of the root of Callers and Callees, as in
+// profile.Frame, and is not used otherwise. most bounds the accounted bytes of the tree with its stacks; 0 or
+// less is no bound.
+func New(d Direction, function string, most int64) *Calls {
+	root := "root"
+	if d == Callers || d == Callees {
+		root = function
+	}
+	return &Calls{
+		direction: d, function: function, most: most, nodes: make([]node, 1), children: map[edge]int32{},
+		frames: []profile.Frame{rootFrame: {Function: root}, otherFrame: {Function: "other"}}, numbers: map[pathFunction]uint32{},
+	}
+}
+
+// Add adds the stacks of a side, 0 or 1: of a difference those before are side 0. Errors are
+// columnstore.ErrQueryMemory, and that of ctx; the tree is then of no use. It costs as much as
+// profile.Stacks.All, and 100 ns for each frame that the path before does not share.
+func (c *Calls) Add(ctx context.Context, side int, stacks *profile.Stacks) error {
+	c.bytes += stackBytes * int64(stacks.Len())
+	n := 0
+	for frames, value := range stacks.All() {
+		if n++; n%stacksAtOnce == 0 {
+			runtime.Gosched()
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		if c.add(side, frames, value); c.most > 0 && c.bytes > c.most {
+			return fmt.Errorf("%w: stopped at %d bytes, with %d functions on call paths", columnstore.ErrQueryMemory, c.bytes, len(c.nodes)-1)
+		}
+	}
+	return nil
+}
+
+// add adds a stack, leaf first.
+func (c *Calls) add(side int, frames []profile.Frame, value int64) {
+	switch c.direction {
+	case FromRoot:
+		c.path(side, frames, len(frames)-1, -1, value)
+	case FromLeaf:
+		c.path(side, frames, 0, 1, value)
+	default:
+		at := len(frames) - 1
+		for at >= 0 && frames[at].Function != c.function {
+			at--
+		}
+		switch {
+		case at < 0:
+		case c.direction == Callers:
+			c.path(side, frames, at+1, 1, value)
+		default:
+			c.path(side, frames, at-1, -1, value)
+		}
+	}
+}
+
+// path adds the frames from one on, in a direction, to the end. Neighbouring paths share their first frames,
+// whose nodes are taken from the path before.
+func (c *Calls) path(side int, frames []profile.Frame, from, direction int, value int64) {
+	depth, shared := 0, true
+	parent := int32(0)
+	for i := from; i >= 0 && i < len(frames); i += direction {
+		f := &frames[i]
+		is := pathFunction{f.Function, f.File}
+		if shared = shared && depth < len(c.last) && c.last[depth].pathFunction == is; !shared {
+			c.last = c.last[:depth]
+			number := c.number(is)
+			c.last = append(c.last, step{is, number, c.child(parent, number)})
+		}
+		c.see(c.last[depth].frame, f)
+		parent = c.last[depth].node
+		depth++
+	}
+	c.last = c.last[:depth]
+	c.nodes[parent].self[side] += value
+}
+
+// number returns the number of a function.
+func (c *Calls) number(f pathFunction) uint32 {
+	number, known := c.numbers[f]
+	if !known {
+		number = uint32(len(c.frames))
+		c.frames, c.numbers[f] = append(c.frames, profile.Frame{Function: f.name, File: f.file}), number
+		c.bytes += frameBytes
+	}
+	return number
+}
+
+// see notes the line and the binary of a frame of a function: the least of all, so that they do not depend on the
+// order of stacks.
+func (c *Calls) see(number uint32, f *profile.Frame) { least(&c.frames[number], f) }
+
+// least sets the line and the binary of a function to those of one of its frames, if these are less.
+func least(of, f *profile.Frame) {
+	if f.Line > 0 && (of.Line == 0 || f.Line < of.Line) {
+		of.Line = f.Line
+	}
+	if f.Mapping != "" && (of.Mapping == "" || f.Mapping < of.Mapping) {
+		of.Mapping = f.Mapping
+	}
+}
+
+func (c *Calls) child(parent int32, frame uint32) int32 {
+	e := edge{parent, frame}
+	i, known := c.children[e]
+	if !known {
+		i = int32(len(c.nodes))
+		c.nodes, c.children[e] = append(c.nodes, node{parent: parent, frame: frame}), i
+		c.bytes += nodeBytes
+	}
+	return i
+}
