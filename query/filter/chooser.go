@@ -24,6 +24,7 @@ type Chooser struct {
 	wide     bool                                      // a wide column is read of the rows, or compared
 	spans    []SeriesSpan
 	sections []granule.Section // sections of the current granule
+	touched  touches
 }
 
 // NewChooser returns a chooser for one query. wide is whether the query reads a wide column of the chosen
@@ -36,13 +37,14 @@ func NewChooser(ctx context.Context, src *Env, where Expr, wide bool) (*Chooser,
 	if err != nil {
 		return nil, err
 	}
-	c := &Chooser{source: src, filter: f, work: work, wide: wide || f.readsWide(src)}
+	c := &Chooser{source: src, filter: f, work: work, wide: wide || f.readsWide(src), touched: counted(ctx)}
 	work.columns, work.manySeries = c.seriesColumns, c.manySeries
 	return c, nil
 }
 
 // Done returns the working memory of the chooser to a pool. Its selections are then invalid.
 func (c *Chooser) Done() {
+	c.touched.done()
 	c.work.stop, c.work.columns, c.work.manySeries = nil, nil, nil
 	c.work.series.Reset(nil)
 	c.work.forgetGranules()
@@ -53,6 +55,7 @@ func (c *Chooser) Done() {
 
 // Parts returns the sections of a granule, oldest first. They are valid until the next call.
 func (c *Chooser) Parts(g *granule.Granule) []granule.Section {
+	c.touched.granules++
 	c.sections = g.AppendSections(c.sections[:0])
 	return c.sections
 }
@@ -77,6 +80,7 @@ func (c *Chooser) Choose(s granule.Section) Selection {
 	if c.filter.ofPart(s.Part) == no {
 		return Selection{}
 	}
+	c.touched.parts, c.touched.rows = c.touched.parts+1, c.touched.rows+int64(s.Hi-s.Lo)
 	c.work.series.Reset(s.Part.Series())
 	c.work.walk.reset(s.Part.Series())
 	var open openRows // rows whose series does not decide
@@ -103,6 +107,7 @@ func (c *Chooser) Choose(s granule.Section) Selection {
 	for _, r := range c.spans {
 		out.Rows += int(r.hi - r.lo)
 	}
+	c.touched.chosen += int64(out.Rows)
 	return out
 }
 

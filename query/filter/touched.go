@@ -1,0 +1,46 @@
+package filter
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// Touched counts what queries read. It is safe for concurrent use. The zero value is ready.
+type Touched struct {
+	Granules atomic.Int64 // that a query visited
+	Parts    atomic.Int64 // of these, that can have rows of the query
+	Rows     atomic.Int64 // of these parts
+	Chosen   atomic.Int64 // of these, for which the condition of the query holds
+}
+
+// touchedKey is the key of a context with a Touched.
+type touchedKey struct{}
+
+// Counting returns a context whose queries of rows are counted in t when they end. Questions that series answer
+// without rows count nothing. It costs some ns for each part.
+func Counting(ctx context.Context, t *Touched) context.Context {
+	return context.WithValue(ctx, touchedKey{}, t)
+}
+
+// touches are the counts of one chooser, until its Done.
+type touches struct {
+	granules, parts, rows, chosen int64
+	all                           *Touched // nil: nobody counts
+}
+
+// counted returns the counts of a query.
+func counted(ctx context.Context) touches {
+	all, _ := ctx.Value(touchedKey{}).(*Touched)
+	return touches{all: all}
+}
+
+// done adds the counts to those of all.
+func (t *touches) done() {
+	if t.all == nil {
+		return
+	}
+	t.all.Granules.Add(t.granules)
+	t.all.Parts.Add(t.parts)
+	t.all.Rows.Add(t.rows)
+	t.all.Chosen.Add(t.chosen)
+}
