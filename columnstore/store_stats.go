@@ -1,6 +1,7 @@
 package columnstore
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +37,9 @@ type Stats struct {
 	Granules int
 	Parts    int
 	Oldest   time.Time // start of the oldest time bucket with rows; zero if none
+	Floor    time.Time // of all tables the latest start of what takes rows, older ones were dropped; zero if none was
+
+	MemoryBudget, DiskBudget int64 // those of Options; 0 is no limit
 
 	PartBytes    int64 // encoded rows and the index over them
 	SeriesBytes  int64 // dictionaries of series and strings
@@ -88,6 +92,7 @@ func (s *Store) Stats() Stats {
 	s.roots.Sweep()
 	root := s.roots.Root().State
 	out := Stats{
+		MemoryBudget: s.opts.MemoryBudget, DiskBudget: s.opts.DiskBudget,
 		PartBytes:       root.Bytes,
 		HistoryBytes:    s.memory.histories.Load(),
 		CacheBytes:      s.cache.Bytes(),
@@ -124,6 +129,9 @@ func (s *Store) Stats() Stats {
 			if start := time.Unix(0, b.Start); out.Oldest.IsZero() || start.Before(out.Oldest) {
 				out.Oldest = start
 			}
+		}
+		if floor := time.Unix(0, state.Floor); state.Floor > math.MinInt64 && floor.After(out.Floor) {
+			out.Floor = floor
 		}
 		t.addGenerations(&out)
 	}

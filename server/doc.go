@@ -65,6 +65,10 @@
 //	GET /pprof                     the merged profile, gzipped, for go tool pprof, speedscope and PGO
 //	GET /arrow                     rows as an Arrow stream; form is dictionary, plain or native, stacks is
 //	                               names or ids
+//	GET /api/v1/flame              a tree as columns of JSON: a flame graph, inverted, around a function, of two sides
+//	GET /api/v1/top                functions, of one side or two
+//	GET /api/v1/profiles           the profiles of a range of time
+//	GET /api/v1/store              what the store has, may have, and has no more
 //	GET /metrics                   for Prometheus; grafana/dashboard.json shows them
 //	GET /healthz, /readyz          is it alive; does it take requests
 //
@@ -92,13 +96,27 @@
 //	Q6  Answers about labels are of all selectors of a question together. They read almost no rows: they
 //	    can name what only profiles of neighbouring times have, or samples of other types.
 //
+// # Pages
+//
+// GET /api/v1 answers what a web page draws. docs/serving.md has the parameters and the columns.
+//
+//	W1  Totals are those of the rows: those of a tree are self values and totals of children, with their signs, and
+//	    what a tree leaves out is in nodes that say how many they stand for. Functions are those of all stacks,
+//	    whatever a tree leaves out.
+//	W2  An answer names its commit. A question with it is answered from the same snapshot, or with 410: the last 8
+//	    snapshots are held, for 30 seconds. The store can take them back for its budget.
+//	W3  An ETag is of a snapshot and a question. A client that has the answer gets 304, and nothing is read.
+//	W4  A URL has at most 8 KiB, and a pattern 1,000 bytes and 5,000 steps. All else is as in Q5.
+//	W5  Durations are before the newest profile of the snapshot, and not before now: a question of a commit has one
+//	    answer. Gauges are means, unless the sum is asked for.
+//
 // # Fronts
 //
 // A server of NewFront has nodes, which are servers of New of the same version, instead of a store.
 //
 //	F1  An answer is that of one server with the profiles of all nodes. A profile is on one node.
 //	F2  What would not be exact is an error (unimplemented): all types at once, if two nodes have gauges.
-//	    Rows (/arrow) and pushes are such errors too, which name the nodes.
+//	    Rows (/arrow), questions of pages (/api/v1) and pushes are such errors too, which name the nodes.
 //	F3  A node that is away is an error that names it (unavailable, 502), or with Nodes.PartialAnswers
 //	    a header Granary-Warning of the answer for each node, and a comment in a profile. An answer
 //	    without any node is an error.

@@ -85,6 +85,7 @@ func causeOf(err error) cause {
 	var refusal *connect.Error
 	var bytes *http.MaxBytesError
 	var format *formatError
+	var commit *commitError
 	switch {
 	case errors.Is(err, ErrNode):
 		return cause{http.StatusBadGateway, connect.CodeUnavailable, "node"}
@@ -92,6 +93,8 @@ func causeOf(err error) cause {
 		return cause{http.StatusNotImplemented, connect.CodeUnimplemented, "unimplemented"}
 	case errors.As(err, &refusal) && refusal.Code() == connect.CodeInvalidArgument:
 		return cause{http.StatusBadRequest, connect.CodeInvalidArgument, "invalid"}
+	case errors.As(err, &commit):
+		return cause{http.StatusGone, connect.CodeFailedPrecondition, "gone"}
 	case errors.As(err, &format):
 		return cause{http.StatusUnsupportedMediaType, connect.CodeInvalidArgument, "format"}
 	case errors.As(err, &limit) && limit.status == http.StatusServiceUnavailable:

@@ -96,9 +96,61 @@ func hostileQuestions() (all []hostile) {
 		}
 		all = append(all, hostile{path + " type", "GET", path + "?type=nothing", nil, nil, 404, "parameter type"})
 	}
-	return append(all,
+	return append(append(all, hostilePages(selectors)...),
 		hostile{"form", "GET", "/arrow?form=x", nil, nil, 400, "parameter form"},
 		hostile{"stacks", "GET", "/arrow?stacks=x", nil, nil, 400, "parameter stacks"})
+}
+
+// hostilePages are questions of a page that have no answer, given selectors that are none.
+func hostilePages(selectors map[string]string) (all []hostile) {
+	long := strings.Repeat("x", maxPattern+1)
+	add := func(path, name, query string, status int, text string) {
+		all = append(all, hostile{path + " " + name, "GET", path + "?" + query, nil, nil, status, text})
+	}
+	for _, path := range []string{"/api/v1/flame", "/api/v1/top", "/api/v1/profiles"} {
+		for name, query := range map[string]string{
+			"parameter": "type=cpu", "twice": "t=cpu&t=cpu", "no query": "a=%zz", "semicolon": "a;b", "a label as type": "q=%7B__type__%3D%22cpu%22%7D",
+			"from": "from=x", "from below 0": "from=-5", "from beyond time": "from=99999999999999999999", "from in 1969": "from=1969-01-01T00:00:00Z",
+			"from in 2300": "from=2300-01-01T00:00:00Z", "from behind to": "from=5&to=4", "from as to": "from=5&to=5", "from behind to, both before the newest": "from=-1h&to=-2h", "to": "to=1h",
+			"twice before": "from=--1h", "many days": "from=-99999d", "half a day": "from=-0.5d",
+			"commit": "commit=x", "commit below 0": "commit=-1", "commit beyond numbers": "commit=99999999999999999999", "rows": "rows=x", "nodes": "max_nodes=-1",
+		} {
+			add(path, name, query, 400, "invalid request")
+		}
+		for name, text := range selectors {
+			query := url.Values{"q": {strings.NewReplacer(`\"`, `"`, `\u0000`, "\x00").Replace(text)}}
+			if encoded := query.Encode(); len(encoded) <= maxURL {
+				add(path, "selector "+name, encoded, 400, "parameter q")
+			}
+		}
+		add(path, "type", "t=nothing", 404, "parameter t")
+		add(path, "a commit that is not held", "commit=123456789", 410, "held no more")
+		add(path, "a long URL", "q="+strings.Repeat("%20", maxURL/3+1), 414, "bytes of a URL")
+	}
+	for _, path := range []string{"/api/v1/flame", "/api/v1/top"} {
+		for _, name := range []string{"s", "hide", "show", "focus", "ignore"} {
+			for _, pattern := range []string{"(", "((a{1000}){1000}){1000}", "(?<=a)", "(?z)a", "\xff", strings.Repeat("(", maxPattern)} {
+				add(path, name+" "+pattern[:min(9, len(pattern))], name+"="+url.QueryEscape(pattern), 400, "parameter "+name)
+			}
+			add(path, "long "+name, name+"="+long, 422, "a pattern of 1001 bytes")
+			add(path, name+" of many steps", name+"="+url.QueryEscape(strings.Repeat("[ab]{1000}", 20)), 422, "steps in parameter "+name)
+		}
+		add(path, "the selector before", "bq=%7B", 400, "parameter bq")
+		add(path, "the time before", "bfrom=5&bto=4", 400, "bfrom and bto")
+		add(path, "norm", "norm=yes", 400, "parameter norm")
+		add(path, "sum", "sum=2", 400, "parameter sum")
+		add(path, "norm of nothing", "norm=1&bq=%7Bjob%3D%22none%22%7D", 400, "cannot be scaled")
+	}
+	add("/api/v1/flame", "inv", "inv=true", 400, "parameter inv")
+	add("/api/v1/flame", "inv and function", "inv=1&function=f", 400, "choose one")
+	add("/api/v1/flame", "nodes", "max_nodes=100001", 422, "max_nodes of 100001, at most 100000")
+	add("/api/v1/top", "rows", "rows=100001", 422, "rows of 100001, at most 100000")
+	add("/api/v1/profiles", "rows", "rows=100001", 422, "rows of 100001, at most 100000")
+	add("/api/v1/top", "offset", "offset=9223372036854775807", 422, "offset")
+	add("/api/v1/top", "offset beyond numbers", "offset=99999999999999999999", 400, "parameter offset")
+	add("/api/v1/top", "sort", "sort=file", 400, "parameter sort")
+	add("/api/v1/store", "parameter", "t=cpu", 400, "parameter")
+	return all
 }
 
 // TestHostileQuestions asks what has no answer, and a good question after each. The heap stays as it was.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -33,6 +34,8 @@ type Server struct {
 	tenants *tenants
 	room    *pushRoom
 	mux     *http.ServeMux
+	held    held   // snapshots for the questions of a page
+	run     string // tells this run of the server from others
 	closing atomic.Bool
 	active  sync.WaitGroup // requests in progress
 
@@ -79,6 +82,7 @@ func newBare(opts Options, store *columnstore.Store) (*Server, error) {
 		queries: make(chan struct{}, limits.Queries), mux: http.NewServeMux(),
 		ids: newIDs(opts.Now), tenants: newTenants(limits, opts.Now),
 		room: &pushRoom{most: limits.PushBytes, wait: pushWait},
+		held: held{now: opts.Now}, run: rand.Text(),
 	}
 	s.metrics.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "granary_push_memory_bytes", Help: "Memory that pushes in progress are counted with, at the worst.",
@@ -94,6 +98,7 @@ func (s *Server) routes() {
 	s.mux.Handle("GET /metrics", s.asks("/metrics", s.metrics.handler()))
 	s.pushRoutes()
 	s.queryRoutes()
+	s.pageRoutes()
 	if s.front != nil {
 		s.frontRoutes()
 		return
@@ -113,9 +118,11 @@ func (s *Server) SetTokens(t Tokens) { s.tokens.Store(&t) }
 func (s *Server) Drain() { s.closing.Store(true) }
 
 // Wait returns when no request is in progress. The caller takes no new ones meanwhile: it has shut
-// its http.Server down. A front then closes its idle connections to nodes.
+// its http.Server down. Snapshots that were held for later questions are then closed. A front then closes its idle
+// connections to nodes.
 func (s *Server) Wait() {
 	s.active.Wait()
+	s.held.keep(0)
 	if s.front != nil {
 		s.front.CloseIdle()
 	}
@@ -131,6 +138,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(rec, r, &limitError{http.StatusMisdirectedRequest, "host: " + quoted(r.Host) + " is not a name of this server"})
 		return
 	}
+	s.held.keep(heldSnapshots)
 	start := time.Now()
 	s.mux.ServeHTTP(rec, r)
 	if r.Pattern == "" {

@@ -64,6 +64,7 @@ data source for Pyroscope, go tool pprof, and readers of Arrow.
   POST /querier.v1.QuerierService/*  Grafana's data source for Pyroscope
   GET  /pprof?type=cpu&selector=...  a merged profile, for go tool pprof
   GET  /arrow?type=cpu&selector=...  rows as an Arrow stream
+  GET  /api/v1/flame?t=cpu&q=...     trees and tables as JSON: flame, top, profiles, store
   GET  /metrics                      for Prometheus
   GET  /healthz, /readyz             is it alive, does it take requests
   GET  /self/pprof?type=cpu          with --self: this server's own profiles
@@ -73,9 +74,9 @@ are there again after a restart. --sync chooses when they are made durable, as
 'granary load --help' describes. Rows beyond --memory are in files alone, those
 beyond --disk or older than --retention are dropped, the oldest first.
 
-With --query-from a server stores nothing. It answers questions, but for /arrow,
-from the profiles of other servers: as one server would that has all of them, or
-with an error if one of them does not answer. Means of gauges, of inuse_space
+With --query-from a server stores nothing. It answers questions, but for /arrow
+and /api/v1, from the profiles of other servers: as one server would that has
+all of them, or with an error if one of them does not answer. Means of gauges, of inuse_space
 for example, need the profiles to be on one server.
 
 The server listens on loopback unless --listen says otherwise. Before it listens

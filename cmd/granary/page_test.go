@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server"
+)
+
+// asked is what a server answers to GET /api/v1/top.
+type asked struct {
+	Total, Magnitude []int64
+	Mean             bool
+	All              int
+	Functions        []struct {
+		Name      string
+		Flat, Cum []int64
+	}
+}
+
+// pageOf returns a server of the profiles of some folders of testdata, each with the label job, and a function that
+// asks it.
+func pageOf(t *testing.T, folders ...string) (types []profile.Type, ask func(parameters ...string) asked) {
+	t.Helper()
+	store, err := columnstore.Open(columnstore.Options{Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	s, err := server.New(store, server.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := profile.Open(store, profile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range folders {
+		names, err := filepath.Glob(filepath.Join("../../testdata/profiles", folder, "*.pb.gz"))
+		if err != nil || len(names) == 0 {
+			t.Fatalf("no profiles in %s: %v", folder, err)
+		}
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := db.InsertEncoded(t.Context(), data, profile.InsertOptions{Labels: map[string]string{"job": folder}, Origin: name, Time: time.Now()}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := store.View(t.Context(), func(snap *columnstore.Snapshot) (err error) {
+		types, err = db.Types(t.Context(), snap)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return types, func(parameters ...string) (out asked) {
+		t.Helper()
+		of := url.Values{"rows": {"100000"}}
+		for i := 0; i < len(parameters); i += 2 {
+			of.Set(parameters[i], parameters[i+1])
+		}
+		w := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/api/v1/top?"+of.Encode(), nil)
+		r.Host = "localhost"
+		if s.ServeHTTP(w, r); w.Code != 200 {
+			t.Fatalf("%q: status %d: %s", parameters, w.Code, w.Body)
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+}
+
+// TestPage_Top compares the functions that a page of a server shows with those of granary top, for every type of real
+// profiles, sums and means.
+func TestPage_Top(t *testing.T) {
+	compared, means := 0, 0
+	folders := []string{"etcd", "staticcheck"}
+	if effort.Full {
+		folders = append(folders, "compile", "nats-server", "pebble")
+	}
+	for _, folder := range folders {
+		types, ask := pageOf(t, folder)
+		for _, typ := range types {
+			for _, sum := range []string{"0", "1"} {
+				args := []string{"top", "--json", "--sum-kinds", "--sample-index", typ.String(), filepath.Join("../../testdata/profiles", folder)}
+				named := []string{"t", typ.String(), "sum", sum}
+				if sum == "1" {
+					args = append(args, "--sum")
+				}
+				if typ.Sample == "contentions" || typ.Sample == "delay" { // of two kinds
+					args = append(args, "--selector", `{__name__="mutex"}`)
+					named = append(named, "q", `{__name__="mutex"}`)
+				}
+				r := granary(t, args...)
+				var want struct {
+					Total, Magnitude int64
+					Functions        []profile.Function
+				}
+				if err := json.Unmarshal([]byte(r.stdout), &want); r.code != 0 || err != nil {
+					t.Fatalf("%q: %d, %v: %s", args, r.code, err, r.stderr)
+				}
+				got := ask(named...)
+				functions := []profile.Function{}
+				for _, f := range got.Functions {
+					functions = append(functions, profile.Function{Name: f.Name, Flat: f.Flat[0], Cum: f.Cum[0]})
+				}
+				if !reflect.DeepEqual(functions, want.Functions) || got.Total[0] != want.Total || got.Magnitude[0] != want.Magnitude || got.All != len(functions) {
+					t.Errorf("%s of %s, sum %s: %d functions of %d, want %d of %d", typ, folder, sum, len(functions), got.Total[0], len(want.Functions), want.Total)
+				}
+				if compared++; got.Mean {
+					means++
+				}
+			}
+		}
+	}
+	if compared < 15 || means < 2 {
+		t.Errorf("%d answers, %d means", compared, means)
+	}
+}
+
+// TestPage_Diff compares differences with those of granary diff, absolute and scaled.
+func TestPage_Diff(t *testing.T) {
+	_, ask := pageOf(t, "etcd", "pebble")
+	for _, typ := range []string{"cpu", "alloc_space", "inuse_space"} {
+		for _, norm := range []string{"0", "1"} {
+			args := []string{"diff", "--json", "--sample-index", typ, filepath.Join("../../testdata/profiles", "etcd"), filepath.Join("../../testdata/profiles", "pebble")}
+			if norm == "1" {
+				args = append(args, "--normalize")
+			}
+			r := granary(t, args...)
+			var want struct{ Functions []profile.FunctionChange }
+			if err := json.Unmarshal([]byte(r.stdout), &want); r.code != 0 || err != nil {
+				t.Fatalf("%q: %d, %v: %s", args, r.code, err, r.stderr)
+			}
+			changes := []profile.FunctionChange{}
+			for _, f := range ask("t", typ, "bq", `{job="etcd"}`, "q", `{job="pebble"}`, "norm", norm).Functions {
+				changes = append(changes, profile.FunctionChange{
+					Function: profile.Function{Name: f.Name, Flat: f.Flat[1] - f.Flat[0], Cum: f.Cum[1] - f.Cum[0]},
+					Before:   profile.FunctionCost{Flat: f.Flat[0], Cum: f.Cum[0]}, After: profile.FunctionCost{Flat: f.Flat[1], Cum: f.Cum[1]},
+				})
+			}
+			if !reflect.DeepEqual(changes, want.Functions) || len(changes) < 100 {
+				t.Errorf("%s, norm %s: %d changes, want %d", typ, norm, len(changes), len(want.Functions))
+			}
+		}
+	}
+}

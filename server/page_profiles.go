@@ -1,0 +1,70 @@
+package server
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/granarydb/granary/profile"
+)
+
+// profilesAnswer is the answer of GET /api/v1/profiles.
+type profilesAnswer struct {
+	pageHead
+	SampleType string `json:"sample_type"`
+	Unit       string `json:"unit"`
+	// All is the number of profiles that were chosen.
+	All int `json:"all"`
+	// Profiles are the newest of them, by time.
+	Profiles []profileDot `json:"profiles"`
+}
+
+// profileDot is one profile. The parameters q, from and to choose it again by Selector, Time and Until.
+type profileDot struct {
+	Time     string            `json:"time"` // RFC 3339 with nanoseconds
+	Until    string            `json:"until"`
+	Duration int64             `json:"duration"` // nanoseconds
+	Total    int64             `json:"total"`
+	Rows     int64             `json:"rows"`
+	Labels   map[string]string `json:"labels"`
+	Selector string            `json:"selector"`
+}
+
+// profilesOf answers GET /api/v1/profiles.
+func profilesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
+	const rows = 1000
+	most, err := q.number("rows", rows, q.s.limits.Nodes)
+	if err != nil {
+		return nil, err
+	}
+	query, name, err := q.side(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	typ, err := q.findType(ctx, query, name)
+	if err != nil {
+		return nil, err
+	}
+	infos, err := q.s.db.Profiles(ctx, q.snap, typ, query)
+	if err != nil {
+		return nil, err
+	}
+	out := &profilesAnswer{SampleType: typ.Sample, Unit: typ.SampleUnit, All: len(infos), Profiles: []profileDot{}}
+	for _, p := range infos[max(0, len(infos)-most):] {
+		out.Profiles = append(out.Profiles, newProfileDot(p))
+	}
+	return out, nil
+}
+
+func newProfileDot(p profile.ProfileInfo) profileDot {
+	at := func(nanos int64) string { return timeText(time.Unix(0, nanos)) }
+	dot := profileDot{Time: at(p.Time), Until: at(p.Time + 1), Duration: p.Duration, Total: p.Total, Rows: p.Rows, Labels: map[string]string{}}
+	var matchers []string
+	for _, l := range p.Labels {
+		dot.Labels[l.Name] = l.Value
+		matchers = append(matchers, strconv.Quote(l.Name)+"="+strconv.Quote(l.Value))
+	}
+	dot.Selector = "{" + strings.Join(matchers, ",") + "}"
+	return dot
+}

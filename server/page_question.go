@@ -1,0 +1,227 @@
+package server
+
+import (
+	"context"
+	"math"
+	"regexp"
+	"regexp/syntax"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow/go/v14/arrow/array"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
+)
+
+// A pattern has at most so many bytes, and so many steps when it is compiled: a name is tried against it in a time
+// that is their product.
+const maxPattern, maxPatternSteps = 1000, 5000
+
+// pageSides is what a question of a page chooses: profiles of one type, and of a difference those before too.
+type pageSides struct {
+	typ     profile.Type
+	queries []profile.Query // of the difference: before, after
+	norm    bool
+	search  *regexp.Regexp // nil: none
+}
+
+// sides parses the parameters of a page's question for stacks.
+func (q *pageQuestion) sides(ctx context.Context) (p pageSides, err error) {
+	main, typ, err := q.side(ctx, "")
+	if err != nil {
+		return p, err
+	}
+	p.queries = []profile.Query{main}
+	if q.of.Get("bq")+q.of.Get("bfrom")+q.of.Get("bto") != "" {
+		base, _, err := q.side(ctx, "b")
+		if err != nil {
+			return p, err
+		}
+		p.queries = []profile.Query{base, main}
+	}
+	if p.norm, err = q.flag("norm"); err != nil {
+		return p, err
+	}
+	if p.search, err = q.pattern("s"); err != nil {
+		return p, err
+	}
+	p.typ, err = q.findType(ctx, main, typ)
+	return p, err
+}
+
+// findType returns the type of a name, and that of the first profiles of a query without one.
+func (q *pageQuestion) findType(ctx context.Context, query profile.Query, name string) (t profile.Type, err error) {
+	if name == "" {
+		t, err = q.s.db.DefaultType(ctx, q.snap, query)
+	} else {
+		t, err = q.s.db.FindType(ctx, q.snap, name)
+	}
+	if err != nil {
+		err = sideError("parameter t", err)
+	}
+	return t, err
+}
+
+// side returns the query of a side, whose parameters have a prefix, and the type as FindType reads it. What the side
+// before lacks is that of the side after.
+func (q *pageQuestion) side(ctx context.Context, prefix string) (query profile.Query, typ string, err error) {
+	query.MaxBytes, query.Times = q.s.limits.QueryBytes, q.s.times
+	name, text := prefix+"q", q.of.Get(prefix+"q")
+	if text == "" {
+		name, text = "q", q.of.Get("q")
+	}
+	sel, err := parseSelection(text)
+	switch {
+	case err != nil:
+		return query, "", invalid("parameter %s: %w", name, err)
+	case len(sel.types) > 0:
+		return query, "", invalid("parameter %s: a type is chosen by the parameter t", name)
+	}
+	typ = q.of.Get("t")
+	if named, t, err := parseTypeID(typ); err == nil {
+		typ, query.SumKinds = t.String(), named != unnamed // as in querier.ask
+		sel.labels = append(sel.labels, nameMatcher(named))
+	}
+	if query.Selector, err = selectorOf(sel.labels); err != nil {
+		return query, "", invalid("parameter %s: %w", name, err)
+	}
+	if query.SumGauges, err = q.flag("sum"); err != nil {
+		return query, "", err
+	}
+	if err := q.frames(&query); err != nil {
+		return query, "", err
+	}
+	return query, typ, q.times(ctx, prefix, &query)
+}
+
+// frames sets the conditions of a query on frames, which are those of the command's flags of the same names.
+func (q *pageQuestion) frames(query *profile.Query) error {
+	for name, not := range map[string]bool{"focus": false, "ignore": true} {
+		pattern, err := q.pattern(name)
+		if err != nil {
+			return err
+		}
+		if pattern != nil {
+			query.Frames = append(query.Frames, profile.FrameCondition{Name: pattern, Not: not})
+		}
+	}
+	var err error
+	if query.Hide, err = q.pattern("hide"); err != nil {
+		return err
+	}
+	query.Show, err = q.pattern("show")
+	return err
+}
+
+// pattern returns the regular expression of a parameter, nil for none.
+func (q *pageQuestion) pattern(name string) (*regexp.Regexp, error) {
+	text := q.of.Get(name)
+	if text == "" {
+		return nil, nil
+	}
+	if len(text) > maxPattern {
+		return nil, tooCostly("a pattern of %d bytes in parameter %s, at most %d", len(text), name, maxPattern)
+	}
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, invalid("parameter %s: want a regular expression: %w", name, err)
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, invalid("parameter %s: %w", name, err)
+	}
+	if steps := len(program.Inst); steps > maxPatternSteps {
+		return nil, tooCostly("a pattern of %d steps in parameter %s, at most %d", steps, name, maxPatternSteps)
+	}
+	pattern, err := regexp.Compile(text)
+	if err != nil {
+		return nil, invalid("parameter %s: %w", name, err)
+	}
+	return pattern, nil
+}
+
+// times sets the bounds of a query.
+func (q *pageQuestion) times(ctx context.Context, prefix string, query *profile.Query) (err error) {
+	if query.From, err = q.bound(ctx, prefix, "from"); err != nil {
+		return err
+	}
+	if query.To, err = q.bound(ctx, prefix, "to"); err != nil {
+		return err
+	}
+	if query.To != 0 && query.To <= query.From {
+		return invalid("parameters %sfrom and %sto: there is no time between them", prefix, prefix)
+	}
+	return nil
+}
+
+// bound parses a time: RFC 3339, Unix milliseconds, or a duration before the newest profile, such as -1h or -7d.
+func (q *pageQuestion) bound(ctx context.Context, prefix, name string) (int64, error) {
+	text := q.of.Get(prefix + name)
+	if text == "" {
+		text = q.of.Get(name)
+	}
+	d, isDuration := parseAgo(text)
+	if !isDuration {
+		return q.s.parseBound(prefix+name, text)
+	}
+	newest, err := q.newest(ctx)
+	return max(1, newest-int64(min(d, time.Duration(math.MaxInt64/2)))), err
+}
+
+// parseAgo parses -1h, or -7d.
+func parseAgo(text string) (time.Duration, bool) {
+	text, isAgo := strings.CutPrefix(text, "-")
+	if !isAgo {
+		return 0, false
+	}
+	if days, isDays := strings.CutSuffix(text, "d"); isDays {
+		n, err := strconv.ParseUint(days, 10, 16)
+		return time.Duration(n) * 24 * time.Hour, err == nil
+	}
+	d, err := time.ParseDuration(text)
+	return d, err == nil && d >= 0
+}
+
+// newest returns the time of the newest profile, 0 if there is none. It reads the rows of one time bucket.
+func (q *pageQuestion) newest(ctx context.Context) (newest int64, err error) {
+	opts := columnstore.ScanOptions{
+		Columns: []string{profile.ColumnTimestamp}, Limit: 1, MaxBytes: q.s.limits.QueryBytes,
+		OrderBy: []columnstore.Ordering{{Column: profile.ColumnTimestamp, Descending: true}}, Form: columnstore.Plain,
+	}
+	for rec, err := range q.s.db.Table().Scan(ctx, q.snap, opts) {
+		if err != nil {
+			return 0, err
+		}
+		if times, ok := rec.Column(0).(*array.Int64); ok && times.Len() > 0 {
+			newest = times.Value(0)
+		}
+		rec.Release()
+	}
+	return newest, nil
+}
+
+// merge returns the stacks of the sides.
+func (q *pageQuestion) merge(ctx context.Context, p *pageSides) ([]*profile.Stacks, pageType, error) {
+	all := make([]*profile.Stacks, len(p.queries))
+	for i, query := range p.queries {
+		var err error
+		if all[i], err = q.s.db.Merge(ctx, q.snap, p.typ, query); err != nil {
+			return nil, pageType{}, err
+		}
+	}
+	if p.norm && len(all) > 1 {
+		var err error
+		if all[1], err = all[1].Normalize(all[0]); err != nil {
+			return nil, pageType{}, err
+		}
+	}
+	of := newPageType(p.typ, p.queries[0], all)
+	if p.search != nil {
+		for _, s := range all {
+			of.Found = append(of.Found, s.Search(p.search).Total)
+		}
+	}
+	return all, of, nil
+}
