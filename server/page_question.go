@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/apache/arrow/go/v14/arrow/array"
-
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 )
@@ -184,22 +182,26 @@ func parseAgo(text string) (time.Duration, bool) {
 	return d, err == nil && d >= 0
 }
 
-// newest returns the time of the newest profile, 0 if there is none. It reads the rows of one time bucket.
-func (q *pageQuestion) newest(ctx context.Context) (newest int64, err error) {
-	opts := columnstore.ScanOptions{
-		Columns: []string{profile.ColumnTimestamp}, Limit: 1, MaxBytes: q.s.limits.QueryBytes,
-		OrderBy: []columnstore.Ordering{{Column: profile.ColumnTimestamp, Descending: true}}, Form: columnstore.Plain,
+// newest returns the time of the newest profile, 0 if there is none. It looks at the last hour first, so that of a
+// store that takes profiles it reads the rows of one or two time buckets.
+func (q *pageQuestion) newest(ctx context.Context) (int64, error) {
+	opts := columnstore.AggregateOptions{
+		Aggregates: []columnstore.Aggregate{{Op: columnstore.Max, Column: profile.ColumnTimestamp}}, NoCounts: true, MaxBytes: q.s.limits.QueryBytes,
 	}
-	for rec, err := range q.s.db.Table().Scan(ctx, q.snap, opts) {
+	const day = 24 * time.Hour
+	for _, ago := range []time.Duration{time.Hour, day, 30 * day, 0} {
+		if opts.Where = (columnstore.Expr{}); ago > 0 {
+			opts.Where = columnstore.AtLeast(profile.ColumnTimestamp, q.s.opts.Now().Add(-ago).UnixNano())
+		}
+		groups, err := q.s.db.Table().Aggregate(ctx, q.snap, opts)
 		if err != nil {
 			return 0, err
 		}
-		if times, ok := rec.Column(0).(*array.Int64); ok && times.Len() > 0 {
-			newest = times.Value(0)
+		if newest := &groups.Aggregates[0].Values; len(newest.Int64s) > 0 && !newest.Null(0) {
+			return newest.Int64s[0], nil
 		}
-		rec.Release()
 	}
-	return newest, nil
+	return 0, nil
 }
 
 // merge returns the stacks of the sides.
