@@ -116,7 +116,8 @@
 //
 //	F1  An answer is that of one server with the profiles of all nodes. A profile is on one node.
 //	F2  What would not be exact is an error (unimplemented): all types at once, if two nodes have gauges.
-//	    Rows (/arrow), questions of pages (/api/v1) and pushes are such errors too, which name the nodes.
+//	    Rows (/arrow) and pushes are such errors too, which name the nodes, and of pages profiles, the store,
+//	    commits, default types, and sides that are scaled.
 //	F3  A node that is away is an error that names it (unavailable, 502), or with Nodes.PartialAnswers
 //	    a header Granary-Warning of the answer for each node, and a comment in a profile. An answer
 //	    without any node is an error.

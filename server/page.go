@@ -52,25 +52,32 @@ type pageAnswer interface{ head() *pageHead }
 // pageQuestion is a question of a page.
 type pageQuestion struct {
 	s    *Server
-	snap *columnstore.Snapshot
-	of   url.Values // its parameters
+	snap *columnstore.Snapshot // nil at a front
+	of   url.Values            // its parameters
+
+	last *int64 // the time of the newest profile; nil if it was not needed
 }
 
 // pageRoutes registers the handlers of a page's questions.
 func (s *Server) pageRoutes() {
 	sides := []string{"t", "q", "from", "to", "bq", "bfrom", "bto", "norm", "sum", "s", "hide", "show", "focus", "ignore"}
-	for path, h := range map[string]http.Handler{
-		"flame":    s.page(flameOf, append(slices.Clip(sides), "inv", "function", "max_nodes")...),
-		"top":      s.page(topOf, append(slices.Clip(sides), "sort", "rows", "offset")...),
+	page, isFront := s.page, s.front != nil
+	if isFront {
+		page = s.frontPage
+	}
+	routes := map[string]http.Handler{
+		"flame":    page(flameOf, append(slices.Clip(sides), "inv", "function", "max_nodes")...),
+		"top":      page(topOf, append(slices.Clip(sides), "sort", "rows", "offset")...),
 		"profiles": s.page(profilesOf, "t", "q", "from", "to", "rows"),
 		"store":    s.handler(s.storeState),
-	} {
-		if s.front != nil {
+	}
+	for path, h := range routes {
+		if isFront && (path == "profiles" || path == "store") {
 			h = s.handler(func(http.ResponseWriter, *http.Request) error {
-				return refused("a front does not answer /api/v1: ask one of its nodes, each for its own profiles: %s", s.front)
+				return refused("a front does not answer /api/v1/%s: ask one of its nodes, each for its own profiles: %s", path, s.front)
 			})
 		}
-		s.mux.Handle("GET /api/v1/"+path, s.asks("/api/v1/"+path, h))
+		s.mux.Handle("GET /api/v1/"+path, s.asks("/api/v1/"+path, headed(h)))
 	}
 }
 
@@ -93,7 +100,7 @@ func (s *Server) page(answer func(context.Context, *pageQuestion) (pageAnswer, e
 				if tag = s.tag(snap, r.URL.Path, of); isKnown(r, tag) {
 					return nil
 				}
-				if out, err = answer(filter.Counting(ctx, &touched), &pageQuestion{s, snap.Snapshot, of}); err == nil {
+				if out, err = answer(filter.Counting(ctx, &touched), &pageQuestion{s: s, snap: snap.Snapshot, of: of}); err == nil {
 					*out.head() = newPageHead(uint64(snap.Commit()), &touched)
 				}
 				return err

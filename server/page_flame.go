@@ -50,11 +50,7 @@ func flameOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	if function != "" && isInverted {
 		return nil, invalid("parameters inv and function: choose one")
 	}
-	p, err := q.sides(ctx)
-	if err != nil {
-		return nil, err
-	}
-	sides, of, err := q.merge(ctx, &p)
+	_, sides, of, err := q.stacks(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -69,14 +69,3 @@ func TestPage_Tokens(t *testing.T) {
 		}
 	}
 }
-
-// TestPage_Front asks a front, which has no snapshot for all panels of a page.
-func TestPage_Front(t *testing.T) {
-	_, url := newFront(t, Nodes{URLs: []string{"http://127.0.0.1:1"}}, Options{})
-	a := &asker{t: t, url: url}
-	for _, path := range []string{"flame", "top", "profiles", "store"} {
-		if status, text, _ := a.page(path, nil); status != http.StatusNotImplemented || !strings.Contains(text, "a front does not answer /api/v1: ask one of its nodes") || !strings.Contains(text, "http://127.0.0.1:1") {
-			t.Errorf("%s: status %d: %s", path, status, text)
-		}
-	}
-}

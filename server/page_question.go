@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/fanout"
 )
 
 // A pattern has at most so many bytes, and so many steps when it is compiled: a name is tried against it in a time
@@ -23,6 +25,9 @@ type pageSides struct {
 	queries []profile.Query // of the difference: before, after
 	norm    bool
 	search  *regexp.Regexp // nil: none
+
+	selectors []string     // of a front: those of the queries, as nodes read them
+	found     fanout.Typed // of a front: the type, and the nodes that have it
 }
 
 // sides parses the parameters of a page's question for stacks.
@@ -31,18 +36,26 @@ func (q *pageQuestion) sides(ctx context.Context) (p pageSides, err error) {
 	if err != nil {
 		return p, err
 	}
-	p.queries = []profile.Query{main}
+	p.queries, p.selectors = []profile.Query{main}, []string{q.of.Get("q")}
 	if q.of.Get("bq")+q.of.Get("bfrom")+q.of.Get("bto") != "" {
 		base, _, err := q.side(ctx, "b")
 		if err != nil {
 			return p, err
 		}
-		p.queries = []profile.Query{base, main}
+		p.queries, p.selectors = []profile.Query{base, main}, []string{cmp.Or(q.of.Get("bq"), q.of.Get("q")), q.of.Get("q")}
 	}
 	if p.norm, err = q.flag("norm"); err != nil {
 		return p, err
 	}
 	if p.search, err = q.pattern("s"); err != nil {
+		return p, err
+	}
+	if q.s.front != nil {
+		if p.norm { // what is rounded off a stack goes to the next
+			return p, refused("parameter norm: a front does not scale, as the order of stacks is another there: ask without it")
+		}
+		p.found, err = q.findAtNodes(ctx, typ)
+		p.typ = p.found.Type
 		return p, err
 	}
 	p.typ, err = q.findType(ctx, main, typ)
@@ -164,8 +177,14 @@ func (q *pageQuestion) bound(ctx context.Context, prefix, name string) (int64, e
 	if !isDuration {
 		return q.s.parseBound(prefix+name, text)
 	}
-	newest, err := q.newest(ctx)
-	return max(1, newest-int64(min(d, time.Duration(math.MaxInt64/2)))), err
+	if q.last == nil {
+		newest, err := q.newest(ctx)
+		if err != nil {
+			return 0, err
+		}
+		q.last = &newest
+	}
+	return max(1, *q.last-int64(min(d, time.Duration(math.MaxInt64/2)))), nil
 }
 
 // parseAgo parses -1h, or -7d.
@@ -185,6 +204,9 @@ func parseAgo(text string) (time.Duration, bool) {
 // newest returns the time of the newest profile, 0 if there is none. It looks at the last hour first, so that of a
 // store that takes profiles it reads the rows of one or two time buckets.
 func (q *pageQuestion) newest(ctx context.Context) (int64, error) {
+	if q.s.front != nil {
+		return q.s.front.Newest(ctx)
+	}
 	opts := columnstore.AggregateOptions{
 		Aggregates: []columnstore.Aggregate{{Op: columnstore.Max, Column: profile.ColumnTimestamp}}, NoCounts: true, MaxBytes: q.s.limits.QueryBytes,
 	}
@@ -202,6 +224,19 @@ func (q *pageQuestion) newest(ctx context.Context) (int64, error) {
 		}
 	}
 	return 0, nil
+}
+
+// stacks returns what a question of a page chooses, and the stacks of its sides.
+func (q *pageQuestion) stacks(ctx context.Context) (p pageSides, all []*profile.Stacks, of pageType, err error) {
+	if p, err = q.sides(ctx); err != nil {
+		return p, nil, of, err
+	}
+	if q.s.front != nil {
+		all, of, err = q.gather(ctx, p)
+	} else {
+		all, of, err = q.merge(ctx, &p)
+	}
+	return p, all, of, err
 }
 
 // merge returns the stacks of the sides.

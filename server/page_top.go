@@ -44,11 +44,7 @@ func topOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	if !slices.Contains([]string{"", "flat", "cum", "name"}, order) {
 		return nil, invalid("parameter sort: want flat, cum or name, not %s", quoted(order))
 	}
-	p, err := q.sides(ctx)
-	if err != nil {
-		return nil, err
-	}
-	sides, of, err := q.merge(ctx, &p)
+	p, sides, of, err := q.stacks(ctx)
 	if err != nil {
 		return nil, err
 	}

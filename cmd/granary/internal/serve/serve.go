@@ -75,9 +75,8 @@ are there again after a restart. --sync chooses when they are made durable, as
 beyond --disk or older than --retention are dropped, the oldest first.
 
 With --query-from a server stores nothing. It answers questions, but for /arrow
-and /api/v1, from the profiles of other servers: as one server would that has
-all of them, or with an error if one of them does not answer. Means of gauges,
-of inuse_space for example, need the profiles to be on one server.
+and parts of /api/v1, from the profiles of other servers: as one server would
+that has all of them, or with an error if one of them does not answer.
 
 The server listens on loopback unless --listen says otherwise. Before it listens
 for others, give it tokens and a certificate: everyone who reaches it can read
