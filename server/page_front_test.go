@@ -39,7 +39,8 @@ func TestPage_Front(t *testing.T) {
 	differ := 0
 	for _, typ := range []string{"cpu", cpuID, "alloc_space", "inuse_space", frontTypes[4], "contentions", "none"} {
 		for _, more := range [][]string{
-			nil, {"q", `{job="api"}`}, {"from", "-20s"}, {"from", "-1h", "bfrom", "-1d", "bto", "-1h"}, {"q", `{pod="1"}`, "bq", `{pod="2"}`}, {"sum", "1"},
+			nil,
+			{"q", `{job="api"}`}, {"from", "-20s"}, {"from", "-1h", "bfrom", "-1d", "bto", "-1h"}, {"q", `{pod="1"}`, "bq", `{pod="2"}`}, {"sum", "1"},
 			{"inv", "1"}, {"function", "main.f2"}, {"hide", "f1$|a[.]go"}, {"focus", "f3", "ignore", "libc"}, {"show", "main"}, {"s", "f4$"}, {"q", `{job="nobody"}`},
 		} {
 			parameters := append([]string{"t", typ}, more...)
@@ -49,12 +50,11 @@ func TestPage_Front(t *testing.T) {
 			ask := func(at string) string {
 				a := &asker{t: t, url: at}
 				var tree flameAnswer
-				status, text, _ := a.page("flame", &tree, parameters...)
-				if status != http.StatusOK {
+				if status, _, _ := a.page("flame", &tree, parameters...); status != http.StatusOK {
 					return fmt.Sprint(status)
 				}
 				sides := len(tree.Total)
-				text = fmt.Sprint(tree.pageType, tree.Tree.asText(sides), tree.Callers.asText(sides), tree.Callees.asText(sides))
+				text := fmt.Sprint(tree.pageType, tree.Tree.asText(sides), tree.Callers.asText(sides), tree.Callees.asText(sides))
 				if slices.Contains(more, "inv") || slices.Contains(more, "function") {
 					return text
 				}

@@ -265,7 +265,8 @@ func (r *report) chart(ctx context.Context, snap *columnstore.Snapshot, cpu prof
 
 func (r *report) flameGraph(stacks *profile.Stacks, dir string) error {
 	name := filepath.Join(dir, "flamegraph.svg")
-	err := cli.WriteTo(name, nil, func(w io.Writer) error { return drawFlameGraph(w, stacks, "CPU time of the demo fleet", 0, 0) })
+	root := stacks.FlameGraph(profile.FlameGraphOptions{})
+	err := cli.WriteTo(name, nil, func(w io.Writer) error { return drawFlameGraph(w, stacks.Type, root, "CPU time of the demo fleet", 0) })
 	if err != nil {
 		return err
 	}

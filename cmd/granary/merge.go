@@ -13,6 +13,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/formats"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/tree"
 	"github.com/granarydb/granary/render"
 )
 
@@ -153,13 +154,15 @@ func newFlamegraph() *cobra.Command {
 	var s selection
 	var output, title string
 	var maxNodes, width int
+	var isInverted bool
 	cmd := &cobra.Command{
 		Use:   "flamegraph -o FILE [flags] INPUT...",
 		Short: "Draw a flame graph",
 		Long: `flamegraph merges the profiles and draws them as one SVG file that any browser
 opens. Callers are above callees, the width of a frame is its share of the
 total, and the colour is that of the package. Click a frame to zoom, press / to
-search and Esc to go back.
+search and Esc to go back. With --invert callees are above callers: the first
+row has the functions by their own cost.
 
 ` + gaugesHelp + `
 
@@ -185,7 +188,17 @@ search and Esc to go back.
 				if title == "" {
 					title = flameTitle(stacks)
 				}
-				draw := func(w io.Writer) error { return drawFlameGraph(w, stacks.Stacks, title, maxNodes, width) }
+				direction := tree.FromRoot
+				if isInverted {
+					direction = tree.FromLeaf
+				}
+				calls := tree.New(direction, "", 0)
+				if err := calls.Add(ctx, 0, stacks.Stacks); err != nil {
+					return err
+				}
+				draw := func(w io.Writer) error {
+					return drawFlameGraph(w, stacks.Type, calls.Nodes(maxNodes).FlameGraph(0), title, width)
+				}
 				if err := cli.WriteTo(output, cmd.OutOrStdout(), draw); err != nil {
 					return err
 				}
@@ -201,6 +214,7 @@ search and Esc to go back.
 	s.answerFlags(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - is standard output")
 	widthFlag(cmd, &width)
+	cmd.Flags().BoolVar(&isInverted, "invert", false, "draw callees above callers")
 	cmd.Flags().StringVar(&title, "title", "", "`TEXT` above the picture (default: the sample type)")
 	cmd.Flags().Var(cli.NewWholeNumber("max-nodes", 0, &maxNodes), "max-nodes", "draw the `N` frames with the greatest values and the rest as \"other\"; 0 draws all")
 	return cmd
@@ -220,8 +234,6 @@ func flameTitle(m *merged) string {
 	return title
 }
 
-func drawFlameGraph(w io.Writer, stacks *profile.Stacks, title string, maxNodes, width int) error {
-	return render.FlameGraph(w, stacks.FlameGraph(profile.FlameGraphOptions{MaxNodes: maxNodes}), render.FlameOptions{
-		Title: title, SampleType: stacks.Type.Sample, Unit: stacks.Type.SampleUnit, Width: width,
-	})
+func drawFlameGraph(w io.Writer, t profile.Type, root *profile.FlameNode, title string, width int) error {
+	return render.FlameGraph(w, root, render.FlameOptions{Title: title, SampleType: t.Sample, Unit: t.SampleUnit, Width: width})
 }

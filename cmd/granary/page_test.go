@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -156,6 +158,26 @@ func TestPage_Diff(t *testing.T) {
 			if !reflect.DeepEqual(changes, want.Functions) || len(changes) < 100 {
 				t.Errorf("%s, norm %s: %d changes, want %d", typ, norm, len(changes), len(want.Functions))
 			}
+		}
+	}
+}
+
+// TestFlamegraph_Invert draws a profile inverted, and one whose stacks are reversed: the pictures are the same.
+func TestFlamegraph_Invert(t *testing.T) {
+	p := service()
+	input := file(t, "a.pb.gz", p)
+	for _, s := range p.Sample {
+		slices.Reverse(s.Location)
+	}
+	reversed := file(t, "b.pb.gz", p)
+	for _, flags := range [][]string{nil, {"--max-nodes", "3"}, {"--hide", "handle"}} {
+		args := append([]string{"flamegraph", "-o", "-", "--sample-index", "cpu"}, flags...)
+		got, want := granary(t, append(args, "--invert", input)...), granary(t, append(args, reversed)...)
+		if got.stdout != want.stdout || got.code != 0 || !strings.Contains(got.stdout, "compress") {
+			t.Errorf("%q: %d: %.300s", flags, got.code, got.stdout)
+		}
+		if plain := granary(t, append(args, input)...); plain.stdout == got.stdout {
+			t.Errorf("%q: inverted it is the same", flags)
 		}
 	}
 }

@@ -43,6 +43,20 @@ func (c *Calls) Nodes(most int) *Nodes {
 	return l.columns()
 }
 
+// FlameGraph returns a side of the tree as nodes that package render draws. Names and files are those of the functions.
+// The nodes belong to the caller.
+func (n *Nodes) FlameGraph(side int) *profile.FlameNode {
+	var path []*profile.FlameNode
+	for i, depth := range n.Depth {
+		f := &n.Frames[n.Frame[i]]
+		at := &profile.FlameNode{Name: f.Function, File: f.File, Self: n.Self[side][i], Total: n.Total[side][i]}
+		if path = append(path[:depth], at); depth > 0 {
+			path[depth-1].Children = append(path[depth-1].Children, at)
+		}
+	}
+	return path[0]
+}
+
 // sum sets the totals of all nodes.
 func (c *Calls) sum() {
 	for i := range c.nodes {
