@@ -40,8 +40,18 @@ func TestPage_Front(t *testing.T) {
 	for _, typ := range []string{"cpu", cpuID, "alloc_space", "inuse_space", frontTypes[4], "contentions", "none"} {
 		for _, more := range [][]string{
 			nil,
-			{"q", `{job="api"}`}, {"from", "-20s"}, {"from", "-1h", "bfrom", "-1d", "bto", "-1h"}, {"q", `{pod="1"}`, "bq", `{pod="2"}`}, {"sum", "1"},
-			{"inv", "1"}, {"function", "main.f2"}, {"hide", "f1$|a[.]go"}, {"focus", "f3", "ignore", "libc"}, {"show", "main"}, {"s", "f4$"}, {"q", `{job="nobody"}`},
+			{"q", `{job="api"}`},
+			{"from", "-20s"},
+			{"from", "-1h", "bfrom", "-1d", "bto", "-1h"},
+			{"q", `{pod="1"}`, "bq", `{pod="2"}`},
+			{"sum", "1"},
+			{"inv", "1"},
+			{"function", "main.f2"},
+			{"hide", "f1$|a[.]go"},
+			{"focus", "f3", "ignore", "libc"},
+			{"show", "main"},
+			{"s", "f4$"},
+			{"q", `{job="nobody"}`},
 		} {
 			parameters := append([]string{"t", typ}, more...)
 			if typ == "cpu" || typ == "contentions" { // of several kinds

@@ -128,14 +128,15 @@ func TestPage_OneCommit(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var writer sync.WaitGroup
 	writer.Go(func() {
-		for i := 0; i < 1000 && ctx.Err() == nil; i++ {
+		for i := 0; ctx.Err() == nil; i++ {
+			time.Sleep(200 * time.Microsecond) // so that there are not too many profiles
 			a.insert(madeAt.Add(time.Duration(i)*time.Millisecond), cpuType, map[string]string{profile.NameLabel: "process_cpu", "n": fmt.Sprint(i % 9)}, made{stack: "f main", value: 1})
 		}
 	})
 	defer writer.Wait()
 	defer cancel()
 	first, last := a.flame("t", "cpu").Commit, uint64(0)
-	for range 10 {
+	for i := 0; i < 10 || last <= first && i < 1000; i++ {
 		tree := a.flame("t", "cpu")
 		last = tree.Commit
 		of := fmt.Sprint(tree.Commit)
