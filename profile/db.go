@@ -70,8 +70,7 @@ func (db *DB) Store() *columnstore.Store { return db.store }
 
 // InsertOptions supplies facts that a profile lacks.
 type InsertOptions struct {
-	// Labels are the labels of the whole profile, such as job and pod. An empty value is no
-	// label.
+	// Labels are the labels of the whole profile, such as job and pod. An empty value is no label.
 	Labels map[string]string
 	// Origin is the name of the file, or the URL, that the profile comes from, if it is known.
 	// Some profiles of Go have the same types, which only a name tells apart. If the types are
@@ -80,9 +79,8 @@ type InsertOptions struct {
 	// NameLabel; and so does allocs, if the types are those of Go's heap and allocs profiles. A
 	// NameLabel in Labels precedes it.
 	Origin string
-	// Time is used for a profile without a time. Set it to time.Now() where profiles without
-	// one are recent. One before 1980 needs a store whose Options.PastLimit allows it. If Time
-	// is the zero value, a profile without a time is ErrProfile.
+	// Time is used for a profile without a time. Set it to time.Now() where profiles without one are recent. One before
+	// 1980 needs a store whose Options.PastLimit allows it. If Time is the zero value, a profile without a time is ErrProfile.
 	Time time.Time
 	// SampleTimes, if not nil, has a time for each sample, in Unix nanoseconds, for its rows instead of that of the profile.
 	// All must be within columnstore.Codes.Range of the time of the profile. DB.Profiles counts each as a profile.
