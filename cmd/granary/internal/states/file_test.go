@@ -444,7 +444,7 @@ func answer(t testing.TB, args ...string) string {
 // heapOf returns the most bytes that the heap had more while do ran, with a collector that keeps little garbage.
 func heapOf(t testing.TB, do func()) int64 {
 	t.Helper()
-	defer debug.SetGCPercent(debug.SetGCPercent(25))
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	now := func() int64 {
 		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 		metrics.Read(sample)
