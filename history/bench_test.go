@@ -2,32 +2,19 @@ package history
 
 import (
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/granarydb/granary/internal/recorded"
 	"github.com/granarydb/granary/trace/ihs"
 )
 
 // benchSet is the set of the benchmarks. `cd bench && GOWORK=off go run . -workload histories`
 // prints the figures.
 const benchSet = "many-threads"
-
-func loadSet(tb testing.TB, name string) *ihs.Set {
-	path := filepath.Join("..", "..", "shared", "data", "intervals", name)
-	if _, err := os.Stat(path + ".ihs.gz"); err != nil {
-		tb.Skip(path, "is not there")
-	}
-	s, err := ihs.Open(path, ihs.Limits{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return s
-}
 
 func valueOf(s *ihs.Set, i int) Value {
 	switch s.Kinds[i] {
@@ -104,7 +91,7 @@ func feed(tb testing.TB, h *History, s *ihs.Set, batch int) *View {
 
 // benchView returns the history of the benchmarks, and a source of random instants in it.
 func benchView(b *testing.B) (*View, func() int64) {
-	s := loadSet(b, benchSet)
+	s := recorded.Open(b, "..", benchSet)
 	v := feed(b, nameSet(b, s, false), s, 10000)
 	rng := rand.New(rand.NewPCG(1, 2))
 	return v, func() int64 { return s.Header.Start + rng.Int64N(s.Header.End-s.Header.Start) }
@@ -112,7 +99,7 @@ func benchView(b *testing.B) (*View, func() int64) {
 
 // BenchmarkBuild writes a history without journals, and with them.
 func BenchmarkBuild(b *testing.B) {
-	s := loadSet(b, benchSet)
+	s := recorded.Open(b, "..", benchSet)
 	for _, journal := range []bool{false, true} {
 		b.Run("journal="+strconv.FormatBool(journal), func(b *testing.B) {
 			for b.Loop() {
@@ -131,7 +118,7 @@ func BenchmarkBuild(b *testing.B) {
 // an interval; the median is that of the differences of neighbours, so that other work on the machine
 // is in both.
 func BenchmarkJournal(b *testing.B) {
-	s := loadSet(b, benchSet)
+	s := recorded.Open(b, "..", benchSet)
 	var least [2]time.Duration
 	var differences []float64
 	for b.Loop() {
@@ -156,7 +143,7 @@ func BenchmarkJournal(b *testing.B) {
 
 // BenchmarkReplay repeats the journals of a history.
 func BenchmarkReplay(b *testing.B) {
-	s := loadSet(b, benchSet)
+	s := recorded.Open(b, "..", benchSet)
 	bytes, journals := 0, journalsOf(b, s, 10000)
 	for _, j := range journals {
 		bytes += len(j)

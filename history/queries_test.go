@@ -5,14 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/events"
+	"github.com/granarydb/granary/internal/recorded"
 	"github.com/granarydb/granary/trace/ihs"
 )
 
@@ -20,38 +19,6 @@ import (
 const quickQueries = 500
 
 var queryCount = flag.Int("history.queries", quickQueries, "how many random questions of each kind TestQueries asks of each set")
-
-// openSet opens a named set. The real ones are not part of the repository.
-func openSet(t testing.TB, name string) *ihs.Set {
-	t.Helper()
-	if !strings.HasPrefix(name, "synth:") {
-		const what = "../shared/data/intervals is not there: it holds real histories and is not part of the repository"
-		name = filepath.Join("..", "..", "shared", "data", "intervals", name)
-		if _, err := os.Stat(name + ".ihs.gz"); err != nil {
-			if os.Getenv("GRANARY_NEED_SHARED") == "1" {
-				t.Fatal(what + ", and GRANARY_NEED_SHARED is 1")
-			}
-			t.Skip(what)
-		}
-	}
-	s, err := ihs.Open(name, ihs.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func valueIn(s *ihs.Set, i int) history.Value {
-	switch in := s.At(i); in.Kind {
-	case ihs.KindInt, ihs.KindLong:
-		return history.Int(in.Int())
-	case ihs.KindFloat:
-		return history.Float(in.Float())
-	case ihs.KindString:
-		return history.String(in.Text)
-	}
-	return history.Value{}
-}
 
 // TestQueries builds histories of the real sets and of the model, by closed intervals, by
 // changes, and by both. It compares random questions of each view with the oracle: at the
@@ -65,7 +32,7 @@ func TestQueries(t *testing.T) {
 			if effort.Race && set == "synth:100000:1" {
 				t.Skip("one goroutine asks and writes, and many-threads has as many attributes")
 			}
-			s := openSet(t, set)
+			s := recorded.Open(t, "..", set)
 			feeds := []string{"intervals", "changes", "both"}
 			if effort.Race || len(s.Attributes) > 20_000 && *queryCount <= quickQueries {
 				feeds = feeds[2:]
@@ -178,7 +145,7 @@ func (r *replay) run() {
 
 func (r *replay) apply(n int) {
 	i := r.ops[n].i
-	a, v := history.Attribute(r.set.Keys[i]), valueIn(r.set, i)
+	a, v := history.Attribute(r.set.Keys[i]), events.ValueOf(r.set.At(i))
 	if r.ops[n].added {
 		r.both.add(a, r.set.Starts[i], r.set.Ends[i], v)
 	} else {

@@ -5,12 +5,11 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/events"
 	"github.com/granarydb/granary/trace/ihs"
 )
 
@@ -163,7 +162,7 @@ func viewOf(t *testing.T, s *ihs.Set) *history.View {
 		}
 	}
 	for i := range s.Len() {
-		if err := tx.Add(history.Attribute(s.Keys[i]), s.Starts[i], s.Ends[i], valueIn(s, i)); err != nil {
+		if err := tx.Add(history.Attribute(s.Keys[i]), s.Starts[i], s.Ends[i], events.ValueOf(s.At(i))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -175,35 +174,4 @@ func viewOf(t *testing.T, s *ihs.Set) *history.View {
 		t.Fatal(err)
 	}
 	return v
-}
-
-// openSet returns a recorded set. The recorded sets are not part of the repository.
-func openSet(t testing.TB, name string) *ihs.Set {
-	t.Helper()
-	name = filepath.Join("..", "..", "shared", "data", "intervals", name)
-	if _, err := os.Stat(name + ".ihs.gz"); err != nil {
-		const missing = "../shared/data/intervals is missing: it holds recorded histories and is not part of the repository"
-		if os.Getenv("GRANARY_NEED_SHARED") == "1" {
-			t.Fatal(missing + ", and GRANARY_NEED_SHARED is 1")
-		}
-		t.Skip(missing)
-	}
-	s, err := ihs.Open(name, ihs.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// valueIn returns the value of interval i of a set.
-func valueIn(s *ihs.Set, i int) history.Value {
-	switch in := s.At(i); in.Kind {
-	case ihs.KindInt, ihs.KindLong:
-		return history.Int(in.Int())
-	case ihs.KindFloat:
-		return history.Float(in.Float())
-	case ihs.KindString:
-		return history.String(in.Text)
-	}
-	return history.Value{}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/recorded"
 )
 
 var update = flag.Bool("update", false, "write the golden files in testdata")
@@ -371,7 +372,7 @@ func TestTimeGraphExtremes(t *testing.T) {
 
 // A picture of thousands of real threads has a few megabytes at most.
 func TestTimeGraphOfManyThreads(t *testing.T) {
-	s := openSet(t, "many-threads")
+	s := recorded.Open(t, "..", "many-threads")
 	v := viewOf(t, s)
 	threads, err := v.Match(history.Literal("Threads"), history.Any)
 	if err != nil || len(threads) != 8595 {

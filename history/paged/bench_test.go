@@ -11,17 +11,13 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/recorded"
 	"github.com/granarydb/granary/trace/ihs"
 )
 
 // manyThreads writes a recorded history to memory and to a file.
 func manyThreads(tb testing.TB) (s *ihs.Set, memory *history.View, path string) {
-	name := filepath.Join("..", "..", "..", "shared", "data", "intervals", "many-threads")
-	if _, err := os.Stat(name + ".ihs.gz"); err != nil {
-		tb.Skip(name, "is not there: it holds real histories and is not part of the repository")
-	}
-	s, err := ihs.Open(name, ihs.Limits{})
-	must(tb, err)
+	s = recorded.Open(tb, "../..", "many-threads")
 	h, err := history.New(history.Options{Start: s.Header.Start})
 	must(tb, err)
 	memory = feed(tb, s, h)

@@ -10,12 +10,13 @@ import (
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/history/partial"
 	"github.com/granarydb/granary/internal/events"
+	"github.com/granarydb/granary/internal/recorded"
 	"github.com/granarydb/granary/trace/ihs"
 )
 
 // setEvents returns a recorded or made set, its events, and a provider of them.
 func setEvents(t testing.TB, name string) (*ihs.Set, list, partial.Provider[event]) {
-	s, l, path := events.Set(t, "../../../shared/data/intervals", name)
+	s, l, path := events.Set(t, "../..", name)
 	return s, l, events.Provider(path, nil)
 }
 
@@ -31,7 +32,7 @@ func wholeSet(t testing.TB, s *ihs.Set, l list) (*history.History, *history.View
 // TestSets compares recorded sets with their whole histories. With -v it prints how much is kept.
 // One goroutine asks: the race detector would find nothing, and take half a minute.
 func TestSets(t *testing.T) {
-	for _, name := range events.Recorded {
+	for _, name := range recorded.Names {
 		t.Run(name, func(t *testing.T) {
 			s, l, provide := setEvents(t, name)
 			h, full := wholeSet(t, s, l)

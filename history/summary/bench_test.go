@@ -10,6 +10,7 @@ import (
 
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/history/summary"
+	"github.com/granarydb/granary/internal/recorded"
 )
 
 // threadsOf returns the attributes with the states of threads.
@@ -30,7 +31,7 @@ func BenchmarkThreads(b *testing.B) {
 	all := threadsOf(b, v)
 	span := v.End() - v.Start()
 	var open *history.View // the last view before the history was closed
-	set := loadSet(b, "many-threads")
+	set := recorded.Open(b, "../..", "many-threads")
 	h, err := history.New(history.Options{Start: set.Header.Start})
 	if err != nil {
 		b.Fatal(err)
@@ -105,7 +106,7 @@ func BenchmarkThreads(b *testing.B) {
 
 // BenchmarkOf makes the pyramids of recorded sets.
 func BenchmarkOf(b *testing.B) {
-	for _, name := range sets {
+	for _, name := range recorded.Names {
 		b.Run(name, func(b *testing.B) {
 			h, v := setView(b, name)
 			n := 0

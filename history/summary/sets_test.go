@@ -3,48 +3,16 @@ package summary_test
 import (
 	"flag"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/history/summary"
+	"github.com/granarydb/granary/internal/events"
+	"github.com/granarydb/granary/internal/recorded"
 	"github.com/granarydb/granary/trace/ihs"
 )
 
 var questions = flag.Int("summary.questions", 150, "questions about each set in TestSets")
-
-var sets = []string{"many-threads", "uneven-streams", "bug446190", "flipping-endianness"}
-
-// loadSet returns a recorded set.
-func loadSet(t testing.TB, name string) *ihs.Set {
-	t.Helper()
-	path := filepath.Join("..", "..", "..", "shared", "data", "intervals", name)
-	if _, err := os.Stat(path + ".ihs.gz"); err != nil {
-		const what = "../shared/data/intervals is not there: it holds real histories and is not part of the repository"
-		if os.Getenv("GRANARY_NEED_SHARED") == "1" {
-			t.Fatal(what + ", and GRANARY_NEED_SHARED is 1")
-		}
-		t.Skip(what)
-	}
-	s, err := ihs.Open(path, ihs.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func valueOf(s *ihs.Set, i int) history.Value {
-	switch in := s.At(i); in.Kind {
-	case ihs.KindInt, ihs.KindLong:
-		return history.Int(in.Int())
-	case ihs.KindFloat:
-		return history.Float(in.Float())
-	case ihs.KindString:
-		return history.String(in.Text)
-	}
-	return history.Value{}
-}
 
 // feed adds the intervals of a set to a history, batch a commit, and calls each with every view. The last is closed.
 func feed(t testing.TB, h *history.History, s *ihs.Set, batch int, each func(v *history.View)) {
@@ -80,7 +48,7 @@ func feed(t testing.TB, h *history.History, s *ihs.Set, batch int, each func(v *
 			w, n = begin(), 0
 		}
 		n++
-		if err := w.Add(history.Attribute(s.Keys[i]), s.Starts[i], s.Ends[i], valueOf(s, i)); err != nil {
+		if err := w.Add(history.Attribute(s.Keys[i]), s.Starts[i], s.Ends[i], events.ValueOf(s.At(i))); err != nil {
 			t.Fatal(i, err)
 		}
 	}
@@ -93,7 +61,7 @@ func feed(t testing.TB, h *history.History, s *ihs.Set, batch int, each func(v *
 // setView returns the closed history of a set.
 func setView(t testing.TB, name string) (h *history.History, v *history.View) {
 	t.Helper()
-	s := loadSet(t, name)
+	s := recorded.Open(t, "../..", name)
 	h, err := history.New(history.Options{Start: s.Header.Start})
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +102,7 @@ func anyQuestion(r *rand.Rand, v *history.View, most int) (q question) {
 
 // TestSets asks about recorded sets: whole ones, and while they grow.
 func TestSets(t *testing.T) {
-	for _, name := range sets {
+	for _, name := range recorded.Names {
 		t.Run(name, func(t *testing.T) {
 			h, v := setView(t, name)
 			p := of(t, v)
