@@ -345,24 +345,9 @@ func TestTimePageFolds(t *testing.T) {
 		if f.data.Rows[row].Attributes != 3 {
 			t.Errorf("%d attributes", f.data.Rows[row].Attributes)
 		}
-		r := f.bytesOf(t, row)
-		run, code := uint64(0), uint64(0)
+		columns := pageColumnReader{Reader: f.bytesOf(t, row)}
 		for c := range f.data.Columns {
-			got := map[string]uint64{}
-			if run == 0 {
-				if many := uvarint(t, r); many > 0 {
-					for range many {
-						k := uvarint(t, r)
-						got[f.valueOf(k)] = uvarint(t, r)
-					}
-				} else {
-					code, run = uvarint(t, r), uvarint(t, r)
-				}
-			}
-			if run > 0 {
-				run--
-				got[f.valueOf(code)] = 1_000_000
-			}
+			got := columns.next(t, &f, 1_000_000)
 			want := sharesOf(t, v, some, columnIn(1000, 2_000_000, c, f.data.Columns), columnIn(1000, 2_000_000, c+1, f.data.Columns)-1)
 			for name, millionths := range got {
 				if name != "rest" && math.Abs(float64(millionths)-1e6*want[name]) > 1 {
@@ -370,8 +355,8 @@ func TestTimePageFolds(t *testing.T) {
 				}
 			}
 		}
-		if r.Len() > 0 || run > 0 {
-			t.Errorf("row %d: %d bytes more", row, r.Len())
+		if columns.Len() > 0 || columns.run > 0 {
+			t.Errorf("row %d: %d bytes more", row, columns.Len())
 		}
 	}
 }

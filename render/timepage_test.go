@@ -97,6 +97,33 @@ func uvarint(t testing.TB, r *bytes.Reader) uint64 {
 	return n
 }
 
+// pageColumnReader reads the columns of a row.
+type pageColumnReader struct {
+	*bytes.Reader
+	run, code uint64 // columns that are left of one state
+}
+
+// next returns how much of a column each state has: all of it, if it has one state alone.
+func (r *pageColumnReader) next(t testing.TB, f *pageFile, all uint64) map[string]uint64 {
+	t.Helper()
+	got := map[string]uint64{}
+	if r.run == 0 {
+		if many := uvarint(t, r.Reader); many > 0 {
+			for range many {
+				k := uvarint(t, r.Reader)
+				got[f.valueOf(k)] = uvarint(t, r.Reader)
+			}
+			return got
+		}
+		r.code, r.run = uvarint(t, r.Reader), uvarint(t, r.Reader)
+	}
+	if r.run > 0 {
+		r.run--
+		got[f.valueOf(r.code)] = all
+	}
+	return got
+}
+
 // valueOf returns the text of a code.
 func (f *pageFile) valueOf(code uint64) string {
 	switch {
@@ -208,7 +235,7 @@ func TestTimePageHasShares(t *testing.T) {
 		row := 0
 		for a := range v.Descendants(history.Top) {
 			r := f.bytesOf(t, row)
-			run, code := uint64(0), uint64(0)
+			columns := pageColumnReader{Reader: r}
 			for c := range n {
 				first, last := columnIn(tc.from, tc.to, c, n), columnIn(tc.from, tc.to, c+1, n)-1
 				want := timesOf(t, v, a, first, last)
@@ -216,21 +243,7 @@ func TestTimePageHasShares(t *testing.T) {
 					floats += f.checkNumbers(t, r, v, a, first, last)
 					continue
 				}
-				got := map[string]uint64{}
-				if run == 0 {
-					if many := uvarint(t, r); many > 0 {
-						for range many {
-							k := uvarint(t, r)
-							got[f.valueOf(k)] = uvarint(t, r)
-						}
-					} else {
-						code, run = uvarint(t, r), uvarint(t, r)
-					}
-				}
-				if run > 0 {
-					run--
-					got[f.valueOf(code)] = uint64(last-first) + 1
-				}
+				got := columns.next(t, &f, uint64(last-first)+1)
 				if rest := got["rest"]; rest > 0 {
 					rests++
 					checkRest(t, got, want)
@@ -240,7 +253,7 @@ func TestTimePageHasShares(t *testing.T) {
 					t.Fatalf("%+v: row %d, column %d: %v, want %v", tc, row, c, got, want)
 				}
 			}
-			if r.Len() > 0 || run > 0 {
+			if r.Len() > 0 || columns.run > 0 {
 				t.Errorf("row %d: %d bytes more", row, r.Len())
 			}
 			row++
