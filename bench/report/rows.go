@@ -84,7 +84,7 @@ var peersOf = map[string]peer{
 func (p peer) find(all *reports) (value float64, ok bool) {
 	if p.set != "" {
 		f, ok := all.Trees.Sets[p.set][p.store].Figures[p.figure]
-		return f.Median * max(p.times, oneMilli), ok
+		return f.Median * p.times, ok
 	}
 	from := all.Peers
 	if p.durable {
