@@ -3,6 +3,7 @@ package columnstore
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -27,6 +28,7 @@ type measured struct {
 	peak    int64
 	largest int64
 	segment int64 // the largest file of the log
+	least   int64 // the least sum since it was set, if it is not 0
 
 	failed map[string]bool // segments of which a call failed
 }
@@ -53,7 +55,7 @@ func (m *measured) note(name string, size int64, removed bool) {
 			m.largest = max(m.largest, size)
 		}
 	}
-	m.peak = max(m.peak, sum)
+	m.peak, m.least = max(m.peak, sum), min(m.least, sum)
 }
 
 func (m *measured) noteFailed(name string, err error) {
@@ -64,11 +66,20 @@ func (m *measured) noteFailed(name string, err error) {
 	}
 }
 
-// seen returns the greatest sum, and the size of the largest file.
-func (m *measured) seen() (peak, largest int64) {
+// watchLeast has the least sum measured from now on.
+func (m *measured) watchLeast() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.peak, m.largest
+	if m.least == 0 {
+		m.least = math.MaxInt64
+	}
+}
+
+// seen returns the greatest sum, the least one, and the size of the largest file.
+func (m *measured) seen() (peak, least, largest int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.peak, m.least, m.largest
 }
 
 func (m *measured) Create(name string) (disk.File, error) {
@@ -139,10 +150,10 @@ func TestDiskBudget_Load(t *testing.T) {
 				t.Fatal(err)
 			}
 			h := createHistory(t, store, HistoryOptions{})
-			inserted, least := int64(0), int64(budget)
+			inserted := int64(0)
 			for i := range 2000 {
-				if stats := store.Stats(); stats.DiskDroppedRows > 0 {
-					least = min(least, stats.LogBytes+stats.FileBytes)
+				if store.Stats().DiskDroppedRows > 0 {
+					fs.watchLeast()
 				}
 				at := int64(i * 10)
 				b, _ := batch(rng, 1+rng.IntN(60), at)
@@ -188,7 +199,7 @@ func TestDiskBudget_Load(t *testing.T) {
 			}
 			stats := store.Stats()
 			segment := opts.DiskBudget / 32
-			peak, largest := fs.seen()
+			peak, least, largest := fs.seen()
 			t.Logf("%d to %d bytes of %d, largest file %d, %d rows of %d, %+v", least, peak, budget, largest, stats.Rows, inserted, stats)
 			if most := budget + segment + largest; peak > most {
 				t.Errorf("%d bytes in the directory, want at most %d", peak, most)
@@ -261,7 +272,7 @@ func TestDiskBudget_Full(t *testing.T) {
 			if got := rowsNow(t, store, table); !slices.Equal(got, rows) {
 				t.Errorf("%d rows, want %d", len(got), len(rows))
 			}
-			if peak, largest := fs.seen(); peak > budget+budget/32+largest {
+			if peak, _, largest := fs.seen(); peak > budget+budget/32+largest {
 				t.Errorf("%d bytes in the directory, the largest file has %d", peak, largest)
 			}
 			at := int64(0)
@@ -347,7 +358,7 @@ func TestDiskBudget_Snapshot(t *testing.T) {
 	if !expired || store.Stats().Expired == 0 {
 		t.Errorf("%+v", store.Stats())
 	}
-	if peak, largest := fs.seen(); peak > budget+budget/32+largest {
+	if peak, _, largest := fs.seen(); peak > budget+budget/32+largest {
 		t.Errorf("%d bytes in the directory, the largest file has %d", peak, largest)
 	}
 }
@@ -384,7 +395,7 @@ func TestDiskBudget_Dictionaries(t *testing.T) {
 			}
 			b, _ := batch(rng, 50, at+1000)
 			insert(t, table, b)
-			peak, largest := fs.seen()
+			peak, _, largest := fs.seen()
 			t.Logf("at most %d bytes of %d, %d rows, refused: %v", peak, budget, store.Stats().Rows, err)
 			if peak > budget+budget/32+largest {
 				t.Errorf("%d bytes in the directory, the largest file has %d", peak, largest)

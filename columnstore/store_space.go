@@ -85,13 +85,13 @@ func (s *Store) keepWithin(ctx context.Context, coming map[int]int64) (err error
 // makeSpace drops the oldest ranges until the directory is not crowded, if toFile by what a run would write
 // either, and keeps the files that reads need. The caller holds keeper.filing.
 func (s *Store) makeSpace(coming map[int]int64, toFile bool) error {
-	logged, _ := stored.Unfiled(s.roots.Root().State, s.keeper.manifest)
+	perRow := s.bytesPerRow()
 	for k := &s.keeper; ; {
 		if err := s.trim(); err != nil {
 			return err
 		}
 		over := k.space.Over(crowdedAt) - stored.Waiting(k.space, k.manifest)
-		loose, other := s.toWrite(logged)
+		loose, other := s.toWrite(perRow)
 		if toFile {
 			over += loose + other
 		}
