@@ -119,9 +119,9 @@ type Options struct {
 	//
 	// From 25/32 of it on, the oldest whole time ranges over all tables are dropped as by Table.DropBefore, with
 	// room for files to be written. Stats.DiskDroppedRows counts their rows. The newest range of a table goes
-	// only for rows of a later one; histories stay. From 27/32 on, commits wait, and the oldest snapshots expire
-	// that keep files of dropped ranges (ErrSnapshotExpired). From 28/32 on, commits but Table.DropBefore get
-	// disk.ErrDisk before anything happened, until there is room. Reads go on.
+	// only for rows of a later one; histories stay. From 27/32 on, or with 10/32 in the log, commits wait, and
+	// from 27/32 on the oldest snapshots expire that keep files of dropped ranges (ErrSnapshotExpired). From 28/32
+	// on, commits but Table.DropBefore get disk.ErrDisk before anything happened, until there is room. Reads go on.
 	//
 	// At least 16 MiB. 0 means no limit. It has no effect without Dir or FS, and none with ReadOnly.
 	DiskBudget int64

@@ -14,7 +14,9 @@ import (
 // A store with a disk budget drops the oldest time ranges by commits. 32nds of it, each about a segment: from
 // crowdedAt on the keeper drops ranges, from waitAt on commits wait for that, and snapshots expire that keep files
 // of dropped ranges. From refuseAt on commits are refused; the rest is for segments and files that make room.
+// From mostLog of them in the log on, commits wait too: a run writes half of that while they come.
 const (
+	mostLog   = 10
 	crowdedAt = 25
 	waitAt    = 27
 	refuseAt  = 28
@@ -29,7 +31,7 @@ func (k *keeper) isCrowded() bool {
 // a transaction commits, or with nil before a table is created. The caller holds no lock that who files takes.
 func (s *Store) awaitSpace(tx *Tx) error {
 	k := &s.keeper
-	if k.space == nil || k.space.Over(waitAt) <= 0 && k.logged.Load() <= s.opts.DiskBudget/2 {
+	if k.space == nil || k.space.Over(waitAt) <= 0 && k.logged.Load() <= s.opts.DiskBudget/32*mostLog {
 		return nil
 	}
 	coming := tx.laterRanges()
