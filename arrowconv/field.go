@@ -43,9 +43,9 @@ type Field struct {
 	// consumers that read records as they are, or write a dictionary only when it changes. It
 	// does not suit consumers that convert the dictionary of each record.
 	Shared bool
-	// Many announces that rows will have most of the lists of the dictionary: all of them are
-	// then read at once, not only after an eighth has been added. Lists of more than 8 Mi
-	// elements in all are read one by one in any case.
+	// Many announces that rows will have most of the lists of the dictionary: records share all
+	// of them from the first on, not only after an eighth has been added. Lists of more than
+	// 8 Mi elements in all are not shared.
 	Many bool
 	// Time makes Int64 a timestamp in nanoseconds without a zone. Other types ignore it.
 	Time bool

@@ -14,9 +14,9 @@ import (
 // listReader adds lists of a dictionary of the store to values, as the ids or as the names of
 // their elements.
 //
-// Reading a single list costs several times as much as reading it in sequence with others, and
-// records have many lists in common. All lists of a dictionary are therefore read at once when
-// some have been added, or when many are announced.
+// Reading single lists costs more than reading them in sequence, and records have many lists in
+// common, so lists of a dictionary are kept by blocks. Records that may share one array of all
+// lists of a dictionary get it when some have been added, or when many are announced.
 type listReader struct {
 	mem    memory.Allocator
 	names  ElementNames
@@ -26,9 +26,10 @@ type listReader struct {
 	from  dict.ListView
 	dict  *dict.Lists // the dictionary; nil for lists of an answer
 	added int         // lists added since follow
-	tried bool        // reading all lists was tried
-	all   *allLists   // all lists; nil if not read, if too large,
-	array *array.Data // or if this array has them, for records to share
+	tried bool        // an array of all lists was tried
+	array *array.Data // all lists, for records to share; nil if not read, or too large
+
+	blocks *listBlocks // of the dictionary; nil for lists of an answer
 
 	cursor dict.ListCursor // of from
 	fresh  []uint32        // lists of an answer: their codes, each once
@@ -37,8 +38,8 @@ type listReader struct {
 	given  []string        // result of Names
 }
 
-// allAfter is the share, 1/allAfter, of a dictionary's lists that are added one by one before
-// all are read.
+// allAfter is the share, 1/allAfter, of a dictionary's lists that are added to values before records
+// share an array of all.
 const allAfter = 8
 
 func newListReader(mem memory.Allocator, form Form, f *Field) *listReader {
@@ -54,15 +55,14 @@ func (l *listReader) follow(from dict.ListView, whole *dict.Lists) {
 	if whole == nil || l.dict != whole {
 		l.done()
 		l.from, l.dict, l.cursor = from, whole, from.Cursor()
+		if whole != nil {
+			l.blocks = newListBlocks(whole)
+		}
 	}
-	if whole == nil || l.tried || !l.many && l.added*allAfter <= whole.Len() {
+	if whole == nil || !l.shared || l.tried || !l.many && l.added*allAfter <= whole.Len() {
 		return
 	}
-	if l.tried = true; l.shared {
-		l.array = newListArray(l.mem, whole)
-	} else {
-		l.all = newAllLists(whole)
-	}
+	l.tried, l.array = true, newListArray(l.mem, whole)
 }
 
 // done forgets the dictionary, and frees the lists read from it.
@@ -76,7 +76,7 @@ func (l *listReader) done() {
 // add adds a list to values.
 func (l *listReader) add(to *values, code uint32) error {
 	l.added++
-	elements, known := l.read(code)
+	elements := l.read(code)
 	if to.names {
 		return l.addNames(to, elements)
 	}
@@ -84,8 +84,8 @@ func (l *listReader) add(to *values, code uint32) error {
 		return errLarge
 	}
 	dst := to.data.grow(uuidLen * len(elements))
-	if known {
-		l.all.copyIDs(dst, elements)
+	if l.dict != nil {
+		l.dict.CopyElements(dst, elements)
 		return to.close()
 	}
 	for i, element := range elements {
@@ -94,14 +94,15 @@ func (l *listReader) add(to *values, code uint32) error {
 	return to.close()
 }
 
-// read returns the codes of the elements of a list, valid until the next call. known reports
-// that the list is one of all that were read at once.
-func (l *listReader) read(code uint32) (elements []uint32, known bool) {
-	if l.all != nil && l.all.has(code) {
-		return l.all.at(code), true
+// read returns the codes of the elements of a list, valid until the next call.
+func (l *listReader) read(code uint32) []uint32 {
+	if l.blocks != nil {
+		if elements, ok := l.blocks.at(code); ok {
+			return elements
+		}
 	}
 	l.codes = l.from.List(l.codes[:0], code)
-	return l.codes, false
+	return l.codes
 }
 
 // addNames adds the list of the names of elements.

@@ -30,7 +30,11 @@ type frontCoded struct {
 }
 
 // restart is the distance of lists that are stored whole.
-const restart = 16
+const restart = ListBlock
+
+// ListBlock is the number of lists that are stored together, from the codes 1, 1+ListBlock and so on. Reading one of
+// them decodes a part of those before it, so reading several in their order costs little more.
+const ListBlock = 16
 
 // add appends a list. It fails when no place is left, after 4 GiB.
 func (f *frontCoded) add(list []uint32) error {

@@ -1,0 +1,39 @@
+package arrowconv
+
+import (
+	"github.com/apache/arrow/go/v14/arrow/array"
+	"github.com/apache/arrow/go/v14/arrow/memory"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
+)
+
+// mostElements bounds the elements of lists that are kept: 128 MB of ids in an array for records to share, or 32 MB
+// of codes.
+const mostElements = 8 << 20
+
+// newListArray returns all lists of a dictionary as an Arrow array, in the order of their
+// codes, for records to share; nil if they are too large. The caller releases it.
+func newListArray(mem memory.Allocator, of *dict.Lists) *array.Data {
+	codes, members := everyList(of)
+	if members > mostElements {
+		return nil
+	}
+	v := newValues(mem, &Field{Type: encoding.UUIDList})
+	from := of.View().Cursor()
+	if err := v.appendLists(&from, codes, members); err != nil {
+		v.release()
+		return nil
+	}
+	return v.take(nil, 0)
+}
+
+// everyList returns the codes of all lists of a dictionary, and an upper bound of their
+// elements.
+func everyList(of *dict.Lists) (codes []uint32, members int) {
+	codes = make([]uint32, of.Len())
+	for i := range codes {
+		codes[i] = uint32(i + 1)
+	}
+	return codes, of.Members() // read last: lists may be added meanwhile
+}

@@ -1,0 +1,65 @@
+package arrowconv
+
+import (
+	"slices"
+
+	"github.com/granarydb/granary/encoding/dict"
+)
+
+// listBlocks keeps the codes of the elements of lists that were read from one dictionary.
+//
+// Lists that came together have codes close to each other, and are asked for together. Reading
+// one costs as much as reading several of its block (dict.ListBlock) in their order. So the
+// first list of a block is read alone, and with the second the whole block. What is kept ends
+// at mostElements; from then on, lists of other blocks are read alone.
+type listBlocks struct {
+	of     *dict.Lists
+	cursor dict.ListCursor
+	blocks pages[listBlock] // by (code-1) / dict.ListBlock
+	room   []uint32         // its length is used up by the blocks that were read last
+	kept   int              // elements of all blocks
+}
+
+// listBlock is the lists of a block that there were when it was read: the i-th has the codes
+// [ends[i], ends[i+1]).
+type listBlock struct {
+	asked bool // a list was asked for
+	lists int  // 0 before the block is read
+	ends  [dict.ListBlock + 1]uint32
+	codes []uint32
+}
+
+// newListBlocks returns the lists of a dictionary, none of which is read.
+func newListBlocks(of *dict.Lists) *listBlocks {
+	return &listBlocks{of: of, cursor: of.View().Cursor()}
+}
+
+// at returns the codes of the elements of a list, or false if the list is to be read alone.
+func (l *listBlocks) at(code uint32) ([]uint32, bool) {
+	n, i := (code-1)/dict.ListBlock, (code-1)%dict.ListBlock
+	b := l.blocks.make(n)
+	if int(i) >= b.lists { // not read, or added since
+		if !b.asked || l.kept >= mostElements {
+			b.asked = true
+			return nil, false
+		}
+		l.readBlock(b, n*dict.ListBlock+1)
+	}
+	return b.codes[b.ends[i]:b.ends[i+1]], true
+}
+
+// readBlock reads the lists of a block from its first on.
+func (l *listBlocks) readBlock(b *listBlock, first uint32) {
+	b.lists = min(dict.ListBlock, l.of.Len()-int(first-1))
+	codes := l.room[len(l.room):]
+	if cap(codes) < dict.ListBlock*32 {
+		codes = make([]uint32, 0, 16<<10)
+	}
+	for i := range b.lists {
+		l.cursor.Move(first + uint32(i))
+		codes = append(codes, l.cursor.Elements()...)
+		b.ends[i+1] = uint32(len(codes))
+	}
+	l.kept += len(codes)
+	l.room, b.codes = codes, slices.Clip(codes)
+}
