@@ -73,26 +73,17 @@ func (s *Store) fileInSteps(ctx context.Context, inSteps bool) (err error) {
 	return k.clean(s)
 }
 
-// bytesPerRow returns about how many bytes a row takes in files that is in none: half of its log. It is measured before
-// ranges are dropped, as the log keeps their rows. The caller holds keeper.filing.
-func (s *Store) bytesPerRow() float64 {
-	logged := s.keeper.logged.Load() // first: rows that come now have no bytes here
-	rows, _ := stored.Unfiled(s.roots.Root().State, s.keeper.manifest)
-	return float64(logged/2) / float64(max(1, rows))
-}
-
 // toWrite returns about the bytes of the files that a run would write of rows in no file, of so many bytes each, and of
 // all else.
 func (s *Store) toWrite(perRow float64) (loose, other int64) {
 	root := s.roots.Root().State
 	rows, other := stored.Unfiled(root, s.keeper.manifest)
-	loose = int64(perRow * float64(rows))
 	for i, h := range s.Histories()[:len(root.Histories)] {
 		if h.filed.Value() != root.Histories[i] {
 			other += h.states.Size()
 		}
 	}
-	return loose, other
+	return int64(perRow * float64(rows)), other
 }
 
 // newFiling returns a run. In steps, it ends with stored.ErrPause when many files have been written.

@@ -12,9 +12,9 @@ import (
 )
 
 // A store with a disk budget drops the oldest time ranges by commits. 32nds of it, each about a segment: from
-// crowdedAt on the keeper drops ranges, from waitAt on commits wait for that, and snapshots expire that keep files
-// of dropped ranges. From refuseAt on commits are refused; the rest is for segments and files that make room.
-// From mostLog of them in the log on, commits wait too: a run writes half of that while they come.
+// crowdedAt on the keeper drops ranges, from waitAt on commits wait for that, and snapshots expire that keep files of
+// dropped ranges. From refuseAt on commits are refused; the rest is for segments and files that make room. From
+// mostLog in the log on, commits wait too: a run writes half of that while they come.
 const (
 	mostLog   = 10
 	crowdedAt = 25
@@ -87,8 +87,11 @@ func (s *Store) keepWithin(ctx context.Context, coming map[int]int64) (err error
 // makeSpace drops the oldest ranges until the directory is not crowded, if toFile by what a run would write
 // either, and keeps the files that reads need. The caller holds keeper.filing.
 func (s *Store) makeSpace(coming map[int]int64, toFile bool) error {
-	perRow := s.bytesPerRow()
-	for k := &s.keeper; ; {
+	k := &s.keeper
+	logged := k.logged.Load() // before rows: those that come now have no bytes here
+	rows, _ := stored.Unfiled(s.roots.Root().State, k.manifest)
+	perRow := float64(logged/2) / float64(max(1, rows)) // files take half of the log, which keeps rows of dropped ranges
+	for {
 		if err := s.trim(); err != nil {
 			return err
 		}
