@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -258,8 +260,9 @@ func (h *simRun) checkStamps() (rewritten int, err error) {
 	for id, c := range h.commits.All() {
 		ids[id] = true
 		for _, row := range slices.Concat(c.rows...) {
-			var value int64
-			if _, err := fmt.Sscan(row, &value); err != nil {
+			digits, _, _ := strings.Cut(row, " ")
+			value, err := strconv.ParseInt(digits, 10, 64)
+			if err != nil {
 				return 0, err
 			}
 			commitOf[value] = id

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -104,7 +103,7 @@ func (s scope) explore(checks ...func(h *simRun)) (runs int, err error) {
 			}
 		}
 		if err != nil {
-			return runs, fmt.Errorf("%w\nschedule:\n%s", err, strings.Join(h.trace, "\n"))
+			return runs, fmt.Errorf("%w\nschedule:\n%s", err, h.traced())
 		}
 		last := len(choices) - 1
 		for last >= 0 && choices[last]+1 == options[last] {

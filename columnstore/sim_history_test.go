@@ -160,20 +160,14 @@ func (h *simRun) statesOf(commit uint64) (changes []simChange) {
 
 // checkStates compares a view's earlier answers with the oracle, and with its answers now.
 func (h *simRun) checkStates(s simState) {
-	changes := h.statesOf(s.commit)
-	end := int64(0)
+	begins, end := h.beginsOf(s.commit)
 	want := map[string]history.Interval{}
-	if len(changes) > 0 {
-		end = changes[len(changes)-1].at
-		for i := range 24 {
-			name := "a" + strconv.Itoa(i)
-			if in, known := stateAt(changes, name, s.at, end); known {
-				in.Start = max(in.Start, s.view.Start()) // what is dropped is gone
-				want[name] = in
-			}
-		}
+	for name, of := range begins {
+		in := stateAt(of, s.at, end)
+		in.Start = max(in.Start, s.view.Start()) // what is dropped is gone
+		want[name] = in
 	}
-	if s.view.Instants() != (len(changes) > 0) || s.view.Instants() && s.view.End() != end {
+	if s.view.Instants() != (len(begins) > 0) || s.view.Instants() && s.view.End() != end {
 		h.fail("the history at commit %d ends at %d, the oracle's at %d", s.commit, s.view.End(), end)
 	}
 	if !maps.Equal(s.states, want) {
@@ -225,36 +219,46 @@ func (h *simRun) checkRecovered(snap *Snapshot) {
 	}
 }
 
+// simBegin is where an attribute gets a value.
+type simBegin struct {
+	at    int64
+	value history.Value
+}
+
+// beginsOf returns the values of each attribute that was changed by the commits at or before one, oldest first, and
+// the time of the last change.
+func (h *simRun) beginsOf(commit uint64) (begins map[string][]simBegin, end int64) {
+	begins = map[string][]simBegin{}
+	for _, commit := range h.commits.Until(commit) {
+		for _, c := range commit.states {
+			of := begins[c.attribute]
+			if of == nil {
+				of = make([]simBegin, 1, 16)
+			}
+			switch last := &of[len(of)-1]; {
+			case last.value == c.value:
+			case last.at == c.at:
+				last.value = c.value
+			default:
+				of = append(of, simBegin{c.at, c.value})
+			}
+			begins[c.attribute], end = of, c.at
+		}
+	}
+	return begins, end
+}
+
 // stateAt is the oracle: the interval of an attribute that contains an instant.
-func stateAt(changes []simChange, attribute string, at, end int64) (in history.Interval, known bool) {
-	type begin struct {
-		at    int64
-		value history.Value
-	}
-	begins := []begin{{}}
-	for _, c := range changes {
-		if c.attribute != attribute {
-			continue
-		}
-		known = true
-		last := &begins[len(begins)-1]
-		switch {
-		case last.value == c.value:
-		case last.at == c.at:
-			last.value = c.value
-		default:
-			begins = append(begins, begin{c.at, c.value})
-		}
-	}
+func stateAt(begins []simBegin, at, end int64) history.Interval {
 	i := len(begins) - 1
 	for begins[i].at > at {
 		i--
 	}
-	in = history.Interval{Start: begins[i].at, End: end, Value: begins[i].value, Open: true}
+	in := history.Interval{Start: begins[i].at, End: end, Value: begins[i].value, Open: true}
 	if i+1 < len(begins) {
 		in.End, in.Open = begins[i+1].at-1, false
 	}
-	return in, known
+	return in
 }
 
 // checkKeptStates checks the results of all readers, and reads again at the end.

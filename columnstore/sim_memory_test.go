@@ -21,7 +21,8 @@ func (h *simRun) checkMemory() {
 		return // nothing has changed
 	}
 	h.checked.root, h.checked.accounts = root, now
-	current, bytes := map[*granule.Part]bool{}, int64(0)
+	current, bytes := h.checked.parts, int64(0)
+	clear(current)
 	for i, state := range root.Tables {
 		bytes += h.walk(state, current)
 		h.checkCommitOrder(i, state)
@@ -66,9 +67,9 @@ func (h *simRun) checkMemory() {
 // and not of an earlier one than the fresh part before it.
 func (h *simRun) checkCommitOrder(table int, state *catalog.TableState) {
 	for _, g := range state.Granules.All() {
-		sections := g.Sections()
-		for i, s := range sections[min(1, len(sections)):] {
-			before, behindBase := sections[i].Part.Commit(), i == 0 && g.FreshParts() < len(sections)
+		h.sections = g.AppendSections(h.sections[:0])
+		for i, s := range h.sections[min(1, len(h.sections)):] {
+			before, behindBase := h.sections[i].Part.Commit(), i == 0 && g.FreshParts() < len(h.sections)
 			if commit := s.Part.Commit(); commit < before || behindBase && commit == before {
 				h.fail("table %d: a part of commit %d stands behind a part of commit %d", table, commit, before)
 			}
@@ -115,7 +116,8 @@ func (h *simRun) compareCuts(table int, before, state *catalog.TableState) {
 		if ok = ok && b.Start == start; !ok && g.Rows() > 0 {
 			h.fail("table %d: rows of bucket %d, which is not there", table, start)
 		}
-		for _, slice := range g.Sections() {
+		h.sections = g.AppendSections(h.sections[:0])
+		for _, slice := range h.sections {
 			lo, hi := slice.Part.TimeRange()
 			if lo < start || s.BucketStart(hi) != s.BucketStart(start) {
 				h.fail("table %d: bucket %d has rows of times from %d to %d", table, start, lo, hi)
@@ -145,7 +147,8 @@ func (h *simRun) walk(state *catalog.TableState, parts map[*granule.Part]bool) i
 	var bytes int64
 	for _, g := range state.Granules.All() {
 		bytes += catalog.GranuleSize
-		for _, slice := range g.Sections() {
+		h.sections = g.AppendSections(h.sections[:0])
+		for _, slice := range h.sections {
 			parts[slice.Part] = true
 		}
 	}

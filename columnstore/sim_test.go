@@ -46,7 +46,7 @@ func TestSimulation(t *testing.T) {
 			events[name] += n
 		}
 		if *simTrace {
-			t.Logf("seed %d:\n%s", seed, strings.Join(h.trace, "\n"))
+			t.Logf("seed %d:\n%s", seed, h.traced())
 		}
 		if err != nil {
 			t.Fatalf("%v\nseed %d, commit %s, options %s\nrun it again: go test ./columnstore -run 'TestSimulation$' -sim.seed %d -sim.seeds 1 -sim.trace -v",
@@ -74,7 +74,7 @@ func TestSimulationIsDeterministic(t *testing.T) {
 			if err := h.run(); err != nil {
 				t.Fatal(err)
 			}
-			traces[i] = strings.Join(h.trace, "\n")
+			traces[i] = h.traced()
 		}
 		if traces[0] != traces[1] {
 			t.Fatalf("seed %d: two runs differ:\n%s\n\n%s", seed, traces[0], traces[1])
@@ -112,7 +112,7 @@ type simRun struct {
 	tasks   []*task
 	current *task
 	events  map[string]int
-	trace   []string
+	trace   []simStep
 	failure error
 
 	commits oracle.Log[simCommit]
@@ -126,9 +126,11 @@ type simRun struct {
 	checked struct { // by checkMemory
 		root     *catalog.Database
 		accounts [6]int64
+		parts    map[*granule.Part]bool
 	}
-	nextRow int64
-	excess  int64 // bytes of the store after recovery, if they are more than the budget and must stay
+	sections []granule.Section // of the granule that is looked at
+	nextRow  int64
+	excess   int64 // bytes of the store after recovery, if they are more than the budget and must stay
 
 	*crashing // nil without a log
 
@@ -146,6 +148,18 @@ type task struct {
 	next    func() (string, bool)
 	stop    func()
 	yield   func(string) bool
+}
+
+// simStep is a step of a task, to a yield point.
+type simStep struct{ task, point string }
+
+// traced returns the steps, one a line.
+func (h *simRun) traced() string {
+	var out strings.Builder
+	for _, s := range h.trace {
+		fmt.Fprintf(&out, "%s: %s\n", s.task, s.point)
+	}
+	return strings.TrimSuffix(out.String(), "\n")
 }
 
 // simCommit is the oracle's record of a commit: the rows that it added to each
@@ -170,6 +184,7 @@ type simView struct {
 func newHistory(seed uint64) *simRun {
 	rng := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
 	h := &simRun{rng: rng, pick: rng.IntN, events: map[string]int{}, snaps: map[*Snapshot]bool{}, dropped: map[*granule.Generation]int64{}, before: map[int]*catalog.TableState{}, cold: newColdSeen(), offered: map[int]int64{}}
+	h.checked.parts = map[*granule.Part]bool{}
 	h.opts = Options{
 		GranuleRows: 1 + rng.IntN(24), FreshParts: 2 + rng.IntN(4), FutureLimit: -1, PastLimit: -1, Manual: true, GenerationBuckets: 1 + rng.IntN(4),
 		Rand: strings.NewReader(strings.Repeat("granary!", 8)), Yield: h.yieldPoint,
@@ -294,7 +309,7 @@ func (h *simRun) schedule() error {
 		h.current = h.tasks[i]
 		point, more := h.current.next()
 		h.note("step")
-		h.trace = append(h.trace, fmt.Sprintf("%s: %s", h.current.name, point))
+		h.trace = append(h.trace, simStep{h.current.name, point})
 		h.current = nil
 		h.checkMemory()
 		if h.crashing != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sync"
 )
 
 // trailerSize is the bytes at the end of a file: where its directory is, and checksums.
@@ -30,6 +31,9 @@ type FileWriter struct {
 	offset int64 // of the next piece
 }
 
+// buffers are those of files that have ended: many files are smaller than their buffer.
+var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, bufferSize) }}
+
 // CreateFile makes the file with the name of a kind and a number. version is that of what the file has:
 // 1 or more.
 func CreateFile(fs FS, store StoreID, kind string, number uint64, version uint32) (*FileWriter, error) {
@@ -42,7 +46,8 @@ func CreateFile(fs FS, store StoreID, kind string, number uint64, version uint32
 	if w.file, err = fs.Create(w.name); err != nil {
 		return nil, failed(err)
 	}
-	w.out = bufio.NewWriterSize(io.NewOffsetWriter(w.file, 0), bufferSize)
+	w.out = buffers.Get().(*bufio.Writer)
+	w.out.Reset(io.NewOffsetWriter(w.file, 0))
 	_, err = w.out.Write(h.encode()) // into the buffer
 	return w, err
 }
@@ -87,6 +92,9 @@ func (w *FileWriter) End(directory []byte) error {
 	}
 	if err != nil {
 		w.Abandon()
+	} else {
+		w.out.Reset(nil)
+		buffers.Put(w.out)
 	}
 	w.out = nil
 	return err

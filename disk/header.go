@@ -105,14 +105,27 @@ func isHeader(b []byte) bool {
 
 // FileName returns the name of a file. A kind is one to eight lower-case letters. Numbers only
 // rise, so that a name never stands for other bytes than before.
-func FileName(kind string, number uint64) string { return fmt.Sprintf("%s-%012d", kind, number) }
+func FileName(kind string, number uint64) string {
+	return string(appendName(nil, kind, number))
+}
+
+func appendName(dst []byte, kind string, number uint64) []byte {
+	dst = append(append(dst, kind...), '-')
+	var digits [20]byte
+	b := strconv.AppendUint(digits[:0], number, 10)
+	for range 12 - len(b) {
+		dst = append(dst, '0')
+	}
+	return append(dst, b...)
+}
 
 // ParseName returns the kind and the number of a file. It reports whether the name is one that
 // FileName makes.
 func ParseName(name string) (kind string, number uint64, ok bool) {
 	kind, digits, _ := strings.Cut(name, "-")
 	number, err := strconv.ParseUint(digits, 10, 64)
-	return kind, number, err == nil && isKind(kind) && name == FileName(kind, number)
+	var want [32]byte
+	return kind, number, err == nil && isKind(kind) && name == string(appendName(want[:0], kind, number))
 }
 
 func isKind(kind string) bool {

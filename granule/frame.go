@@ -147,23 +147,23 @@ func (f *frame) appendSuffixColumn(dst []byte, i, row int) []byte {
 		if fc == nil || fc.isNull(c.Type, row) {
 			return schema.AppendNull(dst)
 		}
-		return fc.appendValue(schema.AppendPresent(dst), c.Type, row)
+		return appendValue(schema.AppendPresent(dst), c.Type, fc.word(row), fc.bytes)
 	}
 	if fc != nil {
 		for k := f.suffix[i]; k < len(f.columns) && f.columns[k].column == column; k++ {
 			if fc := &f.columns[k]; !fc.isNull(c.Type, row) {
-				dst = fc.appendValue(schema.AppendName(dst, fc.name), c.Type, row)
+				dst = appendValue(schema.AppendName(dst, fc.name), c.Type, fc.word(row), fc.bytes)
 			}
 		}
 	}
 	return schema.AppendNull(dst)
 }
 
-func (c *frameColumn) appendValue(dst []byte, t encoding.Type, row int) []byte {
+func appendValue(dst []byte, t encoding.Type, word uint64, bytes func(word uint64) []byte) []byte {
 	if t == encoding.String || t == encoding.UUID {
-		return schema.AppendBytes(dst, c.bytes(c.word(row)))
+		return schema.AppendBytes(dst, bytes(word))
 	}
-	return schema.AppendWord(dst, t, c.word(row))
+	return schema.AppendWord(dst, t, word)
 }
 
 // compare compares the suffixes of two rows' keys from a column on, without building the keys.

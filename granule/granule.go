@@ -164,7 +164,10 @@ func (g *Granule) Join(s *schema.Schema, others []*Granule) *Granule {
 			continue
 		}
 		for _, section := range other.Sections() {
-			mine := section.Within(s, g.lo, g.hi)
+			mine := section
+			if other.lo < g.lo || g.hi != "" && (other.hi == "" || other.hi > g.hi) { // else all its rows are (G2)
+				mine = section.Within(s, g.lo, g.hi)
+			}
 			switch {
 			case mine.Rows() == 0:
 			case joined == g:

@@ -48,7 +48,7 @@ func (d *Dir) WriteDicts(dicts Dictionaries, before GenerationFiles) (Generation
 	for from != dicts.Logged {
 		next := dicts.Fit(from, dicts.Logged, dicts.Piece)
 		image = dicts.AppendImageTo(image[:0], from, next)
-		frame = d.appendFrame(frame[:0], image)
+		frame = appendFrame(frame[:0], image)
 		piece, err := w.Write(frame)
 		if err != nil {
 			w.Abandon()
@@ -116,18 +116,22 @@ func addDicts(s *schema.Schema, frame []byte, size uint64, into *granule.Generat
 // appendFrame appends an image as a zstd frame: half of its bytes, and a third with symbols. It costs 5
 // ns a byte. If the frame is not smaller, or so much that a reader would refuse it, the image stays
 // as it is.
-func (d *Dir) appendFrame(dst, image []byte) []byte {
-	if d.encoder == nil {
-		// The encoder keeps twice its window. No option is invalid.
-		d.encoder, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
-	}
+func appendFrame(dst, image []byte) []byte {
+	encoder := encoders.Get().(*zstd.Encoder)
+	defer encoders.Put(encoder)
 	at := len(dst)
-	dst = d.encoder.EncodeAll(image, dst)
+	dst = encoder.EncodeAll(image, dst)
 	if frame := dst[at:]; len(frame) >= len(image) || len(image) > mostSmaller*len(frame) {
 		return append(dst[:at], image...)
 	}
 	return dst
 }
+
+// encoders keep twice their window, until a collection finds them idle.
+var encoders = sync.Pool{New: func() any {
+	e, _ := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true)) // no option is invalid
+	return e
+}}
 
 // mostSmaller bounds how much smaller a frame is than its image, and so the memory for a hostile one.
 // Frames of real dictionaries are far from it.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/granarydb/granary/disk"
 )
 
@@ -35,7 +33,6 @@ func VersionOf(kind string) uint32 {
 // Dir is the files of a store. It belongs to one goroutine.
 type Dir struct {
 	fs        disk.FS
-	encoder   *zstd.Encoder // nil before the first use
 	store     disk.StoreID
 	next      uint64               // number of the next file, of any kind
 	manifests []string             // the files of the manifest that counts
