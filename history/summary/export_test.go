@@ -33,3 +33,10 @@ func SetGather(tiles, intervals int) (restore func()) {
 	keptOpen, mostGathered = tiles, intervals
 	return func() { keptOpen, mostGathered = a, b }
 }
+
+// SetPart has parts of a number of attributes, until the returned function is called.
+func SetPart(n int) (restore func()) {
+	before := partLen
+	partLen = n
+	return func() { partLen = before }
+}

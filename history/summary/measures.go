@@ -61,9 +61,7 @@ func (m *Measure) Mean() (mean float64, ok bool) {
 type Measures struct {
 	Pixels
 
-	view *history.View
-	all  []Measure
-	of   []int
+	answers[Measure]
 }
 
 // Measures returns the least, the greatest and the mean value of attributes, or of all if the list is nil, for each
@@ -83,28 +81,31 @@ func (p *Pyramid) MeasuresInto(
 	if old == nil {
 		old = new(Measures)
 	}
-	old.view, old.all, old.of = p.view, old.all[:0], old.of[:0]
+	old.answers.reset(p.count(attributes))
 	old.set(from, to, pixels)
-	s := measurers.Get().(*measurer)
-	s.out = old
-	if err := p.ask(attributes, from, to, s); err != nil {
+	sinks := make([]sink, workers(old.n))
+	for i := range sinks {
+		m := measurers.Get().(*measurer)
+		m.out = old
+		defer m.free()
+		sinks[i] = m
+	}
+	if err := p.ask(attributes, from, to, sinks); err != nil {
 		return nil, err
 	}
-	s.out = nil
-	measurers.Put(s)
-	old.of = append(old.of, len(old.all))
 	return old, nil
 }
 
 // Attributes returns the number of attributes of the question.
-func (m *Measures) Attributes() int { return len(m.of) - 1 }
+func (m *Measures) Attributes() int { return m.n }
 
 // Attribute returns the measures of attribute i of the question, in the order of pixels, without a gap.
-func (m *Measures) Attribute(i int) []Measure { return m.all[m.of[i]:m.of[i+1]:m.of[i+1]] }
+func (m *Measures) Attribute(i int) []Measure { return m.at(i) }
 
 // measurer makes measures. It is a sink.
 type measurer struct {
 	out   *Measures
+	into  *answer[Measure] // of the part at hand
 	kind  history.Kind
 	pixel int
 	at    uint64 // the last offset that was taken; -1 at first
@@ -113,12 +114,21 @@ type measurer struct {
 
 var measurers = sync.Pool{New: func() any { return new(measurer) }}
 
+func (s *measurer) free() {
+	s.out, s.into = nil, nil
+	measurers.Put(s)
+}
+
+func (s *measurer) part(number int) { s.into = &s.out.parts[number] }
+
+func (s *measurer) end() { s.into.begin() }
+
 func (s *measurer) pixels() int { return s.out.Len() }
 
 func (s *measurer) begin(kind history.Kind) {
 	s.kind, s.pixel, s.at = kind, 0, ^uint64(0)
 	s.now = Measure{}
-	s.out.of = append(s.out.of, len(s.out.all))
+	s.into.begin()
 }
 
 func (s *measurer) ends(ends, words []uint64, nulls []bool) (more bool) {
@@ -160,7 +170,7 @@ func (s *measurer) take(word uint64, null bool, time uint64) {
 // flush ends the pixels up to hi.
 func (s *measurer) flush(hi int) {
 	s.now.First, s.now.Last = int32(s.pixel), int32(hi-1)
-	s.out.all = append(s.out.all, s.now)
+	s.into.all = append(s.into.all, s.now)
 	s.now = Measure{}
 	s.pixel, s.at = hi, s.out.bounds[hi]
 }

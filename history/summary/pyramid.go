@@ -78,21 +78,5 @@ func (p *Pyramid) Size() int64 {
 	return n
 }
 
-// ask gives the intervals of attributes in a range to a sink.
-func (p *Pyramid) ask(attributes []history.Attribute, from, to int64, s sink) error {
-	w := p.walkers.Get().(*walker)
-	w.p, w.from, w.to = p, from, to
-	var err error
-	if attributes == nil {
-		err = w.every(s)
-	} else {
-		err = w.all(attributes, s)
-	}
-	w.p, w.tiles, w.rest, w.nodes, w.ongoing = nil, nil, tile.Run{}, nil, nil
-	w.together.shrink()
-	p.walkers.Put(w)
-	return err
-}
-
 // slotOf returns the lowest slot of a set.
 func slotOf(set uint64) int { return bits.TrailingZeros64(set) & (tile.Slots - 1) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -161,6 +162,7 @@ func TestRandom(t *testing.T) {
 	for seed := range uint64(*seeds) {
 		restore := summary.SetShare([]int{0, 1, 5, 40}[seed%4])
 		ungather := summary.SetGather([]int{32, 0, 2}[seed%3], 1<<(seed%20))
+		unpart := summary.SetPart([]int{512, 1, 7, 64, 3}[seed%5])
 		m := newMade(t, seed)
 		p := summary.Bare(m.h.Empty())
 		var held []asker
@@ -202,9 +204,55 @@ func TestRandom(t *testing.T) {
 		held[len(held)-1].ask(named{t, seed}, all)
 		restore()
 		ungather()
+		unpart()
 	}
 	if most < 50 || highest < 2 {
 		t.Errorf("at most %d nodes in %d levels: the test is blind", most, highest)
+	}
+}
+
+// TestParts compares the answers of one goroutine and of four, which have the parts of a question as they come.
+func TestParts(t *testing.T) {
+	defer summary.SetPart(3)()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for seed := range uint64(20) {
+		m := newMade(t, seed)
+		p := of(t, m.commit(2000, seed%2 == 0))
+		v := p.View()
+		for range 5 {
+			q := anyQuestion(m.r, v, 0)
+			runtime.GOMAXPROCS(1)
+			shares, err := p.Shares(nil, q.from, q.to, q.pixels)
+			if err != nil {
+				t.Fatal(err)
+			}
+			measures, err := p.Measures(nil, q.from, q.to, q.pixels)
+			if err != nil {
+				t.Fatal(err)
+			}
+			runtime.GOMAXPROCS(4)
+			again, err := p.Shares(nil, q.from, q.to, q.pixels)
+			if err != nil {
+				t.Fatal(err)
+			}
+			measured, err := p.Measures(nil, q.from, q.to, q.pixels)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again.States() != shares.States() {
+				t.Fatalf("seed %d: %d states, want %d", seed, again.States(), shares.States())
+			}
+			for i := range int32(shares.States()) {
+				if !again.State(i).Equal(shares.State(i)) {
+					t.Fatalf("seed %d: state %d is %v, want %v", seed, i, again.State(i), shares.State(i))
+				}
+			}
+			for i := range v.Len() {
+				if !slices.Equal(again.Attribute(i), shares.Attribute(i)) || !slices.Equal(measured.Attribute(i), measures.Attribute(i)) {
+					t.Fatalf("seed %d: attribute %d differs", seed, i)
+				}
+			}
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package summary
 import (
 	"math"
 	"slices"
+	"sort"
 	"sync"
 
 	"github.com/granarydb/granary/history"
@@ -23,9 +24,8 @@ type Share struct {
 type Shares struct {
 	Pixels
 
+	answers[Share]
 	view   *history.View
-	all    []Share
-	of     []int // where the shares of each attribute begin, and behind the last
 	states []word
 }
 
@@ -53,25 +53,48 @@ func (p *Pyramid) SharesInto(old *Shares, attributes []history.Attribute, from, 
 	if old == nil {
 		old = new(Shares)
 	}
-	old.view, old.all, old.of, old.states = p.view, old.all[:0], old.of[:0], append(old.states[:0], word{})
+	old.view = p.view
+	old.answers.reset(p.count(attributes))
 	old.set(from, to, pixels)
-	s := sharers.Get().(*sharer)
-	s.reset(old)
-	if err := p.ask(attributes, from, to, s); err != nil {
+	all := make([]*sharer, workers(old.n))
+	sinks := make([]sink, len(all))
+	for i := range all {
+		s := sharers.Get().(*sharer)
+		defer s.free()
+		s.reset(old)
+		all[i], sinks[i] = s, s
+	}
+	if err := p.ask(attributes, from, to, sinks); err != nil {
 		return nil, err
 	}
-	s.out = nil
-	sharers.Put(s)
-	old.of = append(old.of, len(old.all))
+	old.number(all)
 	return old, nil
 }
 
+// number gives the states numbers in the order in which the parts have them, as one goroutine does.
+func (s *Shares) number(all []*sharer) {
+	if len(all) == 1 {
+		s.states = append(s.states[:0], all[0].seen...)
+		return
+	}
+	joined := sharers.Get().(*sharer)
+	defer joined.free()
+	joined.reset(s)
+	for part := range s.parts {
+		for _, a := range all {
+			a.renumber(joined, part)
+		}
+	}
+	s.states = append(s.states[:0], joined.seen...)
+	together(len(all), func(i int) { all[i].translate() })
+}
+
 // Attributes returns the number of attributes of the question.
-func (s *Shares) Attributes() int { return len(s.of) - 1 }
+func (s *Shares) Attributes() int { return s.n }
 
 // Attribute returns the shares of attribute i of the question, in the order of pixels. Those of one pixel are in no
 // order. No two that follow each other are of one state and alone in their pixels.
-func (s *Shares) Attribute(i int) []Share { return s.all[s.of[i]:s.of[i+1]:s.of[i+1]] }
+func (s *Shares) Attribute(i int) []Share { return s.at(i) }
 
 // States returns the number of states, null included, which is number 0.
 func (s *Shares) States() int { return len(s.states) }
@@ -102,10 +125,15 @@ func valueOf(v *history.View, kind history.Kind, word uint64) history.Value {
 // sharer makes shares. It is a sink.
 type sharer struct {
 	out   *Shares
+	into  *answer[Share] // of the part at hand
 	kind  history.Kind
 	pure  bool // the last share is of the attribute, and alone in its pixels
 	pixel int
 	at    uint64 // the last offset that was taken; -1 at first
+
+	seen  []word  // the states of all its parts, null first
+	parts []begun // its parts, in rising order
+	to    []int32 // the numbers of its states in the answer
 
 	// The states of the pixel at hand.
 	null  cell // that of null
@@ -114,6 +142,9 @@ type sharer struct {
 	*cells
 	tables [history.KindBytes + 1]cells
 }
+
+// begun is a part, and the number of states before it.
+type begun struct{ part, states int }
 
 // cells is a hash table of the states of one kind that the answer has so far.
 type cells struct {
@@ -138,6 +169,7 @@ const mostKept = 1 << 14
 // reset begins a question.
 func (s *sharer) reset(out *Shares) {
 	s.out, s.round, s.null.round, s.used = out, 1, 0, s.used[:0]
+	s.seen, s.parts, s.to = append(s.seen[:0], word{}), s.parts[:0], append(s.to[:0], 0)
 	for i := range s.tables {
 		if t := &s.tables[i]; t.list == nil || len(t.list) > mostKept {
 			*t = cells{list: make([]cell, 1<<fewBits), shift: 64 - fewBits}
@@ -145,6 +177,54 @@ func (s *sharer) reset(out *Shares) {
 		} else {
 			clear(t.list)
 			t.states = 0
+		}
+	}
+}
+
+// free gives back the memory.
+func (s *sharer) free() {
+	if s.out, s.into = nil, nil; cap(s.seen) > mostKept {
+		s.seen, s.to = nil, nil
+	}
+	sharers.Put(s)
+}
+
+func (s *sharer) part(number int) {
+	s.into = &s.out.parts[number]
+	s.parts = append(s.parts, begun{number, len(s.seen)})
+}
+
+func (s *sharer) end() { s.into.begin() }
+
+// renumber gives the states that came first in a part numbers of another sharer. Parts come in order.
+func (s *sharer) renumber(of *sharer, part int) {
+	i := sort.Search(len(s.parts), func(i int) bool { return s.parts[i].part >= part })
+	if i == len(s.parts) || s.parts[i].part != part {
+		return
+	}
+	behind := len(s.seen)
+	if i+1 < len(s.parts) {
+		behind = s.parts[i+1].states
+	}
+	for _, a := range s.seen[s.parts[i].states:behind] {
+		of.kind, of.cells = a.kind, &of.tables[a.kind]
+		s.to = append(s.to, of.find(a.word).state)
+	}
+}
+
+// translate has the shares with the numbers that their states were given.
+func (s *sharer) translate() {
+	same := true
+	for i, to := range s.to {
+		same = same && int(to) == i
+	}
+	for _, p := range s.parts {
+		if same {
+			return
+		}
+		shares := s.out.parts[p.part].all
+		for i := range shares {
+			shares[i].State = s.to[shares[i].State]
 		}
 	}
 }
@@ -159,7 +239,7 @@ func (s *sharer) pixels() int { return s.out.Len() }
 func (s *sharer) begin(kind history.Kind) {
 	s.kind, s.pure, s.cells = kind, false, &s.tables[kind]
 	s.pixel, s.at = 0, ^uint64(0)
-	s.out.of = append(s.out.of, len(s.out.all))
+	s.into.begin()
 }
 
 func (s *sharer) ends(ends, words []uint64, nulls []bool) (more bool) {
@@ -252,8 +332,8 @@ func (s *sharer) find(value uint64) *cell {
 				return s.find(value)
 			}
 			s.states++
-			c.word, c.round, c.state = value, 0, int32(len(s.out.states))
-			s.out.states = append(s.out.states, word{s.kind, value})
+			c.word, c.round, c.state = value, 0, int32(len(s.seen))
+			s.seen = append(s.seen, word{s.kind, value})
 			return c
 		}
 		if c.word == value {
@@ -285,13 +365,13 @@ func (s *sharer) flush() {
 		s.run(p, p+1, s.used[0].state)
 	} else {
 		s.pure = false
-		n := len(s.out.all)
-		all := slices.Grow(s.out.all, len(s.used))[:n+len(s.used)]
+		n := len(s.into.all)
+		all := slices.Grow(s.into.all, len(s.used))[:n+len(s.used)]
 		for i, c := range s.used {
 			a := &all[n+i]
 			a.Time, a.First, a.State = c.time, int32(p), c.state
 		}
-		s.out.all = all
+		s.into.all = all
 	}
 	s.used = s.used[:0]
 	if s.round++; s.round == 0 {
@@ -306,18 +386,18 @@ func (s *sharer) flush() {
 
 // run adds pixels [lo, hi) of one state.
 func (s *sharer) run(lo, hi int, state int32) {
-	out := s.out
-	time, n := out.bounds[hi]-out.bounds[lo], len(out.all)
-	if s.pure && out.all[n-1].State == state {
-		out.all[n-1].Time += time
+	bounds, into := s.out.bounds, s.into
+	time, n := bounds[hi]-bounds[lo], len(into.all)
+	if s.pure && into.all[n-1].State == state {
+		into.all[n-1].Time += time
 		return
 	}
 	s.pure = true
 	// Field by field: a share that is made elsewhere first is read back in wider words than it was written in, and
 	// the processor waits for such reads.
-	all := slices.Grow(out.all, 1)[:n+1]
+	all := slices.Grow(into.all, 1)[:n+1]
 	all[n].Time, all[n].First, all[n].State = time, int32(lo), state
-	out.all = all
+	into.all = all
 }
 
 func (s *sharer) limit() uint64 {

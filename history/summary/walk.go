@@ -12,6 +12,9 @@ import (
 type sink interface {
 	// pixels returns the number of pixels.
 	pixels() int
+	// part begins a part of the question, and end ends it.
+	part(number int)
+	end()
 	// begin begins an attribute with values of a kind.
 	begin(kind history.Kind)
 	// ends takes ends of intervals, counted from the start of the range, and the words of their values. Nulls
@@ -65,45 +68,24 @@ type opened struct {
 // attributes are gathered. Tests lower it.
 var keptOpen = 32
 
-// chunkLen is the number of attributes whose ongoing states are found together.
-const chunkLen = 4096
-
 // all gives the intervals of attributes to a sink, one attribute after the other.
 func (w *walker) all(attributes []history.Attribute, s sink) (err error) {
 	defer tile.Catch(&err)
-	v := w.p.view
-	w.lane = -1
-	for chunk := range slices.Chunk(attributes, chunkLen) {
-		if !v.Closed() {
-			for c, err := range v.SliceColumns(v.End(), chunk, chunkLen) {
-				if err != nil {
-					return err
-				}
-				w.ongoing = c
+	if v := w.p.view; !v.Closed() {
+		for c, err := range v.SliceColumns(v.End(), attributes, len(attributes)) {
+			if err != nil {
+				return err
 			}
+			w.ongoing = c
 		}
-		for i := range chunk {
-			w.attribute(i, chunk[i:], s)
-		}
+	}
+	for i := range attributes {
+		w.attribute(i, attributes[i:], s)
 	}
 	return nil
 }
 
-// every is all for all attributes of the view.
-func (w *walker) every(s sink) error {
-	for a := 0; a < w.p.view.Len(); a += chunkLen {
-		w.some = w.some[:0]
-		for k := a; k < min(a+chunkLen, w.p.view.Len()); k++ {
-			w.some = append(w.some, history.Attribute(k))
-		}
-		if err := w.all(w.some, s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// attribute gives the intervals of the first of some attributes, at a place of the chunk.
+// attribute gives the intervals of the first of some attributes, at a place of the part.
 func (w *walker) attribute(i int, attributes []history.Attribute, s sink) {
 	number, slot, placed := w.p.view.Place(attributes[0])
 	if !placed {
