@@ -106,6 +106,7 @@ func (r *imageReader) attributes() error {
 	h := r.h
 	r.In("attributes")
 	n, last := r.Count("attributes", 3), int64(0)
+	h.tree.Reserve(n)
 	r.used, r.at = make([]uint64, len(h.lanes)), make([]Attribute, len(h.lanes)*laneWidth)
 	for next := range uint32(n) {
 		parent := next - uint32(r.Uint("parent", uint64(next)+1))

@@ -50,11 +50,23 @@ func (c *cells) add(i uint32, key func(i uint32) uint64) {
 	if p != nil {
 		size = len(*p) + len(*p)/2
 	}
+	c.grow(size, i, key)
+}
+
+// grow puts the first n numbers into new cells.
+func (c *cells) grow(size int, n uint32, key func(i uint32) uint64) {
 	grown := make([]atomic.Uint32, size)
-	for k := uint32(1); k <= i; k++ {
+	for k := uint32(1); k <= n; k++ {
 		put(grown, k, key(k))
 	}
 	c.table.Store(&grown)
+}
+
+// reserve makes room for a number of numbers, of which n are there.
+func (c *cells) reserve(numbers int, n uint32, key func(i uint32) uint64) {
+	if p := c.table.Load(); p == nil || 3*len(*p) < 4*numbers {
+		c.grow(numbers+numbers/2+firstCells, n, key)
+	}
 }
 
 // drop takes out i, the last number that was put in, which has the key.

@@ -163,12 +163,15 @@ type nameTexts struct {
 // key returns the key of a name in the cells.
 func (t *nameTexts) key(i uint32) uint64 { return uint64(t.states.at(i - 1).hash) }
 
-// intern returns the number of a name, which has the hash and at most maxName bytes. A new one
-// is first used by the user.
-func (t *nameTexts) intern(name string, hash, user uint32) uint32 {
-	if i := t.cells.find(uint64(hash), t.n, func(i uint32) bool { return string(t.At(i)) == name }); i != 0 {
-		return i
-	}
+// find returns the number of a name, which has the hash, or 0. Only the writer may call it.
+func (t *nameTexts) find(name string, hash uint32) uint32 {
+	return t.cells.find(uint64(hash), t.n, func(i uint32) bool {
+		return t.states.at(i-1).hash == hash && string(t.At(i)) == name
+	})
+}
+
+// add gives a name a number, which has the hash, at most maxName bytes and no number. It is first used by the user.
+func (t *nameTexts) add(name string, hash, user uint32) uint32 {
 	t.places.grow(t.n)
 	t.states.grow(t.n)
 	t.n++

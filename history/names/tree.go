@@ -51,6 +51,8 @@ type Tree struct {
 	// The writer's own.
 	n    uint32            // attributes, which is also the last node
 	last map[uint32]uint32 // last child of nodes with more than fewChildren
+
+	reserved int // attributes that cells have room for
 }
 
 // node is an attribute, or Top.
@@ -91,6 +93,36 @@ func (t *Tree) find(p uint32, name string, hash, n uint32) uint32 {
 	})
 }
 
+// childOf returns the child of p whose name has a number and a hash, or 0. No attribute has a name without a number. Only the
+// writer may call it.
+func (t *Tree) childOf(p, text, hash uint32) uint32 {
+	if text == 0 {
+		return 0
+	}
+	return t.cells.find(uint64(p)<<32|uint64(hash), t.n, func(i uint32) bool {
+		node := t.node(i)
+		return node.name.Load() == text && node.parent.Load() == p
+	})
+}
+
+// Reserve makes room for a number of attributes in a new tree, so that the cells need not grow meanwhile. If most of the first
+// ones have names of their own, there is room for as many names, too. Only the writer may call it.
+func (t *Tree) Reserve(attributes int) {
+	t.reserved = min(attributes, int(t.limit))
+	t.cells.reserve(t.reserved, t.n, t.key)
+}
+
+// firstNames is the number of attributes whose names tell how many there will be.
+const firstNames = 1 << 12
+
+// addName gives the name of node i a number.
+func (t *Tree) addName(name string, hash, i uint32) uint32 {
+	if i == firstNames && 2*t.texts.n > i {
+		t.texts.cells.reserve(t.reserved, t.texts.n, t.texts.key)
+	}
+	return t.texts.add(name, hash, i)
+}
+
 // Add returns the child of parent that has the name, and makes it if there is none: then
 // isNew. The errors are ErrAttribute for the parent, and ErrLimit for a name longer than
 // maxName or not UTF-8, or too many attributes. Then nothing was added. Only the writer may
@@ -101,7 +133,8 @@ func (t *Tree) Add(parent Attribute, name string) (a Attribute, isNew bool, err 
 		return 0, false, unknown(parent)
 	}
 	hash := t.texts.hash(name)
-	if i := t.find(p, name, hash, t.n); i != 0 {
+	text := t.texts.find(name, hash)
+	if i := t.childOf(p, text, hash); i != 0 {
 		return Attribute(i - 1), false, nil
 	}
 	switch {
@@ -116,7 +149,10 @@ func (t *Tree) Add(parent Attribute, name string) (a Attribute, isNew bool, err 
 	t.nodes.grow(i)
 	node := t.node(i)
 	node.parent.Store(p)
-	node.name.Store(t.texts.intern(name, hash, i))
+	if text == 0 {
+		text = t.addName(name, hash, i)
+	}
+	node.name.Store(text)
 	node.first.Store(0) // it may be one that was taken back
 	node.next.Store(0)
 	t.n = i

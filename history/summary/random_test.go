@@ -162,7 +162,7 @@ func TestRandom(t *testing.T) {
 	for seed := range uint64(*seeds) {
 		restore := summary.SetShare([]int{0, 1, 5, 40}[seed%4])
 		ungather := summary.SetGather([]int{32, 0, 2}[seed%3], 1<<(seed%20))
-		unpart := summary.SetPart([]int{512, 1, 7, 64, 3}[seed%5])
+		unpart := summary.SetPart([]int{512, 64, 512, 7, 512, 512, 3}[seed%7])
 		m := newMade(t, seed)
 		p := summary.Bare(m.h.Empty())
 		var held []asker
