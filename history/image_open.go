@@ -103,9 +103,8 @@ func (r *imageReader) head(flags uint64) {
 
 // attributes reads names and places.
 func (r *imageReader) attributes() error {
-	h := r.h
 	r.In("attributes")
-	n, last := r.Count("attributes", 3), int64(0)
+	h, n, last := r.h, r.Count("attributes", 3), int64(0)
 	h.tree.Reserve(n)
 	r.used, r.at = make([]uint64, len(h.lanes)), make([]Attribute, len(h.lanes)*laneWidth)
 	for next := range uint32(n) {

@@ -54,7 +54,7 @@ func (o *Options) pages() *tile.Pages {
 }
 
 const (
-	formatVersion = 2
+	formatVersion = 3
 	mostProvider  = 1 << 10
 	headerSize    = 32 // before the provider
 	endSize       = 64
@@ -102,7 +102,7 @@ func (f *file) readHeader() (provider string, err error) {
 	return string(b[headerSize : headerSize+length]), nil
 }
 
-// end is where an index is.
+// end is where an index is, or what is beside it.
 type end struct {
 	offset int64 // of the index
 	length int64 // in the file
@@ -144,6 +144,7 @@ type file struct {
 	name   string
 	id     fileID
 	blocks []block // by page
+	aside  end     // length 0: there is none
 }
 
 func (f *file) damaged(offset int64, reason string) error {

@@ -429,6 +429,7 @@ func apart(t testing.TB, whole []byte) (plain []byte, r *Reader, image []byte) {
 	index := fields.NewReader(raw, tile.ErrTile)
 	must(t, r.readBlocks(&index, e.offset))
 	r.Note = index.Text("note", index.Left())
+	r.readAside(&index, e.offset)
 	must(t, index.Err())
 	plain = append(plain, whole[:len(header(r.id, provider))]...)
 	for i, b := range r.blocks {

@@ -88,8 +88,8 @@ func (r *Reader) open(opts *Options) error {
 		return r.damaged(e.offset, err.Error())
 	}
 	r.Note = bytes.Clone(index.Text("note", index.Left()))
-	if err := index.Err(); err != nil {
-		return r.damaged(e.offset, err.Error())
+	if r.readAside(&index, e.offset); index.Err() != nil {
+		return r.damaged(e.offset, index.Err().Error())
 	}
 	pages := opts.pages()
 	pages.Read = func(number int, into []byte) error { return r.readBlock(r.blocks[number], into) }
@@ -130,12 +130,17 @@ func (r *Reader) readIndex(e end, at int64) ([]byte, error) {
 	if e.offset < headerSize || e.length < 0 || e.offset > at-e.length || e.raw < e.length || e.raw/mostRatio > e.length {
 		return nil, r.damaged(at, "the end names no index")
 	}
+	return r.readWhole(e, "index")
+}
+
+// readWhole returns the bytes that are at a place.
+func (r *Reader) readWhole(e end, what string) ([]byte, error) {
 	data := make([]byte, e.length)
 	if _, err := r.disk.ReadAt(data, e.offset); err != nil {
-		return nil, fmt.Errorf("%s: index at byte %d: %w", r.name, e.offset, err)
+		return nil, fmt.Errorf("%s: %s at byte %d: %w", r.name, what, e.offset, err)
 	}
 	if sum(data) != e.sum {
-		return nil, r.damaged(e.offset, "the checksum of the index is wrong")
+		return nil, r.damaged(e.offset, "the checksum of the "+what+" is wrong")
 	}
 	if e.raw == e.length {
 		return data, nil
@@ -167,6 +172,28 @@ func (r *Reader) readBlocks(index *fields.Reader, most int64) error {
 	return index.Err()
 }
 
+// readAside reads the place of what is beside the index, which is before most.
+func (r *Reader) readAside(index *fields.Reader, most int64) {
+	index.In("aside")
+	e := end{length: int64(index.Uint("length", uint64(most)))}
+	if e.length == 0 {
+		return
+	}
+	e.offset = int64(index.Uint("offset", uint64(most-e.length)))
+	e.raw = e.length + int64(index.Uint("compressed away", uint64(e.length)*(mostRatio-1)))
+	e.sum = uint32(index.Uint("sum", math.MaxUint32))
+	r.aside = e
+}
+
+// Aside returns Writer.Aside at that Sync, nil if there was none. The bytes are the caller's. The error is
+// *disk.DamagedError, of these bytes alone, or that of reading them.
+func (r *Reader) Aside() ([]byte, error) {
+	if r.aside.length == 0 {
+		return nil, nil
+	}
+	return r.readWhole(r.aside, "aside")
+}
+
 // Blocks returns the number of blocks, their bytes in the file, and those that they have in memory.
 func (r *Reader) Blocks() (number int, bytes, raw int64) {
 	for _, b := range r.blocks {
@@ -181,13 +208,15 @@ func (r *Reader) VerifyBlock(number int) error {
 	return r.readBlock(r.blocks[number], make([]byte, tile.ChunkBytes))
 }
 
-// Verify reads all blocks, and returns the errors of those that are damaged or cannot be read, joined. It
+// Verify reads all blocks and Aside, and returns the errors of those that are damaged or cannot be read, joined. It
 // costs a read of the file.
 func (r *Reader) Verify() error {
 	var all []error
 	for i := range r.blocks {
 		all = append(all, r.VerifyBlock(i))
 	}
+	_, err := r.Aside()
+	all = append(all, err)
 	return errors.Join(all...)
 }
 

@@ -20,6 +20,9 @@ type Writer struct {
 	History *history.History
 	// Note is bytes that each Sync puts into the file, for layers above. It takes memory for three of it.
 	Note []byte
+	// Aside is as Note, but in a block of its own that is read when it is asked for (Reader.Aside), and whose damage
+	// leaves all else whole.
+	Aside []byte
 
 	file
 	fs   disk.FS
@@ -128,6 +131,7 @@ func (w *Writer) Sync() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", w.name, err)
 	}
+	w.writeAside()
 	raw := w.index(image)
 	data := compress(raw, nil)
 	e := end{offset: w.size, length: int64(len(data)), raw: int64(len(raw)), sum: sum(data)}
@@ -136,6 +140,16 @@ func (w *Writer) Sync() error {
 		w.sync()
 	}
 	return w.err
+}
+
+// writeAside writes what is beside the index.
+func (w *Writer) writeAside() {
+	w.aside = end{}
+	if len(w.Aside) > 0 {
+		data := compress(w.Aside, nil)
+		w.aside = end{offset: w.size, length: int64(len(data)), raw: int64(len(w.Aside)), sum: sum(data)}
+		w.append(data) // an error stays
+	}
 }
 
 // imageOf returns the image of a view. An error is one of reading a block.
@@ -158,6 +172,11 @@ func (w *Writer) index(image []byte) []byte {
 	}
 	f.Uint(uint64(len(w.Note)))
 	f.Raw(w.Note)
+	if f.Uint(uint64(w.aside.length)); w.aside.length > 0 {
+		f.Uint(uint64(w.aside.offset))
+		f.Uint(uint64(w.aside.raw - w.aside.length))
+		f.Uint(uint64(w.aside.sum))
+	}
 	f.Raw(image)
 	return f.Data
 }

@@ -182,7 +182,11 @@ func TestRandom(t *testing.T) {
 				}
 			}
 			p = next
-			held = append(held, asker{pyramids: []*summary.Pyramid{p, of(t, v), summary.Bare(v)}})
+			opened := reopen(t, p)
+			if i%3 == int(seed%3) {
+				p, opened = opened, p // goes on from an image
+			}
+			held = append(held, asker{pyramids: []*summary.Pyramid{p, of(t, v), summary.Bare(v), opened}})
 			nodes, levels := summary.Nodes(p)
 			if anew, _ := summary.Nodes(held[i].pyramids[1]); !m.drops && nodes != anew {
 				t.Fatalf("seed %d: %d nodes, %d of one that is made anew", seed, nodes, anew)

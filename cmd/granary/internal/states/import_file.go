@@ -80,6 +80,9 @@ func writeFile(cmd *cobra.Command, output string, feed feeding) error {
 		}
 		bar.end()
 		intervals = n
+		if err := to.summarize(); err != nil {
+			return errors.Join(err, to.w.Discard())
+		}
 		return to.w.Close()
 	})
 	if err != nil {
@@ -101,6 +104,7 @@ type fileTarget struct {
 	path string
 	w    *paged.Writer // nil before the first transaction
 	tx   *history.Draft
+	view *history.View // of the last transaction
 }
 
 // begin begins a transaction, for the first of which the file is made.
@@ -119,8 +123,8 @@ func (f *fileTarget) begin(start int64) (w *history.Writer, err error) {
 	return f.tx.Writer, nil
 }
 
-func (f *fileTarget) commit() error {
-	_, err := f.tx.Commit()
+func (f *fileTarget) commit() (err error) {
+	f.view, err = f.tx.Commit()
 	return err
 }
 

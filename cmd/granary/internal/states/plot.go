@@ -168,6 +168,9 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 	if opts.Rows == 0 {
 		opts.Rows = len(attributes)
 	}
+	if opts.Pyramid, err = l.pyramid(cmd.ErrOrStderr()); err != nil {
+		return err
+	}
 	draw := render.TimeGraph
 	if o.isPage() {
 		draw = render.TimePage

@@ -23,12 +23,13 @@ program wrote, and compares the checksum of each block. If all are right, it
 reads each interval too.
 
 It prints each block that is damaged. Questions that need such a block are
-errors, and others are answered. The exit code is
+errors, and others are answered. Summaries that are damaged are made again for
+each picture. The exit code is
 
   0    all is whole
-  1    blocks are damaged, or the file was cut, or its writer was stopped or is
-       at work: the states behind the last Sync are missing. Also 1: the file
-       cannot be read, or is no history file
+  1    blocks or summaries are damaged, or the file was cut, or its writer was
+       stopped or is at work: the states behind the last Sync are missing. Also
+       1: the file cannot be read, or is no history file
   2    a usage error
   130  an interrupt
 
@@ -50,6 +51,8 @@ type fileReport struct {
 	Bytes   int64        `json:"bytes"`
 	Damages []fileDamage `json:"damages"`
 	Lost    int64        `json:"lost_bytes"`
+	// Summaries is what is wrong with the summaries beside the states, which are made again where they are needed.
+	Summaries string `json:"damaged_summaries,omitempty"`
 	// Intervals is 0 if a block is damaged: they are not read then.
 	Intervals int `json:"intervals"`
 }
@@ -103,6 +106,9 @@ func (r *recording) verify(ctx context.Context, progress func(done, total int64)
 		}
 	}
 	progress(int64(blocks), int64(blocks))
+	if _, err := r.summaries(); err != nil {
+		out.Summaries = damageOf(err).Reason
+	}
 	if len(out.Damages) > 0 {
 		return out, nil
 	}
@@ -131,6 +137,9 @@ func (r *fileReport) print(p *cli.Printer) {
 			p.Printf("Damaged: %s\n", cli.Printable(d.Reason))
 		}
 	}
+	if r.Summaries != "" {
+		p.Printf("Damaged: the summaries: %s\n", cli.Printable(r.Summaries))
+	}
 	if r.Lost > 0 {
 		p.Printf("Lost:    %s behind the last Sync that is whole\n", cli.Size(r.Lost))
 	}
@@ -145,6 +154,8 @@ func (r *fileReport) problem() error {
 	switch {
 	case len(r.Damages) > 0:
 		return fmt.Errorf("%s: %s: questions that need them are errors; import it again", r.File, areDamaged(len(r.Damages), r.Blocks))
+	case r.Summaries != "":
+		return fmt.Errorf("%s: the summaries are damaged: pictures make them again; import it again", r.File)
 	case r.Lost > 0:
 		return fmt.Errorf("%s: %s at its end belong to no Sync: the file was cut or damaged there, or its writer was stopped or is at work", r.File, cli.Size(r.Lost))
 	}

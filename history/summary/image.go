@@ -1,0 +1,251 @@
+package summary
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/history/tile"
+	"github.com/granarydb/granary/internal/fields"
+)
+
+// ErrImage is returned by Open for bytes that are no image of nodes, or one of another history.
+var ErrImage = errors.New("invalid image of summaries")
+
+// imageVersion is that of an image. One of another is to be made again.
+const imageVersion = 1
+
+// AppendImage appends the nodes to dst, for Open with the same view, or one of its image. It takes less than their
+// Size: the lowest nodes are kept, and those above are made of them. docs/format/history.md draws the bytes.
+func (p *Pyramid) AppendImage(dst []byte) []byte {
+	w := fields.Writer{Data: dst}
+	w.Uint(imageVersion)
+	some := 0
+	for _, l := range p.lanes {
+		if l != nil {
+			some++
+		}
+	}
+	w.Uint(uint64(some))
+	before := -1
+	for i, l := range p.lanes {
+		if l != nil {
+			w.Uint(uint64(i - before - 1))
+			p.appendLane(&w, l)
+			before = i
+		}
+	}
+	return w.Data
+}
+
+// appendLane appends the nodes of a lane.
+func (p *Pyramid) appendLane(w *fields.Writer, l *lane) {
+	w.Uint(uint64(l.tiles - l.base))
+	has := uint64(0)
+	for slot, c := range l.columns {
+		w.Int(uint64(int64(l.left[slot])))
+		if c != nil && c.from(p.view.Start()) < c.len() {
+			has |= 1 << slot
+		}
+	}
+	w.Data = binary.LittleEndian.AppendUint64(w.Data, has)
+	for rest := has; rest != 0; rest &= rest - 1 {
+		c := l.columns[slotOf(rest)]
+		gone := c.from(p.view.Start())
+		start, behind := c.start(gone), 0
+		w.Uint(uint64(start) - uint64(p.view.Start()))
+		w.Uint(uint64(c.len() - gone))
+		var n node
+		for k := gone; k < c.len(); k++ {
+			w.Uint(uint64(c.ends[k]) - uint64(start))
+			w.Uint(uint64(int(c.tiles[k]) - l.base - behind))
+			c.read(0, k, &n)
+			w.Data = n.append(w.Data, c.kind)
+			start, behind = c.ends[k]+1, int(c.tiles[k])-l.base
+		}
+	}
+}
+
+// Open returns the pyramid of a view of which AppendImage made an image. It costs 0.2 us a node, and reads no tile. It
+// keeps none of the bytes.
+//
+// The error is ErrImage. Open checks that nodes are of tiles that the view has, in order, with as much time as they are
+// long, so no bytes make a question panic, and takes memory of at most 64 times the image. Whether they are those of
+// the view takes a checksum of both.
+func Open(v *history.View, image []byte) (*Pyramid, error) {
+	r := imageReader{Reader: fields.NewReader(image, ErrImage), view: v}
+	r.In("summaries")
+	if version := r.Uint("version", math.MaxUint32); version != imageVersion && r.Err() == nil {
+		return nil, fmt.Errorf("%w: version %d, not %d", ErrImage, version, imageVersion)
+	}
+	p := Bare(v)
+	p.lanes = make([]*lane, v.Lanes())
+	at := -1
+	for n := r.Count("lanes", leastLane); n > 0 && r.Err() == nil; n-- {
+		step := r.Uint("lane", uint64(len(p.lanes)))
+		if at += 1 + int(step); at >= len(p.lanes) {
+			r.Failf("lane %d of %d", at, len(p.lanes))
+			break
+		}
+		p.lanes[at] = r.lane(at)
+	}
+	if r.Left() > 0 {
+		r.Failf("%d bytes are left", r.Left())
+	}
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// leastLane is the number of bytes that a lane takes at least: what is left of each slot, and the slots with nodes.
+const leastLane = 2 + tile.Slots + 8
+
+// imageReader reads an image.
+type imageReader struct {
+	fields.Reader
+	view *history.View
+	node node
+}
+
+// lane reads the nodes of a lane.
+func (r *imageReader) lane(number int) *lane {
+	tiles, kinds := r.view.Tiles(number), r.view.Kinds(number)
+	if n := r.Uint("tiles", math.MaxUint32); int(n) != len(tiles) {
+		r.Failf("%d tiles of lane %d, which has %d", n, number, len(tiles))
+	}
+	l := new(lane)
+	for slot := range l.left {
+		left := int64(r.Int("left"))
+		if l.left[slot] = int32(left); int64(l.left[slot]) != left {
+			r.Failf("%d bytes are left of a node", left)
+		}
+	}
+	mask := r.Raw("slots", 8)
+	if r.Err() != nil {
+		return nil
+	}
+	for l.tiles < len(tiles) {
+		l.tiles++
+		l.group(tiles)
+	}
+	for rest := binary.LittleEndian.Uint64(mask); rest != 0 && r.Err() == nil; rest &= rest - 1 {
+		l.columns[slotOf(rest)] = r.column(tiles, kinds[slotOf(rest)])
+	}
+	return l
+}
+
+// column reads the nodes of an attribute.
+func (r *imageReader) column(tiles []tile.Ref, kind history.Kind) *column {
+	v := r.view
+	start := uint64(v.Start()) + r.Uint("begin", math.MaxUint64)
+	c := &column{kind: kind, begin: int64(start)}
+	behind := uint64(0)
+	n := r.Count("nodes", leastNode)
+	if n == 0 {
+		r.Failf("no node")
+	}
+	for ; n > 0; n-- {
+		span := r.Uint("end", math.MaxUint64)
+		behind += r.Uint("tile", uint64(len(tiles))-behind)
+		end := start + span
+		if r.Err() == nil && (int64(start) < v.Start() || int64(end) < int64(start) || behind == 0 || int64(end) > tiles[behind-1].Last) {
+			r.Failf("a node from %d to %d before tile %d", int64(start), int64(end), behind)
+		}
+		if r.read(kind, span+1); r.Err() != nil {
+			return nil
+		}
+		c.add(&r.node, int64(end), int(behind))
+		start = end + 1
+	}
+	return c
+}
+
+// leastNode is the number of bytes that a node takes at least: its end and tile, and three numbers.
+const leastNode = 5
+
+// read reads a node of a number of instants.
+func (r *imageReader) read(kind history.Kind, instants uint64) {
+	n := &r.node
+	n.reset()
+	count := r.Uint("intervals", math.MaxUint64)
+	n.count, n.many = count/2, count%2 == 1
+	n.null = r.Uint("instants of null", math.MaxUint64)
+	if states := r.Uint("states", math.MaxUint64); n.many {
+		n.time = states
+		r.numbers(kind)
+	} else if r.Err() == nil {
+		if states > mostStates {
+			r.Failf("%d states", states)
+			return
+		}
+		for range states {
+			s := state{word: r.word(kind)}
+			s.time = r.Uint("instants", math.MaxUint64)
+			n.time += s.time
+			n.states = append(n.states, s)
+		}
+	}
+	if kind == history.KindNull && (n.many || len(n.states) > 0) || n.count == 0 || n.null+n.time != instants || r.overflows() {
+		r.Failf("%d intervals of %d instants, not %d", n.count, n.null+n.time, instants)
+	}
+}
+
+// overflows reports whether the times of a node are more than 64 bits together.
+func (r *imageReader) overflows() bool {
+	sum, carry := bits.Add64(0, r.node.null, 0)
+	if r.node.many {
+		_, carry = bits.Add64(sum, r.node.time, carry)
+		return carry != 0
+	}
+	for _, s := range r.node.states {
+		if sum, carry = bits.Add64(sum, s.time, 0); carry != 0 {
+			return sum != 0 // 2^64 instants are 0
+		}
+	}
+	return false
+}
+
+// word reads the word of a value.
+func (r *imageReader) word(kind history.Kind) (word uint64) {
+	switch kind {
+	case history.KindFloat:
+		if b := r.Raw("float", 8); b != nil {
+			word = binary.LittleEndian.Uint64(b)
+		}
+	case history.KindInt:
+		word = r.Int("int")
+	case history.KindBool:
+		word = r.Uint("bool", 1)
+	case history.KindString, history.KindBytes:
+		word = r.Uint("text", math.MaxUint32)
+	case history.KindNull:
+	}
+	return word
+}
+
+// numbers reads the numbers of a node with many states.
+func (r *imageReader) numbers(kind history.Kind) {
+	if !isNumber(kind) {
+		return
+	}
+	n := &r.node.numbers
+	n.some, n.min, n.max = true, r.word(kind), r.word(kind)
+	odd := byte(0)
+	if kind == history.KindFloat {
+		if b := r.Raw("sum", 9); b != nil {
+			n.sum.hi, odd = binary.LittleEndian.Uint64(b), b[8]
+		}
+		if n.sum.odd = odd; odd > oddNaN|oddPlus|oddMinus {
+			r.Failf("flags %x of a sum", odd)
+		}
+	} else {
+		n.sum.hi = r.Int("sum")
+	}
+	if b := r.Raw("sum", 8); b != nil {
+		n.sum.lo = binary.LittleEndian.Uint64(b)
+	}
+}
