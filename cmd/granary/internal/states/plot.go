@@ -186,17 +186,15 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 
 // withValues leaves out the attributes that only group others: they never have a value. It reads no states.
 func withValues(v *history.View, attributes []history.Attribute) (left []history.Attribute) {
-	var kinds [tile.Slots]history.Kind
-	of := -1 // the lane of kinds
-	for _, a := range attributes {
-		lane, slot, placed := v.Place(a)
-		if !placed || lane >= v.Lanes() { // a later view has a value
-			continue
+	has := make([]uint64, v.Lanes()) // slots with values
+	for lane := range has {
+		for slot, kind := range v.Kinds(lane) {
+			has[lane] |= tile.One(kind != history.KindNull) << slot
 		}
-		if lane != of {
-			kinds, of = v.Kinds(lane), lane
-		}
-		if kinds[slot] != history.KindNull {
+	}
+	left = make([]history.Attribute, 0, len(attributes))
+	for _, a := range attributes { // a later view can have more lanes
+		if lane, slot, placed := v.Place(a); placed && lane < len(has) && has[lane]>>slot&1 != 0 {
 			left = append(left, a)
 		}
 	}
