@@ -12,140 +12,132 @@ import (
 
 // Options are the options of a store. The zero value is a good choice.
 type Options struct {
-	// GranuleRows is the number of rows above which a granule is split. At least 1. 0 means
-	// 65,536. With a MemoryBudget it is at most one row per 4 KiB of the budget, since a
-	// rewrite needs several times the memory of a granule.
+	// GranuleRows is the number of rows above which a granule is split. At least 1. 0 means 65,536. With a
+	// MemoryBudget it is at most one row per 4 KiB of the budget, since a rewrite needs several times the memory of a
+	// granule.
 	GranuleRows int
-	// GranuleBytes is the encoded size above which a granule is split. At least 1. 0 means 4
-	// MiB, or 1/32 of a MemoryBudget if that is less.
+	// GranuleBytes is the encoded size above which a granule is split. At least 1. 0 means 4 MiB, or 1/32 of a
+	// MemoryBudget if that is less.
 	GranuleBytes int
-	// FreshParts is the number of parts since the last rewrite at which a granule is
-	// compacted, provided that they hold as many rows as the base. At least 2. 0 means 16.
+	// FreshParts is the number of parts since the last rewrite at which a granule is compacted, provided that they
+	// hold as many rows as the base. At least 2. 0 means 16.
 	FreshParts int
-	// MaxParts is the number of fresh parts at which a granule is compacted regardless of
-	// their rows. At least FreshParts. 0 means 256.
+	// MaxParts is the number of fresh parts at which a granule is compacted regardless of their rows. At least
+	// FreshParts. 0 means 256.
 	MaxParts int
-	// FutureLimit bounds how far a row's time may be ahead of the clock, in tables with a time
-	// bucket. 0 means 10 minutes. A negative limit means no limit.
+	// FutureLimit bounds how far a row's time may be ahead of the clock, in tables with a time bucket. 0 means 10
+	// minutes. A negative limit means no limit.
 	FutureLimit time.Duration
-	// PastLimit bounds how far a row's time may be behind the clock, in tables with a time bucket. 0
-	// takes times from 1980 on, or any time if the clock itself is before 1980. That refuses times in
-	// another unit than nanoseconds: seconds, milliseconds and microseconds since 1970, and missing
-	// times, fall into the first weeks of 1970. Negative is no limit, for times that are no dates.
+	// PastLimit bounds how far a row's time may be behind the clock, in tables with a time bucket. 0 takes times from
+	// 1980 on, or any time if the clock itself is before 1980. That refuses times in another unit than nanoseconds:
+	// seconds, milliseconds and microseconds since 1970, and missing times, fall into the first weeks of 1970.
+	// Negative is no limit, for times that are no dates.
 	PastLimit time.Duration
-	// Retention is how long rows are kept, in tables with a time bucket. A range of the bucket's width
-	// is dropped once all of it is older than the newest committed row by more than Retention. The
-	// clock does not matter, so replays work. A row far in the future would drop everything before
-	// it; FutureLimit refuses such rows. At least 0. 0 keeps rows for ever.
+	// Retention is how long rows are kept, in tables with a time bucket. A range of the bucket's width is dropped once
+	// all of it is older than the newest committed row by more than Retention. The clock does not matter, so replays
+	// work. A row far in the future would drop everything before it; FutureLimit refuses such rows. At least 0. 0
+	// keeps rows for ever.
 	Retention time.Duration
-	// MemoryBudget is the number of heap bytes that the store may keep alive: rows, dictionaries,
-	// symbols, the cache of files, memory that only snapshots hold, and inserts and rewrites in
-	// progress. It does not include memory that queries allocate and return. With a directory, a
-	// sixteenth of it, at most 16 MiB, is for the log.
+	// MemoryBudget is the number of heap bytes that the store may keep alive: rows, dictionaries, symbols, the cache
+	// of files, memory that only snapshots hold, and inserts and rewrites in progress. It does not include memory that
+	// queries allocate and return. With a directory, a sixteenth of it, at most 16 MiB, is for the log.
 	//
-	// From 14/16 of the budget on, inserts help with maintenance. From 15/16 on, the oldest time
-	// ranges over all tables are evicted, each with all of its buckets. The newest range of a table
-	// is evicted only for rows of a newer one. Before a range, the states of histories go that ended
-	// before its end; those of the newest range stay, and the latest. Times of states that count from
-	// another instant than those of rows, as from 0, are older than all rows or newer: such states go
-	// first, or last. Give them a store of their own.
+	// From 14/16 of the budget on, inserts help with maintenance. From 15/16 on, the oldest time ranges over all
+	// tables are evicted, each with all of its buckets. The newest range of a table is evicted only for rows of a
+	// newer one. Before a range, the states of histories go that ended before its end; those of the newest range stay,
+	// and the latest. Times of states that count from another instant than those of rows, as from 0, are older than
+	// all rows or newer: such states go first, or last. Give them a store of their own.
 	//
-	// With a directory no row is dropped: the oldest buckets that files have are unloaded, then, while
-	// the insert waits, files are written of what the log alone has, and these buckets are unloaded. States
-	// go if that is not enough, or if the log has less than a 32nd of the budget. Inserts get ErrMemory
-	// if dictionaries of the newest generation fill the budget, or with disk.ErrDisk if the disk fails.
+	// With a directory no row is dropped: the oldest buckets that files have are unloaded, then, while the insert
+	// waits, files are written of what the log alone has, and these buckets are unloaded. States go if that is not
+	// enough, or if the log has less than a 32nd of the budget. Inserts get ErrMemory if dictionaries of the newest
+	// generation fill the budget, or with disk.ErrDisk if the disk fails.
 	//
-	// If snapshots hold so much that eviction would free nothing, the oldest snapshot expires
-	// (ErrSnapshotExpired), at the latest when old snapshots hold a quarter of the budget. One taken
-	// since the second newest bucket began expires only if the memory evicted under it is needed at
-	// once. If that does not suffice, inserts return ErrMemory. Stats counts all of this.
+	// If snapshots hold so much that eviction would free nothing, the oldest snapshot expires (ErrSnapshotExpired), at
+	// the latest when old snapshots hold a quarter of the budget. One taken since the second newest bucket began
+	// expires only if the memory evicted under it is needed at once. If that does not suffice, inserts return
+	// ErrMemory. Stats counts all of this.
 	//
 	// At least 1 MiB. 0 means no limit.
 	MemoryBudget int64
-	// BucketRows is the number of rows after which the newest time bucket of a table is cut.
-	// Rows that are inserted from then on, and are later than the newest row of the commit
-	// that exceeded the number, go to a new bucket. A negative number means that buckets end
-	// by time alone. 0 means 4,096 for each series of the bucket, which is 7 minutes of
-	// profiles of 100 rows every 10 seconds, and at least 1,048,576.
+	// BucketRows is the number of rows after which the newest time bucket of a table is cut. Rows that are inserted
+	// from then on, and are later than the newest row of the commit that exceeded the number, go to a new bucket. A
+	// negative number means that buckets end by time alone. 0 means 4,096 for each series of the bucket, which is 7
+	// minutes of profiles of 100 rows every 10 seconds, and at least 1,048,576.
 	//
-	// Rows are sorted by bucket, then by series. A query for a small part of a bucket's time therefore
-	// reads all rows that its series have in the bucket. A writer at full speed can make these many:
-	// of 36 million rows of 800 series in a bucket, a merge of one job's oldest million took eight
-	// times as long as when they were alone. More buckets cost memory: 1 % at a million rows, and less
-	// at the default. They cost time: up to a quarter for sums over many buckets, and up to 20 us each
-	// for queries about series.
+	// Rows are sorted by bucket, then by series. A query for a small part of a bucket's time therefore reads all rows
+	// that its series have in the bucket. A writer at full speed can make these many: of 36 million rows of 800 series
+	// in a bucket, a merge of one job's oldest million took eight times as long as when they were alone. More buckets
+	// cost memory: 1 % at a million rows, and less at the default. They cost time: up to a quarter for sums over many
+	// buckets, and up to 20 us each for queries about series.
 	//
-	// A bucket that was cut still gets late rows of its time, and rows that were inserted before the
-	// cut and committed after it. An ordered scan returns rows by bucket, so within one range of the
-	// schema's width a row can come before an earlier one, even of the same series. Retention,
-	// eviction and generations go by whole ranges and do not depend on cuts. A range older than the
-	// newest is not cut, and rows of one time are not separated. Only the rows bound the number of
-	// buckets. A batch with rows of more than 1,024 buckets is ErrLimit.
+	// A bucket that was cut still gets late rows of its time, and rows that were inserted before the cut and committed
+	// after it. An ordered scan returns rows by bucket, so within one range of the schema's width a row can come
+	// before an earlier one, even of the same series. Retention, eviction and generations go by whole ranges and do
+	// not depend on cuts. A range older than the newest is not cut, and rows of one time are not separated. Only the
+	// rows bound the number of buckets. A batch with rows of more than 1,024 buckets is ErrLimit.
 	BucketRows int
-	// GenerationBuckets is the number of consecutive time ranges that share dictionaries,
-	// which are dropped with the last of them. A greater number keeps fewer copies of values
-	// that stay the same. A smaller one frees values that change sooner. At least 1. 0 means
-	// 16, or with Retention a generation of at most a quarter of it.
+	// GenerationBuckets is the number of consecutive time ranges that share dictionaries, which are dropped with the
+	// last of them. A greater number keeps fewer copies of values that stay the same. A smaller one frees values that
+	// change sooner. At least 1. 0 means 16, or with Retention a generation of at most a quarter of it.
 	GenerationBuckets int
-	// Manual leaves maintenance to the caller: no goroutine is started, and the caller must
-	// call Maintain or Compact. Inserts help only when memory is short. With a directory, Maintain
-	// also writes files when they are due, and commits write the log.
+	// Manual leaves maintenance to the caller: no goroutine is started, and the caller must call Maintain or Compact.
+	// Inserts help only when memory is short. With a directory, Maintain also writes files when they are due, and
+	// commits write the log.
 	Manual bool
-	// VerifyLists makes inserts compare each list of UUIDs that is found by its 128-bit hash
-	// with the stored list. It costs about 100 ns per list. An insert fails with
-	// dict.ErrCollision if the lists differ. It is a check of the hash.
+	// VerifyLists makes inserts compare each list of UUIDs that is found by its 128-bit hash with the stored list. It
+	// costs about 100 ns per list. An insert fails with dict.ErrCollision if the lists differ. It is a check of the
+	// hash.
 	VerifyLists bool
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
-	// Rand is the source of hash seeds. CreateTable and CreateHistory each read 8 bytes of it;
-	// concurrent calls read concurrently. nil means crypto/rand.
+	// Rand is the source of hash seeds. CreateTable and CreateHistory each read 8 bytes of it; concurrent calls read
+	// concurrently. nil means crypto/rand.
 	Rand io.Reader
-	// Yield, if set, is called at named points between the steps of inserts, commits, scans and
-	// maintenance, outside of every lock, for a simulator. It must be safe for concurrent use.
+	// Yield, if set, is called at named points between the steps of inserts, commits, scans and maintenance, outside
+	// of every lock, for a simulator. It must be safe for concurrent use.
 	Yield func(point string)
 
-	// Dir is the directory that makes the store durable, which is made if there is none. Empty
-	// means that the store is in memory alone and Close discards it. One process at a time opens a
-	// directory (disk.ErrLocked), or several read it (ReadOnly). It must be on a local file system.
+	// Dir is the directory that makes the store durable, which is made if there is none. Empty means that the store is
+	// in memory alone and Close discards it. One process at a time opens a directory (disk.ErrLocked), or several read
+	// it (ReadOnly). It must be on a local file system.
 	//
-	// Commits go into a log there, and when that is large, all that is committed into files. Open
-	// brings back what is in both. Rows in files need no memory: after Open, or if a MemoryBudget
-	// unloads them, queries read them through a cache, of 256 MiB at most if there is no budget.
-	// What retention drops leaves the directory with the next files.
+	// Commits go into a log there, and when that is large, all that is committed into files. Open brings back what is
+	// in both. Rows in files need no memory: after Open, or if a MemoryBudget unloads them, queries read them through
+	// a cache, of 256 MiB at most if there is no budget. What retention drops leaves the directory with the next
+	// files.
 	Dir string
-	// DiskBudget is the number of bytes that the files and the log in Dir may take, of which segments of the
-	// log are a 32nd each, at most 64 MiB. The directory exceeds it by one segment and the file that is being
-	// written at most.
+	// DiskBudget is the number of bytes that the files and the log in Dir may take, of which segments of the log are a
+	// 32nd each, at most 64 MiB. The directory exceeds it by one segment and the file that is being written at most.
 	//
-	// From 25/32 of it on, the oldest whole time ranges over all tables are dropped as by Table.DropBefore, with
-	// room for files to be written. Stats.DiskDroppedRows counts their rows. The newest range of a table goes
-	// only for rows of a later one; histories stay. From 27/32 on, or with 10/32 in the log, commits wait, and
-	// from 27/32 on the oldest snapshots expire that keep files of dropped ranges (ErrSnapshotExpired). From 28/32
-	// on, commits but Table.DropBefore get disk.ErrDisk before anything happened, until there is room. Reads go on.
+	// From 25/32 of it on, the oldest whole time ranges over all tables are dropped as by Table.DropBefore, with room
+	// for files to be written. Stats.DiskDroppedRows counts their rows. The newest range of a table goes only for rows
+	// of a later one; histories stay. From 27/32 on, or with 10/32 in the log, commits wait, and from 27/32 on the
+	// oldest snapshots expire that keep files of dropped ranges (ErrSnapshotExpired). From 28/32 on, commits but
+	// Table.DropBefore get disk.ErrDisk before anything happened, until there is room. Reads go on.
 	//
 	// At least 16 MiB. 0 means no limit. It has no effect without Dir or FS, and none with ReadOnly.
 	DiskBudget int64
 	// FS is the file system of the directory, instead of the system's. Dir is not used then.
 	FS disk.FS
-	// ReadOnly opens the directory for reading: nothing is written there, no space is reserved, and
-	// files of a log that ends amid an entry stay as they are. All writes return ErrReadOnly. Any
-	// number of processes can have it open so at once, and then none for writing (disk.ErrLocked).
-	// The store is that of the moment of Open. Maintenance is in memory alone. It needs a directory
-	// that a store has made; in one without a store Open returns fs.ErrNotExist.
+	// ReadOnly opens the directory for reading: nothing is written there, no space is reserved, and files of a log
+	// that ends amid an entry stay as they are. All writes return ErrReadOnly. Any number of processes can have it
+	// open so at once, and then none for writing (disk.ErrLocked). The store is that of the moment of Open.
+	// Maintenance is in memory alone. It needs a directory that a store has made; in one without a store Open returns
+	// fs.ErrNotExist.
 	ReadOnly bool
-	// Sync is when commits are made durable, and so what a crash can lose: disk.SyncPeriodically
-	// by default, disk.SyncEach or disk.SyncNever.
+	// Sync is when commits are made durable, and so what a crash can lose: disk.SyncPeriodically by default,
+	// disk.SyncEach or disk.SyncNever.
 	Sync disk.SyncPolicy
 	// SyncEvery is the period of disk.SyncPeriodically. 0 means a second.
 	SyncEvery time.Duration
-	// LogBytes is the size of the log from which on it is replaced by files. It bounds what Open
-	// must repeat, to this and the entries that come while files are written; or to the bytes
-	// that were written into files last, if these are more. At least 1. 0 means 64 MiB, or a
-	// quarter of a MemoryBudget if that is less.
+	// LogBytes is the size of the log from which on it is replaced by files. It bounds what Open must repeat, to this
+	// and the entries that come while files are written; or to the bytes that were written into files last, if these
+	// are more. At least 1. 0 means 64 MiB, or a quarter of a MemoryBudget if that is less.
 	LogBytes int64
 
-	// segmentBytes and queueBytes are smaller in simulations; 0 is the default of the log. So is
-	// imageBytes, of the images of dictionaries: what is new is cut into several.
+	// segmentBytes and queueBytes are smaller in simulations; 0 is the default of the log. So is imageBytes, of the
+	// images of dictionaries: what is new is cut into several.
 	segmentBytes, queueBytes, imageBytes int64
 }
 
