@@ -25,10 +25,11 @@ var below = map[string][]string{
 	"cmd/granary/internal/clitest": {"cmd/granary/internal/cli"}, // tests alone import it
 	"cmd/granary/parquet":          {"profile"},
 
-	"server":         {"server/fanout", "export", "profile", "profile/tree", "query/filter", "columnstore", "schema", "disk", "internal/selector"},
+	"server":         {"server/fanout", "server/ui", "export", "profile", "profile/tree", "query/filter", "columnstore", "schema", "disk", "internal/selector"},
 	"server/fanout":  {"profile", "profile/means", "columnstore"},
 	"server/self":    {"profile", "columnstore", "history", "server/gotrace"},
 	"server/gotrace": {"history", "trace"},
+	"server/ui":      {},
 	"export":         {"profile"},
 	"internal/input": {"profile"},
 	"render":         {"profile", "history", "history/summary"},

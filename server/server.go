@@ -18,6 +18,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/fanout"
+	"github.com/granarydb/granary/server/ui"
 )
 
 // Server answers the protocols of profiling servers from the profiles of a store. It is an
@@ -99,6 +100,12 @@ func (s *Server) routes() {
 	s.pushRoutes()
 	s.queryRoutes()
 	s.pageRoutes()
+	for path, h := range ui.Handlers() { // without tokens: the page has no data of its own
+		if path == "/" {
+			path = "/{$}"
+		}
+		s.mux.Handle("GET "+path, h)
+	}
 	if s.front != nil {
 		s.frontRoutes()
 		return

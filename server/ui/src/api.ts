@@ -1,0 +1,120 @@
+// Questions to the server. Addresses are relative, so that the page works below any path.
+
+import type { Columns } from "./tree";
+
+// Head is a part of each answer of /api/v1.
+export interface Head {
+  commit: number;
+  touched: { granules: number; parts: number; rows: number; chosen: number };
+}
+
+// Typed is what an answer says about its values, by side: of a difference before and after.
+export interface Typed {
+  sample_type: string;
+  unit: string;
+  mean: boolean;
+  total: number[];
+  magnitude: number[];
+  found?: number[];
+}
+
+export interface Flame extends Head, Typed {
+  tree?: Columns;
+  callers?: Columns;
+  callees?: Columns;
+}
+
+export interface Row { name: string; file?: string; line?: number; binary?: string; flat: number[]; cum: number[] }
+export interface Top extends Head, Typed { all: number; matching: number; functions: Row[] }
+
+export interface Dot { time: string; until: string; duration: number; total: number; rows: number; labels: Record<string, string>; selector: string }
+export interface Profiles extends Head { sample_type: string; unit: string; all: number; profiles: Dot[] }
+
+export interface StoreState extends Head {
+  oldest?: string; newest?: string; floor?: string;
+  rows: number; cold_rows: number; series: number; stacks: number; granules: number; parts: number;
+  memory: Record<string, number>;
+  disk: { budget: number; files: number; log: number; failed: boolean };
+  gone: Record<string, number>;
+}
+
+// Params are the parameters of a question; empty ones are not sent.
+export type Params = Record<string, string | number | undefined>;
+
+// Refusal is an answer that is an error: the server's sentence. Its status is 0 if the server did not answer.
+export class Refusal extends Error {
+  constructor(readonly status: number, message: string) { super(message); }
+}
+
+let token = sessionStorage.getItem("token") ?? "";
+
+// setToken keeps the token of later questions for this tab of the browser.
+export function setToken(t: string) { sessionStorage.setItem("token", token = t); }
+
+// link returns the address of a question.
+export function link(path: string, params: Params): string {
+  const of = new URLSearchParams();
+  for (const [name, v] of Object.entries(params)) if (v) of.set(name, String(v));
+  return path + (of.size ? "?" + of : "");
+}
+
+async function send(address: string, init: RequestInit): Promise<Response> {
+  const headers = new Headers(init.headers);
+  if (token) headers.set("Authorization", "Bearer " + token);
+  let answer: Response;
+  try {
+    answer = await fetch(address, { ...init, headers });
+  } catch (e) {
+    if ((e as Error).name === "AbortError") throw e;
+    throw new Refusal(0, "The server does not answer.");
+  }
+  if (answer.ok) return answer;
+  const body = (await answer.text()).trim();
+  let message = body;
+  try { message = (JSON.parse(body) as { message?: string }).message ?? body; } catch { /* it is a sentence */ }
+  throw new Refusal(answer.status, message || answer.statusText || "status " + answer.status);
+}
+
+// get asks GET path.
+export async function get<T>(path: string, params: Params, signal?: AbortSignal): Promise<T> {
+  return (await send(link(path, params), { signal })).json() as Promise<T>;
+}
+
+// querier asks a method of querier.v1, which Grafana asks too. Times are milliseconds, whole numbers strings.
+export async function querier<T>(method: string, body: object, signal?: AbortSignal): Promise<T> {
+  const init = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal };
+  return (await send("querier.v1.QuerierService/" + method, init)).json() as Promise<T>;
+}
+
+// Load is one look at the store: all of its answers are of the commit of the first one.
+export class Load {
+  private first: Promise<Head> | null = null;
+  commit = 0;
+
+  // ask asks GET api/v1/name. A commit that the server holds no more is asked for once more, without it.
+  async ask<T extends Head>(name: string, params: Params, signal?: AbortSignal): Promise<T> {
+    const path = "api/v1/" + name;
+    if (!this.first) return this.begin(get<T>(path, params, signal));
+    try { await this.first; } catch { /* whoever asked says so */ }
+    if (!this.first) return this.begin(get<T>(path, params, signal));
+    if (!this.commit) return get<T>(path, params, signal); // a front has none
+    try {
+      return await get<T>(path, { ...params, commit: this.commit }, signal);
+    } catch (e) {
+      if ((e as Refusal).status !== 410) throw e;
+      return this.begin(get<T>(path, params, signal));
+    }
+  }
+
+  private async begin<T extends Head>(answer: Promise<T>): Promise<T> {
+    this.first = answer;
+    try {
+      const a = await answer;
+      this.commit = a.commit;
+      return a;
+    } catch (e) {
+      if (this.first === answer) this.first = null;
+      throw e;
+    }
+  }
+}

@@ -1,0 +1,109 @@
+// The page: header, chart, states, and a view below them.
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { useAnswer } from "./answer";
+import { Load, get, type StoreState } from "./api";
+import { Chart } from "./chart";
+import { Crumbs } from "./crumbs";
+import { Difference } from "./difference";
+import { FlameView } from "./flameview";
+import { Header } from "./header";
+import { Help } from "./help";
+import { Empty, useTypes } from "./empty";
+import { Failed } from "./message";
+import { details, question, spoken, touched, useAddress, type Page } from "./page";
+import { ProfilesView } from "./profiles";
+import { SandwichView } from "./sandwich";
+import { StatesRow, StatesTab, useHistories } from "./states";
+import { StoreView } from "./storeview";
+import { resolve } from "./url";
+
+const views: Record<string, (p: { page: Page }) => preact.JSX.Element | null> = {
+  flame: FlameView, sandwich: SandwichView, difference: Difference, states: StatesTab, profiles: ProfilesView, store: StoreView,
+};
+
+export function App() {
+  const [state, go] = useAddress();
+  const [tick, setTick] = useState(0);
+  const [isHelp, setHelp] = useState(false);
+  const store = useAnswer(String(tick), (signal) => get<StoreState>("api/v1/store", {}, signal));
+  const types = useTypes(tick);
+  const histories = useHistories(tick);
+  useLive(state.live === "1", store.error !== undefined, () => setTick((n) => n + 1));
+  useHelpKey(() => setHelp(true));
+
+  const typed = { ...state, t: state.t || types.data?.first || "" };
+  const loadKey = JSON.stringify([question(typed), tick]);
+  const load = useMemo(() => new Load(), [loadKey]);
+  const newest = store.data?.newest ? Date.parse(store.data.newest) : store.error ? Date.now() : 0;
+  const range = { from: resolve(state.from, newest), to: resolve(state.to, newest), newest };
+  const page: Page = { state: typed, go, load, loadKey, range, unit: types.data?.unit(typed.t) ?? "" };
+  const View = views[state.v] ?? FlameView;
+  const isReady = types.data !== undefined && (store.data !== undefined || store.error !== undefined);
+  return (
+    <>
+      <Header page={page} types={types.data?.all ?? []} refresh={() => setTick((n) => n + 1)} help={() => setHelp(true)} />
+      <main>
+        {types.error ? <Failed of={types} /> : isReady && (types.data!.all.length === 0 ? <Empty.Store /> : (
+          <>
+            <Chart page={page} floor={store.data?.floor} />
+            {histories.length > 0 && <StatesRow page={page} histories={histories} />}
+            <Crumbs page={page} />
+            <Tabs page={page} hasStates={histories.length > 0} />
+            <div id="view" role="tabpanel" aria-labelledby={"tab-" + (views[state.v] ? state.v : "flame")}><View page={page} /></div>
+          </>
+        ))}
+      </main>
+      <Lines />
+      {isHelp && <Help close={() => setHelp(false)} />}
+    </>
+  );
+}
+
+function Tabs({ page: { state, go }, hasStates }: { page: Page; hasStates: boolean }) {
+  const names = Object.keys(views).filter((v) => v !== "states" || hasStates);
+  const now = names.includes(state.v) ? state.v : "flame";
+  const step = (e: KeyboardEvent) => {
+    const by = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
+    if (!by) return;
+    const next = names[(names.indexOf(now) + by + names.length) % names.length]!;
+    go({ v: next });
+    document.getElementById("tab-" + next)?.focus();
+  };
+  return (
+    <div class="tabs" role="tablist" aria-label="view" onKeyDown={step}>
+      {names.map((v) => (
+        <button type="button" role="tab" id={"tab-" + v} key={v} aria-selected={v === now} aria-controls="view" tabIndex={v === now ? 0 : -1} onClick={() => go({ v })}>{v}</button>
+      ))}
+    </div>
+  );
+}
+
+// Lines are at the bottom of the page: the frame that is pointed at, and what the answer read.
+function Lines() {
+  return (
+    <footer class="lines">
+      <span class="details" id="details">{details.use()}</span>
+      <span class="touched">{touched.use()}</span>
+      <span class="sr" role="status" aria-live="polite">{spoken.use()}</span>
+    </footer>
+  );
+}
+
+// useLive asks again every 10 s while the page is seen, and less often while the server does not answer.
+function useLive(isLive: boolean, isGone: boolean, again: () => void) {
+  useEffect(() => {
+    if (!isLive) return;
+    const timer = setInterval(() => document.hidden || again(), isGone ? 30_000 : 10_000);
+    return () => clearInterval(timer);
+  }, [isLive, isGone]);
+}
+
+// useHelpKey opens the list of keys by a question mark outside of fields.
+function useHelpKey(open: () => void) {
+  useEffect(() => {
+    const key = (e: KeyboardEvent) => { if (e.key === "?" && !(e.target instanceof HTMLInputElement)) open(); };
+    addEventListener("keydown", key);
+    return () => removeEventListener("keydown", key);
+  }, []);
+}

@@ -1,0 +1,179 @@
+// The values over time: lines by label. A drag chooses a range.
+
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import { useAnswer } from "./answer";
+import { querier } from "./api";
+import { clock, text, value } from "./format";
+import { Failed } from "./message";
+import { details, type Page } from "./page";
+import { isDifference, resolve, stamp } from "./url";
+
+interface Series { labels?: { name: string; value: string }[]; points?: { value?: number; timestamp: string }[] }
+interface Line { name: string; label: string | null; sum: number; values: (number | null)[] }
+interface Lines { times: number[]; lines: Line[]; all: number; isMean: boolean }
+
+const mostLines = 5;
+const isGauge = (t: string) => /^(inuse_|goroutine|threadcreate$)/.test(t);
+export const sampleType = (id: string) => decodeURIComponent(id.split(":")[1] ?? id);
+
+// steps are the lengths of time that a point of a line is for, in seconds.
+const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400, 604800];
+export const stepOf = (millis: number) => steps.find((s) => s * 1000 >= millis / 240) ?? Math.ceil(millis / 240 / 1000);
+
+// shown is the range of the chart: that of the page, and in a difference also that of the side before.
+function shown({ state, range }: Page) {
+  let { from, to } = range;
+  if (isDifference(state)) {
+    if (state.bfrom) from = Math.min(from, resolve(state.bfrom, range.newest));
+    if (state.bto) to = Math.max(to, resolve(state.bto, range.newest));
+  }
+  return { from, to: Math.max(to, from + 1000) };
+}
+
+export function Chart({ page, floor }: { page: Page; floor?: string }) {
+  const { state, go } = page, { from, to } = shown(page), step = stepOf(to - from);
+  const isMean = isGauge(sampleType(state.t)) && state.sum !== "1";
+  const key = state.t && JSON.stringify([page.loadKey, state.t, state.q, state.by, from, to]);
+  const answer = useAnswer<Lines>(key || null, async (signal) => {
+    const { series = [] } = await querier<{ series?: Series[] }>("SelectSeries", {
+      profileTypeID: state.t, labelSelector: state.q || "{}", start: String(Math.floor(from)), end: String(Math.ceil(to) + 1), step,
+      groupBy: state.by ? [state.by] : [], aggregation: isMean ? "TIME_SERIES_AGGREGATION_TYPE_AVERAGE" : "TIME_SERIES_AGGREGATION_TYPE_SUM",
+    }, signal);
+    return linesOf(series, isMean);
+  });
+  if (answer.error) return <section class="chart" aria-label="values over time"><Failed of={answer} /></section>;
+  const drag = (a: number, b: number, isOther: boolean) => {
+    const range = { from: stamp(Math.floor(a)), to: stamp(Math.ceil(b)) };
+    go(isOther ? { v: "difference", bfrom: range.from, bto: range.to } : range);
+  };
+  return (
+    <section class={"chart" + (answer.isOld ? " old" : "")} aria-label="values over time" aria-busy={answer.isOld}>
+      <Plot page={page} lines={answer.data} from={from} to={to} floor={floor ? Date.parse(floor) : 0} drag={drag} />
+      {answer.data && <Legend page={page} lines={answer.data} />}
+    </section>
+  );
+}
+
+// linesOf returns the lines with the largest sums, and the sum of the rest.
+function linesOf(series: Series[], isMean: boolean): Lines {
+  const times = [...new Set(series.flatMap((s) => (s.points ?? []).map((p) => Number(p.timestamp))))].sort((a, b) => a - b);
+  const at = new Map(times.map((t, i) => [t, i]));
+  const lines = series.map(({ labels = [], points = [] }): Line => {
+    const values = new Array<number | null>(times.length).fill(null);
+    let sum = 0;
+    for (const p of points) sum += values[at.get(Number(p.timestamp))!] = p.value ?? 0;
+    return { name: labels.map((l) => l.value).join(" ") || (labels.length ? "none" : "all"), label: labels[0]?.value ?? null, sum, values };
+  }).sort((a, b) => b.sum - a.sum);
+  const all = lines.length;
+  if (all > mostLines + 1) {
+    const rest = lines.splice(mostLines), sum = (i: number) => rest.reduce<number | null>((n, l) => (l.values[i] == null ? n : (n ?? 0) + l.values[i]!), null);
+    lines.push({ name: `${rest.length} others`, label: null, sum: rest.reduce((n, l) => n + l.sum, 0), values: times.map((_, i) => sum(i)) });
+  }
+  return { times, lines, all, isMean };
+}
+
+// Legend is the table beside the lines: it is also the way to choose one.
+function Legend({ page: { state, go, unit }, lines: { lines, times, isMean } }: { page: Page; lines: Lines }) {
+  const add = (v: string) => {
+    const matcher = `${/^[a-zA-Z_]\w*$/.test(state.by) ? state.by : JSON.stringify(state.by)}=${JSON.stringify(v)}`, inside = state.q.replace(/^\s*\{|\}\s*$/g, "").trim();
+    go({ q: `{${inside ? inside + "," : ""}${matcher}}` });
+  };
+  return (
+    <table class="legend">
+      <thead><tr><th scope="col">{state.by ? text(state.by, 40) : "series"}</th><th scope="col" class="n">{isMean ? "mean" : "sum"}</th></tr></thead>
+      <tbody>
+        {lines.map((l, i) => (
+          <tr key={l.name}>
+            <td><i class={"key key" + i} aria-hidden="true" />{state.by && l.label ? <button type="button" class="link" title="only this" onClick={() => add(l.label!)}>{text(l.name, 40)}</button> : text(l.name, 40)}</td>
+            <td class="n">{value(isMean ? l.sum / (l.values.filter((v) => v !== null).length || 1) : l.sum, unit)}</td>
+          </tr>
+        ))}
+        {!times.length && <tr><td colSpan={2}>no profiles</td></tr>}
+      </tbody>
+    </table>
+  );
+}
+
+interface PlotProps { page: Page; lines?: Lines; from: number; to: number; floor: number; drag: (a: number, b: number, isOther: boolean) => void }
+
+const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+function Plot(props: PlotProps) {
+  const place = useRef<HTMLDivElement>(null), latest = useRef(props);
+  latest.current = props;
+  const { lines, from, to, floor } = props;
+  useEffect(() => {
+    if (!lines || !place.current) return;
+    const host = place.current;
+    let plot = make(host, latest, lines);
+    const remake = () => { plot.destroy(); plot = make(host, latest, lines); };
+    const size = new ResizeObserver(() => plot.setSize({ width: host.clientWidth, height: host.clientHeight }));
+    size.observe(host);
+    addEventListener("theme", remake);
+    const media = matchMedia("(prefers-color-scheme: dark)");
+    media.addEventListener("change", remake);
+    return () => { size.disconnect(); removeEventListener("theme", remake); media.removeEventListener("change", remake); plot.destroy(); };
+  }, [lines, from, to, floor, props.page.state.v, props.page.state.bfrom, props.page.state.bto]);
+  return <div class="plot" ref={place} />;
+}
+
+function make(host: HTMLElement, latest: { current: PlotProps }, { times, lines }: Lines): uPlot {
+  const { from, to, page } = latest.current, ink = css("--muted"), grid = css("--rule");
+  let isOther = false;
+  const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
+  const plot = new uPlot({
+    width: host.clientWidth, height: host.clientHeight, ms: 1, legend: { show: false },
+    cursor: { points: { show: false }, y: false, drag: { x: true, y: false, setScale: false } },
+    scales: { x: { time: true, range: [from, to] }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
+    axes: [{ ...axis, size: 22 }, { ...axis, size: 62, splits: (_u, _i, _min, max) => [0, max / 2.2, max / 1.1], values: (_u, at) => at.map((v) => value(v, page.unit)) }],
+    series: [{}, ...lines.map((l, i) => ({ label: l.name, stroke: css("--line" + Math.min(i, mostLines)), width: 1.5, spanGaps: true, points: { show: times.length < 80, size: 4 } }))],
+    hooks: {
+      drawClear: [(u) => shade(u, latest.current)],
+      setSelect: [(u) => {
+        const { left, width } = u.select;
+        if (width > 3) latest.current.drag(u.posToVal(left, "x"), u.posToVal(left + width, "x"), isOther);
+        u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+      }],
+      setCursor: [(u) => pointed(u, lines, latest.current.page)],
+    },
+  }, [times, ...lines.map((l) => l.values)] as uPlot.AlignedData, host);
+  plot.over.addEventListener("pointerdown", (e) => { isOther = e.shiftKey; });
+  return plot;
+}
+
+// shade draws what lies behind the lines: what was evicted, and the sides of a difference.
+function shade(u: uPlot, { floor, from, page: { state, range } }: PlotProps) {
+  const { ctx, bbox } = u, x = (t: number) => Math.min(bbox.left + bbox.width, Math.max(bbox.left, u.valToPos(t, "x", true)));
+  const band = (a: number, b: number, colour: string) => { ctx.fillStyle = colour; ctx.fillRect(x(a), bbox.top, x(b) - x(a), bbox.height); };
+  if (isDifference(state)) {
+    band(resolve(state.bfrom || state.from, range.newest), resolve(state.bto || state.to, range.newest), css("--before"));
+    band(range.from, range.to, css("--after"));
+  }
+  if (!floor || floor <= from) return;
+  const end = x(floor);
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, end - bbox.left, bbox.height);
+  ctx.clip();
+  ctx.strokeStyle = css("--rule");
+  ctx.lineWidth = 2;
+  for (let i = bbox.left - bbox.height; i < end; i += 14) {
+    ctx.beginPath();
+    ctx.moveTo(i, bbox.top + bbox.height);
+    ctx.lineTo(i + bbox.height, bbox.top);
+    ctx.stroke();
+  }
+  ctx.fillStyle = css("--muted");
+  ctx.fillText("evicted", bbox.left + 8, bbox.top + 14);
+  ctx.restore();
+}
+
+// pointed says the values below the pointer, beside the lines.
+function pointed(u: uPlot, lines: Line[], page: Page) {
+  const i = u.cursor.idx;
+  if (i == null || (u.cursor.left ?? -1) < 0) return details.say("");
+  const values = lines.map((l) => (l.values[i] == null ? "" : `${text(l.name, 30)} ${value(l.values[i]!, page.unit)}`)).filter(Boolean);
+  details.say(clock(u.data[0][i]!) + ": " + values.join(", "));
+}
+

@@ -1,0 +1,152 @@
+// Drawing a tree on a canvas.
+
+import { change, split, text } from "./format";
+import { place, type Tree } from "./tree";
+
+export const rowHeight = 19;
+
+// Look is how frames look: colours of the page's style, and what is found.
+export interface Look {
+  ink: string; faint: string; rest: string; dim: string; line: string; background: string; strong: string;
+  font: string;
+  charWidth: number; // of the font, which has one width
+  fills: string[]; // of groups
+  changes: string[]; // from less over equal to more, an odd number
+  group: Uint8Array; // by function
+  hits: Uint8Array | null; // by function: what the search found
+}
+
+// View is the part of a tree that is seen, in pixels of the style and values of the tree.
+export interface View {
+  width: number; height: number;
+  top: number; // pixels that are scrolled away
+  zoomed: number; // frame that is as wide as the view
+  isUp: boolean; // the root is at the bottom
+}
+
+type Context = Pick<CanvasRenderingContext2D, "fillRect" | "strokeRect" | "fillText"> & { fillStyle: unknown; strokeStyle: unknown; font: string; lineWidth: number; textBaseline: string };
+
+// A frame that is narrower is joined with its neighbours to a grey run.
+const narrow = 2;
+
+// draw draws the frames that are seen. Of each level it searches the first one, and skips the narrow ones by a search too.
+export function draw(ctx: Context, tree: Tree, view: View, look: Look) {
+  ctx.fillStyle = look.background;
+  ctx.fillRect(0, 0, view.width, view.height);
+  ctx.font = look.font;
+  ctx.textBaseline = "middle";
+  ctx.lineWidth = 1;
+  const path = tree.path(view.zoomed);
+  const [from, to] = visible(tree, view);
+  for (let d = from; d < to; d++) {
+    const y = levelTop(tree, view, d);
+    if (d < path.length) frame(ctx, tree, look, path[d]!, 0, view.width, y);
+    else row(ctx, tree, view, look, d, y);
+  }
+}
+
+// levelTop returns where a level begins, from the top of the view.
+export function levelTop(tree: Tree, view: View, depth: number): number {
+  return (view.isUp ? tree.levels.length - 1 - depth : depth) * rowHeight - view.top;
+}
+
+function visible(tree: Tree, view: View): [number, number] {
+  const n = tree.levels.length;
+  const low = Math.max(0, Math.floor(view.top / rowHeight)), high = Math.min(n, Math.ceil((view.top + view.height) / rowHeight));
+  return view.isUp ? [Math.max(0, n - high), n - low] : [low, high];
+}
+
+function row(ctx: Context, tree: Tree, view: View, look: Look, depth: number, y: number) {
+  const level = tree.levels[depth]!, x0 = tree.x[view.zoomed]!, x1 = x0 + tree.w[view.zoomed]!, scale = view.width / (x1 - x0 || 1);
+  for (let i = place(level, x0); i < level.id.length && level.x[i]! < x1; ) {
+    const left = (level.x[i]! - x0) * scale, width = level.w[i]! * scale;
+    if (width >= narrow) {
+      frame(ctx, tree, look, level.id[i]!, left, width, y);
+      i++;
+      continue;
+    }
+    let right = left + width;
+    for (i++; i < level.id.length && level.x[i]! < x1; ) { // the run goes on while frames are narrow and close
+      const l = (level.x[i]! - x0) * scale, w = level.w[i]! * scale;
+      if (w >= narrow || l - right > 1) break;
+      right = l + w;
+      i = Math.max(i + 1, place(level, x0 + (right + 0.5) / scale, i));
+    }
+    ctx.fillStyle = look.rest;
+    ctx.fillRect(left, y, Math.max(0.5, right - left), rowHeight - 1);
+  }
+}
+
+function frame(ctx: Context, tree: Tree, look: Look, id: number, x: number, width: number, y: number) {
+  const f = tree.of.function[id]!, isDim = look.hits && !look.hits[f];
+  ctx.fillStyle = isDim ? look.dim : fill(tree, look, id);
+  ctx.fillRect(x, y, Math.max(width - 1, 1), rowHeight - 1);
+  if (look.hits && !isDim) {
+    ctx.strokeStyle = look.strong;
+    ctx.strokeRect(x + 0.5, y + 0.5, Math.max(width - 2, 1), rowHeight - 2);
+  }
+  const room = Math.floor((width - 7) / look.charWidth);
+  if (room < 3) return;
+  ctx.fillStyle = isDim ? look.faint : look.ink;
+  ctx.fillText(label(tree, id, room), x + 4, y + rowHeight / 2);
+}
+
+// fill returns the colour of a frame.
+function fill(tree: Tree, look: Look, id: number): string {
+  const f = tree.of.function[id]!;
+  if (tree.sides > 1) return look.changes[changeStep(tree.total[0]![id]!, tree.total[1]![id]!, look.changes.length)]!;
+  if (f < 2) return look.rest;
+  return look.fills[look.group[f]! % look.fills.length]!;
+}
+
+// changeStep returns the step of a change, from 0 for less to steps-1 for more.
+export function changeStep(before: number, after: number, steps: number): number {
+  const middle = (steps - 1) / 2, most = Math.max(Math.abs(before), Math.abs(after));
+  const d = most ? (after - before) / most : 0, size = Math.abs(d);
+  const step = size < 0.02 ? 0 : size < 0.2 ? 1 : size < 0.5 ? 2 : 3;
+  return middle + Math.sign(d) * Math.min(step, middle);
+}
+
+// label returns a name that fits: without its folder, and of the rest the end.
+export function label(tree: Tree, id: number, room: number): string {
+  const before = tree.sides > 1 ? change(tree.total[0]![id]!, tree.total[1]![id]!) + " " : "";
+  const count = tree.others.get(id);
+  let name = count ? "other: " + count : id ? text(tree.name(id), 500) : "all";
+  if (before.length + name.length > room) name = split(name)[1];
+  if (before.length + name.length > room && before.length < room - 8) return before + "…" + name.slice(name.length - (room - before.length - 1));
+  const all = before.length < room - 3 ? before + name : name;
+  return all.length > room ? "…" + all.slice(all.length - room + 1) : all;
+}
+
+// at returns the frame at a point of a view, -1 for none.
+export function at(tree: Tree, view: View, px: number, py: number): number {
+  const n = tree.levels.length, rowAt = Math.floor((py + view.top) / rowHeight);
+  const d = view.isUp ? n - 1 - rowAt : rowAt, path = tree.path(view.zoomed);
+  if (d < 0 || d >= n) return -1;
+  if (d < path.length) return path[d]!;
+  const level = tree.levels[d]!, x = tree.x[view.zoomed]! + (px / view.width) * tree.w[view.zoomed]!;
+  const i = place(level, x);
+  return i < level.id.length && level.x[i]! <= x ? level.id[i]! : -1;
+}
+
+// box returns where a frame is in a view: x, y and width.
+export function box(tree: Tree, view: View, id: number): [number, number, number] {
+  const y = levelTop(tree, view, tree.of.depth[id]!);
+  if (tree.path(view.zoomed).includes(id)) return [0, y, view.width];
+  const scale = view.width / (tree.w[view.zoomed]! || 1);
+  return [(tree.x[id]! - tree.x[view.zoomed]!) * scale, y, tree.w[id]! * scale];
+}
+
+// search returns which functions a pattern finds, and the width of the frames with one, each stack counted once.
+export function search(tree: Tree, pattern: RegExp): { hits: Uint8Array; width: number; nodes: number[] } {
+  const hits = Uint8Array.from(tree.of.names, (name, f) => (f > 1 && pattern.test(name) ? 1 : 0));
+  const covered = new Uint8Array(tree.size), nodes: number[] = [];
+  let width = 0;
+  for (let i = 1; i < tree.size; i++) { // parents come before children
+    const isHit = hits[tree.of.function[i]!]!;
+    if (isHit && tree.w[i]) nodes.push(i);
+    if (isHit && !covered[tree.parent[i]!]) width += tree.w[i]!;
+    covered[i] = isHit | covered[tree.parent[i]!]!;
+  }
+  return { hits, width, nodes };
+}

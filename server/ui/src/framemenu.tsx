@@ -1,0 +1,47 @@
+// What can be done with a frame.
+
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { exactly, stackText } from "./frames";
+import { text } from "./format";
+import type { Handle } from "./graph";
+import { copy } from "./share";
+
+export function FrameMenu({ x, y, node, handle, close }: { x: number; y: number; node: number; handle: Handle; close: () => void }) {
+  const place = useRef<HTMLDivElement>(null), { tree, page: { state, go } } = handle, name = tree.name(node), only = exactly(name);
+  useLayoutEffect(() => {
+    const el = place.current!;
+    el.style.left = Math.max(4, Math.min(x, innerWidth - el.offsetWidth - 8)) + "px";
+    el.style.top = Math.max(4, Math.min(y, innerHeight - el.offsetHeight - 8)) + "px";
+    el.querySelector("button")?.focus();
+  }, [x, y]);
+  useEffect(() => {
+    const before = document.activeElement instanceof HTMLElement ? document.activeElement : null;
+    const outside = (e: Event) => { if (!place.current?.contains(e.target as Node)) close(); };
+    addEventListener("pointerdown", outside);
+    return () => { removeEventListener("pointerdown", outside); before?.isConnected && before.focus(); };
+  }, []);
+  const key = (e: KeyboardEvent) => {
+    const all = [...place.current!.querySelectorAll("button")], i = all.indexOf(document.activeElement as HTMLButtonElement);
+    if (e.key === "Escape") close();
+    else if (e.key === "ArrowDown") all[(i + 1) % all.length]!.focus();
+    else if (e.key === "ArrowUp") all[(i - 1 + all.length) % all.length]!.focus();
+    else return;
+    e.preventDefault();
+    e.stopPropagation();
+  };
+  const actions: [string, () => void][] = [
+    ["zoom to it", () => handle.zoom(node)],
+    ["only stacks with it", () => go({ focus: only, z: "" })],
+    ["only stacks without it", () => go({ ignore: state.ignore ? state.ignore + "|" + only : only, z: "" })],
+    ["hide frames of this name", () => go({ hide: state.hide ? state.hide + "|" + only : only })],
+    ["callers and callees", () => go({ v: "sandwich", fn: name })],
+    ["search for it", () => go({ s: only })],
+    ["copy the name", () => void copy("the name", name)],
+    ["copy the stack", () => void copy("the stack", stackText(tree, node))],
+  ];
+  return (
+    <div class="menu frame-menu" role="menu" aria-label={text(name, 100)} ref={place} onKeyDown={key}>
+      {actions.map(([what, run]) => <button type="button" role="menuitem" key={what} onClick={() => { close(); run(); }}>{what}</button>)}
+    </div>
+  );
+}

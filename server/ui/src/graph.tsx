@@ -1,0 +1,225 @@
+// A flame graph: the canvas, its pointer and keys, and the tree beside it for who does not see it.
+
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { change, percent, text, value } from "./format";
+import { at, box, draw, rowHeight, search, type Look, type View } from "./flame";
+import { FrameMenu } from "./framemenu";
+import { graphKey } from "./graphkeys";
+import { details, spoken, type Page } from "./page";
+import { Tree, type Columns, type Side } from "./tree";
+
+interface Props {
+  page: Page;
+  of: Columns;
+  label: string;
+  isUp?: boolean; // the root is at the bottom
+  side?: Side; // of a difference
+  hasZoom?: boolean; // the zoom is that of the address
+}
+
+const css = (style: CSSStyleDeclaration, name: string) => style.getPropertyValue(name).trim();
+
+// look reads the colours of the page's style.
+function look(tree: Tree, by: string, hits: Uint8Array | null, ctx: CanvasRenderingContext2D): Look {
+  const style = getComputedStyle(document.documentElement), font = css(style, "--frame-font");
+  ctx.font = font;
+  const all = (name: string, n: number) => Array.from({ length: n }, (_, i) => css(style, name + i));
+  return {
+    ink: css(style, "--frame-ink"), faint: css(style, "--faint"), rest: css(style, "--rest"), dim: css(style, "--dim"), line: css(style, "--rule"),
+    background: css(style, "--surface"), strong: css(style, "--strong"), font, charWidth: ctx.measureText("M").width,
+    fills: all("--fill", 8), changes: all("--change", 7), group: tree.group(by), hits,
+  };
+}
+
+// regular returns a pattern as the page can use it; the server has the last word on it.
+export function regular(pattern: string): RegExp | null {
+  try { return pattern ? new RegExp(pattern) : null; } catch { return null; }
+}
+
+// Handle is what keys and menus do with a graph.
+export interface Handle {
+  tree: Tree; page: Page; isUp: boolean;
+  focused: number; zoomed: number;
+  hits: number[];
+  focus: (node: number) => void;
+  zoom: (node: number) => void;
+}
+
+export function Graph({ page, of, label, isUp = false, side = "", hasZoom = false }: Props) {
+  const { state, go } = page;
+  const tree = useMemo(() => { const t = new Tree(of); t.lay(side, state.o === "name"); return t; }, [of, side, state.o]);
+  const [ownZoom, setOwnZoom] = useState(0);
+  const [focused, setFocused] = useState(0);
+  const [menu, setMenu] = useState<{ x: number; y: number; node: number } | null>(null);
+  const lastPath = useRef<number[]>([]);
+  const zoomed = hasZoom ? zoomOf(tree, state.z, lastPath.current) : Math.min(ownZoom, tree.size - 1);
+  const found = useMemo(() => { const p = regular(state.s); return p && search(tree, p); }, [tree, state.s]);
+  useEffect(() => { lastPath.current = tree.path(zoomed).reverse().map((n) => tree.hash[n]!); }, [tree, zoomed]);
+  useEffect(() => setFocused(zoomed), [tree, zoomed]);
+
+  const zoom = (node: number) => {
+    if (hasZoom) go({ z: node ? tree.hash[node]!.toString(16) : "" });
+    else setOwnZoom(node);
+    spoken.say("zoomed to " + (node ? text(tree.name(node), 100) : "all"));
+  };
+  const handle: Handle = { tree, page, isUp, focused, zoomed, hits: found?.nodes ?? [], focus: setFocused, zoom };
+  const safe = focused < tree.size ? focused : 0;
+  useEffect(() => details.say(describe(tree, safe, page.unit)), [tree, safe]);
+  return (
+    <div class="graph">
+      <Canvas handle={{ ...handle, focused: safe }} by={state.c} hits={found?.hits ?? null} menu={setMenu} label={label} />
+      {menu && <FrameMenu {...menu} handle={handle} close={() => setMenu(null)} />}
+    </div>
+  );
+}
+
+// zoomOf returns the frame of a hash; if it is gone, the nearest of those that led to it.
+function zoomOf(tree: Tree, z: string, last: number[]): number {
+  if (!z) return 0;
+  const hash = parseInt(z, 16);
+  return tree.find(hash, ...(last[0] === hash ? last.slice(1) : []));
+}
+
+interface CanvasProps { handle: Handle; by: string; hits: Uint8Array | null; label: string; menu: (m: { x: number; y: number; node: number } | null) => void }
+
+function Canvas({ handle, by, hits, label, menu }: CanvasProps) {
+  const { tree, zoomed, focused, isUp, page } = handle;
+  const scroll = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null), hover = useRef<HTMLDivElement>(null), mark = useRef<HTMLDivElement>(null);
+  const view = useRef<View>({ width: 0, height: 0, top: 0, zoomed, isUp });
+  const paint = useRef(() => {});
+  paint.current = () => {
+    const el = canvas.current, host = scroll.current, ctx = el?.getContext("2d");
+    if (!el || !host || !ctx) return;
+    const ratio = devicePixelRatio || 1, width = host.clientWidth, height = host.clientHeight;
+    if (el.width !== Math.round(width * ratio) || el.height !== Math.round(height * ratio)) {
+      el.width = Math.round(width * ratio);
+      el.height = Math.round(height * ratio);
+      el.style.width = width + "px";
+      el.style.height = height + "px";
+    }
+    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    view.current = { width, height, top: host.scrollTop, zoomed, isUp };
+    draw(ctx, tree, view.current, look(tree, by, hits, ctx));
+    outline(mark.current, box(tree, view.current, focused));
+  };
+  useLayoutEffect(() => paint.current());
+  useLayoutEffect(() => { if (isUp && scroll.current) scroll.current.scrollTop = 1e9; }, [tree]);
+  useLayoutEffect(() => reveal(scroll.current, tree, isUp, focused), [tree, focused]);
+  useEffect(() => {
+    const again = () => requestAnimationFrame(() => paint.current());
+    const size = new ResizeObserver(again);
+    size.observe(scroll.current!);
+    const media = matchMedia("(prefers-color-scheme: dark)");
+    addEventListener("theme", again);
+    media.addEventListener("change", again);
+    return () => { size.disconnect(); removeEventListener("theme", again); media.removeEventListener("change", again); };
+  }, []);
+  const nodeAt = (e: PointerEvent | MouseEvent) => {
+    const r = canvas.current!.getBoundingClientRect();
+    return at(tree, view.current, e.clientX - r.left, e.clientY - r.top);
+  };
+  const point = (e: PointerEvent) => {
+    const node = nodeAt(e);
+    outline(hover.current, node < 0 ? null : box(tree, view.current, node));
+    if (node >= 0) details.say(describe(tree, node, page.unit));
+  };
+  const click = (e: MouseEvent) => {
+    const node = nodeAt(e);
+    if (node < 0) return;
+    handle.focus(node);
+    if (node !== zoomed) handle.zoom(node);
+  };
+  const more = (e: MouseEvent) => {
+    const node = nodeAt(e);
+    if (node <= 0) return;
+    e.preventDefault();
+    handle.focus(node);
+    menu({ x: e.clientX, y: e.clientY, node });
+  };
+  const key = (e: KeyboardEvent) => {
+    if (e.key === "ContextMenu" || (e.key === "F10" && e.shiftKey)) {
+      const [x, y] = box(tree, view.current, focused), r = canvas.current!.getBoundingClientRect();
+      if (focused) menu({ x: r.left + x + 8, y: r.top + y + rowHeight, node: focused });
+      e.preventDefault();
+    } else if (graphKey(e, handle)) e.preventDefault();
+  };
+  return (
+    <div class="flame-place">
+      <div class="flame" ref={scroll} onScroll={() => paint.current()} onPointerMove={point} onPointerLeave={() => outline(hover.current, null)} onClick={click} onContextMenu={more}>
+        <canvas ref={canvas} aria-hidden="true" />
+        <Spacer height={tree.levels.length * rowHeight} />
+        <div class="mark hover" ref={hover} hidden /><div class="mark" ref={mark} hidden />
+      </div>
+      <Beside tree={tree} focused={focused} unit={page.unit} label={label} onKey={key} />
+    </div>
+  );
+}
+
+function Spacer({ height }: { height: number }) {
+  return <div class="spacer" ref={(el) => { if (el) el.style.height = height + "px"; }} />;
+}
+
+// outline puts a mark around a frame.
+function outline(el: HTMLElement | null, to: [number, number, number] | null) {
+  if (!el) return;
+  el.hidden = !to;
+  if (!to) return;
+  el.style.transform = `translate(${to[0]}px, ${to[1]}px)`;
+  el.style.width = Math.max(2, to[2] - 1) + "px";
+  el.style.height = rowHeight - 1 + "px";
+}
+
+// reveal scrolls a frame into view.
+function reveal(host: HTMLElement | null, tree: Tree, isUp: boolean, node: number) {
+  if (!host || !node) return;
+  const d = tree.of.depth[node]!, y = (isUp ? tree.levels.length - 1 - d : d) * rowHeight;
+  if (y < host.scrollTop) host.scrollTop = Math.max(0, y - rowHeight);
+  else if (y + 2 * rowHeight > host.scrollTop + host.clientHeight) host.scrollTop = y + 2 * rowHeight - host.clientHeight;
+}
+
+// describe is the line of a frame: name, place, own and total values.
+export function describe(tree: Tree, node: number, unit: string): string {
+  const last = tree.sides - 1, all = tree.total[last]![0]!, file = tree.file(node), parts = [node ? text(tree.name(node), 200) : "all"];
+  const count = tree.others.get(node);
+  if (count) parts[0] = `other: ${count.toLocaleString("en")} frames that the tree leaves out`;
+  if (file) parts.push(text(file, 120) + (tree.line(node) ? ":" + tree.line(node) : ""));
+  const t = tree.total[last]![node]!;
+  if (tree.sides > 1) parts.push(`${value(tree.total[0]![node]!, unit)} → ${value(t, unit)}`, change(tree.total[0]![node]!, t));
+  else parts.push(value(tree.self(node, 0), unit) + " self", value(t, unit) + " total");
+  parts.push(percent(t, all) + " of all");
+  return parts.join("  ·  ");
+}
+
+const mostItems = 60;
+
+// Beside is the tree of what is around the focused frame: its path, and its children. It has the keys of the graph.
+function Beside({ tree, focused, unit, label, onKey }: { tree: Tree; focused: number; unit: string; label: string; onKey: (e: KeyboardEvent) => void }) {
+  const parent = tree.parent[focused]!, kids = Array.from(tree.children(focused)).slice(0, mostItems - 2);
+  const id = (n: number) => `${label.replace(/\W/g, "")}-${n}`;
+  const siblings = parent < 0 ? 1 : tree.children(parent).length;
+  const item = (n: number, pos: number, of: number) => (
+    <div role="treeitem" id={id(n)} key={n} aria-level={tree.of.depth[n]! + 1} aria-posinset={pos} aria-setsize={of} aria-selected={n === focused}
+      aria-expanded={tree.children(n).length ? n === focused || n === parent : undefined}>{describe(tree, n, unit)}</div>
+  );
+  const place = parent < 0 ? 1 : tree.children(parent).indexOf(focused) + 1;
+  return (
+    <div class="beside" role="tree" tabIndex={0} aria-label={label} aria-activedescendant={id(focused)} onKeyDown={onKey}>
+      {parent >= 0 && item(parent, 1, 1)}
+      {item(focused, place, siblings)}
+      {kids.map((n, i) => item(n, i + 1, tree.children(focused).length))}
+    </div>
+  );
+}
+
+// saveGraph saves the first canvas of the view as a picture.
+export function saveGraph() {
+  const canvas = document.querySelector<HTMLCanvasElement>(".flame canvas") ?? document.querySelector("canvas");
+  canvas?.toBlob((blob) => {
+    if (!blob) return;
+    const a = document.createElement("a");
+    a.href = URL.createObjectURL(blob);
+    a.download = "granary.png";
+    a.click();
+    setTimeout(() => URL.revokeObjectURL(a.href), 1000);
+  });
+}

@@ -1,0 +1,75 @@
+// The keys of a graph that has the focus.
+
+import { dayBefore } from "./header";
+import type { Handle } from "./graph";
+import { copy } from "./share";
+import { spoken } from "./page";
+import { exactly, stackText } from "./frames";
+import { stamp } from "./url";
+
+// graphKey does what a key says, and reports whether it says something.
+export function graphKey(e: KeyboardEvent, g: Handle): boolean {
+  if (e.ctrlKey || e.metaKey || e.altKey) return false;
+  return walk(e.key, g) || ask(e.key, g) || time(e.key, g);
+}
+
+// walk moves over the frames.
+function walk(key: string, g: Handle): boolean {
+  const { tree, focused: at, isUp } = g, kids = tree.children(at);
+  const out = () => g.focus(Math.max(0, tree.parent[at]!)), inward = () => { if (kids.length) g.focus(kids[0]!); };
+  switch (key) {
+    case "ArrowUp": (isUp ? inward : out)(); break;
+    case "ArrowDown": (isUp ? out : inward)(); break;
+    case "ArrowLeft": beside(g, -1); break;
+    case "ArrowRight": beside(g, 1); break;
+    case "Enter": g.zoom(at); break;
+    case "Backspace": g.zoom(Math.max(0, tree.parent[g.zoomed]!)); break;
+    case "Escape": g.zoom(0); break;
+    case "n": nextHit(g, 1); break;
+    case "N": nextHit(g, -1); break;
+    default: return false;
+  }
+  return true;
+}
+
+// beside goes to the next frame of the level.
+function beside(g: Handle, by: number) {
+  const level = g.tree.levels[g.tree.of.depth[g.focused]!]?.id, i = level?.indexOf(g.focused) ?? -1;
+  if (level && i >= 0 && level[i + by] !== undefined) g.focus(level[i + by]!);
+}
+
+function nextHit(g: Handle, by: number) {
+  const n = g.hits.length;
+  if (!n) return spoken.say("nothing is found");
+  const next = by > 0 ? g.hits.findIndex((h) => h > g.focused) : g.hits.findLastIndex((h) => h < g.focused);
+  const i = next < 0 ? (by > 0 ? 0 : n - 1) : next;
+  g.focus(g.hits[i]!);
+  spoken.say(`hit ${i + 1} of ${n}`);
+}
+
+// ask changes what is asked for.
+function ask(key: string, g: Handle): boolean {
+  const { page: { state, go }, focused } = g, name = focused ? g.tree.name(focused) : "";
+  switch (key) {
+    case "/": document.querySelector<HTMLInputElement>("#search")?.focus(); break;
+    case "f": if (name) go({ focus: exactly(name), z: "" }); break;
+    case "h": if (name) go({ hide: state.hide ? state.hide + "|" + exactly(name) : exactly(name) }); break;
+    case "s": if (name) go({ v: "sandwich", fn: name }); break;
+    case "i": go({ inv: state.inv ? "" : "1", z: "" }); break;
+    case "d": go({ v: "difference", ...dayBefore(g.page) }); break;
+    case "c": void copy("the stack", stackText(g.tree, focused)); break;
+    case "o": go({ o: state.o ? "" : "name" }); break;
+    case "u": history.back(); break;
+    default: return false;
+  }
+  return true;
+}
+
+// time zooms and shifts the range.
+function time(key: string, { page: { range: { from, to }, go } }: Handle): boolean {
+  const length = to - from, moves: Record<string, [number, number]> = { "+": [0.25, -0.25], "-": [-0.5, 0.5], "[": [-0.5, -0.5], "]": [0.5, 0.5] };
+  const move = moves[key];
+  if (!move) return false;
+  go({ from: stamp(Math.floor(from + move[0] * length)), to: stamp(Math.ceil(to + move[1] * length)) });
+  return true;
+}

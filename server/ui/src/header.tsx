@@ -1,0 +1,110 @@
+// The head of the page: what is asked for.
+
+import { useEffect, useState } from "preact/hooks";
+import { useAnswer } from "./answer";
+import { querier } from "./api";
+import type { Type } from "./empty";
+import { text } from "./format";
+import type { Page } from "./page";
+import { SelectorField } from "./selector";
+import { Share } from "./share";
+import { shifted } from "./url";
+
+interface Props { page: Page; types: Type[]; refresh: () => void; help: () => void }
+
+export function Header({ page, types, refresh, help }: Props) {
+  const { state, go } = page;
+  const labels = useAnswer(page.loadKey, async (signal) => (await querier<{ names?: string[] }>("LabelNames", bounds(page), signal)).names ?? []);
+  const names = (labels.data ?? []).filter((n) => !n.startsWith("__"));
+  return (
+    <header>
+      <a class="brand" href={location.pathname} onClick={(e) => { e.preventDefault(); location.assign(location.pathname); }}><Logo />granary</a>
+      <label class="field"><span class="sr">type</span><TypeSelect types={types} value={state.t} go={(t) => go({ t, z: "" })} /></label>
+      <SelectorField page={page} />
+      <label class="field">by <select value={state.by} onChange={(e) => go({ by: e.currentTarget.value })}>
+        <option value="">–</option>
+        {[...new Set([...names, state.by])].filter(Boolean).map((n) => <option value={n} key={n}>{text(n, 60)}</option>)}
+      </select></label>
+      <Times page={page} />
+      <label class="check"><input type="checkbox" checked={state.live === "1"} onChange={(e) => go({ live: e.currentTarget.checked ? "1" : "" })} /> live</label>
+      <button type="button" onClick={refresh} title="ask again" aria-label="ask again">↻</button>
+      <span class="grow" />
+      <button type="button" onClick={() => go({ v: "difference", ...dayBefore(page) })}>compare</button>
+      <Share page={page} />
+      <ThemeButton />
+      <button type="button" onClick={help} aria-label="keys and help" title="keys and help">?</button>
+    </header>
+  );
+}
+
+// bounds are those of a question for labels.
+export const bounds = (page: Page) => ({ start: String(Math.max(1, Math.floor(page.range.from))), end: String(Math.ceil(page.range.to) + 1) });
+
+// dayBefore keeps the side before, or takes the range before the one that is seen.
+export function dayBefore({ state, range }: Page) {
+  if (state.bfrom || state.bto || state.bq) return {};
+  const length = range.to - range.from;
+  return { bfrom: shifted(state.from, length), bto: shifted(state.to, length) };
+}
+
+function TypeSelect({ types, value, go }: { types: Type[]; value: string; go: (t: string) => void }) {
+  const groups = new Map<string, Type[]>();
+  for (const t of types) groups.set(t.name, [...(groups.get(t.name) ?? []), t]);
+  const isKnown = types.some((t) => t.ID === value);
+  return (
+    <select value={value} onChange={(e) => go(e.currentTarget.value)} class="type">
+      {!isKnown && value && <option value={value}>{text(value, 60)}</option>}
+      {[...groups].map(([name, all]) => (
+        <optgroup label={text(name, 60)} key={name}>{all.map((t) => <option value={t.ID} key={t.ID}>{text(t.sampleType, 60)}</option>)}</optgroup>
+      ))}
+    </select>
+  );
+}
+
+const spans = ["-5m", "-15m", "-1h", "-6h", "-24h", "-7d", "-30d"];
+
+// Times are two fields: a duration before the newest profile, or a time.
+function Times({ page: { state, go } }: { page: Page }) {
+  return (
+    <span class="field times" role="group" aria-label="range of time">
+      <TimeField label="from" value={state.from} go={(from) => go({ from: from || "-1h" })} />
+      <span aria-hidden="true">–</span>
+      <TimeField label="to" value={state.to} go={(to) => go({ to })} placeholder="newest" />
+      <datalist id="spans">{spans.map((s) => <option value={s} key={s} />)}</datalist>
+    </span>
+  );
+}
+
+// TimeField keeps what is typed until it is a time.
+export function TimeField({ label, value, go, placeholder }: { label: string; value: string; go: (v: string) => void; placeholder?: string }) {
+  const [typed, set] = useState(value);
+  useEffect(() => set(value), [value]);
+  return (
+    <input type="text" aria-label={label} list="spans" size={Math.min(20, Math.max(8, typed.length + 1))} value={typed} placeholder={placeholder} spellcheck={false}
+      onInput={(e) => set(e.currentTarget.value)} onChange={(e) => go(e.currentTarget.value.trim())} />
+  );
+}
+
+const themes = ["", "light", "dark"];
+
+// applyTheme makes the page light or dark, whatever the system is.
+function applyTheme(theme: string) {
+  if (theme) document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+  dispatchEvent(new Event("theme"));
+}
+
+function ThemeButton() {
+  const [theme, set] = useState(() => localStorage.getItem("theme") ?? "");
+  useEffect(() => applyTheme(theme), [theme]);
+  const next = themes[(themes.indexOf(theme) + 1) % themes.length]!;
+  return (
+    <button type="button" aria-label={`colours: ${theme || "as the system"}`} title={`colours: ${theme || "as the system"}`} onClick={() => { localStorage.setItem("theme", next); set(next); }}>
+      {theme === "dark" ? "☾" : theme === "light" ? "☀" : "◐"}
+    </button>
+  );
+}
+
+const Logo = () => (
+  <svg class="logo" viewBox="0 0 16 16" aria-hidden="true"><rect y="2" width="16" height="3.4" rx="1" /><rect y="6.3" width="11" height="3.4" rx="1" /><rect y="10.6" width="6" height="3.4" rx="1" /></svg>
+);

@@ -1,0 +1,39 @@
+// Why something is not shown.
+
+import type { ComponentChildren } from "preact";
+import type { Answer } from "./answer";
+import { setToken } from "./api";
+import { text } from "./format";
+
+// Message is a sentence, and what can be done.
+export function Message({ children, kind = "" }: { children: ComponentChildren; kind?: string }) {
+  return <div class={"message " + kind} role={kind === "error" ? "alert" : "status"}>{children}</div>;
+}
+
+// Failed shows the error of an answer, and nothing without one.
+export function Failed({ of }: { of: Answer<unknown> }) {
+  if (!of.error) return null;
+  if (of.error.status === 401 || of.error.status === 403) return <AskToken text={of.error.message} retry={of.retry} />;
+  return (
+    <Message kind="error">
+      <p>{text(of.error.message, 1000)}</p>
+      <button type="button" onClick={of.retry}>try again</button>
+    </Message>
+  );
+}
+
+function AskToken({ text: why, retry }: { text: string; retry: () => void }) {
+  return (
+    <Message kind="error">
+      <p>{text(why, 1000)}</p>
+      <label>token <input type="password" autocomplete="off" onChange={(e) => { setToken(e.currentTarget.value.trim()); retry(); }} /></label>
+    </Message>
+  );
+}
+
+// Panel is a place for an answer: loading, an error, or what it shows.
+export function Panel<T>({ of, children }: { of: Answer<T>; children: (data: T) => ComponentChildren }) {
+  if (of.error) return <Failed of={of} />;
+  if (of.data === undefined) return <div class="panel waiting" aria-busy="true"><span class="sr">loading</span></div>;
+  return <div class={"panel" + (of.isOld ? " old" : "")} aria-busy={of.isOld}>{children(of.data)}</div>;
+}

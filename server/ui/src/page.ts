@@ -1,0 +1,77 @@
+// What all parts of the page share.
+
+import { useEffect, useState } from "preact/hooks";
+import type { Head, Load, Params } from "./api";
+import { isDifference, parse, print, type State } from "./url";
+
+// Page is what a part of the page gets. go changes the state: as a step of the browser's history, or in its place.
+export interface Page {
+  state: State;
+  go: (change: Partial<State>, inPlace?: boolean) => void;
+  load: Load;
+  loadKey: string; // another one for each load
+  range: Range;
+  unit: string;
+}
+
+// Range is the time that is seen, in milliseconds. newest is the time of the newest profile, 0 if there is none.
+export interface Range { from: number; to: number; newest: number }
+
+// useAddress returns the state of the address, and how to change it.
+export function useAddress(): [State, Page["go"]] {
+  const [state, set] = useState(() => parse(location.search));
+  useEffect(() => {
+    const back = () => set(parse(location.search));
+    addEventListener("popstate", back);
+    return () => removeEventListener("popstate", back);
+  }, []);
+  const go: Page["go"] = (change, inPlace = false) => {
+    const next = { ...parse(location.search), ...change };
+    const address = location.pathname + print(next);
+    if (print(next) === location.search) return;
+    if (inPlace) history.replaceState(null, "", address);
+    else history.pushState(null, "", address);
+    set(next);
+  };
+  return [state, go];
+}
+
+// frames are the conditions on frames of a question.
+const frames = (s: State): Params => ({ focus: s.focus, ignore: s.ignore, hide: s.hide, sum: s.sum });
+
+// question returns the parameters of a question about the state, of a difference with the side before.
+export function question(s: State): Params {
+  const out: Params = { t: s.t, q: s.q, from: s.from, to: s.to, ...frames(s) };
+  if (!isDifference(s)) return out;
+  return { ...out, bq: s.bq, bfrom: s.bfrom, bto: s.bto, norm: s.norm };
+}
+
+// What the lines at the bottom say: the frame below the pointer, and what the last answer read.
+type Listener = (text: string) => void;
+
+class Line {
+  private listeners = new Set<Listener>();
+  text = "";
+  say(text: string) {
+    if (text === this.text) return;
+    this.text = text;
+    for (const l of this.listeners) l(text);
+  }
+  // use makes a component show the line.
+  use(): string {
+    const [text, set] = useState(this.text);
+    useEffect(() => { this.listeners.add(set); return () => void this.listeners.delete(set); }, []);
+    return text;
+  }
+}
+
+export const details = new Line(); // for the eyes
+export const spoken = new Line(); // for screen readers
+export const touched = new Line();
+
+// readBy says what an answer read.
+export function readBy(head: Head | undefined) {
+  if (!head?.touched) return;
+  const { granules, parts, rows, chosen } = head.touched, n = (x: number) => x.toLocaleString("en");
+  touched.say(`read ${n(rows)} rows of ${n(granules)} granules, ${n(parts)} parts; ${n(chosen)} summed` + (head.commit ? `; commit ${head.commit}` : ""));
+}

@@ -1,0 +1,49 @@
+// The view of one function: callers above, callees below.
+
+import { useEffect, useState } from "preact/hooks";
+import { useAnswer } from "./answer";
+import type { Flame } from "./api";
+import { percent, text, value } from "./format";
+import { Graph } from "./graph";
+import { Message, Panel } from "./message";
+import { question, readBy, type Page } from "./page";
+import { Functions, useRows, useTop } from "./table";
+import { Search } from "./tools";
+
+export function SandwichView({ page }: { page: Page }) {
+  const { state, go } = page, params = { ...question(state), function: state.fn };
+  const flame = useAnswer(state.t && state.fn ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Flame>("flame", params, signal));
+  const [rows, more] = useRows();
+  const top = useTop(page, rows);
+  const [typed, set] = useState(state.fn);
+  useEffect(() => set(state.fn), [state.fn]);
+  useEffect(() => readBy(flame.data ?? top.data), [flame.data, top.data]);
+  return (
+    <div class="split">
+      <Functions page={page} of={top} more={more} />
+      <section class="right" aria-label="callers and callees">
+        <div class="tools">
+          <label class="field wide">function <input type="text" value={typed} list="functions" spellcheck={false} onInput={(e) => set(e.currentTarget.value)} onChange={(e) => go({ fn: e.currentTarget.value.trim() })} /></label>
+          <datalist id="functions">{top.data?.functions.slice(0, 50).map((f) => <option value={f.name} key={f.name} />)}</datalist>
+          <Search page={page} of={top.data} />
+        </div>
+        {!state.fn ? <Message><p>Choose a function: ⇅ in the table, or “callers and callees” of a frame.</p></Message> : (
+          <Panel of={flame}>{(data) => <Both page={page} of={data} />}</Panel>
+        )}
+      </section>
+    </div>
+  );
+}
+
+function Both({ page, of }: { page: Page; of: Flame }) {
+  const callees = of.callees, sum = callees ? callees.self[0]!.reduce((a, b) => a + b, 0) : 0;
+  if (!callees || callees.depth.length < 2) return <Message><p>No stack has a function named <code>{text(page.state.fn)}</code>.</p></Message>;
+  return (
+    <div class="sandwich">
+      <h2>callers <small>{value(sum, of.unit)}, {percent(sum, of.total[0]!)} of all</small></h2>
+      <Graph page={page} of={of.callers!} label="callers" isUp />
+      <h2>callees</h2>
+      <Graph page={page} of={callees} label="callees" />
+    </div>
+  );
+}

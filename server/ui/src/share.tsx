@@ -1,0 +1,65 @@
+// The same thing elsewhere: a link, a pprof file, a command.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { link } from "./api";
+import { saveGraph } from "./graph";
+import { spoken, type Page } from "./page";
+import { parseAgo, print, stamp } from "./url";
+
+// copy puts a text on the clipboard and says so.
+export async function copy(what: string, text: string) {
+  try {
+    await navigator.clipboard.writeText(text);
+    spoken.say(what + " is copied");
+  } catch {
+    spoken.say("the browser does not let the page copy");
+  }
+}
+
+// absolute returns the address of the view with times that stay.
+function absolute({ state, range }: Page): string {
+  const fixed = { ...state, live: "" };
+  if (parseAgo(state.from) !== null) fixed.from = stamp(range.from);
+  if (state.to === "" || parseAgo(state.to) !== null) fixed.to = stamp(range.to + 1);
+  for (const f of ["bfrom", "bto"] as const) if (parseAgo(state[f]) !== null) fixed[f] = stamp(range.newest - parseAgo(state[f])!);
+  return location.origin + location.pathname + print(fixed);
+}
+
+const quote = (s: string) => "'" + s.replace(/'/g, "'\\''") + "'";
+
+// command returns the shell command that asks the same of the same server.
+export function command(page: Page): string {
+  const { state: s } = page, flags: [string, string][] = [["focus", s.focus], ["ignore", s.ignore], ["hide", s.hide]];
+  const more = flags.filter(([, v]) => v).map(([name, v]) => ` -${name} ${quote(v)}`).join("");
+  return `go tool pprof -top${more} ${quote(pprof(page))}`;
+}
+
+// pprof returns the address of the merged profile of a selection.
+export function pprof({ state: s }: Page): string {
+  return new URL(link("pprof", { type: s.t, selector: s.q, from: s.from, to: s.to }), location.href).href;
+}
+
+export function Share({ page }: { page: Page }) {
+  const [isOpen, set] = useState(false);
+  const place = useRef<HTMLSpanElement>(null);
+  useEffect(() => {
+    if (!isOpen) return;
+    const outside = (e: Event) => { if (!place.current?.contains(e.target as Node)) set(false); };
+    addEventListener("pointerdown", outside);
+    return () => removeEventListener("pointerdown", outside);
+  }, [isOpen]);
+  const item = (what: string, run: () => void) => <button type="button" role="menuitem" onClick={() => { set(false); run(); }}>{what}</button>;
+  return (
+    <span class="menu-place" ref={place} onKeyDown={(e) => { if (e.key === "Escape") set(false); }}>
+      <button type="button" aria-haspopup="menu" aria-expanded={isOpen} onClick={() => set(!isOpen)}>share</button>
+      {isOpen && (
+        <div class="menu" role="menu" aria-label="share">
+          {item("copy a link with fixed times", () => void copy("the link", absolute(page)))}
+          {item("copy the same question as a command", () => void copy("the command", command(page)))}
+          <a role="menuitem" href={pprof(page)} download="profile.pb.gz" onClick={() => set(false)}>save as pprof</a>
+          {item("save the graph as a picture", saveGraph)}
+        </div>
+      )}
+    </span>
+  );
+}

@@ -1,0 +1,79 @@
+// The table of functions. It is of all stacks, whatever the tree leaves out.
+
+import { useState } from "preact/hooks";
+import { useAnswer, type Answer } from "./answer";
+import type { Top } from "./api";
+import { change, percent, split, text, value } from "./format";
+import { exactly } from "./frames";
+import { Panel } from "./message";
+import { question, type Page } from "./page";
+
+// useTop asks for the functions of a state, a page of them at a time.
+export function useTop(page: Page, rows: number): Answer<Top> {
+  const { state } = page, params = { ...question(state), s: state.s, sort: state.sort, rows };
+  return useAnswer(state.t ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Top>("top", params, signal));
+}
+
+const pageRows = 200;
+
+// useRows is how many rows a table has: more on demand.
+export function useRows(): [number, () => void] {
+  const [rows, set] = useState(pageRows);
+  return [rows, () => set(rows + 5 * pageRows)];
+}
+
+export function Functions({ page, of, more }: { page: Page; of: Answer<Top>; more: () => void }) {
+  return <div class="functions"><Panel of={of}>{(top) => <Table page={page} top={top} more={more} />}</Panel></div>;
+}
+
+function Table({ page, top, more }: { page: Page; top: Top; more: () => void }) {
+  const isDiff = top.total.length > 1, left = top.matching - top.functions.length;
+  const columns: [string, string][] = isDiff ? [["flat", "flat Δ"], ["cum", "cum Δ"]] : [["flat", "flat"], ["cum", "cum"]];
+  return (
+    <div class="table-scroll" tabIndex={0} role="region" aria-label="functions">
+      <table class="top">
+        <thead>
+          <tr>
+            <SortHead page={page} by="name" what="function" />
+            {columns.map(([by, what]) => <SortHead page={page} by={by} what={what} key={by} isNumber />)}
+          </tr>
+        </thead>
+        <tbody>{top.functions.map((f) => <FunctionRow page={page} f={f} top={top} key={f.name} />)}</tbody>
+      </table>
+      {!top.functions.length && <p class="none">{page.state.s ? "No function matches the search." : "No functions."}</p>}
+      {left > 0 && <button type="button" class="more" onClick={more}>{left.toLocaleString("en")} more</button>}
+    </div>
+  );
+}
+
+function SortHead({ page: { state, go }, by, what, isNumber = false }: { page: Page; by: string; what: string; isNumber?: boolean }) {
+  const isOn = state.sort === by;
+  return (
+    <th scope="col" class={isNumber ? "n" : ""} aria-sort={isOn ? (by === "name" ? "ascending" : "descending") : undefined}>
+      <button type="button" class="sort" onClick={() => go({ sort: by })}>{what}{isOn && <span aria-hidden="true">{by === "name" ? " ▴" : " ▾"}</span>}</button>
+    </th>
+  );
+}
+
+function FunctionRow({ page: { state, go, unit }, f, top }: { page: Page; f: Top["functions"][number]; top: Top }) {
+  const [folder, rest] = split(f.name), only = exactly(f.name), where = f.file ? text(f.file) + (f.line ? ":" + f.line : "") : "";
+  return (
+    <tr class={state.s === only ? "chosen" : ""}>
+      <td>
+        <span class="name" title={text(f.name) + (where && "\n" + where)}>
+          <button type="button" class="link" onClick={() => go({ s: state.s === only ? "" : only })}><span class="folder">{text(folder, 200)}</span><span class="rest">{text(rest, 200)}</span></button>
+          <button type="button" class="quiet to-sandwich" aria-label={"callers and callees of " + text(f.name, 100)} title="callers and callees" onClick={() => go({ v: "sandwich", fn: f.name })}>⇅</button>
+        </span>
+      </td>
+      <Cell of={f.flat} top={top} unit={unit} /><Cell of={f.cum} top={top} unit={unit} />
+    </tr>
+  );
+}
+
+function Cell({ of, top, unit }: { of: number[]; top: Top; unit: string }) {
+  if (of.length > 1) {
+    const d = of[1]! - of[0]!;
+    return <td class={"n " + (d > 0 ? "grew" : d < 0 ? "shrank" : "")} title={`${value(of[0]!, unit)} → ${value(of[1]!, unit)}`}>{d > 0 ? "+" : ""}{value(d, unit)} <small>{change(of[0]!, of[1]!)}</small></td>;
+  }
+  return <td class="n">{value(of[0]!, unit)} <small>{percent(of[0]!, top.total[0]!)}</small></td>;
+}
