@@ -19,7 +19,7 @@ export const sampleType = (id: string) => decodeURIComponent(id.split(":")[1] ??
 
 // steps are the lengths of time that a point of a line is for, in seconds.
 const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400, 604800];
-export const stepOf = (millis: number) => steps.find((s) => s * 1000 >= millis / 240) ?? Math.ceil(millis / 240 / 1000);
+export const stepOf = (millis: number) => steps.find((s) => s * 1000 >= millis / 120) ?? Math.ceil(millis / 120 / 1000);
 
 // shown is the range of the chart: that of the page, and in a difference also that of the side before.
 function shown({ state, range }: Page) {
@@ -126,7 +126,7 @@ function make(host: HTMLElement, latest: { current: PlotProps }, { times, lines 
     width: host.clientWidth, height: host.clientHeight, ms: 1, legend: { show: false },
     cursor: { points: { show: false }, y: false, drag: { x: true, y: false, setScale: false } },
     scales: { x: { time: true, range: [from, to] }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
-    axes: [{ ...axis, size: 22 }, { ...axis, size: 62, splits: (_u, _i, _min, max) => [0, max / 2.2, max / 1.1], values: (_u, at) => at.map((v) => value(v, page.unit)) }],
+    axes: [{ ...axis, size: 22, values: (_u, at, _i, _space, step) => at.map((t) => tick(t, step)) }, { ...axis, size: 62, splits: (_u, _i, _min, max) => [0, max / 2.2, max / 1.1], values: (_u, at) => at.map((v) => value(v, page.unit)) }],
     series: [{}, ...lines.map((l, i) => ({ label: l.name, stroke: css("--line" + Math.min(i, mostLines)), width: 1.5, spanGaps: true, points: { show: times.length < 80, size: 4 } }))],
     hooks: {
       drawClear: [(u) => shade(u, latest.current)],
@@ -140,6 +140,13 @@ function make(host: HTMLElement, latest: { current: PlotProps }, { times, lines 
   }, [times, ...lines.map((l) => l.values)] as uPlot.AlignedData, host);
   plot.over.addEventListener("pointerdown", (e) => { isOther = e.shiftKey; });
   return plot;
+}
+
+// tick is the text of a time on the axis, which has a line every step milliseconds.
+function tick(t: number, step: number): string {
+  const d = new Date(t), two = (n: number) => String(n).padStart(2, "0");
+  if (step >= 864e5 || (d.getHours() === 0 && d.getMinutes() === 0)) return `${two(d.getMonth() + 1)}-${two(d.getDate())}`;
+  return two(d.getHours()) + ":" + two(d.getMinutes()) + (step < 6e4 ? ":" + two(d.getSeconds()) : "");
 }
 
 // shade draws what lies behind the lines: what was evicted, and the sides of a difference.

@@ -65,17 +65,20 @@ function row(ctx: Context, tree: Tree, view: View, look: Look, depth: number, y:
       i++;
       continue;
     }
-    let right = left + width;
+    let right = left + width, isHit = hit(tree, look, level.id[i]!);
     for (i++; i < level.id.length && level.x[i]! < x1; ) { // the run goes on while frames are narrow and close
       const l = (level.x[i]! - x0) * scale, w = level.w[i]! * scale;
       if (w >= narrow || l - right > 1) break;
+      isHit ||= hit(tree, look, level.id[i]!);
       right = l + w;
-      i = Math.max(i + 1, place(level, x0 + (right + 0.5) / scale, i));
+      i = look.hits ? i + 1 : Math.max(i + 1, place(level, x0 + (right + 0.5) / scale, i)); // a search looks at each
     }
-    ctx.fillStyle = look.rest;
+    ctx.fillStyle = isHit ? look.strong : look.hits ? look.dim : look.rest;
     ctx.fillRect(left, y, Math.max(0.5, right - left), rowHeight - 1);
   }
 }
+
+const hit = (tree: Tree, look: Look, id: number) => look.hits !== null && look.hits[tree.of.function[id]!] === 1;
 
 function frame(ctx: Context, tree: Tree, look: Look, id: number, x: number, width: number, y: number) {
   const f = tree.of.function[id]!, isDim = look.hits && !look.hits[f];
@@ -107,15 +110,15 @@ export function changeStep(before: number, after: number, steps: number): number
   return middle + Math.sign(d) * Math.min(step, middle);
 }
 
-// label returns a name that fits: without its folder, and of the rest the end.
+// label returns a name that fits: without its folder, then without its package and type, and then its end.
 export function label(tree: Tree, id: number, room: number): string {
-  const before = tree.sides > 1 ? change(tree.total[0]![id]!, tree.total[1]![id]!) + " " : "";
-  const count = tree.others.get(id);
-  let name = count ? "other: " + count : id ? text(tree.name(id), 500) : "all";
-  if (before.length + name.length > room) name = split(name)[1];
-  if (before.length + name.length > room && before.length < room - 8) return before + "…" + name.slice(name.length - (room - before.length - 1));
-  const all = before.length < room - 3 ? before + name : name;
-  return all.length > room ? "…" + all.slice(all.length - room + 1) : all;
+  const before = tree.sides > 1 ? change(tree.total[0]![id]!, tree.total[1]![id]!) + " " : "", left = room - before.length;
+  const count = tree.others.get(id), name = count ? "other: " + count : text(tree.name(id), 500);
+  if (name.length <= left) return before + name;
+  const short = split(name)[1], bare = short.replace(/^[^.(]+\.(?=.)/, "").replace(/^\(\*?[^)]*\)\.(?=.)/, "");
+  for (const s of [short, bare]) if (s.length <= left) return before + s;
+  if (left > 7) return before + "…" + bare.slice(1 - left);
+  return bare.length <= room ? bare : "…" + bare.slice(1 - room);
 }
 
 // at returns the frame at a point of a view, -1 for none.

@@ -15,6 +15,7 @@ interface Props {
   isUp?: boolean; // the root is at the bottom
   side?: Side; // of a difference
   hasZoom?: boolean; // the zoom is that of the address
+  root?: string; // its name
 }
 
 const css = (style: CSSStyleDeclaration, name: string) => style.getPropertyValue(name).trim();
@@ -45,9 +46,9 @@ export interface Handle {
   zoom: (node: number) => void;
 }
 
-export function Graph({ page, of, label, isUp = false, side = "", hasZoom = false }: Props) {
+export function Graph({ page, of, label, isUp = false, side = "", hasZoom = false, root }: Props) {
   const { state, go } = page;
-  const tree = useMemo(() => { const t = new Tree(of); t.lay(side, state.o === "name"); return t; }, [of, side, state.o]);
+  const tree = useMemo(() => { const t = new Tree(of, root); t.lay(side, state.o === "name"); return t; }, [of, side, state.o, root]);
   const [ownZoom, setOwnZoom] = useState(0);
   const [focused, setFocused] = useState(0);
   const [menu, setMenu] = useState<{ x: number; y: number; node: number } | null>(null);
@@ -60,7 +61,7 @@ export function Graph({ page, of, label, isUp = false, side = "", hasZoom = fals
   const zoom = (node: number) => {
     if (hasZoom) go({ z: node ? tree.hash[node]!.toString(16) : "" });
     else setOwnZoom(node);
-    spoken.say("zoomed to " + (node ? text(tree.name(node), 100) : "all"));
+    spoken.say("zoomed to " + text(tree.name(node), 100));
   };
   const handle: Handle = { tree, page, isUp, focused, zoomed, hits: found?.nodes ?? [], focus: setFocused, zoom };
   const safe = focused < tree.size ? focused : 0;
@@ -179,7 +180,7 @@ function reveal(host: HTMLElement | null, tree: Tree, isUp: boolean, node: numbe
 
 // describe is the line of a frame: name, place, own and total values.
 export function describe(tree: Tree, node: number, unit: string): string {
-  const last = tree.sides - 1, all = tree.total[last]![0]!, file = tree.file(node), parts = [node ? text(tree.name(node), 200) : "all"];
+  const last = tree.sides - 1, all = tree.total[last]![0]!, file = tree.file(node), parts = [text(tree.name(node), 200)];
   const count = tree.others.get(node);
   if (count) parts[0] = `other: ${count.toLocaleString("en")} frames that the tree leaves out`;
   if (file) parts.push(text(file, 120) + (tree.line(node) ? ":" + tree.line(node) : ""));

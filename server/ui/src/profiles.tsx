@@ -36,7 +36,7 @@ function ProfileRow({ page: { state, go }, p, unit }: { page: Page; p: Dot; unit
       <td class="n">{p.duration ? value(p.duration, "nanoseconds") : ""}</td>
       <td class="n">{value(p.total, unit)}</td>
       <td class="n">{p.rows.toLocaleString("en")}</td>
-      <td class="labels">{Object.entries(p.labels).map(([n, v]) => <span class="label" key={n}>{text(n, 60)}=<b>{text(v, 80)}</b></span>)}</td>
+      <td class="labels">{Object.entries(p.labels).filter(([n]) => !n.startsWith("__")).map(([n, v]) => <span class="label" key={n}>{text(n, 60)}=<b>{text(v, 80)}</b></span>)}</td>
       <td><a href={link("pprof", { type: state.t, selector: p.selector, from: p.time, to: p.until })} download="profile.pb.gz">pprof</a></td>
     </tr>
   );

@@ -41,9 +41,9 @@ function Both({ page, of }: { page: Page; of: Flame }) {
   return (
     <div class="sandwich">
       <h2>callers <small>{value(sum, of.unit)}, {percent(sum, of.total[0]!)} of all</small></h2>
-      <Graph page={page} of={of.callers!} label="callers" isUp />
+      <Graph page={page} of={of.callers!} label="callers" root={page.state.fn} isUp />
       <h2>callees</h2>
-      <Graph page={page} of={callees} label="callees" />
+      <Graph page={page} of={callees} label="callees" root={page.state.fn} />
     </div>
   );
 }

@@ -31,7 +31,7 @@ function Table({ page, top, more }: { page: Page; top: Top; more: () => void }) 
   const columns: [string, string][] = isDiff ? [["flat", "flat Δ"], ["cum", "cum Δ"]] : [["flat", "flat"], ["cum", "cum"]];
   return (
     <div class="table-scroll" tabIndex={0} role="region" aria-label="functions">
-      <table class="top">
+      <table class={"top" + (isDiff ? " changes" : "")}>
         <thead>
           <tr>
             <SortHead page={page} by="name" what="function" />
@@ -61,7 +61,7 @@ function FunctionRow({ page: { state, go, unit }, f, top }: { page: Page; f: Top
     <tr class={state.s === only ? "chosen" : ""}>
       <td>
         <span class="name" title={text(f.name) + (where && "\n" + where)}>
-          <button type="button" class="link" onClick={() => go({ s: state.s === only ? "" : only })}><span class="folder">{text(folder, 200)}</span><span class="rest">{text(rest, 200)}</span></button>
+          <button type="button" class="link" onClick={() => go({ s: state.s === only ? "" : only })}><span class="folder">{text(folder, 200)}</span><span class="rest"><bdi>{text(rest, 200)}</bdi></span></button>
           <button type="button" class="quiet to-sandwich" aria-label={"callers and callees of " + text(f.name, 100)} title="callers and callees" onClick={() => go({ v: "sandwich", fn: f.name })}>⇅</button>
         </span>
       </td>

@@ -27,7 +27,7 @@ export class Tree {
   levels: Level[] = [];
   readonly others = new Map<number, number>();
 
-  constructor(readonly of: Columns) {
+  constructor(readonly of: Columns, private readonly root = "all") {
     const n = (this.size = of.depth.length);
     this.parent = parents(of.depth);
     this.total = of.self.map((self) => totals(self, this.parent));
@@ -43,7 +43,7 @@ export class Tree {
     for (const [node, count] of of.others) this.others.set(node, count);
   }
 
-  name(node: number): string { return this.of.names[this.of.function[node]!]!; }
+  name(node: number): string { return node === 0 ? this.root : this.of.names[this.of.function[node]!]!; }
   file(node: number): string { return this.of.texts[this.of.files[this.of.function[node]!]!] ?? ""; }
   line(node: number): number { return this.of.lines[this.of.function[node]!] ?? 0; }
   binary(node: number): string { return this.of.texts[this.of.binaries[this.of.function[node]!]!] ?? ""; }

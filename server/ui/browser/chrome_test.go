@@ -1,0 +1,242 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+var chrome = sync.OnceValues(func() (context.Context, error) {
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		return nil, err
+	}
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU)
+	ctx, _ := chromedp.NewExecAllocator(context.Background(), opts...)
+	ctx, _ = chromedp.NewContext(ctx)
+	return ctx, chromedp.Do(ctx)
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if _, err := exec.LookPath("chromium"); err == nil {
+		if ctx, err := chrome(); err == nil {
+			_ = chromedp.Cancel(ctx)
+		}
+	}
+	os.Exit(code)
+}
+
+// tab is a tab of the browser. Errors of the page, violations of its policy, and requests that fail, fail the test.
+type tab struct {
+	t   *testing.T
+	ctx context.Context
+	url string
+
+	mu     sync.Mutex
+	failed []string // requests with a status of 400 or more
+	asked  []string // all requests
+}
+
+// watch collects what goes wrong in a page.
+const watch = `window.bad = [];
+addEventListener("error", (e) => bad.push("error: " + e.message));
+addEventListener("unhandledrejection", (e) => bad.push("rejection: " + e.reason));
+addEventListener("securitypolicyviolation", (e) => bad.push("policy: " + e.violatedDirective + " " + e.blockedURI + " " + e.sample));`
+
+// open opens a path of a handler in a tab of its own.
+func open(t *testing.T, h http.Handler, path string) *tab {
+	t.Helper()
+	if _, err := exec.LookPath("chromium"); err != nil {
+		t.Skip("chromium is not there")
+	}
+	parent, err := chrome()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &tab{t: t}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec := &status{ResponseWriter: w}
+		h.ServeHTTP(rec, r)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.asked = append(b.asked, r.URL.RequestURI())
+		if rec.code >= 400 {
+			b.failed = append(b.failed, r.URL.Path)
+		}
+	}))
+	b.url = srv.URL
+	ctx, cancel := chromedp.NewContext(parent)
+	ctx, stop := context.WithTimeout(ctx, 90*time.Second)
+	b.ctx = ctx
+	t.Cleanup(func() { stop(); cancel(); srv.Close() })
+	run(b, chromedp.EmulateViewport(1440, 900))
+	if _, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watch}); err != nil {
+		t.Fatal(err)
+	}
+	b.goTo(path)
+	t.Cleanup(b.check)
+	return b
+}
+
+type status struct {
+	http.ResponseWriter
+	code int
+}
+
+func (s *status) WriteHeader(code int) { s.code = code; s.ResponseWriter.WriteHeader(code) }
+
+func run[T any](b *tab, a chromedp.Action[T]) T {
+	b.t.Helper()
+	v, err := chromedp.Run(b.ctx, a)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return v
+}
+
+// eval returns the value of an expression.
+func eval[T any](b *tab, expression string) T {
+	b.t.Helper()
+	return run(b, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+}
+
+// until waits until an expression is true.
+func (b *tab) until(expression string) {
+	b.t.Helper()
+	for end := time.Now().Add(20 * time.Second); !eval[bool](b, "Boolean("+expression+")"); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.shot("failed")
+			b.t.Fatalf("never: %s; the page says: %.400s", expression, eval[string](b, "document.body.innerText"))
+		}
+	}
+}
+
+// says waits until the page has a text.
+func (b *tab) says(text string) {
+	b.t.Helper()
+	b.until("document.body.innerText.includes(" + quoted(text) + ")")
+}
+
+func quoted(text string) string {
+	out, _ := json.Marshal(text) // a string always is JSON
+	return string(out)
+}
+
+// goTo loads a path of the same server.
+func (b *tab) goTo(path string) {
+	b.t.Helper()
+	run(b, chromedp.Navigate(b.url+path))
+}
+
+// click clicks the first element of a selector.
+func (b *tab) click(selector string) {
+	b.t.Helper()
+	b.until("document.querySelector(" + quoted(selector) + ")")
+	eval[any](b, "document.querySelector("+quoted(selector)+").click()")
+}
+
+// press presses the button with a text.
+func (b *tab) press(text string) {
+	b.t.Helper()
+	find := "[...document.querySelectorAll('button, [role=menuitem]')].find((e) => e.textContent.trim() === " + quoted(text) + ")"
+	b.until(find)
+	eval[any](b, find+".click()")
+}
+
+// keys presses keys, of which some have names of kb.
+func (b *tab) keys(keys ...string) {
+	b.t.Helper()
+	for _, k := range keys {
+		run(b, chromedp.KeyEvent(k))
+	}
+}
+
+// focusGraph gives the focus to the first graph, as Tab does.
+func (b *tab) focusGraph() {
+	b.t.Helper()
+	b.until("document.querySelector('[role=tree]')")
+	for range 200 {
+		if eval[bool](b, "document.activeElement.getAttribute('role') === 'tree'") {
+			return
+		}
+		b.keys(kb.Tab)
+	}
+	b.t.Fatal("Tab does not reach the graph")
+}
+
+// point returns a place in an element, as parts of its width and height.
+func (b *tab) point(selector string, x, y float64) (float64, float64) {
+	b.t.Helper()
+	r := eval[[4]float64](b, "(() => { const r = document.querySelector("+quoted(selector)+").getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; })()")
+	return r[0] + x*r[2], r[1] + y*r[3]
+}
+
+// drag drags over an element from one part of its width to another.
+func (b *tab) drag(selector string, from, to float64, opts ...chromedp.MouseOption) {
+	b.t.Helper()
+	x0, y := b.point(selector, from, 0.5)
+	x1, _ := b.point(selector, to, 0.5)
+	left := append([]chromedp.MouseOption{chromedp.ButtonLeft}, opts...)
+	run(b, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x0, y, opts...))
+	run(b, chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, x0, y, append(left, chromedp.ClickCount(1))...))
+	run(b, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, (x0+x1)/2, y, left...))
+	run(b, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x1, y, left...))
+	run(b, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseReleased, x1, y, append(left, chromedp.ClickCount(1))...))
+}
+
+// colours makes the system light or dark.
+func (b *tab) colours(scheme string) {
+	b.t.Helper()
+	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// shot keeps a picture to look at, in the folder GRANARY_SHOTS.
+func (b *tab) shot(name string) {
+	b.t.Helper()
+	dir := os.Getenv("GRANARY_SHOTS")
+	if dir == "" {
+		return
+	}
+	time.Sleep(200 * time.Millisecond) // for the pictures of the last state
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), run(b, chromedp.FullScreenshot(100)), 0o644); err != nil {
+		b.t.Error(err)
+	}
+}
+
+// check fails the test if something went wrong in the page.
+func (b *tab) check() {
+	if b.t.Failed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(b.ctx, 5*time.Second)
+	defer cancel()
+	bad, err := chromedp.Run(ctx, chromedp.Evaluate[[]string]("window.bad ?? []"))
+	if err != nil || len(bad) > 0 {
+		b.t.Errorf("the page: %v %s", err, strings.Join(bad, "\n"))
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.failed) > 0 && !strings.Contains(b.t.Name(), "Refused") {
+		b.t.Errorf("requests failed: %v", b.failed)
+	}
+}

@@ -1,0 +1,85 @@
+package browser
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/server"
+)
+
+// newServer returns a server with an empty store in memory.
+func newServer(t testing.TB) *server.Server {
+	t.Helper()
+	store, err := columnstore.Open(columnstore.Options{MemoryBudget: 256 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.New(store, server.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Wait(); _ = store.Close() })
+	return s
+}
+
+// push stores a profile.
+func push(t testing.TB, s http.Handler, p *profile.Profile, labels url.Values) {
+	t.Helper()
+	var body bytes.Buffer
+	if err := p.Write(&body); err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest("POST", "http://localhost/pprof?"+labels.Encode(), &body))
+	if w.Code/100 != 2 {
+		t.Fatalf("push: %d %s", w.Code, w.Body)
+	}
+}
+
+// last is the time of the newest profile of the fleet.
+var last = time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
+
+// fleet returns a server with profiles of real programs: CPU of three pods every two minutes for two hours, and heaps.
+func fleet(t testing.TB) *server.Server {
+	t.Helper()
+	s := newServer(t)
+	for job, names := range map[string][]string{"etcd": {"cpu-1", "cpu-2", "cpu-3", "heap-1"}, "compile": {"cpu-1", "cpu-2", "heap"}} {
+		for _, name := range names {
+			p := read(t, job, name)
+			for i := range 20 {
+				q := p.Copy()
+				q.TimeNanos = last.Add(-time.Duration(i) * 6 * time.Minute).UnixNano()
+				for at, sample := range q.Sample {
+					for v := range sample.Value {
+						sample.Value[v] = sample.Value[v] * int64(7+(i*5+at)%9) / 10
+					}
+				}
+				push(t, s, q, url.Values{"service_name": {job}, "pod": {fmt.Sprintf("%s-%d", job, i%3)}})
+			}
+		}
+	}
+	return s
+}
+
+func read(t testing.TB, job, name string) *profile.Profile {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("../../../testdata/profiles", job, name+".pb.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := profile.ParseData(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

@@ -1,0 +1,152 @@
+package browser
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// ready is true when a flame graph and its table are of the same question, and drawn.
+const ready = "document.querySelector('.flame canvas')?.width > 300 && document.querySelector('table.top tbody tr') && document.querySelector('.plot canvas') && !document.querySelector('.old')"
+
+func query(b *tab) string { b.t.Helper(); return eval[string](b, "decodeURIComponent(location.search)") }
+
+func details(b *tab) string {
+	b.t.Helper()
+	return eval[string](b, "document.querySelector('#details').textContent")
+}
+
+// TestPath is what a user does: loads, drags over the chart, goes back, zooms, searches, and loads again.
+func TestPath(t *testing.T) {
+	b := open(t, fleet(t), "/?by=pod")
+	b.until(ready)
+	b.says("compile-0")
+	b.drag(".plot .u-over", 0.5, 0.75)
+	b.until("location.search.includes('from=2026')")
+	b.until(ready)
+	narrow := eval[string](b, "document.querySelector('.total').textContent")
+	b.press("‹ back")
+	b.until("!location.search.includes('from=2026')")
+	b.until(ready + " && document.querySelector('.total').textContent !== " + quoted(narrow))
+
+	x, y := b.point(".flame", 0.1, 0)
+	run(b, chromedp.MouseClickXY(x, y+30)) // a frame of the first level below the root
+	b.until("/[?&]z=[0-9a-f]+/.test(location.search)")
+	if zoomed := details(b); strings.HasPrefix(zoomed, "all") {
+		t.Errorf("the details are of %q", zoomed)
+	}
+	b.click("#search")
+	eval[any](b, "document.querySelector('#search').focus()")
+	b.keys("m", "a", "l", "l", "o", "c")
+	b.until("/%/.test(document.querySelector('.search output').textContent)")
+	before := query(b)
+	b.goTo("/" + eval[string](b, "location.search"))
+	b.until(ready + " && /%/.test(document.querySelector('.search output').textContent)")
+	if query(b) != before {
+		t.Errorf("loaded again it is %s, not %s", query(b), before)
+	}
+	b.press("✕ clear")
+	b.until("!/[?&][zs]=/.test(location.search)")
+}
+
+// TestPathByKeys is the same by keys alone.
+func TestPathByKeys(t *testing.T) {
+	b := open(t, fleet(t), "/")
+	b.until(ready)
+	b.focusGraph()
+	b.keys(kb.ArrowDown)
+	b.until("document.querySelector('[aria-selected=true][role=treeitem]').getAttribute('aria-level') === '2'")
+	name := eval[string](b, "document.querySelector('[aria-selected=true][role=treeitem]').textContent")
+	if details(b) != name {
+		t.Errorf("the tree says %q, the line %q", name, details(b))
+	}
+	b.keys(kb.ArrowRight, kb.ArrowLeft, kb.Enter)
+	b.until("location.search.includes('z=')")
+	b.keys(kb.Escape)
+	b.until("!location.search.includes('z=')")
+	b.keys("+")
+	b.until("location.search.includes('from=2026')")
+	b.keys("u")
+	b.until("!location.search.includes('from=2026') && " + ready)
+	b.focusGraph()
+	b.keys("/", "g", "c", kb.Enter)
+	b.until("location.search.includes('s=gc') && document.activeElement.getAttribute('role') === 'tree'")
+	b.keys("n")
+	b.until("document.querySelector('[role=status].sr').textContent.startsWith('hit 1 of')")
+	hit := strings.Split(details(b), " ")[0]
+	b.keys("s")
+	b.until("location.search.includes('v=sandwich') && document.querySelectorAll('[role=tree]').length === 2")
+	if got := eval[string](b, "document.querySelector('.wide input').value"); got != hit {
+		t.Errorf("the sandwich is of %q, not of %q", got, hit)
+	}
+	b.focusGraph()
+	b.keys("d")
+	b.until("location.search.includes('v=difference') && document.querySelector('.change-key')")
+	b.focusGraph()
+	b.keys("i")
+	b.until("location.search.includes('inv=1')")
+}
+
+// TestPathDifference compares by a preset, then shows one side alone.
+func TestPathDifference(t *testing.T) {
+	b := open(t, fleet(t), "/?v=difference&from=-30m")
+	b.says("Choose what to compare with")
+	b.press("an hour before")
+	b.until("location.search.includes('bfrom=-90m') && document.querySelector('.change-key')")
+	b.until("/[+−]/.test(document.querySelector('table.top tbody td.n').textContent)")
+	b.press("before")
+	b.until("location.search.includes('side=before')")
+	b.press("scaled to the same total")
+	b.until("location.search.includes('norm=1') && document.querySelector('.total').textContent.includes('±0 %')")
+	b.drag(".plot .u-over", 0.1, 0.3, chromedp.ButtonModifiers(chromedp.ModifierShift))
+	b.until("location.search.includes('bfrom=2026')")
+}
+
+// TestPathMenu asks by the menu of a frame, and by the table.
+func TestPathMenu(t *testing.T) {
+	b := open(t, fleet(t), "/")
+	b.until(ready)
+	x, y := b.point(".flame", 0.1, 0)
+	run(b, chromedp.MouseClickXY(x, y+30, chromedp.ButtonRight))
+	b.press("only stacks with it")
+	b.until("location.search.includes('focus=') && " + ready)
+	b.press("‹ back")
+	b.until("!location.search.includes('focus=') && " + ready)
+	b.click("table.top .to-sandwich")
+	b.until("document.querySelectorAll('[role=tree]').length === 2")
+	b.click("#tab-profiles")
+	b.until("document.querySelector('table.list tbody tr')")
+	b.click("table.list tbody .link")
+	b.until("location.search.includes('to=2026') && " + ready)
+	b.click("#tab-store")
+	b.says("Nothing was evicted or dropped.")
+}
+
+// TestSelector completes a selector by keys.
+func TestSelector(t *testing.T) {
+	b := open(t, fleet(t), "/")
+	b.until(ready)
+	eval[any](b, "document.querySelector('[role=combobox]').focus()")
+	b.keys("{", "s", "e", "r")
+	b.until("document.querySelector('#choices li')?.textContent === 'service_name'")
+	b.keys(kb.ArrowDown, kb.Enter)
+	b.until("document.querySelector('#choices li')?.textContent === 'compile'")
+	b.keys(kb.ArrowDown, kb.ArrowDown, kb.Enter, kb.Enter)
+	b.until(`new URLSearchParams(location.search).get('q') === '{service_name="etcd"}'`)
+	b.until(ready)
+}
+
+// TestOneCommit: the panels of one load ask for one commit.
+func TestOneCommit(t *testing.T) {
+	b := open(t, fleet(t), "/")
+	b.until(ready)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, asked := range b.asked {
+		if strings.HasPrefix(asked, "/api/v1/top") && !strings.Contains(asked, "commit=") {
+			t.Errorf("asked without a commit: %s", asked)
+		}
+	}
+}
