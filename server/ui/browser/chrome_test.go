@@ -166,6 +166,16 @@ func (b *tab) keys(keys ...string) {
 	}
 }
 
+// command presses a key that is no text: the page prevents what a browser would do with it.
+func (b *tab) command(key string) {
+	b.t.Helper()
+	for _, typ := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeRawKeyDown, input.DispatchKeyEventTypeKeyUp} {
+		if _, err := chromedp.Call(b.ctx, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: typ, Key: key}); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
 // focusGraph gives the focus to the first graph, as Tab does.
 func (b *tab) focusGraph() {
 	b.t.Helper()

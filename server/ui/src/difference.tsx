@@ -29,7 +29,6 @@ export function Difference({ page }: { page: Page }) {
         <Panel of={flame}>
           {(data) => !data.tree || data.tree.depth.length < 2 ? <Empty.Nothing page={page} /> : (
             <div class="split">
-              <Functions page={page} of={top} more={more} />
               <section class="right" aria-label="difference">
                 <div class="tools">
                   <span class="total"><b>{value(data.total[0]!, data.unit)}</b> → <b>{value(data.total[1]!, data.unit)}</b> {change(data.total[0]!, data.total[1]!)}</span>
@@ -41,6 +40,7 @@ export function Difference({ page }: { page: Page }) {
                 <Graph page={page} of={data.tree} label="difference" side={state.side as Side} hasZoom />
                 <Key />
               </section>
+              <Functions page={page} of={top} more={more} />
             </div>
           )}
         </Panel>

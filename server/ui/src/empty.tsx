@@ -43,7 +43,7 @@ function Nothing({ page: { state, go, range } }: { page: Page }) {
       </Message>
     );
   }
-  const within = range.newest && range.from <= range.newest && range.to > range.from;
+  const within = range.from <= range.newest && range.newest <= range.to;
   return (
     <Message>
       <p>No profile is chosen from {clock(range.from)} to {clock(range.to)}{state.q && <> by <code>{text(state.q)}</code></>}.</p>

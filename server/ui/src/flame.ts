@@ -7,7 +7,7 @@ export const rowHeight = 19;
 
 // Look is how frames look: colours of the page's style, and what is found.
 export interface Look {
-  ink: string; faint: string; rest: string; dim: string; line: string; background: string; strong: string;
+  ink: string; faint: string; rest: string; run: string; hit: string; dim: string; line: string; background: string; strong: string;
   font: string;
   charWidth: number; // of the font, which has one width
   fills: string[]; // of groups
@@ -65,15 +65,15 @@ function row(ctx: Context, tree: Tree, view: View, look: Look, depth: number, y:
       i++;
       continue;
     }
-    let right = left + width, isHit = hit(tree, look, level.id[i]!);
+    const isHit = hit(tree, look, level.id[i]!);
+    let right = left + width;
     for (i++; i < level.id.length && level.x[i]! < x1; ) { // the run goes on while frames are narrow and close
       const l = (level.x[i]! - x0) * scale, w = level.w[i]! * scale;
-      if (w >= narrow || l - right > 1) break;
-      isHit ||= hit(tree, look, level.id[i]!);
+      if (w >= narrow || l - right > 1 || isHit !== hit(tree, look, level.id[i]!)) break;
       right = l + w;
       i = look.hits ? i + 1 : Math.max(i + 1, place(level, x0 + (right + 0.5) / scale, i)); // a search looks at each
     }
-    ctx.fillStyle = isHit ? look.strong : look.hits ? look.dim : look.rest;
+    ctx.fillStyle = isHit ? look.hit : look.hits ? look.dim : look.run;
     ctx.fillRect(left, y, Math.max(0.5, right - left), rowHeight - 1);
   }
 }

@@ -21,7 +21,6 @@ export function FlameView({ page }: { page: Page }) {
     <Panel of={flame}>
       {(data) => !data.tree || data.tree.depth.length < 2 ? <Empty.Nothing page={page} /> : !data.magnitude[0] ? <Empty.Zero /> : (
         <div class="split">
-          <Functions page={page} of={top} more={more} />
           <section class="right" aria-label="flame graph">
             <div class="tools">
               <Total page={page} of={data} />
@@ -32,6 +31,7 @@ export function FlameView({ page }: { page: Page }) {
             <Graph page={page} of={data.tree} label={state.inv ? "callers below callees" : "flame graph"} hasZoom />
             <Left of={data} />
           </section>
+          <Functions page={page} of={top} more={more} />
         </div>
       )}
     </Panel>

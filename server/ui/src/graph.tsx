@@ -26,7 +26,7 @@ function look(tree: Tree, by: string, hits: Uint8Array | null, ctx: CanvasRender
   ctx.font = font;
   const all = (name: string, n: number) => Array.from({ length: n }, (_, i) => css(style, name + i));
   return {
-    ink: css(style, "--frame-ink"), faint: css(style, "--faint"), rest: css(style, "--rest"), dim: css(style, "--dim"), line: css(style, "--rule"),
+    ink: css(style, "--frame-ink"), faint: css(style, "--faint"), rest: css(style, "--rest"), run: css(style, "--run"), hit: css(style, "--accent"), dim: css(style, "--dim"), line: css(style, "--rule"),
     background: css(style, "--surface"), strong: css(style, "--strong"), font, charWidth: ctx.measureText("M").width,
     fills: all("--fill", 8), changes: all("--change", 7), group: tree.group(by), hits,
   };
@@ -128,6 +128,7 @@ function Canvas({ handle, by, hits, label, menu }: CanvasProps) {
     const node = nodeAt(e);
     if (node < 0) return;
     handle.focus(node);
+    scroll.current!.querySelector<HTMLElement>("[role=tree]")!.focus({ preventScroll: true }); // so that keys go on from here
     if (node !== zoomed) handle.zoom(node);
   };
   const more = (e: MouseEvent) => {
@@ -150,8 +151,8 @@ function Canvas({ handle, by, hits, label, menu }: CanvasProps) {
         <canvas ref={canvas} aria-hidden="true" />
         <Spacer height={tree.levels.length * rowHeight} />
         <div class="mark hover" ref={hover} hidden /><div class="mark" ref={mark} hidden />
+        <Beside tree={tree} focused={focused} unit={page.unit} label={label} onKey={key} />
       </div>
-      <Beside tree={tree} focused={focused} unit={page.unit} label={label} onKey={key} />
     </div>
   );
 }

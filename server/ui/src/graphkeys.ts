@@ -51,7 +51,7 @@ function nextHit(g: Handle, by: number) {
 function ask(key: string, g: Handle): boolean {
   const { page: { state, go }, focused } = g, name = focused ? g.tree.name(focused) : "";
   switch (key) {
-    case "/": document.querySelector<HTMLInputElement>("#search")?.focus(); break;
+    case "/": document.querySelector<HTMLInputElement>("#search")?.select(); break;
     case "f": if (name) go({ focus: exactly(name), z: "" }); break;
     case "h": if (name) go({ hide: state.hide ? state.hide + "|" + exactly(name) : exactly(name) }); break;
     case "s": if (name) go({ v: "sandwich", fn: name }); break;

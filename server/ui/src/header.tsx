@@ -14,11 +14,11 @@ interface Props { page: Page; types: Type[]; refresh: () => void; help: () => vo
 
 export function Header({ page, types, refresh, help }: Props) {
   const { state, go } = page;
-  const labels = useAnswer(page.loadKey, async (signal) => (await querier<{ names?: string[] }>("LabelNames", bounds(page), signal)).names ?? []);
+  const labels = useAnswer(page.range.newest ? `${page.loadKey} ${page.range.newest}` : null, async (signal) => (await querier<{ names?: string[] }>("LabelNames", bounds(page), signal)).names ?? []);
   const names = (labels.data ?? []).filter((n) => !n.startsWith("__"));
   return (
     <header>
-      <a class="brand" href={location.pathname} onClick={(e) => { e.preventDefault(); location.assign(location.pathname); }}><Logo />granary</a>
+      <h1><a class="brand" href="./"><Logo />granary</a></h1>
       <label class="field"><span class="sr">type</span><TypeSelect types={types} value={state.t} go={(t) => go({ t, z: "" })} /></label>
       <SelectorField page={page} />
       <label class="field">by <select value={state.by} onChange={(e) => go({ by: e.currentTarget.value })}>

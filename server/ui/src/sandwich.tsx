@@ -20,7 +20,6 @@ export function SandwichView({ page }: { page: Page }) {
   useEffect(() => readBy(flame.data ?? top.data), [flame.data, top.data]);
   return (
     <div class="split">
-      <Functions page={page} of={top} more={more} />
       <section class="right" aria-label="callers and callees">
         <div class="tools">
           <label class="field wide">function <input type="text" value={typed} list="functions" spellcheck={false} onInput={(e) => set(e.currentTarget.value)} onChange={(e) => go({ fn: e.currentTarget.value.trim() })} /></label>
@@ -31,19 +30,20 @@ export function SandwichView({ page }: { page: Page }) {
           <Panel of={flame}>{(data) => <Both page={page} of={data} />}</Panel>
         )}
       </section>
+      <Functions page={page} of={top} more={more} />
     </div>
   );
 }
 
 function Both({ page, of }: { page: Page; of: Flame }) {
   const callees = of.callees, sum = callees ? callees.self[0]!.reduce((a, b) => a + b, 0) : 0;
-  if (!callees || callees.depth.length < 2) return <Message><p>No stack has a function named <code>{text(page.state.fn)}</code>.</p></Message>;
+  if (!sum) return <Message><p>No stack has a function named <code>{text(page.state.fn)}</code>.</p></Message>;
   return (
     <div class="sandwich">
       <h2>callers <small>{value(sum, of.unit)}, {percent(sum, of.total[0]!)} of all</small></h2>
       <Graph page={page} of={of.callers!} label="callers" root={page.state.fn} isUp />
       <h2>callees</h2>
-      <Graph page={page} of={callees} label="callees" root={page.state.fn} />
+      <Graph page={page} of={callees!} label="callees" root={page.state.fn} />
     </div>
   );
 }

@@ -38,7 +38,7 @@ export function SelectorField({ page }: { page: Page }) {
   const ask = async () => {
     const w = field.current && wanted(field.current.value.slice(0, field.current.selectionStart ?? 0));
     asked.current?.abort();
-    if (!w) return close();
+    if (!w || !page.range.newest) return close();
     const abort = (asked.current = new AbortController());
     try {
       const of = bounds(page), method = w.label === null ? "LabelNames" : "LabelValues";
@@ -53,7 +53,7 @@ export function SelectorField({ page }: { page: Page }) {
     if (!w) return;
     const [next, at] = complete(input.value, caret, w, choice);
     set(next);
-    setChoices([]);
+    close();
     requestAnimationFrame(() => { input.setSelectionRange(at, at); if (w.label === null) void ask(); });
   };
   const key = (e: KeyboardEvent) => {
@@ -63,7 +63,7 @@ export function SelectorField({ page }: { page: Page }) {
       setActive((active + (e.key === "ArrowDown" ? 1 : -1) + choices.length) % choices.length);
     } else if (e.key === "Enter") {
       e.preventDefault();
-      if (active >= 0) return choose(choices[active]!);
+      if (choices[active] !== undefined) return choose(choices[active]!);
       close();
       page.go({ q: typed.trim() });
     } else if (e.key === "Escape") close();

@@ -1,0 +1,67 @@
+package browser
+
+import (
+	"os"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// views has an address of each view, and what is true when it is there.
+var views = map[string][2]string{
+	"flame":      {"/?by=pod", ready},
+	"search":     {"/?by=service_name&s=malloc", ready},
+	"memory":     {"/?t=memory:inuse_space:bytes:space:bytes&inv=1", "document.querySelector('.flame canvas')"},
+	"sandwich":   {"/?v=sandwich&fn=runtime.mallocgc", "document.querySelectorAll('.flame canvas').length === 2"},
+	"difference": {"/?v=difference&from=-30m&bfrom=-90m&bto=-60m", "document.querySelector('.change-key')"},
+	"profiles":   {"/?v=profiles", "document.querySelector('table.list tbody tr')"},
+	"store":      {"/?v=store", "document.querySelector('.budget')"},
+	"nothing":    {"/?from=-1h&to=-59m&q={pod=\"none\"}", "document.querySelector('.message button')"},
+}
+
+// TestViews looks at each view, light and dark, wide and narrow, with axe. The pictures are kept by GRANARY_SHOTS.
+func TestViews(t *testing.T) {
+	axe, err := os.ReadFile("testdata/axe-core/axe.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := fleet(t)
+	for name, view := range views {
+		t.Run(name, func(t *testing.T) {
+			b := open(t, s, view[0])
+			b.until(view[1] + " && document.querySelector('.plot canvas')")
+			eval[any](b, string(axe)+"; null")
+			for _, scheme := range []string{"light", "dark"} {
+				b.colours(scheme)
+				for _, width := range []int64{1440, 600} {
+					run(b, chromedp.EmulateViewport(width, 900))
+					for _, v := range violations(b) {
+						t.Errorf("%s, %d pixels: %s", scheme, width, v)
+					}
+					if wide := eval[int64](b, "document.documentElement.scrollWidth"); wide > width {
+						t.Errorf("the page is %d pixels wide in a window of %d", wide, width)
+					}
+					b.shot(name + "-" + scheme + "-" + map[int64]string{1440: "wide", 600: "narrow"}[width])
+				}
+			}
+		})
+	}
+}
+
+// violations returns what axe finds, by rule and place.
+func violations(b *tab) []string {
+	b.t.Helper()
+	return eval[[]string](b, `axe.run(document, { resultTypes: ["violations"] }).then((r) =>
+		r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + v.help + ": " + n.target.join(" ") + " " + (n.any[0]?.message ?? ""))))`)
+}
+
+// TestHelp opens the list of keys by its key, and closes it.
+func TestHelp(t *testing.T) {
+	b := open(t, fleet(t), "/")
+	b.until(ready)
+	b.focusGraph()
+	b.keys("?")
+	b.until("document.querySelector('dialog[open] kbd')")
+	b.press("close")
+	b.until("!document.querySelector('dialog')")
+}
