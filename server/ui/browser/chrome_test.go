@@ -62,6 +62,9 @@ addEventListener("securitypolicyviolation", (e) => bad.push("policy: " + e.viola
 func open(t *testing.T, h http.Handler, path string) *tab {
 	t.Helper()
 	if _, err := exec.LookPath("chromium"); err != nil {
+		if os.Getenv("GRANARY_NEED_CHROMIUM") != "" {
+			t.Fatal(err)
+		}
 		t.Skip("chromium is not there")
 	}
 	parent, err := chrome()

@@ -11,7 +11,10 @@ import (
 // ready is true when a flame graph and its table are of the same question, and drawn.
 const ready = "document.querySelector('.flame canvas')?.width > 300 && document.querySelector('table.top tbody tr') && document.querySelector('.plot canvas') && !document.querySelector('.old')"
 
-func query(b *tab) string { b.t.Helper(); return eval[string](b, "decodeURIComponent(location.search)") }
+func query(b *tab) string {
+	b.t.Helper()
+	return eval[string](b, "decodeURIComponent(location.search)")
+}
 
 func details(b *tab) string {
 	b.t.Helper()
