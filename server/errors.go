@@ -86,6 +86,7 @@ func causeOf(err error) cause {
 	var bytes *http.MaxBytesError
 	var format *formatError
 	var commit *commitError
+	var origin *originError
 	switch {
 	case errors.Is(err, ErrNode):
 		return cause{http.StatusBadGateway, connect.CodeUnavailable, "node"}
@@ -95,6 +96,8 @@ func causeOf(err error) cause {
 		return cause{http.StatusBadRequest, connect.CodeInvalidArgument, "invalid"}
 	case errors.As(err, &commit):
 		return cause{http.StatusGone, connect.CodeFailedPrecondition, "gone"}
+	case errors.As(err, &origin):
+		return cause{http.StatusForbidden, connect.CodePermissionDenied, "origin"}
 	case errors.As(err, &format):
 		return cause{http.StatusUnsupportedMediaType, connect.CodeInvalidArgument, "format"}
 	case errors.As(err, &limit) && limit.status == http.StatusServiceUnavailable:

@@ -106,6 +106,7 @@ func (s *Server) routes() {
 		}
 		s.mux.Handle("GET "+path, h)
 	}
+	s.pprofRoutes()
 	if s.front != nil {
 		s.frontRoutes()
 		return
@@ -143,6 +144,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.recover(rec, r)
 	if !s.knowsHost(r.Host) {
 		s.fail(rec, r, &limitError{http.StatusMisdirectedRequest, "host: " + quoted(r.Host) + " is not a name of this server"})
+		return
+	}
+	if err := checkOrigin(r); err != nil {
+		s.fail(rec, r, err)
 		return
 	}
 	s.held.keep(heldSnapshots)
