@@ -54,6 +54,7 @@ type pageQuestion struct {
 	s    *Server
 	snap *columnstore.Snapshot // nil at a front
 	of   url.Values            // its parameters
+	at   string                // the URL of the server
 
 	last *int64 // the time of the newest profile; nil if it was not needed
 }
@@ -69,10 +70,11 @@ func (s *Server) pageRoutes() {
 		"flame":    page(flameOf, append(slices.Clip(sides), "inv", "function", "max_nodes")...),
 		"top":      page(topOf, append(slices.Clip(sides), "sort", "rows", "offset")...),
 		"profiles": s.page(profilesOf, "t", "q", "from", "to", "rows"),
+		"inspect":  s.page(inspectOf, append(slices.Clip(sides), "function", "rows", "offset")...),
 		"store":    s.handler(s.storeState),
 	}
 	for path, h := range routes {
-		if isFront && (path == "profiles" || path == "store") {
+		if isFront && path != "flame" && path != "top" {
 			h = s.handler(func(http.ResponseWriter, *http.Request) error {
 				return refused("a front does not answer /api/v1/%s: ask one of its nodes, each for its own profiles: %s", path, s.front)
 			})
@@ -100,7 +102,7 @@ func (s *Server) page(answer func(context.Context, *pageQuestion) (pageAnswer, e
 				if tag = s.tag(snap, r.URL.Path, of); isKnown(r, tag) {
 					return nil
 				}
-				if out, err = answer(filter.Counting(ctx, &touched), &pageQuestion{s: s, snap: snap.Snapshot, of: of}); err == nil {
+				if out, err = answer(filter.Counting(ctx, &touched), &pageQuestion{s: s, snap: snap.Snapshot, of: of, at: urlOf(r)}); err == nil {
 					*out.head() = newPageHead(uint64(snap.Commit()), &touched)
 				}
 				return err

@@ -97,6 +97,7 @@ func TestPage_FrontRefuses(t *testing.T) {
 		text   string
 	}{
 		"profiles?t=cpu":     {501, "a front does not answer /api/v1/profiles: ask one of its nodes, each for its own profiles: http://127.0.0.1:1"},
+		"inspect?t=cpu":      {501, "a front does not answer /api/v1/inspect"},
 		"store":              {501, "a front does not answer /api/v1/store"},
 		"flame":              {501, "a front has no default type: choose one by the parameter t"},
 		"flame?t=cpu&norm=1": {501, "parameter norm: a front does not scale"},

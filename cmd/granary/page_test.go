@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -23,22 +24,40 @@ type asked struct {
 	Total, Magnitude []int64
 	Mean             bool
 	All              int
-	Functions        []struct {
-		Name      string
-		Flat, Cum []int64
+	Functions        []askedFunction
+}
+
+type askedFunction struct {
+	Name      string
+	Flat, Cum []int64
+}
+
+// valuesOf returns the parameters of a URL from names and values.
+func valuesOf(named []string) url.Values {
+	of := url.Values{}
+	for i := 0; i < len(named); i += 2 {
+		of.Set(named[i], named[i+1])
 	}
+	return of
 }
 
 // pageOf returns a server of the profiles of some folders of testdata, each with the label job, and a function that
 // asks it.
 func pageOf(t *testing.T, folders ...string) (types []profile.Type, ask func(parameters ...string) asked) {
 	t.Helper()
+	_, types, ask = serverOf(t, folders...)
+	return types, ask
+}
+
+// serverOf is pageOf with the server.
+func serverOf(t *testing.T, folders ...string) (s *server.Server, types []profile.Type, ask func(parameters ...string) asked) {
+	t.Helper()
 	store, err := columnstore.Open(columnstore.Options{Manual: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	s, err := server.New(store, server.Options{})
+	s, err = server.New(store, server.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,12 +86,10 @@ func pageOf(t *testing.T, folders ...string) (types []profile.Type, ask func(par
 	}); err != nil {
 		t.Fatal(err)
 	}
-	return types, func(parameters ...string) (out asked) {
+	return s, types, func(parameters ...string) (out asked) {
 		t.Helper()
-		of := url.Values{"rows": {"100000"}}
-		for i := 0; i < len(parameters); i += 2 {
-			of.Set(parameters[i], parameters[i+1])
-		}
+		of := valuesOf(parameters)
+		of.Set("rows", "100000")
 		w := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/api/v1/top?"+of.Encode(), nil)
 		r.Host = "localhost"
@@ -161,6 +178,72 @@ func TestPage_Diff(t *testing.T) {
 		}
 	}
 }
+
+// TestPage_Command runs the commands that a server answers with, as a shell reads them: they print what the server answers.
+func TestPage_Command(t *testing.T) {
+	s, _, ask := serverOf(t, "etcd", "pebble")
+	web := httptest.NewServer(s)
+	defer web.Close()
+	const function = "runtime.mallocgc"
+	for _, named := range [][]string{
+		{"t", "cpu", "q", `{job="etcd"}`, "hide", "^runtime[.]"}, {"t", "alloc_objects", "from", "-1h"}, {"t", "alloc_space", "focus", "etcd"},
+		{"t", "cpu", "bq", `{job="etcd"}`, "q", `{job="pebble"}`, "norm", "1"}, {"t", "cpu", "ignore", "it's", "function", function},
+	} {
+		var of askedCommand
+		resp, err := web.Client().Get(web.URL + "/api/v1/inspect?" + valuesOf(named).Encode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = json.NewDecoder(resp.Body).Decode(&of)
+		resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		words, err := exec.Command("sh", "-c", "printf '%s\\n' "+of.Command).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		args := strings.Split(strings.TrimSuffix(string(words), "\n"), "\n")[1:]
+		r := granary(t, append([]string{args[0], "--json"}, args[1:]...)...)
+		var got struct {
+			Functions []struct {
+				Name          string
+				Flat, Cum     int64
+				Before, After profile.FunctionCost
+			}
+		}
+		if err := json.Unmarshal([]byte(r.stdout), &got); r.code != 0 || err != nil {
+			t.Fatalf("%q: %d, %v: %s", args, r.code, err, r.stderr)
+		}
+		isPeek := named[len(named)-1] == function
+		if isPeek {
+			named = named[:len(named)-2]
+		}
+		want := ask(named...).Functions
+		if isPeek {
+			want = want[slices.IndexFunc(want, func(f askedFunction) bool { return f.Name == function }):][:1]
+		}
+		for i, f := range want {
+			values := []int64{f.Flat[0], f.Cum[0], 0, 0, 0, 0}
+			if len(f.Flat) == 2 {
+				values = []int64{f.Flat[1] - f.Flat[0], f.Cum[1] - f.Cum[0], f.Flat[0], f.Cum[0], f.Flat[1], f.Cum[1]}
+			}
+			if i >= len(got.Functions) {
+				break
+			}
+			g := got.Functions[i]
+			if is := []int64{g.Flat, g.Cum, g.Before.Flat, g.Before.Cum, g.After.Flat, g.After.Cum}; g.Name != f.Name || !slices.Equal(is, values) {
+				t.Fatalf("%s: %s %v, want %s %v", of.Command, g.Name, is, f.Name, values)
+			}
+		}
+		if len(got.Functions) != len(want) || len(want) == 0 {
+			t.Errorf("%s: %d functions, want %d", of.Command, len(got.Functions), len(want))
+		}
+	}
+}
+
+// askedCommand is what a server answers to GET /api/v1/inspect.
+type askedCommand struct{ Command string }
 
 // TestFlamegraph_Invert draws a profile inverted, and one whose stacks are reversed: the pictures are the same.
 func TestFlamegraph_Invert(t *testing.T) {

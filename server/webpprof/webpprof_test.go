@@ -70,12 +70,21 @@ func TestRender_Limits(t *testing.T) {
 		most int64
 		want error
 	}{
-		{"", nil, 1 << 20, ErrPage}, {"source", nil, 1 << 20, ErrPage}, {"disasm", nil, 1 << 20, ErrPage}, {"saveconfig", nil, 1 << 20, ErrPage},
-		{"deleteconfig", nil, 1 << 20, ErrPage}, {"../top", nil, 1 << 20, ErrPage}, {"/", nil, 1 << 20, ErrPage},
-		{"top", url.Values{"trim": {"f"}}, 1 << 20, ErrParameter}, {"graph", url.Values{"nf": {"0"}}, 1 << 20, ErrParameter},
-		{"top", url.Values{"config": {"x"}}, 1 << 20, ErrParameter}, {"top", url.Values{"f": {"a", "b"}}, 1 << 20, ErrParameter},
-		{"graph", url.Values{"n": {"x"}}, 1 << 20, ErrParameter}, {"graph", url.Values{"n": {"-1"}}, 1 << 20, ErrParameter},
-		{"graph", url.Values{"n": {"201"}}, 1 << 20, ErrLimit}, {"top", url.Values{"f": {strings.Repeat("a", 1001)}}, 1 << 20, ErrLimit},
+		{"", nil, 1 << 20, ErrPage},
+		{"source", nil, 1 << 20, ErrPage},
+		{"disasm", nil, 1 << 20, ErrPage},
+		{"saveconfig", nil, 1 << 20, ErrPage},
+		{"deleteconfig", nil, 1 << 20, ErrPage},
+		{"../top", nil, 1 << 20, ErrPage},
+		{"/", nil, 1 << 20, ErrPage},
+		{"top", url.Values{"trim": {"f"}}, 1 << 20, ErrParameter},
+		{"graph", url.Values{"nf": {"0"}}, 1 << 20, ErrParameter},
+		{"top", url.Values{"config": {"x"}}, 1 << 20, ErrParameter},
+		{"top", url.Values{"f": {"a", "b"}}, 1 << 20, ErrParameter},
+		{"graph", url.Values{"n": {"x"}}, 1 << 20, ErrParameter},
+		{"graph", url.Values{"n": {"-1"}}, 1 << 20, ErrParameter},
+		{"graph", url.Values{"n": {"201"}}, 1 << 20, ErrLimit},
+		{"top", url.Values{"f": {strings.Repeat("a", 1001)}}, 1 << 20, ErrLimit},
 		{"top", nil, 1000, ErrLimit},
 	} {
 		if a, err := Render(t.Context(), p, test.page, test.of, test.most); !errors.Is(err, test.want) || a != nil {

@@ -259,6 +259,7 @@ func (f *flags) announce(log *slog.Logger, addr net.Addr, has ...any) {
 		log.Warn("a restart loses all profiles: --in-memory stores nothing in files")
 	}
 	if tcp, ok := addr.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+		log.Warn("other machines can reach this address", "--listen", f.listen)
 		if f.files.read == "" || f.files.write == "" && !f.isFront() {
 			log.Warn("everyone who reaches this address can read or push: see --read-tokens, --write-tokens")
 		}

@@ -141,6 +141,29 @@ func TestServe_InMemory(t *testing.T) {
 	}
 }
 
+// TestServe_Listen serves loopback unless a flag says otherwise, which the log then tells.
+func TestServe_Listen(t *testing.T) {
+	if at := NewServe().Flags().Lookup("listen").DefValue; at != "127.0.0.1:4040" {
+		t.Errorf("the default is %s", at)
+	}
+	run := start(t, "--in-memory")
+	if code := run.end(); code != cli.ExitOK {
+		t.Errorf("exit code %d", code)
+	}
+	for line := range run.log {
+		if strings.Contains(line, "other machines") {
+			t.Errorf("on loopback: %s", line)
+		}
+	}
+	run = start(t, "--in-memory", "--listen", "0.0.0.0:0")
+	run.find(`(other machines can reach this address)`)
+	run.find("(everyone who reaches this address can read or push)")
+	run.find("(sent in the clear)")
+	if code := run.end(); code != cli.ExitOK {
+		t.Errorf("exit code %d", code)
+	}
+}
+
 // TestServe_Reload serves TLS and tokens, and reads both again at SIGHUP: a file that cannot be read
 // leaves them as they were.
 func TestServe_Reload(t *testing.T) {
