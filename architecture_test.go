@@ -14,11 +14,12 @@ const module = "github.com/granarydb/granary"
 
 // below says what each package may import of this module: imports run down.
 var below = map[string][]string{
-	"cmd/granary":                  {"cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/internal/dirs", "cmd/granary/internal/serve", "cmd/granary/parquet", "render", "export", "trace", "profile", "profile/tree", "columnstore", "disk", "internal/input", "testdata"},
+	"cmd/granary":                  {"cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/internal/dirs", "cmd/granary/internal/serve", "cmd/granary/internal/replay", "cmd/granary/parquet", "render", "export", "trace", "profile", "profile/tree", "columnstore", "disk", "internal/input", "testdata"},
 	"cmd/granary/internal/dirs":    {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "columnstore", "catalog/mended", "disk"},
 	"cmd/granary/internal/serve":   {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "server", "server/self", "profile", "columnstore", "disk", "internal/input"},
 	"cmd/granary/internal/states":  {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "render", "export", "trace", "trace/ihs", "columnstore", "history", "history/tile", "history/paged", "history/summary", "disk", "server/gotrace"},
 	"cmd/granary/internal/formats": {"cmd/granary/internal/cli", "profile"},
+	"cmd/granary/internal/replay":  {},
 	"cmd/granary/internal/chart":   {"cmd/granary/internal/cli", "profile"},
 	"cmd/granary/internal/dbdir":   {"cmd/granary/internal/cli", "columnstore", "disk"},
 	"cmd/granary/internal/cli":     {"profile", "columnstore"},
@@ -327,7 +328,6 @@ func flat(text string) string { return strings.Join(strings.Fields(text), " ") }
 // must list it.
 func TestGoroutinesHaveOwners(t *testing.T) {
 	starts := regexp.MustCompile(`(?m)^\s*go |\.Go\(`)
-	want := map[string]int{"columnstore/store_open.go": 2, "disk/log.go": 1, "query/aggregator_sum.go": 1, "history/summary/parts.go": 1, "render/timegraph_shares.go": 1, "cmd/granary/fleet.go": 1, "cmd/granary/internal/serve/listen.go": 1, "server/fanout/node.go": 1, "cmd/granary/internal/serve/self.go": 1, "server/self/example/main.go": 1, "compat/arrow18/reader.go": 1, "compat/duckdb/scan.go": 1, "internal/input/read.go": 1}
 	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
 		path = filepath.ToSlash(path)
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||

@@ -17,6 +17,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/chart"
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
+	"github.com/granarydb/granary/cmd/granary/internal/serve"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 )
@@ -29,6 +30,8 @@ const (
 
 func newDemo() *cobra.Command {
 	var dir, storeDir, profilesDir, traceFile string
+	var isServed bool
+	listen := serve.DemoAddress
 	var budget int64
 	span := demoSpan
 	cmd := &cobra.Command{
@@ -39,8 +42,13 @@ programs as an hour of a fleet of 50 pods, each scraped every 10 seconds. Four
 writers insert more than ten million rows while the store splits and compacts.
 Then demo reports the cost and answers a few queries. It needs no network and no
 data, and takes less than a minute on two cores. Without -o it leaves nothing in
-the current folder.`,
+the current folder.
+
+With --serve it answers a browser instead, and granary's other clients, as
+granary serve does: the fleet while it is replayed, job="granary" for the demo's
+own profiles, and in a history what its goroutines do.`,
 		Example: `  granary demo
+  granary demo --serve
   granary demo --span 2m --profiles gen && granary top --sample-index cpu gen
   granary demo --db /tmp/d && granary top --sample-index cpu --db /tmp/d
   granary demo --trace /tmp/demo.trace && go tool trace /tmp/demo.trace
@@ -53,6 +61,9 @@ the current folder.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if isServed && dir != "" || !isServed && cmd.Flags().Changed("listen") {
+				return cli.Usage(errors.New("-o is for a report and --listen for --serve: leave one of them out"))
+			}
 			if traceFile == "-" {
 				return cli.Usage(errors.New("--trace needs a file: the report goes to standard output"))
 			}
@@ -70,6 +81,9 @@ the current folder.`,
 				return cli.Usage(errors.New("--disk-budget needs --db: the demo is in memory otherwise"))
 			}
 			return withTrace(traceFile, func() error {
+				if isServed {
+					return serveDemo(cmd, listen, columnstore.Options{Dir: storeDir, DiskBudget: budget, MemoryBudget: 1 << 30}, steps)
+				}
 				return demo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), dir, columnstore.Options{Dir: storeDir, DiskBudget: budget}, steps)
 			})
 		},
@@ -79,6 +93,8 @@ the current folder.`,
 	cmd.Flags().StringVar(&profilesDir, "profiles", "", "also write the profiles to `DIR`, as pprof files in folders named after their labels, to try the other commands on. An hour makes about 70,000 files")
 	cmd.Flags().StringVar(&storeDir, "db", "", "also store the profiles in the directory `DIR`, as granary load does, to ask them with --db")
 	cli.AddDiskBudget(cmd, &budget)
+	cmd.Flags().BoolVar(&isServed, "serve", false, "answer over HTTP, with the demo's own profiles, until it is interrupted")
+	cmd.Flags().StringVar(&listen, "listen", listen, "with --serve: `HOST:PORT` to listen on. Who reaches it can read and push")
 	cmd.Flags().StringVar(&traceFile, "trace", "", "write a Go execution trace of the demo to `FILE`, for go tool trace and granary history")
 	return cmd
 }
@@ -142,6 +158,24 @@ func demo(ctx context.Context, out, progressTo io.Writer, dir string, opts colum
 	r.heap = heap() - before
 	r.print("\n")
 	return store.View(ctx, func(snap *columnstore.Snapshot) error { return r.run(ctx, snap, dir) })
+}
+
+// serveDemo serves a fleet while it is replayed, by one writer, so that there is time for answers.
+func serveDemo(cmd *cobra.Command, listen string, opts columnstore.Options, steps int) (err error) {
+	f, err := newFleet(time.Now(), steps)
+	if err != nil {
+		return err
+	}
+	source := inputSource{db: opts.Dir}
+	store, err := columnstore.Open(opts)
+	if err != nil {
+		return source.explain(err)
+	}
+	defer func() { err = cmp.Or(err, source.explain(store.Close())) }()
+	return serve.Demo(cmd, listen, store, func(ctx context.Context, db *profile.DB) error {
+		_, err := f.replay(ctx, db, 1, func(int64, int64) {})
+		return err
+	})
 }
 
 // heap returns the bytes of live objects on the heap.

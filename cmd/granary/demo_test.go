@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	neturl "net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +19,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/replay"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 )
@@ -77,6 +81,51 @@ func TestDemoFlags(t *testing.T) {
 	}
 	if code := run(t.Context(), []string{"demo", "extra"}, &stdout, &stderr); code != cli.ExitUsage {
 		t.Errorf("demo with an argument exits %d", code)
+	}
+}
+
+// TestDemoServe asks a demo as a browser does. The first answer is there within seconds of the start.
+func TestDemoServe(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	r, w := io.Pipe()
+	code, begin := make(chan int, 1), time.Now()
+	go func() {
+		code <- run(ctx, []string{"demo", "--serve", "--listen", "127.0.0.1:0", "--span", "1m"}, w, io.Discard)
+		_ = w.Close()
+	}()
+	line, err := bufio.NewReader(r).ReadString('\n')
+	url, found := strings.CutPrefix(strings.TrimSuffix(line, " until it is interrupted\n"), "Serving ")
+	if err != nil || !found {
+		t.Fatalf("%q, %v", line, err)
+	}
+	for until := begin.Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		resp, err := http.Get(url + "/api/v1/flame?t=cpu&q=" + neturl.QueryEscape(`{job="etcd"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode == http.StatusOK && bytes.Contains(body, []byte("go.etcd.io")) {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatalf("status %d: %.300s", resp.StatusCode, body)
+		}
+	}
+	t.Logf("a flame graph after %v", time.Since(begin))
+	http.DefaultClient.CloseIdleConnections()
+	stop()
+	if got := <-code; got != cli.ExitOK {
+		t.Errorf("exit code %d", got)
+	}
+	for _, flags := range []string{"--serve -o x", "--listen 127.0.0.1:0"} {
+		if code := run(t.Context(), append([]string{"demo"}, strings.Fields(flags)...), io.Discard, io.Discard); code != cli.ExitUsage {
+			t.Errorf("%s: exit code %d", flags, code)
+		}
 	}
 }
 
@@ -157,25 +206,20 @@ func TestEncoded(t *testing.T) {
 	for i := range f.templates {
 		part := &f.templates[i].parts[i%rareEvery]
 		at := time.Unix(int64(i), 5)
-		first, err := pprof.ParseData(part.append(nil, at, func(int) float64 { return 1 }))
+		first, err := pprof.ParseData(part.Append(nil, at, scrapeEvery, func(int) float64 { return 1 }))
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := encode(first, part.hot)
+		again, err := replay.Encode(first, part.Hot())
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, err := pprof.ParseData(again.append(nil, at, func(int) float64 { return 1e-30 })) // a value that is not 0 is kept
+		second, err := pprof.ParseData(again.Append(nil, at, scrapeEvery, func(int) float64 { return 1e-30 })) // a value that is not 0 is kept
 		if err != nil {
 			t.Fatal(err)
 		}
-		if first.String() != second.String() || first.TimeNanos != at.UnixNano() || len(first.Sample) != len(part.samples) {
+		if first.String() != second.String() || first.TimeNanos != at.UnixNano() || len(first.Sample) != part.Samples() {
 			t.Errorf("template %d is not the same again", i)
-		}
-	}
-	for _, bad := range []string{"\x08", "\x80", "\x12\x05a", "\x09\x01", "\x12\x80"} {
-		if err := eachField([]byte(bad), func(uint64, []byte, []byte) error { return nil }); !errors.Is(err, errWire) {
-			t.Errorf("%q: %v", bad, err)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
+	"github.com/granarydb/granary/cmd/granary/internal/replay"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/testdata"
 )
@@ -49,7 +50,7 @@ const (
 // template is one real profile, divided into the parts that successive scrapes have.
 type template struct {
 	program, kind string
-	parts         [rareEvery]encoded
+	parts         [rareEvery]replay.Encoded
 }
 
 // pod is a source of profiles.
@@ -108,7 +109,7 @@ func sortByValue(p *pprof.Profile) {
 }
 
 // encodePart encodes part i of a profile: the hot samples and every rareEvery-th other one.
-func encodePart(p *pprof.Profile, i int) (encoded, error) {
+func encodePart(p *pprof.Profile, i int) (replay.Encoded, error) {
 	part := &pprof.Profile{
 		SampleType: p.SampleType, DefaultSampleType: p.DefaultSampleType, PeriodType: p.PeriodType, Period: p.Period,
 		Mapping: p.Mapping, Location: p.Location, Function: p.Function,
@@ -118,7 +119,7 @@ func encodePart(p *pprof.Profile, i int) (encoded, error) {
 			part.Sample = append(part.Sample, s)
 		}
 	}
-	return encode(part.Compact(), min(hotSamples, len(p.Sample)))
+	return replay.Encode(part.Compact(), min(hotSamples, len(p.Sample)))
 }
 
 func (f *fleet) addPods() {
@@ -222,8 +223,8 @@ func (f *fleet) appendProfile(dst []byte, s scrape, kind int) []byte {
 	load := s.pod.share * (1 + 0.25*math.Sin(float64(s.step)/9+float64(len(s.pod.job)))) * (0.9 + 0.2*rng.Float64())
 	slow := 3*s.step >= 2*f.steps && t.kind == "cpu" && s.pod.job == slowJob
 	part := &t.parts[(uint64(s.step)+k.seed)%rareEvery]
-	return part.append(dst, f.start.Add(time.Duration(s.step)*scrapeEvery), func(i int) float64 {
-		if slow && i < part.hot {
+	return part.Append(dst, f.start.Add(time.Duration(s.step)*scrapeEvery), scrapeEvery, func(i int) float64 {
+		if slow && i < part.Hot() {
 			return 4 * load * (0.5 + rng.Float64())
 		}
 		return load * (0.5 + rng.Float64())

@@ -1,4 +1,4 @@
-package main
+package replay
 
 import (
 	"bytes"
@@ -10,9 +10,9 @@ import (
 	pprof "github.com/google/pprof/profile"
 )
 
-// encoded is an encoded profile without its time, duration and values. Each scrape inserts
-// its own and copies the rest.
-type encoded struct {
+// Encoded is an encoded profile without its time, duration and values. Append inserts others and copies the rest. It does
+// not change, and is safe for concurrent use.
+type Encoded struct {
 	rest    []byte // all fields but samples and times
 	samples []encodedSample
 	hot     int // the first hot samples are hot
@@ -39,13 +39,13 @@ const (
 
 var errWire = errors.New("the profile is not what was encoded")
 
-// encode encodes a profile and splits it into its fields. The first hot samples are hot.
-func encode(p *pprof.Profile, hot int) (encoded, error) {
+// Encode encodes a profile and splits it into its fields. The first hot samples are hot. Errors are those of encoding.
+func Encode(p *pprof.Profile, hot int) (Encoded, error) {
 	var buf bytes.Buffer
 	if err := p.WriteUncompressed(&buf); err != nil {
-		return encoded{}, err
+		return Encoded{}, err
 	}
-	e := encoded{hot: hot}
+	e := Encoded{hot: hot}
 	err := eachField(buf.Bytes(), func(field uint64, whole, content []byte) error {
 		switch field {
 		case fieldSample:
@@ -98,12 +98,18 @@ func eachField(data []byte, f func(field uint64, whole, content []byte) error) e
 	return nil
 }
 
-// append appends the encoded profile with the time at. The values of sample i are multiplied
+// Hot returns how many samples are hot: the first ones.
+func (e *Encoded) Hot() int { return e.hot }
+
+// Samples returns the number of samples.
+func (e *Encoded) Samples() int { return len(e.samples) }
+
+// Append appends the encoded profile with the time at and a duration. The values of sample i are multiplied
 // by scale(i). A value that would become 0 keeps its size.
-func (e *encoded) append(dst []byte, at time.Time, scale func(i int) float64) []byte {
+func (e *Encoded) Append(dst []byte, at time.Time, duration time.Duration, scale func(i int) float64) []byte {
 	dst = slices.Grow(dst, len(e.rest)+64*len(e.samples))
 	dst = appendVarint(dst, fieldTime, uint64(at.UnixNano()))
-	dst = appendVarint(dst, fieldDuration, uint64(scrapeEvery))
+	dst = appendVarint(dst, fieldDuration, uint64(duration))
 	var values []byte
 	for i := range e.samples {
 		s := &e.samples[i]

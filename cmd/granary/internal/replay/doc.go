@@ -1,0 +1,3 @@
+// Package replay makes many profiles of one: it keeps the encoding of a profile, and appends it with other times and
+// values. The demo's fleet is made of them.
+package replay

@@ -1,0 +1,79 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server"
+	"github.com/granarydb/granary/server/self"
+)
+
+// DemoAddress is where a demo listens unless it is told otherwise.
+const DemoAddress = "127.0.0.1:4040"
+
+// Demo serves a store that a function fills meanwhile, until the context of the command ends or SIGTERM comes. The
+// profiles of this process and the states of its goroutines are in the store too. It prints its URL on standard output
+// when it listens. The caller closes the store.
+//
+// An error of the function ends it, unless the end has canceled the function. Others are those of listening, and of
+// self.Profile.
+func Demo(cmd *cobra.Command, listen string, store *columnstore.Store, fill func(context.Context, *profile.DB) error) error {
+	f := flags{listen: listen, drain: time.Second}
+	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	handle, err := server.New(store, server.Options{Log: log})
+	if err != nil {
+		return err
+	}
+	db, err := profile.Open(store, profile.Options{})
+	if err != nil {
+		return err
+	}
+	states, err := store.CreateHistory("goroutines", columnstore.HistoryOptions{Start: time.Now().UnixNano()})
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", listen)
+	if err != nil {
+		return fmt.Errorf("--listen %s: %w", listen, err)
+	}
+	f.announce(log, l.Addr())
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "Serving http://%s until it is interrupted\n", l.Addr()); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	term, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithCancelCause(term)
+	defer cancel(nil)
+	var beside sync.WaitGroup
+	for _, work := range []func() error{
+		func() error { return fill(ctx, db) },
+		func() error {
+			return self.Profile(ctx, store, self.Options{States: states, Notify: func(err error) { log.Warn("own profiles", "error", err) }})
+		},
+	} {
+		beside.Go(func() {
+			if err := work(); err != nil {
+				cancel(err) // of the end it is not the first
+			}
+		})
+	}
+	err = f.run(ctx, log, handle, new(secrets), l)
+	if term.Err() == nil && ctx.Err() != nil {
+		err = cmp.Or(err, context.Cause(ctx))
+	}
+	cancel(nil)
+	beside.Wait()
+	return err
+}
