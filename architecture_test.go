@@ -18,7 +18,7 @@ var below = map[string][]string{
 	"cmd/granary/internal/dirs":    {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "columnstore", "catalog/mended", "disk"},
 	"cmd/granary/internal/serve":   {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "server", "server/self", "profile", "columnstore", "disk", "internal/input"},
 	"cmd/granary/internal/states":  {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "render", "export", "trace", "trace/ihs", "columnstore", "history", "history/tile", "history/paged", "history/summary", "disk", "server/gotrace"},
-	"cmd/granary/internal/formats": {"cmd/granary/internal/cli", "profile"},
+	"cmd/granary/internal/formats": {"cmd/granary/internal/cli", "profile", "profile/tree"},
 	"cmd/granary/internal/replay":  {},
 	"cmd/granary/internal/chart":   {"cmd/granary/internal/cli", "profile"},
 	"cmd/granary/internal/dbdir":   {"cmd/granary/internal/cli", "columnstore", "disk"},

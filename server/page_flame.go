@@ -16,25 +16,8 @@ type flameAnswer struct {
 	Callees *flameColumns `json:"callees,omitempty"`
 }
 
-// flameColumns are tree.Nodes as columns of JSON. Totals are not sent: they are the self values of a node and of
-// all below it.
-type flameColumns struct {
-	// Names, Files, Lines and Binaries are of functions: the first is that of the root, and the second of nodes that
-	// stand for others. Files and Binaries are numbers in Texts.
-	Names    []string `json:"names"`
-	Files    []int    `json:"files"`
-	Lines    []int64  `json:"lines"`
-	Binaries []int    `json:"binaries"`
-	Texts    []string `json:"texts"`
-	// Depth, Function and Self are of nodes in preorder, Self by side.
-	Depth    []int32   `json:"depth"`
-	Function []uint32  `json:"function"`
-	Self     [][]int64 `json:"self"`
-	// Others are pairs: a node that stands for others, and how many.
-	Others [][2]int `json:"others"`
-	// All is the number of nodes without the root, had none been left out.
-	All int `json:"all"`
-}
+// flameColumns are the nodes of a tree.
+type flameColumns struct{ tree.NodeColumns }
 
 // flameOf answers GET /api/v1/flame.
 func flameOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
@@ -67,7 +50,7 @@ func flameOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 		if err := addSides(ctx, calls, sides); err != nil {
 			return nil, err
 		}
-		*place = newFlameColumns(calls.Nodes(max(most, 1)), len(sides))
+		*place = &flameColumns{*calls.Nodes(max(most, 1)).Columns(len(sides))}
 	}
 	return out, nil
 }
@@ -79,29 +62,4 @@ func addSides(ctx context.Context, calls *tree.Calls, sides []*profile.Stacks) e
 		}
 	}
 	return nil
-}
-
-// newFlameColumns returns the columns of a tree with one side or two.
-func newFlameColumns(n *tree.Nodes, sides int) *flameColumns {
-	out := &flameColumns{Texts: []string{""}, Depth: n.Depth, Function: n.Frame, Others: [][2]int{}, All: n.All}
-	numbers := map[string]int{"": 0}
-	number := func(text string) int {
-		i, known := numbers[text]
-		if !known {
-			i = len(out.Texts)
-			numbers[text], out.Texts = i, append(out.Texts, text)
-		}
-		return i
-	}
-	for _, f := range n.Frames {
-		out.Names, out.Lines = append(out.Names, f.Function), append(out.Lines, f.Line)
-		out.Files, out.Binaries = append(out.Files, number(f.File)), append(out.Binaries, number(f.Mapping))
-	}
-	for side := range sides {
-		out.Self = append(out.Self, n.Self[side])
-	}
-	for _, o := range n.Others {
-		out.Others = append(out.Others, [2]int{o.At, o.Nodes})
-	}
-	return out
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/formats"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/render"
@@ -24,6 +25,7 @@ type diffOptions struct {
 	normalize bool
 	scale     float64 // of the values of B; 0 if it is not set
 	output    string
+	format    string // of output
 	width     int
 	asJSON    bool
 }
@@ -58,7 +60,9 @@ long as A, 0.75 if it is of 4 pods and A of 3.
 -o draws the difference as a flame graph instead of a table: one tree of the
 call paths of A and B. The width of a frame is its cost in A and B together. Its
 colour is the change: orange-red costs more in B, blue-green less, grey the
-same. The change is also written on the frame: +50%, −50%, new or gone.
+same. The change is also written on the frame: +50%, −50%, new or gone. If the
+name of the file ends in .json, or with --format json, it has the tree of both
+sides, as flamegraph --help describes.
 
 ` + kindsHelp,
 		Example: `  granary diff before.pb.gz after.pb.gz
@@ -82,7 +86,10 @@ same. The change is also written on the frame: +50%, −50%, new or gone.
 			if o.asJSON && o.output != "" {
 				return cli.Usage(errors.New("-o draws a flame graph and --json prints a table: choose one"))
 			}
-			if err := errors.Join(spareProfiles(o.output, args), cli.CheckSVG(o.output)); err != nil {
+			if o.format != "" && o.output == "" {
+				return cli.Usage(errors.New("--format is that of the file of -o, which is missing"))
+			}
+			if err := errors.Join(spareProfiles(o.output, args), checkTreeOutput(o.format, o.output)); err != nil {
 				return err
 			}
 			return diff(cmd, &o, args)
@@ -95,6 +102,7 @@ same. The change is also written on the frame: +50%, −50%, new or gone.
 	cmd.Flags().BoolVar(&o.normalize, "normalize", false, "scale B to the total of A")
 	cmd.Flags().Var(cli.NewFactor(&o.scale), "scale", "multiply the values of B by `FACTOR`, such as 0.5")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE` to draw a flame graph to, as SVG; - is standard output")
+	treeFormatFlag(cmd, &o.format)
 	widthFlag(cmd, &o.width)
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON: values are integers in the unit named in it")
 	return cmd
@@ -151,7 +159,12 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 	w, n := cmd.OutOrStdout(), o.limit.Of(o.asJSON)
 	switch {
 	case o.output != "":
-		err = cli.WriteTo(o.output, w, func(w io.Writer) error { return d.draw(w, o.width) })
+		err = cli.WriteTo(o.output, w, func(w io.Writer) error {
+			if isTreeJSON(o.format, o.output) {
+				return formats.WriteTree(cmd.Context(), w, formats.Tree{IsMean: d.typ.IsGauge() && !o.sum}, d.a.Stacks, d.b.Stacks)
+			}
+			return d.draw(w, o.width)
+		})
 		for _, side := range sides {
 			noteMeans(cmd, d.typ, side.means)
 		}

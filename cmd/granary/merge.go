@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	pprof "github.com/google/pprof/profile"
@@ -13,8 +12,6 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/formats"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
-	"github.com/granarydb/granary/profile/tree"
-	"github.com/granarydb/granary/render"
 )
 
 func newMerge() *cobra.Command {
@@ -148,92 +145,4 @@ func noteGauges(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *c
 		noteMeans(cmd, t, m)
 	}
 	return nil
-}
-
-func newFlamegraph() *cobra.Command {
-	var s selection
-	var output, title string
-	var maxNodes, width int
-	var isInverted bool
-	cmd := &cobra.Command{
-		Use:   "flamegraph -o FILE [flags] INPUT...",
-		Short: "Draw a flame graph",
-		Long: `flamegraph merges the profiles and draws them as one SVG file that any browser
-opens. Callers are above callees, the width of a frame is its share of the
-total, and the colour is that of the package. Click a frame to zoom, press / to
-search and Esc to go back. With --invert callees are above callers: the first
-row has the functions by their own cost.
-
-` + gaugesHelp + `
-
-` + kindsHelp + `
-
-` + askedHelp,
-		Example: `  granary flamegraph -o cpu.svg cpu.pb.gz
-  granary flamegraph -o heap.svg --sample-index inuse_space heaps/
-  granary flamegraph -o json.svg --search 'json[.]' --from -1h profiles/`,
-		Args: inputs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if output == "" {
-				return cli.ErrNoOutput
-			}
-			if err := errors.Join(spareProfiles(output, args), cli.CheckSVG(output)); err != nil {
-				return err
-			}
-			return withInputs(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
-				stacks, err := mergeType(ctx, db, snap, q, s.sampleIndex)
-				if err != nil {
-					return err
-				}
-				if title == "" {
-					title = flameTitle(stacks)
-				}
-				direction := tree.FromRoot
-				if isInverted {
-					direction = tree.FromLeaf
-				}
-				calls := tree.New(direction, "", 0)
-				if err := calls.Add(ctx, 0, stacks.Stacks); err != nil {
-					return err
-				}
-				draw := func(w io.Writer) error {
-					return drawFlameGraph(w, stacks.Type, calls.Nodes(maxNodes).FlameGraph(0), title, width)
-				}
-				if err := cli.WriteTo(output, cmd.OutOrStdout(), draw); err != nil {
-					return err
-				}
-				if stacks.Len() == 0 {
-					return s.noteEmpty(ctx, cmd, db, snap, q, false, stacks.Type)
-				}
-				noteMeans(cmd, stacks.Type, stacks.means)
-				return nil
-			})
-		},
-	}
-	s.flags(cmd, firstShown)
-	s.answerFlags(cmd)
-	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - is standard output")
-	widthFlag(cmd, &width)
-	cmd.Flags().BoolVar(&isInverted, "invert", false, "draw callees above callers")
-	cmd.Flags().StringVar(&title, "title", "", "`TEXT` above the picture (default: the sample type)")
-	cmd.Flags().Var(cli.NewWholeNumber("max-nodes", 0, &maxNodes), "max-nodes", "draw the `N` frames with the greatest values and the rest as \"other\"; 0 draws all")
-	return cmd
-}
-
-// widthFlag adds the flag for the width of a flame graph.
-func widthFlag(cmd *cobra.Command, width *int) {
-	cmd.Flags().Var(cli.NewPixels(width), "width", "the width of the flame graph in `PIXELS`, 600 to 20000 (default: that of the window)")
-}
-
-// flameTitle returns the default title of a flame graph.
-func flameTitle(m *merged) string {
-	title := "Flame graph: " + typeName(m.Type)
-	if m.over > 0 {
-		title += fmt.Sprintf(", mean over %d times", m.over)
-	}
-	return title
-}
-
-func drawFlameGraph(w io.Writer, t profile.Type, root *profile.FlameNode, title string, width int) error {
-	return render.FlameGraph(w, root, render.FlameOptions{Title: title, SampleType: t.Sample, Unit: t.SampleUnit, Width: width})
 }

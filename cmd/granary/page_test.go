@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http/httptest"
 	"net/url"
@@ -13,9 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/tree"
 	"github.com/granarydb/granary/server"
 )
 
@@ -244,6 +247,99 @@ func TestPage_Command(t *testing.T) {
 
 // askedCommand is what a server answers to GET /api/v1/inspect.
 type askedCommand struct{ Command string }
+
+// TestPage_Flame compares the trees of a server with those that granary flamegraph and granary diff write.
+func TestPage_Flame(t *testing.T) {
+	s, types, _ := serverOf(t, "etcd", "pebble")
+	folder := func(job string) string { return filepath.Join("../../testdata/profiles", job) }
+	type answer struct {
+		SampleType             string `json:"sample_type"`
+		Unit                   string
+		Mean                   bool
+		Total, Magnitude       []int64
+		Tree, Callers, Callees *tree.NodeColumns
+	}
+	compared := 0
+	compare := func(args, named []string) {
+		t.Helper()
+		var want, got answer
+		var stdout, stderr bytes.Buffer // which tells of means
+		code := run(t.Context(), args, &stdout, &stderr)
+		if err := json.Unmarshal(stdout.Bytes(), &want); code != 0 || err != nil {
+			t.Fatalf("%q: %d, %v: %s", args, code, err, &stderr)
+		}
+		w := httptest.NewRecorder()
+		req := httptest.NewRequestWithContext(t.Context(), "GET", "/api/v1/flame?"+valuesOf(named).Encode(), nil)
+		req.Host = "localhost"
+		if s.ServeHTTP(w, req); w.Code != 200 {
+			t.Fatalf("%q: status %d: %s", named, w.Code, w.Body)
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		if want.Callers == nil { // a command writes one of two trees
+			got.Callers = nil
+		}
+		if want.Callees == nil {
+			got.Callees = nil
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: another tree", named)
+		}
+		for _, c := range []*tree.NodeColumns{want.Tree, want.Callers, want.Callees} {
+			if c != nil && len(c.Depth) > 5 {
+				compared++
+			}
+		}
+	}
+	const function = "runtime.mallocgc"
+	for _, typ := range types {
+		if typ.Sample == "contentions" || typ.Sample == "delay" { // of two kinds
+			continue
+		}
+		named := []string{"t", typ.String(), "q", `{job="etcd"}`}
+		args := []string{"flamegraph", "--sample-index", typ.String(), "-o", "-", "--format", "json"}
+		for _, most := range []string{"100000", "40"} {
+			for flags, parameters := range map[string][]string{
+				"": nil, "--invert": {"inv", "1"}, "--callers=" + function: {"function", function}, "--callees=" + function: {"function", function}, "--hide=^runtime": {"hide", "^runtime"},
+			} {
+				compare(append(slices.Clip(args), append(strings.Fields(flags), "--max-nodes", most, folder("etcd"))...), append(slices.Clip(named), append(parameters, "max_nodes", most)...))
+			}
+		}
+	}
+	for _, typ := range []string{"cpu", "inuse_space"} {
+		for flag, norm := range map[string]string{"--width=600": "0", "--normalize": "1"} {
+			compare([]string{"diff", "--sample-index", typ, flag, "-o", "-", "--format", "json", folder("etcd"), folder("pebble")},
+				[]string{"t", typ, "bq", `{job="etcd"}`, "q", `{job="pebble"}`, "norm", norm, "max_nodes", "100000"})
+		}
+	}
+	if compared < 40 {
+		t.Errorf("%d trees with nodes", compared)
+	}
+}
+
+// TestFlamegraph_Files is about the suffix of the file, and flags that exclude each other.
+func TestFlamegraph_Files(t *testing.T) {
+	input, name := file(t, "a.pb.gz", service()), filepath.Join(t.TempDir(), "tree.JSON")
+	if r := granary(t, "flamegraph", "-o", name, input); r.code != 0 {
+		t.Fatalf("%d: %s", r.code, r.stderr)
+	}
+	if data, err := os.ReadFile(name); err != nil || !json.Valid(data) {
+		t.Errorf("%v: %.100s", err, data)
+	}
+	if r := granary(t, "flamegraph", "-o", "-", "--callees", "main.main", input); r.code != 0 || !strings.Contains(r.stdout, "<svg") {
+		t.Errorf("%d: %.300s", r.code, r.stdout)
+	}
+	for _, args := range [][]string{
+		{"flamegraph", "-o", name, "--format", "svg", input}, {"flamegraph", "-o", "-", "--callers", "a", "--callees", "a", input},
+		{"flamegraph", "-o", "-", "--invert", "--callees", "a", input}, {"flamegraph", "-o", "-", "--format", "png", input},
+		{"diff", "--format", "json", input, input},
+	} {
+		if r := granary(t, args...); r.code != cli.ExitUsage {
+			t.Errorf("%q: exit code %d", args, r.code)
+		}
+	}
+}
 
 // TestFlamegraph_Invert draws a profile inverted, and one whose stacks are reversed: the pictures are the same.
 func TestFlamegraph_Invert(t *testing.T) {
