@@ -80,16 +80,7 @@ sides, as flamegraph --help describes.
 			return checkInputs(args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.normalize && o.scale != 0 {
-				return cli.Usage(errors.New("--normalize and --scale: choose one"))
-			}
-			if o.asJSON && o.output != "" {
-				return cli.Usage(errors.New("-o draws a flame graph and --json prints a table: choose one"))
-			}
-			if o.format != "" && o.output == "" {
-				return cli.Usage(errors.New("--format is that of the file of -o, which is missing"))
-			}
-			if err := errors.Join(spareProfiles(o.output, args), checkTreeOutput(o.format, o.output)); err != nil {
+			if err := o.check(args); err != nil {
 				return err
 			}
 			return diff(cmd, &o, args)
@@ -106,6 +97,20 @@ sides, as flamegraph --help describes.
 	widthFlag(cmd, &o.width)
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON: values are integers in the unit named in it")
 	return cmd
+}
+
+// check returns a usage error for flags that exclude each other.
+func (o *diffOptions) check(args []string) error {
+	if o.normalize && o.scale != 0 {
+		return cli.Usage(errors.New("--normalize and --scale: choose one"))
+	}
+	if o.asJSON && o.output != "" {
+		return cli.Usage(errors.New("-o draws a flame graph and --json prints a table: choose one"))
+	}
+	if o.format != "" && o.output == "" {
+		return cli.Usage(errors.New("--format is that of the file of -o, which is missing"))
+	}
+	return errors.Join(spareProfiles(o.output, args), checkTreeOutput(o.format, o.output))
 }
 
 // diff compares the two inputs.

@@ -189,8 +189,11 @@ func TestPage_Command(t *testing.T) {
 	defer web.Close()
 	const function = "runtime.mallocgc"
 	for _, named := range [][]string{
-		{"t", "cpu", "q", `{job="etcd"}`, "hide", "^runtime[.]"}, {"t", "alloc_objects", "from", "-1h"}, {"t", "alloc_space", "focus", "etcd"},
-		{"t", "cpu", "bq", `{job="etcd"}`, "q", `{job="pebble"}`}, {"t", "cpu", "ignore", "it's", "function", function},
+		{"t", "cpu", "q", `{job="etcd"}`, "hide", "^runtime[.]"},
+		{"t", "alloc_objects", "from", "-1h"},
+		{"t", "alloc_space", "focus", "etcd"},
+		{"t", "cpu", "bq", `{job="etcd"}`, "q", `{job="pebble"}`},
+		{"t", "cpu", "ignore", "it's", "function", function},
 	} {
 		var of askedCommand
 		resp, err := web.Client().Get(web.URL + "/api/v1/inspect?" + valuesOf(named).Encode())
@@ -331,8 +334,10 @@ func TestFlamegraph_Files(t *testing.T) {
 		t.Errorf("%d: %.300s", r.code, r.stdout)
 	}
 	for _, args := range [][]string{
-		{"flamegraph", "-o", name, "--format", "svg", input}, {"flamegraph", "-o", "-", "--callers", "a", "--callees", "a", input},
-		{"flamegraph", "-o", "-", "--invert", "--callees", "a", input}, {"flamegraph", "-o", "-", "--format", "png", input},
+		{"flamegraph", "-o", name, "--format", "svg", input},
+		{"flamegraph", "-o", "-", "--callers", "a", "--callees", "a", input},
+		{"flamegraph", "-o", "-", "--invert", "--callees", "a", input},
+		{"flamegraph", "-o", "-", "--format", "png", input},
 		{"diff", "--format", "json", input, input},
 	} {
 		if r := granary(t, args...); r.code != cli.ExitUsage {
