@@ -52,6 +52,10 @@ type Query struct {
 	// the last of the functions anywhere in their stack, as Function does. The cost is that of
 	// Function, and 20 ns for each frame of the groups by stack, which a Range makes only for this.
 	Under []string
+	// Where chooses samples by their row: one more condition, on columns of Schema. The zero Expr
+	// chooses all. Which profiles a mean of gauges counts does not depend on it, nor do answers
+	// about labels without Exact.
+	Where columnstore.Expr
 	// SumGauges adds up the values of gauges (Type.IsGauge). By default DB.Merge, MergeBy,
 	// MergeByStep, Range and Profile answer with means of gauges: for each source the mean over
 	// the times of its profiles, or with steps over its times in a step, and the sum of these
@@ -108,7 +112,7 @@ func (q Query) profilesExpr(types []Type) columnstore.Expr {
 // Expr returns the query as a condition on rows. If types are given, the rows must be of one
 // of them. The condition is safe for concurrent use.
 func (q Query) Expr(types ...Type) columnstore.Expr {
-	all := []columnstore.Expr{q.Selector.Expr()}
+	all := []columnstore.Expr{q.Selector.Expr(), q.Where}
 	if len(types) > 0 {
 		either := make([]columnstore.Expr, len(types))
 		for i, t := range types {

@@ -69,6 +69,10 @@
 //	GET /api/v1/top                functions, of one side or two
 //	GET /api/v1/profiles           the profiles of a range of time
 //	GET /api/v1/store              what the store has, may have, and has no more
+//	GET /api/v1/histories          the interval histories of the store, and of each its attributes (NAME/tree),
+//	                               states by pixel (NAME/pixels), of an instant (NAME/at) and of a range (NAME/range)
+//	GET /api/v1/states             sums of samples by the state of an attribute at their time
+//	GET /api/v1/meanwhile          the samples of all others while an attribute was in a state
 //	GET /metrics                   for Prometheus; grafana/dashboard.json shows them
 //	GET /healthz, /readyz          is it alive; does it take requests
 //
@@ -110,14 +114,20 @@
 //	W5  Durations are before the newest profile of the snapshot, and not before now: a question of a commit has one
 //	    answer. Gauges are means, unless the sum is asked for.
 //
+//	W6  States of samples are those of profile.DB.MergeByState, in the same snapshot. Samples without a state are in a
+//	    group of their own or counted, and never dropped. Values of samples with states are sums, of gauges too.
+//	W7  A question about a history costs what its pixels and rows do, and a visit of each attribute that fits the
+//	    path. Summaries of the histories that were asked for are kept as long as snapshots are (W3), outside of the
+//	    memory budget: at most 5 % of the bytes of these histories, and the states that they have and the store drops.
+//
 // # Fronts
 //
 // A server of NewFront has nodes, which are servers of New of the same version, instead of a store.
 //
 //	F1  An answer is that of one server with the profiles of all nodes. A profile is on one node.
 //	F2  What would not be exact is an error (unimplemented): all types at once, if two nodes have gauges.
-//	    Rows (/arrow) and pushes are such errors too, which name the nodes, and of pages profiles, the store,
-//	    commits, default types, and sides that are scaled.
+//	    Rows (/arrow) and pushes are such errors too, which name the nodes, and of pages profiles, the store, histories,
+//	    states, commits, default types, and sides that are scaled.
 //	F3  A node that is away is an error that names it (unavailable, 502), or with Nodes.PartialAnswers
 //	    a header Granary-Warning of the answer for each node, and a comment in a profile. An answer
 //	    without any node is an error.

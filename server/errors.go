@@ -114,7 +114,7 @@ func causeOf(err error) cause {
 		return cause{http.StatusUnprocessableEntity, connect.CodeDeadlineExceeded, "limit"}
 	case errors.Is(err, context.Canceled):
 		return cause{499, connect.CodeCanceled, "canceled"} // the client has gone
-	case errors.Is(err, profile.ErrUnknownType):
+	case errors.Is(err, profile.ErrUnknownType), errors.Is(err, errHistory):
 		return cause{http.StatusNotFound, connect.CodeNotFound, "not_found"}
 	case errors.Is(err, ErrRequest), errors.Is(err, profile.ErrProfile), errors.Is(err, profile.ErrSelector),
 		errors.Is(err, profile.ErrAmbiguousType), errors.Is(err, profile.ErrMixed), errors.Is(err, profile.ErrScale),

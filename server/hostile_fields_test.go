@@ -286,7 +286,8 @@ func otherMethods() (all []hostile) {
 			}
 		}
 	}
-	for _, path := range []string{"/", "/../etc/passwd", "/metrics/", "/pprof/", "/push.v1.PusherService/", "/push.v1.PusherService/push", "/%2e%2e/metrics", "/metrics%00", "/v1/profiles", "/debug/pprof/"} {
+	all = append(all, hostile{"a POST of the page", "", "/", nil, nil, http.StatusMethodNotAllowed, "Method Not Allowed"})
+	for _, path := range []string{"/../etc/passwd", "/metrics/", "/pprof/", "/push.v1.PusherService/", "/push.v1.PusherService/push", "/%2e%2e/metrics", "/metrics%00", "/v1/profiles", "/debug/pprof/"} {
 		all = append(all, hostile{"path " + path, "", path, nil, nil, http.StatusNotFound, "not found"})
 	}
 	return all

@@ -55,6 +55,7 @@ type pageQuestion struct {
 	snap *columnstore.Snapshot // nil at a front
 	of   url.Values            // its parameters
 	at   string                // the URL of the server
+	name string                // of the history in its path
 
 	last *int64 // the time of the newest profile; nil if it was not needed
 }
@@ -66,19 +67,33 @@ func (s *Server) pageRoutes() {
 	if isFront {
 		page = s.frontPage
 	}
+	states := []string{"h", "p", "state", "status"}
+	stacks := slices.Concat(sides, states)
 	routes := map[string]http.Handler{
-		"flame":    page(flameOf, append(slices.Clip(sides), "inv", "function", "max_nodes")...),
-		"top":      page(topOf, append(slices.Clip(sides), "sort", "rows", "offset")...),
-		"profiles": s.page(profilesOf, "t", "q", "from", "to", "rows"),
-		"inspect":  s.page(inspectOf, append(slices.Clip(sides), "function", "rows", "offset")...),
-		"store":    s.handler(s.storeState),
+		"flame": page(flameOf, append(slices.Clip(stacks), "inv", "function", "max_nodes")...),
+		"top":   page(topOf, append(slices.Clip(stacks), "sort", "rows", "offset")...),
 	}
-	for path, h := range routes {
-		if isFront && path != "flame" && path != "top" {
+	samples := []string{"t", "q", "from", "to", "hide", "show", "focus", "ignore", "h", "p"}
+	alone := map[string]http.Handler{
+		"profiles":  s.page(profilesOf, "t", "q", "from", "to", "rows"),
+		"inspect":   s.page(inspectOf, append(slices.Clip(sides), "function", "rows", "offset")...),
+		"store":     s.handler(s.storeState),
+		"histories": s.page(historiesOf),
+		"states":    s.page(statesOf, samples...),
+		"meanwhile": s.page(meanwhileOf, append(samples, "attribute", "state", "max_nodes")...),
+	}
+	for path, question := range historyQuestions {
+		alone["histories/{name}/"+path] = s.page(question.answer, question.names...)
+	}
+	for path, h := range alone {
+		if isFront {
 			h = s.handler(func(http.ResponseWriter, *http.Request) error {
 				return refused("a front does not answer /api/v1/%s: ask one of its nodes, each for its own profiles: %s", path, s.front)
 			})
 		}
+		routes[path] = h
+	}
+	for path, h := range routes {
 		s.mux.Handle("GET /api/v1/"+path, s.asks("/api/v1/"+path, headed(h)))
 	}
 }
@@ -102,7 +117,7 @@ func (s *Server) page(answer func(context.Context, *pageQuestion) (pageAnswer, e
 				if tag = s.tag(snap, r.URL.Path, of); isKnown(r, tag) {
 					return nil
 				}
-				if out, err = answer(filter.Counting(ctx, &touched), &pageQuestion{s: s, snap: snap.Snapshot, of: of, at: urlOf(r)}); err == nil {
+				if out, err = answer(filter.Counting(ctx, &touched), &pageQuestion{s: s, snap: snap.Snapshot, of: of, name: r.PathValue("name"), at: urlOf(r)}); err == nil {
 					*out.head() = newPageHead(uint64(snap.Commit()), &touched)
 				}
 				return err
@@ -246,6 +261,8 @@ type pageType struct {
 	Magnitude []int64 `json:"magnitude"`
 	// Found is the Total of the stacks with a function that matches s.
 	Found []int64 `json:"found,omitempty"`
+	// States is what was chosen by state, if that was.
+	States *chosenStates `json:"states,omitempty"`
 }
 
 func newPageType(t profile.Type, q profile.Query, sides []*profile.Stacks) (out pageType) {

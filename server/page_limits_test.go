@@ -48,7 +48,7 @@ func TestPage_Queries(t *testing.T) {
 	r := newReceiver(t, Options{Limits: Limits{Queries: 1, QueryTime: 50 * time.Millisecond}}, columnstore.Options{})
 	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof?job=a", small(t, 1)))
 	r.s.queries <- struct{}{}
-	for _, path := range append(pagePaths, "profiles", "inspect", "store") {
+	for _, path := range append(pagePaths, "profiles", "inspect", "store", "histories", "states", "meanwhile") {
 		r.want(http.StatusTooManyRequests, "limit: 1 queries at once", r.request(http.MethodGet, "/api/v1/"+path, nil))
 	}
 	<-r.s.queries

@@ -25,6 +25,7 @@ type pageSides struct {
 	queries []profile.Query // of the difference: before, after
 	norm    bool
 	search  *regexp.Regexp // nil: none
+	states  *pageStates    // what chooses by state; nil: nothing
 
 	selectors []string     // of a front: those of the queries, as nodes read them
 	found     fanout.Typed // of a front: the type, and the nodes that have it
@@ -34,6 +35,9 @@ type pageSides struct {
 func (q *pageQuestion) sides(ctx context.Context) (p pageSides, err error) {
 	main, typ, err := q.side(ctx, "")
 	if err != nil {
+		return p, err
+	}
+	if p.states, err = q.chosen(&main); err != nil {
 		return p, err
 	}
 	p.queries, p.selectors = []profile.Query{main}, []string{q.of.Get("q")}
@@ -242,9 +246,15 @@ func (q *pageQuestion) stacks(ctx context.Context) (p pageSides, all []*profile.
 // merge returns the stacks of the sides.
 func (q *pageQuestion) merge(ctx context.Context, p *pageSides) ([]*profile.Stacks, pageType, error) {
 	all := make([]*profile.Stacks, len(p.queries))
+	chosen := &chosenStates{All: make([]int64, len(all)), Without: make([]int64, len(all))}
 	for i, query := range p.queries {
 		var err error
-		if all[i], err = q.s.db.Merge(ctx, q.snap, p.typ, query); err != nil {
+		if p.states != nil {
+			all[i], err = q.mergeState(ctx, p, i, chosen)
+		} else {
+			all[i], err = q.s.db.Merge(ctx, q.snap, p.typ, query)
+		}
+		if err != nil {
 			return nil, pageType{}, err
 		}
 	}
@@ -255,6 +265,13 @@ func (q *pageQuestion) merge(ctx context.Context, p *pageSides) ([]*profile.Stac
 		}
 	}
 	of := newPageType(p.typ, p.queries[0], all)
+	if p.states != nil {
+		var err error
+		if chosen.Lengths, err = q.lengths(ctx, p.typ, p.queries[len(p.queries)-1], p.states); err != nil {
+			return nil, pageType{}, err
+		}
+		of.States = chosen
+	}
 	if p.search != nil {
 		for _, s := range all {
 			of.Found = append(of.Found, s.Search(p.search).Total)

@@ -25,20 +25,21 @@ import (
 // http.Handler, safe for concurrent use, and owns no goroutine. The store belongs to the caller,
 // who closes it when the last request has ended.
 type Server struct {
-	db      *profile.DB
-	opts    Options
-	limits  Limits
-	metrics *metrics
-	tokens  atomic.Pointer[Tokens]
-	queries chan struct{} // has a value for each query in progress
-	ids     *ids
-	tenants *tenants
-	room    *pushRoom
-	mux     *http.ServeMux
-	held    held   // snapshots for the questions of a page
-	run     string // tells this run of the server from others
-	closing atomic.Bool
-	active  sync.WaitGroup // requests in progress
+	db       *profile.DB
+	opts     Options
+	limits   Limits
+	metrics  *metrics
+	tokens   atomic.Pointer[Tokens]
+	queries  chan struct{} // has a value for each query in progress
+	ids      *ids
+	tenants  *tenants
+	room     *pushRoom
+	mux      *http.ServeMux
+	held     held     // snapshots for the questions of a page
+	pyramids pyramids // of histories, for the same
+	run      string   // tells this run of the server from others
+	closing  atomic.Bool
+	active   sync.WaitGroup // requests in progress
 
 	front    *fanout.Set    // of a server without a store
 	comments []string       // of the profiles of its answers
@@ -83,7 +84,7 @@ func newBare(opts Options, store *columnstore.Store) (*Server, error) {
 		queries: make(chan struct{}, limits.Queries), mux: http.NewServeMux(),
 		ids: newIDs(opts.Now), tenants: newTenants(limits, opts.Now),
 		room: &pushRoom{most: limits.PushBytes, wait: pushWait},
-		held: held{now: opts.Now}, run: rand.Text(),
+		held: held{now: opts.Now}, pyramids: pyramids{now: opts.Now}, run: rand.Text(),
 	}
 	s.metrics.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "granary_push_memory_bytes", Help: "Memory that pushes in progress are counted with, at the worst.",
@@ -151,6 +152,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.held.keep(heldSnapshots)
+	s.pyramids.forget()
 	start := time.Now()
 	s.mux.ServeHTTP(rec, r)
 	if r.Pattern == "" {

@@ -8,11 +8,13 @@
 //
 //	A1  Names replaces each label by its value and changes nothing else: the values are not
 //	    parsed.
+//	A2  Values is the inverse of Names: what it returns gives the same names, and nothing else does.
 package attrpath
 
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -96,4 +98,58 @@ func (p *Path) Names(values []string) []string {
 		}
 	}
 	return names
+}
+
+// Pattern returns an expression for all of name i, with a group for each of its labels, whose values are not
+// empty; or nil if the name has no labels, and then the name.
+func (p Path) Pattern(i int) (pattern *regexp.Regexp, name string) {
+	var expr strings.Builder
+	hasLabel := false
+	for _, part := range p.names[i] {
+		if part.label < 0 {
+			expr.WriteString(regexp.QuoteMeta(part.text))
+			name += part.text
+			continue
+		}
+		hasLabel = true
+		expr.WriteString("((?s:.+?))")
+	}
+	if !hasLabel {
+		return nil, name
+	}
+	return regexp.MustCompile(`\A` + expr.String() + `\z`), ""
+}
+
+// Len returns the number of names.
+func (p Path) Len() int { return len(p.names) }
+
+// Values returns values of Labels for which Names returns some names. ok is false if there are none, or if
+// several could be: a name has two labels.
+func (p Path) Values(names []string) (values []string, ok bool) {
+	if len(names) != len(p.names) {
+		return nil, false
+	}
+	values = make([]string, len(p.Labels))
+	for i, parts := range p.names {
+		pattern, name := p.Pattern(i)
+		if pattern == nil {
+			if name != names[i] {
+				return nil, false
+			}
+			continue
+		}
+		found := pattern.FindStringSubmatch(names[i])
+		if len(found) != 2 {
+			return nil, false
+		}
+		for _, part := range parts {
+			if part.label >= 0 {
+				if old := values[part.label]; old != "" && old != found[1] {
+					return nil, false
+				}
+				values[part.label] = found[1]
+			}
+		}
+	}
+	return values, true
 }

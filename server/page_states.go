@@ -1,0 +1,222 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/attrpath"
+	"github.com/granarydb/granary/profile"
+)
+
+// pageStates are the states of samples that a question names, by the parameters h and p.
+type pageStates struct {
+	profile.States
+	of   *pageHistory
+	path attrpath.Path
+	// Of a choice, the state, or that samples have none for a reason.
+	state  string
+	status string
+}
+
+// states returns the states of samples.
+func (q *pageQuestion) states() (*pageStates, error) {
+	h, err := q.history(q.of.Get("h"))
+	if err != nil {
+		return nil, err
+	}
+	names, path, err := q.path()
+	if err != nil {
+		return nil, err
+	}
+	return &pageStates{States: profile.States{History: h.handle, Path: names}, of: h, path: path}, nil
+}
+
+// chosen returns the states by which a question chooses samples, nil for none. Values of samples with a state are
+// sums.
+func (q *pageQuestion) chosen(query *profile.Query) (*pageStates, error) {
+	isState, isStatus := q.of.Has("state"), q.of.Has("status")
+	switch {
+	case !isState && !isStatus && !q.of.Has("h") && !q.of.Has("p"):
+		return nil, nil
+	case q.s.front != nil:
+		return nil, refused("a front has no histories: ask one of its nodes without h, p, state and status: %s", q.s.front)
+	case isState == isStatus:
+		return nil, invalid("parameters state and status: want one of them with h and p")
+	}
+	s, err := q.states()
+	if err != nil {
+		return nil, err
+	}
+	s.state, s.status = q.of.Get("state"), q.of.Get("status")
+	statuses := []string{profile.StateNoLabel.String(), profile.StateNoAttribute.String(), profile.StateNoInstant.String()}
+	if isStatus && !slices.Contains(statuses, s.status) {
+		return nil, invalid("parameter status: want one of %q, not %s", statuses, quoted(s.status))
+	}
+	query.SumGauges = true
+	return s, nil
+}
+
+// holds reports whether samples of a group are chosen.
+func (s *pageStates) holds(g profile.StateStacks) bool {
+	if s.status != "" {
+		return g.Status.String() == s.status
+	}
+	return g.Status == profile.StateKnown && stateName(g.State) == s.state
+}
+
+// chosenStates is what an answer says about a choice by state.
+type chosenStates struct {
+	// All is the total of the samples of all states by side, and Without that of those without a state.
+	All     []int64      `json:"all"`
+	Without []int64      `json:"without"`
+	Lengths stateLengths `json:"lengths"`
+}
+
+// stateLengths compares profiles with states, in nanoseconds.
+type stateLengths struct {
+	Profile int64 `json:"profile"` // the longest
+	State   int64 `json:"state"`   // the mean of a state of the attributes
+	// Coarse says that profiles are longer than states: the state at the time of a profile is one of several.
+	Coarse bool `json:"coarse"`
+}
+
+// mergeState returns the stacks of a side that are chosen by state, and adds to what an answer says about it.
+func (q *pageQuestion) mergeState(ctx context.Context, p *pageSides, side int, out *chosenStates) (*profile.Stacks, error) {
+	groups, err := q.s.db.MergeByState(ctx, q.snap, p.typ, p.queries[side], p.states.States)
+	if err != nil {
+		return nil, err
+	}
+	chosen := &profile.Stacks{Type: p.typ}
+	for _, g := range groups {
+		out.All[side] += g.Stacks.Total
+		if g.Status != profile.StateKnown {
+			out.Without[side] += g.Stacks.Total
+		}
+		if p.states.holds(g) {
+			chosen = g.Stacks
+		}
+	}
+	return chosen, nil
+}
+
+// lengths compares the profiles of a query with the states in its range.
+func (q *pageQuestion) lengths(ctx context.Context, t profile.Type, query profile.Query, s *pageStates) (out stateLengths, err error) {
+	if out.Profile, err = q.longest(ctx, t, query); err != nil {
+		return out, err
+	}
+	in := span{s.of.Start(), s.of.End()}
+	if query.From != 0 {
+		in.from = query.From
+	}
+	if query.To != 0 {
+		in.to = query.To - 1
+	}
+	in, ok := in.of(s.of.View)
+	if !ok {
+		return out, nil
+	}
+	attributes, err := fitting(ctx, s.of.Names, s.path)
+	if err != nil {
+		return out, err
+	}
+	pyramid, err := q.s.pyramids.take(s.of.handle, s.of.commit, s.of.View)
+	if err != nil {
+		return out, err
+	}
+	all, err := q.activities(ctx, pyramid, attributes, in)
+	if err != nil {
+		return out, err
+	}
+	var time, intervals float64
+	for _, a := range all {
+		if a.time > 0 {
+			time, intervals = time+float64(a.time), intervals+float64(a.intervals)
+		}
+	}
+	out.State = int64(time / max(1, intervals))
+	out.Coarse = intervals > 0 && out.Profile > out.State
+	return out, nil
+}
+
+// longest returns the duration of the longest profile of a query.
+func (q *pageQuestion) longest(ctx context.Context, t profile.Type, query profile.Query) (int64, error) {
+	groups, err := q.s.db.Table().Aggregate(ctx, q.snap, columnstore.AggregateOptions{
+		Aggregates: []columnstore.Aggregate{{Op: columnstore.Max, Column: profile.ColumnDuration}},
+		Where:      query.Expr(t), NoCounts: true, MaxBytes: q.s.limits.QueryBytes,
+	})
+	if err != nil {
+		return 0, err
+	}
+	if v := &groups.Aggregates[0].Values; len(v.Int64s) > 0 && !v.Null(0) {
+		return v.Int64s[0], nil
+	}
+	return 0, nil
+}
+
+// statesAnswer is the answer of GET /api/v1/states: the sums of samples by state.
+type statesAnswer struct {
+	pageHead
+	pageType
+	Lengths stateLengths `json:"lengths"`
+	// Attributes is the number of attributes of p.
+	Attributes int `json:"attributes"`
+	// Groups are the states, and then the samples without a state, by the reason. Their totals add up to Total.
+	Groups []stateGroup `json:"groups"`
+}
+
+// stateGroup is the samples of one state, or without one.
+type stateGroup struct {
+	// Status is known, or the reason why the samples have no state.
+	Status    string `json:"status"`
+	State     string `json:"state,omitempty"` // as stateText has it
+	Kind      string `json:"kind,omitempty"`
+	Total     int64  `json:"total"`
+	Magnitude int64  `json:"magnitude"`
+	Stacks    int    `json:"stacks"`
+}
+
+// statesOf answers GET /api/v1/states.
+func statesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
+	s, err := q.states()
+	if err != nil {
+		return nil, err
+	}
+	query, typ, err := q.sampled(ctx)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := q.s.db.MergeByState(ctx, q.snap, typ, query, s.States)
+	if err != nil {
+		return nil, err
+	}
+	out := &statesAnswer{Groups: []stateGroup{}}
+	sum := &profile.Stacks{Type: typ}
+	for _, g := range groups {
+		group := stateGroup{Status: g.Status.String(), Total: g.Stacks.Total, Magnitude: g.Stacks.Magnitude, Stacks: g.Stacks.Len()}
+		if g.Status == profile.StateKnown {
+			group.State, group.Kind = stateName(g.State), g.State.Kind().String()
+		}
+		out.Groups = append(out.Groups, group)
+		sum.Total, sum.Magnitude = sum.Total+g.Stacks.Total, sum.Magnitude+g.Stacks.Magnitude
+	}
+	out.pageType = newPageType(typ, query, []*profile.Stacks{sum})
+	fit, err := fitting(ctx, s.of.Names, s.path)
+	if err != nil {
+		return nil, err
+	}
+	out.Attributes = len(fit)
+	out.Lengths, err = q.lengths(ctx, typ, query, s)
+	return out, err
+}
+
+// sampled returns the query and the type of a question whose values are sums.
+func (q *pageQuestion) sampled(ctx context.Context) (profile.Query, profile.Type, error) {
+	query, name, err := q.side(ctx, "")
+	if err != nil {
+		return query, profile.Type{}, err
+	}
+	query.SumGauges = true
+	typ, err := q.findType(ctx, query, name)
+	return query, typ, err
+}
