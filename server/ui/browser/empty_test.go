@@ -123,6 +123,20 @@ func TestRefusedToken(t *testing.T) {
 	b.until(ready)
 }
 
+// TestRefusedAll: a server that is gone is said, and what it answered stays.
+func TestRefusedAll(t *testing.T) {
+	s := &refusing{Handler: fleet(t)}
+	b := open(t, s, "/")
+	b.until(ready)
+	s.set(func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) })
+	b.press("↻")
+	b.says("The server does not answer. The page shows what it answered before")
+	b.press("try again")
+	s.set(func(http.ResponseWriter, *http.Request) bool { return false })
+	b.press("↻")
+	b.until(ready + " && !document.querySelector('.banner')")
+}
+
 // TestLoading keeps the old picture, dimmed, until a slow answer is there.
 func TestLoading(t *testing.T) {
 	s := &refusing{Handler: fleet(t)}

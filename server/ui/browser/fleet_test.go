@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,8 +61,12 @@ func fleet(t testing.TB) *server.Server {
 				q := p.Copy()
 				q.TimeNanos = last.Add(-time.Duration(i) * 6 * time.Minute).UnixNano()
 				for at, sample := range q.Sample {
+					percent := int64(60 + (i*37+len(job)*i*i)%50 + at%10)
+					if i < 5 && has(sample, "raft") { // a change in the last half an hour
+						percent *= 3
+					}
 					for v := range sample.Value {
-						sample.Value[v] = sample.Value[v] * int64(7+(i*5+at)%9) / 10
+						sample.Value[v] = sample.Value[v] * percent / 100
 					}
 				}
 				push(t, s, q, url.Values{"service_name": {job}, "pod": {fmt.Sprintf("%s-%d", job, i%3)}})
@@ -69,6 +74,18 @@ func fleet(t testing.TB) *server.Server {
 		}
 	}
 	return s
+}
+
+// has reports whether a sample has a function with a text in its name.
+func has(s *profile.Sample, text string) bool {
+	for _, l := range s.Location {
+		for _, line := range l.Line {
+			if strings.Contains(line.Function.Name, text) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func read(t testing.TB, job, name string) *profile.Profile {

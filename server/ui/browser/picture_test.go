@@ -18,12 +18,12 @@ import (
 func TestPictures(t *testing.T) {
 	s := fleet(t)
 	for name, p := range map[string]struct{ path, scheme string }{
-		"page":            {`/?by=pod&q={service_name="etcd"}&s=raft`, "light"},
-		"page-difference": {`/?v=difference&q={service_name="etcd"}&from=-10m&bfrom=-60m&bto=-40m`, "dark"},
+		"page":            {`/?by=service_name&from=-2h`, "light"},
+		"page-difference": {`/?v=difference&q={service_name="etcd"}&from=-30m&bfrom=-90m&bto=-60m`, "dark"},
 	} {
 		b := open(t, s, p.path)
 		b.colours(p.scheme)
-		run(b, chromedp.EmulateViewport(1200, 640))
+		run(b, chromedp.EmulateViewport(1280, 720))
 		b.until(ready + " && document.querySelector('.total')")
 		b.until("document.fonts.status === 'loaded' && document.querySelectorAll('.legend tbody tr').length > 0")
 		data := few(t, run(b, chromedp.FullScreenshot(100)))

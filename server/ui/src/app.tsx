@@ -44,7 +44,8 @@ export function App() {
     <>
       <Header page={page} types={types.data?.all ?? []} refresh={() => setTick((n) => n + 1)} help={() => setHelp(true)} />
       <main>
-        {types.error ? <Failed of={types} /> : isReady && (types.data!.all.length === 0 ? <Empty.Store /> : (
+        {types.data && store.error?.status === 0 && <p class="banner" role="alert">The server does not answer. The page shows what it answered before{state.live && ", and asks again"}.</p>}
+        {types.error && !types.data ? <Failed of={types} /> : isReady && (types.data!.all.length === 0 ? <Empty.Store /> : (
           <>
             <Chart page={page} floor={store.data?.floor} />
             {histories.length > 0 && <StatesRow page={page} histories={histories} />}

@@ -10,6 +10,7 @@ import { TimeField } from "./header";
 import { Message, Panel } from "./message";
 import { question, readBy, type Page } from "./page";
 import { Functions, useRows, useTop } from "./table";
+import { Left } from "./flameview";
 import { GraphTools, Search, Toggle } from "./tools";
 import type { Side } from "./tree";
 import { shifted } from "./url";
@@ -17,7 +18,7 @@ import { shifted } from "./url";
 const isAsked = ({ state }: Page) => Boolean(state.bq || state.bfrom || state.bto);
 
 export function Difference({ page }: { page: Page }) {
-  const { state } = page, params = { ...question(state), inv: state.inv };
+  const { state } = page, params = { ...question(state), inv: state.inv, max_nodes: state.n };
   const flame = useAnswer(state.t && isAsked(page) ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Flame>("flame", params, signal));
   const [rows, more] = useRows();
   const top = useTop(page, rows);
@@ -38,7 +39,7 @@ export function Difference({ page }: { page: Page }) {
                   <Search page={page} of={top.data} />
                 </div>
                 <Graph page={page} of={data.tree} label="difference" side={state.side as Side} hasZoom />
-                <Key />
+                <Key /><Left page={page} of={data} />
               </section>
               <Functions page={page} of={top} more={more} />
             </div>

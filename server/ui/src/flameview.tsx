@@ -12,7 +12,7 @@ import { Functions, useRows, useTop } from "./table";
 import { GraphTools, Search, Toggle } from "./tools";
 
 export function FlameView({ page }: { page: Page }) {
-  const { state } = page, params = { ...question(state), inv: state.inv };
+  const { state } = page, params = { ...question(state), inv: state.inv, max_nodes: state.n };
   const flame = useAnswer(state.t ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Flame>("flame", params, signal));
   const [rows, more] = useRows();
   const top = useTop(page, rows);
@@ -29,7 +29,7 @@ export function FlameView({ page }: { page: Page }) {
               <Search page={page} of={top.data} />
             </div>
             <Graph page={page} of={data.tree} label={state.inv ? "callers below callees" : "flame graph"} hasZoom />
-            <Left of={data} />
+            <Left page={page} of={data} />
           </section>
           <Functions page={page} of={top} more={more} />
         </div>
@@ -48,10 +48,16 @@ export function Total({ page: { state, go }, of }: { page: Page; of: Flame }) {
   );
 }
 
-// Left says what a tree leaves out.
-export function Left({ of }: { of: Flame }) {
+const mostFrames = 100_000;
+
+// Left says what a tree leaves out, and asks for more.
+export function Left({ page: { state, go }, of }: { page: Page; of: Flame }) {
   const tree = of.tree;
   if (!tree?.others.length) return null;
-  const count = tree.others.reduce((n, [, c]) => n + c, 0);
-  return <p class="left-out">{count.toLocaleString("en")} of {tree.all.toLocaleString("en")} frames are too small to be sent; each “other” stands for some of them. The table counts all.</p>;
+  const n = (x: number) => x.toLocaleString("en"), count = tree.others.reduce((sum, [, c]) => sum + c, 0);
+  return (
+    <p class="left-out">{n(count)} of {n(tree.all)} frames are small and not sent; each “other” stands for some of them. The table counts all.
+      {Number(state.n) < mostFrames && <button type="button" class="link" onClick={() => go({ n: String(mostFrames) })}> Show {n(Math.min(tree.all, mostFrames))}.</button>}
+    </p>
+  );
 }

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { link } from "./api";
 import { saveGraph } from "./graph";
 import { spoken, type Page } from "./page";
-import { parseAgo, print, stamp } from "./url";
+import { isDifference, parseAgo, print, stamp, type State } from "./url";
 
 // copy puts a text on the clipboard and says so.
 export async function copy(what: string, text: string) {
@@ -27,15 +27,17 @@ function absolute({ state, range }: Page): string {
 
 const quote = (s: string) => "'" + s.replace(/'/g, "'\\''") + "'";
 
-// command returns the shell command that asks the same of the same server.
-export function command(page: Page): string {
-  const { state: s } = page, flags: [string, string][] = [["focus", s.focus], ["ignore", s.ignore], ["hide", s.hide]];
-  const more = flags.filter(([, v]) => v).map(([name, v]) => ` -${name} ${quote(v)}`).join("");
-  return `go tool pprof -top${more} ${quote(pprof(page))}`;
+// command returns the shell command that prints the same table.
+export function command({ state: s }: Page): string {
+  const flags: [string, string][] = [["focus", s.focus], ["ignore", s.ignore], ["hide", s.hide], ["search", s.s], ["sort", s.sort === "flat" ? "" : s.sort]];
+  const more = flags.filter(([, v]) => v).map(([name, v]) => ` --${name} ${quote(v)}`).join("") + (s.sum ? " --sum" : "");
+  if (!isDifference(s)) return `granary top${more} ${quote(pprof(s))}`;
+  const before = { ...s, q: s.bq || s.q, from: s.bfrom || s.from, to: s.bto || s.to };
+  return `granary diff${s.norm ? " --normalize" : ""}${more} ${quote(pprof(before))} ${quote(pprof(s))}`;
 }
 
 // pprof returns the address of the merged profile of a selection.
-export function pprof({ state: s }: Page): string {
+function pprof(s: State): string {
   return new URL(link("pprof", { type: s.t, selector: s.q, from: s.from, to: s.to }), location.href).href;
 }
 
@@ -56,7 +58,7 @@ export function Share({ page }: { page: Page }) {
         <div class="menu" role="menu" aria-label="share">
           {item("copy a link with fixed times", () => void copy("the link", absolute(page)))}
           {item("copy the same question as a command", () => void copy("the command", command(page)))}
-          <a role="menuitem" href={pprof(page)} download="profile.pb.gz" onClick={() => set(false)}>save as pprof</a>
+          <a role="menuitem" href={pprof(page.state)} download="profile.pb.gz" onClick={() => set(false)}>save as pprof</a>
           {item("save the graph as a picture", saveGraph)}
         </div>
       )}

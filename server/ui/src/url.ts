@@ -17,6 +17,7 @@ export const defaults = {
   inv: "",
   o: "", // order of frames: "" by size, "name"
   c: "", // colour of frames: "" by package, "file", "binary"
+  n: "", // frames of a tree, at most; "" leaves it to the server
   sum: "", // gauges are added up
   sort: "flat", // of the table
   bq: "", // the side before of a difference
