@@ -68,3 +68,29 @@ func TestServer_OriginOfHost(t *testing.T) {
 		t.Errorf("%d rows", r.rows())
 	}
 }
+
+// TestServer_GetChangesNothing sends GET to every path: no row and no commit is new.
+func TestServer_GetChangesNothing(t *testing.T) {
+	r := newReceiver(t, Options{}, columnstore.Options{Manual: true})
+	r.want(http.StatusOK, "rows", r.request(http.MethodPost, "/pprof?job=a", small(t, 1)))
+	commit := func() (id uint64) {
+		if err := r.store.View(t.Context(), func(snap *columnstore.Snapshot) error { id = uint64(snap.Commit()); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	before, rows := commit(), r.rows()
+	for _, path := range []string{
+		"/", "/healthz", "/readyz", "/metrics", "/pprof", "/arrow", "/ingest?name=a", "/v1development/profiles", "/push.v1.PusherService/Push",
+		"/querier.v1.QuerierService/ProfileTypes", "/sources", "/api/v1/flame?t=cpu", "/api/v1/top?t=cpu", "/api/v1/profiles?t=cpu", "/api/v1/store",
+		"/api/v1/inspect?t=cpu", "/ui/pprof/", "/ui/pprof/~/top", "/ui/pprof/~/saveconfig?config=a", "/debug/pprof/",
+	} {
+		req := r.request(http.MethodGet, path, small(t, 1)) // with a body, as if it were a push
+		if status, text := r.send(req); status >= 500 {
+			t.Errorf("%s: status %d: %.200s", path, status, text)
+		}
+	}
+	if commit() != before || r.rows() != rows {
+		t.Errorf("commit %d and %d rows became %d and %d", before, rows, commit(), r.rows())
+	}
+}

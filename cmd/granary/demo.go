@@ -166,6 +166,12 @@ func serveDemo(cmd *cobra.Command, listen string, opts columnstore.Options, step
 	if err != nil {
 		return err
 	}
+	agents := map[string]string{"cpu": "process_cpu", "heap": "memory"} // as the demo's own profiles have it
+	for _, p := range f.pods {
+		for _, k := range p.kinds {
+			k.labels[profile.NameLabel] = cmp.Or(agents[k.labels[profile.NameLabel]], k.labels[profile.NameLabel])
+		}
+	}
 	source := inputSource{db: opts.Dir}
 	store, err := columnstore.Open(opts)
 	if err != nil {

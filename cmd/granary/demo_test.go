@@ -117,6 +117,15 @@ func TestDemoServe(t *testing.T) {
 		}
 	}
 	t.Logf("a flame graph after %v", time.Since(begin))
+	for _, typ := range []string{"cpu", "inuse_space", "goroutine"} { // of one kind, with the demo's own
+		resp, err := http.Get(url + "/api/v1/flame?t=" + typ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.Body.Close(); resp.StatusCode != http.StatusOK {
+			t.Errorf("%s: status %d", typ, resp.StatusCode)
+		}
+	}
 	http.DefaultClient.CloseIdleConnections()
 	stop()
 	if got := <-code; got != cli.ExitOK {

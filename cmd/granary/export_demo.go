@@ -1,18 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"maps"
-	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/replay"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 )
@@ -105,8 +101,8 @@ func saveFleet(cmd *cobra.Command, dir string, steps int) error {
 			}
 			for kind := range f.pods[i].kinds {
 				data = f.appendProfile(data[:0], scrape{step, &f.pods[i]}, kind)
-				name := filepath.Join(labelFolder(dir, f.pods[i].kinds[kind].labels), fmt.Sprintf("%05d.pb.gz", step))
-				if err := saveProfile(name, data); err != nil {
+				name := filepath.Join(replay.Folder(dir, f.pods[i].kinds[kind].labels), fmt.Sprintf("%05d.pb.gz", step))
+				if err := replay.Save(name, data); err != nil {
 					return err
 				}
 			}
@@ -114,28 +110,4 @@ func saveFleet(cmd *cobra.Command, dir string, steps int) error {
 		bar.Show(int64(step+1), int64(steps))
 	}
 	return nil
-}
-
-// labelFolder returns the folder of profiles with these labels. It has a level for each
-// label, NAME=VALUE, in the layout of Hive partitions.
-func labelFolder(dir string, labels map[string]string) string {
-	for _, name := range slices.Sorted(maps.Keys(labels)) {
-		dir = filepath.Join(dir, name+"="+labels[name])
-	}
-	return dir
-}
-
-func saveProfile(name string, data []byte) error {
-	var packed bytes.Buffer
-	zip := gzip.NewWriter(&packed)
-	if _, err := zip.Write(data); err != nil {
-		return err
-	}
-	if err := zip.Close(); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-		return err
-	}
-	return os.WriteFile(name, packed.Bytes(), 0o666)
 }

@@ -16,6 +16,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/replay"
 )
 
 // TestExportDemo compares the rows of the demo with the profiles that its fleet sends.
@@ -35,7 +36,7 @@ func TestExportDemo(t *testing.T) {
 				for _, s := range p.Sample {
 					for i, v := range s.Value {
 						if v != 0 {
-							want[p.SampleType[i].Type+"\n"+labelFolder("", kind.labels)+"\n"+functionNames(s)] += v
+							want[p.SampleType[i].Type+"\n"+replay.Folder("", kind.labels)+"\n"+functionNames(s)] += v
 						}
 					}
 				}
@@ -57,7 +58,7 @@ func TestExportDemo(t *testing.T) {
 			}
 			var v int64
 			fmt.Sscan(r["value"], &v)
-			got[r["sample_type"]+"\n"+labelFolder("", labels)+"\n"+r["stacktrace"]] += v
+			got[r["sample_type"]+"\n"+replay.Folder("", labels)+"\n"+r["stacktrace"]] += v
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%v: %d sums, want %d: -want +got\n%.2000s", flags, len(got), len(want), diff)
@@ -81,7 +82,7 @@ func TestSaveFleet(t *testing.T) {
 	files := 0
 	for i := range f.pods {
 		for k, kind := range f.pods[i].kinds {
-			name := labelFolder(dir, kind.labels)
+			name := replay.Folder(dir, kind.labels)
 			for _, label := range []string{"job=" + kind.labels["job"], "pod=" + f.pods[i].name, "__name__=" + kind.labels["__name__"]} {
 				if !strings.Contains(name+"/", "/"+label+"/") {
 					t.Errorf("%s does not say %s", name, label)
