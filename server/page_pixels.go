@@ -46,7 +46,7 @@ type pixelRow struct {
 	First []int32 `json:"first"`
 	State []int   `json:"state"`
 	// Share is the share of the state that each pixel of the run has most of, in percent.
-	Share []uint8 `json:"share,omitempty"`
+	Share []int32 `json:"share,omitempty"`
 	// Time is, with shares, the nanoseconds of a state in the pixels.
 	Time []uint64 `json:"time,omitempty"`
 	// Sampled says that the states are those in the middle of pixels: there are too many to add up.
@@ -197,10 +197,10 @@ func (m *pixelMaker) shared(row *pixelRow, a history.Attribute) (err error) {
 				most = x
 			}
 		}
-		share := uint8(100)
+		share := int32(100)
 		if n > 1 {
 			first, last := s.Of(int(most.First))
-			share = uint8(min(99, max(1, math.Round(100*float64(most.Time)/float64(span{first, last}.length())))))
+			share = int32(min(99, max(1, math.Round(100*float64(most.Time)/float64(span{first, last}.length())))))
 		}
 		row.add(most.First, m.states.number(values[most.State]), share)
 		shares = shares[n:]
@@ -209,7 +209,7 @@ func (m *pixelMaker) shared(row *pixelRow, a history.Attribute) (err error) {
 }
 
 // add adds a run of pixels, which can go on with the last one.
-func (r *pixelRow) add(first int32, state int, share uint8) {
+func (r *pixelRow) add(first int32, state int, share int32) {
 	if n := len(r.First); n > 0 && r.State[n-1] == state && r.Share[n-1] == share {
 		return
 	}
