@@ -67,20 +67,20 @@ func (s *Server) pageRoutes() {
 	if isFront {
 		page = s.frontPage
 	}
-	states := []string{"h", "p", "state", "status"}
+	states := []string{"h", "p", "state", "status", "attribute"}
 	stacks := slices.Concat(sides, states)
 	routes := map[string]http.Handler{
 		"flame": page(flameOf, append(slices.Clip(stacks), "inv", "function", "max_nodes")...),
 		"top":   page(topOf, append(slices.Clip(stacks), "sort", "rows", "offset")...),
 	}
-	samples := []string{"t", "q", "from", "to", "hide", "show", "focus", "ignore", "h", "p"}
+	samples := []string{"t", "q", "from", "to", "hide", "show", "focus", "ignore", "h", "p", "attribute"}
 	alone := map[string]http.Handler{
 		"profiles":  s.page(profilesOf, "t", "q", "from", "to", "rows"),
 		"inspect":   s.page(inspectOf, append(slices.Clip(sides), "function", "rows", "offset")...),
 		"store":     s.handler(s.storeState),
 		"histories": s.page(historiesOf),
 		"states":    s.page(statesOf, samples...),
-		"meanwhile": s.page(meanwhileOf, append(samples, "attribute", "state", "max_nodes")...),
+		"meanwhile": s.page(meanwhileOf, append(slices.Clip(samples), "state", "max_nodes")...),
 	}
 	for path, question := range historyQuestions {
 		alone["histories/{name}/"+path] = s.page(question.answer, question.names...)

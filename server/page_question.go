@@ -46,6 +46,7 @@ func (q *pageQuestion) sides(ctx context.Context) (p pageSides, err error) {
 		if err != nil {
 			return p, err
 		}
+		base.Where, base.SumGauges = main.Where, main.SumGauges
 		p.queries, p.selectors = []profile.Query{base, main}, []string{cmp.Or(q.of.Get("bq"), q.of.Get("q")), q.of.Get("q")}
 	}
 	if p.norm, err = q.flag("norm"); err != nil {

@@ -32,17 +32,17 @@ func (q *pageQuestion) states() (*pageStates, error) {
 	return &pageStates{States: profile.States{History: h.handle, Path: names}, of: h, path: path}, nil
 }
 
-// chosen returns the states by which a question chooses samples, nil for none. Values of samples with a state are
-// sums.
+// chosen returns the states by which a question chooses samples, nil for none. It has a query choose those of an
+// attribute. Values of samples that are chosen so are sums.
 func (q *pageQuestion) chosen(query *profile.Query) (*pageStates, error) {
-	isState, isStatus := q.of.Has("state"), q.of.Has("status")
+	isState, isStatus, isAttribute := q.of.Has("state"), q.of.Has("status"), q.of.Has("attribute")
 	switch {
-	case !isState && !isStatus && !q.of.Has("h") && !q.of.Has("p"):
+	case !isState && !isStatus && !isAttribute && !q.of.Has("h") && !q.of.Has("p"):
 		return nil, nil
 	case q.s.front != nil:
-		return nil, refused("a front has no histories: ask one of its nodes without h, p, state and status: %s", q.s.front)
-	case isState == isStatus:
-		return nil, invalid("parameters state and status: want one of them with h and p")
+		return nil, refused("a front has no histories: ask one of its nodes without h, p, state, status and attribute: %s", q.s.front)
+	case isState && isStatus, !isState && !isStatus && !isAttribute:
+		return nil, invalid("parameters state, status and attribute: want one of them with h and p, and not both state and status")
 	}
 	s, err := q.states()
 	if err != nil {
@@ -53,8 +53,25 @@ func (q *pageQuestion) chosen(query *profile.Query) (*pageStates, error) {
 	if isStatus && !slices.Contains(statuses, s.status) {
 		return nil, invalid("parameter status: want one of %q, not %s", statuses, quoted(s.status))
 	}
+	if isAttribute {
+		if query.Where, err = q.ofAttribute(s); err != nil {
+			return nil, err
+		}
+	}
 	query.SumGauges = true
+	if !isState && !isStatus {
+		return nil, nil
+	}
 	return s, nil
+}
+
+// ofAttribute returns the condition that samples are of the attribute of the parameter.
+func (q *pageQuestion) ofAttribute(s *pageStates) (columnstore.Expr, error) {
+	_, names, err := q.attribute("attribute", s.of.Names)
+	if err != nil {
+		return columnstore.Expr{}, err
+	}
+	return q.samplesOf(s, names)
 }
 
 // holds reports whether samples of a group are chosen.
@@ -185,6 +202,11 @@ func statesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	query, typ, err := q.sampled(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if q.of.Has("attribute") {
+		if query.Where, err = q.ofAttribute(s); err != nil {
+			return nil, err
+		}
 	}
 	groups, err := q.s.db.MergeByState(ctx, q.snap, typ, query, s.States)
 	if err != nil {

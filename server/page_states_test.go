@@ -228,6 +228,39 @@ func TestPage_ManySpans(t *testing.T) {
 	}
 }
 
+// TestPage_Attribute chooses the samples of one attribute, with a state and without.
+func TestPage_Attribute(t *testing.T) {
+	found := 0
+	for seed := range uint64(3) {
+		m := newMadeStates(t, 90+seed, Options{})
+		for thread := range 12 {
+			name := fmt.Sprint(thread)
+			isOf := func(s madeSample) bool { return s.where != "none" && s.thread == name }
+			question := []string{"t", "cpu", "h", "threads", "p", "Threads/{tid}", "attribute", "Threads/" + name}
+			all := m.sums(isOf)
+			found += len(all)
+			if got := m.flame(question...); !maps.Equal(got.Tree.leaves(), all) || got.States != nil {
+				t.Fatalf("thread %s: %v, want %v", name, got.Tree.leaves(), all)
+			}
+			var groups statesAnswer
+			m.get("states", &groups, question...)
+			if groups.Total[0] != total(all) {
+				t.Errorf("thread %s: %d by state, want %d", name, groups.Total[0], total(all))
+			}
+			running := m.sums(func(s madeSample) bool {
+				_, state := m.group(s)
+				return isOf(s) && state == "running"
+			})
+			if got := m.flame(append(question, "state", "running")...); !maps.Equal(got.Tree.leaves(), running) || got.States.All[0] != total(all) {
+				t.Errorf("thread %s, running: %v, want %v", name, got.Tree.leaves(), running)
+			}
+		}
+	}
+	if found < 30 {
+		t.Errorf("only %d stacks were found", found)
+	}
+}
+
 // historyPaths are questions about histories, each of which has an answer.
 var historyPaths = []string{
 	"histories", "histories/threads/tree", "histories/threads/pixels?p=Threads/{tid}", "histories/threads/at?p=Count", "histories/threads/range?attribute=Count",
@@ -280,10 +313,12 @@ func TestPage_HostileHistories(t *testing.T) {
 		{"histories/threads/pixels?p=" + strings.Repeat("x", maxPattern+1), 422, "a path of 1001 bytes"},
 		{"histories/threads/pixels?p=" + strings.Repeat("x/", 400) + "{y}", 200, `"rows":[]`},
 		{"histories/threads/pixels?p=Count&shares=2", 400, "want 1 or 0"},
-		{"flame?t=cpu&h=threads&p=Threads/{tid}", 400, "state and status"},
+		{"flame?t=cpu&h=threads&p=Threads/{tid}", 400, "state, status and attribute"},
+		{"flame?t=cpu&h=threads&p=Threads/{tid}&attribute=Threads/99", 400, "there is no attribute"},
+		{"states?t=cpu&h=threads&p=Threads/{tid}&attribute=Count", 400, "leads to by one label"},
 		{"flame?t=cpu&state=running", 404, "there is no such history"},
 		{"flame?t=cpu&h=threads&state=x", 400, "parameter p"},
-		{"top?t=cpu&h=threads&p=Threads/{tid}&state=x&status=no label", 400, "state and status"},
+		{"top?t=cpu&h=threads&p=Threads/{tid}&state=x&status=no label", 400, "not both state and status"},
 		{"top?t=cpu&h=threads&p=Threads/{tid}&status=known", 400, "parameter status"},
 		{"meanwhile?t=cpu&h=threads&p=Threads/{tid}&attribute=Count&state=1", 400, "leads to by one label"},
 		{"meanwhile?t=cpu&h=threads&p=Count&attribute=Count&state=1", 400, "leads to by one label"},
