@@ -16,7 +16,14 @@ export interface Typed {
   total: number[];
   magnitude: number[];
   found?: number[];
+  states?: Choice; // of a choice by state
 }
+
+// Choice is what was chosen from, by side: all samples, and those without a state.
+export interface Choice { all: number[]; without: number[]; lengths: Lengths }
+
+// Lengths are nanoseconds: of the longest profile, and of a state on average. coarse says that profiles are longer.
+export interface Lengths { profile: number; state: number; coarse: boolean }
 
 export interface Flame extends Head, Typed {
   tree?: Columns;

@@ -14,7 +14,9 @@ import { Failed } from "./message";
 import { details, question, spoken, touched, useAddress, type Page } from "./page";
 import { ProfilesView } from "./profiles";
 import { SandwichView } from "./sandwich";
-import { StatesRow, StatesTab, useHistories } from "./states";
+import { useHistories, usePaths, withDefaults } from "./states";
+import { StatesRow } from "./statesrow";
+import { StatesTab } from "./statestab";
 import { StoreView } from "./storeview";
 import { resolve } from "./url";
 
@@ -28,18 +30,19 @@ export function App() {
   const [isHelp, setHelp] = useState(false);
   const store = useAnswer(String(tick), (signal) => get<StoreState>("api/v1/store", {}, signal));
   const types = useTypes(tick);
-  const histories = useHistories(tick);
+  const known = useHistories(tick), histories = known.data ?? [];
   useLive(state.live === "1", store.error !== undefined, () => setTick((n) => n + 1));
   useHelpKey(() => setHelp(true));
 
-  const typed = { ...state, t: state.t || types.data?.first || "" };
+  const paths = usePaths(state.h || (histories[0]?.name ?? ""), String(tick));
+  const typed = withDefaults({ ...state, t: state.t || types.data?.first || "" }, histories, paths.data);
   const loadKey = JSON.stringify([question(typed), tick]);
   const load = useMemo(() => new Load(), [loadKey]);
   const newest = store.data?.newest ? Date.parse(store.data.newest) : store.error ? Date.now() : 0;
   const range = { from: resolve(state.from, newest), to: resolve(state.to, newest), newest };
   const page: Page = { state: typed, go, load, loadKey, range, unit: types.data?.unit(typed.t) ?? "" };
   const View = views[state.v] ?? FlameView;
-  const isReady = types.data !== undefined && (store.data !== undefined || store.error !== undefined);
+  const isReady = known.data !== undefined && (histories.length === 0 || paths.data !== undefined || paths.error !== undefined) && types.data !== undefined && (store.data !== undefined || store.error !== undefined);
   return (
     <>
       <Header page={page} types={types.data?.all ?? []} refresh={() => setTick((n) => n + 1)} help={() => setHelp(true)} />
@@ -48,7 +51,7 @@ export function App() {
         {types.error && !types.data ? <Failed of={types} /> : isReady && (types.data!.all.length === 0 ? <Empty.Store /> : (
           <>
             <Chart page={page} floor={store.data?.floor} />
-            {histories.length > 0 && <StatesRow page={page} histories={histories} />}
+            {histories.length > 0 && <StatesRow page={page} histories={histories} paths={paths.data ?? []} />}
             <Crumbs page={page} />
             <Tabs page={page} hasStates={histories.length > 0} />
             <div id="view" role="tabpanel" aria-labelledby={"tab-" + (views[state.v] ? state.v : "flame")}><View page={page} /></div>

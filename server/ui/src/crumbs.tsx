@@ -2,12 +2,13 @@
 
 import { clock, span, text } from "./format";
 import type { Page } from "./page";
+import { nothing } from "./states";
 import { defaults, parseAgo, type Field } from "./url";
 
 const patterns: [Field, string][] = [["focus", "with"], ["ignore", "without"], ["hide", "hidden"], ["s", "search"]];
 
 export function Crumbs({ page: { state, go, range } }: { page: Page }) {
-  const isNarrowed = state.q || state.z || state.focus || state.ignore || state.hide || state.s || state.from !== defaults.from || state.to;
+  const isNarrowed = state.q || state.st || state.ns || state.at || state.z || state.focus || state.ignore || state.hide || state.s || state.from !== defaults.from || state.to;
   const length = span(Math.max(0, range.to - range.from));
   const when = parseAgo(state.from) !== null && !state.to ? `last ${state.from.slice(1)}` : `${clock(range.from)} + ${length}`;
   return (
@@ -16,10 +17,12 @@ export function Crumbs({ page: { state, go, range } }: { page: Page }) {
       {state.q && <Crumb clear={() => go({ q: "" })} what="the selector">{text(state.q, 80)}</Crumb>}
       <Crumb clear={state.from === defaults.from && !state.to ? undefined : () => go({ from: defaults.from, to: "" })} what="the range">{when}</Crumb>
       {patterns.map(([f, name]) => state[f] && <Crumb key={f} clear={() => go({ [f]: "" })} what={name}>{name} {text(state[f], 60)}</Crumb>)}
+      {state.at && <Crumb clear={() => go({ at: "", mw: "" })} what="the attribute">{text(state.at, 60)}</Crumb>}
+      {(state.st || state.ns) && <Crumb clear={() => go({ st: "", ns: "", mw: "" })} what="the state">{text(state.st || state.ns, 60)}</Crumb>}
       {state.z && <Crumb clear={() => go({ z: "" })} what="the zoom">zoomed</Crumb>}
       <span class="grow" />
       <button type="button" class="quiet" onClick={() => history.back()}>‹ back</button>
-      <button type="button" class="quiet" disabled={!isNarrowed} onClick={() => go({ q: "", z: "", focus: "", ignore: "", hide: "", s: "", from: defaults.from, to: "" })}>✕ clear</button>
+      <button type="button" class="quiet" disabled={!isNarrowed} onClick={() => go({ q: "", z: "", focus: "", ignore: "", hide: "", s: "", from: defaults.from, to: "", ...nothing })}>✕ clear</button>
     </nav>
   );
 }

@@ -5,6 +5,7 @@ import { querier } from "./api";
 import { clock, text } from "./format";
 import { Message } from "./message";
 import type { Page } from "./page";
+import { NoSample } from "./stateschoice";
 import { stamp } from "./url";
 
 export interface Type { ID: string; name: string; sampleType: string; sampleUnit: string }
@@ -34,7 +35,8 @@ function NoStore() {
 }
 
 // Nothing is for a question that chose nothing: it says why, as far as the page knows.
-function Nothing({ page: { state, go, range } }: { page: Page }) {
+function Nothing({ page }: { page: Page }) {
+  const { state, go, range } = page;
   if (state.focus || state.ignore || state.hide) {
     return (
       <Message>
@@ -43,6 +45,7 @@ function Nothing({ page: { state, go, range } }: { page: Page }) {
       </Message>
     );
   }
+  if (state.st || state.ns || state.at) return <NoSample page={page} />;
   const within = range.from <= range.newest && range.newest <= range.to;
   return (
     <Message>

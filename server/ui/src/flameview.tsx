@@ -8,6 +8,7 @@ import { value } from "./format";
 import { Graph } from "./graph";
 import { Panel } from "./message";
 import { question, readBy, type Page } from "./page";
+import { Choice } from "./stateschoice";
 import { Functions, useRows, useTop } from "./table";
 import { GraphTools, Search, Toggle } from "./tools";
 
@@ -28,6 +29,7 @@ export function FlameView({ page }: { page: Page }) {
               <span class="grow" />
               <Search page={page} of={top.data} />
             </div>
+            <Choice page={page} of={data} />
             <Graph page={page} of={data.tree} label={state.inv ? "callers below callees" : "flame graph"} hasZoom />
             <Left page={page} of={data} />
           </section>

@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { Head, Load, Params } from "./api";
+import { chosen } from "./states";
 import { isDifference, parse, print, type State } from "./url";
 
 // Page is what a part of the page gets. go changes the state: as a step of the browser's history, or in its place.
@@ -41,7 +42,7 @@ const frames = (s: State): Params => ({ focus: s.focus, ignore: s.ignore, hide: 
 
 // question returns the parameters of a question about the state, of a difference with the side before.
 export function question(s: State): Params {
-  const out: Params = { t: s.t, q: s.q, from: s.from, to: s.to, ...frames(s) };
+  const out: Params = { t: s.t, q: s.q, from: s.from, to: s.to, ...frames(s), ...chosen(s) };
   if (!isDifference(s)) return out;
   return { ...out, bq: s.bq, bfrom: s.bfrom, bto: s.bto, norm: s.norm };
 }

@@ -50,6 +50,7 @@ export function Share({ page }: { page: Page }) {
     addEventListener("pointerdown", outside);
     return () => removeEventListener("pointerdown", outside);
   }, [isOpen]);
+  const all = page.state.st || page.state.ns || page.state.at ? ", of all states" : ""; // pprof has no place for states
   const item = (what: string, run: () => void) => <button type="button" role="menuitem" onClick={() => { set(false); run(); }}>{what}</button>;
   return (
     <span class="menu-place" ref={place} onKeyDown={(e) => { if (e.key === "Escape") set(false); }}>
@@ -57,8 +58,8 @@ export function Share({ page }: { page: Page }) {
       {isOpen && (
         <div class="menu" role="menu" aria-label="share">
           {item("copy a link with fixed times", () => void copy("the link", absolute(page)))}
-          {item("copy the same question as a command", () => void copy("the command", command(page)))}
-          <a role="menuitem" href={pprof(page.state)} download="profile.pb.gz" onClick={() => set(false)}>save as pprof</a>
+          {item("copy the same question as a command" + all, () => void copy("the command", command(page)))}
+          <a role="menuitem" href={pprof(page.state)} download="profile.pb.gz" onClick={() => set(false)}>save as pprof{all}</a>
           {item("save the graph as a picture", saveGraph)}
         </div>
       )}

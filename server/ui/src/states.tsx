@@ -1,21 +1,72 @@
-// The states of threads and goroutines: a row above the samples, and a view. A page without histories has neither.
+// The histories of the store, and the parameters of questions about states.
 
-import type { Page } from "./page";
+import { useAnswer, type Answer } from "./answer";
+import { get, type Head, type Params } from "./api";
+import type { State } from "./url";
 
-// History is one history of the store, as the page names it.
-export interface History { name: string }
+// History is one history of the store.
+export interface History { name: string; attributes: number; first?: string; end?: string; floor: string; bytes: number; closed: boolean }
 
-// useHistories returns the histories of the store.
-export function useHistories(_tick: number): History[] {
-  return [];
+// StateText is a value as the server spells it: no two have one text.
+export interface StateText { state: string; kind: string }
+
+// Row is an attribute by pixel: runs of pixels of one state, which has a share of each of them, in percent.
+export interface Row { attribute: string; intervals: number; first: number[]; state: number[]; share?: number[]; sampled?: boolean }
+
+// Pixels are the states of the part of a range that the history has.
+export interface Pixels extends Head { from: string; to: string; floor: string; pixels: number; all: number; nulls: number; offset: number; states: StateText[]; rows: Row[] }
+
+export interface Interval extends StateText { start: string; end: string; open: boolean }
+
+// useHistories asks for the histories of the store. A front has none.
+export function useHistories(tick: number): Answer<History[]> {
+  return useAnswer(String(tick), async (signal) => {
+    try {
+      return (await get<{ histories: History[] }>("api/v1/histories", {}, signal)).histories.filter((h) => h.attributes > 0);
+    } catch (e) {
+      if ((e as Error).name === "AbortError") throw e;
+      return [];
+    }
+  });
 }
 
-// StatesRow is the time graph of a history above the samples.
-export function StatesRow(_: { page: Page; histories: History[] }) {
-  return null;
+// labels are what attributes of some systems are told apart by: what comes with Granary's own importers, and usual names.
+const labels: Record<string, string> = { Goroutines: "track", Threads: "tid", CPUs: "cpu", Procs: "proc" };
+
+// usePaths returns paths of attributes to choose from: those at the top, and their children by a label.
+export function usePaths(history: string, tick: string): Answer<string[]> {
+  return useAnswer(history ? JSON.stringify([history, tick]) : null, async (signal) => {
+    const tree = await get<{ children: { name: string; attribute: string; parent: boolean; kind: string }[] }>(`api/v1/histories/${encodeURIComponent(history)}/tree`, { rows: 50 }, signal);
+    const plain = (a: string) => a.replace(/[{}]/g, "$&$&");
+    return tree.children.flatMap((c) => [...(c.parent ? [`${plain(c.attribute)}/{${labels[c.name] ?? "id"}}`] : []), ...(c.kind === "null" ? [] : [plain(c.attribute)])]);
+  });
 }
 
-// StatesTab is the view of states.
-export function StatesTab(_: { page: Page }) {
-  return null;
+// chosen are the parameters of a choice by state or attribute; none without one.
+export function chosen(s: State): Params {
+  if (!s.st && !s.ns && !s.at) return {};
+  return { h: s.h, p: s.p, state: s.st, status: s.st ? "" : s.ns, attribute: s.at };
+}
+
+// nothing is the change of the state that chooses no state.
+export const nothing = { st: "", ns: "", at: "", mw: "" } as const;
+
+// group returns what a state is coloured by: waiting of "waiting (select)".
+export const group = (state: string) => state.replace(/ \(.*\)$/, "");
+
+const known: Record<string, number> = { running: 2, runnable: 0, waiting: 5, syscall: 6, idle: 5, marking: 7, off: -1, null: -1 };
+
+// fillOf returns the number of a state's colour, -1 for a state that is none.
+export function fillOf(state: string): number {
+  const name = group(state), fixed = known[name];
+  if (fixed !== undefined) return fixed;
+  let h = 7;
+  for (let i = 0; i < name.length; i++) h = Math.imul(h, 31) + name.charCodeAt(i);
+  return (h >>> 3) & 7;
+}
+
+// withDefaults fills in the history and the path that the address leaves out.
+export function withDefaults(s: State, histories: History[], paths: string[] | undefined): State {
+  const h = s.h || histories[0]?.name || "";
+  return { ...s, h, p: s.p || paths?.[0] || "" };
 }

@@ -26,9 +26,12 @@ export const defaults = {
   norm: "",
   side: "", // of a difference: "" both, "before", "after"
   live: "",
-  h: "", // history, attribute pattern and status of the states
+  h: "", // history, and path of its attributes
   p: "",
-  st: "",
+  st: "", // samples of a state
+  ns: "", // samples without a state, for a reason
+  at: "", // samples of an attribute
+  mw: "", // what ran while it was in the state
 };
 
 export type Field = keyof typeof defaults;

@@ -1,0 +1,38 @@
+// What a choice by state leaves out, and what it is not exact about.
+
+import type { Lengths, Typed } from "./api";
+import { percent, text, value } from "./format";
+import { Message } from "./message";
+import type { Page } from "./page";
+
+// Note says when the states of samples are not exact.
+export function Note({ of }: { of: Lengths }) {
+  if (!of.coarse) return null;
+  return <p class="coarse">Profiles are up to {value(of.profile, "nanoseconds")} long, and a state lasts {value(of.state, "nanoseconds")} on average: the state at the time of a profile is one of several.</p>;
+}
+
+// Choice says what the chosen samples are a part of.
+export function Choice({ page: { state, go }, of }: { page: Page; of: Typed }) {
+  const last = of.total.length - 1, all = of.states?.all[last], without = of.states?.without[last] ?? 0;
+  if (all === undefined && !state.at) return null;
+  return (
+    <div class="choice-note">
+      {all !== undefined && <span>{percent(of.total[last]!, all)} of {value(all, of.unit)}{state.at && " of " + text(state.at, 60)}. {without ? `${value(without, of.unit)} have no state.` : "All have a state."}</span>}
+      {state.at && state.st && <button type="button" onClick={() => go({ v: "states", mw: "1" })}>what ran meanwhile</button>}
+      {of.states && <Note of={of.states.lengths} />}
+    </div>
+  );
+}
+
+// NoSample is for a span in which an attribute has no samples, as one that waits.
+export function NoSample({ page: { state, go } }: { page: Page }) {
+  return (
+    <Message>
+      <p>{state.at ? <><b>{text(state.at, 80)}</b> has no sample in this range</> : "No sample in this range is"}{state.st && <> in the state <b>{text(state.st, 80)}</b></>}{state.ns && ` without a state: ${state.ns}`}.</p>
+      <p>
+        {state.at && state.st && <button type="button" onClick={() => go({ v: "states", mw: "1" })}>what ran meanwhile</button>}
+        <button type="button" onClick={() => go({ st: "", ns: "", at: "", mw: "" })}>samples of all states</button>
+      </p>
+    </Message>
+  );
+}
