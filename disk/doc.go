@@ -14,7 +14,8 @@
 //	}
 //	Wait             as the policy has it
 //
-// One goroutine writes the queued entries and syncs them: all that wait together at once. An entry
+// One goroutine writes the queued entries and syncs them: all that wait together at once. After a sync of
+// several it lets those come back whom the sync let go on, for a few times as long as the sync took. An entry
 // stays in the queue until it is durable.
 //
 //	queue      | written, not synced | not written |  <- Append

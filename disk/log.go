@@ -23,11 +23,15 @@ type Log struct {
 	written  uint64    // place of the last entry in the current segment
 	retry    time.Time // when to try again after an error
 
+	rests int // how many syncs do not wait for others; the goroutine's
+
 	mu      sync.Mutex
 	queue   queue
 	line    []*Room       // those who wait for room, in order
 	wanted  uint64        // a place up to which somebody waits for a sync
 	asleep  bool          // the goroutine waits for something to write
+	back    uint64        // place of the last entry once those whom the last sync let go on have come back
+	gathers bool          // the goroutine waits for them
 	failing error         // there is no segment that can be written
 	full    error         // there is no spare one, so only urgent entries are taken
 	closed  bool          // by Close: no room is given
@@ -66,7 +70,12 @@ func OpenLog(r *Reader, o Options) (*Log, error) {
 func (l *Log) run() {
 	for {
 		var due <-chan time.Time // never
-		if wait := l.step(); wait >= 0 {
+		begun := l.opts.Now()
+		wait := l.step()
+		if wait == 0 && l.opts.Sync == SyncEach {
+			l.gather(l.opts.Now().Sub(begun))
+		}
+		if wait >= 0 {
 			due = time.After(wait)
 		}
 		select {

@@ -174,11 +174,13 @@ func (l *Log) await(ctx context.Context, ready func(now time.Time) (bool, error)
 		if l.changed == nil {
 			l.changed = make(chan struct{})
 		}
-		changed := l.changed
+		changed, quiet := l.changed, l.isGathering()
 		l.mu.Unlock()
 		switch {
 		case !l.opts.Manual:
-			l.rouse()
+			if !quiet {
+				l.rouse()
+			}
 			select {
 			case <-changed:
 			case <-ctx.Done():

@@ -118,7 +118,9 @@ func (l *Log) sync() error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	before := l.queue.durable
 	l.queue.synced(l.written)
+	l.back = l.queue.added + l.queue.durable - before
 	l.failing = nil
 	l.changedLocked()
 	return nil
