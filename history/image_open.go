@@ -105,16 +105,17 @@ func (r *imageReader) head(flags uint64) {
 func (r *imageReader) attributes() error {
 	r.In("attributes")
 	h, n, last := r.h, r.Count("attributes", 3), int64(0)
-	h.tree.Reserve(n)
+	ahead := h.tree.Ahead(r.Reader, n)
 	r.used, r.at = make([]uint64, len(h.lanes)), make([]Attribute, len(h.lanes)*laneWidth)
 	for next := range uint32(n) {
+		ahead.To(next)
 		parent := next - uint32(r.Uint("parent", uint64(next)+1))
 		name := r.Text("name", math.MaxInt32)
 		place := r.Uint("place", math.MaxUint64)
 		if r.Err() != nil {
 			return nil
 		}
-		switch a, err := r.draft.Child(Attribute(parent), string(name)); {
+		switch a, err := r.draft.Child(Attribute(parent), textOf(name)); {
 		case err != nil && h.opts.Reserve == nil:
 			r.Failf("%v", err)
 			return nil
@@ -126,8 +127,7 @@ func (r *imageReader) attributes() error {
 		if place == 0 {
 			continue
 		}
-		place--
-		last += int64(place>>1^-(place&1)) + 1
+		last += int64((place-1)>>1^-((place-1)&1)) + 1
 		if last < 1 || last > int64(len(r.at)) || r.used[(last-1)/laneWidth]>>((last-1)%laneWidth)&1 != 0 {
 			r.Failf("place %d of %d, or it is used", last, len(r.at))
 			return nil

@@ -38,6 +38,14 @@ func (c *cells) find(key uint64, n uint32, is func(i uint32) bool) uint32 {
 	}
 }
 
+// first returns what is in the first cell of a key.
+func (c *cells) first(key uint64) uint32 {
+	if p := c.table.Load(); p != nil {
+		return (*p)[home(key, len(*p))].Load()
+	}
+	return 0
+}
+
 // add puts in i, the number after the last. If the cells are too full, all numbers go into
 // new ones, in order. Readers go on in the old cells, which have all numbers they know.
 func (c *cells) add(i uint32, key func(i uint32) uint64) {

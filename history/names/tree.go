@@ -105,9 +105,9 @@ func (t *Tree) childOf(p, text, hash uint32) uint32 {
 	})
 }
 
-// Reserve makes room for a number of attributes in a new tree, so that the cells need not grow meanwhile. If most of the first
-// ones have names of their own, there is room for as many names, too. Only the writer may call it.
-func (t *Tree) Reserve(attributes int) {
+// reserve makes room for a number of attributes in a new tree, so that the cells need not grow meanwhile. If most of the
+// first ones have names of their own, there is room for as many names, too.
+func (t *Tree) reserve(attributes int) {
 	t.reserved = min(attributes, int(t.limit))
 	t.cells.reserve(t.reserved, t.n, t.key)
 }
