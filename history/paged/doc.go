@@ -5,7 +5,8 @@
 //
 // A block is the tiles of 64 KiB of memory, as they lie there, compressed where that saves an eighth. It
 // is written once, when it is full or at a Sync. An index is the image of a view (history.View.AppendImage), with the places of tiles in
-// blocks, compressed, a note of the layer above, and the place and checksum of each block. An end names the index before it. Each
+// blocks, compressed, a note of the layer above, and the place and checksum of each block, and of bytes
+// beside it (Writer.Aside), which are read when they are asked for. An end names the index before it. Each
 // Sync writes an index and an end of its own. docs/format/history.md has the bytes.
 //
 // # Invariants

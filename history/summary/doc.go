@@ -15,8 +15,11 @@
 // few intervals are answered from these alone, which are as small as a summary.
 //
 // A [Pyramid] is the nodes of one view. It is made once ([Of]) and extended as the history grows, for tiles never
-// change ([Pyramid.Extend]). [Bare] makes one without nodes, for a few questions. Nodes are in memory, also those of
-// a history in a file.
+// change ([Pyramid.Extend]). [Bare] makes one without nodes, for a few questions. Nodes are in memory;
+// [Pyramid.AppendImage] writes them as bytes for the file of a history, and [Open] reads these.
+//
+// The attributes of a question are answered in parts of 512, by as many goroutines as there are processors. A question
+// waits for its own. The answer does not depend on how many there are.
 //
 // # Invariants
 //

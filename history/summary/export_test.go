@@ -1,5 +1,7 @@
 package summary
 
+import "github.com/granarydb/granary/history"
+
 // MostPixels is the greatest number of pixels of a question.
 const MostPixels = mostPixels
 
@@ -39,4 +41,31 @@ func SetPart(n int) (restore func()) {
 	before := partLen
 	partLen = n
 	return func() { partLen = before }
+}
+
+// Decoded returns the tiles that a question of one pixel decodes for an attribute, and their intervals in the range.
+func Decoded(p *Pyramid, a history.Attribute, from, to int64) (tiles, intervals int, err error) {
+	c := &counter{span: uint64(to - from)}
+	err = p.ask([]history.Attribute{a}, from, to, []sink{c})
+	return c.tiles, c.intervals, err
+}
+
+// counter is a sink that counts.
+type counter struct {
+	span             uint64
+	tiles, intervals int
+}
+
+func (c *counter) pixels() int             { return 1 }
+func (c *counter) part(int)                {}
+func (c *counter) end()                    {}
+func (c *counter) begin(history.Kind)      {}
+func (c *counter) limit() uint64           { return c.span }
+func (c *counter) node(*node, uint64) bool { return true }
+
+func (c *counter) ends(ends, _ []uint64, nulls []bool) (more bool) {
+	if len(ends) > 1 || nulls == nil || !nulls[0] || ends[0] != c.span { // else it can be what follows all tiles
+		c.tiles, c.intervals = c.tiles+1, c.intervals+len(ends)
+	}
+	return ends[len(ends)-1] < c.span
 }

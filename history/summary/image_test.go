@@ -84,6 +84,19 @@ func survives(t testing.TB, r *rand.Rand, p *summary.Pyramid, image []byte) bool
 	if _, err := opened.Shares(nil, q.from, q.to, q.pixels); err != nil {
 		t.Fatal(err)
 	}
+	s, err := opened.Shares(nil, q.from, q.to, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.Attributes() {
+		time := uint64(0)
+		for _, share := range s.Attribute(i) {
+			time += share.Time
+		}
+		if time != uint64(q.to-q.from)+1 {
+			t.Fatalf("attribute %d has %d instants of [%d, %d]", i, time, q.from, q.to)
+		}
+	}
 	m, err := opened.Measures(nil, q.from, q.to, q.pixels)
 	if err != nil {
 		t.Fatal(err)

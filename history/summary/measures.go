@@ -81,7 +81,7 @@ func (p *Pyramid) MeasuresInto(
 	if old == nil {
 		old = new(Measures)
 	}
-	old.answers.reset(p.count(attributes))
+	old.prepare(p.count(attributes))
 	old.set(from, to, pixels)
 	sinks := make([]sink, workers(old.n))
 	for i := range sinks {

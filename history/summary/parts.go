@@ -24,8 +24,8 @@ type answer[T any] struct {
 	of  []int // where those of each attribute begin, and behind the last
 }
 
-// reset begins an answer for attributes, in its old memory.
-func (a *answers[T]) reset(n int) {
+// prepare begins an answer for attributes, in its old memory.
+func (a *answers[T]) prepare(n int) {
 	old := a.parts[:cap(a.parts)]
 	a.n, a.of = n, partLen
 	parts := (n + partLen - 1) / partLen

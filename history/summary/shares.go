@@ -54,7 +54,7 @@ func (p *Pyramid) SharesInto(old *Shares, attributes []history.Attribute, from, 
 		old = new(Shares)
 	}
 	old.view = p.view
-	old.answers.reset(p.count(attributes))
+	old.prepare(p.count(attributes))
 	old.set(from, to, pixels)
 	all := make([]*sharer, workers(old.n))
 	sinks := make([]sink, len(all))
