@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +22,13 @@ import (
 // newServer returns a server with an empty store in memory.
 func newServer(t testing.TB) *server.Server {
 	t.Helper()
+	s, store := openServer(t)
+	t.Cleanup(func() { s.Wait(); _ = store.Close() })
+	return s
+}
+
+func openServer(t testing.TB) (*server.Server, *columnstore.Store) {
+	t.Helper()
 	store, err := columnstore.Open(columnstore.Options{MemoryBudget: 256 << 20})
 	if err != nil {
 		t.Fatal(err)
@@ -29,8 +37,7 @@ func newServer(t testing.TB) *server.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Wait(); _ = store.Close() })
-	return s
+	return s, store
 }
 
 // push stores a profile.
@@ -50,10 +57,25 @@ func push(t testing.TB, s http.Handler, p *profile.Profile, labels url.Values) {
 // last is the time of the newest profile of the fleet.
 var last = time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
 
-// fleet returns a server with profiles of real programs: CPU of three pods every two minutes for two hours, and heaps.
+// fleet returns a server with profiles of real programs: CPU and heaps of three pods each, every six minutes for two
+// hours. All tests share it: they only ask.
 func fleet(t testing.TB) *server.Server {
 	t.Helper()
-	s := newServer(t)
+	shared.Do(func() { shared.server = newFleet(t) })
+	if shared.server == nil {
+		t.Fatal("there is no fleet")
+	}
+	return shared.server
+}
+
+var shared struct {
+	sync.Once
+	server *server.Server
+}
+
+func newFleet(t testing.TB) *server.Server {
+	t.Helper()
+	s, _ := openServer(t)
 	for job, names := range map[string][]string{"etcd": {"cpu-1", "cpu-2", "cpu-3", "heap-1"}, "compile": {"cpu-1", "cpu-2", "heap"}} {
 		for _, name := range names {
 			p := read(t, job, name)

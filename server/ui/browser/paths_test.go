@@ -1,9 +1,11 @@
 package browser
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -154,4 +156,64 @@ func TestOneCommit(t *testing.T) {
 			t.Errorf("asked without a commit: %s", asked)
 		}
 	}
+}
+
+// TestInspect asks why an answer is so.
+func TestInspect(t *testing.T) {
+	s := &refusing{Handler: fleet(t)}
+	s.set(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/api/v1/inspect" || r.URL.Query().Get("t") == "" {
+			return false
+		}
+		_, _ = w.Write([]byte(`{"commit": 0, "touched": {"granules": 3, "parts": 5, "rows": 81920, "chosen": 70000}, "all": {"granules": 41, "parts": 90, "rows": 1000000, "bytes": 1},
+			"command": "granary top --from A '<b>'", "granules": [{"from": ["1", "<i>"], "to": [], "rows": 7, "bytes": 2048, "parts": [{"base": true, "rows": 7, "bytes": 2048}]}]}`))
+		return true
+	})
+	b := open(t, s, "/?v=store")
+	b.press("ask what the question reads")
+	b.says("It reads 81,920 of 1,000,000 rows in 3 of 41 granules")
+	b.says("granary top --from A '<b>'")
+	b.says("<i>")
+}
+
+// TestCopy copies a stack and a link; the page's clipboard is written down.
+func TestCopy(t *testing.T) {
+	b := open(t, fleet(t), "/")
+	b.until(ready)
+	eval[any](b, "navigator.clipboard.writeText = async (text) => { window.copied = text; }; null")
+	b.focusGraph()
+	b.keys(kb.ArrowDown, kb.ArrowDown, "c")
+	b.until("window.copied?.split('\\n').length === 2")
+	b.press("share")
+	b.press("copy a link with fixed times")
+	b.until("window.copied?.includes('from=2026-11-23T09%3A00%3A00Z')")
+	b.goTo(strings.TrimPrefix(eval[string](b, "window.copied"), b.url))
+	b.until(ready)
+	b.press("share")
+	b.until("document.querySelector('[role=menu] a[download]').href.includes('/pprof?type=')")
+}
+
+// TestAccessibility: the browser tells readers of the frame that the keys walk to.
+func TestAccessibility(t *testing.T) {
+	b := open(t, fleet(t), "/")
+	b.until(ready)
+	b.focusGraph()
+	b.keys(kb.ArrowDown)
+	b.until("document.querySelector('[role=treeitem][aria-selected=true]')?.getAttribute('aria-level') === '2'")
+	want := details(b)
+	tree, err := chromedp.Call(b.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range tree.Nodes {
+		if n.Role == nil || string(n.Role.Value) != `"treeitem"` || !strings.Contains(string(n.Name.Value), strings.Fields(want)[0]) {
+			continue
+		}
+		for _, p := range n.Properties {
+			if p.Name == "level" && string(p.Value.Value) == "2" && strings.Contains(string(n.Name.Value), "% of all") {
+				return
+			}
+		}
+	}
+	t.Errorf("no item of level 2 is named %q", want)
 }

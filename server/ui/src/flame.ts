@@ -36,14 +36,20 @@ export function draw(ctx: Context, tree: Tree, view: View, look: Look) {
   ctx.font = look.font;
   ctx.textBaseline = "middle";
   ctx.lineWidth = 1;
-  const path = tree.path(view.zoomed);
+  const path = tree.path(view.zoomed), labels: Label[] = [];
   const [from, to] = visible(tree, view);
   for (let d = from; d < to; d++) {
     const y = levelTop(tree, view, d);
-    if (d < path.length) frame(ctx, tree, look, path[d]!, 0, view.width, y);
-    else row(ctx, tree, view, look, d, y);
+    if (d < path.length) frame(ctx, tree, look, path[d]!, 0, view.width, y, labels);
+    else row(ctx, tree, view, look, d, y, labels);
+  }
+  for (const isDim of [false, true]) { // texts come last: a change of the colour costs as much as a frame
+    ctx.fillStyle = isDim ? look.faint : look.ink;
+    for (const l of labels) if (l.isDim === isDim) ctx.fillText(l.text, l.x, l.y);
   }
 }
+
+interface Label { text: string; x: number; y: number; isDim: boolean }
 
 // levelTop returns where a level begins, from the top of the view.
 export function levelTop(tree: Tree, view: View, depth: number): number {
@@ -56,12 +62,12 @@ function visible(tree: Tree, view: View): [number, number] {
   return view.isUp ? [Math.max(0, n - high), n - low] : [low, high];
 }
 
-function row(ctx: Context, tree: Tree, view: View, look: Look, depth: number, y: number) {
+function row(ctx: Context, tree: Tree, view: View, look: Look, depth: number, y: number, labels: Label[]) {
   const level = tree.levels[depth]!, x0 = tree.x[view.zoomed]!, x1 = x0 + tree.w[view.zoomed]!, scale = view.width / (x1 - x0 || 1);
   for (let i = place(level, x0); i < level.id.length && level.x[i]! < x1; ) {
     const left = (level.x[i]! - x0) * scale, width = level.w[i]! * scale;
     if (width >= narrow) {
-      frame(ctx, tree, look, level.id[i]!, left, width, y);
+      frame(ctx, tree, look, level.id[i]!, left, width, y, labels);
       i++;
       continue;
     }
@@ -80,8 +86,8 @@ function row(ctx: Context, tree: Tree, view: View, look: Look, depth: number, y:
 
 const hit = (tree: Tree, look: Look, id: number) => look.hits !== null && look.hits[tree.of.function[id]!] === 1;
 
-function frame(ctx: Context, tree: Tree, look: Look, id: number, x: number, width: number, y: number) {
-  const f = tree.of.function[id]!, isDim = look.hits && !look.hits[f];
+function frame(ctx: Context, tree: Tree, look: Look, id: number, x: number, width: number, y: number, labels: Label[]) {
+  const f = tree.of.function[id]!, isDim = look.hits !== null && !look.hits[f];
   ctx.fillStyle = isDim ? look.dim : fill(tree, look, id);
   ctx.fillRect(x, y, Math.max(width - 1, 1), rowHeight - 1);
   if (look.hits && !isDim) {
@@ -89,9 +95,7 @@ function frame(ctx: Context, tree: Tree, look: Look, id: number, x: number, widt
     ctx.strokeRect(x + 0.5, y + 0.5, Math.max(width - 2, 1), rowHeight - 2);
   }
   const room = Math.floor((width - 7) / look.charWidth);
-  if (room < 3) return;
-  ctx.fillStyle = isDim ? look.faint : look.ink;
-  ctx.fillText(label(tree, id, room), x + 4, y + rowHeight / 2);
+  if (room >= 3) labels.push({ text: label(tree, id, room), x: x + 4, y: y + rowHeight / 2, isDim });
 }
 
 // fill returns the colour of a frame.

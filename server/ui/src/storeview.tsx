@@ -4,14 +4,14 @@ import { useEffect, useRef } from "preact/hooks";
 import { useAnswer } from "./answer";
 import { get, type StoreState } from "./api";
 import { clock, percent, value } from "./format";
+import { Why } from "./inspect";
 import { Panel } from "./message";
 import { readBy, type Page } from "./page";
-import { command, copy } from "./share";
 
 export function StoreView({ page }: { page: Page }) {
   const answer = useAnswer(page.loadKey, (signal) => get<StoreState>("api/v1/store", {}, signal));
   useEffect(() => readBy(answer.data), [answer.data]);
-  return <Panel of={answer}>{(s) => <div class="cards"><Memory s={s} /><Disk s={s} /><Has s={s} /><Gone s={s} /><Same page={page} /></div>}</Panel>;
+  return <Panel of={answer}>{(s) => <div class="cards"><Memory s={s} /><Disk s={s} /><Has s={s} /><Gone s={s} /><Why page={page} /></div>}</Panel>;
 }
 
 const bytes = (n: number) => value(n, "bytes");
@@ -71,15 +71,4 @@ function Gone({ s }: { s: StoreState }) {
     ["of these for disk", count(gone.disk_rows!)], ["bytes of histories evicted", bytes(gone.evicted_states!)], ["snapshots taken back", count(gone.snapshots!)],
   ] : [];
   return <Card title="gone" facts={facts}><p>{s.floor ? `All before ${clock(Date.parse(s.floor))} is gone.` : isAny ? "" : "Nothing was evicted or dropped."}</p></Card>;
-}
-
-// Same is the question of the page as a command.
-function Same({ page }: { page: Page }) {
-  const text = command(page);
-  return (
-    <Card title="the same question as a command" facts={[]}>
-      <pre tabIndex={0}>{text}</pre>
-      <button type="button" onClick={() => void copy("the command", text)}>copy</button>
-    </Card>
-  );
 }
