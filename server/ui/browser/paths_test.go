@@ -174,6 +174,9 @@ func TestInspect(t *testing.T) {
 	b.says("It reads 81,920 of 1,000,000 rows in 3 of 41 granules")
 	b.says("granary top --from A '<b>'")
 	b.says("<i>")
+	s.set(func(http.ResponseWriter, *http.Request) bool { return false }) // and what the server says itself
+	b.press("↻")
+	b.until("document.querySelectorAll('.granules tbody tr').length > 1")
 }
 
 // TestCopy copies a stack and a link; the page's clipboard is written down.
