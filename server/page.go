@@ -76,7 +76,7 @@ func (s *Server) pageRoutes() {
 	samples := []string{"t", "q", "from", "to", "hide", "show", "focus", "ignore", "h", "p", "attribute"}
 	alone := map[string]http.Handler{
 		"profiles":  s.page(profilesOf, "t", "q", "from", "to", "rows"),
-		"inspect":   s.page(inspectOf, append(slices.Clip(sides), "function", "rows", "offset")...),
+		"inspect":   s.page(inspectOf, append(slices.Clip(stacks), "function", "rows", "offset")...),
 		"store":     s.handler(s.storeState),
 		"histories": s.page(historiesOf),
 		"states":    s.page(statesOf, samples...),

@@ -24,10 +24,10 @@ func urlOf(r *http.Request) string {
 }
 
 // command returns a line for a shell that asks the question of top, of diff with two sides, and with a function of peek.
-// Its times are fixed. It is empty if there is none: for the sum of a gauge, as GET /pprof answers with means, and for
-// text that terminals do not print as it is.
+// Its times are fixed. It is empty if there is none: for the sum of a gauge, as GET /pprof answers with means, for
+// samples that are chosen by state, and for text that terminals do not print as it is.
 func (q *pageQuestion) command(p *pageSides) string {
-	if p.queries[0].SumGauges && p.typ.IsGauge() {
+	if q.of.Has("h") || p.queries[0].SumGauges && p.typ.IsGauge() {
 		return ""
 	}
 	words := []string{"granary", "top"}

@@ -118,3 +118,18 @@ func TestPage_Command(t *testing.T) {
 		t.Errorf("the sum of a gauge: %q", line)
 	}
 }
+
+// TestPage_InspectStates asks for the cost of a choice by state, which no command has.
+func TestPage_InspectStates(t *testing.T) {
+	m := newMadeStates(t, 3, Options{})
+	for _, more := range [][]string{{"status", "no label"}, {"state", "null"}} {
+		question := append([]string{"t", "cpu", "h", "threads", "p", "Threads/{tid}"}, more...)
+		var got inspectAnswer
+		var want flameAnswer
+		m.get("inspect", &got, question...)
+		m.get("flame", &want, question...)
+		if got.Command != "" || got.Touched != want.Touched || got.Touched.Rows == 0 {
+			t.Errorf("%q: %+v, want %+v: %q", more, got.Touched, want.Touched, got.Command)
+		}
+	}
+}

@@ -36,6 +36,7 @@ func newRoot() *cobra.Command {
 questions about them, or stores them in a directory and asks that.
 
   granary demo                         see it at work, no data needed
+  granary demo --serve                 the same in a browser
   granary top cpu.pb.gz                the functions that cost most
   granary top --json DIR               the same for a directory, as JSON
   granary peek 'json[.]' cpu.pb.gz     the callers and callees of functions
