@@ -133,3 +133,19 @@ func TestPage_InspectStates(t *testing.T) {
 		}
 	}
 }
+
+// TestPage_InspectNewest asks for times before the newest profile of a store that takes profiles: to find it costs few
+// rows of many.
+func TestPage_InspectNewest(t *testing.T) {
+	now := madeAt.Add(time.Hour)
+	a := newAsker(t, Options{Now: func() time.Time { return now }})
+	labels := map[string]string{profile.NameLabel: "process_cpu"}
+	for i := range 50 {
+		a.insert(now.Add(-time.Duration(i+2)*time.Minute), cpuType, labels, made{stack: "f main", value: 1}, made{stack: "g main", value: 1})
+	}
+	a.insert(now.Add(-time.Second), cpuType, labels, made{stack: "f main", value: 1})
+	got := a.inspect("t", "cpu", "from", "-10s")
+	if got.Touched.Rows > 5 || got.Touched.Chosen != 2 || got.All.Rows != 101 {
+		t.Errorf("%+v of %+v", got.Touched, got.All)
+	}
+}

@@ -206,8 +206,8 @@ func parseAgo(text string) (time.Duration, bool) {
 	return d, err == nil && d >= 0
 }
 
-// newest returns the time of the newest profile, 0 if there is none. It looks at the last hour first, so that of a
-// store that takes profiles it reads the rows of one or two time buckets.
+// newest returns the time of the newest profile, 0 if there is none. It looks at the last minute first, and then further
+// back, so that of a store that takes profiles it reads few rows.
 func (q *pageQuestion) newest(ctx context.Context) (int64, error) {
 	if q.s.front != nil {
 		return q.s.front.Newest(ctx)
@@ -216,7 +216,7 @@ func (q *pageQuestion) newest(ctx context.Context) (int64, error) {
 		Aggregates: []columnstore.Aggregate{{Op: columnstore.Max, Column: profile.ColumnTimestamp}}, NoCounts: true, MaxBytes: q.s.limits.QueryBytes,
 	}
 	const day = 24 * time.Hour
-	for _, ago := range []time.Duration{time.Hour, day, 30 * day, 0} {
+	for _, ago := range []time.Duration{time.Minute, time.Hour, day, 30 * day, 0} {
 		if opts.Where = (columnstore.Expr{}); ago > 0 {
 			opts.Where = columnstore.AtLeast(profile.ColumnTimestamp, q.s.opts.Now().Add(-ago).UnixNano())
 		}
