@@ -38,7 +38,8 @@ export function usePaths(history: string, tick: string): Answer<string[]> {
   return useAnswer(history ? JSON.stringify([history, tick]) : null, async (signal) => {
     const tree = await get<{ children: { name: string; attribute: string; parent: boolean; kind: string }[] }>(`api/v1/histories/${encodeURIComponent(history)}/tree`, { rows: 50 }, signal);
     const plain = (a: string) => a.replace(/[{}]/g, "$&$&");
-    return tree.children.flatMap((c) => [...(c.parent ? [`${plain(c.attribute)}/{${labels[c.name] ?? "id"}}`] : []), ...(c.kind === "null" ? [] : [plain(c.attribute)])]);
+    const first = tree.children.toSorted((a, b) => Number(b.name in labels) - Number(a.name in labels)); // what has samples, as far as the page knows
+    return first.flatMap((c) => [...(c.parent ? [`${plain(c.attribute)}/{${labels[c.name] ?? "id"}}`] : []), ...(c.kind === "null" ? [] : [plain(c.attribute)])]);
   });
 }
 
