@@ -40,7 +40,7 @@ function Bars({ page }: { page: Page }) {
           <Note of={data.lengths} />
           {data.groups.every((g) => g.status !== "known") && <Message><p>No sample has a state: {reasons[data.groups[0]!.status]}. The path <code>{text(state.p, 80)}</code> leads from labels of samples to attributes, as in Threads/&#123;tid&#125;.</p></Message>}
           <table class="list bars">
-            <thead><tr><th scope="col">state</th><th scope="col" class="n">{data.sample_type}</th><th scope="col" class="n">share</th><th scope="col" class="wide-column"><span class="sr">bar</span></th><th scope="col">meanwhile</th></tr></thead>
+            <thead><tr><th scope="col">state</th><th scope="col" class="n">{data.sample_type}</th><th scope="col" class="n">share</th><th scope="col" class="wide-column"><span class="sr">bar</span></th>{state.at && <th scope="col">all others</th>}</tr></thead>
             <tbody>{data.groups.toSorted((a, b) => Number(a.status !== "known") - Number(b.status !== "known") || b.magnitude - a.magnitude).map((g) => <Bar page={page} g={g} of={data} key={g.status + g.state} />)}</tbody>
           </table>
           {(state.st || state.ns) && <p class="none"><button type="button" onClick={() => go({ st: "", ns: "" })}>samples of all states</button></p>}
@@ -60,7 +60,7 @@ function Bar({ page: { state, go, unit }, g, of }: { page: Page; g: Group; of: G
       <td class="n">{value(g.total, unit)}</td>
       <td class="n">{percent(g.total, of.total[0]!)}</td>
       <td class="wide-column"><span class="bar" aria-hidden="true"><i class={isKnown && fillOf(g.state!) >= 0 ? "fill" + fillOf(g.state!) : ""} ref={(el) => { if (el) el.style.width = 100 * Math.min(1, share) + "%"; }} /></span></td>
-      <td>{isKnown && state.at && <button type="button" class="link" onClick={() => go({ st: g.state!, ns: "", mw: "1" })}>what ran meanwhile</button>}</td>
+      {state.at && <td>{isKnown && <button type="button" class="link" onClick={() => go({ st: g.state!, ns: "", mw: "1" })}>what ran meanwhile</button>}</td>}
     </tr>
   );
 }
