@@ -25,7 +25,7 @@ type measured struct {
 	*crashfs.FS
 	mu      sync.Mutex
 	sizes   map[string]int64
-	peak    int64
+	peak    int64 // without segments in failed
 	largest int64
 	segment int64 // the largest file of the log
 	least   int64 // the least sum since it was set, if it is not 0
@@ -48,7 +48,9 @@ func (m *measured) note(name string, size int64, removed bool) {
 	}
 	sum := int64(0)
 	for name, size := range m.sizes {
-		sum += size
+		if !m.failed[name] { // it may be unable to go
+			sum += size
+		}
 		if strings.HasPrefix(name, "log-") {
 			m.segment = max(m.segment, size)
 		} else {
