@@ -150,8 +150,8 @@ func TestStates(t *testing.T) {
 func TestStatesSpan(t *testing.T) {
 	b := open(t, threads(t, 12, 300), "/?from=-20m")
 	b.until(readyStates)
-	x, y := b.point(".plot .u-over", 0.5, 0)
-	_, y = b.point(".state-rows", 0, 0)
+	x, _ := b.point(".plot .u-over", 0.5, 0)
+	_, y := b.point(".state-rows", 0, 0)
 	run(b, chromedp.MouseClickXY(x, y+6+3*13))
 	b.until("/[?&]at=Threads/.test(location.search) && /[?&]from=2026/.test(location.search)")
 	at := eval[string](b, "new URLSearchParams(location.search).get('at')")
@@ -191,7 +191,7 @@ func TestStatesByKeys(t *testing.T) {
 		t.Errorf("the line says %q, the option %q", details(b), eval[string](b, option))
 	}
 	b.keys(kb.ArrowRight, kb.ArrowRight)
-	name := strings.Split(eval[string](b, option), " ")[0]
+	name, _, _ := strings.Cut(eval[string](b, option), " ")
 	b.shot("states-keys")
 	b.keys(kb.Enter)
 	b.until("new URLSearchParams(location.search).get('at') === " + quoted(name))
