@@ -3,7 +3,6 @@ package ui
 import (
 	"bytes"
 	"embed"
-	"mime"
 	"net/http"
 	"path"
 	"time"
@@ -39,16 +38,18 @@ func Handlers() map[string]http.Handler {
 	return out
 }
 
+// kinds are the types of the files: those of package mime depend on the system.
+var kinds = map[string]string{
+	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
+}
+
 // file returns the handler of one file.
 func file(name string, data []byte) http.Handler {
 	kept := "public, max-age=31536000, immutable"
 	if name == "index.html" {
 		kept = "no-cache"
 	}
-	kind := mime.TypeByExtension(path.Ext(name))
-	if path.Ext(name) == ".js" { // a system's table of types can have another one
-		kind = "text/javascript; charset=utf-8"
-	}
+	kind := kinds[path.Ext(name)]
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")

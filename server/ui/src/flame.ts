@@ -119,7 +119,7 @@ export function label(tree: Tree, id: number, room: number): string {
   const before = tree.sides > 1 ? change(tree.total[0]![id]!, tree.total[1]![id]!) + " " : "", left = room - before.length;
   const count = tree.others.get(id), name = count ? "other: " + count : text(tree.name(id), 500);
   if (name.length <= left) return before + name;
-  const short = split(name)[1], bare = short.replace(/^[^.(]+\.(?=.)/, "").replace(/^\(\*?[^)]*\)\.(?=.)/, "");
+  const short = split(name)[1], bare = short.replace(/\[.*\]/, "[…]").replace(/^[^.(]+\.(?=.)/, "").replace(/^\(\*?[^)]*\)\.(?=.)/, "");
   for (const s of [short, bare]) if (s.length <= left) return before + s;
   if (left > 7) return before + "…" + bare.slice(1 - left);
   return bare.length <= room ? bare : "…" + bare.slice(1 - room);

@@ -58,8 +58,8 @@ export function Left({ page: { state, go }, of }: { page: Page; of: Flame }) {
   if (!tree?.others.length) return null;
   const n = (x: number) => x.toLocaleString("en"), count = tree.others.reduce((sum, [, c]) => sum + c, 0);
   return (
-    <p class="left-out">{n(count)} of {n(tree.all)} frames are small and not sent; each “other” stands for some of them. The table counts all.
-      {Number(state.n) < mostFrames && <button type="button" class="link" onClick={() => go({ n: String(mostFrames) })}> Show {n(Math.min(tree.all, mostFrames))}.</button>}
+    <p class="left-out">{n(count)} of {n(tree.all)} frames are small and not sent; each “other” stands for some of them. The table counts all.{" "}
+      {Number(state.n) < mostFrames && <button type="button" class="link" onClick={() => go({ n: String(mostFrames) })}>Show {n(Math.min(tree.all, mostFrames))}.</button>}
     </p>
   );
 }
