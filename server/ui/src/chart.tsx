@@ -108,7 +108,7 @@ function Plot(props: PlotProps) {
     const host = place.current;
     let plot = make(host, latest, lines);
     const remake = () => { plot.destroy(); plot = make(host, latest, lines); };
-    const size = new ResizeObserver(() => plot.setSize({ width: host.clientWidth, height: host.clientHeight }));
+    const size = new ResizeObserver(() => requestAnimationFrame(() => plot.setSize({ width: host.clientWidth, height: host.clientHeight })));
     size.observe(host);
     addEventListener("theme", remake);
     const media = matchMedia("(prefers-color-scheme: dark)");
