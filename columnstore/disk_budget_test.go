@@ -25,12 +25,13 @@ type measured struct {
 	*crashfs.FS
 	mu      sync.Mutex
 	sizes   map[string]int64
-	peak    int64 // without segments in failed
+	peak    int64 // without segments in stuck
 	largest int64
 	segment int64 // the largest file of the log
 	least   int64 // the least sum since it was set, if it is not 0
 
 	failed map[string]bool // segments of which a call failed
+	stuck  map[string]bool // those of failed whose removal failed too: they stay until the next opening
 }
 
 type measuredFile struct {
@@ -48,7 +49,7 @@ func (m *measured) note(name string, size int64, removed bool) {
 	}
 	sum := int64(0)
 	for name, size := range m.sizes {
-		if !m.failed[name] { // it may be unable to go
+		if !m.stuck[name] {
 			sum += size
 		}
 		if strings.HasPrefix(name, "log-") {
@@ -92,10 +93,21 @@ func (m *measured) Create(name string) (disk.File, error) {
 
 func (m *measured) Remove(name string) error {
 	err := m.FS.Remove(name)
-	if err == nil {
-		m.note(name, 0, true)
+	if err != nil {
+		m.noteStuck(name)
+		return err
 	}
-	return err
+	m.note(name, 0, true)
+	return nil
+}
+
+// noteStuck notes that a removal failed.
+func (m *measured) noteStuck(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.failed[name] {
+		m.stuck[name] = true
+	}
 }
 
 func (f *measuredFile) WriteAt(b []byte, at int64) (int, error) {

@@ -39,7 +39,7 @@ func (h *simRun) openedSpace() {
 	if m == nil {
 		return
 	}
-	m.peak, m.failed = 0, map[string]bool{}
+	m.peak, m.failed, m.stuck = 0, map[string]bool{}, map[string]bool{}
 	m.note("", 0, true)
 	h.space.excess, h.space.manifest = m.peak, h.store.keeper.manifest
 }
@@ -52,8 +52,9 @@ func (h *simRun) checkSpace() {
 		return
 	}
 	most := h.opts.DiskBudget + m.segment + m.largest
-	if h.space.excess > h.opts.DiskBudget/32*refuseAt { // on top come the rest of the segment that goes on, and what makes room: two more and a file, and
-		// one more for each segment that failed, as the log and what files begin again
+	if h.space.excess > h.opts.DiskBudget/32*refuseAt {
+		// On top come the rest of the segment that goes on, and what makes room: two more and a file, and one more
+		// for each segment that failed, as the log and what files begin again.
 		most = max(most, h.space.excess+int64(3+len(m.failed))*m.segment+m.largest)
 	}
 	if m.peak > most {
