@@ -69,7 +69,7 @@ function usePlotWidth(): number {
     const plot = document.querySelector(".plot");
     if (!plot) return set(1000);
     const measure = () => set(Math.max(100, Math.round((plot.querySelector(".u-over") ?? plot).clientWidth * (devicePixelRatio || 1) / 50) * 50));
-    const size = new ResizeObserver(measure);
+    const size = new ResizeObserver(() => requestAnimationFrame(measure));
     size.observe(plot);
     measure();
     return () => size.disconnect();
