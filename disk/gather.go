@@ -9,8 +9,9 @@ const (
 	// mostGather bounds how long an entry waits for others before it is synced, as do mostSyncs of the last sync.
 	mostGather = 10 * time.Millisecond
 	mostSyncs  = 3
-	// gatherRests is how many syncs follow at once after one that waited in vain, which then costs 3 %.
-	gatherRests = 15
+	// mostRests bounds how many syncs follow at once after some that waited in vain, one after the other: the first
+	// of these has one, each next one twice as many and one more. Waiting for those who never come costs 3 % then.
+	mostRests = 15
 )
 
 // gather waits until those are back who waited for the last sync, so that those who wait for the next one
@@ -44,9 +45,10 @@ func (l *Log) gather(took time.Duration) {
 			now, gathers = l.goOnGathering(false, 0)
 		}
 	}
-	if now == first {
-		l.rests = gatherRests
+	if l.vain = min(2*l.vain+1, mostRests); now > first {
+		l.vain = 0
 	}
+	l.rests = l.vain
 }
 
 // goOnGathering reports whether the goroutine should wait for more entries, which is recorded, and how many came

@@ -24,6 +24,7 @@ type Log struct {
 	retry    time.Time // when to try again after an error
 
 	rests int // how many syncs do not wait for others; the goroutine's
+	vain  int // how many did not after the last one that waited in vain; 0 if it did not wait in vain
 
 	mu      sync.Mutex
 	queue   queue
