@@ -220,3 +220,12 @@ func TestAccessibility(t *testing.T) {
 	}
 	t.Errorf("no item of level 2 is named %q", want)
 }
+
+// TestShortType: an address may have the short name of a type. All panels are of the whole one, with its unit.
+func TestShortType(t *testing.T) {
+	b := open(t, fleet(t), "/?t=cpu")
+	b.until(ready)
+	if d := details(b); !strings.Contains(d, " min total") && !strings.Contains(d, " s total") {
+		t.Errorf("the details are of %q", d)
+	}
+}

@@ -124,7 +124,7 @@ func TestStates(t *testing.T) {
 		t.Fatalf("functions %q", all)
 	}
 	b.click("#tab-states")
-	b.says("without a state: lack the label of the path")
+	b.says("without a state: no label of the path")
 	b.shot("states-tab")
 	b.press("waiting (lock)")
 	b.until("new URLSearchParams(location.search).get('st') === 'waiting (lock)'")
@@ -139,7 +139,7 @@ func TestStates(t *testing.T) {
 		t.Errorf("loaded again it is %s, not %s", query(b), before)
 	}
 	b.click("#tab-states")
-	b.press("without a state: lack the label of the path")
+	b.press("without a state: no label of the path")
 	b.until("location.search.includes('ns=no')")
 	b.until("document.querySelectorAll('table.top tbody tr').length === 1 && document.querySelector('table.top tbody').textContent.includes('signal.f')")
 	b.press("✕ clear")

@@ -35,7 +35,7 @@ export function App() {
   useHelpKey(() => setHelp(true));
 
   const paths = usePaths(state.h || (histories[0]?.name ?? ""), String(tick));
-  const typed = withDefaults({ ...state, t: state.t || types.data?.first || "" }, histories, paths.data);
+  const typed = withDefaults({ ...state, t: types.data?.id(state.t) ?? state.t }, histories, paths.data);
   const loadKey = JSON.stringify([question(typed), tick]);
   const load = useMemo(() => new Load(), [loadKey]);
   const newest = store.data?.newest ? Date.parse(store.data.newest) : store.error ? Date.now() : 0;

@@ -9,7 +9,7 @@ import { NoSample } from "./stateschoice";
 import { stamp } from "./url";
 
 export interface Type { ID: string; name: string; sampleType: string; sampleUnit: string }
-export interface Types { all: Type[]; first: string; unit: (t: string) => string }
+export interface Types { all: Type[]; id: (t: string) => string; unit: (id: string) => string }
 
 // useTypes asks for all types. The first one is CPU time, if there is some.
 export function useTypes(tick: number) {
@@ -17,7 +17,12 @@ export function useTypes(tick: number) {
     const answer = await querier<{ profileTypes?: Type[] }>("ProfileTypes", {}, signal);
     const all = (answer.profileTypes ?? []).sort((a, b) => (a.ID < b.ID ? -1 : 1));
     const first = all.find((t) => t.sampleType === "cpu") ?? all.find((t) => t.sampleType === "inuse_space") ?? all[0];
-    return { all, first: first?.ID ?? "", unit: (id) => all.find((t) => t.ID === id)?.sampleUnit ?? "" };
+    // An address may have the short name of a type, as the command has it.
+    const id = (t: string) => {
+      const fit = all.filter((a) => [a.ID, a.sampleType, a.sampleType + ":" + a.sampleUnit].includes(t));
+      return t === "" ? first?.ID ?? "" : fit.length === 1 ? fit[0]!.ID : t;
+    };
+    return { all, id, unit: (id) => all.find((t) => t.ID === id)?.sampleUnit ?? "" };
   });
 }
 

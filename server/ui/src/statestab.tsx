@@ -26,7 +26,7 @@ function samples({ state: s }: Page) {
 }
 
 const reasons: Record<string, string> = {
-  "no label": "lack the label of the path", "no attribute": "their attribute is not in the history", "no instant": "outside of the time of the history",
+  "no label": "no label of the path", "no attribute": "no such attribute in the history", "no instant": "outside of the time of the history",
 };
 
 function Bars({ page }: { page: Page }) {
