@@ -15,7 +15,11 @@ const mostElements = 8 << 20
 // newListArray returns all lists of a dictionary as an Arrow array, in the order of their
 // codes, for records to share; nil if they are too large. The caller releases it.
 func newListArray(mem memory.Allocator, of *dict.Lists) *array.Data {
-	codes, members := everyList(of)
+	codes := make([]uint32, of.Len())
+	for i := range codes {
+		codes[i] = uint32(i + 1)
+	}
+	members := of.Members() // read last: lists may be added meanwhile
 	if members > mostElements {
 		return nil
 	}
@@ -26,14 +30,4 @@ func newListArray(mem memory.Allocator, of *dict.Lists) *array.Data {
 		return nil
 	}
 	return v.take(nil, 0)
-}
-
-// everyList returns the codes of all lists of a dictionary, and an upper bound of their
-// elements.
-func everyList(of *dict.Lists) (codes []uint32, members int) {
-	codes = make([]uint32, of.Len())
-	for i := range codes {
-		codes[i] = uint32(i + 1)
-	}
-	return codes, of.Members() // read last: lists may be added meanwhile
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/apache/arrow/go/v14/arrow/array"
 	"github.com/apache/arrow/go/v14/arrow/memory"
-	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/encoding/dict"
@@ -83,14 +82,7 @@ func (l *listReader) add(to *values, code uint32) error {
 	if len(elements) > to.limit-to.members() {
 		return errLarge
 	}
-	dst := to.data.grow(uuidLen * len(elements))
-	if l.dict != nil {
-		l.dict.CopyElements(dst, elements)
-		return to.close()
-	}
-	for i, element := range elements {
-		*(*uuid.UUID)(dst[uuidLen*i:]) = l.from.Element(element)
-	}
+	l.from.CopyElements(to.data.grow(uuidLen*len(elements)), elements)
 	return to.close()
 }
 

@@ -170,18 +170,6 @@ func (d *Lists) UUIDs(dst []uuid.UUID, code uint32) []uuid.UUID {
 // Element returns the element with the given code.
 func (d *Lists) Element(code uint32) uuid.UUID { return *d.elements.ids.at(int(code) - 1) }
 
-// CopyElements sets dst to the elements with the given codes, end to end: 16 bytes each.
-func (d *Lists) CopyElements(dst []byte, codes []uint32) {
-	if len(codes) == 0 {
-		return // the dictionary may have no element
-	}
-	pages := *d.elements.ids.directory.Load()
-	for _, code := range codes {
-		*(*uuid.UUID)(dst) = pages[(code-1)/pageLen][(code-1)%pageLen]
-		dst = dst[len(uuid.UUID{}):]
-	}
-}
-
 // Record returns the record of an element, nil if it has none. The caller must not change it.
 func (d *Lists) Record(code uint32) []byte {
 	return d.records.Value(d.recordOf.at(int(code) - 1).Load())

@@ -92,6 +92,24 @@ func (l ListView) Element(code uint32) uuid.UUID {
 	return d.Element(there)
 }
 
+// CopyElements sets dst to the elements with the given codes, end to end: 16 bytes each.
+func (l ListView) CopyElements(dst []byte, codes []uint32) {
+	if len(codes) == 0 {
+		return // there may be no dictionary, or one without elements
+	}
+	if l.refs != nil {
+		for i, code := range codes {
+			*(*uuid.UUID)(dst[i*len(uuid.UUID{}):]) = l.Element(code)
+		}
+		return
+	}
+	pages := *l.dicts[0].elements.ids.directory.Load()
+	for _, code := range codes {
+		*(*uuid.UUID)(dst) = pages[(code-1)/pageLen][(code-1)%pageLen]
+		dst = dst[len(uuid.UUID{}):]
+	}
+}
+
 // Record returns the record of an element, nil if it has none. The caller must not change it.
 func (l ListView) Record(code uint32) []byte {
 	d, there := l.element(code)
