@@ -52,8 +52,27 @@ type tab struct {
 	asked  []string // all requests
 }
 
-// watch collects what goes wrong in a page.
-const watch = `window.bad = [];
+// watch collects what goes wrong in a page, and counts the questions that have no answer yet. quiet resolves when there is
+// none, and has been none for some frames: effects run after a frame, and may ask again.
+const watch = `window.bad = []; window.asking = 0; window.asked = 0;
+const counted = (own) => function (...args) {
+	const end = () => setTimeout(() => asking--), answer = own.apply(this, args);
+	asking++; asked++;
+	answer.then(end, end);
+	return answer;
+};
+window.fetch = counted(fetch);
+for (const f of ["json", "text"]) Response.prototype[f] = counted(Response.prototype[f]);
+window.quiet = async () => {
+	const end = performance.now() + 20000;
+	for (let frames = 0, last = -1; frames < 6; frames++) {
+		if (performance.now() > end) return false;
+		await new Promise((next) => { const timer = setTimeout(next, 500); requestAnimationFrame(() => { clearTimeout(timer); setTimeout(next); }); });
+		if (asking || asked !== last) frames = 0;
+		last = asked;
+	}
+	return true;
+};
 addEventListener("error", (e) => bad.push("error: " + e.message));
 addEventListener("unhandledrejection", (e) => bad.push("rejection: " + e.reason));
 addEventListener("securitypolicyviolation", (e) => bad.push("policy: " + e.violatedDirective + " " + e.blockedURI + " " + e.sample));`
@@ -122,12 +141,25 @@ func eval[T any](b *tab, expression string) T {
 // until waits until an expression is true.
 func (b *tab) until(expression string) {
 	b.t.Helper()
-	for end := time.Now().Add(20 * time.Second); !eval[bool](b, "Boolean("+expression+")"); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); !eval[bool](b, "(async () => Boolean("+expression+"))()"); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			b.shot("failed")
 			b.t.Fatalf("never: %s; the page says: %.400s", expression, eval[string](b, "document.body.innerText"))
 		}
 	}
+}
+
+// settles waits until the page asks nothing more, and an expression is true then. Use it after what makes the page ask:
+// an expression alone may be true of the picture before.
+func (b *tab) settles(expression string) {
+	b.t.Helper()
+	b.until("await quiet() && (" + expression + ")")
+}
+
+// ready waits until a flame graph and its table are of the same question and drawn, and an expression is true then.
+func (b *tab) ready(and ...string) {
+	b.t.Helper()
+	b.settles(strings.Join(append([]string{ready}, and...), " && "))
 }
 
 // says waits until the page has a text.

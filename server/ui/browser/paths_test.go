@@ -229,3 +229,27 @@ func TestShortType(t *testing.T) {
 		t.Errorf("the details are of %q", d)
 	}
 }
+
+// TestLineInStep: the line at the bottom is of the frame that has the focus, before the next key, and stays when the
+// chart is made again.
+func TestLineInStep(t *testing.T) {
+	b := open(t, fleet(t), "/")
+	b.ready()
+	for _, key := range []string{"ArrowDown", "ArrowDown", "ArrowUp", "Enter", "Escape"} {
+		// The promises that are due are done, and no frame is drawn yet.
+		got := eval[[2]string](b, `(async () => {
+			document.querySelector("[role=tree]").dispatchEvent(new KeyboardEvent("keydown", { key: "`+key+`", bubbles: true }));
+			for (let i = 0; i < 50; i++) await null;
+			return [document.querySelector("#details").textContent, document.querySelector("[role=treeitem][aria-selected=true]").textContent];
+		})()`)
+		if got[0] != got[1] {
+			t.Errorf("after %s the tree says %q, the line %q", key, got[1], got[0])
+		}
+	}
+	want := details(b)
+	eval[any](b, "document.querySelector('.plot canvas').isOld = true; dispatchEvent(new Event('theme')); null")
+	b.settles("!document.querySelector('.plot canvas').isOld")
+	if got := details(b); got != want || want == "" {
+		t.Errorf("the chart is made again, and the line says %q, not %q", got, want)
+	}
+}

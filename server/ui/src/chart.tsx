@@ -176,11 +176,13 @@ function shade(u: uPlot, { floor, from, page: { state, range } }: PlotProps) {
   ctx.restore();
 }
 
-// pointed says the values below the pointer, beside the lines.
+let own = ""; // what the chart said last
+
+// pointed says the values below the pointer, beside the lines. What others said stays when a chart is made again.
 function pointed(u: uPlot, lines: Line[], page: Page) {
   const i = u.cursor.idx;
-  if (i == null || (u.cursor.left ?? -1) < 0) return details.say("");
+  if (i == null || (u.cursor.left ?? -1) < 0) return details.text === own ? details.say("") : undefined;
   const values = lines.map((l) => (l.values[i] == null ? "" : `${text(l.name, 30)} ${value(l.values[i]!, page.unit)}`)).filter(Boolean);
-  details.say(clock(u.data[0][i]!) + ": " + values.join(", "));
+  details.say(own = clock(u.data[0][i]!) + ": " + values.join(", "));
 }
 

@@ -55,8 +55,9 @@ export function Graph({ page, of, label, isUp = false, side = "", hasZoom = fals
   const lastPath = useRef<number[]>([]);
   const zoomed = hasZoom ? zoomOf(tree, state.z, lastPath.current) : Math.min(ownZoom, tree.size - 1);
   const found = useMemo(() => { const p = regular(state.s); return p && search(tree, p); }, [tree, state.s]);
-  useEffect(() => { lastPath.current = tree.path(zoomed).reverse().map((n) => tree.hash[n]!); }, [tree, zoomed]);
-  useEffect(() => setFocused(zoomed), [tree, zoomed]);
+  // These run before the next key: a focus that came later would take back its step.
+  useLayoutEffect(() => { lastPath.current = tree.path(zoomed).reverse().map((n) => tree.hash[n]!); }, [tree, zoomed]);
+  useLayoutEffect(() => setFocused(zoomed), [tree, zoomed]);
 
   const zoom = (node: number) => {
     if (hasZoom) go({ z: node ? tree.hash[node]!.toString(16) : "" });
@@ -65,7 +66,7 @@ export function Graph({ page, of, label, isUp = false, side = "", hasZoom = fals
   };
   const handle: Handle = { tree, page, isUp, focused, zoomed, hits: found?.nodes ?? [], focus: setFocused, zoom };
   const safe = focused < tree.size ? focused : 0;
-  useEffect(() => details.say(describe(tree, safe, page.unit)), [tree, safe]);
+  useLayoutEffect(() => details.say(describe(tree, safe, page.unit)), [tree, safe]);
   return (
     <div class="graph">
       <Canvas handle={{ ...handle, focused: safe }} by={state.c} hits={found?.hits ?? null} menu={setMenu} label={label} />

@@ -1,6 +1,6 @@
 // What all parts of the page share.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { Head, Load, Params } from "./api";
 import { chosen } from "./states";
 import { isDifference, parse, print, type State } from "./url";
@@ -61,7 +61,7 @@ class Line {
   // use makes a component show the line.
   use(): string {
     const [text, set] = useState(this.text);
-    useEffect(() => { this.listeners.add(set); return () => void this.listeners.delete(set); }, []);
+    useLayoutEffect(() => { this.listeners.add(set); set(this.text); return () => void this.listeners.delete(set); }, []);
     return text;
   }
 }

@@ -18,7 +18,7 @@ export function Search({ page: { state, go }, of }: { page: Page; of?: Typed }) 
   return (
     <span class="field search">
       <input id="search" type="search" aria-label="search functions by a pattern" placeholder="search  /" value={typed} spellcheck={false} aria-invalid={isBad}
-        onInput={(e) => set(e.currentTarget.value)} onKeyDown={(e) => { if (e.key === "Enter" || e.key === "Escape") document.querySelector<HTMLElement>(".beside")?.focus(); }} />
+        onInput={(e) => set(e.currentTarget.value)} onKeyDown={(e) => { if (e.key === "Enter" || e.key === "Escape") document.querySelector<HTMLElement>("[role=tree]")?.focus(); }} />
       <output aria-live="polite">{isBad ? "not a pattern" : state.s && of?.found ? (of.found[last] ? percent(of.found[last]!, of.total[last]!) : "no hit") : ""}</output>
     </span>
   );
