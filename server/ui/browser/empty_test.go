@@ -24,15 +24,15 @@ func TestEmptyRange(t *testing.T) {
 	b := open(t, fleet(t), `/?q={pod="none"}`)
 	b.says(`No profile is chosen`)
 	b.press("without the selector")
-	b.until(ready)
+	b.ready()
 	b.goTo("/?from=2026-11-20T00:00:00Z&to=2026-11-21T00:00:00Z")
 	b.says("The newest profile is of")
 	b.press("the newest hour")
-	b.until(ready)
+	b.ready()
 	b.goTo("/?focus=nothing_is_named_so")
 	b.says("No stack is left")
 	b.press("show all frames")
-	b.until(ready)
+	b.ready()
 	b.goTo("/?s=nothing_is_named_so")
 	b.says("No function matches the search.")
 	b.until("document.querySelector('.search output').textContent === 'no hit'")
@@ -86,7 +86,7 @@ func TestRefused(t *testing.T) {
 	b.shot("refused")
 	s.set(func(http.ResponseWriter, *http.Request) bool { return false })
 	b.press("try again")
-	b.until(ready)
+	b.ready()
 }
 
 // TestRefusedCommit: a commit that is held no more is asked for once more, without it.
@@ -101,7 +101,7 @@ func TestRefusedCommit(t *testing.T) {
 		return true
 	})
 	b := open(t, s, "/")
-	b.until(ready)
+	b.ready()
 	if gone.Load() < 1 {
 		t.Error("no panel asked for the commit of another")
 	}
@@ -120,28 +120,28 @@ func TestRefusedToken(t *testing.T) {
 	b := open(t, s, "/")
 	b.says("token: none of this server's")
 	eval[any](b, `(() => { const i = document.querySelector("input[type=password]"); i.value = "secret"; i.dispatchEvent(new Event("change", { bubbles: true })); })()`)
-	b.until(ready)
+	b.ready()
 }
 
 // TestRefusedAll: a server that is gone is said, and what it answered stays.
 func TestRefusedAll(t *testing.T) {
 	s := &refusing{Handler: fleet(t)}
 	b := open(t, s, "/")
-	b.until(ready)
+	b.ready()
 	s.set(func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) })
 	b.press("↻")
 	b.says("The server does not answer. The page shows what it answered before")
 	b.press("try again")
 	s.set(func(http.ResponseWriter, *http.Request) bool { return false })
 	b.press("↻")
-	b.until(ready + " && !document.querySelector('.banner')")
+	b.ready("!document.querySelector('.banner')")
 }
 
 // TestLoading keeps the old picture, dimmed, until a slow answer is there.
 func TestLoading(t *testing.T) {
 	s := &refusing{Handler: fleet(t)}
 	b := open(t, s, "/")
-	b.until(ready)
+	b.ready()
 	wait := make(chan struct{})
 	s.set(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path == "/api/v1/flame" {
@@ -155,7 +155,7 @@ func TestLoading(t *testing.T) {
 	b.press("invert")
 	b.until("document.querySelector('.panel.old canvas')")
 	close(wait)
-	b.until("!document.querySelector('.old')")
+	b.ready()
 }
 
 // hostile are names that are no markup, no code, and no end of a script.
@@ -177,8 +177,7 @@ func TestHostile(t *testing.T) {
 	for _, v := range []string{"/?by=pod", "/?v=sandwich&fn=" + url.QueryEscape(hostile[0]), "/?v=profiles", "/?q=" + url.QueryEscape(hostile[1]), "/?s=" + url.QueryEscape(hostile[0]), "/?t=" + url.QueryEscape(hostile[1])} {
 		t.Run(v[:min(len(v), 20)]+"Refused", func(t *testing.T) {
 			b := open(t, s, v)
-			b.until("document.querySelector('.panel canvas, .message, table.list tr, .u-over')")
-			time.Sleep(300 * time.Millisecond)
+			b.settles("document.querySelector('.panel canvas, .message, table.list tr')")
 			if n := eval[int](b, "document.querySelectorAll('img, script:not([src])').length"); n > 0 {
 				t.Errorf("a name became %d elements", n)
 			}
@@ -188,7 +187,7 @@ func TestHostile(t *testing.T) {
 		})
 	}
 	b := open(t, s, "/?by=pod")
-	b.until(ready)
+	b.ready()
 	b.says("<img src=x onerror=")
 	b.says("<U+202E>gnp.exe")
 	b.shot("hostile")

@@ -24,8 +24,7 @@ func TestPictures(t *testing.T) {
 		b := open(t, s, p.path)
 		b.colours(p.scheme)
 		run(b, chromedp.EmulateViewport(1280, 720))
-		b.until(ready + " && document.querySelector('.total')")
-		b.until("document.fonts.status === 'loaded' && document.querySelectorAll('.legend tbody tr').length > 0")
+		b.ready("document.querySelector('.total') && document.fonts.status === 'loaded' && document.querySelectorAll('.legend tbody tr').length > 0")
 		data := few(t, run(b, chromedp.FullScreenshot(100)))
 		if len(data) > 150_000 {
 			t.Errorf("%s has %d bytes, at most 150,000", name, len(data))

@@ -109,7 +109,7 @@ func functions(b *tab) []string {
 // onlyOf fails the test unless all functions begin with a prefix.
 func onlyOf(b *tab, prefix string) {
 	b.t.Helper()
-	b.until("[...document.querySelectorAll('table.top tbody .name .link')].every((e) => e.textContent.startsWith(" + quoted(prefix) + ")) && " + ready)
+	b.ready("[...document.querySelectorAll('table.top tbody .name .link')].every((e) => e.textContent.startsWith(" + quoted(prefix) + "))")
 	if all := functions(b); len(all) < 2 {
 		b.t.Errorf("functions %q", all)
 	}
@@ -118,7 +118,7 @@ func onlyOf(b *tab, prefix string) {
 // TestStates chooses a state, and sees only its samples; then those without a state; then all.
 func TestStates(t *testing.T) {
 	b := open(t, threads(t, 30, 600), "/")
-	b.until(readyStates)
+	b.settles(readyStates)
 	b.says("30 attributes, those that change most first")
 	if all := functions(b); len(all) < 10 {
 		t.Fatalf("functions %q", all)
@@ -133,7 +133,7 @@ func TestStates(t *testing.T) {
 	b.shot("states-chosen")
 	before := query(b)
 	b.goTo("/" + eval[string](b, "location.search"))
-	b.until(readyStates)
+	b.settles(readyStates)
 	onlyOf(b, "lock.")
 	if query(b) != before {
 		t.Errorf("loaded again it is %s, not %s", query(b), before)
@@ -149,7 +149,7 @@ func TestStates(t *testing.T) {
 // TestStatesSpan chooses a span by a click: its range, and the samples of its thread; then what ran meanwhile.
 func TestStatesSpan(t *testing.T) {
 	b := open(t, threads(t, 12, 300), "/?from=-20m")
-	b.until(readyStates)
+	b.settles(readyStates)
 	x, _ := b.point(".plot .u-over", 0.5, 0)
 	_, y := b.point(".state-rows", 0, 0)
 	run(b, chromedp.MouseClickXY(x, y+6+3*13))
@@ -161,8 +161,9 @@ func TestStatesSpan(t *testing.T) {
 	b.press("what ran meanwhile")
 	b.says("All others while " + at + " was")
 	b.press("‹ back")
+	b.until("!location.search.includes('mw=1')")
 	b.press("‹ back")
-	b.until("!location.search.includes('at=') && " + readyStates)
+	b.settles("!location.search.includes('at=') && " + readyStates)
 	b.goTo("/?from=-20m&v=states&at=Threads%2F3")
 	b.press("what ran meanwhile")
 	b.until("location.search.includes('mw=1') && document.querySelector('.flame canvas')")
@@ -176,13 +177,14 @@ func TestStatesSpan(t *testing.T) {
 // TestStatesByKeys walks over states, chooses a span and asks what ran meanwhile, by keys alone.
 func TestStatesByKeys(t *testing.T) {
 	b := open(t, threads(t, 12, 300), "/?from=-20m")
-	b.until(readyStates)
+	b.settles(readyStates)
 	for range 100 {
 		if eval[bool](b, "document.activeElement.getAttribute('role') === 'listbox'") {
 			break
 		}
 		b.keys(kb.Tab)
 	}
+	b.until("document.activeElement.getAttribute('role') === 'listbox'")
 	option := "document.querySelector('#state-at').textContent"
 	first := eval[string](b, option)
 	b.keys(kb.ArrowDown)
@@ -196,7 +198,7 @@ func TestStatesByKeys(t *testing.T) {
 	b.keys(kb.Enter)
 	b.until("new URLSearchParams(location.search).get('at') === " + quoted(name))
 	b.keys("u")
-	b.until("!location.search.includes('at=') && " + readyStates)
+	b.settles("!location.search.includes('at=') && " + readyStates)
 	b.keys("m")
 	b.until("location.search.includes('mw=1')")
 	b.says("All others while")
@@ -210,7 +212,7 @@ func TestStatesNone(t *testing.T) {
 	b.says("Threads/3 has no sample in this range in the state runnable.")
 	b.shot("states-none")
 	b.press("samples of all states")
-	b.until("!/[?&](at|st)=/.test(location.search) && " + readyStates)
+	b.settles("!/[?&](at|st)=/.test(location.search) && " + readyStates)
 }
 
 // TestStatesCoarse says that profiles are longer than states.
@@ -230,14 +232,13 @@ func TestStatesCoarse(t *testing.T) {
 	b.says("the state at the time of a profile is one of several.")
 }
 
-// TestStatesFrame draws 200 rows of 300 intervals, and holds a frame to 5 ms, the best of three.
+// TestStatesFrame draws 200 rows of 300 intervals, and holds a frame to 5 ms, the best of rounds.
 func TestStatesFrame(t *testing.T) {
 	b := open(t, threads(t, 200, 300), "/")
-	b.until(readyStates)
+	b.settles(readyStates)
 	eval[any](b, "document.querySelector('.state-rows').style.height = '2600px'")
-	best := 1e9
-	for range 3 {
-		median := eval[float64](b, `new Promise((done) => {
+	best := b.best(5, func() float64 {
+		return eval[float64](b, `new Promise((done) => {
 			const times = [], own = requestAnimationFrame, place = document.querySelector(".state-rows");
 			const step = (n) => {
 				const start = performance.now();
@@ -247,8 +248,7 @@ func TestStatesFrame(t *testing.T) {
 			};
 			own(() => step(60));
 		})`)
-		best = min(best, median)
-	}
+	})
 	t.Logf("a frame takes %.2f ms", best)
 	if best > 5 {
 		t.Errorf("a frame takes %.2f ms, at most 5", best)
@@ -268,10 +268,10 @@ func TestStatesLooks(t *testing.T) {
 	for _, scheme := range []string{"light", "dark"} {
 		b.colours(scheme)
 		for _, width := range []int64{1440, 600} {
-			run(b, chromedp.EmulateViewport(width, 900))
+			b.width(width)
 			for _, path := range []string{"/", "/?v=states", "/?st=running", "/?from=-50m", "/?v=states&at=Threads%2F3&st=running&mw=1"} {
 				b.goTo(path)
-				b.until("document.querySelector('.state-rows canvas')?.width > 100 && !document.querySelector('.old') && document.querySelector('#view .panel:not(.waiting)')")
+				b.settles("document.querySelector('.state-rows canvas')?.width > 100 && !document.querySelector('.old') && document.querySelector('#view .panel:not(.waiting)')")
 				if wide := eval[bool](b, "document.documentElement.scrollWidth > innerWidth"); wide {
 					t.Errorf("%s at %d: the page is wider than the window", path, width)
 				}

@@ -3,8 +3,6 @@ package browser
 import (
 	"os"
 	"testing"
-
-	"github.com/chromedp/chromedp"
 )
 
 // views has an address of each view, and what is true when it is there.
@@ -29,12 +27,12 @@ func TestViews(t *testing.T) {
 	for name, view := range views {
 		t.Run(name, func(t *testing.T) {
 			b := open(t, s, view[0])
-			b.until(view[1] + " && document.querySelector('.plot canvas')")
+			b.settles(view[1] + " && document.querySelector('.plot canvas')")
 			eval[any](b, string(axe)+"; null")
 			for _, scheme := range []string{"light", "dark"} {
 				b.colours(scheme)
 				for _, width := range []int64{1440, 600} {
-					run(b, chromedp.EmulateViewport(width, 900))
+					b.width(width)
 					if scheme == "light" || width > 1000 { // the colours are the same at each width
 						for _, v := range violations(b) {
 							t.Errorf("%s, %d pixels: %s", scheme, width, v)
@@ -60,7 +58,7 @@ func violations(b *tab) []string {
 // TestHelp opens the list of keys by its key, and closes it.
 func TestHelp(t *testing.T) {
 	b := open(t, fleet(t), "/")
-	b.until(ready)
+	b.ready()
 	b.focusGraph()
 	b.keys("?")
 	b.until("document.querySelector('dialog[open] kbd')")
