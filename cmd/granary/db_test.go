@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"hash/crc32"
 	"io"
 	"os"
@@ -324,27 +325,16 @@ func TestLoad_Killed(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a killed process keeps its files open for a moment")
 	}
-	inputs, dir := t.TempDir(), filepath.Join(t.TempDir(), "db")
-	const all = 400
-	for i := range all {
-		p := service()
-		p.TimeNanos += int64(i)
-		file(t, filepath.Join(inputs, string(rune('a'+i/26))+string(rune('a'+i%26))+".pb.gz"), p)
-	}
-	cmd := exec.Command(os.Args[0], "load", "--db", dir, "--sync", "each", inputs)
-	cmd.Env = append(os.Environ(), asCommand+"=1")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for log := filepath.Join(dir, "log-000000000001"); ; time.Sleep(time.Millisecond) {
-		if data, err := os.ReadFile(log); err == nil && bytes.Count(data, []byte(inputs)) > 10 {
-			break
+	inputs, dir, all := t.TempDir(), "", 400
+	for killed := false; !killed; all *= 2 { // a process that ends before it is killed gets twice as many profiles
+		for i := range all {
+			p := service()
+			p.TimeNanos += int64(i)
+			file(t, filepath.Join(inputs, fmt.Sprintf("%06d.pb.gz", i)), p)
 		}
+		dir = filepath.Join(t.TempDir(), "db")
+		killed = killLoad(t, dir, inputs)
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
 	r := granary(t, "labels", "--db", dir, "--json", "--name", "file")
 	var found struct{ Values []struct{ Value string } }
 	if err := json.Unmarshal([]byte(r.stdout), &found); err != nil {
@@ -355,7 +345,7 @@ func TestLoad_Killed(t *testing.T) {
 		t.Errorf("%d profiles are left", n)
 	}
 	for i, v := range found.Values {
-		if want := filepath.Join(inputs, string(rune('a'+i/26))+string(rune('a'+i%26))+".pb.gz"); v.Value != want {
+		if want := filepath.Join(inputs, fmt.Sprintf("%06d.pb.gz", i)); v.Value != want {
 			t.Errorf("profile %d is %s, want %s", i, v.Value, want)
 		}
 	}
@@ -363,7 +353,34 @@ func TestLoad_Killed(t *testing.T) {
 	if !strings.Contains(r.stdout, cli.Many(10*n, "row")+",") {
 		t.Errorf("want %d rows: %+v", 10*n, r)
 	}
-	t.Logf("%d of %d profiles were stored", n, all)
+	t.Logf("%d of %d profiles were stored", n, all/2)
+}
+
+// killLoad kills a load after a few of its profiles, and reports whether it was not over before.
+func killLoad(t *testing.T, dir, inputs string) bool {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "load", "--db", dir, "--sync", "each", inputs)
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for { // until the log has twenty profiles: each has its path twice
+		if data, err := os.ReadFile(filepath.Join(dir, "log-000000000001")); err == nil && bytes.Count(data, []byte(inputs)) > 40 {
+			break
+		}
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Fatalf("the load failed: %v", err)
+			}
+			return false
+		case <-time.After(time.Millisecond):
+		}
+	}
+	_ = cmd.Process.Kill() // it may have ended meanwhile
+	return <-ended != nil
 }
 
 // The demo can keep its fleet.
