@@ -30,7 +30,8 @@ type Calls struct {
 	children    map[edge]int32
 	frames      []profile.Frame // by number: one for each function
 	numbers     map[pathFunction]uint32
-	last        []step // the path before
+	last        []step    // the path before
+	groups      [][]int64 // by group and node: the values of the stacks that end in the node, or leave the tree there
 }
 
 // node is a function on a path, with the values of both sides.
@@ -61,6 +62,7 @@ const (
 	stackBytes = 16
 	nodeBytes  = 240
 	frameBytes = 320
+	groupBytes = 24 // of a node by group, its total, and its value in the answer
 )
 
 // stacksAtOnce is the number of stacks between two looks at the context.
@@ -91,6 +93,33 @@ func New(d Direction, function string, most int64) *Calls {
 // columnstore.ErrQueryMemory, and that of ctx; the tree is then of no use. It costs as much as
 // profile.Stacks.All, and 100 ns for each frame that the path before does not share.
 func (c *Calls) Add(ctx context.Context, side int, stacks *profile.Stacks) error {
+	if c.groups != nil {
+		panic("tree: a side comes after a group")
+	}
+	return c.each(ctx, stacks, func(frames []profile.Frame, value int64) {
+		if from, step, ok := c.way(frames); ok {
+			c.path(side, frames, from, step, value)
+		}
+	})
+}
+
+// AddGroup adds stacks to the values of a group by node, which are beside those of the sides: they add no node and keep
+// none. A stack that no side has counts for the nodes that it shares with the tree. Groups have numbers from 0 on, and
+// come after the sides: after a group, Add panics. Errors and cost are those of Add.
+func (c *Calls) AddGroup(ctx context.Context, group int, stacks *profile.Stacks) error {
+	for len(c.groups) <= group {
+		c.groups = append(c.groups, make([]int64, len(c.nodes)))
+		c.bytes += groupBytes * int64(len(c.nodes))
+	}
+	return c.each(ctx, stacks, func(frames []profile.Frame, value int64) {
+		if from, step, ok := c.way(frames); ok {
+			c.groups[group][c.deepest(frames, from, step)] += value
+		}
+	})
+}
+
+// each calls a function for each stack, as long as the tree fits.
+func (c *Calls) each(ctx context.Context, stacks *profile.Stacks, add func(frames []profile.Frame, value int64)) error {
 	c.bytes += stackBytes * int64(stacks.Len())
 	n := 0
 	for frames, value := range stacks.All() {
@@ -100,33 +129,31 @@ func (c *Calls) Add(ctx context.Context, side int, stacks *profile.Stacks) error
 				return err
 			}
 		}
-		if c.add(side, frames, value); c.most > 0 && c.bytes > c.most {
+		if add(frames, value); c.most > 0 && c.bytes > c.most {
 			return fmt.Errorf("%w: stopped at %d bytes, with %d functions on call paths", columnstore.ErrQueryMemory, c.bytes, len(c.nodes)-1)
 		}
 	}
 	return nil
 }
 
-// add adds a stack, leaf first.
-func (c *Calls) add(side int, frames []profile.Frame, value int64) {
+// way returns the frame of a stack, leaf first, that comes after the root, and the step to the next one. ok is false for
+// a stack that is not in the tree.
+func (c *Calls) way(frames []profile.Frame) (from, step int, ok bool) {
 	switch c.direction {
 	case FromRoot:
-		c.path(side, frames, len(frames)-1, -1, value)
+		return len(frames) - 1, -1, true
 	case FromLeaf:
-		c.path(side, frames, 0, 1, value)
-	default:
-		at := len(frames) - 1
-		for at >= 0 && frames[at].Function != c.function {
-			at--
-		}
-		switch {
-		case at < 0:
-		case c.direction == Callers:
-			c.path(side, frames, at+1, 1, value)
-		default:
-			c.path(side, frames, at-1, -1, value)
-		}
+		return 0, 1, true
+	case Callers, Callees:
 	}
+	at := len(frames) - 1
+	for at >= 0 && frames[at].Function != c.function {
+		at--
+	}
+	if c.direction == Callers {
+		return at + 1, 1, at >= 0
+	}
+	return at - 1, -1, at >= 0
 }
 
 // path adds the frames from one on, in a direction, to the end. Neighbouring paths share their first frames,
@@ -148,6 +175,20 @@ func (c *Calls) path(side int, frames []profile.Frame, from, direction int, valu
 	}
 	c.last = c.last[:depth]
 	c.nodes[parent].self[side] += value
+}
+
+// deepest returns the last node that a path shares with the tree.
+func (c *Calls) deepest(frames []profile.Frame, from, direction int) int32 {
+	at := int32(0)
+	for i := from; i >= 0 && i < len(frames); i += direction {
+		number, known := c.numbers[pathFunction{frames[i].Function, frames[i].File}]
+		child, there := c.children[edge{at, number}]
+		if !known || !there {
+			break
+		}
+		at = child
+	}
+	return at
 }
 
 // number returns the number of a function.

@@ -14,6 +14,8 @@ type NodeColumns struct {
 	Depth    []int32   `json:"depth"`
 	Function []uint32  `json:"function"`
 	Self     [][]int64 `json:"self"`
+	// Groups are those of Nodes, by group.
+	Groups [][]int64 `json:"groups,omitempty"`
 	// Others are pairs: a node that stands for others, and how many.
 	Others [][2]int `json:"others"`
 	// All is the number of nodes without the root, had none been left out.
@@ -22,7 +24,7 @@ type NodeColumns struct {
 
 // Columns returns the columns of a tree with one side or two. They share slices with the nodes.
 func (n *Nodes) Columns(sides int) *NodeColumns {
-	out := &NodeColumns{Texts: []string{""}, Depth: n.Depth, Function: n.Frame, Others: [][2]int{}, All: n.All}
+	out := &NodeColumns{Texts: []string{""}, Depth: n.Depth, Function: n.Frame, Groups: n.Groups, Others: [][2]int{}, All: n.All}
 	numbers := map[string]int{"": 0}
 	number := func(text string) int {
 		i, known := numbers[text]

@@ -29,7 +29,9 @@
 //	    two nodes. In a Top they are one, as in profile.Stacks.Top.
 //	R4  Both sides are in one tree. A node that one side lacks has the values 0 there.
 //	R5  Costs of a Top are those of all stacks. They do not depend on what a tree leaves out.
-//	R6  The memory of a tree is counted while it is made, and bounded.
+//	R6  Values of groups add up as those of sides do, over the nodes that the sides have: the total of a group in a node is
+//	    that of the group's stacks with the path of the node.
+//	R7  The memory of a tree is counted while it is made, and bounded.
 //
 // It knows stacks and frames, and neither the store, questions nor pictures.
 package tree

@@ -20,6 +20,8 @@ type Nodes struct {
 	Frame  []uint32 // the place in Frames
 	// Self is the value of the stacks that end in a node, and Total that with the nodes below it, by side.
 	Self, Total [2][]int64
+	// Groups are the values of AddGroup by group: of a node without those of the nodes below it, as Self.
+	Groups [][]int64
 	// Others are the nodes that stand for those left out, in their order.
 	Others []Other
 	// All is the number of the functions on call paths in the whole tree, without the root.
@@ -127,12 +129,14 @@ type layout struct {
 	next  []int32          // by node: its next sibling that is kept
 	other map[int32]*other // by parent
 	below []int32          // by node that is left out: nodes in its subtree
+	sums  [][]int64        // by group and node: with the nodes below it
 }
 
 // other is what a node for others has.
 type other struct {
 	value [2]int64
 	nodes int
+	sums  []int64 // by group
 }
 
 func (l *layout) kept(i int32) bool { return l.keep == nil || l.keep[i] }
@@ -143,9 +147,15 @@ func (l *layout) link() {
 	l.first, l.next = make([]int32, len(nodes)), make([]int32, len(nodes))
 	if l.keep != nil {
 		l.below, l.other = make([]int32, len(nodes)), map[int32]*other{}
+		for _, group := range l.c.groups {
+			l.sums = append(l.sums, slices.Clone(group))
+		}
 	}
 	for i := int32(len(nodes) - 1); i > 0; i-- {
 		n := &nodes[i]
+		for _, sums := range l.sums {
+			sums[n.parent] += sums[i]
+		}
 		if l.kept(i) {
 			l.next[i], l.first[n.parent] = l.first[n.parent], i
 			continue
@@ -157,17 +167,20 @@ func (l *layout) link() {
 		}
 		o := l.other[n.parent]
 		if o == nil {
-			o = &other{}
+			o = &other{sums: make([]int64, len(l.sums))}
 			l.other[n.parent] = o
 		}
 		o.value, o.nodes = plus(o.value, n.total), o.nodes+int(l.below[i])
+		for g, sums := range l.sums {
+			o.sums[g] += sums[i]
+		}
 	}
 }
 
 // columns walks the tree.
 func (l *layout) columns() *Nodes {
 	nodes := l.c.nodes
-	out := &Nodes{Frames: slices.Clone(l.c.frames[:ownFrames]), All: len(nodes) - 1}
+	out := &Nodes{Frames: slices.Clone(l.c.frames[:ownFrames]), All: len(nodes) - 1, Groups: make([][]int64, len(l.c.groups))}
 	places := make([]uint32, len(l.c.frames)) // in out.Frames; 0: in none so far
 	add := func(depth int32, frame uint32, self, total [2]int64) {
 		out.Depth, out.Frame = append(out.Depth, depth), append(out.Frame, frame)
@@ -183,6 +196,9 @@ func (l *layout) columns() *Nodes {
 			out.Frames = append(out.Frames, l.c.frames[n.frame])
 		}
 		add(depth, places[n.frame], n.self, n.total)
+		for g, group := range l.c.groups {
+			out.Groups[g] = append(out.Groups[g], group[at])
+		}
 		if child := l.first[at]; child != 0 {
 			at, depth = child, depth+1
 			continue
@@ -191,6 +207,9 @@ func (l *layout) columns() *Nodes {
 			if o := l.other[at]; o != nil {
 				out.Others = append(out.Others, Other{len(out.Depth), o.nodes})
 				add(depth+1, otherFrame, o.value, o.value)
+				for g, sum := range o.sums {
+					out.Groups[g] = append(out.Groups[g], sum)
+				}
 			}
 			if at == 0 {
 				return out

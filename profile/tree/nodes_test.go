@@ -161,6 +161,68 @@ func TestNodes_Random(t *testing.T) {
 	}
 }
 
+// TestNodes_Groups compares the groups of random trees with sums over paths: of stacks that are in no side too.
+func TestNodes_Groups(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for range 8 {
+		side, other := stacksOf(t, randomSamples(rng, 60)...), stacksOf(t, randomSamples(rng, 60)...)
+		for d := FromRoot; d <= Callees; d++ {
+			for _, most := range []int{0, 1, 7, 50} {
+				c := New(d, "f2", 0)
+				err := c.Add(t.Context(), 0, side)
+				for group, s := range []*profile.Stacks{other, side, other} { // the last one goes to the first too
+					err = errors.Join(err, c.AddGroup(t.Context(), group%2, s))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				n := c.Nodes(most)
+				checkGroup(t, n, n.Groups[0], sums(d, "f2", other), 2)
+				checkGroup(t, n, n.Groups[1], sums(d, "f2", side), 1)
+				if !slices.Equal(n.Groups[1], n.Self[0]) {
+					t.Fatalf("a group of the stacks of the side has %v, not %v", n.Groups[1], n.Self[0])
+				}
+			}
+		}
+	}
+}
+
+// checkGroup compares the totals of a group with the oracle, times a factor.
+func checkGroup(t *testing.T, n *Nodes, group []int64, want map[string][2]int64, times int64) {
+	t.Helper()
+	total, parents, paths := slices.Clone(group), []int{}, make([]string, len(n.Depth))
+	parent := make([]int, len(n.Depth))
+	for i, depth := range n.Depth {
+		if parents = append(parents[:depth], i); i > 0 {
+			f := n.Frames[n.Frame[i]]
+			parent[i] = parents[depth-1]
+			paths[i] = paths[parent[i]] + "\n" + f.Function + "\t" + f.File
+		}
+	}
+	for i := len(total) - 1; i > 0; i-- {
+		total[parent[i]] += total[i]
+	}
+	for i, path := range paths {
+		if n.Frame[i] != otherFrame && total[i] != times*want[path][1] {
+			t.Fatalf("%q has %d of the group, want %d", path, total[i], times*want[path][1])
+		}
+	}
+}
+
+// TestNodes_GroupLast has a side after a group panic.
+func TestNodes_GroupLast(t *testing.T) {
+	c := New(FromRoot, "", 0)
+	if err := c.AddGroup(t.Context(), 0, stacksOf(t)); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a side was added after a group")
+		}
+	}()
+	_ = c.Add(t.Context(), 0, stacksOf(t))
+}
+
 // TestNodes_FlameGraph compares trees, in their order, with those of package profile.
 func TestNodes_FlameGraph(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
