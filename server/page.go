@@ -70,7 +70,7 @@ func (s *Server) pageRoutes() {
 	states := []string{"h", "p", "state", "status", "attribute"}
 	stacks := slices.Concat(sides, states)
 	routes := map[string]http.Handler{
-		"flame": page(flameOf, append(slices.Clip(stacks), "inv", "function", "max_nodes")...),
+		"flame": page(flameOf, append(slices.Clip(stacks), "inv", "function", "max_nodes", "shares")...),
 		"top":   page(topOf, append(slices.Clip(stacks), "sort", "rows", "offset")...),
 	}
 	samples := []string{"t", "q", "from", "to", "hide", "show", "focus", "ignore", "h", "p", "attribute"}

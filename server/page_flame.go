@@ -14,6 +14,8 @@ type flameAnswer struct {
 	Tree    *flameColumns `json:"tree,omitempty"`
 	Callers *flameColumns `json:"callers,omitempty"`
 	Callees *flameColumns `json:"callees,omitempty"`
+	// Shares are what the groups of the nodes are, with shares: the samples of all states with the path of a node.
+	Shares []shareGroup `json:"shares,omitempty"`
 }
 
 // flameColumns are the nodes of a tree.
@@ -29,15 +31,25 @@ func flameOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
+	withShares, err := q.flag("shares")
+	if err != nil {
+		return nil, err
+	}
 	function := q.of.Get("function")
 	if function != "" && isInverted {
 		return nil, invalid("parameters inv and function: choose one")
 	}
-	_, sides, of, err := q.stacks(ctx)
+	p, sides, of, err := q.stacks(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := &flameAnswer{pageType: of}
+	var shares stateShares
+	if withShares {
+		if shares, err = q.shares(ctx, &p); err != nil {
+			return nil, err
+		}
+	}
+	out := &flameAnswer{pageType: of, Shares: shares.groups}
 	places := map[tree.Direction]**flameColumns{tree.FromRoot: &out.Tree}
 	switch {
 	case isInverted:
@@ -48,6 +60,9 @@ func flameOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	for direction, place := range places {
 		calls := tree.New(direction, function, q.s.limits.QueryBytes/int64(len(places)))
 		if err := addSides(ctx, calls, sides); err != nil {
+			return nil, err
+		}
+		if err := shares.addTo(ctx, calls); err != nil {
 			return nil, err
 		}
 		*place = &flameColumns{*calls.Nodes(max(most, 1)).Columns(len(sides))}

@@ -96,16 +96,17 @@ func TestPage_FrontRefuses(t *testing.T) {
 		status int
 		text   string
 	}{
-		"profiles?t=cpu":     {501, "a front does not answer /api/v1/profiles: ask one of its nodes, each for its own profiles: http://127.0.0.1:1"},
-		"inspect?t=cpu":      {501, "a front does not answer /api/v1/inspect"},
-		"store":              {501, "a front does not answer /api/v1/store"},
-		"flame":              {501, "a front has no default type: choose one by the parameter t"},
-		"flame?t=cpu&norm=1": {501, "parameter norm: a front does not scale"},
-		"top?t=cpu&commit=5": {501, "a front has no commits"},
-		"flame?t=cpu&from=x": {400, "parameter from"},
-		"flame?q=%7B":        {400, "parameter q"},
-		"top?t=cpu":          {502, "node http://127.0.0.1:1"},
-		"top?t=cpu&from=-1h": {502, "node http://127.0.0.1:1"},
+		"profiles?t=cpu":       {501, "a front does not answer /api/v1/profiles: ask one of its nodes, each for its own profiles: http://127.0.0.1:1"},
+		"inspect?t=cpu":        {501, "a front does not answer /api/v1/inspect"},
+		"store":                {501, "a front does not answer /api/v1/store"},
+		"flame":                {501, "a front has no default type: choose one by the parameter t"},
+		"flame?t=cpu&norm=1":   {501, "parameter norm: a front does not scale"},
+		"flame?t=cpu&shares=1": {501, "a front has no histories"},
+		"top?t=cpu&commit=5":   {501, "a front has no commits"},
+		"flame?t=cpu&from=x":   {400, "parameter from"},
+		"flame?q=%7B":          {400, "parameter q"},
+		"top?t=cpu":            {502, "node http://127.0.0.1:1"},
+		"top?t=cpu&from=-1h":   {502, "node http://127.0.0.1:1"},
 	} {
 		path, raw, _ := strings.Cut(query, "?")
 		of, err := url.ParseQuery(raw)

@@ -17,6 +17,7 @@ type pageStates struct {
 	// Of a choice, the state, or that samples have none for a reason.
 	state  string
 	status string
+	groups []profile.StateStacks // of the side that was merged last
 }
 
 // states returns the states of samples.
@@ -36,11 +37,17 @@ func (q *pageQuestion) states() (*pageStates, error) {
 // attribute. Values of samples that are chosen so are sums.
 func (q *pageQuestion) chosen(query *profile.Query) (*pageStates, error) {
 	isState, isStatus, isAttribute := q.of.Has("state"), q.of.Has("status"), q.of.Has("attribute")
+	withShares, err := q.flag("shares")
+	if err != nil {
+		return nil, err
+	}
 	switch {
-	case !isState && !isStatus && !isAttribute && !q.of.Has("h") && !q.of.Has("p"):
+	case !isState && !isStatus && !isAttribute && !withShares && !q.of.Has("h") && !q.of.Has("p"):
 		return nil, nil
 	case q.s.front != nil:
-		return nil, refused("a front has no histories: ask one of its nodes without h, p, state, status and attribute: %s", q.s.front)
+		return nil, refused("a front has no histories: ask one of its nodes without h, p, state, status, attribute and shares: %s", q.s.front)
+	case withShares && !isState && !isStatus && !isAttribute:
+		return nil, nil // all samples are chosen
 	case isState && isStatus, !isState && !isStatus && !isAttribute:
 		return nil, invalid("parameters state, status and attribute: want one of them with h and p, and not both state and status")
 	}
@@ -104,6 +111,7 @@ func (q *pageQuestion) mergeState(ctx context.Context, p *pageSides, side int, o
 	if err != nil {
 		return nil, err
 	}
+	p.states.groups = groups
 	chosen := &profile.Stacks{Type: p.typ}
 	for _, g := range groups {
 		out.All[side] += g.Stacks.Total
