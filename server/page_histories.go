@@ -274,6 +274,7 @@ var historyQuestions = map[string]struct {
 }{
 	"tree":   {childrenOf, []string{"path", "rows", "offset"}},
 	"pixels": {pixelsOf, []string{"p", "from", "to", "pixels", "rows", "offset", "shares"}},
+	"lines":  {stateLinesOf, []string{"p", "from", "to", "pixels"}},
 	"at":     {atOf, []string{"p", "at", "rows", "offset"}},
 	"range":  {rangeOf, []string{"attribute", "from", "to", "rows"}},
 }
