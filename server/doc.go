@@ -67,6 +67,7 @@
 //	                               names or ids
 //	GET /api/v1/flame              a tree as columns of JSON: a flame graph, inverted, around a function, of two sides
 //	GET /api/v1/top                functions, of one side or two
+//	GET /api/v1/command            the same question for a terminal
 //	GET /api/v1/profiles           the profiles of a range of time
 //	GET /api/v1/store              what the store has, may have, and has no more
 //	GET /api/v1/histories          the interval histories of the store, and of each its attributes (NAME/tree),

@@ -142,6 +142,7 @@ func hostilePages(selectors map[string]string) (all []hostile) {
 		add(path, "norm of nothing", "norm=1&bq=%7Bjob%3D%22none%22%7D", 400, "cannot be scaled")
 	}
 	add("/api/v1/flame", "inv", "inv=true", 400, "parameter inv")
+	add("/api/v1/command", "sort", "sort=x", 400, "parameter sort")
 	add("/api/v1/flame", "shares", "shares=true", 400, "parameter shares")
 	add("/api/v1/flame", "shares of no history", "shares=1", 404, "there is no such history")
 	add("/api/v1/flame", "inv and function", "inv=1&function=f", 400, "choose one")

@@ -72,10 +72,12 @@ func (s *Server) pageRoutes() {
 	routes := map[string]http.Handler{
 		"flame": page(flameOf, append(slices.Clip(stacks), "inv", "function", "max_nodes", "shares")...),
 		"top":   page(topOf, append(slices.Clip(stacks), "sort", "rows", "offset")...),
+
+		"command": page(commandOf, append(slices.Clip(stacks), "function", "sort")...),
 	}
 	samples := []string{"t", "q", "from", "to", "hide", "show", "focus", "ignore", "h", "p", "attribute"}
 	alone := map[string]http.Handler{
-		"profiles":  s.page(profilesOf, "t", "q", "from", "to", "rows"),
+		"profiles":  s.page(profilesOf, "t", "q", "from", "to", "rows", "pixels"),
 		"inspect":   s.page(inspectOf, append(slices.Clip(stacks), "function", "rows", "offset")...),
 		"store":     s.handler(s.storeState),
 		"histories": s.page(historiesOf),

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -23,6 +24,24 @@ func urlOf(r *http.Request) string {
 	return scheme + "://" + r.Host + below
 }
 
+// commandAnswer is the answer of GET /api/v1/command: the same question for a terminal, which costs no more than its times.
+type commandAnswer struct {
+	pageHead
+	Command string `json:"command"`
+}
+
+// commandOf answers GET /api/v1/command.
+func commandOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
+	if _, err := q.order(); err != nil {
+		return nil, err
+	}
+	p, err := q.sides(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &commandAnswer{Command: q.command(&p)}, nil
+}
+
 // command returns a line for a shell that asks the question of top, of diff with two sides, and with a function of peek.
 // Its times are fixed. It is empty if there is none: for the sum of a gauge, as GET /pprof answers with means, for
 // samples that are chosen by state, and for text that terminals do not print as it is.
@@ -41,8 +60,8 @@ func (q *pageQuestion) command(p *pageSides) string {
 	case function != "":
 		words[1] = "peek"
 	}
-	for _, name := range []string{"focus", "ignore", "hide", "show"} {
-		if text := q.of.Get(name); text != "" {
+	for _, name := range []string{"focus", "ignore", "hide", "show", "sort"} {
+		if text := q.of.Get(name); text != "" && (name != "sort" || text != "flat") {
 			words = append(words, "--"+name+"="+text)
 		}
 	}

@@ -21,7 +21,7 @@ func (s *Server) frontPage(answer func(context.Context, *pageQuestion) (pageAnsw
 		}
 		var out pageAnswer
 		err = s.inTime(r.Context(), func(ctx context.Context) (err error) {
-			out, err = answer(ctx, &pageQuestion{s: s, of: of})
+			out, err = answer(ctx, &pageQuestion{s: s, of: of, at: urlOf(r)})
 			return err
 		})
 		if err != nil {

@@ -88,6 +88,19 @@ func TestPage_Front(t *testing.T) {
 	}
 }
 
+// TestPage_FrontCommand asks a front for a command, which names the front.
+func TestPage_FrontCommand(t *testing.T) {
+	_, front := split(t, 2, 3)
+	var got commandAnswer
+	a := &asker{t: t, url: front}
+	if status, text, _ := a.page("command", &got, "t", "cpu:nanoseconds", "q", `{job="api"}`); status != http.StatusOK {
+		t.Fatalf("status %d: %s", status, text)
+	}
+	if want := "granary top '" + front + "/pprof?selector=%7Bjob%3D%22api%22%7D&type=cpu%3Ananoseconds'"; got.Command != want {
+		t.Errorf("%q, want %q", got.Command, want)
+	}
+}
+
 // TestPage_FrontRefuses asks what a front has no exact answer to.
 func TestPage_FrontRefuses(t *testing.T) {
 	_, front := newFront(t, Nodes{URLs: []string{"http://127.0.0.1:1"}}, Options{})

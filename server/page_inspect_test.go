@@ -104,6 +104,13 @@ func TestPage_Command(t *testing.T) {
 			t.Errorf("%q: %q, want %q", test.ask, got, test.want)
 		}
 	}
+	var sorted commandAnswer
+	if a.page("command", &sorted, "t", "cpu", "sort", "cum", "hide", "x"); sorted.Command != "granary top --hide=x --sort=cum '"+a.url+"/pprof?type=cpu'" {
+		t.Errorf("sorted: %q", sorted.Command)
+	}
+	if a.page("command", &sorted, "t", "cpu", "sort", "flat", "s", "f"); sorted.Command != a.inspect("t", "cpu").Command || sorted.Touched.Chosen != 0 {
+		t.Errorf("%+v", sorted)
+	}
 	for _, hostile := range []string{"\x1b", "a\nb", "\u202egnp", "\x7f"} {
 		if line := a.inspect("t", "cpu", "hide", hostile).Command; line != "" {
 			t.Errorf("%q: %q", hostile, line)

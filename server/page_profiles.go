@@ -18,6 +18,10 @@ type profilesAnswer struct {
 	All int `json:"all"`
 	// Profiles are the newest of them, by time.
 	Profiles []profileDot `json:"profiles"`
+	// Counts are, with pixels, how many of all there are by pixel of the time between CountsFrom and CountsTo.
+	Counts     []int  `json:"counts,omitempty"`
+	CountsFrom string `json:"counts_from,omitempty"`
+	CountsTo   string `json:"counts_to,omitempty"`
 }
 
 // profileDot is one profile. The parameters q, from and to choose it again by Selector, Time and Until.
@@ -54,7 +58,30 @@ func profilesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	for _, p := range infos[max(0, len(infos)-most):] {
 		out.Profiles = append(out.Profiles, newProfileDot(p))
 	}
+	pixels, err := q.number("pixels", 0, mostPixels)
+	if err != nil {
+		return nil, err
+	}
+	if pixels > 0 && len(infos) > 0 {
+		out.count(infos, query.From, query.To, pixels)
+	}
 	return out, nil
+}
+
+// count counts profiles by pixel. A bound that is not given is that of the profiles.
+func (a *profilesAnswer) count(infos []profile.ProfileInfo, from, to int64, pixels int) {
+	if from == 0 {
+		from = infos[0].Time
+	}
+	if to == 0 {
+		to = infos[len(infos)-1].Time + 1
+	}
+	length := float64(uint64(to) - uint64(from))
+	a.Counts, a.CountsFrom, a.CountsTo = make([]int, pixels), timeText(time.Unix(0, from)), timeText(time.Unix(0, to))
+	for i := range infos {
+		pixel := int(float64(uint64(infos[i].Time)-uint64(from)) / length * float64(pixels))
+		a.Counts[min(pixel, pixels-1)]++
+	}
 }
 
 func newProfileDot(p profile.ProfileInfo) profileDot {

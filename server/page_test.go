@@ -379,6 +379,18 @@ func TestPage_Profiles(t *testing.T) {
 	if some.All != 4 || len(some.Profiles) != 2 || some.Profiles[1].Total != 11*32 {
 		t.Errorf("%+v", some)
 	}
+	binned := ask("t", "cpu", "pixels", "7", "rows", "0")
+	sum := 0
+	for _, n := range binned.Counts {
+		sum += n
+	}
+	if len(binned.Counts) != 7 || sum != binned.All || len(binned.Profiles) != 0 || binned.Counts[0] == 0 || binned.Counts[6] == 0 {
+		t.Errorf("%+v", binned)
+	}
+	from, to := all.Profiles[0].Time, all.Profiles[0].Until // one nanosecond
+	if one := ask("t", "cpu", "pixels", "3", "from", from, "to", to); len(one.Counts) != 3 || one.Counts[0] != one.All || one.CountsFrom != from || one.CountsTo != to {
+		t.Errorf("%+v", one)
+	}
 }
 
 // TestPage_Empty asks a store without profiles, and for what is not there.

@@ -40,9 +40,9 @@ func topOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	order := q.of.Get("sort")
-	if !slices.Contains([]string{"", "flat", "cum", "name"}, order) {
-		return nil, invalid("parameter sort: want flat, cum or name, not %s", quoted(order))
+	order, err := q.order()
+	if err != nil {
+		return nil, err
 	}
 	p, sides, of, err := q.stacks(ctx)
 	if err != nil {
@@ -63,6 +63,15 @@ func topOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 		out.Functions = append(out.Functions, topFunction{c.Function, c.File, c.Line, c.Mapping, c.Flat[:len(sides):len(sides)], c.Cum[:len(sides):len(sides)]})
 	}
 	return out, nil
+}
+
+// order returns the order of functions, "" for that of flat.
+func (q *pageQuestion) order() (string, error) {
+	order := q.of.Get("sort")
+	if !slices.Contains([]string{"", "flat", "cum", "name"}, order) {
+		return "", invalid("parameter sort: want flat, cum or name, not %s", quoted(order))
+	}
+	return order, nil
 }
 
 // sortCosts sorts functions, which are in the order of flat.
