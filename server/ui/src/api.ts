@@ -29,13 +29,17 @@ export interface Flame extends Head, Typed {
   tree?: Columns;
   callers?: Columns;
   callees?: Columns;
+  shares?: Group[]; // what the groups of the trees are
 }
+
+// Group is the samples of one state, without one for a reason (its status), or of others.
+export interface Group { status: string; state?: string; total: number; others?: number }
 
 export interface Row { name: string; file?: string; line?: number; binary?: string; flat: number[]; cum: number[] }
 export interface Top extends Head, Typed { all: number; matching: number; functions: Row[] }
 
 export interface Dot { time: string; until: string; duration: number; total: number; rows: number; labels: Record<string, string>; selector: string }
-export interface Profiles extends Head { sample_type: string; unit: string; all: number; profiles: Dot[] }
+export interface Profiles extends Head { sample_type: string; unit: string; all: number; profiles: Dot[]; counts?: number[]; counts_from?: string; counts_to?: string }
 
 export interface StoreState extends Head {
   oldest?: string; newest?: string; floor?: string;

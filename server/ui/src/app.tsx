@@ -10,6 +10,7 @@ import { FlameView } from "./flameview";
 import { Header } from "./header";
 import { Help } from "./help";
 import { Empty, useTypes } from "./empty";
+import { zone } from "./format";
 import { Failed } from "./message";
 import { details, question, spoken, touched, useAddress, type Page } from "./page";
 import { ProfilesView } from "./profiles";
@@ -28,6 +29,7 @@ export function App() {
   const [state, go] = useAddress();
   const [tick, setTick] = useState(0);
   const [isHelp, setHelp] = useState(false);
+  zone.isUTC = state.utc === "1";
   const store = useAnswer(String(tick), (signal) => get<StoreState>("api/v1/store", {}, signal));
   const types = useTypes(tick);
   const known = useHistories(tick), histories = known.data ?? [];
@@ -40,7 +42,7 @@ export function App() {
   const load = useMemo(() => new Load(), [loadKey]);
   const newest = store.data?.newest ? Date.parse(store.data.newest) : store.error ? Date.now() : 0;
   const range = { from: resolve(state.from, newest), to: resolve(state.to, newest), newest };
-  const page: Page = { state: typed, go, load, loadKey, range, unit: types.data?.unit(typed.t) ?? "" };
+  const page: Page = { state: typed, go, load, loadKey, range, floor: store.data?.floor ? Date.parse(store.data.floor) : 0, unit: types.data?.unit(typed.t) ?? "" };
   const View = views[state.v] ?? FlameView;
   const isReady = known.data !== undefined && (histories.length === 0 || paths.data !== undefined || paths.error !== undefined) && types.data !== undefined && (store.data !== undefined || store.error !== undefined);
   return (
@@ -50,7 +52,7 @@ export function App() {
         {types.data && store.error?.status === 0 && <p class="banner" role="alert">The server does not answer. The page shows what it answered before{state.live && ", and asks again"}.</p>}
         {types.error && !types.data ? <Failed of={types} /> : isReady && (types.data!.all.length === 0 ? <Empty.Store /> : (
           <>
-            <Chart page={page} floor={store.data?.floor} />
+            <Chart page={page} />
             {histories.length > 0 && <StatesRow page={page} histories={histories} paths={paths.data ?? []} />}
             <Crumbs page={page} />
             <Tabs page={page} hasStates={histories.length > 0} />

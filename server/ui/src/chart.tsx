@@ -3,15 +3,18 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { useAnswer } from "./answer";
-import { querier } from "./api";
-import { clock, text, value } from "./format";
+import { get, querier, type Head } from "./api";
+import { dotAt, dotsHeight, dotsText, paintDots, useDots, type Dots } from "./dots";
+import { clock, inZone, percent, text, value, zone } from "./format";
+import { timeKey } from "./graphkeys";
 import { Failed } from "./message";
 import { details, type Page } from "./page";
-import { isDifference, resolve, stamp } from "./url";
+import type { StateText } from "./states";
+import { isDifference, resolve, stamp, states } from "./url";
 
 interface Series { labels?: { name: string; value: string }[]; points?: { value?: number; timestamp: string }[] }
 interface Line { name: string; label: string | null; sum: number; values: (number | null)[] }
-interface Lines { times: number[]; lines: Line[]; all: number; isMean: boolean }
+interface Lines { times: number[]; lines: Line[]; isMean: boolean; show: (v: number) => string; what: string }
 
 const mostLines = 5;
 const isGauge = (t: string) => /^(inuse_|goroutine|threadcreate$)/.test(t);
@@ -31,32 +34,34 @@ function shown({ state, range }: Page) {
   return { from, to: Math.max(to, from + 1000) };
 }
 
-export function Chart({ page, floor }: { page: Page; floor?: string }) {
-  const { state, go } = page, { from, to } = shown(page), step = stepOf(to - from);
+export function Chart({ page }: { page: Page }) {
+  const { state, go } = page, { from, to } = shown(page), step = stepOf(to - from), isStates = state.by === states && state.h !== "" && state.p !== "";
+  const dots = useDots(page, from, to);
   const isMean = isGauge(sampleType(state.t)) && state.sum !== "1";
-  const key = state.t && JSON.stringify([page.loadKey, state.t, state.q, state.by, from, to]);
+  const key = state.t && JSON.stringify([page.loadKey, state.t, state.q, state.by, isStates && [state.h, state.p], from, to]);
   const answer = useAnswer<Lines>(key || null, async (signal) => {
+    if (isStates) return stateLines(page, from, to, signal);
     const { series = [] } = await querier<{ series?: Series[] }>("SelectSeries", {
       profileTypeID: state.t, labelSelector: state.q || "{}", start: String(Math.floor(from)), end: String(Math.ceil(to) + 1), step,
-      groupBy: state.by ? [state.by] : [], aggregation: isMean ? "TIME_SERIES_AGGREGATION_TYPE_AVERAGE" : "TIME_SERIES_AGGREGATION_TYPE_SUM",
+      groupBy: state.by && state.by !== states ? [state.by] : [], aggregation: isMean ? "TIME_SERIES_AGGREGATION_TYPE_AVERAGE" : "TIME_SERIES_AGGREGATION_TYPE_SUM",
     }, signal);
-    return linesOf(series, isMean);
+    return linesOf(series, isMean, page.unit);
   });
-  if (answer.error) return <section class="chart" aria-label="values over time"><Failed of={answer} /></section>;
+  if (answer.error && (answer.error.status || !answer.data)) return <section class="chart" aria-label="values over time"><Failed of={answer} /></section>;
   const drag = (a: number, b: number, isOther: boolean) => {
     const range = { from: stamp(Math.floor(a)), to: stamp(Math.ceil(b)) };
     go(isOther ? { v: "difference", bfrom: range.from, bto: range.to } : range);
   };
   return (
-    <section class={"chart" + (answer.isOld ? " old" : "")} aria-label="values over time" aria-busy={answer.isOld}>
-      <Plot page={page} lines={answer.data} from={from} to={to} floor={floor ? Date.parse(floor) : 0} drag={drag} />
-      {answer.data && <Legend page={page} lines={answer.data} />}
+    <section class={"chart" + (answer.isOld || answer.error ? " old" : "")} aria-label="values over time" aria-busy={answer.isOld}>
+      <Plot page={page} lines={answer.data} dots={dots} from={from} to={to} drag={drag} />
+      {answer.data && <Legend page={page} lines={answer.data} dots={dots} />}
     </section>
   );
 }
 
 // linesOf returns the lines with the largest sums, and the sum of the rest.
-function linesOf(series: Series[], isMean: boolean): Lines {
+function linesOf(series: Series[], isMean: boolean, unit: string): Lines {
   const times = [...new Set(series.flatMap((s) => (s.points ?? []).map((p) => Number(p.timestamp))))].sort((a, b) => a - b);
   const at = new Map(times.map((t, i) => [t, i]));
   const lines = series.map(({ labels = [], points = [] }): Line => {
@@ -64,29 +69,46 @@ function linesOf(series: Series[], isMean: boolean): Lines {
     let sum = 0;
     for (const p of points) sum += values[at.get(Number(p.timestamp))!] = p.value ?? 0;
     return { name: labels.map((l) => l.value).join(" ") || (labels.length ? "none" : "all"), label: labels[0]?.value ?? null, sum, values };
-  }).sort((a, b) => b.sum - a.sum);
-  const all = lines.length;
-  if (all > mostLines + 1) {
+  });
+  return largest({ times, lines, isMean, show: (v) => value(v, unit), what: "" });
+}
+
+// largest returns the lines with the largest sums, and the sum of the rest.
+function largest(of: Lines): Lines {
+  const { times } = of, lines = of.lines.sort((a, b) => b.sum - a.sum);
+  if (lines.length > mostLines + 1) {
     const rest = lines.splice(mostLines), sum = (i: number) => rest.reduce<number | null>((n, l) => (l.values[i] == null ? n : (n ?? 0) + l.values[i]!), null);
     lines.push({ name: `${rest.length} others`, label: null, sum: rest.reduce((n, l) => n + l.sum, 0), values: times.map((_, i) => sum(i)) });
   }
-  return { times, lines, all, isMean };
+  return { ...of, lines };
+}
+
+interface Counted extends Head { from: string; to: string; pixels: number; attributes: number; states: StateText[]; counts: number[][] }
+
+// stateLines are how many attributes were in each state.
+async function stateLines({ state }: Page, from: number, to: number, signal: AbortSignal): Promise<Lines> {
+  const params = { p: state.p, from: stamp(Math.floor(from)), to: stamp(Math.ceil(to) + 1), pixels: 240 };
+  const of = await get<Counted>(`api/v1/histories/${encodeURIComponent(state.h)}/lines`, params, signal);
+  const a = Date.parse(of.from), b = Date.parse(of.to), times = Array.from({ length: of.pixels }, (_, i) => a + (i + 0.5) / of.pixels * (b - a));
+  const lines = of.counts.map((values, i): Line => ({ name: of.states[i]!.state, label: of.states[i]!.state, sum: values.reduce((n, v) => n + v, 0), values }));
+  return largest({ times, lines, isMean: true, show: (v) => `${Number(v.toPrecision(3))} (${percent(v, of.attributes)})`, what: `state of ${of.attributes.toLocaleString("en")} attributes` });
 }
 
 // Legend is the table beside the lines: it is also the way to choose one.
-function Legend({ page: { state, go, unit }, lines: { lines, times, isMean } }: { page: Page; lines: Lines }) {
+function Legend({ page: { state, go }, lines: { lines, times, isMean, show, what }, dots }: { page: Page; lines: Lines; dots?: Dots }) {
   const add = (v: string) => {
+    if (what) return go({ st: state.st === v ? "" : v, ns: "", mw: "", z: "" });
     const matcher = `${/^[a-zA-Z_]\w*$/.test(state.by) ? state.by : JSON.stringify(state.by)}=${JSON.stringify(v)}`, inside = state.q.replace(/^\s*\{|\}\s*$/g, "").trim();
     go({ q: `{${inside ? inside + "," : ""}${matcher}}` });
   };
   return (
     <table class="legend">
-      <thead><tr><th scope="col">{state.by ? text(state.by, 40) : "series"}</th><th scope="col" class="n">{isMean ? "mean" : "sum"}</th></tr></thead>
+      <thead><tr><th scope="col">{what || (state.by && state.by !== states ? text(state.by, 40) : "series")}{dots && <small> · {dotsText(dots)}</small>}</th><th scope="col" class="n">{isMean ? "mean" : "sum"}</th></tr></thead>
       <tbody>
         {lines.map((l, i) => (
-          <tr key={l.name}>
+          <tr key={l.name} class={what && l.label === state.st ? "chosen" : ""}>
             <td><i class={"key key" + i} aria-hidden="true" />{state.by && l.label ? <button type="button" class="link" title="only this" onClick={() => add(l.label!)}>{text(l.name, 40)}</button> : text(l.name, 40)}</td>
-            <td class="n">{value(isMean ? l.sum / (l.values.filter((v) => v !== null).length || 1) : l.sum, unit)}</td>
+            <td class="n">{show(isMean ? l.sum / (l.values.filter((v) => v !== null).length || 1) : l.sum)}</td>
           </tr>
         ))}
         {!times.length && <tr><td colSpan={2}>no profiles</td></tr>}
@@ -95,39 +117,41 @@ function Legend({ page: { state, go, unit }, lines: { lines, times, isMean } }: 
   );
 }
 
-interface PlotProps { page: Page; lines?: Lines; from: number; to: number; floor: number; drag: (a: number, b: number, isOther: boolean) => void }
+interface PlotProps { page: Page; lines?: Lines; dots?: Dots; from: number; to: number; drag: (a: number, b: number, isOther: boolean) => void }
 
 const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 function Plot(props: PlotProps) {
   const place = useRef<HTMLDivElement>(null), latest = useRef(props);
   latest.current = props;
-  const { lines, from, to, floor } = props;
+  const { lines, dots, from, to, page: { floor, state } } = props;
+  const plotted = useRef<uPlot>(null);
   useEffect(() => {
     if (!lines || !place.current) return;
     const host = place.current;
-    let plot = make(host, latest, lines);
-    const remake = () => { plot.destroy(); plot = make(host, latest, lines); };
+    let plot = (plotted.current = make(host, latest, lines));
+    const remake = () => { plot.destroy(); plot = plotted.current = make(host, latest, lines); };
     const size = new ResizeObserver(() => requestAnimationFrame(() => plot.setSize({ width: host.clientWidth, height: host.clientHeight })));
     size.observe(host);
     addEventListener("theme", remake);
     const media = matchMedia("(prefers-color-scheme: dark)");
     media.addEventListener("change", remake);
-    return () => { size.disconnect(); removeEventListener("theme", remake); media.removeEventListener("change", remake); plot.destroy(); };
-  }, [lines, from, to, floor, props.page.state.v, props.page.state.bfrom, props.page.state.bto]);
-  return <div class="plot" ref={place} />;
+    return () => { size.disconnect(); removeEventListener("theme", remake); media.removeEventListener("change", remake); plotted.current = null; plot.destroy(); };
+  }, [lines, from, to, floor, state.v, state.bfrom, state.bto, state.utc, state.st]);
+  useEffect(() => plotted.current?.redraw(false), [dots]);
+  return <div class="plot" ref={place} tabIndex={0} role="group" aria-label="chart: drag or + - [ ] for another range" onKeyDown={(e) => { if (!e.ctrlKey && !e.metaKey && !e.altKey && timeKey(e.key, props.page)) e.preventDefault(); }} />;
 }
 
-function make(host: HTMLElement, latest: { current: PlotProps }, { times, lines }: Lines): uPlot {
-  const { from, to, page } = latest.current, ink = css("--muted"), grid = css("--rule");
-  let isOther = false;
+function make(host: HTMLElement, latest: { current: PlotProps }, of: Lines): uPlot {
+  const { times, lines, show } = of, { from, to, page: { state } } = latest.current, ink = css("--muted"), grid = css("--rule");
+  let isOther = false, down = 0;
   const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
   const plot = new uPlot({
-    width: host.clientWidth, height: host.clientHeight, ms: 1, legend: { show: false },
+    width: host.clientWidth, height: host.clientHeight, ms: 1, tzDate: (t) => uPlot.tzDate(new Date(t), zone.isUTC ? "UTC" : Intl.DateTimeFormat().resolvedOptions().timeZone), legend: { show: false },
     cursor: { points: { show: false }, y: false, drag: { x: true, y: false, setScale: false } },
     scales: { x: { time: true, range: [from, to] }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
-    axes: [{ ...axis, size: 22, space: 90, values: (_u, at, _i, _space, step) => at.map((t) => tick(t, step)) }, { ...axis, size: 62, splits: (_u, _i, _min, max) => [0, max / 2.2, max / 1.1], values: (_u, at) => at.map((v) => value(v, page.unit)) }],
-    series: [{}, ...lines.map((l, i) => ({ label: l.name, stroke: css("--line" + Math.min(i, mostLines)), width: 1.5, spanGaps: true, points: { show: times.length < 80, size: 4 } }))],
+    axes: [{ ...axis, size: 22, space: 90, values: (_u, at, _i, _space, step) => at.map((t) => tick(t, step)) }, { ...axis, size: 62, splits: (_u, _i, _min, max) => [0, max / 2.2, max / 1.1], values: (_u, at) => at.map((v) => show(v).replace(/ \(.*/, "")) }],
+    series: [{}, ...lines.map((l, i) => ({ label: l.name, stroke: css("--line" + Math.min(i, mostLines)), width: of.what && l.label === state.st ? 3 : 1.5, spanGaps: true, points: { show: times.length < 80, size: 4 } }))],
     hooks: {
       drawClear: [(u) => shade(u, latest.current)],
       setSelect: [(u) => {
@@ -135,22 +159,28 @@ function make(host: HTMLElement, latest: { current: PlotProps }, { times, lines 
         if (width > 3) latest.current.drag(u.posToVal(left, "x"), u.posToVal(left + width, "x"), isOther);
         u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
       }],
-      setCursor: [(u) => pointed(u, lines, latest.current.page)],
+      setCursor: [(u) => pointed(u, of, latest.current)],
+      draw: [(u) => latest.current.dots && paintDots(u, latest.current.dots, ink)],
     },
   }, [times, ...lines.map((l) => l.values)] as uPlot.AlignedData, host);
-  plot.over.addEventListener("pointerdown", (e) => { isOther = e.shiftKey; });
+  plot.over.addEventListener("pointerdown", (e) => { isOther = e.shiftKey; down = e.clientX; });
+  plot.over.addEventListener("click", (e) => {
+    const r = plot.over.getBoundingClientRect(), { dots, page } = latest.current;
+    if (!dots || Math.abs(e.clientX - down) > 3 || e.clientY < r.bottom - dotsHeight) return;
+    const change = dotAt(dots, plot, e.clientX - r.left)?.go;
+    if (change) page.go(change);
+  });
   return plot;
 }
 
 // tick is the text of a time on the axis, which has a line every step milliseconds.
 function tick(t: number, step: number): string {
-  const d = new Date(t), two = (n: number) => String(n).padStart(2, "0");
-  if (step >= 864e5 || (d.getHours() === 0 && d.getMinutes() === 0)) return `${two(d.getMonth() + 1)}-${two(d.getDate())}`;
-  return two(d.getHours()) + ":" + two(d.getMinutes()) + (step < 6e4 ? ":" + two(d.getSeconds()) : "");
+  const at = inZone(t);
+  return step >= 864e5 || at.slice(11, 16) === "00:00" ? at.slice(5, 10) : at.slice(11, step < 6e4 ? 19 : 16);
 }
 
 // shade draws what lies behind the lines: what was evicted, and the sides of a difference.
-function shade(u: uPlot, { floor, from, page: { state, range } }: PlotProps) {
+function shade(u: uPlot, { from, page: { state, range, floor } }: PlotProps) {
   const { ctx, bbox } = u, x = (t: number) => Math.min(bbox.left + bbox.width, Math.max(bbox.left, u.valToPos(t, "x", true)));
   const band = (a: number, b: number, colour: string) => { ctx.fillStyle = colour; ctx.fillRect(x(a), bbox.top, x(b) - x(a), bbox.height); };
   if (isDifference(state)) {
@@ -178,11 +208,14 @@ function shade(u: uPlot, { floor, from, page: { state, range } }: PlotProps) {
 
 let own = ""; // what the chart said last
 
-// pointed says the values below the pointer, beside the lines. What others said stays when a chart is made again.
-function pointed(u: uPlot, lines: Line[], page: Page) {
-  const i = u.cursor.idx;
-  if (i == null || (u.cursor.left ?? -1) < 0) return details.text === own ? details.say("") : undefined;
-  const values = lines.map((l) => (l.values[i] == null ? "" : `${text(l.name, 30)} ${value(l.values[i]!, page.unit)}`)).filter(Boolean);
-  details.say(own = clock(u.data[0][i]!) + ": " + values.join(", "));
+// pointed says the values below the pointer, beside the lines; of dots it says what they are. What others said
+// stays when a chart is made again.
+function pointed(u: uPlot, { lines, show }: Lines, { dots }: PlotProps) {
+  const i = u.cursor.idx, left = u.cursor.left ?? -1;
+  if (left < 0) return details.text === own ? details.say("") : undefined;
+  const dot = dots && (u.cursor.top ?? 0) > u.over.clientHeight - dotsHeight ? dotAt(dots, u, left) : null;
+  const values = i == null ? [] : lines.map((l) => (l.values[i] == null ? "" : `${text(l.name, 30)} ${show(l.values[i]!)}`)).filter(Boolean);
+  if (dot) details.say(own = dot.text + (dot.go ? "  ·  click for it alone" : ""));
+  else if (values.length) details.say(own = clock(u.data[0][i!]!) + ": " + values.join(", "));
+  u.over.style.cursor = dot?.go ? "pointer" : "";
 }
-

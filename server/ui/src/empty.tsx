@@ -1,7 +1,7 @@
 // The types of profiles that the store has, and the sentences for what it has not.
 
 import { useAnswer } from "./answer";
-import { querier } from "./api";
+import { querier, type Profiles } from "./api";
 import { clock, text } from "./format";
 import { Message } from "./message";
 import type { Page } from "./page";
@@ -39,6 +39,25 @@ function NoStore() {
   );
 }
 
+// matchers returns the matchers of a selector as they are written.
+export function matchers(selector: string): string[] {
+  const inside = selector.trim().replace(/^\{|\}$/g, ""), one = /(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`|[^"'`,])+/g;
+  return (inside.match(one) ?? []).map((m) => m.trim()).filter(Boolean);
+}
+
+const mostMatchers = 8;
+
+// Which says which matchers of a selector fit no profile of the range.
+function Which({ page: { state, go, load, loadKey } }: { page: Page }) {
+  const all = matchers(state.q), ask = (m: string, signal: AbortSignal) => load.ask<Profiles>("profiles", { t: state.t, q: `{${m}}`, from: state.from, to: state.to, rows: "0" }, signal);
+  const isAsked = all.length > 1 && all.length <= mostMatchers;
+  const found = useAnswer(isAsked ? JSON.stringify([loadKey, all]) : null, (signal) => Promise.all(all.map(async (m) => (await ask(m, signal)).all))).data;
+  if (!found || found.length !== all.length) return null;
+  const none = all.filter((_, i) => !found[i]);
+  if (!none.length) return <p>Each of its matchers fits some profiles, and no profile fits all of them.</p>;
+  return <p>No profile fits {none.map((m) => <><code key={m}>{text(m, 100)}</code> <button type="button" onClick={() => go({ q: `{${all.filter((o) => o !== m).join(",")}}` })}>without it</button> </>)}</p>;
+}
+
 // Nothing is for a question that chose nothing: it says why, as far as the page knows.
 function Nothing({ page }: { page: Page }) {
   const { state, go, range } = page;
@@ -51,14 +70,18 @@ function Nothing({ page }: { page: Page }) {
     );
   }
   if (state.st || state.ns || state.at) return <NoSample page={page} />;
+  const isGone = page.floor > 0 && range.to <= page.floor;
   const within = range.from <= range.newest && range.newest <= range.to;
   return (
     <Message>
       <p>No profile is chosen from {clock(range.from)} to {clock(range.to)}{state.q && <> by <code>{text(state.q)}</code></>}.</p>
+      <Which page={page} />
+      {isGone && <p>All before {clock(page.floor)} was evicted or dropped.</p>}
       {!within && <p>The newest profile is of {clock(range.newest)}.</p>}
       <p>
         {state.q && <button type="button" onClick={() => go({ q: "" })}>without the selector</button>}
         {!within && <button type="button" onClick={() => go({ from: "-1h", to: "" })}>the newest hour</button>}
+        {isGone && <button type="button" onClick={() => go({ from: stamp(page.floor), to: "" })}>what is left</button>}
         <button type="button" onClick={() => go({ from: stamp(0), to: "" })}>all times</button>
       </p>
     </Message>

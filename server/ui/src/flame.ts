@@ -1,6 +1,6 @@
 // Drawing a tree on a canvas.
 
-import { change, split, text } from "./format";
+import { change, percent, split, text } from "./format";
 import { place, type Tree } from "./tree";
 
 export const rowHeight = 19;
@@ -14,6 +14,8 @@ export interface Look {
   changes: string[]; // from less over equal to more, an odd number
   group: Uint8Array; // by function
   hits: Uint8Array | null; // by function: what the search found
+  heat?: string[]; // colours of own values, from small to large
+  shares?: { fills: string[]; isWhole: boolean }; // colours of the groups of the tree, which fill a frame or lie at its bottom
 }
 
 // View is the part of a tree that is seen, in pixels of the style and values of the tree.
@@ -90,6 +92,7 @@ function frame(ctx: Context, tree: Tree, look: Look, id: number, x: number, widt
   const f = tree.of.function[id]!, isDim = look.hits !== null && !look.hits[f];
   ctx.fillStyle = isDim ? look.dim : fill(tree, look, id);
   ctx.fillRect(x, y, Math.max(width - 1, 1), rowHeight - 1);
+  if (look.shares && !isDim) bands(ctx, tree, look.shares, id, x, Math.max(width - 1, 1), y);
   if (look.hits && !isDim) {
     ctx.strokeStyle = look.strong;
     ctx.strokeRect(x + 0.5, y + 0.5, Math.max(width - 2, 1), rowHeight - 2);
@@ -98,11 +101,30 @@ function frame(ctx: Context, tree: Tree, look: Look, id: number, x: number, widt
   if (room >= 3) labels.push({ text: label(tree, id, room), x: x + 4, y: y + rowHeight / 2, isDim });
 }
 
+const bandHeight = 4;
+
+// bands draws the shares of the groups of a frame beside each other.
+function bands(ctx: Context, tree: Tree, of: NonNullable<Look["shares"]>, id: number, x: number, width: number, y: number) {
+  const sum = tree.groups.reduce((n, g) => n + Math.abs(g[id]!), 0), height = of.isWhole ? rowHeight - 1 : bandHeight;
+  let left = x;
+  for (let g = 0; sum && g < tree.groups.length; g++) {
+    const part = width * Math.abs(tree.groups[g]![id]!) / sum;
+    if (!part) continue;
+    ctx.fillStyle = of.fills[g]!;
+    ctx.fillRect(left, y + rowHeight - 1 - height, part, height);
+    left += part;
+  }
+}
+
+// heats are the own values, as parts of all, from which a frame has the next colour.
+export const heats = [0.001, 0.01, 0.05];
+
 // fill returns the colour of a frame.
 function fill(tree: Tree, look: Look, id: number): string {
   const f = tree.of.function[id]!;
   if (tree.sides > 1) return look.changes[changeStep(tree.total[0]![id]!, tree.total[1]![id]!, look.changes.length)]!;
   if (f < 2) return look.rest;
+  if (look.heat) return look.heat[heats.filter((h) => Math.abs(tree.self(id, 0)) >= h * Math.abs(tree.total[0]![0]!)).length]!;
   return look.fills[look.group[f]! % look.fills.length]!;
 }
 
@@ -117,7 +139,8 @@ export function changeStep(before: number, after: number, steps: number): number
 // label returns a name that fits: without its folder, then without its package and type, and then its end.
 export function label(tree: Tree, id: number, room: number): string {
   const before = tree.sides > 1 ? change(tree.total[0]![id]!, tree.total[1]![id]!) + " " : "", left = room - before.length;
-  const count = tree.others.get(id), name = count ? "other: " + count : text(tree.name(id), 500);
+  const count = tree.others.get(id), last = tree.total[tree.sides - 1]!;
+  const name = count ? `other: ${percent(last[id]!, last[0]!)}, ${count.toLocaleString("en")}` : text(tree.name(id), 500);
   if (name.length <= left) return before + name;
   const short = split(name)[1], bare = short.replace(/\[.*\]/, "[…]").replace(/^[^.(]+\.(?=.)/, "").replace(/^\(\*?[^)]*\)\.(?=.)/, "");
   for (const s of [short, bare]) if (s.length <= left) return before + s;

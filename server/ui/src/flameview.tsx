@@ -2,18 +2,20 @@
 
 import { useEffect } from "preact/hooks";
 import { useAnswer } from "./answer";
-import type { Flame } from "./api";
+import type { Flame, Group } from "./api";
 import { Empty } from "./empty";
 import { value } from "./format";
+import { heats } from "./flame";
 import { Graph } from "./graph";
 import { Panel } from "./message";
-import { question, readBy, type Page } from "./page";
+import { mostFrames, question, readBy, type Page } from "./page";
+import { groupFill, groupName, sharing } from "./states";
 import { Choice } from "./stateschoice";
 import { Functions, useRows, useTop } from "./table";
 import { GraphTools, Search, Toggle } from "./tools";
 
 export function FlameView({ page }: { page: Page }) {
-  const { state } = page, params = { ...question(state), inv: state.inv, max_nodes: state.n };
+  const { state } = page, params = { ...question(state), inv: state.inv, max_nodes: state.n, ...sharing(state) };
   const flame = useAnswer(state.t ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Flame>("flame", params, signal));
   const [rows, more] = useRows();
   const top = useTop(page, rows);
@@ -30,14 +32,22 @@ export function FlameView({ page }: { page: Page }) {
               <Search page={page} of={top.data} />
             </div>
             <Choice page={page} of={data} />
-            <Graph page={page} of={data.tree} label={state.inv ? "callers below callees" : "flame graph"} hasZoom />
-            <Left page={page} of={data} />
+            <Graph page={page} of={data.tree} label={state.inv ? "callers below callees" : "flame graph"} hasZoom shares={data.shares} />
+            <Key by={state.c} shares={data.shares} /><Left page={page} of={data} />
           </section>
           <Functions page={page} of={top} more={more} />
         </div>
       )}
     </Panel>
   );
+}
+
+// Key says what the colours of frames stand for, if that is not a name.
+function Key({ by, shares }: { by: string; shares?: Group[] }) {
+  const percents = heats.map((h) => 100 * h + " %");
+  if (shares) return <p class="left-out state-key"><span>samples of all states:</span>{shares.map((g) => <span key={groupName(g)}><i class={"fill fill" + groupFill(g)} aria-hidden="true" />{groupName(g)}</span>)}</p>;
+  if (by !== "value") return null;
+  return <p class="left-out change-key"><span>own value, of all: less than {percents[0]}</span>{[3, 4, 5, 6].map((c, i) => <><i class={"c" + c} aria-hidden="true" />{i < 3 && <span>{percents[i]}</span>}</>)}<span>and more</span></p>;
 }
 
 // Total is the sum of what is seen, or the mean of gauges with a switch.
@@ -49,8 +59,6 @@ export function Total({ page: { state, go }, of }: { page: Page; of: Flame }) {
     </span>
   );
 }
-
-const mostFrames = 100_000;
 
 // Left says what a tree leaves out, and asks for more.
 export function Left({ page: { state, go }, of }: { page: Page; of: Flame }) {

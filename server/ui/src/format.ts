@@ -79,12 +79,19 @@ export function packageOf(name: string): string {
   return dot > 0 ? folder + rest.slice(0, dot) : folder || name;
 }
 
+// zone is how all times are shown: in UTC, or as local ones.
+export const zone = { isUTC: false };
+
+// inZone returns a time of the zone as text: 2026-11-23T10:00:00.000, and nothing for a time that is none.
+export function inZone(millis: number): string {
+  const at = new Date(zone.isUTC ? millis : millis - new Date(millis).getTimezoneOffset() * 6e4);
+  return Number.isNaN(at.getTime()) ? "" : at.toISOString().slice(0, -1);
+}
+
 // clock formats a time of day, with its date if that is not the date of another time.
 export function clock(millis: number, beside = Date.now()): string {
-  const d = new Date(millis), two = (n: number) => String(n).padStart(2, "0");
-  const time = two(d.getHours()) + ":" + two(d.getMinutes()) + ":" + two(d.getSeconds());
-  const date = d.getFullYear() + "-" + two(d.getMonth() + 1) + "-" + two(d.getDate());
-  return d.toDateString() === new Date(beside).toDateString() ? time : date + " " + time;
+  const at = inZone(millis), date = at.slice(0, 10), time = at.slice(11, 19);
+  return date === inZone(beside).slice(0, 10) ? time : date + " " + time;
 }
 
 // span formats a length of time.

@@ -1,11 +1,13 @@
 // A flame graph: the canvas, its pointer and keys, and the tree beside it for who does not see it.
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Group } from "./api";
 import { change, percent, text, value } from "./format";
 import { at, box, draw, rowHeight, search, type Look, type View } from "./flame";
 import { FrameMenu } from "./framemenu";
 import { graphKey } from "./graphkeys";
-import { details, spoken, type Page } from "./page";
+import { details, mostFrames, spoken, type Page } from "./page";
+import { groupFill, groupName } from "./states";
 import { Tree, type Columns, type Side } from "./tree";
 
 interface Props {
@@ -16,12 +18,13 @@ interface Props {
   side?: Side; // of a difference
   hasZoom?: boolean; // the zoom is that of the address
   root?: string; // its name
+  shares?: Group[]; // what the groups of the nodes are
 }
 
 const css = (style: CSSStyleDeclaration, name: string) => style.getPropertyValue(name).trim();
 
 // look reads the colours of the page's style.
-function look(tree: Tree, by: string, hits: Uint8Array | null, ctx: CanvasRenderingContext2D): Look {
+function look(tree: Tree, by: string, hits: Uint8Array | null, ctx: CanvasRenderingContext2D, shares?: Group[]): Look {
   const style = getComputedStyle(document.documentElement), font = css(style, "--frame-font");
   ctx.font = font;
   const all = (name: string, n: number) => Array.from({ length: n }, (_, i) => css(style, name + i));
@@ -29,6 +32,8 @@ function look(tree: Tree, by: string, hits: Uint8Array | null, ctx: CanvasRender
     ink: css(style, "--frame-ink"), faint: css(style, "--faint"), rest: css(style, "--rest"), run: css(style, "--run"), hit: css(style, "--accent"), dim: css(style, "--dim"), line: css(style, "--rule"),
     background: css(style, "--surface"), strong: css(style, "--strong"), font, charWidth: ctx.measureText("M").width,
     fills: all("--fill", 8), changes: all("--change", 7), group: tree.group(by), hits,
+    heat: by === "value" ? all("--change", 7).slice(3) : undefined,
+    shares: shares && { fills: shares.map((g) => css(style, groupFill(g) < 0 ? "--rest" : "--state" + groupFill(g))), isWhole: by === "state" },
   };
 }
 
@@ -46,7 +51,7 @@ export interface Handle {
   zoom: (node: number) => void;
 }
 
-export function Graph({ page, of, label, isUp = false, side = "", hasZoom = false, root }: Props) {
+export function Graph({ page, of, label, isUp = false, side = "", hasZoom = false, root, shares }: Props) {
   const { state, go } = page;
   const tree = useMemo(() => { const t = new Tree(of, root); t.lay(side, state.o === "name"); return t; }, [of, side, state.o, root]);
   const [ownZoom, setOwnZoom] = useState(0);
@@ -60,16 +65,18 @@ export function Graph({ page, of, label, isUp = false, side = "", hasZoom = fals
   useLayoutEffect(() => setFocused(zoomed), [tree, zoomed]);
 
   const zoom = (node: number) => {
-    if (hasZoom) go({ z: node ? tree.hash[node]!.toString(16) : "" });
+    if (hasZoom && tree.others.has(node) && Number(state.n) < mostFrames) go({ n: String(mostFrames) }); // what it stands for
+    else if (hasZoom) go({ z: node ? tree.hash[node]!.toString(16) : "" });
     else setOwnZoom(node);
     spoken.say("zoomed to " + text(tree.name(node), 100));
   };
   const handle: Handle = { tree, page, isUp, focused, zoomed, hits: found?.nodes ?? [], focus: setFocused, zoom };
   const safe = focused < tree.size ? focused : 0;
-  useLayoutEffect(() => details.say(describe(tree, safe, page.unit)), [tree, safe]);
+  const say = (node: number) => describe(tree, node, page.unit, zoomed, shares);
+  useLayoutEffect(() => details.say(say(safe)), [tree, safe, zoomed]);
   return (
     <div class="graph">
-      <Canvas handle={{ ...handle, focused: safe }} by={state.c} hits={found?.hits ?? null} menu={setMenu} label={label} />
+      <Canvas handle={{ ...handle, focused: safe }} by={state.c} hits={found?.hits ?? null} menu={setMenu} label={label} shares={shares} say={say} />
       {menu && <FrameMenu {...menu} handle={handle} close={() => setMenu(null)} />}
     </div>
   );
@@ -82,10 +89,10 @@ function zoomOf(tree: Tree, z: string, last: number[]): number {
   return tree.find(hash, ...(last[0] === hash ? last.slice(1) : []));
 }
 
-interface CanvasProps { handle: Handle; by: string; hits: Uint8Array | null; label: string; menu: (m: { x: number; y: number; node: number } | null) => void }
+interface CanvasProps { handle: Handle; by: string; hits: Uint8Array | null; label: string; shares?: Group[]; say: (node: number) => string; menu: (m: { x: number; y: number; node: number } | null) => void }
 
-function Canvas({ handle, by, hits, label, menu }: CanvasProps) {
-  const { tree, zoomed, focused, isUp, page } = handle;
+function Canvas({ handle, by, hits, label, shares, say, menu }: CanvasProps) {
+  const { tree, zoomed, focused, isUp } = handle;
   const scroll = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null), hover = useRef<HTMLDivElement>(null), mark = useRef<HTMLDivElement>(null);
   const view = useRef<View>({ width: 0, height: 0, top: 0, zoomed, isUp });
   const paint = useRef(() => {});
@@ -101,7 +108,7 @@ function Canvas({ handle, by, hits, label, menu }: CanvasProps) {
     }
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     view.current = { width, height, top: host.scrollTop, zoomed, isUp };
-    draw(ctx, tree, view.current, look(tree, by, hits, ctx));
+    draw(ctx, tree, view.current, look(tree, by, hits, ctx, shares));
     outline(mark.current, box(tree, view.current, focused));
   };
   useLayoutEffect(() => paint.current());
@@ -123,7 +130,7 @@ function Canvas({ handle, by, hits, label, menu }: CanvasProps) {
   const point = (e: PointerEvent) => {
     const node = nodeAt(e);
     outline(hover.current, node < 0 ? null : box(tree, view.current, node));
-    if (node >= 0) details.say(describe(tree, node, page.unit));
+    if (node >= 0) details.say(say(node));
   };
   const click = (e: MouseEvent) => {
     const node = nodeAt(e);
@@ -152,7 +159,7 @@ function Canvas({ handle, by, hits, label, menu }: CanvasProps) {
         <canvas ref={canvas} aria-hidden="true" />
         <Spacer height={tree.levels.length * rowHeight} />
         <div class="mark hover" ref={hover} hidden /><div class="mark" ref={mark} hidden />
-        <Beside tree={tree} focused={focused} unit={page.unit} label={label} onKey={key} />
+        <Beside tree={tree} focused={focused} say={say} label={label} onKey={key} />
       </div>
     </div>
   );
@@ -181,7 +188,7 @@ function reveal(host: HTMLElement | null, tree: Tree, isUp: boolean, node: numbe
 }
 
 // describe is the line of a frame: name, place, own and total values.
-export function describe(tree: Tree, node: number, unit: string): string {
+export function describe(tree: Tree, node: number, unit: string, zoomed = 0, shares: Group[] = []): string {
   const last = tree.sides - 1, all = tree.total[last]![0]!, file = tree.file(node), parts = [text(tree.name(node), 200)];
   const count = tree.others.get(node);
   if (count) parts[0] = `other: ${count.toLocaleString("en")} frames that the tree leaves out`;
@@ -189,20 +196,28 @@ export function describe(tree: Tree, node: number, unit: string): string {
   const t = tree.total[last]![node]!;
   if (tree.sides > 1) parts.push(`${value(tree.total[0]![node]!, unit)} → ${value(t, unit)}`, change(tree.total[0]![node]!, t));
   else parts.push(value(tree.self(node, 0), unit) + " self", value(t, unit) + " total");
+  if (zoomed) parts.push(percent(t, tree.total[last]![zoomed]!) + " of view");
   parts.push(percent(t, all) + " of all");
+  if (shares.length) parts.push(shareText(shares, (g) => tree.groups[g]![node]!));
   return parts.join("  ·  ");
+}
+
+// shareText says how values divide by state, the largest first.
+export function shareText(shares: Group[], of: (group: number) => number): string {
+  const all = shares.map((g, i) => ({ name: groupName(g), v: of(i) })).filter(({ v }) => v), sum = all.reduce((n, { v }) => n + Math.abs(v), 0);
+  return all.sort((a, b) => Math.abs(b.v) - Math.abs(a.v)).map(({ name, v }) => `${name} ${percent(Math.abs(v), sum)}`).join(", ");
 }
 
 const mostItems = 60;
 
 // Beside is the tree of what is around the focused frame: its path, and its children. It has the keys of the graph.
-function Beside({ tree, focused, unit, label, onKey }: { tree: Tree; focused: number; unit: string; label: string; onKey: (e: KeyboardEvent) => void }) {
+function Beside({ tree, focused, say, label, onKey }: { tree: Tree; focused: number; say: (node: number) => string; label: string; onKey: (e: KeyboardEvent) => void }) {
   const parent = tree.parent[focused]!, kids = Array.from(tree.children(focused)).slice(0, mostItems - 2);
   const id = (n: number) => `${label.replace(/\W/g, "")}-${n}`;
   const siblings = parent < 0 ? 1 : tree.children(parent).length;
   const item = (n: number, pos: number, of: number) => (
     <div role="treeitem" id={id(n)} key={n} aria-level={tree.of.depth[n]! + 1} aria-posinset={pos} aria-setsize={of} aria-selected={n === focused}
-      aria-expanded={tree.children(n).length ? n === focused || n === parent : undefined}>{describe(tree, n, unit)}</div>
+      aria-expanded={tree.children(n).length ? n === focused || n === parent : undefined}>{say(n)}</div>
   );
   const place = parent < 0 ? 1 : tree.children(parent).indexOf(focused) + 1;
   return (

@@ -3,14 +3,14 @@
 import { dayBefore } from "./header";
 import type { Handle } from "./graph";
 import { copy } from "./share";
-import { spoken } from "./page";
+import { spoken, type Page } from "./page";
 import { exactly, stackText } from "./frames";
-import { stamp } from "./url";
+import { isDifference, resolve, stamp, type State } from "./url";
 
 // graphKey does what a key says, and reports whether it says something.
 export function graphKey(e: KeyboardEvent, g: Handle): boolean {
   if (e.ctrlKey || e.metaKey || e.altKey) return false;
-  return walk(e.key, g) || ask(e.key, g) || time(e.key, g);
+  return walk(e.key, g) || ask(e.key, g) || timeKey(e.key, g.page);
 }
 
 // walk moves over the frames.
@@ -65,11 +65,17 @@ function ask(key: string, g: Handle): boolean {
   return true;
 }
 
-// time zooms and shifts the range.
-function time(key: string, { page: { range: { from, to }, go } }: Handle): boolean {
-  const length = to - from, moves: Record<string, [number, number]> = { "+": [0.25, -0.25], "-": [-0.5, 0.5], "[": [-0.5, -0.5], "]": [0.5, 0.5] };
+// timeKey zooms and shifts the range, of a difference both sides by as much, and reports whether the key says so.
+export function timeKey(key: string, { state, range, go }: Page): boolean {
+  const { from, to } = range, length = to - from, moves: Record<string, [number, number]> = { "+": [0.25, -0.25], "-": [-0.5, 0.5], "[": [-0.5, -0.5], "]": [0.5, 0.5] };
   const move = moves[key];
   if (!move) return false;
-  go({ from: stamp(Math.floor(from + move[0] * length)), to: stamp(Math.ceil(to + move[1] * length)) });
+  const by = (time: number, part: number, round: (n: number) => number) => stamp(round(time + part * length));
+  const change: Partial<State> = { from: by(from, move[0], Math.floor), to: by(to, move[1], Math.ceil) };
+  if (isDifference(state)) {
+    if (state.bfrom) change.bfrom = by(resolve(state.bfrom, range.newest), move[0], Math.floor);
+    if (state.bto) change.bto = by(resolve(state.bto, range.newest), move[1], Math.ceil);
+  }
+  go(change);
   return true;
 }

@@ -4,11 +4,12 @@ import { useEffect, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
 import { querier } from "./api";
 import type { Type } from "./empty";
-import { text } from "./format";
+import { text, zone } from "./format";
 import type { Page } from "./page";
 import { SelectorField } from "./selector";
 import { Share } from "./share";
-import { shifted } from "./url";
+import { Toggle } from "./tools";
+import { readTime, shifted, shownTime, states } from "./url";
 
 interface Props { page: Page; types: Type[]; refresh: () => void; help: () => void }
 
@@ -23,7 +24,8 @@ export function Header({ page, types, refresh, help }: Props) {
       <SelectorField page={page} />
       <label class="field">by <select value={state.by} onChange={(e) => go({ by: e.currentTarget.value })}>
         <option value="">–</option>
-        {[...new Set([...names, state.by])].filter(Boolean).map((n) => <option value={n} key={n}>{text(n, 60)}</option>)}
+        {(state.h || state.by === states) && <option value={states}>state over time</option>}
+        {[...new Set([...names, state.by])].filter((n) => n && n !== states).map((n) => <option value={n} key={n}>{text(n, 60)}</option>)}
       </select></label>
       <Times page={page} />
       <label class="check"><input type="checkbox" checked={state.live === "1"} onChange={(e) => go({ live: e.currentTarget.checked ? "1" : "" })} /> live</label>
@@ -70,6 +72,7 @@ function Times({ page: { state, go } }: { page: Page }) {
       <TimeField label="from" value={state.from} go={(from) => go({ from: from || "-1h" })} />
       <span aria-hidden="true">–</span>
       <TimeField label="to" value={state.to} go={(to) => go({ to })} placeholder="newest" />
+      <Toggle isOn={state.utc === "1"} set={(on) => go({ utc: on ? "1" : "" }, true)} what="UTC" />
       <datalist id="spans">{spans.map((s) => <option value={s} key={s} />)}</datalist>
     </span>
   );
@@ -77,11 +80,11 @@ function Times({ page: { state, go } }: { page: Page }) {
 
 // TimeField keeps what is typed until it is a time.
 export function TimeField({ label, value, go, placeholder }: { label: string; value: string; go: (v: string) => void; placeholder?: string }) {
-  const [typed, set] = useState(value);
-  useEffect(() => set(value), [value]);
+  const [typed, set] = useState(shownTime(value));
+  useEffect(() => set(shownTime(value)), [value, zone.isUTC]);
   return (
     <input type="text" aria-label={label} list="spans" size={Math.min(20, Math.max(8, typed.length + 1))} value={typed} placeholder={placeholder} spellcheck={false}
-      onInput={(e) => set(e.currentTarget.value)} onChange={(e) => go(e.currentTarget.value.trim())} />
+      onInput={(e) => set(e.currentTarget.value)} onChange={(e) => go(readTime(e.currentTarget.value.trim()))} />
   );
 }
 

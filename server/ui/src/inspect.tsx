@@ -6,7 +6,7 @@ import type { Head } from "./api";
 import { text, value } from "./format";
 import { Panel } from "./message";
 import { question, type Page } from "./page";
-import { command, copy } from "./share";
+import { copy } from "./share";
 
 interface Granule { from: string[]; to: string[]; rows: number; bytes: number; parts: { base: boolean; rows: number; bytes: number }[] }
 interface Inspected extends Head {
@@ -25,20 +25,19 @@ export function Why({ page }: { page: Page }) {
   return (
     <section class="card whole-row" aria-label="why the answer is so">
       <h2>why the answer is so</h2>
-      {isOpen ? <Panel of={answer}>{(data) => <Inspection data={data} page={page} more={() => setRows(1000)} />}</Panel> : (
+      {isOpen ? <Panel of={answer}>{(data) => <Inspection data={data} more={() => setRows(1000)} />}</Panel> : (
         <p><button type="button" onClick={() => open(true)}>ask what the question reads</button></p>
       )}
     </section>
   );
 }
 
-function Inspection({ data, page, more }: { data: Inspected; page: Page; more: () => void }) {
-  const { touched: t, all, granules } = data, line = data.command || command(page);
+function Inspection({ data, more }: { data: Inspected; more: () => void }) {
+  const { touched: t, all, granules } = data, line = data.command;
   return (
     <>
       <p>It reads {n(t.rows)} of {n(all.rows)} rows in {n(t.granules)} of {n(all.granules)} granules and {n(t.parts)} of {n(all.parts)} parts, of which {n(t.chosen)} rows are summed. A difference reads both sides.</p>
-      <pre tabIndex={0}>{text(line, 4000)}</pre>
-      <button type="button" onClick={() => void copy("the command", line)}>copy</button>
+      {line ? <><pre tabIndex={0}>{text(line, 4000)}</pre><button type="button" onClick={() => void copy("the command", line)}>copy</button></> : <p>No command asks this question.</p>}
       <table class="list granules">
         <thead><tr><th scope="col">granule from</th><th scope="col" class="n">rows</th><th scope="col" class="n">parts</th><th scope="col" class="n">not yet compacted</th><th scope="col" class="n">memory</th></tr></thead>
         <tbody>

@@ -33,7 +33,7 @@ function AskToken({ text: why, retry }: { text: string; retry: () => void }) {
 
 // Panel is a place for an answer: loading, an error, or what it shows.
 export function Panel<T>({ of, children }: { of: Answer<T>; children: (data: T) => ComponentChildren }) {
-  if (of.error) return <Failed of={of} />;
+  if (of.error && (of.error.status || of.data === undefined)) return <Failed of={of} />;
   if (of.data === undefined) return <div class="panel waiting" aria-busy="true"><span class="sr">loading</span></div>;
-  return <div class={"panel" + (of.isOld ? " old" : "")} aria-busy={of.isOld}>{children(of.data)}</div>;
+  return <>{of.error && <Failed of={of} />}<div class={"panel" + (of.isOld || of.error ? " old" : "")} aria-busy={of.isOld}>{children(of.data)}</div></>; // a server that is gone takes nothing away
 }

@@ -12,6 +12,7 @@ export interface Page {
   load: Load;
   loadKey: string; // another one for each load
   range: Range;
+  floor: number; // profiles before this time were evicted or dropped; 0 if none was
   unit: string;
 }
 
@@ -46,6 +47,9 @@ export function question(s: State): Params {
   if (!isDifference(s)) return out;
   return { ...out, bq: s.bq, bfrom: s.bfrom, bto: s.bto, norm: s.norm };
 }
+
+// mostFrames is how many frames of a tree the page asks for, if it is asked for more.
+export const mostFrames = 100_000;
 
 // What the lines at the bottom say: the frame below the pointer, and what the last answer read.
 type Listener = (text: string) => void;

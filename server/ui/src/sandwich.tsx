@@ -7,11 +7,12 @@ import { percent, text, value } from "./format";
 import { Graph } from "./graph";
 import { Message, Panel } from "./message";
 import { question, readBy, type Page } from "./page";
+import { sharing } from "./states";
 import { Functions, useRows, useTop } from "./table";
 import { Search } from "./tools";
 
 export function SandwichView({ page }: { page: Page }) {
-  const { state, go } = page, params = { ...question(state), function: state.fn };
+  const { state, go } = page, params = { ...question(state), function: state.fn, ...sharing(state) };
   const flame = useAnswer(state.t && state.fn ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Flame>("flame", params, signal));
   const [rows, more] = useRows();
   const top = useTop(page, rows);
@@ -41,9 +42,9 @@ function Both({ page, of }: { page: Page; of: Flame }) {
   return (
     <div class="sandwich">
       <h2>callers <small>{value(sum, of.unit)}, {percent(sum, of.total[0]!)} of all</small></h2>
-      <Graph page={page} of={of.callers!} label="callers" root={page.state.fn} isUp />
+      <Graph page={page} of={of.callers!} label="callers" root={page.state.fn} shares={of.shares} isUp />
       <h2>callees</h2>
-      <Graph page={page} of={callees!} label="callees" root={page.state.fn} />
+      <Graph page={page} of={callees!} label="callees" root={page.state.fn} shares={of.shares} />
     </div>
   );
 }

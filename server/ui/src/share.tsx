@@ -1,10 +1,11 @@
 // The same thing elsewhere: a link, a pprof file, a command.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { link } from "./api";
+import { useAnswer } from "./answer";
+import { link, type Head } from "./api";
 import { saveGraph } from "./graph";
-import { spoken, type Page } from "./page";
-import { isDifference, parseAgo, print, stamp, type State } from "./url";
+import { question, spoken, type Page } from "./page";
+import { parseAgo, print, stamp, type State } from "./url";
 
 // copy puts a text on the clipboard and says so.
 export async function copy(what: string, text: string) {
@@ -25,17 +26,6 @@ function absolute({ state, range }: Page): string {
   return location.origin + location.pathname + print(fixed);
 }
 
-const quote = (s: string) => "'" + s.replace(/'/g, "'\\''") + "'";
-
-// command returns the shell command that prints the same table.
-export function command({ state: s }: Page): string {
-  const flags: [string, string][] = [["focus", s.focus], ["ignore", s.ignore], ["hide", s.hide], ["search", s.s], ["sort", s.sort === "flat" ? "" : s.sort]];
-  const more = flags.filter(([, v]) => v).map(([name, v]) => ` --${name} ${quote(v)}`).join("") + (s.sum ? " --sum" : "");
-  if (!isDifference(s)) return `granary top${more} ${quote(pprof(s))}`;
-  const before = { ...s, q: s.bq || s.q, from: s.bfrom || s.from, to: s.bto || s.to };
-  return `granary diff${s.norm ? " --normalize" : ""}${more} ${quote(pprof(before))} ${quote(pprof(s))}`;
-}
-
 // pprof returns the address of the merged profile of a selection.
 function pprof(s: State): string {
   return new URL(link("pprof", { type: s.t, selector: s.q, from: s.from, to: s.to }), location.href).href;
@@ -50,6 +40,9 @@ export function Share({ page }: { page: Page }) {
     addEventListener("pointerdown", outside);
     return () => removeEventListener("pointerdown", outside);
   }, [isOpen]);
+  const params = { ...question(page.state), sort: page.state.sort, function: page.state.v === "sandwich" ? page.state.fn : "" };
+  const line = useAnswer(isOpen ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Head & { command: string }>("command", params, signal));
+  const command = line.isOld ? undefined : line.data?.command;
   const all = page.state.st || page.state.ns || page.state.at ? ", of all states" : ""; // pprof has no place for states
   const item = (what: string, run: () => void) => <button type="button" role="menuitem" onClick={() => { set(false); run(); }}>{what}</button>;
   return (
@@ -58,7 +51,9 @@ export function Share({ page }: { page: Page }) {
       {isOpen && (
         <div class="menu" role="menu" aria-label="share">
           {item("copy a link with fixed times", () => void copy("the link", absolute(page)))}
-          {item("copy the same question as a command" + all, () => void copy("the command", command(page)))}
+          <button type="button" role="menuitem" disabled={!command} onClick={() => { set(false); void copy("the command", command!); }}>
+            {command === "" || line.error ? "no command asks this question" : "copy the same question as a command"}
+          </button>
           <a role="menuitem" href={pprof(page.state)} download="profile.pb.gz" onClick={() => set(false)}>save as pprof{all}</a>
           {item("save the graph as a picture", saveGraph)}
           <a role="menuitem" href={link("ui/pprof/", { t: page.state.t, q: page.state.q, from: page.state.from, to: page.state.to, sum: page.state.sum })} target="_blank" rel="noopener" onClick={() => set(false)}>open in pprof's own pages</a>

@@ -1,7 +1,8 @@
 // The histories of the store, and the parameters of questions about states.
 
 import { useAnswer, type Answer } from "./answer";
-import { get, type Head, type Params } from "./api";
+import { get, type Group, type Head, type Params } from "./api";
+import { text } from "./format";
 import type { State } from "./url";
 
 // History is one history of the store.
@@ -48,6 +49,17 @@ export function chosen(s: State): Params {
   if (!s.st && !s.ns && !s.at) return {};
   return { h: s.h, p: s.p, state: s.st, status: s.st ? "" : s.ns, attribute: s.at };
 }
+
+// sharing are the parameters of shares by state in each frame: of a choice by state, or for the colour.
+export function sharing(s: State): Params {
+  return s.h && s.p && (s.st || s.ns || s.at || s.c === "state") ? { h: s.h, p: s.p, shares: "1" } : {};
+}
+
+// groupName returns the name of a group of samples.
+export const groupName = (g: Group) => (g.status === "known" ? text(g.state!, 60) : g.others ? `${g.others} other states` : `without a state: ${g.status}`);
+
+// groupFill returns the number of its colour, -1 for that of the rest.
+export const groupFill = (g: Group) => (g.status === "known" ? fillOf(g.state!) : -1);
 
 // nothing is the change of the state that chooses no state.
 export const nothing = { st: "", ns: "", at: "", mw: "" } as const;

@@ -5,6 +5,7 @@ import { useAnswer } from "./answer";
 import type { Head } from "./api";
 import { clock, span, text } from "./format";
 import { Failed } from "./message";
+import { timeKey } from "./graphkeys";
 import { details, spoken, type Page } from "./page";
 import { fillOf, group, nothing, type History, type Interval, type Pixels } from "./states";
 import { image, paint, runAt, xOf, type Colours, type Frame } from "./statespaint";
@@ -207,7 +208,7 @@ function rowsKey(e: KeyboardEvent, page: Page, of: Pixels, p: Place, walk: (p: P
     case "m": page.go({ v: "states", at: row.attribute, st: of.states[row.state[run]!]!.state, ns: "", mw: "1" }); break;
     case "Escape": page.go(nothing); break;
     case "u": history.back(); break;
-    default: return false;
+    default: return timeKey(e.key, page);
   }
   return true;
 }

@@ -2,7 +2,7 @@
 
 import { useEffect } from "preact/hooks";
 import { useAnswer } from "./answer";
-import type { Flame, Head, Lengths, Typed } from "./api";
+import type { Flame, Group, Head, Lengths, Typed } from "./api";
 import { Empty } from "./empty";
 import { percent, text, value } from "./format";
 import { Graph } from "./graph";
@@ -11,8 +11,8 @@ import { question, readBy, type Page } from "./page";
 import { fillOf } from "./states";
 import { Note } from "./stateschoice";
 
-interface Group { status: string; state?: string; kind?: string; total: number; magnitude: number; stacks: number }
-interface Groups extends Head, Typed { lengths: Lengths; attributes: number; groups: Group[] }
+interface Sum extends Group { magnitude: number }
+interface Groups extends Head, Typed { lengths: Lengths; groups: Sum[] }
 
 export function StatesTab({ page }: { page: Page }) {
   const { state } = page;
@@ -50,7 +50,7 @@ function Bars({ page }: { page: Page }) {
   );
 }
 
-function Bar({ page: { state, go, unit }, g, of }: { page: Page; g: Group; of: Groups }) {
+function Bar({ page: { state, go, unit }, g, of }: { page: Page; g: Sum; of: Groups }) {
   const isKnown = g.status === "known", name = isKnown ? g.state! : reasons[g.status] ?? g.status, isOn = isKnown ? state.st === g.state : state.ns === g.status;
   const choose = () => go({ v: "flame", z: "", ...(isOn ? { st: "", ns: "" } : isKnown ? { st: g.state!, ns: "" } : { st: "", ns: g.status }) });
   const share = of.magnitude[0] ? Math.abs(g.total) / of.magnitude[0] : 0;

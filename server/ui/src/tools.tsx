@@ -32,7 +32,8 @@ export function GraphTools({ page, hasDirection = true, hasColour = true }: { pa
       <Toggle isOn={state.o === "name"} set={(on) => go({ o: on ? "name" : "" })} what="by name" />
       {hasColour && (
         <label class="field">colour <select value={state.c} onChange={(e) => go({ c: e.currentTarget.value })}>
-          <option value="">package</option><option value="file">file</option><option value="binary">binary</option>
+          <option value="">package</option><option value="file">file</option><option value="binary">binary</option><option value="value">value</option>
+          {state.h && <option value="state">state</option>}
         </select></label>
       )}
     </>

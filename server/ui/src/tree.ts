@@ -6,7 +6,7 @@ import { packageOf } from "./format";
 // function 1 stand for others.
 export interface Columns {
   names: string[]; files: number[]; lines: number[]; binaries: number[]; texts: string[];
-  depth: number[]; function: number[]; self: number[][]; others: [number, number][]; all: number;
+  depth: number[]; function: number[]; self: number[][]; groups?: number[][]; others: [number, number][]; all: number;
 }
 
 // Level has the frames of one depth by place. x and w are in the unit of the values.
@@ -19,6 +19,7 @@ export class Tree {
   readonly size: number;
   readonly parent: Int32Array;
   readonly total: Float64Array[]; // by side
+  readonly groups: Float64Array[]; // totals by group, of samples that the sides need not have
   readonly hash: Uint32Array; // of the path of names
   private readonly kids: Int32Array; // children by parent, in preorder
   private readonly first: Int32Array; // where those of a node begin
@@ -31,6 +32,7 @@ export class Tree {
     const n = (this.size = of.depth.length);
     this.parent = parents(of.depth);
     this.total = of.self.map((self) => totals(self, this.parent));
+    this.groups = (of.groups ?? []).map((group) => totals(group, this.parent));
     this.hash = paths(of, this.parent);
     this.first = new Int32Array(n + 1);
     for (let i = 1; i < n; i++) this.first[this.parent[i]! + 1]!++;

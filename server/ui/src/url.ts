@@ -1,10 +1,12 @@
 // The state of the page and its address: all of the state is in the query of the URL, without what is the default.
 
+import { inZone, zone } from "./format";
+
 // defaults has each field of the state. A flag is "1" or "".
 export const defaults = {
   t: "", // type of the profiles
   q: "", // selector
-  by: "", // label of the lines
+  by: "", // label of the lines; states for the states of the history
   from: "-1h",
   to: "",
   v: "flame", // view
@@ -16,7 +18,7 @@ export const defaults = {
   hide: "",
   inv: "",
   o: "", // order of frames: "" by size, "name"
-  c: "", // colour of frames: "" by package, "file", "binary"
+  c: "", // colour of frames: "" by package, "file", "binary", "value", "state"
   n: "", // frames of a tree, at most; "" leaves it to the server
   sum: "", // gauges are added up
   sort: "flat", // of the table
@@ -26,6 +28,7 @@ export const defaults = {
   norm: "",
   side: "", // of a difference: "" both, "before", "after"
   live: "",
+  utc: "", // times are shown in UTC, not as local ones
   h: "", // history, and path of its attributes
   p: "",
   st: "", // samples of a state
@@ -33,6 +36,9 @@ export const defaults = {
   at: "", // samples of an attribute
   mw: "", // what ran while it was in the state
 };
+
+// states is the choice of lines that is no label.
+export const states = "{state}";
 
 export type Field = keyof typeof defaults;
 export type State = Record<Field, string>;
@@ -85,6 +91,19 @@ export function printAgo(millis: number): string {
 // stamp returns a time in RFC 3339, to the second if that is exact.
 export function stamp(millis: number): string {
   return new Date(Math.round(millis)).toISOString().replace(".000Z", "Z");
+}
+
+// shownTime returns a time of the address as a field has it: an absolute one in the zone.
+export function shownTime(time: string): string {
+  const parts = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?Z$/.exec(time), shown = parts ? inZone(Date.parse(parts[1] + "Z")) : "";
+  return shown ? shown.slice(0, 19).replace("T", " ") + (parts![2] ?? "") : time;
+}
+
+// readTime is the inverse of shownTime. A date alone is its midnight.
+export function readTime(typed: string): string {
+  const parts = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d)(:\d\d)?(\.\d+)?)?$/.exec(typed);
+  const at = parts ? Date.parse(`${parts[1]}T${parts[2] ?? "00:00"}${parts[3] ?? ":00"}${zone.isUTC ? "Z" : ""}`) : NaN;
+  return Number.isNaN(at) ? typed : stamp(at).replace("Z", (parts![4] ?? "") + "Z");
 }
 
 // resolve returns the milliseconds of a time of the state, given the time of the newest profile.
