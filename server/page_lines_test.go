@@ -70,7 +70,9 @@ func TestPage_LinesLimits(t *testing.T) {
 		parameters []string
 		status     int
 	}{
-		{[]string{"p", "Threads/{tid}", "pixels", "0"}, 422}, {[]string{"p", "Threads/{tid}", "pixels", "4097"}, 422}, {nil, 400},
+		{[]string{"p", "Threads/{tid}", "pixels", "0"}, 422},
+		{[]string{"p", "Threads/{tid}", "pixels", "4097"}, 422},
+		{nil, 400},
 		{[]string{"p", "Threads/{tid}", "rows", "1"}, 400},
 	} {
 		if status, text, _ := m.page("histories/threads/lines", nil, test.parameters...); status != test.status {
