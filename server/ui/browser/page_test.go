@@ -56,6 +56,7 @@ func TestWideNumbers(t *testing.T) {
 	b.until(ready)
 	b.says("123,456,789,012,345,680")
 	b.until(fits + " && document.querySelector('table.top .name').clientWidth > 60")
+	b.until("document.querySelector('.u-over').getBoundingClientRect().left - document.querySelector('.plot').getBoundingClientRect().left > 140") // the numbers of the axis
 	b.shot("wide-numbers")
 	b.goTo("/?v=difference&bto=-0s&bfrom=-1h")
 	b.until("document.querySelector('.change-key') && document.querySelector('table.top tbody tr')")
@@ -95,31 +96,36 @@ func TestEvicted(t *testing.T) {
 	b.until("new URLSearchParams(location.search).get('from') === '2026-11-23T08:00:00Z' && " + ready)
 }
 
+// pictured is true when the flame graph has a colour of the style.
+func pictured(colour string) string {
+	return `(() => { const c = document.querySelector(".flame canvas"), d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+		const want = parseInt(getComputedStyle(document.documentElement).getPropertyValue("` + colour + `").trim().slice(1), 16);
+		for (let i = 0; i < d.length; i += 4) if ((d[i] << 16 | d[i + 1] << 8 | d[i + 2]) === want) return true;
+		return false; })()`
+}
+
 // TestColourByValue colours frames by what is their own.
 func TestColourByValue(t *testing.T) {
 	b := open(t, fleet(t), "/?c=value")
 	b.until(ready)
 	b.says("own value, of all: less than 0.1 %")
-	has := func(colour string) string {
-		return `(() => { const c = document.querySelector(".flame canvas"), d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
-			const want = parseInt(getComputedStyle(document.documentElement).getPropertyValue("` + colour + `").trim().slice(1), 16);
-			for (let i = 0; i < d.length; i += 4) if ((d[i] << 16 | d[i + 1] << 8 | d[i + 2]) === want) return true;
-			return false; })()`
-	}
 	for _, colour := range []string{"--change3", "--change4", "--change5"} {
-		b.until(has(colour))
+		b.until(pictured(colour))
 	}
 	b.shot("colour-value")
 	eval[any](b, "(() => { const s = [...document.querySelectorAll('.tools select')].at(-1); s.value = ''; s.dispatchEvent(new Event('change', { bubbles: true })); })()")
-	b.until("!location.search.includes('c=') && !(" + has("--change5") + ")")
+	b.until("!location.search.includes('c=') && !(" + pictured("--change5") + ")")
 }
 
 // TestStateShares says of each frame how its samples divide by state, in its line and its colours.
 func TestStateShares(t *testing.T) {
-	b := open(t, threads(t, 30, 600), "/?c=state")
+	b := open(t, threads(t, 30, 600), "/")
+	b.until(readyStates + " && !(" + pictured("--state2") + ")")
+	b.goTo("/?c=state")
 	b.until(readyStates)
 	b.until("/running [0-9.]+ %/.test(document.querySelector('#details').textContent)")
 	b.says("samples of all states:")
+	b.until(pictured("--state2") + " && " + pictured("--state5")) // running, and waiting
 	b.focusGraph()
 	b.keys(kb.ArrowDown)
 	b.until("document.querySelector('[aria-selected=true][role=treeitem]').getAttribute('aria-level') === '2'")
@@ -130,6 +136,7 @@ func TestStateShares(t *testing.T) {
 	b.goTo("/?st=running")
 	b.until(readyStates)
 	b.until("/^all.*waiting [(]lock[)] [0-9.]+ %, running [0-9.]+ %, without a state: no label [0-9.]+ %$/.test(document.querySelector('#details').textContent)")
+	b.until(pictured("--state2") + " && " + pictured("--state5"))
 	b.shot("shares-chosen")
 	b.goTo("/?v=sandwich&fn=run.f1&st=running")
 	b.until("document.querySelectorAll('.flame canvas').length === 2 && document.querySelector('#details').textContent.endsWith('running 100 %')")
