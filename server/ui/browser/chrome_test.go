@@ -110,7 +110,7 @@ func open(t *testing.T, h http.Handler, path string) *tab {
 	}))
 	b.url = srv.URL
 	ctx, cancel := chromedp.NewContext(parent)
-	ctx, stop := context.WithTimeout(ctx, 90*time.Second)
+	ctx, stop := context.WithTimeout(ctx, 4*time.Minute)
 	b.ctx = ctx
 	t.Cleanup(func() { stop(); cancel(); srv.Close() })
 	run(b, chromedp.EmulateViewport(1440, 900))
@@ -152,7 +152,7 @@ func eval[T any](b *tab, expression string) T {
 // until waits until an expression is true. One that throws is not.
 func (b *tab) until(expression string) {
 	b.t.Helper()
-	for end := time.Now().Add(20 * time.Second); !eval[bool](b, "(async () => { try { return Boolean("+expression+"); } catch { return false; } })()"); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !eval[bool](b, "(async () => { try { return Boolean("+expression+"); } catch { return false; } })()"); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			b.shot("failed")
 			b.t.Fatalf("never: %s; the page says: %.400s", expression, eval[string](b, "document.body.innerText"))

@@ -147,7 +147,7 @@ func TestLoading(t *testing.T) {
 		if r.URL.Path == "/api/v1/flame" {
 			select {
 			case <-wait:
-			case <-time.After(20 * time.Second):
+			case <-time.After(time.Minute):
 			}
 		}
 		return false

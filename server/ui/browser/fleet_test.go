@@ -43,15 +43,23 @@ func openServer(t testing.TB) (*server.Server, *columnstore.Store) {
 // push stores a profile.
 func push(t testing.TB, s http.Handler, p *profile.Profile, labels url.Values) {
 	t.Helper()
+	if err := pushed(s, p, labels); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pushed is push for any goroutine.
+func pushed(s http.Handler, p *profile.Profile, labels url.Values) error {
 	var body bytes.Buffer
 	if err := p.Write(&body); err != nil {
-		t.Fatal(err)
+		return err
 	}
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, httptest.NewRequest("POST", "http://localhost/pprof?"+labels.Encode(), &body))
 	if w.Code/100 != 2 {
-		t.Fatalf("push: %d %s", w.Code, w.Body)
+		return fmt.Errorf("push: %d %s", w.Code, w.Body)
 	}
+	return nil
 }
 
 // last is the time of the newest profile of the fleet.
