@@ -1,0 +1,107 @@
+package parca
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/parca-dev/parca/pkg/profile"
+	"github.com/polarsignals/frostdb/dynparquet"
+	"github.com/polarsignals/frostdb/query/logicalplan"
+
+	"github.com/granarydb/granary/columnstore"
+)
+
+// Provider returns the tables that FrostDB's engine reads: this one, by the name TableName.
+func (t *Table) Provider() logicalplan.TableProvider { return provider{t} }
+
+type provider struct{ table *Table }
+
+// GetTable implements logicalplan.TableProvider.
+func (p provider) GetTable(name string) (logicalplan.TableReader, error) {
+	if name != TableName {
+		return nil, fmt.Errorf("table %q: want %q", name, TableName)
+	}
+	return reader(p), nil
+}
+
+// reader implements logicalplan.TableReader: each query reads one snapshot.
+type reader struct{ table *Table }
+
+// snapshotKey is the key of the snapshot in the context of a query.
+type snapshotKey struct{}
+
+// Schema returns Parca's schema, by which the engine checks a plan.
+func (r reader) Schema() *dynparquet.Schema { return r.table.parca }
+
+// View calls f with the snapshot of one query.
+func (r reader) View(ctx context.Context, f func(ctx context.Context, tx uint64) error) error {
+	return r.table.store.View(ctx, func(snap *columnstore.Snapshot) error {
+		return f(context.WithValue(ctx, snapshotKey{}, snap), uint64(snap.Commit()))
+	})
+}
+
+// SchemaIterator is for queries about columns, which Parca does not ask.
+func (r reader) SchemaIterator(context.Context, uint64, memory.Allocator, []logicalplan.Callback, ...logicalplan.Option) error {
+	return fmt.Errorf("scan of the schema: %w", errors.ErrUnsupported)
+}
+
+// Iterator calls the callbacks by turns with the rows of the snapshot of View, in records. A record has
+// a column of labels only if all of its rows have the label: to the engine a missing column equals the
+// empty text, as it should, and a null equals nothing.
+func (r reader) Iterator(ctx context.Context, _ uint64, pool memory.Allocator, callbacks []logicalplan.Callback, options ...logicalplan.Option) error {
+	snap, ok := ctx.Value(snapshotKey{}).(*columnstore.Snapshot)
+	if !ok || len(callbacks) == 0 {
+		return errors.New("iterator without a view or without a callback")
+	}
+	var opts logicalplan.IterOptions
+	for _, set := range options {
+		set(&opts)
+	}
+	columns, err := r.projected(snap, opts.PhysicalProjection)
+	if err != nil {
+		return err
+	}
+	scan := columnstore.ScanOptions{Columns: columns, OwnDictionaries: true}
+	if len(columns) == 0 {
+		scan.Columns = []string{profile.ColumnValue} // rows of no columns are counted
+	}
+	if opts.Filter != nil {
+		scan.Where = pushed(r.table.schema, opts.Filter)
+	}
+	out := newConverter(pool, len(columns) == 0)
+	scan.Elements = out.element
+	turn := 0
+	for rec, err := range r.table.table.Scan(ctx, snap, scan) {
+		if err != nil {
+			return err
+		}
+		err := out.each(rec, func(start, end int) error {
+			made, err := out.record(rec, start, end)
+			if err != nil {
+				return err
+			}
+			defer made.Release()
+			turn++
+			return callbacks[turn%len(callbacks)](ctx, made)
+		})
+		rec.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// projected returns the concrete columns that a projection has, all without one.
+func (r reader) projected(snap *columnstore.Snapshot, projection []logicalplan.Expr) ([]string, error) {
+	columns, err := r.table.table.Columns(snap)
+	if err != nil || len(projection) == 0 {
+		return columns, err
+	}
+	return slices.DeleteFunc(columns, func(name string) bool {
+		return !slices.ContainsFunc(projection, func(e logicalplan.Expr) bool { return e.MatchColumn(name) })
+	}), nil
+}

@@ -1,0 +1,90 @@
+package parca
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/polarsignals/frostdb/dynparquet"
+	"github.com/parca-dev/parca/pkg/profile"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/schema"
+)
+
+// ErrRecord is returned for an Arrow record that is not one of Parca's: a column is missing, or of
+// another type.
+var ErrRecord = errors.New("invalid record of samples")
+
+// ErrStore is returned by Open for a store whose table of samples has another schema.
+var ErrStore = errors.New("the store has another table of samples")
+
+// Table is Parca's table of samples in a store. It takes the records that Parca's ProfileColumnStore
+// makes, as its Ingester or as the table behind one, and is the table that FrostDB's engine reads
+// (Provider). A Querier answers from it without that engine. It is safe for concurrent use and lives
+// as long as the store, which the caller closes.
+type Table struct {
+	store  *columnstore.Store
+	table  *columnstore.Table
+	parca  *dynparquet.Schema
+	schema *schema.Schema
+}
+
+// Open returns the table of samples in a store. It creates the table if there is none. The errors are
+// ErrStore, and those of columnstore.Store.CreateTable.
+func Open(store *columnstore.Store) (*Table, error) {
+	want, err := schema.New(Definition())
+	if err != nil {
+		return nil, err
+	}
+	parca, err := profile.Schema()
+	if err != nil {
+		return nil, fmt.Errorf("parca's schema: %w", err)
+	}
+	table := store.Table(TableName)
+	if table == nil {
+		if table, err = store.CreateTable(TableName, Definition()); err != nil {
+			return nil, err
+		}
+	}
+	if !equalColumns(want, table.Schema()) {
+		return nil, fmt.Errorf("%w: %q", ErrStore, TableName)
+	}
+	return &Table{store: store, table: table, parca: parca, schema: want}, nil
+}
+
+// equalColumns reports whether two schemas have the same columns in the same order.
+func equalColumns(a, b *schema.Schema) bool {
+	x, y := a.Columns(), b.Columns()
+	if len(x) != len(y) || a.BucketWidth() != b.BucketWidth() {
+		return false
+	}
+	for i := range x {
+		if x[i] != y[i] || a.IsSeries(i) != b.IsSeries(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// Ingest inserts a record of samples in one transaction: later queries see all of its rows, or after
+// an error none. The record stays the caller's. The errors are ErrRecord and those of
+// columnstore.Table.Insert.
+func (t *Table) Ingest(ctx context.Context, rec arrow.RecordBatch) error {
+	_, err := t.InsertRecord(ctx, rec)
+	return err
+}
+
+// InsertRecord is Ingest that returns the id of the commit.
+func (t *Table) InsertRecord(ctx context.Context, rec arrow.RecordBatch) (tx uint64, err error) {
+	if rec.NumRows() == 0 {
+		return 0, nil
+	}
+	batch, err := batchOf(rec)
+	if err != nil {
+		return 0, err
+	}
+	id, err := t.table.Insert(ctx, batch)
+	return uint64(id), err
+}
