@@ -16,6 +16,7 @@ import (
 	"github.com/parca-dev/parca/pkg/query"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // question is one call of a querier, with its answer as something that can be compared.
@@ -37,7 +38,9 @@ func questionsOfType(typ, selector string, from, to time.Time, steps []time.Dura
 	ctx, q := context.Background(), typ+selector
 	qs := []question{
 		{"labels", func(_ testing.TB, x query.Querier) any { return answered(x.GetProfileMetadataLabels(ctx, q, from, to)) }},
-		{"mappings", func(_ testing.TB, x query.Querier) any { return answered(x.GetProfileMetadataMappings(ctx, q, from, to)) }},
+		{"mappings", func(_ testing.TB, x query.Querier) any {
+			return answered(x.GetProfileMetadataMappings(ctx, q, from, to))
+		}},
 	}
 	for _, step := range steps {
 		for _, sum := range [][]string{nil, {"job"}, {"zone", "job"}} {
@@ -155,13 +158,17 @@ func TestDifferential_RealProfiles(t *testing.T) {
 	s := openStores(t, columnstore.Options{GranuleRows: 5000, PastLimit: -1})
 	profiles := profilesBelow(t, sharedProfiles)
 	for i, name := range slices.Sorted(maps.Keys(profiles)) {
+		if strings.HasSuffix(name, "agent-profile.pb.gz") {
+			continue // its type is the empty text: TestDifference_EmptyType
+		}
 		s.insert(t, profiles[name], "__name__", "p", "job", fmt.Sprintf("job-%d", i%3), "file", fmt.Sprintf("f%d", i))
 	}
 	types := typesOf(t, s.want, time.Unix(0, 0), time.Unix(0, 0))
 	answers := s.compare(t, "all", questionsOfAll(types, time.Unix(0, 0), time.Unix(0, 0)))
 	answers += s.compare(t, "some time", questionsOfAll(types, farFrom, farTo))
 	for _, typ := range types {
-		for _, selector := range []string{`{}`, `{job="job-1"}`, `{job!="job-1"}`, `{file=~"f1.*"}`, `{file!~"1"}`, `{none="x"}`, `{none=""}`, `{job!=""}`} {
+		selectors := []string{`{}`, `{job="job-1"}`, `{job!="job-1"}`, `{file=~"f1.*"}`, `{file!~"1"}`, `{none="x"}`, `{none=""}`, `{job!=""}`}
+		for _, selector := range selectors[:effort.Part(len(selectors), 2)] {
 			answers += s.compare(t, typ+selector, questionsOfType(typ, selector, farFrom, farTo, []time.Duration{time.Nanosecond}, []string{"labels.job"}))
 		}
 	}
@@ -170,7 +177,7 @@ func TestDifferential_RealProfiles(t *testing.T) {
 
 // TestDifferential_Random compares all answers over random profiles.
 func TestDifferential_Random(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range uint64(effort.Part(16, 8)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 7))
 			s := openStores(t, columnstore.Options{GranuleRows: 200, Now: func() time.Time { return base.Add(time.Hour) }})
@@ -189,7 +196,7 @@ func TestDifferential_Random(t *testing.T) {
 				if strings.HasSuffix(typ, ":delta") {
 					steps = append(steps, 90*time.Second, time.Hour)
 				}
-				for _, selector := range []string{`{}`, `{job="job-1"}`, `{job!="job-1",zone=~"z[12]"}`, `{zone!~"z1"}`, `{none!="x"}`} {
+				for _, selector := range []string{`{}`, `{job!="job-1",zone=~"z[12]"}`, `{zone!~"z1",none!="x"}`} {
 					answers += s.compare(t, typ+selector, questionsOfType(typ, selector, from, to, steps, []string{"labels.zone", "labels.job"}))
 					answers += s.compare(t, typ+selector, s.singles(typ+selector))
 				}

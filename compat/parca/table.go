@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/polarsignals/frostdb/dynparquet"
 	"github.com/parca-dev/parca/pkg/profile"
+	"github.com/polarsignals/frostdb/dynparquet"
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/schema"
