@@ -116,8 +116,11 @@ func newFleet() *fleet {
 
 // profile returns an encoded profile and the number of its samples, of distinct stacks.
 func (f *fleet) profile(i int) ([]byte, int) {
-	p := *f.base
-	p.TimeNanos = base.Add(time.Duration(i) * 100 * time.Millisecond).UnixNano()
+	p := &pprof.Profile{
+		PeriodType: f.base.PeriodType, Period: f.base.Period, SampleType: f.base.SampleType, DurationNanos: f.base.DurationNanos,
+		Mapping: f.base.Mapping, Function: f.base.Function, Location: f.base.Location,
+		TimeNanos: base.Add(time.Duration(i) * 100 * time.Millisecond).UnixNano(),
+	}
 	first, n := f.r.IntN(len(f.stacks)), 200+f.r.IntN(600)
 	for j := range n {
 		p.Sample = append(p.Sample, &pprof.Sample{Location: f.stacks[(first+j*7)%len(f.stacks)], Value: []int64{1 + f.r.Int64N(9)}})
