@@ -1,0 +1,177 @@
+package parca
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/parca-dev/parca/pkg/profile"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/schema"
+)
+
+// recordOf returns a record of one row with the columns of Parca's records, and its stack's locations.
+func recordOf(locations ...[]byte) (fields []arrow.Field, columns []arrow.Array) {
+	add := func(name string, column arrow.Array) {
+		fields, columns = append(fields, arrow.Field{Name: name, Type: column.DataType(), Nullable: true}), append(columns, column)
+	}
+	for _, name := range append(typeColumns(), "labels.job") {
+		b := array.NewDictionaryBuilder(memory.DefaultAllocator, textType).(*array.BinaryDictionaryBuilder)
+		if err := b.AppendString(name + "\xff"); err != nil {
+			panic(err)
+		}
+		add(name, b.NewArray())
+	}
+	for _, name := range []string{profile.ColumnTimeNanos, profile.ColumnTimestamp, profile.ColumnDuration, profile.ColumnPeriod, profile.ColumnValue} {
+		add(name, numbers([]int64{base.UnixNano()}))
+	}
+	b := newStackBuilder(1, len(locations))
+	for i, l := range locations {
+		b.addLocation(l)
+		b.add(uint32(i))
+	}
+	b.end()
+	add(profile.ColumnStacktrace, b.list())
+	return fields, columns
+}
+
+// encodedLocation is a location with a mapping and two lines, of bytes that are no UTF-8.
+func encodedLocation() []byte {
+	b := []byte{200, 1, 2, 1, 2, 0xff, 0xfe, 1, 0xc0, 5, 6, 7}
+	for line := range byte(2) {
+		b = append(b, 10+line, 0, 1, 3, 2, 'f', 0xff, 0, 1, 'g')
+	}
+	return b
+}
+
+// TestIngest_BadRecords: a record that is not one of Parca's is an error, and nothing is inserted.
+func TestIngest_BadRecords(t *testing.T) {
+	store, err := columnstore.Open(columnstore.Options{Now: clock, Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	table, err := Open(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ingest := func(fields []arrow.Field, columns []arrow.Array) error {
+		return table.Ingest(context.Background(), array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, 1))
+	}
+	whole := encodedLocation()
+	fields, columns := recordOf(whole)
+	for i, field := range fields {
+		less, rest := append(append([]arrow.Field(nil), fields[:i]...), fields[i+1:]...), append(append([]arrow.Array(nil), columns[:i]...), columns[i+1:]...)
+		optional := field.Name == profile.ColumnStacktrace || field.Name == "labels.job"
+		if err := ingest(less, rest); !optional && !errors.Is(err, ErrRecord) {
+			t.Errorf("without %s: error %v", field.Name, err)
+		}
+		other, changed := append([]arrow.Field(nil), fields...), append([]arrow.Array(nil), columns...)
+		flag := array.NewBooleanBuilder(memory.DefaultAllocator)
+		flag.Append(true)
+		changed[i] = flag.NewArray()
+		other[i].Type = changed[i].DataType()
+		if err := ingest(other, changed); !errors.Is(err, ErrRecord) {
+			t.Errorf("%s of bool: error %v", field.Name, err)
+		}
+	}
+	before := store.Stats().Rows
+	for n := range whole {
+		if err := ingest(recordOf(whole, whole[:n])); !errors.Is(err, ErrRecord) {
+			t.Errorf("a location of %d bytes of %d: error %v", n, len(whole), err)
+		}
+	}
+	if err := ingest(recordOf(make([]byte, schema.MaxRecord+1))); err == nil {
+		t.Error("a location of more than a record may have is accepted")
+	}
+	if rows := store.Stats().Rows; rows != before {
+		t.Errorf("%d rows, want %d", rows, before)
+	}
+}
+
+// TestIngest_AnyBytes: the bytes of locations come back as they were; those of labels become UTF-8.
+func TestIngest_AnyBytes(t *testing.T) {
+	s := openStores(t, columnstore.Options{Now: clock})
+	fields, columns := recordOf(encodedLocation())
+	if err := s.granary.Ingest(context.Background(), array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, 1)); err != nil {
+		t.Fatal(err)
+	}
+	err := s.granary.store.View(context.Background(), func(snap *columnstore.Snapshot) error {
+		groups, err := s.granary.table.Aggregate(context.Background(), snap, columnstore.AggregateOptions{By: []string{profile.ColumnStacktrace, "labels.job"}})
+		if err != nil {
+			return err
+		}
+		used, _ := usedLocations(groups.Column(profile.ColumnStacktrace))
+		if len(used) != 1 || !bytes.Equal(used[0], encodedLocation()) {
+			return fmt.Errorf("locations are %x", used)
+		}
+		if got := groups.Column("labels.job").Values.Strings[0]; got != "labels.job\uFFFD" {
+			return fmt.Errorf("the label is %q", got)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCheckLocation_AnyBytes: Parca's decoders read no byte beyond a location that passes the check, and
+// every location that Parca encodes passes.
+func TestCheckLocation_AnyBytes(t *testing.T) {
+	r, passed := rand.New(rand.NewPCG(1, 2)), 0
+	for range 50_000 {
+		b := encodedLocation()
+		for range r.IntN(4) {
+			b[r.IntN(len(b))] = byte(r.IntN([]int{4, 256}[r.IntN(2)]))
+		}
+		b = b[:len(b)-r.IntN(2)*r.IntN(len(b))]
+		if checkLocation(b) != nil {
+			continue
+		}
+		passed++
+		b = b[:len(b):len(b)]
+		func() {
+			defer func() {
+				if p := recover(); p != nil {
+					t.Fatalf("%x: %v", b, p)
+				}
+			}()
+			profile.DecodeSymbolizationInfo(b)
+			w := profile.NewLocationsWriter(memory.DefaultAllocator)
+			defer w.RecordBuilder.Release()
+			if _, err := profile.DecodeInto(w, b, nil); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := profile.DecodeFunctionName(b); err != nil {
+				t.Fatal(err)
+			}
+		}()
+	}
+	if passed < 5000 {
+		t.Errorf("%d of 50,000 passed: too few to say anything", passed)
+	}
+}
+
+// TestOpen_OtherTable: a store whose table of the name has another schema is refused.
+func TestOpen_OtherTable(t *testing.T) {
+	store, err := columnstore.Open(columnstore.Options{Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	def := Definition()
+	def.Columns = def.Columns[:len(def.Columns)-1]
+	if _, err := store.CreateTable(TableName, def); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(store); !errors.Is(err, ErrStore) {
+		t.Errorf("error %v", err)
+	}
+}
