@@ -1,6 +1,7 @@
 package parca
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -11,9 +12,9 @@ import (
 	"time"
 
 	pprof "github.com/google/pprof/profile"
+	pb "github.com/parca-dev/parca/gen/proto/go/parca/query/v1alpha1"
 	"github.com/parca-dev/parca/pkg/query"
-
-	"bytes"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/granarydb/granary/columnstore"
 )
@@ -44,6 +45,12 @@ func TestMergeCost(t *testing.T) {
 	if err := s.granary.store.Compact(context.Background()); err != nil {
 		t.Fatal(err)
 	}
+	s.logMerges(t)
+	s.logFlameGraph(t)
+}
+
+// logMerges measures QueryMerge.
+func (s *stores) logMerges(t *testing.T) {
 	const typ = "p:samples:count:cpu:nanoseconds:delta"
 	for _, selector := range []string{`{}`, `{job="job-1"}`, `{pod="pod-7"}`} {
 		ask := func(q query.Querier) {
@@ -60,6 +67,27 @@ func TestMergeCost(t *testing.T) {
 			selector, ms(frostCPU), ms(frostWall), ms(engineCPU), ms(engineWall), ms(nativeCPU), ms(nativeWall),
 			float64(frostCPU)/float64(nativeCPU), float64(frostWall)/float64(nativeWall))
 	}
+}
+
+// logFlameGraph measures the whole answer to Parca's page: a merge, and Parca's flame graph of it.
+func (s *stores) logFlameGraph(t *testing.T) {
+	req := &pb.QueryRequest{
+		Mode: pb.QueryRequest_MODE_MERGE, ReportType: pb.QueryRequest_REPORT_TYPE_FLAMEGRAPH_ARROW,
+		Options: &pb.QueryRequest_Merge{Merge: &pb.MergeProfile{
+			Query: "p:samples:count:cpu:nanoseconds:delta{}", Start: timestamppb.New(farFrom), End: timestamppb.New(base.Add(time.Hour)),
+		}},
+	}
+	ask := func(api *query.ColumnQueryAPI) func() {
+		return func() {
+			if _, err := api.Query(context.Background(), req); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	frostCPU, frostWall := medianOf(ask(apiOf(s.want)))
+	nativeCPU, nativeWall := medianOf(ask(apiOf(s.native)))
+	t.Logf("flame graph {}: FrostDB %.0f ms CPU %.0f wall; Querier %.0f %.0f; FrostDB / Querier %.1f CPU %.1f wall",
+		ms(frostCPU), ms(frostWall), ms(nativeCPU), ms(nativeWall), float64(frostCPU)/float64(nativeCPU), float64(frostWall)/float64(nativeWall))
 }
 
 func ms(d time.Duration) float64 { return d.Seconds() * 1000 }

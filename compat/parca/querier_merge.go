@@ -56,7 +56,7 @@ func (q *Querier) QuerySingle(ctx context.Context, query string, at time.Time, i
 	if err != nil {
 		return profile.Profile{}, err
 	}
-	// The condition on the time selects buckets: rows of a millisecond have times within it.
+	// Milliseconds are a column of their own: a record's need not be those of its nanoseconds.
 	parts.Meta.Timestamp = at.UnixMilli()
 	groups, err := q.group(ctx, columnstore.AggregateOptions{
 		Where: columnstore.And(where, columnstore.Equal(profile.ColumnTimestamp, parts.Meta.Timestamp)),

@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	pprof "github.com/google/pprof/profile"
+	profilestorepb "github.com/parca-dev/parca/gen/proto/go/parca/profilestore/v1alpha1"
 	"github.com/parca-dev/parca/pkg/profile"
+	"github.com/parca-dev/parca/pkg/query"
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/schema"
@@ -156,6 +160,64 @@ func TestCheckLocation_AnyBytes(t *testing.T) {
 	}
 	if passed < 5000 {
 		t.Errorf("%d of 50,000 passed: too few to say anything", passed)
+	}
+}
+
+// TestWholeRecords asks while profiles are inserted: each has 7 samples of 1, so sums are multiples of 7,
+// and never fall (PA1).
+func TestWholeRecords(t *testing.T) {
+	s := openStores(t, columnstore.Options{Now: clock, GranuleRows: 50, FreshParts: 2})
+	const profiles = 60
+	inserted := make(chan error, 1)
+	go func() {
+		for i := range profiles {
+			p := &pprof.Profile{
+				SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}}, PeriodType: &pprof.ValueType{Type: "cpu", Unit: "nanoseconds"},
+				Period: 1, DurationNanos: 1, TimeNanos: base.Add(time.Duration(i) * time.Second).UnixNano(),
+			}
+			for j := range 7 {
+				l := &pprof.Location{ID: uint64(j + 1), Address: uint64(8 * (j + i))}
+				p.Location = append(p.Location, l)
+				p.Sample = append(p.Sample, &pprof.Sample{Location: []*pprof.Location{l}, Value: []int64{1}})
+			}
+			var encoded bytes.Buffer
+			if err := p.Write(&encoded); err != nil {
+				inserted <- err
+				return
+			}
+			_, err := s.write.WriteRaw(context.Background(), &profilestorepb.WriteRawRequest{
+				Series: []*profilestorepb.RawProfileSeries{series(encoded.Bytes(), "__name__", "p")},
+			})
+			if err != nil {
+				inserted <- err
+				return
+			}
+		}
+		inserted <- nil
+	}()
+	last, done := map[string]int64{}, false
+	for {
+		for n, q := range map[string]query.Querier{"native": s.native, "engine": s.engine} {
+			sum := sumOf(t, q, "{}")
+			if sum%7 != 0 || sum < last[n] {
+				t.Fatalf("%s: %d after %d: a part of a record", n, sum, last[n])
+			}
+			last[n] = sum
+		}
+		if done {
+			if last["native"] != 7*profiles {
+				t.Errorf("sum %d, want %d", last["native"], 7*profiles)
+			}
+			return
+		}
+		select {
+		case err := <-inserted:
+			if err != nil {
+				t.Fatal(err)
+			}
+			done = true
+		default:
+		}
 	}
 }
 
