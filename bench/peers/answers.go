@@ -16,7 +16,7 @@ func rowsOf(b schema.Batch, add func(string)) {
 	for i := range b.Rows {
 		var row strings.Builder
 		for _, name := range names {
-			if value := cell(b.Columns[name], i); value != nil {
+			if value := Cell(b.Columns[name], i); value != nil {
 				fmt.Fprintf(&row, "%s=%v ", name, value)
 			}
 		}
@@ -24,9 +24,9 @@ func rowsOf(b schema.Batch, add func(string)) {
 	}
 }
 
-// cell returns the value of a row, nil for null. An empty string is null. A vector of one
+// Cell returns the value of a row, nil for null. An empty string is null. A vector of one
 // element has it in every row.
-func cell(v encoding.Vector, row int) any {
+func Cell(v encoding.Vector, row int) any {
 	if v.Len() == 1 {
 		row = 0
 	}

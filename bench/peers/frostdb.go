@@ -96,12 +96,12 @@ func frostExpr(where []Term) logicalplan.Expr {
 	for _, t := range where {
 		column := logicalplan.Col(t.Column)
 		switch {
-		case t.pattern != nil:
-			all = append(all, column.RegexMatch(t.pattern.String()))
+		case t.Pattern != nil:
+			all = append(all, column.RegexMatch(t.Pattern.String()))
 		case t.Column == profile.ColumnTimestamp:
-			all = append(all, column.Eq(logicalplan.Literal(t.number)))
+			all = append(all, column.Eq(logicalplan.Literal(t.Number)))
 		case t.Column == profile.ColumnTraceID:
-			all = append(all, logicalplan.Col(frostTrace).Eq(logicalplan.Literal(string(t.id[:]))))
+			all = append(all, logicalplan.Col(frostTrace).Eq(logicalplan.Literal(string(t.ID[:]))))
 		default:
 			all = append(all, column.Eq(logicalplan.Literal(t.Text)))
 		}
@@ -232,14 +232,14 @@ func (f *FrostDB) LabelNames() (names []string, err error) {
 // Types implements Store.
 func (f *FrostDB) Types() (types []Type, err error) {
 	var columns []logicalplan.Expr
-	for _, name := range typeColumns {
+	for _, name := range TypeColumns {
 		columns = append(columns, logicalplan.Col(name))
 	}
 	q := f.engine.ScanTable(frostTable).Distinct(columns...)
 	err = q.Execute(context.Background(), func(_ context.Context, r arrow.Record) error {
 		for row := range int(r.NumRows()) {
 			var kind Type
-			for i, name := range typeColumns {
+			for i, name := range TypeColumns {
 				kind[i] = string(frostBytes(frostColumn(r, name), row))
 			}
 			types = append(types, kind)

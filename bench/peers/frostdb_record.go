@@ -132,7 +132,7 @@ func (f *FrostDB) column(v encoding.Vector, order []int) arrow.Array {
 		defer b.Release()
 		var stack []byte
 		for _, i := range order {
-			stack = stackBytes(stack[:0], v.UUIDLists[i])
+			stack = StackBytes(stack[:0], v.UUIDLists[i])
 			must(b.Append(stack))
 		}
 		return b.NewArray()

@@ -20,7 +20,7 @@ const frostTrace = profile.ColumnPprofLabels + "." + profile.ColumnTraceID
 func parcaDefinition() *schemapb.Schema {
 	def := frostDefinition(true)
 	def.Columns = append(def.Columns, frostString(columnName))
-	def.SortingColumns = append(frostSorting(columnName), frostSorting(typeColumns...)...)
+	def.SortingColumns = append(frostSorting(columnName), frostSorting(TypeColumns...)...)
 	def.SortingColumns = append(def.SortingColumns, frostSorting(profile.ColumnTimestamp)...)
 	return def
 }
@@ -28,7 +28,7 @@ func parcaDefinition() *schemapb.Schema {
 // rfcDefinition is the schema of Parca's RFC-001.
 func rfcDefinition() *schemapb.Schema {
 	def := frostDefinition(false)
-	def.SortingColumns = append(frostSorting(typeColumns...), frostSorting(
+	def.SortingColumns = append(frostSorting(TypeColumns...), frostSorting(
 		profile.ColumnLabels, profile.ColumnStacktrace, profile.ColumnTimestamp, profile.ColumnPprofLabels, profile.ColumnPprofNumLabels,
 	)...)
 	return def
@@ -51,7 +51,7 @@ func frostDefinition(list bool) *schemapb.Schema {
 		frostInt(profile.ColumnTimestamp, schemapb.StorageLayout_ENCODING_DELTA_BINARY_PACKED),
 		frostInt(profile.ColumnValue, schemapb.StorageLayout_ENCODING_DELTA_BINARY_PACKED),
 	}
-	for _, name := range typeColumns {
+	for _, name := range TypeColumns {
 		columns = append(columns, frostString(name))
 	}
 	return &schemapb.Schema{Name: frostTable, Columns: columns}

@@ -73,12 +73,12 @@ func Condition(where []Term) columnstore.Expr {
 	var all []columnstore.Expr
 	for _, t := range where {
 		switch {
-		case t.pattern != nil:
-			all = append(all, columnstore.Match(t.Column, t.pattern))
+		case t.Pattern != nil:
+			all = append(all, columnstore.Match(t.Column, t.Pattern))
 		case t.Column == profile.ColumnTimestamp:
-			all = append(all, columnstore.Equal(t.Column, t.number))
+			all = append(all, columnstore.Equal(t.Column, t.Number))
 		case t.Column == profile.ColumnTraceID:
-			all = append(all, columnstore.Equal(t.Column, t.id))
+			all = append(all, columnstore.Equal(t.Column, t.ID))
 		default:
 			all = append(all, columnstore.Equal(t.Column, t.Text))
 		}
@@ -151,7 +151,7 @@ func (g *Granary) Stacks(where columnstore.Expr, each func(stack []byte, sum int
 	var stack []byte
 	for i, sum := range groups.Sums {
 		ids = column.Lists.UUIDs(ids[:0], column.Codes[i])
-		stack = stackBytes(stack[:0], ids)
+		stack = StackBytes(stack[:0], ids)
 		each(stack, sum)
 	}
 	return nil
@@ -216,7 +216,7 @@ func (g *Granary) hand(rec arrow.Record, each func(schema.Batch)) error {
 // Types implements Store.
 func (g *Granary) Types() (types []Type, err error) {
 	err = g.View(func(ctx context.Context, snap *columnstore.Snapshot) error {
-		tuples, err := g.Table.SeriesTuples(ctx, snap, typeColumns, columnstore.Expr{})
+		tuples, err := g.Table.SeriesTuples(ctx, snap, TypeColumns, columnstore.Expr{})
 		for _, t := range tuples {
 			types = append(types, Type(t))
 		}

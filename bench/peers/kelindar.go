@@ -130,7 +130,7 @@ func (k *kelindar) setter(txn *column.Txn, name string, v encoding.Vector, row *
 }
 
 func (k *kelindar) code(stack []uuid.UUID) uint32 {
-	k.scratch = stackBytes(k.scratch[:0], stack)
+	k.scratch = StackBytes(k.scratch[:0], stack)
 	code, ok := k.codes[string(k.scratch)]
 	if !ok {
 		code = uint32(len(k.stacks))
@@ -146,12 +146,12 @@ func (k *kelindar) chosen(where []Term, f func(txn *column.Txn) error) error {
 	return k.rows.Query(func(txn *column.Txn) error {
 		for _, t := range where {
 			switch {
-			case t.pattern != nil:
-				txn.WithString(t.Column, t.pattern.MatchString)
+			case t.Pattern != nil:
+				txn.WithString(t.Column, t.Pattern.MatchString)
 			case t.Column == profile.ColumnTimestamp:
-				txn.WithInt(t.Column, func(v int64) bool { return v == t.number })
+				txn.WithInt(t.Column, func(v int64) bool { return v == t.Number })
 			case t.Column == profile.ColumnTraceID:
-				txn.WithString(t.Column, func(v string) bool { return v == string(t.id[:]) })
+				txn.WithString(t.Column, func(v string) bool { return v == string(t.ID[:]) })
 			default:
 				txn.WithString(t.Column, func(v string) bool { return v == t.Text })
 			}
@@ -263,11 +263,7 @@ func (k *kelindar) Pick(where []Term, columns []string, each func(schema.Batch))
 func (k *kelindar) lists(codes []uint64) encoding.Vector {
 	v := encoding.Vector{Type: encoding.UUIDList}
 	for _, code := range codes {
-		var stack []uuid.UUID
-		for ids := k.stacks[code]; len(ids) > 0; ids = ids[16:] {
-			stack = append(stack, uuid.UUID([]byte(ids[:16])))
-		}
-		v.UUIDLists = append(v.UUIDLists, stack)
+		v.UUIDLists = append(v.UUIDLists, IDs([]byte(k.stacks[code])))
 	}
 	return v
 }
@@ -320,7 +316,7 @@ func (k *kelindar) Types() ([]Type, error) {
 	types := map[Type]bool{}
 	err := k.chosen(nil, func(txn *column.Txn) error {
 		var get [len(Type{})]func() (string, bool)
-		for i, name := range typeColumns {
+		for i, name := range TypeColumns {
 			get[i] = txn.Enum(name).Get
 		}
 		return txn.Range(func(uint32) {

@@ -46,6 +46,10 @@ var kinds = map[string]Kind{
 		about: "kelindar/column: labels in its ForEnum columns, stacks by codes of a map that is kept beside it",
 		open:  openKelindar, module: kelindarModule, apart: true,
 	},
+	"arrow": {
+		about: "plain Arrow records, one a profile, scanned by hand; stacks are summed by their bytes",
+		open:  openArrow, module: "github.com/apache/arrow/go/v14", apart: true, arrow: true,
+	},
 	"oracle": {
 		about: "brute force over the batches as they came: for answers, not for figures",
 		open:  openOracle, apart: true, symbols: true,

@@ -56,16 +56,16 @@ func (t Term) holds(b schema.Batch, row int) bool {
 	if !ok {
 		return false
 	}
-	switch value := cell(v, row).(type) {
+	switch value := Cell(v, row).(type) {
 	case string:
-		if t.pattern != nil {
-			return t.pattern.MatchString(value)
+		if t.Pattern != nil {
+			return t.Pattern.MatchString(value)
 		}
 		return value == t.Text
 	case int64:
-		return value == t.number
+		return value == t.Number
 	case uuid.UUID:
-		return value == t.id
+		return value == t.ID
 	}
 	return false
 }
@@ -91,7 +91,7 @@ func (o *Oracle) Search(pattern *regexp.Regexp, each func(stack []byte, sum int6
 	}
 	sums := map[string]int64{}
 	o.chosen(nil, func(b schema.Batch, row int) {
-		stack := cell(b.Columns[profile.ColumnStacktrace], row).([]uuid.UUID)
+		stack := Cell(b.Columns[profile.ColumnStacktrace], row).([]uuid.UUID)
 		if slices.ContainsFunc(stack, func(id uuid.UUID) bool { return matches[id] }) {
 			addStack(sums, b, row)
 		}
@@ -101,8 +101,8 @@ func (o *Oracle) Search(pattern *regexp.Regexp, each func(stack []byte, sum int6
 }
 
 func addStack(sums map[string]int64, b schema.Batch, row int) {
-	stack := cell(b.Columns[profile.ColumnStacktrace], row).([]uuid.UUID)
-	sums[string(stackBytes(nil, stack))] += cell(b.Columns[profile.ColumnValue], row).(int64)
+	stack := Cell(b.Columns[profile.ColumnStacktrace], row).([]uuid.UUID)
+	sums[string(StackBytes(nil, stack))] += Cell(b.Columns[profile.ColumnValue], row).(int64)
 }
 
 func handStacks(sums map[string]int64, each func(stack []byte, sum int64)) {
@@ -114,8 +114,8 @@ func handStacks(sums map[string]int64, each func(stack []byte, sum int64)) {
 	}
 }
 
-// stackBytes appends the location ids of a stack.
-func stackBytes(dst []byte, stack []uuid.UUID) []byte {
+// StackBytes appends the location ids of a stack.
+func StackBytes(dst []byte, stack []uuid.UUID) []byte {
 	for i := range stack {
 		dst = append(dst, stack[i][:]...)
 	}
@@ -126,7 +126,7 @@ func stackBytes(dst []byte, stack []uuid.UUID) []byte {
 func (o *Oracle) Series(where []Term, each func(at, sum int64)) error {
 	sums := map[int64]int64{}
 	o.chosen(where, func(b schema.Batch, row int) {
-		sums[cell(b.Columns[profile.ColumnTimestamp], row).(int64)] += cell(b.Columns[profile.ColumnValue], row).(int64)
+		sums[Cell(b.Columns[profile.ColumnTimestamp], row).(int64)] += Cell(b.Columns[profile.ColumnValue], row).(int64)
 	})
 	if each != nil {
 		for at, sum := range sums {
@@ -140,9 +140,9 @@ func (o *Oracle) Series(where []Term, each func(at, sum int64)) error {
 func (o *Oracle) Totals(column string, each func(value string, rows, sum int64)) error {
 	rows, sums := map[string]int64{}, map[string]int64{}
 	o.chosen(nil, func(b schema.Batch, row int) {
-		value, _ := cell(b.Columns[column], row).(string)
+		value, _ := Cell(b.Columns[column], row).(string)
 		rows[value]++
-		sums[value] += cell(b.Columns[profile.ColumnValue], row).(int64)
+		sums[value] += Cell(b.Columns[profile.ColumnValue], row).(int64)
 	})
 	if each != nil {
 		for value, sum := range sums {
@@ -164,7 +164,7 @@ func (o *Oracle) Pick(where []Term, columns []string, each func(schema.Batch)) (
 			if columns != nil && !slices.Contains(columns, name) {
 				continue
 			}
-			switch value := cell(v, row).(type) {
+			switch value := Cell(v, row).(type) {
 			case string:
 				one.Columns[name] = encoding.Strings(value)
 			case int64:
@@ -198,8 +198,8 @@ func (o *Oracle) Types() ([]Type, error) {
 	types := map[Type]bool{}
 	o.chosen(nil, func(b schema.Batch, row int) {
 		var kind Type
-		for i, column := range typeColumns {
-			kind[i], _ = cell(b.Columns[column], row).(string)
+		for i, column := range TypeColumns {
+			kind[i], _ = Cell(b.Columns[column], row).(string)
 		}
 		types[kind] = true
 	})
@@ -210,7 +210,7 @@ func (o *Oracle) Types() ([]Type, error) {
 func (o *Oracle) LabelValues(label string, where []Term) ([]string, error) {
 	values := map[string]bool{}
 	o.chosen(where, func(b schema.Batch, row int) {
-		if value, ok := cell(b.Columns[fleet.LabelPrefix+label], row).(string); ok {
+		if value, ok := Cell(b.Columns[fleet.LabelPrefix+label], row).(string); ok {
 			values[value] = true
 		}
 	})

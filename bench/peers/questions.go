@@ -47,8 +47,8 @@ func Questions(about schema.Batch) []Question {
 	kind := OfType(about)
 	// The most selective term comes first: one of the stores follows this order.
 	job, pod := slices.Concat([]Term{label("job")}, kind), slices.Concat([]Term{label("pod")}, kind)
-	one := slices.Concat(pod[:1], []Term{{Column: profile.ColumnTimestamp, number: about.Columns[profile.ColumnTimestamp].Int64s[0]}}, kind)
-	pods := slices.Concat([]Term{{Column: fleet.LabelPrefix + "pod", pattern: podsPattern}}, kind)
+	one := slices.Concat(pod[:1], []Term{{Column: profile.ColumnTimestamp, Number: about.Columns[profile.ColumnTimestamp].Int64s[0]}}, kind)
+	pods := slices.Concat([]Term{{Column: fleet.LabelPrefix + "pod", Pattern: podsPattern}}, kind)
 	all := []Question{
 		{Name: "merge-all", Ask: askMerge(nil)},
 		{Name: "merge-all-walked", Ask: askWalk},
@@ -77,7 +77,7 @@ func Questions(about schema.Batch) []Question {
 		return all
 	}
 	return append(all,
-		Question{Name: "merge-trace", Ask: askMerge([]Term{{Column: profile.ColumnTraceID, id: fleet.TraceID}})},
+		Question{Name: "merge-trace", Ask: askMerge([]Term{{Column: profile.ColumnTraceID, ID: fleet.TraceID}})},
 		Question{Name: "search-few", Ask: askSearch(SearchFew)},
 		Question{Name: "search-many", Ask: askSearch(SearchMany)},
 	)

@@ -80,7 +80,7 @@ func (w source) describe(name string, rows int64) sourceShape {
 		}
 		for _, stack := range b.Columns[profile.ColumnStacktrace].UUIDLists {
 			depth += len(stack)
-			bytes = stackBytes(bytes[:0], stack)
+			bytes = StackBytes(bytes[:0], stack)
 			if h := maphash.Bytes(seed, bytes); !stacks[h] {
 				stacks[h] = true
 				for _, id := range stack {

@@ -49,25 +49,25 @@ type Searcher interface {
 	Search(pattern *regexp.Regexp, each func(stack []byte, sum int64)) error
 }
 
-// Type is a type of profiles: the values of typeColumns.
+// Type is a type of profiles: the values of TypeColumns.
 type Type [4]string
 
 // Term is a condition on rows. Several terms hold together.
 type Term struct {
 	Column  string
 	Text    string         // equal to; for string columns
-	pattern *regexp.Regexp // matches; instead of text
-	number  int64          // equal to; for the timestamp
-	id      uuid.UUID      // equal to; for the trace id
+	Pattern *regexp.Regexp // matches; instead of text
+	Number  int64          // equal to; for the timestamp
+	ID      uuid.UUID      // equal to; for the trace id
 }
 
-// typeColumns are the columns of a type of profiles.
-var typeColumns = []string{profile.ColumnSampleType, profile.ColumnSampleUnit, profile.ColumnPeriodType, profile.ColumnPeriodUnit}
+// TypeColumns are the columns of a type of profiles.
+var TypeColumns = []string{profile.ColumnSampleType, profile.ColumnSampleUnit, profile.ColumnPeriodType, profile.ColumnPeriodUnit}
 
 // OfType returns the terms that select the type of a profile.
 func OfType(b schema.Batch) []Term {
 	var where []Term
-	for _, column := range typeColumns {
+	for _, column := range TypeColumns {
 		where = append(where, Term{Column: column, Text: b.Columns[column].Strings[0]})
 	}
 	return where

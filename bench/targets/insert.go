@@ -77,7 +77,7 @@ func (l *loader) byIDs(b schema.Batch) func() error {
 
 // byRecord prepares the insert of a profile as an Arrow record.
 func (l *loader) byRecord(b schema.Batch) func() error {
-	rec := record(b)
+	rec := peers.Record(b)
 	return func() error {
 		defer rec.Release()
 		_, err := l.store.Table.InsertRecord(context.Background(), rec)

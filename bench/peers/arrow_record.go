@@ -1,4 +1,4 @@
-package targets
+package peers
 
 import (
 	"maps"
@@ -13,15 +13,15 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// dictionary is the type of strings and of location ids in Parca's records.
-var dictionary = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: arrow.BinaryTypes.Binary}
+// arrowText is the type of strings in Parca's records.
+var arrowText = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: arrow.BinaryTypes.Binary}
 
-// locationDictionary is dictionary with ids of 16 bytes, which this store takes as ids.
-var locationDictionary = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: &arrow.FixedSizeBinaryType{ByteWidth: 16}}
+// arrowLocation is arrowText with ids of 16 bytes, which this store takes as ids.
+var arrowLocation = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: &arrow.FixedSizeBinaryType{ByteWidth: 16}}
 
-// record turns a profile of a fleet into an Arrow record of Parca's shape. The caller
-// releases it.
-func record(b schema.Batch) arrow.Record {
+// Record turns a profile into an Arrow record of Parca's shape: strings and the locations of
+// stacks by dictionaries. The caller releases it.
+func Record(b schema.Batch) arrow.Record {
 	var fields []arrow.Field
 	var columns []arrow.Array
 	for _, name := range slices.Sorted(maps.Keys(b.Columns)) {
@@ -33,17 +33,45 @@ func record(b schema.Batch) arrow.Record {
 	return array.NewRecord(arrow.NewSchema(fields, nil), columns, int64(b.Rows))
 }
 
-// recordColumn returns the array of a column of a fleet without trace ids: strings that all
-// rows share, stacks and numbers.
+// recordColumn returns the array of a column. A value that stands for all rows is repeated.
 func recordColumn(v encoding.Vector, rows int) arrow.Array {
 	switch v.Type {
 	case encoding.String:
-		return constant(v.Strings[0], rows)
+		return texts(v, rows)
 	case encoding.UUIDList:
 		return locationLists(v.UUIDLists)
+	case encoding.UUID:
+		b := array.NewFixedSizeBinaryBuilder(memory.DefaultAllocator, arrowLocation.ValueType.(*arrow.FixedSizeBinaryType))
+		defer b.Release()
+		for row := range rows {
+			if id, ok := Cell(v, row).(uuid.UUID); ok {
+				b.Append(id[:])
+			} else {
+				b.AppendNull()
+			}
+		}
+		return b.NewArray()
 	default:
-		return numbers(v.Int64s, rows)
+		return numbers(v, rows)
 	}
+}
+
+// texts returns a dictionary array of strings. An empty one is null.
+func texts(v encoding.Vector, rows int) arrow.Array {
+	if v.Len() == 1 && !v.Null(0) && v.Strings[0] != "" {
+		return constant(v.Strings[0], rows)
+	}
+	b := array.NewDictionaryBuilder(memory.DefaultAllocator, arrowText).(*array.BinaryDictionaryBuilder)
+	defer b.Release()
+	for row := range rows {
+		text, ok := Cell(v, row).(string)
+		if !ok {
+			b.AppendNull()
+		} else if err := b.AppendString(text); err != nil {
+			panic(err) // the type of the dictionary is that of the builder
+		}
+	}
+	return b.NewArray()
 }
 
 // constant returns a dictionary array of one value in every row.
@@ -53,13 +81,13 @@ func constant(value string, rows int) arrow.Array {
 	b.AppendString(value)
 	values := b.NewArray()
 	defer values.Release()
-	return dictionaryOf(dictionary, make([]uint32, rows), values)
+	return dictionaryOf(arrowText, make([]uint32, rows), values)
 }
 
 // locationLists returns lists of location ids. A location that occurs again shares its entry
 // in the dictionary.
 func locationLists(stacks [][]uuid.UUID) arrow.Array {
-	ids := array.NewFixedSizeBinaryBuilder(memory.DefaultAllocator, locationDictionary.ValueType.(*arrow.FixedSizeBinaryType))
+	ids := array.NewFixedSizeBinaryBuilder(memory.DefaultAllocator, arrowLocation.ValueType.(*arrow.FixedSizeBinaryType))
 	defer ids.Release()
 	known := map[uuid.UUID]uint32{}
 	var codes []uint32
@@ -78,9 +106,9 @@ func locationLists(stacks [][]uuid.UUID) arrow.Array {
 	}
 	values := ids.NewArray()
 	defer values.Release()
-	elements := dictionaryOf(locationDictionary, codes, values)
+	elements := dictionaryOf(arrowLocation, codes, values)
 	defer elements.Release()
-	data := array.NewData(arrow.ListOf(locationDictionary), len(stacks),
+	data := array.NewData(arrow.ListOf(arrowLocation), len(stacks),
 		[]*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(offsets))}, []arrow.ArrayData{elements.Data()}, 0, 0)
 	defer data.Release()
 	return array.NewListData(data)
@@ -94,13 +122,16 @@ func dictionaryOf(t *arrow.DictionaryType, codes []uint32, values arrow.Array) a
 	return array.NewDictionaryData(data)
 }
 
-// numbers returns an array of integers. One number stands for every row.
-func numbers(of []int64, rows int) arrow.Array {
-	if len(of) == 1 {
-		of = slices.Repeat(of, rows)
-	}
+// numbers returns an array of integers.
+func numbers(v encoding.Vector, rows int) arrow.Array {
 	b := array.NewInt64Builder(memory.DefaultAllocator)
 	defer b.Release()
-	b.AppendValues(of, nil)
+	for row := range rows {
+		if number, ok := Cell(v, row).(int64); ok {
+			b.Append(number)
+		} else {
+			b.AppendNull()
+		}
+	}
 	return b.NewArray()
 }
