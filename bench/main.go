@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/granarydb/granary/bench/peers"
 	"github.com/granarydb/granary/bench/results"
@@ -21,7 +22,9 @@ type options struct {
 	workload string
 	scale    int
 	peers    string
+	patience time.Duration
 	targets  bool
+	phase    time.Duration
 	sizes    string
 	groups   string
 	sets     []string // arguments
@@ -34,7 +37,9 @@ func main() {
 	flag.StringVar(&o.workload, "workload", "", "replay: the project's own profiles as pprof (the default); fleet: the made-up fleet, cost of its rows; queries: the fleet with symbols and traces, cost of questions; arrow: the fleet as Arrow records; durable: what a directory costs the fleet, and restarts, also with -peers; histories: interval histories of the sets in the arguments, files or synth:ATTRIBUTES:CHANGES; pprof: with -peers, recorded pprof files as a fleet")
 	flag.IntVar(&o.scale, "scale", 0, "with -workload queries: ask fleets of so many times the rows too, one of more jobs and one for longer; 10 takes some minutes and 4 GB at a million rows")
 	flag.StringVar(&o.peers, "peers", "", "measure stores side by side, each in a process of its own: `names` with commas between them, or all")
+	flag.DurationVar(&o.patience, "patience", 0, "with -peers: a store whose processes took so long gets no more of them than three; 0 is no limit")
 	flag.BoolVar(&o.targets, "targets", false, "measure the targets of the design under their keys, and print a table to standard error")
+	flag.DurationVar(&o.phase, "phase", 0, "with -targets: the `time` of paced inserts; 0 is that of the table")
 	flag.StringVar(&o.sizes, "sizes", strings.Join(targets.Sizes, ","), "with -targets: the `sizes` to measure, with commas between them")
 	flag.StringVar(&o.groups, "groups", strings.Join(targets.Groups(), ","), "with -targets: the `groups` of targets to measure, with commas between them")
 	flag.Parse()
@@ -56,11 +61,11 @@ func run(o options) error {
 	case o.targets:
 		return runTargets(o)
 	case o.peers != "":
-		names := strings.Split(o.peers, ",")
-		if o.peers == "all" {
-			names = nil
+		p := peers.Options{Rows: o.rows, Repeat: o.repeat, Workload: cmp.Or(o.workload, "fleet"), Patience: o.patience}
+		if o.peers != "all" {
+			p.Names = strings.Split(o.peers, ",")
 		}
-		return peers.Run(o.rows, o.repeat, names, cmp.Or(o.workload, "fleet"))
+		return peers.Run(p)
 	case o.workload == "" || o.workload == "replay":
 		return workloads.Replay(o.rows, o.repeat)
 	case o.workload == "fleet":
@@ -82,7 +87,7 @@ func run(o options) error {
 }
 
 func runTargets(o options) error {
-	r, err := targets.Run(targets.Options{Rows: o.rows, Repeat: o.repeat, Sizes: strings.Split(o.sizes, ","), Groups: strings.Split(o.groups, ",")})
+	r, err := targets.Run(targets.Options{Rows: o.rows, Repeat: o.repeat, Sizes: strings.Split(o.sizes, ","), Groups: strings.Split(o.groups, ","), Phase: o.phase})
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 )
 
@@ -29,31 +29,45 @@ var published = map[string]string{
 // isFormat reports whether the command in folder formats measures it.
 func isFormat(name string) bool { return formats[name] != "" }
 
-// formatsCommand is the program of folder formats.
-type formatsCommand struct{ folder, program string }
+// program is that of another module of this project, which needs cgo.
+type program struct{ folder, path string }
 
-// buildFormats builds the program in a temporary folder. The caller removes the folder.
-func buildFormats() (f formatsCommand, err error) {
+// programArguments are those of the build of a program, by its folder.
+var programArguments = map[string][]string{formatsFolder: nil, duckFolder: {"-tags", "duckdb_arrow"}}
+
+// formatsFolder is the folder of the command that measures formats.
+const formatsFolder = "formats"
+
+// folderOf returns the folder of the program that measures a peer, empty if this one does.
+func folderOf(name string) string {
+	if isFormat(name) {
+		return formatsFolder
+	}
+	return kinds[name].folder
+}
+
+// buildProgram builds the program of a folder in a temporary folder. The caller removes the latter.
+func buildProgram(of string) (f program, err error) {
 	module, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
 		return f, fmt.Errorf("find the module of bench: %w", err)
 	}
-	if f.folder, err = os.MkdirTemp("", "granary-formats"); err != nil {
+	if f.folder, err = os.MkdirTemp("", "granary-"+of); err != nil {
 		return f, err
 	}
-	f.program = filepath.Join(f.folder, "formats")
-	cmd := exec.Command("go", "build", "-o", f.program, ".")
-	cmd.Dir = filepath.Join(filepath.Dir(strings.TrimSpace(string(module))), "formats")
+	f.path = filepath.Join(f.folder, of)
+	cmd := exec.Command("go", slices.Concat([]string{"build", "-o", f.path}, programArguments[of], []string{"."})...)
+	cmd.Dir = filepath.Join(filepath.Dir(strings.TrimSpace(string(module))), of)
 	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return f, errors.Join(fmt.Errorf("build formats, which needs cgo: %w: %s", err, bytes.TrimSpace(out)), os.RemoveAll(f.folder))
+		return f, errors.Join(fmt.Errorf("build %s, which needs cgo: %w: %s", of, err, bytes.TrimSpace(out)), os.RemoveAll(f.folder))
 	}
 	return f, nil
 }
 
-// measure measures a format in a process of its own.
-func (f formatsCommand) measure(name string, rows int64) (m result, err error) {
-	cmd := exec.Command(f.program, "-rows", strconv.FormatInt(rows, 10), "-name", name)
+// measure measures a peer in a process of its own.
+func (f program) measure(arguments ...string) (m result, err error) {
+	cmd := exec.Command(f.path, arguments...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -12,6 +12,10 @@ type Kind struct {
 	about  string // for people
 	module string // where its code is from; empty for this project
 	open   func() (Store, error)
+	// folder has the module whose program makes it, for stores that need cgo. open is nil then.
+	folder string
+	// outside reports that its memory is not in the heap: only that of the process is known.
+	outside bool
 	// durable measures it in a directory, nil if it has none.
 	durable durableRun
 	// apart reports that maintenance happens in Maintain, Rest and Settle only. The cost of
@@ -26,6 +30,8 @@ type Kind struct {
 const (
 	frostModule    = "github.com/polarsignals/frostdb"
 	kelindarModule = "github.com/kelindar/column"
+	duckModule     = "github.com/duckdb/duckdb-go/v2"
+	duckFolder     = "duck"
 )
 
 // kinds are all kinds of stores by name.
@@ -49,6 +55,18 @@ var kinds = map[string]Kind{
 	"arrow": {
 		about: "plain Arrow records, one a profile, scanned by hand; stacks are summed by their bytes",
 		open:  openArrow, module: "github.com/apache/arrow/go/v14", apart: true, arrow: true,
+	},
+	"duckdb-memory": {
+		about:  "DuckDB in memory: labels and types as strings, stacks as numbers of a map beside it, an appender that is flushed after each profile",
+		folder: duckFolder, module: duckModule, outside: true, arrow: true,
+	},
+	"duckdb-file": {
+		about:  "the same in a file, with a checkpoint before the questions",
+		folder: duckFolder, module: duckModule, outside: true, arrow: true,
+	},
+	"duckdb-parquet": {
+		about:  "Parquet with zstd that DuckDB writes, in the order of types, labels, stack and time, and reads again for each question",
+		folder: duckFolder, module: duckModule, outside: true, arrow: true,
 	},
 	"oracle": {
 		about: "brute force over the batches as they came: for answers, not for figures",

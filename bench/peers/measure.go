@@ -22,9 +22,14 @@ var keys = map[string]string{
 	"insert_us_p50":               "wall time of one insert of a profile, maintenance and waiting for it not included, median",
 	"insert_us_p99":               "the same, 99th percentile; on a busy machine it says more about the machine",
 	"peak_heap_bytes_per_row":     "highest heap from open to settled, garbage included, sampled every 5 ms, less the heap before",
-	"query_ms":                    "CPU time of a query on the settled store, garbage collection included: median of at least 3 in each process",
+	"query_ms":                    "CPU time of a query on the settled store, garbage collection included: median of up to 21 batches in each process, at least one of one call",
+	"rss_settled_bytes_per_row":   "memory of the process after compaction of everything, once the heap has given back what is free, less that before the store was opened",
+	"peak_rss_bytes_per_row":      "highest memory of the process until then, less that before the store was opened; profiles that wait for their insert are in it",
 	"settle_ns_per_row":           "the part of all_in after the last insert",
 }
+
+// heapKeys are the figures of the heap alone, which stores with memory outside of it lack.
+var heapKeys = []string{"alloc_bytes_per_row", "allocs_per_row", "heap_inserted_bytes_per_row", "heap_settled_bytes_per_row", "peak_heap_bytes_per_row"}
 
 // result is the measurement of one store by one process.
 type result struct {
@@ -34,16 +39,16 @@ type result struct {
 	Module  string            `json:"module"`
 }
 
-// measureStore fills a store from a source and asks every question.
-func measureStore(name, from string, rows int64) (m result, err error) {
+// measureStore fills a store from a source and asks every question. Digests are made if answers is set.
+func measureStore(name, from string, rows int64, answers bool, open func() (Store, error)) (m result, err error) {
 	kind := kinds[name]
 	m = result{Figures: map[string]float64{}, Answers: map[string]string{}, Module: moduleVersion(kind.module)}
 	w, err := openSource(from)
 	if err != nil {
 		return m, err
 	}
-	base := measure.Heap()
-	p, err := kind.open()
+	base, resident := measure.Heap(), measure.Resident()
+	p, err := open()
 	if err != nil {
 		return m, err
 	}
@@ -61,6 +66,8 @@ func measureStore(name, from string, rows int64) (m result, err error) {
 	}
 	m.Figures["peak_heap_bytes_per_row"] = float64(l.peak.Stop()-base) / n
 	m.Figures["heap_settled_bytes_per_row"] = float64(measure.Heap()-base) / n
+	m.Figures["rss_settled_bytes_per_row"] = float64(measure.Resident()-resident) / n
+	m.Figures["peak_rss_bytes_per_row"] = float64(measure.MostResident()-resident) / n
 	runtime.KeepAlive(w) // until here it is in both heaps
 	m.Figures["all_in_ns_per_row"] = float64(l.allIn) / n
 	m.Figures["settle_ns_per_row"] = float64(l.allIn-inserted) / n
@@ -68,10 +75,15 @@ func measureStore(name, from string, rows int64) (m result, err error) {
 		m.Figures["insert_ns_per_row"] = float64(l.inserts) / n
 	}
 	m.Figures["allocs_per_row"], m.Figures["alloc_bytes_per_row"] = float64(l.allocs)/n, float64(l.bytes)/n
+	if kind.outside {
+		for _, key := range heapKeys {
+			delete(m.Figures, key)
+		}
+	}
 	slices.Sort(l.latencies)
 	m.Figures["insert_us_p50"] = float64(l.latencies[len(l.latencies)/2]) / 1e3
 	m.Figures["insert_us_p99"] = float64(l.latencies[len(l.latencies)*99/100]) / 1e3
-	return m, ask(kind, p, about, l.rows, m)
+	return m, ask(kind, p, about, l.rows, answers, m)
 }
 
 // loader inserts profiles and accounts for them.
@@ -132,15 +144,14 @@ func (l *loader) time(f func() error) error {
 	return err
 }
 
-// ask asks every question. The first answer gives the digest and warms up, the others are
-// timed.
-func ask(kind Kind, p Store, about schema.Batch, rows int64, m result) error {
+// ask asks every question. The first answer may give the digest, the others are timed.
+func ask(kind Kind, p Store, about schema.Batch, rows int64, answers bool, m result) error {
 	const wholeRows = 200_000 // beyond, answers with all rows and columns are not compared
 	for _, q := range Questions(about) {
 		if !kind.asked(q) {
 			continue
 		}
-		if !q.whole || rows <= wholeRows {
+		if answers && (!q.whole || rows <= wholeRows) {
 			var d Digest
 			if err := q.Ask(p, d.Add); err != nil {
 				return fmt.Errorf("%s: %w", q.Name, err)

@@ -11,6 +11,9 @@ import (
 	"os/exec"
 	"runtime/debug"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/granarydb/granary/bench/results"
 )
@@ -19,6 +22,10 @@ import (
 // measures. The command starts itself once for each store and repetition, with the same
 // arguments, so that no store inherits the heap of another.
 const childVariable = "GRANARY_BENCH_PEER"
+
+// againSuffix follows the name in that variable if the process need not make digests of its answers:
+// another has made them.
+const againSuffix = " again"
 
 // comparison is the report of Run. Its keys are sorted and stable.
 type comparison struct {
@@ -30,7 +37,7 @@ type comparison struct {
 	Peers    map[string]figures           `json:"peers"`
 	// Published are notes on stores that are not measured here, in the workload durable.
 	Published map[string]string `json:"published,omitempty"`
-	Repeat    int               `json:"repeat"` // processes of each peer
+	Repeat    int               `json:"repeat"` // processes of each peer, at most
 	// Skipped has the peers that cannot be built here, and why.
 	Skipped  map[string]string `json:"skipped,omitempty"`
 	Workload sourceShape       `json:"workload"`
@@ -43,11 +50,12 @@ type figures struct {
 	Low    map[string]float64 `json:"low"`
 	Median map[string]float64 `json:"median"`
 	Module string             `json:"module"`
+	Runs   int                `json:"runs"` // processes
 }
 
 var notes = []string{
 	"Times are CPU time of the whole process, user and system, unless they say wall.",
-	"Every store has a process of its own for each repetition; stores take turns (A B C A B C).",
+	"Every store has a process of its own for each repetition; stores take turns (A B C A B C). Answers are compared in the first turn.",
 	"The heap of the generator counts while rows go in, for all stores alike, so collections are rarer than without it.",
 	"Answers have the form of the store: codes in granary, numbers of a map beside it in kelindar, bytes in the others. merge-all-walked also reads every location of the answer.",
 	"select-* are rows with four columns, -wide with all; of one type and one pod, or a fifth of the pods (a regular expression).",
@@ -55,16 +63,29 @@ var notes = []string{
 	"Trace ids (workload queries) are labels of samples in FrostDB, where Parca has them, and strings in kelindar. Names of functions are in the insert figures of granary in that workload. The other stores have no place for them.",
 	"FrostDB has no back-pressure: the writer waits while more than 32 MiB wait for compaction. A compaction begins within an insert only; it works beside the writer, so insert_ns_per_row is unknown. The writer builds and sorts records, which is in its figures.",
 	"FrostDB is given no log and no storage, except in the workload durable, and a block without bounds. It identifies a group by a 64-bit hash.",
+	"DuckDB has the numbers of stacks in its rows and answers, and uses all processors. Its memory is not in the heap, so that of the process counts for it.",
 	"kelindar merges values of ForEnum with equal 32-bit hashes, so a map beside it numbers stacks, which is in its figures. It has no Arrow, no order and no compression.",
 }
 
-// Run measures the named stores side by side and prints a report. No name stands for every
-// store. In a process that Run started, it measures one store instead.
-func Run(rows int64, repeat int, names []string, workload string) error {
+// Options are the options of Run.
+type Options struct {
+	Rows   int64
+	Repeat int
+	// Names are the stores to measure. None stands for every store that the workload has.
+	Names    []string
+	Workload string
+	// Patience is the wall time after which a store gets no more processes than three. 0 is no limit.
+	Patience time.Duration
+}
+
+// Run measures stores side by side and prints a report. In a process that Run started, it measures
+// one store instead.
+func Run(o Options) error {
 	if name := os.Getenv(childVariable); name != "" {
-		measured := func() (result, error) { return measureStore(name, workload, rows) }
-		if workload == durableWorkload {
-			measured = func() (result, error) { return measureDurable(name, rows) }
+		name, again := strings.CutSuffix(name, againSuffix)
+		measured := func() (result, error) { return measureStore(name, o.Workload, o.Rows, !again, kinds[name].open) }
+		if o.Workload == durableWorkload {
+			measured = func() (result, error) { return measureDurable(name, o.Rows) }
 		}
 		m, err := measured()
 		if err != nil {
@@ -73,31 +94,31 @@ func Run(rows int64, repeat int, names []string, workload string) error {
 		return json.NewEncoder(os.Stdout).Encode(m)
 	}
 	explained := keys
-	if workload == durableWorkload {
+	if o.Workload == durableWorkload {
 		explained = durableKeys
-		if len(names) == 0 {
-			names = append(durableKinds(), slices.Sorted(maps.Keys(formats))...)
+		if len(o.Names) == 0 {
+			o.Names = append(durableKinds(), slices.Sorted(maps.Keys(formats))...)
 		}
 	}
-	names, err := findKinds(names, workload)
+	names, err := findKinds(o.Names, o.Workload)
 	if err != nil {
 		return err
 	}
-	if rows < 1 || repeat < 1 {
+	if o.Rows < 1 || o.Repeat < 1 {
 		return errors.New("peers want at least one row and one repetition")
 	}
-	w, err := openSource(workload)
+	w, err := openSource(o.Workload)
 	if err != nil {
 		return err
 	}
 	out := comparison{
-		Keys: explained, Notes: notes, Repeat: repeat, Workload: w.describe(workload, rows),
+		Keys: explained, Notes: notes, Repeat: o.Repeat, Workload: w.describe(o.Workload, o.Rows),
 		Machine: results.Machine(), Skipped: map[string]string{},
 	}
-	if workload == durableWorkload {
+	if o.Workload == durableWorkload {
 		out.Published = published
 	}
-	runs, err := out.measure(names, rows)
+	runs, err := out.measure(names, o)
 	if err != nil {
 		return err
 	}
@@ -105,40 +126,93 @@ func Run(rows int64, repeat int, names []string, workload string) error {
 	return results.Print(out)
 }
 
-// measure measures the peers in turns.
-func (out *comparison) measure(names []string, rows int64) (map[string][]result, error) {
-	var others formatsCommand
-	if slices.ContainsFunc(names, isFormat) {
-		var err error
-		if others, err = buildFormats(); err == nil {
-			defer os.RemoveAll(others.folder)
-		} else {
-			for _, name := range slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isFormat(name) }) {
-				out.Skipped[name] = err.Error()
-			}
-			names = slices.DeleteFunc(slices.Clone(names), isFormat)
-		}
+// MeasureOther measures a store of a kind with a folder, in the program of that folder, and prints its
+// figures. Digests of the answers are made if answers is set.
+func MeasureOther(name, workload string, rows int64, answers bool, open func() (Store, error)) error {
+	if kinds[name].folder == "" {
+		return fmt.Errorf("%q is no store of another module", name)
 	}
-	runs := map[string][]result{}
-	for i := range out.Repeat {
+	m, err := measureStore(name, workload, rows, answers, open)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(m)
+}
+
+// leastTurns is the number of processes that a peer gets, if so many are wanted, however long they take.
+const leastTurns = 3
+
+// measure measures the peers in turns. One whose processes took more than patience together gets no more
+// of them. 0 is no limit.
+func (out *comparison) measure(names []string, o Options) (runs map[string][]result, err error) {
+	starts, remove := out.starts(names, o) // a process of the first turn makes digests of its answers
+	defer func() { err = errors.Join(err, remove()) }()
+	runs, took := map[string][]result{}, map[string]time.Duration{}
+	for i := range o.Repeat {
 		for _, name := range names {
-			fmt.Fprintf(os.Stderr, "bench: %s, %d of %d\n", name, i+1, out.Repeat)
-			start := startChild
-			if isFormat(name) {
-				start = func(name string) (result, error) { return others.measure(name, rows) }
+			start := starts[name]
+			if start == nil || i >= leastTurns && o.Patience > 0 && took[name] > o.Patience {
+				continue
 			}
-			m, err := start(name)
+			begun := time.Now()
+			m, err := start(i == 0)
 			if err != nil {
 				return nil, fmt.Errorf("peer %s: %w", name, err)
 			}
+			took[name] += time.Since(begun)
+			fmt.Fprintf(os.Stderr, "bench: %s, %d of %d, %.1f s\n", name, i+1, o.Repeat, time.Since(begun).Seconds())
 			runs[name] = append(runs[name], m)
 		}
 	}
 	return runs, nil
 }
 
+// starts returns how a process of each peer is started, and how to remove the programs that were built
+// for them. A peer whose program cannot be built is skipped.
+func (out *comparison) starts(names []string, o Options) (starts map[string]func(answers bool) (result, error), remove func() error) {
+	starts = map[string]func(bool) (result, error){}
+	programs, failed := map[string]program{}, map[string]error{}
+	remove = func() (err error) {
+		for _, p := range programs {
+			err = errors.Join(err, os.RemoveAll(p.folder))
+		}
+		return err
+	}
+	for _, name := range names {
+		folder := folderOf(name)
+		if folder == "" {
+			starts[name] = func(answers bool) (result, error) { return startChild(name, answers) }
+			continue
+		}
+		p, built := programs[folder]
+		if !built && failed[folder] == nil {
+			var err error
+			if p, err = buildProgram(folder); err != nil {
+				failed[folder] = err
+			} else {
+				programs[folder] = p
+			}
+		}
+		if err := failed[folder]; err != nil {
+			out.Skipped[name] = err.Error()
+			continue
+		}
+		arguments := []string{"-rows", strconv.FormatInt(o.Rows, 10), "-name", name}
+		starts[name] = func(answers bool) (result, error) {
+			if folder == duckFolder {
+				return p.measure(append(arguments, "-workload", o.Workload, "-answers="+strconv.FormatBool(answers))...)
+			}
+			return p.measure(arguments...)
+		}
+	}
+	return starts, remove
+}
+
 // startChild runs this command for one store and reads its figures.
-func startChild(name string) (m result, err error) {
+func startChild(name string, answers bool) (m result, err error) {
+	if !answers {
+		name += againSuffix
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return m, fmt.Errorf("find this program: %w", err)
@@ -161,7 +235,7 @@ func summarise(runs map[string][]result) map[string]figures {
 	all := map[string]figures{}
 	for name, of := range runs {
 		f := figures{
-			About: cmp.Or(kinds[name].about, formats[name]), Module: of[0].Module,
+			About: cmp.Or(kinds[name].about, formats[name]), Module: of[0].Module, Runs: len(of),
 			High: map[string]float64{}, Low: map[string]float64{}, Median: map[string]float64{},
 		}
 		for key := range of[0].Figures {

@@ -154,7 +154,7 @@ func filing(o Options, c *collector) error {
 	var beside, quiet, filings []float64
 	for i := range o.Repeat {
 		progress("filing-p99, %d of %d", i+1, o.Repeat)
-		b, err := workloads.InsertsBesideFiling(o.variant, 2*o.phase)
+		b, err := workloads.InsertsBesideFiling(o.variant, 2*o.Phase)
 		if err != nil {
 			return err
 		}

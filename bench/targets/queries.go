@@ -45,7 +45,7 @@ func queries(o Options, c *collector) error {
 			c.add(key, rows, cost.Ms...)
 		}
 		progress("insert-p99")
-		all, err := workloads.PacedInserts(q, o.Repeat, o.phase)
+		all, err := workloads.PacedInserts(q, o.Repeat, o.Phase)
 		for _, l := range all {
 			c.add("insert-p99", rows, l.P99)
 		}

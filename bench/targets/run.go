@@ -31,9 +31,11 @@ type Options struct {
 	// Groups are the groups of targets to measure, from Groups(). None stands for all.
 	Groups []string
 
+	// Phase is the time of paced inserts; 0 stands for five seconds.
+	Phase time.Duration
+
 	// Tests set the fields below. The zero values stand for the inputs of the table.
 	variant fleet.Variant
-	phase   time.Duration // of paced inserts
 	threads string        // the history set of the recorded threads
 	million string        // the history set of a million attributes
 	commits int           // that wait for the disk
@@ -64,8 +66,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.load == 0 {
 		o.load, o.pods = time.Minute, 200
 	}
-	if o.phase == 0 {
-		o.phase = 5 * time.Second
+	if o.Phase == 0 {
+		o.Phase = 5 * time.Second
 	}
 	if o.threads == "" {
 		o.threads = replay.SharedData("intervals") + "/many-threads"
@@ -140,7 +142,10 @@ func Run(opts Options) (*Report, error) {
 	return &Report{Machine: results.Machine(), Targets: figures}, nil
 }
 
-// progress writes a line about the work that begins.
+// begun is when the process began.
+var begun = time.Now()
+
+// progress writes a line about the work that begins, after the seconds since the process began.
 func progress(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "targets: "+format+"\n", args...)
+	fmt.Fprintf(os.Stderr, "targets: %4.0f s: "+format+"\n", append([]any{time.Since(begun).Seconds()}, args...)...)
 }

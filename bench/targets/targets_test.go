@@ -28,7 +28,7 @@ const wantKeys = `insert-ids-1m insert-ids-10m insert-record insert-pprof heap-1
 func tiny(sizes ...string) Options {
 	return Options{
 		Rows: 15_000, Repeat: 1, Sizes: sizes,
-		variant: fleet.Variant{Jobs: 6, Pods: 2}, phase: 200 * time.Millisecond, commits: 128,
+		variant: fleet.Variant{Jobs: 6, Pods: 2}, Phase: 200 * time.Millisecond, commits: 128,
 		load: 2 * time.Second, pods: 40,
 		threads: "synth:500:20", million: "synth:1000:4",
 	}

@@ -24,6 +24,7 @@ func main() {
 		flag.StringVar(&o.only, "trees", "", "stores, by commas; all if empty")
 		flag.StringVar(&o.dir, "dir", "", "directory for trees on disk, and for databases; if empty, trees are in memory")
 		flag.IntVar(&o.repeat, "repeat", 5, "processes of each store, of which the median counts")
+		flag.DurationVar(&o.patience, "patience", 0, "a store whose processes took so long for a set gets no more of them; 0 is no limit")
 		flag.Int64Var(&o.most, "max", 1<<30, "bytes at which a tree is given up")
 		flag.DurationVar(&o.enough, "enough", 40*time.Millisecond, "least CPU time of a measurement of questions")
 		flag.BoolVar(&o.json, "json", false, "print medians and spreads as JSON instead of a table")
@@ -48,6 +49,7 @@ type options struct {
 	repeat          int
 	most            int64
 	enough          time.Duration
+	patience        time.Duration
 	unpack, json    bool
 	programs        string // PostgreSQL's folder; empty if it is installed
 }
@@ -110,15 +112,23 @@ func (o *options) findPostgres() (remove func() error, err error) {
 
 // measureAll measures the stores in turns, and returns the figures of all repetitions of each.
 func measureAll(set string, stores []peer, o options) ([][]figures, error) {
-	of := make([][]figures, len(stores))
+	of, took := make([][]figures, len(stores)), make([]time.Duration, len(stores))
 	for range o.repeat {
 		for i, p := range stores {
+			if o.patience > 0 && took[i] > o.patience {
+				continue
+			}
+			begun := time.Now()
 			f, err := task{Set: set, Peer: p.name, Dir: o.dir, Programs: o.programs, Most: o.most, Enough: o.enough}.start()
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", p.name, err)
 			}
+			took[i] += time.Since(begun)
 			of[i] = append(of[i], f)
 		}
+	}
+	for i, p := range stores {
+		fmt.Fprintf(os.Stderr, "trees: %s, %s: %d processes, %.1f s\n", setName(set), p.name, len(of[i]), took[i].Seconds())
 	}
 	return of, nil
 }

@@ -64,6 +64,7 @@ type report struct {
 
 // summary is the figures of a store over its repetitions.
 type summary struct {
+	Runs      int                       `json:"runs"`              // processes
 	Stopped   bool                      `json:"stopped,omitempty"` // it was too large, after so many intervals
 	Intervals int                       `json:"intervals"`
 	Nodes     uint32                    `json:"nodes,omitempty"`
@@ -73,7 +74,7 @@ type summary struct {
 
 func summarise(of []figures) summary {
 	f := of[0]
-	s := summary{Stopped: f.Stopped, Intervals: f.Intervals, Nodes: f.Nodes, Depth: f.Depth, Figures: map[string]results.Spread{}}
+	s := summary{Runs: len(of), Stopped: f.Stopped, Intervals: f.Intervals, Nodes: f.Nodes, Depth: f.Depth, Figures: map[string]results.Spread{}}
 	s.Figures["bytes_interval"] = results.SpreadOf([]float64{float64(f.Bytes) / float64(f.Intervals)})
 	if f.Stopped {
 		return s
