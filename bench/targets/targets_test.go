@@ -159,7 +159,7 @@ func TestRun_Errors(t *testing.T) {
 		`unknown size "2m"`: {Rows: 1, Repeat: 1, Sizes: []string{"2m"}},
 		"and one size":      {Rows: 1, Repeat: 1},
 		`unknown group "x"`: {Rows: 1, Repeat: 1, Sizes: []string{"1m"}, Groups: []string{"x"}},
-		"want more rows":    {Rows: 100, Repeat: 1, Sizes: []string{"1m"}, phase: 1, threads: "synth:2:2", million: "synth:2:2"},
+		"want more rows":    {Rows: 100, Repeat: 1, Sizes: []string{"1m"}, Phase: 1, threads: "synth:2:2", million: "synth:2:2"},
 	} {
 		if _, err := Run(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
