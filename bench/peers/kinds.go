@@ -79,10 +79,11 @@ func durableKinds() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(kinds)), func(name string) bool { return kinds[name].durable == nil })
 }
 
-// findKinds checks names for a workload. No name stands for every kind but the oracle.
+// findKinds checks names for a workload. No name, or all, stands for every kind but the oracle.
 func findKinds(names []string, workload string) ([]string, error) {
-	if len(names) == 0 {
-		names = slices.DeleteFunc(slices.Sorted(maps.Keys(kinds)), func(name string) bool { return name == "oracle" })
+	if at := slices.Index(names, "all"); at >= 0 || len(names) == 0 {
+		all := slices.DeleteFunc(slices.Sorted(maps.Keys(kinds)), func(name string) bool { return name == "oracle" })
+		names = append(all, slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "all" })...)
 	}
 	for _, name := range names {
 		if isFormat(name) && workload == durableWorkload {

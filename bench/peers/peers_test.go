@@ -207,6 +207,9 @@ func TestFindPeers(t *testing.T) {
 	if names, err := findKinds([]string{"granary", "duckdb"}, durableWorkload); err != nil || len(names) != 2 {
 		t.Errorf("a format: %v, %v", names, err)
 	}
+	if names, err := findKinds([]string{"all", "oracle"}, "fleet"); err != nil || len(names) != len(kinds) {
+		t.Errorf("all and the oracle: %v, %v", names, err)
+	}
 	all, err := findKinds(nil, "fleet")
 	if err != nil || len(all) != len(kinds)-1 {
 		t.Errorf("%v, %v", all, err)

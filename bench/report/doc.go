@@ -1,13 +1,14 @@
 // Command report measures everything that the other commands of this module measure, and writes
 // BENCHMARKS.md with its pictures. It runs from the folder bench, with GOWORK=off:
 //
-//	go run ./report                   measures all, and writes ../BENCHMARKS.md: an hour
-//	go run ./report -keep DIR         keeps the reports that it was made of
-//	go run ./report -from DIR         writes the page again, of kept reports, without measuring
-//	go run ./report -quick -json      prints the targets and their peers at a small size: three minutes
+//	go run ./report -keep DIR         measures all, and writes ../BENCHMARKS.md; what is in DIR is not measured again
+//	go run ./report -quick -json      prints the targets and their peers at a small size
 //	go run ./report -quick -json -against report/quick.json
 //
-// Each figure comes from the JSON report of another command, which the page names beside it, so that a reader can
+// A run of another command that ends is kept in DIR under its name, with its arguments, so a report that was
+// interrupted goes on where it was, and a page is written again in a second. To measure again, take another folder.
+//
+// Each figure comes from the report of another command, which the page names beside it, so that a reader can
 // run that command alone. A ratio relates figures of one run on one machine.
 //
 // With -json the output is a list of one object for each target of the design:
@@ -17,8 +18,10 @@
 //	store       the name of the peer
 //	unit, must  of ours
 //	met         whether ours meets the must; null if the size is not that of the must
+//	ratio       how many times better ours is than the peer
 //
-// With -against, the ratio of each pair is compared with that of an older list, and a ratio that fell by more than a
-// fifth is an error. So is an answer that differs from the oracle's, in any form: the commands themselves end with
-// one.
+// A quick list is measured in three rounds, each with this store and its peers. Its figures are medians of the
+// rounds, and so is the ratio, which relates figures of one round. With -against, a ratio that is lower than that of
+// an older list by more than a fifth is measured in up to three more rounds. It is an error if it is lower in all of
+// them. So is an answer that differs from the oracle's, in any form: the commands themselves end with one.
 package main

@@ -13,17 +13,16 @@ import (
 
 // options are the values of the flags.
 type options struct {
-	quick, json         bool
-	from, keep, against string
-	out, pictures       string
+	quick, json   bool
+	keep, against string
+	out, pictures string
 }
 
 func main() {
 	var o options
 	flag.BoolVar(&o.quick, "quick", false, "measure at a small size, without databases and servers")
 	flag.BoolVar(&o.json, "json", false, "print the targets as JSON, and write no page")
-	flag.StringVar(&o.from, "from", "", "take the reports of a `folder`, instead of measuring")
-	flag.StringVar(&o.keep, "keep", "", "keep the reports in a `folder`")
+	flag.StringVar(&o.keep, "keep", "", "keep the reports in a `folder`, and do not measure again what is there")
 	flag.StringVar(&o.against, "against", "", "with -json: a `file` with an older list; a ratio that fell by a fifth is an error")
 	flag.StringVar(&o.out, "out", "../BENCHMARKS.md", "the page to write")
 	flag.StringVar(&o.pictures, "pictures", "../docs/pictures", "the folder of its pictures")
@@ -42,31 +41,37 @@ func main() {
 
 var errUsage = errors.New("wrong usage")
 
-func (o *options) run(ctx context.Context) error {
+func (o *options) run(ctx context.Context) (err error) {
 	switch {
 	case flag.NArg() > 0:
 		return fmt.Errorf("%w: unknown argument %q", errUsage, flag.Arg(0))
 	case o.quick && !o.json:
 		return fmt.Errorf("%w: -quick is for -json: the page has figures of the full size", errUsage)
-	case o.against != "" && !o.json:
-		return fmt.Errorf("%w: -against is for -json", errUsage)
+	case o.against != "" && !o.quick:
+		return fmt.Errorf("%w: -against is for -quick", errUsage)
+	case o.quick && o.keep != "":
+		return fmt.Errorf("%w: rounds of a quick list are not kept", errUsage)
 	}
-	runs := full
-	if o.quick {
-		runs = quick
-	}
-	all, err := o.reports(ctx, runs)
+	m, err := newMeasurer(o.keep)
 	if err != nil {
 		return err
 	}
-	rows := all.rows()
-	if !o.json {
-		return o.write(all, rows, runs)
+	defer func() { err = errors.Join(err, m.close()) }()
+	if o.quick {
+		return o.list(ctx, m)
 	}
-	enc := json.NewEncoder(os.Stdout)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(rows); err != nil || o.against == "" {
+	all, runs := newReports(), full()
+	if err := m.measure(ctx, all, runs); err != nil {
 		return err
 	}
-	return compareWith(o.against, rows)
+	if o.json {
+		return printRows(all.rows())
+	}
+	return o.write(all, all.rows(), runs)
+}
+
+func printRows(rows []row) error {
+	enc := json.NewEncoder(os.Stdout)
+	enc.SetIndent("", "  ")
+	return enc.Encode(rows)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-
 	"maps"
 	"math"
 	"os"
@@ -10,14 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 )
 
 // page writes Markdown.
 type page struct {
 	strings.Builder
 	all  *reports
-	runs map[string]run
+	runs []run
 }
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
@@ -37,25 +35,35 @@ func (p *page) head(names ...string) {
 	p.line("%s", strings.Repeat("|---", len(names))+"|")
 }
 
-// command names the command that a section is of.
+// command names the commands that a section is of.
 func (p *page) command(name string) {
 	p.line("")
-	p.line("    cd bench && GOWORK=off %s", p.runs[name].command())
+	for _, r := range p.runs {
+		if r.name == name {
+			p.line("    cd bench && GOWORK=off %s", r.command())
+		}
+	}
 }
 
 // write writes the page and its pictures.
 func (o *options) write(all *reports, rows []row, runs []run) error {
-	if err := drawRatios(rows, filepath.Join(o.pictures, "bench-ratios.svg")); err != nil {
+	at := func(name string) string { return filepath.Join(o.pictures, name) }
+	if err := drawRatios(rows, at("bench-ratios.svg")); err != nil {
 		return err
 	}
-	if err := all.Trees.draw(filepath.Join(o.pictures, "bench-intervals.svg")); err != nil {
+	if err := all.drawGrowth(at("bench-growth.svg")); err != nil {
 		return err
 	}
-	p := &page{all: all, runs: map[string]run{}}
-	for _, r := range runs {
-		p.runs[r.name] = r
+	if err := all.Trees.draw(at("bench-intervals.svg")); err != nil {
+		return err
 	}
-	if err := p.write(rows, time.Now(), commit()); err != nil {
+	for _, f := range paperFigures {
+		if err := all.Trees.drawPaper(f, at(f.file)); err != nil {
+			return err
+		}
+	}
+	p := &page{all: all, runs: runs}
+	if err := p.write(rows); err != nil {
 		return err
 	}
 	return os.WriteFile(o.out, []byte(p.String()), 0o644)
@@ -70,17 +78,28 @@ func commit() string {
 	return strings.TrimSpace(string(out))
 }
 
-func (p *page) write(rows []row, now time.Time, commit string) error {
+func (p *page) write(rows []row) error {
+	var from []string
+	for _, commit := range slices.Sorted(maps.Keys(p.all.from)) {
+		from = append(from, "on "+p.all.from[commit]+" at commit "+commit)
+	}
 	p.line("# Benchmarks")
 	p.line("")
-	p.line("Written by `cd bench && GOWORK=off go run ./report` on %s, at commit %s, on %s.", now.Format(time.DateOnly), commit, p.all.Targets.Machine)
-	p.line("Each section names the command that its figures are of. Figures are medians, and times are CPU times with all goroutines and")
+	p.line("Written by `cd bench && GOWORK=off go run ./report` on %s. Measured %s.", p.all.Targets.Machine, strings.Join(from, ", and "))
+	p.line("Each section names the commands that its figures are of. Figures are medians, and times are CPU times with all goroutines and")
 	p.line("collections unless a line says wall. A ratio relates figures of one machine on one day: ×3 stands for three times as fast, or as small,")
-	p.line("and below ×1 the peer is ahead.")
+	p.line("and below ×1 the peer is ahead. docs/decisions/0040 says why targets are missed.")
 	p.targets(rows)
-	p.stores("Stores of profiles", "peers", &p.all.Peers, "A fleet of a million rows, in memory.")
-	p.stores("Stores of profiles in directories", "durable", &p.all.Durable, "The same rows, with a log and with files.")
-	return p.intervals()
+	p.stores("Stores of profiles", "peers", &p.all.Peers, "A fleet of a million rows, in memory where a store has no other place.")
+	p.stores("Fewer rows", "small", &p.all.Small, "A tenth of the rows, beside the oracle, which looks at every row for each question.")
+	p.growth()
+	p.stores("Stores of profiles in directories", "durable", &p.all.Durable, "A million rows, with a log and with files.")
+	if err := p.intervals(); err != nil {
+		return err
+	}
+	p.papers()
+	p.partials()
+	return nil
 }
 
 // targets writes the targets of the design.
@@ -98,8 +117,8 @@ func (p *page) targets(rows []row) {
 			continue
 		}
 		by, peer := "", ""
-		if times, ok := r.ratio(); ok {
-			by, peer = ratio(times), digits(*r.Peer)+" "+r.Store
+		if r.Ratio != nil {
+			by, peer = ratio(*r.Ratio), digits(*r.Peer)+" "+r.Store
 		}
 		met := ""
 		if r.Met != nil {
@@ -119,12 +138,13 @@ func (p *page) stores(title, name string, c *comparison, about string) {
 	p.line("")
 	p.line("## %s", title)
 	p.line("")
-	p.line("%s Each store has a process of its own for each of %d repetitions, and they take turns.", about, c.Repeat)
+	p.line("%s Each store has a process of its own for each repetition, and they take turns. The first number of a cell is how", about)
+	p.line("many times better this store is.")
 	p.command(name)
 	p.line("")
 	others := slices.DeleteFunc(slices.Sorted(maps.Keys(c.Peers)), func(n string) bool { return n == ours })
 	for _, n := range append([]string{ours}, others...) {
-		p.line("- **%s** %s: %s", n, c.Peers[n].Module, c.Peers[n].About)
+		p.line("- **%s** %s: %s; of %d", n, c.Peers[n].Module, c.Peers[n].About, c.Peers[n].Runs)
 	}
 	for _, n := range slices.Sorted(maps.Keys(c.Skipped)) {
 		p.line("- %s was skipped: %s", n, c.Skipped[n])

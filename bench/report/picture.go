@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"maps"
@@ -19,22 +20,19 @@ import (
 func drawRatios(rows []row, path string) error {
 	var named []row
 	for _, r := range rows {
-		if _, ok := r.ratio(); ok {
+		if r.Ratio != nil {
 			named = append(named, r)
 		}
 	}
 	slices.SortStableFunc(named, func(a, b row) int {
-		x, _ := a.ratio()
-		y, _ := b.ratio()
-		return int(min(1, max(-1, (x-y)*1e9)))
+		return cmp.Compare(*a.Ratio, *b.Ratio)
 	})
 	p := pictures.New("Times better than the peer that the design names")
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	var names []string
 	var points plotter.XYs
 	for i, r := range named {
-		times, _ := r.ratio()
-		points = append(points, plotter.XY{X: times, Y: float64(i)})
+		points = append(points, plotter.XY{X: *r.Ratio, Y: float64(i)})
 		names = append(names, r.Key+", beside "+r.Store)
 	}
 	if len(points) == 0 {
@@ -131,4 +129,65 @@ func saveAll(plots []*plot.Plot, legend plot.Legend, path string) error {
 	legend.Top, legend.TextStyle.Font.Size = true, 9
 	legend.Draw(draw.Crop(all, width-right, 0, 0, -vg.Centimeter))
 	return pictures.Write(canvas, path)
+}
+
+// drawPaper draws a measure of each store against an axis.
+func (t *intervals) drawPaper(f paperFigure, path string) error {
+	stores := map[string]bool{}
+	for _, set := range f.sets {
+		for name := range t.Sets[set] {
+			stores[name] = true
+		}
+	}
+	p := pictures.New(f.title + ", " + f.y)
+	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
+	p.X.Label.Text, p.X.Label.TextStyle.Font.Size = f.x, 10
+	p.Add(plotter.NewGrid())
+	for i, name := range slices.Sorted(maps.Keys(stores)) {
+		var points plotter.XYs
+		for _, set := range f.sets {
+			if y := f.of(t.Sets[set][name]); y > 0 {
+				points = append(points, plotter.XY{X: f.at(set), Y: y})
+			}
+		}
+		if err := addLine(p, name, i, points); err != nil {
+			return err
+		}
+	}
+	bounded(&p.X)
+	bounded(&p.Y)
+	p.X.Max *= 4 // for the legend
+	p.Legend.Top, p.Legend.TextStyle.Font.Size = true, 8
+	return save(p, 20*vg.Centimeter, 11*vg.Centimeter, path)
+}
+
+// bounded gives a logarithmic axis room: one without points, or with points of one value, has no range.
+func bounded(of *plot.Axis) {
+	switch {
+	case of.Min > of.Max || of.Min <= 0:
+		of.Min, of.Max = 1, 10
+	case of.Min == of.Max:
+		of.Min, of.Max = of.Min/2, of.Max*2
+	}
+}
+
+// addLine adds the line of a store, unless it has no point.
+func addLine(p *plot.Plot, name string, i int, points plotter.XYs) error {
+	if len(points) == 0 {
+		return nil
+	}
+	line, dots, err := plotter.NewLinePoints(points)
+	if err != nil {
+		return err
+	}
+	c := pictures.Colors[i%len(pictures.Colors)]
+	line.LineStyle = draw.LineStyle{Color: c, Width: vg.Points(1.2)}
+	if i >= len(pictures.Colors) {
+		line.Dashes = []vg.Length{vg.Points(4), vg.Points(2)}
+	}
+	dots.GlyphStyle = draw.GlyphStyle{Color: c, Radius: vg.Points(2.5), Shape: draw.CircleGlyph{}}
+	p.Add(line, dots)
+	p.Legend.Add(name, line, dots)
+	return nil
 }

@@ -1,11 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"os"
-
 	"github.com/granarydb/granary/bench/targets"
 )
 
@@ -18,19 +13,22 @@ type row struct {
 	Unit  string   `json:"unit"`
 	Must  float64  `json:"must"`
 	Met   *bool    `json:"met"`
+	// Ratio is how many times better ours is than the peer; nil if one of them is unknown.
+	Ratio *float64 `json:"ratio,omitempty"`
 
 	figure targets.Figure
 }
 
-// ratio returns how many times better ours is than the peer; ok is false if one of them is unknown.
-func (r *row) ratio() (times float64, ok bool) {
+// relate sets the ratio.
+func (r *row) relate() {
 	if r.Ours == nil || r.Peer == nil || *r.Ours <= 0 || *r.Peer <= 0 {
-		return 0, false
+		return
 	}
+	times := *r.Peer / *r.Ours
 	if r.figure.Better == "higher" {
-		return *r.Ours / *r.Peer, true
+		times = 1 / times
 	}
-	return *r.Peer / *r.Ours, true
+	r.Ratio = &times
 }
 
 // peer says where the peer's figure of a target is: the figure of a store in a report of stores of profiles, or
@@ -45,6 +43,7 @@ type peer struct {
 const (
 	frost    = "frostdb-parca"
 	threads  = "many-threads"
+	million  = "synth:1000000:4"
 	eSHT     = "eSHT"
 	oneMicro = 1e3 // nanoseconds
 	oneMilli = 1e-3
@@ -73,7 +72,7 @@ var peersOf = map[string]peer{
 	"hist-file":             {store: eSHT, figure: "bytes_interval", set: threads},
 	"hist-build":            {store: eSHT, figure: "build_m_s", set: threads},
 	"hist-state":            {store: eSHT, figure: "single_us", set: threads, times: oneMicro},
-	"hist-state-1e6":        {store: eSHT, figure: "single_us", set: "synth:1000000:4", times: oneMicro},
+	"hist-state-1e6":        {store: eSHT, figure: "single_us", set: million, times: oneMicro},
 	"hist-slice":            {store: eSHT, figure: "full_us", set: threads, times: oneMilli},
 	"hist-slice-into":       {store: eSHT, figure: "full_us", set: threads, times: oneMilli},
 	"hist-sample":           {store: eSHT, figure: "plane_ms", set: threads},
@@ -108,41 +107,8 @@ func (all *reports) rows() []row {
 				r.Peer, r.Store = &value, p.store
 			}
 		}
+		r.relate()
 		rows = append(rows, r)
 	}
 	return rows
-}
-
-// mostLoss is the share of a ratio that noise may take.
-const mostLoss = 0.2
-
-// compareWith compares the ratios with those of an older list.
-func compareWith(path string, rows []row) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	var older []row
-	if err := json.Unmarshal(data, &older); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	before := map[string]row{}
-	for _, r := range older {
-		before[r.Key] = r
-	}
-	var fallen error
-	for _, r := range rows {
-		old, known := before[r.Key]
-		old.figure = r.figure // which direction is better is not in the list
-		was, had := old.ratio()
-		is, has := r.ratio()
-		switch {
-		case !known || !had:
-		case !has:
-			fallen = errors.Join(fallen, fmt.Errorf("%s: its ratio was %.3g, and is not measured", r.Key, was))
-		case is < was*(1-mostLoss):
-			fallen = errors.Join(fallen, fmt.Errorf("%s: its ratio was %.3g, and is %.3g", r.Key, was, is))
-		}
-	}
-	return fallen
 }

@@ -1,54 +1,107 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/bench/targets"
 )
 
-// run is a command of this module that prints a report as JSON.
+// run is a command of this module that prints a report.
 type run struct {
-	name string
-	args []string
+	name string   // of the report
+	part string   // of the report, if several runs make it
+	args []string // of go run
+	// rounds reports that a quick list has it in each round.
+	rounds bool
 }
 
 // command returns the run as one types it.
 func (r run) command() string { return "go run " + strings.Join(r.args, " ") }
 
-// The runs of a page, and those of a quick list, in which ours and the peers' figures have the same number of rows.
-var (
-	full = []run{
-		{"targets", []string{".", "-targets"}},
-		{"peers", []string{".", "-peers", "all", "-repeat", "5"}},
-		{"durable", []string{".", "-peers", "all", "-workload", "durable", "-repeat", "3"}},
-		{"trees", []string{"./trees", "-json", "-sets", recorded + "many-threads," + recorded + "uneven-streams," + recorded + "bug446190," +
-			recorded + "flipping-endianness,synth:100:10000,synth:1000:1000,synth:10000:100,synth:100000:10,synth:1000000:4"}},
-	}
-	quick = []run{
-		{"targets", []string{".", "-targets", "-sizes", "1m", "-rows", "100000", "-repeat", "3", "-groups", "ids,records,queries,durable,histories"}},
-		{"peers", []string{".", "-peers", "frostdb-parca,granary,kelindar", "-rows", "100000", "-repeat", "3"}},
-		{"durable", []string{".", "-peers", "frostdb-parca,granary", "-workload", "durable", "-rows", "100000", "-repeat", "1"}},
-		{"trees", []string{"./trees", "-json", "-repeat", "3", "-trees", "eSHT,history", "-sets", recorded + "many-threads,synth:1000000:4"}},
-	}
-)
+// file returns the name of the file that keeps what it printed.
+func (r run) file() string { return r.name + r.part + ".json" }
 
 // recorded is where the recorded sets are. They are not part of the project.
 const recorded = "../../shared/data/intervals/"
 
+// recordedSets are the recorded sets, and madeSets those that are made. The first of these grow in attributes
+// with a million intervals, or five, and the last in intervals.
+var (
+	recordedSets = []string{threads, "uneven-streams", "bug446190", "flipping-endianness"}
+	madeSets     = []string{
+		"synth:100:10000", "synth:1000:1000", "synth:10000:100", "synth:100000:10", million, "synth:1000:100", "synth:1000:4000",
+	}
+)
+
+// sets returns the names of those recorded sets that are there, and of the made ones, as one types them.
+func sets(recordedOnes, made []string) []string {
+	var names []string
+	if _, err := os.Stat(recorded); err == nil {
+		for _, name := range recordedOnes {
+			names = append(names, recorded+name)
+		}
+	}
+	return append(names, made...)
+}
+
+// full returns the runs of a page.
+func full() []run {
+	runs := []run{
+		{name: "targets", part: "-memory", args: strings.Fields(". -targets -groups ids,records,pprof,queries,histories")},
+		{name: "targets", part: "-durable", args: strings.Fields(". -targets -groups durable")},
+		{name: "targets", part: "-serve", args: strings.Fields(". -targets -groups serve")},
+		{name: "peers", args: strings.Fields(". -peers all -repeat 5 -patience 100s")},
+		{name: "small", args: strings.Fields(". -peers all,oracle -rows 100000 -repeat 3")},
+		{name: "durable", args: strings.Fields(". -peers all -workload durable -repeat 1")},
+	}
+	for _, set := range sets(recordedSets, madeSets) {
+		runs = append(runs, run{name: "trees", part: "-" + strings.ReplaceAll(filepath.Base(set), ":", "-"),
+			args: []string{"./trees", "-json", "-repeat", "5", "-patience", "12s", "-sets", set}})
+	}
+	return append(runs, run{name: "partials", args: strings.Fields("./partials -svg ../docs/pictures/partial.svg")})
+}
+
+// quick returns the runs of a quick list, in which ours and the peers' figures have the same number of rows. What
+// varies is measured in rounds, this store and its peers in turns.
+func quick() []run {
+	return []run{
+		{name: "agree", args: strings.Fields(". -peers frostdb-parca,granary,arrow,kelindar,oracle -rows 20000 -repeat 1")},
+		{name: "targets", part: "-durable", args: strings.Fields(". -targets -sizes 1m -rows 100000 -repeat 1 -phase 1s -groups durable")},
+		{name: "durable", args: strings.Fields(". -peers frostdb-parca,granary -workload durable -rows 100000 -repeat 1")},
+		{name: "targets", part: "-memory", rounds: true,
+			args: strings.Fields(". -targets -sizes 1m -rows 100000 -repeat 3 -phase 500ms -groups ids,records,queries,histories")},
+		{name: "peers", rounds: true, args: strings.Fields(". -peers frostdb-parca -rows 100000 -repeat 1")},
+		{name: "trees", rounds: true,
+			args: []string{"./trees", "-json", "-repeat", "1", "-trees", "eSHT", "-sets", strings.Join(sets([]string{threads}, []string{million}), ",")}},
+	}
+}
+
 // reports are what the runs print.
 type reports struct {
 	Targets targets.Report
-	// Peers and Durable have the figures of stores of profiles, without a directory and with one.
-	Peers, Durable comparison
-	Trees          intervals
+	// Peers and Small have the figures of stores of profiles, with ten times the rows and without, and Durable
+	// those in a directory. Agree is of few rows, for the answers.
+	Peers, Small, Durable, Agree comparison
+	Trees                        intervals
+	Partials                     string // a table
+
+	from map[string]string // commits and dates of the runs
+}
+
+func newReports() *reports {
+	return &reports{Targets: targets.Report{Targets: map[string]targets.Figure{}}, Trees: intervals{Sets: map[string]map[string]treeFigures{}}, from: map[string]string{}}
 }
 
 // comparison is the report of stores side by side.
@@ -62,57 +115,166 @@ type comparison struct {
 	Peers    map[string]struct {
 		About  string             `json:"about"`
 		Module string             `json:"module"`
+		Runs   int                `json:"runs"`
 		Low    map[string]float64 `json:"low"`
 		Median map[string]float64 `json:"median"`
 		High   map[string]float64 `json:"high"`
 	} `json:"peers"`
+	Workload struct {
+		Rows int `json:"rows"`
+	} `json:"workload"`
 }
 
 // intervals is the report of stores of intervals.
 type intervals struct {
-	Machine string            `json:"machine"`
-	Skipped string            `json:"skipped"`
-	Keys    map[string]string `json:"keys"`
-	Sets    map[string]map[string]struct {
-		Stopped bool                      `json:"stopped"`
-		Nodes   uint32                    `json:"nodes"`
-		Depth   uint32                    `json:"depth"`
-		Figures map[string]results.Spread `json:"figures"`
-	} `json:"sets"`
+	Machine string                            `json:"machine"`
+	Skipped string                            `json:"skipped"`
+	Keys    map[string]string                 `json:"keys"`
+	Sets    map[string]map[string]treeFigures `json:"sets"`
 }
 
-// reports runs the commands, or reads what they printed before.
-func (o *options) reports(ctx context.Context, runs []run) (*reports, error) {
-	all := &reports{}
-	into := map[string]any{"targets": &all.Targets, "peers": &all.Peers, "durable": &all.Durable, "trees": &all.Trees}
+// treeFigures are those of a store of intervals on a set.
+type treeFigures struct {
+	Runs      int                       `json:"runs"`
+	Stopped   bool                      `json:"stopped"`
+	Intervals int                       `json:"intervals"`
+	Nodes     uint32                    `json:"nodes"`
+	Depth     uint32                    `json:"depth"`
+	Figures   map[string]results.Spread `json:"figures"`
+}
+
+// median returns the median of a figure, 0 if there is none.
+func (f treeFigures) median(key string) float64 { return f.Figures[key].Median }
+
+// add takes what a run printed. A target that another part measured stays.
+func (all *reports) add(r run, data []byte) error {
+	switch r.name {
+	case "targets":
+		var part targets.Report
+		if err := json.Unmarshal(data, &part); err != nil {
+			return err
+		}
+		all.Targets.Machine = part.Machine
+		for key, f := range part.Targets {
+			if _, has := all.Targets.Targets[key]; !has || !strings.Contains(f.Status, "not among -groups") {
+				all.Targets.Targets[key] = f
+			}
+		}
+		return nil
+	case "trees":
+		var part intervals
+		if err := json.Unmarshal(data, &part); err != nil {
+			return err
+		}
+		maps.Copy(all.Trees.Sets, part.Sets)
+		all.Trees.Machine, all.Trees.Keys, all.Trees.Skipped = part.Machine, part.Keys, part.Skipped
+		return nil
+	case "partials":
+		all.Partials = string(data)
+		return nil
+	}
+	into := map[string]*comparison{"peers": &all.Peers, "small": &all.Small, "durable": &all.Durable, "agree": &all.Agree}[r.name]
+	*into = comparison{}
+	if err := json.Unmarshal(data, into); err != nil {
+		return err
+	}
+	for question, answers := range into.Disagree {
+		return fmt.Errorf("stores disagree about %s: %v", question, answers)
+	}
+	return nil
+}
+
+// kept is what a run printed, in the folder of -keep.
+type kept struct {
+	Command string `json:"command"`
+	Commit  string `json:"commit"`
+	Date    string `json:"date"`
+	Printed string `json:"printed"`
+}
+
+// measurer runs commands.
+type measurer struct {
+	keep     string            // a folder, or empty
+	built    string            // the folder of programs
+	programs map[string]string // by package
+}
+
+func newMeasurer(keep string) (*measurer, error) {
+	if keep != "" {
+		if err := os.MkdirAll(keep, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	built, err := os.MkdirTemp("", "granary-report")
+	return &measurer{keep: keep, built: built, programs: map[string]string{}}, err
+}
+
+func (m *measurer) close() error { return os.RemoveAll(m.built) }
+
+// measure runs the commands, or reads what was kept of them.
+func (m *measurer) measure(ctx context.Context, all *reports, runs []run) error {
 	for _, r := range runs {
-		data, err := o.report(ctx, r)
+		k, err := m.report(ctx, r)
 		if err == nil {
-			err = json.Unmarshal(data, into[r.name])
+			err = all.add(r, []byte(k.Printed))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", r.name, err)
+			return fmt.Errorf("%s: %w", r.name+r.part, err)
 		}
+		all.from[k.Commit] = max(all.from[k.Commit], k.Date)
 	}
-	for name, c := range map[string]comparison{"peers": all.Peers, "durable": all.Durable} {
-		for question, answers := range c.Disagree {
-			return nil, fmt.Errorf("%s: stores disagree about %s: %v", name, question, answers)
-		}
-	}
-	return all, nil
+	return nil
 }
 
-// report returns what one command prints, or printed.
-func (o *options) report(ctx context.Context, r run) ([]byte, error) {
-	if o.from != "" {
-		return os.ReadFile(filepath.Join(o.from, r.name+".json"))
+// report returns what a command prints, or printed, if the same command was kept.
+func (m *measurer) report(ctx context.Context, r run) (k kept, err error) {
+	path := filepath.Join(m.keep, r.file())
+	if m.keep != "" {
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = json.Unmarshal(data, &k)
+		}
+		if err == nil && k.Command == r.command() {
+			return k, nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return k, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	program, err := m.build(ctx, r.args[0])
+	if err != nil {
+		return k, err
 	}
 	fmt.Fprintln(os.Stderr, "report:", r.command())
-	cmd := exec.CommandContext(ctx, "go", append([]string{"run"}, r.args...)...)
+	begun := time.Now()
+	cmd := exec.CommandContext(ctx, program, r.args[1:]...)
 	cmd.Env, cmd.Stderr = append(os.Environ(), "GOWORK=off"), os.Stderr
 	data, err := cmd.Output()
-	if err != nil || o.keep == "" {
-		return data, err
+	if err != nil {
+		return k, err
 	}
-	return data, errors.Join(os.MkdirAll(o.keep, 0o755), os.WriteFile(filepath.Join(o.keep, r.name+".json"), data, 0o644))
+	fmt.Fprintf(os.Stderr, "report: %s%s took %.0f s\n", r.name, r.part, time.Since(begun).Seconds())
+	k = kept{Command: r.command(), Commit: commit(), Date: begun.UTC().Format(time.DateOnly), Printed: string(data)}
+	if m.keep == "" {
+		return k, nil
+	}
+	if data, err = json.Marshal(k); err == nil {
+		err = os.WriteFile(path, data, 0o644)
+	}
+	return k, err
+}
+
+// build returns the program of a package of this module.
+func (m *measurer) build(ctx context.Context, of string) (string, error) {
+	if path := m.programs[of]; path != "" {
+		return path, nil
+	}
+	path := filepath.Join(m.built, fmt.Sprint("program-", len(m.programs)))
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, of)
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w: %s", of, err, bytes.TrimSpace(out))
+	}
+	m.programs[of] = path
+	return path, nil
 }

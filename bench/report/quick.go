@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/granarydb/granary/bench/results"
+)
+
+// rounds is the number of rounds of a quick list, and again that of more rounds for a ratio that fell.
+const rounds, again = 3, 3
+
+// list prints the targets at a small size, and compares their ratios with those of an older list.
+func (o *options) list(ctx context.Context, m *measurer) error {
+	var older []row
+	if o.against != "" {
+		data, err := os.ReadFile(o.against)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(data, &older); err != nil {
+			return fmt.Errorf("%s: %w", o.against, err)
+		}
+	}
+	all := newReports()
+	varying := slices.DeleteFunc(quick(), func(r run) bool { return !r.rounds })
+	if err := m.measure(ctx, all, slices.DeleteFunc(quick(), func(r run) bool { return r.rounds })); err != nil {
+		return err
+	}
+	round := func() ([]row, error) {
+		err := m.measure(ctx, all, varying)
+		return all.rows(), err
+	}
+	var lists [][]row
+	for range rounds {
+		rows, err := round()
+		if err != nil {
+			return err
+		}
+		lists = append(lists, rows)
+	}
+	rows := middle(lists)
+	if err := printRows(rows); err != nil {
+		return err
+	}
+	return hold(older, rows, round)
+}
+
+// middle returns the medians of several lists: of the figures, and of the ratios of one round.
+func middle(lists [][]row) []row {
+	rows := slices.Clone(lists[0])
+	for i := range rows {
+		of := func(value func(row) *float64) *float64 {
+			var values []float64
+			for _, list := range lists {
+				if v := value(list[i]); v != nil {
+					values = append(values, *v)
+				}
+			}
+			if len(values) == 0 {
+				return nil
+			}
+			m := results.Median(values)
+			return &m
+		}
+		rows[i].Ours = of(func(r row) *float64 { return r.Ours })
+		rows[i].Peer = of(func(r row) *float64 { return r.Peer })
+		rows[i].Ratio = of(func(r row) *float64 { return r.Ratio })
+	}
+	return rows
+}
+
+// mostLoss is the share of a ratio that noise may take.
+const mostLoss = 0.2
+
+// fallen returns the ratios that are lower than those of an older list by more than mostLoss, by key. A target
+// whose set is not there is left out.
+func fallen(older, rows []row) map[string]error {
+	before, fell := map[string]row{}, map[string]error{}
+	for _, r := range older {
+		before[r.Key] = r
+	}
+	for _, r := range rows {
+		was := before[r.Key].Ratio
+		switch {
+		case was == nil || strings.HasPrefix(r.figure.Status, "skipped: the recorded threads are not at"):
+		case r.Ratio == nil:
+			fell[r.Key] = fmt.Errorf("%s: its ratio was %.3g, and is not measured", r.Key, *was)
+		case *r.Ratio < *was*(1-mostLoss):
+			fell[r.Key] = fmt.Errorf("%s: its ratio was %.3g, and is %.3g", r.Key, *was, *r.Ratio)
+		}
+	}
+	return fell
+}
+
+// hold compares rows with an older list. A ratio that fell is measured in more rounds, and holds if it does in
+// one of them: another program on the machine takes it down, and nothing lifts it.
+func hold(older, rows []row, round func() ([]row, error)) error {
+	fell := fallen(older, rows)
+	for i := 0; i < again && len(fell) > 0; i++ {
+		for _, err := range fell {
+			fmt.Fprintf(os.Stderr, "report: %v; measured again, %d of %d\n", err, i+1, again)
+		}
+		rows, err := round()
+		if err != nil {
+			return err
+		}
+		still := fallen(older, rows)
+		for key := range fell {
+			if still[key] == nil {
+				delete(fell, key)
+			}
+		}
+	}
+	var errs []error
+	for _, r := range rows {
+		if err := fell[r.Key]; err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
