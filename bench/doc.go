@@ -21,9 +21,10 @@
 // questions to a snapshot of it, then a reader beside a writer and cancelled queries; the
 // fleet as Arrow records; interval histories.
 //
-// With -peers, FrostDB, as Parca uses it and in the order of the RFC, and kelindar/column take
-// the same rows and answer the same questions. Each runs in a process of its own, in turns, and
-// their answers are compared. With -workload durable too, each stores the rows in a directory:
+// With -peers, FrostDB, as Parca uses it and in the order of the RFC, kelindar/column, plain Arrow
+// records, and DuckDB in memory, in a file and over Parquet take the same rows and answer the same
+// questions. Each runs in a process of its own, in turns, and their answers are compared, also with those
+// of an oracle if it is named. DuckDB's program is in folder duck, a module of its own, for cgo. With -workload durable too, each stores the rows in a directory:
 // FrostDB in its log, and then as Parquet. DuckDB and Parquet stand beside them: the command in
 // folder formats, a module of its own, measures these with cgo. Where it cannot be built, the report
 // names them as skipped. Pyroscope's server is not run.

@@ -32,12 +32,12 @@ func MedianMs(repeat int, f func() error) (float64, error) {
 	return results.Median(times), nil
 }
 
-// QueryMs returns the median CPU time of a call, in milliseconds, of up to 21 batches as long as all take
-// less than half a second together, and of 3 otherwise. A batch takes about 5 ms, so that the caches after
-// a collection do not decide it; a collection precedes each, and is not counted. A call that takes a
-// second is made once. A shorter first call warms up. It stops at the first error.
+// QueryMs returns the median CPU time of a call, in milliseconds, of up to 15 batches as long as all take
+// less than 150 ms together, and of 3 otherwise. A batch takes about 5 ms, so that the caches after
+// a collection do not decide it; a collection precedes each, and is not counted. A call that takes
+// half a second is made once. A shorter first call warms up. It stops at the first error.
 func QueryMs(f func() error) (ms float64, err error) {
-	const least, most, enough, long, batch = 3, 21, 500.0, 1000.0, 5.0
+	const least, most, enough, long, batch = 3, 15, 150.0, 500.0, 5.0
 	first, err := MedianMs(1, f)
 	if err != nil || first > long {
 		return first, err

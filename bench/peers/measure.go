@@ -22,7 +22,7 @@ var keys = map[string]string{
 	"insert_us_p50":               "wall time of one insert of a profile, maintenance and waiting for it not included, median",
 	"insert_us_p99":               "the same, 99th percentile; on a busy machine it says more about the machine",
 	"peak_heap_bytes_per_row":     "highest heap from open to settled, garbage included, sampled every 5 ms, less the heap before",
-	"query_ms":                    "CPU time of a query on the settled store, garbage collection included: median of up to 21 batches in each process, at least one of one call",
+	"query_ms":                    "CPU time of a query on the settled store, garbage collection included: median of up to 15 batches in each process, at least one of one call",
 	"rss_settled_bytes_per_row":   "memory of the process after compaction of everything, once the heap has given back what is free, less that before the store was opened",
 	"peak_rss_bytes_per_row":      "highest memory of the process until then, less that before the store was opened; profiles that wait for their insert are in it",
 	"settle_ns_per_row":           "the part of all_in after the last insert",

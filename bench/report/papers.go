@@ -27,7 +27,7 @@ func ofSet(set string) (attributes, changes float64) {
 // growing are the sets that grow in attributes, and longer those that grow in intervals.
 var (
 	growing = []string{"synth:100:10000", "synth:1000:1000", "synth:10000:100", "synth:100000:10", million}
-	longer  = []string{"synth:1000:100", "synth:1000:1000", "synth:1000:4000"}
+	longer  = []string{"synth:1000:100", "synth:1000:1000", "synth:1000:2000"}
 )
 
 // paperFigures has six figures for each of the two papers. Their numbers in the papers, and which of the

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +29,15 @@ type run struct {
 }
 
 // command returns the run as one types it.
-func (r run) command() string { return "go run " + strings.Join(r.args, " ") }
+func (r run) command() string {
+	args := slices.Clone(r.args)
+	for i, arg := range args {
+		if strings.Contains(arg, " ") {
+			args[i] = "'" + arg + "'"
+		}
+	}
+	return "go run " + strings.Join(args, " ")
+}
 
 // file returns the name of the file that keeps what it printed.
 func (r run) file() string { return r.name + r.part + ".json" }
@@ -41,9 +50,12 @@ const recorded = "../../shared/data/intervals/"
 var (
 	recordedSets = []string{threads, "uneven-streams", "bug446190", "flipping-endianness"}
 	madeSets     = []string{
-		"synth:100:10000", "synth:1000:1000", "synth:10000:100", "synth:100000:10", million, "synth:1000:100", "synth:1000:4000",
+		"synth:100:10000", "synth:1000:1000", "synth:10000:100", "synth:100000:10", million, "synth:1000:100", "synth:1000:2000",
 	}
 )
+
+// mainStores are those that all sets are measured with. The other trees are between these.
+var mainStores = []string{"SHT", "eSHT", "R3", "vR", history, "rtree", "SQLite", "PG GiST", "PG B-tree"}
 
 // sets returns the names of those recorded sets that are there, and of the made ones, as one types them.
 func sets(recordedOnes, made []string) []string {
@@ -62,13 +74,17 @@ func full() []run {
 		{name: "targets", part: "-memory", args: strings.Fields(". -targets -groups ids,records,pprof,queries,histories")},
 		{name: "targets", part: "-durable", args: strings.Fields(". -targets -groups durable")},
 		{name: "targets", part: "-serve", args: strings.Fields(". -targets -groups serve")},
-		{name: "peers", args: strings.Fields(". -peers all -repeat 5 -patience 100s")},
-		{name: "small", args: strings.Fields(". -peers all,oracle -rows 100000 -repeat 3")},
+		{name: "peers", args: strings.Fields(". -peers all -repeat 5 -patience 60s")},
+		{name: "small", args: strings.Fields(". -peers all,oracle -rows 100000 -repeat 1")},
 		{name: "durable", args: strings.Fields(". -peers all -workload durable -repeat 1")},
 	}
 	for _, set := range sets(recordedSets, madeSets) {
-		runs = append(runs, run{name: "trees", part: "-" + strings.ReplaceAll(filepath.Base(set), ":", "-"),
-			args: []string{"./trees", "-json", "-repeat", "5", "-patience", "12s", "-sets", set}})
+		r := run{name: "trees", part: "-" + strings.ReplaceAll(filepath.Base(set), ":", "-"), args: strings.Fields("./trees -json -repeat 5 -patience 8s")}
+		if filepath.Base(set) != threads {
+			r.args = append(r.args, "-trees", strings.Join(mainStores, ","))
+		}
+		r.args = append(r.args, "-sets", set)
+		runs = append(runs, r)
 	}
 	return append(runs, run{name: "partials", args: strings.Fields("./partials -svg ../docs/pictures/partial.svg")})
 }

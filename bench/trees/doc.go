@@ -24,7 +24,9 @@
 // process compares all single and 2D answers, and five full ones, with a look at every interval,
 // values included, before it times them. The answers that it times are counted. A wrong answer
 // ends the run. A measurement asks 300 single questions, 20 full ones or 3 of 2D, and as many
-// again until 40 ms have passed (-enough).
+// again until 40 ms have passed (-enough). If the first round takes ten times as long, it is the only one, and
+// it ends after three questions and a second. With -patience, a store whose processes took so long for a set
+// gets no more of them.
 //
 // Times are CPU times, user and system, of the process with one processor, collections included,
 // and of the server's processes. Making an empty store is not in them, nor is initdb. A load

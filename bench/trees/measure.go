@@ -181,22 +181,33 @@ func (s *intervals) askAll(st store, enough time.Duration, f *figures) (err erro
 	return nil
 }
 
+// slow is the wall time after which a round of calls ends, if it has had three of them.
+const slow = time.Second
+
 // mean returns the mean CPU time of a call in microseconds, over rounds of calls that take about
-// enough time together, after a first round.
+// enough time together, after a first round. If the first takes ten times as long, it is the only one.
 func mean(st store, enough time.Duration, round int, f func(i int) error) (float64, error) {
+	calls := 0
 	once := func() error {
+		begun := time.Now()
 		for i := range round {
+			if i >= 3 && time.Since(begun) > slow {
+				break
+			}
 			if err := f(i); err != nil {
 				return err
 			}
+			calls++
 		}
 		return nil
 	}
+	us := func(took time.Duration) float64 { return float64(took.Nanoseconds()) / 1e3 / float64(calls) }
 	first, err := cost(st, once)
-	if err != nil {
-		return 0, err
+	if err != nil || first > 10*enough {
+		return us(first), err
 	}
 	rounds := 1 + int(enough/max(first, time.Microsecond))
+	calls = 0
 	took, err := cost(st, func() error {
 		for range rounds {
 			if err := once(); err != nil {
@@ -205,5 +216,5 @@ func mean(st store, enough time.Duration, round int, f func(i int) error) (float
 		}
 		return nil
 	})
-	return float64(took.Nanoseconds()) / 1e3 / float64(round*rounds), err
+	return us(took), err
 }
