@@ -25,6 +25,7 @@ type options struct {
 	patience time.Duration
 	targets  bool
 	phase    time.Duration
+	profiles string
 	sizes    string
 	groups   string
 	sets     []string // arguments
@@ -40,6 +41,7 @@ func main() {
 	flag.DurationVar(&o.patience, "patience", 0, "with -peers: a store whose processes took so long gets no more of them than three; 0 is no limit")
 	flag.BoolVar(&o.targets, "targets", false, "measure the targets of the design under their keys, and print a table to standard error")
 	flag.DurationVar(&o.phase, "phase", 0, "with -targets: the `time` of paced inserts; 0 is that of the table")
+	flag.StringVar(&o.profiles, "profiles", "", "with -targets: a `folder` for a CPU profile of each query")
 	flag.StringVar(&o.sizes, "sizes", strings.Join(targets.Sizes, ","), "with -targets: the `sizes` to measure, with commas between them")
 	flag.StringVar(&o.groups, "groups", strings.Join(targets.Groups(), ","), "with -targets: the `groups` of targets to measure, with commas between them")
 	flag.Parse()
@@ -87,7 +89,7 @@ func run(o options) error {
 }
 
 func runTargets(o options) error {
-	r, err := targets.Run(targets.Options{Rows: o.rows, Repeat: o.repeat, Sizes: strings.Split(o.sizes, ","), Groups: strings.Split(o.groups, ","), Phase: o.phase})
+	r, err := targets.Run(targets.Options{Rows: o.rows, Repeat: o.repeat, Sizes: strings.Split(o.sizes, ","), Groups: strings.Split(o.groups, ","), Phase: o.phase, Profiles: o.profiles})
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,9 @@ package targets
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
 
 	"github.com/granarydb/granary/bench/fleet"
 	"github.com/granarydb/granary/bench/measure"
@@ -38,7 +41,7 @@ func queries(o Options, c *collector) error {
 			if err != nil {
 				return err
 			}
-			cost, err := measure.CostOf(o.Repeat, ask)
+			cost, err := o.profiled(key, func() (measure.Cost, error) { return measure.CostOf(o.Repeat, ask) })
 			if err != nil {
 				return err
 			}
@@ -51,6 +54,23 @@ func queries(o Options, c *collector) error {
 		}
 		return err
 	})
+}
+
+// profiled measures a query, with a CPU profile if there is a folder for it.
+func (o Options) profiled(key string, of func() (measure.Cost, error)) (cost measure.Cost, err error) {
+	if o.Profiles == "" {
+		return of()
+	}
+	file, err := os.Create(filepath.Join(o.Profiles, key+".prof"))
+	if err != nil {
+		return cost, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return cost, err
+	}
+	defer pprof.StopCPUProfile()
+	return of()
 }
 
 // query returns the query of a target.

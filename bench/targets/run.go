@@ -31,6 +31,8 @@ type Options struct {
 	// Groups are the groups of targets to measure, from Groups(). None stands for all.
 	Groups []string
 
+	// Profiles is a folder for a CPU profile of the measurement of each query, none if it is empty.
+	Profiles string
 	// Phase is the time of paced inserts; 0 stands for five seconds.
 	Phase time.Duration
 

@@ -3,6 +3,8 @@ package targets
 import (
 	"encoding/json"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -36,9 +38,16 @@ func tiny(sizes ...string) Options {
 
 // TestRun measures every target at a tiny size and reads its JSON.
 func TestRun(t *testing.T) {
-	r, err := Run(tiny(Sizes...))
+	o := tiny(Sizes...)
+	o.Profiles = t.TempDir()
+	r, err := Run(o)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, key := range queryKeys {
+		if data, err := os.ReadFile(filepath.Join(o.Profiles, key+".prof")); err != nil || len(data) == 0 {
+			t.Errorf("the profile of %s has %d bytes, %v", key, len(data), err)
+		}
 	}
 	data, err := json.Marshal(r)
 	if err != nil {
