@@ -17,6 +17,21 @@ func Resident() int64 {
 // MostResident returns the most bytes that the process has held since it began. 0 is unknown.
 func MostResident() int64 { return ofStatus("VmHWM:") }
 
+// Written returns the bytes that the process has handed to the system for files since it began. 0 is unknown.
+func Written() int64 {
+	data, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		return 0
+	}
+	_, line, _ := bytes.Cut(data, []byte("wchar: "))
+	line, _, _ = bytes.Cut(line, []byte("\n"))
+	n, err := strconv.ParseInt(string(line), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // ofStatus returns a line of the state that the system has of the process, in bytes.
 func ofStatus(name string) int64 {
 	data, err := os.ReadFile("/proc/self/status")

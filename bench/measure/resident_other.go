@@ -7,3 +7,6 @@ func Resident() int64 { return 0 }
 
 // MostResident returns 0 too.
 func MostResident() int64 { return 0 }
+
+// Written returns 0 too.
+func Written() int64 { return 0 }

@@ -31,6 +31,7 @@ var durableKeys = map[string]string{
 	"file_bytes_per_row":        "bytes of the files that replace the log: those of granary, and Parquet of FrostDB",
 	"write_files_ns_per_row":    "CPU time of the process to write these files, of FrostDB with its inserts",
 	"open_files_ns_per_row":     "CPU time to open a directory of files, of granary, which reads the rows; FrostDB reads Parquet when it is asked",
+	"written_bytes_per_row":     "bytes that were written to files from the first insert until the files replace the log, of FrostDB of both runs; by file_bytes_per_row it is how often a byte is written",
 	"insert_logged_us_per_call": "wall time of an insert of a profile with a log, mean",
 }
 
@@ -40,7 +41,7 @@ type durableRun func(dir string, load func(Store) (cpu, wall time.Duration, err 
 // durableTimes are the figures of one run.
 type durableTimes struct {
 	logged, loggedWall       time.Duration // of inserts with a log
-	log, files               int64         // bytes
+	log, files, written      int64         // bytes
 	replay, replayWall       time.Duration
 	writeFiles, openFromFile time.Duration // 0 if unknown
 }
@@ -92,7 +93,8 @@ func measureDurable(name string, rows int64) (m result, err error) {
 		"all_in_ns_per_row": float64(memory) / n, "all_in_logged_ns_per_row": float64(d.logged) / n,
 		"insert_logged_us_per_call": float64(d.loggedWall) / float64(profiles) / 1e3,
 		"log_bytes_per_row":         float64(d.log) / n, "file_bytes_per_row": float64(d.files) / n,
-		"open_log_ns_per_row": float64(d.replay) / n, "open_log_wall_ms": float64(d.replayWall) / 1e6,
+		"written_bytes_per_row": float64(d.written) / n,
+		"open_log_ns_per_row":   float64(d.replay) / n, "open_log_wall_ms": float64(d.replayWall) / 1e6,
 		"write_files_ns_per_row": float64(d.writeFiles) / n, "open_files_ns_per_row": float64(d.openFromFile) / n,
 	} {
 		if value > 0 {
@@ -134,9 +136,11 @@ func durableGranary(dir string, load func(Store) (cpu, wall time.Duration, err e
 	if err != nil {
 		return d, err
 	}
+	written := measure.Written()
 	if d.logged, d.loggedWall, err = load(g); err != nil {
 		return d, errors.Join(err, g.Close())
 	}
+	d.written = measure.Written() - written
 	rows, err := countRows(g)
 	if err == nil { // a new table makes all before it durable
 		_, err = g.Store.CreateTable("synced", profile.Schema(0))
@@ -145,11 +149,12 @@ func durableGranary(dir string, load func(Store) (cpu, wall time.Duration, err e
 		err = os.CopyFS(killed.Dir, os.DirFS(opts.Dir))
 	}
 	d.log = g.Store.Stats().LogBytes
-	before := measure.CPU()
+	before, written := measure.CPU(), measure.Written()
 	if err = errors.Join(err, g.Store.Close()); err != nil {
 		return d, err
 	}
 	d.writeFiles = measure.CPU() - before
+	d.written += measure.Written() - written
 	again := func(opts columnstore.Options) func() (Store, error) {
 		return func() (Store, error) {
 			store, err := columnstore.Open(opts)
@@ -178,13 +183,14 @@ func durableFrost(definition *schemapb.Schema) durableRun {
 		if err != nil {
 			return d, err
 		}
-		rows := int64(0)
+		rows, written := int64(0), measure.Written()
 		if d.logged, d.loggedWall, err = load(p); err == nil {
 			rows, err = countRows(p)
 		}
 		if err = errors.Join(err, p.Close()); err != nil { // which waits for the log
 			return d, err
 		}
+		d.written = measure.Written() - written
 		if d.log, err = writtenIn(filepath.Join(dir, "log")); err != nil {
 			return d, err
 		}
@@ -195,7 +201,7 @@ func durableFrost(definition *schemapb.Schema) durableRun {
 		if err != nil {
 			return d, err
 		}
-		before := measure.CPU()
+		before, written := measure.CPU(), measure.Written()
 		p, err = openFrost(definition, frostdb.WithReadWriteStorage(frostdb.NewDefaultObjstoreBucket(bucket)))
 		if err != nil {
 			return d, err
@@ -205,6 +211,7 @@ func durableFrost(definition *schemapb.Schema) durableRun {
 			return d, err
 		}
 		d.writeFiles = measure.CPU() - before
+		d.written += measure.Written() - written
 		d.files, err = bytesIn(filepath.Join(dir, "parquet"))
 		return d, err
 	}
