@@ -117,6 +117,13 @@ export class Load {
     }
   }
 
+  // askLater is ask for what is not to be the first question, if there is another one at the same time.
+  async askLater<T extends Head>(name: string, params: Params, signal?: AbortSignal): Promise<T> {
+    await new Promise((done) => setTimeout(done));
+    signal?.throwIfAborted();
+    return this.ask<T>(name, params, signal);
+  }
+
   private async begin<T extends Head>(answer: Promise<T>): Promise<T> {
     this.first = answer;
     try {

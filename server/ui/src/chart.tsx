@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { useAnswer } from "./answer";
-import { get, querier, type Head } from "./api";
+import { querier, type Head } from "./api";
 import { dotAt, dotsHeight, dotsText, paintDots, useDots, type Dots } from "./dots";
 import { clock, inZone, percent, text, value, zone } from "./format";
 import { timeKey } from "./graphkeys";
@@ -86,9 +86,9 @@ function largest(of: Lines): Lines {
 interface Counted extends Head { from: string; to: string; pixels: number; attributes: number; states: StateText[]; counts: number[][] }
 
 // stateLines are how many attributes were in each state.
-async function stateLines({ state }: Page, from: number, to: number, signal: AbortSignal): Promise<Lines> {
+async function stateLines({ state, load }: Page, from: number, to: number, signal: AbortSignal): Promise<Lines> {
   const params = { p: state.p, from: stamp(Math.floor(from)), to: stamp(Math.ceil(to) + 1), pixels: 240 };
-  const of = await get<Counted>(`api/v1/histories/${encodeURIComponent(state.h)}/lines`, params, signal);
+  const of = await load.askLater<Counted>(`histories/${encodeURIComponent(state.h)}/lines`, params, signal);
   const a = Date.parse(of.from), b = Date.parse(of.to), times = Array.from({ length: of.pixels }, (_, i) => a + (i + 0.5) / of.pixels * (b - a));
   const lines = of.counts.map((values, i): Line => ({ name: of.states[i]!.state, label: of.states[i]!.state, sum: values.reduce((n, v) => n + v, 0), values }));
   return largest({ times, lines, isMean: true, show: (v) => `${Number(v.toPrecision(3))} (${percent(v, of.attributes)})`, what: `state of ${of.attributes.toLocaleString("en")} attributes` });

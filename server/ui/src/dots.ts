@@ -2,7 +2,7 @@
 
 import type uPlot from "uplot";
 import { useAnswer } from "./answer";
-import { get, type Dot, type Profiles } from "./api";
+import type { Dot, Profiles } from "./api";
 import { clock, span, text, value } from "./format";
 import type { Page } from "./page";
 import { stamp, type State } from "./url";
@@ -17,10 +17,10 @@ export const dotsHeight = 14;
 const mostDots = 300, columns = 120;
 
 // useDots asks for the profiles of the chart. A front has none, and then nothing is shown.
-export function useDots({ state: { t, q }, loadKey, range }: Page, from: number, to: number): Dots | undefined {
+export function useDots({ state: { t, q }, load, loadKey, range }: Page, from: number, to: number): Dots | undefined {
   const params = { t, q, from: stamp(Math.floor(from)), to: stamp(Math.ceil(to) + 1), rows: mostDots, pixels: columns };
   return useAnswer<Dots>(t && range.newest ? JSON.stringify([loadKey, params]) : null, async (signal) => {
-    const { all, unit, profiles, counts = [], counts_from = "", counts_to = "" } = await get<Profiles>("api/v1/profiles", params, signal);
+    const { all, unit, profiles, counts = [], counts_from = "", counts_to = "" } = await load.askLater<Profiles>("profiles", params, signal);
     return { all, unit, single: all > profiles.length ? [] : profiles, counts, from: Date.parse(counts_from), to: Date.parse(counts_to) };
   }).data;
 }
