@@ -56,6 +56,7 @@ type tab struct {
 	mu     sync.Mutex
 	failed []string // requests with a status of 400 or more
 	asked  []string // all requests
+	gone   int      // answers that a commit is held no more: a snapshot is held for 30 s, whoever asked first
 }
 
 // watch collects what goes wrong in a page, and counts the questions that have no answer yet. quiet resolves when there is
@@ -103,6 +104,9 @@ func open(t *testing.T, h http.Handler, path string) *tab {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.asked = append(b.asked, r.URL.RequestURI())
+		if rec.code == http.StatusGone {
+			b.gone++
+		}
 		// The page aborts what it asks no more, and asks again for a commit that is gone (410).
 		if rec.code >= 400 && rec.code != http.StatusGone && rec.code != 499 && r.Context().Err() == nil {
 			b.failed = append(b.failed, r.URL.Path)
