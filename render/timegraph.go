@@ -53,6 +53,9 @@ type TimeOptions struct {
 	Fold bool
 	// Pyramid is that of the view. It makes pictures of many intervals cheaper, and no different. nil is none.
 	Pyramid *summary.Pyramid
+	// Err, if not nil, is called before each row that is counted, measured or drawn, and before each few hundred or
+	// more attributes that are folded, by several goroutines. Its error ends the drawing: such as context.Context.Err.
+	Err func() error
 }
 
 // The geometry, in pixels.
@@ -101,7 +104,7 @@ const (
 // values of the legend would share it. The same view and options give the same bytes.
 //
 // The file is built in memory and written with a single Write. The errors are those of
-// View.Pixels, history.ErrQuery for an option out of range, and those of w. The cost is a
+// View.Pixels, history.ErrQuery for an option out of range, and those of opts.Err and w. The cost is a
 // Pixels query, and two walks through the intervals of the drawn rows, or with Fold one through those of all.
 func TimeGraph(w io.Writer, v *history.View, attributes []history.Attribute, from, to int64, opts TimeOptions) error {
 	if attributes == nil {
@@ -190,6 +193,14 @@ func (g *timeGraph) setDefaults() error {
 	return nil
 }
 
+// err returns the error of the options' Err.
+func (g *timeGraph) err() error {
+	if g.opts.Err == nil {
+		return nil
+	}
+	return g.opts.Err()
+}
+
 // isFolded reports whether rows have several attributes.
 func (g *timeGraph) isFolded() bool { return g.opts.Fold && g.asked > g.opts.Rows }
 
@@ -214,7 +225,10 @@ func (g *timeGraph) layOut(attributes []history.Attribute) error {
 	longest := g.longestPath(attributes)
 	g.labels = min(max(int(float64(longest)*timeChar)+timePad, timeLabels), g.opts.Width*3/10)
 	width := g.opts.Width - 2*margin - g.labels - timePad
-	var err error
+	err := g.err()
+	if err != nil {
+		return err
+	}
 	if g.found, err = g.view.Pixels(attributes, g.from, g.to, width); err != nil {
 		return err
 	}
@@ -305,6 +319,9 @@ func (g *timeGraph) chooseRows() {
 func (g *timeGraph) countIntervals() error {
 	for i := range g.rows {
 		row := &g.rows[i]
+		if err := g.err(); err != nil {
+			return err
+		}
 		g.seen += row.states
 		for in, err := range g.view.Range(row.attribute, g.from, g.to, history.RangeOptions{}) {
 			if err != nil {

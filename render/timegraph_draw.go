@@ -39,6 +39,9 @@ func (g *timeGraph) draw() error {
 	y := top
 	shares := g.columnShares()
 	for i := range g.rows {
+		if err := g.err(); err != nil {
+			return err
+		}
 		if g.rows[i].folded != nil {
 			g.drawFolded(&g.rows[i], y)
 		} else if err := g.drawRow(&g.rows[i], y, &shares); err != nil {

@@ -36,7 +36,7 @@ func (g *timeGraph) columnShares() columnShares {
 
 // folder returns a folder of the picture's range.
 func (g *timeGraph) folder(pixels int) folder {
-	return folder{pyramid: g.pyramid(), from: g.from, to: g.to, pixels: pixels}
+	return folder{pyramid: g.pyramid(), from: g.from, to: g.to, pixels: pixels, err: g.err}
 }
 
 // measureRows finds the least and the greatest value of rows of bars.
@@ -47,7 +47,10 @@ func (g *timeGraph) measureRows() error {
 		if !r.bars {
 			continue
 		}
-		var err error
+		err := g.err()
+		if err != nil {
+			return err
+		}
 		if m, err = g.pyramid().MeasuresInto(m, []history.Attribute{r.attribute}, g.from, g.to, 1); err != nil {
 			return err
 		}

@@ -51,8 +51,9 @@ type folder struct {
 	pyramid  *summary.Pyramid
 	from, to int64
 	pixels   int
-	parts    int // goroutines of fold; 0: as many as the attributes need
-	kept     int // states of a row; 0: as many as there is memory for
+	parts    int          // goroutines of fold; 0: as many as the attributes need
+	kept     int          // states of a row; 0: as many as there is memory for
+	err      func() error // of the options
 
 	old     *summary.Shares
 	numbers map[history.Value]int
@@ -104,7 +105,7 @@ func (f *folder) fold(groups [][]history.Attribute) ([]*sharedColumns, error) {
 	var all sync.WaitGroup
 	for i := range sums {
 		lo, hi := i*len(asked)/parts, (i+1)*len(asked)/parts
-		sums[i].folder = folder{pyramid: f.pyramid, from: f.from, to: f.to, pixels: f.pixels, numbers: map[history.Value]int{}}
+		sums[i].folder = folder{pyramid: f.pyramid, from: f.from, to: f.to, pixels: f.pixels, err: f.err, numbers: map[history.Value]int{}}
 		all.Go(func() { sums[i].err = sums[i].sum(asked[lo:hi], of[lo:hi], len(groups), kept) })
 	}
 	all.Wait()
@@ -153,6 +154,9 @@ func (p *foldedPart) sum(asked []history.Attribute, of []int32, rows, kept int) 
 	f, chunk := &p.folder, foldChunk
 	for lo, hi := 0, 0; lo < len(asked); lo = hi {
 		hi = min(lo+chunk, len(asked))
+		if err := f.err(); err != nil {
+			return err
+		}
 		if f.old, err = f.pyramid.SharesInto(f.old, asked[lo:hi], f.from, f.to, f.pixels); err != nil {
 			return err
 		}

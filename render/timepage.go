@@ -180,6 +180,9 @@ func (p *pageWriter) embed() error {
 	intervals := 0
 	for i := range g.rows {
 		r := &g.rows[i]
+		if err := g.err(); err != nil {
+			return err
+		}
 		for in, err := range g.view.Range(r.attribute, g.from, g.to, history.RangeOptions{}) {
 			if err != nil {
 				return err
@@ -197,6 +200,9 @@ func (p *pageWriter) embed() error {
 		}
 	}
 	for i := range g.rows {
+		if err := g.err(); err != nil {
+			return err
+		}
 		if err := p.addRow(&g.rows[i]); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package states
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -57,9 +58,11 @@ func fileOptions(provider string) paged.Options {
 	return paged.Options{Provider: provider, Cache: cacheBytes, FS: disk.System("")}
 }
 
-// openFile opens a history file of any provider.
-func openFile(name string) (*recording, error) {
-	provider, err := paged.Provider(name, fileOptions(""))
+// openFile opens a history file of any provider. After an interrupt it and what it returns read nothing more.
+func openFile(ctx context.Context, name string) (*recording, error) {
+	opts := fileOptions("")
+	opts.FS = interruptedFS{opts.FS, ctx}
+	provider, err := paged.Provider(name, opts)
 	if err != nil {
 		return nil, explainFile(name, err)
 	}
@@ -70,7 +73,8 @@ func openFile(name string) (*recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := paged.Open(name, fileOptions(provider))
+	opts.Provider = provider
+	file, err := paged.Open(name, opts)
 	if err != nil {
 		return nil, explainFile(name, err)
 	}

@@ -22,7 +22,7 @@ func importFile(cmd *cobra.Command, output, name string) error {
 	if err := spareFile(output, []string{name}); err != nil {
 		return err
 	}
-	feed, done, err := feedOf(name)
+	feed, done, err := feedOf(cmd.Context(), name)
 	if err != nil {
 		return err
 	}
@@ -43,9 +43,9 @@ func spareFile(output string, names []string) error {
 }
 
 // feedOf returns what feeds the recording of a name, as the other commands read it. done closes it.
-func feedOf(name string) (feed feeding, done func(), err error) {
+func feedOf(ctx context.Context, name string) (feed feeding, done func(), err error) {
 	if isHistoryFile(name) {
-		l, err := openFile(name)
+		l, err := openFile(ctx, name)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -88,7 +88,7 @@ func writeFile(cmd *cobra.Command, output string, feed feeding) error {
 	if err != nil {
 		return err
 	}
-	l, err := openFile(output)
+	l, err := openFile(cmd.Context(), output)
 	if err != nil {
 		return err
 	}

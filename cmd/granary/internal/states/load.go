@@ -36,7 +36,7 @@ func openHistory(cmd *cobra.Command, name string) (*recording, error) {
 		return &recording{Recording: r}, err
 	}
 	if isHistoryFile(name) {
-		return openFile(name)
+		return openFile(cmd.Context(), name)
 	}
 	bar := &stageProgress{w: cmd.ErrOrStderr()}
 	load := func() (*trace.Recording, error) {

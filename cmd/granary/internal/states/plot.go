@@ -171,6 +171,7 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 	if opts.Pyramid, err = l.pyramid(cmd.ErrOrStderr()); err != nil {
 		return err
 	}
+	opts.Err = cmd.Context().Err
 	draw := render.TimeGraph
 	if o.isPage() {
 		draw = render.TimePage

@@ -117,7 +117,7 @@ func store(cmd *cobra.Command, dir, name, file string) (err error) {
 	if err := dbdir.CheckNew(dir); err != nil {
 		return err
 	}
-	feed, done, err := feedOf(file)
+	feed, done, err := feedOf(cmd.Context(), file)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func verifyFile(cmd *cobra.Command, name string, asJSON bool) error {
 	if !isHistoryFile(name) {
 		return cli.Usage(fmt.Errorf("%s is no history file: verify checks the files that granary history import -o RUN.history writes", name))
 	}
-	l, err := openFile(name)
+	l, err := openFile(cmd.Context(), name)
 	if err != nil {
 		return err
 	}
@@ -108,6 +108,9 @@ func (r *recording) verify(ctx context.Context, progress func(done, total int64)
 	progress(int64(blocks), int64(blocks))
 	if _, err := r.summaries(); err != nil {
 		out.Summaries = damageOf(err).Reason
+	}
+	if err := ctx.Err(); err != nil { // blocks were not read, and are not damaged
+		return nil, err
 	}
 	if len(out.Damages) > 0 {
 		return out, nil
