@@ -20,8 +20,8 @@
 // Dictionaries grow by files, and are written again as one when these are many.
 //
 // OpenRows reads the directory of a file of rows, with the series and the columns of the bucket, and
-// needs no dictionaries. Image then reads one granule, so that rows can stay in the file
-// (package catalog/stored), and ReadPage the few bytes that can have an id.
+// needs no dictionaries. Pieces.Image then reads one granule, so that rows can stay in the file
+// (package catalog/stored), and Pieces.ReadPage the few bytes that can have an id.
 //
 // docs/format/files.md draws the bytes.
 //

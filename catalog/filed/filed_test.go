@@ -196,9 +196,11 @@ func TestReadRows_AnyDirectory(t *testing.T) {
 				}
 				at, rows = hi, rows+g.Rows()
 			}
+			pieces := l.rows.Pieces()
+			defer pieces.Close()
 			for i := range l.rows.Len() {
 				if page, ask, _ := l.rows.PageOf(i, "trace", uuid.UUID{17}); ask {
-					data, err := l.rows.ReadPage(page)
+					data, err := pieces.ReadPage(page)
 					if err != nil {
 						t.Fatalf("a page of a whole granule: %v", err)
 					}

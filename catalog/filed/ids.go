@@ -123,7 +123,7 @@ func (r *RowsFile) page(i int, c *filedIDs, n int) Page {
 }
 
 // ReadPage reads a page. The errors are those of Image.
-func (r *RowsFile) ReadPage(p Page) ([]byte, error) { return r.read(p.piece) }
+func (p *Pieces) ReadPage(page Page) ([]byte, error) { return p.read(page.piece) }
 
 // MayHave reports whether the granule of the page can have the id, given the bytes of the page.
 func (p Page) MayHave(data []byte) bool {

@@ -80,29 +80,6 @@ func (r *RowsFile) Size() int { return r.size }
 // HasWide reports whether wide columns of the i-th granule can be left out.
 func (r *RowsFile) HasWide(i int) bool { return r.granules[i].wide.Length > 0 }
 
-// Image reads the rows of the i-th granule, which has some: its wide columns, if it HasWide, or all but
-// these, as bytes for Part, whose checksum is right. The errors are *disk.DamagedError, and those of the
-// FS.
-func (r *RowsFile) Image(i int, wide bool) ([]byte, error) {
-	if wide {
-		return r.read(r.granules[i].wide)
-	}
-	return r.read(r.granules[i].narrow)
-}
-
-// read reads a piece.
-func (r *RowsFile) read(p disk.Piece) ([]byte, error) {
-	file, err := disk.OpenPieces(r.dir.fs, RowsKind, r.bucket.File)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &disk.DamagedError{File: r.name(), Reason: "it is missing"}
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	return file.Read(p, nil)
-}
-
 // Part returns the rows of the i-th granule, which refer to the bytes of Image. If HasWide and
 // wide is nil, the part lacks its wide columns (granule.PartReader.ReadParts). The reader has the schema
 // of the table and the dictionaries of the bucket. The errors are ErrFile and granule.ErrImage.
@@ -128,12 +105,14 @@ func (r *RowsFile) Part(i int, narrow, wide []byte, parts *granule.PartReader) (
 
 // All reads all granules, and compares all checksums. The errors are those of Image and Part.
 func (r *RowsFile) All(parts *granule.PartReader) ([]*granule.Granule, error) {
+	pieces := r.Pieces()
+	defer pieces.Close()
 	granules := make([]*granule.Granule, len(r.granules))
 	for i := range granules {
 		var part *granule.Part
 		if r.granules[i].rows > 0 {
 			var err error
-			if part, err = r.whole(i, parts); err != nil {
+			if part, err = pieces.whole(i, parts); err != nil {
 				return nil, err
 			}
 		}
@@ -144,14 +123,15 @@ func (r *RowsFile) All(parts *granule.PartReader) ([]*granule.Granule, error) {
 }
 
 // whole reads the i-th granule.
-func (r *RowsFile) whole(i int, parts *granule.PartReader) (*granule.Part, error) {
-	narrow, err := r.Image(i, false)
+func (p *Pieces) whole(i int, parts *granule.PartReader) (*granule.Part, error) {
+	r := p.rows
+	narrow, err := p.Image(i, false)
 	if err != nil {
 		return nil, err
 	}
 	var wide []byte
 	if r.HasWide(i) {
-		if wide, err = r.Image(i, true); err != nil {
+		if wide, err = p.Image(i, true); err != nil {
 			return nil, err
 		}
 	}

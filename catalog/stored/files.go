@@ -71,6 +71,8 @@ func (t *Files) Granules(state *catalog.TableState, b *catalog.BucketState, gen 
 		}
 		hot, ranges := state.HotGranules(b), read.Ranges
 		parts := &granule.PartReader{Schema: t.Schema, Generation: gen, Codes: gen.Watermark(), MaxRows: math.MaxInt32}
+		pieces := rows.Pieces()
+		defer pieces.Close()
 		for i := range rows.Len() {
 			lo, hi := rows.Bounds(i)
 			if ranges != nil {
@@ -83,7 +85,7 @@ func (t *Files) Granules(state *catalog.TableState, b *catalog.BucketState, gen 
 			}
 			var part *granule.Part
 			if read.Granules == nil || read.Granules.Has(uint32(i)) {
-				if part, err = t.part(rows, b, i, read.Wide || len(hot) > 0, parts); err != nil {
+				if part, err = t.part(pieces, rows, b, i, read.Wide || len(hot) > 0, parts); err != nil {
 					yield(nil, err)
 					return
 				}
@@ -137,14 +139,14 @@ func (t *Files) open(b *catalog.BucketState) (*filed.RowsFile, error) {
 }
 
 // part returns the rows of a granule of a file, nil if it has none, with its wide columns or without.
-func (t *Files) part(rows *filed.RowsFile, b *catalog.BucketState, i int, wide bool, parts *granule.PartReader) (part *granule.Part, err error) {
+func (t *Files) part(pieces *filed.Pieces, rows *filed.RowsFile, b *catalog.BucketState, i int, wide bool, parts *granule.PartReader) (part *granule.Part, err error) {
 	if rows.Rows(i) == 0 {
 		return nil, nil
 	}
-	first, err := t.bytes(b, ofNarrow, int64(i), func() ([]byte, error) { return rows.Image(i, false) })
+	first, err := t.bytes(b, ofNarrow, int64(i), func() ([]byte, error) { return pieces.Image(i, false) })
 	var second image
 	if err == nil && wide && rows.HasWide(i) {
-		second, err = t.bytes(b, ofWide, int64(i), func() ([]byte, error) { return rows.Image(i, true) })
+		second, err = t.bytes(b, ofWide, int64(i), func() ([]byte, error) { return pieces.Image(i, true) })
 	}
 	if err == nil {
 		part, err = rows.Part(i, first, second, parts)
@@ -179,10 +181,12 @@ func (t *Files) FindID(state *catalog.TableState, b *catalog.BucketState, column
 		return nil, false, err
 	}
 	granules = make(catalog.Bitset, (rows.Len()+63)/64)
+	pieces := rows.Pieces()
+	defer pieces.Close()
 	for i := range rows.Len() {
 		page, ask, may := rows.PageOf(i, column, id)
 		if ask {
-			data, err := t.bytes(b, ofPage, page.At, func() ([]byte, error) { return rows.ReadPage(page) })
+			data, err := t.bytes(b, ofPage, page.At, func() ([]byte, error) { return pieces.ReadPage(page) })
 			if err != nil {
 				return nil, false, t.failed(b, err)
 			}

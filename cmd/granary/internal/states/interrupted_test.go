@@ -58,7 +58,7 @@ func TestInterrupted(t *testing.T) {
 			if after := names(t); !slices.Equal(after, before) {
 				t.Fatalf("%q after %d looks: files %q, want %q", tc.args, looks, after, before)
 			}
-			step = max(1, looks/8)
+			step = max(1, looks/3)
 		}
 		if looks < tc.least {
 			t.Errorf("%q looks %d times before it is done, want %d", tc.args, looks, tc.least)
