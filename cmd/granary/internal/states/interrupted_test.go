@@ -44,7 +44,7 @@ func TestInterrupted(t *testing.T) {
 		{[]string{"verify", "run.history"}, 10},
 	} {
 		looks := 0
-		for step := 1; ; looks += step {
+		for ; ; looks += max(1, looks/3) {
 			ctx := &lateContext{Context: t.Context()}
 			ctx.left.Store(int64(looks))
 			var stdout, stderr bytes.Buffer
@@ -58,7 +58,6 @@ func TestInterrupted(t *testing.T) {
 			if after := names(t); !slices.Equal(after, before) {
 				t.Fatalf("%q after %d looks: files %q, want %q", tc.args, looks, after, before)
 			}
-			step = max(1, looks/3)
 		}
 		if looks < tc.least {
 			t.Errorf("%q looks %d times before it is done, want %d", tc.args, looks, tc.least)
