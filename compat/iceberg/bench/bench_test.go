@@ -1,0 +1,105 @@
+package bench
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/granarydb/granary/bench/fleet"
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/compat/iceberg"
+	"github.com/granarydb/granary/profile"
+)
+
+// workloads are the rows of the targets: a fleet of 200 pods for 24 s, and a node of 16 pods
+// for 20 minutes.
+var workloads = map[string]struct {
+	variant fleet.Variant
+	rows    int
+}{
+	"fleet": {fleet.Variant{Symbols: true, Traces: true}, 1_000_000},
+	"node":  {fleet.Variant{Jobs: 2, Symbols: true, Traces: true}, 4_000_000},
+}
+
+// BenchmarkUnit writes and commits the rows of a workload as one unit. It reports bytes a row
+// of the files, rows a second of processor time, and the greatest heap beside the store's.
+func BenchmarkUnit(b *testing.B) {
+	for name, w := range workloads {
+		b.Run(name, func(b *testing.B) {
+			u := fill(b, w.variant, w.rows)
+			ctx := context.Background()
+			dir := b.TempDir()
+			l, err := iceberg.Open(ctx, iceberg.Config{Catalog: "sqlite:" + filepath.Join(dir, "catalog.db"), Warehouse: dir})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer l.Close()
+			if err := l.Create(ctx, iceberg.TableOptions{Labels: []string{"job", "pod", "namespace"}}); err != nil {
+				b.Fatal(err)
+			}
+			if err := l.Register(ctx, u.Node, ""); err != nil {
+				b.Fatal(err)
+			}
+			heap := watchHeap(b)
+			var rows, bytes int64
+			used := cpuTime(b)
+			for b.Loop() {
+				u.Seal++
+				files, err := l.Write(ctx, u)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := l.Commit(ctx, files); err != nil {
+					b.Fatal(err)
+				}
+				rows, bytes = rows+files.Rows, bytes+files.Bytes
+			}
+			used = cpuTime(b) - used
+			b.ReportMetric(float64(bytes)/float64(rows), "B/row")
+			b.ReportMetric(float64(rows)/used.Seconds()/1e6, "Mrows/s/core")
+			b.ReportMetric(float64(heap())/(1<<20), "MiB-beside")
+		})
+	}
+}
+
+// fill inserts the rows of a workload into a store.
+func fill(b *testing.B, v fleet.Variant, rows int) iceberg.Unit {
+	b.Helper()
+	store, err := columnstore.Open(columnstore.Options{FutureLimit: -1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = store.Close() })
+	db, err := profile.Open(store, profile.Options{Bucket: time.Hour})
+	if err != nil {
+		b.Fatal(err)
+	}
+	codes, err := db.Table().Codes(fleet.Start.UnixNano())
+	if err != nil {
+		b.Fatal(err)
+	}
+	f, coder := fleet.NewVariant(fleet.Seed, v), fleet.NewCoder(codes)
+	for n, have := 0, 0; have < rows; n++ {
+		made := f.Profile(n, fleet.Start)
+		have += made.Rows
+		batch, err := coder.Code(made)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := codes.Insert(context.Background(), batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := store.Compact(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+	snap, err := store.Snapshot()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(snap.Close)
+	b.Logf("%d rows, %d stacks", store.Stats().Rows, store.Stats().Stacks)
+	at := fleet.Start.UnixNano()
+	return iceberg.Unit{Node: "node-1", From: at, To: at + int64(time.Hour), Table: db.Table(), Snapshot: snap}
+}

@@ -1,0 +1,135 @@
+package iceberg
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/catalog"
+	"github.com/apache/iceberg-go/catalog/rest"
+	icesql "github.com/apache/iceberg-go/catalog/sql"
+	_ "modernc.org/sqlite" // the driver "sqlite", without cgo
+)
+
+// Defaults of Config.
+const (
+	DefaultName  = "granary"
+	DefaultTable = "profiles.samples"
+)
+
+// Config says where a table is.
+type Config struct {
+	// Catalog is the catalog: sqlite:FILE for a file of SQLite on a local disk, or the http or
+	// https URL of a REST catalog.
+	Catalog string
+	// Warehouse is the folder, or the URL, below which a catalog in SQLite puts new tables. A
+	// REST catalog knows its own, or takes this as the name of one.
+	Warehouse string
+	// Name is the name of the catalog. Spark must know a catalog in SQLite by the same name.
+	// Empty means DefaultName.
+	Name string
+	// Table is the name of the table, with its namespace before a point. Empty means
+	// DefaultTable.
+	Table string
+	// Properties are further properties of the catalog, such as s3.endpoint.
+	Properties map[string]string
+}
+
+// Open opens a catalog. The table need not exist before Lake.Create. The errors are ErrOptions
+// and those of the catalog. Lake.Close must be called.
+func Open(ctx context.Context, c Config) (*Lake, error) {
+	if c.Name == "" {
+		c.Name = DefaultName
+	}
+	if c.Table == "" {
+		c.Table = DefaultTable
+	}
+	l := &Lake{ident: strings.Split(c.Table, ".")}
+	if len(l.ident) < 2 {
+		return nil, fmt.Errorf("%w: table %q has no namespace: want NAMESPACE.TABLE", ErrOptions, c.Table)
+	}
+	props := iceberg.Properties{}
+	for k, v := range c.Properties {
+		props[k] = v
+	}
+	var err error
+	scheme, rest, _ := strings.Cut(c.Catalog, ":")
+	switch scheme {
+	case "sqlite":
+		err = l.openSQLite(c, rest, props)
+	case "http", "https":
+		err = l.openREST(ctx, c, props)
+	default:
+		err = fmt.Errorf("%w: catalog %q: want sqlite:FILE, or the URL of a REST catalog", ErrOptions, c.Catalog)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// openSQLite opens a catalog in a file. Writers wait for each other, up to ten seconds.
+func (l *Lake) openSQLite(c Config, file string, props iceberg.Properties) error {
+	if file == "" {
+		return fmt.Errorf("%w: catalog %q names no file", ErrOptions, c.Catalog)
+	}
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	if c.Warehouse != "" {
+		if props["warehouse"], err = warehouse(c.Warehouse); err != nil {
+			return err
+		}
+	}
+	props[icesql.SchemaVersionKey] = icesql.SchemaVersionV1
+	options := url.Values{"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)"}}
+	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: file, RawQuery: options.Encode()}).String())
+	if err != nil {
+		return err
+	}
+	cat, err := icesql.NewCatalog(c.Name, db, icesql.SQLite, props)
+	if err != nil {
+		return errors.Join(fmt.Errorf("catalog %s: %w", c.Catalog, err), db.Close())
+	}
+	l.catalog = cat
+	l.close = func() error { return errors.Join(cat.Close(), db.Close()) }
+	return nil
+}
+
+// warehouse returns a folder as a URL, and a URL as it is.
+func warehouse(name string) (string, error) {
+	if strings.Contains(name, "://") {
+		return strings.TrimSuffix(name, "/"), nil
+	}
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	return (&url.URL{Scheme: "file", Path: name}).String(), nil
+}
+
+func (l *Lake) openREST(ctx context.Context, c Config, props iceberg.Properties) error {
+	opts := []rest.Option{rest.WithAdditionalProps(props)}
+	if c.Warehouse != "" {
+		opts = append(opts, rest.WithWarehouseLocation(c.Warehouse))
+	}
+	cat, err := rest.NewCatalog(ctx, c.Name, c.Catalog, opts...)
+	if err != nil {
+		return fmt.Errorf("catalog %s: %w", c.Catalog, err)
+	}
+	l.catalog = cat
+	l.close = func() error {
+		if c, ok := catalog.Catalog(cat).(io.Closer); ok {
+			return c.Close()
+		}
+		return nil
+	}
+	return nil
+}

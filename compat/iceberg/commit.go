@@ -1,0 +1,180 @@
+package iceberg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/table"
+)
+
+// Keys of the properties of the table and of its snapshots.
+const (
+	nodePrefix    = "granary.node."
+	addressSuffix = ".address"
+)
+
+// Limits of a commit. A commit that lost against another one is tried again without a limit;
+// other errors, after which it is unknown whether the commit happened, so many times in turn.
+const (
+	mostFailures  = 5
+	leastPause    = 20 * time.Millisecond
+	greatestPause = 2 * time.Second
+)
+
+// ErrNode is returned for a node that the table does not know, or whose property is invalid.
+var ErrNode = errors.New("invalid node")
+
+// Node is what the table knows of a node.
+type Node struct {
+	ID      string
+	Seal    int64  // of the newest unit that is committed, 0 if none is
+	Address string // where it answers questions about newer rows; can be empty
+}
+
+// nodeOf returns a node's entry. ok is false if there is none.
+func nodeOf(props iceberg.Properties, id string) (n Node, ok bool, err error) {
+	text, ok := props[nodePrefix+id]
+	if !ok {
+		return Node{ID: id}, false, nil
+	}
+	seal, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || seal < 0 {
+		return n, false, fmt.Errorf("%w: property %s%s is %q, want the number of a seal", ErrNode, nodePrefix, id, text)
+	}
+	return Node{ID: id, Seal: seal, Address: props[nodePrefix+id+addressSuffix]}, true, nil
+}
+
+// Register makes a node known before it takes rows, with seal 0, or sets the address of one
+// that is known. It may be repeated. The errors are ErrOptions, ErrNode, and those of the
+// catalog.
+func (l *Lake) Register(ctx context.Context, id, address string) error {
+	if err := (&Unit{Node: id, Seal: 1, To: 1}).check(); err != nil {
+		return err
+	}
+	return l.change(ctx, func(t *table.Table) (*table.Transaction, error) {
+		n, known, err := nodeOf(t.Properties(), id)
+		if err != nil || known && n.Address == address {
+			return nil, err
+		}
+		set := iceberg.Properties{nodePrefix + id + addressSuffix: address}
+		if !known {
+			set[nodePrefix+id] = "0"
+		}
+		tx := t.NewTransaction()
+		return tx, errors.Join(tx.SetProperties(set), tx.AssertRefSnapshotID(""))
+	})
+}
+
+// Forget removes a node. Rows that it has not committed are lost to readers. A process that
+// still has the id gets ErrNode from its next commit. The errors are those of Register.
+func (l *Lake) Forget(ctx context.Context, id string) error {
+	return l.change(ctx, func(t *table.Table) (*table.Transaction, error) {
+		_, known, err := nodeOf(t.Properties(), id)
+		if err != nil || !known {
+			return nil, err
+		}
+		tx := t.NewTransaction()
+		return tx, tx.RemoveProperties([]string{nodePrefix + id, nodePrefix + id + addressSuffix})
+	})
+}
+
+// Commit adds the files of a unit to the table, exactly once: the commit that adds them also
+// sets the node's newest seal, and it succeeds only on the state of the table that was read.
+// It reports false, and adds nothing, if that seal or a later one is committed already: then
+// the files are orphans, as after an attempt whose answer got lost.
+//
+// Commit tries again until it succeeds, ctx ends, or the catalog fails several times in turn.
+// After an error the unit may be committed or not; write the unit again, and commit that. The
+// errors are ErrNode for a node that is not registered, that of ctx, and those of the catalog.
+func (l *Lake) Commit(ctx context.Context, f *Files) (bool, error) {
+	added := false
+	key, seal := nodePrefix+f.Node, strconv.FormatInt(f.Seal, 10)
+	err := l.change(ctx, func(t *table.Table) (*table.Transaction, error) {
+		added = false
+		n, known, err := nodeOf(t.Properties(), f.Node)
+		if err == nil && !known {
+			err = fmt.Errorf("%w: %q is not registered in table %s", ErrNode, f.Node, l.Name())
+		}
+		if err != nil || n.Seal >= f.Seal {
+			return nil, err
+		}
+		added = true
+		tx := t.NewTransaction()
+		if err := tx.SetProperties(iceberg.Properties{key: seal}); err != nil {
+			return nil, err
+		}
+		err = tx.AddDataFiles(ctx, f.data, iceberg.Properties{key: seal}, table.WithoutDuplicateCheck(), table.WithoutAutoNameMapping())
+		if err != nil {
+			return nil, err
+		}
+		// Without this the library would replay the files on a newer state by itself, which can
+		// have them already.
+		return tx, tx.AssertRefSnapshotID("")
+	})
+	if err != nil {
+		return false, fmt.Errorf("commit of unit %d of node %s: %w", f.Seal, f.Node, err)
+	}
+	return added, nil
+}
+
+// change commits the transaction that edit makes of the newest state of the table. It asks
+// edit again after each failure; no transaction means that nothing is left to do.
+func (l *Lake) change(ctx context.Context, edit func(t *table.Table) (*table.Transaction, error)) error {
+	pause := leastPause
+	for failures := 0; ; {
+		t, err := l.load(ctx)
+		if err == nil {
+			var tx *table.Transaction
+			tx, err = edit(t)
+			if errors.Is(err, ErrNode) || err == nil && tx == nil {
+				return err
+			}
+			if err == nil {
+				_, err = tx.Commit(ctx)
+			}
+		}
+		if err == nil {
+			return nil
+		}
+		if !isConflict(err) {
+			if failures++; failures == mostFailures {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		case <-time.After(time.Duration(rand.Int64N(int64(pause)))):
+		}
+		pause = min(2*pause, greatestPause)
+	}
+}
+
+// isConflict reports whether another commit came first, or is under way.
+func isConflict(err error) bool {
+	return errors.Is(err, table.ErrCommitFailed) || strings.Contains(err.Error(), "database is locked")
+}
+
+// Nodes returns the nodes that the table knows, in the order of their ids, and the snapshot
+// that has exactly their units up to the seals returned, 0 if the table is empty. Both come from one
+// load of the table, so that a reader of that snapshot and of the nodes' later units sees each
+// row once. The errors are ErrNode and those of the catalog.
+func (l *Lake) Nodes(ctx context.Context) (nodes []Node, snapshot int64, err error) {
+	t, err := l.load(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	if nodes, err = nodesOf(t.Properties()); err != nil {
+		return nil, 0, err
+	}
+	if s := t.CurrentSnapshot(); s != nil {
+		snapshot = s.SnapshotID
+	}
+	return nodes, snapshot, nil
+}

@@ -1,0 +1,190 @@
+package iceberg
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+	"github.com/apache/arrow-go/v18/parquet/schema"
+	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/table"
+
+	arrow14 "github.com/apache/arrow/go/v14/arrow"
+)
+
+const (
+	groupRows       = 512 << 10
+	pageBytes       = 1 << 20
+	dictionaryBytes = 64 << 20
+	zstdLevel       = 3
+)
+
+// fileWriter writes a Parquet file of rows of one unit. It has the rows of one group in memory
+// as codes, and of a column that is being written the pages.
+type fileWriter struct {
+	out    *file.Writer
+	names  []string // of the columns of the table that the file has, in its order
+	texts  *texts
+	places *locations
+	reader *reader
+	group  *group
+	leaves leaves
+	limit  int // of rows in a group
+	rows   int64
+	order  *order
+}
+
+// newFileWriter returns a writer to w of rows for a table of the given schema. Records have
+// the schema of a scan with the options of scanOptions.
+func newFileWriter(w io.Writer, s *iceberg.Schema, node string, seal int64, names namesOf) (*fileWriter, error) {
+	fields, err := fileSchema(s)
+	if err != nil {
+		return nil, err
+	}
+	arrows, err := table.SchemaToArrowSchema(fields, nil, true, false)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTable, err)
+	}
+	props := writerProperties()
+	columns, err := pqarrow.ToParquet(arrows, props, pqarrow.DefaultWriterProps())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTable, err)
+	}
+	out, err := newParquet(w, columns, props)
+	if err != nil {
+		return nil, err
+	}
+	f := &fileWriter{out: out, texts: newTexts(), group: newGroup(), limit: groupRows, order: &order{sorted: true}}
+	f.places = newLocations(f.texts, names)
+	f.leaves = leaves{texts: f.texts, node: node, seal: seal}
+	for _, field := range fields.Fields() {
+		f.names = append(f.names, field.Name)
+	}
+	return f, nil
+}
+
+func newParquet(w io.Writer, columns *schema.Schema, props *parquet.WriterProperties) (*file.Writer, error) {
+	return file.NewParquetWriterWithError(w, columns.Root(), file.WithWriterProps(props))
+}
+
+// fileSchema is the schema of files: the columns of the table that this package knows.
+func fileSchema(s *iceberg.Schema) (*iceberg.Schema, error) {
+	if err := checkSchema(s); err != nil {
+		return nil, err
+	}
+	own, err := newSchema(nil)
+	if err != nil {
+		return nil, err
+	}
+	var fields []iceberg.NestedField
+	for _, f := range s.Fields() {
+		if _, known := own.FindFieldByName(f.Name); known || isLabelColumn(f.Name) {
+			fields = append(fields, f)
+		}
+	}
+	return iceberg.NewSchema(s.ID, fields...), nil
+}
+
+// writerProperties are those of scan-sized tables of samples. Pages of version 2 would leave
+// the levels of maps and lists uncompressed, which takes more bytes than their values.
+func writerProperties() *parquet.WriterProperties {
+	return parquet.NewWriterProperties(
+		parquet.WithVersion(parquet.V2_LATEST),
+		parquet.WithDataPageVersion(parquet.DataPageV1),
+		parquet.WithDataPageSize(pageBytes),
+		parquet.WithDictionaryPageSizeLimit(dictionaryBytes),
+		parquet.WithMaxRowGroupLength(groupRows),
+		parquet.WithBatchSize(4096),
+		parquet.WithCompression(compress.Codecs.Zstd),
+		parquet.WithCompressionLevel(zstdLevel),
+		parquet.WithDictionaryFor("value", false),
+		parquet.WithEncodingFor("value", parquet.Encodings.ByteStreamSplit),
+		parquet.WithBloomFilterEnabledFor("trace_id", true),
+		parquet.WithAdaptiveBloomFilterEnabledFor("trace_id", true),
+		parquet.WithStatsFor("stack.list.element", false),
+		parquet.WithStatsFor("trace_id", false),
+		parquet.WithCreatedBy("granary"),
+	)
+}
+
+// write adds the rows of a record, which the caller still owns.
+func (f *fileWriter) write(rec arrow14.Record) error {
+	if f.reader == nil {
+		r, err := newReader(rec.Schema(), f.texts, f.places)
+		if err != nil {
+			return err
+		}
+		f.reader = r
+	}
+	for rec.NumRows() > 0 {
+		n := min(rec.NumRows(), int64(f.limit-f.group.rows()))
+		part := rec.NewSlice(0, n)
+		err := f.reader.read(f.group, part)
+		part.Release()
+		if err != nil {
+			return err
+		}
+		if f.group.rows() == f.limit {
+			if err := f.flush(); err != nil {
+				return err
+			}
+		}
+		rest := rec.NewSlice(n, rec.NumRows())
+		defer rest.Release()
+		rec = rest
+	}
+	return nil
+}
+
+// flush writes the group.
+func (f *fileWriter) flush() error {
+	if f.group.rows() == 0 {
+		return nil
+	}
+	f.order.add(f.group, f.texts)
+	f.leaves.out = f.out.AppendRowGroup()
+	for _, name := range f.names {
+		if err := f.leaves.column(f.group, name); err != nil {
+			return err
+		}
+	}
+	f.rows += int64(f.group.rows())
+	f.group.reset()
+	return f.leaves.out.Close()
+}
+
+// close writes what is left and the footer.
+func (f *fileWriter) close() error {
+	if err := f.flush(); err != nil {
+		return err
+	}
+	return f.out.Close()
+}
+
+// order checks whether rows come in the sort order of the table.
+type order struct {
+	sorted bool
+	last   [4]string
+}
+
+func (o *order) add(g *group, t *texts) {
+	for i, code := range g.series {
+		if i > 0 && code == g.series[i-1] {
+			continue
+		}
+		var now [4]string
+		for k, p := range g.seriesSets.all[code].pairs[:len(now)] {
+			now[k] = t.all[p.value]
+		}
+		for k := range now {
+			if now[k] != o.last[k] {
+				o.sorted = o.sorted && o.last[k] < now[k]
+				break
+			}
+		}
+		o.last = now
+	}
+}

@@ -1,0 +1,352 @@
+package iceberg
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+)
+
+// batchRows is the number of rows whose levels and indexes are in memory at a time.
+const batchRows = 16 << 10
+
+// leaves writes the columns of a group, one after the other in the order of the schema.
+type leaves struct {
+	out   file.SerialRowGroupWriter
+	texts *texts
+	local []uint32 // by code of texts: one more than the index in the dictionary being made, or 0
+	node  string
+	seal  int64
+}
+
+// column writes a column of the table. Unknown columns are not in the schema of files.
+func (w *leaves) column(g *group, name string) error {
+	switch name {
+	case columnNode:
+		return w.flat(name, g.rows(), func(int) (uint32, bool) { return w.texts.code(w.node), true })
+	case columnSeal:
+		return w.ints(name, g.rows(), func(int) (int64, bool) { return w.seal, true })
+	case columnTime:
+		return w.ints(name, g.rows(), func(i int) (int64, bool) { return floorMicros(g.times[i]), true })
+	case columnTimeNanos:
+		return w.ints(name, g.rows(), func(i int) (int64, bool) { return g.times[i], true })
+	case "duration":
+		return w.ints(name, g.rows(), func(i int) (int64, bool) { return g.durations[i], true })
+	case "period":
+		return w.ints(name, g.rows(), func(i int) (int64, bool) { return g.periods[i], true })
+	case "value":
+		return w.ints(name, g.rows(), func(i int) (int64, bool) { return g.values[i], true })
+	case "span_id":
+		return w.ints(name, g.rows(), func(i int) (int64, bool) { return g.spans[i], g.hasSpan[i] })
+	case "trace_id":
+		return w.traces(g)
+	case columnStackID:
+		return w.stackIDs(g)
+	case columnStack:
+		return w.nested(name, g.rows(), func(i int) []uint32 { return g.stackSet.frames(g.stacks[i]) })
+	case "labels":
+		return w.labels(name, g.rows(), func(i int) []pair { return g.seriesSets.all[g.series[i]].pairs[len(typeColumns):] })
+	case columnSampleText:
+		return w.labels(name, g.rows(), func(i int) []pair { return g.sampleSets.all[g.samples[i]].pairs })
+	case columnSampleNum:
+		return w.numbers(g)
+	}
+	return w.ofSeries(g, name)
+}
+
+// ofSeries writes a type of a series, or one of its labels as a column.
+func (w *leaves) ofSeries(g *group, name string) error {
+	label, isLabel := strings.CutPrefix(name, labelPrefix)
+	want, skip := w.texts.code(name), 0
+	if isLabel {
+		want, skip = w.texts.code(label), len(typeColumns)
+	}
+	bySeries := make([]uint32, len(g.seriesSets.all)) // one more than the code, 0 is null
+	for i, set := range g.seriesSets.all {
+		for j, p := range set.pairs {
+			if p.name == want && (j >= len(typeColumns)) == isLabel && j >= skip {
+				bySeries[i] = p.value + 1
+			}
+		}
+	}
+	return w.flat(name, g.rows(), func(i int) (uint32, bool) {
+		v := bySeries[g.series[i]]
+		return v - 1, v != 0
+	})
+}
+
+// floorMicros returns the microseconds of a time, rounded down also before 1970.
+func floorMicros(nanos int64) int64 {
+	micros := nanos / 1000
+	if nanos%1000 < 0 {
+		micros--
+	}
+	return micros
+}
+
+// next returns the writer of the next column.
+func next[W file.ColumnChunkWriter](w *leaves, name string) (W, error) {
+	var none W
+	out, err := w.out.NextColumn()
+	if err != nil {
+		return none, err
+	}
+	typed, ok := out.(W)
+	if !ok {
+		return none, fmt.Errorf("%w: column %q is of type %s", ErrTable, name, out.Type())
+	}
+	return typed, nil
+}
+
+// ints writes a column of numbers, dense where rows lack one.
+func (w *leaves) ints(name string, rows int, value func(i int) (int64, bool)) error {
+	out, err := next[*file.Int64ColumnChunkWriter](w, name)
+	if err != nil {
+		return err
+	}
+	most := out.Descr().MaxDefinitionLevel()
+	values, levels := make([]int64, 0, batchRows), make([]int16, 0, batchRows)
+	for from := 0; from < rows; from += batchRows {
+		values, levels = values[:0], levels[:0]
+		for i := from; i < min(from+batchRows, rows); i++ {
+			v, ok := value(i)
+			if ok {
+				values, levels = append(values, v), append(levels, most)
+			} else {
+				levels = append(levels, 0)
+			}
+		}
+		if most == 0 {
+			levels = nil
+		}
+		if _, err := out.WriteBatch(values, levels, nil); err != nil {
+			return fmt.Errorf("column %q: %w", name, err)
+		}
+	}
+	return out.Close()
+}
+
+// dictionary is the dictionary of one column of a group: the texts that its rows have.
+type dictionary struct {
+	values *array.StringBuilder
+	codes  []uint32 // of texts, by index
+}
+
+// index returns the index of a text in the dictionary that is being made.
+func (w *leaves) index(d *dictionary, code uint32) uint32 {
+	for int(code) >= len(w.local) {
+		w.local = append(w.local, 0)
+	}
+	if w.local[code] == 0 {
+		d.values.Append(w.texts.all[code])
+		d.codes = append(d.codes, code)
+		w.local[code] = uint32(len(d.codes))
+	}
+	return w.local[code] - 1
+}
+
+// finish returns the values and makes room for the next dictionary.
+func (w *leaves) finish(d *dictionary) arrow.Array {
+	for _, code := range d.codes {
+		w.local[code] = 0
+	}
+	return d.values.NewArray()
+}
+
+func newDictionary() *dictionary {
+	return &dictionary{values: array.NewStringBuilder(memory.DefaultAllocator)}
+}
+
+// flat writes a column of texts.
+func (w *leaves) flat(name string, rows int, code func(i int) (uint32, bool)) error {
+	d := newDictionary()
+	index := make([]uint32, rows)
+	valid := make([]bool, rows)
+	for i := range rows {
+		if c, ok := code(i); ok {
+			index[i], valid[i] = w.index(d, c), true
+		}
+	}
+	return w.coded(name, w.finish(d), index, valid)
+}
+
+// coded writes a column that is not nested, as indexes of a dictionary.
+func (w *leaves) coded(name string, values arrow.Array, index []uint32, valid []bool) error {
+	out, err := next[file.ColumnChunkWriter](w, name)
+	if err != nil {
+		return err
+	}
+	most := out.Descr().MaxDefinitionLevel()
+	var levels []int16
+	for from := 0; from < len(index); from += batchRows {
+		to := min(from+batchRows, len(index))
+		levels = levels[:0]
+		for _, ok := range valid[from:to] {
+			level := int16(0)
+			if ok {
+				level = most
+			}
+			levels = append(levels, level)
+		}
+		defined := levels
+		if most == 0 {
+			defined = nil
+		}
+		if err := put(out, values, index[from:to], valid[from:to], defined, nil); err != nil {
+			return fmt.Errorf("column %q: %w", name, err)
+		}
+	}
+	return out.Close()
+}
+
+// put writes a batch of indexes. All batches of a column have the same dictionary.
+func put(out file.ColumnChunkWriter, values arrow.Array, index []uint32, valid []bool, defined, repeated []int16) error {
+	b := array.NewUint32Builder(memory.DefaultAllocator)
+	b.AppendValues(index, valid)
+	indexes := b.NewUint32Array()
+	a := array.NewDictionaryArray(&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: values.DataType()}, indexes, values)
+	props := pqarrow.DefaultWriterProps()
+	return pqarrow.WriteArrowToColumn(pqarrow.NewArrowWriteContext(context.Background(), &props), out, a, defined, repeated,
+		out.Descr().SchemaNode().RepetitionType() != parquet.Repetitions.Required)
+}
+
+// nested writes a column of lists of texts: the elements of a list, or the keys or the values
+// of a map.
+func (w *leaves) nested(name string, rows int, list func(i int) []uint32) error {
+	out, err := next[*file.ByteArrayColumnChunkWriter](w, name)
+	if err != nil {
+		return err
+	}
+	d := newDictionary()
+	for i := range rows {
+		for _, code := range list(i) {
+			w.index(d, code)
+		}
+	}
+	var index []uint32
+	var lv levels
+	local := append([]uint32(nil), w.local...)
+	values := w.finish(d)
+	for from := 0; from < rows; from += batchRows {
+		index = index[:0]
+		lv.reset(out)
+		for i := from; i < min(from+batchRows, rows); i++ {
+			codes := list(i)
+			lv.add(len(codes))
+			for _, code := range codes {
+				index = append(index, local[code]-1)
+			}
+		}
+		if err := put(out, values, index, nil, lv.defined, lv.repeated); err != nil {
+			return fmt.Errorf("column %q: %w", name, err)
+		}
+	}
+	return out.Close()
+}
+
+// levels are the definition and repetition levels of lists.
+type levels struct {
+	defined, repeated []int16
+	full, empty       int16
+}
+
+func (l *levels) reset(out file.ColumnChunkWriter) {
+	info := out.LevelInfo()
+	l.defined, l.repeated = l.defined[:0], l.repeated[:0]
+	l.full, l.empty = info.DefLevel, info.RepeatedAncestorDefLevel-1
+}
+
+// add adds a list of n elements.
+func (l *levels) add(n int) {
+	if n == 0 {
+		l.defined, l.repeated = append(l.defined, l.empty), append(l.repeated, 0)
+		return
+	}
+	for i := range n {
+		l.defined, l.repeated = append(l.defined, l.full), append(l.repeated, int16(min(i, 1)))
+	}
+}
+
+// labels writes the two columns of a map of texts.
+func (w *leaves) labels(name string, rows int, pairs func(i int) []pair) error {
+	var codes []uint32
+	part := func(value func(p pair) uint32) func(i int) []uint32 {
+		return func(i int) []uint32 {
+			codes = codes[:0]
+			for _, p := range pairs(i) {
+				codes = append(codes, value(p))
+			}
+			return codes
+		}
+	}
+	if err := w.nested(name, rows, part(func(p pair) uint32 { return p.name })); err != nil {
+		return err
+	}
+	return w.nested(name, rows, part(func(p pair) uint32 { return p.value }))
+}
+
+// numbers writes the two columns of the map of numeric labels.
+func (w *leaves) numbers(g *group) error {
+	of := func(i int) []number { return g.sampleSets.all[g.samples[i]].numbers }
+	var codes []uint32
+	err := w.nested(columnSampleNum, g.rows(), func(i int) []uint32 {
+		codes = codes[:0]
+		for _, n := range of(i) {
+			codes = append(codes, n.name)
+		}
+		return codes
+	})
+	if err != nil {
+		return err
+	}
+	out, err := next[*file.Int64ColumnChunkWriter](w, columnSampleNum)
+	if err != nil {
+		return err
+	}
+	var values []int64
+	var lv levels
+	for from := 0; from < g.rows(); from += batchRows {
+		values = values[:0]
+		lv.reset(out)
+		for i := from; i < min(from+batchRows, g.rows()); i++ {
+			lv.add(len(of(i)))
+			for _, n := range of(i) {
+				values = append(values, n.value)
+			}
+		}
+		if _, err := out.WriteBatch(values, lv.defined, lv.repeated); err != nil {
+			return fmt.Errorf("column %q: %w", columnSampleNum, err)
+		}
+	}
+	return out.Close()
+}
+
+func (w *leaves) traces(g *group) error {
+	b := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)
+	for _, id := range g.traceIDs {
+		b.Append(id[:])
+	}
+	index, valid := make([]uint32, g.rows()), make([]bool, g.rows())
+	for i, c := range g.traces {
+		if c != 0 {
+			index[i], valid[i] = c-1, true
+		}
+	}
+	return w.coded("trace_id", b.NewArray(), index, valid)
+}
+
+func (w *leaves) stackIDs(g *group) error {
+	b := array.NewInt64Builder(memory.DefaultAllocator)
+	b.AppendValues(g.stackSet.ids, nil)
+	valid := make([]bool, g.rows())
+	for i := range valid {
+		valid[i] = true
+	}
+	return w.coded(columnStackID, b.NewArray(), g.stacks, valid)
+}

@@ -1,0 +1,115 @@
+package iceberg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/table"
+)
+
+// nodesOf returns the nodes in the properties of the table.
+func nodesOf(props iceberg.Properties) ([]Node, error) {
+	var nodes []Node
+	for _, key := range slices.Sorted(maps.Keys(props)) {
+		id, ok := strings.CutPrefix(key, nodePrefix)
+		if !ok || strings.HasSuffix(id, addressSuffix) {
+			continue
+		}
+		n, _, err := nodeOf(props, id)
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, n)
+	}
+	return nodes, nil
+}
+
+// DropBefore drops the rows of the days that ended before a time, as whole files: it reads no
+// row. Readers of older snapshots still find them until these expire. The errors are those of
+// the catalog and the files.
+func (l *Lake) DropBefore(ctx context.Context, at time.Time) error {
+	midnight := at.UTC().Truncate(24 * time.Hour)
+	before := iceberg.LessThan(iceberg.Reference(columnTime), iceberg.Timestamp(midnight.UnixMicro()))
+	err := l.change(ctx, func(t *table.Table) (*table.Transaction, error) {
+		if t.CurrentSnapshot() == nil {
+			return nil, nil
+		}
+		tx := t.NewTransaction()
+		return tx, tx.Delete(ctx, before, nil)
+	})
+	if err != nil {
+		return fmt.Errorf("drop of days before %s: %w", midnight.Format(time.DateOnly), err)
+	}
+	return nil
+}
+
+// ExpireOptions are the options of Lake.Expire.
+type ExpireOptions struct {
+	// Keep is the number of snapshots to keep, at least 1. Each commit writes the list of
+	// snapshots again, so that a table with many takes longer to commit to.
+	Keep int
+	// Age is the age up to which more than Keep are kept: longer than the longest query.
+	Age time.Duration
+}
+
+// Expire forgets old snapshots, and removes the files that no other snapshot needs. Seals of
+// nodes are properties and stay. It returns the number of snapshots that went. The errors are
+// ErrOptions and those of the catalog and the files.
+func (l *Lake) Expire(ctx context.Context, opts ExpireOptions) (int, error) {
+	if opts.Keep < 1 || opts.Age < 0 {
+		return 0, fmt.Errorf("%w: keep %d snapshots, and those of %v", ErrOptions, opts.Keep, opts.Age)
+	}
+	gone := 0
+	err := l.change(ctx, func(t *table.Table) (*table.Transaction, error) {
+		tx := t.NewTransaction()
+		err := tx.ExpireSnapshots(table.WithRetainLast(opts.Keep), table.WithOlderThan(opts.Age))
+		if err != nil {
+			return nil, err
+		}
+		staged, err := tx.StagedTable()
+		if err != nil {
+			return nil, err
+		}
+		if gone = len(t.Metadata().Snapshots()) - len(staged.Metadata().Snapshots()); gone == 0 {
+			return nil, nil
+		}
+		return tx, nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("expiry of snapshots: %w", err)
+	}
+	return gone, nil
+}
+
+// leastOrphanAge is the age below which a file can belong to a commit under way.
+const leastOrphanAge = time.Hour
+
+// RemoveOrphans removes files below the table's location that no snapshot needs and that are
+// older than an age: those of attempts that lost or died. The age must be above the longest
+// time from the start of a unit's first file to its commit, at least an hour: 3 days is usual.
+// It returns the names of the files, and only returns them if dry is set. The errors are
+// ErrOptions and those of the catalog and the files.
+func (l *Lake) RemoveOrphans(ctx context.Context, age time.Duration, dry bool) ([]string, error) {
+	if age < leastOrphanAge {
+		return nil, fmt.Errorf("%w: orphans from an age of %v on: want at least %v", ErrOptions, age, leastOrphanAge)
+	}
+	return l.removeOrphans(ctx, age, dry)
+}
+
+func (l *Lake) removeOrphans(ctx context.Context, age time.Duration, dry bool) ([]string, error) {
+	t, err := l.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := t.DeleteOrphanFiles(ctx, table.WithFilesOlderThan(age), table.WithDryRun(dry))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("orphans of table %s", l.Name()), err)
+	}
+	return found.OrphanFileLocations, nil
+}

@@ -1,0 +1,193 @@
+package iceberg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/catalog"
+	"github.com/apache/iceberg-go/table"
+)
+
+var (
+	// ErrTable is returned for a table that is not one of this package: it lacks a column, or
+	// a column has another type.
+	ErrTable = errors.New("not a table of samples")
+	// ErrRecord is returned for rows that are not those of the profiling schema.
+	ErrRecord = errors.New("not rows of profiles")
+	// ErrOptions is returned for an option whose value is out of range.
+	ErrOptions = errors.New("invalid options")
+)
+
+// The columns of the table that are not columns of package profile under the same name.
+const (
+	columnNode       = "granary_node"
+	columnSeal       = "granary_seal"
+	columnTime       = "time"
+	columnTimeNanos  = "time_nanos"
+	columnSampleText = "sample_labels"
+	columnSampleNum  = "sample_num_labels"
+	columnStack      = "stack"
+	columnStackID    = "stack_id"
+	labelPrefix      = "label_"
+)
+
+// A Lake is a table of samples in a catalog. It is safe for concurrent use.
+type Lake struct {
+	catalog catalog.Catalog
+	ident   table.Identifier
+	close   func() error
+}
+
+// TableOptions are the options of a new table.
+type TableOptions struct {
+	// Labels are names of labels that also get a column of their own, label_NAME, by which
+	// readers leave out files and groups of rows: job, namespace, pod. Names are not empty and
+	// differ.
+	Labels []string
+	// Location is the folder of the table's files. Empty means a folder in the warehouse.
+	Location string
+}
+
+// Create creates the table, and its namespace if there is none. The errors are ErrOptions,
+// catalog.ErrTableAlreadyExists of iceberg-go, and those of the catalog.
+func (l *Lake) Create(ctx context.Context, opts TableOptions) error {
+	schema, err := newSchema(opts.Labels)
+	if err != nil {
+		return err
+	}
+	namespace := catalog.NamespaceFromIdent(l.ident)
+	if err := l.catalog.CreateNamespace(ctx, namespace, nil); err != nil && !errors.Is(err, catalog.ErrNamespaceAlreadyExists) {
+		return fmt.Errorf("namespace %s: %w", strings.Join(namespace, "."), err)
+	}
+	spec := iceberg.NewPartitionSpec(iceberg.PartitionField{
+		SourceIDs: []int{fieldID(schema, columnTime)}, FieldID: iceberg.PartitionDataIDStart, Name: "time_day", Transform: iceberg.DayTransform{},
+	})
+	var by []table.SortField
+	for _, name := range typeColumns {
+		by = append(by, table.SortField{
+			SourceIDs: []int{fieldID(schema, name)}, Transform: iceberg.IdentityTransform{}, Direction: table.SortASC, NullOrder: table.NullsFirst,
+		})
+	}
+	order, err := table.NewSortOrder(table.InitialSortOrderID, by)
+	if err != nil {
+		return err
+	}
+	create := []catalog.CreateTableOpt{
+		catalog.WithPartitionSpec(&spec), catalog.WithSortOrder(order), catalog.WithProperties(tableProperties()),
+	}
+	if opts.Location != "" {
+		create = append(create, catalog.WithLocation(opts.Location))
+	}
+	if _, err := l.catalog.CreateTable(ctx, l.ident, schema, create...); err != nil {
+		return fmt.Errorf("table %s: %w", l.Name(), err)
+	}
+	return nil
+}
+
+// tableProperties are the properties of a new table. The version of pages is left unset: Go
+// and Java spell its values in two ways, and each refuses the other's.
+func tableProperties() iceberg.Properties {
+	return iceberg.Properties{
+		table.PropertyFormatVersion:                  "2",
+		"write.parquet.compression-codec":            "zstd",
+		"write.metadata.delete-after-commit.enabled": "true",
+		"write.metadata.previous-versions-max":       "20",
+	}
+}
+
+// Name returns the name of the table, with its namespace.
+func (l *Lake) Name() string { return strings.Join(l.ident, ".") }
+
+// Close closes the catalog.
+func (l *Lake) Close() error { return l.close() }
+
+// load returns the table as it is now.
+func (l *Lake) load(ctx context.Context) (*table.Table, error) {
+	t, err := l.catalog.LoadTable(ctx, l.ident)
+	if err != nil {
+		return nil, fmt.Errorf("table %s: %w", l.Name(), err)
+	}
+	return t, nil
+}
+
+// newSchema returns the schema of a new table.
+func newSchema(labels []string) (*iceberg.Schema, error) {
+	id := 0
+	next := func() int { id++; return id }
+	field := func(name string, t iceberg.Type, required bool) iceberg.NestedField {
+		return iceberg.NestedField{ID: next(), Name: name, Type: t, Required: required}
+	}
+	labelMap := func(value iceberg.Type) iceberg.Type { // iceberg-go 0.7.0 cannot rewrite a map of required values
+		return &iceberg.MapType{KeyID: next(), KeyType: iceberg.PrimitiveTypes.String, ValueID: next(), ValueType: value}
+	}
+	text, long := iceberg.PrimitiveTypes.String, iceberg.PrimitiveTypes.Int64
+	fields := []iceberg.NestedField{
+		field(columnNode, text, true), field(columnSeal, long, true),
+		field(columnTime, iceberg.PrimitiveTypes.TimestampTz, true), field(columnTimeNanos, long, true),
+	}
+	for _, name := range typeColumns {
+		fields = append(fields, field(name, text, true))
+	}
+	fields = append(fields,
+		field("duration", long, true), field("period", long, true), field("value", long, true),
+		field("labels", labelMap(text), true),
+		field(columnSampleText, labelMap(text), true), field(columnSampleNum, labelMap(long), true))
+	for i, name := range labels {
+		if name == "" || slices.Contains(labels[:i], name) {
+			return nil, fmt.Errorf("%w: label %q is empty or named twice", ErrOptions, name)
+		}
+		fields = append(fields, field(labelPrefix+name, text, false))
+	}
+	list := &iceberg.ListType{ElementID: next(), Element: text, ElementRequired: true}
+	fields = append(fields, field(columnStack, list, true), field(columnStackID, long, true),
+		field("trace_id", iceberg.PrimitiveTypes.Binary, false), field("span_id", long, false))
+	return iceberg.NewSchema(0, fields...), nil
+}
+
+func fieldID(s *iceberg.Schema, name string) int {
+	f, _ := s.FindFieldByName(name)
+	return f.ID
+}
+
+// checkSchema compares the columns of a table with those that files have. Optional columns
+// that files do not have may be added to a table, and columns of labels.
+func checkSchema(s *iceberg.Schema) error {
+	want, err := newSchema(nil)
+	if err != nil {
+		return err
+	}
+	for _, f := range want.Fields() {
+		have, ok := s.FindFieldByName(f.Name)
+		if !ok {
+			return fmt.Errorf("%w: no column %q", ErrTable, f.Name)
+		}
+		if kind(have.Type) != kind(f.Type) || have.Required && !f.Required {
+			return fmt.Errorf("%w: column %q is %s", ErrTable, f.Name, have.Type)
+		}
+	}
+	for _, f := range s.Fields() {
+		_, own := want.FindFieldByName(f.Name)
+		if !own && f.Required {
+			return fmt.Errorf("%w: required column %q", ErrTable, f.Name)
+		}
+		if strings.HasPrefix(f.Name, labelPrefix) && f.Type != iceberg.PrimitiveTypes.String {
+			return fmt.Errorf("%w: column %q is %s", ErrTable, f.Name, f.Type)
+		}
+	}
+	return nil
+}
+
+// kind is a type without the ids of its parts.
+func kind(t iceberg.Type) string {
+	switch t := t.(type) {
+	case *iceberg.ListType:
+		return "list " + t.Element.String()
+	case *iceberg.MapType:
+		return "map " + t.KeyType.String() + " " + t.ValueType.String()
+	}
+	return t.String()
+}
