@@ -243,7 +243,12 @@ func (w *leaves) nested(name string, rows int, list func(i int) []uint32) error 
 				index = append(index, local[code]-1)
 			}
 		}
-		if err := put(out, values, index, nil, lv.defined, lv.repeated); err != nil {
+		if len(index) == 0 { // an array without buffers would panic there
+			_, err = out.WriteBatch(nil, lv.defined, lv.repeated)
+		} else {
+			err = put(out, values, index, nil, lv.defined, lv.repeated)
+		}
+		if err != nil {
 			return fmt.Errorf("column %q: %w", name, err)
 		}
 	}
