@@ -104,7 +104,11 @@ func writerProperties() *parquet.WriterProperties {
 		parquet.WithEncodingFor("value", parquet.Encodings.ByteStreamSplit),
 		parquet.WithBloomFilterEnabledFor("trace_id", true),
 		parquet.WithAdaptiveBloomFilterEnabledFor("trace_id", true),
-		parquet.WithStatsFor("stack.list.element", false),
+		parquet.WithStatsFor("stack.list.element", false), // bounds of elements let readers leave out nothing
+		parquet.WithStatsFor("labels.key_value.key", false),
+		parquet.WithStatsFor("labels.key_value.value", false),
+		parquet.WithStatsFor("sample_labels.key_value.key", false),
+		parquet.WithStatsFor("sample_labels.key_value.value", false),
 		parquet.WithStatsFor("trace_id", false),
 		parquet.WithCreatedBy("granary"),
 	)

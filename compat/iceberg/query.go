@@ -1,0 +1,78 @@
+package iceberg
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// Pinned is what a query needs to read one state of the table, whatever is committed meanwhile.
+type Pinned struct {
+	Table    string // with its namespace
+	Location string // the folder, as a URL
+	Metadata string // the metadata file of the state, as a URL
+	Snapshot int64  // 0 if the table has no rows
+	Nodes    []Node // with the seals that the snapshot has
+}
+
+// Pin returns the current state. All of it comes from one load of the table, so a node's rows
+// after its seal here, and this snapshot, are all rows, each once. The errors are ErrNode and
+// those of the catalog.
+func (l *Lake) Pin(ctx context.Context) (Pinned, error) {
+	t, err := l.load(ctx)
+	if err != nil {
+		return Pinned{}, err
+	}
+	p := Pinned{Table: l.Name(), Location: t.Location(), Metadata: t.MetadataLocation()}
+	if s := t.CurrentSnapshot(); s != nil {
+		p.Snapshot = s.SnapshotID
+	}
+	p.Nodes, err = nodesOf(t.Properties())
+	return p, err
+}
+
+// ClickHouse returns a table function and the settings to put behind a query of it. Without the
+// settings ClickHouse would take the newest metadata file in the folder, which can be one that
+// is written just now or whose commit lost.
+func (p Pinned) ClickHouse() (from, settings string) {
+	function, folder := "icebergS3", p.Location
+	if path, ok := localPath(p.Location); ok {
+		function, folder = "icebergLocal", path
+	}
+	metadata := strings.TrimPrefix(strings.TrimPrefix(p.Metadata, p.Location), "/")
+	settings = fmt.Sprintf("iceberg_metadata_file_path = '%s'", escape(metadata))
+	if p.Snapshot != 0 {
+		settings += fmt.Sprintf(", iceberg_snapshot_id = %d", p.Snapshot)
+	}
+	return fmt.Sprintf("%s('%s/')", function, escape(folder)), settings
+}
+
+// Spark returns the table of a catalog with the given name, at the pinned snapshot.
+func (p Pinned) Spark(catalog string) string {
+	if p.Snapshot == 0 {
+		return catalog + "." + p.Table
+	}
+	return fmt.Sprintf("%s.%s VERSION AS OF %d", catalog, p.Table, p.Snapshot)
+}
+
+// Polars returns a lazy frame of Polars over the metadata file.
+func (p Pinned) Polars() string {
+	pin := ""
+	if p.Snapshot != 0 {
+		pin = fmt.Sprintf(", snapshot_id=%d", p.Snapshot)
+	}
+	return fmt.Sprintf("pl.scan_iceberg(%q%s)", p.Metadata, pin)
+}
+
+// localPath returns the path of a file URL.
+func localPath(location string) (string, bool) {
+	u, err := url.Parse(location)
+	if err != nil || u.Scheme != "file" && u.Scheme != "" {
+		return "", false
+	}
+	return u.Path, true
+}
+
+// escape makes text part of a literal of ClickHouse.
+func escape(s string) string { return strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) }
