@@ -1,0 +1,165 @@
+"""Compares the answers of engines about an Iceberg table with those of Granary's own export.
+
+    check.py CATALOG.db EXPORT...
+
+The table is profiles.samples of the catalog "granary" in the file of SQLite. The exports are
+the Parquet files of granary export, or streams of Arrow, with the rows of all units. Each
+engine answers six questions: the rows and the sum of values by stack, by labels, by time, by
+trace, by function, and in a range of time. Exits with 1 if an engine is wrong.
+"""
+
+import collections
+import json
+import os
+import sys
+import time
+
+import polars
+import pyarrow
+import pyarrow.compute
+import pyarrow.parquet
+from pyiceberg.catalog.sql import SqlCatalog
+
+
+def read(path):
+    if path.endswith(".arrows"):
+        return pyarrow.ipc.open_stream(path).read_all()
+    return pyarrow.parquet.read_table(path)
+
+
+class Sums(collections.defaultdict):
+    """Rows and sums of values by key."""
+
+    def __init__(self):
+        super().__init__(lambda: (0, 0))
+
+    def add(self, key, value):
+        n, total = self[key]
+        self[key] = (n + 1, total + value)
+
+
+def labels_key(labels):
+    return json.dumps(dict(labels), sort_keys=True, ensure_ascii=False)
+
+
+def answer(rows, span):
+    """Answers the questions from rows, each a dictionary with the columns of the table."""
+    out = {q: Sums() for q in ("stacks", "labels", "times", "traces", "functions", "range")}
+    for r in rows:
+        value = r["value"]
+        out["stacks"].add((r["sample_type"], "\n".join(r["stack"])), value)
+        out["labels"].add(labels_key(r["labels"]), value)
+        out["times"].add(r["time_nanos"], value)
+        out["traces"].add(r["trace_id"].hex() if r["trace_id"] is not None else None, value)
+        for name in r["stack"]:
+            out["functions"].add(name, value)
+        if span[0] <= r["time_nanos"] < span[1]:
+            out["range"].add(r["sample_type"], value)
+    return {q: dict(s) for q, s in out.items()}
+
+
+def export_rows(paths):
+    """The rows of exports, in the columns of the table."""
+    for path in paths:
+        table = read(path)
+        names = [n for n in table.column_names if n.startswith("labels.")]
+        times = pyarrow.compute.cast(table["timestamp"], pyarrow.int64()).to_pylist()
+        for r, at in zip(table.select([*names, "sample_type", "stacktrace", "trace_id", "value"]).to_pylist(), times):
+            yield {
+                "sample_type": r["sample_type"],
+                "stack": r["stacktrace"],
+                "labels": [(n.removeprefix("labels."), r[n]) for n in names if r[n] is not None],
+                "time_nanos": at,
+                "trace_id": r["trace_id"],
+                "value": r["value"],
+            }
+
+
+def with_pyiceberg(table, span):
+    columns = ("sample_type", "stack", "labels", "time_nanos", "trace_id", "value")
+    out = answer(table.scan(selected_fields=columns).to_arrow().to_pylist(), span)
+    between = f"time_nanos >= {span[0]} and time_nanos < {span[1]}"
+    kept = table.scan(row_filter=between, selected_fields=columns).to_arrow().to_pylist()
+    out["range"] = answer(kept, span)["range"]
+    return out
+
+
+def with_polars(table, span):
+    c = polars.col
+    frame = polars.scan_iceberg(table, snapshot_id=table.current_snapshot().snapshot_id)
+    sums = [polars.len().alias("n"), c("value").sum().alias("total")]
+
+    def ask(frame, *by):
+        rows = frame.group_by(*by).agg(*sums).collect().rows()
+        return {r[0] if len(r) == 3 else r[:-2]: (r[-2], r[-1]) for r in rows}
+
+    labels = collections.defaultdict(lambda: (0, 0))
+    for text, s in ask(frame.select("value", c("labels").cast(polars.List(polars.Struct({"key": polars.String, "value": polars.String}))).alias("l"))
+                       .with_columns(c("l").list.eval(polars.element().struct.json_encode()).list.join("\n")), "l").items():
+        pairs = [json.loads(p) for p in text.split("\n")] if text else []
+        labels[labels_key((p["key"], p["value"]) for p in pairs)] = s
+    traced = {k.hex() if k is not None else None: s for k, s in ask(frame, "trace_id").items()}
+    return {
+        "stacks": ask(frame.with_columns(c("stack").list.join("\n")), "sample_type", "stack"),
+        "labels": dict(labels),
+        "times": ask(frame, "time_nanos"),
+        "traces": traced,
+        "functions": ask(frame.filter(c("stack").list.len() > 0).explode("stack"), "stack"),
+        "range": ask(frame.filter((c("time_nanos") >= span[0]) & (c("time_nanos") < span[1])), "sample_type"),
+    }
+
+
+def with_clickhouse(table, span):
+    import chdb
+
+    folder = table.location().removeprefix("file://")
+    metadata = table.metadata_location.removeprefix(table.location()).lstrip("/")
+    pin = f"SETTINGS iceberg_metadata_file_path = '{metadata}', iceberg_snapshot_id = {table.current_snapshot().snapshot_id}"
+
+    def ask(key, source="", where=""):
+        sql = f"SELECT {key} AS k, count() AS n, sum(value) AS total FROM icebergLocal('{folder}/') {source} {where} GROUP BY k {pin}"
+        lines = str(chdb.query(sql, "JSONEachRow")).splitlines()
+        return [(r["k"], (int(r["n"]), int(r["total"]))) for r in map(json.loads, lines)]
+
+    here = os.getcwd()
+    os.chdir("/")  # paths of icebergLocal are below the working directory
+    try:
+        return {
+            "stacks": {tuple(k): s for k, s in ask("[sample_type, arrayStringConcat(stack, '\\n')]")},
+            "labels": {labels_key(k): s for k, s in ask("mapSort(labels)")},
+            "times": {int(k): s for k, s in ask("time_nanos")},
+            "traces": {k: s for k, s in ask("lower(hex(trace_id))")},
+            "functions": dict(ask("f", "ARRAY JOIN stack AS f")),
+            "range": dict(ask("sample_type", "", f"WHERE time_nanos >= {span[0]} AND time_nanos < {span[1]}")),
+        }
+    finally:
+        os.chdir(here)
+
+
+ENGINES = {"pyiceberg": with_pyiceberg, "polars": with_polars, "clickhouse": with_clickhouse}
+
+
+def main(catalog, exports):
+    table = SqlCatalog("granary", uri=f"sqlite:///{os.path.abspath(catalog)}").load_table("profiles.samples")
+    rows = list(export_rows(exports))
+    times = sorted({r["time_nanos"] for r in rows})
+    span = (times[len(times) // 4], times[3 * len(times) // 4])
+    want = answer(rows, span)
+    wrong = 0
+    for name, ask in ENGINES.items():
+        began = time.time()
+        got = ask(table, span)
+        for question, sums in want.items():
+            if got[question] == sums:
+                continue
+            wrong += 1
+            for key in [*sums, *got[question]]:
+                if sums.get(key) != got[question].get(key):
+                    print(f"WRONG {name}, {question}: {key!r} is {got[question].get(key)}, want {sums.get(key)}")
+                    break
+        print(f"{name}: {len(rows)} rows, groups {({q: len(s) for q, s in got.items()})}, {time.time() - began:.1f} s")
+    return 1 if wrong or not rows else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

@@ -1,0 +1,85 @@
+package iceberg
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/export"
+	"github.com/granarydb/granary/profile"
+)
+
+var enginesDir = flag.String("engines.dir", "", "TestEngines leaves its table and the exports of its rows in this folder")
+
+// TestEngines makes the table that the script run has other engines read: several nodes and
+// units, late rows, traces, empty stacks, labels that only some rows have. Here it only checks
+// the number of rows.
+func TestEngines(t *testing.T) {
+	ctx := context.Background()
+	dir := *enginesDir
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	l := openIn(t, dir)
+	if err := l.Create(ctx, TableOptions{Labels: []string{"job", "pod"}}); err != nil {
+		t.Fatal(err)
+	}
+	want := 0
+	for node := range 2 {
+		id := fmt.Sprint("node-", node)
+		if err := l.Register(ctx, id, ""); err != nil {
+			t.Fatal(err)
+		}
+		for seal := range 3 {
+			db := openDB(t)
+			insert(t, db, 4+node+seal, 5, 40) // the times of the units overlap
+			u := unit(t, db, id, int64(seal)+1)
+			files, err := l.Write(ctx, u)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.Commit(ctx, files); err != nil {
+				t.Fatal(err)
+			}
+			want += exportRows(t, u, filepath.Join(dir, fmt.Sprintf("%s-%d.arrows", id, seal)))
+		}
+	}
+	if got := len(gotRows(t, l)); got != want || want == 0 {
+		t.Errorf("%d rows in the table, %d exported", got, want)
+	}
+}
+
+// exportRows writes the rows of a unit's snapshot as granary export does, and returns their
+// number.
+func exportRows(t *testing.T, u Unit, name string) int {
+	t.Helper()
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	opts := columnstore.ScanOptions{Form: columnstore.Plain, Elements: profile.FunctionNames}
+	schema, err := u.Table.RecordSchema(u.Snapshot, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, n := export.NewArrowWriter(f, schema, nil), 0
+	for rec, err := range u.Table.Scan(context.Background(), u.Snapshot, opts) {
+		if err == nil {
+			n += int(rec.NumRows())
+			err = w.Write(rec)
+			rec.Release()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
