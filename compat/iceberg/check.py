@@ -114,10 +114,11 @@ def with_clickhouse(table, span):
 
     folder = table.location().removeprefix("file://")
     metadata = table.metadata_location.removeprefix(table.location()).lstrip("/")
-    pin = f"SETTINGS iceberg_metadata_file_path = '{metadata}', iceberg_snapshot_id = {table.current_snapshot().snapshot_id}"
+    source = f"icebergLocal('{folder}/', SETTINGS iceberg_metadata_file_path = '{metadata}')"
+    pin = f"SETTINGS iceberg_snapshot_id = {table.current_snapshot().snapshot_id}"
 
-    def ask(key, source="", where=""):
-        sql = f"SELECT {key} AS k, count() AS n, sum(value) AS total FROM icebergLocal('{folder}/') {source} {where} GROUP BY k {pin}"
+    def ask(key, more=""):
+        sql = f"SELECT {key} AS k, count() AS n, sum(value) AS total FROM {source} {more} GROUP BY k {pin}"
         lines = str(chdb.query(sql, "JSONEachRow")).splitlines()
         return [(r["k"], (int(r["n"]), int(r["total"]))) for r in map(json.loads, lines)]
 
@@ -130,7 +131,7 @@ def with_clickhouse(table, span):
             "times": {int(k): s for k, s in ask("time_nanos")},
             "traces": {k: s for k, s in ask("lower(hex(trace_id))")},
             "functions": dict(ask("f", "ARRAY JOIN stack AS f")),
-            "range": dict(ask("sample_type", "", f"WHERE time_nanos >= {span[0]} AND time_nanos < {span[1]}")),
+            "range": dict(ask("sample_type", f"WHERE time_nanos >= {span[0]} AND time_nanos < {span[1]}")),
         }
     finally:
         os.chdir(here)

@@ -32,20 +32,20 @@ func (l *Lake) Pin(ctx context.Context) (Pinned, error) {
 	return p, err
 }
 
-// ClickHouse returns a table function and the settings to put behind a query of it. Without the
-// settings ClickHouse would take the newest metadata file in the folder, which can be one that
-// is written just now or whose commit lost.
+// ClickHouse returns a table function and the settings to put behind a query of it, which are
+// empty for a table without rows. The function names the metadata file: ClickHouse would else
+// take the newest in the folder, which can be one that is written just now or whose commit lost.
 func (p Pinned) ClickHouse() (from, settings string) {
 	function, folder := "icebergS3", p.Location
 	if path, ok := localPath(p.Location); ok {
 		function, folder = "icebergLocal", path
 	}
 	metadata := strings.TrimPrefix(strings.TrimPrefix(p.Metadata, p.Location), "/")
-	settings = fmt.Sprintf("iceberg_metadata_file_path = '%s'", escape(metadata))
+	from = fmt.Sprintf("%s('%s/', SETTINGS iceberg_metadata_file_path = '%s')", function, escape(folder), escape(metadata))
 	if p.Snapshot != 0 {
-		settings += fmt.Sprintf(", iceberg_snapshot_id = %d", p.Snapshot)
+		settings = fmt.Sprintf("SETTINGS iceberg_snapshot_id = %d", p.Snapshot)
 	}
-	return fmt.Sprintf("%s('%s/')", function, escape(folder)), settings
+	return from, settings
 }
 
 // Spark returns the table of a catalog with the given name, at the pinned snapshot.

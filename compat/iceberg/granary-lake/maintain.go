@@ -78,7 +78,7 @@ It also prints up to which seal the snapshot has each node's rows.`,
 				from, settings := p.ClickHouse()
 				out := cmd.OutOrStdout()
 				fmt.Fprintf(out, "-- ClickHouse\nSELECT stack[1] AS function, sum(value) AS total\nFROM %s\n", from)
-				fmt.Fprintf(out, "WHERE sample_type = 'cpu' GROUP BY function ORDER BY total DESC LIMIT 10\nSETTINGS %s;\n\n", settings)
+				fmt.Fprintf(out, "WHERE sample_type = 'cpu' GROUP BY function ORDER BY total DESC LIMIT 10\n%s;\n\n", settings)
 				fmt.Fprintf(out, "-- Spark\nSELECT stack[0] AS function, sum(value) AS total\nFROM %s\n", p.Spark(c.Name))
 				fmt.Fprint(out, "WHERE sample_type = 'cpu' GROUP BY 1 ORDER BY 2 DESC LIMIT 10;\n\n")
 				fmt.Fprintf(out, "# Polars\n(%s\n .filter(pl.col(\"sample_type\") == \"cpu\")\n", p.Polars())
