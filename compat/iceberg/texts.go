@@ -125,7 +125,10 @@ func (s *stacks) frames(code uint32) []uint32 {
 }
 
 func (s *stacks) reset() {
-	s.codes = map[string]uint32{}
+	if s.codes == nil {
+		s.codes = map[string]uint32{}
+	}
+	clear(s.codes)
 	s.ids, s.names, s.ends = s.ids[:0], s.names[:0], s.ends[:0]
 }
 
