@@ -158,7 +158,8 @@ func (l *Lake) change(ctx context.Context, edit func(t *table.Table) (*table.Tra
 
 // isConflict reports whether another commit came first, or is under way.
 func isConflict(err error) bool {
-	return errors.Is(err, table.ErrCommitFailed) || strings.Contains(err.Error(), "database is locked")
+	return errors.Is(err, table.ErrCommitFailed) || // the error of the SQL catalog has no type:
+		strings.Contains(err.Error(), "requirement failed: ") || strings.Contains(err.Error(), "database is locked")
 }
 
 // Nodes returns the nodes that the table knows, in the order of their ids, and the snapshot
