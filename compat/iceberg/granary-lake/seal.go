@@ -62,6 +62,8 @@ func (s *sealer) run(ctx context.Context, notes io.Writer) error {
 		}
 	}
 	switch {
+	case before.After(s.now().Add(24 * time.Hour)):
+		return fmt.Errorf("%w: --before %s is more than a day ahead", errUsage, s.before)
 	case s.node == "" || s.dir == "":
 		return fmt.Errorf("%w: seal needs --node and --db", errUsage)
 	case s.every < time.Second || s.every > 24*time.Hour || (24*time.Hour)%s.every != 0 || s.every%time.Second != 0:
