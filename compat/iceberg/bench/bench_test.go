@@ -3,8 +3,11 @@ package bench
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/apache/arrow/go/v14/arrow/array"
 
 	"github.com/granarydb/granary/bench/fleet"
 	"github.com/granarydb/granary/columnstore"
@@ -75,19 +78,11 @@ func fill(b *testing.B, v fleet.Variant, rows int) iceberg.Unit {
 	if err != nil {
 		b.Fatal(err)
 	}
-	codes, err := db.Table().Codes(fleet.Start.UnixNano())
-	if err != nil {
-		b.Fatal(err)
-	}
-	f, coder := fleet.NewVariant(fleet.Seed, v), fleet.NewCoder(codes)
+	f := fleet.NewVariant(fleet.Seed, v)
 	for n, have := 0, 0; have < rows; n++ {
 		made := f.Profile(n, fleet.Start)
 		have += made.Rows
-		batch, err := coder.Code(made)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := codes.Insert(context.Background(), batch); err != nil {
+		if _, err := db.Table().Insert(context.Background(), made); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -101,5 +96,26 @@ func fill(b *testing.B, v fleet.Variant, rows int) iceberg.Unit {
 	b.Cleanup(snap.Close)
 	b.Logf("%d rows, %d stacks", store.Stats().Rows, store.Stats().Stacks)
 	at := fleet.Start.UnixNano()
+	names, empty := map[string]bool{}, 0
+	opts := columnstore.ScanOptions{Form: columnstore.Plain, Limit: 1000, Columns: []string{profile.ColumnStacktrace}, Elements: profile.FunctionNames}
+	for rec, err := range db.Table().Scan(context.Background(), snap, opts) {
+		if err != nil {
+			b.Fatal(err)
+		}
+		lists := rec.Column(0).(*array.List)
+		for i := range lists.Len() {
+			from, to := lists.ValueOffsets(i)
+			if from == to {
+				empty++
+			}
+			for j := from; j < to; j++ {
+				names[strings.Clone(lists.ListValues().(*array.String).Value(int(j)))] = true
+			}
+		}
+		rec.Release()
+	}
+	if len(names) < 100 || empty > 0 {
+		b.Fatalf("%d names in a thousand stacks, %d of them empty", len(names), empty)
+	}
 	return iceberg.Unit{Node: "node-1", From: at, To: at + int64(time.Hour), Table: db.Table(), Snapshot: snap}
 }

@@ -3,6 +3,7 @@ module github.com/granarydb/granary/compat/iceberg/bench
 go 1.26.0
 
 require (
+	github.com/apache/arrow/go/v14 v14.0.2
 	github.com/granarydb/granary v0.0.0
 	github.com/granarydb/granary/bench v0.0.0-00010101000000-000000000000
 	github.com/granarydb/granary/compat/iceberg v0.0.0-00010101000000-000000000000
@@ -15,7 +16,6 @@ require (
 	github.com/andybalholm/brotli v1.2.3 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
 	github.com/apache/arrow-go/v18 v18.8.0 // indirect
-	github.com/apache/arrow/go/v14 v14.0.2 // indirect
 	github.com/apache/iceberg-go v0.7.0 // indirect
 	github.com/apache/thrift v0.24.0 // indirect
 	github.com/aws/aws-sdk-go-v2 v1.45.1 // indirect
