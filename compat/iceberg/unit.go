@@ -33,6 +33,9 @@ type Unit struct {
 	// Table has the rows, in the profiling schema, and Snapshot is the state to read.
 	Table    *columnstore.Table
 	Snapshot *columnstore.Snapshot
+	// Names appends the names of the functions of a location, leaf first, as
+	// columnstore.ScanOptions.Elements does. nil means profile.FunctionNames.
+	Names func(dst []string, id uuid.UUID, record []byte) []string
 }
 
 // Files are the files of a unit, written and not yet committed.
@@ -77,6 +80,9 @@ func (l *Lake) Write(ctx context.Context, u Unit) (*Files, error) {
 	if err := u.check(); err != nil {
 		return nil, err
 	}
+	if u.Names == nil {
+		u.Names = profile.FunctionNames
+	}
 	t, err := l.load(ctx)
 	if err != nil {
 		return nil, err
@@ -119,7 +125,7 @@ func (f *Files) write(ctx context.Context, t *table.Table, fs iceio.WriteFileIO,
 		time.Unix(0, from).UTC().Format(time.DateOnly), u.Node, u.Seal, uuid.New())
 	out := &lazyFile{fs: fs, name: name}
 	buffer := bufio.NewWriterSize(out, 1<<20)
-	w, err := newFileWriter(buffer, t.Schema(), u.Node, u.Seal, profile.FunctionNames)
+	w, err := newFileWriter(buffer, t.Schema(), u.Node, u.Seal, u.Names)
 	if err != nil {
 		return err
 	}

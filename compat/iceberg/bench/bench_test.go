@@ -9,6 +9,8 @@ import (
 
 	"github.com/apache/arrow/go/v14/arrow/array"
 
+	"github.com/google/uuid"
+
 	"github.com/granarydb/granary/bench/fleet"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/compat/iceberg"
@@ -96,8 +98,8 @@ func fill(b *testing.B, v fleet.Variant, rows int) iceberg.Unit {
 	b.Cleanup(snap.Close)
 	b.Logf("%d rows, %d stacks", store.Stats().Rows, store.Stats().Stacks)
 	at := fleet.Start.UnixNano()
-	names, empty := map[string]bool{}, 0
-	opts := columnstore.ScanOptions{Form: columnstore.Plain, Limit: 1000, Columns: []string{profile.ColumnStacktrace}, Elements: profile.FunctionNames}
+	seen, empty := map[string]bool{}, 0
+	opts := columnstore.ScanOptions{Form: columnstore.Plain, Limit: 1000, Columns: []string{profile.ColumnStacktrace}, Elements: names}
 	for rec, err := range db.Table().Scan(context.Background(), snap, opts) {
 		if err != nil {
 			b.Fatal(err)
@@ -109,13 +111,19 @@ func fill(b *testing.B, v fleet.Variant, rows int) iceberg.Unit {
 				empty++
 			}
 			for j := from; j < to; j++ {
-				names[strings.Clone(lists.ListValues().(*array.String).Value(int(j)))] = true
+				seen[strings.Clone(lists.ListValues().(*array.String).Value(int(j)))] = true
 			}
 		}
 		rec.Release()
 	}
-	if len(names) < 100 || empty > 0 {
-		b.Fatalf("%d names in a thousand stacks, %d of them empty", len(names), empty)
+	if len(seen) < 100 || empty > 0 {
+		b.Fatalf("%d names in a thousand stacks, %d of them empty", len(seen), empty)
 	}
-	return iceberg.Unit{Node: "node-1", From: at, To: at + int64(time.Hour), Table: db.Table(), Snapshot: snap}
+	return iceberg.Unit{Node: "node-1", From: at, To: at + int64(time.Hour), Table: db.Table(), Snapshot: snap, Names: names}
+}
+
+// names returns the name in the record of a fleet's location.
+func names(dst []string, _ uuid.UUID, record []byte) []string {
+	name, _, _ := strings.Cut(string(record), "\x00")
+	return append(dst, name)
 }

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/apache/arrow/go/v14 v14.0.2
+	github.com/google/uuid v1.6.0
 	github.com/granarydb/granary v0.0.0
 	github.com/granarydb/granary/bench v0.0.0-00010101000000-000000000000
 	github.com/granarydb/granary/compat/iceberg v0.0.0-00010101000000-000000000000
@@ -48,7 +49,6 @@ require (
 	github.com/google/btree v1.1.3 // indirect
 	github.com/google/flatbuffers v25.12.19+incompatible // indirect
 	github.com/google/pprof v0.0.0-20261016150608-1facf8f91b50 // indirect
-	github.com/google/uuid v1.6.0 // indirect
 	github.com/hashicorp/golang-lru/v2 v2.0.7 // indirect
 	github.com/jinzhu/inflection v1.0.0 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
