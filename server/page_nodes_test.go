@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 )
 
@@ -38,7 +39,7 @@ func checkNodes(t *testing.T, what string, of *flameAnswer, top *topAnswer, most
 	c := of.Tree
 	all := len(c.Depth) - 1 // without the root
 	for _, other := range c.Others {
-		all += int(other[1]) - 1 // a node that stands for others
+		all += other[1] - 1 // a node that stands for others
 	}
 	if all != c.All || len(c.Depth)-1-len(c.Others) > most {
 		t.Errorf("%s: %d nodes, with those that others stand for %d, want %d", what, len(c.Depth), all, c.All)
@@ -72,10 +73,6 @@ func checkNodes(t *testing.T, what string, of *flameAnswer, top *topAnswer, most
 
 // isOutermost reports whether the last function of a path is in it once.
 func isOutermost(path []string) bool {
-	for _, name := range path[:len(path)-1] {
-		if name == path[len(path)-1] {
-			return false
-		}
-	}
-	return true
+	last := len(path) - 1
+	return !slices.Contains(path[:last], path[last])
 }
