@@ -45,18 +45,17 @@ func (h *simRun) openedSpace() {
 }
 
 // checkSpace checks that the directory has kept its budget after each call of the disk, up to a segment and a
-// file. A crash must not lose the drops that a new manifest has.
+// file, and one more segment for each beyond two of which a call failed. A crash must not lose the drops that a new manifest has.
 func (h *simRun) checkSpace() {
 	m := h.space.fs
 	if m == nil {
 		return
 	}
-	most := h.opts.DiskBudget + m.segment + m.largest
-	if h.space.excess > h.opts.DiskBudget/32*refuseAt {
-		// On top come the rest of the segment that goes on, and what makes room: two more and a file, and one more
-		// for each segment that failed, as the log and what files begin again.
-		most = max(most, h.space.excess+int64(3+len(m.failed))*m.segment+m.largest)
-	}
+	// Commits are taken up to refuseAt, or find more when the store is opened. On top come the rest of the segment that
+	// goes on, and what makes room: two more and a file, and one more for each segment that failed, as the log and what
+	// files begin again. Without failures, and with up to two, that is no more than the budget, a segment and a file.
+	full := max(h.space.excess, h.opts.DiskBudget/32*refuseAt)
+	most := max(h.opts.DiskBudget+m.segment+m.largest, full+int64(3+len(m.failed))*m.segment+m.largest)
 	if m.peak > most {
 		h.fail("%d bytes in the directory of a budget of %d, want at most %d: the largest segment has %d, the largest file %d",
 			m.peak, h.opts.DiskBudget, most, m.segment, m.largest)
