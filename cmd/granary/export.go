@@ -169,6 +169,7 @@ func (e *exporter) findFormat(hasForm bool) error {
 // write writes the rows that a query selects.
 func (e *exporter) write(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
 	opts := columnstore.ScanOptions{Ordered: true, Memory: e.memory, Form: cli.ArrowForm(e.form)}
+	opts.OwnDictionaries = e.format == formatParquet // its writer converts the whole dictionary of each record
 	if e.stacks == stacksNames {
 		opts.Elements = profile.FunctionNames
 	}

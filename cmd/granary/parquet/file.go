@@ -15,6 +15,8 @@ const (
 	// groupBytes bounds the memory of an unwritten row group: its compressed pages and
 	// dictionaries.
 	groupBytes = 64 << 20
+	// pageBytes is the size of a page before it is compressed. A smaller page compresses worse.
+	pageBytes = 1 << 20
 )
 
 // A FileWriter writes a Parquet file. It holds the pages of one row group in memory. It is not
@@ -41,7 +43,9 @@ func NewFileWriter(w io.Writer, schema *arrow.Schema) (*FileWriter, error) {
 		root.fields = append(root.fields, field{n, f.Name})
 	}
 	p.out = parquet.NewGenericWriter[any](w, parquet.NewSchema("rows", root),
-		parquet.Compression(&parquet.Zstd))
+		parquet.Compression(&parquet.Zstd),
+		parquet.DataPageVersion(1), // version 2 leaves the levels of lists uncompressed
+		parquet.PageBufferSize(pageBytes))
 	return p, nil
 }
 
