@@ -21,7 +21,7 @@ func TestZone(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.goTo("/?from=2026-11-23T09:00:00Z&to=2026-11-23T10:00:00.5Z")
-	b.until(ready)
+	b.ready()
 	const from, to = "document.querySelector('[aria-label=from]').value", "document.querySelector('[aria-label=to]').value"
 	b.until(from + " === '2026-11-23 14:30:00' && " + to + " === '2026-11-23 15:30:00.5'")
 	b.says("2026-11-23 14:30:00 + 1 h")
@@ -53,7 +53,7 @@ func TestWideNumbers(t *testing.T) {
 	const fits = `[...document.querySelectorAll("table.top td, table.top th")].every((e) => e.scrollWidth <= e.clientWidth + 1) &&
 		[...document.querySelectorAll("table.top tr")].every((r) => [...r.cells].every((c, i) => i === 0 || c.getBoundingClientRect().left >= r.cells[i - 1].getBoundingClientRect().right - 1))`
 	b := open(t, s, "/")
-	b.until(ready)
+	b.ready()
 	b.says("123,456,789,012,345,680")
 	b.until(fits + " && document.querySelector('table.top .name').clientWidth > 60")
 	b.until("document.querySelector('.u-over').getBoundingClientRect().left - document.querySelector('.plot').getBoundingClientRect().left > 140") // the numbers of the axis
@@ -66,7 +66,7 @@ func TestWideNumbers(t *testing.T) {
 // TestShareCommand copies the command of the server. Where there is none the page says so.
 func TestShareCommand(t *testing.T) {
 	b := open(t, fleet(t), "/?hide=^runtime&sort=cum&from=2026-11-23T09:00:00Z")
-	b.until(ready)
+	b.ready()
 	eval[any](b, "navigator.clipboard.writeText = async (text) => { window.copied = text; }; null")
 	b.press("share")
 	b.until("[...document.querySelectorAll('[role=menuitem]')].some((e) => e.textContent === 'copy the same question as a command' && !e.disabled)")
@@ -93,7 +93,7 @@ func TestEvicted(t *testing.T) {
 	b.says("All before 2026-11-23 08:00:00 was evicted or dropped.")
 	b.shot("evicted")
 	b.press("what is left")
-	b.until("new URLSearchParams(location.search).get('from') === '2026-11-23T08:00:00Z' && " + ready)
+	b.ready("new URLSearchParams(location.search).get('from') === '2026-11-23T08:00:00Z'")
 }
 
 // pictured is true when the flame graph has a colour of the style.
@@ -107,7 +107,7 @@ func pictured(colour string) string {
 // TestColourByValue colours frames by what is their own.
 func TestColourByValue(t *testing.T) {
 	b := open(t, fleet(t), "/?c=value")
-	b.until(ready)
+	b.ready()
 	b.says("own value, of all: less than 0.1 %")
 	for _, colour := range []string{"--change3", "--change4", "--change5"} {
 		b.until(pictured(colour))
@@ -145,7 +145,7 @@ func TestStateShares(t *testing.T) {
 // TestOthers: a frame that stands for others says how much they are, and asks for them.
 func TestOthers(t *testing.T) {
 	b := open(t, fleet(t), "/?n=20")
-	b.until(ready)
+	b.ready()
 	b.focusGraph()
 	b.keys(kb.ArrowDown)
 	for range 60 { // the others are the last child
@@ -162,13 +162,13 @@ func TestOthers(t *testing.T) {
 	b.until("document.querySelector('#details').textContent.startsWith('other: ')")
 	b.shot("others")
 	b.keys(kb.Enter)
-	b.until("location.search.includes('n=100000') && " + ready)
+	b.ready("location.search.includes('n=100000')")
 }
 
 // TestTimeKeys zooms and shifts the time with the focus in the chart; of a difference both sides.
 func TestTimeKeys(t *testing.T) {
 	b := open(t, fleet(t), "/?from=2026-11-23T09:00:00Z&to=2026-11-23T10:00:00Z")
-	b.until(ready)
+	b.ready()
 	at := func(from, to string) string {
 		return fmt.Sprintf("(() => { const p = new URLSearchParams(location.search); return p.get('%sfrom') === '2026-11-23T%sZ' && p.get('%sto') === '2026-11-23T%sZ'; })()", "", from, "", to)
 	}
@@ -188,7 +188,7 @@ func TestTimeKeys(t *testing.T) {
 // TestZoomedView says how much of the view a frame is.
 func TestZoomedView(t *testing.T) {
 	b := open(t, fleet(t), "/")
-	b.until(ready)
+	b.ready()
 	b.focusGraph()
 	b.keys(kb.ArrowDown, kb.Enter)
 	b.until("location.search.includes('z=') && document.querySelector('#details').textContent.includes('100 % of view')")
@@ -259,7 +259,7 @@ func TestManyDots(t *testing.T) {
 	b.shot("many-dots")
 	n := eval[string](b, "window.saw")
 	run(b, chromedp.MouseClickXY(x, y-5))
-	b.until("/from=2026/.test(location.search) && " + ready)
+	b.ready("/from=2026/.test(location.search)")
 	b.until("parseInt(document.querySelector('.legend small').textContent.slice(3)) >= " + n)
 }
 
@@ -269,7 +269,7 @@ func TestWhichMatcher(t *testing.T) {
 	b.says(`No profile fits pod="a, b"`)
 	b.shot("which-matcher")
 	b.press("without it")
-	b.until(`new URLSearchParams(location.search).get('q') === '{service_name="etcd"}' && ` + ready)
+	b.ready(`new URLSearchParams(location.search).get('q') === '{service_name="etcd"}'`)
 	b.goTo("/?q=" + url.QueryEscape(`{service_name="etcd",pod="compile-1"}`))
 	b.says("Each of its matchers fits some profiles, and no profile fits all of them.")
 }
