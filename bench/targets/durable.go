@@ -96,17 +96,18 @@ func symbolFiles(o Options, c *collector, key string, rows int64) error {
 	return nil
 }
 
-// coldMerge relates cold merges to the median of hot ones.
+// coldMerge relates each cold merge to the hot one beside it.
 func coldMerge(c *collector, key string, f *fleet.Fleet, m fleet.Shape, repeat int) (workloads.Cold, error) {
 	cold, err := workloads.MeasureCold(f, m, repeat)
 	if err != nil {
 		return cold, err
 	}
-	hot := results.Median(cold.Hot)
-	for _, ms := range cold.Merge {
-		c.add(key, int64(m.Rows), ms/hot)
+	for i, ms := range cold.Merge {
+		c.add(key, int64(m.Rows), ms/cold.Hot[i])
 	}
-	c.details[key] = map[string]float64{"hot_ms": hot, "cold_ms": results.Median(cold.Merge)}
+	c.details[key] = map[string]float64{
+		"hot_ms": results.Median(cold.Hot), "cold_ms": results.Median(cold.Merge), "hot_again_ms": results.Median(cold.Warm),
+	}
 	return cold, nil
 }
 

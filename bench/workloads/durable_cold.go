@@ -3,28 +3,34 @@ package workloads
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"time"
 
 	"github.com/granarydb/granary/bench/fleet"
 	"github.com/granarydb/granary/bench/measure"
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/profile"
 )
 
 // Cold are measurements of a fleet that is in files alone, in CPU time of the process.
 type Cold struct {
-	Hot     []float64 // ms to merge all rows in memory by stack, to codes
-	Merge   []float64 // ms of the same after Open, of files that the system's cache has; stacks are known
+	Hot     []float64 // ms to merge all rows in memory by stack, to codes: once, after a collection
+	Merge   []float64 // ms of the same after Open, of files that the system's cache has; stacks are known; each beside that of Hot
+	Warm    []float64 // ms of a merge of rows in memory that follows others without a collection between
 	Touch   []float64 // ms of the first question about stacks after Open, which reads the dictionaries
 	TouchMs []float64 // the same, wall time
 	Stacks  int       // in the dictionaries
 }
 
 // MeasureCold inserts a fleet, compacted, and a profile of the next time range of the same
-// dictionaries. It merges the fleet, closes the store, and opens it again for each cold merge. The
-// question before, about the one profile, reads the dictionaries and none of the rows.
+// dictionaries. A copy of the store's directory is opened for each cold merge, beside a merge of the
+// store itself, whose rows are in memory. So both have a process of one age and one heap: a collection
+// precedes each, and neither finds buffers of the merge before. The
+// question before a cold merge, about the one profile, reads the dictionaries and none of the rows.
 func MeasureCold(f *fleet.Fleet, m fleet.Shape, repeat int) (c Cold, err error) {
 	// Idle collectors would look for work.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -33,10 +39,11 @@ func MeasureCold(f *fleet.Fleet, m fleet.Shape, repeat int) (c Cold, err error) 
 		return c, err
 	}
 	defer os.RemoveAll(dir)
-	_, l, err := durableInsert(f, m, columnstore.Options{Dir: dir, LogBytes: 1 << 40})
+	_, l, err := durableInsert(f, m, columnstore.Options{Dir: filepath.Join(dir, "hot"), LogBytes: 1 << 40})
 	if err != nil {
 		return c, err
 	}
+	defer func() { err = errors.Join(err, l.store.Close()) }()
 	ctx, next := context.Background(), l.from.Add(durableBucket)
 	one, err := l.coder.Code(f.Profile(0, next))
 	if err == nil {
@@ -45,49 +52,74 @@ func MeasureCold(f *fleet.Fleet, m fleet.Shape, repeat int) (c Cold, err error) 
 	if err == nil {
 		err = l.store.Compact(ctx)
 	}
+	cold := filepath.Join(dir, "cold")
+	if err == nil {
+		err = l.store.Backup(ctx, disk.System(cold))
+	}
 	if err != nil {
-		return c, errors.Join(err, l.store.Close())
+		return c, err
 	}
 	c.Stacks = l.store.Stats().Stacks
 	rest := columnstore.Less(profile.ColumnTimestamp, next.UnixNano())
-	hot, err := measure.CostOf(repeat, func() error { return mergeStacks(l.store, rest) })
-	c.Hot = hot.Ms
-	if err := errors.Join(err, l.store.Close()); err != nil {
+	warm, err := measure.CostOf(repeat, func() error { return mergeStacks(l.store, rest) })
+	if err != nil {
 		return c, err
 	}
+	c.Warm = warm.Ms
+	return c, c.inTurns(l.store, cold, next, repeat)
+}
+
+// inTurns merges the rows before an instant of a store in memory and of the files of another, in turns.
+func (c *Cold) inTurns(store *columnstore.Store, dir string, instant time.Time, repeat int) error {
+	rest := columnstore.Less(profile.ColumnTimestamp, instant.UnixNano())
 	for i := range repeat + 1 {
-		cold, err := coldOnce(dir, next)
+		hot, err := onceMs(func() error { return mergeStacks(store, rest) })
 		if err != nil {
-			return c, err
+			return err
 		}
-		if i > 0 { // the first warms the system's cache
-			c.Merge, c.Touch, c.TouchMs = append(c.Merge, cold.merge), append(c.Touch, cold.touch), append(c.TouchMs, cold.touchWall)
+		cold, err := coldOnce(dir, instant, i > 0)
+		if err != nil {
+			return err
+		}
+		if i > 0 { // the first warms the system's cache, and its Close writes the files
+			c.Hot, c.Merge = append(c.Hot, hot), append(c.Merge, cold.merge)
+			c.Touch, c.TouchMs = append(c.Touch, cold.touch), append(c.TouchMs, cold.touchWall)
 		}
 	}
-	return c, nil
+	return nil
+}
+
+// onceMs returns the CPU time of a call after a collection, in milliseconds.
+func onceMs(f func() error) (float64, error) {
+	runtime.GC() // no collection is due soon
+	start := measure.Process()
+	err := f()
+	return float64(measure.Process()-start) / 1e6, err
 }
 
 // coldRun has the costs of one cold store in milliseconds.
 type coldRun struct{ touch, touchWall, merge float64 }
 
-// coldOnce opens a directory, asks about the rows from an instant on, and then about those before.
-func coldOnce(dir string, instant time.Time) (c coldRun, err error) {
+// coldOnce opens a directory, asks about the rows from an instant on, and then about those before. It
+// fails if rows are in memory then, unless they may be.
+func coldOnce(dir string, instant time.Time, must bool) (c coldRun, err error) {
 	store, err := columnstore.Open(columnstore.Options{Dir: dir, Manual: true})
 	if err != nil {
 		return c, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	runtime.GC() // no collection is due soon
-	start, begun := measure.CPU(), time.Now()
-	err = mergeStacks(store, columnstore.AtLeast(profile.ColumnTimestamp, instant.UnixNano()))
-	c.touch, c.touchWall = float64(measure.CPU()-start)/1e6, float64(time.Since(begun))/1e6
-	if err != nil {
-		return c, err
+	if s := store.Stats(); must && (s.ColdRows != s.Rows || s.Rows == 0) {
+		return c, fmt.Errorf("%d rows of %d are in files alone", s.ColdRows, s.Rows)
 	}
-	runtime.GC()
-	start = measure.CPU()
-	err = mergeStacks(store, columnstore.Less(profile.ColumnTimestamp, instant.UnixNano()))
-	c.merge = float64(measure.CPU()-start) / 1e6
+	begun := time.Now()
+	c.touch, err = onceMs(func() error {
+		begun = time.Now()
+		return mergeStacks(store, columnstore.AtLeast(profile.ColumnTimestamp, instant.UnixNano()))
+	})
+	c.touchWall = float64(time.Since(begun)) / 1e6
+	if err == nil {
+		c.merge, err = onceMs(func() error { return mergeStacks(store, columnstore.Less(profile.ColumnTimestamp, instant.UnixNano())) })
+	}
 	return c, err
 }
 
