@@ -140,7 +140,7 @@ func journals(o Options, c *collector) error {
 	if err != nil {
 		return err
 	}
-	const more = 3 // a difference varies more than a time
+	const more = 9 // a difference varies more than a time
 	j, err := workloads.Journals(set, more*o.Repeat)
 	if err != nil {
 		return err

@@ -38,11 +38,11 @@ func Journals(set *HistorySet, repeat int) (c JournalCost, err error) {
 				return c, err
 			}
 			runtime.GC()
-			start := measure.CPU()
+			start := measure.Process()
 			if _, err := set.feed(h, keep); err != nil {
 				return c, err
 			}
-			spent[with] = float64(measure.CPU() - start)
+			spent[with] = float64(measure.Process() - start)
 		}
 		if i > 0 { // the first warms up
 			c.Ns = append(c.Ns, (spent[1]-spent[0])/n)
