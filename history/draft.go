@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/granarydb/granary/history/names"
 	"github.com/granarydb/granary/history/tile"
@@ -87,7 +86,6 @@ func (d *Draft) Publish() (*View, error) {
 	if drops {
 		before := h.chunks.Bytes()
 		d.touched = h.dropBefore(t, d.touched)
-		h.all = new(atomic.Pointer[directory])
 		h.oldest.Store(max(h.oldest.Load(), t))
 		d.dropped = before - h.chunks.Bytes() + int64(d.textBytes)
 	}
@@ -101,6 +99,9 @@ func (d *Draft) Publish() (*View, error) {
 		h.texts.Retire()
 		h.texts, h.recent, h.gone = d.texts, nil, 0 // what is recent can have codes that are gone
 		h.numbers = numbers{floor: h.numbers.floor}
+	}
+	if drops {
+		h.newEra()
 	}
 	return h.view(), nil
 }
@@ -122,7 +123,7 @@ func (d *Draft) Seal() {
 	for _, l := range lanes {
 		l.work.changed = 0
 	}
-	if h.closed && h.all.Load() == nil {
+	if h.closed && h.era.all.Load() == nil {
 		h.gather()
 	}
 	if d.closing {

@@ -3,7 +3,6 @@ package history
 import (
 	"fmt"
 	"math"
-	"slices"
 	"sync/atomic"
 
 	"github.com/granarydb/granary/history/names"
@@ -42,12 +41,12 @@ const defaultMaxAttributes = 1 << 26
 type History struct {
 	opts  Options
 	tree  *names.Tree
-	texts *names.Interner            // string and bytes values
-	lanes []*lane                    // the writer's; views have the first of them
-	slots []atomic.Uint32            // of each attribute: 1 + lane*laneWidth + slot, 0 before its first use; replaced when it grows
-	works []*laneWork                // the writer's, of each lane: the way there without the lane; nil when the history is closed
-	busy  atomic.Bool                // a writer has not ended
-	all   *atomic.Pointer[directory] // of the closed history; holds nil before
+	texts *names.Interner // string and bytes values
+	lanes []*lane         // the writer's; views have the first of them
+	slots []atomic.Uint32 // of each attribute: 1 + lane*laneWidth + slot, 0 before its first use; replaced when it grows
+	works []*laneWork     // the writer's, of each lane: the way there without the lane; nil when the history is closed
+	busy  atomic.Bool     // a writer has not ended
+	era   *era
 
 	// The writer's, from commit to commit.
 	shapes    shapes
@@ -88,28 +87,30 @@ func New(opts Options) (*History, error) {
 		texts:  names.NewInterner(opts.Seed),
 		chunks: tile.Chunks{Tiles: map[*tile.Chunk]int{}, Pages: opts.Pages},
 		shapes: newShapes(),
-		all:    new(atomic.Pointer[directory]),
 	}
+	h.newEra()
 	h.numbers.floor = opts.Start
 	h.oldest.Store(math.MaxInt64)
 	h.newest.Store(math.MinInt64)
 	return h, nil
 }
 
+// newEra begins an era. Later views are of it.
+func (h *History) newEra() { h.era = &era{history: h, texts: &h.texts.Texts} }
+
 // view returns the view of the committed state.
 func (h *History) view() *View {
 	return &View{
-		Names: h.tree.Names(), history: h, lanes: h.lanes, slots: h.slots,
+		Names: h.tree.Names(), lanes: h.lanes, slots: h.slots,
 		start: h.start, end: h.last, final: h.final, barred: h.barred, written: h.written, closed: h.closed,
-		dropped: h.start > h.opts.Start, texts: &h.texts.Texts, all: h.all,
-		numbered: slices.Clip(h.numbers.codes),
-		paged:    h.opts.Pages != nil,
+		dropped: h.start > h.opts.Start, era: h.era, numbered: h.numbers.published,
+		paged: h.opts.Pages != nil,
 	}
 }
 
 // Empty returns the view of the history before its first commit: no attribute, no instant.
 func (h *History) Empty() *View {
-	return &View{history: h, start: h.opts.Start}
+	return &View{era: &era{history: h}, start: h.opts.Start}
 }
 
 // Size returns the bytes that the history holds on the heap, as of the last commit.
@@ -161,12 +162,19 @@ func (h *History) BeginDrop() (*Draft, error) {
 	return d, nil
 }
 
+// draft returns a draft and its writer, in one allocation: each commit has them.
 func (h *History) draft() *Draft {
-	return &Draft{Writer: &Writer{
+	d := new(struct {
+		Draft
+		writer Writer
+	})
+	d.writer = Writer{
 		Names: h.tree.Names(), h: h,
 		undo: undos.Get().(*undo), names: h.tree.Names().Len(), laneCount: len(h.lanes),
 		written: h.written, last: h.last, final: h.final, barred: h.barred,
-	}}
+	}
+	d.Writer = &d.writer
+	return &d.Draft
 }
 
 // valueOfWord returns the value that a word stands for.

@@ -89,7 +89,7 @@ func (h *History) gather() {
 		h.directory += 8 * int64(cap(groups))
 		l.sealed.Store(&sealed{tiles: d.tiles[at:len(d.tiles):len(d.tiles)], groups: groups, open: s.open})
 	}
-	h.all.Store(d)
+	h.era.all.Store(d)
 }
 
 // restore takes a lane's work back to its committed state.

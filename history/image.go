@@ -31,7 +31,11 @@ func (v *View) AppendImage(dst []byte) []byte {
 	for i := range v.lanes {
 		w.lane(i, w.used[i])
 	}
-	for _, code := range v.numbered {
+	var numbered []uint32
+	if v.numbered != nil {
+		numbered = *v.numbered
+	}
+	for _, code := range numbered {
 		w.marks.add(uint64(code))
 	}
 	lanes := w.Data
@@ -39,8 +43,8 @@ func (v *View) AppendImage(dst []byte) []byte {
 	w.head()
 	w.attributes()
 	texts.WriteImage(&w.Writer, w.marks.words)
-	w.Uint(uint64(len(v.numbered)))
-	for _, code := range v.numbered {
+	w.Uint(uint64(len(numbered)))
+	for _, code := range numbered {
 		w.Uint(uint64(code))
 	}
 	w.Raw(lanes)

@@ -40,6 +40,7 @@ func OpenImage(opts Options, image []byte) (*History, *View, error) {
 		return nil, nil, err
 	}
 	h.texts, r.codes = names.ReadImage(opts.Seed, &r.Reader)
+	h.newEra()
 	h.inPages.words = r.codes
 	r.numbers()
 	r.view = h.view()

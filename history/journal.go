@@ -3,6 +3,7 @@ package history
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"github.com/granarydb/granary/internal/fields"
 )
@@ -27,6 +28,8 @@ type numbers struct {
 	codes []uint32 // by number, of committed journals
 	begun bool     // a committed journal began them
 	floor int64    // the drops up to here are in committed journals
+
+	published *[]uint32 // the codes for views, apart as most commits add none
 }
 
 // size returns the bytes on the heap.
@@ -185,7 +188,11 @@ func (d *Draft) Journal() []byte {
 // publish makes the numbers of texts those of the committed journals.
 func (j *journal) publish(floor int64) {
 	n := j.numbers
-	n.codes = append(n.codes, j.fresh...)
+	if len(j.fresh) > 0 {
+		n.codes = append(n.codes, j.fresh...)
+		codes := slices.Clip(n.codes)
+		n.published = &codes
+	}
 	if j.given {
 		n.begun, n.floor = true, max(n.floor, floor)
 	}

@@ -23,21 +23,26 @@ import (
 type View struct {
 	Names
 
-	history *History
-	texts   *names.Texts               // those that the view needs
-	all     *atomic.Pointer[directory] // of a closed history
-	lanes   []*lane
-	slots   []atomic.Uint32
-	placed  atomic.Pointer[[]uint64] // the places of all attributes, once a slice asked for them
+	*era
+	lanes    []*lane
+	slots    []atomic.Uint32
+	placed   atomic.Pointer[[]uint64] // the places of all attributes, once a slice asked for them
+	numbered *[]uint32                // codes of texts that have numbers in journals; nil: none
 
 	start, end int64
 	final      int64 // later ends of attributes that Add feeds are not committed
 	barred     int64 // changes up to here are not possible any more
 	written    bool
 	closed     bool
-	dropped    bool     // older tiles were dropped
-	numbered   []uint32 // codes of texts that have numbers in journals
-	paged      bool     // tiles may have to be read from a file
+	dropped    bool // older tiles were dropped
+	paged      bool // tiles may have to be read from a file
+}
+
+// era is what the views between two drops have in common. Each commit has a view, which is 128 bytes.
+type era struct {
+	history *History
+	texts   *names.Texts              // nil for the view of an empty history
+	all     atomic.Pointer[directory] // of a closed history
 }
 
 // reading runs a part of a query, and returns the error of reading a tile.

@@ -29,11 +29,13 @@ func (v *View) Range(a Attribute, from, to int64, opts RangeOptions) iter.Seq2[I
 			yield(Interval{}, err)
 			return
 		}
-		walk := v.forward
+		walk := (*View).forward
 		if opts.Reverse {
-			walk = v.backward
+			walk = (*View).backward
 		}
-		if err := v.reading(func() { walk(a, from, to, opts.Resolution, yield) }); err != nil {
+		if !v.paged {
+			walk(v, a, from, to, opts.Resolution, yield)
+		} else if err := v.reading(func() { walk(v, a, from, to, opts.Resolution, yield) }); err != nil {
 			yield(Interval{}, err)
 		}
 	}

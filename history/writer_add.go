@@ -14,7 +14,10 @@ import (
 // ErrFinal for one that ends at a final time, and else those of Change.
 func (w *Writer) Add(a Attribute, start, end int64, v Value) error {
 	if !w.done && !w.closing && int64(a) < int64(w.Len()) {
-		if pos := w.h.slots[a].Load(); pos != 0 && w.addNext(pos-1, a, start, end, &v) {
+		if pos := w.h.slots[a].Load(); pos != 0 && w.addNext(pos-1, start, end, &v) {
+			if w.journal != nil {
+				w.note(a, end, &v)
+			}
 			return nil
 		}
 	}
@@ -50,16 +53,18 @@ func (w *Writer) AddAll(attributes []Attribute, starts, ends []int64, values []V
 		}
 		starts, ends, values := starts[lo:hi], ends[lo:hi], values[lo:hi]
 		for k, a := range some {
-			pos := places[k]
+			pos, added := places[k], false
 			if pos == 0 && int64(a) < int64(w.Len()) {
-				if pos = w.h.slots[a].Load(); pos == 0 && w.addFirst(a, shapes[k], starts[k], ends[k], &values[k]) {
-					continue
+				if pos = w.h.slots[a].Load(); pos == 0 {
+					added = w.addFirst(a, shapes[k], starts[k], ends[k], &values[k])
 				}
 			}
-			if pos == 0 || !w.addNext(pos-1, a, starts[k], ends[k], &values[k]) {
-				if err := w.add(a, starts[k], ends[k], &values[k]); err != nil {
-					return lo + k, err
+			if added || pos != 0 && w.addNext(pos-1, starts[k], ends[k], &values[k]) {
+				if w.journal != nil {
+					w.note(a, ends[k], &values[k])
 				}
+			} else if err := w.add(a, starts[k], ends[k], &values[k]); err != nil {
+				return lo + k, err
 			}
 		}
 	}
@@ -154,13 +159,13 @@ func (w *Writer) addFirst(a Attribute, shape uint32, start, end int64, v *Value)
 	l.fed.Or(1 << slot)
 	l.work.plain |= 1 << slot
 	l.work.slots[slot].word = uint64(KindNull)
-	return w.addNext(pos, a, start, end, v)
+	return w.addNext(pos, start, end, v)
 }
 
 // addNext is Add in the usual case: the interval follows the one before it, the value is no
 // text or a recent one, and no memory must be reserved. In other cases it does nothing and
-// returns false.
-func (w *Writer) addNext(pos uint32, a Attribute, start, end int64, v *Value) bool {
+// returns false. The caller notes the interval in the journal.
+func (w *Writer) addNext(pos uint32, start, end int64, v *Value) bool {
 	work, slot := w.h.works[pos/laneWidth], uint(pos%laneWidth)
 	at := &work.slots[slot]
 	isFirst := uint64(v.kind) != at.word && v.kind != KindNull // else it is of the kind of the others
@@ -182,10 +187,13 @@ func (w *Writer) addNext(pos uint32, a Attribute, start, end int64, v *Value) bo
 	work.add(end, word, slot, v.kind == KindNull)
 	at.start = end + 1
 	w.addEnd(end)
-	if w.journal != nil {
-		w.journal.add(opAdd, a, end, v, word)
-	}
 	return true
+}
+
+// note notes an interval in the journal, the last that was added to the lane of its attribute.
+func (w *Writer) note(a Attribute, end int64, v *Value) {
+	e := &w.h.works[(w.h.slots[a].Load()-1)/laneWidth].entries
+	w.journal.add(opAdd, a, end, v, e.blocks[(e.n-1)/blockLen].at[(e.n-1)%blockLen].Word)
 }
 
 // addEnd makes everything up to the end of an interval instants of the history.

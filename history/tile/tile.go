@@ -77,17 +77,16 @@ type Tile struct {
 // returned struct would be copied: see View.at for the cost. A tile that is apart may have to be read,
 // and checked: what fails is a panic, of which Catch makes an error.
 func (t *Tile) Open(r *Ref) {
-	in := (*Chunk)(nil)
+	t.Head = int(r.At)
+	t.Widths = r.Widths
 	if r.Flags&Apart == 0 {
-		in = (*Chunk)(r.in)
+		t.In = (*Chunk)(r.in)
 	} else {
-		in = r.chunk()
+		t.In = r.chunk()
+		t.Flags &^= Apart
 	}
-	t.In, t.Head = in, int(r.At)
 	t.Mask = r.Mask
 	t.N = int(r.N)
-	t.Widths = r.Widths
-	t.Flags &^= Apart
 	width := uint(r.Ends)
 	t.Span = Ones(width)
 	t.Base = r.Last - int64(t.Span)
