@@ -198,7 +198,7 @@ func (d *Draft) Abort() {
 		h.recent = nil // it can have codes that are gone
 	}
 	if d.journal != nil {
-		d.journal.abort()
+		d.journal.numbers.Abort()
 	}
 	d.finish(d.touched)
 }

@@ -103,7 +103,7 @@ func (h *History) view() *View {
 	return &View{
 		Names: h.tree.Names(), lanes: h.lanes, slots: h.slots,
 		start: h.start, end: h.last, final: h.final, barred: h.barred, written: h.written, closed: h.closed,
-		dropped: h.start > h.opts.Start, era: h.era, numbered: h.numbers.published,
+		dropped: h.start > h.opts.Start, era: h.era, numbered: h.numbers.Committed(),
 		paged: h.opts.Pages != nil,
 	}
 }

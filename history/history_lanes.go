@@ -146,5 +146,5 @@ func (h *History) account(lanes []*lane) {
 	drop := h.chunks.Bytes() + h.directory + int64(h.texts.Size())
 	h.droppable.Store(drop)
 	h.size.Store(drop + h.buffers + each*int64(len(h.lanes)) + int64(h.tree.Size()) + shapeLaneSize*int64(len(h.shapes.lanes)) +
-		h.numbers.size() + int64(cap(h.ops)) + 4*int64(cap(h.slots)) + 8*int64(cap(h.lanes)+cap(h.works)) + 4*int64(cap(h.shapes.Of)))
+		h.numbers.Size() + int64(cap(h.ops)) + 4*int64(cap(h.slots)) + 8*int64(cap(h.lanes)+cap(h.works)) + 4*int64(cap(h.shapes.Of)))
 }

@@ -3,8 +3,8 @@ package history
 import (
 	"encoding/binary"
 	"math/bits"
-	"slices"
 
+	"github.com/granarydb/granary/history/names"
 	"github.com/granarydb/granary/internal/fields"
 )
 
@@ -14,26 +14,18 @@ type journal struct {
 	ops       []byte
 	attribute Attribute // of the last operation
 	at        int64     // its instant
-	fresh     []uint32  // codes of texts that got their numbers here
 	numbers   *numbers
 	closedAt  *int64 // the writer closes the history
 	given     bool   // Journal returned it
 }
 
-// numbers are those of texts in the journals of a history, in the order of their first use. A
-// text is in the first journal that has it, and later ones have its number. They begin anew when
-// texts are dropped, as codes have another meaning then.
+// numbers are those of texts in the journals of a history. They begin anew when texts are dropped, as
+// codes have another meaning then.
 type numbers struct {
-	of    []uint32 // by code: the number and 1, or 0
-	codes []uint32 // by number, of committed journals
-	begun bool     // a committed journal began them
-	floor int64    // the drops up to here are in committed journals
-
-	published *[]uint32 // the codes for views, apart as most commits add none
+	names.TextNumbers
+	begun bool  // a committed journal began them
+	floor int64 // the drops up to here are in committed journals
 }
-
-// size returns the bytes on the heap.
-func (n *numbers) size() int64 { return 4 * int64(cap(n.of)+cap(n.codes)) }
 
 // The first byte of an operation is the kind of its value, opAdd, and in the upper half a small
 // value, or smallMore, to which a number that follows is added.
@@ -79,7 +71,7 @@ func (j *journal) add(op byte, a Attribute, at int64, v *Value, word uint64) {
 	case KindFloat:
 		small = uint64(8 - bits.TrailingZeros64(word)/8) // bytes of it that follow
 	case KindString, KindBytes:
-		word, isNew = j.number(uint32(word))
+		word, isNew = j.numbers.Of(uint32(word))
 		small = min(word, smallMore)
 	}
 	n := len(j.ops)
@@ -88,14 +80,14 @@ func (j *journal) add(op byte, a Attribute, at int64, v *Value, word uint64) {
 	}
 	b := j.ops[:n+opBytes]
 	b[n] = op | byte(v.kind) | byte(small)<<opSmall
-	n = putUint(b, n+1, fields.Zigzag(uint64(int64(a)-int64(j.attribute))))
-	n = putUint(b, n, fields.Zigzag(uint64(at-j.at)))
+	n = fields.PutUint(b, n+1, fields.Zigzag(uint64(int64(a)-int64(j.attribute))))
+	n = fields.PutUint(b, n, fields.Zigzag(uint64(at-j.at)))
 	if v.kind == KindFloat {
 		var all [8]byte
 		binary.BigEndian.PutUint64(all[:], word)
 		n += copy(b[n:], all[:small])
 	} else if small == smallMore {
-		n = putUint(b, n, word-smallMore)
+		n = fields.PutUint(b, n, word-smallMore)
 	}
 	b = b[:n]
 	if isNew {
@@ -103,32 +95,6 @@ func (j *journal) add(op byte, a Attribute, at int64, v *Value, word uint64) {
 		b = append(b, v.text...)
 	}
 	j.ops, j.attribute, j.at = b, a, at
-}
-
-// putUint is fields.Writer.Uint into b from n on, which has room for binary.MaxVarintLen64 bytes. It
-// returns the place behind the number. Unlike that it is inlined as a whole.
-func putUint(b []byte, n int, v uint64) int {
-	for v >= 0x80 {
-		b[n] = byte(v) | 0x80
-		v >>= 7
-		n++
-	}
-	b[n] = byte(v)
-	return n + 1
-}
-
-// number returns the number of a text, and whether it is new.
-func (j *journal) number(code uint32) (number uint64, isNew bool) {
-	n := j.numbers
-	if int(code) >= len(n.of) {
-		n.of = append(n.of, make([]uint32, max(64, int(code)+1-len(n.of), len(n.of)/4))...)
-	}
-	if at := n.of[code]; at != 0 {
-		return uint64(at - 1), false
-	}
-	j.fresh = append(j.fresh, code)
-	n.of[code] = uint32(len(n.codes) + len(j.fresh))
-	return uint64(n.of[code] - 1), true
 }
 
 // The flags that a journal begins with.
@@ -187,22 +153,8 @@ func (d *Draft) Journal() []byte {
 
 // publish makes the numbers of texts those of the committed journals.
 func (j *journal) publish(floor int64) {
-	n := j.numbers
-	if len(j.fresh) > 0 {
-		n.codes = append(n.codes, j.fresh...)
-		codes := slices.Clip(n.codes)
-		n.published = &codes
-	}
+	j.numbers.Commit()
 	if j.given {
-		n.begun, n.floor = true, max(n.floor, floor)
+		j.numbers.begun, j.numbers.floor = true, max(j.numbers.floor, floor)
 	}
-	j.fresh = nil
-}
-
-// abort takes the numbers of texts back.
-func (j *journal) abort() {
-	for _, code := range j.fresh {
-		j.numbers.of[code] = 0
-	}
-	j.fresh = nil
 }

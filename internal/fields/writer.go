@@ -25,3 +25,15 @@ func (w *Writer) Text(text string) {
 
 // Raw writes bytes whose number the reader knows.
 func (w *Writer) Raw(data []byte) { w.Data = append(w.Data, data...) }
+
+// PutUint is Writer.Uint into b from n on, which has room for binary.MaxVarintLen64 bytes. It
+// returns the place behind the number. Unlike that it is inlined as a whole.
+func PutUint(b []byte, n int, v uint64) int {
+	for v >= 0x80 {
+		b[n] = byte(v) | 0x80
+		v >>= 7
+		n++
+	}
+	b[n] = byte(v)
+	return n + 1
+}

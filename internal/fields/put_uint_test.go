@@ -1,4 +1,4 @@
-package history
+package fields
 
 import (
 	"bytes"
@@ -9,12 +9,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// putUint writes what encoding/binary writes, behind what is there.
+// PutUint writes what encoding/binary writes, behind what is there.
 func TestPutUint(t *testing.T) {
 	check := func(t interface{ Fatalf(string, ...any) }, v uint64, n int) {
 		b := bytes.Repeat([]byte{0xff}, n+binary.MaxVarintLen64)
 		want := binary.AppendUvarint(bytes.Repeat([]byte{0xff}, n), v)
-		if end := putUint(b, n, v); !bytes.Equal(b[:end], want) {
+		if end := PutUint(b, n, v); !bytes.Equal(b[:end], want) {
 			t.Fatalf("%d at %d is % x, want % x", v, n, b[:end], want)
 		}
 	}
