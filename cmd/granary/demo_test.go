@@ -21,6 +21,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/replay"
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -160,7 +161,11 @@ func TestFleet(t *testing.T) {
 	}
 	stacks := map[string]bool{}
 	rows, steps := 0, 0
-	for step := 0; step < f.steps; step += 5*scrapesPerTemplate + 1 {
+	apart := 5*scrapesPerTemplate + 1
+	if effort.Race { // one goroutine counts
+		apart *= 10
+	}
+	for step := 0; step < f.steps; step += apart {
 		steps++
 		for i := range f.pods {
 			for kind := range f.pods[i].kinds {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -28,13 +29,20 @@ type Result struct {
 	Stdout, Stderr string
 }
 
-// Call calls run, the program as a function, and checks the form of its standard error.
+var progress = regexp.MustCompile(`(?m)^[^:\n]+: +\d+%\n`)
+
+// WithoutProgress returns standard error without the lines of progress. Work shows them when it takes
+// seconds, which depends on the machine.
+func WithoutProgress(stderr string) string { return progress.ReplaceAllString(stderr, "") }
+
+// Call calls run, the program as a function, and checks the form of its standard error. It leaves out
+// lines of progress.
 func Call(t testing.TB, run func(ctx context.Context, args []string, stdout, stderr io.Writer) int, args ...string) Result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	args = append([]string{}, args...) // for nil, cobra uses the arguments of the test binary
 	code := run(context.Background(), args, &stdout, &stderr)
-	r := Result{code, stdout.String(), stderr.String()}
+	r := Result{code, stdout.String(), WithoutProgress(stderr.String())}
 	checkErrors(t, args, r)
 	return r
 }
