@@ -12,6 +12,7 @@ import (
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/encoding/dict"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // someLists is lists of a dictionary, the i-th of up to 40 elements that end alike.
@@ -173,6 +174,9 @@ func TestSharedNulls(t *testing.T) {
 
 // TestSharedTooLarge: a dictionary beyond the limit is read list by list.
 func TestSharedTooLarge(t *testing.T) {
+	if effort.Race {
+		t.Skip("one goroutine fills a large dictionary")
+	}
 	s := spec(encoding.UUIDList, true)
 	var list []uint32
 	for i := range 1000 {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -109,7 +110,7 @@ func TestAggregate_Parallel(t *testing.T) {
 	}
 	collectRarely(t)
 	store, table := open(t, Options{Manual: true, FutureLimit: -1, GenerationBuckets: 1}, stackSamples())
-	manyStacks(t, table, 3)
+	manyStacks(t, table, 3-boolInt(effort.Race))
 	if err := store.Maintain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -136,14 +137,18 @@ func TestAggregate_Parallel(t *testing.T) {
 				}
 				return sumsOf(t, groups)
 			}
-			want, got := ask(1), ask(4)
-			if len(want) == 0 || !maps.Equal(want, got) {
+			got := ask(4)
+			if effort.Race { // the answer of one goroutine is compared without the race detector
+				if len(got) == 0 {
+					t.Error("there are no groups")
+				}
+			} else if want := ask(1); len(want) == 0 || !maps.Equal(want, got) {
 				t.Errorf("one goroutine and several (-one +several):\n%s", cmp.Diff(want, got))
 			}
 			opts.MaxBytes = 1 << 10
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-			if _, err := table.Aggregate(t.Context(), snap, opts); len(want) > 100 && !errors.Is(err, ErrQueryMemory) {
-				t.Errorf("%d groups in a kilobyte: %v", len(want), err)
+			if _, err := table.Aggregate(t.Context(), snap, opts); len(got) > 100 && !errors.Is(err, ErrQueryMemory) {
+				t.Errorf("%d groups in a kilobyte: %v", len(got), err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()

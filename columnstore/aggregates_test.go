@@ -26,7 +26,7 @@ var aggregateOps = []AggregateOp{Sum, Mean, Min, Max, Count}
 // steps and cases too, before, between the steps of, during and after rewrites (C2, C3).
 func TestAggregates(t *testing.T) {
 	asked := map[string]int{}
-	eachStage(t, 30-20*uint64(boolInt(effort.Race)), 2000, 12, func(a *queryAsker, v *queryView) { a.askAggregates(v, asked) })
+	eachStage(t, 30-26*uint64(boolInt(effort.Race)), 2000, 12, func(a *queryAsker, v *queryView) { a.askAggregates(v, asked) })
 	for _, op := range aggregateOps {
 		for _, typ := range []encoding.Type{encoding.Int64, encoding.Uint64, encoding.Float64, encoding.Bool, encoding.String, encoding.UUID} {
 			kind := fmt.Sprint(op, " ", typ)
@@ -218,7 +218,7 @@ func TestAggregates_FloatSums(t *testing.T) {
 		exact[pod] = new(big.Rat)
 	}
 	rows := 0
-	for rows < 2*manyRowsWanted+batch {
+	for rows < (2-boolInt(effort.Race))*manyRowsWanted+batch {
 		pod := rng.IntN(pods)
 		lists, ratios := make([][]uuid.UUID, batch), make([]float64, batch)
 		for i := range ratios {

@@ -14,6 +14,7 @@ import (
 	"github.com/granarydb/granary/catalog/filed"
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // coolAll writes files, and unloads all that they have.
@@ -249,6 +250,9 @@ func TestCold_Codes(t *testing.T) {
 // Rows of many times the budget stay in a directory. While the disk is full, inserts are refused at some
 // time, and reads go on. Then nothing that was inserted is missing.
 func TestCold_FullDisk(t *testing.T) {
+	if effort.Race {
+		t.Skip("one goroutine inserts, reads and maintains")
+	}
 	fs := crashfs.New(crashfs.Options{})
 	now := time.Unix(0, 0)
 	opts := Options{

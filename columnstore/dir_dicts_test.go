@@ -16,6 +16,7 @@ import (
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // stacks returns new stacks, each with an element of its own.
@@ -31,6 +32,9 @@ func stacks(from, n int) [][]uuid.UUID {
 // What a commit adds to dictionaries goes into the log in entries of a bounded size, so that no
 // dictionary is too large for an entry; and it comes back.
 func TestDir_LargeDelta(t *testing.T) {
+	if effort.Race {
+		t.Skip("one goroutine commits, and reads the log")
+	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	fs := crashfs.New(crashfs.Options{Keep: 1})
 	opts := inDir(fs)
@@ -80,6 +84,9 @@ func TestDir_LargeDelta(t *testing.T) {
 
 // Dictionaries that take most of a memory budget are filed.
 func TestDir_DictionaryOfTheBudget(t *testing.T) {
+	if effort.Race {
+		t.Skip("one goroutine inserts, maintains and files")
+	}
 	fs := crashfs.New(crashfs.Options{})
 	opts := inDir(fs)
 	opts.MemoryBudget, opts.GranuleRows, opts.LogBytes, opts.GenerationBuckets = 8<<20, 0, 1<<40, 1<<20

@@ -18,6 +18,7 @@ import (
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
 )
@@ -333,6 +334,9 @@ func TestDir_Plain(t *testing.T) {
 
 // The log of a store with a memory budget is replaced although one generation takes most of it.
 func TestDir_LargeDictionary(t *testing.T) {
+	if effort.Race {
+		t.Skip("one goroutine inserts, maintains and files")
+	}
 	fs := crashfs.New(crashfs.Options{})
 	opts := inDir(fs)
 	opts.MemoryBudget, opts.GranuleRows, opts.LogBytes, opts.GenerationBuckets = 4<<20, 0, 64<<10, 1<<20

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 )
@@ -120,6 +121,9 @@ func TestScan_Forms(t *testing.T) {
 		snap := snapshot(t, store)
 		for _, form := range recordForms {
 			for i := range 16 {
+				if effort.Race && i%5 > 0 {
+					continue // one goroutine scans
+				}
 				opts := ScanOptions{Form: form, Ordered: i&1 > 0, OwnDictionaries: i&2 > 0, Memory: memory.NewCheckedAllocator(memory.NewGoAllocator())}
 				names := i&4 > 0
 				if names {
@@ -374,6 +378,9 @@ func TestScan_ElementsAreAskedOnce(t *testing.T) {
 // TestScan_RecordsAreCutBySize: strings of tens of kilobytes make records of few rows, so that
 // 32-bit offsets suffice.
 func TestScan_RecordsAreCutBySize(t *testing.T) {
+	if effort.Race {
+		t.Skip("one goroutine scans 100 MB")
+	}
 	store, table := open(t, Options{Manual: true}, schema.Definition{Columns: []schema.Column{
 		{Name: "text", Type: encoding.String, Encoding: encoding.Plain}, {Name: "code", Type: encoding.String, Encoding: encoding.Dictionary},
 	}})

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 )
@@ -234,7 +235,7 @@ func TestFrostDB_CompactionWithoutInserts(t *testing.T) {
 // simulated histories.
 func TestFrostDB_RewritesAreStamped(t *testing.T) {
 	rewritten := 0
-	for seed := *simSeed; seed < *simSeed+min(*simSeeds, 100); seed++ {
+	for seed := *simSeed; seed < *simSeed+min(*simSeeds, 100-80*uint64(boolInt(effort.Race))); seed++ {
 		h := newHistory(seed)
 		err := h.run()
 		if err == nil {

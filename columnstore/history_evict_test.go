@@ -38,6 +38,9 @@ func writeStates(t testing.TB, store *Store, h *History, from, to int64, each in
 // A history that does not change any more loses its old states before rows of later times go,
 // closed or not. The latest states stay, and views that are held.
 func TestHistory_IdleIsEvicted(t *testing.T) {
+	if effort.Race {
+		t.Skip("one goroutine inserts")
+	}
 	const budget = 4 << 20
 	for _, closed := range []bool{false, true} {
 		t.Run(fmt.Sprint("closed=", closed), func(t *testing.T) {
@@ -99,6 +102,9 @@ func TestHistory_IdleIsEvicted(t *testing.T) {
 // TestHistory_CountingFrom0: states whose times are no dates are older than all rows of dates, and go
 // first. The latest stays (decision 0006).
 func TestHistory_CountingFrom0(t *testing.T) {
+	if effort.Race {
+		t.Skip("one goroutine inserts")
+	}
 	store, table := open(t, Options{Manual: true, FutureLimit: -1, GenerationBuckets: 1, MemoryBudget: 4 << 20}, samples(10))
 	h := createHistory(t, store, HistoryOptions{})
 	writeStates(t, store, h, 0, 5000, 100)
@@ -116,6 +122,9 @@ func TestHistory_CountingFrom0(t *testing.T) {
 // Rows do not evict states of the newest time bucket. They are refused instead, as they are where
 // rows of that bucket fill the store.
 func TestHistory_NewestIsKept(t *testing.T) {
+	if effort.Race {
+		t.Skip("one goroutine inserts")
+	}
 	store, table := open(t, Options{Manual: true, FutureLimit: -1, GenerationBuckets: 1, MemoryBudget: 4 << 20}, samples(1_000_000))
 	h := createHistory(t, store, HistoryOptions{})
 	insert(t, table, heavy(0, 1))
@@ -143,6 +152,9 @@ func TestHistory_NewestIsKept(t *testing.T) {
 // A snapshot that holds the states of a history, and stays, expires when they are to be evicted
 // and are more than such snapshots may hold.
 func TestHistory_EvictionExpiresSnapshot(t *testing.T) {
+	if effort.Race {
+		t.Skip("one goroutine inserts")
+	}
 	store, table := open(t, Options{Manual: true, FutureLimit: -1, GenerationBuckets: 1, MemoryBudget: 4 << 20}, samples(10))
 	h := createHistory(t, store, HistoryOptions{})
 	writeStates(t, store, h, 0, 8000, 100)
@@ -165,6 +177,9 @@ func TestHistory_EvictionExpiresSnapshot(t *testing.T) {
 
 // A small history that a snapshot holds keeps its states: their eviction would free nothing.
 func TestHistory_NoEvictionInVain(t *testing.T) {
+	if effort.Race {
+		t.Skip("one goroutine inserts")
+	}
 	store, table := open(t, Options{Manual: true, FutureLimit: -1, GenerationBuckets: 1, MemoryBudget: 4 << 20}, samples(10))
 	h := createHistory(t, store, HistoryOptions{})
 	writeStates(t, store, h, 0, 1000, 100)
@@ -479,6 +494,9 @@ func TestHistory_EvictionBesideWriters(t *testing.T) {
 // With a directory, no states are evicted while rows can be written into files and unloaded: neither for rows
 // that come, nor at commits of states. They are when nothing else is left.
 func TestHistory_RowsAreUnloadedFirst(t *testing.T) {
+	if effort.Race {
+		t.Skip("one goroutine inserts and maintains")
+	}
 	const budget = 4 << 20
 	opts := inDir(crashfs.New(crashfs.Options{}))
 	opts.MemoryBudget, opts.LogBytes, opts.GranuleRows, opts.BucketRows, opts.GenerationBuckets = budget, 64<<20, 0, 0, 1 // only the need of memory writes files

@@ -16,6 +16,7 @@ import (
 
 	"github.com/granarydb/granary/arrowconv"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // TestHistoryScan compares records with At and Range, one interval at a time.
@@ -23,7 +24,7 @@ func TestHistoryScan(t *testing.T) {
 	ctx := context.Background()
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
-	for seed := range uint64(4) {
+	for seed := range uint64(4 - 3*boolInt(effort.Race)) { // one goroutine scans
 		rng := rand.New(rand.NewPCG(seed, 6))
 		views := oddViews(t, seed)
 		for round := range 12 {
@@ -287,6 +288,9 @@ func TestHistoryScan_Records(t *testing.T) {
 
 // TestHistoryScan_RecordBytes: records end where their texts are large.
 func TestHistoryScan_RecordBytes(t *testing.T) {
+	if effort.Race {
+		t.Skip("one goroutine scans")
+	}
 	text := strings.Repeat("x", 64<<10-8)
 	for name, value := range map[string]func(i int) history.Value{
 		"strings": func(i int) history.Value { return history.String(fmt.Sprintf("%s%08d", text, i)) },

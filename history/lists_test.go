@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // TestLists asks each question of a list for all attributes, which is nil, and for none, which
@@ -149,6 +150,9 @@ func TestSlice_FewOfMany(t *testing.T) {
 // TestSlice_FewAreCheap bounds the memory of a slice of 3 of 100,000 attributes, whose columns
 // would take 2.4 MB.
 func TestSlice_FewAreCheap(t *testing.T) {
+	if effort.Race {
+		t.Skip("the memory of one goroutine is measured")
+	}
 	v := fewOfMany(t, 100_000)
 	some := []history.Attribute{70_000, 3, 50_001}
 	var before, after runtime.MemStats

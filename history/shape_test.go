@@ -10,11 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // TestShapes_Bytes bounds the bytes of an attribute, with its name and a few states, for each
 // number of attributes of a shape: on the heap, and by the history's account.
 func TestShapes_Bytes(t *testing.T) {
+	if effort.Race {
+		t.Skip("the heap of one goroutine is measured")
+	}
 	const attributes, states, most = 12_000, 3, 160
 	least := 1e9
 	numbers := []int{24, 32, 48, 63, 64, 65, 66, 80, 127, 128, 129, 200}

@@ -16,6 +16,7 @@ var update = flag.Bool("update", false, "write the golden files of testdata anew
 
 func TestMain(m *testing.M) {
 	effort.CollectRarely()
+	effort.DrawLess()
 	goleak.VerifyTestMain(m)
 }
 

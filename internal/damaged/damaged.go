@@ -116,7 +116,7 @@ func (i *Image) EveryByte(t *testing.T, most int) {
 // share returns how many of so many changes are made.
 func share(changes int) int {
 	if effort.Race {
-		return changes / 16
+		return changes / 64
 	}
 	return effort.Part(changes, 4)
 }

@@ -5,6 +5,7 @@
 package effort
 
 import (
+	"flag"
 	"os"
 	"runtime/debug"
 )
@@ -18,6 +19,15 @@ func Part(n, parts int) int {
 		return n
 	}
 	return max(1, n/parts)
+}
+
+// DrawLess has package rapid make a quarter of its checks with the race detector, unless the flag
+// -rapid.checks says otherwise. It is for packages whose drawn tests are of one goroutine, and is
+// called before flags are parsed.
+func DrawLess() {
+	if checks := flag.Lookup("rapid.checks"); Race && checks != nil {
+		_ = checks.Value.Set("25")
+	}
 }
 
 // CollectRarely makes garbage collections rare in a process whose heaps are small: they would take
