@@ -1,12 +1,9 @@
 package partial
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"slices"
 
 	"github.com/granarydb/granary/history"
@@ -37,92 +34,61 @@ func (o *Options) history() (*history.History, error) {
 	return h, nil
 }
 
-// builder makes the kept history.
+// Build reads all events and returns the history. It takes memory for what is kept, and for
+// the state of each attribute. The errors are those of Grow, Growth.Read and Growth.Finish.
+func Build[E any](ctx context.Context, events Events[E], provider Provider[E], opts Options) (*History[E], error) {
+	g, err := Grow(ctx, events, provider, opts)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := g.Read(ctx); err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	return g.Finish()
+}
+
+// builder makes the kept history. Between two checkpoints only attributes are written to it: intervals wait for
+// the checkpoint, which makes the time before it final.
 type builder struct {
 	history *history.History
-	draft   *history.Draft
+	draft   *history.Draft // nil: none has begun
 	opts    Options
 	all     []ongoing
 	changed []history.Attribute // since the last checkpoint
+	crossed []crossing          // since the last checkpoint
 	marks   marks
-	kept    int
+	kept    int           // intervals that are in the history
+	view    *history.View // of the last commit
 }
 
-// Build reads all events and returns the history. It takes memory for what is kept, and for
-// the state of each attribute. The errors are ErrPosition, history.ErrQuery for invalid
-// options, history.ErrOrder for events out of order, that of ctx, those of the events as
-// EventsError, that of the provider, and those of Begin of opts.History.
-func Build[E any](ctx context.Context, events Events[E], provider Provider[E], opts Options) (*History[E], error) {
-	if opts.Every < 1 || opts.Start == math.MinInt64 {
-		return nil, fmt.Errorf("%w: a checkpoint every %d events, from %d", history.ErrQuery, opts.Every, opts.Start)
-	}
-	h, err := opts.history()
-	if err != nil {
-		return nil, err
-	}
-	b := &builder{history: h, opts: opts, marks: marks{positions: [][]byte{nil}}}
-	if b.draft, err = h.Begin(); err != nil {
-		return nil, err
-	}
-	if n := b.draft.Len(); n > 0 {
-		b.draft.Abort()
-		return nil, fmt.Errorf("%w: what is kept has %d attributes already", history.ErrQuery, n)
-	}
-	if err := feed(ctx, b, events, provider); err != nil {
-		b.draft.Abort()
-		return nil, err
-	}
-	view, err := b.draft.Commit()
-	if err != nil {
-		return nil, err
-	}
-	return &History[E]{view, b.history.Size(), b.kept, b.marks, events, provider}, nil
+// crossing is an interval that holds at the last checkpoint, and has ended behind it.
+type crossing struct {
+	attribute history.Attribute
+	history.Interval
 }
 
-// feed reads the events, and closes the history behind them.
-func feed[E any](ctx context.Context, b *builder, events Events[E], provider Provider[E]) (err error) {
-	r, err := events.Open(ctx, nil)
-	if err != nil {
-		return &EventsError{nil, err}
+// begin begins to write, unless that was done.
+func (b *builder) begin() (err error) {
+	if b.draft == nil {
+		b.draft, err = b.history.Begin()
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	w := &Writer{b, b.opts.Start}
-	since := 0
-	for n := 0; ; n++ {
-		if n%checkContext == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		var position []byte
-		if since >= b.opts.Every {
-			if position, err = r.Position(); err != nil {
-				return &EventsError{nil, err}
-			}
-			if len(position) > MaxPosition {
-				return fmt.Errorf("%w: %d bytes", ErrPosition, len(position))
-			}
-			position = append([]byte{}, position...) // not nil
-		}
-		at, event, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return b.close(max(w.at, b.opts.End))
-		}
-		if err != nil {
-			return &EventsError{nil, err}
-		}
-		if at < w.at {
-			return fmt.Errorf("%w: event %d at %d, the history is at %d", history.ErrOrder, n, at, w.at)
-		}
-		if position != nil && at > w.at {
-			if err := b.checkpoint(w.at, position); err != nil {
-				return err
-			}
-			since = 0
-		}
-		since++
-		w.at = at
-		if err := provider(w, event); err != nil {
-			return fmt.Errorf("event %d at %d: %w", n, at, err)
-		}
+	return err
+}
+
+// commit ends what begin began.
+func (b *builder) commit() (err error) {
+	if b.draft != nil {
+		b.view, err = b.draft.Commit()
+		b.draft = nil
+	}
+	return err
+}
+
+// abort drops what was written since the last commit.
+func (b *builder) abort() {
+	if b.draft != nil {
+		b.draft.Abort()
+		b.draft = nil
 	}
 }
 
@@ -150,62 +116,93 @@ func (b *builder) ended(a history.Attribute, o *ongoing, end int64) error {
 		b.changed = append(b.changed, a)
 	}
 	if n := len(b.marks.times); n > 0 && o.start <= b.marks.times[n-1] {
-		return b.keep(a, o, end)
+		b.crossed = append(b.crossed, crossing{a, o.until(end)})
+		o.next = end + 1
 	}
 	return nil
 }
 
-func (b *builder) keep(a history.Attribute, o *ongoing, end int64) error {
-	b.kept++
-	o.next = end + 1
-	return b.draft.Add(a, o.start, end, o.value)
-}
-
-// mark records a checkpoint. It adds the gaps behind the last one. Their ends are final as
+// settle adds the intervals and the gaps behind the last checkpoint. Their ends are final as
 // soon as a later interval is committed, so they cannot wait until the gap's successor ends.
-func (b *builder) mark(at int64) error {
+func (b *builder) settle() error {
+	for _, c := range b.crossed {
+		if err := b.draft.Add(c.attribute, c.Start, c.End, c.Value); err != nil {
+			return err
+		}
+	}
 	for _, a := range b.changed {
 		o := &b.all[a]
-		o.dirty = false
 		if o.next < o.start {
 			if err := b.draft.Add(a, o.next, o.start-1, history.Value{}); err != nil {
 				return err
 			}
 			o.next = o.start
 		}
+		o.dirty = false
 	}
-	b.changed = b.changed[:0]
-	b.marks.times = append(b.marks.times, at)
+	b.kept += len(b.crossed)
+	clear(b.crossed) // texts
+	b.crossed, b.changed = b.crossed[:0], b.changed[:0]
 	return nil
 }
 
 // checkpoint makes a checkpoint at an instant whose events are all known. A position is that
 // of the first event behind it.
-func (b *builder) checkpoint(at int64, position []byte) (err error) {
-	if err := b.mark(at); err != nil {
+func (b *builder) checkpoint(at int64, position []byte) error {
+	if err := b.settle(); err != nil {
 		return err
 	}
-	b.marks.positions = append(b.marks.positions, bytes.Clone(position))
-	if _, err := b.draft.Commit(); err != nil {
+	if err := b.commit(); err != nil {
 		return err
 	}
-	b.draft, err = b.history.Begin()
-	return err
+	b.marks.times = append(b.marks.times, at)
+	b.marks.positions = append(b.marks.positions, position)
+	return b.begin()
 }
 
 // close makes the last checkpoint, and ends all intervals there.
 func (b *builder) close(at int64) error {
-	if err := b.mark(at); err != nil {
+	if err := b.settle(); err != nil {
 		return err
 	}
+	kept := b.kept
 	for i := range b.all {
-		o := &b.all[i]
-		if o.start == b.opts.Start && o.value.IsNull() {
+		in := b.all[i].until(at)
+		if in.Value.IsNull() && in.Start == b.opts.Start {
 			continue // never changed
 		}
-		if err := b.keep(history.Attribute(i), o, at); err != nil {
+		kept++
+		if err := b.draft.Add(history.Attribute(i), in.Start, in.End, in.Value); err != nil {
 			return err
 		}
 	}
-	return b.draft.Close(at)
+	if err := b.draft.Close(at); err != nil {
+		return err
+	}
+	if err := b.commit(); err != nil {
+		return err
+	}
+	b.kept = kept
+	if !b.marks.has(at) {
+		b.marks.times = append(b.marks.times, at)
+	}
+	b.marks.positions = b.marks.positions[:len(b.marks.times)]
+	return nil
+}
+
+// states returns the intervals that hold at the last checkpoint, which end there for now, of the attributes of the view.
+func (b *builder) states(end int64) []history.Interval {
+	states := make([]history.Interval, b.view.Len())
+	for a := range states {
+		states[a] = history.Interval{Start: b.opts.Start, End: end, Open: true}
+		if a < len(b.all) && b.all[a].start <= end {
+			states[a].Start, states[a].Value = b.all[a].start, b.all[a].value
+		}
+	}
+	for _, c := range b.crossed {
+		if int(c.attribute) < len(states) {
+			states[c.attribute].Start, states[c.attribute].Value = c.Start, c.Value
+		}
+	}
+	return states
 }

@@ -21,27 +21,23 @@ func (m *marks) gap(in history.Interval) (stretch int, ok bool) {
 	return stretch, m.times[stretch] > in.End
 }
 
-// checkAt returns an error for an interval that was found at an instant, and is not there: the bytes of a file
-// can be wrong, although their checksums are right.
-func (h *History[E]) checkAt(a history.Attribute, in history.Interval, t int64) error {
-	if in.Start > t || in.End < t || in.Start < h.kept.Start() || in.End > h.kept.End() {
-		return fmt.Errorf("%w: attribute %d is kept from %d to %d, found at %d", ErrImage, a, in.Start, in.End, t)
-	}
-	return nil
+// has reports whether the last checkpoint is at an instant.
+func (m *marks) has(at int64) bool {
+	n := len(m.times)
+	return n > 0 && m.times[n-1] == at
 }
 
-// keptAt returns the interval of what is kept that t is in.
-func (h *History[E]) keptAt(a history.Attribute, t int64) (history.Interval, error) {
-	in, err := h.kept.At(a, t)
-	if err == nil {
-		err = h.checkAt(a, in, t)
+// end returns the last checkpoint, or the instant before a start if there is none.
+func (m *marks) end(start int64) int64 {
+	if n := len(m.times); n > 0 {
+		return m.times[n-1]
 	}
-	return in, err
+	return start - 1
 }
 
 // History is a history of which a part is kept. Any number of goroutines may read it.
 type History[E any] struct {
-	kept      *history.View
+	kept      kept
 	size      int64
 	intervals int
 	marks     marks
@@ -50,13 +46,17 @@ type History[E any] struct {
 }
 
 // Names returns the attributes.
-func (h *History[E]) Names() history.Names { return h.kept.Names }
+func (h *History[E]) Names() history.Names { return h.kept.view.Names }
 
 // Start returns the first instant.
-func (h *History[E]) Start() int64 { return h.kept.Start() }
+func (h *History[E]) Start() int64 { return h.kept.view.Start() }
 
-// End returns the last instant.
-func (h *History[E]) End() int64 { return h.kept.End() }
+// End returns the last instant. If the history goes on it is the last checkpoint, or one before Start.
+func (h *History[E]) End() int64 { return h.kept.end }
+
+// Closed reports whether the history has ended: no event follows. Else intervals that hold at End are Open, and
+// questions about later instants have a NotYetError.
+func (h *History[E]) Closed() bool { return !h.kept.goesOn() }
 
 // Checkpoints returns the instants of the checkpoints, in order. The last one is the end.
 func (h *History[E]) Checkpoints() []int64 { return slices.Clone(h.marks.times) }
@@ -64,8 +64,9 @@ func (h *History[E]) Checkpoints() []int64 { return slices.Clone(h.marks.times) 
 // Intervals returns the number of intervals that are kept. Gaps do not count.
 func (h *History[E]) Intervals() int { return h.intervals }
 
-// Kept returns the history of what is kept. A gap is null there.
-func (h *History[E]) Kept() *history.View { return h.kept }
+// Kept returns the history of what is kept. A gap is null there. If the history goes on, the intervals that hold at
+// its end are not there.
+func (h *History[E]) Kept() *history.View { return h.kept.view }
 
 // Size returns the bytes on the heap of what is kept, and of the checkpoints; after Open of these alone.
 func (h *History[E]) Size() int64 {
@@ -80,7 +81,7 @@ func (h *History[E]) Size() int64 {
 // a replay goes from the checkpoint before t to the end of the interval. The errors are those
 // of history.View.At, ErrDiffers, EventsError, and that of ctx.
 func (h *History[E]) At(ctx context.Context, a history.Attribute, t int64) (history.Interval, error) {
-	in, err := h.keptAt(a, t)
+	in, err := h.kept.at(a, t)
 	if err != nil {
 		return history.Interval{}, err
 	}
@@ -98,19 +99,14 @@ func (h *History[E]) At(ctx context.Context, a history.Attribute, t int64) (hist
 // Slice returns the intervals of all attributes that t is in, by attribute, in the memory of
 // an old slice. If all are kept, no event is read. The errors are those of At.
 func (h *History[E]) Slice(ctx context.Context, t int64, old []history.Interval) ([]history.Interval, error) {
-	s, err := h.kept.Slice(t)
+	all, err := h.kept.slice(t, old)
 	if err != nil {
 		return nil, err
 	}
-	all := slices.Grow(old[:0], s.Len())
 	gaps, in := map[history.Attribute]*gap{}, 0
-	for a, interval := range s.All() {
-		all = append(all, interval)
-		if err := h.checkAt(a, interval, t); err != nil {
-			return nil, err
-		}
+	for i, interval := range all {
 		if stretch, ok := h.marks.gap(interval); ok {
-			gaps[a], in = newGap(interval, t, func(in history.Interval) bool { return in.End >= t }), stretch
+			gaps[history.Attribute(i)], in = newGap(interval, t, func(in history.Interval) bool { return in.End >= t }), stretch
 		}
 	}
 	if err := h.fill(ctx, in, gaps); err != nil {
@@ -127,7 +123,7 @@ func (h *History[E]) fill(ctx context.Context, stretch int, gaps map[history.Att
 	if len(gaps) == 0 {
 		return nil
 	}
-	p := &replay{kept: h.kept, from: h.kept.Start() - 1, first: stretch == 0, states: map[history.Attribute]*ongoing{}, gaps: gaps, missing: len(gaps)}
+	p := &replay{kept: &h.kept, from: h.kept.view.Start() - 1, first: stretch == 0, states: map[history.Attribute]*ongoing{}, gaps: gaps, missing: len(gaps)}
 	if stretch > 0 {
 		p.from = h.marks.times[stretch-1]
 	}

@@ -23,21 +23,21 @@ type Interpolation struct {
 // The errors are those of At, and history.ErrKind for a value that is no number. It costs three states of a
 // history.View.
 func (h *History[E]) Interpolate(ctx context.Context, a history.Attribute, t int64) (Interpolation, error) {
-	in, err := h.keptAt(a, t)
+	in, err := h.kept.at(a, t)
 	if err != nil {
 		return Interpolation{}, err
 	}
-	if _, isGap := h.marks.gap(in); !isGap || in.Start == h.kept.Start() {
+	if _, isGap := h.marks.gap(in); !isGap || in.Start == h.kept.view.Start() {
 		if in, err = h.At(ctx, a, t); err != nil {
 			return Interpolation{}, err
 		}
 		return InterpolationOf(a, in.Value)
 	}
-	before, err := h.keptAt(a, in.Start-1)
+	before, err := h.kept.at(a, in.Start-1)
 	if err != nil {
 		return Interpolation{}, err
 	}
-	behind, err := h.keptAt(a, in.End+1)
+	behind, err := h.kept.at(a, in.End+1)
 	if err != nil {
 		return Interpolation{}, err
 	}

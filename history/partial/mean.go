@@ -19,9 +19,9 @@ import (
 // makes the mean NaN, and the error infinite. It costs 0.5 us for each kept interval and gap on the way.
 func (h *History[E]) Mean(ctx context.Context, a history.Attribute, from, to int64) (Interpolation, error) {
 	s := newSums()
-	for in, err := range h.kept.Range(a, from, to, history.RangeOptions{}) {
+	for in, err := range h.kept.rangeOf(a, from, to) {
 		if err == nil {
-			err = h.checkAt(a, in, max(in.Start, from))
+			err = h.kept.checkAt(a, in, max(in.Start, from))
 		}
 		if err != nil {
 			return Interpolation{}, err
@@ -31,12 +31,12 @@ func (h *History[E]) Mean(ctx context.Context, a history.Attribute, from, to int
 		switch {
 		case !isGap:
 			err = s.add(a, in.Value, in.Value, start, end)
-		case in.Start == h.kept.Start():
+		case in.Start == h.kept.view.Start():
 			err = s.addAll(a, h.Range(ctx, a, start, end), start, end)
 		default:
 			var before, behind history.Interval
-			if before, err = h.keptAt(a, in.Start-1); err == nil {
-				behind, err = h.keptAt(a, in.End+1)
+			if before, err = h.kept.at(a, in.Start-1); err == nil {
+				behind, err = h.kept.at(a, in.End+1)
 			}
 			if err == nil {
 				err = s.add(a, before.Value, behind.Value, start, end)

@@ -1,7 +1,9 @@
 package partial
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -14,9 +16,9 @@ import (
 // element, without an interval. The errors are those of history.View.Range and of At.
 func (h *History[E]) Range(ctx context.Context, a history.Attribute, from, to int64) iter.Seq2[history.Interval, error] {
 	return func(yield func(history.Interval, error) bool) {
-		for in, err := range h.kept.Range(a, from, to, history.RangeOptions{}) {
+		for in, err := range h.kept.rangeOf(a, from, to) {
 			if err == nil {
-				err = h.checkAt(a, in, max(in.Start, from))
+				err = h.kept.checkAt(a, in, max(in.Start, from))
 			}
 			if err != nil {
 				yield(history.Interval{}, err)
@@ -46,24 +48,24 @@ func (h *History[E]) Range(ctx context.Context, a history.Attribute, from, to in
 // Sample returns the intervals of attributes that contain one of the times, as
 // history.View.Sample does, and the attribute of each. The errors are those of that and of At.
 func (h *History[E]) Sample(ctx context.Context, attributes []history.Attribute, times []int64) ([]history.Attribute, []history.Interval, error) {
-	kept, err := h.kept.Sample(attributes, times)
+	times = slices.Clone(times)
+	slices.Sort(times)
+	keptOf, kept, err := h.kept.sample(attributes, times)
 	if err != nil {
 		return nil, nil, err
 	}
-	times = slices.Clone(times)
-	slices.Sort(times)
 	has := func(in history.Interval) bool {
 		i, _ := slices.BinarySearch(times, in.Start)
 		return i < len(times) && times[i] <= in.End
 	}
 	stretches := map[int]map[history.Attribute]*gap{}
-	for i := range kept.Len() {
-		a, in := kept.At(i)
+	for i, in := range kept {
+		a := keptOf[i]
 		behind, found := slices.BinarySearch(times, in.End)
 		if !found {
 			behind--
 		}
-		if err := h.checkAt(a, in, times[max(behind, 0)]); err != nil {
+		if err := h.kept.checkAt(a, in, times[max(behind, 0)]); err != nil {
 			return nil, nil, err
 		}
 		stretch, ok := h.marks.gap(in)
@@ -80,16 +82,18 @@ func (h *History[E]) Sample(ctx context.Context, attributes []history.Attribute,
 			return nil, nil, err
 		}
 	}
+	if len(stretches) == 0 {
+		return keptOf, kept, nil
+	}
 	var of []history.Attribute
 	var all []history.Interval
-	for i := range kept.Len() {
-		a, in := kept.At(i)
-		found := []history.Interval{in}
+	for i, in := range kept {
+		found := kept[i : i+1]
 		if stretch, ok := h.marks.gap(in); ok {
-			found = stretches[stretch][a].found
+			found = stretches[stretch][keptOf[i]].found
 		}
 		for _, in := range found {
-			of, all = append(of, a), append(all, in)
+			of, all = append(of, keptOf[i]), append(all, in)
 		}
 	}
 	return of, all, nil
@@ -98,8 +102,12 @@ func (h *History[E]) Sample(ctx context.Context, attributes []history.Attribute,
 // Pixels is Sample at instants evenly from from to to, as history.View.Pixels. The errors are those of that
 // and of At.
 func (h *History[E]) Pixels(ctx context.Context, attributes []history.Attribute, from, to int64, pixels int) ([]history.Attribute, []history.Interval, error) {
-	if _, err := h.kept.Pixels([]history.Attribute{}, from, to, pixels); err != nil {
+	times := history.PixelTimes(from, to, pixels)
+	if len(times) == 0 {
+		return nil, nil, fmt.Errorf("%w: %d pixels from %d to %d", history.ErrQuery, pixels, from, to)
+	}
+	if err := cmp.Or(h.kept.check(from), h.kept.check(to)); err != nil {
 		return nil, nil, err
 	}
-	return h.Sample(ctx, attributes, history.PixelTimes(from, to, pixels))
+	return h.Sample(ctx, attributes, times)
 }

@@ -29,7 +29,7 @@ func newGap(in history.Interval, through int64, wanted func(history.Interval) bo
 // replay has the states of the events from a checkpoint on. Those of the checkpoint are
 // looked up at their first use.
 type replay struct {
-	kept    *history.View
+	kept    *kept
 	from    int64 // the checkpoint
 	first   bool  // there is none, from is before the start
 	states  map[history.Attribute]*ongoing
@@ -72,7 +72,7 @@ func run[E any](ctx context.Context, p *replay, events Events[E], provider Provi
 }
 
 func (p *replay) child(base history.Attribute, path []string) (history.Attribute, error) {
-	a, err := p.kept.LookupFrom(base, path...)
+	a, err := p.kept.view.LookupFrom(base, path...)
 	if err != nil {
 		return a, fmt.Errorf("%w: %w", ErrDiffers, err)
 	}
@@ -80,20 +80,20 @@ func (p *replay) child(base history.Attribute, path []string) (history.Attribute
 }
 
 func (p *replay) descendants(a history.Attribute) []history.Attribute {
-	return slices.Collect(p.kept.Descendants(a))
+	return slices.Collect(p.kept.view.Descendants(a))
 }
 
 func (p *replay) ongoing(a history.Attribute) (*ongoing, error) {
 	if o := p.states[a]; o != nil {
 		return o, nil
 	}
-	o := &ongoing{start: p.kept.Start()}
+	o := &ongoing{start: p.kept.view.Start()}
 	if p.first {
-		if int64(a) >= int64(p.kept.Len()) {
-			return nil, fmt.Errorf("%w: %d of %d", history.ErrAttribute, a, p.kept.Len())
+		if int64(a) >= int64(p.kept.view.Len()) {
+			return nil, fmt.Errorf("%w: %d of %d", history.ErrAttribute, a, p.kept.view.Len())
 		}
 	} else {
-		in, err := p.kept.At(a, p.from)
+		in, err := p.kept.at(a, p.from)
 		if err != nil {
 			return nil, err
 		}

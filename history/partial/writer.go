@@ -8,6 +8,9 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
+// mostText is the length of the longest text of a value, in bytes.
+const mostText = 64 << 10
+
 // ongoing is the interval that an attribute is in.
 type ongoing struct {
 	start int64
@@ -16,6 +19,11 @@ type ongoing struct {
 	dirty bool         // of a build: it changed since the last checkpoint
 	next  int64        // of a build: the first instant that is not in the kept history
 	end   int64        // of a replay: where the interval of the checkpoint ends
+}
+
+// until returns the interval if it ends at an instant.
+func (o *ongoing) until(end int64) history.Interval {
+	return history.Interval{Start: o.start, End: end, Value: o.value}
 }
 
 // states are those of a build or of a replay.
@@ -73,7 +81,7 @@ func (w *Writer) Change(a history.Attribute, v history.Value) error {
 		if o.kind != history.KindNull && o.kind != v.Kind() {
 			return fmt.Errorf("%w: attribute %d at %d is %s, the value %s", history.ErrKind, a, w.at, o.kind, v.Kind())
 		}
-		if text := v.Text(); len(text) > 1<<16 || v.Kind() == history.KindString && !utf8.ValidString(text) {
+		if text := v.Text(); len(text) > mostText || v.Kind() == history.KindString && !utf8.ValidString(text) {
 			return fmt.Errorf("%w: attribute %d at %d has a text of %d bytes", history.ErrLimit, a, w.at, len(text))
 		}
 		o.kind = v.Kind()

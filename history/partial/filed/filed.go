@@ -40,11 +40,12 @@ type Reader[E any] struct {
 	file *paged.Reader
 }
 
-// Open opens a file, with the events and the provider of which Write built it. It costs what paged.Open does, and
-// 20 ns a checkpoint.
+// Open opens a file, with the events and the provider of which Write or a Writer built it. A file of a Writer that did not
+// finish, or that is written at this moment, is a history that goes on (History.Closed), up to the last checkpoint
+// before its last Sync. It costs what paged.Open does, 20 ns a checkpoint, and 60 ns an attribute of a history that goes on.
 //
 // The errors are those of paged.Open (ErrFormat for a file of another provider, *disk.DamagedError), and
-// partial.ErrImage for a file that was not finished, whose last index was cut off, or that is none of Write.
+// partial.ErrImage for a file of Write that was not finished, whose last index was cut off, or that is none of this package.
 // A question whose block is damaged has a *disk.DamagedError; others answer.
 func Open[E any](path string, file paged.Options, events partial.Events[E], provider partial.Provider[E]) (*Reader[E], error) {
 	r, err := paged.Open(path, file)

@@ -1,6 +1,7 @@
 package filed_test
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -9,6 +10,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if name := os.Getenv(killedFile); name != "" {
+		writeUntilKilled(name)
+	}
 	effort.CollectRarely()
 	goleak.VerifyTestMain(m)
 }

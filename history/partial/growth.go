@@ -1,0 +1,208 @@
+package partial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/granarydb/granary/history"
+)
+
+// Growth is a history whose events are still coming. It reads those that there are, and is asked up to the last
+// checkpoint (History). It belongs to one goroutine.
+type Growth[E any] struct {
+	builder
+
+	events   Events[E]
+	provider Provider[E]
+	reader   Reader[E] // nil once it is closed
+	writer   Writer
+	read     int   // events
+	since    int   // events since the last checkpoint
+	err      error // nothing can be read any more
+}
+
+// Grow begins a history, and opens a reader at the first event. Finish or Close must follow. The errors are
+// history.ErrQuery for invalid options, EventsError of the reader, which has ctx, and those of Begin of opts.History.
+func Grow[E any](ctx context.Context, events Events[E], provider Provider[E], opts Options) (*Growth[E], error) {
+	if opts.Every < 1 || opts.Start == math.MinInt64 {
+		return nil, fmt.Errorf("%w: a checkpoint every %d events, from %d", history.ErrQuery, opts.Every, opts.Start)
+	}
+	h, err := opts.history()
+	if err != nil {
+		return nil, err
+	}
+	g := &Growth[E]{events: events, provider: provider}
+	g.builder = builder{history: h, opts: opts, view: h.Empty(), marks: marks{positions: [][]byte{nil}}}
+	g.writer = Writer{&g.builder, opts.Start}
+	if err := g.builder.begin(); err != nil {
+		return nil, err
+	}
+	n := g.draft.Len()
+	g.abort()
+	if n > 0 {
+		return nil, fmt.Errorf("%w: what is kept has %d attributes already", history.ErrQuery, n)
+	}
+	if g.reader, err = events.Open(ctx, nil); err != nil {
+		return nil, &EventsError{nil, err}
+	}
+	return g, nil
+}
+
+// Read reads events until the reader says io.EOF, and returns their number. It can be called again once there are
+// more. Each event is read once: after an error of ctx, or an EventsError, a call goes on where the one before ended.
+//
+// Other errors stay: ErrPosition, history.ErrOrder for events out of order, or not behind a checkpoint, those of the
+// provider, and those of opts.History. After one of these, what was read up to the last checkpoint is all there is.
+func (g *Growth[E]) Read(ctx context.Context) (events int, err error) {
+	if err := g.begin(); err != nil {
+		return 0, err
+	}
+	for ; ; events++ {
+		if events%checkContext == 0 && ctx.Err() != nil {
+			return events, ctx.Err()
+		}
+		switch err := g.next(); {
+		case errors.Is(err, io.EOF):
+			return events, nil
+		case err != nil:
+			return events, err
+		}
+	}
+}
+
+// begin begins to write, unless that is not possible any more.
+func (g *Growth[E]) begin() error {
+	switch {
+	case g.err != nil:
+		return g.err
+	case g.reader == nil:
+		return history.ErrDone
+	}
+	return g.builder.begin()
+}
+
+// fail keeps an error, and drops what was written since the last commit.
+func (g *Growth[E]) fail(err error) error {
+	if err != nil {
+		g.err = err
+		g.abort()
+	}
+	return err
+}
+
+// next reads an event and makes its states, behind a checkpoint if one is due. It returns io.EOF alone if there is
+// no event.
+func (g *Growth[E]) next() error {
+	w, position := &g.writer, []byte(nil)
+	if g.since >= g.opts.Every {
+		var err error
+		if position, err = g.position(); err != nil {
+			return err
+		}
+	}
+	at, event, err := g.reader.Next()
+	if errors.Is(err, io.EOF) {
+		return io.EOF
+	}
+	if err != nil {
+		return &EventsError{nil, err}
+	}
+	if at < w.at || g.marks.has(at) {
+		return g.fail(fmt.Errorf("%w: event %d at %d, the history is at %d", history.ErrOrder, g.read, at, w.at))
+	}
+	if position != nil && at > w.at {
+		if err := g.checkpoint(w.at, position); err != nil {
+			return g.fail(err)
+		}
+		g.since = 0
+	}
+	w.at = at
+	if err := g.provider(w, event); err != nil {
+		return g.fail(fmt.Errorf("event %d at %d: %w", g.read, at, err))
+	}
+	g.read++
+	g.since++
+	return nil
+}
+
+// position returns the position of the next event.
+func (g *Growth[E]) position() ([]byte, error) {
+	position, err := g.reader.Position()
+	if err != nil {
+		return nil, &EventsError{nil, err}
+	}
+	if len(position) > MaxPosition {
+		return nil, g.fail(fmt.Errorf("%w: %d bytes", ErrPosition, len(position)))
+	}
+	return append([]byte{}, position...), nil // not nil
+}
+
+// Checkpoint makes a checkpoint at an instant, up to which all events have been read: others come later. So the
+// history is known up to there, be there as few events as there may. At the last checkpoint it does nothing. The
+// errors are history.ErrOrder for an instant before the last event or checkpoint, and those of Read.
+func (g *Growth[E]) Checkpoint(at int64) error {
+	if err := g.begin(); err != nil {
+		return err
+	}
+	if at < g.writer.at {
+		return fmt.Errorf("%w: a checkpoint at %d, the history is at %d", history.ErrOrder, at, g.writer.at)
+	}
+	if g.marks.has(at) {
+		return nil
+	}
+	position, err := g.position()
+	if err != nil {
+		return err
+	}
+	g.writer.at, g.since = at, 0
+	return g.fail(g.checkpoint(at, position))
+}
+
+// History returns the history up to the last checkpoint. It does not change as events come, and any number of goroutines may
+// ask it. Intervals that hold at the checkpoint end with it and are Open, and a question
+// behind it has a NotYetError. Attributes that were made behind it are null. After Finish it is all of the history. It costs a
+// copy of the state of each attribute, some 56 bytes, and ends the transaction of opts.History, so that others can
+// use that until the next call.
+//
+// The errors are those of opts.History.
+func (g *Growth[E]) History() (*History[E], error) {
+	if err := g.commit(); err != nil {
+		return nil, g.fail(err)
+	}
+	k, intervals := kept{view: g.view, end: g.marks.end(g.opts.Start)}, g.kept
+	if !g.view.Closed() {
+		k.ongoing = g.states(k.end)
+		intervals += k.changed()
+	}
+	return &History[E]{k, g.history.Size(), intervals, g.marks, g.events, g.provider}, nil
+}
+
+// Finish makes the last checkpoint, at Options.End or the last event if that is later, where all intervals end. It closes the
+// reader, and returns the whole history. The errors are those of Close and of Read.
+func (g *Growth[E]) Finish() (*History[E], error) {
+	if err := g.begin(); err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	if err := g.fail(g.close(max(g.writer.at, g.opts.End))); err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	if err := g.Close(); err != nil {
+		return nil, err
+	}
+	return g.History()
+}
+
+// Close closes the reader, after which no event is read; History is as before. It does nothing after Finish. The
+// error is that of the reader.
+func (g *Growth[E]) Close() error {
+	g.abort()
+	if g.reader == nil {
+		return nil
+	}
+	r := g.reader
+	g.reader = nil
+	return r.Close()
+}

@@ -1,0 +1,188 @@
+package partial
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/granarydb/granary/history"
+)
+
+// NotYetError is returned by questions about an instant behind the last checkpoint of a history that goes on: its
+// states are not known yet. It is a history.ErrOutside.
+type NotYetError struct {
+	At    int64 // the instant
+	Until int64 // the last one that is known; one before the start: none is
+}
+
+// Error returns both instants.
+func (e *NotYetError) Error() string {
+	return fmt.Sprintf("%v: %d, the history goes on behind %d", history.ErrOutside, e.At, e.Until)
+}
+
+// Unwrap returns history.ErrOutside.
+func (e *NotYetError) Unwrap() error { return history.ErrOutside }
+
+// kept is what a history keeps: the intervals of a view, and those that hold at the last checkpoint if the history goes on.
+type kept struct {
+	view    *history.View
+	end     int64
+	ongoing []history.Interval // by attribute; nil: the view is closed, and has all
+}
+
+// goesOn reports whether events may follow.
+func (k *kept) goesOn() bool { return !k.view.Closed() }
+
+// changed returns the number of ongoing intervals but those of attributes that never changed.
+func (k *kept) changed() (n int) {
+	for a := range k.ongoing {
+		if k.isChanged(a) {
+			n++
+		}
+	}
+	return n
+}
+
+func (k *kept) isChanged(a int) bool {
+	return k.ongoing[a].Start != k.view.Start() || !k.ongoing[a].Value.IsNull()
+}
+
+// check returns an error for an instant outside of the history.
+func (k *kept) check(t int64) error {
+	switch {
+	case t > k.end && k.goesOn():
+		return &NotYetError{t, k.end}
+	case t < k.view.Start() || t > k.end:
+		return fmt.Errorf("%w: %d, the history is from %d to %d", history.ErrOutside, t, k.view.Start(), k.end)
+	}
+	return nil
+}
+
+// checkAt returns an error for an interval that was found at an instant, and is not there: the bytes of a file
+// can be wrong, although their checksums are right.
+func (k *kept) checkAt(a history.Attribute, in history.Interval, t int64) error {
+	if in.Start > t || in.End < t || in.Start < k.view.Start() || in.End > k.end {
+		return fmt.Errorf("%w: attribute %d is kept from %d to %d, found at %d", ErrImage, a, in.Start, in.End, t)
+	}
+	return nil
+}
+
+// at returns the interval that t is in.
+func (k *kept) at(a history.Attribute, t int64) (in history.Interval, err error) {
+	if k.goesOn() {
+		if err := k.check(t); err != nil {
+			return in, err
+		}
+		if int64(a) >= int64(len(k.ongoing)) {
+			return in, fmt.Errorf("%w: %d of %d", history.ErrAttribute, a, len(k.ongoing))
+		}
+		if t >= k.ongoing[a].Start {
+			return k.ongoing[a], nil
+		}
+		if t > k.view.End() {
+			return in, fmt.Errorf("%w: attribute %d is not kept at %d", ErrImage, a, t)
+		}
+	}
+	if in, err = k.view.At(a, t); err != nil {
+		return in, err
+	}
+	if k.goesOn() && (in.Open || in.End >= k.ongoing[a].Start) {
+		return in, fmt.Errorf("%w: attribute %d is kept from %d to %d and from %d", ErrImage, a, in.Start, in.End, k.ongoing[a].Start)
+	}
+	return in, k.checkAt(a, in, t)
+}
+
+// slice returns the intervals of all attributes that t is in, in the memory of old ones.
+func (k *kept) slice(t int64, old []history.Interval) ([]history.Interval, error) {
+	if k.goesOn() {
+		if err := k.check(t); err != nil {
+			return nil, err
+		}
+		all := slices.Grow(old[:0], len(k.ongoing))
+		for a := range k.ongoing {
+			in, err := k.at(history.Attribute(a), t)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, in)
+		}
+		return all, nil
+	}
+	s, err := k.view.Slice(t)
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Grow(old[:0], s.Len())
+	for a, in := range s.All() {
+		if err := k.checkAt(a, in, t); err != nil {
+			return nil, err
+		}
+		all = append(all, in)
+	}
+	return all, nil
+}
+
+// rangeOf yields the intervals of an attribute from one instant to another.
+func (k *kept) rangeOf(a history.Attribute, from, to int64) iter.Seq2[history.Interval, error] {
+	if !k.goesOn() {
+		return k.view.Range(a, from, to, history.RangeOptions{})
+	}
+	return func(yield func(history.Interval, error) bool) {
+		err := cmp.Or(k.check(from), k.check(to))
+		if to < from {
+			err = fmt.Errorf("%w: range [%d, %d]", history.ErrQuery, from, to)
+		}
+		for t := from; err == nil; {
+			var in history.Interval
+			if in, err = k.at(a, t); err == nil && (!yield(in, nil) || in.End >= to) {
+				return
+			}
+			t = in.End + 1
+		}
+		yield(history.Interval{}, err)
+	}
+}
+
+// sample returns the intervals of attributes that contain one of the times, which are sorted, and the attribute of each.
+func (k *kept) sample(attributes []history.Attribute, times []int64) (of []history.Attribute, all []history.Interval, err error) {
+	if !k.goesOn() {
+		s, err := k.view.Sample(attributes, times)
+		if err != nil {
+			return nil, nil, err
+		}
+		of, all = make([]history.Attribute, s.Len()), make([]history.Interval, s.Len())
+		for i := range of {
+			of[i], all[i] = s.At(i)
+		}
+		return of, all, nil
+	}
+	if len(times) > 0 {
+		if err := cmp.Or(k.check(times[0]), k.check(times[len(times)-1])); err != nil {
+			return nil, nil, err
+		}
+	}
+	if attributes == nil {
+		for a := range k.ongoing {
+			attributes = append(attributes, history.Attribute(a))
+		}
+	}
+	for _, a := range attributes {
+		if int64(a) >= int64(len(k.ongoing)) {
+			return nil, nil, fmt.Errorf("%w: %d of %d", history.ErrAttribute, a, len(k.ongoing))
+		}
+		for rest := times; len(rest) > 0; {
+			in, err := k.at(a, rest[0])
+			if err != nil {
+				return nil, nil, err
+			}
+			of, all = append(of, a), append(all, in)
+			behind, _ := slices.BinarySearch(rest, in.End)
+			for behind < len(rest) && rest[behind] == in.End {
+				behind++
+			}
+			rest = rest[behind:]
+		}
+	}
+	return of, all, nil
+}
