@@ -173,7 +173,7 @@ func TestOneWordOneMeaning(t *testing.T) {
 // The bounds of the exported surface are its size: a change that adds names raises them by as
 // many, and says in its message what they are for.
 const (
-	mostNames  = 1628
+	mostNames  = 1644
 	mostPublic = 418
 )
 

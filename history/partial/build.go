@@ -9,7 +9,7 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// Options configure a Build.
+// Options configure a Build or a Growth.
 type Options struct {
 	// Start is the first instant. It is above math.MinInt64.
 	Start int64
@@ -18,7 +18,7 @@ type Options struct {
 	// Every is the number of events between two checkpoints, at least 1.
 	Every int
 	// History takes what is kept, such as that of a file (package paged). It must be a new one, from Start on,
-	// that nobody else writes. After an error of Build it is of no use. nil: a history in memory.
+	// that nobody else writes. After an error that stays it is of no use. nil: a history in memory.
 	History *history.History
 }
 

@@ -17,21 +17,27 @@
 // Package filed keeps partial histories in files, and package joined asks several as one. What is kept has an
 // image (history.View.AppendImage), and so have the checkpoints ([History.AppendImage], [Open]).
 //
-// A counter has a straight line there, with its greatest error, for those who need no replay
+// [Build] reads the events of a trace that has ended. A [Growth] reads those of a trace that still grows, and is known up to its
+// last checkpoint. Between two checkpoints the kept history gets names alone: intervals that end there
+// wait for the next one, as a commit makes the time before it final.
+//
+// A counter has a straight line in a gap, with its greatest error, for those who need no replay
 // ([History.Interpolate], [History.Mean]). docs/decisions/0034 has figures.
 //
 // # Invariants
 //
-//	P1  At each checkpoint each attribute is in an interval that is kept, whole. Each
+//	P1  At each checkpoint each attribute is in an interval that is kept, whole, once it has ended. Each
 //	    other interval of what is kept is a gap. An attribute has at most one gap
 //	    between two checkpoints.
 //	P2  Answers are those of the whole history of the same events, the starts and ends of
 //	    intervals included. A replay that does not fill a gap from its start on is
 //	    ErrDiffers, never an answer.
 //	P3  A checkpoint is behind all events of its instant. The events between two
-//	    checkpoints are as many as Options.Every, and those that share the last instant.
+//	    checkpoints are as many as Options.Every, and those that share the last instant; fewer at one that was asked for.
 //	P4  A question at an instant replays at most the events between two checkpoints, and
 //	    none if no attribute of the question has a gap there. Questions about ranges replay
 //	    each stretch that has a gap of theirs once, up to the last instant they need.
 //	P5  A History never changes. Each question has its own reader and states.
+//	P6  A history that goes on has the answers of the whole history of the events up to its last checkpoint; what
+//	    holds there is Open. A question behind it is a NotYetError.
 package partial

@@ -28,7 +28,8 @@ type Events[E any] interface {
 // Reader reads events in the order of their times. It belongs to one goroutine.
 type Reader[E any] interface {
 	// Next returns the next event and its time, and io.EOF behind the last one. A time
-	// must not be before that of the event before it.
+	// must not be before that of the event before it. Of a trace that grows a later call may
+	// return an event that came since.
 	Next() (at int64, event E, err error)
 	// Position returns where the event is that Next returns next, as at most MaxPosition
 	// bytes, which are copied. State that the reader needs there is part of them.

@@ -23,13 +23,6 @@ func TestGrowth(t *testing.T) {
 	t.Log(asked, "histories that go on were asked")
 }
 
-// FuzzGrowth has any events in any parts.
-func FuzzGrowth(f *testing.F) {
-	f.Add([]byte{})
-	f.Add([]byte("events that come in a few parts"))
-	f.Fuzz(func(t *testing.T, data []byte) { growAll(t, 0, events.Rand(data), 3) })
-}
-
 // growAll grows a random history, and returns how often it was asked.
 func growAll(t *testing.T, seed uint64, r *rand.Rand, questions int) (asked int) {
 	start := r.Int64N(100) - 50

@@ -60,25 +60,39 @@ func fixedImage(t testing.TB) (kept, image []byte, l list) {
 	return p.Kept().AppendImage(nil), p.AppendImage(nil), l
 }
 
+// goingOnImage is fixedImage of a history that goes on.
+func goingOnImage(t testing.TB) (kept, image []byte, l list) {
+	g := &events.Growing{List: events.Draw(rand.New(rand.NewPCG(4, 6)), 0)}
+	g.There.Store(int64(len(g.List)) / 2)
+	p, err := partial.Grow(t.Context(), g, provide, partial.Options{Every: 20})
+	must(t, err)
+	_, err = p.Read(t.Context())
+	must(t, err)
+	h, err := p.History()
+	must(t, err)
+	must(t, p.Close())
+	return h.Kept().AppendImage(nil), h.AppendImage(nil), g.List
+}
+
 // askAnything asks a history whose bytes may be any: answers or errors, but no panic and no end without them.
 func askAnything(t *testing.T, p *partial.History[event]) {
 	n, ctx := p.Names().Len(), context.Background()
 	times := []int64{p.Start(), p.End(), p.Start() + int64(uint64(p.End()-p.Start())/2)}
-	for _, at := range append(times, p.Checkpoints()[0]) {
+	for _, at := range append(times, p.Checkpoints()...)[:min(4, 3+len(p.Checkpoints()))] {
 		_, slice := p.Slice(ctx, at, nil)
-		check(t, slice)
+		check(t, p, slice)
 		for a := range history.Attribute(min(n, 20)) {
 			_, state := p.At(ctx, a, at)
-			check(t, state)
+			check(t, p, state)
 			_, _ = p.Interpolate(ctx, a, at)
 		}
 	}
 	_, _, err := p.Sample(ctx, nil, times)
-	check(t, err)
+	check(t, p, err)
 	for a := range history.Attribute(min(n, 20)) {
 		found := 0
 		for _, err := range p.Range(ctx, a, p.Start(), p.End()) {
-			check(t, err)
+			check(t, p, err)
 			if found++; found > 1<<16 {
 				t.Fatal("too many intervals")
 			}
@@ -87,32 +101,42 @@ func askAnything(t *testing.T, p *partial.History[event]) {
 	p.AppendImage(nil)
 }
 
-// check takes errors of replays of other events alone.
-func check(t *testing.T, err error) {
+// check takes errors of replays of other events alone; of a history that goes on also those of what does not fit what is
+// kept, and of one without instants.
+func check(t *testing.T, p *partial.History[event], err error) {
 	t.Helper()
 	var of *partial.EventsError
-	if err != nil && !errors.Is(err, partial.ErrDiffers) && !errors.As(err, &of) {
+	var late *partial.NotYetError
+	goingOn := !p.Closed() && (errors.As(err, &late) || errors.Is(err, partial.ErrImage))
+	if err != nil && !errors.Is(err, partial.ErrDiffers) && !errors.As(err, &of) && !goingOn {
 		t.Fatal(err)
 	}
 }
 
-// imageOf is the image of checkpoints of one history.
-func imageOf(t testing.TB) damaged.Image {
-	kept, image, l := fixedImage(t)
-	return damaged.Image{
-		Name: "checkpoints", Bytes: image, Bad: partial.ErrImage,
-		Open: func(image []byte) (any, error) { return reopen(kept, image, l) },
-		Use:  func(t *testing.T, opened any) { askAnything(t, opened.(*partial.History[event])) },
+// imagesOf are the images of checkpoints of a history, and of one that goes on.
+func imagesOf(t testing.TB) (images []damaged.Image) {
+	for _, name := range []string{"checkpoints", "checkpoints of a history that goes on"} {
+		kept, image, l := fixedImage(t)
+		if len(images) > 0 {
+			kept, image, l = goingOnImage(t)
+		}
+		images = append(images, damaged.Image{
+			Name: name, Bytes: image, Bad: partial.ErrImage,
+			Open: func(image []byte) (any, error) { return reopen(kept, image, l) },
+			Use:  func(t *testing.T, opened any) { askAnything(t, opened.(*partial.History[event])) },
+		})
 	}
+	return images
 }
 
 // TestImage_EveryByte changes the image of checkpoints: an error, or a history that can be asked.
 func TestImage_EveryByte(t *testing.T) {
-	i := imageOf(t)
-	i.EveryByte(t, 10_000)
+	for _, i := range imagesOf(t) {
+		i.EveryByte(t, 10_000)
+	}
 }
 
-func TestImage_RandomChanges(t *testing.T) { damaged.RandomChanges(t, []damaged.Image{imageOf(t)}) }
+func TestImage_RandomChanges(t *testing.T) { damaged.RandomChanges(t, imagesOf(t)) }
 
 // TestOpen_Errors has histories that kept nothing, and images of others.
 func TestOpen_Errors(t *testing.T) {
@@ -160,6 +184,9 @@ func FuzzOpen(f *testing.F) {
 	f.Add(kept, image)
 	f.Add(kept[:len(kept)/2], image)
 	f.Add(kept, image[:len(image)/2])
+	goesOn, ongoing, _ := goingOnImage(f)
+	f.Add(goesOn, ongoing)
+	f.Add(goesOn, image)
 	f.Fuzz(func(t *testing.T, kept, image []byte) {
 		if len(kept) > 1<<16 || len(image) > 1<<16 {
 			t.Skip("larger than what is tried")
