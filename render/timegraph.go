@@ -53,8 +53,8 @@ type TimeOptions struct {
 	Fold bool
 	// Pyramid is that of the view. It makes pictures of many intervals cheaper, and no different. nil is none.
 	Pyramid *summary.Pyramid
-	// Err, if not nil, is called before each row that is counted, measured or drawn, and before each few hundred or
-	// more attributes that are folded, by several goroutines. Its error ends the drawing: such as context.Context.Err.
+	// Err, if not nil, is called before each row that is counted, measured or drawn, before each few hundred or
+	// more attributes that are folded, and each million intervals that are sampled, by several goroutines. Its error ends the drawing: such as context.Context.Err.
 	Err func() error
 }
 
@@ -136,7 +136,6 @@ type timeGraph struct {
 	// foldColumns is the number of columns of rows of several attributes; 0: those of the width.
 	foldColumns int
 
-	found  *history.Intervals
 	rows   []graphRow
 	labels int   // width of the labels
 	edges  []int // of the columns along x, from the end of the labels
@@ -225,19 +224,14 @@ func (g *timeGraph) layOut(attributes []history.Attribute) error {
 	longest := g.longestPath(attributes)
 	g.labels = min(max(int(float64(longest)*timeChar)+timePad, timeLabels), g.opts.Width*3/10)
 	width := g.opts.Width - 2*margin - g.labels - timePad
-	err := g.err()
-	if err != nil {
-		return err
-	}
-	if g.found, err = g.view.Pixels(attributes, g.from, g.to, width); err != nil {
-		return err
-	}
 	times := history.PixelTimes(g.from, g.to, width)
+	if err := g.sample(attributes, times, width); err != nil {
+		return err
+	}
 	g.edges = make([]int, len(times)+1)
 	for i := range g.edges {
 		g.edges[i] = i * width / len(times)
 	}
-	g.layOutRows(times)
 	g.chooseRows()
 	if err := g.countIntervals(); err != nil {
 		return err
@@ -270,12 +264,36 @@ func (g *timeGraph) longestPath(attributes []history.Attribute) int {
 	return longest
 }
 
+// sampleCells is the number of intervals that are sampled between two looks at TimeOptions.Err.
+const sampleCells = 1 << 20
+
+// sample makes a row of each attribute, of its intervals at the times of pixels.
+func (g *timeGraph) sample(attributes []history.Attribute, times []int64, width int) error {
+	found, err := g.view.Pixels([]history.Attribute{}, g.from, g.to, width) // the errors of the range
+	if err != nil {
+		return err
+	}
+	for part := range slices.Chunk(attributes, max(1, sampleCells/max(1, len(times)))) {
+		if err := g.err(); err != nil {
+			return err
+		}
+		if found, err = g.view.SampleInto(found, part, times); err != nil {
+			return err
+		}
+		g.layOutRows(found, times)
+	}
+	for i := range g.rows {
+		g.rows[i].measure(g.opts.Numbers)
+	}
+	return g.err()
+}
+
 // layOutRows makes a row of the intervals of each attribute. A row begins with the interval
 // of the first column, so an attribute that was asked for twice has two rows.
-func (g *timeGraph) layOutRows(times []int64) {
+func (g *timeGraph) layOutRows(found *history.Intervals, times []int64) {
 	column := len(times)
-	for i := range g.found.Len() {
-		a, in := g.found.At(i)
+	for i := range found.Len() {
+		a, in := found.At(i)
 		if column == len(times) {
 			g.rows = append(g.rows, graphRow{attribute: a})
 			column = 0
@@ -287,9 +305,6 @@ func (g *timeGraph) layOutRows(times []int64) {
 		if !in.Value.IsNull() {
 			row.states++
 		}
-	}
-	for i := range g.rows {
-		g.rows[i].measure(g.opts.Numbers)
 	}
 }
 

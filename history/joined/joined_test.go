@@ -403,3 +403,55 @@ func TestReaders(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// endingContext is a context that ends after a number of looks at it.
+type endingContext struct {
+	context.Context
+	looks int
+}
+
+// Err is of context.Context.
+func (c *endingContext) Err() error {
+	if c.looks--; c.looks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestComplete_Sample samples more intervals than are sampled at once: the answer is that of the view, and a context ends it on
+// the way.
+func TestComplete_Sample(t *testing.T) {
+	h, err := history.New(history.Options{})
+	must(t, err)
+	d, err := h.Begin()
+	must(t, err)
+	for i := range int64(9) {
+		a, err := d.Attribute(string(rune('a' + i)))
+		must(t, err)
+		must(t, d.Change(i, a, history.Int(i)))
+	}
+	must(t, d.Close(1<<17))
+	v, err := d.Commit()
+	must(t, err)
+	times := history.PixelTimes(0, 1<<17-1, 1<<17) // times 9 attributes: a few more than are sampled at once
+	want, err := v.Sample(nil, times)
+	must(t, err)
+	of, all, err := joined.Complete(v).Sample(t.Context(), nil, times)
+	if err != nil || len(all) != want.Len() || len(of) != want.Len() {
+		t.Fatalf("%d intervals, want %d: %v", len(all), want.Len(), err)
+	}
+	for i := range all {
+		if a, in := want.At(i); of[i] != a || !events.Same(all[i], in) {
+			t.Fatalf("interval %d is %d %v, want %d %v", i, of[i], all[i], a, in)
+		}
+	}
+	for looks := range 3 {
+		ctx := &endingContext{t.Context(), looks}
+		if _, _, err := joined.Complete(v).Sample(ctx, nil, times); !errors.Is(err, context.Canceled) || ctx.looks != -1 {
+			t.Errorf("after %d looks: %v", looks, err)
+		}
+	}
+	if _, _, err := joined.Complete(v).Sample(t.Context(), []history.Attribute{}, []int64{-1}); !errors.Is(err, history.ErrOutside) {
+		t.Errorf("no attributes before the start: %v", err)
+	}
+}

@@ -3,6 +3,7 @@ package joined
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/history/partial"
@@ -26,7 +27,7 @@ type Member interface {
 type complete struct{ view *history.View }
 
 // Complete returns a view as a member. Its questions end with the error of a context that has ended before
-// they begin.
+// they begin, and Sample also on the way.
 func Complete(v *history.View) Member { return complete{v} }
 
 // Names returns the attributes of the view.
@@ -70,20 +71,40 @@ func (c complete) Range(ctx context.Context, a history.Attribute, from, to int64
 	return c.view.Range(a, from, to, history.RangeOptions{})
 }
 
+// sampleCells is the number of intervals that are sampled between two looks at a context.
+const sampleCells = 1 << 20
+
 // Sample is View.Sample.
 func (c complete) Sample(ctx context.Context, attributes []history.Attribute, times []int64) ([]history.Attribute, []history.Interval, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, nil, err
+	if attributes == nil {
+		attributes = make([]history.Attribute, c.view.Len())
+		for a := range attributes {
+			attributes[a] = history.Attribute(a)
+		}
 	}
-	s, err := c.view.Sample(attributes, times)
-	if err != nil {
-		return nil, nil, err
+	s, err := c.view.Sample([]history.Attribute{}, times) // the errors of times
+	if err == nil {
+		err = ctx.Err()
 	}
-	of, all := make([]history.Attribute, s.Len()), make([]history.Interval, s.Len())
-	for i := range of {
-		of[i], all[i] = s.At(i)
+	var of []history.Attribute
+	var all []history.Interval
+	for part := range slices.Chunk(attributes, max(1, sampleCells/max(1, len(times)))) {
+		if err == nil {
+			s, err = c.view.SampleInto(s, part, times)
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		of, all = slices.Grow(of, s.Len()), slices.Grow(all, s.Len())
+		for i := range s.Len() {
+			a, in := s.At(i)
+			of, all = append(of, a), append(all, in)
+		}
 	}
-	return of, all, nil
+	return of, all, err
 }
 
 // Interpolate returns the value of a counter, which is known.
