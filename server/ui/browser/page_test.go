@@ -207,40 +207,53 @@ func TestStateLines(t *testing.T) {
 	b.press("waiting (lock)")
 	b.until("new URLSearchParams(location.search).get('st') === 'waiting (lock)' && document.querySelector('.legend .chosen')?.textContent.startsWith('waiting (lock)')")
 	onlyOf(b, "lock.")
-	x, y := b.point(".plot .u-over", 0.5, 0.4)
-	b.hover(x, y, "/: .*waiting [(]lock[)] [0-9.]+ [(][0-9.]+ %[)]/.test(document.querySelector('#details').textContent)")
+	b.hover(0.5, 0.4, 0, "/: .*waiting [(]lock[)] [0-9.]+ [(][0-9.]+ %[)]/.test(document.querySelector('#details').textContent)")
 	b.press("waiting (lock)")
 	b.until("!location.search.includes('st=')")
 }
 
-// hover moves the pointer about a place until an expression is true: a chart that is made again forgets where it is.
-func (b *tab) hover(x, y float64, expression string) {
+// over moves the pointer to a place of the chart, as parts of its width and height, and so many pixels below it. The place
+// is looked up each time: what is above the chart grows when labels are known.
+func (b *tab) over(x, y, below float64) (left, top float64) {
 	b.t.Helper()
-	for i := 0; i < 200 && !eval[bool](b, "Boolean("+expression+")"); i++ {
-		run(b, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x-float64(i%2), y))
+	left, top = b.point(".plot .u-over", x, y)
+	run(b, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, left, top+below))
+	return left, top + below
+}
+
+// hover moves the pointer about a place of the chart until an expression is true: a chart that is made again forgets where it
+// is. It returns the place.
+func (b *tab) hover(x, y, below float64, expression string) (left, top float64) {
+	b.t.Helper()
+	for i := 0; i < 200; i++ {
+		left, top = b.over(x-float64(i%2)/1000, y, below)
+		if eval[bool](b, "Boolean("+expression+")") {
+			break
+		}
 	}
 	b.until(expression)
+	return left, top
 }
 
 // TestDots has a dot for each of a few profiles, which a click chooses.
 func TestDots(t *testing.T) {
 	b := open(t, fleet(t), "/?q={pod=\"etcd-1\"}&from=-2h")
 	b.until(ready + " && /· 21 profiles/.test(document.querySelector('.legend th').textContent)")
-	x, y := b.point(".plot .u-over", 0.5, 1)
 	const dot = "document.querySelector('#details').textContent"
-	right, _ := b.point(".plot .u-over", 1, 1)
-	isDot := func(x float64) bool { // the pointer moves on until it says so
-		run(b, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, y-5))
+	part := 0.5
+	var x, y float64
+	isDot := func() bool { // the pointer moves on until it says so
+		x, y = b.over(part, 1, -5)
 		return strings.HasPrefix(eval[string](b, dot), "profile of ")
 	}
-	for ; !isDot(x); x += 3 {
-		if x > right {
+	for ; !isDot(); part += 0.003 {
+		if part > 1 {
 			t.Fatal("there is no dot")
 		}
 	}
 	b.until(dot + ".includes('pod=etcd-1') && " + dot + ".includes('2 more beside it')") // of three files each time
 	b.shot("dots")
-	run(b, chromedp.MouseClickXY(x, y-5))
+	run(b, chromedp.MouseClickXY(x, y))
 	b.until("/to=2026/.test(location.search) && " + ready + " && /· 3 profiles/.test(document.querySelector('.legend th').textContent)")
 }
 
@@ -254,11 +267,10 @@ func TestManyDots(t *testing.T) {
 	}
 	b := open(t, s, "/?from=-1h")
 	b.until(ready + " && /· 700 profiles, by 30 s/.test(document.querySelector('.legend th').textContent)")
-	x, y := b.point(".plot .u-over", 0.997, 1)
-	b.hover(x, y-5, "(window.saw = /^([0-9]+) profiles from [0-9 :-]+ [+] 30 s/.exec(document.querySelector('#details').textContent)?.[1])")
+	x, y := b.hover(0.997, 1, -5, "(window.saw = /^([0-9]+) profiles from [0-9 :-]+ [+] 30 s/.exec(document.querySelector('#details').textContent)?.[1])")
 	b.shot("many-dots")
 	n := eval[string](b, "window.saw")
-	run(b, chromedp.MouseClickXY(x, y-5))
+	run(b, chromedp.MouseClickXY(x, y))
 	b.ready("/from=2026/.test(location.search)")
 	b.until("parseInt(document.querySelector('.legend small').textContent.slice(3)) >= " + n)
 }

@@ -163,6 +163,7 @@ function make(host: HTMLElement, latest: { current: PlotProps }, of: Lines): uPl
       draw: [(u) => latest.current.dots && paintDots(u, latest.current.dots, ink)],
     },
   }, [times, ...lines.map((l) => l.values)] as uPlot.AlignedData, host);
+  plot.over.addEventListener("pointermove", () => plot.syncRect(true)); // the chart moves when what is above it grows
   plot.over.addEventListener("pointerdown", (e) => { isOther = e.shiftKey; down = e.clientX; });
   plot.over.addEventListener("click", (e) => {
     const r = plot.over.getBoundingClientRect(), { dots, page } = latest.current;
