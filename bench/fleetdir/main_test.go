@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
+)
+
+// TestRun makes a small directory, which has the rows, and names of functions of both kinds.
+func TestRun(t *testing.T) {
+	dir, ctx := filepath.Join(t.TempDir(), "db"), context.Background()
+	if err := run(ctx, dir, 20_000); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(ctx, dir, 20_000); err == nil {
+		t.Error("a directory with a store was taken again")
+	}
+	store, err := columnstore.Open(columnstore.Options{Dir: dir, ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	const most = 20_000 + perTx*2144 // rows of the last transaction
+	if n := store.Stats().Rows; n < 20_000 || n > most {
+		t.Errorf("%d rows", n)
+	}
+	db, err := profile.Open(store, profile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var top []profile.Function
+	err = store.View(ctx, func(snap *columnstore.Snapshot) error {
+		typ, err := db.FindType(ctx, snap, "cpu")
+		if err != nil {
+			return err
+		}
+		stacks, err := db.Merge(ctx, snap, typ, profile.Query{})
+		if err == nil {
+			top = stacks.Top()
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]int{}
+	for _, f := range top {
+		kinds[f.Name[:7]]++
+	}
+	if kinds["example"] < 1000 || kinds["runtime"] < 100 || len(kinds) != 2 {
+		t.Errorf("functions by the start of their names: %v", kinds)
+	}
+}

@@ -1,0 +1,146 @@
+package browser
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/server"
+)
+
+var (
+	clickRows = flag.Int64("rows", 0, "measure the click for the first flame graph of so many rows in a directory")
+	clickDir  = flag.String("dir", "", "the directory; it is made if there is none. Without one it is a temporary one")
+	clickRuns = flag.Int("runs", 5, "how often")
+)
+
+// mustClick bounds the time from a click to the flame graph by rows, in milliseconds.
+var mustClick = []struct {
+	rows int64
+	ms   float64
+}{{1_000_000, 300}, {100_000_000, 2000}}
+
+// painted sets paint to the time from the start of what was clicked to the frame that has the flame graph. The graph is drawn
+// where it is put into the page; the frame is over when what is posted in its callback comes.
+const painted = `{ const look = new MutationObserver(() => {
+	if (!(document.querySelector(".flame canvas")?.width > 300)) return;
+	look.disconnect();
+	requestAnimationFrame(() => { const c = new MessageChannel(); c.port1.onmessage = () => { window.paint = performance.now() - (window.clicked ?? 0); }; c.port2.postMessage(0); });
+});
+look.observe(document, { childList: true, subtree: true, attributes: true }); }
+addEventListener("click", (e) => { window.clicked = e.timeStamp; }, true);`
+
+// TestFirstFlame measures the time from a click to the first flame graph, of a store in a directory, each the median of runs:
+// of a link to the page that is the first question after the start of the server; of the same link again; and of the tab
+// "flame" in a page that is open. Nothing is in the browser's cache.
+func TestFirstFlame(t *testing.T) {
+	if *clickRows == 0 {
+		t.Skip("it takes minutes: -rows 1000000")
+	}
+	dir := fleetDir(t)
+	var cold, warm, tab []float64
+	for i := range *clickRuns {
+		t.Run(strconv.Itoa(i+1), func(t *testing.T) {
+			c, w, f := firstFlames(t, dir)
+			t.Logf("a link %.0f ms, again %.0f ms, the tab %.0f ms", c, w, f)
+			cold, warm, tab = append(cold, c), append(warm, w), append(tab, f)
+		})
+	}
+	if t.Failed() {
+		return
+	}
+	must := 0.0
+	for _, m := range mustClick {
+		if must = m.ms; m.rows >= *clickRows {
+			break
+		}
+	}
+	for _, of := range []struct {
+		name string
+		ms   []float64
+	}{{"a link, the first question of the server", cold}, {"the link again", warm}, {"the tab", tab}} {
+		slices.Sort(of.ms)
+		median := of.ms[len(of.ms)/2]
+		t.Logf("%s: median %.0f ms of %.0f to %.0f", of.name, median, of.ms[0], of.ms[len(of.ms)-1])
+		if median > must {
+			t.Errorf("%s: %.0f ms, at most %.0f", of.name, median, must)
+		}
+	}
+}
+
+// fleetDir returns the directory of the rows, and makes it if there is none.
+func fleetDir(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs(cmp.Or(*clickDir, filepath.Join(t.TempDir(), "db")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		return dir
+	}
+	make := exec.Command("go", "run", "./fleetdir", "-dir", dir, "-rows", strconv.FormatInt(*clickRows, 10))
+	make.Dir, make.Env, make.Stderr = "../../../bench", append(os.Environ(), "GOWORK=off"), os.Stderr
+	if err := make.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// firstFlames opens the directory as granary serve does, and clicks.
+func firstFlames(t *testing.T, dir string) (cold, warm, tab float64) {
+	t.Helper()
+	store, err := columnstore.Open(columnstore.Options{Dir: dir, MemoryBudget: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	if rows := store.Stats().Rows; rows < *clickRows {
+		t.Fatalf("%s has %d rows, want %d", dir, rows, *clickRows)
+	}
+	s, err := server.New(store, server.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Wait)
+	b := open(t, s, "/healthz")
+	if _, err := chromedp.Call(b.ctx, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.Call(b.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: painted}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.Call(b.ctx, page.BringToFront, cdp.Empty{}); err != nil { // others have no frames
+		t.Fatal(err)
+	}
+	clicked := func(selector string) float64 {
+		b.click(selector)
+		b.until("window.paint > 0")
+		ms := eval[float64](b, "paint")
+		b.settles("Number(document.querySelector('.touched').textContent.match(/([0-9,]+) summed/)[1].replaceAll(',', '')) >= " + fmt.Sprint(*clickRows))
+		return ms
+	}
+	link := func(to string) {
+		b.goTo("/healthz")
+		eval[any](b, "(() => { const a = document.createElement('a'); a.href = "+quoted(to)+"; document.body.append(a); })()")
+	}
+	link("/?from=-1d")
+	cold = clicked("a")
+	link("/?from=-1d")
+	warm = clicked("a")
+	b.goTo("/?from=-1d&v=store")
+	b.settles("document.querySelector('#tab-flame')")
+	tab = clicked("#tab-flame")
+	return cold, warm, tab
+}
