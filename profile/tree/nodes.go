@@ -61,12 +61,15 @@ func (n *Nodes) FlameGraph(side int) *profile.FlameNode {
 
 // sum sets the totals of all nodes.
 func (c *Calls) sum() {
-	for i := range c.nodes {
-		c.nodes[i].total = c.nodes[i].self
+	for _, block := range c.nodes.blocks {
+		for i := range block {
+			block[i].total = block[i].self
+		}
 	}
-	for i := len(c.nodes) - 1; i > 0; i-- {
-		n := &c.nodes[i]
-		c.nodes[n.parent].total = plus(c.nodes[n.parent].total, n.total)
+	for i := c.nodes.count - 1; i > 0; i-- {
+		n := c.nodes.at(i)
+		parent := c.nodes.at(n.parent)
+		parent.total = plus(parent.total, n.total)
 	}
 }
 
@@ -91,34 +94,70 @@ func sizeOf(v [2]int64) uint64 {
 
 // largest reports which nodes to keep, with the root. nil means all.
 func (c *Calls) largest(most int) []bool {
-	if most <= 0 || len(c.nodes)-1 <= most {
+	count := int(c.nodes.count)
+	if most <= 0 || count-1 <= most {
 		return nil
 	}
-	order := make([]int32, len(c.nodes)-1)
-	for i := range order {
-		order[i] = int32(i + 1)
-	}
-	slices.SortFunc(order, func(a, b int32) int { // a parent comes before its children
-		return cmp.Or(cmp.Compare(sizeOf(c.nodes[b].total), sizeOf(c.nodes[a].total)), cmp.Compare(a, b))
-	})
-	keep := make([]bool, len(c.nodes))
+	keep := make([]bool, count)
 	keep[0] = true
-	for _, i := range order {
-		missing := 0
-		for at := i; !keep[at] && missing <= most; at = c.nodes[at].parent {
-			missing++
-		}
-		if missing > most {
-			continue
-		}
-		for at := i; !keep[at]; at = c.nodes[at].parent {
-			keep[at] = true
-		}
-		if most -= missing; most == 0 {
-			break
+	for _, some := range c.bySize() {
+		slices.SortFunc(some, func(a, b int32) int { // a parent comes before its children
+			return cmp.Or(cmp.Compare(sizeOf(c.nodes.at(b).total), sizeOf(c.nodes.at(a).total)), cmp.Compare(a, b))
+		})
+		for _, i := range some {
+			missing := 0
+			for at := i; !keep[at] && missing <= most; at = c.nodes.at(at).parent {
+				missing++
+			}
+			if missing > most {
+				continue
+			}
+			for at := i; !keep[at]; at = c.nodes.at(at).parent {
+				keep[at] = true
+			}
+			if most -= missing; most == 0 {
+				return keep
+			}
 		}
 	}
 	return keep
+}
+
+// A class of sizes has those of as many bits with the same classBits bits behind the first.
+const classBits = 5
+
+func classOf(size uint64) int {
+	n := bits.Len64(size)
+	if n <= classBits {
+		return int(size)
+	}
+	return (n-classBits)<<classBits + int(size>>(n-1-classBits)&(1<<classBits-1))
+}
+
+// bySize returns all nodes but the root in classes of sizes, the largest first. Most of a large tree is left out, and is
+// not sorted.
+func (c *Calls) bySize() [][]int32 {
+	classes := make([]uint16, c.nodes.count)
+	ends := make([]int, classOf(math.MaxUint64)+2)
+	for i := int32(1); i < c.nodes.count; i++ {
+		class := len(ends) - 2 - classOf(sizeOf(c.nodes.at(i).total))
+		classes[i] = uint16(class)
+		ends[class+1]++
+	}
+	for class := range ends[1:] {
+		ends[class+1] += ends[class]
+	}
+	order, starts := make([]int32, c.nodes.count-1), slices.Clone(ends)
+	for i := int32(1); i < c.nodes.count; i++ {
+		at := &ends[classes[i]]
+		order[*at] = i
+		*at++
+	}
+	out := make([][]int32, 0, len(starts)-1)
+	for class := range len(starts) - 1 {
+		out = append(out, order[starts[class]:starts[class+1]])
+	}
+	return out
 }
 
 // layout is a tree whose nodes are brought into preorder.
@@ -143,16 +182,16 @@ func (l *layout) kept(i int32) bool { return l.keep == nil || l.keep[i] }
 
 // link finds the children of each node, and what is left out below it.
 func (l *layout) link() {
-	nodes := l.c.nodes
-	l.first, l.next = make([]int32, len(nodes)), make([]int32, len(nodes))
+	nodes, count := &l.c.nodes, l.c.nodes.count
+	l.first, l.next = make([]int32, count), make([]int32, count)
 	if l.keep != nil {
-		l.below, l.other = make([]int32, len(nodes)), map[int32]*other{}
+		l.below, l.other = make([]int32, count), map[int32]*other{}
 		for _, group := range l.c.groups {
 			l.sums = append(l.sums, slices.Clone(group))
 		}
 	}
-	for i := int32(len(nodes) - 1); i > 0; i-- {
-		n := &nodes[i]
+	for i := count - 1; i > 0; i-- {
+		n := nodes.at(i)
 		for _, sums := range l.sums {
 			sums[n.parent] += sums[i]
 		}
@@ -177,11 +216,29 @@ func (l *layout) link() {
 	}
 }
 
+// grow makes room in columns.
+func (l *layout) grow(out *Nodes) {
+	count := int(l.c.nodes.count)
+	if l.keep != nil {
+		count = len(l.other)
+		for _, kept := range l.keep {
+			if kept {
+				count++
+			}
+		}
+	}
+	out.Depth, out.Frame = make([]int32, 0, count), make([]uint32, 0, count)
+	for side := range out.Self {
+		out.Self[side], out.Total[side] = make([]int64, 0, count), make([]int64, 0, count)
+	}
+}
+
 // columns walks the tree.
 func (l *layout) columns() *Nodes {
-	nodes := l.c.nodes
-	out := &Nodes{Frames: slices.Clone(l.c.frames[:ownFrames]), All: len(nodes) - 1, Groups: make([][]int64, len(l.c.groups))}
+	nodes := &l.c.nodes
+	out := &Nodes{Frames: slices.Clone(l.c.frames[:ownFrames]), All: int(nodes.count) - 1, Groups: make([][]int64, len(l.c.groups))}
 	places := make([]uint32, len(l.c.frames)) // in out.Frames; 0: in none so far
+	l.grow(out)
 	add := func(depth int32, frame uint32, self, total [2]int64) {
 		out.Depth, out.Frame = append(out.Depth, depth), append(out.Frame, frame)
 		for side := range self {
@@ -190,7 +247,7 @@ func (l *layout) columns() *Nodes {
 	}
 	at, depth := int32(0), int32(0)
 	for {
-		n := &nodes[at]
+		n := nodes.at(at)
 		if places[n.frame] == 0 && at > 0 {
 			places[n.frame] = uint32(len(out.Frames))
 			out.Frames = append(out.Frames, l.c.frames[n.frame])
@@ -218,7 +275,7 @@ func (l *layout) columns() *Nodes {
 				at = sibling
 				break
 			}
-			at, depth = nodes[at].parent, depth-1
+			at, depth = nodes.at(at).parent, depth-1
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -312,6 +313,92 @@ func TestTop(t *testing.T) {
 	}
 }
 
+// TestClasses has sizes in the order of their classes: the largest of each are not less than those of the class before.
+func TestClasses(t *testing.T) {
+	last, sizes := -1, []uint64{0, 1}
+	for n := 1; n < 64; n++ {
+		for k := range uint64(200) {
+			sizes = append(sizes, 1<<n+k<<max(0, n-8), 1<<n-1-min(k, 1<<n-1))
+		}
+	}
+	sizes = append(sizes, math.MaxUint64-1, math.MaxUint64)
+	slices.Sort(sizes)
+	for _, size := range sizes {
+		class := classOf(size)
+		if class < last || class > last+1 && size < 1<<classBits {
+			t.Fatalf("%d is of class %d, and a lesser one of %d", size, class, last)
+		}
+		last = class
+	}
+	if first := classOf(1 << 63); last-first != 1<<classBits-1 {
+		t.Errorf("the largest sizes are of %d to %d", first, last)
+	}
+}
+
+// TestLargest keeps the nodes that a sort of all of them would.
+func TestLargest(t *testing.T) {
+	for seed := range uint64(30) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		c := New(FromRoot, "", 0)
+		if err := c.Add(t.Context(), 0, stacksOf(t, randomSamples(rng, 300)...)); err != nil {
+			t.Fatal(err)
+		}
+		c.sum()
+		var sorted []int32
+		for _, some := range c.bySize() {
+			slices.SortFunc(some, func(a, b int32) int {
+				return cmp2(c, a, b)
+			})
+			sorted = append(sorted, some...)
+		}
+		if len(sorted) != int(c.nodes.count)-1 || !slices.IsSortedFunc(sorted, func(a, b int32) int { return cmp2(c, a, b) }) {
+			t.Fatalf("seed %d: %d of %d nodes are not in order", seed, len(sorted), c.nodes.count-1)
+		}
+	}
+}
+
+// cmp2 compares two nodes by falling size, then by number.
+func cmp2(c *Calls, a, b int32) int {
+	if x, y := sizeOf(c.nodes.at(a).total), sizeOf(c.nodes.at(b).total); x != y {
+		if x > y {
+			return -1
+		}
+		return 1
+	}
+	return int(a - b)
+}
+
+// TestAccount compares the account of a tree with the heap that it takes, its columns included (R7).
+func TestAccount(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	var samples []sample
+	for range 4000 {
+		var frames []profile.Frame
+		for range 30 {
+			frames = append(frames, profile.Frame{Function: fmt.Sprint("f", rng.IntN(500)), File: "x.go"})
+		}
+		samples = append(samples, sample{frames, 1 + int64(rng.IntN(9))})
+	}
+	s := stacksOf(t, samples...)
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	c := New(FromRoot, "", 0)
+	if err := c.Add(t.Context(), 0, s); err != nil {
+		t.Fatal(err)
+	}
+	out := c.Nodes(0)
+	took := heap() - before
+	if c.nodes.count < 100_000 || took > c.bytes || took < c.bytes/4 {
+		t.Errorf("%d nodes take %d bytes, and are counted as %d", c.nodes.count, took, c.bytes)
+	}
+	runtime.KeepAlive(out)
+}
+
 // TestBounds makes trees and tables beyond their memory and their time.
 func TestBounds(t *testing.T) {
 	s := stacksOf(t, randomSamples(rand.New(rand.NewPCG(9, 9)), 2000)...)
@@ -319,8 +406,8 @@ func TestBounds(t *testing.T) {
 	cancel()
 	for d := FromRoot; d <= Callees; d++ {
 		c := New(d, "f1", stackBytes*int64(s.Len())+frameBytes)
-		if err := c.Add(t.Context(), 0, s); !errors.Is(err, columnstore.ErrQueryMemory) || len(c.nodes) > 3 {
-			t.Errorf("direction %d: %v, %d nodes", d, err, len(c.nodes))
+		if err := c.Add(t.Context(), 0, s); !errors.Is(err, columnstore.ErrQueryMemory) || c.nodes.count > 3 {
+			t.Errorf("direction %d: %v, %d nodes", d, err, c.nodes.count)
 		}
 		if err := New(d, "f1", 0).Add(over, 0, s); !errors.Is(err, context.Canceled) {
 			t.Errorf("direction %d: %v", d, err)
