@@ -15,7 +15,8 @@ import (
 // (TableEdit.CutBucket) adds a later bucket, which begins at any time inside the range. A row
 // goes to the last bucket of its range that begins at or before its time. A row that was
 // prepared before the cut goes to the bucket before it. The rows of a bucket therefore lie
-// between its start and the end of its range. Retention and eviction drop whole ranges.
+// between its start and the end of its range. Retention and eviction drop whole ranges. A late
+// bucket (units.go) has those that come for buckets that are sealed.
 type BucketState struct {
 	Start   int64
 	Latest  int64               // no row is later; the greatest int64 until the bucket is cut
@@ -23,6 +24,9 @@ type BucketState struct {
 	Series  Bitset              // codes of the series with committed rows
 	Columns map[string]bool     // concrete dynamic columns with a value in some committed row
 	Cold    *Cold               // rows that are not in granules of the table; nil if there are none
+	Unit    uint64              // id of the unit that the bucket is; 0 until it is sealed
+	Late    bool                // rows can be of any time of the range: they came when other buckets were sealed
+	Born    uint64              // commit that began the bucket in this run; 0 for one of an earlier run
 }
 
 // Heap bytes of an entry besides its parts, including its place in an index.

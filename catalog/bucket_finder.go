@@ -10,8 +10,8 @@ import (
 // sixteenth range takes its own dictionaries. A day has 96 ranges of the default width.
 const MaxBuckets = 1 << 10
 
-// bucketTimes is the time span of a bucket. Both ends are inclusive.
-type bucketTimes struct{ start, end int64 }
+// bucketTimes is a time span and the start of the bucket that takes its rows. Both ends are inclusive.
+type bucketTimes struct{ start, end, bucket int64 }
 
 // BucketFinder finds the bucket of a time in a state: the last bucket of the time's range that
 // begins at or before it. It belongs to one goroutine.
@@ -25,7 +25,10 @@ type BucketFinder struct {
 func (t *TableState) FindBuckets() BucketFinder {
 	f := BucketFinder{state: t}
 	if t.Schema.BucketColumn() >= 0 {
-		f.last = bucketTimes{t.last, t.lastTime(t.last)}
+		f.last = bucketTimes{t.last, t.lastTime(t.last), t.last}
+	}
+	if t.LastUnit > 0 {
+		f.last = bucketTimes{1, 0, 0} // of no time: the newest bucket may be sealed
 	}
 	return f
 }
@@ -34,7 +37,7 @@ func (t *TableState) FindBuckets() BucketFinder {
 // search.
 func (f *BucketFinder) At(at int64) int64 {
 	if f.last.start <= at && at <= f.last.end {
-		return f.last.start
+		return f.last.bucket
 	}
 	i, exact := slices.BinarySearchFunc(f.found, at, func(b bucketTimes, at int64) int { return cmp.Compare(b.start, at) })
 	if !exact {
@@ -42,20 +45,23 @@ func (f *BucketFinder) At(at int64) int64 {
 	}
 	if i >= 0 && at <= f.found[i].end {
 		f.last = f.found[i]
-		return f.last.start
+		return f.last.bucket
 	}
 	f.last = f.state.timesOf(at)
 	if len(f.found) < MaxBuckets {
 		f.found = slices.Insert(f.found, i+1, f.last)
 	}
-	return f.last.start
+	return f.last.bucket
 }
 
 // timesOf returns the time span of the bucket of a time. The bucket need not exist yet. Two
 // buckets are read, however many the range has.
 func (t *TableState) timesOf(at int64) bucketTimes {
+	if t.LastUnit > 0 {
+		return t.timesAmongUnits(at)
+	}
 	first := t.Schema.BucketStart(at)
-	times := bucketTimes{first, t.lastTime(first)}
+	times := bucketTimes{first, t.lastTime(first), first}
 	key, _ := t.Schema.BucketBounds(at)
 	_, end := t.Schema.BucketBounds(times.end)
 	for _, b := range t.Buckets.Overlapping(key, end) {
@@ -64,6 +70,7 @@ func (t *TableState) timesOf(at int64) bucketTimes {
 			break
 		}
 		times.start = max(first, b.Start) // max: b can belong to an earlier range
+		times.bucket = times.start
 	}
 	return times
 }
@@ -82,7 +89,15 @@ func (t *TableState) TimesOf(b *BucketState) (first, last int64) {
 	if t.Schema.BucketColumn() < 0 {
 		return math.MinInt64, math.MaxInt64
 	}
-	return b.Start, min(b.Latest, t.lastTime(b.Start))
+	return t.firstOf(b), min(b.Latest, t.lastTime(b.Start))
+}
+
+// firstOf returns the first time that rows of a bucket can have.
+func (t *TableState) firstOf(b *BucketState) int64 {
+	if b.Late {
+		return t.Schema.BucketStart(b.Start)
+	}
+	return b.Start
 }
 
 // RangeBounds returns the key bounds of the time range that begins at first. An empty upper
@@ -102,6 +117,9 @@ func (t *TableState) keyBounds(lo, hi int64) (from, to string) {
 	from, _ = t.Schema.BucketBounds(t.Schema.BucketStart(lo))
 	if hi != math.MaxInt64 {
 		to, _ = t.Schema.BucketBounds(hi) // no bucket has times before its start
+		if t.LastUnit > 0 {               // but for late ones
+			_, to = t.RangeBounds(t.Schema.BucketStart(hi))
+		}
 	}
 	return from, to
 }

@@ -34,17 +34,7 @@ func (e *TableEdit) Unload(key string, cold *Cold) {
 	if !ok {
 		return
 	}
-	_, end := e.schema.BucketBounds(b.Start)
-	var bounds []string
-	for bound := range e.granules.Between(key, end) {
-		bounds = append(bounds, bound)
-	}
-	for _, bound := range bounds {
-		g, _ := e.granules.Get(bound)
-		e.granules.Delete(bound)
-		e.State.Bytes -= GranuleSize
-		e.left = append(e.left, g.Sections()...)
-	}
+	e.takeGranules(key, b)
 	next := *b
 	next.Gen, next.Cold = nil, cold
 	e.State.Bytes += next.Size() - b.Size()

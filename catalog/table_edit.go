@@ -23,6 +23,7 @@ type TableEdit struct {
 	next     *single
 	State    *TableState        // of next
 	Latest   int64              // latest time of the added rows
+	commit   uint64             // of the rows that were added last
 	Due      []*granule.Granule // new and grown granules
 	Closing  []*granule.Granule // granules with fresh parts, of buckets that were closed or cut
 	Files    []uint64           // files of cold rows that the next state has no more
@@ -118,6 +119,7 @@ func (e *TableEdit) Add(a *Arrival) {
 		rest.Lo, bound = mine.Hi, hi // the next granule begins where this one ends
 	}
 	e.State.Rows += int64(a.Part.Rows())
+	e.commit = a.Part.Commit()
 	if _, newest := a.Part.TimeRange(); e.schema.BucketColumn() >= 0 {
 		e.State.Newest = max(e.State.Newest, newest)
 		e.fill(a.Bucket, int64(a.Part.Rows()))

@@ -11,7 +11,8 @@ func (e *TableEdit) addToBucket(a *Arrival) {
 	buckets := e.editBuckets()
 	bound, b, ok := buckets.Floor(a.BucketKey)
 	if !ok || bound != a.BucketKey {
-		b = &BucketState{Start: a.Bucket, Latest: math.MaxInt64, Gen: a.Part.Generation()}
+		b = &BucketState{Start: a.Bucket, Latest: math.MaxInt64, Gen: a.Part.Generation(), Born: a.Part.Commit()}
+		b.Late = a.Bucket != e.schema.BucketStart(a.Bucket) // a cut makes its bucket itself
 		e.State.Bytes += b.Size()
 	}
 	next := *b
@@ -123,6 +124,18 @@ func (e *TableEdit) DropBefore(at int64) {
 	e.State.Dropped += e.dropBefore(floor)
 }
 
+// rowsOf returns the number of rows of a bucket.
+func (e *TableEdit) rowsOf(key string, b *BucketState) (rows int64) {
+	_, end := e.schema.BucketBounds(b.Start)
+	for _, g := range e.granules.Between(key, end) {
+		rows += int64(g.Rows())
+	}
+	if b.Cold != nil {
+		rows += b.Cold.Rows
+	}
+	return rows
+}
+
 // Evict drops the buckets before a floor and counts their rows as evicted.
 func (e *TableEdit) Evict(floor int64) { e.State.Evicted += e.dropBefore(floor) }
 
@@ -144,6 +157,9 @@ func (e *TableEdit) dropBefore(floor int64) (rows int64) {
 		e.State.Bytes -= b.Size()
 		if b.Cold != nil {
 			rows += b.Cold.Rows
+		}
+		if b.Unit != 0 {
+			e.State.Lost += e.rowsOf(bound, b)
 		}
 		e.cool(b)
 	}

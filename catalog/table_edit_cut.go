@@ -63,13 +63,16 @@ func (e *TableEdit) CutBucket(most, granuleRows int) (c BucketCut, ok bool) {
 func (e *TableEdit) cutAt(at int64, granuleRows int) (c BucketCut, ok bool) {
 	key, end := e.schema.BucketBounds(at)
 	bound, b, ok := e.editBuckets().Floor(key)
-	if !ok || bound == key {
+	if !ok || bound == key || b.Start < e.schema.BucketStart(at) || b.Late {
+		return c, false // a unit was dropped, or late rows have come
+	}
+	if e.State.LastUnit > 0 && !e.leavesLateStart(at) {
 		return c, false
 	}
 	before := *b
 	before.Latest = e.State.Newest
 	e.editBuckets().Set(bound, &before)
-	next := &BucketState{Start: at, Latest: math.MaxInt64, Gen: b.Gen}
+	next := &BucketState{Start: at, Latest: math.MaxInt64, Gen: b.Gen, Born: e.commit}
 	e.editBuckets().Set(key, next)
 	e.State.Bytes += next.Size()
 	e.State.last, e.State.Series = at, 0

@@ -9,6 +9,8 @@ type Saved struct {
 	Open, Floor      int64
 	Dropped, Evicted int64
 	SeriesOfNewest   int
+	Lost             int64  `json:",omitempty"`
+	LastUnit         uint64 `json:",omitempty"`
 }
 
 // Save returns what Resume needs besides the buckets.
@@ -16,6 +18,7 @@ func (t *TableState) Save() Saved {
 	return Saved{
 		Notes: t.Notes, Newest: t.Newest, Last: t.last, Filled: t.Filled, Open: t.Open, Floor: t.Floor,
 		Dropped: t.Dropped, Evicted: t.Evicted, SeriesOfNewest: t.Series,
+		Lost: t.Lost, LastUnit: t.LastUnit,
 	}
 }
 
@@ -30,5 +33,6 @@ func (e *TableEdit) Resume(s Saved) error {
 	t := e.State
 	t.Newest, t.last, t.Filled, t.Open, t.Floor = s.Newest, s.Last, s.Filled, s.Open, s.Floor
 	t.Dropped, t.Evicted, t.Series = s.Dropped, s.Evicted, s.SeriesOfNewest
+	t.Lost, t.LastUnit = s.Lost, s.LastUnit
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/schema"
 )
 
 // A store that opens a directory restores the commits of an earlier run. It adds their parts by
@@ -33,7 +34,7 @@ func (e *TableEdit) Restore(p *granule.Part) {
 		b = &BucketState{}
 	}
 	series := p.SeriesSet()
-	if a.Columns = e.newColumns(b, p, series); len(a.Columns) > 0 || !b.hasAll(series) {
+	if a.Columns = newColumns(e.schema, b, p, series); len(a.Columns) > 0 || !b.hasAll(series) {
 		a.Series = series
 	}
 	a.Known = a.Series == nil
@@ -49,9 +50,9 @@ func (e *TableEdit) bucket(key string) (*BucketState, bool) {
 }
 
 // newColumns returns the concrete dynamic columns of a part that a bucket lacks.
-func (e *TableEdit) newColumns(b *BucketState, p *granule.Part, series []uint32) (names []string) {
+func newColumns(s *schema.Schema, b *BucketState, p *granule.Part, series []uint32) (names []string) {
 	add := func(column int, name []byte) {
-		if e.schema.Columns()[column].Dynamic && !b.Columns[string(name)] {
+		if s.Columns()[column].Dynamic && !b.Columns[string(name)] {
 			names = append(names, string(name))
 		}
 	}
@@ -60,7 +61,7 @@ func (e *TableEdit) newColumns(b *BucketState, p *granule.Part, series []uint32)
 	}
 	for _, code := range series {
 		if !b.Series.Has(code) { // the columns of the others came with them
-			e.schema.EachLabel(p.Generation().Series.Value(code), add)
+			s.EachLabel(p.Generation().Series.Value(code), add)
 		}
 	}
 	return names

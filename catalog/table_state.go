@@ -10,6 +10,7 @@ import (
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/index"
 	"github.com/granarydb/granary/schema"
+	"github.com/granarydb/granary/txn"
 )
 
 // TableState is the state of one table in a root.
@@ -28,6 +29,8 @@ type TableState struct {
 	Floor    int64                           // start of the first time range that takes rows
 	Dropped  int64                           // rows that retention dropped
 	Evicted  int64                           // rows that eviction dropped
+	Lost     int64                           // of both, and of DropBefore, rows of units that were not dropped as such
+	LastUnit uint64                          // id of the newest unit; 0 if there never was one
 }
 
 // NewTableState returns the state of a table without rows.
@@ -62,6 +65,23 @@ func (t *TableState) FirstFrom(start int64) (first int64, ok bool) {
 	return 0, false
 }
 
+// BytesBetween returns the bytes of the rows in granules that begin between bounds, and how many of them roots
+// up to a version hold too.
+func (t *TableState) BytesBetween(from, to string, newest txn.Version) (bytes, kept int64) {
+	for bound, g := range t.Granules.Overlapping(from, to) {
+		if bound < from {
+			continue
+		}
+		for _, s := range g.Sections() {
+			bytes += int64(s.Size())
+			if txn.Version(s.Part.Since()) <= newest {
+				kept += int64(s.Size())
+			}
+		}
+	}
+	return bytes, kept
+}
+
 // Family returns the concrete columns of a dynamic column that have a value, sorted. A nil
 // state has none. O(buckets x columns).
 func (t *TableState) Family(name string) []string {
@@ -88,6 +108,9 @@ func (t *TableState) BucketsOf(lo, hi int64) iter.Seq[*BucketState] {
 		for _, b := range t.Buckets.Overlapping(from, to) {
 			if b.Start < first || b.Latest < lo {
 				continue // a bucket before the times: the last one before a gap, or one that was cut
+			}
+			if t.LastUnit > 0 && hi != math.MaxInt64 && t.firstOf(b) >= hi {
+				continue // one behind the times: late buckets begin anywhere
 			}
 			if !yield(b) {
 				return

@@ -42,18 +42,7 @@ func (v victim) bytes(newest txn.Version) (bytes, kept int64) {
 	if v.cold != nil {
 		from, to = v.state.Schema.BucketBounds(v.start)
 	}
-	for bound, g := range v.state.Granules.Overlapping(from, to) {
-		if bound < from {
-			continue
-		}
-		for _, s := range g.Sections() {
-			bytes += int64(s.Size())
-			if txn.Version(s.Part.Since()) <= newest {
-				kept += int64(s.Size())
-			}
-		}
-	}
-	return bytes, kept
+	return v.state.BytesBetween(from, to, newest)
 }
 
 // incoming is the destination of the bytes for which room is made: rows of a time range of a

@@ -194,17 +194,5 @@ func (c *Codes) check(in *insertion) error {
 			return tooOld(b.start, floor)
 		}
 	}
-	series, lists := uint32(g.Series.Len()), uint32(g.Lists.Len())
-	if in.batch.Series > series {
-		return fmt.Errorf("%w: series %d of %d", ErrBatch, in.batch.Series, series)
-	}
-	for i := range in.columns {
-		values := &in.columns[i].Values
-		for row, code := range values.Codes {
-			if code > lists && !values.Null(row) {
-				return fmt.Errorf("%w: column %q row %d: list %d of %d", ErrBatch, in.columns[i].Name, row, code, lists)
-			}
-		}
-	}
-	return nil
+	return in.batch.CheckCodes(in.columns, true, uint32(g.Series.Len()), uint32(g.Lists.Len()))
 }

@@ -2,7 +2,6 @@ package columnstore
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -51,7 +50,7 @@ func (in *insertion) check(codes *Codes) error {
 		return err
 	}
 	if codes == nil {
-		return checkNoCodes(&in.batch, columns)
+		return in.batch.CheckCodes(columns, false, 0, 0)
 	}
 	return codes.check(in)
 }
@@ -154,50 +153,14 @@ func (in *insertion) build(ctx context.Context, pieces []piece) ([]piece, error)
 	return pieces, nil
 }
 
-// split appends one part for each granule of the current root that overlaps the sorted rows of
+// appendParts appends one part for each granule of the current root that overlaps the sorted rows of
 // a bucket.
 func (in *insertion) appendParts(pieces []piece, b *bucketRows, rows *granule.Rows) []piece {
 	t := in.table
-	state := t.state()
-	bucketLo, bucketHi := t.bucketBounds(b.start)
-	_, known, ok := state.Buckets.Floor(bucketLo)
-	if !ok || known.Start != b.start {
-		known = &catalog.BucketState{}
-	}
-	knowsColumns := known.HasColumns(t.schema, in.columns, b.rows)
-	var names []string
-	named := false
-	for lo := 0; lo < rows.Len(); {
-		p := piece{table: t, Arrival: catalog.Arrival{Bucket: b.start, BucketKey: bucketLo, Bound: bucketLo, Hi: bucketHi}}
-		if bound, g, ok := state.Granules.FloorBytes(rows.Key(lo)); ok && bound >= bucketLo {
-			p.Bound, p.Hi = g.Bounds()
-		}
-		hi := rows.Len()
-		if p.Hi != "" && string(rows.Key(hi-1)) >= p.Hi {
-			hi = rows.Search(lo, p.Hi)
-		}
-		p.Part = rows.Part(lo, hi)
-		if p.Known = knowsColumns && known.HasSeries(p.Part.Series()); !p.Known {
-			if !named { // once: the names are those of the batch for every piece
-				names, named = known.NewColumns(t.schema, p.Part.Generation(), &in.batch, in.columns, b.rows), true
-			}
-			p.Series, p.Columns = p.Part.SeriesSet(), names
-		}
-		pieces = append(pieces, p)
-		lo = hi
+	r := catalog.Router{State: t.state(), Bucket: b.start, Batch: &in.batch, Columns: in.columns, Of: b.rows, Rows: rows}
+	r.Lo, r.Hi = t.bucketBounds(b.start)
+	for r.Begin(); r.More(); {
+		pieces = append(pieces, piece{table: t, Arrival: r.Next()})
 	}
 	return pieces
-}
-
-// checkNoCodes returns ErrBatch if a batch of values has codes.
-func checkNoCodes(b *schema.Batch, columns []schema.Concrete) error {
-	if b.Series > 0 {
-		return fmt.Errorf("%w: series %d of 0", ErrBatch, b.Series)
-	}
-	for i := range columns {
-		if columns[i].Values.Codes != nil {
-			return fmt.Errorf("%w: column %q has codes: use Codes.Insert", ErrBatch, columns[i].Name)
-		}
-	}
-	return nil
 }

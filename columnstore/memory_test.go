@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
@@ -115,7 +116,7 @@ func TestMemory_Refused(t *testing.T) {
 			t.Fatalf("20,000 new stacks in a budget of %d: %v", store.opts.MemoryBudget, err)
 		}
 	}
-	if after := store.Stats(); after != before {
+	if after := store.Stats(); !cmp.Equal(after, before) {
 		t.Errorf("refused inserts changed %+v to %+v", before, after)
 	}
 	// Without a time bucket nothing can be evicted: the store fills, and returns ErrMemory.

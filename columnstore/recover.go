@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/catalog/dicts"
 	"github.com/granarydb/granary/catalog/filed"
 	"github.com/granarydb/granary/catalog/logged"
 	"github.com/granarydb/granary/disk"
@@ -131,6 +130,8 @@ func (r *recovery) repeat(e disk.Entry) error {
 		return r.repeatCommit(e)
 	case logged.EntryHistory:
 		return r.createHistory(e.Body)
+	case logged.EntryUnits:
+		return r.repeatUnits(e)
 	}
 	return fmt.Errorf("%w: kind %d", logged.ErrEntry, e.Kind)
 }
@@ -193,29 +194,17 @@ func (r *recovery) extend(body []byte) error {
 	if err != nil || !kept {
 		return err
 	}
-	err = g.Log(func(has *dicts.Extent) error {
-		if entry != has.Entries+1 {
-			return fmt.Errorf("%w: table %q, generation %d: entry %d follows entry %d", logged.ErrEntry, t.name, number, entry, has.Entries)
-		}
-		add, err := g.OpenImage(t.schema, image)
-		if err != nil {
-			return fmt.Errorf("table %q, generation %d: %w", t.name, number, err)
-		}
-		add()
-		*has = dicts.Extent{At: g.Watermark(), Entries: entry}
-		return nil
-	})
-	t.generations.Count(g)
-	return err
+	defer t.generations.Count(g)
+	if err := g.Repeat(t.schema, entry, image); err != nil {
+		return fmt.Errorf("table %q, generation %d: %w", t.name, number, err)
+	}
+	return nil
 }
 
 // repeatCommit adds the rows of a commit, and does what it decided.
 func (r *recovery) repeatCommit(e disk.Entry) error {
-	if e.Commit <= r.filed {
-		return nil
-	}
-	if txn.ID(e.Commit) <= r.commit {
-		return fmt.Errorf("%w: commit %d", logged.ErrEntry, e.Commit)
+	if later, err := r.isLater(e); !later {
+		return err
 	}
 	w, err := logged.CommitEntry(e.Body).Read()
 	if err != nil {
@@ -231,11 +220,44 @@ func (r *recovery) repeatCommit(e disk.Entry) error {
 			return err
 		}
 	}
+	r.repeated(e)
+	return nil
+}
+
+// isLater reports whether the files lack a commit. The error is for one that is not behind the last.
+func (r *recovery) isLater(e disk.Entry) (bool, error) {
+	switch {
+	case e.Commit <= r.filed:
+		return false, nil
+	case txn.ID(e.Commit) <= r.commit:
+		return false, fmt.Errorf("%w: commit %d", logged.ErrEntry, e.Commit)
+	}
+	return true, nil
+}
+
+// repeated notes that a commit was repeated.
+func (r *recovery) repeated(e disk.Entry) {
 	r.commit = txn.ID(e.Commit)
 	r.batch.bytes += len(e.Body)
 	if r.batch.commits++; r.batch.commits >= batchCommits || r.batch.bytes >= batchBytes {
 		r.publish()
 	}
+}
+
+// repeatUnits seals and drops the units of a commit.
+func (r *recovery) repeatUnits(e disk.Entry) error {
+	if later, err := r.isLater(e); !later {
+		return err
+	}
+	table, change, err := logged.ReadUnits(e.Body)
+	if err == nil && table >= len(r.tables) {
+		err = fmt.Errorf("%w: table %d of %d", logged.ErrEntry, table, len(r.tables))
+	}
+	if err != nil {
+		return err
+	}
+	r.edit(r.tables[table]).ChangeUnits(change)
+	r.repeated(e)
 	return nil
 }
 

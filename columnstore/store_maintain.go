@@ -56,20 +56,9 @@ func (s *Store) maintainNext(pause func()) bool {
 	return true
 }
 
-// isDue reports whether a granule has enough fresh parts for a rewrite to pay, or has outgrown
-// its limits. A base that is too large by itself cannot be split, because its keys are all
-// equal; only the number of fresh parts then makes the granule due.
+// isDue reports whether a rewrite of a granule pays, or it has outgrown its limits.
 func (s *Store) isDue(g *granule.Granule) bool {
-	base, baseSize := g.Rows()-g.FreshRows(), g.Size()-g.FreshSize()
-	switch {
-	case g.FreshParts() >= s.opts.MaxParts:
-		return true
-	case g.FreshParts() >= s.opts.FreshParts && g.FreshRows() >= base:
-		return true
-	case g.Rows() > s.opts.GranuleRows && base <= s.opts.GranuleRows:
-		return true
-	}
-	return g.Size() > s.opts.GranuleBytes && baseSize <= s.opts.GranuleBytes
+	return g.IsDue(granule.Limit{Rows: s.opts.GranuleRows, Bytes: s.opts.GranuleBytes}, s.opts.FreshParts, s.opts.MaxParts)
 }
 
 // isPressing reports whether the maintainer does not keep up with a granule. Inserts then

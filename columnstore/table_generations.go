@@ -39,16 +39,6 @@ func (t *Table) dropGenerations(floor int64, version txn.Version) []txn.Garbage 
 	return garbage
 }
 
-func (t *Table) addGenerations(out *Stats) {
-	for _, g := range t.generations.All() {
-		lists, records := g.Lists.Size()
-		out.Stacks += g.Lists.Len()
-		out.SeriesBytes += int64(g.Series.Size() + g.Strings.Size() + g.UUIDs.Size())
-		out.StackBytes += int64(lists)
-		out.RecordBytes += int64(records)
-	}
-}
-
 // firstKept returns the start of the first time range at or after start that has rows, or that
 // incoming rows are in.
 func (t *Table) firstKept(root *catalog.Database, start int64, in incoming) int64 {

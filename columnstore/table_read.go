@@ -142,12 +142,7 @@ func (t *Table) Columns(snap *Snapshot) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	columns, err := r.Concrete(nil)
-	names := make([]string, len(columns))
-	for i, c := range columns {
-		names[i] = c.Name
-	}
-	return names, err
+	return r.Names()
 }
 
 // Notes returns the notes of the table in a snapshot, in commit order (Tx.Note). The caller must not change them.

@@ -1,6 +1,7 @@
 package columnstore
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -36,25 +37,15 @@ func (tx *Tx) Commit() (txn.ID, error) {
 	for i := range tx.histories {
 		tx.histories[i].trim()
 	}
-	if err := tx.prepareLog(); err != nil {
-		tx.Abort()
-		return 0, err
-	}
 	defer tx.log.Done()
-	var due []dueGranule
-	id, err := tx.ticket.Commit(func(commit txn.ID, current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], err error) {
-		if s.closed.Load() {
-			return next, ErrClosed
+	id, due, err := tx.try()
+	for errors.Is(err, errChanged) {
+		tx.log.Done()
+		if err = tx.reroute(); err == nil {
+			id, due, err = tx.try()
 		}
-		next, due, err = tx.publish(commit, current)
-		for i := 0; i < len(tx.histories) && err == nil; i++ {
-			err = tx.histories[i].publish(&next)
-		}
-		if err == nil { // nothing can fail any more
-			tx.log.Append(uint64(tx.ticket.Begin()), uint64(commit))
-		}
-		return next, err
-	})
+	}
+	tx.ticket.Abort()
 	tx.end()
 	if err != nil {
 		tx.endHistories()
@@ -68,6 +59,28 @@ func (tx *Tx) Commit() (txn.ID, error) {
 		s.help()
 	}
 	return id, tx.log.Wait()
+}
+
+// try logs and publishes the transaction. The error is errChanged if the bucket of a piece is sealed.
+func (tx *Tx) try() (id txn.ID, due []dueGranule, err error) {
+	s := tx.store
+	if err := tx.prepareLog(); err != nil {
+		return 0, nil, err
+	}
+	id, err = tx.ticket.Commit(func(commit txn.ID, current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], err error) {
+		if s.closed.Load() {
+			return next, ErrClosed
+		}
+		next, due, err = tx.publish(commit, current)
+		for i := 0; i < len(tx.histories) && err == nil; i++ {
+			err = tx.histories[i].publish(&next)
+		}
+		if err == nil { // nothing can fail any more
+			tx.log.Append(uint64(tx.ticket.Begin()), uint64(commit))
+		}
+		return next, err
+	})
+	return id, due, err
 }
 
 // reserveNotes reserves the bytes of the notes that are new.
@@ -112,6 +125,9 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*catalog.Database]) (next
 	for i := range tx.pieces {
 		p := &tx.pieces[i]
 		e := edit(p.table)
+		if !e.Takes(&p.Arrival) {
+			return next, nil, errChanged
+		}
 		if p.Bucket < e.Floor() {
 			return next, nil, fmt.Errorf("table %q: %w", p.table.name, tooOld(p.Bucket, e.Floor()))
 		}

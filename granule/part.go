@@ -100,6 +100,10 @@ func (p *Part) Begin() uint64 { return p.begin }
 // several.
 func (p *Part) Commit() uint64 { return p.commit }
 
+// Move makes another bucket of the same range that of the rows. It is called before the commit that makes the
+// part visible, by who made it.
+func (p *Part) Move(bucket int64) { p.bucket = bucket }
+
 // Bucket returns the start of the time bucket of the rows.
 func (p *Part) Bucket() int64 { return p.bucket }
 

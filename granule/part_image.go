@@ -159,7 +159,7 @@ func (r *PartReader) read(bucket int64, wide bool) (*Part, error) {
 	p.seal(r.Schema)
 	p.size += head
 	s := r.Schema
-	if s.BucketColumn() >= 0 && (p.minTime < bucket || s.BucketStart(p.maxTime) != s.BucketStart(bucket)) {
+	if s.BucketColumn() >= 0 && (s.BucketStart(p.minTime) != s.BucketStart(bucket) || s.BucketStart(p.maxTime) != s.BucketStart(bucket)) {
 		in.Failf("times of %d to %d are not in bucket %d", p.minTime, p.maxTime, bucket)
 		return nil, in.Err()
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/arrowconv"
+	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/query/filter"
@@ -35,6 +36,9 @@ type ScanOptions struct {
 	Columns []string
 	// Where selects the rows.
 	Where filter.Expr
+	// Buckets, if not nil, names the units (Table.Seal) whose rows are read, and no others; 0 is all rows of no
+	// unit. An id that the snapshot lacks is ErrUnit. Families then have the columns of these rows.
+	Buckets []uint64
 	// Ordered returns rows in order of time bucket (Options.BucketRows), and within a bucket
 	// in order of the sorting key. Without it rows come in any order, at less cost.
 	Ordered bool
@@ -78,6 +82,10 @@ type ScanOptions struct {
 // Scan yields the selected rows as records until yield returns false. See Table.Scan of
 // package columnstore.
 func Scan(ctx context.Context, r *filter.Read, opts ScanOptions, yield func(arrow.Record) bool) error {
+	r, err := ofUnits(r, opts.Buckets)
+	if err != nil {
+		return err
+	}
 	columns, err := r.Concrete(opts.Columns)
 	if err != nil {
 		return err
@@ -114,6 +122,22 @@ func Scan(ctx context.Context, r *filter.Read, opts ScanOptions, yield func(arro
 	}
 	_, err = s.flush(yield)
 	return err
+}
+
+// ofUnits returns a read of some units alone; nil means all rows.
+func ofUnits(r *filter.Read, ids []uint64) (*filter.Read, error) {
+	if ids == nil {
+		return r, nil
+	}
+	state := r.State
+	if state == nil { // the table is newer than the snapshot
+		state = catalog.NewTableState(r.Schema)
+	}
+	only, err := state.OnlyUnits(ids)
+	if err != nil {
+		return nil, err
+	}
+	return &filter.Read{Env: r.Env, State: only, Use: r.Use}, nil
 }
 
 // scanFirst is Scan in the order of opts.OrderBy.
@@ -288,7 +312,7 @@ func (s *scanner) labelsOf(code uint32) ([]label, error) {
 
 // fieldsOf returns the record fields of concrete columns.
 func fieldsOf(s *schema.Schema, columns []schema.Concrete, opts *ScanOptions) []arrowconv.Field {
-	everything := opts.Limit == 0 && opts.Where.Always()
+	everything := opts.Limit == 0 && opts.Where.Always() && opts.Buckets == nil
 	fields := make([]arrowconv.Field, len(columns))
 	for i, c := range columns {
 		def := s.Columns()[c.Column]
@@ -326,6 +350,10 @@ func comesInRuns(s *schema.Schema, column int) bool {
 // RecordSchema returns the schema of the records of a scan. See Table.RecordSchema of package
 // columnstore.
 func RecordSchema(r *filter.Read, opts ScanOptions) (*arrow.Schema, error) {
+	r, err := ofUnits(r, opts.Buckets)
+	if err != nil {
+		return nil, err
+	}
 	columns, err := r.Concrete(opts.Columns)
 	if err != nil {
 		return nil, err

@@ -1,12 +1,14 @@
 package dicts
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"github.com/granarydb/granary/catalog/filed"
 	"github.com/granarydb/granary/catalog/logged"
 	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/schema"
 )
 
 // Numbered is a generation with its number, and how far the log and files have it. It is safe for
@@ -59,6 +61,23 @@ func (g *Numbered) LogImages(table, imageBytes int, put func(body []byte) error)
 			}
 			*has = Extent{next, has.Entries + 1}
 		}
+		return nil
+	})
+}
+
+// Repeat adds the image of a log entry with a number, the next one. The errors are logged.ErrEntry, and those of
+// granule.Generation.OpenImage.
+func (g *Numbered) Repeat(s *schema.Schema, entry uint64, image []byte) error {
+	return g.Log(func(has *Extent) error {
+		if entry != has.Entries+1 {
+			return fmt.Errorf("%w: entry %d follows entry %d", logged.ErrEntry, entry, has.Entries)
+		}
+		add, err := g.OpenImage(s, image)
+		if err != nil {
+			return err
+		}
+		add()
+		*has = Extent{At: g.Watermark(), Entries: entry}
 		return nil
 	})
 }

@@ -21,10 +21,12 @@ const (
 
 // VersionOf returns the version of files of a kind that are written. Older ones are read.
 //
-//	rows  2  a granule is two pieces, and a page of ids can be read alone
-//	rows  1  a granule is one piece
+//	rows      2  a granule is two pieces, and a page of ids can be read alone
+//	rows      1  a granule is one piece
+//	manifest  2  buckets can be units, and late
+//	manifest  1  no bucket is
 func VersionOf(kind string) uint32 {
-	if kind == RowsKind {
+	if kind == RowsKind || kind == ManifestKind {
 		return 2
 	}
 	return 1

@@ -43,6 +43,8 @@ type GenerationFiles struct {
 // BucketFile is the file of a time bucket.
 type BucketFile struct {
 	Start, Latest int64  // those of catalog.BucketState
+	Unit          uint64 `json:",omitempty"` // of it, too
+	Late          bool   `json:",omitempty"`
 	Through       uint64 // no row is of a later commit
 	File          uint64
 	Rows          int64
@@ -67,6 +69,14 @@ func (t *TableFiles) Bucket(start int64) (b BucketFile, ok bool) {
 		b = t.Buckets[i]
 	}
 	return b, ok
+}
+
+// FileOf returns the file of a bucket. That of one that began at the same time and was dropped is another's.
+func (t *TableFiles) FileOf(b *catalog.BucketState) (f BucketFile, ok bool) {
+	if f, ok = t.Bucket(b.Start); ok && f.Through < b.Born {
+		return BucketFile{}, false
+	}
+	return f, ok
 }
 
 // Generation returns the generation with a number, which has no files if the manifest has none.
@@ -217,6 +227,9 @@ func (t *TableFiles) check(commit uint64) error {
 		return fmt.Errorf("generations of %d ranges", t.Ranges)
 	}
 	for i, b := range t.Buckets {
+		if b.Unit > t.State.LastUnit {
+			return fmt.Errorf("bucket %d is unit %d of %d", i, b.Unit, t.State.LastUnit)
+		}
 		if i > 0 && b.Start <= t.Buckets[i-1].Start || b.Through > commit || b.Rows < 0 {
 			return fmt.Errorf("bucket %d begins at %d and has %d rows up to commit %d of %d", i, b.Start, b.Rows, b.Through, commit)
 		}

@@ -22,6 +22,7 @@ const (
 	EntryDicts                     // extends the dictionaries of a generation
 	EntryCommit                    // is a commit
 	EntryHistory                   // creates a history: a HistoryEntry in JSON
+	EntryUnits                     // is a commit that seals and drops units of a table
 )
 
 // ErrEntry reports an entry that is whole and has contents that no store writes.

@@ -351,6 +351,9 @@ func (t *table) lossOf(b filed.BucketFile) Loss {
 	loss := Loss{Table: t.name, Rows: b.Rows}
 	if t.schema.BucketColumn() >= 0 {
 		loss.From, loss.To = b.Start, b.Latest // that of the newest bucket is the end of time
+		if b.Late {
+			loss.From = t.schema.BucketStart(b.Start)
+		}
 		if end := t.schema.BucketEnd(t.schema.BucketStart(b.Start)); end > b.Start {
 			loss.To = min(loss.To, end-1)
 		}

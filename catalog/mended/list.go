@@ -172,6 +172,14 @@ func listEntry(e disk.Entry) (ListedEntry, error) {
 			return out, fmt.Errorf("%w: %d bytes for dictionaries", logged.ErrEntry, len(e.Body))
 		}
 		out.Table, out.Generation, out.Number = &table, &generation, number
+	case logged.EntryUnits:
+		out.Kind = "units"
+		ordinal, _, err := logged.ReadUnits(e.Body)
+		if err != nil {
+			return out, err
+		}
+		table := uint64(ordinal)
+		out.Table = &table
 	case logged.EntryCommit:
 		out.Kind = "commit"
 		w, err := logged.CommitEntry(e.Body).Read()

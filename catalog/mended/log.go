@@ -105,6 +105,8 @@ func (c *checker) entry(e disk.Entry) error {
 		return c.commit(e)
 	case logged.EntryHistory:
 		return c.addHistory(e.Body)
+	case logged.EntryUnits:
+		return c.units(e)
 	}
 	return fmt.Errorf("%w: kind %d", logged.ErrEntry, e.Kind)
 }
@@ -186,6 +188,22 @@ func (c *checker) commit(e disk.Entry) error {
 		}
 	}
 	c.report.Rows += rows
+	c.report.Commit = e.Commit
+	return nil
+}
+
+// units checks a change of units.
+func (c *checker) units(e disk.Entry) error {
+	if c.manifest != nil && e.Commit <= c.manifest.Commit {
+		return nil // the files have it
+	}
+	ordinal, _, err := logged.ReadUnits(e.Body)
+	if err == nil && ordinal >= len(c.tables) {
+		err = fmt.Errorf("%w: table %d of %d", logged.ErrEntry, ordinal, len(c.tables))
+	}
+	if err != nil {
+		return err
+	}
 	c.report.Commit = e.Commit
 	return nil
 }

@@ -243,7 +243,7 @@ func (t *Files) Forget(number int64) { t.Cache.Forget(Key{table: t, kind: ofDict
 // OpenBucket returns a bucket of an earlier run, whose rows are cold. If its file is damaged, reads of
 // its rows get the error, and others do not. The errors are those of the FS.
 func (t *Files) OpenBucket(f filed.BucketFile, generation int64) (*catalog.BucketState, error) {
-	b := &catalog.BucketState{Start: f.Start, Latest: f.Latest, Cold: coldOf(f, generation)}
+	b := &catalog.BucketState{Start: f.Start, Latest: f.Latest, Unit: f.Unit, Late: f.Late, Cold: coldOf(f, generation)}
 	rows, err := t.Dir().OpenRows(t.Schema, f)
 	if _, damaged := errors.AsType[*disk.DamagedError](err); damaged || errors.Is(err, filed.ErrFile) {
 		b.Cold.Err = err
@@ -264,7 +264,7 @@ func coldOf(f filed.BucketFile, generation int64) *catalog.Cold {
 // is in memory.
 func CanUnload(state *catalog.TableState, b *catalog.BucketState, files *filed.TableFiles, generation int64) *catalog.Cold {
 	hot := state.HotGranules(b)
-	if file, ok := files.Bucket(b.Start); ok && len(hot) > 0 && areFiled(hot, file.Through) {
+	if file, ok := files.FileOf(b); ok && len(hot) > 0 && areFiled(hot, file.Through) {
 		return coldOf(file, generation)
 	}
 	return nil

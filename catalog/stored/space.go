@@ -44,7 +44,7 @@ func OldestRanges(root *catalog.Database, m *filed.Manifest, coming map[int]int6
 			if n := len(ranges); n == 0 || ranges[n-1].table != ordinal || ranges[n-1].start != start {
 				ranges = append(ranges, timeRange{table: ordinal, start: start, end: state.Schema.BucketEnd(start)})
 			}
-			file, _ := files.Bucket(b.Start)
+			file, _ := files.FileOf(b)
 			ranges[len(ranges)-1].bytes += file.Bytes
 			if loose > 0 {
 				ranges[len(ranges)-1].bytes += int64(each * float64(unfiledRows(state.HotGranules(b), file.Through)))
@@ -70,7 +70,7 @@ func Unfiled(root *catalog.Database, m *filed.Manifest) (rows, replaced int64) {
 	for ordinal, state := range root.Tables {
 		files := m.Table(ordinal)
 		for _, b := range state.Buckets.All() {
-			file, _ := files.Bucket(b.Start)
+			file, _ := files.FileOf(b)
 			if n := unfiledRows(state.HotGranules(b), file.Through); n > 0 {
 				rows += n
 				replaced += file.Bytes

@@ -59,8 +59,8 @@ func (w *Writer) Table(ctx context.Context, t *Files, ordinal int, use txn.Use[*
 	state := use.State.Table(ordinal)
 	for _, b := range state.Buckets.All() {
 		file, ok := w.Partial[partialFile{ordinal, b.Start}]
-		if !ok {
-			file, ok = before.Bucket(b.Start)
+		if !ok || file.Through < b.Born {
+			file, ok = before.FileOf(b)
 		}
 		if !ok || !areFiled(state.HotGranules(b), file.Through) {
 			if w.Steps && w.Dir.IsFull() {
@@ -72,7 +72,7 @@ func (w *Writer) Table(ctx context.Context, t *Files, ordinal int, use txn.Use[*
 			}
 			w.Partial[partialFile{ordinal, b.Start}] = file
 		}
-		file.Latest = b.Latest
+		file.Latest, file.Unit, file.Late = b.Latest, b.Unit, b.Late
 		out.Buckets = append(out.Buckets, file)
 		w.Yield("file/bucket")
 	}
@@ -192,6 +192,9 @@ func RaiseFloor(out *filed.TableFiles, floor, first int64) {
 			kept = append(kept, b)
 		} else {
 			out.State.Dropped += b.Rows
+			if b.Unit != 0 {
+				out.State.Lost += b.Rows
+			}
 		}
 	}
 	out.Buckets = kept

@@ -44,6 +44,16 @@ func (r *Read) Concrete(names []string) ([]schema.Concrete, error) {
 	return out, nil
 }
 
+// Names returns the concrete names of all columns, in schema order.
+func (r *Read) Names() ([]string, error) {
+	columns, err := r.Concrete(nil)
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.Name
+	}
+	return names, err
+}
+
 // Chosen yields a Selection for each part of the read that has rows for which where holds. A
 // Selection is valid until the next one. Granules come in key order. With ordered, rows do
 // too. wide is that of NewChooser.

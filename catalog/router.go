@@ -1,0 +1,58 @@
+package catalog
+
+import (
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/schema"
+)
+
+// Router divides the sorted rows of a batch in one bucket into parts, one for each granule of a state that they
+// overlap. It belongs to one goroutine, which sets the fields, calls Begin, and Next while there are More.
+type Router struct {
+	State   *TableState
+	Bucket  int64
+	Lo, Hi  string // key bounds of the bucket
+	Batch   *schema.Batch
+	Columns []schema.Concrete // of the batch
+	Of      []int32           // the rows of the batch in the bucket; nil means all
+	Rows    *granule.Rows     // these
+
+	next  int
+	known *BucketState
+	// knows is whether the bucket has all columns of the rows; else names are those that it lacks, once named.
+	knows, named bool
+	names        []string
+}
+
+// Begin finds the bucket.
+func (r *Router) Begin() {
+	_, known, ok := r.State.Buckets.Floor(r.Lo)
+	if !ok || known.Start != r.Bucket {
+		known = &BucketState{}
+	}
+	r.known, r.knows = known, known.HasColumns(r.State.Schema, r.Columns, r.Of)
+}
+
+// More reports whether rows are left.
+func (r *Router) More() bool { return r.next < r.Rows.Len() }
+
+// Next returns the next part.
+func (r *Router) Next() Arrival {
+	a := Arrival{Bucket: r.Bucket, BucketKey: r.Lo, Bound: r.Lo, Hi: r.Hi}
+	if bound, g, ok := r.State.Granules.FloorBytes(r.Rows.Key(r.next)); ok && bound >= r.Lo {
+		a.Bound, a.Hi = g.Bounds()
+	}
+	hi := r.Rows.Len()
+	if a.Hi != "" && string(r.Rows.Key(hi-1)) >= a.Hi {
+		hi = r.Rows.Search(r.next, a.Hi)
+	}
+	a.Part = r.Rows.Part(r.next, hi)
+	if a.Known = r.knows && r.known.HasSeries(a.Part.Series()); !a.Known {
+		if !r.named { // once: the names are those of the batch for every part
+			r.names = r.known.NewColumns(r.State.Schema, a.Part.Generation(), r.Batch, r.Columns, r.Of)
+			r.named = true
+		}
+		a.Series, a.Columns = a.Part.SeriesSet(), r.names
+	}
+	r.next = hi
+	return a
+}

@@ -1,0 +1,136 @@
+package columnstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/logged"
+	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/txn"
+)
+
+// Unit describes the rows of a bucket: those of a unit, which stay the same, or those of no unit so far (ID 0).
+type Unit = catalog.Unit
+
+// ErrUnit is returned by a scan of a unit that the snapshot lacks: it was dropped, or never sealed.
+var ErrUnit = catalog.ErrUnit
+
+// errChanged is returned within Tx.Commit and Seal if buckets were sealed, cut or dropped since what is committed was
+// prepared.
+var errChanged = errors.New("buckets have changed")
+
+// Units returns the buckets of the table in a snapshot that have rows, in the order of their starts. Each row of the
+// snapshot is in one of them. The errors are those of Columns. O(buckets and granules in memory).
+func (t *Table) Units(snap *Snapshot) ([]Unit, error) {
+	r, err := snap.peek(t)
+	if err != nil {
+		return nil, err
+	}
+	return r.State.Units(), nil
+}
+
+// Seal makes a unit of each bucket with rows that ends at a time, in Unix nanoseconds, or before it, and returns these,
+// in the order of their ids. A bucket ends with its time range, or where the next one begins if it was cut
+// (Options.BucketRows). A unit takes no more rows: those of its times that are committed later go to a new bucket of
+// the range, which is a unit of its own when it is sealed. So each row is in one unit at most, and a unit has the same
+// rows as long as it is there, whatever is compacted, written into files or opened again.
+//
+// Ids rise from 1 on and are never used twice. They are as durable as commits (Options.Sync): with disk.SyncEach when
+// Seal returns. A crash can lose a unit that was sealed later than the log was made durable, and the id can then be
+// that of another unit. Copy a unit elsewhere only when it is durable, for which Backup, Close or SyncEach are proof.
+//
+// Retention, DropBefore and budgets drop units like other rows, and Stats.LostUnitRows counts the rows. No time range
+// ends behind the greatest int64. The errors are that of ctx, ErrTable for a table without time ranges, ErrClosed,
+// ErrReadOnly and those of the disk (Tx.Commit); after disk.ErrNotDurable the units are returned all the same.
+// O(buckets and granules in memory); it reads and moves no row.
+func (t *Table) Seal(ctx context.Context, before int64) ([]Unit, error) {
+	change, next, _, err := t.changeUnits(ctx, func(state *catalog.TableState) catalog.UnitsChange { return state.PlanSeal(before) })
+	return next.Sealed(change), err
+}
+
+// Drop drops units in a commit, whose id it returns; 0 if none of them is there. Earlier snapshots keep the rows. With a
+// directory, their files go with the next that are written. Rows of their times that come later are taken, in new
+// buckets. Dictionaries stay until all of their time ranges go: DropBefore drops them. It reads no row: the cost is
+// that of the granules that go. The errors are those of Seal.
+func (t *Table) Drop(ctx context.Context, ids []uint64) (txn.ID, error) {
+	_, _, id, err := t.changeUnits(ctx, func(state *catalog.TableState) catalog.UnitsChange { return state.PlanDrop(ids) })
+	return id, err
+}
+
+// changeUnits commits the change that plan returns for the current state, and returns it with the next state, which is
+// nil if nothing changes.
+func (t *Table) changeUnits(ctx context.Context, plan func(*catalog.TableState) catalog.UnitsChange) (change catalog.UnitsChange, next *catalog.TableState, id txn.ID, err error) {
+	if t.schema.BucketWidth() == 0 {
+		return change, nil, 0, fmt.Errorf("%w: table %q has no time ranges", ErrTable, t.name)
+	}
+	for {
+		if err := cmp.Or(ctx.Err(), t.store.writable()); err != nil {
+			return change, nil, 0, err
+		}
+		if change = plan(t.state()); change.IsEmpty() {
+			return change, nil, 0, nil
+		}
+		if next, id, err = t.commitUnits(change, plan); !errors.Is(err, errChanged) {
+			return change, next, id, err
+		}
+	}
+}
+
+// commitUnits commits a change, unless plan has another one by now: then the error is errChanged.
+func (t *Table) commitUnits(change catalog.UnitsChange, plan func(*catalog.TableState) catalog.UnitsChange) (after *catalog.TableState, id txn.ID, err error) {
+	s := t.store
+	var log disk.Prepared
+	if s.log != nil {
+		if log, err = s.prepare(logged.EntryUnits, logged.UnitsEntry(t.ordinal, change), len(change.Drop) > 0); err != nil {
+			return nil, 0, err
+		}
+	}
+	defer log.Done()
+	s.opts.Yield("units/prepared")
+	var ticket txn.Ticket[*catalog.Database]
+	var due []dueGranule
+	s.roots.Start(&ticket)
+	id, err = ticket.Commit(func(commit txn.ID, current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], err error) {
+		state := current.State.Tables[t.ordinal]
+		switch {
+		case s.closed.Load():
+			return next, ErrClosed
+		case !plan(state).Equal(change):
+			return next, errChanged
+		}
+		edit := state.Edit(t.ordinal)
+		defer edit.Release()
+		edit.ChangeUnits(change)
+		next.State, due = current.State, s.appendDue(nil, t, edit)
+		t.finish(edit, current.Version+1, &next)
+		after = next.State.Table(t.ordinal)
+		log.Append(uint64(ticket.Begin()), uint64(commit))
+		return next, nil
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	s.opts.Yield("commit/published")
+	s.keeper.look(s.isTight())
+	s.queue.Add(due)
+	return after, id, log.Wait()
+}
+
+// reroute sends the pieces of a transaction whose buckets are sealed by now to those that take their rows. The error is
+// ErrMemory.
+func (tx *Tx) reroute() error {
+	for i := range tx.pieces {
+		p := &tx.pieces[i]
+		if more := p.table.state().Reroute(&p.Arrival); more > 0 {
+			if err := tx.store.reserve(more, incoming{table: p.table, start: p.table.schema.BucketStart(p.Bucket)}); err != nil {
+				return err
+			}
+			tx.bytes += more
+		}
+	}
+	tx.store.roots.Start(&tx.ticket)
+	return nil
+}
