@@ -9,6 +9,7 @@ type Arrival struct {
 	Bucket    int64    // start of the bucket
 	BucketKey string   // lowest key of the bucket
 	Bound, Hi string   // bounds of the granule that the part was built for
+	Born      uint64   // that of the bucket that it was built for; 0 if there was none
 	Known     bool     // the bucket has the part's series and columns already
 	Series    []uint32 // distinct codes in ascending order, unless Known
 	Columns   []string // concrete dynamic columns with a value that the bucket lacks, unless Known

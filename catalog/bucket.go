@@ -26,7 +26,7 @@ type BucketState struct {
 	Cold    *Cold               // rows that are not in granules of the table; nil if there are none
 	Unit    uint64              // id of the unit that the bucket is; 0 until it is sealed
 	Late    bool                // rows can be of any time of the range: they came when other buckets were sealed
-	Born    uint64              // commit that began the bucket in this run; 0 for one of an earlier run
+	Born    uint64              // a commit of the bucket: that which began it, or one of an earlier run
 }
 
 // Heap bytes of an entry besides its parts, including its place in an index.
@@ -49,7 +49,7 @@ func (b *BucketState) Size() int64 {
 
 // HasSeries reports whether the bucket has every series in a column of series codes. Once
 // true, the answer stays true: a bucket only grows until it is dropped, and a dropped bucket
-// takes no rows.
+// takes no rows (TableEdit.Takes).
 func (b *BucketState) HasSeries(series *encoding.Words) bool {
 	cursor := series.Cursor()
 	for {

@@ -204,23 +204,27 @@ func (t *TableState) timesAmongUnits(at int64) bucketTimes {
 	return times
 }
 
-// Takes reports whether the bucket of an arrival takes rows: it is not sealed.
+// Takes reports whether the bucket of an arrival takes it: it is not sealed, and it is the one that the arrival was
+// built for, whose series and columns the arrival does not bring. It is another if a unit was dropped since.
 func (e *TableEdit) Takes(a *Arrival) bool {
 	if e.State.LastUnit == 0 {
 		return true
 	}
 	b, ok := e.bucket(a.BucketKey)
-	return !ok || b.Unit == 0
+	return a.Born == 0 && (!ok || b.Unit == 0) || ok && b.Unit == 0 && a.Born == b.Born
 }
 
-// Reroute makes an arrival one for the bucket that takes its rows, if its own is sealed, and returns by how much
-// Arrival.Size grows. The arrival was not published, and nobody else has its part.
+// Reroute makes an arrival one that the bucket for its rows takes, and returns by how much Arrival.Size grows. The
+// arrival was not published, and nobody else has its part.
 func (t *TableState) Reroute(a *Arrival) (more int64) {
-	if b, ok := t.Buckets.Get(a.BucketKey); !ok || b.Unit == 0 {
+	b, ok := t.Buckets.Get(a.BucketKey)
+	before := a.Size()
+	switch {
+	case ok && b.Unit != 0:
+		a.Part.Move(t.lateBucket(t.Schema.BucketStart(a.Bucket)))
+	case a.Born == 0 || ok && a.Born == b.Born:
 		return 0
 	}
-	before := a.Size()
-	a.Part.Move(t.lateBucket(t.Schema.BucketStart(a.Bucket)))
 	*a = Arrival{Part: a.Part, Bucket: a.Part.Bucket()}
 	a.BucketKey, a.Hi = t.Schema.BucketBounds(a.Bucket)
 	a.Bound = a.BucketKey

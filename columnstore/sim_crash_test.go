@@ -60,6 +60,7 @@ var crashEvents = []string{
 	"refused by the disk", "not durable", "filed", "files", "filing failed",
 	"bucket unloaded", "row of a cold bucket", "file of a cold bucket replaced", "dictionaries unloaded", "dictionaries read for rows",
 	"commit of states", "states after a crash", "states dropped before a crash", "states evicted outside of a commit",
+	"unit sealed", "unit dropped", "read of units", "units after a crash",
 	"commit of a drop", "rows dropped by hand", "ranges dropped for the disk budget",
 }
 
@@ -293,7 +294,7 @@ func (h *simRun) logged() (commits []uint64) {
 			h.fail("read the log: %v", err)
 			break
 		}
-		if e.Kind == logged.EntryCommit && e.Commit > through {
+		if (e.Kind == logged.EntryCommit || e.Kind == logged.EntryUnits) && e.Commit > through {
 			commits = append(commits, e.Commit)
 		}
 	}
@@ -338,6 +339,7 @@ func (h *simRun) checkPrefix(kept []uint64) {
 		left.Add(id, c)
 	}
 	h.commits, h.stateTime = left, 0
+	h.units.forget(last)
 	h.committedStates(h.statesOf(math.MaxUint64))
 	h.promised = last // what was read once must not be lost later
 }
@@ -388,7 +390,12 @@ func (h *simRun) reopen() {
 	}
 	h.checkMemory()
 	for table := range h.tables {
-		h.snapshot(func(snap *Snapshot) { h.lookAt(snap, table) })
+		h.snapshot(func(snap *Snapshot) {
+			h.lookAt(snap, table)
+			if h.units.rng != nil && len(h.lookAtUnits(snap, table)) > 0 && len(h.units.rows) > 0 {
+				h.note("units after a crash")
+			}
+		})
 	}
 	h.check()
 }

@@ -46,6 +46,10 @@ func TestEveryInterleaving(t *testing.T) {
 		{"a rewrite of what is evicted", 10, 1, times(1, 2, 3, 15, 25, 35), 6000, tasks(compacts, commits(0, 45), reads(1))},
 		{"a snapshot that expires", 10, 1, times(1, 15, 25, 35), 1, tasks(reads(2), commits(0, 45), commits(0, 55))},
 		{"a late row, a reader and a split of its bucket", 10, 1, times(1, 2, 3, 15), 0, tasks(commits(0, 0), reads(2), compacts)},
+		{"a seal, a late row and a reader", 10, 1, times(1, 2, 15), 0, tasks(seals(20), commits(0, 3, 16), readsUnits)},
+		{"a seal, two late rows and a compaction", 10, 1, times(1, 2, 3), 0, tasks(seals(10), commits(0, 0, 4), commits(0, 5), compacts)},
+		{"two seals and late rows", 10, 1, times(1), 0, tasks(seals(10), seals(10), commits(0, 4), commits(0, 5))},
+		{"a seal, a drop and late rows", 10, 1, times(1, 2), 0, tasks(seals(10), dropsUnits, commits(0, 5), commits(0, 6))},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			if effort.Race && i%4 > 0 {
@@ -70,7 +74,7 @@ func TestEveryInterleaving(t *testing.T) {
 
 // decisive are the yield points between two reads or writes of state shared by tasks. Others
 // only repeat an interleaving.
-var decisive = []string{"commit/start", "read/granule", "maintain/merged"}
+var decisive = []string{"commit/start", "units/prepared", "read/granule", "maintain/merged"}
 
 // mostRuns bounds the schedules of a scope. A scope that needs more is not small.
 const mostRuns = 100_000
@@ -86,6 +90,7 @@ func (s scope) explore(checks ...func(h *simRun)) (runs int, err error) {
 		h.opts.GranuleRows, h.opts.FreshParts, h.opts.MaxParts, h.opts.Retention, h.bucket = 2, 2, 2, 0, s.bucket
 		h.opts.GranuleBytes, h.opts.GenerationBuckets, h.opts.MemoryBudget = 0, 1, 0
 		h.only = decisive
+		h.units = newSimUnits(1, s.bucket)
 		h.pick = func(n int) int {
 			if step == len(choices) {
 				choices, options = append(choices, 0), append(options, n)

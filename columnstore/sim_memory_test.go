@@ -103,7 +103,7 @@ func (h *simRun) compareCuts(table int, before, state *catalog.TableState) {
 	s := h.tables[table].schema
 	for bound, b := range state.Buckets.All() {
 		if _, known := before.Buckets.Get(bound); !known && b.Start != s.BucketStart(b.Start) {
-			h.note("bucket cut")
+			h.note(map[bool]string{false: "bucket cut", true: "late bucket"}[b.Late])
 		}
 	}
 	if s.BucketColumn() < 0 || before.Granules.Len() == 0 && state.Granules.Len() == 0 {
@@ -119,7 +119,7 @@ func (h *simRun) compareCuts(table int, before, state *catalog.TableState) {
 		h.sections = g.AppendSections(h.sections[:0])
 		for _, slice := range h.sections {
 			lo, hi := slice.Part.TimeRange()
-			if lo < start || s.BucketStart(hi) != s.BucketStart(start) {
+			if lo < start && !(ok && b.Late) || s.BucketStart(lo) != s.BucketStart(start) || s.BucketStart(hi) != s.BucketStart(start) {
 				h.fail("table %d: bucket %d has rows of times from %d to %d", table, start, lo, hi)
 			}
 			if ok && hi > b.Latest {

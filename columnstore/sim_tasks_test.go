@@ -150,6 +150,9 @@ func (h *simRun) refused(err error) bool {
 func (h *simRun) countRouted(tx *Tx) {
 	for _, p := range tx.pieces {
 		state := h.store.roots.Root().State.Table(p.table.ordinal)
+		if b, ok := state.Buckets.Get(p.BucketKey); ok && b.Unit != 0 {
+			h.note("row of a bucket that was sealed meanwhile")
+		}
 		if g, ok := state.Granules.Get(p.Bound); ok {
 			if _, hi := g.Bounds(); hi != p.Hi && hi != "" && (p.Hi == "" || hi < p.Hi) {
 				h.note("part routed to children of a split")
@@ -222,7 +225,7 @@ func (h *simRun) lookAt(snap *Snapshot, table int) {
 	defer func() { h.reading-- }()
 	if h.rng.IntN(4) == 0 {
 		v.by = "scan"
-		v.rows, err = scanSim(h.tables[table], snap, h.rng.IntN(2) == 0)
+		v.rows, err = scanSim(h.tables[table], snap, ScanOptions{Ordered: h.rng.IntN(2) == 0})
 		h.note("read by scan")
 	} else {
 		v.rows, err = aggregateSim(h.tables[table], snap)
@@ -285,9 +288,9 @@ func aggregateSim(t *Table, snap *Snapshot) ([]string, error) {
 }
 
 // scanSim reads the rows as Arrow records.
-func scanSim(t *Table, snap *Snapshot, ordered bool) ([]string, error) {
+func scanSim(t *Table, snap *Snapshot, opts ScanOptions) ([]string, error) {
 	var rows []string
-	for row, err := range decodedRows(t, snap, ScanOptions{Ordered: ordered}) {
+	for row, err := range decodedRows(t, snap, opts) {
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os/exec"
@@ -87,6 +88,7 @@ var simEvents = []string{
 	"step", "commit", "commit of two tables", "abort", "snapshot", "read", "read by scan", "read after other commits",
 	"compaction", "split", "rewrite discarded", "insert over several granules", "part routed to children of a split", "refused as too old", "read after retention dropped rows", "close", "refused after close",
 	"commit of states", "read of states", "history has a writer", "change of what is committed refused",
+	"unit sealed", "unit dropped", "read of units", "late bucket", "row of a bucket that was sealed meanwhile",
 	"bucket closed", "bucket cut", "row behind the cut of its bucket", "eviction", "eviction from under an open transaction", "snapshot expired", "read cut off by expiry", "refused for memory", "snapshot that pins memory",
 }
 
@@ -132,6 +134,8 @@ type simRun struct {
 	nextRow  int64
 	excess   int64 // bytes of the store after recovery, if they are more than the budget and must stay
 
+	units simUnits
+
 	*crashing // nil without a log
 
 	states    *History // none with a memory budget: a chunk of tiles is more than that
@@ -167,9 +171,12 @@ func (h *simRun) traced() string {
 type simCommit struct {
 	rows    [][]string
 	states  []simChange
-	floor   int64         // of the history behind a commit of states
-	drops   map[int]int64 // by table, the time before which rows were dropped
-	forDisk bool          // the store dropped them
+	floor   int64                   // of the history behind a commit of states
+	drops   map[int]int64           // by table, the time before which rows were dropped
+	forDisk bool                    // the store dropped them
+	units   bool                    // it seals or drops units
+	gone    map[int]map[string]bool // by table, the rows of units that were dropped
+	id      uint64                  // once it is published, of a commit of units
 }
 
 // simView is a reader's result.
@@ -197,6 +204,7 @@ func newHistory(seed uint64) *simRun {
 	if rng.IntN(3) == 0 {
 		h.opts.MemoryBudget = int64(20_000 + rng.IntN(150_000))
 	}
+	h.units = newSimUnits(seed, h.bucket)
 	if seed%3 > 0 { // drawn from the seed alone, so that the histories of earlier seeds are unchanged
 		h.opts.BucketRows = int(1 + seed%7*5)
 	}
@@ -226,6 +234,10 @@ func (h *simRun) yieldPoint(point string) {
 		h.committedStates(t.commit.states)
 		if len(t.commit.states) > 0 {
 			t.commit.floor = root.State.Histories[h.states.ordinal].Start()
+		}
+		if t.commit.units {
+			t.commit.id = uint64(root.Commit)
+			h.publishedUnits()
 		}
 		h.commits.Add(uint64(root.Commit), *t.commit)
 		t.commit = nil
@@ -351,6 +363,9 @@ func (h *simRun) startTasks() {
 		h.start(fmt.Sprint("maintainer ", i), h.maintain)
 	}
 	h.start("compactor", h.compact)
+	if h.units.rng != nil {
+		h.start("sealer", h.sealUnits)
+	}
 	if h.crashing != nil {
 		h.start("log", h.logs)
 		h.start("keeper", h.files)
@@ -384,9 +399,11 @@ func (h *simRun) check() {
 // further, but never beyond the newest row of any insert.
 func (h *simRun) want(commit uint64, table int, floor int64) []string {
 	var rows []string
+	gone := map[string]bool{}
 	newest, expected := int64(math.MinInt64), int64(math.MinInt64)
 	for _, c := range h.commits.Until(commit) {
 		rows = append(rows, c.rows[table]...)
+		maps.Copy(gone, c.gone[table])
 		for _, row := range c.rows[table] {
 			newest = max(newest, timeOf(row))
 		}
@@ -411,6 +428,7 @@ func (h *simRun) want(commit uint64, table int, floor int64) []string {
 			h.note("read after retention dropped rows")
 		}
 	}
+	rows = slices.DeleteFunc(rows, func(row string) bool { return gone[row] })
 	slices.Sort(rows)
 	return rows
 }

@@ -243,7 +243,7 @@ func (t *Files) Forget(number int64) { t.Cache.Forget(Key{table: t, kind: ofDict
 // OpenBucket returns a bucket of an earlier run, whose rows are cold. If its file is damaged, reads of
 // its rows get the error, and others do not. The errors are those of the FS.
 func (t *Files) OpenBucket(f filed.BucketFile, generation int64) (*catalog.BucketState, error) {
-	b := &catalog.BucketState{Start: f.Start, Latest: f.Latest, Unit: f.Unit, Late: f.Late, Cold: coldOf(f, generation)}
+	b := &catalog.BucketState{Start: f.Start, Latest: f.Latest, Unit: f.Unit, Late: f.Late, Born: f.Through, Cold: coldOf(f, generation)}
 	rows, err := t.Dir().OpenRows(t.Schema, f)
 	if _, damaged := errors.AsType[*disk.DamagedError](err); damaged || errors.Is(err, filed.ErrFile) {
 		b.Cold.Err = err
