@@ -173,8 +173,8 @@ func TestOneWordOneMeaning(t *testing.T) {
 // The bounds of the exported surface are its size: a change that adds names raises them by as
 // many, and says in its message what they are for.
 const (
-	mostNames  = 1644
-	mostPublic = 418
+	mostNames  = 1682
+	mostPublic = 422
 )
 
 // mostLines bounds the lines of a package without its tests; histories have more.

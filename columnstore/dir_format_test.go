@@ -111,6 +111,14 @@ func writeFormat(t *testing.T, root string) {
 			}
 		}
 		commit(t, tx)
+		if i == 3 || i == 6 { // units in files, and units in the log
+			seal(t, table, 4000)
+		}
+		if i == 5 {
+			if _, err := table.Drop(t.Context(), []uint64{2}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if i == 4 {
 			if err := store.Maintain(t.Context()); err != nil || store.Stats().FilingError != nil {
 				t.Fatal(err, store.Stats().FilingError)
@@ -144,6 +152,15 @@ func contentsText(t *testing.T, store *Store) string {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&out, "\tnotes %q\n", notes)
+		units, err := table.Units(snap)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range units { // earlier versions have none
+			if u.ID != 0 {
+				fmt.Fprintf(&out, "\tunit %d: %d rows from %d to %d\n", u.ID, u.Rows, u.First, u.Last)
+			}
+		}
 	}
 	for _, h := range store.Histories() {
 		view, err := snap.History(h)

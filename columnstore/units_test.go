@@ -1,0 +1,207 @@
+package columnstore
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/granarydb/granary/internal/crashfs"
+)
+
+// insertAt inserts a row of each time in a transaction of its own.
+func insertAt(t *testing.T, table *Table, times ...int64) {
+	t.Helper()
+	for _, at := range times {
+		if _, err := table.Insert(t.Context(), heavy(at, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func seal(t *testing.T, table *Table, before int64) []Unit {
+	t.Helper()
+	units, err := table.Seal(t.Context(), before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return units
+}
+
+// timesOf returns the times of the rows of a unit, sorted.
+func timesOfUnit(t *testing.T, table *Table, id uint64) (times []int64) {
+	t.Helper()
+	snap := snapshot(t, table.store)
+	defer snap.Close()
+	for row, err := range decodedRows(table, snap, ScanOptions{Columns: []string{"time"}, Buckets: []uint64{id}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		times = append(times, row["time"].(int64))
+	}
+	slices.Sort(times)
+	return times
+}
+
+// Seal takes the ranges that end at a time, and no others, and each row that comes later is in the next unit of its
+// range.
+func TestSeal(t *testing.T) {
+	store, table := open(t, Options{PastLimit: -1, FutureLimit: -1, Manual: true}, samples(10))
+	insertAt(t, table, 1, 2, 9, 11, 25)
+	if got := seal(t, table, 19); !cmp.Equal(got, []Unit{{ID: 1, First: 0, Last: 9, Rows: 3}}) {
+		t.Errorf("sealed %v", got)
+	}
+	if got := seal(t, table, 20); !cmp.Equal(got, []Unit{{ID: 2, First: 10, Last: 19, Rows: 1}}) {
+		t.Errorf("sealed %v", got)
+	}
+	if got := seal(t, table, 20); got != nil {
+		t.Errorf("sealed %v again", got)
+	}
+	insertAt(t, table, 0, 9, 9, 12, 26)
+	if got := seal(t, table, 10); !cmp.Equal(got, []Unit{{ID: 3, First: 0, Last: 9, Rows: 3}}) {
+		t.Errorf("sealed %v", got)
+	}
+	insertAt(t, table, 5)
+	for id, want := range map[uint64][]int64{1: {1, 2, 9}, 2: {11}, 3: {0, 9, 9}, 0: {5, 12, 25, 26}} {
+		if got := timesOfUnit(t, table, id); !slices.Equal(got, want) {
+			t.Errorf("unit %d has rows of %v, want %v", id, got, want)
+		}
+	}
+	if id, err := table.Drop(t.Context(), []uint64{1, 3, 9}); id == 0 || err != nil {
+		t.Errorf("drop: %d, %v", id, err)
+	}
+	if id, err := table.Drop(t.Context(), []uint64{1}); id != 0 || err != nil {
+		t.Errorf("drop again: %d, %v", id, err)
+	}
+	if got := store.Stats(); got.Rows != 5 || got.DroppedRows != 6 || got.LostUnitRows != 0 || len(got.Units) != 1 || got.Units[0].ID != 2 || got.Units[0].Table != table.Name() {
+		t.Errorf("stats %+v", got)
+	}
+	insertAt(t, table, 3) // the range goes on, with the late bucket
+	if got := seal(t, table, 10); !cmp.Equal(got, []Unit{{ID: 4, First: 0, Last: 9, Rows: 1}, {ID: 5, First: 0, Last: 9, Rows: 1}}) {
+		t.Errorf("sealed %v", got)
+	}
+}
+
+func TestSeal_Errors(t *testing.T) {
+	store, table := open(t, Options{PastLimit: -1, FutureLimit: -1, Manual: true}, samples(10))
+	insertAt(t, table, 1, 25)
+	before := snapshot(t, store)
+	defer before.Close()
+	seal(t, table, 20)
+	after := snapshot(t, store)
+	defer after.Close()
+	for _, of := range []struct {
+		snap *Snapshot
+		id   uint64
+		want error
+	}{{before, 1, ErrUnit}, {after, 2, ErrUnit}, {after, 1, nil}, {before, 0, nil}} {
+		if _, err := table.RecordSchema(of.snap, ScanOptions{Buckets: []uint64{0, of.id}}); !errors.Is(err, of.want) {
+			t.Errorf("unit %d: %v, want %v", of.id, err, of.want)
+		}
+	}
+	plain, err := store.CreateTable("plain", samples(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plain.Seal(t.Context(), 1); !errors.Is(err, ErrTable) {
+		t.Errorf("a table without ranges: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := table.Seal(ctx, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	store.Close()
+	if _, err := table.Drop(t.Context(), []uint64{1}); !errors.Is(err, ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+}
+
+// A range of few nanoseconds is sealed only while it has room for a late bucket.
+func TestSeal_NarrowRange(t *testing.T) {
+	_, table := open(t, Options{PastLimit: -1, FutureLimit: -1, Manual: true}, samples(3))
+	for i := range 5 {
+		insertAt(t, table, 0, 1, 2)
+		if got, want := len(seal(t, table, 3)), 1; i < 2 && got != want || i >= 2 && got != 0 {
+			t.Errorf("seal %d takes %d units", i, got)
+		}
+	}
+	if got := timesOfUnit(t, table, 0); len(got) != 9 {
+		t.Errorf("%d rows are in no unit, want 9", len(got))
+	}
+}
+
+// Rows of units that nobody dropped as such are counted when retention, DropBefore or the memory budget drops them.
+func TestSeal_Lost(t *testing.T) {
+	opts := Options{PastLimit: -1, FutureLimit: -1, Manual: true}
+	lost := func(opts Options, drop func(*Store, *Table)) int64 {
+		store, table := open(t, opts, samples(10))
+		insertAt(t, table, 1, 2, 11, 12, 13, 21)
+		seal(t, table, 20)
+		insertAt(t, table, 3)
+		if _, err := table.Drop(t.Context(), []uint64{2}); err != nil {
+			t.Fatal(err)
+		}
+		drop(store, table)
+		return store.Stats().LostUnitRows
+	}
+	if got := lost(opts, func(_ *Store, table *Table) {
+		if _, err := table.DropBefore(t.Context(), 20); err != nil {
+			t.Fatal(err)
+		}
+	}); got != 2 {
+		t.Errorf("DropBefore: %d rows, want 2", got)
+	}
+	opts.Retention = 20 * time.Nanosecond
+	if got := lost(opts, func(_ *Store, table *Table) { insertAt(t, table, 100) }); got != 2 {
+		t.Errorf("retention: %d rows, want 2", got)
+	}
+	opts.Retention, opts.MemoryBudget = 0, 1<<20
+	if got := lost(opts, func(store *Store, table *Table) {
+		for at := int64(30); store.Stats().EvictedRows == 0; at += 10 {
+			if _, err := table.Insert(t.Context(), heavy(at, 500)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}); got != 2 {
+		t.Errorf("eviction: %d rows, want 2", got)
+	}
+}
+
+// Units come back with their ids, from files and from the log, and are never another's.
+func TestSeal_Restart(t *testing.T) {
+	opts := inSmallDir(crashfs.New(crashfs.Options{}))
+	store, table := open(t, opts, samples(10))
+	insertAt(t, table, 1, 11, 21, 31)
+	seal(t, table, 20)
+	if err := store.Close(); err != nil { // which writes files
+		t.Fatal(err)
+	}
+	for range 2 {
+		store, table = reopen(t, opts)
+		insertAt(t, table, 2)
+		seal(t, table, 30)
+		if _, err := table.Drop(t.Context(), []uint64{1}); err != nil {
+			t.Fatal(err)
+		}
+		if got := timesOfUnit(t, table, 2); !slices.Equal(got, []int64{11}) {
+			t.Errorf("unit 2 has rows of %v", got)
+		}
+		want := store.Stats().Units
+		if err := store.log.Sync(t.Context(), 1<<62); err != nil {
+			t.Fatal(err)
+		}
+		opts.FS = opts.FS.(*crashfs.FS).Crash() // the log has it
+		store, table = reopen(t, opts)
+		if got := store.Stats().Units; !cmp.Equal(got, want) {
+			t.Errorf("units %v after a crash, %v before", got, want)
+		}
+		insertAt(t, table, 4)
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
