@@ -27,6 +27,9 @@
 //	K4  The floor never falls. No state has a bucket or a granule below it.
 //	K5  Bytes is the sum of the parts, granules, buckets and notes that the state reaches. Cold
 //	    rows count in Rows alone.
+//	K6  A bucket that is sealed (units.go) gets no row, and its id is that of no other unit of the
+//	    table at any time. A range with such a bucket has one that takes rows, or a free
+//	    nanosecond where one can begin.
 //
 // The package makes no compatibility promise: it is a room of package columnstore.
 package catalog

@@ -48,10 +48,12 @@
 //	C10 A floor never falls. No root has rows below it, and none get in.
 //	C11 A bucket begins at the start of a range of the schema's width, or inside it if
 //	    the range was cut (Options.BucketRows). Its rows have times from its start to
-//	    the end of the range.
+//	    the end of the range; those of a late bucket, any times of the range.
 //	C12 Of a store with a log, a restart brings back a prefix of the commits, whole
 //	    ones, and all that the policy promised (disk.SyncPolicy). A code means the
 //	    same as before.
+//	C13 Each row of a snapshot is in exactly one bucket of Table.Units. A unit has the
+//	    same rows in each snapshot that has it.
 //
 // # Departures from the RFC
 //

@@ -71,11 +71,12 @@ type Options struct {
 	// cost memory: 1 % at a million rows, and less at the default. They cost time: up to a quarter for sums over many
 	// buckets, and up to 20 us each for queries about series.
 	//
-	// A bucket that was cut still gets late rows of its time, and rows that were inserted before the cut and committed
-	// after it. An ordered scan returns rows by bucket, so within one range of the schema's width a row can come
-	// before an earlier one, even of the same series. Retention, eviction and generations go by whole ranges and do
-	// not depend on cuts. A range older than the newest is not cut, and rows of one time are not separated. Only the
-	// rows bound the number of buckets. A batch with rows of more than 1,024 buckets is ErrLimit.
+	// A bucket that was cut and not sealed (Table.Seal) still gets late rows of its time, and rows that were inserted
+	// before the cut and committed after it. An ordered scan returns rows by bucket, so within one range of the
+	// schema's width a row can come before an earlier one, even of the same series. Retention, eviction and generations
+	// go by whole ranges and do not depend on cuts. A range older than the newest is not cut, and rows of one time are
+	// not separated. Only the rows bound the number of buckets. A batch with rows of more than 1,024 buckets is
+	// ErrLimit.
 	BucketRows int
 	// GenerationBuckets is the number of consecutive time ranges that share dictionaries, which are dropped with the
 	// last of them. A greater number keeps fewer copies of values that stay the same. A smaller one frees values that

@@ -70,6 +70,7 @@ func TestSeal(t *testing.T) {
 			t.Errorf("unit %d has rows of %v, want %v", id, got, want)
 		}
 	}
+	checkRowsByTime(t, table, []int64{0, 1, 2, 5, 9, 9, 9, 11, 12, 25, 26})
 	if id, err := table.Drop(t.Context(), []uint64{1, 3, 9}); id == 0 || err != nil {
 		t.Errorf("drop: %d, %v", id, err)
 	}
@@ -82,6 +83,45 @@ func TestSeal(t *testing.T) {
 	insertAt(t, table, 3) // the range goes on, with the late bucket
 	if got := seal(t, table, 10); !cmp.Equal(got, []Unit{{ID: 4, First: 0, Last: 9, Rows: 1}, {ID: 5, First: 0, Last: 9, Rows: 1}}) {
 		t.Errorf("sealed %v", got)
+	}
+}
+
+// checkRowsByTime asks for the rows of all ranges of time, and for the first ones, of a table with rows of some times, which
+// are sorted.
+func checkRowsByTime(t *testing.T, table *Table, times []int64) {
+	t.Helper()
+	snap := snapshot(t, table.store)
+	defer snap.Close()
+	ask := func(opts ScanOptions) (got []int64) {
+		opts.Columns = []string{"time"}
+		for row, err := range decodedRows(table, snap, opts) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, row["time"].(int64))
+		}
+		return got
+	}
+	for lo := int64(-1); lo < 31; lo++ {
+		for hi := lo; hi < 31; hi++ {
+			var want []int64
+			for _, at := range times {
+				if lo <= at && at < hi {
+					want = append(want, at)
+				}
+			}
+			got := ask(ScanOptions{Where: And(AtLeast("time", lo), Less("time", hi))})
+			if slices.Sort(got); !slices.Equal(got, want) {
+				t.Errorf("rows from %d to %d are of %v, want %v", lo, hi, got, want)
+			}
+		}
+	}
+	for n := 1; n <= len(times); n++ {
+		first := ask(ScanOptions{OrderBy: []Ordering{{Column: "time"}}, Limit: n})
+		last := ask(ScanOptions{OrderBy: []Ordering{{Column: "time", Descending: true}}, Limit: n})
+		if slices.Reverse(last); !slices.Equal(first, times[:n]) || !slices.Equal(last, times[len(times)-n:]) {
+			t.Errorf("the first %d rows are of %v, the last of %v", n, first, last)
+		}
 	}
 }
 

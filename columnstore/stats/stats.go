@@ -54,11 +54,11 @@ type Stats struct {
 	EvictedStates   int64 // bytes of states of histories evicted for the memory budget
 	Expired         int64 // snapshots expired for a budget
 
-	Units []Unit // of all tables in the order of their creation, each by the starts of buckets; without those of no unit
+	Units []TableUnit // of all tables in the order of their creation, each by the starts of buckets; without those of no unit
 }
 
-// Unit is the rows of a bucket that was sealed (Table.Seal).
-type Unit struct {
+// TableUnit is the rows of a bucket that was sealed (Table.Seal).
+type TableUnit struct {
 	Table string
 	catalog.Unit
 }
@@ -108,7 +108,7 @@ func (s *Stats) AddTable(name string, state *catalog.TableState) {
 	}
 	for _, u := range state.Units() {
 		if u.ID != 0 {
-			s.Units = append(s.Units, Unit{name, u})
+			s.Units = append(s.Units, TableUnit{name, u})
 		}
 	}
 }
