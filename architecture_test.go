@@ -41,7 +41,7 @@ var below = map[string][]string{
 	"query":           {"query/filter", "catalog", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "query/order"},
 	"query/filter":    {"catalog", "granule", "txn", "schema", "encoding", "encoding/dict"},
 	"query/order":     {"query/filter", "granule", "schema", "encoding"},
-	"catalog/mended":  {"catalog/dicts", "catalog/filed", "catalog/logged", "disk", "granule", "history", "schema"},
+	"catalog/mended":  {"catalog", "catalog/dicts", "catalog/filed", "catalog/logged", "disk", "granule", "history", "schema"},
 	"catalog/logged":  {"catalog", "granule", "schema", "internal/fields"},
 	"catalog/stored":  {"catalog", "catalog/dicts", "catalog/filed", "disk", "granule", "txn", "schema", "internal/cache"},
 	"catalog/dicts":   {"catalog/filed", "catalog/logged", "disk", "granule", "schema", "txn"},

@@ -183,6 +183,16 @@ func (t *TableState) lateBucket(first int64) int64 {
 	return late
 }
 
+// IsLate reports whether the bucket that begins at a time is a late one. One that is not there yet, and begins amid a
+// range, is: a cut makes its bucket itself.
+func (e *TableEdit) IsLate(start int64) bool {
+	key, _ := e.schema.BucketBounds(start)
+	if b, ok := e.bucket(key); ok {
+		return b.Late
+	}
+	return e.State.LastUnit > 0 && start != e.schema.BucketStart(start)
+}
+
 // timesAmongUnits is timesOf in a table that has had units. It reads all buckets of the range.
 func (t *TableState) timesAmongUnits(at int64) bucketTimes {
 	first := t.Schema.BucketStart(at)

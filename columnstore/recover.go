@@ -306,7 +306,7 @@ func (r *recovery) addPart(t *Table, edit *catalog.TableEdit, p logged.PartImage
 	if err != nil || !kept {
 		return err
 	}
-	r.parts.Schema, r.parts.Generation, r.parts.Codes = t.schema, g.Generation, g.Watermark()
+	r.parts.Schema, r.parts.Generation, r.parts.Codes, r.parts.Late = t.schema, g.Generation, g.Watermark(), edit.IsLate(p.Bucket)
 	// The part keeps its bytes alive. In those of the reader it would keep all of a segment.
 	part, err := r.parts.Read(p.Bucket, bytes.Clone(p.Image))
 	if err != nil {

@@ -682,3 +682,31 @@ func BenchmarkImage(b *testing.B) {
 		})
 	}
 }
+
+// The rows of a bucket that begins amid its range are not before its start, but for a late one.
+func TestPartImage_Bucket(t *testing.T) {
+	s, gen, _, _ := smallGranule(t)
+	first := s.BucketStart(7)
+	p := partOf(t, s, gen, &schema.Batch{Rows: 2, Columns: map[string]encoding.Vector{
+		"type": encoding.Strings("cpu"), "stack": encoding.UUIDLists(lists[1]), "time": encoding.Int64s(first+7, first+9),
+		"duration": encoding.Int64s(10), "value": encoding.Int64s(10, 20),
+	}})
+	image, _ := p.AppendImage(s, nil)
+	for _, of := range []struct {
+		bucket int64
+		late   bool
+		holds  bool
+	}{
+		{first, false, true}, {first + 7, false, true}, {first + 8, false, false}, {first + 10, false, false},
+		{first, true, true}, {first + 8, true, true}, {first + 10, true, true},
+		{s.BucketEnd(first), false, false}, {s.BucketEnd(first), true, false}, {s.BucketEnd(first) + 1, true, false},
+		{first - 1, false, false}, {first - 1, true, false},
+	} {
+		r := readerOf(s, gen)
+		r.Late = of.late
+		got, err := r.Read(of.bucket, image)
+		if of.holds != (err == nil) || !of.holds && !errors.Is(err, ErrImage) || of.holds && got.Bucket() != of.bucket {
+			t.Errorf("bucket %d, late %t: %v", of.bucket, of.late, err)
+		}
+	}
+}

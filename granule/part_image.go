@@ -101,6 +101,9 @@ type PartReader struct {
 	// MaxRows bounds the rows of a part, by default schema.MaxRows. It bounds what a reader of
 	// the part can need, as a few bytes can stand for any number of equal rows.
 	MaxRows int
+	// Late is set for parts of late buckets (catalog.BucketState): their rows can have any times of the
+	// range of the bucket. Those of other buckets are not before its start.
+	Late bool
 
 	in    encoding.ImageReader
 	names map[string]string // each name once
@@ -158,8 +161,14 @@ func (r *PartReader) read(bucket int64, wide bool) (*Part, error) {
 	}
 	p.seal(r.Schema)
 	p.size += head
-	s := r.Schema
-	if s.BucketColumn() >= 0 && (s.BucketStart(p.minTime) != s.BucketStart(bucket) || s.BucketStart(p.maxTime) != s.BucketStart(bucket)) {
+	s, first := r.Schema, bucket
+	if s.BucketColumn() < 0 {
+		return p, nil
+	}
+	if r.Late {
+		first = s.BucketStart(bucket)
+	}
+	if p.minTime < first || s.BucketStart(p.maxTime) != s.BucketStart(bucket) {
 		in.Failf("times of %d to %d are not in bucket %d", p.minTime, p.maxTime, bucket)
 		return nil, in.Err()
 	}

@@ -88,6 +88,7 @@ func (r *RowsFile) Part(i int, narrow, wide []byte, parts *granule.PartReader) (
 	if wide == nil && !r.HasWide(i) {
 		wide = []byte{} // wide columns without words are there
 	}
+	parts.Late = r.bucket.Late
 	if r.version < 2 {
 		p, err = parts.Read(r.bucket.Start, narrow)
 	} else {

@@ -61,7 +61,9 @@ type table struct {
 	name        string
 	schema      *schema.Schema
 	ranges      dicts.Ranges
-	first       int64 // the generations before are dropped
+	first       int64          // the generations before are dropped
+	plain       map[int64]bool // starts of the buckets that cuts began; others amid a range are late
+	units       bool           // there were some, so that there can be late buckets
 	generations map[int64]*generation
 }
 
@@ -276,11 +278,28 @@ func newTable(f *filed.TableFiles) (*table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: table %q: %w", filed.ErrFile, f.Name, err)
 	}
-	t := &table{name: f.Name, schema: s, ranges: dicts.Ranges{Width: s.BucketWidth(), Count: f.Ranges}, first: math.MinInt64, generations: map[int64]*generation{}}
+	t := emptyTable(f.Name, s, f.Ranges)
+	t.units = f.State.LastUnit > 0
+	for _, b := range f.Buckets {
+		t.plain[b.Start] = !b.Late
+	}
 	if f.State.Floor > math.MinInt64 {
 		t.first = t.ranges.Of(f.State.Floor)
 	}
 	return t, nil
+}
+
+// emptyTable returns a table that no file is of.
+func emptyTable(name string, s *schema.Schema, ranges int64) *table {
+	return &table{
+		name: name, schema: s, ranges: dicts.Ranges{Width: s.BucketWidth(), Count: ranges}, first: math.MinInt64,
+		generations: map[int64]*generation{}, plain: map[int64]bool{},
+	}
+}
+
+// isLate reports whether the bucket that begins at a time is a late one.
+func (t *table) isLate(start int64) bool {
+	return t.units && start != t.schema.BucketStart(start) && !t.plain[start]
 }
 
 // dictionaries reads the files of a generation.

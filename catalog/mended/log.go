@@ -6,9 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
-	"github.com/granarydb/granary/catalog/dicts"
+	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/catalog/logged"
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/granule"
@@ -120,7 +119,7 @@ func (c *checker) addTable(body []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", logged.ErrEntry, err)
 	}
-	c.tables = append(c.tables, &table{name: e.Name, schema: s, ranges: dicts.Ranges{Width: s.BucketWidth(), Count: e.Ranges}, first: math.MinInt64, generations: map[int64]*generation{}})
+	c.tables = append(c.tables, emptyTable(e.Name, s, e.Ranges))
 	return nil
 }
 
@@ -197,12 +196,17 @@ func (c *checker) units(e disk.Entry) error {
 	if c.manifest != nil && e.Commit <= c.manifest.Commit {
 		return nil // the files have it
 	}
-	ordinal, _, err := logged.ReadUnits(e.Body)
+	ordinal, change, err := logged.ReadUnits(e.Body)
 	if err == nil && ordinal >= len(c.tables) {
 		err = fmt.Errorf("%w: table %d of %d", logged.ErrEntry, ordinal, len(c.tables))
 	}
 	if err != nil {
 		return err
+	}
+	t := c.tables[ordinal]
+	t.units = true
+	for _, u := range change.Drop {
+		delete(t.plain, u.Start) // the next bucket there is a late one
 	}
 	c.report.Commit = e.Commit
 	return nil
@@ -219,12 +223,15 @@ func (c *checker) parts(w *logged.TableContents) (rows int64, err error) {
 		if g.lost || t.ranges.Of(p.Bucket) < t.first {
 			continue
 		}
-		reader := granule.PartReader{Schema: t.schema, Generation: g.Generation, Codes: g.Watermark()}
+		reader := granule.PartReader{Schema: t.schema, Generation: g.Generation, Codes: g.Watermark(), Late: t.isLate(p.Bucket)}
 		part, err := reader.Read(p.Bucket, bytes.Clone(p.Image))
 		if err != nil {
 			return 0, fmt.Errorf("table %q: %w", t.name, err)
 		}
 		rows += int64(part.Rows())
+	}
+	if w.Decided.Cut != catalog.NoCut {
+		t.plain[w.Decided.Cut] = true
 	}
 	return rows, nil
 }

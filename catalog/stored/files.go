@@ -130,7 +130,7 @@ func (t *Files) All(state *catalog.TableState, b *catalog.BucketState) iter.Seq2
 // open returns the directory of the file of a bucket with cold rows.
 func (t *Files) open(b *catalog.BucketState) (*filed.RowsFile, error) {
 	c := b.Cold
-	file := filed.BucketFile{Start: b.Start, Latest: b.Latest, Through: c.Through, File: c.File, Rows: c.Rows, Bytes: c.Bytes}
+	file := filed.BucketFile{Start: b.Start, Latest: b.Latest, Late: b.Late, Through: c.Through, File: c.File, Rows: c.Rows, Bytes: c.Bytes}
 	rows, err := t.Cache.Get(Key{table: t, kind: ofRows, of: int64(c.File)}, func() (cache.Sized, error) { return t.Dir().OpenRows(t.Schema, file) })
 	if err != nil {
 		return nil, t.failed(b, err)
