@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/granarydb/granary/granule"
 )
 
 // ErrUnit is of OnlyUnits. Package columnstore has it too, and documents it.
@@ -215,13 +217,23 @@ func (t *TableState) timesAmongUnits(at int64) bucketTimes {
 }
 
 // Takes reports whether the bucket of an arrival takes it: it is not sealed, and it is the one that the arrival was
-// built for, whose series and columns the arrival does not bring. It is another if a unit was dropped since.
+// built for, whose series and columns the arrival does not bring. It is another if a unit was dropped since, or if
+// a cut has begun a bucket where late rows were to begin one.
 func (e *TableEdit) Takes(a *Arrival) bool {
 	if e.State.LastUnit == 0 {
 		return true
 	}
 	b, ok := e.bucket(a.BucketKey)
-	return a.Born == 0 && (!ok || b.Unit == 0) || ok && b.Unit == 0 && a.Born == b.Born
+	if !ok {
+		return a.Born == 0
+	}
+	return b.Unit == 0 && (a.Born == 0 || a.Born == b.Born) && b.holds(a.Part)
+}
+
+// holds reports whether the rows of a part of the range of a bucket are not before it.
+func (b *BucketState) holds(p *granule.Part) bool {
+	first, _ := p.TimeRange()
+	return b.Late || first >= b.Start
 }
 
 // Reroute makes an arrival one that the bucket for its rows takes, and returns by how much Arrival.Size grows. The
@@ -230,7 +242,7 @@ func (t *TableState) Reroute(a *Arrival) (more int64) {
 	b, ok := t.Buckets.Get(a.BucketKey)
 	before := a.Size()
 	switch {
-	case ok && b.Unit != 0:
+	case ok && (b.Unit != 0 || !b.holds(a.Part)):
 		a.Part.Move(t.lateBucket(t.Schema.BucketStart(a.Bucket)))
 	case a.Born == 0 || ok && a.Born == b.Born:
 		return 0

@@ -87,6 +87,7 @@ func newCrashing(seed uint64) *simRun {
 	h.opts.segmentBytes, h.opts.queueBytes = 5<<10+h.rng.Int64N(20<<10), 1<<10+h.rng.Int64N(20<<10)
 	h.opts.imageBytes = 1 + h.rng.Int64N(1<<h.rng.IntN(12))
 	h.opts.FS, h.opts.Rand = h.fs, strings.NewReader(strings.Repeat("granary?", 20))
+	h.units = newSimUnits(seed, h.bucket, 2)
 	h.steps = 20 + h.rng.IntN(300)
 	if h.space.bounded = h.bucket == 20 && seed%2 == 0; h.space.bounded { // the other histories are those of before
 		h.boundSpace()

@@ -90,7 +90,7 @@ func (s scope) explore(checks ...func(h *simRun)) (runs int, err error) {
 		h.opts.GranuleRows, h.opts.FreshParts, h.opts.MaxParts, h.opts.Retention, h.bucket = 2, 2, 2, 0, s.bucket
 		h.opts.GranuleBytes, h.opts.GenerationBuckets, h.opts.MemoryBudget = 0, 1, 0
 		h.only = decisive
-		h.units = newSimUnits(1, s.bucket)
+		h.units = newSimUnits(1, s.bucket, 2)
 		h.pick = func(n int) int {
 			if step == len(choices) {
 				choices, options = append(choices, 0), append(options, n)

@@ -204,7 +204,7 @@ func newHistory(seed uint64) *simRun {
 	if rng.IntN(3) == 0 {
 		h.opts.MemoryBudget = int64(20_000 + rng.IntN(150_000))
 	}
-	h.units = newSimUnits(seed, h.bucket)
+	h.units = newSimUnits(seed, h.bucket, 4)
 	if seed%3 > 0 { // drawn from the seed alone, so that the histories of earlier seeds are unchanged
 		h.opts.BucketRows = int(1 + seed%7*5)
 	}

@@ -20,9 +20,10 @@ type unitKey struct {
 	id    uint64
 }
 
-func newSimUnits(seed uint64, bucket int64) (u simUnits) {
+// newSimUnits returns what is known at the begin of a history. One in a number has units, if there are ranges.
+func newSimUnits(seed uint64, bucket int64, one uint64) (u simUnits) {
 	u.rows, u.sealed = map[unitKey][]string{}, map[unitKey]uint64{}
-	if seed%4 == 1 && bucket > 0 { // the other histories are those of before
+	if seed%one == 1 && bucket > 0 { // the other histories are those of before
 		u.rng = rand.New(rand.NewPCG(seed, 7))
 	}
 	return u
@@ -61,7 +62,7 @@ func (h *simRun) sealUnits() {
 		ok := true
 		switch rng.IntN(5) {
 		case 0, 1:
-			before := rng.Int64N(90)
+			before := rng.Int64N(90 + h.bucket)
 			if h.timesGoOn() {
 				before += h.nextRow - 30
 			}
@@ -108,9 +109,17 @@ func (h *simRun) dropUnits(table int) bool {
 		id, err := h.tables[table].Drop(context.Background(), ids)
 		if id != 0 {
 			h.note("unit dropped")
+			h.crashSoon()
 		}
 		return err
 	})
+}
+
+// crashSoon has a crash follow in some histories before files have what was committed last: the log alone has it.
+func (h *simRun) crashSoon() {
+	if h.crashing != nil && h.steps > 0 && h.units.rng.IntN(2) == 0 {
+		h.steps = min(h.steps, 2+h.units.rng.IntN(10))
+	}
 }
 
 // changeUnits commits a change of units, unless there is nothing to change.

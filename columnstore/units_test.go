@@ -160,13 +160,35 @@ func TestSeal_Errors(t *testing.T) {
 	}
 }
 
+// A cut can begin a bucket where late rows were to begin theirs: then these go to another one.
+func TestSeal_CutMeanwhile(t *testing.T) {
+	store, table := open(t, Options{PastLimit: -1, FutureLimit: -1, Manual: true, BucketRows: 3}, samples(10))
+	insertAt(t, table, 1, 2, 4) // and a cut at 5
+	if got := seal(t, table, 5); !cmp.Equal(got, []Unit{{ID: 1, First: 0, Last: 4, Rows: 3}}) {
+		t.Fatalf("sealed %v", got)
+	}
+	tx := store.Begin()
+	if err := tx.Insert(t.Context(), table, heavy(3, 1)); err != nil { // for a bucket that begins at 9
+		t.Fatal(err)
+	}
+	insertAt(t, table, 5, 6, 8) // and a cut at 9
+	if _, err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	insertAt(t, table, 9)
+	checkRowsByTime(t, table, []int64{1, 2, 3, 4, 5, 6, 8, 9})
+	if got := seal(t, table, 10); !cmp.Equal(got, []Unit{{ID: 2, First: 5, Last: 8, Rows: 3}, {ID: 3, First: 0, Last: 9, Rows: 1}, {ID: 4, First: 9, Last: 9, Rows: 1}}) {
+		t.Errorf("sealed %v", got)
+	}
+}
+
 // A range of few nanoseconds is sealed only while it has room for a late bucket.
 func TestSeal_NarrowRange(t *testing.T) {
 	_, table := open(t, Options{PastLimit: -1, FutureLimit: -1, Manual: true}, samples(3))
 	for i := range 5 {
 		insertAt(t, table, 0, 1, 2)
 		if got, want := len(seal(t, table, 3)), 1; i < 2 && got != want || i >= 2 && got != 0 {
-			t.Errorf("seal %d takes %d units", i, got)
+			t.Fatalf("seal %d takes %d units", i, got) // late rows would have no place
 		}
 	}
 	if got := timesOfUnit(t, table, 0); len(got) != 9 {
