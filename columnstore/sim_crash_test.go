@@ -15,6 +15,7 @@ import (
 	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/catalog/filed"
 	"github.com/granarydb/granary/catalog/logged"
+	"github.com/granarydb/granary/catalog/mended"
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/internal/crashfs"
@@ -60,7 +61,7 @@ var crashEvents = []string{
 	"refused by the disk", "not durable", "filed", "files", "filing failed",
 	"bucket unloaded", "row of a cold bucket", "file of a cold bucket replaced", "dictionaries unloaded", "dictionaries read for rows",
 	"commit of states", "states after a crash", "states dropped before a crash", "states evicted outside of a commit",
-	"unit sealed", "unit dropped", "read of units", "units after a crash",
+	"unit sealed", "unit dropped", "read of units", "units after a crash", "directory verified",
 	"commit of a drop", "rows dropped by hand", "ranges dropped for the disk budget",
 }
 
@@ -251,6 +252,9 @@ func (h *simRun) crash() {
 		h.note("crash")
 	}
 	h.fs = h.fs.Crash()
+	if h.units.rng != nil && h.units.rng.IntN(4) == 0 {
+		h.verify()
+	}
 	kept := h.logged()
 	h.checkPrefix(kept)
 	if h.failure == nil {
@@ -259,6 +263,15 @@ func (h *simRun) crash() {
 	if h.failure == nil {
 		h.startTasks()
 	}
+}
+
+// verify checks what a crash left as granary verify does. It takes files for damage whose manifest was not written yet.
+func (h *simRun) verify() {
+	report, err := mended.Verify(context.Background(), h.fs, nil)
+	if err != nil || slices.ContainsFunc(report.Damages, func(d mended.Damage) bool { return !d.All }) {
+		h.fail("what a crash left is damaged: %+v, %v", report, err)
+	}
+	h.note("directory verified")
 }
 
 // logged returns the ids of the commits on the disk: those of the files and those of the log.

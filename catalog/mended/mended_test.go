@@ -99,14 +99,7 @@ func run(t *testing.T) *left {
 		}
 		next := dir.Crash()
 		_ = store.Close()
-		dir = crashfs.New(crashfs.Options{})
-		for name, data := range filesOf(t, next) {
-			if strings.HasPrefix(name, disk.LogKind) {
-				data = bytes.TrimRight(data, "\x00") // 64 MiB are reserved
-				data = append(data, make([]byte, -len(data)&7)...)
-			}
-			dir.Put(name, data)
-		}
+		dir = shortened(t, next)
 	}
 	l.files = filesOf(t, dir)
 	id, _, err := disk.Identify(dir)
@@ -117,6 +110,20 @@ func run(t *testing.T) *left {
 		t.Fatalf("manifest %+v, %v", l.manifest, err)
 	}
 	return l
+}
+
+// shortened returns a directory whose log has no room behind its end.
+func shortened(t *testing.T, of *crashfs.FS) *crashfs.FS {
+	t.Helper()
+	dir := crashfs.New(crashfs.Options{})
+	for name, data := range filesOf(t, of) {
+		if strings.HasPrefix(name, disk.LogKind) {
+			data = bytes.TrimRight(data, "\x00") // 64 MiB are reserved
+			data = append(data, make([]byte, -len(data)&7)...)
+		}
+		dir.Put(name, data)
+	}
+	return dir
 }
 
 // commit adds rows in two buckets, and a state.
