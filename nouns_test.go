@@ -173,7 +173,7 @@ func TestOneWordOneMeaning(t *testing.T) {
 // The bounds of the exported surface are its size: a change that adds names raises them by as
 // many, and says in its message what they are for.
 const (
-	mostNames  = 1682
+	mostNames  = 1683
 	mostPublic = 422
 )
 

@@ -250,8 +250,8 @@ func (r *recovery) repeatUnits(e disk.Entry) error {
 		return err
 	}
 	table, change, err := logged.ReadUnits(e.Body)
-	if err == nil && table >= len(r.tables) {
-		err = fmt.Errorf("%w: table %d of %d", logged.ErrEntry, table, len(r.tables))
+	if err == nil && (table >= len(r.tables) || r.tables[table].schema.BucketWidth() == 0) {
+		err = fmt.Errorf("%w: units of table %d of %d", logged.ErrEntry, table, len(r.tables))
 	}
 	if err != nil {
 		return err

@@ -197,8 +197,8 @@ func (c *checker) units(e disk.Entry) error {
 		return nil // the files have it
 	}
 	ordinal, change, err := logged.ReadUnits(e.Body)
-	if err == nil && ordinal >= len(c.tables) {
-		err = fmt.Errorf("%w: table %d of %d", logged.ErrEntry, ordinal, len(c.tables))
+	if err == nil && (ordinal >= len(c.tables) || c.tables[ordinal].schema.BucketWidth() == 0) {
+		err = fmt.Errorf("%w: units of table %d of %d", logged.ErrEntry, ordinal, len(c.tables))
 	}
 	if err != nil {
 		return err
