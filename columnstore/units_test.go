@@ -9,6 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/catalog/logged"
+	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/crashfs"
 )
 
@@ -230,6 +233,29 @@ func TestSeal_Lost(t *testing.T) {
 		}
 	}); got != 2 {
 		t.Errorf("eviction: %d rows, want 2", got)
+	}
+}
+
+// TestSeal_Entries repeats entries that no store writes.
+func TestSeal_Entries(t *testing.T) {
+	store, table := open(t, Options{Manual: true}, samples(10))
+	plain, err := store.CreateTable("plain", samples(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recovery{store: store, tables: []*Table{table, plain}, edits: make([]*catalog.TableEdit, 2)}
+	of := catalog.UnitsChange{Seal: []catalog.UnitPlace{{Start: 20, ID: 1}}, Drop: []catalog.UnitPlace{{Start: 30, ID: 2}}}
+	for name, body := range map[string][]byte{
+		"a table that is not there":   logged.UnitsEntry(2, of),
+		"a table without time ranges": logged.UnitsEntry(1, of),
+		"an empty body":               nil,
+	} {
+		if err := r.repeat(disk.Entry{Kind: logged.EntryUnits, Commit: 9, Body: body}); !errors.Is(err, logged.ErrEntry) {
+			t.Errorf("%s: %v, want %v", name, err, logged.ErrEntry)
+		}
+	}
+	if err := r.repeat(disk.Entry{Kind: logged.EntryUnits, Commit: 9, Body: logged.UnitsEntry(0, of)}); err != nil { // of a floor that is known
+		t.Errorf("units that are not there: %v", err)
 	}
 }
 
