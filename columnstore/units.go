@@ -39,8 +39,8 @@ func (t *Table) Units(snap *Snapshot) ([]Unit, error) {
 // rows as long as it is there, whatever is compacted, written into files or opened again.
 //
 // Ids rise from 1 on and are never used twice. They are as durable as commits (Options.Sync): with disk.SyncEach when
-// Seal returns. A crash can lose a unit that was sealed later than the log was made durable, and the id can then be
-// that of another unit. Copy a unit elsewhere only when it is durable, for which Backup, Close or SyncEach are proof.
+// Seal returns. A crash, or a repair, can lose a unit that was sealed later than the log is whole, and the id can then
+// be that of another unit. Copy a unit elsewhere only when it is durable, for which Backup, Close or SyncEach are proof.
 //
 // Retention, DropBefore and budgets drop units like other rows, and Stats.LostUnitRows counts the rows. No time range
 // ends behind the greatest int64. The errors are that of ctx, ErrTable for a table without time ranges, ErrClosed,

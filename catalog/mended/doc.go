@@ -13,6 +13,9 @@
 //	an entry of the log       the commits from there on: the first ones stay, whole ones
 //	a copy of the manifest    nothing, while another is whole; without one all that is in files
 //
+// A unit (Table.Seal of package columnstore) has lost such rows too, and keeps its id. One that was sealed in the
+// end of the log that is lost is none: its rows that are left are sealed again, maybe with another's id.
+//
 // # Invariants
 //
 //	D1  What a repair leaves is the files that are whole, and the log up to the first damage.
