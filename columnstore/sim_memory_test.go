@@ -119,7 +119,7 @@ func (h *simRun) compareCuts(table int, before, state *catalog.TableState) {
 		h.sections = g.AppendSections(h.sections[:0])
 		for _, slice := range h.sections {
 			lo, hi := slice.Part.TimeRange()
-			if lo < start && !(ok && b.Late) || s.BucketStart(lo) != s.BucketStart(start) || s.BucketStart(hi) != s.BucketStart(start) {
+			if lo < start && (!ok || !b.Late) || s.BucketStart(lo) != s.BucketStart(start) || s.BucketStart(hi) != s.BucketStart(start) {
 				h.fail("table %d: bucket %d has rows of times from %d to %d", table, start, lo, hi)
 			}
 			if ok && hi > b.Latest {

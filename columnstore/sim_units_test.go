@@ -59,7 +59,7 @@ func (h *simRun) sealUnits() {
 	for range 6 + rng.IntN(20) {
 		h.yieldPoint("sealer rests")
 		table := rng.IntN(len(h.tables))
-		ok := true
+		var ok bool
 		switch rng.IntN(5) {
 		case 0, 1:
 			before := rng.Int64N(90 + h.bucket)

@@ -697,10 +697,18 @@ func TestPartImage_Bucket(t *testing.T) {
 		late   bool
 		holds  bool
 	}{
-		{first, false, true}, {first + 7, false, true}, {first + 8, false, false}, {first + 10, false, false},
-		{first, true, true}, {first + 8, true, true}, {first + 10, true, true},
-		{s.BucketEnd(first), false, false}, {s.BucketEnd(first), true, false}, {s.BucketEnd(first) + 1, true, false},
-		{first - 1, false, false}, {first - 1, true, false},
+		{first, false, true},
+		{first + 7, false, true},
+		{first + 8, false, false},
+		{first + 10, false, false},
+		{first, true, true},
+		{first + 8, true, true},
+		{first + 10, true, true},
+		{s.BucketEnd(first), false, false},
+		{s.BucketEnd(first), true, false},
+		{s.BucketEnd(first) + 1, true, false},
+		{first - 1, false, false},
+		{first - 1, true, false},
 	} {
 		r := readerOf(s, gen)
 		r.Late = of.late
