@@ -27,12 +27,12 @@ var cpuType = profile.Type{Sample: "cpu", SampleUnit: "nanoseconds", Period: "cp
 // asker is a server on loopback, and a client of its questions.
 type asker struct {
 	*Server
-	t   *testing.T
+	t   testing.TB
 	url string
 	c   querierv1connect.QuerierServiceClient
 }
 
-func newAsker(t *testing.T, opts Options) *asker {
+func newAsker(t testing.TB, opts Options) *asker {
 	t.Helper()
 	s := newServer(t, opts)
 	web := httptest.NewUnstartedServer(s)
@@ -128,7 +128,7 @@ func (a *asker) view(f func(ctx context.Context, snap *columnstore.Snapshot) err
 }
 
 // selects parses a selector of a test.
-func selects(t *testing.T, text string) profile.Selector {
+func selects(t testing.TB, text string) profile.Selector {
 	t.Helper()
 	s, err := profile.ParseSelector(text)
 	if err != nil {

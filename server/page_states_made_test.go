@@ -42,7 +42,7 @@ type madeSample struct {
 var statesWritten = []history.Value{{}, history.String("running"), history.String("waiting (chan receive)"), history.String("null"), history.String("7")}
 
 // newMadeStates writes a history of threads, a counter, and profiles of threads in one store, at random.
-func newMadeStates(t *testing.T, seed uint64, opts Options) *madeStates {
+func newMadeStates(t testing.TB, seed uint64, opts Options) *madeStates {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 23))
 	m := &madeStates{asker: newAsker(t, opts), start: madeAt.UnixNano(), changes: map[string][]madeChange{}}

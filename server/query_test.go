@@ -84,7 +84,7 @@ func filled(t *testing.T, opts Options) (*Server, string) {
 }
 
 // clients returns a client of each protocol.
-func clients(t *testing.T, url string) map[string]querierv1connect.QuerierServiceClient {
+func clients(t testing.TB, url string) map[string]querierv1connect.QuerierServiceClient {
 	t.Helper()
 	h2 := &http.Transport{Protocols: new(http.Protocols)}
 	h2.Protocols.SetUnencryptedHTTP2(true)
