@@ -9,7 +9,7 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// Options configure a Build or a Growth.
+// Options configure a Build or a Growing.
 type Options struct {
 	// Start is the first instant. It is above math.MinInt64.
 	Start int64
@@ -35,7 +35,7 @@ func (o *Options) history() (*history.History, error) {
 }
 
 // Build reads all events and returns the history. It takes memory for what is kept, and for
-// the state of each attribute. The errors are those of Grow, Growth.Read and Growth.Finish.
+// the state of each attribute. The errors are those of Grow, Growing.Read and Growing.Finish.
 func Build[E any](ctx context.Context, events Events[E], provider Provider[E], opts Options) (*History[E], error) {
 	g, err := Grow(ctx, events, provider, opts)
 	if err != nil {

@@ -17,7 +17,7 @@
 // Package filed keeps partial histories in files, and package joined asks several as one. What is kept has an
 // image (history.View.AppendImage), and so have the checkpoints ([History.AppendImage], [Open]).
 //
-// [Build] reads the events of a trace that has ended. A [Growth] reads those of a trace that still grows, and is known up to its
+// [Build] reads the events of a trace that has ended. A [Growing] reads those of a trace that still grows, and is known up to its
 // last checkpoint. Between two checkpoints the kept history gets names alone: intervals that end there
 // wait for the next one, as a commit makes the time before it final.
 //

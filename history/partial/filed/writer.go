@@ -10,8 +10,8 @@ import (
 
 // Writer is a partial history that is written to a file as its events come. It belongs to one goroutine.
 type Writer[E any] struct {
-	// Growth reads events and makes checkpoints.
-	*partial.Growth[E]
+	// Growing reads events and makes checkpoints.
+	*partial.Growing[E]
 
 	file *paged.Writer
 }
@@ -63,10 +63,10 @@ func (w *Writer[E]) note() error {
 // Close is Sync, and closes the reader of events and the file. After Finish the file has the whole history; else one
 // that goes on. The errors are those of the reader and of Sync; the file is closed all the same.
 func (w *Writer[E]) Close() error {
-	err := w.Growth.Close()
+	err := w.Growing.Close()
 	return errors.Join(err, w.note(), w.file.Close())
 }
 
 // Discard closes the reader of events and the file, if Close did not, and removes the file. The errors are those of
 // the reader and of the file system.
-func (w *Writer[E]) Discard() error { return errors.Join(w.Growth.Close(), w.file.Discard()) }
+func (w *Writer[E]) Discard() error { return errors.Join(w.Growing.Close(), w.file.Discard()) }

@@ -10,9 +10,9 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// Growth is a history whose events are still coming. It reads those that there are, and is asked up to the last
+// Growing is a history whose events are still coming. It reads those that there are, and is asked up to the last
 // checkpoint (History). It belongs to one goroutine.
-type Growth[E any] struct {
+type Growing[E any] struct {
 	builder
 
 	events   Events[E]
@@ -26,7 +26,7 @@ type Growth[E any] struct {
 
 // Grow begins a history, and opens a reader at the first event. Finish or Close must follow. The errors are
 // history.ErrQuery for invalid options, EventsError of the reader, which has ctx, and those of Begin of opts.History.
-func Grow[E any](ctx context.Context, events Events[E], provider Provider[E], opts Options) (*Growth[E], error) {
+func Grow[E any](ctx context.Context, events Events[E], provider Provider[E], opts Options) (*Growing[E], error) {
 	if opts.Every < 1 || opts.Start == math.MinInt64 {
 		return nil, fmt.Errorf("%w: a checkpoint every %d events, from %d", history.ErrQuery, opts.Every, opts.Start)
 	}
@@ -34,7 +34,7 @@ func Grow[E any](ctx context.Context, events Events[E], provider Provider[E], op
 	if err != nil {
 		return nil, err
 	}
-	g := &Growth[E]{events: events, provider: provider}
+	g := &Growing[E]{events: events, provider: provider}
 	g.builder = builder{history: h, opts: opts, view: h.Empty(), marks: marks{positions: [][]byte{nil}}}
 	g.writer = Writer{&g.builder, opts.Start}
 	if err := g.builder.begin(); err != nil {
@@ -56,7 +56,7 @@ func Grow[E any](ctx context.Context, events Events[E], provider Provider[E], op
 //
 // Other errors stay: ErrPosition, history.ErrOrder for events out of order, or not behind a checkpoint, those of the
 // provider, and those of opts.History. After one of these, what was read up to the last checkpoint is all there is.
-func (g *Growth[E]) Read(ctx context.Context) (events int, err error) {
+func (g *Growing[E]) Read(ctx context.Context) (events int, err error) {
 	if err := g.begin(); err != nil {
 		return 0, err
 	}
@@ -74,7 +74,7 @@ func (g *Growth[E]) Read(ctx context.Context) (events int, err error) {
 }
 
 // begin begins to write, unless that is not possible any more.
-func (g *Growth[E]) begin() error {
+func (g *Growing[E]) begin() error {
 	switch {
 	case g.err != nil:
 		return g.err
@@ -85,7 +85,7 @@ func (g *Growth[E]) begin() error {
 }
 
 // fail keeps an error, and drops what was written since the last commit.
-func (g *Growth[E]) fail(err error) error {
+func (g *Growing[E]) fail(err error) error {
 	if err != nil {
 		g.err = err
 		g.abort()
@@ -95,7 +95,7 @@ func (g *Growth[E]) fail(err error) error {
 
 // next reads an event and makes its states, behind a checkpoint if one is due. It returns io.EOF alone if there is
 // no event.
-func (g *Growth[E]) next() error {
+func (g *Growing[E]) next() error {
 	w, position := &g.writer, []byte(nil)
 	if g.since >= g.opts.Every {
 		var err error
@@ -129,7 +129,7 @@ func (g *Growth[E]) next() error {
 }
 
 // position returns the position of the next event.
-func (g *Growth[E]) position() ([]byte, error) {
+func (g *Growing[E]) position() ([]byte, error) {
 	position, err := g.reader.Position()
 	if err != nil {
 		return nil, &EventsError{nil, err}
@@ -143,7 +143,7 @@ func (g *Growth[E]) position() ([]byte, error) {
 // Checkpoint makes a checkpoint at an instant, up to which all events have been read: others come later. So the
 // history is known up to there, be there as few events as there may. At the last checkpoint it does nothing. The
 // errors are history.ErrOrder for an instant before the last event or checkpoint, and those of Read.
-func (g *Growth[E]) Checkpoint(at int64) error {
+func (g *Growing[E]) Checkpoint(at int64) error {
 	if err := g.begin(); err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (g *Growth[E]) Checkpoint(at int64) error {
 // use that until the next call.
 //
 // The errors are those of opts.History.
-func (g *Growth[E]) History() (*History[E], error) {
+func (g *Growing[E]) History() (*History[E], error) {
 	if err := g.commit(); err != nil {
 		return nil, g.fail(err)
 	}
@@ -182,7 +182,7 @@ func (g *Growth[E]) History() (*History[E], error) {
 
 // Finish makes the last checkpoint, at Options.End or the last event if that is later, where all intervals end. It closes the
 // reader, and returns the whole history. The errors are those of Close and of Read.
-func (g *Growth[E]) Finish() (*History[E], error) {
+func (g *Growing[E]) Finish() (*History[E], error) {
 	if err := g.begin(); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
@@ -197,7 +197,7 @@ func (g *Growth[E]) Finish() (*History[E], error) {
 
 // Close closes the reader, after which no event is read; History is as before. It does nothing after Finish. The
 // error is that of the reader.
-func (g *Growth[E]) Close() error {
+func (g *Growing[E]) Close() error {
 	g.abort()
 	if g.reader == nil {
 		return nil
