@@ -1,17 +1,19 @@
 package iceberg
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,35 +30,38 @@ var (
 	killSeed  = flag.Uint64("kill.seed", 1, "the seed of TestKill")
 )
 
-// kills counts the processes of TestKill that were killed.
-var kills atomic.Int64
-
 // The environment of a process that commits the units of a node.
 const (
-	killDirEnv  = "ICEBERG_KILL_DIR"
-	killNodeEnv = "ICEBERG_KILL_NODE"
-	killStopEnv = "ICEBERG_KILL_UNITS"
+	killConfigEnv = "ICEBERG_KILL_CONFIG"
+	killNodeEnv   = "ICEBERG_KILL_NODE"
+	killUnitsEnv  = "ICEBERG_KILL_UNITS"
 )
 
 // killed returns what a process of TestKill does, if this is one.
 func killed() (func(), bool) {
-	dir := os.Getenv(killDirEnv)
+	config, ok := os.LookupEnv(killConfigEnv)
 	return func() {
-		units, err := strconv.ParseInt(os.Getenv(killStopEnv), 10, 64)
+		var c Config
+		units, err := strconv.ParseInt(os.Getenv(killUnitsEnv), 10, 64)
 		if err == nil {
-			err = commitUnits(dir, os.Getenv(killNodeEnv), units)
+			err = json.Unmarshal([]byte(config), &c)
+		}
+		if err == nil {
+			err = commitUnits(c, os.Getenv(killNodeEnv), units)
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-	}, dir != ""
+	}, ok
 }
 
-// commitUnits commits the units of a node that are not committed, up to a number of them.
-func commitUnits(dir, node string, units int64) error {
+// commitUnits commits so many units of a node after those that are committed. It prints a line
+// before the first, and one for each.
+func commitUnits(c Config, node string, units int64) error {
+	fmt.Println("begun")
 	ctx := context.Background()
-	l, err := Open(ctx, Config{Catalog: "sqlite:" + filepath.Join(dir, "catalog.db"), Warehouse: filepath.Join(dir, "warehouse")})
+	l, err := Open(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -64,25 +69,33 @@ func commitUnits(dir, node string, units int64) error {
 	if err := l.Register(ctx, node, ""); err != nil {
 		return err
 	}
-	for {
-		t, err := l.load(ctx)
-		if err != nil {
+	seal, err := sealOf(l, node)
+	if err != nil {
+		return err
+	}
+	for ; units > 0; units-- {
+		seal++
+		if err := commitUnit(ctx, l, node, seal); err != nil {
 			return err
 		}
-		n, _, err := nodeOf(t.Properties(), node)
-		if err != nil || n.Seal >= units {
-			return err
-		}
-		if err := commitUnit(ctx, l, node, n.Seal+1); err != nil {
-			return err
-		}
-		fmt.Println(n.Seal + 1) // the parent counts the commits that were acknowledged
-		if n.Seal%20 == 19 {
+		fmt.Println(seal)
+		if seal%20 == 0 {
 			if _, err := l.Expire(ctx, ExpireOptions{Keep: 20}); err != nil {
 				return err
 			}
 		}
 	}
+	return nil
+}
+
+// sealOf returns the newest seal of a node that is committed.
+func sealOf(l *Lake, node string) (int64, error) {
+	t, err := l.load(context.Background())
+	if err != nil {
+		return 0, err
+	}
+	n, _, err := nodeOf(t.Properties(), node)
+	return n.Seal, err
 }
 
 // commitUnit writes and commits a unit whose rows its seal decides.
@@ -121,8 +134,7 @@ func rowsOf(seal int64) int64  { return 2 * int64(samplesOf(seal)) }
 // expiry. Afterwards each unit is there once with all of its rows, also those that no process
 // saw committed.
 func TestKill(t *testing.T) {
-	dir := t.TempDir()
-	l := openIn(t, dir)
+	l, config := openConfig(t)
 	if err := l.Create(context.Background(), TableOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -131,57 +143,119 @@ func TestKill(t *testing.T) {
 		left <- struct{}{}
 	}
 	close(left)
-	units := int64(5 + *killTimes) // of each node
 	var wg sync.WaitGroup
+	nodes := make([]*victim, *killNodes)
 	errs := make([]error, *killNodes)
-	for i := range *killNodes {
-		wg.Go(func() {
-			errs[i] = killNode(dir, fmt.Sprint("node-", i), units, left, rand.New(rand.NewPCG(*killSeed, uint64(i))))
-		})
+	for i := range nodes {
+		nodes[i] = &victim{config: config, node: fmt.Sprint("node-", i), rng: rand.New(rand.NewPCG(*killSeed, uint64(i)))}
+		wg.Go(func() { errs[i] = nodes[i].run(left) })
 	}
 	wg.Wait()
-	for _, err := range errs {
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	kills, units, silent := 0, int64(0), int64(0)
+	seals := map[string]int64{}
+	for _, v := range nodes {
+		seal, err := sealOf(l, v.node)
 		if err != nil {
 			t.Fatal(err)
 		}
+		if seal < v.newest {
+			t.Errorf("node %s: seal %d is committed, and %d was acknowledged", v.node, seal, v.newest)
+		}
+		seals[v.node] = seal
+		kills, units, silent = kills+v.kills, units+seal, silent+seal-v.acks
 	}
-	t.Logf("%d processes killed, %d units", kills.Load(), units*int64(*killNodes))
-	if made := kills.Load(); made < int64(*killTimes+1)/2 {
-		t.Errorf("%d of %d kills were made: more units are needed", made, *killTimes)
+	lost := checkUnits(t, l, seals)
+	t.Logf("%d processes killed, %d units, %d of them committed by a process that could not say so, %d files of others", kills, units, silent, lost)
+	if kills != *killTimes {
+		t.Errorf("%d kills, want %d", kills, *killTimes)
 	}
-	checkUnits(t, l, units)
+	if kills >= 200 && (silent == 0 || lost == 0) {
+		t.Error("no kill was between a commit and its answer, or none between a file and its commit")
+	}
 }
 
-// killNode runs processes of a node until all of its units are committed. Most are killed.
-func killNode(dir, node string, units int64, left <-chan struct{}, rng *rand.Rand) error {
-	for {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), killDirEnv+"="+dir, killNodeEnv+"="+node, killStopEnv+"="+fmt.Sprint(units))
-		var said, notes bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &said, &notes
-		if err := cmd.Start(); err != nil {
+// victim is a node whose processes are killed.
+type victim struct {
+	config Config
+	node   string
+	rng    *rand.Rand
+	newest int64 // seal that a process said it had committed
+	acks   int64 // number of these
+	kills  int
+	lived  time.Duration // of all processes, from their first line on
+}
+
+// run kills one process after the other, each within some two units of its first line. The last
+// one lives, and commits a few units.
+func (v *victim) run(left <-chan struct{}) error {
+	if err := v.process(3, false); err != nil { // to know how long a unit takes
+		return err
+	}
+	for range left {
+		if err := v.process(1<<40, true); err != nil {
 			return err
 		}
-		_, kill := <-left
-		var timer *time.Timer
-		if kill {
-			// Most of a process's life before its first commit is the start of the program.
-			timer = time.AfterFunc(time.Duration(100+rng.Int64N(1500))*time.Millisecond, func() { _ = cmd.Process.Kill() })
-		}
-		err := cmd.Wait()
-		if timer != nil && !timer.Stop() {
-			kills.Add(1)
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("node %s: %w: %s", node, err, notes.Bytes())
-		}
-		return nil
 	}
+	return v.process(3, false)
 }
 
-// checkUnits reads all rows of the table and counts them by unit.
-func checkUnits(t *testing.T, l *Lake, units int64) {
+// process runs one process for a number of units.
+func (v *victim) process(units int64, kill bool) error {
+	config, err := json.Marshal(v.config)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), killConfigEnv+"="+string(config), killNodeEnv+"="+v.node, killUnitsEnv+"="+fmt.Sprint(units))
+	var notes bytes.Buffer
+	cmd.Stderr = &notes
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(out)
+	var began time.Time
+	if lines.Scan() {
+		began = time.Now()
+	}
+	var timer *time.Timer
+	if kill {
+		timer = time.AfterFunc(v.delay(), func() { _ = cmd.Process.Kill() })
+	}
+	for lines.Scan() {
+		seal, err := strconv.ParseInt(lines.Text(), 10, 64)
+		if err != nil {
+			break // a line that the kill cut
+		}
+		v.newest, v.acks = seal, v.acks+1
+	}
+	v.lived += time.Since(began)
+	err = cmd.Wait()
+	if kill && !timer.Stop() && cmd.ProcessState.ExitCode() == -1 {
+		v.kills++
+		return nil
+	}
+	if err != nil || kill {
+		return fmt.Errorf("node %s: a process ended: %w: %s", v.node, err, notes.Bytes())
+	}
+	return nil
+}
+
+// delay returns the time after which a process is killed. A unit takes as long as processes
+// lived for each unit so far, so that the points of kills do not depend on the machine.
+func (v *victim) delay() time.Duration {
+	return time.Duration(v.rng.Int64N(2 * int64(v.lived) / max(v.acks, 1)))
+}
+
+// checkUnits reads all rows of the table and counts them by unit. seals are the newest units of
+// the nodes. It returns the number of files of data that the table does not have.
+func checkUnits(t *testing.T, l *Lake, seals map[string]int64) int {
 	t.Helper()
 	ctx := context.Background()
 	tbl, err := l.load(ctx)
@@ -207,9 +281,9 @@ func checkUnits(t *testing.T, l *Lake, units int64) {
 		}
 		rec.Release()
 	}
-	for i := range *killNodes {
-		for seal := int64(1); seal <= units; seal++ {
-			of := id{fmt.Sprint("node-", i), seal}
+	for node, newest := range seals {
+		for seal := int64(1); seal <= newest; seal++ {
+			of := id{node, seal}
 			if got := rows[of]; got != rowsOf(seal) {
 				t.Errorf("unit %v: %d rows, want %d", of, got, rowsOf(seal))
 			}
@@ -219,4 +293,15 @@ func checkUnits(t *testing.T, l *Lake, units int64) {
 	if len(rows) > 0 {
 		t.Errorf("rows of other units: %v", rows)
 	}
+	orphans, err := l.removeOrphans(ctx, 0, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := 0
+	for _, name := range orphans {
+		if strings.HasSuffix(name, ".parquet") {
+			lost++
+		}
+	}
+	return lost
 }

@@ -37,9 +37,25 @@ func openLake(t testing.TB, labels ...string) *Lake {
 	return l
 }
 
+// openConfig opens a catalog in a folder of the test, and returns how others open it.
+func openConfig(t testing.TB) (*Lake, Config) {
+	t.Helper()
+	c := configIn(t.TempDir())
+	return openAs(t, c), c
+}
+
+func configIn(dir string) Config {
+	return Config{Catalog: "sqlite:" + filepath.Join(dir, "catalog.db"), Warehouse: filepath.Join(dir, "warehouse")}
+}
+
 func openIn(t testing.TB, dir string) *Lake {
 	t.Helper()
-	l, err := Open(context.Background(), Config{Catalog: "sqlite:" + filepath.Join(dir, "catalog.db"), Warehouse: filepath.Join(dir, "warehouse")})
+	return openAs(t, configIn(dir))
+}
+
+func openAs(t testing.TB, c Config) *Lake {
+	t.Helper()
+	l, err := Open(context.Background(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
