@@ -57,7 +57,7 @@ func killed() (func(), bool) {
 }
 
 // commitUnits commits so many units of a node after those that are committed. It prints a line
-// before the first, and one for each.
+// before the first, one for each unit, and one before each attempt to commit.
 func commitUnits(c Config, node string, units int64) error {
 	fmt.Println("begun")
 	ctx := context.Background()
@@ -66,6 +66,10 @@ func commitUnits(c Config, node string, units int64) error {
 		return err
 	}
 	defer l.Close()
+	l.catalog = &faulty{Catalog: l.catalog, commit: func(do func() error) error {
+		fmt.Println("commit")
+		return do()
+	}}
 	if err := l.Register(ctx, node, ""); err != nil {
 		return err
 	}
@@ -100,6 +104,18 @@ func sealOf(l *Lake, node string) (int64, error) {
 
 // commitUnit writes and commits a unit whose rows its seal decides.
 func commitUnit(ctx context.Context, l *Lake, node string, seal int64) error {
+	return withUnit(node, seal, func(u Unit) error {
+		files, err := l.Write(ctx, u)
+		if err != nil {
+			return err
+		}
+		_, err = l.Commit(ctx, files)
+		return err
+	})
+}
+
+// withUnit calls f with a unit whose rows its seal decides.
+func withUnit(node string, seal int64, f func(u Unit) error) error {
 	store, err := columnstore.Open(columnstore.Options{FutureLimit: -1, PastLimit: -1, Manual: true})
 	if err != nil {
 		return err
@@ -109,7 +125,8 @@ func commitUnit(ctx context.Context, l *Lake, node string, seal int64) error {
 	if err != nil {
 		return err
 	}
-	if _, err := db.Insert(ctx, profileOf(1, int(seal%7), samplesOf(seal)), profile.InsertOptions{Labels: map[string]string{"job": "kill"}}); err != nil {
+	opts := profile.InsertOptions{Labels: map[string]string{"job": "kill"}}
+	if _, err := db.Insert(context.Background(), profileOf(1, int(seal%7), samplesOf(seal)), opts); err != nil {
 		return err
 	}
 	snap, err := store.Snapshot()
@@ -117,12 +134,7 @@ func commitUnit(ctx context.Context, l *Lake, node string, seal int64) error {
 		return err
 	}
 	defer snap.Close()
-	files, err := l.Write(ctx, Unit{Node: node, Seal: seal, From: start - day, To: start + day, Table: db.Table(), Snapshot: snap})
-	if err != nil {
-		return err
-	}
-	_, err = l.Commit(ctx, files)
-	return err
+	return f(Unit{Node: node, Seal: seal, From: start - day, To: start + day, Table: db.Table(), Snapshot: snap})
 }
 
 // samplesOf is the number of samples in the unit of a seal, and rowsOf that of its rows: a
@@ -172,7 +184,7 @@ func TestKill(t *testing.T) {
 	if kills != *killTimes {
 		t.Errorf("%d kills, want %d", kills, *killTimes)
 	}
-	if kills >= 200 && (silent == 0 || lost == 0) {
+	if kills >= 500 && (silent == 0 || lost == 0) {
 		t.Error("no kill was between a commit and its answer, or none between a file and its commit")
 	}
 }
@@ -186,10 +198,11 @@ type victim struct {
 	acks   int64 // number of these
 	kills  int
 	lived  time.Duration // of all processes, from their first line on
+	commit time.Duration // of the last attempt that succeeded
 }
 
-// run kills one process after the other, each within some two units of its first line. The last
-// one lives, and commits a few units.
+// run kills one process after the other: within some two units of its first line, or within
+// some two commits of the start of one. The last one lives, and commits a few units.
 func (v *victim) run(left <-chan struct{}) error {
 	if err := v.process(3, false); err != nil { // to know how long a unit takes
 		return err
@@ -220,24 +233,39 @@ func (v *victim) process(units int64, kill bool) error {
 		return err
 	}
 	lines := bufio.NewScanner(out)
-	var began time.Time
+	var began, attempt time.Time
 	if lines.Scan() {
 		began = time.Now()
 	}
 	var timer *time.Timer
-	if kill {
-		timer = time.AfterFunc(v.delay(), func() { _ = cmd.Process.Kill() })
+	end := func(most time.Duration) {
+		if kill && timer == nil {
+			timer = time.AfterFunc(time.Duration(v.rng.Int64N(int64(most)+1)), func() { _ = cmd.Process.Kill() })
+		}
+	}
+	// A unit takes as long as processes lived for each unit so far, so that the points of kills
+	// do not depend on the machine.
+	inCommit := v.rng.IntN(2) == 0
+	if !inCommit {
+		end(2 * v.lived / time.Duration(max(v.acks, 1)))
 	}
 	for lines.Scan() {
+		if lines.Text() == "commit" {
+			attempt = time.Now()
+			if inCommit {
+				end(2 * v.commit)
+			}
+			continue
+		}
 		seal, err := strconv.ParseInt(lines.Text(), 10, 64)
 		if err != nil {
 			break // a line that the kill cut
 		}
-		v.newest, v.acks = seal, v.acks+1
+		v.newest, v.acks, v.commit = seal, v.acks+1, time.Since(attempt)
 	}
 	v.lived += time.Since(began)
 	err = cmd.Wait()
-	if kill && !timer.Stop() && cmd.ProcessState.ExitCode() == -1 {
+	if timer != nil && !timer.Stop() && cmd.ProcessState.ExitCode() == -1 {
 		v.kills++
 		return nil
 	}
@@ -245,12 +273,6 @@ func (v *victim) process(units int64, kill bool) error {
 		return fmt.Errorf("node %s: a process ended: %w: %s", v.node, err, notes.Bytes())
 	}
 	return nil
-}
-
-// delay returns the time after which a process is killed. A unit takes as long as processes
-// lived for each unit so far, so that the points of kills do not depend on the machine.
-func (v *victim) delay() time.Duration {
-	return time.Duration(v.rng.Int64N(2 * int64(v.lived) / max(v.acks, 1)))
 }
 
 // checkUnits reads all rows of the table and counts them by unit. seals are the newest units of
