@@ -3,10 +3,12 @@ package iceberg
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/file"
@@ -205,11 +207,25 @@ func (w *leaves) coded(name string, values arrow.Array, index []uint32, valid []
 	return out.Close()
 }
 
-// put writes a batch of indexes. All batches of a column have the same dictionary.
+// put writes a batch of indexes, where valid is not nil and false without a value. All batches of a
+// column have the same dictionary. The writer copies the indexes, so the array has them without
+// a copy.
 func put(out file.ColumnChunkWriter, values arrow.Array, index []uint32, valid []bool, defined, repeated []int16) error {
-	b := array.NewUint32Builder(memory.DefaultAllocator)
-	b.AppendValues(index, valid)
-	indexes := b.NewUint32Array()
+	var bits *memory.Buffer
+	nulls := 0
+	if slices.Contains(valid, false) {
+		bitmap := make([]byte, bitutil.BytesForBits(int64(len(valid))))
+		for i, ok := range valid {
+			if ok {
+				bitutil.SetBit(bitmap, i)
+			} else {
+				nulls++
+			}
+		}
+		bits = memory.NewBufferBytes(bitmap)
+	}
+	buffers := []*memory.Buffer{bits, memory.NewBufferBytes(arrow.Uint32Traits.CastToBytes(index))}
+	indexes := array.NewUint32Data(array.NewData(arrow.PrimitiveTypes.Uint32, len(index), buffers, nil, nulls, 0))
 	a := array.NewDictionaryArray(&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: values.DataType()}, indexes, values)
 	props := pqarrow.DefaultWriterProps()
 	return pqarrow.WriteArrowToColumn(pqarrow.NewArrowWriteContext(context.Background(), &props), out, a, defined, repeated,
