@@ -49,6 +49,9 @@ func (c *faulty) CommitTable(ctx context.Context, ident table.Identifier, reqs [
 		meta, at, err = c.Catalog.CommitTable(ctx, ident, reqs, updates)
 		return err
 	})
+	if err != nil && isConflict(err) {
+		err = fmt.Errorf("%w: %w", table.ErrCommitFailed, err) // as of a REST catalog, whose answer the library replays
+	}
 	return meta, at, err
 }
 
@@ -137,11 +140,18 @@ func TestCommit_Late(t *testing.T) {
 }
 
 // Invariant L1: another process commits the same unit between the load of the table and the
-// commit.
+// commit. The table tells libraries to replay commits that lost, as an administrator can.
 func TestCommit_Race(t *testing.T) {
 	ctx := context.Background()
 	l := openLake(t)
 	registered(t, l, "a")
+	err := l.change(ctx, func(tbl *table.Table) (*table.Transaction, error) {
+		tx := tbl.NewTransaction()
+		return tx, tx.SetProperties(iceberg.Properties{table.CommitNumRetriesKey: "4", table.CommitMinRetryWaitMsKey: "1"})
+	})
+	if tbl, loadErr := l.load(ctx); err != nil || loadErr != nil || tbl.Properties()[table.CommitNumRetriesKey] != "4" {
+		t.Fatal(err, loadErr)
+	}
 	for seal := int64(1); seal <= 2; seal++ {
 		files, other := writeSeal(t, l, "a", seal), writeSeal(t, l, "a", seal)
 		raced := false
