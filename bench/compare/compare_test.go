@@ -79,8 +79,8 @@ func TestRelate(t *testing.T) {
 	}
 	want := figures{
 		Ratios: []ratio{
-			{Figure: "a", Base: 10, Head: 12, Ratio: results.Spread{Median: 1.1, Low: 1, High: 1.2}, Mark: "worse, pairs disagree"},
-			{Figure: "r", Base: 10, Head: 12, Ratio: results.Spread{Median: 10.0 / 12, Low: 10.0 / 13, High: 10.0 / 11}, Mark: "better"},
+			{Figure: "a", Base: 10, Head: 12, Ratio: results.Spread{Median: 1.1, Low: 1, High: 1.2}, Least: 1.1, Mark: "worse, pairs disagree"},
+			{Figure: "r", Base: 10, Head: 12, Ratio: results.Spread{Median: 10.0 / 12, Low: 10.0 / 13, High: 10.0 / 11}, Least: 10.0 / 13, Mark: "better"},
 		},
 		OnlyBase: []string{"old"}, OnlyHead: []string{"new"},
 	}

@@ -9,7 +9,8 @@
 // the base: above 1 the checkout is slower or larger. For rates the ratio is inverted.
 //
 // A figure is marked if its median ratio is beyond 5 %, and the mark says whether all pairs
-// agree on the side. Both sides must have done the same
+// agree on the side. Beside it stands the ratio of the best runs: on a busy machine, where medians of one program
+// differ by more than a few percent, that of enough rounds is steadier. Both sides must have done the same
 // work: figures such as the rows of an answer have to be equal in all runs.
 //
 // The four workloads have had the same keys in their reports since 3c377a0. A figure of one
