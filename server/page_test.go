@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -226,6 +227,17 @@ func TestPage_Difference(t *testing.T) {
 				t.Fatalf("%+v, want %+v", f, c)
 			}
 		}
+	}
+	less := false
+	size, last := func(f topFunction) int64 { return max(f.Cum[1]-f.Cum[0], f.Cum[0]-f.Cum[1]) }, int64(math.MaxInt64)
+	for _, f := range a.top("t", "cpu", "q", `{job="pebble"}`, "bq", `{job="etcd"}`, "sort", "cum", "rows", "100").Functions {
+		if less = less || f.Cum[1] < f.Cum[0]; size(f) > last {
+			t.Fatalf("%+v changed more than one before it", f)
+		}
+		last = size(f)
+	}
+	if !less {
+		t.Error("no function of the first 100 costs less than before")
 	}
 }
 
