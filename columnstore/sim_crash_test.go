@@ -265,10 +265,13 @@ func (h *simRun) crash() {
 	}
 }
 
-// verify checks what a crash left as granary verify does. It takes files for damage whose manifest was not written yet.
+// verify checks what a crash left as granary verify does. It takes files for damage whose manifest was not written yet,
+// and a manifest that was not yet written whole, which costs nothing as the one before it is there.
 func (h *simRun) verify() {
 	report, err := mended.Verify(context.Background(), h.fs, nil)
-	if err != nil || slices.ContainsFunc(report.Damages, func(d mended.Damage) bool { return !d.All }) {
+	if err != nil || slices.ContainsFunc(report.Damages, func(d mended.Damage) bool {
+		return !d.All && !(strings.HasPrefix(d.File, "manifest-") && d.Loss == mended.Loss{})
+	}) {
 		h.fail("what a crash left is damaged: %+v, %v", report, err)
 	}
 	h.note("directory verified")
