@@ -73,7 +73,7 @@ func MeasureCold(f *fleet.Fleet, m fleet.Shape, repeat int) (c Cold, err error) 
 func (c *Cold) inTurns(store *columnstore.Store, dir string, instant time.Time, repeat int) error {
 	rest := columnstore.Less(profile.ColumnTimestamp, instant.UnixNano())
 	for i := range repeat + 1 {
-		hot, err := onceMs(func() error { return mergeStacks(store, rest) })
+		hot, err := measure.MedianMs(1, func() error { return mergeStacks(store, rest) })
 		if err != nil {
 			return err
 		}
@@ -87,14 +87,6 @@ func (c *Cold) inTurns(store *columnstore.Store, dir string, instant time.Time, 
 		}
 	}
 	return nil
-}
-
-// onceMs returns the CPU time of a call after a collection, in milliseconds.
-func onceMs(f func() error) (float64, error) {
-	runtime.GC() // no collection is due soon
-	start := measure.Process()
-	err := f()
-	return float64(measure.Process()-start) / 1e6, err
 }
 
 // coldRun has the costs of one cold store in milliseconds.
@@ -112,13 +104,13 @@ func coldOnce(dir string, instant time.Time, must bool) (c coldRun, err error) {
 		return c, fmt.Errorf("%d rows of %d are in files alone", s.ColdRows, s.Rows)
 	}
 	begun := time.Now()
-	c.touch, err = onceMs(func() error {
+	c.touch, err = measure.MedianMs(1, func() error {
 		begun = time.Now()
 		return mergeStacks(store, columnstore.AtLeast(profile.ColumnTimestamp, instant.UnixNano()))
 	})
 	c.touchWall = float64(time.Since(begun)) / 1e6
 	if err == nil {
-		c.merge, err = onceMs(func() error { return mergeStacks(store, columnstore.Less(profile.ColumnTimestamp, instant.UnixNano())) })
+		c.merge, err = measure.MedianMs(1, func() error { return mergeStacks(store, columnstore.Less(profile.ColumnTimestamp, instant.UnixNano())) })
 	}
 	return c, err
 }
