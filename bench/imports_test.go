@@ -20,6 +20,7 @@ var below = map[string][]string{
 	"fleet":     {},
 	"measure":   {"results"},
 	"serve":     {"fleet", "results"},
+	"fleetdir":  {"fleet"},
 	"partials":  {"measure", "pictures", "results"},
 	"report":    {"targets", "pictures", "results"},
 	"pictures":  {},
