@@ -34,7 +34,7 @@ var below = map[string][]string{
 	"export":            {"profile"},
 	"internal/input":    {"profile"},
 	"render":            {"profile", "history", "history/summary"},
-	"profile":           {"columnstore", "history", "schema", "encoding", "encoding/dict", "profile/pprof", "profile/rows", "internal/selector", "internal/attrpath", "profile/symbols", "profile/means"},
+	"profile":           {"columnstore", "history", "schema", "encoding", "encoding/dict", "profile/pprof", "profile/rows", "internal/selector", "internal/attrpath", "profile/symbols", "profile/means", "profile/figures"},
 	"columnstore":       {"columnstore/stats", "query", "query/filter", "catalog", "catalog/dicts", "catalog/filed", "catalog/logged", "catalog/stored", "internal/cache", "internal/queue", "disk", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "internal/fields", "query/order"},
 	"columnstore/stats": {"catalog", "catalog/dicts", "disk", "txn"},
 
@@ -78,6 +78,7 @@ var below = map[string][]string{
 	"profile/rows":      {"schema", "encoding", "profile/pprof"},
 	"profile/means":     {"query", "encoding", "profile/rows"},
 	"profile/symbols":   {"encoding/dict", "profile/pprof"},
+	"profile/figures":   {},
 	"internal/selector": {},
 	"internal/attrpath": {},
 	"internal/fields":   {},

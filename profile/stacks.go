@@ -83,19 +83,38 @@ func (s *Stacks) Len() int { return len(s.codes) }
 // All yields the frames of each stack, leaf first, and its value, which is never zero. The frames are
 // valid only until the next. The order of stacks is about that in which the store first saw them.
 //
-// Each costs about 10 to 20 ns a frame. The first use of a location costs 1 us.
+// Each costs about 10 ns a frame. The first use of a location costs 1 us.
 func (s *Stacks) All() iter.Seq2[[]Frame, int64] {
 	return func(yield func([]Frame, int64) bool) {
-		w := s.known().Walk()
-		var frames []Frame
-		for i, code := range s.codes {
+		var known, frames []Frame
+		for numbers, value := range s.Numbered(func(f Frame) { known = append(known, f) }) {
 			frames = frames[:0]
-			for _, y := range w.Locations(code) {
-				for k := range y.Frames() {
-					frames = append(frames, frameOf(y, k))
-				}
+			for _, n := range numbers {
+				frames = append(frames, known[n])
 			}
-			if !yield(frames, s.values[i]) {
+			if !yield(frames, value) {
+				return
+			}
+		}
+	}
+}
+
+// Numbered yields the stacks in the order of All, each frame as a number. Frames have numbers from 0 up, in which see
+// gets them, each before the first stack with it. Two numbers can have equal frames. The numbers of a stack are valid only
+// until the next. A program that works with numbers looks at a name once, and not in each stack.
+//
+// Each costs about 2 ns a frame. The first use of a location costs 1 us.
+func (s *Stacks) Numbered(see func(Frame)) iter.Seq2[[]uint32, int64] {
+	return func(yield func([]uint32, int64) bool) {
+		w := s.known().Walk()
+		var numbers []uint32
+		for i, code := range s.codes {
+			numbers = w.Numbers(numbers[:0], code, func(y *symbols.Symbol) {
+				for k := range y.Frames() {
+					see(frameOf(y, k))
+				}
+			})
+			if !yield(numbers, s.values[i]) {
 				return
 			}
 		}

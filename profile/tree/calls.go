@@ -36,19 +36,26 @@ type Calls struct {
 // pathFunction identifies a function of a frame.
 type pathFunction struct{ name, file string }
 
-// step is a frame of a path and its node.
+// step is a function of a path and its node.
 type step struct {
-	pathFunction
-	frame uint32
-	node  int32
+	function uint32
+	node     int32
 }
 
-// What a stack of an answer takes, and what a node and a function of a tree take. A node takes 40 bytes, up to 16 of its
+// walk is what is known of the frames of stacks while they are added, by their numbers in profile.Stacks.Numbered.
+type walk struct {
+	frames    []profile.Frame
+	functions []uint32 // the number of the function in the tree, 0 if it has none so far
+	isRoot    []bool   // of Callers and Callees: the function is that of the tree
+	numbers   []uint32 // of the stack, leaf first
+}
+
+// What a stack of an answer takes, and what a node and a function of a tree take. A node takes 40 bytes, up to 32 of its
 // table, which grows by copying, 19 while the nodes are brought into order, and 40 in columns. Maps and slices of functions
 // can be half empty, and both grow by copying.
 const (
 	stackBytes = 16
-	nodeBytes  = 120
+	nodeBytes  = 136
 	frameBytes = 320
 	groupBytes = 24 // of a node by group, its total, and its value in the answer
 )
@@ -79,14 +86,14 @@ func New(d Direction, function string, most int64) *Calls {
 
 // Add adds the stacks of a side, 0 or 1: of a difference those before are side 0. Errors are
 // columnstore.ErrQueryMemory, and that of ctx; the tree is then of no use. It costs as much as
-// profile.Stacks.All, and 100 ns for each frame that the path before does not share.
+// profile.Stacks.Numbered, and 100 ns for each frame that the path before does not share.
 func (c *Calls) Add(ctx context.Context, side int, stacks *profile.Stacks) error {
 	if c.groups != nil {
 		panic("tree: a side comes after a group")
 	}
-	return c.each(ctx, stacks, func(frames []profile.Frame, value int64) {
-		if from, step, ok := c.way(frames); ok {
-			c.path(side, frames, from, step, value)
+	return c.each(ctx, stacks, func(w *walk, value int64) {
+		if from, direction, ok := c.way(w); ok {
+			c.path(side, w, from, direction, value)
 		}
 	})
 }
@@ -99,43 +106,50 @@ func (c *Calls) AddGroup(ctx context.Context, group int, stacks *profile.Stacks)
 		c.groups = append(c.groups, make([]int64, c.nodes.count))
 		c.bytes += groupBytes * int64(c.nodes.count)
 	}
-	return c.each(ctx, stacks, func(frames []profile.Frame, value int64) {
-		if from, step, ok := c.way(frames); ok {
-			c.groups[group][c.deepest(frames, from, step)] += value
+	return c.each(ctx, stacks, func(w *walk, value int64) {
+		if from, direction, ok := c.way(w); ok {
+			c.groups[group][c.deepest(w, from, direction)] += value
 		}
 	})
 }
 
 // each calls a function for each stack, as long as the tree fits.
-func (c *Calls) each(ctx context.Context, stacks *profile.Stacks, add func(frames []profile.Frame, value int64)) error {
+func (c *Calls) each(ctx context.Context, stacks *profile.Stacks, add func(w *walk, value int64)) error {
 	c.bytes += stackBytes * int64(stacks.Len())
-	n := 0
-	for frames, value := range stacks.All() {
+	n, w := 0, &walk{}
+	for numbers, value := range stacks.Numbered(func(f profile.Frame) { c.see(w, f) }) {
 		if n++; n%stacksAtOnce == 0 {
 			runtime.Gosched()
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 		}
-		if add(frames, value); c.most > 0 && c.bytes > c.most {
+		w.numbers = numbers
+		if add(w, value); c.most > 0 && c.bytes > c.most {
 			return fmt.Errorf("%w: stopped at %d bytes, with %d functions on call paths", columnstore.ErrQueryMemory, c.bytes, c.nodes.count-1)
 		}
 	}
 	return nil
 }
 
+// see makes a frame known.
+func (c *Calls) see(w *walk, f profile.Frame) {
+	w.frames, w.functions = append(w.frames, f), append(w.functions, 0)
+	w.isRoot = append(w.isRoot, f.Function == c.function)
+}
+
 // way returns the frame of a stack, leaf first, that comes after the root, and the step to the next one. ok is false for
 // a stack that is not in the tree.
-func (c *Calls) way(frames []profile.Frame) (from, step int, ok bool) {
+func (c *Calls) way(w *walk) (from, step int, ok bool) {
+	at := len(w.numbers) - 1
 	switch c.direction {
 	case FromRoot:
-		return len(frames) - 1, -1, true
+		return at, -1, true
 	case FromLeaf:
 		return 0, 1, true
 	case Callers, Callees:
 	}
-	at := len(frames) - 1
-	for at >= 0 && frames[at].Function != c.function {
+	for at >= 0 && !w.isRoot[w.numbers[at]] {
 		at--
 	}
 	if c.direction == Callers {
@@ -146,18 +160,14 @@ func (c *Calls) way(frames []profile.Frame) (from, step int, ok bool) {
 
 // path adds the frames from one on, in a direction, to the end. Neighbouring paths share their first frames,
 // whose nodes are taken from the path before.
-func (c *Calls) path(side int, frames []profile.Frame, from, direction int, value int64) {
+func (c *Calls) path(side int, w *walk, from, direction int, value int64) {
 	depth, shared := 0, true
 	parent := int32(0)
-	for i := from; i >= 0 && i < len(frames); i += direction {
-		f := &frames[i]
-		is := pathFunction{f.Function, f.File}
-		if shared = shared && depth < len(c.last) && c.last[depth].pathFunction == is; !shared {
-			c.last = c.last[:depth]
-			number := c.number(is)
-			c.last = append(c.last, step{is, number, c.child(parent, number)})
+	for i := from; i >= 0 && i < len(w.numbers); i += direction {
+		function := c.functionOf(w, w.numbers[i])
+		if shared = shared && depth < len(c.last) && c.last[depth].function == function; !shared {
+			c.last = append(c.last[:depth], step{function, c.child(parent, function)})
 		}
-		c.see(c.last[depth].frame, f)
 		parent = c.last[depth].node
 		depth++
 	}
@@ -166,20 +176,34 @@ func (c *Calls) path(side int, frames []profile.Frame, from, direction int, valu
 }
 
 // deepest returns the last node that a path shares with the tree.
-func (c *Calls) deepest(frames []profile.Frame, from, direction int) int32 {
+func (c *Calls) deepest(w *walk, from, direction int) int32 {
 	at := int32(0)
-	for i := from; i >= 0 && i < len(frames); i += direction {
-		number, known := c.numbers[pathFunction{frames[i].Function, frames[i].File}]
-		if !known {
-			break
+	for i := from; i >= 0 && i < len(w.numbers); i += direction {
+		function := w.functions[w.numbers[i]]
+		if function == 0 {
+			f := &w.frames[w.numbers[i]]
+			function = c.numbers[pathFunction{f.Function, f.File}]
+			w.functions[w.numbers[i]] = function
 		}
-		child := c.nodes.child(at, number)
-		if child == 0 {
+		child := c.nodes.child(at, function)
+		if child == 0 { // no node has the function 0
 			break
 		}
 		at = child
 	}
 	return at
+}
+
+// functionOf returns the number of the function of a frame on a path.
+func (c *Calls) functionOf(w *walk, frame uint32) uint32 {
+	function := w.functions[frame]
+	if function == 0 {
+		f := &w.frames[frame]
+		function = c.number(pathFunction{f.Function, f.File})
+		least(&c.frames[function], f)
+		w.functions[frame] = function
+	}
+	return function
 }
 
 // number returns the number of a function.
@@ -193,11 +217,8 @@ func (c *Calls) number(f pathFunction) uint32 {
 	return number
 }
 
-// see notes the line and the binary of a frame of a function: the least of all, so that they do not depend on the
-// order of stacks.
-func (c *Calls) see(number uint32, f *profile.Frame) { least(&c.frames[number], f) }
-
-// least sets the line and the binary of a function to those of one of its frames, if these are less.
+// least sets the line and the binary of a function to those of one of its frames, if these are less, so that they do not
+// depend on the order of stacks.
 func least(of, f *profile.Frame) {
 	if f.Line > 0 && (of.Line == 0 || f.Line < of.Line) {
 		of.Line = f.Line

@@ -17,8 +17,15 @@ type node struct {
 type pathNodes struct {
 	blocks [][]node // all but the last are full
 	count  int32
-	slots  []int32 // a power of two of them, at most 3/4 of them taken: the number of a node, 0 for none
+	slots  []pathSlot // a power of two of them, at most 3/4 of them taken
 	seed   maphash.Seed
+}
+
+// pathSlot is the number of a node, 0 for none, and half of its hash. A slot of another node is passed, and the table
+// grows, without a look at a node, which is far away.
+type pathSlot struct {
+	hash uint32
+	node int32
 }
 
 const (
@@ -29,49 +36,68 @@ const (
 
 // newPathNodes returns a root.
 func newPathNodes() pathNodes {
-	return pathNodes{blocks: [][]node{make([]node, 1)}, count: 1, slots: make([]int32, leastSlots), seed: maphash.MakeSeed()}
+	return pathNodes{blocks: [][]node{make([]node, 1)}, count: 1, slots: make([]pathSlot, leastSlots), seed: maphash.MakeSeed()}
 }
 
 // at returns a node, which stays where it is until the next one is added.
 func (p *pathNodes) at(i int32) *node { return &p.blocks[i>>blockBits][i&(blockNodes-1)] }
 
-// slot returns the slot of a node, or the free one where it belongs. Profiles choose parents and frames: the hash has a
-// seed, so that they cannot choose the slots.
-func (p *pathNodes) slot(parent int32, frame uint32) *int32 {
-	mask := uint64(len(p.slots) - 1)
-	for i := maphash.Comparable(p.seed, uint64(parent)<<32|uint64(frame)); ; i++ {
+// slot returns the slot of a node with its hash, or the free one where it belongs. Profiles choose parents and frames: the
+// hash has a seed, so that they cannot choose the slots.
+func (p *pathNodes) slot(parent int32, frame uint32) (slot *pathSlot, hash uint32) {
+	hash = uint32(maphash.Comparable(p.seed, uint64(parent)<<32|uint64(frame)))
+	mask := uint32(len(p.slots) - 1)
+	for i := hash; ; i++ {
 		s := &p.slots[i&mask]
-		if *s == 0 {
-			return s
+		if s.node == 0 {
+			return s, hash
 		}
-		if n := p.at(*s); n.parent == parent && n.frame == frame {
-			return s
+		if s.hash == hash {
+			if n := p.at(s.node); n.parent == parent && n.frame == frame {
+				return s, hash
+			}
 		}
 	}
 }
 
 // child returns a node of a parent, 0 if there is none.
-func (p *pathNodes) child(parent int32, frame uint32) int32 { return *p.slot(parent, frame) }
+func (p *pathNodes) child(parent int32, frame uint32) int32 {
+	s, _ := p.slot(parent, frame)
+	return s.node
+}
 
 // add returns a node of a parent, and whether it is new.
 func (p *pathNodes) add(parent int32, frame uint32) (i int32, isNew bool) {
-	s := p.slot(parent, frame)
-	if *s != 0 {
-		return *s, false
+	s, hash := p.slot(parent, frame)
+	if s.node != 0 {
+		return s.node, false
 	}
 	i = p.count
-	*s = i
+	*s = pathSlot{hash, i}
 	last := len(p.blocks) - 1
 	if len(p.blocks[last]) == blockNodes {
 		p.blocks, last = append(p.blocks, slices.Grow([]node(nil), blockNodes)), last+1
 	}
 	p.blocks[last] = append(p.blocks[last], node{parent: parent, frame: frame})
 	if p.count++; 4*int(p.count) > 3*len(p.slots) {
-		p.slots = make([]int32, 2*len(p.slots))
-		for k := int32(1); k < p.count; k++ {
-			n := p.at(k)
-			*p.slot(n.parent, n.frame) = k
-		}
+		p.grow()
 	}
 	return i, true
+}
+
+// grow doubles the table. A table of 2^31 nodes still has fewer slots than hashes.
+func (p *pathNodes) grow() {
+	old := p.slots
+	p.slots = make([]pathSlot, 2*len(old))
+	mask := uint32(len(p.slots) - 1)
+	for _, s := range old {
+		if s.node == 0 {
+			continue
+		}
+		i := s.hash
+		for p.slots[i&mask].node != 0 {
+			i++
+		}
+		p.slots[i&mask] = s
+	}
 }
