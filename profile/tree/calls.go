@@ -50,12 +50,12 @@ type walk struct {
 	numbers   []uint32 // of the stack, leaf first
 }
 
-// What a stack of an answer takes, and what a node and a function of a tree take. A node takes 40 bytes, up to 32 of its
+// What a stack of an answer takes, and what a node and a function of a tree take. A node takes 48 bytes, up to 32 of its
 // table, which grows by copying, 19 while the nodes are brought into order, and 40 in columns. Maps and slices of functions
 // can be half empty, and both grow by copying.
 const (
 	stackBytes = 16
-	nodeBytes  = 136
+	nodeBytes  = 144
 	frameBytes = 320
 	groupBytes = 24 // of a node by group, its total, and its value in the answer
 )

@@ -9,15 +9,18 @@ import (
 type node struct {
 	parent      int32
 	frame       uint32
+	child       int32 // the first one, 0 for none
 	self, total [2]int64
 }
 
 // pathNodes are the nodes of a tree, the root first and each after its parent. They are in blocks, so that more of them
-// copy none, and a table finds a node by its parent and its frame.
+// copy none. A node knows its first child, and a table finds the others by parent and frame: most of the nodes of a large tree
+// are an only child.
 type pathNodes struct {
 	blocks [][]node // all but the last are full
 	count  int32
 	slots  []pathSlot // a power of two of them, at most 3/4 of them taken
+	taken  int
 	seed   maphash.Seed
 }
 
@@ -42,6 +45,48 @@ func newPathNodes() pathNodes {
 // at returns a node, which stays where it is until the next one is added.
 func (p *pathNodes) at(i int32) *node { return &p.blocks[i>>blockBits][i&(blockNodes-1)] }
 
+// child returns a node of a parent, 0 if there is none.
+func (p *pathNodes) child(parent int32, frame uint32) int32 {
+	first := p.at(parent).child
+	if first == 0 || p.at(first).frame == frame {
+		return first
+	}
+	s, _ := p.slot(parent, frame)
+	return s.node
+}
+
+// add returns a node of a parent, and whether it is new.
+func (p *pathNodes) add(parent int32, frame uint32) (i int32, isNew bool) {
+	above := p.at(parent)
+	if above.child == 0 {
+		above.child = p.count
+		return p.push(parent, frame), true
+	}
+	if p.at(above.child).frame == frame {
+		return above.child, false
+	}
+	s, hash := p.slot(parent, frame)
+	if s.node != 0 {
+		return s.node, false
+	}
+	*s = pathSlot{hash, p.count}
+	if p.taken++; 4*p.taken > 3*len(p.slots) {
+		p.grow()
+	}
+	return p.push(parent, frame), true
+}
+
+// push adds a node.
+func (p *pathNodes) push(parent int32, frame uint32) (i int32) {
+	last := len(p.blocks) - 1
+	if len(p.blocks[last]) == blockNodes {
+		p.blocks, last = append(p.blocks, slices.Grow([]node(nil), blockNodes)), last+1
+	}
+	p.blocks[last] = append(p.blocks[last], node{parent: parent, frame: frame})
+	p.count++
+	return p.count - 1
+}
+
 // slot returns the slot of a node with its hash, or the free one where it belongs. Profiles choose parents and frames: the
 // hash has a seed, so that they cannot choose the slots.
 func (p *pathNodes) slot(parent int32, frame uint32) (slot *pathSlot, hash uint32) {
@@ -60,32 +105,7 @@ func (p *pathNodes) slot(parent int32, frame uint32) (slot *pathSlot, hash uint3
 	}
 }
 
-// child returns a node of a parent, 0 if there is none.
-func (p *pathNodes) child(parent int32, frame uint32) int32 {
-	s, _ := p.slot(parent, frame)
-	return s.node
-}
-
-// add returns a node of a parent, and whether it is new.
-func (p *pathNodes) add(parent int32, frame uint32) (i int32, isNew bool) {
-	s, hash := p.slot(parent, frame)
-	if s.node != 0 {
-		return s.node, false
-	}
-	i = p.count
-	*s = pathSlot{hash, i}
-	last := len(p.blocks) - 1
-	if len(p.blocks[last]) == blockNodes {
-		p.blocks, last = append(p.blocks, slices.Grow([]node(nil), blockNodes)), last+1
-	}
-	p.blocks[last] = append(p.blocks[last], node{parent: parent, frame: frame})
-	if p.count++; 4*int(p.count) > 3*len(p.slots) {
-		p.grow()
-	}
-	return i, true
-}
-
-// grow doubles the table. A table of 2^31 nodes still has fewer slots than hashes.
+// grow doubles the table.
 func (p *pathNodes) grow() {
 	old := p.slots
 	p.slots = make([]pathSlot, 2*len(old))
