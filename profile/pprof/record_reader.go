@@ -90,6 +90,9 @@ func (r *recordReader) bytes() []byte {
 
 func (r *recordReader) string() string {
 	b := r.bytes()
+	if len(b) == 0 {
+		return ""
+	}
 	if s, ok := r.known[string(b)]; ok {
 		return s
 	}

@@ -9,13 +9,12 @@ import (
 // Symbol is one location with the functions of its frames.
 type Symbol struct {
 	codec.LocationRecord
-	unnamed   string   // the name for functions without one
 	Functions []uint32 // by frame: the index in Resolver.Functions
 	hidden    bool     // no frame is left
 }
 
 // Of returns the symbol of a record, without the numbers of its functions.
-func Of(l *codec.LocationRecord) *Symbol { return &Symbol{LocationRecord: *l, unnamed: l.Unnamed()} }
+func Of(l *codec.LocationRecord) *Symbol { return &Symbol{LocationRecord: *l} }
 
 // Frames returns the number of frames of a location, at least 1.
 func (y *Symbol) Frames() int { return max(1, len(y.Lines)) }
@@ -23,7 +22,7 @@ func (y *Symbol) Frames() int { return max(1, len(y.Lines)) }
 // Name returns the name of the function of a frame. Frame 0 is the innermost.
 func (y *Symbol) Name(frame int) string {
 	if len(y.Lines) == 0 || y.Lines[frame].Function == "" {
-		return y.unnamed
+		return y.Unnamed()
 	}
 	return y.Lines[frame].Function
 }

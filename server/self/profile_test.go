@@ -65,11 +65,17 @@ func (o *opened) errors() []error {
 // during profiles the process while f runs.
 func (o *opened) during(opts Options, f func()) {
 	o.t.Helper()
+	o.while(func(ctx context.Context, opts Options) error { return Profile(ctx, o.Store, opts) }, opts, f)
+}
+
+// while profiles in a way while f runs.
+func (o *opened) while(way func(context.Context, Options) error, opts Options, f func()) {
+	o.t.Helper()
 	ctx, stop := context.WithCancel(o.t.Context())
 	defer stop()
 	opts.Notify = o.notify
 	done := make(chan error, 1)
-	go func() { done <- Profile(ctx, o.Store, opts) }()
+	go func() { done <- way(ctx, opts) }()
 	f()
 	stop()
 	if err := <-done; err != nil {
@@ -386,19 +392,28 @@ func TestProfile_StoppedByOthers(t *testing.T) {
 	o := open(t, columnstore.Options{})
 	var theirs bytes.Buffer
 	var took time.Duration
-	o.during(Options{Every: 400 * time.Millisecond}, func() {
-		time.Sleep(100 * time.Millisecond)
+	of, started := thisProcess(), make(chan struct{}, 10)
+	of.startCPU = func(w io.Writer) error {
+		err := pprof.StartCPUProfile(w)
+		if err == nil {
+			started <- struct{}{}
+		}
+		return err
+	}
+	way := func(ctx context.Context, opts Options) error { return run(ctx, o.Store, opts, of) }
+	o.while(way, Options{Every: time.Second}, func() {
+		<-started
 		pprof.StopCPUProfile()
 		begin := time.Now()
 		if err := pprof.StartCPUProfile(&theirs); err != nil {
 			t.Fatal(err)
 		}
-		hotLoop(time.Now().Add(600 * time.Millisecond))
+		hotLoop(time.Now().Add(1200 * time.Millisecond)) // longer than a cycle
 		pprof.StopCPUProfile()
 		took = time.Since(begin)
 	})
 	p, err := pb.ParseData(theirs.Bytes())
-	if err != nil || time.Duration(p.DurationNanos) < 500*time.Millisecond {
+	if err != nil || time.Duration(p.DurationNanos) < 1100*time.Millisecond {
 		t.Errorf("their CPU profile, of %v: %v, %v", took, p, err)
 	}
 	if !slices.ContainsFunc(o.errors(), func(err error) bool { return strings.Contains(err.Error(), "stopped by the program") }) {
