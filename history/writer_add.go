@@ -14,11 +14,13 @@ import (
 // ErrFinal for one that ends at a final time, and else those of Change.
 func (w *Writer) Add(a Attribute, start, end int64, v Value) error {
 	if !w.done && !w.closing && int64(a) < int64(w.Len()) {
-		if pos := w.h.slots[a].Load(); pos != 0 && w.addNext(pos-1, start, end, &v) {
-			if w.journal != nil {
-				w.note(a, end, &v)
+		if pos := w.h.slots[a].Load(); pos != 0 {
+			if word, added := w.addNext(pos-1, start, end, &v); added {
+				if w.journal != nil {
+					w.journal.add(opAdd, a, end, &v, word)
+				}
+				return nil
 			}
-			return nil
 		}
 	}
 	return w.add(a, start, end, &v)
@@ -53,15 +55,18 @@ func (w *Writer) AddAll(attributes []Attribute, starts, ends []int64, values []V
 		}
 		starts, ends, values := starts[lo:hi], ends[lo:hi], values[lo:hi]
 		for k, a := range some {
-			pos, added := places[k], false
+			pos, word, added := places[k], uint64(0), false
 			if pos == 0 && int64(a) < int64(w.Len()) {
 				if pos = w.h.slots[a].Load(); pos == 0 {
-					added = w.addFirst(a, shapes[k], starts[k], ends[k], &values[k])
+					word, added = w.addFirst(a, shapes[k], starts[k], ends[k], &values[k])
 				}
 			}
-			if added || pos != 0 && w.addNext(pos-1, starts[k], ends[k], &values[k]) {
+			if pos != 0 {
+				word, added = w.addNext(pos-1, starts[k], ends[k], &values[k])
+			}
+			if added {
 				if w.journal != nil {
-					w.note(a, ends[k], &values[k])
+					w.journal.add(opAdd, a, ends[k], &values[k], word)
 				}
 			} else if err := w.add(a, starts[k], ends[k], &values[k]); err != nil {
 				return lo + k, err
@@ -147,12 +152,13 @@ func (w *Writer) add(a Attribute, start, end int64, v *Value) error {
 }
 
 // addFirst is Add of the first interval of a known attribute without a place, if no memory
-// must be reserved and the value is no text. In other cases it does nothing and returns false.
-func (w *Writer) addFirst(a Attribute, shape uint32, start, end int64, v *Value) bool {
+// must be reserved and the value is no text. It returns the word of the value. In other cases it does nothing and returns
+// false.
+func (w *Writer) addFirst(a Attribute, shape uint32, start, end int64, v *Value) (word uint64, added bool) {
 	h := w.h
 	if start != h.opts.Start || end < start || end <= h.final || end == math.MaxInt64 ||
 		v.kind >= KindString || h.opts.Reserve != nil {
-		return false
+		return 0, false
 	}
 	pos := w.place(a, shape, v.kind)
 	l, slot := w.slotOf(pos)
@@ -163,20 +169,20 @@ func (w *Writer) addFirst(a Attribute, shape uint32, start, end int64, v *Value)
 }
 
 // addNext is Add in the usual case: the interval follows the one before it, the value is no
-// text or a recent one, and no memory must be reserved. In other cases it does nothing and
-// returns false. The caller notes the interval in the journal.
-func (w *Writer) addNext(pos uint32, start, end int64, v *Value) bool {
+// text or a recent one, and no memory must be reserved. It returns the word of the value, and the caller notes the interval in
+// the journal. In other cases it does nothing and returns false.
+func (w *Writer) addNext(pos uint32, start, end int64, v *Value) (word uint64, added bool) {
 	work, slot := w.h.works[pos/laneWidth], uint(pos%laneWidth)
 	at := &work.slots[slot]
 	isFirst := uint64(v.kind) != at.word && v.kind != KindNull // else it is of the kind of the others
 	if work.plain>>slot&1 == 0 || start != at.start || end < start || end <= w.h.final || end == math.MaxInt64 ||
 		isFirst && (at.word != uint64(KindNull) || v.kind == KindBytes) || work.entries.tail == nil && w.h.opts.Reserve != nil {
-		return false
+		return 0, false
 	}
-	word := v.word
+	word = v.word
 	if v.kind == KindString {
 		if word = uint64(w.h.recent.Find(v.text)); word == 0 {
-			return false
+			return 0, false
 		}
 	}
 	if isFirst {
@@ -187,13 +193,7 @@ func (w *Writer) addNext(pos uint32, start, end int64, v *Value) bool {
 	work.add(end, word, slot, v.kind == KindNull)
 	at.start = end + 1
 	w.addEnd(end)
-	return true
-}
-
-// note notes an interval in the journal, the last that was added to the lane of its attribute.
-func (w *Writer) note(a Attribute, end int64, v *Value) {
-	e := &w.h.works[(w.h.slots[a].Load()-1)/laneWidth].entries
-	w.journal.add(opAdd, a, end, v, e.blocks[(e.n-1)/blockLen].at[(e.n-1)%blockLen].Word)
+	return word, true
 }
 
 // addEnd makes everything up to the end of an interval instants of the history.
