@@ -1,9 +1,11 @@
 // Command fleetdir makes the directory of a store that has the CPU profiles of a fleet, as a server keeps them:
 //
 //	go run ./fleetdir -dir DIR -rows 100000000
+//	go run ./fleetdir -dir DIR -rows 4000000 -profile ../../shared/data/pprof/alloc_objects.pb.gz
 //
 // The rows are those of package fleet, inserted by their codes, with the records of locations that package profile makes. The
-// first scrape is a day ago. Progress goes to standard error. A directory that has a store is an error.
+// first scrape is a day ago. Or they are those of one profile again and again, of 40 pods every ten seconds. Progress goes to
+// standard error. A directory that has a store is an error.
 package main
 
 import (
@@ -14,6 +16,8 @@ import (
 	"os"
 	"time"
 
+	pprof "github.com/google/pprof/profile"
+
 	"github.com/granarydb/granary/bench/fleet"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/disk"
@@ -23,14 +27,15 @@ import (
 func main() {
 	dir := flag.String("dir", "", "directory to make")
 	rows := flag.Int64("rows", 1_000_000, "rows to insert, at least")
+	of := flag.String("profile", "", "file of a profile that all pods have; without it a fleet's are made")
 	flag.Parse()
-	if err := run(context.Background(), *dir, *rows); err != nil {
+	if err := run(context.Background(), *dir, *rows, *of); err != nil {
 		fmt.Fprintln(os.Stderr, "fleetdir:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, dir string, rows int64) (err error) {
+func run(ctx context.Context, dir string, rows int64, of string) (err error) {
 	if dir == "" || rows < 1 {
 		return errors.New("want -dir, and at least one row")
 	}
@@ -46,7 +51,11 @@ func run(ctx context.Context, dir string, rows int64) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := insert(ctx, store, db, rows); err != nil {
+	next, err := batches(ctx, db, of)
+	if err != nil {
+		return err
+	}
+	if err := insert(store, rows, next); err != nil {
 		return err
 	}
 	fmt.Fprintln(os.Stderr, "fleetdir: compact")
@@ -56,23 +65,46 @@ func run(ctx context.Context, dir string, rows int64) (err error) {
 // perTx is the number of profiles of a transaction.
 const perTx = 40
 
+// batches returns a function that inserts the n-th profile, and returns its rows.
+func batches(ctx context.Context, db *profile.DB, of string) (func(tx *columnstore.Tx, n int) (int, error), error) {
+	from := fleet.RecentStart()
+	if of == "" {
+		m := maker{fleet: fleet.New(fleet.Seed), named: fleet.NewVariant(fleet.Seed, fleet.Variant{Symbols: true}), table: db.Table(), from: from}
+		return func(tx *columnstore.Tx, n int) (int, error) {
+			codes, b, err := m.batch(n)
+			if err != nil {
+				return 0, err
+			}
+			return b.Rows, tx.InsertCodes(ctx, codes, b)
+		}, nil
+	}
+	data, err := os.ReadFile(of)
+	if err != nil {
+		return nil, err
+	}
+	p, err := pprof.ParseData(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", of, err)
+	}
+	return func(tx *columnstore.Tx, n int) (int, error) {
+		p.TimeNanos = from.Add(time.Duration(n/perTx) * 10 * time.Second).UnixNano()
+		return db.InsertTx(ctx, tx, p, profile.InsertOptions{Labels: map[string]string{"pod": fmt.Sprint("pod-", n%perTx)}})
+	}, nil
+}
+
 // insert inserts profiles until they have so many rows.
-func insert(ctx context.Context, store *columnstore.Store, db *profile.DB, rows int64) error {
-	m := maker{fleet: fleet.New(fleet.Seed), named: fleet.NewVariant(fleet.Seed, fleet.Variant{Symbols: true}), table: db.Table(), from: fleet.RecentStart()}
+func insert(store *columnstore.Store, rows int64, next func(tx *columnstore.Tx, n int) (int, error)) error {
 	begun, said := time.Now(), time.Now()
 	var done int64
 	for n := 0; done < rows; {
 		tx := store.Begin()
 		for range perTx {
-			codes, b, err := m.batch(n)
-			if err == nil {
-				err = tx.InsertCodes(ctx, codes, b)
-			}
+			some, err := next(tx, n)
 			if err != nil {
 				tx.Abort()
 				return err
 			}
-			n, done = n+1, done+int64(b.Rows)
+			n, done = n+1, done+int64(some)
 		}
 		if _, err := tx.Commit(); err != nil {
 			return err

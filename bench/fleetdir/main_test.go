@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"testing"
+
+	pprof "github.com/google/pprof/profile"
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
@@ -12,10 +15,10 @@ import (
 // TestRun makes a small directory, which has the rows, and names of functions of both kinds.
 func TestRun(t *testing.T) {
 	dir, ctx := filepath.Join(t.TempDir(), "db"), context.Background()
-	if err := run(ctx, dir, 20_000); err != nil {
+	if err := run(ctx, dir, 20_000, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(ctx, dir, 20_000); err == nil {
+	if err := run(ctx, dir, 20_000, ""); err == nil {
 		t.Error("a directory with a store was taken again")
 	}
 	store, err := columnstore.Open(columnstore.Options{Dir: dir, ReadOnly: true})
@@ -52,5 +55,52 @@ func TestRun(t *testing.T) {
 	}
 	if kinds["example"] < 1000 || kinds["runtime"] < 100 || len(kinds) != 2 {
 		t.Errorf("functions by the start of their names: %v", kinds)
+	}
+}
+
+// TestRun_Profile makes a directory that has one profile again and again.
+func TestRun_Profile(t *testing.T) {
+	f := &pprof.Function{ID: 1, Name: "main"}
+	l := &pprof.Location{ID: 1, Line: []pprof.Line{{Function: f}}}
+	p := &pprof.Profile{
+		SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}}, PeriodType: &pprof.ValueType{Type: "cpu", Unit: "nanoseconds"},
+		Function: []*pprof.Function{f}, Location: []*pprof.Location{l}, Sample: []*pprof.Sample{{Location: []*pprof.Location{l}, Value: []int64{7}}},
+	}
+	file, dir := filepath.Join(t.TempDir(), "cpu.pb.gz"), filepath.Join(t.TempDir(), "db")
+	w, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Write(w); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), dir, 1000, file); err != nil {
+		t.Fatal(err)
+	}
+	store, err := columnstore.Open(columnstore.Options{Dir: dir, ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	db, err := profile.Open(store, profile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = store.View(t.Context(), func(snap *columnstore.Snapshot) error {
+		typ, err := db.FindType(t.Context(), snap, "cpu")
+		if err != nil {
+			return err
+		}
+		stacks, err := db.Merge(t.Context(), snap, typ, profile.Query{})
+		if err == nil && stacks.Total != 7*1000 {
+			t.Errorf("a total of %d", stacks.Total)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
