@@ -10,7 +10,7 @@ import (
 )
 
 // partLen is the attributes of a part of a question. Tests lower it.
-var partLen = 512
+var partLen = 256
 
 // answers is what the attributes of a question have, by part.
 type answers[T any] struct {

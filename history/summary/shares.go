@@ -136,9 +136,8 @@ type sharer struct {
 	to    []int32 // the numbers of its states in the answer
 
 	// The states of the pixel at hand.
-	null  cell // that of null
-	used  []*cell
-	round uint32
+	null cell // that of null
+	used []*cell
 	*cells
 	tables [history.KindBytes + 1]cells
 }
@@ -154,11 +153,11 @@ type cells struct {
 	states int
 }
 
-// cell is a state, and the time that the pixel has in it.
+// cell is a state, and the time that the pixel has in it: not 0 as soon as it is in use, as a pixel that is all of 2^64
+// instants ends when they are added up. A cell without a state has a word of another place, so that no word is found there.
 type cell struct {
 	word, time uint64
-	round      uint32 // of the pixel; else it has no time
-	state      int32  // 0: none
+	state      int32 // 0: none
 }
 
 var sharers = sync.Pool{New: func() any { return new(sharer) }}
@@ -168,16 +167,18 @@ const mostKept = 1 << 14
 
 // reset begins a question.
 func (s *sharer) reset(out *Shares) {
-	s.out, s.round, s.null.round, s.used = out, 1, 0, s.used[:0]
+	s.out, s.null.time, s.used = out, 0, s.used[:0]
 	s.seen, s.parts, s.to = append(s.seen[:0], word{}), s.parts[:0], append(s.to[:0], 0)
 	for i := range s.tables {
-		if t := &s.tables[i]; t.list == nil || len(t.list) > mostKept {
+		t := &s.tables[i]
+		if t.list == nil || len(t.list) > mostKept {
 			*t = cells{list: make([]cell, 1<<fewBits), shift: 64 - fewBits}
 			t.few = (*[1 << fewBits]cell)(t.list)
 		} else {
 			clear(t.list)
 			t.states = 0
 		}
+		t.few[0].word = wordElsewhere
 	}
 }
 
@@ -234,6 +235,9 @@ const fewBits = 6
 
 const hashFactor = 0x9e3779b97f4a7c15
 
+// wordElsewhere is a word whose place is not the first one, which is that of 0.
+const wordElsewhere = 1
+
 func (s *sharer) pixels() int { return s.out.Len() }
 
 func (s *sharer) begin(kind history.Kind) {
@@ -247,8 +251,7 @@ func (s *sharer) ends(ends, words []uint64, nulls []bool) (more bool) {
 	if s.pixel+1 == len(bounds) {
 		return false
 	}
-	last, at, round := bounds[s.pixel+1], s.at, s.round
-	few := s.few
+	last, at, few := bounds[s.pixel+1], s.at, s.few
 	words = words[:len(ends)]
 	for i, end := range ends {
 		word := words[i]
@@ -258,7 +261,7 @@ func (s *sharer) ends(ends, words []uint64, nulls []bool) (more bool) {
 			if s.pixel+1 == len(bounds) {
 				return false
 			}
-			last, round, few, at = bounds[s.pixel+1], s.round, s.few, end
+			last, few, at = bounds[s.pixel+1], s.few, end
 			continue
 		}
 		time := end - at
@@ -266,14 +269,13 @@ func (s *sharer) ends(ends, words []uint64, nulls []bool) (more bool) {
 		c := &few[word*hashFactor>>(64-fewBits)]
 		if nulls != nil && nulls[i] {
 			c = &s.null
-		} else if c.word != word || c.state == 0 {
+		} else if c.word != word {
 			c = s.find(word)
 			few = s.few
 		}
-		if c.round == round {
-			c.time += time
-		} else {
-			s.use(c, time)
+		before := c.time
+		if c.time = before + time; before == 0 {
+			s.used = append(s.used, c)
 		}
 	}
 	s.at = at
@@ -304,17 +306,10 @@ func (s *sharer) cross(end, word uint64, null bool) {
 
 // take adds to the time that the pixel has in a state.
 func (s *sharer) take(c *cell, time uint64) {
-	if c.round == s.round {
-		c.time += time
-	} else {
-		s.use(c, time)
+	if c.time == 0 {
+		s.used = append(s.used, c)
 	}
-}
-
-// use begins the time that the pixel has in a state.
-func (s *sharer) use(c *cell, time uint64) {
-	c.round, c.time = s.round, time
-	s.used = append(s.used, c)
+	c.time += time
 }
 
 // find returns the cell of a state.
@@ -332,7 +327,7 @@ func (s *sharer) find(value uint64) *cell {
 				return s.find(value)
 			}
 			s.states++
-			c.word, c.round, c.state = value, 0, int32(len(s.seen))
+			c.word, c.time, c.state = value, 0, int32(len(s.seen))
 			s.seen = append(s.seen, word{s.kind, value})
 			return c
 		}
@@ -347,6 +342,7 @@ func (c *cells) grow() {
 	old := c.list
 	c.list, c.shift = make([]cell, 2*len(old)), c.shift-1
 	c.few = new([1 << fewBits]cell)
+	c.few[0].word = wordElsewhere
 	for k := range old {
 		i := old[k].word * hashFactor >> c.shift
 		for old[k].state != 0 && c.list[i].state != 0 {
@@ -362,6 +358,7 @@ func (c *cells) grow() {
 func (s *sharer) flush() {
 	p := s.pixel
 	if len(s.used) == 1 {
+		s.used[0].time = 0
 		s.run(p, p+1, s.used[0].state)
 	} else {
 		s.pure = false
@@ -370,18 +367,11 @@ func (s *sharer) flush() {
 		for i, c := range s.used {
 			a := &all[n+i]
 			a.Time, a.First, a.State = c.time, int32(p), c.state
+			c.time = 0
 		}
 		s.into.all = all
 	}
 	s.used = s.used[:0]
-	if s.round++; s.round == 0 {
-		s.null.round, s.round = 0, 1
-		for i := range s.tables {
-			for k := range s.tables[i].list {
-				s.tables[i].list[k].round = 0
-			}
-		}
-	}
 }
 
 // run adds pixels [lo, hi) of one state.
