@@ -191,7 +191,7 @@ func atOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if instant == 0 {
+	if q.of.Get("at") == "" {
 		instant = h.End()
 	}
 	if _, ok := (span{instant, instant}).of(h.View); !ok {

@@ -253,7 +253,7 @@ type askedCommand struct{ Command string }
 
 // TestPage_Flame compares the trees of a server with those that granary flamegraph and granary diff write.
 func TestPage_Flame(t *testing.T) {
-	s, types, _ := serverOf(t, "etcd", "pebble")
+	var s *server.Server
 	folder := func(job string) string { return filepath.Join("../../testdata/profiles", job) }
 	type answer struct {
 		SampleType             string `json:"sample_type"`
@@ -296,20 +296,29 @@ func TestPage_Flame(t *testing.T) {
 		}
 	}
 	const function = "runtime.mallocgc"
-	for _, typ := range types {
-		if typ.Sample == "contentions" || typ.Sample == "delay" { // of two kinds
-			continue
-		}
-		named := []string{"t", typ.String(), "q", `{job="etcd"}`}
-		args := []string{"flamegraph", "--sample-index", typ.String(), "-o", "-", "--format", "json"}
-		for _, most := range []string{"100000", "40"} {
-			for flags, parameters := range map[string][]string{
-				"": nil, "--invert": {"inv", "1"}, "--callers=" + function: {"function", function}, "--callees=" + function: {"function", function}, "--hide=^runtime": {"hide", "^runtime"},
-			} {
-				compare(append(slices.Clip(args), append(strings.Fields(flags), "--max-nodes", most, folder("etcd"))...), append(slices.Clip(named), append(parameters, "max_nodes", most)...))
+	folders := []string{"etcd"}
+	if effort.Full {
+		folders = append(folders, "compile", "nats-server", "pebble", "staticcheck")
+	}
+	for _, job := range folders {
+		var types []profile.Type
+		s, types, _ = serverOf(t, job)
+		for _, typ := range types {
+			if typ.Sample == "contentions" || typ.Sample == "delay" { // of two kinds
+				continue
+			}
+			named := []string{"t", typ.String(), "q", `{job="` + job + `"}`}
+			args := []string{"flamegraph", "--sample-index", typ.String(), "-o", "-", "--format", "json"}
+			for _, most := range []string{"100000", "40"} {
+				for flags, parameters := range map[string][]string{
+					"": nil, "--invert": {"inv", "1"}, "--callers=" + function: {"function", function}, "--callees=" + function: {"function", function}, "--hide=^runtime": {"hide", "^runtime"},
+				} {
+					compare(append(slices.Clip(args), append(strings.Fields(flags), "--max-nodes", most, folder(job))...), append(slices.Clip(named), append(parameters, "max_nodes", most)...))
+				}
 			}
 		}
 	}
+	s, _, _ = serverOf(t, "etcd", "pebble")
 	for _, typ := range []string{"cpu", "inuse_space"} {
 		for flag, norm := range map[string]string{"--width=600": "0", "--normalize": "1"} {
 			compare([]string{"diff", "--sample-index", typ, flag, "-o", "-", "--format", "json", folder("etcd"), folder("pebble")},
