@@ -13,57 +13,58 @@ import (
 )
 
 // width and height are those of the picture.
-const width, height = 24 * vg.Centimeter, 9.5 * vg.Centimeter
+const width, height = 24 * vg.Centimeter, 18 * vg.Centimeter
 
-// drawn are the kinds of questions in the picture, by their dashes.
-var drawn = []struct {
-	kind   int
-	dashes []vg.Length
-}{{0, nil}, {1, []vg.Length{vg.Points(5), vg.Points(2)}}}
-
-// plots returns two plots against the distance of checkpoints: how much smaller a part is, and how much longer its
-// questions take.
-func plots(sets []measured) (sizes, times *plot.Plot, err error) {
-	sizes = logPlot("Bytes of the whole history / of the part", "times smaller", 90_000)
-	times = logPlot("Time of a question of the part / of the whole", "times slower", 900_000)
-	for i, set := range sets {
-		c := pictures.Colors[i%len(pictures.Colors)]
-		line, err := set.line(c, nil, func(f figures) float64 { return float64(set.whole.bytes) / float64(f.bytes) })
-		if err != nil {
-			return nil, nil, err
-		}
-		sizes.Add(line)
-		sizes.Legend.Add(set.name, line)
-		for _, d := range drawn {
-			line, err := set.line(c, d.dashes, func(f figures) float64 { return f.ns[d.kind] / set.whole.ns[d.kind] })
-			if err != nil {
-				return nil, nil, err
-			}
-			times.Add(line)
-			if i == len(sets)-1 {
-				times.Legend.Add(kinds[d.kind].name, line)
-			}
+// plots returns four plots against the distance of checkpoints, in two rows: how much smaller a part is, and how much longer
+// its questions take, for the state of an attribute, for all of them at an instant, and for attributes over time.
+func plots(sets []measured) ([][]*plot.Plot, error) {
+	sizes, err := newPlot("Bytes of the whole history / of the part", "times smaller", 90_000, sets,
+		func(m *measured, f figures) float64 { return float64(m.whole.bytes) / float64(f.bytes) }, 1000)
+	if err != nil {
+		return nil, err
+	}
+	all := [][]*plot.Plot{{sizes, nil}, {nil, nil}}
+	for i, kind := range []int{0, 1, 3} {
+		i++ // behind the sizes
+		if all[i/2][i%2], err = newPlot("Time of the part / of the whole: "+kinds[kind].name, "times slower", 900_000, sets,
+			func(m *measured, f figures) float64 { return f.ns[kind] / m.whole.ns[kind] }, 1.2, 1.5); err != nil {
+			return nil, err
 		}
 	}
-	for _, claim := range []struct {
-		p    *plot.Plot
-		y    float64
-		name string
-	}{{sizes, 1000, "the note: 1,000"}, {times, 1.2, ""}, {times, 1.5, "the note: 1.2 to 1.5"}} {
-		line, err := claimed(sets, claim.y)
+	return all, nil
+}
+
+// newPlot returns a plot of a figure of each set, and of what the note claims.
+func newPlot(title, y string, most float64, sets []measured, of func(*measured, figures) float64, claims ...float64) (*plot.Plot, error) {
+	p := logPlot(title, y, most)
+	for i := range sets {
+		set := &sets[i]
+		line, err := set.line(pictures.Colors[i%len(pictures.Colors)], func(f figures) float64 { return of(set, f) })
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		claim.p.Add(line)
-		if claim.name != "" {
-			claim.p.Legend.Add(claim.name, line)
+		p.Add(line)
+		p.Legend.Add(set.name, line)
+	}
+	name := "the note:"
+	for i, claim := range claims {
+		line, err := claimed(sets, claim)
+		if err != nil {
+			return nil, err
+		}
+		p.Add(line)
+		if i > 0 {
+			name += " to"
+		}
+		if name += " " + short(claim); i == len(claims)-1 {
+			p.Legend.Add(name, line)
 		}
 	}
-	return sizes, times, nil
+	return p, nil
 }
 
 // line returns the line of a figure of a set.
-func (m *measured) line(c color.Color, dashes []vg.Length, y func(figures) float64) (*plotter.Line, error) {
+func (m *measured) line(c color.Color, y func(figures) float64) (*plotter.Line, error) {
 	var points plotter.XYs
 	for _, f := range m.parts {
 		points = append(points, plotter.XY{X: float64(f.every), Y: y(f)})
@@ -72,7 +73,7 @@ func (m *measured) line(c color.Color, dashes []vg.Length, y func(figures) float
 	if err != nil {
 		return nil, err
 	}
-	line.LineStyle = draw.LineStyle{Color: c, Width: vg.Points(1.5), Dashes: dashes}
+	line.LineStyle = draw.LineStyle{Color: c, Width: vg.Points(1.5)}
 	return line, nil
 }
 
@@ -114,17 +115,21 @@ func (decades) Ticks(least, most float64) (ticks []plot.Tick) {
 	return ticks
 }
 
-// writePicture writes both plots, side by side.
+// writePicture writes the plots, two in a row.
 func writePicture(sets []measured, path string) error {
-	sizes, times, err := plots(sets)
+	all, err := plots(sets)
 	if err != nil {
 		return err
 	}
 	canvas := vgsvg.New(width, height)
-	tiles := draw.Tiles{Rows: 1, Cols: 2, PadX: vg.Centimeter, PadTop: vg.Points(6), PadRight: vg.Points(8), PadLeft: vg.Points(4), PadBottom: vg.Points(4)}
-	both := [][]*plot.Plot{{sizes, times}}
-	for i, c := range plot.Align(both, tiles, draw.New(canvas))[0] {
-		both[0][i].Draw(c)
+	tiles := draw.Tiles{
+		Rows: 2, Cols: 2, PadX: vg.Centimeter, PadY: vg.Centimeter,
+		PadTop: vg.Points(6), PadRight: vg.Points(8), PadLeft: vg.Points(4), PadBottom: vg.Points(4),
+	}
+	for i, row := range plot.Align(all, tiles, draw.New(canvas)) {
+		for j, c := range row {
+			all[i][j].Draw(c)
+		}
 	}
 	return pictures.Write(canvas, path)
 }
