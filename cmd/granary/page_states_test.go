@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -156,16 +155,8 @@ func historyPage(t *testing.T, dir, name string) func(question string, parameter
 	}
 	return func(question string, parameters ...string) []shown {
 		t.Helper()
-		w := httptest.NewRecorder()
-		r := httptest.NewRequestWithContext(t.Context(), "GET", "/api/v1/histories/"+name+"/"+question+"?"+valuesOf(parameters).Encode(), nil)
-		r.Host = "localhost"
 		var out struct{ Attributes, Intervals []shown }
-		if s.ServeHTTP(w, r); w.Code != 200 {
-			t.Fatalf("%s %q: status %d: %s", question, parameters, w.Code, w.Body)
-		}
-		if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil {
-			t.Fatal(err)
-		}
+		askPage(t, s, "histories/"+name+"/"+question, parameters, &out)
 		return append(out.Attributes, out.Intervals...)
 	}
 }

@@ -91,18 +91,22 @@ func serverOf(t *testing.T, folders ...string) (s *server.Server, types []profil
 	}
 	return s, types, func(parameters ...string) (out asked) {
 		t.Helper()
-		of := valuesOf(parameters)
-		of.Set("rows", "100000")
-		w := httptest.NewRecorder()
-		r := httptest.NewRequestWithContext(t.Context(), "GET", "/api/v1/top?"+of.Encode(), nil)
-		r.Host = "localhost"
-		if s.ServeHTTP(w, r); w.Code != 200 {
-			t.Fatalf("%q: status %d: %s", parameters, w.Code, w.Body)
-		}
-		if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil {
-			t.Fatal(err)
-		}
+		askPage(t, s, "top", append([]string{"rows", "100000"}, parameters...), &out)
 		return out
+	}
+}
+
+// askPage decodes the answer of a server to GET /api/v1/question.
+func askPage(t *testing.T, s *server.Server, question string, parameters []string, out any) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "/api/v1/"+question+"?"+valuesOf(parameters).Encode(), nil)
+	r.Host = "localhost"
+	if s.ServeHTTP(w, r); w.Code != 200 {
+		t.Fatalf("%s %q: status %d: %s", question, parameters, w.Code, w.Body)
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), out); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -271,15 +275,7 @@ func TestPage_Flame(t *testing.T) {
 		if err := json.Unmarshal(stdout.Bytes(), &want); code != 0 || err != nil {
 			t.Fatalf("%q: %d, %v: %s", args, code, err, &stderr)
 		}
-		w := httptest.NewRecorder()
-		req := httptest.NewRequestWithContext(t.Context(), "GET", "/api/v1/flame?"+valuesOf(named).Encode(), nil)
-		req.Host = "localhost"
-		if s.ServeHTTP(w, req); w.Code != 200 {
-			t.Fatalf("%q: status %d: %s", named, w.Code, w.Body)
-		}
-		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
-			t.Fatal(err)
-		}
+		askPage(t, s, "flame", named, &got)
 		if want.Callers == nil { // a command writes one of two trees
 			got.Callers = nil
 		}
