@@ -21,36 +21,13 @@ func TestRun(t *testing.T) {
 	if err := run(ctx, dir, 20_000, ""); err == nil {
 		t.Error("a directory with a store was taken again")
 	}
-	store, err := columnstore.Open(columnstore.Options{Dir: dir, ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = store.Close() }()
+	rows, stacks := merged(t, dir)
 	const most = 20_000 + perTx*2144 // rows of the last transaction
-	if n := store.Stats().Rows; n < 20_000 || n > most {
-		t.Errorf("%d rows", n)
-	}
-	db, err := profile.Open(store, profile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var top []profile.Function
-	err = store.View(ctx, func(snap *columnstore.Snapshot) error {
-		typ, err := db.FindType(ctx, snap, "cpu")
-		if err != nil {
-			return err
-		}
-		stacks, err := db.Merge(ctx, snap, typ, profile.Query{})
-		if err == nil {
-			top = stacks.Top()
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+	if rows < 20_000 || rows > most {
+		t.Errorf("%d rows", rows)
 	}
 	kinds := map[string]int{}
-	for _, f := range top {
+	for _, f := range stacks.Top() {
 		kinds[f.Name[:7]]++
 	}
 	if kinds["example"] < 1000 || kinds["runtime"] < 100 || len(kinds) != 2 {
@@ -80,6 +57,14 @@ func TestRun_Profile(t *testing.T) {
 	if err := run(t.Context(), dir, 1000, file); err != nil {
 		t.Fatal(err)
 	}
+	if _, stacks := merged(t, dir); stacks.Total != 7*1000 {
+		t.Errorf("a total of %d", stacks.Total)
+	}
+}
+
+// merged returns the rows of a directory, and the stacks of their CPU time.
+func merged(t *testing.T, dir string) (rows int64, stacks *profile.Stacks) {
+	t.Helper()
 	store, err := columnstore.Open(columnstore.Options{Dir: dir, ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
@@ -91,16 +76,13 @@ func TestRun_Profile(t *testing.T) {
 	}
 	err = store.View(t.Context(), func(snap *columnstore.Snapshot) error {
 		typ, err := db.FindType(t.Context(), snap, "cpu")
-		if err != nil {
-			return err
-		}
-		stacks, err := db.Merge(t.Context(), snap, typ, profile.Query{})
-		if err == nil && stacks.Total != 7*1000 {
-			t.Errorf("a total of %d", stacks.Total)
+		if err == nil {
+			stacks, err = db.Merge(t.Context(), snap, typ, profile.Query{})
 		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return store.Stats().Rows, stacks
 }
