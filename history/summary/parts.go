@@ -10,7 +10,10 @@ import (
 )
 
 // partLen is the attributes of a part of a question. Tests lower it.
-var partLen = 256
+var partLen = 128
+
+// leastParts is the parts of a question that are worth a goroutine.
+const leastParts = 4
 
 // answers is what the attributes of a question have, by part.
 type answers[T any] struct {
@@ -28,7 +31,7 @@ type answer[T any] struct {
 func (a *answers[T]) prepare(n int) {
 	old := a.parts[:cap(a.parts)]
 	a.n, a.of = n, partLen
-	parts := (n + partLen - 1) / partLen
+	parts := partsOf(n)
 	if len(old) < parts {
 		old = append(make([]answer[T], 0, parts), old...)[:parts]
 	}
@@ -55,13 +58,16 @@ type question struct {
 	attributes []history.Attribute // nil: all
 	n          int                 // attributes
 	from, to   int64
+	parts      int
+	workers    int          // goroutines
 	next       atomic.Int64 // part
 }
 
 // ask answers a question with sinks, one for each goroutine. A sink is given parts in rising order. The error is that of
 // reading a file.
 func (p *Pyramid) ask(attributes []history.Attribute, from, to int64, sinks []sink) error {
-	q := question{Pyramid: p, attributes: attributes, n: p.count(attributes), from: from, to: to}
+	q := question{Pyramid: p, attributes: attributes, n: p.count(attributes), from: from, to: to, workers: len(sinks)}
+	q.parts = partsOf(q.n)
 	errs := make([]error, len(sinks))
 	together(len(sinks), func(i int) { errs[i] = q.answer(sinks[i]) })
 	for _, err := range errs {
@@ -82,8 +88,11 @@ func (p *Pyramid) count(attributes []history.Attribute) int {
 
 // workers returns the number of goroutines for attributes.
 func workers(attributes int) int {
-	return max(1, min(runtime.GOMAXPROCS(0), (attributes+partLen-1)/partLen))
+	return max(1, min(runtime.GOMAXPROCS(0), (partsOf(attributes)+leastParts-1)/leastParts))
 }
+
+// partsOf returns the number of parts of attributes.
+func partsOf(attributes int) int { return (attributes + partLen - 1) / partLen }
 
 // together runs a function for each of some numbers, and waits for all.
 func together(n int, run func(i int)) {
@@ -100,23 +109,35 @@ func (q *question) answer(s sink) error {
 	w := q.walkers.Get().(*walker)
 	w.p, w.from, w.to, w.lane = q.Pyramid, q.from, q.to, -1
 	var err error
-	for err == nil {
-		part := int(q.next.Add(1) - 1)
-		lo := part * partLen
-		if lo >= q.n {
-			break
+	for lo, hi := q.take(); lo < hi && err == nil; lo, hi = q.take() {
+		for part := lo; part < hi && err == nil; part++ {
+			s.part(part)
+			err = w.all(q.part(w, part*partLen, min((part+1)*partLen, q.n)), s)
+			s.end()
 		}
-		s.part(part)
-		err = w.all(q.part(w, lo, min(lo+partLen, q.n)), s)
-		s.end()
 	}
 	if err != nil {
-		q.next.Store(int64(q.n)) // others need not go on
+		q.next.Store(int64(q.parts)) // others need not go on
 	}
 	w.p, w.tiles, w.rest, w.nodes, w.ongoing = nil, nil, tile.Run{}, nil, nil
 	w.together.shrink()
 	q.walkers.Put(w)
 	return err
+}
+
+// take returns the parts [lo, hi) that a goroutine answers next: many at first, so that goroutines seldom share a lane or
+// a line of the cache, and one at last, for which the others wait.
+func (q *question) take() (lo, hi int) {
+	for {
+		lo := int(q.next.Load())
+		hi := lo + max(1, (q.parts-lo)/(6*q.workers))
+		if lo >= q.parts {
+			return 0, 0
+		}
+		if q.next.CompareAndSwap(int64(lo), int64(hi)) {
+			return lo, hi
+		}
+	}
 }
 
 // part returns attributes [lo, hi) of the question.

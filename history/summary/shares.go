@@ -1,10 +1,12 @@
 package summary
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
 	"sync"
+	"sync/atomic"
 
 	"github.com/granarydb/granary/history"
 )
@@ -27,6 +29,7 @@ type Shares struct {
 	answers[Share]
 	view   *history.View
 	states []word
+	first  atomic.Pointer[[]word] // states of the first part, as far as they are known
 }
 
 // word is the kind and the word of a value.
@@ -56,6 +59,7 @@ func (p *Pyramid) SharesInto(old *Shares, attributes []history.Attribute, from, 
 	old.view = p.view
 	old.prepare(p.count(attributes))
 	old.set(from, to, pixels)
+	old.first.Store(nil)
 	all := make([]*sharer, workers(old.n))
 	sinks := make([]sink, len(all))
 	for i := range all {
@@ -73,8 +77,9 @@ func (p *Pyramid) SharesInto(old *Shares, attributes []history.Attribute, from, 
 
 // number gives the states numbers in the order in which the parts have them, as one goroutine does.
 func (s *Shares) number(all []*sharer) {
-	if len(all) == 1 {
-		s.states = append(s.states[:0], all[0].seen...)
+	most := slices.MaxFunc(all, func(a, b *sharer) int { return cmp.Compare(len(a.seen), len(b.seen)) })
+	if !slices.ContainsFunc(all, func(a *sharer) bool { return !slices.Equal(a.seen, most.seen[:len(a.seen)]) }) {
+		s.states = append(s.states[:0], most.seen...) // the order of each is that of the parts
 		return
 	}
 	joined := sharers.Get().(*sharer)
@@ -191,11 +196,26 @@ func (s *sharer) free() {
 }
 
 func (s *sharer) part(number int) {
+	if first := s.out.first.Load(); first != nil && len(s.parts) == 0 {
+		s.adopt(*first)
+	}
 	s.into = &s.out.parts[number]
 	s.parts = append(s.parts, begun{number, len(s.seen)})
 }
 
 func (s *sharer) end() { s.into.begin() }
+
+// mostAdopted is the most states of the first part that others take over.
+const mostAdopted = 16
+
+// adopt takes over the numbers of states of the first part. So most questions need no other numbers in the end.
+func (s *sharer) adopt(first []word) {
+	for i, w := range first[1:] {
+		s.kind, s.cells = w.kind, &s.tables[w.kind]
+		s.find(w.word)
+		s.to = append(s.to, int32(i+1))
+	}
+}
 
 // renumber gives the states that came first in a part numbers of another sharer. Parts come in order.
 func (s *sharer) renumber(of *sharer, part int) {
@@ -328,12 +348,21 @@ func (s *sharer) find(value uint64) *cell {
 			}
 			s.states++
 			c.word, c.time, c.state = value, 0, int32(len(s.seen))
-			s.seen = append(s.seen, word{s.kind, value})
+			s.add(word{s.kind, value})
 			return c
 		}
 		if c.word == value {
 			return c
 		}
+	}
+}
+
+// add adds a state. The first ones of the first part have numbers that stay, which others take over.
+func (s *sharer) add(w word) {
+	s.seen = append(s.seen, w)
+	if len(s.parts) == 1 && s.parts[0].part == 0 && len(s.seen) <= mostAdopted {
+		seen := slices.Clone(s.seen)
+		s.out.first.Store(&seen)
 	}
 }
 
