@@ -29,15 +29,20 @@ func (v *View) Range(a Attribute, from, to int64, opts RangeOptions) iter.Seq2[I
 			yield(Interval{}, err)
 			return
 		}
-		walk := (*View).forward
-		if opts.Reverse {
-			walk = (*View).backward
-		}
+		// Direct calls: yield would be in the heap if it was given to a function value.
 		if !v.paged {
-			walk(v, a, from, to, opts.Resolution, yield)
-		} else if err := v.reading(func() { walk(v, a, from, to, opts.Resolution, yield) }); err != nil {
+			v.walk(a, from, to, opts, yield)
+		} else if err := v.reading(func() { v.walk(a, from, to, opts, yield) }); err != nil {
 			yield(Interval{}, err)
 		}
+	}
+}
+
+func (v *View) walk(a Attribute, from, to int64, opts RangeOptions, yield func(Interval, error) bool) {
+	if opts.Reverse {
+		v.backward(a, from, to, opts.Resolution, yield)
+	} else {
+		v.forward(a, from, to, opts.Resolution, yield)
 	}
 }
 
