@@ -50,36 +50,36 @@ func profilesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	infos, err := q.s.db.Profiles(ctx, q.snap, typ, query)
+	newest, times, err := q.s.db.NewestProfiles(ctx, q.snap, typ, query, most)
 	if err != nil {
 		return nil, err
 	}
-	out := &profilesAnswer{SampleType: typ.Sample, Unit: typ.SampleUnit, All: len(infos), Profiles: []profileDot{}}
-	for _, p := range infos[max(0, len(infos)-most):] {
+	out := &profilesAnswer{SampleType: typ.Sample, Unit: typ.SampleUnit, All: len(times), Profiles: []profileDot{}}
+	for _, p := range newest {
 		out.Profiles = append(out.Profiles, newProfileDot(p))
 	}
 	pixels, err := q.number("pixels", 0, mostPixels)
 	if err != nil {
 		return nil, err
 	}
-	if pixels > 0 && len(infos) > 0 {
-		out.count(infos, query.From, query.To, pixels)
+	if pixels > 0 && len(times) > 0 {
+		out.count(times, query.From, query.To, pixels)
 	}
 	return out, nil
 }
 
-// count counts profiles by pixel. A bound that is not given is that of the profiles.
-func (a *profilesAnswer) count(infos []profile.ProfileInfo, from, to int64, pixels int) {
+// count counts profiles by pixel, of their sorted times. A bound that is not given is that of the profiles.
+func (a *profilesAnswer) count(times []int64, from, to int64, pixels int) {
 	if from == 0 {
-		from = infos[0].Time
+		from = times[0]
 	}
 	if to == 0 {
-		to = infos[len(infos)-1].Time + 1
+		to = times[len(times)-1] + 1
 	}
 	length := float64(uint64(to) - uint64(from))
 	a.Counts, a.CountsFrom, a.CountsTo = make([]int, pixels), timeText(time.Unix(0, from)), timeText(time.Unix(0, to))
-	for i := range infos {
-		pixel := int(float64(uint64(infos[i].Time)-uint64(from)) / length * float64(pixels))
+	for _, at := range times {
+		pixel := int(float64(uint64(at)-uint64(from)) / length * float64(pixels))
 		a.Counts[min(pixel, pixels-1)]++
 	}
 }
