@@ -104,78 +104,30 @@ type ProfileInfo struct {
 // It costs as much as columnstore.Table.Aggregate, 5 to 10 ns a row, and about 1 us a profile.
 // Errors are those of Aggregate.
 func (db *DB) Profiles(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query) ([]ProfileInfo, error) {
-	groups, err := db.profileGroups(ctx, snap, t, q)
+	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
+		Sum: ColumnValue, By: []string{ColumnTimestamp, ColumnDuration, ColumnPeriod, ColumnLabels},
+		Where: q.Expr(t), MaxBytes: q.MaxBytes,
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := q.fits(groups, infoBytes(groups)*len(groups.Sums)); err != nil {
+	const profile, label = 64, 32
+	if err := q.fits(groups, (profile+label*(len(groups.Columns)-3))*len(groups.Sums)); err != nil {
 		return nil, err
 	}
 	out := make([]ProfileInfo, len(groups.Sums))
 	for row := range out {
-		out[row] = infoAt(groups, row)
-	}
-	slices.SortFunc(out, compareInfos)
-	return out, nil
-}
-
-// NewestProfiles returns those of Profiles that come last, at most so many, in the same order, and the times of all, sorted.
-// It needs memory for their labels alone, and costs as much as the groups of Profiles. The errors are the same.
-func (db *DB) NewestProfiles(
-	ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, most int,
-) (newest []ProfileInfo, times []int64, err error) {
-	groups, err := db.profileGroups(ctx, snap, t, q)
-	if err != nil {
-		return nil, nil, err
-	}
-	of := groups.Columns[0].Values.Int64s
-	times = append(make([]int64, 0, len(of)), of...)
-	slices.Sort(times)
-	most = min(max(most, 0), len(times))
-	if most == 0 {
-		return []ProfileInfo{}, times, nil
-	}
-	first := times[len(times)-most] // of several profiles at this time, the last ones are among the newest
-	before, _ := slices.BinarySearch(times, first)
-	if err := q.fits(groups, 8*len(times)+infoBytes(groups)*(len(times)-before)); err != nil {
-		return nil, nil, err
-	}
-	for row, at := range of {
-		if at >= first {
-			newest = append(newest, infoAt(groups, row))
+		out[row] = ProfileInfo{
+			Time: groups.Columns[0].Values.Int64s[row], Duration: groups.Columns[1].Values.Int64s[row],
+			Period: groups.Columns[2].Values.Int64s[row], Total: groups.Sums[row], Rows: groups.Counts[row],
 		}
+		out[row].Labels = labelsAt(groups.Columns[3:], row)
 	}
-	slices.SortFunc(newest, compareInfos)
-	return newest[len(newest)-most:], times, nil
-}
-
-// profileGroups returns a group for each profile with selected samples of a type.
-func (db *DB) profileGroups(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query) (*columnstore.Groups, error) {
-	return db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
-		Sum: ColumnValue, By: []string{ColumnTimestamp, ColumnDuration, ColumnPeriod, ColumnLabels},
-		Where: q.Expr(t), MaxBytes: q.MaxBytes,
+	slices.SortFunc(out, func(a, b ProfileInfo) int {
+		return cmp.Or(cmp.Compare(a.Time, b.Time), compareLabels(a.Labels, b.Labels),
+			cmp.Compare(a.Duration, b.Duration), cmp.Compare(a.Period, b.Period))
 	})
-}
-
-// infoBytes returns the bytes of a ProfileInfo of a group at most.
-func infoBytes(groups *columnstore.Groups) int {
-	const profile, label = 64, 32
-	return profile + label*(len(groups.Columns)-3)
-}
-
-// infoAt returns the profile of a group.
-func infoAt(groups *columnstore.Groups, row int) ProfileInfo {
-	return ProfileInfo{
-		Time: groups.Columns[0].Values.Int64s[row], Duration: groups.Columns[1].Values.Int64s[row],
-		Period: groups.Columns[2].Values.Int64s[row], Total: groups.Sums[row], Rows: groups.Counts[row],
-		Labels: labelsAt(groups.Columns[3:], row),
-	}
-}
-
-// compareInfos is the order of Profiles.
-func compareInfos(a, b ProfileInfo) int {
-	return cmp.Or(cmp.Compare(a.Time, b.Time), compareLabels(a.Labels, b.Labels),
-		cmp.Compare(a.Duration, b.Duration), cmp.Compare(a.Period, b.Period))
+	return out, nil
 }
 
 // labelsAt returns the labels of a group, whose columns are those of ColumnLabels, in the order

@@ -335,15 +335,6 @@ func (c *queryCheck) profiles() {
 	})
 	got, err := c.db.Profiles(ctx, c.snap, c.typ, c.q)
 	c.equal("Profiles", want, got, err)
-	times := []int64{}
-	for _, p := range want {
-		times = append(times, p.Time)
-	}
-	for _, most := range []int{0, 1, len(want) / 2, len(want) + 1} {
-		newest, all, err := c.db.NewestProfiles(ctx, c.snap, c.typ, c.q, most)
-		c.equal(fmt.Sprint("times of all, of the newest ", most), times, all, err)
-		c.equal(fmt.Sprint("the newest ", most), want[max(0, len(want)-most):], newest, err)
-	}
 	if len(got) > 0 && got[0].Time > 0 {
 		one := c.q
 		one.From, one.To = got[0].Time, got[0].Time+1

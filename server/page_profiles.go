@@ -50,20 +50,20 @@ func profilesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	newest, times, err := q.s.db.NewestProfiles(ctx, q.snap, typ, query, most)
-	if err != nil {
+	found := newestProfiles{most: most}
+	if err := found.collect(ctx, q, typ, query); err != nil {
 		return nil, err
 	}
-	out := &profilesAnswer{SampleType: typ.Sample, Unit: typ.SampleUnit, All: len(times), Profiles: []profileDot{}}
-	for _, p := range newest {
+	out := &profilesAnswer{SampleType: typ.Sample, Unit: typ.SampleUnit, All: len(found.times), Profiles: []profileDot{}}
+	for _, p := range found.newest {
 		out.Profiles = append(out.Profiles, newProfileDot(p))
 	}
 	pixels, err := q.number("pixels", 0, mostPixels)
 	if err != nil {
 		return nil, err
 	}
-	if pixels > 0 && len(times) > 0 {
-		out.count(times, query.From, query.To, pixels)
+	if pixels > 0 && len(found.times) > 0 {
+		out.count(found.times, query.From, query.To, pixels)
 	}
 	return out, nil
 }
