@@ -4,6 +4,7 @@
 //	go run ./report -keep DIR         measures all, and writes ../BENCHMARKS.md; what is in DIR is not measured again
 //	go run ./report -quick -json      prints the targets and their peers at a small size
 //	go run ./report -quick -json -against report/quick.json
+//	go run ./report -quick -json -rounds 11 > report/quick.json    the list that CI compares with
 //
 // A run of another command that ends is kept in DIR under its name, with its arguments, so a report that was
 // interrupted goes on where it was, and a page is written again in a second. To measure again, take another folder.
@@ -21,7 +22,8 @@
 //	ratio       how many times better ours is than the peer
 //
 // A quick list is measured in three rounds, each with this store and its peers. Its figures are medians of the
-// rounds, and so is the ratio, which relates figures of one round. With -against, a ratio that is lower than that of
-// an older list by more than a fifth is measured in up to three more rounds. It is an error if it is lower in all of
+// rounds, and so is the ratio, which relates figures of one round. Those of microseconds differ by a half between rounds, so
+// the list that CI compares with has more. With -against, a ratio that is lower than that of
+// an older list by more than a fifth is measured in up to five more rounds. It is an error if it is lower in all of
 // them. So is an answer that differs from the oracle's, in any form: the commands themselves end with one.
 package main

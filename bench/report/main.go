@@ -14,6 +14,7 @@ import (
 // options are the values of the flags.
 type options struct {
 	quick, json   bool
+	rounds        int
 	keep, against string
 	out, pictures string
 }
@@ -23,6 +24,7 @@ func main() {
 	flag.BoolVar(&o.quick, "quick", false, "measure at a small size, without databases and servers")
 	flag.BoolVar(&o.json, "json", false, "print the targets as JSON, and write no page")
 	flag.StringVar(&o.keep, "keep", "", "keep the reports in a `folder`, and do not measure again what is there")
+	flag.IntVar(&o.rounds, "rounds", 3, "with -quick: measure what varies in so many `rounds`, and print the medians")
 	flag.StringVar(&o.against, "against", "", "with -json: a `file` with an older list; a ratio that fell by a fifth is an error")
 	flag.StringVar(&o.out, "out", "../BENCHMARKS.md", "the page to write")
 	flag.StringVar(&o.pictures, "pictures", "../docs/pictures", "the folder of its pictures")
@@ -47,6 +49,8 @@ func (o *options) run(ctx context.Context) (err error) {
 		return fmt.Errorf("%w: unknown argument %q", errUsage, flag.Arg(0))
 	case o.quick && !o.json:
 		return fmt.Errorf("%w: -quick is for -json: the page has figures of the full size", errUsage)
+	case o.quick && o.rounds < 1:
+		return fmt.Errorf("%w: %d rounds", errUsage, o.rounds)
 	case o.against != "" && !o.quick:
 		return fmt.Errorf("%w: -against is for -quick", errUsage)
 	case o.quick && o.keep != "":

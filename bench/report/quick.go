@@ -12,8 +12,8 @@ import (
 	"github.com/granarydb/granary/bench/results"
 )
 
-// rounds is the number of rounds of a quick list, and again that of more rounds for a ratio that fell.
-const rounds, again = 3, 3
+// again is the number of more rounds for a ratio that fell.
+const again = 5
 
 // list prints the targets at a small size, and compares their ratios with those of an older list.
 func (o *options) list(ctx context.Context, m *measurer) error {
@@ -37,7 +37,7 @@ func (o *options) list(ctx context.Context, m *measurer) error {
 		return all.rows(), err
 	}
 	var lists [][]row
-	for range rounds {
+	for range o.rounds {
 		rows, err := round()
 		if err != nil {
 			return err
