@@ -49,14 +49,15 @@ type flameEdge struct {
 
 // flameStep is a frame of a stack and its node.
 type flameStep struct {
-	function flameFunction
+	function uint32
 	node     int32
 }
 
-// What a stack of an answer takes, and what a node and a function of a tree take: their maps and
+// What a stack of an answer takes, and what a node, a function and a frame of a tree take: their maps and
 // slices can be half empty, and both grow by copying.
 const (
 	stackBytes    = 16
+	frameBytes    = 16
 	nodeBytes     = 160
 	functionBytes = 256
 )
@@ -70,25 +71,34 @@ func newFlameTree(most int64) *flameTree {
 func (t *flameTree) add(ctx context.Context, side int, stacks *profile.Stacks) error {
 	t.bytes += stackBytes * int64(stacks.Len())
 	n := 0
-	for frames, value := range stacks.All() {
+	var functions, stack []uint32 // by number of the frame; of the stack at hand
+	see := func(f profile.Frame) {
+		functions = append(functions, t.number(flameFunction{f.Function, f.File}))
+		t.bytes += frameBytes
+	}
+	for frames, value := range stacks.Numbered(see) {
 		if n++; n%stacksAtOnce == 0 {
 			runtime.Gosched()
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 		}
-		if t.addStack(side, frames, value); t.bytes > t.most {
+		stack = stack[:0]
+		for _, frame := range frames {
+			stack = append(stack, functions[frame])
+		}
+		if t.addStack(side, stack, value); t.bytes > t.most {
 			return fmt.Errorf("%w: stopped at %d bytes, with %d functions of a flame graph", columnstore.ErrQueryMemory, t.bytes, len(t.nodes)-1)
 		}
 	}
 	return nil
 }
 
-// addStack adds a stack, leaf first. Neighbouring stacks share their frames near the root, whose
+// addStack adds a stack of functions, leaf first. Neighbouring stacks share their frames near the root, whose
 // nodes are taken from the stack before.
-func (t *flameTree) addStack(side int, frames []profile.Frame, value int64) {
+func (t *flameTree) addStack(side int, functions []uint32, value int64) {
 	depth := 0
-	for n := len(frames); depth < min(n, len(t.last)) && t.last[depth].function == functionOf(&frames[n-1-depth]); {
+	for n := len(functions); depth < min(n, len(t.last)) && t.last[depth].function == functions[n-1-depth]; {
 		depth++
 	}
 	t.last = t.last[:depth]
@@ -96,23 +106,25 @@ func (t *flameTree) addStack(side int, frames []profile.Frame, value int64) {
 	if depth > 0 {
 		at = t.last[depth-1].node
 	}
-	for i := len(frames) - 1 - depth; i >= 0; i-- {
-		f := functionOf(&frames[i])
+	for _, f := range slices.Backward(functions[:len(functions)-depth]) {
 		at = t.child(at, f)
 		t.last = append(t.last, flameStep{f, at})
 	}
 	t.nodes[at].self[side] += value
 }
 
-func functionOf(f *profile.Frame) flameFunction { return flameFunction{f.Function, f.File} }
-
-func (t *flameTree) child(parent int32, f flameFunction) int32 {
+// number returns the number of a function.
+func (t *flameTree) number(f flameFunction) uint32 {
 	number, known := t.numbers[f]
 	if !known {
 		number = uint32(len(t.functions))
 		t.functions, t.numbers[f] = append(t.functions, f), number
 		t.bytes += functionBytes
 	}
+	return number
+}
+
+func (t *flameTree) child(parent int32, number uint32) int32 {
 	edge := flameEdge{parent, number}
 	i, known := t.children[edge]
 	if !known {

@@ -116,7 +116,7 @@ func randomTree(rng *rand.Rand, sides int) (*flameTree, map[string]widths) {
 			want[name] = w
 		}
 		slices.Reverse(path)
-		tree.addStack(side, path, value)
+		addFrames(tree, side, path, value)
 	}
 	return tree, want
 }
@@ -202,7 +202,7 @@ func TestFlameTree_Negative(t *testing.T) {
 		stack string
 		value int64
 	}{{"", 1}, {"freed", -10}, {"freed kept", 4}, {"more", -2}, {"more", 10}, {"none", -5}} {
-		tree.addStack(0, stackOf(s.stack), s.value)
+		addFrames(tree, 0, stackOf(s.stack), s.value)
 	}
 	got := tree.graph(100)
 	want := map[string]widths{
@@ -222,8 +222,8 @@ func TestFlameTree_Negative(t *testing.T) {
 func TestFlameTree_Overflow(t *testing.T) {
 	tree := newFlameTree(1 << 20)
 	for i := range 4 {
-		tree.addStack(0, stackOf(fmt.Sprintf("f g%d", i)), 1<<62)
-		tree.addStack(1, stackOf("small"), 1)
+		addFrames(tree, 0, stackOf(fmt.Sprintf("f g%d", i)), 1<<62)
+		addFrames(tree, 1, stackOf("small"), 1)
 	}
 	// The sum of f is 0, which is less than that of its callees.
 	got := tree.diff(3)
@@ -235,8 +235,8 @@ func TestFlameTree_Overflow(t *testing.T) {
 // TestFlameTree_Functions tells functions of one name apart by their files.
 func TestFlameTree_Functions(t *testing.T) {
 	tree := newFlameTree(1 << 20)
-	tree.addStack(0, []profile.Frame{{Function: "f", File: "a.go"}}, 1)
-	tree.addStack(0, []profile.Frame{{Function: "f", File: "b.go"}}, 2)
+	addFrames(tree, 0, []profile.Frame{{Function: "f", File: "a.go"}}, 1)
+	addFrames(tree, 0, []profile.Frame{{Function: "f", File: "b.go"}}, 2)
 	if got := tree.graph(10).GetLevels(); len(got) != 2 || !slices.Equal(got[1].GetValues(), []int64{0, 1, 1, 1, 0, 2, 2, 1}) {
 		t.Errorf("%v", got)
 	}
@@ -318,4 +318,13 @@ func BenchmarkFlameTree(b *testing.B) {
 			b.ReportMetric(float64(len(tree.nodes)), "nodes")
 		}
 	})
+}
+
+// addFrames adds a stack as add does, which has the number of each frame from before.
+func addFrames(t *flameTree, side int, frames []profile.Frame, value int64) {
+	functions := make([]uint32, len(frames))
+	for i, f := range frames {
+		functions[i] = t.number(flameFunction{f.Function, f.File})
+	}
+	t.addStack(side, functions, value)
 }

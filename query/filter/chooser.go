@@ -24,7 +24,7 @@ type Chooser struct {
 	wide     bool                                      // a wide column is read of the rows, or compared
 	spans    []SeriesSpan
 	sections []granule.Section // sections of the current granule
-	touched  touches
+	touched  *touches          // nil: nobody counts
 }
 
 // NewChooser returns a chooser for one query. wide is whether the query reads a wide column of the chosen
@@ -55,7 +55,7 @@ func (c *Chooser) Done() {
 
 // Parts returns the sections of a granule, oldest first. They are valid until the next call.
 func (c *Chooser) Parts(g *granule.Granule) []granule.Section {
-	c.touched.granules++
+	c.touched.granule()
 	c.sections = g.AppendSections(c.sections[:0])
 	return c.sections
 }
@@ -80,7 +80,7 @@ func (c *Chooser) Choose(s granule.Section) Selection {
 	if c.filter.ofPart(s.Part) == no {
 		return Selection{}
 	}
-	c.touched.parts, c.touched.rows = c.touched.parts+1, c.touched.rows+int64(s.Hi-s.Lo)
+	c.touched.part(s.Hi - s.Lo)
 	c.work.series.Reset(s.Part.Series())
 	c.work.walk.reset(s.Part.Series())
 	var open openRows // rows whose series does not decide
@@ -107,7 +107,7 @@ func (c *Chooser) Choose(s granule.Section) Selection {
 	for _, r := range c.spans {
 		out.Rows += int(r.hi - r.lo)
 	}
-	c.touched.chosen += int64(out.Rows)
+	c.touched.choose(out.Rows)
 	return out
 }
 

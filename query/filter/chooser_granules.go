@@ -31,20 +31,27 @@ func (c *Chooser) Granules(state *catalog.TableState, where Expr) (granules []*g
 // or cold. An error, one of reading files, is the last element.
 func (c *Chooser) Of(state *catalog.TableState, b *catalog.BucketState) iter.Seq2[*granule.Granule, error] {
 	return func(yield func(*granule.Granule, error) bool) {
-		if c.cold = b.Cold != nil; c.cold {
+		if b.Cold != nil {
+			c.cold = true
 			c.ofCold(state, b, yield)
 			return
 		}
-		if b.Gen == nil {
-			return
-		}
-		c.work.granules = c.granulesOf(c.work.granules[:0], state, b)
-		for _, g := range c.work.granules {
+		for _, g := range c.inMemory(state, b) {
 			if !yield(g, nil) {
 				return
 			}
 		}
 	}
+}
+
+// inMemory returns the granules of a bucket without cold rows that can have such rows, in key order. They are valid
+// until the next call.
+func (c *Chooser) inMemory(state *catalog.TableState, b *catalog.BucketState) []*granule.Granule {
+	if c.cold = false; b.Gen == nil {
+		return nil
+	}
+	c.work.granules = c.granulesOf(c.work.granules[:0], state, b)
+	return c.work.granules
 }
 
 // ofCold is Of for a bucket with cold rows.
@@ -113,9 +120,18 @@ func (c *Chooser) reads(ctx context.Context, r *Read, where Expr) iter.Seq2[*gra
 				yield(nil, err)
 				return
 			}
-			for g, err := range c.Of(r.State, b) {
+			if b.Cold != nil {
+				for g, err := range c.Of(r.State, b) { // a loop in the heap, as cold rows are behind functions
+					r.Yield("read/granule")
+					if !yield(g, cmp.Or(err, ctx.Err(), r.Use.Err())) {
+						return
+					}
+				}
+				continue
+			}
+			for _, g := range c.inMemory(r.State, b) {
 				r.Yield("read/granule")
-				if !yield(g, cmp.Or(err, ctx.Err(), r.Use.Err())) {
+				if !yield(g, cmp.Or(ctx.Err(), r.Use.Err())) {
 					return
 				}
 			}

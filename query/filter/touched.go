@@ -22,21 +22,41 @@ func Counting(ctx context.Context, t *Touched) context.Context {
 	return context.WithValue(ctx, touchedKey{}, t)
 }
 
-// touches are the counts of one chooser, until its Done.
+// touches are the counts of one chooser, until its Done. Those of nil count nothing.
 type touches struct {
 	granules, parts, rows, chosen int64
-	all                           *Touched // nil: nobody counts
+	all                           *Touched
 }
 
-// counted returns the counts of a query.
-func counted(ctx context.Context) touches {
-	all, _ := ctx.Value(touchedKey{}).(*Touched)
-	return touches{all: all}
+// counted returns the counts of a query, nil if nobody asks for them.
+func counted(ctx context.Context) *touches {
+	if all, ok := ctx.Value(touchedKey{}).(*Touched); ok {
+		return &touches{all: all}
+	}
+	return nil
+}
+
+func (t *touches) granule() {
+	if t != nil {
+		t.granules++
+	}
+}
+
+func (t *touches) part(rows int) {
+	if t != nil {
+		t.parts, t.rows = t.parts+1, t.rows+int64(rows)
+	}
+}
+
+func (t *touches) choose(rows int) {
+	if t != nil {
+		t.chosen += int64(rows)
+	}
 }
 
 // done adds the counts to those of all.
 func (t *touches) done() {
-	if t.all == nil {
+	if t == nil {
 		return
 	}
 	t.all.Granules.Add(t.granules)
