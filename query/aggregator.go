@@ -57,6 +57,7 @@ type sumScratch struct {
 	ends     []uint32 // ends of each word's rows in order
 	gathered []uint64 // codes and values of the rows of one group
 	key      []byte
+	units    sumUnits
 
 	measureScratch
 }
@@ -68,6 +69,7 @@ const keptGroupBytes = 4 << 20
 
 // done returns the memory to the pools.
 func (s *sumScratch) done() {
+	s.units.read, s.units.granules, s.units.cold = nil, nil, nil
 	for _, lists := range s.lists {
 		for _, l := range lists {
 			if l != nil {

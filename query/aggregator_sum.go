@@ -57,7 +57,9 @@ func (a *aggregator) sumAll(ctx context.Context, r *filter.Read, where filter.Ex
 	if a.list >= 0 && len(a.by) == 1 && about.Most > cachedLists && about.Rows > 2*about.Most {
 		a.sortByLists(granules)
 	}
-	work := &sumUnits{read: r, granules: granules, cold: cold}
+	work := &a.units
+	work.read, work.granules, work.cold = r, granules, cold
+	work.next.Store(0)
 	if workers == 1 {
 		if err := a.sumSome(ctx, c, work); err != nil {
 			return err
