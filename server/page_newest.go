@@ -34,9 +34,13 @@ func (n *newestProfiles) collect(ctx context.Context, q *pageQuestion, typ profi
 		Where: query.Expr(typ), NoCounts: true, MaxBytes: query.MaxBytes,
 	})
 	if failed != nil {
-		return errors.Join(err, failed)
+		return failed
 	}
-	first, last := bounds.Aggregates[0].Values.Int64s[0], bounds.Aggregates[1].Values.Int64s[0]
+	least, greatest := &bounds.Aggregates[0].Values, &bounds.Aggregates[1].Values
+	if len(least.Int64s) == 0 || least.Null(0) { // not even room for an answer without profiles
+		return err
+	}
+	first, last := least.Int64s[0], greatest.Int64s[0]
 	middle := first + int64((uint64(last)-uint64(first)+1)/2)
 	if first == last || middle == 0 { // 0 is no bound
 		return err

@@ -276,7 +276,7 @@ func TestRun_Kept(t *testing.T) {
 }
 
 func TestRun_Usage(t *testing.T) {
-	for _, o := range []options{{quick: true}, {quick: true, json: true}, {against: "a.json"}, {quick: true, json: true, keep: t.TempDir()}} {
+	for _, o := range []options{{quick: true}, {quick: true, json: true}, {against: "a.json"}, {quick: true, json: true, rounds: 1, keep: t.TempDir()}} {
 		if err := o.run(t.Context()); err == nil || !strings.Contains(err.Error(), errUsage.Error()) {
 			t.Errorf("%+v: %v", o, err)
 		}
