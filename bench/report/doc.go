@@ -2,6 +2,7 @@
 // BENCHMARKS.md with its pictures. It runs from the folder bench, with GOWORK=off:
 //
 //	go run ./report -keep DIR         measures all, and writes ../BENCHMARKS.md; what is in DIR is not measured again
+//	go run ./report -json -keep DIR   prints the targets and their peers, with -against the list of an older run compares them
 //	go run ./report -quick -json      prints the targets and their peers at a small size
 //	go run ./report -quick -json -against report/quick.json
 //	go run ./report -quick -json -rounds 11 > report/quick.json    the list that CI compares with
@@ -10,7 +11,9 @@
 // interrupted goes on where it was, and a page is written again in a second. To measure again, take another folder.
 //
 // Each figure comes from the report of another command, which the page names beside it, so that a reader can
-// run that command alone. A ratio relates figures of one run on one machine.
+// run that command alone. A ratio relates figures of one run on one machine. What is in memory is measured in five
+// processes, between the peers', and its figures are the medians of theirs: microseconds vary between processes by more than
+// within one. With -json, -against an older list is an error if a ratio of the two runs differs by more than a fifth.
 //
 // With -json the output is a list of one object for each target of the design:
 //

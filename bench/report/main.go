@@ -25,7 +25,7 @@ func main() {
 	flag.BoolVar(&o.json, "json", false, "print the targets as JSON, and write no page")
 	flag.StringVar(&o.keep, "keep", "", "keep the reports in a `folder`, and do not measure again what is there")
 	flag.IntVar(&o.rounds, "rounds", 3, "with -quick: measure what varies in so many `rounds`, and print the medians")
-	flag.StringVar(&o.against, "against", "", "with -json: a `file` with an older list; a ratio that fell by a fifth is an error")
+	flag.StringVar(&o.against, "against", "", "with -json: a `file` with an older list; a ratio that fell by a fifth is an error, and without -quick one that rose too")
 	flag.StringVar(&o.out, "out", "../BENCHMARKS.md", "the page to write")
 	flag.StringVar(&o.pictures, "pictures", "../docs/pictures", "the folder of its pictures")
 	flag.Parse()
@@ -51,8 +51,8 @@ func (o *options) run(ctx context.Context) (err error) {
 		return fmt.Errorf("%w: -quick is for -json: the page has figures of the full size", errUsage)
 	case o.quick && o.rounds < 1:
 		return fmt.Errorf("%w: %d rounds", errUsage, o.rounds)
-	case o.against != "" && !o.quick:
-		return fmt.Errorf("%w: -against is for -quick", errUsage)
+	case o.against != "" && !o.json:
+		return fmt.Errorf("%w: -against is for -json", errUsage)
 	case o.quick && o.keep != "":
 		return fmt.Errorf("%w: rounds of a quick list are not kept", errUsage)
 	}
@@ -64,12 +64,16 @@ func (o *options) run(ctx context.Context) (err error) {
 	if o.quick {
 		return o.list(ctx, m)
 	}
+	older, err := o.older()
+	if err != nil {
+		return err
+	}
 	all, runs := newReports(), full()
 	if err := m.measure(ctx, all, runs); err != nil {
 		return err
 	}
 	if o.json {
-		return printRows(all.rows())
+		return errors.Join(printRows(all.rows()), same(older, all.rows()))
 	}
 	return o.write(all, all.rows(), runs)
 }

@@ -38,11 +38,13 @@ func (p *page) head(names ...string) {
 // command names the commands that a section is of.
 func (p *page) command(name string) {
 	p.line("")
+	var of []string
 	for _, r := range p.runs {
-		if r.name == name {
-			p.line("    cd bench && GOWORK=off %s", r.command())
+		if line := "    cd bench && GOWORK=off " + r.command(); r.name == name && !slices.Contains(of, line) {
+			of = append(of, line)
 		}
 	}
+	p.line("%s", strings.Join(of, "\n"))
 }
 
 // write writes the page and its pictures.
@@ -108,7 +110,8 @@ func (p *page) targets(rows []row) {
 	p.line("## Targets")
 	p.command("targets")
 	p.line("")
-	p.line("Peers are those that the design names, from the sections below.")
+	p.line("Peers are those that the design names, from the sections below. The last command has four processes, between those of the peers: a")
+	p.line("figure of several processes is the median of theirs.")
 	p.head("by", "target", "what", "ours", "lowest to highest", "peer", "must", "aim", "met")
 	for _, r := range rows {
 		f := r.figure

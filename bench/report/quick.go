@@ -17,15 +17,9 @@ const again = 5
 
 // list prints the targets at a small size, and compares their ratios with those of an older list.
 func (o *options) list(ctx context.Context, m *measurer) error {
-	var older []row
-	if o.against != "" {
-		data, err := os.ReadFile(o.against)
-		if err != nil {
-			return err
-		}
-		if err := json.Unmarshal(data, &older); err != nil {
-			return fmt.Errorf("%s: %w", o.against, err)
-		}
+	older, err := o.older()
+	if err != nil {
+		return err
 	}
 	all := newReports()
 	varying := slices.DeleteFunc(quick(), func(r run) bool { return !r.rounds })
@@ -49,6 +43,21 @@ func (o *options) list(ctx context.Context, m *measurer) error {
 		return err
 	}
 	return hold(older, rows, round)
+}
+
+// older returns the list that ratios are compared with, nil if there is none.
+func (o *options) older() (rows []row, err error) {
+	if o.against == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(o.against)
+	if err == nil {
+		err = json.Unmarshal(data, &rows)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.against, err)
+	}
+	return rows, nil
 }
 
 // middle returns the medians of several lists: of the figures, and of the ratios of one round.
@@ -78,13 +87,18 @@ func middle(lists [][]row) []row {
 // mostLoss is the share of a ratio that noise may take.
 const mostLoss = 0.2
 
+func byKey(rows []row) map[string]row {
+	all := map[string]row{}
+	for _, r := range rows {
+		all[r.Key] = r
+	}
+	return all
+}
+
 // fallen returns the ratios that are lower than those of an older list by more than mostLoss, by key. A target
 // whose set is not there is left out.
 func fallen(older, rows []row) map[string]error {
-	before, fell := map[string]row{}, map[string]error{}
-	for _, r := range older {
-		before[r.Key] = r
-	}
+	before, fell := byKey(older), map[string]error{}
 	for _, r := range rows {
 		was := before[r.Key].Ratio
 		switch {
@@ -96,6 +110,20 @@ func fallen(older, rows []row) map[string]error {
 		}
 	}
 	return fell
+}
+
+// same compares a whole report with an older one. A ratio that fell or rose by more than mostLoss is an error.
+func same(older, rows []row) error {
+	before, fell := byKey(older), fallen(older, rows)
+	var errs []error
+	for _, r := range rows {
+		err := fell[r.Key]
+		if was := before[r.Key].Ratio; was != nil && r.Ratio != nil && *r.Ratio > *was*(1+mostLoss) {
+			err = fmt.Errorf("%s: its ratio was %.3g, and is %.3g", r.Key, *was, *r.Ratio)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // hold compares rows with an older list. A ratio that fell is measured in more rounds, and holds if it does in

@@ -125,6 +125,32 @@ func TestFallen(t *testing.T) {
 	}
 }
 
+// A whole report differs from an older one whether a ratio fell or rose.
+func TestSame(t *testing.T) {
+	all := made(t)
+	older := all.rows()
+	if err := same(older, older); err != nil {
+		t.Errorf("the same figures: %v", err)
+	}
+	change(all)
+	better := 80.0 // a quarter more
+	f := all.Targets.Targets["label-names"]
+	f.Value = &better
+	all.Targets.Targets["label-names"] = f
+	err := same(older, all.rows())
+	if err == nil {
+		t.Fatal("no ratio differs")
+	}
+	for _, key := range []string{"types", "hist-build", "scan-arrow", "label-names"} {
+		if !strings.Contains(err.Error(), key+": ") {
+			t.Errorf("%s is not named: %v", key, err)
+		}
+	}
+	if n := strings.Count(err.Error(), "its ratio was"); n != 4 {
+		t.Errorf("%d ratios differ, want 4: %v", n, err)
+	}
+}
+
 // change makes some figures worse: three ratios fall by more than noise.
 func change(all *reports) {
 	set := func(key string, value *float64) {
@@ -252,6 +278,16 @@ func TestRun_Kept(t *testing.T) {
 	if err := o.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	list, err := json.Marshal(all.rows())
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "older.json"), list, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (&options{keep: dir, json: true, against: filepath.Join(dir, "older.json")}).run(t.Context()); err != nil {
+		t.Errorf("the same reports again: %v", err)
+	}
 	pictures := []string{"PAGE.md", "bench-ratios.svg", "bench-intervals.svg", "bench-growth.svg"}
 	for _, f := range paperFigures {
 		pictures = append(pictures, f.file)
@@ -276,7 +312,7 @@ func TestRun_Kept(t *testing.T) {
 }
 
 func TestRun_Usage(t *testing.T) {
-	for _, o := range []options{{quick: true}, {quick: true, json: true}, {against: "a.json"}, {quick: true, json: true, rounds: 1, keep: t.TempDir()}} {
+	for _, o := range []options{{quick: true}, {quick: true, json: true}, {against: "a.json"}, {quick: true, against: "a.json"}, {quick: true, json: true, rounds: 1, keep: t.TempDir()}} {
 		if err := o.run(t.Context()); err == nil || !strings.Contains(err.Error(), errUsage.Error()) {
 			t.Errorf("%+v: %v", o, err)
 		}

@@ -68,17 +68,27 @@ func sets(recordedOnes, made []string) []string {
 	return append(names, made...)
 }
 
-// full returns the runs of a page.
+// full returns the runs of a page. What takes microseconds varies between processes more than within one, and with
+// the hour, so it is measured in five processes, with the peers and the trees in between.
 func full() []run {
+	memory := func(part string) run {
+		return run{name: "targets", part: "-memory" + part, args: strings.Fields(". -targets -sizes 1m -groups ids,records,queries,histories")}
+	}
 	runs := []run{
 		{name: "targets", part: "-memory", args: strings.Fields(". -targets -groups ids,records,pprof,queries,histories")},
 		{name: "targets", part: "-durable", args: strings.Fields(". -targets -groups durable")},
 		{name: "targets", part: "-serve", args: strings.Fields(". -targets -groups serve")},
+		memory("-2"),
 		{name: "peers", args: strings.Fields(". -peers all -repeat 5 -patience 60s")},
+		memory("-3"),
 		{name: "small", args: strings.Fields(". -peers all,oracle -rows 100000 -repeat 1")},
 		{name: "durable", args: strings.Fields(". -peers all -workload durable -repeat 1")},
 	}
-	for _, set := range sets(recordedSets, madeSets) {
+	all := sets(recordedSets, madeSets)
+	for i, set := range all {
+		if i == len(all)/2 {
+			runs = append(runs, memory("-4"))
+		}
 		r := run{name: "trees", part: "-" + strings.ReplaceAll(filepath.Base(set), ":", "-"), args: strings.Fields("./trees -json -repeat 5 -patience 8s")}
 		if filepath.Base(set) != threads {
 			r.args = append(r.args, "-trees", strings.Join(mainStores, ","))
@@ -86,7 +96,7 @@ func full() []run {
 		r.args = append(r.args, "-sets", set)
 		runs = append(runs, r)
 	}
-	return append(runs, run{name: "partials", args: strings.Fields("./partials -svg ../docs/pictures/partial.svg")})
+	return append(runs, memory("-5"), run{name: "partials", args: strings.Fields("./partials -svg ../docs/pictures/partial.svg")})
 }
 
 // quick returns the runs of a quick list, in which ours and the peers' figures have the same number of rows. What
@@ -113,11 +123,12 @@ type reports struct {
 	Trees                        intervals
 	Partials                     string // a table
 
-	from map[string]string // commits and dates of the runs
+	parts map[string]targets.Report // what Targets is the middle of, by part
+	from  map[string]string         // commits and dates of the runs
 }
 
 func newReports() *reports {
-	return &reports{Targets: targets.Report{Targets: map[string]targets.Figure{}}, Trees: intervals{Sets: map[string]map[string]treeFigures{}}, from: map[string]string{}}
+	return &reports{parts: map[string]targets.Report{}, Trees: intervals{Sets: map[string]map[string]treeFigures{}}, from: map[string]string{}}
 }
 
 // comparison is the report of stores side by side.
@@ -162,7 +173,7 @@ type treeFigures struct {
 // median returns the median of a figure, 0 if there is none.
 func (f treeFigures) median(key string) float64 { return f.Figures[key].Median }
 
-// add takes what a run printed. A target that another part measured stays.
+// add takes what a run printed, instead of what the same part of it printed before.
 func (all *reports) add(r run, data []byte) error {
 	switch r.name {
 	case "targets":
@@ -170,12 +181,12 @@ func (all *reports) add(r run, data []byte) error {
 		if err := json.Unmarshal(data, &part); err != nil {
 			return err
 		}
-		all.Targets.Machine = part.Machine
-		for key, f := range part.Targets {
-			if _, has := all.Targets.Targets[key]; !has || !strings.Contains(f.Status, "not among -groups") {
-				all.Targets.Targets[key] = f
-			}
+		all.parts[r.part] = part
+		var parts []targets.Report
+		for _, name := range slices.Sorted(maps.Keys(all.parts)) {
+			parts = append(parts, all.parts[name])
 		}
+		all.Targets = targets.Middle(parts...)
 		return nil
 	case "trees":
 		var part intervals

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/granarydb/granary/bench/results"
@@ -29,11 +30,72 @@ type Figure struct {
 	Detail map[string]float64 `json:"detail,omitempty"` // medians of parts
 }
 
+// compare sets whether the value meets the must.
+func (f *Figure) compare() {
+	met := *f.Value <= f.Must
+	if f.Better == "higher" {
+		met = *f.Value >= f.Must
+	}
+	f.Met = &met
+}
+
 // Report has all targets by key.
 type Report struct {
 	Machine string            `json:"machine"`
 	Targets map[string]Figure `json:"targets"`
 }
+
+// Middle returns the report of several processes. The value of a target is the median of the values of the
+// processes that measured it, and its range is that of all of them. Its detail is that of the first. A target that
+// none measured has the status of the first one that was asked for it. The machine is that of the last.
+func Middle(reports ...Report) Report {
+	all := Report{Targets: map[string]Figure{}}
+	for _, t := range table {
+		var figures []Figure
+		for _, r := range reports {
+			all.Machine = r.Machine
+			if f, ok := r.Targets[t.key]; ok {
+				figures = append(figures, f)
+			}
+		}
+		if len(figures) > 0 {
+			all.Targets[t.key] = middle(figures)
+		}
+	}
+	return all
+}
+
+func middle(figures []Figure) Figure {
+	var values []float64
+	all := figures[0]
+	for _, f := range figures {
+		switch {
+		case f.Value == nil:
+			if strings.Contains(all.Status, notAmong) {
+				all = f
+			}
+			continue
+		case len(values) == 0:
+			all = f
+			all.Runs = 0
+		}
+		values = append(values, *f.Value)
+		low, high := min(*all.Low, *f.Low), max(*all.High, *f.High)
+		all.Low, all.High, all.Runs = &low, &high, all.Runs+f.Runs
+	}
+	if len(values) == 0 {
+		return all
+	}
+	value := results.Median(values)
+	all.Value = &value
+	if all.Met != nil {
+		all.compare()
+	}
+	return all
+}
+
+// notAmong is in the reason of a target that a run was not asked for.
+const notAmong = "is not among -"
 
 // collector takes measurements by key.
 type collector struct {
@@ -82,11 +144,7 @@ func (c *collector) figures() (map[string]Figure, error) {
 			f.Status, f.Value, f.Low, f.High = "measured", &spread.Median, &spread.Low, &spread.High
 			f.Runs, f.Rows = len(samples), c.rows[t.key]
 			if c.full {
-				met := spread.Median <= t.must
-				if t.higher {
-					met = spread.Median >= t.must
-				}
-				f.Met = &met
+				f.compare()
 			}
 		}
 		all[t.key] = f

@@ -161,6 +161,39 @@ func TestCollector_Met(t *testing.T) {
 	}
 }
 
+// A target of several processes has the median of their values, and their whole range. One that no process measured
+// has the status of one that was asked for it.
+func TestMiddle(t *testing.T) {
+	of := func(values map[string]float64, status string) Report {
+		r := Report{Machine: "m", Targets: map[string]Figure{}}
+		for _, target := range table {
+			f := Figure{Status: status, Must: 10, Better: "lower"}
+			if v, ok := values[target.key]; ok {
+				met, low, high := v <= 10, v-1, v+1
+				f = Figure{Status: "measured", Must: 10, Better: "lower", Value: &v, Low: &low, High: &high, Met: &met, Runs: 5}
+			}
+			r.Targets[target.key] = f
+		}
+		return r
+	}
+	all := Middle(
+		of(map[string]float64{"types": 30}, "skipped: group x is not among -groups"),
+		of(map[string]float64{"replay": 3}, "skipped: no threads"),
+		of(map[string]float64{"types": 7}, "skipped: size 1m is not among -sizes"),
+		of(map[string]float64{"types": 9}, "skipped: size 1m is not among -sizes"),
+	)
+	f := all.Targets["types"]
+	if *f.Value != 9 || *f.Low != 6 || *f.High != 31 || !*f.Met || f.Runs != 15 {
+		t.Errorf("value %v of %v to %v, met %v, %d runs", *f.Value, *f.Low, *f.High, *f.Met, f.Runs)
+	}
+	if f := all.Targets["replay"]; *f.Value != 3 || f.Runs != 5 || f.Status != "measured" {
+		t.Errorf("of one process: %+v", f)
+	}
+	if f := all.Targets["hist-state"]; f.Value != nil || f.Status != "skipped: no threads" {
+		t.Errorf("of no process: %+v", f)
+	}
+}
+
 func TestRun_Errors(t *testing.T) {
 	for want, o := range map[string]Options{
 		"at least one row":  {Repeat: 1, Sizes: Sizes},
