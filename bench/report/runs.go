@@ -222,6 +222,7 @@ type kept struct {
 // measurer runs commands.
 type measurer struct {
 	keep     string            // a folder, or empty
+	commit   string            // of the checkout, before a run writes pictures into it
 	built    string            // the folder of programs
 	programs map[string]string // by package
 }
@@ -233,7 +234,7 @@ func newMeasurer(keep string) (*measurer, error) {
 		}
 	}
 	built, err := os.MkdirTemp("", "granary-report")
-	return &measurer{keep: keep, built: built, programs: map[string]string{}}, err
+	return &measurer{keep: keep, commit: commit(), built: built, programs: map[string]string{}}, err
 }
 
 func (m *measurer) close() error { return os.RemoveAll(m.built) }
@@ -281,7 +282,7 @@ func (m *measurer) report(ctx context.Context, r run) (k kept, err error) {
 		return k, err
 	}
 	fmt.Fprintf(os.Stderr, "report: %s%s took %.0f s\n", r.name, r.part, time.Since(begun).Seconds())
-	k = kept{Command: r.command(), Commit: commit(), Date: begun.UTC().Format(time.DateOnly), Printed: string(data)}
+	k = kept{Command: r.command(), Commit: m.commit, Date: begun.UTC().Format(time.DateOnly), Printed: string(data)}
 	if m.keep == "" {
 		return k, nil
 	}
