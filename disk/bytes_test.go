@@ -65,5 +65,6 @@ func (f readFile) Close() error                           { return nil }
 func (files) Create(string) (disk.File, error)            { return nil, fs.ErrPermission }
 func (files) Remove(string) error                         { return fs.ErrPermission }
 func (files) SyncDir() error                              { return fs.ErrPermission }
+func (files) Trim(string, int64) error                    { return fs.ErrPermission }
 func (files) Lock(bool) (io.Closer, error)                { return nil, fs.ErrPermission }
 func (files) Free() (int64, error)                        { return 0, nil }

@@ -14,6 +14,8 @@ type FS interface {
 	// Remove removes a file. A crash before the next SyncDir can bring it back. Windows refuses
 	// to remove an open file.
 	Remove(name string) error
+	// Trim makes a file shorter, to so many bytes. A crash can leave it as it was.
+	Trim(name string, size int64) error
 	// List returns the names of all files, sorted.
 	List() ([]string, error)
 	// SyncDir makes the names of created files, and the removal of others, durable.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -83,6 +84,42 @@ func closeLog(t testing.TB, l *disk.Log) {
 	t.Helper()
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestLog_Killed opens the log of processes that were killed, with the disk as they left it. All entries come back each time, and
+// the segments of the dead keep no room that was reserved, whether or not a trim can fail.
+func TestLog_Killed(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		fs := crashfs.New(crashfs.Options{Keep: 1})
+		var want []disk.Entry
+		const segment = 64 << 10
+		for start := range 30 {
+			if fails {
+				fs.Fail(&crashfs.Fault{Err: syscall.EIO, Ops: []crashfs.Op{crashfs.Trim}, Forever: true})
+			}
+			got, l := open(t, fs, 0, disk.Options{Sync: disk.SyncEach, Manual: true, SegmentBytes: segment})
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatal(diff)
+			}
+			for range 3 {
+				e := entry(uint64(len(want)+1), 100)
+				add(t, l, e)
+				want = append(want, e)
+			}
+			sizes, err := disk.Sizes(fs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bytes := int64(0)
+			for _, size := range sizes {
+				bytes += size
+			}
+			if most := int64(2*segment + start*(4<<10+1000)); !fails && bytes > most {
+				t.Fatalf("%d bytes after %d kills, at most %d", bytes, start, most)
+			}
+			fs = fs.Crash() // what was written stays
+		}
 	}
 }
 

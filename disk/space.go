@@ -119,6 +119,19 @@ func (s *Space) Remove(name string) error {
 	return err
 }
 
+// Trim is of FS.
+func (s *Space) Trim(name string, size int64) error {
+	err := s.FS.Trim(name, size)
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		size = min(size, s.sizes[name])
+		s.used.Add(size - s.sizes[name])
+		s.sizes[name] = size
+	}
+	return err
+}
+
 // set sets the size of a file.
 func (s *Space) set(name string, size int64) {
 	s.mu.Lock()

@@ -32,6 +32,15 @@ func TestSpace(t *testing.T) {
 		{"write within", func() error { _, err := f.WriteAt(make([]byte, 100), 100); return err }, 1300},
 		{"reserve", func() error { return f.Reserve(2000) }, 3000},
 		{"cut", func() error { return f.Reserve(500) }, 1500},
+		{"trim", func() error { return space.Trim(name, 450) }, 1450},
+		{"trim to more", func() error { return space.Trim(name, 700) }, 1450},
+		{"reserve again", func() error { return f.Reserve(500) }, 1500},
+		{"trim what is not there", func() error {
+			if space.Trim("rows-9", 1) == nil {
+				return errors.New("no error")
+			}
+			return nil
+		}, 1500},
 		{"remove", func() error { return space.Remove(there) }, 500},
 		{"remove again", func() error {
 			if space.Remove(there) == nil {

@@ -48,6 +48,15 @@ func (s system) open(name string, flag int) (File, error) {
 // Remove is of FS.
 func (s system) Remove(name string) error { return os.Remove(s.path(name)) }
 
+// Trim is of FS.
+func (s system) Trim(name string, size int64) error {
+	info, err := os.Stat(s.path(name))
+	if err != nil || info.Size() <= size {
+		return err
+	}
+	return os.Truncate(s.path(name), size)
+}
+
 // List is of FS. Directories are not listed.
 func (s system) List() (names []string, err error) {
 	entries, err := os.ReadDir(string(s))

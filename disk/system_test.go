@@ -129,9 +129,20 @@ func TestSystem_Files(t *testing.T) {
 	if names, err := system.List(); err != nil || len(names) != 1 || names[0] != "b" {
 		t.Errorf("files %v, %v", names, err)
 	}
+	for _, size := range []int64{7002, 8000} { // it makes none longer
+		if err := system.Trim("b", size); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := system.Trim("none", 1); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("trim of no file: %v", err)
+	}
 	read, err := system.Open("b")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if size, err := read.Size(); size != 7002 || err != nil {
+		t.Errorf("%d bytes after a trim to 7002: %v", size, err)
 	}
 	b := make([]byte, 8)
 	if n, err := read.ReadAt(b, 6996); !errors.Is(err, io.EOF) || !bytes.Equal(b[:n], []byte("\x00\x00text")) {

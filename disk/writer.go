@@ -62,7 +62,18 @@ func (w *writer) follow(r *Reader, fs FS, size int64) error {
 		w.current.remove(w.fs)
 		return err
 	}
+	w.trim(r.chain.segments)
 	return nil
+}
+
+// trim frees what processes that were killed had reserved behind the entries of their segments, now that the header of a
+// later one has recorded where these end: else each start after a kill would take a segment more of the disk.
+func (w *writer) trim(read []readSegment) {
+	for i, s := range w.closed {
+		if s.Size < read[i].size {
+			_ = w.fs.Trim(FileName(LogKind, s.Number), s.Size) // nothing depends on it
+		}
+	}
 }
 
 // begin makes a segment the current one. First it makes the lacking entries durable, those that the

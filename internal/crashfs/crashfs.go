@@ -180,6 +180,21 @@ func (f *FS) Remove(name string) error {
 	return nil
 }
 
+// Trim is of disk.FS.
+func (f *FS) Trim(name string, size int64) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.call(Trim, name); err != nil {
+		return err
+	}
+	n := f.live[name]
+	if n == nil {
+		return &fs.PathError{Op: "trim", Path: name, Err: fs.ErrNotExist}
+	}
+	n.resize(min(size, n.live.size), f.opts.Sector)
+	return nil
+}
+
 // List is of disk.FS.
 func (f *FS) List() ([]string, error) {
 	f.mu.Lock()

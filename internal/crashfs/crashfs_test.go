@@ -150,6 +150,27 @@ func TestFail_Sync(t *testing.T) {
 	}
 }
 
+// TestTrim makes files shorter, and none longer. A crash can undo it.
+func TestTrim(t *testing.T) {
+	sizes := map[int]int{}
+	for seed := range uint64(100) {
+		f := crashfs.New(crashfs.Options{Seed: seed, Keep: 0.5})
+		write(t, create(t, f, "a", 2000), 1, 2000, 0)
+		must(t, f.Trim("a", 3000))
+		must(t, f.Trim("a", 500))
+		if b := f.Get("a"); len(b) != 500 {
+			t.Fatalf("%d bytes after a trim to 500", len(b))
+		}
+		sizes[len(f.Crash().Get("a"))]++
+	}
+	if len(sizes) != 2 || sizes[2000] == 0 || sizes[500] == 0 {
+		t.Error(sizes)
+	}
+	if err := crashfs.New(crashfs.Options{}).Trim("none", 1); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+}
+
 // TestFail lets the calls of each kind fail: once or for ever, after some.
 func TestFail(t *testing.T) {
 	f := crashfs.New(crashfs.Options{})
@@ -166,6 +187,7 @@ func TestFail(t *testing.T) {
 		crashfs.ReadAt:  func() error { _, err := file.ReadAt(make([]byte, 4), 0); return err },
 		crashfs.Sync:    file.Sync,
 		crashfs.Reserve: func() error { return file.Reserve(50) },
+		crashfs.Trim:    func() error { return f.Trim("a", 50) },
 	}
 	for op, call := range ops {
 		x := &crashfs.Fault{Err: syscall.EIO, Ops: []crashfs.Op{op}, Forever: true}

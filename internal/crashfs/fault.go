@@ -21,11 +21,12 @@ const (
 	ReadAt
 	Sync
 	Reserve
+	Trim
 )
 
 // String returns the name of the call.
 func (o Op) String() string {
-	return [...]string{"create", "open", "remove", "list", "sync directory", "lock", "free", "write", "read", "sync", "reserve"}[o]
+	return [...]string{"create", "open", "remove", "list", "sync directory", "lock", "free", "write", "read", "sync", "reserve", "trim"}[o]
 }
 
 // Fault makes calls fail.

@@ -52,23 +52,22 @@ func (f *file) WriteAt(b []byte, offset int64) (int, error) {
 	if end-f.inode.live.size > f.fs.free() {
 		return 0, errNoSpace(WriteAt, f.name)
 	}
-	f.resize(max(end, f.inode.live.size))
+	f.inode.resize(max(end, f.inode.live.size), f.fs.opts.Sector)
 	f.inode.live.write(b, offset)
-	f.soil(offset, end)
+	f.inode.soil(offset, end, f.fs.opts.Sector)
 	return len(b), err
 }
 
 // soil makes sectors dirty.
-func (f *file) soil(offset, end int64) {
-	for at := offset / f.fs.opts.Sector; at*f.fs.opts.Sector < end; at++ {
-		f.inode.dirty[at] = true
+func (n *inode) soil(offset, end, sector int64) {
+	for at := offset / sector; at*sector < end; at++ {
+		n.dirty[at] = true
 	}
 }
 
 // resize sets the size. New bytes are zero, also where the disk has others.
-func (f *file) resize(size int64) {
-	n := f.inode
-	f.soil(n.live.size, min(size, n.stable.size))
+func (n *inode) resize(size, sector int64) {
+	n.soil(n.live.size, min(size, n.stable.size), sector)
 	n.live.resize(size)
 }
 
@@ -89,7 +88,7 @@ func (f *file) Reserve(size int64) error {
 	if size-f.inode.live.size > f.fs.free() {
 		return errNoSpace(Reserve, f.name)
 	}
-	f.resize(size)
+	f.inode.resize(size, f.fs.opts.Sector)
 	return nil
 }
 
