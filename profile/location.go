@@ -24,7 +24,7 @@ var ErrLocation = codec.ErrLocation
 // record. The error wraps ErrLocation. DecodeLocation costs about 1 us, and is safe for
 // concurrent use.
 func DecodeLocation(record []byte) (Location, error) {
-	l, err := codec.ParseLocation(record, nil)
+	l, err := codec.ParseLocation(record)
 	if err != nil {
 		return Location{}, err
 	}

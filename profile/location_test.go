@@ -60,7 +60,7 @@ func TestLocationRoundTrip(t *testing.T) {
 		want := drawLocation(t)
 		record, id := locationRecord([]byte("before"), want, want.Mapping)
 		record = bytes.TrimPrefix(record, []byte("before"))
-		got, err := codec.ParseLocation(record, nil)
+		got, err := codec.ParseLocation(record)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,12 +73,48 @@ func TestLocationRoundTrip(t *testing.T) {
 			t.Fatal("the record of the same location is another")
 		}
 		for n := 1; n < len(record); n++ {
-			if _, err := codec.ParseLocation(record[:n], nil); !errors.Is(err, ErrLocation) {
+			if _, err := codec.ParseLocation(record[:n]); !errors.Is(err, ErrLocation) {
 				t.Fatalf("%d of %d bytes: error is %v", n, len(record), err)
 			}
 		}
-		if _, err := codec.ParseLocation(append(record, 0), nil); !errors.Is(err, ErrLocation) {
+		if _, err := codec.ParseLocation(append(record, 0)); !errors.Is(err, ErrLocation) {
 			t.Fatalf("a byte too many: error is %v", err)
+		}
+	})
+}
+
+// A decoder of many records gives each the location that it has alone, whatever came before and comes after, and
+// equal mappings in a row once.
+func TestRecordDecoder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var records [][]byte
+		for range rapid.IntRange(1, 4).Draw(t, "locations") {
+			l := drawLocation(t)
+			record, _ := locationRecord(nil, l, l.Mapping)
+			records = append(records, record)
+		}
+		records = append(records, nil, []byte{1})
+		decoder := codec.NewRecordDecoder()
+		var all []codec.LocationRecord
+		var alone []*codec.LocationRecord
+		for _, i := range rapid.SliceOfN(rapid.IntRange(0, len(records)-1), 1, 300).Draw(t, "order") {
+			got, err := decoder.Decode(records[i])
+			want, wantErr := codec.ParseLocation(records[i])
+			if (err == nil) != (wantErr == nil) || err != nil && !errors.Is(err, ErrLocation) {
+				t.Fatalf("error %v, alone %v", err, wantErr)
+			}
+			if err != nil {
+				continue
+			}
+			if n := len(all); n > 0 && got.Mapping != nil && all[n-1].Mapping != nil && *got.Mapping == *all[n-1].Mapping && got.Mapping != all[n-1].Mapping {
+				t.Fatal("two mappings in a row are equal")
+			}
+			all, alone = append(all, got), append(alone, want)
+		}
+		for i := range all {
+			if diff := cmp.Diff(back(alone[i]), back(&all[i]), ignorePrivate); diff != "" {
+				t.Fatal(diff)
+			}
 		}
 	})
 }
@@ -172,11 +208,11 @@ func TestParseLocationMalformed(t *testing.T) {
 		{"number of eleven bytes", bytes.Repeat([]byte{0xff}, 11)},
 		{"2^63 lines", append([]byte{0, 0, 0, 0}, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1)},
 	} {
-		if l, err := codec.ParseLocation(tc.record, nil); !errors.Is(err, ErrLocation) || l != nil {
+		if l, err := codec.ParseLocation(tc.record); !errors.Is(err, ErrLocation) || l != nil {
 			t.Errorf("%s: %v, %v", tc.name, l, err)
 		}
 	}
-	if l, err := codec.ParseLocation(nil, nil); err != nil || l.Unnamed() != "<unknown>" || len(l.Lines) != 0 {
+	if l, err := codec.ParseLocation(nil); err != nil || l.Unnamed() != "<unknown>" || len(l.Lines) != 0 {
 		t.Errorf("no record: %v, %v", l, err)
 	}
 }
@@ -193,7 +229,7 @@ func FuzzParseLocation(f *testing.F) {
 	}
 	f.Add([]byte{0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, record []byte) {
-		got, err := codec.ParseLocation(record, nil)
+		got, err := codec.ParseLocation(record)
 		if err != nil {
 			if !errors.Is(err, ErrLocation) {
 				t.Fatalf("error %v", err)
@@ -201,7 +237,7 @@ func FuzzParseLocation(f *testing.F) {
 			return
 		}
 		again, _ := locationRecord(nil, back(got), nil)
-		second, err := codec.ParseLocation(again, nil)
+		second, err := codec.ParseLocation(again)
 		if err != nil {
 			t.Fatal(err)
 		}

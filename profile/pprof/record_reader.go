@@ -12,20 +12,51 @@ import (
 var ErrLocation = errors.New("malformed location record")
 
 // ParseLocation is the inverse of Flat.AppendLocation. An empty record is a location without
-// symbols. Strings that are in known are reused, and others are added to it; known may be nil.
-// The result shares no memory with the record. The error wraps ErrLocation.
-func ParseLocation(record []byte, known map[string]string) (*LocationRecord, error) {
+// symbols. The result shares no memory with the record. The error wraps ErrLocation.
+func ParseLocation(record []byte) (*LocationRecord, error) {
+	l, err := new(RecordDecoder).Decode(record)
+	if err != nil {
+		return nil, err
+	}
+	return &l, nil
+}
+
+// RecordDecoder decodes records as ParseLocation does. What NewRecordDecoder returns is for many records: it keeps
+// their distinct texts, and they share them, and mappings that are equal. They share no other memory, and none is to change a
+// mapping. It belongs to one goroutine at a time. The zero value shares nothing.
+type RecordDecoder struct {
+	texts   map[string]string
+	mapping *pprof.Mapping // of the record before
+	lines   []RecordLine   // room for those of the next records
+}
+
+// NewRecordDecoder returns a decoder for the records of an answer.
+func NewRecordDecoder() *RecordDecoder {
+	return &RecordDecoder{texts: map[string]string{}, mapping: &pprof.Mapping{}}
+}
+
+// Decode returns the location of a record. The error wraps ErrLocation. A record costs about 0.5 us.
+func (d *RecordDecoder) Decode(record []byte) (l LocationRecord, err error) {
 	if len(record) == 0 {
-		return &LocationRecord{}, nil
+		return l, nil
 	}
-	r := recordReader{rest: record, known: known}
+	last := d.mapping
+	if last == nil {
+		last = &pprof.Mapping{}
+	}
+	r := recordReader{rest: record, known: d.texts}
 	flags := r.uvarint()
-	m := &pprof.Mapping{BuildID: r.string(), File: r.string()}
-	l := &LocationRecord{Folded: flags&flagFolded != 0, Address: r.uvarint()}
-	for n := r.uvarint(); n > 0 && !r.bad; n-- {
-		l.Lines = append(l.Lines, r.line())
+	m := pprof.Mapping{BuildID: r.stringAs(last.BuildID), File: r.stringAs(last.File)}
+	l.Folded, l.Address = flags&flagFolded != 0, r.uvarint()
+	if n := r.uvarint(); n <= uint64(len(r.rest)/leastLine) {
+		l.Lines = d.room(int(n))
+	} else {
+		r.bad = true
 	}
-	m.File += r.string()
+	for i := range l.Lines {
+		l.Lines[i] = r.line()
+	}
+	m.File += r.stringAs(last.File)
 	m.Start = r.uvarint()
 	m.Limit = m.Start + r.uvarint()
 	m.Offset = r.uvarint()
@@ -33,14 +64,47 @@ func ParseLocation(record []byte, known map[string]string) (*LocationRecord, err
 	m.HasFunctions, m.HasFilenames = has&HasFunctions != 0, has&HasFilenames != 0
 	m.HasLineNumbers, m.HasInlineFrames = has&HasLineNumbers != 0, has&HasInlineFrames != 0
 	if r.bad || len(r.rest) > 0 {
-		return nil, fmt.Errorf("%w of %d bytes", ErrLocation, len(record))
+		return LocationRecord{}, fmt.Errorf("%w of %d bytes", ErrLocation, len(record))
 	}
 	if flags&flagMapping != 0 {
-		l.Mapping, l.Program = m, has&IsProgram != 0
+		l.Mapping, l.Program = d.shared(m, last), has&IsProgram != 0
 	}
 	l.Address += m.Start - m.Offset
 	return l, nil
 }
+
+// shared returns a mapping, which is the last one if they are equal.
+func (d *RecordDecoder) shared(m pprof.Mapping, last *pprof.Mapping) *pprof.Mapping {
+	if d.mapping != nil && m == *last {
+		return last
+	}
+	own := m // m itself stays off the heap
+	if d.mapping != nil {
+		d.mapping = &own
+	}
+	return &own
+}
+
+// linesAtOnce is for how many lines a decoder of many records makes room.
+const linesAtOnce = 128
+
+// room returns n lines.
+func (d *RecordDecoder) room(n int) (lines []RecordLine) {
+	if n == 0 {
+		return nil
+	}
+	if d.texts == nil || n > linesAtOnce {
+		return make([]RecordLine, n)
+	}
+	if len(d.lines) < n {
+		d.lines = make([]RecordLine, linesAtOnce)
+	}
+	lines, d.lines = d.lines[:n:n], d.lines[n:]
+	return lines
+}
+
+// leastLine is the number of bytes that a line has at least: its numbers and empty texts have one each.
+const leastLine = 7
 
 // recordReader reads the parts of a record. After bad bytes all parts are empty.
 type recordReader struct {
@@ -88,8 +152,14 @@ func (r *recordReader) bytes() []byte {
 	return b
 }
 
-func (r *recordReader) string() string {
+func (r *recordReader) string() string { return r.stringAs("") }
+
+// stringAs is string, for one that is likely to be equal to another, which it returns then.
+func (r *recordReader) stringAs(likely string) string {
 	b := r.bytes()
+	if string(b) == likely {
+		return likely
+	}
 	if len(b) == 0 {
 		return ""
 	}

@@ -67,14 +67,14 @@ func HasShown(hide, show *regexp.Regexp) func(record []byte) bool {
 // change the location.
 func onRecords(f func(l *codec.LocationRecord) bool) func(record []byte) bool {
 	var mu sync.Mutex
-	texts := map[string]string{}
+	decoder := codec.NewRecordDecoder()
 	return func(record []byte) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		l, err := codec.ParseLocation(record, texts)
+		l, err := decoder.Decode(record)
 		if err != nil {
-			l = &codec.LocationRecord{}
+			l = codec.LocationRecord{}
 		}
-		return f(l)
+		return f(&l)
 	}
 }

@@ -24,8 +24,9 @@ type Resolver struct {
 	mu        sync.Mutex
 	found     map[uuid.UUID]*Symbol
 	functions map[FunctionID]uint32
-	named     []FunctionID         // by number
-	strings   map[string]string    // distinct names and files
+	named     []FunctionID // by number
+	decoder   *codec.RecordDecoder
+	symbols   []Symbol             // room for the next ones
 	described map[uuid.UUID][]byte // the result of describeAll; nil before its call
 }
 
@@ -45,7 +46,7 @@ func New(lists dict.ListView, stacks []uint32, hide, show *regexp.Regexp) *Resol
 func newResolver(lists []dict.ListView, stacks []uint32, f *filter) *Resolver {
 	return &Resolver{
 		filter: f, lists: lists, stacks: stacks,
-		found: map[uuid.UUID]*Symbol{}, functions: map[FunctionID]uint32{}, strings: map[string]string{},
+		found: map[uuid.UUID]*Symbol{}, functions: map[FunctionID]uint32{}, decoder: codec.NewRecordDecoder(),
 	}
 }
 
@@ -80,22 +81,30 @@ func (s *Resolver) symbol(lists, element uint32) *Symbol {
 // decode returns the symbol of a location. If its record is empty or invalid, that of another
 // generation takes its place. The caller holds mu.
 func (s *Resolver) decode(id uuid.UUID, record []byte) *Symbol {
-	l, err := codec.ParseLocation(record, s.strings)
+	l, err := s.decoder.Decode(record)
 	if err != nil || len(record) == 0 { // as isRecord
-		if l, err = codec.ParseLocation(s.recordElsewhere(id), s.strings); err != nil {
-			l = &codec.LocationRecord{} // no generation has a valid record
+		if l, err = s.decoder.Decode(s.recordElsewhere(id)); err != nil {
+			l = codec.LocationRecord{} // no generation has a valid record
 		}
 	}
-	y := Of(l)
+	if len(s.symbols) == 0 {
+		s.symbols = make([]Symbol, symbolsAtOnce)
+	}
+	y := &s.symbols[0]
+	s.symbols, y.LocationRecord = s.symbols[1:], l
 	if s.filter != nil && s.filter.hides(&y.LocationRecord) {
 		y.hidden = true
 		return y
 	}
+	y.Functions = y.one[:0]
 	for i := range y.Frames() {
 		y.Functions = append(y.Functions, s.number(FunctionID{y.Name(i), y.file(i)}))
 	}
 	return y
 }
+
+// symbolsAtOnce is for how many symbols a resolver makes room.
+const symbolsAtOnce = 128
 
 // record returns the record of an element of one of the lists, or that of another generation
 // if it is empty or invalid.

@@ -9,8 +9,9 @@ import (
 // Symbol is one location with the functions of its frames.
 type Symbol struct {
 	codec.LocationRecord
-	Functions []uint32 // by frame: the index in Resolver.Functions
-	hidden    bool     // no frame is left
+	Functions []uint32  // by frame: the index in Resolver.Functions
+	one       [1]uint32 // memory of Functions for one frame
+	hidden    bool      // no frame is left
 }
 
 // Of returns the symbol of a record, without the numbers of its functions.
@@ -54,7 +55,7 @@ func AppendNames(dst [][]byte, record []byte) [][]byte {
 	if ok && len(dst) > start && !slices.ContainsFunc(dst[start:], isUnnamed) {
 		return dst
 	}
-	l, err := codec.ParseLocation(record, nil)
+	l, err := codec.ParseLocation(record)
 	if err != nil {
 		l = &codec.LocationRecord{}
 	}

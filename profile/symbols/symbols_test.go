@@ -58,7 +58,7 @@ func TestNamesOfRecords(t *testing.T) {
 		case 2:
 			record[rapid.IntRange(0, len(record)-1).Draw(t, "at")] ^= byte(rapid.IntRange(1, 255).Draw(t, "with"))
 		}
-		if _, err := codec.ParseLocation(record, nil); isRecord(record) != (err == nil && len(record) > 0) {
+		if _, err := codec.ParseLocation(record); isRecord(record) != (err == nil && len(record) > 0) {
 			t.Fatalf("isRecord is %t, the parser reports %v", isRecord(record), err)
 		}
 		var want, got []string
