@@ -173,8 +173,8 @@ func TestOneWordOneMeaning(t *testing.T) {
 // The bounds of the exported surface are its size: a change that adds names raises them by as
 // many, and says in its message what they are for.
 const (
-	mostNames  = 1686
-	mostPublic = 423
+	mostNames  = 1691
+	mostPublic = 424
 )
 
 // mostLines bounds the lines of a package without its tests; histories have more.

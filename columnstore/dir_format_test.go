@@ -152,7 +152,7 @@ func contentsText(t *testing.T, store *Store) string {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&out, "\tnotes %q\n", notes)
-		units, err := table.Units(snap)
+		units, _, err := table.Units(snap)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -243,6 +243,33 @@ func TestDir_Errors(t *testing.T) {
 	}
 }
 
+// Behind Sync a crash loses no commit, whatever the policy is.
+func TestDir_Sync(t *testing.T) {
+	opts := inSmallDir(crashfs.New(crashfs.Options{}))
+	opts.Sync = disk.SyncNever
+	store, table := open(t, opts, samples(100))
+	insertAt(t, table, 1, 2, 3)
+	if err := store.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	opts.FS = opts.FS.(*crashfs.FS).Crash()
+	again, table := reopen(t, opts)
+	if rows := again.Stats().Rows; rows != 3 {
+		t.Errorf("%d rows after a crash, want 3", rows)
+	}
+	insertAt(t, table, 4)
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Sync(t.Context()); err != nil { // Close has done it
+		t.Errorf("closed: %v", err)
+	}
+	memory, _ := open(t, Options{}, samples(100))
+	if err := memory.Sync(t.Context()); err != nil {
+		t.Errorf("without a directory: %v", err)
+	}
+}
+
 // While the disk is full, commits are refused and reads go on; when there is room, all goes on.
 func TestDir_FullDisk(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

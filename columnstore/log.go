@@ -1,9 +1,11 @@
 package columnstore
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"unicode/utf8"
 
@@ -38,6 +40,19 @@ func (s *Store) prepare(kind uint32, body []byte, urgent bool) (disk.Prepared, e
 		err = fmt.Errorf("log: %w", err)
 	}
 	return p, err
+}
+
+// Sync returns when all that was committed before the call is durable, whatever Options.Sync is; at once without a
+// directory. The errors are that of ctx, ErrClosed and disk.ErrNotDurable. Calls at one time share a sync of the log.
+func (s *Store) Sync(ctx context.Context) error {
+	if s.log == nil {
+		return nil
+	}
+	err := s.log.Sync(ctx, math.MaxUint64)
+	if errors.Is(err, disk.ErrClosed) {
+		err = ErrClosed
+	}
+	return err
 }
 
 // prepareNew returns the entry of a new table or history, which has its name.

@@ -92,7 +92,6 @@ func (r *recovery) edit(t *Table) *catalog.TableEdit {
 
 // repeatLog repeats a log up to its end.
 func (r *recovery) repeatLog(log *disk.Reader) error {
-	s := r.store
 	for {
 		e, err := log.Next()
 		if errors.Is(err, io.EOF) {
@@ -115,7 +114,7 @@ func (r *recovery) repeatLog(log *disk.Reader) error {
 	for _, h := range r.histories {
 		h.replays = false
 	}
-	s.fit()
+	r.store.fit()
 	return nil
 }
 
@@ -127,11 +126,11 @@ func (r *recovery) repeat(e disk.Entry) error {
 	case logged.EntryDicts:
 		return r.extend(e.Body)
 	case logged.EntryCommit:
-		return r.repeatCommit(e)
+		return r.again(e, r.repeatCommit)
 	case logged.EntryHistory:
 		return r.createHistory(e.Body)
 	case logged.EntryUnits:
-		return r.repeatUnits(e)
+		return r.again(e, r.repeatUnits)
 	}
 	return fmt.Errorf("%w: kind %d", logged.ErrEntry, e.Kind)
 }
@@ -201,11 +200,27 @@ func (r *recovery) extend(body []byte) error {
 	return nil
 }
 
-// repeatCommit adds the rows of a commit, and does what it decided.
-func (r *recovery) repeatCommit(e disk.Entry) error {
-	if later, err := r.isLater(e); !later {
+// again repeats a commit by do, unless the files have it. It is an error if the commit is not behind the last.
+func (r *recovery) again(e disk.Entry, do func(disk.Entry) error) error {
+	switch {
+	case e.Commit <= r.filed:
+		return nil
+	case txn.ID(e.Commit) <= r.commit:
+		return fmt.Errorf("%w: commit %d", logged.ErrEntry, e.Commit)
+	}
+	if err := do(e); err != nil {
 		return err
 	}
+	r.commit = txn.ID(e.Commit)
+	r.batch.bytes += len(e.Body)
+	if r.batch.commits++; r.batch.commits >= batchCommits || r.batch.bytes >= batchBytes {
+		r.publish()
+	}
+	return nil
+}
+
+// repeatCommit adds the rows of a commit, and does what it decided.
+func (r *recovery) repeatCommit(e disk.Entry) error {
 	w, err := logged.CommitEntry(e.Body).Read()
 	if err != nil {
 		return err
@@ -220,35 +235,11 @@ func (r *recovery) repeatCommit(e disk.Entry) error {
 			return err
 		}
 	}
-	r.repeated(e)
 	return nil
-}
-
-// isLater reports whether the files lack a commit. The error is for one that is not behind the last.
-func (r *recovery) isLater(e disk.Entry) (bool, error) {
-	switch {
-	case e.Commit <= r.filed:
-		return false, nil
-	case txn.ID(e.Commit) <= r.commit:
-		return false, fmt.Errorf("%w: commit %d", logged.ErrEntry, e.Commit)
-	}
-	return true, nil
-}
-
-// repeated notes that a commit was repeated.
-func (r *recovery) repeated(e disk.Entry) {
-	r.commit = txn.ID(e.Commit)
-	r.batch.bytes += len(e.Body)
-	if r.batch.commits++; r.batch.commits >= batchCommits || r.batch.bytes >= batchBytes {
-		r.publish()
-	}
 }
 
 // repeatUnits seals and drops the units of a commit.
 func (r *recovery) repeatUnits(e disk.Entry) error {
-	if later, err := r.isLater(e); !later {
-		return err
-	}
 	table, change, err := logged.ReadUnits(e.Body)
 	if err == nil && (table >= len(r.tables) || r.tables[table].schema.BucketWidth() == 0) {
 		err = fmt.Errorf("%w: units of table %d of %d", logged.ErrEntry, table, len(r.tables))
@@ -257,7 +248,6 @@ func (r *recovery) repeatUnits(e disk.Entry) error {
 		return err
 	}
 	r.edit(r.tables[table]).ChangeUnits(change)
-	r.repeated(e)
 	return nil
 }
 
@@ -318,9 +308,7 @@ func (r *recovery) addPart(t *Table, edit *catalog.TableEdit, p logged.PartImage
 }
 
 // publish publishes the batch, and lets maintenance catch up as far as memory requires it.
-func (r *recovery) publish() {
-	r.publishAs(r.commit)
-}
+func (r *recovery) publish() { r.publishAs(r.commit) }
 
 // publishAs publishes the batch as the root of a commit.
 func (r *recovery) publishAs(commit txn.ID) {

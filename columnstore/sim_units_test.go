@@ -143,7 +143,7 @@ func (h *simRun) lookAtUnits(snap *Snapshot, table int) []Unit {
 	h.reading++
 	defer func() { h.reading-- }()
 	t := h.tables[table]
-	units, err := t.Units(snap)
+	units, _, err := t.Units(snap)
 	v := simView{commit: uint64(snap.Commit()), table: table, by: "units"}
 	read := func(id uint64) (rows []string, ok bool) {
 		rows, err := scanSim(t, snap, ScanOptions{Buckets: []uint64{id}, Ordered: h.units.rng.IntN(2) == 0})

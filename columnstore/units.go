@@ -23,13 +23,14 @@ var ErrUnit = catalog.ErrUnit
 var errChanged = errors.New("buckets have changed")
 
 // Units returns the buckets of the table in a snapshot that have rows, in the order of their starts. Each row of the
-// snapshot is in one of them. The errors are those of Columns. O(buckets and granules in memory).
-func (t *Table) Units(snap *Snapshot) ([]Unit, error) {
+// snapshot is in one of them. last is the id of the newest unit, which may have been dropped since; 0 if there never was
+// one. The errors are those of Columns. O(buckets and granules in memory).
+func (t *Table) Units(snap *Snapshot) (units []Unit, last uint64, err error) {
 	r, err := snap.peek(t)
-	if err != nil {
-		return nil, err
+	if err != nil || r.State == nil {
+		return nil, 0, err
 	}
-	return r.State.Units(), nil
+	return r.State.Units(), r.State.LastUnit, nil
 }
 
 // Seal makes a unit of each bucket with rows that ends at a time, in Unix nanoseconds, or before it, and returns these,
@@ -38,9 +39,8 @@ func (t *Table) Units(snap *Snapshot) ([]Unit, error) {
 // the range, which is a unit of its own when it is sealed. So each row is in one unit at most, and a unit has the same
 // rows as long as it is there, whatever is compacted, written into files or opened again.
 //
-// Ids rise from 1 on and are never used twice. They are as durable as commits (Options.Sync): with disk.SyncEach when
-// Seal returns. A crash, or a repair, can lose a unit that was sealed later than the log is whole, and the id can then
-// be that of another unit. Copy a unit elsewhere only when it is durable, for which Backup, Close or SyncEach are proof.
+// Ids rise from 1 on and are never used twice. They are as durable as commits (Options.Sync). A crash can lose a unit
+// that is not, and its id can then be another's: copy a unit elsewhere only behind Store.Sync.
 //
 // Retention, DropBefore and budgets drop units like other rows, and Stats.LostUnitRows counts the rows. No time range
 // ends behind the greatest int64. The errors are that of ctx, ErrTable for a table without time ranges, ErrClosed,

@@ -83,6 +83,11 @@ func TestSeal(t *testing.T) {
 	if got := store.Stats(); got.Rows != 5 || got.DroppedRows != 6 || got.LostUnitRows != 0 || len(got.Units) != 1 || got.Units[0].ID != 2 || got.Units[0].Table != table.Name() {
 		t.Errorf("stats %+v", got)
 	}
+	snap := snapshot(t, store)
+	defer snap.Close()
+	if units, last, err := table.Units(snap); last != 3 || len(units) != 4 || err != nil { // it was dropped
+		t.Errorf("%d units, the last is %d: %v", len(units), last, err)
+	}
 	insertAt(t, table, 3) // the range goes on, with the late bucket
 	if got := seal(t, table, 10); !cmp.Equal(got, []Unit{{ID: 4, First: 0, Last: 9, Rows: 1}, {ID: 5, First: 0, Last: 9, Rows: 1}}) {
 		t.Errorf("sealed %v", got)

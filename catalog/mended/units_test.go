@@ -56,7 +56,7 @@ func unitsOf(t *testing.T, dir disk.FS) (map[uint64][]int64, error) {
 	out := map[uint64][]int64{}
 	err = store.View(t.Context(), func(snap *columnstore.Snapshot) error {
 		table := store.Table("samples")
-		units, err := table.Units(snap)
+		units, _, err := table.Units(snap)
 		for _, u := range units {
 			out[u.ID] = nil
 		}
