@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/export"
@@ -66,9 +67,10 @@ func (s *Server) pprof(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// arrow answers with rows as an Arrow stream, as it reads them: GET /arrow.
+// arrow answers with rows as an Arrow stream, as it reads them: GET /arrow. With after these are the rows that
+// are in no unit up to one.
 func (s *Server) arrow(w http.ResponseWriter, r *http.Request) error {
-	p, err := s.parseParameters(r.URL.RawQuery, "form", "stacks")
+	p, err := s.parseParameters(r.URL.RawQuery, "form", "stacks", "after")
 	if err != nil {
 		return err
 	}
@@ -89,6 +91,11 @@ func (s *Server) arrow(w http.ResponseWriter, r *http.Request) error {
 	default:
 		return invalid("parameter stacks: want names or ids, not %s", quoted(stacks))
 	}
+	hasAfter := p.rest.Has("after")
+	after, err := strconv.ParseUint(p.rest.Get("after"), 10, 64)
+	if hasAfter && err != nil {
+		return invalid("parameter after: want the id of a unit, or 0, not %s", quoted(p.rest.Get("after")))
+	}
 	out := &limitedWriter{w: w, most: s.limits.ResultBytes}
 	return s.query(r.Context(), func(ctx context.Context, snap *columnstore.Snapshot) error {
 		types, err := s.types(ctx, snap, p.typ)
@@ -96,9 +103,36 @@ func (s *Server) arrow(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		opts.Where = p.query.Expr(types...)
+		if hasAfter {
+			if opts.Buckets, err = s.unitsAfter(snap, after); err != nil {
+				return err
+			}
+		}
 		w.Header().Set("Content-Type", "application/vnd.apache.arrow.stream")
 		return out.end(s.stream(ctx, out, snap, opts))
 	})
+}
+
+// unitsAfter returns the ids of the units behind one, and 0 for the rows of none. It is an error if the store does not have
+// all of them: an answer would be without rows that no other place is known to have.
+func (s *Server) unitsAfter(snap *columnstore.Snapshot, after uint64) ([]uint64, error) {
+	units, last, err := s.db.Table().Units(snap)
+	if err != nil {
+		return nil, err
+	}
+	if after > last {
+		return nil, invalid("parameter after: unit %d was never here, the newest is %d", after, last)
+	}
+	ids := []uint64{0}
+	for _, u := range units {
+		if u.ID > after {
+			ids = append(ids, u.ID)
+		}
+	}
+	if gone := last - after - uint64(len(ids)-1); gone > 0 {
+		return nil, &goneError{fmt.Sprintf("%d of the units %d to %d are here no more: ask again after a newer one", gone, after+1, last)}
+	}
+	return ids, nil
 }
 
 // stream writes the rows of a scan, record by record.

@@ -64,7 +64,8 @@
 //	                               inclusive; 0 is no bound.
 //	GET /pprof                     the merged profile, gzipped, for go tool pprof, speedscope and PGO
 //	GET /arrow                     rows as an Arrow stream; form is dictionary, plain or native, stacks is
-//	                               names or ids
+//	                               names or ids, after is a unit (columnstore.Table.Seal): rows of later units and of
+//	                               none, 410 if some of these units are gone
 //	GET /api/v1/flame              a tree as columns of JSON: a flame graph, inverted, around a function, of two sides
 //	GET /api/v1/top                functions, of one side or two
 //	GET /api/v1/command            the same question for a terminal

@@ -85,7 +85,7 @@ func causeOf(err error) cause {
 	var refusal *connect.Error
 	var bytes *http.MaxBytesError
 	var format *formatError
-	var commit *commitError
+	var missing *goneError
 	var origin *originError
 	switch {
 	case errors.Is(err, ErrNode):
@@ -94,7 +94,7 @@ func causeOf(err error) cause {
 		return cause{http.StatusNotImplemented, connect.CodeUnimplemented, "unimplemented"}
 	case errors.As(err, &refusal) && refusal.Code() == connect.CodeInvalidArgument:
 		return cause{http.StatusBadRequest, connect.CodeInvalidArgument, "invalid"}
-	case errors.As(err, &commit):
+	case errors.As(err, &missing):
 		return cause{http.StatusGone, connect.CodeFailedPrecondition, "gone"}
 	case errors.As(err, &origin):
 		return cause{http.StatusForbidden, connect.CodePermissionDenied, "origin"}

@@ -34,11 +34,11 @@ type heldSnapshot struct {
 	left   bool // it is held no more
 }
 
-// commitError is an ErrRequest for a commit that is held no more.
-type commitError struct{ text string }
+// goneError is an ErrRequest for what is here no more: a commit, or units.
+type goneError struct{ text string }
 
-func (e *commitError) Error() string { return e.text }
-func (e *commitError) Unwrap() error { return ErrRequest }
+func (e *goneError) Error() string { return e.text }
+func (e *goneError) Unwrap() error { return ErrRequest }
 
 // use calls f with the snapshot of a commit, or of the newest one if named is not set. f is called once more, as
 // Server.query does, unless a commit is named.
@@ -91,7 +91,7 @@ func (h *held) take(store *columnstore.Store, named bool, commit uint64) (*heldS
 }
 
 func gone(commit uint64) error {
-	return &commitError{fmt.Sprintf("commit %d is held no more: ask again without commit", commit)}
+	return &goneError{fmt.Sprintf("commit %d is held no more: ask again without commit", commit)}
 }
 
 // leave ends a use. An expired snapshot is not held any more.

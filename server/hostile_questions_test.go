@@ -98,7 +98,11 @@ func hostileQuestions() (all []hostile) {
 	}
 	return append(append(all, hostilePages(selectors)...),
 		hostile{"form", "GET", "/arrow?form=x", nil, nil, 400, "parameter form"},
-		hostile{"stacks", "GET", "/arrow?stacks=x", nil, nil, 400, "parameter stacks"})
+		hostile{"stacks", "GET", "/arrow?stacks=x", nil, nil, 400, "parameter stacks"},
+		hostile{"no unit", "GET", "/arrow?after=-1", nil, nil, 400, "parameter after"},
+		hostile{"an empty unit", "GET", "/arrow?after=", nil, nil, 400, "parameter after"},
+		hostile{"a unit beyond numbers", "GET", "/arrow?after=18446744073709551616", nil, nil, 400, "parameter after"},
+		hostile{"a unit that never was", "GET", "/arrow?after=18446744073709551615", nil, nil, 400, "was never here"})
 }
 
 // hostilePages are questions of a page that have no answer, given selectors that are none.
@@ -152,6 +156,8 @@ func hostilePages(selectors map[string]string) (all []hostile) {
 	add("/api/v1/top", "offset", "offset=9223372036854775807", 422, "offset")
 	add("/api/v1/top", "offset beyond numbers", "offset=99999999999999999999", 400, "parameter offset")
 	add("/api/v1/top", "sort", "sort=file", 400, "parameter sort")
+	add("/api/v1/top", "change", "change=old&bfrom=-1h", 400, "parameter change")
+	add("/api/v1/top", "change of one side", "change=new", 400, "there is no side before")
 	add("/api/v1/store", "parameter", "t=cpu", 400, "parameter")
 	return all
 }

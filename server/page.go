@@ -71,7 +71,7 @@ func (s *Server) pageRoutes() {
 	stacks := slices.Concat(sides, states)
 	routes := map[string]http.Handler{
 		"flame": page(flameOf, append(slices.Clip(stacks), "inv", "function", "max_nodes", "shares")...),
-		"top":   page(topOf, append(slices.Clip(stacks), "sort", "rows", "offset")...),
+		"top":   page(topOf, append(slices.Clip(stacks), "sort", "change", "rows", "offset")...),
 
 		"command": page(commandOf, append(slices.Clip(stacks), "function", "sort")...),
 	}

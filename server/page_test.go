@@ -228,6 +228,7 @@ func TestPage_Difference(t *testing.T) {
 			}
 		}
 	}
+	testChange(a)
 	less := false
 	size, last := func(f topFunction) int64 { return max(f.Cum[1]-f.Cum[0], f.Cum[0]-f.Cum[1]) }, int64(math.MaxInt64)
 	for _, f := range a.top("t", "cpu", "q", `{job="pebble"}`, "bq", `{job="etcd"}`, "sort", "cum", "rows", "100").Functions {
@@ -238,6 +239,33 @@ func TestPage_Difference(t *testing.T) {
 	}
 	if !less {
 		t.Error("no function of the first 100 costs less than before")
+	}
+}
+
+// testChange asks for functions of one side alone, and of both: each function is in one of the three answers.
+func testChange(a *asker) {
+	a.t.Helper()
+	ask := func(more ...string) *topAnswer { // of names and values, the last counts
+		return a.top(append([]string{"t", "cpu", "q", `{job="pebble"}`, "bq", `{job="etcd"}`, "rows", "100000"}, more...)...)
+	}
+	all, parts := ask(), map[string]string{}
+	for change, has := range map[string][2]bool{"new": {false, true}, "gone": {true, false}, "both": {true, true}} {
+		got := ask("change", change)
+		if got.All != all.All || got.Matching != len(got.Functions) || len(got.Functions) < 10 {
+			a.t.Errorf("%s: %d functions, %d match, of %d", change, len(got.Functions), got.Matching, got.All)
+		}
+		for _, f := range got.Functions {
+			if got := [2]bool{f.Cum[0] != 0, f.Cum[1] != 0}; got != has || parts[f.Name] != "" {
+				a.t.Fatalf("%+v is %s, and %q", f, change, parts[f.Name])
+			}
+			parts[f.Name] = change
+		}
+	}
+	if len(parts) != len(all.Functions) {
+		a.t.Errorf("%d functions are new, gone or both, of %d", len(parts), len(all.Functions))
+	}
+	if some := ask("change", "new", "s", "pebble", "rows", "3"); some.Matching < 4 || len(some.Functions) != 3 || parts[some.Functions[0].Name] != "new" {
+		a.t.Errorf("%d new functions match, %d are there", some.Matching, len(some.Functions))
 	}
 }
 

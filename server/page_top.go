@@ -12,7 +12,7 @@ import (
 type topAnswer struct {
 	pageHead
 	pageType
-	// All is the number of functions, and Matching that of those whose names match s.
+	// All is the number of functions, and Matching that of those whose names match s, and which changed as asked for.
 	All      int `json:"all"`
 	Matching int `json:"matching"`
 	// Functions are some of those that match.
@@ -44,9 +44,16 @@ func topOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
+	changed, err := q.change()
+	if err != nil {
+		return nil, err
+	}
 	p, sides, of, err := q.stacks(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if changed != nil && len(sides) < 2 {
+		return nil, invalid("parameter change: there is no side before: ask with bq, bfrom or bto")
 	}
 	costs, err := tree.Top(ctx, q.s.limits.QueryBytes, sides...)
 	if err != nil {
@@ -56,6 +63,9 @@ func topOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	if p.search != nil {
 		costs = slices.DeleteFunc(costs, func(c tree.Cost) bool { return !p.search.MatchString(c.Function) })
 	}
+	if changed != nil {
+		costs = slices.DeleteFunc(costs, func(c tree.Cost) bool { return !changed(&c) })
+	}
 	out.Matching = len(costs)
 	sortCosts(costs, order, len(sides))
 	costs = costs[min(offset, len(costs)):]
@@ -63,6 +73,23 @@ func topOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 		out.Functions = append(out.Functions, topFunction{c.Function, c.File, c.Line, c.Mapping, c.Flat[:len(sides):len(sides)], c.Cum[:len(sides):len(sides)]})
 	}
 	return out, nil
+}
+
+// change returns which functions of a difference are asked for, nil for all of them.
+func (q *pageQuestion) change() (func(*tree.Cost) bool, error) {
+	has := func(c *tree.Cost, side int) bool { return c.Flat[side] != 0 || c.Cum[side] != 0 }
+	switch change := q.of.Get("change"); change {
+	case "":
+		return nil, nil
+	case "new":
+		return func(c *tree.Cost) bool { return !has(c, 0) }, nil
+	case "gone":
+		return func(c *tree.Cost) bool { return !has(c, 1) }, nil
+	case "both":
+		return func(c *tree.Cost) bool { return has(c, 0) && has(c, 1) }, nil
+	default:
+		return nil, invalid("parameter change: want new, gone or both, not %s", quoted(change))
+	}
 }
 
 // order returns the order of functions, "" for that of flat.

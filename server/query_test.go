@@ -482,6 +482,76 @@ func TestArrow(t *testing.T) {
 	}
 }
 
+// TestArrow_After reads what is behind a unit: each row is in one of the units up to it, or in the answer. Units that are
+// gone are an error, and not a smaller answer.
+func TestArrow_After(t *testing.T) {
+	a := newAsker(t, Options{})
+	ask := func(after string) (values []int64, code int, text string) {
+		code, body := fetched(t, a.url+"/arrow?type=cpu&form=plain"+after)
+		if code != http.StatusOK {
+			return nil, code, body
+		}
+		r, err := ipc.NewReader(strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Release()
+		for r.Next() {
+			values = append(values, r.Record().Column(r.Record().Schema().FieldIndices(profile.ColumnValue)[0]).(*array.Int64).Int64Values()...)
+		}
+		slices.Sort(values)
+		return values, code, ""
+	}
+	table, hour, n := a.db.Table(), func(i int) time.Time { return madeAt.Add(time.Duration(i) * time.Hour) }, int64(0)
+	insert := func(at time.Time) {
+		n++
+		a.insert(at, cpuType, nil, made{stack: "f main", value: n})
+	}
+	seal := func(before time.Time, want ...uint64) {
+		t.Helper()
+		units, err := table.Seal(t.Context(), before.UnixNano())
+		ids := make([]uint64, 0, len(units))
+		for _, u := range units {
+			ids = append(ids, u.ID)
+		}
+		if err != nil || !slices.Equal(ids, want) {
+			t.Fatalf("sealed %v, want %v: %v", ids, want, err)
+		}
+	}
+	expect := func(after string, want ...int64) {
+		t.Helper()
+		if got, code, text := ask(after); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v: %d %s", after, got, want, code, text)
+		}
+	}
+	insert(hour(0))
+	insert(hour(1))
+	insert(hour(2))
+	expect("&after=0", 1, 2, 3)
+	seal(hour(2), 1, 2)
+	insert(hour(0)) // late: of the next unit
+	expect("", 1, 2, 3, 4)
+	expect("&after=0", 1, 2, 3, 4)
+	expect("&after=1", 2, 3, 4)
+	expect("&after=2", 3, 4)
+	expect("&after=2&from="+hour(2).Format(time.RFC3339), 3)
+	seal(hour(1), 3)
+	expect("&after=3", 3)
+	if _, err := table.Drop(t.Context(), []uint64{1, 3}); err != nil {
+		t.Fatal(err)
+	}
+	expect("", 2, 3)
+	expect("&after=3", 3)
+	for after, want := range map[string]string{"&after=0": "2 of the units 1 to 3", "&after=1": "1 of the units 2 to 3", "&after=2": "1 of the units 3 to 3"} {
+		if _, code, text := ask(after); code != http.StatusGone || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s, want 410 and %q", after, code, text, want)
+		}
+	}
+	if _, code, text := ask("&after=4"); code != http.StatusBadRequest || !strings.Contains(text, "was never here, the newest is 3") {
+		t.Errorf("a unit that never was: %d %s", code, text)
+	}
+}
+
 // TestAnswers_Limits cuts answers that are too large, refuses queries beyond their number, time and
 // memory, and answers the next.
 func TestAnswers_Limits(t *testing.T) {

@@ -103,7 +103,7 @@ function Legend({ page: { state, go }, lines: { lines, times, isMean, show, what
   };
   return (
     <table class="legend">
-      <thead><tr><th scope="col">{what || (state.by && state.by !== states ? text(state.by, 40) : "series")}{dots && <small> · {dotsText(dots)}</small>}</th><th scope="col" class="n">{isMean ? "mean" : "sum"}</th></tr></thead>
+      <thead><tr><th scope="col">{what || (state.by && state.by !== states ? text(state.by, 40) : "series")}{!what && (state.st || state.ns || state.at) && <small> · of all samples</small>}{dots && <small> · {dotsText(dots)}</small>}</th><th scope="col" class="n">{isMean ? "mean" : "sum"}</th></tr></thead>
       <tbody>
         {lines.map((l, i) => (
           <tr key={l.name} class={what && l.label === state.st ? "chosen" : ""}>

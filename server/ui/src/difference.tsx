@@ -11,14 +11,14 @@ import { Message, Panel } from "./message";
 import { question, readBy, type Page } from "./page";
 import { Functions, useRows, useTop } from "./table";
 import { Left } from "./flameview";
-import { GraphTools, Search, Toggle } from "./tools";
+import { Buttons, GraphTools, Search, Toggle } from "./tools";
 import type { Side } from "./tree";
 import { shifted } from "./url";
 
 const isAsked = ({ state }: Page) => Boolean(state.bq || state.bfrom || state.bto);
 
 export function Difference({ page }: { page: Page }) {
-  const { state } = page, params = { ...question(state), inv: state.inv, max_nodes: state.n };
+  const { state, go } = page, params = { ...question(state), inv: state.inv, max_nodes: state.n };
   const flame = useAnswer(state.t && isAsked(page) ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Flame>("flame", params, signal));
   const [rows, more] = useRows();
   const top = useTop(page, rows);
@@ -33,7 +33,7 @@ export function Difference({ page }: { page: Page }) {
               <section class="right" aria-label="difference">
                 <div class="tools">
                   <span class="total"><b>{value(data.total[0]!, data.unit)}</b> → <b>{value(data.total[1]!, data.unit)}</b> {change(data.total[0]!, data.total[1]!)}</span>
-                  <Sides page={page} />
+                  <Buttons label="side" of={[["", "both"], ["before", "before"], ["after", "after"]]} value={state.side} set={(side) => go({ side })} />
                   <GraphTools page={page} hasColour={false} />
                   <span class="grow" />
                   <Search page={page} of={top.data} />
@@ -68,16 +68,6 @@ function Before({ page: { state, go, range } }: { page: Page }) {
       {presets.map(([what, by]) => <button type="button" key={what} onClick={() => go({ bfrom: shifted(state.from, by), bto: shifted(state.to, by) })}>{what}</button>)}
       <Toggle isOn={state.norm === "1"} set={(on) => go({ norm: on ? "1" : "" })} what="scaled to the same total" />
     </div>
-  );
-}
-
-// Sides shows both sides in one graph, or one alone.
-function Sides({ page: { state, go } }: { page: Page }) {
-  const all: [Side, string][] = [["", "both"], ["before", "before"], ["after", "after"]];
-  return (
-    <span class="choice" role="group" aria-label="side">
-      {all.map(([side, what]) => <button type="button" class="toggle" key={side} aria-pressed={state.side === side} onClick={() => go({ side })}>{what}</button>)}
-    </span>
   );
 }
 

@@ -7,10 +7,12 @@ import { change, percent, split, text, value } from "./format";
 import { exactly } from "./frames";
 import { Panel } from "./message";
 import { question, type Page } from "./page";
+import { Buttons } from "./tools";
+import { isDifference } from "./url";
 
 // useTop asks for the functions of a state, a page of them at a time.
 export function useTop(page: Page, rows: number): Answer<Top> {
-  const { state } = page, params = { ...question(state), s: state.s, sort: state.sort, rows };
+  const { state } = page, params = { ...question(state), s: state.s, sort: state.sort, change: isDifference(state) ? state.ch : "", rows };
   return useAnswer(state.t ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Top>("top", params, signal));
 }
 
@@ -23,7 +25,13 @@ export function useRows(): [number, () => void] {
 }
 
 export function Functions({ page, of, more }: { page: Page; of: Answer<Top>; more: () => void }) {
-  return <div class="functions"><Panel of={of}>{(top) => <Table page={page} top={top} more={more} />}</Panel></div>;
+  const { state, go } = page;
+  return (
+    <div class="functions">
+      {isDifference(state) && <div class="tools"><Buttons label="functions that are" of={[["", "all"], ["new", "new"], ["gone", "gone"], ["both", "changed"]]} value={state.ch} set={(ch) => go({ ch })} /></div>}
+      <Panel of={of}>{(top) => <Table page={page} top={top} more={more} />}</Panel>
+    </div>
+  );
 }
 
 function Table({ page, top, more }: { page: Page; top: Top; more: () => void }) {
@@ -40,7 +48,7 @@ function Table({ page, top, more }: { page: Page; top: Top; more: () => void }) 
         </thead>
         <tbody>{top.functions.map((f) => <FunctionRow page={page} f={f} top={top} key={f.name} />)}</tbody>
       </table>
-      {!top.functions.length && <p class="none">{page.state.s ? "No function matches the search." : "No functions."}</p>}
+      {!top.functions.length && <p class="none">{page.state.s ? "No function matches the search." : isDiff && page.state.ch ? "No function is of this kind." : "No functions."}</p>}
       {left > 0 && <button type="button" class="more" onClick={more}>{left.toLocaleString("en")} more</button>}
     </div>
   );

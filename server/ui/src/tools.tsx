@@ -40,6 +40,15 @@ export function GraphTools({ page, hasDirection = true, hasColour = true }: { pa
   );
 }
 
+// Buttons choose one of a few values.
+export function Buttons({ label, of, value, set }: { label: string; of: [string, string][]; value: string; set: (v: string) => void }) {
+  return (
+    <span class="choice" role="group" aria-label={label}>
+      {of.map(([v, what]) => <button type="button" class="toggle" key={v} aria-pressed={v === value} onClick={() => set(v)}>{what}</button>)}
+    </span>
+  );
+}
+
 export function Toggle({ isOn, set, what }: { isOn: boolean; set: (on: boolean) => void; what: string }) {
   return <button type="button" class="toggle" aria-pressed={isOn} onClick={() => set(!isOn)}>{what}</button>;
 }

@@ -26,6 +26,7 @@ export const defaults = {
   bfrom: "",
   bto: "",
   norm: "",
+  ch: "", // functions of a difference: "" all, "new", "gone", "both"
   side: "", // of a difference: "" both, "before", "after"
   live: "",
   utc: "", // times are shown in UTC, not as local ones
