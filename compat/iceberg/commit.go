@@ -50,6 +50,23 @@ func nodeOf(props iceberg.Properties, id string) (n Node, ok bool, err error) {
 	return Node{ID: id, Seal: seal, Address: props[nodePrefix+id+addressSuffix]}, true, nil
 }
 
+// place returns the newest seal of a node that the table has. The error is ErrNode for a node that it does not know.
+func (l *Lake) place(ctx context.Context, id string) (uint64, error) {
+	t, err := l.load(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n, known, err := nodeOf(t.Properties(), id)
+	if err == nil && !known {
+		err = l.unknown(id)
+	}
+	return uint64(n.Seal), err
+}
+
+func (l *Lake) unknown(id string) error {
+	return fmt.Errorf("%w: %q is not registered in table %s", ErrNode, id, l.Name())
+}
+
 // Register makes a node known before it takes rows, with seal 0, or sets the address of one
 // that is known. It may be repeated. The errors are ErrOptions, ErrNode, and those of the
 // catalog.
@@ -99,7 +116,7 @@ func (l *Lake) Commit(ctx context.Context, f *Files) (bool, error) {
 		added = false
 		n, known, err := nodeOf(t.Properties(), f.Node)
 		if err == nil && !known {
-			err = fmt.Errorf("%w: %q is not registered in table %s", ErrNode, f.Node, l.Name())
+			err = l.unknown(f.Node)
 		}
 		if err != nil || n.Seal >= f.Seal {
 			return nil, err

@@ -4,7 +4,7 @@
 //	store of a node -> rows of a unit, as codes -> Parquet file of a day -+
 //	store of a node -> rows of a unit, as codes -> Parquet file of a day -+-> commit -> table
 //
-// A node is one store. A unit is rows of a node to which none is added any more, under a number
+// A [Sealer] does both for a store that takes rows, and drops what the table has. A node is one store. A unit is rows of a node to which none is added any more, under a number
 // that grows, its seal. [Lake.Write] writes the files of a unit, [Lake.Commit] adds them to the
 // table. The table keeps the newest seal of each node as a property.
 //
@@ -49,6 +49,8 @@
 //	L5  A file claims the table's sort order (sample_type to period_unit) only if its rows
 //	    have it.
 //	L6  No name of a file is used twice. Files of failed attempts stay as orphans.
+//	L7  A row of a node with a Sealer is in a unit up to the node's seal in the table, or in the node's store in a
+//	    unit behind it, or in no unit: L2 holds for both tiers. What a budget drops before its commit is counted.
 //
 // # Errors
 //

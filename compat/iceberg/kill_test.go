@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/iceberg-go/catalog"
 	"github.com/apache/iceberg-go/table"
 
 	"github.com/granarydb/granary/columnstore"
@@ -35,6 +37,7 @@ const (
 	killConfigEnv = "ICEBERG_KILL_CONFIG"
 	killNodeEnv   = "ICEBERG_KILL_NODE"
 	killUnitsEnv  = "ICEBERG_KILL_UNITS"
+	killDirEnv    = "ICEBERG_KILL_DIR" // of a node that takes rows and seals; empty for units that are made
 )
 
 // killed returns what a process of TestKill does, if this is one.
@@ -46,7 +49,9 @@ func killed() (func(), bool) {
 		if err == nil {
 			err = json.Unmarshal([]byte(config), &c)
 		}
-		if err == nil {
+		if dir := os.Getenv(killDirEnv); err == nil && dir != "" {
+			err = sealRows(c, os.Getenv(killNodeEnv), dir, units)
+		} else if err == nil {
 			err = commitUnits(c, os.Getenv(killNodeEnv), units)
 		}
 		if err != nil {
@@ -66,10 +71,7 @@ func commitUnits(c Config, node string, units int64) error {
 		return err
 	}
 	defer l.Close()
-	l.catalog = &faulty{Catalog: l.catalog, commit: func(do func() error) error {
-		fmt.Println("commit")
-		return do()
-	}}
+	l.catalog = announced(l.catalog)
 	if err := l.Register(ctx, node, ""); err != nil {
 		return err
 	}
@@ -87,6 +89,60 @@ func commitUnits(c Config, node string, units int64) error {
 			if _, err := l.Expire(ctx, ExpireOptions{Keep: 20}); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// announced is a catalog that prints a line before each attempt to commit.
+func announced(c catalog.Catalog) catalog.Catalog {
+	return &faulty{Catalog: c, commit: func(do func() error) error {
+		fmt.Println("commit")
+		return do()
+	}}
+}
+
+// sealRows inserts rows with the values that follow those of a directory and the table, some of them late, and seals, a
+// number of times. It prints a line before the first time, and the newest durable value after each.
+func sealRows(c Config, node, dir string, times int64) error {
+	fmt.Println("begun")
+	ctx := context.Background()
+	l, err := Open(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	l.catalog = announced(l.catalog)
+	if err := l.Register(ctx, node, ""); err != nil {
+		return err
+	}
+	store, db, err := openNode(dir)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	lake, seal, err := lakeValues(l, node)
+	if err != nil {
+		return err
+	}
+	hot, err := hotValues(db, seal)
+	if err != nil {
+		return err
+	}
+	s := &Sealer{Lake: l, Node: node, Store: store, Table: db.Table()}
+	for n := int64(len(lake) + len(hot)); times > 0; times-- {
+		for range 5 {
+			n++
+			if err := insertValue(db, n/5+1-n%3, n); err != nil {
+				return err
+			}
+		}
+		if err := store.Sync(ctx); err != nil {
+			return err
+		}
+		fmt.Println(n)
+		if _, err := s.Seal(ctx, time.Unix(0, start).Add(time.Duration(n/5)*time.Minute)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -189,10 +245,50 @@ func TestKill(t *testing.T) {
 	}
 }
 
+// A node that takes rows is killed while it inserts, seals, writes, commits and drops. Each row that it acknowledged is in the
+// table or in its directory behind its seal, and none is in both.
+func TestKill_Sealer(t *testing.T) {
+	l, config := openConfig(t)
+	if err := l.Create(context.Background(), TableOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	left := make(chan struct{}, *killTimes)
+	for range *killTimes {
+		left <- struct{}{}
+	}
+	close(left)
+	v := &victim{config: config, node: "n", dir: filepath.Join(t.TempDir(), "db"), rng: rand.New(rand.NewPCG(*killSeed, 99))}
+	if err := v.run(left); err != nil {
+		t.Fatal(err)
+	}
+	store, db, err := openNode(v.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	lake, seal, err := lakeValues(l, v.node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hot, err := hotValues(db, seal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := int64(len(lake) + len(hot))
+	if err := checkUnion(l, v.node, db, n); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d processes killed, %d rows, %d of them in the table up to seal %d, %d acknowledged", v.kills, n, len(lake), seal, v.newest)
+	if v.kills != *killTimes || n < v.newest || int64(len(lake)) < n/2 {
+		t.Errorf("%d kills, want %d", v.kills, *killTimes)
+	}
+}
+
 // victim is a node whose processes are killed.
 type victim struct {
 	config Config
 	node   string
+	dir    string // of a node that seals
 	rng    *rand.Rand
 	newest int64 // seal that a process said it had committed
 	acks   int64 // number of these
@@ -222,7 +318,7 @@ func (v *victim) process(units int64, kill bool) error {
 		return err
 	}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), killConfigEnv+"="+string(config), killNodeEnv+"="+v.node, killUnitsEnv+"="+fmt.Sprint(units))
+	cmd.Env = append(os.Environ(), killConfigEnv+"="+string(config), killNodeEnv+"="+v.node, killUnitsEnv+"="+fmt.Sprint(units), killDirEnv+"="+v.dir)
 	var notes bytes.Buffer
 	cmd.Stderr = &notes
 	out, err := cmd.StdoutPipe()
@@ -261,7 +357,9 @@ func (v *victim) process(units int64, kill bool) error {
 		if err != nil {
 			break // a line that the kill cut
 		}
-		v.newest, v.acks, v.commit = seal, v.acks+1, time.Since(attempt)
+		if v.newest, v.acks = seal, v.acks+1; !attempt.IsZero() { // else it began by other work
+			v.commit = time.Since(attempt)
+		}
 	}
 	v.lived += time.Since(began)
 	err = cmd.Wait()

@@ -48,6 +48,16 @@ func (p Pinned) ClickHouse() (from, settings string) {
 	return from, settings
 }
 
+// Hot returns the URL of the rows that a node has and the snapshot lacks, as an Arrow stream in the columns of granary
+// export. It is empty for a node without an address. The status 410 says that the node has dropped some of them: pin
+// again.
+func (n Node) Hot() string {
+	if n.Address == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s/arrow?form=plain&after=%d", strings.TrimSuffix(n.Address, "/"), n.Seal)
+}
+
 // Spark returns the table of a catalog with the given name, at the pinned snapshot.
 func (p Pinned) Spark(catalog string) string {
 	if p.Snapshot == 0 {

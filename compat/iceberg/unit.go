@@ -28,6 +28,8 @@ type Unit struct {
 	Node string
 	// Seal is the number of the seal, above 0. Later seals of a node have greater numbers.
 	Seal int64
+	// Bucket is the id of the unit in its store, if it is one of columnstore.Table.Seal; 0 chooses rows by time alone.
+	Bucket uint64
 	// From and To bound the times of the rows, Unix nanoseconds from From up to but not To.
 	From, To int64
 	// Table has the rows, in the profiling schema, and Snapshot is the state to read.
@@ -158,6 +160,9 @@ func scan(ctx context.Context, u Unit, from, to int64, w *fileWriter) error {
 	opts := columnstore.ScanOptions{
 		Columns: scanColumns(), Ordered: true, Form: columnstore.Native, Elements: w.places.element,
 		Where: columnstore.And(columnstore.AtLeast(profile.ColumnTimestamp, from), columnstore.Less(profile.ColumnTimestamp, to)),
+	}
+	if u.Bucket != 0 {
+		opts.Buckets = []uint64{u.Bucket}
 	}
 	for rec, err := range u.Table.Scan(ctx, u.Snapshot, opts) {
 		if err != nil {

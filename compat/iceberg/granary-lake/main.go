@@ -60,7 +60,8 @@ table, which Spark, ClickHouse, Polars and others read. A row is one value of on
 sample, as in granary export; the table is named profiles.samples.
 
   init     makes the table
-  seal     adds the rows of a directory, each exactly once
+  serve    takes profiles, and adds them as their time ranges end
+  seal     adds the rows of a directory that no server has open, or of a backup
   expire   drops old days, old snapshots and files that nothing needs
   sql      prints queries of the state that the table has now
   forget   removes a node that will not come back
@@ -73,7 +74,7 @@ The catalog is a file of SQLite, for processes of one machine, or a REST catalog
 
 exit codes: 0 done, 1 failed, 2 wrong use`,
 		Example: `  granary-lake init --catalog sqlite:lake.db --warehouse lake --label job --label pod
-  granary-lake seal --catalog sqlite:lake.db --node $(hostname) --db backup/
+  granary-lake serve --catalog sqlite:lake.db --node $(hostname) --db /var/lib/granary
   granary-lake sql  --catalog sqlite:lake.db
   granary-lake expire --catalog sqlite:lake.db --days 90 --orphans 72h`,
 		SilenceUsage: true, SilenceErrors: true,
@@ -85,7 +86,7 @@ exit codes: 0 done, 1 failed, 2 wrong use`,
 	f.StringVar(&c.Warehouse, "warehouse", "", "the `FOLDER` or URL of new tables; a REST catalog can have its own")
 	f.StringToStringVar(&c.Properties, "property", nil, "a `KEY=VALUE` for the catalog, such as s3.endpoint=http://host:9000")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
-	root.AddCommand(newInit(c), newSeal(c), newExpire(c), newSQL(c), newForget(c))
+	root.AddCommand(newInit(c), newServe(c), newSeal(c), newExpire(c), newSQL(c), newForget(c))
 	for _, cmd := range root.Commands() {
 		cmd.Args = func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {

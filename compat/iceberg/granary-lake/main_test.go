@@ -3,8 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
+	"net/http"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,7 +31,7 @@ func command(t *testing.T, want int, args ...string) (out, notes string) {
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"freeze"}, {"sql", "--catalog", "ftp:x"}, {"sql", "x"}, {"seal", "--every", "7m"}, {"seal", "--nodes", "a"},
-		{"seal", "--node", "a", "--db", "x", "--every", "7m"}, {"seal", "--node", "a", "--db", "x", "--before", "noon"}, {"expire", "--days", "-1"}, {"forget"},
+		{"seal", "--node", "a", "--db", "x", "--every", "7m"}, {"seal", "--node", "a", "--db", "x", "--before", "noon"}, {"expire", "--days", "-1"}, {"forget"}, {"serve", "--node", "n"}, {"serve", "--node", "n", "--db", "x", "--every", "0s"},
 	} {
 		if _, notes := command(t, exitUsage, args...); !strings.Contains(notes, "--help") {
 			t.Errorf("%q: %s", args, notes)
@@ -37,6 +41,96 @@ func TestUsage(t *testing.T) {
 		t.Error(out)
 	}
 	command(t, exitFailed, "sql", "--catalog", "sqlite:"+filepath.Join(t.TempDir(), "x"))
+}
+
+// notebook is what a command noted so far.
+type notebook struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (n *notebook) Write(b []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.text.Write(b)
+}
+
+func (n *notebook) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.text.String()
+}
+
+// await returns the first group of a pattern once there is a match.
+func await(t *testing.T, text func() string, pattern string) string {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if m := regexp.MustCompile(pattern).FindStringSubmatch(text()); m != nil {
+			return m[len(m)-1]
+		}
+	}
+	t.Fatalf("never %s: %s", pattern, text())
+	return ""
+}
+
+// A node takes a profile, which is in the table and then not in the node any more; what is younger is in the node alone.
+func TestServe(t *testing.T) {
+	dir := t.TempDir()
+	catalog := []string{"--catalog", "sqlite:" + filepath.Join(dir, "lake.db"), "--warehouse", dir}
+	command(t, 0, append([]string{"init", "--label", "job"}, catalog...)...)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var notes notebook
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, append([]string{"serve", "--node", "n", "--db", filepath.Join(dir, "db"), "--listen", "127.0.0.1:0", "--every", "50ms", "--seal-after", "0s", "--grace", "0s"}, catalog...), io.Discard, &notes)
+	}()
+	url := await(t, notes.String, `node n at (http://\S+)`)
+	push := func(ago time.Duration) {
+		t.Helper()
+		p := &pprof.Profile{TimeNanos: time.Now().Add(-ago).UnixNano(), SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}}, Sample: []*pprof.Sample{{Value: []int64{7}}}}
+		var body bytes.Buffer
+		if err := p.Write(&body); err != nil {
+			t.Fatal(err)
+		}
+		if code, text := fetch(t, http.MethodPost, url+"/ingest?name=app", &body); code != http.StatusOK {
+			t.Fatalf("push: %d %s", code, text)
+		}
+	}
+	push(time.Hour)
+	sql := func() string { out, _ := command(t, 0, append([]string{"sql"}, catalog...)...); return out }
+	await(t, sql, "node n: rows up to seal 1")
+	await(t, notes.String, "1 units in the table: 1 rows, [0-9]+ bytes; 1 units dropped here")
+	push(0)
+	if code, text := fetch(t, http.MethodGet, await(t, sql, "url\\('([^']+after=1)'"), nil); code != http.StatusOK || !strings.Contains(text, "cpu") {
+		t.Errorf("hot: %d %q", code, text)
+	}
+	if code, text := fetch(t, http.MethodGet, url+"/arrow?after=0", nil); code != http.StatusGone {
+		t.Errorf("hot, of a unit that is dropped: %d %q", code, text)
+	}
+	stop()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit code %d: %s", code, notes.String())
+	}
+}
+
+func fetch(t *testing.T, method, url string, body io.Reader) (code int, text string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(data)
 }
 
 // A directory is sealed in units of an hour; again, and nothing is added.

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/compat/iceberg"
+	"github.com/granarydb/granary/server"
+)
+
+// node is the command serve with the values of its flags.
+type node struct {
+	config  *iceberg.Config
+	id      string
+	dir     string
+	memory  int64
+	listen  string
+	address string
+	hosts   []string
+	every   time.Duration
+	after   time.Duration
+	grace   time.Duration
+}
+
+func newServe(c *iceberg.Config) *cobra.Command {
+	n := &node{config: c}
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Take profiles, and add them to the table as their time ranges end",
+		Long: `serve is a server of profiles, as granary serve, of a directory that is a node of the
+table. Ranges of 15 minutes that ended a while ago become units: a file and a commit
+each. A unit stays in the directory for the grace, then the table alone has it. Rows
+that come late are in a unit of their own, so none is lost and none is there twice.
+
+GET /arrow?after=N has the rows that the table lacks at seal N of the node: sql prints
+queries of both, of one state. --grace is at least as long as such a query takes.
+
+It can be killed and started again at any time. A node is one directory: give each its
+own --node, always the same.`,
+		Example: `  granary-lake serve --catalog sqlite:lake.db --node db-1 --db /var/lib/granary \
+      --listen :4040 --address http://db-1:4040`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return n.run(cmd.Context(), cmd.ErrOrStderr()) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&n.id, "node", "", "the `ID` of the node: letters, digits, - and _")
+	f.StringVar(&n.dir, "db", "", "the `DIR`ectory of the node; it is made if there is none")
+	f.Int64Var(&n.memory, "memory-budget", 1<<30, "`BYTES` of memory for the store")
+	f.StringVar(&n.listen, "listen", "localhost:4040", "the `ADDRESS` to listen on; it is open to all who reach it")
+	f.StringVar(&n.address, "address", "", "the `URL` where others reach the server, which the table keeps; default: that of --listen")
+	f.StringArrayVar(&n.hosts, "host", nil, "a `NAME` of the server beside localhost and IP addresses; may be repeated")
+	f.DurationVar(&n.every, "every", 5*time.Minute, "look for ended ranges after each `DURATION`, about: nodes commit at different times")
+	f.DurationVar(&n.after, "seal-after", 15*time.Minute, "the `DURATION` between the end of a range and its unit, for rows that come late")
+	f.DurationVar(&n.grace, "grace", 10*time.Minute, "the `DURATION` that a unit stays in the directory after its commit")
+	return cmd
+}
+
+func (n *node) run(ctx context.Context, notes io.Writer) error {
+	switch {
+	case n.id == "" || n.dir == "":
+		return fmt.Errorf("%w: serve needs --node and --db", errUsage)
+	case n.every <= 0 || n.after < 0 || n.grace < 0 || n.memory <= 0:
+		return fmt.Errorf("%w: --every and --memory-budget are above 0, --seal-after and --grace not below", errUsage)
+	}
+	store, err := columnstore.Open(columnstore.Options{Dir: n.dir, MemoryBudget: n.memory})
+	if err != nil {
+		return fmt.Errorf("directory %s: %w", n.dir, err)
+	}
+	err = with(ctx, n.config, func(l *iceberg.Lake) error { return n.serve(ctx, l, store, notes) })
+	return errors.Join(err, store.Close())
+}
+
+// serve takes requests and seals until ctx ends or the server fails.
+func (n *node) serve(ctx context.Context, l *iceberg.Lake, store *columnstore.Store, notes io.Writer) error {
+	s, err := server.New(store, server.Options{Hosts: n.hosts})
+	if err != nil {
+		return err
+	}
+	defer s.Wait()
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", n.listen)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	if n.address == "" {
+		n.address = "http://" + listener.Addr().String()
+	}
+	if err := l.Register(ctx, n.id, n.address); err != nil { // before it takes rows, so that readers know of them
+		return err
+	}
+	fmt.Fprintf(notes, "node %s at %s\n", n.id, n.address)
+	web := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
+	ctx, stop := context.WithCancelCause(ctx)
+	var serving sync.WaitGroup
+	serving.Go(func() { stop(web.Serve(listener)) })
+	n.seal(ctx, &iceberg.Sealer{Lake: l, Node: n.id, Store: store, Table: store.Table(profilesTable), Grace: n.grace}, notes)
+	last, end := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer end()
+	err = web.Shutdown(last)
+	serving.Wait()
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) { // the server failed
+		err = errors.Join(cause, err)
+	}
+	return err
+}
+
+// seal seals again and again until ctx ends. An error is noted, and the next time goes on.
+func (n *node) seal(ctx context.Context, s *iceberg.Sealer, notes io.Writer) {
+	for {
+		pause := n.every/2 + rand.N(n.every)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		did, err := s.Seal(ctx, time.Now().Add(-n.after))
+		if did != (iceberg.Sealed{}) {
+			fmt.Fprintf(notes, "%d units in the table: %d rows, %d bytes; %d units dropped here\n", did.Units, did.Rows, did.Bytes, did.Dropped)
+		}
+		if err != nil && ctx.Err() == nil {
+			fmt.Fprintln(notes, "granary-lake: seal:", err)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package iceberg
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/granarydb/granary/columnstore"
+)
+
+// Sealer moves the rows of an open store into the table while the store takes more. A unit is a bucket of the store
+// (columnstore.Table.Seal), and its seal is the id that it has there. So a row is in the table, in a unit behind the node's
+// seal, or in no unit: GET /arrow?after= of package server answers with the latter two.
+//
+// A node is one directory: the table refuses a seal that the directory never gave. A store without a directory loses what the
+// table does not have, and is another node each time that it is opened.
+//
+// A Sealer belongs to one goroutine, and a node has one at a time.
+type Sealer struct {
+	Lake  *Lake
+	Node  string // registered (Lake.Register)
+	Store *columnstore.Store
+	Table *columnstore.Table
+	// Grace is how long units stay in the store after they are in the table: at least as long as the longest question that
+	// asks both, from its look at the table on.
+	Grace time.Duration
+	// Now is the clock of Grace. nil means time.Now.
+	Now func() time.Time
+
+	since map[uint64]time.Time // of units that the table has: when that was first seen
+}
+
+// Sealed is what a call of Sealer.Seal did.
+type Sealed struct {
+	Units   int   // that are in the table now, and were not before
+	Rows    int64 // of them
+	Bytes   int64 // of their files
+	Dropped int   // units that left the store
+}
+
+// Seal makes units of the time ranges that end at a time or before it, adds the units that the table lacks to it, in the
+// order of their ids, and drops those that it has had for Grace. It waits until a unit is durable before it writes its
+// files: after a crash its id cannot be that of other rows. It can be killed and called again at any time.
+//
+// What it returns with an error was done. Errors are ErrNode for a node that is not registered, or whose seal in the
+// table the directory never gave, those of columnstore.Table.Seal, columnstore.ErrSnapshotExpired if the store needed the
+// memory, and those of Lake.Write and Lake.Commit. After each of them the next call goes on.
+func (s *Sealer) Seal(ctx context.Context, before time.Time) (out Sealed, err error) {
+	place, err := s.Lake.place(ctx, s.Node)
+	if err != nil {
+		return out, err
+	}
+	if _, err := s.Table.Seal(ctx, before.UnixNano()); err != nil {
+		return out, err
+	}
+	if err := s.Store.Sync(ctx); err != nil {
+		return out, err
+	}
+	units, err := s.add(ctx, place, &out)
+	if err != nil {
+		return out, err
+	}
+	return out, s.drop(ctx, units, &out)
+}
+
+// add adds the units behind a node's seal to the table, and returns those that it has now and the store has still.
+func (s *Sealer) add(ctx context.Context, place uint64, out *Sealed) ([]columnstore.Unit, error) {
+	snap, err := s.Store.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Close()
+	units, last, err := s.Table.Units(snap)
+	if err != nil {
+		return nil, err
+	}
+	if place > last {
+		return nil, fmt.Errorf("%w: %q has seal %d in table %s, and its store has no unit behind %d: it is another store's", ErrNode, s.Node, place, s.Lake.Name(), last)
+	}
+	units = slices.DeleteFunc(units, func(u columnstore.Unit) bool { return u.ID == 0 })
+	slices.SortFunc(units, func(a, b columnstore.Unit) int { return cmp.Compare(a.ID, b.ID) })
+	for _, u := range units {
+		if u.ID <= place {
+			continue
+		}
+		files, err := s.Lake.Write(ctx, Unit{
+			Node: s.Node, Seal: int64(u.ID), Bucket: u.ID, From: u.First, To: u.Last + 1, Table: s.Table, Snapshot: snap,
+		})
+		if err != nil {
+			return nil, err
+		}
+		added, err := s.Lake.Commit(ctx, files)
+		if err != nil {
+			return nil, err
+		}
+		if added {
+			out.Units, out.Rows, out.Bytes = out.Units+1, out.Rows+files.Rows, out.Bytes+files.Bytes
+		}
+	}
+	return units, nil
+}
+
+// drop drops the units that the table has had for the grace.
+func (s *Sealer) drop(ctx context.Context, units []columnstore.Unit, out *Sealed) error {
+	now := time.Now()
+	if s.Now != nil {
+		now = s.Now()
+	}
+	since := map[uint64]time.Time{}
+	var ids []uint64
+	for _, u := range units {
+		seen, known := s.since[u.ID]
+		if !known {
+			seen = now
+		}
+		if since[u.ID] = seen; now.Sub(seen) >= s.Grace {
+			ids = append(ids, u.ID)
+		}
+	}
+	s.since = since
+	if len(ids) == 0 {
+		return nil
+	}
+	if _, err := s.Table.Drop(ctx, ids); err != nil {
+		return err
+	}
+	out.Dropped = len(ids)
+	return nil
+}

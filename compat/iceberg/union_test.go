@@ -1,0 +1,203 @@
+package iceberg
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/iceberg-go/table"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server"
+)
+
+var unionQueries = flag.Int("union.queries", 60, "TestUnion asks so many questions")
+
+// live is a node whose store is closed and opened again behind one address.
+type live struct {
+	dir string
+	l   *Lake
+
+	mu    sync.RWMutex // held for writing while there is no store
+	store *columnstore.Store
+	db    *profile.DB
+	web   *server.Server
+}
+
+func (n *live) open() (err error) {
+	if n.store, n.db, err = openNode(n.dir); err == nil {
+		n.web, err = server.New(n.store, server.Options{Profiles: profile.Options{Bucket: time.Minute}})
+	}
+	return err
+}
+
+func (n *live) restart() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.web.Wait()
+	if err := n.store.Close(); err != nil {
+		return err
+	}
+	return n.open()
+}
+
+func (n *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	n.web.ServeHTTP(w, r)
+}
+
+// errGone is the answer 410: the node has dropped rows that the pinned snapshot lacks.
+var errGone = errors.New("gone")
+
+// union returns the values of all rows by one state of the table, which it pins, and by its node's answer.
+func union(l *Lake) (values []int64, err error) {
+	ctx := context.Background()
+	p, err := l.Pin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if p.Snapshot != 0 {
+		t, err := l.load(ctx) // perhaps a newer state; the snapshot is the pinned one
+		if err != nil {
+			return nil, err
+		}
+		_, records, err := t.Scan(table.WithSnapshotID(p.Snapshot), table.WithSelectedFields("value")).ToArrowRecords(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for rec, err := range records {
+			if err != nil {
+				return nil, err
+			}
+			values = append(values, rec.Column(0).(*array.Int64).Int64Values()...)
+			rec.Release()
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Nodes[0].Hot(), nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(resp.Body)
+		if resp.StatusCode == http.StatusGone {
+			return nil, fmt.Errorf("%w: %s", errGone, text)
+		}
+		return nil, fmt.Errorf("status %d: %s", resp.StatusCode, text)
+	}
+	r, err := ipc.NewReader(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Release()
+	for r.Next() {
+		rec := r.RecordBatch()
+		at := rec.Schema().FieldIndices(profile.ColumnValue)
+		values = append(values, rec.Column(at[0]).(*array.Int64).Int64Values()...)
+	}
+	return values, r.Err()
+}
+
+// Invariant L2: while a node takes rows, some of them late, seals, commits, drops and starts again, the rows of one state of the
+// table and those that the node has behind its seal are all rows, each once. The only other answer is 410.
+func TestUnion(t *testing.T) {
+	l := openLake(t, "job")
+	n := &live{dir: filepath.Join(t.TempDir(), "db"), l: l}
+	if err := n.open(); err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(n)
+	defer front.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+	if err := l.Register(t.Context(), "n", front.URL); err != nil {
+		t.Fatal(err)
+	}
+	var rows atomic.Int64 // that are committed, at least
+	ctx, stop := context.WithCancel(t.Context())
+	var work sync.WaitGroup
+	fail := func(what string, err error) {
+		if err != nil && ctx.Err() == nil {
+			t.Errorf("%s: %v", what, err)
+			stop()
+		}
+	}
+	work.Go(func() { // the writer
+		rng := rand.New(rand.NewPCG(1, 7))
+		for value := int64(1); ctx.Err() == nil; value++ {
+			n.mu.RLock()
+			err := insertValue(n.db, max(0, value/20-rng.Int64N(4)), value)
+			n.mu.RUnlock()
+			fail("insert", err)
+			rows.Store(value)
+			time.Sleep(time.Duration(rng.IntN(10)) * time.Millisecond)
+		}
+	})
+	restarts, units := 0, 0
+	work.Go(func() { // the sealer
+		for ctx.Err() == nil {
+			n.mu.RLock()
+			s := &Sealer{Lake: l, Node: "n", Store: n.store, Table: n.db.Table(), Grace: 200 * time.Millisecond}
+			n.mu.RUnlock()
+			for range 10 {
+				did, err := s.Seal(ctx, time.Unix(0, start).Add(time.Duration(rows.Load()/20)*time.Minute))
+				fail("seal", err)
+				units += did.Units
+			}
+			fail("expire", func() error { _, err := l.Expire(ctx, ExpireOptions{Keep: 20}); return err }())
+			fail("restart", n.restart())
+			restarts++
+		}
+	})
+	gone := 0
+	for asked := 0; asked < *unionQueries && ctx.Err() == nil; {
+		before := rows.Load()
+		got, err := union(l)
+		after := rows.Load() + 1 // one can be committed, and not counted
+		if errors.Is(err, errGone) {
+			gone++
+			continue
+		}
+		if asked++; err != nil {
+			t.Error(err)
+			break
+		}
+		slices.Sort(got)
+		for i, v := range got {
+			if v != int64(i)+1 {
+				t.Fatalf("question %d: row %d has the value %d", asked, i+1, v)
+			}
+		}
+		if k := int64(len(got)); k < before || k > after {
+			t.Fatalf("question %d: %d rows, and there were %d to %d", asked, k, before, after)
+		}
+	}
+	stop()
+	work.Wait()
+	t.Logf("%d questions, %d times 410, %d rows, %d units, %d restarts", *unionQueries, gone, rows.Load(), units, restarts)
+	if units < 3 || restarts < 1 {
+		t.Error("too little happened")
+	}
+	n.web.Wait()
+	if err := n.store.Close(); err != nil {
+		t.Error(err)
+	}
+}
