@@ -61,6 +61,9 @@ func (n *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n.web.ServeHTTP(w, r)
 }
 
+// unionMinute is how many rows are of a minute, about.
+const unionMinute = 50
+
 // errGone is the answer 410: the node has dropped rows that the pinned snapshot lacks.
 var errGone = errors.New("gone")
 
@@ -144,31 +147,35 @@ func TestUnion(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 7))
 		for value := int64(1); ctx.Err() == nil; value++ {
 			n.mu.RLock()
-			err := insertValue(n.db, max(0, value/20-rng.Int64N(4)), value)
+			err := insertValue(n.db, max(0, value/unionMinute-rng.Int64N(4)), value)
 			n.mu.RUnlock()
 			fail("insert", err)
 			rows.Store(value)
 			time.Sleep(time.Duration(rng.IntN(10)) * time.Millisecond)
 		}
 	})
-	restarts, units := 0, 0
+	var restarts, units atomic.Int64
 	work.Go(func() { // the sealer
 		for ctx.Err() == nil {
 			n.mu.RLock()
 			s := &Sealer{Lake: l, Node: "n", Store: n.store, Table: n.db.Table(), Grace: 200 * time.Millisecond}
 			n.mu.RUnlock()
 			for range 10 {
-				did, err := s.Seal(ctx, time.Unix(0, start).Add(time.Duration(rows.Load()/20)*time.Minute))
+				did, err := s.Seal(ctx, time.Unix(0, start).Add(time.Duration(rows.Load()/unionMinute)*time.Minute))
 				fail("seal", err)
-				units += did.Units
+				units.Add(int64(did.Units))
+				time.Sleep(10 * time.Millisecond) // each unit is a file more that each question reads
 			}
 			fail("expire", func() error { _, err := l.Expire(ctx, ExpireOptions{Keep: 20}); return err }())
 			fail("restart", n.restart())
-			restarts++
+			restarts.Add(1)
 		}
 	})
-	gone := 0
-	for asked := 0; asked < *unionQueries && ctx.Err() == nil; {
+	asked, gone := 0, 0
+	for end := time.Now().Add(30 * time.Second); ctx.Err() == nil; {
+		if enough := units.Load() > 9 && restarts.Load() > 1; asked >= *unionQueries && (enough || time.Now().After(end)) {
+			break
+		}
 		before := rows.Load()
 		got, err := union(l)
 		after := rows.Load() + 1 // one can be committed, and not counted
@@ -192,8 +199,8 @@ func TestUnion(t *testing.T) {
 	}
 	stop()
 	work.Wait()
-	t.Logf("%d questions, %d times 410, %d rows, %d units, %d restarts", *unionQueries, gone, rows.Load(), units, restarts)
-	if units < 3 || restarts < 1 {
+	t.Logf("%d questions, %d times 410, %d rows, %d units, %d restarts", asked, gone, rows.Load(), units.Load(), restarts.Load())
+	if units.Load() < 10 || restarts.Load() < 2 {
 		t.Error("too little happened")
 	}
 	n.web.Wait()
