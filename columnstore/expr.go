@@ -66,7 +66,9 @@ func Func(column string, f func(value any) bool) Expr { return filter.Func(colum
 // A query over many rows evaluates all lists of the dictionaries in one pass, each list only
 // as far as it differs from the one before. An Aggregate by this column alone evaluates once
 // per group and not once per row.
-func HasElement(column string, f func(id uuid.UUID, record []byte) bool) Expr { return filter.HasElement(column, f) }
+func HasElement(column string, f func(id uuid.UUID, record []byte) bool) Expr {
+	return filter.HasElement(column, f)
+}
 
 // IsNull holds if the column has no value. Not(IsNull) holds if it has one.
 func IsNull(column string) Expr { return filter.IsNull(column) }

@@ -43,16 +43,13 @@ func (s *Store) prepare(kind uint32, body []byte, urgent bool) (disk.Prepared, e
 }
 
 // Sync returns when all that was committed before the call is durable, whatever Options.Sync is; at once without a
-// directory. The errors are that of ctx, ErrClosed and disk.ErrNotDurable. Calls at one time share a sync of the log.
+// directory. The errors are that of ctx, disk.ErrNotDurable, and disk.ErrClosed behind a Close that lost commits. Calls at
+// one time share a sync of the log.
 func (s *Store) Sync(ctx context.Context) error {
 	if s.log == nil {
 		return nil
 	}
-	err := s.log.Sync(ctx, math.MaxUint64)
-	if errors.Is(err, disk.ErrClosed) {
-		err = ErrClosed
-	}
-	return err
+	return s.log.Sync(ctx, math.MaxUint64)
 }
 
 // prepareNew returns the entry of a new table or history, which has its name.
