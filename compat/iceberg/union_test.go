@@ -160,11 +160,11 @@ func TestUnion(t *testing.T) {
 			n.mu.RLock()
 			s := &Sealer{Lake: l, Node: "n", Store: n.store, Table: n.db.Table(), Grace: 200 * time.Millisecond}
 			n.mu.RUnlock()
-			for range 10 {
+			for range 5 {
 				did, err := s.Seal(ctx, time.Unix(0, start).Add(time.Duration(rows.Load()/unionMinute)*time.Minute))
 				fail("seal", err)
 				units.Add(int64(did.Units))
-				time.Sleep(10 * time.Millisecond) // each unit is a file more that each question reads
+				time.Sleep(50 * time.Millisecond) // each unit is a file more that each question reads
 			}
 			fail("expire", func() error { _, err := l.Expire(ctx, ExpireOptions{Keep: 20}); return err }())
 			fail("restart", n.restart())
