@@ -87,7 +87,7 @@ require (
 	golang.org/x/exp v0.0.0-20260709172345-9ea1abe57597 // indirect
 	golang.org/x/mod v0.42.0 // indirect
 	golang.org/x/net v0.61.0 // indirect
-	golang.org/x/oauth2 v0.36.0 // indirect
+	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/telemetry v0.0.0-20261009151841-97e8ea77aa2a // indirect
@@ -109,3 +109,5 @@ replace (
 	github.com/granarydb/granary/bench => ../../../bench
 	github.com/granarydb/granary/compat/iceberg => ../
 )
+
+replace github.com/granarydb/granary/server => ../../../server
