@@ -3,6 +3,7 @@ package iceberg
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -44,66 +45,98 @@ type Sealed struct {
 // order of their ids, and drops those that it has had for Grace. It waits until a unit is durable before it writes its
 // files: after a crash its id cannot be that of other rows. It can be killed and called again at any time.
 //
-// What it returns with an error was done. Errors are ErrNode for a node that is not registered, or whose seal in the
-// table the directory never gave, those of columnstore.Table.Seal, columnstore.ErrSnapshotExpired if the store needed the
-// memory, and those of Lake.Write and Lake.Commit. After each of them the next call goes on.
+// Units that retention or a budget has dropped before they were in the table are passed over; Stats.LostUnitRows counts
+// their rows. What Seal returns with an error was done, and the next call goes on. Errors are ErrNode for a node that is
+// not registered, or whose seal in the table the directory never gave, those of columnstore.Table.Seal and Drop,
+// columnstore.ErrSnapshotExpired if the store needed the memory, and those of Lake.Write and Lake.Commit.
 func (s *Sealer) Seal(ctx context.Context, before time.Time) (out Sealed, err error) {
 	place, err := s.Lake.place(ctx, s.Node)
 	if err != nil {
 		return out, err
 	}
-	if _, err := s.Table.Seal(ctx, before.UnixNano()); err != nil {
-		return out, err
+	// Before anything is sealed: the ids of another store would rise up to the place.
+	_, last, err := s.units()
+	if err == nil && place > last {
+		err = fmt.Errorf("%w: %q has seal %d in table %s, and its store has no unit behind %d: it is another store's", ErrNode, s.Node, place, s.Lake.Name(), last)
 	}
-	if err := s.Store.Sync(ctx); err != nil {
-		return out, err
+	if err == nil {
+		err = s.drop(ctx, place, &out) // it makes room on a full disk, where the next step finds none
 	}
-	units, err := s.add(ctx, place, &out)
 	if err != nil {
 		return out, err
 	}
-	return out, s.drop(ctx, units, &out)
+	_, sealErr := s.Table.Seal(ctx, before.UnixNano()) // units of before are added all the same
+	if err = s.Store.Sync(ctx); err == nil {
+		place, err = s.add(ctx, place, &out)
+	}
+	if err == nil {
+		err = s.drop(ctx, place, &out)
+	}
+	return out, errors.Join(sealErr, err)
 }
 
-// add adds the units behind a node's seal to the table, and returns those that it has now and the store has still.
-func (s *Sealer) add(ctx context.Context, place uint64, out *Sealed) ([]columnstore.Unit, error) {
+// units returns the units that the store has, in the order of their ids, and the id of the newest that it ever had.
+func (s *Sealer) units() (units []columnstore.Unit, last uint64, err error) {
 	snap, err := s.Store.Snapshot()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer snap.Close()
-	units, last, err := s.Table.Units(snap)
-	if err != nil {
-		return nil, err
-	}
-	if place > last {
-		return nil, fmt.Errorf("%w: %q has seal %d in table %s, and its store has no unit behind %d: it is another store's", ErrNode, s.Node, place, s.Lake.Name(), last)
-	}
+	units, last, err = s.Table.Units(snap)
 	units = slices.DeleteFunc(units, func(u columnstore.Unit) bool { return u.ID == 0 })
 	slices.SortFunc(units, func(a, b columnstore.Unit) int { return cmp.Compare(a.ID, b.ID) })
+	return units, last, err
+}
+
+// add adds the units behind a node's seal to the table, and returns the seal that it has then.
+func (s *Sealer) add(ctx context.Context, place uint64, out *Sealed) (uint64, error) {
+	units, last, err := s.units()
+	if err != nil {
+		return place, err
+	}
 	for _, u := range units {
 		if u.ID <= place {
 			continue
 		}
-		files, err := s.Lake.Write(ctx, Unit{
-			Node: s.Node, Seal: int64(u.ID), Bucket: u.ID, From: u.First, To: u.Last + 1, Table: s.Table, Snapshot: snap,
-		})
-		if err != nil {
-			return nil, err
+		if err := s.addUnit(ctx, u, out); err != nil && !errors.Is(err, columnstore.ErrUnit) { // it was dropped meanwhile
+			return place, err
 		}
-		added, err := s.Lake.Commit(ctx, files)
-		if err != nil {
-			return nil, err
-		}
-		if added {
-			out.Units, out.Rows, out.Bytes = out.Units+1, out.Rows+files.Rows, out.Bytes+files.Bytes
+		place = u.ID
+	}
+	if place < last { // the newest are lost: readers that wait for them would wait for ever
+		if _, err := s.Lake.Commit(ctx, &Files{Node: s.Node, Seal: int64(last)}); err != nil {
+			return place, err
 		}
 	}
-	return units, nil
+	return last, nil
 }
 
-// drop drops the units that the table has had for the grace.
-func (s *Sealer) drop(ctx context.Context, units []columnstore.Unit, out *Sealed) error {
+// addUnit adds a unit to the table. A snapshot is held for one unit only, as others can wait long for the catalog.
+func (s *Sealer) addUnit(ctx context.Context, u columnstore.Unit, out *Sealed) error {
+	snap, err := s.Store.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	files, err := s.Lake.Write(ctx, Unit{
+		Node: s.Node, Seal: int64(u.ID), Bucket: u.ID, From: u.First, To: u.Last + 1, Table: s.Table, Snapshot: snap,
+	})
+	if err != nil {
+		return err
+	}
+	added, err := s.Lake.Commit(ctx, files)
+	if err == nil && added {
+		out.Units, out.Rows, out.Bytes = out.Units+1, out.Rows+files.Rows, out.Bytes+files.Bytes
+	}
+	return err
+}
+
+// drop drops the units up to a seal of the node that the table has had for the grace.
+func (s *Sealer) drop(ctx context.Context, place uint64, out *Sealed) error {
+	units, _, err := s.units()
+	if err != nil {
+		return err
+	}
 	now := time.Now()
 	if s.Now != nil {
 		now = s.Now()
@@ -111,6 +144,9 @@ func (s *Sealer) drop(ctx context.Context, units []columnstore.Unit, out *Sealed
 	since := map[uint64]time.Time{}
 	var ids []uint64
 	for _, u := range units {
+		if u.ID > place {
+			continue
+		}
 		seen, known := s.since[u.ID]
 		if !known {
 			seen = now
@@ -126,6 +162,6 @@ func (s *Sealer) drop(ctx context.Context, units []columnstore.Unit, out *Sealed
 	if _, err := s.Table.Drop(ctx, ids); err != nil {
 		return err
 	}
-	out.Dropped = len(ids)
+	out.Dropped += len(ids)
 	return nil
 }

@@ -31,7 +31,7 @@ func command(t *testing.T, want int, args ...string) (out, notes string) {
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"freeze"}, {"sql", "--catalog", "ftp:x"}, {"sql", "x"}, {"seal", "--every", "7m"}, {"seal", "--nodes", "a"},
-		{"seal", "--node", "a", "--db", "x", "--every", "7m"}, {"seal", "--node", "a", "--db", "x", "--before", "noon"}, {"expire", "--days", "-1"}, {"forget"}, {"serve", "--node", "n"}, {"serve", "--node", "n", "--db", "x", "--every", "0s"},
+		{"seal", "--node", "a", "--db", "x", "--every", "7m"}, {"seal", "--node", "a", "--db", "x", "--before", "noon"}, {"expire", "--days", "-1"}, {"forget"}, {"serve", "--node", "n"}, {"serve", "--node", "n", "--db", "x", "--every", "0s"}, {"serve", "--node", "n", "--db", "x", "--address", "db-1:4040"},
 	} {
 		if _, notes := command(t, exitUsage, args...); !strings.Contains(notes, "--help") {
 			t.Errorf("%q: %s", args, notes)
@@ -101,6 +101,9 @@ func TestServe(t *testing.T) {
 	sql := func() string { out, _ := command(t, 0, append([]string{"sql"}, catalog...)...); return out }
 	await(t, sql, "node n: rows up to seal 1")
 	await(t, notes.String, "1 units in the table: 1 rows, [0-9]+ bytes; 1 units dropped here")
+	if _, text := command(t, exitFailed, append([]string{"seal", "--node", "n", "--db", filepath.Join(dir, "db")}, catalog...)...); text == "" {
+		t.Error("a directory that is open was sealed")
+	}
 	push(0)
 	if code, text := fetch(t, http.MethodGet, await(t, sql, "url\\('([^']+after=1)'"), nil); code != http.StatusOK || !strings.Contains(text, "cpu") {
 		t.Errorf("hot: %d %q", code, text)
@@ -111,6 +114,9 @@ func TestServe(t *testing.T) {
 	stop()
 	if code := <-ended; code != 0 {
 		t.Errorf("exit code %d: %s", code, notes.String())
+	}
+	if _, text := command(t, exitFailed, append([]string{"seal", "--node", "n", "--db", filepath.Join(dir, "db")}, catalog...)...); !strings.Contains(text, "sealed by serve, up to unit 1") {
+		t.Errorf("seal after serve: %s", text)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,6 +85,14 @@ func (s *sealer) seal(ctx context.Context, l *iceberg.Lake, store *columnstore.S
 	if table == nil {
 		return fmt.Errorf("directory %s has no profiles", s.dir)
 	}
+	snap, err := store.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	if _, last, err := table.Units(snap); err != nil || last > 0 {
+		return cmp.Or(err, fmt.Errorf("directory %s is sealed by serve, up to unit %d: its units are other ones", s.dir, last))
+	}
 	if err := l.Register(ctx, s.node, s.address); err != nil {
 		return err
 	}
@@ -101,11 +110,6 @@ func (s *sealer) seal(ctx context.Context, l *iceberg.Lake, store *columnstore.S
 			from = time.Unix(n.Seal, 0)
 		}
 	}
-	snap, err := store.Snapshot()
-	if err != nil {
-		return err
-	}
-	defer snap.Close()
 	for to := from.Add(s.every).Truncate(s.every); !to.After(before); to = to.Add(s.every) {
 		u := iceberg.Unit{Node: s.node, Seal: to.Unix(), From: from.UnixNano(), To: to.UnixNano(), Table: table, Snapshot: snap}
 		from = to

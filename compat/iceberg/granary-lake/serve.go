@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -30,6 +31,7 @@ type node struct {
 	every   time.Duration
 	after   time.Duration
 	grace   time.Duration
+	result  int64
 }
 
 func newServe(c *iceberg.Config) *cobra.Command {
@@ -55,10 +57,11 @@ own --node, always the same.`,
 	f.StringVar(&n.dir, "db", "", "the `DIR`ectory of the node; it is made if there is none")
 	f.Int64Var(&n.memory, "memory-budget", 1<<30, "`BYTES` of memory for the store")
 	f.StringVar(&n.listen, "listen", "localhost:4040", "the `ADDRESS` to listen on; it is open to all who reach it")
-	f.StringVar(&n.address, "address", "", "the `URL` where others reach the server, which the table keeps; default: that of --listen")
+	f.StringVar(&n.address, "address", "", "the `URL` where others reach the server, which the table keeps; default: that of --listen, if it is one address")
 	f.StringArrayVar(&n.hosts, "host", nil, "a `NAME` of the server beside localhost and IP addresses; may be repeated")
 	f.DurationVar(&n.every, "every", 5*time.Minute, "look for ended ranges after each `DURATION`, about: nodes commit at different times")
 	f.DurationVar(&n.after, "seal-after", 15*time.Minute, "the `DURATION` between the end of a range and its unit, for rows that come late")
+	f.Int64Var(&n.result, "max-result", 4<<30, "`BYTES` of an answer, at most; /arrow repeats names row by row")
 	f.DurationVar(&n.grace, "grace", 10*time.Minute, "the `DURATION` that a unit stays in the directory after its commit")
 	return cmd
 }
@@ -70,6 +73,13 @@ func (n *node) run(ctx context.Context, notes io.Writer) error {
 	case n.every <= 0 || n.after < 0 || n.grace < 0 || n.memory <= 0:
 		return fmt.Errorf("%w: --every and --memory-budget are above 0, --seal-after and --grace not below", errUsage)
 	}
+	if n.address != "" {
+		u, err := url.Parse(n.address)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+			return fmt.Errorf("%w: --address %q: want a URL such as http://db-1:4040", errUsage, n.address)
+		}
+		n.hosts = append(n.hosts, u.Hostname())
+	}
 	store, err := columnstore.Open(columnstore.Options{Dir: n.dir, MemoryBudget: n.memory})
 	if err != nil {
 		return fmt.Errorf("directory %s: %w", n.dir, err)
@@ -80,7 +90,7 @@ func (n *node) run(ctx context.Context, notes io.Writer) error {
 
 // serve takes requests and seals until ctx ends or the server fails.
 func (n *node) serve(ctx context.Context, l *iceberg.Lake, store *columnstore.Store, notes io.Writer) error {
-	s, err := server.New(store, server.Options{Hosts: n.hosts})
+	s, err := server.New(store, server.Options{Hosts: n.hosts, Limits: server.Limits{ResultBytes: n.result}})
 	if err != nil {
 		return err
 	}
@@ -91,26 +101,36 @@ func (n *node) serve(ctx context.Context, l *iceberg.Lake, store *columnstore.St
 	}
 	defer listener.Close()
 	if n.address == "" {
+		if at, ok := listener.Addr().(*net.TCPAddr); ok && at.IP.IsUnspecified() {
+			return fmt.Errorf("%w: --listen %s is of all addresses: say with --address where others reach it", errUsage, n.listen)
+		}
 		n.address = "http://" + listener.Addr().String()
 	}
 	if err := l.Register(ctx, n.id, n.address); err != nil { // before it takes rows, so that readers know of them
 		return err
 	}
 	fmt.Fprintf(notes, "node %s at %s\n", n.id, n.address)
-	web := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
+	web := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, Protocols: new(http.Protocols)}
+	web.Protocols.SetHTTP1(true)
+	web.Protocols.SetUnencryptedHTTP2(true) // gRPC
 	ctx, stop := context.WithCancelCause(ctx)
 	var serving sync.WaitGroup
 	serving.Go(func() { stop(web.Serve(listener)) })
 	n.seal(ctx, &iceberg.Sealer{Lake: l, Node: n.id, Store: store, Table: store.Table(profilesTable), Grace: n.grace}, notes)
 	last, end := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer end()
-	err = web.Shutdown(last)
+	if err = web.Shutdown(last); errors.Is(err, context.DeadlineExceeded) {
+		err = web.Close() // requests that take longer are cut
+	}
 	serving.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) { // the server failed
 		err = errors.Join(cause, err)
 	}
 	return err
 }
+
+// sealTime bounds a call of the sealer; the next one goes on.
+const sealTime = 30 * time.Minute
 
 // seal seals again and again until ctx ends. An error is noted, and the next time goes on.
 func (n *node) seal(ctx context.Context, s *iceberg.Sealer, notes io.Writer) {
@@ -121,7 +141,9 @@ func (n *node) seal(ctx context.Context, s *iceberg.Sealer, notes io.Writer) {
 			return
 		case <-time.After(pause):
 		}
-		did, err := s.Seal(ctx, time.Now().Add(-n.after))
+		within, end := context.WithTimeout(ctx, sealTime) // a catalog that hangs is an error
+		did, err := s.Seal(within, time.Now().Add(-n.after))
+		end()
 		if did != (iceberg.Sealed{}) {
 			fmt.Fprintf(notes, "%d units in the table: %d rows, %d bytes; %d units dropped here\n", did.Units, did.Rows, did.Bytes, did.Dropped)
 		}
