@@ -264,4 +264,14 @@ func TestSealer_Lost(t *testing.T) {
 	if lake, seal, err := lakeValues(l, "n"); !slices.Equal(lake, []int64{4}) || seal != 4 || err != nil {
 		t.Errorf("%v up to seal %d, %v", lake, seal, err)
 	}
+	s.Grace = 0
+	if err := insertValue(db, 5, 5); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Table().Seal(t.Context(), end(6).UnixNano()); err != nil { // and the call that did it ended then
+		t.Fatal(err)
+	}
+	if got, err := s.Seal(t.Context(), end(6)); got.Units != 1 || got.Rows != 1 || err != nil {
+		t.Errorf("of a unit that was sealed before: %+v, %v", got, err)
+	}
 }
