@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"sort"
 )
 
 // Segment is a file of the log.
@@ -25,8 +26,9 @@ type Reader struct {
 	file   File // nil between segments
 	window window
 	seed   uint32
-	offset int64 // of the next entry
-	synced int64 // the greatest that an entry of the segment has recorded
+	offset int64   // of the next entry
+	synced int64   // the greatest that an entry of the segment has recorded
+	starts []int64 // of the entries from synced on
 	torn   int64
 	commit uint64 // of the last entry that has one
 	err    error  // that ended the reading
@@ -94,8 +96,8 @@ func (r *Reader) next() (e Entry, ok bool, err error) {
 	if crc(0, b[entryHeader:]) != h.bodySum {
 		return e, false, r.bad("the checksum of an entry differs")
 	}
+	r.note(h.synced)
 	r.offset += size
-	r.synced = max(r.synced, h.synced)
 	read := &r.segments[len(r.segments)-1]
 	read.Size, read.Commit = r.offset, max(read.Commit, h.entry.Commit)
 	if h.entry.Commit > 0 {
@@ -103,6 +105,15 @@ func (r *Reader) next() (e Entry, ok bool, err error) {
 	}
 	h.entry.Body = b[entryHeader : entryHeader+h.length : entryHeader+h.length]
 	return h.entry, true, nil
+}
+
+// note takes up an entry that records an offset as durable.
+func (r *Reader) note(synced int64) {
+	r.starts = append(r.starts, r.offset)
+	if synced > r.synced {
+		r.synced = synced
+		r.starts = r.starts[sort.Search(len(r.starts), func(i int) bool { return r.starts[i] >= synced }):]
+	}
 }
 
 // segment returns the segment that is being read.
@@ -116,7 +127,7 @@ func (r *Reader) open() (err error) {
 	}
 	r.segments = append(r.segments, Segment{Number: s.number, Size: r.offset})
 	r.window.of(r.file, s.number)
-	r.seed, r.synced = s.seed(), 0
+	r.seed, r.synced, r.starts = s.seed(), 0, r.starts[:0]
 	return nil
 }
 
@@ -173,11 +184,15 @@ func (r *Reader) lookAt(number uint64) (seen, error) {
 }
 
 // tail returns a reader of the last segment from the offset on that an entry has recorded as
-// durable.
-func (r *Reader) tail() *Reader {
+// durable. It is an error if none begins or ends there: the log could not be read again.
+func (r *Reader) tail() (*Reader, error) {
 	last := r.chain.segments[len(r.segments)-1]
 	last.end = r.segments[len(r.segments)-1].Size
-	return &Reader{fs: r.fs, store: r.store, chain: &chain{segments: []readSegment{last}}, offset: max(r.synced, headerSector)}
+	isStart := len(r.starts) > 0 && r.starts[0] == r.synced
+	if r.synced > headerSector && r.synced != last.end && !isStart {
+		return nil, &DamagedError{File: FileName(LogKind, last.number), Offset: r.synced, Reason: "an entry records it as durable, and none begins there"}
+	}
+	return &Reader{fs: r.fs, store: r.store, chain: &chain{segments: []readSegment{last}}, offset: max(r.synced, headerSector)}, nil
 }
 
 // all is Next for the tail, which has no torn end.

@@ -37,7 +37,10 @@ func (w *writer) follow(r *Reader, fs FS, size int64) error {
 	w.closed = r.Segments()
 	lacking, bytes := none, int64(0)
 	if n := len(w.closed) - 1; n >= 0 {
-		tail := r.tail()
+		tail, err := r.tail()
+		if err != nil {
+			return err
+		}
 		defer tail.Close()
 		lacking, bytes = tail.all, w.closed[n].Size-tail.offset
 		if r.synced > headerSector {
