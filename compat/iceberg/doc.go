@@ -4,9 +4,10 @@
 //	store of a node -> rows of a unit, as codes -> Parquet file of a day -+
 //	store of a node -> rows of a unit, as codes -> Parquet file of a day -+-> commit -> table
 //
-// A [Sealer] does both for a store that takes rows, and drops what the table has. A node is one store. A unit is rows of a node to which none is added any more, under a number
+// A node is one store. A unit is rows of a node to which none is added any more, under a number
 // that grows, its seal. [Lake.Write] writes the files of a unit, [Lake.Commit] adds them to the
-// table. The table keeps the newest seal of each node as a property.
+// table. A [Sealer] does both for a store that takes rows, and drops what the table has. The table
+// keeps the newest seal of each node as a property.
 //
 // # The table
 //

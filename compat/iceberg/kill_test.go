@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/iceberg-go/catalog"
 	"github.com/apache/iceberg-go/table"
 
 	"github.com/granarydb/granary/columnstore"
@@ -66,15 +65,11 @@ func killed() (func(), bool) {
 func commitUnits(c Config, node string, units int64) error {
 	fmt.Println("begun")
 	ctx := context.Background()
-	l, err := Open(ctx, c)
+	l, err := openAnnounced(ctx, c, node)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	l.catalog = announced(l.catalog)
-	if err := l.Register(ctx, node, ""); err != nil {
-		return err
-	}
 	seal, err := sealOf(l, node)
 	if err != nil {
 		return err
@@ -94,12 +89,20 @@ func commitUnits(c Config, node string, units int64) error {
 	return nil
 }
 
-// announced is a catalog that prints a line before each attempt to commit.
-func announced(c catalog.Catalog) catalog.Catalog {
-	return &faulty{Catalog: c, commit: func(do func() error) error {
+// openAnnounced opens the table for a node, which it registers, with a catalog that prints a line before each attempt to commit.
+func openAnnounced(ctx context.Context, c Config, node string) (*Lake, error) {
+	l, err := Open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	l.catalog = &faulty{Catalog: l.catalog, commit: func(do func() error) error {
 		fmt.Println("commit")
 		return do()
 	}}
+	if err := l.Register(ctx, node, ""); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
 }
 
 // sealRows inserts rows with the values that follow those of a directory and the table, some of them late, and seals, a
@@ -107,25 +110,17 @@ func announced(c catalog.Catalog) catalog.Catalog {
 func sealRows(c Config, node, dir string, times int64) error {
 	fmt.Println("begun")
 	ctx := context.Background()
-	l, err := Open(ctx, c)
+	l, err := openAnnounced(ctx, c, node)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	l.catalog = announced(l.catalog)
-	if err := l.Register(ctx, node, ""); err != nil {
-		return err
-	}
 	store, db, err := openNode(dir)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	lake, seal, err := lakeValues(l, node)
-	if err != nil {
-		return err
-	}
-	hot, err := hotValues(db, seal)
+	lake, hot, _, err := bothTiers(l, node, db)
 	if err != nil {
 		return err
 	}
@@ -266,11 +261,7 @@ func TestKill_Sealer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	lake, seal, err := lakeValues(l, v.node)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hot, err := hotValues(db, seal)
+	lake, hot, seal, err := bothTiers(l, v.node, db)
 	if err != nil {
 		t.Fatal(err)
 	}

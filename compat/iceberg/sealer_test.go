@@ -100,13 +100,17 @@ func hotValues(db *profile.DB, seal uint64) (values []int64, err error) {
 	return values, nil
 }
 
+// bothTiers returns the values of a node's rows in the table, and of those of its store behind the seal there.
+func bothTiers(l *Lake, node string, db *profile.DB) (lake, hot []int64, seal uint64, err error) {
+	if lake, seal, err = lakeValues(l, node); err == nil {
+		hot, err = hotValues(db, seal)
+	}
+	return lake, hot, seal, err
+}
+
 // checkUnion compares the rows of both tiers with the values 1 to n, each once.
 func checkUnion(l *Lake, node string, db *profile.DB, n int64) error {
-	lake, seal, err := lakeValues(l, node)
-	if err != nil {
-		return err
-	}
-	hot, err := hotValues(db, seal)
+	lake, hot, seal, err := bothTiers(l, node, db)
 	if err != nil {
 		return err
 	}
