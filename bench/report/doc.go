@@ -2,7 +2,8 @@
 // BENCHMARKS.md with its pictures. It runs from the folder bench, with GOWORK=off:
 //
 //	go run ./report -keep DIR         measures all, and writes ../BENCHMARKS.md; what is in DIR is not measured again
-//	go run ./report -json -keep DIR   prints the targets and their peers, with -against the list of an older run compares them
+//	go run ./report -json -keep DIR   measures and prints the targets and their peers alone
+//	go run ./report -json -against LIST    compares them with the list of an older run
 //	go run ./report -quick -json      prints the targets and their peers at a small size
 //	go run ./report -quick -json -against report/quick.json
 //	go run ./report -quick -json -rounds 11 > report/quick.json    the list that CI compares with
@@ -11,9 +12,12 @@
 // interrupted goes on where it was, and a page is written again in a second. To measure again, take another folder.
 //
 // Each figure comes from the report of another command, which the page names beside it, so that a reader can
-// run that command alone. A ratio relates figures of one run on one machine. What is in memory is measured in five
-// processes, between the peers', and its figures are the medians of theirs: microseconds vary between processes by more than
-// within one. With -json, -against an older list is an error if a ratio of the two runs differs by more than a fifth.
+// run that command alone. What is in memory is measured in five rounds, each with this store and then its peers: microseconds
+// vary between processes by more than within one, and with the hour. Figures are medians of the rounds, and so is a ratio, which
+// relates figures of one round.
+//
+// With -json, a ratio that differs by more than a fifth from that of an older list is measured in up to five more rounds. It is
+// an error if the median of all rounds still differs.
 //
 // With -json the output is a list of one object for each target of the design:
 //

@@ -36,11 +36,11 @@ func (p *page) head(names ...string) {
 }
 
 // command names the commands that a section is of.
-func (p *page) command(name string) {
+func (p *page) command(names ...string) {
 	p.line("")
 	var of []string
 	for _, r := range p.runs {
-		if line := "    cd bench && GOWORK=off " + r.command(); r.name == name && !slices.Contains(of, line) {
+		if line := "    cd bench && GOWORK=off " + r.command(); slices.Contains(names, r.name) && !slices.Contains(of, line) {
 			of = append(of, line)
 		}
 	}
@@ -108,10 +108,10 @@ func (p *page) write(rows []row) error {
 func (p *page) targets(rows []row) {
 	p.line("")
 	p.line("## Targets")
-	p.command("targets")
+	p.command("targets", "frostdb", "esht")
 	p.line("")
-	p.line("Peers are those that the design names, from the sections below. The last command has four processes, between those of the peers: a")
-	p.line("figure of several processes is the median of theirs.")
+	p.line("Peers are those that the design names. What is in memory is measured in %d rounds, between the sections below: this store, and right", pageRounds)
+	p.line("after it its peers, each in a process of its own. Figures are medians of the rounds. So is a ratio, which relates figures of one round.")
 	p.head("by", "target", "what", "ours", "lowest to highest", "peer", "must", "aim", "met")
 	for _, r := range rows {
 		f := r.figure

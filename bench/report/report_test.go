@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -50,16 +51,9 @@ func made(t *testing.T) *reports {
 	for _, name := range []string{ours, frost} {
 		peers[name] = map[string]any{"about": "a store | of rows", "median": figures}
 	}
-	text := func(v any) string {
-		data, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(data)
-	}
-	decode(`{"repeat": 3, "notes": ["a note"], "skipped": {"duckdb": "no cgo"}, "peers": `+text(peers)+`}`, &all.Peers)
+	decode(`{"repeat": 3, "notes": ["a note"], "skipped": {"duckdb": "no cgo"}, "peers": `+text(t, peers)+`}`, &all.Peers)
 	all.Durable = all.Peers
-	decode(`{"sets": `+text(sets)+`}`, &all.Trees)
+	decode(`{"sets": `+text(t, sets)+`}`, &all.Trees)
 	return all
 }
 
@@ -225,7 +219,7 @@ func TestPage(t *testing.T) {
 	if err := p.write(all.rows()); err != nil {
 		t.Fatal(err)
 	}
-	text := p.String()
+	written := p.String()
 	want := []string{"on a machine. Measured on 2026-11-26 at commit abc.", "| ×3 | `heap-1m` | about heap-1m | 100 ms | 100 to 100 | 300 frostdb-parca | 120 | 80 | yes |", "a note", "duckdb was skipped: no cgo", `| eSHT | 7 | 2 | ×1 200 |`}
 	for _, r := range full() {
 		want = append(want, "    cd bench && GOWORK=off "+r.command()+"\n")
@@ -234,11 +228,11 @@ func TestPage(t *testing.T) {
 		want = append(want, "`"+key+"`")
 	}
 	for _, w := range want {
-		if !strings.Contains(text, w) {
+		if !strings.Contains(written, w) {
 			t.Errorf("%q is not in the page", w)
 		}
 	}
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(written) {
 		if strings.HasPrefix(line, "|") && !strings.HasSuffix(line, "|\n") {
 			t.Errorf("not a row: %q", line)
 		}
@@ -249,44 +243,86 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// The page and its pictures are written of kept reports, without measuring. Stores that disagree are an error.
-func TestRun_Kept(t *testing.T) {
-	all, dir := made(t), t.TempDir()
-	text := func(v any) string {
-		t.Helper()
-		data, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(data)
-	}
-	keep := func(r run, printed string) {
-		t.Helper()
-		data := text(kept{Command: r.command(), Commit: "abc", Date: "2026-11-26", Printed: printed})
-		if err := os.WriteFile(filepath.Join(dir, r.file()), []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	printed := map[string]string{
-		"targets": text(all.Targets), "peers": text(all.Peers), "small": text(all.Small), "durable": text(all.Durable),
-		"trees": text(all.Trees), "partials": "| a | table |",
-	}
-	for _, r := range full() {
-		keep(r, printed[r.name])
-	}
-	o := options{keep: dir, out: filepath.Join(dir, "PAGE.md"), pictures: dir}
-	if err := o.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	list, err := json.Marshal(all.rows())
+// keep keeps a report in a folder, as if a run had printed it.
+func keep(t *testing.T, dir string, r run, printed string) {
+	t.Helper()
+	data, err := json.Marshal(kept{Command: r.command(), Commit: "abc", Date: "2026-11-26", Printed: printed})
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "older.json"), list, 0o600)
+		err = os.WriteFile(filepath.Join(dir, r.file()), data, 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := (&options{keep: dir, json: true, against: filepath.Join(dir, "older.json")}).run(t.Context()); err != nil {
-		t.Errorf("the same reports again: %v", err)
+}
+
+// text returns a value as JSON.
+func text(t *testing.T, v any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// printed returns what the runs of a page print, by name.
+func printed(t *testing.T, all *reports) map[string]string {
+	t.Helper()
+	return map[string]string{
+		"targets": text(t, all.Targets), "peers": text(t, all.Peers), "small": text(t, all.Small), "durable": text(t, all.Durable),
+		"trees": text(t, all.Trees), "partials": "| a | table |", "frostdb": text(t, all.Peers), "esht": text(t, all.Trees),
+	}
+}
+
+// The ratio of a target is the median of those of the rounds. One that differs from that of an older list is measured in
+// more rounds, as many as it takes.
+func TestTargets_Rounds(t *testing.T) {
+	all, dir := made(t), t.TempDir()
+	older := filepath.Join(dir, "older.json")
+	if err := os.WriteFile(older, []byte(text(t, all.rows())), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := printed(t, all)
+	for _, r := range ofTargets() {
+		keep(t, dir, r, said[r.name])
+	}
+	change(all)
+	fallen := text(t, all.Targets)
+	for _, n := range []int{1, 3, 4} {
+		keep(t, dir, round(n)[0], fallen)
+	}
+	measured, nothing := context.WithCancel(t.Context())
+	nothing() // what is not kept is not measured
+	o := options{keep: dir, json: true, against: older}
+	if err := o.run(measured); !errors.Is(err, context.Canceled) {
+		t.Errorf("three of five rounds differ, and the sixth is not there: %v", err)
+	}
+	for n := pageRounds + 1; n <= pageRounds+again; n++ {
+		for _, r := range round(n) {
+			keep(t, dir, r, said[r.name])
+		}
+	}
+	if err := o.run(measured); err != nil {
+		t.Errorf("three of six rounds differ by a quarter: %v", err)
+	}
+	for n := pageRounds + 1; n <= pageRounds+again; n++ {
+		keep(t, dir, round(n)[0], fallen)
+	}
+	if err := o.run(measured); err == nil || !strings.Contains(err.Error(), "types: its ratio was 3, and is 2.14") {
+		t.Errorf("eight of ten rounds differ: %v", err)
+	}
+}
+
+// The page and its pictures are written of kept reports, without measuring. Stores that disagree are an error.
+func TestRun_Kept(t *testing.T) {
+	all, dir := made(t), t.TempDir()
+	said := printed(t, all)
+	for _, r := range full() {
+		keep(t, dir, r, said[r.name])
+	}
+	o := options{keep: dir, out: filepath.Join(dir, "PAGE.md"), pictures: dir}
+	if err := o.run(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	pictures := []string{"PAGE.md", "bench-ratios.svg", "bench-intervals.svg", "bench-growth.svg"}
 	for _, f := range paperFigures {
@@ -299,7 +335,7 @@ func TestRun_Kept(t *testing.T) {
 	}
 	all.Peers.Disagree = map[string]map[string]string{"merge-all": {"granary": "1", "kelindar": "2"}}
 	at := slices.IndexFunc(full(), func(r run) bool { return r.name == "peers" })
-	keep(full()[at], text(all.Peers))
+	keep(t, dir, full()[at], text(t, all.Peers))
 	if err := o.run(t.Context()); err == nil || !strings.Contains(err.Error(), "merge-all") {
 		t.Errorf("stores disagree: %v", err)
 	}

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/granarydb/granary/bench/targets"
 )
 
@@ -93,8 +96,26 @@ func (p peer) find(all *reports) (value float64, ok bool) {
 	return value, ok
 }
 
-// rows returns all targets in their order.
+// rows returns all targets in their order. With rounds, peers and ratios are medians of them.
 func (all *reports) rows() []row {
+	rows := all.related()
+	var lists [][]row
+	for _, n := range slices.Sorted(maps.Keys(all.rounds)) {
+		lists = append(lists, all.rounds[n].related())
+	}
+	if len(lists) == 0 {
+		return rows
+	}
+	for i, r := range middle(lists) {
+		if r.Ratio != nil {
+			rows[i].Peer, rows[i].Store, rows[i].Ratio = r.Peer, r.Store, r.Ratio
+		}
+	}
+	return rows
+}
+
+// related returns all targets with the peers' figures that are not of rounds.
+func (all *reports) related() []row {
 	var rows []row
 	for _, key := range targets.Keys() {
 		f := all.Targets.Targets[key]

@@ -26,6 +26,8 @@ type run struct {
 	args []string // of go run
 	// rounds reports that a quick list has it in each round.
 	rounds bool
+	// round is the round of a page that it is part of, from 1. 0 is none.
+	round int
 }
 
 // command returns the run as one types it.
@@ -68,35 +70,54 @@ func sets(recordedOnes, made []string) []string {
 	return append(names, made...)
 }
 
-// full returns the runs of a page. What takes microseconds varies between processes more than within one, and with
-// the hour, so it is measured in five processes, with the peers and the trees in between.
-func full() []run {
-	memory := func(part string) run {
-		return run{name: "targets", part: "-memory" + part, args: strings.Fields(". -targets -sizes 1m -groups ids,records,queries,histories")}
+// pageRounds is the number of rounds of a page.
+const pageRounds = 5
+
+// round returns the runs of a round: this store in memory, and right after it its peers. What takes microseconds varies
+// between processes more than within one, and with the hour, so rounds are apart and each compares what is near in time. The
+// first one has all sizes.
+func round(n int) []run {
+	sizes, part := "-sizes 1m -groups ids,records,queries,histories", fmt.Sprint("-", n)
+	if n == 1 {
+		sizes = "-groups ids,records,pprof,queries,histories"
 	}
-	runs := []run{
-		{name: "targets", part: "-memory", args: strings.Fields(". -targets -groups ids,records,pprof,queries,histories")},
+	return []run{
+		{name: "targets", part: "-memory" + part, round: n, args: strings.Fields(". -targets " + sizes)},
+		{name: "frostdb", part: part, round: n, args: strings.Fields(". -peers " + frost + " -repeat 1")},
+		{name: "esht", part: part, round: n,
+			args: []string{"./trees", "-json", "-repeat", "1", "-trees", eSHT, "-sets", strings.Join(sets([]string{threads}, []string{million}), ",")}},
+	}
+}
+
+// full returns the runs of a page, its rounds between the others.
+func full() []run {
+	others := []run{
 		{name: "targets", part: "-durable", args: strings.Fields(". -targets -groups durable")},
 		{name: "targets", part: "-serve", args: strings.Fields(". -targets -groups serve")},
-		memory("-2"),
 		{name: "peers", args: strings.Fields(". -peers all -repeat 5 -patience 60s")},
-		memory("-3"),
 		{name: "small", args: strings.Fields(". -peers all,oracle -rows 100000 -repeat 1")},
 		{name: "durable", args: strings.Fields(". -peers all -workload durable -repeat 1")},
 	}
-	all := sets(recordedSets, madeSets)
-	for i, set := range all {
-		if i == len(all)/2 {
-			runs = append(runs, memory("-4"))
-		}
+	for _, set := range sets(recordedSets, madeSets) {
 		r := run{name: "trees", part: "-" + strings.ReplaceAll(filepath.Base(set), ":", "-"), args: strings.Fields("./trees -json -repeat 5 -patience 8s")}
 		if filepath.Base(set) != threads {
 			r.args = append(r.args, "-trees", strings.Join(mainStores, ","))
 		}
 		r.args = append(r.args, "-sets", set)
-		runs = append(runs, r)
+		others = append(others, r)
 	}
-	return append(runs, memory("-5"), run{name: "partials", args: strings.Fields("./partials -svg ../docs/pictures/partial.svg")})
+	others = append(others, run{name: "partials", args: strings.Fields("./partials -svg ../docs/pictures/partial.svg")})
+	var runs []run
+	for n := range pageRounds {
+		runs = append(runs, round(n+1)...)
+		runs = append(runs, others[n*len(others)/pageRounds:(n+1)*len(others)/pageRounds]...)
+	}
+	return runs
+}
+
+// ofTargets returns those runs of a page that a list of targets needs.
+func ofTargets() []run {
+	return slices.DeleteFunc(full(), func(r run) bool { return r.round == 0 && r.name != "targets" && r.name != "durable" })
 }
 
 // quick returns the runs of a quick list, in which ours and the peers' figures have the same number of rows. What
@@ -123,12 +144,16 @@ type reports struct {
 	Trees                        intervals
 	Partials                     string // a table
 
-	parts map[string]targets.Report // what Targets is the middle of, by part
-	from  map[string]string         // commits and dates of the runs
+	parts  map[string]targets.Report // what Targets is the middle of, by part
+	rounds map[int]*reports          // of a page
+	from   map[string]string         // commits and dates of the runs
 }
 
 func newReports() *reports {
-	return &reports{parts: map[string]targets.Report{}, Trees: intervals{Sets: map[string]map[string]treeFigures{}}, from: map[string]string{}}
+	return &reports{
+		parts: map[string]targets.Report{}, rounds: map[int]*reports{},
+		Trees: intervals{Sets: map[string]map[string]treeFigures{}}, from: map[string]string{},
+	}
 }
 
 // comparison is the report of stores side by side.
@@ -173,8 +198,18 @@ type treeFigures struct {
 // median returns the median of a figure, 0 if there is none.
 func (f treeFigures) median(key string) float64 { return f.Figures[key].Median }
 
-// add takes what a run printed, instead of what the same part of it printed before.
+// add takes what a run printed, instead of what the same part of it printed before. That of a round is apart. Of the
+// targets it counts for the page as well.
 func (all *reports) add(r run, data []byte) error {
+	if n := r.round; n > 0 {
+		if all.rounds[n] == nil {
+			all.rounds[n] = newReports()
+		}
+		r.round = 0
+		if err := all.rounds[n].add(r, data); err != nil || r.name != "targets" {
+			return err
+		}
+	}
 	switch r.name {
 	case "targets":
 		var part targets.Report
@@ -188,7 +223,7 @@ func (all *reports) add(r run, data []byte) error {
 		}
 		all.Targets = targets.Middle(parts...)
 		return nil
-	case "trees":
+	case "trees", "esht":
 		var part intervals
 		if err := json.Unmarshal(data, &part); err != nil {
 			return err
@@ -200,7 +235,7 @@ func (all *reports) add(r run, data []byte) error {
 		all.Partials = string(data)
 		return nil
 	}
-	into := map[string]*comparison{"peers": &all.Peers, "small": &all.Small, "durable": &all.Durable, "agree": &all.Agree}[r.name]
+	into := map[string]*comparison{"peers": &all.Peers, "frostdb": &all.Peers, "small": &all.Small, "durable": &all.Durable, "agree": &all.Agree}[r.name]
 	*into = comparison{}
 	if err := json.Unmarshal(data, into); err != nil {
 		return err
