@@ -25,7 +25,7 @@ import (
 	"github.com/granarydb/granary/server"
 )
 
-var unionQueries = flag.Int("union.queries", 60, "TestUnion asks so many questions")
+var unionQueries = flag.Int("union.queries", 60, "TestUnion and TestUnion_Engines ask so many questions")
 
 // live is a node whose store is closed and opened again behind one address.
 type live struct {
@@ -122,7 +122,12 @@ func union(l *Lake) (values []int64, err error) {
 
 // Invariant L2: while a node takes rows, some of them late, seals, commits, drops and starts again, the rows of one state of the
 // table and those that the node has behind its seal are all rows, each once. The only other answer is 410.
-func TestUnion(t *testing.T) {
+func TestUnion(t *testing.T) { checkUnionUnderLoad(t, union, 50*time.Millisecond) }
+
+// checkUnionUnderLoad asks for the values of all rows while a node works, and compares each answer with what it had. A
+// seal comes a pause after the one before: each unit is a file more that a question reads, and a question is to end
+// before its state of the table is removed.
+func checkUnionUnderLoad(t *testing.T, ask func(l *Lake) (values []int64, err error), pause time.Duration) {
 	l := openLake(t, "job")
 	n := &live{dir: filepath.Join(t.TempDir(), "db"), l: l}
 	if err := n.open(); err != nil {
@@ -164,7 +169,7 @@ func TestUnion(t *testing.T) {
 				did, err := s.Seal(ctx, time.Unix(0, start).Add(time.Duration(rows.Load()/unionMinute)*time.Minute))
 				fail("seal", err)
 				units.Add(int64(did.Units))
-				time.Sleep(50 * time.Millisecond) // each unit is a file more that each question reads
+				time.Sleep(pause)
 			}
 			fail("expire", func() error { _, err := l.Expire(ctx, ExpireOptions{Keep: 20}); return err }())
 			fail("restart", n.restart())
@@ -177,7 +182,7 @@ func TestUnion(t *testing.T) {
 			break
 		}
 		before := rows.Load()
-		got, err := union(l)
+		got, err := ask(l)
 		after := rows.Load() + 1 // one can be committed, and not counted
 		if errors.Is(err, errGone) {
 			gone++

@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"flag"
 	"io"
 	"net/http"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -17,6 +19,8 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 )
+
+var enginesPython = flag.String("engines.python", "", "TestServe asks what sql prints of engines of this Python, which has what ../requirements.txt names")
 
 // command runs the command and returns what it printed.
 func command(t *testing.T, want int, args ...string) (out, notes string) {
@@ -86,9 +90,15 @@ func TestServe(t *testing.T) {
 		ended <- run(ctx, append([]string{"serve", "--node", "n", "--db", filepath.Join(dir, "db"), "--listen", "127.0.0.1:0", "--every", "50ms", "--seal-after", "0s", "--grace", "0s"}, catalog...), io.Discard, &notes)
 	}()
 	url := await(t, notes.String, `node n at (http://\S+)`)
-	push := func(ago time.Duration) {
+	push := func(ago time.Duration, functions map[string]int64) {
 		t.Helper()
-		p := &pprof.Profile{TimeNanos: time.Now().Add(-ago).UnixNano(), SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}}, Sample: []*pprof.Sample{{Value: []int64{7}}}}
+		p := &pprof.Profile{TimeNanos: time.Now().Add(-ago).UnixNano(), SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}}}
+		for name, value := range functions {
+			f := &pprof.Function{ID: uint64(len(p.Function)) + 1, Name: name}
+			l := &pprof.Location{ID: f.ID, Line: []pprof.Line{{Function: f}}}
+			p.Function, p.Location = append(p.Function, f), append(p.Location, l)
+			p.Sample = append(p.Sample, &pprof.Sample{Location: []*pprof.Location{l}, Value: []int64{value}})
+		}
 		var body bytes.Buffer
 		if err := p.Write(&body); err != nil {
 			t.Fatal(err)
@@ -97,16 +107,23 @@ func TestServe(t *testing.T) {
 			t.Fatalf("push: %d %s", code, text)
 		}
 	}
-	push(time.Hour)
+	push(time.Hour, map[string]int64{"main.old": 3, "main.both": 7})
 	sql := func() string { out, _ := command(t, 0, append([]string{"sql"}, catalog...)...); return out }
 	await(t, sql, "node n: rows up to seal 1")
-	await(t, notes.String, "1 units in the table: 1 rows, [0-9]+ bytes; 1 units dropped here")
+	await(t, notes.String, "1 units in the table: 2 rows, [0-9]+ bytes; 1 units dropped here")
 	if _, text := command(t, exitFailed, append([]string{"seal", "--node", "n", "--db", filepath.Join(dir, "db")}, catalog...)...); text == "" {
 		t.Error("a directory that is open was sealed")
 	}
-	push(0)
+	push(0, map[string]int64{"main.new": 2, "main.both": 5})
 	if code, text := fetch(t, http.MethodGet, await(t, sql, "url\\('([^']+after=1)'"), nil); code != http.StatusOK || !strings.Contains(text, "cpu") {
 		t.Errorf("hot: %d %q", code, text)
+	}
+	if *enginesPython != "" {
+		engines := exec.Command(*enginesPython, "../union.py", "printed", `{"main.old": 3, "main.both": 12, "main.new": 2}`)
+		engines.Env, engines.Stdin = append(engines.Environ(), "POLARS_ICEBERG_PLANNER=pyiceberg", "PYTHONDONTWRITEBYTECODE=1"), strings.NewReader(sql())
+		if text, err := engines.CombinedOutput(); err != nil {
+			t.Errorf("the printed queries: %v: %s", err, text)
+		}
 	}
 	if code, text := fetch(t, http.MethodGet, url+"/arrow?after=0", nil); code != http.StatusGone {
 		t.Errorf("hot, of a unit that is dropped: %d %q", code, text)
