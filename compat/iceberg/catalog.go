@@ -14,7 +14,8 @@ import (
 	"github.com/apache/iceberg-go/catalog"
 	"github.com/apache/iceberg-go/catalog/rest"
 	icesql "github.com/apache/iceberg-go/catalog/sql"
-	_ "modernc.org/sqlite" // the driver "sqlite", without cgo
+	_ "github.com/apache/iceberg-go/io/gocloud/s3" // tables with URLs of s3://
+	_ "modernc.org/sqlite"                         // the driver "sqlite", without cgo
 )
 
 // Defaults of Config.
@@ -23,13 +24,19 @@ const (
 	DefaultTable = "profiles.samples"
 )
 
+// Properties of a catalog that say where its S3 is, for Go and for Python.
+const (
+	propertyEndpoint = "s3.endpoint"
+	propertyRegion   = "s3.region"
+)
+
 // Config says where a table is.
 type Config struct {
 	// Catalog is the catalog: sqlite:FILE for a file of SQLite on a local disk, or the http or
 	// https URL of a REST catalog.
 	Catalog string
-	// Warehouse is the folder, or the URL, below which a catalog in SQLite puts new tables. A
-	// REST catalog knows its own, or takes this as the name of one.
+	// Warehouse is the folder, or the URL such as s3://bucket/folder, below which a catalog in SQLite puts
+	// new tables. A REST catalog knows its own, or takes this as the name of one.
 	Warehouse string
 	// Name is the name of the catalog. Spark must know a catalog in SQLite by the same name.
 	// Empty means DefaultName.
@@ -37,7 +44,8 @@ type Config struct {
 	// Table is the name of the table, with its namespace before a point. Empty means
 	// DefaultTable.
 	Table string
-	// Properties are further properties of the catalog, such as s3.endpoint.
+	// Properties are further properties of the catalog, such as s3.endpoint and s3.region. Keys of S3
+	// can be those of the environment.
 	Properties map[string]string
 }
 
@@ -50,9 +58,14 @@ func Open(ctx context.Context, c Config) (*Lake, error) {
 	if c.Table == "" {
 		c.Table = DefaultTable
 	}
-	l := &Lake{ident: strings.Split(c.Table, ".")}
+	l := &Lake{ident: strings.Split(c.Table, "."), s3: map[string]string{}}
 	if len(l.ident) < 2 {
 		return nil, fmt.Errorf("%w: table %q has no namespace: want NAMESPACE.TABLE", ErrOptions, c.Table)
+	}
+	for _, key := range []string{propertyEndpoint, propertyRegion} {
+		if v := c.Properties[key]; v != "" {
+			l.s3[key] = v
+		}
 	}
 	props := iceberg.Properties{}
 	for k, v := range c.Properties {

@@ -1,16 +1,19 @@
 """Compares the answers of engines about an Iceberg table with those of Granary's own export.
 
-    check.py CATALOG.db EXPORT...
+    check.py [--spark JARS] [--s3 URL] CATALOG.db EXPORT...
 
-The table is profiles.samples of the catalog "granary" in the file of SQLite. The exports are
+Spark is one of them with the paths of its jars, comma between. With the URL of an S3 the files are there: then DuckDB
+is none, whose extension for that is not on PyPI. The table is profiles.samples of the catalog "granary" in the file of SQLite. The exports are
 the Parquet files of granary export, or streams of Arrow, with the rows of all units. Each
 engine answers six questions: the rows and the sum of values by stack, by labels, by time, by
 trace, by function, and in a range of time. Exits with 1 if an engine is wrong.
 """
 
+import argparse
 import collections
 import json
 import os
+import re
 import sys
 import time
 
@@ -36,6 +39,15 @@ class Sums(collections.defaultdict):
     def add(self, key, value):
         n, total = self[key]
         self[key] = (n + 1, total + value)
+
+
+def local(url):
+    """The path of a file: Go writes file:///tmp/x, and Spark file:/tmp/x."""
+    return re.sub("^file:/+", "/", url)
+
+
+def s3_properties():
+    return {"s3.endpoint": S3, "s3.region": "us-east-1"} if S3 else {}
 
 
 def labels_key(labels):
@@ -86,7 +98,7 @@ def with_pyiceberg(table, span):
 
 def with_polars(table, span):
     c = polars.col
-    frame = polars.scan_iceberg(table, snapshot_id=table.current_snapshot().snapshot_id)
+    frame = polars.scan_iceberg(table, snapshot_id=table.current_snapshot().snapshot_id, storage_options=s3_properties())
     sums = [polars.len().alias("n"), c("value").sum().alias("total")]
 
     def ask(frame, *by):
@@ -112,9 +124,12 @@ def with_polars(table, span):
 def with_clickhouse(table, span):
     import chdb
 
-    folder = table.location().removeprefix("file://")
-    metadata = table.metadata_location.removeprefix(table.location()).lstrip("/")
-    source = f"icebergLocal('{folder}/', SETTINGS iceberg_metadata_file_path = '{metadata}')"
+    folder = local(table.location())
+    metadata = local(table.metadata_location).removeprefix(folder).lstrip("/")
+    function = "icebergLocal"
+    if S3:
+        function, folder = "icebergS3", folder.replace("s3://", S3 + "/")
+    source = f"{function}('{folder}/', SETTINGS iceberg_metadata_file_path = '{metadata}')"
     pin = f"SETTINGS iceberg_snapshot_id = {table.current_snapshot().snapshot_id}"
 
     def ask(key, more=""):
@@ -137,11 +152,59 @@ def with_clickhouse(table, span):
         os.chdir(here)
 
 
-ENGINES = {"pyiceberg": with_pyiceberg, "polars": with_polars, "clickhouse": with_clickhouse}
+def with_duckdb(table, span):
+    """Of the Parquet files that pyiceberg lists: the extension for Iceberg is not on PyPI."""
+    import duckdb
+
+    files = []
+    for task in table.scan().plan_files():
+        if task.delete_files:
+            raise ValueError(f"{task.file.file_path} has rows that are deleted")
+        files.append(local(task.file.file_path))
+
+    def ask(key, where="", source="samples"):
+        with_files = f"WITH samples AS (SELECT * FROM read_parquet({files}))"
+        return duckdb.sql(f"{with_files} SELECT {key} AS k, count(*), sum(value) FROM {source} {where} GROUP BY k").fetchall()
+
+    labels = Sums()
+    for k, n, total in ask("labels"):
+        labels[labels_key(k)] = (n, int(total))
+    frames = "(SELECT unnest(stack) AS f, value FROM samples)"
+    return {
+        "stacks": {(k["t"], k["s"]): (n, int(total)) for k, n, total in ask("{'t': sample_type, 's': array_to_string(stack, chr(10))}")},
+        "labels": dict(labels),
+        "times": {k: (n, int(total)) for k, n, total in ask("time_nanos")},
+        "traces": {k: (n, int(total)) for k, n, total in ask("lower(hex(trace_id))")},
+        "functions": {k: (n, int(total)) for k, n, total in ask("f", source=frames)},
+        "range": {k: (n, int(total)) for k, n, total in ask("sample_type", f"WHERE time_nanos >= {span[0]} AND time_nanos < {span[1]}")},
+    }
+
+
+def with_spark(table, span):
+    import spark
+
+    session = spark.session(SPARK_JARS, CATALOG)
+    source = f"granary.profiles.samples VERSION AS OF {table.current_snapshot().snapshot_id}"
+
+    def ask(key, where="", of=source):
+        return {r[0]: (r[1], r[2]) for r in session.sql(f"SELECT {key} AS k, count(*), sum(value) FROM {of} {where} GROUP BY k").collect()}
+
+    labels = ask("to_json(map_from_entries(array_sort(map_entries(labels))))")
+    return {
+        "stacks": {(k.t, k.s): s for k, s in ask("named_struct('t', sample_type, 's', concat_ws('\\n', stack))").items()},
+        "labels": {labels_key(json.loads(k)): s for k, s in labels.items()},
+        "times": ask("time_nanos"),
+        "traces": ask("lower(hex(trace_id))"),
+        "functions": ask("f", of=f"(SELECT explode(stack) AS f, value FROM {source})"),
+        "range": ask("sample_type", f"WHERE time_nanos >= {span[0]} AND time_nanos < {span[1]}"),
+    }
+
+
+ENGINES = {"pyiceberg": with_pyiceberg, "polars": with_polars, "clickhouse": with_clickhouse, "duckdb": with_duckdb}
 
 
 def main(catalog, exports):
-    table = SqlCatalog("granary", uri=f"sqlite:///{os.path.abspath(catalog)}").load_table("profiles.samples")
+    table = SqlCatalog("granary", uri=f"sqlite:///{catalog}", **s3_properties()).load_table("profiles.samples")
     rows = list(export_rows(exports))
     times = sorted({r["time_nanos"] for r in rows})
     span = (times[len(times) // 4], times[3 * len(times) // 4])
@@ -163,4 +226,15 @@ def main(catalog, exports):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--spark")
+    arguments.add_argument("--s3")
+    arguments.add_argument("catalog", type=os.path.abspath)
+    arguments.add_argument("exports", nargs="+")
+    given = arguments.parse_args()
+    SPARK_JARS, S3, CATALOG = given.spark, given.s3, given.catalog
+    if SPARK_JARS:
+        ENGINES["spark"] = with_spark
+    if S3:
+        del ENGINES["duckdb"]
+    sys.exit(main(given.catalog, given.exports))

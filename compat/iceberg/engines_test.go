@@ -13,37 +13,41 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-var enginesDir = flag.String("engines.dir", "", "TestEngines leaves its table and the exports of its rows in this folder")
+var (
+	enginesDir  = flag.String("engines.dir", "", "TestEngines leaves its table and the exports of its rows in this folder")
+	enginesMore = flag.Bool("engines.more", false, "TestEngines adds units to the table that is in the folder")
+)
 
 // TestEngines makes the table that the script run has other engines read: several nodes and
 // units, late rows, traces, empty stacks, labels that only some rows have. Here it only checks
-// the number of rows.
+// the number of rows, also of a table that another engine has compacted.
 func TestEngines(t *testing.T) {
 	ctx := context.Background()
 	dir := *enginesDir
 	if dir == "" {
 		dir = t.TempDir()
 	}
-	l := openIn(t, dir)
-	if err := l.Create(ctx, TableOptions{Labels: []string{"job", "pod"}}); err != nil {
+	l, seals, want := openIn(t, dir), []int64{1, 2, 3}, 0
+	if *enginesMore {
+		seals, want = []int64{4, 5}, len(gotRows(t, l))
+	} else if err := l.Create(ctx, TableOptions{Labels: []string{"job", "pod"}}); err != nil {
 		t.Fatal(err)
 	}
-	want := 0
 	for node := range 2 {
 		id := fmt.Sprint("node-", node)
 		if err := l.Register(ctx, id, ""); err != nil {
 			t.Fatal(err)
 		}
-		for seal := range 3 {
+		for _, seal := range seals {
 			db := openDB(t)
-			insert(t, db, 4+node+seal, 5, 40) // the times of the units overlap
-			u := unit(t, db, id, int64(seal)+1)
+			insert(t, db, 3+node+int(seal), 5, 40) // the times of the units overlap
+			u := unit(t, db, id, seal)
 			files, err := l.Write(ctx, u)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.Commit(ctx, files); err != nil {
-				t.Fatal(err)
+			if done, err := l.Commit(ctx, files); err != nil || !done {
+				t.Fatalf("commit: %v, %v", done, err)
 			}
 			want += exportRows(t, u, filepath.Join(dir, fmt.Sprintf("%s-%d.arrows", id, seal)))
 		}

@@ -2,6 +2,7 @@ package iceberg
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -44,8 +45,16 @@ func openConfig(t testing.TB) (*Lake, Config) {
 	return openAs(t, c), c
 }
 
+// s3Endpoint is where tests put their tables, if it is set; s3.run says which can.
+var s3Endpoint = flag.String("s3.endpoint", "", "the `URL` of an S3 with a bucket named granary, for tables; AWS_ACCESS_KEY_ID and so on are of the environment")
+
 func configIn(dir string) Config {
-	return Config{Catalog: "sqlite:" + filepath.Join(dir, "catalog.db"), Warehouse: filepath.Join(dir, "warehouse")}
+	c := Config{Catalog: "sqlite:" + filepath.Join(dir, "catalog.db"), Warehouse: filepath.Join(dir, "warehouse")}
+	if *s3Endpoint != "" {
+		c.Warehouse = "s3://granary" + dir
+		c.Properties = map[string]string{"s3.endpoint": *s3Endpoint, "s3.region": "us-east-1"}
+	}
+	return c
 }
 
 func openIn(t testing.TB, dir string) *Lake {

@@ -172,4 +172,26 @@ func TestPinned(t *testing.T) {
 	if got, want := p.Polars(), `pl.scan_iceberg("file:///x/it's/metadata/1.json", snapshot_id=7)`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
+	p.Location, p.Metadata = "s3://bucket/x", "s3://bucket/x/metadata/1.json"
+	p.S3 = map[string]string{propertyEndpoint: "http://host:9000/", propertyRegion: "r"}
+	if from, _ := p.ClickHouse(); from != `icebergS3('http://host:9000/bucket/x/', SETTINGS iceberg_metadata_file_path = 'metadata/1.json')` {
+		t.Error(from)
+	}
+	if got, want := p.Polars(), `pl.scan_iceberg("s3://bucket/x/metadata/1.json", snapshot_id=7, storage_options={"s3.endpoint": "http://host:9000/", "s3.region": "r"})`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	p.S3 = nil
+	if from, _ := p.ClickHouse(); from != `icebergS3('s3://bucket/x/', SETTINGS iceberg_metadata_file_path = 'metadata/1.json')` {
+		t.Error(from)
+	}
+}
+
+func TestFileURL(t *testing.T) {
+	for location, want := range map[string]string{
+		"file:///x/y": "file:///x/y", "file:/x/y": "file:///x/y", "/x/y": "file:///x/y", "s3://b/x": "s3://b/x",
+	} {
+		if got := fileURL(location); got != want {
+			t.Errorf("%s is %s, want %s", location, got, want)
+		}
+	}
 }

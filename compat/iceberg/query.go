@@ -3,17 +3,20 @@ package iceberg
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 )
 
 // Pinned is what a query needs to read one state of the table, whatever is committed meanwhile.
 type Pinned struct {
-	Table    string // with its namespace
-	Location string // the folder, as a URL
-	Metadata string // the metadata file of the state, as a URL
-	Snapshot int64  // 0 if the table has no rows
-	Nodes    []Node // with the seals that the snapshot has
+	Table    string            // with its namespace
+	Location string            // the folder, as a URL
+	Metadata string            // the metadata file of the state, as a URL
+	Snapshot int64             // 0 if the table has no rows
+	S3       map[string]string // the properties of the catalog that say where its S3 is: s3.endpoint, s3.region
+	Nodes    []Node            // with the seals that the snapshot has
 }
 
 // Pin returns the current state. All of it comes from one load of the table, so a node's rows
@@ -24,7 +27,7 @@ func (l *Lake) Pin(ctx context.Context) (Pinned, error) {
 	if err != nil {
 		return Pinned{}, err
 	}
-	p := Pinned{Table: l.Name(), Location: t.Location(), Metadata: t.MetadataLocation()}
+	p := Pinned{Table: l.Name(), Location: fileURL(t.Location()), Metadata: fileURL(t.MetadataLocation()), S3: l.s3}
 	if s := t.CurrentSnapshot(); s != nil {
 		p.Snapshot = s.SnapshotID
 	}
@@ -37,8 +40,13 @@ func (l *Lake) Pin(ctx context.Context) (Pinned, error) {
 // take the newest in the folder, which can be one that is written just now or whose commit lost.
 func (p Pinned) ClickHouse() (from, settings string) {
 	function, folder := "icebergS3", p.Location
-	if path, ok := localPath(p.Location); ok {
+	path, isLocal := localPath(p.Location)
+	object, isS3 := strings.CutPrefix(p.Location, "s3://")
+	switch {
+	case isLocal:
 		function, folder = "icebergLocal", path
+	case isS3 && p.S3[propertyEndpoint] != "":
+		folder = strings.TrimSuffix(p.S3[propertyEndpoint], "/") + "/" + object
 	}
 	metadata := strings.TrimPrefix(strings.TrimPrefix(p.Metadata, p.Location), "/")
 	from = fmt.Sprintf("%s('%s/', SETTINGS iceberg_metadata_file_path = '%s')", function, escape(folder), escape(metadata))
@@ -68,11 +76,27 @@ func (p Pinned) Spark(catalog string) string {
 
 // Polars returns a lazy frame of Polars over the metadata file.
 func (p Pinned) Polars() string {
-	pin := ""
+	options := ""
 	if p.Snapshot != 0 {
-		pin = fmt.Sprintf(", snapshot_id=%d", p.Snapshot)
+		options = fmt.Sprintf(", snapshot_id=%d", p.Snapshot)
 	}
-	return fmt.Sprintf("pl.scan_iceberg(%q%s)", p.Metadata, pin)
+	if len(p.S3) > 0 {
+		var pairs []string
+		for _, key := range slices.Sorted(maps.Keys(p.S3)) {
+			pairs = append(pairs, fmt.Sprintf("%q: %q", key, p.S3[key]))
+		}
+		options += ", storage_options={" + strings.Join(pairs, ", ") + "}"
+	}
+	return fmt.Sprintf("pl.scan_iceberg(%q%s)", p.Metadata, options)
+}
+
+// fileURL returns a location with one form for files: after Spark has committed, that of the metadata is file:/tmp/x, and
+// that of the table still file:///tmp/x.
+func fileURL(location string) string {
+	if path, ok := localPath(location); ok {
+		return "file://" + path
+	}
+	return location
 }
 
 // localPath returns the path of a file URL.

@@ -39,6 +39,7 @@ const (
 type Lake struct {
 	catalog catalog.Catalog
 	ident   table.Identifier
+	s3      map[string]string // the properties that say where it is; none if it is Amazon's, or not used
 	close   func() error
 }
 
