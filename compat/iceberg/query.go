@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/apache/iceberg-go/table"
 )
 
 // Pinned is what a query needs to read one state of the table, whatever is committed meanwhile.
@@ -27,7 +29,12 @@ func (l *Lake) Pin(ctx context.Context) (Pinned, error) {
 	if err != nil {
 		return Pinned{}, err
 	}
-	p := Pinned{Table: l.Name(), Location: fileURL(t.Location()), Metadata: fileURL(t.MetadataLocation()), S3: l.s3}
+	return l.pinned(t)
+}
+
+// pinned returns a state of the table.
+func (l *Lake) pinned(t *table.Table) (p Pinned, err error) {
+	p = Pinned{Table: l.Name(), Location: fileURL(t.Location()), Metadata: fileURL(t.MetadataLocation()), S3: l.s3}
 	if s := t.CurrentSnapshot(); s != nil {
 		p.Snapshot = s.SnapshotID
 	}

@@ -65,6 +65,7 @@ sample, as in granary export; the table is named profiles.samples.
   seal     adds the rows of a directory that no server has open, or of a backup
   expire   drops old days, old snapshots and files that nothing needs
   sql      prints queries of the state that the table has now
+  load     fills a directory with rows of the table, for granary serve and others
   forget   removes a node that will not come back
 
 A node is one directory. The table keeps, for each node, up to where its rows are
@@ -87,7 +88,7 @@ exit codes: 0 done, 1 failed, 2 wrong use`,
 	f.StringVar(&c.Warehouse, "warehouse", "", "the `FOLDER` or URL of new tables; a REST catalog can have its own")
 	f.StringToStringVar(&c.Properties, "property", nil, "a `KEY=VALUE` for the catalog, such as s3.endpoint=http://host:9000")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
-	root.AddCommand(newInit(c), newServe(c), newSeal(c), newExpire(c), newSQL(c), newForget(c))
+	root.AddCommand(newInit(c), newServe(c), newSeal(c), newExpire(c), newSQL(c), newLoad(c), newForget(c))
 	for _, cmd := range root.Commands() {
 		cmd.Args = func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {

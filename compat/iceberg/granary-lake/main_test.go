@@ -35,7 +35,7 @@ func command(t *testing.T, want int, args ...string) (out, notes string) {
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"freeze"}, {"sql", "--catalog", "ftp:x"}, {"sql", "x"}, {"seal", "--every", "7m"}, {"seal", "--nodes", "a"},
-		{"seal", "--node", "a", "--db", "x", "--every", "7m"}, {"seal", "--node", "a", "--db", "x", "--before", "noon"}, {"expire", "--days", "-1"}, {"forget"}, {"serve", "--node", "n"}, {"serve", "--node", "n", "--db", "x", "--every", "0s"}, {"serve", "--node", "n", "--db", "x", "--address", "db-1:4040"},
+		{"seal", "--node", "a", "--db", "x", "--every", "7m"}, {"seal", "--node", "a", "--db", "x", "--before", "noon"}, {"expire", "--days", "-1"}, {"forget"}, {"load"}, {"load", "--db", "x", "--from", "noon"}, {"load", "--db", "x", "--from", "-1h", "--to", "-2h"}, {"serve", "--node", "n"}, {"serve", "--node", "n", "--db", "x", "--every", "0s"}, {"serve", "--node", "n", "--db", "x", "--address", "db-1:4040"},
 	} {
 		if _, notes := command(t, exitUsage, args...); !strings.Contains(notes, "--help") {
 			t.Errorf("%q: %s", args, notes)
@@ -117,6 +117,14 @@ func TestServe(t *testing.T) {
 	push(0, map[string]int64{"main.new": 2, "main.both": 5})
 	if code, text := fetch(t, http.MethodGet, await(t, sql, "url\\('([^']+after=1)'"), nil); code != http.StatusOK || !strings.Contains(text, "cpu") {
 		t.Errorf("hot: %d %q", code, text)
+	}
+	both := filepath.Join(dir, "both")
+	load := append([]string{"load", "--db", both, "--from", "-2h"}, catalog...)
+	if _, text := command(t, 0, load...); !strings.Contains(text, "4 rows in "+both) {
+		t.Errorf("load: %s", text)
+	}
+	if _, text := command(t, exitUsage, load...); !strings.Contains(text, "has 4 rows already") {
+		t.Errorf("load again: %s", text)
 	}
 	if *enginesPython != "" {
 		engines := exec.Command(*enginesPython, "../union.py", "printed", `{"main.old": 3, "main.both": 12, "main.new": 2}`)

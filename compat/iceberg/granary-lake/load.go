@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/compat/iceberg"
+	"github.com/granarydb/granary/profile"
+)
+
+// loader is the command load with the values of its flags.
+type loader struct {
+	config   *iceberg.Config
+	dir      string
+	from, to string
+	opts     iceberg.LoadOptions
+	now      func() time.Time
+}
+
+func newLoad(c *iceberg.Config) *cobra.Command {
+	l := &loader{config: c, now: time.Now}
+	cmd := &cobra.Command{
+		Use: "load", Short: "Fill a directory with rows of the table and of its nodes, for the page and all commands",
+		Long: `load reads a range of time from the table, and what its nodes have and it lacks, of one
+state, each row once. It writes the rows into a new directory, which granary serve
+shows as a page, and granary top, labels, diff and others ask with --db.
+
+The table has names of functions, and neither lines nor binaries. --rows bounds what
+is taken; --label takes less of it.`,
+		Example: `  granary-lake load --catalog sqlite:lake.db --from -48h --to -24h --label job=api --db yesterday
+  granary serve --db yesterday   # its page is at http://localhost:4040`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return l.run(cmd.Context(), cmd.ErrOrStderr()) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&l.dir, "db", "", "the `DIR`ectory to write; one that has profiles is refused")
+	f.StringVar(&l.from, "from", "-1h", "the `TIME` of the first rows: RFC 3339, or a duration before now such as -24h")
+	f.StringVar(&l.to, "to", "", "the `TIME` that rows are before; default: now")
+	f.StringToStringVar(&l.opts.Labels, "label", nil, "take rows with this label alone, `NAME=VALUE`; may be repeated")
+	f.Int64Var(&l.opts.Rows, "rows", 20_000_000, "the `NUMBER` of rows that are taken at most; 0 is no bound")
+	f.BoolVar(&l.opts.TableOnly, "table-only", false, "leave out what nodes have and the table lacks: they need not run")
+	return cmd
+}
+
+func (l *loader) run(ctx context.Context, notes io.Writer) error {
+	var err error
+	if l.opts.From, err = l.time("--from", l.from); err != nil {
+		return err
+	}
+	l.opts.To = l.now().UnixNano()
+	if l.to != "" {
+		if l.opts.To, err = l.time("--to", l.to); err != nil {
+			return err
+		}
+	}
+	switch {
+	case l.dir == "":
+		return fmt.Errorf("%w: load needs --db", errUsage)
+	case l.opts.From >= l.opts.To:
+		return fmt.Errorf("%w: --from %s is not before --to", errUsage, l.from)
+	}
+	store, err := columnstore.Open(columnstore.Options{Dir: l.dir, FutureLimit: -1, PastLimit: -1})
+	if err != nil {
+		return fmt.Errorf("directory %s: %w", l.dir, err)
+	}
+	return errors.Join(l.load(ctx, store, notes), store.Close())
+}
+
+// time parses the time of a flag.
+func (l *loader) time(flag, text string) (int64, error) {
+	if d, err := time.ParseDuration(text); err == nil && strings.HasPrefix(text, "-") {
+		return l.now().Add(d).UnixNano(), nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %s %q: want RFC 3339, or a duration before now such as -24h", errUsage, flag, text)
+	}
+	return at.UnixNano(), nil
+}
+
+func (l *loader) load(ctx context.Context, store *columnstore.Store, notes io.Writer) error {
+	db, err := profile.Open(store, profile.Options{})
+	if err != nil {
+		return err
+	}
+	if n := store.Stats().Rows; n > 0 {
+		return fmt.Errorf("%w: directory %s has %d rows already", errUsage, l.dir, n)
+	}
+	told := time.Now()
+	l.opts.Progress = func(seen, of int64) {
+		if time.Since(told) > time.Second {
+			told = time.Now()
+			fmt.Fprintf(notes, "\rread %s of %s rows", thousands(seen), thousands(of))
+		}
+	}
+	var rows int64
+	err = with(ctx, l.config, func(lake *iceberg.Lake) (err error) {
+		rows, err = lake.Load(ctx, db, l.opts)
+		return err
+	})
+	switch {
+	case errors.Is(err, iceberg.ErrGone):
+		return fmt.Errorf("%w; %s is incomplete: remove it, and load again", err, l.dir)
+	case err != nil:
+		return fmt.Errorf("%w; %s is incomplete: remove it", err, l.dir)
+	}
+	fmt.Fprintf(notes, "\r%s rows in %s\n", thousands(rows), l.dir)
+	return nil
+}
+
+// thousands formats a number with its thousands apart.
+func thousands(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}

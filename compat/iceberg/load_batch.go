@@ -1,0 +1,185 @@
+package iceberg
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	pprof "github.com/google/pprof/profile"
+	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/profile"
+	codec "github.com/granarydb/granary/profile/pprof"
+	"github.com/granarydb/granary/schema"
+)
+
+// namedLocation is a location that is a function alone.
+type namedLocation struct {
+	id     uuid.UUID
+	record []byte
+}
+
+// location returns the location of a function.
+func (in *loading) location(name string) (namedLocation, error) {
+	if l, known := in.locations[name]; known {
+		return l, nil
+	}
+	name = strings.Clone(name) // of the record, which goes
+	f := &pprof.Function{ID: 1, Name: name}
+	at := &pprof.Location{ID: 1, Line: []pprof.Line{{Function: f}}}
+	var flat codec.Flat
+	err := codec.Flatten(&pprof.Profile{
+		SampleType: []*pprof.ValueType{{Type: "n", Unit: "n"}}, Function: []*pprof.Function{f}, Location: []*pprof.Location{at},
+		Sample: []*pprof.Sample{{Location: []*pprof.Location{at}, Value: []int64{1}}},
+	}, codec.Limits{}.WithDefaults(), &flat)
+	if err != nil {
+		return namedLocation{}, fmt.Errorf("%w: function %.100q: %w", ErrRecord, name, err)
+	}
+	record, id := flat.AppendLocation(nil, flat.Stack[0])
+	in.locations[name] = namedLocation{id, record}
+	return in.locations[name], nil
+}
+
+// loadedBatch makes a batch of the rows of a record, whose texts it shares.
+type loadedBatch struct {
+	in      *loading
+	batch   schema.Batch
+	fixed   [4]encoding.Vector // typeColumns
+	numbers [4]encoding.Vector // time, duration, period, value
+	stacks  encoding.Vector
+	dynamic map[string]*encoding.Vector // traces, spans and labels, by column; null in the rows behind their end
+
+	names map[string]string // of columns, by label: those of the family at hand
+	key   []byte            // of the labels of the row before
+	last  []byte
+	typ   profile.Type
+}
+
+func newLoadedBatch(in *loading) *loadedBatch {
+	return &loadedBatch{
+		in: in, batch: schema.Batch{Records: map[uuid.UUID][]byte{}}, dynamic: map[string]*encoding.Vector{}, names: map[string]string{},
+		stacks: encoding.Vector{Type: encoding.UUIDList, Offsets: []int32{0}},
+	}
+}
+
+// add adds a row.
+func (b *loadedBatch) add(r *rowReader, row int) error {
+	for i, a := range r.types {
+		b.fixed[i].Strings = append(b.fixed[i].Strings, a.Value(row))
+	}
+	for i, number := range []func(int) int64{r.time, r.duration, r.period, r.value} {
+		b.numbers[i].Int64s = append(b.numbers[i].Int64s, number(row))
+	}
+	from, to := r.stacks.ValueOffsets(row)
+	for i := from; i < to; i++ {
+		l, err := b.in.location(r.functions.Value(int(i)))
+		if err != nil {
+			return err
+		}
+		b.batch.Records[l.id] = l.record
+		b.stacks.UUIDs = append(b.stacks.UUIDs, l.id)
+	}
+	b.stacks.Offsets = append(b.stacks.Offsets, int32(len(b.stacks.UUIDs)))
+	if id, ok := r.traceOf(row); ok {
+		v := b.at(profile.ColumnTraceID, encoding.UUID)
+		v.UUIDs, v.Valid = append(v.UUIDs, id), append(v.Valid, true)
+	}
+	if id, ok := r.spanOf(row); ok {
+		v := b.at(profile.ColumnSpanID, encoding.Uint64)
+		v.Uint64s, v.Valid = append(v.Uint64s, id), append(v.Valid, true)
+	}
+	b.key = b.key[:0]
+	r.labels.each(row, func(name string, values arrow.Array, at int) {
+		value := text(values, at)
+		b.text(profile.ColumnLabels, name, value)
+		b.key = append(append(append(append(b.key, name...), 0), value...), 0)
+	})
+	r.texts.each(row, func(name string, values arrow.Array, at int) {
+		b.text(profile.ColumnPprofLabels, name, text(values, at))
+	})
+	r.numbers.each(row, func(name string, values arrow.Array, at int) {
+		if numbers, ok := values.(*array.Int64); ok {
+			v := b.at(b.name(profile.ColumnPprofNumLabels, name), encoding.Int64)
+			v.Int64s, v.Valid = append(v.Int64s, numbers.Value(at)), append(v.Valid, true)
+		}
+	})
+	b.sawType(r.typeOf(row))
+	b.batch.Rows++
+	return nil
+}
+
+// text adds the text of a label to the row at hand.
+func (b *loadedBatch) text(family, name, value string) {
+	v := b.at(b.name(family, name), encoding.String)
+	v.Strings, v.Valid = append(v.Strings, value), append(v.Valid, true)
+}
+
+// name returns the column of a label.
+func (b *loadedBatch) name(family, label string) string {
+	if known := b.names[label]; strings.HasPrefix(known, family) && len(known) == len(family)+1+len(label) {
+		return known
+	}
+	b.names[label] = family + "." + label
+	return b.names[label]
+}
+
+// at returns a column whose rows end before the one at hand.
+func (b *loadedBatch) at(name string, typ encoding.Type) *encoding.Vector {
+	v := b.dynamic[name]
+	if v == nil {
+		v = &encoding.Vector{Type: typ}
+		b.dynamic[name] = v
+	}
+	pad(v, b.batch.Rows)
+	return v
+}
+
+// pad makes the rows of a column that it lacks null, up to a number of rows.
+func pad(v *encoding.Vector, rows int) {
+	more := rows - len(v.Valid)
+	v.Valid = append(v.Valid, make([]bool, more)...)
+	switch v.Type {
+	case encoding.String:
+		v.Strings = append(v.Strings, make([]string, more)...)
+	case encoding.Int64:
+		v.Int64s = append(v.Int64s, make([]int64, more)...)
+	case encoding.Uint64:
+		v.Uint64s = append(v.Uint64s, make([]uint64, more)...)
+	case encoding.UUID:
+		v.UUIDs = append(v.UUIDs, make([]uuid.UUID, more)...)
+	}
+}
+
+// sawType notes the type of a row for its labels.
+func (b *loadedBatch) sawType(t profile.Type) {
+	if t == b.typ && string(b.key) == string(b.last) {
+		return
+	}
+	b.typ, b.last = t, append(b.last[:0], b.key...)
+	types := b.in.types[string(b.key)]
+	if !slices.Contains(types, t) {
+		t = profile.Type{Sample: strings.Clone(t.Sample), SampleUnit: strings.Clone(t.SampleUnit), Period: strings.Clone(t.Period), PeriodUnit: strings.Clone(t.PeriodUnit)}
+		b.in.types[string(b.key)] = append(types, t)
+	}
+}
+
+// finish returns the batch.
+func (b *loadedBatch) finish() schema.Batch {
+	b.batch.Columns = map[string]encoding.Vector{profile.ColumnStacktrace: b.stacks}
+	for i, name := range typeColumns {
+		b.fixed[i].Type = encoding.String
+		b.batch.Columns[name] = b.fixed[i]
+	}
+	for i, name := range []string{profile.ColumnTimestamp, profile.ColumnDuration, profile.ColumnPeriod, profile.ColumnValue} {
+		b.numbers[i].Type = encoding.Int64
+		b.batch.Columns[name] = b.numbers[i]
+	}
+	for name, v := range b.dynamic {
+		pad(v, b.batch.Rows)
+		b.batch.Columns[name] = *v
+	}
+	return b.batch
+}

@@ -1,0 +1,216 @@
+package iceberg
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server"
+)
+
+// newTiers returns a table with units of a node, which has them and younger rows, and late ones.
+func newTiers(t *testing.T) (*Lake, *profile.DB) {
+	t.Helper()
+	l := openLake(t, "job")
+	store, db, err := openNode(filepath.Join(t.TempDir(), "db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	web, err := server.New(store, server.Options{Profiles: profile.Options{Bucket: time.Minute}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(web)
+	t.Cleanup(front.Close)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	if err := l.Register(t.Context(), "n", front.URL); err != nil {
+		t.Fatal(err)
+	}
+	insert(t, db, 5, 9, 30) // three minutes, over midnight
+	s := &Sealer{Lake: l, Node: "n", Store: store, Table: db.Table(), Grace: time.Hour}
+	if did, err := s.Seal(t.Context(), time.Unix(0, start).Add(2*time.Minute)); err != nil || did.Units < 2 {
+		t.Fatalf("%+v, %v", did, err)
+	}
+	insert(t, db, 2, 4, 20) // late
+	return l, db
+}
+
+// loadedKeys returns rows without what the table does not have, or has for itself: where a row is, and the ids of its locations.
+func loadedKeys(t *testing.T, db *profile.DB, choose func(r row) bool) []string {
+	t.Helper()
+	var keys []string
+	for _, key := range wantRows(t, unit(t, db, "", 0)) {
+		r := row{}
+		numbers := json.NewDecoder(strings.NewReader(key))
+		numbers.UseNumber()
+		if err := numbers.Decode(&r); err != nil {
+			t.Fatal(err)
+		}
+		delete(r, columnStackID)
+		if choose(r) {
+			keys = append(keys, r.key())
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// The rows of both tiers are those of the node, and so are the answers.
+func TestLoad(t *testing.T) {
+	l, node := newTiers(t)
+	all := LoadOptions{From: start - day, To: start + day}
+	chosen := map[string]struct {
+		opts   LoadOptions
+		choose func(r row) bool
+	}{
+		"all": {all, func(row) bool { return true }},
+		"time": {LoadOptions{From: start + 20e9 + 1, To: start + 140e9}, func(r row) bool {
+			at, err := r[columnTimeNanos].(json.Number).Int64()
+			return err == nil && at > start+20e9 && at < start+140e9
+		}},
+		"labels": {LoadOptions{From: all.From, To: all.To, Labels: map[string]string{"job": "job0", "zone.é": "süd"}}, func(r row) bool {
+			labels := r["labels"].(map[string]any)
+			return labels["job"] == "job0" && labels["zone.é"] == "süd"
+		}},
+		"none": {LoadOptions{From: all.From, To: all.To, Labels: map[string]string{"job": "job7"}}, func(row) bool { return false }},
+	}
+	for name, c := range chosen {
+		t.Run(name, func(t *testing.T) {
+			want, db := loadedKeys(t, node, c.choose), openDB(t)
+			seen, of := int64(0), int64(0)
+			c.opts.Rows = int64(len(want))
+			c.opts.Progress = func(s, o int64) { seen, of = s, o }
+			n, err := l.Load(t.Context(), db, c.opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n != int64(len(want)) || seen > of || seen < n {
+				t.Errorf("%d rows, want %d; %d of %d were looked at", n, len(want), seen, of)
+			}
+			same(t, want, loadedKeys(t, db, func(row) bool { return true }))
+			if len(want) > 0 {
+				compareAnswers(t, node, db, c.opts)
+			}
+			if c.opts.Rows > 1 {
+				c.opts.Rows--
+				if _, err := l.Load(t.Context(), openDB(t), c.opts); !errors.Is(err, ErrRows) {
+					t.Errorf("one row too many: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// compareAnswers compares types, kinds, labels and sums by function with those of a node.
+func compareAnswers(t *testing.T, node, db *profile.DB, opts LoadOptions) {
+	t.Helper()
+	var matchers []string
+	for name, value := range opts.Labels {
+		matchers = append(matchers, fmt.Sprintf("%q=%q", name, value))
+	}
+	sel, err := profile.ParseSelector("{" + strings.Join(matchers, ",") + "}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := func(db *profile.DB) map[string]any {
+		out, snap := map[string]any{}, snapshot(t, db)
+		q := profile.Query{Selector: sel, From: opts.From, To: opts.To}
+		types, err := db.Types(t.Context(), snap)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.SortFunc(types, func(a, b profile.Type) int { return strings.Compare(a.String(), b.String()) }) // the table has no order
+		out["types"] = types
+		shown, err := db.DefaultType(t.Context(), snap, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out["default"] = shown
+		kinds, err := db.Kinds(t.Context(), snap, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out["kinds"] = len(kinds)
+		names, err := db.LabelNames(t.Context(), snap, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out["labels"] = names
+		for _, typ := range types {
+			stacks, err := db.Merge(t.Context(), snap, typ, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sums := map[string]int64{}
+			for frames, value := range stacks.All() {
+				var path []string
+				for _, f := range frames {
+					path = append(path, f.Function)
+				}
+				sums[strings.Join(path, ";")] += value
+			}
+			out[typ.String()] = sums
+		}
+		return out
+	}
+	if diff := cmp.Diff(answers(node), answers(db)); diff != "" {
+		t.Errorf("answers (-node +loaded):\n%s", diff)
+	}
+}
+
+// A table alone, a node that has dropped rows, one that is not there, and choices that are none.
+func TestLoad_Errors(t *testing.T) {
+	l, node := newTiers(t)
+	opts := LoadOptions{From: start - day, To: start + day}
+	both := len(loadedKeys(t, node, func(row) bool { return true }))
+	alone := opts
+	alone.TableOnly = true
+	n, err := l.Load(t.Context(), openDB(t), alone)
+	if rows := int64(len(gotRows(t, l))); err != nil || n != rows || n == 0 || n >= int64(both) {
+		t.Errorf("the table alone: %d rows of %d, %v", n, rows, err)
+	}
+	for _, bad := range []LoadOptions{{}, {From: 2, To: 1}, {From: 1, To: 2, Rows: -1}} {
+		if _, err := l.Load(t.Context(), openDB(t), bad); !errors.Is(err, ErrOptions) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+	strict, err := columnstore.Open(columnstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer strict.Close()
+	db, err := profile.Open(strict, profile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := strict.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Load(t.Context(), db, opts); !errors.Is(err, columnstore.ErrClosed) {
+		t.Errorf("a closed store: %v", err)
+	}
+	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "dropped", http.StatusGone) }))
+	defer gone.Close()
+	if err := l.Register(t.Context(), "n", gone.URL); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Load(t.Context(), openDB(t), opts); !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), "node n: ") {
+		t.Errorf("a node that has dropped rows: %v", err)
+	}
+	gone.Close()
+	if _, err := l.Load(t.Context(), openDB(t), opts); err == nil {
+		t.Error("a node that is away is no error")
+	}
+}
