@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/table"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/granarydb/granary/columnstore"
@@ -168,6 +170,29 @@ func compareAnswers(t *testing.T, node, db *profile.DB, opts LoadOptions) {
 	if diff := cmp.Diff(answers(node), answers(db)); diff != "" {
 		t.Errorf("answers (-node +loaded):\n%s", diff)
 	}
+}
+
+// A column of a label that came into the table later is null in rows from before.
+func TestLoad_NewColumn(t *testing.T) {
+	l, node := newTiers(t)
+	err := l.change(t.Context(), func(tbl *table.Table) (*table.Transaction, error) {
+		tx := tbl.NewTransaction()
+		return tx, tx.UpdateSchema(true, false).AddColumn([]string{labelPrefix + "pod"}, iceberg.PrimitiveTypes.String, "", false, nil).Commit()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Sealer{Lake: l, Node: "n", Store: node.Store(), Table: node.Table(), Grace: time.Hour}
+	if did, err := s.Seal(t.Context(), time.Unix(0, start).Add(time.Hour)); err != nil || did.Units == 0 {
+		t.Fatalf("%+v, %v", did, err)
+	}
+	want := loadedKeys(t, node, func(r row) bool { return r["labels"].(map[string]any)["pod"] == "pod1" })
+	db := openDB(t)
+	opts := LoadOptions{From: start - day, To: start + day, Labels: map[string]string{"pod": "pod1"}, TableOnly: true}
+	if _, err := l.Load(t.Context(), db, opts); err != nil {
+		t.Fatal(err)
+	}
+	same(t, want, loadedKeys(t, db, func(row) bool { return true }))
 }
 
 // A table alone, a node that has dropped rows, one that is not there, and choices that are none.
