@@ -1,6 +1,7 @@
 package iceberg
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,9 +54,10 @@ type loadedBatch struct {
 	dynamic map[string]*encoding.Vector // traces, spans and labels, by column; null in the rows behind their end
 
 	names map[string]string // of columns, by label: those of the family at hand
-	key   []byte            // of the labels of the row before
-	last  []byte
-	typ   profile.Type
+	twice string            // a column that a row has twice
+
+	key, last []byte        // the labels of the row at hand, and of that before
+	typ       *profile.Type // of the row before, nil of the first
 }
 
 func newLoadedBatch(in *loading) *loadedBatch {
@@ -93,21 +95,22 @@ func (b *loadedBatch) add(r *rowReader, row int) error {
 	}
 	b.key = b.key[:0]
 	r.labels.each(row, func(name string, values arrow.Array, at int) {
-		value := text(values, at)
+		value := values.(*array.String).Value(at)
 		b.text(profile.ColumnLabels, name, value)
 		b.key = append(append(append(append(b.key, name...), 0), value...), 0)
 	})
 	r.texts.each(row, func(name string, values arrow.Array, at int) {
-		b.text(profile.ColumnPprofLabels, name, text(values, at))
+		b.text(profile.ColumnPprofLabels, name, values.(*array.String).Value(at))
 	})
 	r.numbers.each(row, func(name string, values arrow.Array, at int) {
-		if numbers, ok := values.(*array.Int64); ok {
-			v := b.at(b.name(profile.ColumnPprofNumLabels, name), encoding.Int64)
-			v.Int64s, v.Valid = append(v.Int64s, numbers.Value(at)), append(v.Valid, true)
-		}
+		v := b.at(b.name(profile.ColumnPprofNumLabels, name), encoding.Int64)
+		v.Int64s, v.Valid = append(v.Int64s, values.(*array.Int64).Value(at)), append(v.Valid, true)
 	})
 	b.sawType(r.typeOf(row))
 	b.batch.Rows++
+	if b.twice != "" {
+		return fmt.Errorf("%w: a row has %q twice", ErrRecord, b.twice)
+	}
 	return nil
 }
 
@@ -133,6 +136,10 @@ func (b *loadedBatch) at(name string, typ encoding.Type) *encoding.Vector {
 		v = &encoding.Vector{Type: typ}
 		b.dynamic[name] = v
 	}
+	if len(v.Valid) > b.batch.Rows {
+		b.twice = name
+		return &encoding.Vector{Type: typ}
+	}
 	pad(v, b.batch.Rows)
 	return v
 }
@@ -155,15 +162,17 @@ func pad(v *encoding.Vector, rows int) {
 
 // sawType notes the type of a row for its labels.
 func (b *loadedBatch) sawType(t profile.Type) {
-	if t == b.typ && string(b.key) == string(b.last) {
+	if b.typ != nil && t == *b.typ && bytes.Equal(b.key, b.last) {
 		return
 	}
-	b.typ, b.last = t, append(b.last[:0], b.key...)
-	types := b.in.types[string(b.key)]
-	if !slices.Contains(types, t) {
-		t = profile.Type{Sample: strings.Clone(t.Sample), SampleUnit: strings.Clone(t.SampleUnit), Period: strings.Clone(t.Period), PeriodUnit: strings.Clone(t.PeriodUnit)}
-		b.in.types[string(b.key)] = append(types, t)
+	b.typ, b.last = &t, append(b.last[:0], b.key...)
+	set := profileSet{string(b.key), t.Period, t.PeriodUnit}
+	if slices.Contains(b.in.types[set], t) {
+		return
 	}
+	t = profile.Type{Sample: strings.Clone(t.Sample), SampleUnit: strings.Clone(t.SampleUnit), Period: strings.Clone(t.Period), PeriodUnit: strings.Clone(t.PeriodUnit)}
+	set.period, set.unit = t.Period, t.PeriodUnit
+	b.in.types[set] = append(b.in.types[set], t)
 }
 
 // finish returns the batch.

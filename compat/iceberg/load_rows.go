@@ -24,7 +24,7 @@ var (
 	nodeColumns  = columnNames{time: profile.ColumnTimestamp, stack: profile.ColumnStacktrace, labels: profile.ColumnLabels, texts: profile.ColumnPprofLabels, numbers: profile.ColumnPprofNumLabels}
 )
 
-// family reads labels of one family.
+// family reads labels of one family. All values have one type.
 type family struct {
 	maps   *array.Map    // nil for columns
 	names  []string      // of the columns
@@ -35,9 +35,11 @@ type family struct {
 func (f *family) each(row int, do func(name string, values arrow.Array, at int)) {
 	if f.maps != nil {
 		from, to := f.maps.ValueOffsets(row)
-		names := f.maps.Keys().(*array.String)
+		names, values := f.maps.Keys().(*array.String), f.maps.Items()
 		for i := int(from); i < int(to); i++ {
-			do(names.Value(i), f.maps.Items(), i)
+			if !values.IsNull(i) {
+				do(names.Value(i), values, i)
+			}
 		}
 		return
 	}
@@ -65,14 +67,16 @@ func newRowReader(rec arrow.RecordBatch, names columnNames) (*rowReader, error) 
 		r.types = append(r.types, column[*array.String](&c, name))
 	}
 	r.time, r.duration, r.period, r.value = c.numbers(names.time), c.numbers("duration"), c.numbers("period"), c.numbers("value")
-	r.trace, r.span = c.find(profile.ColumnTraceID), c.find(profile.ColumnSpanID)
+	r.trace, r.span = c.optional(profile.ColumnTraceID, isTrace), c.optional(profile.ColumnSpanID, isSpan)
 	if r.stacks = column[*array.List](&c, names.stack); r.stacks != nil {
 		var ok bool
-		if r.functions, ok = r.stacks.ListValues().(*array.String); !ok {
+		if r.functions, ok = r.stacks.ListValues().(*array.String); !ok || r.functions.NullN() > 0 {
 			c.fail(names.stack, r.stacks)
 		}
 	}
-	r.labels, r.texts, r.numbers = c.family(names.labels, names.labelMaps), c.family(names.texts, names.labelMaps), c.family(names.numbers, names.labelMaps)
+	r.labels = c.family(names.labels, names.labelMaps, isText)
+	r.texts = c.family(names.texts, names.labelMaps, isText)
+	r.numbers = c.family(names.numbers, names.labelMaps, isNumber)
 	return r, c.err
 }
 
@@ -87,8 +91,21 @@ func (c *recordColumns) fail(name string, a arrow.Array) {
 		return
 	}
 	if c.err = fmt.Errorf("%w: no column %q", ErrRecord, name); a != nil {
-		c.err = fmt.Errorf("%w: column %q is of type %s", ErrRecord, name, a.DataType())
+		c.err = fmt.Errorf("%w: column %q is of type %s, with %d nulls", ErrRecord, name, a.DataType(), a.NullN())
 	}
+}
+
+// What columns can be.
+func isText(a arrow.Array) bool   { _, ok := a.(*array.String); return ok }
+func isNumber(a arrow.Array) bool { _, ok := a.(*array.Int64); return ok }
+
+func isTrace(a arrow.Array) bool {
+	fixed, ok := a.DataType().(*arrow.FixedSizeBinaryType)
+	return ok && fixed.ByteWidth == len(uuid.UUID{}) || a.DataType().ID() == arrow.BINARY
+}
+
+func isSpan(a arrow.Array) bool {
+	return a.DataType().ID() == arrow.INT64 || a.DataType().ID() == arrow.UINT64
 }
 
 // find returns a column, nil if there is none.
@@ -100,44 +117,55 @@ func (c *recordColumns) find(name string) arrow.Array {
 	return c.rec.Column(at[0])
 }
 
-// column returns a column of a type.
+// column returns a column of a type, without nulls.
 func column[A arrow.Array](c *recordColumns, name string) (a A) {
 	found := c.find(name)
 	a, ok := found.(A)
-	if !ok {
+	if !ok || found.NullN() > 0 {
 		c.fail(name, found)
 	}
 	return a
 }
 
-// numbers returns a function that returns the numbers of a column, or the nanoseconds of times.
-func (c *recordColumns) numbers(name string) func(row int) int64 {
-	switch a := c.find(name).(type) {
-	case *array.Int64:
-		return a.Value
-	case *array.Timestamp:
-		if a.DataType().(*arrow.TimestampType).Unit == arrow.Nanosecond {
-			return func(row int) int64 { return int64(a.Value(row)) }
-		}
-		c.fail(name, a)
-	default:
-		c.fail(name, a)
+// optional returns a column that a condition is to hold for, nil if there is none.
+func (c *recordColumns) optional(name string, is func(a arrow.Array) bool) arrow.Array {
+	found := c.find(name)
+	if found != nil && !is(found) {
+		c.fail(name, found)
 	}
+	return found
+}
+
+// numbers returns a function that returns the numbers of a column, or the nanoseconds of times. It has no nulls.
+func (c *recordColumns) numbers(name string) func(row int) int64 {
+	found := c.find(name)
+	if found != nil && found.NullN() == 0 {
+		switch a := found.(type) {
+		case *array.Int64:
+			return a.Value
+		case *array.Timestamp:
+			if a.DataType().(*arrow.TimestampType).Unit == arrow.Nanosecond {
+				return func(row int) int64 { return int64(a.Value(row)) }
+			}
+		}
+	}
+	c.fail(name, found)
 	return nil
 }
 
-// family returns the labels of a map, or of the columns that begin with a name.
-func (c *recordColumns) family(name string, isMap bool) (f family) {
+// family returns the labels of a map, or of the columns that begin with a name, whose values a condition is to hold for.
+func (c *recordColumns) family(name string, isMap bool, is func(a arrow.Array) bool) (f family) {
 	if isMap {
-		if f.maps = column[*array.Map](c, name); f.maps != nil {
-			if _, ok := f.maps.Keys().(*array.String); !ok {
-				c.fail(name, f.maps)
-			}
+		if f.maps = column[*array.Map](c, name); f.maps != nil && (!isText(f.maps.Keys()) || !is(f.maps.Items())) {
+			c.fail(name, f.maps)
 		}
 		return f
 	}
 	for i, field := range c.rec.Schema().Fields() {
 		if label, ok := strings.CutPrefix(field.Name, name+"."); ok {
+			if !is(c.rec.Column(i)) {
+				c.fail(field.Name, c.rec.Column(i))
+			}
 			f.names, f.values = append(f.names, label), append(f.values, c.rec.Column(i))
 		}
 	}
@@ -152,7 +180,7 @@ func (r *rowReader) chosen(row int, opts *LoadOptions) bool {
 	found := 0
 	if len(opts.Labels) > 0 {
 		r.labels.each(row, func(name string, values arrow.Array, at int) {
-			if want, asked := opts.Labels[name]; asked && text(values, at) == want {
+			if want, asked := opts.Labels[name]; asked && values.(*array.String).Value(at) == want {
 				found++
 			}
 		})
@@ -167,38 +195,28 @@ func (r *rowReader) typeOf(row int) profile.Type {
 	}
 }
 
-// traceOf returns the trace id of a row.
+// traceOf returns the trace id of a row. ok is false if it has none.
 func (r *rowReader) traceOf(row int) (id uuid.UUID, ok bool) {
 	if r.trace == nil || r.trace.IsNull(row) {
 		return id, false
 	}
+	var value []byte
 	switch a := r.trace.(type) {
 	case *array.Binary:
-		return id, copy(id[:], a.Value(row)) == len(id)
+		value = a.Value(row)
 	case *array.FixedSizeBinary:
-		return id, copy(id[:], a.Value(row)) == len(id)
+		value = a.Value(row)
 	}
-	return id, false
+	return id, len(value) == len(id) && copy(id[:], value) > 0
 }
 
-// spanOf returns the span id of a row.
+// spanOf returns the span id of a row. ok is false if it has none.
 func (r *rowReader) spanOf(row int) (id uint64, ok bool) {
 	if r.span == nil || r.span.IsNull(row) {
 		return 0, false
 	}
-	switch a := r.span.(type) {
-	case *array.Int64:
+	if a, isSigned := r.span.(*array.Int64); isSigned {
 		return uint64(a.Value(row)), true
-	case *array.Uint64:
-		return a.Value(row), true
 	}
-	return 0, false
-}
-
-// text returns a text of an array, "" if it has none.
-func text(a arrow.Array, at int) string {
-	if s, ok := a.(*array.String); ok && !a.IsNull(at) {
-		return s.Value(at)
-	}
-	return ""
+	return r.span.(*array.Uint64).Value(row), true
 }

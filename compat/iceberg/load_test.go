@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -12,6 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/table"
 	"github.com/google/go-cmp/cmp"
@@ -19,6 +24,8 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server"
+
+	pprof "github.com/google/pprof/profile"
 )
 
 // newTiers returns a table with units of a node, which has them and younger rows, and late ones.
@@ -91,15 +98,15 @@ func TestLoad(t *testing.T) {
 	for name, c := range chosen {
 		t.Run(name, func(t *testing.T) {
 			want, db := loadedKeys(t, node, c.choose), openDB(t)
-			seen, of := int64(0), int64(0)
+			read, of := int64(0), int64(0)
 			c.opts.Rows = int64(len(want))
-			c.opts.Progress = func(s, o int64) { seen, of = s, o }
+			c.opts.Progress = func(r, o int64) { read, of = r, o }
 			n, err := l.Load(t.Context(), db, c.opts)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n != int64(len(want)) || seen > of || seen < n {
-				t.Errorf("%d rows, want %d; %d of %d were looked at", n, len(want), seen, of)
+			if inTable := int64(len(gotRows(t, l))); n != int64(len(want)) || read < n || of > inTable || name == "all" && of != inTable {
+				t.Errorf("%d rows, want %d; %d were read, of %d in files with %d rows", n, len(want), read, of, inTable)
 			}
 			same(t, want, loadedKeys(t, db, func(row) bool { return true }))
 			if len(want) > 0 {
@@ -140,6 +147,9 @@ func compareAnswers(t *testing.T, node, db *profile.DB, opts LoadOptions) {
 			t.Fatal(err)
 		}
 		out["default"] = shown
+		if found, err := db.FindType(t.Context(), snap, "cpu"); err != nil || found.Sample != "cpu" {
+			t.Errorf("type cpu: %v, %v", found, err)
+		}
 		kinds, err := db.Kinds(t.Context(), snap, q)
 		if err != nil {
 			t.Fatal(err)
@@ -206,36 +216,115 @@ func TestLoad_Errors(t *testing.T) {
 	if rows := int64(len(gotRows(t, l))); err != nil || n != rows || n == 0 || n >= int64(both) {
 		t.Errorf("the table alone: %d rows of %d, %v", n, rows, err)
 	}
-	for _, bad := range []LoadOptions{{}, {From: 2, To: 1}, {From: 1, To: 2, Rows: -1}} {
+	for _, bad := range []LoadOptions{{}, {From: 2, To: 1}, {From: 1, To: 2, Rows: -1}, {From: 1, To: 2, Labels: map[string]string{"job": ""}}} {
 		if _, err := l.Load(t.Context(), openDB(t), bad); !errors.Is(err, ErrOptions) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
-	strict, err := columnstore.Open(columnstore.Options{})
+	closed, err := columnstore.Open(columnstore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer strict.Close()
-	db, err := profile.Open(strict, profile.Options{})
-	if err != nil {
-		t.Fatal(err)
+	db, err := profile.Open(closed, profile.Options{})
+	if err == nil {
+		err = closed.Close()
 	}
-	if err := strict.Close(); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Load(t.Context(), db, opts); !errors.Is(err, columnstore.ErrClosed) {
 		t.Errorf("a closed store: %v", err)
 	}
-	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "dropped", http.StatusGone) }))
-	defer gone.Close()
-	if err := l.Register(t.Context(), "n", gone.URL); err != nil {
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		want   error
+		text   string
+	}{
+		"dropped rows": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "dropped", http.StatusGone) }, ErrGone, "status 410: dropped"},
+		"a refusal":    {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusTeapot) }, nil, "status 418: no"},
+		"no stream":    {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }, ErrRecord, ""},
+		"other rows":   {sendRows(arrow.Field{Name: "value", Type: arrow.PrimitiveTypes.Int64}), ErrRecord, `no column "sample_type"`},
+		"other types":  {sendRows(arrow.Field{Name: "sample_type", Type: arrow.PrimitiveTypes.Int64}), ErrRecord, `column "sample_type" is of type int64`},
+	} {
+		hostile := httptest.NewServer(c.answer)
+		if err := l.Register(t.Context(), "n", hostile.URL); err != nil {
+			t.Fatal(err)
+		}
+		n, err := l.Load(t.Context(), openDB(t), opts)
+		if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), "node n: ") || !strings.Contains(err.Error(), c.text) || n != 0 {
+			t.Errorf("%s: %d rows, %v", name, n, err)
+		}
+		hostile.Close()
+		if _, err := l.Load(t.Context(), openDB(t), opts); err == nil {
+			t.Error("a node that is away is no error")
+		}
+	}
+}
+
+// sendRows answers with a record of one column, and one row.
+func sendRows(f arrow.Field) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		b := array.NewInt64Builder(memory.DefaultAllocator)
+		b.Append(1)
+		schema := arrow.NewSchema([]arrow.Field{f}, nil)
+		out := ipc.NewWriter(w, ipc.WithSchema(schema))
+		_ = out.Write(array.NewRecordBatch(schema, []arrow.Array{b.NewArray()}, 1))
+		_ = out.Close()
+	}
+}
+
+// A node that cuts its answer, at any byte of it, is an error, and no panic.
+func TestLoad_Cut(t *testing.T) {
+	l, node := newTiers(t)
+	nodes, err := l.Pin(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Load(t.Context(), openDB(t), opts); !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), "node n: ") {
-		t.Errorf("a node that has dropped rows: %v", err)
+	resp, err := http.Get(nodes.Nodes[0].Hot())
+	if err != nil {
+		t.Fatal(err)
 	}
-	gone.Close()
-	if _, err := l.Load(t.Context(), openDB(t), opts); err == nil {
-		t.Error("a node that is away is no error")
+	defer resp.Body.Close()
+	whole, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
 	}
+	cut := 0
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(whole[:cut]) }))
+	defer front.Close()
+	if err := l.Register(t.Context(), "n", front.URL); err != nil {
+		t.Fatal(err)
+	}
+	opts := LoadOptions{From: start - day, To: start + day}
+	for cut = 0; cut < len(whole)-8; cut += 1 + len(whole)/200 { // the last 8 bytes say that it ends
+		if n, err := l.Load(t.Context(), openDB(t), opts); err == nil {
+			t.Fatalf("%d of %d bytes: %d rows and no error", cut, len(whole), n)
+		}
+	}
+	cut = len(whole)
+	if n, err := l.Load(t.Context(), openDB(t), opts); err != nil || n != int64(len(loadedKeys(t, node, func(row) bool { return true }))) {
+		t.Errorf("the whole answer: %d rows, %v", n, err)
+	}
+}
+
+// Profiles of two kinds and periods, and of some of whose types no value is a row, have equal labels.
+func TestLoad_Kinds(t *testing.T) {
+	l, node := newTiers(t)
+	heap := func(values ...int64) {
+		p := &pprof.Profile{TimeNanos: start, PeriodType: &pprof.ValueType{Type: "space", Unit: "bytes"}, Sample: []*pprof.Sample{{Value: values}}}
+		for _, name := range []string{"alloc_objects", "alloc_space", "inuse_objects", "inuse_space"} {
+			p.SampleType = append(p.SampleType, &pprof.ValueType{Type: name, Unit: "n"})
+		}
+		labels := map[string]string{"job": fmt.Sprint("job", values[3]%2), "pod": "pod1"}
+		if _, err := node.Insert(t.Context(), p, profile.InsertOptions{Labels: labels}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	heap(1, 2, 0, 0)
+	heap(1, 2, 3, 5)
+	db, opts := openDB(t), LoadOptions{From: start - day, To: start + day}
+	if _, err := l.Load(t.Context(), db, opts); err != nil {
+		t.Fatal(err)
+	}
+	compareAnswers(t, node, db, opts)
 }

@@ -2,6 +2,7 @@ package iceberg
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -57,7 +58,7 @@ func TestNodes(t *testing.T) {
 					}
 					start := time.Now()
 					if done, err := own.Commit(context.WithoutCancel(ctx), files); err != nil || !done {
-						return fmt.Errorf("commit: %v, %w", done, err)
+						return errors.Join(fmt.Errorf("committed: %v", done), err)
 					}
 					mu.Lock()
 					defer mu.Unlock()
@@ -71,6 +72,9 @@ func TestNodes(t *testing.T) {
 		})
 	}
 	nodes.Wait()
+	if t.Failed() {
+		return
+	}
 	checkUnits(t, l, seals)
 	slices.Sort(took)
 	units := int64(spans * *nodesCount)

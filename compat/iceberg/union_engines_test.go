@@ -67,8 +67,8 @@ func (e *engines) ask(engine, query string) ([]int64, error) {
 		return nil, err
 	}
 	switch {
-	case strings.Contains(answer.Error, "410"):
-		return nil, fmt.Errorf("%w: %s", errGone, answer.Error)
+	case strings.Contains(answer.Error, "HTTP Error 410") || strings.Contains(answer.Error, "HTTP status code: 410"): // of Python, of ClickHouse
+		return nil, fmt.Errorf("%w: %s", ErrGone, answer.Error)
 	case answer.Error != "":
 		return nil, errors.New(answer.Error)
 	}

@@ -20,6 +20,7 @@ import (
 type loader struct {
 	config   *iceberg.Config
 	dir      string
+	memory   int64
 	from, to string
 	opts     iceberg.LoadOptions
 	now      func() time.Time
@@ -41,6 +42,7 @@ is taken; --label takes less of it.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&l.dir, "db", "", "the `DIR`ectory to write; one that has profiles is refused")
+	f.Int64Var(&l.memory, "memory-budget", 1<<30, "`BYTES` of memory for the store")
 	f.StringVar(&l.from, "from", "-1h", "the `TIME` of the first rows: RFC 3339, or a duration before now such as -24h")
 	f.StringVar(&l.to, "to", "", "the `TIME` that rows are before; default: now")
 	f.StringToStringVar(&l.opts.Labels, "label", nil, "take rows with this label alone, `NAME=VALUE`; may be repeated")
@@ -65,12 +67,19 @@ func (l *loader) run(ctx context.Context, notes io.Writer) error {
 		return fmt.Errorf("%w: load needs --db", errUsage)
 	case l.opts.From >= l.opts.To:
 		return fmt.Errorf("%w: --from %s is not before --to", errUsage, l.from)
+	case l.memory <= 0 || l.opts.Rows < 0:
+		return fmt.Errorf("%w: --memory-budget is above 0, and --rows not below", errUsage)
 	}
-	store, err := columnstore.Open(columnstore.Options{Dir: l.dir, FutureLimit: -1, PastLimit: -1})
-	if err != nil {
-		return fmt.Errorf("directory %s: %w", l.dir, err)
-	}
-	return errors.Join(l.load(ctx, store, notes), store.Close())
+	return with(ctx, l.config, func(lake *iceberg.Lake) error {
+		if _, err := lake.Pin(ctx); err != nil { // before there is a directory
+			return err
+		}
+		store, err := columnstore.Open(columnstore.Options{Dir: l.dir, MemoryBudget: l.memory, FutureLimit: -1, PastLimit: -1})
+		if err != nil {
+			return fmt.Errorf("directory %s: %w", l.dir, err)
+		}
+		return errors.Join(l.load(ctx, lake, store, notes), store.Close())
+	})
 }
 
 // time parses the time of a flag.
@@ -79,13 +88,16 @@ func (l *loader) time(flag, text string) (int64, error) {
 		return l.now().Add(d).UnixNano(), nil
 	}
 	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
+	if err != nil || at.Year() < 1700 || at.Year() > 2261 { // nanoseconds of 64 bits
 		return 0, fmt.Errorf("%w: %s %q: want RFC 3339, or a duration before now such as -24h", errUsage, flag, text)
 	}
 	return at.UnixNano(), nil
 }
 
-func (l *loader) load(ctx context.Context, store *columnstore.Store, notes io.Writer) error {
+// progressEvery is the time between two notes.
+const progressEvery = 5 * time.Second
+
+func (l *loader) load(ctx context.Context, lake *iceberg.Lake, store *columnstore.Store, notes io.Writer) error {
 	db, err := profile.Open(store, profile.Options{})
 	if err != nil {
 		return err
@@ -94,24 +106,17 @@ func (l *loader) load(ctx context.Context, store *columnstore.Store, notes io.Wr
 		return fmt.Errorf("%w: directory %s has %d rows already", errUsage, l.dir, n)
 	}
 	told := time.Now()
-	l.opts.Progress = func(seen, of int64) {
-		if time.Since(told) > time.Second {
+	l.opts.Progress = func(read, of int64) {
+		if time.Since(told) > progressEvery {
 			told = time.Now()
-			fmt.Fprintf(notes, "\rread %s of %s rows", thousands(seen), thousands(of))
+			fmt.Fprintf(notes, "read %s rows, of at most %s of the table\n", thousands(read), thousands(of))
 		}
 	}
-	var rows int64
-	err = with(ctx, l.config, func(lake *iceberg.Lake) (err error) {
-		rows, err = lake.Load(ctx, db, l.opts)
-		return err
-	})
-	switch {
-	case errors.Is(err, iceberg.ErrGone):
-		return fmt.Errorf("%w; %s is incomplete: remove it, and load again", err, l.dir)
-	case err != nil:
-		return fmt.Errorf("%w; %s is incomplete: remove it", err, l.dir)
+	rows, err := lake.Load(ctx, db, l.opts)
+	if err != nil {
+		return fmt.Errorf("%w; %s has %s rows, and not all: remove it, and load again", err, l.dir, thousands(rows))
 	}
-	fmt.Fprintf(notes, "\r%s rows in %s\n", thousands(rows), l.dir)
+	fmt.Fprintf(notes, "%s rows in %s\n", thousands(rows), l.dir)
 	return nil
 }
 
