@@ -2,8 +2,8 @@
 // BENCHMARKS.md with its pictures. It runs from the folder bench, with GOWORK=off:
 //
 //	go run ./report -keep DIR         measures all, and writes ../BENCHMARKS.md; what is in DIR is not measured again
-//	go run ./report -json -keep DIR   measures and prints the targets and their peers alone
-//	go run ./report -json -against LIST    compares them with the list of an older run
+//	go run ./report -json -keep DIR   measures and prints the targets and their peers alone; of the page's DIR, report/full.json
+//	go run ./report -json -against report/full.json    compares them with those of the page
 //	go run ./report -quick -json      prints the targets and their peers at a small size
 //	go run ./report -quick -json -against report/quick.json
 //	go run ./report -quick -json -rounds 11 > report/quick.json    the list that CI compares with
