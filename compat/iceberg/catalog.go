@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -68,9 +69,7 @@ func Open(ctx context.Context, c Config) (*Lake, error) {
 		}
 	}
 	props := iceberg.Properties{}
-	for k, v := range c.Properties {
-		props[k] = v
-	}
+	maps.Copy(props, c.Properties)
 	var err error
 	scheme, rest, _ := strings.Cut(c.Catalog, ":")
 	switch scheme {

@@ -310,7 +310,7 @@ func TestWrite_Days(t *testing.T) {
 	for _, f := range files.data {
 		days = append(days, filepath.Base(filepath.Dir(f.FilePath())))
 		for _, v := range f.Partition() {
-			if got := fmt.Sprint("time_day=", iceberg.Date(v.(iceberg.Date)).ToTime().Format(time.DateOnly)); got != days[len(days)-1] {
+			if got := fmt.Sprint("time_day=", v.(iceberg.Date).ToTime().Format(time.DateOnly)); got != days[len(days)-1] {
 				t.Errorf("file %s is of day %s", f.FilePath(), got)
 			}
 		}

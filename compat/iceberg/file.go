@@ -149,7 +149,10 @@ func (f *fileWriter) flush() error {
 		return nil
 	}
 	f.order.add(f.group, f.texts)
-	f.leaves.out = f.out.AppendRowGroup()
+	var err error
+	if f.leaves.out, err = f.out.AppendRowGroupChecked(); err != nil {
+		return err
+	}
 	for _, name := range f.names {
 		if err := f.leaves.column(f.group, name); err != nil {
 			return err

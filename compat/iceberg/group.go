@@ -109,8 +109,10 @@ func (r *reader) read(g *group, rec arrow.Record) error {
 		name string
 		to   *[]int64
 	}{
-		{profile.ColumnTimestamp, &g.times}, {profile.ColumnDuration, &g.durations},
-		{profile.ColumnPeriod, &g.periods}, {profile.ColumnValue, &g.values},
+		{profile.ColumnTimestamp, &g.times},
+		{profile.ColumnDuration, &g.durations},
+		{profile.ColumnPeriod, &g.periods},
+		{profile.ColumnValue, &g.values},
 	} {
 		if err := r.numbersOf(rec, f.name, f.to); err != nil {
 			return err
@@ -235,7 +237,7 @@ func (r *reader) traces(g *group, rec arrow.Record) error {
 		}
 		return c
 	}
-	value := func(int) []byte { return nil }
+	var value func(row int) []byte
 	switch a := column.(type) {
 	case *array.FixedSizeBinary:
 		value = a.Value

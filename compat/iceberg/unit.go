@@ -195,6 +195,7 @@ func (f *lazyFile) Write(b []byte) (int, error) {
 	return f.out.Write(b)
 }
 
+// Close syncs the file, if its filesystem can, and closes it.
 func (f *lazyFile) Close() error {
 	if f.out == nil {
 		return nil

@@ -60,9 +60,11 @@ func wantRows(t *testing.T, u Unit, labels ...string) []string {
 			t.Fatal(err)
 		}
 		for i := range int(rec.NumRows()) {
-			r := row{columnNode: u.Node, columnSeal: u.Seal, columnStack: names[len(keys)],
+			r := row{
+				columnNode: u.Node, columnSeal: u.Seal, columnStack: names[len(keys)],
 				"labels": map[string]string{}, columnSampleText: map[string]string{}, columnSampleNum: map[string]int64{},
-				"trace_id": nil, "span_id": nil}
+				"trace_id": nil, "span_id": nil,
+			}
 			for _, l := range labels {
 				r[labelPrefix+l] = nil
 			}

@@ -34,8 +34,21 @@ func command(t *testing.T, want int, args ...string) (out, notes string) {
 
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{"freeze"}, {"sql", "--catalog", "ftp:x"}, {"sql", "x"}, {"seal", "--every", "7m"}, {"seal", "--nodes", "a"},
-		{"seal", "--node", "a", "--db", "x", "--every", "7m"}, {"seal", "--node", "a", "--db", "x", "--before", "noon"}, {"expire", "--days", "-1"}, {"forget"}, {"load"}, {"load", "--db", "x", "--from", "noon"}, {"load", "--db", "x", "--from", "-1h", "--to", "-2h"}, {"serve", "--node", "n"}, {"serve", "--node", "n", "--db", "x", "--every", "0s"}, {"serve", "--node", "n", "--db", "x", "--address", "db-1:4040"},
+		{"freeze"},
+		{"sql", "--catalog", "ftp:x"},
+		{"sql", "x"},
+		{"seal", "--every", "7m"},
+		{"seal", "--nodes", "a"},
+		{"seal", "--node", "a", "--db", "x", "--every", "7m"},
+		{"seal", "--node", "a", "--db", "x", "--before", "noon"},
+		{"expire", "--days", "-1"},
+		{"forget"},
+		{"load"},
+		{"load", "--db", "x", "--from", "noon"},
+		{"load", "--db", "x", "--from", "-1h", "--to", "-2h"},
+		{"serve", "--node", "n"},
+		{"serve", "--node", "n", "--db", "x", "--every", "0s"},
+		{"serve", "--node", "n", "--db", "x", "--address", "db-1:4040"},
 	} {
 		if _, notes := command(t, exitUsage, args...); !strings.Contains(notes, "--help") {
 			t.Errorf("%q: %s", args, notes)

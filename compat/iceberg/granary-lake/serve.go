@@ -99,7 +99,7 @@ func (n *node) serve(ctx context.Context, l *iceberg.Lake, store *columnstore.St
 	if err != nil {
 		return err
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }() // the server closes it too
 	if n.address == "" {
 		if at, ok := listener.Addr().(*net.TCPAddr); ok && at.IP.IsUnspecified() {
 			return fmt.Errorf("%w: --listen %s is of all addresses: say with --address where others reach it", errUsage, n.listen)
