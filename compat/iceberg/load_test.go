@@ -76,6 +76,14 @@ func loadedKeys(t *testing.T, db *profile.DB, choose func(r row) bool) []string 
 	return keys
 }
 
+// within chooses rows by time.
+func within(from, to int64) func(r row) bool {
+	return func(r row) bool {
+		at, err := r[columnTimeNanos].(json.Number).Int64()
+		return err == nil && at >= from && at < to
+	}
+}
+
 // The rows of both tiers are those of the node, and so are the answers.
 func TestLoad(t *testing.T) {
 	l, node := newTiers(t)
@@ -84,11 +92,9 @@ func TestLoad(t *testing.T) {
 		opts   LoadOptions
 		choose func(r row) bool
 	}{
-		"all": {all, func(row) bool { return true }},
-		"time": {LoadOptions{From: start + 20e9 + 1, To: start + 140e9}, func(r row) bool {
-			at, err := r[columnTimeNanos].(json.Number).Int64()
-			return err == nil && at > start+20e9 && at < start+140e9
-		}},
+		"all":               {all, func(row) bool { return true }},
+		"time of the table": {LoadOptions{From: start + 20e9 + 1, To: start + 100e9}, within(start+20e9+1, start+100e9)},
+		"time of the node":  {LoadOptions{From: start + 100e9, To: start + 160e9}, within(start+100e9, start+160e9)},
 		"labels": {LoadOptions{From: all.From, To: all.To, Labels: map[string]string{"job": "job0", "zone.é": "süd"}}, func(r row) bool {
 			labels := r["labels"].(map[string]any)
 			return labels["job"] == "job0" && labels["zone.é"] == "süd"
