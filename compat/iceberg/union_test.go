@@ -78,7 +78,13 @@ func union(l *Lake) (values []int64, err error) {
 
 // Invariant L2: while a node takes rows, some of them late, seals, commits, drops and starts again, the rows of one state of the
 // table and those that the node has behind its seal are all rows, each once. The only other answer is 410.
-func TestUnion(t *testing.T) { checkUnionUnderLoad(t, union, 50*time.Millisecond) }
+func TestUnion(t *testing.T) {
+	pause := 50 * time.Millisecond
+	if *s3Endpoint != "" {
+		pause = 500 * time.Millisecond // a file takes a question longer there
+	}
+	checkUnionUnderLoad(t, union, pause)
+}
 
 // checkUnionUnderLoad asks for the values of all rows while a node works, and compares each answer with what it had. A
 // seal comes a pause after the one before: each unit is a file more that a question reads, and a question is to end
