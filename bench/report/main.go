@@ -64,11 +64,10 @@ func (o *options) run(ctx context.Context) (err error) {
 	if o.quick {
 		return o.list(ctx, m)
 	}
-	all := newReports()
 	if o.json {
-		return o.targets(ctx, m, all)
+		return o.targets(ctx, m)
 	}
-	runs := full()
+	all, runs := newReports(), full()
 	if err := m.measure(ctx, all, runs); err != nil {
 		return err
 	}
@@ -76,11 +75,12 @@ func (o *options) run(ctx context.Context) (err error) {
 }
 
 // targets prints the targets of a page, and compares their ratios with those of an older list.
-func (o *options) targets(ctx context.Context, m *measurer, all *reports) error {
+func (o *options) targets(ctx context.Context, m *measurer) error {
 	older, err := o.older()
 	if err != nil {
 		return err
 	}
+	all := newReports()
 	if err := m.measure(ctx, all, ofTargets()); err != nil {
 		return err
 	}

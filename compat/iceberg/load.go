@@ -1,23 +1,15 @@
 package iceberg
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"net/http"
-	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/table"
-	pprof "github.com/google/pprof/profile"
 
 	"github.com/granarydb/granary/profile"
 )
@@ -147,82 +139,6 @@ func (in *loading) filter(schema *iceberg.Schema) iceberg.BooleanExpression {
 	return all
 }
 
-// node takes the rows that a node has behind its seal.
-func (in *loading) node(ctx context.Context, n Node) error {
-	var selector []string
-	for name, value := range in.opts.Labels {
-		selector = append(selector, fmt.Sprintf("%q=%q", name, value))
-	}
-	slices.Sort(selector)
-	more := url.Values{} // a node takes these times; chosen looks at all
-	if in.opts.From > 0 {
-		more.Set("from", time.Unix(0, in.opts.From).UTC().Format(time.RFC3339Nano))
-	}
-	if to := time.Unix(0, in.opts.To).UTC(); in.opts.To > 0 && to.Year() < 2262 {
-		more.Set("to", to.Format(time.RFC3339Nano))
-	}
-	if len(selector) > 0 {
-		more.Set("selector", "{"+strings.Join(selector, ",")+"}")
-	}
-	ctx, stalled := context.WithCancelCause(ctx)
-	defer stalled(nil)
-	silence := time.AfterFunc(mostSilence, func() { stalled(fmt.Errorf("no answer within %v", mostSilence)) })
-	defer silence.Stop()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, n.Hot()+"&"+more.Encode(), nil)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return errors.Join(context.Cause(ctx), err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
-		err := fmt.Errorf("status %d: %s", resp.StatusCode, strings.TrimSpace(string(text)))
-		if resp.StatusCode == http.StatusGone {
-			err = fmt.Errorf("%w: %w", ErrGone, err)
-		}
-		return err
-	}
-	r, err := ipc.NewReader(resp.Body, ipc.WithBodySizeLimit(mostRecord), ipc.WithMetadataSizeLimit(mostRecord))
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrRecord, err)
-	}
-	defer r.Release()
-	err = in.each(ctx, readAll(r, func() { silence.Reset(mostSilence) }), nodeColumns)
-	if cause := context.Cause(ctx); err != nil && cause != nil {
-		return errors.Join(cause, err)
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = fmt.Errorf("%w: the node cut its answer, as it does at its limits on the time and the bytes of one: choose a shorter time, or a label", err)
-	}
-	return err
-}
-
-// Bounds of the answer of a node: the time between two of its records, and the bytes of one.
-const (
-	mostSilence = time.Minute
-	mostRecord  = 256 << 20
-)
-
-// readAll returns the records of a stream, and calls a function before each.
-func readAll(r *ipc.Reader, next func()) iter.Seq2[arrow.RecordBatch, error] {
-	return func(yield func(arrow.RecordBatch, error) bool) {
-		for r.Next() {
-			next()
-			rec := r.RecordBatch()
-			rec.Retain()
-			if !yield(rec, nil) {
-				return
-			}
-		}
-		if err := r.Err(); err != nil {
-			yield(nil, err)
-		}
-	}
-}
-
 // each inserts the chosen rows of records, whose columns have the names of a tier.
 func (in *loading) each(ctx context.Context, records iter.Seq2[arrow.RecordBatch, error], names columnNames) error {
 	for rec, err := range records {
@@ -265,52 +181,4 @@ func (in *loading) insert(ctx context.Context, rec arrow.RecordBatch, names colu
 		in.rows += int64(b.batch.Rows)
 	}
 	return err
-}
-
-// isShown reports whether a type is the one to show of its profiles: cpu, not samples.
-func isShown(t profile.Type) bool { return t.Sample == t.Period && t.SampleUnit == t.PeriodUnit }
-
-// typeLists returns which types belong together: those of each set of profiles, unless another set has them and more. A value
-// of 0 is no row, so a set can lack types of its profiles. Lists with a type to show come first: the default of the first is
-// that of all.
-func (in *loading) typeLists() (whole [][]profile.Type) {
-	var lists [][]profile.Type
-	for _, types := range in.types {
-		slices.SortFunc(types, func(a, b profile.Type) int { return strings.Compare(a.String(), b.String()) })
-		lists = append(lists, types)
-	}
-	slices.SortFunc(lists, func(a, b []profile.Type) int { // the longest first, and one order whatever that of maps
-		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(fmt.Sprint(a), fmt.Sprint(b)))
-	})
-	var others [][]profile.Type
-	for _, types := range lists {
-		within := func(other []profile.Type) bool {
-			return !slices.ContainsFunc(types, func(t profile.Type) bool { return !slices.Contains(other, t) })
-		}
-		switch {
-		case slices.ContainsFunc(whole, within) || slices.ContainsFunc(others, within):
-		case slices.ContainsFunc(types, isShown):
-			whole = append(whole, types)
-		default:
-			others = append(others, types)
-		}
-	}
-	return append(whole, others...)
-}
-
-// note tells the store which types belong together. An empty profile has them.
-func (in *loading) note(ctx context.Context) error {
-	for _, types := range in.typeLists() {
-		p := &pprof.Profile{PeriodType: &pprof.ValueType{Type: types[0].Period, Unit: types[0].PeriodUnit}}
-		for _, t := range types {
-			p.SampleType = append(p.SampleType, &pprof.ValueType{Type: t.Sample, Unit: t.SampleUnit})
-			if isShown(t) {
-				p.DefaultSampleType = t.Sample
-			}
-		}
-		if _, err := in.db.Insert(ctx, p, profile.InsertOptions{}); err != nil {
-			return err
-		}
-	}
-	return nil
 }

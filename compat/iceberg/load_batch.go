@@ -53,8 +53,8 @@ type loadedBatch struct {
 	stacks  encoding.Vector
 	dynamic map[string]*encoding.Vector // traces, spans and labels, by column; null in the rows behind their end
 
-	names map[string]string // of columns, by label: those of the family at hand
-	twice string            // a column that a row has twice
+	names map[[2]string]string // of columns, by family and label
+	twice string               // a column that a row has twice
 
 	key, last []byte        // the labels of the row at hand, and of that before
 	typ       *profile.Type // of the row before, nil of the first
@@ -62,7 +62,7 @@ type loadedBatch struct {
 
 func newLoadedBatch(in *loading) *loadedBatch {
 	return &loadedBatch{
-		in: in, batch: schema.Batch{Records: map[uuid.UUID][]byte{}}, dynamic: map[string]*encoding.Vector{}, names: map[string]string{},
+		in: in, batch: schema.Batch{Records: map[uuid.UUID][]byte{}}, dynamic: map[string]*encoding.Vector{}, names: map[[2]string]string{},
 		stacks: encoding.Vector{Type: encoding.UUIDList, Offsets: []int32{0}},
 	}
 }
@@ -122,11 +122,11 @@ func (b *loadedBatch) text(family, name, value string) {
 
 // name returns the column of a label.
 func (b *loadedBatch) name(family, label string) string {
-	if known := b.names[label]; strings.HasPrefix(known, family) && len(known) == len(family)+1+len(label) {
-		return known
+	key := [2]string{family, label}
+	if b.names[key] == "" {
+		b.names[key] = family + "." + label
 	}
-	b.names[label] = family + "." + label
-	return b.names[label]
+	return b.names[key]
 }
 
 // at returns a column whose rows end before the one at hand.

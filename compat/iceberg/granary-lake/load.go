@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -121,10 +120,4 @@ func (l *loader) load(ctx context.Context, lake *iceberg.Lake, store *columnstor
 }
 
 // thousands formats a number with its thousands apart.
-func thousands(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	for at := len(text) - 3; at > 0; at -= 3 {
-		text = text[:at] + "," + text[at:]
-	}
-	return text
-}
+func thousands(n int64) string { return profile.FormatValue(n, "count") }
