@@ -1,10 +1,9 @@
 """Compares the answers of engines about an Iceberg table with those of Granary's own export.
 
-    check.py [--spark JARS] [--s3 URL] CATALOG.db EXPORT...
+    check.py [--spark JARS] [--s3 URL] CATALOG EXPORT...
 
 Spark is one of them with the paths of its jars, comma between. With the URL of an S3 the files are there: then DuckDB
-is none, whose extension for that is not on PyPI. The table is profiles.samples of the catalog "granary" in the file of SQLite. The exports are
-the Parquet files of granary export, or streams of Arrow, with the rows of all units. Each
+is none, whose extension for that is not on PyPI. The table is profiles.samples of the catalog "granary", a file of SQLite or the URL of a REST catalog. The exports are the Parquet files of granary export, or streams of Arrow, with the rows of all units. Each
 engine answers six questions: the rows and the sum of values by stack, by labels, by time, by
 trace, by function, and in a range of time. Exits with 1 if an engine is wrong.
 """
@@ -21,7 +20,7 @@ import polars
 import pyarrow
 import pyarrow.compute
 import pyarrow.parquet
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import load_catalog
 
 
 def read(path):
@@ -183,7 +182,7 @@ def with_duckdb(table, span):
 def with_spark(table, span):
     import spark
 
-    session = spark.session(SPARK_JARS, CATALOG)
+    session = spark.session(SPARK_JARS, CATALOG, S3)
     source = f"granary.profiles.samples VERSION AS OF {table.current_snapshot().snapshot_id}"
 
     def ask(key, where="", of=source):
@@ -204,7 +203,8 @@ ENGINES = {"pyiceberg": with_pyiceberg, "polars": with_polars, "clickhouse": wit
 
 
 def main(catalog, exports):
-    table = SqlCatalog("granary", uri=f"sqlite:///{catalog}", **s3_properties()).load_table("profiles.samples")
+    where = {"type": "rest", "uri": catalog} if "://" in catalog else {"type": "sql", "uri": f"sqlite:///{os.path.abspath(catalog)}"}
+    table = load_catalog("granary", **where, **s3_properties()).load_table("profiles.samples")
     rows = list(export_rows(exports))
     times = sorted({r["time_nanos"] for r in rows})
     span = (times[len(times) // 4], times[3 * len(times) // 4])
@@ -229,7 +229,7 @@ if __name__ == "__main__":
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--spark")
     arguments.add_argument("--s3")
-    arguments.add_argument("catalog", type=os.path.abspath)
+    arguments.add_argument("catalog")
     arguments.add_argument("exports", nargs="+")
     given = arguments.parse_args()
     SPARK_JARS, S3, CATALOG = given.spark, given.s3, given.catalog

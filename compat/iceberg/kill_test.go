@@ -209,6 +209,7 @@ func TestKill(t *testing.T) {
 	var wg sync.WaitGroup
 	nodes := make([]*victim, *killNodes)
 	errs := make([]error, *killNodes)
+	config, s3 := withFaultyS3(t, config)
 	for i := range nodes {
 		nodes[i] = &victim{config: config, node: fmt.Sprint("node-", i), rng: rand.New(rand.NewPCG(*killSeed, uint64(i)))}
 		wg.Go(func() { errs[i] = nodes[i].run(left) })
@@ -217,7 +218,7 @@ func TestKill(t *testing.T) {
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	kills, units, silent := 0, int64(0), int64(0)
+	kills, failed, units, silent := 0, 0, int64(0), int64(0)
 	seals := map[string]int64{}
 	for _, v := range nodes {
 		seal, err := sealOf(l, v.node)
@@ -228,10 +229,11 @@ func TestKill(t *testing.T) {
 			t.Errorf("node %s: seal %d is committed, and %d was acknowledged", v.node, seal, v.newest)
 		}
 		seals[v.node] = seal
-		kills, units, silent = kills+v.kills, units+seal, silent+seal-v.acks
+		kills, failed, units, silent = kills+v.kills, failed+v.failed, units+seal, silent+seal-v.acks
 	}
 	lost := checkUnits(t, l, seals)
 	t.Logf("%d processes killed, %d units, %d of them committed by a process that could not say so, %d files of others", kills, units, silent, lost)
+	checkFaults(t, s3, failed)
 	if kills != *killTimes {
 		t.Errorf("%d kills, want %d", kills, *killTimes)
 	}
@@ -252,6 +254,7 @@ func TestKill_Sealer(t *testing.T) {
 		left <- struct{}{}
 	}
 	close(left)
+	config, s3 := withFaultyS3(t, config)
 	v := &victim{config: config, node: "n", dir: filepath.Join(t.TempDir(), "db"), rng: rand.New(rand.NewPCG(*killSeed, 99))}
 	if err := v.run(left); err != nil {
 		t.Fatal(err)
@@ -270,6 +273,7 @@ func TestKill_Sealer(t *testing.T) {
 		t.Error(err)
 	}
 	t.Logf("%d processes killed, %d rows, %d of them in the table up to seal %d, %d acknowledged", v.kills, n, len(lake), seal, v.newest)
+	checkFaults(t, s3, v.failed)
 	if v.kills != *killTimes || n < v.newest || int64(len(lake)) < n/2 {
 		t.Errorf("%d kills, want %d", v.kills, *killTimes)
 	}
@@ -284,22 +288,56 @@ type victim struct {
 	newest int64 // seal that a process said it had committed
 	acks   int64 // number of these
 	kills  int
+	failed int           // processes that an S3 with faults made end with an error
 	lived  time.Duration // of all processes, from their first line on
 	commit time.Duration // of the last attempt that succeeded
+}
+
+// checkFaults checks that an S3 with faults had some of each kind.
+func checkFaults(t *testing.T, s3 *faultyS3, failed int) {
+	t.Helper()
+	if s3 == nil {
+		return
+	}
+	counts := s3.counts()
+	t.Logf("faults of the S3: %d refused, %d cut, %d done and cut, %d done and refused, %d cut amid the answer; %d processes gave up", counts[0], counts[1], counts[2], counts[3], counts[4], failed)
+	all := int64(0)
+	for _, n := range counts {
+		all += n
+	}
+	for kind, n := range counts {
+		if n == 0 && all >= 60 {
+			t.Errorf("no fault of kind %d", kind)
+		}
+	}
 }
 
 // run kills one process after the other: within some two units of its first line, or within
 // some two commits of the start of one. The last one lives, and commits a few units.
 func (v *victim) run(left <-chan struct{}) error {
-	if err := v.process(3, false); err != nil { // to know how long a unit takes
+	if err := v.untilDone(3, false); err != nil { // to know how long a unit takes
 		return err
 	}
 	for range left {
-		if err := v.process(1<<40, true); err != nil {
+		if err := v.untilDone(1<<40, true); err != nil {
 			return err
 		}
 	}
-	return v.process(3, false)
+	return v.untilDone(3, false)
+}
+
+// errGaveUp is of a process that ended with an error by itself.
+var errGaveUp = errors.New("a process ended")
+
+// untilDone runs processes until one does its units, or is killed. Of an S3 with faults, some end by themselves.
+func (v *victim) untilDone(units int64, kill bool) error {
+	for {
+		err := v.process(units, kill)
+		if *s3Faults == 0 || !errors.Is(err, errGaveUp) {
+			return err
+		}
+		v.failed++
+	}
 }
 
 // process runs one process for a number of units.
@@ -359,7 +397,7 @@ func (v *victim) process(units int64, kill bool) error {
 		return nil
 	}
 	if err != nil || kill {
-		return fmt.Errorf("node %s: a process ended: %w: %s", v.node, err, notes.Bytes())
+		return fmt.Errorf("node %s: %w: %w: %s", v.node, errGaveUp, err, notes.Bytes())
 	}
 	return nil
 }

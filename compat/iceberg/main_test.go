@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/zeebo/xxh3"
 	"go.uber.org/goleak"
 
 	"github.com/granarydb/granary/columnstore"
@@ -48,7 +49,19 @@ func openConfig(t testing.TB) (*Lake, Config) {
 // s3Endpoint is where tests put their tables, if it is set; s3.run says which can.
 var s3Endpoint = flag.String("s3.endpoint", "", "the `URL` of an S3 with a bucket named granary, for tables; AWS_ACCESS_KEY_ID and so on are of the environment")
 
+// restCatalog has the tables of tests, if it is set; rest.run starts one.
+var restCatalog = flag.String("rest.catalog", "", "the `URL` of a REST catalog for tables, instead of files of SQLite")
+
+// configIn returns where the table of a test is: in a folder, or in a namespace of its own. Other engines know the table of
+// TestEngines by its usual name.
 func configIn(dir string) Config {
+	if *restCatalog != "" {
+		c := Config{Catalog: *restCatalog}
+		if dir != *enginesDir {
+			c.Table = fmt.Sprintf("t%x.samples", xxh3.HashString(dir))
+		}
+		return c
+	}
 	c := Config{Catalog: "sqlite:" + filepath.Join(dir, "catalog.db"), Warehouse: filepath.Join(dir, "warehouse")}
 	if *s3Endpoint != "" {
 		c.Warehouse = "s3://granary" + dir

@@ -1,17 +1,33 @@
 """Maintains an Iceberg table in Spark.
 
-    spark.py JARS CATALOG.db STATEMENT...
+    spark.py [--s3 URL] JARS CATALOG STATEMENT...
 
-The jars are those of Iceberg's runtime and of SQLite's driver, comma between. The table is granary.profiles.samples.
+The jars are those of Iceberg's runtime, of SQLite's driver and of Iceberg's bundle for S3, comma between. The table is
+granary.profiles.samples of a file of SQLite, or of a REST catalog with that URL. Its files are in the S3, if one is given.
 Prints the rows of each statement.
 """
 
+import argparse
 import os
-import sys
 
 
-def session(jars, catalog):
-    """A session of this process, with the tables of the catalog "granary" in a file of SQLite."""
+def catalog_settings(catalog, s3):
+    """The settings of the catalog "granary" by their names."""
+    settings = {"cache-enabled": "false"}
+    if "://" in catalog:
+        settings |= {"type": "rest", "uri": catalog}
+    else:
+        folder = os.path.dirname(os.path.abspath(catalog))
+        settings |= {"catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog", "uri": f"jdbc:sqlite:{os.path.abspath(catalog)}"}
+        settings |= {"jdbc.schema-version": "V1", "warehouse": folder}
+    if s3:
+        settings |= {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO", "s3.endpoint": s3, "s3.path-style-access": "true"}
+        settings |= {"client.region": "us-east-1", "warehouse": "s3://granary"}
+    return settings
+
+
+def session(jars, catalog, s3):
+    """A session of this process, with the tables of the catalog "granary"."""
     from pyspark.sql import SparkSession
 
     settings = {
@@ -25,12 +41,9 @@ def session(jars, catalog):
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.catalog.granary": "org.apache.iceberg.spark.SparkCatalog",
-        "spark.sql.catalog.granary.catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
-        "spark.sql.catalog.granary.uri": f"jdbc:sqlite:{os.path.abspath(catalog)}",
-        "spark.sql.catalog.granary.jdbc.schema-version": "V1",
-        "spark.sql.catalog.granary.warehouse": os.path.dirname(os.path.abspath(catalog)),
-        "spark.sql.catalog.granary.cache-enabled": "false",
     }
+    for name, value in catalog_settings(catalog, s3).items():
+        settings["spark.sql.catalog.granary." + name] = value
     builder = SparkSession.builder.master("local[2]")
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -40,7 +53,13 @@ def session(jars, catalog):
 
 
 if __name__ == "__main__":
-    spark = session(sys.argv[1], sys.argv[2])
-    for statement in sys.argv[3:]:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--s3")
+    arguments.add_argument("jars")
+    arguments.add_argument("catalog")
+    arguments.add_argument("statements", nargs="+")
+    given = arguments.parse_args()
+    spark = session(given.jars, given.catalog, given.s3)
+    for statement in given.statements:
         for row in spark.sql(statement).collect():
             print(statement.split("(")[0], row.asDict())

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"fmt"
 	"io"
 	"net/http"
 	"os/exec"
@@ -13,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/zeebo/xxh3"
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
@@ -90,10 +93,20 @@ func await(t *testing.T, text func() string, pattern string) string {
 	return ""
 }
 
+var restCatalog = flag.String("rest.catalog", "", "the `URL` of a REST catalog for tables, instead of files of SQLite")
+
+// catalogIn returns the flags of a table in a folder, or in a namespace of its own.
+func catalogIn(dir string) []string {
+	if *restCatalog != "" {
+		return []string{"--catalog", *restCatalog, "--table", fmt.Sprintf("t%x.samples", xxh3.HashString(dir))}
+	}
+	return []string{"--catalog", "sqlite:" + filepath.Join(dir, "lake.db"), "--warehouse", dir}
+}
+
 // A node takes a profile, which is in the table and then not in the node any more; what is younger is in the node alone.
 func TestServe(t *testing.T) {
 	dir := t.TempDir()
-	catalog := []string{"--catalog", "sqlite:" + filepath.Join(dir, "lake.db"), "--warehouse", dir}
+	catalog := catalogIn(dir)
 	command(t, 0, append([]string{"init", "--label", "job"}, catalog...)...)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -202,7 +215,7 @@ func TestSeal(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	catalog := []string{"--catalog", "sqlite:" + filepath.Join(dir, "lake.db"), "--warehouse", dir}
+	catalog := catalogIn(dir)
 	with := func(args ...string) []string { return append(args, catalog...) }
 	command(t, 0, with("init", "--label", "job")...)
 	seal := with("seal", "--node", "n", "--db", db, "--before", "2026-03-02T00:30:00Z")
