@@ -5,7 +5,8 @@
 Spark is one of them with the paths of its jars, comma between. With the URL of an S3 the files are there: then DuckDB
 is none, whose extension for that is not on PyPI. The table is profiles.samples of the catalog "granary", a file of SQLite or the URL of a REST catalog. The exports are the Parquet files of granary export, or streams of Arrow, with the rows of all units. Each
 engine answers six questions: the rows and the sum of values by stack, by labels, by time, by
-trace, by function, and in a range of time. Exits with 1 if an engine is wrong.
+trace, by function, and in a range of time. Beside exports of streams can be files .lines, of rows and sums by function and
+line: then DuckDB answers from the tables of symbols too. Exits with 1 if an engine is wrong.
 """
 
 import argparse
@@ -199,17 +200,45 @@ def with_spark(table, span):
     }
 
 
+def check_lines(catalog, exports):
+    """The number of wrong answers about the lines of leaves, in DuckDB from what pyiceberg reads of the three tables."""
+    import duckdb
+
+    want = Sums()
+    for path in exports:
+        if path.endswith(".arrows"):
+            with open(path.removesuffix("arrows") + "lines") as f:
+                for key, (n, total) in json.load(f).items():
+                    want[key] = (want[key][0] + n, want[key][1] + total)
+    if not want:
+        return 0
+    samples, stacks, locations = (catalog.load_table("profiles.samples" + end).scan().to_arrow() for end in ("", "_stacks", "_locations"))
+    got = duckdb.sql("""
+        SELECT format('{}:{}', l.function, l.line) AS k, count(*), sum(value)
+        FROM samples
+        JOIN (SELECT stack_id, any_value(locations) AS locations FROM stacks GROUP BY stack_id) USING (stack_id)
+        JOIN (SELECT DISTINCT location, function, line FROM locations WHERE inlined = 0) AS l ON l.location = locations[1]
+        GROUP BY k""").fetchall()
+    got = {k: (n, int(total)) for k, n, total in got}
+    print(f"lines: {len(samples)} rows, {len(stacks)} stacks, {len(locations)} lines of locations, {len(got)} groups")
+    if got == want:
+        return 0
+    print(f"WRONG duckdb, lines: {got}, want {dict(want)}")
+    return 1
+
+
 ENGINES = {"pyiceberg": with_pyiceberg, "polars": with_polars, "clickhouse": with_clickhouse, "duckdb": with_duckdb}
 
 
 def main(catalog, exports):
     where = {"type": "rest", "uri": catalog} if "://" in catalog else {"type": "sql", "uri": f"sqlite:///{os.path.abspath(catalog)}"}
-    table = load_catalog("granary", **where, **s3_properties()).load_table("profiles.samples")
+    known = load_catalog("granary", **where, **s3_properties())
+    table = known.load_table("profiles.samples")
     rows = list(export_rows(exports))
     times = sorted({r["time_nanos"] for r in rows})
     span = (times[len(times) // 4], times[3 * len(times) // 4])
     want = answer(rows, span)
-    wrong = 0
+    wrong = check_lines(known, exports)
     for name, ask in ENGINES.items():
         began = time.time()
         got = ask(table, span)

@@ -108,8 +108,12 @@ func (l *Lake) Forget(ctx context.Context, id string) error {
 //
 // Commit tries again until it succeeds, ctx ends, or the catalog fails several times in turn.
 // After an error the unit may be committed or not; write the unit again, and commit that. The
-// errors are ErrNode for a node that is not registered, that of ctx, and those of the catalog.
+// errors are ErrNode for a node that is not registered, that of ctx, and those of the catalog. The unit's symbols, if it has some, are
+// added before, at least once.
 func (l *Lake) Commit(ctx context.Context, f *Files) (bool, error) {
+	if err := l.commitSides(ctx, f); err != nil { // first: who reads the samples finds them
+		return false, fmt.Errorf("commit of symbols of unit %d of node %s: %w", f.Seal, f.Node, err)
+	}
 	added := false
 	key, seal := nodePrefix+f.Node, strconv.FormatInt(f.Seal, 10)
 	err := l.change(ctx, func(t *table.Table) (*table.Transaction, error) {

@@ -26,6 +26,17 @@
 //	trace_id           binary, optional        16 bytes
 //	span_id            long, optional          the bits of the unsigned number
 //
+// With TableOptions.Symbols two tables are beside it, partitioned in the same way, with granary_node, granary_seal and time:
+//
+//	NAME_stacks      stack_id long; locations list<string>, leaf first: ids of locations
+//	NAME_locations   a row for each line of a location, inlined = 0 for that of the leaf; -1 for a location without lines
+//	    location string; inlined long
+//	    function, system_name, file string, optional; start_line, line, column long
+//	    address long; binary, build_id string, optional; mapping_start, mapping_limit, mapping_offset long
+//	    flags long: 1 folded, 2 has a mapping; from bit 8 on HasFunctions and so on of profile/pprof
+//
+// Several units have the same stacks and locations: who joins takes each once.
+//
 // Two stacks can have one stack_id, with p = 3e-4 among 1e8 stacks: who must be exact groups by
 // stack too. Locations with other addresses or lines but the same names have other ids.
 //
@@ -52,6 +63,8 @@
 //	L6  No name of a file is used twice. Files of failed attempts stay as orphans.
 //	L7  A row of a node with a Sealer is in a unit up to the node's seal in the table, or in the node's store in a
 //	    unit behind it, or in no unit: L2 holds for both tiers. What a budget drops before its commit is counted.
+//	L8  A snapshot of a table with symbols has no stack whose locations are not in the tables beside it, committed
+//	    before, unless two stacks of a file have one id. A unit that is written twice can have them there twice.
 //
 // # Errors
 //

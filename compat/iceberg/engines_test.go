@@ -2,15 +2,21 @@ package iceberg
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/export"
 	"github.com/granarydb/granary/profile"
+
+	array14 "github.com/apache/arrow/go/v14/arrow/array"
 )
 
 var (
@@ -30,7 +36,7 @@ func TestEngines(t *testing.T) {
 	l, seals, want := openIn(t, dir), []int64{1, 2, 3}, 0
 	if *enginesMore {
 		seals, want = []int64{4, 5}, len(gotRows(t, l))
-	} else if err := l.Create(ctx, TableOptions{Labels: []string{"job", "pod"}}); err != nil {
+	} else if err := l.Create(ctx, TableOptions{Labels: []string{"job", "pod"}, Symbols: true}); err != nil {
 		t.Fatal(err)
 	}
 	for node := range 2 {
@@ -50,6 +56,7 @@ func TestEngines(t *testing.T) {
 				t.Fatalf("commit: %v, %v", done, err)
 			}
 			want += exportRows(t, u, filepath.Join(dir, fmt.Sprintf("%s-%d.arrows", id, seal)))
+			exportLines(t, u, filepath.Join(dir, fmt.Sprintf("%s-%d.lines", id, seal)))
 		}
 	}
 	if got := len(gotRows(t, l)); got != want || want == 0 {
@@ -86,4 +93,40 @@ func exportRows(t *testing.T, u Unit, name string) int {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// exportLines writes the number of rows of a unit's snapshot and the sum of their values by the function and the line that their leaf
+// is in, as JSON.
+func exportLines(t *testing.T, u Unit, name string) {
+	t.Helper()
+	line := func(dst []string, _ uuid.UUID, record []byte) []string {
+		l, err := profile.DecodeLocation(record)
+		if err != nil {
+			t.Error(err)
+			return dst
+		}
+		return append(dst, fmt.Sprintf("%s:%d", l.Frames[0].Function, l.Frames[0].Line))
+	}
+	sums := map[string][2]int64{}
+	opts := columnstore.ScanOptions{Form: columnstore.Plain, Elements: line, Columns: []string{profile.ColumnStacktrace, profile.ColumnValue}}
+	for rec, err := range u.Table.Scan(t.Context(), u.Snapshot, opts) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		stacks, values := rec.Column(0).(*array14.List), rec.Column(1).(*array14.Int64)
+		for row := range int(rec.NumRows()) {
+			if from, to := stacks.ValueOffsets(row); from < to {
+				key := strings.Clone(stacks.ListValues().(*array14.String).Value(int(from)))
+				sums[key] = [2]int64{sums[key][0] + 1, sums[key][1] + values.Value(row)}
+			}
+		}
+		rec.Release()
+	}
+	data, err := json.Marshal(sums)
+	if err == nil {
+		err = os.WriteFile(name, data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }

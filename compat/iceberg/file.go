@@ -8,7 +8,6 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
-	"github.com/apache/arrow-go/v18/parquet/schema"
 	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/table"
 
@@ -35,6 +34,8 @@ type fileWriter struct {
 	limit  int // of rows in a group
 	rows   int64
 	order  *order
+
+	symbols *symbols // nil for a table without
 }
 
 // newFileWriter returns a writer to w of rows for a table of the given schema. Records have
@@ -44,16 +45,7 @@ func newFileWriter(w io.Writer, s *iceberg.Schema, node string, seal int64, name
 	if err != nil {
 		return nil, err
 	}
-	arrows, err := table.SchemaToArrowSchema(fields, nil, true, false)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrTable, err)
-	}
-	props := writerProperties()
-	columns, err := pqarrow.ToParquet(arrows, props, pqarrow.DefaultWriterProps())
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrTable, err)
-	}
-	out, err := newParquet(w, columns, props)
+	out, err := newParquet(w, fields)
 	if err != nil {
 		return nil, err
 	}
@@ -66,26 +58,41 @@ func newFileWriter(w io.Writer, s *iceberg.Schema, node string, seal int64, name
 	return f, nil
 }
 
-func newParquet(w io.Writer, columns *schema.Schema, props *parquet.WriterProperties) (*file.Writer, error) {
+// newParquet returns a writer of a file with the columns of a schema.
+func newParquet(w io.Writer, fields *iceberg.Schema) (*file.Writer, error) {
+	arrows, err := table.SchemaToArrowSchema(fields, nil, true, false)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTable, err)
+	}
+	props := writerProperties()
+	columns, err := pqarrow.ToParquet(arrows, props, pqarrow.DefaultWriterProps())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTable, err)
+	}
 	return file.NewParquetWriterWithError(w, columns.Root(), file.WithWriterProps(props))
 }
 
 // fileSchema is the schema of files: the columns of the table that this package knows.
 func fileSchema(s *iceberg.Schema) (*iceberg.Schema, error) {
-	if err := checkSchema(s); err != nil {
-		return nil, err
-	}
 	own, err := newSchema(nil)
 	if err != nil {
 		return nil, err
 	}
+	if err := checkSchema(s, own); err != nil {
+		return nil, err
+	}
+	return fieldsOf(s, own), nil
+}
+
+// fieldsOf returns the columns of a table that another schema has, and those of labels.
+func fieldsOf(s, own *iceberg.Schema) *iceberg.Schema {
 	var fields []iceberg.NestedField
 	for _, f := range s.Fields() {
 		if _, known := own.FindFieldByName(f.Name); known || isLabelColumn(f.Name) {
 			fields = append(fields, f)
 		}
 	}
-	return iceberg.NewSchema(s.ID, fields...), nil
+	return iceberg.NewSchema(s.ID, fields...)
 }
 
 // writerProperties are those of scan-sized tables of samples. Pages of version 2 would leave
@@ -158,9 +165,17 @@ func (f *fileWriter) flush() error {
 			return err
 		}
 	}
+	if err := f.leaves.out.Close(); err != nil {
+		return err
+	}
+	if f.symbols != nil {
+		if err := f.symbols.add(&f.group.stackSet); err != nil {
+			return err
+		}
+	}
 	f.rows += int64(f.group.rows())
 	f.group.reset()
-	return f.leaves.out.Close()
+	return nil
 }
 
 // close writes what is left and the footer.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/iceberg-go"
@@ -38,11 +37,11 @@ type LoadOptions struct {
 
 // Load inserts into a store of profiles the rows of one state of the table, and those that its nodes have and that state
 // lacks: each row once (L2). A node without an address has none that can be had. Values, times, labels, traces and names of
-// functions are those of the rows; addresses, lines and binaries are not in the table, nor is the order of sample types. Types
-// of one set of labels and one period become those of one kind, by name.
+// functions are those of the rows. Addresses, lines and binaries are those of the tables of symbols (TableOptions.Symbols); rows of a
+// table without them, and of nodes, have none. The order of sample types is not in the table. Types of one set of labels and one period become those of one kind, by name.
 //
-// It costs about 5 us a row, and memory for some records, of 8,192 rows of the table, for the names of all functions, and for all
-// sets of labels. After an error some rows can be in the store; as many as it returns are. The errors are ErrOptions, ErrNode, ErrRows,
+// It costs about 5 us a row, and memory for some records, of 8,192 rows of the table, for the names of all functions, for all
+// sets of labels, and for the symbols of the days. After an error some rows can be in the store; as many as it returns are. The errors are ErrOptions, ErrNode, ErrRows,
 // ErrGone, ErrRecord, those of the catalog, the files and the nodes, and those of columnstore.Table.Insert and
 // profile.DB.Insert: the store is to allow the times of the rows (columnstore.Options.PastLimit, FutureLimit).
 func (l *Lake) Load(ctx context.Context, db *profile.DB, opts LoadOptions) (rows int64, err error) {
@@ -62,7 +61,7 @@ func (l *Lake) Load(ctx context.Context, db *profile.DB, opts LoadOptions) (rows
 	if err != nil {
 		return 0, err
 	}
-	in := &loading{db: db, opts: opts, locations: map[string]namedLocation{}, types: map[profileSet][]profile.Type{}}
+	in := &loading{db: db, opts: opts, locations: map[string]loadedLocation{}, types: map[profileSet][]profile.Type{}}
 	for _, n := range p.Nodes { // before the table, which takes long: a node has its rows for a while
 		if opts.TableOnly || n.Address == "" {
 			continue
@@ -72,6 +71,13 @@ func (l *Lake) Load(ctx context.Context, db *profile.DB, opts LoadOptions) (rows
 		}
 	}
 	if p.Snapshot != 0 {
+		beside, err := l.loadSides(ctx, t)
+		if err == nil {
+			err = in.readSymbols(ctx, beside)
+		}
+		if err != nil {
+			return in.rows, fmt.Errorf("symbols of table %s: %w", p.Table, err)
+		}
 		if err := in.table(ctx, t, p.Snapshot); err != nil {
 			return in.rows, fmt.Errorf("table %s: %w", p.Table, err)
 		}
@@ -83,10 +89,13 @@ func (l *Lake) Load(ctx context.Context, db *profile.DB, opts LoadOptions) (rows
 type loading struct {
 	db        *profile.DB
 	opts      LoadOptions
-	locations map[string]namedLocation // by the name of their function
+	locations map[string]loadedLocation // by the name of their function
 	types     map[profileSet][]profile.Type
 
 	rows, read, of int64
+
+	places []symbolLocation
+	stacks map[int64][]uint32 // of the table's stacks, the places of their locations; nil without symbols
 }
 
 // profileSet is what profiles of one kind share: their labels and their period.
@@ -99,6 +108,9 @@ const recordRows = 8192
 func (in *loading) table(ctx context.Context, t *table.Table, snapshot int64) error {
 	fields := []string{columnTimeNanos, "duration", "period", "value", "labels", columnSampleText, columnSampleNum, columnStack, profile.ColumnTraceID, profile.ColumnSpanID}
 	fields = append(fields, typeColumns...)
+	if in.stacks != nil {
+		fields = append(fields, columnStackID)
+	}
 	schema, err := t.Scan(table.WithSnapshotID(snapshot)).Projection() // of the snapshot: the table can have newer columns
 	if err != nil {
 		return err
@@ -127,9 +139,7 @@ func (in *loading) table(ctx context.Context, t *table.Table, snapshot int64) er
 // filter returns a condition that all chosen rows meet, by which files and groups of rows are left out: rows of a file can be
 // others. A column of a label is null in rows from before there was one.
 func (in *loading) filter(schema *iceberg.Schema) iceberg.BooleanExpression {
-	at := iceberg.Reference(columnTime)
-	micros := func(nanos int64) iceberg.Timestamp { return iceberg.Timestamp(time.Unix(0, nanos).UnixMicro()) }
-	all := iceberg.NewAnd(iceberg.GreaterThanEqual(at, micros(in.opts.From)), iceberg.LessThanEqual(at, micros(in.opts.To)))
+	all := between(in.opts.From, in.opts.To)
 	for name, value := range in.opts.Labels {
 		if _, has := schema.FindFieldByName(labelPrefix + name); has {
 			of := iceberg.Reference(labelPrefix + name)
@@ -141,20 +151,13 @@ func (in *loading) filter(schema *iceberg.Schema) iceberg.BooleanExpression {
 
 // each inserts the chosen rows of records, whose columns have the names of a tier.
 func (in *loading) each(ctx context.Context, records iter.Seq2[arrow.RecordBatch, error], names columnNames) error {
-	for rec, err := range records {
-		if err != nil {
-			return err
-		}
-		err = in.insert(ctx, rec, names)
-		rec.Release()
-		if err != nil {
-			return err
-		}
-		if in.opts.Progress != nil {
+	return eachRecord(records, func(rec arrow.RecordBatch) error {
+		err := in.insert(ctx, rec, names)
+		if err == nil && in.opts.Progress != nil {
 			in.opts.Progress(in.read, in.of)
 		}
-	}
-	return nil
+		return err
+	})
 }
 
 // insert inserts the chosen rows of a record.

@@ -17,31 +17,38 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// namedLocation is a location that is a function alone.
-type namedLocation struct {
+// loadedLocation is a location of a store.
+type loadedLocation struct {
 	id     uuid.UUID
 	record []byte
 }
 
-// location returns the location of a function.
-func (in *loading) location(name string) (namedLocation, error) {
+// location returns a location that is a function alone.
+func (in *loading) location(name string) (loadedLocation, error) {
 	if l, known := in.locations[name]; known {
 		return l, nil
 	}
 	name = strings.Clone(name) // of the record, which goes
 	f := &pprof.Function{ID: 1, Name: name}
 	at := &pprof.Location{ID: 1, Line: []pprof.Line{{Function: f}}}
-	var flat codec.Flat
-	err := codec.Flatten(&pprof.Profile{
-		SampleType: []*pprof.ValueType{{Type: "n", Unit: "n"}}, Function: []*pprof.Function{f}, Location: []*pprof.Location{at},
-		Sample: []*pprof.Sample{{Location: []*pprof.Location{at}, Value: []int64{1}}},
-	}, codec.Limits{}.WithDefaults(), &flat)
+	l, err := locationOf(&pprof.Profile{Function: []*pprof.Function{f}, Location: []*pprof.Location{at}}, at)
 	if err != nil {
-		return namedLocation{}, fmt.Errorf("%w: function %.100q: %w", ErrRecord, name, err)
+		return l, fmt.Errorf("function %.100q: %w", name, err)
+	}
+	in.locations[name] = l
+	return l, nil
+}
+
+// locationOf returns the one location of a profile without samples. The error is ErrRecord.
+func locationOf(p *pprof.Profile, at *pprof.Location) (loadedLocation, error) {
+	p.SampleType = []*pprof.ValueType{{Type: "n", Unit: "n"}}
+	p.Sample = []*pprof.Sample{{Location: []*pprof.Location{at}, Value: []int64{1}}}
+	var flat codec.Flat
+	if err := codec.Flatten(p, codec.Limits{}.WithDefaults(), &flat); err != nil {
+		return loadedLocation{}, fmt.Errorf("%w: %w", ErrRecord, err)
 	}
 	record, id := flat.AppendLocation(nil, flat.Stack[0])
-	in.locations[name] = namedLocation{id, record}
-	return in.locations[name], nil
+	return loadedLocation{id, record}, nil
 }
 
 // loadedBatch makes a batch of the rows of a record, whose texts it shares.
@@ -75,16 +82,9 @@ func (b *loadedBatch) add(r *rowReader, row int) error {
 	for i, number := range []func(int) int64{r.time, r.duration, r.period, r.value} {
 		b.numbers[i].Int64s = append(b.numbers[i].Int64s, number(row))
 	}
-	from, to := r.stacks.ValueOffsets(row)
-	for i := from; i < to; i++ {
-		l, err := b.in.location(r.functions.Value(int(i)))
-		if err != nil {
-			return err
-		}
-		b.batch.Records[l.id] = l.record
-		b.stacks.UUIDs = append(b.stacks.UUIDs, l.id)
+	if err := b.stack(r, row); err != nil {
+		return err
 	}
-	b.stacks.Offsets = append(b.stacks.Offsets, int32(len(b.stacks.UUIDs)))
 	if id, ok := r.traceOf(row); ok {
 		v := b.at(profile.ColumnTraceID, encoding.UUID)
 		v.UUIDs, v.Valid = append(v.UUIDs, id), append(v.Valid, true)
@@ -112,6 +112,32 @@ func (b *loadedBatch) add(r *rowReader, row int) error {
 		return fmt.Errorf("%w: a row has %q twice", ErrRecord, b.twice)
 	}
 	return nil
+}
+
+// stack adds the stack of a row: with its symbols if they are known, else the names of its functions.
+func (b *loadedBatch) stack(r *rowReader, row int) error {
+	if places, known := b.in.located(r, row); known {
+		for _, at := range places {
+			b.place(b.in.places[at].loadedLocation)
+		}
+	} else {
+		from, to := r.stacks.ValueOffsets(row)
+		for i := from; i < to; i++ {
+			l, err := b.in.location(r.functions.Value(int(i)))
+			if err != nil {
+				return err
+			}
+			b.place(l)
+		}
+	}
+	b.stacks.Offsets = append(b.stacks.Offsets, int32(len(b.stacks.UUIDs)))
+	return nil
+}
+
+// place adds a location to the stack at hand.
+func (b *loadedBatch) place(l loadedLocation) {
+	b.batch.Records[l.id] = l.record
+	b.stacks.UUIDs = append(b.stacks.UUIDs, l.id)
 }
 
 // text adds the text of a label to the row at hand.

@@ -52,7 +52,8 @@ func (f *family) each(row int, do func(name string, values arrow.Array, at int))
 
 // rowReader reads the rows of a record of either tier.
 type rowReader struct {
-	types                         []*array.String // in the order of typeColumns
+	types                         []*array.String     // in the order of typeColumns
+	stackID                       func(row int) int64 // nil if the record has none
 	time, duration, period, value func(row int) int64
 	trace, span                   arrow.Array // nil if the record has none
 	stacks                        *array.List
@@ -73,6 +74,9 @@ func newRowReader(rec arrow.RecordBatch, names columnNames) (*rowReader, error) 
 		if r.functions, ok = r.stacks.ListValues().(*array.String); !ok || r.functions.NullN() > 0 {
 			c.fail(names.stack, r.stacks)
 		}
+	}
+	if c.find(columnStackID) != nil {
+		r.stackID = c.numbers(columnStackID)
 	}
 	r.labels = c.family(names.labels, names.labelMaps, isText)
 	r.texts = c.family(names.texts, names.labelMaps, isText)
@@ -151,6 +155,21 @@ func (c *recordColumns) numbers(name string) func(row int) int64 {
 	}
 	c.fail(name, found)
 	return nil
+}
+
+// texts returns a function that returns the texts of a column that rows can lack.
+func (c *recordColumns) texts(name string) func(row int) (text string, has bool) {
+	a, ok := c.find(name).(*array.String)
+	if !ok {
+		c.fail(name, c.find(name))
+		return nil
+	}
+	return func(row int) (string, bool) {
+		if a.IsNull(row) {
+			return "", false
+		}
+		return a.Value(row), true
+	}
 }
 
 // family returns the labels of a map, or of the columns that begin with a name, whose values a condition is to hold for.

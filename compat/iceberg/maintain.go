@@ -32,8 +32,12 @@ func nodesOf(props iceberg.Properties) ([]Node, error) {
 
 // DropBefore drops the rows of the days that ended before a time, as whole files: it reads no
 // row. Readers of older snapshots still find them until these expire. The errors are those of
-// the catalog and the files.
+// the catalog and the files. DropBefore, Expire and RemoveOrphans take the tables of symbols too.
 func (l *Lake) DropBefore(ctx context.Context, at time.Time) error {
+	return l.each(ctx, func(l *Lake) error { return l.dropBefore(ctx, at) })
+}
+
+func (l *Lake) dropBefore(ctx context.Context, at time.Time) error {
 	midnight := at.UTC().Truncate(24 * time.Hour)
 	before := iceberg.LessThan(iceberg.Reference(columnTime), iceberg.Timestamp(midnight.UnixMicro()))
 	err := l.change(ctx, func(t *table.Table) (*table.Transaction, error) {
@@ -65,6 +69,16 @@ func (l *Lake) Expire(ctx context.Context, opts ExpireOptions) (int, error) {
 	if opts.Keep < 1 || opts.Age < 0 {
 		return 0, fmt.Errorf("%w: keep %d snapshots, and those of %v", ErrOptions, opts.Keep, opts.Age)
 	}
+	all := 0
+	err := l.each(ctx, func(l *Lake) error {
+		gone, err := l.expire(ctx, opts)
+		all += gone
+		return err
+	})
+	return all, err
+}
+
+func (l *Lake) expire(ctx context.Context, opts ExpireOptions) (int, error) {
 	gone := 0
 	err := l.change(ctx, func(t *table.Table) (*table.Transaction, error) {
 		tx := t.NewTransaction()
@@ -99,7 +113,13 @@ func (l *Lake) RemoveOrphans(ctx context.Context, age time.Duration, dry bool) (
 	if age < leastOrphanAge {
 		return nil, fmt.Errorf("%w: orphans from an age of %v on: want at least %v", ErrOptions, age, leastOrphanAge)
 	}
-	return l.removeOrphans(ctx, age, dry)
+	var all []string
+	err := l.each(ctx, func(l *Lake) error {
+		files, err := l.removeOrphans(ctx, age, dry)
+		all = append(all, files...)
+		return err
+	})
+	return all, err
 }
 
 func (l *Lake) removeOrphans(ctx context.Context, age time.Duration, dry bool) ([]string, error) {

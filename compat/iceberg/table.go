@@ -51,6 +51,9 @@ type TableOptions struct {
 	Labels []string
 	// Location is the folder of the table's files. Empty means a folder in the warehouse.
 	Location string
+	// Symbols adds two tables beside this one, NAME_stacks and NAME_locations: lines, addresses and binaries of the stacks of
+	// all samples. Lake.Load restores them.
+	Symbols bool
 }
 
 // Create creates the table, and its namespace if there is none. The errors are ErrOptions,
@@ -64,24 +67,37 @@ func (l *Lake) Create(ctx context.Context, opts TableOptions) error {
 	if err := l.catalog.CreateNamespace(ctx, namespace, nil); err != nil && !errors.Is(err, catalog.ErrNamespaceAlreadyExists) {
 		return fmt.Errorf("namespace %s: %w", strings.Join(namespace, "."), err)
 	}
+	props := tableProperties()
+	if opts.Symbols {
+		props[symbolsProperty] = "true"
+		if err := l.createSides(ctx, opts.Location); err != nil { // a table of samples has those that it needs
+			return err
+		}
+	}
+	return l.create(ctx, schema, opts.Location, props, typeColumns...)
+}
+
+// create creates a table, partitioned by day, with a sort order.
+func (l *Lake) create(ctx context.Context, schema *iceberg.Schema, location string, props iceberg.Properties, sorted ...string) error {
 	spec := iceberg.NewPartitionSpec(iceberg.PartitionField{
 		SourceIDs: []int{fieldID(schema, columnTime)}, FieldID: iceberg.PartitionDataIDStart, Name: "time_day", Transform: iceberg.DayTransform{},
 	})
 	var by []table.SortField
-	for _, name := range typeColumns {
+	for _, name := range sorted {
 		by = append(by, table.SortField{
 			SourceIDs: []int{fieldID(schema, name)}, Transform: iceberg.IdentityTransform{}, Direction: table.SortASC, NullOrder: table.NullsFirst,
 		})
 	}
-	order, err := table.NewSortOrder(table.InitialSortOrderID, by)
-	if err != nil {
-		return err
+	create := []catalog.CreateTableOpt{catalog.WithPartitionSpec(&spec), catalog.WithProperties(props)}
+	if len(by) > 0 {
+		order, err := table.NewSortOrder(table.InitialSortOrderID, by)
+		if err != nil {
+			return err
+		}
+		create = append(create, catalog.WithSortOrder(order))
 	}
-	create := []catalog.CreateTableOpt{
-		catalog.WithPartitionSpec(&spec), catalog.WithSortOrder(order), catalog.WithProperties(tableProperties()),
-	}
-	if opts.Location != "" {
-		create = append(create, catalog.WithLocation(opts.Location))
+	if location != "" {
+		create = append(create, catalog.WithLocation(location))
 	}
 	if _, err := l.catalog.CreateTable(ctx, l.ident, schema, create...); err != nil {
 		return fmt.Errorf("table %s: %w", l.Name(), err)
@@ -156,11 +172,7 @@ func fieldID(s *iceberg.Schema, name string) int {
 
 // checkSchema compares the columns of a table with those that files have. Optional columns
 // that files do not have may be added to a table, and columns of labels.
-func checkSchema(s *iceberg.Schema) error {
-	want, err := newSchema(nil)
-	if err != nil {
-		return err
-	}
+func checkSchema(s, want *iceberg.Schema) error {
 	for _, f := range want.Fields() {
 		have, ok := s.FindFieldByName(f.Name)
 		if !ok {

@@ -42,8 +42,9 @@ const mostLocations = 1 << 28
 
 // location is the id of a location and the codes of the names of its functions, leaf first.
 type location struct {
-	id    uuid.UUID
-	names []uint32
+	id     uuid.UUID
+	names  []uint32
+	record []byte // of the store, if it is kept
 }
 
 // locations numbers the locations of a scan. A scan gives either ids or names; the tokens
@@ -54,6 +55,7 @@ type locations struct {
 	codes map[uuid.UUID]uint32
 	all   []location
 	token []byte
+	keep  bool // the records
 }
 
 func newLocations(t *texts, names func([]string, uuid.UUID, []byte) []string) *locations {
@@ -69,6 +71,9 @@ func (l *locations) element(dst []string, id uuid.UUID, record []byte) []string 
 		at := location{id: id}
 		for _, name := range l.names(nil, id, record) {
 			at.names = append(at.names, l.texts.code(name))
+		}
+		if l.keep {
+			at.record = bytes.Clone(record)
 		}
 		l.all = append(l.all, at)
 	}

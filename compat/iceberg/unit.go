@@ -1,7 +1,6 @@
 package iceberg
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -45,11 +44,12 @@ type Files struct {
 	Node  string
 	Seal  int64
 	Rows  int64
-	Bytes int64
+	Bytes int64 // of all files
 	data  []iceberg.DataFile
+	sides [sides][]iceberg.DataFile // of symbols
 }
 
-// Len returns the number of files: one for each day of which the unit has rows.
+// Len returns the number of files of samples: one for each day of which the unit has rows.
 func (f *Files) Len() int { return len(f.data) }
 
 func isLabelColumn(name string) bool { return strings.HasPrefix(name, labelPrefix) }
@@ -89,6 +89,10 @@ func (l *Lake) Write(ctx context.Context, u Unit) (*Files, error) {
 	if err != nil {
 		return nil, err
 	}
+	beside, err := l.loadSides(ctx, t)
+	if err != nil {
+		return nil, err
+	}
 	fs, err := t.FS(ctx)
 	if err != nil {
 		return nil, err
@@ -100,7 +104,7 @@ func (l *Lake) Write(ctx context.Context, u Unit) (*Files, error) {
 	files := &Files{Node: u.Node, Seal: u.Seal}
 	for from := u.From; from < u.To; {
 		to := min(u.To, nextDay(from))
-		if err := files.write(ctx, t, out, u, from, to); err != nil {
+		if err := files.write(ctx, t, beside, out, u, from, to); err != nil {
 			return nil, fmt.Errorf("unit %d of node %s: %w", u.Seal, u.Node, err)
 		}
 		from = to
@@ -122,36 +126,52 @@ func nextDay(at int64) int64 {
 
 // write writes the rows of a unit from a time up to another one of the same day. No rows make
 // no file.
-func (f *Files) write(ctx context.Context, t *table.Table, fs iceio.WriteFileIO, u Unit, from, to int64) error {
-	name := fmt.Sprintf("%s/data/time_day=%s/%s-%d-%s.parquet", strings.TrimSuffix(t.Location(), "/"),
-		time.Unix(0, from).UTC().Format(time.DateOnly), u.Node, u.Seal, uuid.New())
-	out := &lazyFile{fs: fs, name: name}
-	buffer := bufio.NewWriterSize(out, 1<<20)
-	w, err := newFileWriter(buffer, t.Schema(), u.Node, u.Seal, u.Names)
+func (f *Files) write(ctx context.Context, t *table.Table, beside [sides]*table.Table, fs iceio.WriteFileIO, u Unit, from, to int64) error {
+	out := newDataFile(fs, t, u, from)
+	w, err := newFileWriter(out.buffer, t.Schema(), u.Node, u.Seal, u.Names)
 	if err != nil {
 		return err
+	}
+	if beside[0] != nil {
+		if w.symbols, err = newSymbols(fs, beside, u, from, w); err != nil {
+			return err
+		}
 	}
 	err = scan(ctx, u, from, to, w)
 	if err == nil && w.rows+int64(w.group.rows()) == 0 {
 		return nil
 	}
 	if err == nil {
-		err = errors.Join(w.close(), buffer.Flush())
+		err = w.close()
 	}
-	if err = errors.Join(err, out.Close()); err != nil {
+	var symbols [sides][]iceberg.DataFile
+	if w.symbols != nil {
+		if err != nil {
+			err = errors.Join(err, w.symbols.remove())
+		} else {
+			symbols, err = w.symbols.close(ctx)
+		}
+	}
+	if err != nil {
 		return errors.Join(err, out.remove())
 	}
 	order := table.UnsortedSortOrderID
 	if w.order.sorted {
 		order = t.SortOrder().OrderID()
 	}
-	data, err := table.FileToDataFile(ctx, fs, name, t.Schema(), t.Spec(), order, t.Properties())
+	data, err := out.finish(ctx, order)
 	if err != nil {
-		return errors.Join(err, out.remove())
+		return err // those of symbols become orphans
 	}
 	f.data = append(f.data, data)
 	f.Rows += w.rows
 	f.Bytes += data.FileSizeBytes()
+	for side, files := range symbols {
+		for _, s := range files {
+			f.sides[side] = append(f.sides[side], s)
+			f.Bytes += s.FileSizeBytes()
+		}
+	}
 	return nil
 }
 
@@ -175,42 +195,4 @@ func scan(ctx context.Context, u Unit, from, to int64, w *fileWriter) error {
 		}
 	}
 	return nil
-}
-
-// lazyFile is a file that is created by the first write, and is on the disk after Close.
-type lazyFile struct {
-	fs   iceio.WriteFileIO
-	name string
-	out  iceio.FileWriter
-}
-
-func (f *lazyFile) Write(b []byte) (int, error) {
-	if f.out == nil {
-		out, err := f.fs.Create(f.name)
-		if err != nil {
-			return 0, err
-		}
-		f.out = out
-	}
-	return f.out.Write(b)
-}
-
-// Close syncs the file, if its filesystem can, and closes it.
-func (f *lazyFile) Close() error {
-	if f.out == nil {
-		return nil
-	}
-	var err error
-	if s, ok := f.out.(interface{ Sync() error }); ok {
-		err = s.Sync()
-	}
-	return errors.Join(err, f.out.Close())
-}
-
-// remove removes a file that is of no use. It becomes an orphan if that fails.
-func (f *lazyFile) remove() error {
-	if f.out == nil {
-		return nil
-	}
-	return f.fs.Remove(f.name)
 }

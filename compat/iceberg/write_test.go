@@ -36,6 +36,16 @@ func (r row) key() string {
 // writer's: plain records, once with ids and once with names.
 func wantRows(t *testing.T, u Unit, labels ...string) []string {
 	t.Helper()
+	var keys []string
+	for _, r := range rowsOfUnit(t, u, labels...) {
+		keys = append(keys, r.key())
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func rowsOfUnit(t *testing.T, u Unit, labels ...string) (rows []row) {
+	t.Helper()
 	var names [][]string
 	opts := columnstore.ScanOptions{Form: columnstore.Plain, Ordered: true, Elements: profile.FunctionNames, Columns: []string{profile.ColumnStacktrace}}
 	for rec, err := range u.Table.Scan(context.Background(), u.Snapshot, opts) {
@@ -54,14 +64,13 @@ func wantRows(t *testing.T, u Unit, labels ...string) []string {
 		}
 		rec.Release()
 	}
-	var keys []string
 	for rec, err := range u.Table.Scan(context.Background(), u.Snapshot, columnstore.ScanOptions{Form: columnstore.Plain, Ordered: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range int(rec.NumRows()) {
 			r := row{
-				columnNode: u.Node, columnSeal: u.Seal, columnStack: names[len(keys)],
+				columnNode: u.Node, columnSeal: u.Seal, columnStack: names[len(rows)],
 				"labels": map[string]string{}, columnSampleText: map[string]string{}, columnSampleNum: map[string]int64{},
 				"trace_id": nil, "span_id": nil,
 			}
@@ -71,12 +80,11 @@ func wantRows(t *testing.T, u Unit, labels ...string) []string {
 			for c, f := range rec.Schema().Fields() {
 				addCell(r, f.Name, rec.Column(c), i)
 			}
-			keys = append(keys, r.key())
+			rows = append(rows, r)
 		}
 		rec.Release()
 	}
-	slices.Sort(keys)
-	return keys
+	return rows
 }
 
 func addCell(r row, name string, a interface{ IsNull(int) bool }, i int) {

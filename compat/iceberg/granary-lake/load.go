@@ -33,8 +33,9 @@ func newLoad(c *iceberg.Config) *cobra.Command {
 state, each row once. It writes the rows into a new directory, which granary serve
 shows as a page, and granary top, labels, diff and others ask with --db.
 
-The table has names of functions, and neither lines nor binaries. --rows bounds what
-is taken; --label takes less of it.`,
+Rows of a table without tables of symbols (init --symbols), and those of nodes, have
+names of functions, and neither lines nor binaries. --rows bounds what is taken;
+--label takes less of it.`,
 		Example: `  granary-lake load --catalog sqlite:lake.db --from -48h --to -24h --label job=api --db yesterday
   granary serve --db yesterday   # its page is at http://localhost:4040`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return l.run(cmd.Context(), cmd.ErrOrStderr()) },

@@ -124,12 +124,17 @@ func newInit(c *iceberg.Config) *cobra.Command {
 		Long: `init makes the table, partitioned by day. Each --label gets a column of its own,
 label_NAME, by which readers leave out files and groups of rows; all labels are in
 the column labels, a map, too. Columns can be added later by any engine: they are
-filled from then on.`,
+filled from then on.
+
+A row has the names of the functions of its stack. --symbols makes two more tables,
+which have what else is known of stacks: load restores it. They are joined by
+stack_id, then by location; several units can have one stack, so take each once.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return with(cmd.Context(), c, func(l *iceberg.Lake) error { return l.Create(cmd.Context(), opts) })
 		},
 	}
 	cmd.Flags().StringArrayVar(&opts.Labels, "label", nil, "a `NAME` of a label with a column of its own; may be repeated")
+	cmd.Flags().BoolVar(&opts.Symbols, "symbols", false, "keep lines, addresses and binaries too, in tables beside: NAME_stacks and NAME_locations")
 	cmd.Flags().StringVar(&opts.Location, "location", "", "the `URL` of the table's folder, instead of one in the warehouse")
 	return cmd
 }

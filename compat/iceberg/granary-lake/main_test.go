@@ -107,7 +107,7 @@ func catalogIn(dir string) []string {
 func TestServe(t *testing.T) {
 	dir := t.TempDir()
 	catalog := catalogIn(dir)
-	command(t, 0, append([]string{"init", "--label", "job"}, catalog...)...)
+	command(t, 0, append([]string{"init", "--label", "job", "--symbols"}, catalog...)...)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var notes notebook

@@ -1,0 +1,92 @@
+package iceberg
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/iceberg-go"
+	iceio "github.com/apache/iceberg-go/io"
+	"github.com/apache/iceberg-go/table"
+	"github.com/google/uuid"
+)
+
+// dataFile is a file of a table that is being written: rows of one unit and of one day.
+type dataFile struct {
+	lazyFile
+	table  *table.Table
+	buffer *bufio.Writer
+	out    *file.Writer // of symbols; a fileWriter has its own
+	rows   int64        // of symbols
+}
+
+// newDataFile returns a file with a name that no other has (L6), in the folder of its day.
+func newDataFile(fs iceio.WriteFileIO, t *table.Table, u Unit, from int64) *dataFile {
+	name := fmt.Sprintf("%s/data/time_day=%s/%s-%d-%s.parquet", strings.TrimSuffix(t.Location(), "/"),
+		time.Unix(0, from).UTC().Format(time.DateOnly), u.Node, u.Seal, uuid.New())
+	d := &dataFile{lazyFile: lazyFile{fs: fs, name: name}, table: t}
+	d.buffer = bufio.NewWriterSize(&d.lazyFile, 1<<20)
+	return d
+}
+
+// open begins the file, with columns.
+func (d *dataFile) open(fields *iceberg.Schema) (err error) {
+	d.out, err = newParquet(d.buffer, fields)
+	return err
+}
+
+// finish ends the file and returns it, with the bounds of its columns. It removes the file after an error.
+func (d *dataFile) finish(ctx context.Context, order int) (data iceberg.DataFile, err error) {
+	if d.out != nil {
+		err = d.out.Close()
+	}
+	if err = errors.Join(err, d.buffer.Flush(), d.Close()); err == nil {
+		data, err = table.FileToDataFile(ctx, d.fs, d.name, d.table.Schema(), d.table.Spec(), order, d.table.Properties())
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.remove())
+	}
+	return data, nil
+}
+
+// lazyFile is a file that is created by the first write, and is on the disk after Close.
+type lazyFile struct {
+	fs   iceio.WriteFileIO
+	name string
+	file iceio.FileWriter
+}
+
+func (f *lazyFile) Write(b []byte) (int, error) {
+	if f.file == nil {
+		out, err := f.fs.Create(f.name)
+		if err != nil {
+			return 0, err
+		}
+		f.file = out
+	}
+	return f.file.Write(b)
+}
+
+// Close syncs the file, if its filesystem can, and closes it.
+func (f *lazyFile) Close() error {
+	if f.file == nil {
+		return nil
+	}
+	var err error
+	if s, ok := f.file.(interface{ Sync() error }); ok {
+		err = s.Sync()
+	}
+	return errors.Join(err, f.file.Close())
+}
+
+// remove removes a file that is of no use. It becomes an orphan if that fails.
+func (f *lazyFile) remove() error {
+	if f.file == nil {
+		return nil
+	}
+	return f.fs.Remove(f.name)
+}
