@@ -2,6 +2,7 @@ package iceberg
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -10,7 +11,9 @@ import (
 	"github.com/apache/iceberg-go/table"
 	"github.com/google/go-cmp/cmp"
 	pprof "github.com/google/pprof/profile"
+	"github.com/google/uuid"
 
+	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -130,11 +133,35 @@ func TestSymbols(t *testing.T) {
 				t.Fatal(n, err)
 			}
 			same(t, stackKeys(t, node, opts), stackKeys(t, db, opts))
+			if diff := cmp.Diff(recordsOf(t, node, opts), recordsOf(t, db, opts)); diff != "" {
+				t.Errorf("records (-node +loaded):\n%s", diff)
+			}
 			if diff := cmp.Diff(merged(t, node, opts), merged(t, db, opts)); diff != "" {
 				t.Errorf("profile (-node +loaded):\n%s", diff)
 			}
 		})
 	}
+}
+
+// recordsOf returns the records of the locations of rows in a range of time, each once.
+func recordsOf(t *testing.T, db *profile.DB, o LoadOptions) []string {
+	t.Helper()
+	var all []string
+	opts := columnstore.ScanOptions{Columns: []string{profile.ColumnStacktrace}, Elements: func(dst []string, id uuid.UUID, record []byte) []string {
+		all = append(all, fmt.Sprintf("%s %x", id, record))
+		return dst
+	}, Where: columnstore.And(columnstore.AtLeast(profile.ColumnTimestamp, o.From), columnstore.Less(profile.ColumnTimestamp, o.To))}
+	if job := o.Labels["job"]; job != "" {
+		opts.Where = columnstore.And(opts.Where, columnstore.Equal(profile.ColumnLabels+".job", job))
+	}
+	for rec, err := range db.Table().Scan(t.Context(), snapshot(t, db), opts) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec.Release()
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // stackKeys returns the rows that options choose, with the ids of their locations.
@@ -164,11 +191,23 @@ func TestSymbols_Partial(t *testing.T) {
 		t.Fatalf("%d stacks of %d locations, %v", len(in.stacks), len(in.places), err)
 	}
 	names := loadedKeys(t, node, func(row) bool { return true })
-	for id := range in.stacks { // each has the id of another one, or of none
-		in.stacks[id] = in.stacks[id^1]
-		if len(in.stacks[id]) > 1 {
-			in.stacks[id] = in.stacks[id][1:]
+	last, first := map[int]int64{}, map[int]int64{} // by the number of locations
+	for id, places := range maps.Clone(in.stacks) {
+		if n := len(places); last[n] == 0 {
+			first[n], last[n] = id, id
+		} else {
+			in.stacks[last[n]], last[n] = places, id
 		}
+	}
+	wrong := 0
+	for n, id := range last { // each stack has the locations of another one with as many
+		if id != first[n] {
+			in.stacks[id] = in.stacks[first[n]]
+			wrong++
+		}
+	}
+	if wrong < 3 {
+		t.Fatal("no stacks of equal lengths")
 	}
 	db := openDB(t)
 	in.db, in.types = db, map[profileSet][]profile.Type{}
