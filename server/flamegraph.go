@@ -72,11 +72,11 @@ func (t *flameTree) add(ctx context.Context, side int, stacks *profile.Stacks) e
 	t.bytes += stackBytes * int64(stacks.Len())
 	n := 0
 	var functions, stack []uint32 // by number of the frame; of the stack at hand
-	see := func(f profile.Frame) {
+	see := func(f profile.Frame, _ uint32) {
 		functions = append(functions, t.number(flameFunction{f.Function, f.File}))
 		t.bytes += frameBytes
 	}
-	for frames, value := range stacks.Numbered(see) {
+	for numbered, value := range stacks.Numbered(see) {
 		if n++; n%stacksAtOnce == 0 {
 			runtime.Gosched()
 			if err := ctx.Err(); err != nil {
@@ -84,7 +84,7 @@ func (t *flameTree) add(ctx context.Context, side int, stacks *profile.Stacks) e
 			}
 		}
 		stack = stack[:0]
-		for _, frame := range frames {
+		for _, frame := range numbered.Frames {
 			stack = append(stack, functions[frame])
 		}
 		if t.addStack(side, stack, value); t.bytes > t.most {

@@ -15,6 +15,7 @@ type ListCursor struct {
 	from  ListView
 	walks []listWalk // by dictionary
 	at    *listWalk  // of the current list
+	kept  int        // elements at its end that are those of the list before
 }
 
 // Cursor returns a cursor without a current list.
@@ -30,6 +31,15 @@ func (l ListView) Cursor() ListCursor {
 	return c
 }
 
+// CodeCursor returns a cursor that reads codes of elements alone, in half of the time. UUIDs is not for it.
+func (l ListView) CodeCursor() ListCursor {
+	c := l.Cursor()
+	for i := range c.walks {
+		c.walks[i].codesOnly = true
+	}
+	return c
+}
+
 // Move makes the list with the given code the current one; code 0 has no elements. The lists
 // must have the code. It costs about 10 ns, and 6 ns for each element to decode.
 func (c *ListCursor) Move(code uint32) {
@@ -38,9 +48,17 @@ func (c *ListCursor) Move(code uint32) {
 		ref := c.from.refs[code-1]
 		dict, there = ref.dict, ref.code
 	}
-	c.at = &c.walks[dict]
-	c.at.move(int(there))
+	at := &c.walks[dict]
+	same := at == c.at
+	c.at = at
+	if c.kept = at.move(int(there)); !same {
+		c.kept = 0
+	}
 }
+
+// Kept returns the number of elements at the end of the current list that are known to be those of the list before it: of a
+// stack, from the root on. It can be less than they share.
+func (c *ListCursor) Kept() int { return c.kept }
 
 // Elements returns the codes of the elements of the current list, valid until the next call of
 // Move.
@@ -56,50 +74,71 @@ type listWalk struct {
 	base  uint32 // added to codes
 	code  int    // of the current list; 0 for none
 	len   int
-	codes []uint32 // as long as ids
-	ids   []uuid.UUID
+	codes []uint32
+	ids   []uuid.UUID // as long as codes
+
+	codesOnly bool // no ids
 }
 
-// move goes to a list, from the current one unless a list that is stored whole lies between.
-func (w *listWalk) move(code int) {
+// move goes to a list, from the current one unless a list that is stored whole lies between. It returns how many elements at
+// the end stayed.
+func (w *listWalk) move(code int) (kept int) {
 	if code == 0 {
 		w.code, w.len = 0, 0
-		return
+		return 0
 	}
+	kept = w.len
 	whole := (code-1)/restart*restart + 1
 	if w.code < whole || w.code > code {
 		w.code = whole - 1
 	}
 	for w.code < code {
-		w.next()
+		kept = min(kept, w.next())
 	}
+	return kept
 }
 
-// next goes to the next list.
-func (w *listWalk) next() {
+// next goes to the next list, and returns how many elements at the end are those of the list that was read before.
+func (w *listWalk) next() (same int) {
 	shared, own, from := w.of.lists.open(w.code)
+	before := w.len
 	w.code++
 	w.len = shared + own
 	if w.len > len(w.codes) {
-		w.grow(shared)
+		w.grow(max(shared, before))
 	}
 	if own == 0 {
-		return // the dictionary may have no element
+		return shared // the dictionary may have no element
 	}
-	codes, ids := w.codes[:len(w.codes)-shared], w.ids[:len(w.ids)-shared]
-	pages := *w.of.elements.ids.directory.Load()
-	for at := len(codes) - 1; at >= len(codes)-own; at-- {
-		code := from.at(len(codes) - 1 - at) // of fixed width: see narrow
-		codes[at] = code + w.base
-		ids[at] = pages[(code-1)/pageLen][(code-1)%pageLen]
+	codes := w.codes[:len(w.codes)-shared]
+	stay := 0
+	if shared == 0 { // it is stored whole
+		for stay < min(own, before) && codes[len(codes)-1-stay] == from.at(stay)+w.base {
+			stay++
+		}
 	}
+	for i := stay; i < own; i++ {
+		codes[len(codes)-1-i] = from.at(i) + w.base // of fixed width: see narrow
+	}
+	if !w.codesOnly {
+		ids, pages := w.ids[:len(codes)], *w.of.elements.ids.directory.Load()
+		for i := stay; i < own; i++ {
+			code := from.at(i)
+			ids[len(ids)-1-i] = pages[(code-1)/pageLen][(code-1)%pageLen]
+		}
+	}
+	return shared + stay
 }
 
-// grow makes room for a list that has its shared elements already.
-func (w *listWalk) grow(shared int) {
+// grow makes room for a list that has its last elements already.
+func (w *listWalk) grow(last int) {
 	n := max(64, w.len, 2*len(w.codes))
-	codes, ids := make([]uint32, n), make([]uuid.UUID, n)
-	copy(codes[n-shared:], w.codes[len(w.codes)-shared:])
-	copy(ids[n-shared:], w.ids[len(w.ids)-shared:])
-	w.codes, w.ids = codes, ids
+	codes := make([]uint32, n)
+	copy(codes[n-last:], w.codes[len(w.codes)-last:])
+	w.codes = codes
+	if !w.codesOnly {
+		ids := make([]uuid.UUID, n)
+		copy(ids[n-last:], w.ids[len(w.ids)-last:])
+		w.ids = ids
+	}
 }

@@ -25,14 +25,19 @@ func ParseLocation(record []byte) (*LocationRecord, error) {
 // their distinct texts, and they share them, and mappings that are equal. They share no other memory, and none is to change a
 // mapping. It belongs to one goroutine at a time. The zero value shares nothing.
 type RecordDecoder struct {
-	texts   map[string]string
-	mapping *pprof.Mapping // of the record before
-	lines   []RecordLine   // room for those of the next records
+	texts     map[string]string
+	functions map[recordFunction]uint32 // by name and file: the place in named
+	named     []recordFunction
+	mapping   *pprof.Mapping // of the record before
+	lines     []RecordLine   // room for those of the next records
 }
+
+// recordFunction is what a function is known by: lines of it can differ in all else.
+type recordFunction struct{ name, file string }
 
 // NewRecordDecoder returns a decoder for the records of an answer.
 func NewRecordDecoder() *RecordDecoder {
-	return &RecordDecoder{texts: map[string]string{}, mapping: &pprof.Mapping{}}
+	return &RecordDecoder{texts: map[string]string{}, functions: map[recordFunction]uint32{}, mapping: &pprof.Mapping{}}
 }
 
 // Decode returns the location of a record. The error wraps ErrLocation. A record costs about 0.5 us.
@@ -54,7 +59,7 @@ func (d *RecordDecoder) Decode(record []byte) (l LocationRecord, err error) {
 		r.bad = true
 	}
 	for i := range l.Lines {
-		l.Lines[i] = r.line()
+		d.line(&r, &l.Lines[i])
 	}
 	m.File += r.stringAs(last.File)
 	m.Start = r.uvarint()
@@ -103,6 +108,25 @@ func (d *RecordDecoder) room(n int) (lines []RecordLine) {
 	return lines
 }
 
+// line decodes a line. A decoder of many records looks its function up once, and has the texts of the first line with it.
+func (d *RecordDecoder) line(r *recordReader, ln *RecordLine) {
+	ln.NoFunction = r.uvarint() == 0
+	name, system, file := r.bytes(), r.bytes(), r.bytes()
+	ln.StartLine, ln.Line, ln.Column = r.varint(), r.varint(), r.varint()
+	if d.functions == nil {
+		ln.Function, ln.File = string(name), string(file)
+	} else {
+		at, known := d.functions[recordFunction{string(name), string(file)}]
+		if !known {
+			at = uint32(len(d.named))
+			f := recordFunction{string(name), r.text(file, "")}
+			d.functions[f], d.named = at, append(d.named, f)
+		}
+		ln.Function, ln.File, ln.Number = d.named[at].name, d.named[at].file, at+1
+	}
+	ln.SystemName = r.text(system, ln.Function)
+}
+
 // leastLine is the number of bytes that a line has at least: its numbers and empty texts have one each.
 const leastLine = 7
 
@@ -111,14 +135,6 @@ type recordReader struct {
 	rest  []byte
 	bad   bool
 	known map[string]string
-}
-
-func (r *recordReader) line() RecordLine {
-	return RecordLine{
-		NoFunction: r.uvarint() == 0,
-		Function:   r.string(), SystemName: r.string(), File: r.string(),
-		StartLine: r.varint(), Line: r.varint(), Column: r.varint(),
-	}
 }
 
 func (r *recordReader) uvarint() uint64 {
@@ -152,11 +168,11 @@ func (r *recordReader) bytes() []byte {
 	return b
 }
 
-func (r *recordReader) string() string { return r.stringAs("") }
+// stringAs reads a text that is likely to be equal to another, which it returns then.
+func (r *recordReader) stringAs(likely string) string { return r.text(r.bytes(), likely) }
 
-// stringAs is string, for one that is likely to be equal to another, which it returns then.
-func (r *recordReader) stringAs(likely string) string {
-	b := r.bytes()
+// text returns bytes as a text, which is likely to be equal to another.
+func (r *recordReader) text(b []byte, likely string) string {
 	if string(b) == likely {
 		return likely
 	}

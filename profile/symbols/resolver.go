@@ -22,9 +22,11 @@ type Resolver struct {
 	stacks []uint32        // codes of all stacks of the answer
 
 	mu        sync.Mutex
-	found     map[uuid.UUID]*Symbol
-	functions map[FunctionID]uint32
-	named     []FunctionID // by number
+	found     map[uuid.UUID]*Symbol // of several dictionaries, in which a location can have several codes
+	only      paged[*Symbol]        // of one dictionary, by element
+	named     []FunctionID          // by number
+	numbers   []uint32              // by the number that the decoder gives a function: one more than that here, 0 for none so far
+	functions map[FunctionID]uint32 // of named; nil until a function has the name of its binary, which the decoder does not number
 	decoder   *codec.RecordDecoder
 	symbols   []Symbol             // room for the next ones
 	described map[uuid.UUID][]byte // the result of describeAll; nil before its call
@@ -46,7 +48,7 @@ func New(lists dict.ListView, stacks []uint32, hide, show *regexp.Regexp) *Resol
 func newResolver(lists []dict.ListView, stacks []uint32, f *filter) *Resolver {
 	return &Resolver{
 		filter: f, lists: lists, stacks: stacks,
-		found: map[uuid.UUID]*Symbol{}, functions: map[FunctionID]uint32{}, decoder: codec.NewRecordDecoder(),
+		found: map[uuid.UUID]*Symbol{}, decoder: codec.NewRecordDecoder(),
 	}
 }
 
@@ -67,23 +69,30 @@ func (s *Resolver) IDs(dst []uuid.UUID, stack uint32) []uuid.UUID {
 
 // symbol returns the symbol of an element of one of the lists.
 func (s *Resolver) symbol(lists, element uint32) *Symbol {
-	id := s.lists[lists].Element(element)
+	id := func() uuid.UUID { return s.lists[lists].Element(element) }
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	y := s.found[id]
+	if len(s.lists) == 1 && s.lists[0].Dictionaries() == 1 {
+		at := s.only.at(element)
+		if *at == nil {
+			*at = s.decode(s.lists[lists].Record(element), id)
+		}
+		return *at
+	}
+	y := s.found[id()]
 	if y == nil {
-		y = s.decode(id, s.lists[lists].Record(element))
-		s.found[id] = y
+		y = s.decode(s.lists[lists].Record(element), id)
+		s.found[id()] = y
 	}
 	return y
 }
 
 // decode returns the symbol of a location. If its record is empty or invalid, that of another
 // generation takes its place. The caller holds mu.
-func (s *Resolver) decode(id uuid.UUID, record []byte) *Symbol {
+func (s *Resolver) decode(record []byte, id func() uuid.UUID) *Symbol {
 	l, err := s.decoder.Decode(record)
 	if err != nil || len(record) == 0 { // as isRecord
-		if l, err = s.decoder.Decode(s.recordElsewhere(id)); err != nil {
+		if l, err = s.decoder.Decode(s.recordElsewhere(id())); err != nil {
 			l = codec.LocationRecord{} // no generation has a valid record
 		}
 	}
@@ -98,9 +107,31 @@ func (s *Resolver) decode(id uuid.UUID, record []byte) *Symbol {
 	}
 	y.Functions = y.one[:0]
 	for i := range y.Frames() {
-		y.Functions = append(y.Functions, s.number(FunctionID{y.Name(i), y.file(i)}))
+		y.Functions = append(y.Functions, s.numberOf(y, i))
 	}
 	return y
+}
+
+// numberOf returns the number of the function of a frame. The caller holds mu.
+func (s *Resolver) numberOf(y *Symbol, frame int) uint32 {
+	f := FunctionID{y.Name(frame), y.file(frame)}
+	if len(y.Lines) == 0 || y.Lines[frame].Function == "" { // its name is that of its binary
+		if s.functions == nil {
+			s.functions = make(map[FunctionID]uint32, len(s.named))
+			for n, f := range s.named {
+				s.functions[f] = uint32(n)
+			}
+		}
+		return s.number(f)
+	}
+	of := int(y.Lines[frame].Number)
+	if of >= len(s.numbers) {
+		s.numbers = append(s.numbers, make([]uint32, of+1-len(s.numbers))...)
+	}
+	if s.numbers[of] == 0 {
+		s.numbers[of] = s.number(f) + 1
+	}
+	return s.numbers[of] - 1
 }
 
 // symbolsAtOnce is for how many symbols a resolver makes room.
@@ -155,14 +186,15 @@ func isRecord(record []byte) bool {
 	return ok
 }
 
-// number returns the number of a function. It assigns one if the function is new. The caller
-// holds mu.
+// number returns the number of a function, which the decoder has not numbered before. It assigns one if the function is new. The
+// caller holds mu.
 func (s *Resolver) number(f FunctionID) uint32 {
-	n, known := s.functions[f]
-	if !known {
-		n = uint32(len(s.named))
+	if n, known := s.functions[f]; known {
+		return n
+	}
+	n := uint32(len(s.named))
+	if s.named = append(s.named, f); s.functions != nil {
 		s.functions[f] = n
-		s.named = append(s.named, f)
 	}
 	return n
 }

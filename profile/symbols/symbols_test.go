@@ -63,7 +63,7 @@ func TestNamesOfRecords(t *testing.T) {
 		}
 		var want, got []string
 		s := New(dict.ListView{}, nil, nil, nil)
-		y := s.decode(uuid.UUID{}, record)
+		y := s.decode(record, func() uuid.UUID { return uuid.UUID{} })
 		for i := range y.Frames() {
 			want = append(want, y.Name(i))
 			if f := s.named[y.Functions[i]]; f.Name != want[i] || f.File != y.file(i) {

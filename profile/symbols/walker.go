@@ -1,12 +1,23 @@
 package symbols
 
-// Walker reads stacks. It belongs to one goroutine.
+import (
+	"slices"
+
+	"github.com/granarydb/granary/encoding/dict"
+)
+
+// Walker reads stacks, faster in the order of their codes: it looks only at what a stack does not share with the one before.
+// It belongs to one goroutine.
 type Walker struct {
 	resolver *Resolver
-	seen     []paged[place] // by index in resolver.lists and element
-	codes    []uint32
+	cursors  []dict.ListCursor // by index in resolver.lists, as seen
+	seen     []paged[place]    // by element
 	stack    []*Symbol
 	frames   uint32 // with numbers
+
+	from    uint32   // what the stack of numbers is of: an index in resolver.lists
+	numbers []uint32 // of the stack at hand, leaf first, at the end of the slice
+	ends    []int    // by location of that stack, root first: the number of frames up to its end
 }
 
 // place is what a walker knows of an element. Nothing is known of one without a symbol.
@@ -17,46 +28,76 @@ type place struct {
 
 // Walk returns a walker over the stacks of the answer.
 func (s *Resolver) Walk() *Walker {
-	return &Walker{resolver: s, seen: make([]paged[place], len(s.lists))}
+	w := &Walker{resolver: s, seen: make([]paged[place], len(s.lists))}
+	for _, lists := range s.lists {
+		w.cursors = append(w.cursors, lists.CodeCursor())
+	}
+	return w
 }
 
 // Locations returns the locations of a stack, leaf first. They are valid until the next call.
 func (w *Walker) Locations(stack uint32) []*Symbol {
+	ref := w.resolver.ref(stack)
+	c := &w.cursors[ref.lists]
+	c.Move(ref.code)
 	w.stack = w.stack[:0]
-	w.each(stack, func(at *place) { w.stack = append(w.stack, at.Symbol) })
+	for _, element := range c.Elements() {
+		if at := w.place(ref.lists, element); !at.hidden {
+			w.stack = append(w.stack, at.Symbol)
+		}
+	}
 	return w.stack
 }
 
-// Numbers appends the numbers of the frames of a stack to dst, leaf first. A walker numbers frames from 0 up, those of a
-// location beside each other, and calls see for each location that it numbers.
-func (w *Walker) Numbers(dst []uint32, stack uint32, see func(*Symbol)) []uint32 {
-	w.each(stack, func(at *place) {
-		if at.frames == 0 {
+// Numbers returns the numbers of the frames of a stack, leaf first, and how many of the last ones are those of the stack before. They
+// are valid until the next call. A walker numbers frames from 0 up, those of a location beside each other, and calls see
+// for each location that it numbers. Numbers and Locations are not for one walker.
+func (w *Walker) Numbers(stack uint32, see func(*Symbol)) (numbers []uint32, shared int) {
+	ref := w.resolver.ref(stack)
+	c := &w.cursors[ref.lists]
+	c.Move(ref.code)
+	elements, kept := c.Elements(), min(c.Kept(), len(w.ends))
+	if ref.lists != w.from {
+		w.from, kept = ref.lists, 0
+	}
+	if kept > 0 {
+		shared = w.ends[kept-1]
+	}
+	w.ends = w.ends[:kept]
+	frames := shared
+	for _, element := range slices.Backward(elements[:len(elements)-kept]) {
+		at := w.place(ref.lists, element)
+		if at.frames == 0 && !at.hidden {
 			at.first, at.frames = w.frames, uint32(len(at.Functions))
 			w.frames += at.frames
 			see(at.Symbol)
 		}
-		for k := range at.frames {
-			dst = append(dst, at.first+k)
+		if frames += int(at.frames); frames > len(w.numbers) {
+			w.grow(frames, int(at.frames))
 		}
-	})
-	return dst
+		for k := range at.frames {
+			w.numbers[len(w.numbers)-frames+int(k)] = at.first + k
+		}
+		w.ends = append(w.ends, frames)
+	}
+	return w.numbers[len(w.numbers)-frames:], shared
 }
 
-// each calls f for each location of a stack that is not hidden.
-func (w *Walker) each(stack uint32, f func(*place)) {
-	ref := w.resolver.ref(stack)
-	w.codes = w.resolver.lists[ref.lists].List(w.codes[:0], ref.code)
-	seen := &w.seen[ref.lists]
-	for _, element := range w.codes {
-		at := seen.at(element)
-		if at.Symbol == nil {
-			at.Symbol = w.resolver.symbol(ref.lists, element)
-		}
-		if w.resolver.filter == nil || !at.hidden {
-			f(at)
-		}
+// grow makes room for so many frames, the first of which are not there so far.
+func (w *Walker) grow(frames, first int) {
+	numbers := make([]uint32, max(64, 2*frames))
+	there := w.numbers[len(w.numbers)-(frames-first):]
+	copy(numbers[len(numbers)-len(there):], there)
+	w.numbers = numbers
+}
+
+// place returns what is known of an element.
+func (w *Walker) place(lists, element uint32) *place {
+	at := w.seen[lists].at(element)
+	if at.Symbol == nil {
+		at.Symbol = w.resolver.symbol(lists, element)
 	}
+	return at
 }
 
 // paged is a slice with memory only for the pages in use: an answer can contain few of all

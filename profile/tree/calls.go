@@ -28,9 +28,10 @@ type Calls struct {
 	most, bytes int64
 	nodes       pathNodes
 	frames      []profile.Frame // by number: one for each function
-	numbers     map[pathFunction]uint32
-	last        []step    // the path before
-	groups      [][]int64 // by group and node: the values of the stacks that end in the node, or leave the tree there
+	walks       int
+	numbers     map[pathFunction]uint32 // of frames, from the second walk on: the first has one number for each function
+	last        []step                  // the path before
+	groups      [][]int64               // by group and node: the values of the stacks that end in the node, or leave the tree there
 }
 
 // pathFunction identifies a function of a frame.
@@ -45,9 +46,13 @@ type step struct {
 // walk is what is known of the frames of stacks while they are added, by their numbers in profile.Stacks.Numbered.
 type walk struct {
 	frames    []profile.Frame
+	known     []uint32 // the number of the function in the stacks
 	functions []uint32 // the number of the function in the tree, 0 if it has none so far
 	isRoot    []bool   // of Callers and Callees: the function is that of the tree
 	numbers   []uint32 // of the stack, leaf first
+	shared    int      // so many of the last are those of the stack before
+
+	inTree []uint32 // by number in the stacks, as functions
 }
 
 // What a stack of an answer takes, and what a node and a function of a tree take. A node takes 48 bytes, up to 32 of its
@@ -117,15 +122,20 @@ func (c *Calls) AddGroup(ctx context.Context, group int, stacks *profile.Stacks)
 // each calls a function for each stack, as long as the tree fits.
 func (c *Calls) each(ctx context.Context, stacks *profile.Stacks, add func(w *walk, value int64)) error {
 	c.bytes += stackBytes * int64(stacks.Len())
+	if c.walks++; c.walks == 2 {
+		for i, f := range c.frames[ownFrames:] {
+			c.numbers[pathFunction{f.Function, f.File}] = uint32(ownFrames + i)
+		}
+	}
 	n, w := 0, &walk{}
-	for numbers, value := range stacks.Numbered(func(f profile.Frame) { c.see(w, f) }) {
+	for stack, value := range stacks.Numbered(func(f profile.Frame, function uint32) { c.see(w, f, function) }) {
 		if n++; n%stacksAtOnce == 0 {
 			runtime.Gosched()
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 		}
-		w.numbers = numbers
+		w.numbers, w.shared = stack.Frames, stack.Shared
 		if add(w, value); c.most > 0 && c.bytes > c.most {
 			return fmt.Errorf("%w: stopped at %d bytes, with %d functions on call paths", columnstore.ErrQueryMemory, c.bytes, c.nodes.count-1)
 		}
@@ -133,9 +143,9 @@ func (c *Calls) each(ctx context.Context, stacks *profile.Stacks, add func(w *wa
 	return nil
 }
 
-// see makes a frame known.
-func (c *Calls) see(w *walk, f profile.Frame) {
-	w.frames, w.functions = append(w.frames, f), append(w.functions, 0)
+// see makes a frame known, with the number of its function in the stacks.
+func (c *Calls) see(w *walk, f profile.Frame, function uint32) {
+	w.frames, w.known, w.functions = append(w.frames, f), append(w.known, function), append(w.functions, 0)
 	w.isRoot = append(w.isRoot, f.Function == c.function)
 	c.bytes += seenBytes
 }
@@ -165,6 +175,10 @@ func (c *Calls) way(w *walk) (from, step int, ok bool) {
 func (c *Calls) path(side int, w *walk, from, direction int, value int64) {
 	depth, shared := 0, true
 	parent := int32(0)
+	if c.direction == FromRoot && w.shared > 0 {
+		depth, from = w.shared, from-w.shared
+		parent = c.last[depth-1].node
+	}
 	for i := from; i >= 0 && i < len(w.numbers); i += direction {
 		function := c.functionOf(w, w.numbers[i])
 		if shared = shared && depth < len(c.last) && c.last[depth].function == function; !shared {
@@ -200,22 +214,31 @@ func (c *Calls) deepest(w *walk, from, direction int) int32 {
 func (c *Calls) functionOf(w *walk, frame uint32) uint32 {
 	function := w.functions[frame]
 	if function == 0 {
-		f := &w.frames[frame]
-		function = c.number(pathFunction{f.Function, f.File})
+		f, of := &w.frames[frame], int(w.known[frame])
+		if of >= len(w.inTree) {
+			w.inTree = append(w.inTree, make([]uint32, of+1-len(w.inTree))...)
+		}
+		if w.inTree[of] == 0 {
+			w.inTree[of] = c.number(f)
+		}
+		function = w.inTree[of]
 		least(&c.frames[function], f)
 		w.functions[frame] = function
 	}
 	return function
 }
 
-// number returns the number of a function.
-func (c *Calls) number(f pathFunction) uint32 {
-	number, known := c.numbers[f]
-	if !known {
-		number = uint32(len(c.frames))
-		c.frames, c.numbers[f] = append(c.frames, profile.Frame{Function: f.name, File: f.file}), number
-		c.bytes += frameBytes
+// number returns the number of the function of a frame, which is new to the walk.
+func (c *Calls) number(f *profile.Frame) uint32 {
+	of := pathFunction{f.Function, f.File}
+	if number, known := c.numbers[of]; known {
+		return number
 	}
+	number := uint32(len(c.frames))
+	if c.frames = append(c.frames, profile.Frame{Function: f.Function, File: f.File}); c.walks > 1 {
+		c.numbers[of] = number
+	}
+	c.bytes += frameBytes
 	return number
 }
 

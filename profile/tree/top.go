@@ -33,14 +33,14 @@ func Top(ctx context.Context, most int64, sides ...*profile.Stacks) ([]Cost, err
 	for side, stacks := range sides {
 		bytes += stackBytes * int64(stacks.Len())
 		var functions []int // by number of a frame: its function in costs
-		for numbers, value := range stacks.Numbered(func(f profile.Frame) { functions = append(functions, t.see(&f)) }) {
+		for stack, value := range stacks.Numbered(func(f profile.Frame, _ uint32) { functions = append(functions, t.see(&f)) }) {
 			if t.stacks++; t.stacks%stacksAtOnce == 0 {
 				runtime.Gosched()
 				if err := ctx.Err(); err != nil {
 					return nil, err
 				}
 			}
-			if t.add(side, functions, numbers, value); most > 0 && bytes+frameBytes*int64(len(t.costs)) > most {
+			if t.add(side, functions, stack.Frames, value); most > 0 && bytes+frameBytes*int64(len(t.costs)) > most {
 				return nil, fmt.Errorf("%w: stopped at %d functions", columnstore.ErrQueryMemory, len(t.costs))
 			}
 		}
