@@ -45,12 +45,11 @@ type step struct {
 
 // walk is what is known of the frames of stacks while they are added, by their numbers in profile.Stacks.Numbered.
 type walk struct {
-	frames    []profile.Frame
-	known     []uint32 // the number of the function in the stacks
+	frames    []seenFrame
 	functions []uint32 // the number of the function in the tree, 0 if it has none so far
 	isRoot    []bool   // of Callers and Callees: the function is that of the tree
 	numbers   []uint32 // of the stack, leaf first
-	shared    int      // so many of the last are those of the stack before
+	shared    int      // of a tree from the root: so many frames at the root are those of the stack before, and not in numbers
 
 	inTree []uint32 // by number in the stacks, as functions
 }
@@ -97,7 +96,7 @@ func (c *Calls) Add(ctx context.Context, side int, stacks *profile.Stacks) error
 	if c.groups != nil {
 		panic("tree: a side comes after a group")
 	}
-	return c.each(ctx, stacks, func(w *walk, value int64) {
+	return c.each(ctx, stacks, c.direction == FromRoot, func(w *walk, value int64) {
 		if from, direction, ok := c.way(w); ok {
 			c.path(side, w, from, direction, value)
 		}
@@ -112,7 +111,7 @@ func (c *Calls) AddGroup(ctx context.Context, group int, stacks *profile.Stacks)
 		c.groups = append(c.groups, make([]int64, c.nodes.count))
 		c.bytes += groupBytes * int64(c.nodes.count)
 	}
-	return c.each(ctx, stacks, func(w *walk, value int64) {
+	return c.each(ctx, stacks, false, func(w *walk, value int64) {
 		if from, direction, ok := c.way(w); ok {
 			c.groups[group][c.deepest(w, from, direction)] += value
 		}
@@ -120,32 +119,37 @@ func (c *Calls) AddGroup(ctx context.Context, group int, stacks *profile.Stacks)
 }
 
 // each calls a function for each stack, as long as the tree fits.
-func (c *Calls) each(ctx context.Context, stacks *profile.Stacks, add func(w *walk, value int64)) error {
+func (c *Calls) each(ctx context.Context, stacks *profile.Stacks, ownOnly bool, add func(w *walk, value int64)) error {
 	c.bytes += stackBytes * int64(stacks.Len())
 	if c.walks++; c.walks == 2 {
 		for i, f := range c.frames[ownFrames:] {
 			c.numbers[pathFunction{f.Function, f.File}] = uint32(ownFrames + i)
 		}
 	}
-	n, w := 0, &walk{}
-	for stack, value := range stacks.Numbered(func(f profile.Frame, function uint32) { c.see(w, f, function) }) {
-		if n++; n%stacksAtOnce == 0 {
-			runtime.Gosched()
-			if err := ctx.Err(); err != nil {
-				return err
-			}
+	w := &walk{}
+	for b := range batches(stacks, ownOnly) {
+		for _, f := range b.seen {
+			c.see(w, f)
 		}
-		w.numbers, w.shared = stack.Frames, stack.Shared
-		if add(w, value); c.most > 0 && c.bytes > c.most {
-			return fmt.Errorf("%w: stopped at %d bytes, with %d functions on call paths", columnstore.ErrQueryMemory, c.bytes, c.nodes.count-1)
+		for i, value := range b.values {
+			if i%stacksAtOnce == 0 {
+				runtime.Gosched()
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+			}
+			w.numbers, w.shared = b.frames(i), b.shared[i]
+			if add(w, value); c.most > 0 && c.bytes > c.most {
+				return fmt.Errorf("%w: stopped at %d bytes, with %d functions on call paths", columnstore.ErrQueryMemory, c.bytes, c.nodes.count-1)
+			}
 		}
 	}
 	return nil
 }
 
-// see makes a frame known, with the number of its function in the stacks.
-func (c *Calls) see(w *walk, f profile.Frame, function uint32) {
-	w.frames, w.known, w.functions = append(w.frames, f), append(w.known, function), append(w.functions, 0)
+// see makes a frame known.
+func (c *Calls) see(w *walk, f seenFrame) {
+	w.frames, w.functions = append(w.frames, f), append(w.functions, 0)
 	w.isRoot = append(w.isRoot, f.Function == c.function)
 	c.bytes += seenBytes
 }
@@ -175,9 +179,8 @@ func (c *Calls) way(w *walk) (from, step int, ok bool) {
 func (c *Calls) path(side int, w *walk, from, direction int, value int64) {
 	depth, shared := 0, true
 	parent := int32(0)
-	if c.direction == FromRoot && w.shared > 0 {
-		depth, from = w.shared, from-w.shared
-		parent = c.last[depth-1].node
+	if w.shared > 0 {
+		depth, parent = w.shared, c.last[w.shared-1].node
 	}
 	for i := from; i >= 0 && i < len(w.numbers); i += direction {
 		function := c.functionOf(w, w.numbers[i])
@@ -214,15 +217,16 @@ func (c *Calls) deepest(w *walk, from, direction int) int32 {
 func (c *Calls) functionOf(w *walk, frame uint32) uint32 {
 	function := w.functions[frame]
 	if function == 0 {
-		f, of := &w.frames[frame], int(w.known[frame])
+		f := &w.frames[frame]
+		of := int(f.function)
 		if of >= len(w.inTree) {
 			w.inTree = append(w.inTree, make([]uint32, of+1-len(w.inTree))...)
 		}
 		if w.inTree[of] == 0 {
-			w.inTree[of] = c.number(f)
+			w.inTree[of] = c.number(&f.Frame)
 		}
 		function = w.inTree[of]
-		least(&c.frames[function], f)
+		least(&c.frames[function], &f.Frame)
 		w.functions[frame] = function
 	}
 	return function

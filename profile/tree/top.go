@@ -32,16 +32,22 @@ func Top(ctx context.Context, most int64, sides ...*profile.Stacks) ([]Cost, err
 	bytes := int64(0)
 	for side, stacks := range sides {
 		bytes += stackBytes * int64(stacks.Len())
-		var functions []int // by number of a frame: its function in costs
-		for stack, value := range stacks.Numbered(func(f profile.Frame, _ uint32) { functions = append(functions, t.see(&f)) }) {
-			if t.stacks++; t.stacks%stacksAtOnce == 0 {
-				runtime.Gosched()
-				if err := ctx.Err(); err != nil {
-					return nil, err
-				}
+		var functions []int       // by number of a frame: its function in costs
+		known := map[uint32]int{} // by number of a function in the stacks, as functions
+		for b := range batches(stacks, false) {
+			for i := range b.seen {
+				functions = append(functions, t.see(&b.seen[i], known))
 			}
-			if t.add(side, functions, stack.Frames, value); most > 0 && bytes+frameBytes*int64(len(t.costs)) > most {
-				return nil, fmt.Errorf("%w: stopped at %d functions", columnstore.ErrQueryMemory, len(t.costs))
+			for i, value := range b.values {
+				if t.stacks++; t.stacks%stacksAtOnce == 0 {
+					runtime.Gosched()
+					if err := ctx.Err(); err != nil {
+						return nil, err
+					}
+				}
+				if t.add(side, functions, b.frames(i), value); most > 0 && bytes+frameBytes*int64(len(t.costs)) > most {
+					return nil, fmt.Errorf("%w: stopped at %d functions", columnstore.ErrQueryMemory, len(t.costs))
+				}
 			}
 		}
 	}
@@ -83,21 +89,31 @@ func (t *top) add(side int, functions []int, numbers []uint32, value int64) {
 	}
 }
 
-// see returns the function of a frame.
-func (t *top) see(f *profile.Frame) int {
-	i, known := t.index[f.Function]
-	if !known {
-		i = len(t.costs)
-		t.index[f.Function] = i
-		t.costs, t.lastIn = append(t.costs, Cost{Frame: profile.Frame{Function: f.Function}}), append(t.lastIn, 0)
+// see returns the function of a frame, which known has, or gets.
+func (t *top) see(f *seenFrame, known map[uint32]int) int {
+	i, seen := known[f.function]
+	if !seen {
+		i = t.function(f.Function)
+		known[f.function] = i
 	}
 	c := &t.costs[i]
 	switch {
 	case f.File == c.File:
-		least(&c.Frame, f)
+		least(&c.Frame, &f.Frame)
 	case c.File == "" || f.File != "" && f.File < c.File:
 		c.Frame = profile.Frame{Function: f.Function, File: f.File}
-		least(&c.Frame, f)
+		least(&c.Frame, &f.Frame)
+	}
+	return i
+}
+
+// function returns the place of a function in costs.
+func (t *top) function(name string) int {
+	i, known := t.index[name]
+	if !known {
+		i = len(t.costs)
+		t.index[name] = i
+		t.costs, t.lastIn = append(t.costs, Cost{Frame: profile.Frame{Function: name}}), append(t.lastIn, 0)
 	}
 	return i
 }

@@ -1,0 +1,103 @@
+package tree
+
+import (
+	"iter"
+	"sync"
+
+	"github.com/granarydb/granary/profile"
+)
+
+// batch is some stacks of an answer. Stack i has the frames up to ends[i], from where the one before it ends, leaf first.
+type batch struct {
+	numbers []uint32
+	ends    []int
+	shared  []int // by stack: how many frames are left out, those of the stack before from the root on
+	values  []int64
+	seen    []seenFrame // the frames that have the next numbers
+}
+
+// seenFrame is a frame with the number that its function has in the stacks.
+type seenFrame struct {
+	profile.Frame
+	function uint32
+}
+
+// A batch has about so many frames. An answer of fewer stacks is read where it is used.
+const (
+	batchFrames = 8192
+	fewStacks   = 2000
+)
+
+// frames returns the frames of stack i, leaf first, without those that it shares.
+func (b *batch) frames(i int) []uint32 {
+	from := 0
+	if i > 0 {
+		from = b.ends[i-1]
+	}
+	return b.numbers[from:b.ends[i]]
+}
+
+// batches yields the stacks of an answer. ownOnly leaves out the frames that a stack shares with the one before. Locations are decoded by
+// a goroutine of its own, while the loop works on the batch before; it has ended when the loop has. A batch is
+// valid until the next.
+func batches(stacks *profile.Stacks, ownOnly bool) iter.Seq[*batch] {
+	return func(yield func(*batch) bool) {
+		if stacks.Len() < fewStacks {
+			read(stacks, ownOnly, func() *batch { return &batch{} }, yield)
+			return
+		}
+		ready, used, stop := make(chan *batch, 2), make(chan *batch, 4), make(chan struct{})
+		var reader sync.WaitGroup
+		reader.Go(func() {
+			defer close(ready)
+			next := func() *batch {
+				select {
+				case b := <-used:
+					b.numbers, b.ends, b.shared, b.values, b.seen = b.numbers[:0], b.ends[:0], b.shared[:0], b.values[:0], b.seen[:0]
+					return b
+				default:
+					return &batch{}
+				}
+			}
+			read(stacks, ownOnly, next, func(b *batch) bool {
+				select {
+				case ready <- b:
+					return true
+				case <-stop:
+					return false
+				}
+			})
+		})
+		defer reader.Wait()
+		defer close(stop)
+		for b := range ready {
+			if !yield(b) {
+				return
+			}
+			used <- b // it has room for all that there are: one in work, one in each place of ready, and one being made
+		}
+	}
+}
+
+// read fills batches until done returns false.
+func read(stacks *profile.Stacks, ownOnly bool, next func() *batch, done func(*batch) bool) {
+	b := next()
+	see := func(f profile.Frame, function uint32) { b.seen = append(b.seen, seenFrame{f, function}) }
+	for stack, value := range stacks.Numbered(see) {
+		shared := 0
+		if ownOnly {
+			shared = stack.Shared
+		}
+		b.numbers = append(b.numbers, stack.Frames[:len(stack.Frames)-shared]...)
+		b.ends, b.shared, b.values = append(b.ends, len(b.numbers)), append(b.shared, shared), append(b.values, value)
+		if len(b.numbers) >= batchFrames || len(b.ends) >= batchFrames {
+			if !done(b) {
+				return
+			}
+			b = next()
+		}
+	}
+	if len(b.ends) > 0 {
+		done(b)
+	}
+}
