@@ -42,8 +42,15 @@ func NewRecordDecoder() *RecordDecoder {
 
 // Decode returns the location of a record. The error wraps ErrLocation. A record costs about 0.5 us.
 func (d *RecordDecoder) Decode(record []byte) (l LocationRecord, err error) {
-	if len(record) == 0 {
-		return l, nil
+	err = d.DecodeTo(&l, record)
+	return l, err
+}
+
+// DecodeTo is Decode into a location that is of no more use, and the memory of its lines.
+func (d *RecordDecoder) DecodeTo(l *LocationRecord, record []byte) error {
+	lines := l.Lines
+	if *l = (LocationRecord{}); len(record) == 0 {
+		return nil
 	}
 	last := d.mapping
 	if last == nil {
@@ -54,7 +61,7 @@ func (d *RecordDecoder) Decode(record []byte) (l LocationRecord, err error) {
 	m := pprof.Mapping{BuildID: r.stringAs(last.BuildID), File: r.stringAs(last.File)}
 	l.Folded, l.Address = flags&flagFolded != 0, r.uvarint()
 	if n := r.uvarint(); n <= uint64(len(r.rest)/leastLine) {
-		l.Lines = d.room(int(n))
+		l.Lines = d.room(lines, int(n))
 	} else {
 		r.bad = true
 	}
@@ -69,13 +76,14 @@ func (d *RecordDecoder) Decode(record []byte) (l LocationRecord, err error) {
 	m.HasFunctions, m.HasFilenames = has&HasFunctions != 0, has&HasFilenames != 0
 	m.HasLineNumbers, m.HasInlineFrames = has&HasLineNumbers != 0, has&HasInlineFrames != 0
 	if r.bad || len(r.rest) > 0 {
-		return LocationRecord{}, fmt.Errorf("%w of %d bytes", ErrLocation, len(record))
+		*l = LocationRecord{}
+		return fmt.Errorf("%w of %d bytes", ErrLocation, len(record))
 	}
 	if flags&flagMapping != 0 {
 		l.Mapping, l.Program = d.shared(m, last), has&IsProgram != 0
 	}
 	l.Address += m.Start - m.Offset
-	return l, nil
+	return nil
 }
 
 // shared returns a mapping, which is the last one if they are equal.
@@ -93,10 +101,13 @@ func (d *RecordDecoder) shared(m pprof.Mapping, last *pprof.Mapping) *pprof.Mapp
 // linesAtOnce is for how many lines a decoder of many records makes room.
 const linesAtOnce = 128
 
-// room returns n lines.
-func (d *RecordDecoder) room(n int) (lines []RecordLine) {
+// room returns n lines, in the memory of some that are of no more use if they are enough.
+func (d *RecordDecoder) room(used []RecordLine, n int) (lines []RecordLine) {
 	if n == 0 {
 		return nil
+	}
+	if n <= cap(used) {
+		return used[:n]
 	}
 	if d.texts == nil || n > linesAtOnce {
 		return make([]RecordLine, n)

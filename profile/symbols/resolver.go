@@ -75,41 +75,53 @@ func (s *Resolver) symbol(lists, element uint32) *Symbol {
 	if len(s.lists) == 1 && s.lists[0].Dictionaries() == 1 {
 		at := s.only.at(element)
 		if *at == nil {
-			*at = s.decode(s.lists[lists].Record(element), id)
+			*at = s.newSymbol()
+			s.decode(*at, s.lists[lists].Record(element), id)
 		}
 		return *at
 	}
 	y := s.found[id()]
 	if y == nil {
-		y = s.decode(s.lists[lists].Record(element), id)
+		y = s.newSymbol()
+		s.decode(y, s.lists[lists].Record(element), id)
 		s.found[id()] = y
 	}
 	return y
 }
 
-// decode returns the symbol of a location. If its record is empty or invalid, that of another
-// generation takes its place. The caller holds mu.
-func (s *Resolver) decode(record []byte, id func() uuid.UUID) *Symbol {
-	l, err := s.decoder.Decode(record)
-	if err != nil || len(record) == 0 { // as isRecord
-		if l, err = s.decoder.Decode(s.recordElsewhere(id())); err != nil {
-			l = codec.LocationRecord{} // no generation has a valid record
-		}
-	}
+// newSymbol returns room for a symbol. The caller holds mu.
+func (s *Resolver) newSymbol() (y *Symbol) {
 	if len(s.symbols) == 0 {
 		s.symbols = make([]Symbol, symbolsAtOnce)
 	}
-	y := &s.symbols[0]
-	s.symbols, y.LocationRecord = s.symbols[1:], l
-	if s.filter != nil && s.filter.hides(&y.LocationRecord) {
-		y.hidden = true
-		return y
+	y, s.symbols = &s.symbols[0], s.symbols[1:]
+	return y
+}
+
+// describe makes y the symbol of an element of one of the lists. It uses the memory of what y was.
+func (s *Resolver) describe(y *Symbol, lists, element uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.decode(y, s.lists[lists].Record(element), func() uuid.UUID { return s.lists[lists].Element(element) })
+}
+
+// decode makes y the symbol of a location. If its record is empty or invalid, that of another
+// generation takes its place. The caller holds mu.
+func (s *Resolver) decode(y *Symbol, record []byte, id func() uuid.UUID) {
+	err := s.decoder.DecodeTo(&y.LocationRecord, record)
+	if err != nil || len(record) == 0 { // as isRecord
+		_ = s.decoder.DecodeTo(&y.LocationRecord, s.recordElsewhere(id())) // or no generation has a valid record
 	}
-	y.Functions = y.one[:0]
+	y.Functions = y.Functions[:0]
+	if y.hidden = s.filter != nil && s.filter.hides(&y.LocationRecord); y.hidden {
+		return
+	}
+	if cap(y.Functions) == 0 {
+		y.Functions = y.one[:0]
+	}
 	for i := range y.Frames() {
 		y.Functions = append(y.Functions, s.numberOf(y, i))
 	}
-	return y
 }
 
 // numberOf returns the number of the function of a frame. The caller holds mu.

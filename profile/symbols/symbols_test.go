@@ -63,7 +63,8 @@ func TestNamesOfRecords(t *testing.T) {
 		}
 		var want, got []string
 		s := New(dict.ListView{}, nil, nil, nil)
-		y := s.decode(record, func() uuid.UUID { return uuid.UUID{} })
+		y := &Symbol{}
+		s.decode(y, record, func() uuid.UUID { return uuid.UUID{} })
 		for i := range y.Frames() {
 			want = append(want, y.Name(i))
 			if f := s.named[y.Functions[i]]; f.Name != want[i] || f.File != y.file(i) {

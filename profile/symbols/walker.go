@@ -1,6 +1,7 @@
 package symbols
 
 import (
+	"math"
 	"slices"
 
 	"github.com/granarydb/granary/encoding/dict"
@@ -10,25 +11,27 @@ import (
 // It belongs to one goroutine.
 type Walker struct {
 	resolver *Resolver
-	cursors  []dict.ListCursor // by index in resolver.lists, as seen
-	seen     []paged[place]    // by element
+	cursors  []dict.ListCursor // by index in resolver.lists, as symbols and places
+	symbols  []paged[*Symbol]  // by element
+	places   []paged[place]    // by element
 	stack    []*Symbol
 	frames   uint32 // with numbers
+	symbol   Symbol // the one that gets numbers
 
 	from    uint32   // what the stack of numbers is of: an index in resolver.lists
 	numbers []uint32 // of the stack at hand, leaf first, at the end of the slice
 	ends    []int    // by location of that stack, root first: the number of frames up to its end
 }
 
-// place is what a walker knows of an element. Nothing is known of one without a symbol.
-type place struct {
-	*Symbol
-	first, frames uint32 // frames have the numbers from first on; none so far if frames is 0
-}
+// place is the numbers of an element: so many frames have the numbers from first on. None have so far if frames is 0.
+type place struct{ first, frames uint32 }
+
+// hidden is the number of frames of an element of which none is left.
+const hidden = math.MaxUint32
 
 // Walk returns a walker over the stacks of the answer.
 func (s *Resolver) Walk() *Walker {
-	w := &Walker{resolver: s, seen: make([]paged[place], len(s.lists))}
+	w := &Walker{resolver: s, symbols: make([]paged[*Symbol], len(s.lists)), places: make([]paged[place], len(s.lists))}
 	for _, lists := range s.lists {
 		w.cursors = append(w.cursors, lists.CodeCursor())
 	}
@@ -42,8 +45,12 @@ func (w *Walker) Locations(stack uint32) []*Symbol {
 	c.Move(ref.code)
 	w.stack = w.stack[:0]
 	for _, element := range c.Elements() {
-		if at := w.place(ref.lists, element); !at.hidden {
-			w.stack = append(w.stack, at.Symbol)
+		at := w.symbols[ref.lists].at(element)
+		if *at == nil {
+			*at = w.resolver.symbol(ref.lists, element)
+		}
+		if !(*at).hidden {
+			w.stack = append(w.stack, *at)
 		}
 	}
 	return w.stack
@@ -51,7 +58,7 @@ func (w *Walker) Locations(stack uint32) []*Symbol {
 
 // Numbers returns the numbers of the frames of a stack, leaf first, and how many of the last ones are those of the stack before. They
 // are valid until the next call. A walker numbers frames from 0 up, those of a location beside each other, and calls see
-// for each location that it numbers. Numbers and Locations are not for one walker.
+// for each location that it numbers, with a symbol that is valid during the call. Numbers and Locations are not for one walker.
 func (w *Walker) Numbers(stack uint32, see func(*Symbol)) (numbers []uint32, shared int) {
 	ref := w.resolver.ref(stack)
 	c := &w.cursors[ref.lists]
@@ -66,17 +73,17 @@ func (w *Walker) Numbers(stack uint32, see func(*Symbol)) (numbers []uint32, sha
 	w.ends = w.ends[:kept]
 	frames := shared
 	for _, element := range slices.Backward(elements[:len(elements)-kept]) {
-		at := w.place(ref.lists, element)
-		if at.frames == 0 && !at.hidden {
-			at.first, at.frames = w.frames, uint32(len(at.Functions))
-			w.frames += at.frames
-			see(at.Symbol)
+		at := w.places[ref.lists].at(element)
+		if at.frames == 0 {
+			*at = w.number(ref.lists, element, see)
 		}
-		if frames += int(at.frames); frames > len(w.numbers) {
-			w.grow(frames, int(at.frames))
-		}
-		for k := range at.frames {
-			w.numbers[len(w.numbers)-frames+int(k)] = at.first + k
+		if at.frames != hidden {
+			if frames += int(at.frames); frames > len(w.numbers) {
+				w.grow(frames, int(at.frames))
+			}
+			for k := range at.frames {
+				w.numbers[len(w.numbers)-frames+int(k)] = at.first + k
+			}
 		}
 		w.ends = append(w.ends, frames)
 	}
@@ -91,12 +98,15 @@ func (w *Walker) grow(frames, first int) {
 	w.numbers = numbers
 }
 
-// place returns what is known of an element.
-func (w *Walker) place(lists, element uint32) *place {
-	at := w.seen[lists].at(element)
-	if at.Symbol == nil {
-		at.Symbol = w.resolver.symbol(lists, element)
+// number gives numbers to the frames of an element. It keeps no symbol: of many locations most of what is known is of no use.
+func (w *Walker) number(lists, element uint32, see func(*Symbol)) place {
+	y := &w.symbol
+	if w.resolver.describe(y, lists, element); y.hidden {
+		return place{frames: hidden}
 	}
+	at := place{w.frames, uint32(len(y.Functions))}
+	w.frames += at.frames
+	see(y)
 	return at
 }
 
