@@ -8,13 +8,14 @@ export interface Answer<T> {
   data?: T;
   error?: Refusal;
   isOld: boolean; // data is of another question, and has been for a moment
+  isDone: boolean; // data or error is of this question
   retry: () => void;
 }
 
 // useAnswer asks whenever a key changes, and aborts what it asked before. The old answer stays until the new one, and is
 // called old after 150 ms. A null key asks nothing.
 export function useAnswer<T>(key: string | null, ask: (signal: AbortSignal) => Promise<T>): Answer<T> {
-  const [state, set] = useState<{ data?: T; error?: Refusal; isOld: boolean }>({ isOld: false });
+  const [{ of, ...state }, set] = useState<{ data?: T; error?: Refusal; isOld: boolean; of?: string }>({ isOld: false });
   const [tries, setTries] = useState(0);
   const latest = useRef(ask);
   latest.current = ask;
@@ -23,12 +24,12 @@ export function useAnswer<T>(key: string | null, ask: (signal: AbortSignal) => P
     const abort = new AbortController();
     const dim = setTimeout(() => set((s) => ({ ...s, isOld: true })), 150);
     latest.current(abort.signal).then(
-      (data) => abort.signal.aborted || set({ data, isOld: false }),
-      (e: unknown) => abort.signal.aborted || set((s) => ({ data: s.data, error: refusal(e), isOld: false })),
+      (data) => abort.signal.aborted || set({ data, isOld: false, of: key }),
+      (e: unknown) => abort.signal.aborted || set((s) => ({ data: s.data, error: refusal(e), isOld: false, of: key })),
     ).finally(() => clearTimeout(dim));
     return () => { clearTimeout(dim); abort.abort(); };
   }, [key, tries]);
-  return { ...state, retry: () => setTries((n) => n + 1) };
+  return { ...state, isDone: key === null || of === key, retry: () => setTries((n) => n + 1) };
 }
 
 const refusal = (e: unknown) => (e instanceof Refusal ? e : new Refusal(0, String((e as Error).message ?? e)));

@@ -21,7 +21,7 @@ export function Difference({ page }: { page: Page }) {
   const { state, go } = page, params = { ...question(state), inv: state.inv, max_nodes: state.n };
   const flame = useAnswer(state.t && isAsked(page) ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Flame>("flame", params, signal));
   const [rows, more] = useRows();
-  const top = useTop(page, rows);
+  const top = useTop(page, rows, flame);
   useEffect(() => readBy(flame.data), [flame.data]);
   return (
     <>

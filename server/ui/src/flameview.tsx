@@ -18,7 +18,7 @@ export function FlameView({ page }: { page: Page }) {
   const { state } = page, params = { ...question(state), inv: state.inv, max_nodes: state.n, ...sharing(state) };
   const flame = useAnswer(state.t ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Flame>("flame", params, signal));
   const [rows, more] = useRows();
-  const top = useTop(page, rows);
+  const top = useTop(page, rows, flame);
   useEffect(() => readBy(flame.data), [flame.data]);
   return (
     <Panel of={flame}>

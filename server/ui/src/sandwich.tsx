@@ -15,7 +15,7 @@ export function SandwichView({ page }: { page: Page }) {
   const { state, go } = page, params = { ...question(state), function: state.fn, ...sharing(state) };
   const flame = useAnswer(state.t && state.fn ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Flame>("flame", params, signal));
   const [rows, more] = useRows();
-  const top = useTop(page, rows);
+  const top = useTop(page, rows, flame);
   const [typed, set] = useState(state.fn);
   useEffect(() => set(state.fn), [state.fn]);
   useEffect(() => readBy(flame.data ?? top.data), [flame.data, top.data]);

@@ -10,10 +10,11 @@ import { question, type Page } from "./page";
 import { Buttons } from "./tools";
 import { isDifference } from "./url";
 
-// useTop asks for the functions of a state, a page of them at a time.
-export function useTop(page: Page, rows: number): Answer<Top> {
+// useTop asks for the functions of a state, a page of them at a time. It waits for another answer, whose picture comes first: both
+// read the same stacks, and would take each other's processors.
+export function useTop(page: Page, rows: number, first: Answer<unknown>): Answer<Top> {
   const { state } = page, params = { ...question(state), s: state.s, sort: state.sort, change: isDifference(state) ? state.ch : "", rows };
-  return useAnswer(state.t ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Top>("top", params, signal));
+  return useAnswer(state.t && first.isDone ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Top>("top", params, signal));
 }
 
 const pageRows = 200;
