@@ -136,14 +136,14 @@ export function changeStep(before: number, after: number, steps: number): number
   return middle + Math.sign(d) * Math.min(step, middle);
 }
 
-// label returns a name that fits: without its folder, then without its package and type, and then its end.
+// label returns a name that fits, with its share of all behind it if there is room: without its folder, then without its package and type, and then its end.
 export function label(tree: Tree, id: number, room: number): string {
   const before = tree.sides > 1 ? change(tree.total[0]![id]!, tree.total[1]![id]!) + " " : "", left = room - before.length;
   const count = tree.others.get(id), last = tree.total[tree.sides - 1]!;
   const name = count ? `other: ${percent(last[id]!, last[0]!)}, ${count.toLocaleString("en")}` : text(tree.name(id), 500);
-  if (name.length <= left) return before + name;
+  const share = tree.sides > 1 || count ? "" : `  ${percent(last[id]!, last[0]!)}`;
   const short = split(name)[1], bare = short.replace(/\[.*\]/, "[…]").replace(/^[^.(]+\.(?=.)/, "").replace(/^\(\*?[^)]*\)\.(?=.)/, "");
-  for (const s of [short, bare]) if (s.length <= left) return before + s;
+  for (const s of [name, short, bare]) if (s.length <= left) return before + s + (s.length + share.length <= left ? share : "");
   if (left > 7) return before + "…" + bare.slice(1 - left);
   return bare.length <= room ? bare : "…" + bare.slice(1 - room);
 }
