@@ -330,7 +330,7 @@ func flat(text string) string { return strings.Join(strings.Fields(text), " ") }
 // tests: each must be waited for, except the reader of standard input, and ARCHITECTURE.md
 // must list it.
 func TestGoroutinesHaveOwners(t *testing.T) {
-	want := map[string]int{"columnstore/store_open.go": 2, "disk/log.go": 1, "query/aggregator_sum.go": 1, "history/summary/parts.go": 1, "render/timegraph_shares.go": 1, "cmd/granary/fleet.go": 1, "cmd/granary/internal/serve/listen.go": 1, "server/fanout/node.go": 1, "cmd/granary/internal/serve/self.go": 1, "cmd/granary/internal/serve/demo.go": 1, "server/self/example/main.go": 1, "compat/arrow18/reader.go": 1, "compat/iceberg/granary-lake/serve.go": 1, "compat/duckdb/scan.go": 1, "compat/parca/cmd/granary-parca/serve.go": 1, "internal/input/read.go": 1}
+	want := map[string]int{"columnstore/store_open.go": 2, "disk/log.go": 1, "query/aggregator_sum.go": 1, "history/summary/parts.go": 1, "profile/tree/batches.go": 1, "render/timegraph_shares.go": 1, "cmd/granary/fleet.go": 1, "cmd/granary/internal/serve/listen.go": 1, "server/fanout/node.go": 1, "cmd/granary/internal/serve/self.go": 1, "cmd/granary/internal/serve/demo.go": 1, "server/self/example/main.go": 1, "compat/arrow18/reader.go": 1, "compat/iceberg/granary-lake/serve.go": 1, "compat/duckdb/scan.go": 1, "compat/parca/cmd/granary-parca/serve.go": 1, "internal/input/read.go": 1}
 	starts := regexp.MustCompile(`(?m)^\s*go |\.Go\(`)
 	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
 		path = filepath.ToSlash(path)

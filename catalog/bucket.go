@@ -47,10 +47,10 @@ func (b *BucketState) Size() int64 {
 	return size
 }
 
-// HasSeries reports whether the bucket has every series in a column of series codes. Once
+// hasSeries reports whether the bucket has every series in a column of series codes. Once
 // true, the answer stays true: a bucket only grows until it is dropped, and a dropped bucket
 // takes no rows (TableEdit.Takes).
-func (b *BucketState) HasSeries(series *encoding.Words) bool {
+func (b *BucketState) hasSeries(series *encoding.Words) bool {
 	cursor := series.Cursor()
 	for {
 		code, rows := cursor.Next()

@@ -46,7 +46,7 @@ func (r *Router) Next() Arrival {
 		hi = r.Rows.Search(r.next, a.Hi)
 	}
 	a.Part = r.Rows.Part(r.next, hi)
-	if a.Known = r.knows && r.known.HasSeries(a.Part.Series()); !a.Known {
+	if a.Known = r.knows && r.known.hasSeries(a.Part.Series()); !a.Known {
 		if !r.named { // once: the names are those of the batch for every part
 			r.names = r.known.NewColumns(r.State.Schema, a.Part.Generation(), r.Batch, r.Columns, r.Of)
 			r.named = true

@@ -98,7 +98,8 @@ func TestRecordDecoder(t *testing.T) {
 		var all []codec.LocationRecord
 		var alone []*codec.LocationRecord
 		for _, i := range rapid.SliceOfN(rapid.IntRange(0, len(records)-1), 1, 300).Draw(t, "order") {
-			got, err := decoder.Decode(records[i])
+			var got codec.LocationRecord
+			err := decoder.Decode(&got, records[i])
 			want, wantErr := codec.ParseLocation(records[i])
 			if (err == nil) != (wantErr == nil) || err != nil && !errors.Is(err, ErrLocation) {
 				t.Fatalf("error %v, alone %v", err, wantErr)

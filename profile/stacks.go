@@ -87,44 +87,36 @@ func (s *Stacks) Len() int { return len(s.codes) }
 func (s *Stacks) All() iter.Seq2[[]Frame, int64] {
 	return func(yield func([]Frame, int64) bool) {
 		var known, frames []Frame
-		for stack, value := range s.Numbered(func(f Frame, _ uint32) { known = append(known, f) }) {
+		see := func(f Frame, _ uint32) { known = append(known, f) }
+		s.Numbered(see, func(numbers []uint32, _ int, value int64) bool {
 			frames = frames[:0]
-			for _, n := range stack.Frames {
+			for _, n := range numbers {
 				frames = append(frames, known[n])
 			}
-			if !yield(frames, value) {
-				return
-			}
-		}
+			return yield(frames, value)
+		})
 	}
 }
 
-// NumberedStack is a stack as numbers of frames.
-type NumberedStack struct {
-	// Frames are leaf first, and valid only until the next stack.
-	Frames []uint32
-	// Shared is how many of the last frames, from the root on, are known to be those of the stack before. More can be.
-	Shared int
-}
-
-// Numbered yields the stacks in the order of All, each frame as a number. Frames have numbers from 0 up, in which see
-// gets them, each before the first stack with it. Two numbers can have equal frames. see gets the number of the frame's function too:
-// frames with equal Function and File have one. A program that works with numbers looks at a name once, and not in each stack.
+// Numbered calls each for the stacks in the order of All until it returns false, with the numbers of their frames, leaf first, and
+// how many of the last ones, from the root on, are known to be those of the stack before. More can be. The numbers are valid
+// during the call.
 //
-// Each costs about 2 ns a frame that it does not share with the one before. The first use of a location costs 1 us.
-func (s *Stacks) Numbered(see func(f Frame, function uint32)) iter.Seq2[NumberedStack, int64] {
-	return func(yield func(NumberedStack, int64) bool) {
-		w := s.known().Walk()
-		seeAll := func(y *symbols.Symbol) {
-			for k, function := range y.Functions {
-				see(frameOf(y, k), function)
-			}
+// Frames have numbers from 0 up, in which see gets them, each before the first stack with it. Two numbers can have equal frames. see
+// gets the number of the frame's function too: frames with equal Function and File have one. A program that works with
+// numbers looks at a name once, and not in each stack.
+//
+// It costs about 2 ns for each frame that a stack does not share with the one before. The first use of a location costs 1 us.
+func (s *Stacks) Numbered(see func(f Frame, function uint32), each func(frames []uint32, shared int, value int64) bool) {
+	w := s.known().Walk()
+	seeAll := func(y *symbols.Symbol) {
+		for k, function := range y.Functions {
+			see(frameOf(y, k), function)
 		}
-		for i, code := range s.codes {
-			frames, shared := w.Numbers(code, seeAll)
-			if !yield(NumberedStack{frames, shared}, s.values[i]) {
-				return
-			}
+	}
+	for i, code := range s.codes {
+		if frames, shared := w.Numbers(code, seeAll); !each(frames, shared, s.values[i]) {
+			return
 		}
 	}
 }

@@ -68,7 +68,7 @@ func newFlameTree(most int64) *flameTree {
 }
 
 // add adds the stacks of a side. The error is columnstore.ErrQueryMemory, or that of the context.
-func (t *flameTree) add(ctx context.Context, side int, stacks *profile.Stacks) error {
+func (t *flameTree) add(ctx context.Context, side int, stacks *profile.Stacks) (err error) {
 	t.bytes += stackBytes * int64(stacks.Len())
 	n := 0
 	var functions, stack []uint32 // by number of the frame; of the stack at hand
@@ -76,22 +76,23 @@ func (t *flameTree) add(ctx context.Context, side int, stacks *profile.Stacks) e
 		functions = append(functions, t.number(flameFunction{f.Function, f.File}))
 		t.bytes += frameBytes
 	}
-	for numbered, value := range stacks.Numbered(see) {
+	stacks.Numbered(see, func(frames []uint32, _ int, value int64) bool {
 		if n++; n%stacksAtOnce == 0 {
 			runtime.Gosched()
-			if err := ctx.Err(); err != nil {
-				return err
+			if err = ctx.Err(); err != nil {
+				return false
 			}
 		}
 		stack = stack[:0]
-		for _, frame := range numbered.Frames {
+		for _, frame := range frames {
 			stack = append(stack, functions[frame])
 		}
 		if t.addStack(side, stack, value); t.bytes > t.most {
-			return fmt.Errorf("%w: stopped at %d bytes, with %d functions of a flame graph", columnstore.ErrQueryMemory, t.bytes, len(t.nodes)-1)
+			err = fmt.Errorf("%w: stopped at %d bytes, with %d functions of a flame graph", columnstore.ErrQueryMemory, t.bytes, len(t.nodes)-1)
 		}
-	}
-	return nil
+		return err == nil
+	})
+	return err
 }
 
 // addStack adds a stack of functions, leaf first. Neighbouring stacks share their frames near the root, whose

@@ -206,8 +206,8 @@ func parseAgo(text string) (time.Duration, bool) {
 	return d, err == nil && d >= 0
 }
 
-// newest returns the time of the newest profile, 0 if there is none. It looks at the last minute first, and then further
-// back, so that of a store that takes profiles it reads few rows.
+// newest returns the time of the newest profile, 0 if there is none. It looks at the last second that rows can have first, and then
+// further back, so that it reads few rows. The panels of a page ask for it in one commit, so that of the last question is kept.
 func (q *pageQuestion) newest(ctx context.Context) (int64, error) {
 	if q.s.front != nil {
 		return q.s.front.Newest(ctx)
@@ -215,20 +215,37 @@ func (q *pageQuestion) newest(ctx context.Context) (int64, error) {
 	opts := columnstore.AggregateOptions{
 		Aggregates: []columnstore.Aggregate{{Op: columnstore.Max, Column: profile.ColumnTimestamp}}, NoCounts: true, MaxBytes: q.s.limits.QueryBytes,
 	}
-	const day = 24 * time.Hour
-	for _, ago := range []time.Duration{time.Minute, time.Hour, day, 30 * day, 0} {
+	units, _, err := q.s.db.Table().Units(q.snap)
+	if err != nil || len(units) == 0 {
+		return 0, err
+	}
+	last := int64(math.MinInt64)
+	for _, u := range units {
+		last = max(last, u.Last)
+	}
+	if known := q.s.newest.Load(); known != nil && known.commit == uint64(q.snap.Commit()) && known.last == last {
+		return known.time, nil
+	}
+	for _, ago := range []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour, 0} {
 		if opts.Where = (columnstore.Expr{}); ago > 0 {
-			opts.Where = columnstore.AtLeast(profile.ColumnTimestamp, q.s.opts.Now().Add(-ago).UnixNano())
+			opts.Where = columnstore.AtLeast(profile.ColumnTimestamp, max(last, math.MinInt64+int64(ago))-int64(ago))
 		}
 		groups, err := q.s.db.Table().Aggregate(ctx, q.snap, opts)
 		if err != nil {
 			return 0, err
 		}
 		if newest := &groups.Aggregates[0].Values; len(newest.Int64s) > 0 && !newest.Null(0) {
+			q.s.newest.Store(&newestAt{uint64(q.snap.Commit()), last, newest.Int64s[0]})
 			return newest.Int64s[0], nil
 		}
 	}
 	return 0, nil
+}
+
+// newestAt is the time of the newest profile of a commit, whose rows can have times up to last.
+type newestAt struct {
+	commit     uint64
+	last, time int64
 }
 
 // stacks returns what a question of a page chooses, and the stacks of its sides.

@@ -114,8 +114,8 @@ func (s *symbols) addLocations() error {
 	var rows []locationLine
 	for i := range s.places.all {
 		l := &s.places.all[i]
-		record, err := decoder.Decode(l.record)
-		if err != nil {
+		var record codec.LocationRecord
+		if err := decoder.Decode(&record, l.record); err != nil {
 			return err
 		}
 		at := locationLine{id: s.texts.code(l.id.String()), of: &record, inlined: -1, line: codec.RecordLine{NoFunction: true}}

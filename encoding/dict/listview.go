@@ -20,9 +20,6 @@ type listRef struct{ dict, code uint32 }
 // View returns a read-only view of the dictionary.
 func (d *Lists) View() ListView { return ListView{dicts: []*Lists{d}} }
 
-// Dictionaries returns the number of dictionaries.
-func (l ListView) Dictionaries() int { return len(l.dicts) }
-
 // list returns the dictionary of a list, its code there, and the offset of the view's codes of
 // elements from those of the dictionary.
 func (l *ListView) list(code uint32) (d *Lists, there, base uint32) {

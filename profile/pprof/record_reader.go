@@ -14,11 +14,11 @@ var ErrLocation = errors.New("malformed location record")
 // ParseLocation is the inverse of Flat.AppendLocation. An empty record is a location without
 // symbols. The result shares no memory with the record. The error wraps ErrLocation.
 func ParseLocation(record []byte) (*LocationRecord, error) {
-	l, err := new(RecordDecoder).Decode(record)
-	if err != nil {
+	l := &LocationRecord{}
+	if err := new(RecordDecoder).Decode(l, record); err != nil {
 		return nil, err
 	}
-	return &l, nil
+	return l, nil
 }
 
 // RecordDecoder decodes records as ParseLocation does. What NewRecordDecoder returns is for many records: it keeps
@@ -40,14 +40,9 @@ func NewRecordDecoder() *RecordDecoder {
 	return &RecordDecoder{texts: map[string]string{}, functions: map[recordFunction]uint32{}, mapping: &pprof.Mapping{}}
 }
 
-// Decode returns the location of a record. The error wraps ErrLocation. A record costs about 0.5 us.
-func (d *RecordDecoder) Decode(record []byte) (l LocationRecord, err error) {
-	err = d.DecodeTo(&l, record)
-	return l, err
-}
-
-// DecodeTo is Decode into a location that is of no more use, and the memory of its lines.
-func (d *RecordDecoder) DecodeTo(l *LocationRecord, record []byte) error {
+// Decode decodes a record into a location that is new or of no more use: it takes the memory of its lines. The error wraps
+// ErrLocation. A record costs about 0.5 us.
+func (d *RecordDecoder) Decode(l *LocationRecord, record []byte) error {
 	lines := l.Lines
 	if *l = (LocationRecord{}); len(record) == 0 {
 		return nil

@@ -71,7 +71,8 @@ func onRecords(f func(l *codec.LocationRecord) bool) func(record []byte) bool {
 	return func(record []byte) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		l, err := decoder.Decode(record)
+		var l codec.LocationRecord
+		err := decoder.Decode(&l, record)
 		if err != nil {
 			l = codec.LocationRecord{}
 		}

@@ -22,8 +22,7 @@ type Resolver struct {
 	stacks []uint32        // codes of all stacks of the answer
 
 	mu        sync.Mutex
-	found     map[uuid.UUID]*Symbol // of several dictionaries, in which a location can have several codes
-	only      paged[*Symbol]        // of one dictionary, by element
+	found     map[uuid.UUID]*Symbol
 	named     []FunctionID          // by number
 	numbers   []uint32              // by the number that the decoder gives a function: one more than that here, 0 for none so far
 	functions map[FunctionID]uint32 // of named; nil until a function has the name of its binary, which the decoder does not number
@@ -69,32 +68,18 @@ func (s *Resolver) IDs(dst []uuid.UUID, stack uint32) []uuid.UUID {
 
 // symbol returns the symbol of an element of one of the lists.
 func (s *Resolver) symbol(lists, element uint32) *Symbol {
-	id := func() uuid.UUID { return s.lists[lists].Element(element) }
+	id := s.lists[lists].Element(element)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.lists) == 1 && s.lists[0].Dictionaries() == 1 {
-		at := s.only.at(element)
-		if *at == nil {
-			*at = s.newSymbol()
-			s.decode(*at, s.lists[lists].Record(element), id)
-		}
-		return *at
-	}
-	y := s.found[id()]
+	y := s.found[id]
 	if y == nil {
-		y = s.newSymbol()
-		s.decode(y, s.lists[lists].Record(element), id)
-		s.found[id()] = y
+		if len(s.symbols) == 0 {
+			s.symbols = make([]Symbol, symbolsAtOnce)
+		}
+		y, s.symbols = &s.symbols[0], s.symbols[1:]
+		s.decode(y, id, s.lists[lists].Record(element))
+		s.found[id] = y
 	}
-	return y
-}
-
-// newSymbol returns room for a symbol. The caller holds mu.
-func (s *Resolver) newSymbol() (y *Symbol) {
-	if len(s.symbols) == 0 {
-		s.symbols = make([]Symbol, symbolsAtOnce)
-	}
-	y, s.symbols = &s.symbols[0], s.symbols[1:]
 	return y
 }
 
@@ -102,15 +87,15 @@ func (s *Resolver) newSymbol() (y *Symbol) {
 func (s *Resolver) describe(y *Symbol, lists, element uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.decode(y, s.lists[lists].Record(element), func() uuid.UUID { return s.lists[lists].Element(element) })
+	s.decode(y, s.lists[lists].Element(element), s.lists[lists].Record(element))
 }
 
 // decode makes y the symbol of a location. If its record is empty or invalid, that of another
 // generation takes its place. The caller holds mu.
-func (s *Resolver) decode(y *Symbol, record []byte, id func() uuid.UUID) {
-	err := s.decoder.DecodeTo(&y.LocationRecord, record)
+func (s *Resolver) decode(y *Symbol, id uuid.UUID, record []byte) {
+	err := s.decoder.Decode(&y.LocationRecord, record)
 	if err != nil || len(record) == 0 { // as isRecord
-		_ = s.decoder.DecodeTo(&y.LocationRecord, s.recordElsewhere(id())) // or no generation has a valid record
+		_ = s.decoder.Decode(&y.LocationRecord, s.recordElsewhere(id)) // or no generation has a valid record
 	}
 	y.Functions = y.Functions[:0]
 	if y.hidden = s.filter != nil && s.filter.hides(&y.LocationRecord); y.hidden {

@@ -64,7 +64,7 @@ func TestNamesOfRecords(t *testing.T) {
 		var want, got []string
 		s := New(dict.ListView{}, nil, nil, nil)
 		y := &Symbol{}
-		s.decode(y, record, func() uuid.UUID { return uuid.UUID{} })
+		s.decode(y, uuid.UUID{}, record)
 		for i := range y.Frames() {
 			want = append(want, y.Name(i))
 			if f := s.named[y.Functions[i]]; f.Name != want[i] || f.File != y.file(i) {

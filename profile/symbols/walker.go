@@ -33,7 +33,7 @@ const hidden = math.MaxUint32
 func (s *Resolver) Walk() *Walker {
 	w := &Walker{resolver: s, symbols: make([]paged[*Symbol], len(s.lists)), places: make([]paged[place], len(s.lists))}
 	for _, lists := range s.lists {
-		w.cursors = append(w.cursors, lists.CodeCursor())
+		w.cursors = append(w.cursors, lists.Cursor())
 	}
 	return w
 }

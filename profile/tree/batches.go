@@ -83,21 +83,21 @@ func batches(stacks *profile.Stacks, ownOnly bool) iter.Seq[*batch] {
 func read(stacks *profile.Stacks, ownOnly bool, next func() *batch, done func(*batch) bool) {
 	b := next()
 	see := func(f profile.Frame, function uint32) { b.seen = append(b.seen, seenFrame{f, function}) }
-	for stack, value := range stacks.Numbered(see) {
-		shared := 0
-		if ownOnly {
-			shared = stack.Shared
+	more := true
+	stacks.Numbered(see, func(frames []uint32, shared int, value int64) bool {
+		if !ownOnly {
+			shared = 0
 		}
-		b.numbers = append(b.numbers, stack.Frames[:len(stack.Frames)-shared]...)
+		b.numbers = append(b.numbers, frames[:len(frames)-shared]...)
 		b.ends, b.shared, b.values = append(b.ends, len(b.numbers)), append(b.shared, shared), append(b.values, value)
 		if len(b.numbers) >= batchFrames || len(b.ends) >= batchFrames {
-			if !done(b) {
-				return
+			if more = done(b); more {
+				b = next()
 			}
-			b = next()
 		}
-	}
-	if len(b.ends) > 0 {
+		return more
+	})
+	if more && len(b.ends) > 0 {
 		done(b)
 	}
 }

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"math/bits"
 	"slices"
@@ -39,8 +40,8 @@ type Other struct{ At, Nodes int }
 //
 // It costs about 200 ns a node of the whole tree, and 60 bytes a node of the answer.
 func (c *Calls) Nodes(most int) *Nodes {
-	c.sum()
-	l := layout{c: c, keep: c.largest(most)}
+	t := c.sum()
+	l := layout{c: c, totals: t, keep: c.largest(&t, most)}
 	l.link()
 	return l.columns()
 }
@@ -59,18 +60,41 @@ func (n *Nodes) FlameGraph(side int) *profile.FlameNode {
 	return path[0]
 }
 
-// sum sets the totals of all nodes.
-func (c *Calls) sum() {
-	for _, block := range c.nodes.blocks {
-		for i := range block {
-			block[i].total = block[i].self
+// totals are the values of nodes with those of the nodes below them, by side. A side that no stack has is nil.
+type totals [2][]int64
+
+// sum returns the totals of all nodes.
+func (c *Calls) sum() (t totals) {
+	t[0] = make([]int64, c.nodes.count)
+	if c.nodes.second != nil {
+		t[1] = make([]int64, c.nodes.count)
+	}
+	for i := range c.nodes.count {
+		self := c.nodes.self(i)
+		for side := range t {
+			if t[side] != nil {
+				t[side][i] = self[side]
+			}
 		}
 	}
 	for i := c.nodes.count - 1; i > 0; i-- {
-		n := c.nodes.at(i)
-		parent := c.nodes.at(n.parent)
-		parent.total = plus(parent.total, n.total)
+		parent := c.nodes.at(i).parent
+		for _, sums := range t {
+			if sums != nil {
+				sums[parent] += sums[i]
+			}
+		}
 	}
+	return t
+}
+
+// of returns the totals of a node.
+func (t *totals) of(i int32) (v [2]int64) {
+	v[0] = t[0][i]
+	if t[1] != nil {
+		v[1] = t[1][i]
+	}
+	return v
 }
 
 func plus(a, b [2]int64) [2]int64 { return [2]int64{a[0] + b[0], a[1] + b[1]} }
@@ -93,16 +117,16 @@ func sizeOf(v [2]int64) uint64 {
 }
 
 // largest reports which nodes to keep, with the root. nil means all.
-func (c *Calls) largest(most int) []bool {
+func (c *Calls) largest(t *totals, most int) []bool {
 	count := int(c.nodes.count)
 	if most <= 0 || count-1 <= most {
 		return nil
 	}
 	keep := make([]bool, count)
 	keep[0] = true
-	for _, some := range c.bySize() {
+	for some := range c.bySize(t, most) {
 		slices.SortFunc(some, func(a, b int32) int { // a parent comes before its children
-			return cmp.Or(cmp.Compare(sizeOf(c.nodes.at(b).total), sizeOf(c.nodes.at(a).total)), cmp.Compare(a, b))
+			return cmp.Or(cmp.Compare(sizeOf(t.of(b)), sizeOf(t.of(a))), cmp.Compare(a, b))
 		})
 		for _, i := range some {
 			missing := 0
@@ -134,41 +158,52 @@ func classOf(size uint64) int {
 	return (n-classBits)<<classBits + int(size>>(n-1-classBits)&(1<<classBits-1))
 }
 
-// bySize returns all nodes but the root in classes of sizes, the largest first. Most of a large tree is left out, and is
-// not sorted.
-func (c *Calls) bySize() [][]int32 {
-	classes := make([]uint16, c.nodes.count)
-	ends := make([]int, classOf(math.MaxUint64)+2)
-	for i := int32(1); i < c.nodes.count; i++ {
-		class := len(ends) - 2 - classOf(sizeOf(c.nodes.at(i).total))
-		classes[i] = uint16(class)
-		ends[class+1]++
+// bySize yields all nodes but the root in classes of sizes, the largest first. Those behind the first most nodes are put in order
+// only if they are asked for: most of a large tree is left out.
+func (c *Calls) bySize(t *totals, most int) iter.Seq[[]int32] {
+	return func(yield func([]int32) bool) {
+		classes := make([]uint16, c.nodes.count) // the largest is 0
+		counts := make([]int, classOf(math.MaxUint64)+1)
+		for i := int32(1); i < c.nodes.count; i++ {
+			class := len(counts) - 1 - classOf(sizeOf(t.of(i)))
+			classes[i] = uint16(class)
+			counts[class]++
+		}
+		first, some := 0, 0
+		for ; first < len(counts) && some < most; first++ {
+			some += counts[first]
+		}
+		for _, in := range [][2]int{{0, first}, {first, len(counts)}} {
+			starts := make([]int, in[1]-in[0]+1)
+			for k, n := range counts[in[0]:in[1]] {
+				starts[k+1] = starts[k] + n
+			}
+			order, at := make([]int32, starts[len(starts)-1]), slices.Clone(starts)
+			for i, class := range classes[1:] {
+				if k := int(class) - in[0]; k >= 0 && k < in[1]-in[0] {
+					order[at[k]] = int32(i + 1)
+					at[k]++
+				}
+			}
+			for k := range in[1] - in[0] {
+				if starts[k] < starts[k+1] && !yield(order[starts[k]:starts[k+1]]) {
+					return
+				}
+			}
+		}
 	}
-	for class := range ends[1:] {
-		ends[class+1] += ends[class]
-	}
-	order, starts := make([]int32, c.nodes.count-1), slices.Clone(ends)
-	for i := int32(1); i < c.nodes.count; i++ {
-		at := &ends[classes[i]]
-		order[*at] = i
-		*at++
-	}
-	out := make([][]int32, 0, len(starts)-1)
-	for class := range len(starts) - 1 {
-		out = append(out, order[starts[class]:starts[class+1]])
-	}
-	return out
 }
 
 // layout is a tree whose nodes are brought into preorder.
 type layout struct {
-	c     *Calls
-	keep  []bool           // nil: all
-	first []int32          // by node: its first child that is kept, 0 if there is none
-	next  []int32          // by node: its next sibling that is kept
-	other map[int32]*other // by parent
-	below []int32          // by node that is left out: nodes in its subtree
-	sums  [][]int64        // by group and node: with the nodes below it
+	c      *Calls
+	totals totals
+	keep   []bool           // nil: all
+	first  []int32          // by node: its first child that is kept, 0 if there is none
+	next   []int32          // by node: its next sibling that is kept
+	other  map[int32]*other // by parent
+	below  []int32          // by node that is left out: nodes in its subtree
+	sums   [][]int64        // by group and node: with the nodes below it
 }
 
 // other is what a node for others has.
@@ -209,7 +244,7 @@ func (l *layout) link() {
 			o = &other{sums: make([]int64, len(l.sums))}
 			l.other[n.parent] = o
 		}
-		o.value, o.nodes = plus(o.value, n.total), o.nodes+int(l.below[i])
+		o.value, o.nodes = plus(o.value, l.totals.of(i)), o.nodes+int(l.below[i])
 		for g, sums := range l.sums {
 			o.sums[g] += sums[i]
 		}
@@ -252,7 +287,7 @@ func (l *layout) columns() *Nodes {
 			places[n.frame] = uint32(len(out.Frames))
 			out.Frames = append(out.Frames, l.c.frames[n.frame])
 		}
-		add(depth, places[n.frame], n.self, n.total)
+		add(depth, places[n.frame], nodes.self(at), l.totals.of(at))
 		for g, group := range l.c.groups {
 			out.Groups[g] = append(out.Groups[g], group[at])
 		}

@@ -5,19 +5,20 @@ import (
 	"slices"
 )
 
-// node is a function on a path, with the values of both sides.
+// node is a function on a path, with the value of the stacks that end there.
 type node struct {
-	parent      int32
-	frame       uint32
-	child       int32 // the first one, 0 for none
-	self, total [2]int64
+	parent int32
+	frame  uint32
+	child  int32 // the first one, 0 for none
+	self   int64 // of side 0
 }
 
 // pathNodes are the nodes of a tree, the root first and each after its parent. They are in blocks, so that more of them
 // copy none. A node knows its first child, and a table finds the others by parent and frame: most of the nodes of a large tree
 // are an only child.
 type pathNodes struct {
-	blocks [][]node // all but the last are full
+	blocks [][]node  // all but the last are full
+	second [][]int64 // by block: the values of side 1; nil for a block without
 	count  int32
 	slots  []pathSlot // a power of two of them, at most 3/4 of them taken
 	taken  int
@@ -44,6 +45,31 @@ func newPathNodes() pathNodes {
 
 // at returns a node, which stays where it is until the next one is added.
 func (p *pathNodes) at(i int32) *node { return &p.blocks[i>>blockBits][i&(blockNodes-1)] }
+
+// addValue adds to the value of a node on a side.
+func (p *pathNodes) addValue(i int32, side int, value int64) {
+	if side == 0 {
+		p.at(i).self += value
+		return
+	}
+	block := int(i >> blockBits)
+	if more := block + 1 - len(p.second); more > 0 {
+		p.second = append(p.second, make([][]int64, more)...)
+	}
+	if p.second[block] == nil {
+		p.second[block] = make([]int64, blockNodes)
+	}
+	p.second[block][i&(blockNodes-1)] += value
+}
+
+// self returns the values of a node.
+func (p *pathNodes) self(i int32) (v [2]int64) {
+	v[0] = p.at(i).self
+	if block := int(i >> blockBits); block < len(p.second) && p.second[block] != nil {
+		v[1] = p.second[block][i&(blockNodes-1)]
+	}
+	return v
+}
 
 // child returns a node of a parent, 0 if there is none.
 func (p *pathNodes) child(parent int32, frame uint32) int32 {
