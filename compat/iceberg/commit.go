@@ -109,10 +109,10 @@ func (l *Lake) Forget(ctx context.Context, id string) error {
 // Commit tries again until it succeeds, ctx ends, or the catalog fails several times in turn.
 // After an error the unit may be committed or not; write the unit again, and commit that. The
 // errors are ErrNode for a node that is not registered, that of ctx, and those of the catalog. The unit's symbols, if it has some, are
-// added before, at least once.
+// added before, at least once if the unit is.
 func (l *Lake) Commit(ctx context.Context, f *Files) (bool, error) {
-	if err := l.commitSides(ctx, f); err != nil { // first: who reads the samples finds them
-		return false, fmt.Errorf("commit of symbols of unit %d of node %s: %w", f.Seal, f.Node, err)
+	if stale, err := l.commitSymbols(ctx, f); err != nil || stale {
+		return false, err
 	}
 	added := false
 	key, seal := nodePrefix+f.Node, strconv.FormatInt(f.Seal, 10)
@@ -142,6 +142,28 @@ func (l *Lake) Commit(ctx context.Context, f *Files) (bool, error) {
 		return false, fmt.Errorf("commit of unit %d of node %s: %w", f.Seal, f.Node, err)
 	}
 	return added, nil
+}
+
+// commitSymbols adds the symbols of a unit, before its samples: who reads these finds them. stale reports that the table has
+// the unit already.
+func (l *Lake) commitSymbols(ctx context.Context, f *Files) (stale bool, err error) {
+	if len(f.sides[sideStacks])+len(f.sides[sideLocations]) == 0 {
+		return false, nil
+	}
+	err = l.change(ctx, func(t *table.Table) (*table.Transaction, error) {
+		n, known, err := nodeOf(t.Properties(), f.Node)
+		if stale = n.Seal >= f.Seal; err == nil && !known {
+			err = l.unknown(f.Node)
+		}
+		return nil, err
+	})
+	if err == nil && !stale {
+		err = l.commitSides(ctx, f)
+	}
+	if err != nil {
+		err = fmt.Errorf("commit of symbols of unit %d of node %s: %w", f.Seal, f.Node, err)
+	}
+	return stale, err
 }
 
 // change commits the transaction that edit makes of the newest state of the table. It asks

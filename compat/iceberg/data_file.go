@@ -15,6 +15,24 @@ import (
 	"github.com/google/uuid"
 )
 
+// target is a table and where its files are: a catalog can have a place, or keys, for each table.
+type target struct {
+	table *table.Table
+	fs    iceio.WriteFileIO
+}
+
+func newTarget(ctx context.Context, t *table.Table) (target, error) {
+	fs, err := t.FS(ctx)
+	if err != nil {
+		return target{}, err
+	}
+	out, ok := fs.(iceio.WriteFileIO)
+	if !ok {
+		return target{}, fmt.Errorf("%w: files of %s cannot be written", ErrTable, t.Location())
+	}
+	return target{t, out}, nil
+}
+
 // dataFile is a file of a table that is being written: rows of one unit and of one day.
 type dataFile struct {
 	lazyFile
@@ -25,10 +43,10 @@ type dataFile struct {
 }
 
 // newDataFile returns a file with a name that no other has (L6), in the folder of its day.
-func newDataFile(fs iceio.WriteFileIO, t *table.Table, u Unit, from int64) *dataFile {
-	name := fmt.Sprintf("%s/data/time_day=%s/%s-%d-%s.parquet", strings.TrimSuffix(t.Location(), "/"),
+func newDataFile(t target, u Unit, from int64) *dataFile {
+	name := fmt.Sprintf("%s/data/time_day=%s/%s-%d-%s.parquet", strings.TrimSuffix(t.table.Location(), "/"),
 		time.Unix(0, from).UTC().Format(time.DateOnly), u.Node, u.Seal, uuid.New())
-	d := &dataFile{lazyFile: lazyFile{fs: fs, name: name}, table: t}
+	d := &dataFile{lazyFile: lazyFile{fs: t.fs, name: name}, table: t.table}
 	d.buffer = bufio.NewWriterSize(&d.lazyFile, 1<<20)
 	return d
 }
@@ -55,9 +73,10 @@ func (d *dataFile) finish(ctx context.Context, order int) (data iceberg.DataFile
 
 // lazyFile is a file that is created by the first write, and is on the disk after Close.
 type lazyFile struct {
-	fs   iceio.WriteFileIO
-	name string
-	file iceio.FileWriter
+	fs     iceio.WriteFileIO
+	name   string
+	file   iceio.FileWriter
+	closed bool
 }
 
 func (f *lazyFile) Write(b []byte) (int, error) {
@@ -71,11 +90,12 @@ func (f *lazyFile) Write(b []byte) (int, error) {
 	return f.file.Write(b)
 }
 
-// Close syncs the file, if its filesystem can, and closes it.
+// Close syncs the file, if its filesystem can, and closes it. A file that is closed, or was not created, stays as it is.
 func (f *lazyFile) Close() error {
-	if f.file == nil {
+	if f.file == nil || f.closed {
 		return nil
 	}
+	f.closed = true
 	var err error
 	if s, ok := f.file.(interface{ Sync() error }); ok {
 		err = s.Sync()
@@ -83,10 +103,15 @@ func (f *lazyFile) Close() error {
 	return errors.Join(err, f.file.Close())
 }
 
-// remove removes a file that is of no use. It becomes an orphan if that fails.
+// remove closes and removes a file that is of no use. It becomes an orphan if that fails.
 func (f *lazyFile) remove() error {
 	if f.file == nil {
 		return nil
 	}
+	if !f.closed {
+		f.closed = true
+		_ = f.file.Close() // an S3 holds what is on the way until then
+	}
+	f.file = nil
 	return f.fs.Remove(f.name)
 }

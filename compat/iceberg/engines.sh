@@ -21,7 +21,7 @@ python_with() {
 
 # Installs Java 17 with its compiler, and Maven.
 java_with_maven() {
-	command -v mvn javac >/dev/null || { apt-get update -qq && apt-get install -y -qq maven openjdk-17-jdk-headless; }
+	command -v mvn >/dev/null && command -v javac >/dev/null || { apt-get update -qq && apt-get install -y -qq maven openjdk-17-jdk-headless; }
 }
 
 DEPENDENCIES=org.apache.maven.plugins:maven-dependency-plugin:3.8.1

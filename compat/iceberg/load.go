@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	// ErrRows is returned for more rows than LoadOptions.Rows.
+	// ErrRows is returned for more rows than LoadOptions.Rows, and for symbols of the days that would take over a GiB.
 	ErrRows = errors.New("too many rows")
 	// ErrGone is returned if a node has dropped rows that the table lacked a moment ago: the next look at the table has them.
 	ErrGone = errors.New("rows moved meanwhile")
@@ -94,6 +94,7 @@ type loading struct {
 
 	rows, read, of int64
 
+	parts  int // of symbols
 	places []symbolLocation
 	stacks map[int64][]uint32 // of the table's stacks, the places of their locations; nil without symbols
 }

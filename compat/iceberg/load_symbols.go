@@ -19,7 +19,24 @@ import (
 // symbolLocation is a location of the table of locations.
 type symbolLocation struct {
 	loadedLocation
-	names []string // of its functions, leaf first
+	names  []string // of its functions, leaf first
+	isBare bool     // it has no line: a unit can have had no symbols for it that another has
+}
+
+// Bounds of what is read: lines of a location, locations of a stack, and all of both, a line as lineParts locations.
+const (
+	mostLines       = 1 << 12
+	mostDepth       = 1 << 16
+	mostSymbolParts = 1 << 28
+	lineParts       = 64
+)
+
+// count counts parts of symbols, about 4 bytes each. The error is ErrRows.
+func (in *loading) count(parts int) error {
+	if in.parts += parts; in.parts > mostSymbolParts {
+		return fmt.Errorf("%w: symbols of these days take over %d MiB: choose less of them", ErrRows, mostSymbolParts*4>>20)
+	}
+	return nil
 }
 
 // readSymbols takes the stacks and locations of the days that are asked for. Symbols are committed before their samples, so
@@ -41,7 +58,8 @@ func (in *loading) readSymbols(ctx context.Context, of [sides]*table.Table) erro
 
 // side gives the records of a table of symbols to a function.
 func (in *loading) side(ctx context.Context, t *table.Table, add func(rec arrow.RecordBatch) error) error {
-	scan := t.Scan(table.WithRowFilter(between(nextDay(in.opts.From)-day, in.opts.To)), table.WithMaxConcurrency(1), table.WithArrowBatchSize(recordRows))
+	from := min(nextDay(in.opts.From)-day, in.opts.From) // the least day begins before the least time, which wraps
+	scan := t.Scan(table.WithRowFilter(between(from, in.opts.To)), table.WithMaxConcurrency(1), table.WithArrowBatchSize(recordRows))
 	_, records, err := scan.ToArrowRecords(ctx)
 	if err != nil {
 		return err
@@ -71,6 +89,7 @@ type symbolReader struct {
 	known map[string]uint32 // locations by their text: their places in in.places
 	id    string            // of the location at hand; empty for none
 	at    codec.LocationRecord
+	isCut bool // a line of the one at hand is not there: it comes elsewhere, or never
 }
 
 func (r *symbolReader) add(rec arrow.RecordBatch) error {
@@ -97,6 +116,16 @@ func (r *symbolReader) add(rec arrow.RecordBatch) error {
 		if inlined(row) < 0 {
 			continue
 		}
+		if inlined(row) != int64(len(r.at.Lines)) {
+			r.isCut = true
+			continue
+		}
+		if len(r.at.Lines) == mostLines {
+			return fmt.Errorf("%w: location %.100q has more than %d lines", ErrRecord, r.id, mostLines)
+		}
+		if err := r.in.count(lineParts); err != nil {
+			return err
+		}
 		line := codec.RecordLine{StartLine: number[columnStartLine](row), Line: number[columnLine](row), Column: number[columnLineColumn](row)}
 		function, has := text[columnFunction](row)
 		if line.NoFunction = !has; has {
@@ -112,7 +141,7 @@ func (r *symbolReader) add(rec arrow.RecordBatch) error {
 // begin begins a location. Texts are of the record, and live as long as it does.
 func (r *symbolReader) begin(id string, row int, text map[string]func(int) (string, bool), number map[string]func(int) int64) {
 	flags := number[columnFlags](row)
-	r.id, r.at = id, codec.LocationRecord{Address: uint64(number[columnAddress](row)), Folded: flags&flagFolded != 0}
+	r.id, r.isCut, r.at = id, false, codec.LocationRecord{Address: uint64(number[columnAddress](row)), Folded: flags&flagFolded != 0}
 	if flags&flagMapping == 0 {
 		return
 	}
@@ -128,7 +157,8 @@ func (r *symbolReader) begin(id string, row int, text map[string]func(int) (stri
 
 // end ends the location at hand.
 func (r *symbolReader) end() error {
-	if _, known := r.known[r.id]; known || r.id == "" {
+	known, isKnown := r.known[r.id]
+	if r.id == "" || r.isCut || isKnown && (!r.in.places[known].isBare || len(r.at.Lines) == 0) {
 		return nil
 	}
 	p := &pprof.Profile{}
@@ -141,9 +171,14 @@ func (r *symbolReader) end() error {
 	if err != nil {
 		return fmt.Errorf("location %.100q: %w", r.id, err)
 	}
+	place := symbolLocation{l, profile.FunctionNames(nil, l.id, l.record), len(r.at.Lines) == 0}
+	if isKnown {
+		r.in.places[known] = place
+		return nil
+	}
 	r.known[r.id] = uint32(len(r.in.places))
-	r.in.places = append(r.in.places, symbolLocation{l, profile.FunctionNames(nil, l.id, l.record)})
-	return nil
+	r.in.places = append(r.in.places, place)
+	return r.in.count(lineParts)
 }
 
 // addStacks takes stacks. One with a location that the table lacks is left out: its rows have names.
@@ -164,6 +199,12 @@ rows:
 			continue
 		}
 		from, to := lists.ValueOffsets(row)
+		if to-from > mostDepth {
+			return fmt.Errorf("%w: a stack of %d locations", ErrRecord, to-from)
+		}
+		if err := r.in.count(1 + int(to-from)); err != nil {
+			return err
+		}
 		places := make([]uint32, 0, to-from)
 		for i := from; i < to; i++ {
 			at, known := r.known[texts.Value(int(i))]

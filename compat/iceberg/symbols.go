@@ -95,7 +95,13 @@ func (l *Lake) createSides(ctx context.Context, location string) error {
 			of = strings.TrimSuffix(location, "/") + sideSuffixes[side]
 		}
 		err := l.beside(side).create(ctx, sideSchema(side), of, tableProperties())
-		if err != nil && !errors.Is(err, catalog.ErrTableAlreadyExists) {
+		if errors.Is(err, catalog.ErrTableAlreadyExists) {
+			var t *table.Table
+			if t, err = l.beside(side).load(ctx); err == nil {
+				err = checkSide(l.beside(side), t, side)
+			}
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -104,6 +110,14 @@ func (l *Lake) createSides(ctx context.Context, location string) error {
 
 // hasSymbols reports whether a table of samples has tables of symbols beside it.
 func hasSymbols(t *table.Table) bool { return t.Properties()[symbolsProperty] == "true" }
+
+// checkSide returns an error for a table that has other columns than a table of symbols.
+func checkSide(l *Lake, t *table.Table, side int) error {
+	if err := checkSchema(t.Schema(), sideSchema(side)); err != nil {
+		return fmt.Errorf("table %s: %w", l.Name(), err)
+	}
+	return nil
+}
 
 // loadSides returns the tables of symbols of a table of samples; none if it has none.
 func (l *Lake) loadSides(ctx context.Context, t *table.Table) (of [sides]*table.Table, err error) {
@@ -114,14 +128,14 @@ func (l *Lake) loadSides(ctx context.Context, t *table.Table) (of [sides]*table.
 		if of[side], err = l.beside(side).load(ctx); err != nil {
 			return of, err
 		}
-		if err := checkSchema(of[side].Schema(), sideSchema(side)); err != nil {
-			return of, fmt.Errorf("table %s: %w", l.beside(side).Name(), err)
+		if err := checkSide(l.beside(side), of[side], side); err != nil {
+			return of, err
 		}
 	}
 	return of, nil
 }
 
-// commitSides adds the files of symbols of a unit to their tables. A repeated call adds nothing; a unit that is written again has
+// commitSides adds the files of symbols of a unit to their tables, once if an answer gets lost. A unit that is written again has
 // its symbols there twice.
 func (l *Lake) commitSides(ctx context.Context, f *Files) error {
 	for side, files := range f.sides {

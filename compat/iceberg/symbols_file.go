@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/apache/iceberg-go"
-	iceio "github.com/apache/iceberg-go/io"
 	"github.com/apache/iceberg-go/table"
 
 	codec "github.com/granarydb/granary/profile/pprof"
@@ -23,11 +22,11 @@ type symbols struct {
 }
 
 // newSymbols returns a writer of the symbols of a file of samples, which is that of u's rows from a time on.
-func newSymbols(fs iceio.WriteFileIO, tables [sides]*table.Table, u Unit, from int64, w *fileWriter) (*symbols, error) {
+func newSymbols(to [sides]target, u Unit, from int64, w *fileWriter) (*symbols, error) {
 	s := &symbols{texts: w.texts, places: w.places, day: nextDay(from) - day, seen: map[int64]bool{}}
-	for side, t := range tables {
-		s.files[side] = newDataFile(fs, t, u, from)
-		fields := fieldsOf(t.Schema(), sideSchema(side))
+	for side, t := range to {
+		s.files[side] = newDataFile(t, u, from)
+		fields := fieldsOf(t.table.Schema(), sideSchema(side))
 		for _, f := range fields.Fields() {
 			s.names[side] = append(s.names[side], f.Name)
 		}
@@ -115,9 +114,7 @@ func (s *symbols) addLocations() error {
 	for i := range s.places.all {
 		l := &s.places.all[i]
 		var record codec.LocationRecord
-		if err := decoder.Decode(&record, l.record); err != nil {
-			return err
-		}
+		_ = decoder.Decode(&record, l.record) // an invalid one is that of a location without symbols
 		at := locationLine{id: s.texts.code(l.id.String()), of: &record, inlined: -1, line: codec.RecordLine{NoFunction: true}}
 		if len(record.Lines) == 0 {
 			rows = append(rows, at)

@@ -1,13 +1,16 @@
 package iceberg
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/apache/iceberg-go/catalog"
 	"github.com/apache/iceberg-go/table"
 	"github.com/google/go-cmp/cmp"
 	pprof "github.com/google/pprof/profile"
@@ -15,6 +18,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
+	codec "github.com/granarydb/granary/profile/pprof"
 )
 
 // symbolProfile is a profile of two binaries: with and without build ids, functions, lines and inlining.
@@ -225,6 +229,73 @@ func mustLoad(t *testing.T, l *Lake) *table.Table {
 		t.Fatal(err)
 	}
 	return tbl
+}
+
+// A location comes whole from any file that has it so, and a bare one gives way to one with lines. All times can be asked for.
+func TestSymbols_Lines(t *testing.T) {
+	r := &symbolReader{in: &loading{}, known: map[string]uint32{}}
+	zero := func(int) int64 { return 0 }
+	numbers := map[string]func(int) int64{}
+	for _, name := range []string{columnAddress, columnFlags, columnMappingStart, columnMappingLimit, columnMappingOffset} {
+		numbers[name] = zero
+	}
+	put := func(id string, isCut bool, lines ...string) {
+		t.Helper()
+		r.begin(id, 0, nil, numbers)
+		for _, name := range lines {
+			r.at.Lines = append(r.at.Lines, codec.RecordLine{Function: name})
+		}
+		if r.isCut = isCut; r.end() != nil {
+			t.Fatal(r.end())
+		}
+	}
+	put("a", false)
+	put("b", true, "half")
+	put("a", false, "inl", "main")
+	put("a", false)
+	put("b", false, "f")
+	if len(r.in.places) != 2 || !slices.Equal(r.in.places[r.known["a"]].names, []string{"inl", "main"}) || !slices.Equal(r.in.places[r.known["b"]].names, []string{"f"}) {
+		t.Errorf("%v of %v", r.known, r.in.places)
+	}
+	r.in.parts = mostSymbolParts
+	r.begin("c", 0, nil, numbers)
+	if err := r.end(); !errors.Is(err, ErrRows) {
+		t.Errorf("one location too many: %v", err)
+	}
+	l, node := newSymbolLake(t)
+	all, db := LoadOptions{From: math.MinInt64, To: math.MaxInt64}, openDB(t)
+	if _, err := l.Load(t.Context(), db, all); err != nil {
+		t.Fatal(err)
+	}
+	same(t, stackKeys(t, node, all), stackKeys(t, db, all))
+}
+
+// A unit of an unknown node, or one that the table has, adds no symbols. A table that is there gets none beside it, and foreign ones are
+// refused.
+func TestSymbols_Refused(t *testing.T) {
+	l, _ := newSymbolLake(t)
+	rows := func() int { return len(gotRows(t, l.beside(sideStacks))) }
+	was := rows()
+	if _, err := l.Commit(t.Context(), writeSeal(t, l, "stranger", 1)); !errors.Is(err, ErrNode) || rows() != was {
+		t.Errorf("a stranger: %v, %d stacks of %d", err, rows(), was)
+	}
+	if done, err := l.Commit(t.Context(), writeSeal(t, l, "n", 1)); done || err != nil || rows() != was {
+		t.Errorf("a unit again: %v, %v, %d stacks of %d", done, err, rows(), was)
+	}
+	plain := openLake(t)
+	if err := plain.Create(t.Context(), TableOptions{Symbols: true}); !errors.Is(err, catalog.ErrTableAlreadyExists) {
+		t.Error(err)
+	}
+	if _, err := plain.beside(sideStacks).load(t.Context()); err == nil {
+		t.Error("a table beside one that does not know of it")
+	}
+	foreign := openIn(t, t.TempDir())
+	if err := (&Lake{catalog: foreign.catalog, ident: foreign.beside(sideStacks).ident}).Create(t.Context(), TableOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := foreign.Create(t.Context(), TableOptions{Symbols: true}); !errors.Is(err, ErrTable) {
+		t.Errorf("a foreign table: %v", err)
+	}
 }
 
 // Days of symbols are dropped with those of samples, their snapshots expire, and their orphans go.

@@ -70,6 +70,9 @@ func (l *Lake) Create(ctx context.Context, opts TableOptions) error {
 	props := tableProperties()
 	if opts.Symbols {
 		props[symbolsProperty] = "true"
+		if _, err := l.load(ctx); err == nil { // before there are tables beside one that does not know of them
+			return fmt.Errorf("table %s: %w", l.Name(), catalog.ErrTableAlreadyExists)
+		}
 		if err := l.createSides(ctx, opts.Location); err != nil { // a table of samples has those that it needs
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/apache/iceberg-go"
-	iceio "github.com/apache/iceberg-go/io"
 	"github.com/apache/iceberg-go/table"
 	"github.com/google/uuid"
 
@@ -89,25 +88,30 @@ func (l *Lake) Write(ctx context.Context, u Unit) (*Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	beside, err := l.loadSides(ctx, t)
+	to, err := newTarget(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	fs, err := t.FS(ctx)
+	tables, err := l.loadSides(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	out, ok := fs.(iceio.WriteFileIO)
-	if !ok {
-		return nil, fmt.Errorf("%w: files of %s cannot be written", ErrTable, t.Location())
+	var beside [sides]target
+	for side, t := range tables {
+		if t == nil {
+			continue
+		}
+		if beside[side], err = newTarget(ctx, t); err != nil {
+			return nil, err
+		}
 	}
 	files := &Files{Node: u.Node, Seal: u.Seal}
 	for from := u.From; from < u.To; {
-		to := min(u.To, nextDay(from))
-		if err := files.write(ctx, t, beside, out, u, from, to); err != nil {
+		until := min(u.To, nextDay(from))
+		if err := files.write(ctx, to, beside, u, from, until); err != nil {
 			return nil, fmt.Errorf("unit %d of node %s: %w", u.Seal, u.Node, err)
 		}
-		from = to
+		from = until
 	}
 	return files, nil
 }
@@ -126,14 +130,14 @@ func nextDay(at int64) int64 {
 
 // write writes the rows of a unit from a time up to another one of the same day. No rows make
 // no file.
-func (f *Files) write(ctx context.Context, t *table.Table, beside [sides]*table.Table, fs iceio.WriteFileIO, u Unit, from, to int64) error {
-	out := newDataFile(fs, t, u, from)
-	w, err := newFileWriter(out.buffer, t.Schema(), u.Node, u.Seal, u.Names)
+func (f *Files) write(ctx context.Context, of target, beside [sides]target, u Unit, from, to int64) error {
+	out := newDataFile(of, u, from)
+	w, err := newFileWriter(out.buffer, of.table.Schema(), u.Node, u.Seal, u.Names)
 	if err != nil {
 		return err
 	}
-	if beside[0] != nil {
-		if w.symbols, err = newSymbols(fs, beside, u, from, w); err != nil {
+	if beside[0].table != nil {
+		if w.symbols, err = newSymbols(beside, u, from, w); err != nil {
 			return err
 		}
 	}
@@ -157,7 +161,7 @@ func (f *Files) write(ctx context.Context, t *table.Table, beside [sides]*table.
 	}
 	order := table.UnsortedSortOrderID
 	if w.order.sorted {
-		order = t.SortOrder().OrderID()
+		order = of.table.SortOrder().OrderID()
 	}
 	data, err := out.finish(ctx, order)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 // Resolver resolves the locations of the stacks of one answer. It is safe for concurrent use. A location
 // is identified by its id: in an answer over several generations it can have a code in each.
 //
-// A record is decoded when the first frame of its location is needed, once an answer. A lookup
-// takes mu. A walker remembers its symbols, so that a walk takes mu once a location.
+// A record is decoded when the first frame of its location is needed: once an answer for Walker.Locations, and once a walk for
+// Walker.Numbers, which keeps nothing but the numbers. A lookup takes mu, once a walk and location.
 type Resolver struct {
 	filter *filter         // nil if no frame is left out
 	lists  []dict.ListView // one, or for a difference those of its answers

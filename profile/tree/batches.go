@@ -48,8 +48,10 @@ func batches(stacks *profile.Stacks, ownOnly bool) iter.Seq[*batch] {
 		}
 		ready, used, stop := make(chan *batch, 2), make(chan *batch, 4), make(chan struct{})
 		var reader sync.WaitGroup
+		var failed any // a panic of the reader: it is that of the loop
 		reader.Go(func() {
 			defer close(ready)
+			defer func() { failed = recover() }()
 			next := func() *batch {
 				select {
 				case b := <-used:
@@ -68,8 +70,12 @@ func batches(stacks *profile.Stacks, ownOnly bool) iter.Seq[*batch] {
 				}
 			})
 		})
-		defer reader.Wait()
-		defer close(stop)
+		defer func() {
+			close(stop)
+			if reader.Wait(); failed != nil {
+				panic(failed)
+			}
+		}()
 		for b := range ready {
 			if !yield(b) {
 				return

@@ -22,9 +22,12 @@ import (
 var workloads = map[string]struct {
 	variant fleet.Variant
 	rows    int
+	symbols bool // in the tables beside
 }{
-	"fleet": {fleet.Variant{Symbols: true, Traces: true}, 1_000_000},
-	"node":  {fleet.Variant{Jobs: 2, Symbols: true, Traces: true}, 4_000_000},
+	"fleet":         {fleet.Variant{Symbols: true, Traces: true}, 1_000_000, false},
+	"fleet-symbols": {fleet.Variant{Symbols: true, Traces: true}, 1_000_000, true},
+	"node":          {fleet.Variant{Jobs: 2, Symbols: true, Traces: true}, 4_000_000, false},
+	"node-symbols":  {fleet.Variant{Jobs: 2, Symbols: true, Traces: true}, 4_000_000, true},
 }
 
 // BenchmarkUnit writes and commits the rows of a workload as one unit. It reports bytes a row
@@ -40,7 +43,7 @@ func BenchmarkUnit(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer l.Close()
-			if err := l.Create(ctx, iceberg.TableOptions{Labels: []string{"job", "pod", "namespace"}}); err != nil {
+			if err := l.Create(ctx, iceberg.TableOptions{Labels: []string{"job", "pod", "namespace"}, Symbols: w.symbols}); err != nil {
 				b.Fatal(err)
 			}
 			if err := l.Register(ctx, u.Node, ""); err != nil {

@@ -1,6 +1,6 @@
 // The table of functions. It is of all stacks, whatever the tree leaves out.
 
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { useAnswer, type Answer } from "./answer";
 import type { Top } from "./api";
 import { change, percent, split, text, value } from "./format";
@@ -14,7 +14,11 @@ import { isDifference } from "./url";
 // read the same stacks, and would take each other's processors.
 export function useTop(page: Page, rows: number, first: Answer<unknown>): Answer<Top> {
   const { state } = page, params = { ...question(state), s: state.s, sort: state.sort, change: isDifference(state) ? state.ch : "", rows };
-  return useAnswer(state.t && first.isDone ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Top>("top", params, signal));
+  const key = state.t ? JSON.stringify([page.loadKey, params]) : null, asked = useRef<string | null>(null);
+  if (first.isDone) asked.current = key;
+  const waits = asked.current !== key; // what is asked already stays so, whatever the other one asks meanwhile
+  const top = useAnswer(waits ? null : key, (signal) => page.load.ask<Top>("top", params, signal));
+  return { ...top, isOld: top.isOld || waits && first.isOld };
 }
 
 const pageRows = 200;
