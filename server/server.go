@@ -35,10 +35,10 @@ type Server struct {
 	tenants  *tenants
 	room     *pushRoom
 	mux      *http.ServeMux
-	held     held // snapshots for the questions of a page
-	newest   atomic.Pointer[newestAt]
-	pyramids pyramids // of histories, for the same
-	run      string   // tells this run of the server from others
+	held     held                     // snapshots for the questions of a page
+	newest   atomic.Pointer[newestAt] // of the last question of a page
+	pyramids pyramids                 // of histories, for the same
+	run      string                   // tells this run of the server from others
 	closing  atomic.Bool
 	active   sync.WaitGroup // requests in progress
 

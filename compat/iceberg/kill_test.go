@@ -352,14 +352,15 @@ var errGaveUp = errors.New("a process ended")
 
 // untilDone runs processes until one does its units, or is killed. Of an S3 with faults, some end by themselves.
 func (v *victim) untilDone(units int64, kill bool) error {
+	var err error
 	for range 20 {
-		err := v.process(units, kill)
+		err = v.process(units, kill)
 		if *s3Faults == 0 || !errors.Is(err, errGaveUp) {
 			return err
 		}
 		v.failed++
 	}
-	return fmt.Errorf("20 processes in turn: %w", v.process(units, kill))
+	return fmt.Errorf("20 processes in turn: %w", err)
 }
 
 // process runs one process for a number of units.

@@ -30,12 +30,8 @@ type leaves struct {
 // column writes a column of the table. Unknown columns are not in the schema of files.
 func (w *leaves) column(g *group, name string) error {
 	switch name {
-	case columnNode:
-		return w.flat(name, g.rows(), func(int) (uint32, bool) { return w.texts.code(w.node), true })
-	case columnSeal:
-		return w.ints(name, g.rows(), func(int) (int64, bool) { return w.seal, true })
-	case columnTime:
-		return w.ints(name, g.rows(), func(i int) (int64, bool) { return floorMicros(g.times[i]), true })
+	case columnNode, columnSeal, columnTime:
+		return w.ofUnit(name, g.rows(), func(i int) int64 { return g.times[i] })
 	case columnTimeNanos:
 		return w.ints(name, g.rows(), func(i int) (int64, bool) { return g.times[i], true })
 	case "duration":
@@ -60,6 +56,17 @@ func (w *leaves) column(g *group, name string) error {
 		return w.numbers(g)
 	}
 	return w.ofSeries(g, name)
+}
+
+// ofUnit writes a column that all tables have: the node, the seal or the time of a row.
+func (w *leaves) ofUnit(name string, rows int, at func(i int) int64) error {
+	switch name {
+	case columnNode:
+		return w.flat(name, rows, func(int) (uint32, bool) { return w.texts.code(w.node), true })
+	case columnSeal:
+		return w.ints(name, rows, func(int) (int64, bool) { return w.seal, true })
+	}
+	return w.ints(name, rows, func(i int) (int64, bool) { return floorMicros(at(i)), true })
 }
 
 // ofSeries writes a type of a series, or one of its labels as a column.

@@ -96,10 +96,7 @@ func (l *Lake) createSides(ctx context.Context, location string) error {
 		}
 		err := l.beside(side).create(ctx, sideSchema(side), of, tableProperties())
 		if errors.Is(err, catalog.ErrTableAlreadyExists) {
-			var t *table.Table
-			if t, err = l.beside(side).load(ctx); err == nil {
-				err = checkSide(l.beside(side), t, side)
-			}
+			_, err = l.loadSide(ctx, side)
 		}
 		if err != nil {
 			return err
@@ -111,12 +108,17 @@ func (l *Lake) createSides(ctx context.Context, location string) error {
 // hasSymbols reports whether a table of samples has tables of symbols beside it.
 func hasSymbols(t *table.Table) bool { return t.Properties()[symbolsProperty] == "true" }
 
-// checkSide returns an error for a table that has other columns than a table of symbols.
-func checkSide(l *Lake, t *table.Table, side int) error {
-	if err := checkSchema(t.Schema(), sideSchema(side)); err != nil {
-		return fmt.Errorf("table %s: %w", l.Name(), err)
+// loadSide returns a table of symbols. The error is ErrTable for one with other columns.
+func (l *Lake) loadSide(ctx context.Context, side int) (*table.Table, error) {
+	of := l.beside(side)
+	t, err := of.load(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	if err := checkSchema(t.Schema(), sideSchema(side)); err != nil {
+		return nil, fmt.Errorf("table %s: %w", of.Name(), err)
+	}
+	return t, nil
 }
 
 // loadSides returns the tables of symbols of a table of samples; none if it has none.
@@ -125,10 +127,7 @@ func (l *Lake) loadSides(ctx context.Context, t *table.Table) (of [sides]*table.
 		return of, nil
 	}
 	for side := range of {
-		if of[side], err = l.beside(side).load(ctx); err != nil {
-			return of, err
-		}
-		if err := checkSide(l.beside(side), of[side], side); err != nil {
+		if of[side], err = l.loadSide(ctx, side); err != nil {
 			return of, err
 		}
 	}

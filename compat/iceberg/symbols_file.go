@@ -48,12 +48,8 @@ func (s *symbols) group(side, rows int, column func(w *leaves, name string) erro
 	}
 	for _, name := range s.names[side] {
 		switch name {
-		case columnNode:
-			err = w.flat(name, rows, func(int) (uint32, bool) { return w.texts.code(w.node), true })
-		case columnSeal:
-			err = w.ints(name, rows, func(int) (int64, bool) { return w.seal, true })
-		case columnTime:
-			err = w.ints(name, rows, func(int) (int64, bool) { return floorMicros(s.day), true })
+		case columnNode, columnSeal, columnTime:
+			err = w.ofUnit(name, rows, func(int) int64 { return s.day })
 		default:
 			err = column(w, name)
 		}
