@@ -89,7 +89,7 @@ func (t *TableState) TimesOf(b *BucketState) (first, last int64) {
 	if t.Schema.BucketColumn() < 0 {
 		return math.MinInt64, math.MaxInt64
 	}
-	return t.firstOf(b), min(b.Latest, t.lastTime(b.Start))
+	return t.firstOf(b), min(b.Latest, t.lastTime(b.Start), t.Newest)
 }
 
 // firstOf returns the first time that rows of a bucket can have.

@@ -50,9 +50,6 @@ func (t *TableState) Units() (units []Unit) {
 	for _, b := range t.Buckets.All() {
 		u := Unit{ID: b.Unit, Rows: t.rowsOf(b)}
 		if u.First, u.Last = t.TimesOf(b); u.Rows > 0 {
-			if t.Schema.BucketColumn() >= 0 {
-				u.Last = min(u.Last, t.Newest)
-			}
 			units = append(units, u)
 		}
 	}
