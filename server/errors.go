@@ -71,6 +71,12 @@ func unsupported(format string, args ...any) error {
 	return &formatError{"invalid request: " + fmt.Sprintf(format, args...)}
 }
 
+// unreadError is an ErrRequest about older profiles that are not in memory.
+type unreadError struct{ text string }
+
+func (e *unreadError) Error() string { return e.text }
+func (e *unreadError) Unwrap() error { return ErrRequest }
+
 // cause is what an error means to a client: the status of the answer, the code of Connect, and
 // the name under which metrics count it.
 type cause struct {
@@ -87,6 +93,7 @@ func causeOf(err error) cause {
 	var format *formatError
 	var missing *goneError
 	var origin *originError
+	var unread *unreadError
 	switch {
 	case errors.Is(err, ErrNode):
 		return cause{http.StatusBadGateway, connect.CodeUnavailable, "node"}
@@ -96,6 +103,8 @@ func causeOf(err error) cause {
 		return cause{http.StatusBadRequest, connect.CodeInvalidArgument, "invalid"}
 	case errors.As(err, &missing):
 		return cause{http.StatusGone, connect.CodeFailedPrecondition, "gone"}
+	case errors.As(err, &unread):
+		return cause{http.StatusConflict, connect.CodeFailedPrecondition, "unread"}
 	case errors.As(err, &origin):
 		return cause{http.StatusForbidden, connect.CodePermissionDenied, "origin"}
 	case errors.As(err, &format):
@@ -108,7 +117,7 @@ func causeOf(err error) cause {
 		return cause{limit.status, connect.CodeResourceExhausted, "limit"}
 	case errors.As(err, &bytes), errors.Is(err, profile.ErrTooLarge), errors.Is(err, columnstore.ErrLimit):
 		return cause{http.StatusRequestEntityTooLarge, connect.CodeResourceExhausted, "limit"}
-	case errors.Is(err, columnstore.ErrQueryMemory):
+	case errors.Is(err, columnstore.ErrQueryMemory), errors.Is(err, ErrLimit):
 		return cause{http.StatusUnprocessableEntity, connect.CodeResourceExhausted, "limit"}
 	case errors.Is(err, context.DeadlineExceeded):
 		return cause{http.StatusUnprocessableEntity, connect.CodeDeadlineExceeded, "limit"}

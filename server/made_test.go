@@ -40,6 +40,7 @@ func newAsker(t testing.TB, opts Options) *asker {
 	web.Config.Protocols.SetHTTP1(true)
 	web.Config.Protocols.SetUnencryptedHTTP2(true)
 	web.Start()
+	t.Cleanup(s.Wait)
 	t.Cleanup(web.Close)
 	return &asker{s, t, web.URL, clients(t, web.URL)["grpc"]}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -24,6 +25,11 @@ type Options struct {
 	// DropLabels are names of labels that pushed profiles lose. nil means DefaultDropLabels; an
 	// empty list drops none.
 	DropLabels []string
+	// Older reads profiles that the store has no more, such as those of a table of many nodes, into a store of
+	// profiles in memory: those with times from from up to but not to, Unix nanoseconds. It calls progress as it goes on, on its own
+	// goroutine, with the rows that it has looked at, and how many these are at most. One call runs at a time, as
+	// long as it takes; an error that is ErrLimit is the client's. nil means that there are none.
+	Older func(ctx context.Context, db *profile.DB, from, to int64, progress func(read, of int64)) error
 	// Log takes a record for each failed request and each panic. nil discards them.
 	Log *slog.Logger
 	// Now is the clock of profiles without a time and of the ids of pushes. nil means time.Now.
@@ -57,6 +63,8 @@ type Limits struct {
 	ResultBytes int64         // an answer, encoded; 256 MiB
 	Nodes       int           // functions of a flame graph; 100,000, and 8,192 if a request names none
 
+	OlderBytes int64 // memory of the profiles that Options.Older has read; 512 MiB
+
 	ReadTime time.Duration // from a request's first byte to its last; 1 minute
 }
 
@@ -76,6 +84,7 @@ func (l Limits) WithDefaults() Limits {
 	setDefault(&l.QueryBytes, 256<<20)
 	setDefault(&l.ResultBytes, 256<<20)
 	setDefault(&l.Nodes, 100_000)
+	setDefault(&l.OlderBytes, 512<<20)
 	setDefault(&l.ReadTime, time.Minute)
 	return l
 }
@@ -93,7 +102,8 @@ func (l Limits) Check() error {
 		"samples of a profile": int64(l.Profile.Samples), "depth of a stack": int64(l.Profile.Depth), "labels": int64(l.Labels),
 		"bytes of a label's name": int64(l.LabelName), "bytes of a label's value": int64(l.LabelValue), "series": int64(l.Series),
 		"tenants": int64(l.Tenants), "queries": int64(l.Queries), "time of a query": int64(l.QueryTime), "memory of a query": l.QueryBytes,
-		"bytes of an answer": l.ResultBytes, "functions of a flame graph": int64(l.Nodes), "time to read a request": int64(l.ReadTime),
+		"bytes of an answer": l.ResultBytes, "functions of a flame graph": int64(l.Nodes), "bytes of older profiles": l.OlderBytes,
+		"time to read a request": int64(l.ReadTime),
 	} {
 		if v < 0 {
 			return fmt.Errorf("%w on %s: %d, want 0 or more", ErrLimit, name, v)

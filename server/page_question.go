@@ -192,18 +192,28 @@ func (q *pageQuestion) bound(ctx context.Context, prefix, name string) (int64, e
 	return max(1, *q.last-int64(min(d, time.Duration(math.MaxInt64/2)))), nil
 }
 
-// parseAgo parses -1h, or -7d.
+// parseAgo parses -1h, -7d, or -1d12h.
 func parseAgo(text string) (time.Duration, bool) {
 	text, isAgo := strings.CutPrefix(text, "-")
 	if !isAgo {
 		return 0, false
 	}
-	if days, isDays := strings.CutSuffix(text, "d"); isDays {
-		n, err := strconv.ParseUint(days, 10, 16)
-		return time.Duration(n) * 24 * time.Hour, err == nil
+	days, text, hasDays := cutDays(text)
+	if hasDays && text == "" {
+		return days, true
 	}
 	d, err := time.ParseDuration(text)
-	return d, err == nil && d >= 0
+	return days + d, err == nil && d >= 0 && days+d >= 0
+}
+
+// cutDays cuts a number of days from the start of a duration.
+func cutDays(text string) (days time.Duration, rest string, hasDays bool) {
+	number, rest, _ := strings.Cut(text, "d")
+	n, err := strconv.ParseUint(number, 10, 16)
+	if err != nil || !strings.Contains(text, "d") {
+		return 0, text, false
+	}
+	return time.Duration(n) * 24 * time.Hour, rest, true
 }
 
 // newest returns the time of the newest profile, 0 if there is none. It looks at the last second that rows can have first, and then

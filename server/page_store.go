@@ -16,6 +16,8 @@ type storeAnswer struct {
 	Newest string `json:"newest,omitempty"` // time of the newest profile
 	// Floor is the start of what the store takes: rows before were evicted or dropped. Without one none was.
 	Floor string `json:"floor,omitempty"`
+	// Older says that profiles before the oldest rows can be read: those of /older/.
+	Older bool `json:"older,omitempty"`
 
 	Rows     int64       `json:"rows"`
 	ColdRows int64       `json:"cold_rows"` // in files alone
@@ -70,6 +72,7 @@ func (s *Server) storeState(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		out = newStoreAnswer(s.db.Store().Stats())
+		out.Older = s.opts.Older != nil
 		out.pageHead = newPageHead(uint64(snap.Commit()), &touched)
 		if newest != 0 {
 			out.Newest = timeText(time.Unix(0, newest))

@@ -38,6 +38,9 @@ type Server struct {
 	held     held                     // snapshots for the questions of a page
 	newest   atomic.Pointer[newestAt] // of the last question of a page
 	pyramids pyramids                 // of histories, for the same
+	older    older                    // profiles that the store has no more
+	isOlder  bool                     // this is the server of such profiles
+	files    map[string]http.Handler  // of the page
 	run      string                   // tells this run of the server from others
 	closing  atomic.Bool
 	active   sync.WaitGroup // requests in progress
@@ -85,7 +88,8 @@ func newBare(opts Options, store *columnstore.Store) (*Server, error) {
 		queries: make(chan struct{}, limits.Queries), mux: http.NewServeMux(),
 		ids: newIDs(opts.Now), tenants: newTenants(limits, opts.Now),
 		room: &pushRoom{most: limits.PushBytes, wait: pushWait},
-		held: held{now: opts.Now}, pyramids: pyramids{now: opts.Now}, run: rand.Text(),
+		held: held{now: opts.Now}, pyramids: pyramids{now: opts.Now}, older: older{now: opts.Now}, run: rand.Text(),
+		files: ui.Handlers(),
 	}
 	s.metrics.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "granary_push_memory_bytes", Help: "Memory that pushes in progress are counted with, at the worst.",
@@ -99,10 +103,12 @@ func (s *Server) routes() {
 	s.mux.HandleFunc("GET /healthz", s.health)
 	s.mux.HandleFunc("GET /readyz", s.ready)
 	s.mux.Handle("GET /metrics", s.asks("/metrics", s.metrics.handler()))
-	s.pushRoutes()
+	if !s.isOlder {
+		s.pushRoutes()
+	}
 	s.queryRoutes()
 	s.pageRoutes()
-	for path, h := range ui.Handlers() { // without tokens: the page has no data of its own
+	for path, h := range s.files { // without tokens: the page has no data of its own
 		if path == "/" {
 			path = "/{$}"
 		}
@@ -115,6 +121,9 @@ func (s *Server) routes() {
 	}
 	s.mux.Handle("GET /pprof", s.asks("pprof", headed(s.handler(s.pprof))))
 	s.mux.Handle("GET /arrow", s.asks("arrow", s.handler(s.arrow)))
+	if s.opts.Older != nil {
+		s.olderRoutes()
+	}
 	for _, method := range []string{"GET ", "POST "} {
 		s.mux.Handle(method+fanout.SourcesPath, s.asks("sources", headed(s.handler(s.sources))))
 	}
@@ -128,11 +137,12 @@ func (s *Server) SetTokens(t Tokens) { s.tokens.Store(&t) }
 func (s *Server) Drain() { s.closing.Store(true) }
 
 // Wait returns when no request is in progress. The caller takes no new ones meanwhile: it has shut
-// its http.Server down. Snapshots that were held for later questions are then closed. A front then closes its idle
+// its http.Server down. Snapshots that were held for later questions, and older profiles, are then closed. A front then closes its idle
 // connections to nodes.
 func (s *Server) Wait() {
 	s.active.Wait()
 	s.held.keep(0)
+	s.logClose(s.older.forget(0))
 	if s.front != nil {
 		s.front.CloseIdle()
 	}
@@ -154,6 +164,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.held.keep(heldSnapshots)
 	s.pyramids.forget()
+	s.logClose(s.older.forget(olderTime))
 	start := time.Now()
 	s.mux.ServeHTTP(rec, r)
 	if r.Pattern == "" {

@@ -51,6 +51,7 @@ func TestUsage(t *testing.T) {
 		{"load", "--db", "x", "--from", "-1h", "--to", "-2h"},
 		{"serve", "--node", "n"},
 		{"serve", "--node", "n", "--db", "x", "--every", "0s"},
+		{"serve", "--node", "n", "--db", "x", "--older-rows", "0"},
 		{"serve", "--node", "n", "--db", "x", "--address", "db-1:4040"},
 	} {
 		if _, notes := command(t, exitUsage, args...); !strings.Contains(notes, "--help") {
@@ -151,6 +152,15 @@ func TestServe(t *testing.T) {
 	}
 	if _, text := command(t, exitUsage, load...); !strings.Contains(text, "has 4 rows already") {
 		t.Errorf("load again: %s", text)
+	}
+	older := fmt.Sprintf("%s/older/%s--%s", url, time.Now().Add(-2*time.Hour).UTC().Format(time.RFC3339), time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+	if code, text := fetch(t, http.MethodPost, older+"/read", nil); code != http.StatusOK || !strings.Contains(text, `"done":true`) {
+		t.Errorf("older rows: %d %s", code, text)
+	}
+	for of, want := range map[string]string{url: `"total":[7]`, older: `"total":[17]`} { // the directory has the new ones
+		if code, text := fetch(t, http.MethodGet, of+"/api/v1/flame?t=cpu", nil); code != http.StatusOK || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s", of, code, text)
+		}
 	}
 	if *enginesPython != "" {
 		engines := exec.Command(*enginesPython, "../union.py", "printed", `{"main.old": 3, "main.both": 12, "main.new": 2}`)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/compat/iceberg"
+	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server"
 )
 
@@ -32,6 +33,10 @@ type node struct {
 	after   time.Duration
 	grace   time.Duration
 	result  int64
+
+	olderRows   int64
+	olderMemory int64
+	tableOnly   bool
 }
 
 func newServe(c *iceberg.Config) *cobra.Command {
@@ -45,6 +50,10 @@ that come late are in a unit of their own, so none is lost and none is there twi
 
 GET /arrow?after=N has the rows that the table lacks at seal N of the node: sql prints
 queries of both, of one state. --grace is at least as long as such a query takes.
+
+The page offers to read what its time has and the directory lacks: the rows of all
+nodes, from the table and from what they have and it lacks, into memory. They are
+asked as the others, below /older/FROM--TO/; POST /older/FROM--TO/read reads them.
 
 It can be killed and started again at any time. A node is one directory: give each its
 own --node, always the same.`,
@@ -62,6 +71,9 @@ own --node, always the same.`,
 	f.DurationVar(&n.every, "every", 5*time.Minute, "look for ended ranges after each `DURATION`, about: nodes commit at different times")
 	f.DurationVar(&n.after, "seal-after", 15*time.Minute, "the `DURATION` between the end of a range and its unit, for rows that come late")
 	f.Int64Var(&n.result, "max-result", 4<<30, "`BYTES` of an answer, at most; /arrow repeats names row by row")
+	f.Int64Var(&n.olderRows, "older-rows", 20_000_000, "the `NUMBER` of older rows that the page reads at most: 5 s a million")
+	f.Int64Var(&n.olderMemory, "older-memory", 512<<20, "`BYTES` of memory for older rows, beside --memory-budget")
+	f.BoolVar(&n.tableOnly, "older-table-only", false, "read older rows from the table alone: other nodes need not run")
 	f.DurationVar(&n.grace, "grace", 10*time.Minute, "the `DURATION` that a unit stays in the directory after its commit")
 	return cmd
 }
@@ -70,8 +82,8 @@ func (n *node) run(ctx context.Context, notes io.Writer) error {
 	switch {
 	case n.id == "" || n.dir == "":
 		return fmt.Errorf("%w: serve needs --node and --db", errUsage)
-	case n.every <= 0 || n.after < 0 || n.grace < 0 || n.memory <= 0:
-		return fmt.Errorf("%w: --every and --memory-budget are above 0, --seal-after and --grace not below", errUsage)
+	case n.every <= 0 || n.after < 0 || n.grace < 0 || n.memory <= 0 || n.olderRows <= 0 || n.olderMemory <= 0:
+		return fmt.Errorf("%w: --every, --memory-budget, --older-rows and --older-memory are above 0, --seal-after and --grace not below", errUsage)
 	}
 	if n.address != "" {
 		u, err := url.Parse(n.address)
@@ -90,7 +102,12 @@ func (n *node) run(ctx context.Context, notes io.Writer) error {
 
 // serve takes requests and seals until ctx ends or the server fails.
 func (n *node) serve(ctx context.Context, l *iceberg.Lake, store *columnstore.Store, notes io.Writer) error {
-	s, err := server.New(store, server.Options{Hosts: n.hosts, Limits: server.Limits{ResultBytes: n.result}})
+	s, err := server.New(store, server.Options{
+		Hosts: n.hosts, Limits: server.Limits{ResultBytes: n.result, OlderBytes: n.olderMemory},
+		Older: func(ctx context.Context, db *profile.DB, from, to int64, progress func(read, of int64)) error {
+			return n.older(ctx, l, db, iceberg.LoadOptions{From: from, To: to, Rows: n.olderRows, TableOnly: n.tableOnly, Progress: progress})
+		},
+	})
 	if err != nil {
 		return err
 	}
@@ -125,6 +142,15 @@ func (n *node) serve(ctx context.Context, l *iceberg.Lake, store *columnstore.St
 	serving.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) { // the server failed
 		err = errors.Join(cause, err)
+	}
+	return err
+}
+
+// older reads rows for the page.
+func (n *node) older(ctx context.Context, l *iceberg.Lake, db *profile.DB, opts iceberg.LoadOptions) error {
+	_, err := l.Load(ctx, db, opts)
+	if errors.Is(err, iceberg.ErrRows) {
+		err = fmt.Errorf("%w: %w", server.ErrLimit, err)
 	}
 	return err
 }

@@ -107,8 +107,9 @@ func open(t *testing.T, h http.Handler, path string) *tab {
 		if rec.code == http.StatusGone {
 			b.gone++
 		}
-		// The page aborts what it asks no more, and asks again for a commit that is gone (410).
-		if rec.code >= 400 && rec.code != http.StatusGone && rec.code != 499 && r.Context().Err() == nil {
+		// The page aborts what it asks no more, and asks again for a commit that is gone (410), and for older profiles that
+		// were not read (409).
+		if rec.code >= 400 && rec.code != http.StatusGone && rec.code != http.StatusConflict && rec.code != 499 && r.Context().Err() == nil {
 			b.failed = append(b.failed, r.URL.Path)
 		}
 	}))
@@ -137,6 +138,9 @@ type status struct {
 }
 
 func (s *status) WriteHeader(code int) { s.code = code; s.ResponseWriter.WriteHeader(code) }
+
+// Unwrap is for http.ResponseController.
+func (s *status) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 func run[T any](b *tab, a chromedp.Action[T]) T {
 	b.t.Helper()

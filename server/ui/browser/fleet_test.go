@@ -22,18 +22,23 @@ import (
 // newServer returns a server with an empty store in memory.
 func newServer(t testing.TB) *server.Server {
 	t.Helper()
-	s, store := openServer(t)
+	return newServerOf(t, server.Options{})
+}
+
+func newServerOf(t testing.TB, opts server.Options) *server.Server {
+	t.Helper()
+	s, store := openServer(t, opts)
 	t.Cleanup(func() { s.Wait(); _ = store.Close() })
 	return s
 }
 
-func openServer(t testing.TB) (*server.Server, *columnstore.Store) {
+func openServer(t testing.TB, opts server.Options) (*server.Server, *columnstore.Store) {
 	t.Helper()
 	store, err := columnstore.Open(columnstore.Options{MemoryBudget: 256 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := server.New(store, server.Options{})
+	s, err := server.New(store, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +88,7 @@ var shared struct {
 
 func newFleet(t testing.TB) *server.Server {
 	t.Helper()
-	s, _ := openServer(t)
+	s, _ := openServer(t, server.Options{})
 	for job, names := range map[string][]string{"etcd": {"cpu-1", "cpu-2", "cpu-3", "heap-1"}, "compile": {"cpu-1", "cpu-2", "heap"}} {
 		for _, name := range names {
 			p := read(t, job, name)

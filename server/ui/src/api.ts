@@ -42,7 +42,7 @@ export interface Dot { time: string; until: string; duration: number; total: num
 export interface Profiles extends Head { sample_type: string; unit: string; all: number; profiles: Dot[]; counts?: number[]; counts_from?: string; counts_to?: string }
 
 export interface StoreState extends Head {
-  oldest?: string; newest?: string; floor?: string;
+  oldest?: string; newest?: string; floor?: string; older?: boolean;
   rows: number; cold_rows: number; series: number; stacks: number; granules: number; parts: number;
   memory: Record<string, number>;
   disk: { budget: number; files: number; log: number; failed: boolean };
@@ -80,6 +80,7 @@ async function send(address: string, init: RequestInit): Promise<Response> {
     throw new Refusal(0, "The server does not answer.");
   }
   if (answer.ok) return answer;
+  if (answer.status === 409) dispatchEvent(new Event("unread")); // older profiles that the server has not read, or no more
   const body = (await answer.text()).trim();
   let message = body;
   try { message = (JSON.parse(body) as { message?: string }).message ?? body; } catch { /* it is a sentence */ }
@@ -89,6 +90,18 @@ async function send(address: string, init: RequestInit): Promise<Response> {
 // get asks GET path.
 export async function get<T>(path: string, params: Params, signal?: AbortSignal): Promise<T> {
   return (await send(link(path, params), { signal })).json() as Promise<T>;
+}
+
+// lines asks POST path, and hands over each line of the answer, which is JSON.
+export async function lines<T>(path: string, each: (line: T) => void, signal: AbortSignal) {
+  const from = (await send(path, { method: "POST", signal })).body!.pipeThrough(new TextDecoderStream()).getReader();
+  for (let rest = ""; ;) {
+    const { value, done } = await from.read();
+    if (done) return;
+    const whole = (rest + value).split("\n");
+    rest = whole.pop()!;
+    for (const line of whole) each(JSON.parse(line) as T);
+  }
 }
 
 // querier asks a method of querier.v1, which Grafana asks too. Times are milliseconds, whole numbers strings.

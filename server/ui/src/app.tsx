@@ -12,6 +12,7 @@ import { Help } from "./help";
 import { Empty, useTypes } from "./empty";
 import { zone } from "./format";
 import { Failed } from "./message";
+import { Older, Reading } from "./older";
 import { details, question, spoken, touched, useAddress, type Page } from "./page";
 import { ProfilesView } from "./profiles";
 import { SandwichView } from "./sandwich";
@@ -35,6 +36,13 @@ export function App() {
   const known = useHistories(tick), histories = known.data ?? [];
   useLive(state.live === "1", store.error !== undefined, () => setTick((n) => n + 1));
   useHelpKey(() => setHelp(true));
+  const [isUnread, setUnread] = useState(false);
+  useEffect(() => {
+    const unread = () => setUnread(true);
+    addEventListener("unread", unread);
+    return () => removeEventListener("unread", unread);
+  }, []);
+  const read = () => { setUnread(false); setTick((n) => n + 1); };
 
   const paths = usePaths(state.h || (histories[0]?.name ?? ""), String(tick));
   const typed = withDefaults({ ...state, t: types.data?.id(state.t) ?? state.t }, histories, paths.data);
@@ -50,7 +58,8 @@ export function App() {
       <Header page={page} types={types.data?.all ?? []} refresh={() => setTick((n) => n + 1)} help={() => setHelp(true)} />
       <main>
         {types.data && store.error?.status === 0 && <p class="banner" role="alert">The server does not answer. The page shows what it answered before{state.live && ", and asks again"}.</p>}
-        {types.error && !types.data ? <Failed of={types} /> : isReady && (types.data!.all.length === 0 ? <Empty.Store /> : (
+        {!isUnread && <Older page={page} store={store.data} />}
+        {isUnread ? <Reading done={read} /> : types.error && !types.data ? <Failed of={types} /> : isReady && (types.data!.all.length === 0 ? <Empty.Store /> : (
           <>
             <Chart page={page} />
             {histories.length > 0 && <StatesRow page={page} histories={histories} paths={paths.data ?? []} />}

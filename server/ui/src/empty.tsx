@@ -4,6 +4,7 @@ import { useAnswer } from "./answer";
 import { querier, type Profiles } from "./api";
 import { clock, text } from "./format";
 import { Message } from "./message";
+import { here } from "./older";
 import type { Page } from "./page";
 import { NoSample } from "./stateschoice";
 import { stamp } from "./url";
@@ -28,6 +29,7 @@ export function useTypes(tick: number) {
 
 // NoStore is for a store that never had a profile: how to send one.
 function NoStore() {
+  if (here) return <Message><p>There is no profile of this time.</p></Message>;
   const line = `curl --data-binary @cpu.pb.gz '${location.origin}${location.pathname}pprof?service_name=shop'`;
   return (
     <Message>

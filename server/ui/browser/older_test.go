@@ -1,0 +1,86 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server"
+)
+
+// TestOlder: a range before the oldest profiles is read, with its progress, into a page of its own.
+func TestOlder(t *testing.T) {
+	type call struct {
+		db       *profile.DB
+		progress func(read, of int64)
+		end      chan error
+	}
+	calls := make(chan call)
+	var readings atomic.Int64
+	s := newServerOf(t, server.Options{Older: func(ctx context.Context, db *profile.DB, _, _ int64, progress func(read, of int64)) error {
+		readings.Add(1)
+		c := call{db, progress, make(chan error)}
+		select {
+		case calls <- c:
+			return <-c.end
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}})
+	p := read(t, "etcd", "cpu-1")
+	p.TimeNanos = last.UnixNano()
+	push(t, s, p, url.Values{"service_name": {"etcd"}})
+
+	b := open(t, s, "/?utc=1&from=-5m")
+	b.says("Older ones can be read:")
+	b.goTo("/?utc=1&from=-5m&v=difference&bfrom=-24h5m&bto=-24h")
+	b.says("2026-11-22 09:55:00 to 2026-11-23 10:00:00")
+	b.goTo("/?utc=1&from=2026-11-20T08:00:00Z&to=2026-11-20T09:00:00Z")
+	b.says("Here are the profiles from")
+	b.shot("older-offer")
+	b.click(`.note a`)
+	c := <-calls
+	c.progress(1000, 4000)
+	b.until("document.querySelector('progress')?.value === 1000")
+	b.says("1,000 of at most 4,000 rows")
+	b.shot("older-reading")
+	c.end <- errors.New("the lake is frozen")
+	b.says("older profiles: the lake is frozen")
+	b.press("try again")
+	c = <-calls
+	older := read(t, "compile", "cpu-1")
+	older.TimeNanos = time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC).UnixNano()
+	if _, err := c.db.Insert(t.Context(), older, profile.InsertOptions{Labels: map[string]string{"service_name": "compile"}}); err != nil {
+		t.Error(err)
+	}
+	c.end <- nil
+	b.ready("location.pathname.startsWith('/older/2026-11-20T08:00:00Z--2026-11-20T09:00:00.001Z/')")
+	b.says("Older profiles, of 2026-11-20 08:00:00 to 2026-11-20 09:00:00")
+	b.until(`document.querySelector('.panel').textContent.includes('compile')`)
+	axe, err := os.ReadFile("testdata/axe-core/axe.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eval[any](b, string(axe)+"; null")
+	for _, v := range violations(b) {
+		t.Error(v)
+	}
+	b.shot("older")
+	b.goTo(eval[string](b, "location.pathname") + "?utc=1&from=2026-11-20T07:00:00Z&to=2026-11-20T08:15:00Z")
+	b.says("read those of 2026-11-20 07:00:00 to 2026-11-20 08:15:00")
+	b.click(".note a")
+	c = <-calls
+	c.end <- nil
+	b.says("Older profiles, of 2026-11-20 07:00:00")
+	b.says("There is no profile of this time.")
+	b.click(".note a:last-child")
+	b.ready("location.pathname === '/'")
+	if n := readings.Load(); n != 3 {
+		t.Errorf("%d readings", n)
+	}
+}
