@@ -127,15 +127,16 @@
 // With Options.Older a server can read profiles that its store has no more:
 //
 //	POST /older/{FROM}--{TO}/read   reads those of a range into memory; the answer is lines of JSON about how far it is
-//	/older/{FROM}--{TO}/...         all questions and pages about them, as they are above; no pushes
+//	/older/{FROM}--{TO}/...         all questions and pages about them, as they are above, but gRPC, whose paths begin at the host
 //
 //	O1  An answer below the path is that of a server with the profiles of the range alone, all of them. Without them it
 //	    is 409.
-//	O2  One range is read at a time, and one is kept, for ten minutes behind the last question about it. Requests for the range that
+//	O2  One range is read at a time, and one is kept. It goes with the first request ten minutes behind the last question about it, or when
+//	    another is read. Requests for the range that
 //	    is read wait for it; if the client whose request reads it leaves, one of the others begins again.
 //	O3  They take Limits.OlderBytes, and what questions that are in progress still use of the range before. A reading beyond that is
-//	    an error, and nothing of it is kept.
-//	O4  Places for queries (Limits.Queries), tokens and counts are those of the server.
+//	    an error, and nothing of it is kept. What Options.Older itself takes is beside that.
+//	O4  Places for queries (Limits.Queries), tokens and counts are those of the server. There are no pushes, metrics or health there.
 //
 // # Fronts
 //

@@ -22,11 +22,11 @@ type Nodes = fanout.Nodes
 var ErrNode = fanout.ErrNode
 
 // NewFront returns a server without a store: it answers questions from the profiles of all nodes, and
-// takes no pushes. Of the options, Profiles and DropLabels are not used; Tokens.Node is what nodes are
+// takes no pushes. Of the options, Profiles, DropLabels and Older are not used; Tokens.Node is what nodes are
 // sent. The limits bound an answer of the front, and what it reads of a node. Errors are ErrLimit
 // for a negative limit, and ErrNode for an address that is none, or is there twice.
 func NewFront(nodes Nodes, opts Options) (*Server, error) {
-	s, err := newBare(opts, nil)
+	s, err := newBare(opts, newMetrics(nil))
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -14,8 +15,11 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// olderTime is how long older profiles are kept behind the last question about them.
+// olderTime is how long older profiles are kept behind the last question about them. The next request then lets them go.
 const olderTime = 10 * time.Minute
+
+// leastOlder is the least memory of a store.
+const leastOlder = 1 << 20
 
 // older keeps the profiles that Options.Older read last, with a server of their own. It is safe for concurrent use.
 type older struct {
@@ -43,7 +47,8 @@ type olderProfiles struct {
 type olderReading struct {
 	olderSpan
 	read, of atomic.Int64  // rows
-	ended    chan struct{} // closed when it has ended, whether by an error or not
+	ended    chan struct{} // closed when it has ended
+	err      error         // of its end
 }
 
 // parseSpan returns the span of a path: two times of RFC 3339 with two hyphens between them, as in ISO 8601.
@@ -107,12 +112,25 @@ func (o *older) begin(of olderSpan) (reading *olderReading, isMine bool, err err
 	return o.reading, true, nil
 }
 
-// end ends a reading, and keeps its profiles if there are some.
-func (o *older) end(reading *olderReading, p *olderProfiles) {
+// whole returns a reading that has ended: that of a span that is kept, as far as it is known.
+func (o *older) whole(of olderSpan) *olderReading {
+	reading := &olderReading{olderSpan: of}
+	if p := o.take(of); p != nil {
+		rows := p.store.Stats().Rows
+		reading.read.Store(rows)
+		reading.of.Store(rows)
+		_ = o.leave(p)
+	}
+	return reading
+}
+
+// end ends a reading, and keeps its profiles if there is no error.
+func (o *older) end(reading *olderReading, p *olderProfiles, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.kept, o.reading = p, nil; p != nil {
-		p.used = o.now()
+	o.reading, reading.err = nil, err
+	if p != nil {
+		o.kept, p.used = p, o.now()
 	}
 	close(reading.ended)
 }
@@ -140,21 +158,22 @@ func (p *olderProfiles) close() error {
 	return p.store.Close()
 }
 
-// makeOlder makes the profiles of a reading.
-func (s *Server) makeOlder(ctx context.Context, reading *olderReading, progress func()) (p *olderProfiles, err error) {
-	store, err := columnstore.Open(columnstore.Options{MemoryBudget: s.limits.OlderBytes, FutureLimit: -1, PastLimit: -1})
+// makeOlder makes the profiles of a reading. Their store is maintained here: nothing changes it once they are there, so
+// that it evicts none of them.
+func (s *Server) makeOlder(ctx context.Context, reading *olderReading, progress func()) (_ *olderProfiles, err error) {
+	store, err := columnstore.Open(columnstore.Options{MemoryBudget: s.limits.OlderBytes, FutureLimit: -1, PastLimit: -1, Manual: true})
 	if err != nil {
 		return nil, err
 	}
-	p = &olderProfiles{olderSpan: reading.olderSpan, store: store}
+	isMade := false
 	defer func() {
-		if err != nil {
-			p, err = nil, fmt.Errorf("older profiles: %w", err)
+		if !isMade { // also after a panic of Options.Older
 			_ = store.Close()
 		}
 	}()
+	p := &olderProfiles{olderSpan: reading.olderSpan, store: store}
 	if p.server, err = s.newOlder(store); err != nil {
-		return p, err
+		return nil, err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -163,27 +182,35 @@ func (s *Server) makeOlder(ctx context.Context, reading *olderReading, progress 
 	err = s.opts.Older(ctx, p.server.db, reading.from, reading.to, func(read, of int64) {
 		reading.read.Store(read)
 		reading.of.Store(of)
+		_ = store.Maintain(ctx) // an error is that of ctx, which Older returns
 		if isFull() {
 			stop(full)
 		}
 		progress()
 	})
-	if isFull() { // what was read first is gone
-		err = full
+	if err == nil {
+		err = store.Compact(ctx)
 	}
-	return p, err
+	switch {
+	case isFull() || errors.Is(err, columnstore.ErrMemory): // what was read first is gone, or there was nothing to evict
+		return nil, full
+	case err != nil:
+		return nil, fmt.Errorf("older profiles: %w", err)
+	}
+	isMade = true
+	return p, nil
 }
 
-// newOlder returns a server that answers from older profiles, and takes none. It shares the counts and the places for
-// queries of this one.
+// newOlder returns a server that answers from older profiles, and takes none. It shares the counts, the tokens and the places
+// for queries of this one.
 func (s *Server) newOlder(store *columnstore.Store) (*Server, error) {
 	opts := s.opts
 	opts.Older = nil
-	o, err := newBare(opts, store)
+	o, err := newBare(opts, s.metrics)
 	if err != nil {
 		return nil, err
 	}
-	o.metrics, o.queries, o.isOlder = s.metrics, s.queries, true
+	o.tokens, o.queries, o.isOlder = s.tokens, s.queries, true
 	if o.db, err = profile.Open(store, o.opts.Profiles); err != nil {
 		return nil, err
 	}
@@ -197,6 +224,10 @@ func (s *Server) olderRoutes() {
 	unread := s.asks("older", s.handler(func(_ http.ResponseWriter, r *http.Request) error {
 		return &unreadError{"the profiles of " + quoted(r.PathValue("range")) + " are not read: POST read beside this path reads them, or its page"}
 	}))
+	s.mux.HandleFunc("GET /older/{range}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", (&url.URL{Path: "./" + r.PathValue("range") + "/", RawQuery: r.URL.RawQuery}).String()) // also below another path
+		w.WriteHeader(http.StatusMovedPermanently)
+	})
 	s.mux.HandleFunc("/older/{range}/{rest...}", func(w http.ResponseWriter, r *http.Request) {
 		of, err := parseSpan(r.PathValue("range"))
 		if err != nil {
@@ -214,7 +245,6 @@ func (s *Server) olderRoutes() {
 			return
 		}
 		defer func() { s.logClose(s.older.leave(p)) }()
-		p.server.tokens.Store(s.tokens.Load())
 		p.server.ServeHTTP(w, inside)
 	})
 }

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"time"
 )
@@ -33,34 +35,42 @@ func (s *Server) readOlder(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if _, err := io.Copy(io.Discard, r.Body); err != nil { // its deadline ends with it
+		return err
+	}
 	lines := &olderLines{s: s, w: w}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // a reading takes as long as it takes
 	for {
 		reading, isMine, err := s.older.begin(of)
 		switch {
 		case err != nil:
 			return lines.end(r, nil, err)
 		case reading == nil:
-			return lines.end(r, reading, nil)
+			return lines.end(r, s.older.whole(of), nil)
 		case isMine:
 			return lines.end(r, reading, s.fill(r.Context(), reading, lines))
 		}
 		if err := lines.follow(r.Context(), reading); err != nil {
 			return err // the client has gone
 		}
+		if !errors.Is(reading.err, context.Canceled) { // the client of that request has gone: begin again
+			return lines.end(r, reading, reading.err)
+		}
 	}
 }
 
 // fill reads the profiles of a reading. What was kept before goes first, so that the memory of both is not needed.
-func (s *Server) fill(ctx context.Context, reading *olderReading, lines *olderLines) error {
+func (s *Server) fill(ctx context.Context, reading *olderReading, lines *olderLines) (err error) {
 	var p *olderProfiles
-	defer func() { s.older.end(reading, p) }()
+	err = errOlderPanic
+	defer func() { s.older.end(reading, p, err) }()
 	s.logClose(s.older.forget(0))
-	read, err := s.makeOlder(ctx, reading, func() { lines.progress(reading) })
-	if err == nil {
-		p = read
-	}
+	p, err = s.makeOlder(ctx, reading, func() { lines.progress(reading) })
 	return err
 }
+
+// errOlderPanic is what those who wait for a reading get if it panics.
+var errOlderPanic = errors.New("older profiles: internal error")
 
 // follow says how far the reading of another request is, until that ends.
 func (l *olderLines) follow(ctx context.Context, reading *olderReading) error {
@@ -112,7 +122,8 @@ func (l *olderLines) say(line olderLine) {
 		l.w.Header().Set("X-Content-Type-Options", "nosniff")
 	}
 	l.told = time.Now()
-	_ = answer.SetWriteDeadline(l.told.Add(l.s.limits.ReadTime + l.s.limits.QueryTime))
+	_ = answer.SetWriteDeadline(l.told.Add(l.s.limits.ReadTime))
 	_ = json.NewEncoder(l.w).Encode(line)
 	_ = answer.Flush()
+	_ = answer.SetWriteDeadline(time.Time{}) // until the next line
 }

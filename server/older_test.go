@@ -29,8 +29,8 @@ const madeRange = "/older/2026-01-31T09:00:00Z--2026-01-31T10:00:00Z"
 // insertInto inserts the made profiles into a store of profiles.
 func insertInto(t testing.TB, db *profile.DB) { (&asker{Server: &Server{db: db}, t: t}).insertMade() }
 
-// readOlder reads a range of older profiles, and returns the lines of the answer.
-func (a *asker) readOlder(ctx context.Context, path string) (lines []olderLine, status int, text string) {
+// readOlder reads a range of older profiles, and returns the lines of the answer. It calls some functions at the first line.
+func (a *asker) readOlder(ctx context.Context, path string, first ...func()) (lines []olderLine, status int, text string) {
 	a.t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url+path+"/read", nil)
 	if err != nil {
@@ -45,6 +45,10 @@ func (a *asker) readOlder(ctx context.Context, path string) (lines []olderLine, 
 	for {
 		line, err := body.ReadString('\n')
 		text += line
+		for _, f := range first {
+			f()
+		}
+		first = nil
 		if err != nil {
 			return lines, resp.StatusCode, text
 		}
@@ -88,6 +92,15 @@ func TestOlder(t *testing.T) {
 		}
 	}
 	unread("before")
+	stays := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := stays.Get(older.url + "?t=cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if to := resp.Header.Get("Location"); resp.StatusCode != http.StatusMovedPermanently || to != "./"+strings.TrimPrefix(madeRange, "/older/")+"/?t=cpu" {
+		t.Errorf("without a slash: status %d to %s", resp.StatusCode, to)
+	}
 	lines, status, text := a.readOlder(t.Context(), madeRange)
 	if !isRead(lines) || lines[len(lines)-1].Read != 48 || lines[len(lines)-1].Of != 48 {
 		t.Fatalf("status %d: %s", status, text)
@@ -242,6 +255,9 @@ func TestOlder_Errors(t *testing.T) {
 			t.Errorf("%s without a token: status %d", path, status)
 		}
 	}
+	if _, err := New(nil, Options{Limits: Limits{OlderBytes: 1000}}); !errors.Is(err, ErrLimit) {
+		t.Errorf("too little memory: %v", err)
+	}
 	if status, _ := get(t, newAsker(t, Options{}).url+madeRange+"/"); status != http.StatusNotFound {
 		t.Errorf("a server without older profiles: status %d", status)
 	}
@@ -260,6 +276,46 @@ func (a *asker) send(method, path string) (status int, text string, err error) {
 	defer func() { _ = resp.Body.Close() }()
 	data, err := io.ReadAll(resp.Body)
 	return resp.StatusCode, string(data), err
+}
+
+// TestOlder_Fails: those who wait for a reading get its error, and do not repeat it.
+func TestOlder_Fails(t *testing.T) {
+	for name, panics := range map[string]bool{"an error": false, "a panic": true} {
+		t.Run(name, func(t *testing.T) {
+			var calls atomic.Int64
+			begun, goOn := make(chan struct{}), make(chan struct{})
+			a := newAsker(t, Options{Older: func(_ context.Context, _ *profile.DB, _, _ int64, progress func(read, of int64)) error {
+				if calls.Add(1) > 1 {
+					return errors.New("it is repeated")
+				}
+				progress(1, 2)
+				close(begun)
+				<-goOn
+				if panics {
+					panic("frozen")
+				}
+				return errors.New("frozen")
+			}})
+			var waiting, told sync.WaitGroup
+			waiting.Go(func() { a.readOlder(t.Context(), madeRange) })
+			<-begun
+			told.Add(3)
+			for range 3 {
+				waiting.Go(func() {
+					lines, _, text := a.readOlder(t.Context(), madeRange, told.Done)
+					if isRead(lines) || !strings.Contains(text, "frozen") && !strings.Contains(text, "internal error") {
+						t.Error(text)
+					}
+				})
+			}
+			told.Wait() // they wait
+			close(goOn)
+			waiting.Wait()
+			if calls.Load() != 1 || a.older.kept != nil || a.older.reading != nil {
+				t.Errorf("%d readings", calls.Load())
+			}
+		})
+	}
 }
 
 // TestOlder_AtOnce: requests for one range wait for one reading, and one of them goes on if its client leaves. Another range

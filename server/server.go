@@ -29,7 +29,7 @@ type Server struct {
 	opts     Options
 	limits   Limits
 	metrics  *metrics
-	tokens   atomic.Pointer[Tokens]
+	tokens   *atomic.Pointer[Tokens]
 	queries  chan struct{} // has a value for each query in progress
 	ids      *ids
 	tenants  *tenants
@@ -56,7 +56,7 @@ type Server struct {
 // A server is mounted below a path by http.StripPrefix. For gRPC the http.Server needs HTTP/2,
 // without TLS http.Protocols.SetUnencryptedHTTP2.
 func New(store *columnstore.Store, opts Options) (*Server, error) {
-	s, err := newBare(opts, store)
+	s, err := newBare(opts, newMetrics(store))
 	if err != nil {
 		return nil, err
 	}
@@ -67,12 +67,15 @@ func New(store *columnstore.Store, opts Options) (*Server, error) {
 	return s, nil
 }
 
-// newBare returns a server without profiles and routes. store is nil for a front.
-func newBare(opts Options, store *columnstore.Store) (*Server, error) {
+// newBare returns a server without profiles and routes.
+func newBare(opts Options, m *metrics) (*Server, error) {
 	if err := opts.Limits.Check(); err != nil {
 		return nil, err
 	}
 	limits := opts.Limits.WithDefaults()
+	if limits.OlderBytes < leastOlder {
+		return nil, fmt.Errorf("%w on bytes of older profiles: %d, want %d or more", ErrLimit, limits.OlderBytes, leastOlder)
+	}
 	opts.Profiles.Limits = limits.Profile
 	if opts.DropLabels == nil {
 		opts.DropLabels = DefaultDropLabels
@@ -84,26 +87,21 @@ func newBare(opts Options, store *columnstore.Store) (*Server, error) {
 		opts.Now = time.Now
 	}
 	s := &Server{
-		opts: opts, limits: limits, metrics: newMetrics(store),
+		opts: opts, limits: limits, metrics: m, tokens: new(atomic.Pointer[Tokens]),
 		queries: make(chan struct{}, limits.Queries), mux: http.NewServeMux(),
 		ids: newIDs(opts.Now), tenants: newTenants(limits, opts.Now),
 		room: &pushRoom{most: limits.PushBytes, wait: pushWait},
 		held: held{now: opts.Now}, pyramids: pyramids{now: opts.Now}, older: older{now: opts.Now}, run: rand.Text(),
 		files: ui.Handlers(),
 	}
-	s.metrics.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "granary_push_memory_bytes", Help: "Memory that pushes in progress are counted with, at the worst.",
-	}, s.room.inUse))
 	s.SetTokens(opts.Tokens)
 	return s, nil
 }
 
 // routes registers the handlers.
 func (s *Server) routes() {
-	s.mux.HandleFunc("GET /healthz", s.health)
-	s.mux.HandleFunc("GET /readyz", s.ready)
-	s.mux.Handle("GET /metrics", s.asks("/metrics", s.metrics.handler()))
 	if !s.isOlder {
+		s.ownRoutes()
 		s.pushRoutes()
 	}
 	s.queryRoutes()
@@ -127,6 +125,16 @@ func (s *Server) routes() {
 	for _, method := range []string{"GET ", "POST "} {
 		s.mux.Handle(method+fanout.SourcesPath, s.asks("sources", headed(s.handler(s.sources))))
 	}
+}
+
+// ownRoutes registers the handlers of what the server itself is.
+func (s *Server) ownRoutes() {
+	s.metrics.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "granary_push_memory_bytes", Help: "Memory that pushes in progress are counted with, at the worst.",
+	}, s.room.inUse))
+	s.mux.HandleFunc("GET /healthz", s.health)
+	s.mux.HandleFunc("GET /readyz", s.ready)
+	s.mux.Handle("GET /metrics", s.asks("/metrics", s.metrics.handler()))
 }
 
 // SetTokens replaces the tokens. Requests that have begun keep those of before.

@@ -31,7 +31,8 @@ type LoadOptions struct {
 	// TableOnly leaves out the rows that the table lacks, which its nodes have.
 	TableOnly bool
 	// Progress, if not nil, is called for each record, thousands of rows, with the number of rows that were read, and of those
-	// in files of the table that can have a chosen row: readers leave out parts of these.
+	// of nodes and in files of the table that can have a chosen row: readers leave out parts of these. The latter is 0 until all
+	// rows of nodes are read.
 	Progress func(read, of int64)
 }
 
@@ -124,6 +125,7 @@ func (in *loading) table(ctx context.Context, t *table.Table, snapshot int64) er
 		return err
 	}
 	files := map[string]bool{}
+	in.of = in.read // the rows of nodes
 	for _, task := range tasks {
 		if path := task.File.FilePath(); !files[path] {
 			files[path] = true

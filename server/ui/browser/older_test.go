@@ -77,10 +77,17 @@ func TestOlder(t *testing.T) {
 	c = <-calls
 	c.end <- nil
 	b.says("Older profiles, of 2026-11-20 07:00:00")
+	b.goTo("/older/2026-11-20T01:00:00Z--2026-11-20T02:00:00Z/?utc=1&from=2026-11-20T01:00:00Z&to=2026-11-20T02:00:00Z")
+	b.says("are not in the memory of the server") // a link of others begins nothing
+	b.shot("older-unread")
+	b.press("read them")
+	c = <-calls
+	c.end <- nil
+	b.until("document.querySelectorAll('.note a').length === 1") // the range is the whole of what was read
 	b.says("There is no profile of this time.")
 	b.click(".note a:last-child")
 	b.ready("location.pathname === '/'")
-	if n := readings.Load(); n != 3 {
+	if n := readings.Load(); n != 4 {
 		t.Errorf("%d readings", n)
 	}
 }

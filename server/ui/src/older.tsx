@@ -5,8 +5,8 @@ import { useAnswer } from "./answer";
 import { lines, type StoreState } from "./api";
 import { clock } from "./format";
 import { Failed, Message } from "./message";
-import type { Page, Range } from "./page";
-import { isDifference, parse, print, resolve, stamp, type State } from "./url";
+import { fixed, type Page, type Range } from "./page";
+import { isDifference, parse, print, resolve, stamp } from "./url";
 
 type Span = Pick<Range, "from" | "to">;
 
@@ -16,35 +16,41 @@ export const here: Span | null = (() => {
   return from && to ? { from: Date.parse(from), to: Date.parse(to) } : null;
 })();
 
-// needed is the range of all that the page shows.
+// needed is the range of all that the page shows. Its end is exclusive.
 function needed({ state, range }: Page): Span {
-  const newest = range.newest || Date.now(), sides = [[state.from, state.to]];
-  if (isDifference(state)) sides.push([state.bfrom, state.bto]);
-  const times = sides.flat().map((t) => resolve(t!, newest));
-  return { from: Math.floor(Math.min(...times)), to: Math.ceil(Math.max(...times)) + 1 };
+  const times = [state.from, state.to];
+  if (isDifference(state)) times.push(state.bfrom || state.from, state.bto || state.to);
+  const all = times.map((t) => resolve(t, range.newest));
+  return { from: Math.floor(Math.min(...all)), to: Math.ceil(Math.max(...all)) + 1 };
 }
 
 const named = ({ from, to }: Span) => `${clock(from)} to ${clock(to)}`;
 
-// fixed returns the address' own state, without what is the default among the profiles here, with its times as absolute ones.
-function fixed(newest: number): State {
-  const s = parse(location.search), at = (t: string) => stamp(resolve(t, newest)), before = s.bfrom || s.bto ? { bfrom: at(s.bfrom), bto: at(s.bto) } : {};
-  return { ...s, from: at(s.from), to: at(s.to), ...before, live: "" };
+// A reading costs, so it begins by a click: on a link, which leaves a wish for the page that it opens, or on a button there.
+const wish = "older";
+const make = (e: MouseEvent) => sessionStorage.setItem(wish, (e.currentTarget as HTMLAnchorElement).pathname);
+
+function takeWish(): boolean {
+  const isMade = sessionStorage.getItem(wish) === location.pathname;
+  sessionStorage.removeItem(wish);
+  return isMade;
 }
 
 // Older says which profiles are seen if they are older ones, and leads to those that are not here.
-export function Older({ page, store }: { page: Page; store: StoreState | undefined }) {
+export function Older({ page: now, store }: { page: Page; store: StoreState | undefined }) {
   if (!here && !store?.older) return null;
-  const want = needed(page), address = (folder: string) => `${folder}${stamp(want.from)}--${stamp(want.to)}/${print(fixed(page.range.newest || Date.now()))}`;
+  const newest = now.range.newest || Date.now(), range = { from: resolve(now.state.from, newest), to: resolve(now.state.to, newest), newest };
+  const want = needed({ ...now, range }), own = parse(location.search); // without what is the default among the profiles here
+  const link = (folder: string, text: string) => <a href={`${folder}${stamp(want.from)}--${stamp(want.to)}/${print(fixed(own, range))}`} onClick={make}>{text}</a>;
   if (here) {
-    const isWithin = want.from >= here.from && want.to <= here.to;
+    const isWithin = want.from >= here.from && want.to - 1 <= here.to;
     return (
-      <p class="note">Older profiles, of {named(here)}. {!isWithin && <a href={address("../")}>read those of {named(want)}</a>} <a href={"../../" + print({ ...parse(location.search), from: "-1h", to: "", bfrom: "", bto: "" })}>back to the newest</a></p>
+      <p class="note">Older profiles, of {named(here)}. {!isWithin && link("../", `read those of ${named(want)}`)} <a href={"../../" + print({ ...own, from: "-1h", to: "", bfrom: "", bto: "" })}>back to the newest</a></p>
     );
   }
   const oldest = store!.oldest ? Date.parse(store!.oldest) : 0;
   if (oldest && want.from >= oldest) return null;
-  return <p class="note">{oldest ? `Here are the profiles from ${clock(oldest)} on.` : "There are no profiles here."} Older ones can be read: <a href={address("older/")}>{named(want)}</a></p>;
+  return <p class="note">{oldest ? `Here are the profiles from ${clock(oldest)} on.` : "There are no profiles here."} Older ones can be read: {link("older/", named(want))}</p>;
 }
 
 interface Line { read: number; of: number; done?: boolean; error?: string }
@@ -52,21 +58,23 @@ interface Line { read: number; of: number; done?: boolean; error?: string }
 // Reading reads the profiles of this page's path, and says how far that is.
 export function Reading({ done }: { done: () => void }) {
   const [line, set] = useState<Line>({ read: 0, of: 0 });
-  const [tries, setTries] = useState(0);
-  const answer = useAnswer<null>("read" + tries, async (signal) => {
+  const [tries, setTries] = useState(() => Number(takeWish()));
+  const answer = useAnswer<null>(tries ? "read" + tries : null, async (signal) => {
     let last: Line = { read: 0, of: 0 };
     await lines<Line>("read", (l) => set(last = l), signal);
     if (!last.done) throw new Error(last.error ?? "The server ended before all was read.");
     done();
     return null;
   });
-  if (answer.error && answer.isDone) return <Failed of={{ ...answer, retry: () => setTries(tries + 1) }} />;
+  const again = () => setTries(tries + 1);
+  if (!tries) return <Message><p>The profiles of {named(here!)} are not in the memory of the server.</p><button type="button" onClick={again}>read them</button></Message>;
+  if (answer.error && answer.isDone) return <Failed of={{ ...answer, retry: again }} />;
   const n = (x: number) => x.toLocaleString("en");
   return (
-    <Message>
-      <p>Reading the profiles of {named(here!)}.</p>
+    <div class="message">
+      <p role="status">Reading the profiles of {named(here!)}.</p>
       <progress aria-label="rows that are read" {...(line.of ? { value: line.read, max: line.of } : {})} />
-      <p>{line.of ? `${n(line.read)} of at most ${n(line.of)} rows` : "It begins."}</p>
-    </Message>
+      <p>{line.read ? n(line.read) + (line.of ? ` of at most ${n(line.of)}` : "") + " rows" : "It begins."}</p>
+    </div>
   );
 }

@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { Head, Load, Params } from "./api";
 import { chosen } from "./states";
-import { isDifference, parse, print, type State } from "./url";
+import { isDifference, parse, parseAgo, print, stamp, type State } from "./url";
 
 // Page is what a part of the page gets. go changes the state: as a step of the browser's history, or in its place.
 export interface Page {
@@ -36,6 +36,15 @@ export function useAddress(): [State, Page["go"]] {
     set(next);
   };
   return [state, go];
+}
+
+// fixed returns a state with times that stay.
+export function fixed(state: State, range: Range): State {
+  const out = { ...state, live: "" };
+  if (parseAgo(state.from) !== null) out.from = stamp(range.from);
+  if (state.to === "" || parseAgo(state.to) !== null) out.to = stamp(range.to + 1);
+  for (const f of ["bfrom", "bto"] as const) if (parseAgo(state[f]) !== null) out[f] = stamp(range.newest - parseAgo(state[f])!);
+  return out;
 }
 
 // frames are the conditions on frames of a question.

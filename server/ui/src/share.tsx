@@ -4,8 +4,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
 import { link, type Head } from "./api";
 import { saveGraph } from "./graph";
-import { question, spoken, type Page } from "./page";
-import { parseAgo, print, stamp, type State } from "./url";
+import { fixed, question, spoken, type Page } from "./page";
+import { print, type State } from "./url";
 
 // copy puts a text on the clipboard and says so.
 export async function copy(what: string, text: string) {
@@ -15,15 +15,6 @@ export async function copy(what: string, text: string) {
   } catch {
     spoken.say("the browser does not let the page copy");
   }
-}
-
-// absolute returns the address of the view with times that stay.
-function absolute({ state, range }: Page): string {
-  const fixed = { ...state, live: "" };
-  if (parseAgo(state.from) !== null) fixed.from = stamp(range.from);
-  if (state.to === "" || parseAgo(state.to) !== null) fixed.to = stamp(range.to + 1);
-  for (const f of ["bfrom", "bto"] as const) if (parseAgo(state[f]) !== null) fixed[f] = stamp(range.newest - parseAgo(state[f])!);
-  return location.origin + location.pathname + print(fixed);
 }
 
 // pprof returns the address of the merged profile of a selection.
@@ -50,7 +41,7 @@ export function Share({ page }: { page: Page }) {
       <button type="button" aria-haspopup="menu" aria-expanded={isOpen} onClick={() => set(!isOpen)}>share</button>
       {isOpen && (
         <div class="menu" role="menu" aria-label="share">
-          {item("copy a link with fixed times", () => void copy("the link", absolute(page)))}
+          {item("copy a link with fixed times", () => void copy("the link", location.origin + location.pathname + print(fixed(page.state, page.range))))}
           <button type="button" role="menuitem" disabled={!command} onClick={() => { set(false); void copy("the command", command!); }}>
             {command === "" || line.error ? "no command asks this question" : "copy the same question as a command"}
           </button>
