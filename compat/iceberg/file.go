@@ -99,6 +99,7 @@ func fieldsOf(s, own *iceberg.Schema) *iceberg.Schema {
 // the levels of maps and lists uncompressed, which takes more bytes than their values.
 func writerProperties() *parquet.WriterProperties {
 	return parquet.NewWriterProperties(
+		parquet.WithAllocator(newPool()),
 		parquet.WithVersion(parquet.V2_LATEST),
 		parquet.WithDataPageVersion(parquet.DataPageV1),
 		parquet.WithDataPageSize(pageBytes),

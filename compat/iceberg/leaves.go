@@ -25,6 +25,16 @@ type leaves struct {
 	local []uint32 // by code of texts: one more than the index in the dictionary being made, or 0
 	node  string
 	seal  int64
+
+	lists lists // of the column that is being written; the memory is used again
+}
+
+// lists are lists of indexes in a dictionary, one behind the other, and a batch of rows that have them.
+type lists struct {
+	index  []uint32
+	ends   []int
+	batch  []uint32
+	levels levels
 }
 
 // column writes a column of the table. Unknown columns are not in the schema of files.
@@ -47,11 +57,11 @@ func (w *leaves) column(g *group, name string) error {
 	case columnStackID:
 		return w.stackIDs(g)
 	case columnStack:
-		return w.nested(name, g.rows(), func(i int) []uint32 { return g.stackSet.frames(g.stacks[i]) })
+		return w.nested(name, g.stacks, len(g.stackSet.ids), func(i int) []uint32 { return g.stackSet.frames(uint32(i)) })
 	case "labels":
-		return w.labels(name, g.rows(), func(i int) []pair { return g.seriesSets.all[g.series[i]].pairs[len(typeColumns):] })
+		return w.labels(name, g.series, len(g.seriesSets.all), func(i int) []pair { return g.seriesSets.all[i].pairs[len(typeColumns):] })
 	case columnSampleText:
-		return w.labels(name, g.rows(), func(i int) []pair { return g.sampleSets.all[g.samples[i]].pairs })
+		return w.labels(name, g.samples, len(g.sampleSets.all), func(i int) []pair { return g.sampleSets.all[i].pairs })
 	case columnSampleNum:
 		return w.numbers(g)
 	}
@@ -240,36 +250,36 @@ func put(out file.ColumnChunkWriter, values arrow.Array, index []uint32, valid [
 }
 
 // nested writes a column of lists of texts: the elements of a list, or the keys or the values
-// of a map.
-func (w *leaves) nested(name string, rows int, list func(i int) []uint32) error {
+// of a map. rows has by row which of the n lists it has.
+func (w *leaves) nested(name string, rows []uint32, n int, list func(i int) []uint32) error {
 	out, err := next[*file.ByteArrayColumnChunkWriter](w, name)
 	if err != nil {
 		return err
 	}
-	d := newDictionary()
-	for i := range rows {
+	d, of := newDictionary(), &w.lists
+	of.index, of.ends = of.index[:0], of.ends[:0]
+	for i := range n {
 		for _, code := range list(i) {
-			w.index(d, code)
+			of.index = append(of.index, w.index(d, code))
 		}
+		of.ends = append(of.ends, len(of.index))
 	}
-	var index []uint32
-	var lv levels
-	local := append([]uint32(nil), w.local...)
 	values := w.finish(d)
-	for from := 0; from < rows; from += batchRows {
-		index = index[:0]
-		lv.reset(out)
-		for i := from; i < min(from+batchRows, rows); i++ {
-			codes := list(i)
-			lv.add(len(codes))
-			for _, code := range codes {
-				index = append(index, local[code]-1)
+	for some := range slices.Chunk(rows, batchRows) {
+		of.batch = of.batch[:0]
+		of.levels.reset(out)
+		for _, i := range some {
+			from := 0
+			if i > 0 {
+				from = of.ends[i-1]
 			}
+			of.levels.add(of.ends[i] - from)
+			of.batch = append(of.batch, of.index[from:of.ends[i]]...)
 		}
-		if len(index) == 0 { // an array without buffers would panic there
-			_, err = out.WriteBatch(nil, lv.defined, lv.repeated)
+		if len(of.batch) == 0 { // an array without buffers would panic there
+			_, err = out.WriteBatch(nil, of.levels.defined, of.levels.repeated)
 		} else {
-			err = put(out, values, index, nil, lv.defined, lv.repeated)
+			err = put(out, values, of.batch, nil, of.levels.defined, of.levels.repeated)
 		}
 		if err != nil {
 			return fmt.Errorf("column %q: %w", name, err)
@@ -296,13 +306,16 @@ func (l *levels) add(n int) {
 		l.defined, l.repeated = append(l.defined, l.empty), append(l.repeated, 0)
 		return
 	}
+	at := len(l.defined)
+	l.defined, l.repeated = slices.Grow(l.defined, n)[:at+n], slices.Grow(l.repeated, n)[:at+n]
 	for i := range n {
-		l.defined, l.repeated = append(l.defined, l.full), append(l.repeated, int16(min(i, 1)))
+		l.defined[at+i], l.repeated[at+i] = l.full, 1
 	}
+	l.repeated[at] = 0
 }
 
-// labels writes the two columns of a map of texts.
-func (w *leaves) labels(name string, rows int, pairs func(i int) []pair) error {
+// labels writes the two columns of a map of texts. rows has by row which of the n sets it has.
+func (w *leaves) labels(name string, rows []uint32, n int, pairs func(i int) []pair) error {
 	var codes []uint32
 	part := func(value func(p pair) uint32) func(i int) []uint32 {
 		return func(i int) []uint32 {
@@ -313,19 +326,19 @@ func (w *leaves) labels(name string, rows int, pairs func(i int) []pair) error {
 			return codes
 		}
 	}
-	if err := w.nested(name, rows, part(func(p pair) uint32 { return p.name })); err != nil {
+	if err := w.nested(name, rows, n, part(func(p pair) uint32 { return p.name })); err != nil {
 		return err
 	}
-	return w.nested(name, rows, part(func(p pair) uint32 { return p.value }))
+	return w.nested(name, rows, n, part(func(p pair) uint32 { return p.value }))
 }
 
 // numbers writes the two columns of the map of numeric labels.
 func (w *leaves) numbers(g *group) error {
 	of := func(i int) []number { return g.sampleSets.all[g.samples[i]].numbers }
 	var codes []uint32
-	err := w.nested(columnSampleNum, g.rows(), func(i int) []uint32 {
+	err := w.nested(columnSampleNum, g.samples, len(g.sampleSets.all), func(i int) []uint32 {
 		codes = codes[:0]
-		for _, n := range of(i) {
+		for _, n := range g.sampleSets.all[i].numbers {
 			codes = append(codes, n.name)
 		}
 		return codes

@@ -68,9 +68,11 @@ func (s *symbols) add(set *stacks) error {
 		tokens[code] = t
 	}
 	var codes []int
+	var rows []uint32
 	for code, id := range set.ids {
 		if !s.seen[id] {
 			s.seen[id] = true
+			rows = append(rows, uint32(len(codes)))
 			codes = append(codes, code)
 		}
 	}
@@ -82,7 +84,7 @@ func (s *symbols) add(set *stacks) error {
 		if name == columnStackID {
 			return w.ints(name, len(codes), func(i int) (int64, bool) { return set.ids[codes[i]], true })
 		}
-		return w.nested(name, len(codes), func(i int) []uint32 {
+		return w.nested(name, rows, len(codes), func(i int) []uint32 {
 			list = list[:0]
 			for t := tokens[codes[i]]; t != ""; t = t[tokenBytes:] {
 				list = append(list, s.texts.code(s.places.decode([]byte(t[:tokenBytes])).id.String()))

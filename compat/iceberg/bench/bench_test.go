@@ -49,6 +49,7 @@ func BenchmarkUnit(b *testing.B) {
 			if err := l.Register(ctx, u.Node, ""); err != nil {
 				b.Fatal(err)
 			}
+			limitMemory(b)
 			heap := watchHeap(b)
 			var rows, bytes int64
 			used := cpuTime(b)

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"sync"
 	"syscall"
@@ -16,6 +17,15 @@ func cpuTime(t testing.TB) time.Duration {
 		t.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// limitMemory lets the collector keep what comes now within 448 MiB of what is there, about, as granary-lake does.
+func limitMemory(t testing.TB) {
+	debug.FreeOSMemory()
+	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(sample)
+	before := debug.SetMemoryLimit(int64(sample[0].Value.Uint64()-sample[1].Value.Uint64()) + 448<<20)
+	t.Cleanup(func() { debug.SetMemoryLimit(before) })
 }
 
 // watchHeap returns a function that returns the growth of the heap since then at its greatest,

@@ -74,6 +74,7 @@ func (s *sealer) run(ctx context.Context, notes io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("directory %s: %w", s.dir, err)
 	}
+	limitMemory(store.Stats().Bytes())
 	err = with(ctx, s.config, func(l *iceberg.Lake) error { return s.seal(ctx, l, store, before, notes) })
 	return errors.Join(err, store.Close())
 }

@@ -96,6 +96,7 @@ func (n *node) run(ctx context.Context, notes io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("directory %s: %w", n.dir, err)
 	}
+	limitMemory(n.memory + n.olderMemory)
 	err = with(ctx, n.config, func(l *iceberg.Lake) error { return n.serve(ctx, l, store, notes) })
 	return errors.Join(err, store.Close())
 }
