@@ -49,6 +49,7 @@ type olderReading struct {
 	read, of atomic.Int64  // rows
 	ended    chan struct{} // closed when it has ended
 	err      error         // of its end
+	isLeft   bool          // its client had gone by then
 }
 
 // parseSpan returns the span of a path: two times of RFC 3339 with two hyphens between them, as in ISO 8601.
@@ -104,7 +105,7 @@ func (o *older) begin(of olderSpan) (reading *olderReading, isMine bool, err err
 	case o.reading != nil && o.reading.olderSpan == of:
 		return o.reading, false, nil
 	case o.reading != nil:
-		return nil, false, tooMany("one range of older profiles at a time: that of another is read now, %d of at most %d rows", o.reading.read.Load(), o.reading.of.Load())
+		return nil, false, tooMany("one range of older profiles at a time: that of another is read now, %d rows so far", o.reading.read.Load())
 	case o.kept != nil && o.kept.olderSpan == of:
 		return nil, false, nil
 	}

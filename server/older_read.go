@@ -53,7 +53,7 @@ func (s *Server) readOlder(w http.ResponseWriter, r *http.Request) error {
 		if err := lines.follow(r.Context(), reading); err != nil {
 			return err // the client has gone
 		}
-		if !errors.Is(reading.err, context.Canceled) { // the client of that request has gone: begin again
+		if !reading.isLeft { // else begin again
 			return lines.end(r, reading, reading.err)
 		}
 	}
@@ -63,7 +63,10 @@ func (s *Server) readOlder(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) fill(ctx context.Context, reading *olderReading, lines *olderLines) (err error) {
 	var p *olderProfiles
 	err = errOlderPanic
-	defer func() { s.older.end(reading, p, err) }()
+	defer func() {
+		reading.isLeft = ctx.Err() != nil
+		s.older.end(reading, p, err)
+	}()
 	s.logClose(s.older.forget(0))
 	p, err = s.makeOlder(ctx, reading, func() { lines.progress(reading) })
 	return err

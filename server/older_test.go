@@ -255,7 +255,7 @@ func TestOlder_Errors(t *testing.T) {
 			t.Errorf("%s without a token: status %d", path, status)
 		}
 	}
-	if _, err := New(nil, Options{Limits: Limits{OlderBytes: 1000}}); !errors.Is(err, ErrLimit) {
+	if _, err := New(nil, Options{Older: fill, Limits: Limits{OlderBytes: 1000}}); !errors.Is(err, ErrLimit) {
 		t.Errorf("too little memory: %v", err)
 	}
 	if status, _ := get(t, newAsker(t, Options{}).url+madeRange+"/"); status != http.StatusNotFound {
@@ -346,7 +346,7 @@ func TestOlder_AtOnce(t *testing.T) {
 			}
 		})
 	}
-	if _, status, text := a.readOlder(t.Context(), "/older/2026-01-31T09:00:00Z--2026-01-31T09:30:00Z"); status != http.StatusTooManyRequests || !strings.Contains(text, "that of another is read now, 1 of at most 2 rows") {
+	if _, status, text := a.readOlder(t.Context(), "/older/2026-01-31T09:00:00Z--2026-01-31T09:30:00Z"); status != http.StatusTooManyRequests || !strings.Contains(text, "that of another is read now, 1 rows so far") {
 		t.Errorf("status %d: %s", status, text)
 	}
 	left()

@@ -63,7 +63,7 @@ type Limits struct {
 	ResultBytes int64         // an answer, encoded; 256 MiB
 	Nodes       int           // functions of a flame graph; 100,000, and 8,192 if a request names none
 
-	OlderBytes int64 // memory of the profiles that Options.Older has read; 512 MiB
+	OlderBytes int64 // memory of the profiles that Options.Older has read, at least 1 MiB; 512 MiB
 
 	ReadTime time.Duration // from a request's first byte to its last; 1 minute
 }

@@ -51,7 +51,7 @@ type Server struct {
 }
 
 // New returns a server of the profiles of a store, and creates their table if it does not
-// exist. Errors are ErrLimit for a negative limit, and those of profile.Open.
+// exist. Errors are ErrLimit for a negative limit, or too small a one (Limits.OlderBytes), and those of profile.Open.
 //
 // A server is mounted below a path by http.StripPrefix. For gRPC the http.Server needs HTTP/2,
 // without TLS http.Protocols.SetUnencryptedHTTP2.
@@ -73,7 +73,7 @@ func newBare(opts Options, m *metrics) (*Server, error) {
 		return nil, err
 	}
 	limits := opts.Limits.WithDefaults()
-	if limits.OlderBytes < leastOlder {
+	if opts.Older != nil && limits.OlderBytes < leastOlder {
 		return nil, fmt.Errorf("%w on bytes of older profiles: %d, want %d or more", ErrLimit, limits.OlderBytes, leastOlder)
 	}
 	opts.Profiles.Limits = limits.Profile

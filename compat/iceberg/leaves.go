@@ -151,7 +151,7 @@ func (w *leaves) ints(name string, rows int, value func(i int) (int64, bool)) er
 	return out.Close()
 }
 
-// dictionary is the dictionary of one column of a group: the texts that its rows have.
+// dictionary is the dictionary of one column of a group: the texts that its rows have, and of stacks those of its last record too.
 type dictionary struct {
 	values *array.StringBuilder
 	codes  []uint32 // of texts, by index

@@ -32,7 +32,7 @@ type LoadOptions struct {
 	TableOnly bool
 	// Progress, if not nil, is called for each record, thousands of rows, with the number of rows that were read, and of those
 	// of nodes and in files of the table that can have a chosen row: readers leave out parts of these. The latter is 0 until all
-	// rows of nodes are read.
+	// rows of nodes and all symbols are read, which are no rows.
 	Progress func(read, of int64)
 }
 

@@ -64,7 +64,12 @@ func (in *loading) side(ctx context.Context, t *table.Table, add func(rec arrow.
 	if err != nil {
 		return err
 	}
-	return eachRecord(records, add)
+	return eachRecord(records, func(rec arrow.RecordBatch) error {
+		if in.opts.Progress != nil { // so that who waits for it knows that it goes on
+			in.opts.Progress(in.read, in.of)
+		}
+		return add(rec)
+	})
 }
 
 // eachRecord gives records to a function, and releases them.

@@ -3,16 +3,22 @@ package main
 import (
 	"os"
 	"runtime/debug"
+	"runtime/metrics"
 )
 
-// unitMemory bounds what the making of a unit takes beside the store, with what the collector has not seen yet: less than the
-// 512 MB of BenchmarkUnit.
+// unitMemory is what the making of a unit takes beside what the process has, with what the collector has not seen yet: within
+// the 512 MB that a unit may take.
 const unitMemory = 448 << 20
 
-// limitMemory lets the collector run more often before the process has a unit's memory beside some bytes. It is no
-// bound: a unit with symbols can need more, and costs more time then. A limit of GOMEMLIMIT stays.
-func limitMemory(beside int64) {
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(beside + unitMemory)
+// limited calls f, which makes units. Meanwhile the collector runs more often before the process has a unit's memory beside what
+// it has now. It is no bound: a unit with symbols can need more, and costs more time then. A limit of GOMEMLIMIT stays.
+func limited(f func() error) error {
+	if os.Getenv("GOMEMLIMIT") != "" {
+		return f()
 	}
+	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(sample)
+	before := debug.SetMemoryLimit(int64(sample[0].Value.Uint64()-sample[1].Value.Uint64()) + unitMemory)
+	defer debug.SetMemoryLimit(before)
+	return f()
 }

@@ -74,7 +74,6 @@ func (s *sealer) run(ctx context.Context, notes io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("directory %s: %w", s.dir, err)
 	}
-	limitMemory(store.Stats().Bytes())
 	err = with(ctx, s.config, func(l *iceberg.Lake) error { return s.seal(ctx, l, store, before, notes) })
 	return errors.Join(err, store.Close())
 }
@@ -114,7 +113,11 @@ func (s *sealer) seal(ctx context.Context, l *iceberg.Lake, store *columnstore.S
 	for to := from.Add(s.every).Truncate(s.every); !to.After(before); to = to.Add(s.every) {
 		u := iceberg.Unit{Node: s.node, Seal: to.Unix(), From: from.UnixNano(), To: to.UnixNano(), Table: table, Snapshot: snap}
 		from = to
-		files, err := l.Write(ctx, u)
+		var files *iceberg.Files
+		err := limited(func() (err error) {
+			files, err = l.Write(ctx, u)
+			return err
+		})
 		if err != nil {
 			return err
 		}

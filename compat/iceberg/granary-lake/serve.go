@@ -96,7 +96,6 @@ func (n *node) run(ctx context.Context, notes io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("directory %s: %w", n.dir, err)
 	}
-	limitMemory(n.memory + n.olderMemory)
 	err = with(ctx, n.config, func(l *iceberg.Lake) error { return n.serve(ctx, l, store, notes) })
 	return errors.Join(err, store.Close())
 }
@@ -169,7 +168,11 @@ func (n *node) seal(ctx context.Context, s *iceberg.Sealer, notes io.Writer) {
 		case <-time.After(pause):
 		}
 		within, end := context.WithTimeout(ctx, sealTime) // a catalog that hangs is an error
-		did, err := s.Seal(within, time.Now().Add(-n.after))
+		var did iceberg.Sealed
+		err := limited(func() (err error) {
+			did, err = s.Seal(within, time.Now().Add(-n.after))
+			return err
+		})
 		end()
 		if did != (iceberg.Sealed{}) {
 			fmt.Fprintf(notes, "%d units in the table: %d rows, %d bytes; %d units dropped here\n", did.Units, did.Rows, did.Bytes, did.Dropped)

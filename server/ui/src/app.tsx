@@ -58,7 +58,7 @@ export function App() {
       <Header page={page} types={types.data?.all ?? []} refresh={() => setTick((n) => n + 1)} help={() => setHelp(true)} />
       <main>
         {types.data && store.error?.status === 0 && <p class="banner" role="alert">The server does not answer. The page shows what it answered before{state.live && ", and asks again"}.</p>}
-        {!isUnread && !store.error && <Older page={page} store={store.data} />}
+        {!isUnread && (store.data || !store.error) && <Older page={page} store={store.data} />}
         {isUnread ? <Reading done={read} /> : types.error && types.isDone && !types.data ? <Failed of={types} /> : isReady && (types.data!.all.length === 0 ? <Empty.Store /> : (
           <>
             <Chart page={page} />

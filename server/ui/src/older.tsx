@@ -30,11 +30,8 @@ const named = ({ from, to }: Span) => `${clock(from)} to ${clock(to)}`;
 const wish = "older";
 const make = (e: MouseEvent) => sessionStorage.setItem(wish, (e.currentTarget as HTMLAnchorElement).pathname);
 
-function takeWish(): boolean {
-  const isMade = sessionStorage.getItem(wish) === location.pathname;
-  sessionStorage.removeItem(wish);
-  return isMade;
-}
+let isWished = sessionStorage.getItem(wish) === location.pathname; // of this page, until it has begun, or was not needed
+sessionStorage.removeItem(wish);
 
 // Older says which profiles are seen if they are older ones, and leads to those that are not here.
 export function Older({ page: now, store }: { page: Page; store: StoreState | undefined }) {
@@ -43,6 +40,7 @@ export function Older({ page: now, store }: { page: Page; store: StoreState | un
   const want = needed({ ...now, range }), own = parse(location.search); // without what is the default among the profiles here
   const link = (folder: string, text: string) => <a href={`${folder}${stamp(want.from)}--${stamp(want.to)}/${print(fixed(own, range))}`} onClick={make}>{text}</a>;
   if (here) {
+    if (store) isWished = false;
     const isWithin = want.from >= here.from && want.to - 1 <= here.to;
     return (
       <p class="note">Older profiles, of {named(here)}. {!isWithin && link("../", `read those of ${named(want)}`)} <a href={"../../" + print({ ...own, from: "-1h", to: "", bfrom: "", bto: "" })}>back to the newest</a></p>
@@ -58,7 +56,8 @@ interface Line { read: number; of: number; done?: boolean; error?: string }
 // Reading reads the profiles of this page's path, and says how far that is.
 export function Reading({ done }: { done: () => void }) {
   const [line, set] = useState<Line>({ read: 0, of: 0 });
-  const [tries, setTries] = useState(() => Number(takeWish()));
+  const [tries, setTries] = useState(Number(isWished));
+  isWished = false;
   const answer = useAnswer<null>(tries ? "read" + tries : null, async (signal) => {
     let last: Line = { read: 0, of: 0 };
     await lines<Line>("read", (l) => set(last = l), signal);
@@ -67,7 +66,7 @@ export function Reading({ done }: { done: () => void }) {
     return null;
   });
   const again = () => setTries(tries + 1);
-  if (!tries) return <Message><p>The profiles of {named(here!)} are not in the memory of the server.</p><button type="button" onClick={again}>read them</button></Message>;
+  if (!tries) return <Message><p>The profiles of {named(here!)} are not in the memory of the server.</p><p><button type="button" onClick={again}>read them</button> <a href="../../">back to the newest</a></p></Message>;
   if (answer.error && answer.isDone) return <Failed of={{ ...answer, retry: again }} />;
   const n = (x: number) => x.toLocaleString("en");
   return (
