@@ -188,7 +188,7 @@ func TestReserve_Waits(t *testing.T) {
 		var order []int
 		var mu sync.Mutex
 		var waiting sync.WaitGroup
-		for i, bytes := range []int64{4000, 10, 1900} { // the first is larger than the queue
+		for i, bytes := range []int64{4000, 1500, 1900} { // the first is larger than the queue, and no two fit together
 			waiting.Go(func() {
 				r, err := l.Reserve(ctx, bytes, false)
 				if err != nil {
