@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -87,7 +86,7 @@ func TestOlder(t *testing.T) {
 		if status, text, _ := older.page("flame", nil, "t", "cpu"); status != http.StatusConflict || !strings.Contains(text, "are not read") {
 			t.Errorf("%s: status %d: %s", when, status, text)
 		}
-		if status, text := get(t, older.url+"/"); status != http.StatusOK || !strings.Contains(text, "<html") {
+		if status, text := fetched(t, older.url+"/"); status != http.StatusOK || !strings.Contains(text, "<html") {
 			t.Errorf("%s: the page: status %d: %.100s", when, status, text)
 		}
 	}
@@ -138,7 +137,7 @@ func TestOlder(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
-	if status, text := get(t, older.url+"/pprof?type=cpu"); status != http.StatusOK || len(text) == 0 {
+	if status, text := fetched(t, older.url+"/pprof?type=cpu"); status != http.StatusOK || len(text) == 0 {
 		t.Errorf("pprof: status %d", status)
 	}
 	if status, text, _ := older.page("command", nil, "t", "cpu"); status != http.StatusOK || !strings.Contains(text, madeRange+"/pprof?") {
@@ -172,21 +171,6 @@ func TestOlder(t *testing.T) {
 	if a.older.kept != nil {
 		t.Error("older profiles are kept after the end")
 	}
-}
-
-// get asks GET url.
-func get(t testing.TB, url string) (status int, text string) {
-	t.Helper()
-	resp, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(data)
 }
 
 // TestOlder_Errors: errors before the first line have their status, later ones are in the last line. Nothing is kept.
@@ -241,7 +225,7 @@ func TestOlder_Errors(t *testing.T) {
 			if status != test.status || !strings.Contains(text, test.text) || isRead(lines) {
 				t.Errorf("status %d: %s", status, text)
 			}
-			if got, _ := get(t, a.url+test.path+"/api/v1/store"); got != http.StatusConflict && got != http.StatusBadRequest {
+			if got, _ := fetched(t, a.url+test.path+"/api/v1/store"); got != http.StatusConflict && got != http.StatusBadRequest {
 				t.Errorf("then it answers with %d", got)
 			}
 			if a.older.kept != nil || a.older.reading != nil {
@@ -250,32 +234,18 @@ func TestOlder_Errors(t *testing.T) {
 		})
 	}
 	a := newAsker(t, Options{Tokens: Tokens{Read: []string{"r"}}, Older: fill})
-	for _, path := range []string{"/read", "/api/v1/store"} {
-		if status, _, _ := a.send(http.MethodPost, madeRange+path); status != http.StatusUnauthorized {
-			t.Errorf("%s without a token: status %d", path, status)
-		}
+	if _, status, _ := a.readOlder(t.Context(), madeRange); status != http.StatusUnauthorized {
+		t.Errorf("read without a token: status %d", status)
+	}
+	if status, _ := fetched(t, a.url+madeRange+"/api/v1/store"); status != http.StatusUnauthorized {
+		t.Errorf("a question without a token: status %d", status)
 	}
 	if _, err := New(nil, Options{Older: fill, Limits: Limits{OlderBytes: 1000}}); !errors.Is(err, ErrLimit) {
 		t.Errorf("too little memory: %v", err)
 	}
-	if status, _ := get(t, newAsker(t, Options{}).url+madeRange+"/"); status != http.StatusNotFound {
+	if status, _ := fetched(t, newAsker(t, Options{}).url+madeRange+"/"); status != http.StatusNotFound {
 		t.Errorf("a server without older profiles: status %d", status)
 	}
-}
-
-// send asks a path by a method.
-func (a *asker) send(method, path string) (status int, text string, err error) {
-	req, err := http.NewRequestWithContext(a.t.Context(), method, a.url+path, nil)
-	if err != nil {
-		return 0, "", err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, "", err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	data, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, string(data), err
 }
 
 // TestOlder_Fails: those who wait for a reading get its error, and do not repeat it.

@@ -156,11 +156,18 @@ func (in *loading) filter(schema *iceberg.Schema) iceberg.BooleanExpression {
 func (in *loading) each(ctx context.Context, records iter.Seq2[arrow.RecordBatch, error], names columnNames) error {
 	return eachRecord(records, func(rec arrow.RecordBatch) error {
 		err := in.insert(ctx, rec, names)
-		if err == nil && in.opts.Progress != nil {
-			in.opts.Progress(in.read, in.of)
+		if err == nil {
+			in.progress()
 		}
 		return err
 	})
+}
+
+// progress says how far it is.
+func (in *loading) progress() {
+	if in.opts.Progress != nil {
+		in.opts.Progress(in.read, in.of)
+	}
 }
 
 // insert inserts the chosen rows of a record.

@@ -65,9 +65,7 @@ func (in *loading) side(ctx context.Context, t *table.Table, add func(rec arrow.
 		return err
 	}
 	return eachRecord(records, func(rec arrow.RecordBatch) error {
-		if in.opts.Progress != nil { // so that who waits for it knows that it goes on
-			in.opts.Progress(in.read, in.of)
-		}
+		in.progress() // so that who waits for it knows that it goes on
 		return add(rec)
 	})
 }
