@@ -35,12 +35,12 @@ type olderSpan struct{ from, to int64 }
 
 // olderProfiles are the profiles of a span, in a store in memory. It is closed when it is neither kept nor in use.
 type olderProfiles struct {
-	olderSpan
-	store  *columnstore.Store
-	server *Server
-	used   time.Time
-	uses   int
-	left   bool // it is kept no more
+	*olderReading // that made them
+	store         *columnstore.Store
+	server        *Server
+	used          time.Time
+	uses          int
+	left          bool // it is kept no more
 }
 
 // olderReading is how far a call of Options.Older is.
@@ -49,7 +49,7 @@ type olderReading struct {
 	read, of atomic.Int64  // rows
 	ended    chan struct{} // closed when it has ended
 	err      error         // of its end
-	isLeft   bool          // its client had gone by then
+	isLeft   bool          // it failed since its client had gone
 }
 
 // parseSpan returns the span of a path: two times of RFC 3339 with two hyphens between them, as in ISO 8601.
@@ -96,7 +96,7 @@ func (o *older) leave(p *olderProfiles) error {
 	return p.close()
 }
 
-// begin returns the reading of a span: nil if its profiles are kept, a new one (isMine), whose profiles replace what is
+// begin returns the reading of a span: that of the profiles that are kept, a new one (isMine), whose profiles replace what is
 // kept, or one in progress. One of another span is an error.
 func (o *older) begin(of olderSpan) (reading *olderReading, isMine bool, err error) {
 	o.mu.Lock()
@@ -107,22 +107,10 @@ func (o *older) begin(of olderSpan) (reading *olderReading, isMine bool, err err
 	case o.reading != nil:
 		return nil, false, tooMany("one range of older profiles at a time: that of another is read now, %d rows so far", o.reading.read.Load())
 	case o.kept != nil && o.kept.olderSpan == of:
-		return nil, false, nil
+		return o.kept.olderReading, false, nil
 	}
 	o.reading = &olderReading{olderSpan: of, ended: make(chan struct{})}
 	return o.reading, true, nil
-}
-
-// whole returns a reading that has ended: that of a span that is kept, as far as it is known.
-func (o *older) whole(of olderSpan) *olderReading {
-	reading := &olderReading{olderSpan: of}
-	if p := o.take(of); p != nil {
-		rows := p.store.Stats().Rows
-		reading.read.Store(rows)
-		reading.of.Store(rows)
-		_ = o.leave(p)
-	}
-	return reading
 }
 
 // end ends a reading, and keeps its profiles if there is no error.
@@ -172,7 +160,7 @@ func (s *Server) makeOlder(ctx context.Context, reading *olderReading, progress 
 			_ = store.Close()
 		}
 	}()
-	p := &olderProfiles{olderSpan: reading.olderSpan, store: store}
+	p := &olderProfiles{olderReading: reading, store: store}
 	if p.server, err = s.newOlder(store); err != nil {
 		return nil, err
 	}

@@ -45,8 +45,6 @@ func (s *Server) readOlder(w http.ResponseWriter, r *http.Request) error {
 		switch {
 		case err != nil:
 			return lines.end(r, nil, err)
-		case reading == nil:
-			return lines.end(r, s.older.whole(of), nil)
 		case isMine:
 			return lines.end(r, reading, s.fill(r.Context(), reading, lines))
 		}
@@ -64,7 +62,7 @@ func (s *Server) fill(ctx context.Context, reading *olderReading, lines *olderLi
 	var p *olderProfiles
 	err = errOlderPanic
 	defer func() {
-		reading.isLeft = ctx.Err() != nil
+		reading.isLeft = err != nil && ctx.Err() != nil
 		s.older.end(reading, p, err)
 	}()
 	s.logClose(s.older.forget(0))
