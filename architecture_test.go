@@ -88,6 +88,7 @@ var below = map[string][]string{
 	"internal/crashfs":  {"disk"}, // tests alone import these
 	"internal/damaged":  {"internal/effort"},
 	"internal/effort":   {},
+	"internal/house":    {},
 	"internal/events":   {"history", "history/partial", "trace/ihs", "internal/recorded"},
 	"internal/recorded": {"trace/ihs"},
 	"internal/oracle":   {},
