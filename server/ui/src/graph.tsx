@@ -4,8 +4,10 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import type { Group } from "./api";
 import { change, percent, text, value } from "./format";
 import { at, box, draw, rowHeight, search, type Look, type View } from "./flame";
+import { regular } from "./frames";
 import { FrameMenu } from "./framemenu";
 import { graphKey } from "./graphkeys";
+import type { Handle } from "./handle";
 import { details, mostFrames, spoken, type Page } from "./page";
 import { groupFill, groupName } from "./states";
 import { Tree, type Columns, type Side } from "./tree";
@@ -35,20 +37,6 @@ function look(tree: Tree, by: string, hits: Uint8Array | null, ctx: CanvasRender
     heat: by === "value" ? all("--change", 7).slice(3) : undefined,
     shares: shares && { fills: shares.map((g) => css(style, groupFill(g) < 0 ? "--rest" : "--state" + groupFill(g))), isWhole: by === "state" },
   };
-}
-
-// regular returns a pattern as the page can use it; the server has the last word on it.
-export function regular(pattern: string): RegExp | null {
-  try { return pattern ? new RegExp(pattern) : null; } catch { return null; }
-}
-
-// Handle is what keys and menus do with a graph.
-export interface Handle {
-  tree: Tree; page: Page; isUp: boolean;
-  focused: number; zoomed: number;
-  hits: number[];
-  focus: (node: number) => void;
-  zoom: (node: number) => void;
 }
 
 export function Graph({ page, of, label, isUp = false, side = "", hasZoom = false, root, shares }: Props) {

@@ -1,9 +1,8 @@
 // The keys of a graph that has the focus.
 
-import { dayBefore } from "./header";
-import type { Handle } from "./graph";
-import { copy } from "./share";
-import { spoken, type Page } from "./page";
+import type { Handle } from "./handle";
+import { copy } from "./clipboard";
+import { sideBefore, spoken, type Page } from "./page";
 import { exactly, stackText } from "./frames";
 import { isDifference, resolve, stamp, type State } from "./url";
 
@@ -56,7 +55,7 @@ function ask(key: string, g: Handle): boolean {
     case "h": if (name) go({ hide: state.hide ? state.hide + "|" + exactly(name) : exactly(name) }); break;
     case "s": if (name) go({ v: "sandwich", fn: name }); break;
     case "i": go({ inv: state.inv ? "" : "1", z: "" }); break;
-    case "d": go({ v: "difference", ...dayBefore(g.page) }); break;
+    case "d": go({ v: "difference", ...sideBefore(g.page) }); break;
     case "c": void copy("the stack", stackText(g.tree, focused)); break;
     case "o": go({ o: state.o ? "" : "name" }); break;
     case "u": history.back(); break;

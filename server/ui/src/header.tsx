@@ -5,17 +5,17 @@ import { useAnswer } from "./answer";
 import { querier } from "./api";
 import type { Type } from "./empty";
 import { text, zone } from "./format";
-import type { Page } from "./page";
+import { labelRange, sideBefore, type Page } from "./page";
 import { SelectorField } from "./selector";
 import { Share } from "./share";
 import { Toggle } from "./tools";
-import { readTime, shifted, shownTime, states } from "./url";
+import { readTime, shownTime, states } from "./url";
 
 interface Props { page: Page; types: Type[]; refresh: () => void; help: () => void }
 
 export function Header({ page, types, refresh, help }: Props) {
   const { state, go } = page;
-  const labels = useAnswer(page.range.newest ? `${page.loadKey} ${page.range.newest}` : null, async (signal) => (await querier<{ names?: string[] }>("LabelNames", bounds(page), signal)).names ?? []);
+  const labels = useAnswer(page.range.newest ? `${page.loadKey} ${page.range.newest}` : null, async (signal) => (await querier<{ names?: string[] }>("LabelNames", labelRange(page), signal)).names ?? []);
   const names = (labels.data ?? []).filter((n) => !n.startsWith("__"));
   return (
     <header>
@@ -31,22 +31,12 @@ export function Header({ page, types, refresh, help }: Props) {
       <label class="check"><input type="checkbox" checked={state.live === "1"} onChange={(e) => go({ live: e.currentTarget.checked ? "1" : "" })} /> live</label>
       <button type="button" onClick={refresh} title="ask again" aria-label="ask again">↻</button>
       <span class="grow" />
-      <button type="button" onClick={() => go({ v: "difference", ...dayBefore(page) })}>compare</button>
+      <button type="button" onClick={() => go({ v: "difference", ...sideBefore(page) })}>compare</button>
       <Share page={page} />
       <ThemeButton />
       <button type="button" onClick={help} aria-label="keys and help" title="keys and help">?</button>
     </header>
   );
-}
-
-// bounds are those of a question for labels.
-export const bounds = (page: Page) => ({ start: String(Math.max(1, Math.floor(page.range.from))), end: String(Math.ceil(page.range.to) + 1) });
-
-// dayBefore keeps the side before, or takes the range before the one that is seen.
-export function dayBefore({ state, range }: Page) {
-  if (state.bfrom || state.bto || state.bq) return {};
-  const length = range.to - range.from;
-  return { bfrom: shifted(state.from, length), bto: shifted(state.to, length) };
 }
 
 function TypeSelect({ types, value, go }: { types: Type[]; value: string; go: (t: string) => void }) {

@@ -6,7 +6,7 @@ import type { Head } from "./api";
 import { text, value } from "./format";
 import { Panel } from "./message";
 import { question, type Page } from "./page";
-import { copy } from "./share";
+import { copy } from "./clipboard";
 
 interface Granule { from: string[]; to: string[]; rows: number; bytes: number; parts: { base: boolean; rows: number; bytes: number }[] }
 interface Inspected extends Head {

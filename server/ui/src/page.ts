@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { Head, Load, Params } from "./api";
 import { chosen } from "./states";
-import { isDifference, parse, parseAgo, print, stamp, type State } from "./url";
+import { isDifference, parse, parseAgo, print, shifted, stamp, type State } from "./url";
 
 // Page is what a part of the page gets. go changes the state: as a step of the browser's history, or in its place.
 export interface Page {
@@ -88,4 +88,14 @@ export function readBy(head: Head | undefined) {
   if (!head?.touched) return;
   const { granules, parts, rows, chosen } = head.touched, n = (x: number) => x.toLocaleString("en");
   touched.say(`read ${n(rows)} rows of ${n(granules)} granules, ${n(parts)} parts; ${n(chosen)} summed` + (head.commit ? `; commit ${head.commit}` : ""));
+}
+
+// labelRange returns the range that is seen as a question for labels has it: in milliseconds, with the end left out.
+export const labelRange = (page: Page) => ({ start: String(Math.max(1, Math.floor(page.range.from))), end: String(Math.ceil(page.range.to) + 1) });
+
+// sideBefore returns the times of the side before of a difference: the range before the one that is seen, unless a side is chosen.
+export function sideBefore({ state, range }: Page): Partial<State> {
+  if (state.bfrom || state.bto || state.bq) return {};
+  const length = range.to - range.from;
+  return { bfrom: shifted(state.from, length), bto: shifted(state.to, length) };
 }

@@ -3,8 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { querier } from "./api";
 import { text } from "./format";
-import { bounds } from "./header";
-import type { Page } from "./page";
+import { labelRange, type Page } from "./page";
 
 // Wanted is what can be completed at a place of a selector: names, or the values of a label.
 interface Wanted { label: string | null; prefix: string; start: number; isOpen: boolean }
@@ -41,7 +40,7 @@ export function SelectorField({ page }: { page: Page }) {
     if (!w || !page.range.newest) return close();
     const abort = (asked.current = new AbortController());
     try {
-      const of = bounds(page), method = w.label === null ? "LabelNames" : "LabelValues";
+      const of = labelRange(page), method = w.label === null ? "LabelNames" : "LabelValues";
       const { names = [] } = await querier<{ names?: string[] }>(method, w.label === null ? of : { ...of, name: w.label }, abort.signal);
       if (abort.signal.aborted) return;
       setChoices(names.filter((n) => n.includes(w.prefix) && (!n.startsWith("__") || w.prefix.startsWith("_"))).slice(0, 50));

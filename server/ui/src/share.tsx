@@ -3,19 +3,10 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
 import { link, type Head } from "./api";
+import { copy } from "./clipboard";
 import { saveGraph } from "./graph";
-import { fixed, question, spoken, type Page } from "./page";
+import { fixed, question, type Page } from "./page";
 import { print, type State } from "./url";
-
-// copy puts a text on the clipboard and says so.
-export async function copy(what: string, text: string) {
-  try {
-    await navigator.clipboard.writeText(text);
-    spoken.say(what + " is copied");
-  } catch {
-    spoken.say("the browser does not let the page copy");
-  }
-}
 
 // pprof returns the address of the merged profile of a selection.
 function pprof(s: State): string {

@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { percent } from "./format";
-import { regular } from "./graph";
+import { regular } from "./frames";
 import type { Typed } from "./api";
 import type { Page } from "./page";
 
