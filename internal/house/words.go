@@ -1,11 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"go/parser"
 	"go/token"
 	"io"
+	"maps"
+	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -20,30 +24,56 @@ var rates = []struct {
 
 var word = regexp.MustCompile(`[a-z']+`)
 
-// printWords prints how often the words of rates stand in the comments of the source, per
-// 1,000 words. A reader is the judge: the figures only say where to read.
+// printWords prints how often the words of rates stand in the comments of each room, per 1,000
+// words. A reader is the judge: the figures only say where to read.
 func printWords(w io.Writer) error {
 	files, err := goFiles()
 	if err != nil {
 		return err
 	}
-	counts, all := map[string]int{}, 0
+	rooms := map[string]map[string]int{"in all": {}}
 	for _, name := range files {
 		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
+		room := path.Dir(name)
+		if rooms[room] == nil {
+			rooms[room] = map[string]int{}
+		}
 		for _, group := range f.Comments {
 			for _, token := range word.FindAllString(strings.ToLower(group.Text()), -1) {
-				counts[token]++
-				all++
+				for _, counts := range []map[string]int{rooms[room], rooms["in all"]} {
+					counts[token]++
+					counts[""]++
+				}
 			}
 		}
 	}
-	fmt.Fprintf(w, "per 1,000 words of comments   here  Pebble\n")
-	for _, r := range rates {
-		fmt.Fprintf(w, "%-28s %5.1f %7.1f\n", r.word, 1000*float64(counts[r.word])/float64(all), r.pebble)
-	}
-	fmt.Fprintf(w, "%d words\n", all)
+	printRates(w, rooms)
 	return nil
+}
+
+// printRates prints a line for each room, the one with the most comments first.
+func printRates(w io.Writer, rooms map[string]map[string]int) {
+	fmt.Fprint(w, "  words")
+	for _, r := range rates {
+		fmt.Fprintf(w, " %7s", r.word)
+	}
+	fmt.Fprint(w, "  room\n       ")
+	for _, r := range rates {
+		fmt.Fprintf(w, " %7.1f", r.pebble)
+	}
+	fmt.Fprint(w, "  Pebble\n")
+	names := slices.SortedFunc(maps.Keys(rooms), func(a, b string) int {
+		return cmp.Or(cmp.Compare(rooms[b][""], rooms[a][""]), cmp.Compare(a, b))
+	})
+	for _, name := range names {
+		counts := rooms[name]
+		fmt.Fprintf(w, "%7d", counts[""])
+		for _, r := range rates {
+			fmt.Fprintf(w, " %7.1f", 1000*float64(counts[r.word])/float64(max(1, counts[""])))
+		}
+		fmt.Fprintf(w, "  %s\n", name)
+	}
 }
