@@ -8,8 +8,8 @@ require (
 	github.com/coder/websocket v1.8.15
 	github.com/evanw/esbuild v0.28.2
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
-	github.com/granarydb/granary v0.0.0
-	github.com/granarydb/granary/server v0.0.0
+	github.com/granarydb/granary v0.1.0
+	github.com/granarydb/granary/server v0.1.0
 )
 
 require (
