@@ -8,7 +8,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/google/pprof v0.0.0-20261016150608-1facf8f91b50
 	github.com/google/uuid v1.6.0
-	github.com/granarydb/granary v0.0.0
+	github.com/granarydb/granary v0.1.0
 	github.com/jackc/pgx/v5 v5.13.0
 	github.com/kelindar/column v0.4.1
 	github.com/polarsignals/frostdb v0.0.0-20260121113628-9e5cfe0171ad

@@ -2,8 +2,6 @@ module github.com/granarydb/granary/server
 
 go 1.26.0
 
-replace github.com/granarydb/granary => ../
-
 require (
 	connectrpc.com/connect v1.21.1
 	github.com/apache/arrow/go/v14 v14.0.2
@@ -11,7 +9,7 @@ require (
 	github.com/google/uuid v1.6.0
 	github.com/grafana/pyroscope-go v1.4.3
 	github.com/grafana/pyroscope/api v1.6.0
-	github.com/granarydb/granary v0.0.0
+	github.com/granarydb/granary v0.1.0
 	github.com/klauspost/compress v1.20.3
 	github.com/prometheus/client_golang v1.25.0
 	go.opentelemetry.io/proto/otlp v1.11.0

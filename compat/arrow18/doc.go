@@ -45,11 +45,10 @@
 // # Requiring it
 //
 // The module is github.com/granarydb/granary/compat/arrow18, apart from that of the library, so
-// that programs without Arrow v18 do not require it. It is outside of the repository's go.work:
-// its tests run in its folder, with GOWORK=off. A program requires it and the library at one
-// commit, because the version of the library in its go.mod stands for the folder beside it:
+// that programs without Arrow v18 do not require it. Its tests run in its folder. Its version requires
+// the library of the same version:
 //
-//	go get github.com/granarydb/granary@main github.com/granarydb/granary/compat/arrow18@main
+//	go get github.com/granarydb/granary/compat/arrow18
 //
 // # Ownership
 //

@@ -7,7 +7,7 @@ require (
 	github.com/apache/arrow/go/v14 v14.0.2
 	github.com/google/go-cmp v0.7.0
 	github.com/google/uuid v1.6.0
-	github.com/granarydb/granary v0.0.0-00010101000000-000000000000
+	github.com/granarydb/granary v0.1.0
 	go.uber.org/goleak v1.3.0
 )
 
@@ -28,5 +28,3 @@ require (
 	golang.org/x/tools v0.48.0 // indirect
 	golang.org/x/xerrors v0.0.0-20220907171357-04be3eba64a2 // indirect
 )
-
-replace github.com/granarydb/granary => ../..

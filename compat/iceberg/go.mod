@@ -9,7 +9,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
 	github.com/google/uuid v1.6.0
-	github.com/granarydb/granary v0.0.0
+	github.com/granarydb/granary v0.1.0
 	github.com/spf13/cobra v1.10.2
 	github.com/zeebo/xxh3 v1.1.0
 	go.uber.org/goleak v1.3.0
@@ -84,7 +84,7 @@ require (
 	github.com/gofrs/flock v0.13.1 // indirect
 	github.com/google/btree v1.1.3 // indirect
 	github.com/google/flatbuffers v25.12.19+incompatible // indirect
-	github.com/granarydb/granary/server v0.0.0-00010101000000-000000000000
+	github.com/granarydb/granary/server v0.1.0
 	github.com/hashicorp/golang-lru/v2 v2.0.7 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/jinzhu/inflection v1.0.0 // indirect
@@ -140,6 +140,3 @@ require (
 	modernc.org/memory v1.11.0 // indirect
 )
 
-replace github.com/granarydb/granary => ../..
-
-replace github.com/granarydb/granary/server => ../../server

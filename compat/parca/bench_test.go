@@ -22,7 +22,7 @@ import (
 // TestMergeCost measures merges of Parca's querier on FrostDB and of Querier, in one process over the same
 // profiles: medians of 5, after one that is not counted. It is a measurement, so it must be asked for:
 //
-//	GRANARY_PARCA_COST=1000000 GOWORK=off go test -run TestMergeCost -v -timeout 30m
+//	GRANARY_PARCA_COST=1000000 go test -run TestMergeCost -v -timeout 30m
 //
 // with the number of rows. The profiles are those of 50 pods with 30,000 stacks of 8 to 40 frames.
 func TestMergeCost(t *testing.T) {

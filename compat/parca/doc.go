@@ -44,9 +44,8 @@
 //
 // # Requiring it
 //
-// The module replaces two others, as Parca's own go.mod of v0.28.0 needs: a program that requires it needs
-// the same replace directives for parquet-go and prometheus (go.mod). Packages of Granary that require a
-// later prometheus, such as profile, cannot stand beside it.
+// The module has the versions of parquet-go and prometheus that Parca v0.28.0 has, because FrostDB and Parca do not
+// build with later ones. A program that requires something later of them beside this module needs replace directives.
 //
 // docs/parca.md has the command, what it costs, and what was not tried.
 package parca

@@ -8,7 +8,7 @@ require (
 	github.com/go-kit/log v0.2.1
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
 	github.com/google/uuid v1.6.0
-	github.com/granarydb/granary v0.0.0-00010101000000-000000000000
+	github.com/granarydb/granary v0.1.0
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.28.0
 	github.com/parca-dev/parca v0.28.0
 	github.com/polarsignals/frostdb v0.0.0-20260121113628-9e5cfe0171ad
@@ -184,10 +184,4 @@ require (
 	gopkg.in/ini.v1 v1.67.0 // indirect
 	gopkg.in/yaml.v2 v2.4.0 // indirect
 	nhooyr.io/websocket v1.8.7 // indirect
-)
-
-replace (
-	github.com/granarydb/granary => ../..
-	github.com/parquet-go/parquet-go => github.com/parquet-go/parquet-go v0.24.0
-	github.com/prometheus/prometheus => github.com/prometheus/prometheus v0.305.0
 )

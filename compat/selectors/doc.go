@@ -1,3 +1,3 @@
-// Package selectors holds the parser of selectors to Prometheus' own. It is a module of
-// its own, and all tests: Prometheus weighs nothing to a program that embeds the store.
+// Package selectors holds the parser of selectors to Prometheus' own. It is all tests, outside
+// of the root module: Prometheus weighs nothing to a program that embeds the store.
 package selectors

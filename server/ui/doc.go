@@ -2,7 +2,7 @@
 //
 // The sources are in src (TypeScript), vendor (libraries of others, unchanged, with their licences) and vendor.sha256.
 // go generate bundles them into dist, which is committed, so that a build needs neither Node.js nor a network. The
-// module in build does that, and the module in browser tests the page in Chromium.
+// module in compat does that (browser/build), and tests the page in Chromium (browser).
 //
 // Invariants:
 //
@@ -12,4 +12,4 @@
 //  4. Nothing in the page becomes HTML or code: the headers forbid inline scripts, styles, and Trusted Types.
 package ui
 
-//go:generate sh -c "cd build && GOWORK=off go run ."
+//go:generate sh -c "cd ../../compat && GOWORK=off go run ./browser/build"

@@ -14,7 +14,8 @@ func NewVersion() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Long: `version prints the version of granary that the Go toolchain recorded, the commit
-of the build if it is known, the Go version and the platform.`,
+of the build, the Go version and the platform. go install records no commit: the
+version is its tag.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return Usage(fmt.Errorf("version takes no arguments, not %q", args[0]))
@@ -28,16 +29,23 @@ of the build if it is known, the Go version and the platform.`,
 	}
 }
 
+// commit is the commit of the build, which the linker sets in archives (.ci/archives): a module that the go command
+// downloaded has a version alone.
+var commit string
+
 // VersionText returns the version, the commit of the build, the Go version and the platform.
 func VersionText() string {
-	version, commit := "(devel)", ""
+	version, commit := "(devel)", commit
 	if info, ok := debug.ReadBuildInfo(); ok {
 		version = info.Main.Version
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
-				commit = " " + s.Value
+				commit = s.Value
 			}
 		}
 	}
-	return fmt.Sprintf("%s%s %s %s/%s", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if commit != "" {
+		version += " " + commit
+	}
+	return fmt.Sprintf("%s %s %s/%s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -5,7 +5,7 @@
 //
 // It is built in a clone of the repository, with cgo and a C++ compiler:
 //
-//	cd compat/duckdb && GOWORK=off CGO_ENABLED=1 go build ./cmd/granary-sql
+//	cd compat/duckdb && CGO_ENABLED=1 go build ./cmd/granary-sql
 //
 // The exit code is 0 on success, 1 on a failure (after the output of the part that succeeded),
 // and 2 on wrong use, wrong SQL included.

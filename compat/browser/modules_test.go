@@ -25,7 +25,7 @@ func modules(t *testing.T, names ...string) *tab {
 	t.Helper()
 	b := open(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), "/")
 	for _, name := range names {
-		src, err := filepath.Abs(filepath.Join("..", "src", name+".ts"))
+		src, err := filepath.Abs(filepath.Join("..", "..", "server", "ui", "src", name+".ts"))
 		if err != nil {
 			t.Fatal(err)
 		}

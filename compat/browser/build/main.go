@@ -1,5 +1,5 @@
 // Command build bundles the page: the files of src and vendor become those of dist, whose names have a hash of their
-// content. The same sources give the same bytes in every folder.
+// content. The same sources give the same bytes in every folder. go generate in server/ui runs it, in the folder compat.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	if err := run(".."); err != nil {
+	if err := run(filepath.Join("..", "server", "ui")); err != nil {
 		fmt.Fprintln(os.Stderr, "build:", err)
 		os.Exit(1)
 	}

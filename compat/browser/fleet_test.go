@@ -125,7 +125,7 @@ func has(s *profile.Sample, text string) bool {
 
 func read(t testing.TB, job, name string) *profile.Profile {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("../../../testdata/profiles", job, name+".pb.gz"))
+	data, err := os.ReadFile(filepath.Join("../../testdata/profiles", job, name+".pb.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,7 +94,7 @@ func fleetDir(t *testing.T) string {
 		return dir
 	}
 	make := exec.Command("go", "run", "./fleetdir", "-dir", dir, "-rows", strconv.FormatInt(*clickRows, 10))
-	make.Dir, make.Env, make.Stderr = "../../../bench", append(os.Environ(), "GOWORK=off"), os.Stderr
+	make.Dir, make.Env, make.Stderr = "../../bench", append(os.Environ(), "GOWORK=off"), os.Stderr
 	if err := make.Run(); err != nil {
 		t.Fatal(err)
 	}

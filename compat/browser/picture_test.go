@@ -30,7 +30,7 @@ func TestPictures(t *testing.T) {
 			t.Errorf("%s has %d bytes, at most 150,000", name, len(data))
 		}
 		if *update {
-			if err := os.WriteFile(filepath.Join("../../../docs/pictures", name+".png"), data, 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join("../../docs/pictures", name+".png"), data, 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
