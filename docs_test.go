@@ -1,21 +1,83 @@
 package granary
 
 import (
+	"encoding/json"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-// TestLoaderCommandIsRun holds the loader command of CONTRIBUTING.md to the one that .ci/run
-// runs: with fewer rows all fit into the budget, and the test fails.
+// figure is a marked figure of a page: the number before a comment with the key of a target in
+// bench/report/full.json, as in 18.6 <!-- heap-1m -->. The peer's figure is marked with
+// <!-- heap-1m peer -->, the ratio of both with <!-- heap-1m ratio -->.
+var figure = regexp.MustCompile(`([\d.,]+)[^\d\n]{0,3}<!-- ([a-z0-9-]+)( peer| ratio)? -->`)
+
+// TestFiguresAreMeasured holds the marked figures of README.md and docs to the measurements in
+// bench/report/full.json: the figure is what was measured, rounded to as many decimals as it has.
+func TestFiguresAreMeasured(t *testing.T) {
+	var rows []struct {
+		Key               string
+		Ours, Peer, Ratio *float64
+	}
+	if err := json.Unmarshal([]byte(readFile(t, "bench/report/full.json")), &rows); err != nil {
+		t.Fatal(err)
+	}
+	measured := map[string]*float64{}
+	for _, r := range rows {
+		measured[r.Key], measured[r.Key+" peer"], measured[r.Key+" ratio"] = r.Ours, r.Peer, r.Ratio
+	}
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, "README.md") {
+		text := readFile(t, page)
+		marked := figure.FindAllStringSubmatch(text, -1)
+		if comments := strings.Count(text, "<!--"); comments != len(marked) {
+			t.Errorf("%s has %d comments, and %d of them behind a figure", page, comments, len(marked))
+		}
+		if page == "README.md" && len(marked) < 15 {
+			t.Errorf("%s has %d marked figures: this test must be blind", page, len(marked))
+		}
+		for _, m := range marked {
+			key, digits := m[2]+m[3], strings.ReplaceAll(m[1], ",", "")
+			_, decimals, _ := strings.Cut(digits, ".")
+			if v := measured[key]; v == nil {
+				t.Errorf("%s has %s of %s, which was not measured", page, m[1], key)
+			} else if want := strconv.FormatFloat(*v, 'f', len(decimals), 64); digits != want {
+				t.Errorf("%s has %s of %s, measured was %s", page, m[1], key, want)
+			}
+		}
+	}
+}
+
+// TestLoaderCommandIsRun holds the loader commands of CONTRIBUTING.md and RELIABILITY.md to the
+// one that CI runs: with fewer rows all fit into the budget, and the test fails.
 func TestLoaderCommandIsRun(t *testing.T) {
 	flags := regexp.MustCompile(`-run TestMemoryBudget -v (-loader\.rows \d+ -loader\.budget \d+)`)
-	run, told := flags.FindStringSubmatch(readFile(t, ".ci/run")), flags.FindStringSubmatch(readFile(t, "CONTRIBUTING.md"))
-	if run == nil || told == nil || run[1] != told[1] {
-		t.Errorf("CONTRIBUTING.md has the flags %q, .ci/run %q", told, run)
+	var run []string
+	scripts, err := filepath.Glob(".ci/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range scripts {
+		if info, err := os.Stat(name); err != nil || info.IsDir() {
+			continue
+		}
+		if m := flags.FindStringSubmatch(readFile(t, name)); m != nil && run == nil {
+			run = m
+		}
+	}
+	for _, page := range []string{"CONTRIBUTING.md", "RELIABILITY.md"} {
+		told := flags.FindStringSubmatch(readFile(t, page))
+		if run == nil || told == nil || run[1] != told[1] {
+			t.Errorf("%s has the flags %q, CI %q", page, told, run)
+		}
 	}
 }
 

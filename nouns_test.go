@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,10 +46,9 @@ var sharedNouns = map[string]string{
 	"Cursor":     "a place that moves: in words, and in time",
 }
 
-// exportedNames returns the exported names of a folder: its nouns (types, constants and
-// variables), unless they stand for the same name of another package, and all names with
-// functions and methods.
-func exportedNames(t *testing.T, dir string) (nouns []string, all int) {
+// exportedNouns returns the exported nouns of a folder: types, constants and variables, unless
+// they stand for the same name of another package.
+func exportedNouns(t *testing.T, dir string) (nouns []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(filepath.FromSlash(dir), "*.go"))
 	if err != nil {
@@ -65,24 +63,14 @@ func exportedNames(t *testing.T, dir string) (nouns []string, all int) {
 			t.Fatal(err)
 		}
 		for _, d := range f.Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				if d.Name.IsExported() && (d.Recv == nil || isExportedType(d.Recv.List[0].Type)) {
-					all++
-				}
-			case *ast.GenDecl:
+			if d, ok := d.(*ast.GenDecl); ok {
 				for _, spec := range d.Specs {
-					for _, noun := range nounsOf(spec) {
-						all++
-						if noun != "" {
-							nouns = append(nouns, noun)
-						}
-					}
+					nouns = append(nouns, nounsOf(spec)...)
 				}
 			}
 		}
 	}
-	return nouns, all
+	return nouns
 }
 
 // isExportedType reports whether a receiver is of an exported type.
@@ -98,15 +86,14 @@ func isExportedType(e ast.Expr) bool {
 	return false
 }
 
-// nounsOf returns the exported names that a specification declares, empty for one that
-// stands for the same name of another package.
+// nounsOf returns the exported names that a specification declares, without those that stand for
+// the same name of another package.
 func nounsOf(spec ast.Spec) (nouns []string) {
 	add := func(name *ast.Ident, value ast.Expr) {
 		s, ok := value.(*ast.SelectorExpr)
 		switch {
 		case !name.IsExported():
-		case ok && s.Sel.Name == name.Name:
-			nouns = append(nouns, "")
+		case ok && s.Sel.Name == name.Name: // it stands for the same name of another package
 		default:
 			nouns = append(nouns, name.Name)
 		}
@@ -146,8 +133,7 @@ func libraryFolders(t *testing.T) (folders []string) {
 func TestOneWordOneMeaning(t *testing.T) {
 	places := map[string][]string{}
 	for _, dir := range libraryFolders(t) {
-		nouns, _ := exportedNames(t, dir)
-		for _, noun := range nouns {
+		for _, noun := range exportedNouns(t, dir) {
 			places[noun] = append(places[noun], dir)
 		}
 	}
@@ -168,65 +154,4 @@ func TestOneWordOneMeaning(t *testing.T) {
 			t.Errorf("%s stands nowhere: it needs no exception", noun)
 		}
 	}
-}
-
-// The bounds of the exported surface are its size: a change that adds names raises them by as
-// many, and says in its message what they are for.
-const (
-	mostNames  = 1691
-	mostPublic = 424
-)
-
-// mostLines bounds the lines of a package without its tests; histories have more.
-const (
-	mostLines        = 4500
-	mostHistoryLines = 5500
-)
-
-// TestRoomsAreSmall bounds the lines of each package.
-func TestRoomsAreSmall(t *testing.T) {
-	for _, dir := range append(libraryFolders(t), "cmd/granary", "cmd/granary/internal/chart", "cmd/granary/internal/dirs", "cmd/granary/internal/states") {
-		files, err := filepath.Glob(filepath.Join(filepath.FromSlash(dir), "*.go"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %d files, %v", dir, len(files), err)
-		}
-		lines := 0
-		for _, name := range files {
-			if strings.HasSuffix(name, "_test.go") {
-				continue
-			}
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			lines += strings.Count(string(text), "\n")
-		}
-		most := mostLines
-		if dir == "history" {
-			most = mostHistoryLines
-		}
-		if lines > most {
-			t.Errorf("%s has %d lines, at most %d", dir, lines, most)
-		}
-	}
-}
-
-// TestSurface bounds the exported names: functions, methods, types, constants and variables.
-func TestSurface(t *testing.T) {
-	total, public := 0, 0
-	for _, dir := range libraryFolders(t) {
-		_, n := exportedNames(t, dir)
-		total += n
-		if slices.Contains([]string{"columnstore", "profile", "history", "schema"}, dir) {
-			public += n
-		}
-		t.Logf("%-16s %d", dir, n)
-	}
-	if total > mostNames {
-		t.Errorf("%d exported names in all, at most %d", total, mostNames)
-	}
-	if public > mostPublic {
-		t.Errorf("%d exported names of columnstore, profile, history and schema, at most %d", public, mostPublic)
-	}
-	t.Logf("%d, of the public packages %d", total, public)
 }

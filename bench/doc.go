@@ -29,7 +29,7 @@
 // folder formats, a module of its own, measures these with cgo. Where it cannot be built, the report
 // names them as skipped. Pyroscope's server is not run.
 //
-// With -targets, the targets of the design are measured under their keys, all or some groups
+// With -targets, the targets are measured under their keys, all or some groups
 // of them. A table goes to standard error.
 //
 // The commands in folders of their own: compare relates the figures of two commits; trees has the

@@ -39,7 +39,7 @@ func main() {
 	flag.IntVar(&o.scale, "scale", 0, "with -workload queries: ask fleets of so many times the rows too, one of more jobs and one for longer; 10 takes some minutes and 4 GB at a million rows")
 	flag.StringVar(&o.peers, "peers", "", "measure stores side by side, each in a process of its own: `names` with commas between them; all is each but the oracle")
 	flag.DurationVar(&o.patience, "patience", 0, "with -peers: a store whose processes took so long gets no more of them than three; 0 is no limit")
-	flag.BoolVar(&o.targets, "targets", false, "measure the targets of the design under their keys, and print a table to standard error")
+	flag.BoolVar(&o.targets, "targets", false, "measure the targets under their keys, and print a table to standard error")
 	flag.DurationVar(&o.phase, "phase", 0, "with -targets: the `time` of paced inserts; 0 is that of the table")
 	flag.StringVar(&o.profiles, "profiles", "", "with -targets: a `folder` for a CPU profile of each query")
 	flag.StringVar(&o.sizes, "sizes", strings.Join(targets.Sizes, ","), "with -targets: the `sizes` to measure, with commas between them")

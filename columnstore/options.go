@@ -38,27 +38,11 @@ type Options struct {
 	// work. A row far in the future would drop everything before it; FutureLimit refuses such rows. At least 0. 0
 	// keeps rows for ever.
 	Retention time.Duration
-	// MemoryBudget is the number of heap bytes that the store may keep alive: rows, dictionaries, symbols, the cache
-	// of files, memory that only snapshots hold, and inserts and rewrites in progress. It does not include memory that
-	// queries allocate and return. With a directory, a sixteenth of it, at most 16 MiB, is for the log.
-	//
-	// From 14/16 of the budget on, inserts help with maintenance. From 15/16 on, the oldest time ranges over all
-	// tables are evicted, each with all of its buckets. The newest range of a table is evicted only for rows of a
-	// newer one. Before a range, the states of histories go that ended before its end; those of the newest range stay,
-	// and the latest. Times of states that count from another instant than those of rows, as from 0, are older than
-	// all rows or newer: such states go first, or last. Give them a store of their own.
-	//
-	// With a directory no row is dropped: the oldest buckets that files have are unloaded, then, while the insert
-	// waits, files are written of what the log alone has, and these buckets are unloaded. States go if that is not
-	// enough, or if the log has less than a 32nd of the budget. Inserts get ErrMemory if dictionaries of the newest
-	// generation fill the budget, or with disk.ErrDisk if the disk fails.
-	//
-	// If snapshots hold so much that eviction would free nothing, the oldest snapshot expires (ErrSnapshotExpired), at
-	// the latest when old snapshots hold a quarter of the budget. One taken since the second newest bucket began
-	// expires only if the memory evicted under it is needed at once. If that does not suffice, inserts return
-	// ErrMemory. Stats counts all of this.
-	//
-	// At least 1 MiB. 0 means no limit.
+	// MemoryBudget bounds the heap bytes that the store keeps alive, with inserts and rewrites in progress, and without
+	// what queries allocate. At the bound the oldest time ranges are evicted, or with Dir unloaded, since files have
+	// them; the oldest states of histories go too, and the oldest snapshot expires if it holds what is needed
+	// (ErrSnapshotExpired). If that is not enough, inserts return ErrMemory. Stats counts all of it, and docs/tuning.md
+	// has the order. At least 1 MiB. 0 means no limit.
 	MemoryBudget int64
 	// BucketRows is the number of rows after which the newest time bucket of a table is cut. Rows that are inserted
 	// from then on, and are later than the newest row of the commit that exceeded the number, go to a new bucket. A

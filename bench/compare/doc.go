@@ -14,5 +14,5 @@
 // work: figures such as the rows of an answer have to be equal in all runs.
 //
 // The four workloads have had the same keys in their reports since 3c377a0. A figure of one
-// commit only is listed apart, and so is a target of the design that no workload measures.
+// commit only is listed apart, and so is a target that no workload measures.
 package main

@@ -44,7 +44,7 @@ var figureKinds = map[string]map[string]kind{
 	},
 }
 
-// targetOf has the figures of workloads that measure a target of the design.
+// targetOf has the figures of workloads that measure a target.
 var targetOf = map[string]string{
 	"fleet/heap_bytes_per_row":                      "heap-1m",
 	"queries/queries/merge-all/cpu_ms":              "merge-all",

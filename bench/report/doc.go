@@ -19,7 +19,7 @@
 // With -json, a ratio that differs by more than a fifth from that of an older list is measured in up to five more rounds. It is
 // an error if the median of all rounds still differs.
 //
-// With -json the output is a list of one object for each target of the design:
+// With -json the output is a list of one object for each target:
 //
 //	key         of the target
 //	ours, peer  medians; peer is null if no peer is measured for it, ours if it was skipped

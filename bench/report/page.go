@@ -90,7 +90,7 @@ func (p *page) write(rows []row) error {
 	p.line("Written by `cd bench && GOWORK=off go run ./report` on %s. Measured %s.", p.all.Targets.Machine, strings.Join(from, ", and "))
 	p.line("Each section names the commands that its figures are of. Figures are medians, and times are CPU times with all goroutines and")
 	p.line("collections unless a line says wall. A ratio relates figures of one machine on one day: ×3 stands for three times as fast, or as small,")
-	p.line("and below ×1 the peer is ahead. docs/decisions/0040 says why targets are missed.")
+	p.line("and below ×1 the peer is ahead. [Decision 0040](docs/decisions/0040-answers-as-arrow.md) says why targets are missed.")
 	p.targets(rows)
 	p.stores("Stores of profiles", "peers", &p.all.Peers, "A fleet of a million rows, in memory where a store has no other place.")
 	p.stores("Fewer rows", "small", &p.all.Small, "A tenth of the rows, beside the oracle, which looks at every row for each question.")
@@ -104,13 +104,13 @@ func (p *page) write(rows []row) error {
 	return nil
 }
 
-// targets writes the targets of the design.
+// targets writes the targets, each with what it must be and beside its peer.
 func (p *page) targets(rows []row) {
 	p.line("")
 	p.line("## Targets")
 	p.command("targets", "frostdb", "esht")
 	p.line("")
-	p.line("Peers are those that the design names. What is in memory is measured in %d rounds, between the sections below: this store, and right", pageRounds)
+	p.line("The peer of a target is FrostDB as Parca uses it, or of histories the tree of the eSHT paper. What is in memory is measured in %d rounds, between the sections below: this store, and right", pageRounds)
 	p.line("after it its peers, each in a process of its own. Figures are medians of the rounds. So is a ratio, which relates figures of one round.")
 	p.head("by", "target", "what", "ours", "lowest to highest", "peer", "must", "aim", "met")
 	for _, r := range rows {

@@ -27,7 +27,7 @@ func drawRatios(rows []row, path string) error {
 	slices.SortStableFunc(named, func(a, b row) int {
 		return cmp.Compare(*a.Ratio, *b.Ratio)
 	})
-	p := pictures.New("Times better than the peer that the design names")
+	p := pictures.New("Times better than its peer")
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	var names []string
 	var points plotter.XYs

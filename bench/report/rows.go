@@ -52,7 +52,7 @@ const (
 	oneMilli = 1e-3
 )
 
-// peersOf has the peer of each target that has one: the store that the design names for it.
+// peersOf has the peer of each target that has one: FrostDB as Parca uses it, or the eSHT of the papers.
 var peersOf = map[string]peer{
 	"insert-ids-1m":         {store: frost, figure: "all_in_ns_per_row"},
 	"insert-record":         {store: frost, figure: "all_in_ns_per_row"},

@@ -17,7 +17,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// wantKeys are the keys of the design's table. A key of two values has two entries.
+// wantKeys are the keys of all targets. A key of two values has two entries.
 const wantKeys = `insert-ids-1m insert-ids-10m insert-record insert-pprof heap-1m heap-10m heap-100m
 		merge-all merge-all-arrow merge-all-100m merge-type-arrow merge-job-arrow select-pod one-profile regex-pods
 		scan-arrow scan-arrow-dictionary label-names label-values types insert-p99
