@@ -32,7 +32,7 @@ func TestQueries(t *testing.T) {
 			if effort.Race && set != "bug446190" && set != "synth:100:500" {
 				t.Skip("one goroutine asks and writes")
 			}
-			s := recorded.Open(t, "..", set)
+			s := recorded.Open(t, set)
 			feeds := []string{"intervals", "changes", "both"}
 			if effort.Race || len(s.Attributes) > 20_000 && *queryCount <= quickQueries {
 				feeds = feeds[2:]

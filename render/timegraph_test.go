@@ -372,7 +372,7 @@ func TestTimeGraphExtremes(t *testing.T) {
 
 // A picture of thousands of real threads has a few megabytes at most.
 func TestTimeGraphOfManyThreads(t *testing.T) {
-	s := recorded.Open(t, "..", "many-threads")
+	s := recorded.Open(t, "many-threads")
 	v := viewOf(t, s)
 	threads, err := v.Match(history.Literal("Threads"), history.Any)
 	if err != nil || len(threads) != 8595 {

@@ -19,6 +19,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/beside"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -101,14 +102,15 @@ func TestDiffEqualsPprof(t *testing.T) {
 		{filepath.Join(profiles, "compile", "cpu-2.pb.gz"), filepath.Join(profiles, "pebble", "cpu-1.pb.gz")},
 		{filepath.Join(profiles, "etcd", "goroutine-1.pb.gz"), filepath.Join(profiles, "nats-server", "goroutine-2.pb.gz")},
 	}
-	many := profilesBelow(t, filepath.Join(repositoryRoot(t), "..", "shared", "data", "pprof", "many"))
-	if len(many) > 0 {
-		pairs = append(pairs, [2]string{many[0], many[len(many)-1]})
-	}
+	pairs = append(pairs, [2]string{"first of shared", "last of shared"})
 	for _, pair := range pairs {
 		a, b := pair[0], pair[1]
 		t.Run(filepath.Base(a)+" "+filepath.Base(b), func(t *testing.T) {
 			t.Parallel()
+			if a == "first of shared" {
+				many := profilesBelow(t, beside.Data(t, "pprof/many"))
+				a, b = many[0], many[len(many)-1]
+			}
 			data, err := os.ReadFile(b)
 			if err != nil {
 				t.Fatal(err)

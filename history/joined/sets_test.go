@@ -17,7 +17,7 @@ import (
 func TestSets(t *testing.T) {
 	for _, name := range recorded.Names {
 		t.Run(name, func(t *testing.T) {
-			s, l, path := events.Set(t, "../..", name)
+			s, l, path := events.Set(t, name)
 			tops, sizes := map[string]int{}, [2]int{}
 			for n := range s.Attributes {
 				if top := path(n)[0]; tops[top] == 0 {

@@ -17,7 +17,7 @@ import (
 
 // manyThreads writes a recorded history to memory and to a file.
 func manyThreads(tb testing.TB) (s *ihs.Set, memory *history.View, path string) {
-	s = recorded.Open(tb, "../..", "many-threads")
+	s = recorded.Open(tb, "many-threads")
 	h, err := history.New(history.Options{Start: s.Header.Start})
 	must(tb, err)
 	memory = feed(tb, s, h)

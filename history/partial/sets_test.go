@@ -16,7 +16,7 @@ import (
 
 // setEvents returns a recorded or made set, its events, and a provider of them.
 func setEvents(t testing.TB, name string) (*ihs.Set, list, partial.Provider[event]) {
-	s, l, path := events.Set(t, "../..", name)
+	s, l, path := events.Set(t, name)
 	return s, l, events.Provider(path, nil)
 }
 

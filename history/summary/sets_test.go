@@ -61,7 +61,7 @@ func feed(t testing.TB, h *history.History, s *ihs.Set, batch int, each func(v *
 // setView returns the closed history of a set.
 func setView(t testing.TB, name string) (h *history.History, v *history.View) {
 	t.Helper()
-	s := recorded.Open(t, "../..", name)
+	s := recorded.Open(t, name)
 	h, err := history.New(history.Options{Start: s.Header.Start})
 	if err != nil {
 		t.Fatal(err)

@@ -15,22 +15,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
-)
 
-// shared is the directory of the real sets. It is not part of the repository.
-const shared = "../../../shared/data/intervals"
+	"github.com/granarydb/granary/internal/beside"
+)
 
 func sharedSet(t testing.TB, name string) *Set {
 	t.Helper()
-	const what = "../shared/data/intervals is not there: it holds real histories and is not part of the repository"
-	file := filepath.Join(filepath.FromSlash(shared), name)
-	if _, err := os.Stat(file + IntervalsSuffix); err != nil {
-		if os.Getenv("GRANARY_NEED_SHARED") == "1" {
-			t.Fatal(what + ", and GRANARY_NEED_SHARED is 1")
-		}
-		t.Skip(what)
-	}
-	s, err := Open(file, Limits{})
+	s, err := Open(strings.TrimSuffix(beside.Data(t, "intervals/"+name+IntervalsSuffix), IntervalsSuffix), Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
