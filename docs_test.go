@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// TestLoaderCommandIsRun holds the loader command of CONTRIBUTING.md to the one that .ci/run
+// TestLoaderCommandIsRun holds the loader command of CONTRIBUTING.md to the one that .ci/long
 // runs: with fewer rows all fit into the budget, and the test fails.
 func TestLoaderCommandIsRun(t *testing.T) {
 	flags := regexp.MustCompile(`-run TestMemoryBudget -v (-loader\.rows \d+ -loader\.budget \d+)`)
-	run, told := flags.FindStringSubmatch(readFile(t, ".ci/run")), flags.FindStringSubmatch(readFile(t, "CONTRIBUTING.md"))
+	run, told := flags.FindStringSubmatch(readFile(t, ".ci/long")), flags.FindStringSubmatch(readFile(t, "CONTRIBUTING.md"))
 	if run == nil || told == nil || run[1] != told[1] {
-		t.Errorf("CONTRIBUTING.md has the flags %q, .ci/run %q", told, run)
+		t.Errorf("CONTRIBUTING.md has the flags %q, .ci/long %q", told, run)
 	}
 }
 
