@@ -24,6 +24,7 @@ import (
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/encoding/dict"
 	"github.com/granarydb/granary/internal/beside"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -164,6 +165,7 @@ func compareBatches(t fataler, way string, w *workspace, zeros bool, want schema
 
 // Real profiles are accepted, and decode as in google/pprof.
 func TestDecodeRealProfiles(t *testing.T) {
+	effort.Long(t)
 	for _, shared := range []bool{false, true} {
 		t.Run(fmt.Sprintf("shared=%t", shared), func(t *testing.T) {
 			for i, name := range beside.Profiles(t, shared) {

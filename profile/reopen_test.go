@@ -114,6 +114,7 @@ func answersOf(t *testing.T, db *DB) map[string]any {
 // After a restart a store answers as one in memory with the same profiles: from files, from the log
 // alone, and from both, with a part of the profiles inserted after a restart.
 func TestReopen_Answers(t *testing.T) {
+	effort.Long(t)
 	t.Run("own", func(t *testing.T) { testReopen(t, beside.Profiles(t, false), 89) })
 	t.Run("shared", func(t *testing.T) { testReopen(t, beside.Profiles(t, true), 119) })
 }
@@ -227,6 +228,7 @@ func TestReopen_OtherSchema(t *testing.T) {
 // A table that has columns of a later release takes profiles, and answers as one without them, also
 // beside rows that have values there, and after a restart.
 func TestReopen_FurtherColumns(t *testing.T) {
+	effort.Long(t)
 	names := beside.Profiles(t, false)[:12]
 	plain := testDB(t, Options{})
 	insertReal(t, plain, names, NewDeltas(DeltaOptions{}))

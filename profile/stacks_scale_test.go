@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/granarydb/granary/internal/beside"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // valued returns the sum of a profile whose stacks f0, f1, ... have the given values.
@@ -257,6 +258,7 @@ func TestDiffEqualsPprof(t *testing.T) {
 // Differences of real profiles are those of google/pprof: of the first and the last profile of
 // each kind.
 func TestDiffOfRealProfiles(t *testing.T) {
+	effort.Long(t)
 	for _, tc := range []struct {
 		shared         bool
 		pairs, samples int

@@ -20,6 +20,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/beside"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -93,6 +94,7 @@ func granaryDiff(t *testing.T, args ...string) diffJSON {
 
 // The differences of real profiles equal those of go tool pprof.
 func TestDiffEqualsPprof(t *testing.T) {
+	effort.Long(t)
 	tool := newPprofTool(t)
 	profiles := filepath.Join(repositoryRoot(t), "testdata", "profiles")
 	pairs := [][2]string{
@@ -140,6 +142,7 @@ func TestDiffEqualsPprof(t *testing.T) {
 // The differences of all files of one kind, each from the one before, equal those of go tool
 // pprof: of each pair that of one type, in turn.
 func TestDiffOfAllFilesEqualsPprof(t *testing.T) {
+	effort.Long(t)
 	eachCorpus(t, func(t *testing.T, files []string) {
 		tool := newPprofTool(t)
 		pairs, functions := 0, atomic.Int64{}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/recorded"
 	"github.com/granarydb/granary/trace/ihs"
 )
@@ -70,6 +71,7 @@ func feed(tb testing.TB, s *ihs.Set, h *history.History) *history.View {
 
 // TestManyThreads_Bytes bounds the bytes of a file, names and all.
 func TestManyThreads_Bytes(t *testing.T) {
+	effort.Long(t)
 	s, _, path := manyThreads(t)
 	f, err := os.Stat(path)
 	must(t, err)

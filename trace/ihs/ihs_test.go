@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/granarydb/granary/internal/beside"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 func sharedSet(t testing.TB, name string) *Set {
@@ -39,6 +40,7 @@ func counts(s *Set) (c [kinds]int) {
 // TestRealSets compares the sets with the table that came with the files. Open has checked
 // that each key is covered without a gap.
 func TestRealSets(t *testing.T) {
+	effort.Long(t)
 	tests := []struct {
 		name            string
 		keys, intervals int
@@ -170,6 +172,7 @@ func TestOpenRefuses(t *testing.T) {
 // TestDamagedFiles flips bits of compressed files and truncates them: either there is an
 // error, or the damage was irrelevant and the set is the same.
 func TestDamagedFiles(t *testing.T) {
+	effort.Long(t)
 	s, err := Synth{Attributes: 5, Changes: 4}.Set(Limits{})
 	if err != nil {
 		t.Fatal(err)
