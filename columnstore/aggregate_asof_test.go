@@ -112,6 +112,7 @@ func (c *cases) Groups(subject uint32, times []int64, groups []uint32) error {
 // Groups by case equal those computed row by row, for columns of any type and at any place,
 // before and after compaction (C2, C3).
 func TestAggregate_AsOf(t *testing.T) {
+	effort.Long(t)
 	asked, rows := 0, 0
 	for seed := range uint64(40 - 36*boolInt(effort.Race)) {
 		a := newQueryAsker(t, 1000+seed)

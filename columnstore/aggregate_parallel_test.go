@@ -105,6 +105,7 @@ func valueText(v *encoding.Vector, i int) string {
 
 // TestAggregate_Parallel compares the answers of several goroutines and of one.
 func TestAggregate_Parallel(t *testing.T) {
+	effort.Long(t)
 	if testing.Short() {
 		t.Skip("a million rows")
 	}

@@ -25,6 +25,7 @@ var aggregateOps = []AggregateOp{Sum, Mean, Min, Max, Count}
 // Aggregates of any kind and type equal those of the oracle, for random rows and groups, by
 // steps and cases too, before, between the steps of, during and after rewrites (C2, C3).
 func TestAggregates(t *testing.T) {
+	effort.Long(t)
 	asked := map[string]int{}
 	eachStage(t, 30-26*uint64(boolInt(effort.Race)), 2000, 12, func(a *queryAsker, v *queryView) { a.askAggregates(v, asked) })
 	for _, op := range aggregateOps {

@@ -22,6 +22,7 @@ import (
 // answer about the mixed table equals the oracle's: fresh, compacted and split, and later from
 // held snapshots.
 func TestCodes_Differential(t *testing.T) {
+	effort.Long(t)
 	collectRarely(t)
 	seeds := *seedsFlag
 	if effort.Race {
@@ -165,6 +166,7 @@ func seriesOf(table *Table, row oracle.Row) oracle.Row {
 // TestCodes_SameAsValues inserts the same rows by values into one table and by codes
 // into another, from one seed, and asks both the same questions.
 func TestCodes_SameAsValues(t *testing.T) {
+	effort.Long(t)
 	for seed := range uint64(30 - 24*boolInt(effort.Race)) {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		width := []int64{0, 100, 1000}[seed%3]

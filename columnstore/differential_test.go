@@ -26,6 +26,7 @@ var (
 // oracle's (C3), in all states of maintenance, and again later from held snapshots (C2).
 // Replay one with go test -run TestDifferential -seed N.
 func TestDifferential(t *testing.T) {
+	effort.Long(t)
 	collectRarely(t)
 	first, last := uint64(1), *seedsFlag
 	if effort.Race {

@@ -18,6 +18,7 @@ import (
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
 )
@@ -172,6 +173,7 @@ func TestBackup_FailingTarget(t *testing.T) {
 // Backups beside writers at full speed, while files are written and segments go, have the first
 // commits, among them all that returned before.
 func TestBackup_BesideWriters(t *testing.T) {
+	effort.Long(t)
 	const backups, writers = 4, 3
 	dir := t.TempDir()
 	opts := Options{Dir: dir, FutureLimit: -1, PastLimit: -1, GranuleRows: 512, LogBytes: 32 << 10, segmentBytes: 64 << 10, SyncEvery: 100 * time.Millisecond}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // failRemovals makes all removals of files fail.
@@ -81,7 +82,7 @@ func TestDir_RemovalFailsAfterFiling(t *testing.T) {
 // checkCleaned lets the keeper work, and fails unless no file is left that no manifest names.
 func checkCleaned(t *testing.T, store *Store, fs disk.FS) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); store.Stats().FilingError != nil && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(effort.Patience); store.Stats().FilingError != nil && time.Now().Before(deadline); {
 		if store.opts.Manual {
 			if err := store.Maintain(t.Context()); err != nil {
 				t.Fatal(err)

@@ -151,6 +151,7 @@ func checkFiles(t *testing.T, fs disk.FS, id disk.StoreID) {
 
 // One file with one changed byte costs an error that names it, or nothing: no answer is wrong.
 func TestDir_ChangedByte(t *testing.T) {
+	effort.Long(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	fs := crashfs.New(crashfs.Options{})
 	opts := inDir(fs)
@@ -272,6 +273,7 @@ func TestDir_Sync(t *testing.T) {
 
 // While the disk is full, commits are refused and reads go on; when there is room, all goes on.
 func TestDir_FullDisk(t *testing.T) {
+	effort.Long(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	fs := crashfs.New(crashfs.Options{})
 	fs.SetSpace(400 << 10)

@@ -152,6 +152,7 @@ func withDiskBudget(t testing.TB, budget int64) (Options, *measured) {
 // of values and codes, alone and in transactions, and states. What is left is the newest time ranges. A restart
 // has the same rows.
 func TestDiskBudget_Load(t *testing.T) {
+	effort.Long(t)
 	for _, manual := range []bool{true, false} {
 		if effort.Race && manual {
 			continue // one goroutine inserts and maintains

@@ -115,6 +115,7 @@ func wantRows(rows []oracle.Row, columns []string, names bool) []string {
 // TestScan_Forms: each form has the rows of the table, with nulls and empty strings distinct,
 // in slices too, for any order, columns and dictionaries.
 func TestScan_Forms(t *testing.T) {
+	effort.Long(t)
 	collectRarely(t)
 	for _, generation := range []int{0, 7} {
 		store, table, rows := filled(t, Options{GranuleRows: 100, GenerationBuckets: generation}, 900)
@@ -378,6 +379,7 @@ func TestScan_ElementsAreAskedOnce(t *testing.T) {
 // TestScan_RecordsAreCutBySize: strings of tens of kilobytes make records of few rows, so that
 // 32-bit offsets suffice.
 func TestScan_RecordsAreCutBySize(t *testing.T) {
+	effort.Long(t)
 	if effort.Race {
 		t.Skip("one goroutine scans 100 MB")
 	}

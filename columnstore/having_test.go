@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 )
@@ -108,6 +109,7 @@ func join(op string, args ...condition) condition {
 // pass and few one by one, for several generations, for rows without a list and parts without
 // the column, beside other conditions, and with memory for only one of the two ways.
 func TestAggregate_Having(t *testing.T) {
+	effort.Long(t)
 	store, table, rows := newHavingTable(t)
 	every, never := element(func(uuid.UUID) bool { return true }), element(func(uuid.UUID) bool { return false })
 	seventh := element(func(id uuid.UUID) bool { return id == uuid.UUID{1, 3} })

@@ -205,6 +205,7 @@ func TestHistory_NoEvictionInVain(t *testing.T) {
 // keeps states of before the time ranges that were evicted, and none loses states of after the
 // first range that is left. Nothing is refused, and held views stay as they are.
 func TestHistory_EvictionOrder(t *testing.T) {
+	effort.Long(t)
 	collectRarely(t)
 	both, runs := 0, uint64(8) // runs that evicted rows and states, and all
 	if effort.Race {
@@ -494,6 +495,7 @@ func TestHistory_EvictionBesideWriters(t *testing.T) {
 // With a directory, no states are evicted while rows can be written into files and unloaded: neither for rows
 // that come, nor at commits of states. They are when nothing else is left.
 func TestHistory_RowsAreUnloadedFirst(t *testing.T) {
+	effort.Long(t)
 	if effort.Race {
 		t.Skip("one goroutine inserts and maintains")
 	}

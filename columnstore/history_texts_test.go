@@ -64,6 +64,7 @@ func TestHistory_TextsAreDropped(t *testing.T) {
 // With a memory budget, new texts need no more than their room: old ones go, so neither they
 // nor rows are refused.
 func TestHistory_TextsInBudget(t *testing.T) {
+	effort.Long(t)
 	const budget = 4 << 20
 	before := heap()
 	store, table := open(t, Options{Manual: true, MemoryBudget: budget, FutureLimit: -1}, samples(100))

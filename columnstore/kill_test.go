@@ -23,6 +23,7 @@ import (
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
@@ -257,6 +258,7 @@ func killLife(t *testing.T, dir string, policy disk.SyncPolicy, after time.Durat
 // are lost fit into the log's queue, which is in the memory of the process. Then the next process
 // goes on.
 func TestKill(t *testing.T) {
+	effort.Long(t)
 	t.Parallel() // it waits for processes
 	for _, policy := range []disk.SyncPolicy{disk.SyncPeriodically, disk.SyncEach, disk.SyncNever} {
 		t.Run([]string{"Periodically", "Each", "Never"}[policy], func(t *testing.T) {

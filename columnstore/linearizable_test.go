@@ -12,6 +12,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -49,7 +50,7 @@ var setOfRows = porcupine.Model{
 func TestLinearizable(t *testing.T) {
 	for seed := range uint64(*linearHistories) {
 		ops := threads(t, seed)
-		result, info := porcupine.CheckOperationsVerbose(setOfRows, ops, 20*time.Second)
+		result, info := porcupine.CheckOperationsVerbose(setOfRows, ops, effort.Patience)
 		if result != porcupine.Ok {
 			t.Fatalf("history %d of %d operations is %v: %+v", seed, len(ops), result, info)
 		}

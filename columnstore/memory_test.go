@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -108,6 +109,7 @@ func TestEviction_RangeByRange(t *testing.T) {
 // Rows too large for the budget are refused and leave nothing, even when they are refused
 // repeatedly.
 func TestMemory_Refused(t *testing.T) {
+	effort.Long(t)
 	store, table := tight(t, 7)
 	insert(t, table, heavy(1, 500))
 	before, big := store.Stats(), heavy(2, 20_000)

@@ -86,6 +86,7 @@ func compareBy(by []Ordering, x, y oracle.Cells) int {
 // that is sorted stably: of any type and label, ascending and descending, before, between the
 // steps of, during and after rewrites (C2, C3).
 func TestScan_OrderBy(t *testing.T) {
+	effort.Long(t)
 	asked := map[string]int{}
 	eachStage(t, 25-17*uint64(boolInt(effort.Race)), 3000, 10, func(a *queryAsker, v *queryView) {
 		where, chosen := a.randomWhere(v)
@@ -159,6 +160,7 @@ func compareCells(x, y any) int {
 // The first groups by any columns are those that come first when all groups are sorted, and
 // they do not depend on rewrites: ordered by columns of By, by aggregates, sums and counts.
 func TestAggregate_OrderBy(t *testing.T) {
+	effort.Long(t)
 	asked := map[string]int{}
 	eachStage(t, 25-17*uint64(boolInt(effort.Race)), 4000, 10, func(a *queryAsker, v *queryView) {
 		where, _ := a.randomWhere(v)

@@ -249,6 +249,7 @@ func TestQueries_ScansRelease(t *testing.T) {
 
 // The allocations of a query are bounded by MaxBytes, and so is its answer.
 func TestQueries_MemoryIsCounted(t *testing.T) {
+	effort.Long(t)
 	if effort.Race {
 		t.Skip("the race detector allocates")
 	}

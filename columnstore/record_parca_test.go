@@ -2,7 +2,6 @@ package columnstore
 
 import (
 	"maps"
-	"runtime"
 	"slices"
 	"testing"
 
@@ -166,17 +165,15 @@ func TestInsertRecord_Garbage(t *testing.T) {
 				batches, records = append(batches, b), append(records, parcaRecord(b, id))
 				insert(t, table, b)
 			}
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			for n := range inserts {
-				if as == 0 {
-					insert(t, table, batches[n%prepared])
-				} else if _, err := table.InsertRecord(t.Context(), records[n%prepared]); err != nil {
-					t.Fatal(err)
+			garbage[as] = effort.Allocated(func() {
+				for n := range inserts {
+					if as == 0 {
+						insert(t, table, batches[n%prepared])
+					} else if _, err := table.InsertRecord(t.Context(), records[n%prepared]); err != nil {
+						t.Fatal(err)
+					}
 				}
-			}
-			runtime.ReadMemStats(&after)
-			garbage[as] = (after.TotalAlloc - before.TotalAlloc) / inserts
+			}) / inserts
 		}
 		if garbage[1] > garbage[0]+25*rows {
 			t.Errorf("%v: a record leaves %d bytes, ids %d", id, garbage[1], garbage[0])

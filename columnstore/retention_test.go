@@ -120,6 +120,7 @@ func churn(t *testing.T, table *Table, from, to time.Time) {
 // simulated time, with a retention of 20 minutes. The heap ends within a fifth of that of a
 // fresh store with the same live data, with buckets of 15 minutes and of one.
 func TestRetention_Churn(t *testing.T) {
+	effort.Long(t)
 	if effort.Race {
 		t.Skip("the race detector has a heap of its own")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/oracle"
 )
 
@@ -64,6 +65,7 @@ func checkBounds(t *testing.T, store *Store, table *Table) {
 // their commit: the rows go to the children, none is lost (C3), over several
 // tables, batches and buckets.
 func TestSplitDuringCommit(t *testing.T) {
+	effort.Long(t)
 	for _, width := range []int64{0, 500} {
 		for _, granuleRows := range []int{1, 10, 64} {
 			t.Run(fmt.Sprintf("width=%d/granule=%d", width, granuleRows), func(t *testing.T) {

@@ -90,6 +90,7 @@ func TestStats(t *testing.T) {
 
 // TestStats_BytesAreThoseOfTheHeap compares the store's accounting with the live heap.
 func TestStats_BytesAreThoseOfTheHeap(t *testing.T) {
+	effort.Long(t)
 	if effort.Race {
 		t.Skip("the race detector has a heap of its own")
 	}

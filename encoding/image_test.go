@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/granarydb/granary/internal/damaged"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/fields"
 )
 
@@ -459,6 +460,7 @@ func toDamage(t testing.TB) (images []damaged.Image) {
 // Every byte of a small image, changed to every value, is an error, or words that read the same
 // in every way and keep to their bounds.
 func TestImage_EveryByte(t *testing.T) {
+	effort.Long(t)
 	for _, image := range toDamage(t) {
 		image.EveryByte(t, 256*64)
 	}

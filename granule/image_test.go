@@ -15,6 +15,7 @@ import (
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/damaged"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/fields"
 	"github.com/granarydb/granary/schema"
 )
@@ -83,6 +84,7 @@ func checkSamePart(t testing.TB, s *schema.Schema, want, got *Part) {
 // Parts of any rows, as they are inserted and as rewrites make them, are read as they were
 // written, and are rewritten as they would have been. Generations come along in pieces.
 func TestPartImage(t *testing.T) {
+	effort.Long(t)
 	for _, width := range []int64{0, bucketWidth} {
 		def := everything(width)
 		s := mustSchema(t, def)

@@ -91,7 +91,7 @@ func feed(tb testing.TB, h *History, s *ihs.Set, batch int) *View {
 
 // benchView returns the history of the benchmarks, and a source of random instants in it.
 func benchView(b *testing.B) (*View, func() int64) {
-	s := recorded.Open(b, "..", benchSet)
+	s := recorded.Open(b, benchSet)
 	v := feed(b, nameSet(b, s, false), s, 10000)
 	rng := rand.New(rand.NewPCG(1, 2))
 	return v, func() int64 { return s.Header.Start + rng.Int64N(s.Header.End-s.Header.Start) }
@@ -99,7 +99,7 @@ func benchView(b *testing.B) (*View, func() int64) {
 
 // BenchmarkBuild writes a history without journals, and with them.
 func BenchmarkBuild(b *testing.B) {
-	s := recorded.Open(b, "..", benchSet)
+	s := recorded.Open(b, benchSet)
 	for _, journal := range []bool{false, true} {
 		b.Run("journal="+strconv.FormatBool(journal), func(b *testing.B) {
 			for b.Loop() {
@@ -118,7 +118,7 @@ func BenchmarkBuild(b *testing.B) {
 // an interval; the median is that of the differences of neighbours, so that other work on the machine
 // is in both.
 func BenchmarkJournal(b *testing.B) {
-	s := recorded.Open(b, "..", benchSet)
+	s := recorded.Open(b, benchSet)
 	var least [2]time.Duration
 	var differences []float64
 	for b.Loop() {
@@ -143,7 +143,7 @@ func BenchmarkJournal(b *testing.B) {
 
 // BenchmarkReplay repeats the journals of a history.
 func BenchmarkReplay(b *testing.B) {
-	s := recorded.Open(b, "..", benchSet)
+	s := recorded.Open(b, benchSet)
 	bytes, journals := 0, journalsOf(b, s, 10000)
 	for _, j := range journals {
 		bytes += len(j)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/internal/damaged"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/fields"
 )
 
@@ -158,6 +159,7 @@ func useHistory(t *testing.T, h *History) {
 
 // TestImage_EveryByte changes every byte of small images.
 func TestImage_EveryByte(t *testing.T) {
+	effort.Long(t)
 	for _, i := range images(t) {
 		if i.Try(t, i.Bytes) != nil {
 			t.Fatalf("%s: the image itself is refused", i.Name)

@@ -24,6 +24,7 @@ var queryCount = flag.Int("history.queries", quickQueries, "how many random ques
 // changes, and by both. It compares random questions of each view with the oracle: at the
 // view's commit, during the building, and again after the close.
 func TestQueries(t *testing.T) {
+	effort.Long(t)
 	for i, set := range []string{
 		"many-threads", "uneven-streams", "bug446190", "flipping-endianness",
 		"synth:100:500", "synth:1000:50", "synth:10000:5", "synth:100000:1",
@@ -32,7 +33,7 @@ func TestQueries(t *testing.T) {
 			if effort.Race && set != "bug446190" && set != "synth:100:500" {
 				t.Skip("one goroutine asks and writes")
 			}
-			s := recorded.Open(t, "..", set)
+			s := recorded.Open(t, set)
 			feeds := []string{"intervals", "changes", "both"}
 			if effort.Race || len(s.Attributes) > 20_000 && *queryCount <= quickQueries {
 				feeds = feeds[2:]

@@ -13,6 +13,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // changes writes states of threads, each at its time and in the given order. It closes the
@@ -232,6 +233,7 @@ func TestMergeByState_Boundaries(t *testing.T) {
 // Memory for groups, labels and states is bounded. Under the smallest sufficient limit the
 // answer is the same.
 func TestMergeByState_Memory(t *testing.T) {
+	effort.Long(t)
 	db := testDB(t, Options{})
 	h := createHistory(t, db, start)
 	var of []string

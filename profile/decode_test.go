@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -22,6 +23,8 @@ import (
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/encoding/dict"
+	"github.com/granarydb/granary/internal/beside"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -162,29 +165,23 @@ func compareBatches(t fataler, way string, w *workspace, zeros bool, want schema
 
 // Real profiles are accepted, and decode as in google/pprof.
 func TestDecodeRealProfiles(t *testing.T) {
-	n := 0
-	for _, pattern := range []string{"../testdata/profiles/*/*.pb.gz", "../../shared/data/pprof/*.pb.gz", "../../shared/data/pprof/many/*.pb.gz"} {
-		files, err := filepath.Glob(filepath.FromSlash(pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range files {
-			data, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
+	effort.Long(t)
+	for _, shared := range []bool{false, true} {
+		t.Run(fmt.Sprintf("shared=%t", shared), func(t *testing.T) {
+			for i, name := range beside.Profiles(t, shared) {
+				data, err := os.ReadFile(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var w workspace
+				limits := Limits{}.WithDefaults()
+				if err := w.read(data, limits); err != nil {
+					t.Errorf("%s: %v", name, err)
+				} else if !checkAgainstPprof(t, w.reader.Plain(data), limits, i%2 == 0) {
+					t.Errorf("%s is refused", name)
+				}
 			}
-			var w workspace
-			limits := Limits{}.WithDefaults()
-			if err := w.read(data, limits); err != nil {
-				t.Errorf("%s: %v", name, err)
-			} else if !checkAgainstPprof(t, w.reader.Plain(data), limits, n%2 == 0) {
-				t.Errorf("%s is refused", name)
-			}
-			n++
-		}
-	}
-	if n < 10 {
-		t.Errorf("only %d profiles", n)
+		})
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 
 // P5: small profiles that would expand to gigabytes are refused before they are expanded.
 func TestAmplification(t *testing.T) {
+	effort.Long(t)
 	if effort.Race {
 		t.Skip("the race detector has a heap of its own, and one goroutine inserts")
 	}
@@ -182,6 +183,7 @@ var hostileSize = flag.Int("hostile.size", effort.Part(256<<10, 4), "bytes of ea
 // P5: no profile of 64 MiB takes more than 1 GiB or 10 s, whatever it consists of: to parse,
 // to insert what was parsed, or to insert as bytes.
 func TestBombs(t *testing.T) {
+	effort.Long(t)
 	if effort.Race {
 		t.Skip("the race detector has a heap of its own, and one goroutine inserts")
 	}
@@ -253,6 +255,7 @@ func typeNames(p *pprof.Profile) (names []string) {
 
 // P5: Parse refuses what google/pprof would expand to gigabytes before it does.
 func TestParseBombs(t *testing.T) {
+	effort.Long(t)
 	if effort.Race {
 		t.Skip("the race detector has a heap of its own, and one goroutine parses")
 	}

@@ -9,6 +9,7 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
+	"github.com/granarydb/granary/internal/effort"
 	codec "github.com/granarydb/granary/profile/pprof"
 	"github.com/granarydb/granary/profile/rows"
 )
@@ -104,6 +105,7 @@ func rowLimits() []limitCase {
 
 // P5: a profile just above a limit is refused, for whichever limit. One just below is not.
 func TestJustAboveEachLimit(t *testing.T) {
+	effort.Long(t)
 	limits := Limits{}.WithDefaults()
 	for _, tc := range append(decoderLimits(), rowLimits()...) {
 		t.Run(tc.name, func(t *testing.T) {
@@ -124,6 +126,7 @@ func TestJustAboveEachLimit(t *testing.T) {
 
 // P5: so is one of too many bytes, which are no profile either.
 func TestJustAboveTheBytes(t *testing.T) {
+	effort.Long(t)
 	for n, want := range map[int]error{64 << 20: ErrProfile, 64<<20 + 1: ErrTooLarge} {
 		var r codec.Reader
 		if err := r.Read(gzipped(t, make([]byte, n)), Limits{}.WithDefaults(), new(codec.Flat)); !errors.Is(err, want) {

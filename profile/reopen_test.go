@@ -17,26 +17,11 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/beside"
 	"github.com/granarydb/granary/internal/crashfs"
 	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 )
-
-// realProfiles are the names of the real profiles: those of the repository, and those beside it.
-func realProfiles(t *testing.T) (names []string) {
-	t.Helper()
-	for _, pattern := range []string{"../testdata/profiles/*/*.pb.gz", "../../shared/data/pprof/*.pb.gz", "../../shared/data/pprof/many/*.pb.gz"} {
-		found, err := filepath.Glob(filepath.FromSlash(pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		names = append(names, found...)
-	}
-	if len(names) < 40 {
-		t.Fatalf("%d profiles", len(names))
-	}
-	return names
-}
 
 // insertReal inserts real profiles. The counters of Go's heap profiles are inserted as differences.
 func insertReal(t *testing.T, db *DB, names []string, deltas *Deltas) {
@@ -129,12 +114,18 @@ func answersOf(t *testing.T, db *DB) map[string]any {
 // After a restart a store answers as one in memory with the same profiles: from files, from the log
 // alone, and from both, with a part of the profiles inserted after a restart.
 func TestReopen_Answers(t *testing.T) {
-	names := realProfiles(t)
+	effort.Long(t)
+	t.Run("own", func(t *testing.T) { testReopen(t, beside.Profiles(t, false), 89) })
+	t.Run("shared", func(t *testing.T) { testReopen(t, beside.Profiles(t, true), 119) })
+}
+
+// testReopen compares the answers about profiles, which are as many as answers says.
+func testReopen(t *testing.T, names []string, answers int) {
 	memory := testDB(t, Options{})
 	insertReal(t, memory, names, NewDeltas(DeltaOptions{}))
 	want := answersOf(t, memory)
-	if len(want) < 100 {
-		t.Errorf("%d answers", len(want))
+	if len(want) != answers {
+		t.Errorf("%d answers, want %d", len(want), answers)
 	}
 	for _, tc := range []struct {
 		name     string
@@ -237,7 +228,8 @@ func TestReopen_OtherSchema(t *testing.T) {
 // A table that has columns of a later release takes profiles, and answers as one without them, also
 // beside rows that have values there, and after a restart.
 func TestReopen_FurtherColumns(t *testing.T) {
-	names := realProfiles(t)[:12]
+	effort.Long(t)
+	names := beside.Profiles(t, false)[:12]
 	plain := testDB(t, Options{})
 	insertReal(t, plain, names, NewDeltas(DeltaOptions{}))
 	want := answersOf(t, plain)

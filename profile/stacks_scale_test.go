@@ -6,12 +6,14 @@ import (
 	"math"
 	"math/big"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	pprof "github.com/google/pprof/profile"
 	"pgregory.net/rapid"
+
+	"github.com/granarydb/granary/internal/beside"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // valued returns the sum of a profile whose stacks f0, f1, ... have the given values.
@@ -256,42 +258,43 @@ func TestDiffEqualsPprof(t *testing.T) {
 // Differences of real profiles are those of google/pprof: of the first and the last profile of
 // each kind.
 func TestDiffOfRealProfiles(t *testing.T) {
-	kinds := map[string][]*pprof.Profile{}
-	for _, pattern := range []string{"../testdata/profiles/*/*.pb.gz", "../../shared/data/pprof/*.pb.gz", "../../shared/data/pprof/many/*.pb.gz"} {
-		files, err := filepath.Glob(filepath.FromSlash(pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range files {
-			data, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
+	effort.Long(t)
+	for _, tc := range []struct {
+		shared         bool
+		pairs, samples int
+	}{{false, 4, 2230}, {true, 6, 769}} {
+		t.Run(fmt.Sprintf("shared=%t", tc.shared), func(t *testing.T) {
+			kinds := map[string][]*pprof.Profile{}
+			for _, name := range beside.Profiles(t, tc.shared) {
+				data, err := os.ReadFile(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p, err := pprof.ParseData(data)
+				if err != nil {
+					t.Fatal(name, err)
+				}
+				kind := fmt.Sprint(typeListOf(p).Types)
+				kinds[kind] = append(kinds[kind], p)
 			}
-			p, err := pprof.ParseData(data)
-			if err != nil {
-				t.Fatal(name, err)
+			pairs, samples := 0, 0
+			for _, all := range kinds {
+				base, p := all[0], all[len(all)-1]
+				if base == p {
+					continue
+				}
+				for i := range p.SampleType {
+					for _, normalize := range []bool{false, true} {
+						compareDifference(t, onlyType(base, i), onlyType(p, i), normalize)
+					}
+				}
+				pairs, samples = pairs+1, samples+len(p.Sample)
 			}
-			kind := fmt.Sprint(typeListOf(p).Types)
-			kinds[kind] = append(kinds[kind], p)
-		}
-	}
-	pairs, samples := 0, 0
-	for _, all := range kinds {
-		base, p := all[0], all[len(all)-1]
-		if base == p {
-			continue
-		}
-		for i := range p.SampleType {
-			for _, normalize := range []bool{false, true} {
-				compareDifference(t, onlyType(base, i), onlyType(p, i), normalize)
+			if pairs != tc.pairs || samples != tc.samples {
+				t.Errorf("%d pairs of profiles with %d samples, want %d with %d", pairs, samples, tc.pairs, tc.samples)
 			}
-		}
-		pairs, samples = pairs+1, samples+len(p.Sample)
+		})
 	}
-	if pairs < 4 || samples < 500 {
-		t.Errorf("%d pairs of profiles with %d samples: too few", pairs, samples)
-	}
-	t.Logf("%d pairs with %d samples", pairs, samples)
 }
 
 func BenchmarkScale(b *testing.B) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -202,16 +201,13 @@ func TestMergeAllocatesLittle(t *testing.T) {
 		t.Fatal(err)
 	}
 	snap := view(t, db)
-	least := uint64(math.MaxUint64) // the store usually keeps the memory of sums for the next query
+	least := uint64(math.MaxUint64) // the store keeps the memory of sums for the next query
 	for range 10 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		s, err := db.Merge(ctx, snap, cpuCount, Query{})
-		runtime.ReadMemStats(&after)
-		if err != nil || s.Len() != profiles*stacks {
-			t.Fatal(s.Len(), err)
-		}
-		least = min(least, after.TotalAlloc-before.TotalAlloc)
+		least = min(least, effort.Allocated(func() {
+			if s, err := db.Merge(ctx, snap, cpuCount, Query{}); err != nil || s.Len() != profiles*stacks {
+				t.Fatal(s.Len(), err)
+			}
+		}))
 	}
 	if result := uint64(12 * profiles * stacks); least > 2*result {
 		t.Errorf("%d bytes for an answer of %d", least, result)

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/recorded"
 )
 
@@ -372,7 +373,8 @@ func TestTimeGraphExtremes(t *testing.T) {
 
 // A picture of thousands of real threads has a few megabytes at most.
 func TestTimeGraphOfManyThreads(t *testing.T) {
-	s := recorded.Open(t, "..", "many-threads")
+	effort.Long(t)
+	s := recorded.Open(t, "many-threads")
 	v := viewOf(t, s)
 	threads, err := v.Match(history.Literal("Threads"), history.Any)
 	if err != nil || len(threads) != 8595 {

@@ -18,6 +18,7 @@ import (
 	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
 	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
 
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/fanout"
 )
@@ -258,7 +259,7 @@ func TestFront_Cancel(t *testing.T) {
 	s, front := newFront(t, Nodes{URLs: []string{hangs, fails}}, Options{})
 	start := time.Now()
 	_, err := clients(t, front)["connect"].LabelNames(t.Context(), connect.NewRequest(&typesv1.LabelNamesRequest{}))
-	if <-ended; !strings.Contains(fmt.Sprint(err), fails) || time.Since(start) > 30*time.Second {
+	if <-ended; !strings.Contains(fmt.Sprint(err), fails) || time.Since(start) > effort.Patience {
 		t.Errorf("%v after %s", err, time.Since(start))
 	}
 	alone, err := NewFront(Nodes{URLs: []string{hangs}}, Options{})
@@ -283,7 +284,7 @@ func TestFront_ClientsTime(t *testing.T) {
 	_, good := filled(t, Options{})
 	_, front := newFront(t, Nodes{URLs: []string{good}}, Options{Limits: Limits{QueryTime: time.Hour}})
 	for protocol, c := range clients(t, front) {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), effort.Patience)
 		if _, err := c.LabelNames(ctx, connect.NewRequest(&typesv1.LabelNamesRequest{})); err != nil {
 			t.Errorf("%s: %v", protocol, err)
 		}

@@ -20,6 +20,7 @@ import (
 	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/fanout"
 )
@@ -166,6 +167,7 @@ var (
 // TestFront compares the answers of a front over two and three nodes with those of one node that has all
 // profiles, in each protocol and by each method.
 func TestFront(t *testing.T) {
+	effort.Long(t)
 	for n := 2; n <= 3; n++ {
 		one, front := split(t, n, 7)
 		ones, fronts := clients(t, one), clients(t, front)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // fuzzedPaths are the questions of a page, each with one that has an answer.
@@ -51,7 +53,7 @@ func FuzzPage(f *testing.F) {
 		m.ServeHTTP(w, r)
 		data, _ := io.ReadAll(w.Body) // a recorder has no errors
 		switch code := w.Code; {
-		case time.Since(start) > 20*time.Second:
+		case time.Since(start) > effort.Patience:
 			t.Errorf("it took %v", time.Since(start))
 		case code == http.StatusOK && (!json.Valid(data) || len(data) > 1<<20):
 			t.Errorf("%d bytes that are no answer: %.200q", len(data), data)

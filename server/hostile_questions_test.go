@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // hostileQuestions are questions that have no answer, to each method of the querier and to each GET.
@@ -286,13 +286,21 @@ func TestHostileSmuggling(t *testing.T) {
 // exchange sends bytes and returns what comes back until the connection ends, or is idle.
 func exchange(t *testing.T, address, text string) string {
 	t.Helper()
-	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", address)
+	conn, err := (&net.Dialer{Timeout: effort.Patience}).DialContext(t.Context(), "tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	_ = conn.SetDeadline(time.Now().Add(effort.Patience))
 	go func() { _, _ = io.WriteString(conn, text) }()
-	answer, _ := io.ReadAll(bufio.NewReader(conn)) // the error is the end of the connection, or its deadline
-	return string(answer)
+	var answer []byte
+	buffer := make([]byte, 4096)
+	for {
+		n, err := conn.Read(buffer)
+		answer = append(answer, buffer[:n]...)
+		if err != nil { // the end of the connection, or it is idle
+			return string(answer)
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(time.Second)) // the first answer may take longer
+	}
 }

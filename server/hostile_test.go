@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -322,12 +323,12 @@ func TestHostileConnections(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", address)
+			conn, err := (&net.Dialer{Timeout: effort.Patience}).DialContext(t.Context(), "tcp", address)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+			_ = conn.SetDeadline(time.Now().Add(effort.Patience))
 			go func() { _, _ = io.WriteString(conn, tt.head) }() // the server can end long ones early
 			answer := make([]byte, 12)
 			if _, err := io.ReadFull(conn, answer); err != nil || string(answer) != "HTTP/1.1 "+tt.status {

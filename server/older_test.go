@@ -19,6 +19,7 @@ import (
 	"github.com/grafana/pyroscope/api/gen/proto/go/querier/v1/querierv1connect"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -322,7 +323,7 @@ func TestOlder_AtOnce(t *testing.T) {
 	left()
 	select {
 	case <-begun:
-	case <-time.After(10 * time.Second):
+	case <-time.After(effort.Patience):
 		t.Error("nobody goes on")
 	}
 	close(goOn)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // asText returns a tree as text that is the same for any order of children.
@@ -35,6 +37,7 @@ func (c *flameColumns) asText(sides int) string {
 
 // TestPage_Front compares the answers of a front to a page with those of one server that has all profiles.
 func TestPage_Front(t *testing.T) {
+	effort.Long(t)
 	one, front := split(t, 3, 11)
 	differ := 0
 	for _, typ := range []string{"cpu", cpuID, "alloc_space", "inuse_space", frontTypes[4], "contentions", "none"} {

@@ -5,12 +5,15 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // TestPage_Nodes holds trees of real profiles, cut at any number of nodes, to what is so of every tree: the values of its
 // nodes add up to the total, a node that stands for others is counted, and the functions of a whole tree are those of the
 // table, which does not know of trees.
 func TestPage_Nodes(t *testing.T) {
+	effort.Long(t)
 	a := newAsker(t, Options{})
 	for _, folder := range []string{"etcd", "pebble", "staticcheck", "compile", "nats-server"} {
 		a.insertFiles(folder)

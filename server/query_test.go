@@ -29,6 +29,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -569,13 +570,13 @@ func TestAnswers_Limits(t *testing.T) {
 	if code, body := fetched(t, at+"/pprof?type=cpu"); code != http.StatusTooManyRequests && code != http.StatusUnprocessableEntity || !strings.Contains(body, "limit") {
 		t.Errorf("time: %d %s", code, body)
 	}
-	s, at := filled(t, Options{Limits: Limits{Queries: 1, QueryTime: 100 * time.Millisecond}})
-	held := make(chan struct{})
+	s, at := filled(t, Options{Limits: Limits{Queries: 1, QueryTime: time.Second}})
+	held, refused := make(chan struct{}), make(chan struct{})
 	done := make(chan error)
 	go func() {
 		done <- s.query(context.Background(), func(context.Context, *columnstore.Snapshot) error {
 			close(held)
-			time.Sleep(300 * time.Millisecond)
+			<-refused
 			return nil
 		})
 	}()
@@ -583,6 +584,7 @@ func TestAnswers_Limits(t *testing.T) {
 	if code, body := fetched(t, at+"/pprof?type=cpu"); code != http.StatusTooManyRequests || !strings.Contains(body, "1 queries at once") {
 		t.Errorf("queries: %d %s", code, body)
 	}
+	close(refused)
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
@@ -611,7 +613,7 @@ func TestAnswers_Unread(t *testing.T) {
 		if w := answer(s, http.MethodGet, "/pprof?type=cpu", "", ""); w.Code == http.StatusOK && time.Since(start) > 250*time.Millisecond {
 			break
 		}
-		if time.Since(start) > 20*time.Second {
+		if time.Since(start) > effort.Patience {
 			t.Fatal("the query still has its place")
 		}
 	}
@@ -641,6 +643,7 @@ func (l *oneListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0,
 
 // TestToolPprof runs go tool pprof on the server's URLs: its totals are the table's.
 func TestToolPprof(t *testing.T) {
+	effort.Long(t)
 	s, at := filled(t, Options{})
 	api, db := at+"/pprof?type=cpu&selector="+url.QueryEscape(`{job="api"}`), at+"/pprof?type=cpu&selector="+url.QueryEscape(`{job="db"}`)
 	run := func(args ...string) string {

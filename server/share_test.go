@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // largeProfile is one of so many samples, which are all 0: it takes memory on its way, and none in the store.
@@ -141,6 +142,7 @@ func liveHeap() int64 {
 // decompressed and decoded what it sends. The heap has what the room has, and what one push takes beyond it; those
 // that find no room are told so. Once the clock goes on, all get in.
 func TestPushBytes(t *testing.T) {
+	effort.Long(t)
 	const samples, most, times = 6000, 4 << 20, 2
 	ways := waysIn(t, samples)
 	var stopped atomic.Pointer[chan struct{}]

@@ -346,6 +346,7 @@ func (l *left) writable(t *testing.T, name string, dir *crashfs.FS) {
 // One byte that is changed, or a file that is gone, anywhere: what is not damaged stays, to the row, and
 // no byte of what is damaged goes. The directory takes rows again.
 func TestRepair_AnyFile(t *testing.T) {
+	effort.Long(t)
 	l := run(t)
 	kinds := map[string]int{}
 	for _, file := range slices.Sorted(maps.Keys(l.files)) {
@@ -402,6 +403,7 @@ func boolInt(b bool) int {
 
 // Several files at once.
 func TestRepair_Several(t *testing.T) {
+	effort.Long(t)
 	l := run(t)
 	rng := rand.New(rand.NewPCG(5, 6))
 	names := slices.Sorted(maps.Keys(l.files))
@@ -423,6 +425,7 @@ func TestRepair_Several(t *testing.T) {
 // A repair that ends at any call leaves a directory that is refused, or one that has what a whole repair
 // leaves, and another repair ends the work.
 func TestRepair_Crash(t *testing.T) {
+	effort.Long(t)
 	l := run(t)
 	segments := []string{}
 	for name, data := range l.files {

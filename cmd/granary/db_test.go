@@ -37,6 +37,7 @@ func stored(t *testing.T, args ...string) (dir string) {
 
 // A directory answers as its inputs do, for each command that reads profiles.
 func TestDB_AnswersAsInputs(t *testing.T) {
+	effort.Long(t)
 	inputs := filepath.Join("..", "..", "testdata", "profiles")
 	if effort.Race { // fewer profiles are read by the same goroutines
 		few := t.TempDir()
@@ -332,6 +333,7 @@ func TestDB_WrongUse(t *testing.T) {
 
 // A load that is killed leaves its first profiles, whole.
 func TestLoad_Killed(t *testing.T) {
+	effort.Long(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("a killed process keeps its files open for a moment")
 	}

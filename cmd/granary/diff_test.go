@@ -19,6 +19,8 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/beside"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -92,6 +94,7 @@ func granaryDiff(t *testing.T, args ...string) diffJSON {
 
 // The differences of real profiles equal those of go tool pprof.
 func TestDiffEqualsPprof(t *testing.T) {
+	effort.Long(t)
 	tool := newPprofTool(t)
 	profiles := filepath.Join(repositoryRoot(t), "testdata", "profiles")
 	pairs := [][2]string{
@@ -101,14 +104,15 @@ func TestDiffEqualsPprof(t *testing.T) {
 		{filepath.Join(profiles, "compile", "cpu-2.pb.gz"), filepath.Join(profiles, "pebble", "cpu-1.pb.gz")},
 		{filepath.Join(profiles, "etcd", "goroutine-1.pb.gz"), filepath.Join(profiles, "nats-server", "goroutine-2.pb.gz")},
 	}
-	many := profilesBelow(t, filepath.Join(repositoryRoot(t), "..", "shared", "data", "pprof", "many"))
-	if len(many) > 0 {
-		pairs = append(pairs, [2]string{many[0], many[len(many)-1]})
-	}
+	pairs = append(pairs, [2]string{"first of shared", "last of shared"})
 	for _, pair := range pairs {
 		a, b := pair[0], pair[1]
 		t.Run(filepath.Base(a)+" "+filepath.Base(b), func(t *testing.T) {
 			t.Parallel()
+			if a == "first of shared" {
+				many := profilesBelow(t, beside.Data(t, "pprof/many"))
+				a, b = many[0], many[len(many)-1]
+			}
 			data, err := os.ReadFile(b)
 			if err != nil {
 				t.Fatal(err)
@@ -138,6 +142,7 @@ func TestDiffEqualsPprof(t *testing.T) {
 // The differences of all files of one kind, each from the one before, equal those of go tool
 // pprof: of each pair that of one type, in turn.
 func TestDiffOfAllFilesEqualsPprof(t *testing.T) {
+	effort.Long(t)
 	eachCorpus(t, func(t *testing.T, files []string) {
 		tool := newPprofTool(t)
 		pairs, functions := 0, atomic.Int64{}

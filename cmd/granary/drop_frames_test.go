@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // dropPatterns returns patterns of frames to drop and to keep for a profile: some that match
@@ -30,6 +32,7 @@ func dropPatterns(p *pprof.Profile) [2][2]string {
 
 // The frames that a profile tells to drop are dropped as by go tool pprof, in all answers.
 func TestDropFramesEqualsPprof(t *testing.T) {
+	effort.Long(t)
 	eachCorpus(t, func(t *testing.T, files []string) {
 		tool, files := newPprofTool(t), fewer(files)
 		var changed, functions atomic.Int64

@@ -61,6 +61,7 @@ func readExport(t *testing.T, flags []string, data []byte, stacks string) []row 
 
 // TestExport compares the rows of every format and form with those of google/pprof.
 func TestExport(t *testing.T) {
+	effort.Long(t)
 	made := []string{file(t, "service.pb.gz", service()), file(t, "odd.pb.gz", odd())}
 	compareExports(t, made)
 	if effort.Race {

@@ -18,6 +18,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // inspectedJSON is the output of inspect --json as a script reads it. A renamed field fails a
@@ -315,6 +316,7 @@ func TestInspectDividedPart(t *testing.T) {
 
 // Real profiles: every row is in a granule, and the text fits.
 func TestInspectRealProfiles(t *testing.T) {
+	effort.Long(t)
 	eachCorpus(t, func(t *testing.T, files []string) {
 		for _, args := range [][]string{nil, {"--compact"}, {"--granule-rows", "100"}} {
 			got := inspectJSON(t, append(args, files...)...)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
+	"github.com/granarydb/granary/internal/beside"
 )
 
 // labelled writes two profiles with labels of samples, and returns their directory.
@@ -128,7 +129,7 @@ func TestLabelsOfRealProfiles(t *testing.T) {
 		"profile-with-labels.pb.gz": {"thread_id": 6, "thread_name": 1},
 		"labels.pb.gz":              {"api": 1, "file": 1},
 	} {
-		input := sharedFile(t, name)
+		input := beside.Data(t, "pprof/"+name)
 		for label, n := range labels {
 			if got := granaryLabels(t, label, input); len(got) != n || got[0].Profiles != 1 {
 				t.Errorf("%s: %s has values %+v, want %d", name, label, got, n)

@@ -11,9 +11,11 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/beside"
 	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/recorded"
 	"github.com/granarydb/granary/server"
+	"github.com/granarydb/granary/trace/ihs"
 )
 
 // printed is an interval as granary history prints it.
@@ -64,8 +66,8 @@ func TestPage_States(t *testing.T) {
 		t.Run(source, func(t *testing.T) {
 			name := "states"
 			if i > 0 {
-				recorded.Open(t, "../..", source) // or skip
-				name, source = source, filepath.Join("..", "..", "..", "shared", "data", "intervals", source)
+				recorded.Open(t, source) // or skip
+				name, source = source, beside.Data(t, "intervals/"+source+ihs.IntervalsSuffix)
 			}
 			dir := filepath.Join(t.TempDir(), "db")
 			command := func(out any, args ...string) {

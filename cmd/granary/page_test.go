@@ -113,6 +113,7 @@ func askPage(t *testing.T, s *server.Server, question string, parameters []strin
 // TestPage_Top compares the functions that a page of a server shows with those of granary top, for every type of real
 // profiles, sums and means.
 func TestPage_Top(t *testing.T) {
+	effort.Long(t)
 	compared, means := 0, 0
 	folders := []string{"etcd", "staticcheck"}
 	if effort.Full {
@@ -257,6 +258,7 @@ type askedCommand struct{ Command string }
 
 // TestPage_Flame compares the trees of a server with those that granary flamegraph and granary diff write.
 func TestPage_Flame(t *testing.T) {
+	effort.Long(t)
 	var s *server.Server
 	folder := func(job string) string { return filepath.Join("../../testdata/profiles", job) }
 	type answer struct {

@@ -23,6 +23,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/internal/beside"
 	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
 )
@@ -50,6 +51,7 @@ func TestTopEqualsPprof(t *testing.T) {
 
 // Successive captures of one kind merge, with --sum, to the same profile as with pprof.
 func TestMergeEqualsPprof(t *testing.T) {
+	effort.Long(t)
 	eachCorpus(t, func(t *testing.T, files []string) {
 		tool := newPprofTool(t)
 		groups := map[string][]string{}
@@ -102,36 +104,21 @@ func TestMergeOfOneFileIsTheFile(t *testing.T) {
 // eachCorpus runs a test on the profiles of Parca's tests, which are beside the repository, and
 // on the project's own profiles.
 func eachCorpus(t *testing.T, f func(t *testing.T, files []string)) {
-	root, most := repositoryRoot(t), math.MaxInt
+	most := math.MaxInt
 	if effort.Race { // more files are compared by the same goroutines
 		most = 20
 	}
-	shared := filepath.Join(root, "..", "shared", "data", "pprof")
 	t.Run("shared", func(t *testing.T) {
-		files := profilesBelow(t, shared)
-		if len(files) == 0 {
-			skipShared(t)
-		}
+		files := profilesBelow(t, beside.Data(t, "pprof"))
 		f(t, files[:min(len(files), most)])
 	})
 	t.Run("own", func(t *testing.T) {
-		files := profilesBelow(t, filepath.Join(root, "testdata", "profiles"))
+		files := profilesBelow(t, filepath.Join(repositoryRoot(t), "testdata", "profiles"))
 		if len(files) == 0 {
 			t.Skip("testdata/profiles is not there")
 		}
 		f(t, files[:min(len(files), most)])
 	})
-}
-
-// skipShared skips a test that needs ../shared, or fails it if the environment requires
-// ../shared.
-func skipShared(t *testing.T) {
-	t.Helper()
-	const what = "../shared/data/pprof is not there: it holds real profiles and is not part of the repository"
-	if os.Getenv("GRANARY_NEED_SHARED") == "1" {
-		t.Fatal(what + ", and GRANARY_NEED_SHARED is 1")
-	}
-	t.Skip(what)
 }
 
 func repositoryRoot(t *testing.T) string {
@@ -147,16 +134,6 @@ func repositoryRoot(t *testing.T) string {
 	}
 	t.Fatal("no go.work above the working directory", err)
 	return ""
-}
-
-// sharedFile returns a file of ../shared/data/pprof.
-func sharedFile(t *testing.T, name string) string {
-	t.Helper()
-	file := filepath.Join(repositoryRoot(t), "..", "shared", "data", "pprof", name)
-	if _, err := os.Stat(file); err != nil {
-		skipShared(t)
-	}
-	return file
 }
 
 func profilesBelow(t *testing.T, dir string) []string {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
+	"github.com/granarydb/granary/internal/beside"
 )
 
 // scrapes writes n profiles of each of two pods, ten seconds apart, to dir/pod-K/N.pb.gz. Their
@@ -174,7 +175,7 @@ func TestSeriesOfPodsApart(t *testing.T) {
 
 // Real profiles of one process, three seconds apart.
 func TestSeriesOfRealProfiles(t *testing.T) {
-	dir := filepath.Dir(sharedFile(t, "many/1644509272337470000.pb.gz"))
+	dir := filepath.Dir(beside.Data(t, "pprof/many/1644509272337470000.pb.gz"))
 	got := granarySeries(t, "--sample-index", "inuse_space", dir)
 	if got.Profiles != 10 || len(got.Lines) != 1 || len(got.Lines[0].Points) != 10 {
 		t.Fatalf("%+v", got)

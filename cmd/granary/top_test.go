@@ -11,6 +11,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
+	"github.com/granarydb/granary/internal/beside"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -197,7 +198,7 @@ func TestTopSelectorOfRealProfiles(t *testing.T) {
 		{"profile-with-labels.pb.gz", `{thread_name="parca",thread_id=~"2756.*"}`, `{thread_id!~"2756.*"}`},
 		{"labels.pb.gz", `{api!=""}`, `{api=""}`},
 	} {
-		input := sharedFile(t, tc.file)
+		input := beside.Data(t, "pprof/"+tc.file)
 		with, without, all := granaryTop(t, "--selector", tc.with, input), granaryTop(t, "--selector", tc.without, input), granaryTop(t, input)
 		sum := byName(t, with.Functions)
 		for name, c := range byName(t, without.Functions) {

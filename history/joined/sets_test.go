@@ -8,6 +8,7 @@ import (
 
 	"github.com/granarydb/granary/history/joined"
 	"github.com/granarydb/granary/history/partial"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/events"
 	"github.com/granarydb/granary/internal/recorded"
 )
@@ -15,9 +16,10 @@ import (
 // TestSets has two providers of each recorded set: one of every second attribute at the top and all below it,
 // complete, and one of the others, a part of which is kept.
 func TestSets(t *testing.T) {
+	effort.Long(t)
 	for _, name := range recorded.Names {
 		t.Run(name, func(t *testing.T) {
-			s, l, path := events.Set(t, "../..", name)
+			s, l, path := events.Set(t, name)
 			tops, sizes := map[string]int{}, [2]int{}
 			for n := range s.Attributes {
 				if top := path(n)[0]; tops[top] == 0 {

@@ -3,7 +3,6 @@ package names
 import (
 	"bufio"
 	"compress/gzip"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/granarydb/granary/internal/beside"
 )
 
 // treeSet is the attributes of a real trace: parent and name of each, in order.
@@ -22,10 +23,7 @@ type treeSet []struct {
 // realTree reads the attributes of a set of real intervals.
 func realTree(t testing.TB, name string) treeSet {
 	t.Helper()
-	file, err := os.Open("../../../shared/data/intervals/" + name + ".attrs.tsv.gz")
-	if errors.Is(err, os.ErrNotExist) {
-		t.Skipf("../../../shared/data/intervals/%s.attrs.tsv.gz is not there", name)
-	}
+	file, err := os.Open(beside.Data(t, "intervals/"+name+".attrs.tsv.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

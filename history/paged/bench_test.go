@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/recorded"
 	"github.com/granarydb/granary/trace/ihs"
 )
 
 // manyThreads writes a recorded history to memory and to a file.
 func manyThreads(tb testing.TB) (s *ihs.Set, memory *history.View, path string) {
-	s = recorded.Open(tb, "../..", "many-threads")
+	s = recorded.Open(tb, "many-threads")
 	h, err := history.New(history.Options{Start: s.Header.Start})
 	must(tb, err)
 	memory = feed(tb, s, h)
@@ -70,6 +71,7 @@ func feed(tb testing.TB, s *ihs.Set, h *history.History) *history.View {
 
 // TestManyThreads_Bytes bounds the bytes of a file, names and all.
 func TestManyThreads_Bytes(t *testing.T) {
+	effort.Long(t)
 	s, _, path := manyThreads(t)
 	f, err := os.Stat(path)
 	must(t, err)

@@ -93,6 +93,7 @@ func isDamage(err error) bool {
 // TestFlip flips every bit of a small file: opening it or a query has an error, or it has an earlier
 // state and says so, or all is right.
 func TestFlip(t *testing.T) {
+	effort.Long(t)
 	whole, ends, states := smallFile(t)
 	counts := map[string]int{}
 	step := int64(1)
@@ -307,6 +308,7 @@ func TestThreads(t *testing.T) {
 // TestHeap writes and reads a file with a cache of four blocks: the heap does not grow with the file, and
 // states are those that were written.
 func TestHeap(t *testing.T) {
+	effort.Long(t)
 	if effort.Race {
 		t.Skip("the race detector has a heap of its own")
 	}
@@ -398,6 +400,7 @@ func le32(x uint32) []byte { return []byte{byte(x), byte(x >> 8), byte(x >> 16),
 // TestHostile changes bytes of blocks and of the index and makes all checksums right: there is an error
 // or an answer, and neither a panic nor a query without end.
 func TestHostile(t *testing.T) {
+	effort.Long(t)
 	whole, _, states := smallFile(t)
 	hostile(t, whole, states[2], 8000, 3, "slots do not have", "has word", "bytes")
 	disk := crashfs.New(crashfs.Options{})

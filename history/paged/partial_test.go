@@ -124,6 +124,7 @@ func askPartial(t *testing.T, p *partial.History[int]) (failed int) {
 // TestHostile_Partial changes bytes of blocks and makes all checksums right, and asks what is opened as a
 // partial history: no panic, and no question without end.
 func TestHostile_Partial(t *testing.T) {
+	effort.Long(t)
 	disk := crashfs.New(crashfs.Options{})
 	pair, err := newPair(t, 1, disk)
 	must(t, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/history/partial"
 	"github.com/granarydb/granary/internal/damaged"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/events"
 )
 
@@ -135,6 +136,7 @@ func imagesOf(t testing.TB) (images []damaged.Image) {
 
 // TestImage_EveryByte changes the image of checkpoints: an error, or a history that can be asked.
 func TestImage_EveryByte(t *testing.T) {
+	effort.Long(t)
 	for _, i := range imagesOf(t) {
 		i.EveryByte(t, 10_000)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/history/partial"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/events"
 	"github.com/granarydb/granary/internal/recorded"
 	"github.com/granarydb/granary/trace/ihs"
@@ -16,7 +17,7 @@ import (
 
 // setEvents returns a recorded or made set, its events, and a provider of them.
 func setEvents(t testing.TB, name string) (*ihs.Set, list, partial.Provider[event]) {
-	s, l, path := events.Set(t, "../..", name)
+	s, l, path := events.Set(t, name)
 	return s, l, events.Provider(path, nil)
 }
 
@@ -32,6 +33,7 @@ func wholeSet(t testing.TB, s *ihs.Set, l list) (*history.History, *history.View
 // TestSets compares recorded sets with their whole histories. With -v it prints how much is kept.
 // One goroutine asks: the race detector would find nothing, and take half a minute.
 func TestSets(t *testing.T) {
+	effort.Long(t)
 	for _, name := range recorded.Names {
 		t.Run(name, func(t *testing.T) {
 			s, l, provide := setEvents(t, name)

@@ -32,7 +32,7 @@ func BenchmarkThreads(b *testing.B) {
 	all := threadsOf(b, v)
 	span := v.End() - v.Start()
 	var open *history.View // the last view before the history was closed
-	set := recorded.Open(b, "../..", "many-threads")
+	set := recorded.Open(b, "many-threads")
 	h, err := history.New(history.Options{Start: set.Header.Start})
 	if err != nil {
 		b.Fatal(err)

@@ -40,6 +40,7 @@ func imaged(t testing.TB) (p *summary.Pyramid, restore func()) {
 
 // TestImage_Changed changes bytes of an image, cuts it, and gives it to other views: an error, or answers of some kind.
 func TestImage_Changed(t *testing.T) {
+	effort.Long(t)
 	p, restore := imaged(t)
 	defer restore()
 	image := p.AppendImage(nil)

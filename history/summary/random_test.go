@@ -158,6 +158,7 @@ func (m *made) commit(states int, done bool) *history.View {
 // TestRandom asks about random histories while they grow, and about old views: pyramids that were extended, made
 // anew, and without nodes.
 func TestRandom(t *testing.T) {
+	effort.Long(t)
 	most, highest := 0, 0
 	for seed := range uint64(*seeds) {
 		restore := summary.SetShare([]int{0, 1, 5, 40}[seed%4])
@@ -217,6 +218,7 @@ func TestRandom(t *testing.T) {
 
 // TestParts compares the answers of one goroutine and of four, which have the parts of a question as they come.
 func TestParts(t *testing.T) {
+	effort.Long(t)
 	defer summary.SetPart(3)()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for seed := range uint64(20) {

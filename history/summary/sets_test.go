@@ -7,6 +7,7 @@ import (
 
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/history/summary"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/events"
 	"github.com/granarydb/granary/internal/recorded"
 	"github.com/granarydb/granary/trace/ihs"
@@ -61,7 +62,7 @@ func feed(t testing.TB, h *history.History, s *ihs.Set, batch int, each func(v *
 // setView returns the closed history of a set.
 func setView(t testing.TB, name string) (h *history.History, v *history.View) {
 	t.Helper()
-	s := recorded.Open(t, "../..", name)
+	s := recorded.Open(t, name)
 	h, err := history.New(history.Options{Start: s.Header.Start})
 	if err != nil {
 		t.Fatal(err)
@@ -102,6 +103,7 @@ func anyQuestion(r *rand.Rand, v *history.View, most int) (q question) {
 
 // TestSets asks about recorded sets: whole ones, and while they grow.
 func TestSets(t *testing.T) {
+	effort.Long(t)
 	for _, name := range recorded.Names {
 		t.Run(name, func(t *testing.T) {
 			h, v := setView(t, name)

@@ -9,10 +9,10 @@ import (
 )
 
 // Set returns a set of package recorded, its intervals as changes in the order of their starts, and the paths of its
-// attributes. Root is that of recorded.Open.
-func Set(t testing.TB, root, name string) (s *ihs.Set, l List, path func(n int) []string) {
+// attributes.
+func Set(t testing.TB, name string) (s *ihs.Set, l List, path func(n int) []string) {
 	t.Helper()
-	s = recorded.Open(t, root, name)
+	s = recorded.Open(t, name)
 	return s, changes(s), paths(s)
 }
 

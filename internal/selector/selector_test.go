@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,6 +43,7 @@ func TestParseSaysWhere(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
+	effort.Long(t)
 	for _, tc := range []struct{ name, text, want string }{
 		{"text", "{" + strings.Repeat(" ", MaxText-2) + "}", ""},
 		{"longer text", "{" + strings.Repeat(" ", MaxText-1) + "}", "at most 262144"},

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // costAndUse returns the bytes counted for a profile and those that its decoding allocates.
@@ -45,6 +47,7 @@ func TestCostOfProfiles(t *testing.T) {
 
 // C3: the same holds for profiles of one kind of part, of which some are counted too high.
 func TestCostOfParts(t *testing.T) {
+	effort.Long(t)
 	entry := func(field byte, parts ...string) string {
 		data := strings.Join(parts, "")
 		return string(binary.AppendUvarint([]byte{field<<3 | wireBytes}, uint64(len(data)))) + data

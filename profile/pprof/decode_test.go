@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // describe returns a flat profile as text without indexes: the header, then one line for each
@@ -92,6 +94,7 @@ func plainProfiles(t testing.TB) [][]byte {
 }
 
 func TestDecodeEqualsFlatten(t *testing.T) {
+	effort.Long(t)
 	for i, data := range plainProfiles(t) {
 		if !checkDecode(t, data, Limits{}.WithDefaults()) {
 			t.Errorf("profile %d is refused", i)
@@ -103,6 +106,7 @@ func TestDecodeEqualsFlatten(t *testing.T) {
 }
 
 func TestResetKeepsNothing(t *testing.T) {
+	effort.Long(t)
 	all := plainProfiles(t)
 	var used, fresh Flat
 	for i, data := range all[:5] {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -178,6 +179,7 @@ func hang(all *sync.WaitGroup, end <-chan struct{}) {
 // TestProfile_Finds runs a program with a leak, a lock, goroutines that hang and a loop: each is what the
 // profiles show most of, and the states say who ran and who waited.
 func TestProfile_Finds(t *testing.T) {
+	effort.Long(t)
 	before := runtime.SetMutexProfileFraction(1)
 	defer runtime.SetMutexProfileFraction(before)
 	o := open(t, columnstore.Options{MemoryBudget: 64 << 20})
@@ -283,7 +285,7 @@ func TestProfile_Ends(t *testing.T) {
 				}
 			}
 		})
-		if took := time.Since(begin); took > after+5*time.Second {
+		if took := time.Since(begin); took > after+effort.Patience {
 			t.Errorf("it took %v to end", took-after)
 		}
 		free(t)

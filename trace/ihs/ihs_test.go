@@ -15,22 +15,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
-)
 
-// shared is the directory of the real sets. It is not part of the repository.
-const shared = "../../../shared/data/intervals"
+	"github.com/granarydb/granary/internal/beside"
+	"github.com/granarydb/granary/internal/effort"
+)
 
 func sharedSet(t testing.TB, name string) *Set {
 	t.Helper()
-	const what = "../shared/data/intervals is not there: it holds real histories and is not part of the repository"
-	file := filepath.Join(filepath.FromSlash(shared), name)
-	if _, err := os.Stat(file + IntervalsSuffix); err != nil {
-		if os.Getenv("GRANARY_NEED_SHARED") == "1" {
-			t.Fatal(what + ", and GRANARY_NEED_SHARED is 1")
-		}
-		t.Skip(what)
-	}
-	s, err := Open(file, Limits{})
+	s, err := Open(strings.TrimSuffix(beside.Data(t, "intervals/"+name+IntervalsSuffix), IntervalsSuffix), Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,6 +40,7 @@ func counts(s *Set) (c [kinds]int) {
 // TestRealSets compares the sets with the table that came with the files. Open has checked
 // that each key is covered without a gap.
 func TestRealSets(t *testing.T) {
+	effort.Long(t)
 	tests := []struct {
 		name            string
 		keys, intervals int
@@ -179,6 +172,7 @@ func TestOpenRefuses(t *testing.T) {
 // TestDamagedFiles flips bits of compressed files and truncates them: either there is an
 // error, or the damage was irrelevant and the set is the same.
 func TestDamagedFiles(t *testing.T) {
+	effort.Long(t)
 	s, err := Synth{Attributes: 5, Changes: 4}.Set(Limits{})
 	if err != nil {
 		t.Fatal(err)

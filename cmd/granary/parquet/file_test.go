@@ -16,12 +16,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 	"go.uber.org/goleak"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestRowGroups checks that a row group ends at its limit of rows, or earlier at that of bytes.
 func TestRowGroups(t *testing.T) {
+	effort.Long(t)
 	schema := arrow.NewSchema([]arrow.Field{{Name: "labels.id", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
 	record := func(rows, length, from int) arrow.Record {
 		b := array.NewStringBuilder(memory.NewGoAllocator())

@@ -13,6 +13,8 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 	"go.uber.org/goleak"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -29,7 +31,7 @@ func TestRun(t *testing.T) {
 	go func() { done <- run(ctx, l) }()
 	defer http.DefaultClient.CloseIdleConnections()
 	url := fmt.Sprintf("http://%s/pprof?type=goroutine", l.Addr())
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(effort.Patience); ; time.Sleep(20 * time.Millisecond) {
 		p, err := get(url)
 		if err == nil && strings.Contains(p.String(), "self/example.run") {
 			break

@@ -16,6 +16,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -56,7 +57,7 @@ func TestDemo(t *testing.T) {
 		return ctx.Err()
 	})
 	for path, want := range map[string]string{`/api/v1/top?t=cpu&q={job="etcd"}`: "etcd.io", "/api/v1/flame?t=goroutine": "serve.Demo"} {
-		for until := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		for until := time.Now().Add(effort.Patience); ; time.Sleep(10 * time.Millisecond) {
 			code, body := get(t, new(http.Client), url+path, "")
 			if code == http.StatusOK && strings.Contains(body, want) {
 				break

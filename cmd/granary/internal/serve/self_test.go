@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // TestServe_Self asks a server for its own goroutines: the store of pushed profiles has none, nothing can be
@@ -19,7 +20,7 @@ func TestServe_Self(t *testing.T) {
 	write(t, tokens, "secret\n")
 	run := start(t, "--in-memory", "--self", "--self-states", "--read-tokens", tokens)
 	const ask = "/pprof?type=goroutine"
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(effort.Patience); ; time.Sleep(20 * time.Millisecond) {
 		code, body := get(t, new(http.Client), run.url+"/self"+ask, "secret")
 		if code == http.StatusOK && strings.HasPrefix(body, "\x1f\x8b") {
 			break

@@ -26,6 +26,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -74,7 +75,7 @@ func (r *running) find(pattern string) string {
 			if seen = append(seen, line); ok {
 				continue
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(effort.Patience):
 		}
 		r.t.Fatalf("the log has no %s:\n%s", pattern, strings.Join(seen, "\n"))
 	}
@@ -86,7 +87,7 @@ func (r *running) end() int {
 	select {
 	case code := <-r.code:
 		return code
-	case <-time.After(30 * time.Second):
+	case <-time.After(effort.Patience):
 		r.t.Fatal("serve does not end")
 		return 0
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/beside"
 	"github.com/granarydb/granary/trace"
 	"github.com/granarydb/granary/trace/ihs"
 )
@@ -447,17 +448,7 @@ func TestNames(t *testing.T) {
 
 // The size of a real history, and a known state.
 func TestOfRealSet(t *testing.T) {
-	name, err := filepath.Abs(filepath.Join("..", "..", "..", "..", "..", "shared", "data", "intervals", "many-threads"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(name + ihs.IntervalsSuffix); err != nil {
-		const what = "../shared/data/intervals is not there: it holds real histories and is not part of the repository"
-		if os.Getenv("GRANARY_NEED_SHARED") == "1" {
-			t.Fatal(what + ", and GRANARY_NEED_SHARED is 1")
-		}
-		t.Skip(what)
-	}
+	name := strings.TrimSuffix(beside.Data(t, "intervals/many-threads"+ihs.IntervalsSuffix), ihs.IntervalsSuffix)
 	l, err := trace.Load(t.Context(), name, trace.LoadOptions{})
 	if err != nil {
 		t.Fatal(err)

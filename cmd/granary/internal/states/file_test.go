@@ -394,6 +394,7 @@ func TestFileReplaced(t *testing.T) {
 // TestFileLargerThanMemory: a recording whose states take many times the cache is written and read in a heap of little more than
 // that, and all answers are those of the history in memory.
 func TestFileLargerThanMemory(t *testing.T) {
+	effort.Long(t)
 	t.Chdir(t.TempDir())
 	smallCache(t)
 	intervals := effort.Part(160_000, 4)

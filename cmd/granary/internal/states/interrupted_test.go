@@ -10,6 +10,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // lateContext is cancelled once it was asked so often.
@@ -28,6 +29,7 @@ func (c *lateContext) Err() error {
 // TestInterrupted interrupts questions to a history file ever later: they end as such, print nothing and leave no picture, up
 // to the one that was done before. A plot looks before each row too.
 func TestInterrupted(t *testing.T) {
+	effort.Long(t)
 	t.Chdir(t.TempDir())
 	noise(t, "run", 70, 400)
 	if r := granary(t, "history", "import", "-o", "run.history", "run"); r.code != cli.ExitOK {

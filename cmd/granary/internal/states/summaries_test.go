@@ -11,6 +11,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/history/paged"
 	"github.com/granarydb/granary/history/summary"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // asideOf returns what is beside the states of a file, and whether it is whole.
@@ -34,6 +35,7 @@ func asideOf(t *testing.T, name string) (aside []byte, whole bool) {
 // TestFileSummaries: import writes summaries, which take at most 5 % of the file. Pictures are the same with them, without, and with
 // ones that are damaged, of which plot and verify tell.
 func TestFileSummaries(t *testing.T) {
+	effort.Long(t)
 	t.Chdir(t.TempDir())
 	noise(t, "run", 3, 60_000)
 	done(t, "import", "-o", "run.history", "run")

@@ -1,0 +1,56 @@
+// Package beside finds, for tests, recorded data that lies beside the checkout and is not part of the project.
+package beside
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Data returns the path of a file or folder below ../shared/data, seen from the root of the project. It skips the test
+// if that is missing. With GRANARY_NEED_SHARED=1 it fails the test instead, because CI sets it where the data must be there.
+func Data(t testing.TB, name string) string {
+	t.Helper()
+	path := filepath.Join(root(t), "..", "shared", "data", filepath.FromSlash(name))
+	if _, err := os.Stat(path); err != nil {
+		what := "../shared/data/" + name + " is not there: it holds recorded data and is not part of the repository"
+		if os.Getenv("GRANARY_NEED_SHARED") == "1" {
+			t.Fatal(what + ", and GRANARY_NEED_SHARED is 1")
+		}
+		t.Skip(what)
+	}
+	return path
+}
+
+// Profiles returns the profiles (*.pb.gz) of the repository, by name, and with others those beside it as well. It skips
+// or fails the test as Data does if others is true and they are missing.
+func Profiles(t testing.TB, others bool) (files []string) {
+	t.Helper()
+	patterns := []string{filepath.Join(root(t), "testdata", "profiles", "*", "*.pb.gz")}
+	if others {
+		dir := Data(t, "pprof")
+		patterns = append(patterns, filepath.Join(dir, "*.pb.gz"), filepath.Join(dir, "many", "*.pb.gz"))
+	}
+	for _, pattern := range patterns {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no file is %s: %v", pattern, err)
+		}
+		files = append(files, found...)
+	}
+	return files
+}
+
+// root returns the folder of the project's root module, which is above that of the test.
+func root(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if text, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil && strings.HasPrefix(string(text), "module github.com/granarydb/granary\n") {
+			return dir
+		}
+	}
+	t.Fatal("the root module is not above the folder of the test", err)
+	return ""
+}
