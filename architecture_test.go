@@ -74,11 +74,12 @@ var below = map[string][]string{
 	"history/paged":       {"history", "history/tile", "disk", "internal/fields"},
 
 	"profile/tree":      {"profile", "columnstore"},
-	"profile/pprof":     {},
+	"profile/pprof":     {"internal/foreign"},
 	"profile/rows":      {"schema", "encoding", "profile/pprof"},
 	"profile/means":     {"query", "encoding", "profile/rows"},
 	"profile/symbols":   {"encoding/dict", "profile/pprof"},
 	"profile/figures":   {},
+	"internal/foreign":  {},
 	"internal/selector": {},
 	"internal/attrpath": {},
 	"internal/fields":   {},

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
-	"github.com/granarydb/granary/cmd/granary/internal/formats"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/input"
@@ -188,9 +187,6 @@ func (l *loaded) add(ctx context.Context, name string) error {
 	opts := profile.InsertOptions{Labels: labels, Origin: name, Time: at, AllFrames: l.source.allFrames}
 	rows, err := l.db.InsertEncoded(ctx, data, opts)
 	if err != nil {
-		if what := formats.Foreign(data); what != "" && errors.Is(err, profile.ErrProfile) {
-			return fmt.Errorf("%s: %w: %s", name, profile.ErrProfile, what)
-		}
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	l.rows += rows

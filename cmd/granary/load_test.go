@@ -38,7 +38,7 @@ func TestBadInputs(t *testing.T) {
 		{"HTML", write(t, "html.pb.gz", []byte("\n<!DOCTYPE html><title>Sign in</title>")), "it is an HTML page"},
 		{"text of debug=1", write(t, "text2.pb.gz", []byte("goroutine profile: total 7\n1 @ 0x4\n")), "it is text: fetch the profile without debug=1"},
 		{"text of debug=2", write(t, "text3.pb.gz", []byte("goroutine 1 [running]:\nmain.main()\n\t/x.go:5 +0x1d\n")), "it is text: fetch the profile without debug=1 or debug=2"},
-		{"other text", write(t, "text4.pb.gz", []byte("what is this\n")), "the input is text (a URL of net/http/pprof must not have debug=1 or debug=2)"},
+		{"other text", write(t, "text4.pb.gz", []byte("what is this\n")), "not a valid pprof profile: it is text"},
 		{"folded stacks", write(t, "stacks.folded", []byte("main;serve http;parse 12\nmain 3\n")), "it is text of folded stacks"},
 		{"JSON", write(t, "x.speedscope.json", []byte(`{"shared": {"frames": []}}`)), "it is JSON"},
 		{"report of pprof", write(t, "top.txt", []byte("File: api\nType: cpu\nShowing nodes accounting for 1s\n")), "it is a report of go tool pprof"},
