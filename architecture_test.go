@@ -32,7 +32,7 @@ var below = map[string][]string{
 	"server/gotrace":    {"history", "trace"},
 	"server/ui":         {},
 	"export":            {"profile"},
-	"internal/input":    {"profile"},
+	"internal/input":    {"profile", "internal/foreign"},
 	"render":            {"profile", "history", "history/summary"},
 	"profile":           {"columnstore", "history", "schema", "encoding", "encoding/dict", "profile/pprof", "profile/rows", "internal/selector", "internal/attrpath", "profile/symbols", "profile/means", "profile/figures"},
 	"columnstore":       {"columnstore/stats", "query", "query/filter", "catalog", "catalog/dicts", "catalog/filed", "catalog/logged", "catalog/stored", "internal/cache", "internal/queue", "disk", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "internal/fields", "query/order"},

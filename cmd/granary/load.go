@@ -20,7 +20,8 @@ import (
 
 const inputsHelp = `Inputs are files, directories, http URLs, host:port and - for standard input. A
 directory is searched recursively for files named .pb.gz, .pb, .pprof, .prof or
-.gz. The search follows links to files, but not links to directories. A folder
+.gz, and for others that begin as a pprof profile does, such as cpu.out. The
+search follows links to files, but not links to directories. A folder
 named NAME=VALUE, as in job=api/pod=x/cpu.pb.gz, is a label of its profiles. A
 server without a path, as in localhost:6060, stands for its CPU profile, which
 takes 30 seconds to fetch unless --seconds is set. The scheme https+insecure is
