@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
@@ -38,7 +39,7 @@ func (s *seen) isProfile(name string) bool {
 func (s seen) String() string {
 	files := "it has no files"
 	if s.files > 0 {
-		files = fmt.Sprintf("of %d files, none begins as a pprof profile or has a name that ends in %s", s.files, strings.Join(suffixes, ", "))
+		files = fmt.Sprintf("of its files (%d), none begins as a pprof profile or has a name that ends in %s", s.files, strings.Join(suffixes, ", "))
 	}
 	return ": " + files + s.known
 }
@@ -64,13 +65,33 @@ func headOf(name string) []byte {
 	return head[:n]
 }
 
-// beginsAsProfile reports whether data begins with the first sample type of a pprof profile, as
-// encoders write it: field 1, and in it numbers of strings.
+// beginsAsProfile reports whether data begins with fields of a pprof profile, and one of them is a
+// sample type: field 1, and in it the number of a string. Encoders write it among the first, in
+// this order or that.
 func beginsAsProfile(data []byte) bool {
-	const sampleType, name, unit = 1<<3 | 2, 1 << 3, 2 << 3
-	if len(data) < 4 || data[0] != sampleType {
-		return false
+	const bytesFields = 1<<1 | 1<<2 | 1<<3 | 1<<4 | 1<<5 | 1<<6 | 1<<11 // of profile.proto; the others are numbers
+	const sampleType, most = 1, 15
+	for len(data) > 0 {
+		tag, n := binary.Uvarint(data)
+		if n != 1 || tag>>3 < sampleType || tag>>3 > most {
+			return false
+		}
+		value, more := binary.Uvarint(data[n:])
+		if more <= 0 {
+			return false
+		}
+		data = data[n+more:]
+		switch isBytes := bytesFields>>(tag>>3)&1 == 1; {
+		case isBytes != (tag&7 == 2) || !isBytes && tag&7 != 0:
+			return false
+		case !isBytes:
+			continue
+		case value > uint64(len(data)):
+			return false
+		case tag>>3 == sampleType:
+			return value >= 2 && value <= 12 && (data[0] == 1<<3 || data[0] == 2<<3)
+		}
+		data = data[value:]
 	}
-	size := int(data[1])
-	return size >= 2 && size <= 12 && len(data) > 2+size && (data[2] == name || data[2] == unit)
+	return false
 }
