@@ -23,9 +23,9 @@ func newView() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "view [flags] INPUT...",
 		Short: "Show profiles in a browser",
-		Long: `view loads the profiles into memory, serves the page of 'granary serve' on a free
-port of this machine, prints its URL and opens a browser. It ends with Ctrl-C, and
-nothing is left of it: no file is written.
+		Long: `view loads the profiles into memory, serves the page of 'granary serve' on a
+free port of this machine, prints its URL and opens a browser. It ends with
+Ctrl-C, and nothing is left of it: no file is written.
 
 The page has flame graphs, tables, callers and callees, lines over time and
 differences. An input with states over time, which is a Go execution trace
@@ -33,16 +33,16 @@ differences. An input with states over time, which is a Go execution trace
 the same time.
 
 The browser is that of the system, or of the variable BROWSER: a command, or
-several separated as in PATH, in which %s stands for the URL. --no-open leaves it
-out, for example on another machine: ssh -L 8080:localhost:8080 HOST, then view
---no-open --listen localhost:8080 there. The URL answers granary's other clients
+several separated as in PATH, in which %s stands for the URL. --no-open leaves
+it out, for example on another machine: ssh -L 8080:localhost:8080 HOST, then
+view --no-open --listen localhost:8080 there. The URL answers granary's other clients
 too, such as go tool pprof URL/pprof?type=cpu.
 
 ` + inputsHelp,
 		Example: `  granary view cpu.pb.gz
   granary view profiles/
   granary view http://localhost:6060/debug/pprof/heap
-  granary view cpu.pb.gz trace.out     # of: go test -cpuprofile cpu.pb.gz -trace trace.out
+  granary view cpu.out trace.out   # go test -cpuprofile cpu.out -trace trace.out
   granary view --no-open --listen localhost:8080 heaps/`,
 		Args: someInputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
