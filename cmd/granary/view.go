@@ -35,14 +35,14 @@ the same time.
 The browser is that of the system, or of the variable BROWSER: a command, or
 several separated as in PATH, in which %s stands for the URL. --no-open leaves
 it out, for example on another machine: ssh -L 8080:localhost:8080 HOST, then
-view --no-open --listen localhost:8080 there. The URL answers granary's other clients
-too, such as go tool pprof URL/pprof?type=cpu.
+view --no-open --listen localhost:8080 there. The URL answers granary's other
+clients too, such as go tool pprof URL/pprof?type=cpu.
 
 ` + inputsHelp,
 		Example: `  granary view cpu.pb.gz
   granary view profiles/
   granary view http://localhost:6060/debug/pprof/heap
-  granary view cpu.out trace.out   # go test -cpuprofile cpu.out -trace trace.out
+  granary view cpu.out trace.out   # of go test -cpuprofile and -trace
   granary view --no-open --listen localhost:8080 heaps/`,
 		Args: someInputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
